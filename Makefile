@@ -1,0 +1,168 @@
+# Makefile - builds, tests and checks all of Trainyard.  `make help` tells the targets.
+#
+# Knobs:  CC=gcc|clang-14   SAN=address|thread   BUILD=folder   T=name (which tests)   V=1 (show commands)
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := all
+.DELETE_ON_ERROR:
+.SUFFIXES:
+
+CC := gcc
+SAN ?=
+BUILD ?= build$(if $(SAN),/$(SAN))$(if $(filter clang%,$(notdir $(CC))),/clang)
+PREFIX ?= /usr/local
+Q := $(if $(V),,@)
+
+GEN := $(BUILD)/gen
+OBJ := $(BUILD)/obj
+
+# --- flags ---------------------------------------------------------------------------------
+
+WARN := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Werror
+OPT := -O2 -g
+SANFLAGS_address := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+SANFLAGS_thread := -fsanitize=thread
+SANFLAGS := $(if $(SAN),$(SANFLAGS_$(SAN)))
+CFLAGS := -std=c11 -D_GNU_SOURCE -I. $(OPT) $(WARN) $(SANFLAGS) -fstack-protector-strong -fPIC
+LDFLAGS := $(SANFLAGS) -Wl,-z,relro,-z,now -pie
+
+# --- sources, folder by folder -------------------------------------------------------------
+
+sources = $(foreach folder,$(1),$(wildcard $(folder)/*.c))
+objects = $(patsubst %.c,$(OBJ)/%.o,$(1))
+
+BASE      := $(call sources,base)
+PROTO     := $(call sources,proto)
+RUNTIME   := $(call sources,runtime runtime/ops runtime/io runtime/train)
+KERNELS   := $(call sources,kernels kernels/ref kernels/cpu)
+DB        := $(call sources,db)
+SCHEDULER := $(call sources,scheduler scheduler/engines scheduler/agent)
+SHIM      := $(call sources,scheduler/shim)
+SERVER    := $(call sources,server server/api)
+CLI       := $(call sources,cli)
+TASK      := $(call sources,task)
+
+PROTOS    := $(wildcard proto/tensorflow/*.proto proto/trainyard/*.proto)
+GEN_C     := $(patsubst proto/%.proto,$(GEN)/%.pb-c.c,$(PROTOS))
+GEN_OBJ   := $(patsubst $(GEN)/%.c,$(OBJ)/gen/%.o,$(GEN_C))
+
+LIBS_CONTROL := $(BUILD)/libserver.a $(BUILD)/libscheduler.a $(BUILD)/libdb.a $(BUILD)/libruntime.a $(BUILD)/libproto.a $(BUILD)/libbase.a
+LIBS_RUNTIME := $(BUILD)/libkernels.a $(BUILD)/libruntime.a $(BUILD)/libproto.a $(BUILD)/libbase.a
+
+LINK_CONTROL := -lmicrohttpd -lwebsockets -lsqlite3 -ljansson -lsodium -lcurl -lgrpc -lgpr -lprotobuf-c -lz -lm -lpthread
+LINK_RUNTIME := -ldnnl -lopenblas -fopenmp -ljansson -lgrpc -lgpr -lprotobuf-c -lz -lm -ldl -lpthread
+
+PROGRAMS := $(BUILD)/trainyard $(BUILD)/trainyard-task $(BUILD)/trainyard-shim
+
+# --- what people type ----------------------------------------------------------------------
+
+.PHONY: all help
+all: $(PROGRAMS) $(BUILD)/tf-cases ## build the programs and the page
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+# --- programs ------------------------------------------------------------------------------
+
+link = $(CC) $(LDFLAGS) -o $@ $(1) -Wl,--start-group $(2) -Wl,--end-group $(3)
+
+$(BUILD)/trainyard: $(call objects,$(CLI)) $(LIBS_CONTROL)
+	@echo "  LINK    $@"
+	$(Q)$(call link,$(call objects,$(CLI)),$(LIBS_CONTROL),$(LINK_CONTROL))
+
+$(BUILD)/trainyard-task: $(call objects,$(TASK)) $(LIBS_RUNTIME)
+	@echo "  LINK    $@"
+	$(Q)$(call link,$(call objects,$(TASK)),$(LIBS_RUNTIME),$(LINK_RUNTIME))
+
+$(BUILD)/trainyard-shim: $(call objects,$(SHIM))
+	@echo "  LINK    $@"
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^
+
+$(BUILD)/tf-cases: $(OBJ)/tests/interop/tf_cases.o $(OBJ)/gen/case.pb-c.o $(LIBS_RUNTIME)
+	@echo "  LINK    $@"
+	$(Q)$(call link,$(OBJ)/tests/interop/tf_cases.o $(OBJ)/gen/case.pb-c.o,$(LIBS_RUNTIME),$(LINK_RUNTIME))
+
+archive = rm -f $@ && ar rcs $@ $^
+
+$(BUILD)/libbase.a: $(call objects,$(BASE))
+	$(Q)$(archive)
+$(BUILD)/libproto.a: $(call objects,$(PROTO)) $(GEN_OBJ)
+	$(Q)$(archive)
+$(BUILD)/libruntime.a: $(call objects,$(RUNTIME))
+	$(Q)$(archive)
+$(BUILD)/libkernels.a: $(call objects,$(KERNELS))
+	$(Q)$(archive)
+$(BUILD)/libdb.a: $(call objects,$(DB))
+	$(Q)$(archive)
+$(BUILD)/libscheduler.a: $(call objects,$(SCHEDULER))
+	$(Q)$(archive)
+$(BUILD)/libserver.a: $(call objects,$(SERVER))
+	$(Q)$(archive)
+
+# --- compiling -----------------------------------------------------------------------------
+
+# Only *_pb.c and rpc_*.c may see generated code; any other include of it does not compile.
+$(OBJ)/%_pb.o: CFLAGS += -I$(GEN)
+$(OBJ)/tests/interop/tf_cases.o: CFLAGS += -I$(GEN)
+$(OBJ)/tests/interop/tf_cases.o: | $(GEN)/stamp
+
+$(OBJ)/kernels/%.o: CFLAGS += -O3 -fopenmp
+$(OBJ)/runtime/execute.o: CFLAGS += -fopenmp
+
+$(OBJ)/%_pb.o: %_pb.c | $(GEN)/stamp
+	@mkdir -p $(@D)
+	@echo "  CC      $<"
+	$(Q)$(CC) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+$(OBJ)/%.o: %.c
+	@mkdir -p $(@D)
+	@echo "  CC      $<"
+	$(Q)$(CC) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+$(OBJ)/gen/%.o: $(GEN)/%.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=gnu11 -O2 -g -fPIC $(SANFLAGS) -I$(GEN) -c -o $@ $<
+
+$(GEN_C) $(GEN)/case.pb-c.c: $(GEN)/stamp
+$(GEN)/stamp: $(PROTOS) tests/interop/case.proto
+	@mkdir -p $(GEN)
+	@echo "  PROTOC  proto/"
+	$(Q)protoc-c -Iproto --c_out=$(GEN) $(PROTOS)
+	$(Q)protoc-c -Itests/interop --c_out=$(GEN) tests/interop/case.proto
+	@touch $@
+
+# --- unit tests: one program per file, the list of its tests made from its TEST(...) lines --
+
+UNIT_CONTROL := $(wildcard tests/unit/base/*_test.c tests/unit/proto/*_test.c tests/unit/db/*_test.c tests/unit/scheduler/*_test.c \
+                           tests/unit/server/*_test.c tests/unit/cli/*_test.c)
+UNIT_RUNTIME := $(wildcard tests/unit/runtime/*_test.c tests/unit/kernels/*_test.c tests/unit/task/*_test.c tests/kernels/*_test.c tests/train/*_test.c)
+UNIT_PROGRAMS := $(patsubst %.c,$(BUILD)/%,$(UNIT_CONTROL) $(UNIT_RUNTIME))
+UNIT_WANTED := $(foreach p,$(UNIT_PROGRAMS),$(if $(T),$(if $(findstring $(T),$(p)),$(p)),$(p)))
+
+$(GEN)/%_test.main.c: %_test.c Makefile
+	@mkdir -p $(@D)
+	$(Q){ echo '#include "$<"'; echo 'int main(void) { const struct CMUnitTest tests[] = {'; \
+	  sed -n 's/^TEST(\([a-z0-9_]*\)).*/    cmocka_unit_test(\1),/p' $<; \
+	  echo '}; return cmocka_run_group_tests_name("$*", tests, NULL, NULL); }'; } > $@
+
+$(patsubst %.c,$(OBJ)/%.o,$(UNIT_CONTROL) $(UNIT_RUNTIME)): $(OBJ)/%_test.o: $(GEN)/%_test.main.c
+	@mkdir -p $(@D)
+	@echo "  CC      $*_test.c"
+	$(Q)$(CC) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+$(patsubst %.c,$(BUILD)/%,$(UNIT_CONTROL)): $(BUILD)/%: $(OBJ)/%.o $(LIBS_CONTROL)
+	@mkdir -p $(@D)
+	$(Q)$(call link,$<,$(LIBS_CONTROL),$(LINK_CONTROL) -lcmocka)
+$(patsubst %.c,$(BUILD)/%,$(UNIT_RUNTIME)): $(BUILD)/%: $(OBJ)/%.o $(LIBS_RUNTIME)
+	@mkdir -p $(@D)
+	$(Q)$(call link,$<,$(LIBS_RUNTIME),$(LINK_RUNTIME) -lcmocka)
+
+.PHONY: unit
+unit: $(UNIT_WANTED) ## unit tests (T=part of a name)
+	$(Q)tests/run.sh --timeout 60 $(UNIT_WANTED)
+
+.PHONY: clean
+clean: ## remove all that was built
+	rm -rf build
+
+-include $(shell find $(OBJ) -name '*.d' 2>/dev/null)

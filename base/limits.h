@@ -1,0 +1,49 @@
+/*
+ * limits.h - every bound in one place: how much may come in, how long one waits.
+ *
+ * A size from outside is checked against one of these before it sizes anything.
+ */
+#pragma once
+
+/* Messages from outside */
+#define LIMIT_MESSAGE_DEPTH 64                     /* nested protobuf messages */
+#define LIMIT_MESSAGE_FIELDS 64000000              /* fields in one message, all levels */
+#define LIMIT_MESSAGE_BYTES (INT64_C(2) << 30)     /* one protobuf message on a task port */
+#define LIMIT_CONTROL_MESSAGE_BYTES (16 << 20)     /* one message between server and agent */
+#define LIMIT_MESSAGE_EXPANSION 16                 /* parsed bytes per byte on the wire ... */
+#define LIMIT_MESSAGE_EXPANSION_BASE (4 << 20)     /* ... beyond this allowance */
+
+/* Graphs and tensors */
+#define LIMIT_GRAPH_NODES 2000000
+#define LIMIT_GRAPH_EDGES 10000000
+#define LIMIT_NODE_NAME_BYTES 4096
+#define LIMIT_TENSOR_RANK 32
+#define LIMIT_TENSOR_BYTES (INT64_C(64) << 30)
+
+/* Names of jobs, datasets, nodes, artifacts: [A-Za-z0-9._-], not "." or ".." */
+#define LIMIT_NAME_BYTES 128
+
+/* HTTP */
+#define LIMIT_HTTP_BODY_BYTES (1 << 20)
+#define LIMIT_HTTP_URL_BYTES 2048
+#define LIMIT_HTTP_CONNECTIONS 4000
+#define LIMIT_PAGE_ITEMS 1000
+
+/* JSON */
+#define LIMIT_JSON_DEPTH 32
+#define LIMIT_JSON_MEMBERS 10000
+
+/* Jobs and nodes */
+#define LIMIT_JOB_TASKS 256
+#define LIMIT_NODES 10000
+#define LIMIT_JOBS_QUEUED 100000
+
+/* Records and logs */
+#define LIMIT_RECORD_BYTES (INT64_C(256) << 20) /* one record of an event file */
+#define LIMIT_LOG_LINE_BYTES 16384
+#define LIMIT_SHIP_BYTES (1 << 20)              /* one batch of a file from agent to server */
+
+/* Waiting, in milliseconds */
+#define LIMIT_RPC_MS 10000
+#define LIMIT_LONG_POLL_MS 2000
+#define LIMIT_SHUTDOWN_MS 5000

@@ -1,0 +1,92 @@
+/*
+ * rpc.h - unary calls of byte messages between our processes.
+ *
+ * Two transports behind one interface: gRPC (rpc_grpc.c, the only file that sees <grpc/...>) and
+ * in-process (rpc_local.c), chosen by the address: "127.0.0.1:7070" or "local:NAME".
+ *
+ * DESIGN: a server owns one completion-queue thread (rpc_main).  It calls handlers one after
+ * the other; a handler must not block.  It may answer at once, or keep the call and answer later
+ * from any thread, exactly once.  Clients may be used by any thread; a call blocks its caller.
+ */
+#pragma once
+
+#include "base/base.h"
+#include "base/error.h"
+
+struct arena;
+struct rpc_call;
+struct rpc_client;
+struct rpc_server;
+struct str;
+
+/* --- serving --- */
+
+typedef void rpc_handler(void *self, struct rpc_call *call);
+
+struct rpc_method {
+    const char *path;     /* "/pb.Agent/Join" */
+    rpc_handler *handler; /* a row with a NULL path ends the table */
+};
+
+struct rpc_tls { /* PEM texts; NULL for plaintext */
+    const char *ca;
+    const char *certificate;
+    const char *key;
+};
+
+struct rpc_server_options {
+    const char *address; /* "127.0.0.1:0" takes a free port */
+    int64_t message_bytes_max;
+    const struct rpc_tls *tls; /* NULL: plaintext, loopback only */
+};
+
+/*
+ * Starts serving `methods` (borrowed; other paths answer UNIMPLEMENTED) with `self` given to
+ * each handler.  Fails with UNAVAILABLE when the address is taken, naming it.
+ */
+struct rpc_server *rpc_server_start(const struct rpc_server_options *options,
+                                    const struct rpc_method *methods, void *self,
+                                    struct error *err) CHECKED;
+
+/* The address with its real port; borrowed from the server. */
+const char *rpc_server_address(const struct rpc_server *server);
+
+/* Refuses new calls, waits up to LIMIT_SHUTDOWN_MS for open ones, cancels the rest, frees. */
+void rpc_server_stop(struct rpc_server *server);
+
+/* The request; borrowed from the call until it is answered. */
+const void *rpc_call_bytes(const struct rpc_call *call, size_t *size);
+
+/* "ipv4:127.0.0.1:51234", for logs. */
+const char *rpc_call_peer(const struct rpc_call *call);
+
+/* True once the client has gone or its deadline has passed. */
+bool rpc_call_cancelled(const struct rpc_call *call);
+
+/* Answers; the call is gone after this.  Copies `bytes`. */
+void rpc_call_reply(struct rpc_call *call, const void *bytes, size_t size);
+void rpc_call_fail(struct rpc_call *call, const struct error *err);
+
+/* --- calling --- */
+
+struct rpc_client_options {
+    const char *address;
+    int64_t message_bytes_max;
+    const struct rpc_tls *tls;
+};
+
+/* Connects lazily: an absent server shows at the first call. */
+struct rpc_client *rpc_client_new(const struct rpc_client_options *options, struct error *err)
+    CHECKED;
+void rpc_client_free(struct rpc_client *client); /* no call may be open; NULL is fine */
+
+/*
+ * One call: sends `request`, waits at most `timeout_ms`, puts the answer into `response`
+ * (replacing what it held).  On failure `err` has the server's code and text; UNAVAILABLE when it
+ * cannot be reached, DEADLINE when time is up.
+ */
+bool rpc_client_call(struct rpc_client *client, const char *path, const struct str *request,
+                     struct str *response, int timeout_ms, struct error *err) CHECKED;
+
+/* Makes every open and later call on this client fail with CANCELLED; callable from any thread. */
+void rpc_client_cancel(struct rpc_client *client);

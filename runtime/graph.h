@@ -1,0 +1,128 @@
+/*
+ * graph.h - a model as nodes and edges.
+ *
+ * A graph is filled by one thread, then sealed.  A sealed graph never changes, so any
+ * number of threads may read it without a lock.
+ *
+ * Everything in a graph lives in its arena: free the graph and it is all gone.
+ */
+#pragma once
+
+#include "base/base.h"
+#include "runtime/attr.h"
+
+struct device;
+struct error;
+struct graph;
+struct op;
+
+struct edge {
+    struct node *from; /* NULL: no edge */
+    int output;        /* which output of `from` */
+};
+
+struct node {
+    int id;           /* position in the graph: 0, 1, ... */
+    const char *name; /* unique within the graph */
+    const struct op *op;
+    const struct edge *inputs;
+    int inputs_count;
+    struct node *const *controls; /* run before this one */
+    int controls_count;
+    const struct attr *attrs; /* those given, and the defaults of those that were not */
+    int attrs_count;
+    const int *input_types;  /* dtypes as the op takes them; references are above DTYPE_REF */
+    const int *output_types; /* dtypes as it gives them */
+    int outputs_count;
+    const char *requested_device;  /* as the user wrote it, "" for no wish */
+    const struct device *device; /* NULL until place_graph() */
+};
+
+/* What graph_add() is told; all is copied. */
+struct node_def {
+    const char *name;
+    const struct op *op;
+    const struct edge *inputs;
+    int inputs_count;
+    struct node *const *controls;
+    int controls_count;
+    const struct attr *attrs; /* may leave out defaults, and types that follow from inputs */
+    int attrs_count;
+    const char *device; /* NULL for no wish */
+};
+
+/* Returns an empty graph, owned by the caller. */
+struct graph *graph_new(void);
+void graph_free(struct graph *graph); /* NULL is fine */
+
+/*
+ * Adds a node.  Checks the name, the number and types of inputs, attribute kinds and bounds.
+ *
+ * Fails with EXISTS if the name is taken, NOT_FOUND if a type attribute is missing and INVALID if
+ * the inputs or attributes do not suit the op; the text names node, op, input, types.  The node it
+ * returns is borrowed from the graph.
+ */
+struct node *graph_add(struct graph *graph, const struct node_def *def, struct error *err) CHECKED;
+
+/* Adds a control edge; the graph is not sealed. */
+void graph_add_control(struct graph *graph, struct node *node, struct node *before);
+
+/* Turns input `index` of `node` to another edge of the same type (asserted). */
+void graph_set_input(struct graph *graph, struct node *node, int index, struct edge edge);
+
+/*
+ * Orders nodes after their inputs and closes the graph to change.  Fails with INVALID on a
+ * cycle that does not pass through a NextIteration, naming nodes on it.  No recursion.
+ */
+bool graph_seal(struct graph *graph, struct error *err) CHECKED;
+
+int graph_count(const struct graph *graph);
+struct node *graph_node(const struct graph *graph, int id);
+struct node *graph_find(const struct graph *graph, const char *name); /* NULL if absent */
+
+/* After graph_seal(): node ids such that inputs and controls come first; equal graphs, equal order. */
+const int *graph_order(const struct graph *graph);
+
+/* A name that is not taken: `name`, or name_1, name_2 ...; lives in the graph's arena. */
+const char *graph_unique_name(struct graph *graph, const char *name);
+
+/* The arena that everything in the graph lives in. */
+struct arena *graph_arena(struct graph *graph);
+
+/*
+ * Parses "name", "name:2" into an edge (no "^name").  Fails with NOT_FOUND if there is no such
+ * node, INVALID if the output does not exist or the text is malformed.
+ */
+bool graph_edge(const struct graph *graph, const char *text, struct edge *edge, struct error *err)
+    CHECKED;
+
+/* --- attributes of a node: the value, or the fallback when it has none of that name --- */
+
+const struct attr *node_attr(const struct node *node, const char *name); /* NULL if absent */
+int64_t node_attr_int(const struct node *node, const char *name, int64_t fallback);
+float node_attr_float(const struct node *node, const char *name, float fallback);
+bool node_attr_bool(const struct node *node, const char *name, bool fallback);
+int node_attr_type(const struct node *node, const char *name); /* DTYPE_NONE if absent */
+const char *node_attr_string(const struct node *node, const char *name, const char *fallback);
+/* The integers of a list; `*count` is 0 when absent. */
+const int64_t *node_attr_ints(const struct node *node, const char *name, int *count);
+const struct shape *node_attr_shape(const struct node *node, const char *name); /* or NULL */
+const struct tensor *node_attr_tensor(const struct node *node, const char *name); /* or NULL */
+
+/* --- GraphDef, serialized --- */
+
+/*
+ * Adds the nodes of a serialized GraphDef to `graph`, all or nothing (graph_pb.c).  Inputs may name
+ * nodes that were in the graph before.  Errors are TensorFlow's: unknown op NOT_FOUND; bad
+ * edges, names, types INVALID.
+ */
+bool graph_import(struct graph *graph, const void *bytes, size_t size, struct error *err) CHECKED;
+
+struct str;
+
+/*
+ * Appends the serialized GraphDef.  `with_devices` writes the real device of each node in place of
+ * the requested one; constants above `const_bytes_max` lose their contents (0: keep all).
+ */
+void graph_export(const struct graph *graph, bool with_devices, size_t const_bytes_max,
+                  struct str *out);

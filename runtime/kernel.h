@@ -1,0 +1,113 @@
+/*
+ * kernel.h - how an op is computed on a kind of device.
+ *
+ * A kernel is one constant in a file of its own (kernels/ref/relu.c, kernels/cpu/matmul.c) and a
+ * row in its folder's list.  kernel_find() walks all tables in order: the first that takes the node
+ * wins, and the plain C references come last.
+ *
+ * Life of a kernel on one node of one plan:  prepare (once) -> run (each step) -> release.
+ * Kernels of stateful ops are prepared once per session and node, not per plan.
+ */
+#pragma once
+
+#include "runtime/device.h"
+#include "runtime/graph.h"
+#include "runtime/tensor.h"
+
+struct error;
+struct kernel_call;
+struct resources;
+struct step;
+struct variable;
+
+struct kernel {
+    const char *op;
+    enum device_type device;
+    uint64_t dtypes;       /* allowed for the type attribute; 0: any */
+    const char *type_attr; /* which attribute `dtypes` is about; NULL: "T", else "dtype" */
+
+    /* (optional) A last word: whether this kernel can do this node (attributes, known shapes). */
+    bool (*accepts)(const struct node *node);
+
+    /* (optional) Reads the node's attributes once; `*state` is given to run and release. */
+    bool (*prepare)(const struct node *node, void **state, struct error *err);
+    void (*release)(void *state); /* (optional) */
+
+    /* Computes all outputs.  Must not keep pointers into the call. */
+    bool (*run)(struct kernel_call *call, struct error *err);
+};
+
+struct kernel_call {
+    const struct node *node;
+    const struct tensor *const *in; /* values; references are followed, NULL if uninitialised */
+    int in_count;
+    struct tensor *out; /* one per output, filled through the functions below */
+    void *state;
+    struct step *step;           /* of this run of the session */
+    struct resources *resources; /* variables and the like of the session's device */
+    struct kernel_slot *slots;   /* the plan's memory for outputs; private to execute.c */
+    int threads;                 /* how many this kernel may use */
+};
+
+/*
+ * Gives output `index` memory for `shape` in the node's output type, with undefined contents, and
+ * returns the tensor to fill; NULL (EXHAUSTED) when there is none.  Usually planned memory.
+ */
+struct tensor *kernel_output(struct kernel_call *call, int index, const struct shape *shape,
+                             struct error *err) CHECKED;
+
+/*
+ * As kernel_output(), but takes over the memory of input `input` if this is its last use, nobody
+ * else sees it, and type size and count fit.  Then out and in data are the same pointer: the kernel
+ * must be able to work in place.
+ */
+struct tensor *kernel_output_reuse(struct kernel_call *call, int index, int input,
+                                   const struct shape *shape, struct error *err) CHECKED;
+
+/* Output `index` becomes the same elements as `tensor` under `shape`: Identity, Reshape. */
+void kernel_output_share(struct kernel_call *call, int index, const struct tensor *tensor,
+                         const struct shape *shape);
+
+/* Output `index` takes the tensor over; `*tensor` becomes none. */
+void kernel_output_take(struct kernel_call *call, int index, struct tensor *tensor);
+
+/* `size` bytes of scratch, 64-byte aligned, until the run ends.  NULL (EXHAUSTED) if none. */
+void *kernel_scratch(struct kernel_call *call, size_t size, struct error *err) CHECKED;
+
+/*
+ * The variable behind input `index`, be it a reference or a resource handle.  Borrowed for the
+ * run.  Fails with NOT_FOUND / PRECONDITION as TensorFlow does when the resource is gone.
+ */
+struct variable *kernel_variable(struct kernel_call *call, int index, struct error *err) CHECKED;
+
+/* Output `index` becomes a reference to `variable` (VariableV2, Assign, ApplyAdam ...). */
+void kernel_output_ref(struct kernel_call *call, int index, struct variable *variable);
+
+/* Input `i` as a value; asserts that it is there. */
+static inline const struct tensor *kernel_in(const struct kernel_call *call, int i)
+{
+    assert(i < call->in_count);
+    assert(call->in[i]);
+    return call->in[i];
+}
+
+/* --- tables --- */
+
+/*
+ * The kernel for `node` on devices of `type`, by its type attributes; NULL with UNIMPLEMENTED
+ * and what was tried if there is none.
+ */
+const struct kernel *kernel_find(const struct node *node, enum device_type type,
+                                 struct error *err) CHECKED;
+
+/* Whether some kernel exists, for the placer. */
+bool kernel_exists(const struct node *node, enum device_type type);
+
+/*
+ * Adds a NULL-terminated table behind those added before.  Called by main() at start, cpu before
+ * ref, and after loading libtrainyard-cuda.so or an operator's library.
+ */
+void kernel_add_table(const struct kernel *const *kernels);
+
+/* Every kernel, for tests: by table and index; NULL at the end of a table and of the tables. */
+const struct kernel *kernel_at(int table, int index);

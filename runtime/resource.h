@@ -1,0 +1,76 @@
+/*
+ * resource.h - state that outlives a step: variables (and, later in the tree, queues, tables ...).
+ *
+ * Found by container, name and kind, in a struct resources that belongs to the task, so that
+ * sessions share state (TensorFlow's rules: container "" is the task's job name or "localhost").
+ *
+ * Resources are counted: the table holds one reference, a handle in a RESOURCE tensor another.
+ */
+#pragma once
+
+#include <pthread.h>
+
+#include "runtime/tensor.h"
+
+struct error;
+struct resource;
+struct resources;
+
+/* What all kinds have in common; embedded first in each of them. */
+struct resource {
+    const char *kind; /* "variable": compared as text */
+    int references;   /* __atomic */
+    void (*destroy)(struct resource *resource);
+};
+
+void resource_ref(struct resource *resource);
+void resource_unref(struct resource *resource); /* NULL is fine */
+
+/* An element of a RESOURCE tensor. */
+struct resource_handle {
+    struct resource *resource; /* owned; NULL until first made */
+    char *container;           /* owned, like name */
+    char *name;
+};
+
+struct variable {
+    struct resource resource;
+    pthread_mutex_t lock; /* guards: value while an update that asks for locking runs */
+    enum dtype dtype;
+    struct shape shape;  /* as declared, may be partly unknown */
+    struct tensor value; /* DTYPE_NONE until first assigned */
+    char *name;
+};
+
+struct resources *resources_new(const char *default_container);
+void resources_free(struct resources *resources); /* NULL is fine */
+
+/* Forgets all of a container ("" is the default one). */
+void resources_clear(struct resources *resources, const char *container);
+
+/*
+ * The variable of that name, made without a value if there is none.  Borrowed from the
+ * table.  Fails with INVALID when one exists with another type or an incompatible shape.
+ */
+struct variable *resources_variable(struct resources *resources, const char *container,
+                                    const char *name, enum dtype dtype,
+                                    const struct shape *shape, struct error *err) CHECKED;
+
+/* NULL if there is none of that kind; borrowed. */
+struct resource *resources_find(struct resources *resources, const char *container,
+                                const char *kind, const char *name);
+
+/* Adds one and takes the reference; fails with EXISTS. */
+bool resources_add(struct resources *resources, const char *container, const char *name,
+                   struct resource *resource, struct error *err) CHECKED;
+
+/* Removes it from the table; false if there was none. */
+bool resources_remove(struct resources *resources, const char *container, const char *kind,
+                      const char *name);
+
+/*
+ * Makes the variable's value writable by the caller alone: copies it if it is shared with a reader
+ * (copy on write), so that snapshots taken by ReadVariableOp stay as they were.
+ * Fails with PRECONDITION if it has no value, EXHAUSTED.
+ */
+bool variable_make_exclusive(struct variable *variable, struct error *err) CHECKED;

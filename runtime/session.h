@@ -1,0 +1,92 @@
+/*
+ * session.h - a graph that can be extended and run in part.
+ *
+ * A run names feeds, fetches and targets; only what they need is computed.  For each such
+ * signature a plan is made once (optimise, place, partition, plan memory) and kept.
+ *
+ * Runs of different threads may overlap; extending waits for them.  A failed run leaves the session
+ * usable.
+ */
+#pragma once
+
+#include "base/base.h"
+
+struct device;
+struct error;
+struct graph;
+struct resources;
+struct session;
+struct str;
+struct tensor;
+
+struct session_options {
+    int threads;       /* for kernels; 0: as many as the process may use */
+    bool no_optimise;  /* run the graph as it is */
+    struct resources *resources; /* shared with others, borrowed; NULL: the session's own */
+    int64_t memory_bytes_max;    /* 0: LIMIT_TENSOR_BYTES */
+};
+
+/* An empty session, owned by the caller.  NULL options: defaults. */
+struct session *session_new(const struct session_options *options, struct error *err) CHECKED;
+
+/* Waits for runs to end; frees.  NULL is fine. */
+void session_free(struct session *session);
+
+/* Adds a serialized GraphDef, all or nothing. */
+bool session_extend(struct session *session, const void *graph_def, size_t size,
+                    struct error *err) CHECKED;
+
+/* Adds the nodes of `graph` (copied): what our own models use. */
+bool session_extend_graph(struct session *session, const struct graph *graph,
+                          struct error *err) CHECKED;
+
+/* The session's graph as extended so far; borrowed, valid until the next extend. */
+const struct graph *session_graph(const struct session *session);
+
+struct session_run {
+    const char *const *feeds; /* "x:0" or "x" */
+    const struct tensor *feed_values;
+    int feeds_count;
+    const char *const *fetches; /* "loss:0" */
+    int fetches_count;
+    const char *const *targets; /* nodes to run without looking at outputs */
+    int targets_count;
+    bool trace;             /* record step statistics */
+    struct str *statistics; /* with trace: serialized RunMetadata is appended */
+};
+
+/*
+ * Runs once.  `fetched` gets fetches_count tensors, owned by the caller (tensor_release()); on
+ * failure none.  Errors are TensorFlow's: unknown names NOT_FOUND, fed twice or both fed and
+ * fetched INVALID, a feed of the wrong type INTERNAL, no fetch and no target INVALID; a kernel's
+ * error is prefixed with its node.
+ */
+bool session_run(struct session *session, const struct session_run *run, struct tensor *fetched,
+                 struct error *err) CHECKED;
+
+/*
+ * The same, prepared: looks the names up once and returns a handle to the plan, owned by the
+ * session until it is extended or freed.  This is what training loops use.
+ */
+struct callable;
+struct callable *session_prepare(struct session *session, const struct session_run *run,
+                                 struct error *err) CHECKED;
+
+/* `feed_values` in the order given to session_prepare(); `statistics` NULL: no trace. */
+bool session_call(struct session *session, struct callable *callable,
+                  const struct tensor *feed_values, struct tensor *fetched,
+                  struct str *statistics, struct error *err) CHECKED;
+
+/* The state behind the session: variables by name. */
+struct resources *session_resources(struct session *session);
+
+/*
+ * Appends the placement of the nodes that `callable` runs as JSON: [{"node", "op", "device",
+ * "requested", "reason", "candidates": [{"device", "rejected"}]}].
+ */
+void session_explain_placement(const struct session *session, const struct callable *callable,
+                               struct str *json);
+
+/* Bytes of the plan's arena and of all variables, for reports. */
+void session_memory(const struct session *session, int64_t *arena_bytes,
+                    int64_t *variable_bytes);
