@@ -161,6 +161,82 @@ $(patsubst %.c,$(BUILD)/%,$(UNIT_RUNTIME)): $(BUILD)/%: $(OBJ)/%.o $(LIBS_RUNTIM
 unit: $(UNIT_WANTED) ## unit tests (T=part of a name)
 	$(Q)tests/run.sh --timeout 60 $(UNIT_WANTED)
 
+# --- checks --------------------------------------------------------------------------------
+
+C_FILES = $(shell git ls-files -- '*.c' '*.h')
+
+.PHONY: lint lint-arrows lint-symbols lint-words lint-lengths lint-format format
+lint: lint-arrows lint-words lint-lengths lint-format lint-symbols ## include arrows, names, words, lengths, format
+
+lint-arrows:
+	@echo "  LINT    include arrows"
+	$(Q)awk -f tests/lint/arrows.awk $(C_FILES)
+lint-words:
+	@echo "  LINT    words"
+	$(Q)tests/lint/words.sh
+lint-lengths:
+	@echo "  LINT    lengths"
+	$(Q)awk -f tests/lint/lengths.awk $(filter-out tests/%,$(C_FILES))
+lint-format:
+	@echo "  LINT    format"
+	$(Q)clang-format-14 --dry-run --Werror $(C_FILES)
+lint-symbols: $(PROGRAMS)
+	@echo "  LINT    exported names"
+	$(Q)for o in $(call objects,$(BASE) $(PROTO) $(RUNTIME) $(KERNELS) $(DB) $(SCHEDULER) $(SERVER) $(CLI) $(TASK)); do \
+	  nm -g --defined-only $$o | awk -v path=$$o 'NF == 3 {print path, $$3}'; done | awk -f tests/lint/symbols.awk
+
+format: ## format all C files
+	$(Q)clang-format-14 -i $(C_FILES)
+
+.PHONY: system test check totals
+system: all ## system tests: real processes
+	$(Q)TRAINYARD_BUILD=$(BUILD) tests/run.sh --timeout 300 $(wildcard tests/system/*_test.sh)
+
+test: unit system ## all tests of one build (SAN=address|thread, T=name)
+
+# Everything CI runs, in order, with one line of totals at the end.
+TOTALS := build/check.totals
+check: ## lint, gcc and clang, tests, sanitizers, fuzz, simulator, browser, interop
+	@rm -f $(TOTALS); mkdir -p build
+	$(Q)$(MAKE) --no-print-directory all lint
+	$(Q)TEST_TOTALS=$(TOTALS) $(MAKE) --no-print-directory unit
+	$(Q)$(MAKE) --no-print-directory CC=clang-14 all
+	$(Q)TEST_TOTALS=$(TOTALS) $(MAKE) --no-print-directory SAN=address unit
+	$(Q)TEST_TOTALS=$(TOTALS) $(MAKE) --no-print-directory system
+	$(Q)TEST_TOTALS=$(TOTALS) $(MAKE) --no-print-directory sim-check fuzz-check browser interop
+	$(Q)awk '{p += $$1; f += $$2; s += $$3} END {print p " passed, " f " failed, " s " skipped"; exit f > 0}' $(TOTALS)
+
+# --- packages ------------------------------------------------------------------------------
+
+DEPS := build-essential pkg-config clang-14 clang-format-14 libclang-rt-14-dev libcmocka-dev \
+        libgrpc-dev libprotobuf-c-dev protobuf-c-compiler libmicrohttpd-dev libwebsockets-dev libsqlite3-dev \
+        libjansson-dev libsodium-dev libssl-dev libgnutls28-dev libcurl4-openssl-dev zlib1g-dev \
+        libdnnl-dev libopenblas-openmp-dev curl sqlite3 python3 python3-venv chromium
+
+.PHONY: deps
+deps: ## install the Debian packages that are missing
+	@missing=""; for p in $(DEPS); do dpkg-query -W -f='$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || missing="$$missing $$p"; done; \
+	command -v node >/dev/null || missing="$$missing nodejs"; command -v npm >/dev/null || missing="$$missing npm"; \
+	if [ -z "$$missing" ]; then echo "deps: all $(words $(DEPS)) packages are there"; exit 0; fi; \
+	as=""; [ $$(id -u) = 0 ] || as=sudo; \
+	if [ -n "$$as" ] && ! command -v sudo >/dev/null; then echo "deps: as root, run: apt-get install$$missing"; exit 1; fi; \
+	echo "deps: installing$$missing"; \
+	$$as apt-get update -qq && $$as env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing >/dev/null && echo "deps: done"
+
+# --- installing ----------------------------------------------------------------------------
+
+.PHONY: install
+install: all ## install under PREFIX (/usr/local)
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/doc/trainyard
+	install -m 755 $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin
+	install -m 644 README.md LICENSE $(DESTDIR)$(PREFIX)/share/doc/trainyard
+
+.PHONY: demo
+demo: ## install packages, build, start, train a network, print the link
+	$(Q)$(MAKE) --no-print-directory deps
+	$(Q)$(MAKE) --no-print-directory -j$$(nproc) all
+	$(Q)$(BUILD)/trainyard demo
+
 .PHONY: clean
 clean: ## remove all that was built
 	rm -rf build
