@@ -99,6 +99,23 @@ $(BUILD)/libscheduler.a: $(call objects,$(SCHEDULER))
 $(BUILD)/libserver.a: $(call objects,$(SERVER))
 	$(Q)$(archive)
 
+# --- the page: bundled once into build/web, embedded by server/assets.c ----------------------
+
+WEB_FILES := $(wildcard web/*.html web/*.css web/*.svg web/*.mjs web/*.json web/src/*.ts* web/src/*/*.ts*)
+
+.PHONY: web
+web: build/web/stamp ## bundle the page (npm packages into web/node_modules)
+
+web/node_modules/.package-lock.json: web/package-lock.json
+	@echo "  NPM     web/"
+	$(Q)cd web && npm ci --no-audit --no-fund --loglevel=error
+	@touch $@
+
+build/web/stamp: $(WEB_FILES) web/node_modules/.package-lock.json
+	@echo "  WEB     build/web"
+	$(Q)cd web && npx --no-install tsc --noEmit && node build.mjs ../build/web
+	@touch $@
+
 # --- compiling -----------------------------------------------------------------------------
 
 # Only *_pb.c and rpc_*.c may see generated code; any other include of it does not compile.

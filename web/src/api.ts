@@ -1,0 +1,112 @@
+// api.ts - the only place that calls fetch: one function per thing the page asks for.
+
+import type { Example, Explanation, GraphNode, Job, JobEvent, LogLine, Node, Placed, Problem, Series } from "./types";
+
+export class ApiError extends Error {
+    constructor(readonly problem: Problem) {
+        super(problem.detail || problem.title);
+    }
+}
+
+let csrf = "";
+
+async function request<T>(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<T> {
+    let response: Response;
+    try {
+        response = await fetch(`/api/v1${path}`, {
+            method,
+            headers: {
+                Accept: "application/json",
+                ...(body === undefined ? {} : { "Content-Type": "application/json" }),
+                ...(method === "GET" ? {} : { "X-CSRF": csrf }),
+                ...headers,
+            },
+            ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
+        });
+    } catch {
+        throw new ApiError({
+            status: 0,
+            code: "UNREACHABLE",
+            title: "The server does not answer",
+            detail: "The server does not answer. Is `trainyard serve` running?",
+            errors: [],
+        });
+    }
+    const text = await response.text();
+    let value: unknown = null;
+    try {
+        value = text ? JSON.parse(text) : null;
+    } catch {
+        value = null;
+    }
+    if (!response.ok) {
+        const problem = (value ?? {}) as Partial<Problem>;
+        throw new ApiError({
+            status: response.status,
+            code: problem.code ?? String(response.status),
+            title: problem.title ?? response.statusText,
+            detail: problem.detail ?? (response.status === 401 ? "You are signed out." : response.statusText),
+            errors: problem.errors ?? [],
+        });
+    }
+    return value as T;
+}
+
+export async function session(): Promise<{ user: string }> {
+    const value = await request<{ user: string; csrf: string }>("GET", "/session");
+    csrf = value.csrf;
+    return value;
+}
+
+export async function jobs(cursor?: string): Promise<{ items: Job[]; next_cursor: string | null }> {
+    return request("GET", `/jobs?limit=100${cursor ? `&cursor=${encodeURIComponent(cursor)}` : ""}`);
+}
+
+export const job = (id: string): Promise<Job> => request("GET", `/jobs/${id}`);
+export const explain = (id: string): Promise<Explanation> => request("GET", `/jobs/${id}/explain`);
+export const spec = (id: string): Promise<unknown> => request("GET", `/jobs/${id}/spec`);
+export const cancel = (id: string): Promise<void> => request("POST", `/jobs/${id}:cancel`, {});
+export const kill = (id: string): Promise<void> => request("POST", `/jobs/${id}:kill`, {});
+
+export async function submit(body: string): Promise<Job> {
+    return request("POST", "/jobs", body, { "Idempotency-Key": crypto.randomUUID() });
+}
+
+export async function plan(body: string): Promise<{ text: string; layers?: Layer[]; parameters?: number }> {
+    return request("POST", "/jobs?dry_run=plan", body);
+}
+
+export interface Layer {
+    name: string;
+    layer: string;
+    output_shape: string;
+    parameters: number;
+}
+
+export async function metrics(id: string): Promise<Series[]> {
+    return (await request<{ series: Series[] }>("GET", `/jobs/${id}/metrics?buckets=2000`)).series;
+}
+
+export async function placement(id: string): Promise<Placed[]> {
+    return (await request<{ items: Placed[] }>("GET", `/jobs/${id}/placement`)).items;
+}
+
+export async function graph(id: string): Promise<GraphNode[]> {
+    return (await request<{ nodes: GraphNode[] }>("GET", `/jobs/${id}/graph`)).nodes;
+}
+
+export async function logs(id: string, tail: number): Promise<LogLine[]> {
+    return (await request<{ items: LogLine[] }>("GET", `/jobs/${id}/logs?tail=${tail}`)).items;
+}
+
+export async function history(id: string): Promise<JobEvent[]> {
+    return (await request<{ items: JobEvent[] }>("GET", `/jobs/${id}/history`)).items;
+}
+
+export async function nodes(): Promise<Node[]> {
+    return (await request<{ items: Node[] }>("GET", "/nodes")).items;
+}
+
+export async function examples(): Promise<Example[]> {
+    return (await request<{ items: Example[] }>("GET", "/examples")).items;
+}

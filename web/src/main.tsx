@@ -1,0 +1,116 @@
+// main.tsx - the frame around every page: rail, link state, routes.
+
+import { render } from "preact";
+import type { ComponentChildren } from "preact";
+import { useEffect, useState } from "preact/hooks";
+
+import * as api from "./api";
+import { duration } from "./format";
+import { go, useNow, useRoute } from "./hooks";
+import { linkState, watchLink } from "./live";
+import { JobPage } from "./pages/job";
+import { JobsPage } from "./pages/jobs";
+import { NewJobPage } from "./pages/new-job";
+import { NodesPage } from "./pages/nodes";
+import { SignInPage } from "./pages/sign-in";
+
+function Live(): preact.JSX.Element {
+    const [, redraw] = useState(0);
+    const now = useNow();
+    useEffect(() => watchLink(() => redraw((n) => n + 1)), []);
+    const { link, age } = linkState();
+    void now;
+    const text = {
+        connecting: "connecting",
+        live: "live",
+        reconnecting: `reconnecting, data is ${duration(age)} old`,
+        "signed-out": "signed out",
+    }[link];
+    const tone = { connecting: "wait", live: "on", reconnecting: "wait", "signed-out": "off" }[link];
+    return (
+        <div class="live" role="status" title={link === "live" ? `last message ${duration(age)} ago` : text}>
+            <i class={`dot ${tone}`} />
+            <span class="label">{text}</span>
+        </div>
+    );
+}
+
+function Item({ path, here, icon, children }: { path: string; here: boolean; icon: string; children: ComponentChildren }): preact.JSX.Element {
+    return (
+        <a class="item" href={path} aria-current={here ? "page" : undefined} title={String(children)}>
+            <span aria-hidden="true">{icon}</span>
+            <span class="label">{children}</span>
+        </a>
+    );
+}
+
+function Page({ path }: { path: string }): preact.JSX.Element {
+    const job = /^\/jobs\/([^/]+)(?:\/([a-z]+))?$/.exec(path);
+    if (path === "/" || path === "/jobs") return <JobsPage />;
+    if (path === "/new") return <NewJobPage />;
+    if (path === "/nodes") return <NodesPage />;
+    if (job?.[1]) return <JobPage key={job[1]} id={job[1]} tab={job[2] ?? "overview"} />;
+    return (
+        <div class="empty">
+            <h1>There is no page {path}</h1>
+            <p>
+                <a href="/jobs">All jobs</a>
+            </p>
+        </div>
+    );
+}
+
+function App(): preact.JSX.Element {
+    const path = useRoute();
+    const [signedIn, setSignedIn] = useState<boolean | null>(null);
+    const [problem, setProblem] = useState("");
+    useEffect(() => {
+        api.session().then(
+            () => setSignedIn(true),
+            (error: api.ApiError) => {
+                setProblem(error.problem.status === 401 ? "" : error.message);
+                setSignedIn(false);
+            },
+        );
+    }, []);
+    if (signedIn === null) return <div class="empty muted">Loading…</div>;
+    if (!signedIn) return <SignInPage problem={problem} />;
+    return (
+        <div class="frame">
+            <nav class="rail" aria-label="Main">
+                <a class="brand" href="/jobs">
+                    <svg viewBox="0 0 32 32" aria-hidden="true">
+                        <rect width="32" height="32" rx="7" fill="var(--accent)" />
+                        <path d="M7 9h18M16 9v15M10 24h12" stroke="var(--on-accent)" stroke-width="3.4" stroke-linecap="round" />
+                    </svg>
+                    <span>Trainyard</span>
+                </a>
+                <Item path="/jobs" here={path === "/" || path.startsWith("/jobs")} icon="≡">
+                    Jobs
+                </Item>
+                <Item path="/nodes" here={path === "/nodes"} icon="▦">
+                    Nodes
+                </Item>
+                <Item path="/new" here={path === "/new"} icon="+">
+                    New job
+                </Item>
+                <Live />
+            </nav>
+            <main class="content">
+                <Page path={path} />
+            </main>
+        </div>
+    );
+}
+
+// Links within the page change the view without a reload.
+document.addEventListener("click", (event) => {
+    const link = (event.target as Element).closest?.("a");
+    if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button !== 0) return;
+    if (link.origin !== location.origin || link.pathname.startsWith("/api/") || link.target) return;
+    event.preventDefault();
+    go(link.pathname);
+});
+
+const root = document.getElementById("app");
+if (root) render(<App />, root);

@@ -1,0 +1,228 @@
+// job.tsx - one job: is it running, is it learning, when is it done; and below, the tabs.
+
+import { useEffect, useState } from "preact/hooks";
+
+import * as api from "../api";
+import { ago, count, duration, metric, seconds } from "../format";
+import { useLoad, useNow } from "../hooks";
+import { subscribe } from "../live";
+import { Chart } from "../parts/chart";
+import { GraphTab } from "../parts/graph-tab";
+import { LogTail } from "../parts/log-tail";
+import { PlacementTable } from "../parts/placement-table";
+import { ProblemNotice } from "../parts/problem";
+import { Bar, StateMark } from "../parts/state";
+import { merge, pointsOf, withPoints } from "../points";
+import type { Job, Series } from "../types";
+import { isTerminal } from "../types";
+
+const TABS = ["overview", "graph", "placement", "logs", "spec", "events"];
+
+function useJob(id: string): { job: Job | null; series: Series[]; error: api.ApiError | null; reload: () => void } {
+    const job = useLoad(() => api.job(id), [id]);
+    const series = useLoad(() => api.metrics(id), [id]);
+    useEffect(() => {
+        const stopState = subscribe("job.state", id, job.reload, job.reload);
+        const stopMetrics = subscribe(
+            "job.metrics",
+            id,
+            (events) => {
+                const points = pointsOf(events);
+                series.set((value) => merge(value ?? [], points));
+                job.set((value) => (value ? withPoints(value, points) : value));
+            },
+            series.reload,
+        );
+        return () => {
+            stopState();
+            stopMetrics();
+        };
+    }, [id]);
+    return { job: job.value, series: series.value ?? [], error: job.error, reload: job.reload };
+}
+
+export function JobPage({ id, tab }: { id: string; tab: string }): preact.JSX.Element {
+    const { job, series, error, reload } = useJob(id);
+    if (error && !job) return <ProblemNotice error={error} retry={reload} />;
+    if (!job) return <p class="muted">Loading…</p>;
+    return (
+        <>
+            <Top job={job} tab={tab} />
+            {tab === "overview" ? <Overview job={job} series={series} /> : null}
+            {tab === "graph" ? <GraphTab job={job} /> : null}
+            {tab === "placement" ? <PlacementTable job={job} /> : null}
+            {tab === "logs" ? <LogTail job={job} lines={5000} /> : null}
+            {tab === "spec" ? <Spec job={job} /> : null}
+            {tab === "events" ? <Events job={job} /> : null}
+        </>
+    );
+}
+
+function Actions({ job }: { job: Job }): preact.JSX.Element | null {
+    const [problem, setProblem] = useState<api.ApiError | null>(null);
+    if (isTerminal(job.state)) return null;
+    const act = (call: (id: string) => Promise<void>) => () => {
+        call(job.id).catch(setProblem);
+    };
+    return (
+        <>
+            {problem ? <span class="error-text">{problem.message}</span> : null}
+            <button class="button" title="Writes a checkpoint, then ends" disabled={job.state === "stopping"} onClick={act(api.cancel)}>
+                Stop
+            </button>
+            <button class="button" title="Ends at once, without a checkpoint" onClick={act(api.kill)}>
+                Kill
+            </button>
+        </>
+    );
+}
+
+function Top({ job, tab }: { job: Job; tab: string }): preact.JSX.Element {
+    const now = useNow();
+    const speed = job.last["examples_per_second"];
+    const ran = seconds(job.started_at, job.ended_at, now);
+    const left =
+        job.state === "running" && job.step && job.steps && ran ? (ran / job.step) * (job.steps - job.step) : null;
+    const accuracy = job.last["accuracy"];
+    const validation = job.last["val_accuracy"];
+    return (
+        <div class="top">
+            <div class="head">
+                <h1>
+                    {job.name} <span class="muted">#{job.number}</span>
+                </h1>
+                <StateMark state={job.state} />
+                <span class="muted" title={job.started_at ?? job.created_at}>
+                    {job.started_at ? duration(ran) : `submitted ${ago(job.created_at, now)}`}
+                    {job.attempt > 1 ? ` · attempt ${job.attempt}` : ""}
+                    {job.nodes.length > 0 ? ` · ${job.nodes.join(", ")}` : ""}
+                </span>
+                <span class="space" />
+                <Actions job={job} />
+            </div>
+            <div class="figures">
+                <Bar state={job.state} step={job.step} steps={job.steps} />
+                <span>
+                    step <b>{count(job.step)}</b>
+                    {job.steps ? ` of ${count(job.steps)}` : ""}
+                </span>
+                {left !== null ? <span>{duration(left)} left</span> : null}
+                <span>
+                    <b>{speed === undefined ? "–" : count(Math.round(speed))}</b> examples/s
+                </span>
+                <span>
+                    loss <b>{metric(job.last["loss"])}</b>
+                </span>
+                <span>
+                    accuracy <b>{metric(accuracy)}</b>
+                </span>
+                {validation !== undefined ? (
+                    <span>
+                        validation accuracy <b>{metric(validation)}</b>
+                    </span>
+                ) : null}
+            </div>
+            <nav class="tabs" aria-label="Job">
+                {TABS.map((name) => (
+                    <a key={name} href={`/jobs/${job.number}${name === "overview" ? "" : `/${name}`}`} aria-current={name === tab ? "page" : undefined}>
+                        {name[0]?.toUpperCase()}
+                        {name.slice(1)}
+                    </a>
+                ))}
+            </nav>
+        </div>
+    );
+}
+
+function Why({ job }: { job: Job }): preact.JSX.Element | null {
+    const shown = job.state === "queued" || job.state === "failed";
+    const { value } = useLoad(() => (shown ? api.explain(job.id) : Promise.resolve(null)), [job.id, job.state, job.attempt]);
+    if (!shown || !value) return null;
+    return (
+        <div class={`notice ${job.state === "failed" ? "bad" : "wait"}`}>
+            <p>{value.text}</p>
+            {(value.blockers ?? []).map((blocker) => (
+                <p class="muted" key={blocker.text}>
+                    {blocker.text}
+                </p>
+            ))}
+            {(value.suggestions ?? []).map((suggestion) => (
+                <p key={suggestion}>{suggestion}</p>
+            ))}
+        </div>
+    );
+}
+
+function Overview({ job, series }: { job: Job; series: Series[] }): preact.JSX.Element {
+    const waiting =
+        job.state === "succeeded" || job.state === "failed" || job.state === "cancelled"
+            ? `The job ended (${job.state}) without a point.`
+            : job.state === "running"
+              ? "Running; the first point comes with the first steps."
+              : `The job is ${job.state}; points come when it runs.`;
+    const named = (...names: string[]): Series[] => series.filter((one) => names.includes(one.name));
+    return (
+        <>
+            <Why job={job} />
+            <div class="panels">
+                <section class="panel">
+                    <header>
+                        <h2>Loss</h2>
+                    </header>
+                    <Chart series={named("loss", "val_loss")} waiting={waiting} />
+                </section>
+                <section class="panel">
+                    <header>
+                        <h2>Accuracy</h2>
+                    </header>
+                    <Chart series={named("accuracy", "val_accuracy")} waiting={waiting} />
+                </section>
+                <section class="panel">
+                    <header>
+                        <h2>Examples per second</h2>
+                    </header>
+                    <Chart series={named("examples_per_second")} waiting={waiting} />
+                </section>
+                <section class="panel">
+                    <header>
+                        <h2>Log</h2>
+                        <span class="space" />
+                        <a href={`/jobs/${job.number}/logs`}>all of it</a>
+                    </header>
+                    <LogTail job={job} lines={200} short />
+                </section>
+            </div>
+        </>
+    );
+}
+
+function Spec({ job }: { job: Job }): preact.JSX.Element {
+    const { value, error } = useLoad(() => api.spec(job.id), [job.id]);
+    if (error) return <ProblemNotice error={error} />;
+    return <pre class="log">{value ? JSON.stringify(value, null, 2) : "Loading…"}</pre>;
+}
+
+function Events({ job }: { job: Job }): preact.JSX.Element {
+    const { value, error, reload } = useLoad(() => api.history(job.id), [job.id, job.state]);
+    if (error) return <ProblemNotice error={error} retry={reload} />;
+    return (
+        <table>
+            <thead>
+                <tr>
+                    <th>Time</th>
+                    <th>Event</th>
+                    <th>What happened</th>
+                </tr>
+            </thead>
+            <tbody>
+                {(value ?? []).map((event) => (
+                    <tr key={event.seq}>
+                        <td class="muted">{event.time.replace("T", " ").replace("Z", "")}</td>
+                        <td>{event.type}</td>
+                        <td>{event.text}</td>
+                    </tr>
+                ))}
+            </tbody>
+        </table>
+    );
+}

@@ -1,0 +1,218 @@
+// new-job.tsx - a short form on the left, the same as JSON on the right, what it means below.
+
+import { useEffect, useRef, useState } from "preact/hooks";
+
+import * as api from "../api";
+import { count } from "../format";
+import { go, useLoad } from "../hooks";
+import { ProblemNotice } from "../parts/problem";
+
+type Json = Record<string, unknown>;
+
+const DRAFT = "trainyard.draft";
+
+function at(spec: Json, path: string[]): unknown {
+    return path.reduce<unknown>((value, key) => (value && typeof value === "object" ? (value as Json)[key] : undefined), spec);
+}
+
+function put(spec: Json, path: string[], value: unknown): Json {
+    const [key, ...rest] = path;
+    if (key === undefined) return spec;
+    const copy = { ...spec };
+    if (rest.length === 0) {
+        if (value === undefined || value === "") delete copy[key];
+        else copy[key] = value;
+    } else {
+        const inner = copy[key];
+        copy[key] = put(inner && typeof inner === "object" ? (inner as Json) : {}, rest, value);
+    }
+    return copy;
+}
+
+interface FieldProps {
+    label: string;
+    path: string[];
+    spec: Json;
+    change: (spec: Json) => void;
+    kind?: "text" | "number";
+    placeholder?: string;
+    wrong: string | undefined;
+}
+
+function Field({ label, path, spec, change, kind = "text", placeholder, wrong }: FieldProps): preact.JSX.Element {
+    const value = at(spec, path);
+    return (
+        <label class="field">
+            <span>{label}</span>
+            <input
+                type="text"
+                inputMode={kind === "number" ? "decimal" : "text"}
+                class={wrong ? "invalid" : ""}
+                value={value === undefined ? "" : String(value)}
+                placeholder={placeholder}
+                onInput={(event) => {
+                    const text = event.currentTarget.value;
+                    const number = Number(text);
+                    change(put(spec, path, kind === "number" && text !== "" && !Number.isNaN(number) ? number : text));
+                }}
+            />
+            {wrong ? <small class="error-text">{wrong}</small> : null}
+        </label>
+    );
+}
+
+export function NewJobPage(): preact.JSX.Element {
+    const examples = useLoad(api.examples, []);
+    const [text, setText] = useState(sessionStorage.getItem(DRAFT) ?? "");
+    const [plan, setPlan] = useState<Awaited<ReturnType<typeof api.plan>> | null>(null);
+    const [problem, setProblem] = useState<api.ApiError | null>(null);
+    const [busy, setBusy] = useState(false);
+    const round = useRef(0);
+
+    useEffect(() => {
+        const first = examples.value?.[0];
+        if (!text && first) setText(JSON.stringify(first.spec, null, 2));
+    }, [examples.value]);
+
+    // The plan follows what is typed, a moment after the last key.
+    useEffect(() => {
+        if (!text) return;
+        sessionStorage.setItem(DRAFT, text);
+        const mine = ++round.current;
+        const timer = setTimeout(() => {
+            api.plan(text).then(
+                (planned) => {
+                    if (mine !== round.current) return;
+                    setPlan(planned);
+                    setProblem(null);
+                },
+                (error: api.ApiError) => {
+                    if (mine !== round.current) return;
+                    setPlan(null);
+                    setProblem(error);
+                },
+            );
+        }, 250);
+        return () => clearTimeout(timer);
+    }, [text]);
+
+    let spec: Json | null = null;
+    try {
+        const parsed: unknown = JSON.parse(text);
+        if (parsed && typeof parsed === "object" && !Array.isArray(parsed)) spec = parsed as Json;
+    } catch {
+        spec = null;
+    }
+    const change = (next: Json): void => setText(JSON.stringify(next, null, 2));
+    const wrong = (pointer: string): string | undefined => problem?.problem.errors.find((field) => field.pointer === pointer)?.detail;
+
+    const submit = (): void => {
+        setBusy(true);
+        api.submit(text).then(
+            (job) => {
+                sessionStorage.removeItem(DRAFT);
+                go(`/jobs/${job.number}`);
+            },
+            (error: api.ApiError) => {
+                setProblem(error);
+                setBusy(false);
+            },
+        );
+    };
+
+    return (
+        <>
+            <div class="head">
+                <h1>New job</h1>
+                <span class="space" />
+                <button class="button accent" disabled={busy || !spec} onClick={submit}>
+                    Submit
+                </button>
+            </div>
+            {examples.error ? <ProblemNotice error={examples.error} retry={examples.reload} /> : null}
+            <div class="editor">
+                <section>
+                    <label class="field">
+                        <span>Start from an example</span>
+                        <select
+                            onChange={(event) => {
+                                const chosen = examples.value?.find((one) => one.name === event.currentTarget.value);
+                                if (chosen) change(chosen.spec);
+                            }}
+                        >
+                            {(examples.value ?? []).map((example) => (
+                                <option key={example.name} value={example.name}>
+                                    {example.name}
+                                </option>
+                            ))}
+                        </select>
+                    </label>
+                    {spec ? (
+                        <>
+                            <Field label="Name" path={["name"]} spec={spec} change={change} wrong={wrong("/name")} />
+                            <Field label="Dataset" path={["data", "dataset"]} spec={spec} change={change} wrong={wrong("/data/dataset")} />
+                            <Field label="Batch size" path={["data", "batch_size"]} kind="number" spec={spec} change={change} wrong={wrong("/data/batch_size")} />
+                            <Field label="Steps" path={["train", "steps"]} kind="number" spec={spec} change={change} wrong={wrong("/train/steps")} />
+                            <Field
+                                label="Learning rate"
+                                path={["train", "optimizer", "learning_rate"]}
+                                kind="number"
+                                placeholder="the optimizer's default"
+                                spec={spec}
+                                change={change}
+                                wrong={wrong("/train/optimizer/learning_rate")}
+                            />
+                            <Field label="Seed" path={["seed"]} kind="number" spec={spec} change={change} wrong={wrong("/seed")} />
+                        </>
+                    ) : (
+                        <p class="error-text">The text on the right is not JSON yet.</p>
+                    )}
+                </section>
+                <section>
+                    <label class="field">
+                        <span>The same as JSON, the body of POST /api/v1/jobs</span>
+                        <textarea
+                            rows={24}
+                            spellcheck={false}
+                            value={text}
+                            onInput={(event) => setText(event.currentTarget.value)}
+                            aria-label="Job spec"
+                        />
+                    </label>
+                    {problem ? <ProblemNotice error={problem} /> : null}
+                    {plan ? <Plan plan={plan} /> : null}
+                </section>
+            </div>
+        </>
+    );
+}
+
+function Plan({ plan }: { plan: Awaited<ReturnType<typeof api.plan>> }): preact.JSX.Element {
+    return (
+        <div class="notice">
+            <p>{plan.text}</p>
+            {plan.layers && plan.layers.length > 0 ? (
+                <table>
+                    <thead>
+                        <tr>
+                            <th>Layer</th>
+                            <th>Output</th>
+                            <th class="right">Parameters</th>
+                        </tr>
+                    </thead>
+                    <tbody>
+                        {plan.layers.map((layer) => (
+                            <tr key={layer.name}>
+                                <td>
+                                    {layer.name} <span class="muted">{layer.layer}</span>
+                                </td>
+                                <td class="mono">{layer.output_shape}</td>
+                                <td class="right">{count(layer.parameters)}</td>
+                            </tr>
+                        ))}
+                    </tbody>
+                </table>
+            ) : null}
+        </div>
+    );
+}

@@ -1,0 +1,22 @@
+// problem.tsx - an error as a person should see it: what is wrong, where, what to do.
+
+import { ApiError } from "../api";
+
+export function ProblemNotice({ error, retry }: { error: ApiError; retry?: () => void }): preact.JSX.Element {
+    return (
+        <div class="notice bad" role="alert">
+            <p>{error.problem.detail}</p>
+            {error.problem.errors.map((field) => (
+                <p key={field.pointer}>
+                    <code>{field.pointer}</code> {field.detail}
+                    {field.hint ? <span class="muted"> {field.hint}</span> : null}
+                </p>
+            ))}
+            {retry ? (
+                <button class="button" onClick={retry}>
+                    Try again
+                </button>
+            ) : null}
+        </div>
+    );
+}

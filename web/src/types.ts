@@ -1,0 +1,105 @@
+// types.ts - what the REST API and the stream carry, as far as the page uses it.
+
+export type State =
+    | "queued"
+    | "allocated"
+    | "starting"
+    | "running"
+    | "stopping"
+    | "succeeded"
+    | "failed"
+    | "cancelled";
+
+export interface Job {
+    id: string;
+    number: number;
+    name: string;
+    project: string;
+    state: State;
+    reason: string | null;
+    created_at: string;
+    started_at: string | null;
+    ended_at: string | null;
+    attempt: number;
+    step: number | null;
+    steps: number | null;
+    last: Record<string, number>;
+    nodes: string[];
+    tags: string[];
+}
+
+export interface Explanation {
+    code: string;
+    text: string;
+    suggestions?: string[];
+    blockers?: { text: string }[];
+}
+
+export interface Series {
+    name: string;
+    task: string;
+    steps: number[];
+    values: number[];
+}
+
+export interface Placed {
+    node: string;
+    op: string;
+    device: string;
+    requested?: string;
+    reason?: string;
+    candidates?: { device: string; rejected?: string }[];
+}
+
+export interface GraphNode {
+    name: string;
+    op: string;
+    device: string;
+    inputs: string[];
+    shapes?: string[];
+    attrs?: Record<string, string>;
+}
+
+export interface LogLine {
+    task: string;
+    stream: string;
+    text: string;
+}
+
+export interface JobEvent {
+    seq: number;
+    time: string;
+    type: string;
+    text: string;
+}
+
+export interface Node {
+    name: string;
+    state: string;
+    cpus: number;
+    cpus_used: number;
+    memory_bytes: number;
+    memory_bytes_used: number;
+    gpus: number;
+    gpus_used: number;
+    version?: string;
+    last_seen_at?: string;
+}
+
+export interface Example {
+    name: string;
+    description: string;
+    spec: Record<string, unknown>;
+}
+
+export interface Problem {
+    status: number;
+    code: string;
+    title: string;
+    detail: string;
+    errors: { pointer: string; detail: string; hint?: string }[];
+}
+
+export function isTerminal(state: State): boolean {
+    return state === "succeeded" || state === "failed" || state === "cancelled";
+}
