@@ -17,9 +17,9 @@ struct arena;
 struct error;
 
 /*
- * Walks `size` bytes of a message of type `descriptor` without unpacking: framing, depth at most
- * LIMIT_MESSAGE_DEPTH, fields at most LIMIT_MESSAGE_FIELDS.  Adds the memory that unpacking will
- * take to `*memory_bytes`.  Fails with INVALID (framing) or EXHAUSTED (a limit).
+ * Walks `size` bytes of a message of type `descriptor` without unpacking: framing, depth at
+ * most LIMIT_MESSAGE_DEPTH, fields at most LIMIT_MESSAGE_FIELDS.  Adds the memory that
+ * unpacking will take to `*memory_bytes`.  Fails with INVALID (framing) or EXHAUSTED (a limit).
  */
 bool message_scan(const ProtobufCMessageDescriptor *descriptor, const void *bytes, size_t size,
                   size_t *memory_bytes, struct error *err) CHECKED;
@@ -28,8 +28,8 @@ bool message_scan(const ProtobufCMessageDescriptor *descriptor, const void *byte
  * Scans and unpacks.  The message lives in `arena` (never protobuf_c_message_free_unpacked()).
  * NULL on failure: INVALID when malformed, EXHAUSTED when over a limit or the arena's budget.
  */
-void *message_unpack(const ProtobufCMessageDescriptor *descriptor, const void *bytes, size_t size,
-                     struct arena *arena, struct error *err) CHECKED;
+void *message_unpack(const ProtobufCMessageDescriptor *descriptor, const void *bytes,
+                     size_t size, struct arena *arena, struct error *err) CHECKED;
 
 struct str;
 
