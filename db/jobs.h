@@ -1,0 +1,186 @@
+/*
+ * jobs.h - jobs, their attempts, and the tasks of those.
+ *
+ * A job is named by its number (1, 2, 3, for people and for the agents) and by its id
+ * ("job_01JD...", sorted by time, for programs).  The state of a job is changed by the
+ * scheduler's loop alone, and each change appends to the event log in the same transaction.
+ */
+#pragma once
+
+#include "db/db.h"
+#include "db/state.h"
+
+#define DB_JOB_ID_BYTES 32 /* "job_" and 26 characters, with the NUL */
+#define DB_HASH_BYTES 32
+
+/* Tasks of one role, and what each of them is to get. */
+struct db_need {
+    const char *role; /* "worker", "ps", "chief", "evaluator" */
+    int replicas;
+    int64_t cpu_millis;
+    int64_t memory_bytes;
+    int gpus;
+};
+
+/* A job as it is submitted.  All pointers are borrowed for the call. */
+struct db_job_new {
+    int64_t user_id;
+    const char *name;
+    const char *project;
+    const char *queue;
+    int priority;        /* 0 to 100, higher first */
+    const char *spec;    /* JSON, defaults filled in */
+    const char *dataset; /* its name in DIR/datasets, "" when there is none */
+    const struct db_need *needs;
+    int needs_count;
+    int restart_max;
+    int64_t stop_us;             /* stop.max_seconds; 0: no bound */
+    const char *idempotency_key; /* NULL: none */
+    const uint8_t *body_hash;    /* DB_HASH_BYTES of the request's body, with a key only */
+};
+
+struct db_job {
+    int64_t number;
+    const char *id;
+    int64_t user_id;
+    const char *user; /* name */
+    const char *name;
+    const char *project;
+    const char *queue;
+    int priority;
+    enum job_state state;
+    const char
+        *reason;      /* stable code of the last change: "", "USER", "CANCELLED", "RETRY" ... */
+    const char *text; /* the same for people; "" */
+    const char *spec; /* NULL in lists */
+    const char *dataset;
+    int restart_max;
+    int restarts;  /* used up */
+    int attempt;   /* number of the newest attempt, 0 before the first */
+    int64_t epoch; /* of it, 0 before the first */
+    int64_t stop_us;
+    int64_t retry_us; /* wall clock before which it is not tried again; 0 */
+    int64_t created_us;
+    int64_t started_us; /* when it ran first; 0 */
+    int64_t ended_us;   /* 0 */
+    int tasks_count;    /* over all needs */
+    int64_t seq;        /* of the event of its last change */
+};
+
+struct db_attempt {
+    int64_t epoch;
+    int64_t job;
+    int attempt; /* 1, 2, 3 */
+    int64_t created_us;
+    int64_t started_us; /* all tasks ran; 0 */
+    int64_t ended_us;   /* 0 while it lives */
+    enum exit_reason reason;
+    const char *text; /* why it ended, for people */
+};
+
+struct db_task {
+    int64_t epoch;
+    int64_t job;
+    const char *role;
+    int index;
+    int64_t node_id;
+    const char *node; /* name */
+    enum task_state state;
+    int64_t cpu_millis;
+    int64_t memory_bytes;
+    int gpus;
+    int64_t pid;
+    int64_t started_us;
+    int64_t ended_us;
+    enum exit_reason reason;
+    int exit_code;
+    int signal;
+    const char *error; /* what the task said of itself */
+    int64_t step;      /* last known to the agent, -1 */
+};
+
+struct db_job_added {
+    int64_t number;
+    char id[DB_JOB_ID_BYTES];
+    bool existed; /* the key was known with this very body: this is the job of then */
+};
+
+/*
+ * Adds a job in state queued, with its event "job.submitted".  Returns after the commit.
+ * Fails with PRECONDITION when the key was used with another body, EXHAUSTED when
+ * LIMIT_JOBS_QUEUED jobs wait or the disk is full.
+ */
+bool db_jobs_add(struct db *db, const struct db_job_new *job, struct db_job_added *added,
+                 struct error *err) CHECKED;
+
+/* The job with this number, or with this text: "7", "job_01JD...", else the newest of that
+ * name. */
+bool db_jobs_find(struct db_conn *conn, int64_t number, struct arena *arena, struct db_job *job,
+                  struct error *err) CHECKED;
+bool db_jobs_find_text(struct db_conn *conn, const char *text, struct arena *arena,
+                       struct db_job *job, struct error *err) CHECKED;
+
+struct db_jobs_filter {
+    uint32_t states;     /* BIT(JOB_QUEUED) | ...; 0: all */
+    const char *name;    /* exact; NULL: any */
+    const char *project; /* exact; NULL: any */
+    const char *text;    /* found within the name; NULL: any */
+    int64_t before;      /* numbers below this only (the cursor); 0: from the newest */
+    int limit;           /* at most LIMIT_PAGE_ITEMS */
+};
+
+/* Newest first.  `*next` is the `before` of the next page, 0 when this was the last. */
+bool db_jobs_list(struct db_conn *conn, const struct db_jobs_filter *filter,
+                  struct arena *arena, struct db_job **jobs, int *jobs_count, int64_t *next,
+                  struct error *err) CHECKED;
+
+/* How many jobs are in each state. */
+bool db_jobs_count(struct db_conn *conn, int64_t counts[JOB_STATES_COUNT],
+                   struct error *err) CHECKED;
+
+/* What the tasks of a job ask for, in the order of the spec. */
+bool db_jobs_needs(struct db_conn *conn, int64_t number, struct arena *arena,
+                   struct db_need **needs, int *needs_count, struct error *err) CHECKED;
+
+/* Oldest first. */
+bool db_attempts_list(struct db_conn *conn, int64_t job, struct arena *arena,
+                      struct db_attempt **attempts, int *attempts_count,
+                      struct error *err) CHECKED;
+
+/* Tasks of one attempt, by role and index. */
+bool db_tasks_list(struct db_conn *conn, int64_t epoch, struct arena *arena,
+                   struct db_task **tasks, int *tasks_count, struct error *err) CHECKED;
+
+/* NOT_FOUND when there is no such task. */
+bool db_tasks_find(struct db_conn *conn, int64_t epoch, const char *role, int index,
+                   struct arena *arena, struct db_task *task, struct error *err) CHECKED;
+
+/* --- changes: for the scheduler's loop, inside its transaction --- */
+
+struct db_job_change {
+    int64_t job;
+    enum job_state from; /* what the row must say now: else INTERNAL */
+    enum job_state to;
+    const char *reason;
+    const char *text;
+    int attempt;
+    int64_t epoch;
+    int restarts;
+    int64_t retry_us;
+    int64_t now_us; /* wall */
+};
+
+/* Changes a job's state and appends the event "job.state". */
+bool db_jobs_change(struct db_conn *conn, const struct db_job_change *change,
+                    struct error *err) CHECKED;
+
+bool db_attempts_add(struct db_conn *conn, const struct db_attempt *attempt,
+                     struct error *err) CHECKED;
+bool db_attempts_start(struct db_conn *conn, int64_t epoch, int64_t now_us,
+                       struct error *err) CHECKED;
+bool db_attempts_end(struct db_conn *conn, int64_t epoch, enum exit_reason reason,
+                     const char *text, int64_t now_us, struct error *err) CHECKED;
+
+/* Adds or replaces the row of a task, and appends "task.state" when its state changed. */
+bool db_tasks_set(struct db_conn *conn, const struct db_task *task, int64_t now_us,
+                  struct error *err) CHECKED;

@@ -1,0 +1,39 @@
+/*
+ * nodes.h - machines that have joined, and the counter of epochs.
+ */
+#pragma once
+
+#include "db/db.h"
+#include "db/state.h"
+
+struct db_node {
+    int64_t id;
+    const char *name; /* unique */
+    const char *boot_id;
+    const char *version;
+    const char *labels; /* JSON object */
+    int64_t epoch;      /* of its newest session */
+    enum node_state state;
+    bool draining; /* a person asked that nothing new is started there */
+    int64_t cpu_millis;
+    int64_t memory_bytes;
+    int gpus;
+    const char *gpu_type;
+    int64_t gpu_memory_bytes;
+    int64_t joined_us; /* wall clock of the newest session */
+};
+
+bool db_nodes_list(struct db_conn *conn, struct arena *arena, struct db_node **nodes,
+                   int *nodes_count, struct error *err) CHECKED;
+bool db_nodes_find(struct db_conn *conn, const char *name, struct arena *arena,
+                   struct db_node *node, struct error *err) CHECKED;
+
+/* --- for the scheduler's loop, inside its transaction --- */
+
+/* Adds the node or replaces what is known of it (by id), and appends "node.state". */
+bool db_nodes_set(struct db_conn *conn, const struct db_node *node, const char *text,
+                  int64_t now_us, struct error *err) CHECKED;
+
+/* The newest epoch given to anybody.  It never goes back. */
+bool db_epoch_read(struct db_conn *conn, int64_t *epoch, struct error *err) CHECKED;
+bool db_epoch_write(struct db_conn *conn, int64_t epoch, struct error *err) CHECKED;

@@ -1,0 +1,67 @@
+/*
+ * tokens.h - users, and the secrets by which they and the agents are known.
+ *
+ * A token is "ty_" and 43 characters (256 random bits).  Only its SHA-256 is stored: who reads
+ * the database cannot log in with it.
+ */
+#pragma once
+
+#include "db/db.h"
+#include "db/state.h"
+
+#define DB_TOKEN_BYTES 64 /* room for the text of a token, with the NUL */
+
+enum token_kind {
+    TOKEN_API = 0,     /* Authorization: Bearer */
+    TOKEN_SESSION = 1, /* a browser's cookie */
+    TOKEN_LOGIN = 2,   /* in a one-time link */
+    TOKEN_JOIN = 3,    /* a node's agent */
+};
+
+struct db_user {
+    int64_t id;
+    const char *name;
+    enum user_role role;
+    int64_t created_us;
+};
+
+struct db_token {
+    int64_t id;
+    enum token_kind kind;
+    int64_t user_id;
+    const char *user;
+    enum user_role role;
+    const char *name; /* what its owner calls it */
+    int64_t created_us;
+    int64_t expires_us; /* 0: never */
+    int64_t used_us;    /* last use, to the minute; 0 */
+};
+
+/* The user every new database begins with: "admin", role admin. */
+#define DB_USER_ADMIN 1
+
+bool db_users_add(struct db *db, const char *name, enum user_role role, int64_t *id,
+                  struct error *err) CHECKED;
+bool db_users_list(struct db_conn *conn, struct arena *arena, struct db_user **users,
+                   int *users_count, struct error *err) CHECKED;
+
+/* Makes a token and writes its text, which nobody can ask for again, into `token`. */
+bool db_tokens_add(struct db *db, int64_t user_id, enum token_kind kind, const char *name,
+                   int64_t expires_us, char token[DB_TOKEN_BYTES], struct error *err) CHECKED;
+
+/* The token with this text.  UNAUTHENTICATED when unknown, of another kind, expired or revoked.
+ */
+bool db_tokens_find(struct db_conn *conn, const char *token, enum token_kind kind,
+                    int64_t now_us, struct arena *arena, struct db_token *found,
+                    struct error *err) CHECKED;
+
+/*
+ * Uses up a login token and makes a session of the same user instead, in one transaction: of
+ * two who try the same link, one gets in.  UNAUTHENTICATED as above.
+ */
+bool db_tokens_exchange(struct db *db, const char *login, int64_t now_us, int64_t expires_us,
+                        char session[DB_TOKEN_BYTES], struct error *err) CHECKED;
+
+bool db_tokens_list(struct db_conn *conn, int64_t user_id, struct arena *arena,
+                    struct db_token **tokens, int *tokens_count, struct error *err) CHECKED;
+bool db_tokens_revoke(struct db *db, int64_t id, struct error *err) CHECKED;

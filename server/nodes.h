@@ -1,0 +1,50 @@
+/*
+ * nodes.h - the server's side of pb.Agent: agents join, say what their tasks do, take commands,
+ * and ship what the tasks wrote.
+ *
+ * DESIGN: rpc handlers check who calls and hand over to the scheduler's loop, which answers
+ * joins and has commands sent; a Sync is held up to LIMIT_LONG_POLL_MS until there is something
+ * to say. Sessions live in memory only: after a restart of the server every agent is told to
+ * join again, and what it then says of its tasks decides what is adopted.
+ *
+ * A thread of its own (nodes_ship_main) stores what is shipped, so that a slow disk never keeps
+ * heartbeats waiting.
+ */
+#pragma once
+
+#include "proto/agent_pb.h"
+#include "proto/rpc.h"
+
+struct db;
+struct error;
+struct loop;
+struct nodes;
+
+/*
+ * Stores what a task wrote.  `ship` has been checked: the caller's session is alive and the
+ * task is the node's.  Sets `*cursor` to where the agent must go on (whatever was stored).
+ */
+typedef bool nodes_ship_fn(void *self, const struct agent_ship_request *ship, int64_t *cursor,
+                           struct error *err);
+
+struct nodes_options {
+    struct db *db;
+    struct loop *loop;   /* made, not started yet */
+    const char *folder;  /* DIR: jobs/ and datasets/ are below it */
+    nodes_ship_fn *ship; /* called by one thread at a time */
+    void *ship_self;
+};
+
+/* Ready to serve, once loop_start() was called. */
+struct nodes *nodes_new(const struct nodes_options *options, struct error *err) CHECKED;
+
+/* After the rpc servers and the loop have stopped.  NULL is fine. */
+void nodes_free(struct nodes *nodes);
+
+/*
+ * For rpc_server_start(), with the struct nodes as `self`.  The embedded agent calls a server
+ * at "local:..." and needs no token; everyone else needs a join token (db_tokens_add,
+ * TOKEN_JOIN).
+ */
+extern const struct rpc_method nodes_methods_local[];
+extern const struct rpc_method nodes_methods_remote[];
