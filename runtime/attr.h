@@ -89,5 +89,8 @@ struct arena;
 /* A deep copy in `arena`; tensors are shared. */
 struct attr attr_copy(const struct attr *attr, struct arena *arena);
 
+/* Gives back the references that attr_copy() took to tensors; the rest belongs to the arena. */
+void attr_release(const struct attr *attr);
+
 /* Same name, kind and values. */
 bool attr_equal(const struct attr *a, const struct attr *b);

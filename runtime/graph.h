@@ -34,8 +34,13 @@ struct node {
     const int *input_types;  /* dtypes as the op takes them; references are above DTYPE_REF */
     const int *output_types; /* dtypes as it gives them */
     int outputs_count;
-    const char *requested_device;  /* as the user wrote it, "" for no wish */
-    const struct device *device; /* NULL until place_graph() */
+    const char *requested_device; /* as the user wrote it, "" for no wish */
+    const struct device *device;  /* NULL until place_graph() */
+    /*
+     * NULL, or why running the node fails: TensorFlow accepts some bad nodes (missing inputs,
+     * attribute values out of bounds) as long as nobody runs them, so graph_import() does too.
+     */
+    const struct error *fault;
 };
 
 /* What graph_add() is told; all is copied. */
@@ -58,17 +63,35 @@ void graph_free(struct graph *graph); /* NULL is fine */
 /*
  * Adds a node.  Checks the name, the number and types of inputs, attribute kinds and bounds.
  *
- * Fails with EXISTS if the name is taken, NOT_FOUND if a type attribute is missing and INVALID if
- * the inputs or attributes do not suit the op; the text names node, op, input, types.  The node it
- * returns is borrowed from the graph.
+ * Fails with EXISTS if the name is taken, NOT_FOUND if an attribute is missing and INVALID if
+ * the inputs or attributes do not suit the op; the text names node, op, input, types.  The node
+ * it returns is borrowed from the graph.
  */
-struct node *graph_add(struct graph *graph, const struct node_def *def, struct error *err) CHECKED;
+struct node *graph_add(struct graph *graph, const struct node_def *def,
+                       struct error *err) CHECKED;
 
 /* Adds a control edge; the graph is not sealed. */
 void graph_add_control(struct graph *graph, struct node *node, struct node *before);
 
 /* Turns input `index` of `node` to another edge of the same type (asserted). */
 void graph_set_input(struct graph *graph, struct node *node, int index, struct edge edge);
+
+/* Forgets all nodes from `count` on; no node before may refer to them. */
+void graph_truncate(struct graph *graph, int count);
+
+/*
+ * A graph for one plan: nodes of another graph under other inputs.  It borrows names,
+ * attributes and types, so the other graph must live longer; its nodes cannot be found by name.
+ */
+struct graph *graph_new_view(void);
+
+/* Adds to a view a copy of `node` with these inputs and controls, which are copied. */
+struct node *graph_add_copy(struct graph *view, const struct node *node,
+                            const struct edge *inputs, struct node *const *controls,
+                            int controls_count);
+
+/* Fails as graph_seal() does on a cycle, but leaves the graph open. */
+bool graph_check_order(const struct graph *graph, struct error *err) CHECKED;
 
 /*
  * Orders nodes after their inputs and closes the graph to change.  Fails with INVALID on a
@@ -80,7 +103,8 @@ int graph_count(const struct graph *graph);
 struct node *graph_node(const struct graph *graph, int id);
 struct node *graph_find(const struct graph *graph, const char *name); /* NULL if absent */
 
-/* After graph_seal(): node ids such that inputs and controls come first; equal graphs, equal order. */
+/* After graph_seal(): node ids such that inputs and controls come first; equal graphs, equal
+ * order. */
 const int *graph_order(const struct graph *graph);
 
 /* A name that is not taken: `name`, or name_1, name_2 ...; lives in the graph's arena. */
@@ -93,8 +117,8 @@ struct arena *graph_arena(struct graph *graph);
  * Parses "name", "name:2" into an edge (no "^name").  Fails with NOT_FOUND if there is no such
  * node, INVALID if the output does not exist or the text is malformed.
  */
-bool graph_edge(const struct graph *graph, const char *text, struct edge *edge, struct error *err)
-    CHECKED;
+bool graph_edge(const struct graph *graph, const char *text, struct edge *edge,
+                struct error *err) CHECKED;
 
 /* --- attributes of a node: the value, or the fallback when it has none of that name --- */
 
@@ -106,23 +130,35 @@ int node_attr_type(const struct node *node, const char *name); /* DTYPE_NONE if 
 const char *node_attr_string(const struct node *node, const char *name, const char *fallback);
 /* The integers of a list; `*count` is 0 when absent. */
 const int64_t *node_attr_ints(const struct node *node, const char *name, int *count);
-const struct shape *node_attr_shape(const struct node *node, const char *name); /* or NULL */
+const struct shape *node_attr_shape(const struct node *node, const char *name);   /* or NULL */
 const struct tensor *node_attr_tensor(const struct node *node, const char *name); /* or NULL */
 
 /* --- GraphDef, serialized --- */
 
 /*
- * Adds the nodes of a serialized GraphDef to `graph`, all or nothing (graph_pb.c).  Inputs may name
- * nodes that were in the graph before.  Errors are TensorFlow's: unknown op NOT_FOUND; bad
+ * As graph_add(), with TensorFlow's rules for what comes from outside: no type is deduced, a
+ * name may not begin with "_", and inputs come later, by graph_link_imported() (for
+ * graph_pb.c).
+ */
+struct node *graph_add_imported(struct graph *graph, const struct node_def *def,
+                                struct error *err) CHECKED;
+bool graph_link_imported(struct graph *graph, struct node *node, const struct edge *inputs,
+                         int inputs_count, struct node *const *controls, int controls_count,
+                         struct error *err) CHECKED;
+
+/*
+ * Adds the nodes of a serialized GraphDef to `graph`, all or nothing (graph_pb.c).  Inputs may
+ * name nodes that were in the graph before.  Errors are TensorFlow's: unknown op NOT_FOUND; bad
  * edges, names, types INVALID.
  */
-bool graph_import(struct graph *graph, const void *bytes, size_t size, struct error *err) CHECKED;
+bool graph_import(struct graph *graph, const void *bytes, size_t size,
+                  struct error *err) CHECKED;
 
 struct str;
 
 /*
- * Appends the serialized GraphDef.  `with_devices` writes the real device of each node in place of
- * the requested one; constants above `const_bytes_max` lose their contents (0: keep all).
+ * Appends the serialized GraphDef.  `with_devices` writes the real device of each node in place
+ * of the requested one; constants above `const_bytes_max` lose their contents (0: keep all).
  */
 void graph_export(const struct graph *graph, bool with_devices, size_t const_bytes_max,
                   struct str *out);

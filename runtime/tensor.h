@@ -35,10 +35,10 @@ struct tensor_string {
 
 struct tensor {
     enum dtype dtype; /* DTYPE_NONE: no tensor */
-    struct shape shape;
-    int64_t count; /* elements */
+    int64_t count;    /* elements */
     void *data;
     struct buffer *buffer;
+    struct shape shape; /* last: that of a small tensor shares the cache line of the rest */
 };
 
 /*

@@ -6,4 +6,8 @@
 #pragma once
 
 #define OPS_LIST(X)                                                                            \
-    X(no_op)
+    /* framework.c */                                                                          \
+    X(no_op)                                                                                   \
+    X(const)                                                                                   \
+    X(identity)                                                                                \
+    X(placeholder)

@@ -1,0 +1,506 @@
+/* graph.c - nodes in an array, an index by name over it, and their order. */
+
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/map.h"
+#include "runtime/op.h"
+#include "runtime/resolve.h"
+#include "runtime/tensor.h"
+
+struct graph {
+    struct arena *arena;
+    struct node **nodes;
+    int count;
+    int capacity;
+    int64_t edges;
+    bool view;  /* no names, attributes borrowed */
+    int *slots; /* open addressing by name: id + 1, 0 when free */
+    int slots_count;
+    int *order;         /* after graph_seal() */
+    struct map *suffix; /* graph_unique_name(): the last number given to a name, + 1 */
+};
+
+/* --- names --- */
+
+static uint64_t hash_name(const char *name, size_t size)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    for (size_t i = 0; i < size; i++)
+        hash = (hash ^ (unsigned char)name[i]) * UINT64_C(0x100000001b3);
+    return hash ^ hash >> 29;
+}
+
+/* The slot that holds the name, or the free one where it would go. */
+static int *find_slot(const struct graph *graph, const char *name, size_t size)
+{
+    uint64_t at = hash_name(name, size);
+    for (;; at++) {
+        int *slot = &graph->slots[at & (uint64_t)(graph->slots_count - 1)];
+        if (!*slot)
+            return slot;
+        const char *found = graph->nodes[*slot - 1]->name;
+        if (!strncmp(found, name, size) && !found[size])
+            return slot;
+    }
+}
+
+static void index_nodes(struct graph *graph, int slots_count)
+{
+    free(graph->slots);
+    graph->slots = alloc_array((size_t)slots_count, sizeof(*graph->slots));
+    graph->slots_count = slots_count;
+    for (int i = 0; i < graph->count; i++) {
+        const char *name = graph->nodes[i]->name;
+        *find_slot(graph, name, strlen(name)) = i + 1;
+    }
+}
+
+static bool name_is_good(const char *name, bool imported)
+{
+    const char *c = name;
+    bool first = true;
+    for (; *c; c++) {
+        bool word = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') ||
+                    (*c >= '0' && *c <= '9') || *c == '.';
+        bool inner = *c == '_' || *c == '/' || *c == '\\' || *c == '-';
+        if (first && !word && !(*c == '_' && !imported))
+            return false;
+        if (!word && !inner && *c != '>')
+            return false;
+        first = *c == '>'; /* pieces between ">" are names of their own */
+    }
+    return !first && c - name <= LIMIT_NODE_NAME_BYTES;
+}
+
+static bool check_name(const struct graph *graph, const struct node_def *def, bool imported,
+                       struct error *err)
+{
+    if (!name_is_good(def->name, imported))
+        return fail(
+            err, INVALID,
+            "node '%s' (%s): a name must match [A-Za-z0-9.][A-Za-z0-9_./\\-]* and have at "
+            "most %d bytes",
+            def->name, def->op->name, LIMIT_NODE_NAME_BYTES);
+    /* A second node of one name: INVALID_ARGUMENT is what TensorFlow answers to a client. */
+    if (graph_find(graph, def->name))
+        return fail(err, imported ? INVALID : EXISTS,
+                    "node '%s' (%s): a node of this name exists already", def->name,
+                    def->op->name);
+    return true;
+}
+
+/* --- life --- */
+
+struct graph *graph_new(void)
+{
+    struct graph *graph = alloc_bytes(sizeof(*graph));
+    graph->arena = arena_new();
+    index_nodes(graph, 64);
+    return graph;
+}
+
+struct graph *graph_new_view(void)
+{
+    struct graph *graph = alloc_bytes(sizeof(*graph));
+    graph->arena = arena_new();
+    graph->view = true;
+    return graph;
+}
+
+static void release_node(struct node *node)
+{
+    for (int i = 0; i < node->attrs_count; i++)
+        attr_release(&node->attrs[i]);
+}
+
+void graph_free(struct graph *graph)
+{
+    if (!graph)
+        return;
+    for (int i = 0; i < graph->count && !graph->view; i++)
+        release_node(graph->nodes[i]);
+    free(graph->nodes);
+    free(graph->slots);
+    free(graph->order);
+    map_free(graph->suffix);
+    arena_free(graph->arena);
+    free(graph);
+}
+
+void graph_truncate(struct graph *graph, int count)
+{
+    assert(!graph->order);
+    assert(count <= graph->count);
+    for (int i = count; i < graph->count && !graph->view; i++)
+        release_node(graph->nodes[i]);
+    graph->count = count;
+    if (!graph->view)
+        index_nodes(graph, graph->slots_count);
+}
+
+/* --- adding --- */
+
+static void append(struct graph *graph, struct node *node)
+{
+    assert(!graph->order);
+    graph->nodes =
+        alloc_grow(graph->nodes, graph->count, &graph->capacity, sizeof(*graph->nodes));
+    node->id = graph->count;
+    graph->nodes[graph->count++] = node;
+    if (graph->view)
+        return;
+    if (graph->count * 2 > graph->slots_count)
+        index_nodes(graph, graph->slots_count * 2);
+    else
+        *find_slot(graph, node->name, strlen(node->name)) = graph->count;
+}
+
+static bool count_edges(struct graph *graph, int more, struct error *err)
+{
+    graph->edges += more;
+    if (graph->edges > LIMIT_GRAPH_EDGES)
+        return fail(err, EXHAUSTED, "the graph has more than %d edges", LIMIT_GRAPH_EDGES);
+    return true;
+}
+
+static void set_edges(struct graph *graph, struct node *node, const struct edge *inputs,
+                      int inputs_count, struct node *const *controls, int controls_count)
+{
+    node->inputs_count = inputs_count;
+    node->inputs = arena_copy(graph->arena, inputs, (size_t)inputs_count * sizeof(*inputs));
+    size_t room = 1; /* a power of two, as graph_add_control() expects */
+    while (room < (size_t)controls_count)
+        room *= 2;
+    struct node **copy = arena_array(graph->arena, controls_count ? room : 0, sizeof(*copy));
+    if (controls_count)
+        memcpy(copy, controls, (size_t)controls_count * sizeof(*copy));
+    node->controls = copy;
+    node->controls_count = controls_count;
+}
+
+static struct node *new_node(struct graph *graph, const struct node_def *def, bool imported,
+                             struct error *err)
+{
+    assert(!graph->view);
+    assert(!graph->order);
+    if (graph->count >= LIMIT_GRAPH_NODES)
+        return fail_null(err, EXHAUSTED, "the graph has more than %d nodes", LIMIT_GRAPH_NODES);
+    if (!check_name(graph, def, imported, err))
+        return NULL;
+
+    struct node *node = arena_alloc(graph->arena, sizeof(*node));
+    node->name = imported ? def->name : arena_text(graph->arena, def->name);
+    node->op = def->op;
+    const char *device = def->device ? def->device : "";
+    node->requested_device = imported ? device : arena_text(graph->arena, device);
+    if (!resolve_attrs(node, def, imported, imported, graph->arena, err)) {
+        release_node(node);
+        return NULL;
+    }
+    return node;
+}
+
+struct node *graph_add(struct graph *graph, const struct node_def *def, struct error *err)
+{
+    struct node *node = new_node(graph, def, false, err);
+    if (!node)
+        return NULL;
+    int wanted = resolve_types(node, graph->arena);
+    set_edges(graph, node, def->inputs, def->inputs_count, def->controls, def->controls_count);
+    if (!resolve_inputs(node, wanted, false, graph->arena, err) ||
+        !count_edges(graph, def->inputs_count + def->controls_count, err)) {
+        release_node(node);
+        return NULL;
+    }
+    append(graph, node);
+    return node;
+}
+
+struct node *graph_add_imported(struct graph *graph, const struct node_def *def,
+                                struct error *err)
+{
+    struct node *node = new_node(graph, def, true, err);
+    if (!node)
+        return NULL;
+    node->inputs_count =
+        resolve_types(node, graph->arena); /* until linked: how many are wanted */
+    append(graph, node);
+    return node;
+}
+
+bool graph_link_imported(struct graph *graph, struct node *node, const struct edge *inputs,
+                         int inputs_count, struct node *const *controls, int controls_count,
+                         struct error *err)
+{
+    int wanted = node->inputs_count;
+    set_edges(graph, node, inputs, inputs_count, controls, controls_count);
+    return resolve_inputs(node, wanted, true, graph->arena, err) &&
+           count_edges(graph, inputs_count + controls_count, err);
+}
+
+struct node *graph_add_copy(struct graph *view, const struct node *node,
+                            const struct edge *inputs, struct node *const *controls,
+                            int controls_count)
+{
+    assert(view->view);
+    struct node *copy = arena_alloc(view->arena, sizeof(*copy));
+    *copy = *node;
+    set_edges(view, copy, inputs, node->inputs_count, controls, controls_count);
+    append(view, copy);
+    return copy;
+}
+
+/* Room is a power of two, so the list may be full only when its count is one (or none). */
+void graph_add_control(struct graph *graph, struct node *node, struct node *before)
+{
+    assert(!graph->order);
+    size_t count = (size_t)node->controls_count;
+    if ((count & (count - 1)) == 0) {
+        struct node **larger =
+            arena_array(graph->arena, count ? 2 * count : 1, sizeof(*larger));
+        if (count)
+            memcpy(larger, node->controls, count * sizeof(*larger));
+        node->controls = larger;
+    }
+    ((struct node **)node->controls)[node->controls_count++] = before;
+}
+
+void graph_set_input(struct graph *graph, struct node *node, int index, struct edge edge)
+{
+    assert(!graph->order);
+    assert(index >= 0 && index < node->inputs_count);
+    assert(dtype_base(edge.from->output_types[edge.output]) ==
+           dtype_base(node->input_types[index]));
+    ((struct edge *)node->inputs)[index] = edge;
+}
+
+/* --- asking --- */
+
+int graph_count(const struct graph *graph)
+{
+    return graph->count;
+}
+
+struct node *graph_node(const struct graph *graph, int id)
+{
+    assert(id >= 0 && id < graph->count);
+    return graph->nodes[id];
+}
+
+struct node *graph_find(const struct graph *graph, const char *name)
+{
+    assert(!graph->view);
+    int slot = *find_slot(graph, name, strlen(name));
+    return slot ? graph->nodes[slot - 1] : NULL;
+}
+
+const int *graph_order(const struct graph *graph)
+{
+    assert(graph->order);
+    return graph->order;
+}
+
+struct arena *graph_arena(struct graph *graph)
+{
+    return graph->arena;
+}
+
+const char *graph_unique_name(struct graph *graph, const char *name)
+{
+    if (!graph_find(graph, name))
+        return arena_text(graph->arena, name);
+    if (!graph->suffix)
+        graph->suffix = map_new();
+    for (intptr_t i = (intptr_t)map_find(graph->suffix, name) + 1;; i++) {
+        const char *wanted = arena_printf(graph->arena, "%s_%d", name, (int)i);
+        if (!graph_find(graph, wanted)) {
+            map_set(graph->suffix, name, (void *)i);
+            return wanted;
+        }
+    }
+}
+
+bool graph_edge(const struct graph *graph, const char *text, struct edge *edge,
+                struct error *err)
+{
+    if (!*text || *text == '^')
+        return fail(err, INVALID, "'%s' is not the name of a tensor", text);
+
+    /* As TensorFlow: digits after the last colon are the output, else all of it is a name. */
+    size_t size = strlen(text);
+    size_t digits = size;
+    while (digits > 0 && text[digits - 1] >= '0' && text[digits - 1] <= '9')
+        digits--;
+    int64_t output = 0;
+    if (digits > 1 && digits < size && text[digits - 1] == ':') {
+        for (size_t i = digits; i < size && output < INT32_MAX; i++)
+            output = output * 10 + (text[i] - '0');
+        size = digits - 1;
+    }
+    assert(!graph->view);
+    int slot = *find_slot(graph, text, size);
+    if (!slot)
+        return fail(err, NOT_FOUND, "'%s': there is no node '%.*s' in the graph", text,
+                    (int)size, text);
+    struct node *node = graph->nodes[slot - 1];
+    if (output >= node->outputs_count)
+        return fail(err, INVALID, "'%s': node '%s' (%s) has %d outputs", text, node->name,
+                    node->op->name, node->outputs_count);
+    *edge = (struct edge){node, (int)output};
+    return true;
+}
+
+/* --- order --- */
+
+/* Values go round a loop through these, so their edges do not order. */
+static bool closes_loop(const struct node *node)
+{
+    const char *name = node->op->name;
+    return (name[0] == 'N' && !strcmp(name, "NextIteration")) ||
+           (name[0] == 'R' && !strcmp(name, "RefNextIteration"));
+}
+
+/* The nodes in the order of a GraphDef often come after their inputs already. */
+static bool is_ordered(const struct graph *graph)
+{
+    for (int i = 0; i < graph->count; i++) {
+        const struct node *node = graph->nodes[i];
+        for (int k = 0; k < node->inputs_count; k++)
+            if (node->inputs[k].from->id >= i && !closes_loop(node->inputs[k].from))
+                return false;
+        for (int k = 0; k < node->controls_count; k++)
+            if (node->controls[k]->id >= i && !closes_loop(node->controls[k]))
+                return false;
+    }
+    return true;
+}
+
+/* Walks the predecessors of node `i`: data edges first, then controls.  NULL after the last. */
+static const struct node *predecessor(const struct node *node, int i)
+{
+    if (i < node->inputs_count)
+        return node->inputs[i].from;
+    i -= node->inputs_count;
+    return i < node->controls_count ? node->controls[i] : NULL;
+}
+
+/* A binary heap of ids, the least on top. */
+static void heap_push(int *heap, int count, int id)
+{
+    int at = count;
+    for (; at > 0 && heap[(at - 1) / 2] > id; at = (at - 1) / 2)
+        heap[at] = heap[(at - 1) / 2];
+    heap[at] = id;
+}
+
+static int heap_pop(int *heap, int count)
+{
+    int top = heap[0];
+    int last = heap[count - 1];
+    int at = 0;
+    for (int child = 1; child < count - 1; child = 2 * at + 1) {
+        if (child + 1 < count - 1 && heap[child + 1] < heap[child])
+            child++;
+        if (heap[child] >= last)
+            break;
+        heap[at] = heap[child];
+        at = child;
+    }
+    heap[at] = last;
+    return top;
+}
+
+/* Names a cycle among the nodes that still wait (waiting[id] > 0). */
+static bool fail_cycle(const struct graph *graph, const int *waiting, struct error *err)
+{
+    const struct node *at = NULL;
+    for (int i = 0; i < graph->count && !at; i++)
+        if (waiting[i])
+            at = graph->nodes[i];
+    char text[400] = "";
+    /* After as many steps back as there are nodes one is on a cycle for sure. */
+    for (int steps = 0; steps < graph->count + 8; steps++) {
+        int k = 0;
+        const struct node *before;
+        while ((before = predecessor(at, k++)) && (!waiting[before->id] || closes_loop(before)))
+            ;
+        assert(before);
+        at = before;
+        size_t used = strlen(text);
+        if (steps >= graph->count && !strstr(text, at->name))
+            snprintf(text + used, sizeof(text) - used, "%s'%s'", used ? ", " : "", at->name);
+    }
+    return fail(err, INVALID, "the graph has a cycle without NextIteration through %s", text);
+}
+
+/* Fills `order` with ids, always the least id whose predecessors are done. */
+static bool sort_nodes(const struct graph *graph, int *order, struct error *err)
+{
+    size_t count = (size_t)graph->count;
+    int *waiting = alloc_array(count, sizeof(*waiting));
+    int *first =
+        alloc_array(count + 2, sizeof(*first)); /* first[i + 1]: start of successors of i */
+    int *heap = alloc_array(count, sizeof(*heap));
+    const struct node *before;
+    for (int i = 0; i < graph->count; i++)
+        for (int k = 0; (before = predecessor(graph->nodes[i], k)); k++)
+            if (!closes_loop(before)) {
+                first[before->id + 2]++;
+                waiting[i]++;
+            }
+    for (int i = 0; i < graph->count; i++)
+        first[i + 2] += first[i + 1];
+    int *successors = alloc_array((size_t)first[count + 1], sizeof(*successors));
+    for (int i = 0; i < graph->count; i++)
+        for (int k = 0; (before = predecessor(graph->nodes[i], k)); k++)
+            if (!closes_loop(before))
+                successors[first[before->id + 1]++] = i;
+
+    int ready = 0;
+    int done = 0;
+    for (int i = 0; i < graph->count; i++)
+        if (!waiting[i])
+            heap_push(heap, ready++, i);
+    while (ready) {
+        int id = heap_pop(heap, ready--);
+        order[done++] = id;
+        for (int k = first[id]; k < first[id + 1]; k++)
+            if (--waiting[successors[k]] == 0)
+                heap_push(heap, ready++, successors[k]);
+    }
+    bool ok = done == graph->count || fail_cycle(graph, waiting, err);
+    free(waiting);
+    free(first);
+    free(heap);
+    free(successors);
+    return ok;
+}
+
+bool graph_check_order(const struct graph *graph, struct error *err)
+{
+    if (is_ordered(graph))
+        return true;
+    int *order = alloc_array((size_t)graph->count, sizeof(*order));
+    bool ok = sort_nodes(graph, order, err);
+    free(order);
+    return ok;
+}
+
+bool graph_seal(struct graph *graph, struct error *err)
+{
+    assert(!graph->order);
+    int *order = alloc_array((size_t)graph->count, sizeof(*order));
+    if (is_ordered(graph)) {
+        for (int i = 0; i < graph->count; i++)
+            order[i] = i;
+    } else if (!sort_nodes(graph, order, err)) {
+        free(order);
+        return false;
+    }
+    graph->order = order;
+    return true;
+}
