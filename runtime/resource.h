@@ -20,6 +20,7 @@ struct resources;
 struct resource {
     const char *kind; /* "variable": compared as text */
     int references;   /* __atomic */
+    int removed;      /* __atomic; no longer in its table: look it up again by name */
     void (*destroy)(struct resource *resource);
 };
 
@@ -67,6 +68,10 @@ bool resources_add(struct resources *resources, const char *container, const cha
 /* Removes it from the table; false if there was none. */
 bool resources_remove(struct resources *resources, const char *container, const char *kind,
                       const char *name);
+
+/* Calls `visit` for each resource of that kind, in the order in which they were added. */
+void resources_each(struct resources *resources, const char *kind,
+                    void (*visit)(struct resource *resource, void *arg), void *arg);
 
 /*
  * Makes the variable's value writable by the caller alone: copies it if it is shared with a reader
