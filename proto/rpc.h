@@ -1,7 +1,7 @@
 /*
  * rpc.h - unary calls of byte messages between our processes.
  *
- * Two transports behind one interface: gRPC (rpc_grpc.c, the only file that sees <grpc/...>) and
+ * Two transports behind one interface: gRPC (rpc_grpc*.c, which alone see <grpc/...>) and
  * in-process (rpc_local.c), chosen by the address: "127.0.0.1:7070" or "local:NAME".
  *
  * DESIGN: a server owns one completion-queue thread (rpc_main).  It calls handlers one after

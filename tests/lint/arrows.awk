@@ -45,8 +45,8 @@ FNR == 1 {
 }
 
 /^#include <grpc/ {
-    if (FILENAME != "proto/rpc_grpc.c")
-        bad($2, "only proto/rpc_grpc.c sees gRPC")
+    if (FILENAME !~ /^proto\/rpc_grpc/)
+        bad($2, "only proto/rpc_grpc* sees gRPC")
 }
 
 function bad(what, why) {

@@ -1,0 +1,57 @@
+/*
+ * internal.h - what rpc.c and its transports share.
+ *
+ * A transport embeds these structs as the first member of its own.
+ */
+#pragma once
+
+#include <pthread.h>
+#include <time.h>
+
+#include "base/str.h"
+#include "proto/rpc.h"
+
+struct rpc_transport;
+
+struct rpc_server {
+    const struct rpc_transport *transport;
+    char *address;
+};
+
+struct rpc_client {
+    const struct rpc_transport *transport;
+    char *address;
+};
+
+struct rpc_call { /* as the server sees it */
+    const struct rpc_transport *transport;
+    struct str request;
+    char *peer;
+};
+
+struct rpc_transport {
+    struct rpc_server *(*server_start)(const struct rpc_server_options *options,
+                                       const struct rpc_method *methods, void *self,
+                                       struct error *err);
+    void (*server_stop)(struct rpc_server *server);
+    void (*answer)(struct rpc_call *call, const void *bytes, size_t size,
+                   const struct error *err); /* err is NULL for a reply */
+    bool (*cancelled)(const struct rpc_call *call);
+
+    struct rpc_client *(*client_new)(const struct rpc_client_options *options,
+                                     struct error *err);
+    void (*client_free)(struct rpc_client *client);
+    bool (*client_call)(struct rpc_client *client, const char *path, const struct str *request,
+                        struct str *response, int timeout_ms, struct error *err);
+    void (*client_cancel)(struct rpc_client *client);
+};
+
+extern const struct rpc_transport rpc_grpc_transport;
+extern const struct rpc_transport rpc_local_transport;
+
+/* The handler of `path`, or NULL. */
+rpc_handler *rpc_find_handler(const struct rpc_method *methods, const char *path, size_t size);
+
+/* A condition variable that waits by the monotonic clock, and the moment to wait for. */
+void rpc_cond_init(pthread_cond_t *cond);
+struct timespec rpc_deadline(int timeout_ms);

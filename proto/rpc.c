@@ -1,0 +1,113 @@
+/* rpc.c - picks the transport by the address and hands over. */
+
+#include "base/alloc.h"
+#include "proto/internal.h"
+
+static const struct rpc_transport *transport_of(const char *address)
+{
+    return strncmp(address, "local:", 6) == 0 ? &rpc_local_transport : &rpc_grpc_transport;
+}
+
+rpc_handler *rpc_find_handler(const struct rpc_method *methods, const char *path, size_t size)
+{
+    for (const struct rpc_method *method = methods; method->path; method++) {
+        if (strlen(method->path) == size && memcmp(method->path, path, size) == 0)
+            return method->handler;
+    }
+    return NULL;
+}
+
+void rpc_cond_init(pthread_cond_t *cond)
+{
+    pthread_condattr_t attr;
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(cond, &attr);
+    pthread_condattr_destroy(&attr);
+}
+
+struct timespec rpc_deadline(int timeout_ms)
+{
+    struct timespec at;
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    at.tv_sec += timeout_ms / 1000;
+    at.tv_nsec += (long)(timeout_ms % 1000) * 1000000;
+    if (at.tv_nsec >= 1000000000) {
+        at.tv_nsec -= 1000000000;
+        at.tv_sec++;
+    }
+    return at;
+}
+
+struct rpc_server *rpc_server_start(const struct rpc_server_options *options,
+                                    const struct rpc_method *methods, void *self,
+                                    struct error *err)
+{
+    assert(options->address);
+    assert(options->message_bytes_max > 0);
+    return transport_of(options->address)->server_start(options, methods, self, err);
+}
+
+const char *rpc_server_address(const struct rpc_server *server)
+{
+    return server->address;
+}
+
+void rpc_server_stop(struct rpc_server *server)
+{
+    if (server)
+        server->transport->server_stop(server);
+}
+
+const void *rpc_call_bytes(const struct rpc_call *call, size_t *size)
+{
+    *size = call->request.size;
+    return call->request.data;
+}
+
+const char *rpc_call_peer(const struct rpc_call *call)
+{
+    return call->peer;
+}
+
+bool rpc_call_cancelled(const struct rpc_call *call)
+{
+    return call->transport->cancelled(call);
+}
+
+void rpc_call_reply(struct rpc_call *call, const void *bytes, size_t size)
+{
+    call->transport->answer(call, bytes, size, NULL);
+}
+
+void rpc_call_fail(struct rpc_call *call, const struct error *err)
+{
+    assert(err->code != OK);
+    call->transport->answer(call, NULL, 0, err);
+}
+
+struct rpc_client *rpc_client_new(const struct rpc_client_options *options, struct error *err)
+{
+    assert(options->address);
+    assert(options->message_bytes_max > 0);
+    return transport_of(options->address)->client_new(options, err);
+}
+
+void rpc_client_free(struct rpc_client *client)
+{
+    if (client)
+        client->transport->client_free(client);
+}
+
+bool rpc_client_call(struct rpc_client *client, const char *path, const struct str *request,
+                     struct str *response, int timeout_ms, struct error *err)
+{
+    assert(path[0] == '/');
+    assert(timeout_ms > 0);
+    return client->transport->client_call(client, path, request, response, timeout_ms, err);
+}
+
+void rpc_client_cancel(struct rpc_client *client)
+{
+    client->transport->client_cancel(client);
+}

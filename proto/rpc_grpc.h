@@ -1,0 +1,72 @@
+/*
+ * rpc_grpc.h - the pieces of the gRPC transport, for rpc_grpc*.c alone.
+ *
+ * DESIGN: every completion queue has one thread that does nothing else (rpc_server_main,
+ * rpc_client_main), so that keepalive pings are always answered.  A tag in a queue is a struct
+ * with the function that handles its completion.
+ */
+#pragma once
+
+#include <grpc/byte_buffer.h>
+#include <grpc/byte_buffer_reader.h>
+#include <grpc/grpc.h>
+#include <grpc/grpc_security.h>
+#include <grpc/slice.h>
+#include <grpc/support/alloc.h>
+#include <stdatomic.h>
+
+#include "proto/internal.h"
+
+/* Keepalive, both ways: a peer that is frozen or unplugged is noticed within their sum. */
+#define RPC_GRPC_KEEPALIVE_MS 10000
+#define RPC_GRPC_KEEPALIVE_TIMEOUT_MS 5000
+
+/* Trailing metadata of every call that a server of ours fails: err->pointer. */
+#define RPC_GRPC_POINTER_KEY "trainyard-pointer-bin"
+
+struct tag {
+    void (*completed)(struct tag *tag, bool ok);
+    atomic_bool given; /* orders giver before taker, where a sanitizer sees it too */
+};
+
+/* To be called before the library is given the tag. */
+static inline void *rpc_grpc_give(struct tag *tag)
+{
+    atomic_store_explicit(&tag->given, true, memory_order_release);
+    return tag;
+}
+
+/* Opens the library; each needs its own grpc_shutdown(). */
+void rpc_grpc_open(void);
+
+/* Serves one queue until it has been shut down and drained. */
+void rpc_grpc_run(grpc_completion_queue *queue);
+
+grpc_arg rpc_grpc_arg(const char *key, int64_t value);
+
+/* Starts operations on a call, which must be of a kind and at a time that gRPC allows. */
+void rpc_grpc_batch(grpc_call *call, const grpc_op *ops, size_t count, struct tag *tag);
+
+/* Appends a message, decompressed if need be, and frees it.  False when it cannot be read. */
+bool rpc_grpc_read(grpc_byte_buffer *buffer, struct str *out);
+
+/* A copy of `bytes`, owned. */
+grpc_byte_buffer *rpc_grpc_buffer(const void *bytes, size_t size);
+
+/* --- the two sides: see struct rpc_transport --- */
+
+struct rpc_server *rpc_grpc_server_start(const struct rpc_server_options *options,
+                                         const struct rpc_method *methods, void *self,
+                                         struct error *err);
+void rpc_grpc_server_stop(struct rpc_server *server);
+void rpc_grpc_server_answer(struct rpc_call *call, const void *bytes, size_t size,
+                            const struct error *err);
+bool rpc_grpc_server_cancelled(const struct rpc_call *call);
+
+struct rpc_client *rpc_grpc_client_new(const struct rpc_client_options *options,
+                                       struct error *err);
+void rpc_grpc_client_free(struct rpc_client *client);
+bool rpc_grpc_client_call(struct rpc_client *client, const char *path,
+                          const struct str *request, struct str *response, int timeout_ms,
+                          struct error *err);
+void rpc_grpc_client_cancel(struct rpc_client *client);

@@ -1,0 +1,238 @@
+/*
+ * rpc_grpc_client.c - making calls over gRPC.
+ *
+ * DESIGN: a call is one batch; its caller waits on a condition that the thread of the queue
+ * signals.
+ */
+
+#include <grpc/support/time.h>
+
+#include "base/alloc.h"
+#include "proto/rpc_grpc.h"
+
+#define RECONNECT_FIRST_MS 100
+#define RECONNECT_MAX_MS 1000
+
+struct grpc_guest {
+    struct rpc_client base;
+    grpc_channel *channel;
+    grpc_completion_queue *queue;
+    pthread_t thread;
+
+    pthread_mutex_t lock; /* guards: calls, cancelled, and `done` of each call */
+    struct made_call *calls;
+    bool cancelled;
+};
+
+struct made_call { /* on the stack of the caller, who waits for it */
+    struct tag tag;
+    struct grpc_guest *guest;
+    struct made_call *next;
+    grpc_call *call;
+    pthread_cond_t finished;
+    bool done;
+
+    grpc_metadata_array initial;
+    grpc_metadata_array trailing;
+    grpc_byte_buffer *message;
+    grpc_status_code status;
+    grpc_slice details;
+};
+
+static void *rpc_client_main(void *argument)
+{
+    struct grpc_guest *guest = argument;
+    rpc_grpc_run(guest->queue);
+    return NULL;
+}
+
+struct rpc_client *rpc_grpc_client_new(const struct rpc_client_options *options,
+                                       struct error *err)
+{
+    if (!strrchr(options->address, ':'))
+        return fail_null(err, INVALID, "'%s' is no address: HOST:PORT is needed",
+                         options->address);
+    rpc_grpc_open();
+    const grpc_arg list[] = {
+        rpc_grpc_arg(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, options->message_bytes_max),
+        rpc_grpc_arg(GRPC_ARG_ENABLE_HTTP_PROXY, 0),
+        rpc_grpc_arg(GRPC_ARG_ENABLE_CHANNELZ, 0),
+        rpc_grpc_arg(GRPC_ARG_ENABLE_RETRIES, 0),
+        rpc_grpc_arg(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1),
+        rpc_grpc_arg(GRPC_ARG_KEEPALIVE_TIME_MS, RPC_GRPC_KEEPALIVE_MS),
+        rpc_grpc_arg(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, RPC_GRPC_KEEPALIVE_TIMEOUT_MS),
+        rpc_grpc_arg(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1),
+        rpc_grpc_arg(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0),
+        rpc_grpc_arg(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, RECONNECT_FIRST_MS),
+        rpc_grpc_arg(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, RECONNECT_MAX_MS),
+    };
+    grpc_channel_args args = {ARRAY_LEN(list), (grpc_arg *)list};
+    const struct rpc_tls *tls = options->tls;
+    grpc_ssl_pem_key_cert_pair pair = {tls ? tls->key : NULL, tls ? tls->certificate : NULL};
+    grpc_channel_credentials *credentials =
+        tls ? grpc_ssl_credentials_create(tls->ca, tls->certificate ? &pair : NULL, NULL, NULL)
+            : grpc_insecure_credentials_create();
+    struct grpc_guest *guest = alloc_bytes(sizeof(*guest));
+    guest->base.transport = &rpc_grpc_transport;
+    guest->base.address = alloc_text(options->address);
+    guest->channel = grpc_channel_create(options->address, credentials, &args);
+    grpc_channel_credentials_release(credentials);
+    guest->queue = grpc_completion_queue_create_for_next(NULL);
+    pthread_mutex_init(&guest->lock, NULL);
+    int failed = pthread_create(&guest->thread, NULL, rpc_client_main, guest);
+    assert(!failed);
+    pthread_setname_np(guest->thread, "rpc");
+    return &guest->base;
+}
+
+void rpc_grpc_client_free(struct rpc_client *base)
+{
+    struct grpc_guest *guest = (struct grpc_guest *)base;
+    assert(!guest->calls);
+    grpc_channel_destroy(guest->channel);
+    grpc_completion_queue_shutdown(guest->queue);
+    pthread_join(guest->thread, NULL);
+    grpc_completion_queue_destroy(guest->queue);
+    pthread_mutex_destroy(&guest->lock);
+    free(base->address);
+    free(guest);
+    grpc_shutdown();
+}
+
+static void on_made_done(struct tag *tag, bool ok)
+{
+    struct made_call *call = (struct made_call *)tag;
+    struct grpc_guest *guest = call->guest;
+    (void)ok; /* the status says it */
+    pthread_mutex_lock(&guest->lock);
+    call->done = true;
+    pthread_cond_signal(&call->finished);
+    pthread_mutex_unlock(&guest->lock);
+}
+
+static void made_send(struct made_call *call, const struct str *request)
+{
+    grpc_byte_buffer *message = rpc_grpc_buffer(request->data, request->size);
+    grpc_op ops[] = {
+        {.op = GRPC_OP_SEND_INITIAL_METADATA},  {.op = GRPC_OP_SEND_MESSAGE},
+        {.op = GRPC_OP_SEND_CLOSE_FROM_CLIENT}, {.op = GRPC_OP_RECV_INITIAL_METADATA},
+        {.op = GRPC_OP_RECV_MESSAGE},           {.op = GRPC_OP_RECV_STATUS_ON_CLIENT},
+    };
+    ops[1].data.send_message.send_message = message;
+    ops[3].data.recv_initial_metadata.recv_initial_metadata = &call->initial;
+    ops[4].data.recv_message.recv_message = &call->message;
+    ops[5].data.recv_status_on_client.trailing_metadata = &call->trailing;
+    ops[5].data.recv_status_on_client.status = &call->status;
+    ops[5].data.recv_status_on_client.status_details = &call->details;
+    rpc_grpc_batch(call->call, ops, ARRAY_LEN(ops), &call->tag);
+    grpc_byte_buffer_destroy(message);
+}
+
+/* Sends and waits for the end; cancels when the client has been cancelled meanwhile. */
+static void made_run(struct made_call *call, const struct str *request)
+{
+    struct grpc_guest *guest = call->guest;
+    made_send(call, request);
+    pthread_mutex_lock(&guest->lock);
+    call->next = guest->calls;
+    guest->calls = call;
+    bool cancelled = guest->cancelled;
+    pthread_mutex_unlock(&guest->lock);
+    if (cancelled)
+        grpc_call_cancel(call->call, NULL);
+
+    pthread_mutex_lock(&guest->lock);
+    while (!call->done)
+        pthread_cond_wait(&call->finished, &guest->lock);
+    struct made_call **at = &guest->calls;
+    while (*at != call)
+        at = &(*at)->next;
+    *at = call->next;
+    pthread_mutex_unlock(&guest->lock);
+}
+
+static void slice_text(grpc_slice slice, char *out, size_t out_size)
+{
+    size_t size = GRPC_SLICE_LENGTH(slice);
+    if (size >= out_size)
+        size = out_size - 1;
+    memcpy(out, GRPC_SLICE_START_PTR(slice), size);
+    out[size] = '\0';
+}
+
+/* What went wrong, in words; the server's own when it was the server that failed the call. */
+static bool made_error(const struct made_call *call, int timeout_ms, struct error *err)
+{
+    struct error said = {.code = call->status <= 16 ? (enum error_code)call->status : UNKNOWN};
+    slice_text(call->details, said.text, sizeof(said.text));
+    for (size_t i = 0; i < call->trailing.count; i++) {
+        if (grpc_slice_str_cmp(call->trailing.metadata[i].key, RPC_GRPC_POINTER_KEY) != 0)
+            continue;
+        slice_text(call->trailing.metadata[i].value, said.pointer, sizeof(said.pointer));
+        *err = said;
+        return false;
+    }
+    const char *address = call->guest->base.address;
+    if (said.code == DEADLINE)
+        return fail(err, DEADLINE, "no answer from %s within %d ms", address, timeout_ms);
+    if (said.code == CANCELLED)
+        return fail(err, CANCELLED, "the call was cancelled");
+    if (said.code == UNAVAILABLE)
+        return fail(err, UNAVAILABLE, "cannot reach %s: %s", address, said.text);
+    *err = said;
+    return false;
+}
+
+bool rpc_grpc_client_call(struct rpc_client *base, const char *path, const struct str *request,
+                          struct str *response, int timeout_ms, struct error *err)
+{
+    struct grpc_guest *guest = (struct grpc_guest *)base;
+    pthread_mutex_lock(&guest->lock);
+    bool cancelled = guest->cancelled;
+    pthread_mutex_unlock(&guest->lock);
+    if (cancelled)
+        return fail(err, CANCELLED, "the call was cancelled");
+
+    struct made_call call = {.tag = {.completed = on_made_done}, .guest = guest};
+    gpr_timespec deadline = gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
+                                         gpr_time_from_millis(timeout_ms, GPR_TIMESPAN));
+    rpc_cond_init(&call.finished);
+    grpc_metadata_array_init(&call.initial);
+    grpc_metadata_array_init(&call.trailing);
+    call.details = grpc_empty_slice();
+    grpc_slice method = grpc_slice_from_copied_string(path);
+    call.call = grpc_channel_create_call(guest->channel, NULL, GRPC_PROPAGATE_DEFAULTS,
+                                         guest->queue, method, NULL, deadline, NULL);
+    grpc_slice_unref(method);
+    made_run(&call, request);
+
+    struct str answer = {0};
+    bool ok = call.status == GRPC_STATUS_OK || made_error(&call, timeout_ms, err);
+    if (ok && !call.message)
+        ok = fail(err, INTERNAL, "%s answered %s without a message", base->address, path);
+    if (call.message && !rpc_grpc_read(call.message, &answer) && ok)
+        ok = fail(err, INTERNAL, "%s answered %s unreadably", base->address, path);
+    if (ok) {
+        str_release(response);
+        *response = answer;
+    } else {
+        str_release(&answer);
+    }
+    grpc_slice_unref(call.details);
+    grpc_metadata_array_destroy(&call.initial);
+    grpc_metadata_array_destroy(&call.trailing);
+    grpc_call_unref(call.call);
+    pthread_cond_destroy(&call.finished);
+    return ok;
+}
+
+void rpc_grpc_client_cancel(struct rpc_client *base)
+{
+    struct grpc_guest *guest = (struct grpc_guest *)base;
+    pthread_mutex_lock(&guest->lock);
+    guest->cancelled = true;
+    /* Only starts the cancelling; the lock keeps the calls alive meanwhile. */
+    for (struct made_call *call = guest->calls; call; call = call->next)
+        grpc_call_cancel(call->call, NULL);
+    pthread_mutex_unlock(&guest->lock);
+}
