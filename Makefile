@@ -127,6 +127,15 @@ $(PB_TESTS): | $(GEN)/stamp
 $(OBJ)/kernels/%.o: CFLAGS += -O3 -fopenmp
 $(OBJ)/runtime/execute.o: CFLAGS += -fopenmp
 
+# The shipped examples, as rows of a table.
+EXAMPLES := $(sort $(wildcard examples/*.json))
+$(OBJ)/runtime/spec_example.o: CFLAGS += -I$(GEN)
+$(OBJ)/runtime/spec_example.o: $(GEN)/examples.inc
+$(GEN)/examples.inc: $(EXAMPLES) examples Makefile
+	@mkdir -p $(@D)
+	$(Q){ for f in $(EXAMPLES); do printf '{"%s", (const char[]){' $$(basename $$f .json); \
+	  od -v -An -tx1 $$f | sed 's/ \([0-9a-f][0-9a-f]\)/0x\1,/g'; echo "0}, $$(stat -c %s $$f)},"; done; } > $@
+
 $(OBJ)/%_pb.o: %_pb.c | $(GEN)/stamp
 	@mkdir -p $(@D)
 	@echo "  CC      $<"

@@ -1,0 +1,167 @@
+/* spec.c - a job spec as a whole: syntax, the fields at its top, and its sections in order. */
+
+#include "runtime/spec.h"
+
+#include "base/arena.h"
+#include "base/limits.h"
+#include "runtime/spec_internal.h"
+
+#define SPEC_TAGS_MAX 32
+#define SPEC_NOTES_BYTES 10000
+#define SPEC_SEED_MAX INT64_C(9007199254740991) /* what every JSON reader keeps exact */
+
+bool spec_is_name(const char *name)
+{
+    size_t size = strlen(name);
+    if (!size || size > LIMIT_NAME_BYTES || !strcmp(name, ".") || !strcmp(name, ".."))
+        return false;
+    return strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-") ==
+           size;
+}
+
+/* --- syntax --- */
+
+/* Bounds depth and size before the parser, which recurses, sees the text. */
+static bool check_size(const char *text, size_t size, struct error *err)
+{
+    if (size > LIMIT_HTTP_BODY_BYTES)
+        return fail(err, EXHAUSTED, "the spec has %zu bytes, allowed: at most %d", size,
+                    LIMIT_HTTP_BODY_BYTES);
+    int depth = 0, members = 0;
+    bool quoted = false;
+    for (size_t i = 0; i < size; i++) {
+        char c = text[i];
+        if (quoted) {
+            if (c == '\\')
+                i++;
+            else if (c == '"')
+                quoted = false;
+            continue;
+        }
+        quoted = c == '"';
+        depth += (c == '{' || c == '[') - (c == '}' || c == ']');
+        members += c == ',';
+        if (depth > LIMIT_JSON_DEPTH)
+            return fail(err, EXHAUSTED, "the spec nests deeper than %d levels",
+                        LIMIT_JSON_DEPTH);
+        if (members > LIMIT_JSON_MEMBERS)
+            return fail(err, EXHAUSTED, "the spec has more than %d values", LIMIT_JSON_MEMBERS);
+    }
+    return true;
+}
+
+static json_t *load(const char *text, size_t size, struct error *err)
+{
+    if (!check_size(text, size, err))
+        return NULL;
+    json_error_t problem;
+    json_t *json = json_loadb(text, size, JSON_REJECT_DUPLICATES, &problem);
+    if (!json)
+        return fail_null(err, INVALID, "not JSON: line %d, column %d: %s", problem.line,
+                         problem.column, problem.text);
+    if (!json_is_object(json)) {
+        char found[SPEC_FOUND_BYTES];
+        spec_read_found(json, found, sizeof(found));
+        json_decref(json);
+        return fail_null(err, INVALID, "the spec is %s, allowed: an object", found);
+    }
+    return json;
+}
+
+/* --- the top --- */
+
+static const char *const top_fields[] = {
+    "version",    "name",    "project", "queue",   "tags",  "seed",     "notes",
+    "priority",   "after",   "example", "model",   "data",  "train",    "command",
+    "env",        "secrets", "files",   "workdir", "tasks", "strategy", "placement",
+    "checkpoint", "restart", "stop",    "trace",   "array", NULL};
+
+static bool tags_parse(const struct spec_object *whole, struct spec *spec)
+{
+    json_t *list = spec_read_value(whole, "tags");
+    if (!list)
+        return true;
+    char found[SPEC_FOUND_BYTES];
+    if (!json_is_array(list) || json_array_size(list) > SPEC_TAGS_MAX)
+        return error_at(whole->err, "/tags", INVALID,
+                        "tags is %s, allowed: a list of at most %d",
+                        spec_read_found(list, found, sizeof(found)), SPEC_TAGS_MAX);
+    const char **tags = arena_array(whole->arena, json_array_size(list) + 1, sizeof(*tags));
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        json_t *tag = json_array_get(list, i);
+        if (!json_is_string(tag) || !spec_is_name(json_string_value(tag)))
+            return error_at(whole->err, spec_read_pointer(whole, "tags", (int)i), INVALID,
+                            "a tag is %s, allowed: 1 to 128 of the letters A-Z a-z 0-9 . _ -",
+                            spec_read_found(tag, found, sizeof(found)));
+        tags[spec->tags_count++] = arena_text(whole->arena, json_string_value(tag));
+    }
+    spec->tags = tags;
+    return true;
+}
+
+static bool identity_parse(const struct spec_object *whole, struct spec *spec)
+{
+    int64_t version = 1, priority = 50;
+    spec->project = spec->queue = "default";
+    spec->notes = "";
+    if (!spec_read_integer(whole, "version", 1, 1, &version) ||
+        !spec_read_name(whole, "name", &spec->name) ||
+        !spec_read_name(whole, "project", &spec->project) ||
+        !spec_read_name(whole, "queue", &spec->queue) ||
+        !spec_read_text(whole, "notes", SPEC_NOTES_BYTES, &spec->notes) ||
+        !spec_read_integer(whole, "priority", 0, 100, &priority) ||
+        !spec_read_integer(whole, "seed", 0, SPEC_SEED_MAX, &spec->seed))
+        return false;
+    spec->priority = (int)priority;
+    return tags_parse(whole, spec);
+}
+
+/* What version 1 names and this program cannot run yet. */
+static bool refuse_later(const struct spec_object *whole)
+{
+    static const char *const command_fields[] = {"command", "env", "secrets", "files",
+                                                 "workdir"};
+    for (int i = 0; i < ARRAY_LEN(command_fields); i++) {
+        if (!spec_read_not_yet(whole, command_fields[i], NULL,
+                               "this version runs models, not commands"))
+            return false;
+    }
+    return spec_read_not_yet(whole, "after", json_array(), "this version has none yet") &&
+           spec_read_not_yet(whole, "array", NULL, "this version has none yet");
+}
+
+static bool sections_parse(const struct spec_object *whole, struct spec *spec)
+{
+    struct spec_object model, data, train, tasks;
+    if (!spec_read_only(whole, top_fields) || !refuse_later(whole) ||
+        !identity_parse(whole, spec) ||
+        !spec_read_required(whole, "model", "{\"layers\": [...]}, or name an \"example\"") ||
+        !spec_read_required(whole, "data", "{\"dataset\": NAME}") ||
+        !spec_read_object(whole, "model", &model) || !spec_read_object(whole, "data", &data) ||
+        !spec_read_object(whole, "train", &train) || !spec_read_object(whole, "tasks", &tasks))
+        return false;
+    if (!spec_parse_model(&model, spec) || !spec_parse_data(&data, spec) ||
+        !spec_parse_train(&train, spec) || !spec_parse_tasks(&tasks, spec) ||
+        !spec_parse_run(whole, spec))
+        return false;
+    if (!spec->name)
+        spec->name = spec->data.dataset;
+    return true;
+}
+
+const struct spec *spec_parse(struct arena *arena, const char *text, size_t size,
+                              struct error *err)
+{
+    json_t *document = load(text, size, err);
+    if (!document)
+        return NULL;
+    json_t *merged = spec_example_merge(document, err);
+    json_decref(document);
+    if (!merged)
+        return NULL;
+    struct spec *spec = arena_alloc(arena, sizeof(*spec));
+    struct spec_object whole = {merged, "", arena, err};
+    bool ok = sections_parse(&whole, spec);
+    json_decref(merged);
+    return ok ? spec : NULL;
+}

@@ -1,0 +1,191 @@
+/*
+ * spec.h - a job spec: what to train, on which data, with how many tasks.
+ *
+ * Written by people as JSON, version 1.  Parsing is strict: an unknown field, a wrong type, a
+ * value out of bounds is refused with its JSON pointer, what was found and what is allowed.
+ * What the spec does not say is filled in, so that whoever reads the struct finds everything
+ * decided.
+ *
+ * Names and defaults of layers, initialisers, losses and optimizers are Keras's.
+ */
+#pragma once
+
+#include "base/base.h"
+
+struct arena;
+struct error;
+struct str;
+
+/* --- the model --- */
+
+enum spec_activation {
+    ACTIVATION_LINEAR,
+    ACTIVATION_RELU,
+    ACTIVATION_SIGMOID,
+    ACTIVATION_TANH,
+    ACTIVATION_SOFTMAX,
+    ACTIVATION_ELU,
+    ACTIVATION_SOFTPLUS,
+};
+
+enum spec_fan { FAN_IN, FAN_OUT, FAN_AVG };
+
+enum spec_distribution {
+    DISTRIBUTION_CONSTANT,         /* a */
+    DISTRIBUTION_UNIFORM,          /* from a to b */
+    DISTRIBUTION_NORMAL,           /* mean a, deviation b */
+    DISTRIBUTION_TRUNCATED_NORMAL, /* the same, cut at two deviations */
+    DISTRIBUTION_SCALED_UNIFORM,   /* variance a / fan; the three variance scaling kinds */
+    DISTRIBUTION_SCALED_NORMAL,
+    DISTRIBUTION_SCALED_TRUNCATED_NORMAL,
+};
+
+struct spec_initializer {
+    const char *name; /* as Keras writes it: "glorot_uniform" */
+    enum spec_distribution distribution;
+    double a, b;
+    enum spec_fan fan; /* of the scaled ones */
+};
+
+enum spec_layer_kind {
+    LAYER_DENSE,
+    LAYER_CONV2D,
+    LAYER_MAX_POOLING2D,
+    LAYER_AVERAGE_POOLING2D,
+    LAYER_FLATTEN,
+    LAYER_DROPOUT,
+    LAYER_ACTIVATION,
+};
+
+struct spec_layer {
+    enum spec_layer_kind kind;
+    const char *name; /* unique; as Keras numbers them: "conv2d", "conv2d_1" */
+    int64_t units;    /* Dense: units; Conv2D: filters */
+    int64_t size[2];  /* kernel_size, pool_size */
+    int64_t strides[2];
+    bool same; /* padding "same", else "valid" */
+    bool use_bias;
+    enum spec_activation activation;
+    struct spec_initializer kernel_initializer;
+    struct spec_initializer bias_initializer;
+    double rate; /* Dropout */
+};
+
+/* --- training --- */
+
+struct spec_data {
+    const char *dataset; /* its name */
+    int64_t batch_size;
+    int64_t shuffle; /* examples in the shuffle buffer; 0: none, -1: all of them */
+};
+
+enum spec_optimizer_kind { OPTIMIZER_SGD, OPTIMIZER_ADAM };
+
+struct spec_optimizer {
+    enum spec_optimizer_kind kind;
+    double learning_rate;
+    double momentum; /* SGD */
+    bool nesterov;
+    double beta_1, beta_2, epsilon; /* Adam */
+};
+
+struct spec_train {
+    struct spec_optimizer optimizer;
+    bool accuracy; /* among the metrics */
+    int64_t steps; /* one of steps and epochs is above 0 */
+    int64_t epochs;
+    int64_t eval_every;  /* steps; 0: at the end only */
+    bool check_numerics; /* stop when the loss is not finite */
+};
+
+/* --- the rest --- */
+
+struct spec_label {
+    const char *name;
+    const char *value;
+};
+
+enum spec_role { ROLE_WORKER, ROLE_PS, ROLE_CHIEF, ROLE_EVALUATOR, SPEC_ROLES };
+
+struct spec_task {
+    int replicas; /* 0: no task of this role */
+    int64_t cpu_millis;
+    int64_t memory_bytes; /* 0: as the platform sees fit */
+    int gpus;
+    const char *gpu_type; /* "" for any */
+    int64_t gpu_memory_bytes;
+    const struct spec_label *node_labels;
+    int node_labels_count;
+};
+
+struct spec_checkpoint {
+    int64_t every_steps;   /* 0: not by steps */
+    int64_t every_seconds; /* 0: not by time */
+    int64_t keep_latest;
+};
+
+struct spec_target {    /* stop once an evaluation reaches it */
+    const char *metric; /* "val_accuracy"; NULL: none */
+    bool has_min, has_max;
+    double min, max;
+};
+
+struct spec_stop {
+    int64_t max_steps;   /* 0: no such limit */
+    int64_t max_seconds; /* of an attempt; 0: no such limit */
+    struct spec_target target;
+};
+
+struct spec {
+    const char *name, *project, *queue, *notes;
+    const char *const *tags;
+    int tags_count;
+    int priority; /* 0 to 100, higher first */
+    int64_t seed;
+    const struct spec_layer *layers;
+    int layers_count;
+    struct spec_data data;
+    struct spec_train train;
+    struct spec_task tasks[SPEC_ROLES];
+    struct spec_checkpoint checkpoint;
+    int restart_max;
+    struct spec_stop stop;
+    int64_t trace_every_steps; /* 0: never */
+};
+
+/*
+ * Parses a spec; all of it lives in `arena`.  `example` in it is replaced by the shipped
+ * example of that name under the other fields.
+ *
+ * Fails with INVALID (what cannot mean anything), UNIMPLEMENTED (what version 1 names but this
+ * program cannot run yet), NOT_FOUND (no such example) or EXHAUSTED (too large, too deep); all
+ * but syntax errors carry a pointer.
+ */
+const struct spec *spec_parse(struct arena *arena, const char *text, size_t size,
+                              struct error *err) CHECKED;
+
+/* Appends the spec as JSON with every default written out; spec_parse() reads it back equal. */
+void spec_to_json(const struct spec *spec, struct str *out);
+
+/* --- shipped examples, in the order of their names --- */
+
+struct spec_example {
+    const char *name;
+    const char *json;
+    size_t size;
+};
+
+int spec_example_count(void);
+const struct spec_example *spec_example_at(int index);
+const struct spec_example *spec_example_find(const char *name); /* NULL if there is none */
+
+/* --- names, as they are written --- */
+
+const char *spec_role_name(enum spec_role role);                   /* "worker" */
+const char *spec_layer_class(enum spec_layer_kind kind);           /* "Conv2D" */
+const char *spec_activation_name(enum spec_activation activation); /* "relu" */
+const char *spec_optimizer_name(enum spec_optimizer_kind kind);    /* "Adam" */
+
+/* Whether `name` may name a job, dataset, node: [A-Za-z0-9._-], 1 to LIMIT_NAME_BYTES, not "."
+ * "..". */
+bool spec_is_name(const char *name);

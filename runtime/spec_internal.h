@@ -1,0 +1,21 @@
+/* spec_internal.h - the parts of spec.c: each parses one section into the spec. */
+#pragma once
+
+#include "runtime/spec.h"
+#include "runtime/spec_read.h"
+
+/* All return false after setting the object's error. */
+bool spec_parse_model(const struct spec_object *model,
+                      struct spec *spec) CHECKED; /* spec_model.c */
+bool spec_parse_data(const struct spec_object *data,
+                     struct spec *spec) CHECKED; /* spec_train.c */
+bool spec_parse_train(const struct spec_object *train,
+                      struct spec *spec) CHECKED; /* spec_train.c */
+bool spec_parse_tasks(const struct spec_object *tasks,
+                      struct spec *spec) CHECKED; /* spec_run.c */
+bool spec_parse_run(const struct spec_object *whole,
+                    struct spec *spec) CHECKED; /* spec_run.c */
+
+/* The document with its example put under it; a new reference, NULL on failure
+ * (spec_example.c). */
+json_t *spec_example_merge(json_t *document, struct error *err) CHECKED;

@@ -1,0 +1,246 @@
+/* spec_run.c - where and how long a job runs: tasks, strategy, checkpoint, restart, stop,
+ * trace. */
+
+#include "base/arena.h"
+#include "base/limits.h"
+#include "runtime/spec_internal.h"
+
+#define SPEC_COUNT_MAX INT64_C(1000000000000)
+#define SPEC_SECONDS_MAX (INT64_C(10) * 366 * 24 * 3600)
+#define SPEC_CPUS_MAX 4096
+#define SPEC_GPUS_MAX 1024
+#define SPEC_MEMORY_MAX (INT64_C(1) << 50)
+
+/* The order is that of enum spec_role. */
+static const char *const role_names[] = {"worker", "ps", "chief", "evaluator", NULL};
+
+const char *spec_role_name(enum spec_role role)
+{
+    return role_names[role];
+}
+
+/* --- tasks --- */
+
+static bool labels_parse(const struct spec_object *task, struct spec_task *out)
+{
+    struct spec_object object;
+    if (!spec_read_object(task, "node_labels", &object))
+        return false;
+    struct spec_label *labels =
+        arena_array(task->arena, json_object_size(object.json) + 1, sizeof(*labels));
+    const char *name;
+    json_t *value;
+    json_object_foreach(object.json, name, value)
+    {
+        struct spec_label *label = &labels[out->node_labels_count++];
+        if (!spec_is_name(name))
+            return error_at(task->err, spec_read_pointer(&object, name, -1), INVALID,
+                            "\"%.60s\" cannot name a label, allowed: 1 to 128 of the letters "
+                            "A-Z a-z 0-9 . _ -",
+                            name);
+        label->name = arena_text(task->arena, name);
+        label->value = "";
+        if (!spec_read_text(&object, name, LIMIT_NAME_BYTES, &label->value))
+            return false;
+    }
+    out->node_labels = labels;
+    return true;
+}
+
+static bool task_parse(const struct spec_object *tasks, const char *role, struct spec_task *out)
+{
+    json_t *json = spec_read_value(tasks, role);
+    if (!json)
+        return true;
+    int64_t replicas = 1, gpus = 0;
+    double cpus = 1;
+    *out = (struct spec_task){.cpu_millis = 1000, .gpu_type = ""};
+    if (json_is_integer(json)) {
+        if (!spec_read_integer(tasks, role, 0, LIMIT_JOB_TASKS, &replicas))
+            return false;
+        out->replicas = (int)replicas;
+        return true;
+    }
+    char found[SPEC_FOUND_BYTES];
+    if (!json_is_object(json))
+        return error_at(tasks->err, spec_read_pointer(tasks, role, -1), INVALID,
+                        "%s is %s, allowed: a number of replicas, or an object", role,
+                        spec_read_found(json, found, sizeof(found)));
+    static const char *const allowed[] = {"replicas",    "cpus",     "memory_bytes",
+                                          "gpus",        "gpu_type", "gpu_memory_bytes",
+                                          "node_labels", NULL};
+    struct spec_object object = {json, spec_read_pointer(tasks, role, -1), tasks->arena,
+                                 tasks->err};
+    if (!spec_read_only(&object, allowed) ||
+        !spec_read_integer(&object, "replicas", 0, LIMIT_JOB_TASKS, &replicas) ||
+        !spec_read_number(&object, "cpus", 0.001, SPEC_CPUS_MAX, &cpus) ||
+        !spec_read_integer(&object, "memory_bytes", 0, SPEC_MEMORY_MAX, &out->memory_bytes) ||
+        !spec_read_integer(&object, "gpus", 0, SPEC_GPUS_MAX, &gpus) ||
+        !spec_read_text(&object, "gpu_type", LIMIT_NAME_BYTES, &out->gpu_type) ||
+        !spec_read_integer(&object, "gpu_memory_bytes", 0, SPEC_MEMORY_MAX,
+                           &out->gpu_memory_bytes) ||
+        !labels_parse(&object, out))
+        return false;
+    out->replicas = (int)replicas;
+    out->gpus = (int)gpus;
+    out->cpu_millis = (int64_t)(cpus * 1000 + 0.5);
+    return true;
+}
+
+bool spec_parse_tasks(const struct spec_object *tasks, struct spec *spec)
+{
+    if (tasks->json && !spec_read_only(tasks, role_names))
+        return false;
+    spec->tasks[ROLE_WORKER] =
+        (struct spec_task){.replicas = 1, .cpu_millis = 1000, .gpu_type = ""};
+    int total = 0;
+    for (int role = 0; role < SPEC_ROLES; role++) {
+        if (!task_parse(tasks, role_names[role], &spec->tasks[role]))
+            return false;
+        total += spec->tasks[role].replicas;
+    }
+    if (total > LIMIT_JOB_TASKS)
+        return error_at(tasks->err, tasks->pointer, INVALID,
+                        "%d tasks in all, allowed: at most %d", total, LIMIT_JOB_TASKS);
+    if (!spec->tasks[ROLE_WORKER].replicas)
+        return error_at(tasks->err, spec_read_pointer(tasks, "worker", -1), INVALID,
+                        "worker is 0, allowed: at least 1 replica");
+    for (int role = 0; role < SPEC_ROLES; role++) {
+        if (spec->tasks[role].replicas > (role == ROLE_WORKER))
+            return error_at(tasks->err, spec_read_pointer(tasks, role_names[role], -1),
+                            UNIMPLEMENTED,
+                            "%d tasks of role %s: this version trains with one worker",
+                            spec->tasks[role].replicas, role_names[role]);
+    }
+    return true;
+}
+
+/* --- strategy, placement --- */
+
+static bool strategy_parse(const struct spec_object *whole)
+{
+    static const char *const allowed[] = {"mode", "backup_workers", "compress", "elastic",
+                                          NULL};
+    static const char *const modes[] = {"sync", "async", "allreduce", "pipeline", NULL};
+    static const char *const compressions[] = {"none", "bfloat16", "float16", NULL};
+    static const char one_worker[] = "this version trains with one worker";
+    struct spec_object object;
+    int mode = 0, compress = 0;
+    int64_t backup = 0;
+    bool elastic = false;
+    if (!spec_read_object(whole, "strategy", &object) ||
+        (object.json && !spec_read_only(&object, allowed)) ||
+        !spec_read_choice(&object, "mode", modes, &mode) ||
+        !spec_read_integer(&object, "backup_workers", 0, LIMIT_JOB_TASKS, &backup) ||
+        !spec_read_choice(&object, "compress", compressions, &compress) ||
+        !spec_read_bool(&object, "elastic", &elastic))
+        return false;
+    return (!mode || spec_read_not_yet(&object, "mode", NULL, one_worker)) &&
+           (!backup || spec_read_not_yet(&object, "backup_workers", NULL, one_worker)) &&
+           (!compress || spec_read_not_yet(&object, "compress", NULL, one_worker)) &&
+           (!elastic || spec_read_not_yet(&object, "elastic", NULL, one_worker));
+}
+
+static bool placement_parse(const struct spec_object *whole)
+{
+    static const char *const allowed[] = {"pins", NULL};
+    struct spec_object object, pins;
+    if (!spec_read_object(whole, "placement", &object) ||
+        (object.json && !spec_read_only(&object, allowed)) ||
+        !spec_read_object(&object, "pins", &pins))
+        return false;
+    return !json_object_size(pins.json) ||
+           spec_read_not_yet(&object, "pins", NULL, "this version has one device in a task");
+}
+
+/* --- checkpoint, restart, stop, trace --- */
+
+static bool checkpoint_parse(const struct spec_object *whole, struct spec_checkpoint *out)
+{
+    static const char *const allowed[] = {"every_steps", "every_seconds", "keep_latest",
+                                          "keep_best", NULL};
+    struct spec_object object;
+    *out = (struct spec_checkpoint){.every_seconds = 60, .keep_latest = 3};
+    if (!spec_read_object(whole, "checkpoint", &object))
+        return false;
+    if (spec_read_value(&object, "every_steps"))
+        out->every_seconds = 0;
+    return (!object.json || spec_read_only(&object, allowed)) &&
+           spec_read_integer(&object, "every_steps", 0, SPEC_COUNT_MAX, &out->every_steps) &&
+           spec_read_integer(&object, "every_seconds", 0, SPEC_SECONDS_MAX,
+                             &out->every_seconds) &&
+           spec_read_integer(&object, "keep_latest", 1, 10000, &out->keep_latest) &&
+           spec_read_not_yet(&object, "keep_best", NULL, "this version keeps the latest");
+}
+
+static bool restart_parse(const struct spec_object *whole, struct spec *spec)
+{
+    static const char *const allowed[] = {"max", "on", "never_on", "exclude_bad_nodes", NULL};
+    static const char why[] =
+        "this version restarts after every fault that is not the job's own";
+    struct spec_object object;
+    int64_t max = 5;
+    if (!spec_read_object(whole, "restart", &object) ||
+        (object.json && !spec_read_only(&object, allowed)) ||
+        !spec_read_integer(&object, "max", 0, 1000, &max))
+        return false;
+    spec->restart_max = (int)max;
+    return spec_read_not_yet(&object, "on", NULL, why) &&
+           spec_read_not_yet(&object, "never_on", NULL, why) &&
+           spec_read_not_yet(&object, "exclude_bad_nodes", json_false(), why);
+}
+
+static bool target_parse(const struct spec_object *stop, struct spec_target *out)
+{
+    static const char *const allowed[] = {"metric", "min", "max", NULL};
+    static const char *const metrics[] = {"val_accuracy", "val_loss", NULL};
+    struct spec_object object;
+    if (!spec_read_object(stop, "target", &object) || !object.json)
+        return spec_read_object(stop, "target", &object);
+    int metric = 0;
+    if (!spec_read_only(&object, allowed) ||
+        !spec_read_required(&object, "metric", "\"val_accuracy\" or \"val_loss\"") ||
+        !spec_read_choice(&object, "metric", metrics, &metric) ||
+        !spec_read_number(&object, "min", -1e30, 1e30, &out->min) ||
+        !spec_read_number(&object, "max", -1e30, 1e30, &out->max))
+        return false;
+    out->metric = metrics[metric];
+    out->has_min = spec_read_value(&object, "min");
+    out->has_max = spec_read_value(&object, "max");
+    if (out->has_min == out->has_max)
+        return error_at(stop->err, object.pointer, INVALID,
+                        "target has %s, allowed: one of min and max",
+                        out->has_min ? "both min and max" : "neither min nor max");
+    return true;
+}
+
+static bool stop_parse(const struct spec_object *whole, struct spec_stop *out)
+{
+    static const char *const allowed[] = {"max_steps", "max_seconds", "target", "early", NULL};
+    struct spec_object object;
+    return spec_read_object(whole, "stop", &object) &&
+           (!object.json || spec_read_only(&object, allowed)) &&
+           spec_read_integer(&object, "max_steps", 0, SPEC_COUNT_MAX, &out->max_steps) &&
+           spec_read_integer(&object, "max_seconds", 0, SPEC_SECONDS_MAX, &out->max_seconds) &&
+           target_parse(&object, &out->target) &&
+           spec_read_not_yet(&object, "early", NULL, "this version has \"target\" only");
+}
+
+bool spec_parse_run(const struct spec_object *whole, struct spec *spec)
+{
+    static const char *const trace_fields[] = {"every_steps", NULL};
+    struct spec_object trace;
+    if (!strategy_parse(whole) || !placement_parse(whole) ||
+        !checkpoint_parse(whole, &spec->checkpoint) || !restart_parse(whole, spec) ||
+        !stop_parse(whole, &spec->stop))
+        return false;
+    if (spec->stop.target.metric && !strcmp(spec->stop.target.metric, "val_accuracy") &&
+        !spec->train.accuracy)
+        return error_at(
+            whole->err, "/stop/target/metric", INVALID,
+            "metric is \"val_accuracy\", but \"accuracy\" is not in /train/metrics");
+    return spec_read_object(whole, "trace", &trace) &&
+           (!trace.json || spec_read_only(&trace, trace_fields)) &&
+           spec_read_integer(&trace, "every_steps", 0, SPEC_COUNT_MAX,
+                             &spec->trace_every_steps);
+}

@@ -1,0 +1,428 @@
+/* spec_test.c - job specs: what is taken, what is filled in, and what is refused with which
+ * words. */
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/str.h"
+#include "runtime/spec.h"
+#include "tests/unit/test.h"
+
+#define DENSE "\"model\": {\"layers\": [{\"layer\": \"Dense\", \"units\": 10}]}"
+#define DATA "\"data\": {\"dataset\": \"mnist\"}"
+#define LAYER(fields)                                                                          \
+    "{\"model\": {\"layers\": [{\"layer\": \"Flatten\"}, {" fields "}]}, " DATA "}"
+#define TRAIN(fields) "{" DENSE ", " DATA ", \"train\": {" fields "}}"
+#define WITH(fields) "{" DENSE ", " DATA ", " fields "}"
+
+static const struct spec *parse(struct arena *arena, const char *text)
+{
+    struct error err;
+    const struct spec *spec = spec_parse(arena, text, strlen(text), &err);
+    if (!spec)
+        CHECK_STOP("%s: %s: %s", text, err.pointer, err.text);
+    return spec;
+}
+
+/* The shortest spec there is: everything else is decided. */
+TEST(spec_fills_in_defaults)
+{
+    struct arena *arena = arena_new();
+    const struct spec *spec = parse(arena, "{" DENSE ", " DATA "}");
+    CHECK_TEXT(spec->name, "mnist");
+    CHECK_TEXT(spec->project, "default");
+    CHECK_INT(spec->priority, 50);
+    CHECK_INT(spec->layers_count, 1);
+    CHECK_TEXT(spec->layers[0].name, "dense");
+    CHECK(spec->layers[0].use_bias);
+    CHECK_TEXT(spec->layers[0].kernel_initializer.name, "glorot_uniform");
+    CHECK_TEXT(spec->layers[0].bias_initializer.name, "zeros");
+    CHECK_INT(spec->data.batch_size, 32);
+    CHECK_INT(spec->data.shuffle, -1);
+    CHECK_INT(spec->train.optimizer.kind, OPTIMIZER_ADAM);
+    CHECK(spec->train.optimizer.learning_rate == 0.001);
+    CHECK(spec->train.optimizer.epsilon == 1e-7);
+    CHECK_INT(spec->train.epochs, 1);
+    CHECK_INT(spec->train.steps, 0);
+    CHECK(spec->train.accuracy);
+    CHECK(spec->train.check_numerics);
+    CHECK_INT(spec->tasks[ROLE_WORKER].replicas, 1);
+    CHECK_INT(spec->tasks[ROLE_WORKER].cpu_millis, 1000);
+    CHECK_INT(spec->tasks[ROLE_PS].replicas, 0);
+    CHECK_INT(spec->checkpoint.every_seconds, 60);
+    CHECK_INT(spec->checkpoint.keep_latest, 3);
+    CHECK_INT(spec->restart_max, 5);
+    arena_free(arena);
+}
+
+TEST(spec_takes_everything_it_names)
+{
+    struct arena *arena = arena_new();
+    const struct spec *spec = parse(
+        arena,
+        "{\"version\": 1, \"name\": \"a.b-c_1\", \"project\": \"p\", \"queue\": \"q\", "
+        "\"priority\": 100,"
+        " \"tags\": [\"x\", \"y\"], \"seed\": 9007199254740991, \"notes\": "
+        "\"gr\xc3\xbc\xc3\x9f\\n\", \"after\": [],"
+        " \"model\": {\"layers\": ["
+        "  {\"layer\": \"Conv2D\", \"filters\": 3, \"kernel_size\": [5, 3], \"strides\": 2, "
+        "\"padding\": \"SAME\","
+        "   \"activation\": \"relu\", \"use_bias\": false, \"dilation_rate\": [1, 1], "
+        "\"groups\": 1,"
+        "   \"data_format\": \"channels_last\", \"kernel_initializer\": \"HeNormal\"},"
+        "  {\"layer\": \"Conv2D\", \"filters\": 4, \"kernel_size\": 3, \"name\": \"conv2d_1\"},"
+        "  {\"layer\": \"Conv2D\", \"filters\": 5, \"kernel_size\": 3, \"kernel_regularizer\": "
+        "null,"
+        "   \"bias_initializer\": {\"name\": \"Constant\", \"value\": 0.5}},"
+        "  {\"layer\": \"MaxPool2D\", \"pool_size\": 3}, {\"layer\": \"AveragePooling2D\", "
+        "\"strides\": 1},"
+        "  {\"layer\": \"flatten\"}, {\"layer\": \"Dropout\", \"rate\": 0.25},"
+        "  {\"layer\": \"Dense\", \"units\": 7, \"kernel_initializer\": {\"name\": "
+        "\"variance_scaling\","
+        "   \"scale\": 3, \"mode\": \"fan_out\", \"distribution\": \"uniform\"}},"
+        "  {\"layer\": \"Activation\", \"activation\": \"softmax\"}]},"
+        " \"data\": {\"dataset\": \"digits\", \"batch_size\": 7, \"shuffle\": 10000},"
+        " \"train\": {\"loss\": \"SparseCategoricalCrossentropy\", \"metrics\": [], \"steps\": "
+        "9, \"eval_every\": 3,"
+        "  \"optimizer\": {\"name\": \"sgd\", \"learning_rate\": 0.5, \"momentum\": 0.9, "
+        "\"nesterov\": true},"
+        "  \"precision\": \"float32\", \"check_numerics\": false},"
+        " \"tasks\": {\"worker\": {\"cpus\": 1.5, \"memory_bytes\": 1000000, \"gpus\": 1, "
+        "\"gpu_type\": \"h200\","
+        "  \"gpu_memory_bytes\": 5, \"node_labels\": {\"zone\": \"a\"}}, \"ps\": 0},"
+        " \"strategy\": {\"mode\": \"sync\", \"backup_workers\": 0, \"compress\": \"none\", "
+        "\"elastic\": false},"
+        " \"placement\": {\"pins\": {}}, \"checkpoint\": {\"every_steps\": 5, \"keep_latest\": "
+        "1},"
+        " \"restart\": {\"max\": 0}, \"stop\": {\"max_steps\": 8, \"max_seconds\": 7,"
+        "  \"target\": {\"metric\": \"val_loss\", \"max\": 0.1}}, \"trace\": {\"every_steps\": "
+        "2}}");
+    const struct spec_layer *layers = spec->layers;
+    CHECK_INT(spec->layers_count, 9);
+    CHECK_TEXT(layers[0].name, "conv2d");
+    CHECK_INT(layers[0].size[0], 5);
+    CHECK_INT(layers[0].size[1], 3);
+    CHECK_INT(layers[0].strides[1], 2);
+    CHECK(layers[0].same);
+    CHECK(!layers[0].use_bias);
+    CHECK_INT(layers[0].kernel_initializer.distribution, DISTRIBUTION_SCALED_TRUNCATED_NORMAL);
+    CHECK_TEXT(layers[2].name, "conv2d_2");
+    CHECK(layers[2].bias_initializer.a == 0.5);
+    CHECK_INT(layers[3].strides[0], 3);
+    CHECK_INT(layers[4].strides[0], 1);
+    CHECK_INT(layers[7].kernel_initializer.fan, FAN_OUT);
+    CHECK_INT(layers[7].kernel_initializer.distribution, DISTRIBUTION_SCALED_UNIFORM);
+    CHECK_INT(layers[8].activation, ACTIVATION_SOFTMAX);
+    CHECK_INT(spec->data.shuffle, 10000);
+    CHECK(!spec->train.accuracy);
+    CHECK(spec->train.optimizer.nesterov);
+    CHECK_INT(spec->train.epochs, 0);
+    CHECK_INT(spec->tasks[ROLE_WORKER].cpu_millis, 1500);
+    CHECK_TEXT(spec->tasks[ROLE_WORKER].node_labels[0].value, "a");
+    CHECK_INT(spec->checkpoint.every_seconds, 0);
+    CHECK(spec->stop.target.has_max && !spec->stop.target.has_min);
+    CHECK_INT(spec->trace_every_steps, 2);
+
+    /* Written out and read back it is the same. */
+    struct str first = {0}, second = {0};
+    spec_to_json(spec, &first);
+    spec_to_json(parse(arena, str_text(&first)), &second);
+    CHECK_TEXT(str_text(&first), str_text(&second));
+    str_release(&first);
+    str_release(&second);
+    arena_free(arena);
+}
+
+TEST(spec_examples_parse_and_come_back)
+{
+    CHECK(spec_example_count() >= 4);
+    for (int i = 0; i < spec_example_count(); i++) {
+        const struct spec_example *example = spec_example_at(i);
+        struct arena *arena = arena_new();
+        struct str first = {0}, second = {0};
+        const struct spec *spec = parse(arena, example->json);
+        CHECK_TEXT(spec->name, example->name);
+        CHECK(spec_example_find(example->name) == example);
+        spec_to_json(spec, &first);
+        spec_to_json(parse(arena, str_text(&first)), &second);
+        CHECK_TEXT(str_text(&first), str_text(&second));
+        str_release(&first);
+        str_release(&second);
+        arena_free(arena);
+    }
+    CHECK(!spec_example_find("nonesuch"));
+}
+
+TEST(spec_example_is_overridden_field_by_field)
+{
+    struct arena *arena = arena_new();
+    const struct spec *spec = parse(
+        arena,
+        "{\"example\": \"mnist-cnn\", \"seed\": 7, \"data\": {\"batch_size\": 50},"
+        " \"train\": {\"epochs\": 2, \"optimizer\": {\"name\": \"SGD\", \"momentum\": 0.5}}}");
+    CHECK_TEXT(spec->name, "mnist-cnn");
+    CHECK_INT(spec->seed, 7);
+    CHECK_TEXT(spec->data.dataset, "mnist");
+    CHECK_INT(spec->data.batch_size, 50);
+    CHECK_INT(spec->train.epochs, 2);
+    CHECK_INT(spec->train.steps, 0);
+    CHECK(spec->train.optimizer.learning_rate == 0.01);
+    CHECK(spec->layers_count > 5);
+    spec = parse(
+        arena,
+        "{\"example\": \"mnist-cnn\", \"train\": {\"optimizer\": {\"learning_rate\": 0.5}}}");
+    CHECK_INT(spec->train.optimizer.kind, OPTIMIZER_ADAM);
+    CHECK(spec->train.optimizer.learning_rate == 0.5);
+    arena_free(arena);
+}
+
+static const struct bad {
+    const char *spec;
+    enum error_code code;
+    const char *pointer;
+    const char *text; /* part of it */
+} bad_specs[] = {
+    /* syntax */
+    {"", INVALID, "", "not JSON: line 1"},
+    {"{", INVALID, "", "not JSON: line 1"},
+    {"{\"name\": \"a\",}", INVALID, "", "column"},
+    {"[]", INVALID, "", "a list of 0, allowed: an object"},
+    {"{\"seed\": 1, \"seed\": 2}", INVALID, "", "duplicate"},
+    {"{\"name\": \"\xff\"}", INVALID, "", "unable to decode byte 0xff"},
+    {"[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[", EXHAUSTED, "", "deeper than 32"},
+    {"{\"model\": {}} x", INVALID, "", "end of file expected"},
+    /* the top */
+    {"{}", INVALID, "/model", "model is missing"},
+    {"{" DENSE "}", INVALID, "/data", "data is missing"},
+    {WITH("\"nmae\": \"x\""), INVALID, "/nmae", "did you mean \"name\""},
+    {WITH("\"zzzzz\": 1"), INVALID, "/zzzzz", "unknown field \"zzzzz\"; allowed: version"},
+    {WITH("\"a/b~c\": 1"), INVALID, "/a~1b~0c", "unknown field"},
+    {WITH("\"version\": 2"), INVALID, "/version", "from 1 to 1"},
+    {WITH("\"name\": \"a b\""), INVALID, "/name", "name is \"a b\""},
+    {WITH("\"name\": \"\""), INVALID, "/name", "1 to 128"},
+    {WITH("\"name\": \"..\""), INVALID, "/name", "\"..\""},
+    {WITH("\"name\": 7"), INVALID, "/name", "name is 7"},
+    {WITH("\"project\": \"a/b\""), INVALID, "/project", "a/b"},
+    {WITH("\"queue\": []"), INVALID, "/queue", "a list of 0"},
+    {WITH("\"notes\": {}"), INVALID, "/notes", "notes is an object, allowed: text"},
+    {WITH("\"notes\": \"a\\u0007\""), INVALID, "/notes", "control character 0x07 at byte 1"},
+    {WITH("\"priority\": 101"), INVALID, "/priority",
+     "priority is 101, allowed: an integer from 0 to 100"},
+    {WITH("\"priority\": 1.5"), INVALID, "/priority", "1.5"},
+    {WITH("\"seed\": -1"), INVALID, "/seed", "-1"},
+    {WITH("\"seed\": 9007199254740992"), INVALID, "/seed", "from 0 to 9007199254740991"},
+    {WITH("\"tags\": \"x\""), INVALID, "/tags", "tags is \"x\""},
+    {WITH("\"tags\": [\"x\", \"\"]"), INVALID, "/tags/1", "a tag is \"\""},
+    {WITH("\"after\": [7]"), UNIMPLEMENTED, "/after", "a list of 1"},
+    {WITH("\"array\": {}"), UNIMPLEMENTED, "/array", "this version"},
+    {"{\"command\": [\"ls\"]}", UNIMPLEMENTED, "/command", "models, not commands"},
+    {WITH("\"env\": {\"A\": \"b\"}"), UNIMPLEMENTED, "/env", "models, not commands"},
+    /* examples */
+    {"{\"example\": 3}", INVALID, "/example", "example is 3"},
+    {"{\"example\": \"mnist-cn\"}", NOT_FOUND, "/example", "did you mean \"mnist-cnn\""},
+    {"{\"example\": \"mnist-cnn\", \"command\": []}", INVALID, "/command",
+     "one of example and command"},
+    {"{\"example\": \"mnist-cnn\", \"train\": {\"stepz\": 5}}", INVALID, "/train/stepz",
+     "did you mean \"steps\""},
+    /* the model */
+    {"{\"model\": [], " DATA "}", INVALID, "/model", "a list of 0, allowed: an object"},
+    {"{\"model\": {}, " DATA "}", INVALID, "/model/layers", "layers is missing"},
+    {"{\"model\": {\"layers\": {}}, " DATA "}", INVALID, "/model/layers",
+     "an object, allowed: a list"},
+    {"{\"model\": {\"layers\": []}, " DATA "}", INVALID, "/model/layers", "1 to 1000 layers"},
+    {"{\"model\": {\"keras\": {}}, " DATA "}", UNIMPLEMENTED, "/model/keras",
+     "\"layers\" only"},
+    {"{\"model\": {\"graph\": \"x\"}, " DATA "}", UNIMPLEMENTED, "/model/graph",
+     "\"layers\" only"},
+    {"{\"model\": {\"layers\": [7]}, " DATA "}", INVALID, "/model/layers/0", "layer 0 is 7"},
+    {LAYER("\"units\": 3"), INVALID, "/model/layers/1/layer", "layer is missing"},
+    {LAYER("\"layer\": 5"), INVALID, "/model/layers/1/layer", "layer is 5"},
+    {LAYER("\"layer\": \"Desne\""), INVALID, "/model/layers/1/layer", "did you mean \"Dense\""},
+    {LAYER("\"layer\": \"Convolution\""), INVALID, "/model/layers/1/layer",
+     "unknown layer \"Convolution\""},
+    {LAYER("\"layer\": \"LSTM\""), UNIMPLEMENTED, "/model/layers/1/layer",
+     "no layer \"LSTM\" yet"},
+    {LAYER("\"layer\": \"Dense\""), INVALID, "/model/layers/1/units", "units is missing"},
+    {LAYER("\"layer\": \"Dense\", \"units\": 0"), INVALID, "/model/layers/1/units",
+     "units is 0"},
+    {LAYER("\"layer\": \"Dense\", \"units\": \"10\""), INVALID, "/model/layers/1/units",
+     "units is \"10\""},
+    {LAYER("\"layer\": \"Dense\", \"filters\": 10"), INVALID, "/model/layers/1/filters",
+     "unknown field"},
+    {LAYER("\"layer\": \"Dense\", \"unit\": 10"), INVALID, "/model/layers/1/unit",
+     "did you mean \"units\""},
+    {LAYER("\"layer\": \"Dense\", \"units\": 9, \"activation\": \"rleu\""), INVALID,
+     "/model/layers/1/activation", "did you mean \"relu\""},
+    {LAYER("\"layer\": \"Dense\", \"units\": 9, \"activation\": \"gelu\""), UNIMPLEMENTED,
+     "/model/layers/1/activation", "no activation \"gelu\" yet"},
+    {LAYER("\"layer\": \"Dense\", \"units\": 9, \"activation\": 3"), INVALID,
+     "/model/layers/1/activation", "3"},
+    {LAYER("\"layer\": \"Dense\", \"units\": 9, \"use_bias\": 1"), INVALID,
+     "/model/layers/1/use_bias", "use_bias is 1, allowed: true or false"},
+    {LAYER("\"layer\": \"Dense\", \"units\": 9, \"kernel_regularizer\": \"l2\""), UNIMPLEMENTED,
+     "/model/layers/1/kernel_regularizer", "\"l2\""},
+    {LAYER("\"layer\": \"Dense\", \"units\": 9, \"kernel_initializer\": \"glorot\""), INVALID,
+     "/model/layers/1/kernel_initializer", "unknown initialiser \"glorot\""},
+    {LAYER("\"layer\": \"Dense\", \"units\": 9, \"kernel_initializer\": \"orthogonal\""),
+     UNIMPLEMENTED, "/model/layers/1/kernel_initializer", "orthogonal"},
+    {LAYER("\"layer\": \"Dense\", \"units\": 9, \"kernel_initializer\": {\"value\": 1}"),
+     INVALID, "/model/layers/1/kernel_initializer/name", "name is missing"},
+    {LAYER("\"layer\": \"Dense\", \"units\": 9, \"bias_initializer\": {\"name\": \"zeros\", "
+           "\"value\": 1}"),
+     INVALID, "/model/layers/1/bias_initializer/value", "unknown field"},
+    {LAYER("\"layer\": \"Dense\", \"units\": 9, \"bias_initializer\": {\"name\": "
+           "\"RandomNormal\", \"stddev\": -1}"),
+     INVALID, "/model/layers/1/bias_initializer/stddev", "-1"},
+    {"{\"model\": {\"layers\": [{\"layer\": \"Flatten\", \"name\": \"a\"}, {\"layer\": "
+     "\"Flatten\", "
+     "\"name\": \"a\"}]}, " DATA "}",
+     INVALID, "/model/layers/1/name", "another layer is named \"a\""},
+    {LAYER("\"layer\": \"Dense\", \"units\": 9, \"name\": \"a/b\""), INVALID,
+     "/model/layers/1/name", "a/b"},
+    {LAYER("\"layer\": \"Dense\", \"units\": 9, \"trainable\": false"), UNIMPLEMENTED,
+     "/model/layers/1/trainable", "all layers are trained"},
+    {LAYER("\"layer\": \"Conv2D\", \"filters\": 8"), INVALID, "/model/layers/1/kernel_size",
+     "missing"},
+    {LAYER("\"layer\": \"Conv2D\", \"kernel_size\": 8"), INVALID, "/model/layers/1/filters",
+     "missing"},
+    {LAYER("\"layer\": \"Conv2D\", \"filters\": 8, \"kernel_size\": [3]"), INVALID,
+     "/model/layers/1/kernel_size",
+     "a list of 1, allowed: an integer from 1 to 10000, or a list of two"},
+    {LAYER("\"layer\": \"Conv2D\", \"filters\": 8, \"kernel_size\": [3, 0]"), INVALID,
+     "/model/layers/1/kernel_size", "a list of 2"},
+    {LAYER("\"layer\": \"Conv2D\", \"filters\": 8, \"kernel_size\": 3, \"padding\": \"full\""),
+     INVALID, "/model/layers/1/padding", "allowed: valid, same"},
+    {LAYER("\"layer\": \"Conv2D\", \"filters\": 8, \"kernel_size\": 3, \"data_format\": "
+           "\"channels_first\""),
+     UNIMPLEMENTED, "/model/layers/1/data_format", "channels_first"},
+    {LAYER("\"layer\": \"Conv2D\", \"filters\": 8, \"kernel_size\": 3, \"dilation_rate\": 2"),
+     UNIMPLEMENTED, "/model/layers/1/dilation_rate", "dilation_rate is 2"},
+    {LAYER("\"layer\": \"MaxPooling2D\", \"pool_size\": 0"), INVALID,
+     "/model/layers/1/pool_size", "pool_size is 0"},
+    {LAYER("\"layer\": \"Dropout\""), INVALID, "/model/layers/1/rate", "rate is missing"},
+    {LAYER("\"layer\": \"Dropout\", \"rate\": 1"), INVALID, "/model/layers/1/rate",
+     "from 0 to 0.99"},
+    {LAYER("\"layer\": \"Dropout\", \"rate\": 0.1, \"seed\": 3"), UNIMPLEMENTED,
+     "/model/layers/1/seed", "the seed of the job"},
+    {LAYER("\"layer\": \"Activation\""), INVALID, "/model/layers/1/activation", "missing"},
+    /* data and train */
+    {"{" DENSE ", \"data\": {}}", INVALID, "/data/dataset", "dataset is missing"},
+    {"{" DENSE ", \"data\": {\"dataset\": \"../x\"}}", INVALID, "/data/dataset", "../x"},
+    {"{" DENSE ", \"data\": {\"dataset\": \"m\", \"batch_size\": 0}}", INVALID,
+     "/data/batch_size", "0"},
+    {"{" DENSE ", \"data\": {\"dataset\": \"m\", \"shuffle\": -2}}", INVALID, "/data/shuffle",
+     "-2"},
+    {"{" DENSE ", \"data\": {\"dataset\": \"m\", \"shuffle\": \"yes\"}}", INVALID,
+     "/data/shuffle", "true, false"},
+    {"{" DENSE ", \"data\": {\"dataset\": \"m\", \"batchsize\": 2}}", INVALID,
+     "/data/batchsize", "did you mean \"batch_size\""},
+    {TRAIN("\"loss\": \"mse\""), UNIMPLEMENTED, "/train/loss", "no loss \"mse\" yet"},
+    {TRAIN("\"loss\": \"sparse_crossentropy\""), INVALID, "/train/loss", "unknown loss"},
+    {TRAIN("\"metrics\": \"accuracy\""), INVALID, "/train/metrics", "a list of names"},
+    {TRAIN("\"metrics\": [\"acuracy\"]"), INVALID, "/train/metrics/0",
+     "did you mean \"accuracy\""},
+    {TRAIN("\"metrics\": [\"accuracy\", \"auc\"]"), UNIMPLEMENTED, "/train/metrics/1",
+     "no metric \"auc\" yet"},
+    {TRAIN("\"metrics\": [1]"), INVALID, "/train/metrics/0", "a metric is 1"},
+    {TRAIN("\"optimizer\": \"Adma\""), INVALID, "/train/optimizer", "did you mean \"Adam\""},
+    {TRAIN("\"optimizer\": \"RMSprop\""), UNIMPLEMENTED, "/train/optimizer", "RMSprop"},
+    {TRAIN("\"optimizer\": 3"), INVALID, "/train/optimizer", "optimizer is 3"},
+    {TRAIN("\"optimizer\": {}"), INVALID, "/train/optimizer/name", "name is missing"},
+    {TRAIN("\"optimizer\": {\"name\": \"Lion\"}"), UNIMPLEMENTED, "/train/optimizer/name",
+     "Lion"},
+    {TRAIN("\"optimizer\": {\"name\": \"SGD\", \"beta_1\": 0.9}"), INVALID,
+     "/train/optimizer/beta_1", "unknown field"},
+    {TRAIN("\"optimizer\": {\"name\": \"Adam\", \"lr\": 0.9}"), INVALID, "/train/optimizer/lr",
+     "unknown field"},
+    {TRAIN("\"optimizer\": {\"name\": \"Adam\", \"amsgrad\": true}"), UNIMPLEMENTED,
+     "/train/optimizer/amsgrad", "true"},
+    {TRAIN("\"optimizer\": {\"name\": \"Adam\", \"learning_rate\": -1}"), INVALID,
+     "/train/optimizer/learning_rate", "learning_rate is -1"},
+    {TRAIN("\"steps\": 0"), INVALID, "/train/steps", "steps is 0"},
+    {TRAIN("\"steps\": \"many\""), INVALID, "/train/steps",
+     "steps is \"many\", allowed: an integer"},
+    {TRAIN("\"steps\": 1, \"epochs\": 1"), INVALID, "/train/epochs", "one of the two"},
+    {TRAIN("\"eval_every\": -1"), INVALID, "/train/eval_every", "-1"},
+    {TRAIN("\"precision\": \"bfloat16\""), UNIMPLEMENTED, "/train/precision", "float32 only"},
+    {TRAIN("\"schedule\": {}"), UNIMPLEMENTED, "/train/schedule", "none yet"},
+    /* where it runs */
+    {WITH("\"tasks\": {\"workers\": 1}"), INVALID, "/tasks/workers", "did you mean \"worker\""},
+    {WITH("\"tasks\": {\"worker\": 0}"), INVALID, "/tasks/worker", "at least 1"},
+    {WITH("\"tasks\": {\"worker\": 2}"), UNIMPLEMENTED, "/tasks/worker", "one worker"},
+    {WITH("\"tasks\": {\"worker\": \"2\"}"), INVALID, "/tasks/worker", "worker is \"2\""},
+    {WITH("\"tasks\": {\"ps\": 1}"), UNIMPLEMENTED, "/tasks/ps", "role ps"},
+    {WITH("\"tasks\": {\"worker\": 257}"), INVALID, "/tasks/worker", "from 0 to 256"},
+    {WITH("\"tasks\": {\"worker\": 256, \"ps\": 1}"), INVALID, "/tasks", "257 tasks"},
+    {WITH("\"tasks\": {\"worker\": {\"cpu\": 1}}"), INVALID, "/tasks/worker/cpu",
+     "did you mean \"cpus\""},
+    {WITH("\"tasks\": {\"worker\": {\"cpus\": 0}}"), INVALID, "/tasks/worker/cpus",
+     "from 0.001"},
+    {WITH("\"tasks\": {\"worker\": {\"node_labels\": {\"a\": 1}}}"), INVALID,
+     "/tasks/worker/node_labels/a", "text"},
+    {WITH("\"strategy\": {\"mode\": \"async\"}"), UNIMPLEMENTED, "/strategy/mode", "async"},
+    {WITH("\"strategy\": {\"mode\": \"snyc\"}"), INVALID, "/strategy/mode",
+     "did you mean \"sync\""},
+    {WITH("\"strategy\": {\"backup_workers\": 1}"), UNIMPLEMENTED, "/strategy/backup_workers",
+     "one worker"},
+    {WITH("\"placement\": {\"pins\": {\"dense*\": \"/gpu:0\"}}"), UNIMPLEMENTED,
+     "/placement/pins", "one device"},
+    {WITH("\"checkpoint\": {\"every\": 1}"), INVALID, "/checkpoint/every", "unknown field"},
+    {WITH("\"checkpoint\": {\"keep_latest\": 0}"), INVALID, "/checkpoint/keep_latest", "0"},
+    {WITH("\"checkpoint\": {\"keep_best\": 1}"), UNIMPLEMENTED, "/checkpoint/keep_best",
+     "keeps the latest"},
+    {WITH("\"restart\": {\"max\": -1}"), INVALID, "/restart/max", "-1"},
+    {WITH("\"restart\": {\"on\": [\"crash\"]}"), UNIMPLEMENTED, "/restart/on", "every fault"},
+    {WITH("\"stop\": {\"max_second\": 1}"), INVALID, "/stop/max_second",
+     "did you mean \"max_seconds\""},
+    {WITH("\"stop\": {\"target\": {\"metric\": \"val_loss\"}}"), INVALID, "/stop/target",
+     "neither"},
+    {WITH("\"stop\": {\"early\": {}}"), UNIMPLEMENTED, "/stop/early", "an object"},
+    {WITH("\"train\": {\"metrics\": []}, \"stop\": {\"target\": {\"metric\": \"val_accuracy\", "
+          "\"min\": 1}}"),
+     INVALID, "/stop/target/metric", "not in /train/metrics"},
+    {WITH("\"trace\": {\"every_steps\": -1}"), INVALID, "/trace/every_steps", "-1"},
+};
+
+TEST(spec_refuses_with_pointer_and_reason)
+{
+    for (int i = 0; i < ARRAY_LEN(bad_specs); i++) {
+        const struct bad *bad = &bad_specs[i];
+        struct arena *arena = arena_new();
+        struct error err = {0};
+        if (spec_parse(arena, bad->spec, strlen(bad->spec), &err))
+            CHECK_STOP("%s: did not fail", bad->spec);
+        if (err.code != bad->code || strcmp(err.pointer, bad->pointer) ||
+            !strstr(err.text, bad->text))
+            CHECK_STOP("%s\n gives %s at \"%s\": %s", bad->spec, error_code_name(err.code),
+                       err.pointer, err.text);
+        arena_free(arena);
+    }
+}
+
+/* Every prefix of a good spec is refused, none is read beyond its end. */
+TEST(spec_survives_being_cut)
+{
+    const struct spec_example *example = spec_example_at(0);
+    for (size_t size = 0; size + 2 < example->size; size++) {
+        char *copy = alloc_bytes(size);
+        memcpy(copy, example->json, size);
+        struct arena *arena = arena_new();
+        struct error err;
+        CHECK(!spec_parse(arena, copy, size, &err));
+        arena_free(arena);
+        free(copy);
+    }
+}
+
+TEST(spec_refuses_a_huge_text)
+{
+    size_t size = (1 << 20) + 1;
+    char *text = alloc_bytes(size);
+    memset(text, ' ', size);
+    struct arena *arena = arena_new();
+    struct error err;
+    CHECK_FAILS(spec_parse(arena, text, size, &err), &err, EXHAUSTED);
+    memset(text, ',', 20000);
+    CHECK_FAILS(spec_parse(arena, text, 20000, &err), &err, EXHAUSTED);
+    arena_free(arena);
+    free(text);
+}
