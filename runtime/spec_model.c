@@ -268,6 +268,13 @@ static bool dense_parse(const struct spec_object *layer, struct spec_layer *out)
            weights_parse(layer, out);
 }
 
+static bool dilation_parse(const struct spec_object *layer)
+{
+    json_t *json = spec_read_value(layer, "dilation_rate");
+    json_t *none = json_is_array(json) ? json_pack("[ii]", 1, 1) : json_integer(1);
+    return spec_read_not_yet(layer, "dilation_rate", none, "this version can do 1 only");
+}
+
 static bool conv2d_parse(const struct spec_object *layer, struct spec_layer *out)
 {
     static const char *const allowed[] = {
@@ -278,13 +285,10 @@ static bool conv2d_parse(const struct spec_object *layer, struct spec_layer *out
         !spec_read_required(layer, "filters", "how many channels the layer gives") ||
         !spec_read_required(layer, "kernel_size", "height and width of the window"))
         return false;
-    json_t *dilation = spec_read_value(layer, "dilation_rate");
-    json_t *none = json_is_array(dilation) ? json_pack("[ii]", 1, 1) : json_integer(1);
     return spec_read_integer(layer, "filters", 1, SPEC_UNITS_MAX, &out->units) &&
            spec_read_pair(layer, "kernel_size", SPEC_WINDOW_MAX, out->size) &&
            spec_read_pair(layer, "strides", SPEC_WINDOW_MAX, out->strides) &&
-           padding_parse(layer, out) &&
-           spec_read_not_yet(layer, "dilation_rate", none, "this version can do 1 only") &&
+           padding_parse(layer, out) && dilation_parse(layer) &&
            spec_read_not_yet(layer, "groups", json_integer(1), "this version can do 1 only") &&
            weights_parse(layer, out);
 }
