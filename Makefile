@@ -219,6 +219,10 @@ format: ## format all C files
 system: all ## system tests: real processes
 	$(Q)TRAINYARD_BUILD=$(BUILD) tests/run.sh --timeout 300 $(wildcard tests/system/*_test.sh)
 
+.PHONY: browser
+browser: all build/web/stamp ## browser tests (Debian's Chromium)
+	$(Q)TRAINYARD_BUILD=$(BUILD) tests/run.sh --timeout 900 tests/web/browser_test.sh
+
 test: unit system ## all tests of one build (SAN=address|thread, T=name)
 
 # Everything CI runs, in order, with one line of totals at the end.
@@ -251,6 +255,10 @@ deps: ## install the Debian packages that are missing
 	$$as apt-get update -qq && $$as env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing >/dev/null && echo "deps: done"
 
 # --- installing ----------------------------------------------------------------------------
+
+.PHONY: prove
+prove: all ## the full counts, part by part, resumable; results go to docs/proof.md
+	$(Q)tests/prove.sh
 
 .PHONY: install
 install: all ## install under PREFIX (/usr/local)

@@ -1,0 +1,232 @@
+// browser_test.mjs - the page in a real browser, against a real server that trains a real job.
+//
+// Prints "ok NAME" or "FAIL NAME: why" for each check; screenshots go to $SHOTS (build/shots).
+
+import { spawn, spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { createRequire } from "node:module";
+
+const top = resolve(import.meta.dirname, "../..");
+const build = resolve(top, process.env.TRAINYARD_BUILD ?? "build");
+const shots = resolve(top, process.env.SHOTS ?? "build/shots");
+const require = createRequire(join(top, "web/package.json"));
+const { chromium } = require("playwright-core");
+
+let failed = 0;
+
+async function check(name, body) {
+    try {
+        await body();
+        console.log(`ok ${name}`);
+    } catch (error) {
+        failed++;
+        console.log(`FAIL ${name}: ${String(error.message ?? error).split("\n").slice(0, 6).join(" / ")}`);
+    }
+}
+
+function expect(condition, text) {
+    if (!condition) throw new Error(text);
+}
+
+async function freePort() {
+    return new Promise((done) => {
+        const probe = createServer();
+        probe.listen(0, "127.0.0.1", () => {
+            const { port } = probe.address();
+            probe.close(() => done(port));
+        });
+    });
+}
+
+function trainyard(...args) {
+    const run = spawnSync(join(build, "trainyard"), args, { encoding: "utf8", timeout: 60000 });
+    if (run.status !== 0) throw new Error(`trainyard ${args.join(" ")}: ${run.stderr || run.stdout}`);
+    return run.stdout;
+}
+
+// Starts the server; resolves with the process and its one-time link once it is ready.
+async function serve(folder, port) {
+    const server = spawn(join(build, "trainyard"), ["serve", "--dir", folder, "--port", String(port)], {
+        stdio: ["ignore", "pipe", "pipe"],
+    });
+    let output = "";
+    server.stderr.on("data", (data) => (output += data));
+    const link = await new Promise((done, stop) => {
+        const timer = setTimeout(() => stop(new Error(`server not ready in 20 s: ${output}`)), 20000);
+        server.stdout.on("data", (data) => {
+            output += data;
+            const found = /http:\/\/127\.0\.0\.1:\d+\/login[^\s]*/.exec(output);
+            if (found) {
+                clearTimeout(timer);
+                done(found[0]);
+            }
+        });
+        server.on("exit", (code) => stop(new Error(`server ended with ${code}: ${output}`)));
+    });
+    return { server, link };
+}
+
+mkdirSync(shots, { recursive: true });
+const folder = mkdtempSync(join(tmpdir(), "trainyard-web-"));
+const port = await freePort();
+const site = `http://127.0.0.1:${port}`;
+let { server, link } = await serve(folder, port);
+const browser = await chromium.launch({
+    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+    args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"],
+});
+
+try {
+    const digits = join(folder, "digits-files");
+    trainyard("dataset", "make", "digits", digits, "--train", "6000", "--test", "1000");
+    trainyard("dataset", "add", "digits", "--from", digits, "--dir", folder);
+
+    const context = await browser.newContext({ viewport: { width: 1360, height: 860 } });
+    const page = await context.newPage();
+    const problems = [];
+    page.on("pageerror", (error) => problems.push(error.message));
+    page.on("console", (message) => {
+        if (message.type() === "error" && !message.text().includes("401")) problems.push(message.text());
+    });
+
+    await check("without signing in there is only the way in", async () => {
+        await page.goto(`${site}/jobs`);
+        await page.getByText("Sign in to Trainyard").waitFor({ timeout: 5000 });
+        await page.screenshot({ path: join(shots, "signed-out.png") });
+    });
+
+    await check("the one-time link signs in and leaves no token in the address", async () => {
+        await page.goto(link);
+        await page.getByRole("heading", { name: "Jobs" }).waitFor({ timeout: 5000 });
+        expect(!page.url().includes("login"), `address is ${page.url()}`);
+        await page.getByRole("button", { name: "Run" }).first().waitFor({ timeout: 5000 });
+        await page.screenshot({ path: join(shots, "empty.png") });
+    });
+
+    await check("the form says what is wrong at the field, and the plan when all is well", async () => {
+        await page.getByRole("link", { name: "New job" }).first().click();
+        const example = page.getByLabel("Start from an example");
+        await example.selectOption("digits-cnn");
+        await page.getByText(/parameters/i).first().waitFor({ timeout: 5000 });
+        const steps = page.getByLabel("Steps");
+        await steps.fill("-3");
+        await page.locator(".error-text", { hasText: /step|least|minimum|1/i }).first().waitFor({ timeout: 5000 });
+        await page.screenshot({ path: join(shots, "form-wrong.png") });
+        await steps.fill("600");
+        await page.getByLabel("Name").fill("from-the-form");
+        await page.locator("table").first().waitFor({ timeout: 5000 });
+        await page.screenshot({ path: join(shots, "form.png") });
+    });
+
+    await check("a submitted job draws a growing curve without a reload", async () => {
+        await page.evaluate(() => (window.notReloaded = true));
+        await page.getByRole("button", { name: "Submit" }).click();
+        await page.getByRole("heading", { name: /from-the-form/ }).waitFor({ timeout: 5000 });
+        await page.locator(".uplot").first().waitFor({ timeout: 60000 });
+        const step = () => page.locator(".figures b").first().innerText();
+        const first = await step();
+        await page.waitForFunction((old) => document.querySelector(".figures b")?.textContent !== old, first, { timeout: 30000 });
+        await page.screenshot({ path: join(shots, "job-running.png") });
+        expect(await page.evaluate(() => window.notReloaded === true), "the page was reloaded");
+        await page.locator(".state.succeeded").first().waitFor({ timeout: 240000 });
+        const accuracy = Number(await page.locator(".figures b").last().innerText());
+        expect(accuracy > 0.8, `validation accuracy is ${accuracy}`);
+        await page.screenshot({ path: join(shots, "job.png") });
+    });
+
+    await check("graph, placement, logs, spec and events have something to say", async () => {
+        await page.getByRole("link", { name: "Graph", exact: true }).click();
+        await page.locator(".graph svg .scope").first().waitFor({ timeout: 10000 });
+        const boxes = await page.locator(".graph svg g").count();
+        await page.locator(".graph svg .scope").first().click();
+        await page.waitForFunction((old) => document.querySelectorAll(".graph svg g").length > old, boxes, { timeout: 5000 });
+        await page.screenshot({ path: join(shots, "graph.png") });
+        await page.getByRole("link", { name: "Placement", exact: true }).click();
+        await page.locator("td", { hasText: "CPU:0" }).first().waitFor({ timeout: 5000 });
+        await page.screenshot({ path: join(shots, "placement.png") });
+        await page.getByRole("link", { name: "Logs", exact: true }).click();
+        await page.locator(".log span").first().waitFor({ timeout: 5000 });
+        await page.screenshot({ path: join(shots, "logs.png") });
+        await page.getByRole("link", { name: "Spec", exact: true }).click();
+        await page.locator(".log", { hasText: "layers" }).waitFor({ timeout: 5000 });
+        await page.getByRole("link", { name: "Events", exact: true }).click();
+        await page.locator("tbody tr").first().waitFor({ timeout: 5000 });
+        await page.screenshot({ path: join(shots, "events.png") });
+    });
+
+    await check("the stream goes on after the server was killed", async () => {
+        await page.goto(`${site}/new`);
+        await page.getByLabel("Start from an example").selectOption("digits-cnn");
+        await page.getByLabel("Steps").fill("900");
+        await page.getByRole("button", { name: "Submit" }).click();
+        await page.locator(".uplot").first().waitFor({ timeout: 60000 });
+        server.removeAllListeners("exit");
+        server.kill("SIGKILL");
+        await page.getByText(/reconnecting/).waitFor({ timeout: 10000 });
+        ({ server } = await serve(folder, port));
+        await page.getByText("live", { exact: true }).waitFor({ timeout: 15000 });
+        const now = await page.locator(".figures b").first().innerText();
+        await page.waitForFunction((old) => document.querySelector(".figures b")?.textContent !== old, now, { timeout: 30000 });
+        await page.locator(".state.succeeded").first().waitFor({ timeout: 240000 });
+    });
+
+    await check("a cancelled job says so", async () => {
+        await page.goto(`${site}/new`);
+        await page.getByLabel("Start from an example").selectOption("digits-cnn");
+        await page.getByLabel("Steps").fill("100000");
+        await page.getByRole("button", { name: "Submit" }).click();
+        await page.locator(".state.running").first().waitFor({ timeout: 60000 });
+        await page.getByRole("button", { name: "Stop" }).click();
+        await page.locator(".state.cancelled").first().waitFor({ timeout: 60000 });
+        await page.screenshot({ path: join(shots, "cancelled.png") });
+    });
+
+    await check("a failed job says why", async () => {
+        const bad = join(folder, "missing-dataset.json");
+        const spec = JSON.parse(readFileSync(join(top, "examples/digits-cnn.json"), "utf8"));
+        spec.name = "no-such-data";
+        spec.data.dataset = "no-such-data";
+        const { writeFileSync } = await import("node:fs");
+        writeFileSync(bad, JSON.stringify(spec));
+        const run = spawnSync(join(build, "trainyard"), ["submit", bad, "--dir", folder], { encoding: "utf8" });
+        const text = run.stdout + run.stderr;
+        expect(text.includes("no-such-data"), `submit said: ${text}`);
+        await page.goto(`${site}/jobs`);
+        await page.locator("tbody tr").first().waitFor({ timeout: 5000 });
+        await page.screenshot({ path: join(shots, "jobs.png") });
+    });
+
+    await check("dark, narrow and the nodes page hold together", async () => {
+        await page.emulateMedia({ colorScheme: "dark" });
+        await page.goto(`${site}/jobs/1`);
+        await page.locator(".uplot").first().waitFor({ timeout: 10000 });
+        await page.screenshot({ path: join(shots, "job-dark.png") });
+        await page.goto(`${site}/nodes`);
+        await page.locator("tbody tr").first().waitFor({ timeout: 5000 });
+        await page.screenshot({ path: join(shots, "nodes-dark.png") });
+        await page.setViewportSize({ width: 375, height: 780 });
+        await page.goto(`${site}/jobs/1`);
+        await page.locator(".uplot").first().waitFor({ timeout: 10000 });
+        const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+        await page.screenshot({ path: join(shots, "job-narrow.png") });
+        expect(overflow <= 0, `the page is ${overflow} px wider than the screen`);
+    });
+
+    await check("nothing was reported on the browser's console", async () => {
+        const real = problems.filter((text) => !/WebSocket|ERR_CONNECTION|Failed to load resource/.test(text));
+        expect(real.length === 0, real.slice(0, 3).join(" | "));
+    });
+} finally {
+    await browser.close();
+    server.removeAllListeners("exit");
+    server.kill("SIGTERM");
+    await new Promise((done) => {
+        server.once("close", done);
+        setTimeout(done, 8000);
+    });
+    if (existsSync(folder)) rmSync(folder, { recursive: true, force: true });
+}
+process.exit(failed ? 1 : 0);
