@@ -198,7 +198,8 @@ static struct node *new_node(struct graph *graph, const struct node_def *def, bo
     const char *device = def->device ? def->device : "";
     node->requested_device = imported ? device : arena_text(graph->arena, device);
     if (!resolve_attrs(node, def, imported, imported, graph->arena, err)) {
-        release_node(node);
+        if (!imported)
+            release_node(node);
         return NULL;
     }
     return node;
@@ -224,10 +225,13 @@ struct node *graph_add_imported(struct graph *graph, const struct node_def *def,
                                 struct error *err)
 {
     struct node *node = new_node(graph, def, true, err);
-    if (!node)
+    if (!node) {
+        for (int i = 0; i < def->attrs_count; i++)
+            attr_release(&def->attrs[i]);
         return NULL;
-    node->inputs_count =
-        resolve_types(node, graph->arena); /* until linked: how many are wanted */
+    }
+    /* Until it is linked: how many are wanted. */
+    node->inputs_count = resolve_types(node, graph->arena);
     append(graph, node);
     return node;
 }

@@ -138,7 +138,7 @@ const struct tensor *node_attr_tensor(const struct node *node, const char *name)
 /*
  * As graph_add(), with TensorFlow's rules for what comes from outside: no type is deduced, a
  * name may not begin with "_", and inputs come later, by graph_link_imported() (for
- * graph_pb.c).
+ * graph_pb.c).  Name, device and attributes lie in the graph's arena already and are taken over.
  */
 struct node *graph_add_imported(struct graph *graph, const struct node_def *def,
                                 struct error *err) CHECKED;

@@ -1,0 +1,43 @@
+/*
+ * tensor_pb.h - tensors and shapes from and to TensorProto.
+ *
+ * Read: tensor_content or the typed fields; the last value given fills the rest.
+ * Written: tensor_content for plain types, string_val for strings, handles by name.
+ */
+#pragma once
+
+#include "runtime/tensor.h"
+
+struct arena;
+struct error;
+struct str;
+
+/* A serialized TensorProto, from outside.  Fails with INVALID, EXHAUSTED, UNIMPLEMENTED
+ * (variants). */
+bool tensor_parse(struct tensor *out, const void *bytes, size_t size,
+                  struct error *err) CHECKED;
+
+/* Appends the tensor as a serialized TensorProto. */
+void tensor_serialize(const struct tensor *tensor, struct str *out);
+
+/* --- for files that see generated code --- */
+
+struct Tensorflow__TensorProto;
+struct Tensorflow__TensorShapeProto;
+
+/* As tensor_parse(), of a message that was unpacked. */
+bool tensor_unpack(struct tensor *out, const struct Tensorflow__TensorProto *proto,
+                   struct error *err) CHECKED;
+
+/*
+ * A message in `arena` that borrows the elements of `tensor`; `contents` false: only its type
+ * and shape.
+ */
+struct Tensorflow__TensorProto *tensor_pack(const struct tensor *tensor, bool contents,
+                                            struct arena *arena);
+
+/* Shapes; unknown parts stay unknown.  Fails with INVALID. */
+bool tensor_unpack_shape(struct shape *out, const struct Tensorflow__TensorShapeProto *proto,
+                         struct error *err) CHECKED;
+struct Tensorflow__TensorShapeProto *tensor_pack_shape(const struct shape *shape,
+                                                       struct arena *arena);
