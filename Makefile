@@ -92,7 +92,7 @@ $(BUILD)/libruntime.a: $(call objects,$(RUNTIME))
 	$(Q)$(archive)
 $(BUILD)/libkernels.a: $(call objects,$(KERNELS))
 	$(Q)$(archive)
-$(BUILD)/libdb.a: $(call objects,$(DB))
+$(BUILD)/libdb.a: $(call objects,$(DB)) $(OBJ)/gen/db_migrate.o
 	$(Q)$(archive)
 $(BUILD)/libscheduler.a: $(call objects,$(SCHEDULER))
 	$(Q)$(archive)
@@ -135,6 +135,14 @@ $(GEN)/examples.inc: $(EXAMPLES) examples Makefile
 	@mkdir -p $(@D)
 	$(Q){ for f in $(EXAMPLES); do printf '{"%s", (const char[]){' $$(basename $$f .json); \
 	  od -v -An -tx1 $$f | sed 's/ \([0-9a-f][0-9a-f]\)/0x\1,/g'; echo "0}, $$(stat -c %s $$f)},"; done; } > $@
+
+# The steps of the database schema, as text.
+MIGRATE := $(sort $(wildcard db/migrate/*.sql))
+$(GEN)/db_migrate.c: $(MIGRATE) db/migrate Makefile
+	@mkdir -p $(@D)
+	$(Q)for file in control metrics; do echo "const char *const db_migrate_$$file[] = {"; \
+	  for f in $(MIGRATE); do case $$f in db/migrate/$$file-*) \
+	    sed 's/--.*//; s/[\\"]/\\&/g; s/.*/"&\\n"/' $$f; echo ,;; esac; done; echo "0};"; done > $@
 
 $(OBJ)/%_pb.o: %_pb.c | $(GEN)/stamp
 	@mkdir -p $(@D)

@@ -35,13 +35,10 @@ enum db_file { DB_CONTROL, DB_METRICS };
  */
 struct db *db_open(const char *folder, struct error *err) CHECKED;
 
-/* As db_open(), in memory and without lock: for tests. */
-struct db *db_open_memory(struct error *err) CHECKED;
-
 /* Finishes what is queued, closes all; no reader may be out.  NULL is fine. */
 void db_close(struct db *db);
 
-const char *db_folder(const struct db *db); /* borrowed; "" in memory */
+const char *db_folder(const struct db *db); /* borrowed */
 
 /* Runs in the writer thread, inside a transaction; false undoes all it did.  Must not block. */
 typedef bool db_write_fn(struct db_conn *conn, void *arg, struct error *err);

@@ -138,6 +138,10 @@ bool db_jobs_list(struct db_conn *conn, const struct db_jobs_filter *filter,
 bool db_jobs_count(struct db_conn *conn, int64_t counts[JOB_STATES_COUNT],
                    struct error *err) CHECKED;
 
+/* Jobs that have not ended, of a number above `after`, by number; specs are left out. */
+bool db_jobs_alive(struct db_conn *conn, int64_t after, struct arena *arena,
+                   struct db_job **jobs, int *jobs_count, struct error *err) CHECKED;
+
 /* What the tasks of a job ask for, in the order of the spec. */
 bool db_jobs_needs(struct db_conn *conn, int64_t number, struct arena *arena,
                    struct db_need **needs, int *needs_count, struct error *err) CHECKED;

@@ -8,7 +8,8 @@
 
 struct db_node {
     int64_t id;
-    const char *name; /* unique */
+    const char *name;     /* unique */
+    const char *identity; /* what its agent calls itself: another one may not take the name */
     const char *boot_id;
     const char *version;
     const char *labels; /* JSON object */
@@ -33,6 +34,10 @@ bool db_nodes_find(struct db_conn *conn, const char *name, struct arena *arena,
 /* Adds the node or replaces what is known of it (by id), and appends "node.state". */
 bool db_nodes_set(struct db_conn *conn, const struct db_node *node, const char *text,
                   int64_t now_us, struct error *err) CHECKED;
+
+/* Changes state and draining alone, and appends "node.state". */
+bool db_nodes_state(struct db_conn *conn, int64_t id, enum node_state state, bool draining,
+                    const char *text, int64_t now_us, struct error *err) CHECKED;
 
 /* The newest epoch given to anybody.  It never goes back. */
 bool db_epoch_read(struct db_conn *conn, int64_t *epoch, struct error *err) CHECKED;

@@ -95,8 +95,9 @@ struct db_change {
 };
 
 /*
- * What changed of a job after `after_seq`, oldest first, at most `limit` rows.  `*oldest` is
- * the first sequence number still kept: when it is above after_seq + 1, history was trimmed.
+ * What changed of a job after `after_seq`, oldest first, at most `limit` rows (the last piece
+ * may be cut: ask again after the one before).  `*oldest` is the first sequence number of the
+ * job that is still kept, 0 when there is none.
  */
 bool db_ship_since(struct db_conn *conn, int64_t job, int64_t after_seq, int limit,
                    struct arena *arena, struct db_change **changes, int *changes_count,

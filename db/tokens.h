@@ -34,7 +34,7 @@ struct db_token {
     const char *name; /* what its owner calls it */
     int64_t created_us;
     int64_t expires_us; /* 0: never */
-    int64_t used_us;    /* last use, to the minute; 0 */
+    int64_t used_us;    /* when it was used up (TOKEN_LOGIN); 0 */
 };
 
 /* The user every new database begins with: "admin", role admin. */

@@ -1,0 +1,348 @@
+/* jobs.c - jobs: added, found, listed, and changed in state. */
+
+#include <sodium.h>
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/limits.h"
+#include "db/events.h"
+#include "db/internal.h"
+#include "db/jobs.h"
+
+/* "job_" and a ULID: 48 bits of milliseconds and 80 random ones, in Crockford's base 32. */
+static void job_id(uint64_t now_us, char id[DB_JOB_ID_BYTES])
+{
+    static const char digits[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+    uint8_t bytes[16];
+    randombytes_buf(bytes, sizeof(bytes));
+    uint64_t ms = now_us / 1000;
+    for (int i = 5; i >= 0; i--, ms >>= 8)
+        bytes[i] = (uint8_t)ms;
+
+    memcpy(id, "job_", 4);
+    /* 128 bits in 26 digits of 5: the first has only 3. */
+    for (int i = 0; i < 26; i++) {
+        int value = 0;
+        for (int bit = i * 5 - 2; bit < i * 5 + 3; bit++) {
+            int one = bit < 0 ? 0 : bytes[bit / 8] >> (7 - bit % 8) & 1;
+            value = value << 1 | one;
+        }
+        id[4 + i] = digits[value];
+    }
+    id[30] = '\0';
+}
+
+struct add {
+    const struct db_job_new *job;
+    struct db_job_added *added;
+};
+
+/* Fills `added` when the key is known; false on failure, also for another body. */
+static bool add_find_key(struct db_conn *conn, const struct add *add, struct error *err)
+{
+    const struct db_job_new *job = add->job;
+    sqlite3_stmt *stmt = db_query(conn, err,
+                                  "SELECT number, id, body_hash FROM jobs"
+                                  " WHERE user_id = ?1 AND idempotency_key = ?2",
+                                  "it", job->user_id, job->idempotency_key);
+    int row = stmt ? db_row(conn, stmt, err) : -1;
+    if (row <= 0)
+        return row == 0;
+
+    add->added->existed = true;
+    add->added->number = sqlite3_column_int64(stmt, 0);
+    snprintf(add->added->id, sizeof(add->added->id), "%s",
+             (const char *)sqlite3_column_text(stmt, 1));
+    bool same = sqlite3_column_bytes(stmt, 2) == DB_HASH_BYTES &&
+                memcmp(sqlite3_column_blob(stmt, 2), job->body_hash, DB_HASH_BYTES) == 0;
+    db_query_end(stmt);
+    if (same)
+        return true;
+    return fail(
+        err, PRECONDITION,
+        "this Idempotency-Key came with another body before, for job %lld: use a new key",
+        (long long)add->added->number);
+}
+
+static bool add_needs(struct db_conn *conn, const struct add *add, struct error *err)
+{
+    for (int i = 0; i < add->job->needs_count; i++) {
+        const struct db_need *need = &add->job->needs[i];
+        if (!db_run(conn, err, "INSERT INTO needs VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                    "iitiiii", add->added->number, (int64_t)i, need->role,
+                    (int64_t)need->replicas, need->cpu_millis, need->memory_bytes,
+                    (int64_t)need->gpus))
+            return false;
+    }
+    return true;
+}
+
+static bool add_run(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct add *add = arg;
+    const struct db_job_new *job = add->job;
+    add->added->existed = false;
+    if (job->idempotency_key && !add_find_key(conn, add, err))
+        return false;
+    if (add->added->existed)
+        return true;
+
+    int64_t waiting;
+    if (!db_number(conn, err, &waiting, 0, "SELECT count(*) FROM jobs WHERE state = 0", ""))
+        return false;
+    if (waiting >= LIMIT_JOBS_QUEUED)
+        return fail(err, EXHAUSTED, "%lld jobs are waiting already: no more than that",
+                    (long long)waiting);
+
+    int tasks_count = 0;
+    for (int i = 0; i < job->needs_count; i++)
+        tasks_count += job->needs[i].replicas;
+    int64_t now_us = (int64_t)clock_wall_us();
+    job_id((uint64_t)now_us, add->added->id);
+    if (!db_run(
+            conn, err,
+            "INSERT INTO jobs (id, user_id, name, project, queue, priority, state, reason, "
+            "text,"
+            " spec, dataset, restart_max, restarts, attempt, epoch, stop_us, retry_us,"
+            " created_us, started_us, ended_us, tasks_count, seq, idempotency_key, body_hash)"
+            " VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0, '', '', ?7, ?8, ?9, 0, 0, 0, ?10, 0, ?11, 0, "
+            "0,"
+            " ?12, 0, ?13, ?14)",
+            "titttittiiiitb", add->added->id, job->user_id, job->name, job->project, job->queue,
+            (int64_t)job->priority, job->spec, job->dataset, (int64_t)job->restart_max,
+            job->stop_us, now_us, (int64_t)tasks_count, job->idempotency_key, job->body_hash,
+            (size_t)DB_HASH_BYTES))
+        return false;
+    add->added->number = db_inserted(conn);
+
+    struct db_event event = {.wall_us = now_us,
+                             .kind = "job.submitted",
+                             .job = add->added->number,
+                             .state = JOB_QUEUED,
+                             .state_from = -1};
+    return add_needs(conn, add, err) && db_events_add(conn, &event, err) &&
+           db_run(conn, err, "UPDATE jobs SET seq = ?1 WHERE number = ?2", "ii", event.seq,
+                  add->added->number);
+}
+
+bool db_jobs_add(struct db *db, const struct db_job_new *job, struct db_job_added *added,
+                 struct error *err)
+{
+    assert(job->needs_count > 0);
+    assert(!job->idempotency_key || job->body_hash);
+    struct add add = {job, added};
+    return db_write(db, DB_CONTROL, add_run, &add, err);
+}
+
+/* --- reading --- */
+
+#define JOB_COLUMNS                                                                            \
+    "number, j.id, user_id, u.name, j.name, project, queue, priority, state, reason, text,"    \
+    " dataset, restart_max, restarts, attempt, epoch, stop_us, retry_us, j.created_us,"        \
+    " started_us, ended_us, tasks_count, seq"
+#define JOB_TABLES " FROM jobs j JOIN users u ON u.id = j.user_id "
+
+static void job_read(sqlite3_stmt *stmt, struct arena *arena, struct db_job *job)
+{
+    int c = 0;
+    *job = (struct db_job){0};
+    job->number = sqlite3_column_int64(stmt, c++);
+    job->id = db_column_text(stmt, c++, arena);
+    job->user_id = sqlite3_column_int64(stmt, c++);
+    job->user = db_column_text(stmt, c++, arena);
+    job->name = db_column_text(stmt, c++, arena);
+    job->project = db_column_text(stmt, c++, arena);
+    job->queue = db_column_text(stmt, c++, arena);
+    job->priority = sqlite3_column_int(stmt, c++);
+    job->state = (enum job_state)sqlite3_column_int(stmt, c++);
+    job->reason = db_column_text(stmt, c++, arena);
+    job->text = db_column_text(stmt, c++, arena);
+    job->dataset = db_column_text(stmt, c++, arena);
+    job->restart_max = sqlite3_column_int(stmt, c++);
+    job->restarts = sqlite3_column_int(stmt, c++);
+    job->attempt = sqlite3_column_int(stmt, c++);
+    job->epoch = sqlite3_column_int64(stmt, c++);
+    job->stop_us = sqlite3_column_int64(stmt, c++);
+    job->retry_us = sqlite3_column_int64(stmt, c++);
+    job->created_us = sqlite3_column_int64(stmt, c++);
+    job->started_us = sqlite3_column_int64(stmt, c++);
+    job->ended_us = sqlite3_column_int64(stmt, c++);
+    job->tasks_count = sqlite3_column_int(stmt, c++);
+    job->seq = sqlite3_column_int64(stmt, c++);
+    if (c < sqlite3_column_count(stmt))
+        job->spec = db_column_text(stmt, c, arena);
+}
+
+/* The one job of a query; 0 rows leave `*found` false. */
+static bool job_one(struct db_conn *conn, sqlite3_stmt *stmt, struct arena *arena,
+                    struct db_job *job, bool *found, struct error *err)
+{
+    int row = stmt ? db_row(conn, stmt, err) : -1;
+    *found = row > 0;
+    if (row > 0) {
+        job_read(stmt, arena, job);
+        db_query_end(stmt);
+    }
+    return row >= 0;
+}
+
+bool db_jobs_find(struct db_conn *conn, int64_t number, struct arena *arena, struct db_job *job,
+                  struct error *err)
+{
+    bool found;
+    sqlite3_stmt *stmt = db_query(
+        conn, err, "SELECT " JOB_COLUMNS ", spec" JOB_TABLES "WHERE number = ?1", "i", number);
+    if (!job_one(conn, stmt, arena, job, &found, err))
+        return false;
+    return found || fail(err, NOT_FOUND, "there is no job %lld", (long long)number);
+}
+
+/* The number that all of `text` spells, 0 when it spells none. */
+static int64_t text_number(const char *text)
+{
+    int64_t number = 0;
+    for (const char *c = text; *c; c++) {
+        if (*c < '0' || *c > '9' || number > INT64_MAX / 10 - 10)
+            return 0;
+        number = number * 10 + (*c - '0');
+    }
+    return number;
+}
+
+bool db_jobs_find_text(struct db_conn *conn, const char *text, struct arena *arena,
+                       struct db_job *job, struct error *err)
+{
+    int64_t number = text_number(text);
+    if (number)
+        return db_jobs_find(conn, number, arena, job, err);
+
+    bool found;
+    sqlite3_stmt *stmt = db_query(
+        conn, err, "SELECT " JOB_COLUMNS ", spec" JOB_TABLES "WHERE j.id = ?1", "t", text);
+    if (!job_one(conn, stmt, arena, job, &found, err))
+        return false;
+    if (found)
+        return true;
+
+    stmt = db_query(conn, err,
+                    "SELECT " JOB_COLUMNS ", spec" JOB_TABLES
+                    "WHERE j.name = ?1 ORDER BY number DESC LIMIT 1",
+                    "t", text);
+    if (!job_one(conn, stmt, arena, job, &found, err))
+        return false;
+    return found || fail(err, NOT_FOUND, "there is no job '%.100s'", text);
+}
+
+bool db_jobs_list(struct db_conn *conn, const struct db_jobs_filter *filter,
+                  struct arena *arena, struct db_job **jobs, int *jobs_count, int64_t *next,
+                  struct error *err)
+{
+    assert(filter->limit > 0 && filter->limit <= LIMIT_PAGE_ITEMS);
+    sqlite3_stmt *stmt =
+        db_query(conn, err,
+                 "SELECT " JOB_COLUMNS JOB_TABLES "WHERE number < ?1 AND (?2 >> state & 1)"
+                 " AND (?3 IS NULL OR j.name = ?3) AND (?4 IS NULL OR project = ?4)"
+                 " AND (?5 IS NULL OR instr(lower(j.name), lower(?5)) > 0)"
+                 " ORDER BY number DESC LIMIT ?6",
+                 "iittti", filter->before ? filter->before : INT64_MAX,
+                 (int64_t)(filter->states ? filter->states : UINT32_MAX), filter->name,
+                 filter->project, filter->text, (int64_t)filter->limit + 1);
+    if (!stmt)
+        return false;
+
+    struct db_rows rows = {.row_size = sizeof(struct db_job)};
+    int row;
+    while ((row = db_row(conn, stmt, err)) > 0)
+        job_read(stmt, arena, db_rows_add(&rows));
+    *jobs = db_rows_end(&rows, arena, jobs_count);
+    *next = 0;
+    if (*jobs_count > filter->limit) {
+        /* The one too many says that there is another page. */
+        *jobs_count = filter->limit;
+        *next = (*jobs)[filter->limit - 1].number;
+    }
+    return row == 0;
+}
+
+bool db_jobs_count(struct db_conn *conn, int64_t counts[JOB_STATES_COUNT], struct error *err)
+{
+    memset(counts, 0, JOB_STATES_COUNT * sizeof(counts[0]));
+    sqlite3_stmt *stmt =
+        db_query(conn, err, "SELECT state, count(*) FROM jobs GROUP BY state", "");
+    int row = -1;
+    while (stmt && (row = db_row(conn, stmt, err)) > 0)
+        counts[sqlite3_column_int(stmt, 0)] = sqlite3_column_int64(stmt, 1);
+    return row == 0;
+}
+
+bool db_jobs_alive(struct db_conn *conn, int64_t after, struct arena *arena,
+                   struct db_job **jobs, int *jobs_count, struct error *err)
+{
+    sqlite3_stmt *stmt = db_query(conn, err,
+                                  "SELECT " JOB_COLUMNS JOB_TABLES
+                                  "WHERE state <= 4 AND number > ?1 ORDER BY number",
+                                  "i", after);
+    if (!stmt)
+        return false;
+    struct db_rows rows = {.row_size = sizeof(struct db_job)};
+    int row;
+    while ((row = db_row(conn, stmt, err)) > 0)
+        job_read(stmt, arena, db_rows_add(&rows));
+    *jobs = db_rows_end(&rows, arena, jobs_count);
+    return row == 0;
+}
+
+bool db_jobs_needs(struct db_conn *conn, int64_t number, struct arena *arena,
+                   struct db_need **needs, int *needs_count, struct error *err)
+{
+    sqlite3_stmt *stmt = db_query(conn, err,
+                                  "SELECT role, replicas, cpu_millis, memory_bytes, gpus"
+                                  " FROM needs WHERE job = ?1 ORDER BY position",
+                                  "i", number);
+    if (!stmt)
+        return false;
+    struct db_rows rows = {.row_size = sizeof(struct db_need)};
+    int row;
+    while ((row = db_row(conn, stmt, err)) > 0)
+        *(struct db_need *)db_rows_add(&rows) = (struct db_need){
+            .role = db_column_text(stmt, 0, arena),
+            .replicas = sqlite3_column_int(stmt, 1),
+            .cpu_millis = sqlite3_column_int64(stmt, 2),
+            .memory_bytes = sqlite3_column_int64(stmt, 3),
+            .gpus = sqlite3_column_int(stmt, 4),
+        };
+    *needs = db_rows_end(&rows, arena, needs_count);
+    return row == 0;
+}
+
+bool db_jobs_change(struct db_conn *conn, const struct db_job_change *change, struct error *err)
+{
+    struct db_event event = {
+        .wall_us = change->now_us,
+        .kind = "job.state",
+        .job = change->job,
+        .attempt = change->attempt,
+        .state = change->to,
+        .state_from = change->from,
+        .reason = change->reason,
+        .text = change->text,
+    };
+    int64_t started_us = change->to == JOB_RUNNING ? change->now_us : 0;
+    int64_t ended_us = db_job_state_final(change->to) ? change->now_us : 0;
+    if (!db_events_add(conn, &event, err) ||
+        !db_run(
+            conn, err,
+            "UPDATE jobs SET state = ?3, reason = ?4, text = ?5, attempt = ?6, epoch = ?7,"
+            " restarts = ?8, retry_us = ?9, seq = ?12,"
+            " started_us = CASE WHEN started_us THEN started_us ELSE ?10 END, ended_us = ?11"
+            " WHERE number = ?1 AND state = ?2",
+            "iiittiiiiiii", change->job, (int64_t)change->from, (int64_t)change->to,
+            change->reason ? change->reason : "", change->text ? change->text : "",
+            (int64_t)change->attempt, change->epoch, (int64_t)change->restarts,
+            change->retry_us, started_us, ended_us, event.seq))
+        return false;
+    if (db_changes_count(conn) != 1)
+        return fail(err, INTERNAL, "job %lld is not %s in the database", (long long)change->job,
+                    db_job_state_name(change->from));
+    return true;
+}

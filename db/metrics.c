@@ -1,0 +1,157 @@
+/* metrics.c - reads series and their points. */
+
+#include <math.h>
+
+#include "base/arena.h"
+#include "db/internal.h"
+#include "db/metrics.h"
+
+#define SERIES_COLUMNS "id, role, idx, name, points_count, last_step, last_wall_us, last_value"
+
+static void series_read(sqlite3_stmt *stmt, struct arena *arena, struct db_series *series)
+{
+    *series = (struct db_series){
+        .id = sqlite3_column_int64(stmt, 0),
+        .role = db_column_text(stmt, 1, arena),
+        .index = sqlite3_column_int(stmt, 2),
+        .name = db_column_text(stmt, 3, arena),
+        .points_count = sqlite3_column_int64(stmt, 4),
+        .last_step = sqlite3_column_int64(stmt, 5),
+        .last_wall_us = sqlite3_column_int64(stmt, 6),
+        .last_value = db_column_double(stmt, 7),
+    };
+}
+
+bool db_metrics_series(struct db_conn *conn, int64_t job, struct arena *arena,
+                       struct db_series **series, int *series_count, struct error *err)
+{
+    sqlite3_stmt *stmt = db_query(conn, err,
+                                  "SELECT " SERIES_COLUMNS " FROM series WHERE job = ?1"
+                                  " ORDER BY role, idx, name",
+                                  "i", job);
+    if (!stmt)
+        return false;
+    struct db_rows rows = {.row_size = sizeof(struct db_series)};
+    int row;
+    while ((row = db_row(conn, stmt, err)) > 0)
+        series_read(stmt, arena, db_rows_add(&rows));
+    *series = db_rows_end(&rows, arena, series_count);
+    return row == 0;
+}
+
+bool db_metrics_find(struct db_conn *conn, int64_t job, const char *role, int index,
+                     const char *name, struct arena *arena, struct db_series *series,
+                     struct error *err)
+{
+    sqlite3_stmt *stmt = db_query(conn, err,
+                                  "SELECT " SERIES_COLUMNS " FROM series WHERE job = ?1"
+                                  " AND role = ?2 AND idx = ?3 AND name = ?4",
+                                  "itit", job, role, (int64_t)index, name);
+    int row = stmt ? db_row(conn, stmt, err) : -1;
+    if (row < 0)
+        return false;
+    if (row == 0)
+        return fail(err, NOT_FOUND, "%s:%d of job %lld has reported no '%.100s'", role, index,
+                    (long long)job, name);
+    series_read(stmt, arena, series);
+    db_query_end(stmt);
+    return true;
+}
+
+static sqlite3_stmt *points_query(struct db_conn *conn, int64_t series, int64_t from,
+                                  int64_t to, int64_t limit, struct error *err)
+{
+    return db_query(conn, err,
+                    "SELECT step, wall_us, value FROM points WHERE series = ?1"
+                    " AND step BETWEEN ?2 AND ?3 ORDER BY step LIMIT ?4",
+                    "iiii", series, from, to, limit);
+}
+
+bool db_metrics_points(struct db_conn *conn, int64_t series, int64_t from, int64_t to,
+                       int limit, struct arena *arena, struct db_point **points,
+                       int *points_count, struct error *err)
+{
+    sqlite3_stmt *stmt = points_query(conn, series, from, to, limit, err);
+    if (!stmt)
+        return false;
+    struct db_rows rows = {.row_size = sizeof(struct db_point)};
+    int row;
+    while ((row = db_row(conn, stmt, err)) > 0)
+        *(struct db_point *)db_rows_add(&rows) = (struct db_point){
+            .name = "",
+            .step = sqlite3_column_int64(stmt, 0),
+            .wall_us = sqlite3_column_int64(stmt, 1),
+            .value = db_column_double(stmt, 2),
+        };
+    *points = db_rows_end(&rows, arena, points_count);
+    return row == 0;
+}
+
+static void bucket_add(struct db_bucket *bucket, int64_t step, int64_t wall_us, double value)
+{
+    if (!bucket->count)
+        bucket->min = bucket->max = value;
+    bucket->min = fmin(bucket->min, value); /* fmin and fmax prefer numbers to NaN */
+    bucket->max = fmax(bucket->max, value);
+    bucket->step = step;
+    bucket->wall_us = wall_us;
+    bucket->last = value;
+    bucket->count++;
+}
+
+/* The first and last steps that there are within `*from` to `*to`; false when there are none.
+ */
+static bool points_range(struct db_conn *conn, int64_t series, int64_t *from, int64_t *to,
+                         bool *any, struct error *err)
+{
+    int64_t low, high;
+    if (!db_number(conn, err, &low, INT64_MAX,
+                   "SELECT step FROM points WHERE series = ?1 AND step BETWEEN ?2 AND ?3"
+                   " ORDER BY step LIMIT 1",
+                   "iii", series, *from, *to) ||
+        !db_number(conn, err, &high, INT64_MIN,
+                   "SELECT step FROM points WHERE series = ?1 AND step BETWEEN ?2 AND ?3"
+                   " ORDER BY step DESC LIMIT 1",
+                   "iii", series, *from, *to))
+        return false;
+    *any = low <= high;
+    *from = low;
+    *to = high;
+    return true;
+}
+
+bool db_metrics_buckets(struct db_conn *conn, int64_t series, int64_t from, int64_t to,
+                        int buckets_max, struct arena *arena, struct db_bucket **buckets,
+                        int *buckets_count, struct error *err)
+{
+    assert(buckets_max > 0);
+    *buckets = NULL;
+    *buckets_count = 0;
+    bool any;
+    if (!points_range(conn, series, &from, &to, &any, err))
+        return false;
+    if (!any)
+        return true;
+
+    /* Unsigned: the distance between any two steps fits. */
+    uint64_t width = ((uint64_t)to - (uint64_t)from) / (uint64_t)buckets_max + 1;
+    sqlite3_stmt *stmt = points_query(conn, series, from, to, INT64_MAX, err);
+    if (!stmt)
+        return false;
+    struct db_bucket *all = arena_array(arena, (size_t)buckets_max, sizeof(*all));
+    int count = 0, row;
+    uint64_t current = UINT64_MAX;
+    while ((row = db_row(conn, stmt, err)) > 0) {
+        int64_t step = sqlite3_column_int64(stmt, 0);
+        uint64_t index = ((uint64_t)step - (uint64_t)from) / width;
+        if (index != current)
+            count++;
+        current = index;
+        assert(count <= buckets_max);
+        bucket_add(&all[count - 1], step, sqlite3_column_int64(stmt, 1),
+                   db_column_double(stmt, 2));
+    }
+    *buckets = all;
+    *buckets_count = count;
+    return row == 0;
+}

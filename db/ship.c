@@ -1,0 +1,400 @@
+/* ship.c - stores a piece of a task's file and its cursor, both or neither. */
+
+#include "db/ship.h"
+#include "base/arena.h"
+#include "base/clock.h"
+#include "db/internal.h"
+
+#define CHUNK_BYTES 65536 /* bytes of a log in one row */
+
+/* A ship on its way through the transaction. */
+struct shipping {
+    const struct db_ship *ship;
+    struct db_shipped *shipped;
+    int64_t fence_step; /* of a fenced ship: its points up to here still count; -1: none */
+};
+
+/* One series of the ship: what its points add up to. */
+struct tally {
+    const char *name;
+    int64_t series;
+    int64_t count;
+    int64_t first_step;
+    int64_t last_step;
+    int64_t last_wall_us;
+    double last_value;
+};
+
+static bool change_add(struct db_conn *conn, const struct shipping *s, enum db_change_kind kind,
+                       int64_t series, int64_t first, int64_t last, const char *name,
+                       struct error *err)
+{
+    return db_run(conn, err, "INSERT INTO changes VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                  "iiiiiit", s->ship->job, s->shipped->seq, (int64_t)kind, series, first, last,
+                  name);
+}
+
+/* --- fences --- */
+
+static bool fence_look(struct db_conn *conn, struct shipping *s, struct error *err)
+{
+    const struct db_ship *ship = s->ship;
+    sqlite3_stmt *stmt =
+        db_query(conn, err, "SELECT epoch, step FROM fences WHERE job = ?1", "i", ship->job);
+    int row = stmt ? db_row(conn, stmt, err) : -1;
+    if (row < 0)
+        return false;
+    s->fence_step = INT64_MAX;
+    if (row > 0) {
+        s->shipped->fenced = sqlite3_column_int64(stmt, 0) > ship->epoch;
+        if (s->shipped->fenced)
+            s->fence_step = sqlite3_column_int64(stmt, 1);
+        db_query_end(stmt);
+    }
+    return true;
+}
+
+/* The task goes back to `start_step`: what an older attempt reported beyond it never happened.
+ */
+static bool ship_start(struct db_conn *conn, const struct shipping *s, struct error *err)
+{
+    const struct db_ship *ship = s->ship;
+    return db_run(conn, err,
+                  "DELETE FROM points WHERE step > ?4 AND series IN (SELECT id FROM series"
+                  " WHERE job = ?1 AND role = ?2 AND idx = ?3)",
+                  "itii", ship->job, ship->role, (int64_t)ship->index, ship->start_step) &&
+           db_run(conn, err,
+                  "UPDATE series SET last_step = ?4 WHERE job = ?1 AND role = ?2 AND idx = ?3"
+                  " AND last_step > ?4",
+                  "itii", ship->job, ship->role, (int64_t)ship->index, ship->start_step) &&
+           db_run(conn, err,
+                  "INSERT INTO fences VALUES (?1, ?2, ?3)"
+                  " ON CONFLICT DO UPDATE SET epoch = ?2, step = max(step, ?3)",
+                  "iii", ship->job, ship->epoch, ship->start_step);
+}
+
+/* --- points --- */
+
+static bool series_find(struct db_conn *conn, const struct db_ship *ship, const char *name,
+                        int64_t *series, struct error *err)
+{
+    if (!db_number(conn, err, series, 0,
+                   "SELECT id FROM series WHERE job = ?1 AND role = ?2 AND idx = ?3"
+                   " AND name = ?4",
+                   "itit", ship->job, ship->role, (int64_t)ship->index, name))
+        return false;
+    if (*series)
+        return true;
+    if (!db_run(conn, err, "INSERT INTO series VALUES (NULL, ?1, ?2, ?3, ?4, 0, -1, 0, NULL)",
+                "itit", ship->job, ship->role, (int64_t)ship->index, name))
+        return false;
+    *series = db_inserted(conn);
+    return true;
+}
+
+/* The tally of a name; NULL on failure.  A ship has few names, most often in a row. */
+static struct tally *tally_find(struct db_conn *conn, const struct db_ship *ship,
+                                struct db_rows *tallies, const char *name, struct error *err)
+{
+    struct tally *all = (struct tally *)(void *)tallies->data;
+    for (int i = tallies->count - 1; i >= 0; i--) {
+        if (strcmp(all[i].name, name) == 0)
+            return &all[i];
+    }
+    int64_t series;
+    if (!series_find(conn, ship, name, &series, err))
+        return NULL;
+    struct tally *tally = db_rows_add(tallies);
+    *tally = (struct tally){
+        .name = name, .series = series, .first_step = INT64_MAX, .last_step = INT64_MIN};
+    return tally;
+}
+
+static bool point_add(struct db_conn *conn, struct tally *tally, const struct db_point *point,
+                      struct error *err)
+{
+    if (!db_run(conn, err,
+                "INSERT INTO points VALUES (?1, ?2, ?3, ?4)"
+                " ON CONFLICT DO UPDATE SET wall_us = ?3, value = ?4",
+                "iiid", tally->series, point->step, point->wall_us, point->value))
+        return false;
+    tally->count++;
+    if (point->step < tally->first_step)
+        tally->first_step = point->step;
+    if (point->step >= tally->last_step) {
+        tally->last_step = point->step;
+        tally->last_wall_us = point->wall_us;
+        tally->last_value = point->value;
+    }
+    return true;
+}
+
+static bool tally_store(struct db_conn *conn, const struct shipping *s, const struct tally *t,
+                        struct error *err)
+{
+    return change_add(conn, s, DB_CHANGE_POINTS, t->series, t->first_step, t->last_step, "",
+                      err) &&
+           db_run(conn, err, "UPDATE series SET points_count = points_count + ?2 WHERE id = ?1",
+                  "ii", t->series, t->count) &&
+           db_run(conn, err,
+                  "UPDATE series SET last_step = ?2, last_wall_us = ?3, last_value = ?4"
+                  " WHERE id = ?1 AND last_step <= ?2",
+                  "iiid", t->series, t->last_step, t->last_wall_us, t->last_value);
+}
+
+static bool ship_points(struct db_conn *conn, const struct shipping *s, struct arena *arena,
+                        struct error *err)
+{
+    struct db_rows tallies = {.row_size = sizeof(struct tally)};
+    bool ok = true;
+    for (int i = 0; ok && i < s->ship->points_count; i++) {
+        const struct db_point *point = &s->ship->points[i];
+        if (point->step > s->fence_step)
+            continue;
+        struct tally *tally = tally_find(conn, s->ship, &tallies, point->name, err);
+        ok = tally && point_add(conn, tally, point, err);
+    }
+    int count;
+    const struct tally *all = db_rows_end(&tallies, arena, &count);
+    for (int i = 0; ok && i < count; i++)
+        ok = tally_store(conn, s, &all[i], err);
+    return ok;
+}
+
+/* --- artifacts and checkpoints --- */
+
+static bool ship_artifacts(struct db_conn *conn, const struct shipping *s, struct arena *arena,
+                           struct error *err)
+{
+    const struct db_ship *ship = s->ship;
+    int64_t now_us = (int64_t)clock_wall_us();
+    for (int i = 0; i < ship->artifacts_count; i++) {
+        const struct db_artifact_new *a = &ship->artifacts[i];
+        const char *name = arena_printf(arena, "%s/%s", a->kind, a->name);
+        if (!db_run(conn, err,
+                    "INSERT INTO artifacts (job, kind, name, epoch, step, wall_us, bytes)"
+                    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (job, kind, name)"
+                    " DO UPDATE SET epoch = ?4, step = ?5, wall_us = ?6, bytes = ?7",
+                    "ittiiib", ship->job, a->kind, a->name, ship->epoch, a->step, now_us,
+                    a->bytes, a->size) ||
+            !change_add(conn, s, DB_CHANGE_ARTIFACT, i, a->step, a->step, name, err))
+            return false;
+    }
+    return true;
+}
+
+static bool ship_checkpoints(struct db_conn *conn, const struct shipping *s,
+                             struct arena *arena, struct error *err)
+{
+    const struct db_ship *ship = s->ship;
+    for (int i = 0; i < ship->checkpoints_count; i++) {
+        const struct db_checkpoint *c = &ship->checkpoints[i];
+        const char *name = arena_printf(arena, "checkpoint/%lld", (long long)c->step);
+        if (!db_run(conn, err,
+                    "INSERT INTO checkpoints VALUES (?1, ?2, ?3, ?4, ?5)"
+                    " ON CONFLICT DO UPDATE SET epoch = ?3, wall_us = ?4, path = ?5",
+                    "iiiit", ship->job, c->step, ship->epoch, c->wall_us, c->path) ||
+            !change_add(conn, s, DB_CHANGE_ARTIFACT, ship->artifacts_count + i, c->step,
+                        c->step, name, err))
+            return false;
+    }
+    return true;
+}
+
+/* --- logs --- */
+
+static bool log_find(struct db_conn *conn, const struct db_ship *ship, int64_t *log,
+                     int64_t *size, struct error *err)
+{
+    sqlite3_stmt *stmt =
+        db_query(conn, err,
+                 "SELECT id, size FROM logs WHERE epoch = ?1 AND role = ?2"
+                 " AND idx = ?3 AND name = ?4",
+                 "itit", ship->epoch, ship->role, (int64_t)ship->index, ship->log);
+    int row = stmt ? db_row(conn, stmt, err) : -1;
+    if (row < 0)
+        return false;
+    if (row > 0) {
+        *log = sqlite3_column_int64(stmt, 0);
+        *size = sqlite3_column_int64(stmt, 1);
+        db_query_end(stmt);
+        return true;
+    }
+    *size = 0;
+    if (!db_run(conn, err, "INSERT INTO logs VALUES (NULL, ?1, ?2, ?3, ?4, ?5, 0, 0)", "iitit",
+                ship->job, ship->epoch, ship->role, (int64_t)ship->index, ship->log))
+        return false;
+    *log = db_inserted(conn);
+    return true;
+}
+
+/* Adds to the last chunk while that stays small; `*used` is how much of the bytes it took. */
+static bool log_fill_chunk(struct db_conn *conn, int64_t log, int64_t size, const char *bytes,
+                           size_t bytes_size, size_t *used, struct error *err)
+{
+    *used = 0;
+    int64_t start;
+    if (!db_number(conn, err, &start, -1, "SELECT max(start) FROM chunks WHERE log = ?1", "i",
+                   log))
+        return false;
+    if (size == 0 || size - start >= CHUNK_BYTES)
+        return true;
+    size_t room = (size_t)(CHUNK_BYTES - (size - start));
+    *used = bytes_size < room ? bytes_size : room;
+    return db_run(conn, err,
+                  "UPDATE chunks SET bytes = CAST(bytes || ?3 AS BLOB)"
+                  " WHERE log = ?1 AND start = ?2",
+                  "iib", log, start, bytes, *used);
+}
+
+static bool ship_log(struct db_conn *conn, const struct shipping *s, struct error *err)
+{
+    const char *bytes = s->ship->log_bytes;
+    size_t left = s->ship->log_size;
+    if (!s->ship->log || !left)
+        return true;
+
+    int64_t log, size;
+    size_t used;
+    if (!log_find(conn, s->ship, &log, &size, err) ||
+        !log_fill_chunk(conn, log, size, bytes, left, &used, err))
+        return false;
+
+    int64_t lines = 0;
+    for (size_t i = 0; i < left; i++)
+        lines += bytes[i] == '\n';
+    int64_t end = size + (int64_t)left;
+    bytes += used;
+    left -= used;
+    for (int64_t at = end - (int64_t)left; left;
+         at += (int64_t)used, bytes += used, left -= used) {
+        used = left < CHUNK_BYTES ? left : CHUNK_BYTES;
+        if (!db_run(conn, err, "INSERT INTO chunks (log, start, bytes) VALUES (?1, ?2, ?3)",
+                    "iib", log, at, bytes, used))
+            return false;
+    }
+    return db_run(conn, err,
+                  "UPDATE logs SET size = ?2, lines_count = lines_count + ?3 WHERE id = ?1",
+                  "iii", log, end, lines) &&
+           change_add(conn, s, DB_CHANGE_LOG, log, size, end, "", err);
+}
+
+/* --- the whole --- */
+
+static bool ship_cursor(struct db_conn *conn, const struct db_ship *ship, int64_t *cursor,
+                        struct error *err)
+{
+    return db_ship_cursor(conn, ship->epoch, ship->role, ship->index, ship->file, cursor, err);
+}
+
+static bool ship_store(struct db_conn *conn, struct shipping *s, struct error *err)
+{
+    const struct db_ship *ship = s->ship;
+    if (!db_number(conn, err, &s->shipped->seq, 0,
+                   "UPDATE meta SET value = value + 1 WHERE name = 'seq' RETURNING value",
+                   "") ||
+        !db_run(conn, err,
+                "INSERT INTO cursors VALUES (?1, ?2, ?3, ?4, ?5)"
+                " ON CONFLICT DO UPDATE SET cursor = ?5",
+                "ititi", ship->epoch, ship->role, (int64_t)ship->index, ship->file, ship->end))
+        return false;
+
+    bool newest = !s->shipped->fenced;
+    struct arena *arena = arena_new();
+    bool ok = (!ship->starts || !newest || ship_start(conn, s, err)) &&
+              ship_points(conn, s, arena, err) &&
+              (!newest || (ship_artifacts(conn, s, arena, err) &&
+                           ship_checkpoints(conn, s, arena, err))) &&
+              ship_log(conn, s, err);
+    arena_free(arena);
+    return ok;
+}
+
+static bool ship_run(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct shipping *s = arg;
+    *s->shipped = (struct db_shipped){0};
+    int64_t cursor;
+    if (!ship_cursor(conn, s->ship, &cursor, err))
+        return false;
+    s->shipped->cursor = cursor;
+    if (s->ship->offset != cursor || s->ship->end == cursor)
+        return true; /* said before, or from too far on: the answer says where to go on */
+    if (!fence_look(conn, s, err) || !ship_store(conn, s, err))
+        return false;
+    s->shipped->stored = true;
+    s->shipped->cursor = s->ship->end;
+    return true;
+}
+
+bool db_ship(struct db *db, const struct db_ship *ship, struct db_shipped *shipped,
+             struct error *err)
+{
+    assert(ship->offset >= 0);
+    assert(ship->end >= ship->offset);
+    struct shipping shipping = {.ship = ship, .shipped = shipped};
+    return db_write(db, DB_METRICS, ship_run, &shipping, err);
+}
+
+bool db_ship_cursor(struct db_conn *conn, int64_t epoch, const char *role, int index,
+                    const char *file, int64_t *cursor, struct error *err)
+{
+    return db_number(conn, err, cursor, 0,
+                     "SELECT cursor FROM cursors WHERE epoch = ?1 AND role = ?2 AND idx = ?3"
+                     " AND file = ?4",
+                     "itit", epoch, role, (int64_t)index, file);
+}
+
+struct fence {
+    int64_t job;
+    int64_t epoch;
+};
+
+static bool fence_run(struct db_conn *conn, void *arg, struct error *err)
+{
+    const struct fence *fence = arg;
+    return db_run(conn, err,
+                  "INSERT INTO fences VALUES (?1, ?2, -1)"
+                  " ON CONFLICT DO UPDATE SET epoch = ?2, step = -1 WHERE epoch < ?2",
+                  "ii", fence->job, fence->epoch);
+}
+
+bool db_ship_fence(struct db *db, int64_t job, int64_t epoch, struct error *err)
+{
+    struct fence fence = {job, epoch};
+    return db_write(db, DB_METRICS, fence_run, &fence, err);
+}
+
+bool db_ship_seq(struct db_conn *conn, int64_t *seq, struct error *err)
+{
+    return db_number(conn, err, seq, 0, "SELECT value FROM meta WHERE name = 'seq'", "");
+}
+
+bool db_ship_since(struct db_conn *conn, int64_t job, int64_t after_seq, int limit,
+                   struct arena *arena, struct db_change **changes, int *changes_count,
+                   int64_t *oldest, struct error *err)
+{
+    assert(limit > 0);
+    if (!db_number(conn, err, oldest, 0, "SELECT min(seq) FROM changes WHERE job = ?1", "i",
+                   job))
+        return false;
+    sqlite3_stmt *stmt = db_query(conn, err,
+                                  "SELECT seq, kind, series, first, last, name FROM changes"
+                                  " WHERE job = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3",
+                                  "iii", job, after_seq, (int64_t)limit);
+    if (!stmt)
+        return false;
+    struct db_rows rows = {.row_size = sizeof(struct db_change)};
+    int row;
+    while ((row = db_row(conn, stmt, err)) > 0)
+        *(struct db_change *)db_rows_add(&rows) = (struct db_change){
+            .seq = sqlite3_column_int64(stmt, 0),
+            .kind = (enum db_change_kind)sqlite3_column_int(stmt, 1),
+            .series = sqlite3_column_int64(stmt, 2),
+            .first = sqlite3_column_int64(stmt, 3),
+            .last = sqlite3_column_int64(stmt, 4),
+            .name = db_column_text(stmt, 5, arena),
+        };
+    *changes = db_rows_end(&rows, arena, changes_count);
+    return row == 0;
+}

@@ -1,0 +1,213 @@
+/* tokens.c - users and their secrets. */
+
+#include <sodium.h>
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "db/internal.h"
+#include "db/tokens.h"
+
+static_assert(crypto_hash_sha256_BYTES == 32, "the width of tokens.hash");
+
+static void token_hash(const char *token, uint8_t hash[crypto_hash_sha256_BYTES])
+{
+    crypto_hash_sha256(hash, (const uint8_t *)token, strlen(token));
+}
+
+static void token_make(char token[DB_TOKEN_BYTES])
+{
+    uint8_t secret[32];
+    randombytes_buf(secret, sizeof(secret));
+    memcpy(token, "ty_", 3);
+    sodium_bin2base64(token + 3, DB_TOKEN_BYTES - 3, secret, sizeof(secret),
+                      sodium_base64_VARIANT_URLSAFE_NO_PADDING);
+    sodium_memzero(secret, sizeof(secret));
+}
+
+struct user_add {
+    const char *name;
+    enum user_role role;
+    int64_t id;
+};
+
+static bool user_add_run(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct user_add *add = arg;
+    int64_t existing;
+    if (!db_number(conn, err, &existing, 0, "SELECT id FROM users WHERE name = ?1", "t",
+                   add->name))
+        return false;
+    if (existing)
+        return fail(err, EXISTS, "there is a user '%s' already", add->name);
+    if (!db_run(conn, err, "INSERT INTO users (name, role, created_us) VALUES (?1, ?2, ?3)",
+                "tii", add->name, (int64_t)add->role, (int64_t)clock_wall_us()))
+        return false;
+    add->id = db_inserted(conn);
+    return true;
+}
+
+bool db_users_add(struct db *db, const char *name, enum user_role role, int64_t *id,
+                  struct error *err)
+{
+    struct user_add add = {.name = name, .role = role};
+    if (!db_write(db, DB_CONTROL, user_add_run, &add, err))
+        return false;
+    *id = add.id;
+    return true;
+}
+
+bool db_users_list(struct db_conn *conn, struct arena *arena, struct db_user **users,
+                   int *users_count, struct error *err)
+{
+    sqlite3_stmt *stmt =
+        db_query(conn, err, "SELECT id, name, role, created_us FROM users ORDER BY id", "");
+    if (!stmt)
+        return false;
+    struct db_rows rows = {.row_size = sizeof(struct db_user)};
+    int row;
+    while ((row = db_row(conn, stmt, err)) > 0)
+        *(struct db_user *)db_rows_add(&rows) = (struct db_user){
+            .id = sqlite3_column_int64(stmt, 0),
+            .name = db_column_text(stmt, 1, arena),
+            .role = (enum user_role)sqlite3_column_int(stmt, 2),
+            .created_us = sqlite3_column_int64(stmt, 3),
+        };
+    *users = db_rows_end(&rows, arena, users_count);
+    return row == 0;
+}
+
+/* --- tokens --- */
+
+struct token_add {
+    int64_t user_id;
+    enum token_kind kind;
+    const char *name;
+    int64_t expires_us;
+    const char *token;
+};
+
+static bool token_add_run(struct db_conn *conn, void *arg, struct error *err)
+{
+    const struct token_add *add = arg;
+    uint8_t hash[crypto_hash_sha256_BYTES];
+    token_hash(add->token, hash);
+    return db_run(
+        conn, err,
+        "INSERT INTO tokens (hash, kind, user_id, name, created_us, expires_us, used_us,"
+        " revoked_us) VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0, 0)",
+        "biitii", hash, sizeof(hash), (int64_t)add->kind, add->user_id, add->name,
+        (int64_t)clock_wall_us(), add->expires_us);
+}
+
+bool db_tokens_add(struct db *db, int64_t user_id, enum token_kind kind, const char *name,
+                   int64_t expires_us, char token[DB_TOKEN_BYTES], struct error *err)
+{
+    token_make(token);
+    struct token_add add = {user_id, kind, name, expires_us, token};
+    return db_write(db, DB_CONTROL, token_add_run, &add, err);
+}
+
+#define TOKEN_COLUMNS                                                                          \
+    "t.id, kind, user_id, u.name, role, t.name, t.created_us, expires_us, used_us"
+#define TOKEN_TABLES " FROM tokens t JOIN users u ON u.id = t.user_id "
+
+static void token_read(sqlite3_stmt *stmt, struct arena *arena, struct db_token *token)
+{
+    *token = (struct db_token){
+        .id = sqlite3_column_int64(stmt, 0),
+        .kind = (enum token_kind)sqlite3_column_int(stmt, 1),
+        .user_id = sqlite3_column_int64(stmt, 2),
+        .user = db_column_text(stmt, 3, arena),
+        .role = (enum user_role)sqlite3_column_int(stmt, 4),
+        .name = db_column_text(stmt, 5, arena),
+        .created_us = sqlite3_column_int64(stmt, 6),
+        .expires_us = sqlite3_column_int64(stmt, 7),
+        .used_us = sqlite3_column_int64(stmt, 8),
+    };
+}
+
+bool db_tokens_find(struct db_conn *conn, const char *token, enum token_kind kind,
+                    int64_t now_us, struct arena *arena, struct db_token *found,
+                    struct error *err)
+{
+    uint8_t hash[crypto_hash_sha256_BYTES];
+    token_hash(token, hash);
+    sqlite3_stmt *stmt =
+        db_query(conn, err,
+                 "SELECT " TOKEN_COLUMNS TOKEN_TABLES "WHERE hash = ?1 AND kind = ?2"
+                 " AND revoked_us = 0 AND (expires_us = 0 OR expires_us > ?3)",
+                 "bii", hash, sizeof(hash), (int64_t)kind, now_us);
+    int row = stmt ? db_row(conn, stmt, err) : -1;
+    if (row < 0)
+        return false;
+    if (row == 0)
+        return fail(err, UNAUTHENTICATED, "this token is not valid, or no longer");
+    token_read(stmt, arena, found);
+    db_query_end(stmt);
+    return true;
+}
+
+struct exchange {
+    const char *login;
+    const char *session;
+    int64_t now_us;
+    int64_t expires_us;
+};
+
+static bool exchange_run(struct db_conn *conn, void *arg, struct error *err)
+{
+    const struct exchange *exchange = arg;
+    struct arena *arena = arena_new();
+    struct db_token login;
+    bool ok = db_tokens_find(conn, exchange->login, TOKEN_LOGIN, exchange->now_us, arena,
+                             &login, err) &&
+              db_run(conn, err, "UPDATE tokens SET used_us = ?2, revoked_us = ?2 WHERE id = ?1",
+                     "ii", login.id, exchange->now_us);
+    if (ok) {
+        struct token_add add = {login.user_id, TOKEN_SESSION, login.name, exchange->expires_us,
+                                exchange->session};
+        ok = token_add_run(conn, &add, err);
+    }
+    arena_free(arena);
+    return ok;
+}
+
+bool db_tokens_exchange(struct db *db, const char *login, int64_t now_us, int64_t expires_us,
+                        char session[DB_TOKEN_BYTES], struct error *err)
+{
+    token_make(session);
+    struct exchange exchange = {login, session, now_us, expires_us};
+    return db_write(db, DB_CONTROL, exchange_run, &exchange, err);
+}
+
+bool db_tokens_list(struct db_conn *conn, int64_t user_id, struct arena *arena,
+                    struct db_token **tokens, int *tokens_count, struct error *err)
+{
+    sqlite3_stmt *stmt = db_query(conn, err,
+                                  "SELECT " TOKEN_COLUMNS TOKEN_TABLES
+                                  "WHERE user_id = ?1 AND revoked_us = 0 ORDER BY t.id",
+                                  "i", user_id);
+    if (!stmt)
+        return false;
+    struct db_rows rows = {.row_size = sizeof(struct db_token)};
+    int row;
+    while ((row = db_row(conn, stmt, err)) > 0)
+        token_read(stmt, arena, db_rows_add(&rows));
+    *tokens = db_rows_end(&rows, arena, tokens_count);
+    return row == 0;
+}
+
+static bool revoke_run(struct db_conn *conn, void *arg, struct error *err)
+{
+    const int64_t *id = arg;
+    if (!db_run(conn, err, "UPDATE tokens SET revoked_us = ?2 WHERE id = ?1 AND revoked_us = 0",
+                "ii", *id, (int64_t)clock_wall_us()))
+        return false;
+    return db_changes_count(conn) == 1 ||
+           fail(err, NOT_FOUND, "there is no token %lld", (long long)*id);
+}
+
+bool db_tokens_revoke(struct db *db, int64_t id, struct error *err)
+{
+    return db_write(db, DB_CONTROL, revoke_run, &id, err);
+}

@@ -1,0 +1,20 @@
+/*
+ * writer.h - the thread that owns the writing connection of one file, and commits in groups.
+ */
+#pragma once
+
+#include "db/db.h"
+
+struct db_writer;
+
+/* Takes the connection.  NULL when no thread can be started. */
+struct db_writer *db_writer_start(struct db_conn *conn, const char *name,
+                                  struct error *err) CHECKED;
+
+/* Finishes what is queued, ends the thread, closes the connection.  NULL is fine. */
+void db_writer_stop(struct db_writer *writer);
+
+/* See db_write() and db_watch(). */
+bool db_writer_run(struct db_writer *writer, db_write_fn *fn, void *arg,
+                   struct error *err) CHECKED;
+void db_writer_watch(struct db_writer *writer, db_watch_fn *fn, void *self);
