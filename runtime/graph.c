@@ -17,7 +17,10 @@ struct graph {
     int count;
     int capacity;
     int64_t edges;
-    bool view;  /* no names, attributes borrowed */
+    bool view; /* no index by name; attributes borrowed, but for those of `own` */
+    struct node **own;
+    int own_count;
+    int own_capacity;
     int *slots; /* open addressing by name: id + 1, 0 when free */
     int slots_count;
     int *order;         /* after graph_seal() */
@@ -86,7 +89,7 @@ static bool check_name(const struct graph *graph, const struct node_def *def, bo
             "most %d bytes",
             def->name, def->op->name, LIMIT_NODE_NAME_BYTES);
     /* A second node of one name: INVALID_ARGUMENT is what TensorFlow answers to a client. */
-    if (graph_find(graph, def->name))
+    if (!graph->view && graph_find(graph, def->name))
         return fail(err, imported ? INVALID : EXISTS,
                     "node '%s' (%s): a node of this name exists already", def->name,
                     def->op->name);
@@ -123,6 +126,9 @@ void graph_free(struct graph *graph)
         return;
     for (int i = 0; i < graph->count && !graph->view; i++)
         release_node(graph->nodes[i]);
+    for (int i = 0; i < graph->own_count; i++)
+        release_node(graph->own[i]);
+    free(graph->own);
     free(graph->nodes);
     free(graph->slots);
     free(graph->order);
@@ -185,7 +191,6 @@ static void set_edges(struct graph *graph, struct node *node, const struct edge 
 static struct node *new_node(struct graph *graph, const struct node_def *def, bool imported,
                              struct error *err)
 {
-    assert(!graph->view);
     assert(!graph->order);
     if (graph->count >= LIMIT_GRAPH_NODES)
         return fail_null(err, EXHAUSTED, "the graph has more than %d nodes", LIMIT_GRAPH_NODES);
@@ -218,6 +223,11 @@ struct node *graph_add(struct graph *graph, const struct node_def *def, struct e
         return NULL;
     }
     append(graph, node);
+    if (graph->view) {
+        graph->own =
+            alloc_grow(graph->own, graph->own_count, &graph->own_capacity, sizeof(*graph->own));
+        graph->own[graph->own_count++] = node;
+    }
     return node;
 }
 
@@ -246,16 +256,22 @@ bool graph_link_imported(struct graph *graph, struct node *node, const struct ed
            count_edges(graph, inputs_count + controls_count, err);
 }
 
-struct node *graph_add_copy(struct graph *view, const struct node *node,
-                            const struct edge *inputs, struct node *const *controls,
-                            int controls_count)
+struct node *graph_add_copy(struct graph *view, const struct node *node)
 {
     assert(view->view);
     struct node *copy = arena_alloc(view->arena, sizeof(*copy));
     *copy = *node;
-    set_edges(view, copy, inputs, node->inputs_count, controls, controls_count);
+    copy->inputs_count = 0;
+    copy->controls_count = 0;
     append(view, copy);
     return copy;
+}
+
+void graph_set_edges(struct graph *view, struct node *node, const struct edge *inputs,
+                     int inputs_count, struct node *const *controls, int controls_count)
+{
+    assert(view->view);
+    set_edges(view, node, inputs, inputs_count, controls, controls_count);
 }
 
 /* Room is a power of two, so the list may be full only when its count is one (or none). */

@@ -80,15 +80,18 @@ void graph_set_input(struct graph *graph, struct node *node, int index, struct e
 void graph_truncate(struct graph *graph, int count);
 
 /*
- * A graph for one plan: nodes of another graph under other inputs.  It borrows names,
- * attributes and types, so the other graph must live longer; its nodes cannot be found by name.
+ * A graph for one plan: nodes of another graph under other inputs.  It borrows names, attributes
+ * and types, so the other graph must live longer.  Its nodes cannot be found by name, and new
+ * ones added by graph_add() may have a name that is taken.
  */
 struct graph *graph_new_view(void);
 
-/* Adds to a view a copy of `node` with these inputs and controls, which are copied. */
-struct node *graph_add_copy(struct graph *view, const struct node *node,
-                            const struct edge *inputs, struct node *const *controls,
-                            int controls_count);
+/* Adds to a view a copy of `node`, yet without edges. */
+struct node *graph_add_copy(struct graph *view, const struct node *node);
+
+/* Gives a node of a view its edges, which are copied. */
+void graph_set_edges(struct graph *view, struct node *node, const struct edge *inputs,
+                     int inputs_count, struct node *const *controls, int controls_count);
 
 /* Fails as graph_seal() does on a cycle, but leaves the graph open. */
 bool graph_check_order(const struct graph *graph, struct error *err) CHECKED;

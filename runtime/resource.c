@@ -211,17 +211,8 @@ bool variable_make_exclusive(struct variable *variable, struct error *err)
         return true;
 
     struct tensor copy;
-    if (!tensor_init(&copy, value->dtype, &value->shape, err))
+    if (!tensor_clone(&copy, value, err))
         return false;
-    if (value->dtype == STRING) {
-        for (int64_t i = 0; i < value->count; i++) {
-            const struct tensor_string *element = tensor_strings(value) + i;
-            tensor_set_string(&copy, i, element->data, element->size);
-        }
-    } else if (value->count) {
-        assert(BIT(value->dtype) & DTYPES_PLAIN);
-        memcpy(copy.data, value->data, (size_t)value->count * dtype_size(value->dtype));
-    }
     tensor_release(value);
     *value = copy;
     return true;

@@ -157,17 +157,44 @@ bool tensor_init_copy(struct tensor *out, enum dtype dtype, const struct shape *
     return true;
 }
 
-/* A copy with a buffer of its own, for memory that a plan only lends. */
+static void copy_handle(struct resource_handle *to, const struct resource_handle *from)
+{
+    to->resource = from->resource;
+    if (to->resource)
+        resource_ref(to->resource);
+    to->container = from->container ? alloc_text(from->container) : NULL;
+    to->name = from->name ? alloc_text(from->name) : NULL;
+}
+
+bool tensor_clone(struct tensor *out, const struct tensor *tensor, struct error *err)
+{
+    struct tensor copy;
+    if (!tensor_init(&copy, tensor->dtype, &tensor->shape, err))
+        return false;
+    if (BIT(tensor->dtype) & DTYPES_PLAIN) {
+        if (tensor->count)
+            memcpy(copy.data, tensor->data, (size_t)tensor->count * dtype_size(tensor->dtype));
+    } else if (tensor->dtype == STRING) {
+        for (int64_t i = 0; i < tensor->count; i++)
+            tensor_set_string(&copy, i, tensor_strings(tensor)[i].data,
+                              tensor_strings(tensor)[i].size);
+    } else {
+        for (int64_t i = 0; i < tensor->count; i++)
+            copy_handle((struct resource_handle *)copy.data + i,
+                        (const struct resource_handle *)tensor->data + i);
+    }
+    *out = copy;
+    return true;
+}
+
+/* For memory that a plan only lends: there is no way to say that there is none left. */
 static void tensor_own(struct tensor *out, const struct tensor *tensor)
 {
     struct error err;
-    if (!tensor_init(out, tensor->dtype, &tensor->shape, &err)) {
+    if (!tensor_clone(out, tensor, &err)) {
         fprintf(stderr, "level=error at=tensor msg=\"%s\"\n", err.text);
         abort();
     }
-    assert(BIT(tensor->dtype) & DTYPES_PLAIN);
-    if (tensor->count)
-        memcpy(out->data, tensor->data, (size_t)tensor->count * dtype_size(tensor->dtype));
 }
 
 void tensor_share(struct tensor *out, const struct tensor *tensor)

@@ -61,6 +61,9 @@ bool tensor_init_string(struct tensor *out, const char *text, size_t size, struc
 bool tensor_init_copy(struct tensor *out, enum dtype dtype, const struct shape *shape,
                       const void *data, struct error *err) CHECKED;
 
+/* A copy of the elements, strings too, in a buffer of its own.  Fails with EXHAUSTED. */
+bool tensor_clone(struct tensor *out, const struct tensor *tensor, struct error *err) CHECKED;
+
 /* `*out` becomes another reference to the same elements. */
 void tensor_share(struct tensor *out, const struct tensor *tensor);
 
