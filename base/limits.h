@@ -40,6 +40,7 @@
 
 /* Records and logs */
 #define LIMIT_RECORD_BYTES (INT64_C(256) << 20) /* one record of an event file */
+#define LIMIT_CHECKPOINT_INDEX_BYTES (INT64_C(1) << 30)
 #define LIMIT_LOG_LINE_BYTES 16384
 #define LIMIT_SHIP_BYTES (1 << 20)              /* one batch of a file from agent to server */
 

@@ -1,0 +1,67 @@
+/* infer.c - steps of shape inference that ops share. */
+
+#include "runtime/ops/internal.h"
+
+#include "runtime/graph.h"
+
+void op_infer_rank(struct infer *infer, int index, int rank)
+{
+    assert(rank >= 0 && rank <= LIMIT_TENSOR_RANK);
+    infer->outputs[index].rank = rank;
+    for (int d = 0; d < rank; d++)
+        infer->outputs[index].dims[d] = -1;
+}
+
+int64_t op_infer_dim(const struct infer *infer, int index, int axis)
+{
+    const struct shape *shape = &infer->inputs[index];
+    if (axis < 0)
+        axis += shape->rank;
+    return shape->rank > 0 && axis >= 0 && axis < shape->rank ? shape->dims[axis] : -1;
+}
+
+bool op_infer_values(const struct infer *infer, int index, int64_t *values, int *count)
+{
+    const struct tensor *tensor = infer->constants[index];
+    if (!tensor || tensor->count > LIMIT_TENSOR_RANK)
+        return false;
+    if (tensor->dtype != I32 && tensor->dtype != I64)
+        return false;
+    *count = (int)tensor->count;
+    for (int i = 0; i < *count; i++)
+        values[i] = tensor_integer(tensor, i);
+    return true;
+}
+
+bool op_infer_from_vector(struct infer *infer, int index)
+{
+    int64_t values[LIMIT_TENSOR_RANK];
+    int count;
+    if (op_infer_values(infer, index, values, &count)) {
+        infer->outputs[0].rank = count;
+        for (int d = 0; d < count; d++)
+            infer->outputs[0].dims[d] = values[d] < 0 ? -1 : values[d];
+        return true;
+    }
+    int64_t rank = infer->inputs[index].rank == 1 ? infer->inputs[index].dims[0] : -1;
+    if (rank >= 0 && rank <= LIMIT_TENSOR_RANK)
+        op_infer_rank(infer, 0, (int)rank);
+    return true;
+}
+
+bool op_infer_shape_attr(struct infer *infer, struct error *err)
+{
+    (void)err;
+    const struct shape *shape = node_attr_shape(infer->node, "shape");
+    if (shape)
+        infer->outputs[0] = *shape;
+    return true;
+}
+
+int64_t op_infer_window(int64_t size, int64_t window, int64_t stride, bool same)
+{
+    if (size < 0 || window < 0 || stride <= 0)
+        return -1;
+    int64_t room = same ? size - 1 + stride : size - window + stride;
+    return room < 0 ? 0 : room / stride;
+}

@@ -1,0 +1,89 @@
+/*
+ * internal.h - what the op definitions share: sets of types, steps of shape inference, and
+ * steps of gradients.
+ */
+#pragma once
+
+#include "runtime/gradient.h"
+#include "runtime/op.h"
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "runtime/tensor.h"
+
+/* Sets of types for signatures, TensorFlow's names. */
+#define OP_FLOAT "{bfloat16,half,float,double}"
+#define OP_FLOAT_COMPLEX "{bfloat16,half,float,double,complex64,complex128}"
+#define OP_REAL "{float,double,int32,uint8,int16,int8,int64,bfloat16,uint16,half,uint32,uint64}"
+#define OP_NUMBER                                                                              \
+    "{float,double,int32,uint8,int16,int8,complex64,int64,qint8,quint8,qint32,bfloat16,"       \
+    "qint16,quint16,uint16,complex128,half,uint32,uint64}"
+#define OP_SIGNED "{bfloat16,half,float,double,int8,int16,int32,int64,complex64,complex128}"
+#define OP_INDEX "{int32,int64}"
+
+/* No gradient flows to this input. */
+#define OP_NO_EDGE ((struct edge){NULL, 0})
+
+/* --- shape inference --- */
+
+/* Output `index` is a shape of `rank` unknown dimensions. */
+void op_infer_rank(struct infer *infer, int index, int rank);
+
+/* Dimension `axis` of input `index`, -1 when it is not known. */
+int64_t op_infer_dim(const struct infer *infer, int index, int axis);
+
+/* The elements of a constant input of integers; false when it is not known (or too long). */
+bool op_infer_values(const struct infer *infer, int index, int64_t *values, int *count);
+
+/* Output 0 has the shape that input `index` holds as a vector, as far as that is known. */
+bool op_infer_from_vector(struct infer *infer, int index);
+
+/* Output 0 has the shape of the "shape" attribute. */
+bool op_infer_shape_attr(struct infer *infer, struct error *err);
+
+/* Size of a window that slides along `size` elements; -1 when that is not known. */
+int64_t op_infer_window(int64_t size, int64_t window, int64_t stride, bool same);
+
+/* --- gradients: nodes named after their op --- */
+
+struct edge op_call(struct gradient *g, const char *op, const struct edge *inputs,
+                    int inputs_count, const struct attr *attrs, int attrs_count);
+struct edge op_call1(struct gradient *g, const char *op, struct edge a);
+struct edge op_call2(struct gradient *g, const char *op, struct edge a, struct edge b);
+struct edge op_call3(struct gradient *g, const char *op, struct edge a, struct edge b,
+                     struct edge c);
+
+/* The type of an edge, without reference. */
+enum dtype op_edge_type(struct edge edge);
+
+/* A constant scalar of the type of `like`. */
+struct edge op_number(struct gradient *g, struct edge like, double value);
+
+/* Constants of int32: a scalar, a vector. */
+struct edge op_int(struct gradient *g, int64_t value);
+struct edge op_ints(struct gradient *g, const int64_t *values, int count);
+
+struct edge op_shape_of(struct gradient *g, struct edge x); /* int32 */
+
+/* Complex numbers: the conjugate; all others: the edge itself. */
+struct edge op_conjugate(struct gradient *g, struct edge x);
+
+/* The gradient of output `index`, or zeros of its shape where none flows. */
+struct edge op_gradient_or_zeros(struct gradient *g, int index);
+
+/* Sums `grad`, of the broadcast shape, to the shape `shape`; `axes` from BroadcastGradientArgs.
+ */
+struct edge op_unbroadcast(struct gradient *g, struct edge grad, struct edge axes,
+                           struct edge shape);
+
+/* Gradients of inputs 0 and 1, which were broadcast against each other. */
+bool op_gradient_pair(struct gradient *g, struct edge for_x, struct edge for_y);
+
+/* The shape of a reduction's output if it kept its dimensions: those of `axes` are 1. */
+struct edge op_kept_shape(struct gradient *g, struct edge x, struct edge axes);
+
+/* The one gradient of a function of one input. */
+bool op_gradient_single(struct gradient *g, struct edge for_x);
+
+/* The gradient passes through unchanged to input 0. */
+bool op_gradient_pass(struct gradient *g, struct error *err);

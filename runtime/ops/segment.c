@@ -1,0 +1,156 @@
+/* segment.c - sums over rows that share a segment number. */
+
+#include "runtime/ops/internal.h"
+
+static bool infer_segment(struct infer *infer, struct error *err)
+{
+    (void)err;
+    if (infer->inputs[0].rank < 1)
+        return true;
+    infer->outputs[0] = infer->inputs[0];
+    infer->outputs[0].dims[0] = -1;
+    return true;
+}
+
+static bool infer_unsorted(struct infer *infer, struct error *err)
+{
+    (void)err;
+    const struct shape *data = &infer->inputs[0], *ids = &infer->inputs[1];
+    int64_t segments = -1;
+    int count;
+    if (data->rank < 0 || ids->rank < 0 || ids->rank > data->rank)
+        return true;
+    if (!op_infer_values(infer, 2, &segments, &count) || count != 1)
+        segments = -1;
+    op_infer_rank(infer, 0, data->rank - ids->rank + 1);
+    infer->outputs[0].dims[0] = segments;
+    for (int d = ids->rank; d < data->rank; d++)
+        infer->outputs[0].dims[d - ids->rank + 1] = data->dims[d];
+    return true;
+}
+
+/* Rows of `grad` chosen by ids. */
+static struct edge rows(struct gradient *g, struct edge grad, struct edge ids)
+{
+    return op_call3(g, "GatherV2", grad, ids, op_int(g, 0));
+}
+
+static bool segment_sum_gradient(struct gradient *g, struct error *err)
+{
+    (void)err;
+    return op_gradient_single(g, rows(g, g->of_outputs[0], gradient_x(g, 1)));
+}
+
+static bool segment_mean_gradient(struct gradient *g, struct error *err)
+{
+    (void)err;
+    struct edge ids = gradient_x(g, 1);
+    struct edge ones = op_call1(g, "OnesLike", gradient_x(g, 0));
+    struct edge counts = op_call2(g, "SegmentSum", ones, ids);
+    struct edge share = op_call2(g, "RealDiv", g->of_outputs[0], counts);
+    return op_gradient_single(g, rows(g, share, ids));
+}
+
+/* Rows with negative ids were dropped and get zero. */
+static bool unsorted_segment_sum_gradient(struct gradient *g, struct error *err)
+{
+    (void)err;
+    struct edge ids = gradient_x(g, 1);
+    struct edge zero = op_call1(g, "ZerosLike", ids);
+    struct edge gathered = rows(g, g->of_outputs[0], op_call2(g, "Maximum", ids, zero));
+    struct edge taken = op_call2(g, "GreaterEqual", ids, zero);
+    /* The condition gets trailing dimensions of 1, as many as rows have. */
+    struct edge extra =
+        op_call2(g, "Sub", op_call1(g, "Rank", gathered), op_call1(g, "Rank", ids));
+    struct edge one = op_ints(g, (const int64_t[]){1}, 1);
+    struct edge tail = op_call2(g, "Fill", op_call2(g, "Reshape", extra, one), op_int(g, 1));
+    struct edge shape = op_call(g, "ConcatV2", INPUTS(op_shape_of(g, ids), tail, op_int(g, 0)),
+                                ATTRS(attr_int("N", 2)));
+    struct edge condition = op_call2(g, "Reshape", taken, shape);
+    return op_gradient_single(
+        g, op_call3(g, "SelectV2", condition, gathered, op_call1(g, "ZerosLike", gathered)));
+}
+
+const struct op op_segment_sum = {
+    .name = "SegmentSum",
+    .inputs = "data:T segment_ids:Tindices",
+    .outputs = "output:T",
+    .attrs = "T:" OP_NUMBER " Tindices:" OP_INDEX,
+    .infer = infer_segment,
+    .gradient = segment_sum_gradient,
+};
+
+const struct op op_segment_mean = {
+    .name = "SegmentMean",
+    .inputs = "data:T segment_ids:Tindices",
+    .outputs = "output:T",
+    .attrs = "T:" OP_NUMBER " Tindices:" OP_INDEX,
+    .infer = infer_segment,
+    .gradient = segment_mean_gradient,
+};
+
+const struct op op_unsorted_segment_sum = {
+    .name = "UnsortedSegmentSum",
+    .inputs = "data:T segment_ids:Tindices num_segments:Tnumsegments",
+    .outputs = "output:T",
+    .attrs = "T:" OP_NUMBER " Tindices:" OP_INDEX " Tnumsegments:{int32,int64}=int32",
+    .infer = infer_unsorted,
+    .gradient = unsorted_segment_sum_gradient,
+};
+
+/* --- rows picked by index, then summed by segment --- */
+
+static bool sparse_segment_gradient(struct gradient *g, const char *op)
+{
+    struct edge shape = op_shape_of(g, gradient_x(g, 0));
+    struct edge rows_count = op_call3(g, "GatherV2", shape, op_int(g, 0), op_int(g, 0));
+    return op_gradient_single(
+        g,
+        op_call(g, op, INPUTS(g->of_outputs[0], gradient_x(g, 1), gradient_x(g, 2), rows_count),
+                NO_ATTRS));
+}
+
+static bool sparse_segment_sum_gradient(struct gradient *g, struct error *err)
+{
+    (void)err;
+    return sparse_segment_gradient(g, "SparseSegmentSumGrad");
+}
+
+static bool sparse_segment_mean_gradient(struct gradient *g, struct error *err)
+{
+    (void)err;
+    return sparse_segment_gradient(g, "SparseSegmentMeanGrad");
+}
+
+static bool sparse_segment_sqrt_n_gradient(struct gradient *g, struct error *err)
+{
+    (void)err;
+    return sparse_segment_gradient(g, "SparseSegmentSqrtNGrad");
+}
+
+#define SPARSE_SEGMENT(name_, gradient_)                                                       \
+    {                                                                                          \
+        .name = name_, .inputs = "data:T indices:Tidx segment_ids:Tsegmentids",                \
+        .outputs = "output:T",                                                                 \
+        .attrs = "T:" OP_REAL " Tidx:{int32,int64}=int32 Tsegmentids:{int32,int64}=int32 "     \
+                 "sparse_gradient:bool=false",                                                 \
+        .infer = infer_segment, .gradient = gradient_,                                         \
+    }
+#define SPARSE_SEGMENT_GRAD(name_)                                                             \
+    {                                                                                          \
+        .name = name_,                                                                         \
+        .inputs = "grad:T indices:Tidx segment_ids:Tsegmentids output_dim0:int32",             \
+        .outputs = "output:T",                                                                 \
+        .attrs = "T:" OP_FLOAT " Tidx:{int32,int64}=int32 Tsegmentids:{int32,int64}=int32",    \
+        .infer = infer_segment,                                                                \
+    }
+
+const struct op op_sparse_segment_sum =
+    SPARSE_SEGMENT("SparseSegmentSum", sparse_segment_sum_gradient);
+const struct op op_sparse_segment_mean =
+    SPARSE_SEGMENT("SparseSegmentMean", sparse_segment_mean_gradient);
+const struct op op_sparse_segment_sqrt_n =
+    SPARSE_SEGMENT("SparseSegmentSqrtN", sparse_segment_sqrt_n_gradient);
+const struct op op_sparse_segment_sum_grad = SPARSE_SEGMENT_GRAD("SparseSegmentSumGrad");
+const struct op op_sparse_segment_mean_grad = SPARSE_SEGMENT_GRAD("SparseSegmentMeanGrad");
+const struct op op_sparse_segment_sqrt_n_grad = SPARSE_SEGMENT_GRAD("SparseSegmentSqrtNGrad");

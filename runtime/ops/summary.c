@@ -1,0 +1,21 @@
+/* summary.c - summaries: serialized protobufs for event files. */
+
+#include "runtime/ops/internal.h"
+
+const struct op op_scalar_summary = {
+    .name = "ScalarSummary",
+    .inputs = "tags:string values:T",
+    .outputs = "summary:string",
+    .attrs = "T:" OP_REAL,
+    .infer = op_infer_scalar,
+    .no_gradient = true,
+};
+
+const struct op op_merge_summary = {
+    .name = "MergeSummary",
+    .inputs = "inputs:N*string",
+    .outputs = "summary:string",
+    .attrs = "N:int>=1",
+    .infer = op_infer_scalar,
+    .no_gradient = true,
+};

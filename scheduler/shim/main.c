@@ -1,0 +1,389 @@
+/*
+ * main.c - trainyard-shim: owns the processes of one task, so that agent and server may die.
+ *
+ *   trainyard-shim --folder DIR --cookie C [--memory BYTES] [--log-limit BYTES] -- PROGRAM
+ * [ARG]...
+ *
+ * Goes into the background and returns once shim.json is written: 0 when the task is on its
+ * way, 3 when DIR has had its task already, 1 with a line on stderr when the shim cannot work
+ * there. A folder runs a task once: that makes a repeated start harmless.
+ *
+ * DESIGN: one thread, one poll loop; libc alone.  The shim is the reaper of all that the task
+ * forks.  When the task's first process ends, the rest are killed; when none is left to reap,
+ * exit.json is written, and the shim goes.  Environment and standard input are as given.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "scheduler/shim/capture.h"
+#include "scheduler/shim/control.h"
+#include "scheduler/shim/group.h"
+#include "scheduler/shim/record.h"
+
+#define LOG_LIMIT_BYTES (INT64_C(64) << 20)
+#define WATCH_MS 500 /* between looks at the memory of the task */
+#define REAP_MS 100  /* between attempts to kill what is left of it */
+
+enum { SHIM_STARTED = 0, SHIM_FAILED = 1, SHIM_ALREADY = 3 };
+
+struct shim {
+    const char *folder;
+    const char *cookie;
+    char **command;
+    int64_t memory_bytes;
+    int64_t log_bytes;
+    bool no_cgroup; /* tests: find the processes by walking /proc alone */
+
+    int signals; /* signalfd */
+    struct control control;
+    struct capture output;
+    struct capture errors;
+    pid_t pid; /* of the task's first process */
+    bool ended;
+    bool all_gone;
+    struct record_exit outcome;
+    char error[1000];
+};
+
+static bool say(const char *what)
+{
+    fprintf(stderr, "trainyard-shim: %s: %s\n", what, strerror(errno));
+    return false;
+}
+
+/* --- starting --- */
+
+static bool arguments_parse(struct shim *shim, int count, char **arguments)
+{
+    shim->log_bytes = LOG_LIMIT_BYTES;
+    int i = 1;
+    for (; i + 1 < count && strcmp(arguments[i], "--") != 0; i += 2) {
+        const char *value = arguments[i + 1];
+        if (strcmp(arguments[i], "--folder") == 0)
+            shim->folder = value;
+        else if (strcmp(arguments[i], "--cookie") == 0)
+            shim->cookie = value;
+        else if (strcmp(arguments[i], "--memory") == 0)
+            shim->memory_bytes = strtoll(value, NULL, 10);
+        else if (strcmp(arguments[i], "--log-limit") == 0)
+            shim->log_bytes = strtoll(value, NULL, 10);
+        else if (strcmp(arguments[i], "--cgroup") == 0 && strcmp(value, "none") == 0)
+            shim->no_cgroup = true;
+        else
+            return false;
+    }
+    shim->command = arguments + i + 1;
+    /* The cookie becomes part of a path and of JSON. */
+    return shim->folder && shim->cookie && strlen(shim->cookie) <= 64 &&
+           strspn(shim->cookie, "0123456789abcdefghijklmnopqrstuvwxyz-") ==
+               strlen(shim->cookie) &&
+           i + 1 < count;
+}
+
+/* Leaves the starter behind; it waits on the pipe for the byte that is its exit status. */
+static int detach(void)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC))
+        return -1;
+    pid_t pid = fork();
+    if (pid < 0)
+        return -1;
+    if (pid > 0) {
+        char status = SHIM_FAILED;
+        close(ends[1]);
+        while (read(ends[0], &status, 1) < 0 && errno == EINTR) {
+        }
+        _exit(status);
+    }
+    close(ends[0]);
+    setsid();
+    return ends[1];
+}
+
+/* The folder is ours alone as long as this process lives. */
+static int folder_claim(const char *folder)
+{
+    umask(077);
+    if (chdir(folder)) {
+        say(folder);
+        return SHIM_FAILED;
+    }
+    int lock = open("shim.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (lock < 0) {
+        say("shim.lock");
+        return SHIM_FAILED;
+    }
+    if (flock(lock, LOCK_EX | LOCK_NB) || access("shim.json", F_OK) == 0)
+        return SHIM_ALREADY;
+    return SHIM_STARTED; /* the lock is held until the process ends */
+}
+
+static bool signals_open(struct shim *shim)
+{
+    sigset_t wanted;
+    sigemptyset(&wanted);
+    sigaddset(&wanted, SIGCHLD);
+    sigaddset(&wanted, SIGTERM);
+    sigaddset(&wanted, SIGINT);
+    sigprocmask(SIG_BLOCK, &wanted, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGHUP, SIG_IGN);
+    shim->signals = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
+    return shim->signals >= 0;
+}
+
+/* The rest of the child: becomes the task, or says into `report` why it could not. */
+static void become_task(struct shim *shim, int output, int errors, int report)
+{
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    signal(SIGPIPE, SIG_DFL);
+    signal(SIGHUP, SIG_DFL);
+    setpgid(0, 0);
+    /* Nobody would hear of its end if it outlived the shim. */
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+    int score = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    if (score >= 0 && write(score, "500", 3) < 0) {
+        /* Then it is killed for memory no sooner than others. */
+    }
+    group_enter();
+    dup2(output, 1);
+    dup2(errors, 2);
+    dup2(report, 3);
+    fcntl(3, F_SETFD, FD_CLOEXEC);
+    close_range(4, ~0U, 0);
+    execvp(shim->command[0], shim->command);
+    int why = errno;
+    if (write(3, &why, sizeof(why)) < 0) {
+        /* The exit code says nearly as much. */
+    }
+    _exit(127);
+}
+
+/* Forks the task.  When it cannot be run the outcome says so, and it counts as ended. */
+static void task_start(struct shim *shim)
+{
+    int report[2];
+    int output = capture_open(&shim->output, "stdout.log", shim->log_bytes);
+    int errors = capture_open(&shim->errors, "stderr.log", shim->log_bytes);
+    shim->outcome.started_us = record_now_us();
+    int why = 0;
+    if (output < 0 || errors < 0 || pipe2(report, O_CLOEXEC) || (shim->pid = fork()) < 0) {
+        why = errno;
+        shim->pid = 0;
+    } else if (shim->pid == 0) {
+        become_task(shim, output, errors, report[1]);
+    } else {
+        close(report[1]);
+        if (read(report[0], &why, sizeof(why)) != (ssize_t)sizeof(why))
+            why = 0;
+        close(report[0]);
+    }
+    if (output >= 0)
+        close(output);
+    if (errors >= 0)
+        close(errors);
+    if (!why)
+        return;
+    snprintf(shim->error, sizeof(shim->error), "cannot run %s: %s", shim->command[0],
+             strerror(why));
+    shim->outcome.error = shim->error;
+    shim->outcome.code = 127;
+    shim->outcome.ended_us = record_now_us();
+    shim->ended = true;
+}
+
+/* --- while it runs --- */
+
+static void reap(struct shim *shim)
+{
+    for (;;) {
+        int status;
+        struct rusage usage;
+        pid_t pid = wait4(-1, &status, WNOHANG, &usage);
+        if (pid < 0 && errno == EINTR)
+            continue;
+        if (pid < 0)
+            shim->all_gone = true; /* ECHILD: orphans would have become ours */
+        if (pid <= 0)
+            return;
+        if (pid != shim->pid || shim->ended)
+            continue;
+        shim->ended = true;
+        shim->outcome.ended_us = record_now_us();
+        shim->outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+        shim->outcome.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+        shim->outcome.cpu_us =
+            ((int64_t)usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000 +
+            usage.ru_utime.tv_usec + usage.ru_stime.tv_usec;
+        shim->outcome.memory_bytes = (int64_t)usage.ru_maxrss * 1024;
+        shim->outcome.oom = shim->outcome.oom || group_oom();
+    }
+}
+
+static void task_term(struct shim *shim)
+{
+    shim->outcome.terminated = shim->outcome.terminated || !shim->ended;
+    if (!shim->ended)
+        kill(-shim->pid, SIGTERM);
+}
+
+static void task_kill(struct shim *shim)
+{
+    shim->outcome.killed = shim->outcome.killed || !shim->ended;
+    group_kill();
+}
+
+static void serve_signals(struct shim *shim)
+{
+    struct signalfd_siginfo info;
+    while (read(shim->signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+        if (info.ssi_signo != SIGCHLD)
+            task_term(shim); /* the machine goes down, most likely */
+    }
+    reap(shim);
+}
+
+static void serve_control(struct shim *shim, int index)
+{
+    char line[160];
+    switch (control_read(&shim->control, index)) {
+    case CONTROL_TERM:
+        task_term(shim);
+        break;
+    case CONTROL_KILL:
+        task_kill(shim);
+        break;
+    case CONTROL_STATUS:
+        snprintf(line, sizeof(line), "{\"state\": \"%s\", \"pid\": %d, \"cookie\": \"%s\"}\n",
+                 shim->ended ? "ending" : "running", (int)shim->pid, shim->cookie);
+        control_reply(&shim->control, index, line);
+        return;
+    case CONTROL_NONE:
+        return;
+    }
+    control_reply(&shim->control, index, "OK\n");
+}
+
+static void watch_memory(struct shim *shim)
+{
+    if (shim->ended || !group_needs_watch() || group_memory() <= shim->memory_bytes)
+        return;
+    shim->outcome.oom = true;
+    group_kill();
+}
+
+/* Waits for something and serves it. */
+static void serve(struct shim *shim)
+{
+    struct control *control = &shim->control;
+    struct pollfd fds[4 + CONTROL_CONNECTIONS] = {
+        {.fd = shim->signals, .events = POLLIN},
+        {.fd = shim->output.pipe, .events = POLLIN},
+        {.fd = shim->errors.pipe, .events = POLLIN},
+        {.fd = control->listener, .events = POLLIN},
+    };
+    for (int i = 0; i < CONTROL_CONNECTIONS; i++)
+        fds[4 + i] = (struct pollfd){.fd = control->connections[i].fd, .events = POLLIN};
+    int wait_ms = shim->ended ? REAP_MS : group_needs_watch() ? WATCH_MS : -1;
+    if (poll(fds, (nfds_t)ARRAY_LEN(fds), wait_ms) < 0)
+        return;
+    if (fds[1].revents)
+        capture_read(&shim->output);
+    if (fds[2].revents)
+        capture_read(&shim->errors);
+    if (fds[0].revents)
+        serve_signals(shim);
+    for (int i = 0; i < CONTROL_CONNECTIONS; i++) {
+        if (fds[4 + i].revents)
+            serve_control(shim, i);
+    }
+    if (fds[3].revents)
+        control_accept(control);
+    watch_memory(shim);
+}
+
+/* --- the whole --- */
+
+/* Everything up to the task's start; the result is the starter's exit status. */
+static int shim_start(struct shim *shim)
+{
+    int claimed = folder_claim(shim->folder);
+    if (claimed != SHIM_STARTED)
+        return claimed;
+    struct record_identity identity = {.pid = getpid(), .cookie = shim->cookie};
+    identity.started_us = record_now_us();
+    if (!record_identity_write(&identity)) {
+        say("shim.json");
+        return SHIM_FAILED;
+    }
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    if (!signals_open(shim) || !control_open(&shim->control)) {
+        snprintf(shim->error, sizeof(shim->error), "the shim cannot make control.sock: %s",
+                 strerror(errno));
+        shim->outcome = (struct record_exit){.code = 127, .error = shim->error};
+        shim->ended = true;
+        return SHIM_STARTED; /* exit.json will say it */
+    }
+    group_open(shim->no_cgroup ? NULL : shim->cookie, shim->memory_bytes);
+    task_start(shim);
+    identity.task_pid = shim->pid;
+    identity.started_us = shim->outcome.started_us;
+    (void)record_identity_write(&identity);
+    return SHIM_STARTED;
+}
+
+int main(int count, char **arguments)
+{
+    struct shim shim = {
+        .signals = -1, .output = {.pipe = -1, .file = -1}, .errors = {.pipe = -1, .file = -1}};
+    if (!arguments_parse(&shim, count, arguments)) {
+        fprintf(stderr, "usage: trainyard-shim --folder DIR --cookie C [--memory BYTES] "
+                        "[--log-limit BYTES] [--cgroup none] -- PROGRAM [ARG]...\n");
+        return 2;
+    }
+    int starter = detach();
+    if (starter < 0) {
+        say("cannot go into the background");
+        return SHIM_FAILED;
+    }
+    char status = (char)shim_start(&shim);
+    if (write(starter, &status, 1) < 0) {
+        /* The starter was killed; the task runs all the same. */
+    }
+    close(starter);
+    if (status != SHIM_STARTED)
+        return status;
+
+    while (!shim.ended)
+        serve(&shim);
+    reap(&shim);
+    while (!shim.all_gone) {
+        group_kill();
+        serve(&shim);
+        reap(&shim);
+    }
+    capture_close(&shim.output);
+    capture_close(&shim.errors);
+    group_close();
+    bool written = record_exit_write(&shim.outcome);
+    for (int i = 0; i < 600 && !written; i++) { /* a full disk may get room again */
+        sleep(1);
+        written = record_exit_write(&shim.outcome);
+    }
+    control_close(&shim.control);
+    return written ? 0 : 1;
+}

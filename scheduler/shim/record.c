@@ -1,0 +1,107 @@
+/* record.c - small JSON files, written so that they are whole. */
+
+#include <fcntl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "scheduler/shim/record.h"
+
+int64_t record_now_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+static bool file_publish(const char *name, const char *text)
+{
+    char aside[64];
+    snprintf(aside, sizeof(aside), "%s.tmp", name);
+    int fd = open(aside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return false;
+    size_t size = strlen(text);
+    bool ok = write(fd, text, size) == (ssize_t)size && fsync(fd) == 0;
+    ok = close(fd) == 0 && ok && rename(aside, name) == 0;
+    int folder = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder >= 0) {
+        ok = fsync(folder) == 0 && ok;
+        close(folder);
+    }
+    return ok;
+}
+
+/* Of the process: field 22 of its stat, in clock ticks since boot. */
+static unsigned long long start_time_of(pid_t pid)
+{
+    char path[64], text[1024];
+    unsigned long long ticks = 0;
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    FILE *file = fopen(path, "re");
+    size_t size = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
+    if (file)
+        fclose(file);
+    text[size] = '\0';
+    const char *rest = strrchr(text, ')');
+    if (!rest || sscanf(rest + 1,
+                        " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
+                        "%*d %*d %llu",
+                        &ticks) != 1)
+        return 0;
+    return ticks;
+}
+
+static void boot_id_read(char *out, size_t out_size)
+{
+    out[0] = '\0';
+    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+    if (file && !fgets(out, (int)out_size, file))
+        out[0] = '\0';
+    if (file)
+        fclose(file);
+    out[strcspn(out, "\n")] = '\0';
+}
+
+bool record_identity_write(const struct record_identity *identity)
+{
+    char boot_id[64], text[600];
+    boot_id_read(boot_id, sizeof(boot_id));
+    snprintf(text, sizeof(text),
+             "{\"boot_id\": \"%s\", \"pid\": %d, \"start_time\": %llu, \"cookie\": \"%s\", "
+             "\"task_pid\": %d, \"started_us\": %lld}\n",
+             boot_id, (int)identity->pid, start_time_of(identity->pid), identity->cookie,
+             (int)identity->task_pid, (long long)identity->started_us);
+    return file_publish("shim.json", text);
+}
+
+/* `text` as the inside of a JSON string. */
+static void json_escape(const char *text, char *out, size_t out_size)
+{
+    size_t used = 0;
+    for (; *text && used + 8 < out_size; text++) {
+        unsigned char c = (unsigned char)*text;
+        if (c == '"' || c == '\\')
+            out[used++] = '\\';
+        if (c < 0x20 || c > 0x7e)
+            used += (size_t)snprintf(out + used, out_size - used, "\\u%04x", c);
+        else
+            out[used++] = (char)c;
+    }
+    out[used] = '\0';
+}
+
+bool record_exit_write(const struct record_exit *record)
+{
+    char error[1200], text[2000];
+    json_escape(record->error ? record->error : "", error, sizeof(error));
+    snprintf(
+        text, sizeof(text),
+        "{\"code\": %d, \"signal\": %d, \"oom\": %s, \"killed\": %s, \"terminated\": %s, "
+        "\"started_us\": %lld, \"ended_us\": %lld, \"cpu_us\": %lld, \"memory_bytes\": %lld, "
+        "\"error\": \"%s\"}\n",
+        record->code, record->signal, record->oom ? "true" : "false",
+        record->killed ? "true" : "false", record->terminated ? "true" : "false",
+        (long long)record->started_us, (long long)record->ended_us, (long long)record->cpu_us,
+        (long long)record->memory_bytes, error);
+    return file_publish("exit.json", text);
+}

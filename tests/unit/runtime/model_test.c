@@ -1,0 +1,92 @@
+/* model_test.c - what layers become: shapes, parameters, and a graph. */
+
+#include "base/arena.h"
+#include "runtime/model.h"
+#include "runtime/spec.h"
+#include "tests/unit/test.h"
+
+#define SPEC(layers)                                                                           \
+    "{\"model\": {\"layers\": [" layers "]}, \"data\": {\"dataset\": \"mnist\"}}"
+#define DENSE "{\"layer\": \"Dense\", \"units\": 10}"
+
+static const struct spec *parse(struct arena *arena, const char *text)
+{
+    struct error err;
+    const struct spec *spec = spec_parse(arena, text, strlen(text), &err);
+    if (!spec)
+        CHECK_STOP("%s: %s: %s", text, err.pointer, err.text);
+    return spec;
+}
+
+/* The counts that Keras prints for this model. */
+TEST(summary_counts_as_keras_does)
+{
+    struct arena *arena = arena_new();
+    struct model_summary summary;
+    struct error err;
+    const struct spec *spec = parse(arena, spec_example_find("mnist-cnn")->json);
+    CHECK_OK(model_summary(spec, &SHAPE(28, 28, 1), 10, arena, &summary, &err), &err);
+    CHECK_INT(summary.layers[0].parameters, 832);
+    CHECK_INT(summary.layers[2].parameters, 51264);
+    CHECK(shape_equal(&summary.layers[3].output, &SHAPE(7, 7, 64)));
+    CHECK(shape_equal(&summary.layers[4].output, &SHAPE(3136)));
+    CHECK_INT(summary.layers[5].parameters, 1606144);
+    CHECK_INT(summary.parameters, 832 + 51264 + 1606144 + 5130);
+    CHECK_TEXT(summary.layers[1].class_name, "MaxPooling2D");
+    CHECK_TEXT(summary.layers[1].name, "max_pooling2d");
+    arena_free(arena);
+}
+
+TEST(summary_follows_padding_and_strides)
+{
+    struct arena *arena = arena_new();
+    struct model_summary summary;
+    struct error err;
+    const struct spec *spec = parse(
+        arena, SPEC("{\"layer\": \"Conv2D\", \"filters\": 4, \"kernel_size\": [5, 3], "
+                    "\"strides\": [2, 3]},"
+                    "{\"layer\": \"MaxPooling2D\", \"pool_size\": 2, \"strides\": 3, "
+                    "\"padding\": \"same\"},"
+                    "{\"layer\": \"Dense\", \"units\": 6}, {\"layer\": \"Flatten\"}," DENSE));
+    CHECK_OK(model_summary(spec, &SHAPE(28, 27, 3), 0, arena, &summary, &err), &err);
+    CHECK(shape_equal(&summary.layers[0].output, &SHAPE(12, 9, 4)));
+    CHECK_INT(summary.layers[0].parameters, 5 * 3 * 3 * 4 + 4);
+    CHECK(shape_equal(&summary.layers[1].output, &SHAPE(4, 3, 4)));
+    CHECK(shape_equal(&summary.layers[2].output, &SHAPE(4, 3, 6)));
+    CHECK_INT(summary.layers[2].parameters, 4 * 6 + 6);
+    arena_free(arena);
+}
+
+TEST(summary_names_the_layer_that_does_not_fit)
+{
+    static const struct {
+        const char *spec;
+        const char *pointer;
+        const char *text;
+    } cases[] = {
+        {SPEC("{\"layer\": \"Flatten\"}, {\"layer\": \"Conv2D\", \"filters\": 1, "
+              "\"kernel_size\": 3}," DENSE),
+         "/model/layers/1", "gets [784] for each example, wanted: height, width, channels"},
+        {SPEC("{\"layer\": \"Conv2D\", \"filters\": 1, \"kernel_size\": 29}," DENSE),
+         "/model/layers/0", "at least 29x29"},
+        {SPEC(DENSE), "/model/layers/0", "put Flatten before"},
+        {SPEC("{\"layer\": \"Flatten\"}, {\"layer\": \"Dense\", \"units\": 9}"),
+         "/model/layers/1", "gives [9] for each example, wanted: at least the 10 classes"},
+        {SPEC("{\"layer\": \"Conv2D\", \"filters\": 10000000, \"kernel_size\": 9999, "
+              "\"padding\": \"same\"}"),
+         "/model/layers/0", "the kernel of \"conv2d\" would be"},
+        {SPEC("{\"layer\": \"Flatten\"}, {\"layer\": \"Dense\", \"units\": 10000000},"
+              "{\"layer\": \"Dense\", \"units\": 10000000}"),
+         "/model/layers/2", "allowed: 68719476736 bytes"},
+    };
+    for (int i = 0; i < ARRAY_LEN(cases); i++) {
+        struct arena *arena = arena_new();
+        struct model_summary summary;
+        struct error err;
+        const struct spec *spec = parse(arena, cases[i].spec);
+        CHECK(!model_summary(spec, &SHAPE(28, 28, 1), 10, arena, &summary, &err));
+        if (strcmp(err.pointer, cases[i].pointer) || !strstr(err.text, cases[i].text))
+            CHECK_STOP("%s gives %s: %s", cases[i].spec, err.pointer, err.text);
+        arena_free(arena);
+    }
+}
