@@ -1,5 +1,6 @@
 /* bundle_entry_pb.c - the values in a checkpoint's index, as protobuf messages. */
 
+#include "base/alloc.h"
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/str.h"
@@ -161,4 +162,9 @@ bool bundle_entry_parse(const void *bytes, size_t size, struct arena *arena,
 out:
     arena_free(scratch);
     return ok;
+}
+
+char *bundle_entry_shard_path(const char *prefix, int shard, int shards_count)
+{
+    return alloc_printf("%s.data-%05d-of-%05d", prefix, shard, shards_count);
 }

@@ -46,7 +46,7 @@ static int shard_number(struct merge *merge, const char *prefix, int part, int s
     merge->shards = alloc_grow(merge->shards, merge->shards_count, &merge->shards_capacity,
                                sizeof(*merge->shards));
     merge->shards[merge->shards_count] =
-        (struct merge_shard){.path = bundle_shard_path(prefix, shard, part_shards_count),
+        (struct merge_shard){.path = bundle_entry_shard_path(prefix, shard, part_shards_count),
                              .part = part,
                              .old_shard = shard};
     return merge->shards_count++;
@@ -174,7 +174,7 @@ static bool shards_rename(const struct merge *merge, const char *prefix, struct 
 {
     bool ok = true;
     for (int i = 0; ok && i < merge->shards_count; i++) {
-        char *to = bundle_shard_path(prefix, i, merge->shards_total);
+        char *to = bundle_entry_shard_path(prefix, i, merge->shards_total);
         ok = file_rename(merge->shards[i].path, to, err);
         free(to);
     }

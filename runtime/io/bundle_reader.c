@@ -172,7 +172,7 @@ static bool shard_open(struct bundle_reader *reader, int index, struct error *er
     struct reader_shard *shard = &reader->shards[index];
     if (shard->fd >= 0)
         return true;
-    char *path = bundle_shard_path(reader->prefix, index, reader->shards_count);
+    char *path = bundle_entry_shard_path(reader->prefix, index, reader->shards_count);
     struct stat status;
     shard->fd = open(path, O_RDONLY | O_CLOEXEC);
     bool ok = shard->fd >= 0 && fstat(shard->fd, &status) == 0;

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 
-#include "base/alloc.h"
 #include "base/error.h"
 #include "base/str.h"
 #include "runtime/io/internal.h"
@@ -207,9 +206,4 @@ int64_t bundle_slice_copy(const struct shape *full, const struct bundle_slice *f
             at[d] = 0;
     }
     return total;
-}
-
-char *bundle_shard_path(const char *prefix, int shard, int shards_count)
-{
-    return alloc_printf("%s.data-%05d-of-%05d", prefix, shard, shards_count);
 }

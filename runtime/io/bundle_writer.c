@@ -287,7 +287,7 @@ static bool data_finish(struct bundle_writer *writer, struct error *err)
 /* Both files are complete under temporary names: now the renames, which cannot be half done. */
 static bool publish(struct bundle_writer *writer, struct error *err)
 {
-    char *data = bundle_shard_path(writer->prefix, 0, 1);
+    char *data = bundle_entry_shard_path(writer->prefix, 0, 1);
     char *index = alloc_printf("%s.index", writer->prefix);
     bool ok = file_rename(writer->data_temporary, data, err) &&
               file_rename(writer->index_temporary, index, err) && file_sync_folder(index, err);

@@ -66,4 +66,4 @@ int64_t bundle_slice_copy(const struct shape *full, const struct bundle_slice *f
                           struct tensor *target);
 
 /* "PREFIX.data-00000-of-00001", owned by the caller. */
-char *bundle_shard_path(const char *prefix, int shard, int shards_count);
+char *bundle_entry_shard_path(const char *prefix, int shard, int shards_count);

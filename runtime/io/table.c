@@ -29,6 +29,13 @@ struct table {
     int parts_count;
 };
 
+void table_add_varint(struct str *out, uint64_t value)
+{
+    for (; value >= 0x80; value >>= 7)
+        str_add_char(out, (char)(value | 0x80));
+    str_add_char(out, (char)value);
+}
+
 bool table_read_varint(const char **at, const char *end, uint64_t *value)
 {
     *value = 0;

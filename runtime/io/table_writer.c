@@ -77,13 +77,6 @@ static void block_write(struct table_block *block, struct str *out, uint64_t *of
 
 /* --- the table --- */
 
-void table_add_varint(struct str *out, uint64_t value)
-{
-    for (; value >= 0x80; value >>= 7)
-        str_add_char(out, (char)(value | 0x80));
-    str_add_char(out, (char)value);
-}
-
 void table_writer_init(struct table_writer *writer)
 {
     *writer = (struct table_writer){.data.interval = 16, .index.interval = 1};

@@ -29,7 +29,7 @@ FNR == 1 {
     split($2, quoted, "\"")
     path = quoted[2]
     if (path ~ /\.pb-c\.h$/) {
-        if (FILENAME !~ /_pb\.[ch]$/ && FILENAME != "tests/interop/tf_cases.c")
+        if (FILENAME !~ /_pb(_test)?\.[ch]$/ && FILENAME != "tests/interop/tf_cases.c")
             bad(path, "generated code is for *_pb.c")
         next
     }

@@ -7,22 +7,8 @@
 #include "base/str.h"
 #include "runtime/io/bundle.h"
 #include "runtime/io/file.h"
+#include "tests/unit/folder.h"
 #include "tests/unit/test.h"
-
-static char folder[64];
-
-static const char *in_folder(const char *name)
-{
-    static char paths[4][128];
-    static int next;
-    if (!folder[0]) {
-        snprintf(folder, sizeof(folder), "/tmp/bundle_test.XXXXXX");
-        CHECK(mkdtemp(folder));
-    }
-    char *path = paths[next++ % 4];
-    snprintf(path, sizeof(paths[0]), "%s/%s", folder, name);
-    return path;
-}
 
 static struct tensor floats(const struct shape *shape, float first)
 {
@@ -75,7 +61,7 @@ TEST(bundle_writes_tensorflows_bytes)
         "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x57\xfb\x80\x8b"
         "\x24\x75\x47\xdb";
     struct error err;
-    struct bundle_writer *writer = bundle_writer_open(in_folder("w"), &err);
+    struct bundle_writer *writer = bundle_writer_open(folder_path("w"), &err);
     CHECK_OK(writer, &err);
     struct tensor tensor = floats(&SHAPE(2), 1);
     CHECK_OK(bundle_writer_add(writer, "w", &tensor, &err), &err);
@@ -83,10 +69,10 @@ TEST(bundle_writes_tensorflows_bytes)
     tensor_release(&tensor);
 
     struct str bytes = {0};
-    CHECK_OK(file_read(in_folder("w.index"), 1000, &bytes, &err), &err);
+    CHECK_OK(file_read(folder_path("w.index"), 1000, &bytes, &err), &err);
     CHECK_INT(bytes.size, 121);
     CHECK(!memcmp(bytes.data, index, 121));
-    CHECK_OK(file_read(in_folder("w.data-00000-of-00001"), 1000, &bytes, &err), &err);
+    CHECK_OK(file_read(folder_path("w.data-00000-of-00001"), 1000, &bytes, &err), &err);
     CHECK_INT(bytes.size, 8);
     CHECK(!memcmp(bytes.data, "\x00\x00\x80\x3f\x00\x00\x00\x40", 8));
     str_release(&bytes);
@@ -95,7 +81,7 @@ TEST(bundle_writes_tensorflows_bytes)
 TEST(bundle_writes_strings_as_tensorflow)
 {
     struct error err;
-    struct bundle_writer *writer = bundle_writer_open(in_folder("s"), &err);
+    struct bundle_writer *writer = bundle_writer_open(folder_path("s"), &err);
     CHECK_OK(writer, &err);
     struct tensor tensor;
     CHECK_OK(tensor_init_string(&tensor, "hello", 5, &err), &err);
@@ -103,10 +89,10 @@ TEST(bundle_writes_strings_as_tensorflow)
     CHECK_OK(bundle_writer_finish(writer, &err), &err);
     tensor_release(&tensor);
     struct str bytes = {0};
-    CHECK_OK(file_read(in_folder("s.data-00000-of-00001"), 1000, &bytes, &err), &err);
+    CHECK_OK(file_read(folder_path("s.data-00000-of-00001"), 1000, &bytes, &err), &err);
     CHECK_INT(bytes.size, 10);
     CHECK(!memcmp(bytes.data, "\x05\xd9\xc6\x9c\x43hello", 10));
-    CHECK_OK(file_read(in_folder("s.index"), 1000, &bytes, &err), &err);
+    CHECK_OK(file_read(folder_path("s.index"), 1000, &bytes, &err), &err);
     CHECK(memmem(bytes.data, bytes.size, "\x35\xec\xe0\xc0\x29", 5));
     str_release(&bytes);
 }
@@ -114,7 +100,7 @@ TEST(bundle_writes_strings_as_tensorflow)
 TEST(bundle_keeps_every_type)
 {
     struct error err;
-    struct bundle_writer *writer = bundle_writer_open(in_folder("types"), &err);
+    struct bundle_writer *writer = bundle_writer_open(folder_path("types"), &err);
     CHECK_OK(writer, &err);
     struct tensor tensors[DTYPE_COUNT] = {0};
     for (int dtype = 1; dtype < DTYPE_COUNT; dtype++) {
@@ -129,7 +115,7 @@ TEST(bundle_keeps_every_type)
     }
     CHECK_OK(bundle_writer_finish(writer, &err), &err);
 
-    struct bundle_reader *reader = bundle_reader_open(in_folder("types"), &err);
+    struct bundle_reader *reader = bundle_reader_open(folder_path("types"), &err);
     CHECK_OK(reader, &err);
     const struct bundle_item *items;
     int count;
@@ -152,7 +138,7 @@ TEST(bundle_keeps_every_type)
 TEST(bundle_finds_names_in_a_big_index)
 {
     struct error err;
-    struct bundle_writer *writer = bundle_writer_open(in_folder("big"), &err);
+    struct bundle_writer *writer = bundle_writer_open(folder_path("big"), &err);
     CHECK_OK(writer, &err);
     char name[400];
     memset(name, 'n', sizeof(name));
@@ -164,7 +150,7 @@ TEST(bundle_finds_names_in_a_big_index)
         tensor_release(&tensor);
     }
     CHECK_OK(bundle_writer_finish(writer, &err), &err);
-    struct bundle_reader *reader = bundle_reader_open(in_folder("big"), &err);
+    struct bundle_reader *reader = bundle_reader_open(folder_path("big"), &err);
     CHECK_OK(reader, &err);
     for (int i = 0; i < 20000; i += 37) {
         snprintf(name + 40, sizeof(name) - 40, "/%d/x", i);
@@ -200,7 +186,7 @@ TEST(bundle_joins_slices)
     static const char *const texts[] = {"4 6 0,1:-", "4 6 1,3:0,4", "4 6 1,3:4,2"};
     struct error err;
     struct tensor whole = floats(&SHAPE(4, 6), 0), part, back;
-    struct bundle_writer *writer = bundle_writer_open(in_folder("slices"), &err);
+    struct bundle_writer *writer = bundle_writer_open(folder_path("slices"), &err);
     CHECK_OK(writer, &err);
     for (int i = 0; i < 3; i++) {
         struct shape full, shape = {.rank = 2};
@@ -219,7 +205,7 @@ TEST(bundle_joins_slices)
     }
     CHECK_OK(bundle_writer_finish(writer, &err), &err);
 
-    struct bundle_reader *reader = bundle_reader_open(in_folder("slices"), &err);
+    struct bundle_reader *reader = bundle_reader_open(folder_path("slices"), &err);
     CHECK_OK(reader, &err);
     struct bundle_item item;
     CHECK_OK(bundle_reader_find(reader, "v", &item, &err), &err);
@@ -246,11 +232,11 @@ TEST(bundle_wants_all_slices)
     struct shape full;
     struct bundle_slice slice;
     struct tensor part = floats(&SHAPE(2, 6), 0), back;
-    struct bundle_writer *writer = bundle_writer_open(in_folder("gap"), &err);
+    struct bundle_writer *writer = bundle_writer_open(folder_path("gap"), &err);
     CHECK_OK(bundle_slice_parse("4 6 0,2:-", &full, &slice, &err), &err);
     CHECK_OK(bundle_writer_add_slice(writer, "v", &full, &slice, &part, &err), &err);
     CHECK_OK(bundle_writer_finish(writer, &err), &err);
-    struct bundle_reader *reader = bundle_reader_open(in_folder("gap"), &err);
+    struct bundle_reader *reader = bundle_reader_open(folder_path("gap"), &err);
     CHECK_FAILS(bundle_reader_read(reader, "v", &back, &err), &err, INVALID);
     CHECK_OK(bundle_reader_read_slice(reader, "v", &slice, &back, &err), &err);
     CHECK(tensor_equal(&back, &part));
@@ -263,12 +249,12 @@ TEST(bundle_refuses_a_name_twice)
 {
     struct error err;
     struct tensor tensor = floats(&SHAPE(2), 1);
-    struct bundle_writer *writer = bundle_writer_open(in_folder("twice"), &err);
+    struct bundle_writer *writer = bundle_writer_open(folder_path("twice"), &err);
     CHECK_OK(bundle_writer_add(writer, "w", &tensor, &err), &err);
     CHECK_FAILS(bundle_writer_add(writer, "w", &tensor, &err), &err, INVALID);
     CHECK_FAILS(bundle_writer_finish(writer, &err), &err, INVALID);
-    CHECK(access(in_folder("twice.index"), F_OK) < 0);
-    CHECK(access(in_folder("twice.data-00000-of-00001"), F_OK) < 0);
+    CHECK(access(folder_path("twice.index"), F_OK) < 0);
+    CHECK(access(folder_path("twice.data-00000-of-00001"), F_OK) < 0);
     tensor_release(&tensor);
     CHECK_FAILS(bundle_writer_open("/nonexistent/x", &err), &err, NOT_FOUND);
 }
@@ -276,15 +262,15 @@ TEST(bundle_refuses_a_name_twice)
 /* Every flipped bit of the index is found, at opening or when it matters. */
 TEST(bundle_finds_damage_of_the_index)
 {
-    write_two(in_folder("d"));
+    write_two(folder_path("d"));
     struct stat status;
-    char *index = alloc_text(in_folder("d.index"));
+    char *index = alloc_text(folder_path("d.index"));
     CHECK(!stat(index, &status));
     for (size_t place = 0; place < (size_t)status.st_size; place++) {
         struct error err;
         struct tensor a;
         damage(index, place, (int)(place % 8));
-        struct bundle_reader *reader = bundle_reader_open(in_folder("d"), &err);
+        struct bundle_reader *reader = bundle_reader_open(folder_path("d"), &err);
         if (reader && bundle_reader_read(reader, "a/floats", &a, &err)) {
             /* Only what nothing depends on may be flipped unseen: the empty block, padding. */
             CHECK(shape_equal(&a.shape, &SHAPE(3, 4)));
@@ -299,9 +285,9 @@ TEST(bundle_finds_damage_of_the_index)
     }
     for (size_t size = 0; size < (size_t)status.st_size; size += 7) {
         struct error err;
-        write_two(in_folder("d"));
+        write_two(folder_path("d"));
         damage(index, size, -1);
-        CHECK_FAILS(bundle_reader_open(in_folder("d"), &err), &err, DATA_LOSS);
+        CHECK_FAILS(bundle_reader_open(folder_path("d"), &err), &err, DATA_LOSS);
     }
     free(index);
 }
@@ -311,24 +297,24 @@ TEST(bundle_finds_damage_of_the_data)
     struct error err;
     struct tensor tensor;
     const char *data = "d2.data-00000-of-00001";
-    write_two(in_folder("d2"));
-    damage(in_folder(data), 12, 3); /* in "a/floats", which comes second */
-    struct bundle_reader *reader = bundle_reader_open(in_folder("d2"), &err);
+    write_two(folder_path("d2"));
+    damage(folder_path(data), 12, 3); /* in "a/floats", which comes second */
+    struct bundle_reader *reader = bundle_reader_open(folder_path("d2"), &err);
     CHECK_FAILS(bundle_reader_read(reader, "a/floats", &tensor, &err), &err, DATA_LOSS);
     CHECK_OK(bundle_reader_read(reader, "b/text", &tensor, &err), &err);
     tensor_release(&tensor);
     bundle_reader_close(reader);
 
-    damage(in_folder(data), 40, -1);
-    reader = bundle_reader_open(in_folder("d2"), &err);
+    damage(folder_path(data), 40, -1);
+    reader = bundle_reader_open(folder_path("d2"), &err);
     CHECK_FAILS(bundle_reader_read(reader, "a/floats", &tensor, &err), &err, OUT_OF_RANGE);
     bundle_reader_close(reader);
 
-    CHECK(!unlink(in_folder(data)));
-    reader = bundle_reader_open(in_folder("d2"), &err);
+    CHECK(!unlink(folder_path(data)));
+    reader = bundle_reader_open(folder_path("d2"), &err);
     CHECK_FAILS(bundle_reader_read(reader, "b/text", &tensor, &err), &err, NOT_FOUND);
     bundle_reader_close(reader);
-    CHECK_FAILS(bundle_reader_open(in_folder("none"), &err), &err, NOT_FOUND);
+    CHECK_FAILS(bundle_reader_open(folder_path("none"), &err), &err, NOT_FOUND);
 }
 
 TEST(bundle_merges_parts)
@@ -339,9 +325,9 @@ TEST(bundle_merges_parts)
     for (int i = 0; i < 2; i++) {
         char name[40];
         snprintf(name, sizeof(name), "part-%d_temp", i);
-        CHECK(!mkdir(in_folder(name), 0700));
+        CHECK(!mkdir(folder_path(name), 0700));
         snprintf(name, sizeof(name), "part-%d_temp/p", i);
-        prefixes[i] = alloc_text(in_folder(name));
+        prefixes[i] = alloc_text(folder_path(name));
         struct bundle_writer *writer = bundle_writer_open(prefixes[i], &err);
         CHECK_OK(writer, &err);
         struct shape full;
@@ -353,10 +339,10 @@ TEST(bundle_merges_parts)
         CHECK_OK(bundle_writer_add(writer, i ? "low" : "top", i ? &low : &top, &err), &err);
         CHECK_OK(bundle_writer_finish(writer, &err), &err);
     }
-    CHECK_OK(bundle_merge(prefixes, 2, in_folder("merged"), true, &err), &err);
-    CHECK(access(in_folder("part-0_temp"), F_OK) < 0);
-    CHECK(!access(in_folder("merged.data-00001-of-00002"), F_OK));
-    struct bundle_reader *reader = bundle_reader_open(in_folder("merged"), &err);
+    CHECK_OK(bundle_merge(prefixes, 2, folder_path("merged"), true, &err), &err);
+    CHECK(access(folder_path("part-0_temp"), F_OK) < 0);
+    CHECK(!access(folder_path("merged.data-00001-of-00002"), F_OK));
+    struct bundle_reader *reader = bundle_reader_open(folder_path("merged"), &err);
     CHECK_OK(reader, &err);
     CHECK_OK(bundle_reader_read(reader, "v", &back, &err), &err);
     CHECK(tensor_f32(&back)[11] == 11);
@@ -365,18 +351,11 @@ TEST(bundle_merges_parts)
     CHECK(tensor_equal(&back, &low));
     tensor_release(&back);
     bundle_reader_close(reader);
-    CHECK_FAILS(bundle_merge((const char *[]){in_folder("merged"), in_folder("merged")}, 2,
-                             in_folder("again"), false, &err),
+    CHECK_FAILS(bundle_merge((const char *[]){folder_path("merged"), folder_path("merged")}, 2,
+                             folder_path("again"), false, &err),
                 &err, INVALID);
     tensor_release(&top);
     tensor_release(&low);
     for (int i = 0; i < 2; i++)
         free((char *)prefixes[i]);
-}
-
-TEST(bundle_test_cleans_up)
-{
-    char command[100];
-    snprintf(command, sizeof(command), "rm -rf '%s'", folder);
-    CHECK_INT(system(command), 0);
 }

@@ -1,4 +1,4 @@
-/* message_test.c - messages from outside: good ones, malformed ones, hostile ones. */
+/* message_pb_test.c - messages from outside: good ones, malformed ones, hostile ones. */
 
 #include "base/arena.h"
 #include "base/limits.h"
