@@ -20,6 +20,8 @@ OBJ := $(BUILD)/obj
 
 WARN := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Werror
 OPT := -O2 -g
+# clang has no OpenMP runtime here: its builds leave the pragmas out, and libgomp serves oneDNN.
+OPENMP := $(if $(filter clang%,$(notdir $(CC))),-Wno-unknown-pragmas,-fopenmp)
 SANFLAGS_address := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 SANFLAGS_thread := -fsanitize=thread
 SANFLAGS := $(if $(SAN),$(SANFLAGS_$(SAN)))
@@ -50,7 +52,7 @@ LIBS_CONTROL := $(BUILD)/libserver.a $(BUILD)/libscheduler.a $(BUILD)/libdb.a $(
 LIBS_RUNTIME := $(BUILD)/libkernels.a $(BUILD)/libruntime.a $(BUILD)/libproto.a $(BUILD)/libbase.a
 
 LINK_CONTROL := -lmicrohttpd -lwebsockets -lsqlite3 -ljansson -lsodium -lcurl -lgrpc -lgpr -lprotobuf-c -lz -lm -lpthread
-LINK_RUNTIME := -ldnnl -lopenblas -fopenmp -ljansson -lgrpc -lgpr -lprotobuf-c -lz -lm -ldl -lpthread
+LINK_RUNTIME := -ldnnl -lgomp -ljansson -lgrpc -lgpr -lprotobuf-c -lz -lm -ldl -lpthread
 
 PROGRAMS := $(BUILD)/trainyard $(BUILD)/trainyard-task $(BUILD)/trainyard-shim
 
@@ -124,8 +126,13 @@ PB_TESTS := $(OBJ)/tests/interop/tf_cases.o $(OBJ)/tests/unit/proto/message_pb_t
 $(PB_TESTS): CFLAGS += -I$(GEN)
 $(PB_TESTS): | $(GEN)/stamp
 
-$(OBJ)/kernels/%.o: CFLAGS += -O3 -fopenmp
-$(OBJ)/runtime/execute.o: CFLAGS += -fopenmp
+$(OBJ)/kernels/%.o: CFLAGS += -O3 $(OPENMP)
+# The same text for each instruction set; isa.c picks one that the machine has.
+ISA_FLAGS := -fno-math-errno -fno-trapping-math -ffp-contract=fast
+$(OBJ)/kernels/cpu/isa_base.o: CFLAGS += $(ISA_FLAGS)
+$(OBJ)/kernels/cpu/isa_avx2.o: CFLAGS += $(ISA_FLAGS) -mavx2 -mfma
+$(OBJ)/kernels/cpu/isa_avx512.o: CFLAGS += $(ISA_FLAGS) -mavx2 -mfma -mavx512f -mavx512dq -mavx512bw -mavx512vl -mprefer-vector-width=512
+$(OBJ)/runtime/execute.o: CFLAGS += $(OPENMP)
 
 # The shipped examples, as rows of a table.
 EXAMPLES := $(sort $(wildcard examples/*.json))

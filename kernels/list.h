@@ -10,7 +10,52 @@
 #include "runtime/kernel.h"
 
 /* Fast ones: oneDNN, OpenBLAS, vector code (kernels/cpu). */
-#define KERNELS_CPU(X)
+#define KERNELS_CPU(X)                                                                         \
+    X(matmul_cpu)                                                                              \
+    X(fused_matmul_cpu)                                                                        \
+    X(conv2d_cpu)                                                                              \
+    X(fused_conv2d_cpu)                                                                        \
+    X(conv2d_input_grad_cpu)                                                                   \
+    X(conv2d_filter_grad_cpu)                                                                  \
+    X(bias_add_cpu)                                                                            \
+    X(bias_add_grad_cpu)                                                                       \
+    X(relu_bias_grad_cpu)                                                                      \
+    X(max_pool_cpu)                                                                            \
+    X(max_pool_grad_cpu)                                                                       \
+    X(max_pool_relu_grad_cpu)                                                                  \
+    X(softmax_cpu)                                                                             \
+    X(log_softmax_cpu)                                                                         \
+    X(sparse_xent_cpu)                                                                         \
+    X(xent_cpu)                                                                                \
+    X(add_cpu)                                                                                 \
+    X(add_v2_cpu)                                                                              \
+    X(sub_cpu)                                                                                 \
+    X(mul_cpu)                                                                                 \
+    X(div_cpu)                                                                                 \
+    X(real_div_cpu)                                                                            \
+    X(maximum_cpu)                                                                             \
+    X(minimum_cpu)                                                                             \
+    X(squared_difference_cpu)                                                                  \
+    X(neg_cpu)                                                                                 \
+    X(abs_cpu)                                                                                 \
+    X(square_cpu)                                                                              \
+    X(sqrt_cpu)                                                                                \
+    X(rsqrt_cpu)                                                                               \
+    X(reciprocal_cpu)                                                                          \
+    X(relu_cpu)                                                                                \
+    X(exp_cpu)                                                                                 \
+    X(tanh_cpu)                                                                                \
+    X(sigmoid_cpu)                                                                             \
+    X(relu_grad_cpu)                                                                           \
+    X(sum_cpu)                                                                                 \
+    X(mean_cpu)                                                                                \
+    X(max_cpu)                                                                                 \
+    X(apply_gradient_descent_cpu)                                                              \
+    X(resource_apply_gradient_descent_cpu)                                                     \
+    X(apply_momentum_cpu)                                                                      \
+    X(resource_apply_momentum_cpu)                                                             \
+    X(apply_adam_cpu)                                                                          \
+    X(resource_apply_adam_cpu)
 
 /* Plain C, obvious, one thread, complete: the oracle (kernels/ref). */
 #define KERNELS_REF(X)

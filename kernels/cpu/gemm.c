@@ -1,0 +1,273 @@
+/*
+ * gemm.c - matrix multiplication: cut into a rectangle per thread, blocks per cache, tiles per
+ * register file.
+ *
+ * Each thread works alone on its part of C: for a block of rows (A in L2) and of depth (B's
+ * panel in L1), it packs one panel of B, and multiplies all row tiles of the block with it at
+ * once.  A is read in place when its rows are contiguous, else packed by block.  B that is used
+ * by few row tiles is read in place too.
+ *
+ * Narrow results (n <= 16 and deep k, the last layer of a classifier) waste half of a tile:
+ * those are computed as dot products along k, or with the roles of A and B swapped.
+ */
+#include "kernels/cpu/gemm.h"
+
+#include "kernels/cpu/isa.h"
+#include "kernels/cpu/parallel.h"
+
+enum {
+    BLOCK_ROWS = 240,  /* a multiple of all tile_rows: A's block of 240 x 256 floats fits L2 */
+    BLOCK_DEPTH = 320, /* a panel of it, 320 x 16 floats, fits L1 */
+    GROUP = 8,         /* panels packed at a time: long reads along B's rows, still in L2 */
+    NARROW_COLUMNS = 16,
+    SERIAL_WORK = 200000 /* multiplications that one thread does sooner than two start */
+};
+
+/* One thread's rectangle of C. */
+struct part {
+    int64_t m_from, m_to, n_from, n_to;
+};
+
+static int64_t minimum(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static size_t panels_bytes(void)
+{
+    return GROUP * BLOCK_DEPTH * ISA_TILE_COLUMNS_MAX * sizeof(float);
+}
+
+static size_t block_bytes(void)
+{
+    return BLOCK_ROWS * BLOCK_DEPTH * sizeof(float);
+}
+
+/* Computes with dot products along k: each row of A and, packed, each column of B contiguous.
+ */
+static bool is_narrow(const struct gemm *g)
+{
+    return g->n <= NARROW_COLUMNS && g->k >= 64 && g->a_column == 1 && g->alpha == 1 &&
+           g->beta == 0 && !g->relu;
+}
+
+/* Better as C^T = B^T A^T: few columns, many rows that are contiguous in A. */
+static bool is_tall(const struct gemm *g)
+{
+    return g->n <= NARROW_COLUMNS && g->m >= 64 && g->a_row == 1 && g->alpha == 1 &&
+           g->beta == 0 && !g->bias && !g->relu;
+}
+
+static int threads_for(const struct gemm *g, int threads)
+{
+    return g->m * g->n * g->k < SERIAL_WORK ? 1 : threads;
+}
+
+size_t gemm_scratch(const struct gemm *g, int threads)
+{
+    if (is_narrow(g))
+        return (size_t)(g->k * g->n) * sizeof(float);
+    size_t bytes = (size_t)threads_for(g, threads) * (panels_bytes() + block_bytes());
+    if (is_tall(g))
+        bytes += (size_t)(g->m * g->n) * sizeof(float);
+    return bytes;
+}
+
+static void scale_rows(const struct gemm *g)
+{
+    for (int64_t i = 0; i < g->m; i++) {
+        float *c = g->c + i * g->c_row;
+        for (int64_t j = 0; j < g->n; j++) {
+            float y = g->beta == 0 ? 0 : g->beta * c[j];
+            y += g->bias ? g->bias[j] : 0;
+            c[j] = g->relu && y < 0 ? 0 : y;
+        }
+    }
+}
+
+/* A block of C += A B in work: rows [i0,i1), depth [p0,p1). */
+struct block {
+    int64_t i0, i1, p0, p1;
+    const float *a; /* of i0 and p0, perhaps packed */
+    int64_t a_row, a_column;
+    bool in_place; /* B is not packed */
+};
+
+/* All row tiles of the block, for the columns from j on that fit one tile. */
+static void run_column(const struct gemm *g, const struct block *block, int64_t j, int columns,
+                       const float *b, int64_t b_row)
+{
+    const struct isa *ops = isa();
+    bool last = block->p1 == g->k;
+    struct isa_tile tile = {.columns = columns,
+                            .k = block->p1 - block->p0,
+                            .a_row = block->a_row,
+                            .a_column = block->a_column,
+                            .b = b,
+                            .b_row = b_row,
+                            .c_row = g->c_row,
+                            .alpha = g->alpha,
+                            .beta = block->p0 == 0 ? g->beta : 1,
+                            .bias = last && g->bias ? g->bias + j : NULL,
+                            .relu = last && g->relu};
+    for (int64_t i = block->i0; i < block->i1; i += ops->tile_rows) {
+        tile.rows = (int)minimum(block->i1 - i, ops->tile_rows);
+        tile.a = block->a + (i - block->i0) * block->a_row;
+        tile.c = g->c + i * g->c_row + j;
+        ops->tile(&tile);
+    }
+}
+
+static void run_block(const struct gemm *g, const struct part *part, const struct block *block,
+                      float *panels)
+{
+    const struct isa *ops = isa();
+    int64_t depth = block->p1 - block->p0;
+    int width = ops->tile_columns;
+    for (int64_t j0 = part->n_from; j0 < part->n_to; j0 += GROUP * width) {
+        int64_t j1 = minimum(j0 + GROUP * width, part->n_to);
+        const float *b = g->b + block->p0 * g->b_row + j0 * g->b_column;
+        if (!block->in_place)
+            ops->pack(panels, depth, j1 - j0, b, g->b_row, g->b_column);
+        for (int64_t j = j0; j < j1; j += width) {
+            int columns = (int)minimum(j1 - j, width);
+            if (!block->in_place) {
+                run_column(g, block, j, columns, panels + (j - j0) * depth, width);
+            } else if (columns == width) {
+                run_column(g, block, j, columns, b + (j - j0), g->b_row);
+            } else {
+                ops->pack(panels, depth, columns, b + (j - j0), g->b_row, 1);
+                run_column(g, block, j, columns, panels, width);
+            }
+        }
+    }
+}
+
+static void run_part(const struct gemm *g, const struct part *part, float *panels,
+                     float *a_block)
+{
+    int64_t depths = (g->k + BLOCK_DEPTH - 1) / BLOCK_DEPTH;
+    int64_t depth = (g->k + depths - 1) / depths;
+    for (int64_t i0 = part->m_from; i0 < part->m_to; i0 += BLOCK_ROWS) {
+        int64_t i1 = minimum(i0 + BLOCK_ROWS, part->m_to);
+        for (int64_t p0 = 0; p0 < g->k; p0 += depth) {
+            int64_t p1 = minimum(p0 + depth, g->k);
+            struct block block = {.i0 = i0,
+                                  .i1 = i1,
+                                  .p0 = p0,
+                                  .p1 = p1,
+                                  .a = g->a + i0 * g->a_row + p0 * g->a_column,
+                                  .a_row = g->a_row,
+                                  .a_column = g->a_column};
+            block.in_place = g->b_column == 1 && i1 - i0 <= 2 * isa()->tile_rows;
+            if (g->a_column != 1 && part->n_to - part->n_from > 64) {
+                /* (depth,rows), so that a tile's rows are side by side in L2. */
+                for (int64_t p = 0; p < p1 - p0; p++)
+                    memcpy(a_block + p * (i1 - i0), block.a + p * g->a_column,
+                           (size_t)(i1 - i0) * sizeof(float));
+                block.a = a_block;
+                block.a_column = i1 - i0;
+            }
+            run_block(g, part, &block, panels);
+        }
+    }
+}
+
+/* How many of the threads side by side: the cut that leaves the squarest parts. */
+static int columns_of_threads(const struct gemm *g, int threads)
+{
+    const struct isa *ops = isa();
+    int best = 1;
+    double best_cost = 0;
+    for (int across = 1; across <= threads; across++) {
+        if (threads % across)
+            continue;
+        struct range rows =
+            parallel_range(g->m, ops->tile_rows, threads / across, threads / across - 1);
+        struct range columns = parallel_range(g->n, ops->tile_columns, across, across - 1);
+        /* work of the largest part, and what it has to pack or read */
+        double m = (double)(rows.to - rows.from);
+        double n = (double)(columns.to - columns.from);
+        double cost = m * n + 8 * (m + n) + (double)g->n;
+        if (best_cost == 0 || cost < best_cost) {
+            best = across;
+            best_cost = cost;
+        }
+    }
+    return best;
+}
+
+static void run_parallel(const struct gemm *g, int threads, char *scratch)
+{
+    int across = columns_of_threads(g, threads);
+    size_t each = panels_bytes() + block_bytes();
+#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
+    for (int t = 0; t < threads; t++) {
+        struct range m = parallel_range(g->m, isa()->tile_rows, threads / across, t / across);
+        struct range n = parallel_range(g->n, isa()->tile_columns, across, t % across);
+        struct part part = {m.from, m.to, n.from, n.to};
+        char *mine = scratch + (size_t)t * each;
+        run_part(g, &part, (float *)(void *)mine, (float *)(void *)(mine + panels_bytes()));
+    }
+}
+
+static void run_narrow(const struct gemm *g, int threads, float *w)
+{
+    const struct isa *ops = isa();
+    if (g->b_column == 1)
+        ops->transpose(g->k, g->n, g->b, g->b_row, w, g->k);
+    else
+        for (int64_t j = 0; j < g->n; j++)
+            memcpy(w + j * g->k, g->b + j * g->b_column, (size_t)g->k * sizeof(float));
+#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
+    for (int t = 0; t < threads; t++) {
+        struct range r = parallel_range(g->m, 2, threads, t);
+        ops->dot(r.to - r.from, (int)g->n, g->k, g->a + r.from * g->a_row, g->a_row, w, g->k,
+                 g->c + r.from * g->c_row, g->c_row, g->bias);
+    }
+}
+
+/* C^T (n,m) in slices of rows of C, turned back as soon as they are done. */
+static void run_tall(const struct gemm *g, int threads, char *scratch)
+{
+    size_t each = panels_bytes() + block_bytes();
+    float *turned = (float *)(void *)(scratch + (size_t)threads * each);
+#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
+    for (int t = 0; t < threads; t++) {
+        struct range r = parallel_range(g->m, isa()->tile_columns, threads, t);
+        int64_t from = r.from, to = r.to;
+        struct gemm swapped = {.m = g->n,
+                               .n = to - from,
+                               .k = g->k,
+                               .a = g->b,
+                               .a_row = g->b_column,
+                               .a_column = g->b_row,
+                               .b = g->a + from,
+                               .b_row = g->a_column,
+                               .b_column = 1,
+                               .c = turned + from * g->n,
+                               .c_row = to - from,
+                               .alpha = 1};
+        struct part part = {.m_to = g->n, .n_to = to - from};
+        char *mine = scratch + (size_t)t * each;
+        run_part(&swapped, &part, (float *)(void *)mine,
+                 (float *)(void *)(mine + panels_bytes()));
+        isa()->transpose(g->n, to - from, swapped.c, to - from, g->c + from * g->c_row,
+                         g->c_row);
+    }
+}
+
+void gemm_run(const struct gemm *g, int threads, void *scratch)
+{
+    threads = threads_for(g, threads);
+    if (g->m == 0 || g->n == 0)
+        return;
+    if (g->k == 0)
+        scale_rows(g);
+    else if (is_narrow(g))
+        run_narrow(g, threads, scratch);
+    else if (is_tall(g))
+        run_tall(g, threads, scratch);
+    else
+        run_parallel(g, threads, scratch);
+}

@@ -1,0 +1,29 @@
+/*
+ * gemm.h - matrix multiplication in float, with what usually follows it.
+ */
+#pragma once
+
+#include "base/base.h"
+
+struct gemm {
+    int64_t m, n, k;
+    const float *a; /* (m,k), element (i,p) at a[i * a_row + p * a_column]; a stride is 1 */
+    int64_t a_row, a_column;
+    const float *b; /* (k,n), element (p,j) at b[p * b_row + j * b_column]; a stride is 1 */
+    int64_t b_row, b_column;
+    float *c; /* (m,n), rows c_row apart */
+    int64_t c_row;
+    float alpha; /* C = alpha * A B + beta * C, then + bias, then max(0); beta 0: not read */
+    float beta;
+    const float *bias; /* (n) or NULL */
+    bool relu;
+};
+
+/* Bytes of scratch that gemm_run() needs with so many threads. */
+size_t gemm_scratch(const struct gemm *gemm, int threads);
+
+/*
+ * Computes it.  The sums are made in an order that depends on shapes, instruction set and
+ * `threads` only.  k == 0 gives beta * C and the epilogue.
+ */
+void gemm_run(const struct gemm *gemm, int threads, void *scratch);

@@ -1,0 +1,160 @@
+/*
+ * isa.h - the inner loops of the CPU kernels, compiled once per instruction set.
+ *
+ * isa_base.c (any CPU), isa_avx2.c and isa_avx512.c each compile the *_body.h files with their
+ * own compiler flags and fill one struct isa; isa() picks the best that this machine can run.
+ * All functions here run on the calling thread; kernels split the work.
+ */
+#pragma once
+
+#include "base/base.h"
+
+/* Rows and columns of a register tile of the largest instruction set; see gemm.c. */
+#define ISA_TILE_ROWS_MAX 12
+#define ISA_TILE_COLUMNS_MAX 32
+
+/* One tile of C (rows,columns) += A (rows,k) * packed B (k,tile_columns). */
+struct isa_tile {
+    int rows;    /* 1 .. tile_rows */
+    int columns; /* 1 .. tile_columns */
+    int64_t k;
+    const float *a; /* element (i,k) at a[i * a_row + k * a_column] */
+    int64_t a_row;
+    int64_t a_column;
+    const float *b; /* element (k,j) at b[k * b_row + j]; readable up to tile_columns */
+    int64_t b_row;
+    float *c;
+    int64_t c_row;
+    float alpha; /* C = alpha * A B + beta * C; beta 0 does not read C */
+    float beta;
+    const float *bias; /* (columns), added at the end; NULL for none */
+    bool relu;         /* max(C, 0), after the bias */
+};
+
+/* What happens to one element of a binary operation. */
+enum isa_binary {
+    ISA_ADD,
+    ISA_SUB,
+    ISA_MUL,
+    ISA_DIV,
+    ISA_MAXIMUM,
+    ISA_MINIMUM,
+    ISA_SQUARED_DIFFERENCE,
+    ISA_RELU_GRAD, /* a where b > 0, else 0 */
+    ISA_BINARIES
+};
+
+enum isa_unary {
+    ISA_NEG,
+    ISA_ABS,
+    ISA_SQUARE,
+    ISA_SQRT,
+    ISA_RSQRT,
+    ISA_RECIPROCAL,
+    ISA_RELU,
+    ISA_EXP,
+    ISA_TANH,
+    ISA_SIGMOID,
+    ISA_UNARIES
+};
+
+struct isa_adam {
+    float alpha; /* lr * sqrt(1 - beta2^t) / (1 - beta1^t) */
+    float beta1;
+    float beta2;
+    float epsilon;
+    bool nesterov;
+};
+
+struct isa_pool {
+    int64_t height, width, channels; /* of one input image */
+    int64_t out_height, out_width;
+    int64_t window_height, window_width, stride_height, stride_width;
+    int64_t pad_top, pad_left;
+};
+
+struct isa {
+    const char *name;
+    int lanes;
+    int tile_rows;
+    int tile_columns;
+
+    void (*tile)(const struct isa_tile *tile);
+
+    /*
+     * Packs B (k,columns), element (p,j) at b[p * row + j * column], into panels of (k,
+     * tile_columns) one behind the other; the columns that the last one lacks are zero.
+     */
+    void (*pack)(float *panels, int64_t k, int64_t columns, const float *b, int64_t row,
+                 int64_t column);
+
+    /* to[j * to_row + i] = from[i * from_row + j], for (rows,columns) of `from`. */
+    void (*transpose)(int64_t rows, int64_t columns, const float *from, int64_t from_row,
+                      float *to, int64_t to_row);
+
+    /* C (m,n) = X (m,k) W^T with W as (n,k), n <= 16, rows of both `k` apart; plus bias, relu.
+     */
+    void (*dot)(int64_t m, int n, int64_t k, const float *x, int64_t x_row, const float *w,
+                int64_t w_row, float *c, int64_t c_row, const float *bias);
+
+    /* Elementwise, over `count` elements; a scalar stands for all of an operand. */
+    void (*binary)(enum isa_binary operation, int64_t count, const float *a, bool a_scalar,
+                   const float *b, bool b_scalar, float *out);
+    void (*unary)(enum isa_unary operation, int64_t count, const float *x, float *out);
+    void (*scale_add)(int64_t count, float scale, const float *x,
+                      float *y); /* y += scale * x */
+    void (*momentum)(int64_t count, float lr, float momentum, bool nesterov, const float *grad,
+                     float *accum, float *var);
+    void (*adam)(int64_t count, const struct isa_adam *adam, const float *grad, float *m,
+                 float *v, float *var);
+
+    /* Rows of (rows,columns): out = in + bias, max 0 if `relu`. */
+    void (*bias)(int64_t rows, int64_t columns, const float *x, const float *bias, bool relu,
+                 float *out);
+
+    /* sums[j] = sum over rows of x (rows,columns), rows `row` apart, for columns [from,to). */
+    void (*column_sums)(int64_t rows, int64_t row, int64_t from, int64_t to, const float *x,
+                        float *sums);
+
+    /* The same sums, where x is masked first: out = grad where features > 0, else 0. */
+    void (*relu_grad_sums)(int64_t rows, int64_t row, int64_t from, int64_t to,
+                           const float *grad, const float *features, float *out, float *sums);
+
+    float (*sum)(int64_t count, const float *x);
+    float (*maximum)(int64_t count, const float *x); /* -inf of none */
+
+    /*
+     * Row by row of logits (rows,classes): the softmax or its log; or the loss of each row, and
+     * its gradient, softmax - label distribution.  Labels are below `classes`.
+     */
+    void (*softmax)(int64_t rows, int64_t classes, const float *logits, bool log, float *out);
+    void (*xent_sparse)(int64_t rows, int64_t classes, const float *logits,
+                        const int32_t *labels, float *loss, float *backprop);
+    void (*xent_dense)(int64_t rows, int64_t classes, const float *logits, const float *labels,
+                       float *loss, float *backprop);
+
+    /* Rows [from,to) of the output of one image. */
+    void (*max_pool)(const struct isa_pool *pool, int64_t from, int64_t to, const float *x,
+                     float *out);
+
+    /*
+     * The gradient of those rows: to the first element of x that is equal to the maximum y;
+     * only where y > 0 if `positive` (x was a Relu's output, and dx is for the Relu's input).
+     * Where windows do not overlap, elements of windows are written, else added to.
+     */
+    void (*max_pool_grad)(const struct isa_pool *pool, int64_t from, int64_t to, const float *x,
+                          const float *y, const float *grad, bool positive, float *dx);
+
+    /* Philox 4x32-10: `blocks` times four words, counters from `counter` on. */
+    void (*philox)(uint64_t key, uint64_t counter_high, uint64_t counter_low, int64_t blocks,
+                   uint32_t *out);
+};
+
+/* The best for this machine; TRAINYARD_ISA=base|avx2|avx512 asks for less.  Any thread. */
+const struct isa *isa(void);
+
+extern const struct isa isa_base;
+#ifdef __x86_64__
+extern const struct isa isa_avx2;
+extern const struct isa isa_avx512;
+#endif

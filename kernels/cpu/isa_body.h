@@ -1,0 +1,47 @@
+/*
+ * isa_body.h - one instruction set's struct isa; included by isa_base.c, isa_avx2.c,
+ * isa_avx512.c.
+ *
+ * The includer defines ISA (the constant's name), ISA_NAME, LANES (floats per vector register)
+ * and TILE_ROWS (of the register tile; its columns are two vectors).
+ */
+#include "kernels/cpu/isa.h"
+
+#include <math.h>
+
+#define TILE_COLUMNS (2 * LANES)
+
+#include "kernels/cpu/vec_body.h"
+
+#include "kernels/cpu/elementwise_body.h"
+#include "kernels/cpu/gemm_body.h"
+#include "kernels/cpu/philox_body.h"
+#include "kernels/cpu/pool_body.h"
+#include "kernels/cpu/rows_body.h"
+
+const struct isa ISA = {
+    .name = ISA_NAME,
+    .lanes = LANES,
+    .tile_rows = TILE_ROWS,
+    .tile_columns = TILE_COLUMNS,
+    .tile = tile,
+    .pack = pack,
+    .transpose = transpose,
+    .dot = dot,
+    .binary = binary,
+    .unary = unary,
+    .scale_add = scale_add,
+    .momentum = momentum,
+    .adam = adam,
+    .sum = sum,
+    .maximum = maximum,
+    .bias = bias_rows,
+    .column_sums = column_sums,
+    .relu_grad_sums = relu_grad_sums,
+    .softmax = softmax,
+    .xent_sparse = xent_sparse,
+    .xent_dense = xent_dense,
+    .max_pool = max_pool,
+    .max_pool_grad = max_pool_grad,
+    .philox = philox,
+};

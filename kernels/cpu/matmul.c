@@ -1,0 +1,117 @@
+/* matmul.c - MatMul and _FusedMatMul in float: gemm.c, with bias and Relu at its end. */
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "kernels/cpu/gemm.h"
+#include "kernels/list.h"
+#include "runtime/attr.h"
+
+struct matmul {
+    bool transpose_a, transpose_b;
+    bool bias, relu;
+};
+
+static bool matmul_prepare(const struct node *node, void **state, struct error *err)
+{
+    (void)err;
+    struct matmul *m = alloc_bytes(sizeof(*m));
+    m->transpose_a = node_attr_bool(node, "transpose_a", false);
+    m->transpose_b = node_attr_bool(node, "transpose_b", false);
+    const struct attr *fused = node_attr(node, "fused_ops");
+    for (int i = 0; fused && i < fused->count; i++) {
+        m->bias |= !strcmp(fused->strings[i].data, "BiasAdd");
+        m->relu |= !strcmp(fused->strings[i].data, "Relu");
+    }
+    *state = m;
+    return true;
+}
+
+/* BiasAdd, and Relu behind it, is what gemm.c can add. */
+static bool fused_accepts(const struct node *node)
+{
+    const struct attr *fused = node_attr(node, "fused_ops");
+    if (!fused || fused->count < 1 || fused->count > 2)
+        return false;
+    return !strcmp(fused->strings[0].data, "BiasAdd") &&
+           (fused->count == 1 || !strcmp(fused->strings[1].data, "Relu")) &&
+           node->inputs_count == 3;
+}
+
+static bool check_shapes(const struct matmul *m, const struct kernel_call *call,
+                         struct error *err)
+{
+    const struct tensor *a = kernel_in(call, 0);
+    const struct tensor *b = kernel_in(call, 1);
+    char a_text[SHAPE_TEXT_BYTES], b_text[SHAPE_TEXT_BYTES];
+    if (a->shape.rank != 2)
+        return fail(err, INVALID,
+                    "In[0] and In[1] has different ndims or is not a matrix: %s vs. %s",
+                    shape_text(&a->shape, a_text, sizeof(a_text)),
+                    shape_text(&b->shape, b_text, sizeof(b_text)));
+    if (b->shape.rank != 2 || a->shape.dims[!m->transpose_a] != b->shape.dims[m->transpose_b])
+        return fail(err, INVALID, "Matrix size-incompatible: In[0]: %s, In[1]: %s",
+                    shape_text(&a->shape, a_text, sizeof(a_text)),
+                    shape_text(&b->shape, b_text, sizeof(b_text)));
+    if (m->bias) {
+        const struct tensor *bias = kernel_in(call, 2);
+        if (bias->shape.rank != 1 || bias->shape.dims[0] != b->shape.dims[!m->transpose_b])
+            return fail(err, INVALID, "the bias %s does not fit a product with %s",
+                        shape_text(&bias->shape, a_text, sizeof(a_text)),
+                        shape_text(&b->shape, b_text, sizeof(b_text)));
+    }
+    return true;
+}
+
+static bool matmul_run(struct kernel_call *call, struct error *err)
+{
+    const struct matmul *m = call->state;
+    if (!check_shapes(m, call, err))
+        return false;
+    const struct tensor *a = kernel_in(call, 0);
+    const struct tensor *b = kernel_in(call, 1);
+    int64_t rows = a->shape.dims[m->transpose_a];
+    int64_t columns = b->shape.dims[!m->transpose_b];
+    struct tensor *c = kernel_output(call, 0, &SHAPE(rows, columns), err);
+    if (!c)
+        return false;
+    struct gemm gemm = {
+        .m = rows,
+        .n = columns,
+        .k = a->shape.dims[!m->transpose_a],
+        .a = tensor_f32(a),
+        .a_row = m->transpose_a ? 1 : a->shape.dims[1],
+        .a_column = m->transpose_a ? a->shape.dims[1] : 1,
+        .b = tensor_f32(b),
+        .b_row = m->transpose_b ? 1 : b->shape.dims[1],
+        .b_column = m->transpose_b ? b->shape.dims[1] : 1,
+        .c = tensor_f32_mut(c),
+        .c_row = columns,
+        .alpha = 1,
+        .bias = m->bias ? tensor_f32(kernel_in(call, 2)) : NULL,
+        .relu = m->relu,
+    };
+    void *scratch = kernel_scratch(call, gemm_scratch(&gemm, call->threads), err);
+    if (!scratch)
+        return false;
+    gemm_run(&gemm, call->threads, scratch);
+    return true;
+}
+
+const struct kernel kernel_matmul_cpu = {
+    .op = "MatMul",
+    .device = CPU,
+    .dtypes = BIT(F32),
+    .prepare = matmul_prepare,
+    .release = free,
+    .run = matmul_run,
+};
+
+const struct kernel kernel_fused_matmul_cpu = {
+    .op = "_FusedMatMul",
+    .device = CPU,
+    .dtypes = BIT(F32),
+    .accepts = fused_accepts,
+    .prepare = matmul_prepare,
+    .release = free,
+    .run = matmul_run,
+};

@@ -1,0 +1,200 @@
+/*
+ * max_pool.c - MaxPool and MaxPoolGrad in float, NHWC; _MaxPoolGradReluGrad, the gradient
+ * through a Relu that comes right before the pooling.
+ */
+#include "base/alloc.h"
+#include "base/error.h"
+#include "kernels/cpu/isa.h"
+#include "kernels/cpu/parallel.h"
+#include "kernels/list.h"
+
+struct max_pool {
+    int64_t window[2], strides[2];
+    bool same;
+};
+
+static bool max_pool_accepts(const struct node *node)
+{
+    if (strcmp(node_attr_string(node, "data_format", "NHWC"), "NHWC"))
+        return false;
+    static const char *const lists[] = {"ksize", "strides"};
+    for (int i = 0; i < ARRAY_LEN(lists); i++) {
+        int count;
+        const int64_t *values = node_attr_ints(node, lists[i], &count);
+        if (count != 4 || values[0] != 1 || values[3] != 1 || values[1] < 1 || values[2] < 1)
+            return false;
+    }
+    return strcmp(node_attr_string(node, "padding", "VALID"), "EXPLICIT") != 0;
+}
+
+static bool max_pool_prepare(const struct node *node, void **state, struct error *err)
+{
+    (void)err;
+    struct max_pool *m = alloc_bytes(sizeof(*m));
+    int count;
+    const int64_t *window = node_attr_ints(node, "ksize", &count);
+    const int64_t *strides = node_attr_ints(node, "strides", &count);
+    for (int i = 0; i < 2; i++) {
+        m->window[i] = window[i + 1];
+        m->strides[i] = strides[i + 1];
+    }
+    m->same = !strcmp(node_attr_string(node, "padding", "VALID"), "SAME");
+    *state = m;
+    return true;
+}
+
+static bool size_axis(const struct max_pool *m, int axis, int64_t in, int64_t *out,
+                      int64_t *before, struct error *err)
+{
+    int64_t stride = m->strides[axis], window = m->window[axis];
+    *before = 0;
+    if (!m->same) {
+        if (in < window)
+            return fail(err, INVALID,
+                        "Computed output size would be negative: %lld [input_size: %lld, "
+                        "effective_filter_size: %lld, stride: %lld]",
+                        (long long)((in - window + stride) / stride), (long long)in,
+                        (long long)window, (long long)stride);
+        *out = (in - window) / stride + 1;
+        return true;
+    }
+    *out = (in + stride - 1) / stride;
+    int64_t pad = (*out - 1) * stride + window - in;
+    *before = pad > 0 ? pad / 2 : 0;
+    return true;
+}
+
+static bool pool_shape(const struct max_pool *m, const struct shape *in, struct isa_pool *pool,
+                       struct error *err)
+{
+    char text[SHAPE_TEXT_BYTES];
+    if (in->rank != 4)
+        return fail(err, INVALID, "tensor_in must be 4-dimensional: %s",
+                    shape_text(in, text, sizeof(text)));
+    *pool = (struct isa_pool){
+        .height = in->dims[1],
+        .width = in->dims[2],
+        .channels = in->dims[3],
+        .window_height = m->window[0],
+        .window_width = m->window[1],
+        .stride_height = m->strides[0],
+        .stride_width = m->strides[1],
+    };
+    return size_axis(m, 0, pool->height, &pool->out_height, &pool->pad_top, err) &&
+           size_axis(m, 1, pool->width, &pool->out_width, &pool->pad_left, err);
+}
+
+static bool max_pool_run(struct kernel_call *call, struct error *err)
+{
+    const struct tensor *x = kernel_in(call, 0);
+    struct isa_pool pool;
+    if (!pool_shape(call->state, &x->shape, &pool, err))
+        return false;
+    int64_t batch = x->shape.dims[0];
+    struct tensor *out = kernel_output(
+        call, 0, &SHAPE(batch, pool.out_height, pool.out_width, pool.channels), err);
+    if (!out)
+        return false;
+    const float *from = tensor_f32(x);
+    float *to = tensor_f32_mut(out);
+    int threads = parallel_threads(call, x->count);
+    int64_t in_size = pool.height * pool.width * pool.channels;
+    int64_t out_size = pool.out_height * pool.out_width * pool.channels;
+#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
+    for (int64_t n = 0; n < batch; n++)
+        isa()->max_pool(&pool, 0, pool.out_height, from + n * in_size, to + n * out_size);
+    return true;
+}
+
+static bool check_grad(const struct tensor *y, const struct tensor *grad,
+                       const struct isa_pool *pool, int64_t batch, struct error *err)
+{
+    char is[SHAPE_TEXT_BYTES], wanted[SHAPE_TEXT_BYTES];
+    struct shape shape = SHAPE(batch, pool->out_height, pool->out_width, pool->channels);
+    const struct tensor *both[] = {y, grad};
+    for (int i = 0; i < 2; i++) {
+        if (!shape_equal(&both[i]->shape, &shape))
+            return fail(err, INVALID, "Expected %s shape to be %s, but got %s",
+                        i ? "grad" : "orig_output", shape_text(&shape, wanted, sizeof(wanted)),
+                        shape_text(&both[i]->shape, is, sizeof(is)));
+    }
+    return true;
+}
+
+/* Windows that do not overlap, and together cover all: each element of dx is written once. */
+static bool covers(const struct isa_pool *p)
+{
+    return p->stride_height == p->window_height && p->stride_width == p->window_width &&
+           p->out_height * p->stride_height - p->pad_top >= p->height &&
+           p->out_width * p->stride_width - p->pad_left >= p->width;
+}
+
+static bool run_grad(struct kernel_call *call, bool positive, struct error *err)
+{
+    const struct tensor *x = kernel_in(call, 0);
+    const struct tensor *y = kernel_in(call, 1);
+    const struct tensor *grad = kernel_in(call, 2);
+    struct isa_pool pool;
+    if (!pool_shape(call->state, &x->shape, &pool, err))
+        return false;
+    int64_t batch = x->shape.dims[0];
+    if (!check_grad(y, grad, &pool, batch, err))
+        return false;
+    struct tensor *dx = kernel_output(call, 0, &x->shape, err);
+    if (!dx)
+        return false;
+    const float *image = tensor_f32(x), *most = tensor_f32(y), *g = tensor_f32(grad);
+    float *to = tensor_f32_mut(dx);
+    int threads = parallel_threads(call, x->count);
+    int64_t in_size = pool.height * pool.width * pool.channels;
+    int64_t out_size = pool.out_height * pool.out_width * pool.channels;
+    bool clear = !covers(&pool);
+#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
+    for (int64_t n = 0; n < batch; n++) {
+        if (clear)
+            memset(to + n * in_size, 0, (size_t)in_size * sizeof(float));
+        isa()->max_pool_grad(&pool, 0, pool.out_height, image + n * in_size,
+                             most + n * out_size, g + n * out_size, positive, to + n * in_size);
+    }
+    return true;
+}
+
+static bool max_pool_grad_run(struct kernel_call *call, struct error *err)
+{
+    return run_grad(call, false, err);
+}
+
+static bool max_pool_relu_grad_run(struct kernel_call *call, struct error *err)
+{
+    return run_grad(call, true, err);
+}
+
+const struct kernel kernel_max_pool_cpu = {
+    .op = "MaxPool",
+    .device = CPU,
+    .dtypes = BIT(F32),
+    .accepts = max_pool_accepts,
+    .prepare = max_pool_prepare,
+    .release = free,
+    .run = max_pool_run,
+};
+
+const struct kernel kernel_max_pool_grad_cpu = {
+    .op = "MaxPoolGrad",
+    .device = CPU,
+    .dtypes = BIT(F32),
+    .accepts = max_pool_accepts,
+    .prepare = max_pool_prepare,
+    .release = free,
+    .run = max_pool_grad_run,
+};
+
+const struct kernel kernel_max_pool_relu_grad_cpu = {
+    .op = "_MaxPoolGradReluGrad",
+    .device = CPU,
+    .dtypes = BIT(F32),
+    .accepts = max_pool_accepts,
+    .prepare = max_pool_prepare,
+    .release = free,
+    .run = max_pool_relu_grad_run,
+};

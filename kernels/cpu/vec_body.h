@@ -1,0 +1,133 @@
+/*
+ * vec_body.h - one vector register of floats: loads, stores, masks, sums, functions.
+ *
+ * GCC's and clang's vector types, so that one text serves all instruction sets.
+ */
+#ifdef __x86_64__
+#include <immintrin.h>
+#endif
+
+#define INLINE static inline __attribute__((always_inline))
+
+typedef float vec __attribute__((vector_size(LANES * 4)));
+typedef int32_t ivec __attribute__((vector_size(LANES * 4)));
+typedef float vec4 __attribute__((vector_size(16)));
+/* The same in memory that need not be aligned. */
+typedef float vec_memory __attribute__((vector_size(LANES * 4), aligned(4), may_alias));
+
+INLINE vec load(const float *p)
+{
+    return *(const vec_memory *)p;
+}
+
+INLINE void store(float *p, vec v)
+{
+    *(vec_memory *)p = v;
+}
+
+/* Whole vectors, or the first `count` lanes: the others are `fill`, and not stored. */
+INLINE vec load_part(const float *p, int64_t count, float fill)
+{
+    if (count >= LANES)
+        return load(p);
+    float edge[LANES] __attribute__((aligned(64)));
+    for (int i = 0; i < LANES; i++)
+        edge[i] = i < count ? p[i] : fill;
+    return load(edge);
+}
+
+INLINE void store_part(float *p, int64_t count, vec v)
+{
+    if (count >= LANES) {
+        store(p, v);
+        return;
+    }
+    float edge[LANES] __attribute__((aligned(64)));
+    store(edge, v);
+    for (int i = 0; i < count; i++)
+        p[i] = edge[i];
+}
+
+INLINE vec splat(float x)
+{
+    return x - (vec){0};
+}
+
+/* mask ? a : b, lane by lane; the mask is that of a comparison. */
+INLINE vec choose(ivec mask, vec a, vec b)
+{
+    return (vec)(((ivec)a & mask) | ((ivec)b & ~mask));
+}
+
+/* The larger; NaN if either is. */
+INLINE vec larger(vec a, vec b)
+{
+    return choose((a < b) | (b != b), b, a);
+}
+
+INLINE vec smaller(vec a, vec b)
+{
+    return choose((b < a) | (b != b), b, a);
+}
+
+INLINE vec root(vec x)
+{
+#if LANES == 16
+    return _mm512_sqrt_ps(x);
+#elif LANES == 8
+    return _mm256_sqrt_ps(x);
+#else
+    for (int i = 0; i < LANES; i++)
+        x[i] = sqrtf(x[i]);
+    return x;
+#endif
+}
+
+/* The sum of the lanes, halves onto each other: always in the same order. */
+INLINE float lanes_sum(vec v)
+{
+#if LANES == 16
+    typedef float half __attribute__((vector_size(32)));
+    half h = __builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7) +
+             __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15);
+#else
+    vec h = v;
+#endif
+#if LANES >= 8
+    vec4 q =
+        __builtin_shufflevector(h, h, 0, 1, 2, 3) + __builtin_shufflevector(h, h, 4, 5, 6, 7);
+#else
+    vec4 q = h;
+#endif
+    q += __builtin_shufflevector(q, q, 2, 3, 0, 1);
+    return q[0] + q[1];
+}
+
+INLINE float lanes_maximum(vec v)
+{
+    float best = v[0];
+    for (int i = 1; i < LANES; i++)
+        best = best < v[i] || v[i] != v[i] ? v[i] : best;
+    return best;
+}
+
+/* e^x to 2 units in the last place; exact at the ends: 0, inf, NaN. */
+INLINE vec exponential(vec x)
+{
+    vec clamped = choose(x > 89.0f, splat(89.0f), choose(x < -104.0f, splat(-104.0f), x));
+    vec n = (clamped * 1.44269504f + 12582912.0f) - 12582912.0f; /* rounded to an integer */
+    vec r = clamped - n * 0.693359375f;
+    r = r - n * -2.12194440e-4f;
+    vec p = r * 1.9875691500e-4f + 1.3981999507e-3f;
+    p = p * r + 8.3334519073e-3f;
+    p = p * r + 4.1665795894e-2f;
+    p = p * r + 1.6666665459e-1f;
+    p = p * r + 5.0000001201e-1f;
+    p = p * (r * r) + (r + 1.0f);
+    /* 2^n in two steps, for n is -150 to 129. */
+    ivec whole = __builtin_convertvector(choose(n == n, n, (vec){0}), ivec);
+    ivec half = whole >> 1;
+    vec low = (vec)((half + 127) << 23);
+    vec high = (vec)((whole - half + 127) << 23);
+    return p * low * high;
+}
