@@ -1,0 +1,330 @@
+/* checkpoint.c - claims a checkpoint folder and publishes in it. */
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/str.h"
+#include "runtime/checkpoint_internal.h"
+#include "runtime/io/bundle.h"
+#include "runtime/io/file.h"
+
+#define BUILD_START ".model.ckpt-" /* folders in which checkpoints are built */
+#define BUILD_END ".tmp"
+
+char *checkpoint_prefix(const char *folder, int64_t step)
+{
+    return alloc_printf("%s/model.ckpt-%lld", folder, (long long)step);
+}
+
+/* --- the lock and the epoch --- */
+
+static bool folder_make(const char *folder, struct error *err)
+{
+    if (mkdir(folder, 0777) == 0)
+        return file_sync_folder(folder, err);
+    return errno == EEXIST || file_error(err, "create folder", folder);
+}
+
+/* Returns a descriptor that holds the folder's lock until it is closed; -1 on failure. */
+static int folder_lock(const char *folder, struct error *err)
+{
+    char *path = alloc_printf("%s/lock", folder);
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    int locked = -1;
+    while (fd >= 0 && (locked = flock(fd, LOCK_EX)) < 0 && errno == EINTR)
+        ;
+    if (locked < 0) {
+        file_error(err, "lock", path);
+        if (fd >= 0)
+            close(fd);
+        fd = -1;
+    }
+    free(path);
+    return fd;
+}
+
+static bool epoch_read(const char *folder, int64_t *epoch, struct error *err)
+{
+    struct str bytes = {0};
+    char *path = alloc_printf("%s/epoch", folder), *end;
+    bool ok = file_read(path, 64, &bytes, err);
+    *epoch = 0;
+    if (!ok && err->code == NOT_FOUND) {
+        ok = true;
+    } else if (ok) {
+        errno = 0;
+        *epoch = strtoll(str_text(&bytes), &end, 10);
+        if (errno || end == str_text(&bytes) || *epoch < 0)
+            ok = fail(err, DATA_LOSS, "%s does not hold a number", path);
+    }
+    free(path);
+    str_release(&bytes);
+    return ok;
+}
+
+/* Fails if a newer attempt has claimed the folder; the lock is held. */
+static bool epoch_check(const struct checkpoint_settings *settings, int64_t *claimed,
+                        struct error *err)
+{
+    if (!epoch_read(settings->folder, claimed, err))
+        return false;
+    if (*claimed <= settings->epoch)
+        return true;
+    return fail(
+        err, PRECONDITION,
+        "fenced: attempt with epoch %lld may not publish in %s, which epoch %lld has claimed",
+        (long long)settings->epoch, settings->folder, (long long)*claimed);
+}
+
+/* --- folders in which checkpoints are built --- */
+
+static void build_remove(const char *build)
+{
+    DIR *folder = opendir(build);
+    for (struct dirent *entry; folder && (entry = readdir(folder));) {
+        char *path = alloc_printf("%s/%s", build, entry->d_name);
+        if (entry->d_name[0] != '.')
+            unlink(path);
+        free(path);
+    }
+    if (folder)
+        closedir(folder);
+    rmdir(build);
+}
+
+/* Attempts that died while saving left theirs; the epoch file says that they are over. */
+static void builds_remove(const char *folder_path)
+{
+    DIR *folder = opendir(folder_path);
+    for (struct dirent *entry; folder && (entry = readdir(folder));) {
+        size_t size = strlen(entry->d_name), end = strlen(BUILD_END);
+        if (strncmp(entry->d_name, BUILD_START, strlen(BUILD_START)) || size < end ||
+            strcmp(entry->d_name + size - end, BUILD_END) != 0)
+            continue;
+        char *path = alloc_printf("%s/%s", folder_path, entry->d_name);
+        build_remove(path);
+        free(path);
+    }
+    if (folder)
+        closedir(folder);
+}
+
+bool checkpoint_claim(const struct checkpoint_settings *settings, struct error *err)
+{
+    if (!folder_make(settings->folder, err))
+        return false;
+    int lock = folder_lock(settings->folder, err);
+    if (lock < 0)
+        return false;
+    int64_t claimed;
+    bool ok = epoch_check(settings, &claimed, err);
+    if (ok && settings->epoch > claimed) {
+        char *text = alloc_printf("%lld\n", (long long)settings->epoch);
+        char *path = alloc_printf("%s/epoch", settings->folder);
+        ok = file_write(path, text, strlen(text), err);
+        free(path);
+        free(text);
+    }
+    if (ok)
+        builds_remove(settings->folder);
+    close(lock);
+    return ok;
+}
+
+/* --- saving --- */
+
+static bool build_write(const char *prefix, const struct checkpoint_point *point, int64_t epoch,
+                        const struct checkpoint_item *items, int items_count, struct error *err)
+{
+    struct bundle_writer *writer = bundle_writer_open(prefix, err);
+    if (!writer)
+        return false;
+    for (int i = 0; i < items_count; i++) {
+        if (!bundle_writer_add(writer, items[i].name, &items[i].tensor, err)) {
+            bundle_writer_discard(writer);
+            return false;
+        }
+    }
+    struct checkpoint_manifest manifest = {.step = point->step,
+                                           .epoch = epoch,
+                                           .score = point->score,
+                                           .graph = (char *)point->graph};
+    return bundle_writer_finish(writer, err) &&
+           checkpoint_manifest_write(prefix, &manifest, err);
+}
+
+static void files_remove(const char *prefix)
+{
+    for (int i = CHECKPOINT_PARTS - 1; i >= 0; i--) {
+        char *path = alloc_printf("%s%s", prefix, checkpoint_parts[i]);
+        unlink(path);
+        free(path);
+    }
+}
+
+static bool files_move(const char *from_prefix, const char *to_prefix, struct error *err)
+{
+    bool ok = true;
+    for (int i = 0; ok && i < CHECKPOINT_PARTS; i++) {
+        char *from = alloc_printf("%s%s", from_prefix, checkpoint_parts[i]);
+        char *to = alloc_printf("%s%s", to_prefix, checkpoint_parts[i]);
+        ok = file_rename(from, to, err);
+        free(from);
+        free(to);
+    }
+    return ok && file_sync_folder(to_prefix, err);
+}
+
+/* How many of the listed checkpoints have a higher score than `score`. */
+static int better_count(const double *scores, int count, double score)
+{
+    int better = 0;
+    for (int i = 0; i < count; i++)
+        better += scores[i] > score;
+    return better;
+}
+
+/*
+ * Takes out of `state` what need not be kept, and lists it in `dropped`.  The newest is always
+ * kept.  Of what cannot be read no score is known: it is not among the best.
+ */
+static void state_prune(const struct checkpoint_settings *settings,
+                        struct checkpoint_state *state, struct checkpoint_state *dropped)
+{
+    int count = state->steps_count;
+    int keep_latest = settings->keep_latest > 1 ? settings->keep_latest : 1;
+    double *scores = alloc_array((size_t)count, sizeof(*scores));
+    for (int i = 0; i < count; i++) {
+        struct checkpoint_manifest manifest;
+        struct error ignored;
+        char *prefix = checkpoint_prefix(settings->folder, state->steps[i]);
+        scores[i] = NAN;
+        if (settings->keep_best && checkpoint_manifest_read(prefix, &manifest, &ignored)) {
+            scores[i] = manifest.score;
+            checkpoint_manifest_release(&manifest);
+        }
+        free(prefix);
+    }
+    struct checkpoint_state kept = {0};
+    for (int i = 0; i < count; i++) {
+        bool is_best =
+            !isnan(scores[i]) && better_count(scores, count, scores[i]) < settings->keep_best;
+        bool keep = i >= count - keep_latest || is_best;
+        checkpoint_state_add(keep ? &kept : dropped, state->steps[i]);
+    }
+    free(scores);
+    checkpoint_state_release(state);
+    *state = kept;
+}
+
+/* After a failure: files that were moved in but are not listed. */
+static void unlisted_remove(const char *folder, const char *prefix, int64_t step)
+{
+    struct checkpoint_state state;
+    struct error ignored;
+    if (!checkpoint_state_read(folder, &state, &ignored))
+        return;
+    bool is_listed = false;
+    for (int i = 0; i < state.steps_count; i++)
+        is_listed = is_listed || state.steps[i] == step;
+    if (!is_listed)
+        files_remove(prefix);
+    checkpoint_state_release(&state);
+}
+
+/* Moves a finished build in and lists it; the lock is held. */
+static bool publish(const struct checkpoint_settings *settings, const char *build_prefix,
+                    int64_t step, struct error *err)
+{
+    struct checkpoint_state state = {0}, dropped = {0};
+    char *prefix = checkpoint_prefix(settings->folder, step);
+    int64_t claimed;
+    bool ok = epoch_check(settings, &claimed, err) &&
+              checkpoint_state_read(settings->folder, &state, err);
+    if (ok) {
+        ok = files_move(build_prefix, prefix, err);
+        if (ok) {
+            checkpoint_state_add(&state, step);
+            state_prune(settings, &state, &dropped);
+            ok = checkpoint_state_write(settings->folder, &state, err);
+        }
+        if (!ok)
+            unlisted_remove(settings->folder, prefix, step);
+    }
+    for (int i = 0; ok && i < dropped.steps_count; i++) {
+        char *old = checkpoint_prefix(settings->folder, dropped.steps[i]);
+        files_remove(old);
+        free(old);
+    }
+    checkpoint_state_release(&state);
+    checkpoint_state_release(&dropped);
+    free(prefix);
+    return ok;
+}
+
+bool checkpoint_save(const struct checkpoint_settings *settings,
+                     const struct checkpoint_point *point, const struct checkpoint_item *items,
+                     int items_count, struct error *err)
+{
+    assert(point->step >= 0);
+    if (!folder_make(settings->folder, err))
+        return false;
+    char *build = alloc_printf("%s/" BUILD_START "%lld.%lld" BUILD_END, settings->folder,
+                               (long long)point->step, (long long)settings->epoch);
+    char *prefix = checkpoint_prefix(build, point->step);
+    build_remove(build);
+    bool ok = folder_make(build, err) &&
+              build_write(prefix, point, settings->epoch, items, items_count, err);
+    if (ok) {
+        int lock = folder_lock(settings->folder, err);
+        ok = lock >= 0 && publish(settings, prefix, point->step, err);
+        if (lock >= 0)
+            close(lock);
+    }
+    build_remove(build);
+    free(prefix);
+    free(build);
+    return ok || error_prefix(err, "checkpoint of step %lld: ", (long long)point->step);
+}
+
+/* --- what was loaded --- */
+
+const struct tensor *checkpoint_find(const struct checkpoint *checkpoint, const char *name)
+{
+    int low = 0, high = checkpoint->items_count;
+    while (low < high) {
+        int middle = low + (high - low) / 2;
+        int order = strcmp(checkpoint->items[middle].name, name);
+        if (!order)
+            return &checkpoint->items[middle].tensor;
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
+}
+
+void checkpoint_release(struct checkpoint *checkpoint)
+{
+    for (int i = 0; i < checkpoint->items_count; i++) {
+        free((char *)checkpoint->items[i].name);
+        tensor_release(&checkpoint->items[i].tensor);
+    }
+    for (int i = 0; i < checkpoint->skipped_count; i++) {
+        free(checkpoint->skipped[i].prefix);
+        free(checkpoint->skipped[i].why);
+    }
+    free(checkpoint->items);
+    free(checkpoint->skipped);
+    free(checkpoint->graph);
+    free(checkpoint->prefix);
+    *checkpoint = (struct checkpoint){0};
+}

@@ -1,0 +1,87 @@
+/*
+ * checkpoint.h - a training's checkpoints in a folder: published whole or not at all.
+ *
+ *   FOLDER/model.ckpt-STEP.index, .data-00000-of-00001   V2 files, as TensorFlow's
+ *   FOLDER/model.ckpt-STEP.manifest                      JSON: size and CRC-32C of both, step,
+ * epoch FOLDER/checkpoint                                    which are published, newest last
+ *   FOLDER/epoch                                         the newest attempt that may publish
+ * here FOLDER/lock                                          held while one of the two above
+ * changes
+ *
+ * A checkpoint is built in a folder beside (named after step and epoch), synced, moved in and
+ * synced; it counts from the moment when `checkpoint` is renamed.  After any failure on the way
+ * it is thrown away and nothing of it is tried again.
+ */
+#pragma once
+
+#include "runtime/tensor.h"
+
+struct error;
+
+struct checkpoint_item {
+    const char *name;
+    struct tensor tensor;
+};
+
+struct checkpoint_settings {
+    const char *folder; /* made if it is not there, but not its parents */
+    int64_t epoch;      /* of this attempt; 0 without a server */
+    int keep_latest;    /* so many of the newest stay, at least 1 */
+    int keep_best;      /* and so many with the highest score; 0 for none */
+};
+
+struct checkpoint_point {
+    int64_t step;
+    double score;      /* greater is better; NaN if there is none */
+    const char *graph; /* hash of the graph that the state belongs to, or "" */
+};
+
+/*
+ * Enters `epoch` in FOLDER/epoch: attempts with a lower one cannot publish from now on.  Fails
+ * with PRECONDITION ("fenced") when a higher one is there already.  Removes what an attempt
+ * that died while saving has left.
+ */
+bool checkpoint_claim(const struct checkpoint_settings *settings, struct error *err) CHECKED;
+
+/*
+ * Publishes a checkpoint, then deletes those that need not be kept.  Fails with PRECONDITION
+ * ("fenced") when a newer attempt has claimed the folder, EXHAUSTED when the disk is full;
+ * then nothing is published and the older checkpoints are as they were.
+ */
+bool checkpoint_save(const struct checkpoint_settings *settings,
+                     const struct checkpoint_point *point, const struct checkpoint_item *items,
+                     int items_count, struct error *err) CHECKED;
+
+/* "FOLDER/model.ckpt-STEP", owned by the caller: what TensorFlow calls the checkpoint's path.
+ */
+char *checkpoint_prefix(const char *folder, int64_t step);
+
+struct checkpoint_skipped {
+    char *prefix;
+    char *why;
+};
+
+struct checkpoint {
+    int64_t step;
+    int64_t epoch;
+    double score;
+    char *graph;
+    char *prefix;
+    struct checkpoint_item *items; /* in order of their names */
+    int items_count;
+    struct checkpoint_skipped *skipped; /* newer ones that were damaged */
+    int skipped_count;
+};
+
+/*
+ * Reads the newest checkpoint that is whole: manifest, sizes, checksums, every tensor.  Damaged
+ * ones are passed over and listed in `skipped`.  Fails with NOT_FOUND if there is none at all,
+ * with DATA_LOSS if all are damaged.
+ */
+bool checkpoint_load(const char *folder, struct checkpoint *checkpoint,
+                     struct error *err) CHECKED;
+
+/* The tensor of that name, borrowed; NULL if there is none. */
+const struct tensor *checkpoint_find(const struct checkpoint *checkpoint, const char *name);
+
+void checkpoint_release(struct checkpoint *checkpoint);

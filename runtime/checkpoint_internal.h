@@ -1,0 +1,50 @@
+/* checkpoint_internal.h - the small files of a checkpoint folder, shared by saving and loading.
+ */
+#pragma once
+
+#include "runtime/checkpoint.h"
+
+/* The parts of a file's name after the prefix, in the order in which they are moved in. */
+#define CHECKPOINT_PARTS 3
+extern const char *const checkpoint_parts[CHECKPOINT_PARTS]; /* data, index, manifest */
+
+struct checkpoint_manifest {
+    int64_t step;
+    int64_t epoch;
+    double score;
+    char *graph;
+    int64_t bytes[CHECKPOINT_PARTS - 1];
+    uint32_t crc[CHECKPOINT_PARTS - 1];
+};
+
+/* Sums the files of `prefix` up and writes PREFIX.manifest. */
+bool checkpoint_manifest_write(const char *prefix, struct checkpoint_manifest *manifest,
+                               struct error *err) CHECKED;
+
+/* Reads PREFIX.manifest; DATA_LOSS if it is none. */
+bool checkpoint_manifest_read(const char *prefix, struct checkpoint_manifest *manifest,
+                              struct error *err) CHECKED;
+
+/* Compares the files of `prefix` with the manifest; DATA_LOSS or NOT_FOUND. */
+bool checkpoint_manifest_check(const char *prefix, const struct checkpoint_manifest *manifest,
+                               struct error *err) CHECKED;
+void checkpoint_manifest_release(struct checkpoint_manifest *manifest);
+
+/* The steps that FOLDER/checkpoint lists, oldest first; none when the file is not there. */
+struct checkpoint_state {
+    int64_t *steps;
+    int steps_count;
+    int steps_capacity;
+};
+
+bool checkpoint_state_read(const char *folder, struct checkpoint_state *state,
+                           struct error *err) CHECKED;
+bool checkpoint_state_write(const char *folder, const struct checkpoint_state *state,
+                            struct error *err) CHECKED;
+void checkpoint_state_add(struct checkpoint_state *state, int64_t step); /* as the newest */
+void checkpoint_state_remove(struct checkpoint_state *state, int index);
+void checkpoint_state_release(struct checkpoint_state *state);
+
+/* The step in "model.ckpt-STEP" (a folder before it is passed over); false if it is no such
+ * name. */
+bool checkpoint_state_step(const char *name, size_t size, int64_t *step);

@@ -1,0 +1,120 @@
+/* checkpoint_load.c - reads the newest checkpoint that is whole. */
+
+#include <dirent.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "runtime/checkpoint_internal.h"
+#include "runtime/io/bundle.h"
+
+static bool items_read(const char *prefix, struct checkpoint *checkpoint, struct error *err)
+{
+    struct bundle_reader *reader = bundle_reader_open(prefix, err);
+    if (!reader)
+        return false;
+    const struct bundle_item *items;
+    int count;
+    bool ok = bundle_reader_list(reader, &items, &count, err);
+    if (ok) {
+        checkpoint->items = alloc_array((size_t)count, sizeof(*checkpoint->items));
+        for (int i = 0; ok && i < count; i++) {
+            struct checkpoint_item *item = &checkpoint->items[i];
+            ok = bundle_reader_read(reader, items[i].name, &item->tensor, err);
+            if (ok) {
+                item->name = alloc_text(items[i].name);
+                checkpoint->items_count++;
+            }
+        }
+    }
+    bundle_reader_close(reader);
+    return ok;
+}
+
+/* Loads one; on failure what was read is released and the list of skipped ones stays. */
+static bool step_load(const char *folder, int64_t step, struct checkpoint *checkpoint,
+                      struct error *err)
+{
+    struct checkpoint_manifest manifest;
+    struct checkpoint loaded = {.prefix = checkpoint_prefix(folder, step)};
+    bool ok = checkpoint_manifest_read(loaded.prefix, &manifest, err);
+    if (ok) {
+        loaded.step = manifest.step;
+        loaded.epoch = manifest.epoch;
+        loaded.score = manifest.score;
+        loaded.graph = alloc_text(manifest.graph);
+        ok = checkpoint_manifest_check(loaded.prefix, &manifest, err) &&
+             items_read(loaded.prefix, &loaded, err);
+        checkpoint_manifest_release(&manifest);
+    }
+    if (!ok) {
+        checkpoint_release(&loaded);
+        return false;
+    }
+    loaded.skipped = checkpoint->skipped;
+    loaded.skipped_count = checkpoint->skipped_count;
+    *checkpoint = loaded;
+    return true;
+}
+
+static int compare_steps(const void *a, const void *b)
+{
+    int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
+    return left < right ? -1 : left > right;
+}
+
+/* Without a list: every manifest in the folder, by step. */
+static void state_search(const char *folder_path, struct checkpoint_state *state)
+{
+    DIR *folder = opendir(folder_path);
+    for (struct dirent *entry; folder && (entry = readdir(folder));) {
+        size_t size = strlen(entry->d_name);
+        size_t end = strlen(checkpoint_parts[CHECKPOINT_PARTS - 1]);
+        int64_t step;
+        if (size > end &&
+            !strcmp(entry->d_name + size - end, checkpoint_parts[CHECKPOINT_PARTS - 1]) &&
+            checkpoint_state_step(entry->d_name, size - end, &step))
+            checkpoint_state_add(state, step);
+    }
+    if (folder)
+        closedir(folder);
+    if (state->steps_count)
+        qsort(state->steps, (size_t)state->steps_count, sizeof(*state->steps), compare_steps);
+}
+
+static void skip(struct checkpoint *checkpoint, int *capacity, char *prefix, const char *why)
+{
+    checkpoint->skipped = alloc_grow(checkpoint->skipped, checkpoint->skipped_count, capacity,
+                                     sizeof(*checkpoint->skipped));
+    checkpoint->skipped[checkpoint->skipped_count++] =
+        (struct checkpoint_skipped){prefix, alloc_text(why)};
+}
+
+bool checkpoint_load(const char *folder, struct checkpoint *checkpoint, struct error *err)
+{
+    struct checkpoint found = {0};
+    struct checkpoint_state state;
+    if (!checkpoint_state_read(folder, &state, err))
+        return false;
+    if (!state.steps_count)
+        state_search(folder, &state);
+
+    int capacity = 0;
+    bool ok = false;
+    for (int i = state.steps_count - 1; !ok && i >= 0; i--) {
+        ok = step_load(folder, state.steps[i], &found, err);
+        if (!ok)
+            skip(&found, &capacity, checkpoint_prefix(folder, state.steps[i]), err->text);
+    }
+    if (!state.steps_count) {
+        fail(err, NOT_FOUND, "there is no checkpoint in %s", folder);
+    } else if (!ok) {
+        fail(err, DATA_LOSS, "none of the %d checkpoints in %s is whole; the newest: %s",
+             state.steps_count, folder, found.skipped[0].why);
+    }
+    checkpoint_state_release(&state);
+    if (ok)
+        *checkpoint = found;
+    else
+        checkpoint_release(&found);
+    return ok;
+}

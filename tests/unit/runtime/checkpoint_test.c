@@ -1,0 +1,208 @@
+/* checkpoint_test.c - publication: whole or not at all, kept as told, fenced, found again. */
+
+#include <math.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "base/alloc.h"
+#include "base/str.h"
+#include "runtime/checkpoint.h"
+#include "runtime/io/file.h"
+#include "tests/unit/folder.h"
+#include "tests/unit/test.h"
+
+static bool save(const struct checkpoint_settings *settings, int64_t step, double score,
+                 struct error *err)
+{
+    struct checkpoint_item items[2] = {{.name = "w"}, {.name = "step"}};
+    CHECK_OK(tensor_init(&items[0].tensor, F32, &SHAPE(1000), err), err);
+    for (int i = 0; i < 1000; i++)
+        tensor_f32_mut(&items[0].tensor)[i] = (float)(step + i);
+    CHECK_OK(tensor_init_scalar(&items[1].tensor, I64, (double)step, err), err);
+    struct checkpoint_point point = {.step = step, .score = score, .graph = "abc"};
+    bool ok = checkpoint_save(settings, &point, items, 2, err);
+    tensor_release(&items[0].tensor);
+    tensor_release(&items[1].tensor);
+    return ok;
+}
+
+static void flip(const char *path, size_t place)
+{
+    struct error err;
+    struct str bytes = {0};
+    CHECK_OK(file_read(path, 1 << 20, &bytes, &err), &err);
+    bytes.data[place] = (char)(bytes.data[place] ^ 1);
+    CHECK_OK(file_write(path, bytes.data, bytes.size, &err), &err);
+    str_release(&bytes);
+}
+
+static bool is_there(const char *name)
+{
+    return access(folder_path(name), F_OK) == 0;
+}
+
+TEST(checkpoint_loads_what_was_saved)
+{
+    struct error err;
+    struct checkpoint loaded;
+    struct checkpoint_settings settings = {
+        .folder = folder_path("a"), .epoch = 3, .keep_latest = 2};
+    CHECK_FAILS(checkpoint_load(settings.folder, &loaded, &err), &err, NOT_FOUND);
+    CHECK_OK(checkpoint_claim(&settings, &err), &err);
+    CHECK_FAILS(checkpoint_load(settings.folder, &loaded, &err), &err, NOT_FOUND);
+    CHECK_OK(save(&settings, 10, (double)NAN, &err), &err);
+    CHECK_OK(save(&settings, 20, (double)NAN, &err), &err);
+    CHECK_OK(save(&settings, 30, (double)NAN, &err), &err);
+    CHECK_OK(checkpoint_load(settings.folder, &loaded, &err), &err);
+    CHECK_INT(loaded.step, 30);
+    CHECK_INT(loaded.epoch, 3);
+    CHECK_TEXT(loaded.graph, "abc");
+    CHECK(isnan(loaded.score));
+    CHECK_INT(loaded.items_count, 2);
+    CHECK_INT(loaded.skipped_count, 0);
+    CHECK_INT(tensor_i64(checkpoint_find(&loaded, "step"))[0], 30);
+    CHECK(tensor_f32(checkpoint_find(&loaded, "w"))[999] == 1029);
+    CHECK(!checkpoint_find(&loaded, "x"));
+    checkpoint_release(&loaded);
+
+    CHECK(!is_there("a/model.ckpt-10.index"));
+    CHECK(!is_there("a/model.ckpt-10.manifest"));
+    CHECK(!is_there("a/model.ckpt-10.data-00000-of-00001"));
+    CHECK(is_there("a/model.ckpt-20.index"));
+    struct str state = {0};
+    CHECK_OK(file_read(folder_path("a/checkpoint"), 1000, &state, &err), &err);
+    CHECK_TEXT(str_text(&state), "model_checkpoint_path: \"model.ckpt-30\"\n"
+                                 "all_model_checkpoint_paths: \"model.ckpt-20\"\n"
+                                 "all_model_checkpoint_paths: \"model.ckpt-30\"\n");
+    str_release(&state);
+}
+
+/* Damage of any file of the newest: the one before is taken, and it is said. */
+TEST(checkpoint_falls_back)
+{
+    static const char *const files[] = {"b/model.ckpt-2.index", "b/model.ckpt-2.manifest",
+                                        "b/model.ckpt-2.data-00000-of-00001"};
+    struct error err;
+    struct checkpoint_settings settings = {.folder = folder_path("b"), .keep_latest = 5};
+    CHECK_OK(save(&settings, 1, (double)NAN, &err), &err);
+    for (int i = 0; i < ARRAY_LEN(files); i++) {
+        CHECK_OK(save(&settings, 2, (double)NAN, &err), &err);
+        if (i == 0)
+            CHECK(!unlink(folder_path(files[i])));
+        else
+            flip(folder_path(files[i]), 2);
+        struct checkpoint loaded;
+        CHECK_OK(checkpoint_load(settings.folder, &loaded, &err), &err);
+        CHECK_INT(loaded.step, 1);
+        CHECK_INT(loaded.skipped_count, 1);
+        CHECK(strstr(loaded.skipped[0].prefix, "b/model.ckpt-2"));
+        CHECK(strlen(loaded.skipped[0].why) > 10);
+        checkpoint_release(&loaded);
+    }
+    flip(folder_path("b/model.ckpt-1.data-00000-of-00001"), 7);
+    struct checkpoint loaded;
+    CHECK_FAILS(checkpoint_load(settings.folder, &loaded, &err), &err, DATA_LOSS);
+}
+
+/* The list is lost: the manifests are found all the same. */
+TEST(checkpoint_is_found_without_the_list)
+{
+    struct error err;
+    struct checkpoint loaded;
+    struct checkpoint_settings settings = {.folder = folder_path("c"), .keep_latest = 5};
+    CHECK_OK(save(&settings, 9, (double)NAN, &err), &err);
+    CHECK_OK(save(&settings, 10, (double)NAN, &err), &err);
+    CHECK(!unlink(folder_path("c/checkpoint")));
+    CHECK_OK(checkpoint_load(settings.folder, &loaded, &err), &err);
+    CHECK_INT(loaded.step, 10);
+    checkpoint_release(&loaded);
+}
+
+TEST(checkpoint_fences_old_attempts)
+{
+    struct error err;
+    struct checkpoint_settings old = {.folder = folder_path("d"), .epoch = 4, .keep_latest = 1};
+    struct checkpoint_settings new = {.folder = old.folder, .epoch = 5, .keep_latest = 1};
+    CHECK_OK(checkpoint_claim(&old, &err), &err);
+    CHECK_OK(save(&old, 1, (double)NAN, &err), &err);
+    CHECK_OK(checkpoint_claim(&new, &err), &err);
+    CHECK_FAILS(save(&old, 2, (double)NAN, &err), &err, PRECONDITION);
+    CHECK(strstr(err.text, "fenced"));
+    CHECK_FAILS(checkpoint_claim(&old, &err), &err, PRECONDITION);
+    CHECK(!is_there("d/model.ckpt-2.index"));
+    CHECK_OK(save(&new, 2, (double)NAN, &err), &err);
+    struct checkpoint loaded;
+    CHECK_OK(checkpoint_load(new.folder, &loaded, &err), &err);
+    CHECK_INT(loaded.step, 2);
+    CHECK_INT(loaded.epoch, 5);
+    checkpoint_release(&loaded);
+}
+
+TEST(checkpoint_keeps_the_best)
+{
+    struct error err;
+    struct checkpoint_settings settings = {
+        .folder = folder_path("e"), .keep_latest = 2, .keep_best = 1};
+    const double scores[] = {0.5, 0.9, 0.7, 0.6, 0.8};
+    for (int i = 0; i < 5; i++)
+        CHECK_OK(save(&settings, i + 1, scores[i], &err), &err);
+    CHECK(!is_there("e/model.ckpt-1.index"));
+    CHECK(is_there("e/model.ckpt-2.index"));
+    CHECK(!is_there("e/model.ckpt-3.index"));
+    CHECK(is_there("e/model.ckpt-4.index"));
+    CHECK(is_there("e/model.ckpt-5.index"));
+}
+
+/* A file too large for its limit, as a full disk: an error, nothing new, nothing lost. */
+TEST(checkpoint_survives_a_full_disk)
+{
+    struct error err;
+    struct checkpoint_settings settings = {.folder = folder_path("f"), .keep_latest = 1};
+    CHECK_OK(save(&settings, 1, (double)NAN, &err), &err);
+    struct rlimit before, limit;
+    CHECK(!getrlimit(RLIMIT_FSIZE, &before));
+    void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
+    limit = (struct rlimit){.rlim_cur = 1000, .rlim_max = before.rlim_max};
+    CHECK(!setrlimit(RLIMIT_FSIZE, &limit));
+    bool ok = save(&settings, 2, (double)NAN, &err);
+    CHECK(!setrlimit(RLIMIT_FSIZE, &before));
+    signal(SIGXFSZ, handler);
+    CHECK(!ok);
+    CHECK_INT(err.code, EXHAUSTED);
+    CHECK(!is_there("f/.model.ckpt-2.0.tmp"));
+    struct checkpoint loaded;
+    CHECK_OK(checkpoint_load(settings.folder, &loaded, &err), &err);
+    CHECK_INT(loaded.step, 1);
+    CHECK_INT(loaded.skipped_count, 0);
+    checkpoint_release(&loaded);
+}
+
+/* Killed at any moment while saving: the newest that is listed can always be read. */
+TEST(checkpoint_survives_kills)
+{
+    struct error err;
+    struct checkpoint_settings settings = {.folder = folder_path("g"), .keep_latest = 2};
+    CHECK_OK(save(&settings, 1, (double)NAN, &err), &err);
+    int64_t newest = 1;
+    for (int round = 0; round < 20; round++) {
+        pid_t child = fork();
+        if (child == 0) {
+            for (int64_t step = newest + 1;; step++) {
+                if (!save(&settings, step, (double)NAN, &err))
+                    _exit(1);
+            }
+        }
+        usleep((useconds_t)(500 + round * 400));
+        CHECK(!kill(child, SIGKILL));
+        CHECK(waitpid(child, NULL, 0) == child);
+        struct checkpoint loaded;
+        CHECK_OK(checkpoint_load(settings.folder, &loaded, &err), &err);
+        CHECK(loaded.step >= newest);
+        CHECK_INT(loaded.skipped_count, 0);
+        newest = loaded.step;
+        checkpoint_release(&loaded);
+    }
+    CHECK_OK(checkpoint_claim(&settings, &err), &err);
+}
