@@ -13,6 +13,7 @@
 #define KERNELS_CPU(X)                                                                         \
     X(matmul_cpu)                                                                              \
     X(fused_matmul_cpu)                                                                        \
+    X(matmul_descent_cpu)                                                                      \
     X(conv2d_cpu)                                                                              \
     X(fused_conv2d_cpu)                                                                        \
     X(conv2d_input_grad_cpu)                                                                   \
@@ -22,7 +23,7 @@
     X(relu_bias_grad_cpu)                                                                      \
     X(max_pool_cpu)                                                                            \
     X(max_pool_grad_cpu)                                                                       \
-    X(max_pool_relu_grad_cpu)                                                                  \
+    X(max_pool_relu_bias_grad_cpu)                                                             \
     X(softmax_cpu)                                                                             \
     X(log_softmax_cpu)                                                                         \
     X(sparse_xent_cpu)                                                                         \
@@ -54,6 +55,7 @@
     X(resource_apply_gradient_descent_cpu)                                                     \
     X(apply_momentum_cpu)                                                                      \
     X(resource_apply_momentum_cpu)                                                             \
+    X(resource_apply_keras_momentum_cpu)                                                       \
     X(apply_adam_cpu)                                                                          \
     X(resource_apply_adam_cpu)
 

@@ -172,6 +172,20 @@ static void momentum(int64_t count, float lr, float rate, bool nesterov, const f
     }
 }
 
+static void keras_momentum(int64_t count, float lr, float rate, bool nesterov,
+                           const float *grad, float *accum, float *var)
+{
+    for (int64_t i = 0; i < count; i += LANES) {
+        int64_t left = count - i;
+        vec g = load_part(grad + i, left, 0);
+        vec a = load_part(accum + i, left, 0) * rate - g * lr;
+        vec w = load_part(var + i, left, 0);
+        w += nesterov ? a * rate - g * lr : a;
+        store_part(accum + i, left, a);
+        store_part(var + i, left, w);
+    }
+}
+
 static void adam(int64_t count, const struct isa_adam *rule, const float *grad, float *m,
                  float *v, float *var)
 {

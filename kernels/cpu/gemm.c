@@ -54,8 +54,10 @@ static bool is_narrow(const struct gemm *g)
 /* Better as C^T = B^T A^T: few columns, many rows that are contiguous in A. */
 static bool is_tall(const struct gemm *g)
 {
-    return g->n <= NARROW_COLUMNS && g->m >= 64 && g->a_row == 1 && g->alpha == 1 &&
-           g->beta == 0 && !g->bias && !g->relu;
+    bool put = g->alpha == 1 && g->beta == 0;
+    bool add = g->beta == 1 && g->c_row == g->n;
+    return g->n <= NARROW_COLUMNS && g->m >= 64 && g->a_row == 1 && (put || add) && !g->bias &&
+           !g->relu;
 }
 
 static int threads_for(const struct gemm *g, int threads)
@@ -69,7 +71,7 @@ size_t gemm_scratch(const struct gemm *g, int threads)
         return (size_t)(g->k * g->n) * sizeof(float);
     size_t bytes = (size_t)threads_for(g, threads) * (panels_bytes() + block_bytes());
     if (is_tall(g))
-        bytes += (size_t)(g->m * g->n) * sizeof(float);
+        bytes += 2 * (size_t)(g->m * g->n) * sizeof(float);
     return bytes;
 }
 
@@ -232,28 +234,32 @@ static void run_tall(const struct gemm *g, int threads, char *scratch)
 {
     size_t each = panels_bytes() + block_bytes();
     float *turned = (float *)(void *)(scratch + (size_t)threads * each);
+    float *straight = turned + g->m * g->n;
+    bool put = g->beta == 0;
 #pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
     for (int t = 0; t < threads; t++) {
         struct range r = parallel_range(g->m, isa()->tile_columns, threads, t);
-        int64_t from = r.from, to = r.to;
+        int64_t rows = r.to - r.from, at = r.from * g->n;
         struct gemm swapped = {.m = g->n,
-                               .n = to - from,
+                               .n = rows,
                                .k = g->k,
                                .a = g->b,
                                .a_row = g->b_column,
                                .a_column = g->b_row,
-                               .b = g->a + from,
+                               .b = g->a + r.from,
                                .b_row = g->a_column,
                                .b_column = 1,
-                               .c = turned + from * g->n,
-                               .c_row = to - from,
+                               .c = turned + at,
+                               .c_row = rows,
                                .alpha = 1};
-        struct part part = {.m_to = g->n, .n_to = to - from};
+        struct part part = {.m_to = g->n, .n_to = rows};
         char *mine = scratch + (size_t)t * each;
         run_part(&swapped, &part, (float *)(void *)mine,
                  (float *)(void *)(mine + panels_bytes()));
-        isa()->transpose(g->n, to - from, swapped.c, to - from, g->c + from * g->c_row,
-                         g->c_row);
+        isa()->transpose(g->n, rows, swapped.c, rows,
+                         put ? g->c + r.from * g->c_row : straight + at, put ? g->c_row : g->n);
+        if (!put)
+            isa()->scale_add(rows * g->n, g->alpha, straight + at, g->c + at);
     }
 }
 

@@ -105,6 +105,8 @@ struct isa {
                       float *y); /* y += scale * x */
     void (*momentum)(int64_t count, float lr, float momentum, bool nesterov, const float *grad,
                      float *accum, float *var);
+    void (*keras_momentum)(int64_t count, float lr, float momentum, bool nesterov,
+                           const float *grad, float *accum, float *var);
     void (*adam)(int64_t count, const struct isa_adam *adam, const float *grad, float *m,
                  float *v, float *var);
 
@@ -138,12 +140,11 @@ struct isa {
                      float *out);
 
     /*
-     * The gradient of those rows: to the first element of x that is equal to the maximum y;
-     * only where y > 0 if `positive` (x was a Relu's output, and dx is for the Relu's input).
-     * Where windows do not overlap, elements of windows are written, else added to.
+     * The gradient of those rows: to the first element of x that is equal to the maximum y.
+     * Where windows do not overlap, all their elements are written, else added to.
      */
     void (*max_pool_grad)(const struct isa_pool *pool, int64_t from, int64_t to, const float *x,
-                          const float *y, const float *grad, bool positive, float *dx);
+                          const float *y, const float *grad, float *dx);
 
     /* Philox 4x32-10: `blocks` times four words, counters from `counter` on. */
     void (*philox)(uint64_t key, uint64_t counter_high, uint64_t counter_low, int64_t blocks,

@@ -32,6 +32,7 @@ const struct isa ISA = {
     .unary = unary,
     .scale_add = scale_add,
     .momentum = momentum,
+    .keras_momentum = keras_momentum,
     .adam = adam,
     .sum = sum,
     .maximum = maximum,

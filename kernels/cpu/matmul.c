@@ -1,10 +1,13 @@
-/* matmul.c - MatMul and _FusedMatMul in float: gemm.c, with bias and Relu at its end. */
+/*
+ * matmul.c - MatMul, and with bias, Relu or a step of gradient descent at its end, in float.
+ */
 
 #include "base/alloc.h"
 #include "base/error.h"
 #include "kernels/cpu/gemm.h"
 #include "kernels/list.h"
 #include "runtime/attr.h"
+#include "runtime/resource.h"
 
 struct matmul {
     bool transpose_a, transpose_b;
@@ -37,45 +40,41 @@ static bool fused_accepts(const struct node *node)
            node->inputs_count == 3;
 }
 
-static bool check_shapes(const struct matmul *m, const struct kernel_call *call,
+static bool check_shapes(const struct matmul *m, const struct tensor *a, const struct tensor *b,
                          struct error *err)
 {
-    const struct tensor *a = kernel_in(call, 0);
-    const struct tensor *b = kernel_in(call, 1);
     char a_text[SHAPE_TEXT_BYTES], b_text[SHAPE_TEXT_BYTES];
+    shape_text(&a->shape, a_text, sizeof(a_text));
+    shape_text(&b->shape, b_text, sizeof(b_text));
     if (a->shape.rank != 2)
-        return fail(err, INVALID,
-                    "In[0] and In[1] has different ndims or is not a matrix: %s vs. %s",
-                    shape_text(&a->shape, a_text, sizeof(a_text)),
-                    shape_text(&b->shape, b_text, sizeof(b_text)));
-    if (b->shape.rank != 2 || a->shape.dims[!m->transpose_a] != b->shape.dims[m->transpose_b])
-        return fail(err, INVALID, "Matrix size-incompatible: In[0]: %s, In[1]: %s",
-                    shape_text(&a->shape, a_text, sizeof(a_text)),
-                    shape_text(&b->shape, b_text, sizeof(b_text)));
-    if (m->bias) {
-        const struct tensor *bias = kernel_in(call, 2);
-        if (bias->shape.rank != 1 || bias->shape.dims[0] != b->shape.dims[!m->transpose_b])
-            return fail(err, INVALID, "the bias %s does not fit a product with %s",
-                        shape_text(&bias->shape, a_text, sizeof(a_text)),
-                        shape_text(&b->shape, b_text, sizeof(b_text)));
-    }
+        return fail(err, INVALID, "In[0] is not a matrix. Instead it has shape %s", a_text);
+    if (b->shape.rank != 2)
+        return fail(err, INVALID, "In[1] is not a matrix. Instead it has shape %s", b_text);
+    if (a->shape.dims[!m->transpose_a] != b->shape.dims[m->transpose_b])
+        return fail(err, INVALID, "Matrix size-incompatible: In[0]: %s, In[1]: %s", a_text,
+                    b_text);
     return true;
 }
 
-static bool matmul_run(struct kernel_call *call, struct error *err)
+static bool check_bias(const struct matmul *m, const struct tensor *b,
+                       const struct tensor *bias, struct error *err)
+{
+    char text[SHAPE_TEXT_BYTES], b_text[SHAPE_TEXT_BYTES];
+    if (bias->shape.rank != 1 || bias->shape.dims[0] != b->shape.dims[!m->transpose_b])
+        return fail(err, INVALID, "the bias %s does not fit a product with %s",
+                    shape_text(&bias->shape, text, sizeof(text)),
+                    shape_text(&b->shape, b_text, sizeof(b_text)));
+    return true;
+}
+
+/* The product of inputs `a` and `b`, added to (or put into) `c`. */
+static bool multiply(struct kernel_call *call, const struct tensor *a, const struct tensor *b,
+                     float *c, float alpha, float beta, struct error *err)
 {
     const struct matmul *m = call->state;
-    if (!check_shapes(m, call, err))
-        return false;
-    const struct tensor *a = kernel_in(call, 0);
-    const struct tensor *b = kernel_in(call, 1);
-    int64_t rows = a->shape.dims[m->transpose_a];
     int64_t columns = b->shape.dims[!m->transpose_b];
-    struct tensor *c = kernel_output(call, 0, &SHAPE(rows, columns), err);
-    if (!c)
-        return false;
     struct gemm gemm = {
-        .m = rows,
+        .m = a->shape.dims[m->transpose_a],
         .n = columns,
         .k = a->shape.dims[!m->transpose_a],
         .a = tensor_f32(a),
@@ -84,9 +83,10 @@ static bool matmul_run(struct kernel_call *call, struct error *err)
         .b = tensor_f32(b),
         .b_row = m->transpose_b ? 1 : b->shape.dims[1],
         .b_column = m->transpose_b ? b->shape.dims[1] : 1,
-        .c = tensor_f32_mut(c),
+        .c = c,
         .c_row = columns,
-        .alpha = 1,
+        .alpha = alpha,
+        .beta = beta,
         .bias = m->bias ? tensor_f32(kernel_in(call, 2)) : NULL,
         .relu = m->relu,
     };
@@ -95,6 +95,41 @@ static bool matmul_run(struct kernel_call *call, struct error *err)
         return false;
     gemm_run(&gemm, call->threads, scratch);
     return true;
+}
+
+static bool matmul_run(struct kernel_call *call, struct error *err)
+{
+    const struct matmul *m = call->state;
+    const struct tensor *a = kernel_in(call, 0);
+    const struct tensor *b = kernel_in(call, 1);
+    if (!check_shapes(m, a, b, err) || (m->bias && !check_bias(m, b, kernel_in(call, 2), err)))
+        return false;
+    struct shape shape = SHAPE(a->shape.dims[m->transpose_a], b->shape.dims[!m->transpose_b]);
+    struct tensor *c = kernel_output(call, 0, &shape, err);
+    return c && multiply(call, a, b, tensor_f32_mut(c), 1, 0, err);
+}
+
+/* A layer's gradient goes into its variable as it is made: var -= alpha * (a b). */
+static bool descent_run(struct kernel_call *call, struct error *err)
+{
+    const struct matmul *m = call->state;
+    const struct tensor *alpha = kernel_in(call, 1);
+    const struct tensor *a = kernel_in(call, 2);
+    const struct tensor *b = kernel_in(call, 3);
+    char is[SHAPE_TEXT_BYTES], wanted[SHAPE_TEXT_BYTES];
+    if (alpha->shape.rank != 0)
+        return fail(err, INVALID, "alpha is not a scalar: %s",
+                    shape_text(&alpha->shape, is, sizeof(is)));
+    struct variable *variable = kernel_variable(call, 0, err);
+    if (!variable || !check_shapes(m, a, b, err) || !variable_make_exclusive(variable, err))
+        return false;
+    struct shape shape = SHAPE(a->shape.dims[m->transpose_a], b->shape.dims[!m->transpose_b]);
+    struct tensor *value = &variable->value;
+    if (value->dtype != F32 || !shape_equal(&value->shape, &shape))
+        return fail(err, INVALID, "var and delta do not have the same shape%s %s",
+                    shape_text(&value->shape, is, sizeof(is)),
+                    shape_text(&shape, wanted, sizeof(wanted)));
+    return multiply(call, a, b, tensor_f32_mut(value), -*tensor_f32(alpha), 1, err);
 }
 
 const struct kernel kernel_matmul_cpu = {
@@ -114,4 +149,13 @@ const struct kernel kernel_fused_matmul_cpu = {
     .prepare = matmul_prepare,
     .release = free,
     .run = matmul_run,
+};
+
+const struct kernel kernel_matmul_descent_cpu = {
+    .op = "_MatMulApplyGradientDescent",
+    .device = CPU,
+    .dtypes = BIT(F32),
+    .prepare = matmul_prepare,
+    .release = free,
+    .run = descent_run,
 };

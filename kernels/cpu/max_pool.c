@@ -1,9 +1,10 @@
 /*
- * max_pool.c - MaxPool and MaxPoolGrad in float, NHWC; _MaxPoolGradReluGrad, the gradient
- * through a Relu that comes right before the pooling.
+ * max_pool.c - MaxPool and MaxPoolGrad in float, NHWC, and _MaxPoolGradReluGradBiasAddGrad:
+ * back through bias, Relu and pooling at once.
  */
 #include "base/alloc.h"
 #include "base/error.h"
+#include "kernels/cpu/columns.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/list.h"
@@ -129,44 +130,64 @@ static bool covers(const struct isa_pool *p)
            p->out_width * p->stride_width - p->pad_left >= p->width;
 }
 
-static bool run_grad(struct kernel_call *call, bool positive, struct error *err)
+/* dx of checked inputs, whose gradient is `g`. */
+static bool spread(struct kernel_call *call, const struct isa_pool *pool, const float *g,
+                   struct error *err)
 {
     const struct tensor *x = kernel_in(call, 0);
-    const struct tensor *y = kernel_in(call, 1);
-    const struct tensor *grad = kernel_in(call, 2);
-    struct isa_pool pool;
-    if (!pool_shape(call->state, &x->shape, &pool, err))
-        return false;
     int64_t batch = x->shape.dims[0];
-    if (!check_grad(y, grad, &pool, batch, err))
-        return false;
     struct tensor *dx = kernel_output(call, 0, &x->shape, err);
     if (!dx)
         return false;
-    const float *image = tensor_f32(x), *most = tensor_f32(y), *g = tensor_f32(grad);
+    const float *image = tensor_f32(x), *most = tensor_f32(kernel_in(call, 1));
     float *to = tensor_f32_mut(dx);
     int threads = parallel_threads(call, x->count);
-    int64_t in_size = pool.height * pool.width * pool.channels;
-    int64_t out_size = pool.out_height * pool.out_width * pool.channels;
-    bool clear = !covers(&pool);
+    int64_t in_size = pool->height * pool->width * pool->channels;
+    int64_t out_size = pool->out_height * pool->out_width * pool->channels;
+    bool clear = !covers(pool);
 #pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
     for (int64_t n = 0; n < batch; n++) {
         if (clear)
             memset(to + n * in_size, 0, (size_t)in_size * sizeof(float));
-        isa()->max_pool_grad(&pool, 0, pool.out_height, image + n * in_size,
-                             most + n * out_size, g + n * out_size, positive, to + n * in_size);
+        isa()->max_pool_grad(pool, 0, pool->out_height, image + n * in_size,
+                             most + n * out_size, g + n * out_size, to + n * in_size);
     }
     return true;
 }
 
-static bool max_pool_grad_run(struct kernel_call *call, struct error *err)
+static bool check_inputs(struct kernel_call *call, struct isa_pool *pool, struct error *err)
 {
-    return run_grad(call, false, err);
+    const struct tensor *x = kernel_in(call, 0);
+    return pool_shape(call->state, &x->shape, pool, err) &&
+           check_grad(kernel_in(call, 1), kernel_in(call, 2), pool, x->shape.dims[0], err);
 }
 
-static bool max_pool_relu_grad_run(struct kernel_call *call, struct error *err)
+static bool max_pool_grad_run(struct kernel_call *call, struct error *err)
 {
-    return run_grad(call, true, err);
+    struct isa_pool pool;
+    return check_inputs(call, &pool, err) &&
+           spread(call, &pool, tensor_f32(kernel_in(call, 2)), err);
+}
+
+/*
+ * Each pooled gradient goes to one element, which passed the Relu if the maximum did: so
+ * masking and summing can be done on the pooled, smaller, arrays.
+ */
+static bool max_pool_relu_bias_grad_run(struct kernel_call *call, struct error *err)
+{
+    struct isa_pool pool;
+    if (!check_inputs(call, &pool, err))
+        return false;
+    const struct tensor *y = kernel_in(call, 1);
+    const struct tensor *grad = kernel_in(call, 2);
+    struct tensor *sums = kernel_output(call, 1, &SHAPE(pool.channels), err);
+    float *masked =
+        sums ? kernel_scratch(call, (size_t)grad->count * sizeof(float), err) : NULL;
+    int64_t rows = pool.channels ? grad->count / pool.channels : 0;
+    return masked &&
+           columns_sum(call, rows, pool.channels, tensor_f32(grad), tensor_f32(y), masked,
+                       tensor_f32_mut(sums), err) &&
+           spread(call, &pool, masked, err);
 }
 
 const struct kernel kernel_max_pool_cpu = {
@@ -189,12 +210,12 @@ const struct kernel kernel_max_pool_grad_cpu = {
     .run = max_pool_grad_run,
 };
 
-const struct kernel kernel_max_pool_relu_grad_cpu = {
-    .op = "_MaxPoolGradReluGrad",
+const struct kernel kernel_max_pool_relu_bias_grad_cpu = {
+    .op = "_MaxPoolGradReluGradBiasAddGrad",
     .device = CPU,
     .dtypes = BIT(F32),
     .accepts = max_pool_accepts,
     .prepare = max_pool_prepare,
     .release = free,
-    .run = max_pool_relu_grad_run,
+    .run = max_pool_relu_bias_grad_run,
 };

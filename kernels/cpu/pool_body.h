@@ -37,12 +37,8 @@ static void max_pool(const struct isa_pool *p, int64_t from, int64_t to, const f
     }
 }
 
-/*
- * The gradient goes to the first element that is equal to the maximum.  `apart`: windows do not
- * overlap, so each element of dx is written once; else dx was cleared, and is added to.
- */
 static void max_pool_grad(const struct isa_pool *p, int64_t from, int64_t to, const float *x,
-                          const float *y, const float *grad, bool positive, float *dx)
+                          const float *y, const float *grad, float *dx)
 {
     bool apart = p->stride_height >= p->window_height && p->stride_width >= p->window_width;
     for (int64_t r = from; r < to; r++) {
@@ -54,8 +50,6 @@ static void max_pool_grad(const struct isa_pool *p, int64_t from, int64_t to, co
                 int64_t left = p->channels - k;
                 vec most = load_part(y + source + k, left, 0);
                 vec g = load_part(grad + source + k, left, 0);
-                if (positive)
-                    g = choose(most > 0, g, (vec){0});
                 for (int64_t i = y0; i < y1; i++)
                     for (int64_t j = x0; j < x1; j++) {
                         int64_t at = (i * p->width + j) * p->channels + k;

@@ -94,6 +94,29 @@ static bool momentum_run(struct kernel_call *call, struct error *err)
     return true;
 }
 
+/* Keras's: the velocity holds the step itself, learning rate and sign included. */
+static bool keras_momentum_run(struct kernel_call *call, struct error *err)
+{
+    const struct tensor *delta = kernel_in(call, 3);
+    struct variable *variables[2];
+    float *data[2], lr, rate;
+    if (!read_scalar(call, 2, "lr", &lr, err) ||
+        !read_scalar(call, 4, "momentum", &rate, err) ||
+        !open_variables(call, 2, delta, variables, data, err))
+        return false;
+    bool nesterov = node_attr_bool(call->node, "use_nesterov", false);
+    const float *grad = tensor_f32(delta);
+    int threads = parallel_threads(call, delta->count);
+#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
+    for (int t = 0; t < threads; t++) {
+        struct range r = parallel_range(delta->count, 16, threads, t);
+        isa()->keras_momentum(r.to - r.from, lr, rate, nesterov, grad + r.from,
+                              data[1] + r.from, data[0] + r.from);
+    }
+    finish(call, variables[0]);
+    return true;
+}
+
 static bool adam_run(struct kernel_call *call, struct error *err)
 {
     const struct tensor *delta = kernel_in(call, 9);
@@ -136,5 +159,6 @@ UPDATE(apply_gradient_descent, "ApplyGradientDescent", descent_run)
 UPDATE(resource_apply_gradient_descent, "ResourceApplyGradientDescent", descent_run)
 UPDATE(apply_momentum, "ApplyMomentum", momentum_run)
 UPDATE(resource_apply_momentum, "ResourceApplyMomentum", momentum_run)
+UPDATE(resource_apply_keras_momentum, "ResourceApplyKerasMomentum", keras_momentum_run)
 UPDATE(apply_adam, "ApplyAdam", adam_run)
 UPDATE(resource_apply_adam, "ResourceApplyAdam", adam_run)

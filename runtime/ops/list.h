@@ -327,6 +327,13 @@
     X(scalar_summary)                                                                          \
     X(merge_summary)
 
+#define OPS_FUSED(X)                                                                           \
+    X(fused_mat_mul)                                                                           \
+    X(fused_conv2d)                                                                            \
+    X(relu_bias_grad)                                                                          \
+    X(max_pool_relu_bias_grad)                                                                 \
+    X(mat_mul_descent)
+
 #define OPS_LIST(X)                                                                            \
     OPS_FRAMEWORK(X)                                                                           \
     OPS_STATE(X)                                                                               \
@@ -346,4 +353,5 @@
     OPS_TRAINING(X)                                                                            \
     OPS_TRAINING_SPARSE(X)                                                                     \
     OPS_FILES(X)                                                                               \
-    OPS_SUMMARY(X)
+    OPS_SUMMARY(X)                                                                             \
+    OPS_FUSED(X)
