@@ -199,6 +199,9 @@ $(patsubst %.c,$(BUILD)/%,$(UNIT_RUNTIME)): $(BUILD)/%: $(OBJ)/%.o $(LIBS_RUNTIM
 	@mkdir -p $(@D)
 	$(Q)$(call link,$<,$(LIBS_RUNTIME),$(LINK_RUNTIME) -lcmocka)
 
+# This one starts real shims.
+$(BUILD)/tests/unit/scheduler/agent_test: | $(BUILD)/trainyard-shim
+
 .PHONY: unit
 unit: $(UNIT_WANTED) ## unit tests (T=part of a name)
 	$(Q)tests/run.sh --timeout 60 $(UNIT_WANTED)
