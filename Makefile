@@ -19,7 +19,8 @@ OBJ := $(BUILD)/obj
 # --- flags ---------------------------------------------------------------------------------
 
 WARN := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Werror
-OPT := -O2 -g
+# Sanitizers want their runs soon, not fast: -O1 there.
+OPT := $(if $(SAN),-O1,-O2) -g
 # clang has no OpenMP runtime here: its builds leave the pragmas out, and libgomp serves oneDNN.
 OPENMP := $(if $(filter clang%,$(notdir $(CC))),-Wno-unknown-pragmas,-fopenmp)
 SANFLAGS_address := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
