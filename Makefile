@@ -127,7 +127,7 @@ PB_TESTS := $(OBJ)/tests/interop/tf_cases.o $(OBJ)/tests/unit/proto/message_pb_t
 $(PB_TESTS): CFLAGS += -I$(GEN)
 $(PB_TESTS): | $(GEN)/stamp
 
-$(OBJ)/kernels/%.o: CFLAGS += -O3 $(OPENMP)
+$(OBJ)/kernels/%.o: CFLAGS += $(if $(SAN),,-O3) $(OPENMP)
 # The same text for each instruction set; isa.c picks one that the machine has.
 ISA_FLAGS := -fno-math-errno -fno-trapping-math -ffp-contract=fast
 $(OBJ)/kernels/cpu/isa_base.o: CFLAGS += $(ISA_FLAGS)
