@@ -231,6 +231,53 @@ struct node *graph_add(struct graph *graph, const struct node_def *def, struct e
     return node;
 }
 
+/* Data edges first: controls may come from nodes that were added later. */
+static bool add_foreign(struct graph *graph, const struct node *node, struct error *err)
+{
+    struct edge *inputs = alloc_array((size_t)node->inputs_count, sizeof(*inputs));
+    bool ok = true;
+    for (int i = 0; ok && i < node->inputs_count; i++) {
+        const struct edge *edge = &node->inputs[i];
+        inputs[i] = (struct edge){graph_find(graph, edge->from->name), edge->output};
+        if (!inputs[i].from)
+            ok = fail(err, INVALID, "Node '%s': Unknown input node '%s'", node->name,
+                      edge->from->name);
+    }
+    const struct node_def def = {.name = node->name,
+                                 .op = node->op,
+                                 .inputs = inputs,
+                                 .inputs_count = node->inputs_count,
+                                 .attrs = node->attrs,
+                                 .attrs_count = node->attrs_count,
+                                 .device = node->requested_device};
+    ok = ok && graph_add(graph, &def, err);
+    free(inputs);
+    return ok;
+}
+
+static bool add_foreign_nodes(struct graph *graph, const struct graph *other, struct error *err)
+{
+    for (int i = 0; i < other->count; i++)
+        if (!add_foreign(graph, other->nodes[i], err))
+            return false;
+    for (int i = 0; i < other->count; i++) {
+        const struct node *node = other->nodes[i];
+        struct node *copy = node->controls_count ? graph_find(graph, node->name) : NULL;
+        for (int k = 0; k < node->controls_count; k++)
+            graph_add_control(graph, copy, graph_find(graph, node->controls[k]->name));
+    }
+    return graph_check_order(graph, err);
+}
+
+bool graph_add_all(struct graph *graph, const struct graph *other, struct error *err)
+{
+    int count = graph->count;
+    bool ok = add_foreign_nodes(graph, other, err);
+    if (!ok)
+        graph_truncate(graph, count);
+    return ok;
+}
+
 struct node *graph_add_imported(struct graph *graph, const struct node_def *def,
                                 struct error *err)
 {

@@ -70,6 +70,12 @@ void graph_free(struct graph *graph); /* NULL is fine */
 struct node *graph_add(struct graph *graph, const struct node_def *def,
                        struct error *err) CHECKED;
 
+/*
+ * Adds copies of all nodes of another graph, all or nothing.  Their inputs are found by name.
+ * Fails as graph_add() and graph_seal() do.
+ */
+bool graph_add_all(struct graph *graph, const struct graph *other, struct error *err) CHECKED;
+
 /* Adds a control edge; the graph is not sealed. */
 void graph_add_control(struct graph *graph, struct node *node, struct node *before);
 
@@ -80,9 +86,9 @@ void graph_set_input(struct graph *graph, struct node *node, int index, struct e
 void graph_truncate(struct graph *graph, int count);
 
 /*
- * A graph for one plan: nodes of another graph under other inputs.  It borrows names, attributes
- * and types, so the other graph must live longer.  Its nodes cannot be found by name, and new
- * ones added by graph_add() may have a name that is taken.
+ * A graph for one plan: nodes of another graph under other inputs.  It borrows names,
+ * attributes and types, so the other graph must live longer.  Its nodes cannot be found by
+ * name, and new ones added by graph_add() may have a name that is taken.
  */
 struct graph *graph_new_view(void);
 
@@ -141,7 +147,8 @@ const struct tensor *node_attr_tensor(const struct node *node, const char *name)
 /*
  * As graph_add(), with TensorFlow's rules for what comes from outside: no type is deduced, a
  * name may not begin with "_", and inputs come later, by graph_link_imported() (for
- * graph_pb.c).  Name, device and attributes lie in the graph's arena already and are taken over.
+ * graph_pb.c).  Name, device and attributes lie in the graph's arena already and are taken
+ * over.
  */
 struct node *graph_add_imported(struct graph *graph, const struct node_def *def,
                                 struct error *err) CHECKED;

@@ -1,12 +1,14 @@
 /*
  * kernel.h - how an op is computed on a kind of device.
  *
- * A kernel is one constant in a file of its own (kernels/ref/relu.c, kernels/cpu/matmul.c) and a
- * row in its folder's list.  kernel_find() walks all tables in order: the first that takes the node
- * wins, and the plain C references come last.
+ * A kernel is one constant in a file of its own (kernels/ref/relu.c, kernels/cpu/matmul.c) and
+ * a row in its folder's list.  kernel_find() walks all tables in order: the first that takes
+ * the node wins, and the plain C references come last.
  *
  * Life of a kernel on one node of one plan:  prepare (once) -> run (each step) -> release.
- * Kernels of stateful ops are prepared once per session and node, not per plan.
+ * Runs of a plan that overlap each have a state of their own, so a state is never used by two
+ * threads.  Kernels of stateful ops, though, are prepared once per session and node, and
+ * lock what they change.
  */
 #pragma once
 
@@ -26,7 +28,8 @@ struct kernel {
     uint64_t dtypes;       /* allowed for the type attribute; 0: any */
     const char *type_attr; /* which attribute `dtypes` is about; NULL: "T", else "dtype" */
 
-    /* (optional) A last word: whether this kernel can do this node (attributes, known shapes). */
+    /* (optional) A last word: whether this kernel can do this node (attributes, known shapes).
+     */
     bool (*accepts)(const struct node *node);
 
     /* (optional) Reads the node's attributes once; `*state` is given to run and release. */
@@ -45,21 +48,22 @@ struct kernel_call {
     void *state;
     struct step *step;           /* of this run of the session */
     struct resources *resources; /* variables and the like of the session's device */
-    struct kernel_slot *slots;   /* the plan's memory for outputs; private to execute.c */
+    struct kernel_slot *slots;   /* the plan's memory for outputs; private to kernel.c */
+    uint64_t reusable;           /* private: inputs whose memory may become an output's */
     int threads;                 /* how many this kernel may use */
 };
 
 /*
- * Gives output `index` memory for `shape` in the node's output type, with undefined contents, and
- * returns the tensor to fill; NULL (EXHAUSTED) when there is none.  Usually planned memory.
+ * Gives output `index` memory for `shape` in the node's output type, with undefined contents,
+ * and returns the tensor to fill; NULL (EXHAUSTED) when there is none.  Usually planned memory.
  */
 struct tensor *kernel_output(struct kernel_call *call, int index, const struct shape *shape,
                              struct error *err) CHECKED;
 
 /*
- * As kernel_output(), but takes over the memory of input `input` if this is its last use, nobody
- * else sees it, and type size and count fit.  Then out and in data are the same pointer: the kernel
- * must be able to work in place.
+ * As kernel_output(), but takes over the memory of input `input` if this is its last use,
+ * nobody else sees it, and type size and count fit.  Then out and in data are the same pointer:
+ * the kernel must be able to work in place.
  */
 struct tensor *kernel_output_reuse(struct kernel_call *call, int index, int input,
                                    const struct shape *shape, struct error *err) CHECKED;
@@ -78,7 +82,8 @@ void *kernel_scratch(struct kernel_call *call, size_t size, struct error *err) C
  * The variable behind input `index`, be it a reference or a resource handle.  Borrowed for the
  * run.  Fails with NOT_FOUND / PRECONDITION as TensorFlow does when the resource is gone.
  */
-struct variable *kernel_variable(struct kernel_call *call, int index, struct error *err) CHECKED;
+struct variable *kernel_variable(struct kernel_call *call, int index,
+                                 struct error *err) CHECKED;
 
 /* Output `index` becomes a reference to `variable` (VariableV2, Assign, ApplyAdam ...). */
 void kernel_output_ref(struct kernel_call *call, int index, struct variable *variable);
@@ -104,8 +109,8 @@ const struct kernel *kernel_find(const struct node *node, enum device_type type,
 bool kernel_exists(const struct node *node, enum device_type type);
 
 /*
- * Adds a NULL-terminated table behind those added before.  Called by main() at start, cpu before
- * ref, and after loading libtrainyard-cuda.so or an operator's library.
+ * Adds a NULL-terminated table behind those added before.  Called by main() at start, cpu
+ * before ref, and after loading libtrainyard-cuda.so or an operator's library.
  */
 void kernel_add_table(const struct kernel *const *kernels);
 

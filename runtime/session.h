@@ -4,8 +4,8 @@
  * A run names feeds, fetches and targets; only what they need is computed.  For each such
  * signature a plan is made once (optimise, place, partition, plan memory) and kept.
  *
- * Runs of different threads may overlap; extending waits for them.  A failed run leaves the session
- * usable.
+ * Runs of different threads may overlap; extending waits for them.  A failed run leaves the
+ * session usable.
  */
 #pragma once
 
@@ -20,8 +20,8 @@ struct str;
 struct tensor;
 
 struct session_options {
-    int threads;       /* for kernels; 0: as many as the process may use */
-    bool no_optimise;  /* run the graph as it is */
+    int threads;                 /* for kernels; 0: as many as the process may use */
+    bool no_optimise;            /* run the graph as it is */
     struct resources *resources; /* shared with others, borrowed; NULL: the session's own */
     int64_t memory_bytes_max;    /* 0: LIMIT_TENSOR_BYTES */
 };
@@ -58,8 +58,8 @@ struct session_run {
 /*
  * Runs once.  `fetched` gets fetches_count tensors, owned by the caller (tensor_release()); on
  * failure none.  Errors are TensorFlow's: unknown names NOT_FOUND, fed twice or both fed and
- * fetched INVALID, a feed of the wrong type INTERNAL, no fetch and no target INVALID; a kernel's
- * error is prefixed with its node.
+ * fetched INVALID, a feed of the wrong type INTERNAL, no fetch and no target INVALID; a
+ * kernel's error is prefixed with its node.
  */
 bool session_run(struct session *session, const struct session_run *run, struct tensor *fetched,
                  struct error *err) CHECKED;

@@ -12,8 +12,7 @@
 struct record_identity { /* shim.json; a pid alone proves nothing */
     pid_t pid;
     const char *cookie;
-    const char *cgroup; /* "" when there is none */
-    pid_t task_pid;     /* 0 before the task runs */
+    pid_t task_pid; /* 0 before the task runs */
     int64_t started_us;
 };
 

@@ -1,5 +1,4 @@
-/* ops_test.c - the op table as a whole: every signature is well formed, every name is findable.
- */
+/* ops_test.c - the op table as a whole: every signature is well formed, every name is findable. */
 
 #include "tests/unit/test.h"
 

@@ -1,0 +1,256 @@
+/*
+ * internal.h - what the stages of a run hand to each other.  Only runtime/ includes it.
+ *
+ * prune makes a subgraph, optimise changes it, place says where its nodes run, partition cuts
+ * it by device, plan fixes the order and finds kernels, layout packs the memory, execute runs.
+ */
+#pragma once
+
+#include <pthread.h>
+
+#include "runtime/graph.h"
+#include "runtime/kernel.h"
+#include "runtime/resource.h"
+
+struct map;
+struct session_run;
+struct str;
+
+/* --- prune.c: the part of a session's graph that one signature needs --- */
+
+struct subgraph {
+    struct graph *graph; /* a view; everything here lives in its arena */
+    struct node **feeds; /* op _Arg, in the order of the run's feeds */
+    int feeds_count;
+    struct edge *fetches;
+    int fetches_count;
+    struct node **targets;
+    int targets_count;
+};
+
+/* Owned by the caller, subgraph_free().  Errors are those of session_run(). */
+struct subgraph *prune_graph(const struct graph *graph, const struct session_run *run,
+                             struct error *err) CHECKED;
+void prune_free(struct subgraph *subgraph); /* NULL is fine */
+
+/*
+ * Which nodes (by id) the fetches and targets still need, as the graph is now.  To be freed.
+ */
+bool *prune_needed(const struct subgraph *subgraph);
+
+/* The op of a fed value: no inputs, one output. */
+extern const struct op prune_arg;
+
+/* --- optimise.c: the same results with less work --- */
+
+struct plan_context;
+bool optimise_graph(struct subgraph *subgraph, struct plan_context *context,
+                    struct error *err) CHECKED;
+
+/* --- place.c: a device for each node, with reasons --- */
+
+enum place_reason {
+    PLACE_ONLY,      /* there is one device, and it can */
+    PLACE_REQUESTED, /* the wish leaves one device */
+    PLACE_WITH,      /* colocated with the node that leads the group */
+    PLACE_KERNEL,    /* the only device that has a kernel */
+    PLACE_FIRST,     /* several can: the first by type, then by name */
+};
+
+struct decision {
+    const struct node *node;
+    const struct node
+        *leader; /* of the group of nodes that must be together; the node if alone */
+    enum place_reason reason;
+};
+
+struct placement {
+    const struct device *devices;
+    int devices_count;
+    struct decision *decisions; /* by node id */
+    int count;
+};
+
+/*
+ * Sets node->device on all nodes.  `placement` is filled, to be given to place_release(). Fails
+ * with INVALID when a wish is malformed or cannot be met, or no kernel exists.
+ */
+bool place_graph(struct graph *graph, const struct device *devices, int devices_count,
+                 struct placement *placement, struct error *err) CHECKED;
+void place_release(struct placement *placement);
+
+/* Appends one JSON object for the node: device, request, reason and candidates. */
+void place_explain(const struct placement *placement, const struct node *node,
+                   struct str *json);
+
+/* --- partition.c: one part per device --- */
+
+struct partition {
+    const struct device *device;
+    struct subgraph *subgraph; /* borrowed */
+};
+
+/* Cuts `whole`; `*parts` is an array to be freed. */
+bool partition_graph(struct subgraph *whole, struct partition **parts, int *count,
+                     struct error *err) CHECKED;
+
+/* --- plan.c: the order of calls, and which value each call reads and writes --- */
+
+/* A kernel of a stateful op: one per session and node. */
+struct stateful {
+    const struct kernel *kernel;
+    void *state;
+};
+
+/* What the plans of a session share. */
+struct plan_context {
+    struct resources *resources;
+    pthread_mutex_t lock; /* guards: stateful */
+    struct map *stateful; /* struct stateful by node name */
+    int threads;
+    int64_t memory_bytes_max;
+};
+
+enum { STEP_HAS_REFS = 1 };
+
+/*
+ * One kernel call.  `values` of a plan are numbered: constants and feeds first, then the
+ * outputs of the steps, then copies of references that are read as values.
+ */
+struct plan_step {
+    bool (*run)(struct kernel_call *call, struct error *err);
+    int flags;
+    int release_first; /* into plan->releases: values whose last use this is */
+    int release_count;
+    int in_first; /* into plan->inputs and plan->sources */
+    int in_count;
+    int out_first;     /* value */
+    uint64_t reusable; /* inputs whose memory may become an output's */
+    const struct node *node;
+    const struct kernel *kernel;
+    struct stateful *stateful; /* NULL: each frame has its own state */
+};
+
+struct plan_constant {
+    int value;
+    const struct tensor *tensor;
+};
+
+struct plan_fetch {
+    int value;
+    const struct node *node; /* whose output it is, for messages */
+    bool is_ref;
+    bool movable; /* the value is a step's, and no later fetch wants it */
+};
+
+/* Where an output goes in the arena of a frame. */
+struct place_in_arena {
+    int64_t offset; /* -1: on the heap */
+    size_t size;
+    int alias; /* input of the step whose memory it shares, -1 for none */
+};
+
+struct plan {
+    struct subgraph *subgraph; /* borrowed */
+    struct plan_context *context;
+    struct plan_step *steps;
+    int steps_count;
+    int *inputs;  /* the value that a call sees */
+    int *sources; /* the value that was produced: differs for references */
+    int *releases;
+    int values_count;
+    int owned_first; /* values from here on are made by steps */
+    int *defined_by; /* step of a value from owned_first on */
+    int *last_use;   /* step */
+    bool *fetched;
+    const int **types_of_value; /* points at the output's type */
+    struct plan_constant *constants;
+    int constants_count;
+    int *feeds; /* values */
+    int feeds_count;
+    struct plan_fetch *fetches;
+    int fetches_count;
+
+    pthread_mutex_t lock;          /* guards: all below */
+    struct frame *idle;            /* frames that nobody uses */
+    struct place_in_arena *layout; /* by value; NULL until measured */
+    size_t *needed;                /* most bytes seen, by value */
+    size_t arena_size;
+    int layout_version; /* of `layout`; 0: the next run measures, on the heap */
+    int measured;       /* how often; the version of the newest layout */
+};
+
+struct plan *plan_new(struct subgraph *subgraph, const struct device *device,
+                      struct plan_context *context, struct error *err) CHECKED;
+void plan_free(struct plan *plan); /* NULL is fine; nobody runs it */
+
+/* --- execute.c: frames, and running them --- */
+
+struct kernel_slot { /* memory of one output in one frame */
+    void *data;      /* in the frame's arena, NULL for none */
+    size_t capacity;
+    size_t needed; /* the most asked for in this frame's life */
+    enum dtype dtype;
+    int element_bytes;
+    int alias;   /* as in struct place_in_arena */
+    int seen;    /* how it was made when last measured: an input's index, or SEEN_* */
+    bool pinned; /* always on the heap, on purpose */
+    struct variable *variable; /* of a reference */
+};
+
+enum { SEEN_NOTHING = -1, SEEN_OWN = -2, SEEN_FOREIGN = -3 };
+
+struct scratch_block {
+    struct scratch_block *next;
+    size_t size;
+    size_t used;
+};
+
+/* One run of a plan. */
+struct step {
+    struct frame *frame;
+    int misses; /* outputs that had to leave the arena */
+    struct scratch_block *scratch;
+};
+
+/* All that one run of a plan writes to, so that runs may overlap. */
+struct frame {
+    struct frame *next;
+    struct plan *plan;
+    struct step step;
+    struct kernel_call *calls; /* one per step */
+    const struct tensor **in;  /* as plan->inputs */
+    struct tensor *values;
+    struct kernel_slot *slots; /* one per value */
+    char *arena;
+    int layout_version; /* 0: measuring, all on the heap */
+};
+
+/* Times of one step, for statistics. */
+struct trace_row {
+    uint64_t start_ns;
+    uint64_t end_ns;
+    size_t out_bytes;
+};
+
+struct trace {
+    uint64_t start_us;      /* wall clock */
+    uint64_t start_ns;      /* monotonic */
+    struct trace_row *rows; /* one per step of the plan */
+};
+
+/*
+ * Runs the plan.  `feeds` in the order of the signature, `fetched` gets the results.  `trace`
+ * may be NULL.
+ */
+bool execute_plan(struct plan *plan, const struct tensor *feeds, struct tensor *fetched,
+                  struct trace *trace, struct error *err) CHECKED;
+
+/* A frame for the first run, so that kernels are prepared (and fail) when the plan is made. */
+bool execute_prepare(struct plan *plan, struct error *err) CHECKED;
+void execute_free_frame(struct frame *frame);
+
+/* --- layout.c: memory of a frame, packed from what a run was seen to need --- */
+
+/* Makes or renews plan->layout from a frame that has just measured; plan->lock is held. */
+void layout_measure_locked(struct plan *plan, const struct frame *frame);

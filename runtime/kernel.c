@@ -1,0 +1,335 @@
+/* kernel.c - the tables of kernels, and what a kernel asks for while it runs. */
+
+#include <pthread.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/map.h"
+#include "base/str.h"
+#include "runtime/internal.h"
+#include "runtime/kernel.h"
+#include "runtime/op.h"
+
+/* --- tables --- */
+
+enum { TABLES_MAX = 16 };
+
+/* The kernels of one op, in the order in which they are tried. */
+struct choices {
+    const struct kernel **kernels;
+    int count;
+    int capacity;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards: all below */
+static const struct kernel *const *tables[TABLES_MAX];
+static int tables_count;
+static struct map *by_op; /* struct choices, for the life of the process */
+
+void kernel_add_table(const struct kernel *const *kernels)
+{
+    pthread_mutex_lock(&lock);
+    assert(tables_count < TABLES_MAX);
+    tables[tables_count++] = kernels;
+    if (!by_op)
+        by_op = map_new();
+    for (; *kernels; kernels++) {
+        struct choices *choices = map_find(by_op, (*kernels)->op);
+        if (!choices) {
+            choices = alloc_bytes(sizeof(*choices));
+            map_set(by_op, (*kernels)->op, choices);
+        }
+        choices->kernels = alloc_grow(choices->kernels, choices->count, &choices->capacity,
+                                      sizeof(*choices->kernels));
+        choices->kernels[choices->count++] = *kernels;
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+const struct kernel *kernel_at(int table, int index)
+{
+    pthread_mutex_lock(&lock);
+    const struct kernel *kernel = table < tables_count ? tables[table][index] : NULL;
+    pthread_mutex_unlock(&lock);
+    return kernel;
+}
+
+static const struct attr *type_attr(const struct kernel *kernel, const struct node *node)
+{
+    if (kernel->type_attr)
+        return node_attr(node, kernel->type_attr);
+    const struct attr *attr = node_attr(node, "T");
+    return attr ? attr : node_attr(node, "dtype");
+}
+
+static bool takes(const struct kernel *kernel, const struct node *node)
+{
+    const struct attr *attr = kernel->dtypes ? type_attr(kernel, node) : NULL;
+    for (int i = 0; attr && attr->kind == ATTR_TYPE && i < attr->count; i++)
+        if (!dtype_known(attr->types[i]) || !(kernel->dtypes & BIT(dtype_base(attr->types[i]))))
+            return false;
+    return !kernel->accepts || kernel->accepts(node);
+}
+
+/* Tables only grow, and choices are never freed, so they may be read without the lock. */
+static const struct kernel *find(const struct node *node, enum device_type type,
+                                 struct choices *tried)
+{
+    pthread_mutex_lock(&lock);
+    const struct choices *found = by_op ? map_find(by_op, node->op->name) : NULL;
+    *tried = found ? *found : (struct choices){0};
+    pthread_mutex_unlock(&lock);
+    for (int i = 0; i < tried->count; i++)
+        if (tried->kernels[i]->device == type && takes(tried->kernels[i], node))
+            return tried->kernels[i];
+    return NULL;
+}
+
+bool kernel_exists(const struct node *node, enum device_type type)
+{
+    struct choices tried;
+    return find(node, type, &tried);
+}
+
+const struct kernel *kernel_find(const struct node *node, enum device_type type,
+                                 struct error *err)
+{
+    struct choices tried;
+    const struct kernel *kernel = find(node, type, &tried);
+    if (kernel)
+        return kernel;
+
+    struct str text = {0};
+    str_printf(&text, "No kernel was registered for op '%s' on %s (node '%s'", node->op->name,
+               device_type_name(type), node->name);
+    for (int i = 0; i < node->attrs_count; i++)
+        if (node->attrs[i].kind == ATTR_TYPE && node->attrs[i].count == 1)
+            str_printf(&text, ", %s=%s", node->attrs[i].name,
+                       dtype_name(node->attrs[i].types[0]));
+    str_add(&text, ")");
+    for (int i = 0; i < tried.count; i++) {
+        str_printf(&text, "%s%s",
+                   i ? "; " : ". There are: ", device_type_name(tried.kernels[i]->device));
+        for (int t = 1; t < DTYPE_COUNT; t++)
+            if (tried.kernels[i]->dtypes & BIT(t))
+                str_printf(&text, " %s", dtype_name(t));
+    }
+    fail(err, UNIMPLEMENTED, "%s", str_text(&text));
+    str_release(&text);
+    return NULL;
+}
+
+/* --- outputs --- */
+
+static bool same_shape(const struct tensor *tensor, const struct shape *shape)
+{
+    if (tensor->shape.rank != shape->rank)
+        return false;
+    for (int i = 0; i < shape->rank; i++)
+        if (tensor->shape.dims[i] != shape->dims[i])
+            return false;
+    return true;
+}
+
+/* Gives `out` that shape; false when it is not full or too large. */
+static bool set_shape(struct tensor *out, const struct shape *shape)
+{
+    int64_t count = shape_count(shape);
+    if (count < 0)
+        return false;
+    out->count = count;
+    out->shape.rank = shape->rank;
+    for (int i = 0; i < shape->rank; i++)
+        out->shape.dims[i] = shape->dims[i];
+    return true;
+}
+
+/* On the heap: while measuring, for fetches and strings, and where the arena has no room. */
+static struct tensor *output_on_heap(struct kernel_call *call, int index,
+                                     const struct shape *shape, struct error *err)
+{
+    struct kernel_slot *slot = &call->slots[index];
+    struct tensor *out = &call->out[index];
+    enum dtype dtype = slot->dtype;
+    int64_t bytes_max = call->step->frame->plan->context->memory_bytes_max;
+
+    struct tensor made;
+    if (!tensor_init(&made, dtype, shape, err))
+        return NULL;
+    if ((int64_t)made.buffer->size > bytes_max) {
+        char text[SHAPE_TEXT_BYTES];
+        tensor_release(&made);
+        return fail_null(err, EXHAUSTED,
+                         "OOM when allocating tensor with shape%s and type %s: more than the "
+                         "session's limit of %lld bytes",
+                         shape_text(shape, text, sizeof(text)), dtype_name(dtype),
+                         (long long)bytes_max);
+    }
+    if (made.buffer->size > slot->needed)
+        slot->needed = made.buffer->size;
+    slot->seen = SEEN_OWN;
+    if (!slot->pinned)
+        call->step->misses++;
+    tensor_release(out);
+    out->dtype = dtype;
+    out->data = made.data;
+    out->buffer = made.buffer;
+    bool full = set_shape(out, shape);
+    assert(full);
+    return out;
+}
+
+struct tensor *kernel_output(struct kernel_call *call, int index, const struct shape *shape,
+                             struct error *err)
+{
+    struct kernel_slot *slot = &call->slots[index];
+    struct tensor *out = &call->out[index];
+    if (slot->data && (same_shape(out, shape) || set_shape(out, shape)) &&
+        (size_t)out->count * (size_t)slot->element_bytes <= slot->capacity) {
+        out->dtype = slot->dtype;
+        out->data = slot->data;
+        return out;
+    }
+    return output_on_heap(call, index, shape, err);
+}
+
+struct tensor *kernel_output_reuse(struct kernel_call *call, int index, int input,
+                                   const struct shape *shape, struct error *err)
+{
+    assert(input < call->in_count);
+    struct tensor *in = (struct tensor *)call->in[input];
+    struct kernel_slot *slot = &call->slots[index];
+    struct tensor *out = &call->out[index];
+    bool lent = in && !in->buffer;
+    bool free_to_take = in && (input < 64 && call->reusable >> input & 1) &&
+                        (lent ? slot->alias == input : tensor_is_exclusive(in)) &&
+                        dtype_size(in->dtype) == dtype_size(call->node->output_types[index]) &&
+                        (same_shape(out, shape) || set_shape(out, shape)) &&
+                        out->count == in->count;
+    if (!free_to_take)
+        return kernel_output(call, index, shape, err);
+
+    out->dtype = slot->dtype;
+    out->data = in->data;
+    out->buffer = in->buffer;
+    in->buffer = NULL; /* the reference moved; `in` stays readable for this call */
+    slot->seen = input;
+    return out;
+}
+
+/* Which input `tensor` is, -1 if it is none. */
+static int input_index(const struct kernel_call *call, const struct tensor *tensor)
+{
+    for (int i = 0; i < call->in_count; i++)
+        if (call->in[i] == tensor)
+            return i;
+    return -1;
+}
+
+void kernel_output_share(struct kernel_call *call, int index, const struct tensor *tensor,
+                         const struct shape *shape)
+{
+    struct kernel_slot *slot = &call->slots[index];
+    struct tensor *out = &call->out[index];
+    int input = input_index(call, tensor);
+    slot->seen = input >= 0 ? input : SEEN_FOREIGN;
+    if (!tensor->buffer && input >= 0 && slot->alias == input) {
+        bool full = set_shape(out, shape);
+        assert(full);
+        assert(out->count == tensor->count);
+        out->dtype = tensor->dtype;
+        out->data = tensor->data;
+        return;
+    }
+    if (!tensor->buffer) { /* lent for another time than the output's: a copy */
+        struct error err;
+        if (kernel_output(call, index, shape, &err)) {
+            memcpy(out->data, tensor->data, tensor_bytes(tensor));
+            return;
+        }
+    }
+    tensor_release(out);
+    tensor_share_as(out, tensor, shape);
+}
+
+void kernel_output_take(struct kernel_call *call, int index, struct tensor *tensor)
+{
+    assert(tensor->buffer);
+    struct tensor *out = &call->out[index];
+    tensor_release(out);
+    *out = *tensor;
+    *tensor = (struct tensor){0};
+    call->slots[index].seen = SEEN_FOREIGN;
+}
+
+/* --- scratch: a block that grows between calls, never while one runs --- */
+
+enum { SCRATCH_FIRST = 64 << 10 };
+
+void *kernel_scratch(struct kernel_call *call, size_t size, struct error *err)
+{
+    struct step *step = call->step;
+    size_t rounded = (size + TENSOR_ALIGN - 1) / TENSOR_ALIGN * TENSOR_ALIGN;
+    if (rounded < size || rounded > (size_t)LIMIT_TENSOR_BYTES)
+        return fail_null(err, EXHAUSTED, "a kernel asks for %zu bytes of scratch memory", size);
+
+    struct scratch_block *block = step->scratch;
+    if (!block || block->size - block->used < rounded) {
+        size_t wanted = rounded < SCRATCH_FIRST ? SCRATCH_FIRST : rounded;
+        struct scratch_block *more = aligned_alloc(TENSOR_ALIGN, TENSOR_ALIGN + wanted);
+        if (!more)
+            return fail_null(err, EXHAUSTED, "OOM when allocating %zu bytes of scratch memory",
+                             size);
+        *more = (struct scratch_block){.next = block, .size = wanted};
+        block = step->scratch = more;
+    }
+    void *memory = (char *)block + TENSOR_ALIGN + block->used;
+    block->used += rounded;
+    return memory;
+}
+
+/* --- variables --- */
+
+/* The handle's own pointer while it is good, else by name. */
+static struct resource *find_resource(struct kernel_call *call, struct resource_handle *handle)
+{
+    struct resource *known = __atomic_load_n(&handle->resource, __ATOMIC_ACQUIRE);
+    if (known && !__atomic_load_n(&known->removed, __ATOMIC_ACQUIRE))
+        return known;
+    struct resource *found =
+        resources_find(call->resources, handle->container ? handle->container : "", "variable",
+                       handle->name ? handle->name : "");
+    if (found && !known) {
+        resource_ref(found);
+        if (!__atomic_compare_exchange_n(&handle->resource, &known, found, false,
+                                         __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+            resource_unref(found); /* another thread was first */
+    }
+    return found;
+}
+
+struct variable *kernel_variable(struct kernel_call *call, int index, struct error *err)
+{
+    assert(index < call->in_count);
+    if (dtype_is_ref(call->node->input_types[index])) {
+        const struct frame *frame = call->step->frame;
+        const struct plan_step *step = &frame->plan->steps[call - frame->calls];
+        return frame->slots[frame->plan->sources[step->in_first + index]].variable;
+    }
+    const struct tensor *tensor = call->in[index];
+    if (!tensor || tensor->dtype != RESOURCE || tensor->count < 1)
+        return fail_null(err, INVALID, "input %d is not a resource handle", index);
+    struct resource_handle *handle = tensor->data;
+    struct resource *resource = find_resource(call, handle);
+    if (!resource)
+        return fail_null(err, NOT_FOUND, "Resource %s/%s (variable) does not exist",
+                         handle->container ? handle->container : "",
+                         handle->name ? handle->name : "");
+    return (struct variable *)resource;
+}
+
+void kernel_output_ref(struct kernel_call *call, int index, struct variable *variable)
+{
+    assert(dtype_is_ref(call->node->output_types[index]));
+    call->slots[index].variable = variable;
+}

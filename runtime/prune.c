@@ -1,0 +1,258 @@
+/* prune.c - cuts out what a run needs: backwards from fetches and targets, up to the feeds. */
+
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/error.h"
+#include "runtime/internal.h"
+#include "runtime/op.h"
+#include "runtime/session.h"
+
+const struct op prune_arg = {.name = "_Arg", .outputs = "output:T", .attrs = "T:type"};
+
+/* The names of a run, looked up in the session's graph. */
+struct names {
+    const struct graph *graph;
+    struct edge *feeds;
+    struct edge *fetches;
+    struct node **targets;
+    int *fed_by; /* by node id: index into feeds of its first fed output, or -1 */
+};
+
+static bool find_names(struct names *names, const struct session_run *run, struct error *err)
+{
+    if (!run->fetches_count && !run->targets_count)
+        return fail(err, INVALID, "Must specify at least one target to fetch or execute.");
+    for (int i = 0; i < run->feeds_count; i++)
+        if (!graph_edge(names->graph, run->feeds[i], &names->feeds[i], err))
+            return error_prefix(err, "feed ");
+    for (int i = 0; i < run->fetches_count; i++)
+        if (!graph_edge(names->graph, run->fetches[i], &names->fetches[i], err))
+            return error_prefix(err, "fetch ");
+    for (int i = 0; i < run->targets_count; i++) {
+        names->targets[i] = graph_find(names->graph, run->targets[i]);
+        if (!names->targets[i])
+            return fail(err, NOT_FOUND, "target '%s': there is no such node in the graph",
+                        run->targets[i]);
+    }
+    return true;
+}
+
+/* The feed of this edge, -1 if it is not fed. */
+static int feed_of(const struct names *names, const struct session_run *run, struct edge edge)
+{
+    if (names->fed_by[edge.from->id] < 0)
+        return -1;
+    for (int i = names->fed_by[edge.from->id]; i < run->feeds_count; i++)
+        if (names->feeds[i].from == edge.from && names->feeds[i].output == edge.output)
+            return i;
+    return -1;
+}
+
+static bool check_feeds(struct names *names, const struct session_run *run, struct error *err)
+{
+    for (int i = 0; i < graph_count(names->graph); i++)
+        names->fed_by[i] = -1;
+    for (int i = 0; i < run->feeds_count; i++) {
+        if (feed_of(names, run, names->feeds[i]) >= 0)
+            return fail(err, INVALID, "Endpoint \"%s:%d\" fed more than once.",
+                        names->feeds[i].from->name, names->feeds[i].output);
+        if (names->fed_by[names->feeds[i].from->id] < 0)
+            names->fed_by[names->feeds[i].from->id] = i;
+    }
+    for (int i = 0; i < run->fetches_count; i++)
+        if (feed_of(names, run, names->fetches[i]) >= 0)
+            return fail(err, INVALID, "%s:%d is both fed and fetched.",
+                        names->fetches[i].from->name, names->fetches[i].output);
+    return true;
+}
+
+/* A placeholder that is fed does not run, even when it is named as a target or a control. */
+static bool is_satisfied(const struct names *names, const struct session_run *run,
+                         const struct node *node)
+{
+    return !strncmp(node->op->name, "Placeholder", 11) &&
+           feed_of(names, run, (struct edge){(struct node *)node, 0}) >= 0;
+}
+
+/* --- marking --- */
+
+struct walk {
+    bool *needed; /* by id */
+    const struct node **stack;
+    int count;
+};
+
+static void mark(struct walk *walk, const struct node *node)
+{
+    if (walk->needed[node->id])
+        return;
+    walk->needed[node->id] = true;
+    walk->stack[walk->count++] = node;
+}
+
+/* Marks all that the run needs in the session's graph. */
+static void mark_needed(const struct names *names, const struct session_run *run,
+                        struct walk *walk)
+{
+    for (int i = 0; i < run->fetches_count; i++)
+        mark(walk, names->fetches[i].from);
+    for (int i = 0; i < run->targets_count; i++)
+        if (!is_satisfied(names, run, names->targets[i]))
+            mark(walk, names->targets[i]);
+    while (walk->count) {
+        const struct node *node = walk->stack[--walk->count];
+        for (int i = 0; i < node->inputs_count; i++)
+            if (feed_of(names, run, node->inputs[i]) < 0)
+                mark(walk, node->inputs[i].from);
+        for (int i = 0; i < node->controls_count; i++)
+            if (!is_satisfied(names, run, node->controls[i]))
+                mark(walk, node->controls[i]);
+    }
+}
+
+bool *prune_needed(const struct subgraph *subgraph)
+{
+    size_t count = (size_t)graph_count(subgraph->graph);
+    struct walk walk = {.needed = alloc_array(count, sizeof(bool)),
+                        .stack = alloc_array(count, sizeof(struct node *))};
+    for (int i = 0; i < subgraph->fetches_count; i++)
+        mark(&walk, subgraph->fetches[i].from);
+    for (int i = 0; i < subgraph->targets_count; i++)
+        mark(&walk, subgraph->targets[i]);
+    while (walk.count) {
+        const struct node *node = walk.stack[--walk.count];
+        for (int i = 0; i < node->inputs_count; i++)
+            mark(&walk, node->inputs[i].from);
+        for (int i = 0; i < node->controls_count; i++)
+            mark(&walk, node->controls[i]);
+    }
+    free(walk.stack);
+    return walk.needed;
+}
+
+/* --- copying --- */
+
+/* A node in place of a fed output; its attributes are in the view's arena. */
+static struct node *add_arg(struct graph *view, struct edge fed)
+{
+    struct arena *arena = graph_arena(view);
+    int *type = arena_alloc(arena, sizeof(*type));
+    *type = dtype_base(fed.from->output_types[fed.output]);
+    struct attr *attr = arena_alloc(arena, sizeof(*attr));
+    *attr = (struct attr){.name = "T", .kind = ATTR_TYPE, .count = 1, .types = type};
+    const struct node arg = {
+        .name = arena_printf(arena, "_arg_%s_%d", fed.from->name, fed.output),
+        .op = &prune_arg,
+        .attrs = attr,
+        .attrs_count = 1,
+        .output_types = type,
+        .outputs_count = 1,
+        .requested_device = "",
+    };
+    return graph_add_copy(view, &arg);
+}
+
+/* Room for the edges of one node after the other. */
+struct edges {
+    struct edge *inputs;
+    struct node **controls;
+    int room;
+};
+
+static void copy_edges(struct subgraph *part, const struct names *names,
+                       const struct session_run *run, struct node *const *copies,
+                       const struct node *node, struct edges *edges)
+{
+    int most =
+        node->inputs_count > node->controls_count ? node->inputs_count : node->controls_count;
+    if (most > edges->room) {
+        edges->room = 2 * most;
+        edges->inputs = alloc_resize(edges->inputs, (size_t)edges->room * sizeof(struct edge));
+        edges->controls =
+            alloc_resize(edges->controls, (size_t)edges->room * sizeof(struct node *));
+    }
+    for (int i = 0; i < node->inputs_count; i++) {
+        struct edge edge = node->inputs[i];
+        int feed = feed_of(names, run, edge);
+        edges->inputs[i] = feed >= 0 ? (struct edge){part->feeds[feed], 0}
+                                     : (struct edge){copies[edge.from->id], edge.output};
+    }
+    int controls_count = 0;
+    for (int i = 0; i < node->controls_count; i++)
+        if (!is_satisfied(names, run, node->controls[i]))
+            edges->controls[controls_count++] = copies[node->controls[i]->id];
+    graph_set_edges(part->graph, copies[node->id], edges->inputs, node->inputs_count,
+                    edges->controls, controls_count);
+}
+
+static struct subgraph *copy_needed(const struct names *names, const struct session_run *run,
+                                    const bool *needed)
+{
+    struct graph *view = graph_new_view();
+    struct arena *arena = graph_arena(view);
+    struct subgraph *part = arena_alloc(arena, sizeof(*part));
+    part->graph = view;
+    part->feeds_count = run->feeds_count;
+    part->fetches_count = run->fetches_count;
+    part->feeds = arena_array(arena, (size_t)run->feeds_count, sizeof(*part->feeds));
+    part->fetches = arena_array(arena, (size_t)run->fetches_count, sizeof(*part->fetches));
+    part->targets = arena_array(arena, (size_t)run->targets_count, sizeof(*part->targets));
+
+    for (int i = 0; i < run->feeds_count; i++)
+        part->feeds[i] = add_arg(view, names->feeds[i]);
+    int count = graph_count(names->graph);
+    struct node **copies = alloc_array((size_t)count, sizeof(struct node *));
+    for (int i = 0; i < count; i++)
+        if (needed[i])
+            copies[i] = graph_add_copy(view, graph_node(names->graph, i));
+    struct edges edges = {0};
+    for (int i = 0; i < count; i++)
+        if (needed[i])
+            copy_edges(part, names, run, copies, graph_node(names->graph, i), &edges);
+
+    for (int i = 0; i < run->fetches_count; i++)
+        part->fetches[i] =
+            (struct edge){copies[names->fetches[i].from->id], names->fetches[i].output};
+    for (int i = 0; i < run->targets_count; i++)
+        if (copies[names->targets[i]->id])
+            part->targets[part->targets_count++] = copies[names->targets[i]->id];
+    free(edges.inputs);
+    free(edges.controls);
+    free(copies);
+    return part;
+}
+
+struct subgraph *prune_graph(const struct graph *graph, const struct session_run *run,
+                             struct error *err)
+{
+    size_t count = (size_t)graph_count(graph);
+    struct names names = {
+        .graph = graph,
+        .feeds = alloc_array((size_t)run->feeds_count, sizeof(struct edge)),
+        .fetches = alloc_array((size_t)run->fetches_count, sizeof(struct edge)),
+        .targets = alloc_array((size_t)run->targets_count, sizeof(struct node *)),
+        .fed_by = alloc_array(count, sizeof(int)),
+    };
+    struct walk walk = {.needed = alloc_array(count, sizeof(bool)),
+                        .stack = alloc_array(count, sizeof(struct node *))};
+    struct subgraph *part = NULL;
+    if (find_names(&names, run, err) && check_feeds(&names, run, err)) {
+        mark_needed(&names, run, &walk);
+        part = copy_needed(&names, run, walk.needed);
+    }
+    free(names.feeds);
+    free(names.fetches);
+    free(names.targets);
+    free(names.fed_by);
+    free(walk.needed);
+    free(walk.stack);
+    return part;
+}
+
+void prune_free(struct subgraph *subgraph)
+{
+    if (subgraph)
+        graph_free(subgraph->graph); /* the subgraph lives in its arena */
+}

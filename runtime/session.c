@@ -1,0 +1,344 @@
+/*
+ * session.c - THE PIPELINE: from names to results.
+ *
+ *   prune -> optimise -> place -> partition -> plan        once per signature, make_callable()
+ *   execute                                                each run, session_call()
+ */
+
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/map.h"
+#include "base/str.h"
+#include "runtime/internal.h"
+#include "runtime/session.h"
+#include "runtime/statistics.h"
+
+struct session {
+    pthread_rwlock_t graph_lock; /* guards: graph; runs read, extending writes */
+    struct graph *graph;
+    bool optimise;
+    struct resources *own_resources; /* NULL when they are shared */
+    struct plan_context context;
+    struct device device;
+
+    pthread_mutex_t lock;  /* guards: callables */
+    struct map *callables; /* by signature */
+};
+
+/* A signature made ready to run. */
+struct callable {
+    struct subgraph *subgraph;
+    struct placement placement;
+    struct partition *parts;
+    int parts_count;
+    struct plan **plans; /* one per part */
+};
+
+/* --- the pipeline --- */
+
+static void callable_free(struct callable *callable)
+{
+    if (!callable)
+        return;
+    for (int i = 0; i < callable->parts_count; i++)
+        plan_free(callable->plans[i]);
+    free(callable->plans);
+    free(callable->parts);
+    place_release(&callable->placement);
+    prune_free(callable->subgraph);
+    free(callable);
+}
+
+static bool make_plans(struct session *session, struct callable *callable, struct error *err)
+{
+    callable->plans = alloc_array((size_t)callable->parts_count, sizeof(struct plan *));
+    for (int i = 0; i < callable->parts_count; i++) {
+        const struct partition *part = &callable->parts[i];
+        callable->plans[i] = plan_new(part->subgraph, part->device, &session->context, err);
+        if (!callable->plans[i])
+            return false;
+    }
+    return true;
+}
+
+static struct callable *make_callable(struct session *session, const struct session_run *run,
+                                      struct error *err)
+{
+    struct callable *made = alloc_bytes(sizeof(*made));
+    made->subgraph = prune_graph(session->graph, run, err);
+    bool ok = made->subgraph;
+    if (ok && session->optimise)
+        ok = optimise_graph(made->subgraph, &session->context, err);
+    ok = ok && place_graph(made->subgraph->graph, &session->device, 1, &made->placement, err);
+    ok = ok && partition_graph(made->subgraph, &made->parts, &made->parts_count, err);
+    ok = ok && make_plans(session, made, err);
+    if (!ok) {
+        callable_free(made);
+        return NULL;
+    }
+    return made;
+}
+
+/* Runs all parts; today there is one, so it runs on the calling thread. */
+static bool execute(struct session *session, struct callable *callable,
+                    const struct tensor *feeds, struct tensor *fetched, struct str *statistics,
+                    struct error *err)
+{
+    assert(callable->parts_count == 1);
+    struct plan *plan = callable->plans[0];
+    if (!statistics)
+        return execute_plan(plan, feeds, fetched, NULL, err);
+
+    struct trace trace = {
+        .start_us = clock_wall_us(),
+        .start_ns = clock_monotonic_ns(),
+        .rows = alloc_array((size_t)plan->steps_count, sizeof(struct trace_row)),
+    };
+    bool ok = execute_plan(plan, feeds, fetched, &trace, err);
+    if (ok)
+        statistics_add(plan, &session->device, &trace, statistics);
+    free(trace.rows);
+    return ok;
+}
+
+/* --- signatures --- */
+
+/* All names, with what they are for; lengths, as a name may hold anything. */
+static void signature_text(const struct session_run *run, struct str *out)
+{
+    const char *const *lists[] = {run->feeds, run->fetches, run->targets};
+    const int counts[] = {run->feeds_count, run->fetches_count, run->targets_count};
+    for (int l = 0; l < ARRAY_LEN(lists); l++) {
+        for (int i = 0; i < counts[l]; i++) {
+            str_add(out, lists[l][i]);
+            str_add_char(out, '\x1f');
+        }
+        str_add_char(out, '\x1e');
+    }
+}
+
+/* Made at first use; the graph's lock is held for reading. */
+static struct callable *find_callable_locked(struct session *session,
+                                             const struct session_run *run, struct error *err)
+{
+    struct str text = {0};
+    signature_text(run, &text);
+    pthread_mutex_lock(&session->lock);
+    struct callable *callable = map_find(session->callables, str_text(&text));
+    if (!callable) {
+        callable = make_callable(session, run, err);
+        if (callable)
+            map_set(session->callables, str_text(&text), callable);
+    }
+    pthread_mutex_unlock(&session->lock);
+    str_release(&text);
+    return callable;
+}
+
+struct callable *session_prepare(struct session *session, const struct session_run *run,
+                                 struct error *err)
+{
+    pthread_rwlock_rdlock(&session->graph_lock);
+    struct callable *callable = find_callable_locked(session, run, err);
+    pthread_rwlock_unlock(&session->graph_lock);
+    return callable;
+}
+
+bool session_call(struct session *session, struct callable *callable,
+                  const struct tensor *feed_values, struct tensor *fetched,
+                  struct str *statistics, struct error *err)
+{
+    pthread_rwlock_rdlock(&session->graph_lock);
+    bool ok = execute(session, callable, feed_values, fetched, statistics, err);
+    pthread_rwlock_unlock(&session->graph_lock);
+    return ok;
+}
+
+bool session_run(struct session *session, const struct session_run *run, struct tensor *fetched,
+                 struct error *err)
+{
+    struct callable *callable = session_prepare(session, run, err);
+    if (!callable)
+        return false;
+    struct str *statistics = run->trace ? run->statistics : NULL;
+    return session_call(session, callable, run->feed_values, fetched, statistics, err);
+}
+
+/* --- the graph --- */
+
+/*
+ * A bad device, or an op without a kernel, is refused when the graph comes.  Callables made
+ * before stay good: they have their own copies of the nodes, and nodes are only added.
+ */
+static bool check_extended_locked(struct session *session, int count_before, struct error *err)
+{
+    struct placement placement;
+    bool ok = place_graph(session->graph, &session->device, 1, &placement, err);
+    if (ok)
+        place_release(&placement);
+    else
+        graph_truncate(session->graph, count_before);
+    return ok;
+}
+
+bool session_extend(struct session *session, const void *graph_def, size_t size,
+                    struct error *err)
+{
+    pthread_rwlock_wrlock(&session->graph_lock);
+    int count = graph_count(session->graph);
+    bool ok = graph_import(session->graph, graph_def, size, err) &&
+              check_extended_locked(session, count, err);
+    pthread_rwlock_unlock(&session->graph_lock);
+    return ok;
+}
+
+bool session_extend_graph(struct session *session, const struct graph *graph, struct error *err)
+{
+    pthread_rwlock_wrlock(&session->graph_lock);
+    int count = graph_count(session->graph);
+    bool ok =
+        graph_add_all(session->graph, graph, err) && check_extended_locked(session, count, err);
+    pthread_rwlock_unlock(&session->graph_lock);
+    return ok;
+}
+
+const struct graph *session_graph(const struct session *session)
+{
+    return session->graph;
+}
+
+/* --- life --- */
+
+/* As many as this process may run on. */
+static int threads_default(void)
+{
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof(set), &set) != 0)
+        return 1;
+    return CPU_COUNT(&set);
+}
+
+static bool init_device(struct device *device, int threads, struct error *err)
+{
+    snprintf(device->name, sizeof(device->name), "/job:localhost/replica:0/task:0/device:%s:0",
+             device_type_name(CPU));
+    device->type = CPU;
+    device->threads = threads;
+    device->memory_bytes = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+    if (getrandom(&device->incarnation, sizeof(device->incarnation), 0) !=
+        (ssize_t)sizeof(device->incarnation))
+        return error_errno(err, INTERNAL, "no random number for the device's incarnation");
+    device->incarnation |= 1; /* never 0 */
+    return device_name_parse(device->name, &device->parts, err);
+}
+
+struct session *session_new(const struct session_options *options, struct error *err)
+{
+    const struct session_options defaults = {0};
+    if (!options)
+        options = &defaults;
+    struct session *session = alloc_bytes(sizeof(*session));
+    int threads = options->threads > 0 ? options->threads : threads_default();
+    if (!init_device(&session->device, threads, err)) {
+        free(session);
+        return NULL;
+    }
+    pthread_rwlock_init(&session->graph_lock, NULL);
+    pthread_mutex_init(&session->lock, NULL);
+    pthread_mutex_init(&session->context.lock, NULL);
+    session->graph = graph_new();
+    session->optimise = !options->no_optimise;
+    session->callables = map_new();
+    if (!options->resources)
+        session->own_resources = resources_new("localhost");
+    session->context.resources =
+        options->resources ? options->resources : session->own_resources;
+    session->context.stateful = map_new();
+    session->context.threads = threads;
+    session->context.memory_bytes_max =
+        options->memory_bytes_max > 0 ? options->memory_bytes_max : LIMIT_TENSOR_BYTES;
+    return session;
+}
+
+void session_free(struct session *session)
+{
+    if (!session)
+        return;
+    pthread_rwlock_wrlock(&session->graph_lock); /* waits for runs */
+    pthread_rwlock_unlock(&session->graph_lock);
+
+    for (int i = 0; i < map_count(session->callables); i++)
+        callable_free(map_value(session->callables, i));
+    map_free(session->callables);
+    for (int i = 0; i < map_count(session->context.stateful); i++) {
+        struct stateful *stateful = map_value(session->context.stateful, i);
+        if (stateful->state && stateful->kernel->release)
+            stateful->kernel->release(stateful->state);
+        free(stateful);
+    }
+    map_free(session->context.stateful);
+    graph_free(session->graph);
+    resources_free(session->own_resources);
+    pthread_mutex_destroy(&session->context.lock);
+    pthread_mutex_destroy(&session->lock);
+    pthread_rwlock_destroy(&session->graph_lock);
+    free(session);
+}
+
+/* --- reports --- */
+
+struct resources *session_resources(struct session *session)
+{
+    return session->context.resources;
+}
+
+void session_explain_placement(const struct session *session, const struct callable *callable,
+                               struct str *json)
+{
+    (void)session;
+    bool first = true;
+    bool *needed = prune_needed(callable->subgraph);
+    str_add(json, "[");
+    for (int i = 0; i < graph_count(callable->subgraph->graph); i++) {
+        if (!needed[i])
+            continue;
+        if (!first)
+            str_add(json, ",");
+        first = false;
+        place_explain(&callable->placement, graph_node(callable->subgraph->graph, i), json);
+    }
+    str_add(json, "]");
+    free(needed);
+}
+
+static void add_variable_bytes(struct resource *resource, void *arg)
+{
+    struct variable *variable = (struct variable *)resource;
+    int64_t *total = arg;
+    pthread_mutex_lock(&variable->lock);
+    if (variable->value.dtype != DTYPE_NONE)
+        *total += (int64_t)tensor_bytes(&variable->value);
+    pthread_mutex_unlock(&variable->lock);
+}
+
+void session_memory(const struct session *session, int64_t *arena_bytes,
+                    int64_t *variable_bytes)
+{
+    *arena_bytes = 0;
+    *variable_bytes = 0;
+    pthread_mutex_lock((pthread_mutex_t *)&session->lock);
+    for (int i = 0; i < map_count(session->callables); i++) {
+        const struct callable *callable = map_value(session->callables, i);
+        for (int k = 0; k < callable->parts_count; k++)
+            *arena_bytes += (int64_t)callable->plans[k]->arena_size;
+    }
+    pthread_mutex_unlock((pthread_mutex_t *)&session->lock);
+    resources_each(session->context.resources, "variable", add_variable_bytes, variable_bytes);
+}
