@@ -59,8 +59,8 @@
     X(apply_adam_cpu)                                                                          \
     X(resource_apply_adam_cpu)
 
-/* Plain C, obvious, one thread, complete: the oracle (kernels/ref). */
-#define KERNELS_REF(X)
+/* Plain C, obvious, one thread, complete: the oracle; KERNELS_REF, in a list of its own. */
+#include "kernels/ref/list.h"
 
 #define KERNEL_EXTERN(name) extern const struct kernel kernel_##name;
 KERNELS_CPU(KERNEL_EXTERN)

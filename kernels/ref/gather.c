@@ -1,0 +1,251 @@
+/* gather.c - elements chosen by index, and put back by index. */
+
+#include "kernels/ref/numbers.h"
+
+#include "runtime/resource.h"
+
+/* Axis of the params, and how many of the first dimensions params and indices share. */
+struct gather {
+    int axis, batch;
+};
+
+static bool gather_plan(const struct tensor *params, const struct tensor *indices, int64_t axis,
+                        int64_t batch, struct gather *plan, struct error *err)
+{
+    int rank = params->shape.rank, indices_rank = indices->shape.rank;
+    if (axis < -rank || axis >= rank)
+        return fail(err, INVALID, "Expected axis in the range [%d, %d), but got %lld", -rank,
+                    rank, (long long)axis);
+    axis += axis < 0 ? rank : 0;
+    if (batch < -indices_rank || batch > indices_rank)
+        return fail(err, INVALID, "Expected batch_dims in the range [%d, %d], but got %lld",
+                    -indices_rank, indices_rank, (long long)batch);
+    batch += batch < 0 ? indices_rank : 0;
+    if (batch >= rank || batch > axis)
+        return fail(err, INVALID,
+                    "batch_dims (%lld) must be less than rank(params) (%d) and at "
+                    "most axis (%lld)",
+                    (long long)batch, rank, (long long)axis);
+    for (int d = 0; d < batch; d++)
+        if (params->shape.dims[d] != indices->shape.dims[d])
+            return fail(err, INVALID,
+                        "params.shape[%d]: %lld should be equal to indices.shape[%d]: %lld", d,
+                        (long long)params->shape.dims[d], d, (long long)indices->shape.dims[d]);
+    plan->axis = (int)axis;
+    plan->batch = (int)batch;
+    return true;
+}
+
+static bool gather(struct kernel_call *call, const struct tensor *params,
+                   const struct tensor *indices, int64_t axis_attr, int64_t batch_attr,
+                   struct error *err)
+{
+    struct gather plan = {0};
+    if (params->shape.rank == 0)
+        return fail(err, INVALID, "params must be at least 1 dimensional");
+    if (!gather_plan(params, indices, axis_attr, batch_attr, &plan, err))
+        return false;
+    const struct shape *from = &params->shape, *chosen = &indices->shape;
+    int64_t length = from->dims[plan.axis];
+    for (int64_t i = 0; i < indices->count; i++) {
+        int64_t index = tensor_integer(indices, i);
+        if (index < 0 || index >= length)
+            return fail(err, INVALID, "indices[%lld] = %lld is not in [0, %lld)", (long long)i,
+                        (long long)index, (long long)length);
+    }
+    struct shape shape = {.rank = 0};
+    if (from->rank - 1 + chosen->rank - plan.batch > LIMIT_TENSOR_RANK)
+        return fail(err, INVALID, "the result would have too many dimensions");
+    for (int d = 0; d < plan.axis; d++)
+        shape.dims[shape.rank++] = from->dims[d];
+    for (int d = plan.batch; d < chosen->rank; d++)
+        shape.dims[shape.rank++] = chosen->dims[d];
+    for (int d = plan.axis + 1; d < from->rank; d++)
+        shape.dims[shape.rank++] = from->dims[d];
+    struct tensor *out = kernel_output(call, 0, &shape, err);
+    if (!out)
+        return false;
+    int64_t batches = kernel_span(from, 0, plan.batch);
+    int64_t outer = kernel_span(from, plan.batch, plan.axis);
+    int64_t inner = kernel_span(from, plan.axis + 1, from->rank);
+    int64_t picked = kernel_span(chosen, plan.batch, chosen->rank), to = 0;
+    for (int64_t b = 0; b < batches; b++)
+        for (int64_t o = 0; o < outer; o++)
+            for (int64_t k = 0; k < picked; k++, to += inner) {
+                int64_t index = tensor_integer(indices, b * picked + k);
+                kernel_copy(out, to, params, ((b * outer + o) * length + index) * inner, inner);
+            }
+    return true;
+}
+
+static bool gather_run(struct kernel_call *call, struct error *err)
+{
+    return gather(call, kernel_in(call, 0), kernel_in(call, 1), 0, 0, err);
+}
+
+static bool gather_v2_run(struct kernel_call *call, struct error *err)
+{
+    int64_t axis;
+    if (!kernel_scalar(call, 2, "axis", &axis, err))
+        return false;
+    return gather(call, kernel_in(call, 0), kernel_in(call, 1), axis,
+                  node_attr_int(call->node, "batch_dims", 0), err);
+}
+
+static bool resource_gather_run(struct kernel_call *call, struct error *err)
+{
+    struct variable *variable = kernel_variable(call, 0, err);
+    int64_t batch = node_attr_int(call->node, "batch_dims", 0);
+    if (!variable)
+        return false;
+    if (variable->value.dtype == DTYPE_NONE)
+        return fail(err, NOT_FOUND, "variable '%s' has no value: it was not initialized",
+                    variable->name);
+    return gather(call, &variable->value, kernel_in(call, 1), batch, batch, err);
+}
+
+/* --- coordinates in the last dimension of the indices --- */
+
+struct nd {
+    int depth;     /* coordinates of one index */
+    int64_t count; /* indices */
+    int64_t inner; /* elements of a slice */
+    bool ignore;   /* bad indices */
+};
+
+static bool nd_plan(const struct kernel_call *call, const struct tensor *indices,
+                    const struct shape *shape, struct nd *plan, struct error *err)
+{
+    int rank = indices->shape.rank;
+    if (rank < 1)
+        return fail(err, INVALID, "indices must be at least a vector");
+    int64_t depth = indices->shape.dims[rank - 1];
+    if (depth > shape->rank)
+        return fail(err, INVALID,
+                    "index innermost dimension length must be <= params rank; saw: %lld vs. %d",
+                    (long long)depth, shape->rank);
+    plan->depth = (int)depth;
+    plan->count = kernel_span(&indices->shape, 0, rank - 1);
+    plan->inner = kernel_span(shape, (int)depth, shape->rank);
+    plan->ignore =
+        strcmp(node_attr_string(call->node, "bad_indices_policy", ""), "IGNORE") == 0;
+    return true;
+}
+
+/* Number of the slice that index `i` names; -1 when it is out of range. */
+static int64_t nd_place(const struct nd *plan, const struct tensor *indices,
+                        const struct shape *shape, int64_t i)
+{
+    int64_t place = 0;
+    for (int d = 0; d < plan->depth; d++) {
+        int64_t index = tensor_integer(indices, i * plan->depth + d);
+        if (index < 0 || index >= shape->dims[d])
+            return -1;
+        place = place * shape->dims[d] + index;
+    }
+    return place;
+}
+
+static bool bad_index(int64_t i, const struct shape *shape, struct error *err)
+{
+    char text[SHAPE_TEXT_BYTES];
+    return fail(err, INVALID, "indices[%lld] does not index into shape %s", (long long)i,
+                shape_text(shape, text, sizeof(text)));
+}
+
+static bool gather_nd_run(struct kernel_call *call, struct error *err)
+{
+    const struct tensor *params = kernel_in(call, 0), *indices = kernel_in(call, 1);
+    struct nd plan;
+    if (params->shape.rank < 1)
+        return fail(err, INVALID, "params must be at least a vector");
+    if (!nd_plan(call, indices, &params->shape, &plan, err))
+        return false;
+    struct shape shape = indices->shape;
+    shape.rank--;
+    for (int d = plan.depth; d < params->shape.rank && shape.rank < LIMIT_TENSOR_RANK; d++)
+        shape.dims[shape.rank++] = params->shape.dims[d];
+    if (plan.count * plan.inner > 0 && params->count == 0)
+        return fail(err, INVALID, "Requested more than 0 entries, but params is empty.");
+    struct tensor *out = kernel_output(call, 0, &shape, err);
+    if (!out)
+        return false;
+    for (int64_t i = 0; i < plan.count; i++) {
+        int64_t place = nd_place(&plan, indices, &params->shape, i);
+        if (place >= 0)
+            kernel_copy(out, i * plan.inner, params, place * plan.inner, plan.inner);
+        else if (plan.ignore)
+            kernel_zero(out, i * plan.inner, plan.inner);
+        else
+            return bad_index(i, &params->shape, err);
+    }
+    return true;
+}
+
+static void add_elements(struct tensor *to, int64_t at, const struct tensor *from,
+                         int64_t start, int64_t count)
+{
+    kernel_load_bits *load = kernel_load_bits_for(to->dtype);
+    for (int64_t i = 0; i < count; i++) {
+        if (to->dtype == STRING || to->dtype == BOOL)
+            kernel_copy(to, at + i, from, start + i, 1);
+        else if (load)
+            kernel_store_bits_for(to->dtype)(
+                to->data, at + i, load(to->data, at + i) + load(from->data, start + i));
+        else
+            kernel_set_complex(
+                to, at + i, kernel_complex_at(to, at + i) + kernel_complex_at(from, start + i));
+    }
+}
+
+/* Updates: one slice for each index, in the shape (indices..., slice...). */
+static bool check_updates(const struct tensor *indices, const struct tensor *updates,
+                          const struct shape *shape, const struct nd *plan, struct error *err)
+{
+    struct shape expected = indices->shape;
+    char a[SHAPE_TEXT_BYTES], b[SHAPE_TEXT_BYTES];
+    expected.rank--;
+    for (int d = plan->depth; d < shape->rank && expected.rank < LIMIT_TENSOR_RANK; d++)
+        expected.dims[expected.rank++] = shape->dims[d];
+    return shape_equal(&expected, &updates->shape) ||
+           fail(err, INVALID, "updates must have shape %s, got %s",
+                shape_text(&expected, a, sizeof(a)), shape_text(&updates->shape, b, sizeof(b)));
+}
+
+static bool scatter_nd_run(struct kernel_call *call, struct error *err)
+{
+    const struct tensor *indices = kernel_in(call, 0), *updates = kernel_in(call, 1);
+    struct shape shape;
+    struct nd plan;
+    if (kernel_in(call, 2)->shape.rank != 1)
+        return fail(err, INVALID, "Shape must be a vector");
+    if (!kernel_shape_in(call, 2, &shape, err) || !nd_plan(call, indices, &shape, &plan, err))
+        return false;
+    if (shape_count(&shape) == 0 && (indices->count > 0 || updates->count > 0))
+        return fail(err, INVALID, "Indices and updates specified for empty output");
+    if (!check_updates(indices, updates, &shape, &plan, err))
+        return false;
+    struct tensor *out = kernel_output(call, 0, &shape, err);
+    if (!out)
+        return false;
+    kernel_zero(out, 0, out->count);
+    for (int64_t i = 0; i < plan.count; i++) {
+        int64_t place = nd_place(&plan, indices, &shape, i);
+        if (place >= 0)
+            add_elements(out, place * plan.inner, updates, i * plan.inner, plan.inner);
+        else if (!plan.ignore)
+            return bad_index(i, &shape, err);
+    }
+    return true;
+}
+
+#define GATHER(name_, run_)                                                                    \
+    {                                                                                          \
+        .op = name_, .device = CPU, .run = run_                                                \
+    }
+
+const struct kernel kernel_gather_ref = GATHER("Gather", gather_run);
+const struct kernel kernel_gather_v2_ref = GATHER("GatherV2", gather_v2_run);
+const struct kernel kernel_resource_gather_ref = GATHER("ResourceGather", resource_gather_run);
+const struct kernel kernel_gather_nd_ref = GATHER("GatherNd", gather_nd_run);
+const struct kernel kernel_scatter_nd_ref = GATHER("ScatterNd", scatter_nd_run);

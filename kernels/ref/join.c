@@ -1,0 +1,234 @@
+/* join.c - tensors joined along an axis, and taken apart. */
+
+#include "kernels/ref/numbers.h"
+
+/* --- joins --- */
+
+/* Sizes agree but for `axis`; `*sum` is the length of the result along it. */
+static bool check_parts(const struct kernel_call *call, int first, int count, int axis,
+                        int64_t *sum, struct error *err)
+{
+    const struct shape *shape = &kernel_in(call, first)->shape;
+    char a[SHAPE_TEXT_BYTES], b[SHAPE_TEXT_BYTES];
+    *sum = 0;
+    for (int i = first; i < first + count; i++) {
+        struct shape other = kernel_in(call, i)->shape;
+        if (other.rank == shape->rank) {
+            *sum += other.dims[axis];
+            other.dims[axis] = shape->dims[axis];
+        }
+        if (!shape_equal(&other, shape))
+            return fail(err, INVALID,
+                        "ConcatOp : Dimensions of inputs should match: shape[0] = %s vs. "
+                        "shape[%d] = %s",
+                        shape_text(shape, a, sizeof(a)), i - first,
+                        shape_text(&kernel_in(call, i)->shape, b, sizeof(b)));
+    }
+    return true;
+}
+
+static bool concat(struct kernel_call *call, int axis_input, int first, struct error *err)
+{
+    int count = call->in_count - 1, axis;
+    const struct shape *shape = &kernel_in(call, first)->shape;
+    int64_t length, offset = 0;
+    if (!kernel_axis(call, axis_input, shape->rank, &axis, err) ||
+        !check_parts(call, first, count, axis, &length, err))
+        return false;
+    struct shape joined = *shape;
+    joined.dims[axis] = length;
+    struct tensor *out = kernel_output(call, 0, &joined, err);
+    if (!out)
+        return false;
+    int64_t outer = kernel_span(shape, 0, axis),
+            inner = kernel_span(shape, axis + 1, shape->rank);
+    for (int i = first; i < first + count; i++) {
+        const struct tensor *in = kernel_in(call, i);
+        int64_t row = in->shape.dims[axis] * inner;
+        for (int64_t o = 0; o < outer; o++)
+            kernel_copy(out, o * length * inner + offset, in, o * row, row);
+        offset += row;
+    }
+    return true;
+}
+
+static bool concat_v2_run(struct kernel_call *call, struct error *err)
+{
+    return concat(call, call->in_count - 1, 0, err);
+}
+
+static bool concat_run(struct kernel_call *call, struct error *err)
+{
+    return concat(call, 0, 1, err);
+}
+
+static bool concat_offset_run(struct kernel_call *call, struct error *err)
+{
+    int count = call->in_count - 1, axis;
+    int64_t offset = 0;
+    int rank = (int)kernel_in(call, 1)->count;
+    for (int i = 1; i <= count; i++)
+        if (kernel_in(call, i)->shape.rank != 1 || kernel_in(call, i)->count != rank)
+            return fail(err, INVALID, "input %d should be a vector of %d elements", i, rank);
+    if (!kernel_axis(call, 0, rank, &axis, err))
+        return false;
+    for (int i = 0; i < count; i++) {
+        const struct tensor *shape = kernel_in(call, i + 1);
+        for (int d = 0; d < rank; d++)
+            if (d != axis && tensor_integer(shape, d) != tensor_integer(kernel_in(call, 1), d))
+                return fail(
+                    err, INVALID,
+                    "All dimensions except %d must match. Input %d has %lld in place of "
+                    "%lld in dimension %d",
+                    axis, i, (long long)tensor_integer(shape, d),
+                    (long long)tensor_integer(kernel_in(call, 1), d), d);
+        struct tensor *out = kernel_output(call, i, &shape->shape, err);
+        if (!out)
+            return false;
+        kernel_zero(out, 0, rank);
+        kernel_store_bits_for(out->dtype)(out->data, axis, (uint64_t)offset);
+        offset += tensor_integer(shape, axis);
+    }
+    return true;
+}
+
+static bool pack_run(struct kernel_call *call, struct error *err)
+{
+    int count = call->in_count, rank = kernel_in(call, 0)->shape.rank;
+    const struct shape *shape = &kernel_in(call, 0)->shape;
+    int64_t axis = node_attr_int(call->node, "axis", 0);
+    char a[SHAPE_TEXT_BYTES], b[SHAPE_TEXT_BYTES];
+    if (axis < -rank - 1 || axis > rank || rank == LIMIT_TENSOR_RANK)
+        return fail(err, INVALID, "axis = %lld not in [%d, %d)", (long long)axis, -rank - 1,
+                    rank + 1);
+    axis += axis < 0 ? rank + 1 : 0;
+    for (int i = 1; i < count; i++)
+        if (!shape_equal(&kernel_in(call, i)->shape, shape))
+            return fail(err, INVALID,
+                        "Shapes of all inputs must match: values[0].shape = %s != "
+                        "values[%d].shape = %s",
+                        shape_text(shape, a, sizeof(a)), i,
+                        shape_text(&kernel_in(call, i)->shape, b, sizeof(b)));
+    struct shape packed = {.rank = rank + 1};
+    for (int d = 0; d <= rank; d++)
+        packed.dims[d] = d == axis ? count : shape->dims[d > axis ? d - 1 : d];
+    struct tensor *out = kernel_output(call, 0, &packed, err);
+    if (!out)
+        return false;
+    int64_t outer = kernel_span(shape, 0, (int)axis),
+            inner = kernel_span(shape, (int)axis, rank);
+    for (int64_t o = 0; o < outer; o++)
+        for (int i = 0; i < count; i++)
+            kernel_copy(out, (o * count + i) * inner, kernel_in(call, i), o * inner, inner);
+    return true;
+}
+
+/* --- parts --- */
+
+/* Output `index` is [begin, begin + size) along the axis. */
+static bool take_part(struct kernel_call *call, int index, const struct tensor *in, int axis,
+                      int64_t begin, int64_t size, const struct shape *shape, struct error *err)
+{
+    struct tensor *out = kernel_output(call, index, shape, err);
+    if (!out)
+        return false;
+    int64_t outer = kernel_span(&in->shape, 0, axis);
+    int64_t inner = kernel_span(&in->shape, axis + 1, in->shape.rank);
+    for (int64_t o = 0; o < outer; o++)
+        kernel_copy(out, o * size * inner, in, (o * in->shape.dims[axis] + begin) * inner,
+                    size * inner);
+    return true;
+}
+
+static bool unpack_run(struct kernel_call *call, struct error *err)
+{
+    const struct tensor *in = kernel_in(call, 0);
+    int rank = in->shape.rank, count = call->node->outputs_count;
+    int64_t axis = node_attr_int(call->node, "axis", 0);
+    if (axis < -rank || axis >= rank)
+        return fail(err, INVALID, "axis = %lld not in [%d, %d)", (long long)axis, -rank, rank);
+    axis += axis < 0 ? rank : 0;
+    if (in->shape.dims[axis] != count)
+        return fail(err, INVALID, "Input shape axis %lld must equal %d, got %lld",
+                    (long long)axis, count, (long long)in->shape.dims[axis]);
+    struct shape shape = {.rank = rank - 1};
+    for (int d = 0; d < rank - 1; d++)
+        shape.dims[d] = in->shape.dims[d < axis ? d : d + 1];
+    for (int i = 0; i < count; i++)
+        if (!take_part(call, i, in, (int)axis, i, 1, &shape, err))
+            return false;
+    return true;
+}
+
+static bool split_run(struct kernel_call *call, struct error *err)
+{
+    const struct tensor *in = kernel_in(call, 1);
+    int axis, count = call->node->outputs_count;
+    if (in->shape.rank == 0)
+        return fail(err, INVALID, "Cannot split scalars");
+    if (!kernel_axis(call, 0, in->shape.rank, &axis, err))
+        return false;
+    if (in->shape.dims[axis] % count != 0)
+        return fail(err, INVALID,
+                    "Number of ways to split should evenly divide the split dimension, but got "
+                    "split_dim %d (size = %lld) and num_split %d",
+                    axis, (long long)in->shape.dims[axis], count);
+    struct shape shape = in->shape;
+    int64_t size = shape.dims[axis] /= count;
+    for (int i = 0; i < count; i++)
+        if (!take_part(call, i, in, axis, i * size, size, &shape, err))
+            return false;
+    return true;
+}
+
+static bool split_v_run(struct kernel_call *call, struct error *err)
+{
+    const struct tensor *in = kernel_in(call, 0), *sizes = kernel_in(call, 1);
+    int axis, count = call->node->outputs_count, unknown = -1;
+    int64_t total = 0, begin = 0;
+    if (sizes->shape.rank != 1 || sizes->count != count || in->shape.rank == 0)
+        return fail(err, INVALID, "size of the split_tensor must be 1-D with %d elements",
+                    count);
+    if (!kernel_axis(call, 2, in->shape.rank, &axis, err))
+        return false;
+    for (int i = 0; i < count; i++) {
+        int64_t size = tensor_integer(sizes, i);
+        if (size < -1 || (size == -1 && unknown >= 0))
+            return fail(err, INVALID,
+                        "Split size at index %d must be >= 0 (one may be -1). Got: "
+                        "%lld",
+                        i, (long long)size);
+        if (size == -1)
+            unknown = i;
+        else
+            total += size;
+    }
+    int64_t length = in->shape.dims[axis];
+    if (unknown < 0 ? total != length : total > length)
+        return fail(err, INVALID,
+                    "Determined shape must match the input: sizes add up to %lld, dimension %d "
+                    "has %lld",
+                    (long long)total, axis, (long long)length);
+    for (int i = 0; i < count; i++) {
+        struct shape shape = in->shape;
+        int64_t size = i == unknown ? length - total : tensor_integer(sizes, i);
+        shape.dims[axis] = size;
+        if (!take_part(call, i, in, axis, begin, size, &shape, err))
+            return false;
+        begin += size;
+    }
+    return true;
+}
+
+#define JOIN(name_, run_)                                                                      \
+    {                                                                                          \
+        .op = name_, .device = CPU, .run = run_                                                \
+    }
+
+const struct kernel kernel_concat_v2_ref = JOIN("ConcatV2", concat_v2_run);
+const struct kernel kernel_concat_ref = JOIN("Concat", concat_run);
+const struct kernel kernel_concat_offset_ref = JOIN("ConcatOffset", concat_offset_run);
+const struct kernel kernel_pack_ref = JOIN("Pack", pack_run);
+const struct kernel kernel_unpack_ref = JOIN("Unpack", unpack_run);
+const struct kernel kernel_split_ref = JOIN("Split", split_run);
+const struct kernel kernel_split_v_ref = JOIN("SplitV", split_v_run);

@@ -1,0 +1,164 @@
+/* mat_mul.c - products of matrices, single and in batches; sums in double. */
+
+#include "kernels/ref/numbers.h"
+
+/* Where the elements of a matrix are: (row, column) at start + row * row_step + column * step.
+ */
+struct matrix {
+    const struct tensor *tensor;
+    int64_t start;
+    int64_t row_step;
+    int64_t step;
+    bool conjugate;
+};
+
+static double complex at(const struct matrix *m, int64_t row, int64_t column)
+{
+    double complex value =
+        kernel_complex_at(m->tensor, m->start + row * m->row_step + column * m->step);
+    return m->conjugate ? conj(value) : value;
+}
+
+/* Integers wrap as the result's type does. */
+static void multiply_integers(const struct matrix *a, const struct matrix *b, int64_t rows,
+                              int64_t inner, int64_t columns, struct tensor *out, int64_t start)
+{
+    kernel_load_bits *load_a = kernel_load_bits_for(a->tensor->dtype);
+    kernel_load_bits *load_b = kernel_load_bits_for(b->tensor->dtype);
+    kernel_store_bits *store = kernel_store_bits_for(out->dtype);
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t c = 0; c < columns; c++) {
+            uint64_t sum = 0;
+            for (int64_t k = 0; k < inner; k++)
+                sum += load_a(a->tensor->data, a->start + r * a->row_step + k * a->step) *
+                       load_b(b->tensor->data, b->start + k * b->row_step + c * b->step);
+            store(out->data, start + r * columns + c, sum);
+        }
+}
+
+static void multiply(const struct matrix *a, const struct matrix *b, int64_t rows,
+                     int64_t inner, int64_t columns, struct tensor *out, int64_t start)
+{
+    if (DTYPES_INTEGER & BIT(out->dtype)) {
+        multiply_integers(a, b, rows, inner, columns, out, start);
+        return;
+    }
+    if (DTYPES_COMPLEX & BIT(out->dtype)) {
+        for (int64_t r = 0; r < rows; r++)
+            for (int64_t c = 0; c < columns; c++) {
+                double complex sum = 0;
+                for (int64_t k = 0; k < inner; k++)
+                    sum += at(a, r, k) * at(b, k, c);
+                kernel_set_complex(out, start + r * columns + c, sum);
+            }
+        return;
+    }
+    kernel_load *load_a = kernel_load_for(a->tensor->dtype);
+    kernel_load *load_b = kernel_load_for(b->tensor->dtype);
+    kernel_store *store = kernel_store_for(out->dtype);
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t c = 0; c < columns; c++) {
+            double sum = 0;
+            for (int64_t k = 0; k < inner; k++)
+                sum += load_a(a->tensor->data, a->start + r * a->row_step + k * a->step) *
+                       load_b(b->tensor->data, b->start + k * b->row_step + c * b->step);
+            store(out->data, start + r * columns + c, sum);
+        }
+}
+
+static struct matrix view(const struct tensor *tensor, int64_t start, bool transpose,
+                          bool conjugate)
+{
+    int64_t columns = tensor->shape.dims[tensor->shape.rank - 1];
+    return (struct matrix){.tensor = tensor,
+                           .start = start,
+                           .row_step = transpose ? 1 : columns,
+                           .step = transpose ? columns : 1,
+                           .conjugate = conjugate};
+}
+
+static bool mismatch(const struct kernel_call *call, struct error *err)
+{
+    char a[SHAPE_TEXT_BYTES], b[SHAPE_TEXT_BYTES];
+    return fail(err, INVALID, "%s: Matrix size-incompatible: In[0]: %s, In[1]: %s",
+                call->node->op->name, shape_text(&kernel_in(call, 0)->shape, a, sizeof(a)),
+                shape_text(&kernel_in(call, 1)->shape, b, sizeof(b)));
+}
+
+static bool mat_mul_run(struct kernel_call *call, struct error *err)
+{
+    const struct tensor *a = kernel_in(call, 0), *b = kernel_in(call, 1);
+    bool ta = node_attr_bool(call->node, "transpose_a", false);
+    bool tb = node_attr_bool(call->node, "transpose_b", false);
+    if (a->shape.rank != 2 || b->shape.rank != 2)
+        return mismatch(call, err);
+    int64_t rows = a->shape.dims[ta], inner = a->shape.dims[!ta], columns = b->shape.dims[!tb];
+    if (inner != b->shape.dims[tb])
+        return mismatch(call, err);
+    struct tensor *out = kernel_output(call, 0, &SHAPE(rows, columns), err);
+    if (!out)
+        return false;
+    struct matrix left = view(a, 0, ta, false), right = view(b, 0, tb, false);
+    multiply(&left, &right, rows, inner, columns, out, 0);
+    return true;
+}
+
+/* Adjoints are conjugated; the dimensions in front broadcast (BatchMatMul: are equal). */
+static bool batch_mat_mul_run(struct kernel_call *call, struct error *err)
+{
+    const struct tensor *x = kernel_in(call, 0), *y = kernel_in(call, 1);
+    bool ax = node_attr_bool(call->node, "adj_x", false);
+    bool ay = node_attr_bool(call->node, "adj_y", false);
+    if (x->shape.rank < 2 || y->shape.rank < 2)
+        return mismatch(call, err);
+    struct shape batch_x = x->shape, batch_y = y->shape, shape;
+    batch_x.rank -= 2;
+    batch_y.rank -= 2;
+    const int64_t *dims_x = x->shape.dims + batch_x.rank;
+    const int64_t *dims_y = y->shape.dims + batch_y.rank;
+    bool broadcasts = strcmp(call->node->op->name, "BatchMatMul") != 0;
+    if (dims_x[!ax] != dims_y[ay] || (!broadcasts && !shape_equal(&batch_x, &batch_y)))
+        return mismatch(call, err);
+    if (!shape_broadcast(&batch_x, &batch_y, &shape, err))
+        return false;
+    int64_t rows = dims_x[ax], inner = dims_x[!ax], columns = dims_y[!ay];
+    int batch_rank = shape.rank;
+    int64_t batches = kernel_span(&shape, 0, batch_rank);
+    shape.dims[shape.rank++] = rows;
+    shape.dims[shape.rank++] = columns;
+    struct tensor *out = kernel_output(call, 0, &shape, err);
+    if (!out)
+        return false;
+    for (int64_t n = 0; n < batches; n++) {
+        /* Which matrix of x and of y: dimensions of 1 stay at 0. */
+        int64_t rest = n, at_x = 0, at_y = 0, step_x = 1, step_y = 1;
+        for (int d = batch_rank - 1; d >= 0; d--) {
+            int64_t index = rest % shape.dims[d];
+            int dx = d - (batch_rank - batch_x.rank), dy = d - (batch_rank - batch_y.rank);
+            rest /= shape.dims[d];
+            if (dx >= 0) {
+                at_x += (batch_x.dims[dx] == 1 ? 0 : index) * step_x;
+                step_x *= batch_x.dims[dx];
+            }
+            if (dy >= 0) {
+                at_y += (batch_y.dims[dy] == 1 ? 0 : index) * step_y;
+                step_y *= batch_y.dims[dy];
+            }
+        }
+        struct matrix left = view(x, at_x * rows * inner, ax, ax);
+        struct matrix right = view(y, at_y * inner * columns, ay, ay);
+        multiply(&left, &right, rows, inner, columns, out, n * rows * columns);
+    }
+    return true;
+}
+
+const struct kernel kernel_mat_mul_ref = {
+    .op = "MatMul", .device = CPU, .dtypes = DTYPES_NUMBER, .run = mat_mul_run};
+const struct kernel kernel_sparse_mat_mul_ref = {
+    .op = "SparseMatMul", .device = CPU, .run = mat_mul_run};
+const struct kernel kernel_batch_mat_mul_ref = {
+    .op = "BatchMatMul", .device = CPU, .dtypes = DTYPES_NUMBER, .run = batch_mat_mul_run};
+const struct kernel kernel_batch_mat_mul_v2_ref = {
+    .op = "BatchMatMulV2", .device = CPU, .dtypes = DTYPES_NUMBER, .run = batch_mat_mul_run};
+const struct kernel kernel_batch_mat_mul_v3_ref = {
+    .op = "BatchMatMulV3", .device = CPU, .run = batch_mat_mul_run};

@@ -1,0 +1,39 @@
+/* move.c - the loop that moves elements by steps. */
+
+#include "kernels/ref/move.h"
+
+struct places kernel_places(const struct shape *shape)
+{
+    struct places places = {.start = 0};
+    int64_t step = 1;
+    for (int d = shape->rank - 1; d >= 0; d--) {
+        places.steps[d] = step;
+        step *= shape->dims[d];
+    }
+    return places;
+}
+
+void kernel_move(struct tensor *to, const struct places *to_places, const struct tensor *from,
+                 const struct places *from_places, const int64_t *dims, int rank)
+{
+    int64_t index[2 * LIMIT_TENSOR_RANK] = {0};
+    int64_t to_at = to_places->start, from_at = from_places->start, total = 1;
+    for (int d = 0; d < rank; d++)
+        total *= dims[d];
+    /* Rows that are contiguous on both sides go in one piece. */
+    int64_t row = 1;
+    if (rank > 0 && to_places->steps[rank - 1] == 1 && from_places->steps[rank - 1] == 1)
+        row = dims[--rank];
+    for (int64_t done = 0; done < total; done += row) {
+        kernel_copy(to, to_at, from, from_at, row);
+        for (int d = rank - 1; d >= 0; d--) {
+            to_at += to_places->steps[d];
+            from_at += from_places->steps[d];
+            if (++index[d] < dims[d])
+                break;
+            to_at -= to_places->steps[d] * dims[d];
+            from_at -= from_places->steps[d] * dims[d];
+            index[d] = 0;
+        }
+    }
+}

@@ -1,0 +1,19 @@
+/*
+ * move.h - elements moved from one place to another by steps: transposes, slices, paddings.
+ */
+#pragma once
+
+#include "kernels/ref/numbers.h"
+
+/* Where elements are in a tensor: at `start` plus, for each dimension, index times step. */
+struct places {
+    int64_t start;
+    int64_t steps[2 * LIMIT_TENSOR_RANK];
+};
+
+/* The steps of a tensor of that shape, from its first element. */
+struct places kernel_places(const struct shape *shape);
+
+/* Copies every element of the box of `rank` dimensions `dims`. */
+void kernel_move(struct tensor *to, const struct places *to_places, const struct tensor *from,
+                 const struct places *from_places, const int64_t *dims, int rank);

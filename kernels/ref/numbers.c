@@ -1,0 +1,211 @@
+/* numbers.c - elements of any type, read, written and moved. */
+
+#include "kernels/ref/numbers.h"
+
+#include "base/alloc.h"
+#include "runtime/resource.h"
+
+/* type number, storage, how to load, how to store */
+#define REAL_TYPES(X)                                                                          \
+    X(F32, float, , (float))                                                                   \
+    X(F64, double, , )                                                                         \
+    X(F16, uint16_t, dtype_f16_to_f32, dtype_f32_to_f16)                                       \
+    X(BF16, uint16_t, dtype_bf16_to_f32, dtype_f32_to_bf16)                                    \
+    INTEGER_TYPES(X)
+#define INTEGER_TYPES(X)                                                                       \
+    X(I8, int8_t, (double), (int8_t))                                                          \
+    X(I16, int16_t, (double), (int16_t))                                                       \
+    X(I32, int32_t, (double), (int32_t))                                                       \
+    X(I64, int64_t, (double), (int64_t))                                                       \
+    X(U8, uint8_t, (double), (uint8_t))                                                        \
+    X(U16, uint16_t, (double), (uint16_t))                                                     \
+    X(U32, uint32_t, (double), (uint32_t))                                                     \
+    X(U64, uint64_t, (double), (uint64_t))                                                     \
+    X(BOOL, bool, (double), (bool))
+
+#define LOAD(dtype, S, LOADER, STORER)                                                         \
+    static double load_##dtype(const void *data, int64_t index)                                \
+    {                                                                                          \
+        return LOADER(((const S *)data)[index]);                                               \
+    }
+REAL_TYPES(LOAD)
+
+#define STORE(dtype, S, LOADER, STORER)                                                        \
+    static void store_##dtype(void *data, int64_t index, double value)                         \
+    {                                                                                          \
+        ((S *)data)[index] = STORER(value);                                                    \
+    }
+/* Rounded once: from double straight to the type of storage is not what the two halves do, but
+ * their sums are kept in float precision or better. */
+#define STORE_HALF(dtype, CONVERT)                                                             \
+    static void store_##dtype(void *data, int64_t index, double value)                         \
+    {                                                                                          \
+        ((uint16_t *)data)[index] = CONVERT((float)value);                                     \
+    }
+STORE(F32, float, , (float))
+STORE(F64, double, , )
+STORE_HALF(F16, dtype_f32_to_f16)
+STORE_HALF(BF16, dtype_f32_to_bf16)
+INTEGER_TYPES(STORE)
+
+#define LOAD_BITS(dtype, S, LOADER, STORER)                                                    \
+    static uint64_t load_bits_##dtype(const void *data, int64_t index)                         \
+    {                                                                                          \
+        return (uint64_t)((const S *)data)[index];                                             \
+    }
+INTEGER_TYPES(LOAD_BITS)
+
+#define STORE_BITS(dtype, S, LOADER, STORER)                                                   \
+    static void store_bits_##dtype(void *data, int64_t index, uint64_t value)                  \
+    {                                                                                          \
+        ((S *)data)[index] = (S)value;                                                         \
+    }
+INTEGER_TYPES(STORE_BITS)
+
+#define LOAD_ENTRY(dtype, S, LOADER, STORER) [dtype] = load_##dtype,
+#define STORE_ENTRY(dtype, S, LOADER, STORER) [dtype] = store_##dtype,
+#define LOAD_BITS_ENTRY(dtype, S, LOADER, STORER) [dtype] = load_bits_##dtype,
+#define STORE_BITS_ENTRY(dtype, S, LOADER, STORER) [dtype] = store_bits_##dtype,
+
+kernel_load *kernel_load_for(enum dtype dtype)
+{
+    static kernel_load *const table[DTYPE_COUNT] = {REAL_TYPES(LOAD_ENTRY)};
+    return table[dtype];
+}
+
+kernel_store *kernel_store_for(enum dtype dtype)
+{
+    static kernel_store *const table[DTYPE_COUNT] = {REAL_TYPES(STORE_ENTRY)};
+    return table[dtype];
+}
+
+kernel_load_bits *kernel_load_bits_for(enum dtype dtype)
+{
+    static kernel_load_bits *const table[DTYPE_COUNT] = {INTEGER_TYPES(LOAD_BITS_ENTRY)};
+    return table[dtype];
+}
+
+kernel_store_bits *kernel_store_bits_for(enum dtype dtype)
+{
+    static kernel_store_bits *const table[DTYPE_COUNT] = {INTEGER_TYPES(STORE_BITS_ENTRY)};
+    return table[dtype];
+}
+
+double complex kernel_complex_at(const struct tensor *tensor, int64_t index)
+{
+    if (tensor->dtype == C64)
+        return ((const float complex *)tensor->data)[index];
+    if (tensor->dtype == C128)
+        return ((const double complex *)tensor->data)[index];
+    return kernel_load_for(tensor->dtype)(tensor->data, index);
+}
+
+void kernel_set_complex(struct tensor *tensor, int64_t index, double complex value)
+{
+    if (tensor->dtype == C64)
+        ((float complex *)tensor->data)[index] = (float complex)value;
+    else if (tensor->dtype == C128)
+        ((double complex *)tensor->data)[index] = value;
+    else
+        kernel_store_for(tensor->dtype)(tensor->data, index, creal(value));
+}
+
+static void copy_handle(struct resource_handle *to, const struct resource_handle *from)
+{
+    if (from->resource)
+        resource_ref(from->resource);
+    resource_unref(to->resource);
+    free(to->container);
+    free(to->name);
+    *to = (struct resource_handle){
+        .resource = from->resource,
+        .container = from->container ? alloc_text(from->container) : NULL,
+        .name = from->name ? alloc_text(from->name) : NULL,
+    };
+}
+
+void kernel_copy(struct tensor *to, int64_t to_index, const struct tensor *from,
+                 int64_t from_index, int64_t count)
+{
+    assert(to->dtype == from->dtype);
+    size_t size = dtype_size(to->dtype);
+    if (size) {
+        memcpy((char *)to->data + (size_t)to_index * size,
+               (const char *)from->data + (size_t)from_index * size, (size_t)count * size);
+        return;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        if (to->dtype == STRING) {
+            const struct tensor_string *text = tensor_strings(from) + from_index + i;
+            tensor_set_string(to, to_index + i, text->data, text->size);
+        } else {
+            assert(to->dtype == RESOURCE);
+            copy_handle((struct resource_handle *)to->data + to_index + i,
+                        (const struct resource_handle *)from->data + from_index + i);
+        }
+    }
+}
+
+void kernel_zero(struct tensor *to, int64_t index, int64_t count)
+{
+    size_t size = dtype_size(to->dtype);
+    if (size)
+        memset((char *)to->data + (size_t)index * size, 0, (size_t)count * size);
+    for (int64_t i = 0; !size && to->dtype == STRING && i < count; i++)
+        tensor_set_string(to, index + i, "", 0);
+}
+
+int64_t kernel_span(const struct shape *shape, int begin, int end)
+{
+    int64_t product = 1;
+    for (int d = begin; d < end; d++)
+        product *= shape->dims[d];
+    return product;
+}
+
+bool kernel_scalar(const struct kernel_call *call, int input, const char *what, int64_t *value,
+                   struct error *err)
+{
+    const struct tensor *tensor = kernel_in(call, input);
+    char text[SHAPE_TEXT_BYTES];
+    if (tensor->shape.rank != 0)
+        return fail(err, INVALID, "%s must be a scalar, got shape %s", what,
+                    shape_text(&tensor->shape, text, sizeof(text)));
+    *value = tensor_integer(tensor, 0);
+    return true;
+}
+
+bool kernel_axis(const struct kernel_call *call, int input, int rank, int *axis,
+                 struct error *err)
+{
+    int64_t value;
+    if (!kernel_scalar(call, input, "axis", &value, err))
+        return false;
+    if (value < -rank || value >= rank)
+        return fail(err, INVALID, "axis %lld is not in the range [%d, %d)", (long long)value,
+                    -rank, rank);
+    *axis = (int)(value < 0 ? value + rank : value);
+    return true;
+}
+
+bool kernel_shape_in(const struct kernel_call *call, int input, struct shape *shape,
+                     struct error *err)
+{
+    const struct tensor *tensor = kernel_in(call, input);
+    if (tensor->shape.rank > 1)
+        return fail(err, INVALID, "a shape must be a vector, got rank %d", tensor->shape.rank);
+    if (tensor->count > LIMIT_TENSOR_RANK)
+        return fail(err, INVALID, "a shape of %lld dimensions, at most %d",
+                    (long long)tensor->count, LIMIT_TENSOR_RANK);
+    shape->rank = (int)tensor->count;
+    for (int d = 0; d < shape->rank; d++) {
+        shape->dims[d] = tensor_integer(tensor, d);
+        if (shape->dims[d] < 0)
+            return fail(err, INVALID,
+                        "dimension %d of a shape is %lld: it must not be negative", d,
+                        (long long)shape->dims[d]);
+    }
+    if (shape_count(shape) < 0)
+        return fail(err, INVALID, "a shape with too many elements");
+    return true;
+}

@@ -1,0 +1,55 @@
+/*
+ * numbers.h - elements of any type as double, integer or complex, for kernels where being
+ * obvious matters more than speed, and how rows of elements of any type are moved.
+ */
+#pragma once
+
+#include "kernels/list.h"
+
+#include "base/error.h"
+#include "runtime/op.h"
+
+#include <complex.h>
+
+/* Elements as numbers.  Reading loses nothing but for 64-bit integers beyond 2^53. */
+typedef double kernel_load(const void *data, int64_t index);
+typedef void kernel_store(void *data, int64_t index, double value);
+
+/* For plain real types and bool; NULL for others. */
+kernel_load *kernel_load_for(enum dtype dtype);
+kernel_store *kernel_store_for(enum dtype dtype);
+
+/* Integers exactly: signed and unsigned are both read as 64 bits, written cut to the type. */
+typedef uint64_t kernel_load_bits(const void *data, int64_t index);
+typedef void kernel_store_bits(void *data, int64_t index, uint64_t value);
+kernel_load_bits *kernel_load_bits_for(enum dtype dtype);
+kernel_store_bits *kernel_store_bits_for(enum dtype dtype);
+
+/* Any number as complex. */
+double complex kernel_complex_at(const struct tensor *tensor, int64_t index);
+void kernel_set_complex(struct tensor *tensor, int64_t index, double complex value);
+
+/*
+ * Copies `count` elements between tensors of one type, whatever it is: strings are copied
+ * deeply, handles counted.  The target's elements are given back first.
+ */
+void kernel_copy(struct tensor *to, int64_t to_index, const struct tensor *from,
+                 int64_t from_index, int64_t count);
+
+/* Sets `count` elements to zero, false or the empty string. */
+void kernel_zero(struct tensor *to, int64_t index, int64_t count);
+
+/* Product of the dimensions [begin, end). */
+int64_t kernel_span(const struct shape *shape, int begin, int end);
+
+/* A scalar input as an integer; fails with INVALID naming `what` if it is not a scalar. */
+bool kernel_scalar(const struct kernel_call *call, int input, const char *what, int64_t *value,
+                   struct error *err) CHECKED;
+
+/* A scalar axis of `rank` dimensions, negative from the end; fails with INVALID. */
+bool kernel_axis(const struct kernel_call *call, int input, int rank, int *axis,
+                 struct error *err) CHECKED;
+
+/* The elements of a vector input as a shape; fails with INVALID on negative or too many. */
+bool kernel_shape_in(const struct kernel_call *call, int input, struct shape *shape,
+                     struct error *err) CHECKED;

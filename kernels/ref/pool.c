@@ -1,0 +1,173 @@
+/* pool.c - maxima and means of windows, and their gradients. */
+
+#include "kernels/ref/window.h"
+
+#include <math.h>
+
+/* The part of the window at output place o that lies within the input: [begin, end). */
+static void span(const struct window *w, int i, int64_t o, int64_t *begin, int64_t *end)
+{
+    *begin = o * w->stride[i] - w->before[i];
+    *end = *begin + w->window[i];
+    *begin = *begin < 0 ? 0 : *begin;
+    *end = *end > w->size[i] ? w->size[i] : *end;
+}
+
+/* Index of the first maximum of a window, row-major; -1 for a window of no elements. */
+static int64_t maximum_at(const struct window *w, kernel_load *load, const void *data,
+                          int64_t n, int64_t oy, int64_t ox, int64_t c)
+{
+    int64_t y0, y1, x0, x1, best = -1;
+    span(w, 0, oy, &y0, &y1);
+    span(w, 1, ox, &x0, &x1);
+    for (int64_t y = y0; y < y1; y++)
+        for (int64_t x = x0; x < x1; x++) {
+            int64_t at = window_at(w, w->size, w->channels, n, y, x, c);
+            if (best < 0 || load(data, at) > load(data, best))
+                best = at;
+        }
+    return best;
+}
+
+/* Walks the output in the order (batch, y, x, channel). */
+#define EACH_OUTPUT(w, n, y, x, c)                                                             \
+    for (int64_t n = 0; n < (w)->batch; n++)                                                   \
+        for (int64_t y = 0; y < (w)->out[0]; y++)                                              \
+            for (int64_t x = 0; x < (w)->out[1]; x++)                                          \
+                for (int64_t c = 0; c < (w)->channels; c++)
+
+static bool max_pool_run(struct kernel_call *call, struct error *err)
+{
+    const struct tensor *in = kernel_in(call, 0);
+    struct window w;
+    if (!kernel_window(call->node, &in->shape, NULL, &w, err))
+        return false;
+    struct shape shape = kernel_window_out(&w, w.channels);
+    struct tensor *out = kernel_output(call, 0, &shape, err);
+    if (!out)
+        return false;
+    kernel_load *load = kernel_load_for(in->dtype);
+    kernel_store *store = kernel_store_for(in->dtype);
+    EACH_OUTPUT(&w, n, y, x, c)
+    {
+        int64_t best = maximum_at(&w, load, in->data, n, y, x, c);
+        store(out->data, window_at(&w, w.out, w.channels, n, y, x, c),
+              best < 0 ? 0 : load(in->data, best));
+    }
+    return true;
+}
+
+static bool check_grad(const struct window *w, const struct tensor *grad, struct error *err)
+{
+    struct shape expected = kernel_window_out(w, w->channels);
+    char a[SHAPE_TEXT_BYTES], b[SHAPE_TEXT_BYTES];
+    return shape_equal(&expected, &grad->shape) ||
+           fail(err, INVALID, "the gradient has shape %s, pooling gives %s",
+                shape_text(&grad->shape, a, sizeof(a)), shape_text(&expected, b, sizeof(b)));
+}
+
+/* Sums of gradients by element of the input, stored at the end. */
+static double *zero_sums(struct kernel_call *call, const struct tensor *out, struct error *err)
+{
+    double *sums = kernel_scratch(call, (size_t)out->count * sizeof(*sums) + 1, err);
+    if (sums)
+        memset(sums, 0, (size_t)out->count * sizeof(*sums));
+    return sums;
+}
+
+static void store_sums(struct tensor *out, const double *sums)
+{
+    kernel_store *store = kernel_store_for(out->dtype);
+    for (int64_t i = 0; i < out->count; i++)
+        store(out->data, i, sums[i]);
+}
+
+static bool max_pool_grad_run(struct kernel_call *call, struct error *err)
+{
+    const struct tensor *in = kernel_in(call, 0), *pooled = kernel_in(call, 1);
+    const struct tensor *grad = kernel_in(call, 2);
+    struct window w;
+    if (!kernel_window(call->node, &in->shape, NULL, &w, err) || !check_grad(&w, grad, err) ||
+        !check_grad(&w, pooled, err))
+        return false;
+    struct tensor *out = kernel_output(call, 0, &in->shape, err);
+    double *sums = out ? zero_sums(call, out, err) : NULL;
+    if (!sums)
+        return false;
+    kernel_load *load = kernel_load_for(in->dtype);
+    EACH_OUTPUT(&w, n, y, x, c)
+    {
+        int64_t best = maximum_at(&w, load, in->data, n, y, x, c);
+        if (best >= 0)
+            sums[best] += load(grad->data, window_at(&w, w.out, w.channels, n, y, x, c));
+    }
+    store_sums(out, sums);
+    return true;
+}
+
+static bool avg_pool_run(struct kernel_call *call, struct error *err)
+{
+    const struct tensor *in = kernel_in(call, 0);
+    struct window w;
+    if (!kernel_window(call->node, &in->shape, NULL, &w, err))
+        return false;
+    struct shape shape = kernel_window_out(&w, w.channels);
+    struct tensor *out = kernel_output(call, 0, &shape, err);
+    if (!out)
+        return false;
+    kernel_load *load = kernel_load_for(in->dtype);
+    kernel_store *store = kernel_store_for(in->dtype);
+    EACH_OUTPUT(&w, n, oy, ox, c)
+    {
+        int64_t y0, y1, x0, x1;
+        double sum = 0;
+        span(&w, 0, oy, &y0, &y1);
+        span(&w, 1, ox, &x0, &x1);
+        for (int64_t y = y0; y < y1; y++)
+            for (int64_t x = x0; x < x1; x++)
+                sum += load(in->data, window_at(&w, w.size, w.channels, n, y, x, c));
+        double count = (double)((y1 - y0) * (x1 - x0));
+        store(out->data, window_at(&w, w.out, w.channels, n, oy, ox, c), sum / count);
+    }
+    return true;
+}
+
+static bool avg_pool_grad_run(struct kernel_call *call, struct error *err)
+{
+    const struct tensor *grad = kernel_in(call, 1);
+    struct shape shape;
+    struct window w;
+    if (!kernel_shape_in(call, 0, &shape, err) ||
+        !kernel_window(call->node, &shape, NULL, &w, err) || !check_grad(&w, grad, err))
+        return false;
+    struct tensor *out = kernel_output(call, 0, &shape, err);
+    double *sums = out ? zero_sums(call, out, err) : NULL;
+    if (!sums)
+        return false;
+    kernel_load *load = kernel_load_for(grad->dtype);
+    EACH_OUTPUT(&w, n, oy, ox, c)
+    {
+        int64_t y0, y1, x0, x1;
+        span(&w, 0, oy, &y0, &y1);
+        span(&w, 1, ox, &x0, &x1);
+        double share = load(grad->data, window_at(&w, w.out, w.channels, n, oy, ox, c)) /
+                       (double)((y1 - y0) * (x1 - x0));
+        for (int64_t y = y0; y < y1; y++)
+            for (int64_t x = x0; x < x1; x++)
+                sums[window_at(&w, w.size, w.channels, n, y, x, c)] += share;
+    }
+    store_sums(out, sums);
+    return true;
+}
+
+#define POOL(name_, dtypes_, run_)                                                             \
+    {                                                                                          \
+        .op = name_, .device = CPU, .dtypes = dtypes_, .run = run_                             \
+    }
+
+const struct kernel kernel_max_pool_ref = POOL("MaxPool", DTYPES_REAL, max_pool_run);
+const struct kernel kernel_max_pool_grad_ref =
+    POOL("MaxPoolGrad", DTYPES_REAL, max_pool_grad_run);
+const struct kernel kernel_avg_pool_ref = POOL("AvgPool", DTYPES_FLOAT, avg_pool_run);
+const struct kernel kernel_avg_pool_grad_ref =
+    POOL("AvgPoolGrad", DTYPES_FLOAT, avg_pool_grad_run);

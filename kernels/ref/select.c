@@ -1,0 +1,219 @@
+/* select.c - selection, clipping, conversion, and sums of many tensors. */
+
+#include "kernels/ref/move.h"
+
+#include <math.h>
+
+/* The condition is a scalar, of the same shape, or a vector that chooses rows. */
+static bool select_run(struct kernel_call *call, struct error *err)
+{
+    const struct tensor *condition = kernel_in(call, 0);
+    const struct tensor *yes = kernel_in(call, 1), *no = kernel_in(call, 2);
+    char a[SHAPE_TEXT_BYTES], b[SHAPE_TEXT_BYTES];
+    if (!shape_equal(&yes->shape, &no->shape))
+        return fail(
+            err, INVALID, "'then' and 'else' must have the same size.  but received: %s vs. %s",
+            shape_text(&yes->shape, a, sizeof(a)), shape_text(&no->shape, b, sizeof(b)));
+    bool rows = condition->shape.rank == 1 && yes->shape.rank > 0 &&
+                yes->shape.dims[0] == condition->count;
+    if (condition->shape.rank != 0 && !rows && !shape_equal(&condition->shape, &yes->shape))
+        return fail(err, INVALID, "'cond' has shape %s, 'then' and 'else' %s",
+                    shape_text(&condition->shape, a, sizeof(a)),
+                    shape_text(&yes->shape, b, sizeof(b)));
+    struct tensor *out = kernel_output(call, 0, &yes->shape, err);
+    if (!out)
+        return false;
+    const bool *choose = condition->data;
+    int64_t row = condition->count ? out->count / condition->count : 0;
+    for (int64_t i = 0; i < condition->count; i++)
+        kernel_copy(out, i * row, choose[i] ? yes : no, i * row, row);
+    return true;
+}
+
+/* Steps of an operand along the dimensions of what all broadcast to. */
+static struct places broadcast_places(const struct shape *shape, const struct shape *all)
+{
+    struct places own = kernel_places(shape), places = {0};
+    for (int d = 0; d < shape->rank; d++)
+        if (shape->dims[d] != 1)
+            places.steps[all->rank - shape->rank + d] = own.steps[d];
+    return places;
+}
+
+static int64_t place_of(const struct places *places, const struct shape *all, int64_t index)
+{
+    int64_t at = places->start;
+    for (int d = all->rank - 1; d >= 0; d--) {
+        at += index % all->dims[d] * places->steps[d];
+        index /= all->dims[d];
+    }
+    return at;
+}
+
+static bool select_v2_run(struct kernel_call *call, struct error *err)
+{
+    struct shape all = kernel_in(call, 0)->shape;
+    struct places places[3];
+    for (int i = 1; i < 3; i++)
+        if (!shape_broadcast(&all, &kernel_in(call, i)->shape, &all, err))
+            return false;
+    struct tensor *out = kernel_output(call, 0, &all, err);
+    if (!out)
+        return false;
+    for (int i = 0; i < 3; i++)
+        places[i] = broadcast_places(&kernel_in(call, i)->shape, &all);
+    const bool *choose = kernel_in(call, 0)->data;
+    for (int64_t i = 0; i < out->count; i++) {
+        int side = choose[place_of(&places[0], &all, i)] ? 1 : 2;
+        kernel_copy(out, i, kernel_in(call, side), place_of(&places[side], &all, i), 1);
+    }
+    return true;
+}
+
+/* Limits are scalars or of the shape of the input; a NaN stays. */
+static bool clip_by_value_run(struct kernel_call *call, struct error *err)
+{
+    const struct tensor *in = kernel_in(call, 0);
+    for (int i = 1; i < 3; i++) {
+        const struct shape *limit = &kernel_in(call, i)->shape;
+        if (limit->rank != 0 && !shape_equal(limit, &in->shape))
+            return fail(err, INVALID,
+                        "clip limits must be scalars or of the shape of the input");
+    }
+    struct tensor *out = kernel_output_reuse(call, 0, 0, &in->shape, err);
+    if (!out)
+        return false;
+    kernel_load *load = kernel_load_for(in->dtype);
+    kernel_store *store = kernel_store_for(in->dtype);
+    const struct tensor *low = kernel_in(call, 1), *high = kernel_in(call, 2);
+    for (int64_t i = 0; i < out->count; i++) {
+        double value = load(in->data, i);
+        double most = load(high->data, high->shape.rank ? i : 0);
+        double least = load(low->data, low->shape.rank ? i : 0);
+        value = value > most ? most : value;
+        store(out->data, i, value < least ? least : value);
+    }
+    return true;
+}
+
+/* --- conversion --- */
+
+/* Drops mantissa bits in place of rounding, as the attribute Truncate asks. */
+static double truncated(double value, enum dtype to)
+{
+    if (to == BF16 || to == F32 || to == F16) {
+        float f = (float)value;
+        if (fabs((double)f) > fabs(value))
+            f = nextafterf(f, 0);
+        uint32_t bits;
+        memcpy(&bits, &f, sizeof(bits));
+        bits &= to == BF16 ? 0xffff0000u : to == F16 ? 0xffffe000u : 0xffffffffu;
+        memcpy(&f, &bits, sizeof(f));
+        return f;
+    }
+    return value;
+}
+
+/* As the hardware converts: what does not fit becomes the least number of int32 or int64, of
+ * which shorter types keep the low bits. */
+static uint64_t to_integer(double value, enum dtype to)
+{
+    bool wide = to == I64 || to == U64 || to == U32;
+    if (to == U64 && value >= 9223372036854775808.0 && value < 18446744073709551616.0)
+        return (uint64_t)value;
+    double limit = wide ? 9223372036854775808.0 : 2147483648.0;
+    if (!(value >= -limit && value < limit))
+        return wide ? UINT64_C(1) << 63 : (uint64_t)INT64_C(-2147483648);
+    return (uint64_t)(int64_t)value;
+}
+
+static void cast_one(const struct tensor *in, struct tensor *out, int64_t i, bool truncate)
+{
+    kernel_load_bits *load = kernel_load_bits_for(in->dtype);
+    kernel_store_bits *store = kernel_store_bits_for(out->dtype);
+    if (load && store) {
+        uint64_t bits = load(in->data, i);
+        store(out->data, i, out->dtype == BOOL ? bits != 0 : bits);
+        return;
+    }
+    if (load && out->dtype == F32 && in->dtype != U64) {
+        ((float *)out->data)[i] = (float)(int64_t)load(in->data, i);
+        return;
+    }
+    double complex value = kernel_complex_at(in, i);
+    if (store)
+        store(out->data, i,
+              out->dtype == BOOL ? value != 0 : to_integer(creal(value), out->dtype));
+    else
+        kernel_set_complex(out, i, truncate ? truncated(creal(value), out->dtype) : value);
+}
+
+static bool cast_run(struct kernel_call *call, struct error *err)
+{
+    const struct tensor *in = kernel_in(call, 0);
+    enum dtype to = dtype_base(call->node->output_types[0]);
+    const uint64_t known = DTYPES_NUMBER | BIT(BOOL);
+    if (to == in->dtype) {
+        kernel_output_share(call, 0, in, &in->shape);
+        return true;
+    }
+    if (!(known & BIT(in->dtype)) || !(known & BIT(to)))
+        return fail(err, UNIMPLEMENTED, "Cast %s to %s is not supported", dtype_name(in->dtype),
+                    dtype_name(to));
+    struct tensor *out = kernel_output(call, 0, &in->shape, err);
+    if (!out)
+        return false;
+    bool truncate = node_attr_bool(call->node, "Truncate", false);
+    for (int64_t i = 0; i < out->count; i++)
+        cast_one(in, out, i, truncate);
+    return true;
+}
+
+/* --- sums of many --- */
+
+static bool add_n_run(struct kernel_call *call, struct error *err)
+{
+    const struct tensor *first = kernel_in(call, 0);
+    char a[SHAPE_TEXT_BYTES], b[SHAPE_TEXT_BYTES];
+    for (int i = 1; i < call->in_count; i++)
+        if (!shape_equal(&first->shape, &kernel_in(call, i)->shape))
+            return fail(err, INVALID,
+                        "Inputs to operation %s of type %s must have the same size and shape.  "
+                        "Input 0: %s != input %d: %s",
+                        call->node->name, call->node->op->name,
+                        shape_text(&first->shape, a, sizeof(a)), i,
+                        shape_text(&kernel_in(call, i)->shape, b, sizeof(b)));
+    struct tensor *out = kernel_output(call, 0, &first->shape, err);
+    if (!out)
+        return false;
+    kernel_load_bits *load = kernel_load_bits_for(out->dtype);
+    for (int64_t k = 0; k < out->count; k++) {
+        uint64_t whole = 0;
+        double complex sum = 0;
+        for (int i = 0; i < call->in_count; i++) {
+            if (load)
+                whole += load(kernel_in(call, i)->data, k);
+            else
+                sum += kernel_complex_at(kernel_in(call, i), k);
+        }
+        if (load)
+            kernel_store_bits_for(out->dtype)(out->data, k, whole);
+        else
+            kernel_set_complex(out, k, sum);
+    }
+    return true;
+}
+
+#define SELECT(name_, dtypes_, run_)                                                           \
+    {                                                                                          \
+        .op = name_, .device = CPU, .dtypes = dtypes_, .run = run_                             \
+    }
+
+const struct kernel kernel_select_ref = SELECT("Select", 0, select_run);
+const struct kernel kernel_select_v2_ref = SELECT("SelectV2", 0, select_v2_run);
+const struct kernel kernel_clip_by_value_ref =
+    SELECT("ClipByValue", DTYPES_REAL, clip_by_value_run);
+const struct kernel kernel_cast_ref = SELECT("Cast", 0, cast_run);
+const struct kernel kernel_add_n_ref = SELECT("AddN", DTYPES_NUMBER, add_n_run);
+const struct kernel kernel_accumulate_nv2_ref =
+    SELECT("AccumulateNV2", DTYPES_NUMBER, add_n_run);

@@ -1,0 +1,203 @@
+/* sets.c - elements once each, those of one list that are not in another, the greatest k. */
+
+#include "kernels/ref/numbers.h"
+
+#include <math.h>
+
+static bool same_element(const struct tensor *a, int64_t i, const struct tensor *b, int64_t j)
+{
+    if (a->dtype == STRING) {
+        const struct tensor_string *x = tensor_strings(a) + i, *y = tensor_strings(b) + j;
+        return x->size == y->size && memcmp(x->data, y->data, x->size) == 0;
+    }
+    if (kernel_load_bits_for(a->dtype)) {
+        kernel_load_bits *load = kernel_load_bits_for(a->dtype);
+        return load(a->data, i) == load(b->data, j);
+    }
+    return kernel_complex_at(a, i) == kernel_complex_at(b, j);
+}
+
+static void set_integer(struct tensor *tensor, int64_t index, int64_t value)
+{
+    kernel_store_bits_for(tensor->dtype)(tensor->data, index, (uint64_t)value);
+}
+
+/* Values in order of first occurrence, and for each element which of them it is. */
+static bool unique_run(struct kernel_call *call, struct error *err)
+{
+    const struct tensor *in = kernel_in(call, 0);
+    bool with_counts = call->node->outputs_count > 2;
+    if (in->shape.rank != 1)
+        return fail(err, INVALID, "unique expects a 1D vector.");
+    int64_t *firsts = kernel_scratch(call, (size_t)in->count * sizeof(*firsts) + 1, err);
+    struct tensor *index = firsts ? kernel_output(call, 1, &in->shape, err) : NULL;
+    if (!index)
+        return false;
+    int64_t count = 0;
+    for (int64_t i = 0; i < in->count; i++) {
+        int64_t k = 0;
+        while (k < count && !same_element(in, firsts[k], in, i))
+            k++;
+        if (k == count)
+            firsts[count++] = i;
+        set_integer(index, i, k);
+    }
+    struct tensor *out = kernel_output(call, 0, &SHAPE(count), err);
+    struct tensor *counts =
+        out && with_counts ? kernel_output(call, 2, &SHAPE(count), err) : NULL;
+    if (!out || (with_counts && !counts))
+        return false;
+    for (int64_t k = 0; k < count; k++)
+        kernel_copy(out, k, in, firsts[k], 1);
+    if (counts) {
+        kernel_zero(counts, 0, count);
+        for (int64_t i = 0; i < in->count; i++) {
+            int64_t k = tensor_integer(index, i);
+            set_integer(counts, k, tensor_integer(counts, k) + 1);
+        }
+    }
+    return true;
+}
+
+static bool list_diff_run(struct kernel_call *call, struct error *err)
+{
+    const struct tensor *x = kernel_in(call, 0), *y = kernel_in(call, 1);
+    if (x->shape.rank != 1 || y->shape.rank != 1)
+        return fail(err, INVALID, "x and y should be 1D vectors.");
+    int64_t *kept = kernel_scratch(call, (size_t)x->count * sizeof(*kept) + 1, err);
+    if (!kept)
+        return false;
+    int64_t count = 0;
+    for (int64_t i = 0; i < x->count; i++) {
+        int64_t j = 0;
+        while (j < y->count && !same_element(x, i, y, j))
+            j++;
+        if (j == y->count)
+            kept[count++] = i;
+    }
+    struct tensor *out = kernel_output(call, 0, &SHAPE(count), err);
+    struct tensor *index = out ? kernel_output(call, 1, &SHAPE(count), err) : NULL;
+    if (!index)
+        return false;
+    for (int64_t k = 0; k < count; k++) {
+        kernel_copy(out, k, x, kept[k], 1);
+        set_integer(index, k, kept[k]);
+    }
+    return true;
+}
+
+/* --- the greatest --- */
+
+/* Whether element j ranks before element i: greater, or equal and earlier. */
+static bool ranks_before(const struct tensor *in, int64_t j, int64_t i)
+{
+    kernel_load_bits *load = kernel_load_bits_for(in->dtype);
+    if (load && !(DTYPES_UNSIGNED & BIT(in->dtype))) {
+        int64_t a = (int64_t)load(in->data, j), b = (int64_t)load(in->data, i);
+        return a > b || (a == b && j < i);
+    }
+    if (load) {
+        uint64_t a = load(in->data, j), b = load(in->data, i);
+        return a > b || (a == b && j < i);
+    }
+    double a = kernel_load_for(in->dtype)(in->data, j),
+           b = kernel_load_for(in->dtype)(in->data, i);
+    return a > b || (a == b && j < i);
+}
+
+static bool top_k_run(struct kernel_call *call, struct error *err)
+{
+    const struct tensor *in = kernel_in(call, 0);
+    int rank = in->shape.rank;
+    int64_t k;
+    if (!kernel_scalar(call, 1, "k", &k, err))
+        return false;
+    if (k < 0)
+        return fail(err, INVALID, "Need k >= 0, got %lld", (long long)k);
+    if (rank < 1 || in->shape.dims[rank - 1] < k)
+        return fail(err, INVALID, "input must have at least k columns. Had %lld, needed %lld",
+                    (long long)(rank ? in->shape.dims[rank - 1] : 0), (long long)k);
+    int64_t columns = in->shape.dims[rank - 1];
+    struct shape shape = in->shape;
+    shape.dims[rank - 1] = k;
+    struct tensor *values = kernel_output(call, 0, &shape, err);
+    struct tensor *indices = values ? kernel_output(call, 1, &shape, err) : NULL;
+    if (!indices)
+        return false;
+    int64_t rows = kernel_span(&in->shape, 0, rank - 1);
+    for (int64_t r = 0; r < rows; r++) {
+        int64_t start = r * columns, found = 0;
+        /* Kept sorted while the row is walked: an element moves up past those it ranks before.
+         */
+        int64_t *best = kernel_scratch(call, (size_t)(k + 1) * sizeof(*best), err);
+        if (!best)
+            return false;
+        for (int64_t c = 0; c < columns; c++) {
+            int64_t at = found < k ? found++ : k;
+            for (; at > 0 && ranks_before(in, start + c, start + best[at - 1]); at--)
+                best[at] = best[at - 1];
+            best[at] = c;
+        }
+        for (int64_t i = 0; i < k; i++) {
+            kernel_copy(values, r * k + i, in, start + best[i], 1);
+            set_integer(indices, r * k + i, best[i]);
+        }
+    }
+    return true;
+}
+
+/* Ties at the border count as in; a target or a score that is not finite is not. */
+static bool in_top_k(const float *row, int64_t classes, int64_t target, int64_t k)
+{
+    int64_t before = 0;
+    if (target < 0 || target >= classes || !isfinite(row[target]))
+        return false;
+    for (int64_t c = 0; c < classes; c++) {
+        if (!isfinite(row[c]))
+            return false;
+        before += row[c] > row[target];
+        if (before > k)
+            break;
+    }
+    return before < k;
+}
+
+static bool in_top_k_run(struct kernel_call *call, struct error *err)
+{
+    const struct tensor *scores = kernel_in(call, 0), *targets = kernel_in(call, 1);
+    int64_t k = node_attr_int(call->node, "k", 0);
+    if (scores->shape.rank != 2)
+        return fail(err, INVALID, "predictions must be 2-dimensional");
+    if (targets->shape.rank != 1)
+        return fail(err, INVALID, "targets must be 1-dimensional");
+    if (targets->count != scores->shape.dims[0])
+        return fail(err, INVALID,
+                    "First dimension of predictions %lld must match length of "
+                    "targets %lld",
+                    (long long)scores->shape.dims[0], (long long)targets->count);
+    if (call->in_count > 2 && !kernel_scalar(call, 2, "k", &k, err))
+        return false;
+    struct tensor *out = kernel_output(call, 0, &targets->shape, err);
+    if (!out)
+        return false;
+    int64_t classes = scores->shape.dims[1];
+    for (int64_t r = 0; r < targets->count; r++)
+        ((bool *)out->data)[r] =
+            in_top_k(tensor_f32(scores) + r * classes, classes, tensor_integer(targets, r), k);
+    return true;
+}
+
+#define SETS(name_, dtypes_, run_)                                                             \
+    {                                                                                          \
+        .op = name_, .device = CPU, .dtypes = dtypes_, .run = run_                             \
+    }
+
+const struct kernel kernel_unique_ref =
+    SETS("Unique", DTYPES_REAL | BIT(BOOL) | BIT(STRING), unique_run);
+const struct kernel kernel_unique_with_counts_ref =
+    SETS("UniqueWithCounts", DTYPES_REAL | BIT(BOOL) | BIT(STRING), unique_run);
+const struct kernel kernel_list_diff_ref =
+    SETS("ListDiff", DTYPES_REAL | BIT(STRING), list_diff_run);
+const struct kernel kernel_top_k_v2_ref = SETS("TopKV2", DTYPES_REAL, top_k_run);
+const struct kernel kernel_in_top_k_ref = SETS("InTopK", 0, in_top_k_run);
+const struct kernel kernel_in_top_k_v2_ref = SETS("InTopKV2", 0, in_top_k_run);
