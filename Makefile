@@ -19,7 +19,8 @@ OBJ := $(BUILD)/obj
 # --- flags ---------------------------------------------------------------------------------
 
 WARN := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Werror
-OPT := -O2 -g
+# Sanitizers want their runs soon, not fast: -O1 there.
+OPT := $(if $(SAN),-O1,-O2) -g
 # clang has no OpenMP runtime here: its builds leave the pragmas out, and libgomp serves oneDNN.
 OPENMP := $(if $(filter clang%,$(notdir $(CC))),-Wno-unknown-pragmas,-fopenmp)
 SANFLAGS_address := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
@@ -126,7 +127,7 @@ PB_TESTS := $(OBJ)/tests/interop/tf_cases.o $(OBJ)/tests/unit/proto/message_pb_t
 $(PB_TESTS): CFLAGS += -I$(GEN)
 $(PB_TESTS): | $(GEN)/stamp
 
-$(OBJ)/kernels/%.o: CFLAGS += -O3 $(OPENMP)
+$(OBJ)/kernels/%.o: CFLAGS += $(if $(SAN),,-O3) $(OPENMP)
 # The same text for each instruction set; isa.c picks one that the machine has.
 ISA_FLAGS := -fno-math-errno -fno-trapping-math -ffp-contract=fast
 $(OBJ)/kernels/cpu/isa_base.o: CFLAGS += $(ISA_FLAGS)
@@ -198,6 +199,9 @@ $(patsubst %.c,$(BUILD)/%,$(UNIT_CONTROL)): $(BUILD)/%: $(OBJ)/%.o $(LIBS_CONTRO
 $(patsubst %.c,$(BUILD)/%,$(UNIT_RUNTIME)): $(BUILD)/%: $(OBJ)/%.o $(LIBS_RUNTIME)
 	@mkdir -p $(@D)
 	$(Q)$(call link,$<,$(LIBS_RUNTIME),$(LINK_RUNTIME) -lcmocka)
+
+# This one starts real shims.
+$(BUILD)/tests/unit/scheduler/agent_test: | $(BUILD)/trainyard-shim
 
 .PHONY: unit
 unit: $(UNIT_WANTED) ## unit tests (T=part of a name)

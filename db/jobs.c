@@ -346,3 +346,22 @@ bool db_jobs_change(struct db_conn *conn, const struct db_job_change *change, st
                     db_job_state_name(change->from));
     return true;
 }
+
+bool db_jobs_note(struct db_conn *conn, int64_t job, int attempt, const char *reason,
+                  const char *text, int64_t now_us, struct error *err)
+{
+    struct db_event event = {
+        .wall_us = now_us,
+        .kind = "job.note",
+        .job = job,
+        .attempt = attempt,
+        .state = -1,
+        .state_from = -1,
+        .reason = reason,
+        .text = text,
+    };
+    return db_events_add(conn, &event, err) &&
+           db_run(conn, err,
+                  "UPDATE jobs SET reason = ?2, text = ?3, seq = ?4 WHERE number = ?1", "itti",
+                  job, reason, text, event.seq);
+}

@@ -178,6 +178,10 @@ struct db_job_change {
 bool db_jobs_change(struct db_conn *conn, const struct db_job_change *change,
                     struct error *err) CHECKED;
 
+/* Gives a job that is stopping another reason for it, and appends the event "job.note". */
+bool db_jobs_note(struct db_conn *conn, int64_t job, int attempt, const char *reason,
+                  const char *text, int64_t now_us, struct error *err) CHECKED;
+
 bool db_attempts_add(struct db_conn *conn, const struct db_attempt *attempt,
                      struct error *err) CHECKED;
 bool db_attempts_start(struct db_conn *conn, int64_t epoch, int64_t now_us,

@@ -11,6 +11,7 @@
 #include "db/db.h"
 #include "db/jobs.h"
 #include "scheduler/explain.h"
+#include "scheduler/scheduler.h"
 
 struct arena;
 struct loop;
@@ -82,3 +83,76 @@ struct loop_node {
 /* All nodes, by id; `*nodes` lives in the arena. */
 bool loop_nodes(struct loop *loop, struct arena *arena, struct loop_node **nodes,
                 int *nodes_count, struct error *err) CHECKED;
+
+/* --- for server/nodes.c, which speaks with the agents --- */
+
+/* One agent wants to join.  Owned by whom it is given to; loop_join_free() frees it whole. */
+struct loop_join {
+    struct arena *arena; /* the join itself and all below live in it */
+    void *call;          /* nodes.c's own */
+    const char *name;
+    const char *identity;
+    const char *boot_id;
+    const char *version;
+    const char *labels; /* JSON object */
+    struct scheduler_resources capacity;
+    const char *gpu_type;
+    int64_t gpu_memory_bytes;
+    const struct scheduler_report *tasks;
+    int tasks_count;
+
+    int64_t node_id;    /* filled by the loop */
+    int64_t node_epoch; /* filled by the loop */
+};
+void loop_join_free(struct loop_join *join);
+
+/* A task, as commands name it. */
+struct loop_task {
+    int64_t job;
+    int attempt;
+    int64_t epoch;
+    const char *role;
+    int index;
+    struct scheduler_resources resources;
+};
+
+/*
+ * How the loop reaches the agents.  Called by the loop's thread, after the commit of what the
+ * calls say; they must not block.
+ */
+struct loop_agents {
+    void *self;
+
+    /* Takes the join: the node is in, and is to kill and forget `discard` - or `err` says why
+     * not. */
+    void (*joined)(void *self, struct loop_join *join, const struct loop_task *discard,
+                   int discard_count, const struct error *err);
+    void (*start)(void *self, int64_t node, const struct loop_task *task);
+    void (*stop)(void *self, int64_t node, const struct loop_task *task, bool kill,
+                 int64_t grace_ms);
+    void (*acknowledge)(void *self, int64_t node, const struct loop_task *task);
+
+    /* The reports that came with `call` are stored - or `err` says why not. */
+    void (*heard)(void *self, void *call, int64_t node, int64_t node_epoch,
+                  const struct error *err);
+
+    /* The node's session is over (0: of all nodes): its agent must join again. */
+    void (*forget)(void *self, int64_t node);
+
+    /* After each batch.  Returns when it wants to be called again (clock_monotonic_us). */
+    uint64_t (*flush)(void *self);
+};
+
+/* Before loop_start(); copies. */
+void loop_set_agents(struct loop *loop, const struct loop_agents *agents);
+
+/* Takes `join` and answers by joined(); false when the loop is busy or has ended: keep it. */
+bool loop_join(struct loop *loop, struct loop_join *join) CHECKED;
+
+/*
+ * The agent of a node was heard of.  Takes `arena`, in which `reports` live (NULL with none),
+ * and answers by heard() if `call` is not NULL.  False when the loop is busy or has ended: the
+ * caller keeps both.
+ */
+bool loop_heard(struct loop *loop, int64_t node, int64_t node_epoch, struct arena *arena,
+                const struct scheduler_report *reports, int reports_count, void *call) CHECKED;

@@ -38,8 +38,12 @@ struct nodes_options {
 /* Ready to serve, once loop_start() was called. */
 struct nodes *nodes_new(const struct nodes_options *options, struct error *err) CHECKED;
 
-/* After the rpc servers and the loop have stopped.  NULL is fine. */
-void nodes_free(struct nodes *nodes);
+/*
+ * Ends every session, so that no call is held any more.  The order at the end of a server:
+ * loop_stop(), nodes_stop(), rpc_server_stop() of both, nodes_free(), loop_free().
+ */
+void nodes_stop(struct nodes *nodes);
+void nodes_free(struct nodes *nodes); /* NULL is fine */
 
 /*
  * For rpc_server_start(), with the struct nodes as `self`.  The embedded agent calls a server

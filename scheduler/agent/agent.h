@@ -4,7 +4,7 @@
  * The same code in two places: a thread of the server (address "local:NAME"), or the program
  * `trainyard agent` (address "HOST:PORT").
  *
- * DESIGN: one thread (agent_main) owns every attempt of the node; the server is called by it
+ * DESIGN: one thread (work_main) owns every attempt of the node; the server is called by it
  * and by the thread that holds the long poll, which hands its answers over by mailbox.  What
  * must survive lies in the folder, so an agent that is killed loses nothing: the next one finds
  * the shims that still run, the exits that happened meanwhile, and the bytes not yet shipped.

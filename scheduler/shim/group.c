@@ -75,6 +75,11 @@ void group_open(const char *name, int64_t memory_bytes)
         (void)group_write("memory.oom.group", "1");
 }
 
+const char *group_folder(void)
+{
+    return folder;
+}
+
 void group_enter(void)
 {
     if (folder[0])

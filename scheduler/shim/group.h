@@ -12,6 +12,9 @@
 /* Makes the cgroup `name` (NULL: none) if that is possible; `memory_bytes` 0 is no limit. */
 void group_open(const char *name, int64_t memory_bytes);
 
+/* The cgroup's path, "" when there is none. */
+const char *group_folder(void);
+
 /* In the child, before exec. */
 void group_enter(void);
 

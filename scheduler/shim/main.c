@@ -324,7 +324,7 @@ static int shim_start(struct shim *shim)
     int claimed = folder_claim(shim->folder);
     if (claimed != SHIM_STARTED)
         return claimed;
-    struct record_identity identity = {.pid = getpid(), .cookie = shim->cookie};
+    struct record_identity identity = {.pid = getpid(), .cookie = shim->cookie, .cgroup = ""};
     identity.started_us = record_now_us();
     if (!record_identity_write(&identity)) {
         say("shim.json");
@@ -340,6 +340,7 @@ static int shim_start(struct shim *shim)
     }
     group_open(shim->no_cgroup ? NULL : shim->cookie, shim->memory_bytes);
     task_start(shim);
+    identity.cgroup = group_folder();
     identity.task_pid = shim->pid;
     identity.started_us = shim->outcome.started_us;
     (void)record_identity_write(&identity);

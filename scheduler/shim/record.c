@@ -64,13 +64,13 @@ static void boot_id_read(char *out, size_t out_size)
 
 bool record_identity_write(const struct record_identity *identity)
 {
-    char boot_id[64], text[600];
+    char boot_id[64], text[1200];
     boot_id_read(boot_id, sizeof(boot_id));
     snprintf(text, sizeof(text),
              "{\"boot_id\": \"%s\", \"pid\": %d, \"start_time\": %llu, \"cookie\": \"%s\", "
-             "\"task_pid\": %d, \"started_us\": %lld}\n",
+             "\"cgroup\": \"%s\", \"task_pid\": %d, \"started_us\": %lld}\n",
              boot_id, (int)identity->pid, start_time_of(identity->pid), identity->cookie,
-             (int)identity->task_pid, (long long)identity->started_us);
+             identity->cgroup, (int)identity->task_pid, (long long)identity->started_us);
     return file_publish("shim.json", text);
 }
 

@@ -12,7 +12,8 @@
 struct record_identity { /* shim.json; a pid alone proves nothing */
     pid_t pid;
     const char *cookie;
-    pid_t task_pid; /* 0 before the task runs */
+    const char *cgroup; /* "" when there is none */
+    pid_t task_pid;     /* 0 before the task runs */
     int64_t started_us;
 };
 

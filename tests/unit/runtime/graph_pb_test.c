@@ -155,6 +155,7 @@ TEST(bad_tensors_are_refused)
     const uint8_t short_content[] = {0x08, 1, 0x12, 4, 0x12, 2, 0x08, 2, 0x22, 1, 0};
     CHECK_FAILS(tensor_parse(&t, short_content, sizeof(short_content), &err), &err, INVALID);
     /* 2^40 elements in 16 bytes */
-    const uint8_t huge[] = {0x08, 1, 0x12, 9, 0x12, 7, 0x08, 0x80, 0x80, 0x80, 0x80, 0x80, 0x20};
+    const uint8_t huge[] = {0x08, 1,    0x12, 9,    0x12, 7,   0x08,
+                            0x80, 0x80, 0x80, 0x80, 0x80, 0x20};
     CHECK_FAILS(tensor_parse(&t, huge, sizeof(huge), &err), &err, EXHAUSTED);
 }

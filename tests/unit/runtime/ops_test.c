@@ -1,4 +1,5 @@
-/* ops_test.c - the op table as a whole: every signature is well formed, every name is findable. */
+/* ops_test.c - the op table as a whole: every signature is well formed, every name is findable.
+ */
 
 #include "tests/unit/test.h"
 

@@ -1,0 +1,60 @@
+/* dataset.c - finds out what a folder holds and reads it. */
+
+#include "runtime/train/dataset.h"
+
+#include <sys/stat.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "runtime/io/idx.h"
+
+static bool set_part(const struct tensor *images, const struct tensor *labels,
+                     const char *folder, struct dataset *dataset, struct dataset_part *part,
+                     struct error *err)
+{
+    if (!images->count)
+        return fail(err, INVALID, "%s holds no examples", folder);
+    if (images->shape.dims[0] > INT32_MAX)
+        return fail(err, INVALID, "%s holds %lld examples, allowed: at most %d", folder,
+                    (long long)images->shape.dims[0], INT32_MAX);
+    struct shape shape = SHAPE(images->shape.dims[1], images->shape.dims[2], 1);
+    if (!dataset->shape.rank)
+        dataset->shape = shape;
+    if (!shape_equal(&shape, &dataset->shape)) {
+        char train[SHAPE_TEXT_BYTES], test[SHAPE_TEXT_BYTES];
+        return fail(err, INVALID, "%s: images to train on are %s, those to test on %s", folder,
+                    shape_text(&dataset->shape, train, sizeof(train)),
+                    shape_text(&shape, test, sizeof(test)));
+    }
+    *part = (struct dataset_part){images->data, labels->data, images->shape.dims[0]};
+    for (int64_t i = 0; i < part->count; i++) {
+        if (part->labels[i] >= dataset->classes)
+            dataset->classes = part->labels[i] + 1;
+    }
+    return true;
+}
+
+bool dataset_open(const char *folder, struct dataset *dataset, struct error *err)
+{
+    *dataset = (struct dataset){0};
+    struct stat info;
+    if (stat(folder, &info))
+        return error_errno(err, NOT_FOUND, "there is no folder %s", folder);
+    if (!S_ISDIR(info.st_mode))
+        return fail(err, INVALID, "%s is no folder", folder);
+    struct tensor *owned = dataset->owned;
+    bool ok = idx_read_set(folder, "train", &owned[0], &owned[1], err) &&
+              idx_read_set(folder, "t10k", &owned[2], &owned[3], err) &&
+              set_part(&owned[0], &owned[1], folder, dataset, &dataset->train, err) &&
+              set_part(&owned[2], &owned[3], folder, dataset, &dataset->test, err);
+    if (!ok)
+        dataset_close(dataset);
+    return ok;
+}
+
+void dataset_close(struct dataset *dataset)
+{
+    for (int i = 0; i < ARRAY_LEN(dataset->owned); i++)
+        tensor_release(&dataset->owned[i]);
+    *dataset = (struct dataset){0};
+}

@@ -1,0 +1,77 @@
+/* internal.h - the inside of a training run, shared by the files of runtime/train. */
+#pragma once
+
+#include <signal.h>
+
+#include "base/error.h"
+#include "base/str.h"
+#include "runtime/events.h"
+#include "runtime/model.h"
+#include "runtime/session.h"
+#include "runtime/spec.h"
+#include "runtime/tensor.h"
+#include "runtime/train/dataset.h"
+#include "runtime/train/input.h"
+#include "runtime/train/train.h"
+
+/* What waits to be done before the next step, in this order. */
+enum train_pending {
+    PENDING_NOTICE = 1,
+    PENDING_POINT = 2,
+    PENDING_EVALUATE = 4,
+    PENDING_SAVE = 8,
+    PENDING_END = 16,
+};
+
+struct train {
+    struct train_options options;
+    struct train_facts facts;
+    const struct spec *spec;
+    struct dataset dataset;
+    struct model model;
+    struct session *session;
+    struct callable *step_call;
+    struct callable *eval_call;
+    struct input *input;
+    struct events *events; /* NULL: none */
+    char *events_path;
+    uint64_t graph_hash; /* tells whether a checkpoint is of this very graph */
+
+    int64_t step;
+    int64_t position; /* of the input: examples taken since the first epoch began */
+    int pending;      /* enum train_pending */
+    int64_t saved_step, evaluated_step, point_step; /* -1 when never */
+    enum train_end end;
+    const char *end_text;
+    volatile sig_atomic_t stop; /* set by train_stop() */
+    struct train_report last;   /* the newest values, what reports are made from */
+    struct str notice;          /* to be told first */
+    struct str text;            /* of the report that is out */
+
+    uint64_t opened_us, point_us, saved_us;
+    uint64_t busy_us; /* spent in steps */
+    int64_t busy_steps;
+    uint64_t window_us; /* the same, since the rate was last worked out */
+    int64_t window_steps;
+};
+
+/* --- evaluate.c --- */
+
+/* Loss and accuracy over the test part, into train->last. */
+bool evaluate_run(struct train *train, struct error *err) CHECKED;
+
+/* --- save.c --- */
+
+/* Makes the folder of checkpoints this attempt's.  Fails with PRECONDITION when a newer one has
+ * it. */
+bool save_claim(struct train *train, struct error *err) CHECKED;
+
+/* Publishes a checkpoint of the state after train->step; its path is appended to `path`. */
+bool save_write(struct train *train, struct str *path, struct error *err) CHECKED;
+
+/*
+ * Sets variables, step and facts from the newest checkpoint; `*found` is false, and nothing is
+ * changed, when there is none.  Fails with INVALID when it is of another model, naming the
+ * variable.
+ */
+bool save_restore(struct train *train, bool *found, struct error *err) CHECKED;

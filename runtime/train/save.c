@@ -1,0 +1,185 @@
+/* save.c - the state of a training run to and from checkpoints. */
+
+#include <inttypes.h>
+#include <math.h>
+
+#include "base/alloc.h"
+#include "runtime/checkpoint.h"
+#include "runtime/resource.h"
+#include "runtime/train/internal.h"
+
+/*
+ * Beside the variables: how many examples have been taken.  All random numbers follow from seed
+ * and step, and the order of the examples from seed and position, so this is the whole state.
+ */
+#define SAVE_POSITION "trainyard/position"
+#define SAVE_SEED "trainyard/seed"
+
+static struct checkpoint_settings settings_of(const struct train *train)
+{
+    return (struct checkpoint_settings){.folder = train->options.checkpoints,
+                                        .epoch = train->options.epoch,
+                                        .keep_latest =
+                                            (int)train->spec->checkpoint.keep_latest};
+}
+
+bool save_claim(struct train *train, struct error *err)
+{
+    const struct checkpoint_settings settings = settings_of(train);
+    return checkpoint_claim(&settings, err);
+}
+
+static struct variable *find_variable(struct train *train, const struct model_variable *face,
+                                      struct error *err)
+{
+    return resources_variable(session_resources(train->session), "", face->name,
+                              (enum dtype)face->dtype, &face->shape, err);
+}
+
+static bool set_number(struct checkpoint_item *item, const char *name, int64_t value,
+                       struct error *err)
+{
+    item->name = name;
+    return tensor_init_copy(&item->tensor, I64, &SHAPE_SCALAR, &value, err);
+}
+
+/* References to all that makes up the state; `count` are filled, even after a failure. */
+static bool collect(struct train *train, struct checkpoint_item *items, int *count,
+                    struct error *err)
+{
+    for (int i = 0; i < train->model.variables_count; i++) {
+        const struct model_variable *face = &train->model.variables[i];
+        struct variable *variable = find_variable(train, face, err);
+        if (!variable)
+            return false;
+        if (!variable->value.dtype)
+            return fail(err, INTERNAL, "variable \"%s\" has no value to save", face->name);
+        struct checkpoint_item *item = &items[(*count)++];
+        item->name = face->name;
+        tensor_share(&item->tensor, &variable->value);
+    }
+    if (!set_number(&items[*count], SAVE_POSITION, train->position, err))
+        return false;
+    (*count)++;
+    if (!set_number(&items[*count], SAVE_SEED, train->spec->seed, err))
+        return false;
+    (*count)++;
+    return true;
+}
+
+bool save_write(struct train *train, struct str *path, struct error *err)
+{
+    const struct checkpoint_settings settings = settings_of(train);
+    struct checkpoint_item *items =
+        alloc_array((size_t)train->model.variables_count + 2, sizeof(*items));
+    int count = 0;
+    char hash[24];
+    snprintf(hash, sizeof(hash), "%016" PRIx64, train->graph_hash);
+    const struct checkpoint_point point = {
+        .step = train->step,
+        .score = train->evaluated_step == train->step ? -train->last.val_loss : NAN,
+        .graph = hash};
+    bool ok = collect(train, items, &count, err) &&
+              checkpoint_save(&settings, &point, items, count, err);
+    for (int i = 0; i < count; i++)
+        tensor_release(&items[i].tensor);
+    free(items);
+    if (ok) {
+        char *prefix = checkpoint_prefix(settings.folder, train->step);
+        str_add(path, prefix);
+        free(prefix);
+    }
+    return ok;
+}
+
+/* --- reading --- */
+
+static bool restore_variable(struct train *train, const struct checkpoint *checkpoint,
+                             const struct model_variable *face, struct error *err)
+{
+    const struct tensor *saved = checkpoint_find(checkpoint, face->name);
+    char wanted[SHAPE_TEXT_BYTES], found[SHAPE_TEXT_BYTES];
+    if (!saved)
+        return fail(
+            err, INVALID,
+            "%s is of another model: it has no \"%s\" (start anew, or use another folder)",
+            checkpoint->prefix, face->name);
+    if ((int)saved->dtype != face->dtype || !shape_equal(&saved->shape, &face->shape))
+        return fail(err, INVALID,
+                    "%s is of another model: its \"%s\" is %s %s, the spec's is %s %s",
+                    checkpoint->prefix, face->name, dtype_name(saved->dtype),
+                    shape_text(&saved->shape, found, sizeof(found)), dtype_name(face->dtype),
+                    shape_text(&face->shape, wanted, sizeof(wanted)));
+    struct variable *variable = find_variable(train, face, err);
+    if (!variable)
+        return false;
+    /* A copy, so that the variable is the only owner and can be updated in place. */
+    struct tensor value;
+    if (!tensor_init_copy(&value, saved->dtype, &saved->shape, saved->data, err))
+        return false;
+    tensor_release(&variable->value);
+    variable->value = value;
+    return true;
+}
+
+static bool saved_number(const struct checkpoint *checkpoint, const char *name, int64_t *value,
+                         struct error *err)
+{
+    const struct tensor *tensor = checkpoint_find(checkpoint, name);
+    if (!tensor || tensor->dtype != I64 || tensor->count != 1)
+        return fail(err, INVALID, "%s was not written by a training run: it has no \"%s\"",
+                    checkpoint->prefix, name);
+    *value = tensor_i64(tensor)[0];
+    return true;
+}
+
+static bool restore(struct train *train, const struct checkpoint *checkpoint, struct error *err)
+{
+    int64_t step, position, seed;
+    if (!saved_number(checkpoint, MODEL_STEP, &step, err) ||
+        !saved_number(checkpoint, SAVE_POSITION, &position, err) ||
+        !saved_number(checkpoint, SAVE_SEED, &seed, err))
+        return false;
+    if (step < 0 || position < 0)
+        return fail(err, DATA_LOSS, "%s: step %lld and position %lld make no sense",
+                    checkpoint->prefix, (long long)step, (long long)position);
+    for (int i = 0; i < train->model.variables_count; i++) {
+        if (!restore_variable(train, checkpoint, &train->model.variables[i], err))
+            return false;
+    }
+    char hash[24];
+    snprintf(hash, sizeof(hash), "%016" PRIx64, train->graph_hash);
+    train->step = train->saved_step = step;
+    train->position = position;
+    train->facts.changed = strcmp(checkpoint->graph, hash) || seed != train->spec->seed;
+    return true;
+}
+
+/* What a person should know about the checkpoint that was taken. */
+static void take_notice(struct train *train, const struct checkpoint *checkpoint)
+{
+    for (int i = 0; i < checkpoint->skipped_count; i++)
+        str_printf(&train->notice, "%spassed over %s: %s", train->notice.size ? "; " : "",
+                   checkpoint->skipped[i].prefix, checkpoint->skipped[i].why);
+    if (train->facts.changed)
+        str_printf(
+            &train->notice,
+            "%sthe spec has changed since %s was written: training goes on from there, but "
+            "not as if it had never stopped",
+            train->notice.size ? "; " : "", checkpoint->prefix);
+}
+
+bool save_restore(struct train *train, bool *found, struct error *err)
+{
+    struct checkpoint checkpoint;
+    if (!checkpoint_load(train->options.checkpoints, &checkpoint, err)) {
+        *found = false;
+        return err->code == NOT_FOUND;
+    }
+    bool ok = restore(train, &checkpoint, err);
+    if (ok)
+        take_notice(train, &checkpoint);
+    checkpoint_release(&checkpoint);
+    *found = true;
+    return ok;
+}

@@ -1,0 +1,275 @@
+/* train.c - the training loop: one step after the other, and what is due between them. */
+
+#include "runtime/train/train.h"
+
+#include <math.h>
+
+#include "base/clock.h"
+#include "runtime/train/internal.h"
+
+#define TRAIN_POINT_US 10000   /* between points, so that fast models do not drown the server */
+#define TRAIN_WINDOW_US 200000 /* over which examples per second are measured */
+
+void train_stop(struct train *train)
+{
+    train->stop = 1;
+}
+
+/* --- one step --- */
+
+static void measure(struct train *train, uint64_t spent_us)
+{
+    train->busy_us += spent_us;
+    train->busy_steps++;
+    train->window_us += spent_us;
+    train->window_steps++;
+    double batch = (double)train->spec->data.batch_size;
+    if (train->window_us >= TRAIN_WINDOW_US || train->busy_us < TRAIN_WINDOW_US) {
+        train->last.examples_per_second =
+            (double)train->window_steps * batch * 1e6 / (double)(train->window_us + 1);
+        if (train->window_us >= TRAIN_WINDOW_US)
+            train->window_us = 0, train->window_steps = 0;
+    }
+}
+
+static bool is_traced(const struct train *train)
+{
+    return train->events && train->spec->trace_every_steps &&
+           (train->step + 1) % train->spec->trace_every_steps == 0;
+}
+
+static bool run_step(struct train *train, struct error *err)
+{
+    struct input_batch *batch = input_take(train->input);
+    struct tensor fetched[2];
+    struct str trace = {0};
+    bool traced = is_traced(train);
+    uint64_t start_us = clock_monotonic_us();
+    bool ok = session_call(train->session, train->step_call, batch->feeds, fetched,
+                           traced ? &trace : NULL, err);
+    uint64_t spent_us = clock_monotonic_us() - start_us;
+    input_give_back(train->input, batch);
+    if (!ok) {
+        str_release(&trace);
+        return error_prefix(err, "step %lld: ", (long long)train->step + 1);
+    }
+    train->step++;
+    train->position += train->spec->data.batch_size;
+    train->last.loss = tensor_number(&fetched[0], 0);
+    train->last.accuracy = tensor_number(&fetched[1], 0);
+    tensor_release(&fetched[0]);
+    tensor_release(&fetched[1]);
+    if (traced)
+        events_trace(train->events, train->step, trace.data, trace.size);
+    str_release(&trace);
+    measure(train, spent_us);
+    return true;
+}
+
+/* --- what is due after a step --- */
+
+static bool every(int64_t period, int64_t step)
+{
+    return period && step % period == 0;
+}
+
+static void finish(struct train *train, enum train_end end, const char *text)
+{
+    train->end = end;
+    train->end_text = text;
+    if (train->step != train->evaluated_step && end == TRAIN_FINISHED)
+        train->pending |= PENDING_EVALUATE;
+    if (train->step != train->saved_step && train->options.checkpoints)
+        train->pending |= PENDING_SAVE;
+    if (train->step != train->point_step && train->busy_steps)
+        train->pending |= PENDING_POINT;
+    train->pending |= PENDING_END;
+}
+
+static void look_ahead(struct train *train)
+{
+    const struct spec *spec = train->spec;
+    uint64_t now_us = clock_monotonic_us();
+    if (train->busy_steps == 1 || now_us - train->point_us >= TRAIN_POINT_US)
+        train->pending |= PENDING_POINT;
+    if (every(spec->train.eval_every, train->step))
+        train->pending |= PENDING_EVALUATE;
+    bool save =
+        every(spec->checkpoint.every_steps, train->step) ||
+        (spec->checkpoint.every_seconds &&
+         now_us - train->saved_us >= (uint64_t)spec->checkpoint.every_seconds * 1000000);
+    if (save && train->options.checkpoints)
+        train->pending |= PENDING_SAVE;
+    if (train->step >= train->facts.steps)
+        finish(train, TRAIN_FINISHED, "all steps done");
+    else if (train->stop)
+        finish(train, TRAIN_STOPPED, "stopped on request");
+    else if (spec->stop.max_seconds &&
+             now_us - train->opened_us >= (uint64_t)spec->stop.max_seconds * 1000000)
+        finish(train, TRAIN_FINISHED, "the time of /stop/max_seconds is over");
+}
+
+static void check_target(struct train *train)
+{
+    const struct spec_target *target = &train->spec->stop.target;
+    if (!target->metric || train->pending & PENDING_END)
+        return;
+    double value =
+        strcmp(target->metric, "val_loss") ? train->last.val_accuracy : train->last.val_loss;
+    if ((target->has_min && value >= target->min) || (target->has_max && value <= target->max))
+        finish(train, TRAIN_FINISHED, "the target of /stop/target is reached");
+}
+
+/* --- doing it --- */
+
+static bool do_point(struct train *train, struct train_report *report, struct error *err)
+{
+    (void)err;
+    train->point_us = clock_monotonic_us();
+    train->point_step = train->step;
+    report->what = TRAIN_POINT;
+    if (!train->events)
+        return true;
+    struct tfevent_scalar scalars[3] = {{"loss", (float)train->last.loss}};
+    int count = 1;
+    if (train->spec->train.accuracy)
+        scalars[count++] = (struct tfevent_scalar){"accuracy", (float)train->last.accuracy};
+    scalars[count++] =
+        (struct tfevent_scalar){"examples_per_second", (float)train->last.examples_per_second};
+    events_scalars(train->events, train->step, scalars, count);
+    return true;
+}
+
+/* A loss that is not finite is the last point of the curve. */
+static bool check_loss(struct train *train, struct error *err)
+{
+    if (isfinite(train->last.loss) || !train->spec->train.check_numerics)
+        return true;
+    struct train_report report;
+    return do_point(train, &report, err) &&
+           fail(err, INVALID,
+                "the loss is %s after step %lld: training has diverged (the learning rate %g "
+                "may be "
+                "too high)",
+                isnan(train->last.loss) ? "not a number" : "infinite", (long long)train->step,
+                train->spec->train.optimizer.learning_rate);
+}
+
+static bool do_evaluate(struct train *train, struct train_report *report, struct error *err)
+{
+    if (train->events && !events_flush(train->events, err))
+        return false;
+    if (!evaluate_run(train, err))
+        return false;
+    check_target(train);
+    report->what = TRAIN_EVALUATED;
+    if (!train->events)
+        return true;
+    struct tfevent_scalar scalars[2] = {{"val_loss", (float)train->last.val_loss}};
+    int count = 1;
+    if (train->spec->train.accuracy)
+        scalars[count++] =
+            (struct tfevent_scalar){"val_accuracy", (float)train->last.val_accuracy};
+    events_scalars(train->events, train->step, scalars, count);
+    return events_flush(train->events, err);
+}
+
+/* A checkpoint that cannot be written is told; only the last one must succeed. */
+static bool do_save(struct train *train, struct train_report *report, struct error *err)
+{
+    str_clear(&train->text);
+    if (train->events && !events_flush(train->events, err))
+        return false;
+    struct error failure;
+    train->saved_us = clock_monotonic_us();
+    if (save_write(train, &train->text, &failure)) {
+        train->saved_step = train->step;
+        report->what = TRAIN_SAVED;
+        if (!train->events)
+            return true;
+        events_session(train->events, train->step, TFEVENT_CHECKPOINT, str_text(&train->text));
+        return events_flush(train->events, err);
+    }
+    bool fenced = failure.code == PRECONDITION; /* a newer attempt has taken over */
+    if (train->pending & PENDING_END || fenced) {
+        *err = failure;
+        return false;
+    }
+    str_clear(&train->text);
+    str_printf(&train->text, "no checkpoint after step %lld: %s", (long long)train->step,
+               failure.text);
+    report->what = TRAIN_NOTICE;
+    return true;
+}
+
+static bool do_end(struct train *train, struct train_report *report, struct error *err)
+{
+    str_clear(&train->text);
+    str_add(&train->text, train->end_text);
+    report->what = TRAIN_ENDED;
+    report->end = train->end;
+    if (train->busy_us)
+        train->last.examples_per_second = (double)train->busy_steps *
+                                          (double)train->spec->data.batch_size * 1e6 /
+                                          (double)train->busy_us;
+    if (!train->events)
+        return true;
+    events_session(train->events, train->step, TFEVENT_STOP, "");
+    struct events *events = train->events;
+    train->events = NULL;
+    return events_close(events, err);
+}
+
+static bool do_notice(struct train *train, struct train_report *report, struct error *err)
+{
+    (void)err;
+    str_clear(&train->text);
+    str_add(&train->text, str_text(&train->notice));
+    report->what = TRAIN_NOTICE;
+    return true;
+}
+
+/* Does the first thing that is pending. */
+static bool do_pending(struct train *train, struct train_report *report, struct error *err)
+{
+    static bool (*const work[])(struct train *, struct train_report *, struct error *) = {
+        do_notice, do_point, do_evaluate, do_save, do_end};
+    int first = __builtin_ctz((unsigned)train->pending);
+    bool ok = work[first](train, report, err);
+    train->pending &= ~(1 << first);
+    return ok;
+}
+
+static void fill_report(const struct train *train, struct train_report *report)
+{
+    enum train_what what = report->what;
+    enum train_end end = report->end;
+    *report = train->last;
+    report->what = what;
+    report->end = end;
+    report->step = train->step;
+    report->steps = train->facts.steps;
+    report->text = str_text(&train->text);
+    double rate = train->last.examples_per_second;
+    report->seconds_left = rate > 0 ? (double)(report->steps - report->step) *
+                                          (double)train->spec->data.batch_size / rate
+                                    : 0;
+}
+
+bool train_next(struct train *train, struct train_report *report, struct error *err)
+{
+    *report = (struct train_report){0};
+    if (!(train->pending & ~PENDING_NOTICE) && train->step >= train->facts.steps)
+        finish(train, TRAIN_FINISHED, "all steps were done already");
+    while (!train->pending) {
+        if (!run_step(train, err) || !check_loss(train, err))
+            return false;
+        look_ahead(train);
+        if (train->events && !events_flush_due(train->events, err))
+            return false;
+    }
+    if (!do_pending(train, report, err))
+        return false;
+    fill_report(train, report);
+    return true;
+}

@@ -1,0 +1,173 @@
+/* train_open.c - what stands before the first step: data, graph, session, state, event file. */
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "runtime/graph.h"
+#include "runtime/train/internal.h"
+
+static int64_t steps_in_all(const struct train *train)
+{
+    const struct spec *spec = train->spec;
+    int64_t examples = train->dataset.train.count, batch = spec->data.batch_size;
+    int64_t steps = spec->train.steps;
+    if (!steps)
+        steps = (spec->train.epochs * examples + batch - 1) / batch;
+    if (train->options.steps)
+        steps = train->options.steps;
+    if (spec->stop.max_steps && spec->stop.max_steps < steps)
+        steps = spec->stop.max_steps;
+    return steps;
+}
+
+static bool read_data(struct train *train, struct error *err)
+{
+    if (!dataset_open(train->options.data, &train->dataset, err))
+        return error_prefix(err, "dataset \"%s\": ", train->spec->data.dataset);
+    train->facts.examples = train->dataset.train.count;
+    train->facts.test_examples = train->dataset.test.count;
+    train->facts.steps = steps_in_all(train);
+    return true;
+}
+
+/* FNV-1a, enough to tell one graph from another. */
+static uint64_t hash_graph(const struct graph *graph)
+{
+    struct str bytes = {0};
+    graph_export(graph, false, 0, &bytes);
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    for (size_t i = 0; i < bytes.size; i++)
+        hash = (hash ^ (unsigned char)bytes.data[i]) * UINT64_C(0x100000001b3);
+    str_release(&bytes);
+    return hash;
+}
+
+static bool build_session(struct train *train, struct error *err)
+{
+    struct session_options options = {.threads = train->options.threads};
+    if (!model_build(train->spec, &train->dataset.shape, train->dataset.classes, &train->model,
+                     err))
+        return false;
+    train->facts.parameters = train->model.summary.parameters;
+    train->graph_hash = hash_graph(train->model.graph);
+    train->session = session_new(&options, err);
+    return train->session && session_extend_graph(train->session, train->model.graph, err);
+}
+
+static bool prepare_calls(struct train *train, struct error *err)
+{
+    static const char *const step_feeds[] = {MODEL_IMAGES, MODEL_LABELS};
+    static const char *const step_fetches[] = {MODEL_LOSS ":0", MODEL_ACCURACY ":0"};
+    static const char *const step_targets[] = {MODEL_TRAIN};
+    static const char *const eval_feeds[] = {MODEL_EVAL_IMAGES, MODEL_EVAL_LABELS};
+    static const char *const eval_fetches[] = {MODEL_EVAL_LOSS ":0", MODEL_EVAL_CORRECT ":0"};
+    const struct session_run step = {.feeds = step_feeds,
+                                     .feeds_count = 2,
+                                     .fetches = step_fetches,
+                                     .fetches_count = 2,
+                                     .targets = step_targets,
+                                     .targets_count = 1};
+    const struct session_run eval = {
+        .feeds = eval_feeds, .feeds_count = 2, .fetches = eval_fetches, .fetches_count = 2};
+    train->step_call = session_prepare(train->session, &step, err);
+    train->eval_call = train->step_call ? session_prepare(train->session, &eval, err) : NULL;
+    return train->eval_call;
+}
+
+static bool set_state(struct train *train, struct error *err)
+{
+    bool found = false;
+    if (train->options.resume && train->options.checkpoints &&
+        !save_restore(train, &found, err))
+        return error_prefix(err, "cannot resume: ");
+    train->facts.resumed_from = train->step;
+    if (found)
+        return true;
+    static const char *const targets[] = {MODEL_INIT};
+    const struct session_run init = {.targets = targets, .targets_count = 1};
+    return session_run(train->session, &init, NULL, err);
+}
+
+static bool start_input(struct train *train, struct error *err)
+{
+    const struct spec_data *data = &train->spec->data;
+    const struct input_options options = {
+        .part = &train->dataset.train,
+        .shape = train->dataset.shape,
+        .batch_size = data->batch_size,
+        .shuffle = data->shuffle,
+        .seed = train->spec->seed,
+        .position = train->position,
+    };
+    train->input = input_start(&options, err);
+    return train->input;
+}
+
+/* The records that open an attempt. */
+static bool start_events(struct train *train, struct error *err)
+{
+    if (!train->options.out)
+        return true;
+    train->events = events_open(train->options.out, err);
+    if (!train->events)
+        return false;
+    train->events_path = alloc_text(events_path(train->events));
+    train->facts.events = train->events_path;
+    events_session(train->events, train->step, TFEVENT_START, "");
+    struct str text = {0};
+    str_printf(
+        &text,
+        "{\"steps\": %lld, \"examples\": %lld, \"parameters\": %lld, \"batch_size\": %lld, "
+        "\"threads\": %d, \"resumed_from\": %lld}",
+        (long long)train->facts.steps, (long long)train->facts.examples,
+        (long long)train->facts.parameters, (long long)train->spec->data.batch_size,
+        train->facts.threads, (long long)train->facts.resumed_from);
+    events_run(train->events, train->step, str_text(&text));
+    str_clear(&text);
+    graph_export(session_graph(train->session), true, 1024, &text);
+    events_graph(train->events, text.data, text.size);
+    str_clear(&text);
+    session_explain_placement(train->session, train->step_call, &text);
+    events_placement(train->events, train->step, str_text(&text));
+    str_release(&text);
+    return events_flush(train->events, err);
+}
+
+struct train *train_open(const struct train_options *options, struct error *err)
+{
+    struct train *train = alloc_bytes(sizeof(*train));
+    train->options = *options;
+    train->spec = options->spec;
+    train->facts.threads = options->threads;
+    train->saved_step = train->evaluated_step = train->point_step = -1;
+    train->opened_us = train->saved_us = clock_monotonic_us();
+    bool ok = read_data(train, err) && build_session(train, err) && prepare_calls(train, err) &&
+              set_state(train, err) && start_input(train, err) && start_events(train, err);
+    if (!ok) {
+        train_close(train);
+        return NULL;
+    }
+    return train;
+}
+
+const struct train_facts *train_facts(const struct train *train)
+{
+    return &train->facts;
+}
+
+void train_close(struct train *train)
+{
+    if (!train)
+        return;
+    struct error ignored; /* whoever closes after a failure has a better one */
+    input_stop(train->input);
+    if (!events_close(train->events, &ignored))
+        train->events = NULL;
+    session_free(train->session);
+    if (train->model.graph)
+        model_release(&train->model);
+    dataset_close(&train->dataset);
+    str_release(&train->notice);
+    str_release(&train->text);
+    free(train->events_path);
+    free(train);
+}

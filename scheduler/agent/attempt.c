@@ -1,0 +1,470 @@
+/* attempt.c - from StartTask to the last report of a task. */
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/str.h"
+#include "scheduler/agent/attempt.h"
+#include "scheduler/agent/files.h"
+#include "scheduler/agent/inventory.h"
+#include "scheduler/agent/launch.h"
+#include "scheduler/agent/tail.h"
+
+#define CONTROL_WAIT_MS 1000 /* for the shim to take and answer a command */
+
+struct attempt {
+    struct agent_task_ref task; /* owns role */
+    const struct attempt_places *places;
+    char *folder;  /* NULL: there is none */
+    json_t *start; /* start.json */
+    struct tails *tails;
+
+    enum agent_task_state state;
+    int pidfd; /* of the shim, -1 when it is gone or not started */
+    int64_t pid;
+    int64_t started_us;
+    int64_t ended_us;
+    enum agent_exit_reason reason;
+    int exit_code;
+    int exit_signal;
+    char error[1000];
+
+    uint64_t kill_at_us; /* monotonic, 0: no */
+};
+
+/* --- outcomes --- */
+
+static void attempt_end(struct attempt *attempt, enum agent_exit_reason reason, const char *why)
+{
+    attempt->state = AGENT_TASK_EXITED;
+    attempt->reason = reason;
+    attempt->kill_at_us = 0;
+    if (!attempt->ended_us)
+        attempt->ended_us = (int64_t)clock_wall_us();
+    if (why && *why)
+        snprintf(attempt->error, sizeof(attempt->error), "%s", why);
+}
+
+static enum agent_exit_reason exit_reason(const json_t *end)
+{
+    int64_t code = files_int(end, "code"), number = files_int(end, "signal");
+    if (*files_text(end, "error"))
+        return AGENT_EXIT_START;
+    if (files_bool(end, "oom"))
+        return AGENT_EXIT_MEMORY;
+    if (number == SIGKILL && files_bool(end, "killed"))
+        return AGENT_EXIT_STOPPED;
+    if (number == SIGTERM && files_bool(end, "terminated"))
+        return AGENT_EXIT_STOPPED;
+    if (number)
+        return AGENT_EXIT_CRASH;
+    return code == 0   ? AGENT_EXIT_OK
+           : code == 2 ? AGENT_EXIT_USER
+           : code == 3 ? AGENT_EXIT_STOPPED
+                       : AGENT_EXIT_CRASH;
+}
+
+/* What is best said of an end that was not asked for: the task's own words come first. */
+static void exit_text(const struct attempt *attempt, const json_t *end, char *out,
+                      size_t out_size)
+{
+    struct error err;
+    char line[300];
+    json_t *own = files_read_json(attempt->folder, "error.json", &err);
+    const char *last = files_last_line(attempt->folder, "stderr.log", line, sizeof(line));
+    int64_t number = files_int(end, "signal"), code = files_int(end, "code");
+    const char *pointer = files_text(own, "pointer");
+    out[0] = '\0';
+    if (*files_text(end, "error"))
+        snprintf(out, out_size, "%s", files_text(end, "error"));
+    else if (own && *files_text(own, "text"))
+        snprintf(out, out_size, "%s%s%s", pointer, *pointer ? ": " : "",
+                 files_text(own, "text"));
+    else if (files_bool(end, "oom"))
+        snprintf(out, out_size, "it used more than the %lld bytes of memory that it asked for",
+                 (long long)files_int(attempt->start, "memory_bytes"));
+    else if (number == SIGKILL && files_bool(end, "killed"))
+        snprintf(out, out_size, "killed, as was asked");
+    else if (number)
+        snprintf(out, out_size, "ended by signal %d (%s)%s%s", (int)number,
+                 strsignal((int)number), *last ? "; its last words: " : "", last);
+    else if (code != 0 && code != 3)
+        snprintf(out, out_size, "exit code %d%s%s", (int)code,
+                 *last ? "; its last words: " : "", last);
+    json_decref(own);
+}
+
+/* Fills the outcome from exit.json; false when there is none. */
+static bool exit_read(struct attempt *attempt)
+{
+    struct error err;
+    json_t *end = files_read_json(attempt->folder, "exit.json", &err);
+    if (!end)
+        return false;
+    char why[sizeof(attempt->error)];
+    attempt->started_us = files_int(end, "started_us");
+    attempt->ended_us = files_int(end, "ended_us");
+    attempt->exit_code = (int)files_int(end, "code");
+    attempt->exit_signal = (int)files_int(end, "signal");
+    exit_text(attempt, end, why, sizeof(why));
+    attempt_end(attempt, exit_reason(end), why);
+    json_decref(end);
+    return true;
+}
+
+/* --- the shim --- */
+
+/*
+ * Opens the shim that shim.json names, if it is the very process: same boot, same start, same
+ * cookie among its arguments.  The descriptor is opened first, so that it cannot change under
+ * us.
+ */
+static int shim_open(const json_t *shim)
+{
+    char boot_id[64];
+    int64_t pid = files_int(shim, "pid");
+    if (strcmp(files_text(shim, "boot_id"), inventory_boot_id(boot_id, sizeof(boot_id))) != 0 ||
+        pid <= 0)
+        return -1;
+    int pidfd = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
+    if (pidfd < 0)
+        return -1;
+    if (launch_is_process((pid_t)pid, files_int(shim, "start_time"),
+                          files_text(shim, "cookie")))
+        return pidfd;
+    close(pidfd);
+    return -1;
+}
+
+/* The shim has gone or never was: reads how the task ended. */
+static void shim_gone(struct attempt *attempt)
+{
+    struct error err;
+    if (attempt->pidfd >= 0)
+        close(attempt->pidfd);
+    attempt->pidfd = -1;
+    if (exit_read(attempt))
+        return;
+    json_t *shim = files_read_json(attempt->folder, "shim.json", &err);
+    attempt->started_us = files_int(shim, "started_us");
+    launch_kill_strays(files_text(attempt->start, "cookie"), files_text(shim, "cgroup"));
+    json_decref(shim);
+    attempt_end(attempt, AGENT_EXIT_LOST,
+                "the shim that watched over the task has gone without a word");
+}
+
+/* Takes over a shim that has written shim.json. */
+static void shim_adopt(struct attempt *attempt, const json_t *shim)
+{
+    attempt->pid = files_int(shim, "task_pid");
+    attempt->started_us = files_int(shim, "started_us");
+    attempt->pidfd = shim_open(shim);
+    if (attempt->pidfd >= 0)
+        attempt->state = AGENT_TASK_RUNNING;
+    else
+        shim_gone(attempt);
+}
+
+void attempt_launch(struct attempt *attempt)
+{
+    struct error err;
+    if (attempt->state != AGENT_TASK_STARTING)
+        return;
+    if (!launch_shim(attempt->places->shim_path, attempt->places->task_path, attempt->folder,
+                     attempt->start, &err)) {
+        attempt_end(attempt, AGENT_EXIT_START, err.text);
+        return;
+    }
+    json_t *shim = files_read_json(attempt->folder, "shim.json", &err);
+    if (shim)
+        shim_adopt(attempt, shim);
+    else
+        attempt_end(attempt, AGENT_EXIT_START, err.text);
+    json_decref(shim);
+}
+
+void attempt_check(struct attempt *attempt)
+{
+    struct pollfd gone = {.fd = attempt->pidfd, .events = POLLIN};
+    if (attempt->pidfd >= 0 && poll(&gone, 1, 0) > 0)
+        shim_gone(attempt);
+}
+
+/* Sends one line to the shim; false when it does not answer. */
+static bool shim_command(const struct attempt *attempt, const char *line)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    const struct timeval wait = {.tv_sec = CONTROL_WAIT_MS / 1000};
+    char answer[16];
+    /* By way of a descriptor: sun_path is short, and folders are not. */
+    int folder = open(attempt->folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/control.sock",
+             folder);
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait));
+    bool ok = folder >= 0 && fd >= 0 &&
+              connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0 &&
+              send(fd, line, strlen(line), MSG_NOSIGNAL) == (ssize_t)strlen(line) &&
+              recv(fd, answer, sizeof(answer), 0) > 0;
+    if (folder >= 0)
+        close(folder);
+    if (fd >= 0)
+        close(fd);
+    return ok;
+}
+
+void attempt_kill(struct attempt *attempt)
+{
+    attempt->kill_at_us = 0;
+    if (attempt->state == AGENT_TASK_STARTING)
+        attempt_end(attempt, AGENT_EXIT_STOPPED, "killed before it was started");
+    if (attempt->pidfd < 0 || shim_command(attempt, "KILL\n"))
+        return;
+    attempt_check(attempt);
+    if (attempt->pidfd >= 0) /* it hangs; the task does not outlive it */
+        syscall(SYS_pidfd_send_signal, attempt->pidfd, SIGKILL, NULL, 0);
+}
+
+void attempt_stop(struct attempt *attempt, int64_t grace_ms)
+{
+    if (attempt->state == AGENT_TASK_STARTING)
+        attempt_end(attempt, AGENT_EXIT_STOPPED, "stopped before it was started");
+    if (attempt->pidfd < 0 || attempt->kill_at_us)
+        return;
+    /* A shim that does not answer is dealt with when the time is up. */
+    (void)shim_command(attempt, "TERM\n");
+    attempt->kill_at_us = clock_monotonic_us() + (uint64_t)(grace_ms > 0 ? grace_ms : 0) * 1000;
+}
+
+uint64_t attempt_kill_at(const struct attempt *attempt)
+{
+    return attempt->kill_at_us;
+}
+
+void attempt_expire(struct attempt *attempt)
+{
+    if (attempt->kill_at_us && clock_monotonic_us() >= attempt->kill_at_us)
+        attempt_kill(attempt);
+}
+
+/* --- life --- */
+
+static struct attempt *attempt_make(const struct agent_task_ref *task)
+{
+    struct attempt *attempt = alloc_bytes(sizeof(*attempt));
+    attempt->task = *task;
+    attempt->task.role = alloc_text(task->role);
+    attempt->pidfd = -1;
+    attempt->state = AGENT_TASK_STARTING;
+    return attempt;
+}
+
+/* Writes the folder aside and gives it its name last: it is there whole or not at all. */
+static bool folder_write(struct attempt *attempt, const struct agent_start_task *start,
+                         struct error *err)
+{
+    char *aside = alloc_printf("%s.tmp", attempt->folder);
+    files_remove_folder(aside);
+    bool ok = files_make_folder(aside, err) &&
+              files_write(aside, "spec.json", start->spec, err) &&
+              files_write_json(aside, "start.json", json_incref(attempt->start), err);
+    if (ok && rename(aside, attempt->folder))
+        ok = error_errno(err, INTERNAL, "cannot make the folder %s", attempt->folder);
+    if (!ok)
+        files_remove_folder(aside);
+    free(aside);
+    return ok;
+}
+
+struct attempt *attempt_new(const struct attempt_places *places,
+                            const struct agent_start_task *start)
+{
+    struct error err;
+    unsigned char noise[16];
+    char cookie[2 * sizeof(noise) + 1];
+    struct attempt *attempt = attempt_make(&start->task);
+    attempt->places = places;
+    bool ok = getrandom(noise, sizeof(noise), 0) == (ssize_t)sizeof(noise);
+    if (!ok)
+        error_errno(&err, INTERNAL, "no random numbers");
+    for (size_t i = 0; i < sizeof(noise); i++)
+        snprintf(cookie + 2 * i, 3, "%02x", noise[i]);
+    /* The role becomes part of a path. */
+    if (ok && (!*start->task.role || strspn(start->task.role, "abcdefghijklmnopqrstuvwxyz_") !=
+                                         strlen(start->task.role)))
+        ok = fail(&err, INVALID, "'%s' is no role", start->task.role);
+    if (ok) {
+        attempt->start = launch_start_json(start, cookie);
+        attempt->folder = alloc_printf("%s/%lld-%s-%d", places->attempts_folder,
+                                       (long long)start->task.attempt_epoch, start->task.role,
+                                       start->task.index);
+        ok = folder_write(attempt, start, &err);
+    }
+    if (ok) {
+        attempt->tails = tails_new(attempt->folder, true);
+    } else {
+        free(attempt->folder);
+        attempt->folder = NULL;
+        attempt_end(attempt, AGENT_EXIT_START, err.text);
+    }
+    return attempt;
+}
+
+struct attempt *attempt_adopt(const struct attempt_places *places, const char *name,
+                              struct error *err)
+{
+    char *folder = alloc_printf("%s/%s", places->attempts_folder, name);
+    json_t *start = files_read_json(folder, "start.json", err);
+    if (!start) {
+        free(folder);
+        return NULL;
+    }
+    const struct agent_task_ref task = {.job_id = files_int(start, "job_id"),
+                                        .attempt_epoch = files_int(start, "attempt_epoch"),
+                                        .role = files_text(start, "role"),
+                                        .index = (int)files_int(start, "index")};
+    struct attempt *attempt = attempt_make(&task);
+    struct error none;
+    attempt->places = places;
+    attempt->folder = folder;
+    attempt->start = start;
+    attempt->tails = tails_new(folder, false);
+    json_t *shim = files_read_json(folder, "shim.json", &none);
+    if (shim)
+        shim_adopt(attempt, shim);
+    else if (none.code != NOT_FOUND)
+        shim_gone(attempt);
+    json_decref(shim);
+    return attempt;
+}
+
+struct attempt *attempt_unknown(const struct agent_task_ref *task)
+{
+    struct attempt *attempt = attempt_make(task);
+    attempt_end(attempt, AGENT_EXIT_LOST, "the node knows nothing of this task");
+    return attempt;
+}
+
+void attempt_free(struct attempt *attempt)
+{
+    if (!attempt)
+        return;
+    if (attempt->pidfd >= 0)
+        close(attempt->pidfd);
+    tails_free(attempt->tails);
+    json_decref(attempt->start);
+    free(attempt->folder);
+    free((char *)attempt->task.role);
+    free(attempt);
+}
+
+const struct agent_task_ref *attempt_task(const struct attempt *attempt)
+{
+    return &attempt->task;
+}
+
+const char *attempt_folder(const struct attempt *attempt)
+{
+    return attempt->folder;
+}
+
+int attempt_fd(const struct attempt *attempt)
+{
+    return attempt->pidfd;
+}
+
+bool attempt_ended(const struct attempt *attempt)
+{
+    return attempt->state == AGENT_TASK_EXITED;
+}
+
+/* --- what the server hears --- */
+
+bool attempt_ship(struct attempt *attempt, struct link *link, int *again_ms, struct error *err)
+{
+    if (!attempt->tails)
+        return true;
+    switch (tails_ship(attempt->tails, link, &attempt->task, err)) {
+    case TAIL_DONE:
+        return true;
+    case TAIL_MORE:
+        *again_ms = 0;
+        return false;
+    case TAIL_FENCED:
+        err->code = PRECONDITION;
+        break;
+    case TAIL_LATER:
+        break;
+    }
+    *again_ms = -1;
+    return false;
+}
+
+void attempt_report(const struct attempt *attempt, struct agent_task_report *report)
+{
+    const char *complaint = attempt->tails ? tails_complaint(attempt->tails) : "";
+    *report = (struct agent_task_report){
+        .task = attempt->task,
+        .state = attempt->state,
+        .pid = attempt->pid,
+        .started_us = attempt->started_us,
+        .ended_us = attempt->ended_us,
+        .reason = attempt->reason,
+        .exit_code = attempt->exit_code,
+        .signal = attempt->exit_signal,
+        .error = *attempt->error ? attempt->error : complaint,
+        .step = -1,
+    };
+}
+
+/* Moves event files to JOB/events/ATTEMPT/, where TensorBoard may be pointed at. */
+static void events_keep(const struct attempt *attempt)
+{
+    struct error err;
+    const char *job_folder = files_text(attempt->start, "job_folder");
+    const char *name = strrchr(attempt->folder, '/') + 1;
+    if (!*job_folder || access(job_folder, W_OK))
+        return;
+    char *kept = alloc_printf("%s/events/%s", job_folder, name);
+    DIR *folder = opendir(attempt->folder);
+    struct dirent *entry;
+    while (folder && (entry = readdir(folder))) {
+        if (strncmp(entry->d_name, "events.out.tfevents.", 20) != 0 ||
+            !files_make_folder(kept, &err))
+            continue;
+        char *from = alloc_printf("%s/%s", attempt->folder, entry->d_name);
+        char *to = alloc_printf("%s/%s", kept, entry->d_name);
+        (void)rename(from, to); /* on another disk it goes with the rest: the server has it */
+        free(from);
+        free(to);
+    }
+    if (folder)
+        closedir(folder);
+    free(kept);
+}
+
+void attempt_clean(struct attempt *attempt)
+{
+    if (!attempt->folder)
+        return;
+    events_keep(attempt);
+    /* A half-removed folder must not look like an attempt. */
+    char *aside = alloc_printf("%s.tmp", attempt->folder);
+    files_remove_folder(aside);
+    files_remove_folder(rename(attempt->folder, aside) ? attempt->folder : aside);
+    free(aside);
+}

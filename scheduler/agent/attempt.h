@@ -1,0 +1,74 @@
+/*
+ * attempt.h - one task of one attempt on this node: its folder, its shim, its end.
+ *
+ * All that must survive an agent lies in the folder.  Owned by the agent's thread.
+ */
+#pragma once
+
+#include "base/base.h"
+#include "proto/agent_pb.h"
+
+struct attempt;
+struct error;
+struct link;
+
+struct attempt_places {
+    const char *attempts_folder;
+    const char *shim_path;
+    const char *task_path;
+};
+
+/*
+ * Makes the folder with spec.json and start.json.  On failure an attempt is returned all the
+ * same, one that has ended with AGENT_EXIT_START and the error's text.
+ */
+struct attempt *attempt_new(const struct attempt_places *places,
+                            const struct agent_start_task *start);
+
+/* Takes over what an earlier agent left in folder `name`: a living shim, an exit, or neither.
+ */
+struct attempt *attempt_adopt(const struct attempt_places *places, const char *name,
+                              struct error *err) CHECKED;
+
+/* A task that this node knows nothing of: it has ended, AGENT_EXIT_LOST. */
+struct attempt *attempt_unknown(const struct agent_task_ref *task);
+
+void attempt_free(struct attempt *attempt); /* its task runs on; NULL is fine */
+
+const struct agent_task_ref *attempt_task(const struct attempt *attempt);
+
+/* Its folder's path, or NULL when it has none. */
+const char *attempt_folder(const struct attempt *attempt);
+
+/* Starts the shim if that has not been done; the outcome says so when it fails. */
+void attempt_launch(struct attempt *attempt);
+
+/* A descriptor that is readable when the shim has gone, or -1. */
+int attempt_fd(const struct attempt *attempt);
+
+/* Looks whether the shim has gone, and how the task ended then. */
+void attempt_check(struct attempt *attempt);
+
+/* Asks the task to end, and kills it after `grace_ms`, or at once. */
+void attempt_stop(struct attempt *attempt, int64_t grace_ms);
+void attempt_kill(struct attempt *attempt);
+
+/* When to kill it (monotonic, microseconds), 0 when not; attempt_expire() does if it is time.
+ */
+uint64_t attempt_kill_at(const struct attempt *attempt);
+void attempt_expire(struct attempt *attempt);
+
+/* The process has ended, or never was. */
+bool attempt_ended(const struct attempt *attempt);
+
+/*
+ * Ships what it wrote.  True when nothing is left that could be shipped now; else `*again_ms`
+ * is 0 (at once) or -1 (the server cannot take it, `err` says why; PRECONDITION: join again).
+ */
+bool attempt_ship(struct attempt *attempt, struct link *link, int *again_ms, struct error *err);
+
+/* What there is to say; borrows the attempt's texts. */
+void attempt_report(const struct attempt *attempt, struct agent_task_report *report);
+
+/* The server knows the end: event files go to the job's folder, the rest is removed. */
+void attempt_clean(struct attempt *attempt);

@@ -1,0 +1,58 @@
+/* internal.h - the agent's own state, shared by agent.c (its life) and work.c (its thread). */
+#pragma once
+
+#include <pthread.h>
+
+#include "base/error.h"
+#include "proto/agent_pb.h"
+#include "scheduler/agent/attempt.h"
+
+struct link;
+struct mailbox;
+
+struct held { /* an attempt, and what is to be done about it */
+    struct attempt *attempt;
+    int watch;        /* of inotify, -1 */
+    bool to_ship;     /* something may have been written */
+    bool to_report;   /* something is to be said */
+    bool discarded;   /* superseded: killed, and forgotten once it is dead */
+    uint64_t said_us; /* when the end was last reported, 0 */
+};
+
+struct agent {
+    char *folder;
+    char *attempts_folder;
+    char *node_name;
+    char *identity;
+    char *token;
+    char *task_path;
+    char *shim_path;
+    char boot_id[64];
+    struct agent_resources capacity;
+    int lock_file; /* held as long as the agent lives */
+    struct attempt_places places;
+
+    struct link *link;
+    struct mailbox *mailbox; /* struct link_mail */
+    int inotify;
+    pthread_t thread;
+    struct held *held;
+    int held_count;
+    int held_capacity;
+    int64_t commands_done;   /* of this session */
+    uint64_t joined_us;      /* 0: never */
+    int retry_ms;            /* doubles with each failure */
+    uint64_t quiet_until_us; /* no calls to the server before */
+    unsigned random;
+
+    pthread_mutex_t lock; /* guards: failed, error */
+    pthread_cond_t failing;
+    bool failed;
+    struct error error;
+};
+
+/* The thread: works until the mailbox is closed. */
+void *work_main(void *agent);
+
+/* Before the thread: finds what earlier agents left in the folder. */
+bool work_adopt(struct agent *agent, struct error *err) CHECKED;

@@ -1,0 +1,250 @@
+/* launch.c - command line and environment of a task; its processes in /proc. */
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/error.h"
+#include "proto/agent_pb.h"
+#include "scheduler/agent/files.h"
+#include "scheduler/agent/launch.h"
+#include "scheduler/agent/spawn.h"
+
+#define SHIM_ALREADY 3 /* its exit code when the folder has had its task */
+#define WORDS_MAX 40
+
+json_t *launch_start_json(const struct agent_start_task *start, const char *cookie)
+{
+    json_t *cluster = json_array();
+    for (int i = 0; i < start->cluster_count; i++) {
+        const struct agent_task_address *task = &start->cluster[i];
+        json_array_append_new(cluster, json_pack("{s:s, s:i, s:s}", "role", task->role, "index",
+                                                 task->index, "address", task->address));
+    }
+    return json_pack(
+        "{s:I, s:I, s:s, s:i, s:i, s:s, s:s, s:I, s:I, s:i, s:o, s:s}", "job_id",
+        (json_int_t)start->task.job_id, "attempt_epoch", (json_int_t)start->task.attempt_epoch,
+        "role", start->task.role, "index", start->task.index, "attempt", start->attempt,
+        "job_folder", start->job_folder, "dataset_folder", start->dataset_folder, "cpu_millis",
+        (json_int_t)start->cpu_millis, "memory_bytes", (json_int_t)start->memory_bytes, "gpus",
+        start->gpus, "cluster", cluster, "cookie", cookie);
+}
+
+/* --- words --- */
+
+struct words {
+    struct arena *arena;
+    char *list[WORDS_MAX]; /* ended by a NULL */
+    int count;
+};
+
+static void word_add(struct words *words, const char *word)
+{
+    assert(words->count + 1 < WORDS_MAX);
+    words->list[words->count++] = arena_text(words->arena, word);
+}
+
+/* Two words: a name and its value. */
+static void option_add(struct words *words, const char *name, const char *value)
+{
+    word_add(words, name);
+    word_add(words, value);
+}
+
+static void option_add_int(struct words *words, const char *name, int64_t value)
+{
+    option_add(words, name, arena_printf(words->arena, "%lld", (long long)value));
+}
+
+/* One word: NAME=value. */
+static void variable_add(struct words *words, const char *name, const char *value)
+{
+    word_add(words, arena_printf(words->arena, "%s=%s", name, value));
+}
+
+static void variable_add_int(struct words *words, const char *name, int64_t value)
+{
+    word_add(words, arena_printf(words->arena, "%s=%lld", name, (long long)value));
+}
+
+static int64_t threads_of(const json_t *start)
+{
+    int64_t threads = (files_int(start, "cpu_millis") + 999) / 1000;
+    return threads > 0 ? threads : 1;
+}
+
+static void command_make(struct words *words, const char *shim_path, const char *task_path,
+                         const char *folder, const json_t *start)
+{
+    const char *dataset = files_text(start, "dataset_folder");
+    word_add(words, shim_path);
+    option_add(words, "--folder", folder);
+    option_add(words, "--cookie", files_text(start, "cookie"));
+    if (files_int(start, "memory_bytes") > 0)
+        option_add_int(words, "--memory", files_int(start, "memory_bytes"));
+    word_add(words, "--");
+    word_add(words, task_path);
+    option_add(words, "train", "spec.json");
+    if (*dataset)
+        option_add(words, "--data", dataset);
+    option_add(words, "--out", folder);
+    option_add(words, "--checkpoints",
+               arena_printf(words->arena, "%s/checkpoints", files_text(start, "job_folder")));
+    word_add(words, "--resume");
+    option_add_int(words, "--epoch", files_int(start, "attempt_epoch"));
+    option_add_int(words, "--attempt", files_int(start, "attempt"));
+    option_add_int(words, "--threads", threads_of(start));
+}
+
+/* TensorFlow's: {"cluster": {role: [address...]}, "task": {"type": role, "index": n}}. */
+static char *tf_config_text(const json_t *start)
+{
+    json_t *roles = json_object();
+    size_t i;
+    json_t *task;
+    json_array_foreach(json_object_get(start, "cluster"), i, task)
+    {
+        json_t *list = json_object_get(roles, files_text(task, "role"));
+        if (!list) {
+            list = json_array();
+            json_object_set_new(roles, files_text(task, "role"), list);
+        }
+        json_array_append(list, json_object_get(task, "address"));
+    }
+    json_t *config =
+        json_pack("{s:o, s:{s:s, s:I}}", "cluster", roles, "task", "type",
+                  files_text(start, "role"), "index", (json_int_t)files_int(start, "index"));
+    char *text = json_dumps(config, JSON_COMPACT);
+    json_decref(config);
+    return text;
+}
+
+/* Nothing of the agent's own environment but where programs and the home are. */
+static void environment_make(struct words *words, const json_t *start)
+{
+    const char *path = getenv("PATH"), *home = getenv("HOME");
+    variable_add(words, "PATH", path ? path : "/usr/local/bin:/usr/bin:/bin");
+    variable_add(words, "HOME", home ? home : "/");
+    variable_add(words, "LANG", "C.UTF-8");
+    variable_add_int(words, "TRAINYARD_JOB", files_int(start, "job_id"));
+    variable_add_int(words, "TRAINYARD_EPOCH", files_int(start, "attempt_epoch"));
+    variable_add_int(words, "TRAINYARD_ATTEMPT", files_int(start, "attempt"));
+    variable_add(words, "TRAINYARD_ROLE", files_text(start, "role"));
+    variable_add_int(words, "TRAINYARD_INDEX", files_int(start, "index"));
+    variable_add(words, "TRAINYARD_COOKIE", files_text(start, "cookie"));
+    if (json_array_size(json_object_get(start, "cluster")) > 0) {
+        char *config = tf_config_text(start);
+        variable_add(words, "TF_CONFIG", config ? config : "{}");
+        free(config);
+    }
+}
+
+bool launch_shim(const char *shim_path, const char *task_path, const char *folder,
+                 const json_t *start, struct error *err)
+{
+    char line[500];
+    int code;
+    struct arena *arena = arena_new();
+    struct words command = {.arena = arena}, environment = {.arena = arena};
+    command_make(&command, shim_path, task_path, folder, start);
+    environment_make(&environment, start);
+    const char *log = arena_printf(arena, "%s/shim.log", folder);
+    bool ok = spawn_run(command.list, environment.list, log, &code, err);
+    if (ok && code != 0 && code != SHIM_ALREADY) {
+        const char *last = files_last_line(folder, "shim.log", line, sizeof(line));
+        ok = fail(err, INTERNAL, "the shim could not start (code %d)%s%s", code,
+                  *last ? ": " : "", last);
+    }
+    arena_free(arena);
+    return ok;
+}
+
+/* --- processes --- */
+
+/* Reads a file of a process whole, as far as it fits; the size, 0 when there is none. */
+static size_t process_read(pid_t pid, const char *name, char *out, size_t out_size)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    size_t size = 0;
+    ssize_t n = 0;
+    while (fd >= 0 && size + 1 < out_size &&
+           (n = read(fd, out + size, out_size - 1 - size)) > 0)
+        size += (size_t)n;
+    if (fd >= 0)
+        close(fd);
+    out[size] = '\0';
+    return size;
+}
+
+/* Clock ticks since boot, 0 when there is no such process. */
+static int64_t process_start_time(pid_t pid)
+{
+    char text[1024];
+    long long ticks;
+    process_read(pid, "stat", text, sizeof(text));
+    const char *rest = strrchr(text, ')'); /* the name may hold anything */
+    if (!rest || sscanf(rest + 1,
+                        " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
+                        "%*d %*d %lld",
+                        &ticks) != 1)
+        return 0;
+    return ticks;
+}
+
+bool launch_is_process(pid_t pid, int64_t start_time, const char *cookie)
+{
+    char text[4096];
+    if (!*cookie || process_start_time(pid) != start_time)
+        return false;
+    size_t size = process_read(pid, "cmdline", text, sizeof(text));
+    for (size_t i = 0; i < size; i += strlen(text + i) + 1) {
+        if (strcmp(text + i, cookie) == 0)
+            return true;
+    }
+    return false;
+}
+
+void launch_kill_strays(const char *cookie, const char *cgroup)
+{
+    static const size_t text_size = 1 << 17;
+    if (!*cookie)
+        return;
+    if (*cgroup) {
+        char *path = alloc_printf("%s/cgroup.kill", cgroup);
+        int fd = open(path, O_WRONLY | O_CLOEXEC);
+        if (fd >= 0 && write(fd, "1", 1) < 0) {
+            /* Then they are found by their environment. */
+        }
+        if (fd >= 0)
+            close(fd);
+        free(path);
+    }
+    char *text = alloc_bytes(text_size);
+    char *wanted = alloc_printf("TRAINYARD_COOKIE=%s", cookie);
+    for (int round = 0; round < 10; round++) {
+        int found = 0;
+        DIR *proc = opendir("/proc");
+        struct dirent *entry;
+        while (proc && (entry = readdir(proc))) {
+            pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+            size_t size = pid > 0 ? process_read(pid, "environ", text, text_size) : 0;
+            for (size_t i = 0; i < size; i += strlen(text + i) + 1) {
+                if (strcmp(text + i, wanted) == 0)
+                    found += kill(pid, SIGKILL) == 0;
+            }
+        }
+        if (proc)
+            closedir(proc);
+        if (!found)
+            break;
+    }
+    if (*cgroup)
+        rmdir(cgroup);
+    free(wanted);
+    free(text);
+}

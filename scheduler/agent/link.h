@@ -1,0 +1,56 @@
+/*
+ * link.h - the agent's side of pb.Agent: one session with the server.
+ *
+ * DESIGN: link_main keeps a Sync without reports open at the server, the long poll, and posts
+ * each answer to the agent's mailbox; it polls again only when the agent has dealt with it. All
+ * other calls are made by the agent's thread and block it, for LIMIT_RPC_MS at most.
+ */
+#pragma once
+
+#include "base/base.h"
+#include "base/error.h"
+#include "proto/agent_pb.h"
+
+struct arena;
+struct link;
+struct mailbox;
+struct rpc_tls;
+
+struct link_mail { /* what the long poll brought */
+    struct arena *arena;
+    int64_t node_epoch; /* of the session that asked */
+    bool ok;
+    struct agent_sync_response response; /* when ok */
+    struct error error;                  /* when not */
+};
+
+struct link *link_new(const char *server, const struct rpc_tls *tls, struct mailbox *mailbox,
+                      struct error *err) CHECKED;
+
+/* Makes calls fail and the long poll end, for ever; from any thread. */
+void link_cancel(struct link *link);
+void link_free(struct link *link); /* after link_cancel(); NULL is fine */
+
+/* Opens a session, and the long poll with it.  The response lives in `arena`. */
+bool link_join(struct link *link, const struct agent_join_request *request, struct arena *arena,
+               struct agent_join_response *response, struct error *err) CHECKED;
+
+/* Forgets the session: no long poll until the next link_join(). */
+void link_leave(struct link *link);
+
+/* Of the session, 0 when there is none. */
+int64_t link_epoch(struct link *link);
+
+/* Frees `mail`; the next long poll starts after `wait_ms` and says `commands_done`. */
+void link_continue(struct link *link, struct link_mail *mail, int64_t commands_done,
+                   int wait_ms);
+
+/* A Sync with reports.  The response lives in `arena`. */
+bool link_report(struct link *link, const struct agent_task_report *reports, int reports_count,
+                 int64_t commands_done, struct arena *arena,
+                 struct agent_sync_response *response, struct error *err) CHECKED;
+
+/* Ships a piece of a file, or asks with size 0; `*cursor` is what the server has. */
+bool link_ship(struct link *link, const struct agent_task_ref *task, const char *file,
+               int64_t offset, const void *data, size_t size, int64_t *cursor,
+               struct error *err) CHECKED;

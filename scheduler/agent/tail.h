@@ -1,0 +1,34 @@
+/*
+ * tail.h - ships what a task writes, byte for byte, to the server.
+ *
+ * The cursor of a file is what the server has stored of it; after a restart the server is
+ * asked. The server may take less than it is given (an event file is stored by whole records):
+ * the rest is sent again when there is more.
+ */
+#pragma once
+
+#include "base/base.h"
+
+struct agent_task_ref;
+struct error;
+struct link;
+struct tail;
+struct tails;
+
+enum tail_result {
+    TAIL_DONE,  /* all that can be shipped now is stored by the server */
+    TAIL_MORE,  /* there is more; it is another attempt's turn */
+    TAIL_LATER, /* the server cannot take it now */
+    TAIL_FENCED /* the session is over: join again */
+};
+
+/* The files in `folder` of one attempt; `fresh` when the server cannot have any of them. */
+struct tails *tails_new(const char *folder, bool fresh);
+void tails_free(struct tails *tails); /* NULL is fine */
+
+/* Ships what is new.  `err` says why when the result is TAIL_LATER or TAIL_FENCED. */
+enum tail_result tails_ship(struct tails *tails, struct link *link,
+                            const struct agent_task_ref *task, struct error *err);
+
+/* Why a file was given up (the server refuses its bytes), or "". */
+const char *tails_complaint(const struct tails *tails);

@@ -1,0 +1,298 @@
+/* explain.c - why a job waits. */
+
+#include <stdarg.h>
+
+#include "base/alloc.h"
+#include "base/limits.h"
+#include "scheduler/explain.h"
+#include "scheduler/internal.h"
+
+const char *explain_code_name(enum explain_code code)
+{
+    static const char *const names[] = {
+#define EXPLAIN_CODE_NAME(name) #name,
+        EXPLAIN_CODES(EXPLAIN_CODE_NAME)
+#undef EXPLAIN_CODE_NAME
+    };
+    assert((int)code >= 0 && (int)code < ARRAY_LEN(names));
+    return names[code];
+}
+
+const char *explain_resource_name(enum explain_resource resource)
+{
+    static const char *const names[] = {"cpus", "memory", "gpus", ""};
+    return names[resource];
+}
+
+static bool PRINTF_LIKE(3, 4)
+    say(struct explain *out, enum explain_code code, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    out->code = code;
+    vsnprintf(out->text, sizeof(out->text), format, args);
+    va_end(args);
+    return true;
+}
+
+static void PRINTF_LIKE(2, 3) advise(struct explain *out, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(out->next, sizeof(out->next), format, args);
+    va_end(args);
+}
+
+static int64_t amount(const struct scheduler_resources *resources, enum explain_resource which)
+{
+    switch (which) {
+    case EXPLAIN_CPU:
+        return resources->cpu_millis;
+    case EXPLAIN_MEMORY:
+        return resources->memory_bytes;
+    case EXPLAIN_GPU:
+        return resources->gpus;
+    case EXPLAIN_NONE:
+        break;
+    }
+    return 0;
+}
+
+/* "4 GPUs", "1.5 CPUs", "512 MiB". */
+static const char *amount_text(int64_t value, enum explain_resource which, char *out,
+                               size_t size)
+{
+    if (which == EXPLAIN_GPU)
+        snprintf(out, size, "%lld GPU%s", (long long)value, value == 1 ? "" : "s");
+    else if (which == EXPLAIN_MEMORY && value >= INT64_C(10) << 30)
+        snprintf(out, size, "%lld GiB of memory", (long long)(value >> 30));
+    else if (which == EXPLAIN_MEMORY)
+        snprintf(out, size, "%lld MiB of memory", (long long)(value >> 20));
+    else if (value % 1000)
+        snprintf(out, size, "%lld.%02lld CPUs", (long long)(value / 1000),
+                 (long long)(value % 1000 / 10));
+    else
+        snprintf(out, size, "%lld CPU%s", (long long)(value / 1000), value == 1000 ? "" : "s");
+    return out;
+}
+
+static struct scheduler_resources node_free(const struct node *node)
+{
+    return (struct scheduler_resources){
+        node->capacity.cpu_millis - node->used.cpu_millis,
+        node->capacity.memory_bytes - node->used.memory_bytes,
+        node->capacity.gpus - node->used.gpus,
+    };
+}
+
+/* --- the questions, in order of precedence --- */
+
+/* Which nodes count for a question. */
+enum among { ALL_EMPTY, JOINED_EMPTY, UNDRAINED_EMPTY, OFFERED };
+
+/* Would the job fit on these nodes, `without` the jobs that wait before it? */
+static bool fits(const struct scheduler *s, const struct job *job, enum among among)
+{
+    int count = s->nodes_count;
+    int placement[LIMIT_JOB_TASKS];
+    struct fit_node *nodes = alloc_array((size_t)count * 2, sizeof(*nodes));
+    for (int i = 0; i < count; i++) {
+        const struct node *node = s->nodes[i];
+        bool there = node->session && node->state == NODE_JOINED && !node->ghosts_count;
+        nodes[i].offered = among == ALL_EMPTY || (among == JOINED_EMPTY && there) ||
+                           (among == UNDRAINED_EMPTY && there && !node->draining) ||
+                           scheduler_node_offers(node);
+        nodes[i].free = among == OFFERED ? node_free(node) : node->capacity;
+    }
+    bool yes = fit_job(job->needs, job->needs_count, nodes, count, nodes + count, placement);
+    free(nodes);
+    return yes;
+}
+
+/* The resource of which a task asks the most compared with what one node has (free or at all).
+ */
+static void find_scarcest(const struct scheduler *s, const struct job *job, bool empty,
+                          struct explain *out)
+{
+    int64_t worst_missing = -1; /* in thousandths of what is asked */
+    for (int n = 0; n < job->needs_count; n++) {
+        for (int r = EXPLAIN_GPU; r >= EXPLAIN_CPU; r--) {
+            enum explain_resource which = (enum explain_resource)r;
+            int64_t needed = amount(&job->needs[n].each, which);
+            int64_t best = 0, largest = 0, best_node = 0;
+            for (int i = 0; i < s->nodes_count; i++) {
+                struct scheduler_resources free_here = node_free(s->nodes[i]);
+                int64_t here =
+                    scheduler_node_offers(s->nodes[i]) ? amount(&free_here, which) : 0;
+                int64_t all = amount(&s->nodes[i]->capacity, which);
+                largest = all > largest ? all : largest;
+                if (here > best) {
+                    best = here;
+                    best_node = s->nodes[i]->id;
+                }
+            }
+            int64_t has = empty ? largest : best;
+            if (!needed)
+                continue;
+            int64_t missing = has >= needed ? 0 : (needed - has) / (needed / 1000 + 1);
+            if (missing <= worst_missing)
+                continue;
+            worst_missing = missing;
+            out->resource = which;
+            memcpy(out->role, job->needs[n].role, sizeof(job->needs[n].role));
+            out->needed = needed;
+            out->best_free = best;
+            out->best_node = best_node;
+            out->largest = largest;
+        }
+    }
+}
+
+/* Jobs that hold what is scarce, those with the most of it first. */
+static void find_holders(const struct scheduler *s, uint64_t now_us, struct explain *out)
+{
+    for (int j = 0; j < s->jobs_count; j++) {
+        const struct job *job = s->jobs[j];
+        struct explain_holder holder = {.job = job->number, .state = job->state, .ends_us = -1};
+        struct scheduler_resources held = {0};
+        for (int t = 0; t < job->tasks_count; t++) {
+            if (job->tasks[t].state == TASK_EXITED)
+                continue;
+            held.cpu_millis += job->tasks[t].resources.cpu_millis;
+            held.memory_bytes += job->tasks[t].resources.memory_bytes;
+            held.gpus += job->tasks[t].resources.gpus;
+        }
+        int64_t much = amount(&held, out->resource);
+        if (!much)
+            continue;
+        holder.cpu_millis = held.cpu_millis;
+        holder.memory_bytes = held.memory_bytes;
+        holder.gpus = (int)held.gpus;
+        uint64_t ends_us = scheduler_job_next_us(s, job);
+        if (job->state == JOB_RUNNING && ends_us != UINT64_MAX)
+            holder.ends_us = ends_us > now_us ? (int64_t)(ends_us - now_us) : 0;
+
+        int at = out->holders_count;
+        for (; at > 0; at--) {
+            const struct explain_holder *h = &out->holders[at - 1];
+            struct scheduler_resources other = {h->cpu_millis, h->memory_bytes, h->gpus};
+            if (amount(&other, out->resource) >= much)
+                break;
+        }
+        if (at == EXPLAIN_HOLDERS_MAX)
+            continue;
+        if (out->holders_count < EXPLAIN_HOLDERS_MAX)
+            out->holders_count++;
+        memmove(&out->holders[at + 1], &out->holders[at],
+                (size_t)(out->holders_count - at - 1) * sizeof(holder));
+        out->holders[at] = holder;
+    }
+}
+
+static const char *node_name(const struct scheduler *s, int64_t id)
+{
+    const struct node *node = scheduler_find_node(s, id);
+    return node ? node->name : "none";
+}
+
+static bool explain_too_large(const struct scheduler *s, const struct job *job,
+                              struct explain *out)
+{
+    char needed[64], largest[64];
+    find_scarcest(s, job, true, out);
+    amount_text(out->needed, out->resource, needed, sizeof(needed));
+    amount_text(out->largest, out->resource, largest, sizeof(largest));
+    if (out->largest >= out->needed) {
+        advise(out, "Ask for fewer replicas, or for less in each.");
+        return say(out, EXPLAIN_TOO_LARGE,
+                   "The nodes are too few: even when all are empty, its %d tasks do not fit on "
+                   "them at once.",
+                   job->tasks_max);
+    }
+    advise(out, "Ask for at most %s, or add a larger node.", largest);
+    return say(
+        out, EXPLAIN_TOO_LARGE,
+        "Can never start on these nodes: each %s task needs %s; the largest node has %s.",
+        out->role, needed, largest);
+}
+
+static bool explain_resources(const struct scheduler *s, const struct job *job, uint64_t now_us,
+                              struct explain *out)
+{
+    char needed[64], best[64];
+    find_scarcest(s, job, false, out);
+    find_holders(s, now_us, out);
+    amount_text(out->needed, out->resource, needed, sizeof(needed));
+    amount_text(out->best_free, out->resource, best, sizeof(best));
+    if (out->best_free >= out->needed)
+        say(out, EXPLAIN_RESOURCES,
+            "Waiting: its %d tasks do not fit beside what runs; each %s task needs %s, and "
+            "node "
+            "%s has %s free.",
+            job->tasks_max, out->role, needed, node_name(s, out->best_node), best);
+    else
+        say(out, EXPLAIN_RESOURCES,
+            "Waiting: each %s task needs %s on one node; the best node, %s, has %s free.",
+            out->role, needed, out->best_node ? node_name(s, out->best_node) : "of none", best);
+    if (out->holders_count) {
+        char held[64];
+        const struct explain_holder *h = &out->holders[0];
+        struct scheduler_resources most = {h->cpu_millis, h->memory_bytes, h->gpus};
+        advise(out, "Starts when enough of the %d job%s that hold%s it end; job %lld holds %s.",
+               out->holders_count, out->holders_count == 1 ? "" : "s",
+               out->holders_count == 1 ? "s" : "", (long long)h->job,
+               amount_text(amount(&most, out->resource), out->resource, held, sizeof(held)));
+    }
+    return true;
+}
+
+bool explain_job(const struct scheduler *s, int64_t number, uint64_t now_us,
+                 struct explain *out)
+{
+    *out = (struct explain){.resource = EXPLAIN_NONE};
+    const struct job *job = scheduler_find_job(s, number);
+    if (!job)
+        return false;
+    for (int i = 0; i < s->nodes_count; i++)
+        out->nodes_count += s->nodes[i]->session && s->nodes[i]->state != NODE_LOST;
+    if (job->state != JOB_QUEUED)
+        return say(out, EXPLAIN_NOT_WAITING, "The job is %s.", db_job_state_name(job->state));
+    out->ahead_count = queue_position(&s->queue, job);
+
+    if (job->retry_us > now_us) {
+        out->retry_us = (int64_t)(job->retry_us - now_us);
+        return say(out, EXPLAIN_BACKOFF, "Waiting %lld s before attempt %d of %d.",
+                   (long long)(out->retry_us / 1000000 + 1), job->attempt + 1,
+                   job->restart_max + 1);
+    }
+    if (s->nodes_count == 0) {
+        advise(out, "Start `trainyard agent --server ADDRESS` on a machine.");
+        return say(out, EXPLAIN_NO_NODES, "Waiting: no node has joined yet.");
+    }
+    if (!fits(s, job, ALL_EMPTY))
+        return explain_too_large(s, job, out);
+    if (!fits(s, job, JOINED_EMPTY)) {
+        advise(out, "Look after the nodes that are silent or lost.");
+        return say(
+            out, EXPLAIN_NODES_AWAY,
+            "Waiting: nodes that could hold it are silent, lost, or being cleaned; %d of "
+            "%d are there.",
+            out->nodes_count, s->nodes_count);
+    }
+    if (!fits(s, job, UNDRAINED_EMPTY)) {
+        advise(out, "Undrain a node.");
+        return say(out, EXPLAIN_DRAINING, "Waiting: nodes that could hold it are drained.");
+    }
+    if (!fits(s, job, OFFERED))
+        return explain_resources(s, job, now_us, out);
+    if (out->ahead_count) {
+        advise(out, "Raise its priority, or wait for job %lld.",
+               (long long)s->queue.jobs[0]->number);
+        return say(out, EXPLAIN_PRIORITY,
+                   "Waiting: %d job%s ahead; the first one, %lld, waits so long that it is not "
+                   "overtaken any more.",
+                   out->ahead_count, out->ahead_count == 1 ? " is" : "s are",
+                   (long long)s->queue.jobs[0]->number);
+    }
+    return say(out, EXPLAIN_PENDING, "About to start.");
+}

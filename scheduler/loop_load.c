@@ -1,0 +1,211 @@
+/* loop_load.c - builds the scheduler's state from what is stored. */
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "scheduler/loop_state.h"
+
+/* --- nodes --- */
+
+struct loop_known *loop_load_known(struct loop_known_list *known, const char *name)
+{
+    for (int i = 0; i < known->count; i++) {
+        if (strcmp(known->list[i].name, name) == 0)
+            return &known->list[i];
+    }
+    return NULL;
+}
+
+struct loop_known *loop_load_known_add(struct loop_known_list *known, int64_t id,
+                                       const char *name, const char *identity)
+{
+    known->list = alloc_grow(known->list, known->count, &known->capacity, sizeof(*known->list));
+    struct loop_known *node = &known->list[known->count++];
+    *node = (struct loop_known){id, alloc_text(name), alloc_text(identity)};
+    return node;
+}
+
+void loop_load_known_clear(struct loop_known_list *known)
+{
+    for (int i = 0; i < known->count; i++) {
+        free(known->list[i].name);
+        free(known->list[i].identity);
+    }
+    free(known->list);
+    *known = (struct loop_known_list){0};
+}
+
+static bool load_nodes(struct db_conn *conn, struct arena *arena, struct scheduler *scheduler,
+                       struct loop_known_list *known, struct error *err)
+{
+    struct db_node *nodes;
+    int count;
+    if (!db_nodes_list(conn, arena, &nodes, &count, err))
+        return false;
+    for (int i = 0; i < count; i++) {
+        struct scheduler_node_info info = {
+            .id = nodes[i].id,
+            .name = nodes[i].name,
+            .state = nodes[i].state,
+            .draining = nodes[i].draining,
+            .capacity = {nodes[i].cpu_millis, nodes[i].memory_bytes, nodes[i].gpus},
+        };
+        scheduler_load_node(scheduler, &info, clock_monotonic_us());
+        loop_load_known_add(known, nodes[i].id, nodes[i].name, nodes[i].identity);
+    }
+    return true;
+}
+
+/* --- jobs --- */
+
+static bool load_needs(struct db_conn *conn, struct arena *arena,
+                       struct scheduler_job_info *info, struct error *err)
+{
+    struct db_need *needs;
+    if (!db_jobs_needs(conn, info->number, arena, &needs, &info->needs_count, err))
+        return false;
+    struct scheduler_need *copies =
+        arena_array(arena, (size_t)info->needs_count, sizeof(*copies));
+    for (int i = 0; i < info->needs_count; i++) {
+        snprintf(copies[i].role, sizeof(copies[i].role), "%s", needs[i].role);
+        copies[i].replicas = needs[i].replicas;
+        copies[i].each = (struct scheduler_resources){needs[i].cpu_millis,
+                                                      needs[i].memory_bytes, needs[i].gpus};
+    }
+    info->needs = copies;
+    return true;
+}
+
+static bool load_tasks(struct db_conn *conn, struct arena *arena,
+                       struct scheduler_job_info *info, struct error *err)
+{
+    struct db_task *tasks;
+    if (!db_tasks_list(conn, info->epoch, arena, &tasks, &info->tasks_count, err))
+        return false;
+    struct scheduler_task_info *copies =
+        arena_array(arena, (size_t)info->tasks_count, sizeof(*copies));
+    for (int i = 0; i < info->tasks_count; i++) {
+        snprintf(copies[i].role, sizeof(copies[i].role), "%s", tasks[i].role);
+        copies[i].index = tasks[i].index;
+        copies[i].node = tasks[i].node_id;
+        copies[i].state = tasks[i].state;
+        copies[i].reason = tasks[i].reason;
+        copies[i].resources = (struct scheduler_resources){
+            tasks[i].cpu_millis, tasks[i].memory_bytes, tasks[i].gpus};
+    }
+    info->tasks = copies;
+    return true;
+}
+
+static uint64_t since(int64_t then_us, int64_t now_us)
+{
+    return now_us > then_us ? (uint64_t)(now_us - then_us) : 0;
+}
+
+/* How long a job has run, and when it was queued last: from the wall clocks of its attempts. */
+static bool load_times(struct db_conn *conn, struct arena *arena, const struct db_job *job,
+                       struct scheduler_job_info *info, struct error *err)
+{
+    struct db_attempt *attempts = NULL;
+    int count = 0;
+    if (job->attempt && !db_attempts_list(conn, job->number, arena, &attempts, &count, err))
+        return false;
+    int64_t now_us = (int64_t)clock_wall_us();
+    int64_t queued_us = job->created_us;
+    for (int i = 0; i < count; i++) {
+        const struct db_attempt *attempt = &attempts[i];
+        if (attempt->started_us)
+            info->ran_us +=
+                since(attempt->started_us, attempt->ended_us ? attempt->ended_us : now_us);
+        queued_us = attempt->ended_us;
+    }
+    info->waited_us = since(queued_us, now_us);
+    info->retry_in_us = job->retry_us ? since(now_us, job->retry_us) : 0;
+    return true;
+}
+
+static bool load_job(struct db_conn *conn, struct arena *arena, const struct db_job *job,
+                     struct scheduler *scheduler, struct error *err)
+{
+    struct scheduler_job_info info = {
+        .number = job->number,
+        .priority = job->priority,
+        .state = job->state,
+        .reason = job->reason,
+        .restart_max = job->restart_max,
+        .restarts = job->restarts,
+        .attempt = job->attempt,
+        .epoch = job->epoch,
+        .stop_us = (uint64_t)job->stop_us,
+    };
+    if (!load_needs(conn, arena, &info, err) || !load_times(conn, arena, job, &info, err) ||
+        (job->state != JOB_QUEUED && !load_tasks(conn, arena, &info, err)))
+        return error_prefix(err, "job %lld: ", (long long)job->number);
+    scheduler_load_job(scheduler, &info, clock_monotonic_us());
+    return true;
+}
+
+static bool load_jobs(struct db_conn *conn, struct arena *arena, struct scheduler *scheduler,
+                      int64_t *last_job, struct error *err)
+{
+    struct db_job *jobs;
+    int count;
+    if (!db_jobs_alive(conn, *last_job, arena, &jobs, &count, err))
+        return false;
+    for (int i = 0; i < count; i++) {
+        if (!load_job(conn, arena, &jobs[i], scheduler, err))
+            return false;
+        *last_job = jobs[i].number;
+    }
+    return true;
+}
+
+bool loop_load_jobs(struct db *db, struct scheduler *scheduler, int64_t *last_job,
+                    struct error *err)
+{
+    struct arena *arena = arena_new();
+    struct db_conn *conn = db_read(db, DB_CONTROL, err);
+    bool ok = conn && load_jobs(conn, arena, scheduler, last_job, err);
+    db_read_done(db, conn);
+    arena_free(arena);
+    return ok;
+}
+
+/*
+ * A fence may have been lost between the commit of an attempt and its own: all are set again
+ * before anything is sent.
+ */
+static bool load_fences(struct db *db, struct db_conn *conn, struct arena *arena,
+                        struct error *err)
+{
+    struct db_job *jobs;
+    int count;
+    if (!db_jobs_alive(conn, 0, arena, &jobs, &count, err))
+        return false;
+    for (int i = 0; i < count; i++) {
+        if (jobs[i].attempt > 1 && !db_ship_fence(db, jobs[i].number, jobs[i].epoch, err))
+            return false;
+    }
+    return true;
+}
+
+struct scheduler *loop_load(struct db *db, const struct scheduler_options *options,
+                            struct loop_known_list *known, int64_t *last_job, struct error *err)
+{
+    struct arena *arena = arena_new();
+    struct scheduler *scheduler = scheduler_new(options, clock_monotonic_us());
+    struct db_conn *conn = db_read(db, DB_CONTROL, err);
+    int64_t epoch = 0;
+    *last_job = 0;
+    loop_load_known_clear(known);
+    bool ok = conn && db_epoch_read(conn, &epoch, err);
+    if (ok)
+        scheduler_load_epoch(scheduler, epoch);
+    ok = ok && load_nodes(conn, arena, scheduler, known, err) &&
+         load_jobs(conn, arena, scheduler, last_job, err) && load_fences(db, conn, arena, err);
+    db_read_done(db, conn);
+    arena_free(arena);
+    if (ok)
+        return scheduler;
+    scheduler_free(scheduler);
+    return NULL;
+}

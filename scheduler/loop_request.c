@@ -1,0 +1,275 @@
+/* loop_request.c - what the REST API asks of the loop. */
+
+#include "base/clock.h"
+#include "scheduler/loop_state.h"
+
+/* --- in the loop's thread --- */
+
+static void request_answer(struct loop *loop, struct loop_request *request, bool ok)
+{
+    pthread_mutex_lock(&loop->lock);
+    request->ok = ok;
+    request->done = true;
+    pthread_cond_broadcast(&loop->answered);
+    pthread_mutex_unlock(&loop->lock);
+}
+
+void loop_request_refuse(struct loop *loop, struct loop_request *request,
+                         const struct error *err)
+{
+    *request->err = *err;
+    request_answer(loop, request, false);
+}
+
+static bool cancel_step(struct loop *loop, struct loop_request *request)
+{
+    if (!scheduler_job_state(loop->scheduler, request->number, request->state))
+        return false;
+    loop_step(loop, &(struct scheduler_event){
+                        .kind = ON_CANCEL, .number = request->number, .kill = request->flag});
+    /* One that waited is gone at once. */
+    if (!scheduler_job_state(loop->scheduler, request->number, request->state))
+        *request->state = JOB_CANCELLED;
+    return true;
+}
+
+static bool drain_step(struct loop *loop, const struct loop_request *request)
+{
+    loop_step(loop, &(struct scheduler_event){
+                        .kind = ON_DRAIN, .id = request->number, .drain = request->flag});
+    for (int i = 0; i < loop->known.count; i++) {
+        if (loop->known.list[i].id == request->number)
+            return true;
+    }
+    return false;
+}
+
+void loop_request_step(struct loop *loop, struct loop_request *request)
+{
+    if (request->kind == LOOP_DRAIN)
+        request->found = drain_step(loop, request);
+    if (request->kind != LOOP_CANCEL)
+        return;
+    request->found = cancel_step(loop, request);
+    struct error unread;
+    /* It may have been added a moment ago. */
+    if (!request->found && loop_load_jobs(loop->db, loop->scheduler, &loop->last_job, &unread))
+        request->found = cancel_step(loop, request);
+}
+
+/* The state of a job that the scheduler does not know: it has ended, or never was. */
+static bool stored_state(struct loop *loop, int64_t number, enum job_state *state,
+                         struct error *err)
+{
+    struct arena *arena = arena_new();
+    struct db_job job;
+    struct db_conn *conn = db_read(loop->db, DB_CONTROL, err);
+    bool ok = conn && db_jobs_find(conn, number, arena, &job, err);
+    db_read_done(loop->db, conn);
+    if (ok)
+        *state = job.state;
+    arena_free(arena);
+    return ok;
+}
+
+static bool cancel_finish(struct loop *loop, struct loop_request *request)
+{
+    if (request->found)
+        return true;
+    if (!stored_state(loop, request->number, request->state, request->err))
+        return false;
+    return *request->state == JOB_CANCELLED ||
+           fail(request->err, PRECONDITION, "job %lld has %s already",
+                (long long)request->number, db_job_state_name(*request->state));
+}
+
+static bool explain_finish(struct loop *loop, struct loop_request *request)
+{
+    uint64_t now_us = clock_monotonic_us();
+    if (explain_job(loop->scheduler, request->number, now_us, request->explain))
+        return true;
+    enum job_state state;
+    if (!loop_load_jobs(loop->db, loop->scheduler, &loop->last_job, request->err))
+        return false;
+    if (explain_job(loop->scheduler, request->number, now_us, request->explain))
+        return true;
+    if (!stored_state(loop, request->number, &state, request->err))
+        return false;
+    snprintf(request->explain->text, sizeof(request->explain->text), "The job %s %s.",
+             state == JOB_CANCELLED ? "was" : "has", db_job_state_name(state));
+    return true;
+}
+
+/* The need that is met by no node, alone. */
+static bool need_is_possible(const struct loop *loop, const struct db_need *from,
+                             struct scheduler_need *need, struct error *err)
+{
+    *need = (struct scheduler_need){.replicas = 1,
+                                    .each = {from->cpu_millis, from->memory_bytes, from->gpus}};
+    snprintf(need->role, sizeof(need->role), "%s", from->role);
+    struct scheduler_resources largest = {0};
+    for (int i = 0; i < scheduler_nodes_count(loop->scheduler); i++) {
+        struct scheduler_node_view view;
+        scheduler_node_view(loop->scheduler, i, &view);
+        const struct scheduler_resources *has = &view.capacity;
+        largest.cpu_millis =
+            has->cpu_millis > largest.cpu_millis ? has->cpu_millis : largest.cpu_millis;
+        largest.memory_bytes =
+            has->memory_bytes > largest.memory_bytes ? has->memory_bytes : largest.memory_bytes;
+        largest.gpus = has->gpus > largest.gpus ? has->gpus : largest.gpus;
+    }
+    char pointer[100];
+    if (need->each.gpus > largest.gpus) {
+        snprintf(pointer, sizeof(pointer), "/tasks/%s/gpus", from->role);
+        return error_at(err, pointer, INVALID,
+                        "%lld GPUs on one node asked; the largest has %lld",
+                        (long long)need->each.gpus, (long long)largest.gpus);
+    }
+    if (need->each.cpu_millis > largest.cpu_millis) {
+        snprintf(pointer, sizeof(pointer), "/tasks/%s/cpus", from->role);
+        return error_at(
+            err, pointer, INVALID,
+            "%lld.%03lld CPUs on one node asked; the largest has %lld.%03lld",
+            (long long)need->each.cpu_millis / 1000, (long long)need->each.cpu_millis % 1000,
+            (long long)largest.cpu_millis / 1000, (long long)largest.cpu_millis % 1000);
+    }
+    if (need->each.memory_bytes > largest.memory_bytes) {
+        snprintf(pointer, sizeof(pointer), "/tasks/%s/memory_bytes", from->role);
+        return error_at(err, pointer, INVALID,
+                        "%lld bytes of memory on one node asked; the largest has %lld",
+                        (long long)need->each.memory_bytes, (long long)largest.memory_bytes);
+    }
+    if (scheduler_possible(loop->scheduler, need, 1))
+        return true;
+    snprintf(pointer, sizeof(pointer), "/tasks/%s", from->role);
+    return error_at(err, pointer, INVALID,
+                    "no node has these CPUs, memory and GPUs together, even when it is empty");
+}
+
+static bool check_finish(const struct loop *loop, const struct loop_request *request)
+{
+    if (scheduler_nodes_count(loop->scheduler) == 0)
+        return true;
+    struct scheduler_need *needs =
+        arena_array(request->arena, (size_t)request->needs_count, sizeof(*needs));
+    int tasks_count = 0;
+    for (int i = 0; i < request->needs_count; i++) {
+        if (!need_is_possible(loop, &request->needs[i], &needs[i], request->err))
+            return false;
+        needs[i].replicas = request->needs[i].replicas;
+        tasks_count += needs[i].replicas;
+    }
+    return scheduler_possible(loop->scheduler, needs, request->needs_count) ||
+           error_at(request->err, "/tasks", INVALID,
+                    "its %d tasks do not fit on the %d nodes at once, even when all are empty",
+                    tasks_count, scheduler_nodes_count(loop->scheduler));
+}
+
+static void nodes_finish(const struct loop *loop, const struct loop_request *request)
+{
+    int count = scheduler_nodes_count(loop->scheduler);
+    uint64_t now_us = clock_monotonic_us();
+    struct loop_node *nodes = arena_array(request->arena, (size_t)count, sizeof(*nodes));
+    for (int i = 0; i < count; i++) {
+        struct scheduler_node_view view;
+        scheduler_node_view(loop->scheduler, i, &view);
+        nodes[i] = (struct loop_node){
+            .id = view.id,
+            .state = view.state,
+            .session = view.session,
+            .cleaning = view.cleaning,
+            .draining = view.draining,
+            .cpu_millis_free = view.capacity.cpu_millis - view.used.cpu_millis,
+            .memory_bytes_free = view.capacity.memory_bytes - view.used.memory_bytes,
+            .gpus_free = (int)(view.capacity.gpus - view.used.gpus),
+            .tasks_count = view.tasks_count,
+            .silent_us = view.session ? (int64_t)(now_us - view.seen_us) : -1,
+        };
+    }
+    *request->nodes = nodes;
+    *request->nodes_count = count;
+}
+
+void loop_request_finish(struct loop *loop, struct loop_request *request)
+{
+    bool ok = true;
+    switch (request->kind) {
+    case LOOP_CANCEL:
+        ok = cancel_finish(loop, request);
+        break;
+    case LOOP_EXPLAIN:
+        ok = explain_finish(loop, request);
+        break;
+    case LOOP_CHECK:
+        ok = check_finish(loop, request);
+        break;
+    case LOOP_DRAIN:
+        ok = request->found ||
+             fail(request->err, NOT_FOUND, "there is no node %lld", (long long)request->number);
+        break;
+    case LOOP_NODES:
+        nodes_finish(loop, request);
+        break;
+    }
+    request_answer(loop, request, ok);
+}
+
+/* --- in the callers' threads --- */
+
+static bool request_run(struct loop *loop, struct loop_request *request)
+{
+    struct loop_message message = {.kind = LOOP_REQUEST, .request = request};
+    if (!loop_post(loop, &message))
+        return fail(request->err, UNAVAILABLE, "the scheduler is busy or ending: try again");
+    pthread_mutex_lock(&loop->lock);
+    while (!request->done)
+        pthread_cond_wait(&loop->answered, &loop->lock);
+    pthread_mutex_unlock(&loop->lock);
+    return request->ok;
+}
+
+bool loop_cancel(struct loop *loop, int64_t job, bool kill, enum job_state *state,
+                 struct error *err)
+{
+    struct loop_request request = {
+        .kind = LOOP_CANCEL, .number = job, .flag = kill, .state = state, .err = err};
+    return request_run(loop, &request);
+}
+
+bool loop_explain(struct loop *loop, int64_t job, struct explain *out, struct error *err)
+{
+    struct loop_request request = {
+        .kind = LOOP_EXPLAIN, .number = job, .explain = out, .err = err};
+    return request_run(loop, &request);
+}
+
+bool loop_check(struct loop *loop, const struct db_need *needs, int needs_count,
+                struct error *err)
+{
+    struct loop_request request = {.kind = LOOP_CHECK,
+                                   .needs = needs,
+                                   .needs_count = needs_count,
+                                   .arena = arena_new(),
+                                   .err = err};
+    bool ok = request_run(loop, &request);
+    arena_free(request.arena);
+    return ok;
+}
+
+bool loop_drain(struct loop *loop, int64_t node, bool drain, struct error *err)
+{
+    struct loop_request request = {
+        .kind = LOOP_DRAIN, .number = node, .flag = drain, .err = err};
+    return request_run(loop, &request);
+}
+
+bool loop_nodes(struct loop *loop, struct arena *arena, struct loop_node **nodes,
+                int *nodes_count, struct error *err)
+{
+    struct loop_request request = {.kind = LOOP_NODES,
+                                   .arena = arena,
+                                   .nodes = nodes,
+                                   .nodes_count = nodes_count,
+                                   .err = err};
+    return request_run(loop, &request);
+}

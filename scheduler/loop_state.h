@@ -1,0 +1,130 @@
+/*
+ * loop_state.h - what the files of the loop share.
+ */
+#pragma once
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/arena.h"
+#include "db/nodes.h"
+#include "db/ship.h"
+#include "scheduler/loop.h"
+
+/* A node as the database knows it. */
+struct loop_known {
+    int64_t id;
+    char *name;
+    char *identity;
+};
+
+struct loop_known_list {
+    struct loop_known *list;
+    int count;
+    int capacity;
+};
+
+#define LOOP_BATCH 256 /* messages stored in one transaction */
+
+/* What callers ask; lives on their stack until `done`. */
+enum loop_request_kind { LOOP_CANCEL, LOOP_EXPLAIN, LOOP_CHECK, LOOP_DRAIN, LOOP_NODES };
+
+struct loop_request {
+    enum loop_request_kind kind;
+    int64_t number; /* job or node */
+    bool flag;      /* kill, drain */
+    bool found;     /* the number was one of the scheduler's */
+    enum job_state *state;
+    struct explain *explain;
+    const struct db_need *needs;
+    int needs_count;
+    struct arena *arena;
+    struct loop_node **nodes;
+    int *nodes_count;
+
+    struct error *err;
+    bool ok;
+    bool done;
+};
+
+enum loop_message_kind { LOOP_WAKE, LOOP_JOIN, LOOP_HEARD, LOOP_REQUEST };
+
+struct loop_message {
+    enum loop_message_kind kind;
+    struct loop_join *join;
+    int64_t node;
+    int64_t node_epoch;
+    struct arena *arena; /* of the reports */
+    const struct scheduler_report *reports;
+    int reports_count;
+    void *call; /* to be told that the reports are stored */
+    struct loop_request *request;
+};
+
+struct loop {
+    struct db *db;
+    struct scheduler_options options;
+    struct loop_agents agents;
+    struct mailbox *mailbox;
+    pthread_t thread;
+    bool started;
+    atomic_bool woken;
+
+    /* of the thread alone */
+    struct scheduler *scheduler; /* NULL: to be built anew */
+    struct loop_known_list known;
+    int64_t last_job;
+    uint64_t flush_us; /* when the agents' side wants to be called */
+    struct scheduler_actions actions;
+    struct loop_message *batch[LOOP_BATCH];
+    int batch_count;
+    struct loop_join *joins[LOOP_BATCH]; /* of the batch, as far as they went well */
+    int joins_count;
+
+    pthread_mutex_t lock; /* guards: `done` of requests */
+    pthread_cond_t answered;
+};
+
+/* --- loop.c --- */
+
+/* Feeds one event to the scheduler. */
+void loop_step(struct loop *loop, const struct scheduler_event *event);
+
+/* Gives a message away; false when the loop is busy or has ended: then it is freed. */
+bool loop_post(struct loop *loop, const struct loop_message *message) CHECKED;
+
+/* --- loop_request.c --- */
+
+/* Does what is asked for, as far as it changes something. */
+void loop_request_step(struct loop *loop, struct loop_request *request);
+
+/* After the commit: looks up what was asked for, and answers. */
+void loop_request_finish(struct loop *loop, struct loop_request *request);
+
+/* Answers with a failure. */
+void loop_request_refuse(struct loop *loop, struct loop_request *request,
+                         const struct error *err);
+
+/* --- loop_load.c --- */
+
+/* Builds a scheduler from the database.  NULL on failure. */
+struct scheduler *loop_load(struct db *db, const struct scheduler_options *options,
+                            struct loop_known_list *known, int64_t *last_job,
+                            struct error *err) CHECKED;
+
+/* Tells the scheduler of jobs above `*last_job`, and raises that. */
+bool loop_load_jobs(struct db *db, struct scheduler *scheduler, int64_t *last_job,
+                    struct error *err) CHECKED;
+
+struct loop_known *loop_load_known(struct loop_known_list *known, const char *name);
+struct loop_known *loop_load_known_add(struct loop_known_list *known, int64_t id,
+                                       const char *name, const char *identity);
+void loop_load_known_clear(struct loop_known_list *known);
+
+/* --- loop_commit.c --- */
+
+/* Stores a batch of actions in one transaction, with the epoch when it rose above
+ * `epoch_before`. */
+bool loop_commit(struct db *db, const struct scheduler_actions *actions, int64_t epoch_before,
+                 int64_t epoch, struct loop_join *const *joins, int joins_count,
+                 struct error *err) CHECKED;

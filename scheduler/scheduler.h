@@ -1,0 +1,234 @@
+/*
+ * scheduler.h - which job gets which nodes, and what follows from everything that happens to
+ * them.
+ *
+ * The pure core: events and the time go in, actions come out.  No clock, no thread, no system
+ * call, no floating point, no order that depends on hashes or addresses: equal inputs give
+ * equal outputs, so that a simulator can drive the very code that runs in production.
+ *
+ * Whoever drives it must store the actions of kind "stored" below, in order, before carrying
+ * out those of kind "sent", and before telling anybody.  From what was stored, the loads below
+ * build the same state again.  Sent actions may be lost: they are repeated when a node joins
+ * again.
+ *
+ * Time is monotonic, in microseconds, and never goes back.
+ */
+#pragma once
+
+#include "base/base.h"
+#include "db/state.h"
+
+#define SCHEDULER_ROLE_BYTES 16
+
+struct arena;
+struct scheduler;
+
+/* In microseconds. */
+struct scheduler_options {
+    uint64_t suspect_us;     /* a node silent for so long gets nothing new */
+    uint64_t lost_us;        /* ... and its tasks are given up */
+    uint64_t grace_us;       /* from TERM to KILL */
+    uint64_t unkillable_us;  /* after KILL: the node of a task that still runs is drained */
+    uint64_t backoff_us;     /* before the second attempt; doubles with each further one ... */
+    uint64_t backoff_max_us; /* ... up to this */
+    uint64_t overtake_us; /* a job that waited longer is not overtaken by later ones any more */
+    uint64_t stall_us;    /* a gap between ticks that is blamed on us, not on the nodes */
+};
+
+extern const struct scheduler_options scheduler_defaults;
+
+struct scheduler_resources {
+    int64_t cpu_millis;
+    int64_t memory_bytes;
+    int64_t gpus;
+};
+
+/* Tasks of one role. */
+struct scheduler_need {
+    char role[SCHEDULER_ROLE_BYTES];
+    int replicas;
+    struct scheduler_resources each;
+};
+
+/* A task of a job's newest attempt, as it was stored. */
+struct scheduler_task_info {
+    char role[SCHEDULER_ROLE_BYTES];
+    int index;
+    int64_t node;
+    enum task_state state;
+    enum exit_reason reason;
+    struct scheduler_resources resources;
+};
+
+/* A job as it was submitted, or stored. */
+struct scheduler_job_info {
+    int64_t number;
+    int priority;
+    enum job_state state; /* not a final one */
+    const char *reason;   /* code stored with the state */
+    const struct scheduler_need *needs;
+    int needs_count;
+    int restart_max;
+    int restarts;
+    int attempt;
+    int64_t epoch;
+    uint64_t stop_us;                        /* longest time to run, 0: no bound */
+    uint64_t ran_us;                         /* how long it has run, over all attempts */
+    uint64_t waited_us;                      /* of a queued one: since it was queued */
+    uint64_t retry_in_us;                    /* of a queued one: until it may be tried again */
+    const struct scheduler_task_info *tasks; /* of the attempt that lives; none when queued */
+    int tasks_count;
+};
+
+struct scheduler_node_info {
+    int64_t id;
+    const char *name;
+    enum node_state state;
+    bool draining;
+    struct scheduler_resources capacity;
+};
+
+/* What an agent says of one of its tasks.  Texts are borrowed until the actions are done with.
+ */
+struct scheduler_report {
+    int64_t job;
+    int64_t epoch;
+    char role[SCHEDULER_ROLE_BYTES];
+    int index;
+    enum task_state state;
+    enum exit_reason reason;
+    int64_t pid;
+    int64_t started_us;
+    int64_t ended_us;
+    int exit_code;
+    int signal;
+    const char *error;
+    int64_t step;
+};
+
+enum scheduler_event_kind {
+    ON_SUBMIT, /* job */
+    ON_CANCEL, /* number, kill */
+    ON_JOIN,   /* node, reports: everything that lives there or was not acknowledged */
+    ON_SEEN,   /* id, epoch of the session */
+    ON_REPORT, /* id, epoch of the session, reports */
+    ON_DRAIN,  /* id, drain */
+    ON_TICK,   /* after each batch of events, and when scheduler_next_us() has come */
+};
+
+struct scheduler_event {
+    enum scheduler_event_kind kind;
+    const struct scheduler_job_info *job;
+    int64_t number;
+    bool kill;
+    const struct scheduler_node_info *node;
+    int64_t id;
+    int64_t epoch;
+    bool drain;
+    const struct scheduler_report *reports;
+    int reports_count;
+};
+
+enum scheduler_action_kind {
+    /* stored */
+    DO_JOB,          /* job goes from `from` to `to` */
+    DO_NOTE,         /* a job that is stopping now has this reason for it */
+    DO_ATTEMPT,      /* a new attempt with this epoch */
+    DO_ATTEMPT_RUNS, /* all its tasks run */
+    DO_ATTEMPT_ENDS, /* with `exit` and `text` */
+    DO_TASK,         /* is now in `task_state`; with the report that says so, if any */
+    DO_NODE,         /* is now in `node_state`, `draining` */
+    DO_JOINED,       /* node has a new session with this epoch */
+
+    /* sent */
+    DO_START, /* the task on the node */
+    DO_STOP,  /* the task on the node: TERM and KILL after `grace_us`, or `kill` at once */
+    DO_ACKNOWLEDGE, /* the exit of the task is stored: the node may forget it */
+    DO_DISCARD,     /* in the answer to a join: kill the task and forget it */
+};
+
+/* Fields without a meaning for the kind are zero; texts live in the actions' arena. */
+struct scheduler_action {
+    enum scheduler_action_kind kind;
+    int64_t job;
+    int attempt;
+    int64_t epoch; /* of the attempt; DO_JOINED: of the session */
+    enum job_state from;
+    enum job_state to;
+    int restarts;
+    uint64_t retry_in_us;
+    enum exit_reason exit;
+    const char *reason; /* stable code */
+    const char *text;   /* for people */
+
+    int64_t node;
+    char role[SCHEDULER_ROLE_BYTES];
+    int index;
+    enum task_state task_state;
+    const struct scheduler_report *report;
+    struct scheduler_resources resources;
+    bool kill;
+    uint64_t grace_us;
+
+    enum node_state node_state;
+    bool draining;
+};
+
+struct scheduler_actions {
+    struct arena *arena; /* of the caller */
+    struct scheduler_action *list;
+    int count;
+    int capacity;
+};
+
+/* Empties the list; its memory and the arena stay. */
+void scheduler_actions_clear(struct scheduler_actions *actions);
+void scheduler_actions_release(struct scheduler_actions *actions);
+
+/* An empty state; copies the options. */
+struct scheduler *scheduler_new(const struct scheduler_options *options, uint64_t now_us);
+void scheduler_free(struct scheduler *scheduler); /* NULL is fine */
+
+/* Building it from what was stored: first the epoch, then all nodes, then all jobs. */
+void scheduler_load_epoch(struct scheduler *scheduler, int64_t epoch);
+void scheduler_load_node(struct scheduler *scheduler, const struct scheduler_node_info *node,
+                         uint64_t now_us);
+void scheduler_load_job(struct scheduler *scheduler, const struct scheduler_job_info *job,
+                        uint64_t now_us);
+
+/* Takes one event in, and appends what is to be done. */
+void scheduler_step(struct scheduler *scheduler, const struct scheduler_event *event,
+                    uint64_t now_us, struct scheduler_actions *actions);
+
+/* When the next ON_TICK is due; UINT64_MAX when nothing is waited for. */
+uint64_t scheduler_next_us(const struct scheduler *scheduler);
+
+/* The newest epoch given away: to be stored with the actions whenever it has changed. */
+int64_t scheduler_epoch(const struct scheduler *scheduler);
+
+/* The state of a job that has not ended; false when there is none of this number. */
+bool scheduler_job_state(const struct scheduler *scheduler, int64_t number,
+                         enum job_state *state);
+
+/* False when these needs can be met by no node even when all are empty. */
+bool scheduler_possible(const struct scheduler *scheduler, const struct scheduler_need *needs,
+                        int needs_count);
+
+/* Nodes, in order of their ids. */
+struct scheduler_node_view {
+    int64_t id;
+    enum node_state state;
+    bool session;
+    bool cleaning;
+    bool draining;
+    struct scheduler_resources capacity;
+    struct scheduler_resources used;
+    int tasks_count;
+    uint64_t seen_us;
+};
+int scheduler_nodes_count(const struct scheduler *scheduler);
+void scheduler_node_view(const struct scheduler *scheduler, int index,
+                         struct scheduler_node_view *view);
+
+/* Aborts when the state contradicts itself.  O(everything): for tests. */
+void scheduler_check(const struct scheduler *scheduler);

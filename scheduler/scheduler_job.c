@@ -1,0 +1,477 @@
+/* scheduler_job.c - the life of a job, from its first attempt to its end. */
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "scheduler/internal.h"
+
+/* --- words --- */
+
+static const char *const intents[] = {"", "DONE", "FAULT", "TIME", "CANCEL"};
+
+enum intent scheduler_intent(const char *reason, bool *killed)
+{
+    *killed = strcmp(reason, "KILL") == 0;
+    if (*killed)
+        return INTENT_CANCEL;
+    for (int i = 1; i < ARRAY_LEN(intents); i++) {
+        if (strcmp(intents[i], reason) == 0)
+            return (enum intent)i;
+    }
+    return INTENT_FAULT; /* of another version: then the tasks' own ends decide */
+}
+
+static const char *exit_words(enum exit_reason reason)
+{
+    switch (reason) {
+    case EXIT_STOPPED:
+        return "was stopped from outside";
+    case EXIT_USER:
+        return "failed by its own error";
+    case EXIT_MEMORY:
+        return "was killed for using more memory than it asked for";
+    case EXIT_LOST:
+        return "was lost with its node";
+    case EXIT_START:
+        return "could not be started";
+    default:
+        return "crashed";
+    }
+}
+
+/* Parameter servers and evaluators serve the others: they need not end by themselves. */
+static bool task_serves(const struct task *task)
+{
+    return strcmp(task->role, "ps") == 0 || strcmp(task->role, "evaluator") == 0;
+}
+
+/* --- actions --- */
+
+static bool edge_is_legal(enum job_state from, enum job_state to)
+{
+    switch (from) {
+    case JOB_QUEUED:
+        return to == JOB_ALLOCATED || to == JOB_CANCELLED;
+    case JOB_ALLOCATED:
+        return to == JOB_STARTING || to == JOB_STOPPING;
+    case JOB_STARTING:
+        return to == JOB_RUNNING || to == JOB_STOPPING;
+    case JOB_RUNNING:
+        return to == JOB_STOPPING;
+    case JOB_STOPPING:
+        return to == JOB_QUEUED || db_job_state_final(to);
+    default:
+        return false;
+    }
+}
+
+static struct scheduler_action *job_change(struct job *job, enum job_state to,
+                                           const char *reason, const char *text,
+                                           struct scheduler_actions *actions)
+{
+    assert(edge_is_legal(job->state, to));
+    struct scheduler_action *action = scheduler_act(actions, DO_JOB);
+    action->job = job->number;
+    action->attempt = job->attempt;
+    action->epoch = job->epoch;
+    action->from = job->state;
+    action->to = to;
+    action->restarts = job->restarts;
+    action->reason = reason;
+    action->text = text;
+    job->state = to;
+    return action;
+}
+
+static void task_changed(const struct job *job, const struct task *task,
+                         const struct scheduler_report *report,
+                         struct scheduler_actions *actions)
+{
+    struct scheduler_action *action = scheduler_act(actions, DO_TASK);
+    action->job = job->number;
+    action->epoch = job->epoch;
+    action->node = task->node->id;
+    memcpy(action->role, task->role, sizeof(action->role));
+    action->index = task->index;
+    action->task_state = task->state;
+    action->exit = task->reason;
+    action->resources = task->resources;
+    action->report = report;
+}
+
+static struct scheduler_action *task_command(enum scheduler_action_kind kind,
+                                             const struct job *job, const struct task *task,
+                                             struct scheduler_actions *actions)
+{
+    struct scheduler_action *action = scheduler_act(actions, kind);
+    action->job = job->number;
+    action->attempt = job->attempt;
+    action->epoch = job->epoch;
+    action->node = task->node->id;
+    memcpy(action->role, task->role, sizeof(action->role));
+    action->index = task->index;
+    action->resources = task->resources;
+    return action;
+}
+
+void scheduler_job_send_start(const struct job *job, const struct task *task,
+                              struct scheduler_actions *actions)
+{
+    task_command(DO_START, job, task, actions);
+}
+
+void scheduler_job_send_stop(const struct scheduler *s, const struct job *job,
+                             const struct task *task, struct scheduler_actions *actions)
+{
+    struct scheduler_action *action = task_command(DO_STOP, job, task, actions);
+    action->kill = job->killed;
+    action->grace_us = s->options.grace_us;
+}
+
+/* --- starting --- */
+
+static void task_init(struct task *task, const struct scheduler_need *need, int index,
+                      struct node *node)
+{
+    memcpy(task->role, need->role, sizeof(task->role));
+    task->index = index;
+    task->resources = need->each;
+    task->node = node;
+    node->used.cpu_millis += need->each.cpu_millis;
+    node->used.memory_bytes += need->each.memory_bytes;
+    node->used.gpus += need->each.gpus;
+    node->tasks_count++;
+    assert(node->used.cpu_millis <= node->capacity.cpu_millis);
+    assert(node->used.memory_bytes <= node->capacity.memory_bytes);
+    assert(node->used.gpus <= node->capacity.gpus);
+}
+
+static const char *placement_text(const struct job *job, struct arena *arena)
+{
+    const struct node *first = job->tasks[0].node;
+    int others = 0;
+    for (int i = 1; i < job->tasks_count; i++) {
+        bool seen = false;
+        for (int j = 0; j < i && !seen; j++)
+            seen = job->tasks[j].node == job->tasks[i].node;
+        others += !seen;
+    }
+    if (others)
+        return arena_printf(arena, "attempt %d: %d tasks on %s and %d more node%s",
+                            job->attempt, job->tasks_count, first->name, others,
+                            others == 1 ? "" : "s");
+    return arena_printf(arena, "attempt %d: %d task%s on %s", job->attempt, job->tasks_count,
+                        job->tasks_count == 1 ? "" : "s", first->name);
+}
+
+void scheduler_job_start(struct scheduler *s, struct job *job, const int *placement,
+                         uint64_t now_us, struct scheduler_actions *actions)
+{
+    assert(job->state == JOB_QUEUED);
+    assert(job->retry_us <= now_us);
+    queue_remove(&s->queue, job);
+    job->attempt++;
+    job->epoch = ++s->epoch;
+    job->tasks = alloc_array((size_t)job->tasks_max, sizeof(*job->tasks));
+    for (int i = 0; i < job->needs_count; i++) {
+        for (int r = 0; r < job->needs[i].replicas; r++, job->tasks_count++)
+            task_init(&job->tasks[job->tasks_count], &job->needs[i], r,
+                      s->nodes[placement[job->tasks_count]]);
+    }
+
+    struct scheduler_action *action = scheduler_act(actions, DO_ATTEMPT);
+    action->job = job->number;
+    action->attempt = job->attempt;
+    action->epoch = job->epoch;
+    job_change(job, JOB_ALLOCATED, "", placement_text(job, actions->arena), actions);
+    for (int i = 0; i < job->tasks_count; i++)
+        task_changed(job, &job->tasks[i], NULL, actions);
+    for (int i = 0; i < job->tasks_count; i++)
+        scheduler_job_send_start(job, &job->tasks[i], actions);
+}
+
+/* --- stopping --- */
+
+static void job_stop(struct scheduler *s, struct job *job, enum intent intent, const char *text,
+                     uint64_t now_us, struct scheduler_actions *actions)
+{
+    assert(intent != INTENT_NONE);
+    if (job->runs)
+        job->ran_us += now_us - job->running_us;
+    job->runs = false;
+    job->intent = intent;
+    job->unkillable_us = now_us + s->options.grace_us + s->options.unkillable_us;
+    job_change(job, JOB_STOPPING, job->killed ? "KILL" : intents[intent], text, actions);
+    for (int i = 0; i < job->tasks_count; i++) {
+        if (job->tasks[i].state != TASK_EXITED)
+            scheduler_job_send_stop(s, job, &job->tasks[i], actions);
+    }
+}
+
+void scheduler_job_cancel(struct scheduler *s, struct job *job, bool kill, uint64_t now_us,
+                          struct scheduler_actions *actions)
+{
+    const char *text = kill ? "killed by a user" : "cancelled by a user";
+    if (job->state == JOB_QUEUED) {
+        queue_remove(&s->queue, job);
+        job_change(job, JOB_CANCELLED, "CANCELLED", text, actions);
+        scheduler_drop_job(s, job);
+        return;
+    }
+    bool kills = kill && !job->killed;
+    job->killed |= kill;
+    if (job->state != JOB_STOPPING) {
+        job_stop(s, job, INTENT_CANCEL, text, now_us, actions);
+        return;
+    }
+
+    /* It is ending already.  What has finished stays finished; the rest must not come back. */
+    bool cancels = job->intent == INTENT_FAULT || job->intent == INTENT_TIME;
+    if (cancels)
+        job->intent = INTENT_CANCEL;
+    if (cancels || kills) {
+        struct scheduler_action *note = scheduler_act(actions, DO_NOTE);
+        note->job = job->number;
+        note->attempt = job->attempt;
+        note->reason = job->killed ? "KILL" : intents[job->intent];
+        note->text = text;
+    }
+    for (int i = 0; kills && i < job->tasks_count; i++) {
+        if (job->tasks[i].state != TASK_EXITED)
+            scheduler_job_send_stop(s, job, &job->tasks[i], actions);
+    }
+}
+
+/* --- ending --- */
+
+/* The task whose end decides: a user's error explains the crashes of the others. */
+static const struct task *job_culprit(const struct job *job)
+{
+    for (int i = 0; i < job->tasks_count; i++) {
+        if (job->tasks[i].reason == EXIT_USER)
+            return &job->tasks[i];
+    }
+    return job->first_bad;
+}
+
+/* Every task finished, or stopped when it was asked to. */
+static bool job_ended_gently(const struct job *job)
+{
+    for (int i = 0; i < job->tasks_count; i++) {
+        if (job->tasks[i].reason != EXIT_OK && job->tasks[i].reason != EXIT_STOPPED)
+            return false;
+    }
+    return true;
+}
+
+static uint64_t backoff_us(const struct scheduler *s, int restarts)
+{
+    uint64_t wait = s->options.backoff_us;
+    for (int i = 1; i < restarts && wait < s->options.backoff_max_us; i++)
+        wait *= 2;
+    return wait < s->options.backoff_max_us ? wait : s->options.backoff_max_us;
+}
+
+static void job_end(struct scheduler *s, struct job *job, enum job_state state,
+                    const char *reason, const char *text, struct scheduler_actions *actions)
+{
+    job_change(job, state, reason, text, actions);
+    scheduler_drop_job(s, job);
+}
+
+static void job_retry(struct scheduler *s, struct job *job, const char *why, uint64_t now_us,
+                      struct scheduler_actions *actions)
+{
+    job->restarts++;
+    uint64_t wait_us = backoff_us(s, job->restarts);
+    const char *text =
+        arena_printf(actions->arena, "%s; attempt %d of %d in %llu s", why, job->attempt + 1,
+                     job->restart_max + 1, (unsigned long long)(wait_us / 1000000));
+    job_change(job, JOB_QUEUED, "RETRY", text, actions)->retry_in_us = wait_us;
+
+    free(job->tasks);
+    job->tasks = NULL;
+    job->tasks_count = 0;
+    job->first_bad = NULL;
+    job->intent = INTENT_NONE;
+    job->killed = false;
+    job->unkillable_us = UINT64_MAX;
+    job->queued_us = now_us;
+    job->retry_us = now_us + wait_us;
+    queue_add(&s->queue, job);
+}
+
+/* A task ended badly, and it was no person's wish. */
+static void job_faulted(struct scheduler *s, struct job *job, const struct task *culprit,
+                        const char *why, uint64_t now_us, struct scheduler_actions *actions)
+{
+    static const char *const codes[EXIT_REASONS_COUNT] = {
+        [EXIT_STOPPED] = "STOPPED", [EXIT_USER] = "USER", [EXIT_CRASH] = "CRASH",
+        [EXIT_MEMORY] = "MEMORY",   [EXIT_LOST] = "LOST", [EXIT_START] = "START",
+    };
+    if (culprit->reason != EXIT_USER && job->restarts < job->restart_max) {
+        job_retry(s, job, why, now_us, actions);
+        return;
+    }
+    if (culprit->reason != EXIT_USER && job->restart_max)
+        why = arena_printf(actions->arena, "%s; all %d restarts are used up", why,
+                           job->restart_max);
+    job_end(s, job, JOB_FAILED, codes[culprit->reason], why, actions);
+}
+
+static const char *culprit_text(const struct task *task, struct arena *arena)
+{
+    return arena_printf(arena, "%s:%d on %s %s", task->role, task->index, task->node->name,
+                        exit_words(task->reason));
+}
+
+/* Every task has exited. */
+static void job_over(struct scheduler *s, struct job *job, uint64_t now_us,
+                     struct scheduler_actions *actions)
+{
+    if (job->intent == INTENT_NONE)
+        job_stop(s, job, job->first_bad ? INTENT_FAULT : INTENT_DONE, "", now_us, actions);
+
+    const struct task *culprit = job->intent == INTENT_DONE ? NULL : job_culprit(job);
+    bool clean = !culprit || (job->intent == INTENT_TIME && job_ended_gently(job));
+    const char *why = culprit ? culprit_text(culprit, actions->arena) : "finished";
+    struct scheduler_action *end = scheduler_act(actions, DO_ATTEMPT_ENDS);
+    end->job = job->number;
+    end->epoch = job->epoch;
+    end->attempt = job->attempt;
+    end->exit = culprit ? culprit->reason : EXIT_OK;
+    end->text = why;
+
+    const char *time = arena_printf(actions->arena, "ran for %llu s, the longest it may",
+                                    (unsigned long long)(job->stop_us / 1000000));
+    switch (job->intent) {
+    case INTENT_CANCEL:
+        job_end(s, job, JOB_CANCELLED, "CANCELLED",
+                job->killed ? "killed by a user" : "cancelled by a user", actions);
+        break;
+    case INTENT_TIME:
+        job_end(s, job, clean ? JOB_SUCCEEDED : JOB_FAILED, "TIME", time, actions);
+        break;
+    default:
+        if (clean)
+            job_end(s, job, JOB_SUCCEEDED, "", "", actions);
+        else
+            job_faulted(s, job, culprit, why, now_us, actions);
+    }
+}
+
+/* --- what tasks do --- */
+
+void scheduler_job_task_exits(struct scheduler *s, struct job *job, struct task *task,
+                              enum exit_reason reason, const struct scheduler_report *report,
+                              struct scheduler_actions *actions)
+{
+    assert(task->state != TASK_EXITED);
+    assert(reason != EXIT_NONE);
+    task->state = TASK_EXITED;
+    task->reason = reason;
+    task->node->used.cpu_millis -= task->resources.cpu_millis;
+    task->node->used.memory_bytes -= task->resources.memory_bytes;
+    task->node->used.gpus -= task->resources.gpus;
+    task->node->tasks_count--;
+    s->dirty = true;
+    if (reason != EXIT_OK && !job->first_bad)
+        job->first_bad = task;
+    task_changed(job, task, report, actions);
+}
+
+/* How the tasks of a job stand. */
+struct tally {
+    int alive;
+    int waiting;    /* not spoken of yet */
+    int running;    /* or exited well */
+    int unfinished; /* of those that must finish by themselves: not exited well */
+    int finishing;  /* those that must */
+};
+
+static struct tally job_tally(const struct job *job)
+{
+    struct tally tally = {0};
+    for (int i = 0; i < job->tasks_count; i++) {
+        const struct task *task = &job->tasks[i];
+        bool well = task->state == TASK_EXITED && task->reason == EXIT_OK;
+        tally.alive += task->state != TASK_EXITED;
+        tally.waiting += task->state == TASK_WAITING;
+        tally.running += task->state == TASK_RUNNING || well;
+        tally.finishing += !task_serves(task);
+        tally.unfinished += !task_serves(task) && !well;
+    }
+    return tally;
+}
+
+void scheduler_job_review(struct scheduler *s, struct job *job, uint64_t now_us,
+                          struct scheduler_actions *actions)
+{
+    struct tally tally = job_tally(job);
+    if (job->state == JOB_ALLOCATED && tally.waiting < job->tasks_count)
+        job_change(job, JOB_STARTING, "", "", actions);
+    if (job->state == JOB_STARTING && tally.running == job->tasks_count) {
+        job_change(job, JOB_RUNNING, "", "", actions);
+        job->runs = true;
+        job->running_us = now_us;
+        struct scheduler_action *action = scheduler_act(actions, DO_ATTEMPT_RUNS);
+        action->job = job->number;
+        action->epoch = job->epoch;
+    }
+
+    if (tally.alive == 0) {
+        job_over(s, job, now_us, actions);
+        return;
+    }
+    if (job->state == JOB_STOPPING)
+        return;
+    if (job->first_bad)
+        job_stop(s, job, INTENT_FAULT, culprit_text(job->first_bad, actions->arena), now_us,
+                 actions);
+    else if (tally.finishing && !tally.unfinished)
+        job_stop(s, job, INTENT_DONE, "the workers have finished", now_us, actions);
+}
+
+/* --- what time brings --- */
+
+static uint64_t job_runs_out_us(const struct job *job)
+{
+    if (!job->runs || !job->stop_us)
+        return UINT64_MAX;
+    return job->running_us + (job->stop_us > job->ran_us ? job->stop_us - job->ran_us : 0);
+}
+
+uint64_t scheduler_job_next_us(const struct scheduler *s, const struct job *job)
+{
+    (void)s;
+    if (job->state == JOB_QUEUED)
+        return job->retry_us ? job->retry_us : UINT64_MAX;
+    if (job->state == JOB_STOPPING)
+        return job->unkillable_us;
+    return job_runs_out_us(job);
+}
+
+void scheduler_job_tick(struct scheduler *s, struct job *job, uint64_t now_us,
+                        struct scheduler_actions *actions)
+{
+    if (now_us < scheduler_job_next_us(s, job))
+        return;
+    if (job->state == JOB_QUEUED) {
+        job->retry_us = 0;
+        s->dirty = true;
+    } else if (job->state == JOB_STOPPING) {
+        job->unkillable_us = UINT64_MAX;
+        for (int i = 0; i < job->tasks_count; i++) {
+            const struct task *task = &job->tasks[i];
+            if (task->state == TASK_EXITED || !task->node->session)
+                continue; /* of a silent node nothing is known; it gets its own verdict */
+            const char *why =
+                arena_printf(actions->arena, "drained: %s:%d of job %lld cannot be killed",
+                             task->role, task->index, (long long)job->number);
+            scheduler_node_drain(s, task->node, true, why, actions);
+        }
+    } else {
+        const char *text = arena_printf(actions->arena, "ran for %llu s, the longest it may",
+                                        (unsigned long long)(job->stop_us / 1000000));
+        job_stop(s, job, INTENT_TIME, text, now_us, actions);
+    }
+}

@@ -1,0 +1,476 @@
+/* nodes.c - the service pb.Agent: checks who calls, and hands over to the loop. */
+
+#include <pthread.h>
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "base/mailbox.h"
+#include "base/str.h"
+#include "db/jobs.h"
+#include "db/tokens.h"
+#include "scheduler/loop.h"
+#include "server/nodes.h"
+#include "server/nodes_session.h"
+
+#define SHIPS_WAITING 1024
+
+struct nodes {
+    struct db *db;
+    struct loop *loop;
+    char *folder;
+    nodes_ship_fn *ship;
+    void *ship_self;
+    struct nodes_sessions *sessions;
+    struct mailbox *ships; /* of struct rpc_call */
+    pthread_t ship_thread;
+    bool started;
+};
+
+static void busy(struct rpc_call *call)
+{
+    struct error err;
+    fail(&err, UNAVAILABLE, "the server is busy or ending: try again");
+    rpc_call_fail(call, &err);
+}
+
+/* --- reports --- */
+
+static struct scheduler_report *reports_copy(const struct agent_task_report *from, int count,
+                                             struct arena *arena)
+{
+    struct scheduler_report *to = arena_array(arena, (size_t)count, sizeof(*to));
+    for (int i = 0; i < count; i++) {
+        to[i] = (struct scheduler_report){
+            .job = from[i].task.job_id,
+            .epoch = from[i].task.attempt_epoch,
+            .index = from[i].task.index,
+            .state = (enum task_state)from[i].state,
+            .reason = (enum exit_reason)from[i].reason,
+            .pid = from[i].pid,
+            .started_us = from[i].started_us,
+            .ended_us = from[i].ended_us,
+            .exit_code = from[i].exit_code,
+            .signal = from[i].signal,
+            .error = from[i].error,
+            .step = from[i].step,
+        };
+        snprintf(to[i].role, sizeof(to[i].role), "%s", from[i].task.role);
+    }
+    return to;
+}
+
+/* Roles that do not fit are of no task of ours; an index is no negative number. */
+static bool reports_are_sane(const struct agent_task_report *reports, int count,
+                             struct error *err)
+{
+    for (int i = 0; i < count; i++) {
+        if (strlen(reports[i].task.role) >= SCHEDULER_ROLE_BYTES || reports[i].task.index < 0)
+            return fail(err, INVALID, "a report names no task: '%.40s:%d'",
+                        reports[i].task.role, reports[i].task.index);
+    }
+    return true;
+}
+
+/* --- Join --- */
+
+static bool token_check(struct nodes *nodes, const char *token, struct arena *arena,
+                        struct error *err)
+{
+    struct db_token found;
+    struct db_conn *conn = db_read(nodes->db, DB_CONTROL, err);
+    bool ok = conn && db_tokens_find(conn, token, TOKEN_JOIN, (int64_t)clock_wall_us(), arena,
+                                     &found, err);
+    db_read_done(nodes->db, conn);
+    if (!ok && err->code == UNAUTHENTICATED)
+        fail(err, UNAUTHENTICATED, "this join token is not valid, or no longer");
+    return ok;
+}
+
+static bool name_is_good(const char *name)
+{
+    size_t size = strlen(name);
+    if (!size || size > LIMIT_NAME_BYTES || name[0] == '.')
+        return false;
+    for (const char *c = name; *c; c++) {
+        bool plain = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') ||
+                     (*c >= '0' && *c <= '9') || *c == '.' || *c == '_' || *c == '-';
+        if (!plain)
+            return false;
+    }
+    return true;
+}
+
+static const char *labels_json(const struct agent_label *labels, int count, struct arena *arena)
+{
+    struct str json = {0};
+    str_add_char(&json, '{');
+    for (int i = 0; i < count; i++) {
+        if (i)
+            str_add_char(&json, ',');
+        str_add_json(&json, labels[i].name, strlen(labels[i].name));
+        str_add_char(&json, ':');
+        str_add_json(&json, labels[i].value, strlen(labels[i].value));
+    }
+    str_add_char(&json, '}');
+    const char *text = arena_text(arena, str_text(&json));
+    str_release(&json);
+    return text;
+}
+
+/* Reads and checks the request; the join lives in `arena`, with its texts. */
+static struct loop_join *join_read(struct nodes *nodes, struct rpc_call *call, bool remote,
+                                   struct arena *arena, struct error *err)
+{
+    struct agent_join_request request;
+    size_t size;
+    const void *bytes = rpc_call_bytes(call, &size);
+    if (!agent_join_request_unpack(bytes, size, arena, &request, err))
+        return NULL;
+    if (remote && !token_check(nodes, request.token, arena, err))
+        return NULL;
+    if (!name_is_good(request.node_name))
+        return fail_null(
+            err, INVALID,
+            "'%.100s' is no name for a node: letters, digits, '.', '_' and '-', at "
+            "most %d of them",
+            request.node_name, LIMIT_NAME_BYTES);
+    const struct agent_resources *capacity = &request.capacity;
+    if (capacity->cpu_millis <= 0 || capacity->memory_bytes < 0 || capacity->gpus < 0)
+        return fail_null(err, INVALID, "node '%s' offers no CPU", request.node_name);
+    if (!reports_are_sane(request.tasks, request.tasks_count, err))
+        return NULL;
+
+    struct loop_join *join = arena_alloc(arena, sizeof(*join));
+    *join = (struct loop_join){
+        .arena = arena,
+        .call = call,
+        .name = request.node_name,
+        .identity = request.identity,
+        .boot_id = request.boot_id,
+        .version = request.version,
+        .labels = labels_json(request.labels, request.labels_count, arena),
+        .capacity = {capacity->cpu_millis, capacity->memory_bytes, capacity->gpus},
+        .gpu_type = capacity->gpu_type,
+        .gpu_memory_bytes = capacity->gpu_memory_bytes,
+        .tasks = reports_copy(request.tasks, request.tasks_count, arena),
+        .tasks_count = request.tasks_count,
+    };
+    return join;
+}
+
+static void serve_join(struct nodes *nodes, struct rpc_call *call, bool remote)
+{
+    struct error err;
+    struct arena *arena = arena_new();
+    struct loop_join *join = join_read(nodes, call, remote, arena, &err);
+    if (!join) {
+        rpc_call_fail(call, &err);
+        arena_free(arena);
+    } else if (!loop_join(nodes->loop, join)) {
+        busy(call);
+        arena_free(arena);
+    }
+}
+
+static void serve_join_local(void *self, struct rpc_call *call)
+{
+    serve_join(self, call, false);
+}
+
+static void serve_join_remote(void *self, struct rpc_call *call)
+{
+    serve_join(self, call, true);
+}
+
+static struct agent_task_ref task_ref(const struct loop_task *task)
+{
+    return (struct agent_task_ref){task->job, task->epoch, task->role, task->index};
+}
+
+static void on_joined(void *self, struct loop_join *join, const struct loop_task *discard,
+                      int discard_count, const struct error *err)
+{
+    struct nodes *nodes = self;
+    struct rpc_call *call = join->call;
+    if (err) {
+        rpc_call_fail(call, err);
+        loop_join_free(join);
+        return;
+    }
+    struct agent_task_ref *refs =
+        arena_array(join->arena, (size_t)discard_count, sizeof(*refs));
+    for (int i = 0; i < discard_count; i++)
+        refs[i] = task_ref(&discard[i]);
+    struct agent_join_response response = {
+        .node_id = join->node_id,
+        .node_epoch = join->node_epoch,
+        .node_key = nodes_session_open(nodes->sessions, join->node_id, join->node_epoch),
+        .discard = refs,
+        .discard_count = discard_count,
+    };
+    struct str bytes = {0};
+    agent_join_response_pack(&response, &bytes);
+    rpc_call_reply(call, bytes.data, bytes.size);
+    str_release(&bytes);
+    log_line(LOG_INFO, "nodes", "node=%s epoch=%lld tasks=%d msg=joined", join->name,
+             (long long)join->node_epoch, join->tasks_count);
+    loop_join_free(join);
+}
+
+/* --- Sync --- */
+
+static bool sync_read(struct nodes *nodes, struct rpc_call *call, struct arena *arena,
+                      struct agent_sync_request *request, struct error *err)
+{
+    size_t size;
+    const void *bytes = rpc_call_bytes(call, &size);
+    return agent_sync_request_unpack(bytes, size, arena, request, err) &&
+           nodes_session_check(nodes->sessions, request->node_id, request->node_epoch,
+                               request->node_key, err) &&
+           reports_are_sane(request->reports, request->reports_count, err);
+}
+
+static void serve_sync(void *self, struct rpc_call *call)
+{
+    struct nodes *nodes = self;
+    struct error err;
+    struct agent_sync_request request;
+    struct arena *arena = arena_new();
+    if (!sync_read(nodes, call, arena, &request, &err)) {
+        rpc_call_fail(call, &err);
+        arena_free(arena);
+        return;
+    }
+    int64_t node = request.node_id, epoch = request.node_epoch, done = request.commands_done;
+    int count = request.reports_count;
+    const struct scheduler_report *reports =
+        count ? reports_copy(request.reports, count, arena) : NULL;
+    nodes_session_done(nodes->sessions, node, epoch, done);
+    if (!loop_heard(nodes->loop, node, epoch, arena, reports, count, count ? call : NULL)) {
+        busy(call);
+        arena_free(arena);
+    } else if (!count) {
+        nodes_session_hold(nodes->sessions, node, epoch, call);
+    }
+}
+
+static void on_heard(void *self, void *call, int64_t node, int64_t node_epoch,
+                     const struct error *err)
+{
+    struct nodes *nodes = self;
+    if (err)
+        rpc_call_fail(call, err);
+    else
+        nodes_session_answer(nodes->sessions, node, node_epoch, call);
+}
+
+/* --- commands --- */
+
+/* What the node must know of the job to start its task. */
+static bool start_read(struct nodes *nodes, const struct loop_task *task, struct arena *arena,
+                       struct agent_start_task *start, struct error *err)
+{
+    struct db_job job;
+    struct db_conn *conn = db_read(nodes->db, DB_CONTROL, err);
+    bool ok = conn && db_jobs_find(conn, task->job, arena, &job, err);
+    db_read_done(nodes->db, conn);
+    if (!ok)
+        return false;
+    *start = (struct agent_start_task){
+        .task = task_ref(task),
+        .attempt = task->attempt,
+        .spec = job.spec,
+        .job_folder = arena_printf(arena, "%s/jobs/%lld", nodes->folder, (long long)task->job),
+        .dataset_folder =
+            job.dataset[0] ? arena_printf(arena, "%s/datasets/%s", nodes->folder, job.dataset)
+                           : "",
+        .cpu_millis = task->resources.cpu_millis,
+        .memory_bytes = task->resources.memory_bytes,
+        .gpus = (int)task->resources.gpus,
+    };
+    return true;
+}
+
+static void on_start(void *self, int64_t node, const struct loop_task *task)
+{
+    struct nodes *nodes = self;
+    struct error err;
+    struct arena *arena = arena_new();
+    struct agent_command command = {.kind = AGENT_COMMAND_START};
+    if (start_read(nodes, task, arena, &command.start, &err)) {
+        nodes_session_command(nodes->sessions, node, &command);
+    } else {
+        /* Joining again makes the loop say it again. */
+        char text[600];
+        log_line(LOG_ERROR, "nodes", "job=%lld msg=%s", (long long)task->job,
+                 log_quote(err.text, text, sizeof(text)));
+        nodes_session_close(nodes->sessions, node);
+    }
+    arena_free(arena);
+}
+
+static void on_stop(void *self, int64_t node, const struct loop_task *task, bool kill,
+                    int64_t grace_ms)
+{
+    struct nodes *nodes = self;
+    struct agent_command command = {
+        .kind = AGENT_COMMAND_STOP,
+        .stop = {.task = task_ref(task), .kill = kill, .grace_ms = grace_ms},
+    };
+    nodes_session_command(nodes->sessions, node, &command);
+}
+
+static void on_acknowledge(void *self, int64_t node, const struct loop_task *task)
+{
+    struct nodes *nodes = self;
+    struct agent_task_ref ref = task_ref(task);
+    nodes_session_acknowledge(nodes->sessions, node, &ref);
+}
+
+static void on_forget(void *self, int64_t node)
+{
+    struct nodes *nodes = self;
+    nodes_session_close(nodes->sessions, node);
+}
+
+static uint64_t on_flush(void *self)
+{
+    struct nodes *nodes = self;
+    return nodes_session_flush(nodes->sessions);
+}
+
+/* --- Ship --- */
+
+static void serve_ship(void *self, struct rpc_call *call)
+{
+    struct nodes *nodes = self;
+    if (!mailbox_post(nodes->ships, call))
+        busy(call);
+}
+
+/* The task must be one that was given to this very node. */
+static bool ship_is_theirs(struct nodes *nodes, const struct agent_ship_request *ship,
+                           struct arena *arena, struct error *err)
+{
+    struct db_task task;
+    const struct agent_task_ref *ref = &ship->task;
+    struct db_conn *conn = db_read(nodes->db, DB_CONTROL, err);
+    bool ok = conn &&
+              db_tasks_find(conn, ref->attempt_epoch, ref->role, ref->index, arena, &task, err);
+    db_read_done(nodes->db, conn);
+    if (!ok)
+        return false;
+    return (task.node_id == ship->node_id && task.job == ref->job_id) ||
+           fail(err, DENIED, "%s:%d of attempt %lld is not this node's", ref->role, ref->index,
+                (long long)ref->attempt_epoch);
+}
+
+static void ship_run(struct nodes *nodes, struct rpc_call *call)
+{
+    struct error err;
+    struct agent_ship_request ship;
+    size_t size;
+    const void *bytes = rpc_call_bytes(call, &size);
+    struct arena *arena = arena_new();
+    int64_t cursor;
+    bool ok = agent_ship_request_unpack(bytes, size, arena, &ship, &err) &&
+              nodes_session_check(nodes->sessions, ship.node_id, ship.node_epoch, ship.node_key,
+                                  &err) &&
+              ship_is_theirs(nodes, &ship, arena, &err);
+    if (ok && (ship.offset < 0 || ship.data_size > LIMIT_SHIP_BYTES))
+        ok = fail(&err, INVALID, "no piece of a file: offset %lld, %zu bytes",
+                  (long long)ship.offset, ship.data_size);
+    if (ok && nodes->ship(nodes->ship_self, &ship, &cursor, &err)) {
+        struct agent_ship_response response = {.offset = cursor};
+        struct str answer = {0};
+        agent_ship_response_pack(&response, &answer);
+        rpc_call_reply(call, answer.data, answer.size);
+        str_release(&answer);
+    } else {
+        rpc_call_fail(call, &err);
+    }
+    arena_free(arena);
+}
+
+static void *nodes_ship_main(void *arg)
+{
+    struct nodes *nodes = arg;
+    for (;;) {
+        struct rpc_call *call = mailbox_take(nodes->ships, 1000);
+        if (call)
+            ship_run(nodes, call);
+        else if (mailbox_closed(nodes->ships))
+            return NULL;
+    }
+}
+
+/* --- the whole --- */
+
+const struct rpc_method nodes_methods_local[] = {
+    {AGENT_PATH_JOIN, serve_join_local},
+    {AGENT_PATH_SYNC, serve_sync},
+    {AGENT_PATH_SHIP, serve_ship},
+    {0},
+};
+
+const struct rpc_method nodes_methods_remote[] = {
+    {AGENT_PATH_JOIN, serve_join_remote},
+    {AGENT_PATH_SYNC, serve_sync},
+    {AGENT_PATH_SHIP, serve_ship},
+    {0},
+};
+
+struct nodes *nodes_new(const struct nodes_options *options, struct error *err)
+{
+    struct nodes *nodes = alloc_bytes(sizeof(*nodes));
+    nodes->db = options->db;
+    nodes->loop = options->loop;
+    nodes->folder = alloc_text(options->folder);
+    nodes->ship = options->ship;
+    nodes->ship_self = options->ship_self;
+    nodes->sessions = nodes_session_new();
+    nodes->ships = mailbox_new(SHIPS_WAITING);
+    if (pthread_create(&nodes->ship_thread, NULL, nodes_ship_main, nodes)) {
+        fail(err, EXHAUSTED, "cannot start the thread that stores what agents ship");
+        nodes_free(nodes);
+        return NULL;
+    }
+    nodes->started = true;
+    struct loop_agents agents = {
+        .self = nodes,
+        .joined = on_joined,
+        .start = on_start,
+        .stop = on_stop,
+        .acknowledge = on_acknowledge,
+        .heard = on_heard,
+        .forget = on_forget,
+        .flush = on_flush,
+    };
+    loop_set_agents(options->loop, &agents);
+    return nodes;
+}
+
+void nodes_stop(struct nodes *nodes)
+{
+    mailbox_close(nodes->ships);
+    if (nodes->started)
+        pthread_join(nodes->ship_thread, NULL);
+    nodes->started = false;
+    nodes_session_close(nodes->sessions, 0);
+}
+
+void nodes_free(struct nodes *nodes)
+{
+    if (!nodes)
+        return;
+    if (nodes->started)
+        nodes_stop(nodes);
+    nodes_session_free(nodes->sessions);
+    mailbox_free(nodes->ships);
+    free(nodes->folder);
+    free(nodes);
+}

@@ -1,0 +1,37 @@
+/* main.c - trainyard-task: the modes that compute.  `trainyard train` runs this program. */
+
+#include <unistd.h>
+
+#include "kernels/list.h"
+#include "task/mode_train.h"
+
+/*
+ * libgomp reads its settings before main(): how long idle threads spin, above all.  Long
+ * spinning starves whoever else needs the core, none costs a wake-up in every step.
+ */
+static void settle_threads(char **argv)
+{
+    if (getenv("GOMP_SPINCOUNT") || getenv("OMP_WAIT_POLICY"))
+        return;
+    setenv("GOMP_SPINCOUNT", "20000", 1);
+    execv("/proc/self/exe", argv);
+    /* Without /proc it goes on as it is, only slower. */
+}
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        int (*run)(int argc, char **argv);
+    } modes[] = {{"train", mode_train}};
+
+    settle_threads(argv);
+    kernel_add_table(kernels_cpu);
+    kernel_add_table(kernels_ref);
+    for (int i = 0; argc > 1 && i < ARRAY_LEN(modes); i++) {
+        if (!strcmp(argv[1], modes[i].name))
+            return modes[i].run(argc - 2, argv + 2);
+    }
+    fprintf(stderr, "usage: trainyard-task train SPEC [options]\n");
+    return 2;
+}
