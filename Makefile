@@ -152,6 +152,17 @@ $(GEN)/db_migrate.c: $(MIGRATE) db/migrate Makefile
 	  for f in $(MIGRATE); do case $$f in db/migrate/$$file-*) \
 	    sed 's/--.*//; s/[\\"]/\\&/g; s/.*/"&\\n"/' $$f; echo ,;; esac; done; echo "0};"; done > $@
 
+# The files of the page, plain and compressed, as rows of a table.
+$(OBJ)/server/assets.o: CFLAGS += -I$(GEN)
+$(OBJ)/server/assets.o: $(GEN)/assets.inc
+$(GEN)/assets.inc: build/web/stamp Makefile
+	@mkdir -p $(@D)
+	$(Q)hex() { od -v -An -tx1 | sed 's/ \([0-9a-f][0-9a-f]\)/0x\1,/g'; }; \
+	for f in build/web/*.*; do \
+	  printf '{"/%s", (const unsigned char[]){' $$(basename $$f); hex <$$f; \
+	  printf '0}, %d, (const unsigned char[]){' $$(stat -c %s $$f); gzip -9nc $$f | hex; \
+	  printf '0}, %d, "\\"%s\\""},\n' $$(gzip -9nc $$f | wc -c) $$(sha256sum <$$f | cut -c1-16); done >$@
+
 $(OBJ)/%_pb.o: %_pb.c | $(GEN)/stamp
 	@mkdir -p $(@D)
 	@echo "  CC      $<"
