@@ -1,0 +1,213 @@
+/* jobs.c - submitting, listing, showing and ending jobs. */
+
+#include <sodium.h>
+#include <sys/stat.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/str.h"
+#include "runtime/spec.h"
+#include "scheduler/loop.h"
+#include "server/api/api.h"
+#include "server/job.h"
+#include "server/plan.h"
+#include "server/reply.h"
+#include "server/request.h"
+
+#define JOBS_KEY_BYTES 200 /* of an Idempotency-Key */
+
+static const char *idempotency_key(struct request *req, struct error *err)
+{
+    const char *key = request_header(req, "Idempotency-Key");
+    if (key && (!*key || strlen(key) > JOBS_KEY_BYTES))
+        return fail_null(err, INVALID, "Idempotency-Key must have 1 to %d characters",
+                         JOBS_KEY_BYTES);
+    return key ? key : "";
+}
+
+/* Answers with the job as it is now. */
+static bool reply_job(struct request *req, int status, int64_t number, struct error *err)
+{
+    struct job_reader reader;
+    if (!job_reader_open(req, &reader, err))
+        return false;
+    struct db_job job;
+    json_t *json = NULL;
+    if (db_jobs_find(reader.control, number, req->arena, &job, err))
+        json = job_json(req, &reader, &job, err);
+    job_reader_close(req, &reader);
+    return json && reply_json(req, status, json, err);
+}
+
+/*
+ * POST /api/v1/jobs     body: a job spec          201 and the job
+ *
+ * The job is on disk before the reply is sent, so a client that saw 201 may crash, and so may
+ * we: the scheduler will still find the job.  With an Idempotency-Key the same request makes
+ * one job however often it is sent.
+ */
+static bool jobs_create(struct request *req, struct error *err)
+{
+    const char *dry_run = request_query(req, "dry_run");
+    if (dry_run && strcmp(dry_run, "plan") != 0)
+        return fail(err, INVALID, "dry_run is '%.40s'; it can only be 'plan'", dry_run);
+    const char *key = idempotency_key(req, err);
+    if (!key)
+        return false;
+    const struct spec *spec = spec_parse(req->arena, req->body, req->body_size, err);
+    if (!spec)
+        return false;
+    struct plan plan;
+    if (!plan_make(req, spec, &plan, err))
+        return false;
+    if (dry_run)
+        return reply_json(req, 200, plan_json(&plan, spec), err);
+
+    uint8_t hash[DB_HASH_BYTES];
+    crypto_hash_sha256(hash, req->body, req->body_size);
+    struct str text = {0};
+    spec_to_json(spec, &text);
+    struct db_job_new job = {
+        .user_id = req->user.user_id,
+        .name = spec->name,
+        .project = spec->project,
+        .queue = spec->queue,
+        .priority = spec->priority,
+        .spec = str_text(&text),
+        .dataset = spec->data.dataset ? spec->data.dataset : "",
+        .needs = plan.needs,
+        .needs_count = plan.needs_count,
+        .restart_max = spec->restart_max,
+        .stop_us = spec->stop.max_seconds * 1000000,
+        .idempotency_key = *key ? key : NULL,
+        .body_hash = *key ? hash : NULL,
+    };
+    struct db_job_added added;
+    bool ok = db_jobs_add(req->services->db, &job, &added, err);
+    str_release(&text);
+    if (!ok) {
+        if (*key && err->code == PRECONDITION)
+            req->reply.status = 422;
+        return false;
+    }
+    loop_wake(req->services->loop);
+    reply_header(req, "Location", arena_printf(req->arena, "/api/v1/jobs/%s", added.id));
+    return reply_job(req, 201, added.number, err);
+}
+
+/* "running,queued" into bits. */
+static bool parse_states(const char *text, uint32_t *states, struct error *err)
+{
+    while (text && *text) {
+        char word[32];
+        size_t size = strcspn(text, ",");
+        enum job_state state;
+        snprintf(word, sizeof(word), "%.*s", (int)(size < 31 ? size : 31), text);
+        if (!db_job_state_find(word, &state))
+            return fail(
+                err, INVALID,
+                "state is '%s'; it can be queued, allocated, starting, running, stopping, "
+                "succeeded, failed, cancelled",
+                word);
+        *states |= (uint32_t)BIT(state);
+        text += size + (text[size] == ',');
+    }
+    return true;
+}
+
+static bool reply_list(struct request *req, const struct db_jobs_filter *filter,
+                       struct error *err)
+{
+    struct job_reader reader;
+    if (!job_reader_open(req, &reader, err))
+        return false;
+    struct db_job *jobs;
+    int count;
+    int64_t next;
+    json_t *items = json_array();
+    bool ok = db_jobs_list(reader.control, filter, req->arena, &jobs, &count, &next, err);
+    for (int i = 0; ok && i < count; i++) {
+        json_t *json = job_json(req, &reader, &jobs[i], err);
+        ok = json != NULL;
+        json_array_append_new(items, json);
+    }
+    job_reader_close(req, &reader);
+    if (!ok) {
+        json_decref(items);
+        return false;
+    }
+    json_t *cursor = next ? json_sprintf("%lld", (long long)next) : json_null();
+    return reply_json(req, 200, json_pack("{s:o, s:o}", "items", items, "next_cursor", cursor),
+                      err);
+}
+
+/* GET /api/v1/jobs: newest first, a page at a time; stable while jobs are added. */
+static bool jobs_list(struct request *req, struct error *err)
+{
+    struct db_jobs_filter filter = {
+        .name = request_query(req, "name"),
+        .project = request_query(req, "project"),
+        .text = request_query(req, "q"),
+    };
+    int64_t limit;
+    if (!request_query_int(req, "limit", 1, LIMIT_PAGE_ITEMS, 50, &limit, err) ||
+        !request_query_int(req, "cursor", 1, INT64_MAX, 0, &filter.before, err) ||
+        !parse_states(request_query(req, "state"), &filter.states, err))
+        return false;
+    filter.limit = (int)limit;
+    return reply_list(req, &filter, err);
+}
+
+static bool jobs_show(struct request *req, struct error *err)
+{
+    struct db_job job;
+    return job_find(req, &job, err) && reply_job(req, 200, job.number, err);
+}
+
+/* GET /api/v1/jobs/{id}/spec: as it runs, defaults filled in. */
+static bool jobs_spec(struct request *req, struct error *err)
+{
+    struct db_job job;
+    if (!job_find(req, &job, err))
+        return false;
+    return reply_bytes(req, 200, "application/json", job.spec, strlen(job.spec));
+}
+
+static bool end_job(struct request *req, bool kill, struct error *err)
+{
+    struct db_job job;
+    enum job_state state;
+    if (!job_find(req, &job, err) ||
+        !loop_cancel(req->services->loop, job.number, kill, &state, err))
+        return false;
+    json_t *json = json_pack("{s:s, s:I, s:s}", "id", job.id, "number", (json_int_t)job.number,
+                             "state", db_job_state_name(state));
+    return reply_json(req, 202, json, err);
+}
+
+static bool jobs_cancel(struct request *req, struct error *err)
+{
+    return end_job(req, false, err);
+}
+
+static bool jobs_kill(struct request *req, struct error *err)
+{
+    return end_job(req, true, err);
+}
+
+const struct route jobs_routes[] = {
+    {"POST", "/api/v1/jobs", ROLE_MEMBER, jobs_create, "Submit a job, or plan one",
+     "dry_run:string", "JobSpec", 201, "Job"},
+    {"GET", "/api/v1/jobs", ROLE_VIEWER, jobs_list, "Jobs, newest first",
+     "limit:integer cursor:integer state:string name:string project:string q:string", NULL, 200,
+     "JobList"},
+    {"GET", "/api/v1/jobs/{id}", ROLE_VIEWER, jobs_show, "One job", NULL, NULL, 200, "Job"},
+    {"GET", "/api/v1/jobs/{id}/spec", ROLE_VIEWER, jobs_spec,
+     "The spec of a job, with its defaults", NULL, NULL, 200, "JobSpec"},
+    {"POST", "/api/v1/jobs/{id}:cancel", ROLE_MEMBER, jobs_cancel,
+     "Stop a job after a checkpoint", NULL, NULL, 202, "JobState"},
+    {"POST", "/api/v1/jobs/{id}:kill", ROLE_MEMBER, jobs_kill, "End a job at once", NULL, NULL,
+     202, "JobState"},
+    {0},
+};

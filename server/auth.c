@@ -1,0 +1,258 @@
+/* auth.c - credentials of a request, from the socket, the header or the cookie. */
+
+#include <pthread.h>
+#include <sodium.h>
+#include <strings.h>
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/map.h"
+#include "base/str.h"
+#include "db/tokens.h"
+#include "server/auth.h"
+#include "server/reply.h"
+#include "server/request.h"
+
+#define AUTH_LINK_US (UINT64_C(24) * 3600 * 1000000)
+#define AUTH_SESSION_US (UINT64_C(7) * 24 * 3600 * 1000000)
+#define AUTH_FAILURES_MAX 5 /* wrong login codes in AUTH_FAILURES_US */
+#define AUTH_FAILURES_US 60000000
+
+struct auth {
+    struct db *db;
+    const char *origin;
+    struct map *hosts;    /* names that the Host header may have */
+    char cookie[32];      /* has the port in its name: cookies know no ports */
+    pthread_mutex_t lock; /* guards: failures, failures_since_us */
+    int failures;
+    uint64_t failures_since_us;
+};
+
+struct auth *auth_new(struct db *db, const char *origin)
+{
+    struct auth *auth = alloc_bytes(sizeof(*auth));
+    auth->db = db;
+    auth->origin = origin;
+    auth->hosts = map_new();
+    pthread_mutex_init(&auth->lock, NULL);
+    const char *host = strstr(origin, "://");
+    host = host ? host + 3 : origin;
+    const char *port = strrchr(host, ':');
+    port = port ? port : "";
+    snprintf(auth->cookie, sizeof(auth->cookie), "trainyard%s%s", *port ? "_" : "",
+             *port ? port + 1 : "");
+    auth_allow_host(auth, host);
+    static const char *const loopback[] = {"127.0.0.1", "localhost", "[::1]"};
+    for (int i = 0; i < ARRAY_LEN(loopback); i++) {
+        char *name = alloc_printf("%s%s", loopback[i], port);
+        auth_allow_host(auth, name);
+        free(name);
+    }
+    return auth;
+}
+
+void auth_free(struct auth *auth)
+{
+    if (!auth)
+        return;
+    map_free(auth->hosts);
+    pthread_mutex_destroy(&auth->lock);
+    free(auth);
+}
+
+void auth_allow_host(struct auth *auth, const char *host)
+{
+    map_set(auth->hosts, host, auth);
+}
+
+/* A page of another site may make a browser ask us under a name of its own (DNS rebinding). */
+static bool check_host(const struct auth *auth, struct request *req, struct error *err)
+{
+    if (req->local)
+        return true;
+    const char *host = request_header(req, "Host");
+    if (host && map_has(auth->hosts, host))
+        return true;
+    req->reply.status = 421;
+    return fail(err, INVALID,
+                "this server does not answer for the host '%.80s'; start it with --allow-host "
+                "%.80s to let it",
+                host ? host : "", host ? host : "NAME");
+}
+
+static const char *cookie_value(const struct auth *auth, struct request *req)
+{
+    const char *at = request_header(req, "Cookie");
+    size_t size = strlen(auth->cookie);
+    while (at && *at) {
+        at += strspn(at, " ;");
+        if (strncmp(at, auth->cookie, size) == 0 && at[size] == '=')
+            return arena_text_n(req->arena, at + size + 1, strcspn(at + size + 1, "; "));
+        at += strcspn(at, ";");
+    }
+    return NULL;
+}
+
+static const char *csrf_of(struct arena *arena, const char *session)
+{
+    unsigned char hash[16];
+    static const unsigned char purpose[] = "trainyard csrf";
+    crypto_generichash(hash, sizeof(hash), (const unsigned char *)session, strlen(session),
+                       purpose, sizeof(purpose) - 1);
+    char *text = arena_alloc(arena, 2 * sizeof(hash) + 1);
+    return sodium_bin2hex(text, 2 * sizeof(hash) + 1, hash, sizeof(hash));
+}
+
+static bool find_token(struct auth *auth, const char *text, enum token_kind kind,
+                       struct arena *arena, struct auth_identity *identity, struct error *err)
+{
+    struct db_conn *conn = db_read(auth->db, DB_CONTROL, err);
+    if (!conn)
+        return false;
+    struct db_token token;
+    bool found = db_tokens_find(conn, text, kind, (int64_t)clock_wall_us(), arena, &token, err);
+    db_read_done(auth->db, conn);
+    if (!found)
+        return false;
+    *identity = (struct auth_identity){
+        .way = kind == TOKEN_SESSION ? AUTH_BY_SESSION : AUTH_BY_TOKEN,
+        .user_id = token.user_id,
+        .user = token.user,
+        .role = token.role,
+        .csrf = kind == TOKEN_SESSION ? csrf_of(arena, text) : "",
+    };
+    return true;
+}
+
+bool auth_token(struct auth *auth, const char *token, struct arena *arena,
+                struct auth_identity *identity, struct error *err)
+{
+    return find_token(auth, token, TOKEN_API, arena, identity, err);
+}
+
+/* What a browser sends along with a request that some other site made it send. */
+static bool check_session(const struct auth *auth, const struct request *req, struct error *err)
+{
+    const char *origin = request_header(req, "Origin");
+    const char *host = request_header(req, "Host");
+    const char *bare = origin ? strstr(origin, "://") : NULL;
+    if (origin && (!bare || !host || strcasecmp(bare + 3, host) != 0))
+        return fail(err, DENIED, "the request comes from another site (%.80s)", origin);
+    const char *site = request_header(req, "Sec-Fetch-Site");
+    bool safe = strcmp(req->method, "GET") == 0 || strcmp(req->method, "HEAD") == 0;
+    if (safe)
+        return true;
+    if (site && strcmp(site, "same-origin") != 0 && strcmp(site, "none") != 0)
+        return fail(err, DENIED, "the request comes from another site");
+    const char *csrf = request_header(req, "X-CSRF");
+    if (!csrf || strlen(csrf) != strlen(req->user.csrf) ||
+        sodium_memcmp(csrf, req->user.csrf, strlen(csrf)) != 0)
+        return fail(err, DENIED,
+                    "the header X-CSRF is missing or wrong; GET /api/v1/session tells it");
+    const char *type = request_header(req, "Content-Type");
+    if (req->body_size && (!type || strncasecmp(type, "application/json", 16) != 0))
+        return fail(err, DENIED, "the body must be sent as application/json");
+    (void)auth;
+    return true;
+}
+
+static bool identify(struct auth *auth, struct request *req, struct error *err)
+{
+    if (req->local) {
+        req->user =
+            (struct auth_identity){AUTH_BY_SOCKET, DB_USER_ADMIN, "admin", ROLE_ADMIN, ""};
+        return true;
+    }
+    const char *header = request_header(req, "Authorization");
+    if (header) {
+        if (strncasecmp(header, "Bearer ", 7) != 0)
+            return fail(err, UNAUTHENTICATED, "the Authorization header must be: Bearer TOKEN");
+        return auth_token(auth, header + 7 + strspn(header + 7, " "), req->arena, &req->user,
+                          err);
+    }
+    const char *session = cookie_value(auth, req);
+    if (!session)
+        return fail(err, UNAUTHENTICATED,
+                    "sign in first: there is no token and no session in the request");
+    return find_token(auth, session, TOKEN_SESSION, req->arena, &req->user, err) &&
+           check_session(auth, req, err);
+}
+
+bool auth_request(struct auth *auth, struct request *req, int role, struct error *err)
+{
+    if (!check_host(auth, req, err))
+        return false;
+    if (role == AUTH_PUBLIC)
+        return true;
+    if (!identify(auth, req, err))
+        return false;
+    if ((int)req->user.role < role)
+        return fail(err, DENIED, "this needs the role %s; yours is %s",
+                    db_role_name((enum user_role)role), db_role_name(req->user.role));
+    return true;
+}
+
+bool auth_link(struct auth *auth, struct str *link, struct error *err)
+{
+    char code[DB_TOKEN_BYTES];
+    int64_t expires_us = (int64_t)(clock_wall_us() + AUTH_LINK_US);
+    if (!db_tokens_add(auth->db, DB_USER_ADMIN, TOKEN_LOGIN, "login link", expires_us, code,
+                       err))
+        return false;
+    str_printf(link, "%s/login?code=%s", auth->origin, code);
+    return true;
+}
+
+/* Counts wrong codes; false when there were too many in the last minute. */
+static bool count_failure(struct auth *auth)
+{
+    uint64_t now = clock_monotonic_us();
+    pthread_mutex_lock(&auth->lock);
+    if (now - auth->failures_since_us > AUTH_FAILURES_US) {
+        auth->failures = 0;
+        auth->failures_since_us = now;
+    }
+    bool few = ++auth->failures <= AUTH_FAILURES_MAX;
+    pthread_mutex_unlock(&auth->lock);
+    return few;
+}
+
+bool auth_sign_in(struct auth *auth, struct request *req, const char *code, struct error *err)
+{
+    char session[DB_TOKEN_BYTES];
+    uint64_t now = clock_wall_us();
+    if (!db_tokens_exchange(auth->db, code, (int64_t)now, (int64_t)(now + AUTH_SESSION_US),
+                            session, err)) {
+        if (err->code == UNAUTHENTICATED && !count_failure(auth)) {
+            req->reply.status = 429;
+            return fail(err, EXHAUSTED, "too many wrong links in a minute; wait a little");
+        }
+        return false;
+    }
+    reply_header(req, "Set-Cookie",
+                 arena_printf(req->arena, "%s=%s; Path=/; HttpOnly; SameSite=Lax; Max-Age=%d",
+                              auth->cookie, session, (int)(AUTH_SESSION_US / 1000000)));
+    return true;
+}
+
+bool auth_sign_out(struct auth *auth, struct request *req, struct error *err)
+{
+    const char *session = cookie_value(auth, req);
+    if (!session)
+        return true;
+    struct db_conn *conn = db_read(auth->db, DB_CONTROL, err);
+    if (!conn)
+        return false;
+    struct db_token token;
+    bool found = db_tokens_find(conn, session, TOKEN_SESSION, (int64_t)clock_wall_us(),
+                                req->arena, &token, err);
+    db_read_done(auth->db, conn);
+    if (found && !db_tokens_revoke(auth->db, token.id, err))
+        return false;
+    reply_header(req, "Set-Cookie",
+                 arena_printf(req->arena, "%s=; Path=/; HttpOnly; SameSite=Lax; Max-Age=0",
+                              auth->cookie));
+    return true;
+}

@@ -1,0 +1,62 @@
+/*
+ * auth.h - who is asking, and may he.
+ *
+ * Ways in: DIR/control.sock (the file's mode lets only the same user in), a bearer token, and a
+ * browser session that a one-time login link was exchanged for.  Tokens, session cookies and
+ * link codes are 256 random bits; the database holds their hashes only.
+ */
+#pragma once
+
+#include "db/state.h"
+
+struct arena;
+struct auth;
+struct db;
+struct error;
+struct request;
+struct str;
+
+/* Of a route: nobody need sign in.  Else the lowest role that may call it (db/state.h). */
+#define AUTH_PUBLIC (-1)
+
+enum auth_way { AUTH_BY_NOTHING, AUTH_BY_SOCKET, AUTH_BY_TOKEN, AUTH_BY_SESSION };
+
+struct auth_identity {
+    enum auth_way way;
+    int64_t user_id;
+    const char *user; /* name */
+    enum user_role role;
+    const char *csrf; /* of a session: what X-CSRF must say; else "" */
+};
+
+/* `db` and `origin` ("http://127.0.0.1:7070") are borrowed. */
+struct auth *auth_new(struct db *db, const char *origin);
+void auth_free(struct auth *auth); /* NULL is fine */
+
+/* Lets requests for another host in too ("trainyard.example:443"); before serving begins. */
+void auth_allow_host(struct auth *auth, const char *host);
+
+/*
+ * Finds out who sent `req` (req->user) and whether he may use a route for `role`.  Checks the
+ * Host header, and for sessions the Origin and, on all but GET and HEAD, X-CSRF and the content
+ * type. Fails with UNAUTHENTICATED or DENIED; a wrong host sets req->reply.status 421, too many
+ * tries 429.
+ */
+bool auth_request(struct auth *auth, struct request *req, int role, struct error *err) CHECKED;
+
+/* Whether `token` is a valid bearer token, and whose (in `arena`).  UNAUTHENTICATED if not. */
+bool auth_token(struct auth *auth, const char *token, struct arena *arena,
+                struct auth_identity *identity, struct error *err) CHECKED;
+
+/* Appends a login link, good once and for a day: "http://127.0.0.1:7070/login?code=…". */
+bool auth_link(struct auth *auth, struct str *link, struct error *err) CHECKED;
+
+/*
+ * Exchanges the code in a link for a session and sets its cookie in the reply.  UNAUTHENTICATED
+ * when the code is unknown, used or too old.
+ */
+bool auth_sign_in(struct auth *auth, struct request *req, const char *code,
+                  struct error *err) CHECKED;
+
+/* Ends the session that `req` came with, if it came with one. */
+bool auth_sign_out(struct auth *auth, struct request *req, struct error *err) CHECKED;

@@ -1,0 +1,41 @@
+/*
+ * http.h - HTTP in and out: libmicrohttpd, its limits, and the strictness that it lacks.
+ *
+ * DESIGN: two daemons, one on a TCP port with a pool of epoll threads, one on a unix socket
+ * with one thread.  Each request gets an arena and runs to its end on the thread that read it.
+ * A thread of our own closes connections that take too long to say what they want
+ * (libmicrohttpd knows idle time only, so a byte now and then would hold a connection for
+ * ever).
+ */
+#pragma once
+
+#include "base/base.h"
+
+struct error;
+struct http;
+struct http_waker; /* a connection that sleeps */
+struct live;
+struct services;
+
+struct http_options {
+    int listener;            /* from http_listen(); closed by http_stop() */
+    const char *socket_path; /* DIR/control.sock, made with mode 0600 */
+    int threads;
+};
+
+/*
+ * A listening TCP socket on `host` (a numeric address) and `port` (0: any free one), or -1 and
+ * `err`: UNAVAILABLE when the port is taken, with what to do about it.  `*port` becomes the
+ * real port.
+ */
+int http_listen(const char *host, int *port, struct error *err) CHECKED;
+
+/* Starts to answer.  `services` and `live` are borrowed until http_stop(). */
+struct http *http_start(const struct http_options *options, const struct services *services,
+                        struct live *live, struct error *err) CHECKED;
+
+/* Ends it: hub and live must have let all their connections go before. */
+void http_stop(struct http *http); /* NULL is fine */
+
+/* Wakes a connection that sleeps because its stream had nothing to say; from any thread. */
+void http_wake(struct http_waker *waker);

@@ -1,0 +1,321 @@
+/* ingest.c - pieces of event files and logs. */
+
+#include <inttypes.h>
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "base/str.h"
+#include "db/ship.h"
+#include "proto/agent_pb.h"
+#include "proto/record.h"
+#include "proto/tfevent.h"
+#include "server/feed.h"
+#include "server/ingest.h"
+
+#define INGEST_PARTIAL_MAX                                                                     \
+    (INT64_C(512) << 20) /* bytes of unfinished records, all files together */
+
+/* The beginning of a record whose end has not come. */
+struct partial {
+    int64_t offset; /* of the first byte */
+    struct str bytes;
+};
+
+struct ingest {
+    struct db *db;
+    struct feed *feed;
+    struct map *partials; /* "EPOCH/ROLE/INDEX/FILE" */
+    int64_t partial_bytes;
+};
+
+/* What one piece brings, growing as its records are read. */
+struct harvest {
+    struct arena *arena;
+    struct db_ship ship;
+    struct db_point *points;
+    int points_capacity;
+    struct db_artifact_new *artifacts;
+    int artifacts_capacity;
+    struct db_checkpoint *checkpoints;
+    int checkpoints_capacity;
+};
+
+struct ingest *ingest_new(struct db *db, struct feed *feed)
+{
+    struct ingest *ingest = alloc_bytes(sizeof(*ingest));
+    ingest->db = db;
+    ingest->feed = feed;
+    ingest->partials = map_new();
+    return ingest;
+}
+
+static void partial_drop(struct ingest *ingest, const char *key)
+{
+    struct partial *partial = map_remove(ingest->partials, key);
+    if (!partial)
+        return;
+    ingest->partial_bytes -= (int64_t)partial->bytes.size;
+    str_release(&partial->bytes);
+    free(partial);
+}
+
+void ingest_free(struct ingest *ingest)
+{
+    if (!ingest)
+        return;
+    while (map_count(ingest->partials))
+        partial_drop(ingest, map_key(ingest->partials, 0));
+    map_free(ingest->partials);
+    free(ingest);
+}
+
+/* --- one record --- */
+
+static int64_t wall_us(const struct tfevent *event)
+{
+    return event->wall_time > 0 && event->wall_time < 1e11 ? (int64_t)(event->wall_time * 1e6)
+                                                           : 0;
+}
+
+static void add_point(struct harvest *harvest, const struct tfevent *event,
+                      const struct tfevent_value *value)
+{
+    harvest->points = alloc_grow(harvest->points, harvest->ship.points_count,
+                                 &harvest->points_capacity, sizeof(*harvest->points));
+    harvest->points[harvest->ship.points_count++] =
+        (struct db_point){value->tag, event->step, wall_us(event), value->scalar};
+}
+
+static void add_artifact(struct harvest *harvest, const char *kind, const char *name,
+                         int64_t step, const void *bytes, size_t size)
+{
+    harvest->artifacts = alloc_grow(harvest->artifacts, harvest->ship.artifacts_count,
+                                    &harvest->artifacts_capacity, sizeof(*harvest->artifacts));
+    harvest->artifacts[harvest->ship.artifacts_count++] =
+        (struct db_artifact_new){kind, name, step, bytes, size};
+}
+
+static void add_session(struct harvest *harvest, const struct tfevent *event)
+{
+    if (event->status == TFEVENT_START) {
+        harvest->ship.starts = true;
+        harvest->ship.start_step = event->step;
+    } else if (event->status == TFEVENT_CHECKPOINT) {
+        harvest->checkpoints =
+            alloc_grow(harvest->checkpoints, harvest->ship.checkpoints_count,
+                       &harvest->checkpoints_capacity, sizeof(*harvest->checkpoints));
+        harvest->checkpoints[harvest->ship.checkpoints_count++] = (struct db_checkpoint){
+            event->step, harvest->ship.epoch, wall_us(event), event->text};
+    }
+}
+
+static void add_values(struct harvest *harvest, const struct tfevent *event)
+{
+    for (int i = 0; i < event->values_count; i++) {
+        const struct tfevent_value *value = &event->values[i];
+        if (value->is_scalar)
+            add_point(harvest, event, value);
+        else if (value->bytes && strcmp(value->plugin, "trainyard_run") == 0)
+            add_artifact(harvest, "run", "", event->step, value->bytes, value->size);
+        else if (value->bytes && strcmp(value->plugin, "trainyard_placement") == 0)
+            add_artifact(harvest, "placement", "", event->step, value->bytes, value->size);
+    }
+}
+
+static void add_event(struct harvest *harvest, const struct tfevent *event)
+{
+    switch (event->kind) {
+    case TFEVENT_SUMMARY:
+        add_values(harvest, event);
+        break;
+    case TFEVENT_GRAPH:
+        add_artifact(harvest, "graph", "", event->step, event->bytes, event->size);
+        break;
+    case TFEVENT_RUN_METADATA:
+        add_artifact(harvest, "trace", event->text, event->step, event->bytes, event->size);
+        break;
+    case TFEVENT_SESSION:
+        add_session(harvest, event);
+        break;
+    case TFEVENT_EMPTY:
+    case TFEVENT_VERSION:
+    case TFEVENT_LOG:
+    case TFEVENT_META_GRAPH:
+        break;
+    }
+}
+
+/*
+ * Reads the whole records at the front of `bytes`; returns how many bytes they are.  A damaged
+ * record cannot be stepped over, since its length is not to be trusted: the rest counts as
+ * read.
+ */
+static size_t read_records(struct harvest *harvest, const char *bytes, size_t size,
+                           int64_t offset)
+{
+    size_t at = 0;
+    while (at < size) {
+        const void *data;
+        size_t data_size;
+        size_t used;
+        struct error err;
+        char text[400];
+        enum record_result result = record_parse(bytes + at, size - at, offset + (int64_t)at,
+                                                 &data, &data_size, &used, &err);
+        if (result == RECORD_MORE)
+            break;
+        if (result == RECORD_BAD) {
+            log_line(LOG_WARN, "ingest", "job=%" PRId64 " file=%s msg=%s", harvest->ship.job,
+                     harvest->ship.file, log_quote(err.text, text, sizeof(text)));
+            return size;
+        }
+        struct tfevent event;
+        if (tfevent_parse(data, data_size, harvest->arena, &event, &err))
+            add_event(harvest, &event);
+        else
+            log_line(LOG_WARN, "ingest", "job=%" PRId64 " file=%s offset=%" PRId64 " msg=%s",
+                     harvest->ship.job, harvest->ship.file, offset + (int64_t)at,
+                     log_quote(err.text, text, sizeof(text)));
+        at += used;
+    }
+    return at;
+}
+
+/* --- a piece --- */
+
+static bool store(struct ingest *ingest, struct harvest *harvest, int64_t *cursor,
+                  struct error *err)
+{
+    struct db_shipped shipped;
+    harvest->ship.points = harvest->points;
+    harvest->ship.artifacts = harvest->artifacts;
+    harvest->ship.checkpoints = harvest->checkpoints;
+    if (!db_ship(ingest->db, &harvest->ship, &shipped, err))
+        return false;
+    *cursor = shipped.cursor;
+    if (shipped.seq)
+        feed_note(ingest->feed, FEED_REPORTS, harvest->ship.job, shipped.seq);
+    return true;
+}
+
+static bool stored_cursor(struct ingest *ingest, const struct agent_ship_request *ship,
+                          int64_t *cursor, struct error *err)
+{
+    struct db_conn *conn = db_read(ingest->db, DB_METRICS, err);
+    if (!conn)
+        return false;
+    bool ok = db_ship_cursor(conn, ship->task.attempt_epoch, ship->task.role, ship->task.index,
+                             ship->file, cursor, err);
+    db_read_done(ingest->db, conn);
+    return ok;
+}
+
+/* The unfinished record that this piece continues, with the piece added; NULL if there is none.
+ */
+static struct partial *continued(struct ingest *ingest, const char *key,
+                                 const struct agent_ship_request *ship)
+{
+    struct partial *partial = map_find(ingest->partials, key);
+    if (!partial)
+        return NULL;
+    if (partial->offset + (int64_t)partial->bytes.size != ship->offset) {
+        partial_drop(ingest, key);
+        return NULL;
+    }
+    str_add_bytes(&partial->bytes, ship->data, ship->data_size);
+    ingest->partial_bytes += (int64_t)ship->data_size;
+    return partial;
+}
+
+/* Keeps the bytes from `used` on for the next piece; `*cursor` then is their end. */
+static bool keep_rest(struct ingest *ingest, const char *key, struct partial *partial,
+                      const char *bytes, size_t size, size_t used, int64_t offset,
+                      int64_t *cursor, struct error *err)
+{
+    if (*cursor != offset + (int64_t)used || used == size) {
+        partial_drop(ingest, key); /* it is all stored, or somebody else stored another piece */
+        return true;
+    }
+    if (partial) {
+        str_drop(&partial->bytes, used);
+        ingest->partial_bytes -= (int64_t)used;
+    } else {
+        partial = alloc_bytes(sizeof(*partial));
+        str_add_bytes(&partial->bytes, bytes + used, size - used);
+        ingest->partial_bytes += (int64_t)partial->bytes.size;
+        map_set(ingest->partials, key, partial);
+    }
+    partial->offset = offset + (int64_t)used;
+    *cursor = offset + (int64_t)size;
+    if (ingest->partial_bytes > INGEST_PARTIAL_MAX) {
+        partial_drop(ingest, key);
+        return fail(err, EXHAUSTED, "too many unfinished records are waiting for their end");
+    }
+    return true;
+}
+
+static bool ship_events(struct ingest *ingest, const struct agent_ship_request *ship,
+                        struct harvest *harvest, int64_t *cursor, struct error *err)
+{
+    char *key = alloc_printf("%" PRId64 "/%s/%d/%s", ship->task.attempt_epoch, ship->task.role,
+                             ship->task.index, ship->file);
+    struct partial *partial = continued(ingest, key, ship);
+    const char *bytes = partial ? partial->bytes.data : ship->data;
+    size_t size = partial ? partial->bytes.size : ship->data_size;
+    int64_t offset = partial ? partial->offset : ship->offset;
+
+    size_t used = read_records(harvest, bytes, size, offset);
+    harvest->ship.offset = offset;
+    harvest->ship.end = offset + (int64_t)used;
+    bool ok =
+        used ? store(ingest, harvest, cursor, err) : stored_cursor(ingest, ship, cursor, err);
+    if (ok)
+        ok = keep_rest(ingest, key, partial, bytes, size, used, offset, cursor, err);
+    else
+        partial_drop(ingest, key);
+    free(key);
+    return ok;
+}
+
+static const char *log_name(const char *file)
+{
+    if (strcmp(file, "stdout.log") == 0)
+        return "stdout";
+    return strcmp(file, "stderr.log") == 0 ? "stderr" : NULL;
+}
+
+bool ingest_ship(void *self, const struct agent_ship_request *ship, int64_t *cursor,
+                 struct error *err)
+{
+    struct ingest *ingest = self;
+    if (!ship->data_size)
+        return stored_cursor(ingest, ship, cursor, err);
+    struct harvest harvest = {
+        .arena = arena_new(),
+        .ship = {.job = ship->task.job_id,
+                 .epoch = ship->task.attempt_epoch,
+                 .role = ship->task.role,
+                 .index = ship->task.index,
+                 .file = ship->file,
+                 .offset = ship->offset,
+                 .end = ship->offset + (int64_t)ship->data_size,
+                 .log = log_name(ship->file)},
+    };
+    bool ok;
+    if (harvest.ship.log) {
+        harvest.ship.log_bytes = ship->data;
+        harvest.ship.log_size = ship->data_size;
+        ok = store(ingest, &harvest, cursor, err);
+    } else {
+        ok = ship_events(ingest, ship, &harvest, cursor, err);
+    }
+    free(harvest.points);
+    free(harvest.artifacts);
+    free(harvest.checkpoints);
+    arena_free(harvest.arena);
+    return ok;
+}

@@ -1,0 +1,155 @@
+/* job.c - a job's row, its tasks and its last values, as one JSON object. */
+
+#include <math.h>
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "db/artifacts.h"
+#include "db/metrics.h"
+#include "server/job.h"
+#include "server/request.h"
+
+json_t *job_time(int64_t wall_us)
+{
+    char text[32];
+    return wall_us > 0 ? json_string(clock_rfc3339((uint64_t)wall_us, text, sizeof(text)))
+                       : json_null();
+}
+
+json_t *job_text(const char *text)
+{
+    return text && *text ? json_string(text) : json_null();
+}
+
+json_t *job_number(double value)
+{
+    if (isnan(value))
+        return json_string("NaN");
+    if (isinf(value))
+        return json_string(value > 0 ? "Infinity" : "-Infinity");
+    return json_real(value);
+}
+
+bool job_find(struct request *req, struct db_job *job, struct error *err)
+{
+    struct db_conn *conn = db_read(req->services->db, DB_CONTROL, err);
+    if (!conn)
+        return false;
+    bool ok = db_jobs_find_text(conn, req->params[0], req->arena, job, err);
+    db_read_done(req->services->db, conn);
+    return ok;
+}
+
+bool job_reader_open(struct request *req, struct job_reader *reader, struct error *err)
+{
+    *reader = (struct job_reader){0};
+    reader->control = db_read(req->services->db, DB_CONTROL, err);
+    if (!reader->control)
+        return false;
+    reader->metrics = db_read(req->services->db, DB_METRICS, err);
+    if (!reader->metrics)
+        job_reader_close(req, reader);
+    return reader->metrics != NULL;
+}
+
+void job_reader_close(struct request *req, struct job_reader *reader)
+{
+    db_read_done(req->services->db, reader->control);
+    db_read_done(req->services->db, reader->metrics);
+    *reader = (struct job_reader){0};
+}
+
+/* How many steps the run will have, as the task said; -1 while it has not. */
+static int64_t planned_steps(struct db_conn *metrics, int64_t job, struct arena *arena)
+{
+    struct db_artifact run;
+    struct error ignored;
+    if (!db_artifacts_find(metrics, job, "run", "", arena, &run, &ignored))
+        return -1;
+    json_t *json = json_loadb(run.bytes, run.size, 0, NULL);
+    json_t *steps = json_object_get(json, "steps");
+    int64_t value = json_is_integer(steps) ? json_integer_value(steps) : -1;
+    json_decref(json);
+    return value;
+}
+
+/* The nodes of the newest attempt; raises `*step` to the last step its agents know of. */
+static json_t *nodes_of(const struct job_reader *reader, const struct db_job *job,
+                        struct arena *arena, int64_t *step, struct error *err)
+{
+    json_t *nodes = json_array();
+    struct db_task *tasks;
+    int count = 0;
+    if (job->epoch && !db_tasks_list(reader->control, job->epoch, arena, &tasks, &count, err)) {
+        json_decref(nodes);
+        return NULL;
+    }
+    for (int i = 0; i < count; i++) {
+        if (tasks[i].step > *step)
+            *step = tasks[i].step;
+        bool known = false;
+        for (int k = 0; k < i && !known; k++)
+            known = tasks[k].node_id == tasks[i].node_id;
+        if (!known && tasks[i].node && *tasks[i].node)
+            json_array_append_new(nodes, json_string(tasks[i].node));
+    }
+    return nodes;
+}
+
+/* The last value of each metric; a chief speaks for the job, else the first worker. */
+static json_t *last_values(const struct job_reader *reader, int64_t job, struct arena *arena,
+                           int64_t *step, struct error *err)
+{
+    struct db_series *series;
+    int count;
+    if (!db_metrics_series(reader->metrics, job, arena, &series, &count, err))
+        return NULL;
+    json_t *last = json_object();
+    for (int i = 0; i < count; i++) {
+        if (series[i].last_step > *step)
+            *step = series[i].last_step;
+        if (strcmp(series[i].role, "chief") == 0 || !json_object_get(last, series[i].name))
+            json_object_set_new(last, series[i].name, job_number(series[i].last_value));
+    }
+    return last;
+}
+
+static json_t *tags_of(const struct db_job *job)
+{
+    json_t *spec = job->spec ? json_loads(job->spec, 0, NULL) : NULL;
+    json_t *tags = json_object_get(spec, "tags");
+    json_t *copy = json_is_array(tags) ? json_deep_copy(tags) : json_array();
+    json_decref(spec);
+    return copy;
+}
+
+json_t *job_json(struct request *req, const struct job_reader *reader, const struct db_job *job,
+                 struct error *err)
+{
+    int64_t step = -1;
+    int64_t steps = planned_steps(reader->metrics, job->number, req->arena);
+    json_t *nodes = nodes_of(reader, job, req->arena, &step, err);
+    json_t *last = nodes ? last_values(reader, job->number, req->arena, &step, err) : NULL;
+    if (!last) {
+        json_decref(nodes);
+        return NULL;
+    }
+    json_t *json = json_pack(
+        "{s:s, s:I, s:s, s:s, s:s, s:i, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:i, s:i, s:i, s:o, "
+        "s:o, s:o, s:o}",
+        "id", job->id, "number", (json_int_t)job->number, "name", job->name, "project",
+        job->project, "queue", job->queue, "priority", job->priority, "user", job->user,
+        "state", db_job_state_name(job->state), "reason", job_text(job->text), "code",
+        job_text(job->reason), "created_at", job_time(job->created_us), "started_at",
+        job_time(job->started_us), "ended_at", job_time(job->ended_us), "attempt", job->attempt,
+        "restarts", job->restarts, "restart_max", job->restart_max, "step",
+        step < 0 ? json_null() : json_integer(step), "steps",
+        steps < 0 ? json_null() : json_integer(steps), "last", last, "nodes", nodes);
+    if (!json)
+        return fail_null(err, INTERNAL, "job %lld cannot be written as JSON",
+                         (long long)job->number);
+    if (job->spec)
+        json_object_set_new(json, "tags", tags_of(job));
+    return json;
+}

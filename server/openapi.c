@@ -1,0 +1,111 @@
+/* openapi.c - routes into paths. */
+
+#include "server/openapi.h"
+#include "base/arena.h"
+#include "db/state.h"
+#include "server/auth.h"
+#include "server/reply.h"
+#include "server/request.h"
+#include "server/routes.h"
+
+static json_t *parameter(const char *name, size_t size, const char *where, const char *type,
+                         size_t type_size)
+{
+    return json_pack("{s:s%, s:s, s:b, s:{s:s%}}", "name", name, size, "in", where, "required",
+                     strcmp(where, "path") == 0, "schema", "type", type, type_size);
+}
+
+/* Parameters in the path ("{id}") and in the query ("limit:integer cursor:string"). */
+static json_t *parameters(const struct route *route)
+{
+    json_t *list = json_array();
+    for (const char *open = strchr(route->pattern, '{'); open; open = strchr(open + 1, '{'))
+        json_array_append_new(list,
+                              parameter(open + 1, strcspn(open + 1, "}"), "path", "string", 6));
+    for (const char *at = route->query ? route->query : ""; *at;) {
+        size_t word = strcspn(at, " ");
+        size_t name = strcspn(at, ":");
+        json_array_append_new(list,
+                              parameter(at, name, "query", at + name + 1, word - name - 1));
+        at += word + (at[word] == ' ');
+    }
+    return list;
+}
+
+/* {"application/json": {"schema": …}}; `what` is the name of a schema, a media type, or NULL.
+ */
+static json_t *content(const char *what)
+{
+    if (what && strchr(what, '/'))
+        return json_pack("{s:{s:{s:s}}}", what, "schema", "type", "string");
+    json_t *schema =
+        what ? json_pack("{s:o}", "$ref", json_sprintf("#/components/schemas/%s", what))
+             : json_object();
+    return json_pack("{s:{s:o}}", "application/json", "schema", schema);
+}
+
+static json_t *responses(const struct route *route)
+{
+    char status[8];
+    snprintf(status, sizeof(status), "%d", route->status);
+    const char *text =
+        route->status == 101 ? "Switching Protocols" : reply_status_text(route->status);
+    json_t *good = json_pack("{s:s}", "description", text);
+    if (route->answer)
+        json_object_set_new(good, "content", content(route->answer));
+    json_t *problem =
+        json_pack("{s:s, s:{s:{s:{s:s}}}}", "description", "A problem (RFC 9457)", "content",
+                  "application/problem+json", "schema", "$ref", "#/components/schemas/Problem");
+    return json_pack("{s:o, s:o}", status, good, "default", problem);
+}
+
+static json_t *operation(const struct route *route)
+{
+    json_t *json = json_pack("{s:s, s:o, s:o}", "summary", route->summary, "parameters",
+                             parameters(route), "responses", responses(route));
+    if (route->body)
+        json_object_set_new(
+            json, "requestBody",
+            json_pack("{s:b, s:o}", "required", 1, "content", content(route->body)));
+    if (route->role == AUTH_PUBLIC)
+        json_object_set_new(json, "security", json_array());
+    else
+        json_object_set_new(json, "x-role",
+                            json_string(db_role_name((enum user_role)route->role)));
+    return json;
+}
+
+json_t *openapi_document(void)
+{
+    json_t *paths = json_object();
+    for (int table = 0; table < routes_all_count; table++) {
+        for (const struct route *route = routes_all[table]; route->method; route++) {
+            json_t *path = json_object_get(paths, route->pattern);
+            if (!path) {
+                path = json_object();
+                json_object_set_new(paths, route->pattern, path);
+            }
+            char method[8];
+            size_t size = strlen(route->method);
+            assert(size < sizeof(method));
+            for (size_t i = 0; i <= size; i++)
+                method[i] = (char)(route->method[i] ? route->method[i] | 0x20 : 0);
+            json_object_set_new(path, method, operation(route));
+        }
+    }
+    json_t *schemas = json_object();
+    for (const struct openapi_schema *row = openapi_schemas; row->name; row++) {
+        json_t *schema = json_loads(row->json, 0, NULL);
+        assert(schema);
+        json_object_set_new(schemas, row->name, schema);
+    }
+    return json_pack("{s:s, s:{s:s, s:s, s:s}, s:[{s:[]}, {s:[]}], s:o, s:{s:o, s:{s:{s:s, "
+                     "s:s}, s:{s:s, s:s, s:s}}}}",
+                     "openapi", "3.1.0", "info", "title", "Trainyard", "version", "1",
+                     "description",
+                     "Training as a service: submit jobs, follow them, see why they wait. "
+                     "Errors are RFC 9457 problems.",
+                     "security", "token", "session", "paths", paths, "components", "schemas",
+                     schemas, "securitySchemes", "token", "type", "http", "scheme", "bearer",
+                     "session", "type", "apiKey", "in", "cookie", "name", "trainyard");
+}

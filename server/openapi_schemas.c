@@ -1,0 +1,88 @@
+/* openapi_schemas.c - the shapes of bodies, by hand: name and JSON Schema. */
+
+#include "server/openapi.h"
+
+#define TIME "{\"type\":[\"string\",\"null\"],\"format\":\"date-time\"}"
+#define TEXT "{\"type\":\"string\"}"
+#define TEXT_OR_NULL "{\"type\":[\"string\",\"null\"]}"
+#define INTEGER "{\"type\":\"integer\"}"
+#define INTEGER_OR_NULL "{\"type\":[\"integer\",\"null\"]}"
+#define NUMBER "{\"type\":\"number\"}"
+#define VALUE "{\"type\":[\"number\",\"string\"]}" /* NaN and infinities are texts */
+#define BOOLEAN "{\"type\":\"boolean\"}"
+#define OBJECT "{\"type\":\"object\"}"
+#define REF(name) "{\"$ref\":\"#/components/schemas/" name "\"}"
+#define LIST(item) "{\"type\":\"array\",\"items\":" item "}"
+#define MAP(item) "{\"type\":\"object\",\"additionalProperties\":" item "}"
+#define FIELDS(fields) "{\"type\":\"object\",\"properties\":{" fields "}}"
+#define FIRST(name, schema) "\"" name "\":" schema
+#define FIELD(name, schema) ",\"" name "\":" schema
+#define STATE                                                                                  \
+    "{\"enum\":[\"queued\",\"allocated\",\"starting\",\"running\",\"stopping\","               \
+    "\"succeeded\",\"failed\",\"cancelled\"]}"
+
+/* clang-format off */
+const struct openapi_schema openapi_schemas[] = {
+    {"Problem", FIELDS(FIRST("type", TEXT) FIELD("title", TEXT) FIELD("status", INTEGER) FIELD("detail", TEXT)
+        FIELD("instance", TEXT) FIELD("code", TEXT) FIELD("hint", TEXT) FIELD("request_id", TEXT)
+        FIELD("errors", LIST(FIELDS(FIRST("pointer", TEXT) FIELD("detail", TEXT)))))},
+    {"Session", FIELDS(FIRST("user", TEXT) FIELD("role", TEXT) FIELD("way", TEXT) FIELD("csrf", TEXT))},
+    {"LoginLink", FIELDS(FIRST("url", TEXT))},
+    {"JobSpec", "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{"
+        FIRST("version", "{\"const\":1}") FIELD("name", TEXT) FIELD("project", TEXT) FIELD("queue", TEXT)
+        FIELD("notes", TEXT) FIELD("tags", LIST(TEXT))
+        FIELD("priority", "{\"type\":\"integer\",\"minimum\":0,\"maximum\":100}") FIELD("seed", INTEGER)
+        FIELD("example", TEXT) FIELD("model", OBJECT) FIELD("data", OBJECT) FIELD("train", OBJECT)
+        FIELD("tasks", OBJECT) FIELD("strategy", OBJECT) FIELD("placement", OBJECT) FIELD("checkpoint", OBJECT)
+        FIELD("restart", OBJECT) FIELD("stop", OBJECT) FIELD("trace", OBJECT) "}}"},
+    {"Job", FIELDS(FIRST("id", TEXT) FIELD("number", INTEGER) FIELD("name", TEXT) FIELD("project", TEXT)
+        FIELD("queue", TEXT) FIELD("priority", INTEGER) FIELD("user", TEXT) FIELD("state", STATE)
+        FIELD("reason", TEXT_OR_NULL) FIELD("code", TEXT_OR_NULL) FIELD("created_at", TIME)
+        FIELD("started_at", TIME) FIELD("ended_at", TIME) FIELD("attempt", INTEGER) FIELD("restarts", INTEGER)
+        FIELD("restart_max", INTEGER) FIELD("step", INTEGER_OR_NULL) FIELD("steps", INTEGER_OR_NULL)
+        FIELD("last", MAP(VALUE)) FIELD("nodes", LIST(TEXT)) FIELD("tags", LIST(TEXT)))},
+    {"JobList", FIELDS(FIRST("items", LIST(REF("Job"))) FIELD("next_cursor", TEXT_OR_NULL))},
+    {"JobState", FIELDS(FIRST("id", TEXT) FIELD("number", INTEGER) FIELD("state", STATE))},
+    {"Explanation", FIELDS(FIRST("code", TEXT) FIELD("text", TEXT) FIELD("blockers", LIST(OBJECT))
+        FIELD("suggestions", LIST(TEXT)) FIELD("resource", TEXT) FIELD("role", TEXT) FIELD("needed", INTEGER)
+        FIELD("best_free", INTEGER) FIELD("largest", INTEGER) FIELD("nodes", INTEGER) FIELD("ahead", INTEGER))},
+    {"Event", FIELDS(FIRST("seq", INTEGER) FIELD("time", TIME) FIELD("type", TEXT) FIELD("text", TEXT)
+        FIELD("state", TEXT_OR_NULL) FIELD("task", TEXT_OR_NULL) FIELD("attempt", INTEGER) FIELD("reason", TEXT))},
+    {"History", FIELDS(FIRST("items", LIST(REF("Event"))) FIELD("next_after_seq", INTEGER_OR_NULL))},
+    {"Task", FIELDS(FIRST("task", TEXT) FIELD("node", TEXT_OR_NULL) FIELD("state", TEXT) FIELD("pid", INTEGER)
+        FIELD("started_at", TIME) FIELD("ended_at", TIME) FIELD("reason", TEXT) FIELD("exit_code", INTEGER)
+        FIELD("signal", INTEGER) FIELD("error", TEXT_OR_NULL) FIELD("step", INTEGER_OR_NULL)
+        FIELD("cpus", NUMBER) FIELD("memory_bytes", INTEGER) FIELD("gpus", INTEGER))},
+    {"Attempt", FIELDS(FIRST("attempt", INTEGER) FIELD("epoch", INTEGER) FIELD("created_at", TIME)
+        FIELD("started_at", TIME) FIELD("ended_at", TIME) FIELD("reason", TEXT) FIELD("text", TEXT_OR_NULL)
+        FIELD("tasks", LIST(REF("Task"))))},
+    {"AttemptList", FIELDS(FIRST("items", LIST(REF("Attempt"))))},
+    {"Checkpoint", FIELDS(FIRST("step", INTEGER) FIELD("epoch", INTEGER) FIELD("time", TIME) FIELD("path", TEXT))},
+    {"CheckpointList", FIELDS(FIRST("items", LIST(REF("Checkpoint"))))},
+    {"Series", FIELDS(FIRST("name", TEXT) FIELD("task", TEXT) FIELD("steps", LIST(INTEGER))
+        FIELD("values", LIST(VALUE)) FIELD("min", LIST(VALUE)) FIELD("max", LIST(VALUE))
+        FIELD("times", LIST(NUMBER)))},
+    {"Metrics", FIELDS(FIRST("seq", INTEGER) FIELD("series", LIST(REF("Series"))))},
+    {"LogLine", FIELDS(FIRST("task", TEXT) FIELD("stream", TEXT) FIELD("text", TEXT))},
+    {"Logs", FIELDS(FIRST("seq", INTEGER) FIELD("items", LIST(REF("LogLine"))) FIELD("logs", LIST(OBJECT)))},
+    {"GraphNode", FIELDS(FIRST("name", TEXT) FIELD("op", TEXT) FIELD("device", TEXT) FIELD("inputs", LIST(TEXT))
+        FIELD("shapes", LIST(TEXT)) FIELD("attrs", MAP(TEXT)))},
+    {"Graph", FIELDS(FIRST("nodes", LIST(REF("GraphNode"))))},
+    {"Placed", FIELDS(FIRST("node", TEXT) FIELD("op", TEXT) FIELD("device", TEXT) FIELD("requested", TEXT)
+        FIELD("reason", TEXT) FIELD("candidates", LIST(OBJECT)))},
+    {"Placement", FIELDS(FIRST("items", LIST(REF("Placed"))))},
+    {"Node", FIELDS(FIRST("id", INTEGER) FIELD("name", TEXT) FIELD("state", TEXT) FIELD("cpus", NUMBER)
+        FIELD("cpus_used", NUMBER) FIELD("memory_bytes", INTEGER) FIELD("memory_bytes_used", INTEGER)
+        FIELD("gpus", INTEGER) FIELD("gpus_used", INTEGER) FIELD("gpu_type", TEXT_OR_NULL) FIELD("tasks", INTEGER)
+        FIELD("version", TEXT) FIELD("labels", MAP(TEXT)) FIELD("joined_at", TIME) FIELD("last_seen_at", TIME))},
+    {"NodeList", FIELDS(FIRST("items", LIST(REF("Node"))))},
+    {"NodeDrain", FIELDS(FIRST("name", TEXT) FIELD("draining", BOOLEAN))},
+    {"TokenRequest", FIELDS(FIRST("name", TEXT) FIELD("kind", "{\"enum\":[\"api\",\"join\"]}") FIELD("days", INTEGER))},
+    {"Token", FIELDS(FIRST("token", TEXT))},
+    {"TokenList", FIELDS(FIRST("items", LIST(FIELDS(FIRST("id", INTEGER) FIELD("kind", TEXT) FIELD("name", TEXT)
+        FIELD("created_at", TIME) FIELD("expires_at", TIME) FIELD("used_at", TIME)))))},
+    {"Example", FIELDS(FIRST("name", TEXT) FIELD("description", TEXT) FIELD("spec", REF("JobSpec")))},
+    {"ExampleList", FIELDS(FIRST("items", LIST(REF("Example"))))},
+    {0},
+};
+/* clang-format on */

@@ -1,0 +1,155 @@
+/* plan.c - needs of a spec, and the nodes that could meet them now. */
+
+#include <dirent.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/str.h"
+#include "db/nodes.h"
+#include "runtime/spec.h"
+#include "scheduler/loop.h"
+#include "server/plan.h"
+#include "server/request.h"
+
+static bool collect_needs(const struct spec *spec, struct plan *plan, struct error *err)
+{
+    static_assert(SPEC_ROLES <= PLAN_ROLES_MAX, "a need for every role");
+    for (int role = 0; role < SPEC_ROLES; role++) {
+        const struct spec_task *task = &spec->tasks[role];
+        if (!task->replicas)
+            continue;
+        plan->tasks_count += task->replicas;
+        plan->needs[plan->needs_count++] = (struct db_need){
+            .role = spec_role_name((enum spec_role)role),
+            .replicas = task->replicas,
+            .cpu_millis = task->cpu_millis,
+            .memory_bytes = task->memory_bytes,
+            .gpus = task->gpus,
+        };
+    }
+    if (plan->tasks_count > LIMIT_JOB_TASKS)
+        return error_at(err, "/tasks", INVALID, "%d tasks; at most %d are possible",
+                        plan->tasks_count, LIMIT_JOB_TASKS);
+    return true;
+}
+
+/* Names the datasets that there are, for one who asked for another. */
+static void add_known(const char *folder, struct str *text)
+{
+    DIR *dir = opendir(folder);
+    int count = 0;
+    struct dirent *entry;
+    while (dir && (entry = readdir(dir)) && count < 20)
+        if (entry->d_name[0] != '.' && spec_is_name(entry->d_name))
+            str_printf(text, "%s%s", count++ ? ", " : "; there are: ", entry->d_name);
+    if (dir)
+        closedir(dir);
+    if (!count)
+        str_add(text, "; there is none yet");
+}
+
+static bool check_dataset(struct request *req, const struct spec *spec, struct error *err)
+{
+    const char *name = spec->data.dataset;
+    if (!name || !*name)
+        return true;
+    const char *folder = arena_printf(req->arena, "%s/datasets", req->services->folder);
+    if (access(arena_printf(req->arena, "%s/%s/dataset.json", folder, name), R_OK) == 0)
+        return true;
+    struct str known = {0};
+    add_known(folder, &known);
+    error_at(
+        err, "/data/dataset", INVALID,
+        "dataset '%s' is not on this server%s. Add it with: trainyard dataset add %s --dir %s",
+        name, str_text(&known), name, req->services->folder);
+    str_release(&known);
+    return false;
+}
+
+/* A node where one task of `need` fits now; -1 if there is none. */
+static int node_for(const struct db_need *need, const struct loop_node *nodes, int count)
+{
+    for (int i = 0; i < count; i++) {
+        bool takes = nodes[i].state == NODE_JOINED && nodes[i].session && !nodes[i].cleaning &&
+                     !nodes[i].draining;
+        if (takes && nodes[i].cpu_millis_free >= need->cpu_millis &&
+            nodes[i].memory_bytes_free >= need->memory_bytes &&
+            nodes[i].gpus_free >= need->gpus)
+            return i;
+    }
+    return -1;
+}
+
+/* Puts tasks on a copy of what is free, first fit: a forecast, which the scheduler need not
+ * follow. */
+static bool fits_now(const struct plan *plan, struct loop_node *nodes, int count)
+{
+    for (int n = 0; n < plan->needs_count; n++) {
+        const struct db_need *need = &plan->needs[n];
+        for (int i = 0; i < need->replicas; i++) {
+            int at = node_for(need, nodes, count);
+            if (at < 0)
+                return false;
+            nodes[at].cpu_millis_free -= need->cpu_millis;
+            nodes[at].memory_bytes_free -= need->memory_bytes;
+            nodes[at].gpus_free -= need->gpus;
+        }
+    }
+    return true;
+}
+
+static void describe(struct plan *plan, int nodes_count)
+{
+    int64_t cpus = 0;
+    int gpus = 0;
+    for (int n = 0; n < plan->needs_count; n++) {
+        cpus += plan->needs[n].cpu_millis * plan->needs[n].replicas;
+        gpus += plan->needs[n].gpus * plan->needs[n].replicas;
+    }
+    char what[120];
+    int used = snprintf(what, sizeof(what), "%d task%s, %g CPU%s in all", plan->tasks_count,
+                        plan->tasks_count == 1 ? "" : "s", (double)cpus / 1000,
+                        cpus == 1000 ? "" : "s");
+    if (gpus)
+        snprintf(what + used, sizeof(what) - (size_t)used, ", %d GPU%s", gpus,
+                 gpus == 1 ? "" : "s");
+    const char *when = plan->starts_now ? "would start now"
+                       : nodes_count    ? "would wait: what it needs is in use"
+                                        : "would wait: no node has joined";
+    snprintf(plan->text, sizeof(plan->text), "%s; %s.", what, when);
+}
+
+bool plan_make(struct request *req, const struct spec *spec, struct plan *plan,
+               struct error *err)
+{
+    *plan = (struct plan){0};
+    if (!collect_needs(spec, plan, err) || !check_dataset(req, spec, err))
+        return false;
+    struct loop *loop = req->services->loop;
+    struct loop_node *nodes;
+    int nodes_count;
+    if (!loop_check(loop, plan->needs, plan->needs_count, err) ||
+        !loop_nodes(loop, req->arena, &nodes, &nodes_count, err))
+        return false;
+    plan->starts_now = fits_now(plan, nodes, nodes_count);
+    describe(plan, nodes_count);
+    return true;
+}
+
+json_t *plan_json(const struct plan *plan, const struct spec *spec)
+{
+    json_t *needs = json_array();
+    for (int n = 0; n < plan->needs_count; n++) {
+        const struct db_need *need = &plan->needs[n];
+        json_array_append_new(needs,
+                              json_pack("{s:s, s:i, s:f, s:I, s:i}", "role", need->role,
+                                        "replicas", need->replicas, "cpus",
+                                        (double)need->cpu_millis / 1000, "memory_bytes",
+                                        (json_int_t)need->memory_bytes, "gpus", need->gpus));
+    }
+    return json_pack("{s:s, s:s, s:b, s:i, s:o}", "name", spec->name, "text", plan->text,
+                     "starts_now", plan->starts_now, "tasks", plan->tasks_count, "needs",
+                     needs);
+}

@@ -1,0 +1,32 @@
+/*
+ * plan.h - what a spec would come to if it were submitted now.
+ */
+#pragma once
+
+#include <jansson.h>
+
+#include "db/jobs.h"
+
+struct request;
+struct spec;
+
+#define PLAN_ROLES_MAX 4
+
+struct plan {
+    struct db_need needs[PLAN_ROLES_MAX];
+    int needs_count;
+    int tasks_count;
+    bool starts_now;
+    char text[400]; /* for a person: "1 task with 1 CPU; starts now on n1 (…)" */
+};
+
+/*
+ * Works out what the tasks need and whether that can be had.  Fails with INVALID and a pointer
+ * when the dataset is unknown, there are more than LIMIT_JOB_TASKS tasks, or no node could ever
+ * hold one of them.
+ */
+bool plan_make(struct request *req, const struct spec *spec, struct plan *plan,
+               struct error *err) CHECKED;
+
+/* {text, starts_now, tasks, needs: […]}, owned. */
+json_t *plan_json(const struct plan *plan, const struct spec *spec);

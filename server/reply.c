@@ -1,0 +1,182 @@
+/* reply.c - replies, and the one table between error codes and HTTP. */
+
+#include <ctype.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "server/reply.h"
+#include "server/request.h"
+
+struct reply_code {
+    enum error_code code;
+    int status;
+    const char *title;
+    const char *hint;
+};
+
+static const struct reply_code reply_codes[] = {
+    {OK, 200, "OK", ""},
+    {CANCELLED, 503, "The request was cancelled", "Send it again."},
+    {UNKNOWN, 500, "Unknown error", "The server's log has the request id."},
+    {INVALID, 400, "The request is not valid",
+     "Correct the field that is named and send it again."},
+    {DEADLINE, 504, "It took too long", "Try again in a moment."},
+    {NOT_FOUND, 404, "There is no such thing",
+     "List what there is with GET on the collection."},
+    {EXISTS, 409, "It exists already", ""},
+    {DENIED, 403, "Your role does not allow this",
+     "Ask an administrator for a token with a higher role."},
+    {EXHAUSTED, 507, "A limit or the disk is full",
+     "Free some space, or wait until there is less in the queue."},
+    {PRECONDITION, 409, "Not possible in the present state", "Look at the state first."},
+    {ABORTED, 409, "Something changed in between", "Read it again and repeat the request."},
+    {OUT_OF_RANGE, 400, "Out of range", ""},
+    {UNIMPLEMENTED, 501, "This server cannot do that", ""},
+    {INTERNAL, 500, "A fault in the server", "The server's log has the request id."},
+    {UNAVAILABLE, 503, "Not available just now", "Try again in a moment."},
+    {DATA_LOSS, 500, "Stored data is damaged", "Restore the folder from a backup."},
+    {UNAUTHENTICATED, 401, "You are not signed in",
+     "Open a login link (`trainyard login --dir DIR` prints one), or send `Authorization: "
+     "Bearer TOKEN` (`trainyard token create --dir DIR`)."},
+};
+
+static const struct reply_code *code_row(int code)
+{
+    for (int i = 0; i < ARRAY_LEN(reply_codes); i++)
+        if ((int)reply_codes[i].code == code)
+            return &reply_codes[i];
+    return &reply_codes[2];
+}
+
+int reply_status(int code)
+{
+    return code_row(code)->status;
+}
+
+const char *reply_hint(int code)
+{
+    return code_row(code)->hint;
+}
+
+const char *reply_status_text(int status)
+{
+    static const struct {
+        int status;
+        const char *text;
+    } texts[] = {
+        {200, "OK"},
+        {201, "Created"},
+        {202, "Accepted"},
+        {204, "No Content"},
+        {303, "See Other"},
+        {304, "Not Modified"},
+        {400, "Bad Request"},
+        {401, "Unauthorized"},
+        {403, "Forbidden"},
+        {404, "Not Found"},
+        {405, "Method Not Allowed"},
+        {409, "Conflict"},
+        {413, "Content Too Large"},
+        {414, "URI Too Long"},
+        {415, "Unsupported Media Type"},
+        {421, "Misdirected Request"},
+        {422, "Unprocessable Content"},
+        {426, "Upgrade Required"},
+        {429, "Too Many Requests"},
+        {500, "Internal Server Error"},
+        {501, "Not Implemented"},
+        {503, "Service Unavailable"},
+        {504, "Gateway Timeout"},
+        {507, "Insufficient Storage"},
+    };
+    for (int i = 0; i < ARRAY_LEN(texts); i++)
+        if (texts[i].status == status)
+            return texts[i].text;
+    return "";
+}
+
+static void drop_bytes(struct reply *reply)
+{
+    if (reply->owned)
+        free((void *)reply->bytes);
+    reply->bytes = NULL;
+    reply->size = 0;
+    reply->owned = false;
+}
+
+bool reply_bytes(struct request *req, int status, const char *type, const void *bytes,
+                 size_t size)
+{
+    drop_bytes(&req->reply);
+    req->reply.status = status;
+    req->reply.type = type;
+    req->reply.bytes = bytes;
+    req->reply.size = size;
+    return true;
+}
+
+bool reply_owned(struct request *req, int status, const char *type, char *bytes, size_t size)
+{
+    reply_bytes(req, status, type, bytes, size);
+    req->reply.owned = true;
+    return true;
+}
+
+bool reply_json(struct request *req, int status, json_t *json, struct error *err)
+{
+    char *text = json ? json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
+    json_decref(json);
+    if (!text)
+        return fail(err, INTERNAL, "the answer could not be written as JSON");
+    return reply_owned(req, status, "application/json", text, strlen(text));
+}
+
+void reply_header(struct request *req, const char *name, const char *value)
+{
+    assert(req->reply.headers_count < REPLY_HEADERS_MAX);
+    req->reply.headers[req->reply.headers_count++] = (struct url_pair){name, value};
+}
+
+/* "/errors/invalid-argument": the page that explains the code. */
+static const char *type_url(struct request *req, enum error_code code)
+{
+    char *url = arena_printf(req->arena, "/errors/%s", error_code_name(code));
+    for (char *c = url + strlen("/errors/"); *c; c++)
+        *c = *c == '_' ? '-' : (char)tolower((unsigned char)*c);
+    return url;
+}
+
+void reply_problem(struct request *req, int status, const struct error *err)
+{
+    const struct reply_code *row = code_row(err->code);
+    if (!status)
+        status = row->status;
+    json_t *problem =
+        json_pack("{s:s, s:s, s:i, s:s%, s:s, s:s, s:s}", "type", type_url(req, err->code),
+                  "title", row->title, "status", status, "detail", err->text, strlen(err->text),
+                  "instance", req->url.path ? req->url.path : "", "code",
+                  error_code_name(err->code), "request_id", req->id);
+    if (problem && *row->hint)
+        json_object_set_new(problem, "hint", json_string(row->hint));
+    if (problem && *err->pointer)
+        json_object_set_new(
+            problem, "errors",
+            json_pack("[{s:s, s:s}]", "pointer", err->pointer, "detail", err->text));
+    char *text = problem ? json_dumps(problem, JSON_COMPACT) : NULL;
+    json_decref(problem);
+
+    if (req->reply.stream) {
+        req->reply.stream->free(req->reply.stream->self);
+        req->reply.stream = NULL;
+    }
+    req->reply.websocket = false;
+    static const char fallback[] = "{\"title\":\"A fault in the server\",\"status\":500}";
+    if (text)
+        reply_owned(req, status, "application/problem+json", text, strlen(text));
+    else
+        reply_bytes(req, 500, "application/problem+json", fallback, sizeof(fallback) - 1);
+    if (status == 401)
+        reply_header(req, "WWW-Authenticate", "Bearer realm=\"trainyard\"");
+    if (status == 429 || status == 503)
+        reply_header(req, "Retry-After", "1");
+}

@@ -1,0 +1,91 @@
+/*
+ * request.h - one HTTP request on its way through a handler, and the reply it gets.
+ *
+ * http.c fills in what came, routes.c finds and calls the handler, reply.c fills in the reply,
+ * http.c sends it.  Everything lives in the request's arena.
+ */
+#pragma once
+
+#include "server/auth.h"
+#include "server/url.h"
+
+struct arena;
+struct db;
+struct error;
+struct feed;
+struct http_waker;
+struct loop;
+
+/* What handlers work on: one for the whole server, filled by serve.c. */
+struct services {
+    struct auth *auth;
+    struct db *db;
+    struct feed *feed;
+    struct loop *loop;
+    const char *folder;  /* DIR */
+    const char *origin;  /* "http://127.0.0.1:7070" */
+    uint64_t started_us; /* monotonic */
+};
+
+/* A reply that is written as it comes: server-sent events. */
+struct reply_stream {
+    void *self;
+    /*
+     * Writes up to `size` bytes and returns how many.  0: nothing now; the connection sleeps
+     * and the stream calls http_wake(waker) when there is more.  -1: the end.
+     */
+    int64_t (*read)(void *self, char *bytes, size_t size);
+    /* Tells the stream whom to wake, before the first read. */
+    void (*start)(void *self, struct http_waker *waker);
+    void (*free)(void *self);
+};
+
+#define REPLY_HEADERS_MAX 12
+
+struct reply {
+    int status; /* 0: none yet */
+    const char *type;
+    const void *bytes; /* borrowed until the reply is sent, unless owned */
+    size_t size;
+    bool owned; /* bytes are free()d */
+    struct url_pair headers[REPLY_HEADERS_MAX];
+    int headers_count;
+    struct reply_stream *stream; /* in place of bytes */
+    bool websocket;              /* the connection goes to live.c, which answers */
+};
+
+#define ROUTE_PARAMS_MAX 2
+
+struct request {
+    struct arena *arena;
+    const struct services *services;
+    const char *id;     /* in logs, replies and headers */
+    const char *method; /* "GET" */
+    struct url url;
+    const struct url_pair *headers;
+    int headers_count;
+    const char *params[ROUTE_PARAMS_MAX]; /* what matched {…} in the route, in order */
+    const void *body;                     /* NUL follows, not counted */
+    size_t body_size;
+    bool local; /* came through DIR/control.sock: the user of the server himself */
+    struct auth_identity user;
+    struct reply reply;
+};
+
+/* The value of a header or of a query parameter; NULL if absent. */
+static inline const char *request_header(const struct request *req, const char *name)
+{
+    return url_find(req->headers, req->headers_count, name, true);
+}
+
+static inline const char *request_query(const struct request *req, const char *name)
+{
+    return url_find(req->url.query, req->url.query_count, name, false);
+}
+
+/*
+ * A whole number from the query: `fallback` when absent.  Fails with INVALID, naming the
+ * parameter, when it is no number or not in [min, max].
+ */
+bool request_query_int(const struct request *req, const char *name, int64_t min, int64_t max,
+                       int64_t fallback, int64_t *value, struct error *err) CHECKED;

@@ -1,0 +1,51 @@
+/*
+ * routes.h - the one table of what the server answers.
+ *
+ * Each file in server/api/ has a table of routes; routes.c lists the tables.  The OpenAPI
+ * document is made from them, so a route cannot be missing there.
+ */
+#pragma once
+
+#include "server/auth.h"
+
+struct error;
+struct request;
+
+/*
+ * Fills in req->reply and returns true, or returns false: then the dispatcher answers with the
+ * problem in `err` (with the status in req->reply.status, if the handler set one).
+ */
+typedef bool route_handler(struct request *req, struct error *err);
+
+struct route {
+    const char *method;
+    const char *pattern; /* segments: literal, "{name}" or "{name}:verb" */
+    int role;            /* AUTH_PUBLIC, or the lowest that may call it */
+    route_handler *handler;
+    const char *summary;
+    const char *query;  /* "limit:integer cursor:string"; NULL: takes none */
+    const char *body;   /* name of the schema; NULL: takes none */
+    int status;         /* of success */
+    const char *answer; /* name of the schema of the answer, or a media type; NULL: any JSON */
+};
+
+/* The tables, in the order in which they are documented; each ends with an empty row. */
+extern const struct route *const routes_all[];
+extern const int routes_all_count;
+
+enum routes_match { ROUTES_FOUND, ROUTES_NO_PATH, ROUTES_NO_METHOD };
+
+/*
+ * Finds the route of a method and a decoded path; HEAD counts as GET.  `params` gets copies of
+ * the parts that matched {…}, in the arena.  ROUTES_NO_METHOD: `allow` gets "GET, POST".
+ */
+struct arena;
+enum routes_match routes_find(struct arena *arena, const char *method, const char *path,
+                              const struct route **route, const char **params,
+                              const char **allow);
+
+/*
+ * The whole way of a request: who is it (auth.c), which route, may he, handler, reply.  Always
+ * leaves a reply.
+ */
+void routes_dispatch(struct request *req);

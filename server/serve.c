@@ -1,0 +1,277 @@
+/* serve.c - start order, stop order, nothing else. */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <sodium.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "db/db.h"
+#include "proto/rpc.h"
+#include "scheduler/agent/agent.h"
+#include "scheduler/loop.h"
+#include "server/auth.h"
+#include "server/feed.h"
+#include "server/http.h"
+#include "server/ingest.h"
+#include "server/live.h"
+#include "server/nodes.h"
+#include "server/request.h"
+#include "server/serve.h"
+
+#define SERVE_FILES_MAX 65536 /* file descriptors; tables of libraries grow with the limit */
+#define SERVE_LOCAL "local:server"
+
+/* All that runs, in the order in which it is started. */
+struct serve {
+    char *folder; /* absolute */
+    struct db *db;
+    struct loop *loop;
+    struct feed *feed;
+    struct ingest *ingest;
+    struct nodes *nodes;
+    struct rpc_server *local_rpc;
+    struct rpc_server *remote_rpc;
+    bool loop_started;
+    char origin[80];
+    struct auth *auth;
+    struct services services;
+    struct live *live;
+    struct http *http;
+    struct agent *agent;
+};
+
+static void prepare_process(void)
+{
+    umask(077);
+    signal(SIGPIPE, SIG_IGN);
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+        rlim_t wanted = files.rlim_max < SERVE_FILES_MAX ? files.rlim_max : SERVE_FILES_MAX;
+        files.rlim_cur = wanted;
+        setrlimit(RLIMIT_NOFILE, &files);
+    }
+#ifndef __SANITIZE_ADDRESS__ /* whose leak check needs to look into the process */
+    struct rlimit none = {0, 0};
+    setrlimit(RLIMIT_CORE, &none); /* a core would hold tokens */
+    prctl(PR_SET_DUMPABLE, 0);
+#endif
+}
+
+static bool check_host(const struct serve_options *options, struct error *err)
+{
+    if (strncmp(options->host, "127.", 4) == 0 || options->insecure)
+        return true;
+    return fail(err, INVALID,
+                "--host %s would let other machines in without encryption; use 127.0.0.1 "
+                "behind a proxy with TLS, or add "
+                "--insecure-i-know",
+                options->host);
+}
+
+/* The scheduler, and the doors for agents. */
+static bool start_scheduler(struct serve *s, const struct serve_options *options,
+                            struct error *err)
+{
+    s->feed = feed_new(s->db, err);
+    if (!s->feed)
+        return false;
+    struct loop_options loop = {
+        .db = s->db,
+        .suspect_ms = options->suspect_ms,
+        .lost_ms = options->lost_ms,
+        .grace_ms = options->grace_ms,
+        .backoff_ms = options->backoff_ms,
+    };
+    s->loop = loop_new(&loop, err);
+    if (!s->loop)
+        return false;
+    s->ingest = ingest_new(s->db, s->feed);
+    struct nodes_options nodes = {s->db, s->loop, s->folder, ingest_ship, s->ingest};
+    s->nodes = nodes_new(&nodes, err);
+    if (!s->nodes || !loop_start(s->loop, err))
+        return false;
+    s->loop_started = true;
+
+    struct rpc_server_options rpc = {SERVE_LOCAL, LIMIT_CONTROL_MESSAGE_BYTES, NULL};
+    s->local_rpc = rpc_server_start(&rpc, nodes_methods_local, s->nodes, err);
+    if (!s->local_rpc)
+        return false;
+    if (options->agents_port < 0)
+        return true;
+    char address[64];
+    snprintf(address, sizeof(address), "%s:%d", options->host, options->agents_port);
+    rpc.address = address;
+    s->remote_rpc = rpc_server_start(&rpc, nodes_methods_remote, s->nodes, err);
+    return s->remote_rpc || error_prefix(err, "the port for agents (--agents-port): ");
+}
+
+/* The doors for people and scripts. */
+static bool start_http(struct serve *s, const struct serve_options *options, struct error *err)
+{
+    int port = options->port;
+    int listener = http_listen(options->host, &port, err);
+    if (listener < 0)
+        return false;
+    snprintf(s->origin, sizeof(s->origin), "http://%s:%d", options->host, port);
+    s->auth = auth_new(s->db, s->origin);
+    for (int i = 0; i < options->hosts_count; i++)
+        auth_allow_host(s->auth, options->hosts[i]);
+    s->services = (struct services){
+        .auth = s->auth,
+        .db = s->db,
+        .feed = s->feed,
+        .loop = s->loop,
+        .folder = s->folder,
+        .origin = s->origin,
+        .started_us = clock_monotonic_us(),
+    };
+    s->live = live_start(&s->services, err);
+    if (!s->live) {
+        close(listener);
+        return false;
+    }
+    char *socket_path = alloc_printf("%s/control.sock", s->folder);
+    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    struct http_options http = {listener, socket_path, cpus < 2 ? 2 : cpus > 4 ? 4 : (int)cpus};
+    s->http = http_start(&http, &s->services, s->live, err);
+    free(socket_path);
+    return s->http != NULL;
+}
+
+static bool start_agent(struct serve *s, const struct serve_options *options, struct error *err)
+{
+    if (options->no_agent)
+        return true;
+    char *folder = alloc_printf("%s/agent", s->folder);
+    struct agent_options agent = {
+        .server = SERVE_LOCAL,
+        .folder = folder,
+        .cpu_millis = options->cpu_millis,
+        .memory_bytes = options->memory_bytes,
+        .fake_gpus = options->fake_gpus,
+    };
+    s->agent = agent_start(&agent, err);
+    free(folder);
+    return s->agent || error_prefix(err, "the agent of this machine: ");
+}
+
+/* DIR/server.json: where the server listens while it runs. */
+static bool write_addresses(const struct serve *s, struct error *err)
+{
+    char *path = alloc_printf("%s/server.json", s->folder);
+    char *next = alloc_printf("%s.next", path);
+    FILE *file = fopen(next, "we");
+    bool ok = file != NULL;
+    if (ok) {
+        fprintf(file, "{\"http\": \"%s\", \"agents\": \"%s\", \"pid\": %d}\n",
+                s->origin + strlen("http://"),
+                s->remote_rpc ? rpc_server_address(s->remote_rpc) : "", (int)getpid());
+        ok = fclose(file) == 0 && rename(next, path) == 0;
+    }
+    if (!ok)
+        error_errno(err, UNAVAILABLE, "cannot write %s", path);
+    free(next);
+    free(path);
+    return ok;
+}
+
+static bool start(struct serve *s, const struct serve_options *options, struct error *err)
+{
+    s->db = db_open(options->folder, err);
+    if (!s->db)
+        return false;
+    s->folder = realpath(options->folder, NULL);
+    if (!s->folder)
+        return error_errno(err, UNAVAILABLE, "%s", options->folder);
+    return start_scheduler(s, options, err) && start_http(s, options, err) &&
+           start_agent(s, options, err) && write_addresses(s, err);
+}
+
+/* What was started last goes first; each is NULL when it was not reached. */
+static void stop(struct serve *s)
+{
+    agent_stop(s->agent);
+    if (s->feed)
+        feed_close(s->feed);
+    live_stop(s->live);
+    http_stop(s->http);
+    if (s->remote_rpc)
+        rpc_server_stop(s->remote_rpc);
+    if (s->local_rpc)
+        rpc_server_stop(s->local_rpc);
+    if (s->loop_started)
+        loop_stop(s->loop);
+    nodes_free(s->nodes);
+    loop_free(s->loop);
+    ingest_free(s->ingest);
+    auth_free(s->auth);
+    db_close(s->db); /* which still tells the feed of its last commits */
+    feed_free(s->feed);
+    if (s->http && s->folder) {
+        char *path = alloc_printf("%s/server.json", s->folder);
+        unlink(path);
+        free(path);
+    }
+    free(s->folder);
+}
+
+/* Waits for SIGTERM or SIGINT, which are blocked in all threads; says once when the agent gives
+ * up. */
+static void wait_for_end(struct serve *s, const sigset_t *signals)
+{
+    bool told = false;
+    struct timespec second = {1, 0};
+    for (;;) {
+        int got = sigtimedwait(signals, NULL, &second);
+        if (got == SIGTERM || got == SIGINT) {
+            log_line(LOG_INFO, "serve", "msg=stopping signal=%d", got);
+            return;
+        }
+        struct error why;
+        if (s->agent && !told && agent_failed(s->agent, &why)) {
+            char text[600];
+            log_line(LOG_ERROR, "serve", "msg=%s", log_quote(why.text, text, sizeof(text)));
+            told = true;
+        }
+    }
+}
+
+bool serve_run(const struct serve_options *options, serve_ready_fn *ready, void *self,
+               struct error *err)
+{
+    if (sodium_init() < 0)
+        return fail(err, INTERNAL, "libsodium did not start");
+    if (!check_host(options, err))
+        return false;
+    prepare_process();
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGINT);
+    pthread_sigmask(SIG_BLOCK, &signals, NULL); /* before any thread is made */
+
+    struct serve serve = {0};
+    struct str link = {0};
+    bool ok = start(&serve, options, err) && auth_link(serve.auth, &link, err);
+    if (ok) {
+        printf("ready: %s   sign in once with %s\n", serve.origin, str_text(&link));
+        fflush(stdout);
+        if (ready)
+            ready(self, serve.origin, str_text(&link));
+        wait_for_end(&serve, &signals);
+    }
+    stop(&serve);
+    str_release(&link);
+    return ok;
+}

@@ -1,0 +1,30 @@
+/*
+ * serve.h - the server as a whole: what is started in which order, and stopped in which.
+ */
+#pragma once
+
+#include "base/base.h"
+
+struct error;
+
+struct serve_options {
+    const char *folder;
+    const char *host; /* numeric address; only loopback without `insecure` */
+    int port;         /* 0: any free one */
+    int agents_port;  /* for agents of other machines; 0: any free one, -1: none */
+    bool insecure;    /* allow a host that is not loopback, without TLS */
+    bool no_agent;    /* no tasks on this machine */
+    int fake_gpus;    /* of the embedded agent */
+    int64_t cpu_millis, memory_bytes;                  /* of it; 0: all there is */
+    int64_t suspect_ms, lost_ms, grace_ms, backoff_ms; /* 0: defaults (scheduler/loop.h) */
+    const char *const *hosts;                          /* other names that browsers may use */
+    int hosts_count;
+};
+
+/*
+ * Runs the server until SIGTERM or SIGINT.  When it is ready it prints one line on stdout, with
+ * its address and a login link, and calls `ready` (may be NULL).  Tasks run on when it ends.
+ */
+typedef void serve_ready_fn(void *self, const char *origin, const char *link);
+bool serve_run(const struct serve_options *options, serve_ready_fn *ready, void *self,
+               struct error *err) CHECKED;
