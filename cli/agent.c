@@ -1,0 +1,55 @@
+/* agent.c - trainyard agent: this machine as a node of a server elsewhere. */
+
+#include <signal.h>
+
+#include "base/log.h"
+#include "cli/cli.h"
+#include "cli/options.h"
+#include "scheduler/agent/agent.h"
+
+int agent_main(int argc, char **argv)
+{
+    struct agent_options options = {.token = getenv("TRAINYARD_TOKEN")};
+    int64_t cpus = 0;
+    int64_t gpus = 0;
+    const struct option_row rows[] = {
+        {"server", OPTION_TEXT, &options.server,
+         "its address for agents, HOST:PORT (DIR/server.json has it)"},
+        {"token", OPTION_TEXT, &options.token,
+         "a join token: trainyard token create --join (or TRAINYARD_TOKEN)"},
+        {"dir", OPTION_TEXT, &options.folder, "where the agent keeps its tasks"},
+        {"name", OPTION_TEXT, &options.node_name, "of the node (the machine's name)"},
+        {"cpus", OPTION_NUMBER, &cpus, "CPUs to lend (all)"},
+        {"memory", OPTION_NUMBER, &options.memory_bytes, "bytes to lend (all)"},
+        {"fake-gpus", OPTION_NUMBER, &gpus, "GPUs that do not exist, to try scheduling"},
+        {0},
+    };
+    static const char usage[] = "agent --server HOST:PORT --token TOKEN --dir DIR [options]";
+    struct options_words words;
+    struct error err;
+    if (cli_wants_help(argc, argv))
+        return cli_usage(usage, rows, NULL);
+    if (!options_parse(argc, argv, rows, 0, 0, &words, &err) ||
+        !options_need(options.server, "server", "the server's address for agents", &err) ||
+        !options_need(options.folder, "dir", "where the agent keeps its tasks", &err))
+        return cli_usage(usage, rows, &err);
+    options.cpu_millis = cpus * 1000;
+    options.fake_gpus = (int)gpus;
+
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGINT);
+    pthread_sigmask(SIG_BLOCK, &signals, NULL);
+    struct agent *agent = agent_start(&options, &err);
+    if (!agent)
+        return cli_fail(&err);
+    printf("agent of %s runs in %s\n", options.server, options.folder);
+    fflush(stdout);
+    struct timespec second = {1, 0};
+    bool failed = false;
+    while (!(failed = agent_failed(agent, &err)) && sigtimedwait(&signals, NULL, &second) < 0)
+        continue;
+    agent_stop(agent);
+    return failed ? cli_fail(&err) : CLI_OK;
+}

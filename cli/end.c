@@ -1,0 +1,44 @@
+/* end.c - asking for jobs to end. */
+
+#include "cli/end.h"
+#include "base/str.h"
+#include "cli/cli.h"
+#include "cli/client.h"
+#include "cli/options.h"
+#include "server/url.h"
+
+int end_jobs(int argc, char **argv, const char *usage, const char *verb)
+{
+    const char *folder = NULL;
+    const struct option_row rows[] = {
+        {"dir", OPTION_TEXT, &folder, "folder of a server on this machine"},
+        {0},
+    };
+    struct options_words words;
+    struct error err;
+    if (cli_wants_help(argc, argv))
+        return cli_usage(usage, rows, NULL);
+    if (!options_parse(argc, argv, rows, 1, OPTIONS_WORDS_MAX, &words, &err))
+        return cli_usage(usage, rows, &err);
+    struct client *client = client_open(folder, &err);
+    if (!client)
+        return cli_fail(&err);
+    int status = CLI_OK;
+    for (int i = 0; i < words.count; i++) {
+        struct str path = {0};
+        str_add(&path, "/api/v1/jobs/");
+        url_encode(&path, words.word[i]);
+        str_printf(&path, ":%s", verb);
+        json_t *answer = client_json(client, "POST", str_text(&path), "{}", NULL, &err);
+        str_release(&path);
+        if (answer)
+            printf("job %lld is %s\n",
+                   (long long)json_integer_value(json_object_get(answer, "number")),
+                   json_string_value(json_object_get(answer, "state")));
+        else
+            status = cli_fail(&err);
+        json_decref(answer);
+    }
+    client_close(client);
+    return status;
+}

@@ -1,0 +1,76 @@
+/* serve.c - trainyard serve. */
+
+#include "server/serve.h"
+#include "cli/cli.h"
+#include "cli/options.h"
+
+#define SERVE_HOSTS_MAX 8
+
+/* "a,b" into its words, in place of the commas. */
+static int split_hosts(char *text, const char **hosts)
+{
+    int count = 0;
+    while (text && *text && count < SERVE_HOSTS_MAX) {
+        hosts[count++] = text;
+        text += strcspn(text, ",");
+        if (*text)
+            *text++ = 0;
+    }
+    return count;
+}
+
+static bool check_port(const char *name, int64_t port, int64_t least, struct error *err)
+{
+    return (port >= least && port <= 65535) ||
+           fail(err, INVALID, "--%s is %lld; it must be from %lld to 65535", name,
+                (long long)port, (long long)least);
+}
+
+int serve_main(int argc, char **argv)
+{
+    const char *hosts[SERVE_HOSTS_MAX];
+    char *allowed = NULL;
+    struct serve_options options = {.host = "127.0.0.1", .hosts = hosts};
+    int64_t port = 7070;
+    int64_t agents_port = 0;
+    int64_t gpus = 0;
+    int64_t cpus = 0;
+    const struct option_row rows[] = {
+        {"dir", OPTION_TEXT, &options.folder,
+         "where everything is kept (made if it is missing)"},
+        {"port", OPTION_NUMBER, &port, "of the page and the API; 0 takes a free one (7070)"},
+        {"host", OPTION_TEXT, &options.host, "address to listen on (127.0.0.1)"},
+        {"agents-port", OPTION_NUMBER, &agents_port,
+         "of agents on other machines; -1: none (a free one)"},
+        {"no-agent", OPTION_FLAG, &options.no_agent, "run no tasks on this machine"},
+        {"cpus", OPTION_NUMBER, &cpus, "CPUs that tasks may use here (all)"},
+        {"memory", OPTION_NUMBER, &options.memory_bytes, "bytes that tasks may use here (all)"},
+        {"fake-gpus", OPTION_NUMBER, &gpus, "GPUs that do not exist, to try scheduling"},
+        {"allow-host", OPTION_TEXT, &allowed,
+         "other names that browsers use for this server, by commas"},
+        {"insecure-i-know", OPTION_FLAG, &options.insecure,
+         "listen on a host that is not loopback, unencrypted"},
+        {"suspect-ms", OPTION_NUMBER, &options.suspect_ms,
+         "a silent node gets nothing new after this (6000)"},
+        {"lost-ms", OPTION_NUMBER, &options.lost_ms,
+         "a silent node's tasks are given up after this (300000)"},
+        {"grace-ms", OPTION_NUMBER, &options.grace_ms, "from TERM to KILL (30000)"},
+        {"backoff-ms", OPTION_NUMBER, &options.backoff_ms, "before a second attempt (10000)"},
+        {0},
+    };
+    static const char usage[] = "serve --dir DIR [options]";
+    struct options_words words;
+    struct error err;
+    if (cli_wants_help(argc, argv))
+        return cli_usage(usage, rows, NULL);
+    if (!options_parse(argc, argv, rows, 0, 0, &words, &err) ||
+        !options_need(options.folder, "dir", "the folder where everything is kept", &err) ||
+        !check_port("port", port, 0, &err) || !check_port("agents-port", agents_port, -1, &err))
+        return cli_usage(usage, rows, &err);
+    options.port = (int)port;
+    options.agents_port = (int)agents_port;
+    options.fake_gpus = (int)gpus;
+    options.cpu_millis = cpus * 1000;
+    options.hosts_count = split_hosts(allowed, hosts);
+    return serve_run(&options, NULL, NULL, &err) ? CLI_OK : cli_fail(&err);
+}

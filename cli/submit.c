@@ -1,0 +1,165 @@
+/* submit.c - trainyard submit: a spec from a file, from stdin ("-"), or a shipped example by
+ * its name. */
+
+#include <jansson.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/limits.h"
+#include "base/str.h"
+#include "cli/cli.h"
+#include "cli/client.h"
+#include "cli/options.h"
+#include "cli/progress.h"
+
+struct submit {
+    const char *folder;
+    const char *name;
+    const char *key;
+    int64_t steps;
+    int64_t priority;
+    bool watch;
+    bool plan;
+    bool json;
+};
+
+static bool read_file(const char *path, struct str *text, struct error *err)
+{
+    FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "re");
+    if (!file)
+        return error_errno(err, NOT_FOUND, "%s", path);
+    size_t size;
+    char part[16384];
+    while ((size = fread(part, 1, sizeof(part), file)) > 0 &&
+           text->size <= LIMIT_HTTP_BODY_BYTES)
+        str_add_bytes(text, part, size);
+    bool ok = !ferror(file) || error_errno(err, UNAVAILABLE, "%s", path);
+    if (file != stdin)
+        fclose(file);
+    return ok;
+}
+
+/* A file that is there is a file; any other word is the name of an example, which the server
+ * knows. */
+static json_t *read_spec(const char *word, struct error *err)
+{
+    if (strcmp(word, "-") != 0 && access(word, F_OK) != 0 && !strchr(word, '/') &&
+        !strstr(word, ".json"))
+        return json_pack("{s:s}", "example", word);
+    struct str text = {0};
+    json_t *spec = NULL;
+    if (read_file(word, &text, err)) {
+        json_error_t where;
+        spec = json_loadb(str_text(&text), text.size, JSON_REJECT_DUPLICATES, &where);
+        if (!spec)
+            fail(err, INVALID, "%s, line %d, column %d: %s", word, where.line, where.column,
+                 where.text);
+        else if (!json_is_object(spec)) {
+            json_decref(spec);
+            spec = fail_null(err, INVALID, "%s: a spec is a JSON object", word);
+        }
+    }
+    str_release(&text);
+    return spec;
+}
+
+/* Puts what the options say over the spec. */
+static void override(json_t *spec, const struct submit *submit)
+{
+    if (submit->name)
+        json_object_set_new(spec, "name", json_string(submit->name));
+    if (submit->priority >= 0)
+        json_object_set_new(spec, "priority", json_integer(submit->priority));
+    if (submit->steps > 0) {
+        json_t *train = json_object_get(spec, "train");
+        if (!train)
+            json_object_set_new(spec, "train", train = json_object());
+        json_object_set_new(train, "steps", json_integer(submit->steps));
+        json_object_del(train, "epochs");
+    }
+}
+
+static int show_plan(json_t *plan, bool json)
+{
+    char *text = json ? json_dumps(plan, JSON_INDENT(2)) : NULL;
+    puts(json ? text : json_string_value(json_object_get(plan, "text")));
+    free(text);
+    return CLI_OK;
+}
+
+static int show_job(struct client *client, json_t *job, const struct submit *submit)
+{
+    const char *id = json_string_value(json_object_get(job, "id"));
+    long long number = json_integer_value(json_object_get(job, "number"));
+    if (submit->json) {
+        char *text = json_dumps(job, JSON_COMPACT);
+        puts(text);
+        free(text);
+    } else {
+        printf("job %lld submitted (%s)\n", number, id);
+    }
+    fflush(stdout);
+    if (!submit->watch)
+        return CLI_OK;
+    char *after =
+        alloc_printf("\nThe job runs on. Come back with: trainyard watch %lld\n", number);
+    struct progress_options options = {id, submit->json, submit->json ? NULL : after};
+    int status = progress_show(client, &options);
+    free(after);
+    return status;
+}
+
+static int send(const struct submit *submit, json_t *spec)
+{
+    struct error err;
+    struct client *client = client_open(submit->folder, &err);
+    if (!client)
+        return cli_fail(&err);
+    char *body = json_dumps(spec, JSON_COMPACT);
+    const char *path = submit->plan ? "/api/v1/jobs?dry_run=plan" : "/api/v1/jobs";
+    json_t *answer =
+        client_json(client, "POST", path, body, submit->plan ? NULL : submit->key, &err);
+    int status;
+    if (!answer)
+        status = cli_fail(&err);
+    else
+        status =
+            submit->plan ? show_plan(answer, submit->json) : show_job(client, answer, submit);
+    json_decref(answer);
+    free(body);
+    client_close(client);
+    return status;
+}
+
+int submit_main(int argc, char **argv)
+{
+    struct submit submit = {.priority = -1};
+    const struct option_row rows[] = {
+        {"dir", OPTION_TEXT, &submit.folder, "folder of a server on this machine"},
+        {"watch", OPTION_FLAG, &submit.watch, "follow the job until it ends"},
+        {"plan", OPTION_FLAG, &submit.plan, "only say what would happen"},
+        {"name", OPTION_TEXT, &submit.name, "in place of the spec's name"},
+        {"steps", OPTION_NUMBER, &submit.steps, "in place of train.steps"},
+        {"priority", OPTION_NUMBER, &submit.priority,
+         "in place of the spec's priority, 0 to 100"},
+        {"key", OPTION_TEXT, &submit.key,
+         "Idempotency-Key: submitting twice with one key makes one job"},
+        {"json", OPTION_FLAG, &submit.json, "print the job as JSON"},
+        {0},
+    };
+    static const char usage[] = "submit FILE|EXAMPLE [options]     (FILE may be -, for stdin)";
+    struct options_words words;
+    struct error err;
+    if (cli_wants_help(argc, argv))
+        return cli_usage(usage, rows, NULL);
+    if (!options_parse(argc, argv, rows, 1, 1, &words, &err))
+        return cli_usage(usage, rows, &err);
+    json_t *spec = read_spec(words.word[0], &err);
+    if (!spec)
+        return cli_fail(&err);
+    override(spec, &submit);
+    int status = send(&submit, spec);
+    json_decref(spec);
+    return status;
+}
