@@ -15,7 +15,7 @@ struct held { /* an attempt, and what is to be done about it */
     int watch;        /* of inotify, -1 */
     bool to_ship;     /* something may have been written */
     bool to_report;   /* something is to be said */
-    bool discarded;   /* superseded: killed, and forgotten once it is dead */
+    bool discarded;   /* superseded: killed; nothing but its end is told */
     uint64_t said_us; /* when the end was last reported, 0 */
 };
 

@@ -212,12 +212,11 @@ static void join(struct agent *agent)
         alloc_array((size_t)agent->held_count + 1, sizeof(struct agent_task_report));
     int count = 0;
     for (int i = 0; i < agent->held_count; i++) {
-        if (agent->held[i].discarded)
-            continue;
         struct agent_task_report *report = &tasks[count++];
         attempt_report(agent->held[i].attempt, report);
         /* An end is told only when all before it has been shipped. */
-        if (report->state == AGENT_TASK_EXITED && agent->held[i].to_ship)
+        if (report->state == AGENT_TASK_EXITED && agent->held[i].to_ship &&
+            !agent->held[i].discarded)
             *report = (struct agent_task_report){.task = report->task,
                                                  .state = AGENT_TASK_RUNNING,
                                                  .pid = report->pid,
@@ -286,11 +285,9 @@ static bool ship_all(struct agent *agent, bool *more)
 /* Whether the attempt has something to say at this time. */
 static bool is_news(const struct held *held, uint64_t now_us)
 {
-    if (held->discarded)
-        return false;
     if (!attempt_ended(held->attempt))
-        return held->to_report;
-    if (held->to_ship)
+        return held->to_report && !held->discarded;
+    if (held->to_ship && !held->discarded)
         return false; /* first what it wrote, then its end */
     return held->to_report || now_us >= held->said_us + REPORT_AGAIN_MS * 1000;
 }
@@ -342,8 +339,6 @@ static void tend(struct agent *agent)
             held->to_report = true;
             held->to_ship = true;
         }
-        if (held->discarded && attempt_ended(held->attempt))
-            held_remove(agent, held);
     }
 }
 
