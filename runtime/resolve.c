@@ -136,10 +136,36 @@ static bool check_attr(struct node *node, struct attr *attr, const struct op_att
 
 /* --- attributes that follow from the inputs --- */
 
-/* How many inputs the one argument of variable length takes. */
-static int variable_length(const struct op_signature *signature, int inputs_count)
+/* How many inputs an argument takes by the attributes that are there; -1 when they do not say.
+ */
+static int known_length(const struct op_arg *arg, const struct attr *attrs, int count)
 {
-    return inputs_count - (signature->inputs_count - 1);
+    if (!arg->number_attr && !arg->list_attr)
+        return 1;
+    const struct attr *attr =
+        find_attr(attrs, count, arg->number_attr ? arg->number_attr : arg->list_attr);
+    if (!attr)
+        return -1;
+    if (arg->list_attr)
+        return attr->count;
+    bool sane =
+        attr->kind == ATTR_INT && attr->ints[0] >= 0 && attr->ints[0] < LIMIT_GRAPH_EDGES;
+    return sane ? (int)attr->ints[0] : -1;
+}
+
+/* The same when they do not say: arguments of unknown length share what the others leave. */
+static int variable_length(const struct op_signature *signature, const struct attr *attrs,
+                           int count, int inputs_count)
+{
+    int left = inputs_count, unknown = 0;
+    for (int i = 0; i < signature->inputs_count; i++) {
+        int length = known_length(&signature->inputs[i], attrs, count);
+        if (length < 0)
+            unknown++;
+        else
+            left -= length;
+    }
+    return unknown && left % unknown == 0 ? left / unknown : -1;
 }
 
 static struct attr make_int(const char *name, int64_t value, struct arena *arena)
@@ -167,9 +193,9 @@ static void deduce_attrs(const struct op_signature *signature, const struct node
     int at = 0;
     for (int i = 0; i < signature->inputs_count && at < def->inputs_count; i++) {
         const struct op_arg *arg = &signature->inputs[i];
-        int length = 1;
-        if (arg->number_attr || arg->list_attr)
-            length = variable_length(signature, def->inputs_count);
+        int length = known_length(arg, attrs, *count);
+        if (length < 0)
+            length = variable_length(signature, attrs, *count, def->inputs_count);
         if (length < 0 || at + length > def->inputs_count)
             return; /* resolve_inputs() tells */
         if (arg->number_attr && !find_attr(attrs, *count, arg->number_attr))

@@ -196,3 +196,20 @@ TEST(the_builder_keeps_its_first_failure)
     CHECK(strstr(err.text, "NoSuchOp"));
     graph_free(graph);
 }
+
+/* Two arguments of the same length: both follow from the number of inputs, or from N. */
+TEST(graph_deduces_attributes_of_two_lists)
+{
+    struct graph *graph = graph_new();
+    struct builder b = {.graph = graph, .err = &err};
+    struct edge i = builder_scalar(&b, "i", I32, 0);
+    struct edge x = builder_scalar(&b, "x", F64, 1);
+    struct edge y = builder_add(&b, "DynamicStitch", "y", INPUTS(i, i, x, x), NO_ATTRS);
+    struct edge z =
+        builder_add(&b, "DynamicStitch", "z", INPUTS(i, x), ATTRS(attr_int("N", 1)));
+    CHECK_OK(builder_ok(&b), &err);
+    CHECK_INT(node_attr_int(y.from, "N", 0), 2);
+    CHECK_INT(node_attr_type(y.from, "T"), F64);
+    CHECK_INT(node_attr_type(z.from, "T"), F64);
+    graph_free(graph);
+}
