@@ -49,7 +49,7 @@ PROTOS    := $(wildcard proto/tensorflow/*.proto proto/trainyard/*.proto)
 GEN_C     := $(patsubst proto/%.proto,$(GEN)/%.pb-c.c,$(PROTOS))
 GEN_OBJ   := $(patsubst $(GEN)/%.c,$(OBJ)/gen/%.o,$(GEN_C))
 
-LIBS_CONTROL := $(BUILD)/libserver.a $(BUILD)/libscheduler.a $(BUILD)/libdb.a $(BUILD)/libruntime.a $(BUILD)/libproto.a $(BUILD)/libbase.a
+LIBS_CONTROL := $(BUILD)/libcli.a $(BUILD)/libserver.a $(BUILD)/libscheduler.a $(BUILD)/libdb.a $(BUILD)/libruntime.a $(BUILD)/libproto.a $(BUILD)/libbase.a
 LIBS_RUNTIME := $(BUILD)/libkernels.a $(BUILD)/libruntime.a $(BUILD)/libproto.a $(BUILD)/libbase.a
 
 LINK_CONTROL := -lmicrohttpd -lwebsockets -lsqlite3 -ljansson -lsodium -lcurl -lgrpc -lgpr -lprotobuf-c -lz -lm -lpthread
@@ -69,9 +69,9 @@ help: ## this list
 
 link = $(CC) $(LDFLAGS) -o $@ $(1) -Wl,--start-group $(2) -Wl,--end-group $(3)
 
-$(BUILD)/trainyard: $(call objects,$(CLI)) $(LIBS_CONTROL)
+$(BUILD)/trainyard: $(OBJ)/cli/main.o $(LIBS_CONTROL)
 	@echo "  LINK    $@"
-	$(Q)$(call link,$(call objects,$(CLI)),$(LIBS_CONTROL),$(LINK_CONTROL))
+	$(Q)$(call link,$<,$(LIBS_CONTROL),$(LINK_CONTROL))
 
 $(BUILD)/trainyard-task: $(call objects,$(TASK)) $(LIBS_RUNTIME)
 	@echo "  LINK    $@"
@@ -98,6 +98,8 @@ $(BUILD)/libkernels.a: $(call objects,$(KERNELS))
 $(BUILD)/libdb.a: $(call objects,$(DB)) $(OBJ)/gen/db_migrate.o
 	$(Q)$(archive)
 $(BUILD)/libscheduler.a: $(call objects,$(SCHEDULER))
+	$(Q)$(archive)
+$(BUILD)/libcli.a: $(call objects,$(filter-out cli/main.c,$(CLI)))
 	$(Q)$(archive)
 $(BUILD)/libserver.a: $(call objects,$(SERVER))
 	$(Q)$(archive)

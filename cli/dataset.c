@@ -1,0 +1,301 @@
+/* dataset.c - trainyard dataset: puts datasets where jobs find them. */
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sodium.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/limits.h"
+#include "cli/cli.h"
+#include "cli/dataset.h"
+#include "cli/digits.h"
+#include "cli/options.h"
+
+#define COPY_BYTES (1 << 20)
+#define DIGITS_COUNT_MAX 10000000
+
+static const char usage[] =
+    "dataset add NAME [--from FOLDER] [--dir DIR]   copy or download into "
+    "DIR/datasets\n"
+    "       trainyard dataset make digits FOLDER                      draw digits into FOLDER\n"
+    "       trainyard dataset list [--dir DIR]                        what there is";
+
+struct dataset_options {
+    const char *dir;
+    const char *from;
+    const char *url;
+    int64_t train_count;
+    int64_t test_count;
+    int64_t seed;
+};
+
+static bool name_check(const char *name, struct error *err)
+{
+    size_t size = strlen(name);
+    bool ok = size > 0 && size <= LIMIT_NAME_BYTES && name[0] != '.';
+    for (size_t i = 0; ok && i < size; i++)
+        ok = strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-",
+                    name[i]);
+    return ok ||
+           fail(err, INVALID,
+                "'%.60s' is no name for a dataset: letters, digits, '.', '_' and '-', at most "
+                "%d, the first no '.'",
+                name, LIMIT_NAME_BYTES);
+}
+
+static bool folder_make(const char *path, struct error *err)
+{
+    if (mkdir(path, 0777) == 0 || errno == EEXIST)
+        return true;
+    return error_errno(err, errno == ENOSPC ? EXHAUSTED : DENIED, "cannot create the folder %s",
+                       path);
+}
+
+static bool file_copy(const char *from, const char *to, struct error *err)
+{
+    int in = open(from, O_RDONLY | O_CLOEXEC);
+    int out = in < 0 ? -1 : open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    bool ok = in >= 0 && out >= 0;
+    if (!ok)
+        error_errno(err, in < 0 ? NOT_FOUND : DENIED, "cannot %s %s",
+                    in < 0 ? "read" : "create", in < 0 ? from : to);
+    char *buffer = alloc_bytes(COPY_BYTES);
+    ssize_t count = 0;
+    while (ok && (count = read(in, buffer, COPY_BYTES)) > 0) {
+        for (ssize_t done = 0, part; ok && done < count; done += part) {
+            part = write(out, buffer + done, (size_t)(count - done));
+            if (part < 0)
+                ok = error_errno(err, EXHAUSTED, "cannot write %s", to);
+        }
+    }
+    if (ok && count < 0)
+        ok = error_errno(err, UNKNOWN, "cannot read %s", from);
+    if (ok && fsync(out) < 0)
+        ok = error_errno(err, EXHAUSTED, "cannot write %s", to);
+    if (in >= 0)
+        close(in);
+    if (out >= 0 && close(out) < 0 && ok)
+        ok = error_errno(err, EXHAUSTED, "cannot write %s", to);
+    free(buffer);
+    return ok;
+}
+
+static bool same_files(const struct dataset_files *a, const struct dataset_files *b)
+{
+    bool same = a->files_count == b->files_count;
+    for (int i = 0; same && i < a->files_count; i++)
+        same = !strcmp(a->files[i].name, b->files[i].name) &&
+               !strcmp(a->files[i].sha256, b->files[i].sha256);
+    return same;
+}
+
+static void print_dataset(const char *name, const char *folder,
+                          const struct dataset_files *files)
+{
+    printf("%-20s %-8s %8lld to train, %8lld to test   %s\n", name, files->format,
+           (long long)files->train_count, (long long)files->test_count, folder);
+}
+
+/* --- add --- */
+
+static bool copy_into(const char *from, const char *to, struct error *err)
+{
+    struct dataset_files files;
+    if (!dataset_files_describe(from, &files, err))
+        return false;
+    bool ok = true;
+    for (int i = 0; ok && i < files.files_count; i++) {
+        char *source = alloc_printf("%s/%s", from, files.files[i].name);
+        char *target = alloc_printf("%s/%s", to, files.files[i].name);
+        ok = file_copy(source, target, err);
+        free(source);
+        free(target);
+    }
+    return ok;
+}
+
+/*
+ * Brings the files into `folder`, a hidden one beside the final place.  After a failed download
+ * it stays, so that the next try goes on where this one ended.
+ */
+static bool files_bring(const struct dataset_options *options, const char *name,
+                        const char *folder, struct error *err)
+{
+    if (options->from)
+        return copy_into(options->from, folder, err);
+    const struct dataset_source *source = dataset_fetch_find(name);
+    if (source)
+        return dataset_fetch(source, options->url, folder, err);
+    return fail(
+        err, INVALID,
+        "there is no download for '%s' (only for mnist, fashion-mnist and cifar10): name the "
+        "folder that holds its files with --from FOLDER",
+        name);
+}
+
+/* Moves a complete folder to its place. */
+static bool folder_publish(const char *name, const char *building, const char *folder,
+                           const struct dataset_files *files, struct error *err)
+{
+    struct dataset_files old;
+    struct error ignored;
+    if (dataset_files_read(folder, &old, &ignored))
+        return same_files(&old, files) ||
+               fail(err, EXISTS, "another dataset '%s' is there already: remove %s first", name,
+                    folder);
+    if (!dataset_files_write(building, name, files, err))
+        return false;
+    if (rename(building, folder) < 0)
+        return error_errno(err, errno == ENOTEMPTY ? EXISTS : UNKNOWN,
+                           "cannot move the files to %s", folder);
+    return true;
+}
+
+static void building_remove(const char *building)
+{
+    DIR *folder = opendir(building);
+    for (struct dirent *entry; folder && (entry = readdir(folder));) {
+        char *path = alloc_printf("%s/%s", building, entry->d_name);
+        if (entry->d_name[0] != '.')
+            unlink(path);
+        free(path);
+    }
+    if (folder)
+        closedir(folder);
+    rmdir(building);
+}
+
+static bool dataset_add(const struct dataset_options *options, const char *name,
+                        struct error *err)
+{
+    if (!name_check(name, err))
+        return false;
+    char *parent = alloc_printf("%s/datasets", options->dir);
+    char *folder = alloc_printf("%s/%s", parent, name);
+    char *building = alloc_printf("%s/.%s.building", parent, name);
+    struct dataset_files files;
+    bool is_download = !options->from;
+    bool ok = true;
+    if (is_download && dataset_files_read(folder, &files, err)) {
+        printf("%s is there already\n", name);
+        goto out;
+    }
+    ok = folder_make(options->dir, err) && folder_make(parent, err) &&
+         folder_make(building, err) && files_bring(options, name, building, err) &&
+         dataset_files_describe(building, &files, err) &&
+         folder_publish(name, building, folder, &files, err);
+    if (ok || !is_download)
+        building_remove(building);
+    else
+        rmdir(building); /* only when nothing has come yet */
+out:
+    if (ok)
+        print_dataset(name, folder, &files);
+    free(building);
+    free(folder);
+    free(parent);
+    return ok;
+}
+
+/* --- make --- */
+
+static bool dataset_make(const struct dataset_options *options, const char *what,
+                         const char *folder, struct error *err)
+{
+    if (strcmp(what, "digits") != 0)
+        return fail(err, INVALID, "'%.60s' cannot be made; there is: digits", what);
+    const int64_t counts[] = {options->train_count, options->test_count};
+    for (int i = 0; i < 2; i++) {
+        if (counts[i] < 1 || counts[i] > DIGITS_COUNT_MAX)
+            return fail(err, INVALID, "--%s is %lld; it must be from 1 to %d",
+                        i ? "test" : "train", (long long)counts[i], DIGITS_COUNT_MAX);
+    }
+    struct dataset_files files;
+    if (!folder_make(folder, err) ||
+        !digits_write(folder, counts[0], counts[1], (uint64_t)options->seed, err) ||
+        !dataset_files_describe(folder, &files, err) ||
+        !dataset_files_write(folder, "digits", &files, err))
+        return false;
+    print_dataset("digits", folder, &files);
+    return true;
+}
+
+/* --- list --- */
+
+static int compare_names(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static bool dataset_list(const struct dataset_options *options, struct error *err)
+{
+    char *parent = alloc_printf("%s/datasets", options->dir);
+    struct dirent **entries = NULL;
+    int count = scandir(parent, &entries, NULL, compare_names), listed = 0;
+    bool ok =
+        count >= 0 || errno == ENOENT || error_errno(err, DENIED, "cannot read %s", parent);
+    for (int i = 0; i < count; i++) {
+        char *folder = alloc_printf("%s/%s", parent, entries[i]->d_name);
+        struct dataset_files files;
+        struct error why;
+        if (entries[i]->d_name[0] == '.') {
+            /* the folder itself, and what is not complete */
+        } else if (dataset_files_read(folder, &files, &why)) {
+            print_dataset(entries[i]->d_name, folder, &files);
+            listed++;
+        } else {
+            printf("%-20s %s\n", entries[i]->d_name, why.text);
+            listed++;
+        }
+        free(folder);
+        free(entries[i]);
+    }
+    free(entries);
+    if (ok && !listed)
+        printf("no datasets in %s; `trainyard dataset add mnist --dir %s` downloads one\n",
+               parent, options->dir);
+    free(parent);
+    return ok;
+}
+
+int dataset_main(int argc, char **argv)
+{
+    const char *dir = getenv("TRAINYARD_DIR");
+    struct dataset_options options = {
+        .dir = dir && dir[0] ? dir : ".", .train_count = 20000, .test_count = 4000, .seed = 42};
+    const struct option_row rows[] = {
+        {"dir", OPTION_TEXT, &options.dir, "the server's folder ($TRAINYARD_DIR, or this one)"},
+        {"from", OPTION_TEXT, &options.from, "add: the folder that holds the files"},
+        {"url", OPTION_TEXT, &options.url,
+         "add: download from here (https, or http on loopback)"},
+        {"train", OPTION_NUMBER, &options.train_count, "make: pictures to train on (20000)"},
+        {"test", OPTION_NUMBER, &options.test_count, "make: pictures to test on (4000)"},
+        {"seed", OPTION_NUMBER, &options.seed, "make: another seed, other pictures (42)"},
+        {0}};
+    struct options_words words;
+    struct error err = {0};
+    if (cli_wants_help(argc, argv))
+        return cli_usage(usage, rows, NULL);
+    if (!options_parse(argc, argv, rows, 0, 3, &words, &err))
+        return cli_usage(usage, rows, &err);
+    if (sodium_init() < 0) {
+        fail(&err, INTERNAL, "cannot start libsodium");
+        return cli_fail(&err);
+    }
+    bool ok;
+    const char *verb = words.count ? words.word[0] : "";
+    if (!strcmp(verb, "add") && words.count == 2) {
+        ok = dataset_add(&options, words.word[1], &err);
+    } else if (!strcmp(verb, "make") && words.count == 3) {
+        ok = dataset_make(&options, words.word[1], words.word[2], &err);
+    } else if (!strcmp(verb, "list") && words.count == 1) {
+        ok = dataset_list(&options, &err);
+    } else {
+        fail(&err, INVALID, "say what to do: add NAME, make digits FOLDER, or list");
+        return cli_usage(usage, rows, &err);
+    }
+    return ok ? CLI_OK : cli_fail(&err);
+}
