@@ -25,6 +25,8 @@ OPT := $(if $(SAN),-O1,-O2) -g
 OPENMP := $(if $(filter clang%,$(notdir $(CC))),-Wno-unknown-pragmas,-fopenmp)
 SANFLAGS_address := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 SANFLAGS_thread := -fsanitize=thread
+# Libraries that are not instrumented (gRPC) would be seen as racing.
+export TSAN_OPTIONS ?= ignore_noninstrumented_modules=1
 SANFLAGS := $(if $(SAN),$(SANFLAGS_$(SAN)))
 CFLAGS := -std=c11 -D_GNU_SOURCE -I. $(OPT) $(WARN) $(SANFLAGS) -fstack-protector-strong -fPIC
 LDFLAGS := $(SANFLAGS) -Wl,-z,relro,-z,now -pie

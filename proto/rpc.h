@@ -5,8 +5,9 @@
  * in-process (rpc_local.c), chosen by the address: "127.0.0.1:7070" or "local:NAME".
  *
  * DESIGN: a server owns one completion-queue thread (rpc_main).  It calls handlers one after
- * the other; a handler must not block.  It may answer at once, or keep the call and answer later
- * from any thread, exactly once.  Clients may be used by any thread; a call blocks its caller.
+ * the other; a handler must not block.  It may answer at once, or keep the call and answer
+ * later from any thread, exactly once.  Clients may be used by any thread; a call blocks its
+ * caller.
  */
 #pragma once
 
@@ -76,17 +77,18 @@ struct rpc_client_options {
 };
 
 /* Connects lazily: an absent server shows at the first call. */
-struct rpc_client *rpc_client_new(const struct rpc_client_options *options, struct error *err)
-    CHECKED;
+struct rpc_client *rpc_client_new(const struct rpc_client_options *options,
+                                  struct error *err) CHECKED;
 void rpc_client_free(struct rpc_client *client); /* no call may be open; NULL is fine */
 
 /*
  * One call: sends `request`, waits at most `timeout_ms`, puts the answer into `response`
- * (replacing what it held).  On failure `err` has the server's code and text; UNAVAILABLE when it
- * cannot be reached, DEADLINE when time is up.
+ * (replacing what it held).  On failure `err` has the server's code and text; UNAVAILABLE when
+ * it cannot be reached, DEADLINE when time is up.
  */
 bool rpc_client_call(struct rpc_client *client, const char *path, const struct str *request,
                      struct str *response, int timeout_ms, struct error *err) CHECKED;
 
-/* Makes every open and later call on this client fail with CANCELLED; callable from any thread. */
+/* Makes every open and later call on this client fail with CANCELLED; callable from any thread.
+ */
 void rpc_client_cancel(struct rpc_client *client);

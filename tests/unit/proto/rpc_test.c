@@ -1,6 +1,7 @@
 /* rpc_test.c - both transports behave alike: every test runs over each of them. */
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <unistd.h>
 
@@ -9,7 +10,7 @@
 #include "base/mailbox.h"
 #include "base/str.h"
 #include "proto/rpc.h"
-#include "tests/unit/test.h"
+#include "tests/unit/folder.h"
 
 static const char *const addresses[] = {"local:test", "127.0.0.1:0"};
 
@@ -354,4 +355,141 @@ TEST(rpc_many_threads)
         }
         pair_close(&pair);
     }
+}
+
+/* --- Python's gRPC at the other end --- */
+
+/* "PYTHON tests/interop/rpc_peer.py MODE", or NULL when there is no module grpc. */
+static const char *peer_command(const char *mode)
+{
+    static char command[400];
+    const char *python = getenv("TRAINYARD_PYTHON");
+    snprintf(command, sizeof(command), "%s tests/interop/rpc_peer.py %s",
+             python ? python : "python3", mode);
+    return command;
+}
+
+static bool peer_exists(const char *test)
+{
+    char command[450];
+    snprintf(command, sizeof(command), "%s 2>/dev/null", peer_command("check"));
+    if (system(command) == 0)
+        return true;
+    print_message("skip %s: python3 has no module grpc\n", test);
+    return false;
+}
+
+TEST(rpc_python_calls_us)
+{
+    struct pair pair;
+    char mode[100], line[100] = "";
+    if (!peer_exists("rpc_python_calls_us"))
+        return;
+    pair_open(&pair, "127.0.0.1:0");
+    snprintf(mode, sizeof(mode), "call %s 2>&1", rpc_server_address(pair.server));
+    FILE *peer = popen(peer_command(mode), "re");
+    CHECK(peer);
+    while (fgets(line, sizeof(line), peer) && strcmp(line, "ok\n") != 0)
+        print_error("%s", line);
+    CHECK_INT(pclose(peer), 0);
+    CHECK_TEXT(line, "ok\n");
+    struct rpc_call *kept = mailbox_take(pair.service.kept, 1000);
+    CHECK(kept);
+    rpc_call_reply(kept, "", 0);
+    pair_close(&pair);
+}
+
+TEST(rpc_we_call_python)
+{
+    if (!peer_exists("rpc_we_call_python"))
+        return;
+    struct error err;
+    struct str request = {0}, response = {0};
+    char command[450], line[100], address[100];
+    /* It serves until its stdin ends; the process id printed first is its own. */
+    snprintf(command, sizeof(command), "sleep 20 | %s & echo $!", peer_command("serve"));
+    FILE *peer = popen(command, "re");
+    CHECK(peer);
+    CHECK(fgets(line, sizeof(line), peer));
+    long pid = strtol(line, NULL, 10);
+    CHECK(fgets(line, sizeof(line), peer));
+    snprintf(address, sizeof(address), "127.0.0.1:%ld", strtol(line, NULL, 10));
+    struct rpc_client *client = connect_to(address);
+    str_add_bytes(&request, "a\0b", 3);
+    CHECK_OK(rpc_client_call(client, "/p/Echo", &request, &response, 5000, &err), &err);
+    CHECK_INT(response.size, 3);
+    CHECK_FAILS(rpc_client_call(client, "/p/Refuse", &request, &response, 5000, &err), &err,
+                NOT_FOUND);
+    CHECK_TEXT(err.text, "no such thing");
+    CHECK_FAILS(rpc_client_call(client, "/p/None", &request, &response, 5000, &err), &err,
+                UNIMPLEMENTED);
+
+    /* The peer dies in the middle of nothing: the next call says so at once. */
+    CHECK(kill((pid_t)pid, SIGKILL) == 0);
+    uint64_t start = clock_monotonic_us();
+    CHECK_FAILS(rpc_client_call(client, "/p/Echo", &request, &response, 5000, &err), &err,
+                UNAVAILABLE);
+    CHECK(clock_monotonic_us() - start < 2000000);
+    rpc_client_free(client);
+    pclose(peer);
+    str_release(&request);
+    str_release(&response);
+}
+
+/* --- TLS --- */
+
+static char *file_text(const char *path)
+{
+    struct str text = {0};
+    FILE *file = fopen(path, "re");
+    CHECK(file);
+    char part[1000];
+    size_t size;
+    while ((size = fread(part, 1, sizeof(part), file)) > 0)
+        str_add_bytes(&text, part, size);
+    fclose(file);
+    return str_take(&text);
+}
+
+/* Both sides show a certificate of the same authority; a client without one gets nowhere. */
+TEST(rpc_mutual_tls)
+{
+    char command[600];
+    snprintf(command, sizeof(command),
+             "cd %s && openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes "
+             "-keyout key.pem -out cert.pem -subj /CN=test -addext subjectAltName=IP:127.0.0.1 "
+             "-days 2 >/dev/null 2>&1",
+             folder_path("."));
+    if (system(command) != 0) {
+        print_message("skip rpc_mutual_tls: no openssl to make certificates with\n");
+        return;
+    }
+    char *certificate = file_text(folder_path("cert.pem")),
+         *key = file_text(folder_path("key.pem"));
+    const struct rpc_tls both = {certificate, certificate, key}, half = {.ca = certificate};
+    struct error err;
+    struct str request = {0}, response = {0};
+    const struct rpc_server_options options = {"127.0.0.1:0", 1 << 20, &both};
+    struct rpc_server *server = rpc_server_start(&options, methods, NULL, &err);
+    CHECK_OK(server != NULL, &err);
+    const char *address = rpc_server_address(server);
+
+    struct rpc_client *client =
+        rpc_client_new(&(struct rpc_client_options){address, 1 << 20, &both}, &err);
+    CHECK_OK(client != NULL, &err);
+    CHECK_OK(rpc_client_call(client, "/t/Echo", &request, &response, 5000, &err), &err);
+    rpc_client_free(client);
+
+    const struct rpc_tls *strangers[] = {&half, NULL};
+    for (int i = 0; i < ARRAY_LEN(strangers); i++) {
+        client =
+            rpc_client_new(&(struct rpc_client_options){address, 1 << 20, strangers[i]}, &err);
+        CHECK_OK(client != NULL, &err);
+        CHECK_FAILS(rpc_client_call(client, "/t/Echo", &request, &response, 5000, &err), &err,
+                    UNAVAILABLE);
+        rpc_client_free(client);
+    }
+    rpc_server_stop(server);
+    free(certificate);
+    free(key);
 }
