@@ -123,8 +123,7 @@ void events_session(struct events *events, int64_t step, enum tfevent_status sta
 
 void events_run(struct events *events, int64_t step, const char *json)
 {
-    tfevent_add_text(&events->buffer, now(), step, "trainyard/run", "trainyard_run", json,
-                     strlen(json));
+    tfevent_add_text(&events->buffer, now(), step, "trainyard/run", "text", json, strlen(json));
 }
 
 void events_graph(struct events *events, const void *graph_def, size_t size)
@@ -134,8 +133,8 @@ void events_graph(struct events *events, const void *graph_def, size_t size)
 
 void events_placement(struct events *events, int64_t step, const char *json)
 {
-    tfevent_add_text(&events->buffer, now(), step, "trainyard/placement", "trainyard_placement",
-                     json, strlen(json));
+    tfevent_add_text(&events->buffer, now(), step, "trainyard/placement", "text", json,
+                     strlen(json));
 }
 
 void events_scalars(struct events *events, int64_t step, const struct tfevent_scalar *scalars,

@@ -119,9 +119,9 @@ static void add_values(struct harvest *harvest, const struct tfevent *event)
         const struct tfevent_value *value = &event->values[i];
         if (value->is_scalar)
             add_point(harvest, event, value);
-        else if (value->bytes && strcmp(value->plugin, "trainyard_run") == 0)
+        else if (value->bytes && strcmp(value->tag, "trainyard/run") == 0)
             add_artifact(harvest, "run", "", event->step, value->bytes, value->size);
-        else if (value->bytes && strcmp(value->plugin, "trainyard_placement") == 0)
+        else if (value->bytes && strcmp(value->tag, "trainyard/placement") == 0)
             add_artifact(harvest, "placement", "", event->step, value->bytes, value->size);
     }
 }

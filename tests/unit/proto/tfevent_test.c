@@ -45,7 +45,7 @@ TEST(tfevent_reads_what_it_writes)
     tfevent_add_graph(&out, 2, "graph", 5);
     tfevent_add_scalars(&out, 3, 8, (struct tfevent_scalar[]){{"loss", 0.25f}, {"accuracy", 1}},
                         2);
-    tfevent_add_text(&out, 4, 9, "trainyard/run", "trainyard_run", "{}", 2);
+    tfevent_add_text(&out, 4, 9, "trainyard/run", "text", "{}", 2);
     tfevent_add_run_metadata(&out, 5, 10, "step10", "meta", 4);
     tfevent_add_session(&out, 6, 11, TFEVENT_CHECKPOINT, "model.ckpt-11");
 
@@ -72,7 +72,7 @@ TEST(tfevent_reads_what_it_writes)
 
     event = next_event(&out, &place, arena);
     CHECK_INT(event.values_count, 1);
-    CHECK_TEXT(event.values[0].plugin, "trainyard_run");
+    CHECK_TEXT(event.values[0].plugin, "text");
     CHECK(!event.values[0].is_scalar);
     CHECK_INT(event.values[0].size, 2);
     CHECK(!memcmp(event.values[0].bytes, "{}", 2));
