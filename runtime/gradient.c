@@ -60,7 +60,7 @@ static void arrive(struct walk *w, struct edge at, struct edge gradient)
     *end = arrival;
 }
 
-/* Marks all that the ys depend on. */
+/* Marks all that the ys depend on through edges that carry a gradient. */
 static void mark_reached(struct walk *w, const struct edge *ys, int ys_count)
 {
     int top = 0;
@@ -75,7 +75,7 @@ static void mark_reached(struct walk *w, const struct edge *ys, int ys_count)
         const struct node *node = w->ready[--top];
         for (int i = 0; i < node->inputs_count; i++) {
             struct place *place = place_of(w, node->inputs[i].from);
-            if (!place->reached) {
+            if (!place->reached && is_differentiable(node->input_types[i])) {
                 place->reached = true;
                 w->ready[top++] = node->inputs[i].from;
             }

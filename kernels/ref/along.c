@@ -125,9 +125,14 @@ static bool l2_loss_run(struct kernel_call *call, struct error *err)
     if (!out)
         return false;
     kernel_load *load = kernel_load_for(in->dtype);
-    double sum = 0;
-    for (int64_t i = 0; i < in->count; i++)
-        sum += load(in->data, i) * load(in->data, i);
+    double sum = 0, block = 0;
+    for (int64_t i = 0; i < in->count; i++) { /* by blocks: roundings do not pile up */
+        block += load(in->data, i) * load(in->data, i);
+        if (i % 256 == 255 || i == in->count - 1) {
+            sum += block;
+            block = 0;
+        }
+    }
     kernel_store_for(out->dtype)(out->data, 0, sum / 2);
     return true;
 }

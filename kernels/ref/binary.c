@@ -77,9 +77,9 @@ ROWS_COMPLEX(ROW2, pow, x == 0 && y == 0 ? 1 : pow(x, y))
 /* --- gradients of functions of one operand: x is the function's value, y its gradient --- */
 
 ROWS_FLOAT(ROW2, sigmoid_grad, y *x *(1 - x))
-ROWS_COMPLEX(ROW2, sigmoid_grad, y *conj(x) * conj(1 - x))
+ROWS_COMPLEX(ROW2, sigmoid_grad, y *x *(1 - x))
 ROWS_FLOAT(ROW2, tanh_grad, y *(1 - x * x))
-ROWS_COMPLEX(ROW2, tanh_grad, y *conj(1 - x * x))
+ROWS_COMPLEX(ROW2, tanh_grad, y *(1 - x * x))
 ROWS_FLOAT(ROW2, sqrt_grad, y / 2 / x)
 ROWS_COMPLEX(ROW2, sqrt_grad, y / 2 / conj(x))
 ROWS_FLOAT(ROW2, rsqrt_grad, y / -2 * x * x * x)

@@ -187,8 +187,10 @@ static void add_elements(struct tensor *to, int64_t at, const struct tensor *fro
 {
     kernel_load_bits *load = kernel_load_bits_for(to->dtype);
     for (int64_t i = 0; i < count; i++) {
-        if (to->dtype == STRING || to->dtype == BOOL)
+        if (to->dtype == STRING)
             kernel_copy(to, at + i, from, start + i, 1);
+        else if (to->dtype == BOOL)
+            ((bool *)to->data)[at + i] |= ((const bool *)from->data)[start + i];
         else if (load)
             kernel_store_bits_for(to->dtype)(
                 to->data, at + i, load(to->data, at + i) + load(from->data, start + i));

@@ -67,35 +67,39 @@
         X(softmax_cross_entropy_with_logits_ref)                                               \
             X(sparse_softmax_cross_entropy_with_logits_ref)
 
-#define KERNELS_OPTIMIZER(X)                                                                             \
-    X(apply_ada_max_ref)                                                                                 \
-    X(resource_apply_ada_max_ref) X(apply_adadelta_ref) X(resource_apply_adadelta_ref) X(                \
-        apply_adagrad_ref) X(resource_apply_adagrad_ref) X(apply_adagrad_da_ref)                         \
-        X(resource_apply_adagrad_da_ref) X(apply_adagrad_v2_ref) X(resource_apply_adagrad_v2_ref) X(     \
-            apply_adam_ref) X(resource_apply_adam_ref) X(resource_apply_adam_with_amsgrad_ref)           \
-            X(apply_add_sign_ref) X(resource_apply_add_sign_ref) X(apply_centered_rms_prop_ref) X(       \
-                resource_apply_centered_rms_prop_ref) X(apply_ftrl_ref) X(resource_apply_ftrl_ref)       \
-                X(apply_ftrl_v2_ref) X(resource_apply_ftrl_v2_ref) X(apply_gradient_descent_ref) X(      \
-                    resource_apply_gradient_descent_ref) X(resource_apply_keras_momentum_ref)            \
-                    X(apply_momentum_ref) X(resource_apply_momentum_ref) X(apply_power_sign_ref) X(      \
-                        resource_apply_power_sign_ref) X(apply_proximal_adagrad_ref)                     \
-                        X(apply_proximal_gradient_descent_ref) X(apply_rms_prop_ref) X(                  \
-                            resource_apply_rms_prop_ref) X(resource_sparse_apply_adadelta_ref)           \
-                            X(sparse_apply_adadelta_ref) X(sparse_apply_adagrad_ref) X(                  \
-                                resource_sparse_apply_adagrad_da_ref) X(sparse_apply_adagrad_da_ref)     \
-                                X(resource_sparse_apply_adagrad_v2_ref) X(                               \
-                                    resource_sparse_apply_centered_rms_prop_ref)                         \
-                                    X(sparse_apply_centered_rms_prop_ref) X(                             \
-                                        resource_sparse_apply_ftrl_ref) X(sparse_apply_ftrl_ref)         \
-                                        X(resource_sparse_apply_ftrl_v2_ref) X(                          \
-                                            sparse_apply_ftrl_v2_ref)                                    \
-                                            X(resource_sparse_apply_keras_momentum_ref) X(               \
-                                                resource_sparse_apply_momentum_ref)                      \
-                                                X(resource_sparse_apply_proximal_adagrad_ref) X(         \
-                                                    resource_sparse_apply_proximal_gradient_descent_ref) \
-                                                    X(sparse_apply_proximal_gradient_descent_ref)        \
-                                                        X(resource_sparse_apply_rms_prop_ref)            \
-                                                            X(sparse_apply_rms_prop_ref)
+#define KERNELS_OPTIMIZER(X)                                                                                           \
+    X(apply_ada_max_ref)                                                                                               \
+    X(resource_apply_ada_max_ref) X(apply_adadelta_ref) X(resource_apply_adadelta_ref) X(                              \
+        apply_adagrad_ref) X(resource_apply_adagrad_ref) X(apply_adagrad_da_ref)                                       \
+        X(resource_apply_adagrad_da_ref) X(apply_adagrad_v2_ref) X(resource_apply_adagrad_v2_ref) X(                   \
+            apply_adam_ref) X(resource_apply_adam_ref) X(resource_apply_adam_with_amsgrad_ref)                         \
+            X(apply_add_sign_ref) X(resource_apply_add_sign_ref) X(apply_centered_rms_prop_ref) X(                     \
+                resource_apply_centered_rms_prop_ref) X(apply_ftrl_ref) X(resource_apply_ftrl_ref)                     \
+                X(apply_ftrl_v2_ref) X(resource_apply_ftrl_v2_ref) X(apply_gradient_descent_ref) X(                    \
+                    resource_apply_gradient_descent_ref) X(resource_apply_keras_momentum_ref)                          \
+                    X(apply_momentum_ref) X(resource_apply_momentum_ref) X(apply_power_sign_ref) X(                    \
+                        resource_apply_power_sign_ref) X(apply_proximal_adagrad_ref)                                   \
+                        X(apply_proximal_gradient_descent_ref) X(apply_rms_prop_ref) X(                                \
+                            resource_apply_rms_prop_ref) X(resource_sparse_apply_adadelta_ref)                         \
+                            X(sparse_apply_adadelta_ref) X(sparse_apply_adagrad_ref) X(                                \
+                                resource_sparse_apply_adagrad_da_ref) X(sparse_apply_adagrad_da_ref)                   \
+                                X(resource_sparse_apply_adagrad_v2_ref) X(                                             \
+                                    resource_sparse_apply_centered_rms_prop_ref) X(sparse_apply_centered_rms_prop_ref) \
+                                    X(resource_sparse_apply_ftrl_ref) X(sparse_apply_ftrl_ref) X(                      \
+                                        resource_sparse_apply_ftrl_v2_ref) X(sparse_apply_ftrl_v2_ref)                 \
+                                        X(resource_sparse_apply_keras_momentum_ref) X(                                 \
+                                            resource_sparse_apply_momentum_ref)                                        \
+                                            X(resource_sparse_apply_proximal_adagrad_ref) X(                           \
+                                                resource_sparse_apply_proximal_gradient_descent_ref)                   \
+                                                X(sparse_apply_proximal_gradient_descent_ref) X(                       \
+                                                    resource_sparse_apply_rms_prop_ref)                                \
+                                                    X(sparse_apply_rms_prop_ref) X(                                    \
+                                                        resource_apply_proximal_adagrad_ref)                           \
+                                                        X(resource_apply_proximal_gradient_descent_ref)                \
+                                                            X(resource_sparse_apply_adagrad_ref)                       \
+                                                                X(sparse_apply_adagrad_v2_ref) X(                      \
+                                                                    sparse_apply_momentum_ref)                         \
+                                                                    X(sparse_apply_proximal_adagrad_ref)
 
 #define KERNELS_PARTITION(X)                                                                   \
     X(dynamic_partition_ref)                                                                   \
@@ -145,11 +149,13 @@
 
 #define KERNELS_STATE(X)                                                                       \
     X(variable_v2_ref)                                                                         \
-    X(variable_v1_ref) X(var_handle_op_ref) X(assign_ref) X(assign_variable_op_ref)            \
+    X(variable_ref) X(var_handle_op_ref) X(assign_ref) X(assign_variable_op_ref)               \
         X(read_variable_op_ref) X(is_variable_initialized_ref) X(var_is_initialized_op_ref)    \
             X(assign_add_ref) X(assign_sub_ref) X(assign_add_variable_op_ref)                  \
                 X(assign_sub_variable_op_ref) X(count_up_to_ref) X(resource_count_up_to_ref)   \
                     X(variable_shape_ref) X(destroy_resource_op_ref)
+
+#define KERNELS_STRINGS(X) X(add_string_ref) X(string_join_ref) X(sharded_filename_ref)
 
 #define KERNELS_UNARY(X)                                                                       \
     X(neg_ref)                                                                                 \
@@ -165,4 +171,4 @@
             KERNELS_MAT_MUL(X) KERNELS_NN(X) KERNELS_OPTIMIZER(X) KERNELS_PARTITION(X)         \
                 KERNELS_POOL(X) KERNELS_RANDOM(X) KERNELS_REDUCE(X) KERNELS_SEGMENT(X)         \
                     KERNELS_SELECT(X) KERNELS_SETS(X) KERNELS_SHAPES(X) KERNELS_SLICE(X)       \
-                        KERNELS_STATE(X) KERNELS_UNARY(X)
+                        KERNELS_STATE(X) KERNELS_STRINGS(X) KERNELS_UNARY(X)

@@ -13,6 +13,25 @@ struct places kernel_places(const struct shape *shape)
     return places;
 }
 
+struct places kernel_broadcast_places(const struct shape *shape, const struct shape *all)
+{
+    struct places own = kernel_places(shape), places = {.start = 0};
+    for (int d = 0; d < shape->rank; d++)
+        if (shape->dims[d] != 1)
+            places.steps[all->rank - shape->rank + d] = own.steps[d];
+    return places;
+}
+
+int64_t kernel_place(const struct places *places, const struct shape *all, int64_t index)
+{
+    int64_t at = places->start;
+    for (int d = all->rank - 1; d >= 0; d--) {
+        at += index % all->dims[d] * places->steps[d];
+        index /= all->dims[d];
+    }
+    return at;
+}
+
 void kernel_move(struct tensor *to, const struct places *to_places, const struct tensor *from,
                  const struct places *from_places, const int64_t *dims, int rank)
 {

@@ -14,6 +14,12 @@ struct places {
 /* The steps of a tensor of that shape, from its first element. */
 struct places kernel_places(const struct shape *shape);
 
+/* The steps of a tensor of that shape along the dimensions of what it is broadcast to. */
+struct places kernel_broadcast_places(const struct shape *shape, const struct shape *all);
+
+/* Where element `index` of a tensor of shape `all` is by these steps. */
+int64_t kernel_place(const struct places *places, const struct shape *all, int64_t index);
+
 /* Copies every element of the box of `rank` dimensions `dims`. */
 void kernel_move(struct tensor *to, const struct places *to_places, const struct tensor *from,
                  const struct places *from_places, const int64_t *dims, int rank);

@@ -17,7 +17,7 @@ static bool bias_add_run(struct kernel_call *call, struct error *err)
     int rank = value->shape.rank;
     char a[SHAPE_TEXT_BYTES], b[SHAPE_TEXT_BYTES];
     bool nchw = is_nchw(call->node);
-    if (rank < 2 || bias->shape.rank != 1 || (nchw && rank < 3))
+    if (rank < 2 || bias->shape.rank != 1)
         return fail(err, INVALID, "BiasAdd: value of shape %s, bias of shape %s",
                     shape_text(&value->shape, a, sizeof(a)),
                     shape_text(&bias->shape, b, sizeof(b)));
@@ -51,8 +51,8 @@ static bool bias_add_grad_run(struct kernel_call *call, struct error *err)
     const struct tensor *grad = kernel_in(call, 0);
     int rank = grad->shape.rank;
     bool nchw = is_nchw(call->node);
-    if (rank < 2 || (nchw && rank < 3))
-        return fail(err, INVALID, "Input tensor must be at least %dD", nchw ? 3 : 2);
+    if (rank < 2)
+        return fail(err, INVALID, "Input tensor must be at least 2D");
     int axis = nchw ? 1 : rank - 1;
     int64_t channels = grad->shape.dims[axis];
     int64_t inner = kernel_span(&grad->shape, axis + 1, rank);

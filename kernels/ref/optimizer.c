@@ -466,3 +466,13 @@ const struct kernel kernel_sparse_apply_proximal_gradient_descent_ref =
 const struct kernel kernel_resource_sparse_apply_rms_prop_ref =
     OPTIMIZER("ResourceSparseApplyRMSProp");
 const struct kernel kernel_sparse_apply_rms_prop_ref = OPTIMIZER("SparseApplyRMSProp");
+const struct kernel kernel_resource_apply_proximal_adagrad_ref =
+    OPTIMIZER("ResourceApplyProximalAdagrad");
+const struct kernel kernel_resource_apply_proximal_gradient_descent_ref =
+    OPTIMIZER("ResourceApplyProximalGradientDescent");
+const struct kernel kernel_resource_sparse_apply_adagrad_ref =
+    OPTIMIZER("ResourceSparseApplyAdagrad");
+const struct kernel kernel_sparse_apply_adagrad_v2_ref = OPTIMIZER("SparseApplyAdagradV2");
+const struct kernel kernel_sparse_apply_momentum_ref = OPTIMIZER("SparseApplyMomentum");
+const struct kernel kernel_sparse_apply_proximal_adagrad_ref =
+    OPTIMIZER("SparseApplyProximalAdagrad");

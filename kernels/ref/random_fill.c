@@ -104,13 +104,14 @@ static double uniform_of(enum dtype dtype, const uint32_t words[4], int64_t i)
     }
 }
 
-/* Groups of a block's size start 256 blocks apart, and leave out what is 2 or more from 0. */
+/* Each number has 64 blocks to its name: groups of a block's size start as many blocks apart,
+ * and leave out what is 2 or more from 0. */
 static void fill_truncated(const struct philox *philox, struct tensor *out, kernel_store *store)
 {
     bool wide = out->dtype == F64;
     int group = wide ? 2 : 4;
     for (int64_t start = 0; start < out->count; start += group) {
-        uint64_t block = (uint64_t)(start / group) * 256;
+        uint64_t block = (uint64_t)start * 64;
         int64_t end = start + group < out->count ? start + group : out->count;
         for (int64_t to = start; to < end; block++) {
             uint32_t words[4];

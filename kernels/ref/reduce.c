@@ -113,7 +113,8 @@ static void reduce_complex(const struct tensor *in, const struct plan *plan, enu
         advance(&in->shape, plan->steps, index, &to);
     }
     for (int64_t i = 0; i < out->count; i++)
-        kernel_set_complex(out, i, kind == MEAN ? sums[i] / (double)plan->parts : sums[i]);
+        kernel_set_complex(
+            out, i, kind == MEAN && plan->parts ? sums[i] / (double)plan->parts : sums[i]);
 }
 
 static uint64_t least(enum dtype dtype)

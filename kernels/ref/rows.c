@@ -89,7 +89,8 @@ void kernel_rows_broadcast(kernel_row_function *function, const struct tensor *x
     strides_in(&y->shape, &out->shape, y_strides);
     memcpy(dims, out->shape.dims, sizeof(dims));
     int rank = merge_dims(out->shape.rank, dims, x_strides, y_strides);
-    size_t in_size = dtype_size(x->dtype), out_size = dtype_size(out->dtype);
+    size_t in_size = x->dtype == STRING ? sizeof(struct tensor_string) : dtype_size(x->dtype);
+    size_t out_size = dtype_size(out->dtype);
     struct kernel_row row = {.count = rank ? dims[rank - 1] : 1,
                              .x_step = rank ? x_strides[rank - 1] : 0,
                              .y_step = rank ? y_strides[rank - 1] : 0,

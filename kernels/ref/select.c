@@ -30,26 +30,6 @@ static bool select_run(struct kernel_call *call, struct error *err)
     return true;
 }
 
-/* Steps of an operand along the dimensions of what all broadcast to. */
-static struct places broadcast_places(const struct shape *shape, const struct shape *all)
-{
-    struct places own = kernel_places(shape), places = {0};
-    for (int d = 0; d < shape->rank; d++)
-        if (shape->dims[d] != 1)
-            places.steps[all->rank - shape->rank + d] = own.steps[d];
-    return places;
-}
-
-static int64_t place_of(const struct places *places, const struct shape *all, int64_t index)
-{
-    int64_t at = places->start;
-    for (int d = all->rank - 1; d >= 0; d--) {
-        at += index % all->dims[d] * places->steps[d];
-        index /= all->dims[d];
-    }
-    return at;
-}
-
 static bool select_v2_run(struct kernel_call *call, struct error *err)
 {
     struct shape all = kernel_in(call, 0)->shape;
@@ -61,11 +41,11 @@ static bool select_v2_run(struct kernel_call *call, struct error *err)
     if (!out)
         return false;
     for (int i = 0; i < 3; i++)
-        places[i] = broadcast_places(&kernel_in(call, i)->shape, &all);
+        places[i] = kernel_broadcast_places(&kernel_in(call, i)->shape, &all);
     const bool *choose = kernel_in(call, 0)->data;
     for (int64_t i = 0; i < out->count; i++) {
-        int side = choose[place_of(&places[0], &all, i)] ? 1 : 2;
-        kernel_copy(out, i, kernel_in(call, side), place_of(&places[side], &all, i), 1);
+        int side = choose[kernel_place(&places[0], &all, i)] ? 1 : 2;
+        kernel_copy(out, i, kernel_in(call, side), kernel_place(&places[side], &all, i), 1);
     }
     return true;
 }
@@ -163,7 +143,8 @@ static bool cast_run(struct kernel_call *call, struct error *err)
     struct tensor *out = kernel_output(call, 0, &in->shape, err);
     if (!out)
         return false;
-    bool truncate = node_attr_bool(call->node, "Truncate", false);
+    /* From double the attribute is not obeyed by TensorFlow either. */
+    bool truncate = node_attr_bool(call->node, "Truncate", false) && in->dtype == F32;
     for (int64_t i = 0; i < out->count; i++)
         cast_one(in, out, i, truncate);
     return true;

@@ -14,6 +14,8 @@ static bool same_element(const struct tensor *a, int64_t i, const struct tensor 
         kernel_load_bits *load = kernel_load_bits_for(a->dtype);
         return load(a->data, i) == load(b->data, j);
     }
+    if (dtype_size(a->dtype) == 2) /* half and bfloat16: by their bits, so -0 is not 0 */
+        return ((const uint16_t *)a->data)[i] == ((const uint16_t *)b->data)[j];
     return kernel_complex_at(a, i) == kernel_complex_at(b, j);
 }
 

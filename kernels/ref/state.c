@@ -235,7 +235,7 @@ static bool destroy_run(struct kernel_call *call, struct error *err)
     }
 
 const struct kernel kernel_variable_v2_ref = STATE("VariableV2", variable_run);
-const struct kernel kernel_variable_v1_ref = STATE("Variable", variable_run);
+const struct kernel kernel_variable_ref = STATE("Variable", variable_run);
 const struct kernel kernel_var_handle_op_ref = STATE("VarHandleOp", var_handle_run);
 const struct kernel kernel_assign_ref = STATE("Assign", assign_run);
 const struct kernel kernel_assign_variable_op_ref = STATE("AssignVariableOp", assign_run);

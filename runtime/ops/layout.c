@@ -113,21 +113,6 @@ static bool pad_gradient(struct gradient *g, struct error *err)
     return op_gradient_single(g, inner_part(g));
 }
 
-/* The value gets what fell on the padding: all of the gradient but the inner part. */
-static bool pad_v2_gradient(struct gradient *g, struct error *err)
-{
-    (void)err;
-    struct edge dy = g->of_outputs[0];
-    g->of_inputs[0] = inner_part(g);
-    struct edge inside = op_call1(g, "OnesLike", gradient_x(g, 0));
-    struct edge mask = op_call2(g, "Pad", inside, gradient_x(g, 1));
-    struct edge outside = op_call2(g, "Sub", op_number(g, mask, 1), mask);
-    struct edge axes =
-        op_call3(g, "Range", op_int(g, 0), op_call1(g, "Rank", dy), op_int(g, 1));
-    g->of_inputs[2] = op_call2(g, "Sum", op_call2(g, "Mul", dy, outside), axes);
-    return builder_ok(&g->build);
-}
-
 const struct op op_pad = {
     .name = "Pad",
     .inputs = "input:T paddings:Tpaddings",
@@ -143,7 +128,7 @@ const struct op op_pad_v2 = {
     .outputs = "output:T",
     .attrs = "T:type Tpaddings:{int32,int64}=int32",
     .infer = infer_pad,
-    .gradient = pad_v2_gradient,
+    .gradient = pad_gradient,
 };
 
 static bool mirror(struct gradient *g, const char *op)

@@ -53,8 +53,8 @@ static bool mul_no_nan_gradient(struct gradient *g, struct error *err)
 {
     (void)err;
     struct edge dy = g->of_outputs[0];
-    struct edge x = op_conjugate(g, gradient_x(g, 0));
-    struct edge y = op_conjugate(g, gradient_x(g, 1));
+    struct edge x = gradient_x(g, 0);
+    struct edge y = gradient_x(g, 1);
     return op_gradient_pair(g, op_call2(g, "MulNoNan", dy, y), op_call2(g, "MulNoNan", x, dy));
 }
 
@@ -124,8 +124,8 @@ static bool squared_difference_gradient(struct gradient *g, struct error *err)
 {
     (void)err;
     struct edge dz = g->of_outputs[0];
-    struct edge x = op_conjugate(g, gradient_x(g, 0));
-    struct edge y = op_conjugate(g, gradient_x(g, 1));
+    struct edge x = gradient_x(g, 0);
+    struct edge y = gradient_x(g, 1);
     struct edge twice = op_call2(g, "Mul", op_number(g, dz, 2), dz);
     struct edge for_x = op_call2(g, "Mul", twice, op_call2(g, "Sub", x, y));
     return op_gradient_pair(g, for_x, op_call1(g, "Neg", for_x));
@@ -164,8 +164,8 @@ static bool xdivy_gradient(struct gradient *g, struct error *err)
 {
     (void)err;
     struct edge dz = g->of_outputs[0];
-    struct edge x = op_conjugate(g, gradient_x(g, 0));
-    struct edge y = op_conjugate(g, gradient_x(g, 1));
+    struct edge x = gradient_x(g, 0);
+    struct edge y = gradient_x(g, 1);
     struct edge not_zero = op_call2(g, "NotEqual", x, op_number(g, x, 0));
     struct edge one =
         op_call(g, "Cast", INPUTS(not_zero), ATTRS(attr_type("DstT", (int)op_edge_type(x))));

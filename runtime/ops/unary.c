@@ -107,41 +107,43 @@ static bool erf_gradient(struct gradient *g, struct error *err)
     return op_gradient_single(g, op_call2(g, "Mul", g->of_outputs[0], scaled));
 }
 
-/* `op` makes the gradient from y and dy. */
-static bool by_grad_op(struct gradient *g, const char *op)
+/* `op` makes the gradient from y (some want it conjugated) and dy. */
+static bool by_grad_op(struct gradient *g, const char *op, bool conjugate)
 {
     struct edge y = gradient_y(g, 0);
+    if (conjugate)
+        y = op_conjugate(g, y);
     return op_gradient_single(g, op_call2(g, op, y, g->of_outputs[0]));
 }
 
 static bool sqrt_gradient(struct gradient *g, struct error *err)
 {
     (void)err;
-    return by_grad_op(g, "SqrtGrad");
+    return by_grad_op(g, "SqrtGrad", false);
 }
 
 static bool rsqrt_gradient(struct gradient *g, struct error *err)
 {
     (void)err;
-    return by_grad_op(g, "RsqrtGrad");
+    return by_grad_op(g, "RsqrtGrad", false);
 }
 
 static bool reciprocal_gradient(struct gradient *g, struct error *err)
 {
     (void)err;
-    return by_grad_op(g, "ReciprocalGrad");
+    return by_grad_op(g, "ReciprocalGrad", false);
 }
 
 static bool sigmoid_gradient(struct gradient *g, struct error *err)
 {
     (void)err;
-    return by_grad_op(g, "SigmoidGrad");
+    return by_grad_op(g, "SigmoidGrad", true);
 }
 
 static bool tanh_gradient(struct gradient *g, struct error *err)
 {
     (void)err;
-    return by_grad_op(g, "TanhGrad");
+    return by_grad_op(g, "TanhGrad", true);
 }
 
 const struct op op_neg = UNARY("Neg", OP_SIGNED, neg_gradient);
