@@ -547,27 +547,31 @@ static bool sort_nodes(const struct graph *graph, int *order, struct error *err)
     return ok;
 }
 
-bool graph_check_order(const struct graph *graph, struct error *err)
+int *graph_sorted(const struct graph *graph, struct error *err)
 {
-    if (is_ordered(graph))
-        return true;
-    int *order = alloc_array((size_t)graph->count, sizeof(*order));
-    bool ok = sort_nodes(graph, order, err);
-    free(order);
-    return ok;
-}
-
-bool graph_seal(struct graph *graph, struct error *err)
-{
-    assert(!graph->order);
     int *order = alloc_array((size_t)graph->count, sizeof(*order));
     if (is_ordered(graph)) {
         for (int i = 0; i < graph->count; i++)
             order[i] = i;
     } else if (!sort_nodes(graph, order, err)) {
         free(order);
-        return false;
+        return NULL;
     }
-    graph->order = order;
-    return true;
+    return order;
+}
+
+bool graph_check_order(const struct graph *graph, struct error *err)
+{
+    if (is_ordered(graph))
+        return true;
+    int *order = graph_sorted(graph, err);
+    free(order);
+    return order;
+}
+
+bool graph_seal(struct graph *graph, struct error *err)
+{
+    assert(!graph->order);
+    graph->order = graph_sorted(graph, err);
+    return graph->order;
 }

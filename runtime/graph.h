@@ -99,6 +99,12 @@ struct node *graph_add_copy(struct graph *view, const struct node *node);
 void graph_set_edges(struct graph *view, struct node *node, const struct edge *inputs,
                      int inputs_count, struct node *const *controls, int controls_count);
 
+/*
+ * The order that graph_seal() would give, of a graph that stays open: an array of ids to be
+ * freed. NULL on a cycle, with its error.
+ */
+int *graph_sorted(const struct graph *graph, struct error *err) CHECKED;
+
 /* Fails as graph_seal() does on a cycle, but leaves the graph open. */
 bool graph_check_order(const struct graph *graph, struct error *err) CHECKED;
 

@@ -47,6 +47,12 @@ struct plan_context;
 bool optimise_graph(struct subgraph *subgraph, struct plan_context *context,
                     struct error *err) CHECKED;
 
+/* Its passes; each in a file of its own.  They work through rewrite.h. */
+void optimise_identity(struct subgraph *subgraph);
+void optimise_fold(struct subgraph *subgraph, struct plan_context *context);
+void optimise_merge(struct subgraph *subgraph);
+bool optimise_fuse(struct subgraph *subgraph, struct error *err) CHECKED;
+
 /* --- place.c: a device for each node, with reasons --- */
 
 enum place_reason {

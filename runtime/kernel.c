@@ -314,7 +314,11 @@ struct variable *kernel_variable(struct kernel_call *call, int index, struct err
     if (dtype_is_ref(call->node->input_types[index])) {
         const struct frame *frame = call->step->frame;
         const struct plan_step *step = &frame->plan->steps[call - frame->calls];
-        return frame->slots[frame->plan->sources[step->in_first + index]].variable;
+        struct variable *variable =
+            frame->slots[frame->plan->sources[step->in_first + index]].variable;
+        return variable
+                   ? variable
+                   : fail_null(err, INVALID, "input %d is a value, not a reference", index);
     }
     const struct tensor *tensor = call->in[index];
     if (!tensor || tensor->dtype != RESOURCE || tensor->count < 1)

@@ -1,0 +1,115 @@
+/* rewrite.c - replacements noted by output, done all at once. */
+
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "runtime/internal.h"
+#include "runtime/rewrite.h"
+
+void rewrite_init(struct rewrite *rewrite, struct subgraph *subgraph)
+{
+    const struct graph *graph = subgraph->graph;
+    *rewrite = (struct rewrite){.subgraph = subgraph, .count = graph_count(graph)};
+    rewrite->first_output = alloc_array((size_t)rewrite->count + 1, sizeof(int));
+    for (int i = 0; i < rewrite->count; i++)
+        rewrite->first_output[i + 1] =
+            rewrite->first_output[i] + graph_node(graph, i)->outputs_count;
+    size_t outputs = (size_t)rewrite->first_output[rewrite->count];
+    rewrite->to = alloc_array(outputs, sizeof(struct edge));
+    rewrite->controls = alloc_array((size_t)rewrite->count, sizeof(struct node *));
+}
+
+static int index_of(const struct rewrite *rewrite, struct edge edge)
+{
+    return rewrite->first_output[edge.from->id] + edge.output;
+}
+
+void rewrite_edge(struct rewrite *rewrite, struct edge from, struct edge to)
+{
+    assert(from.from->id < rewrite->count);
+    assert(from.from->output_types[from.output] == to.from->output_types[to.output]);
+    rewrite->to[index_of(rewrite, from)] = to;
+}
+
+void rewrite_controls(struct rewrite *rewrite, struct node *from, struct node *to)
+{
+    rewrite->controls[from->id] = to;
+}
+
+struct edge rewrite_now(const struct rewrite *rewrite, struct edge edge)
+{
+    while (edge.from->id < rewrite->count) {
+        struct edge next = rewrite->to[index_of(rewrite, edge)];
+        if (!next.from)
+            break;
+        edge = next;
+    }
+    return edge;
+}
+
+static struct node *control_now(const struct rewrite *rewrite, struct node *node)
+{
+    while (node->id < rewrite->count && rewrite->controls[node->id])
+        node = rewrite->controls[node->id];
+    return node;
+}
+
+/* Counts once, of the graph as it was at rewrite_init(); the last row is for flags by node. */
+static void count_uses(struct rewrite *rewrite)
+{
+    const struct subgraph *subgraph = rewrite->subgraph;
+    size_t outputs = (size_t)rewrite->first_output[rewrite->count];
+    rewrite->uses = alloc_array(outputs + (size_t)rewrite->count, sizeof(int));
+    int *kept = rewrite->uses + outputs;
+    bool *needed = prune_needed(subgraph);
+    for (int i = 0; i < rewrite->count; i++) {
+        const struct node *node = graph_node(subgraph->graph, i);
+        for (int k = 0; needed[i] && k < node->inputs_count; k++)
+            rewrite->uses[index_of(rewrite, node->inputs[k])]++;
+        for (int k = 0; needed[i] && k < node->controls_count; k++)
+            kept[node->controls[k]->id] = 1;
+    }
+    for (int i = 0; i < subgraph->fetches_count; i++) {
+        rewrite->uses[index_of(rewrite, subgraph->fetches[i])]++;
+        kept[subgraph->fetches[i].from->id] = 1;
+    }
+    for (int i = 0; i < subgraph->targets_count; i++)
+        kept[subgraph->targets[i]->id] = 1;
+    free(needed);
+}
+
+int rewrite_uses(struct rewrite *rewrite, struct edge edge)
+{
+    if (!rewrite->uses)
+        count_uses(rewrite);
+    return rewrite->uses[index_of(rewrite, edge)];
+}
+
+bool rewrite_is_kept(struct rewrite *rewrite, const struct node *node)
+{
+    if (!rewrite->uses)
+        count_uses(rewrite);
+    return rewrite->uses[rewrite->first_output[rewrite->count] + node->id];
+}
+
+void rewrite_apply(struct rewrite *rewrite)
+{
+    struct subgraph *subgraph = rewrite->subgraph;
+    for (int i = 0; i < graph_count(subgraph->graph); i++) {
+        struct node *node = graph_node(subgraph->graph, i);
+        for (int k = 0; k < node->inputs_count; k++) {
+            struct edge now = rewrite_now(rewrite, node->inputs[k]);
+            if (now.from != node->inputs[k].from || now.output != node->inputs[k].output)
+                graph_set_input(subgraph->graph, node, k, now);
+        }
+        for (int k = 0; k < node->controls_count; k++)
+            ((struct node **)node->controls)[k] = control_now(rewrite, node->controls[k]);
+    }
+    for (int i = 0; i < subgraph->fetches_count; i++)
+        subgraph->fetches[i] = rewrite_now(rewrite, subgraph->fetches[i]);
+    free(rewrite->first_output);
+    free(rewrite->to);
+    free(rewrite->controls);
+    free(rewrite->uses);
+    *rewrite = (struct rewrite){0};
+}
