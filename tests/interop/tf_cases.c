@@ -30,7 +30,6 @@
 #include "proto/record.h"
 #include "runtime/gradient.h"
 #include "runtime/op.h"
-#include "runtime/resource.h"
 #include "runtime/session.h"
 #include "runtime/tensor_pb.h"
 
@@ -286,6 +285,20 @@ static bool run_once(struct world *world, const Run *run, struct error *err)
 
 /* --- gradients by our own autodiff, in a session with the same state --- */
 
+/* Runs all that was run before, for the state it leaves: variables, random streams. */
+static void replay(const struct world *world, struct session *session)
+{
+    struct world other = *world;
+    struct error ignored;
+    other.session = session;
+    for (size_t i = 0; i < world->c->n_run; i++) {
+        Run run = *world->c->run[i];
+        run.extend.len = 0;
+        if (run.n_fetch || run.n_target)
+            (void)!run_once(&other, &run, &ignored);
+    }
+}
+
 static bool add_gradients(struct graph *graph, const struct world *world,
                           const Gradient *gradient, struct edge *grads, struct error *err)
 {
@@ -350,9 +363,7 @@ static bool run_gradient(struct world *world, const Gradient *gradient, struct e
 {
     struct graph *graph = graph_new();
     struct edge *grads = alloc_array(gradient->n_x + 1, sizeof(*grads));
-    struct session_options shared = options;
-    shared.resources = session_resources(world->session);
-    struct session *session = session_new(&shared, err);
+    struct session *session = session_new(&options, err);
     bool ok = session && graph_import(graph, world->c->graph.data, world->c->graph.len, err);
     for (size_t i = 0; ok && i < world->c->n_run; i++)
         if (world->c->run[i]->extend.len && world->c->run[i]->error_code == 0)
@@ -360,6 +371,8 @@ static bool run_gradient(struct world *world, const Gradient *gradient, struct e
                               world->c->run[i]->extend.len, err);
     ok = ok && add_gradients(graph, world, gradient, grads, err);
     ok = ok && session_extend_graph(session, graph, err);
+    if (ok)
+        replay(world, session);
     ok = ok && fetch_gradients(world, session, gradient, grads, err);
     session_free(session);
     graph_free(graph);
