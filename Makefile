@@ -87,6 +87,11 @@ $(BUILD)/tf-cases: $(OBJ)/tests/interop/tf_cases.o $(OBJ)/gen/case.pb-c.o $(LIBS
 	@echo "  LINK    $@"
 	$(Q)$(call link,$(OBJ)/tests/interop/tf_cases.o $(OBJ)/gen/case.pb-c.o,$(LIBS_RUNTIME),$(LINK_RUNTIME))
 
+$(BUILD)/bench/executor: $(OBJ)/tests/bench/executor/main.o $(LIBS_RUNTIME)
+	@mkdir -p $(@D)
+	@echo "  LINK    $@"
+	$(Q)$(call link,$<,$(LIBS_RUNTIME),$(LINK_RUNTIME))
+
 archive = rm -f $@ && ar rcs $@ $^
 
 $(BUILD)/libbase.a: $(call objects,$(BASE))
