@@ -87,10 +87,25 @@ static void run_pieces(enum isa_binary operation, const struct walk *walk, int t
     }
 }
 
+/* Small and alike, as in scalar arithmetic: even a team of one thread would cost more than
+ * this. */
+static bool run_small(struct kernel_call *call, enum isa_binary operation, struct error *err)
+{
+    const struct tensor *a = call->in[0];
+    const float *x = tensor_f32(a), *y = tensor_f32(call->in[1]);
+    struct tensor *out = kernel_output_reuse(call, 0, 0, &a->shape, err);
+    if (!out)
+        return false;
+    isa()->binary(operation, out->count, x, false, y, false, tensor_f32_mut(out));
+    return true;
+}
+
 static bool run(struct kernel_call *call, enum isa_binary operation, struct error *err)
 {
     const struct tensor *a = kernel_in(call, 0);
     const struct tensor *b = kernel_in(call, 1);
+    if (a->count < PARALLEL_ELEMENTS && shape_equal(&a->shape, &b->shape))
+        return run_small(call, operation, err);
     struct shape shape;
     if (!shape_broadcast(&a->shape, &b->shape, &shape, err))
         return false;
