@@ -176,19 +176,19 @@ static struct curl_slist *headers_of(const struct client *client, const char *bo
     return curl_slist_append(headers, "Expect:");
 }
 
-static void prepare(struct client *client, const char *method, const char *url,
+static void prepare(struct client *client, CURL *curl, const char *method, const char *url,
                     struct curl_slist *headers)
 {
-    curl_easy_reset(client->curl);
-    curl_easy_setopt(client->curl, CURLOPT_URL, url);
-    curl_easy_setopt(client->curl, CURLOPT_CUSTOMREQUEST, method);
-    curl_easy_setopt(client->curl, CURLOPT_HTTPHEADER, headers);
-    curl_easy_setopt(client->curl, CURLOPT_ERRORBUFFER, client->problem);
-    curl_easy_setopt(client->curl, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(client->curl, CURLOPT_NOPROXY, "localhost,127.0.0.1");
-    curl_easy_setopt(client->curl, CURLOPT_WRITEFUNCTION, on_bytes);
+    curl_easy_reset(curl);
+    curl_easy_setopt(curl, CURLOPT_URL, url);
+    curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, method);
+    curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
+    curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, client->problem);
+    curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(curl, CURLOPT_NOPROXY, "localhost,127.0.0.1");
+    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_bytes);
     if (client->socket_path)
-        curl_easy_setopt(client->curl, CURLOPT_UNIX_SOCKET_PATH, client->socket_path);
+        curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, client->socket_path);
 }
 
 static bool unreachable(const struct client *client, CURLcode code, struct error *err)
@@ -229,7 +229,7 @@ static bool exchange(struct client *client, const char *method, const char *path
 {
     char *url = alloc_printf("%s%s", client->url, path);
     struct curl_slist *headers = headers_of(client, body, key, accept);
-    prepare(client, method, url, headers);
+    prepare(client, client->curl, method, url, headers);
     curl_easy_setopt(client->curl, CURLOPT_TIMEOUT, (long)CLIENT_TIMEOUT_S);
     curl_easy_setopt(client->curl, CURLOPT_WRITEDATA, answer);
     if (next_offset) {
@@ -275,6 +275,7 @@ bool client_text(struct client *client, const char *path, struct str *out, int64
 
 struct follow {
     struct client *client;
+    CURL *curl; /* of its own: the events may ask for more */
     const struct client_follower *follower;
     struct str line;
     char topic[40];
@@ -301,7 +302,7 @@ static size_t on_stream(char *bytes, size_t size, size_t count, void *argument)
 {
     struct follow *follow = argument;
     long status = 0;
-    curl_easy_getinfo(follow->client->curl, CURLINFO_RESPONSE_CODE, &status);
+    curl_easy_getinfo(follow->curl, CURLINFO_RESPONSE_CODE, &status);
     if (status >= 400) {
         str_add_bytes(&follow->line, bytes, size * count);
         return size * count;
@@ -333,15 +334,15 @@ static bool follow_once(struct follow *follow, const char *url, struct error *er
     }
     follow->any = false;
     str_clear(&follow->line);
-    prepare(client, "GET", url, headers);
-    curl_easy_setopt(client->curl, CURLOPT_WRITEFUNCTION, on_stream);
-    curl_easy_setopt(client->curl, CURLOPT_WRITEDATA, follow);
-    curl_easy_setopt(client->curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
-    curl_easy_setopt(client->curl, CURLOPT_LOW_SPEED_TIME, (long)CLIENT_SILENCE_S);
-    curl_easy_setopt(client->curl, CURLOPT_CONNECTTIMEOUT, 5L);
-    curl_easy_perform(client->curl);
+    prepare(client, follow->curl, "GET", url, headers);
+    curl_easy_setopt(follow->curl, CURLOPT_WRITEFUNCTION, on_stream);
+    curl_easy_setopt(follow->curl, CURLOPT_WRITEDATA, follow);
+    curl_easy_setopt(follow->curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
+    curl_easy_setopt(follow->curl, CURLOPT_LOW_SPEED_TIME, (long)CLIENT_SILENCE_S);
+    curl_easy_setopt(follow->curl, CURLOPT_CONNECTTIMEOUT, 5L);
+    curl_easy_perform(follow->curl);
     long status = 0;
-    curl_easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, &status);
+    curl_easy_getinfo(follow->curl, CURLINFO_RESPONSE_CODE, &status);
     curl_slist_free_all(headers);
     if (status >= 400 && status < 500)
         return problem_of(&follow->line, status, err);
@@ -351,7 +352,8 @@ static bool follow_once(struct follow *follow, const char *url, struct error *er
 bool client_follow(struct client *client, const char *path,
                    const struct client_follower *follower, struct error *err)
 {
-    struct follow follow = {.client = client, .follower = follower};
+    struct follow follow = {.client = client, .follower = follower, .curl = curl_easy_init()};
+    assert(follow.curl);
     char *url = alloc_printf("%s%s", client->url, path);
     bool ok = true;
     while (ok && !follow.done) {
@@ -364,5 +366,6 @@ bool client_follow(struct client *client, const char *path,
     }
     free(url);
     str_release(&follow.line);
+    curl_easy_cleanup(follow.curl);
     return ok;
 }

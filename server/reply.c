@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/str.h"
 #include "server/reply.h"
 #include "server/request.h"
 
@@ -146,35 +147,43 @@ static const char *type_url(struct request *req, enum error_code code)
     return url;
 }
 
+static void add_member(struct str *out, const char *name, const char *text)
+{
+    str_printf(out, "%s\"%s\":", out->size > 1 ? "," : "", name);
+    str_add_json(out, text, strlen(text)); /* which mends what is no UTF-8 */
+}
+
 void reply_problem(struct request *req, int status, const struct error *err)
 {
     const struct reply_code *row = code_row(err->code);
     if (!status)
         status = row->status;
-    json_t *problem =
-        json_pack("{s:s, s:s, s:i, s:s%, s:s, s:s, s:s}", "type", type_url(req, err->code),
-                  "title", row->title, "status", status, "detail", err->text, strlen(err->text),
-                  "instance", req->url.path ? req->url.path : "", "code",
-                  error_code_name(err->code), "request_id", req->id);
-    if (problem && *row->hint)
-        json_object_set_new(problem, "hint", json_string(row->hint));
-    if (problem && *err->pointer)
-        json_object_set_new(
-            problem, "errors",
-            json_pack("[{s:s, s:s}]", "pointer", err->pointer, "detail", err->text));
-    char *text = problem ? json_dumps(problem, JSON_COMPACT) : NULL;
-    json_decref(problem);
+    struct str out = {0};
+    str_add(&out, "{");
+    add_member(&out, "type", type_url(req, err->code));
+    add_member(&out, "title", row->title);
+    str_printf(&out, ",\"status\":%d", status);
+    add_member(&out, "detail", err->text);
+    add_member(&out, "instance", req->url.path ? req->url.path : "");
+    add_member(&out, "code", error_code_name(err->code));
+    add_member(&out, "request_id", req->id);
+    if (*row->hint)
+        add_member(&out, "hint", row->hint);
+    if (*err->pointer) {
+        str_add(&out, ",\"errors\":[{\"pointer\":");
+        str_add_json(&out, err->pointer, strlen(err->pointer));
+        add_member(&out, "detail", err->text);
+        str_add(&out, "}]");
+    }
+    str_add(&out, "}");
 
     if (req->reply.stream) {
         req->reply.stream->free(req->reply.stream->self);
         req->reply.stream = NULL;
     }
     req->reply.websocket = false;
-    static const char fallback[] = "{\"title\":\"A fault in the server\",\"status\":500}";
-    if (text)
-        reply_owned(req, status, "application/problem+json", text, strlen(text));
-    else
-        reply_bytes(req, 500, "application/problem+json", fallback, sizeof(fallback) - 1);
+    size_t size = out.size;
+    reply_owned(req, status, "application/problem+json", str_take(&out), size);
     if (status == 401)
         reply_header(req, "WWW-Authenticate", "Bearer realm=\"trainyard\"");
     if (status == 429 || status == 503)

@@ -56,8 +56,11 @@ static bool jobs_create(struct request *req, struct error *err)
     if (!key)
         return false;
     const struct spec *spec = spec_parse(req->arena, req->body, req->body_size, err);
-    if (!spec)
+    if (!spec) {
+        if (err->code == EXHAUSTED) /* too large or too deep: the sender's fault */
+            req->reply.status = 400;
         return false;
+    }
     struct plan plan;
     if (!plan_make(req, spec, &plan, err))
         return false;

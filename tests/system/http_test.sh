@@ -1,0 +1,149 @@
+#!/bin/bash
+# http_test.sh - the server's doors: who gets in, what is refused, and that it stays up whatever is sent.
+. "$(dirname "$0")/lib.sh"
+
+serve yard --no-agent
+
+# --- doors ---
+code() { curl -sS -m 10 -o "$work/body" -w '%{http_code}' "$@"; }
+check healthz same "$(code "$url/healthz")" 200
+check readyz same "$(code "$url/readyz")" 200
+check nothing_without_credentials same "$(code "$url/api/v1/jobs")" 401
+check no_hint_of_routes same "$(code "$url/api/v1/nope")" 401
+check token_gets_in same "$(code -H "Authorization: Bearer $token" "$url/api/v1/jobs")" 200
+check wrong_token same "$(code -H "Authorization: Bearer ty_wrong" "$url/api/v1/jobs")" 401
+check other_host same "$(code -H 'Host: evil.example' "$url/healthz")" 421
+check socket_needs_no_token same "$(code --unix-socket "$dir/control.sock" http://x/api/v1/jobs)" 200
+check socket_is_private same "$(stat -c %a "$dir/control.sock")" 600
+check folder_is_private same "$(stat -c %a "$dir")" 700
+check page same "$(code "$url/jobs/1")" 200
+check page_without_credentials has "$(curl -sSI "$url/")" "Content-Security-Policy: default-src 'none'"
+check problem_json has "$(curl -sSi "$url/api/v1/jobs")" "application/problem+json"
+
+# --- the login link ---
+jar=$work/jar
+check link_signs_in same "$(code -c "$jar" "$link")" 303
+check link_works_once same "$(code "$link")" 401
+session=$(curl -sS -b "$jar" "$url/api/v1/session")
+csrf=$(field "$session" csrf)
+check cookie_reads same "$(code -b "$jar" "$url/api/v1/jobs")" 200
+check cookie_writes_need_csrf same "$(code -b "$jar" -X POST -H 'Content-Type: application/json' -d '{}' "$url/api/v1/jobs")" 403
+check cookie_writes_with_csrf same "$(code -b "$jar" -X POST -H 'Content-Type: application/json' -H "X-CSRF: $csrf" -d '{}' "$url/api/v1/jobs")" 400
+check foreign_origin same "$(code -b "$jar" -X POST -H 'Origin: http://evil.example' -H 'Content-Type: application/json' -H "X-CSRF: $csrf" -d '{}' "$url/api/v1/jobs")" 403
+check sign_out same "$(code -b "$jar" -X DELETE -H "X-CSRF: $csrf" "$url/api/v1/session")" 204
+check signed_out same "$(code -b "$jar" "$url/api/v1/jobs")" 401
+
+# --- wrong input: each with a problem that says what is wrong ---
+try() { # try NAME STATUS TEXT METHOD PATH [BODY]
+    local name=$1 want=$2 text=$3
+    shift 3
+    local answer
+    answer=$(api "$@")
+    check "$name" same "$(status)" "$want"
+    check "${name}_says" has "$answer" "$text"
+}
+try empty_body 400 '"code":"INVALID_ARGUMENT"' POST /api/v1/jobs ''
+try no_json 400 'INVALID_ARGUMENT' POST /api/v1/jobs '{"name": '
+try no_object 400 'INVALID_ARGUMENT' POST /api/v1/jobs '[1]'
+try duplicate_keys 400 'INVALID_ARGUMENT' POST /api/v1/jobs '{"name": "a", "name": "b"}'
+try unknown_field 400 '"pointer":"/nmae"' POST /api/v1/jobs '{"example": "digits-cnn", "nmae": "x"}'
+try unknown_example 404 'example' POST /api/v1/jobs '{"example": "nope"}'
+try unknown_dataset 400 '"pointer":"/data/dataset"' POST /api/v1/jobs '{"example": "digits-cnn", "data": {"dataset": "nope"}}'
+try steps_below_zero 400 '"pointer":"/train/steps"' POST /api/v1/jobs '{"example": "digits-cnn", "train": {"steps": -1}}'
+try unknown_job 404 'NOT_FOUND' GET /api/v1/jobs/999
+try odd_job 404 'NOT_FOUND' GET '/api/v1/jobs/%3Cimg%20onerror%3E'
+try unknown_path 404 'there is nothing at' GET /api/v1/nope
+try unknown_verb 404 'there is nothing at' POST /api/v1/jobs/1:dance
+try wrong_method 405 'possible' PATCH /api/v1/jobs
+try unknown_parameter 400 'unknown parameter' GET '/api/v1/jobs?limt=5'
+try limit_no_number 400 'whole number' GET '/api/v1/jobs?limit=x'
+try limit_too_high 400 'whole number' GET '/api/v1/jobs?limit=100000'
+try wrong_state 400 'succeeded' GET '/api/v1/jobs?state=dead'
+try wrong_cursor 400 'cursor' GET '/api/v1/jobs?cursor=abc'
+try websocket_needed 426 'websocket' GET /api/v1/stream
+try deep_json 400 'nests deeper' POST /api/v1/jobs "$(printf '[%.0s' $(seq 5000))"
+head -c 1100000 /dev/zero | tr '\0' ' ' >"$work/large"
+check large_body same "$(code -H "Authorization: Bearer $token" --data-binary "@$work/large" "$url/api/v1/jobs")" 413
+check openapi_lists_routes has "$(api GET /api/v1/openapi.json)" '"/api/v1/jobs/{id}:cancel"'
+
+# --- bytes that no library sends: refused, and never answered as if they were something else ---
+python3 - "${url#http://}" "$token" >"$work/raw" <<'PY'
+import socket, sys
+host, port = sys.argv[1].split(":")
+token = sys.argv[2]
+auth = f"Host: {host}:{port}\r\nAuthorization: Bearer {token}\r\n"
+def send(data, wait=3):
+    s = socket.create_connection((host, int(port)), 5)
+    s.settimeout(wait)
+    out = b""
+    try:
+        s.sendall(data)
+        while True:
+            more = s.recv(65536)
+            if not more: break
+            out += more
+            if b"\r\n\r\n" in out and len(out) > 20: break
+    except OSError:
+        pass
+    s.close()
+    return out.split(b"\r\n")[0].decode("latin1")
+cases = {
+    "te_and_cl": f"POST /api/v1/jobs HTTP/1.1\r\n{auth}Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "two_lengths": f"POST /api/v1/jobs HTTP/1.1\r\n{auth}Content-Length: 2\r\nContent-Length: 3\r\n\r\n{{}}",
+    "signed_length": f"POST /api/v1/jobs HTTP/1.1\r\n{auth}Content-Length: +2\r\n\r\n{{}}",
+    "huge_length": f"POST /api/v1/jobs HTTP/1.1\r\n{auth}Content-Length: 99999999999999999999\r\n\r\n{{}}",
+    "two_hosts": f"GET /healthz HTTP/1.1\r\n{auth}Host: evil.example\r\n\r\n",
+    "no_host": f"GET /healthz HTTP/1.1\r\n\r\n",
+    "space_before_colon": f"GET /healthz HTTP/1.1\r\n{auth}X-A : 1\r\n\r\n",
+    "nul_in_target": f"GET /api/v1/jobs/%00 HTTP/1.1\r\n{auth}\r\n",
+    "slash_in_target": f"GET /api/v1%2fjobs HTTP/1.1\r\n{auth}\r\n",
+    "dots": f"GET /api/v1/../v1/jobs HTTP/1.1\r\n{auth}\r\n",
+    "escaped_dots": f"GET /assets/%2e%2e/%2e%2e/etc/passwd HTTP/1.1\r\n{auth}\r\n",
+    "absolute": f"GET http://evil.example/healthz HTTP/1.1\r\n{auth}\r\n",
+    "long_target": f"GET /{'a' * 3000} HTTP/1.1\r\n{auth}\r\n",
+    "long_header": f"GET /healthz HTTP/1.1\r\n{auth}X-A: {'a' * 60000}\r\n\r\n",
+    "many_headers": f"GET /healthz HTTP/1.1\r\n{auth}" + "".join(f"X-{i}: 1\r\n" for i in range(200)) + "\r\n",
+    "http_9": f"GET /healthz HTTP/9.9\r\n{auth}\r\n",
+    "trace": f"TRACE /healthz HTTP/1.1\r\n{auth}\r\n",
+    "connect": f"CONNECT 127.0.0.1:22 HTTP/1.1\r\n{auth}\r\n",
+    "h2c": f"GET /api/v1/stream HTTP/1.1\r\n{auth}Upgrade: h2c\r\nConnection: Upgrade\r\n\r\n",
+    "gzip_body": f"POST /api/v1/jobs HTTP/1.1\r\n{auth}Content-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{{}}",
+    "garbage": "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + "\x00" * 50 + "\r\n\r\n",
+}
+for name, data in cases.items():
+    line = send(data.encode("latin1"))
+    code = line.split(" ")[1] if line.startswith("HTTP/1.1 ") else "closed"
+    good = code == "closed" or code[0] == "4" or code in ("501", "505")
+    print(f"{'ok' if good else 'FAIL'} raw_{name}{'' if good else ': ' + line}")
+# A body that never ends is cut off at the limit.
+s = socket.create_connection((host, int(port)), 5)
+s.settimeout(5)
+sent = 0
+try:
+    s.sendall(f"POST /api/v1/jobs HTTP/1.1\r\n{auth}Transfer-Encoding: chunked\r\n\r\n".encode())
+    while sent < 8 << 20:
+        s.sendall(b"10000\r\n" + b" " * 65536 + b"\r\n")
+        sent += 65536
+    done = s.recv(100) == b""
+except OSError:
+    done = True
+print(f"{'ok' if done else 'FAIL'} raw_endless_body")
+PY
+cat "$work/raw"
+grep -q '^FAIL' "$work/raw" && failed=1
+check still_up same "$(code "$url/healthz")" 200
+check still_one_process kill -0 "$pid"
+
+# --- many connections at once, and their end ---
+python3 - "${url#http://}" <<'PY' || { echo "FAIL connections_at_once"; failed=1; }
+import socket, sys
+host, port = sys.argv[1].split(":")
+socks = [socket.create_connection((host, int(port)), 5) for _ in range(300)]
+for s in socks: s.sendall(f"GET /healthz HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n".encode())
+good = sum(s.recv(1000).startswith(b"HTTP/1.1 200") for s in socks)
+assert good == 300, good
+print("ok connections_at_once")
+PY
+stop TERM
+check ends_well grep -q stopping "$work/yard.log"
+check address_file_gone test ! -e "$dir/server.json"
