@@ -87,10 +87,19 @@ $(BUILD)/tf-cases: $(OBJ)/tests/interop/tf_cases.o $(OBJ)/gen/case.pb-c.o $(LIBS
 	@echo "  LINK    $@"
 	$(Q)$(call link,$(OBJ)/tests/interop/tf_cases.o $(OBJ)/gen/case.pb-c.o,$(LIBS_RUNTIME),$(LINK_RUNTIME))
 
+# --- the benchmark: our training step, and the same cases in other frameworks ------------------
+
+BENCH := $(call sources,tests/bench)
+
 $(BUILD)/bench/executor: $(OBJ)/tests/bench/executor/main.o $(LIBS_RUNTIME)
 	@mkdir -p $(@D)
 	@echo "  LINK    $@"
 	$(Q)$(call link,$<,$(LIBS_RUNTIME),$(LINK_RUNTIME))
+
+$(BUILD)/bench/cases: $(call objects,$(BENCH)) $(LIBS_RUNTIME)
+	@mkdir -p $(@D)
+	@echo "  LINK    $@"
+	$(Q)$(call link,$(call objects,$(BENCH)),$(LIBS_RUNTIME),$(LINK_RUNTIME))
 
 archive = rm -f $@ && ar rcs $@ $^
 

@@ -100,13 +100,14 @@ static void xent_sparse(int64_t rows, int64_t classes, const float *logits,
                         const int32_t *labels, float *loss, float *backprop)
 {
     for (int64_t i = 0; i < rows; i++) {
+        float at_label = logits[labels[i]]; /* backprop may be logits */
         float most;
         float total = exponentials(classes, logits, backprop, &most);
         float scale = 1 / total;
         for (int64_t j = 0; j < classes; j += LANES)
             store_part(backprop + j, classes - j,
                        load_part(backprop + j, classes - j, 0) * scale);
-        loss[i] = logf(total) - (logits[labels[i]] - most);
+        loss[i] = logf(total) - (at_label - most);
         backprop[labels[i]] -= 1;
         logits += classes;
         backprop += classes;

@@ -1,0 +1,40 @@
+/*
+ * cases.h - the benchmark's models as graphs: the same models, batches and optimizers that the
+ * scripts for other frameworks train.
+ *
+ * Initial values and data come from bench_number(), which any language can repeat, so that
+ * losses can be compared step by step.
+ */
+#pragma once
+
+#include "runtime/builder.h"
+#include "runtime/tensor.h"
+
+struct bench_case {
+    const char *name;
+    int64_t examples; /* per step */
+    double flop; /* per step: products and convolutions, padded taps counted as in README */
+    int kind;    /* of model: see cases.c */
+    int64_t hidden;
+    bool adam;
+};
+
+extern const struct bench_case bench_cases[];
+const struct bench_case *bench_case_find(const char *name); /* NULL if there is none */
+
+/* From 0 to 1 (24 bits): murmur3's finalizer of stream * 2^32 + index. */
+float bench_number(uint64_t stream, uint64_t index);
+
+#define BENCH_IMAGES "images"
+#define BENCH_LABELS "labels"
+#define BENCH_LOSS "loss"
+#define BENCH_TRAIN "train"
+#define BENCH_INIT "init"
+
+/* Adds the case to an empty graph, under the names above. */
+bool bench_case_build(const struct bench_case *c, struct graph *graph,
+                      struct error *err) CHECKED;
+
+/* The data: images (stream 0), and int32 labels (stream 1). */
+bool bench_case_data(const struct bench_case *c, struct tensor *images, struct tensor *labels,
+                     struct error *err) CHECKED;
