@@ -1,7 +1,9 @@
 /* launch.c - command line and environment of a task; its processes in /proc. */
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -209,42 +211,57 @@ bool launch_is_process(pid_t pid, int64_t start_time, const char *cookie)
     return false;
 }
 
-void launch_kill_strays(const char *cookie, const char *cgroup)
+/* Kills what is in a cgroup and removes it. */
+static void cgroup_end(const char *cgroup)
+{
+    char *path = alloc_printf("%s/cgroup.kill", cgroup);
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        if (write(fd, "1", 1) < 0) {
+            /* Then its processes are found by their environment. */
+        }
+        close(fd);
+    }
+    free(path);
+    path = alloc_printf("%s/cgroup.events", cgroup);
+    struct pollfd emptied = {.fd = open(path, O_RDONLY | O_CLOEXEC), .events = POLLPRI};
+    for (int i = 0; i < 10 && rmdir(cgroup) && errno == EBUSY; i++)
+        poll(&emptied, 1, 20); /* it is, once the dying are dead */
+    if (emptied.fd >= 0)
+        close(emptied.fd);
+    free(path);
+}
+
+/* Kills every process with `wanted` in its environment; how many there were. */
+static int environment_kill(const char *wanted)
 {
     static const size_t text_size = 1 << 17;
+    int found = 0;
+    char *text = alloc_bytes(text_size);
+    DIR *proc = opendir("/proc");
+    struct dirent *entry;
+    while (proc && (entry = readdir(proc))) {
+        pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+        size_t size = pid > 0 ? process_read(pid, "environ", text, text_size) : 0;
+        for (size_t i = 0; i < size; i += strlen(text + i) + 1) {
+            if (strcmp(text + i, wanted) == 0)
+                found += kill(pid, SIGKILL) == 0;
+        }
+    }
+    if (proc)
+        closedir(proc);
+    free(text);
+    return found;
+}
+
+void launch_kill_strays(const char *cookie, const char *cgroup)
+{
     if (!*cookie)
         return;
-    if (*cgroup) {
-        char *path = alloc_printf("%s/cgroup.kill", cgroup);
-        int fd = open(path, O_WRONLY | O_CLOEXEC);
-        if (fd >= 0 && write(fd, "1", 1) < 0) {
-            /* Then they are found by their environment. */
-        }
-        if (fd >= 0)
-            close(fd);
-        free(path);
-    }
-    char *text = alloc_bytes(text_size);
     char *wanted = alloc_printf("TRAINYARD_COOKIE=%s", cookie);
-    for (int round = 0; round < 10; round++) {
-        int found = 0;
-        DIR *proc = opendir("/proc");
-        struct dirent *entry;
-        while (proc && (entry = readdir(proc))) {
-            pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
-            size_t size = pid > 0 ? process_read(pid, "environ", text, text_size) : 0;
-            for (size_t i = 0; i < size; i += strlen(text + i) + 1) {
-                if (strcmp(text + i, wanted) == 0)
-                    found += kill(pid, SIGKILL) == 0;
-            }
-        }
-        if (proc)
-            closedir(proc);
-        if (!found)
-            break;
+    for (int round = 0; round < 10 && environment_kill(wanted); round++) {
     }
     if (*cgroup)
-        rmdir(cgroup);
+        cgroup_end(cgroup);
     free(wanted);
-    free(text);
 }

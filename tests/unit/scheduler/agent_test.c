@@ -39,6 +39,37 @@ static void text_write(const char *path, const char *text, mode_t mode)
     close(fd);
 }
 
+static bool exists(const char *path)
+{
+    return access(path, F_OK) == 0;
+}
+
+static char *text_read(const char *path)
+{
+    struct str text = {0};
+    char part[1000];
+    FILE *file = fopen(path, "re");
+    CHECK(file);
+    size_t size;
+    while ((size = fread(part, 1, sizeof(part), file)) > 0)
+        str_add_bytes(&text, part, size);
+    fclose(file);
+    return str_take(&text);
+}
+
+/* Gone, or dead and not yet reaped by whoever has inherited it. */
+static bool process_is_gone(pid_t pid)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    if (!exists(path))
+        return true;
+    char *text = text_read(path);
+    bool dead = strstr(text, ") Z ") != NULL;
+    free(text);
+    return dead;
+}
+
 /* Tasks get "train spec.json ..." and run in their folder. */
 static const char *task_path(void)
 {
@@ -109,11 +140,6 @@ static void stop(struct server *server, int64_t epoch, bool kill, int64_t grace_
 {
     struct agent_command command = stop_of(epoch, kill, grace_ms);
     server_command(server, &command);
-}
-
-static bool exists(const char *path)
-{
-    return access(path, F_OK) == 0;
 }
 
 static void wait_gone(const char *path)
@@ -375,7 +401,7 @@ TEST(agent_adopts)
     struct agent *agent = agent_begin("local:agent-test", folder);
     start(&server, 1, "echo one; while [ ! -e go ]; do sleep 0.02; done; echo two");
     start(&server, 2, "echo one; while [ ! -e go ]; do sleep 0.02; done; echo two; exit 2");
-    start(&server, 3, "while :; do sleep 0.1; done");
+    start(&server, 3, "(setsid sleep 300 & echo $! >stray.pid); while :; do sleep 0.1; done");
     start(&server, 4, "while :; do sleep 0.1; done");
     for (int i = 1; i <= 4; i++) {
         char name[64];
@@ -389,15 +415,20 @@ TEST(agent_adopts)
         usleep(5000);
     CHECK(mkdir(folder_path("adopts/attempts/9-worker-0.tmp"), 0700) == 0);
     /* The shim of the third dies, as if killed by hand. */
-    char text[400], *pid;
-    int fd = open(folder_path("adopts/attempts/3-worker-0/shim.json"), O_RDONLY);
-    ssize_t size = read(fd, text, sizeof(text) - 1);
-    CHECK(size > 0);
-    close(fd);
-    text[size] = '\0';
+    char *pid;
+    char *text = text_read(folder_path("adopts/attempts/3-worker-0/shim.json"));
+    for (int i = 0; i < 1000 && !exists(folder_path("adopts/attempts/3-worker-0/stray.pid"));
+         i++)
+        usleep(5000);
+    usleep(50000);
+    char *stray = text_read(folder_path("adopts/attempts/3-worker-0/stray.pid"));
+    pid_t stray_pid = (pid_t)strtol(stray, NULL, 10);
+    free(stray);
+    CHECK(kill(stray_pid, 0) == 0);
     pid = strstr(text, "\"pid\": ");
     CHECK(pid);
     CHECK(kill((pid_t)strtol(pid + 7, NULL, 10), SIGKILL) == 0);
+    free(text);
 
     server.discard = "4-worker-0";
     agent = agent_begin("local:agent-test", folder);
@@ -406,6 +437,7 @@ TEST(agent_adopts)
     check_file(&server, "2-worker-0", "stdout.log", "one\ntwo\n");
     task = server_wait(&server, "3-worker-0", AGENT_TASK_EXITED);
     CHECK_INT(task.reason, AGENT_EXIT_LOST);
+    CHECK(process_is_gone(stray_pid));
     CHECK_INT(server_task(&server, "1-worker-0").state, AGENT_TASK_RUNNING);
     text_write(folder_path("adopts/attempts/1-worker-0/go"), "", 0600);
     task = server_wait(&server, "1-worker-0", AGENT_TASK_EXITED);
