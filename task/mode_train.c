@@ -40,6 +40,7 @@ struct arguments {
     const char *data, *out, *checkpoints;
     int64_t steps, threads, epoch, attempt;
     bool resume, json, help;
+    bool data_guessed;
 };
 
 /* --- arguments --- */
@@ -159,6 +160,7 @@ static bool make_folder(const char *path, struct error *err)
 static bool set_folders(struct arguments *a, const struct spec *spec, struct arena *arena,
                         struct error *err)
 {
+    a->data_guessed = !a->data;
     if (!a->data)
         a->data = arena_printf(arena, "datasets/%s", spec->data.dataset);
     if (!a->out)
@@ -213,9 +215,12 @@ static int exit_code(const struct error *err)
     }
 }
 
-/* Leaves the reason where the agent finds it. */
+/* Leaves the reason where the agent finds it; without a folder for it, stderr has to do. */
 static void write_error_file(const char *out, const struct error *err)
 {
+    struct stat info;
+    if (!out || stat(out, &info))
+        return;
     struct str json = {0};
     struct error ignored; /* the reason is on stderr too */
     char *path = alloc_printf("%s/error.json", out);
@@ -228,6 +233,21 @@ static void write_error_file(const char *out, const struct error *err)
         fprintf(stderr, "trainyard: %s\n", ignored.text);
     str_release(&json);
     free(path);
+}
+
+/* Where a dataset comes from, when nobody said where it is. */
+static bool add_hint(const struct arguments *a, const struct spec *spec, struct error *err)
+{
+    struct stat info;
+    if (err->code != NOT_FOUND || !a->data_guessed || !stat(a->data, &info))
+        return false;
+    return fail(
+        err, NOT_FOUND,
+        "dataset \"%s\": there is no folder %s; say --data FOLDER, or make one: trainyard "
+        "dataset %s",
+        spec->data.dataset, a->data,
+        strcmp(spec->data.dataset, "digits") ? "add NAME --from FOLDER"
+                                             : "make digits datasets/digits");
 }
 
 /* Trains to the end; sets `*code` on success. */
@@ -244,7 +264,7 @@ static bool run(const struct arguments *a, const struct spec *spec, struct show 
                                           .epoch = a->epoch};
     struct train *train = train_open(&options, err);
     if (!train)
-        return false;
+        return add_hint(a, spec, err);
     running = train;
     if (stop_asked)
         train_stop(train);
@@ -275,8 +295,7 @@ static int train(struct arguments *a, struct arena *arena)
     bool folders = spec && set_folders(a, spec, arena, &err);
     if (!folders || !run(a, spec, &show, &code, &err)) {
         show_error(&show, &err);
-        if (folders || a->out)
-            write_error_file(a->out, &err);
+        write_error_file(a->out, &err);
         return exit_code(&err);
     }
     if (code == EXIT_STOPPED && !a->epoch)

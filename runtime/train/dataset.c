@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "runtime/io/idx.h"
+#include "runtime/train/dataset_internal.h"
 
 static bool set_part(const struct tensor *images, const struct tensor *labels,
                      const char *folder, struct dataset *dataset, struct dataset_part *part,
@@ -18,6 +19,8 @@ static bool set_part(const struct tensor *images, const struct tensor *labels,
         return fail(err, INVALID, "%s holds %lld examples, allowed: at most %d", folder,
                     (long long)images->shape.dims[0], INT32_MAX);
     struct shape shape = SHAPE(images->shape.dims[1], images->shape.dims[2], 1);
+    if (images->shape.rank == 4)
+        shape.dims[2] = images->shape.dims[3];
     if (!dataset->shape.rank)
         dataset->shape = shape;
     if (!shape_equal(&shape, &dataset->shape)) {
@@ -34,6 +37,15 @@ static bool set_part(const struct tensor *images, const struct tensor *labels,
     return true;
 }
 
+/* Images and labels to train on, then to test on. */
+static bool read_files(const char *folder, struct tensor owned[4], struct error *err)
+{
+    if (dataset_is_cifar(folder))
+        return dataset_read_cifar(folder, owned, err);
+    return idx_read_set(folder, "train", &owned[0], &owned[1], err) &&
+           idx_read_set(folder, "t10k", &owned[2], &owned[3], err);
+}
+
 bool dataset_open(const char *folder, struct dataset *dataset, struct error *err)
 {
     *dataset = (struct dataset){0};
@@ -43,8 +55,7 @@ bool dataset_open(const char *folder, struct dataset *dataset, struct error *err
     if (!S_ISDIR(info.st_mode))
         return fail(err, INVALID, "%s is no folder", folder);
     struct tensor *owned = dataset->owned;
-    bool ok = idx_read_set(folder, "train", &owned[0], &owned[1], err) &&
-              idx_read_set(folder, "t10k", &owned[2], &owned[3], err) &&
+    bool ok = read_files(folder, owned, err) &&
               set_part(&owned[0], &owned[1], folder, dataset, &dataset->train, err) &&
               set_part(&owned[2], &owned[3], folder, dataset, &dataset->test, err);
     if (!ok)

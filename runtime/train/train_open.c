@@ -76,9 +76,13 @@ static bool prepare_calls(struct train *train, struct error *err)
 static bool set_state(struct train *train, struct error *err)
 {
     bool found = false;
+    if (train->options.checkpoints && !save_claim(train, err))
+        return false;
     if (train->options.resume && train->options.checkpoints &&
         !save_restore(train, &found, err))
         return error_prefix(err, "cannot resume: ");
+    if (train->notice.size)
+        train->pending |= PENDING_NOTICE;
     train->facts.resumed_from = train->step;
     if (found)
         return true;

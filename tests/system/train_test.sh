@@ -1,0 +1,149 @@
+#!/bin/bash
+# train_test.sh - trainyard-task train with real files: results, output, exit codes, exact resume.
+set -u
+build=${TRAINYARD_BUILD:-build}
+task=$(realpath "$build/trainyard-task")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+failed=0
+
+check() { # check NAME CONDITION...
+    local name=$1; shift
+    if "$@"; then echo "ok $name"; else echo "FAIL $name: $*"; cat out err 2>/dev/null | tail -n 20; failed=1; fi
+}
+# run ARGUMENTS... : output in out and err, exit code in $code
+run() { "$task" train "$@" >out 2>err </dev/null; code=$?; }
+code_is() { [ "$code" = "$1" ] || { echo "  exit code $code, wanted $1"; false; }; }
+says() { grep -q -- "$1" out || { echo "  nothing like '$1' in the output"; false; }; }
+complains() { grep -q -- "$1" err || { echo "  nothing like '$1' on stderr"; false; }; }
+big_endian() { printf "\\x$(printf %02x $(($1 >> 24 & 255)))\\x$(printf %02x $(($1 >> 16 & 255)))\\x$(printf %02x $(($1 >> 8 & 255)))\\x$(printf %02x $(($1 & 255)))"; }
+
+# part NAME COUNT : noise of 10x10 with labels from 0 to 4
+part() {
+    { printf '\0\0\10\3'; big_endian "$2"; big_endian 10; big_endian 10; head -c $((100 * $2)) /dev/urandom; } >"data/$1-images-idx3-ubyte"
+    { printf '\0\0\10\1'; big_endian "$2"; head -c 1000000 /dev/urandom | tr -dc '\000-\004' | head -c "$2"; } >"data/$1-labels-idx1-ubyte"
+}
+mkdir data
+part train 600
+part t10k 130
+
+# Convolution, dropout and Adam, in batches that do not divide the epoch.
+cat >spec.json <<'END'
+{"name": "noise", "seed": 3,
+ "model": {"layers": [
+   {"layer": "Conv2D", "filters": 8, "kernel_size": 3, "activation": "relu"}, {"layer": "MaxPooling2D"},
+   {"layer": "Flatten"}, {"layer": "Dense", "units": 24, "activation": "relu"}, {"layer": "Dropout", "rate": 0.3},
+   {"layer": "Dense", "units": 5}]},
+ "data": {"dataset": "noise", "batch_size": 32}, "train": {"steps": 1500, "eval_every": 500},
+ "checkpoint": {"every_steps": 50}}
+END
+
+# --- results and output ---
+run spec.json --data data --out whole --json --threads 1
+check train_finishes code_is 0
+check train_says_how_it_starts says '"event": "start", "name": "noise", "steps": 1500, "batch_size": 32, "examples": 600'
+check train_ends_with_an_end_object test "$(tail -n 1 out | grep -c '"event": "end", "step": 1500, "reason": "finished".*"examples_per_second": [0-9.e+]*, "metrics": {"loss": [0-9.e-]*, "accuracy": [0-9.e-]*, "val_loss": [0-9.e-]*, "val_accuracy": [0-9.e-]*}}$')" = 1
+check train_json_is_json python3 -c 'import json; [json.loads(l) for l in open("out")]'
+check train_evaluates_every_500 test "$(grep -c '"event": "evaluation"' out)" = 3
+check train_learns_the_noise python3 -c '
+import json
+losses = [json.loads(l) for l in open("out") if "\"step\"," in l or "\"event\": \"step\"" in l]
+assert losses[-1]["loss"] < 0.9 * losses[0]["loss"], losses'
+check train_keeps_three_checkpoints test "$(ls whole/checkpoints/*.index | wc -l)" = 3
+check train_writes_an_event_file test "$(ls whole/events.out.tfevents.* | wc -l)" = 1
+
+run spec.json --data data --out lines --steps 20
+check train_prints_plain_lines says 'step 20/20  loss [0-9.]*  accuracy [0-9.]*  [0-9,]* examples/s'
+check train_prints_the_evaluation says 'step 20: test loss [0-9.]*  test accuracy [0-9.]*'
+
+run spec.json --data data --out again --threads 1 --steps 1500
+same_state() { cmp "$1/checkpoints/model.ckpt-1500.data-00000-of-00001" "$2/checkpoints/model.ckpt-1500.data-00000-of-00001"; }
+check train_repeats_bit_for_bit same_state whole again
+
+# --- killed at any moment and resumed, again and again, it ends with the same bits ---
+kills=0
+for i in $(seq 60); do
+    "$task" train spec.json --data data --out killed --resume --threads 1 --json >out 2>err &
+    pid=$!
+    sleep 0.$((RANDOM % 4))$((RANDOM % 10))
+    if [ $i -lt 60 ] && kill -9 $pid 2>/dev/null; then
+        wait $pid 2>/dev/null; code=$?
+        [ $code = 137 ] && kills=$((kills + 1))
+    else
+        wait $pid; code=$?
+    fi
+    [ $code = 0 ] && break
+    [ $code = 137 ] || break
+done
+[ $code = 0 ] || { run spec.json --data data --out killed --resume --threads 1 --json; }
+check killed_run_finishes code_is 0
+echo "  killed $kills times"
+check killed_run_ends_with_the_same_bits same_state whole killed
+
+# --- asked to stop ---
+"$task" train spec.json --data data --out stopped --steps 1000000 --threads 1 --epoch 5 >out 2>err &
+pid=$!
+until [ -s stopped/checkpoints/checkpoint ] || ! kill -0 $pid 2>/dev/null; do sleep 0.02; done
+kill -TERM $pid; wait $pid; code=$?
+check stopped_run_exits_with_3 code_is 3
+newest=$(sed -n 's/^model_checkpoint_path: ".*ckpt-\([0-9]*\)"$/\1/p' stopped/checkpoints/checkpoint)
+run spec.json --data data --out stopped --steps $((newest + 10)) --threads 1 --epoch 6 --resume --json
+check stopped_run_goes_on says "\"resumed_from\": $newest"
+run spec.json --data data --out other --checkpoints stopped/checkpoints --threads 1 --epoch 5 --resume
+check older_attempt_is_fenced code_is 2
+check older_attempt_is_told complains 'fenced'
+run spec.json --data data --out interrupted --steps 5 --threads 1
+"$task" train spec.json --data data --out interrupted --steps 1000000 --threads 1 >out 2>err &
+pid=$!; sleep 0.5; kill -INT $pid; wait $pid; code=$?
+check interrupted_run_exits_with_3 code_is 3
+check interrupted_run_says_how_to_go_on says 'go on with: trainyard train spec.json --data data --out interrupted --resume'
+
+# --- what a user may get wrong ---
+wrong() { # wrong NAME TEXT ARGUMENTS... : exit 2 and the text
+    local name=$1 text=$2; shift 2
+    run "$@"
+    check "$name" eval 'code_is 2 && complains "$text"'
+}
+wrong no_spec 'which spec' --resume
+wrong unknown_option 'unknown argument "--stepz"' spec.json --stepz 5
+wrong no_value '--steps wants a value' spec.json --steps
+wrong bad_number '--steps is "many"' spec.json --steps many
+wrong no_such_spec 'no file "nonesuch", and no example of that name (examples: ' nonesuch --data data
+wrong no_such_file 'dir/x.json' dir/x.json --data data
+wrong no_such_data 'nowhere' spec.json --data nowhere --out w1
+check error_file_is_left grep -q '"code": "NOT_FOUND", "text": ".*nowhere' w1/error.json
+sed 's/"units": 24/"unitz": 24/' spec.json >typo.json
+mkdir w2
+wrong typo_in_the_spec '/model/layers/3/unitz: typo.json: unknown field "unitz"; did you mean "units"' typo.json --data data --out w2
+check typo_is_in_the_error_file grep -q '"pointer": "/model/layers/3/unitz"' w2/error.json
+sed 's/"units": 5/"units": 4/' spec.json >small.json
+wrong too_few_outputs '/model/layers/5: .*at least the 5 classes' small.json --data data --out w3
+mkdir torn; cp data/* torn; truncate -s 1000 torn/train-images-idx3-ubyte
+wrong torn_data 'torn/train-images-idx3-ubyte: .*byte 1000' spec.json --data torn --out w4
+rm torn/train-images-idx3-ubyte
+wrong missing_file 'torn/train-images-idx3-ubyte' spec.json --data torn --out w5
+sed 's/"steps": 1500/"steps": 1500, "optimizer": {"name": "SGD", "learning_rate": 1e6}/; s/"relu"/"linear"/' spec.json >wild.json
+wrong diverging 'the loss is .* after step [0-9]*: training has diverged' wild.json --data data --out w6
+sed 's/"units": 24/"units": 25/' spec.json >wider.json
+wrong other_model 'is of another model: its "dense/kernel" is' wider.json --data data --out whole --resume
+touch file
+wrong out_is_a_file 'file' spec.json --data data --out file/run
+if [ "$(id -u)" != 0 ]; then
+    mkdir shut; chmod 555 shut
+    wrong read_only_folder 'Permission denied' spec.json --data data --out shut/run
+fi
+if mkdir full && mount -t tmpfs -o size=64k tmpfs full 2>/dev/null; then
+    wrong full_disk 'No space left on device' spec.json --data data --out full
+    umount full
+else
+    echo 'skip full_disk: no right to mount'
+fi
+
+# --- damage to the newest checkpoint ---
+cp -r whole damaged
+printf X | dd of=damaged/checkpoints/model.ckpt-1500.data-00000-of-00001 bs=1 seek=50 conv=notrunc 2>/dev/null
+run spec.json --data data --out damaged --resume --threads 1
+check damaged_checkpoint_is_told says 'passed over damaged/checkpoints/model.ckpt-1500'
+check damaged_checkpoint_is_passed_over same_state whole damaged
+exit $failed
