@@ -3,8 +3,8 @@
  * come from.
  *
  *   DIR/datasets/NAME/dataset.json
- *     {"name", "format": "idx" | "cifar10", "train": N, "test": N,
- *      "files": [{"name", "bytes", "sha256"}]}
+ *     {"name", "format": "idx" | "cifar10", "shape": [height, width, channels], "train": N,
+ * "test": N, "files": [{"name", "bytes", "sha256"}]}
  */
 #pragma once
 
@@ -23,6 +23,7 @@ struct dataset_file {
 
 struct dataset_files {
     const char *format;
+    int64_t shape[3]; /* of one image: height, width, channels */
     int64_t train_count;
     int64_t test_count;
     struct dataset_file files[DATASET_FILES_MAX];

@@ -93,9 +93,9 @@ static bool file_add(const char *folder, const char *name, struct dataset_files 
     return dataset_files_sha256(*path, file->sha256, &file->bytes, err);
 }
 
-/* One IDX file of bytes with `rank` dimensions; `*count` is the first. */
+/* One IDX file of bytes with `rank` dimensions, which go to `dims`. */
 static bool idx_add(const char *folder, const char *name, int rank, struct dataset_files *files,
-                    int64_t *count, struct error *err)
+                    int64_t *dims, struct error *err)
 {
     char *path;
     bool found;
@@ -111,11 +111,11 @@ static bool idx_add(const char *folder, const char *name, int rank, struct datas
     if (ok) {
         int64_t elements = 1;
         for (int d = 0; d < rank; d++) {
-            if (__builtin_mul_overflow(elements, big_endian(head + 4 + 4 * d), &elements))
+            dims[d] = big_endian(head + 4 + 4 * d);
+            if (__builtin_mul_overflow(elements, dims[d], &elements))
                 elements = INT64_MAX / 2;
         }
         expected += elements;
-        *count = big_endian(head + 4);
         if (length != expected)
             ok = fail(err, DATA_LOSS, "%s ends at byte %lld, its dimensions need %lld", path,
                       (long long)length, (long long)expected);
@@ -128,15 +128,19 @@ static bool idx_set_add(const char *folder, const char *set, struct dataset_file
                         int64_t *count, struct error *err)
 {
     char images[64], labels[64];
-    int64_t labels_count;
+    int64_t images_dims[3], labels_dims[1];
     snprintf(images, sizeof(images), "%s-images-idx3-ubyte", set);
     snprintf(labels, sizeof(labels), "%s-labels-idx1-ubyte", set);
-    if (!idx_add(folder, images, 3, files, count, err) ||
-        !idx_add(folder, labels, 1, files, &labels_count, err))
+    if (!idx_add(folder, images, 3, files, images_dims, err) ||
+        !idx_add(folder, labels, 1, files, labels_dims, err))
         return false;
-    return *count == labels_count ||
+    *count = images_dims[0];
+    files->shape[0] = images_dims[1];
+    files->shape[1] = images_dims[2];
+    files->shape[2] = 1;
+    return *count == labels_dims[0] ||
            fail(err, DATA_LOSS, "%s/%s has %lld labels for %lld images", folder, labels,
-                (long long)labels_count, (long long)*count);
+                (long long)labels_dims[0], (long long)*count);
 }
 
 /* One file of CIFAR-10's; `*found` says whether it was there. */
@@ -176,6 +180,7 @@ bool dataset_files_describe(const char *folder, struct dataset_files *files, str
     }
     if (is_there(folder, "data_batch_1.bin")) {
         files->format = "cifar10";
+        memcpy(files->shape, (const int64_t[]){32, 32, 3}, sizeof(files->shape));
         bool found;
         for (int i = 1; i <= CIFAR_BATCHES; i++) {
             char name[32];
@@ -220,8 +225,10 @@ bool dataset_files_write(const char *folder, const char *name,
         json_array_append_new(list, json_pack("{s:s, s:I, s:s}", "name", file->name, "bytes",
                                               (json_int_t)file->bytes, "sha256", file->sha256));
     }
-    json_t *root = json_pack("{s:s, s:s, s:I, s:I, s:o}", "name", name, "format", files->format,
-                             "train", (json_int_t)files->train_count, "test",
+    json_t *root = json_pack("{s:s, s:s, s:[I, I, I], s:I, s:I, s:o}", "name", name, "format",
+                             files->format, "shape", (json_int_t)files->shape[0],
+                             (json_int_t)files->shape[1], (json_int_t)files->shape[2], "train",
+                             (json_int_t)files->train_count, "test",
                              (json_int_t)files->test_count, "files", list);
     char *text = json_dumps(root, JSON_INDENT(2));
     char *path = alloc_printf("%s/dataset.json", folder);
@@ -235,13 +242,16 @@ bool dataset_files_write(const char *folder, const char *name,
 static bool json_take(json_t *root, struct dataset_files *files)
 {
     const char *format;
-    json_int_t train, test;
+    json_int_t train, test, shape[3];
     json_t *list;
-    if (json_unpack(root, "{s:s, s:I, s:I, s:o}", "format", &format, "train", &train, "test",
-                    &test, "files", &list) < 0 ||
+    if (json_unpack(root, "{s:s, s:[I, I, I], s:I, s:I, s:o}", "format", &format, "shape",
+                    &shape[0], &shape[1], &shape[2], "train", &train, "test", &test, "files",
+                    &list) < 0 ||
         json_array_size(list) > DATASET_FILES_MAX)
         return false;
     files->format = strcmp(format, "cifar10") == 0 ? "cifar10" : "idx";
+    for (int i = 0; i < 3; i++)
+        files->shape[i] = shape[i];
     files->train_count = train;
     files->test_count = test;
     for (size_t i = 0; i < json_array_size(list); i++) {

@@ -50,14 +50,33 @@ static void add_known(const char *folder, struct str *text)
         str_add(text, "; there is none yet");
 }
 
-static bool check_dataset(struct request *req, const struct spec *spec, struct error *err)
+/* What the examples look like, as dataset.json says; unknown when it does not. */
+static struct shape examples_shape(const json_t *dataset)
+{
+    json_int_t dims[3];
+    if (json_unpack((json_t *)dataset, "{s:[I, I, I]}", "shape", &dims[0], &dims[1], &dims[2]) <
+        0)
+        return SHAPE_UNKNOWN;
+    return SHAPE(dims[0], dims[1], dims[2]);
+}
+
+/* Finds the dataset, and looks whether the layers fit its examples and each other. */
+static bool check_dataset(struct request *req, const struct spec *spec, struct plan *plan,
+                          struct error *err)
 {
     const char *name = spec->data.dataset;
     if (!name || !*name)
         return true;
     const char *folder = arena_printf(req->arena, "%s/datasets", req->services->folder);
-    if (access(arena_printf(req->arena, "%s/%s/dataset.json", folder, name), R_OK) == 0)
-        return true;
+    json_t *dataset =
+        json_load_file(arena_printf(req->arena, "%s/%s/dataset.json", folder, name), 0, NULL);
+    if (dataset) {
+        struct shape shape = examples_shape(dataset);
+        json_decref(dataset);
+        plan->has_model = shape.rank > 0;
+        return !plan->has_model ||
+               model_summary(spec, &shape, 0, req->arena, &plan->model, err);
+    }
     struct str known = {0};
     add_known(folder, &known);
     error_at(
@@ -118,14 +137,17 @@ static void describe(struct plan *plan, int nodes_count)
     const char *when = plan->starts_now ? "would start now"
                        : nodes_count    ? "would wait: what it needs is in use"
                                         : "would wait: no node has joined";
-    snprintf(plan->text, sizeof(plan->text), "%s; %s.", what, when);
+    used = snprintf(plan->text, sizeof(plan->text), "%s; %s.", what, when);
+    if (plan->has_model)
+        snprintf(plan->text + used, sizeof(plan->text) - (size_t)used, " %lld parameters.",
+                 (long long)plan->model.parameters);
 }
 
 bool plan_make(struct request *req, const struct spec *spec, struct plan *plan,
                struct error *err)
 {
     *plan = (struct plan){0};
-    if (!collect_needs(spec, plan, err) || !check_dataset(req, spec, err))
+    if (!collect_needs(spec, plan, err) || !check_dataset(req, spec, plan, err))
         return false;
     struct loop *loop = req->services->loop;
     struct loop_node *nodes;
@@ -136,6 +158,21 @@ bool plan_make(struct request *req, const struct spec *spec, struct plan *plan,
     plan->starts_now = fits_now(plan, nodes, nodes_count);
     describe(plan, nodes_count);
     return true;
+}
+
+static json_t *layers_json(const struct model_summary *model)
+{
+    json_t *layers = json_array();
+    for (int i = 0; i < model->layers_count; i++) {
+        const struct model_layer *layer = &model->layers[i];
+        char shape[SHAPE_TEXT_BYTES];
+        json_array_append_new(layers,
+                              json_pack("{s:s, s:s, s:s, s:I}", "name", layer->name, "layer",
+                                        layer->class_name, "output_shape",
+                                        shape_text(&layer->output, shape, sizeof(shape)),
+                                        "parameters", (json_int_t)layer->parameters));
+    }
+    return layers;
 }
 
 json_t *plan_json(const struct plan *plan, const struct spec *spec)
@@ -149,7 +186,13 @@ json_t *plan_json(const struct plan *plan, const struct spec *spec)
                                         (double)need->cpu_millis / 1000, "memory_bytes",
                                         (json_int_t)need->memory_bytes, "gpus", need->gpus));
     }
-    return json_pack("{s:s, s:s, s:b, s:i, s:o}", "name", spec->name, "text", plan->text,
-                     "starts_now", plan->starts_now, "tasks", plan->tasks_count, "needs",
-                     needs);
+    json_t *json =
+        json_pack("{s:s, s:s, s:b, s:i, s:o}", "name", spec->name, "text", plan->text,
+                  "starts_now", plan->starts_now, "tasks", plan->tasks_count, "needs", needs);
+    if (json && plan->has_model) {
+        json_object_set_new(json, "parameters",
+                            json_integer((json_int_t)plan->model.parameters));
+        json_object_set_new(json, "layers", layers_json(&plan->model));
+    }
+    return json;
 }
