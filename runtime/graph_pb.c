@@ -17,8 +17,10 @@ typedef Tensorflow__NodeDef node_proto;
 typedef Tensorflow__AttrValue attr_proto;
 typedef Tensorflow__AttrValue__ListValue list_proto;
 
-/* The version of GraphDef that we write: that of TensorFlow 1.15. */
+/* The version of GraphDef that we write, that of TensorFlow 1.15, and the newest that we read.
+ */
 #define GRAPH_PRODUCER 134
+#define GRAPH_NEWEST 2474
 
 /* --- reading attributes; the results live in the graph's arena --- */
 
@@ -212,6 +214,13 @@ static void make_room(struct links *links, size_t count)
     links->controls = alloc_resize(links->controls, links->room * sizeof(*links->controls));
 }
 
+/* An output is written without zeros in front: "x:0", not "x:00". */
+static bool is_odd(const char *text)
+{
+    const char *colon = strrchr(text, ':');
+    return colon && colon[1] == '0' && colon[2];
+}
+
 static bool link_node(struct graph *graph, struct node *node, const node_proto *proto,
                       struct links *links, struct error *err)
 {
@@ -233,6 +242,9 @@ static bool link_node(struct graph *graph, struct node *node, const node_proto *
             return fail(err, INVALID,
                         "Node '%s': input '%s' comes after a control input; those must be last",
                         node->name, text);
+        if (is_odd(text))
+            return fail(err, INVALID, "Node '%s': Illegal op input name '%s'", node->name,
+                        text);
         if (!graph_edge(graph, text, &edge, err)) {
             if (err->code == NOT_FOUND)
                 return fail(err, INVALID, "Node '%s': Unknown input node '%s'", node->name,
@@ -245,8 +257,24 @@ static bool link_node(struct graph *graph, struct node *node, const node_proto *
                                controls_count, err);
 }
 
+static bool check_versions(const Tensorflow__VersionDef *versions, struct error *err)
+{
+    if (!versions)
+        return true;
+    if (versions->producer < 0)
+        return fail(err, INVALID, "GraphDef producer version %d is below 0",
+                    versions->producer);
+    if (versions->min_consumer > GRAPH_NEWEST)
+        return fail(err, INVALID,
+                    "GraphDef needs a consumer of version %d or later, this one reads up to %d",
+                    versions->min_consumer, GRAPH_NEWEST);
+    return true;
+}
+
 static bool read_graph(struct graph *graph, const graph_proto *proto, struct error *err)
 {
+    if (!check_versions(proto->versions, err))
+        return false;
     int first = graph_count(graph);
     for (size_t i = 0; i < proto->n_node; i++)
         if (!read_node(graph, proto->node[i], err))

@@ -335,5 +335,7 @@ struct variable *kernel_variable(struct kernel_call *call, int index, struct err
 void kernel_output_ref(struct kernel_call *call, int index, struct variable *variable)
 {
     assert(dtype_is_ref(call->node->output_types[index]));
+    if (!__atomic_load_n(&variable->by_ref, __ATOMIC_RELAXED))
+        __atomic_store_n(&variable->by_ref, true, __ATOMIC_RELAXED);
     call->slots[index].variable = variable;
 }

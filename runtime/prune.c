@@ -20,6 +20,19 @@ struct names {
     int *fed_by; /* by node id: index into feeds of its first fed output, or -1 */
 };
 
+/* "train", or "train:0" as some clients say. */
+static struct node *find_target(const struct graph *graph, const char *text)
+{
+    struct node *node = graph_find(graph, text);
+    const char *colon = strrchr(text, ':');
+    if (node || !colon || !colon[1] || colon[1 + strspn(colon + 1, "0123456789")])
+        return node;
+    char *name = alloc_text_n(text, (size_t)(colon - text));
+    node = graph_find(graph, name);
+    free(name);
+    return node;
+}
+
 static bool find_names(struct names *names, const struct session_run *run, struct error *err)
 {
     if (!run->fetches_count && !run->targets_count)
@@ -31,7 +44,7 @@ static bool find_names(struct names *names, const struct session_run *run, struc
         if (!graph_edge(names->graph, run->fetches[i], &names->fetches[i], err))
             return error_prefix(err, "fetch ");
     for (int i = 0; i < run->targets_count; i++) {
-        names->targets[i] = graph_find(names->graph, run->targets[i]);
+        names->targets[i] = find_target(names->graph, run->targets[i]);
         if (!names->targets[i])
             return fail(err, NOT_FOUND, "target '%s': there is no such node in the graph",
                         run->targets[i]);

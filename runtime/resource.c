@@ -201,13 +201,13 @@ struct variable *resources_variable(struct resources *resources, const char *con
     return variable;
 }
 
-bool variable_make_exclusive(struct variable *variable, struct error *err)
+bool variable_make_exclusive_locked(struct variable *variable, struct error *err)
 {
     struct tensor *value = &variable->value;
     if (value->dtype == DTYPE_NONE)
         return fail(err, PRECONDITION, "Attempting to use uninitialized value %s",
                     variable->name);
-    if (tensor_is_exclusive(value))
+    if (__atomic_load_n(&variable->by_ref, __ATOMIC_RELAXED) || tensor_is_exclusive(value))
         return true;
 
     struct tensor copy;
@@ -216,4 +216,43 @@ bool variable_make_exclusive(struct variable *variable, struct error *err)
     tensor_release(value);
     *value = copy;
     return true;
+}
+
+bool variable_make_exclusive(struct variable *variable, struct error *err)
+{
+    pthread_mutex_lock(&variable->lock);
+    bool ok = variable_make_exclusive_locked(variable, err);
+    pthread_mutex_unlock(&variable->lock);
+    return ok;
+}
+
+/* Whether the elements can be written over those that are there. */
+static bool fits(const struct tensor *into, const struct tensor *value)
+{
+    return into->dtype == value->dtype && (BIT(value->dtype) & DTYPES_PLAIN) &&
+           shape_equal(&into->shape, &value->shape);
+}
+
+bool variable_assign(struct variable *variable, const struct tensor *value, struct error *err)
+{
+    bool by_ref = __atomic_load_n(&variable->by_ref, __ATOMIC_RELAXED);
+    struct tensor taken = {0}; /* what is given back after the lock */
+    bool ok = true;
+    pthread_mutex_lock(&variable->lock);
+    if (by_ref && fits(&variable->value, value)) {
+        if (value->count && variable->value.data != value->data)
+            memcpy(variable->value.data, value->data, tensor_bytes(value));
+    } else {
+        struct tensor fresh;
+        ok = !by_ref || tensor_clone(&fresh, value, err);
+        if (!by_ref)
+            tensor_share(&fresh, value);
+        if (ok) {
+            taken = variable->value;
+            variable->value = fresh;
+        }
+    }
+    pthread_mutex_unlock(&variable->lock);
+    tensor_release(&taken);
+    return ok;
 }

@@ -1,8 +1,10 @@
 /*
- * resource.h - state that outlives a step: variables (and, later in the tree, queues, tables ...).
+ * resource.h - state that outlives a step: variables (and, later in the tree, queues, tables
+ * ...).
  *
  * Found by container, name and kind, in a struct resources that belongs to the task, so that
- * sessions share state (TensorFlow's rules: container "" is the task's job name or "localhost").
+ * sessions share state (TensorFlow's rules: container "" is the task's job name or
+ * "localhost").
  *
  * Resources are counted: the table holds one reference, a handle in a RESOURCE tensor another.
  */
@@ -34,9 +36,17 @@ struct resource_handle {
     char *name;
 };
 
+/*
+ * There are two styles.  Behind a resource handle, a reader takes a snapshot: tensor_share() of
+ * the value, which an update must not change (copy on write).  By reference (`by_ref`) a reader
+ * sees later updates: they are made in place, so the variable alone owns its buffer besides
+ * such readers, and who wants to keep the value must tensor_clone() it.
+ */
 struct variable {
     struct resource resource;
-    pthread_mutex_t lock; /* guards: value while an update that asks for locking runs */
+    pthread_mutex_t
+        lock;    /* guards: value; an update in place need not hold it to write elements */
+    bool by_ref; /* __atomic; never reset */
     enum dtype dtype;
     struct shape shape;  /* as declared, may be partly unknown */
     struct tensor value; /* DTYPE_NONE until first assigned */
@@ -74,8 +84,16 @@ void resources_each(struct resources *resources, const char *kind,
                     void (*visit)(struct resource *resource, void *arg), void *arg);
 
 /*
- * Makes the variable's value writable by the caller alone: copies it if it is shared with a reader
- * (copy on write), so that snapshots taken by ReadVariableOp stay as they were.
- * Fails with PRECONDITION if it has no value, EXHAUSTED.
+ * Makes the variable's elements writable: by resource handle, copies them if they are shared
+ * with a reader, so that snapshots stay as they were; by reference they always are. Fails with
+ * PRECONDITION if there is no value, EXHAUSTED.
  */
 bool variable_make_exclusive(struct variable *variable, struct error *err) CHECKED;
+bool variable_make_exclusive_locked(struct variable *variable, struct error *err) CHECKED;
+
+/*
+ * Gives the variable a value: shares it, or (by reference) copies it into the variable's own
+ * memory.  Fails with EXHAUSTED.  Types and shapes are the caller's affair.
+ */
+bool variable_assign(struct variable *variable, const struct tensor *value,
+                     struct error *err) CHECKED;

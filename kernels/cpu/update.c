@@ -19,8 +19,13 @@ static bool open_variables(struct kernel_call *call, int count, const struct ten
     char a[SHAPE_TEXT_BYTES], b[SHAPE_TEXT_BYTES];
     for (int i = 0; i < count; i++) {
         variables[i] = kernel_variable(call, i, err);
-        if (!variables[i] || !variable_make_exclusive(variables[i], err))
+        if (!variables[i])
             return false;
+        if (!variable_make_exclusive(variables[i], err)) {
+            if (err->code == PRECONDITION && !dtype_is_ref(call->node->input_types[i]))
+                err->code = INTERNAL; /* what TensorFlow says of a resource without a value */
+            return false;
+        }
         struct tensor *value = &variables[i]->value;
         if (value->dtype != F32)
             return fail(err, INVALID, "variable '%s' is %s, not float", variables[i]->name,

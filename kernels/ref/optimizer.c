@@ -371,10 +371,10 @@ static bool optimizer_run(struct kernel_call *call, struct error *err)
         !check_grad(call, prepared, &variables[0]->value, err))
         return false;
     const struct tensor *grad = kernel_in(call, prepared->grad);
-    pthread_mutex_lock(&variables[0]->lock);
     bool ok = true;
     for (int i = 0; i < count; i++)
         ok = ok && variable_make_exclusive(variables[i], err);
+    pthread_mutex_lock(&variables[0]->lock);
     const struct tensor *value = &variables[0]->value;
     if (ok && prepared->indices < 0) {
         step_row(prepared, variables, grad, 0, 0, value->count, scalars);

@@ -80,12 +80,9 @@ static bool assign_run(struct kernel_call *call, struct error *err)
     if (node_attr_bool(call->node, "validate_shape", by_ref) &&
         !check_shape(variable, value, err))
         return false;
-    struct tensor old = variable->value;
-    tensor_share(&variable->value, value);
-    tensor_release(&old);
     if (by_ref)
         kernel_output_ref(call, 0, variable);
-    return true;
+    return variable_assign(variable, value, err);
 }
 
 static bool read_run(struct kernel_call *call, struct error *err)
@@ -94,14 +91,17 @@ static bool read_run(struct kernel_call *call, struct error *err)
     if (!variable)
         return false;
     enum dtype dtype = (enum dtype)node_attr_type(call->node, "dtype");
-    if (variable->value.dtype == DTYPE_NONE)
+    pthread_mutex_lock(&variable->lock);
+    enum dtype holds = variable->value.dtype;
+    if (holds == dtype)
+        kernel_output_share(call, 0, &variable->value, &variable->value.shape);
+    pthread_mutex_unlock(&variable->lock);
+    if (holds == DTYPE_NONE)
         return fail(err, PRECONDITION, "variable '%s' has no value: it was not initialized",
                     variable->name);
-    if (variable->value.dtype != dtype)
-        return fail(err, INVALID, "variable '%s' holds %s, it cannot be read as %s",
-                    variable->name, dtype_name(variable->value.dtype), dtype_name(dtype));
-    kernel_output_share(call, 0, &variable->value, &variable->value.shape);
-    return true;
+    return holds == dtype ||
+           fail(err, INVALID, "variable '%s' holds %s, it cannot be read as %s", variable->name,
+                dtype_name(holds), dtype_name(dtype));
 }
 
 static bool is_initialized_run(struct kernel_call *call, struct error *err)
@@ -153,7 +153,7 @@ static bool update(struct kernel_call *call, bool subtract, struct error *err)
                     variable->name, shape_text(&variable->value.shape, a, sizeof(a)),
                     shape_text(&value->shape, b, sizeof(b)));
     pthread_mutex_lock(&variable->lock);
-    bool ok = variable_make_exclusive(variable, err);
+    bool ok = variable_make_exclusive_locked(variable, err);
     if (ok)
         add_to(&variable->value, value, subtract);
     pthread_mutex_unlock(&variable->lock);
@@ -187,7 +187,7 @@ static bool count_up_to_run(struct kernel_call *call, struct error *err)
     int64_t before = tensor_integer(&variable->value, 0);
     bool ok =
         before < limit || fail(err, OUT_OF_RANGE, "Reached limit of %lld", (long long)limit);
-    ok = ok && variable_make_exclusive(variable, err);
+    ok = ok && variable_make_exclusive_locked(variable, err);
     if (ok)
         kernel_store_bits_for(variable->value.dtype)(variable->value.data, 0,
                                                      (uint64_t)before + 1);
@@ -221,9 +221,13 @@ static bool destroy_run(struct kernel_call *call, struct error *err)
 {
     struct error missing;
     struct variable *variable = kernel_variable(call, 0, &missing);
-    if (variable && variable->value.dtype != DTYPE_NONE) {
+    if (variable) {
+        pthread_mutex_lock(&variable->lock);
+        bool had_value = variable->value.dtype != DTYPE_NONE;
         tensor_release(&variable->value);
-        return true;
+        pthread_mutex_unlock(&variable->lock);
+        if (had_value)
+            return true;
     }
     return node_attr_bool(call->node, "ignore_lookup_error", true) ||
            fail(err, NOT_FOUND, "node '%s': there is no resource to destroy", call->node->name);

@@ -81,19 +81,13 @@ static bool run_variable(struct kernel_call *call, struct error *err)
     return variable;
 }
 
-/* Copies: a reference is updated in place, which the giver of the value must not see. */
 static bool run_assign(struct kernel_call *call, struct error *err)
 {
     struct variable *variable = kernel_variable(call, 0, err);
-    struct tensor copy;
-    if (!variable || !tensor_clone(&copy, kernel_in(call, 1), err))
+    if (!variable)
         return false;
-    pthread_mutex_lock(&variable->lock);
-    tensor_release(&variable->value);
-    variable->value = copy;
-    pthread_mutex_unlock(&variable->lock);
     kernel_output_ref(call, 0, variable);
-    return true;
+    return variable_assign(variable, kernel_in(call, 1), err);
 }
 
 static bool run_assign_add(struct kernel_call *call, struct error *err)
@@ -136,13 +130,7 @@ static bool run_assign_handle(struct kernel_call *call, struct error *err)
     const struct resource_handle *handle = call->in[0]->data;
     struct variable *variable =
         resources_variable(call->resources, "", handle->name, F32, &SHAPE_UNKNOWN, err);
-    if (!variable)
-        return false;
-    pthread_mutex_lock(&variable->lock);
-    tensor_release(&variable->value);
-    tensor_share(&variable->value, kernel_in(call, 1));
-    pthread_mutex_unlock(&variable->lock);
-    return true;
+    return variable && variable_assign(variable, kernel_in(call, 1), err);
 }
 
 /* Copy on write, so what was read before stays as it was. */
@@ -152,7 +140,7 @@ static bool run_add_handle(struct kernel_call *call, struct error *err)
     if (!variable)
         return false;
     pthread_mutex_lock(&variable->lock);
-    bool ok = variable_make_exclusive(variable, err);
+    bool ok = variable_make_exclusive_locked(variable, err);
     for (int64_t i = 0; ok && i < variable->value.count; i++)
         tensor_f32_mut(&variable->value)[i] += tensor_f32(call->in[1])[i];
     pthread_mutex_unlock(&variable->lock);
