@@ -30,7 +30,7 @@ struct attempt {
     const struct attempt_places *places;
     char *folder;  /* NULL: there is none */
     json_t *start; /* start.json */
-    struct tails *tails;
+    struct tail *tail;
 
     enum agent_task_state state;
     int pidfd; /* of the shim, -1 when it is gone or not started */
@@ -315,7 +315,7 @@ struct attempt *attempt_new(const struct attempt_places *places,
         ok = folder_write(attempt, start, &err);
     }
     if (ok) {
-        attempt->tails = tails_new(attempt->folder, true);
+        attempt->tail = tail_new(attempt->folder, true);
     } else {
         free(attempt->folder);
         attempt->folder = NULL;
@@ -342,7 +342,7 @@ struct attempt *attempt_adopt(const struct attempt_places *places, const char *n
     attempt->places = places;
     attempt->folder = folder;
     attempt->start = start;
-    attempt->tails = tails_new(folder, false);
+    attempt->tail = tail_new(folder, false);
     json_t *shim = files_read_json(folder, "shim.json", &none);
     if (shim)
         shim_adopt(attempt, shim);
@@ -365,7 +365,7 @@ void attempt_free(struct attempt *attempt)
         return;
     if (attempt->pidfd >= 0)
         close(attempt->pidfd);
-    tails_free(attempt->tails);
+    tail_free(attempt->tail);
     json_decref(attempt->start);
     free(attempt->folder);
     free((char *)attempt->task.role);
@@ -396,9 +396,9 @@ bool attempt_ended(const struct attempt *attempt)
 
 bool attempt_ship(struct attempt *attempt, struct link *link, int *again_ms, struct error *err)
 {
-    if (!attempt->tails)
+    if (!attempt->tail)
         return true;
-    switch (tails_ship(attempt->tails, link, &attempt->task, err)) {
+    switch (tail_ship(attempt->tail, link, &attempt->task, err)) {
     case TAIL_DONE:
         return true;
     case TAIL_MORE:
@@ -416,7 +416,7 @@ bool attempt_ship(struct attempt *attempt, struct link *link, int *again_ms, str
 
 void attempt_report(const struct attempt *attempt, struct agent_task_report *report)
 {
-    const char *complaint = attempt->tails ? tails_complaint(attempt->tails) : "";
+    const char *complaint = attempt->tail ? tail_complaint(attempt->tail) : "";
     *report = (struct agent_task_report){
         .task = attempt->task,
         .state = attempt->state,

@@ -17,7 +17,7 @@
 #define BATCHES_A_TURN 8
 #define FILES_MAX 64
 
-struct tail {
+struct tail_file {
     char *name;
     int64_t cursor; /* -1: the server must be asked */
     int64_t tried;  /* size of the file when the server last took nothing of it, -1 */
@@ -25,35 +25,35 @@ struct tail {
     bool given_up;
 };
 
-struct tails {
+struct tail {
     char *folder;
     bool fresh;
-    struct tail files[FILES_MAX];
+    struct tail_file files[FILES_MAX];
     int files_count;
     char complaint[600];
 };
 
-struct tails *tails_new(const char *folder, bool fresh)
+struct tail *tail_new(const char *folder, bool fresh)
 {
-    struct tails *tails = alloc_bytes(sizeof(*tails));
-    tails->folder = alloc_text(folder);
-    tails->fresh = fresh;
-    return tails;
+    struct tail *tail = alloc_bytes(sizeof(*tail));
+    tail->folder = alloc_text(folder);
+    tail->fresh = fresh;
+    return tail;
 }
 
-void tails_free(struct tails *tails)
+void tail_free(struct tail *tail)
 {
-    if (!tails)
+    if (!tail)
         return;
-    for (int i = 0; i < tails->files_count; i++)
-        free(tails->files[i].name);
-    free(tails->folder);
-    free(tails);
+    for (int i = 0; i < tail->files_count; i++)
+        free(tail->files[i].name);
+    free(tail->folder);
+    free(tail);
 }
 
-const char *tails_complaint(const struct tails *tails)
+const char *tail_complaint(const struct tail *tail)
 {
-    return tails->complaint;
+    return tail->complaint;
 }
 
 static bool is_shipped(const char *name)
@@ -63,35 +63,35 @@ static bool is_shipped(const char *name)
 }
 
 /* Finds files that have appeared. */
-static void tails_look(struct tails *tails)
+static void tail_look(struct tail *tail)
 {
-    DIR *folder = opendir(tails->folder);
+    DIR *folder = opendir(tail->folder);
     struct dirent *entry;
-    while (folder && (entry = readdir(folder)) && tails->files_count < FILES_MAX) {
+    while (folder && (entry = readdir(folder)) && tail->files_count < FILES_MAX) {
         bool known = !is_shipped(entry->d_name);
-        for (int i = 0; i < tails->files_count && !known; i++)
-            known = strcmp(tails->files[i].name, entry->d_name) == 0;
+        for (int i = 0; i < tail->files_count && !known; i++)
+            known = strcmp(tail->files[i].name, entry->d_name) == 0;
         if (known)
             continue;
-        struct tail *tail = &tails->files[tails->files_count++];
-        tail->name = alloc_text(entry->d_name);
-        tail->cursor = tails->fresh ? 0 : -1;
-        tail->tried = -1;
-        tail->batch_bytes = LIMIT_SHIP_BYTES;
+        struct tail_file *file = &tail->files[tail->files_count++];
+        file->name = alloc_text(entry->d_name);
+        file->cursor = tail->fresh ? 0 : -1;
+        file->tried = -1;
+        file->batch_bytes = LIMIT_SHIP_BYTES;
     }
     if (folder)
         closedir(folder);
 }
 
-static void tail_give_up(struct tails *tails, struct tail *tail, const char *why)
+static void tail_give_up(struct tail *tail, struct tail_file *file, const char *why)
 {
-    tail->given_up = true;
-    if (!tails->complaint[0])
-        snprintf(tails->complaint, sizeof(tails->complaint), "%.80s: %.500s", tail->name, why);
+    file->given_up = true;
+    if (!tail->complaint[0])
+        snprintf(tail->complaint, sizeof(tail->complaint), "%.80s: %.500s", file->name, why);
 }
 
 /* What a failed call means for the file. */
-static enum tail_result tail_failed(struct tails *tails, struct tail *tail,
+static enum tail_result tail_failed(struct tail *tail, struct tail_file *file,
                                     const struct error *err)
 {
     switch (err->code) {
@@ -104,7 +104,7 @@ static enum tail_result tail_failed(struct tails *tails, struct tail *tail,
     case OUT_OF_RANGE:
     case DATA_LOSS:
     case UNIMPLEMENTED: /* these bytes will never be taken */
-        tail_give_up(tails, tail, err->text);
+        tail_give_up(tail, file, err->text);
         return TAIL_DONE;
     default:
         return TAIL_LATER;
@@ -112,86 +112,86 @@ static enum tail_result tail_failed(struct tails *tails, struct tail *tail,
 }
 
 /* The server has stored up to `stored`; sets what comes next. */
-static void tail_advance(struct tails *tails, struct tail *tail, int64_t stored, int64_t size,
-                         size_t sent)
+static void tail_advance(struct tail *tail, struct tail_file *file, int64_t stored,
+                         int64_t size, size_t sent)
 {
-    if (stored > tail->cursor) {
-        tail->batch_bytes = LIMIT_SHIP_BYTES;
-        tail->tried = -1;
-    } else if (tail->cursor + (int64_t)sent >= size) {
-        tail->tried = size; /* the start of something: wait for the rest of it */
-    } else if (tail->batch_bytes < BATCH_BYTES_MAX) {
-        tail->batch_bytes *= 2;
-        if (tail->batch_bytes > BATCH_BYTES_MAX)
-            tail->batch_bytes = BATCH_BYTES_MAX;
+    if (stored > file->cursor) {
+        file->batch_bytes = LIMIT_SHIP_BYTES;
+        file->tried = -1;
+    } else if (file->cursor + (int64_t)sent >= size) {
+        file->tried = size; /* the start of something: wait for the rest of it */
+    } else if (file->batch_bytes < BATCH_BYTES_MAX) {
+        file->batch_bytes *= 2;
+        if (file->batch_bytes > BATCH_BYTES_MAX)
+            file->batch_bytes = BATCH_BYTES_MAX;
     } else {
-        tail_give_up(tails, tail, "a record is too large to be shipped");
+        tail_give_up(tail, file, "a record is too large to be shipped");
     }
-    tail->cursor = stored;
+    file->cursor = stored;
 }
 
-static enum tail_result tail_ship_file(struct tails *tails, struct tail *tail, int fd,
+static enum tail_result tail_ship_file(struct tail *tail, struct tail_file *file, int fd,
                                        struct link *link, const struct agent_task_ref *task,
                                        struct error *err)
 {
     struct stat info;
     if (fstat(fd, &info) || !S_ISREG(info.st_mode)) {
-        tail_give_up(tails, tail, "not a file");
+        tail_give_up(tail, file, "not a file");
         return TAIL_DONE;
     }
-    int64_t stored = tail->cursor;
-    if (stored < 0 && !link_ship(link, task, tail->name, 0, NULL, 0, &stored, err))
-        return tail_failed(tails, tail, err);
-    tail->cursor = stored;
+    int64_t stored = file->cursor;
+    if (stored < 0 && !link_ship(link, task, file->name, 0, NULL, 0, &stored, err))
+        return tail_failed(tail, file, err);
+    file->cursor = stored;
     char *bytes = NULL;
     enum tail_result result = TAIL_DONE;
     int batches = 0;
-    while (!tail->given_up && tail->cursor < info.st_size && tail->tried != info.st_size) {
+    while (!file->given_up && file->cursor < info.st_size && file->tried != info.st_size) {
         if (batches++ == BATCHES_A_TURN) {
             result = TAIL_MORE;
             break;
         }
-        int64_t rest = info.st_size - tail->cursor;
-        size_t size = rest < (int64_t)tail->batch_bytes ? (size_t)rest : tail->batch_bytes;
+        int64_t rest = info.st_size - file->cursor;
+        size_t size = rest < (int64_t)file->batch_bytes ? (size_t)rest : file->batch_bytes;
         bytes = alloc_resize(bytes, size);
-        ssize_t got = pread(fd, bytes, size, tail->cursor);
+        ssize_t got = pread(fd, bytes, size, file->cursor);
         if (got <= 0) {
-            tail_give_up(tails, tail, got < 0 ? strerror(errno) : "it was cut short");
+            tail_give_up(tail, file, got < 0 ? strerror(errno) : "it was cut short");
             break;
         }
-        if (!link_ship(link, task, tail->name, tail->cursor, bytes, (size_t)got, &stored,
+        if (!link_ship(link, task, file->name, file->cursor, bytes, (size_t)got, &stored,
                        err)) {
-            result = tail_failed(tails, tail, err);
+            result = tail_failed(tail, file, err);
             break;
         }
-        if (stored < 0 || stored > tail->cursor + (int64_t)got) {
-            tail_give_up(tails, tail, "the server has more of it than there is");
+        if (stored < 0 || stored > file->cursor + (int64_t)got) {
+            tail_give_up(tail, file, "the server has more of it than there is");
             break;
         }
-        tail_advance(tails, tail, stored, info.st_size, (size_t)got);
+        tail_advance(tail, file, stored, info.st_size, (size_t)got);
     }
     free(bytes);
     return result;
 }
 
-enum tail_result tails_ship(struct tails *tails, struct link *link,
-                            const struct agent_task_ref *task, struct error *err)
+enum tail_result tail_ship(struct tail *tail, struct link *link,
+                           const struct agent_task_ref *task, struct error *err)
 {
     enum tail_result worst = TAIL_DONE;
-    tails_look(tails);
-    for (int i = 0; i < tails->files_count && worst <= TAIL_MORE; i++) {
-        struct tail *tail = &tails->files[i];
-        if (tail->given_up)
+    tail_look(tail);
+    for (int i = 0; i < tail->files_count && worst <= TAIL_MORE; i++) {
+        struct tail_file *file = &tail->files[i];
+        if (file->given_up)
             continue;
-        int folder = open(tails->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        int fd = openat(folder, tail->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+        int folder = open(tail->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        int fd = openat(folder, file->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
         if (folder >= 0)
             close(folder);
         if (fd < 0) {
-            tail_give_up(tails, tail, strerror(errno));
+            tail_give_up(tail, file, strerror(errno));
             continue;
         }
-        enum tail_result result = tail_ship_file(tails, tail, fd, link, task, err);
+        enum tail_result result = tail_ship_file(tail, file, fd, link, task, err);
         close(fd);
         if (result > worst)
             worst = result;

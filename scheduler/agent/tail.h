@@ -13,7 +13,6 @@ struct agent_task_ref;
 struct error;
 struct link;
 struct tail;
-struct tails;
 
 enum tail_result {
     TAIL_DONE,  /* all that can be shipped now is stored by the server */
@@ -23,12 +22,12 @@ enum tail_result {
 };
 
 /* The files in `folder` of one attempt; `fresh` when the server cannot have any of them. */
-struct tails *tails_new(const char *folder, bool fresh);
-void tails_free(struct tails *tails); /* NULL is fine */
+struct tail *tail_new(const char *folder, bool fresh);
+void tail_free(struct tail *tail); /* NULL is fine */
 
 /* Ships what is new.  `err` says why when the result is TAIL_LATER or TAIL_FENCED. */
-enum tail_result tails_ship(struct tails *tails, struct link *link,
-                            const struct agent_task_ref *task, struct error *err);
+enum tail_result tail_ship(struct tail *tail, struct link *link,
+                           const struct agent_task_ref *task, struct error *err);
 
 /* Why a file was given up (the server refuses its bytes), or "". */
-const char *tails_complaint(const struct tails *tails);
+const char *tail_complaint(const struct tail *tail);
