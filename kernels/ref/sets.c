@@ -8,7 +8,7 @@ static bool same_element(const struct tensor *a, int64_t i, const struct tensor 
 {
     if (a->dtype == STRING) {
         const struct tensor_string *x = tensor_strings(a) + i, *y = tensor_strings(b) + j;
-        return x->size == y->size && memcmp(x->data, y->data, x->size) == 0;
+        return x->size == y->size && (!x->size || memcmp(x->data, y->data, x->size) == 0);
     }
     if (kernel_load_bits_for(a->dtype)) {
         kernel_load_bits *load = kernel_load_bits_for(a->dtype);

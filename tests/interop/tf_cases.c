@@ -72,7 +72,7 @@ static bool compare_strings(const struct tensor *got, const struct tensor *want,
 {
     for (int64_t i = 0; i < want->count; i++) {
         const struct tensor_string *a = tensor_strings(got) + i, *b = tensor_strings(want) + i;
-        if (a->size != b->size || memcmp(a->data, b->data, a->size) != 0)
+        if (a->size != b->size || (a->size && memcmp(a->data, b->data, a->size) != 0))
             return fail(err, DATA_LOSS, "[%lld] is \"%.*s\", not \"%.*s\"", (long long)i,
                         (int)(a->size < 60 ? a->size : 60), a->data,
                         (int)(b->size < 60 ? b->size : 60), b->data);
@@ -670,9 +670,13 @@ int main(int argc, char **argv)
     find_kernels();
     for (; first < argc; first++)
         run_file(argv[first], &totals);
-    for (int i = 0; i < map_count(totals.missing); i++)
-        printf("missing %s: %d cases\n", map_key(totals.missing, i),
-               *(int *)map_value(totals.missing, i));
+    for (int i = 0; i < map_count(totals.missing); i++) {
+        int *cases = map_value(totals.missing, i);
+        printf("missing %s: %d cases\n", map_key(totals.missing, i), *cases);
+        free(cases);
+    }
+    map_free(totals.missing);
+    map_free(with_kernel);
     printf("%d passed, %d failed, %d skipped\n", totals.passed, totals.failed, totals.skipped);
     return totals.failed > 0;
 }
