@@ -320,6 +320,10 @@ demo: ## install packages, build, start, train a network, print the link
 	$(Q)$(MAKE) --no-print-directory -j$$(nproc) all
 	$(Q)$(BUILD)/trainyard demo
 
+.PHONY: bench
+bench: $(BUILD)/bench/cases ## training speed of the benchmark's cases (CASES= THREADS= ROUNDS= PEERS=folder)
+	$(Q)tests/bench/run.sh $(BUILD)
+
 .PHONY: clean
 clean: ## remove all that was built
 	rm -rf build

@@ -44,15 +44,16 @@ static bool check_shapes(const struct matmul *m, const struct tensor *a, const s
                          struct error *err)
 {
     char a_text[SHAPE_TEXT_BYTES], b_text[SHAPE_TEXT_BYTES];
-    shape_text(&a->shape, a_text, sizeof(a_text));
-    shape_text(&b->shape, b_text, sizeof(b_text));
     if (a->shape.rank != 2)
-        return fail(err, INVALID, "In[0] is not a matrix. Instead it has shape %s", a_text);
+        return fail(err, INVALID, "In[0] is not a matrix. Instead it has shape %s",
+                    shape_text(&a->shape, a_text, sizeof(a_text)));
     if (b->shape.rank != 2)
-        return fail(err, INVALID, "In[1] is not a matrix. Instead it has shape %s", b_text);
+        return fail(err, INVALID, "In[1] is not a matrix. Instead it has shape %s",
+                    shape_text(&b->shape, b_text, sizeof(b_text)));
     if (a->shape.dims[!m->transpose_a] != b->shape.dims[m->transpose_b])
-        return fail(err, INVALID, "Matrix size-incompatible: In[0]: %s, In[1]: %s", a_text,
-                    b_text);
+        return fail(err, INVALID, "Matrix size-incompatible: In[0]: %s, In[1]: %s",
+                    shape_text(&a->shape, a_text, sizeof(a_text)),
+                    shape_text(&b->shape, b_text, sizeof(b_text)));
     return true;
 }
 
