@@ -285,6 +285,17 @@ check: ## lint, gcc and clang, tests, sanitizers, fuzz, simulator, browser, inte
 	$(Q)TEST_TOTALS=$(TOTALS) $(MAKE) --no-print-directory sim-check fuzz-check browser interop
 	$(Q)awk '{p += $$1; f += $$2; s += $$3} END {print p " passed, " f " failed, " s " skipped"; exit f > 0}' $(TOTALS)
 
+# --- the simulator: the scheduler in thousands of worlds full of faults ----------------------
+
+$(BUILD)/sim: $(call objects,$(wildcard tests/sim/*.c)) $(BUILD)/libscheduler.a $(BUILD)/libdb.a $(BUILD)/libbase.a
+	@echo "  LINK    $@"
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ -lpthread
+
+.PHONY: sim sim-check
+sim: $(BUILD)/sim ## simulator (build/sim --seeds N | --seconds T | --seed S --trace)
+sim-check: sim
+	$(Q)TRAINYARD_BUILD=$(BUILD) tests/run.sh --timeout 60 tests/sim/check.sh
+
 # --- packages ------------------------------------------------------------------------------
 
 DEPS := build-essential pkg-config clang-14 clang-format-14 libclang-rt-14-dev libcmocka-dev \

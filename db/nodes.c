@@ -7,7 +7,7 @@
 
 #define NODE_COLUMNS                                                                           \
     "id, name, identity, boot_id, version, labels, epoch, state, draining, cpu_millis,"        \
-    " memory_bytes, gpus, gpu_type, gpu_memory_bytes, joined_us"
+    " memory_bytes, gpus, gpu_type, gpu_memory_bytes, joined_us, asked_us"
 
 static void node_read(sqlite3_stmt *stmt, struct arena *arena, struct db_node *node)
 {
@@ -27,6 +27,7 @@ static void node_read(sqlite3_stmt *stmt, struct arena *arena, struct db_node *n
         .gpu_type = db_column_text(stmt, 12, arena),
         .gpu_memory_bytes = sqlite3_column_int64(stmt, 13),
         .joined_us = sqlite3_column_int64(stmt, 14),
+        .asked_us = sqlite3_column_int64(stmt, 15),
     };
 }
 
@@ -75,11 +76,12 @@ bool db_nodes_set(struct db_conn *conn, const struct db_node *node, const char *
     return db_run(
                conn, err,
                "INSERT INTO nodes (" NODE_COLUMNS ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8,"
-               " ?9, ?10, ?11, ?12, ?13, ?14, ?15) ON CONFLICT (id) DO UPDATE SET name = ?2,"
+               " ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16) ON CONFLICT (id) DO UPDATE SET name = "
+               "?2,"
                " identity = ?3, boot_id = ?4, version = ?5, labels = ?6, epoch = ?7,"
                " state = ?8, draining = ?9, cpu_millis = ?10, memory_bytes = ?11, gpus = ?12,"
-               " gpu_type = ?13, gpu_memory_bytes = ?14, joined_us = ?15",
-               "itttttiiiiiitii", node->id, node->name, node->identity, node->boot_id,
+               " gpu_type = ?13, gpu_memory_bytes = ?14, joined_us = ?15, asked_us = ?16",
+               "itttttiiiiiitiii", node->id, node->name, node->identity, node->boot_id,
                node->version, node->labels, node->epoch, (int64_t)node->state,
                (int64_t)node->draining, node->cpu_millis, node->memory_bytes,
                (int64_t)node->gpus, node->gpu_type, node->gpu_memory_bytes, node->joined_us) &&

@@ -22,6 +22,7 @@ struct db_node {
     const char *gpu_type;
     int64_t gpu_memory_bytes;
     int64_t joined_us; /* wall clock of the newest session */
+    int64_t asked_us;  /* the node's own clock, since its boot, when it asked for that */
 };
 
 bool db_nodes_list(struct db_conn *conn, struct arena *arena, struct db_node **nodes,

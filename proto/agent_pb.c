@@ -122,6 +122,7 @@ void agent_join_request_pack(const struct agent_join_request *from, struct str *
     to.boot_id = text_wire(from->boot_id);
     to.version = text_wire(from->version);
     to.identity = text_wire(from->identity);
+    to.asked_us = from->asked_us;
     to.capacity = &capacity;
     to.n_labels = (size_t)from->labels_count;
     to.labels = arena_array(arena, to.n_labels, sizeof(Pb__JoinRequest__LabelsEntry *));
@@ -161,6 +162,7 @@ void agent_sync_request_pack(const struct agent_sync_request *from, struct str *
     to.n_reports = (size_t)from->reports_count;
     to.reports = reports_wire(from->reports, from->reports_count, arena);
     to.commands_done = from->commands_done;
+    to.asked_us = from->asked_us;
     message_pack(&to.base, out);
     arena_free(arena);
 }
@@ -323,6 +325,7 @@ bool agent_join_request_unpack(const void *bytes, size_t size, struct arena *are
         .boot_id = from->boot_id,
         .version = from->version,
         .identity = from->identity,
+        .asked_us = from->asked_us,
         .capacity = {.gpu_type = ""},
         .labels_count = (int)from->n_labels,
         .tasks_count = (int)from->n_tasks,
@@ -378,6 +381,7 @@ bool agent_sync_request_unpack(const void *bytes, size_t size, struct arena *are
         .node_key = from->node_key,
         .reports_count = (int)from->n_reports,
         .commands_done = from->commands_done,
+        .asked_us = from->asked_us,
     };
     if (!reports_plain(from->reports, from->n_reports, arena, &plain.reports, err))
         return error_prefix(err, "SyncRequest: ");

@@ -109,6 +109,7 @@ struct agent_join_request {
     const char *boot_id;
     const char *version;
     const char *identity;
+    int64_t asked_us;
     struct agent_resources capacity;
     const struct agent_label *labels;
     int labels_count;
@@ -133,6 +134,7 @@ struct agent_sync_request {
     const struct agent_task_report *reports;
     int reports_count;
     int64_t commands_done;
+    int64_t asked_us;
 };
 
 enum agent_command_kind {

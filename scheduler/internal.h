@@ -65,7 +65,10 @@ struct node {
     int64_t id;
     char *name;
     int64_t epoch; /* of the session */
-    bool session;  /* its agent has joined since we were built */
+    char *boot_id;
+    uint64_t asked_us;
+    uint64_t reported_us; /* its clock at its newest reports */
+    bool session;         /* its agent has joined since we were built */
     enum node_state state;
     bool draining;
     struct scheduler_resources capacity;
@@ -149,6 +152,9 @@ void scheduler_node_reports(struct scheduler *s, struct node *node,
                             struct scheduler_actions *actions);
 void scheduler_node_seen(struct scheduler *s, struct node *node, uint64_t now_us,
                          struct scheduler_actions *actions);
+/* What is known of a node's machine and clock, from its newest join. */
+void scheduler_node_asked(struct node *node, const struct scheduler_node_info *info);
+
 void scheduler_node_drain(struct scheduler *s, struct node *node, bool drain, const char *why,
                           struct scheduler_actions *actions);
 void scheduler_node_tick(struct scheduler *s, struct node *node, uint64_t now_us,

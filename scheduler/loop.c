@@ -71,12 +71,25 @@ static void message_join(struct loop *loop, struct loop_message *message)
     }
     join->node_id = join_known(loop, join, known)->id;
     struct scheduler_node_info info = {
-        .id = join->node_id, .name = join->name, .capacity = join->capacity};
+        .id = join->node_id,
+        .name = join->name,
+        .capacity = join->capacity,
+        .boot_id = join->boot_id,
+        .asked_us = (uint64_t)join->asked_us,
+    };
+    int64_t epoch_before = scheduler_epoch(loop->scheduler);
     loop_step(loop, &(struct scheduler_event){.kind = ON_JOIN,
                                               .node = &info,
                                               .reports = join->tasks,
                                               .reports_count = join->tasks_count});
     join->node_epoch = scheduler_epoch(loop->scheduler);
+    if (join->node_epoch == epoch_before) {
+        fail(&err, ABORTED, "node '%s' has asked again since: this request is too old",
+             join->name);
+        join_refuse(loop, join, &err);
+        message->join = NULL;
+        return;
+    }
     loop->joins[loop->joins_count++] = join;
 }
 
@@ -89,12 +102,14 @@ static void message_step(struct loop *loop, struct loop_message *message)
         message_join(loop, message);
         break;
     case LOOP_HEARD:
-        loop_step(loop, &(struct scheduler_event){.kind = message->reports_count ? ON_REPORT
-                                                                                 : ON_SEEN,
-                                                  .id = message->node,
-                                                  .epoch = message->node_epoch,
-                                                  .reports = message->reports,
-                                                  .reports_count = message->reports_count});
+        loop_step(loop, &(struct scheduler_event){
+                            .kind = message->heard.reports_count ? ON_REPORT : ON_SEEN,
+                            .id = message->heard.node,
+                            .epoch = message->heard.node_epoch,
+                            .asked_us = (uint64_t)message->heard.asked_us,
+                            .reports = message->heard.reports,
+                            .reports_count = message->heard.reports_count,
+                        });
         break;
     case LOOP_REQUEST:
         loop_request_step(loop, message->request);
@@ -172,9 +187,9 @@ static void batch_send(struct loop *loop)
     }
     for (int i = 0; i < loop->batch_count; i++) {
         const struct loop_message *message = loop->batch[i];
-        if (message->call)
-            loop->agents.heard(loop->agents.self, message->call, message->node,
-                               message->node_epoch, NULL);
+        if (message->heard.call)
+            loop->agents.heard(loop->agents.self, message->heard.call, message->heard.node,
+                               message->heard.node_epoch, NULL);
         if (message->request)
             loop_request_finish(loop, message->request);
     }
@@ -186,9 +201,9 @@ static void batch_refuse(struct loop *loop, const struct error *err)
         const struct loop_message *message = loop->batch[i];
         if (message->join)
             join_refuse(loop, message->join, err);
-        if (message->call)
-            loop->agents.heard(loop->agents.self, message->call, message->node,
-                               message->node_epoch, err);
+        if (message->heard.call)
+            loop->agents.heard(loop->agents.self, message->heard.call, message->heard.node,
+                               message->heard.node_epoch, err);
         if (message->request)
             loop_request_refuse(loop, message->request, err);
     }
@@ -261,7 +276,7 @@ static void batch_take(struct loop *loop, int timeout_ms)
 static void batch_free(struct loop *loop)
 {
     for (int i = 0; i < loop->batch_count; i++) {
-        arena_free(loop->batch[i]->arena);
+        arena_free(loop->batch[i]->heard.arena);
         free(loop->batch[i]);
     }
     loop->batch_count = 0;
@@ -398,15 +413,8 @@ void loop_join_free(struct loop_join *join)
         arena_free(join->arena); /* it lives there itself */
 }
 
-bool loop_heard(struct loop *loop, int64_t node, int64_t node_epoch, struct arena *arena,
-                const struct scheduler_report *reports, int reports_count, void *call)
+bool loop_hear(struct loop *loop, const struct loop_heard *heard)
 {
-    struct loop_message message = {.kind = LOOP_HEARD,
-                                   .node = node,
-                                   .node_epoch = node_epoch,
-                                   .arena = arena,
-                                   .reports = reports,
-                                   .reports_count = reports_count,
-                                   .call = call};
+    struct loop_message message = {.kind = LOOP_HEARD, .heard = *heard};
     return loop_post(loop, &message);
 }

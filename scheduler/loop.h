@@ -98,6 +98,7 @@ struct loop_join {
     struct scheduler_resources capacity;
     const char *gpu_type;
     int64_t gpu_memory_bytes;
+    int64_t asked_us; /* the node's clock since its boot */
     const struct scheduler_report *tasks;
     int tasks_count;
 
@@ -149,10 +150,16 @@ void loop_set_agents(struct loop *loop, const struct loop_agents *agents);
 /* Takes `join` and answers by joined(); false when the loop is busy or has ended: keep it. */
 bool loop_join(struct loop *loop, struct loop_join *join) CHECKED;
 
-/*
- * The agent of a node was heard of.  Takes `arena`, in which `reports` live (NULL with none),
- * and answers by heard() if `call` is not NULL.  False when the loop is busy or has ended: the
- * caller keeps both.
- */
-bool loop_heard(struct loop *loop, int64_t node, int64_t node_epoch, struct arena *arena,
-                const struct scheduler_report *reports, int reports_count, void *call) CHECKED;
+/* What an agent says. */
+struct loop_heard {
+    int64_t node;
+    int64_t node_epoch;
+    int64_t asked_us;    /* the node's clock since its boot */
+    struct arena *arena; /* the reports live in it; NULL with none */
+    const struct scheduler_report *reports;
+    int reports_count;
+    void *call; /* nodes.c's own, given back by heard(); NULL: no answer is wanted */
+};
+
+/* Takes arena and call.  False when the loop is busy or has ended: the caller keeps both. */
+bool loop_hear(struct loop *loop, const struct loop_heard *heard) CHECKED;

@@ -87,6 +87,7 @@ static bool commit_join(struct db_conn *conn, const struct commit *commit,
         .gpu_type = join->gpu_type,
         .gpu_memory_bytes = join->gpu_memory_bytes,
         .joined_us = commit->now_us,
+        .asked_us = join->asked_us,
     };
     return db_nodes_set(conn, &node, action->text, commit->now_us, err);
 }

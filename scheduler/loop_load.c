@@ -48,6 +48,8 @@ static bool load_nodes(struct db_conn *conn, struct arena *arena, struct schedul
             .state = nodes[i].state,
             .draining = nodes[i].draining,
             .capacity = {nodes[i].cpu_millis, nodes[i].memory_bytes, nodes[i].gpus},
+            .boot_id = nodes[i].boot_id,
+            .asked_us = (uint64_t)nodes[i].asked_us,
         };
         scheduler_load_node(scheduler, &info, clock_monotonic_us());
         loop_load_known_add(known, nodes[i].id, nodes[i].name, nodes[i].identity);

@@ -52,12 +52,7 @@ enum loop_message_kind { LOOP_WAKE, LOOP_JOIN, LOOP_HEARD, LOOP_REQUEST };
 struct loop_message {
     enum loop_message_kind kind;
     struct loop_join *join;
-    int64_t node;
-    int64_t node_epoch;
-    struct arena *arena; /* of the reports */
-    const struct scheduler_report *reports;
-    int reports_count;
-    void *call; /* to be told that the reports are stored */
+    struct loop_heard heard;
     struct loop_request *request;
 };
 

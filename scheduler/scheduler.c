@@ -66,6 +66,7 @@ void scheduler_free(struct scheduler *s)
         job_free(s->jobs[i]);
     for (int i = 0; i < s->nodes_count; i++) {
         free(s->nodes[i]->name);
+        free(s->nodes[i]->boot_id);
         free(s->nodes[i]->ghosts);
         free(s->nodes[i]);
     }
@@ -146,6 +147,7 @@ void scheduler_load_node(struct scheduler *s, const struct scheduler_node_info *
     node->state = info->state;
     node->draining = info->draining;
     node->capacity = info->capacity;
+    scheduler_node_asked(node, info);
     node->seen_us = now_us; /* it gets the full time to come back */
 }
 

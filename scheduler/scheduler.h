@@ -86,6 +86,8 @@ struct scheduler_node_info {
     enum node_state state;
     bool draining;
     struct scheduler_resources capacity;
+    const char *boot_id; /* of the newest session, or of the join; "" */
+    uint64_t asked_us;   /* the node's own clock, since that boot, when it asked to join; 0 */
 };
 
 /* What an agent says of one of its tasks.  Texts are borrowed until the actions are done with.
@@ -109,9 +111,11 @@ struct scheduler_report {
 enum scheduler_event_kind {
     ON_SUBMIT, /* job */
     ON_CANCEL, /* number, kill */
-    ON_JOIN,   /* node, reports: everything that lives there or was not acknowledged */
+    ON_JOIN,   /* node, reports: everything that lives there or was not acknowledged.  One that
+                  was asked for before the newest session of the same boot changes nothing. */
     ON_SEEN,   /* id, epoch of the session */
-    ON_REPORT, /* id, epoch of the session, reports */
+    ON_REPORT, /* id, epoch of the session, reports; those that come after newer ones are old
+                  news */
     ON_DRAIN,  /* id, drain */
     ON_TICK,   /* after each batch of events, and when scheduler_next_us() has come */
 };
@@ -125,6 +129,7 @@ struct scheduler_event {
     int64_t id;
     int64_t epoch;
     bool drain;
+    uint64_t asked_us; /* ON_REPORT: the node's own clock when it said so; 0: not known */
     const struct scheduler_report *reports;
     int reports_count;
 };

@@ -29,7 +29,9 @@ static struct task *find_task(const struct job *job, const char *role, int index
     return NULL;
 }
 
-/* The task that a report is about, when it is one of the attempt that lives, and on this node.
+/*
+ * The task that a report is about, when it is one of the attempt that lives, and on this node.
+ * One that was given up with its silent node, and yet lives, is none of ours any more.
  */
 static struct task *reported_task(const struct scheduler *s, const struct node *node,
                                   const struct scheduler_report *report, struct job **job)
@@ -38,7 +40,9 @@ static struct task *reported_task(const struct scheduler *s, const struct node *
     if (!*job || (*job)->epoch != report->epoch)
         return NULL;
     struct task *task = find_task(*job, report->role, report->index);
-    return task && task->node == node ? task : NULL;
+    if (!task || task->node != node)
+        return NULL;
+    return task->state == TASK_EXITED && report->state != TASK_EXITED ? NULL : task;
 }
 
 /* --- ghosts --- */
@@ -65,14 +69,30 @@ static void ghost_add(struct node *node, const struct scheduler_report *report)
     memcpy(ghost->role, report->role, sizeof(ghost->role));
 }
 
+/* Starts what was placed on the node, but had to wait until the last ghost was gone. */
+static void start_waiting(const struct scheduler *s, const struct node *node,
+                          struct scheduler_actions *actions)
+{
+    for (int i = 0; i < s->jobs_count; i++) {
+        const struct job *job = s->jobs[i];
+        for (int t = 0; t < job->tasks_count && job->state != JOB_STOPPING; t++) {
+            if (job->tasks[t].node == node && job->tasks[t].state == TASK_WAITING)
+                scheduler_job_send_start(job, &job->tasks[t], actions);
+        }
+    }
+}
+
 static void ghost_remove(struct scheduler *s, struct node *node,
-                         const struct scheduler_report *report)
+                         const struct scheduler_report *report,
+                         struct scheduler_actions *actions)
 {
     int at = ghost_index(node, report);
     if (at < 0)
         return;
     node->ghosts[at] = node->ghosts[--node->ghosts_count];
     s->dirty = true;
+    if (!node->ghosts_count)
+        start_waiting(s, node, actions);
 }
 
 /* --- reports --- */
@@ -96,8 +116,8 @@ static void report_unknown(struct scheduler *s, struct node *node,
                            struct scheduler_actions *actions)
 {
     if (report->state == TASK_EXITED) {
-        ghost_remove(s, node, report);
         answer(DO_ACKNOWLEDGE, node, report, actions);
+        ghost_remove(s, node, report, actions);
         return;
     }
     ghost_add(node, report);
@@ -115,6 +135,7 @@ static void report_known(struct scheduler *s, struct job *job, struct task *task
 {
     if (report->state == TASK_EXITED) {
         answer(DO_ACKNOWLEDGE, task->node, report, actions);
+        ghost_remove(s, task->node, report, actions);
         if (task->state != TASK_EXITED) {
             enum exit_reason reason = report->reason == EXIT_NONE ? EXIT_CRASH : report->reason;
             scheduler_job_task_exits(s, job, task, reason, report, actions);
@@ -148,6 +169,9 @@ void scheduler_node_reports(struct scheduler *s, struct node *node,
                             struct scheduler_actions *actions)
 {
     scheduler_node_seen(s, node, now_us, actions);
+    if (event->asked_us && event->asked_us <= node->reported_us)
+        return; /* overtaken: what it says of a task may be no longer so */
+    node->reported_us = event->asked_us;
     for (int i = 0; i < event->reports_count; i++) {
         const struct scheduler_report *report = &event->reports[i];
         struct job *job;
@@ -180,12 +204,14 @@ static bool inventory_has(const struct scheduler_event *event, const struct job 
 static void absent_task(struct scheduler *s, struct job *job, struct task *task,
                         struct scheduler_actions *actions)
 {
-    if (task->state == TASK_WAITING && job->state != JOB_STOPPING)
-        scheduler_job_send_start(job, task, actions);
-    else
+    if (task->state == TASK_WAITING && job->state != JOB_STOPPING) {
+        if (!task->node->ghosts_count)
+            scheduler_job_send_start(job, task, actions);
+    } else {
         scheduler_job_task_exits(s, job, task,
                                  task->state == TASK_WAITING ? EXIT_STOPPED : EXIT_LOST, NULL,
                                  actions);
+    }
 }
 
 static bool job_uses(const struct job *job, const struct node *node)
@@ -214,14 +240,35 @@ static void join_job(struct scheduler *s, struct job *job, const struct node *no
     scheduler_job_review(s, job, now_us, actions);
 }
 
+void scheduler_node_asked(struct node *node, const struct scheduler_node_info *info)
+{
+    free(node->boot_id);
+    node->boot_id = alloc_text(info->boot_id ? info->boot_id : "");
+    node->asked_us = info->asked_us;
+    node->reported_us = 0;
+}
+
+/*
+ * A join that was overtaken on its way: since it was asked for, the node has joined again, and
+ * its inventory is old.  To take it would be to give up tasks that run.
+ */
+static bool join_is_stale(const struct node *node, const struct scheduler_node_info *info)
+{
+    return info->asked_us && info->asked_us <= node->asked_us && info->boot_id &&
+           strcmp(info->boot_id, node->boot_id) == 0;
+}
+
 void scheduler_node_join(struct scheduler *s, const struct scheduler_event *event,
                          uint64_t now_us, struct scheduler_actions *actions)
 {
     struct node *node = scheduler_find_node(s, event->node->id);
+    if (node && join_is_stale(node, event->node))
+        return;
     if (!node) {
         scheduler_load_node(s, event->node, now_us);
         node = scheduler_find_node(s, event->node->id);
     }
+    scheduler_node_asked(node, event->node);
     node->capacity = event->node->capacity;
     node->epoch = ++s->epoch;
     node->session = true;

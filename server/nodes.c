@@ -139,7 +139,8 @@ static struct loop_join *join_read(struct nodes *nodes, struct rpc_call *call, b
             "most %d of them",
             request.node_name, LIMIT_NAME_BYTES);
     const struct agent_resources *capacity = &request.capacity;
-    if (capacity->cpu_millis <= 0 || capacity->memory_bytes < 0 || capacity->gpus < 0)
+    if (request.asked_us < 0 || capacity->cpu_millis <= 0 || capacity->memory_bytes < 0 ||
+        capacity->gpus < 0)
         return fail_null(err, INVALID, "node '%s' offers no CPU", request.node_name);
     if (!reports_are_sane(request.tasks, request.tasks_count, err))
         return NULL;
@@ -156,6 +157,7 @@ static struct loop_join *join_read(struct nodes *nodes, struct rpc_call *call, b
         .capacity = {capacity->cpu_millis, capacity->memory_bytes, capacity->gpus},
         .gpu_type = capacity->gpu_type,
         .gpu_memory_bytes = capacity->gpu_memory_bytes,
+        .asked_us = request.asked_us,
         .tasks = reports_copy(request.tasks, request.tasks_count, arena),
         .tasks_count = request.tasks_count,
     };
@@ -231,6 +233,7 @@ static bool sync_read(struct nodes *nodes, struct rpc_call *call, struct arena *
     return agent_sync_request_unpack(bytes, size, arena, request, err) &&
            nodes_session_check(nodes->sessions, request->node_id, request->node_epoch,
                                request->node_key, err) &&
+           (request->asked_us >= 0 || fail(err, INVALID, "asked_us is negative")) &&
            reports_are_sane(request->reports, request->reports_count, err);
 }
 
@@ -245,16 +248,22 @@ static void serve_sync(void *self, struct rpc_call *call)
         arena_free(arena);
         return;
     }
-    int64_t node = request.node_id, epoch = request.node_epoch, done = request.commands_done;
     int count = request.reports_count;
-    const struct scheduler_report *reports =
-        count ? reports_copy(request.reports, count, arena) : NULL;
-    nodes_session_done(nodes->sessions, node, epoch, done);
-    if (!loop_heard(nodes->loop, node, epoch, arena, reports, count, count ? call : NULL)) {
+    struct loop_heard heard = {
+        .node = request.node_id,
+        .node_epoch = request.node_epoch,
+        .asked_us = request.asked_us,
+        .arena = arena,
+        .reports = count ? reports_copy(request.reports, count, arena) : NULL,
+        .reports_count = count,
+        .call = count ? call : NULL,
+    };
+    nodes_session_done(nodes->sessions, heard.node, heard.node_epoch, request.commands_done);
+    if (!loop_hear(nodes->loop, &heard)) {
         busy(call);
         arena_free(arena);
     } else if (!count) {
-        nodes_session_hold(nodes->sessions, node, epoch, call);
+        nodes_session_hold(nodes->sessions, heard.node, heard.node_epoch, call);
     }
 }
 

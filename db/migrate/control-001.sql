@@ -166,5 +166,6 @@ CREATE TABLE nodes (
     gpus             INTEGER NOT NULL,
     gpu_type         TEXT NOT NULL,
     gpu_memory_bytes INTEGER NOT NULL,
-    joined_us        INTEGER NOT NULL
+    joined_us        INTEGER NOT NULL,
+    asked_us         INTEGER NOT NULL                                -- its own clock then, since boot
 ) STRICT;

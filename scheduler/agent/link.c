@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/arena.h"
+#include "base/clock.h"
 #include "base/limits.h"
 #include "base/mailbox.h"
 #include "base/str.h"
@@ -219,7 +220,8 @@ bool link_report(struct link *link, const struct agent_task_report *reports, int
                                             .node_key = link->node_key,
                                             .reports = reports,
                                             .reports_count = reports_count,
-                                            .commands_done = commands_done};
+                                            .commands_done = commands_done,
+                                            .asked_us = (int64_t)clock_monotonic_us()};
     struct str bytes = {0}, answer = {0};
     agent_sync_request_pack(&sync, &bytes);
     bool ok =

@@ -228,6 +228,7 @@ static void join(struct agent *agent)
                                                .boot_id = agent->boot_id,
                                                .version = AGENT_VERSION,
                                                .identity = agent->identity,
+                                               .asked_us = (int64_t)clock_monotonic_us(),
                                                .capacity = agent->capacity,
                                                .tasks = tasks,
                                                .tasks_count = count};

@@ -26,6 +26,7 @@ TEST(agent_pb_join)
         .boot_id = "b",
         .version = "1",
         .identity = "i",
+        .asked_us = 7,
         .capacity = {2000, INT64_C(1) << 40, 3, "fake", 8},
         .labels = &label,
         .labels_count = 1,
@@ -40,6 +41,7 @@ TEST(agent_pb_join)
     CHECK_TEXT(got.token, "t");
     CHECK_TEXT(got.node_name, "n1");
     CHECK_TEXT(got.identity, "i");
+    CHECK_INT(got.asked_us, 7);
     CHECK_INT(got.capacity.memory_bytes, INT64_C(1) << 40);
     CHECK_TEXT(got.capacity.gpu_type, "fake");
     CHECK_INT(got.labels_count, 1);

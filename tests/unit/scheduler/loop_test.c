@@ -94,11 +94,11 @@ static uint64_t on_flush(void *self)
     return UINT64_MAX;
 }
 
-static void loop_begin(struct world *world)
+static void loop_begin_with(struct world *world, int64_t suspect_ms, int64_t lost_ms)
 {
     struct error err;
     struct loop_options options = {
-        .db = world->db, .suspect_ms = 200, .lost_ms = 600, .backoff_ms = 50};
+        .db = world->db, .suspect_ms = suspect_ms, .lost_ms = lost_ms, .backoff_ms = 50};
     world->loop = loop_new(&options, &err);
     if (!world->loop)
         CHECK_STOP("%s", err.text);
@@ -112,6 +112,11 @@ static void loop_begin(struct world *world)
                                  .flush = on_flush};
     loop_set_agents(world->loop, &agents);
     CHECK_OK(loop_start(world->loop, &err), &err);
+}
+
+static void loop_begin(struct world *world)
+{
+    loop_begin_with(world, 60000, 600000);
 }
 
 static void loop_end(struct world *world)
@@ -212,8 +217,13 @@ static void report(struct world *world, const struct told *session, const struct
 {
     struct scheduler_report report = report_of(start, state, reason);
     struct arena *arena = arena_new();
-    CHECK(loop_heard(world->loop, session->node, session->epoch, arena,
-                     arena_copy(arena, &report, sizeof(report)), 1, world));
+    struct loop_heard heard = {.node = session->node,
+                               .node_epoch = session->epoch,
+                               .arena = arena,
+                               .reports = arena_copy(arena, &report, sizeof(report)),
+                               .reports_count = 1,
+                               .call = world};
+    CHECK(loop_hear(world->loop, &heard));
 }
 
 static struct db_job find(struct world *world, struct arena *arena, int64_t number)
@@ -374,7 +384,13 @@ TEST(loop_adopts_after_a_restart)
     struct told again = expect(&world, "joined");
     CHECK(again.epoch > session.epoch);
     CHECK_INT(again.discards, 1);
+    /* Nothing is started beside the one that is being killed. */
+    struct told ghost = running;
+    ghost.job = 77;
+    report(&world, &again, &ghost, TASK_EXITED, EXIT_CRASH);
+    expect(&world, "ack");
     struct told start = expect(&world, "start");
+    expect(&world, "heard");
     CHECK_INT(start.job, starts);
     CHECK_INT(start.epoch, lost_start.epoch);
     CHECK_INT(state_of(&world, runs), JOB_RUNNING);
@@ -389,7 +405,7 @@ TEST(loop_gives_up_silent_nodes)
 {
     struct error err;
     struct world world = world_open();
-    loop_begin(&world);
+    loop_begin_with(&world, 200, 600);
     join_as(&world, "n1", "a", NULL, 0);
     expect(&world, "joined");
     int64_t number = submit(&world, 1, 3);

@@ -1,0 +1,176 @@
+/*
+ * model.h - the parts of the simulated world, as its files see each other.
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "tests/sim/world.h"
+
+struct ref {
+    int64_t job;
+    int64_t epoch;
+    char role[SCHEDULER_ROLE_BYTES];
+    int index;
+};
+
+struct command {
+    int64_t sequence;
+    bool start;
+    bool kill;
+    struct ref task;
+    struct scheduler_resources resources;
+    uint64_t grace_us;
+};
+
+enum message_kind { SAYS_JOIN, SAYS_JOINED, SAYS_SYNC, SAYS_SYNCED, SAYS_FENCED };
+
+/* Lives in the world's arena; never changed once sent. */
+struct message {
+    enum message_kind kind;
+    int node; /* index */
+    int64_t epoch;
+    int64_t done;
+    const struct scheduler_report *reports;
+    int reports_count;
+    const struct command *commands;
+    int commands_count;
+    const struct ref *tasks; /* acknowledged, or to discard */
+    int tasks_count;
+    const struct message *request; /* of an answer */
+    const char *boot_id;           /* of a join */
+    uint64_t asked_us;
+};
+
+/* A task on a node: what the agent has on its disk, and the process. */
+struct process {
+    struct ref task;
+    struct scheduler_resources resources;
+    enum task_state state;
+    enum exit_reason reason;
+    bool alive;      /* there is a process */
+    bool hangs;      /* it does not end by itself, nor by TERM */
+    bool unkillable; /* nor by KILL */
+    bool discarded;
+    bool to_report;
+};
+
+struct agent {
+    bool machine_up;
+    bool agent_up;
+    int boots;
+    int64_t epoch; /* of the session; 0: none */
+    int64_t done;
+    uint64_t asked_us; /* of the newest join: answers to older ones are not waited for */
+    struct scheduler_resources capacity;
+    struct process *processes; /* in the order in which they came */
+    int processes_count;
+    int processes_capacity;
+    uint64_t cut_to_us;   /* until then nothing goes to the server */
+    uint64_t cut_from_us; /* ... or comes from it */
+};
+
+struct session {
+    int64_t epoch;
+    int64_t last_sequence;
+    struct command *commands;
+    int commands_count;
+    int commands_capacity;
+    struct ref *acknowledged;
+    int acknowledged_count;
+    int acknowledged_capacity;
+};
+
+enum happening_kind {
+    AT_SERVER, /* a message arrives */
+    AT_AGENT,  /* a message arrives */
+    SERVER_TICK,
+    SERVER_UP,
+    AGENT_SYNC,
+    AGENT_UP,
+    MACHINE_UP,
+    PROCESS_RUNS,
+    PROCESS_ENDS,
+    PROCESS_KILLED,
+    CLIENT_SUBMITS,
+    USER_ACTS,
+    FAULT_STRIKES,
+    HEAL,
+};
+
+struct happening {
+    uint64_t at_us;
+    uint64_t order;
+    enum happening_kind kind;
+    int node;
+    const struct message *message;
+    struct ref task;
+    enum exit_reason reason;
+    int64_t number;
+};
+
+struct world {
+    struct random random;
+    struct arena *arena;
+    bool trace;
+    uint64_t now_us;
+    uint64_t heal_us;
+    bool healed;
+    uint32_t faults; /* BIT(enum fault) */
+
+    struct happening *heap;
+    int heap_count;
+    int heap_capacity;
+    uint64_t order;
+    int events;
+
+    struct store store;
+    struct scheduler_options options;
+    struct scheduler *scheduler; /* NULL: the server is down */
+    struct scheduler_actions actions;
+    uint64_t stalled_until_us;
+    struct session sessions[STORE_NODES_MAX];
+    const struct scheduler_node_info *joining; /* in this batch */
+
+    struct agent agents[STORE_NODES_MAX];
+    int agents_count;
+
+    struct store_job *jobs; /* what clients will submit */
+    bool *acked;            /* the client was told */
+    int jobs_count;
+    struct ref *started; /* every task that ever got a process */
+    int started_count;
+    int started_capacity;
+};
+
+/* --- world.c --- */
+
+void world_trace(const struct world *world, const char *format, ...) PRINTF_LIKE(2, 3);
+bool world_fault(struct world *world, enum fault fault, int percent);
+struct happening *world_later(struct world *world, uint64_t in_us, enum happening_kind kind);
+
+/* Sends, through the faults of the network. */
+void world_send(struct world *world, bool to_server, const struct message *message);
+
+bool ref_equal(const struct ref *a, const struct ref *b);
+
+/* --- server.c --- */
+
+void server_boot(struct world *world);
+void server_crash(struct world *world, const char *why);
+void server_message(struct world *world, const struct message *message);
+void server_tick(struct world *world);
+void server_submit(struct world *world, int64_t index);
+void server_user(struct world *world, const struct scheduler_event *event);
+
+/* --- agent.c --- */
+
+void agent_message(struct world *world, const struct message *message);
+void agent_sync(struct world *world, int node);
+void agent_crash(struct world *world, int node);
+void machine_crash(struct world *world, int node);
+void machine_boot(struct world *world, int node);
+void process_runs(struct world *world, int node, const struct ref *task);
+void process_ends(struct world *world, int node, const struct ref *task,
+                  enum exit_reason reason, bool killed);
+void agent_heal(struct world *world, int node);
+int agent_alive_count(const struct agent *agent);

@@ -1,0 +1,298 @@
+/* server.c - the loop and the agents' service, with their crash points; the decisions are real.
+ */
+
+#include "base/alloc.h"
+#include "tests/sim/model.h"
+
+#define MS UINT64_C(1000)
+
+static void session_clear(struct session *session)
+{
+    free(session->commands);
+    free(session->acknowledged);
+    *session = (struct session){0};
+}
+
+void server_crash(struct world *world, const char *why)
+{
+    world_trace(world, "server: dies %s", why);
+    scheduler_free(world->scheduler);
+    world->scheduler = NULL;
+    for (int i = 0; i < world->agents_count; i++)
+        session_clear(&world->sessions[i]);
+    world_later(world, random_between(&world->random, 50 * MS, 20000 * MS), SERVER_UP);
+}
+
+void server_boot(struct world *world)
+{
+    assert(!world->scheduler);
+    world->scheduler = store_load(&world->store, &world->options, world->now_us);
+    world_trace(world, "server: up");
+    store_compare(&world->store, world->scheduler);
+}
+
+/* --- what goes out --- */
+
+static int node_index(int64_t id)
+{
+    return (int)id - 1;
+}
+
+static void session_command(struct world *world, const struct scheduler_action *a)
+{
+    struct session *session = &world->sessions[node_index(a->node)];
+    if (!session->epoch)
+        return;
+    session->commands = alloc_grow(session->commands, session->commands_count,
+                                   &session->commands_capacity, sizeof(*session->commands));
+    struct command *command = &session->commands[session->commands_count++];
+    *command = (struct command){.sequence = ++session->last_sequence,
+                                .start = a->kind == DO_START,
+                                .kill = a->kill,
+                                .task = {.job = a->job, .epoch = a->epoch, .index = a->index},
+                                .resources = a->resources,
+                                .grace_us = a->grace_us};
+    memcpy(command->task.role, a->role, sizeof(command->task.role));
+}
+
+static void add_ref(struct ref **list, int *count, int *capacity,
+                    const struct scheduler_action *a)
+{
+    *list = alloc_grow(*list, *count, capacity, sizeof(**list));
+    struct ref *ref = &(*list)[(*count)++];
+    *ref = (struct ref){.job = a->job, .epoch = a->epoch, .index = a->index};
+    memcpy(ref->role, a->role, sizeof(ref->role));
+}
+
+static struct message *new_message(struct world *world, enum message_kind kind, int node)
+{
+    struct message *message = arena_alloc(world->arena, sizeof(*message));
+    *message = (struct message){.kind = kind, .node = node};
+    return message;
+}
+
+static void send_synced(struct world *world, int node, const struct message *request)
+{
+    struct session *session = &world->sessions[node];
+    struct message *answer = new_message(world, SAYS_SYNCED, node);
+    answer->epoch = session->epoch;
+    answer->request = request;
+    answer->commands = arena_copy(world->arena, session->commands,
+                                  (size_t)session->commands_count * sizeof(struct command));
+    answer->commands_count = session->commands_count;
+    answer->tasks = arena_copy(world->arena, session->acknowledged,
+                               (size_t)session->acknowledged_count * sizeof(struct ref));
+    answer->tasks_count = session->acknowledged_count;
+    session->acknowledged_count = 0;
+    world_send(world, false, answer);
+}
+
+static void send_joined(struct world *world, const struct scheduler_action *joined)
+{
+    int node = node_index(joined->node);
+    session_clear(&world->sessions[node]);
+    world->sessions[node].epoch = joined->epoch;
+    struct ref *discard = NULL;
+    int count = 0, capacity = 0;
+    for (int i = 0; i < world->actions.count; i++) {
+        const struct scheduler_action *a = &world->actions.list[i];
+        if (a->kind == DO_DISCARD && a->node == joined->node)
+            add_ref(&discard, &count, &capacity, a);
+    }
+    struct message *answer = new_message(world, SAYS_JOINED, node);
+    answer->epoch = joined->epoch;
+    answer->asked_us = world->joining->asked_us;
+    answer->tasks = arena_copy(world->arena, discard, (size_t)count * sizeof(*discard));
+    answer->tasks_count = count;
+    free(discard);
+    world_send(world, false, answer);
+}
+
+static void send_action(struct world *world, const struct scheduler_action *a)
+{
+    struct session *session;
+    switch (a->kind) {
+    case DO_JOINED:
+        send_joined(world, a);
+        break;
+    case DO_START:
+    case DO_STOP:
+        session_command(world, a);
+        break;
+    case DO_ACKNOWLEDGE:
+        session = &world->sessions[node_index(a->node)];
+        add_ref(&session->acknowledged, &session->acknowledged_count,
+                &session->acknowledged_capacity, a);
+        break;
+    case DO_NODE:
+        if (a->node_state == NODE_LOST)
+            session_clear(&world->sessions[node_index(a->node)]);
+        break;
+    default:
+        break;
+    }
+}
+
+/* --- a batch --- */
+
+static void trace_actions(const struct world *world)
+{
+    static const char *const kinds[] = {"job",  "note",   "attempt", "runs", "ends", "task",
+                                        "node", "joined", "start",   "stop", "ack",  "discard"};
+    for (int i = 0; world->trace && i < world->actions.count; i++) {
+        const struct scheduler_action *a = &world->actions.list[i];
+        if (a->kind == DO_JOB)
+            world_trace(world, "  job %lld: %s to %s %s %s", (long long)a->job,
+                        db_job_state_name(a->from), db_job_state_name(a->to), a->reason,
+                        a->text);
+        else
+            world_trace(world, "  %s: job %lld epoch %lld %s:%d node %lld %s %s",
+                        kinds[a->kind], (long long)a->job, (long long)a->epoch, a->role,
+                        a->index, (long long)a->node,
+                        a->kind == DO_TASK ? db_task_state_name(a->task_state) : "", a->text);
+    }
+}
+
+static void step(struct world *world, const struct scheduler_event *event)
+{
+    scheduler_step(world->scheduler, event, world->now_us, &world->actions);
+}
+
+/* Ticks, stores and sends what a batch has brought; false when the server died over it. */
+static bool batch_end(struct world *world, const struct message *request)
+{
+    step(world, &(struct scheduler_event){.kind = ON_TICK});
+    trace_actions(world);
+    if (world->actions.count && world_fault(world, FAULT_SERVER_CRASH, 1)) {
+        server_crash(world, "before its commit");
+        return false;
+    }
+    if (world->joining)
+        store_node_joins(&world->store, world->joining);
+    store_commit(&world->store, &world->actions, scheduler_epoch(world->scheduler),
+                 world->now_us);
+    if (world->actions.count && world_fault(world, FAULT_SERVER_CRASH, 1)) {
+        server_crash(world, "after its commit");
+        return false;
+    }
+    for (int i = 0; i < world->actions.count; i++)
+        send_action(world, &world->actions.list[i]);
+    if (request)
+        send_synced(world, request->node, request);
+    for (int i = 0; i < world->agents_count; i++) {
+        /* The long polls: whoever has news is told at once, as if its poll was held. */
+        struct session *session = &world->sessions[i];
+        if (session->epoch && session->last_sequence && world->actions.count &&
+            session->commands_count)
+            send_synced(world, i, NULL);
+    }
+    store_compare(&world->store, world->scheduler);
+    return true;
+}
+
+static void batch_begin(struct world *world)
+{
+    scheduler_actions_clear(&world->actions);
+    arena_clear(world->actions.arena);
+}
+
+static void message_join(struct world *world, const struct message *message)
+{
+    char name[16];
+    snprintf(name, sizeof(name), "n%d", message->node + 1);
+    struct scheduler_node_info info = {.id = message->node + 1,
+                                       .name = name,
+                                       .capacity = world->agents[message->node].capacity,
+                                       .boot_id = message->boot_id,
+                                       .asked_us = message->asked_us};
+    int64_t epoch_before = scheduler_epoch(world->scheduler);
+    step(world, &(struct scheduler_event){.kind = ON_JOIN,
+                                          .node = &info,
+                                          .reports = message->reports,
+                                          .reports_count = message->reports_count});
+    if (scheduler_epoch(world->scheduler) != epoch_before)
+        world->joining = &info;
+    batch_end(world, NULL);
+    world->joining = NULL;
+}
+
+static void message_sync(struct world *world, const struct message *message)
+{
+    struct session *session = &world->sessions[message->node];
+    if (!session->epoch || session->epoch != message->epoch) {
+        struct message *answer = new_message(world, SAYS_FENCED, message->node);
+        answer->epoch = message->epoch;
+        world_send(world, false, answer);
+        return;
+    }
+    int done = 0;
+    while (done < session->commands_count && session->commands[done].sequence <= message->done)
+        done++;
+    session->commands_count -= done;
+    memmove(session->commands, session->commands + done,
+            (size_t)session->commands_count * sizeof(*session->commands));
+    step(world, &(struct scheduler_event){.kind = message->reports_count ? ON_REPORT : ON_SEEN,
+                                          .id = message->node + 1,
+                                          .epoch = message->epoch,
+                                          .asked_us = message->asked_us,
+                                          .reports = message->reports,
+                                          .reports_count = message->reports_count});
+    batch_end(world, message);
+}
+
+void server_message(struct world *world, const struct message *message)
+{
+    if (!world->scheduler)
+        return;
+    batch_begin(world);
+    if (message->kind == SAYS_JOIN)
+        message_join(world, message);
+    else
+        message_sync(world, message);
+}
+
+void server_tick(struct world *world)
+{
+    world_later(world, random_between(&world->random, 500 * MS, 1000 * MS), SERVER_TICK);
+    if (!world->scheduler)
+        return;
+    batch_begin(world);
+    batch_end(world, NULL);
+}
+
+/* A client submits until it has its answer; the server may die on either side of the commit. */
+void server_submit(struct world *world, int64_t index)
+{
+    if (world->acked[index])
+        return;
+    if (!world->scheduler || world_fault(world, FAULT_DROP, 10)) {
+        world_later(world, 1000 * MS, CLIENT_SUBMITS)->number = index;
+        return;
+    }
+    int64_t number = store_submit(&world->store, &world->jobs[index], world->now_us);
+    const struct store_job *job = store_find(&world->store, number);
+    world_trace(world, "client: job %lld", (long long)number);
+    if (world_fault(world, FAULT_SERVER_CRASH, 1)) {
+        server_crash(world, "before its answer to a client");
+        world_later(world, 1000 * MS, CLIENT_SUBMITS)->number = index;
+        return;
+    }
+    world->acked[index] = true;
+    if (db_job_state_final(job->state))
+        return;
+    batch_begin(world);
+    struct scheduler_job_info info;
+    struct scheduler_task_info tasks[STORE_TASKS_MAX];
+    store_tell(job, world->now_us, &info, tasks);
+    step(world, &(struct scheduler_event){.kind = ON_SUBMIT, .job = &info});
+    batch_end(world, NULL);
+}
+
+void server_user(struct world *world, const struct scheduler_event *event)
+{
+    if (!world->scheduler)
+        return;
+    batch_begin(world);
+    step(world, event);
+    batch_end(world, NULL);
+}

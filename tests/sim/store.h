@@ -1,0 +1,96 @@
+/*
+ * store.h - what a server would have on disk: the fold of everything that the scheduler had
+ * stored.
+ *
+ * It is the oracle, too: an action that breaks a promise ends the run with a text that says
+ * which.
+ */
+#pragma once
+
+#include "scheduler/scheduler.h"
+
+#define STORE_JOBS_MAX 128
+#define STORE_NODES_MAX 16
+#define STORE_TASKS_MAX 8
+#define STORE_ATTEMPTS_MAX 1024
+
+struct store_task {
+    char role[SCHEDULER_ROLE_BYTES];
+    int index;
+    int64_t node;
+    enum task_state state;
+    enum exit_reason reason;
+    struct scheduler_resources resources;
+};
+
+struct store_job {
+    int64_t number;
+    uint64_t key; /* of the client */
+    int priority;
+    enum job_state state;
+    char reason[16];
+    struct scheduler_need needs[2];
+    int needs_count;
+    int restart_max;
+    int restarts;
+    int attempt;
+    int64_t epoch;
+    bool attempt_alive;
+    uint64_t stop_us;
+    uint64_t ran_us;
+    uint64_t started_us; /* of the attempt that runs; 0 */
+    uint64_t queued_us;
+    uint64_t retry_us;
+    struct store_task tasks[STORE_TASKS_MAX];
+    int tasks_count;
+};
+
+struct store_node {
+    int64_t id;
+    char name[16];
+    enum node_state state;
+    bool draining;
+    struct scheduler_resources capacity;
+    char boot_id[16];
+    uint64_t asked_us;
+};
+
+struct store {
+    int64_t epoch;
+    struct store_job jobs[STORE_JOBS_MAX];
+    int jobs_count;
+    struct store_node nodes[STORE_NODES_MAX];
+    int nodes_count;
+    uint64_t hash;                                      /* of everything stored, in order */
+    uint32_t edges[JOB_STATES_COUNT][JOB_STATES_COUNT]; /* taken */
+};
+
+/* Ends the program with the seed and the text; given by sim.c. */
+_Noreturn void sim_broken(const char *format, ...) PRINTF_LIKE(1, 2);
+
+/* Mixes a number into the hash. */
+void store_mix(struct store *store, uint64_t value);
+
+/* A job as a client submits it; the same key again gives the same job. */
+int64_t store_submit(struct store *store, const struct store_job *job, uint64_t now_us);
+
+/* Stores a batch of actions. */
+void store_commit(struct store *store, const struct scheduler_actions *actions, int64_t epoch,
+                  uint64_t now_us);
+
+/* What is stored with the DO_JOINED of this join, just before its commit. */
+void store_node_joins(struct store *store, const struct scheduler_node_info *node);
+
+/* A scheduler built from what is stored. */
+struct scheduler *store_load(const struct store *store, const struct scheduler_options *options,
+                             uint64_t now_us);
+
+/* The event that tells a scheduler of a job. */
+void store_tell(const struct store_job *job, uint64_t now_us, struct scheduler_job_info *info,
+                struct scheduler_task_info tasks[STORE_TASKS_MAX]);
+
+/* The scheduler's state must be what is stored. */
+void store_compare(const struct store *store, const struct scheduler *scheduler);
+
+struct store_job *store_find(struct store *store, int64_t number);
+bool store_all_ended(const struct store *store);

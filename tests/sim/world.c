@@ -1,0 +1,409 @@
+/* world.c - time, the network, the faults, and the course of one run. */
+
+#include <stdarg.h>
+
+#include "base/alloc.h"
+#include "scheduler/explain.h"
+#include "tests/sim/model.h"
+
+#define MS UINT64_C(1000)
+#define SECOND UINT64_C(1000000)
+#define BOUND_US (900 * SECOND) /* after everything is healed all jobs end within this */
+#define EVENTS_MAX 400000
+
+void world_trace(const struct world *world, const char *format, ...)
+{
+    if (!world->trace)
+        return;
+    va_list args;
+    va_start(args, format);
+    printf("%10.3f ", (double)world->now_us / 1e6);
+    vprintf(format, args);
+    putchar('\n');
+    va_end(args);
+}
+
+bool ref_equal(const struct ref *a, const struct ref *b)
+{
+    return a->job == b->job && a->epoch == b->epoch && a->index == b->index &&
+           strcmp(a->role, b->role) == 0;
+}
+
+bool world_fault(struct world *world, enum fault fault, int percent)
+{
+    return !world->healed && (world->faults & BIT(fault)) &&
+           random_chance(&world->random, percent);
+}
+
+/* --- time: a heap of what is to happen --- */
+
+static bool happens_before(const struct happening *a, const struct happening *b)
+{
+    return a->at_us != b->at_us ? a->at_us < b->at_us : a->order < b->order;
+}
+
+static void heap_swap(struct world *world, int a, int b)
+{
+    struct happening keep = world->heap[a];
+    world->heap[a] = world->heap[b];
+    world->heap[b] = keep;
+}
+
+/* The happening may be filled in until the next call. */
+struct happening *world_later(struct world *world, uint64_t in_us, enum happening_kind kind)
+{
+    world->heap =
+        alloc_grow(world->heap, world->heap_count, &world->heap_capacity, sizeof(*world->heap));
+    int at = world->heap_count++;
+    world->heap[at] = (struct happening){
+        .at_us = world->now_us + in_us, .order = world->order++, .kind = kind};
+    for (; at > 0 && happens_before(&world->heap[at], &world->heap[(at - 1) / 2]);
+         at = (at - 1) / 2)
+        heap_swap(world, at, (at - 1) / 2);
+    return &world->heap[at];
+}
+
+static struct happening heap_take(struct world *world)
+{
+    struct happening first = world->heap[0];
+    world->heap[0] = world->heap[--world->heap_count];
+    for (int at = 0;;) {
+        int least = at;
+        for (int child = 2 * at + 1; child <= 2 * at + 2; child++) {
+            if (child < world->heap_count &&
+                happens_before(&world->heap[child], &world->heap[least]))
+                least = child;
+        }
+        if (least == at)
+            return first;
+        heap_swap(world, at, least);
+        at = least;
+    }
+}
+
+/* --- the network --- */
+
+static void send_one(struct world *world, bool to_server, const struct message *message)
+{
+    uint64_t delay = random_between(&world->random, 1 * MS, 20 * MS);
+    if (world_fault(world, FAULT_DELAY, 10))
+        delay += random_between(&world->random, 0, 8000 * MS);
+    struct happening *happening = world_later(world, delay, to_server ? AT_SERVER : AT_AGENT);
+    happening->node = message->node;
+    happening->message = message;
+}
+
+void world_send(struct world *world, bool to_server, const struct message *message)
+{
+    const struct agent *agent = &world->agents[message->node];
+    if (world->now_us < (to_server ? agent->cut_to_us : agent->cut_from_us))
+        return;
+    if (world_fault(world, FAULT_DROP, 10))
+        return;
+    send_one(world, to_server, message);
+    if (world_fault(world, FAULT_DUPLICATE, 10))
+        send_one(world, to_server, message);
+}
+
+/* --- people and faults --- */
+
+static void user_acts(struct world *world)
+{
+    struct scheduler_event event = {.kind = ON_CANCEL};
+    int64_t number = 1 + random_below(&world->random, world->jobs_count);
+    if (random_chance(&world->random, 20)) {
+        event.kind = ON_DRAIN;
+        event.id = 1 + random_below(&world->random, world->agents_count);
+        event.drain = random_chance(&world->random, 50);
+    } else {
+        event.number = number;
+        event.kill = random_chance(&world->random, 30);
+    }
+    world_trace(world, "user: %s %lld",
+                event.id     ? "drain"
+                : event.kill ? "kill"
+                             : "cancel",
+                (long long)(event.id ? event.id : number));
+    server_user(world, &event);
+}
+
+static void fault_strikes(struct world *world)
+{
+    int node = random_below(&world->random, world->agents_count);
+    struct agent *agent = &world->agents[node];
+    uint64_t length = random_between(&world->random, 500 * MS, 60000 * MS);
+    switch (random_below(&world->random, 6)) {
+    case 0:
+        if (world_fault(world, FAULT_CUT, 100))
+            agent->cut_to_us = world->now_us + length;
+        break;
+    case 1:
+        if (world_fault(world, FAULT_CUT, 100))
+            agent->cut_from_us = world->now_us + length;
+        break;
+    case 2:
+        if (world_fault(world, FAULT_AGENT_CRASH, 100))
+            agent_crash(world, node);
+        break;
+    case 3:
+        if (world_fault(world, FAULT_REBOOT, 30))
+            machine_crash(world, node);
+        break;
+    case 4:
+        if (world_fault(world, FAULT_SERVER_CRASH, 50) && world->scheduler)
+            server_crash(world, "between commits");
+        break;
+    case 5:
+        if (world_fault(world, FAULT_SERVER_STALL, 50)) {
+            world_trace(world, "server: stalls");
+            world->stalled_until_us = world->now_us + length;
+        }
+        break;
+    }
+    if (world_fault(world, FAULT_USER, 30))
+        user_acts(world);
+    if (!world->healed)
+        world_later(world, random_between(&world->random, 100 * MS, 8000 * MS), FAULT_STRIKES);
+}
+
+/* Everything works from now on; what could never start is taken back by its owner. */
+static void heal(struct world *world)
+{
+    if (!world->healed)
+        world_trace(world, "world: heals");
+    world->healed = true;
+    world->stalled_until_us = 0;
+    if (!world->scheduler) {
+        world_later(world, 1000 * MS, HEAL);
+        return;
+    }
+    for (int i = 0; i < world->agents_count; i++) {
+        agent_heal(world, i);
+        server_user(world, &(struct scheduler_event){.kind = ON_DRAIN, .id = i + 1});
+    }
+    for (int i = 0; i < world->store.jobs_count; i++) {
+        const struct store_job *job = &world->store.jobs[i];
+        if (!db_job_state_final(job->state) &&
+            !scheduler_possible(world->scheduler, job->needs, job->needs_count))
+            server_user(world, &(struct scheduler_event){.kind = ON_CANCEL, .number = i + 1});
+    }
+    /* Again later: nodes may have been unknown, or jobs not submitted yet. */
+    if (world->now_us < world->heal_us + 300 * SECOND)
+        world_later(world, 60 * SECOND, HEAL);
+}
+
+/* --- beginning --- */
+
+static void draw_job(struct world *world, struct store_job *job, uint64_t key)
+{
+    struct random *random = &world->random;
+    *job = (struct store_job){.key = key,
+                              .priority = random_below(random, 3) * 25,
+                              .restart_max = random_below(random, 6),
+                              .needs_count = random_chance(random, 25) ? 2 : 1};
+    if (random_chance(random, 20))
+        job->stop_us = random_between(random, SECOND, 30 * SECOND);
+    for (int i = 0; i < job->needs_count; i++) {
+        struct scheduler_need *need = &job->needs[i];
+        snprintf(need->role, sizeof(need->role), "%s", i ? "ps" : "worker");
+        need->replicas = 1 + random_below(random, 3);
+        need->each.cpu_millis = 500 * (1 + random_below(random, 6));
+        need->each.memory_bytes = random_below(random, 4) * INT64_C(1000000000);
+        need->each.gpus = random_chance(random, 30) ? 1 + random_below(random, 2) : 0;
+    }
+}
+
+static void draw_world(struct world *world)
+{
+    struct random *random = &world->random;
+    world->faults = (uint32_t)random_next(random) & (uint32_t)(BIT(FAULTS_COUNT) - 1);
+    world->heal_us = random_between(random, 20 * SECOND, 200 * SECOND);
+    world->agents_count = 1 + random_below(random, 6);
+    for (int i = 0; i < world->agents_count; i++) {
+        struct agent *agent = &world->agents[i];
+        agent->machine_up = agent->agent_up = true;
+        agent->capacity.cpu_millis = 1000 * (1 + random_below(random, 8));
+        agent->capacity.memory_bytes = (1 + random_below(random, 16)) * INT64_C(1000000000);
+        agent->capacity.gpus = random_chance(random, 50) ? random_below(random, 5) : 0;
+    }
+    world->jobs_count = 1 + random_below(random, 40);
+    world->jobs = alloc_array((size_t)world->jobs_count, sizeof(*world->jobs));
+    world->acked = alloc_array((size_t)world->jobs_count, sizeof(*world->acked));
+    for (int i = 0; i < world->jobs_count; i++) {
+        draw_job(world, &world->jobs[i], (uint64_t)i + 1);
+        world_later(world, random_between(random, 0, world->heal_us), CLIENT_SUBMITS)->number =
+            i;
+    }
+}
+
+static void world_begin(struct world *world, uint64_t seed, bool trace)
+{
+    random_init(&world->random, seed);
+    world->arena = arena_new();
+    world->actions.arena = arena_new();
+    world->trace = trace;
+    world->store.hash = UINT64_C(0xcbf29ce484222325);
+    world->options = (struct scheduler_options){
+        .suspect_us = 6 * SECOND,
+        .lost_us = 30 * SECOND,
+        .grace_us = 3 * SECOND,
+        .unkillable_us = 6 * SECOND,
+        .backoff_us = SECOND,
+        .backoff_max_us = 10 * SECOND,
+        .overtake_us = 60 * SECOND,
+        .stall_us = 3 * SECOND,
+    };
+    world->now_us = SECOND;
+    draw_world(world);
+    server_boot(world);
+    world_later(world, 0, SERVER_TICK);
+    world_later(world, 0, FAULT_STRIKES);
+    world_later(world, world->heal_us, HEAL);
+    for (int i = 0; i < world->agents_count; i++)
+        world_later(world, (uint64_t)i * 100 * MS, AGENT_SYNC)->node = -1 - i;
+}
+
+static void world_end(struct world *world)
+{
+    for (int i = 0; i < world->agents_count; i++) {
+        free(world->agents[i].processes);
+        free(world->sessions[i].commands);
+        free(world->sessions[i].acknowledged);
+    }
+    scheduler_free(world->scheduler);
+    arena_free(world->actions.arena);
+    scheduler_actions_release(&world->actions);
+    arena_free(world->arena);
+    free(world->jobs);
+    free(world->acked);
+    free(world->started);
+    free(world->heap);
+}
+
+/* --- the course --- */
+
+/* While the server stands still, what is for it waits at its door. */
+static bool waits_for_server(struct world *world, const struct happening *happening)
+{
+    enum happening_kind kind = happening->kind;
+    if (world->now_us >= world->stalled_until_us ||
+        (kind != AT_SERVER && kind != SERVER_TICK && kind != CLIENT_SUBMITS))
+        return false;
+    struct happening again = *happening;
+    struct happening *later =
+        world_later(world, world->stalled_until_us - world->now_us, again.kind);
+    later->node = again.node;
+    later->message = again.message;
+    later->number = again.number;
+    return true;
+}
+
+static void happen(struct world *world, const struct happening *h)
+{
+    switch (h->kind) {
+    case AT_SERVER:
+        server_message(world, h->message);
+        break;
+    case AT_AGENT:
+        agent_message(world, h->message);
+        break;
+    case SERVER_TICK:
+        server_tick(world);
+        break;
+    case SERVER_UP:
+        server_boot(world);
+        break;
+    case AGENT_SYNC:
+        /* The heartbeat goes on for ever; a report in between (node >= 0) is sent once. */
+        agent_sync(world, h->node < 0 ? -1 - h->node : h->node);
+        if (h->node < 0)
+            world_later(world, random_between(&world->random, 1800 * MS, 2200 * MS), AGENT_SYNC)
+                ->node = h->node;
+        break;
+    case AGENT_UP:
+        world->agents[h->node].agent_up = true;
+        break;
+    case MACHINE_UP:
+        machine_boot(world, h->node);
+        break;
+    case PROCESS_RUNS:
+        process_runs(world, h->node, &h->task);
+        break;
+    case PROCESS_ENDS:
+    case PROCESS_KILLED:
+        process_ends(world, h->node, &h->task, h->reason, h->kind == PROCESS_KILLED);
+        break;
+    case CLIENT_SUBMITS:
+        server_submit(world, h->number);
+        break;
+    case USER_ACTS:
+        user_acts(world);
+        break;
+    case FAULT_STRIKES:
+        fault_strikes(world);
+        break;
+    case HEAL:
+        heal(world);
+        break;
+    }
+}
+
+static bool world_is_over(const struct world *world)
+{
+    if (!world->healed || world->store.jobs_count < world->jobs_count ||
+        !store_all_ended(&world->store))
+        return false;
+    for (int i = 0; i < world->agents_count; i++) {
+        if (agent_alive_count(&world->agents[i]))
+            return false;
+    }
+    return true;
+}
+
+static void check_bound(const struct world *world)
+{
+    if (world->now_us < world->heal_us + BOUND_US && world->events < EVENTS_MAX)
+        return;
+    for (int i = 0; i < world->store.jobs_count; i++) {
+        const struct store_job *job = &world->store.jobs[i];
+        struct explain why;
+        if (db_job_state_final(job->state))
+            continue;
+        if (!world->scheduler ||
+            !explain_job(world->scheduler, job->number, world->now_us, &why))
+            snprintf(why.text, sizeof(why.text), "the scheduler does not know it");
+        sim_broken("job %lld is still %s long after all was healed: %s", (long long)job->number,
+                   db_job_state_name(job->state), why.text);
+    }
+    for (int i = 0; i < world->agents_count; i++) {
+        if (agent_alive_count(&world->agents[i]))
+            sim_broken("P9: a process on node %d outlives its attempt", i + 1);
+    }
+    sim_broken("I1: %d jobs were submitted, %d are there", world->jobs_count,
+               world->store.jobs_count);
+}
+
+struct world_result world_run(uint64_t seed, bool trace)
+{
+    static struct world worlds[1]; /* large */
+    struct world *world = &worlds[0];
+    *world = (struct world){0};
+    world_begin(world, seed, trace);
+    while (!world_is_over(world)) {
+        check_bound(world);
+        struct happening next = heap_take(world);
+        assert(next.at_us >= world->now_us);
+        world->now_us = next.at_us;
+        world->events++;
+        if (!waits_for_server(world, &next))
+            happen(world, &next);
+    }
+    store_mix(&world->store, world->now_us);
+    struct world_result result = {.hash = world->store.hash,
+                                  .events = world->events,
+                                  .jobs = world->jobs_count,
+                                  .virtual_us = world->now_us};
+    memcpy(result.edges, world->store.edges, sizeof(result.edges));
+    world_end(world);
+    return result;
+}
