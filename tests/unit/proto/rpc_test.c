@@ -1,8 +1,11 @@
 /* rpc_test.c - both transports behave alike: every test runs over each of them. */
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdatomic.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -13,6 +16,8 @@
 #include "tests/unit/folder.h"
 
 static const char *const addresses[] = {"local:test", "127.0.0.1:0"};
+
+extern char **environ;
 
 #define EACH_TRANSPORT(i) for (int i = 0; i < ARRAY_LEN(addresses); i++)
 
@@ -359,22 +364,69 @@ TEST(rpc_many_threads)
 
 /* --- Python's gRPC at the other end --- */
 
-/* "PYTHON tests/interop/rpc_peer.py MODE", or NULL when there is no module grpc. */
-static const char *peer_command(const char *mode)
+struct program {
+    pid_t pid;
+    int in;    /* its stdin */
+    FILE *out; /* what it says, errors too */
+};
+
+/* Starts words[0] (ended by a NULL), found by PATH; false when there is no such program. */
+static bool program_start(struct program *program, const char *const *words)
 {
-    static char command[400];
+    int in[2], out[2];
+    CHECK_INT(pipe2(in, O_CLOEXEC), 0);
+    CHECK_INT(pipe2(out, O_CLOEXEC), 0);
+    posix_spawn_file_actions_t files;
+    posix_spawn_file_actions_init(&files);
+    posix_spawn_file_actions_adddup2(&files, in[0], 0);
+    posix_spawn_file_actions_adddup2(&files, out[1], 1);
+    posix_spawn_file_actions_adddup2(&files, out[1], 2);
+    int failed =
+        posix_spawnp(&program->pid, words[0], &files, NULL, (char *const *)words, environ);
+    posix_spawn_file_actions_destroy(&files);
+    close(in[0]);
+    close(out[1]);
+    program->in = in[1];
+    program->out = fdopen(out[0], "r");
+    CHECK(program->out);
+    if (!failed)
+        return true;
+    close(program->in);
+    fclose(program->out);
+    return false;
+}
+
+/* Lets its stdin end, takes what it still says, and returns its status. */
+static int program_end(struct program *program)
+{
+    char line[200];
+    int status;
+    close(program->in);
+    while (fgets(line, sizeof(line), program->out))
+        print_message("%s", line);
+    fclose(program->out);
+    CHECK_INT(waitpid(program->pid, &status, 0), program->pid);
+    return status;
+}
+
+static bool peer_start(struct program *peer, const char *mode, const char *address)
+{
     const char *python = getenv("TRAINYARD_PYTHON");
-    snprintf(command, sizeof(command), "%s tests/interop/rpc_peer.py %s",
-             python ? python : "python3", mode);
-    return command;
+    const char *const words[] = {python ? python : "python3", "tests/interop/rpc_peer.py", mode,
+                                 address, NULL};
+    return program_start(peer, words);
 }
 
 static bool peer_exists(const char *test)
 {
-    char command[450];
-    snprintf(command, sizeof(command), "%s 2>/dev/null", peer_command("check"));
-    if (system(command) == 0)
-        return true;
+    struct program peer;
+    if (peer_start(&peer, "check", NULL)) {
+        char line[200];
+        while (fgets(line, sizeof(line), peer.out)) {
+        }
+        if (program_end(&peer) == 0)
+            return true;
+    }
     print_message("skip %s: python3 has no module grpc\n", test);
     return false;
 }
@@ -382,16 +434,15 @@ static bool peer_exists(const char *test)
 TEST(rpc_python_calls_us)
 {
     struct pair pair;
-    char mode[100], line[100] = "";
+    struct program peer;
+    char line[100] = "";
     if (!peer_exists("rpc_python_calls_us"))
         return;
     pair_open(&pair, "127.0.0.1:0");
-    snprintf(mode, sizeof(mode), "call %s 2>&1", rpc_server_address(pair.server));
-    FILE *peer = popen(peer_command(mode), "re");
-    CHECK(peer);
-    while (fgets(line, sizeof(line), peer) && strcmp(line, "ok\n") != 0)
+    CHECK(peer_start(&peer, "call", rpc_server_address(pair.server)));
+    while (fgets(line, sizeof(line), peer.out) && strcmp(line, "ok\n") != 0)
         print_error("%s", line);
-    CHECK_INT(pclose(peer), 0);
+    CHECK_INT(program_end(&peer), 0);
     CHECK_TEXT(line, "ok\n");
     struct rpc_call *kept = mailbox_take(pair.service.kept, 1000);
     CHECK(kept);
@@ -401,18 +452,14 @@ TEST(rpc_python_calls_us)
 
 TEST(rpc_we_call_python)
 {
+    struct error err;
+    struct program peer;
+    struct str request = {0}, response = {0};
+    char line[100], address[100];
     if (!peer_exists("rpc_we_call_python"))
         return;
-    struct error err;
-    struct str request = {0}, response = {0};
-    char command[450], line[100], address[100];
-    /* It serves until its stdin ends; the process id printed first is its own. */
-    snprintf(command, sizeof(command), "sleep 20 | %s & echo $!", peer_command("serve"));
-    FILE *peer = popen(command, "re");
-    CHECK(peer);
-    CHECK(fgets(line, sizeof(line), peer));
-    long pid = strtol(line, NULL, 10);
-    CHECK(fgets(line, sizeof(line), peer));
+    CHECK(peer_start(&peer, "serve", NULL));
+    CHECK(fgets(line, sizeof(line), peer.out));
     snprintf(address, sizeof(address), "127.0.0.1:%ld", strtol(line, NULL, 10));
     struct rpc_client *client = connect_to(address);
     str_add_bytes(&request, "a\0b", 3);
@@ -424,14 +471,14 @@ TEST(rpc_we_call_python)
     CHECK_FAILS(rpc_client_call(client, "/p/None", &request, &response, 5000, &err), &err,
                 UNIMPLEMENTED);
 
-    /* The peer dies in the middle of nothing: the next call says so at once. */
-    CHECK(kill((pid_t)pid, SIGKILL) == 0);
+    /* The peer dies: the next call says so at once. */
+    CHECK(kill(peer.pid, SIGKILL) == 0);
     uint64_t start = clock_monotonic_us();
     CHECK_FAILS(rpc_client_call(client, "/p/Echo", &request, &response, 5000, &err), &err,
                 UNAVAILABLE);
     CHECK(clock_monotonic_us() - start < 2000000);
     rpc_client_free(client);
-    pclose(peer);
+    CHECK(program_end(&peer) != 0);
     str_release(&request);
     str_release(&response);
 }
@@ -454,18 +501,35 @@ static char *file_text(const char *path)
 /* Both sides show a certificate of the same authority; a client without one gets nowhere. */
 TEST(rpc_mutual_tls)
 {
-    char command[600];
-    snprintf(command, sizeof(command),
-             "cd %s && openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes "
-             "-keyout key.pem -out cert.pem -subj /CN=test -addext subjectAltName=IP:127.0.0.1 "
-             "-days 2 >/dev/null 2>&1",
-             folder_path("."));
-    if (system(command) != 0) {
+    struct program openssl;
+    char certificate_path[256], key_path[256];
+    snprintf(certificate_path, sizeof(certificate_path), "%s", folder_path("cert.pem"));
+    snprintf(key_path, sizeof(key_path), "%s", folder_path("key.pem"));
+    const char *const words[] = {"openssl",
+                                 "req",
+                                 "-x509",
+                                 "-newkey",
+                                 "ec",
+                                 "-pkeyopt",
+                                 "ec_paramgen_curve:P-256",
+                                 "-nodes",
+                                 "-keyout",
+                                 key_path,
+                                 "-out",
+                                 certificate_path,
+                                 "-subj",
+                                 "/CN=test",
+                                 "-addext",
+                                 "subjectAltName=IP:127.0.0.1",
+                                 "-days",
+                                 "2",
+                                 NULL};
+    if (!program_start(&openssl, words)) {
         print_message("skip rpc_mutual_tls: no openssl to make certificates with\n");
         return;
     }
-    char *certificate = file_text(folder_path("cert.pem")),
-         *key = file_text(folder_path("key.pem"));
+    CHECK_INT(program_end(&openssl), 0);
+    char *certificate = file_text(certificate_path), *key = file_text(key_path);
     const struct rpc_tls both = {certificate, certificate, key}, half = {.ca = certificate};
     struct error err;
     struct str request = {0}, response = {0};

@@ -112,6 +112,10 @@ TEST(agent_child)
     agent_stop(agent);
 }
 
+/* In shell; both end by themselves when a test has failed and nobody ends them. */
+#define FOR_A_WHILE "i=0; while [ $((i += 1)) -lt 3000 ]; do sleep 0.02; done"
+#define UNTIL_GO "i=0; while [ ! -e go ] && [ $((i += 1)) -lt 3000 ]; do sleep 0.02; done"
+
 static struct agent_command start_of(int64_t epoch, const char *script)
 {
     return (struct agent_command){.kind = AGENT_COMMAND_START,
@@ -253,9 +257,9 @@ TEST(agent_stops_tasks)
     struct server server;
     server_open(&server, "local:agent-test");
     struct agent *agent = agent_begin("local:agent-test", folder_path("stops"));
-    start(&server, 1, "trap 'echo saved; exit 3' TERM; echo up; while :; do sleep 0.02; done");
-    start(&server, 2, "trap '' TERM; echo up; while :; do sleep 0.02; done");
-    start(&server, 3, "trap '' TERM; echo up; while :; do sleep 0.02; done");
+    start(&server, 1, "trap 'echo saved; exit 3' TERM; echo up; " FOR_A_WHILE);
+    start(&server, 2, "trap '' TERM; echo up; " FOR_A_WHILE);
+    start(&server, 3, "trap '' TERM; echo up; " FOR_A_WHILE);
     for (int i = 1; i <= 3; i++) {
         char name[64], *text;
         snprintf(name, sizeof(name), "%d-worker-0", i);
@@ -294,8 +298,7 @@ TEST(agent_ships_at_once)
     struct server server;
     server_open(&server, "local:agent-test");
     struct agent *agent = agent_begin("local:agent-test", folder_path("fast"));
-    start(&server, 1,
-          ": >events.out.tfevents.x; while [ ! -e go ]; do sleep 0.02; done; exit 0");
+    start(&server, 1, ": >events.out.tfevents.x; " UNTIL_GO "; exit 0");
     server_wait(&server, "1-worker-0", AGENT_TASK_RUNNING);
     const char *events = folder_path("fast/attempts/1-worker-0/events.out.tfevents.x");
     for (int i = 0; i < 1000 && !exists(events); i++)
@@ -399,10 +402,10 @@ TEST(agent_adopts)
     char folder[256];
     snprintf(folder, sizeof(folder), "%s", folder_path("adopts"));
     struct agent *agent = agent_begin("local:agent-test", folder);
-    start(&server, 1, "echo one; while [ ! -e go ]; do sleep 0.02; done; echo two");
-    start(&server, 2, "echo one; while [ ! -e go ]; do sleep 0.02; done; echo two; exit 2");
-    start(&server, 3, "(setsid sleep 300 & echo $! >stray.pid); while :; do sleep 0.1; done");
-    start(&server, 4, "while :; do sleep 0.1; done");
+    start(&server, 1, "echo one; " UNTIL_GO "; echo two");
+    start(&server, 2, "echo one; " UNTIL_GO "; echo two; exit 2");
+    start(&server, 3, "(setsid sleep 300 & echo $! >stray.pid); sleep 60");
+    start(&server, 4, "sleep 60");
     for (int i = 1; i <= 4; i++) {
         char name[64];
         snprintf(name, sizeof(name), "%d-worker-0", i);
