@@ -372,12 +372,9 @@ bool db_ship_seq(struct db_conn *conn, int64_t *seq, struct error *err)
 
 bool db_ship_since(struct db_conn *conn, int64_t job, int64_t after_seq, int limit,
                    struct arena *arena, struct db_change **changes, int *changes_count,
-                   int64_t *oldest, struct error *err)
+                   struct error *err)
 {
     assert(limit > 0);
-    if (!db_number(conn, err, oldest, 0, "SELECT min(seq) FROM changes WHERE job = ?1", "i",
-                   job))
-        return false;
     sqlite3_stmt *stmt = db_query(conn, err,
                                   "SELECT seq, kind, series, first, last, name FROM changes"
                                   " WHERE job = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3",

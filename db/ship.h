@@ -94,11 +94,7 @@ struct db_change {
     const char *name; /* of an artifact: "kind/name" */
 };
 
-/*
- * What changed of a job after `after_seq`, oldest first, at most `limit` rows (the last piece
- * may be cut: ask again after the one before).  `*oldest` is the first sequence number of the
- * job that is still kept, 0 when there is none.
- */
+/* What changed of a job after `after_seq`, oldest first, at most `limit` rows. */
 bool db_ship_since(struct db_conn *conn, int64_t job, int64_t after_seq, int limit,
                    struct arena *arena, struct db_change **changes, int *changes_count,
-                   int64_t *oldest, struct error *err) CHECKED;
+                   struct error *err) CHECKED;

@@ -221,12 +221,9 @@ static bool read_changes(struct db_conn *conn, struct arena *arena, const struct
                          int64_t after_seq, struct db_change **changes, int *count,
                          struct topic_batch *batch, struct error *err)
 {
-    int64_t oldest;
     for (int limit = REPORT_CHANGES_MAX;; limit *= 4) {
-        if (!db_ship_since(conn, topic->job, after_seq, limit, arena, changes, count, &oldest,
-                           err))
+        if (!db_ship_since(conn, topic->job, after_seq, limit, arena, changes, count, err))
             return false;
-        batch->gap = oldest > after_seq + 1;
         batch->more = *count == limit;
         if (!batch->more)
             break;
