@@ -97,6 +97,22 @@ static json_t *nodes_of(const struct job_reader *reader, const struct db_job *jo
     return nodes;
 }
 
+const char *job_reason(const struct job_reader *reader, const struct db_job *job,
+                       struct arena *arena)
+{
+    struct error ignored;
+    struct db_task *tasks;
+    int count = 0;
+    bool told = job->state == JOB_FAILED || job->state == JOB_QUEUED;
+    if (!told || !job->epoch ||
+        !db_tasks_list(reader->control, job->epoch, arena, &tasks, &count, &ignored))
+        return job->text;
+    for (int i = 0; i < count; i++)
+        if (tasks[i].error && *tasks[i].error && tasks[i].reason != EXIT_OK)
+            return arena_printf(arena, "%s: %s", job->text, tasks[i].error);
+    return job->text;
+}
+
 /* The last value of each metric; a chief speaks for the job, else the first worker. */
 static json_t *last_values(const struct job_reader *reader, int64_t job, struct arena *arena,
                            int64_t *step, struct error *err)
@@ -140,12 +156,12 @@ json_t *job_json(struct request *req, const struct job_reader *reader, const str
         "s:o, s:o, s:o}",
         "id", job->id, "number", (json_int_t)job->number, "name", job->name, "project",
         job->project, "queue", job->queue, "priority", job->priority, "user", job->user,
-        "state", db_job_state_name(job->state), "reason", job_text(job->text), "code",
-        job_text(job->reason), "created_at", job_time(job->created_us), "started_at",
-        job_time(job->started_us), "ended_at", job_time(job->ended_us), "attempt", job->attempt,
-        "restarts", job->restarts, "restart_max", job->restart_max, "step",
-        step < 0 ? json_null() : json_integer(step), "steps",
-        steps < 0 ? json_null() : json_integer(steps), "last", last, "nodes", nodes);
+        "state", db_job_state_name(job->state), "reason",
+        job_text(job_reason(reader, job, req->arena)), "code", job_text(job->reason),
+        "created_at", job_time(job->created_us), "started_at", job_time(job->started_us),
+        "ended_at", job_time(job->ended_us), "attempt", job->attempt, "restarts", job->restarts,
+        "restart_max", job->restart_max, "step", step < 0 ? json_null() : json_integer(step),
+        "steps", steps < 0 ? json_null() : json_integer(steps), "last", last, "nodes", nodes);
     if (!json)
         return fail_null(err, INTERNAL, "job %lld cannot be written as JSON",
                          (long long)job->number);

@@ -7,6 +7,7 @@
 
 #include "db/jobs.h"
 
+struct arena;
 struct request;
 
 /* The job that a path names: "7" or "job_01…" or a name, its number and row in the request's
@@ -28,6 +29,13 @@ void job_reader_close(struct request *req, struct job_reader *reader);
  */
 json_t *job_json(struct request *req, const struct job_reader *reader, const struct db_job *job,
                  struct error *err) CHECKED;
+
+/*
+ * Why the job is in its state, for people: what the scheduler noted, and what the task that
+ * failed said of itself.  "" when there is nothing to say; lives in the arena.
+ */
+const char *job_reason(const struct job_reader *reader, const struct db_job *job,
+                       struct arena *arena);
 
 /* A time of the wall clock as JSON; null for 0. */
 json_t *job_time(int64_t wall_us);

@@ -52,9 +52,9 @@ static json_t *waiting_json(const struct explain *why)
 }
 
 /* What the newest attempt says of its end, with a pointer to where to look. */
-static json_t *ended_json(const struct db_job *job)
+static json_t *ended_json(const struct db_job *job, const char *reason)
 {
-    const char *text = *job->text ? job->text : db_job_state_name(job->state);
+    const char *text = *reason ? reason : db_job_state_name(job->state);
     json_t *suggestions = json_array();
     if (job->state == JOB_FAILED) {
         char hint[160];
@@ -72,8 +72,14 @@ static bool story_explain(struct request *req, struct error *err)
     struct db_job job;
     if (!job_find(req, &job, err))
         return false;
-    if (db_job_state_final(job.state))
-        return reply_json(req, 200, ended_json(&job), err);
+    if (db_job_state_final(job.state)) {
+        struct job_reader reader;
+        if (!job_reader_open(req, &reader, err))
+            return false;
+        json_t *json = ended_json(&job, job_reason(&reader, &job, req->arena));
+        job_reader_close(req, &reader);
+        return reply_json(req, 200, json, err);
+    }
     struct explain why;
     if (!loop_explain(req->services->loop, job.number, &why, err))
         return false;

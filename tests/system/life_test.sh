@@ -109,7 +109,7 @@ check tried_once same "$(field "$(api GET "/api/v1/jobs/$bad")" attempt)" 1
 export TRAINYARD_DIR=$dir
 check cli_jobs has "$("$trainyard" jobs)" succeeded
 check cli_show has "$("$trainyard" show 1)" "state        succeeded"
-check cli_logs "$trainyard" logs 1
+check cli_logs has "$("$trainyard" logs 1)" "300 steps"
 check cli_nodes has "$("$trainyard" nodes)" joined
 check cli_explain has "$("$trainyard" explain "$bad")" "trainyard logs"
 check cli_submit_watch has "$(mlp 40 | "$trainyard" submit - --watch)" "succeeded  step 40"

@@ -49,6 +49,6 @@ api GET /api/v1/jobs >/dev/null
 check token_is_good same "$(status)" 200
 check login_link has "$("$trainyard" login --dir "$dir")" "$url/login?code=ty_"
 echo "$token" | "$trainyard" login "$url" >/dev/null
-check login_is_kept "$trainyard" jobs
+check login_is_kept has "$("$trainyard" jobs)" JOB
 check login_is_private same "$(stat -c %a "$XDG_CONFIG_HOME/trainyard/login")" 600
 stop TERM
