@@ -34,6 +34,11 @@
         X(depthwise_conv2d_native_backprop_input_ref)                                          \
             X(depthwise_conv2d_native_backprop_filter_ref)
 
+#define KERNELS_FILES(X)                                                                       \
+    X(save_v2_ref)                                                                             \
+    X(restore_v2_ref) X(merge_v2_checkpoints_ref) X(matching_files_ref) X(read_file_ref)       \
+        X(write_file_ref)
+
 #define KERNELS_FILL(X)                                                                        \
     X(fill_ref)                                                                                \
     X(zeros_like_ref) X(ones_like_ref) X(broadcast_to_ref) X(range_ref) X(lin_space_ref)       \
@@ -157,6 +162,9 @@
 
 #define KERNELS_STRINGS(X) X(add_string_ref) X(string_join_ref) X(sharded_filename_ref)
 
+#define KERNELS_SUMMARY_PB(X)                                                                  \
+    X(scalar_summary_ref) X(merge_summary_ref) X(histogram_summary_ref)
+
 #define KERNELS_UNARY(X)                                                                       \
     X(neg_ref)                                                                                 \
     X(conj_ref) X(abs_ref) X(sign_ref) X(square_ref) X(sqrt_ref) X(rsqrt_ref)                  \
@@ -166,9 +174,10 @@
 
 #define KERNELS_REF(X)                                                                         \
     KERNELS_ACTIVATION(X)                                                                      \
-    KERNELS_ALONG(X) KERNELS_BINARY(X) KERNELS_COMPARE(X) KERNELS_CONV2D(X) KERNELS_FILL(X)    \
-        KERNELS_FRAMEWORK(X) KERNELS_GATHER(X) KERNELS_JOIN(X) KERNELS_LAYOUT(X)               \
-            KERNELS_MAT_MUL(X) KERNELS_NN(X) KERNELS_OPTIMIZER(X) KERNELS_PARTITION(X)         \
-                KERNELS_POOL(X) KERNELS_RANDOM(X) KERNELS_REDUCE(X) KERNELS_SEGMENT(X)         \
-                    KERNELS_SELECT(X) KERNELS_SETS(X) KERNELS_SHAPES(X) KERNELS_SLICE(X)       \
-                        KERNELS_STATE(X) KERNELS_STRINGS(X) KERNELS_UNARY(X)
+    KERNELS_ALONG(X) KERNELS_BINARY(X) KERNELS_COMPARE(X) KERNELS_CONV2D(X) KERNELS_FILES(X)   \
+        KERNELS_FILL(X) KERNELS_FRAMEWORK(X) KERNELS_GATHER(X) KERNELS_JOIN(X)                 \
+            KERNELS_LAYOUT(X) KERNELS_MAT_MUL(X) KERNELS_NN(X) KERNELS_OPTIMIZER(X)            \
+                KERNELS_PARTITION(X) KERNELS_POOL(X) KERNELS_RANDOM(X) KERNELS_REDUCE(X)       \
+                    KERNELS_SEGMENT(X) KERNELS_SELECT(X) KERNELS_SETS(X) KERNELS_SHAPES(X)     \
+                        KERNELS_SLICE(X) KERNELS_STATE(X) KERNELS_STRINGS(X)                   \
+                            KERNELS_SUMMARY_PB(X) KERNELS_UNARY(X)

@@ -45,3 +45,31 @@ const struct op op_string_join = {
     .attrs = "N:int>=0 separator:string=''",
     .no_gradient = true,
 };
+
+const struct op op_matching_files = {
+    .name = "MatchingFiles",
+    .inputs = "pattern:string",
+    .outputs = "filenames:string",
+    .attrs = "",
+    .flags = OP_STATEFUL,
+    .no_gradient = true,
+};
+
+const struct op op_read_file = {
+    .name = "ReadFile",
+    .inputs = "filename:string",
+    .outputs = "contents:string",
+    .attrs = "",
+    .flags = OP_STATEFUL,
+    .infer = op_infer_scalar,
+    .no_gradient = true,
+};
+
+const struct op op_write_file = {
+    .name = "WriteFile",
+    .inputs = "filename:string contents:string",
+    .outputs = "",
+    .attrs = "",
+    .flags = OP_STATEFUL,
+    .no_gradient = true,
+};

@@ -19,3 +19,13 @@ const struct op op_merge_summary = {
     .infer = op_infer_scalar,
     .no_gradient = true,
 };
+
+const struct op op_histogram_summary = {
+    .name = "HistogramSummary",
+    .inputs = "tag:string values:T",
+    .outputs = "summary:string",
+    .attrs = "T:{float,double,int32,uint8,int16,int8,int64,bfloat16,uint16,half,uint32,uint64}"
+             "=float",
+    .infer = op_infer_scalar,
+    .no_gradient = true,
+};
