@@ -1,33 +1,49 @@
-// scopes.ts - the tree of name scopes of a graph, and what is to be seen of it.
+// scopes.ts - the tree of name scopes of a graph, and the picture inside each open one.
 
 import type { GraphNode } from "../types";
 
 export interface Scope {
     path: string; // "" is the root
     label: string;
-    scopes: Map<string, Scope>;
+    scopes: Map<string, Scope>; // by the id of their box: "conv2d/"
     nodes: GraphNode[];
     size: number; // nodes below
-    hidden: boolean; // folded away beside the main flow (gradients, optimizer)
 }
 
+export interface Arrow {
+    from: string;
+    to: string;
+    control: boolean;
+    count: number;
+}
+
+// What is inside an open scope: boxes by id ("dense/" a scope, "dense/MatMul" a node), and the
+// arrows between them.
+export interface Inside {
+    scope: Scope;
+    boxes: { id: string; label: string; scope: Scope | null; node: GraphNode | null; hub: boolean }[];
+    arrows: Arrow[];
+}
+
+// A box that so many others are linked to would cover the picture with lines (the gradients, the
+// groups "init" and "train", the learning rate): it is drawn aside, without them.
+const HUB_LINKS = 7;
+
 function newScope(path: string): Scope {
-    return { path, label: path.split("/").at(-1) ?? path, scopes: new Map(), nodes: [], size: 0, hidden: false };
+    return { path, label: path.split("/").at(-1) ?? path, scopes: new Map(), nodes: [], size: 0 };
 }
 
 export function scopesOf(nodes: GraphNode[]): Scope {
     const root = newScope("");
     for (const node of nodes) {
-        const parts = node.name.split("/");
-        parts.pop();
         let scope = root;
         scope.size++;
-        for (const part of parts) {
-            const path = scope.path ? `${scope.path}/${part}` : part;
-            let inner = scope.scopes.get(part);
+        for (let at = node.name.indexOf("/"); at >= 0; at = node.name.indexOf("/", at + 1)) {
+            const path = node.name.slice(0, at);
+            let inner = scope.scopes.get(`${path}/`);
             if (!inner) {
                 inner = newScope(path);
-                scope.scopes.set(part, inner);
+                scope.scopes.set(`${path}/`, inner);
             }
             scope = inner;
             scope.size++;
@@ -37,47 +53,64 @@ export function scopesOf(nodes: GraphNode[]): Scope {
     return root;
 }
 
-// What stands for a node on the picture: the outermost closed scope around it, or the node itself.
-export function visible(name: string, open: ReadonlySet<string>): string {
-    let at = name.indexOf("/");
-    while (at >= 0) {
-        const path = name.slice(0, at);
-        if (!open.has(path)) return `${path}/`;
-        at = name.indexOf("/", at + 1);
+// The box that stands for a node inside the scope of that path.
+function boxOf(path: string, name: string): string {
+    const at = name.indexOf("/", path ? path.length + 1 : 0);
+    return at < 0 ? name : name.slice(0, at + 1);
+}
+
+// Where the arrow between two nodes is drawn: in the innermost open scope that holds both.
+function meeting(from: string, to: string, open: ReadonlySet<string>): { path: string; from: string; to: string } | null {
+    let path = "";
+    for (;;) {
+        const a = boxOf(path, from);
+        const b = boxOf(path, to);
+        if (a !== b) return { path, from: a, to: b };
+        if (!a.endsWith("/") || !open.has(a.slice(0, -1))) return null;
+        path = a.slice(0, -1);
     }
-    return name;
 }
 
-export interface Drawn {
-    boxes: { id: string; scope: Scope | null; node: GraphNode | null; parent: string }[];
-    arrows: { from: string; to: string; control: boolean; count: number }[];
-}
-
-// The boxes and arrows to draw, given which scopes are open.  Iterative: graphs are deep.
-export function drawn(root: Scope, nodes: GraphNode[], open: ReadonlySet<string>): Drawn {
-    const boxes: Drawn["boxes"] = [];
-    const todo: { scope: Scope; parent: string }[] = [{ scope: root, parent: "" }];
-    for (let entry = todo.pop(); entry; entry = todo.pop()) {
-        for (const scope of entry.scope.scopes.values()) {
-            boxes.push({ id: `${scope.path}/`, scope, node: null, parent: entry.parent });
-            if (open.has(scope.path)) todo.push({ scope, parent: `${scope.path}/` });
+// Every open scope, outermost first.  Iterative: scopes may be deep.
+export function insides(root: Scope, nodes: GraphNode[], open: ReadonlySet<string>): Map<string, Inside> {
+    const all = new Map<string, Inside>();
+    const todo = [root];
+    for (let scope = todo.shift(); scope; scope = todo.shift()) {
+        const boxes: Inside["boxes"] = [];
+        for (const [id, inner] of scope.scopes) {
+            boxes.push({ id, label: `${inner.label} (${inner.size})`, scope: inner, node: null, hub: false });
+            if (open.has(inner.path)) todo.push(inner);
         }
-        for (const node of entry.scope.nodes) boxes.push({ id: node.name, scope: null, node, parent: entry.parent });
+        for (const node of scope.nodes) boxes.push({ id: node.name, label: node.name.split("/").at(-1) ?? "", scope: null, node, hub: false });
+        all.set(scope.path, { scope, boxes, arrows: [] });
     }
-    const arrows = new Map<string, Drawn["arrows"][number]>();
+    const arrows = new Map<string, Arrow>();
     for (const node of nodes) {
-        const to = visible(node.name, open);
         for (const input of node.inputs) {
             const control = input.startsWith("^");
-            const from = visible(input.replace(/^\^/, "").replace(/:\d+$/, ""), open);
-            if (from === to) continue;
-            const key = `${from} ${to}`;
+            const met = meeting(input.replace(/^\^/, "").replace(/:\d+$/, ""), node.name, open);
+            if (!met) continue;
+            const key = `${met.from} ${met.to}`;
             const old = arrows.get(key);
             if (old) {
                 old.count++;
                 old.control = old.control && control;
-            } else arrows.set(key, { from, to, control, count: 1 });
+                continue;
+            }
+            const arrow = { from: met.from, to: met.to, control, count: 1 };
+            arrows.set(key, arrow);
+            all.get(met.path)?.arrows.push(arrow);
         }
     }
-    return { boxes, arrows: [...arrows.values()] };
+    for (const inside of all.values()) setHubs(inside);
+    return all;
+}
+
+function setHubs(inside: Inside): void {
+    const links = new Map<string, number>();
+    for (const arrow of inside.arrows)
+        for (const id of [arrow.from, arrow.to]) links.set(id, (links.get(id) ?? 0) + 1);
+    const hubs = new Set([...links].filter(([, count]) => count > HUB_LINKS).map(([id]) => id));
+    for (const box of inside.boxes) box.hub = hubs.has(box.id);
+    inside.arrows = inside.arrows.filter((arrow) => !hubs.has(arrow.from) && !hubs.has(arrow.to));
 }

@@ -3,8 +3,8 @@
 import { useMemo, useState } from "preact/hooks";
 
 import type { GraphNode } from "../types";
-import { labelOf, place } from "./layout";
-import { drawn, scopesOf } from "./scopes";
+import { place } from "./layout";
+import { insides, scopesOf } from "./scopes";
 
 const BOXES_MAX = 1500;
 
@@ -19,10 +19,10 @@ export function GraphView({ nodes }: { nodes: GraphNode[] }): preact.JSX.Element
     const [chosen, setChosen] = useState<string>("");
     const [find, setFind] = useState("");
     const root = useMemo(() => scopesOf(nodes), [nodes]);
-    const shown = useMemo(() => drawn(root, nodes, open), [root, nodes, open]);
-    const tooMany = shown.boxes.length > BOXES_MAX;
-    const placed = useMemo(() => (tooMany ? null : place(shown, open)), [shown, open, tooMany]);
-    const boxes = new Map(shown.boxes.map((box) => [box.id, box]));
+    const shown = useMemo(() => insides(root, nodes, open), [root, nodes, open]);
+    const boxes = useMemo(() => new Map([...shown.values()].flatMap((inside) => inside.boxes.map((box) => [box.id, box] as const))), [shown]);
+    const tooMany = boxes.size > BOXES_MAX;
+    const placed = useMemo(() => (tooMany ? null : place(shown)), [shown, tooMany]);
 
     const toggle = (path: string): void => {
         const next = new Set(open);
@@ -45,13 +45,12 @@ export function GraphView({ nodes }: { nodes: GraphNode[] }): preact.JSX.Element
                     <div class="graph">
                         <svg width={placed.width} height={placed.height} role="img" aria-label={`Graph of ${nodes.length} nodes`}>
                             <defs>
-                                <marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">
+                                <marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerUnits="userSpaceOnUse" markerWidth="8" markerHeight="8" orient="auto">
                                     <path d="M0 0L8 4L0 8z" />
                                 </marker>
                             </defs>
                             {placed.boxes
                                 .filter((box) => box.open)
-                                .sort((a, b) => a.id.length - b.id.length)
                                 .map((box) => (
                                     <g class="scope open" key={box.id} onClick={() => toggle(box.id.slice(0, -1))}>
                                         <title>{`${box.id}: click to close`}</title>
@@ -78,13 +77,13 @@ export function GraphView({ nodes }: { nodes: GraphNode[] }): preact.JSX.Element
                                     return (
                                         <g
                                             key={box.id}
-                                            class={`${isScope ? "scope" : "op"} ${chosen === box.id ? "chosen" : ""}`}
+                                            class={`${isScope ? "scope" : "op"} ${chosen === box.id ? "chosen" : ""} ${box.hub ? "hub" : ""}`}
                                             onClick={() => (isScope ? toggle(box.id.slice(0, -1)) : setChosen(box.id))}
                                         >
                                             <title>{isScope ? `${box.id} ${what?.scope?.size ?? 0} nodes: click to open` : `${box.id}: ${what?.node?.op ?? ""}`}</title>
                                             <rect x={box.x} y={box.y} width={box.width} height={box.height} rx={isScope ? 6 : 13} />
                                             <text x={box.x + box.width / 2} y={box.y + box.height / 2 + 4} text-anchor="middle">
-                                                {what ? labelOf(what) : box.id}
+                                                {box.label}
                                             </text>
                                         </g>
                                     );
@@ -94,7 +93,7 @@ export function GraphView({ nodes }: { nodes: GraphNode[] }): preact.JSX.Element
                 ) : (
                     <div class="notice wait">
                         <p>
-                            {shown.boxes.length} boxes would be too many to read at once. Close a scope, or find a node by name.
+                            {boxes.size} boxes would be too many to read at once. Close a scope, or find a node by name.
                         </p>
                         <button class="button" onClick={() => setOpen(new Set())}>
                             Close all
@@ -121,7 +120,7 @@ export function GraphView({ nodes }: { nodes: GraphNode[] }): preact.JSX.Element
 }
 
 function Card({ node, reveal }: { node: GraphNode | null; reveal: (name: string) => void }): preact.JSX.Element {
-    if (!node) return <p class="muted">Click a box: a scope opens in place, a node shows what it is.</p>;
+    if (!node) return <p class="muted">Click a box: a scope opens in place, a node shows what it is. A dashed box has so many links that they are left out.</p>;
     return (
         <section class="panel">
             <header>
