@@ -256,8 +256,9 @@ static void session_forget_done(struct session *session, int64_t done)
     while (count < session->commands_count && session->commands[count].command.sequence <= done)
         arena_free(session->commands[count++].arena);
     session->commands_count -= count;
-    memmove(session->commands, session->commands + count,
-            (size_t)session->commands_count * sizeof(*session->commands));
+    if (session->commands_count)
+        memmove(session->commands, session->commands + count,
+                (size_t)session->commands_count * sizeof(*session->commands));
 }
 
 static struct session *session_of_locked(struct nodes_sessions *sessions, int64_t node,

@@ -229,8 +229,9 @@ static void message_sync(struct world *world, const struct message *message)
     while (done < session->commands_count && session->commands[done].sequence <= message->done)
         done++;
     session->commands_count -= done;
-    memmove(session->commands, session->commands + done,
-            (size_t)session->commands_count * sizeof(*session->commands));
+    if (session->commands_count)
+        memmove(session->commands, session->commands + done,
+                (size_t)session->commands_count * sizeof(*session->commands));
     step(world, &(struct scheduler_event){.kind = message->reports_count ? ON_REPORT : ON_SEEN,
                                           .id = message->node + 1,
                                           .epoch = message->epoch,
