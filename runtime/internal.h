@@ -44,11 +44,13 @@ extern const struct op prune_arg;
 /* --- optimise.c: the same results with less work --- */
 
 struct plan_context;
-bool optimise_graph(struct subgraph *subgraph, struct plan_context *context,
+/* `by_shapes`: feeds will have the shapes that their placeholders declare. */
+bool optimise_graph(struct subgraph *subgraph, struct plan_context *context, bool by_shapes,
                     struct error *err) CHECKED;
 
 /* Its passes; each in a file of its own.  They work through rewrite.h. */
 void optimise_identity(struct subgraph *subgraph);
+void optimise_shape(struct subgraph *subgraph);
 void optimise_fold(struct subgraph *subgraph, struct plan_context *context);
 void optimise_merge(struct subgraph *subgraph);
 bool optimise_fuse(struct subgraph *subgraph, struct error *err) CHECKED;

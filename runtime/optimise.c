@@ -8,9 +8,12 @@
 
 #include "runtime/internal.h"
 
-bool optimise_graph(struct subgraph *subgraph, struct plan_context *context, struct error *err)
+bool optimise_graph(struct subgraph *subgraph, struct plan_context *context, bool by_shapes,
+                    struct error *err)
 {
     optimise_identity(subgraph);
+    if (by_shapes)
+        optimise_shape(subgraph);
     optimise_fold(subgraph, context);
     optimise_merge(subgraph);
     return optimise_fuse(subgraph, err);

@@ -9,7 +9,8 @@
 #include "runtime/op.h"
 #include "runtime/session.h"
 
-const struct op prune_arg = {.name = "_Arg", .outputs = "output:T", .attrs = "T:type"};
+const struct op prune_arg = {
+    .name = "_Arg", .outputs = "output:T", .attrs = "T:type shape:shape=<unk>"};
 
 /* The names of a run, looked up in the session's graph. */
 struct names {
@@ -147,19 +148,29 @@ bool *prune_needed(const struct subgraph *subgraph)
 
 /* --- copying --- */
 
+/* What a placeholder says of its value; by an old rule rank 0 says nothing. */
+static const struct shape *declared_shape(const struct node *node)
+{
+    static const struct shape unknown = {.rank = -1};
+    const struct shape *shape = node_attr_shape(node, "shape");
+    bool says = !strncmp(node->op->name, "Placeholder", strlen("Placeholder"));
+    return says && shape && shape->rank > 0 ? shape : &unknown;
+}
+
 /* A node in place of a fed output; its attributes are in the view's arena. */
 static struct node *add_arg(struct graph *view, struct edge fed)
 {
     struct arena *arena = graph_arena(view);
     int *type = arena_alloc(arena, sizeof(*type));
     *type = dtype_base(fed.from->output_types[fed.output]);
-    struct attr *attr = arena_alloc(arena, sizeof(*attr));
-    *attr = (struct attr){.name = "T", .kind = ATTR_TYPE, .count = 1, .types = type};
+    struct attr *attrs = arena_array(arena, 2, sizeof(*attrs));
+    attrs[0] = (struct attr){.name = "T", .kind = ATTR_TYPE, .count = 1, .types = type};
+    attrs[1] = attr_shape("shape", declared_shape(fed.from));
     const struct node arg = {
         .name = arena_printf(arena, "_arg_%s_%d", fed.from->name, fed.output),
         .op = &prune_arg,
-        .attrs = attr,
-        .attrs_count = 1,
+        .attrs = attrs,
+        .attrs_count = 2,
         .output_types = type,
         .outputs_count = 1,
         .requested_device = "",

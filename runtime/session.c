@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/arena.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/limits.h"
@@ -34,6 +35,9 @@ struct session {
 
 /* A signature made ready to run. */
 struct callable {
+    struct session_run run; /* its names only, in the subgraph's arena */
+    bool by_shapes;         /* made for feeds of the shapes that their placeholders declare */
+    struct callable *other; /* for feeds of other shapes; made when one comes */
     struct subgraph *subgraph;
     struct placement placement;
     struct partition *parts;
@@ -47,6 +51,8 @@ static void callable_free(struct callable *callable)
 {
     if (!callable)
         return;
+    if (callable->other)
+        callable_free(callable->other); /* which has no other */
     for (int i = 0; i < callable->parts_count; i++)
         plan_free(callable->plans[i]);
     free(callable->plans);
@@ -68,14 +74,38 @@ static bool make_plans(struct session *session, struct callable *callable, struc
     return true;
 }
 
+static const char *const *copy_names(struct arena *arena, const char *const *names, int count)
+{
+    const char **copy = arena_array(arena, (size_t)count, sizeof(*copy));
+    for (int i = 0; i < count; i++)
+        copy[i] = arena_text(arena, names[i]);
+    return copy;
+}
+
+static void copy_run(struct callable *callable, const struct session_run *run)
+{
+    struct arena *arena = graph_arena(callable->subgraph->graph);
+    callable->run = (struct session_run){
+        .feeds = copy_names(arena, run->feeds, run->feeds_count),
+        .feeds_count = run->feeds_count,
+        .fetches = copy_names(arena, run->fetches, run->fetches_count),
+        .fetches_count = run->fetches_count,
+        .targets = copy_names(arena, run->targets, run->targets_count),
+        .targets_count = run->targets_count,
+    };
+}
+
 static struct callable *make_callable(struct session *session, const struct session_run *run,
-                                      struct error *err)
+                                      bool by_shapes, struct error *err)
 {
     struct callable *made = alloc_bytes(sizeof(*made));
+    made->by_shapes = by_shapes;
     made->subgraph = prune_graph(session->graph, run, err);
     bool ok = made->subgraph;
+    if (ok)
+        copy_run(made, run);
     if (ok && session->optimise)
-        ok = optimise_graph(made->subgraph, &session->context, err);
+        ok = optimise_graph(made->subgraph, &session->context, by_shapes, err);
     ok = ok && place_graph(made->subgraph->graph, &session->device, 1, &made->placement, err);
     ok = ok && partition_graph(made->subgraph, &made->parts, &made->parts_count, err);
     ok = ok && make_plans(session, made, err);
@@ -86,11 +116,35 @@ static struct callable *make_callable(struct session *session, const struct sess
     return made;
 }
 
+/* Whether the feeds are of the shapes that the plans were made for. */
+static bool feeds_fit(const struct callable *callable, const struct tensor *feeds)
+{
+    for (int i = 0; callable->by_shapes && i < callable->subgraph->feeds_count; i++) {
+        const struct shape *declared = node_attr_shape(callable->subgraph->feeds[i], "shape");
+        if (declared && !shape_compatible(declared, &feeds[i].shape))
+            return false;
+    }
+    return true;
+}
+
+/* TensorFlow takes feeds that contradict their placeholders, so a plan without shapes does. */
+static struct callable *without_shapes(struct session *session, struct callable *callable,
+                                       struct error *err)
+{
+    pthread_mutex_lock(&session->lock);
+    if (!callable->other)
+        callable->other = make_callable(session, &callable->run, false, err);
+    pthread_mutex_unlock(&session->lock);
+    return callable->other;
+}
+
 /* Runs all parts; today there is one, so it runs on the calling thread. */
 static bool execute(struct session *session, struct callable *callable,
                     const struct tensor *feeds, struct tensor *fetched, struct str *statistics,
                     struct error *err)
 {
+    if (!feeds_fit(callable, feeds) && !(callable = without_shapes(session, callable, err)))
+        return false;
     assert(callable->parts_count == 1);
     struct plan *plan = callable->plans[0];
     if (!statistics)
@@ -133,7 +187,7 @@ static struct callable *find_callable_locked(struct session *session,
     pthread_mutex_lock(&session->lock);
     struct callable *callable = map_find(session->callables, str_text(&text));
     if (!callable) {
-        callable = make_callable(session, run, err);
+        callable = make_callable(session, run, session->optimise, err);
         if (callable)
             map_set(session->callables, str_text(&text), callable);
     }

@@ -20,8 +20,8 @@ static bool make(struct conv2d *c, const struct conv2d_shape *shape, struct erro
            (!c->bias || onednn_arg(&c->main, DNNL_ARG_BIAS, &layouts.bias, err));
 }
 
-static bool run_locked(struct conv2d *c, const struct kernel_call *call,
-                       const struct conv2d_shape *shape, float *result, struct error *err)
+static bool run(struct conv2d *c, const struct kernel_call *call,
+                const struct conv2d_shape *shape, float *result, struct error *err)
 {
     onednn_threads(call->threads);
     if (conv2d_is_stale(c, shape, call->threads) && !make(c, shape, err))
@@ -52,10 +52,7 @@ static bool conv2d_run(struct kernel_call *call, struct error *err)
         return false;
     if (out->count == 0)
         return true;
-    pthread_mutex_lock(&c->lock);
-    bool ok = run_locked(c, call, &s, tensor_f32_mut(out), err);
-    pthread_mutex_unlock(&c->lock);
-    return ok;
+    return run(c, call, &s, tensor_f32_mut(out), err);
 }
 
 const struct kernel kernel_conv2d_cpu = {

@@ -6,8 +6,6 @@
  */
 #pragma once
 
-#include <pthread.h>
-
 #include "kernels/cpu/onednn.h"
 #include "runtime/shape.h"
 
@@ -30,7 +28,7 @@ struct conv2d {
     bool same, is_explicit;
     bool bias, relu;
 
-    pthread_mutex_t lock; /* guards: what follows, for runs of one plan may overlap */
+    /* Made at the first run, and again when sizes or threads change. */
     struct conv2d_shape made_for;
     int threads;
     struct onednn_primitive main, filter_in, filter_out;

@@ -57,8 +57,8 @@ static bool make_input(struct conv2d *c, const struct conv2d_shape *shape, struc
            onednn_arg(&c->main, DNNL_ARG_DIFF_DST, &l.result, err);
 }
 
-static bool run_input_locked(struct conv2d *c, const struct kernel_call *call,
-                             const struct conv2d_shape *shape, float *dx, struct error *err)
+static bool run_input(struct conv2d *c, const struct kernel_call *call,
+                      const struct conv2d_shape *shape, float *dx, struct error *err)
 {
     onednn_threads(call->threads);
     if (conv2d_is_stale(c, shape, call->threads) && !make_input(c, shape, err))
@@ -88,10 +88,7 @@ static bool conv2d_input_run(struct kernel_call *call, struct error *err)
         memset(dx->data, 0, (size_t)dx->count * sizeof(float));
         return true;
     }
-    pthread_mutex_lock(&c->lock);
-    bool ok = run_input_locked(c, call, &s, tensor_f32_mut(dx), err);
-    pthread_mutex_unlock(&c->lock);
-    return ok;
+    return run_input(c, call, &s, tensor_f32_mut(dx), err);
 }
 
 static bool make_filter(struct conv2d *c, const struct conv2d_shape *shape, struct error *err)
@@ -120,8 +117,8 @@ static bool make_filter(struct conv2d *c, const struct conv2d_shape *shape, stru
            onednn_arg(&c->main, DNNL_ARG_DIFF_DST, &l.result, err);
 }
 
-static bool run_filter_locked(struct conv2d *c, const struct kernel_call *call,
-                              const struct conv2d_shape *shape, float *dw, struct error *err)
+static bool run_filter(struct conv2d *c, const struct kernel_call *call,
+                       const struct conv2d_shape *shape, float *dw, struct error *err)
 {
     onednn_threads(call->threads);
     if (conv2d_is_stale(c, shape, call->threads) && !make_filter(c, shape, err))
@@ -150,10 +147,7 @@ static bool conv2d_filter_run(struct kernel_call *call, struct error *err)
         memset(dw->data, 0, (size_t)dw->count * sizeof(float));
         return true;
     }
-    pthread_mutex_lock(&c->lock);
-    bool ok = run_filter_locked(c, call, &s, tensor_f32_mut(dw), err);
-    pthread_mutex_unlock(&c->lock);
-    return ok;
+    return run_filter(c, call, &s, tensor_f32_mut(dw), err);
 }
 
 const struct kernel kernel_conv2d_input_grad_cpu = {

@@ -49,7 +49,6 @@ bool conv2d_prepare(const struct node *node, void **state, struct error *err)
     const struct attr *fused = node_attr(node, "fused_ops");
     c->bias = fused;
     c->relu = fused && fused->count == 2;
-    pthread_mutex_init(&c->lock, NULL);
     *state = c;
     return true;
 }
@@ -68,7 +67,6 @@ void conv2d_release(void *state)
 {
     struct conv2d *c = state;
     forget(c);
-    pthread_mutex_destroy(&c->lock);
     free(c);
 }
 
@@ -90,14 +88,14 @@ static bool size_axis(const struct conv2d *c, int axis, int64_t in, int64_t filt
         *before = c->explicit_pads[2 * axis];
         *after = c->explicit_pads[2 * axis + 1];
     }
-    int64_t room = in + *before + *after - extent;
+    int64_t room = in + *before + *after - extent + stride;
     if (room < 0)
         return fail(err, INVALID,
                     "Computed output size would be negative: %lld [input_size: %lld, "
                     "effective_filter_size: %lld, stride: %lld]",
-                    (long long)((room + stride) / stride), (long long)in, (long long)extent,
+                    (long long)(room / stride), (long long)in, (long long)extent,
                     (long long)stride);
-    *out = room / stride + 1;
+    *out = room / stride;
     return true;
 }
 

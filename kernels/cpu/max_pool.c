@@ -50,13 +50,14 @@ static bool size_axis(const struct max_pool *m, int axis, int64_t in, int64_t *o
     int64_t stride = m->strides[axis], window = m->window[axis];
     *before = 0;
     if (!m->same) {
-        if (in < window)
+        int64_t room = in - window + stride;
+        if (room < 0)
             return fail(err, INVALID,
                         "Computed output size would be negative: %lld [input_size: %lld, "
                         "effective_filter_size: %lld, stride: %lld]",
-                        (long long)((in - window + stride) / stride), (long long)in,
-                        (long long)window, (long long)stride);
-        *out = (in - window) / stride + 1;
+                        (long long)(room / stride), (long long)in, (long long)window,
+                        (long long)stride);
+        *out = room / stride;
         return true;
     }
     *out = (in + stride - 1) / stride;

@@ -60,24 +60,47 @@ static bool sparse_run(struct kernel_call *call, struct error *err)
     return true;
 }
 
-/* Labels of the same shape as the logits; those that broadcast are left to the reference. */
+/* `t` as (rows,columns): itself, or repeated where it has one row or one column. */
+static const float *repeated(struct kernel_call *call, const struct tensor *t,
+                             const struct shape *shape, struct error *err)
+{
+    if (shape_equal(&t->shape, shape))
+        return tensor_f32(t);
+    int64_t rows = shape->dims[0], columns = shape->dims[1];
+    float *copy = kernel_scratch(call, (size_t)(rows * columns) * sizeof(float), err);
+    int64_t t_columns = t->shape.dims[t->shape.rank - 1];
+    for (int64_t i = 0; copy && i < rows * columns; i++) {
+        int64_t row = t->shape.rank == 2 && t->shape.dims[0] > 1 ? i / columns : 0;
+        copy[i] = tensor_f32(t)[row * t_columns + (t_columns > 1 ? i % columns : 0)];
+    }
+    return copy;
+}
+
 static bool dense_run(struct kernel_call *call, struct error *err)
 {
     const struct tensor *logits = kernel_in(call, 0);
     const struct tensor *labels = kernel_in(call, 1);
     char a[SHAPE_TEXT_BYTES], b[SHAPE_TEXT_BYTES];
-    if (logits->shape.rank != 2 || !shape_equal(&logits->shape, &labels->shape))
-        return fail(
-            err, INVALID, "logits and labels must be same size: logits_size=%s labels_size=%s",
-            shape_text(&logits->shape, a, sizeof(a)), shape_text(&labels->shape, b, sizeof(b)));
-    int64_t rows = logits->shape.dims[0], classes = logits->shape.dims[1];
-    struct tensor *loss = kernel_output(call, 0, &SHAPE(rows), err);
-    struct tensor *grad = loss ? kernel_output(call, 1, &logits->shape, err) : NULL;
+    struct shape shape;
+    if (logits->shape.rank < 1 || labels->shape.rank < 1 ||
+        !shape_broadcast(&logits->shape, &labels->shape, &shape, err))
+        return fail(err, INVALID,
+                    "logits and labels must be broadcastable: logits_size=%s labels_size=%s",
+                    shape_text(&logits->shape, a, sizeof(a)),
+                    shape_text(&labels->shape, b, sizeof(b)));
+    if (shape.rank != 2)
+        return fail(err, INVALID,
+                    "logits and labels must be either 2-dimensional, or broadcasted to be "
+                    "2-dimensional");
+    int64_t rows = shape.dims[0], classes = shape.dims[1];
+    const float *x = repeated(call, logits, &shape, err);
+    const float *y = x ? repeated(call, labels, &shape, err) : NULL;
+    struct tensor *loss = y ? kernel_output(call, 0, &SHAPE(rows), err) : NULL;
+    struct tensor *grad = loss ? kernel_output(call, 1, &shape, err) : NULL;
     if (!grad)
         return false;
-    const float *x = tensor_f32(logits), *y = tensor_f32(labels);
     float *losses = tensor_f32_mut(loss), *back = tensor_f32_mut(grad);
-    int threads = parallel_threads(call, logits->count * WEIGHT);
+    int threads = parallel_threads(call, grad->count * WEIGHT);
 #pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
     for (int t = 0; t < threads; t++) {
         struct range r = parallel_range(rows, 1, threads, t);
