@@ -228,23 +228,36 @@ static void bench_large(bool optimise, const struct tensor *one)
     free((char *)fetch);
 }
 
-int main(void)
+/* Arguments name the benches to run: step, nodes, large; none: all. */
+static bool is_wanted(int argc, char **argv, const char *name)
+{
+    for (int i = 1; i < argc; i++)
+        if (!strcmp(argv[i], name))
+            return true;
+    return argc == 1;
+}
+
+int main(int argc, char **argv)
 {
     kernel_add_table(kernels_cpu);
     kernel_add_table(kernels_ref);
     struct tensor one;
     if (!tensor_init_scalar(&one, F32, 1, &err))
         stop("feed");
-    bench_step("no_op", false, &one);
-    bench_step("add, 1 feed, 1 fetch", true, &one);
+    if (is_wanted(argc, argv, "step")) {
+        bench_step("no_op", false, &one);
+        bench_step("add, 1 feed, 1 fetch", true, &one);
+    }
     const char *shapes[] = {"chain of no_op", "independent no_op", "chain of add",
                             "independent add"};
-    for (int i = 0; i < ARRAY_LEN(shapes); i++) {
+    for (int i = 0; is_wanted(argc, argv, "nodes") && i < ARRAY_LEN(shapes); i++) {
         bench_nodes(shapes[i], 1000, &one);
         bench_nodes(shapes[i], 10000, &one);
     }
-    bench_large(true, &one);
-    bench_large(false, &one);
+    if (is_wanted(argc, argv, "large")) {
+        bench_large(true, &one);
+        bench_large(false, &one);
+    }
     tensor_release(&one);
     return 0;
 }
