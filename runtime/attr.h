@@ -1,8 +1,8 @@
 /*
  * attr.h - a named value on a node: "strides" = [1, 2, 2, 1].
  *
- * One struct for all kinds.  A single value is a list of one with `is_list` false.  Attributes live
- * in the arena of their graph.
+ * One struct for all kinds.  A single value is a list of one with `is_list` false.  Attributes
+ * live in the arena of their graph.
  */
 #pragma once
 

@@ -1,7 +1,8 @@
 /*
  * builder.h - writes graphs by hand: layers, gradients, optimizers.
  *
- *   struct edge y = builder_add(&b, "MatMul", "dense/MatMul", INPUTS(x, w), ATTRS(attr_bool("transpose_b", true)));
+ *   struct edge y = builder_add(&b, "MatMul", "dense/MatMul", INPUTS(x, w),
+ * ATTRS(attr_bool("transpose_b", true)));
  *
  * The first failure sticks: later calls do nothing and return no edge, and builder_ok()
  * tells at the end.  Names are made unique; the scope is put in front ("gradients/").
@@ -27,7 +28,8 @@ struct builder {
         (int)(sizeof((const struct attr[]){__VA_ARGS__}) / sizeof(struct attr))
 #define NO_ATTRS NULL, 0
 
-/* Adds a node; returns its output 0 (for ops without outputs: an edge whose `from` is the node). */
+/* Adds a node; returns its output 0 (for ops without outputs: an edge whose `from` is the
+ * node). */
 struct edge builder_add(struct builder *b, const char *op, const char *name,
                         const struct edge *inputs, int inputs_count, const struct attr *attrs,
                         int attrs_count);
@@ -46,6 +48,7 @@ struct edge builder_ints(struct builder *b, const char *name, enum dtype dtype,
 struct edge builder_text(struct builder *b, const char *name, const char *text);
 
 /* A NoOp that runs after all of these. */
-struct node *builder_group(struct builder *b, const char *name, struct node *const *nodes, int count);
+struct node *builder_group(struct builder *b, const char *name, struct node *const *nodes,
+                           int count);
 
 bool builder_ok(const struct builder *b);

@@ -40,7 +40,7 @@ enum dtype {
 #define DTYPE_ENUM(name, number, size, text) name = number,
     DTYPES(DTYPE_ENUM)
 #undef DTYPE_ENUM
-    DTYPE_COUNT
+        DTYPE_COUNT
 };
 
 #define DTYPE_REF 100

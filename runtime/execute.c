@@ -13,7 +13,6 @@
  * Order is fixed and kernels alone are parallel (libgomp), so equal runs give equal bits.
  */
 
-#include <omp.h>
 #include <stdlib.h>
 
 #if defined(__x86_64__)
@@ -25,6 +24,9 @@
 #include "base/error.h"
 #include "runtime/internal.h"
 #include "runtime/op.h"
+
+/* OpenMP's; its header is not there for every compiler. */
+void omp_set_num_threads(int threads);
 
 /* A plan whose outputs change their sizes for ever is measured this often, then left as it is.
  */

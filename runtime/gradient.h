@@ -9,10 +9,10 @@
 #include "runtime/builder.h"
 
 struct gradient {
-    struct builder build;         /* scope "gradients/<node name>_grad/" */
-    const struct node *node;      /* whose gradient is wanted */
+    struct builder build;          /* scope "gradients/<node name>_grad/" */
+    const struct node *node;       /* whose gradient is wanted */
     const struct edge *of_outputs; /* d loss / d output; .from NULL where nothing flows */
-    struct edge *of_inputs;       /* to fill in; .from NULL means: no gradient */
+    struct edge *of_inputs;        /* to fill in; .from NULL means: no gradient */
 };
 
 /* Output `i` of the node itself, and its input `i`, as edges. */
@@ -28,7 +28,8 @@ static inline struct edge gradient_x(const struct gradient *g, int i)
 /*
  * Adds nodes that compute d sum_i <y_i, grad_y_i> / d x_j for each x_j.
  *
- * `grad_ys` may be NULL, or hold edges without node: ones.  `grads` receives one edge per x, with
+ * `grad_ys` may be NULL, or hold edges without node: ones.  `grads` receives one edge per x,
+ * with
  * `.from` NULL where x does not reach y.  Several paths are summed with AddN.  x may be a
  * variable's reference or a resource handle: then the sum over its reads.
  * Fails with UNIMPLEMENTED (naming the op) where an op on the path registers no gradient.

@@ -29,7 +29,7 @@ struct tensor;
 /* --- declaring --- */
 
 enum op_flags {
-    OP_STATEFUL = 1,         /* not folded, not merged with an equal node, never pruned early */
+    OP_STATEFUL = 1, /* not folded, not merged with an equal node, never pruned early */
     OP_COMMUTATIVE = 2,
     OP_UNINITIALIZED_OK = 4, /* takes a reference to a variable that has no value yet */
     OP_EXPENSIVE = 8,        /* worth a thread; all others are run inline */
@@ -66,7 +66,7 @@ struct op {
 
 struct op_arg {
     const char *name;
-    int dtype;             /* fixed type (perhaps a reference), or DTYPE_NONE */
+    int dtype; /* fixed type (perhaps a reference), or DTYPE_NONE */
     bool is_ref;
     const char *type_attr;   /* NULL, or the attribute that names the type */
     const char *number_attr; /* NULL, or the attribute that says how many */
@@ -78,8 +78,8 @@ struct op_attr {
     enum attr_kind kind;
     bool is_list;
     bool has_default;
-    struct attr value;  /* when has_default */
-    uint64_t types;     /* ATTR_TYPE: those allowed */
+    struct attr value;          /* when has_default */
+    uint64_t types;             /* ATTR_TYPE: those allowed */
     const char *const *strings; /* ATTR_STRING: those allowed, NULL-terminated; NULL: any */
     bool has_minimum;
     int64_t minimum; /* of an int, or of the length of a list */

@@ -83,6 +83,9 @@ bool resources_remove(struct resources *resources, const char *container, const 
 void resources_each(struct resources *resources, const char *kind,
                     void (*visit)(struct resource *resource, void *arg), void *arg);
 
+/* A variable without a value, in no table, owned by the caller. */
+struct variable *variable_new(const char *name, enum dtype dtype, const struct shape *shape);
+
 /*
  * Makes the variable's elements writable: by resource handle, copies them if they are shared
  * with a reader, so that snapshots stay as they were; by reference they always are. Fails with

@@ -3,8 +3,8 @@
  *
  * A struct tensor is a small value that holds one reference to its buffer: tensor_share() takes
  * another, tensor_release() gives it back.  A buffer is written only while exactly one
- * reference to it exists, or by the kernel that has just made it; so sharing across threads needs
- * no lock.  Data starts on a 64-byte boundary, row-major, little-endian.
+ * reference to it exists, or by the kernel that has just made it; so sharing across threads
+ * needs no lock.  Data starts on a 64-byte boundary, row-major, little-endian.
  *
  * A tensor may have no buffer of its own while a plan lends it memory (see execute.h); such
  * `data` is valid for the step only, and tensor_share() copies it.
@@ -22,7 +22,7 @@ struct error;
 struct buffer {
     int references;
     void *data;
-    size_t size; /* bytes */
+    size_t size;                            /* bytes */
     void (*destroy)(struct buffer *buffer); /* frees data and the struct */
     void *owner;                            /* for destroy */
 };
@@ -54,10 +54,10 @@ void tensor_init_foreign(struct tensor *out, enum dtype dtype, const struct shap
                          struct buffer *buffer);
 
 /* A scalar or a vector holding copies of the values given. */
-bool tensor_init_scalar(struct tensor *out, enum dtype dtype, double value, struct error *err)
-    CHECKED;
-bool tensor_init_string(struct tensor *out, const char *text, size_t size, struct error *err)
-    CHECKED;
+bool tensor_init_scalar(struct tensor *out, enum dtype dtype, double value,
+                        struct error *err) CHECKED;
+bool tensor_init_string(struct tensor *out, const char *text, size_t size,
+                        struct error *err) CHECKED;
 bool tensor_init_copy(struct tensor *out, enum dtype dtype, const struct shape *shape,
                       const void *data, struct error *err) CHECKED;
 
@@ -68,7 +68,8 @@ bool tensor_clone(struct tensor *out, const struct tensor *tensor, struct error 
 void tensor_share(struct tensor *out, const struct tensor *tensor);
 
 /* As tensor_share(), with another shape of the same number of elements (asserted). */
-void tensor_share_as(struct tensor *out, const struct tensor *tensor, const struct shape *shape);
+void tensor_share_as(struct tensor *out, const struct tensor *tensor,
+                     const struct shape *shape);
 
 /* Gives the reference back and makes it no tensor.  Fine on no tensor. */
 void tensor_release(struct tensor *tensor);

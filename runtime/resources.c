@@ -1,0 +1,165 @@
+/* resources.c - the table of state by container, kind and name. */
+
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/map.h"
+#include "base/str.h"
+#include "runtime/resource.h"
+
+struct resources {
+    pthread_mutex_t lock; /* guards: table */
+    struct map *table;    /* key_text() -> struct resource */
+    char *default_container;
+};
+
+/* Parts are parted by a byte that no name holds. */
+static const char *key_text(const struct resources *resources, struct str *out,
+                            const char *container, const char *kind, const char *name)
+{
+    str_printf(out, "%s\x1f%s\x1f%s", *container ? container : resources->default_container,
+               kind, name);
+    return str_text(out);
+}
+
+struct resources *resources_new(const char *default_container)
+{
+    struct resources *resources = alloc_bytes(sizeof(*resources));
+    pthread_mutex_init(&resources->lock, NULL);
+    resources->table = map_new();
+    resources->default_container = alloc_text(default_container);
+    return resources;
+}
+
+static void drop(struct resource *resource)
+{
+    __atomic_store_n(&resource->removed, 1, __ATOMIC_RELEASE);
+    resource_unref(resource);
+}
+
+void resources_free(struct resources *resources)
+{
+    if (!resources)
+        return;
+    for (int i = 0; i < map_count(resources->table); i++)
+        drop(map_value(resources->table, i));
+    map_free(resources->table);
+    free(resources->default_container);
+    pthread_mutex_destroy(&resources->lock);
+    free(resources);
+}
+
+void resources_clear(struct resources *resources, const char *container)
+{
+    struct str prefix = {0};
+    str_printf(&prefix, "%s\x1f", *container ? container : resources->default_container);
+
+    pthread_mutex_lock(&resources->lock);
+    struct map *old = resources->table;
+    resources->table = map_new();
+    for (int i = 0; i < map_count(old); i++) {
+        if (strncmp(map_key(old, i), prefix.data, prefix.size) == 0)
+            drop(map_value(old, i));
+        else
+            map_set(resources->table, map_key(old, i), map_value(old, i));
+    }
+    pthread_mutex_unlock(&resources->lock);
+    map_free(old);
+    str_release(&prefix);
+}
+
+struct resource *resources_find(struct resources *resources, const char *container,
+                                const char *kind, const char *name)
+{
+    struct str key = {0};
+    const char *text = key_text(resources, &key, container, kind, name);
+    pthread_mutex_lock(&resources->lock);
+    struct resource *found = map_find(resources->table, text);
+    pthread_mutex_unlock(&resources->lock);
+    str_release(&key);
+    return found;
+}
+
+bool resources_add(struct resources *resources, const char *container, const char *name,
+                   struct resource *resource, struct error *err)
+{
+    struct str key = {0};
+    const char *text = key_text(resources, &key, container, resource->kind, name);
+    pthread_mutex_lock(&resources->lock);
+    bool taken = map_has(resources->table, text);
+    if (!taken)
+        map_set(resources->table, text, resource);
+    pthread_mutex_unlock(&resources->lock);
+    str_release(&key);
+    if (taken)
+        return fail(err, EXISTS, "Resource %s/%s (%s) exists already",
+                    *container ? container : resources->default_container, name,
+                    resource->kind);
+    return true;
+}
+
+bool resources_remove(struct resources *resources, const char *container, const char *kind,
+                      const char *name)
+{
+    struct str key = {0};
+    const char *text = key_text(resources, &key, container, kind, name);
+    pthread_mutex_lock(&resources->lock);
+    struct resource *removed = map_remove(resources->table, text);
+    pthread_mutex_unlock(&resources->lock);
+    str_release(&key);
+    if (removed)
+        drop(removed);
+    return removed;
+}
+
+void resources_each(struct resources *resources, const char *kind,
+                    void (*visit)(struct resource *resource, void *arg), void *arg)
+{
+    pthread_mutex_lock(&resources->lock);
+    int count = map_count(resources->table);
+    struct resource **found = alloc_array((size_t)count, sizeof(struct resource *));
+    for (int i = 0; i < count; i++) {
+        found[i] = map_value(resources->table, i);
+        resource_ref(found[i]);
+    }
+    pthread_mutex_unlock(&resources->lock);
+
+    for (int i = 0; i < count; i++) {
+        if (!strcmp(found[i]->kind, kind))
+            visit(found[i], arg);
+        resource_unref(found[i]);
+    }
+    free(found);
+}
+
+struct variable *resources_variable(struct resources *resources, const char *container,
+                                    const char *name, enum dtype dtype,
+                                    const struct shape *shape, struct error *err)
+{
+    struct str key = {0};
+    const char *text = key_text(resources, &key, container, "variable", name);
+    pthread_mutex_lock(&resources->lock);
+    struct variable *variable = map_find(resources->table, text);
+    if (!variable) {
+        variable = variable_new(name, dtype, shape);
+        map_set(resources->table, text, variable);
+    }
+    pthread_mutex_unlock(&resources->lock);
+    str_release(&key);
+
+    if (variable->dtype != dtype)
+        return fail_null(err, INVALID,
+                         "Trying to share variable %s with different dtypes: %s and %s", name,
+                         dtype_name(variable->dtype), dtype_name(dtype));
+    if (!shape_compatible(&variable->shape, shape)) {
+        char first[SHAPE_TEXT_BYTES], second[SHAPE_TEXT_BYTES];
+        return fail_null(
+            err, INVALID,
+            "Trying to share variable %s, but specified shape %s does not match its "
+            "shape %s",
+            name, shape_text(shape, first, sizeof(first)),
+            shape_text(&variable->shape, second, sizeof(second)));
+    }
+    return variable;
+}

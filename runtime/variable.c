@@ -1,0 +1,84 @@
+/* variable.c - the value of a variable: who may write it, and who sees that. */
+
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "runtime/resource.h"
+
+static void variable_destroy(struct resource *resource)
+{
+    struct variable *variable = (struct variable *)resource;
+    tensor_release(&variable->value);
+    pthread_mutex_destroy(&variable->lock);
+    free(variable->name);
+    free(variable);
+}
+
+struct variable *variable_new(const char *name, enum dtype dtype, const struct shape *shape)
+{
+    struct variable *variable = alloc_bytes(sizeof(*variable));
+    variable->resource =
+        (struct resource){.kind = "variable", .references = 1, .destroy = variable_destroy};
+    pthread_mutex_init(&variable->lock, NULL);
+    variable->dtype = dtype;
+    variable->shape = *shape;
+    variable->name = alloc_text(name);
+    return variable;
+}
+
+bool variable_make_exclusive_locked(struct variable *variable, struct error *err)
+{
+    struct tensor *value = &variable->value;
+    if (value->dtype == DTYPE_NONE)
+        return fail(err, PRECONDITION, "Attempting to use uninitialized value %s",
+                    variable->name);
+    if (__atomic_load_n(&variable->by_ref, __ATOMIC_RELAXED) || tensor_is_exclusive(value))
+        return true;
+
+    struct tensor copy;
+    if (!tensor_clone(&copy, value, err))
+        return false;
+    tensor_release(value);
+    *value = copy;
+    return true;
+}
+
+bool variable_make_exclusive(struct variable *variable, struct error *err)
+{
+    pthread_mutex_lock(&variable->lock);
+    bool ok = variable_make_exclusive_locked(variable, err);
+    pthread_mutex_unlock(&variable->lock);
+    return ok;
+}
+
+/* Whether the elements can be written over those that are there. */
+static bool fits(const struct tensor *into, const struct tensor *value)
+{
+    return into->dtype == value->dtype && (BIT(value->dtype) & DTYPES_PLAIN) &&
+           shape_equal(&into->shape, &value->shape);
+}
+
+bool variable_assign(struct variable *variable, const struct tensor *value, struct error *err)
+{
+    bool by_ref = __atomic_load_n(&variable->by_ref, __ATOMIC_RELAXED);
+    struct tensor taken = {0}; /* what is given back after the lock */
+    bool ok = true;
+    pthread_mutex_lock(&variable->lock);
+    if (by_ref && fits(&variable->value, value)) {
+        if (value->count && variable->value.data != value->data)
+            memcpy(variable->value.data, value->data, tensor_bytes(value));
+    } else {
+        struct tensor fresh;
+        ok = !by_ref || tensor_clone(&fresh, value, err);
+        if (!by_ref)
+            tensor_share(&fresh, value);
+        if (ok) {
+            taken = variable->value;
+            variable->value = fresh;
+        }
+    }
+    pthread_mutex_unlock(&variable->lock);
+    tensor_release(&taken);
+    return ok;
+}
