@@ -295,5 +295,8 @@ void server_user(struct world *world, const struct scheduler_event *event)
         return;
     batch_begin(world);
     step(world, event);
-    batch_end(world, NULL);
+    enum job_state state;
+    bool known = scheduler_job_state(world->scheduler, event->number, &state);
+    if (batch_end(world, NULL) && event->kind == ON_CANCEL && known)
+        store_find(&world->store, event->number)->cancelled = true;
 }

@@ -93,6 +93,9 @@ static void commit_job(struct store *store, const struct scheduler_action *a, ui
     if ((a->to == JOB_QUEUED || db_job_state_final(a->to)) && job->attempt_alive)
         sim_broken("job %lld is %s while attempt %d lives", (long long)a->job,
                    db_job_state_name(a->to), job->attempt);
+    if (job->cancelled && (a->to == JOB_QUEUED || a->to == JOB_FAILED))
+        sim_broken("F33: job %lld was cancelled and becomes %s", (long long)a->job,
+                   db_job_state_name(a->to));
     if (a->restarts > job->restart_max)
         sim_broken("I6: job %lld uses restart %d of %d", (long long)a->job, a->restarts,
                    job->restart_max);
@@ -112,6 +115,8 @@ static void commit_attempt(struct store *store, const struct scheduler_action *a
     struct store_job *job = store_find(store, a->job);
     if (job->attempt_alive)
         sim_broken("I5: job %lld gets a second living attempt", (long long)a->job);
+    if (job->cancelled)
+        sim_broken("F33: job %lld was cancelled and starts again", (long long)a->job);
     if (a->epoch <= job->epoch || a->epoch > epoch)
         sim_broken("I5: job %lld goes from epoch %lld to %lld", (long long)a->job,
                    (long long)job->epoch, (long long)a->epoch);

@@ -36,6 +36,7 @@ struct store_job {
     int attempt;
     int64_t epoch;
     bool attempt_alive;
+    bool cancelled; /* a user was told so */
     uint64_t stop_us;
     uint64_t ran_us;
     uint64_t started_us; /* of the attempt that runs; 0 */
