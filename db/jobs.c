@@ -88,7 +88,7 @@ static bool add_run(struct db_conn *conn, void *arg, struct error *err)
         return true;
 
     int64_t waiting;
-    if (!db_number(conn, err, &waiting, 0, "SELECT count(*) FROM jobs WHERE state = 0", ""))
+    if (!db_number(conn, err, &waiting, 0, "SELECT value FROM meta WHERE name = 'waiting'", ""))
         return false;
     if (waiting >= LIMIT_JOBS_QUEUED)
         return fail(err, EXHAUSTED, "%lld jobs are waiting already: no more than that",

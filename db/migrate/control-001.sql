@@ -3,9 +3,11 @@
 -- Single values of the whole database.
 CREATE TABLE meta (
     name  TEXT PRIMARY KEY,
-    value INTEGER NOT NULL          -- 'epoch': the newest given to an attempt or a node's session
+    value INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
-INSERT INTO meta (name, value) VALUES ('epoch', 0);
+INSERT INTO meta (name, value) VALUES
+    ('epoch', 0),   -- the newest given to an attempt or a node's session
+    ('waiting', 0); -- jobs in state queued
 
 CREATE TABLE users (
     id         INTEGER PRIMARY KEY,
@@ -70,6 +72,16 @@ WHEN NEW.state <> OLD.state AND NOT (
     OR (OLD.state = 4 AND NEW.state IN (0, 5, 6, 7))) -- stopping: queued again, or an end
 BEGIN
     SELECT RAISE(ABORT, 'a job cannot go from this state to that');
+END;
+
+CREATE TRIGGER jobs_waiting AFTER INSERT ON jobs WHEN NEW.state = 0
+BEGIN
+    UPDATE meta SET value = value + 1 WHERE name = 'waiting';
+END;
+CREATE TRIGGER jobs_waiting_changed AFTER UPDATE OF state ON jobs
+WHEN (NEW.state = 0) <> (OLD.state = 0)
+BEGIN
+    UPDATE meta SET value = value + (NEW.state = 0) - (OLD.state = 0) WHERE name = 'waiting';
 END;
 
 -- What the tasks of a job ask for: one row for each role of the spec.
