@@ -59,6 +59,7 @@ static void walk_init(struct walk *walk, const struct shape *a, const struct sha
 static void run_rows(enum isa_binary operation, const struct walk *walk, int64_t from,
                      int64_t to, const float *a, const float *b, float *out)
 {
+    const struct isa *ops = isa();
     int last = walk->rank - 1;
     int64_t length = walk->dims[last];
     for (int64_t row = from; row < to; row++) {
@@ -69,8 +70,8 @@ static void run_rows(enum isa_binary operation, const struct walk *walk, int64_t
             a_at += index * walk->a_steps[i];
             b_at += index * walk->b_steps[i];
         }
-        isa()->binary(operation, length, a + a_at, walk->a_steps[last] == 0, b + b_at,
-                      walk->b_steps[last] == 0, out + row * length);
+        ops->binary(operation, length, a + a_at, walk->a_steps[last] == 0, b + b_at,
+                    walk->b_steps[last] == 0, out + row * length);
     }
 }
 

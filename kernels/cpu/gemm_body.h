@@ -253,24 +253,26 @@ INLINE void dot_block(const int rows, const int width, int64_t k, const float *x
     }
 }
 
-INLINE void dot_rows(const int rows, int n, int64_t k, const float *x, int64_t x_row,
-                     const float *w, int64_t w_row, float *c, int64_t c_row, const float *bias)
+/* All rows for `width` columns of W, which stay in L1 meanwhile. */
+INLINE void dot_columns(const int width, int64_t m, int64_t k, const float *x, int64_t x_row,
+                        const float *w, int64_t w_row, float *c, int64_t c_row,
+                        const float *bias)
 {
-    int j = 0;
-    for (; j + 5 <= n; j += 5)
-        dot_block(rows, 5, k, x, x_row, w + j * w_row, w_row, c + j, c_row,
-                  bias ? bias + j : NULL);
-    for (; j < n; j++)
-        dot_block(rows, 1, k, x, x_row, w + j * w_row, w_row, c + j, c_row,
-                  bias ? bias + j : NULL);
+    int64_t i = 0;
+    for (; i + 2 <= m; i += 2)
+        dot_block(2, width, k, x + i * x_row, x_row, w, w_row, c + i * c_row, c_row, bias);
+    if (i < m)
+        dot_block(1, width, k, x + i * x_row, x_row, w, w_row, c + i * c_row, c_row, bias);
 }
 
 static void dot(int64_t m, int n, int64_t k, const float *x, int64_t x_row, const float *w,
                 int64_t w_row, float *c, int64_t c_row, const float *bias)
 {
-    int64_t i = 0;
-    for (; i + 2 <= m; i += 2)
-        dot_rows(2, n, k, x + i * x_row, x_row, w, w_row, c + i * c_row, c_row, bias);
-    if (i < m)
-        dot_rows(1, n, k, x + i * x_row, x_row, w, w_row, c + i * c_row, c_row, bias);
+    int j = 0;
+    for (; j + 5 <= n; j += 5)
+        dot_columns(5, m, k, x, x_row, w + j * w_row, w_row, c + j, c_row,
+                    bias ? bias + j : NULL);
+    for (; j < n; j++)
+        dot_columns(1, m, k, x, x_row, w + j * w_row, w_row, c + j, c_row,
+                    bias ? bias + j : NULL);
 }

@@ -25,29 +25,6 @@ INLINE void store(float *p, vec v)
     *(vec_memory *)p = v;
 }
 
-/* Whole vectors, or the first `count` lanes: the others are `fill`, and not stored. */
-INLINE vec load_part(const float *p, int64_t count, float fill)
-{
-    if (count >= LANES)
-        return load(p);
-    float edge[LANES] __attribute__((aligned(64)));
-    for (int i = 0; i < LANES; i++)
-        edge[i] = i < count ? p[i] : fill;
-    return load(edge);
-}
-
-INLINE void store_part(float *p, int64_t count, vec v)
-{
-    if (count >= LANES) {
-        store(p, v);
-        return;
-    }
-    float edge[LANES] __attribute__((aligned(64)));
-    store(edge, v);
-    for (int i = 0; i < count; i++)
-        p[i] = edge[i];
-}
-
 INLINE vec splat(float x)
 {
     return x - (vec){0};
@@ -58,6 +35,64 @@ INLINE vec choose(ivec mask, vec a, vec b)
 {
     return (vec)(((ivec)a & mask) | ((ivec)b & ~mask));
 }
+
+/* Whole vectors, or the first `count` lanes: the others are `fill`, and not stored. */
+#if LANES == 16
+INLINE vec load_part(const float *p, int64_t count, float fill)
+{
+    if (count >= LANES)
+        return load(p);
+    return _mm512_mask_loadu_ps(splat(fill), (__mmask16)((1u << count) - 1), p);
+}
+
+INLINE void store_part(float *p, int64_t count, vec v)
+{
+    if (count >= LANES)
+        store(p, v);
+    else
+        _mm512_mask_storeu_ps(p, (__mmask16)((1u << count) - 1), v);
+}
+#elif LANES == 8
+static const int32_t first_lanes[16] = {-1, -1, -1, -1, -1, -1, -1, -1};
+
+INLINE vec load_part(const float *p, int64_t count, float fill)
+{
+    if (count >= LANES)
+        return load(p);
+    __m256i mask = _mm256_loadu_si256((const __m256i *)(const void *)(first_lanes + 8 - count));
+    return choose((ivec)mask, _mm256_maskload_ps(p, mask), splat(fill));
+}
+
+INLINE void store_part(float *p, int64_t count, vec v)
+{
+    if (count >= LANES) {
+        store(p, v);
+        return;
+    }
+    __m256i mask = _mm256_loadu_si256((const __m256i *)(const void *)(first_lanes + 8 - count));
+    _mm256_maskstore_ps(p, mask, v);
+}
+#else
+INLINE vec load_part(const float *p, int64_t count, float fill)
+{
+    if (count >= LANES)
+        return load(p);
+    vec v = splat(fill);
+    for (int i = 0; i < count; i++)
+        v[i] = p[i];
+    return v;
+}
+
+INLINE void store_part(float *p, int64_t count, vec v)
+{
+    if (count >= LANES) {
+        store(p, v);
+        return;
+    }
+    for (int i = 0; i < count; i++)
+        p[i] = v[i];
+}
+#endif
 
 /* The larger; NaN if either is. */
 INLINE vec larger(vec a, vec b)
@@ -105,10 +140,24 @@ INLINE float lanes_sum(vec v)
 
 INLINE float lanes_maximum(vec v)
 {
-    float best = v[0];
-    for (int i = 1; i < LANES; i++)
-        best = best < v[i] || v[i] != v[i] ? v[i] : best;
-    return best;
+#if LANES == 16
+    v = larger(
+        v, __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7));
+    v = larger(
+        v, __builtin_shufflevector(v, v, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11));
+    v = larger(
+        v, __builtin_shufflevector(v, v, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13));
+    v = larger(
+        v, __builtin_shufflevector(v, v, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14));
+#elif LANES == 8
+    v = larger(v, __builtin_shufflevector(v, v, 4, 5, 6, 7, 0, 1, 2, 3));
+    v = larger(v, __builtin_shufflevector(v, v, 2, 3, 0, 1, 6, 7, 4, 5));
+    v = larger(v, __builtin_shufflevector(v, v, 1, 0, 3, 2, 5, 4, 7, 6));
+#else
+    v = larger(v, __builtin_shufflevector(v, v, 2, 3, 0, 1));
+    v = larger(v, __builtin_shufflevector(v, v, 1, 0, 3, 2));
+#endif
+    return v[0];
 }
 
 /* e^x to 2 units in the last place; exact at the ends: 0, inf, NaN. */
