@@ -54,44 +54,6 @@ static struct node *control_now(const struct rewrite *rewrite, struct node *node
     return node;
 }
 
-/* Counts once, of the graph as it was at rewrite_init(); the last row is for flags by node. */
-static void count_uses(struct rewrite *rewrite)
-{
-    const struct subgraph *subgraph = rewrite->subgraph;
-    size_t outputs = (size_t)rewrite->first_output[rewrite->count];
-    rewrite->uses = alloc_array(outputs + (size_t)rewrite->count, sizeof(int));
-    int *kept = rewrite->uses + outputs;
-    bool *needed = prune_needed(subgraph);
-    for (int i = 0; i < rewrite->count; i++) {
-        const struct node *node = graph_node(subgraph->graph, i);
-        for (int k = 0; needed[i] && k < node->inputs_count; k++)
-            rewrite->uses[index_of(rewrite, node->inputs[k])]++;
-        for (int k = 0; needed[i] && k < node->controls_count; k++)
-            kept[node->controls[k]->id] = 1;
-    }
-    for (int i = 0; i < subgraph->fetches_count; i++) {
-        rewrite->uses[index_of(rewrite, subgraph->fetches[i])]++;
-        kept[subgraph->fetches[i].from->id] = 1;
-    }
-    for (int i = 0; i < subgraph->targets_count; i++)
-        kept[subgraph->targets[i]->id] = 1;
-    free(needed);
-}
-
-int rewrite_uses(struct rewrite *rewrite, struct edge edge)
-{
-    if (!rewrite->uses)
-        count_uses(rewrite);
-    return rewrite->uses[index_of(rewrite, edge)];
-}
-
-bool rewrite_is_kept(struct rewrite *rewrite, const struct node *node)
-{
-    if (!rewrite->uses)
-        count_uses(rewrite);
-    return rewrite->uses[rewrite->first_output[rewrite->count] + node->id];
-}
-
 void rewrite_apply(struct rewrite *rewrite)
 {
     struct subgraph *subgraph = rewrite->subgraph;
@@ -110,6 +72,5 @@ void rewrite_apply(struct rewrite *rewrite)
     free(rewrite->first_output);
     free(rewrite->to);
     free(rewrite->controls);
-    free(rewrite->uses);
     *rewrite = (struct rewrite){0};
 }

@@ -20,9 +20,8 @@ struct rewrite {
     int count;         /* nodes at the time of rewrite_init(); later ones are not rewritten */
     int *first_output; /* by node id */
     struct edge *to;   /* by output; .from NULL: stays */
-    struct node *
-        *controls; /* by node id: what takes over its control edges; NULL: it keeps them */
-    int *uses;     /* by output: readers, and fetches; made by rewrite_uses() */
+    /* By node id: what takes over its control edges; NULL: it keeps them. */
+    struct node **controls;
 };
 
 void rewrite_init(struct rewrite *rewrite, struct subgraph *subgraph);
@@ -35,12 +34,6 @@ void rewrite_controls(struct rewrite *rewrite, struct node *from, struct node *t
 
 /* What an output has become, through all replacements. */
 struct edge rewrite_now(const struct rewrite *rewrite, struct edge edge);
-
-/* How many inputs and fetches read this output, among nodes that are needed. */
-int rewrite_uses(struct rewrite *rewrite, struct edge edge);
-
-/* Whether the node itself is fetched, is a target, or has control edges going out. */
-bool rewrite_is_kept(struct rewrite *rewrite, const struct node *node);
 
 /* Does all replacements in the graph and in the fetches, and releases the rewrite. */
 void rewrite_apply(struct rewrite *rewrite);
