@@ -1,9 +1,9 @@
 /*
  * arena.h - memory that lives and dies together: a graph, a request, a step.
  *
- * One thread fills an arena.  Nothing in it is freed alone; arena_free() frees it all.  An arena
- * may have a budget: what is parsed from outside gets one, so that a small message cannot grow
- * into much memory.
+ * One thread fills an arena.  Nothing in it is freed alone; arena_free() frees it all.  An
+ * arena may have a budget: what is parsed from outside gets one, so that a small message cannot
+ * grow into much memory.
  */
 #pragma once
 

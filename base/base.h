@@ -30,4 +30,5 @@
 #endif
 
 /* Functions that cannot be used safely: the compiler refuses them. */
-#pragma GCC poison strcpy strncpy strcat strncat sprintf vsprintf strtok atoi atol atof rand srand gets
+#pragma GCC poison strcpy strncpy strcat strncat sprintf vsprintf strtok atoi atol atof rand   \
+    srand gets

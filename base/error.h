@@ -40,8 +40,8 @@ enum error_code {
 
 struct error {
     enum error_code code;
-    char text[1000];    /* UTF-8, cut at the end if too long */
-    char pointer[200];  /* JSON pointer of the field at fault, "" when there is none */
+    char text[1000];   /* UTF-8, cut at the end if too long */
+    char pointer[200]; /* JSON pointer of the field at fault, "" when there is none */
 };
 
 /* Sets `err` and returns false, so that `return fail(err, ...)` is the whole exit. */

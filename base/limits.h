@@ -6,12 +6,12 @@
 #pragma once
 
 /* Messages from outside */
-#define LIMIT_MESSAGE_DEPTH 64                     /* nested protobuf messages */
-#define LIMIT_MESSAGE_FIELDS 64000000              /* fields in one message, all levels */
-#define LIMIT_MESSAGE_BYTES (INT64_C(2) << 30)     /* one protobuf message on a task port */
-#define LIMIT_CONTROL_MESSAGE_BYTES (16 << 20)     /* one message between server and agent */
-#define LIMIT_MESSAGE_EXPANSION 16                 /* parsed bytes per byte on the wire ... */
-#define LIMIT_MESSAGE_EXPANSION_BASE (4 << 20)     /* ... beyond this allowance */
+#define LIMIT_MESSAGE_DEPTH 64                 /* nested protobuf messages */
+#define LIMIT_MESSAGE_FIELDS 64000000          /* fields in one message, all levels */
+#define LIMIT_MESSAGE_BYTES (INT64_C(2) << 30) /* one protobuf message on a task port */
+#define LIMIT_CONTROL_MESSAGE_BYTES (16 << 20) /* one message between server and agent */
+#define LIMIT_MESSAGE_EXPANSION 16             /* parsed bytes per byte on the wire ... */
+#define LIMIT_MESSAGE_EXPANSION_BASE (4 << 20) /* ... beyond this allowance */
 
 /* Graphs and tensors */
 #define LIMIT_GRAPH_NODES 2000000
@@ -42,7 +42,7 @@
 #define LIMIT_RECORD_BYTES (INT64_C(256) << 20) /* one record of an event file */
 #define LIMIT_CHECKPOINT_INDEX_BYTES (INT64_C(1) << 30)
 #define LIMIT_LOG_LINE_BYTES 16384
-#define LIMIT_SHIP_BYTES (1 << 20)              /* one batch of a file from agent to server */
+#define LIMIT_SHIP_BYTES (1 << 20) /* one batch of a file from agent to server */
 
 /* Waiting, in milliseconds */
 #define LIMIT_RPC_MS 10000

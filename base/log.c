@@ -50,8 +50,7 @@ const char *log_quote(const char *text, char *out, size_t out_size)
             out[used++] = '\\';
             out[used++] = *c;
         } else if ((unsigned char)*c < 0x20 || *c == 0x7f) {
-            used += (size_t)snprintf(out + used, out_size - used, "\\x%02x",
-                                     (unsigned char)*c);
+            used += (size_t)snprintf(out + used, out_size - used, "\\x%02x", (unsigned char)*c);
         } else {
             out[used++] = *c;
         }

@@ -18,5 +18,6 @@ void log_set_level(enum log_level level);
  */
 void log_line(enum log_level level, const char *at, const char *fields, ...) PRINTF_LIKE(3, 4);
 
-/* Writes `text` quoted and with control characters escaped into `out`, cut to fit; returns it. */
+/* Writes `text` quoted and with control characters escaped into `out`, cut to fit; returns it.
+ */
 const char *log_quote(const char *text, char *out, size_t out_size);

@@ -1,8 +1,8 @@
 /*
  * mailbox.h - messages handed from many threads to one.
  *
- * Bounded.  The poster gives a pointer away; the owner of the mailbox takes it.  A loop that waits
- * on file descriptors too may ask for one that becomes readable when there is mail.
+ * Bounded.  The poster gives a pointer away; the owner of the mailbox takes it.  A loop that
+ * waits on file descriptors too may ask for one that becomes readable when there is mail.
  */
 #pragma once
 
@@ -11,7 +11,8 @@
 struct mailbox;
 
 struct mailbox *mailbox_new(int capacity);
-void mailbox_free(struct mailbox *mailbox); /* must be empty of what needs freeing; NULL is fine */
+void mailbox_free(
+    struct mailbox *mailbox); /* must be empty of what needs freeing; NULL is fine */
 
 /* Gives `message` away.  False when the mailbox is full or closed: the caller keeps it. */
 bool mailbox_post(struct mailbox *mailbox, void *message) CHECKED;
@@ -28,5 +29,6 @@ bool mailbox_closed(struct mailbox *mailbox);
 
 int mailbox_count(struct mailbox *mailbox);
 
-/* An eventfd that is readable while there is mail (or it is closed); borrowed from the mailbox. */
+/* An eventfd that is readable while there is mail (or it is closed); borrowed from the mailbox.
+ */
 int mailbox_fd(struct mailbox *mailbox);

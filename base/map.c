@@ -81,10 +81,8 @@ void map_set(struct map *map, const char *key, void *value)
         map->entries[map->slots[slot] - 1].value = value;
         return;
     }
-    map->entries =
-        alloc_grow(map->entries, map->count, &map->capacity, sizeof(*map->entries));
-    map->entries[map->count] =
-        (struct map_entry){alloc_text_n(key, size), size, value, hash};
+    map->entries = alloc_grow(map->entries, map->count, &map->capacity, sizeof(*map->entries));
+    map->entries[map->count] = (struct map_entry){alloc_text_n(key, size), size, value, hash};
     map->slots[slot] = ++map->count;
 }
 

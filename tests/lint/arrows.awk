@@ -7,7 +7,7 @@ BEGIN {
     allow["proto"] = "base/ proto/"
     allow["db"] = "base/ db/"
     allow["runtime"] = "base/ proto/ runtime/"
-    allow["kernels"] = "base/ runtime/ kernels/"
+    allow["kernels"] = "base/ proto/ runtime/ kernels/"
     allow["task"] = "base/ proto/ runtime/ kernels/ task/"
     allow["scheduler"] = "base/ proto/ db/ scheduler/"
     allow["scheduler/agent"] = "base/ proto/ scheduler/agent/"

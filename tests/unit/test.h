@@ -35,13 +35,13 @@
 #define CHECK_OK(call, err)                                                                    \
     do {                                                                                       \
         if (!(call))                                                                           \
-            CHECK_STOP("%s: %s: %s", #call, error_code_name((err)->code), (err)->text);          \
+            CHECK_STOP("%s: %s: %s", #call, error_code_name((err)->code), (err)->text);        \
     } while (0)
 #define CHECK_FAILS(call, err, expected)                                                       \
     do {                                                                                       \
         if (call)                                                                              \
-            CHECK_STOP("%s: did not fail", #call);                                               \
+            CHECK_STOP("%s: did not fail", #call);                                             \
         if ((err)->code != (expected))                                                         \
-            CHECK_STOP("%s: %s (%s) in place of %s", #call, error_code_name((err)->code),        \
-                     (err)->text, error_code_name(expected));                                  \
+            CHECK_STOP("%s: %s (%s) in place of %s", #call, error_code_name((err)->code),      \
+                       (err)->text, error_code_name(expected));                                \
     } while (0)
