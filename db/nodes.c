@@ -84,7 +84,8 @@ bool db_nodes_set(struct db_conn *conn, const struct db_node *node, const char *
                "itttttiiiiiitiii", node->id, node->name, node->identity, node->boot_id,
                node->version, node->labels, node->epoch, (int64_t)node->state,
                (int64_t)node->draining, node->cpu_millis, node->memory_bytes,
-               (int64_t)node->gpus, node->gpu_type, node->gpu_memory_bytes, node->joined_us) &&
+               (int64_t)node->gpus, node->gpu_type, node->gpu_memory_bytes, node->joined_us,
+               node->asked_us) &&
            db_events_add(conn, &event, err);
 }
 

@@ -258,7 +258,10 @@ static bool attempt_with_task(struct db_conn *conn, void *arg, struct error *err
                            .version = "1",
                            .labels = "{}",
                            .gpu_type = "",
-                           .cpu_millis = 4000};
+                           .cpu_millis = 4000,
+                           .gpu_memory_bytes = 1,
+                           .joined_us = 2,
+                           .asked_us = 3};
     struct db_attempt attempt = {
         .epoch = a->epoch, .job = a->job, .attempt = 1, .created_us = 5};
     struct db_task task = {.epoch = a->epoch, .job = a->job, .role = "worker", .node_id = 3};
@@ -328,6 +331,10 @@ TEST(attempts_and_tasks)
     CHECK_INT(count, 1);
     CHECK_OK(db_nodes_find(conn, "n3", world.arena, &node, &err), &err);
     CHECK_INT(node.cpu_millis, 4000);
+    CHECK_TEXT(node.labels, "{}");
+    CHECK_INT(node.gpu_memory_bytes, 1);
+    CHECK_INT(node.joined_us, 2);
+    CHECK_INT(node.asked_us, 3);
     db_read_done(world.db, conn);
     world_close(&world);
 }
