@@ -5,164 +5,141 @@
  */
 #pragma once
 
-#define OPS_FRAMEWORK(X)                                                                       \
-    X(no_op)                                                                                   \
-    X(control_trigger) X(const) X(placeholder) X(placeholder_v2) X(placeholder_with_default)   \
-        X(identity) X(identity_n) X(stop_gradient) X(prevent_gradient) X(check_numerics)       \
-            X(assert)
+/* clang-format off */
 
-#define OPS_STATE(X)                                                                           \
-    X(variable_v2)                                                                             \
-    X(variable) X(assign) X(assign_add) X(assign_sub) X(is_variable_initialized)               \
-        X(count_up_to) X(resource_count_up_to) X(var_handle_op) X(read_variable_op)            \
-            X(assign_variable_op) X(assign_add_variable_op) X(assign_sub_variable_op)          \
-                X(var_is_initialized_op) X(variable_shape) X(destroy_resource_op)              \
-                    X(temporary_variable) X(destroy_temporary_variable)
+#define OPS_FRAMEWORK(X) \
+    X(no_op) X(control_trigger) X(const) X(placeholder) X(placeholder_v2) \
+    X(placeholder_with_default) X(identity) X(identity_n) X(stop_gradient) \
+    X(prevent_gradient) X(check_numerics) X(assert)
 
-#define OPS_MATH(X)                                                                            \
-    X(add)                                                                                     \
-    X(add_v2) X(sub) X(mul) X(mul_no_nan) X(real_div) X(div) X(div_no_nan) X(floor_div)        \
-        X(truncate_div) X(truncate_mod) X(floor_mod) X(maximum) X(minimum)                     \
-            X(squared_difference) X(pow) X(xdivy) X(sigmoid_grad) X(tanh_grad) X(sqrt_grad)    \
-                X(rsqrt_grad) X(reciprocal_grad) X(add_n) X(accumulate_nv2) X(clip_by_value)
+#define OPS_STATE(X) \
+    X(variable_v2) X(variable) X(assign) X(assign_add) X(assign_sub) \
+    X(is_variable_initialized) X(count_up_to) X(resource_count_up_to) X(var_handle_op) \
+    X(read_variable_op) X(assign_variable_op) X(assign_add_variable_op) \
+    X(assign_sub_variable_op) X(var_is_initialized_op) X(variable_shape) \
+    X(destroy_resource_op) X(temporary_variable) X(destroy_temporary_variable)
 
-#define OPS_UNARY(X)                                                                           \
-    X(neg)                                                                                     \
-    X(conj) X(abs) X(sign) X(square) X(sqrt) X(rsqrt) X(reciprocal) X(exp) X(expm1) X(log)     \
-        X(log1p) X(sigmoid) X(tanh) X(sin) X(cos) X(erf) X(floor) X(ceil) X(round) X(rint)     \
-            X(is_nan) X(is_inf) X(is_finite) X(logical_not) X(cast)
+#define OPS_MATH(X) \
+    X(add) X(add_v2) X(sub) X(mul) X(mul_no_nan) X(real_div) X(div) X(div_no_nan) \
+    X(floor_div) X(truncate_div) X(truncate_mod) X(floor_mod) X(maximum) X(minimum) \
+    X(squared_difference) X(pow) X(xdivy) X(sigmoid_grad) X(tanh_grad) X(sqrt_grad) \
+    X(rsqrt_grad) X(reciprocal_grad) X(add_n) X(accumulate_nv2) X(clip_by_value)
 
-#define OPS_COMPARE(X)                                                                         \
-    X(equal)                                                                                   \
-    X(not_equal) X(less) X(less_equal) X(greater) X(greater_equal) X(logical_and)              \
-        X(logical_or) X(select) X(select_v2)
+#define OPS_UNARY(X) \
+    X(neg) X(conj) X(abs) X(sign) X(square) X(sqrt) X(rsqrt) X(reciprocal) X(exp) X(expm1) \
+    X(log) X(log1p) X(sigmoid) X(tanh) X(sin) X(cos) X(erf) X(floor) X(ceil) X(round) \
+    X(rint) X(is_nan) X(is_inf) X(is_finite) X(logical_not) X(cast)
 
-#define OPS_MATRIX(X)                                                                          \
+#define OPS_COMPARE(X) \
+    X(equal) X(not_equal) X(less) X(less_equal) X(greater) X(greater_equal) X(logical_and) \
+    X(logical_or) X(select) X(select_v2)
+
+#define OPS_MATRIX(X) \
     X(mat_mul) X(sparse_mat_mul) X(batch_mat_mul) X(batch_mat_mul_v2) X(batch_mat_mul_v3)
 
-#define OPS_REDUCE(X)                                                                          \
-    X(sum)                                                                                     \
-    X(mean) X(prod) X(max) X(min) X(all) X(any) X(arg_max) X(arg_min) X(l2_loss) X(cumsum)     \
-        X(cumprod)
+#define OPS_REDUCE(X) \
+    X(sum) X(mean) X(prod) X(max) X(min) X(all) X(any) X(arg_max) X(arg_min) X(l2_loss) \
+    X(cumsum) X(cumprod)
 
-#define OPS_SEGMENT(X)                                                                         \
-    X(segment_sum)                                                                             \
-    X(segment_mean) X(unsorted_segment_sum) X(sparse_segment_sum) X(sparse_segment_mean)       \
-        X(sparse_segment_sqrt_n) X(sparse_segment_sum_grad) X(sparse_segment_mean_grad)        \
-            X(sparse_segment_sqrt_n_grad)
+#define OPS_SEGMENT(X) \
+    X(segment_sum) X(segment_mean) X(unsorted_segment_sum) X(sparse_segment_sum) \
+    X(sparse_segment_mean) X(sparse_segment_sqrt_n) X(sparse_segment_sum_grad) \
+    X(sparse_segment_mean_grad) X(sparse_segment_sqrt_n_grad)
 
-#define OPS_ARRAY(X)                                                                           \
-    X(shape)                                                                                   \
-    X(shape_n) X(size) X(rank) X(broadcast_gradient_args) X(broadcast_args) X(reshape)         \
-        X(squeeze) X(expand_dims) X(bitcast) X(fill) X(zeros_like) X(ones_like)                \
-            X(broadcast_to) X(range) X(lin_space) X(invert_permutation) X(one_hot) X(where)    \
-                X(matrix_band_part)
+#define OPS_ARRAY(X) \
+    X(shape) X(shape_n) X(size) X(rank) X(broadcast_gradient_args) X(broadcast_args) \
+    X(reshape) X(squeeze) X(expand_dims) X(bitcast) X(fill) X(zeros_like) X(ones_like) \
+    X(broadcast_to) X(range) X(lin_space) X(invert_permutation) X(one_hot) X(where) \
+    X(matrix_band_part)
 
-#define OPS_SLICE(X)                                                                           \
-    X(pack)                                                                                    \
-    X(unpack) X(concat_v2) X(concat) X(concat_offset) X(split) X(split_v) X(slice)             \
-        X(strided_slice) X(strided_slice_grad)
+#define OPS_SLICE(X) \
+    X(pack) X(unpack) X(concat_v2) X(concat) X(concat_offset) X(split) X(split_v) X(slice) \
+    X(strided_slice) X(strided_slice_grad)
 
-#define OPS_LAYOUT(X)                                                                          \
-    X(transpose)                                                                               \
-    X(tile) X(pad) X(pad_v2) X(mirror_pad) X(mirror_pad_grad) X(reverse_v2)                    \
-        X(reverse_sequence) X(space_to_depth) X(depth_to_space)
+#define OPS_LAYOUT(X) \
+    X(transpose) X(tile) X(pad) X(pad_v2) X(mirror_pad) X(mirror_pad_grad) X(reverse_v2) \
+    X(reverse_sequence) X(space_to_depth) X(depth_to_space)
 
-#define OPS_GATHER(X)                                                                          \
-    X(gather)                                                                                  \
-    X(gather_v2) X(resource_gather) X(gather_nd) X(scatter_nd) X(dynamic_partition)            \
-        X(dynamic_stitch) X(parallel_dynamic_stitch) X(unique) X(unique_with_counts)           \
-            X(list_diff) X(top_k_v2) X(in_top_k) X(in_top_k_v2) X(sparse_to_dense)
+#define OPS_GATHER(X) \
+    X(gather) X(gather_v2) X(resource_gather) X(gather_nd) X(scatter_nd) \
+    X(dynamic_partition) X(dynamic_stitch) X(parallel_dynamic_stitch) X(unique) \
+    X(unique_with_counts) X(list_diff) X(top_k_v2) X(in_top_k) X(in_top_k_v2) \
+    X(sparse_to_dense)
 
-#define OPS_NN(X)                                                                              \
-    X(relu)                                                                                    \
-    X(relu6) X(elu) X(selu) X(softplus) X(softsign) X(leaky_relu) X(relu_grad) X(relu6_grad)   \
-        X(elu_grad) X(selu_grad) X(softplus_grad) X(softsign_grad) X(leaky_relu_grad)          \
-            X(bias_add) X(bias_add_grad) X(softmax) X(log_softmax)                             \
-                X(softmax_cross_entropy_with_logits)                                           \
-                    X(sparse_softmax_cross_entropy_with_logits)
+#define OPS_SCATTER(X) \
+    X(scatter_update) X(scatter_add) X(scatter_sub) X(scatter_mul) X(scatter_div) \
+    X(scatter_min) X(scatter_max) X(resource_scatter_update) X(resource_scatter_add) \
+    X(resource_scatter_sub) X(resource_scatter_mul) X(resource_scatter_div) \
+    X(resource_scatter_min) X(resource_scatter_max) X(scatter_nd_update) X(scatter_nd_add) \
+    X(scatter_nd_sub) X(resource_scatter_nd_update) X(resource_scatter_nd_add) \
+    X(resource_scatter_nd_sub) X(resource_scatter_nd_min) X(resource_scatter_nd_max)
 
-#define OPS_CONV(X)                                                                            \
-    X(conv2d)                                                                                  \
-    X(conv2d_backprop_input) X(conv2d_backprop_filter) X(depthwise_conv2d_native)              \
-        X(depthwise_conv2d_native_backprop_input) X(depthwise_conv2d_native_backprop_filter)   \
-            X(max_pool) X(max_pool_grad) X(avg_pool) X(avg_pool_grad)
+#define OPS_NN(X) \
+    X(relu) X(relu6) X(elu) X(selu) X(softplus) X(softsign) X(leaky_relu) X(relu_grad) \
+    X(relu6_grad) X(elu_grad) X(selu_grad) X(softplus_grad) X(softsign_grad) \
+    X(leaky_relu_grad) X(bias_add) X(bias_add_grad) X(softmax) X(log_softmax) \
+    X(softmax_cross_entropy_with_logits) X(sparse_softmax_cross_entropy_with_logits)
 
-#define OPS_RANDOM(X)                                                                          \
-    X(random_uniform)                                                                          \
-    X(random_standard_normal) X(truncated_normal) X(random_uniform_int) X(random_shuffle)      \
-        X(stateless_random_uniform) X(stateless_random_normal) X(stateless_truncated_normal)   \
-            X(stateless_random_uniform_v2) X(stateless_random_normal_v2)                       \
-                X(stateless_truncated_normal_v2) X(stateless_random_uniform_int)               \
-                    X(stateless_random_uniform_int_v2) X(stateless_random_uniform_full_int)    \
-                        X(stateless_random_uniform_full_int_v2) X(stateless_random_get_alg)    \
-                            X(stateless_random_get_key_counter)                                \
-                                X(stateless_random_get_key_counter_alg)
+#define OPS_CONV(X) \
+    X(conv2d) X(conv2d_backprop_input) X(conv2d_backprop_filter) X(depthwise_conv2d_native) \
+    X(depthwise_conv2d_native_backprop_input) X(depthwise_conv2d_native_backprop_filter) \
+    X(max_pool) X(max_pool_grad) X(avg_pool) X(avg_pool_grad)
 
-#define OPS_TRAINING(X)                                                                        \
-    X(apply_ada_max)                                                                           \
-    X(resource_apply_ada_max) X(apply_adadelta) X(resource_apply_adadelta) X(apply_adagrad) X( \
-        resource_apply_adagrad) X(apply_adagrad_da) X(resource_apply_adagrad_da)               \
-        X(apply_adagrad_v2) X(resource_apply_adagrad_v2) X(apply_adam) X(resource_apply_adam)  \
-            X(resource_apply_adam_with_amsgrad) X(apply_add_sign) X(resource_apply_add_sign)   \
-                X(apply_centered_rms_prop) X(resource_apply_centered_rms_prop) X(apply_ftrl)   \
-                    X(resource_apply_ftrl) X(apply_ftrl_v2) X(resource_apply_ftrl_v2)          \
-                        X(apply_gradient_descent) X(resource_apply_gradient_descent)           \
-                            X(resource_apply_keras_momentum) X(apply_momentum)                 \
-                                X(resource_apply_momentum) X(apply_power_sign)                 \
-                                    X(resource_apply_power_sign) X(apply_proximal_adagrad)     \
-                                        X(resource_apply_proximal_adagrad)                     \
-                                            X(apply_proximal_gradient_descent)                 \
-                                                X(resource_apply_proximal_gradient_descent)    \
-                                                    X(apply_rms_prop)                          \
-                                                        X(resource_apply_rms_prop)
+#define OPS_BATCH_NORM(X) \
+    X(fused_batch_norm) X(fused_batch_norm_v2) X(fused_batch_norm_v3) \
+    X(fused_batch_norm_grad) X(fused_batch_norm_grad_v2) X(fused_batch_norm_grad_v3)
 
-#define OPS_TRAINING_SPARSE(X)                                                                 \
-    X(resource_sparse_apply_adadelta)                                                          \
-    X(sparse_apply_adadelta) X(resource_sparse_apply_adagrad) X(sparse_apply_adagrad)          \
-        X(resource_sparse_apply_adagrad_da) X(sparse_apply_adagrad_da)                         \
-            X(resource_sparse_apply_adagrad_v2) X(sparse_apply_adagrad_v2)                     \
-                X(resource_sparse_apply_centered_rms_prop) X(sparse_apply_centered_rms_prop)   \
-                    X(resource_sparse_apply_ftrl) X(sparse_apply_ftrl)                         \
-                        X(resource_sparse_apply_ftrl_v2) X(sparse_apply_ftrl_v2)               \
-                            X(resource_sparse_apply_keras_momentum)                            \
-                                X(resource_sparse_apply_momentum) X(sparse_apply_momentum)     \
-                                    X(resource_sparse_apply_proximal_adagrad)                  \
-                                        X(sparse_apply_proximal_adagrad)                       \
-                                            X(resource_sparse_apply_proximal_gradient_descent) \
-                                                X(sparse_apply_proximal_gradient_descent)      \
-                                                    X(resource_sparse_apply_rms_prop)          \
-                                                        X(sparse_apply_rms_prop)
+#define OPS_RANDOM(X) \
+    X(random_uniform) X(random_standard_normal) X(truncated_normal) X(random_uniform_int) \
+    X(random_shuffle) X(stateless_random_uniform) X(stateless_random_normal) \
+    X(stateless_truncated_normal) X(stateless_random_uniform_v2) \
+    X(stateless_random_normal_v2) X(stateless_truncated_normal_v2) \
+    X(stateless_random_uniform_int) X(stateless_random_uniform_int_v2) \
+    X(stateless_random_uniform_full_int) X(stateless_random_uniform_full_int_v2) \
+    X(stateless_random_get_alg) X(stateless_random_get_key_counter) \
+    X(stateless_random_get_key_counter_alg)
 
-#define OPS_FILES(X)                                                                           \
-    X(save_v2)                                                                                 \
-    X(restore_v2) X(merge_v2_checkpoints) X(sharded_filename) X(string_join) X(matching_files) \
-        X(read_file) X(write_file)
+#define OPS_TRAINING(X) \
+    X(apply_ada_max) X(resource_apply_ada_max) X(apply_adadelta) X(resource_apply_adadelta) \
+    X(apply_adagrad) X(resource_apply_adagrad) X(apply_adagrad_da) \
+    X(resource_apply_adagrad_da) X(apply_adagrad_v2) X(resource_apply_adagrad_v2) \
+    X(apply_adam) X(resource_apply_adam) X(resource_apply_adam_with_amsgrad) \
+    X(apply_add_sign) X(resource_apply_add_sign) X(apply_centered_rms_prop) \
+    X(resource_apply_centered_rms_prop) X(apply_ftrl) X(resource_apply_ftrl) \
+    X(apply_ftrl_v2) X(resource_apply_ftrl_v2) X(apply_gradient_descent) \
+    X(resource_apply_gradient_descent) X(resource_apply_keras_momentum) X(apply_momentum) \
+    X(resource_apply_momentum) X(apply_power_sign) X(resource_apply_power_sign) \
+    X(apply_proximal_adagrad) X(resource_apply_proximal_adagrad) \
+    X(apply_proximal_gradient_descent) X(resource_apply_proximal_gradient_descent) \
+    X(apply_rms_prop) X(resource_apply_rms_prop)
 
-#define OPS_SUMMARY(X) X(scalar_summary) X(merge_summary) X(histogram_summary)
+#define OPS_TRAINING_SPARSE(X) \
+    X(resource_sparse_apply_adadelta) X(sparse_apply_adadelta) \
+    X(resource_sparse_apply_adagrad) X(sparse_apply_adagrad) \
+    X(resource_sparse_apply_adagrad_da) X(sparse_apply_adagrad_da) \
+    X(resource_sparse_apply_adagrad_v2) X(sparse_apply_adagrad_v2) \
+    X(resource_sparse_apply_centered_rms_prop) X(sparse_apply_centered_rms_prop) \
+    X(resource_sparse_apply_ftrl) X(sparse_apply_ftrl) X(resource_sparse_apply_ftrl_v2) \
+    X(sparse_apply_ftrl_v2) X(resource_sparse_apply_keras_momentum) \
+    X(resource_sparse_apply_momentum) X(sparse_apply_momentum) \
+    X(resource_sparse_apply_proximal_adagrad) X(sparse_apply_proximal_adagrad) \
+    X(resource_sparse_apply_proximal_gradient_descent) \
+    X(sparse_apply_proximal_gradient_descent) X(resource_sparse_apply_rms_prop) \
+    X(sparse_apply_rms_prop)
 
-#define OPS_FUSED(X)                                                                           \
-    X(fused_mat_mul)                                                                           \
-    X(fused_conv2d) X(relu_bias_grad) X(max_pool_relu_bias_grad) X(mat_mul_descent)
+#define OPS_FILES(X) \
+    X(save_v2) X(restore_v2) X(merge_v2_checkpoints) X(sharded_filename) X(string_join) \
+    X(matching_files) X(read_file) X(write_file)
 
-#define OPS_LIST(X)                                                                            \
-    OPS_FRAMEWORK(X)                                                                           \
-    OPS_STATE(X)                                                                               \
-    OPS_MATH(X)                                                                                \
-    OPS_UNARY(X)                                                                               \
-    OPS_COMPARE(X)                                                                             \
-    OPS_MATRIX(X)                                                                              \
-    OPS_REDUCE(X)                                                                              \
-    OPS_SEGMENT(X)                                                                             \
-    OPS_ARRAY(X)                                                                               \
-    OPS_SLICE(X)                                                                               \
-    OPS_LAYOUT(X)                                                                              \
-    OPS_GATHER(X)                                                                              \
-    OPS_NN(X)                                                                                  \
-    OPS_CONV(X)                                                                                \
-    OPS_RANDOM(X)                                                                              \
-    OPS_TRAINING(X)                                                                            \
-    OPS_TRAINING_SPARSE(X)                                                                     \
-    OPS_FILES(X)                                                                               \
-    OPS_SUMMARY(X)                                                                             \
-    OPS_FUSED(X)
+#define OPS_SUMMARY(X) \
+    X(scalar_summary) X(merge_summary) X(histogram_summary)
+
+#define OPS_FUSED(X) \
+    X(fused_mat_mul) X(fused_conv2d) X(relu_bias_grad) X(max_pool_relu_bias_grad) \
+    X(mat_mul_descent)
+
+#define OPS_LIST(X) \
+    OPS_FRAMEWORK(X) OPS_STATE(X) OPS_MATH(X) OPS_UNARY(X) OPS_COMPARE(X) OPS_MATRIX(X) \
+    OPS_REDUCE(X) OPS_SEGMENT(X) OPS_ARRAY(X) OPS_SLICE(X) OPS_LAYOUT(X) OPS_GATHER(X) \
+    OPS_SCATTER(X) OPS_NN(X) OPS_CONV(X) OPS_BATCH_NORM(X) OPS_RANDOM(X) OPS_TRAINING(X) \
+    OPS_TRAINING_SPARSE(X) OPS_FILES(X) OPS_SUMMARY(X) OPS_FUSED(X)
