@@ -263,9 +263,11 @@ lint-symbols: $(PROGRAMS)
 format: ## format all C files
 	$(Q)clang-format-14 -i $(C_FILES)
 
+SYSTEM := $(wildcard tests/system/*_test.sh)
+TIMEOUT ?= 300
 .PHONY: system test check totals
-system: all ## system tests: real processes
-	$(Q)TRAINYARD_BUILD=$(BUILD) tests/run.sh --timeout 300 $(wildcard tests/system/*_test.sh)
+system: all ## system tests: real processes (T=part of a name, KILLS=N, SEED=N, TIMEOUT=seconds for each)
+	$(Q)TRAINYARD_BUILD=$(BUILD) tests/run.sh --timeout $(TIMEOUT) $(foreach t,$(SYSTEM),$(if $(T),$(if $(findstring $(T),$(t)),$(t)),$(t)))
 
 .PHONY: browser
 browser: all build/web/stamp ## browser tests (Debian's Chromium)

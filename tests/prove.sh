@@ -36,6 +36,6 @@ for source in tests/fuzz/fuzz_*.c; do
     part "fuzz-${name%.c}" make fuzz F="${name%.c}" RUNS=1000000
 done
 part sim make sim-check SEEDS=1000000
-part kills make system T=kill KILLS=500
-part resume make system T=resume KILLS=100
+part kills make system T=kill_test KILLS=500 TIMEOUT=7200
+part resume make system T=resume KILLS=100 TIMEOUT=3600
 exit $failed
