@@ -11,6 +11,11 @@
 #include "runtime/resolve.h"
 #include "runtime/tensor.h"
 
+struct slot {
+    uint32_t hash; /* spares a look at most of the nodes that only share the slot */
+    int id;        /* + 1; 0 when free */
+};
+
 struct graph {
     struct arena *arena;
     struct node **nodes;
@@ -21,7 +26,7 @@ struct graph {
     struct node **own;
     int own_count;
     int own_capacity;
-    int *slots; /* open addressing by name: id + 1, 0 when free */
+    struct slot *slots; /* open addressing by name */
     int slots_count;
     int *order;         /* after graph_seal() */
     struct map *suffix; /* graph_unique_name(): the last number given to a name, + 1 */
@@ -38,17 +43,33 @@ static uint64_t hash_name(const char *name, size_t size)
 }
 
 /* The slot that holds the name, or the free one where it would go. */
-static int *find_slot(const struct graph *graph, const char *name, size_t size)
+static struct slot *find_slot(const struct graph *graph, const char *name, size_t size,
+                              uint64_t hash)
 {
-    uint64_t at = hash_name(name, size);
-    for (;; at++) {
-        int *slot = &graph->slots[at & (uint64_t)(graph->slots_count - 1)];
-        if (!*slot)
+    for (uint64_t at = hash;; at++) {
+        struct slot *slot = &graph->slots[at & (uint64_t)(graph->slots_count - 1)];
+        if (!slot->id)
             return slot;
-        const char *found = graph->nodes[*slot - 1]->name;
+        if (slot->hash != (uint32_t)(hash >> 32))
+            continue;
+        const char *found = graph->nodes[slot->id - 1]->name;
         if (!strncmp(found, name, size) && !found[size])
             return slot;
     }
+}
+
+static struct node *find_name(const struct graph *graph, const char *name, size_t size)
+{
+    const struct slot *slot = find_slot(graph, name, size, hash_name(name, size));
+    return slot->id ? graph->nodes[slot->id - 1] : NULL;
+}
+
+static void add_name(struct graph *graph, const struct node *node)
+{
+    size_t size = strlen(node->name);
+    uint64_t hash = hash_name(node->name, size);
+    *find_slot(graph, node->name, size, hash) =
+        (struct slot){(uint32_t)(hash >> 32), node->id + 1};
 }
 
 static void index_nodes(struct graph *graph, int slots_count)
@@ -56,10 +77,8 @@ static void index_nodes(struct graph *graph, int slots_count)
     free(graph->slots);
     graph->slots = alloc_array((size_t)slots_count, sizeof(*graph->slots));
     graph->slots_count = slots_count;
-    for (int i = 0; i < graph->count; i++) {
-        const char *name = graph->nodes[i]->name;
-        *find_slot(graph, name, strlen(name)) = i + 1;
-    }
+    for (int i = 0; i < graph->count; i++)
+        add_name(graph, graph->nodes[i]);
 }
 
 static bool name_is_good(const char *name, bool imported)
@@ -137,6 +156,16 @@ void graph_free(struct graph *graph)
     free(graph);
 }
 
+void graph_reserve(struct graph *graph, int more)
+{
+    int slots_count = graph->slots_count;
+    int64_t wanted = 2 * ((int64_t)graph->count + more);
+    while (slots_count < wanted && slots_count < 2 * LIMIT_GRAPH_NODES)
+        slots_count *= 2;
+    if (slots_count > graph->slots_count)
+        index_nodes(graph, slots_count);
+}
+
 void graph_truncate(struct graph *graph, int count)
 {
     assert(!graph->order);
@@ -162,7 +191,7 @@ static void append(struct graph *graph, struct node *node)
     if (graph->count * 2 > graph->slots_count)
         index_nodes(graph, graph->slots_count * 2);
     else
-        *find_slot(graph, node->name, strlen(node->name)) = graph->count;
+        add_name(graph, node);
 }
 
 static bool count_edges(struct graph *graph, int more, struct error *err)
@@ -361,8 +390,7 @@ struct node *graph_node(const struct graph *graph, int id)
 struct node *graph_find(const struct graph *graph, const char *name)
 {
     assert(!graph->view);
-    int slot = *find_slot(graph, name, strlen(name));
-    return slot ? graph->nodes[slot - 1] : NULL;
+    return find_name(graph, name, strlen(name));
 }
 
 const int *graph_order(const struct graph *graph)
@@ -409,11 +437,10 @@ bool graph_edge(const struct graph *graph, const char *text, struct edge *edge,
         size = digits - 1;
     }
     assert(!graph->view);
-    int slot = *find_slot(graph, text, size);
-    if (!slot)
+    struct node *node = find_name(graph, text, size);
+    if (!node)
         return fail(err, NOT_FOUND, "'%s': there is no node '%.*s' in the graph", text,
                     (int)size, text);
-    struct node *node = graph->nodes[slot - 1];
     if (output >= node->outputs_count)
         return fail(err, INVALID, "'%s': node '%s' (%s) has %d outputs", text, node->name,
                     node->op->name, node->outputs_count);

@@ -82,6 +82,9 @@ void graph_add_control(struct graph *graph, struct node *node, struct node *befo
 /* Turns input `index` of `node` to another edge of the same type (asserted). */
 void graph_set_input(struct graph *graph, struct node *node, int index, struct edge edge);
 
+/* Makes room in the index of names for `more` nodes that are about to be added. */
+void graph_reserve(struct graph *graph, int more);
+
 /* Forgets all nodes from `count` on; no node before may refer to them. */
 void graph_truncate(struct graph *graph, int count);
 

@@ -276,6 +276,9 @@ static bool read_graph(struct graph *graph, const graph_proto *proto, struct err
     if (!check_versions(proto->versions, err))
         return false;
     int first = graph_count(graph);
+    if (proto->n_node > LIMIT_GRAPH_NODES)
+        return fail(err, EXHAUSTED, "the graph has more than %d nodes", LIMIT_GRAPH_NODES);
+    graph_reserve(graph, (int)proto->n_node);
     for (size_t i = 0; i < proto->n_node; i++)
         if (!read_node(graph, proto->node[i], err))
             return false;
