@@ -277,14 +277,20 @@ test: unit system ## all tests of one build (SAN=address|thread, T=name)
 
 # Everything CI runs, in order, with one line of totals at the end.
 TOTALS := build/check.totals
+CHECK = TEST_TOTALS=$(CURDIR)/$(TOTALS) $(MAKE) --no-print-directory
+JOBS ?= $(shell nproc)
 check: ## lint, gcc and clang, tests, sanitizers, fuzz, simulator, browser, interop
 	@rm -f $(TOTALS); mkdir -p build
-	$(Q)$(MAKE) --no-print-directory all lint
-	$(Q)TEST_TOTALS=$(TOTALS) $(MAKE) --no-print-directory unit
-	$(Q)$(MAKE) --no-print-directory CC=clang-14 all
-	$(Q)TEST_TOTALS=$(TOTALS) $(MAKE) --no-print-directory SAN=address unit
-	$(Q)TEST_TOTALS=$(TOTALS) $(MAKE) --no-print-directory system
-	$(Q)TEST_TOTALS=$(TOTALS) $(MAKE) --no-print-directory sim-check fuzz-check browser interop
+	$(Q)$(CHECK) -j$(JOBS) all
+	$(Q)$(CHECK) lint
+	$(Q)$(CHECK) -j$(JOBS) unit
+	$(Q)$(CHECK) -j$(JOBS) CC=clang-14 all
+	$(Q)$(CHECK) -j$(JOBS) SAN=address unit
+	$(Q)$(CHECK) sim-check
+	$(Q)$(CHECK) system
+	$(Q)$(CHECK) browser
+	$(Q)$(CHECK) interop
+	$(Q)$(CHECK) fuzz-check
 	$(Q)awk '{p += $$1; f += $$2; s += $$3} END {print p " passed, " f " failed, " s " skipped"; exit f > 0}' $(TOTALS)
 
 # --- the simulator: the scheduler in thousands of worlds full of faults ----------------------
