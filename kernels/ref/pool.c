@@ -36,10 +36,55 @@ static int64_t maximum_at(const struct window *w, kernel_load *load, const void 
             for (int64_t x = 0; x < (w)->out[1]; x++)                                          \
                 for (int64_t c = 0; c < (w)->channels; c++)
 
+/* How many channels a window takes together; 1 for all but a rare form of MaxPool. */
+static int64_t window_channels(const struct node *node)
+{
+    int count;
+    const int64_t *ksize = node_attr_ints(node, "ksize", &count);
+    bool nhwc = strcmp(node_attr_string(node, "data_format", "NHWC"), "NHWC") == 0;
+    return count == 4 && nhwc ? ksize[3] : 1;
+}
+
+/* The maximum of each group of neighbouring channels; windows do not overlap or span pixels. */
+static bool pool_channels(struct kernel_call *call, int64_t group, struct error *err)
+{
+    const struct tensor *in = kernel_in(call, 0);
+    int ksize_count, strides_count;
+    const int64_t *ksize = node_attr_ints(call->node, "ksize", &ksize_count);
+    const int64_t *strides = node_attr_ints(call->node, "strides", &strides_count);
+    if (in->shape.rank != 4 || strides_count != 4)
+        return fail(err, INVALID, "tensor_in must be 4-dimensional");
+    if (ksize[1] != 1 || ksize[2] != 1 || strides[3] != group)
+        return fail(err, UNIMPLEMENTED,
+                    "Depthwise max pooling requires the depth window to equal "
+                    "the depth stride, and no other window.");
+    if (in->shape.dims[3] % group != 0)
+        return fail(err, UNIMPLEMENTED,
+                    "Depthwise max pooling requires the depth window to evenly "
+                    "divide the input depth.");
+    struct shape shape = in->shape;
+    shape.dims[3] /= group;
+    struct tensor *out = kernel_output(call, 0, &shape, err);
+    if (!out)
+        return false;
+    kernel_load *load = kernel_load_for(in->dtype);
+    for (int64_t i = 0; i < out->count; i++) {
+        int64_t best = i * group;
+        for (int64_t c = best + 1; c < (i + 1) * group; c++)
+            if (load(in->data, c) > load(in->data, best))
+                best = c;
+        kernel_copy(out, i, in, best, 1);
+    }
+    return true;
+}
+
 static bool max_pool_run(struct kernel_call *call, struct error *err)
 {
     const struct tensor *in = kernel_in(call, 0);
+    int64_t group = window_channels(call->node);
     struct window w;
+    if (group > 1)
+        return pool_channels(call, group, err);
     if (!kernel_window(call->node, &in->shape, NULL, &w, err))
         return false;
     struct shape shape = kernel_window_out(&w, w.channels);
