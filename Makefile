@@ -143,7 +143,7 @@ build/web/stamp: $(WEB_FILES) web/node_modules/.package-lock.json
 $(OBJ)/%_pb.o: CFLAGS += -I$(GEN)
 PB_TESTS := $(OBJ)/tests/interop/tf_cases.o $(OBJ)/tests/unit/proto/message_pb_test.o
 $(PB_TESTS): CFLAGS += -I$(GEN)
-$(PB_TESTS): | $(GEN)/stamp
+$(PB_TESTS): $(GEN)/stamp
 
 $(OBJ)/kernels/%.o: CFLAGS += $(if $(SAN),,-O3) $(OPENMP)
 # The same text for each instruction set; isa.c picks one that the machine has.
@@ -181,7 +181,8 @@ $(GEN)/assets.inc: build/web/stamp Makefile
 	  printf '0}, %d, (const unsigned char[]){' $$(stat -c %s $$f); gzip -9nc $$f | hex; \
 	  printf '0}, %d, "\\"%s\\""},\n' $$(gzip -9nc $$f | wc -c) $$(sha256sum <$$f | cut -c1-16); done >$@
 
-$(OBJ)/%_pb.o: %_pb.c | $(GEN)/stamp
+# Not order-only: a changed .proto changes structs, and an object with the old ones would link all the same.
+$(OBJ)/%_pb.o: %_pb.c $(GEN)/stamp
 	@mkdir -p $(@D)
 	@echo "  CC      $<"
 	$(Q)$(CC) $(CFLAGS) -MMD -MP -c -o $@ $<
