@@ -13,7 +13,7 @@
 enum cli_exit {
     CLI_OK = 0,
     CLI_FAILED = 1,      /* the request was refused, or the job that was waited for failed */
-    CLI_USAGE = 2,       /* wrong arguments */
+    CLI_USAGE = 2,       /* wrong arguments or spec */
     CLI_UNREACHABLE = 3, /* no server answers */
     CLI_CANCELLED = 4,   /* the job that was waited for was cancelled */
 };

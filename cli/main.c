@@ -3,6 +3,7 @@
 #include <curl/curl.h>
 #include <signal.h>
 
+#include "base/nearest.h"
 #include "cli/cli.h"
 
 #define CLI_VERSION "0.1.0"
@@ -61,7 +62,8 @@ static int help_main(int argc, char **argv)
     puts("\n`trainyard VERB --help` tells the options of a verb.\n"
          "Which server: --dir DIR, else TRAINYARD_URL and TRAINYARD_TOKEN, else TRAINYARD_DIR, "
          "else `trainyard login`.\n"
-         "Exit codes: 0 done; 1 refused or failed; 2 wrong arguments; 3 no server answers; 4 "
+         "Exit codes: 0 done; 1 refused or failed; 2 wrong arguments or spec; 3 no server "
+         "answers; 4 "
          "the job was cancelled.");
     return CLI_OK;
 }
@@ -82,6 +84,12 @@ int main(int argc, char **argv)
         curl_global_cleanup();
         return status;
     }
-    fprintf(stderr, "trainyard: there is no verb '%s'; `trainyard help` lists them\n", name);
+    const char *names[ARRAY_LEN(verbs) + 1] = {0};
+    for (int i = 0; i < ARRAY_LEN(verbs); i++)
+        names[i] = verbs[i].name;
+    const char *nearest = nearest_name(name, names);
+    fprintf(stderr, "trainyard: there is no verb '%.60s'%s%s%s (`trainyard help` lists them)\n",
+            name, nearest ? "; did you mean '" : "", nearest ? nearest : "",
+            nearest ? "'?" : "");
     return CLI_USAGE;
 }

@@ -3,7 +3,10 @@
 #include <errno.h>
 
 #include "base/error.h"
+#include "base/nearest.h"
 #include "cli/options.h"
+
+#define OPTIONS_ROWS_MAX 40 /* of one verb */
 
 static const struct option_row *find_row(const struct option_row *rows, const char *name,
                                          size_t size)
@@ -17,10 +20,17 @@ static const struct option_row *find_row(const struct option_row *rows, const ch
 static bool unknown_option(const struct option_row *rows, const char *given, struct error *err)
 {
     char known[400] = "";
+    const char *names[OPTIONS_ROWS_MAX + 1] = {0};
     size_t used = 0;
-    for (; rows->name && used < sizeof(known); rows++)
+    for (int i = 0; rows[i].name && i < OPTIONS_ROWS_MAX && used < sizeof(known); i++) {
+        names[i] = rows[i].name;
         used += (size_t)snprintf(known + used, sizeof(known) - used, " %s%s",
-                                 rows->name[1] ? "--" : "-", rows->name);
+                                 rows[i].name[1] ? "--" : "-", rows[i].name);
+    }
+    const char *nearest = nearest_name(given + strspn(given, "-"), names);
+    if (nearest)
+        return fail(err, INVALID, "there is no option %.60s; did you mean %s%s?", given,
+                    nearest[1] ? "--" : "-", nearest);
     return fail(err, INVALID, "there is no option %.60s; there are:%s", given,
                 *known ? known : " none");
 }
@@ -75,7 +85,8 @@ bool options_parse(int argc, char **argv, const struct option_row *rows, int wor
             return false;
     }
     if (words->count < words_min)
-        return fail(err, INVALID, "something is missing");
+        return fail(err, INVALID, "a word is missing after '%s'",
+                    words->count ? words->word[words->count - 1] : argv[0]);
     return true;
 }
 

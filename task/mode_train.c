@@ -13,6 +13,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/limits.h"
+#include "base/nearest.h"
 #include "base/str.h"
 #include "runtime/io/file.h"
 #include "runtime/spec.h"
@@ -82,9 +83,15 @@ static bool parse(int argc, char **argv, struct arguments *a, struct error *err)
         while (o < ARRAY_LEN(options) && strcmp(options[o].name, argv[i]))
             o++;
         if (o == ARRAY_LEN(options)) {
+            const char *names[ARRAY_LEN(options) + 1] = {0};
+            for (int n = 0; n < ARRAY_LEN(options); n++)
+                names[n] = options[n].name;
+            const char *nearest = nearest_name(argv[i], names);
             if (argv[i][0] == '-' || a->spec)
                 return fail(err, INVALID,
-                            "unknown argument \"%s\" (--help tells what there is)", argv[i]);
+                            "unknown argument \"%s\"%s%s%s (--help tells what there is)",
+                            argv[i], nearest ? "; did you mean " : "", nearest ? nearest : "",
+                            nearest ? "?" : "");
             a->spec = argv[i];
         } else if (options[o].flag) {
             *options[o].flag = true;
