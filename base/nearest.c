@@ -4,10 +4,11 @@
 
 #include "base/nearest.h"
 
-/* Letters to add, drop, change or swap to make b of a; case aside; both cut at 40 letters. */
+#define LETTERS 40 /* names are cut there */
+
+/* Letters to add, drop, change or swap to make b of a; case aside. */
 static int distance(const char *a, const char *b)
 {
-    enum { LETTERS = 40 };
     int rows[3][LETTERS + 1];
     int a_count = (int)strnlen(a, LETTERS);
     int b_count = (int)strnlen(b, LETTERS);
@@ -36,7 +37,7 @@ static int distance(const char *a, const char *b)
 const char *nearest_name(const char *found, const char *const *names)
 {
     const char *nearest = NULL;
-    int best = (int)strlen(found) / 3 + 1;
+    int best = (int)strnlen(found, LETTERS) / 3 + 1;
     for (int i = 0; names[i]; i++) {
         int d = distance(found, names[i]);
         if (d <= best && (d < best || !nearest)) {
