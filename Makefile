@@ -25,6 +25,7 @@ OPT := $(if $(SAN),-O1,-O2) -g
 OPENMP := $(if $(filter clang%,$(notdir $(CC))),-Wno-unknown-pragmas,-fopenmp)
 SANFLAGS_address := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 SANFLAGS_thread := -fsanitize=thread
+SANFLAGS_fuzz := -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 # Libraries that are not instrumented (gRPC) would be seen as racing.
 export TSAN_OPTIONS ?= ignore_noninstrumented_modules=1
 SANFLAGS := $(if $(SAN),$(SANFLAGS_$(SAN)))
@@ -100,6 +101,10 @@ $(BUILD)/bench/cases: $(call objects,$(BENCH)) $(LIBS_RUNTIME)
 	@mkdir -p $(@D)
 	@echo "  LINK    $@"
 	$(Q)$(call link,$(call objects,$(BENCH)),$(LIBS_RUNTIME),$(LINK_RUNTIME))
+
+$(BUILD)/tf-read $(BUILD)/tf-write: $(BUILD)/tf-%: $(OBJ)/tests/interop/tf_%.o $(LIBS_RUNTIME)
+	@echo "  LINK    $@"
+	$(Q)$(call link,$<,$(LIBS_RUNTIME),$(LINK_RUNTIME) -lsodium)
 
 archive = rm -f $@ && ar rcs $@ $^
 
@@ -266,13 +271,33 @@ format: ## format all C files
 
 SYSTEM := $(wildcard tests/system/*_test.sh)
 TIMEOUT ?= 300
-.PHONY: system test check totals
+.PHONY: system test interop fuzz fuzz-check check totals
 system: all ## system tests: real processes (T=part of a name, KILLS=N, SEED=N, TIMEOUT=seconds for each)
 	$(Q)TRAINYARD_BUILD=$(BUILD) tests/run.sh --timeout $(TIMEOUT) $(foreach t,$(SYSTEM),$(if $(T),$(if $(findstring $(T),$(t)),$(t)),$(t)))
 
 .PHONY: browser
 browser: all build/web/stamp ## browser tests (Debian's Chromium)
 	$(Q)TRAINYARD_BUILD=$(BUILD) tests/run.sh --timeout 900 tests/web/browser_test.sh
+
+interop: all $(BUILD)/tf-read $(BUILD)/tf-write ## files and checkpoints against TensorFlow itself
+	$(Q)BUILD=$(BUILD) tests/run.sh --timeout 1200 tests/interop/interop.sh
+
+# Fuzz targets are built by clang with libFuzzer in a folder of their own.
+FUZZ_TARGETS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
+FUZZ_LIBS := $(BUILD)/libruntime.a $(BUILD)/libproto.a $(BUILD)/libbase.a
+fuzz_make = $(MAKE) --no-print-directory CC=clang-14 SAN=fuzz BUILD=build/fuzz
+
+$(addprefix $(BUILD)/,$(FUZZ_TARGETS)): $(BUILD)/%: $(OBJ)/tests/fuzz/%.o $(FUZZ_LIBS)
+	@echo "  LINK    $@"
+	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $< -Wl,--start-group $(FUZZ_LIBS) -Wl,--end-group -ljansson -lprotobuf-c -lz -lm -lpthread
+
+fuzz: ## one fuzz target (F=name S=seconds or RUNS=inputs), or all
+	$(Q)$(fuzz_make) $(addprefix build/fuzz/,$(if $(F),fuzz_$(F),$(FUZZ_TARGETS)))
+	$(Q)BUILD=build/fuzz S=$(S) RUNS=$(RUNS) F=$(F) tests/fuzz/check.sh
+
+fuzz-check: # all fuzz targets, 20 s each
+	$(Q)$(fuzz_make) $(addprefix build/fuzz/,$(FUZZ_TARGETS))
+	$(Q)BUILD=build/fuzz tests/run.sh --timeout 900 tests/fuzz/check.sh
 
 test: unit system ## all tests of one build (SAN=address|thread, T=name)
 

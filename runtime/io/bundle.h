@@ -75,6 +75,8 @@ struct bundle_item {
     int dtype; /* may be a number that dtype_known() does not know */
     struct shape shape;
     int slices_count; /* 0 when stored whole */
+    int shard;        /* data file and place in it, when stored whole */
+    int64_t offset;
 };
 
 /* All tensors in order of their names (bytes); borrowed from the reader. */

@@ -117,6 +117,8 @@ static void item_take(struct bundle_item *item, const char *name,
     item->dtype = entry->dtype;
     item->shape = entry->shape;
     item->slices_count = entry->slices_count;
+    item->shard = entry->shard;
+    item->offset = entry->offset;
 }
 
 bool bundle_reader_find(struct bundle_reader *reader, const char *name,

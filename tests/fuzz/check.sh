@@ -1,0 +1,25 @@
+#!/bin/bash
+# check.sh - every fuzz target, S seconds (or RUNS inputs) each, from its seeds and what earlier runs found.
+#
+# $BUILD holds the programs and the grown corpora; F picks one target.  A crash leaves its input in
+# $BUILD/crash-NAME-*, and `$BUILD/fuzz_NAME FILE` shows it again.
+set -u
+BUILD=${BUILD:-build/fuzz}
+limit=(-max_total_time="${S:-20}")
+[ -n "${RUNS:-}" ] && limit=(-runs="$RUNS")
+failed=0
+for source in tests/fuzz/fuzz_*.c; do
+    name=${source##*/fuzz_} name=${name%.c}
+    [ -n "${F:-}" ] && [ "$F" != "$name" ] && continue
+    mkdir -p "$BUILD/corpus/$name"
+    if "$BUILD/fuzz_$name" "${limit[@]}" -timeout=20 -rss_limit_mb=2048 -max_len=20000 -print_final_stats=1 \
+        -artifact_prefix="$BUILD/crash-$name-" "$BUILD/corpus/$name" "tests/fuzz/corpus/$name" >"$BUILD/$name.log" 2>&1; then
+        echo "ok fuzz_$name"
+        sed -n 's/^stat::number_of_executed_units: *\(.*\)/     \1 inputs/p' "$BUILD/$name.log"
+    else
+        echo "FAIL fuzz_$name: $(grep -m 1 -E 'ERROR|runtime error|SUMMARY' "$BUILD/$name.log")"
+        tail -n 30 "$BUILD/$name.log"
+        failed=1
+    fi
+done
+exit $failed

@@ -1,0 +1,75 @@
+#!/bin/bash
+# interop.sh - files of TensorFlow read by us, ours read by TensorFlow and TensorBoard.
+#
+# $BUILD holds the programs; recorded files and strict checkers are taken from $TRAINYARD_SHARED or
+# ../shared when they are there.  TensorFlow is installed into $BUILD/interop-venv once; whatever is
+# missing is left out with one line.
+set -u
+BUILD=${BUILD:-build}
+shared=${TRAINYARD_SHARED:-../shared}/tf-files
+venv=$BUILD/interop-venv
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failed=0
+
+# check NAME COMMAND... - one line for a command's answer
+check() {
+    local name=$1
+    shift
+    if answer=$("$@" 2>&1); then
+        echo "ok $name"
+    else
+        echo "FAIL $name: $(tail -n 1 <<<"$answer")"
+        failed=1
+    fi
+}
+
+if [ -d "$shared" ]; then
+    "$BUILD/tf-read" "$shared" || failed=1
+else
+    echo "skip interop/read: no recorded files of TensorFlow here"
+fi
+
+"$BUILD/tf-write" "$work" || exit 1
+cat >"$work/spec.json" <<'SPEC'
+{"model": {"layers": [{"layer": "Flatten"}, {"layer": "Dense", "units": 10}]}, "data": {"dataset": "digits", "batch_size": 50},
+ "train": {"steps": 20, "eval_every": 10}, "checkpoint": {"every_steps": 10}, "trace": {"every_steps": 5}}
+SPEC
+check interop/train bash -c "'$BUILD/trainyard' dataset make digits '$work/digits' --train 500 --test 100 &&
+    '$BUILD/trainyard-task' train '$work/spec.json' --data '$work/digits' --out '$work/trained'"
+
+# install - TensorFlow into the folder of its own; prints why when it cannot
+install() {
+    command -v python3 >/dev/null || { echo "no python3"; return 1; }
+    [ "$venv/stamp" -nt tests/interop/requirements.txt ] && return 0
+    python3 -m venv "$venv" >"$work/log" 2>&1 || { echo "python3 -m venv does not work"; return 1; }
+    "$venv/bin/pip" install -q --disable-pip-version-check -r tests/interop/requirements.txt >"$work/log" 2>&1 ||
+        { echo "TensorFlow cannot be installed: $(tail -n 1 "$work/log")"; return 1; }
+    touch "$venv/stamp"
+}
+if ! why=$(install); then
+    echo "skip interop/tensorflow: $why"
+    exit $failed
+fi
+"$venv/bin/python" tests/interop/read_ours.py "$work" 2>"$work/log" || { failed=1; tail -n 5 "$work/log"; }
+
+strict=$shared/check
+if [ ! -d "$strict" ]; then
+    echo "skip interop/strict: the strict checkers are not here"
+    exit $failed
+fi
+for name in types big slices; do
+    check "strict/$name" "$venv/bin/python" "$strict/check_checkpoint.py" "$work/$name"
+done
+check strict/published "$venv/bin/python" "$strict/check_checkpoint.py" "$work/published/model.ckpt-300" --latest --expect "$work/published.json"
+check strict/trained-checkpoint "$venv/bin/python" "$strict/check_checkpoint.py" "$work/trained/checkpoints/model.ckpt-20" --latest
+for name in plain gzip zlib; do
+    check "strict/$name.tfrecord" "$venv/bin/python" "$strict/check_tfrecord.py" "$work/$name.tfrecord" --expect "$work/$name.tfrecord.json"
+done
+for name in scalars restart; do
+    check "strict/$name" "$venv/bin/python" "$strict/check_events.py" "$work/$name" --expect "$work/$name.json"
+    check "strict/$name-tensorboard" "$venv/bin/python" "$strict/check_tensorboard.py" "$work/$name"
+done
+check strict/trained-events "$venv/bin/python" "$strict/check_events.py" "$work/trained"
+check strict/trained-tensorboard "$venv/bin/python" "$strict/check_tensorboard.py" "$work/trained"
+exit $failed
