@@ -3,7 +3,6 @@
 #include "task/mode_train.h"
 
 #include <errno.h>
-#include <omp.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -19,6 +18,9 @@
 #include "runtime/spec.h"
 #include "runtime/train/train.h"
 #include "task/show.h"
+
+/* libgomp's; clang has no omp.h without a runtime of its own. */
+void omp_set_num_threads(int threads);
 
 static const char usage[] =
     "usage: trainyard train SPEC [options]\n"
