@@ -136,7 +136,7 @@ static void run_session(const struct sample *s, int threads, const char *name,
     struct graph *graph = graph_new();
     struct builder b = {.graph = graph, .scope = "", .err = &err};
     struct edge inputs[INPUTS_MAX];
-    char names[INPUTS_MAX][8], outputs[OUTPUTS_MAX][16];
+    char names[INPUTS_MAX][16], outputs[OUTPUTS_MAX][24];
     const char *feeds[INPUTS_MAX], *fetches[OUTPUTS_MAX];
     for (int i = 0; i < s->inputs_count; i++) {
         snprintf(names[i], sizeof(names[i]), "x%d", i);
