@@ -53,6 +53,8 @@ static bool write_all(struct events *events)
 
 bool events_flush(struct events *events, struct error *err)
 {
+    if (events->error.code == EXHAUSTED)
+        events->error.code = OK; /* there may be room by now */
     if (events->error.code == OK && (!events->buffer.size || write_all(events)))
         return true;
     *err = events->error;
@@ -97,7 +99,9 @@ struct events *events_open(const char *folder, struct error *err)
             open(events->path, O_WRONLY | O_CREAT | O_APPEND | O_EXCL | O_CLOEXEC, 0644);
     }
     if (events->fd < 0) {
-        enum error_code code = errno == ENOENT ? NOT_FOUND : DENIED;
+        enum error_code code = errno == ENOENT                      ? NOT_FOUND
+                               : errno == ENOSPC || errno == EDQUOT ? EXHAUSTED
+                                                                    : DENIED;
         error_errno(err, code, "cannot make the event file %s", events->path);
         events_discard(events);
         return NULL;

@@ -34,7 +34,8 @@ void events_scalars(struct events *events, int64_t step, const struct tfevent_sc
                     int scalars_count);
 void events_trace(struct events *events, int64_t step, const void *metadata, size_t size);
 
-/* Writes out what is gathered, now, or if the last write is 50 ms ago.  Errors stick. */
+/* Writes out what is gathered, now, or if the last write is 50 ms ago.  Errors stick,
+ * but for EXHAUSTED: what a full disk did not take is kept, and goes out with the next. */
 bool events_flush(struct events *events, struct error *err) CHECKED;
 bool events_flush_due(struct events *events, struct error *err) CHECKED;
 

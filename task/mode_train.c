@@ -270,7 +270,8 @@ static bool run(const struct arguments *a, const struct spec *spec, struct show 
                                           .steps = a->steps,
                                           .threads = (int)a->threads,
                                           .resume = a->resume,
-                                          .epoch = a->epoch};
+                                          .epoch = a->epoch,
+                                          .wait_for_room = a->epoch > 0};
     struct train *train = train_open(&options, err);
     if (!train)
         return add_hint(a, spec, err);

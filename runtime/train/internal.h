@@ -49,6 +49,7 @@ struct train {
     struct str text;            /* of the report that is out */
 
     uint64_t opened_us, point_us, saved_us;
+    uint64_t full_us; /* since when it waits for room on the disk; 0: it does not */
     uint64_t busy_us; /* spent in steps */
     int64_t busy_steps;
     uint64_t window_us; /* the same, since the rate was last worked out */
@@ -59,6 +60,20 @@ struct train {
 
 /* Loss and accuracy over the test part, into train->last. */
 bool evaluate_run(struct train *train, struct error *err) CHECKED;
+
+/* --- room.c --- */
+
+/*
+ * After `err`: false when there is nothing to wait for, and the error stands; else waits a
+ * moment, after which the same is to be tried again.
+ */
+bool room_wait(struct train *train, struct error *err);
+
+/* What was waited for has been done: a notice tells how long that took. */
+void room_found(struct train *train);
+
+/* Writes what the event file has gathered, waiting for room. */
+bool room_flush(struct train *train, struct error *err) CHECKED;
 
 /* --- save.c --- */
 

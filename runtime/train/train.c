@@ -157,9 +157,7 @@ static bool check_loss(struct train *train, struct error *err)
 
 static bool do_evaluate(struct train *train, struct train_report *report, struct error *err)
 {
-    if (train->events && !events_flush(train->events, err))
-        return false;
-    if (!evaluate_run(train, err))
+    if (!room_flush(train, err) || !evaluate_run(train, err))
         return false;
     check_target(train);
     report->what = TRAIN_EVALUATED;
@@ -171,27 +169,33 @@ static bool do_evaluate(struct train *train, struct train_report *report, struct
         scalars[count++] =
             (struct tfevent_scalar){"val_accuracy", (float)train->last.val_accuracy};
     events_scalars(train->events, train->step, scalars, count);
-    return events_flush(train->events, err);
+    return room_flush(train, err);
 }
 
 /* A checkpoint that cannot be written is told; only the last one must succeed. */
 static bool do_save(struct train *train, struct train_report *report, struct error *err)
 {
     str_clear(&train->text);
-    if (train->events && !events_flush(train->events, err))
+    if (!room_flush(train, err))
         return false;
     struct error failure;
+    bool last = train->pending & PENDING_END;
+    bool ok;
     train->saved_us = clock_monotonic_us();
-    if (save_write(train, &train->text, &failure)) {
+    do
+        ok = save_write(train, &train->text, &failure);
+    while (!ok && last && room_wait(train, &failure));
+    room_found(train);
+    if (ok) {
         train->saved_step = train->step;
         report->what = TRAIN_SAVED;
         if (!train->events)
             return true;
         events_session(train->events, train->step, TFEVENT_CHECKPOINT, str_text(&train->text));
-        return events_flush(train->events, err);
+        return room_flush(train, err);
     }
     bool fenced = failure.code == PRECONDITION; /* a newer attempt has taken over */
-    if (train->pending & PENDING_END || fenced) {
+    if (last || fenced) {
         *err = failure;
         return false;
     }
@@ -215,6 +219,8 @@ static bool do_end(struct train *train, struct train_report *report, struct erro
     if (!train->events)
         return true;
     events_session(train->events, train->step, TFEVENT_STOP, "");
+    if (!room_flush(train, err))
+        return false;
     struct events *events = train->events;
     train->events = NULL;
     return events_close(events, err);
@@ -225,6 +231,7 @@ static bool do_notice(struct train *train, struct train_report *report, struct e
     (void)err;
     str_clear(&train->text);
     str_add(&train->text, str_text(&train->notice));
+    str_clear(&train->notice);
     report->what = TRAIN_NOTICE;
     return true;
 }
@@ -265,7 +272,8 @@ bool train_next(struct train *train, struct train_report *report, struct error *
         if (!run_step(train, err) || !check_loss(train, err))
             return false;
         look_ahead(train);
-        if (train->events && !events_flush_due(train->events, err))
+        if (train->events && !events_flush_due(train->events, err) &&
+            !(room_wait(train, err) && room_flush(train, err)))
             return false;
     }
     if (!do_pending(train, report, err))

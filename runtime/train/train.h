@@ -28,6 +28,8 @@ struct train_options {
     bool resume;             /* from the newest checkpoint, if there is one */
     int64_t
         epoch; /* of the attempt: a newer one's checkpoints are never overwritten; 0: none */
+    bool wait_for_room; /* on a full disk: pauses until there is room, in place of failing; an
+                           end that is asked for meanwhile fails with UNAVAILABLE */
 };
 
 enum train_what {

@@ -76,8 +76,10 @@ static bool prepare_calls(struct train *train, struct error *err)
 static bool set_state(struct train *train, struct error *err)
 {
     bool found = false;
-    if (train->options.checkpoints && !save_claim(train, err))
-        return false;
+    while (train->options.checkpoints && !save_claim(train, err)) {
+        if (!room_wait(train, err))
+            return false;
+    }
     if (train->options.resume && train->options.checkpoints &&
         !save_restore(train, &found, err))
         return error_prefix(err, "cannot resume: ");
@@ -111,9 +113,10 @@ static bool start_events(struct train *train, struct error *err)
 {
     if (!train->options.out)
         return true;
-    train->events = events_open(train->options.out, err);
-    if (!train->events)
-        return false;
+    while (!(train->events = events_open(train->options.out, err))) {
+        if (!room_wait(train, err))
+            return false;
+    }
     train->events_path = alloc_text(events_path(train->events));
     train->facts.events = train->events_path;
     events_session(train->events, train->step, TFEVENT_START, "");
@@ -133,7 +136,7 @@ static bool start_events(struct train *train, struct error *err)
     session_explain_placement(train->session, train->step_call, &text);
     events_placement(train->events, train->step, str_text(&text));
     str_release(&text);
-    return events_flush(train->events, err);
+    return room_flush(train, err);
 }
 
 struct train *train_open(const struct train_options *options, struct error *err)
