@@ -8,6 +8,7 @@
 #include "base/limits.h"
 #include "base/map.h"
 #include "runtime/op.h"
+#include "runtime/order.h"
 #include "runtime/resolve.h"
 #include "runtime/tensor.h"
 
@@ -450,137 +451,13 @@ bool graph_edge(const struct graph *graph, const char *text, struct edge *edge,
 
 /* --- order --- */
 
-/* Values go round a loop through these, so their edges do not order. */
-static bool closes_loop(const struct node *node)
-{
-    const char *name = node->op->name;
-    return (name[0] == 'N' && !strcmp(name, "NextIteration")) ||
-           (name[0] == 'R' && !strcmp(name, "RefNextIteration"));
-}
-
-/* The nodes in the order of a GraphDef often come after their inputs already. */
-static bool is_ordered(const struct graph *graph)
-{
-    for (int i = 0; i < graph->count; i++) {
-        const struct node *node = graph->nodes[i];
-        for (int k = 0; k < node->inputs_count; k++)
-            if (node->inputs[k].from->id >= i && !closes_loop(node->inputs[k].from))
-                return false;
-        for (int k = 0; k < node->controls_count; k++)
-            if (node->controls[k]->id >= i && !closes_loop(node->controls[k]))
-                return false;
-    }
-    return true;
-}
-
-/* Walks the predecessors of node `i`: data edges first, then controls.  NULL after the last. */
-static const struct node *predecessor(const struct node *node, int i)
-{
-    if (i < node->inputs_count)
-        return node->inputs[i].from;
-    i -= node->inputs_count;
-    return i < node->controls_count ? node->controls[i] : NULL;
-}
-
-/* A binary heap of ids, the least on top. */
-static void heap_push(int *heap, int count, int id)
-{
-    int at = count;
-    for (; at > 0 && heap[(at - 1) / 2] > id; at = (at - 1) / 2)
-        heap[at] = heap[(at - 1) / 2];
-    heap[at] = id;
-}
-
-static int heap_pop(int *heap, int count)
-{
-    int top = heap[0];
-    int last = heap[count - 1];
-    int at = 0;
-    for (int child = 1; child < count - 1; child = 2 * at + 1) {
-        if (child + 1 < count - 1 && heap[child + 1] < heap[child])
-            child++;
-        if (heap[child] >= last)
-            break;
-        heap[at] = heap[child];
-        at = child;
-    }
-    heap[at] = last;
-    return top;
-}
-
-/* Names a cycle among the nodes that still wait (waiting[id] > 0). */
-static bool fail_cycle(const struct graph *graph, const int *waiting, struct error *err)
-{
-    const struct node *at = NULL;
-    for (int i = 0; i < graph->count && !at; i++)
-        if (waiting[i])
-            at = graph->nodes[i];
-    char text[400] = "";
-    /* After as many steps back as there are nodes one is on a cycle for sure. */
-    for (int steps = 0; steps < graph->count + 8; steps++) {
-        int k = 0;
-        const struct node *before;
-        while ((before = predecessor(at, k++)) && (!waiting[before->id] || closes_loop(before)))
-            ;
-        assert(before);
-        at = before;
-        size_t used = strlen(text);
-        if (steps >= graph->count && !strstr(text, at->name))
-            snprintf(text + used, sizeof(text) - used, "%s'%s'", used ? ", " : "", at->name);
-    }
-    return fail(err, INVALID, "the graph has a cycle without NextIteration through %s", text);
-}
-
-/* Fills `order` with ids, always the least id whose predecessors are done. */
-static bool sort_nodes(const struct graph *graph, int *order, struct error *err)
-{
-    size_t count = (size_t)graph->count;
-    int *waiting = alloc_array(count, sizeof(*waiting));
-    int *first =
-        alloc_array(count + 2, sizeof(*first)); /* first[i + 1]: start of successors of i */
-    int *heap = alloc_array(count, sizeof(*heap));
-    const struct node *before;
-    for (int i = 0; i < graph->count; i++)
-        for (int k = 0; (before = predecessor(graph->nodes[i], k)); k++)
-            if (!closes_loop(before)) {
-                first[before->id + 2]++;
-                waiting[i]++;
-            }
-    for (int i = 0; i < graph->count; i++)
-        first[i + 2] += first[i + 1];
-    int *successors = alloc_array((size_t)first[count + 1], sizeof(*successors));
-    for (int i = 0; i < graph->count; i++)
-        for (int k = 0; (before = predecessor(graph->nodes[i], k)); k++)
-            if (!closes_loop(before))
-                successors[first[before->id + 1]++] = i;
-
-    int ready = 0;
-    int done = 0;
-    for (int i = 0; i < graph->count; i++)
-        if (!waiting[i])
-            heap_push(heap, ready++, i);
-    while (ready) {
-        int id = heap_pop(heap, ready--);
-        order[done++] = id;
-        for (int k = first[id]; k < first[id + 1]; k++)
-            if (--waiting[successors[k]] == 0)
-                heap_push(heap, ready++, successors[k]);
-    }
-    bool ok = done == graph->count || fail_cycle(graph, waiting, err);
-    free(waiting);
-    free(first);
-    free(heap);
-    free(successors);
-    return ok;
-}
-
 int *graph_sorted(const struct graph *graph, struct error *err)
 {
     int *order = alloc_array((size_t)graph->count, sizeof(*order));
-    if (is_ordered(graph)) {
+    if (order_is_given(graph)) {
         for (int i = 0; i < graph->count; i++)
             order[i] = i;
-    } else if (!sort_nodes(graph, order, err)) {
+    } else if (!order_nodes(graph, order, err)) {
         free(order);
         return NULL;
     }
@@ -589,7 +466,7 @@ int *graph_sorted(const struct graph *graph, struct error *err)
 
 bool graph_check_order(const struct graph *graph, struct error *err)
 {
-    if (is_ordered(graph))
+    if (order_is_given(graph))
         return true;
     int *order = graph_sorted(graph, err);
     free(order);
