@@ -21,13 +21,8 @@ OBJ := $(BUILD)/obj
 WARN := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Werror
 # Sanitizers want their runs soon, not fast: -O1 there.
 OPT := $(if $(SAN),-O1,-O2) -g
-<<<<<<< Updated upstream
 # clang has no OpenMP runtime here: its builds leave the pragmas out, with the variables that only they
 # name, and libgomp serves oneDNN.
-=======
-# clang has no OpenMP runtime here: its builds leave the pragmas out (and what only they use), and
-# libgomp serves oneDNN.
->>>>>>> Stashed changes
 OPENMP := $(if $(filter clang%,$(notdir $(CC))),-Wno-unknown-pragmas -Wno-unused-variable -Wno-unused-parameter,-fopenmp)
 SANFLAGS_address := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 SANFLAGS_thread := -fsanitize=thread
