@@ -28,7 +28,7 @@ int cli_fail(const struct error *err)
         fprintf(stderr, "trainyard: %s: %s\n", err->pointer, err->text);
     else
         fprintf(stderr, "trainyard: %s\n", err->text);
-    return err->code == UNAVAILABLE ? CLI_UNREACHABLE
-           : err->code == INVALID   ? CLI_USAGE
-                                    : CLI_FAILED;
+    return err->code == UNAVAILABLE                ? CLI_UNREACHABLE
+           : err->code == INVALID || *err->pointer ? CLI_USAGE
+                                                   : CLI_FAILED;
 }

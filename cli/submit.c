@@ -156,8 +156,10 @@ int submit_main(int argc, char **argv)
     if (!options_parse(argc, argv, rows, 1, 1, &words, &err))
         return cli_usage(usage, rows, &err);
     json_t *spec = read_spec(words.word[0], &err);
-    if (!spec)
-        return cli_fail(&err);
+    if (!spec) {
+        (void)cli_fail(&err);
+        return CLI_USAGE;
+    }
     override(spec, &submit);
     int status = send(&submit, spec);
     json_decref(spec);
