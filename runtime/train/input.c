@@ -140,6 +140,8 @@ struct input_batch *input_take(struct input *input)
 
 void input_give_back(struct input *input, struct input_batch *batch)
 {
+    assert(tensor_is_exclusive(&batch->feeds[0])); /* nobody reads what is filled next */
+    assert(tensor_is_exclusive(&batch->feeds[1]));
     bool posted = mailbox_post(input->empty, batch);
     assert(posted);
 }
