@@ -1,6 +1,8 @@
 /* model_test.c - what layers become: shapes, parameters, and a graph. */
 
 #include "base/arena.h"
+#include "base/str.h"
+#include "runtime/graph.h"
 #include "runtime/model.h"
 #include "runtime/spec.h"
 #include "tests/unit/test.h"
@@ -29,8 +31,8 @@ TEST(summary_counts_as_keras_does)
     CHECK_INT(summary.layers[0].parameters, 832);
     CHECK_INT(summary.layers[2].parameters, 51264);
     CHECK(shape_equal(&summary.layers[3].output, &SHAPE(7, 7, 64)));
-    CHECK(shape_equal(&summary.layers[4].output, &SHAPE(3136)));
-    CHECK_INT(summary.layers[5].parameters, 1606144);
+    CHECK(shape_equal(&summary.layers[5].output, &SHAPE(3136)));
+    CHECK_INT(summary.layers[6].parameters, 1606144);
     CHECK_INT(summary.parameters, 832 + 51264 + 1606144 + 5130);
     CHECK_TEXT(summary.layers[1].class_name, "MaxPooling2D");
     CHECK_TEXT(summary.layers[1].name, "max_pooling2d");
@@ -89,4 +91,76 @@ TEST(summary_names_the_layer_that_does_not_fit)
             CHECK_STOP("%s gives %s: %s", cases[i].spec, err.pointer, err.text);
         arena_free(arena);
     }
+}
+
+static void build_text(const char *text, struct str *out)
+{
+    struct arena *arena = arena_new();
+    struct model model;
+    struct error err;
+    CHECK_OK(model_build(parse(arena, text), &SHAPE(28, 28, 1), 10, &model, &err), &err);
+    graph_export(model.graph, false, 0, out);
+    model_release(&model);
+    arena_free(arena);
+}
+
+/* Variables are named as in Keras, slots as in TensorFlow; what the loop asks for is there. */
+TEST(model_has_the_names_that_others_know)
+{
+    static const char *const nodes[] = {MODEL_IMAGES,        MODEL_LABELS,
+                                        MODEL_LOSS,          MODEL_ACCURACY,
+                                        MODEL_TRAIN,         MODEL_INIT,
+                                        MODEL_EVAL_LOSS,     MODEL_EVAL_CORRECT,
+                                        "conv2d/Conv2D",     "conv2d/BiasAdd",
+                                        "conv2d/Relu",       "max_pooling2d/MaxPool",
+                                        "dense/MatMul",      "flatten/Reshape",
+                                        "eval/dense/MatMul", "dropout/dropout/random_uniform"};
+    static const char *const variables[] = {
+        "conv2d/kernel",      "conv2d/bias",       "dense_1/bias", "global_step",
+        "conv2d/kernel/Adam", "dense/bias/Adam_1", "beta_1_power"};
+    struct arena *arena = arena_new();
+    struct model model;
+    struct error err;
+    const struct spec *spec = parse(arena, spec_example_find("mnist-cnn")->json);
+    CHECK_OK(model_build(spec, &SHAPE(28, 28, 1), 10, &model, &err), &err);
+    for (int i = 0; i < ARRAY_LEN(nodes); i++) {
+        if (!graph_find(model.graph, nodes[i]))
+            CHECK_STOP("no node %s", nodes[i]);
+    }
+    CHECK(!graph_find(model.graph, "eval/dropout/dropout/random_uniform"));
+    for (int i = 0; i < ARRAY_LEN(variables); i++) {
+        int v = 0;
+        while (v < model.variables_count && strcmp(model.variables[v].name, variables[i]))
+            v++;
+        if (v == model.variables_count)
+            CHECK_STOP("no variable %s", variables[i]);
+    }
+    /* 8 trainable, two slots each, the step and two powers. */
+    CHECK_INT(model.variables_count, 8 * 3 + 3);
+    model_release(&model);
+    arena_free(arena);
+}
+
+TEST(model_of_the_same_spec_is_the_same_graph)
+{
+    struct str a = {0}, b = {0}, c = {0};
+    build_text(spec_example_find("mnist-cnn")->json, &a);
+    build_text(spec_example_find("mnist-cnn")->json, &b);
+    build_text("{\"example\": \"mnist-cnn\", \"seed\": 1}", &c);
+    CHECK(a.size == b.size && !memcmp(a.data, b.data, a.size));
+    CHECK(a.size != c.size || memcmp(a.data, c.data, a.size));
+    str_release(&a);
+    str_release(&b);
+    str_release(&c);
+}
+
+TEST(model_without_weights_is_refused)
+{
+    struct arena *arena = arena_new();
+    struct model model;
+    struct error err;
+    const struct spec *spec = parse(arena, SPEC("{\"layer\": \"Flatten\"}"));
+    CHECK_FAILS(model_build(spec, &SHAPE(28, 28, 1), 10, &model, &err), &err, INVALID);
+    CHECK_TEXT(err.pointer, "/model/layers");
+    arena_free(arena);
 }
