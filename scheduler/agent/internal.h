@@ -44,6 +44,8 @@ struct agent {
     int retry_ms;            /* doubles with each failure */
     uint64_t quiet_until_us; /* no calls to the server before */
     unsigned random;
+    struct error trouble;      /* what was complained of last ... */
+    uint64_t trouble_until_us; /* ... and is not complained of again before */
 
     pthread_mutex_t lock; /* guards: failed, error */
     pthread_cond_t failing;

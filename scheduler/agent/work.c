@@ -23,14 +23,21 @@
 #define AGENT_VERSION "1"
 #define RETRY_FIRST_MS 100
 #define RETRY_MAX_MS 5000
-#define REJOIN_MS 1000       /* between two joins */
+#define REJOIN_MS 1000 /* between two joins */
+#define TROUBLE_AGAIN_MS 30000
 #define REPORT_AGAIN_MS 2000 /* an exit that is not acknowledged is reported again */
 
 /* --- trouble --- */
 
-static void log_trouble(const struct agent *agent, const char *what, const struct error *err)
+/* The same again and again, as on a full disk, is one line in a while. */
+static void log_trouble(struct agent *agent, const char *what, const struct error *err)
 {
     char text[700];
+    uint64_t now_us = clock_monotonic_us();
+    if (strcmp(err->text, agent->trouble.text) == 0 && now_us < agent->trouble_until_us)
+        return;
+    agent->trouble = *err;
+    agent->trouble_until_us = now_us + TROUBLE_AGAIN_MS * 1000;
     log_line(LOG_WARN, "agent", "node=%s what=\"%s\" code=%s msg=%s", agent->node_name, what,
              error_code_name(err->code), log_quote(err->text, text, sizeof(text)));
 }
