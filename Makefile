@@ -276,6 +276,10 @@ TIMEOUT ?= 300
 system: all ## system tests: real processes (T=part of a name, KILLS=N, SEED=N, TIMEOUT=seconds for each)
 	$(Q)TRAINYARD_BUILD=$(BUILD) tests/run.sh --timeout $(TIMEOUT) $(foreach t,$(SYSTEM),$(if $(T),$(if $(findstring $(T),$(t)),$(t)),$(t)))
 
+.PHONY: cases
+cases: $(BUILD)/tf-cases ## TensorFlow's recorded answers, where the recordings are
+	$(Q)TRAINYARD_BUILD=$(BUILD) tests/run.sh --timeout 600 tests/interop/cases_test.sh
+
 .PHONY: browser
 browser: all build/web/stamp ## browser tests (Debian's Chromium)
 	$(Q)TRAINYARD_BUILD=$(BUILD) tests/run.sh --timeout 900 tests/web/browser_test.sh
@@ -316,6 +320,7 @@ check: ## lint, gcc and clang, tests, sanitizers, fuzz, simulator, browser, inte
 	$(Q)$(CHECK) sim-check
 	$(Q)$(CHECK) system
 	$(Q)$(CHECK) browser
+	$(Q)$(CHECK) cases
 	$(Q)$(CHECK) interop
 	$(Q)$(CHECK) fuzz-check
 	$(Q)awk '{p += $$1; f += $$2; s += $$3} END {print p " passed, " f " failed, " s " skipped"; exit f > 0}' $(TOTALS)
