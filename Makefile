@@ -372,8 +372,9 @@ demo: ## install packages, build, start, train a network, print the link
 	$(Q)$(BUILD)/trainyard demo
 
 .PHONY: bench
-bench: $(BUILD)/bench/cases ## training speed of the benchmark's cases (CASES= THREADS= ROUNDS= PEERS=folder)
+bench: all $(BUILD)/bench/cases ## training speed of the benchmark's cases (CASES= THREADS= ROUNDS= PEERS=folder)
 	$(Q)tests/bench/run.sh $(BUILD)
+	$(Q)python3 tests/bench/platform.py $(BUILD)
 
 .PHONY: clean
 clean: ## remove all that was built

@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+"""platform.py BUILD - what the platform costs around the training.
+
+Prints a line of JSON for each figure: memory of an idle server, a point query over REST (one client, kept
+open), and the time from submit to the first step's loss in the stream.  Starts a server of its own in a
+temporary folder and stops it by its process id.
+"""
+import http.client, json, os, shutil, signal, statistics, subprocess, sys, tempfile, time
+
+build = os.path.realpath(sys.argv[1] if len(sys.argv) > 1 else "build")
+trainyard = os.path.join(build, "trainyard")
+folder = tempfile.mkdtemp(prefix="trainyard-bench-")
+yard = os.path.join(folder, "yard")
+
+
+def figure(name, value, unit):
+    print(json.dumps({"case": name, "value": round(value, 3), "unit": unit}), flush=True)
+
+
+def run(*words):
+    return subprocess.run([trainyard, *words], check=True, capture_output=True, text=True).stdout
+
+
+def resident_mib(pid):
+    with open(f"/proc/{pid}/status") as status:
+        return next(int(line.split()[1]) / 1024 for line in status if line.startswith("VmRSS"))
+
+
+server = subprocess.Popen([trainyard, "serve", "--dir", yard, "--port", "0"], stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL, text=True)
+try:
+    started = time.monotonic()
+    address = server.stdout.readline().split()[1].removeprefix("http://")
+    figure("server ready", 1000 * (time.monotonic() - started), "ms")
+    time.sleep(1)
+    figure("server idle, resident", resident_mib(server.pid), "MiB")
+
+    digits = os.path.join(folder, "digits")
+    run("dataset", "make", "digits", digits, "--train", "2000", "--test", "200")
+    run("dataset", "add", "digits", "--from", digits, "--dir", yard)
+    headers = {"Authorization": "Bearer " + run("token", "create", "--dir", yard).strip()}
+    rest = http.client.HTTPConnection(address, timeout=30)
+
+    def call(method, path, body=None):
+        rest.request(method, path, body, {**headers, "Content-Type": "application/json"})
+        answer = rest.getresponse()
+        text = answer.read()
+        assert answer.status < 300, text
+        return json.loads(text)
+
+    spec = {"example": "digits-mlp", "name": "bench", "train": {"steps": 50}}
+    waits = []
+    for _ in range(5):
+        submitted = time.monotonic()
+        job = call("POST", "/api/v1/jobs", json.dumps(spec))
+        stream = http.client.HTTPConnection(address, timeout=60)
+        stream.request("GET", f"/api/v1/jobs/{job['number']}/events?topics=metrics", headers={**headers, "Last-Event-ID": "0"})
+        answer = stream.getresponse()
+        while b'"loss"' not in answer.readline():
+            pass
+        waits.append(1000 * (time.monotonic() - submitted))
+        stream.close()
+        while call("GET", f"/api/v1/jobs/{job['number']}")["state"] not in ("succeeded", "failed", "cancelled"):
+            time.sleep(0.05)
+    figure("submit to the first loss in the stream, median of 5", statistics.median(waits), "ms")
+
+    times = []
+    for _ in range(2000):
+        asked = time.perf_counter()
+        call("GET", "/api/v1/jobs/1")
+        times.append(1e6 * (time.perf_counter() - asked))
+    figure("REST point query, one client in Python, median", statistics.median(times), "us")
+    figure("server after that, resident", resident_mib(server.pid), "MiB")
+finally:
+    server.send_signal(signal.SIGTERM)
+    server.wait(20)
+    shutil.rmtree(folder, ignore_errors=True)
