@@ -250,13 +250,11 @@ static bool add_hint(const struct arguments *a, const struct spec *spec, struct 
     struct stat info;
     if (err->code != NOT_FOUND || !a->data_guessed || !stat(a->data, &info))
         return false;
-    return fail(
-        err, NOT_FOUND,
-        "dataset \"%s\": there is no folder %s; say --data FOLDER, or make one: trainyard "
-        "dataset %s",
-        spec->data.dataset, a->data,
-        strcmp(spec->data.dataset, "digits") ? "add NAME --from FOLDER"
-                                             : "make digits datasets/digits");
+    bool digits = !strcmp(spec->data.dataset, "digits");
+    return fail(err, NOT_FOUND,
+                "dataset \"%s\": there is no folder %s: say --data FOLDER with its files%s",
+                spec->data.dataset, a->data,
+                digits ? ", or draw them: trainyard dataset make digits datasets/digits" : "");
 }
 
 /* Trains to the end; sets `*code` on success. */
