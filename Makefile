@@ -341,7 +341,7 @@ sim-check: sim
 DEPS := build-essential pkg-config clang-14 clang-format-14 libclang-rt-14-dev libcmocka-dev \
         libgrpc-dev libprotobuf-c-dev protobuf-c-compiler libmicrohttpd-dev libwebsockets-dev libsqlite3-dev \
         libjansson-dev libsodium-dev libssl-dev libgnutls28-dev libcurl4-openssl-dev zlib1g-dev \
-        libdnnl-dev libopenblas-openmp-dev curl sqlite3 python3 python3-venv chromium
+        libdnnl-dev openssl curl sqlite3 python3 python3-venv chromium
 
 .PHONY: deps
 deps: ## install the Debian packages that are missing
