@@ -2,8 +2,8 @@
  * list.h - every kernel, one row each, by table.
  *
  * To add a kernel: a constant `const struct kernel kernel_NAME` in a file of its own (or of its
- * close family), and a row here.  main() adds the tables in this order: cpu first, then ref, so
- * that the plain C references are what is left when nothing faster takes a node.
+ * close family), and a row here or in its folder's list.  kernels_add() adds the tables: cpu
+ * first, so that the plain C references are what is left when nothing faster takes a node.
  */
 #pragma once
 
@@ -59,14 +59,24 @@
     X(apply_adam_cpu)                                                                          \
     X(resource_apply_adam_cpu)
 
-/* Plain C, obvious, one thread, complete: the oracle; KERNELS_REF, in a list of its own. */
+/* Plain C, obvious, one thread, complete: the oracle. */
 #include "kernels/ref/list.h"
+
+/* What does not compute numbers has one kernel each. */
+#include "kernels/data/list.h"
+#include "kernels/io/list.h"
+#include "kernels/state/list.h"
 
 #define KERNEL_EXTERN(name) extern const struct kernel kernel_##name;
 KERNELS_CPU(KERNEL_EXTERN)
 KERNELS_REF(KERNEL_EXTERN)
+KERNELS_OF_STATE(KERNEL_EXTERN)
+KERNELS_OF_IO(KERNEL_EXTERN)
+KERNELS_OF_DATA(KERNEL_EXTERN)
 #undef KERNEL_EXTERN
 
-/* NULL-terminated. */
+/* The fast ones, NULL-terminated. */
 extern const struct kernel *const kernels_cpu[];
-extern const struct kernel *const kernels_ref[];
+
+/* Adds all tables, once, at the start of a program; the references alone if so wished. */
+void kernels_add(bool reference_only);

@@ -22,6 +22,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "runtime/cancel.h"
 #include "runtime/internal.h"
 #include "runtime/op.h"
 
@@ -251,6 +252,44 @@ static bool follow_refs(struct frame *frame, const struct plan_step *step, struc
 
 /* --- running --- */
 
+/* A kernel that may wait, in a plan that runs one call after the other. */
+struct waiting {
+    pthread_mutex_t lock;
+    pthread_cond_t ended;
+    bool done;
+    bool ok;
+    struct error *err;
+};
+
+static void wake(struct kernel_call *call, const struct error *err)
+{
+    struct waiting *waiting = call->waiter;
+    pthread_mutex_lock(&waiting->lock);
+    waiting->done = true;
+    waiting->ok = !err;
+    if (err)
+        *waiting->err = *err;
+    pthread_cond_signal(&waiting->ended);
+    pthread_mutex_unlock(&waiting->lock);
+}
+
+/* In place of a run() that the kernel does not have: starts it and waits. */
+bool execute_waiting(struct kernel_call *call, struct error *err)
+{
+    struct waiting waiting = {
+        .lock = PTHREAD_MUTEX_INITIALIZER, .ended = PTHREAD_COND_INITIALIZER, .err = err};
+    const struct plan_step *step =
+        &call->step->frame->plan->steps[call - call->step->frame->calls];
+    call->waiter = &waiting;
+    call->done = wake;
+    step->kernel->start(call);
+    pthread_mutex_lock(&waiting.lock);
+    while (!waiting.done)
+        pthread_cond_wait(&waiting.ended, &waiting.lock);
+    pthread_mutex_unlock(&waiting.lock);
+    return waiting.ok;
+}
+
 /* After a kernel that took scratch: one block as large as all that were needed. */
 static void reset_scratch(struct step *step)
 {
@@ -451,6 +490,7 @@ bool execute_plan(struct plan *plan, const struct tensor *feeds, struct tensor *
     if (!frame)
         return false;
     frame->step.misses = 0;
+    frame->step.cancel = cancel_new();
     unsigned arithmetic = start_arithmetic(plan->context->threads);
     omp_set_num_threads(plan->context->threads);
     bool ok = set_feeds(frame, feeds, err) &&
@@ -459,6 +499,10 @@ bool execute_plan(struct plan *plan, const struct tensor *feeds, struct tensor *
     end_arithmetic(arithmetic);
     if (!ok)
         release_all(frame);
+    resources_free(frame->step.resources);
+    frame->step.resources = NULL;
+    cancel_free(frame->step.cancel);
+    frame->step.cancel = NULL;
     give_frame(frame, ok);
     return ok;
 }

@@ -12,6 +12,7 @@
 #include "runtime/kernel.h"
 #include "runtime/resource.h"
 
+struct cancel;
 struct map;
 struct session_run;
 struct str;
@@ -219,6 +220,8 @@ struct step {
     struct frame *frame;
     int misses; /* outputs that had to leave the arena */
     struct scratch_block *scratch;
+    struct cancel *cancel;
+    struct resources *resources; /* that end with the run; NULL until first asked for */
 };
 
 /* All that one run of a plan writes to, so that runs may overlap. */
@@ -253,6 +256,9 @@ struct trace {
  */
 bool execute_plan(struct plan *plan, const struct tensor *feeds, struct tensor *fetched,
                   struct trace *trace, struct error *err) CHECKED;
+
+/* In place of a kernel's run(), where it only has start(): starts it and waits. */
+bool execute_waiting(struct kernel_call *call, struct error *err) CHECKED;
 
 /* A frame for the first run, so that kernels are prepared (and fail) when the plan is made. */
 bool execute_prepare(struct plan *plan, struct error *err) CHECKED;

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/map.h"
 #include "base/str.h"
+#include "runtime/cancel.h"
 #include "runtime/internal.h"
 #include "runtime/kernel.h"
 #include "runtime/op.h"
@@ -286,6 +287,78 @@ void *kernel_scratch(struct kernel_call *call, size_t size, struct error *err)
     void *memory = (char *)block + TENSOR_ALIGN + block->used;
     block->used += rounded;
     return memory;
+}
+
+/* --- kernels that wait --- */
+
+void kernel_done(struct kernel_call *call, const struct error *err)
+{
+    call->done(call, err);
+}
+
+struct cancel *kernel_cancel(struct kernel_call *call)
+{
+    return call->step->cancel;
+}
+
+struct resources *kernel_step_resources(struct kernel_call *call)
+{
+    if (!call->step->resources)
+        call->step->resources = resources_new("step");
+    return call->step->resources;
+}
+
+/* --- handles --- */
+
+struct resource *kernel_resource(struct kernel_call *call, int index, const char *kind,
+                                 struct error *err)
+{
+    const struct tensor *tensor = index < call->in_count ? call->in[index] : NULL;
+    if (!tensor || tensor->dtype != RESOURCE || tensor->count != 1)
+        return fail_null(err, INVALID, "input %d is not a resource handle", index);
+    const struct resource_handle *handle = tensor->data;
+    struct resource *known = handle->resource;
+    const char *container = handle->container ? handle->container : "";
+    const char *name = handle->name ? handle->name : "";
+    if (known && !__atomic_load_n(&known->removed, __ATOMIC_ACQUIRE)) {
+        if (strcmp(known->kind, kind) != 0)
+            return fail_null(err, INVALID, "input %d is a handle to a %s, not to a %s", index,
+                             known->kind, kind);
+        resource_ref(known);
+        return known;
+    }
+    struct resource *found = resources_get(call->resources, container, kind, name);
+    return found ? found
+                 : fail_null(err, NOT_FOUND, "Resource %s/%s (%s) does not exist", container,
+                             name, kind);
+}
+
+bool kernel_output_resource(struct kernel_call *call, int index, struct resource *resource,
+                            const char *container, const char *name, struct error *err)
+{
+    struct tensor *out = kernel_output(call, index, &SHAPE_SCALAR, err);
+    if (!out)
+        return false;
+    resource_ref(resource);
+    *(struct resource_handle *)out->data = (struct resource_handle){
+        .resource = resource,
+        .container = container ? alloc_text(container) : NULL,
+        .name = name ? alloc_text(name) : NULL,
+    };
+    return true;
+}
+
+struct resource *kernel_variant(const struct tensor *tensor, int64_t i, const char *kind,
+                                struct error *err)
+{
+    if (tensor->dtype != VARIANT || i < 0 || i >= tensor->count)
+        return fail_null(err, INVALID, "a %s is wanted, there is a tensor of type %s", kind,
+                         dtype_name(tensor->dtype));
+    struct resource *object = ((const struct resource_handle *)tensor->data)[i].resource;
+    if (!object || strcmp(object->kind, kind) != 0)
+        return fail_null(err, INVALID, "a %s is wanted, the variant holds %s%s", kind,
+                         object ? "a " : "nothing", object ? object->kind : "");
+    return object;
 }
 
 /* --- variables --- */

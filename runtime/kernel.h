@@ -16,8 +16,10 @@
 #include "runtime/graph.h"
 #include "runtime/tensor.h"
 
+struct cancel;
 struct error;
 struct kernel_call;
+struct resource;
 struct resources;
 struct step;
 struct variable;
@@ -38,6 +40,14 @@ struct kernel {
 
     /* Computes all outputs.  Must not keep pointers into the call. */
     bool (*run)(struct kernel_call *call, struct error *err);
+
+    /*
+     * In place of run, for ops that may have to wait (queues, barriers, receives): begins the
+     * work and returns, holding no thread.  The kernel then calls kernel_done() exactly once,
+     * from any thread, perhaps before start() returns; call and inputs are valid until then.
+     * It registers with kernel_cancel() what ends its wait.
+     */
+    void (*start)(struct kernel_call *call);
 };
 
 struct kernel_call {
@@ -51,7 +61,18 @@ struct kernel_call {
     struct kernel_slot *slots;   /* the plan's memory for outputs; private to kernel.c */
     uint64_t reusable;           /* private: inputs whose memory may become an output's */
     int threads;                 /* how many this kernel may use */
+    void *waiter; /* private, with done: who waits for start() */
+    void (*done)(struct kernel_call *call, const struct error *err);
 };
+
+/* Ends what start() began: outputs are filled (`err` NULL), or the node failed. */
+void kernel_done(struct kernel_call *call, const struct error *err);
+
+/* Of this run of the session; never NULL. */
+struct cancel *kernel_cancel(struct kernel_call *call);
+
+/* State that ends with this run of the session: stacks, tensor arrays. */
+struct resources *kernel_step_resources(struct kernel_call *call);
 
 /*
  * Gives output `index` memory for `shape` in the node's output type, with undefined contents,
@@ -84,6 +105,26 @@ void *kernel_scratch(struct kernel_call *call, size_t size, struct error *err) C
  */
 struct variable *kernel_variable(struct kernel_call *call, int index,
                                  struct error *err) CHECKED;
+
+/*
+ * The resource of that kind behind the handle in input `index` (a RESOURCE scalar), looked up
+ * by name if the one in the handle was removed.  Counted: resource_unref() it.  Fails with
+ * INVALID, NOT_FOUND.
+ */
+struct resource *kernel_resource(struct kernel_call *call, int index, const char *kind,
+                                 struct error *err) CHECKED;
+
+/*
+ * Output `index` becomes a scalar that holds `resource` (another reference is taken): a
+ * RESOURCE with the names by which it is found, or a VARIANT (names NULL).
+ */
+bool kernel_output_resource(struct kernel_call *call, int index, struct resource *resource,
+                            const char *container, const char *name,
+                            struct error *err) CHECKED;
+
+/* The object of that kind in element `i` of a VARIANT tensor; borrowed.  Fails with INVALID. */
+struct resource *kernel_variant(const struct tensor *tensor, int64_t i, const char *kind,
+                                struct error *err) CHECKED;
 
 /* Output `index` becomes a reference to `variable` (VariableV2, Assign, ApplyAdam ...). */
 void kernel_output_ref(struct kernel_call *call, int index, struct variable *variable);

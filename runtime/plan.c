@@ -133,7 +133,7 @@ static bool add_step(struct maker *maker, const struct node *node, struct error 
         return false;
     step->node = node;
     step->kernel = kernel;
-    step->run = kernel->run;
+    step->run = kernel->run ? kernel->run : execute_waiting;
     if (node->op->flags & OP_STATEFUL) {
         step->stateful = find_stateful(plan->context, node, kernel, err);
         if (!step->stateful)

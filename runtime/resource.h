@@ -36,6 +36,9 @@ struct resource_handle {
     char *name;
 };
 
+/* An element of a VARIANT tensor is one too, without names: an object (list, dataset) that is
+ * never changed while more than one reference to it exists. */
+
 /*
  * There are two styles.  Behind a resource handle, a reader takes a snapshot: tensor_share() of
  * the value, which an update must not change (copy on write).  By reference (`by_ref`) a reader
@@ -70,6 +73,20 @@ struct variable *resources_variable(struct resources *resources, const char *con
 /* NULL if there is none of that kind; borrowed. */
 struct resource *resources_find(struct resources *resources, const char *container,
                                 const char *kind, const char *name);
+
+/*
+ * The resource of that name, made by `make` (called under the table's lock, so it must not look
+ * into the table) if there is none.  Counted: resource_unref() it.  NULL if `make` failed.
+ */
+typedef struct resource *resource_make(const void *arg, struct error *err);
+struct resource *resources_find_or_make(struct resources *resources, const char *container,
+                                        const char *kind, const char *name,
+                                        resource_make *make, const void *arg,
+                                        struct error *err) CHECKED;
+
+/* As resources_find(), but counted. */
+struct resource *resources_get(struct resources *resources, const char *container,
+                               const char *kind, const char *name);
 
 /* Adds one and takes the reference; fails with EXISTS. */
 bool resources_add(struct resources *resources, const char *container, const char *name,

@@ -81,6 +81,41 @@ struct resource *resources_find(struct resources *resources, const char *contain
     return found;
 }
 
+struct resource *resources_get(struct resources *resources, const char *container,
+                               const char *kind, const char *name)
+{
+    struct str key = {0};
+    const char *text = key_text(resources, &key, container, kind, name);
+    pthread_mutex_lock(&resources->lock);
+    struct resource *found = map_find(resources->table, text);
+    if (found)
+        resource_ref(found);
+    pthread_mutex_unlock(&resources->lock);
+    str_release(&key);
+    return found;
+}
+
+struct resource *resources_find_or_make(struct resources *resources, const char *container,
+                                        const char *kind, const char *name,
+                                        resource_make *make, const void *arg,
+                                        struct error *err)
+{
+    struct str key = {0};
+    const char *text = key_text(resources, &key, container, kind, name);
+    pthread_mutex_lock(&resources->lock);
+    struct resource *found = map_find(resources->table, text);
+    if (!found) {
+        found = make(arg, err);
+        if (found)
+            map_set(resources->table, text, found);
+    }
+    if (found)
+        resource_ref(found);
+    pthread_mutex_unlock(&resources->lock);
+    str_release(&key);
+    return found;
+}
+
 bool resources_add(struct resources *resources, const char *container, const char *name,
                    struct resource *resource, struct error *err)
 {

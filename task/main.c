@@ -26,8 +26,7 @@ int main(int argc, char **argv)
     } modes[] = {{"train", mode_train}};
 
     settle_threads(argv);
-    kernel_add_table(kernels_cpu);
-    kernel_add_table(kernels_ref);
+    kernels_add(false);
     for (int i = 0; argc > 1 && i < ARRAY_LEN(modes); i++) {
         if (!strcmp(argv[1], modes[i].name))
             return modes[i].run(argc - 2, argv + 2);

@@ -47,8 +47,7 @@ static struct callable *prepare(struct run *r, bool loss)
 
 static bool open_session(struct run *r, int threads)
 {
-    kernel_add_table(kernels_cpu);
-    kernel_add_table(kernels_ref);
+    kernels_add(false);
     struct session_options options = {.threads = threads};
     r->session = session_new(&options, r->err);
     struct graph *graph = graph_new();

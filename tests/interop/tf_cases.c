@@ -664,9 +664,7 @@ int main(int argc, char **argv)
                         "FILE.tfrecord...\n");
         return 2;
     }
-    if (!ref_only)
-        kernel_add_table(kernels_cpu);
-    kernel_add_table(kernels_ref);
+    kernels_add(ref_only);
     find_kernels();
     for (; first < argc; first++)
         run_file(argv[first], &totals);

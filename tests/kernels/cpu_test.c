@@ -42,7 +42,7 @@ static void add_tables(void)
         table[i] = &copies[i];
     }
     kernel_add_table(table);
-    kernel_add_table(kernels_ref);
+    kernels_add(true);
 }
 
 /* --- random values --- */

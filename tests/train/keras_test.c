@@ -21,8 +21,7 @@ static void use_kernels(void)
 {
     static bool done;
     if (!done) {
-        kernel_add_table(kernels_cpu);
-        kernel_add_table(kernels_ref);
+        kernels_add(false);
         done = true;
     }
 }

@@ -32,8 +32,7 @@ static void train(const char *name, const struct session_options *options, int s
 {
     static bool added;
     if (!added) {
-        kernel_add_table(kernels_cpu);
-        kernel_add_table(kernels_ref);
+        kernels_add(false);
         added = true;
     }
     struct error err;

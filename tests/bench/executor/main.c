@@ -239,8 +239,7 @@ static bool is_wanted(int argc, char **argv, const char *name)
 
 int main(int argc, char **argv)
 {
-    kernel_add_table(kernels_cpu);
-    kernel_add_table(kernels_ref);
+    kernels_add(false);
     struct tensor one;
     if (!tensor_init_scalar(&one, F32, 1, &err))
         stop("feed");

@@ -1,0 +1,38 @@
+/*
+ * function.h - graphs with parameters: what If, While, Case, PartitionedCall and datasets call.
+ *
+ * A graph carries a library of FunctionDefs.  Calls in a graph are lowered into it before it is
+ * placed (lower.c): If becomes Switch and Merge, While becomes Enter ... Exit.  Who calls a
+ * function from a kernel (a dataset's map) gets it as a plan of its own.
+ */
+#pragma once
+
+#include "base/base.h"
+
+struct attr_func;
+struct cancel;
+struct error;
+struct function;
+struct kernel_call;
+struct tensor;
+
+/*
+ * The function that attribute `func` of the call's node names, with a plan for its body, made
+ * once per session and function.  Counted: function_unref().  It keeps alive what it needs,
+ * so that it may be kept in a resource and run after the session's graph was extended.  Fails
+ * with NOT_FOUND, INVALID.
+ */
+struct function *function_get(struct kernel_call *call, const struct attr_func *func,
+                              struct error *err) CHECKED;
+void function_ref(struct function *function);
+void function_unref(struct function *function); /* NULL is fine */
+
+int function_args_count(const struct function *function);
+int function_results_count(const struct function *function);
+
+/*
+ * Runs the body.  `args` are borrowed (captured ones are the last), `results` get tensors owned
+ * by the caller.  Callable from several threads at once.  `cancel` ends waits inside.
+ */
+bool function_run(struct function *function, const struct tensor *args, int args_count,
+                  struct tensor *results, struct cancel *cancel, struct error *err) CHECKED;
