@@ -9,7 +9,7 @@
 
 #include "runtime/kernel.h"
 
-/* Fast ones: oneDNN, OpenBLAS, vector code (kernels/cpu). */
+/* Fast ones: oneDNN, our own products, vector code (kernels/cpu). */
 #define KERNELS_CPU(X)                                                                         \
     X(matmul_cpu)                                                                              \
     X(fused_matmul_cpu)                                                                        \

@@ -14,8 +14,12 @@ static void settle_threads(char **argv)
     if (getenv("GOMP_SPINCOUNT") || getenv("OMP_WAIT_POLICY"))
         return;
     setenv("GOMP_SPINCOUNT", "20000", 1);
-    execv("/proc/self/exe", argv);
-    /* Without /proc it goes on as it is, only slower. */
+    char path[4096];
+    ssize_t size = readlink("/proc/self/exe", path, sizeof(path) - 1);
+    if (size <= 0)
+        return; /* without /proc it goes on as it is, only slower */
+    path[size] = 0;
+    execv(path, argv); /* by its own path, so that ps shows the program's name */
 }
 
 int main(int argc, char **argv)
