@@ -19,6 +19,8 @@
 #define LIMIT_NODE_NAME_BYTES 4096
 #define LIMIT_TENSOR_RANK 32
 #define LIMIT_TENSOR_BYTES (INT64_C(64) << 30)
+#define LIMIT_LIST_ITEMS (1 << 24) /* tensors in a tensor array, list or stack */
+#define LIMIT_LIST_DEPTH 64        /* lists in lists */
 
 /* Names of jobs, datasets, nodes, artifacts: [A-Za-z0-9._-], not "." or ".." */
 #define LIMIT_NAME_BYTES 128

@@ -31,6 +31,7 @@ struct walk {
     int count;            /* nodes at the start */
     struct node **ready;  /* a stack of nodes */
     int ready_count;
+    const char *source; /* names this walk among others in the graph */
     struct error *err;
 };
 
@@ -186,7 +187,8 @@ static bool differentiate(struct walk *w, const struct node *node,
                                    .err = w->err},
                          .node = node,
                          .of_outputs = of_outputs,
-                         .of_inputs = of_inputs};
+                         .of_inputs = of_inputs,
+                         .source = w->source};
     if (!node->op->gradient)
         return node->op->no_gradient ||
                fail(w->err, UNIMPLEMENTED,
@@ -272,6 +274,7 @@ bool gradient_build(struct graph *graph, const struct edge *ys, int ys_count,
     assert(ys_count >= 0 && xs_count >= 0);
     struct walk w = {
         .graph = graph, .arena = arena_new(), .count = graph_count(graph), .err = err};
+    w.source = arena_printf(w.arena, "gradients_%d", w.count);
     w.places = arena_array(w.arena, (size_t)w.count + 1, sizeof(*w.places));
     w.ready = arena_array(w.arena, (size_t)w.count + 1, sizeof(*w.ready));
     mark_reached(&w, ys, ys_count);

@@ -13,6 +13,7 @@ struct gradient {
     const struct node *node;       /* whose gradient is wanted */
     const struct edge *of_outputs; /* d loss / d output; .from NULL where nothing flows */
     struct edge *of_inputs;        /* to fill in; .from NULL means: no gradient */
+    const char *source;            /* names this gradient_build() among others in the graph */
 };
 
 /* Output `i` of the node itself, and its input `i`, as edges. */

@@ -3,7 +3,7 @@
  * resource handle: kernel_variable() hides the difference.
  */
 
-#include "kernels/ref/numbers.h"
+#include "kernels/ref/update.h"
 #include "runtime/resource.h"
 
 static bool is_ref(const struct kernel_call *call)
@@ -117,20 +117,32 @@ static bool is_initialized_run(struct kernel_call *call, struct error *err)
 
 /* --- addition in place --- */
 
-static void add_to(struct tensor *target, const struct tensor *value, bool subtract)
+#define ADD_PLAIN(type)                                                                        \
+    for (int64_t i = 0; i < target->count; i++)                                                \
+    ((type *)target->data)[i] += sign * ((const type *)value->data)[i]
+
+void kernel_add_into(struct tensor *target, const struct tensor *value, bool subtract)
 {
+    assert(target->dtype == value->dtype);
+    assert(target->count == value->count);
     kernel_load_bits *load = kernel_load_bits_for(target->dtype);
-    if (load) {
+    if (target->dtype == F32) {
+        float sign = subtract ? -1 : 1;
+        ADD_PLAIN(float);
+    } else if (target->dtype == F64) {
+        double sign = subtract ? -1 : 1;
+        ADD_PLAIN(double);
+    } else if (load) {
         kernel_store_bits *store = kernel_store_bits_for(target->dtype);
         for (int64_t i = 0; i < target->count; i++) {
             uint64_t a = load(target->data, i), b = load(value->data, i);
             store(target->data, i, subtract ? a - b : a + b);
         }
-        return;
-    }
-    for (int64_t i = 0; i < target->count; i++) {
-        double complex a = kernel_complex_at(target, i), b = kernel_complex_at(value, i);
-        kernel_set_complex(target, i, subtract ? a - b : a + b);
+    } else {
+        for (int64_t i = 0; i < target->count; i++) {
+            double complex a = kernel_complex_at(target, i), b = kernel_complex_at(value, i);
+            kernel_set_complex(target, i, subtract ? a - b : a + b);
+        }
     }
 }
 
@@ -155,7 +167,7 @@ static bool update(struct kernel_call *call, bool subtract, struct error *err)
     pthread_mutex_lock(&variable->lock);
     bool ok = variable_make_exclusive_locked(variable, err);
     if (ok)
-        add_to(&variable->value, value, subtract);
+        kernel_add_into(&variable->value, value, subtract);
     pthread_mutex_unlock(&variable->lock);
     if (ok && is_ref(call))
         kernel_output_ref(call, 0, variable);

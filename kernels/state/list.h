@@ -7,4 +7,15 @@
 
 /* clang-format off */
 
-#define KERNELS_OF_STATE(X)
+#define KERNELS_OF_STATE(X) \
+    KERNELS_OF_STACK(X) \
+    KERNELS_OF_TENSOR_ARRAY(X)
+
+#define KERNELS_OF_STACK(X) \
+    X(stack_v2) X(stack_push_v2) X(stack_pop_v2) X(stack_close_v2)
+
+#define KERNELS_OF_TENSOR_ARRAY(X) \
+    X(tensor_array_v3) X(tensor_array_write_v3) X(tensor_array_read_v3) \
+    X(tensor_array_size_v3) X(tensor_array_grad_v3) X(tensor_array_grad_with_shape) \
+    X(tensor_array_close_v3) X(tensor_array_gather_v3) X(tensor_array_scatter_v3) \
+    X(tensor_array_concat_v3) X(tensor_array_split_v3)

@@ -146,7 +146,12 @@
 
 #define OPS_TABLE(X)
 
-#define OPS_TENSOR_ARRAY(X)
+#define OPS_TENSOR_ARRAY(X) \
+    X(stack_v2) X(stack_push_v2) X(stack_pop_v2) X(stack_close_v2) X(tensor_array_v3) \
+    X(tensor_array_grad_v3) X(tensor_array_grad_with_shape) X(tensor_array_write_v3) \
+    X(tensor_array_read_v3) X(tensor_array_gather_v3) X(tensor_array_scatter_v3) \
+    X(tensor_array_concat_v3) X(tensor_array_split_v3) X(tensor_array_size_v3) \
+    X(tensor_array_close_v3)
 
 #define OPS_TENSOR_LIST(X)
 
