@@ -116,7 +116,32 @@
     X(stateless_truncated_normal_v2_ref) X(stateless_random_uniform_int_ref) \
     X(stateless_random_uniform_int_v2_ref) X(stateless_random_uniform_full_int_ref) \
     X(stateless_random_uniform_full_int_v2_ref) X(stateless_random_get_alg_ref) \
-    X(stateless_random_get_key_counter_ref) X(stateless_random_get_key_counter_alg_ref)
+    X(stateless_random_get_key_counter_ref) X(stateless_random_get_key_counter_alg_ref) \
+    X(random_crop_ref)
+
+#define KERNELS_RANDOM_GAMMA(X) \
+    X(random_gamma_ref) X(stateless_random_gamma_v2_ref) X(stateless_random_gamma_v3_ref) \
+    X(random_gamma_grad_ref)
+
+#define KERNELS_RANDOM_POISSON(X) \
+    X(random_poisson_ref) X(random_poisson_v2_ref) X(stateless_random_poisson_ref) \
+    X(stateless_random_binomial_ref) X(stateful_random_binomial_ref)
+
+#define KERNELS_RANDOM_CATEGORICAL(X) X(multinomial_ref) X(stateless_multinomial_ref)
+
+#define KERNELS_RANDOM_TRUNCATED(X) X(parameterized_truncated_normal_ref)
+
+#define KERNELS_RANDOM_STATE(X) \
+    X(stateful_uniform_ref) X(stateful_standard_normal_v2_ref) \
+    X(stateful_truncated_normal_ref) X(stateful_uniform_int_ref) \
+    X(stateful_uniform_full_int_ref) X(rng_skip_ref) X(rng_read_and_skip_ref) \
+    X(non_deterministic_ints_ref)
+
+#define KERNELS_SAMPLER(X) \
+    X(all_candidate_sampler_ref) X(uniform_candidate_sampler_ref) \
+    X(log_uniform_candidate_sampler_ref) X(learned_unigram_candidate_sampler_ref) \
+    X(thread_unsafe_unigram_candidate_sampler_ref) X(fixed_unigram_candidate_sampler_ref) \
+    X(compute_accidental_hits_ref)
 
 #define KERNELS_REDUCE(X) \
     X(sum_ref) X(mean_ref) X(prod_ref) X(max_ref) X(min_ref) X(all_ref) X(any_ref)
@@ -177,6 +202,8 @@
     KERNELS_COMPARE(X) KERNELS_CONV2D(X) KERNELS_FILES(X) KERNELS_FILL(X) \
     KERNELS_FRAMEWORK(X) KERNELS_GATHER(X) KERNELS_JOIN(X) KERNELS_LAYOUT(X) \
     KERNELS_MAT_MUL(X) KERNELS_NN(X) KERNELS_OPTIMIZER(X) KERNELS_PARTITION(X) \
-    KERNELS_POOL(X) KERNELS_RANDOM(X) KERNELS_REDUCE(X) KERNELS_SCATTER(X) \
+    KERNELS_POOL(X) KERNELS_RANDOM(X) KERNELS_RANDOM_GAMMA(X) \
+    KERNELS_RANDOM_POISSON(X) KERNELS_RANDOM_CATEGORICAL(X) KERNELS_RANDOM_TRUNCATED(X) \
+    KERNELS_RANDOM_STATE(X) KERNELS_SAMPLER(X) KERNELS_REDUCE(X) KERNELS_SCATTER(X) \
     KERNELS_SEGMENT(X) KERNELS_SELECT(X) KERNELS_SETS(X) KERNELS_SHAPES(X) KERNELS_SLICE(X) \
     KERNELS_STATE(X) KERNELS_STRINGS(X) KERNELS_SUMMARY_PB(X) KERNELS_UNARY(X)

@@ -21,6 +21,12 @@ void kernel_philox_block(const struct philox *philox, uint64_t index, uint32_t w
     memcpy(words, c, sizeof(c));
 }
 
+void kernel_philox_skip(struct philox *philox, uint64_t blocks)
+{
+    philox->low += blocks;
+    philox->high += philox->low < blocks;
+}
+
 struct philox kernel_philox_from_seeds(uint64_t seed0, uint64_t seed1)
 {
     const struct philox mixer = {
@@ -104,6 +110,19 @@ static double uniform_of(enum dtype dtype, const uint32_t words[4], int64_t i)
     }
 }
 
+int kernel_random_block(const struct philox *philox, uint64_t index, enum random_kind kind,
+                        enum dtype dtype, double numbers[4])
+{
+    uint32_t words[4];
+    kernel_philox_block(philox, index, words);
+    if (kind == RANDOM_NORMAL)
+        return normal_block(words, dtype == F64, numbers);
+    int count = dtype == F64 ? 2 : 4;
+    for (int i = 0; i < count; i++)
+        numbers[i] = uniform_of(dtype, words, i);
+    return count;
+}
+
 /* Each number has 64 blocks to its name: groups of a block's size start as many blocks apart,
  * and leave out what is 2 or more from 0. */
 static void fill_truncated(const struct philox *philox, struct tensor *out, kernel_store *store)
@@ -114,10 +133,8 @@ static void fill_truncated(const struct philox *philox, struct tensor *out, kern
         uint64_t block = (uint64_t)start * 64;
         int64_t end = start + group < out->count ? start + group : out->count;
         for (int64_t to = start; to < end; block++) {
-            uint32_t words[4];
             double numbers[4];
-            kernel_philox_block(philox, block, words);
-            int count = normal_block(words, wide, numbers);
+            int count = kernel_random_block(philox, block, RANDOM_NORMAL, out->dtype, numbers);
             for (int i = 0; i < count && to < end; i++)
                 if (fabs(numbers[i]) < 2)
                     store(out->data, to++, numbers[i]);
@@ -134,14 +151,10 @@ void kernel_random_fill(const struct philox *philox, enum random_kind kind, stru
         return;
     }
     for (int64_t start = 0; start < out->count; start += per_block) {
-        uint32_t words[4];
         double numbers[4];
-        kernel_philox_block(philox, (uint64_t)(start / per_block), words);
-        if (kind == RANDOM_NORMAL)
-            normal_block(words, out->dtype == F64, numbers);
+        kernel_random_block(philox, (uint64_t)(start / per_block), kind, out->dtype, numbers);
         for (int i = 0; i < per_block && start + i < out->count; i++)
-            store(out->data, start + i,
-                  kind == RANDOM_NORMAL ? numbers[i] : uniform_of(out->dtype, words, i));
+            store(out->data, start + i, numbers[i]);
     }
 }
 

@@ -97,7 +97,13 @@
     X(stateless_random_uniform_int) X(stateless_random_uniform_int_v2) \
     X(stateless_random_uniform_full_int) X(stateless_random_uniform_full_int_v2) \
     X(stateless_random_get_alg) X(stateless_random_get_key_counter) \
-    X(stateless_random_get_key_counter_alg)
+    X(stateless_random_get_key_counter_alg) X(random_gamma) X(random_gamma_grad) \
+    X(stateless_random_gamma_v2) X(stateless_random_gamma_v3) X(random_poisson) \
+    X(random_poisson_v2) X(stateless_random_poisson) X(stateless_random_binomial) \
+    X(multinomial) X(stateless_multinomial) X(parameterized_truncated_normal) \
+    X(random_crop) X(stateful_uniform) X(stateful_standard_normal_v2) \
+    X(stateful_truncated_normal) X(stateful_uniform_int) X(stateful_uniform_full_int) \
+    X(stateful_random_binomial) X(rng_skip) X(rng_read_and_skip) X(non_deterministic_ints)
 
 #define OPS_TRAINING(X) \
     X(apply_ada_max) X(resource_apply_ada_max) X(apply_adadelta) X(resource_apply_adadelta) \
@@ -169,7 +175,10 @@
 
 #define OPS_SPARSE(X)
 
-#define OPS_SAMPLER(X)
+#define OPS_SAMPLER(X) \
+    X(all_candidate_sampler) X(uniform_candidate_sampler) X(log_uniform_candidate_sampler) \
+    X(learned_unigram_candidate_sampler) X(thread_unsafe_unigram_candidate_sampler) \
+    X(fixed_unigram_candidate_sampler) X(compute_accidental_hits)
 
 #define OPS_RNN(X)
 
