@@ -7,4 +7,12 @@
 
 /* clang-format off */
 
-#define KERNELS_OF_IO(X)
+#define KERNELS_OF_IO(X) \
+    KERNELS_PARSE(X)
+
+/* parse_*.c */
+#define KERNELS_PARSE(X) \
+    X(parse_example) X(parse_example_v2) X(parse_single_example) X(parse_sequence_example) \
+    X(parse_sequence_example_v2) X(parse_single_sequence_example) X(decode_raw) \
+    X(decode_padded_raw) X(decode_csv) X(parse_tensor) X(serialize_tensor) \
+    X(decode_compressed) X(decode_json_example)
