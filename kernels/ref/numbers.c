@@ -139,7 +139,7 @@ void kernel_copy(struct tensor *to, int64_t to_index, const struct tensor *from,
             const struct tensor_string *text = tensor_strings(from) + from_index + i;
             tensor_set_string(to, to_index + i, text->data, text->size);
         } else {
-            assert(to->dtype == RESOURCE);
+            assert(to->dtype == RESOURCE || to->dtype == VARIANT);
             copy_handle((struct resource_handle *)to->data + to_index + i,
                         (const struct resource_handle *)from->data + from_index + i);
         }

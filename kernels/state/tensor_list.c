@@ -1,0 +1,255 @@
+/* tensor_list.c - lists of tensors: how they are made, shared, changed and described. */
+
+#include "kernels/state/tensor_list.h"
+
+#include <stdlib.h>
+
+#include "base/alloc.h"
+
+static void list_destroy(struct resource *resource)
+{
+    struct tensor_list *list = (struct tensor_list *)resource;
+    for (int64_t i = 0; i < list->count; i++)
+        tensor_release(&list->items[i]);
+    free(list->items);
+    free(list);
+}
+
+static struct tensor_list *list_new(enum dtype dtype, const struct shape *shape, int64_t max)
+{
+    struct tensor_list *list = alloc_bytes(sizeof(*list));
+    list->resource =
+        (struct resource){.kind = TENSOR_LIST, .references = 1, .destroy = list_destroy};
+    list->dtype = dtype;
+    list->shape = *shape;
+    list->max = max;
+    list->depth = 1;
+    return list;
+}
+
+struct tensor_list *kernel_list_like(const struct tensor_list *list)
+{
+    return list_new(list->dtype, &list->shape, list->max);
+}
+
+/* --- items --- */
+
+bool kernel_list_resize(struct tensor_list *list, int64_t count, struct error *err)
+{
+    if (count > LIMIT_LIST_ITEMS)
+        return fail(err, EXHAUSTED, "a list of %lld items, at most %d are possible",
+                    (long long)count, LIMIT_LIST_ITEMS);
+    for (int64_t i = count; i < list->count; i++)
+        tensor_release(&list->items[i]);
+    if (count > list->capacity) {
+        int64_t capacity = 2 * list->capacity > count ? 2 * list->capacity : count;
+        struct tensor *items = calloc((size_t)capacity, sizeof(*items));
+        if (!items)
+            return fail(err, EXHAUSTED, "OOM when making a list of %lld items",
+                        (long long)count);
+        if (list->count)
+            memcpy(items, list->items, (size_t)list->count * sizeof(*items));
+        free(list->items);
+        list->items = items;
+        list->capacity = capacity;
+    }
+    list->count = count;
+    return true;
+}
+
+/* How deep lists are in the elements of a tensor; 0 if there are none. */
+static int depth_of(const struct tensor *value)
+{
+    int depth = 0;
+    struct error ignored;
+    for (int64_t i = 0; value->dtype == VARIANT && i < value->count; i++) {
+        const struct tensor_list *list =
+            (struct tensor_list *)kernel_variant(value, i, TENSOR_LIST, &ignored);
+        if (list && list->depth > depth)
+            depth = list->depth;
+    }
+    return depth;
+}
+
+bool kernel_list_set(struct tensor_list *list, int64_t index, const struct tensor *value,
+                     struct error *err)
+{
+    assert(value->dtype == list->dtype);
+    int depth = 1 + depth_of(value);
+    if (depth > LIMIT_LIST_DEPTH)
+        return fail(err, INVALID, "lists in lists in lists ...: more than %d deep",
+                    LIMIT_LIST_DEPTH);
+    if (depth > list->depth)
+        list->depth = depth;
+    struct tensor before = list->items[index];
+    tensor_share(&list->items[index], value);
+    tensor_release(&before);
+    return true;
+}
+
+bool kernel_list_set_part(struct tensor_list *list, int64_t index, const struct tensor *value,
+                          int64_t start, const struct shape *shape, struct error *err)
+{
+    struct tensor part;
+    if (!tensor_init(&part, value->dtype, shape, err))
+        return false;
+    kernel_copy(&part, 0, value, start, part.count);
+    bool ok = kernel_list_set(list, index, &part, err);
+    tensor_release(&part);
+    return ok;
+}
+
+void kernel_list_copy_item(const struct tensor *item, struct tensor *out, int64_t at,
+                           int64_t count)
+{
+    if (item->dtype == DTYPE_NONE)
+        kernel_zero(out, at, count);
+    else
+        kernel_copy(out, at, item, 0, count);
+}
+
+/* --- lists as inputs and outputs --- */
+
+struct tensor_list *kernel_list_in(const struct kernel_call *call, int input, struct error *err)
+{
+    const struct tensor *handle = kernel_in(call, input);
+    char text[SHAPE_TEXT_BYTES];
+    if (handle->shape.rank != 0)
+        return fail_null(err, INVALID, "Input list must be a scalar saw: %s",
+                         shape_text(&handle->shape, text, sizeof(text)));
+    return (struct tensor_list *)kernel_variant(handle, 0, TENSOR_LIST, err);
+}
+
+struct tensor_list *kernel_list_of(const struct kernel_call *call, int input, enum dtype dtype,
+                                   struct error *err)
+{
+    struct tensor_list *list = kernel_list_in(call, input, err);
+    if (!list || list->dtype == dtype)
+        return list;
+    return fail_null(err, INVALID, "Invalid data types; op elements %s but list elements %s",
+                     dtype_name(dtype), dtype_name(list->dtype));
+}
+
+void kernel_list_set_element(struct tensor *tensor, int64_t index, struct tensor_list *list)
+{
+    assert(tensor->dtype == VARIANT);
+    struct resource_handle *handle = (struct resource_handle *)tensor->data + index;
+    resource_unref(handle->resource);
+    handle->resource = &list->resource;
+}
+
+struct tensor_list *kernel_list_output(struct kernel_call *call, enum dtype dtype,
+                                       const struct shape *shape, int64_t max, int64_t count,
+                                       struct error *err)
+{
+    struct tensor *out = kernel_output(call, 0, &SHAPE_SCALAR, err);
+    if (!out)
+        return NULL;
+    struct tensor_list *list = list_new(dtype, shape, max);
+    kernel_list_set_element(out, 0, list);
+    return kernel_list_resize(list, count, err) ? list : NULL;
+}
+
+static struct tensor_list *copy_of(const struct tensor_list *list, struct error *err)
+{
+    struct tensor_list *copy = kernel_list_like(list);
+    copy->depth = list->depth;
+    if (!kernel_list_resize(copy, list->count, err)) {
+        resource_unref(&copy->resource);
+        return NULL;
+    }
+    for (int64_t i = 0; i < list->count; i++)
+        if (list->items[i].dtype != DTYPE_NONE)
+            tensor_share(&copy->items[i], &list->items[i]);
+    return copy;
+}
+
+struct tensor_list *kernel_list_change(struct kernel_call *call, struct error *err)
+{
+    struct tensor_list *list = kernel_list_in(call, 0, err);
+    const void *before = kernel_in(call, 0)->data;
+    struct tensor *out = list ? kernel_output_reuse(call, 0, 0, &SHAPE_SCALAR, err) : NULL;
+    if (!out)
+        return NULL;
+    bool alone = out->data == before &&
+                 __atomic_load_n(&list->resource.references, __ATOMIC_ACQUIRE) == 1;
+    if (alone)
+        return list;
+    struct tensor_list *copy = copy_of(list, err);
+    if (copy)
+        kernel_list_set_element(out, 0, copy);
+    return copy;
+}
+
+/* --- shapes --- */
+
+bool kernel_list_shape_in(const struct kernel_call *call, int input, struct shape *shape,
+                          struct error *err)
+{
+    const struct tensor *tensor = kernel_in(call, input);
+    *shape = SHAPE_UNKNOWN;
+    if (tensor->shape.rank == 0)
+        return tensor_integer(tensor, 0) == -1 ||
+               fail(err, INVALID,
+                    "The only valid scalar shape tensor is the fully unknown shape specified "
+                    "as -1.");
+    if (tensor->shape.rank > 1)
+        return fail(err, INVALID, "Shape must be at most rank 1 but is rank %d",
+                    tensor->shape.rank);
+    if (tensor->count > LIMIT_TENSOR_RANK)
+        return fail(err, INVALID, "a shape of %lld dimensions, at most %d",
+                    (long long)tensor->count, LIMIT_TENSOR_RANK);
+    shape->rank = (int)tensor->count;
+    for (int d = 0; d < shape->rank; d++) {
+        shape->dims[d] = tensor_integer(tensor, d);
+        if (shape->dims[d] < -1)
+            return fail(err, INVALID, "Shape [%lld] is not valid", (long long)shape->dims[d]);
+    }
+    return true;
+}
+
+bool kernel_list_items_shape(const struct kernel_call *call, int input,
+                             const struct tensor_list *list, struct shape *shape,
+                             struct error *err)
+{
+    struct shape given;
+    return kernel_list_shape_in(call, input, &given, err) &&
+           shape_merge(&given, &list->shape, shape, err);
+}
+
+bool kernel_list_merge_shapes(const struct tensor_list *list, struct shape *shape,
+                              struct error *err)
+{
+    for (int64_t i = 0; i < list->count; i++) {
+        struct shape merged;
+        if (list->items[i].dtype == DTYPE_NONE)
+            continue;
+        if (!shape_merge(shape, &list->items[i].shape, &merged, err))
+            return false;
+        *shape = merged;
+    }
+    return true;
+}
+
+struct shape kernel_list_row(const struct shape *shape)
+{
+    if (shape->rank < 1)
+        return SHAPE_UNKNOWN;
+    struct shape row = {.rank = shape->rank - 1};
+    for (int d = 1; d < shape->rank; d++)
+        row.dims[d - 1] = shape->dims[d];
+    return row;
+}
+
+bool kernel_list_rows(int64_t count, const struct shape *shape, struct shape *out,
+                      struct error *err)
+{
+    if (shape->rank >= LIMIT_TENSOR_RANK)
+        return fail(err, INVALID, "a shape of %d dimensions, at most %d", shape->rank + 1,
+                    LIMIT_TENSOR_RANK);
+    struct shape rows = {.rank = shape->rank + 1, .dims = {count}};
+    for (int d = 0; d < shape->rank; d++)
+        rows.dims[d + 1] = shape->dims[d];
+    *out = rows;
+    return true;
+}
