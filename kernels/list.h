@@ -57,7 +57,14 @@
     X(resource_apply_momentum_cpu)                                                             \
     X(resource_apply_keras_momentum_cpu)                                                       \
     X(apply_adam_cpu)                                                                          \
-    X(resource_apply_adam_cpu)
+    X(resource_apply_adam_cpu)                                                                 \
+    X(elementwise_cpu)                                                                         \
+    X(update_refs_cpu)                                                                         \
+    X(update_resources_cpu)                                                                    \
+    X(fused_batch_norm_cpu)                                                                    \
+    X(fused_batch_norm_v2_cpu)                                                                 \
+    X(fused_batch_norm_v3_cpu)                                                                 \
+    X(fused_batch_norm_ex_cpu)
 
 /* Plain C, obvious, one thread, complete: the oracle. */
 #include "kernels/ref/list.h"

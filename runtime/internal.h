@@ -10,6 +10,7 @@
 
 #include "runtime/graph.h"
 #include "runtime/kernel.h"
+#include "runtime/optimise.h"
 #include "runtime/resource.h"
 
 struct cancel;
@@ -49,12 +50,36 @@ struct plan_context;
 bool optimise_graph(struct subgraph *subgraph, struct plan_context *context, bool by_shapes,
                     struct error *err) CHECKED;
 
+/* The same, watched: NULL for nobody. */
+bool optimise_graph_watched(struct subgraph *subgraph, struct plan_context *context,
+                            bool by_shapes, const struct optimise_watcher *watcher,
+                            struct error *err) CHECKED;
+
 /* Its passes; each in a file of its own.  They work through rewrite.h. */
+struct pass {
+    struct subgraph *subgraph;
+    struct plan_context *context;
+    bool by_shapes; /* feeds will have the shapes that their placeholders declare */
+};
 void optimise_identity(struct subgraph *subgraph);
 void optimise_shape(struct subgraph *subgraph);
+bool optimise_layout(struct pass *pass, struct error *err) CHECKED;
+bool optimise_arithmetic(struct pass *pass, struct error *err) CHECKED;
 void optimise_fold(struct subgraph *subgraph, struct plan_context *context);
 void optimise_merge(struct subgraph *subgraph);
 bool optimise_fuse(struct subgraph *subgraph, struct error *err) CHECKED;
+bool optimise_norm(struct pass *pass, struct error *err) CHECKED;
+bool optimise_chain(struct pass *pass, struct error *err) CHECKED;
+bool optimise_update(struct pass *pass, struct error *err) CHECKED;
+
+/* What they share: an op of control flow (Switch, Merge, Enter ...); */
+bool optimise_is_flow(const struct node *node);
+
+/*
+ * by node id, whether a node may be dead or run more than once: it is below one of those.  To
+ * be freed; NULL when there are none.
+ */
+bool *optimise_inner(const struct subgraph *subgraph, const int *order);
 
 /* --- place.c: a device for each node, with reasons --- */
 
@@ -118,6 +143,7 @@ struct plan_context {
     struct map *stateful; /* struct stateful by node name */
     int threads;
     int64_t memory_bytes_max;
+    uint32_t passes_off; /* of the optimiser, see optimise.h */
 };
 
 enum { STEP_HAS_REFS = 1 };

@@ -27,7 +27,8 @@ static bool is_const(const struct node *node)
 static bool is_pure(const struct node *node)
 {
     if (node->op == &prune_arg || node->op->flags & OP_STATEFUL || node->fault ||
-        node->controls_count || !node->inputs_count || !node->outputs_count)
+        node->controls_count || !node->inputs_count || !node->outputs_count ||
+        optimise_is_flow(node))
         return false;
     for (int i = 0; i < node->outputs_count; i++)
         if (!(BIT(dtype_base(node->output_types[i])) & (DTYPES_PLAIN | BIT(STRING))) ||

@@ -19,7 +19,8 @@ enum { CONST_BYTES_MAX = 4096 };
 static bool can_merge(const struct node *node)
 {
     if (node->op == &prune_arg || node->op->flags & OP_STATEFUL || node->controls_count ||
-        node->fault || !node->outputs_count || !strncmp(node->op->name, "Placeholder", 11))
+        node->fault || optimise_is_flow(node) || !node->outputs_count ||
+        !strncmp(node->op->name, "Placeholder", 11))
         return false;
     for (int i = 0; i < node->outputs_count; i++)
         if (dtype_is_ref(node->output_types[i]))

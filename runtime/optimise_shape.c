@@ -1,8 +1,7 @@
 /*
  * optimise_shape.c - shapes that are known before the run become constants.
  *
- * Shapes go from feeds (as far as their placeholders declare them; execute.c holds feeds to it)
- * and constants forward through the ops' shape functions.  Where they are full, Shape, ShapeN,
+ * Where the shapes that shapes.h infers are full, Shape, ShapeN,
  * Size, Rank and small OnesLike and ZerosLike are constants, and folding takes it from there:
  * the arithmetic on shapes that gradients are full of costs nothing at run time.
  */
@@ -14,48 +13,16 @@
 #include "runtime/internal.h"
 #include "runtime/op.h"
 #include "runtime/rewrite.h"
+#include "runtime/shapes.h"
 #include "runtime/tensor.h"
 
 /* Larger OnesLike and ZerosLike are computed at each run. */
-enum { FILL_COUNT_MAX = 4096, INPUTS_MAX = 64 };
+enum { FILL_COUNT_MAX = 4096 };
 
 struct shaper {
     struct rewrite rewrite;
-    struct shape *shapes; /* by output, as rewrite->first_output counts them */
+    struct shapes shapes;
 };
-
-static struct shape *shape_of(const struct shaper *s, struct edge edge)
-{
-    return &s->shapes[s->rewrite.first_output[edge.from->id] + edge.output];
-}
-
-static void infer_node(struct shaper *s, const struct node *node)
-{
-    struct shape *outputs = &s->shapes[s->rewrite.first_output[node->id]];
-    for (int i = 0; i < node->outputs_count; i++)
-        outputs[i] = SHAPE_UNKNOWN;
-    if (node->op == &prune_arg) {
-        const struct shape *declared = node_attr_shape(node, "shape");
-        outputs[0] = declared ? *declared : SHAPE_UNKNOWN;
-        return;
-    }
-    if (!node->op->infer || node->fault || node->inputs_count > INPUTS_MAX)
-        return;
-    struct shape inputs[INPUTS_MAX];
-    const struct tensor *constants[INPUTS_MAX] = {0};
-    for (int i = 0; i < node->inputs_count; i++) {
-        const struct node *from = node->inputs[i].from;
-        inputs[i] = *shape_of(s, node->inputs[i]);
-        if (!strcmp(from->op->name, "Const"))
-            constants[i] = node_attr_tensor(from, "value");
-    }
-    struct infer infer = {node, inputs, constants, outputs};
-    struct error err; /* comes again when the node runs */
-    if (!node->op->infer(&infer, &err)) {
-        for (int i = 0; i < node->outputs_count; i++)
-            outputs[i] = SHAPE_UNKNOWN;
-    }
-}
 
 /* Readers of the output get a constant, whose value is released. */
 static void replace(struct shaper *s, struct node *node, int output, struct tensor *value)
@@ -107,13 +74,13 @@ static void replace_node(struct shaper *s, struct node *node)
     const char *op = node->op->name;
     if (!node->inputs_count || !node->outputs_count)
         return;
-    const struct shape *in = shape_of(s, node->inputs[0]);
+    const struct shape *in = shapes_at(&s->shapes, node->inputs[0]);
     enum dtype dtype = dtype_base(node->output_types[0]);
     struct tensor value;
     struct error err;
     if (!strcmp(op, "Shape") || !strcmp(op, "ShapeN")) {
         for (int i = 0; i < node->inputs_count; i++) {
-            if (make_shape(shape_of(s, node->inputs[i]), dtype, &value))
+            if (make_shape(shapes_at(&s->shapes, node->inputs[i]), dtype, &value))
                 replace(s, node, i, &value);
         }
     } else if (!strcmp(op, "Size")) {
@@ -137,19 +104,18 @@ void optimise_shape(struct subgraph *subgraph)
     if (!order)
         return; /* plan_new() will say what is wrong */
     bool *needed = prune_needed(subgraph);
-    int count = graph_count(subgraph->graph);
+    bool *inner = optimise_inner(subgraph, order);
     struct shaper s;
     rewrite_init(&s.rewrite, subgraph);
-    s.shapes = alloc_array((size_t)s.rewrite.first_output[count] + 1, sizeof(*s.shapes));
-    for (int i = 0; i < count; i++)
-        infer_node(&s, graph_node(subgraph->graph, order[i]));
-    for (int i = 0; i < count; i++) {
+    shapes_infer(&s.shapes, subgraph->graph, order, s.rewrite.count);
+    for (int i = 0; i < s.rewrite.count; i++) {
         struct node *node = graph_node(subgraph->graph, i);
-        if (needed[i] && !node->fault && !node->controls_count)
+        if (needed[i] && !node->fault && !node->controls_count && !(inner && inner[i]))
             replace_node(&s, node);
     }
     rewrite_apply(&s.rewrite);
-    free(s.shapes);
+    shapes_release(&s.shapes);
+    free(inner);
     free(needed);
     free(order);
 }

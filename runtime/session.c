@@ -316,6 +316,7 @@ struct session *session_new(const struct session_options *options, struct error 
         options->resources ? options->resources : session->own_resources;
     session->context.stateful = map_new();
     session->context.threads = threads;
+    session->context.passes_off = options->passes_off;
     session->context.memory_bytes_max =
         options->memory_bytes_max > 0 ? options->memory_bytes_max : LIMIT_TENSOR_BYTES;
     return session;

@@ -9,20 +9,21 @@
 #include "base/error.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/parallel.h"
+#include "kernels/cpu/update.h"
 #include "kernels/list.h"
 #include "runtime/resource.h"
 
-/* The variables behind the first `count` inputs, writable and all shaped as the gradient. */
-static bool open_variables(struct kernel_call *call, int count, const struct tensor *grad,
-                           struct variable **variables, float **data, struct error *err)
+bool kernel_open_variables(struct kernel_call *call, int first, int count,
+                           const struct tensor *grad, struct variable **variables, float **data,
+                           struct error *err)
 {
     char a[SHAPE_TEXT_BYTES], b[SHAPE_TEXT_BYTES];
     for (int i = 0; i < count; i++) {
-        variables[i] = kernel_variable(call, i, err);
+        variables[i] = kernel_variable(call, first + i, err);
         if (!variables[i])
             return false;
         if (!variable_make_exclusive(variables[i], err)) {
-            if (err->code == PRECONDITION && !dtype_is_ref(call->node->input_types[i]))
+            if (err->code == PRECONDITION && !dtype_is_ref(call->node->input_types[first + i]))
                 err->code = INTERNAL; /* what TensorFlow says of a resource without a value */
             return false;
         }
@@ -39,7 +40,7 @@ static bool open_variables(struct kernel_call *call, int count, const struct ten
     return true;
 }
 
-static bool read_scalar(const struct kernel_call *call, int index, const char *name,
+bool kernel_read_scalar(const struct kernel_call *call, int index, const char *name,
                         float *value, struct error *err)
 {
     const struct tensor *t = kernel_in(call, index);
@@ -63,8 +64,8 @@ static bool descent_run(struct kernel_call *call, struct error *err)
     const struct tensor *delta = kernel_in(call, 2);
     struct variable *variable;
     float *var, alpha;
-    if (!read_scalar(call, 1, "alpha", &alpha, err) ||
-        !open_variables(call, 1, delta, &variable, &var, err))
+    if (!kernel_read_scalar(call, 1, "alpha", &alpha, err) ||
+        !kernel_open_variables(call, 0, 1, delta, &variable, &var, err))
         return false;
     const float *grad = tensor_f32(delta);
     int threads = parallel_threads(call, delta->count);
@@ -82,9 +83,9 @@ static bool momentum_run(struct kernel_call *call, struct error *err)
     const struct tensor *delta = kernel_in(call, 3);
     struct variable *variables[2];
     float *data[2], lr, rate;
-    if (!read_scalar(call, 2, "lr", &lr, err) ||
-        !read_scalar(call, 4, "momentum", &rate, err) ||
-        !open_variables(call, 2, delta, variables, data, err))
+    if (!kernel_read_scalar(call, 2, "lr", &lr, err) ||
+        !kernel_read_scalar(call, 4, "momentum", &rate, err) ||
+        !kernel_open_variables(call, 0, 2, delta, variables, data, err))
         return false;
     bool nesterov = node_attr_bool(call->node, "use_nesterov", false);
     const float *grad = tensor_f32(delta);
@@ -105,9 +106,9 @@ static bool keras_momentum_run(struct kernel_call *call, struct error *err)
     const struct tensor *delta = kernel_in(call, 3);
     struct variable *variables[2];
     float *data[2], lr, rate;
-    if (!read_scalar(call, 2, "lr", &lr, err) ||
-        !read_scalar(call, 4, "momentum", &rate, err) ||
-        !open_variables(call, 2, delta, variables, data, err))
+    if (!kernel_read_scalar(call, 2, "lr", &lr, err) ||
+        !kernel_read_scalar(call, 4, "momentum", &rate, err) ||
+        !kernel_open_variables(call, 0, 2, delta, variables, data, err))
         return false;
     bool nesterov = node_attr_bool(call->node, "use_nesterov", false);
     const float *grad = tensor_f32(delta);
@@ -122,28 +123,34 @@ static bool keras_momentum_run(struct kernel_call *call, struct error *err)
     return true;
 }
 
+struct isa_adam kernel_adam(const float *scalars, bool nesterov)
+{
+    enum { POWER1, POWER2, LR, BETA1, BETA2, EPSILON };
+    return (struct isa_adam){
+        .alpha = scalars[LR] * sqrtf(1 - scalars[POWER2]) / (1 - scalars[POWER1]),
+        .beta1 = scalars[BETA1],
+        .beta2 = scalars[BETA2],
+        .epsilon = scalars[EPSILON],
+        .nesterov = nesterov,
+    };
+}
+
 static bool adam_run(struct kernel_call *call, struct error *err)
 {
     const struct tensor *delta = kernel_in(call, 9);
     struct variable *variables[3];
     float *data[3];
-    enum { POWER1, POWER2, LR, BETA1, BETA2, EPSILON, SCALARS };
     static const char *const names[] = {"beta1_power", "beta2_power", "lr",
                                         "beta1",       "beta2",       "epsilon"};
-    float scalars[SCALARS] = {0};
-    for (int i = 0; i < SCALARS; i++) {
-        if (!read_scalar(call, 3 + i, names[i], &scalars[i], err))
+    float scalars[ARRAY_LEN(names)] = {0};
+    for (int i = 0; i < ARRAY_LEN(names); i++) {
+        if (!kernel_read_scalar(call, 3 + i, names[i], &scalars[i], err))
             return false;
     }
-    if (!open_variables(call, 3, delta, variables, data, err))
+    if (!kernel_open_variables(call, 0, 3, delta, variables, data, err))
         return false;
-    struct isa_adam adam = {
-        .alpha = scalars[LR] * sqrtf(1 - scalars[POWER2]) / (1 - scalars[POWER1]),
-        .beta1 = scalars[BETA1],
-        .beta2 = scalars[BETA2],
-        .epsilon = scalars[EPSILON],
-        .nesterov = node_attr_bool(call->node, "use_nesterov", false),
-    };
+    const struct isa_adam adam =
+        kernel_adam(scalars, node_attr_bool(call->node, "use_nesterov", false));
     const float *grad = tensor_f32(delta);
     int threads = parallel_threads(call, delta->count * 4);
 #pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)

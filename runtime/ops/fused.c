@@ -58,3 +58,46 @@ const struct op op_mat_mul_descent = {
     .flags = OP_STATEFUL | OP_EXPENSIVE,
     .no_gradient = true,
 };
+
+/*
+ * A program of elementwise ops: `ops` names them, `operands` has two numbers for each, -1 for
+ * none: inputs of this node first, then results of the ops before.  The last one's result is
+ * the output.
+ */
+const struct op op_elementwise = {
+    .name = "_Elementwise",
+    .inputs = "args:N*T",
+    .outputs = "result:T",
+    .attrs = "T:" OP_FLOAT " N:int>=1 ops:list(string)>=1 operands:list(int)>=2",
+    .no_gradient = true,
+};
+
+/*
+ * Several updates by one rule ("ApplyAdam"): update i has the variables and slots
+ * vars[i * slots ...] and the gradient grads[i]; scalars are the same for all.
+ */
+#define UPDATE(name_, op_name, var)                                                            \
+    const struct op op_##name_ = {                                                             \
+        .name = op_name,                                                                       \
+        .inputs = "vars:V*" var " scalars:S*T grads:N*T",                                      \
+        .outputs = "",                                                                         \
+        .attrs = "T:" OP_FLOAT " V:int>=1 S:int>=1 N:int>=1 rule:string "                      \
+                 "use_nesterov:bool=false",                                                    \
+        .flags = OP_STATEFUL | OP_EXPENSIVE,                                                   \
+        .no_gradient = true,                                                                   \
+    };
+UPDATE(update_refs, "_UpdateRefs", "Ref(T)")
+UPDATE(update_resources, "_UpdateResources", "resource")
+
+/* Batch normalisation, and `activation_mode` of its result; TensorFlow's internal op. */
+const struct op op_fused_batch_norm_ex = {
+    .name = "_FusedBatchNormEx",
+    .inputs = "x:T scale:U offset:U mean:U variance:U side_input:num_side_inputs*T",
+    .outputs = "y:T batch_mean:U batch_variance:U reserve_space_1:U reserve_space_2:U "
+               "reserve_space_3:U",
+    .attrs = "T:{half,bfloat16,float} U:{float} epsilon:float=0.0001 "
+             "exponential_avg_factor:float=1 num_side_inputs:int>=0=0 "
+             "activation_mode:string='Identity' data_format:{'NHWC','NCHW'}='NHWC' "
+             "is_training:bool=true",
+    .no_gradient = true,
+};

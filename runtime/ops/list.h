@@ -142,7 +142,7 @@
 
 #define OPS_FUSED(X) \
     X(fused_mat_mul) X(fused_conv2d) X(relu_bias_grad) X(max_pool_relu_bias_grad) \
-    X(mat_mul_descent)
+    X(mat_mul_descent) X(elementwise) X(update_refs) X(update_resources) X(fused_batch_norm_ex)
 
 #define OPS_CONTROL_FLOW(X)
 

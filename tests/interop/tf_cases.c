@@ -1,7 +1,8 @@
 /*
  * tf_cases.c - TensorFlow's recorded answers: every graph is run here, every value compared.
  *
- *   tf-cases [--ref] [--threads N] [--no-optimise] [--only TEXT] FILE.tfrecord...
+ *   tf-cases [--ref] [--threads N] [--no-optimise] [--without PASS,...] [--only TEXT]
+ *            FILE.tfrecord...
  *
  * Prints a line for each case that failed and for each op that is missing; exits 1 if any
  * failed.
@@ -30,6 +31,7 @@
 #include "proto/record.h"
 #include "runtime/gradient.h"
 #include "runtime/op.h"
+#include "runtime/optimise.h"
 #include "runtime/session.h"
 #include "runtime/tensor_pb.h"
 
@@ -652,6 +654,9 @@ int main(int argc, char **argv)
             ref_only = true;
         else if (strcmp(argv[first], "--no-optimise") == 0)
             options.no_optimise = true;
+        else if (strcmp(argv[first], "--without") == 0 && first + 1 < argc &&
+                 optimise_parse(argv[first + 1], &options.passes_off))
+            first++;
         else if (strcmp(argv[first], "--threads") == 0 && first + 1 < argc)
             options.threads = (int)strtol(argv[++first], NULL, 10);
         else if (strcmp(argv[first], "--only") == 0 && first + 1 < argc)
@@ -660,8 +665,8 @@ int main(int argc, char **argv)
             break;
     }
     if (first >= argc || argv[first][0] == '-') {
-        fprintf(stderr, "usage: tf-cases [--ref] [--threads N] [--no-optimise] [--only TEXT] "
-                        "FILE.tfrecord...\n");
+        fprintf(stderr, "usage: tf-cases [--ref] [--threads N] [--no-optimise] "
+                        "[--without PASS,...] [--only TEXT] FILE.tfrecord...\n");
         return 2;
     }
     kernels_add(ref_only);

@@ -1,0 +1,369 @@
+/*
+ * chain.c - _Elementwise: several functions of float, element by element, in one pass.
+ *
+ * The node is a small program: each instruction is an op's name and one or two operands, which
+ * are inputs of the node or results before it.  It is run over tiles that stay in the cache,
+ * by the same loops that the ops themselves use, so the bits are the same.
+ *
+ * Operands are broadcast as numpy does.  An instruction whose result is smaller than the
+ * output (it sees only small inputs) is run once, before the tiles.
+ */
+#include "base/alloc.h"
+#include "base/error.h"
+#include "kernels/cpu/isa.h"
+#include "kernels/cpu/parallel.h"
+#include "kernels/list.h"
+
+enum {
+    TILE = 2048, /* floats: a few of them fit into the first cache */
+    SMALL = 64,  /* results up to this size need no scratch */
+    STEPS_MAX = 32,
+    INPUTS_MAX = STEPS_MAX + 1,
+};
+
+struct instruction {
+    bool binary;
+    int operation; /* enum isa_binary or isa_unary */
+    int a, b;      /* registers: inputs first, then results; b is -1 when unary */
+    int slot;      /* tile of the result; -1: that of the last, which is the output */
+};
+
+struct program {
+    int inputs, steps, slots;
+    struct instruction step[STEPS_MAX];
+};
+
+/* --- reading the node --- */
+
+static const struct {
+    const char *op;
+    bool binary;
+    int operation;
+} table[] = {
+    {"Add", true, ISA_ADD},
+    {"AddV2", true, ISA_ADD},
+    {"Sub", true, ISA_SUB},
+    {"Mul", true, ISA_MUL},
+    {"Div", true, ISA_DIV},
+    {"RealDiv", true, ISA_DIV},
+    {"Maximum", true, ISA_MAXIMUM},
+    {"Minimum", true, ISA_MINIMUM},
+    {"SquaredDifference", true, ISA_SQUARED_DIFFERENCE},
+    {"Neg", false, ISA_NEG},
+    {"Abs", false, ISA_ABS},
+    {"Square", false, ISA_SQUARE},
+    {"Sqrt", false, ISA_SQRT},
+    {"Rsqrt", false, ISA_RSQRT},
+    {"Reciprocal", false, ISA_RECIPROCAL},
+    {"Relu", false, ISA_RELU},
+    {"Exp", false, ISA_EXP},
+    {"Tanh", false, ISA_TANH},
+    {"Sigmoid", false, ISA_SIGMOID},
+};
+
+static bool read_op(const char *name, struct instruction *step)
+{
+    for (int i = 0; i < ARRAY_LEN(table); i++) {
+        if (strcmp(table[i].op, name) == 0) {
+            step->binary = table[i].binary;
+            step->operation = table[i].operation;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Results share tiles: one whose last reader has come is free, for that reader's result too. */
+static void give_slots(struct program *program)
+{
+    int last_use[INPUTS_MAX + STEPS_MAX] = {0}, holder[STEPS_MAX];
+    for (int s = 0; s < program->steps; s++) {
+        const struct instruction *step = &program->step[s];
+        last_use[step->a] = s;
+        if (step->b >= 0)
+            last_use[step->b] = s;
+    }
+    for (int s = 0; s < program->steps - 1; s++) {
+        int slot = 0;
+        while (slot < program->slots && last_use[holder[slot]] > s)
+            slot++;
+        if (slot == program->slots)
+            program->slots++;
+        holder[slot] = program->inputs + s;
+        program->step[s].slot = slot;
+    }
+    program->step[program->steps - 1].slot = -1;
+}
+
+static bool read_program(const struct node *node, struct program *program)
+{
+    int operands;
+    const struct attr *ops = node_attr(node, "ops");
+    const int64_t *operand = node_attr_ints(node, "operands", &operands);
+    program->inputs = node->inputs_count;
+    if (!ops || ops->kind != ATTR_STRING || ops->count < 1 || ops->count > STEPS_MAX ||
+        program->inputs > INPUTS_MAX || operands != 2 * ops->count)
+        return false;
+    program->steps = ops->count;
+    for (int s = 0; s < program->steps; s++) {
+        struct instruction *step = &program->step[s];
+        int64_t known = program->inputs + s;
+        if (!read_op(ops->strings[s].data, step))
+            return false;
+        if (operand[2 * s] < 0 || operand[2 * s] >= known || operand[2 * s + 1] >= known ||
+            (step->binary ? operand[2 * s + 1] < 0 : operand[2 * s + 1] != -1))
+            return false;
+        step->a = (int)operand[2 * s];
+        step->b = (int)operand[2 * s + 1];
+    }
+    give_slots(program);
+    return true;
+}
+
+static bool chain_accepts(const struct node *node)
+{
+    struct program program = {0};
+    return read_program(node, &program);
+}
+
+static bool chain_prepare(const struct node *node, void **state, struct error *err)
+{
+    struct program *program = alloc_bytes(sizeof(*program));
+    if (!read_program(node, program)) {
+        free(program);
+        return fail(err, INVALID, "node '%s' is no elementwise program", node->name);
+    }
+    *state = program;
+    return true;
+}
+
+/* --- registers --- */
+
+/* How a register is read while elements of the output are made in their order. */
+struct reg {
+    const float *data; /* NULL: a result that is made tile by tile */
+    struct shape shape;
+    bool whole;  /* of the output's shape */
+    bool scalar; /* one element */
+    /* Otherwise, over joined dimensions of the output, innermost first: */
+    int rank;
+    int64_t dims[LIMIT_TENSOR_RANK];
+    int64_t steps[LIMIT_TENSOR_RANK];
+};
+
+/* Works out how `reg` repeats over a result of `shape`. */
+static void aim(struct reg *reg, const struct shape *shape)
+{
+    reg->whole = shape_equal(&reg->shape, shape);
+    reg->scalar = !reg->whole && shape_count(&reg->shape) == 1;
+    reg->rank = 0;
+    if (reg->whole || reg->scalar)
+        return;
+    int64_t step = 1;
+    for (int i = 0; i < shape->rank; i++) {
+        int64_t dim = shape->dims[shape->rank - 1 - i];
+        int64_t own = i < reg->shape.rank ? reg->shape.dims[reg->shape.rank - 1 - i] : 1;
+        int64_t now = own == 1 ? 0 : step;
+        step *= own;
+        if (dim == 1)
+            continue;
+        int last = reg->rank - 1;
+        if (last >= 0 && now == reg->steps[last] * reg->dims[last]) {
+            reg->dims[last] *= dim;
+            continue;
+        }
+        reg->dims[reg->rank] = dim;
+        reg->steps[reg->rank++] = now;
+    }
+}
+
+/* The elements that stand at [from, from + count) of the output. */
+static void expand(const struct reg *reg, int64_t from, int64_t count, float *to)
+{
+    while (count > 0) {
+        int64_t inner = from % reg->dims[0], rest = from / reg->dims[0];
+        int64_t at = inner * reg->steps[0];
+        for (int i = 1; i < reg->rank; i++) {
+            at += rest % reg->dims[i] * reg->steps[i];
+            rest /= reg->dims[i];
+        }
+        int64_t run = reg->dims[0] - inner < count ? reg->dims[0] - inner : count;
+        if (reg->steps[0])
+            memcpy(to, reg->data + at, (size_t)run * sizeof(float));
+        else
+            for (int64_t i = 0; i < run; i++)
+                to[i] = reg->data[at];
+        from += run;
+        to += run;
+        count -= run;
+    }
+}
+
+/* --- running --- */
+
+struct work {
+    const struct program *program;
+    struct reg reg[INPUTS_MAX + STEPS_MAX];
+    float *out;
+    struct shape shape;
+    int64_t tile; /* elements of one */
+};
+
+/* Operand `index` for the tile at `from`; what must be spread out goes to `spare`. */
+static const float *operand(const struct work *work, int index, int64_t from, int64_t count,
+                            float *tiles, float *spare, bool *scalar)
+{
+    const struct reg *reg = &work->reg[index];
+    const struct program *program = work->program;
+    *scalar = reg->data && reg->scalar;
+    if (!reg->data)
+        return tiles + program->step[index - program->inputs].slot * work->tile;
+    if (reg->scalar)
+        return reg->data;
+    if (reg->whole)
+        return reg->data + from;
+    expand(reg, from, count, spare);
+    return spare;
+}
+
+static void run_step(const struct work *work, const struct instruction *step, int64_t from,
+                     int64_t count, float *tiles, float *to)
+{
+    float *spare = tiles + work->program->slots * work->tile;
+    bool a_scalar, b_scalar = false;
+    const float *a = operand(work, step->a, from, count, tiles, spare, &a_scalar);
+    const float *b =
+        step->binary ? operand(work, step->b, from, count, tiles, spare + work->tile, &b_scalar)
+                     : NULL;
+    assert(!(a_scalar && (b_scalar || !step->binary))); /* one has the result's shape */
+    if (step->binary)
+        isa()->binary((enum isa_binary)step->operation, count, a, a_scalar, b, b_scalar, to);
+    else
+        isa()->unary((enum isa_unary)step->operation, count, a, to);
+}
+
+/* Elements [from,to) of the output, tile by tile. */
+static void run_range(const struct work *work, int64_t from, int64_t to, float *tiles)
+{
+    const struct program *program = work->program;
+    for (int64_t at = from; at < to; at += work->tile) {
+        int64_t count = to - at < work->tile ? to - at : work->tile;
+        for (int s = 0; s < program->steps; s++) {
+            const struct instruction *step = &program->step[s];
+            if (work->reg[program->inputs + s].data)
+                continue; /* was small, and is there */
+            float *result = step->slot < 0 ? work->out + at : tiles + step->slot * work->tile;
+            run_step(work, step, at, count, tiles, result);
+        }
+    }
+}
+
+/* The shapes of all results; that of the last is the output's. */
+static bool infer(struct work *work, const struct kernel_call *call, struct error *err)
+{
+    const struct program *program = work->program;
+    for (int i = 0; i < program->inputs; i++) {
+        const struct tensor *in = kernel_in(call, i);
+        work->reg[i].data = tensor_f32(in);
+        work->reg[i].shape = in->shape;
+    }
+    assert(program->steps > 0);
+    for (int s = 0; s < program->steps; s++) {
+        const struct instruction *step = &program->step[s];
+        struct reg *result = &work->reg[program->inputs + s];
+        const struct shape *a = &work->reg[step->a].shape;
+        result->data = NULL;
+        if (!step->binary || shape_equal(a, &work->reg[step->b].shape))
+            result->shape = *a;
+        else if (!shape_broadcast(a, &work->reg[step->b].shape, &result->shape, err))
+            return false;
+        work->shape = result->shape;
+    }
+    return true;
+}
+
+/* Instructions whose result is not of the output's shape: each once, whole. */
+static bool run_small_steps(struct work *work, struct kernel_call *call, float *tiles,
+                            struct error *err)
+{
+    const struct program *program = work->program;
+    for (int s = 0; s < program->steps - 1; s++) {
+        const struct instruction step = program->step[s];
+        struct reg *result = &work->reg[program->inputs + s];
+        if (shape_equal(&result->shape, &work->shape))
+            continue;
+        int64_t count = shape_count(&result->shape);
+        float *data = kernel_scratch(call, (size_t)count * sizeof(float), err);
+        if (!data)
+            return false;
+        aim(&work->reg[step.a], &result->shape);
+        if (step.binary)
+            aim(&work->reg[step.b], &result->shape);
+        for (int64_t at = 0; at < count; at += work->tile)
+            run_step(work, &step, at, count - at < work->tile ? count - at : work->tile, tiles,
+                     data + at);
+        result->data = data;
+    }
+    return true;
+}
+
+/* An input whose memory the output may take: of its shape, and read by position. */
+static struct tensor *make_output(struct work *work, struct kernel_call *call,
+                                  struct error *err)
+{
+    for (int i = 0; i < work->program->inputs; i++)
+        if (call->reusable >> i & 1 && shape_equal(&work->reg[i].shape, &work->shape))
+            return kernel_output_reuse(call, 0, i, &work->shape, err);
+    return kernel_output(call, 0, &work->shape, err);
+}
+
+static void run_tiles(struct work *work, int threads, float *tiles, int64_t tiles_each)
+{
+    const struct program *program = work->program;
+    for (int i = 0; i < program->inputs + program->steps; i++)
+        if (work->reg[i].data)
+            aim(&work->reg[i], &work->shape);
+    int64_t count = shape_count(&work->shape);
+    if (threads == 1) { /* even a team of one would cost more than a scalar */
+        run_range(work, 0, count, tiles);
+        return;
+    }
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int t = 0; t < threads; t++) {
+        struct range r = parallel_range(count, 16, threads, t);
+        run_range(work, r.from, r.to, tiles + t * tiles_each);
+    }
+}
+
+static bool chain_run(struct kernel_call *call, struct error *err)
+{
+    struct work work; /* large: filled as far as it is used */
+    float on_stack[(STEPS_MAX + 2) * SMALL];
+    work.program = call->state;
+    if (!infer(&work, call, err))
+        return false;
+    struct tensor *out = make_output(&work, call, err);
+    if (!out || out->count == 0)
+        return out;
+    work.out = tensor_f32_mut(out);
+    work.tile = out->count <= SMALL ? SMALL : TILE;
+    int threads = parallel_threads(call, out->count);
+    int64_t tiles_each = (work.program->slots + 2) * work.tile;
+    float *tiles = on_stack;
+    if (work.tile > SMALL)
+        tiles = kernel_scratch(call, (size_t)(threads * tiles_each) * sizeof(float), err);
+    if (!tiles || !run_small_steps(&work, call, tiles, err))
+        return false;
+    run_tiles(&work, threads, tiles, tiles_each);
+    return true;
+}
+
+const struct kernel kernel_elementwise_cpu = {
+    .op = "_Elementwise",
+    .device = CPU,
+    .dtypes = BIT(F32),
+    .accepts = chain_accepts,
+    .prepare = chain_prepare,
+    .release = free,
+    .run = chain_run,
+};

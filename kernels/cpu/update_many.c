@@ -1,0 +1,151 @@
+/*
+ * update_many.c - _UpdateRefs and _UpdateResources: one step of one optimizer for many
+ * variables, in one call.
+ *
+ * Everything is checked before anything is changed.  The elements of all variables are shared
+ * among the threads as if they were one array.
+ */
+#include "base/alloc.h"
+#include "base/error.h"
+#include "kernels/cpu/parallel.h"
+#include "kernels/cpu/update.h"
+#include "kernels/list.h"
+#include "runtime/resource.h"
+
+enum { SLOTS_MAX = 3, SCALARS_MAX = 6 };
+
+struct one {
+    int64_t count;
+    const float *grad;
+    float *data[SLOTS_MAX]; /* the variable, then its slots */
+};
+
+struct settings {
+    float scalars[SCALARS_MAX];
+    bool nesterov;
+    struct isa_adam adam;
+};
+
+static void descent(const struct one *one, const struct settings *s, int64_t from,
+                    int64_t count)
+{
+    isa()->scale_add(count, -s->scalars[0], one->grad + from, one->data[0] + from);
+}
+
+static void momentum(const struct one *one, const struct settings *s, int64_t from,
+                     int64_t count)
+{
+    isa()->momentum(count, s->scalars[0], s->scalars[1], s->nesterov, one->grad + from,
+                    one->data[1] + from, one->data[0] + from);
+}
+
+static void keras_momentum(const struct one *one, const struct settings *s, int64_t from,
+                           int64_t count)
+{
+    isa()->keras_momentum(count, s->scalars[0], s->scalars[1], s->nesterov, one->grad + from,
+                          one->data[1] + from, one->data[0] + from);
+}
+
+static void adam(const struct one *one, const struct settings *s, int64_t from, int64_t count)
+{
+    isa()->adam(count, &s->adam, one->grad + from, one->data[1] + from, one->data[2] + from,
+                one->data[0] + from);
+}
+
+struct rule {
+    const char *name; /* of the op, without Resource */
+    int slots;        /* the variable and its slots */
+    int scalars;
+    void (*step)(const struct one *one, const struct settings *s, int64_t from, int64_t count);
+};
+
+static const struct rule rules[] = {
+    {"ApplyGradientDescent", 1, 1, descent},
+    {"ApplyMomentum", 2, 2, momentum},
+    {"ApplyKerasMomentum", 2, 2, keras_momentum},
+    {"ApplyAdam", 3, 6, adam},
+};
+
+static const struct rule *find_rule(const struct node *node)
+{
+    const char *name = node_attr_string(node, "rule", "");
+    if (!strncmp(name, "Resource", 8))
+        name += 8;
+    for (int i = 0; i < ARRAY_LEN(rules); i++)
+        if (!strcmp(rules[i].name, name))
+            return &rules[i];
+    return NULL;
+}
+
+static bool accepts(const struct node *node)
+{
+    const struct rule *rule = find_rule(node);
+    int64_t updates = node_attr_int(node, "N", 0);
+    return rule && node_attr_int(node, "V", 0) == updates * rule->slots &&
+           node_attr_int(node, "S", 0) == rule->scalars;
+}
+
+static bool open_all(struct kernel_call *call, const struct rule *rule, struct one *all,
+                     int count, int64_t *elements, struct error *err)
+{
+    *elements = 0;
+    for (int i = 0; i < count; i++) {
+        const struct tensor *grad = kernel_in(call, count * rule->slots + rule->scalars + i);
+        struct variable *variables[SLOTS_MAX];
+        if (!kernel_open_variables(call, i * rule->slots, rule->slots, grad, variables,
+                                   all[i].data, err))
+            return false;
+        all[i].grad = tensor_f32(grad);
+        all[i].count = grad->count;
+        *elements += grad->count;
+    }
+    return true;
+}
+
+/* Elements [from,to) of all variables, laid end to end. */
+static void run_range(const struct rule *rule, const struct one *all, int count,
+                      const struct settings *settings, int64_t from, int64_t to)
+{
+    int64_t start = 0;
+    for (int i = 0; i < count && start < to; i++) {
+        int64_t first = from > start ? from - start : 0;
+        int64_t last = to - start < all[i].count ? to - start : all[i].count;
+        if (first < last)
+            rule->step(&all[i], settings, first, last - first);
+        start += all[i].count;
+    }
+}
+
+static bool update_run(struct kernel_call *call, struct error *err)
+{
+    const struct rule *rule = find_rule(call->node);
+    int count = (int)node_attr_int(call->node, "N", 0);
+    struct settings settings = {.nesterov = node_attr_bool(call->node, "use_nesterov", false)};
+    for (int i = 0; i < rule->scalars; i++)
+        if (!kernel_read_scalar(call, count * rule->slots + i, "a setting of the optimizer",
+                                &settings.scalars[i], err))
+            return false;
+    if (rule->step == adam)
+        settings.adam = kernel_adam(settings.scalars, settings.nesterov);
+    int64_t elements;
+    struct one *all = kernel_scratch(call, (size_t)count * sizeof(*all), err);
+    if (!all || !open_all(call, rule, all, count, &elements, err))
+        return false;
+    int threads = parallel_threads(call, elements * rule->slots);
+#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
+    for (int t = 0; t < threads; t++) {
+        struct range r = parallel_range(elements, 16, threads, t);
+        run_range(rule, all, count, &settings, r.from, r.to);
+    }
+    return true;
+}
+
+#define UPDATE(name, op_name)                                                                  \
+    const struct kernel kernel_##name##_cpu = {.op = op_name,                                  \
+                                               .device = CPU,                                  \
+                                               .dtypes = BIT(F32),                             \
+                                               .accepts = accepts,                             \
+                                               .run = update_run};
+
+UPDATE(update_refs, "_UpdateRefs")
+UPDATE(update_resources, "_UpdateResources")
