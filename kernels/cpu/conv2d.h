@@ -9,8 +9,10 @@
 #include "kernels/cpu/onednn.h"
 #include "runtime/shape.h"
 
+struct conv2d_part;
 struct kernel_call;
 struct node;
+struct tensor;
 
 /* One convolution in all its sizes; equal ones share a primitive. */
 struct conv2d_shape {
@@ -33,6 +35,12 @@ struct conv2d {
     int threads;
     struct onednn_primitive main, filter_in, filter_out;
     void *packed; /* the filter in oneDNN's layout; NULL when it is ours */
+
+    /* The filter's gradient: primitives for parts of the sum; see conv2d_filter_grad.c. */
+    struct conv2d_part *parts;
+    int parts_count, parts_capacity;
+    dnnl_memory_desc_t given; /* the layout that all parts write */
+    int64_t given_count;      /* its floats; 0: no part is made yet */
 };
 
 /* Layouts that all three directions agree on. */
@@ -64,3 +72,14 @@ bool conv2d_pack(struct conv2d *c, const dnnl_memory_desc_t *ours,
 /* The description of the forward pass, which those of the others are hints for.  Owned. */
 bool conv2d_forward(const struct conv2d *c, const struct conv2d_layouts *layouts,
                     dnnl_primitive_desc_t *desc, struct error *err) CHECKED;
+
+/* Reads a shape from a vector of int32 or int64. */
+bool conv2d_read_sizes(const struct tensor *sizes, struct shape *shape,
+                       struct error *err) CHECKED;
+
+/* Whether the gradient is as large as the convolution's result. */
+bool conv2d_check_grad(const struct tensor *grad, const struct conv2d_shape *shape,
+                       struct error *err) CHECKED;
+
+/* Frees c->parts. */
+void conv2d_forget_parts(struct conv2d *c);

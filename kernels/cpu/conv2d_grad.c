@@ -1,11 +1,10 @@
-/* conv2d_grad.c - Conv2DBackpropInput and Conv2DBackpropFilter in float over oneDNN. */
+/* conv2d_grad.c - Conv2DBackpropInput in float over oneDNN, and what both gradients check. */
 
 #include "base/error.h"
 #include "kernels/cpu/conv2d.h"
 #include "kernels/list.h"
 
-/* Reads a shape from a vector of int32 or int64. */
-static bool read_sizes(const struct tensor *sizes, struct shape *shape, struct error *err)
+bool conv2d_read_sizes(const struct tensor *sizes, struct shape *shape, struct error *err)
 {
     if (sizes->shape.rank != 1 || sizes->count != 4)
         return fail(err, INVALID,
@@ -20,7 +19,7 @@ static bool read_sizes(const struct tensor *sizes, struct shape *shape, struct e
     return true;
 }
 
-static bool check_grad(const struct tensor *grad, const struct conv2d_shape *s,
+bool conv2d_check_grad(const struct tensor *grad, const struct conv2d_shape *s,
                        struct error *err)
 {
     char is[SHAPE_TEXT_BYTES], wanted[SHAPE_TEXT_BYTES];
@@ -77,9 +76,9 @@ static bool conv2d_input_run(struct kernel_call *call, struct error *err)
     struct conv2d *c = call->state;
     struct shape image;
     struct conv2d_shape s;
-    if (!read_sizes(kernel_in(call, 0), &image, err) ||
+    if (!conv2d_read_sizes(kernel_in(call, 0), &image, err) ||
         !conv2d_shape(c, &image, &kernel_in(call, 1)->shape, &s, err) ||
-        !check_grad(kernel_in(call, 2), &s, err))
+        !conv2d_check_grad(kernel_in(call, 2), &s, err))
         return false;
     struct tensor *dx = kernel_output(call, 0, &image, err);
     if (!dx)
@@ -91,65 +90,6 @@ static bool conv2d_input_run(struct kernel_call *call, struct error *err)
     return run_input(c, call, &s, tensor_f32_mut(dx), err);
 }
 
-static bool make_filter(struct conv2d *c, const struct conv2d_shape *shape, struct error *err)
-{
-    struct conv2d_layouts l;
-    dnnl_primitive_desc_t hint;
-    if (!conv2d_layouts(shape, &l, err) || !conv2d_forward(c, &l, &hint, err))
-        return false;
-    dnnl_convolution_desc_t backward;
-    dnnl_primitive_desc_t desc;
-    dnnl_status_t status = dnnl_dilated_convolution_backward_weights_desc_init(
-        &backward, dnnl_convolution_direct, &l.image, &l.filter_any, NULL, &l.result, l.strides,
-        l.dilations, l.pad_before, l.pad_after);
-    if (status == dnnl_success)
-        status = dnnl_primitive_desc_create(&desc, &backward, NULL, onednn_engine(err), hint);
-    dnnl_primitive_desc_destroy(hint);
-    if (!onednn_check(status, "gradient of a convolution's filter", err))
-        return false;
-    dnnl_memory_desc_t given =
-        *dnnl_primitive_desc_query_md(desc, dnnl_query_diff_weights_md, 0);
-    return onednn_primitive(&c->main, desc, err) &&
-           conv2d_pack(c, &l.filter_ours, &given, err) &&
-           onednn_reorder(&c->filter_out, &given, &l.filter_ours, err) &&
-           onednn_arg(&c->main, DNNL_ARG_SRC, &l.image, err) &&
-           onednn_arg(&c->main, DNNL_ARG_DIFF_WEIGHTS, &given, err) &&
-           onednn_arg(&c->main, DNNL_ARG_DIFF_DST, &l.result, err);
-}
-
-static bool run_filter(struct conv2d *c, const struct kernel_call *call,
-                       const struct conv2d_shape *shape, float *dw, struct error *err)
-{
-    onednn_threads(call->threads);
-    if (conv2d_is_stale(c, shape, call->threads) && !make_filter(c, shape, err))
-        return false;
-    onednn_set(&c->main, DNNL_ARG_SRC, tensor_f32(kernel_in(call, 0)));
-    onednn_set(&c->main, DNNL_ARG_DIFF_WEIGHTS, c->packed ? c->packed : dw);
-    onednn_set(&c->main, DNNL_ARG_DIFF_DST, tensor_f32(kernel_in(call, 2)));
-    onednn_set(&c->filter_out, DNNL_ARG_FROM, c->packed);
-    onednn_set(&c->filter_out, DNNL_ARG_TO, dw);
-    return onednn_run(&c->main, err) && onednn_run(&c->filter_out, err);
-}
-
-static bool conv2d_filter_run(struct kernel_call *call, struct error *err)
-{
-    struct conv2d *c = call->state;
-    struct shape filter;
-    struct conv2d_shape s;
-    if (!read_sizes(kernel_in(call, 1), &filter, err) ||
-        !conv2d_shape(c, &kernel_in(call, 0)->shape, &filter, &s, err) ||
-        !check_grad(kernel_in(call, 2), &s, err))
-        return false;
-    struct tensor *dw = kernel_output(call, 0, &filter, err);
-    if (!dw)
-        return false;
-    if (kernel_in(call, 2)->count == 0 || kernel_in(call, 0)->count == 0 || dw->count == 0) {
-        memset(dw->data, 0, (size_t)dw->count * sizeof(float));
-        return true;
-    }
-    return run_filter(c, call, &s, tensor_f32_mut(dw), err);
-}
-
 const struct kernel kernel_conv2d_input_grad_cpu = {
     .op = "Conv2DBackpropInput",
     .device = CPU,
@@ -158,14 +98,4 @@ const struct kernel kernel_conv2d_input_grad_cpu = {
     .prepare = conv2d_prepare,
     .release = conv2d_release,
     .run = conv2d_input_run,
-};
-
-const struct kernel kernel_conv2d_filter_grad_cpu = {
-    .op = "Conv2DBackpropFilter",
-    .device = CPU,
-    .dtypes = BIT(F32),
-    .accepts = conv2d_accepts,
-    .prepare = conv2d_prepare,
-    .release = conv2d_release,
-    .run = conv2d_filter_run,
 };

@@ -58,6 +58,7 @@ static void forget(struct conv2d *c)
     onednn_release(&c->main);
     onednn_release(&c->filter_in);
     onednn_release(&c->filter_out);
+    conv2d_forget_parts(c);
     free(c->packed);
     c->packed = NULL;
     c->threads = 0;
@@ -166,7 +167,7 @@ bool conv2d_layouts(const struct conv2d_shape *s, struct conv2d_layouts *l, stru
 
 bool conv2d_is_stale(struct conv2d *c, const struct conv2d_shape *shape, int threads)
 {
-    if (c->main.primitive && c->threads == threads &&
+    if ((c->main.primitive || c->parts_count) && c->threads == threads &&
         !memcmp(&c->made_for, shape, sizeof(*shape)))
         return false;
     forget(c);

@@ -2,9 +2,7 @@
 # cases_test.sh - TensorFlow's recorded answers, with the kernels that users get and one or two threads.
 #
 # The recordings are not part of a clone: where they are absent this says so.  Cases that need an op
-# which is not there yet are counted as skipped by build/tf-cases.  Convolutions and pooling
-# (local-nn) are compared with the reference kernels: oneDNN adds up the filter gradient of odd
-# channel counts in an order whose rounding is outside the tolerance of one of those cases.
+# which is not there yet are counted as skipped by build/tf-cases.
 shared=${TRAINYARD_SHARED:-../shared}/tf-cases
 [ -d "$shared" ] || { echo "skip cases: no recorded cases beside this clone ($shared)"; exit 0; }
 program=${TRAINYARD_BUILD:-build}/tf-cases
@@ -12,7 +10,6 @@ failed=0
 for file in "$shared"/*.tfrecord; do
     name=$(basename "$file" .tfrecord)
     for how in "--threads 1" "--threads 2 --no-optimise"; do
-        [ "$name" = local-nn ] && how="$how --ref"
         output=$($program $how "$file" 2>&1) || failed=1
         line=$(tail -n 1 <<<"$output")
         if grep -q '^[0-9]* passed, 0 failed' <<<"$line"; then

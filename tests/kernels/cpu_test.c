@@ -426,6 +426,44 @@ TEST(convolutions_and_their_gradients)
     check_convolution(&mnist);
 }
 
+/* From 0 to 2: sums that grow all the time, where the order of adding shows. */
+static struct tensor positive_tensor(struct shape shape)
+{
+    struct tensor t = random_tensor(shape);
+    for (int64_t i = 0; i < t.count; i++)
+        tensor_f32_mut(&t)[i] += 1;
+    return t;
+}
+
+TEST(filter_gradient_of_many_positions_is_accurate)
+{
+    const int64_t ones[] = {1, 1, 1, 1}, filter[] = {3, 3, 17, 8};
+    const struct attr attrs[] = {attr_int_list("strides", ones, 4),
+                                 attr_int_list("dilations", ones, 4),
+                                 attr_string("padding", "SAME")};
+    struct sample s = {.op = "Conv2DBackpropFilter",
+                       .inputs = {positive_tensor(SHAPE(12, 31, 33, 17)), ints(filter, 4),
+                                  positive_tensor(SHAPE(12, 31, 33, 8))},
+                       .inputs_count = 3,
+                       .attrs = attrs,
+                       .attrs_count = 3,
+                       .outputs_count = 1,
+                       .tolerance = 1.5e-6};
+    check_sample(&s);
+}
+
+/* Summed in strips of rows: strides, dilation and padding decide what each strip sees. */
+TEST(filter_gradients_of_large_images)
+{
+    static const struct window windows[] = {
+        {2, 70, 61, 3, 5, 5, 3, {1, 1, 1, 1}, {1, 1, 1, 1}, {0}, "SAME"},
+        {1, 130, 90, 8, 16, 3, 3, {1, 2, 1, 1}, {1, 1, 1, 1}, {0}, "VALID"},
+        {1, 64, 1100, 2, 3, 2, 3, {1, 1, 1, 1}, {1, 1, 1, 1}, {0}, "SAME"},
+    };
+    for (int i = 0; i < ARRAY_LEN(windows); i++)
+        check_convolution(&windows[i]);
+}
+
 TEST(convolutions_of_nothing)
 {
     struct window w = {.batch = 0,
