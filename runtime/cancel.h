@@ -20,8 +20,8 @@ void cancel_free(struct cancel *cancel); /* NULL is fine; nobody is registered a
  * Registers `callback` and sets `*ticket`.  False if cancel_now() was called before: then
  * nothing is registered, and the caller ends its wait itself.
  */
-bool cancel_add(struct cancel *cancel, cancel_callback *callback, void *arg, uint64_t *ticket)
-    CHECKED;
+bool cancel_add(struct cancel *cancel, cancel_callback *callback, void *arg,
+                uint64_t *ticket) CHECKED;
 
 /*
  * Withdraws it.  False if it was called; if another thread is calling it right now, waits until

@@ -61,7 +61,7 @@ struct kernel_call {
     struct kernel_slot *slots;   /* the plan's memory for outputs; private to kernel.c */
     uint64_t reusable;           /* private: inputs whose memory may become an output's */
     int threads;                 /* how many this kernel may use */
-    void *waiter; /* private, with done: who waits for start() */
+    void *waiter;                /* private, with done: who waits for start() */
     void (*done)(struct kernel_call *call, const struct error *err);
 };
 
@@ -119,8 +119,7 @@ struct resource *kernel_resource(struct kernel_call *call, int index, const char
  * RESOURCE with the names by which it is found, or a VARIANT (names NULL).
  */
 bool kernel_output_resource(struct kernel_call *call, int index, struct resource *resource,
-                            const char *container, const char *name,
-                            struct error *err) CHECKED;
+                            const char *container, const char *name, struct error *err) CHECKED;
 
 /* The object of that kind in element `i` of a VARIANT tensor; borrowed.  Fails with INVALID. */
 struct resource *kernel_variant(const struct tensor *tensor, int64_t i, const char *kind,

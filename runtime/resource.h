@@ -80,9 +80,8 @@ struct resource *resources_find(struct resources *resources, const char *contain
  */
 typedef struct resource *resource_make(const void *arg, struct error *err);
 struct resource *resources_find_or_make(struct resources *resources, const char *container,
-                                        const char *kind, const char *name,
-                                        resource_make *make, const void *arg,
-                                        struct error *err) CHECKED;
+                                        const char *kind, const char *name, resource_make *make,
+                                        const void *arg, struct error *err) CHECKED;
 
 /* As resources_find(), but counted. */
 struct resource *resources_get(struct resources *resources, const char *container,

@@ -96,9 +96,8 @@ struct resource *resources_get(struct resources *resources, const char *containe
 }
 
 struct resource *resources_find_or_make(struct resources *resources, const char *container,
-                                        const char *kind, const char *name,
-                                        resource_make *make, const void *arg,
-                                        struct error *err)
+                                        const char *kind, const char *name, resource_make *make,
+                                        const void *arg, struct error *err)
 {
     struct str key = {0};
     const char *text = key_text(resources, &key, container, kind, name);
