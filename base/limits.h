@@ -21,6 +21,7 @@
 #define LIMIT_TENSOR_BYTES (INT64_C(64) << 30)
 #define LIMIT_LIST_ITEMS (1 << 24) /* tensors in a tensor array, list or stack */
 #define LIMIT_LIST_DEPTH 64        /* lists in lists */
+#define LIMIT_IMAGE_BYTES (INT64_C(1) << 30) /* the pixels of one image file */
 
 /* Names of jobs, datasets, nodes, artifacts: [A-Za-z0-9._-], not "." or ".." */
 #define LIMIT_NAME_BYTES 128

@@ -71,7 +71,7 @@
 #define KERNELS_NN(X) \
     X(bias_add_ref) X(bias_add_grad_ref) X(softmax_ref) X(log_softmax_ref) \
     X(softmax_cross_entropy_with_logits_ref) \
-    X(sparse_softmax_cross_entropy_with_logits_ref)
+    X(sparse_softmax_cross_entropy_with_logits_ref) X(lrn_ref) X(lrn_grad_ref)
 
 #define KERNELS_OPTIMIZER(X) \
     X(apply_ada_max_ref) X(resource_apply_ada_max_ref) X(apply_adadelta_ref) \
@@ -197,7 +197,31 @@
     X(tanh_ref) X(sin_ref) X(cos_ref) X(erf_ref) X(floor_ref) X(ceil_ref) X(round_ref) \
     X(rint_ref) X(is_nan_ref) X(is_inf_ref) X(is_finite_ref) X(logical_not_ref)
 
+#define KERNELS_DIAGONAL(X) \
+    X(matrix_diag_ref) X(matrix_diag_v2_ref) X(matrix_diag_v3_ref) X(matrix_diag_part_ref) \
+    X(matrix_diag_part_v2_ref) X(matrix_diag_part_v3_ref) X(matrix_set_diag_ref) \
+    X(matrix_set_diag_v2_ref) X(matrix_set_diag_v3_ref) X(diag_ref) X(diag_part_ref)
+
+#define KERNELS_IMAGE(X) \
+    X(resize_bilinear_ref) X(resize_bilinear_grad_ref) X(resize_nearest_neighbor_ref) \
+    X(resize_nearest_neighbor_grad_ref) X(resize_bicubic_ref) X(resize_bicubic_grad_ref) \
+    X(resize_area_ref) X(crop_and_resize_ref) X(crop_and_resize_grad_image_ref) \
+    X(crop_and_resize_grad_boxes_ref) X(rgb_to_hsv_ref) X(hsv_to_rgb_ref) \
+    X(adjust_hue_ref) X(adjust_saturation_ref) X(adjust_contrastv2_ref)
+
+#define KERNELS_RNN(X) \
+    X(lstm_block_cell_ref) X(lstm_block_cell_grad_ref) X(block_lstm_ref) \
+    X(block_lstm_v2_ref) X(block_lstm_grad_ref) X(block_lstm_grad_v2_ref) \
+    X(gru_block_cell_ref) X(gru_block_cell_grad_ref)
+
+#define KERNELS_VOLUME(X) \
+    X(conv3d_ref) X(conv3d_backprop_input_ref) X(conv3d_backprop_filter_ref) \
+    X(conv3d_backprop_input_v2_ref) X(conv3d_backprop_filter_v2_ref) X(max_pool3d_ref) \
+    X(max_pool3d_grad_ref) X(max_pool3d_grad_grad_ref) X(avg_pool3d_ref) \
+    X(avg_pool3d_grad_ref)
+
 #define KERNELS_REF(X) \
+    KERNELS_DIAGONAL(X) KERNELS_IMAGE(X) KERNELS_RNN(X) KERNELS_VOLUME(X) \
     KERNELS_ACTIVATION(X) KERNELS_ALONG(X) KERNELS_BATCH_NORM(X) KERNELS_BINARY(X) \
     KERNELS_COMPARE(X) KERNELS_CONV2D(X) KERNELS_FILES(X) KERNELS_FILL(X) \
     KERNELS_FRAMEWORK(X) KERNELS_GATHER(X) KERNELS_JOIN(X) KERNELS_LAYOUT(X) \

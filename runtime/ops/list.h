@@ -35,7 +35,10 @@
     X(logical_or) X(select) X(select_v2)
 
 #define OPS_MATRIX(X) \
-    X(mat_mul) X(sparse_mat_mul) X(batch_mat_mul) X(batch_mat_mul_v2) X(batch_mat_mul_v3)
+    X(mat_mul) X(sparse_mat_mul) X(batch_mat_mul) X(batch_mat_mul_v2) X(batch_mat_mul_v3) \
+    X(matrix_diag) X(matrix_diag_v2) X(matrix_diag_v3) X(matrix_diag_part) \
+    X(matrix_diag_part_v2) X(matrix_diag_part_v3) X(matrix_set_diag) X(matrix_set_diag_v2) \
+    X(matrix_set_diag_v3) X(diag) X(diag_part)
 
 #define OPS_REDUCE(X) \
     X(sum) X(mean) X(prod) X(max) X(min) X(all) X(any) X(arg_max) X(arg_min) X(l2_loss) \
@@ -78,12 +81,16 @@
     X(relu) X(relu6) X(elu) X(selu) X(softplus) X(softsign) X(leaky_relu) X(relu_grad) \
     X(relu6_grad) X(elu_grad) X(selu_grad) X(softplus_grad) X(softsign_grad) \
     X(leaky_relu_grad) X(bias_add) X(bias_add_grad) X(softmax) X(log_softmax) \
-    X(softmax_cross_entropy_with_logits) X(sparse_softmax_cross_entropy_with_logits)
+    X(softmax_cross_entropy_with_logits) X(sparse_softmax_cross_entropy_with_logits) \
+    X(lrn) X(lrn_grad)
 
 #define OPS_CONV(X) \
     X(conv2d) X(conv2d_backprop_input) X(conv2d_backprop_filter) X(depthwise_conv2d_native) \
     X(depthwise_conv2d_native_backprop_input) X(depthwise_conv2d_native_backprop_filter) \
-    X(max_pool) X(max_pool_grad) X(avg_pool) X(avg_pool_grad)
+    X(max_pool) X(max_pool_grad) X(avg_pool) X(avg_pool_grad) \
+    X(conv3d) X(conv3d_backprop_input) X(conv3d_backprop_filter) \
+    X(conv3d_backprop_input_v2) X(conv3d_backprop_filter_v2) X(max_pool3d) \
+    X(max_pool3d_grad) X(max_pool3d_grad_grad) X(avg_pool3d) X(avg_pool3d_grad)
 
 #define OPS_BATCH_NORM(X) \
     X(fused_batch_norm) X(fused_batch_norm_v2) X(fused_batch_norm_v3) \
@@ -182,7 +189,13 @@
 
 #define OPS_READER(X)
 
-#define OPS_IMAGE(X)
+#define OPS_IMAGE(X) \
+    X(resize_bilinear) X(resize_bicubic) X(resize_nearest_neighbor) X(resize_area) \
+    X(resize_bilinear_grad) X(resize_bicubic_grad) X(resize_nearest_neighbor_grad) \
+    X(crop_and_resize) X(crop_and_resize_grad_image) X(crop_and_resize_grad_boxes) \
+    X(adjust_contrastv2) X(adjust_hue) X(adjust_saturation) X(rgb_to_hsv) X(hsv_to_rgb) \
+    X(decode_png) X(decode_jpeg) X(decode_bmp) X(decode_gif) X(decode_image) \
+    X(extract_jpeg_shape) X(encode_png) X(encode_jpeg) X(encode_jpeg_variable_quality)
 
 #define OPS_SPARSE(X)
 
@@ -191,7 +204,9 @@
     X(learned_unigram_candidate_sampler) X(thread_unsafe_unigram_candidate_sampler) \
     X(fixed_unigram_candidate_sampler) X(compute_accidental_hits)
 
-#define OPS_RNN(X)
+#define OPS_RNN(X) \
+    X(lstm_block_cell) X(lstm_block_cell_grad) X(block_lstm) X(block_lstm_v2) \
+    X(block_lstm_grad) X(block_lstm_grad_v2) X(gru_block_cell) X(gru_block_cell_grad)
 
 #define OPS_LIST(X) \
     OPS_FRAMEWORK(X) OPS_STATE(X) OPS_MATH(X) OPS_UNARY(X) OPS_COMPARE(X) OPS_MATRIX(X) \

@@ -333,3 +333,38 @@ const struct op op_sparse_softmax_cross_entropy_with_logits = {
     .infer = infer_sparse_softmax_loss,
     .gradient = sparse_softmax_loss_gradient,
 };
+
+/* --- response across neighbouring channels --- */
+
+#define LRN_ATTRS                                                                              \
+    "depth_radius:int=5 bias:float=1 alpha:float=1 beta:float=0.5 "                            \
+    "T:{half,bfloat16,float}=float"
+
+static bool lrn_gradient(struct gradient *g, struct error *err)
+{
+    (void)err;
+    static const char *const names[] = {"depth_radius", "bias", "alpha", "beta"};
+    struct attr attrs[ARRAY_LEN(names)];
+    for (int i = 0; i < ARRAY_LEN(names); i++)
+        attrs[i] = *node_attr(g->node, names[i]);
+    return op_gradient_single(
+        g, op_call(g, "LRNGrad", INPUTS(g->of_outputs[0], gradient_x(g, 0), gradient_y(g, 0)),
+                   attrs, ARRAY_LEN(attrs)));
+}
+
+const struct op op_lrn = {
+    .name = "LRN",
+    .inputs = "input:T",
+    .outputs = "output:T",
+    .attrs = LRN_ATTRS,
+    .infer = op_infer_unchanged,
+    .gradient = lrn_gradient,
+};
+
+const struct op op_lrn_grad = {
+    .name = "LRNGrad",
+    .inputs = "input_grads:T input_image:T output_image:T",
+    .outputs = "output:T",
+    .attrs = LRN_ATTRS,
+    .infer = op_infer_unchanged,
+};

@@ -148,6 +148,15 @@ struct recipe {
         STRIDES, PADDING, KSIZE                                                                \
     }
 
+#define CONV3D                                                                                 \
+    {                                                                                          \
+        LIST("strides", 1, 1, 2, 1, 1), PADDING                                                \
+    }
+#define POOL3D                                                                                 \
+    {                                                                                          \
+        LIST("strides", 1, 1, 2, 1, 1), PADDING, LIST("ksize", 1, 2, 2, 1, 1)                  \
+    }
+
 static const struct recipe recipes[] = {
     UNARY("Identity"),
     UNARY("Neg"),
@@ -329,6 +338,33 @@ static const struct recipe recipes[] = {
     {"MaxPool", {D(-1, 1, 1, 4, 3, 2)}, POOL, 0},
     {"AvgPool", {D(-1, 1, 1, 4, 3, 2)}, POOL, 0},
     {"AvgPoolGrad", {I(1, 4, 3, 2), D(-1, 1, 1, 2, 3, 2)}, POOL, 0},
+    {"Conv3D", {D(-1, 1, 1, 3, 4, 2, 2), D(-1, 1, 2, 2, 1, 2, 2)}, CONV3D, 0},
+    {"Conv3DBackpropInputV2",
+     {I(1, 3, 4, 2, 2), D(-1, 1, 2, 2, 1, 2, 2), D(-1, 1, 1, 3, 2, 2, 2)},
+     CONV3D,
+     0},
+    {"Conv3DBackpropFilterV2",
+     {D(-1, 1, 1, 3, 4, 2, 2), I(2, 2, 1, 2, 2), D(-1, 1, 1, 3, 2, 2, 2)},
+     CONV3D,
+     0},
+    {"MaxPool3D", {D(-1, 1, 1, 3, 4, 2, 2)}, POOL3D, 0},
+    {"AvgPool3D", {D(-1, 1, 1, 3, 4, 2, 2)}, POOL3D, 0},
+    {"AvgPool3DGrad", {I(1, 3, 4, 2, 2), D(-1, 1, 1, 3, 2, 2, 2)}, POOL3D, 0},
+    {"ResizeNearestNeighbor", {D(-1, 1, 1, 2, 3, 2), I(3, 2)}, {{0}}, 0},
+    {"MatrixDiag", {SQUARE}, {{0}}, 0},
+    {"MatrixDiagV2", {SQUARE, I(-1, 1), I0(4), I0(4), {'e', {.rank = 0}, {1}}}, {{0}}, 0},
+    {"MatrixDiagV3",
+     {SQUARE, I(-1, 1), I0(4), I0(-1), {'e', {.rank = 0}, {1}}},
+     {TEXT("align", "RIGHT_RIGHT")},
+     0},
+    {"MatrixDiagPart", {D(-1, 1, 2, 3, 4)}, {{0}}, 0},
+    {"MatrixDiagPartV2", {SQUARE, I(-1, 1), {'e', {.rank = 0}, {1}}}, {{0}}, 0},
+    {"MatrixDiagPartV3", {SQUARE, I(-1, 1), {'e', {.rank = 0}, {1}}}, {{0}}, 0},
+    {"MatrixSetDiag", {SQUARE, D(-1, 1, 3)}, {{0}}, 0},
+    {"MatrixSetDiagV2", {SQUARE, D(-1, 1, 3), I0(1)}, {{0}}, 0},
+    {"MatrixSetDiagV3", {SQUARE, D(-1, 1, 2, 3), I(-1, 0)}, {{0}}, 0},
+    {"Diag", {D(-1, 1, 2, 3)}, {{0}}, 0},
+    {"DiagPart", {D(-1, 1, 2, 3, 2, 3)}, {{0}}, 0},
 };
 
 /*
@@ -337,8 +373,10 @@ static const struct recipe recipes[] = {
  * is none.
  */
 static const char *const elsewhere[] = {
-    "ReadVariableOp", "ResourceGather",   "SparseMatMul",     "Conj",       "PreventGradient",
-    "FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3", "RandomGamma"};
+    "ReadVariableOp", "ResourceGather",   "SparseMatMul",     "Conj",        "PreventGradient",
+    "FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3", "RandomGamma", "LRN",
+    "ResizeBilinear", "ResizeBicubic",    "CropAndResize",    "BlockLSTM",   "BlockLSTMV2",
+    "MaxPool3DGrad",  "MaxPool3DGradGrad"};
 
 /* --- numbers that are the same at every run --- */
 

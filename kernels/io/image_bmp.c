@@ -1,0 +1,58 @@
+/* image_bmp.c - BMP files: rows of plain pixels behind a header. */
+
+#include "kernels/io/image.h"
+
+#include "base/error.h"
+
+static int64_t number_at(const unsigned char *bytes, size_t at, int size)
+{
+    uint32_t value = 0;
+    for (int i = size - 1; i >= 0; i--)
+        value = value << 8 | bytes[at + (size_t)i];
+    return size == 4 ? (int64_t)(int32_t)value : (int64_t)value;
+}
+
+/* Rows stand bottom up (unless the height is negative), blue first, padded to 4 bytes. */
+bool kernel_image_read_bmp(const void *data, size_t size, int channels, struct image *out,
+                           struct error *err)
+{
+    const unsigned char *bytes = data;
+    *out = (struct image){.frames = 1, .bits = 8};
+    if (size < 32)
+        return fail(err, INVALID,
+                    "Incomplete bmp content, requires at least 32 bytes to find the header "
+                    "size, width, height, and bpp, got %zu bytes",
+                    size);
+    int64_t begin = number_at(bytes, 10, 4), height = number_at(bytes, 22, 4);
+    int64_t depth = number_at(bytes, 28, 2);
+    bool top_down = height < 0;
+    out->width = number_at(bytes, 18, 4);
+    out->height = top_down ? -height : height;
+    out->channels = (int)(depth / 8);
+    if (channels != 0 && channels != out->channels)
+        return fail(err, INVALID,
+                    "channels attribute %d does not match bits per pixel from file %lld",
+                    channels, (long long)depth);
+    if (depth != 8 && depth != 24 && depth != 32)
+        return fail(err, INVALID,
+                    "Number of channels inherent in the image must be 1, 3 or 4, "
+                    "was %d",
+                    out->channels);
+    if (out->width <= 0 || begin < 0)
+        return fail(err, INVALID, "BMP width must be positive");
+    int64_t row = (out->channels * out->width + 3) / 4 * 4;
+    if (out->height > ((int64_t)size - begin) / row)
+        return fail(err, INVALID, "Incomplete bmp content: %zu bytes for %lld rows", size,
+                    (long long)out->height);
+    if (!kernel_image_alloc(out, err))
+        return false;
+    static const int order[5][4] = {{0}, {0}, {0}, {2, 1, 0}, {2, 1, 0, 3}};
+    unsigned char *to = out->pixels;
+    for (int64_t y = 0; y < out->height; y++) {
+        const unsigned char *from = bytes + begin + (top_down ? y : out->height - 1 - y) * row;
+        for (int64_t x = 0; x < out->width; x++, from += out->channels)
+            for (int c = 0; c < out->channels; c++)
+                *to++ = from[order[out->channels][c]];
+    }
+    return true;
+}

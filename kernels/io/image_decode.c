@@ -1,0 +1,187 @@
+/* image_decode.c - files of images become tensors, whatever their format. */
+
+#include "kernels/list.h"
+
+#include <math.h>
+
+#include "base/error.h"
+#include "kernels/io/image.h"
+#include "runtime/op.h"
+
+enum format { NO_FORMAT, PNG, JPEG, GIF, BMP };
+
+static enum format format_of(const struct tensor_string *bytes)
+{
+    static const struct {
+        enum format format;
+        size_t size;
+        const char *start;
+    } known[] = {{PNG, 8, "\x89PNG\r\n\x1a\n"},
+                 {JPEG, 3, "\xff\xd8\xff"},
+                 {GIF, 3, "GIF"},
+                 {BMP, 2, "BM"}};
+    for (int i = 0; i < ARRAY_LEN(known); i++)
+        if (bytes->size >= known[i].size &&
+            memcmp(bytes->data, known[i].start, known[i].size) == 0)
+            return known[i].format;
+    return NO_FORMAT;
+}
+
+/* Each op reads more than its name says, but not everything. */
+static bool check_format(const struct node *node, enum format format, struct error *err)
+{
+    static const char *const names[] = {"", "PNG", "JPEG", "GIF", "BMP"};
+    static const char *const ops[] = {"", "decode_png", "decode_jpeg", "decode_gif",
+                                      "decode_bmp"};
+    bool is_bmp = strcmp(node->op->name, "DecodeBmp") == 0;
+    if (format == NO_FORMAT)
+        return fail(err, INVALID,
+                    "Unknown image file format. One of JPEG, PNG, GIF, BMP required.");
+    if (strcmp(node->op->name, "DecodeImage") == 0 || is_bmp == (format == BMP))
+        return true;
+    return fail(err, INVALID,
+                "Trying to decode %s format using %s op. Use `%s` or `decode_image` instead.",
+                names[format], node->op->name, ops[format]);
+}
+
+static bool check_channels(const struct node *node, int channels, enum format format,
+                           struct error *err)
+{
+    (void)node;
+    if (channels != 0 && channels != 1 && channels != 3 && channels != 4)
+        return fail(err, INVALID, "`channels` must be 0, 1, 3 or 4 but got %d", channels);
+    if (format == JPEG && channels == 4)
+        return fail(err, INVALID, "JPEG does not support 4 channels");
+    if (format == GIF && channels != 0 && channels != 3)
+        return fail(err, INVALID, "channels must be 0 or 3 for GIF, but got %d", channels);
+    if (format == BMP && channels == 1)
+        return fail(err, INVALID, "`channels` must be 0, 3 or 4 for BMP, but got %d", channels);
+    return true;
+}
+
+static bool jpeg_options(const struct node *node, int channels, struct jpeg_options *options,
+                         struct error *err)
+{
+    const char *dct = node_attr_string(node, "dct_method", "");
+    *options = (struct jpeg_options){
+        .channels = channels,
+        .ratio = (int)node_attr_int(node, "ratio", 1),
+        .fancy_upscaling = node_attr_bool(node, "fancy_upscaling", true),
+        .recover_truncated = node_attr_bool(node, "try_recover_truncated", false),
+        .acceptable_fraction = node_attr_float(node, "acceptable_fraction", 1),
+        .accurate_dct = strcmp(dct, "INTEGER_ACCURATE") == 0,
+    };
+    if (dct[0] && !options->accurate_dct && strcmp(dct, "INTEGER_FAST") != 0)
+        return fail(err, INVALID,
+                    "dct_method must be one of {'', 'INTEGER_FAST', 'INTEGER_ACCURATE'}");
+    int ratio = options->ratio;
+    return ratio == 1 || ratio == 2 || ratio == 4 || ratio == 8 ||
+           fail(err, INVALID, "ratio must be 1, 2, 4, or 8, got %d", ratio);
+}
+
+/* 8 bits to the type of the output; PNG has come with 16 where they are wanted. */
+static void store_pixels(const struct image *image, struct tensor *out)
+{
+    const uint8_t *narrow = image->pixels;
+    const uint16_t *wide = image->pixels;
+    for (int64_t i = 0; i < out->count; i++) {
+        if (out->dtype == U8)
+            ((uint8_t *)out->data)[i] = narrow[i];
+        else if (out->dtype == U16)
+            ((uint16_t *)out->data)[i] =
+                image->bits == 16 ? wide[i] : (uint16_t)(narrow[i] << 8);
+        else
+            ((float *)out->data)[i] =
+                image->bits == 16 ? (float)wide[i] / 65535 : (float)narrow[i] / 255;
+    }
+}
+
+/* GIF: (frames, height, width, channels), unless one frame alone is wanted. */
+static bool give_image(struct kernel_call *call, const struct image *image, enum format format,
+                       struct error *err)
+{
+    const char *op = call->node->op->name;
+    bool expand = node_attr_bool(call->node, "expand_animations", true);
+    struct shape shape = SHAPE(image->height, image->width, image->channels);
+    bool frames = strcmp(op, "DecodeGif") == 0 ||
+                  (format == GIF && strcmp(op, "DecodeImage") == 0 && expand);
+    if (frames)
+        shape = SHAPE(image->frames, image->height, image->width, image->channels);
+    else if (image->frames > 1 && strcmp(op, "DecodeImage") != 0)
+        return fail(
+            err, INVALID,
+            "Got %lld frames, but animated gifs can only be decoded by tf.io.decode_gif "
+            "or tf.io.decode_image",
+            (long long)image->frames);
+    struct tensor *out = kernel_output(call, 0, &shape, err);
+    if (out)
+        store_pixels(image, out);
+    return out != NULL;
+}
+
+static bool decode_run(struct kernel_call *call, struct error *err)
+{
+    const struct node *node = call->node;
+    const struct tensor *contents = kernel_in(call, 0);
+    int channels = (int)node_attr_int(node, "channels", 0);
+    struct jpeg_options options;
+    struct image image = {0};
+    char text[SHAPE_TEXT_BYTES];
+    if (!check_channels(node, channels, NO_FORMAT, err) ||
+        !jpeg_options(node, channels, &options, err))
+        return false;
+    if (contents->shape.rank != 0)
+        return fail(err, INVALID, "`contents` must be scalar but got shape%s",
+                    shape_text(&contents->shape, text, sizeof(text)));
+    const struct tensor_string *bytes = tensor_strings(contents);
+    if (bytes->size == 0)
+        return fail(err, INVALID, "Input is empty.");
+    enum format format = format_of(bytes);
+    if (!check_format(node, format, err) || !check_channels(node, channels, format, err))
+        return false;
+    bool wide = dtype_base(node->output_types[0]) != U8, ok = false;
+    if (format == PNG)
+        ok = kernel_image_read_png(bytes->data, bytes->size, channels, wide ? 16 : 8, &image,
+                                   err);
+    else if (format == JPEG)
+        ok = kernel_image_read_jpeg(bytes->data, bytes->size, &options, &image, err);
+    else if (format == GIF)
+        ok = kernel_image_read_gif(bytes->data, bytes->size, &image, err);
+    else
+        ok = kernel_image_read_bmp(bytes->data, bytes->size, channels, &image, err);
+    ok = ok && give_image(call, &image, format, err);
+    kernel_image_release(&image);
+    return ok;
+}
+
+/* (height, width, channels) of a file, by its header alone as far as the user can tell. */
+static bool extract_jpeg_shape_run(struct kernel_call *call, struct error *err)
+{
+    const struct tensor *contents = kernel_in(call, 0);
+    struct jpeg_options options = {.ratio = 1, .recover_truncated = true};
+    struct image image = {0};
+    if (contents->shape.rank != 0)
+        return fail(err, INVALID, "contents must be scalar");
+    const struct tensor_string *bytes = tensor_strings(contents);
+    if (!kernel_image_read_jpeg(bytes->data, bytes->size, &options, &image, err))
+        return false;
+    const double sizes[] = {(double)image.height, (double)image.width, image.channels};
+    kernel_image_release(&image);
+    struct tensor *out = kernel_output(call, 0, &SHAPE(3), err);
+    for (int i = 0; out && i < 3; i++)
+        tensor_set_number(out, i, sizes[i]);
+    return out != NULL;
+}
+
+#define DECODE(name_, run_)                                                                    \
+    {                                                                                          \
+        .op = name_, .device = CPU, .run = run_                                                \
+    }
+
+const struct kernel kernel_decode_png = DECODE("DecodePng", decode_run);
+const struct kernel kernel_decode_jpeg = DECODE("DecodeJpeg", decode_run);
+const struct kernel kernel_decode_bmp = DECODE("DecodeBmp", decode_run);
+const struct kernel kernel_decode_gif = DECODE("DecodeGif", decode_run);
+const struct kernel kernel_decode_image = DECODE("DecodeImage", decode_run);
+const struct kernel kernel_extract_jpeg_shape =
+    DECODE("ExtractJpegShape", extract_jpeg_shape_run);

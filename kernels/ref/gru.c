@@ -1,0 +1,164 @@
+/*
+ * gru.c - a cell of GRU networks in one operation, and its gradient.
+ *
+ * All in double in scratch memory.  w_ru is (inputs + cells, 2 cells): reset, then update gate;
+ * w_c is (inputs + cells, cells): the candidate.
+ */
+
+#include "kernels/ref/numbers.h"
+
+#include <math.h>
+
+struct gru {
+    int64_t batch, inputs, cells;
+    double *x, *h_prev, *w_ru, *w_c, *b_ru, *b_c; /* in the order of the inputs */
+};
+
+static double *load_all(struct kernel_call *call, int index, const struct shape *wanted,
+                        struct error *err)
+{
+    const struct tensor *in = kernel_in(call, index);
+    char a[SHAPE_TEXT_BYTES], b[SHAPE_TEXT_BYTES];
+    if (!shape_equal(&in->shape, wanted))
+        return fail_null(err, INVALID, "input %d of %s has shape %s, expected %s", index,
+                         call->node->op->name, shape_text(&in->shape, a, sizeof(a)),
+                         shape_text(wanted, b, sizeof(b)));
+    double *copy = kernel_scratch(call, (size_t)in->count * sizeof(*copy) + 1, err);
+    kernel_load *load = kernel_load_for(in->dtype);
+    for (int64_t i = 0; copy && i < in->count; i++)
+        copy[i] = load(in->data, i);
+    return copy;
+}
+
+static bool store_all(struct kernel_call *call, int index, const struct shape *shape,
+                      const double *values, struct error *err)
+{
+    struct tensor *out = kernel_output(call, index, shape, err);
+    kernel_store *store = out ? kernel_store_for(out->dtype) : NULL;
+    for (int64_t i = 0; out && i < out->count; i++)
+        store(out->data, i, values[i]);
+    return out != NULL;
+}
+
+static bool read_gru(struct kernel_call *call, struct gru *g, struct error *err)
+{
+    const struct shape *x = &kernel_in(call, 0)->shape, *h = &kernel_in(call, 1)->shape;
+    if (x->rank != 2 || h->rank != 2)
+        return fail(err, INVALID, "Rank of x and h_prev must be 2, got %d and %d", x->rank,
+                    h->rank);
+    g->batch = x->dims[0];
+    g->inputs = x->dims[1];
+    g->cells = h->dims[1];
+    int64_t all = g->inputs + g->cells;
+    const struct shape shapes[] = {SHAPE(g->batch, g->inputs), SHAPE(g->batch, g->cells),
+                                   SHAPE(all, 2 * g->cells),   SHAPE(all, g->cells),
+                                   SHAPE(2 * g->cells),        SHAPE(g->cells)};
+    double **arrays[] = {&g->x, &g->h_prev, &g->w_ru, &g->w_c, &g->b_ru, &g->b_c};
+    for (int i = 0; i < ARRAY_LEN(arrays); i++)
+        if (!(*arrays[i] = load_all(call, i, &shapes[i], err)))
+            return false;
+    return true;
+}
+
+/* out (batch, columns) = [x, h] w + bias; h (batch, cells). */
+static void affine(const struct gru *g, const double *h, const double *w, const double *bias,
+                   int64_t columns, double *out)
+{
+    for (int64_t r = 0; r < g->batch; r++)
+        for (int64_t c = 0; c < columns; c++) {
+            double sum = bias[c];
+            for (int64_t k = 0; k < g->inputs; k++)
+                sum += g->x[r * g->inputs + k] * w[k * columns + c];
+            for (int64_t k = 0; k < g->cells; k++)
+                sum += h[r * g->cells + k] * w[(g->inputs + k) * columns + c];
+            out[r * columns + c] = sum;
+        }
+}
+
+static bool gru_block_cell_run(struct kernel_call *call, struct error *err)
+{
+    struct gru g;
+    if (!read_gru(call, &g, err))
+        return false;
+    int64_t size = g.batch * g.cells;
+    double *out = kernel_scratch(call, (size_t)(7 * size) * sizeof(*out) + 1, err);
+    if (!out)
+        return false;
+    double *r = out, *u = r + size, *c = u + size, *h = c + size, *reset = h + size;
+    double *gates = reset + size;
+    affine(&g, g.h_prev, g.w_ru, g.b_ru, 2 * g.cells, gates);
+    for (int64_t i = 0; i < size; i++) {
+        const double *row = gates + i / g.cells * 2 * g.cells + i % g.cells;
+        r[i] = 1 / (1 + exp(-row[0]));
+        u[i] = 1 / (1 + exp(-row[g.cells]));
+        reset[i] = g.h_prev[i] * r[i];
+    }
+    affine(&g, reset, g.w_c, g.b_c, g.cells, c);
+    for (int64_t i = 0; i < size; i++) {
+        c[i] = tanh(c[i]);
+        h[i] = u[i] * g.h_prev[i] + (1 - u[i]) * c[i];
+    }
+    struct shape shape = SHAPE(g.batch, g.cells);
+    for (int i = 0; i < 4; i++)
+        if (!store_all(call, i, &shape, out + i * size, err))
+            return false;
+    return true;
+}
+
+/* (d_x, d_h) of (batch, inputs + cells) += d (batch, columns) times w transposed. */
+static void affine_back(const struct gru *g, const double *d, const double *w, int64_t columns,
+                        double *d_x, double *d_h)
+{
+    for (int64_t r = 0; r < g->batch; r++)
+        for (int64_t k = 0; k < g->inputs + g->cells; k++) {
+            double *to =
+                k < g->inputs ? d_x + r * g->inputs + k : d_h + r * g->cells + k - g->inputs;
+            for (int64_t c = 0; c < columns; c++)
+                *to += d[r * columns + c] * w[k * columns + c];
+        }
+}
+
+/* Inputs as the cell's, then its r, u, c, and the gradient of h. */
+static bool gru_block_cell_grad_run(struct kernel_call *call, struct error *err)
+{
+    struct gru g;
+    double *state[4];
+    if (!read_gru(call, &g, err))
+        return false;
+    struct shape shape = SHAPE(g.batch, g.cells), wide = SHAPE(g.batch, 2 * g.cells);
+    for (int i = 0; i < 4; i++)
+        if (!(state[i] = load_all(call, 6 + i, &shape, err)))
+            return false;
+    int64_t size = g.batch * g.cells, total = 5 * size + g.batch * g.inputs;
+    double *d_x = kernel_scratch(call, (size_t)total * sizeof(*d_x) + 1, err);
+    if (!d_x)
+        return false;
+    memset(d_x, 0, (size_t)total * sizeof(*d_x));
+    double *d_h = d_x + g.batch * g.inputs, *d_c = d_h + size, *d_ru = d_c + size;
+    double *d_reset = d_ru + 2 * size;
+    const double *r = state[0], *u = state[1], *c = state[2], *d = state[3];
+    for (int64_t i = 0; i < size; i++) {
+        int64_t at = i / g.cells * 2 * g.cells + i % g.cells;
+        d_c[i] = d[i] * (1 - u[i]) * (1 - c[i] * c[i]);
+        d_ru[at + g.cells] = d[i] * (g.h_prev[i] - c[i]) * u[i] * (1 - u[i]);
+    }
+    affine_back(&g, d_c, g.w_c, g.cells, d_x, d_reset);
+    for (int64_t i = 0; i < size; i++) {
+        int64_t at = i / g.cells * 2 * g.cells + i % g.cells;
+        d_ru[at] = d_reset[i] * g.h_prev[i] * r[i] * (1 - r[i]);
+        d_h[i] = d_reset[i] * r[i] + d[i] * u[i];
+    }
+    affine_back(&g, d_ru, g.w_ru, 2 * g.cells, d_x, d_h);
+    return store_all(call, 0, &SHAPE(g.batch, g.inputs), d_x, err) &&
+           store_all(call, 1, &shape, d_h, err) && store_all(call, 2, &shape, d_c, err) &&
+           store_all(call, 3, &wide, d_ru, err);
+}
+
+#define GRU(name_, run_)                                                                       \
+    {                                                                                          \
+        .op = name_, .device = CPU, .dtypes = BIT(F32), .run = run_                            \
+    }
+
+const struct kernel kernel_gru_block_cell_ref = GRU("GRUBlockCell", gru_block_cell_run);
+const struct kernel kernel_gru_block_cell_grad_ref =
+    GRU("GRUBlockCellGrad", gru_block_cell_grad_run);

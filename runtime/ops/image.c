@@ -1,0 +1,189 @@
+/* image.c - images resized, cropped and recoloured. */
+
+#include "runtime/ops/internal.h"
+
+#define IMAGE_TYPES "{int8,uint8,int16,uint16,int32,int64,half,float,double,bfloat16}"
+#define CORNERS "align_corners:bool=false half_pixel_centers:bool=false"
+
+/* (batch, height, width, channels) of input 0 with the size in input 1, as far as known. */
+static bool infer_resize(struct infer *infer, struct error *err)
+{
+    (void)err;
+    int64_t size[LIMIT_TENSOR_RANK] = {-1, -1};
+    int count;
+    if (op_infer_values(infer, 1, size, &count) && count != 2)
+        return true;
+    infer->outputs[0] =
+        SHAPE(op_infer_dim(infer, 0, 0), size[0], size[1], op_infer_dim(infer, 0, 3));
+    return true;
+}
+
+static bool infer_second(struct infer *infer, struct error *err)
+{
+    (void)err;
+    infer->outputs[0] = infer->inputs[1];
+    return true;
+}
+
+/* `op` of two inputs with the attributes of how pixels lie. */
+static struct edge resize_back(struct gradient *g, const char *op, struct edge second)
+{
+    return op_call(
+        g, op, INPUTS(g->of_outputs[0], second),
+        ATTRS(attr_bool("align_corners", node_attr_bool(g->node, "align_corners", false)),
+              attr_bool("half_pixel_centers",
+                        node_attr_bool(g->node, "half_pixel_centers", false))));
+}
+
+static bool bilinear_gradient(struct gradient *g, struct error *err)
+{
+    (void)err;
+    if (!(DTYPES_FLOAT & BIT(op_edge_type(gradient_x(g, 0)))))
+        return true;
+    return op_gradient_single(g, resize_back(g, "ResizeBilinearGrad", gradient_x(g, 0)));
+}
+
+static bool bicubic_gradient(struct gradient *g, struct error *err)
+{
+    (void)err;
+    enum dtype type = op_edge_type(gradient_x(g, 0));
+    if (type != F32 && type != F64)
+        return true;
+    return op_gradient_single(g, resize_back(g, "ResizeBicubicGrad", gradient_x(g, 0)));
+}
+
+/* (height, width) of input 0 as a vector. */
+static struct edge size_of(struct gradient *g)
+{
+    return op_call3(g, "Slice", op_shape_of(g, gradient_x(g, 0)),
+                    op_ints(g, (const int64_t[]){1}, 1), op_ints(g, (const int64_t[]){2}, 1));
+}
+
+static bool nearest_gradient(struct gradient *g, struct error *err)
+{
+    (void)err;
+    return op_gradient_single(g, resize_back(g, "ResizeNearestNeighborGrad", size_of(g)));
+}
+
+#define RESIZE(name_, output_, attrs_, gradient_)                                              \
+    {                                                                                          \
+        .name = name_, .inputs = "images:T size:int32", .outputs = "resized_images:" output_,  \
+        .attrs = "T:" IMAGE_TYPES " " attrs_, .flags = OP_EXPENSIVE, .infer = infer_resize,    \
+        .gradient = gradient_,                                                                 \
+    }
+#define RESIZE_GRAD(name_, types_)                                                             \
+    {                                                                                          \
+        .name = name_, .inputs = "grads:float original_image:T", .outputs = "output:T",        \
+        .attrs = "T:" types_ " " CORNERS, .flags = OP_EXPENSIVE, .infer = infer_second,        \
+    }
+
+const struct op op_resize_bilinear =
+    RESIZE("ResizeBilinear", "float", CORNERS, bilinear_gradient);
+const struct op op_resize_bicubic = RESIZE("ResizeBicubic", "float", CORNERS, bicubic_gradient);
+const struct op op_resize_nearest_neighbor =
+    RESIZE("ResizeNearestNeighbor", "T", CORNERS, nearest_gradient);
+const struct op op_resize_area =
+    RESIZE("ResizeArea", "float", "align_corners:bool=false", NULL);
+const struct op op_resize_bilinear_grad =
+    RESIZE_GRAD("ResizeBilinearGrad", "{float,bfloat16,half,double}");
+const struct op op_resize_bicubic_grad = RESIZE_GRAD("ResizeBicubicGrad", "{float,double}");
+const struct op op_resize_nearest_neighbor_grad = {
+    .name = "ResizeNearestNeighborGrad",
+    .inputs = "grads:T size:int32",
+    .outputs = "output:T",
+    .attrs = "T:{uint8,int8,int32,half,float,double,bfloat16} " CORNERS,
+    .flags = OP_EXPENSIVE,
+    .infer = infer_resize,
+};
+
+/* --- crops --- */
+
+static bool infer_crop(struct infer *infer, struct error *err)
+{
+    (void)err;
+    int64_t size[LIMIT_TENSOR_RANK] = {-1, -1};
+    int count;
+    if (op_infer_values(infer, 3, size, &count) && count != 2)
+        return true;
+    infer->outputs[0] =
+        SHAPE(op_infer_dim(infer, 1, 0), size[0], size[1], op_infer_dim(infer, 0, 3));
+    return true;
+}
+
+static bool crop_gradient(struct gradient *g, struct error *err)
+{
+    (void)err;
+    struct edge image = gradient_x(g, 0), boxes = gradient_x(g, 1), owner = gradient_x(g, 2);
+    struct edge dy = g->of_outputs[0];
+    enum dtype type = op_edge_type(image);
+    if (type == F16 || type == F32 || type == F64)
+        g->of_inputs[0] = op_call(
+            g, "CropAndResizeGradImage", INPUTS(dy, boxes, owner, op_shape_of(g, image)),
+            ATTRS(attr_type("T", (int)type),
+                  attr_string("method", node_attr_string(g->node, "method", "bilinear"))));
+    g->of_inputs[1] =
+        op_call(g, "CropAndResizeGradBoxes", INPUTS(dy, image, boxes, owner), NO_ATTRS);
+    return builder_ok(&g->build);
+}
+
+const struct op op_crop_and_resize = {
+    .name = "CropAndResize",
+    .inputs = "image:T boxes:float box_ind:int32 crop_size:int32",
+    .outputs = "crops:float",
+    .attrs = "T:{uint8,uint16,int8,int16,int32,int64,half,float,double} "
+             "method:{'bilinear','nearest'}='bilinear' extrapolation_value:float=0",
+    .flags = OP_EXPENSIVE,
+    .infer = infer_crop,
+    .gradient = crop_gradient,
+};
+
+static bool infer_crop_grad_image(struct infer *infer, struct error *err)
+{
+    (void)err;
+    return op_infer_from_vector(infer, 3);
+}
+
+const struct op op_crop_and_resize_grad_image = {
+    .name = "CropAndResizeGradImage",
+    .inputs = "grads:float boxes:float box_ind:int32 image_size:int32",
+    .outputs = "output:T",
+    .attrs = "T:{float,half,double} method:{'bilinear','nearest'}='bilinear'",
+    .flags = OP_EXPENSIVE,
+    .infer = infer_crop_grad_image,
+};
+
+static bool infer_boxes(struct infer *infer, struct error *err)
+{
+    (void)err;
+    infer->outputs[0] = infer->inputs[2];
+    return true;
+}
+
+const struct op op_crop_and_resize_grad_boxes = {
+    .name = "CropAndResizeGradBoxes",
+    .inputs = "grads:float image:T boxes:float box_ind:int32",
+    .outputs = "output:float",
+    .attrs = "T:{uint8,uint16,int8,int16,int32,int64,half,float,double} "
+             "method:{'bilinear'}='bilinear'",
+    .flags = OP_EXPENSIVE,
+    .infer = infer_boxes,
+};
+
+/* --- colours --- */
+
+#define COLOR(name_, amount_)                                                                  \
+    {                                                                                          \
+        .name = name_, .inputs = "images:T " amount_ ":float", .outputs = "output:T",          \
+        .attrs = "T:{half,float}=float", .infer = op_infer_unchanged,                          \
+    }
+#define COLOR_SPACE(name_)                                                                     \
+    {                                                                                          \
+        .name = name_, .inputs = "images:T", .outputs = "output:T",                            \
+        .attrs = "T:" OP_FLOAT "=float", .infer = op_infer_unchanged,                          \
+    }
+
+const struct op op_adjust_contrastv2 = COLOR("AdjustContrastv2", "contrast_factor");
+const struct op op_adjust_hue = COLOR("AdjustHue", "delta");
+const struct op op_adjust_saturation = COLOR("AdjustSaturation", "scale");
+const struct op op_rgb_to_hsv = COLOR_SPACE("RGBToHSV");
+const struct op op_hsv_to_rgb = COLOR_SPACE("HSVToRGB");
