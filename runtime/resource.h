@@ -59,6 +59,9 @@ struct variable {
 struct resources *resources_new(const char *default_container);
 void resources_free(struct resources *resources); /* NULL is fine */
 
+/* The container that `container` stands for ("" is the default one); borrowed. */
+const char *resources_container(const struct resources *resources, const char *container);
+
 /* Forgets all of a container ("" is the default one). */
 void resources_clear(struct resources *resources, const char *container);
 

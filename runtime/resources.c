@@ -32,6 +32,11 @@ struct resources *resources_new(const char *default_container)
     return resources;
 }
 
+const char *resources_container(const struct resources *resources, const char *container)
+{
+    return *container ? container : resources->default_container;
+}
+
 static void drop(struct resource *resource)
 {
     __atomic_store_n(&resource->removed, 1, __ATOMIC_RELEASE);

@@ -10,7 +10,13 @@
 #define KERNELS_OF_STATE(X) \
     KERNELS_OF_STACK(X) \
     KERNELS_OF_TENSOR_ARRAY(X) \
-    KERNELS_OF_TENSOR_LIST(X)
+    KERNELS_OF_TENSOR_LIST(X) \
+    KERNELS_OF_QUEUES(X) \
+    KERNELS_OF_BARRIERS(X) \
+    KERNELS_OF_ACCUMULATORS(X) \
+    KERNELS_OF_TABLES(X) \
+    KERNELS_OF_SESSION_TENSORS(X) \
+    KERNELS_OF_STAGES(X)
 
 #define KERNELS_OF_STACK(X) \
     X(stack_v2) X(stack_push_v2) X(stack_pop_v2) X(stack_close_v2)
@@ -30,3 +36,23 @@
     X(tensor_list_scatter_into_existing_list) X(tensor_list_concat) \
     X(tensor_list_concat_v2) X(tensor_list_split) X(tensor_list_concat_lists) \
     X(tensor_list_push_back_batch) X(zeros_like_variant) X(add_n_variant)
+
+#define KERNELS_OF_QUEUES(X) \
+    /* queue_handle.c */ \
+    X(fifo_queue) X(fifo_queue_v2) X(random_shuffle_queue) X(random_shuffle_queue_v2) \
+    X(padding_fifo_queue) X(padding_fifo_queue_v2) X(priority_queue) X(priority_queue_v2) \
+    /* queue_ops.c */ \
+    X(queue_enqueue) X(queue_enqueue_v2) X(queue_enqueue_many) X(queue_enqueue_many_v2) \
+    X(queue_dequeue) X(queue_dequeue_v2) X(queue_dequeue_many) X(queue_dequeue_many_v2) \
+    X(queue_dequeue_up_to) X(queue_dequeue_up_to_v2) X(queue_close) X(queue_close_v2) \
+    X(queue_size) X(queue_size_v2) X(queue_is_closed) X(queue_is_closed_v2)
+
+#define KERNELS_OF_BARRIERS(X)
+
+#define KERNELS_OF_ACCUMULATORS(X)
+
+#define KERNELS_OF_TABLES(X)
+
+#define KERNELS_OF_SESSION_TENSORS(X)
+
+#define KERNELS_OF_STAGES(X)

@@ -155,7 +155,15 @@
 
 #define OPS_FUNCTIONAL(X)
 
-#define OPS_QUEUE(X)
+#define OPS_QUEUE(X) \
+    X(fifo_queue) X(fifo_queue_v2) X(random_shuffle_queue) X(random_shuffle_queue_v2) \
+    X(padding_fifo_queue) X(padding_fifo_queue_v2) X(priority_queue) X(priority_queue_v2) \
+    X(queue_enqueue) X(queue_enqueue_v2) X(queue_enqueue_many) X(queue_enqueue_many_v2) \
+    X(queue_dequeue) X(queue_dequeue_v2) X(queue_dequeue_many) X(queue_dequeue_many_v2) \
+    X(queue_dequeue_up_to) X(queue_dequeue_up_to_v2) X(queue_close) X(queue_close_v2) \
+    X(queue_size) X(queue_size_v2) X(queue_is_closed) X(queue_is_closed_v2) X(barrier) \
+    X(barrier_insert_many) X(barrier_take_many) X(barrier_close) X(barrier_ready_size) \
+    X(barrier_incomplete_size)
 
 #define OPS_TABLE(X)
 
