@@ -108,3 +108,9 @@ bool cancel_requested(const struct cancel *cancel)
 {
     return __atomic_load_n(&cancel->requested, __ATOMIC_ACQUIRE);
 }
+
+void cancel_clear(struct cancel *cancel)
+{
+    assert(!cancel->waiters);
+    __atomic_store_n(&cancel->requested, false, __ATOMIC_RELAXED);
+}

@@ -33,3 +33,6 @@ bool cancel_remove(struct cancel *cancel, uint64_t ticket);
 void cancel_now(struct cancel *cancel);
 
 bool cancel_requested(const struct cancel *cancel);
+
+/* As new, to be used for another run; nobody is registered or calls. */
+void cancel_clear(struct cancel *cancel);

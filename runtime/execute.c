@@ -15,19 +15,13 @@
 
 #include <stdlib.h>
 
-#if defined(__x86_64__)
-#include <xmmintrin.h>
-#endif
-
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "runtime/arithmetic.h"
 #include "runtime/cancel.h"
 #include "runtime/internal.h"
 #include "runtime/op.h"
-
-/* OpenMP's; its header is not there for every compiler. */
-void omp_set_num_threads(int threads);
 
 /* A plan whose outputs change their sizes for ever is measured this often, then left as it is.
  */
@@ -49,6 +43,7 @@ static bool prepare_calls(struct frame *frame, struct error *err)
             .step = &frame->step,
             .resources = plan->context->resources,
             .slots = frame->slots + step->out_first,
+            .refs = frame->refs + step->in_first,
             .reusable = step->reusable,
             .threads = plan->context->threads,
         };
@@ -69,9 +64,10 @@ static struct frame *frame_new(struct plan *plan, struct error *err)
         inputs += (size_t)plan->steps[s].in_count;
     size_t values = (size_t)plan->values_count;
     frame->plan = plan;
-    frame->step.frame = frame;
+    frame->step.memory_bytes_max = plan->context->memory_bytes_max;
     frame->calls = alloc_array((size_t)plan->steps_count, sizeof(*frame->calls));
     frame->in = alloc_array(inputs, sizeof(*frame->in));
+    frame->refs = alloc_array(inputs, sizeof(*frame->refs));
     frame->values = alloc_array(values, sizeof(*frame->values));
     frame->slots = alloc_array(values, sizeof(*frame->slots));
     for (size_t i = 0; i < inputs; i++)
@@ -93,15 +89,6 @@ static struct frame *frame_new(struct plan *plan, struct error *err)
     return frame;
 }
 
-static void free_scratch(struct step *step)
-{
-    while (step->scratch) {
-        struct scratch_block *next = step->scratch->next;
-        free(step->scratch);
-        step->scratch = next;
-    }
-}
-
 void execute_free_frame(struct frame *frame)
 {
     const struct plan *plan = frame->plan;
@@ -110,10 +97,11 @@ void execute_free_frame(struct frame *frame)
         if (!step->stateful && frame->calls[s].state && step->kernel->release)
             step->kernel->release(frame->calls[s].state);
     }
-    free_scratch(&frame->step);
+    execute_free_step(&frame->step);
     free(frame->arena);
     free(frame->calls);
     free(frame->in);
+    free(frame->refs);
     free(frame->values);
     free(frame->slots);
     free(frame);
@@ -221,11 +209,6 @@ bool execute_prepare(struct plan *plan, struct error *err)
 
 /* --- references --- */
 
-static bool fail_uninitialized(const struct variable *variable, struct error *err)
-{
-    return fail(err, PRECONDITION, "Attempting to use uninitialized value %s", variable->name);
-}
-
 /* Before a call with references among its inputs: follows them. */
 static bool follow_refs(struct frame *frame, const struct plan_step *step, struct error *err)
 {
@@ -237,6 +220,7 @@ static bool follow_refs(struct frame *frame, const struct plan_step *step, struc
         if (!dtype_is_ref(edge->from->output_types[edge->output]))
             continue;
         assert(variable);
+        frame->refs[step->in_first + i] = variable;
         pthread_mutex_lock(&variable->lock);
         bool has_value = variable->value.dtype != DTYPE_NONE;
         if (dtype_is_ref(step->node->input_types[i]))
@@ -245,67 +229,12 @@ static bool follow_refs(struct frame *frame, const struct plan_step *step, struc
             tensor_share(&frame->values[plan->inputs[step->in_first + i]], &variable->value);
         pthread_mutex_unlock(&variable->lock);
         if (!has_value && !(step->node->op->flags & OP_UNINITIALIZED_OK))
-            return fail_uninitialized(variable, err);
+            return execute_fail_uninitialized(variable, err);
     }
     return true;
 }
 
 /* --- running --- */
-
-/* A kernel that may wait, in a plan that runs one call after the other. */
-struct waiting {
-    pthread_mutex_t lock;
-    pthread_cond_t ended;
-    bool done;
-    bool ok;
-    struct error *err;
-};
-
-static void wake(struct kernel_call *call, const struct error *err)
-{
-    struct waiting *waiting = call->waiter;
-    pthread_mutex_lock(&waiting->lock);
-    waiting->done = true;
-    waiting->ok = !err;
-    if (err)
-        *waiting->err = *err;
-    pthread_cond_signal(&waiting->ended);
-    pthread_mutex_unlock(&waiting->lock);
-}
-
-/* In place of a run() that the kernel does not have: starts it and waits. */
-bool execute_waiting(struct kernel_call *call, struct error *err)
-{
-    struct waiting waiting = {
-        .lock = PTHREAD_MUTEX_INITIALIZER, .ended = PTHREAD_COND_INITIALIZER, .err = err};
-    const struct plan_step *step =
-        &call->step->frame->plan->steps[call - call->step->frame->calls];
-    call->waiter = &waiting;
-    call->done = wake;
-    step->kernel->start(call);
-    pthread_mutex_lock(&waiting.lock);
-    while (!waiting.done)
-        pthread_cond_wait(&waiting.ended, &waiting.lock);
-    pthread_mutex_unlock(&waiting.lock);
-    return waiting.ok;
-}
-
-/* After a kernel that took scratch: one block as large as all that were needed. */
-static void reset_scratch(struct step *step)
-{
-    size_t size = 0;
-    for (struct scratch_block *block = step->scratch; block; block = block->next)
-        size += block->size;
-    if (step->scratch->next) {
-        free_scratch(step);
-        struct scratch_block *block = aligned_alloc(TENSOR_ALIGN, TENSOR_ALIGN + size);
-        if (!block)
-            return; /* the next kernel that asks will be told */
-        *block = (struct scratch_block){.size = size};
-        step->scratch = block;
-    }
-    step->scratch->used = 0;
-}
 
 static inline void release_values(struct frame *frame, const struct plan_step *step)
 {
@@ -324,6 +253,9 @@ static bool fail_step(const struct plan_step *step, struct error *err)
     return error_prefix(err, "node '%s' (%s): ", step->node->name, step->node->op->name);
 }
 
+/* How often a run looks whether it was ended. */
+enum { CHECK_EVERY = 16 };
+
 static bool run_steps(struct frame *frame, struct error *err)
 {
     const struct plan *plan = frame->plan;
@@ -337,30 +269,30 @@ static bool run_steps(struct frame *frame, struct error *err)
             return fail_step(step, err);
         release_values(frame, step);
         if (frame->step.scratch && frame->step.scratch->used)
-            reset_scratch(&frame->step);
+            execute_reset_scratch(&frame->step);
     }
     return true;
 }
 
-/* The same with a look at the clock before and after each call. */
-static bool run_traced(struct frame *frame, struct trace *trace, struct error *err)
+/* The same, watched: times of each call, and whether to go on. */
+static bool run_watched(struct frame *frame, const struct execute_options *options,
+                        struct error *err)
 {
     const struct plan *plan = frame->plan;
     for (int s = 0; s < plan->steps_count; s++) {
         const struct plan_step *step = &plan->steps[s];
         struct kernel_call *call = &frame->calls[s];
-        struct trace_row *row = &trace->rows[s];
-        row->start_ns = clock_monotonic_ns();
+        uint64_t start_ns = options->trace ? clock_monotonic_ns() : 0;
+        if (s % CHECK_EVERY == 0 && execute_stopped(&frame->step, options, err))
+            return false;
         if ((step->flags & STEP_HAS_REFS && !follow_refs(frame, step, err)) ||
             !step->run(call, err))
             return fail_step(step, err);
-        row->end_ns = clock_monotonic_ns();
-        for (int i = 0; i < step->node->outputs_count; i++)
-            if (!dtype_is_ref(step->node->output_types[i]) && call->out[i].data)
-                row->out_bytes += tensor_bytes(&call->out[i]);
+        if (options->trace)
+            execute_trace(options->trace, call, start_ns);
         release_values(frame, step);
         if (frame->step.scratch && frame->step.scratch->used)
-            reset_scratch(&frame->step);
+            execute_reset_scratch(&frame->step);
     }
     return true;
 }
@@ -374,7 +306,7 @@ static void release_all(struct frame *frame)
         frame->values[v].buffer = NULL;
     }
     if (frame->step.scratch)
-        reset_scratch(&frame->step);
+        execute_reset_scratch(&frame->step);
 }
 
 /* --- feeds and fetches --- */
@@ -384,10 +316,8 @@ static bool set_feeds(struct frame *frame, const struct tensor *feeds, struct er
     const struct plan *plan = frame->plan;
     for (int i = 0; i < plan->feeds_count; i++) {
         const struct node *arg = plan->subgraph->feeds[i];
-        if (feeds[i].dtype != (enum dtype)arg->output_types[0])
-            return fail(err, INTERNAL, "feed %s has the type %s, but the graph says %s",
-                        arg->name + strlen("_arg_"), dtype_name(feeds[i].dtype),
-                        dtype_name(arg->output_types[0]));
+        if (!execute_check_feed(arg, &feeds[i], err))
+            return false;
         struct tensor *value = &frame->values[plan->feeds[i]];
         value->dtype = feeds[i].dtype;
         value->count = feeds[i].count;
@@ -400,32 +330,16 @@ static bool set_feeds(struct frame *frame, const struct tensor *feeds, struct er
     return true;
 }
 
-static bool fetch_ref(struct variable *variable, struct tensor *out, struct error *err)
-{
-    pthread_mutex_lock(&variable->lock);
-    bool ok = variable->value.dtype != DTYPE_NONE ? tensor_clone(out, &variable->value, err)
-                                                  : fail_uninitialized(variable, err);
-    pthread_mutex_unlock(&variable->lock);
-    return ok;
-}
-
-/* What leaves the step shares memory with nobody: moved if it is the last, else copied. */
 static bool fetch_all(struct frame *frame, struct tensor *fetched, struct error *err)
 {
     const struct plan *plan = frame->plan;
     for (int i = 0; i < plan->fetches_count; i++) {
         const struct plan_fetch *fetch = &plan->fetches[i];
         struct tensor *value = &frame->values[fetch->value];
-        bool ok = true;
         fetched[i] = (struct tensor){0};
-        if (fetch->is_ref) {
-            ok = fetch_ref(frame->slots[fetch->value].variable, &fetched[i], err);
-        } else if (fetch->movable && tensor_is_exclusive(value)) {
-            fetched[i] = *value;
-            value->buffer = NULL;
-        } else {
-            ok = tensor_clone(&fetched[i], value, err);
-        }
+        bool ok = fetch->is_ref
+                      ? execute_fetch_ref(frame->slots[fetch->value].variable, &fetched[i], err)
+                      : execute_fetch(value, fetch->movable, &fetched[i], err);
         if (!ok) {
             for (int k = 0; k < i; k++)
                 tensor_release(&fetched[k]);
@@ -442,67 +356,27 @@ static bool fetch_all(struct frame *frame, struct tensor *fetched, struct error 
     return true;
 }
 
-/* --- the state of the processor --- */
-
-#if defined(__x86_64__)
-enum { FLUSH_DENORMALS = 0x8040 }; /* flush to zero, denormals are zero */
-
-/* Each thread of the pool keeps its own setting, so it is set once in all of them. */
-static void flush_denormals_in_pool(int threads)
-{
-    static __thread int threads_set;
-    if (threads <= threads_set)
-        return;
-#pragma omp parallel num_threads(threads)
-    _mm_setcsr(_mm_getcsr() | FLUSH_DENORMALS);
-    threads_set = threads;
-}
-
-static unsigned start_arithmetic(int threads)
-{
-    unsigned before = _mm_getcsr();
-    flush_denormals_in_pool(threads);
-    _mm_setcsr(before | FLUSH_DENORMALS);
-    return before;
-}
-
-static void end_arithmetic(unsigned before)
-{
-    _mm_setcsr(before);
-}
-#else
-static unsigned start_arithmetic(int threads)
-{
-    (void)threads;
-    return 0;
-}
-
-static void end_arithmetic(unsigned before)
-{
-    (void)before;
-}
-#endif
-
 bool execute_plan(struct plan *plan, const struct tensor *feeds, struct tensor *fetched,
-                  struct trace *trace, struct error *err)
+                  const struct execute_options *options, struct error *err)
 {
+    if (plan->flow)
+        return dataflow_run(plan, feeds, fetched, options, err);
     struct frame *frame = take_frame(plan, err);
     if (!frame)
         return false;
     frame->step.misses = 0;
-    frame->step.cancel = cancel_new();
-    unsigned arithmetic = start_arithmetic(plan->context->threads);
-    omp_set_num_threads(plan->context->threads);
+    if (!execute_begin(&frame->step, options, err)) {
+        give_frame(frame, false);
+        return false;
+    }
+    unsigned arithmetic = arithmetic_start(plan->context->threads);
     bool ok = set_feeds(frame, feeds, err) &&
-              (trace ? run_traced(frame, trace, err) : run_steps(frame, err)) &&
+              (options ? run_watched(frame, options, err) : run_steps(frame, err)) &&
               fetch_all(frame, fetched, err);
-    end_arithmetic(arithmetic);
+    arithmetic_end(arithmetic);
     if (!ok)
         release_all(frame);
-    resources_free(frame->step.resources);
-    frame->step.resources = NULL;
-    cancel_free(frame->step.cancel);
-    frame->step.cancel = NULL;
+    execute_end(&frame->step, options);
     give_frame(frame, ok);
     return ok;
 }

@@ -3,17 +3,20 @@
  *
  * prune makes a subgraph, optimise changes it, place says where its nodes run, partition cuts
  * it by device, plan fixes the order and finds kernels, layout packs the memory, execute runs.
+ * A graph with control flow, or with kernels that wait, is run by dataflow.c instead.
  */
 #pragma once
 
 #include <pthread.h>
 
+#include "runtime/execute_internal.h"
 #include "runtime/graph.h"
 #include "runtime/kernel.h"
 #include "runtime/optimise.h"
 #include "runtime/resource.h"
 
 struct cancel;
+struct dataflow;
 struct map;
 struct session_run;
 struct str;
@@ -190,6 +193,8 @@ struct plan {
     struct plan_context *context;
     struct plan_step *steps;
     int steps_count;
+    struct dataflow
+        *flow;    /* NULL: execute.c runs the steps in order; else all below is unused */
     int *inputs;  /* the value that a call sees */
     int *sources; /* the value that was produced: differs for references */
     int *releases;
@@ -219,76 +224,12 @@ struct plan *plan_new(struct subgraph *subgraph, const struct device *device,
                       struct plan_context *context, struct error *err) CHECKED;
 void plan_free(struct plan *plan); /* NULL is fine; nobody runs it */
 
-/* --- execute.c: frames, and running them --- */
-
-struct kernel_slot { /* memory of one output in one frame */
-    void *data;      /* in the frame's arena, NULL for none */
-    size_t capacity;
-    size_t needed; /* the most asked for in this frame's life */
-    enum dtype dtype;
-    int element_bytes;
-    int alias;   /* as in struct place_in_arena */
-    int seen;    /* how it was made when last measured: an input's index, or SEEN_* */
-    bool pinned; /* always on the heap, on purpose */
-    struct variable *variable; /* of a reference */
-};
-
-enum { SEEN_NOTHING = -1, SEEN_OWN = -2, SEEN_FOREIGN = -3 };
-
-struct scratch_block {
-    struct scratch_block *next;
-    size_t size;
-    size_t used;
-};
-
-/* One run of a plan. */
-struct step {
-    struct frame *frame;
-    int misses; /* outputs that had to leave the arena */
-    struct scratch_block *scratch;
-    struct cancel *cancel;
-    struct resources *resources; /* that end with the run; NULL until first asked for */
-};
-
-/* All that one run of a plan writes to, so that runs may overlap. */
-struct frame {
-    struct frame *next;
-    struct plan *plan;
-    struct step step;
-    struct kernel_call *calls; /* one per step */
-    const struct tensor **in;  /* as plan->inputs */
-    struct tensor *values;
-    struct kernel_slot *slots; /* one per value */
-    char *arena;
-    int layout_version; /* 0: measuring, all on the heap */
-};
-
-/* Times of one step, for statistics. */
-struct trace_row {
-    uint64_t start_ns;
-    uint64_t end_ns;
-    size_t out_bytes;
-};
-
-struct trace {
-    uint64_t start_us;      /* wall clock */
-    uint64_t start_ns;      /* monotonic */
-    struct trace_row *rows; /* one per step of the plan */
-};
-
-/*
- * Runs the plan.  `feeds` in the order of the signature, `fetched` gets the results.  `trace`
- * may be NULL.
+/* Steps of their own, for dataflow_plan.c: what can be told before a run, a kernel, a constant.
  */
-bool execute_plan(struct plan *plan, const struct tensor *feeds, struct tensor *fetched,
-                  struct trace *trace, struct error *err) CHECKED;
-
-/* In place of a kernel's run(), where it only has start(): starts it and waits. */
-bool execute_waiting(struct kernel_call *call, struct error *err) CHECKED;
-
-/* A frame for the first run, so that kernels are prepared (and fail) when the plan is made. */
-bool execute_prepare(struct plan *plan, struct error *err) CHECKED;
-void execute_free_frame(struct frame *frame);
+bool plan_check_runnable(const struct node *node, struct error *err) CHECKED;
+bool plan_init_step(struct plan *plan, struct plan_step *step, const struct node *node,
+                    enum device_type device, struct error *err) CHECKED;
+const struct tensor *plan_constant(const struct node *node, struct error *err) CHECKED;
 
 /* --- layout.c: memory of a frame, packed from what a run was seen to need --- */
 

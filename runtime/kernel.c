@@ -89,7 +89,7 @@ static const struct kernel *find(const struct node *node, enum device_type type,
 bool kernel_exists(const struct node *node, enum device_type type)
 {
     struct choices tried;
-    return find(node, type, &tried);
+    return node->op->flow || find(node, type, &tried);
 }
 
 const struct kernel *kernel_find(const struct node *node, enum device_type type,
@@ -152,7 +152,7 @@ static struct tensor *output_on_heap(struct kernel_call *call, int index,
     struct kernel_slot *slot = &call->slots[index];
     struct tensor *out = &call->out[index];
     enum dtype dtype = slot->dtype;
-    int64_t bytes_max = call->step->frame->plan->context->memory_bytes_max;
+    int64_t bytes_max = call->step->memory_bytes_max;
 
     struct tensor made;
     if (!tensor_init(&made, dtype, shape, err))
@@ -301,11 +301,19 @@ struct cancel *kernel_cancel(struct kernel_call *call)
     return call->step->cancel;
 }
 
+/* Kernels that have been started may ask at the same time: the first one's stay. */
 struct resources *kernel_step_resources(struct kernel_call *call)
 {
-    if (!call->step->resources)
-        call->step->resources = resources_new("step");
-    return call->step->resources;
+    struct resources **place = &call->step->resources;
+    struct resources *there = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+    if (there)
+        return there;
+    struct resources *made = resources_new("step");
+    if (__atomic_compare_exchange_n(place, &there, made, false, __ATOMIC_ACQ_REL,
+                                    __ATOMIC_ACQUIRE))
+        return made;
+    resources_free(made);
+    return there;
 }
 
 /* --- handles --- */
@@ -385,10 +393,7 @@ struct variable *kernel_variable(struct kernel_call *call, int index, struct err
 {
     assert(index < call->in_count);
     if (dtype_is_ref(call->node->input_types[index])) {
-        const struct frame *frame = call->step->frame;
-        const struct plan_step *step = &frame->plan->steps[call - frame->calls];
-        struct variable *variable =
-            frame->slots[frame->plan->sources[step->in_first + index]].variable;
+        struct variable *variable = call->refs ? call->refs[index] : NULL;
         return variable
                    ? variable
                    : fail_null(err, INVALID, "input %d is a value, not a reference", index);

@@ -35,6 +35,18 @@ enum op_flags {
     OP_EXPENSIVE = 8,        /* worth a thread; all others are run inline */
 };
 
+/* What the executor itself does for an op, which so decides what runs and how often. */
+enum op_flow {
+    FLOW_NONE,
+    FLOW_SWITCH, /* gives input 0 to the output that input 1 names; the others are dead */
+    FLOW_MERGE,  /* gives the first input that comes alive, and its index */
+    FLOW_ENTER,  /* gives its input to a frame of its own, where a loop runs */
+    FLOW_EXIT,   /* gives its input to the frame around */
+    FLOW_NEXT,   /* gives its input to the next iteration */
+    FLOW_PASS,   /* gives its input as it is */
+    FLOW_TRIGGER /* runs after its controls, dead or alive */
+};
+
 /* What shape inference sees of one node. */
 struct infer {
     const struct node *node;
@@ -57,6 +69,7 @@ struct op {
     const char *outputs;
     const char *attrs;
     int flags;
+    enum op_flow flow;     /* FLOW_NONE: a kernel does the work */
     op_infer *infer;       /* (optional) NULL: nothing is known of the outputs */
     op_gradient *gradient; /* (optional) NULL: none is registered, reaching it is an error */
     bool no_gradient;      /* declared not differentiable: the chain ends here, no error */

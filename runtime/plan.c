@@ -22,6 +22,7 @@ struct maker {
     int *first_value; /* by node id: of its outputs, -1: has none yet */
     int inputs_count; /* used of plan->inputs */
     enum device_type device;
+    bool flows; /* has control flow, or kernels that wait */
 };
 
 static bool is_op(const struct node *node, const char *name)
@@ -32,15 +33,24 @@ static bool is_op(const struct node *node, const char *name)
 /* --- values --- */
 
 /* A constant must be what it says; TensorFlow checks that when the node is to run. */
+const struct tensor *plan_constant(const struct node *node, struct error *err)
+{
+    const struct tensor *tensor = node_attr_tensor(node, "value");
+    if (!tensor || node->outputs_count != 1)
+        return fail_null(err, INVALID, "node '%s' (Const) has no value", node->name);
+    if (tensor->dtype != dtype_base(node->output_types[0]))
+        return fail_null(err, INVALID, "node '%s' (Const): dtype is %s, but the value is %s",
+                         node->name, dtype_name(node->output_types[0]),
+                         dtype_name(tensor->dtype));
+    return tensor;
+}
+
 static bool add_constant(struct maker *maker, const struct node *node, struct error *err)
 {
     struct plan *plan = maker->plan;
-    const struct tensor *tensor = node_attr_tensor(node, "value");
-    if (!tensor || node->outputs_count != 1)
-        return fail(err, INVALID, "node '%s' (Const) has no value", node->name);
-    if (tensor->dtype != dtype_base(node->output_types[0]))
-        return fail(err, INVALID, "node '%s' (Const): dtype is %s, but the value is %s",
-                    node->name, dtype_name(node->output_types[0]), dtype_name(tensor->dtype));
+    const struct tensor *tensor = plan_constant(node, err);
+    if (!tensor)
+        return false;
     maker->first_value[node->id] = plan->values_count;
     plan->constants[plan->constants_count++] =
         (struct plan_constant){plan->values_count++, tensor};
@@ -52,7 +62,7 @@ static bool makes_step(const struct node *node)
     return node->op != &prune_arg && !is_op(node, "Const") && !is_op(node, "NoOp");
 }
 
-static bool check_runnable(const struct node *node, struct error *err)
+bool plan_check_runnable(const struct node *node, struct error *err)
 {
     if (node->fault)
         return fail(err, node->fault->code, "%s", node->fault->text);
@@ -79,8 +89,9 @@ static bool number_sources(struct maker *maker, int *steps, int *inputs, int *ou
         maker->first_value[i] = -1;
         if (!maker->needed[i])
             continue;
-        if (!check_runnable(node, err))
+        if (!plan_check_runnable(node, err))
             return false;
+        maker->flows |= node->op->flow != FLOW_NONE && node->op->flow != FLOW_TRIGGER;
         constants += is_op(node, "Const");
         if (makes_step(node)) {
             ++*steps;
@@ -124,31 +135,43 @@ static struct stateful *find_stateful(struct plan_context *context, const struct
     return stateful;
 }
 
-static bool add_step(struct maker *maker, const struct node *node, struct error *err)
+bool plan_init_step(struct plan *plan, struct plan_step *step, const struct node *node,
+                    enum device_type device, struct error *err)
 {
-    struct plan *plan = maker->plan;
-    struct plan_step *step = &plan->steps[plan->steps_count];
-    const struct kernel *kernel = kernel_find(node, maker->device, err);
+    const struct kernel *kernel = kernel_find(node, device, err);
     if (!kernel)
         return false;
     step->node = node;
     step->kernel = kernel;
-    step->run = kernel->run ? kernel->run : execute_waiting;
+    step->run = kernel->run;
     if (node->op->flags & OP_STATEFUL) {
         step->stateful = find_stateful(plan->context, node, kernel, err);
         if (!step->stateful)
             return error_prefix(err, "node '%s' (%s): ", node->name, node->op->name);
     }
-    step->in_first = maker->inputs_count;
     step->in_count = node->inputs_count;
+    for (int i = 0; i < node->inputs_count; i++) {
+        const struct edge *edge = &node->inputs[i];
+        if (dtype_is_ref(edge->from->output_types[edge->output]))
+            step->flags |= STEP_HAS_REFS;
+    }
+    return true;
+}
+
+static bool add_step(struct maker *maker, const struct node *node, struct error *err)
+{
+    struct plan *plan = maker->plan;
+    struct plan_step *step = &plan->steps[plan->steps_count];
+    if (!plan_init_step(plan, step, node, maker->device, err))
+        return false;
+    maker->flows |= !step->kernel->run;
+    step->in_first = maker->inputs_count;
     for (int i = 0; i < node->inputs_count; i++) {
         const struct edge *edge = &node->inputs[i];
         int value = maker->first_value[edge->from->id] + edge->output;
         assert(maker->first_value[edge->from->id] >= 0);
         plan->inputs[maker->inputs_count] = plan->sources[maker->inputs_count] = value;
         maker->inputs_count++;
-        if (dtype_is_ref(edge->from->output_types[edge->output]))
-            step->flags |= STEP_HAS_REFS;
     }
     step->out_first = plan->values_count;
     maker->first_value[node->id] = plan->values_count;
@@ -262,24 +285,41 @@ static void alloc_tables(struct plan *plan, int steps, int inputs, int outputs)
     plan->types_of_value = alloc_array(values, sizeof(*plan->types_of_value));
 }
 
-static bool fill_plan(struct maker *maker, struct error *err)
+/* Steps in order; stops when one is met that an order cannot serve. */
+static bool add_steps(struct maker *maker, struct error *err)
 {
     struct plan *plan = maker->plan;
     int steps = 0, inputs = 0, outputs = 0;
     if (!number_sources(maker, &steps, &inputs, &outputs, err))
         return false;
+    if (maker->flows)
+        return true;
     alloc_tables(plan, steps, inputs, outputs);
     const int *order = graph_order(maker->graph);
-    for (int i = 0; i < graph_count(maker->graph); i++) {
+    for (int i = 0; i < graph_count(maker->graph) && !maker->flows; i++) {
         const struct node *node = graph_node(maker->graph, order[i]);
         if (maker->needed[order[i]] && makes_step(node) && !add_step(maker, node, err))
             return false;
+    }
+    return true;
+}
+
+static bool fill_plan(struct maker *maker, struct error *err)
+{
+    struct plan *plan = maker->plan;
+    if (!add_steps(maker, err))
+        return false;
+    if (maker->flows) {
+        free(plan->steps);
+        plan->steps = NULL;
+        plan->steps_count = 0;
+        return dataflow_plan_new(plan, maker->needed, maker->device, err);
     }
     add_fetches(maker);
     add_reads_of_refs(plan);
     find_releases(plan);
     find_reusable(plan);
-    return true;
+    return execute_prepare(plan, err);
 }
 
 struct plan *plan_new(struct subgraph *subgraph, const struct device *device,
@@ -296,8 +336,7 @@ struct plan *plan_new(struct subgraph *subgraph, const struct device *device,
         .first_value = alloc_array((size_t)graph_count(subgraph->graph), sizeof(int)),
         .device = device->type,
     };
-    bool ok = graph_seal(subgraph->graph, err) && fill_plan(&maker, err) &&
-              execute_prepare(plan, err);
+    bool ok = graph_seal(subgraph->graph, err) && fill_plan(&maker, err);
     free(maker.needed);
     free(maker.first_value);
     if (!ok) {
@@ -316,6 +355,7 @@ void plan_free(struct plan *plan)
         plan->idle = frame->next;
         execute_free_frame(frame);
     }
+    dataflow_plan_free(plan->flow);
     free(plan->steps);
     free(plan->inputs);
     free(plan->sources);

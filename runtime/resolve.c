@@ -234,7 +234,10 @@ bool resolve_attrs(struct node *node, const struct node_def *def, bool lenient, 
         if (!attr) {
             fail(err, NOT_FOUND, "node '%s' (%s): no attribute named '%s'", node->name,
                  node->op->name, declared->name);
-            return false;
+            if (!lenient || declared->kind == ATTR_TYPE)
+                return false;
+            set_fault(node, arena, err);
+            continue;
         }
         if (!check_attr(node, attr, declared, lenient, arena, err))
             return false;

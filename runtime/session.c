@@ -150,14 +150,11 @@ static bool execute(struct session *session, struct callable *callable,
     if (!statistics)
         return execute_plan(plan, feeds, fetched, NULL, err);
 
-    struct trace trace = {
-        .start_us = clock_wall_us(),
-        .start_ns = clock_monotonic_ns(),
-        .rows = alloc_array((size_t)plan->steps_count, sizeof(struct trace_row)),
-    };
-    bool ok = execute_plan(plan, feeds, fetched, &trace, err);
+    struct trace trace = {.start_us = clock_wall_us(), .start_ns = clock_monotonic_ns()};
+    const struct execute_options options = {.trace = &trace};
+    bool ok = execute_plan(plan, feeds, fetched, &options, err);
     if (ok)
-        statistics_add(plan, &session->device, &trace, statistics);
+        statistics_add(&session->device, &trace, statistics);
     free(trace.rows);
     return ok;
 }

@@ -6,11 +6,9 @@
 #include "base/base.h"
 
 struct device;
-struct plan;
 struct str;
 struct trace;
 
 /* Appends a serialized RunMetadata with one DeviceStepStats: a row per call, `_SOURCE` first.
  */
-void statistics_add(const struct plan *plan, const struct device *device,
-                    const struct trace *trace, struct str *out);
+void statistics_add(const struct device *device, const struct trace *trace, struct str *out);

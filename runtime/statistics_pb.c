@@ -58,18 +58,17 @@ static void add_memory(row_proto *row, size_t bytes, struct arena *arena)
     row->memory[0] = memory;
 }
 
-void statistics_add(const struct plan *plan, const struct device *device,
-                    const struct trace *trace, struct str *out)
+void statistics_add(const struct device *device, const struct trace *trace, struct str *out)
 {
     struct arena *arena = arena_new();
-    size_t count = (size_t)plan->steps_count + 1;
+    size_t count = (size_t)trace->rows_count + 1;
     row_proto **rows = arena_array(arena, count, sizeof(*rows));
     rows[0] = new_row(trace, trace->start_ns, trace->start_ns, arena);
     rows[0]->node_name = "_SOURCE";
     rows[0]->timeline_label = "unknown";
-    for (int s = 0; s < plan->steps_count; s++) {
+    for (int s = 0; s < trace->rows_count; s++) {
         const struct trace_row *times = &trace->rows[s];
-        const struct node *node = plan->steps[s].node;
+        const struct node *node = times->node;
         row_proto *row = new_row(trace, times->start_ns, times->end_ns, arena);
         row->node_name = (char *)node->name;
         row->timeline_label = label(node, times->out_bytes, arena);

@@ -8,6 +8,7 @@
 /* clang-format off */
 
 #define KERNELS_OF_STATE(X) \
+    KERNELS_OF_CONTROL_FLOW(X) \
     KERNELS_OF_STACK(X) \
     KERNELS_OF_TENSOR_ARRAY(X) \
     KERNELS_OF_TENSOR_LIST(X) \
@@ -56,3 +57,5 @@
 #define KERNELS_OF_SESSION_TENSORS(X)
 
 #define KERNELS_OF_STAGES(X)
+
+#define KERNELS_OF_CONTROL_FLOW(X) X(ref_select) X(abort)

@@ -5,7 +5,7 @@
 const struct op op_no_op = {.name = "NoOp", .inputs = "", .outputs = "", .attrs = ""};
 
 const struct op op_control_trigger = {
-    .name = "ControlTrigger", .inputs = "", .outputs = "", .attrs = ""};
+    .name = "ControlTrigger", .inputs = "", .outputs = "", .attrs = "", .flow = FLOW_TRIGGER};
 
 static bool infer_const(struct infer *infer, struct error *err)
 {

@@ -151,7 +151,10 @@
     X(fused_mat_mul) X(fused_conv2d) X(relu_bias_grad) X(max_pool_relu_bias_grad) \
     X(mat_mul_descent) X(elementwise) X(update_refs) X(update_resources) X(fused_batch_norm_ex)
 
-#define OPS_CONTROL_FLOW(X)
+#define OPS_CONTROL_FLOW(X) \
+    X(switch) X(ref_switch) X(switch_n) X(merge) X(ref_merge) X(enter) X(ref_enter) X(exit) \
+    X(ref_exit) X(next_iteration) X(ref_next_iteration) X(loop_cond) X(ref_identity) \
+    X(ref_select) X(abort)
 
 #define OPS_FUNCTIONAL(X)
 

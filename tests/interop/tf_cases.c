@@ -445,7 +445,7 @@ static bool is_about_unknown_ops(const Case *c)
 static void missing_ops(const Case *c, struct str *out)
 {
     for (size_t i = 0; i < c->n_op && !is_about_unknown_ops(c); i++)
-        if (!op_find(c->op[i]) || !map_has(with_kernel, c->op[i]))
+        if (!op_find(c->op[i]) || !(op_find(c->op[i])->flow || map_has(with_kernel, c->op[i])))
             str_printf(out, "%s%s", out->size ? " " : "", c->op[i]);
 }
 

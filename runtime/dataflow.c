@@ -1,0 +1,603 @@
+/* dataflow.c - runs a graph with control flow: what is ready, what it gives, what is dead. */
+
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "runtime/arithmetic.h"
+#include "runtime/cancel.h"
+#include "runtime/dataflow_internal.h"
+
+/* --- ready nodes: a heap, the oldest iteration and first node on top --- */
+
+static inline bool comes_first(const struct dataflow_item *a, const struct dataflow_item *b)
+{
+    return a->age < b->age || (a->age == b->age && a->node < b->node);
+}
+
+void dataflow_ready(struct dataflow_run *run, struct dataflow_iteration *iteration, int node)
+{
+    run->ready =
+        alloc_grow(run->ready, run->ready_count, &run->ready_capacity, sizeof(*run->ready));
+    const struct dataflow_item added = {iteration->age, node, iteration};
+    iteration->outstanding++;
+    int at = run->ready_count++;
+    for (; at > 0 && comes_first(&added, &run->ready[(at - 1) / 2]); at = (at - 1) / 2)
+        run->ready[at] = run->ready[(at - 1) / 2];
+    run->ready[at] = added;
+}
+
+static struct dataflow_item take_ready(struct dataflow_run *run)
+{
+    struct dataflow_item *heap = run->ready;
+    struct dataflow_item top = heap[0];
+    int count = --run->ready_count;
+    struct dataflow_item last = heap[count];
+    int at = 0;
+    for (int child = 1; child < count; child = 2 * at + 1) {
+        if (child + 1 < count && comes_first(&heap[child + 1], &heap[child]))
+            child++;
+        if (!comes_first(&heap[child], &last))
+            break;
+        heap[at] = heap[child];
+        at = child;
+    }
+    heap[at] = last;
+    return top;
+}
+
+/* --- arrivals --- */
+
+static void arrive_at_merge(struct dataflow_run *run, struct dataflow_iteration *iteration,
+                            const struct dataflow_edge *edge, bool live, bool from_enter)
+{
+    const struct dataflow_node *node = &run->flow->nodes[edge->to];
+    struct dataflow_state *state = &iteration->states[node->local];
+    bool open = state->pending & 1;
+    if (edge->output == DATAFLOW_CONTROL) {
+        state->pending -= 2;
+    } else if (live && open) {
+        state->pending--;
+        state->dead = ~edge->input;
+    } else if (live) { /* too late */
+        int source = run->flow->sources[node->in_first + edge->input];
+        if (source >= 0)
+            dataflow_use(iteration, source);
+        return;
+    } else if (!open) {
+        return;
+    } else {
+        state->dead++;
+        /* A loop that is not entered never gets anything from its NextIteration. */
+        if (!from_enter && state->dead < node->node->inputs_count)
+            return;
+        state->pending--;
+    }
+    if (state->pending == 0)
+        dataflow_ready(run, iteration, edge->to);
+}
+
+void dataflow_arrive(struct dataflow_run *run, struct dataflow_iteration *iteration,
+                     const struct dataflow_edge *edge, bool live, bool from_enter)
+{
+    const struct dataflow_node *node = &run->flow->nodes[edge->to];
+    if (node->node->op->flow == FLOW_MERGE) {
+        arrive_at_merge(run, iteration, edge, live, from_enter);
+        return;
+    }
+    struct dataflow_state *state = &iteration->states[node->local];
+    state->dead += !live;
+    if (--state->pending == 0)
+        dataflow_ready(run, iteration, edge->to);
+}
+
+void dataflow_give(struct dataflow_run *run, struct dataflow_iteration *to,
+                   const struct dataflow_node *node, bool live, int output)
+{
+    const struct dataflow_edge *edges = run->flow->edges + node->edges_first;
+    bool from_enter = node->node->op->flow == FLOW_ENTER;
+    for (int i = 0; i < node->edges_count; i++) {
+        bool alive = live && (output == DATAFLOW_ALL || edges[i].output == output ||
+                              edges[i].output == DATAFLOW_CONTROL);
+        dataflow_arrive(run, to, &edges[i], alive, from_enter);
+    }
+}
+
+/* --- values that are passed on --- */
+
+/* Input `input` of the node into `out`, or `variable` when it takes a reference. */
+static bool take_input(struct dataflow_run *run, struct dataflow_iteration *iteration,
+                       const struct dataflow_node *node, int input, struct tensor *out,
+                       struct variable **variable, struct error *err)
+{
+    int source = run->flow->sources[node->in_first + input];
+    const struct edge *edge = &node->node->inputs[input];
+    const struct dataflow_fixed *fixed = source < 0 ? &iteration->frame->fixed[~source] : NULL;
+    bool gives_ref = dtype_is_ref(edge->from->output_types[edge->output]);
+    bool takes_ref = dtype_is_ref(node->node->input_types[input]);
+    if (gives_ref) {
+        struct variable *behind = fixed ? fixed->variable : iteration->variables[source];
+        *variable = takes_ref ? behind : NULL;
+        return takes_ref || execute_read_ref(behind, out, err);
+    }
+    if (takes_ref)
+        return fail(err, INVALID, "input %d is a value, not a reference", input);
+    if (fixed)
+        tensor_share(out, fixed->tensor);
+    else if (iteration->uses[source] == 1)
+        dataflow_move(out, &iteration->tensors[source]);
+    else
+        tensor_share(out, &iteration->tensors[source]);
+    return true;
+}
+
+static bool pass(struct dataflow_run *run, struct dataflow_iteration *iteration,
+                 const struct dataflow_node *node, int input, struct dataflow_iteration *to,
+                 int output, struct error *err)
+{
+    int value = node->out_first + output;
+    if (!take_input(run, iteration, node, input, &to->tensors[value], &to->variables[value],
+                    err))
+        return false;
+    if (!to->uses[value])
+        tensor_release(&to->tensors[value]);
+    return true;
+}
+
+/* After a node is done: one reader less for its inputs (a Merge has read one of them). */
+static void use_inputs(struct dataflow_run *run, struct dataflow_iteration *iteration,
+                       const struct dataflow_node *node)
+{
+    const int *sources = run->flow->sources + node->in_first;
+    if (node->node->op->flow == FLOW_MERGE) {
+        int chosen = iteration->states[node->local].dead;
+        if (chosen < 0 && sources[~chosen] >= 0)
+            dataflow_use(iteration, sources[~chosen]);
+        return;
+    }
+    for (int i = 0; i < node->node->inputs_count; i++)
+        if (sources[i] >= 0)
+            dataflow_use(iteration, sources[i]);
+}
+
+/* --- what the executor does itself; on success `*output` is what lives of the outputs --- */
+
+static bool run_switch(struct dataflow_run *run, struct dataflow_iteration *iteration,
+                       const struct dataflow_node *node, int *output, struct error *err)
+{
+    struct tensor which = {0};
+    struct variable *none;
+    char text[SHAPE_TEXT_BYTES];
+    if (!take_input(run, iteration, node, 1, &which, &none, err))
+        return false;
+    bool scalar = which.shape.rank == 0;
+    if (!scalar)
+        (void)fail(err, INVALID, "The second input must be a scalar, but it has shape %s",
+                   shape_text(&which.shape, text, sizeof(text)));
+    int last = node->node->outputs_count - 1;
+    int64_t index = scalar ? tensor_integer(&which, 0) : 0;
+    tensor_release(&which);
+    if (which.dtype != BOOL && (index < 0 || index > last))
+        index = last;
+    *output = (int)index;
+    return scalar && pass(run, iteration, node, 0, iteration, *output, err);
+}
+
+static bool run_merge(struct dataflow_run *run, struct dataflow_iteration *iteration,
+                      const struct dataflow_node *node, struct error *err)
+{
+    int input = ~iteration->states[node->local].dead;
+    int index = node->out_first + 1;
+    if (iteration->uses[index] &&
+        !tensor_init_scalar(&iteration->tensors[index], I32, input, err))
+        return false;
+    return pass(run, iteration, node, input, iteration, 0, err);
+}
+
+/* A constant Enter's value is kept in the frame; there it is for all iterations. */
+static bool hold(struct dataflow_run *run, struct dataflow_iteration *iteration,
+                 const struct dataflow_node *node, bool live, struct dataflow_frame *frame,
+                 struct error *err)
+{
+    struct dataflow_held *held = &frame->constants[node->place];
+    struct dataflow_fixed *fixed = &frame->fixed[~node->out_first];
+    if (live && !take_input(run, iteration, node, 0, &held->tensor, &held->variable, err))
+        return false;
+    held->from = node;
+    held->live = live;
+    fixed->tensor = &held->tensor;
+    fixed->variable = held->variable;
+    frame->constants_live += live;
+    for (int64_t i = frame->first; i <= frame->last; i++)
+        dataflow_give(run, frame->iterations[i % frame->loop->parallel], node, live,
+                      DATAFLOW_ALL);
+    return true;
+}
+
+static bool run_enter(struct dataflow_run *run, struct dataflow_iteration *iteration,
+                      const struct dataflow_node *node, bool live, struct error *err)
+{
+    struct dataflow_iteration *to = dataflow_frame_enter(run, iteration, node);
+    if (node->place >= 0)
+        return hold(run, iteration, node, live, to->frame, err);
+    if (live && !pass(run, iteration, node, 0, to, 0, err))
+        return false;
+    dataflow_give(run, to, node, live, DATAFLOW_ALL);
+    return true;
+}
+
+static bool run_exit(struct dataflow_run *run, struct dataflow_iteration *iteration,
+                     const struct dataflow_node *node, bool live, struct error *err)
+{
+    struct dataflow_frame *frame = iteration->frame;
+    if (!live) /* perhaps a later iteration gives something */
+        return true;
+    if (frame->exited[node->place])
+        return fail(err, INVALID, "the loop of frame '%s' gave a value to its Exit twice",
+                    frame->loop->name);
+    frame->exited[node->place] = true;
+    if (!pass(run, iteration, node, 0, frame->parent, 0, err))
+        return false;
+    dataflow_give(run, frame->parent, node, true, DATAFLOW_ALL);
+    return true;
+}
+
+static bool run_next(struct dataflow_run *run, struct dataflow_iteration *iteration,
+                     const struct dataflow_node *node, bool live, struct error *err)
+{
+    struct dataflow_frame *frame = iteration->frame;
+    if (!live) /* the loop ends here */
+        return true;
+    if (!frame->parent) { /* in no loop: there is nothing to wait for */
+        if (!pass(run, iteration, node, 0, iteration, 0, err))
+            return false;
+        dataflow_give(run, iteration, node, true, DATAFLOW_ALL);
+        return true;
+    }
+    struct dataflow_iteration *to = dataflow_frame_next(run, iteration);
+    if (!to) {
+        struct dataflow_held *held = &frame->waiting[frame->waiting_count];
+        *held = (struct dataflow_held){.from = node, .live = true};
+        frame->waiting_count++;
+        return take_input(run, iteration, node, 0, &held->tensor, &held->variable, err);
+    }
+    if (!pass(run, iteration, node, 0, to, 0, err))
+        return false;
+    dataflow_give(run, to, node, true, DATAFLOW_ALL);
+    return true;
+}
+
+/* A constant in a branch: only a fetch needs it as a value of the iteration. */
+static void give_constant(struct dataflow_run *run, struct dataflow_iteration *iteration,
+                          const struct dataflow_node *node)
+{
+    if (node->out_first >= 0)
+        tensor_share(&iteration->tensors[node->out_first],
+                     node_attr_tensor(node->node, "value"));
+    dataflow_give(run, iteration, node, true, DATAFLOW_ALL);
+}
+
+/* --- one node --- */
+
+static void finish_node(struct dataflow_run *run, struct dataflow_iteration *iteration,
+                        const struct dataflow_node *node)
+{
+    use_inputs(run, iteration, node);
+    if (--iteration->outstanding == 0)
+        dataflow_frame_settle(run, iteration);
+}
+
+/* What nobody reads is given back at once. */
+static void drop_unread(struct dataflow_iteration *iteration, const struct dataflow_node *node)
+{
+    for (int i = 0; i < node->node->outputs_count; i++) {
+        int value = node->out_first + i;
+        if (!iteration->uses[value])
+            tensor_release(&iteration->tensors[value]);
+    }
+}
+
+static bool run_alive(struct dataflow_run *run, struct dataflow_iteration *iteration,
+                      const struct dataflow_node *node, bool *waits, struct error *err)
+{
+    int output = DATAFLOW_ALL;
+    bool ok = true;
+    switch (node->node->op->flow) {
+    case FLOW_SWITCH:
+        ok = run_switch(run, iteration, node, &output, err);
+        break;
+    case FLOW_MERGE:
+        ok = run_merge(run, iteration, node, err);
+        break;
+    case FLOW_PASS:
+        ok = pass(run, iteration, node, 0, iteration, 0, err);
+        break;
+    case FLOW_ENTER:
+        return run_enter(run, iteration, node, true, err);
+    case FLOW_EXIT:
+        return run_exit(run, iteration, node, true, err);
+    case FLOW_NEXT:
+        return run_next(run, iteration, node, true, err);
+    case FLOW_TRIGGER:
+        break;
+    case FLOW_NONE:
+        if (node->step) {
+            ok = dataflow_call(run, iteration, node, waits, err);
+            if (!ok || *waits)
+                return ok;
+            drop_unread(iteration, node);
+        } else if (node->node->outputs_count && node->node->op != &prune_arg) {
+            give_constant(run, iteration, node);
+            return true;
+        }
+        break;
+    }
+    if (ok)
+        dataflow_give(run, iteration, node, true, output);
+    return ok;
+}
+
+static bool run_dead(struct dataflow_run *run, struct dataflow_iteration *iteration,
+                     const struct dataflow_node *node, struct error *err)
+{
+    switch (node->node->op->flow) {
+    case FLOW_ENTER:
+        return run_enter(run, iteration, node, false, err);
+    case FLOW_EXIT:
+    case FLOW_NEXT:
+        return true;
+    default:
+        dataflow_give(run, iteration, node, false, DATAFLOW_ALL);
+        return true;
+    }
+}
+
+static void fail_run(struct dataflow_run *run, const struct error *err)
+{
+    if (!run->failed)
+        *run->err = *err;
+    run->failed = true;
+}
+
+static void fail_node(struct dataflow_run *run, const struct dataflow_node *node,
+                      struct error *err)
+{
+    (void)error_prefix(err, "node '%s' (%s): ", node->node->name, node->node->op->name);
+    fail_run(run, err);
+}
+
+static void run_one(struct dataflow_run *run)
+{
+    struct dataflow_item ready = take_ready(run);
+    struct dataflow_iteration *iteration = ready.iteration;
+    const struct dataflow_node *node = &run->flow->nodes[ready.node];
+    bool dead = iteration->states[node->local].dead > 0 && node->node->op->flow != FLOW_TRIGGER;
+    bool waits = false;
+    struct error err;
+    if (!(dead ? run_dead(run, iteration, node, &err)
+               : run_alive(run, iteration, node, &waits, &err)))
+        fail_node(run, node, &err);
+    else if (!waits)
+        finish_node(run, iteration, node);
+}
+
+/* A kernel that has come back; false if none has. */
+static bool collect_one(struct dataflow_run *run, bool wait)
+{
+    struct dataflow_iteration *iteration;
+    struct error err;
+    bool ok;
+    const struct dataflow_node *node = dataflow_call_collect(run, wait, &iteration, &ok, &err);
+    if (!node)
+        return false;
+    if (!ok)
+        fail_node(run, node, &err);
+    if (run->failed)
+        return true;
+    drop_unread(iteration, node);
+    dataflow_give(run, iteration, node, true, DATAFLOW_ALL);
+    finish_node(run, iteration, node);
+    return true;
+}
+
+/* --- the whole run --- */
+
+enum { CHECK_EVERY = 16 };
+
+static void run_all(struct dataflow_run *run)
+{
+    struct error err;
+    for (uint64_t turn = 0; !run->failed; turn++) {
+        if (turn % CHECK_EVERY == 0 && execute_stopped(&run->step, run->options, &err))
+            fail_run(run, &err);
+        else if (run->started && collect_one(run, !run->ready_count))
+            continue;
+        else if (run->ready_count)
+            run_one(run);
+        else if (!run->started)
+            return;
+        else if (execute_stopped(&run->step, run->options, &err))
+            fail_run(run, &err);
+    }
+    if (run->started)
+        cancel_now(run->step.cancel);
+    while (run->started)
+        (void)collect_one(run, true);
+}
+
+static bool begin(struct dataflow_run *run, const struct tensor *feeds, struct error *err)
+{
+    const struct dataflow *flow = run->flow;
+    run->age = 0;
+    run->ready_count = 0;
+    run->failed = false;
+    run->err = err;
+    dataflow_frame_root(run);
+    for (int i = 0; i < run->plan->subgraph->feeds_count; i++) {
+        if (!execute_check_feed(run->plan->subgraph->feeds[i], &feeds[i], err))
+            return false;
+        run->root->fixed[flow->feeds[i]].tensor = &feeds[i];
+    }
+    for (int i = 0; i < flow->roots_count; i++)
+        dataflow_ready(run, run->root->iterations[0], flow->roots[i]);
+    return true;
+}
+
+static bool fetch_one(struct dataflow_run *run, int index, struct tensor *out,
+                      struct error *err)
+{
+    const struct dataflow_fetch *fetch = &run->flow->fetches[index];
+    struct dataflow_iteration *root = run->root->iterations[0];
+    const struct edge *edge = &run->plan->subgraph->fetches[index];
+    int source = fetch->source;
+    *out = (struct tensor){0};
+    if (source < 0)
+        return execute_fetch((struct tensor *)run->root->fixed[~source].tensor, false, out,
+                             err);
+    if (fetch->is_ref ? !root->variables[source] : root->tensors[source].dtype == DTYPE_NONE)
+        return fail(err, INVALID, "Retval[%d] does not have value: '%s:%d' is dead", index,
+                    edge->from->name, edge->output);
+    bool ok = fetch->is_ref ? execute_fetch_ref(root->variables[source], out, err)
+                            : execute_fetch(&root->tensors[source], fetch->movable, out, err);
+    return ok || error_prefix(err, "fetch '%s': ", edge->from->name);
+}
+
+static bool fetch_all(struct dataflow_run *run, struct tensor *fetched, struct error *err)
+{
+    for (int i = 0; i < run->plan->subgraph->fetches_count; i++) {
+        if (fetch_one(run, i, &fetched[i], err))
+            continue;
+        for (int k = 0; k < i; k++)
+            tensor_release(&fetched[k]);
+        return false;
+    }
+    return true;
+}
+
+/* --- run objects, kept for later runs --- */
+
+static bool prepare_calls(struct dataflow_run *run, struct error *err)
+{
+    const struct plan *plan = run->plan;
+    for (int s = 0; s < plan->steps_count; s++) {
+        const struct plan_step *step = &plan->steps[s];
+        struct kernel_call *call = &run->calls[s];
+        struct kernel_slot *slots = run->slots + step->out_first;
+        *call = (struct kernel_call){
+            .node = step->node,
+            .in = run->in,
+            .in_count = step->in_count,
+            .step = &run->step,
+            .resources = plan->context->resources,
+            .slots = slots,
+            .refs = step->flags & STEP_HAS_REFS ? run->refs : NULL,
+            .threads = plan->context->threads,
+        };
+        for (int i = 0; i < step->node->outputs_count; i++) {
+            int type = step->node->output_types[i];
+            slots[i] = (struct kernel_slot){.dtype = dtype_base(type),
+                                            .element_bytes = (int)dtype_size(type),
+                                            .alias = -1,
+                                            .pinned = true};
+        }
+        if (step->stateful)
+            call->state = step->stateful->state;
+        else if (step->kernel->prepare && !step->kernel->prepare(step->node, &call->state, err))
+            return error_prefix(err, "node '%s' (%s): ", step->node->name,
+                                step->node->op->name);
+    }
+    return true;
+}
+
+void dataflow_free_run(struct dataflow_run *run)
+{
+    for (int s = 0; s < run->plan->steps_count; s++) {
+        const struct plan_step *step = &run->plan->steps[s];
+        if (!step->stateful && run->calls[s].state && step->kernel->release)
+            step->kernel->release(run->calls[s].state);
+    }
+    dataflow_frame_free_all(run);
+    dataflow_call_release(run);
+    execute_free_step(&run->step);
+    free(run->calls);
+    free(run->in);
+    free(run->refs);
+    free(run->read);
+    free(run->slots);
+    free(run->ready);
+    free(run->idle_frames);
+    free(run->idle_iterations);
+    free(run);
+}
+
+static struct dataflow_run *new_run(struct plan *plan, struct error *err)
+{
+    struct dataflow_run *run = alloc_bytes(sizeof(*run));
+    const struct dataflow *flow = plan->flow;
+    size_t inputs = (size_t)flow->inputs_max;
+    run->plan = plan;
+    run->flow = flow;
+    run->step.memory_bytes_max = plan->context->memory_bytes_max;
+    run->calls = alloc_array((size_t)plan->steps_count, sizeof(*run->calls));
+    run->in = alloc_array(inputs, sizeof(*run->in));
+    run->refs = alloc_array(inputs, sizeof(*run->refs));
+    run->read = alloc_array(inputs, sizeof(*run->read));
+    run->slots = alloc_array((size_t)plan->values_count, sizeof(*run->slots));
+    run->idle_frames = alloc_array((size_t)flow->loops_count, sizeof(*run->idle_frames));
+    run->idle_iterations =
+        alloc_array((size_t)flow->loops_count, sizeof(*run->idle_iterations));
+    dataflow_call_init(run);
+    if (prepare_calls(run, err))
+        return run;
+    dataflow_free_run(run);
+    return NULL;
+}
+
+/* A first one, so that kernels are prepared (and fail) when the plan is made. */
+bool dataflow_prepare(struct plan *plan, struct error *err)
+{
+    plan->flow->idle = new_run(plan, err);
+    return plan->flow->idle;
+}
+
+static struct dataflow_run *take_run(struct plan *plan, struct error *err)
+{
+    pthread_mutex_lock(&plan->lock);
+    struct dataflow_run *run = plan->flow->idle;
+    if (run)
+        plan->flow->idle = run->next;
+    pthread_mutex_unlock(&plan->lock);
+    return run ? run : new_run(plan, err);
+}
+
+static void give_run(struct dataflow_run *run)
+{
+    pthread_mutex_lock(&run->plan->lock);
+    run->next = run->plan->flow->idle;
+    run->plan->flow->idle = run;
+    pthread_mutex_unlock(&run->plan->lock);
+}
+
+bool dataflow_run(struct plan *plan, const struct tensor *feeds, struct tensor *fetched,
+                  const struct execute_options *options, struct error *err)
+{
+    struct dataflow_run *run = take_run(plan, err);
+    if (!run)
+        return false;
+    if (!execute_begin(&run->step, options, err)) {
+        give_run(run);
+        return false;
+    }
+    run->options = options;
+    unsigned arithmetic = arithmetic_start(plan->context->threads);
+    bool ok = begin(run, feeds, err);
+    if (ok) {
+        run_all(run);
+        ok = !run->failed && fetch_all(run, fetched, err);
+    }
+    arithmetic_end(arithmetic);
+    dataflow_frame_clear(run);
+    execute_end(&run->step, options);
+    give_run(run);
+    return ok;
+}

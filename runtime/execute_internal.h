@@ -1,0 +1,144 @@
+/*
+ * execute_internal.h - a run of a plan: its memory, how it is watched and ended.
+ *
+ * execute.c runs the steps of a plan in order, dataflow.c follows the values; what they share
+ * is in execute_step.c.
+ */
+#pragma once
+
+#include "runtime/kernel.h"
+#include "runtime/tensor.h"
+
+struct cancel;
+struct dataflow;
+struct frame;
+struct plan;
+struct resources;
+struct variable;
+
+/* --- execute.c: frames, and running them --- */
+
+struct kernel_slot { /* memory of one output in one frame */
+    void *data;      /* in the frame's arena, NULL for none */
+    size_t capacity;
+    size_t needed; /* the most asked for in this frame's life */
+    enum dtype dtype;
+    int element_bytes;
+    int alias;   /* as in struct place_in_arena */
+    int seen;    /* how it was made when last measured: an input's index, or SEEN_* */
+    bool pinned; /* always on the heap, on purpose */
+    struct variable *variable; /* of a reference */
+};
+
+enum { SEEN_NOTHING = -1, SEEN_OWN = -2, SEEN_FOREIGN = -3 };
+
+struct scratch_block {
+    struct scratch_block *next;
+    size_t size;
+    size_t used;
+};
+
+/* One run of a plan. */
+struct step {
+    int64_t memory_bytes_max;
+    int misses; /* outputs that had to leave the arena */
+    struct scratch_block *scratch;
+    struct cancel *cancel;       /* of this run alone */
+    uint64_t parent_ticket;      /* at the cancel that ends this run from outside */
+    struct resources *resources; /* __atomic; that end with the run; NULL until asked for */
+};
+
+/* All that one run of a plan writes to, so that runs may overlap. */
+struct frame {
+    struct frame *next;
+    struct plan *plan;
+    struct step step;
+    struct kernel_call *calls; /* one per step */
+    const struct tensor **in;  /* as plan->inputs */
+    struct variable **refs;    /* as plan->inputs */
+    struct tensor *values;
+    struct kernel_slot *slots; /* one per value */
+    char *arena;
+    int layout_version; /* 0: measuring, all on the heap */
+};
+
+/* Times of one call, for statistics. */
+struct trace_row {
+    const struct node *node;
+    uint64_t start_ns;
+    uint64_t end_ns;
+    size_t out_bytes;
+};
+
+struct trace {
+    uint64_t start_us;      /* wall clock */
+    uint64_t start_ns;      /* monotonic */
+    struct trace_row *rows; /* one per call, in their order; to be freed */
+    int rows_count;
+    int rows_capacity;
+};
+
+/* How a run is watched, and ended from outside. */
+struct execute_options {
+    struct trace *trace;   /* NULL: no statistics */
+    struct cancel *cancel; /* borrowed; NULL: nobody ends it */
+    uint64_t deadline_ns;  /* by the monotonic clock; 0: none */
+};
+
+/*
+ * Runs the plan.  `feeds` in the order of the signature, `fetched` gets the results. `options`
+ * may be NULL.  Fails as the kernels do, with CANCELLED or DEADLINE when it is ended.
+ */
+bool execute_plan(struct plan *plan, const struct tensor *feeds, struct tensor *fetched,
+                  const struct execute_options *options, struct error *err) CHECKED;
+
+/* --- what execute.c and dataflow.c share --- */
+
+/* Binds the step of a run to what ends it; false if that has happened already (CANCELLED). */
+bool execute_begin(struct step *step, const struct execute_options *options,
+                   struct error *err) CHECKED;
+/* The counterpart: resources and scratch of the run are given back. */
+void execute_end(struct step *step, const struct execute_options *options);
+void execute_free_step(struct step *step);
+
+/* Whether the run was ended from outside, or its time is up. */
+bool execute_stopped(const struct step *step, const struct execute_options *options,
+                     struct error *err) CHECKED;
+
+/* After a call: scratch memory is free again. */
+void execute_reset_scratch(struct step *step);
+
+bool execute_fail_uninitialized(const struct variable *variable, struct error *err);
+
+/* The value behind a reference, borrowed buffer and all; PRECONDITION if there is none. */
+bool execute_read_ref(struct variable *variable, struct tensor *out, struct error *err) CHECKED;
+
+/* One row of statistics. */
+void execute_trace(struct trace *trace, const struct kernel_call *call, uint64_t start_ns);
+
+/* What leaves the run: the elements moved if nobody else has them, else copied. */
+bool execute_fetch(struct tensor *value, bool movable, struct tensor *out,
+                   struct error *err) CHECKED;
+bool execute_fetch_ref(struct variable *variable, struct tensor *out,
+                       struct error *err) CHECKED;
+
+/* Fails with INTERNAL when the feed's type is not the graph's. */
+bool execute_check_feed(const struct node *arg, const struct tensor *feed,
+                        struct error *err) CHECKED;
+
+/* --- dataflow.c: a run that follows the values --- */
+
+/*
+ * Makes plan->flow for the nodes that are needed; the graph is sealed.  Fails with INVALID when
+ * frames do not nest.
+ */
+bool dataflow_plan_new(struct plan *plan, const bool *needed, enum device_type device,
+                       struct error *err) CHECKED;
+void dataflow_plan_free(struct dataflow *flow); /* NULL is fine; nobody runs it */
+
+bool dataflow_run(struct plan *plan, const struct tensor *feeds, struct tensor *fetched,
+                  const struct execute_options *options, struct error *err) CHECKED;
+
+/* A frame for the first run, so that kernels are prepared (and fail) when the plan is made. */
+bool execute_prepare(struct plan *plan, struct error *err) CHECKED;
+void execute_free_frame(struct frame *frame);

@@ -1,0 +1,133 @@
+/* execute_step.c - what a run needs however its calls are ordered: its end, its edges. */
+
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "runtime/cancel.h"
+#include "runtime/internal.h"
+
+/* --- begin and end --- */
+
+static void cancel_step(void *arg)
+{
+    cancel_now(((struct step *)arg)->cancel);
+}
+
+bool execute_begin(struct step *step, const struct execute_options *options, struct error *err)
+{
+    if (!step->cancel)
+        step->cancel = cancel_new(); /* kept for later runs */
+    if (!options || !options->cancel)
+        return true;
+    return cancel_add(options->cancel, cancel_step, step, &step->parent_ticket) ||
+           fail(err, CANCELLED, "the run was cancelled before it began");
+}
+
+void execute_end(struct step *step, const struct execute_options *options)
+{
+    if (options && options->cancel)
+        cancel_remove(options->cancel, step->parent_ticket);
+    if (cancel_requested(step->cancel))
+        cancel_clear(step->cancel);
+    resources_free(step->resources);
+    step->resources = NULL;
+}
+
+bool execute_stopped(const struct step *step, const struct execute_options *options,
+                     struct error *err)
+{
+    if (options && options->deadline_ns && clock_monotonic_ns() >= options->deadline_ns)
+        return !fail(err, DEADLINE, "the run was not done within its time");
+    return cancel_requested(step->cancel) && !fail(err, CANCELLED, "the run was cancelled");
+}
+
+/* --- scratch --- */
+
+static void free_scratch(struct step *step)
+{
+    while (step->scratch) {
+        struct scratch_block *next = step->scratch->next;
+        free(step->scratch);
+        step->scratch = next;
+    }
+}
+
+/* After a kernel that took scratch: one block as large as all that were needed. */
+void execute_reset_scratch(struct step *step)
+{
+    size_t size = 0;
+    for (struct scratch_block *block = step->scratch; block; block = block->next)
+        size += block->size;
+    if (step->scratch->next) {
+        free_scratch(step);
+        struct scratch_block *block = aligned_alloc(TENSOR_ALIGN, TENSOR_ALIGN + size);
+        if (!block)
+            return; /* the next kernel that asks will be told */
+        *block = (struct scratch_block){.size = size};
+        step->scratch = block;
+    }
+    step->scratch->used = 0;
+}
+
+void execute_free_step(struct step *step)
+{
+    free_scratch(step);
+    cancel_free(step->cancel);
+}
+
+/* --- what comes in, what goes out --- */
+
+bool execute_check_feed(const struct node *arg, const struct tensor *feed, struct error *err)
+{
+    if (feed->dtype == (enum dtype)arg->output_types[0])
+        return true;
+    return fail(err, INTERNAL, "feed %s has the type %s, but the graph says %s",
+                arg->name + strlen("_arg_"), dtype_name(feed->dtype),
+                dtype_name(arg->output_types[0]));
+}
+
+bool execute_fail_uninitialized(const struct variable *variable, struct error *err)
+{
+    return fail(err, PRECONDITION, "Attempting to use uninitialized value %s", variable->name);
+}
+
+bool execute_read_ref(struct variable *variable, struct tensor *out, struct error *err)
+{
+    pthread_mutex_lock(&variable->lock);
+    bool has_value = variable->value.dtype != DTYPE_NONE;
+    if (has_value)
+        tensor_share(out, &variable->value);
+    pthread_mutex_unlock(&variable->lock);
+    return has_value || execute_fail_uninitialized(variable, err);
+}
+
+bool execute_fetch_ref(struct variable *variable, struct tensor *out, struct error *err)
+{
+    pthread_mutex_lock(&variable->lock);
+    bool ok = variable->value.dtype != DTYPE_NONE ? tensor_clone(out, &variable->value, err)
+                                                  : execute_fail_uninitialized(variable, err);
+    pthread_mutex_unlock(&variable->lock);
+    return ok;
+}
+
+bool execute_fetch(struct tensor *value, bool movable, struct tensor *out, struct error *err)
+{
+    if (!movable || !tensor_is_exclusive(value))
+        return tensor_clone(out, value, err);
+    *out = *value;
+    value->buffer = NULL;
+    return true;
+}
+
+void execute_trace(struct trace *trace, const struct kernel_call *call, uint64_t start_ns)
+{
+    trace->rows =
+        alloc_grow(trace->rows, trace->rows_count, &trace->rows_capacity, sizeof(*trace->rows));
+    struct trace_row *row = &trace->rows[trace->rows_count++];
+    *row = (struct trace_row){call->node, start_ns, clock_monotonic_ns(), 0};
+    for (int i = 0; i < call->node->outputs_count; i++)
+        if (!dtype_is_ref(call->node->output_types[i]) && call->out[i].data)
+            row->out_bytes += tensor_bytes(&call->out[i]);
+}
