@@ -17,6 +17,9 @@
 #define LIMIT_GRAPH_NODES 2000000
 #define LIMIT_GRAPH_EDGES 10000000
 #define LIMIT_NODE_NAME_BYTES 4096
+#define LIMIT_GRAPH_FUNCTIONS 100000
+#define LIMIT_FUNCTION_DEPTH 100     /* calls inside calls */
+#define LIMIT_LOWERED_NODES 1000000 /* that the calls of one run may become */
 #define LIMIT_TENSOR_RANK 32
 #define LIMIT_TENSOR_BYTES (INT64_C(64) << 30)
 #define LIMIT_LIST_ITEMS (1 << 24) /* tensors in a tensor array, list or stack */

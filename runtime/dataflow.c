@@ -489,6 +489,7 @@ static bool prepare_calls(struct dataflow_run *run, struct error *err)
             .in_count = step->in_count,
             .step = &run->step,
             .resources = plan->context->resources,
+            .functions = plan->context->functions,
             .slots = slots,
             .refs = step->flags & STEP_HAS_REFS ? run->refs : NULL,
             .threads = plan->context->threads,

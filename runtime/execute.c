@@ -42,6 +42,7 @@ static bool prepare_calls(struct frame *frame, struct error *err)
             .out = frame->values + step->out_first,
             .step = &frame->step,
             .resources = plan->context->resources,
+            .functions = plan->context->functions,
             .slots = frame->slots + step->out_first,
             .refs = frame->refs + step->in_first,
             .reusable = step->reusable,

@@ -24,6 +24,14 @@ struct tensor;
  */
 struct function *function_get(struct kernel_call *call, const struct attr_func *func,
                               struct error *err) CHECKED;
+
+/*
+ * The gradient of that function: its arguments are those of the function and the gradients of
+ * its results, its results the gradients of the arguments.  The library may name a function for
+ * it; else it is built.  Fails with UNIMPLEMENTED where an op has no gradient.
+ */
+struct function *function_get_gradient(struct kernel_call *call, const struct attr_func *func,
+                                       struct error *err) CHECKED;
 void function_ref(struct function *function);
 void function_unref(struct function *function); /* NULL is fine */
 

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/map.h"
+#include "runtime/function_library.h"
 #include "runtime/op.h"
 #include "runtime/order.h"
 #include "runtime/resolve.h"
@@ -19,6 +20,7 @@ struct slot {
 
 struct graph {
     struct arena *arena;
+    struct function_library *library; /* NULL in a view */
     struct node **nodes;
     int count;
     int capacity;
@@ -122,6 +124,7 @@ struct graph *graph_new(void)
 {
     struct graph *graph = alloc_bytes(sizeof(*graph));
     graph->arena = arena_new();
+    graph->library = function_library_new();
     index_nodes(graph, 64);
     return graph;
 }
@@ -153,6 +156,7 @@ void graph_free(struct graph *graph)
     free(graph->slots);
     free(graph->order);
     map_free(graph->suffix);
+    function_library_unref(graph->library);
     arena_free(graph->arena);
     free(graph);
 }
@@ -193,6 +197,17 @@ static void append(struct graph *graph, struct node *node)
         index_nodes(graph, graph->slots_count * 2);
     else
         add_name(graph, node);
+}
+
+/* As append(), for a node whose attributes are the graph's even if it is a view. */
+static void append_own(struct graph *graph, struct node *node)
+{
+    append(graph, node);
+    if (!graph->view)
+        return;
+    graph->own =
+        alloc_grow(graph->own, graph->own_count, &graph->own_capacity, sizeof(*graph->own));
+    graph->own[graph->own_count++] = node;
 }
 
 static bool count_edges(struct graph *graph, int more, struct error *err)
@@ -252,12 +267,7 @@ struct node *graph_add(struct graph *graph, const struct node_def *def, struct e
         release_node(node);
         return NULL;
     }
-    append(graph, node);
-    if (graph->view) {
-        graph->own =
-            alloc_grow(graph->own, graph->own_count, &graph->own_capacity, sizeof(*graph->own));
-        graph->own[graph->own_count++] = node;
-    }
+    append_own(graph, node);
     return node;
 }
 
@@ -273,8 +283,11 @@ static bool add_foreign(struct graph *graph, const struct node *node, struct err
             ok = fail(err, INVALID, "Node '%s': Unknown input node '%s'", node->name,
                       edge->from->name);
     }
+    const struct op *op = node->op;
+    if (op->signature) /* the function of that name here */
+        op = function_library_op(graph->library, op->name);
     const struct node_def def = {.name = node->name,
-                                 .op = node->op,
+                                 .op = op,
                                  .inputs = inputs,
                                  .inputs_count = node->inputs_count,
                                  .attrs = node->attrs,
@@ -302,9 +315,13 @@ static bool add_foreign_nodes(struct graph *graph, const struct graph *other, st
 bool graph_add_all(struct graph *graph, const struct graph *other, struct error *err)
 {
     int count = graph->count;
-    bool ok = add_foreign_nodes(graph, other, err);
-    if (!ok)
+    const struct function_library_mark functions = function_library_mark(graph->library);
+    bool ok = function_library_add_all(graph->library, other->library, err) &&
+              add_foreign_nodes(graph, other, err);
+    if (!ok) {
         graph_truncate(graph, count);
+        function_library_truncate(graph->library, functions);
+    }
     return ok;
 }
 
@@ -331,6 +348,62 @@ bool graph_link_imported(struct graph *graph, struct node *node, const struct ed
     set_edges(graph, node, inputs, inputs_count, controls, controls_count);
     return resolve_inputs(node, wanted, true, graph->arena, err) &&
            count_edges(graph, inputs_count + controls_count, err);
+}
+
+struct node *graph_add_unlinked(struct graph *graph, const struct node_def *def,
+                                struct error *err)
+{
+    assert(!graph->order);
+    if (graph->count >= LIMIT_GRAPH_NODES)
+        return fail_null(err, EXHAUSTED, "the graph has more than %d nodes", LIMIT_GRAPH_NODES);
+    struct node *node = arena_alloc(graph->arena, sizeof(*node));
+    node->name = arena_text(graph->arena, def->name);
+    node->op = def->op;
+    node->requested_device = arena_text(graph->arena, def->device ? def->device : "");
+    if (!resolve_attrs(node, def, true, false, graph->arena, err)) {
+        release_node(node);
+        return NULL;
+    }
+    node->inputs_count = resolve_types(node, graph->arena);
+    append_own(graph, node);
+    return node;
+}
+
+/* Whether the attributes of a view's node are the view's, should they hold anything. */
+static bool is_own(const struct graph *view, const struct node *node)
+{
+    bool holds = false;
+    for (int i = 0; i < node->attrs_count; i++)
+        holds |= node->attrs[i].kind == ATTR_FUNC || node->attrs[i].kind == ATTR_TENSOR;
+    for (int i = 0; holds && i < view->own_count; i++)
+        if (view->own[i] == node)
+            return true;
+    return false;
+}
+
+bool graph_become(struct graph *graph, struct node *node, const struct op *op,
+                  const struct edge *inputs, int inputs_count, struct node *const *controls,
+                  int controls_count, struct error *err)
+{
+    assert(!graph->order);
+    const struct node_def def = {
+        .name = node->name, .op = op, .inputs = inputs, .inputs_count = inputs_count};
+    struct node other = {.id = node->id,
+                         .name = node->name,
+                         .state_key = node->state_key,
+                         .op = op,
+                         .requested_device = node->requested_device};
+    if (!resolve_attrs(&other, &def, false, false, graph->arena, err))
+        return false;
+    int wanted = resolve_types(&other, graph->arena);
+    set_edges(graph, &other, inputs, inputs_count, controls, controls_count);
+    if (!resolve_inputs(&other, wanted, false, graph->arena, err) ||
+        !count_edges(graph, inputs_count + controls_count, err))
+        return false;
+    if (!graph->view || is_own(graph, node))
+        release_node(node);
+    *node = other;
+    return true;
 }
 
 struct node *graph_add_copy(struct graph *view, const struct node *node)
@@ -398,6 +471,11 @@ const int *graph_order(const struct graph *graph)
 {
     assert(graph->order);
     return graph->order;
+}
+
+struct function_library *graph_library(const struct graph *graph)
+{
+    return graph->library;
 }
 
 struct arena *graph_arena(struct graph *graph)

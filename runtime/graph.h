@@ -13,6 +13,7 @@
 
 struct device;
 struct error;
+struct function_library;
 struct graph;
 struct op;
 
@@ -41,6 +42,11 @@ struct node {
      * attribute values out of bounds) as long as nobody runs them, so graph_import() does too.
      */
     const struct error *fault;
+    /*
+     * What the state of its kernel is kept by; NULL: the name.  A node that came from a
+     * function's body has one that no other node can have, whatever names the client chose.
+     */
+    const char *state_key;
 };
 
 /* What graph_add() is told; all is copied. */
@@ -128,6 +134,9 @@ const int *graph_order(const struct graph *graph);
 /* A name that is not taken: `name`, or name_1, name_2 ...; lives in the graph's arena. */
 const char *graph_unique_name(struct graph *graph, const char *name);
 
+/* The functions that the graph carries; borrowed, NULL in a view. */
+struct function_library *graph_library(const struct graph *graph);
+
 /* The arena that everything in the graph lives in. */
 struct arena *graph_arena(struct graph *graph);
 
@@ -137,6 +146,23 @@ struct arena *graph_arena(struct graph *graph);
  */
 bool graph_edge(const struct graph *graph, const char *text, struct edge *edge,
                 struct error *err) CHECKED;
+
+/* --- bodies of functions (lower.c) --- */
+
+/*
+ * As graph_add(), for a node of a function's body: any name, no type is deduced, and edges come
+ * by graph_link_imported(), which is as lenient as graph_import().
+ */
+struct node *graph_add_unlinked(struct graph *graph, const struct node_def *def,
+                                struct error *err) CHECKED;
+
+/*
+ * The node stays who it is for its readers, but does something else now: `op`, whose attributes
+ * all follow from the inputs.  Its outputs must keep their types.
+ */
+bool graph_become(struct graph *graph, struct node *node, const struct op *op,
+                  const struct edge *inputs, int inputs_count, struct node *const *controls,
+                  int controls_count, struct error *err) CHECKED;
 
 /* --- attributes of a node: the value, or the fallback when it has none of that name --- */
 

@@ -6,160 +6,20 @@
 #include "base/limits.h"
 #include "base/str.h"
 #include "proto/message.h"
+#include "runtime/attr_pb.h"
 #include "runtime/device.h"
+#include "runtime/function_library.h"
 #include "runtime/graph.h"
 #include "runtime/op.h"
-#include "runtime/tensor_pb.h"
 #include "tensorflow/graph.pb-c.h"
 
 typedef Tensorflow__GraphDef graph_proto;
 typedef Tensorflow__NodeDef node_proto;
-typedef Tensorflow__AttrValue attr_proto;
-typedef Tensorflow__AttrValue__ListValue list_proto;
 
 /* The version of GraphDef that we write, that of TensorFlow 1.15, and the newest that we read.
  */
 #define GRAPH_PRODUCER 134
 #define GRAPH_NEWEST 2474
-
-/* --- reading attributes; the results live in the graph's arena --- */
-
-static bool read_attr(struct attr *out, const char *name, const attr_proto *proto,
-                      struct arena *arena, struct error *err);
-
-static struct attr_bytes copy_bytes(const void *data, size_t size, struct arena *arena)
-{
-    return (struct attr_bytes){arena_text_n(arena, size ? data : "", size), size};
-}
-
-/* One level deeper for each level of the message, which message_scan() has bounded. */
-static bool read_func(struct attr_func *out, const Tensorflow__NameAttrList *proto,
-                      struct arena *arena, struct error *err)
-{
-    struct attr *attrs = arena_array(arena, proto->n_attr, sizeof(*attrs));
-    for (size_t i = 0; i < proto->n_attr; i++)
-        if (!read_attr(&attrs[i], proto->attr[i]->key, proto->attr[i]->value, arena, err))
-            return false;
-    *out = (struct attr_func){arena_text(arena, proto->name), attrs, (int)proto->n_attr};
-    return true;
-}
-
-static bool read_list(struct attr *out, const list_proto *list, struct arena *arena,
-                      struct error *err)
-{
-    out->is_list = true;
-    if (list->n_s) {
-        struct attr_bytes *strings = arena_array(arena, list->n_s, sizeof(*strings));
-        for (size_t i = 0; i < list->n_s; i++)
-            strings[i] = copy_bytes(list->s[i].data, list->s[i].len, arena);
-        out->kind = ATTR_STRING, out->count = (int)list->n_s, out->strings = strings;
-    } else if (list->n_i) {
-        out->kind = ATTR_INT, out->count = (int)list->n_i;
-        out->ints = arena_copy(arena, list->i, list->n_i * sizeof(*list->i));
-    } else if (list->n_f) {
-        out->kind = ATTR_FLOAT, out->count = (int)list->n_f;
-        out->floats = arena_copy(arena, list->f, list->n_f * sizeof(*list->f));
-    } else if (list->n_b) {
-        bool *bools = arena_array(arena, list->n_b, sizeof(*bools));
-        for (size_t i = 0; i < list->n_b; i++)
-            bools[i] = list->b[i];
-        out->kind = ATTR_BOOL, out->count = (int)list->n_b, out->bools = bools;
-    } else if (list->n_type) {
-        int *types = arena_array(arena, list->n_type, sizeof(*types));
-        for (size_t i = 0; i < list->n_type; i++)
-            types[i] = list->type[i];
-        out->kind = ATTR_TYPE, out->count = (int)list->n_type, out->types = types;
-    } else if (list->n_shape) {
-        struct shape *shapes = arena_array(arena, list->n_shape, sizeof(*shapes));
-        for (size_t i = 0; i < list->n_shape; i++)
-            if (!tensor_unpack_shape(&shapes[i], list->shape[i], err))
-                return false;
-        out->kind = ATTR_SHAPE, out->count = (int)list->n_shape, out->shapes = shapes;
-    } else if (list->n_tensor) {
-        struct tensor *tensors = arena_array(arena, list->n_tensor, sizeof(*tensors));
-        out->kind = ATTR_TENSOR, out->count = (int)list->n_tensor, out->tensors = tensors;
-        for (size_t i = 0; i < list->n_tensor; i++)
-            if (!tensor_unpack(&tensors[i], list->tensor[i], err))
-                return false;
-    } else if (list->n_func) {
-        struct attr_func *funcs = arena_array(arena, list->n_func, sizeof(*funcs));
-        for (size_t i = 0; i < list->n_func; i++)
-            if (!read_func(&funcs[i], list->func[i], arena, err))
-                return false;
-        out->kind = ATTR_FUNC, out->count = (int)list->n_func, out->funcs = funcs;
-    }
-    return true;
-}
-
-static bool read_value(struct attr *out, const attr_proto *proto, struct arena *arena,
-                       struct error *err)
-{
-    out->count = 1;
-    switch (proto->value_case) {
-    case TENSORFLOW__ATTR_VALUE__VALUE_LIST:
-        out->count = 0;
-        return read_list(out, proto->list, arena, err);
-    case TENSORFLOW__ATTR_VALUE__VALUE_S: {
-        struct attr_bytes bytes = copy_bytes(proto->s.data, proto->s.len, arena);
-        out->kind = ATTR_STRING, out->strings = arena_copy(arena, &bytes, sizeof(bytes));
-        return true;
-    }
-    case TENSORFLOW__ATTR_VALUE__VALUE_I:
-        out->kind = ATTR_INT, out->ints = arena_copy(arena, &proto->i, sizeof(proto->i));
-        return true;
-    case TENSORFLOW__ATTR_VALUE__VALUE_F:
-        out->kind = ATTR_FLOAT, out->floats = arena_copy(arena, &proto->f, sizeof(proto->f));
-        return true;
-    case TENSORFLOW__ATTR_VALUE__VALUE_B: {
-        bool value = proto->b;
-        out->kind = ATTR_BOOL, out->bools = arena_copy(arena, &value, sizeof(value));
-        return true;
-    }
-    case TENSORFLOW__ATTR_VALUE__VALUE_TYPE: {
-        int value = proto->type;
-        out->kind = ATTR_TYPE, out->types = arena_copy(arena, &value, sizeof(value));
-        return true;
-    }
-    case TENSORFLOW__ATTR_VALUE__VALUE_SHAPE: {
-        struct shape *shape = arena_alloc(arena, sizeof(*shape));
-        out->kind = ATTR_SHAPE, out->shapes = shape;
-        return tensor_unpack_shape(shape, proto->shape, err);
-    }
-    case TENSORFLOW__ATTR_VALUE__VALUE_TENSOR: {
-        struct tensor *tensor = arena_alloc(arena, sizeof(*tensor));
-        out->kind = ATTR_TENSOR, out->tensors = tensor;
-        return tensor_unpack(tensor, proto->tensor, err);
-    }
-    case TENSORFLOW__ATTR_VALUE__VALUE_PLACEHOLDER: {
-        struct attr_bytes bytes =
-            copy_bytes(proto->placeholder, strlen(proto->placeholder), arena);
-        out->kind = ATTR_PLACEHOLDER, out->strings = arena_copy(arena, &bytes, sizeof(bytes));
-        return true;
-    }
-    case TENSORFLOW__ATTR_VALUE__VALUE_FUNC: {
-        struct attr_func *func = arena_alloc(arena, sizeof(*func));
-        out->kind = ATTR_FUNC, out->funcs = func;
-        return read_func(func, proto->func, arena, err);
-    }
-    default:
-        out->count = 0;
-        return true;
-    }
-}
-
-static bool read_attr(struct attr *out, const char *name, const attr_proto *proto,
-                      struct arena *arena, struct error *err)
-{
-    *out = (struct attr){.name = arena_text(arena, name)};
-    if (!proto)
-        return true;
-    if (!read_value(out, proto, arena, err)) {
-        /* What was read of it is given back by the caller, who sees attributes up to this one.
-         */
-        return error_prefix(err, "attribute '%s': ", name);
-    }
-    return true;
-}
 
 /* --- reading nodes --- */
 
@@ -167,7 +27,7 @@ static bool read_attr(struct attr *out, const char *name, const attr_proto *prot
 static bool read_node(struct graph *graph, const node_proto *proto, struct error *err)
 {
     struct arena *arena = graph_arena(graph);
-    const struct op *op = op_find(proto->op);
+    const struct op *op = function_library_op(graph_library(graph), proto->op);
     if (!op)
         return fail(
             err, NOT_FOUND,
@@ -179,8 +39,8 @@ static bool read_node(struct graph *graph, const node_proto *proto, struct error
     size_t read = 0;
     bool ok = true;
     while (ok && read < proto->n_attr) {
-        ok = read_attr(&attrs[read], proto->attr[read]->key, proto->attr[read]->value, arena,
-                       err);
+        ok = attr_unpack(&attrs[read], proto->attr[read]->key, proto->attr[read]->value, arena,
+                         err);
         read++;
     }
     if (!ok) {
@@ -196,6 +56,20 @@ static bool read_node(struct graph *graph, const node_proto *proto, struct error
         .device = proto->device[0] ? arena_text(arena, proto->device) : "",
     };
     return graph_add_imported(graph, &def, err);
+}
+
+/* The one unknown function that TensorFlow refuses before anybody calls it. */
+static bool check_callee(const struct graph *graph, const struct node *node, struct error *err)
+{
+    if (strcmp(node->op->name, "PartitionedCall") != 0 &&
+        strcmp(node->op->name, "StatefulPartitionedCall") != 0)
+        return true;
+    const struct attr *f = node_attr(node, "f");
+    if (function_library_find(graph_library(graph), f->funcs->name))
+        return true;
+    return fail(err, INVALID,
+                "node '%s' (%s): Failed to find function \"%s\" in function library",
+                node->name, node->op->name, f->funcs->name);
 }
 
 /* Room for the inputs of one node after the other. */
@@ -278,9 +152,12 @@ static bool read_graph(struct graph *graph, const graph_proto *proto, struct err
     int first = graph_count(graph);
     if (proto->n_node > LIMIT_GRAPH_NODES)
         return fail(err, EXHAUSTED, "the graph has more than %d nodes", LIMIT_GRAPH_NODES);
+    if (proto->library && !function_library_unpack(graph_library(graph), proto->library, err))
+        return false;
     graph_reserve(graph, (int)proto->n_node);
     for (size_t i = 0; i < proto->n_node; i++)
-        if (!read_node(graph, proto->node[i], err))
+        if (!read_node(graph, proto->node[i], err) ||
+            !check_callee(graph, graph_node(graph, first + (int)i), err))
             return false;
 
     struct links links = {0};
@@ -295,13 +172,16 @@ static bool read_graph(struct graph *graph, const graph_proto *proto, struct err
 bool graph_import(struct graph *graph, const void *bytes, size_t size, struct error *err)
 {
     int count = graph_count(graph);
+    const struct function_library_mark functions = function_library_mark(graph_library(graph));
     struct arena *arena =
         arena_new_limited(size * LIMIT_MESSAGE_EXPANSION + LIMIT_MESSAGE_EXPANSION_BASE);
     const graph_proto *proto =
         message_unpack(&tensorflow__graph_def__descriptor, bytes, size, arena, err);
     bool ok = proto && read_graph(graph, proto, err);
-    if (!ok)
+    if (!ok) {
         graph_truncate(graph, count);
+        function_library_truncate(graph_library(graph), functions);
+    }
     arena_free(arena);
     return ok;
 }
@@ -313,149 +193,6 @@ struct writer {
     bool with_devices;
     size_t const_bytes_max;
 };
-
-static attr_proto *write_attr(const struct writer *writer, const struct attr *attr);
-
-static Tensorflow__NameAttrList *write_func(const struct writer *writer,
-                                            const struct attr_func *func)
-{
-    Tensorflow__NameAttrList *proto = arena_alloc(writer->arena, sizeof(*proto));
-    tensorflow__name_attr_list__init(proto);
-    proto->name = (char *)func->name;
-    proto->n_attr = (size_t)func->attrs_count;
-    proto->attr = arena_array(writer->arena, proto->n_attr, sizeof(*proto->attr));
-    for (int i = 0; i < func->attrs_count; i++) {
-        Tensorflow__NameAttrList__AttrEntry *entry = arena_alloc(writer->arena, sizeof(*entry));
-        tensorflow__name_attr_list__attr_entry__init(entry);
-        entry->key = (char *)func->attrs[i].name;
-        entry->value = write_attr(writer, &func->attrs[i]);
-        proto->attr[i] = entry;
-    }
-    return proto;
-}
-
-static Tensorflow__TensorProto *write_tensor(const struct writer *writer,
-                                             const struct tensor *tensor)
-{
-    bool contents = !writer->const_bytes_max || tensor_bytes(tensor) <= writer->const_bytes_max;
-    return tensor_pack(tensor, contents, writer->arena);
-}
-
-static list_proto *write_list(const struct writer *writer, const struct attr *attr)
-{
-    struct arena *arena = writer->arena;
-    size_t count = (size_t)attr->count;
-    list_proto *list = arena_alloc(arena, sizeof(*list));
-    tensorflow__attr_value__list_value__init(list);
-    switch (attr->kind) {
-    case ATTR_STRING:
-        list->n_s = count;
-        list->s = arena_array(arena, count, sizeof(*list->s));
-        for (size_t i = 0; i < count; i++)
-            list->s[i] =
-                (ProtobufCBinaryData){attr->strings[i].size, (uint8_t *)attr->strings[i].data};
-        break;
-    case ATTR_INT:
-        list->n_i = count;
-        list->i = (int64_t *)attr->ints;
-        break;
-    case ATTR_FLOAT:
-        list->n_f = count;
-        list->f = (float *)attr->floats;
-        break;
-    case ATTR_BOOL:
-        list->n_b = count;
-        list->b = arena_array(arena, count, sizeof(*list->b));
-        for (size_t i = 0; i < count; i++)
-            list->b[i] = attr->bools[i];
-        break;
-    case ATTR_TYPE:
-        list->n_type = count;
-        list->type = arena_array(arena, count, sizeof(*list->type));
-        for (size_t i = 0; i < count; i++)
-            list->type[i] = (Tensorflow__DataType)attr->types[i];
-        break;
-    case ATTR_SHAPE:
-        list->n_shape = count;
-        list->shape = arena_array(arena, count, sizeof(*list->shape));
-        for (size_t i = 0; i < count; i++)
-            list->shape[i] = tensor_pack_shape(&attr->shapes[i], arena);
-        break;
-    case ATTR_TENSOR:
-        list->n_tensor = count;
-        list->tensor = arena_array(arena, count, sizeof(*list->tensor));
-        for (size_t i = 0; i < count; i++)
-            list->tensor[i] = write_tensor(writer, &attr->tensors[i]);
-        break;
-    case ATTR_FUNC:
-        list->n_func = count;
-        list->func = arena_array(arena, count, sizeof(*list->func));
-        for (size_t i = 0; i < count; i++)
-            list->func[i] = write_func(writer, &attr->funcs[i]);
-        break;
-    case ATTR_NONE:
-    case ATTR_PLACEHOLDER:
-        break;
-    }
-    return list;
-}
-
-static void write_value(const struct writer *writer, const struct attr *attr, attr_proto *proto)
-{
-    switch (attr->kind) {
-    case ATTR_STRING:
-        proto->value_case = TENSORFLOW__ATTR_VALUE__VALUE_S;
-        proto->s = (ProtobufCBinaryData){attr->strings->size, (uint8_t *)attr->strings->data};
-        break;
-    case ATTR_INT:
-        proto->value_case = TENSORFLOW__ATTR_VALUE__VALUE_I;
-        proto->i = attr->ints[0];
-        break;
-    case ATTR_FLOAT:
-        proto->value_case = TENSORFLOW__ATTR_VALUE__VALUE_F;
-        proto->f = attr->floats[0];
-        break;
-    case ATTR_BOOL:
-        proto->value_case = TENSORFLOW__ATTR_VALUE__VALUE_B;
-        proto->b = attr->bools[0];
-        break;
-    case ATTR_TYPE:
-        proto->value_case = TENSORFLOW__ATTR_VALUE__VALUE_TYPE;
-        proto->type = (Tensorflow__DataType)attr->types[0];
-        break;
-    case ATTR_SHAPE:
-        proto->value_case = TENSORFLOW__ATTR_VALUE__VALUE_SHAPE;
-        proto->shape = tensor_pack_shape(attr->shapes, writer->arena);
-        break;
-    case ATTR_TENSOR:
-        proto->value_case = TENSORFLOW__ATTR_VALUE__VALUE_TENSOR;
-        proto->tensor = write_tensor(writer, attr->tensors);
-        break;
-    case ATTR_FUNC:
-        proto->value_case = TENSORFLOW__ATTR_VALUE__VALUE_FUNC;
-        proto->func = write_func(writer, attr->funcs);
-        break;
-    case ATTR_PLACEHOLDER:
-        proto->value_case = TENSORFLOW__ATTR_VALUE__VALUE_PLACEHOLDER;
-        proto->placeholder = (char *)attr->strings->data;
-        break;
-    case ATTR_NONE:
-        break;
-    }
-}
-
-static attr_proto *write_attr(const struct writer *writer, const struct attr *attr)
-{
-    attr_proto *proto = arena_alloc(writer->arena, sizeof(*proto));
-    tensorflow__attr_value__init(proto);
-    if (attr->is_list) {
-        proto->value_case = TENSORFLOW__ATTR_VALUE__VALUE_LIST;
-        proto->list = write_list(writer, attr);
-    } else {
-        write_value(writer, attr, proto);
-    }
-    return proto;
-}
 
 static void write_inputs(const struct node *node, node_proto *proto, struct arena *arena)
 {
@@ -487,7 +224,7 @@ static const node_proto *write_node(const struct writer *writer, const struct no
         Tensorflow__NodeDef__AttrEntry *entry = arena_alloc(writer->arena, sizeof(*entry));
         tensorflow__node_def__attr_entry__init(entry);
         entry->key = (char *)node->attrs[i].name;
-        entry->value = write_attr(writer, &node->attrs[i]);
+        entry->value = attr_pack(&node->attrs[i], writer->const_bytes_max, writer->arena);
         proto->attr[i] = entry;
     }
     return proto;
@@ -514,6 +251,8 @@ void graph_export(const struct graph *graph, bool with_devices, size_t const_byt
         add_node(out, write_node(&writer, graph_node(graph, i)));
         arena_clear(writer.arena);
     }
+    if (graph_library(graph))
+        function_library_export(graph_library(graph), out);
     graph_proto rest = TENSORFLOW__GRAPH_DEF__INIT;
     Tensorflow__VersionDef versions = TENSORFLOW__VERSION_DEF__INIT;
     versions.producer = GRAPH_PRODUCER;

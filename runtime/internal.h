@@ -1,8 +1,9 @@
 /*
  * internal.h - what the stages of a run hand to each other.  Only runtime/ includes it.
  *
- * prune makes a subgraph, optimise changes it, place says where its nodes run, partition cuts
- * it by device, plan fixes the order and finds kernels, layout packs the memory, execute runs.
+ * prune makes a subgraph, lower and optimise change it, place says where its nodes run,
+ * partition cuts it by device, plan fixes the order and finds kernels, layout packs the memory,
+ * execute runs.
  * A graph with control flow, or with kernels that wait, is run by dataflow.c instead.
  */
 #pragma once
@@ -45,6 +46,35 @@ bool *prune_needed(const struct subgraph *subgraph);
 
 /* The op of a fed value: no inputs, one output. */
 extern const struct op prune_arg;
+
+/* --- lower.c: bodies of functions in place of their calls --- */
+
+struct attr_func;
+struct function_library;
+struct function_set;
+
+/*
+ * Lowers all calls in the graph, or only those of the nodes `wanted` (by id; NULL: all).  A
+ * function that calls itself stays a call there.  Errors are those of a run: an unknown
+ * function or op is NOT_FOUND, a body that does not fit INVALID, too many nodes EXHAUSTED.
+ */
+bool lower_graph(struct graph *graph, struct function_library *library, const bool *wanted,
+                 struct error *err) CHECKED;
+
+/* A function by itself: placeholders for arguments, the body with its calls lowered. */
+struct lower_function {
+    struct edge *args; /* all live in the graph's arena */
+    int args_count;
+    struct edge *results;
+    int results_count;
+    struct node **effects;
+    int effects_count;
+};
+
+/* Fills an empty graph (no view) with the body of `func`.  Fails as lower_graph(). */
+bool lower_function(struct graph *graph, struct function_library *library,
+                    const struct attr_func *func, struct lower_function *out,
+                    struct error *err) CHECKED;
 
 /* --- optimise.c: the same results with less work --- */
 
@@ -147,7 +177,12 @@ struct plan_context {
     int threads;
     int64_t memory_bytes_max;
     uint32_t passes_off; /* of the optimiser, see optimise.h */
+    struct function_set *functions; /* that kernels may call; NULL: none */
 };
+
+void plan_context_init(struct plan_context *context, struct resources *resources, int threads,
+                       int64_t memory_bytes_max);
+void plan_context_release(struct plan_context *context);
 
 enum { STEP_HAS_REFS = 1 };
 

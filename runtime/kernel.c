@@ -76,8 +76,10 @@ static bool takes(const struct kernel *kernel, const struct node *node)
 static const struct kernel *find(const struct node *node, enum device_type type,
                                  struct choices *tried)
 {
+    /* A function's name as op is a call of it. */
+    const char *name = node->op->signature ? "PartitionedCall" : node->op->name;
     pthread_mutex_lock(&lock);
-    const struct choices *found = by_op ? map_find(by_op, node->op->name) : NULL;
+    const struct choices *found = by_op ? map_find(by_op, name) : NULL;
     *tried = found ? *found : (struct choices){0};
     pthread_mutex_unlock(&lock);
     for (int i = 0; i < tried->count; i++)

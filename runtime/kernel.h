@@ -18,6 +18,7 @@
 
 struct cancel;
 struct error;
+struct function_set;
 struct kernel_call;
 struct resource;
 struct resources;
@@ -58,6 +59,7 @@ struct kernel_call {
     void *state;
     struct step *step;            /* of this run of the session */
     struct resources *resources;  /* variables and the like of the session's device */
+    struct function_set *functions; /* for function_get(); NULL: none */
     struct kernel_slot *slots;    /* the plan's memory for outputs; private to kernel.c */
     struct variable *const *refs; /* private: behind inputs that are references, else NULL */
     uint64_t reusable;            /* private: inputs whose memory may become an output's */

@@ -74,6 +74,8 @@ const struct op *op_find(const char *name)
 
 const struct op_signature *op_signature(const struct op *op)
 {
+    if (op->signature)
+        return op->signature;
     pthread_mutex_lock(&lock);
     fill_locked();
     struct entry *entry = map_find(by_name, op->name);

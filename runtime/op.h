@@ -28,6 +28,8 @@ struct tensor;
 
 /* --- declaring --- */
 
+struct op_signature;
+
 enum op_flags {
     OP_STATEFUL = 1, /* not folded, not merged with an equal node, never pruned early */
     OP_COMMUTATIVE = 2,
@@ -73,6 +75,8 @@ struct op {
     op_infer *infer;       /* (optional) NULL: nothing is known of the outputs */
     op_gradient *gradient; /* (optional) NULL: none is registered, reaching it is an error */
     bool no_gradient;      /* declared not differentiable: the chain ends here, no error */
+    /* (optional) In place of the texts: the op is a function of a graph's library. */
+    const struct op_signature *signature;
 };
 
 /* --- looking up --- */

@@ -117,18 +117,41 @@ static bool number_sources(struct maker *maker, int *steps, int *inputs, int *ou
 
 /* --- steps --- */
 
+void plan_context_init(struct plan_context *context, struct resources *resources, int threads,
+                       int64_t memory_bytes_max)
+{
+    *context = (struct plan_context){.resources = resources,
+                                     .stateful = map_new(),
+                                     .threads = threads,
+                                     .memory_bytes_max = memory_bytes_max};
+    pthread_mutex_init(&context->lock, NULL);
+}
+
+void plan_context_release(struct plan_context *context)
+{
+    for (int i = 0; i < map_count(context->stateful); i++) {
+        struct stateful *stateful = map_value(context->stateful, i);
+        if (stateful->state && stateful->kernel->release)
+            stateful->kernel->release(stateful->state);
+        free(stateful);
+    }
+    map_free(context->stateful);
+    pthread_mutex_destroy(&context->lock);
+}
+
 /* One per session and node, prepared when first met. */
 static struct stateful *find_stateful(struct plan_context *context, const struct node *node,
                                       const struct kernel *kernel, struct error *err)
 {
     pthread_mutex_lock(&context->lock);
-    struct stateful *stateful = map_find(context->stateful, node->name);
+    const char *key = node->state_key ? node->state_key : node->name;
+    struct stateful *stateful = map_find(context->stateful, key);
     if (!stateful) {
         void *state = NULL;
         if (!kernel->prepare || kernel->prepare(node, &state, err)) {
             stateful = alloc_bytes(sizeof(*stateful));
             *stateful = (struct stateful){kernel, state};
-            map_set(context->stateful, node->name, stateful);
+            map_set(context->stateful, key, stateful);
         }
     }
     pthread_mutex_unlock(&context->lock);

@@ -228,7 +228,10 @@ bool resolve_attrs(struct node *node, const struct node_def *def, bool lenient, 
         const struct op_attr *declared = &signature->attrs[i];
         struct attr *attr = (struct attr *)find_attr(attrs, count, declared->name);
         if (!attr && declared->has_default) {
-            attrs[count++] = declared->value;
+            /* Those of the registry live for ever. */
+            attrs[count++] =
+                def->op->signature ? attr_copy(&declared->value, arena) : declared->value;
+            node->attrs_count = count;
             continue;
         }
         if (!attr) {
@@ -248,7 +251,7 @@ bool resolve_attrs(struct node *node, const struct node_def *def, bool lenient, 
 
 /* --- types --- */
 
-static int arg_length(const struct node *node, const struct op_arg *arg)
+int resolve_arg_length(const struct node *node, const struct op_arg *arg)
 {
     if (arg->number_attr) {
         int64_t length = node_attr_int(node, arg->number_attr, 0);
@@ -276,11 +279,11 @@ static const int *args_types(const struct node *node, const struct op_arg *args,
 {
     *count = 0;
     for (int i = 0; i < args_count; i++)
-        *count += arg_length(node, &args[i]);
+        *count += resolve_arg_length(node, &args[i]);
     int *types = arena_array(arena, (size_t)*count, sizeof(*types));
     int at = 0;
     for (int i = 0; i < args_count; i++)
-        for (int k = 0, length = arg_length(node, &args[i]); k < length; k++)
+        for (int k = 0, length = resolve_arg_length(node, &args[i]); k < length; k++)
             types[at++] = arg_type(node, &args[i], k);
     return types;
 }

@@ -12,6 +12,7 @@
 #include "runtime/graph.h"
 
 struct arena;
+struct op_arg;
 
 /*
  * Fills node->attrs: those of `def`, defaults, and (strict only) what follows from def->inputs.
@@ -26,3 +27,6 @@ int resolve_types(struct node *node, struct arena *arena);
 /* Checks node->inputs against input_types; `wanted` is what resolve_types() returned. */
 bool resolve_inputs(struct node *node, int wanted, bool lenient, struct arena *arena,
                     struct error *err) CHECKED;
+
+/* How many inputs or outputs of `node` the argument of its op stands for. */
+int resolve_arg_length(const struct node *node, const struct op_arg *arg);

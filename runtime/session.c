@@ -1,8 +1,9 @@
 /*
  * session.c - THE PIPELINE: from names to results.
  *
- *   prune -> optimise -> place -> partition -> plan        once per signature, make_callable()
- *   execute                                                each run, session_call()
+ *   prune -> lower -> optimise -> place -> partition -> plan        once per signature,
+ * make_callable() execute                                                each run,
+ * session_call()
  */
 
 #include <sched.h>
@@ -17,6 +18,8 @@
 #include "base/limits.h"
 #include "base/map.h"
 #include "base/str.h"
+#include "runtime/function_library.h"
+#include "runtime/function_set.h"
 #include "runtime/internal.h"
 #include "runtime/session.h"
 #include "runtime/statistics.h"
@@ -104,6 +107,7 @@ static struct callable *make_callable(struct session *session, const struct sess
     bool ok = made->subgraph;
     if (ok)
         copy_run(made, run);
+    ok = ok && lower_graph(made->subgraph->graph, graph_library(session->graph), NULL, err);
     if (ok && session->optimise)
         ok = optimise_graph(made->subgraph, &session->context, by_shapes, err);
     ok = ok && place_graph(made->subgraph->graph, &session->device, 1, &made->placement, err);
@@ -228,14 +232,18 @@ bool session_run(struct session *session, const struct session_run *run, struct 
  * A bad device, or an op without a kernel, is refused when the graph comes.  Callables made
  * before stay good: they have their own copies of the nodes, and nodes are only added.
  */
-static bool check_extended_locked(struct session *session, int count_before, struct error *err)
+static bool check_extended_locked(struct session *session, int count_before,
+                                  struct function_library_mark functions_before,
+                                  struct error *err)
 {
     struct placement placement;
     bool ok = place_graph(session->graph, &session->device, 1, &placement, err);
-    if (ok)
+    if (ok) {
         place_release(&placement);
-    else
+    } else {
         graph_truncate(session->graph, count_before);
+        function_library_truncate(graph_library(session->graph), functions_before);
+    }
     return ok;
 }
 
@@ -244,8 +252,10 @@ bool session_extend(struct session *session, const void *graph_def, size_t size,
 {
     pthread_rwlock_wrlock(&session->graph_lock);
     int count = graph_count(session->graph);
+    const struct function_library_mark functions =
+        function_library_mark(graph_library(session->graph));
     bool ok = graph_import(session->graph, graph_def, size, err) &&
-              check_extended_locked(session, count, err);
+              check_extended_locked(session, count, functions, err);
     pthread_rwlock_unlock(&session->graph_lock);
     return ok;
 }
@@ -254,8 +264,10 @@ bool session_extend_graph(struct session *session, const struct graph *graph, st
 {
     pthread_rwlock_wrlock(&session->graph_lock);
     int count = graph_count(session->graph);
-    bool ok =
-        graph_add_all(session->graph, graph, err) && check_extended_locked(session, count, err);
+    const struct function_library_mark functions =
+        function_library_mark(graph_library(session->graph));
+    bool ok = graph_add_all(session->graph, graph, err) &&
+              check_extended_locked(session, count, functions, err);
     pthread_rwlock_unlock(&session->graph_lock);
     return ok;
 }
@@ -303,19 +315,26 @@ struct session *session_new(const struct session_options *options, struct error 
     }
     pthread_rwlock_init(&session->graph_lock, NULL);
     pthread_mutex_init(&session->lock, NULL);
-    pthread_mutex_init(&session->context.lock, NULL);
     session->graph = graph_new();
     session->optimise = !options->no_optimise;
     session->callables = map_new();
     if (!options->resources)
         session->own_resources = resources_new("localhost");
-    session->context.resources =
+    struct resources *resources =
         options->resources ? options->resources : session->own_resources;
-    session->context.stateful = map_new();
-    session->context.threads = threads;
-    session->context.passes_off = options->passes_off;
-    session->context.memory_bytes_max =
+    int64_t memory_bytes_max =
         options->memory_bytes_max > 0 ? options->memory_bytes_max : LIMIT_TENSOR_BYTES;
+    plan_context_init(&session->context, resources, threads, memory_bytes_max);
+    session->context.passes_off = options->passes_off;
+    session->context.functions = function_set_new(&(struct function_set_options){
+        .library = graph_library(session->graph),
+        .device = &session->device,
+        .resources = resources,
+        .threads = threads,
+        .memory_bytes_max = memory_bytes_max,
+        .optimise = session->optimise,
+        .passes_off = options->passes_off,
+    });
     return session;
 }
 
@@ -329,16 +348,10 @@ void session_free(struct session *session)
     for (int i = 0; i < map_count(session->callables); i++)
         callable_free(map_value(session->callables, i));
     map_free(session->callables);
-    for (int i = 0; i < map_count(session->context.stateful); i++) {
-        struct stateful *stateful = map_value(session->context.stateful, i);
-        if (stateful->state && stateful->kernel->release)
-            stateful->kernel->release(stateful->state);
-        free(stateful);
-    }
-    map_free(session->context.stateful);
+    plan_context_release(&session->context);
+    function_set_close(session->context.functions);
     graph_free(session->graph);
     resources_free(session->own_resources);
-    pthread_mutex_destroy(&session->context.lock);
     pthread_mutex_destroy(&session->lock);
     pthread_rwlock_destroy(&session->graph_lock);
     free(session);

@@ -9,6 +9,7 @@
 
 #define KERNELS_OF_STATE(X) \
     KERNELS_OF_CONTROL_FLOW(X) \
+    KERNELS_OF_FUNCTIONS(X) \
     KERNELS_OF_STACK(X) \
     KERNELS_OF_TENSOR_ARRAY(X) \
     KERNELS_OF_TENSOR_LIST(X) \
@@ -59,3 +60,8 @@
 #define KERNELS_OF_STAGES(X)
 
 #define KERNELS_OF_CONTROL_FLOW(X) X(ref_select) X(abort)
+
+#define KERNELS_OF_FUNCTIONS(X) \
+    X(if) X(stateless_if) X(case) X(stateless_case) X(while) X(stateless_while) X(for) \
+    X(partitioned_call) X(stateful_partitioned_call) X(remote_call) X(symbolic_gradient) \
+    X(to_bool) X(fake_param)

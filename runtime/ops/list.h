@@ -156,7 +156,10 @@
     X(ref_exit) X(next_iteration) X(ref_next_iteration) X(loop_cond) X(ref_identity) \
     X(ref_select) X(abort)
 
-#define OPS_FUNCTIONAL(X)
+#define OPS_FUNCTIONAL(X) \
+    X(if) X(stateless_if) X(case) X(stateless_case) X(while) X(stateless_while) X(for) \
+    X(partitioned_call) X(stateful_partitioned_call) X(remote_call) X(symbolic_gradient) \
+    X(to_bool) X(fake_param)
 
 #define OPS_QUEUE(X) \
     X(fifo_queue) X(fifo_queue_v2) X(random_shuffle_queue) X(random_shuffle_queue_v2) \

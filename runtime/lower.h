@@ -1,0 +1,97 @@
+/*
+ * lower.h - what the steps of lowering share; see lower.c.
+ */
+#pragma once
+
+#include "runtime/function_library.h"
+#include "runtime/graph.h"
+
+/* The calls that a call is inside of. */
+struct lower_chain {
+    const struct function_def *def;
+    const struct lower_chain *up;
+    int depth;
+};
+
+/* A call to lower. */
+struct lower_call {
+    struct node *node;
+    const struct lower_chain *chain; /* NULL: it is not inside a function */
+    bool in_flow; /* it may be dead or in a frame: nodes without inputs need a control edge */
+};
+
+struct lower {
+    struct graph *graph;
+    struct function_library *library;
+    bool view; /* names need not be unique, keys of state do */
+    struct lower_call *work;
+    int work_count;
+    int work_capacity;
+    struct edge **bypass; /* by node id: what readers of a lowered call read in its place */
+    int bypass_count;
+    int nodes_left;
+    struct error *err;
+};
+
+/* One function's body put in place of a call. */
+struct lower_body {
+    const struct attr_func *func;   /* what is called, and what its attributes are bound to */
+    const struct function_def *def; /* lower_find() */
+    const char *tag;                /* "then", "body"; NULL: names are <call>/<node> */
+    const struct edge *args;        /* as many as the function has inputs */
+    int args_count;
+    struct node *entry; /* (optional) before nodes without inputs and those with effects */
+    bool in_flow;
+    struct edge *results; /* filled in, like effects; they live in the graph's arena */
+    int results_count;
+    struct node **effects; /* what must have run before the call counts as done */
+    int effects_count;
+};
+
+/* --- lower.c --- */
+
+/*
+ * The function that a call means.  `*inline_it` says whether to put its body in place: not
+ * when it is being lowered already (it calls itself), or too deep.
+ */
+const struct function_def *lower_find(struct lower *l, const struct lower_call *call,
+                                      const char *name, bool *inline_it) CHECKED;
+
+/* Adds a node "<call>/<name>" with the call's device; all attributes follow from `attrs`. */
+struct node *lower_add(struct lower *l, const struct lower_call *call, const char *name,
+                       const char *op, const struct edge *inputs, int inputs_count,
+                       const struct attr *attrs, int attrs_count, struct node *const *controls,
+                       int controls_count) CHECKED;
+
+/* Remembers that `node`, just added, is a call to lower if it is one. */
+void lower_push(struct lower *l, struct node *node, const struct lower_chain *chain,
+                bool in_flow);
+
+/* The call becomes an IdentityN of these (or a NoOp) after `done`; readers read them directly
+ * unless something besides them must run. */
+bool lower_finish(struct lower *l, const struct lower_call *call, const struct edge *results,
+                  int count, struct node *const *done, int done_count) CHECKED;
+
+/* "<call>/<tag>/<name>". */
+const char *lower_path(struct lower *l, const struct node *call, const char *tag,
+                       const char *name);
+
+/* A name for a node of the call, and the key of its state (NULL where names are enough). */
+const char *lower_name(struct lower *l, const struct node *call, const char *tag,
+                       const char *name);
+const char *lower_key(struct lower *l, const struct node *call, const char *tag,
+                      const char *name);
+
+/* --- lower_body.c --- */
+
+/* Adds the nodes of the body.  Fails as TensorFlow does when it instantiates a function. */
+bool lower_body(struct lower *l, const struct lower_call *call,
+                struct lower_body *body) CHECKED;
+
+/* Whether result `i` of the function is its argument `i`. */
+bool lower_passes(const struct function_def *def, int i);
+
+/* --- one file per kind of call; `*done` false: it stays a call --- */
+
+bool lower_branches(struct lower *l, const struct lower_call *call, bool *done) CHECKED;
+bool lower_while(struct lower *l, const struct lower_call *call, bool *done) CHECKED;
