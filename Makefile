@@ -48,6 +48,7 @@ SHIM      := $(call sources,scheduler/shim)
 SERVER    := $(call sources,server server/api)
 CLI       := $(call sources,cli)
 TASK      := $(call sources,task)
+CAPI      := $(call sources,capi)
 
 PROTOS    := $(wildcard proto/tensorflow/*.proto proto/trainyard/*.proto)
 GEN_C     := $(patsubst proto/%.proto,$(GEN)/%.pb-c.c,$(PROTOS))
@@ -60,26 +61,37 @@ LINK_CONTROL := -lmicrohttpd -lwebsockets -lsqlite3 -ljansson -lsodium -lcurl -l
 LINK_RUNTIME := -ldnnl -lgomp -lpng -ljpeg -ljansson -lgrpc -lgpr -lprotobuf-c -lz -lm -ldl -lpthread
 
 PROGRAMS := $(BUILD)/trainyard $(BUILD)/trainyard-task $(BUILD)/trainyard-shim
+LIBRARY := $(BUILD)/libtrainyard.so.0
 
 # --- what people type ----------------------------------------------------------------------
 
 .PHONY: all help
-all: $(PROGRAMS) $(BUILD)/tf-cases ## build the programs and the page
+all: $(PROGRAMS) $(LIBRARY) $(BUILD)/tf-cases ## build the programs and the page
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # --- programs ------------------------------------------------------------------------------
 
+, := ,
 link = $(CC) $(LDFLAGS) -o $@ $(1) -Wl,--start-group $(2) -Wl,--end-group $(3)
 
 $(BUILD)/trainyard: $(OBJ)/cli/main.o $(LIBS_CONTROL)
 	@echo "  LINK    $@"
 	$(Q)$(call link,$<,$(LIBS_CONTROL),$(LINK_CONTROL))
 
-$(BUILD)/trainyard-task: $(call objects,$(TASK)) $(LIBS_RUNTIME)
+# It has the C API for the libraries that it loads.
+$(BUILD)/trainyard-task: $(call objects,$(TASK) $(CAPI)) $(LIBS_RUNTIME) capi/exports.list
 	@echo "  LINK    $@"
-	$(Q)$(call link,$(call objects,$(TASK)),$(LIBS_RUNTIME),$(LINK_RUNTIME))
+	$(Q)$(call link,$(call objects,$(TASK) $(CAPI)) -Wl$(,)--dynamic-list=capi/exports.list,$(LIBS_RUNTIME),$(LINK_RUNTIME))
+
+# The C API as a shared library: runtime and kernels, nothing of them seen but the API.
+$(LIBRARY): $(call objects,$(CAPI) $(RUNTIME) $(KERNELS)) $(BUILD)/libproto.a $(BUILD)/libbase.a capi/exports.map
+	@echo "  LINK    $@"
+	$(Q)$(CC) $(SANFLAGS) -shared -Wl,-z,relro,-z,now -Wl,-soname,$(@F) -Wl,--version-script=capi/exports.map -o $@ \
+	  $(call objects,$(CAPI) $(RUNTIME) $(KERNELS)) -Wl,--start-group $(BUILD)/libproto.a $(BUILD)/libbase.a -Wl,--end-group \
+	  -Wl,--as-needed $(LINK_RUNTIME)
+	@ln -sf $(@F) $(BUILD)/libtrainyard.so
 
 $(BUILD)/trainyard-shim: $(call objects,$(SHIM))
 	@echo "  LINK    $@"
@@ -116,6 +128,8 @@ $(BUILD)/libproto.a: $(call objects,$(PROTO)) $(GEN_OBJ)
 $(BUILD)/libruntime.a: $(call objects,$(RUNTIME))
 	$(Q)$(archive)
 $(BUILD)/libkernels.a: $(call objects,$(KERNELS))
+	$(Q)$(archive)
+$(BUILD)/libcapi.a: $(call objects,$(CAPI))
 	$(Q)$(archive)
 $(BUILD)/libdb.a: $(call objects,$(DB)) $(OBJ)/gen/db_migrate.o
 	$(Q)$(archive)
@@ -214,7 +228,7 @@ $(GEN)/stamp: $(PROTOS) tests/interop/case.proto
 
 UNIT_CONTROL := $(wildcard tests/unit/base/*_test.c tests/unit/proto/*_test.c tests/unit/db/*_test.c tests/unit/scheduler/*_test.c \
                            tests/unit/server/*_test.c tests/unit/cli/*_test.c)
-UNIT_RUNTIME := $(wildcard tests/unit/runtime/*_test.c tests/unit/kernels/*_test.c tests/unit/task/*_test.c tests/kernels/*_test.c tests/train/*_test.c)
+UNIT_RUNTIME := $(wildcard tests/unit/runtime/*_test.c tests/unit/kernels/*_test.c tests/unit/task/*_test.c tests/unit/capi/*_test.c tests/kernels/*_test.c tests/train/*_test.c)
 UNIT_PROGRAMS := $(patsubst %.c,$(BUILD)/%,$(UNIT_CONTROL) $(UNIT_RUNTIME))
 UNIT_WANTED := $(foreach p,$(UNIT_PROGRAMS),$(if $(T),$(if $(findstring $(T),$(p)),$(p)),$(p)))
 
@@ -232,9 +246,9 @@ $(patsubst %.c,$(OBJ)/%.o,$(UNIT_CONTROL) $(UNIT_RUNTIME)): $(OBJ)/%_test.o: $(G
 $(patsubst %.c,$(BUILD)/%,$(UNIT_CONTROL)): $(BUILD)/%: $(OBJ)/%.o $(LIBS_CONTROL)
 	@mkdir -p $(@D)
 	$(Q)$(call link,$<,$(LIBS_CONTROL),$(LINK_CONTROL) -lcmocka)
-$(patsubst %.c,$(BUILD)/%,$(UNIT_RUNTIME)): $(BUILD)/%: $(OBJ)/%.o $(LIBS_RUNTIME)
+$(patsubst %.c,$(BUILD)/%,$(UNIT_RUNTIME)): $(BUILD)/%: $(OBJ)/%.o $(LIBS_RUNTIME) $(BUILD)/libcapi.a
 	@mkdir -p $(@D)
-	$(Q)$(call link,$<,$(LIBS_RUNTIME),$(LINK_RUNTIME) -lcmocka)
+	$(Q)$(call link,$<,$(LIBS_RUNTIME) $(BUILD)/libcapi.a,$(LINK_RUNTIME) -lcmocka)
 
 # This one starts real shims.
 $(BUILD)/tests/unit/scheduler/agent_test: | $(BUILD)/trainyard-shim
@@ -264,7 +278,7 @@ lint-format:
 	$(Q)clang-format-14 --dry-run --Werror $(C_FILES)
 lint-symbols: $(PROGRAMS)
 	@echo "  LINT    exported names"
-	$(Q)for o in $(call objects,$(BASE) $(PROTO) $(RUNTIME) $(KERNELS) $(DB) $(SCHEDULER) $(SERVER) $(CLI) $(TASK)); do \
+	$(Q)for o in $(call objects,$(BASE) $(PROTO) $(RUNTIME) $(KERNELS) $(DB) $(SCHEDULER) $(SERVER) $(CLI) $(TASK) $(CAPI)); do \
 	  nm -g --defined-only $$o | awk -v path=$$o 'NF == 3 {print path, $$3}'; done | awk -f tests/lint/symbols.awk
 
 format: ## format all C files
@@ -359,11 +373,18 @@ deps: ## install the Debian packages that are missing
 prove: all ## the full counts, part by part, resumable; results go to docs/proof.md
 	$(Q)tests/prove.sh
 
-.PHONY: install
-install: all ## install under PREFIX (/usr/local)
+.PHONY: install install-library
+install: all install-library ## install under PREFIX (/usr/local)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/doc/trainyard
 	install -m 755 $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin
 	install -m 644 README.md LICENSE $(DESTDIR)$(PREFIX)/share/doc/trainyard
+
+install-library: $(LIBRARY) # the C API alone
+	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include/runtime
+	install -m 755 $(LIBRARY) $(DESTDIR)$(PREFIX)/lib
+	ln -sf $(notdir $(LIBRARY)) $(DESTDIR)$(PREFIX)/lib/libtrainyard.so
+	install -m 644 runtime/trainyard.h $(DESTDIR)$(PREFIX)/include/runtime
+	sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|0.1.0|' runtime/trainyard.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/trainyard.pc
 
 .PHONY: demo
 demo: ## install packages, build, start, train a network, print the link

@@ -1,9 +1,11 @@
 /* op_parse.c - a reader for the little language of op signatures (its form is in op.h). */
 
 #include <ctype.h>
+#include <setjmp.h>
 #include <stdlib.h>
 
 #include "base/arena.h"
+#include "base/error.h"
 #include "runtime/op_parse.h"
 
 struct reader {
@@ -11,11 +13,18 @@ struct reader {
     const char *text; /* the whole, for messages */
     const char *at;
     struct arena *arena;
+    struct error *err; /* NULL: a mistake ends the program */
+    jmp_buf give_up;
 };
 
-/* Signatures are ours, so a wrong one is a mistake in the program. */
-static _Noreturn void malformed(const struct reader *reader, const char *expected)
+/* Signatures are ours, so a wrong one is a mistake in the program; but for a library's. */
+static _Noreturn void malformed(struct reader *reader, const char *expected)
 {
+    if (reader->err) {
+        fail(reader->err, INVALID, "signature of op '%s': %s expected at '%s' in '%s'",
+             reader->op->name, expected, reader->at, reader->text);
+        longjmp(reader->give_up, 1);
+    }
     fprintf(stderr, "level=error at=op msg=\"signature of %s: %s expected at '%s' in '%s'\"\n",
             reader->op->name, expected, reader->at, reader->text);
     abort();
@@ -334,14 +343,29 @@ static void check_names(struct reader *reader, const struct op_signature *signat
     }
 }
 
+static const struct op_signature *parse(struct reader *reader)
+{
+    const struct op *op = reader->op;
+    struct op_signature *signature = arena_alloc(reader->arena, sizeof(*signature));
+    signature->inputs = parse_args(reader, op->inputs, &signature->inputs_count);
+    signature->outputs = parse_args(reader, op->outputs, &signature->outputs_count);
+    signature->attrs = parse_attrs(reader, op->attrs, &signature->attrs_count);
+    check_names(reader, signature, signature->inputs, signature->inputs_count);
+    check_names(reader, signature, signature->outputs, signature->outputs_count);
+    return signature;
+}
+
 const struct op_signature *op_parse(const struct op *op, struct arena *arena)
 {
     struct reader reader = {.op = op, .arena = arena};
-    struct op_signature *signature = arena_alloc(arena, sizeof(*signature));
-    signature->inputs = parse_args(&reader, op->inputs, &signature->inputs_count);
-    signature->outputs = parse_args(&reader, op->outputs, &signature->outputs_count);
-    signature->attrs = parse_attrs(&reader, op->attrs, &signature->attrs_count);
-    check_names(&reader, signature, signature->inputs, signature->inputs_count);
-    check_names(&reader, signature, signature->outputs, signature->outputs_count);
-    return signature;
+    return parse(&reader);
+}
+
+bool op_parse_check(const struct op *op, struct error *err)
+{
+    struct reader reader = {.op = op, .arena = arena_new(), .err = err};
+    struct arena *arena = reader.arena;
+    bool ok = !setjmp(reader.give_up) && parse(&reader);
+    arena_free(arena);
+    return ok;
 }

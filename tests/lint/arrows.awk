@@ -8,13 +8,14 @@ BEGIN {
     allow["db"] = "base/ db/"
     allow["runtime"] = "base/ proto/ runtime/"
     allow["kernels"] = "base/ proto/ runtime/ kernels/"
+    allow["capi"] = "base/ proto/ runtime/ kernels/ capi/"
     allow["task"] = "base/ proto/ runtime/ kernels/ task/"
     allow["scheduler"] = "base/ proto/ db/ scheduler/"
     allow["scheduler/agent"] = "base/ proto/ scheduler/agent/"
     allow["scheduler/shim"] = "base/base.h scheduler/shim/"
     allow["server"] = "base/ proto/ db/ scheduler/ server/ runtime/spec runtime/graph runtime/op runtime/model runtime/attr runtime/shape runtime/tensor runtime/dtype"
     allow["cli"] = "base/ proto/ db/ server/ scheduler/agent/ cli/ runtime/spec"
-    allow["tests"] = "base/ proto/ db/ scheduler/ server/ cli/ runtime/ kernels/ task/ tests/"
+    allow["tests"] = "base/ proto/ db/ scheduler/ server/ cli/ runtime/ kernels/ capi/ task/ tests/"
     allow["examples"] = "runtime/trainyard.h"
 }
 

@@ -1,7 +1,7 @@
 # symbols.awk - every exported name begins with its file's noun; reads "path symbol" lines.
 #
 # graph.c and graph_pb.c export graph_*; optimise_fuse.c exports optimise_*; three folders lead
-# with themselves: db_, op_, kernel_.
+# with themselves: db_, op_, kernel_.  The C API, capi/, exports ty_* (and capi_* inside).
 
 {
     path = $1
@@ -16,6 +16,8 @@
     if (path ~ /\/runtime\/ops\// && symbol ~ /^op_/)
         next
     if (path ~ /\/kernels\// && symbol ~ /^kernels?_/)
+        next
+    if (path ~ /\/capi\// && symbol ~ /^(ty|capi)_/)
         next
     noun = stem
     do {
