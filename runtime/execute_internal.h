@@ -46,6 +46,13 @@ struct step {
     struct cancel *cancel;       /* of this run alone */
     uint64_t parent_ticket;      /* at the cancel that ends this run from outside */
     struct resources *resources; /* __atomic; that end with the run; NULL until asked for */
+    struct held *held;           /* __atomic; what kernels hold until the run ends */
+};
+
+/* A resource that a run holds. */
+struct held {
+    struct held *next;
+    struct resource *resource;
 };
 
 /* All that one run of a plan writes to, so that runs may overlap. */

@@ -33,6 +33,12 @@ void execute_end(struct step *step, const struct execute_options *options)
         cancel_clear(step->cancel);
     resources_free(step->resources);
     step->resources = NULL;
+    while (step->held) {
+        struct held *next = step->held->next;
+        resource_unref(step->held->resource);
+        free(step->held);
+        step->held = next;
+    }
 }
 
 bool execute_stopped(const struct step *step, const struct execute_options *options,

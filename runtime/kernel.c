@@ -318,6 +318,16 @@ struct resources *kernel_step_resources(struct kernel_call *call)
     return there;
 }
 
+void kernel_hold(struct kernel_call *call, struct resource *resource)
+{
+    struct held *held = alloc_bytes(sizeof(*held));
+    held->resource = resource;
+    held->next = __atomic_load_n(&call->step->held, __ATOMIC_RELAXED);
+    while (!__atomic_compare_exchange_n(&call->step->held, &held->next, held, true,
+                                        __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+        ; /* another kernel was first */
+}
+
 /* --- handles --- */
 
 struct resource *kernel_resource(struct kernel_call *call, int index, const char *kind,
@@ -373,21 +383,18 @@ struct resource *kernel_variant(const struct tensor *tensor, int64_t i, const ch
 
 /* --- variables --- */
 
-/* The handle's own pointer while it is good, else by name. */
-static struct resource *find_resource(struct kernel_call *call, struct resource_handle *handle)
+/* The handle's own pointer while it is good, else by name, and then held by the run. */
+static struct resource *find_resource(struct kernel_call *call,
+                                      const struct resource_handle *handle)
 {
-    struct resource *known = __atomic_load_n(&handle->resource, __ATOMIC_ACQUIRE);
+    struct resource *known = handle->resource;
     if (known && !__atomic_load_n(&known->removed, __ATOMIC_ACQUIRE))
         return known;
     struct resource *found =
-        resources_find(call->resources, handle->container ? handle->container : "", "variable",
-                       handle->name ? handle->name : "");
-    if (found && !known) {
-        resource_ref(found);
-        if (!__atomic_compare_exchange_n(&handle->resource, &known, found, false,
-                                         __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-            resource_unref(found); /* another thread was first */
-    }
+        resources_get(call->resources, handle->container ? handle->container : "", "variable",
+                      handle->name ? handle->name : "");
+    if (found)
+        kernel_hold(call, found);
     return found;
 }
 
@@ -403,8 +410,11 @@ struct variable *kernel_variable(struct kernel_call *call, int index, struct err
     const struct tensor *tensor = call->in[index];
     if (!tensor || tensor->dtype != RESOURCE || tensor->count < 1)
         return fail_null(err, INVALID, "input %d is not a resource handle", index);
-    struct resource_handle *handle = tensor->data;
+    const struct resource_handle *handle = tensor->data;
     struct resource *resource = find_resource(call, handle);
+    if (resource && strcmp(resource->kind, "variable") != 0)
+        return fail_null(err, INVALID, "input %d is a handle to a %s, not to a variable", index,
+                         resource->kind);
     if (!resource)
         return fail_null(err, NOT_FOUND, "Resource %s/%s (variable) does not exist",
                          handle->container ? handle->container : "",

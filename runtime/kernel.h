@@ -77,6 +77,9 @@ struct cancel *kernel_cancel(struct kernel_call *call);
 /* State that ends with this run of the session: stacks, tensor arrays. */
 struct resources *kernel_step_resources(struct kernel_call *call);
 
+/* Keeps a resource until this run of the session ends; takes the reference over. */
+void kernel_hold(struct kernel_call *call, struct resource *resource);
+
 /*
  * Gives output `index` memory for `shape` in the node's output type, with undefined contents,
  * and returns the tensor to fill; NULL (EXHAUSTED) when there is none.  Usually planned memory.

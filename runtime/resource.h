@@ -66,8 +66,8 @@ const char *resources_container(const struct resources *resources, const char *c
 void resources_clear(struct resources *resources, const char *container);
 
 /*
- * The variable of that name, made without a value if there is none.  Borrowed from the
- * table.  Fails with INVALID when one exists with another type or an incompatible shape.
+ * The variable of that name, made without a value if there is none.  Counted: resource_unref()
+ * it.  Fails with INVALID when one exists with another type or an incompatible shape.
  */
 struct variable *resources_variable(struct resources *resources, const char *container,
                                     const char *name, enum dtype dtype,

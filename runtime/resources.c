@@ -172,33 +172,45 @@ void resources_each(struct resources *resources, const char *kind,
     free(found);
 }
 
+/* Whether the variable that is there suits who asks for it. */
+static bool check_shared(const struct variable *variable, const char *name, enum dtype dtype,
+                         const struct shape *shape, struct error *err)
+{
+    char first[SHAPE_TEXT_BYTES], second[SHAPE_TEXT_BYTES];
+    if (variable->dtype != dtype)
+        return fail(err, INVALID,
+                    "Trying to share variable %s with different dtypes: %s and %s", name,
+                    dtype_name(variable->dtype), dtype_name(dtype));
+    return shape_compatible(&variable->shape, shape) ||
+           fail(err, INVALID,
+                "Trying to share variable %s, but specified shape %s does not match its "
+                "shape %s",
+                name, shape_text(shape, first, sizeof(first)),
+                shape_text(&variable->shape, second, sizeof(second)));
+}
+
+struct wanted {
+    const char *name;
+    enum dtype dtype;
+    const struct shape *shape;
+};
+
+static struct resource *make_variable(const void *arg, struct error *err)
+{
+    (void)err;
+    const struct wanted *wanted = arg;
+    return &variable_new(wanted->name, wanted->dtype, wanted->shape)->resource;
+}
+
 struct variable *resources_variable(struct resources *resources, const char *container,
                                     const char *name, enum dtype dtype,
                                     const struct shape *shape, struct error *err)
 {
-    struct str key = {0};
-    const char *text = key_text(resources, &key, container, "variable", name);
-    pthread_mutex_lock(&resources->lock);
-    struct variable *variable = map_find(resources->table, text);
-    if (!variable) {
-        variable = variable_new(name, dtype, shape);
-        map_set(resources->table, text, variable);
-    }
-    pthread_mutex_unlock(&resources->lock);
-    str_release(&key);
-
-    if (variable->dtype != dtype)
-        return fail_null(err, INVALID,
-                         "Trying to share variable %s with different dtypes: %s and %s", name,
-                         dtype_name(variable->dtype), dtype_name(dtype));
-    if (!shape_compatible(&variable->shape, shape)) {
-        char first[SHAPE_TEXT_BYTES], second[SHAPE_TEXT_BYTES];
-        return fail_null(
-            err, INVALID,
-            "Trying to share variable %s, but specified shape %s does not match its "
-            "shape %s",
-            name, shape_text(shape, first, sizeof(first)),
-            shape_text(&variable->shape, second, sizeof(second)));
-    }
-    return variable;
+    const struct wanted wanted = {name, dtype, shape};
+    struct variable *variable = (struct variable *)resources_find_or_make(
+        resources, container, "variable", name, make_variable, &wanted, err);
+    if (!variable || check_shared(variable, name, dtype, shape, err))
+        return variable;
+    resource_unref(&variable->resource);
+    return NULL;
 }

@@ -1,7 +1,6 @@
 /* gather.c - elements chosen by index, and put back by index. */
 
-#include "kernels/ref/numbers.h"
-
+#include "kernels/ref/update.h"
 #include "runtime/resource.h"
 
 /* Axis of the params, and how many of the first dimensions params and indices share. */
@@ -96,12 +95,13 @@ static bool resource_gather_run(struct kernel_call *call, struct error *err)
 {
     struct variable *variable = kernel_variable(call, 0, err);
     int64_t batch = node_attr_int(call->node, "batch_dims", 0);
-    if (!variable)
+    struct tensor params;
+    if (!variable ||
+        !kernel_snapshot(call, variable, dtype_base(call->node->output_types[0]), &params, err))
         return false;
-    if (variable->value.dtype == DTYPE_NONE)
-        return fail(err, NOT_FOUND, "variable '%s' has no value: it was not initialized",
-                    variable->name);
-    return gather(call, &variable->value, kernel_in(call, 1), batch, batch, err);
+    bool ok = gather(call, &params, kernel_in(call, 1), batch, batch, err);
+    tensor_release(&params);
+    return ok;
 }
 
 /* --- coordinates in the last dimension of the indices --- */
@@ -153,9 +153,9 @@ static bool bad_index(int64_t i, const struct shape *shape, struct error *err)
                 shape_text(shape, text, sizeof(text)));
 }
 
-static bool gather_nd_run(struct kernel_call *call, struct error *err)
+static bool gather_nd(struct kernel_call *call, const struct tensor *params, struct error *err)
 {
-    const struct tensor *params = kernel_in(call, 0), *indices = kernel_in(call, 1);
+    const struct tensor *indices = kernel_in(call, 1);
     struct nd plan;
     if (params->shape.rank < 1)
         return fail(err, INVALID, "params must be at least a vector");
@@ -180,6 +180,23 @@ static bool gather_nd_run(struct kernel_call *call, struct error *err)
             return bad_index(i, &params->shape, err);
     }
     return true;
+}
+
+static bool gather_nd_run(struct kernel_call *call, struct error *err)
+{
+    return gather_nd(call, kernel_in(call, 0), err);
+}
+
+static bool resource_gather_nd_run(struct kernel_call *call, struct error *err)
+{
+    struct variable *variable = kernel_variable(call, 0, err);
+    struct tensor params;
+    if (!variable ||
+        !kernel_snapshot(call, variable, dtype_base(call->node->output_types[0]), &params, err))
+        return false;
+    bool ok = gather_nd(call, &params, err);
+    tensor_release(&params);
+    return ok;
 }
 
 static void add_elements(struct tensor *to, int64_t at, const struct tensor *from,
@@ -250,4 +267,6 @@ const struct kernel kernel_gather_ref = GATHER("Gather", gather_run);
 const struct kernel kernel_gather_v2_ref = GATHER("GatherV2", gather_v2_run);
 const struct kernel kernel_resource_gather_ref = GATHER("ResourceGather", resource_gather_run);
 const struct kernel kernel_gather_nd_ref = GATHER("GatherNd", gather_nd_run);
+const struct kernel kernel_resource_gather_nd_ref =
+    GATHER("ResourceGatherNd", resource_gather_nd_run);
 const struct kernel kernel_scatter_nd_ref = GATHER("ScatterNd", scatter_nd_run);

@@ -53,7 +53,7 @@
 
 #define KERNELS_GATHER(X) \
     X(gather_ref) X(gather_v2_ref) X(resource_gather_ref) X(gather_nd_ref) \
-    X(scatter_nd_ref)
+    X(scatter_nd_ref) X(resource_gather_nd_ref)
 
 #define KERNELS_JOIN(X) \
     X(concat_v2_ref) X(concat_ref) X(concat_offset_ref) X(pack_ref) X(unpack_ref) \
@@ -154,7 +154,9 @@
     X(scatter_nd_update_ref) X(scatter_nd_add_ref) X(scatter_nd_sub_ref) \
     X(resource_scatter_nd_update_ref) X(resource_scatter_nd_add_ref) \
     X(resource_scatter_nd_sub_ref) X(resource_scatter_nd_min_ref) \
-    X(resource_scatter_nd_max_ref)
+    X(resource_scatter_nd_max_ref) X(scatter_nd_min_ref) X(scatter_nd_max_ref) \
+    X(strided_slice_assign_ref) X(resource_strided_slice_assign_ref) \
+    X(tensor_strided_slice_update_ref)
 
 #define KERNELS_SEGMENT(X) \
     X(segment_sum_ref) X(segment_mean_ref) X(unsorted_segment_sum_ref) \
@@ -183,7 +185,8 @@
     X(assign_variable_op_ref) X(read_variable_op_ref) X(is_variable_initialized_ref) \
     X(var_is_initialized_op_ref) X(assign_add_ref) X(assign_sub_ref) \
     X(assign_add_variable_op_ref) X(assign_sub_variable_op_ref) X(count_up_to_ref) \
-    X(resource_count_up_to_ref) X(variable_shape_ref) X(destroy_resource_op_ref)
+    X(resource_count_up_to_ref) X(variable_shape_ref) X(destroy_resource_op_ref) \
+    X(temporary_variable_ref) X(destroy_temporary_variable_ref) X(disable_copy_on_read_ref)
 
 #define KERNELS_STRINGS(X) \
     X(add_string_ref) X(string_join_ref) X(sharded_filename_ref)

@@ -23,3 +23,15 @@ int64_t kernel_place(const struct places *places, const struct shape *all, int64
 /* Copies every element of the box of `rank` dimensions `dims`. */
 void kernel_move(struct tensor *to, const struct places *to_places, const struct tensor *from,
                  const struct places *from_places, const int64_t *dims, int rank);
+
+/* The part of a tensor that begin, end, strides and the masks of a node stand for. */
+struct strided {
+    struct shape box;   /* sizes along the dimensions of the tensor */
+    struct shape shape; /* of the part: with new axes, without those shrunk */
+    struct places from; /* where it is in the tensor */
+};
+
+/* Of a tensor of shape `in`; begin is input `first`, end and strides come behind it.  Fails
+ * with INVALID. */
+bool kernel_strided(const struct kernel_call *call, int first, const struct shape *in,
+                    struct strided *out, struct error *err) CHECKED;

@@ -7,9 +7,8 @@
  * it changed; the Nd forms look at all indices first.
  */
 
-#include "kernels/ref/numbers.h"
-
 #include "base/alloc.h"
+#include "kernels/ref/update.h"
 #include "runtime/resource.h"
 
 enum how { UPDATE, ADD, SUB, MUL, DIV, MIN, MAX };
@@ -61,6 +60,22 @@ static double combine_real(enum how how, double a, double b)
     }
 }
 
+static double complex combine_complex(enum how how, double complex a, double complex b)
+{
+    switch (how) {
+    case ADD:
+        return a + b;
+    case SUB:
+        return a - b;
+    case MUL:
+        return a * b;
+    case DIV:
+        return a / b;
+    default:
+        return b;
+    }
+}
+
 static uint64_t combine_integer(enum how how, bool is_unsigned, uint64_t a, uint64_t b)
 {
     bool less = is_unsigned ? b < a : (int64_t)b < (int64_t)a;
@@ -100,6 +115,10 @@ static void change(struct tensor *to, int64_t at, const struct tensor *from, int
                                              combine_integer(how, is_unsigned,
                                                              load(to->data, target),
                                                              load(from->data, source)));
+        else if (BIT(to->dtype) & DTYPES_COMPLEX)
+            kernel_set_complex(to, target,
+                               combine_complex(how, kernel_complex_at(to, target),
+                                               kernel_complex_at(from, source)));
         else
             tensor_set_number(
                 to, target,
@@ -134,9 +153,6 @@ static bool check(const struct kernel_call *call, const struct prepared *prepare
     const struct tensor *indices = kernel_in(call, 1), *updates = kernel_in(call, 2);
     char a[SHAPE_TEXT_BYTES], b[SHAPE_TEXT_BYTES];
     struct shape expected = indices->shape;
-    if (updates->dtype != value->dtype)
-        return fail(err, INVALID, "the variable holds %s, the updates are %s",
-                    dtype_name(value->dtype), dtype_name(updates->dtype));
     if (value->shape.rank < 1 || (prepared->nd && indices->shape.rank < 1))
         return fail(err, INVALID, "params must be at least 1-D, got shape %s",
                     shape_text(&value->shape, a, sizeof(a)));
@@ -161,64 +177,85 @@ static bool check(const struct kernel_call *call, const struct prepared *prepare
     return true;
 }
 
-static bool scatter_run(struct kernel_call *call, struct error *err)
+static bool scatter_locked(struct kernel_call *call, struct variable *variable,
+                           struct error *err)
 {
     const struct prepared *prepared = call->state;
-    struct variable *variable = kernel_variable(call, 0, err);
-    bool by_ref = dtype_is_ref(call->node->input_types[0]);
-    int depth = 1;
-    if (!variable)
-        return false;
-    if (variable->value.dtype == DTYPE_NONE)
-        return fail(err, by_ref ? PRECONDITION : NOT_FOUND,
-                    "variable '%s' has no value: it was not initialized", variable->name);
-    if (!check(call, prepared, &variable->value, &depth, err))
-        return false;
-    pthread_mutex_lock(&variable->lock);
-    bool ok = variable_make_exclusive_locked(variable, err);
     const struct tensor *indices = kernel_in(call, 1), *updates = kernel_in(call, 2);
-    int64_t count = depth ? indices->count / depth : 1;
+    int depth = 1;
+    if (!kernel_update_check_locked(call, variable, updates->dtype, err) ||
+        !check(call, prepared, &variable->value, &depth, err) ||
+        !variable_make_exclusive_locked(variable, err))
+        return false;
+    int64_t count = depth ? indices->count / depth
+                          : kernel_span(&indices->shape, 0, indices->shape.rank - 1);
     int64_t inner = kernel_span(&variable->value.shape, depth, variable->value.shape.rank);
     bool scalar = updates->shape.rank == 0 && !prepared->nd;
-    for (int64_t i = 0; ok && i < count; i++) {
+    for (int64_t i = 0; i < count; i++) {
         int64_t slice = slice_of(indices, &variable->value.shape, depth, i);
         if (slice >= 0)
             change(&variable->value, slice * inner, updates, scalar ? 0 : i * inner,
                    scalar ? 0 : 1, inner, prepared->how);
         else if (!prepared->ignore)
-            ok = bad_index(indices, i, &variable->value.shape, err);
+            return bad_index(indices, i, &variable->value.shape, err);
     }
+    return true;
+}
+
+static bool scatter_run(struct kernel_call *call, struct error *err)
+{
+    struct variable *variable = kernel_variable(call, 0, err);
+    if (!variable)
+        return false;
+    pthread_mutex_lock(&variable->lock);
+    bool ok = scatter_locked(call, variable, err);
     pthread_mutex_unlock(&variable->lock);
-    if (ok && by_ref)
+    if (ok && kernel_is_ref(call))
         kernel_output_ref(call, 0, variable);
     return ok;
 }
 
-#define SCATTER(name_)                                                                         \
+#define SCATTER(name_, dtypes_)                                                                \
     {                                                                                          \
-        .op = name_, .device = CPU, .prepare = scatter_prepare, .release = free,               \
-        .run = scatter_run,                                                                    \
+        .op = name_, .device = CPU, .dtypes = dtypes_, .prepare = scatter_prepare,             \
+        .release = free, .run = scatter_run,                                                   \
     }
 
-const struct kernel kernel_scatter_update_ref = SCATTER("ScatterUpdate");
-const struct kernel kernel_scatter_add_ref = SCATTER("ScatterAdd");
-const struct kernel kernel_scatter_sub_ref = SCATTER("ScatterSub");
-const struct kernel kernel_scatter_mul_ref = SCATTER("ScatterMul");
-const struct kernel kernel_scatter_div_ref = SCATTER("ScatterDiv");
-const struct kernel kernel_scatter_min_ref = SCATTER("ScatterMin");
-const struct kernel kernel_scatter_max_ref = SCATTER("ScatterMax");
-const struct kernel kernel_resource_scatter_update_ref = SCATTER("ResourceScatterUpdate");
-const struct kernel kernel_resource_scatter_add_ref = SCATTER("ResourceScatterAdd");
-const struct kernel kernel_resource_scatter_sub_ref = SCATTER("ResourceScatterSub");
-const struct kernel kernel_resource_scatter_mul_ref = SCATTER("ResourceScatterMul");
-const struct kernel kernel_resource_scatter_div_ref = SCATTER("ResourceScatterDiv");
-const struct kernel kernel_resource_scatter_min_ref = SCATTER("ResourceScatterMin");
-const struct kernel kernel_resource_scatter_max_ref = SCATTER("ResourceScatterMax");
-const struct kernel kernel_scatter_nd_update_ref = SCATTER("ScatterNdUpdate");
-const struct kernel kernel_scatter_nd_add_ref = SCATTER("ScatterNdAdd");
-const struct kernel kernel_scatter_nd_sub_ref = SCATTER("ScatterNdSub");
-const struct kernel kernel_resource_scatter_nd_update_ref = SCATTER("ResourceScatterNdUpdate");
-const struct kernel kernel_resource_scatter_nd_add_ref = SCATTER("ResourceScatterNdAdd");
-const struct kernel kernel_resource_scatter_nd_sub_ref = SCATTER("ResourceScatterNdSub");
-const struct kernel kernel_resource_scatter_nd_min_ref = SCATTER("ResourceScatterNdMin");
-const struct kernel kernel_resource_scatter_nd_max_ref = SCATTER("ResourceScatterNdMax");
+const struct kernel kernel_scatter_update_ref = SCATTER("ScatterUpdate", DTYPES_ANY);
+const struct kernel kernel_scatter_add_ref = SCATTER("ScatterAdd", DTYPES_NUMBER);
+const struct kernel kernel_scatter_sub_ref = SCATTER("ScatterSub", DTYPES_NUMBER);
+const struct kernel kernel_scatter_mul_ref = SCATTER("ScatterMul", DTYPES_NUMBER);
+const struct kernel kernel_scatter_div_ref = SCATTER("ScatterDiv", DTYPES_NUMBER);
+const struct kernel kernel_scatter_min_ref = SCATTER("ScatterMin", DTYPES_REAL);
+const struct kernel kernel_scatter_max_ref = SCATTER("ScatterMax", DTYPES_REAL);
+const struct kernel kernel_resource_scatter_update_ref =
+    SCATTER("ResourceScatterUpdate", DTYPES_ANY);
+const struct kernel kernel_resource_scatter_add_ref =
+    SCATTER("ResourceScatterAdd", DTYPES_NUMBER);
+const struct kernel kernel_resource_scatter_sub_ref =
+    SCATTER("ResourceScatterSub", DTYPES_NUMBER);
+const struct kernel kernel_resource_scatter_mul_ref =
+    SCATTER("ResourceScatterMul", DTYPES_NUMBER);
+const struct kernel kernel_resource_scatter_div_ref =
+    SCATTER("ResourceScatterDiv", DTYPES_NUMBER);
+const struct kernel kernel_resource_scatter_min_ref =
+    SCATTER("ResourceScatterMin", DTYPES_REAL);
+const struct kernel kernel_resource_scatter_max_ref =
+    SCATTER("ResourceScatterMax", DTYPES_REAL);
+const struct kernel kernel_scatter_nd_update_ref = SCATTER("ScatterNdUpdate", DTYPES_ANY);
+const struct kernel kernel_scatter_nd_add_ref =
+    SCATTER("ScatterNdAdd", DTYPES_NUMBER | BIT(BOOL));
+const struct kernel kernel_scatter_nd_sub_ref =
+    SCATTER("ScatterNdSub", DTYPES_NUMBER | BIT(BOOL));
+const struct kernel kernel_scatter_nd_min_ref = SCATTER("ScatterNdMin", DTYPES_REAL);
+const struct kernel kernel_scatter_nd_max_ref = SCATTER("ScatterNdMax", DTYPES_REAL);
+const struct kernel kernel_resource_scatter_nd_update_ref =
+    SCATTER("ResourceScatterNdUpdate", DTYPES_ANY);
+const struct kernel kernel_resource_scatter_nd_add_ref =
+    SCATTER("ResourceScatterNdAdd", DTYPES_NUMBER | BIT(BOOL));
+const struct kernel kernel_resource_scatter_nd_sub_ref =
+    SCATTER("ResourceScatterNdSub", DTYPES_NUMBER | BIT(BOOL));
+const struct kernel kernel_resource_scatter_nd_min_ref =
+    SCATTER("ResourceScatterNdMin", DTYPES_REAL);
+const struct kernel kernel_resource_scatter_nd_max_ref =
+    SCATTER("ResourceScatterNdMax", DTYPES_REAL);

@@ -36,12 +36,6 @@ static bool slice_run(struct kernel_call *call, struct error *err)
 
 /* --- begin, end, step, masks --- */
 
-struct strided {
-    struct shape box;   /* sizes along the dimensions of the input */
-    struct shape shape; /* of the result: with new axes, without those shrunk */
-    struct places from;
-};
-
 /* Masks are per entry of the specification; an ellipsis stands for the dimensions left over. */
 struct spec {
     int64_t begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask;
@@ -149,12 +143,18 @@ static bool apply_spec(const struct spec *spec, const struct shape *in, struct s
     return true;
 }
 
+bool kernel_strided(const struct kernel_call *call, int first, const struct shape *in,
+                    struct strided *out, struct error *err)
+{
+    struct spec spec;
+    return spec_read(call, first, &spec, err) && apply_spec(&spec, in, out, err);
+}
+
 static bool strided_slice_run(struct kernel_call *call, struct error *err)
 {
     const struct tensor *in = kernel_in(call, 0);
-    struct spec spec;
     struct strided plan;
-    if (!spec_read(call, 1, &spec, err) || !apply_spec(&spec, &in->shape, &plan, err))
+    if (!kernel_strided(call, 1, &in->shape, &plan, err))
         return false;
     struct tensor *out = kernel_output(call, 0, &plan.shape, err);
     if (!out)
@@ -168,13 +168,11 @@ static bool strided_slice_grad_run(struct kernel_call *call, struct error *err)
 {
     const struct tensor *grad = kernel_in(call, 4);
     struct shape shape;
-    struct spec spec;
     struct strided plan;
     char a[SHAPE_TEXT_BYTES], b[SHAPE_TEXT_BYTES];
     if (kernel_in(call, 0)->shape.rank != 1)
         return fail(err, INVALID, "shape must be 1-D");
-    if (!kernel_shape_in(call, 0, &shape, err) || !spec_read(call, 1, &spec, err) ||
-        !apply_spec(&spec, &shape, &plan, err))
+    if (!kernel_shape_in(call, 0, &shape, err) || !kernel_strided(call, 1, &shape, &plan, err))
         return false;
     if (!shape_equal(&plan.shape, &grad->shape))
         return fail(err, INVALID, "shape of dy was %s instead of %s",

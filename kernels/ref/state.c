@@ -1,59 +1,112 @@
 /*
- * state.c - variables: made, assigned, read.  One function serves the forms by reference and by
- * resource handle: kernel_variable() hides the difference.
+ * state.c - variables: found, assigned, read.  One function serves the forms by reference and
+ * by resource handle: kernel_variable() hides the difference.
  */
 
+#include <stdlib.h>
+
+#include "base/alloc.h"
 #include "kernels/ref/update.h"
 #include "runtime/resource.h"
 
-static bool is_ref(const struct kernel_call *call)
+/* --- the variable of a node, found once and looked up again when it was removed --- */
+
+struct state {
+    pthread_mutex_t lock;   /* guards: both below */
+    struct resource *found; /* counted */
+    struct tensor handle;   /* to it, where the node gives one */
+};
+
+static bool state_prepare(const struct node *node, void **state, struct error *err)
 {
-    return call->node->inputs_count > 0 && dtype_is_ref(call->node->input_types[0]);
+    (void)node;
+    (void)err;
+    struct state *made = alloc_bytes(sizeof(*made));
+    pthread_mutex_init(&made->lock, NULL);
+    *state = made;
+    return true;
 }
 
-/* The name a variable is found by: its shared name, else the node's. */
-static const char *shared_name(const struct node *node)
+static void state_release(void *state)
 {
-    const char *name = node_attr_string(node, "shared_name", "");
-    return name[0] ? name : node->name;
+    struct state *made = state;
+    resource_unref(made->found);
+    tensor_release(&made->handle);
+    pthread_mutex_destroy(&made->lock);
+    free(made);
 }
 
-static struct variable *find(struct kernel_call *call, const char *name, struct error *err)
+/* Borrowed from the state; NULL when it cannot be had. */
+static struct variable *find_locked(struct kernel_call *call, const char *name,
+                                    struct error *err)
 {
+    struct state *state = call->state;
+    if (state->found && !__atomic_load_n(&state->found->removed, __ATOMIC_ACQUIRE))
+        return (struct variable *)state->found;
     const struct shape *shape = node_attr_shape(call->node, "shape");
-    const struct shape unknown = SHAPE_UNKNOWN;
-    return resources_variable(call->resources, node_attr_string(call->node, "container", ""),
-                              name, (enum dtype)node_attr_type(call->node, "dtype"),
-                              shape ? shape : &unknown, err);
+    struct variable *variable = resources_variable(
+        call->resources, node_attr_string(call->node, "container", ""), name,
+        (enum dtype)node_attr_type(call->node, "dtype"), shape ? shape : &SHAPE_UNKNOWN, err);
+    if (!variable)
+        return NULL;
+    resource_unref(state->found);
+    tensor_release(&state->handle);
+    state->found = &variable->resource;
+    return variable;
 }
 
+/* By its shared name, else the node's. */
 static bool variable_run(struct kernel_call *call, struct error *err)
 {
-    struct variable *variable = find(call, shared_name(call->node), err);
+    struct state *state = call->state;
+    const char *name = node_attr_string(call->node, "shared_name", "");
+    pthread_mutex_lock(&state->lock);
+    struct variable *variable = find_locked(call, *name ? name : call->node->name, err);
+    if (variable)
+        resource_ref(&variable->resource);
+    pthread_mutex_unlock(&state->lock);
     if (!variable)
         return false;
+    kernel_hold(call, &variable->resource);
     kernel_output_ref(call, 0, variable);
     return true;
 }
 
-/* The handle names a variable that the first assignment makes; a name given is taken as it is.
- */
-static bool var_handle_run(struct kernel_call *call, struct error *err)
+static bool make_handle(struct kernel_call *call, struct variable *variable, const char *name,
+                        struct tensor *handle, struct error *err)
 {
-    struct variable *variable =
-        find(call, node_attr_string(call->node, "shared_name", ""), err);
-    struct tensor *out = variable ? kernel_output(call, 0, &SHAPE_SCALAR, err) : NULL;
-    if (!out)
+    if (!tensor_init(handle, RESOURCE, &SHAPE_SCALAR, err))
         return false;
-    struct resource_handle *handle = out->data;
     resource_ref(&variable->resource);
-    handle->resource = &variable->resource;
+    *(struct resource_handle *)handle->data = (struct resource_handle){
+        .resource = &variable->resource,
+        .container = alloc_text(node_attr_string(call->node, "container", "")),
+        .name = alloc_text(name),
+    };
     return true;
 }
 
+/* The handle names a variable that the first assignment gives a value; a name is taken as it
+ * is. */
+static bool var_handle_run(struct kernel_call *call, struct error *err)
+{
+    struct state *state = call->state;
+    const char *name = node_attr_string(call->node, "shared_name", "");
+    pthread_mutex_lock(&state->lock);
+    struct variable *variable = find_locked(call, name, err);
+    bool ok = variable && (state->handle.dtype != DTYPE_NONE ||
+                           make_handle(call, variable, name, &state->handle, err));
+    if (ok)
+        kernel_output_share(call, 0, &state->handle, &SHAPE_SCALAR);
+    pthread_mutex_unlock(&state->lock);
+    return ok;
+}
+
+/* --- values --- */
+
 /* A value of the same shape as the variable's, as far as that was declared. */
-static bool check_shape(const struct variable *variable, const struct tensor *value,
-                        struct error *err)
+static bool check_shape_locked(const struct variable *variable, const struct tensor *value,
+                               struct error *err)
 {
     char a[SHAPE_TEXT_BYTES], b[SHAPE_TEXT_BYTES];
     const struct shape *shape =
@@ -67,22 +120,29 @@ static bool check_shape(const struct variable *variable, const struct tensor *va
                 shape_text(&value->shape, b, sizeof(b)));
 }
 
+static bool check_assign(struct kernel_call *call, struct variable *variable, struct error *err)
+{
+    const struct tensor *value = kernel_in(call, 1);
+    if (variable->dtype != value->dtype)
+        return fail(err, INVALID,
+                    "Trying to assign variable %s with wrong dtype. Expected %s got %s",
+                    variable->name, dtype_name(variable->dtype), dtype_name(value->dtype));
+    if (!node_attr_bool(call->node, "validate_shape", kernel_is_ref(call)))
+        return true;
+    pthread_mutex_lock(&variable->lock);
+    bool ok = check_shape_locked(variable, value, err);
+    pthread_mutex_unlock(&variable->lock);
+    return ok;
+}
+
 static bool assign_run(struct kernel_call *call, struct error *err)
 {
     struct variable *variable = kernel_variable(call, 0, err);
-    const struct tensor *value = kernel_in(call, 1);
-    bool by_ref = is_ref(call);
-    if (!variable)
+    if (!variable || !check_assign(call, variable, err))
         return false;
-    if (variable->dtype != value->dtype)
-        return fail(err, INVALID, "variable '%s' holds %s, it cannot be assigned %s",
-                    variable->name, dtype_name(variable->dtype), dtype_name(value->dtype));
-    if (node_attr_bool(call->node, "validate_shape", by_ref) &&
-        !check_shape(variable, value, err))
-        return false;
-    if (by_ref)
+    if (kernel_is_ref(call))
         kernel_output_ref(call, 0, variable);
-    return variable_assign(variable, value, err);
+    return variable_assign(variable, kernel_in(call, 1), err);
 }
 
 static bool read_run(struct kernel_call *call, struct error *err)
@@ -97,11 +157,21 @@ static bool read_run(struct kernel_call *call, struct error *err)
         kernel_output_share(call, 0, &variable->value, &variable->value.shape);
     pthread_mutex_unlock(&variable->lock);
     if (holds == DTYPE_NONE)
-        return fail(err, PRECONDITION, "variable '%s' has no value: it was not initialized",
+        return fail(err, PRECONDITION,
+                    "Could not find variable %s. This could mean that the variable has been "
+                    "deleted. In TF1, it can also mean the variable is uninitialized.",
                     variable->name);
     return holds == dtype ||
-           fail(err, INVALID, "variable '%s' holds %s, it cannot be read as %s", variable->name,
-                dtype_name(holds), dtype_name(dtype));
+           fail(err, INVALID, "Trying to read variable %s with wrong dtype. Expected %s got %s",
+                variable->name, dtype_name(dtype), dtype_name(holds));
+}
+
+static bool has_value(struct variable *variable)
+{
+    pthread_mutex_lock(&variable->lock);
+    bool has = variable->value.dtype != DTYPE_NONE;
+    pthread_mutex_unlock(&variable->lock);
+    return has;
 }
 
 static bool is_initialized_run(struct kernel_call *call, struct error *err)
@@ -111,148 +181,79 @@ static bool is_initialized_run(struct kernel_call *call, struct error *err)
     struct tensor *out = kernel_output(call, 0, &SHAPE_SCALAR, err);
     if (!out)
         return false;
-    *(bool *)out->data = variable && variable->value.dtype != DTYPE_NONE;
-    return true;
-}
-
-/* --- addition in place --- */
-
-#define ADD_PLAIN(type)                                                                        \
-    for (int64_t i = 0; i < target->count; i++)                                                \
-    ((type *)target->data)[i] += sign * ((const type *)value->data)[i]
-
-void kernel_add_into(struct tensor *target, const struct tensor *value, bool subtract)
-{
-    assert(target->dtype == value->dtype);
-    assert(target->count == value->count);
-    kernel_load_bits *load = kernel_load_bits_for(target->dtype);
-    if (target->dtype == F32) {
-        float sign = subtract ? -1 : 1;
-        ADD_PLAIN(float);
-    } else if (target->dtype == F64) {
-        double sign = subtract ? -1 : 1;
-        ADD_PLAIN(double);
-    } else if (load) {
-        kernel_store_bits *store = kernel_store_bits_for(target->dtype);
-        for (int64_t i = 0; i < target->count; i++) {
-            uint64_t a = load(target->data, i), b = load(value->data, i);
-            store(target->data, i, subtract ? a - b : a + b);
-        }
-    } else {
-        for (int64_t i = 0; i < target->count; i++) {
-            double complex a = kernel_complex_at(target, i), b = kernel_complex_at(value, i);
-            kernel_set_complex(target, i, subtract ? a - b : a + b);
-        }
-    }
-}
-
-static bool update(struct kernel_call *call, bool subtract, struct error *err)
-{
-    struct variable *variable = kernel_variable(call, 0, err);
-    const struct tensor *value = kernel_in(call, 1);
-    char a[SHAPE_TEXT_BYTES], b[SHAPE_TEXT_BYTES];
-    if (!variable)
-        return false;
-    if (variable->value.dtype == DTYPE_NONE)
-        return fail(err, is_ref(call) ? PRECONDITION : NOT_FOUND,
-                    "variable '%s' has no value: it was not initialized", variable->name);
-    if (variable->value.dtype != value->dtype)
-        return fail(err, INVALID, "variable '%s' holds %s, it cannot be updated with %s",
-                    variable->name, dtype_name(variable->value.dtype),
-                    dtype_name(value->dtype));
-    if (!shape_equal(&variable->value.shape, &value->shape))
-        return fail(err, INVALID, "variable '%s' has shape %s, the value to add %s",
-                    variable->name, shape_text(&variable->value.shape, a, sizeof(a)),
-                    shape_text(&value->shape, b, sizeof(b)));
-    pthread_mutex_lock(&variable->lock);
-    bool ok = variable_make_exclusive_locked(variable, err);
-    if (ok)
-        kernel_add_into(&variable->value, value, subtract);
-    pthread_mutex_unlock(&variable->lock);
-    if (ok && is_ref(call))
-        kernel_output_ref(call, 0, variable);
-    return ok;
-}
-
-static bool add_run(struct kernel_call *call, struct error *err)
-{
-    return update(call, false, err);
-}
-
-static bool sub_run(struct kernel_call *call, struct error *err)
-{
-    return update(call, true, err);
-}
-
-static bool count_up_to_run(struct kernel_call *call, struct error *err)
-{
-    struct variable *variable = kernel_variable(call, 0, err);
-    int64_t limit = node_attr_int(call->node, "limit", 0);
-    if (!variable)
-        return false;
-    if (variable->value.dtype == DTYPE_NONE)
-        return fail(err, PRECONDITION, "variable '%s' has no value: it was not initialized",
-                    variable->name);
-    if (variable->value.shape.rank != 0)
-        return fail(err, INVALID, "variable '%s' must be a scalar to count", variable->name);
-    pthread_mutex_lock(&variable->lock);
-    int64_t before = tensor_integer(&variable->value, 0);
-    bool ok =
-        before < limit || fail(err, OUT_OF_RANGE, "Reached limit of %lld", (long long)limit);
-    ok = ok && variable_make_exclusive_locked(variable, err);
-    if (ok)
-        kernel_store_bits_for(variable->value.dtype)(variable->value.data, 0,
-                                                     (uint64_t)before + 1);
-    pthread_mutex_unlock(&variable->lock);
-    struct tensor *out = ok ? kernel_output(call, 0, &SHAPE_SCALAR, err) : NULL;
-    if (!out)
-        return false;
-    kernel_store_bits_for(out->dtype)(out->data, 0, (uint64_t)before);
+    *(bool *)out->data = variable && has_value(variable);
     return true;
 }
 
 static bool variable_shape_run(struct kernel_call *call, struct error *err)
 {
     struct variable *variable = kernel_variable(call, 0, err);
-    if (!variable)
+    struct tensor value;
+    if (!variable || !kernel_snapshot(call, variable, variable->dtype, &value, err))
         return false;
-    if (variable->value.dtype == DTYPE_NONE)
-        return fail(err, PRECONDITION, "variable '%s' has no value: it was not initialized",
-                    variable->name);
-    const struct shape *shape = &variable->value.shape;
-    struct tensor *out = kernel_output(call, 0, &SHAPE(shape->rank), err);
-    if (!out)
-        return false;
-    for (int d = 0; d < shape->rank; d++)
-        kernel_store_bits_for(out->dtype)(out->data, d, (uint64_t)shape->dims[d]);
-    return true;
+    int rank = value.shape.rank;
+    struct tensor *out = kernel_output(call, 0, &SHAPE(rank), err);
+    for (int d = 0; out && d < rank; d++)
+        kernel_store_bits_for(out->dtype)(out->data, d, (uint64_t)value.shape.dims[d]);
+    tensor_release(&value);
+    return out != NULL;
 }
 
-/* Destroying leaves the handle; the variable behind it is without value, as if never made. */
+/* How readers and writers share memory is decided here without being told. */
+static bool disable_copy_run(struct kernel_call *call, struct error *err)
+{
+    return kernel_variable(call, 0, err);
+}
+
+/* --- destroying --- */
+
+/* The handle stays; the variable behind it is without value, as if never made. */
+static bool drop_value(struct variable *variable)
+{
+    pthread_mutex_lock(&variable->lock);
+    struct tensor value = variable->value;
+    variable->value = (struct tensor){0};
+    pthread_mutex_unlock(&variable->lock);
+    bool had = value.dtype != DTYPE_NONE;
+    tensor_release(&value);
+    return had;
+}
+
+/* Of any other kind: it is forgotten, and goes when nobody holds it any more. */
+static bool drop_resource(struct kernel_call *call, const struct resource_handle *handle)
+{
+    return handle->resource && handle->name &&
+           resources_remove(call->resources, handle->container ? handle->container : "",
+                            handle->resource->kind, handle->name);
+}
+
 static bool destroy_run(struct kernel_call *call, struct error *err)
 {
+    const struct tensor *tensor = kernel_in(call, 0);
+    if (tensor->dtype != RESOURCE || tensor->count != 1)
+        return fail(err, INVALID, "input 0 is not a resource handle");
+    const struct resource_handle *handle = tensor->data;
+    bool other = handle->resource && strcmp(handle->resource->kind, "variable") != 0;
     struct error missing;
-    struct variable *variable = kernel_variable(call, 0, &missing);
-    if (variable) {
-        pthread_mutex_lock(&variable->lock);
-        bool had_value = variable->value.dtype != DTYPE_NONE;
-        tensor_release(&variable->value);
-        pthread_mutex_unlock(&variable->lock);
-        if (had_value)
-            return true;
-    }
-    return node_attr_bool(call->node, "ignore_lookup_error", true) ||
+    struct variable *variable = other ? NULL : kernel_variable(call, 0, &missing);
+    bool dropped = other ? drop_resource(call, handle) : variable && drop_value(variable);
+    return dropped || node_attr_bool(call->node, "ignore_lookup_error", true) ||
            fail(err, NOT_FOUND, "node '%s': there is no resource to destroy", call->node->name);
 }
 
+#define FINDS(name_, run_)                                                                     \
+    {                                                                                          \
+        .op = name_, .device = CPU, .prepare = state_prepare, .release = state_release,        \
+        .run = run_                                                                            \
+    }
 #define STATE(name_, run_)                                                                     \
     {                                                                                          \
         .op = name_, .device = CPU, .run = run_                                                \
     }
 
-const struct kernel kernel_variable_v2_ref = STATE("VariableV2", variable_run);
-const struct kernel kernel_variable_ref = STATE("Variable", variable_run);
-const struct kernel kernel_var_handle_op_ref = STATE("VarHandleOp", var_handle_run);
+const struct kernel kernel_variable_v2_ref = FINDS("VariableV2", variable_run);
+const struct kernel kernel_variable_ref = FINDS("Variable", variable_run);
+const struct kernel kernel_var_handle_op_ref = FINDS("VarHandleOp", var_handle_run);
 const struct kernel kernel_assign_ref = STATE("Assign", assign_run);
 const struct kernel kernel_assign_variable_op_ref = STATE("AssignVariableOp", assign_run);
 const struct kernel kernel_read_variable_op_ref = STATE("ReadVariableOp", read_run);
@@ -260,12 +261,7 @@ const struct kernel kernel_is_variable_initialized_ref =
     STATE("IsVariableInitialized", is_initialized_run);
 const struct kernel kernel_var_is_initialized_op_ref =
     STATE("VarIsInitializedOp", is_initialized_run);
-const struct kernel kernel_assign_add_ref = STATE("AssignAdd", add_run);
-const struct kernel kernel_assign_sub_ref = STATE("AssignSub", sub_run);
-const struct kernel kernel_assign_add_variable_op_ref = STATE("AssignAddVariableOp", add_run);
-const struct kernel kernel_assign_sub_variable_op_ref = STATE("AssignSubVariableOp", sub_run);
-const struct kernel kernel_count_up_to_ref = STATE("CountUpTo", count_up_to_run);
-const struct kernel kernel_resource_count_up_to_ref =
-    STATE("ResourceCountUpTo", count_up_to_run);
 const struct kernel kernel_variable_shape_ref = STATE("VariableShape", variable_shape_run);
+const struct kernel kernel_disable_copy_on_read_ref =
+    STATE("DisableCopyOnRead", disable_copy_run);
 const struct kernel kernel_destroy_resource_op_ref = STATE("DestroyResourceOp", destroy_run);

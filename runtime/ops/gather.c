@@ -181,6 +181,24 @@ const struct op op_resource_gather = {
     .gradient = resource_gather_gradient,
 };
 
+static bool resource_gather_nd_gradient(struct gradient *g, struct error *err)
+{
+    (void)err;
+    struct edge indices = gradient_x(g, 1);
+    struct edge shape = op_call(g, "VariableShape", INPUTS(gradient_x(g, 0)),
+                                ATTRS(attr_type("out_type", (int)op_edge_type(indices))));
+    return op_gradient_single(g, op_call3(g, "ScatterNd", indices, g->of_outputs[0], shape));
+}
+
+const struct op op_resource_gather_nd = {
+    .name = "ResourceGatherNd",
+    .inputs = "resource:resource indices:Tindices",
+    .outputs = "output:dtype",
+    .attrs = "dtype:type Tindices:" OP_INDEX,
+    .flags = OP_STATEFUL,
+    .gradient = resource_gather_nd_gradient,
+};
+
 static bool gather_nd_gradient(struct gradient *g, struct error *err)
 {
     (void)err;

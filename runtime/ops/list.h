@@ -17,7 +17,7 @@
     X(is_variable_initialized) X(count_up_to) X(resource_count_up_to) X(var_handle_op) \
     X(read_variable_op) X(assign_variable_op) X(assign_add_variable_op) \
     X(assign_sub_variable_op) X(var_is_initialized_op) X(variable_shape) \
-    X(destroy_resource_op) X(temporary_variable) X(destroy_temporary_variable)
+    X(destroy_resource_op) X(disable_copy_on_read) X(temporary_variable) X(destroy_temporary_variable)
 
 #define OPS_MATH(X) \
     X(add) X(add_v2) X(sub) X(mul) X(mul_no_nan) X(real_div) X(div) X(div_no_nan) \
@@ -64,7 +64,7 @@
     X(reverse_sequence) X(space_to_depth) X(depth_to_space)
 
 #define OPS_GATHER(X) \
-    X(gather) X(gather_v2) X(resource_gather) X(gather_nd) X(scatter_nd) \
+    X(gather) X(gather_v2) X(resource_gather) X(gather_nd) X(resource_gather_nd) X(scatter_nd) \
     X(dynamic_partition) X(dynamic_stitch) X(parallel_dynamic_stitch) X(unique) \
     X(unique_with_counts) X(list_diff) X(top_k_v2) X(in_top_k) X(in_top_k_v2) \
     X(sparse_to_dense)
@@ -75,7 +75,9 @@
     X(resource_scatter_sub) X(resource_scatter_mul) X(resource_scatter_div) \
     X(resource_scatter_min) X(resource_scatter_max) X(scatter_nd_update) X(scatter_nd_add) \
     X(scatter_nd_sub) X(resource_scatter_nd_update) X(resource_scatter_nd_add) \
-    X(resource_scatter_nd_sub) X(resource_scatter_nd_min) X(resource_scatter_nd_max)
+    X(resource_scatter_nd_sub) X(resource_scatter_nd_min) X(resource_scatter_nd_max) \
+    X(scatter_nd_min) X(scatter_nd_max) X(strided_slice_assign) \
+    X(resource_strided_slice_assign) X(tensor_strided_slice_update)
 
 #define OPS_NN(X) \
     X(relu) X(relu6) X(elu) X(selu) X(softplus) X(softsign) X(leaky_relu) X(relu_grad) \

@@ -149,6 +149,15 @@ const struct op op_variable_shape = {
     .no_gradient = true,
 };
 
+const struct op op_disable_copy_on_read = {
+    .name = "DisableCopyOnRead",
+    .inputs = "resource:resource",
+    .outputs = "",
+    .attrs = "",
+    .flags = OP_STATEFUL,
+    .no_gradient = true,
+};
+
 const struct op op_destroy_resource_op = {
     .name = "DestroyResourceOp",
     .inputs = "resource:resource",

@@ -64,12 +64,12 @@ const struct op op_resource_sparse_apply_ftrl =
     RESOURCE("ResourceSparseApplyFtrl",
              "var:resource accum:resource linear:resource grad:T indices:Tindices lr:T "
              "l1:T l2:T lr_power:T",
-             " Tindices:" OP_INDEX);
+             " Tindices:" OP_INDEX " multiply_linear_by_lr:bool=false");
 const struct op op_sparse_apply_ftrl =
     REF("SparseApplyFtrl",
         "var:Ref(T) accum:Ref(T) linear:Ref(T) grad:T indices:Tindices lr:T l1:T "
         "l2:T lr_power:T",
-        " Tindices:" OP_INDEX);
+        " Tindices:" OP_INDEX " multiply_linear_by_lr:bool=false");
 const struct op op_resource_sparse_apply_ftrl_v2 =
     RESOURCE("ResourceSparseApplyFtrlV2",
              "var:resource accum:resource linear:resource grad:T indices:Tindices lr:T "

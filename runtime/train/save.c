@@ -29,11 +29,16 @@ bool save_claim(struct train *train, struct error *err)
     return checkpoint_claim(&settings, err);
 }
 
+/* Borrowed from the table, which nobody clears while a training runs. */
 static struct variable *find_variable(struct train *train, const struct model_variable *face,
                                       struct error *err)
 {
-    return resources_variable(session_resources(train->session), "", face->name,
-                              (enum dtype)face->dtype, &face->shape, err);
+    struct variable *variable =
+        resources_variable(session_resources(train->session), "", face->name,
+                           (enum dtype)face->dtype, &face->shape, err);
+    if (variable)
+        resource_unref(&variable->resource);
+    return variable;
 }
 
 static bool set_number(struct checkpoint_item *item, const char *name, int64_t value,

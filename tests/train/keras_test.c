@@ -45,6 +45,7 @@ static void set_weights(struct session *session, const struct model *model)
         CHECK_OK(tensor_init(&variable->value, F32, &face->shape, &err), &err);
         for (int64_t i = 0; i < variable->value.count; i++)
             tensor_f32_mut(&variable->value)[i] = (float)value(i, seed);
+        resource_unref(&variable->resource);
         seed++;
     }
 }

@@ -76,9 +76,11 @@ static bool run_variable(struct kernel_call *call, struct error *err)
     const struct shape *shape = node_attr_shape(call->node, "shape");
     struct variable *variable =
         resources_variable(call->resources, "", call->state, F32, shape, err);
-    if (variable)
-        kernel_output_ref(call, 0, variable);
-    return variable;
+    if (!variable)
+        return false;
+    kernel_hold(call, &variable->resource);
+    kernel_output_ref(call, 0, variable);
+    return true;
 }
 
 static bool run_assign(struct kernel_call *call, struct error *err)
@@ -130,7 +132,10 @@ static bool run_assign_handle(struct kernel_call *call, struct error *err)
     const struct resource_handle *handle = call->in[0]->data;
     struct variable *variable =
         resources_variable(call->resources, "", handle->name, F32, &SHAPE_UNKNOWN, err);
-    return variable && variable_assign(variable, kernel_in(call, 1), err);
+    bool ok = variable && variable_assign(variable, kernel_in(call, 1), err);
+    if (variable)
+        resource_unref(&variable->resource);
+    return ok;
 }
 
 /* Copy on write, so what was read before stays as it was. */

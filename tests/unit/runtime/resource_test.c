@@ -12,10 +12,20 @@ static struct tensor scalar(float value)
     return tensor;
 }
 
+static struct variable *get(struct resources *resources, const char *container,
+                            const char *name)
+{
+    return resources_variable(resources, container, name, F32, &SHAPE_UNKNOWN, &err);
+}
+
+/* The same, borrowed from the table. */
 static struct variable *make(struct resources *resources, const char *container,
                              const char *name)
 {
-    return resources_variable(resources, container, name, F32, &SHAPE_UNKNOWN, &err);
+    struct variable *variable = get(resources, container, name);
+    CHECK(variable);
+    resource_unref(&variable->resource);
+    return variable;
 }
 
 TEST(variables_are_found_by_container_and_name)
@@ -32,6 +42,9 @@ TEST(variables_are_found_by_container_and_name)
     struct variable *w = resources_variable(resources, "", "w", F32, &SHAPE(2, 3), &err);
     CHECK(w);
     CHECK(resources_variable(resources, "", "w", F32, &SHAPE(2, -1), &err) == w);
+    CHECK_INT(w->resource.references, 3);
+    resource_unref(&w->resource);
+    resource_unref(&w->resource);
     CHECK_FAILS(resources_variable(resources, "", "w", F32, &SHAPE(3), &err), &err, INVALID);
     resources_free(resources);
 }
