@@ -22,8 +22,8 @@ WARN := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototyp
 # Sanitizers want their runs soon, not fast: -O1 there.
 OPT := $(if $(SAN),-O1,-O2) -g
 # clang has no OpenMP runtime here: its builds leave the pragmas out, with the variables that only they
-# name, and libgomp serves oneDNN.
-OPENMP := $(if $(filter clang%,$(notdir $(CC))),-Wno-unknown-pragmas -Wno-unused-variable -Wno-unused-parameter,-fopenmp)
+# name, and libgomp serves oneDNN.  So do builds with the thread sanitizer, which cannot see libgomp's barriers.
+OPENMP := $(if $(or $(filter clang%,$(notdir $(CC))),$(filter thread,$(SAN))),-Wno-unknown-pragmas -Wno-unused-variable -Wno-unused-parameter,-fopenmp)
 SANFLAGS_address := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 SANFLAGS_thread := -fsanitize=thread
 SANFLAGS_fuzz := -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
@@ -105,10 +105,12 @@ $(BUILD)/tf-cases: $(OBJ)/tests/interop/tf_cases.o $(OBJ)/gen/case.pb-c.o $(LIBS
 
 BENCH := $(call sources,tests/bench)
 
-$(BUILD)/bench/executor: $(OBJ)/tests/bench/executor/main.o $(LIBS_RUNTIME)
+BENCH_EXECUTOR := $(call objects,$(call sources,tests/bench/executor))
+
+$(BUILD)/bench/executor: $(BENCH_EXECUTOR) $(LIBS_RUNTIME)
 	@mkdir -p $(@D)
 	@echo "  LINK    $@"
-	$(Q)$(call link,$<,$(LIBS_RUNTIME),$(LINK_RUNTIME))
+	$(Q)$(call link,$(BENCH_EXECUTOR),$(LIBS_RUNTIME),$(LINK_RUNTIME))
 
 $(BUILD)/bench/cases: $(call objects,$(BENCH)) $(LIBS_RUNTIME)
 	@mkdir -p $(@D)
@@ -255,7 +257,7 @@ $(BUILD)/tests/unit/scheduler/agent_test: | $(BUILD)/trainyard-shim
 
 .PHONY: unit
 unit: $(UNIT_WANTED) ## unit tests (T=part of a name)
-	$(Q)tests/run.sh --timeout 60 $(UNIT_WANTED)
+	$(Q)tests/run.sh --timeout $(if $(SAN),300,60) $(UNIT_WANTED)
 
 # --- checks --------------------------------------------------------------------------------
 
@@ -303,12 +305,12 @@ interop: all $(BUILD)/tf-read $(BUILD)/tf-write ## files and checkpoints against
 
 # Fuzz targets are built by clang with libFuzzer in a folder of their own.
 FUZZ_TARGETS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
-FUZZ_LIBS := $(BUILD)/libruntime.a $(BUILD)/libproto.a $(BUILD)/libbase.a
+FUZZ_LIBS := $(OBJ)/tests/fuzz/mutate.o $(LIBS_RUNTIME)
 fuzz_make = $(MAKE) --no-print-directory CC=clang-14 SAN=fuzz BUILD=build/fuzz
 
 $(addprefix $(BUILD)/,$(FUZZ_TARGETS)): $(BUILD)/%: $(OBJ)/tests/fuzz/%.o $(FUZZ_LIBS)
 	@echo "  LINK    $@"
-	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $< -Wl,--start-group $(FUZZ_LIBS) -Wl,--end-group -ljansson -lprotobuf-c -lz -lm -lpthread
+	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $< -Wl,--start-group $(FUZZ_LIBS) -Wl,--end-group $(LINK_RUNTIME)
 
 fuzz: ## one fuzz target (F=name S=seconds or RUNS=inputs), or all
 	$(Q)$(fuzz_make) $(addprefix build/fuzz/,$(if $(F),fuzz_$(F),$(FUZZ_TARGETS)))
@@ -393,8 +395,9 @@ demo: ## install packages, build, start, train a network, print the link
 	$(Q)$(BUILD)/trainyard demo
 
 .PHONY: bench
-bench: all $(BUILD)/bench/cases ## training speed of the benchmark's cases (CASES= THREADS= ROUNDS= PEERS=folder)
+bench: all $(BUILD)/bench/cases $(BUILD)/bench/executor ## training speed of the benchmark's cases (CASES= THREADS= ROUNDS= PEERS=folder)
 	$(Q)tests/bench/run.sh $(BUILD)
+	$(Q)python3 tests/bench/executor.py $(BUILD) $(PEERS)
 	$(Q)python3 tests/bench/platform.py $(BUILD)
 
 .PHONY: clean

@@ -2,8 +2,9 @@
  * main.c - what the executor costs beside the kernels: one JSON object a line.
  *
  * The graphs are those that TensorFlow is measured with: chains and groups of no-ops and scalar
- * additions, an empty step, an addition with one feed and one fetch, and a graph of 100,000
- * nodes from its GraphDef to the first result.  Medians and 10th percentiles of many runs.
+ * additions, an empty step, an addition with one feed and one fetch, a graph of 100,000 nodes
+ * from its GraphDef to the first result, a million nodes loaded, and a checkpoint.  Medians and
+ * 10th percentiles of many runs.
  */
 
 #include <stdio.h>
@@ -19,6 +20,7 @@
 #include "kernels/list.h"
 #include "runtime/builder.h"
 #include "runtime/session.h"
+#include "tests/bench/executor/checkpoint.h"
 
 static struct error err;
 
@@ -228,7 +230,27 @@ static void bench_large(bool optimise, const struct tensor *one)
     free((char *)fetch);
 }
 
-/* Arguments name the benches to run: step, nodes, large; none: all. */
+/* A million nodes into a session, from their GraphDef. */
+static void bench_load(void)
+{
+    struct model model;
+    struct str graph_def = {0};
+    begin(&model);
+    make_nodes(&model, "independent add", 1000000);
+    graph_export(model.graph, false, 0, &graph_def);
+    graph_free(model.graph);
+    uint64_t start = clock_monotonic_ns();
+    struct session *session = session_new(&(struct session_options){.threads = 1}, &err);
+    if (!session || !session_extend(session, graph_def.data, graph_def.size, &err))
+        stop("import");
+    printf("{\"what\":\"load of 1M nodes\",\"graph_def_mb\":%.2f,\"import_s\":%.4f}\n",
+           (double)graph_def.size / 1e6, (double)(clock_monotonic_ns() - start) / 1e9);
+    fflush(stdout);
+    session_free(session);
+    str_release(&graph_def);
+}
+
+/* Arguments name the benches to run: step, nodes, large, load, checkpoint; none: all. */
 static bool is_wanted(int argc, char **argv, const char *name)
 {
     for (int i = 1; i < argc; i++)
@@ -257,6 +279,10 @@ int main(int argc, char **argv)
         bench_large(true, &one);
         bench_large(false, &one);
     }
+    if (is_wanted(argc, argv, "load"))
+        bench_load();
+    if (is_wanted(argc, argv, "checkpoint"))
+        checkpoint_bench();
     tensor_release(&one);
     return 0;
 }
