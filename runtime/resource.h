@@ -114,6 +114,14 @@ bool variable_make_exclusive(struct variable *variable, struct error *err) CHECK
 bool variable_make_exclusive_locked(struct variable *variable, struct error *err) CHECKED;
 
 /*
+ * Locks of several variables at once, each once, in the order of their addresses, so that two
+ * who want the same ones do not wait for each other.  At most VARIABLE_LOCKS_MAX.
+ */
+#define VARIABLE_LOCKS_MAX 8
+void variable_lock_all(struct variable *const *variables, int count);
+void variable_unlock_all(struct variable *const *variables, int count);
+
+/*
  * Gives the variable a value: shares it, or (by reference) copies it into the variable's own
  * memory.  Fails with EXHAUSTED.  Types and shapes are the caller's affair.
  */

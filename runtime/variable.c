@@ -52,6 +52,42 @@ bool variable_make_exclusive(struct variable *variable, struct error *err)
     return ok;
 }
 
+/* The different ones by address; returns how many. */
+static int sort(struct variable *const *variables, int count, struct variable **sorted)
+{
+    int used = 0;
+    assert(count <= VARIABLE_LOCKS_MAX);
+    for (int i = 0; i < count; i++) {
+        int at = used;
+        bool again = false;
+        for (int k = 0; k < used; k++)
+            again = again || sorted[k] == variables[i];
+        if (again)
+            continue;
+        for (; at > 0 && (uintptr_t)sorted[at - 1] > (uintptr_t)variables[i]; at--)
+            sorted[at] = sorted[at - 1];
+        sorted[at] = variables[i];
+        used++;
+    }
+    return used;
+}
+
+void variable_lock_all(struct variable *const *variables, int count)
+{
+    struct variable *sorted[VARIABLE_LOCKS_MAX];
+    int used = sort(variables, count, sorted);
+    for (int i = 0; i < used; i++)
+        pthread_mutex_lock(&sorted[i]->lock);
+}
+
+void variable_unlock_all(struct variable *const *variables, int count)
+{
+    struct variable *sorted[VARIABLE_LOCKS_MAX];
+    int used = sort(variables, count, sorted);
+    for (int i = used - 1; i >= 0; i--)
+        pthread_mutex_unlock(&sorted[i]->lock);
+}
+
 /* Whether the elements can be written over those that are there. */
 static bool fits(const struct tensor *into, const struct tensor *value)
 {

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "kernels/cpu/gemm.h"
+#include "kernels/cpu/update.h"
 #include "kernels/list.h"
 #include "runtime/attr.h"
 #include "runtime/resource.h"
@@ -117,20 +118,21 @@ static bool descent_run(struct kernel_call *call, struct error *err)
     const struct tensor *alpha = kernel_in(call, 1);
     const struct tensor *a = kernel_in(call, 2);
     const struct tensor *b = kernel_in(call, 3);
-    char is[SHAPE_TEXT_BYTES], wanted[SHAPE_TEXT_BYTES];
+    char is[SHAPE_TEXT_BYTES];
     if (alpha->shape.rank != 0)
         return fail(err, INVALID, "alpha is not a scalar: %s",
                     shape_text(&alpha->shape, is, sizeof(is)));
-    struct variable *variable = kernel_variable(call, 0, err);
-    if (!variable || !check_shapes(m, a, b, err) || !variable_make_exclusive(variable, err))
+    if (!check_shapes(m, a, b, err))
         return false;
-    struct shape shape = SHAPE(a->shape.dims[m->transpose_a], b->shape.dims[!m->transpose_b]);
-    struct tensor *value = &variable->value;
-    if (value->dtype != F32 || !shape_equal(&value->shape, &shape))
-        return fail(err, INVALID, "var and delta do not have the same shape%s %s",
-                    shape_text(&value->shape, is, sizeof(is)),
-                    shape_text(&shape, wanted, sizeof(wanted)));
-    return multiply(call, a, b, tensor_f32_mut(value), -*tensor_f32(alpha), 1, err);
+    /* What the product will be: its shape, for the check against the variable's. */
+    const struct tensor delta = {
+        .shape = SHAPE(a->shape.dims[m->transpose_a], b->shape.dims[!m->transpose_b])};
+    struct opened var;
+    if (!kernel_open_variables(call, 0, 1, &delta, &var, err))
+        return false;
+    bool ok = multiply(call, a, b, var.data, -*tensor_f32(alpha), 1, err);
+    kernel_close_variables(&var, 1);
+    return ok;
 }
 
 const struct kernel kernel_matmul_cpu = {

@@ -13,31 +13,51 @@
 #include "kernels/list.h"
 #include "runtime/resource.h"
 
-bool kernel_open_variables(struct kernel_call *call, int first, int count,
-                           const struct tensor *grad, struct variable **variables, float **data,
-                           struct error *err)
+static bool open_locked(struct kernel_call *call, const struct tensor *grad,
+                        struct variable *variable, struct opened *opened, struct error *err)
 {
     char a[SHAPE_TEXT_BYTES], b[SHAPE_TEXT_BYTES];
+    struct tensor *value = &variable->value;
+    if (value->dtype != DTYPE_NONE && value->dtype != F32)
+        return fail(err, INVALID, "variable '%s' is %s, not float", variable->name,
+                    dtype_name(value->dtype));
+    if (value->dtype != DTYPE_NONE && !shape_equal(&value->shape, &grad->shape))
+        return fail(err, INVALID, "var and grad do not have the same shape: %s %s",
+                    shape_text(&value->shape, a, sizeof(a)),
+                    shape_text(&grad->shape, b, sizeof(b)));
+    if (!variable_make_exclusive_locked(variable, err)) {
+        if (err->code == PRECONDITION && !dtype_is_ref(call->node->input_types[0]))
+            err->code = INTERNAL; /* what TensorFlow says of a resource without a value */
+        return false;
+    }
+    buffer_ref(value->buffer);
+    *opened = (struct opened){variable, value->buffer, tensor_f32_mut(value)};
+    return true;
+}
+
+bool kernel_open_variables(struct kernel_call *call, int first, int count,
+                           const struct tensor *grad, struct opened *opened, struct error *err)
+{
     for (int i = 0; i < count; i++) {
-        variables[i] = kernel_variable(call, first + i, err);
-        if (!variables[i])
-            return false;
-        if (!variable_make_exclusive(variables[i], err)) {
-            if (err->code == PRECONDITION && !dtype_is_ref(call->node->input_types[first + i]))
-                err->code = INTERNAL; /* what TensorFlow says of a resource without a value */
+        struct variable *variable = kernel_variable(call, first + i, err);
+        bool ok = variable != NULL;
+        if (ok) {
+            pthread_mutex_lock(&variable->lock);
+            ok = open_locked(call, grad, variable, &opened[i], err);
+            pthread_mutex_unlock(&variable->lock);
+        }
+        if (!ok) {
+            kernel_close_variables(opened, i);
             return false;
         }
-        struct tensor *value = &variables[i]->value;
-        if (value->dtype != F32)
-            return fail(err, INVALID, "variable '%s' is %s, not float", variables[i]->name,
-                        dtype_name(value->dtype));
-        if (!shape_equal(&value->shape, &grad->shape))
-            return fail(err, INVALID, "var and grad do not have the same shape: %s %s",
-                        shape_text(&value->shape, a, sizeof(a)),
-                        shape_text(&grad->shape, b, sizeof(b)));
-        data[i] = tensor_f32_mut(value);
     }
     return true;
+}
+
+void kernel_close_variables(struct opened *opened, int count)
+{
+    for (int i = 0; i < count; i++)
+        buffer_unref(opened[i].buffer);
 }
 
 bool kernel_read_scalar(const struct kernel_call *call, int index, const char *name,
@@ -53,39 +73,40 @@ bool kernel_read_scalar(const struct kernel_call *call, int index, const char *n
 }
 
 /* The Apply... forms give the reference on. */
-static void finish(struct kernel_call *call, struct variable *variable)
+static void finish(struct kernel_call *call, struct opened *opened, int count)
 {
     if (call->node->outputs_count > 0)
-        kernel_output_ref(call, 0, variable);
+        kernel_output_ref(call, 0, opened[0].variable);
+    kernel_close_variables(opened, count);
 }
 
 static bool descent_run(struct kernel_call *call, struct error *err)
 {
     const struct tensor *delta = kernel_in(call, 2);
-    struct variable *variable;
-    float *var, alpha;
+    struct opened var;
+    float alpha;
     if (!kernel_read_scalar(call, 1, "alpha", &alpha, err) ||
-        !kernel_open_variables(call, 0, 1, delta, &variable, &var, err))
+        !kernel_open_variables(call, 0, 1, delta, &var, err))
         return false;
     const float *grad = tensor_f32(delta);
     int threads = parallel_threads(call, delta->count);
 #pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
     for (int t = 0; t < threads; t++) {
         struct range r = parallel_range(delta->count, 16, threads, t);
-        isa()->scale_add(r.to - r.from, -alpha, grad + r.from, var + r.from);
+        isa()->scale_add(r.to - r.from, -alpha, grad + r.from, var.data + r.from);
     }
-    finish(call, variable);
+    finish(call, &var, 1);
     return true;
 }
 
 static bool momentum_run(struct kernel_call *call, struct error *err)
 {
     const struct tensor *delta = kernel_in(call, 3);
-    struct variable *variables[2];
-    float *data[2], lr, rate;
+    struct opened opened[2];
+    float lr, rate;
     if (!kernel_read_scalar(call, 2, "lr", &lr, err) ||
         !kernel_read_scalar(call, 4, "momentum", &rate, err) ||
-        !kernel_open_variables(call, 0, 2, delta, variables, data, err))
+        !kernel_open_variables(call, 0, 2, delta, opened, err))
         return false;
     bool nesterov = node_attr_bool(call->node, "use_nesterov", false);
     const float *grad = tensor_f32(delta);
@@ -93,10 +114,10 @@ static bool momentum_run(struct kernel_call *call, struct error *err)
 #pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
     for (int t = 0; t < threads; t++) {
         struct range r = parallel_range(delta->count, 16, threads, t);
-        isa()->momentum(r.to - r.from, lr, rate, nesterov, grad + r.from, data[1] + r.from,
-                        data[0] + r.from);
+        isa()->momentum(r.to - r.from, lr, rate, nesterov, grad + r.from,
+                        opened[1].data + r.from, opened[0].data + r.from);
     }
-    finish(call, variables[0]);
+    finish(call, opened, 2);
     return true;
 }
 
@@ -104,11 +125,11 @@ static bool momentum_run(struct kernel_call *call, struct error *err)
 static bool keras_momentum_run(struct kernel_call *call, struct error *err)
 {
     const struct tensor *delta = kernel_in(call, 3);
-    struct variable *variables[2];
-    float *data[2], lr, rate;
+    struct opened opened[2];
+    float lr, rate;
     if (!kernel_read_scalar(call, 2, "lr", &lr, err) ||
         !kernel_read_scalar(call, 4, "momentum", &rate, err) ||
-        !kernel_open_variables(call, 0, 2, delta, variables, data, err))
+        !kernel_open_variables(call, 0, 2, delta, opened, err))
         return false;
     bool nesterov = node_attr_bool(call->node, "use_nesterov", false);
     const float *grad = tensor_f32(delta);
@@ -117,9 +138,9 @@ static bool keras_momentum_run(struct kernel_call *call, struct error *err)
     for (int t = 0; t < threads; t++) {
         struct range r = parallel_range(delta->count, 16, threads, t);
         isa()->keras_momentum(r.to - r.from, lr, rate, nesterov, grad + r.from,
-                              data[1] + r.from, data[0] + r.from);
+                              opened[1].data + r.from, opened[0].data + r.from);
     }
-    finish(call, variables[0]);
+    finish(call, opened, 2);
     return true;
 }
 
@@ -138,8 +159,7 @@ struct isa_adam kernel_adam(const float *scalars, bool nesterov)
 static bool adam_run(struct kernel_call *call, struct error *err)
 {
     const struct tensor *delta = kernel_in(call, 9);
-    struct variable *variables[3];
-    float *data[3];
+    struct opened opened[3];
     static const char *const names[] = {"beta1_power", "beta2_power", "lr",
                                         "beta1",       "beta2",       "epsilon"};
     float scalars[ARRAY_LEN(names)] = {0};
@@ -147,7 +167,7 @@ static bool adam_run(struct kernel_call *call, struct error *err)
         if (!kernel_read_scalar(call, 3 + i, names[i], &scalars[i], err))
             return false;
     }
-    if (!kernel_open_variables(call, 0, 3, delta, variables, data, err))
+    if (!kernel_open_variables(call, 0, 3, delta, opened, err))
         return false;
     const struct isa_adam adam =
         kernel_adam(scalars, node_attr_bool(call->node, "use_nesterov", false));
@@ -156,10 +176,10 @@ static bool adam_run(struct kernel_call *call, struct error *err)
 #pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
     for (int t = 0; t < threads; t++) {
         struct range r = parallel_range(delta->count, 16, threads, t);
-        isa()->adam(r.to - r.from, &adam, grad + r.from, data[1] + r.from, data[2] + r.from,
-                    data[0] + r.from);
+        isa()->adam(r.to - r.from, &adam, grad + r.from, opened[1].data + r.from,
+                    opened[2].data + r.from, opened[0].data + r.from);
     }
-    finish(call, variables[0]);
+    finish(call, opened, 3);
     return true;
 }
 

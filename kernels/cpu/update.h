@@ -3,18 +3,29 @@
 
 #include "kernels/cpu/isa.h"
 
+struct buffer;
 struct error;
 struct kernel_call;
 struct tensor;
 struct variable;
 
+/* A variable that is being updated, and its elements: they stay, whoever assigns it meanwhile.
+ */
+struct opened {
+    struct variable *variable;
+    struct buffer *buffer;
+    float *data;
+};
+
 /*
- * The variables behind inputs [first, first + count), writable and all shaped as the gradient.
- * Fails with INVALID, and PRECONDITION or INTERNAL when one has no value.
+ * Opens the variables behind inputs [first, first + count), writable and all shaped as the
+ * gradient; to be given to kernel_close_variables().  Fails with INVALID, and PRECONDITION or
+ * INTERNAL when one has no value; then none is open.
  */
 bool kernel_open_variables(struct kernel_call *call, int first, int count,
-                           const struct tensor *grad, struct variable **variables, float **data,
+                           const struct tensor *grad, struct opened *opened,
                            struct error *err) CHECKED;
+void kernel_close_variables(struct opened *opened, int count);
 
 /* Input `index`, which must be a scalar. */
 bool kernel_read_scalar(const struct kernel_call *call, int index, const char *name,

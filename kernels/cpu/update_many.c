@@ -17,7 +17,7 @@ enum { SLOTS_MAX = 3, SCALARS_MAX = 6 };
 struct one {
     int64_t count;
     const float *grad;
-    float *data[SLOTS_MAX]; /* the variable, then its slots */
+    struct opened slots[SLOTS_MAX]; /* the variable, then its slots */
 };
 
 struct settings {
@@ -29,27 +29,27 @@ struct settings {
 static void descent(const struct one *one, const struct settings *s, int64_t from,
                     int64_t count)
 {
-    isa()->scale_add(count, -s->scalars[0], one->grad + from, one->data[0] + from);
+    isa()->scale_add(count, -s->scalars[0], one->grad + from, one->slots[0].data + from);
 }
 
 static void momentum(const struct one *one, const struct settings *s, int64_t from,
                      int64_t count)
 {
     isa()->momentum(count, s->scalars[0], s->scalars[1], s->nesterov, one->grad + from,
-                    one->data[1] + from, one->data[0] + from);
+                    one->slots[1].data + from, one->slots[0].data + from);
 }
 
 static void keras_momentum(const struct one *one, const struct settings *s, int64_t from,
                            int64_t count)
 {
     isa()->keras_momentum(count, s->scalars[0], s->scalars[1], s->nesterov, one->grad + from,
-                          one->data[1] + from, one->data[0] + from);
+                          one->slots[1].data + from, one->slots[0].data + from);
 }
 
 static void adam(const struct one *one, const struct settings *s, int64_t from, int64_t count)
 {
-    isa()->adam(count, &s->adam, one->grad + from, one->data[1] + from, one->data[2] + from,
-                one->data[0] + from);
+    isa()->adam(count, &s->adam, one->grad + from, one->slots[1].data + from,
+                one->slots[2].data + from, one->slots[0].data + from);
 }
 
 struct rule {
@@ -85,16 +85,23 @@ static bool accepts(const struct node *node)
            node_attr_int(node, "S", 0) == rule->scalars;
 }
 
+static void close_all(const struct rule *rule, struct one *all, int count)
+{
+    for (int i = 0; i < count; i++)
+        kernel_close_variables(all[i].slots, rule->slots);
+}
+
 static bool open_all(struct kernel_call *call, const struct rule *rule, struct one *all,
                      int count, int64_t *elements, struct error *err)
 {
     *elements = 0;
     for (int i = 0; i < count; i++) {
         const struct tensor *grad = kernel_in(call, count * rule->slots + rule->scalars + i);
-        struct variable *variables[SLOTS_MAX];
-        if (!kernel_open_variables(call, i * rule->slots, rule->slots, grad, variables,
-                                   all[i].data, err))
+        if (!kernel_open_variables(call, i * rule->slots, rule->slots, grad, all[i].slots,
+                                   err)) {
+            close_all(rule, all, i);
             return false;
+        }
         all[i].grad = tensor_f32(grad);
         all[i].count = grad->count;
         *elements += grad->count;
@@ -137,6 +144,7 @@ static bool update_run(struct kernel_call *call, struct error *err)
         struct range r = parallel_range(elements, 16, threads, t);
         run_range(rule, all, count, &settings, r.from, r.to);
     }
+    close_all(rule, all, count);
     return true;
 }
 
