@@ -5,51 +5,31 @@
  * grows while it is walked, so nodes are counted once, at the start.
  */
 
-#include "runtime/gradient.h"
+#include "runtime/gradient_internal.h"
+#include <stdlib.h>
+
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/map.h"
+#include "runtime/internal.h"
 #include "runtime/op.h"
 
-/* A gradient that arrived at an output. */
-struct arrival {
-    struct edge edge;
-    struct arrival *next;
-};
-
-struct place {    /* what is known of one node */
-    bool reached; /* by a y, going back */
-    bool between; /* ... and depends on an x */
-    int pending;  /* inputs of nodes between that it feeds and whose gradient is to come */
-    struct arrival **arrivals; /* one list per output; NULL until the first */
-};
-
-struct walk {
-    struct graph *graph;
-    struct arena *arena;
-    struct place *places; /* by node id */
-    int count;            /* nodes at the start */
-    struct node **ready;  /* a stack of nodes */
-    int ready_count;
-    const char *source; /* names this walk among others in the graph */
-    struct error *err;
-};
-
 /* Types that a gradient can have; a handle stands for its variable. */
-static bool is_differentiable(int dtype)
+bool gradient_carries(int dtype)
 {
     return BIT(dtype_base(dtype)) &
            (DTYPES_FLOAT | DTYPES_COMPLEX | BIT(RESOURCE) | BIT(VARIANT));
 }
 
-static struct place *place_of(struct walk *w, const struct node *node)
+struct place *gradient_place(struct walk *w, const struct node *node)
 {
     return node->id < w->count ? &w->places[node->id] : NULL;
 }
 
-static void arrive(struct walk *w, struct edge at, struct edge gradient)
+void gradient_arrive(struct walk *w, struct edge at, struct edge gradient)
 {
-    struct place *place = place_of(w, at.from);
+    struct place *place = gradient_place(w, at.from);
     if (!place->arrivals)
         place->arrivals =
             arena_array(w->arena, (size_t)at.from->outputs_count, sizeof(struct arrival *));
@@ -66,7 +46,7 @@ static void mark_reached(struct walk *w, const struct edge *ys, int ys_count)
 {
     int top = 0;
     for (int i = 0; i < ys_count; i++) {
-        struct place *place = place_of(w, ys[i].from);
+        struct place *place = gradient_place(w, ys[i].from);
         if (!place->reached) {
             place->reached = true;
             w->ready[top++] = ys[i].from;
@@ -75,8 +55,8 @@ static void mark_reached(struct walk *w, const struct edge *ys, int ys_count)
     while (top) {
         const struct node *node = w->ready[--top];
         for (int i = 0; i < node->inputs_count; i++) {
-            struct place *place = place_of(w, node->inputs[i].from);
-            if (!place->reached && is_differentiable(node->input_types[i])) {
+            struct place *place = gradient_place(w, node->inputs[i].from);
+            if (!place->reached && gradient_carries(node->input_types[i])) {
                 place->reached = true;
                 w->ready[top++] = node->inputs[i].from;
             }
@@ -109,14 +89,14 @@ static void mark_between(struct walk *w, const struct edge *xs, int xs_count)
     for (int id = 0; id < w->count; id++) {
         const struct node *node = graph_node(w->graph, id);
         for (int i = 0; i < node->inputs_count; i++) {
-            if (is_differentiable(node->input_types[i]))
+            if (gradient_carries(node->input_types[i]))
                 users[next[node->inputs[i].from->id]++] = id;
         }
     }
 
     int top = 0;
     for (int i = 0; i < xs_count; i++) {
-        struct place *place = place_of(w, xs[i].from);
+        struct place *place = gradient_place(w, xs[i].from);
         if (place->reached && !place->between) {
             place->between = true;
             w->ready[top++] = xs[i].from;
@@ -128,7 +108,9 @@ static void mark_between(struct walk *w, const struct edge *xs, int xs_count)
             struct place *user = &w->places[users[u]];
             if (!user->reached)
                 continue;
-            w->places[node->id].pending++;
+            /* What goes round a loop is waited for at its Exits. */
+            if (node->op->flow != FLOW_NEXT)
+                w->places[node->id].pending++;
             if (!user->between) {
                 user->between = true;
                 w->ready[top++] = graph_node(w->graph, users[u]);
@@ -140,10 +122,24 @@ static void mark_between(struct walk *w, const struct edge *xs, int xs_count)
     free(next);
 }
 
-/* What arrived at an output as one edge: none, the only one, or an AddN of all (kept). */
-static bool sum_of(struct walk *w, struct edge at, struct edge *sum)
+static struct builder sum_builder(struct walk *w, const struct node *node)
 {
-    struct place *place = place_of(w, at.from);
+    return (struct builder){.graph = w->graph,
+                            .scope = "gradients/",
+                            .device = node->requested_device,
+                            .err = w->err};
+}
+
+struct builder gradient_builder(struct walk *w, const struct node *node)
+{
+    struct builder build = sum_builder(w, node);
+    build.scope = arena_printf(w->arena, "gradients/%s_grad/", node->name);
+    return build;
+}
+
+bool gradient_sum(struct walk *w, struct edge at, struct edge *sum)
+{
+    struct place *place = gradient_place(w, at.from);
     struct arrival *list = place && place->arrivals ? place->arrivals[at.output] : NULL;
     *sum = list ? list->edge : (struct edge){NULL, 0};
     if (!list || !list->next)
@@ -155,10 +151,7 @@ static bool sum_of(struct walk *w, struct edge at, struct edge *sum)
     count = 0;
     for (struct arrival *a = list; a; a = a->next)
         terms[count++] = a->edge;
-    struct builder build = {.graph = w->graph,
-                            .scope = "gradients/",
-                            .device = at.from->requested_device,
-                            .err = w->err};
+    struct builder build = sum_builder(w, at.from);
     *sum = builder_add(&build, "AddN", "AddN", terms, count, ATTRS(attr_int("N", count)));
     list->edge = *sum;
     list->next = NULL;
@@ -169,22 +162,36 @@ static bool sum_of(struct walk *w, struct edge at, struct edge *sum)
 static bool leads_on(struct walk *w, const struct node *node)
 {
     for (int i = 0; i < node->inputs_count; i++) {
-        if (place_of(w, node->inputs[i].from)->between &&
-            is_differentiable(node->input_types[i]))
+        if (gradient_place(w, node->inputs[i].from)->between &&
+            gradient_carries(node->input_types[i]))
             return true;
     }
     return false;
 }
 
-/* Calls the op's gradient function and hands what it says to the inputs. */
+void gradient_settle(struct walk *w, struct node *node)
+{
+    struct place *place = gradient_place(w, node);
+    assert(place->pending > 0);
+    if (--place->pending == 0)
+        w->ready[w->ready_count++] = node;
+}
+
+void gradient_give(struct walk *w, const struct node *node, int i, struct edge gradient)
+{
+    struct edge input = node->inputs[i];
+    if (!gradient_place(w, input.from)->between || !gradient_carries(node->input_types[i]))
+        return;
+    if (gradient.from)
+        gradient_arrive(w, input, gradient);
+    gradient_settle(w, input.from);
+}
+
+/* Calls the op's gradient function. */
 static bool differentiate(struct walk *w, const struct node *node,
                           const struct edge *of_outputs, struct edge *of_inputs)
 {
-    const char *scope = arena_printf(w->arena, "gradients/%s_grad/", node->name);
-    struct gradient g = {.build = {.graph = w->graph,
-                                   .scope = scope,
-                                   .device = node->requested_device,
-                                   .err = w->err},
+    struct gradient g = {.build = gradient_builder(w, node),
                          .node = node,
                          .of_outputs = of_outputs,
                          .of_inputs = of_inputs,
@@ -198,33 +205,54 @@ static bool differentiate(struct walk *w, const struct node *node,
            error_prefix(w->err, "gradient of node '%s' (op: %s): ", node->name, node->op->name);
 }
 
+/* A node of any op with a gradient function. */
+static bool visit_plain(struct walk *w, const struct node *node, const struct edge *of_outputs)
+{
+    struct edge *of_inputs =
+        arena_array(w->arena, (size_t)node->inputs_count + 1, sizeof(*of_inputs));
+    struct loop_frame *frame = gradient_frame_of(w, node);
+    int first = graph_count(w->graph);
+    if (!differentiate(w, node, of_outputs, of_inputs) ||
+        (frame && !gradient_localise(w, first, frame)))
+        return false;
+    for (int i = 0; i < node->inputs_count; i++) {
+        bool forward = of_inputs[i].from && gradient_frame_of(w, of_inputs[i].from);
+        if (forward && !gradient_recall(w, of_inputs[i], frame, &of_inputs[i]))
+            return false;
+        gradient_give(w, node, i, of_inputs[i]);
+    }
+    return true;
+}
+
 static bool visit(struct walk *w, struct node *node)
 {
     if (!leads_on(w, node))
         return true;
+    if (node->op->flow == FLOW_EXIT)
+        return gradient_of_exit(w, node);
+    if (node->op->flow == FLOW_ENTER)
+        return gradient_of_enter(w, node);
+    if (gradient_is_loop_merge(node))
+        return gradient_of_loop_merge(w, node);
+    if (gradient_is_loop_switch(node))
+        return gradient_of_loop_switch(w, node);
+
     struct edge *of_outputs =
         arena_array(w->arena, (size_t)node->outputs_count + 1, sizeof(*of_outputs));
-    struct edge *of_inputs =
-        arena_array(w->arena, (size_t)node->inputs_count + 1, sizeof(*of_inputs));
     bool flows = false;
     for (int i = 0; i < node->outputs_count; i++) {
-        if (!sum_of(w, (struct edge){node, i}, &of_outputs[i]))
+        if (!gradient_sum(w, (struct edge){node, i}, &of_outputs[i]))
             return false;
         flows |= of_outputs[i].from != NULL;
     }
-    if (flows && !differentiate(w, node, of_outputs, of_inputs))
-        return false;
-    for (int i = 0; i < node->inputs_count; i++) {
-        struct edge input = node->inputs[i];
-        struct place *place = place_of(w, input.from);
-        if (!place->between || !is_differentiable(node->input_types[i]))
-            continue;
-        if (of_inputs[i].from)
-            arrive(w, input, of_inputs[i]);
-        assert(place->pending > 0);
-        if (--place->pending == 0)
-            w->ready[w->ready_count++] = input.from;
-    }
+    if (flows && node->op->flow == FLOW_SWITCH)
+        return gradient_of_switch(w, node, of_outputs);
+    if (of_outputs[0].from && node->op->flow == FLOW_MERGE)
+        return gradient_of_merge(w, node, of_outputs[0]);
+    if (flows)
+        return visit_plain(w, node, of_outputs);
+    for (int i = 0; i < node->inputs_count; i++)
+        gradient_give(w, node, i, (struct edge){NULL, 0});
     return true;
 }
 
@@ -233,7 +261,7 @@ static bool seed(struct walk *w, const struct edge *ys, int ys_count,
                  const struct edge *grad_ys)
 {
     for (int i = 0; i < ys_count; i++) {
-        if (!place_of(w, ys[i].from)->between)
+        if (!gradient_place(w, ys[i].from)->between)
             continue;
         struct builder build = {.graph = w->graph,
                                 .scope = "gradients/",
@@ -244,7 +272,7 @@ static bool seed(struct walk *w, const struct edge *ys, int ys_count,
             gradient = builder_add(&build, "OnesLike", "grad_ys", INPUTS(ys[i]), NO_ATTRS);
         if (!builder_ok(&build))
             return false;
-        arrive(w, ys[i], gradient);
+        gradient_arrive(w, ys[i], gradient);
     }
     return true;
 }
@@ -253,7 +281,7 @@ static bool walk_back(struct walk *w, const struct edge *ys, int ys_count)
 {
     w->ready_count = 0;
     for (int i = 0; i < ys_count; i++) {
-        struct place *place = place_of(w, ys[i].from);
+        struct place *place = gradient_place(w, ys[i].from);
         bool again = false;
         for (int j = 0; j < i; j++)
             again |= ys[j].from == ys[i].from;
@@ -267,25 +295,80 @@ static bool walk_back(struct walk *w, const struct edge *ys, int ys_count)
     return true;
 }
 
+/* Whether there is control flow on the way, and if so what is where. */
+static bool find_flow(struct walk *w)
+{
+    for (int id = 0; id < w->count && !w->has_flow; id++) {
+        enum op_flow flow = graph_node(w->graph, id)->op->flow;
+        w->has_flow = w->places[id].between &&
+                      (flow == FLOW_SWITCH || flow == FLOW_MERGE || flow == FLOW_ENTER);
+    }
+    if (!w->has_flow)
+        return true;
+    if (!gradient_frames(w))
+        return false;
+    for (int id = 0; id < w->count; id++) {
+        const struct node *node = graph_node(w->graph, id);
+        if (node->op->flow == FLOW_EXIT && w->places[id].between && leads_on(w, node))
+            gradient_frame_of(w, node->inputs[0].from)->exits_left++;
+    }
+    return true;
+}
+
+static void walk_init(struct walk *w, struct graph *graph, const struct edge *ys, int ys_count,
+                      const struct edge *xs, int xs_count, struct error *err)
+{
+    *w = (struct walk){
+        .graph = graph, .arena = arena_new(), .count = graph_count(graph), .err = err};
+    w->source = arena_printf(w->arena, "gradients_%d", w->count);
+    w->places = arena_array(w->arena, (size_t)w->count + 1, sizeof(*w->places));
+    w->ready = arena_array(w->arena, (size_t)w->count + 1, sizeof(*w->ready));
+    w->history = map_new();
+    mark_reached(w, ys, ys_count);
+    mark_between(w, xs, xs_count);
+}
+
+static void walk_release(struct walk *w)
+{
+    free(w->frames);
+    free(w->guards);
+    free(w->where);
+    free(w->variables);
+    map_free(w->history);
+    arena_free(w->arena);
+}
+
+/* Functions are differentiated as what they do: calls on the way are lowered. */
+static bool lower_between(struct graph *graph, const struct edge *ys, int ys_count,
+                          const struct edge *xs, int xs_count, struct error *err)
+{
+    struct walk w;
+    walk_init(&w, graph, ys, ys_count, xs, xs_count, err);
+    bool *between = alloc_array((size_t)w.count + 1, sizeof(*between));
+    for (int id = 0; id < w.count; id++)
+        between[id] = w.places[id].between;
+    walk_release(&w);
+    bool ok = lower_graph(graph, graph_library(graph), between, err);
+    free(between);
+    return ok;
+}
+
 bool gradient_build(struct graph *graph, const struct edge *ys, int ys_count,
                     const struct edge *grad_ys, const struct edge *xs, int xs_count,
                     struct edge *grads, struct error *err)
 {
     assert(ys_count >= 0 && xs_count >= 0);
-    struct walk w = {
-        .graph = graph, .arena = arena_new(), .count = graph_count(graph), .err = err};
-    w.source = arena_printf(w.arena, "gradients_%d", w.count);
-    w.places = arena_array(w.arena, (size_t)w.count + 1, sizeof(*w.places));
-    w.ready = arena_array(w.arena, (size_t)w.count + 1, sizeof(*w.ready));
-    mark_reached(&w, ys, ys_count);
-    mark_between(&w, xs, xs_count);
-
-    bool built = seed(&w, ys, ys_count, grad_ys) && walk_back(&w, ys, ys_count);
+    if (!lower_between(graph, ys, ys_count, xs, xs_count, err))
+        return false;
+    struct walk w;
+    walk_init(&w, graph, ys, ys_count, xs, xs_count, err);
+    bool built =
+        find_flow(&w) && seed(&w, ys, ys_count, grad_ys) && walk_back(&w, ys, ys_count);
     struct edge *found = arena_array(w.arena, (size_t)xs_count + 1, sizeof(*found));
     for (int i = 0; built && i < xs_count; i++)
-        built = sum_of(&w, xs[i], &found[i]);
+        built = gradient_sum(&w, xs[i], &found[i]);
     if (built)
         memcpy(grads, found, (size_t)xs_count * sizeof(*grads));
-    arena_free(w.arena);
+    walk_release(&w);
     return built;
 }

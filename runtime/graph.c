@@ -271,60 +271,6 @@ struct node *graph_add(struct graph *graph, const struct node_def *def, struct e
     return node;
 }
 
-/* Data edges first: controls may come from nodes that were added later. */
-static bool add_foreign(struct graph *graph, const struct node *node, struct error *err)
-{
-    struct edge *inputs = alloc_array((size_t)node->inputs_count, sizeof(*inputs));
-    bool ok = true;
-    for (int i = 0; ok && i < node->inputs_count; i++) {
-        const struct edge *edge = &node->inputs[i];
-        inputs[i] = (struct edge){graph_find(graph, edge->from->name), edge->output};
-        if (!inputs[i].from)
-            ok = fail(err, INVALID, "Node '%s': Unknown input node '%s'", node->name,
-                      edge->from->name);
-    }
-    const struct op *op = node->op;
-    if (op->signature) /* the function of that name here */
-        op = function_library_op(graph->library, op->name);
-    const struct node_def def = {.name = node->name,
-                                 .op = op,
-                                 .inputs = inputs,
-                                 .inputs_count = node->inputs_count,
-                                 .attrs = node->attrs,
-                                 .attrs_count = node->attrs_count,
-                                 .device = node->requested_device};
-    ok = ok && graph_add(graph, &def, err);
-    free(inputs);
-    return ok;
-}
-
-static bool add_foreign_nodes(struct graph *graph, const struct graph *other, struct error *err)
-{
-    for (int i = 0; i < other->count; i++)
-        if (!add_foreign(graph, other->nodes[i], err))
-            return false;
-    for (int i = 0; i < other->count; i++) {
-        const struct node *node = other->nodes[i];
-        struct node *copy = node->controls_count ? graph_find(graph, node->name) : NULL;
-        for (int k = 0; k < node->controls_count; k++)
-            graph_add_control(graph, copy, graph_find(graph, node->controls[k]->name));
-    }
-    return graph_check_order(graph, err);
-}
-
-bool graph_add_all(struct graph *graph, const struct graph *other, struct error *err)
-{
-    int count = graph->count;
-    const struct function_library_mark functions = function_library_mark(graph->library);
-    bool ok = function_library_add_all(graph->library, other->library, err) &&
-              add_foreign_nodes(graph, other, err);
-    if (!ok) {
-        graph_truncate(graph, count);
-        function_library_truncate(graph->library, functions);
-    }
-    return ok;
-}
-
 struct node *graph_add_imported(struct graph *graph, const struct node_def *def,
                                 struct error *err)
 {
@@ -404,6 +350,62 @@ bool graph_become(struct graph *graph, struct node *node, const struct op *op,
         release_node(node);
     *node = other;
     return true;
+}
+
+/* A copy without edges: they may come from nodes that are yet to be added. */
+static bool add_foreign(struct graph *graph, const struct node *node, struct error *err)
+{
+    const struct op *op = node->op;
+    if (op->signature) /* the function of that name here */
+        op = function_library_op(graph->library, op->name);
+    const struct node_def def = {.name = node->name,
+                                 .op = op,
+                                 .attrs = node->attrs,
+                                 .attrs_count = node->attrs_count,
+                                 .device = node->requested_device};
+    return check_name(graph, &def, false, err) && graph_add_unlinked(graph, &def, err);
+}
+
+static bool link_foreign(struct graph *graph, struct node *copy, const struct node *node,
+                         struct error *err)
+{
+    struct edge *inputs = alloc_array((size_t)node->inputs_count, sizeof(*inputs));
+    struct node **controls = alloc_array((size_t)node->controls_count, sizeof(*controls));
+    for (int i = 0; i < node->inputs_count; i++)
+        inputs[i] = (struct edge){graph_find(graph, node->inputs[i].from->name),
+                                  node->inputs[i].output};
+    for (int i = 0; i < node->controls_count; i++)
+        controls[i] = graph_find(graph, node->controls[i]->name);
+    bool ok = graph_link_imported(graph, copy, inputs, node->inputs_count, controls,
+                                  node->controls_count, err);
+    free(inputs);
+    free(controls);
+    return ok;
+}
+
+static bool add_foreign_nodes(struct graph *graph, const struct graph *other, struct error *err)
+{
+    int first = graph->count;
+    for (int i = 0; i < other->count; i++)
+        if (!add_foreign(graph, other->nodes[i], err))
+            return false;
+    for (int i = 0; i < other->count; i++)
+        if (!link_foreign(graph, graph->nodes[first + i], other->nodes[i], err))
+            return false;
+    return graph_check_order(graph, err);
+}
+
+bool graph_add_all(struct graph *graph, const struct graph *other, struct error *err)
+{
+    int count = graph->count;
+    const struct function_library_mark functions = function_library_mark(graph->library);
+    bool ok = function_library_add_all(graph->library, other->library, err) &&
+              add_foreign_nodes(graph, other, err);
+    if (!ok) {
+        graph_truncate(graph, count);
+        function_library_truncate(graph->library, functions);
+    }
+    return ok;
 }
 
 struct node *graph_add_copy(struct graph *view, const struct node *node)

@@ -1,0 +1,76 @@
+/*
+ * gradient_branch.c - through conditionals.
+ *
+ * What a Switch kept apart comes together in a Merge, and the other way round.  A branch that
+ * was not taken is dead on the way back, too; where only one branch reads a value, the other
+ * gives zeros.
+ */
+
+#include "base/error.h"
+#include "runtime/gradient_internal.h"
+#include "runtime/op.h"
+
+struct edge gradient_zeros(struct builder *b, struct edge x, struct edge like)
+{
+    if (dtype_base(x.from->output_types[x.output]) != RESOURCE)
+        return builder_add(b, "ZerosLike", "zeros", INPUTS(x), NO_ATTRS);
+    struct edge shape = builder_add(b, "VariableShape", "shape", INPUTS(x), NO_ATTRS);
+    if (!shape.from)
+        return shape;
+    enum dtype dtype = dtype_base(like.from->output_types[like.output]);
+    struct edge zero = builder_scalar(b, "zero", dtype, 0);
+    return zero.from ? builder_add(b, "Fill", "zeros", INPUTS(shape, zero), NO_ATTRS) : zero;
+}
+
+bool gradient_of_switch(struct walk *w, const struct node *node, const struct edge *of_outputs)
+{
+    struct builder b = gradient_builder(w, node);
+    int first = graph_count(w->graph);
+    struct edge sides[2] = {of_outputs[0], of_outputs[1]};
+    if (node->outputs_count != 2)
+        return fail(w->err, UNIMPLEMENTED,
+                    "No gradient defined for operation '%s' (op type: %s)", node->name,
+                    node->op->name);
+    for (int i = 0; i < 2; i++) {
+        if (sides[i].from)
+            continue;
+        struct edge zeros = gradient_zeros(&b, node->inputs[0], of_outputs[1 - i]);
+        if (!zeros.from)
+            return false;
+        struct edge gate =
+            builder_add(&b, "Switch", "zeros/Switch", INPUTS(zeros, node->inputs[1]), NO_ATTRS);
+        sides[i] = builder_output(gate, i);
+    }
+    if (!builder_ok(&b))
+        return false;
+    struct edge merged = builder_add(&b, "Merge", "Merge", sides, 2, NO_ATTRS);
+    if (!builder_ok(&b) || !gradient_localise(w, first, gradient_frame_of(w, node)))
+        return false;
+    gradient_give(w, node, 0, merged);
+    return true;
+}
+
+/* The gradient goes to the input that the value came from. */
+bool gradient_of_merge(struct walk *w, const struct node *node, struct edge of_output)
+{
+    struct builder b = gradient_builder(w, node);
+    int first = graph_count(w->graph);
+    struct edge index = {(struct node *)node, 1};
+    for (int i = 0; i < node->inputs_count; i++) {
+        struct place *place = gradient_place(w, node->inputs[i].from);
+        if (!place->between || !gradient_carries(node->input_types[i]))
+            continue;
+        struct edge number = builder_scalar(&b, "index", I32, i);
+        if (!builder_ok(&b))
+            return false;
+        struct edge chosen = builder_add(&b, "Equal", "Equal", INPUTS(index, number), NO_ATTRS);
+        if (!builder_ok(&b))
+            return false;
+        struct edge gate =
+            builder_add(&b, "Switch", "Switch", INPUTS(of_output, chosen), NO_ATTRS);
+        if (!builder_ok(&b))
+            return false;
+        gradient_give(w, node, i, builder_output(gate, 1));
+    }
+    return gradient_localise(w, first, gradient_frame_of(w, node));
+}
