@@ -94,11 +94,11 @@ static bool find_loop(struct builder *b, const struct node *enter, int parent, i
             add_loop(b->flow, name, parent, node_attr_int(enter, "parallel_iterations", 10));
         map_set(b->names, name, (void *)(intptr_t)(*loop + 1));
     } else if (b->flow->loops[*loop].parent != parent) {
-        return fail(err, INVALID,
-                    "The node '%s' has a frame with two parents: frame '%s' is entered from "
-                    "frame '%s' and from frame '%s'",
-                    enter->name, name, b->flow->loops[parent].name,
-                    b->flow->loops[b->flow->loops[*loop].parent].name);
+        return fail(err, INTERNAL,
+                    "Invalid loop structure: Mismatched parent frames for \"%s\": \"%s\" vs "
+                    "\"%s\". The node giving this error: '%s'",
+                    name, b->flow->loops[b->flow->loops[*loop].parent].name,
+                    b->flow->loops[parent].name, enter->name);
     }
     return true;
 }

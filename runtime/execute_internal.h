@@ -44,6 +44,7 @@ struct step {
     int misses; /* outputs that had to leave the arena */
     struct scratch_block *scratch;
     struct cancel *cancel;       /* of this run alone */
+    struct cancel *own;          /* for runs that bring none; kept for later ones */
     uint64_t parent_ticket;      /* at the cancel that ends this run from outside */
     struct resources *resources; /* __atomic; that end with the run; NULL until asked for */
     struct held *held;           /* __atomic; what kernels hold until the run ends */
@@ -88,7 +89,8 @@ struct trace {
 /* How a run is watched, and ended from outside. */
 struct execute_options {
     struct trace *trace;   /* NULL: no statistics */
-    struct cancel *cancel; /* borrowed; NULL: nobody ends it */
+    struct cancel *cancel; /* borrowed; ends the run from outside; NULL: nobody does */
+    struct cancel *own;    /* borrowed; of this run alone, which cancels it when it fails */
     uint64_t deadline_ns;  /* by the monotonic clock; 0: none */
 };
 

@@ -17,8 +17,9 @@ static void cancel_step(void *arg)
 
 bool execute_begin(struct step *step, const struct execute_options *options, struct error *err)
 {
-    if (!step->cancel)
-        step->cancel = cancel_new(); /* kept for later runs */
+    if (!step->own && !(options && options->own))
+        step->own = cancel_new();
+    step->cancel = options && options->own ? options->own : step->own;
     if (!options || !options->cancel)
         return true;
     return cancel_add(options->cancel, cancel_step, step, &step->parent_ticket) ||
@@ -29,8 +30,8 @@ void execute_end(struct step *step, const struct execute_options *options)
 {
     if (options && options->cancel)
         cancel_remove(options->cancel, step->parent_ticket);
-    if (cancel_requested(step->cancel))
-        cancel_clear(step->cancel);
+    if (step->cancel == step->own && cancel_requested(step->own))
+        cancel_clear(step->own);
     resources_free(step->resources);
     step->resources = NULL;
     while (step->held) {
@@ -80,7 +81,7 @@ void execute_reset_scratch(struct step *step)
 void execute_free_step(struct step *step)
 {
     free_scratch(step);
-    cancel_free(step->cancel);
+    cancel_free(step->own);
 }
 
 /* --- what comes in, what goes out --- */

@@ -21,11 +21,12 @@
 #include "runtime/function_library.h"
 #include "runtime/function_set.h"
 #include "runtime/internal.h"
+#include "runtime/runs.h"
 #include "runtime/session.h"
 #include "runtime/statistics.h"
 
 struct session {
-    pthread_rwlock_t graph_lock; /* guards: graph; runs read, extending writes */
+    pthread_rwlock_t graph_lock; /* guards: graph; making callables reads, extending writes */
     struct graph *graph;
     bool optimise;
     struct resources *own_resources; /* NULL when they are shared */
@@ -34,6 +35,8 @@ struct session {
 
     pthread_mutex_t lock;  /* guards: callables */
     struct map *callables; /* by signature */
+
+    struct runs runs; /* those that go on */
 };
 
 /* A signature made ready to run. */
@@ -135,28 +138,34 @@ static bool feeds_fit(const struct callable *callable, const struct tensor *feed
 static struct callable *without_shapes(struct session *session, struct callable *callable,
                                        struct error *err)
 {
+    pthread_rwlock_rdlock(&session->graph_lock);
     pthread_mutex_lock(&session->lock);
     if (!callable->other)
         callable->other = make_callable(session, &callable->run, false, err);
+    struct callable *other = callable->other;
     pthread_mutex_unlock(&session->lock);
-    return callable->other;
+    pthread_rwlock_unlock(&session->graph_lock);
+    return other;
 }
 
-/* Runs all parts; today there is one, so it runs on the calling thread. */
+/*
+ * Runs all parts; today there is one, so it runs on the calling thread.  No lock is held: the
+ * plan has its own copies of the nodes, and a run may wait for what another brings.
+ */
 static bool execute(struct session *session, struct callable *callable,
                     const struct tensor *feeds, struct tensor *fetched, struct str *statistics,
-                    struct error *err)
+                    struct execute_options *options, struct error *err)
 {
     if (!feeds_fit(callable, feeds) && !(callable = without_shapes(session, callable, err)))
         return false;
     assert(callable->parts_count == 1);
     struct plan *plan = callable->plans[0];
     if (!statistics)
-        return execute_plan(plan, feeds, fetched, NULL, err);
+        return execute_plan(plan, feeds, fetched, options, err);
 
     struct trace trace = {.start_us = clock_wall_us(), .start_ns = clock_monotonic_ns()};
-    const struct execute_options options = {.trace = &trace};
-    bool ok = execute_plan(plan, feeds, fetched, &options, err);
+    options->trace = &trace;
+    bool ok = execute_plan(plan, feeds, fetched, options, err);
     if (ok)
         statistics_add(&session->device, &trace, statistics);
     free(trace.rows);
@@ -206,14 +215,41 @@ struct callable *session_prepare(struct session *session, const struct session_r
     return callable;
 }
 
+void session_cancel_all(struct session *session)
+{
+    runs_cancel(&session->runs);
+}
+
+void session_close(struct session *session)
+{
+    runs_close(&session->runs);
+}
+
+/* As session_call(), with what `run` says about its end (NULL: nothing). */
+static bool call(struct session *session, struct callable *callable,
+                 const struct session_run *run, const struct tensor *feed_values,
+                 struct tensor *fetched, struct str *statistics, struct error *err)
+{
+    struct running *running = runs_begin(&session->runs, err);
+    if (!running)
+        return false;
+    struct execute_options options = {.own = running->cancel};
+    if (run) {
+        options.cancel = run->cancel;
+        options.deadline_ns = run->timeout_ms > 0
+                                  ? clock_monotonic_ns() + (uint64_t)run->timeout_ms * 1000000
+                                  : 0;
+    }
+    bool ok = execute(session, callable, feed_values, fetched, statistics, &options, err);
+    runs_end(&session->runs, running);
+    return ok || runs_explain(&session->runs, err);
+}
+
 bool session_call(struct session *session, struct callable *callable,
                   const struct tensor *feed_values, struct tensor *fetched,
                   struct str *statistics, struct error *err)
 {
-    pthread_rwlock_rdlock(&session->graph_lock);
-    bool ok = execute(session, callable, feed_values, fetched, statistics, err);
-    pthread_rwlock_unlock(&session->graph_lock);
-    return ok;
+    return call(session, callable, NULL, feed_values, fetched, statistics, err);
 }
 
 bool session_run(struct session *session, const struct session_run *run, struct tensor *fetched,
@@ -223,7 +259,7 @@ bool session_run(struct session *session, const struct session_run *run, struct 
     if (!callable)
         return false;
     struct str *statistics = run->trace ? run->statistics : NULL;
-    return session_call(session, callable, run->feed_values, fetched, statistics, err);
+    return call(session, callable, run, run->feed_values, fetched, statistics, err);
 }
 
 /* --- the graph --- */
@@ -315,6 +351,7 @@ struct session *session_new(const struct session_options *options, struct error 
     }
     pthread_rwlock_init(&session->graph_lock, NULL);
     pthread_mutex_init(&session->lock, NULL);
+    runs_init(&session->runs);
     session->graph = graph_new();
     session->optimise = !options->no_optimise;
     session->callables = map_new();
@@ -342,9 +379,7 @@ void session_free(struct session *session)
 {
     if (!session)
         return;
-    pthread_rwlock_wrlock(&session->graph_lock); /* waits for runs */
-    pthread_rwlock_unlock(&session->graph_lock);
-
+    session_close(session);
     for (int i = 0; i < map_count(session->callables); i++)
         callable_free(map_value(session->callables, i));
     map_free(session->callables);
@@ -353,6 +388,7 @@ void session_free(struct session *session)
     graph_free(session->graph);
     resources_free(session->own_resources);
     pthread_mutex_destroy(&session->lock);
+    runs_release(&session->runs);
     pthread_rwlock_destroy(&session->graph_lock);
     free(session);
 }

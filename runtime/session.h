@@ -4,13 +4,14 @@
  * A run names feeds, fetches and targets; only what they need is computed.  For each such
  * signature a plan is made once (optimise, place, partition, plan memory) and kept.
  *
- * Runs of different threads may overlap; extending waits for them.  A failed run leaves the
- * session usable.
+ * Runs of different threads may overlap, and the graph may be extended meanwhile.  A failed
+ * run leaves the session usable.
  */
 #pragma once
 
 #include "base/base.h"
 
+struct cancel;
 struct device;
 struct error;
 struct graph;
@@ -30,8 +31,17 @@ struct session_options {
 /* An empty session, owned by the caller.  NULL options: defaults. */
 struct session *session_new(const struct session_options *options, struct error *err) CHECKED;
 
-/* Waits for runs to end; frees.  NULL is fine. */
+/* Closes the session and frees it.  NULL is fine. */
 void session_free(struct session *session);
+
+/*
+ * Ends all runs, as their cancel would, and returns when none is left.  Those that come later
+ * fail with CANCELLED "Session has been closed."  Callable from any thread, and twice.
+ */
+void session_close(struct session *session);
+
+/* Ends the runs that are going on now; does not wait for them. */
+void session_cancel_all(struct session *session);
 
 /* Adds a serialized GraphDef, all or nothing. */
 bool session_extend(struct session *session, const void *graph_def, size_t size,
@@ -54,6 +64,8 @@ struct session_run {
     int targets_count;
     bool trace;             /* record step statistics */
     struct str *statistics; /* with trace: serialized RunMetadata is appended */
+    struct cancel *cancel;  /* (optional) borrowed: cancel_now() ends the run, CANCELLED */
+    int64_t timeout_ms;     /* 0: none; else the run fails with DEADLINE when it is over */
 };
 
 /*
