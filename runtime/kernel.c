@@ -207,8 +207,8 @@ struct tensor *kernel_output_reuse(struct kernel_call *call, int index, int inpu
     bool free_to_take = in && (input < 64 && call->reusable >> input & 1) &&
                         (lent ? slot->alias == input : tensor_is_exclusive(in)) &&
                         dtype_size(in->dtype) == dtype_size(call->node->output_types[index]) &&
-                        (same_shape(out, shape) || set_shape(out, shape)) &&
-                        out->count == in->count;
+                        ((same_shape(out, shape) && out->count == in->count) ||
+                         (set_shape(out, shape) && out->count == in->count));
     if (!free_to_take)
         return kernel_output(call, index, shape, err);
 
