@@ -243,10 +243,16 @@ const struct dataflow_node *dataflow_call_collect(struct dataflow_run *run, bool
 void dataflow_call_init(struct dataflow_run *run);
 void dataflow_call_release(struct dataflow_run *run);
 
-/* --- dataflow.c, for the others --- */
+/* --- dataflow_run.c --- */
 
-bool dataflow_prepare(struct plan *plan, struct error *err) CHECKED;
-void dataflow_free_run(struct dataflow_run *run);
+/* A first one, so that kernels are prepared (and fail) when the plan is made. */
+bool dataflow_run_prepare(struct plan *plan, struct error *err) CHECKED;
+void dataflow_run_free(struct dataflow_run *run);
+
+/* --- dataflow.c --- */
+
+/* Runs all that gets ready, until nothing is left or it failed. */
+void dataflow_go(struct dataflow_run *run);
 
 /* The node has all that it waits for. */
 void dataflow_ready(struct dataflow_run *run, struct dataflow_iteration *iteration, int node);

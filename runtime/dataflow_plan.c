@@ -505,7 +505,7 @@ bool dataflow_plan_new(struct plan *plan, const bool *needed, enum device_type d
     free(b.index);
     free(b.value);
     map_free(b.names);
-    return ok && dataflow_prepare(plan, err);
+    return ok && dataflow_run_prepare(plan, err);
 }
 
 void dataflow_plan_free(struct dataflow *flow)
@@ -515,7 +515,7 @@ void dataflow_plan_free(struct dataflow *flow)
     while (flow->idle) {
         struct dataflow_run *run = flow->idle;
         flow->idle = run->next;
-        dataflow_free_run(run);
+        dataflow_run_free(run);
     }
     for (int l = 0; l < flow->loops_count; l++) {
         struct dataflow_loop *loop = &flow->loops[l];

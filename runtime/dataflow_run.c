@@ -1,0 +1,187 @@
+/* dataflow_run.c - one run from its feeds to its fetches, and what is kept for the next. */
+
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "runtime/arithmetic.h"
+#include "runtime/dataflow_internal.h"
+
+/* --- what comes in, what goes out --- */
+
+static bool begin(struct dataflow_run *run, const struct tensor *feeds, struct error *err)
+{
+    const struct dataflow *flow = run->flow;
+    run->age = 0;
+    run->ready_count = 0;
+    run->failed = false;
+    run->err = err;
+    dataflow_frame_root(run);
+    for (int i = 0; i < run->plan->subgraph->feeds_count; i++) {
+        if (!execute_check_feed(run->plan->subgraph->feeds[i], &feeds[i], err))
+            return false;
+        run->root->fixed[flow->feeds[i]].tensor = &feeds[i];
+    }
+    for (int i = 0; i < flow->roots_count; i++)
+        dataflow_ready(run, run->root->iterations[0], flow->roots[i]);
+    return true;
+}
+
+static bool fetch_one(struct dataflow_run *run, int index, struct tensor *out,
+                      struct error *err)
+{
+    const struct dataflow_fetch *fetch = &run->flow->fetches[index];
+    struct dataflow_iteration *root = run->root->iterations[0];
+    const struct edge *edge = &run->plan->subgraph->fetches[index];
+    int source = fetch->source;
+    *out = (struct tensor){0};
+    if (source < 0)
+        return execute_fetch((struct tensor *)run->root->fixed[~source].tensor, false, out,
+                             err);
+    if (fetch->is_ref ? !root->variables[source] : root->tensors[source].dtype == DTYPE_NONE)
+        return fail(err, INVALID, "Retval[%d] does not have value: '%s:%d' is dead", index,
+                    edge->from->name, edge->output);
+    bool ok = fetch->is_ref ? execute_fetch_ref(root->variables[source], out, err)
+                            : execute_fetch(&root->tensors[source], fetch->movable, out, err);
+    return ok || error_prefix(err, "fetch '%s': ", edge->from->name);
+}
+
+static bool fetch_all(struct dataflow_run *run, struct tensor *fetched, struct error *err)
+{
+    for (int i = 0; i < run->plan->subgraph->fetches_count; i++) {
+        if (fetch_one(run, i, &fetched[i], err))
+            continue;
+        for (int k = 0; k < i; k++)
+            tensor_release(&fetched[k]);
+        return false;
+    }
+    return true;
+}
+
+/* --- run objects, kept for later runs --- */
+
+static bool prepare_calls(struct dataflow_run *run, struct error *err)
+{
+    const struct plan *plan = run->plan;
+    for (int s = 0; s < plan->steps_count; s++) {
+        const struct plan_step *step = &plan->steps[s];
+        struct kernel_call *call = &run->calls[s];
+        struct kernel_slot *slots = run->slots + step->out_first;
+        *call = (struct kernel_call){
+            .node = step->node,
+            .in = run->in,
+            .in_count = step->in_count,
+            .step = &run->step,
+            .resources = plan->context->resources,
+            .functions = plan->context->functions,
+            .slots = slots,
+            .refs = step->flags & STEP_HAS_REFS ? run->refs : NULL,
+            .threads = plan->context->threads,
+        };
+        for (int i = 0; i < step->node->outputs_count; i++) {
+            int type = step->node->output_types[i];
+            slots[i] = (struct kernel_slot){.dtype = dtype_base(type),
+                                            .element_bytes = (int)dtype_size(type),
+                                            .alias = -1,
+                                            .pinned = true};
+        }
+        if (step->stateful)
+            call->state = step->stateful->state;
+        else if (step->kernel->prepare && !step->kernel->prepare(step->node, &call->state, err))
+            return error_prefix(err, "node '%s' (%s): ", step->node->name,
+                                step->node->op->name);
+    }
+    return true;
+}
+
+void dataflow_run_free(struct dataflow_run *run)
+{
+    for (int s = 0; s < run->plan->steps_count; s++) {
+        const struct plan_step *step = &run->plan->steps[s];
+        if (!step->stateful && run->calls[s].state && step->kernel->release)
+            step->kernel->release(run->calls[s].state);
+    }
+    dataflow_frame_free_all(run);
+    dataflow_call_release(run);
+    execute_free_step(&run->step);
+    free(run->calls);
+    free(run->in);
+    free(run->refs);
+    free(run->read);
+    free(run->slots);
+    free(run->ready);
+    free(run->idle_frames);
+    free(run->idle_iterations);
+    free(run);
+}
+
+static struct dataflow_run *new_run(struct plan *plan, struct error *err)
+{
+    struct dataflow_run *run = alloc_bytes(sizeof(*run));
+    const struct dataflow *flow = plan->flow;
+    size_t inputs = (size_t)flow->inputs_max;
+    run->plan = plan;
+    run->flow = flow;
+    run->step.memory_bytes_max = plan->context->memory_bytes_max;
+    run->calls = alloc_array((size_t)plan->steps_count, sizeof(*run->calls));
+    run->in = alloc_array(inputs, sizeof(*run->in));
+    run->refs = alloc_array(inputs, sizeof(*run->refs));
+    run->read = alloc_array(inputs, sizeof(*run->read));
+    run->slots = alloc_array((size_t)plan->values_count, sizeof(*run->slots));
+    run->idle_frames = alloc_array((size_t)flow->loops_count, sizeof(*run->idle_frames));
+    run->idle_iterations =
+        alloc_array((size_t)flow->loops_count, sizeof(*run->idle_iterations));
+    dataflow_call_init(run);
+    if (prepare_calls(run, err))
+        return run;
+    dataflow_run_free(run);
+    return NULL;
+}
+
+bool dataflow_run_prepare(struct plan *plan, struct error *err)
+{
+    plan->flow->idle = new_run(plan, err);
+    return plan->flow->idle;
+}
+
+static struct dataflow_run *take_run(struct plan *plan, struct error *err)
+{
+    pthread_mutex_lock(&plan->lock);
+    struct dataflow_run *run = plan->flow->idle;
+    if (run)
+        plan->flow->idle = run->next;
+    pthread_mutex_unlock(&plan->lock);
+    return run ? run : new_run(plan, err);
+}
+
+static void give_run(struct dataflow_run *run)
+{
+    pthread_mutex_lock(&run->plan->lock);
+    run->next = run->plan->flow->idle;
+    run->plan->flow->idle = run;
+    pthread_mutex_unlock(&run->plan->lock);
+}
+
+bool dataflow_run(struct plan *plan, const struct tensor *feeds, struct tensor *fetched,
+                  const struct execute_options *options, struct error *err)
+{
+    struct dataflow_run *run = take_run(plan, err);
+    if (!run)
+        return false;
+    if (!execute_begin(&run->step, options, err)) {
+        give_run(run);
+        return false;
+    }
+    run->options = options;
+    unsigned arithmetic = arithmetic_start(plan->context->threads);
+    bool ok = begin(run, feeds, err);
+    if (ok) {
+        dataflow_go(run);
+        ok = !run->failed && fetch_all(run, fetched, err);
+    }
+    arithmetic_end(arithmetic);
+    dataflow_frame_clear(run);
+    execute_end(&run->step, options);
+    give_run(run);
+    return ok;
+}
