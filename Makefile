@@ -58,7 +58,7 @@ LIBS_CONTROL := $(BUILD)/libcli.a $(BUILD)/libserver.a $(BUILD)/libscheduler.a $
 LIBS_RUNTIME := $(BUILD)/libkernels.a $(BUILD)/libruntime.a $(BUILD)/libproto.a $(BUILD)/libbase.a
 
 LINK_CONTROL := -lmicrohttpd -lwebsockets -lsqlite3 -ljansson -lsodium -lcurl -lgrpc -lgpr -lprotobuf-c -lz -lm -lpthread
-LINK_RUNTIME := -ldnnl -lgomp -lpng -ljpeg -ljansson -lgrpc -lgpr -lprotobuf-c -lz -lm -ldl -lpthread
+LINK_RUNTIME := -ldnnl -lgomp -lpng -ljpeg -licuuc -ljansson -lgrpc -lgpr -lprotobuf-c -lz -lm -ldl -lpthread
 
 PROGRAMS := $(BUILD)/trainyard $(BUILD)/trainyard-task $(BUILD)/trainyard-shim
 LIBRARY := $(BUILD)/libtrainyard.so.0
@@ -357,7 +357,7 @@ sim-check: sim
 DEPS := build-essential pkg-config clang-14 clang-format-14 libclang-rt-14-dev libcmocka-dev \
         libgrpc-dev libprotobuf-c-dev protobuf-c-compiler libmicrohttpd-dev libwebsockets-dev libsqlite3-dev \
         libjansson-dev libsodium-dev libssl-dev libgnutls28-dev libcurl4-openssl-dev zlib1g-dev \
-        libdnnl-dev libpng-dev libjpeg62-turbo-dev openssl curl sqlite3 python3 python3-venv chromium
+        libdnnl-dev libpng-dev libjpeg62-turbo-dev libicu-dev openssl curl sqlite3 python3 python3-venv chromium
 
 .PHONY: deps
 deps: ## install the Debian packages that are missing

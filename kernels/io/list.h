@@ -9,7 +9,24 @@
 
 #define KERNELS_OF_IO(X) \
     KERNELS_IMAGE_FILES(X) \
-    KERNELS_PARSE(X)
+    KERNELS_PARSE(X) \
+    KERNELS_STRINGS(X) \
+    KERNELS_SUMMARIES(X)
+
+/* string_*.c */
+#define KERNELS_STRINGS(X) \
+    X(add_string) X(string_join) X(sharded_filename) X(string_strip) X(string_upper) \
+    X(string_lower) X(string_length) X(string_to_hash_bucket_fast) X(string_to_hash_bucket) \
+    X(string_to_hash_bucket_strong) X(fingerprint) X(as_string) X(string_to_number) \
+    X(string_split) X(string_split_v2) X(substr) X(reduce_join) X(unsorted_segment_join) \
+    X(encode_base64) X(decode_base64) X(regex_full_match) X(static_regex_full_match) \
+    X(regex_replace) X(static_regex_replace) X(string_n_grams) X(string_format) \
+    X(unicode_decode) X(unicode_decode_with_offsets) X(unicode_transcode) \
+    X(unicode_encode) X(unicode_script)
+
+/* summary_*.c */
+#define KERNELS_SUMMARIES(X) \
+    X(scalar_summary) X(merge_summary) X(histogram_summary)
 
 /* parse_*.c */
 #define KERNELS_PARSE(X) \

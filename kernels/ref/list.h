@@ -188,12 +188,6 @@
     X(resource_count_up_to_ref) X(variable_shape_ref) X(destroy_resource_op_ref) \
     X(temporary_variable_ref) X(destroy_temporary_variable_ref) X(disable_copy_on_read_ref)
 
-#define KERNELS_STRINGS(X) \
-    X(add_string_ref) X(string_join_ref) X(sharded_filename_ref)
-
-#define KERNELS_SUMMARY_PB(X) \
-    X(scalar_summary_ref) X(merge_summary_ref) X(histogram_summary_ref)
-
 #define KERNELS_UNARY(X) \
     X(neg_ref) X(conj_ref) X(abs_ref) X(sign_ref) X(square_ref) X(sqrt_ref) X(rsqrt_ref) \
     X(reciprocal_ref) X(exp_ref) X(expm1_ref) X(log_ref) X(log1p_ref) X(sigmoid_ref) \
@@ -233,4 +227,4 @@
     KERNELS_RANDOM_POISSON(X) KERNELS_RANDOM_CATEGORICAL(X) KERNELS_RANDOM_TRUNCATED(X) \
     KERNELS_RANDOM_STATE(X) KERNELS_SAMPLER(X) KERNELS_REDUCE(X) KERNELS_SCATTER(X) \
     KERNELS_SEGMENT(X) KERNELS_SELECT(X) KERNELS_SETS(X) KERNELS_SHAPES(X) KERNELS_SLICE(X) \
-    KERNELS_STATE(X) KERNELS_STRINGS(X) KERNELS_SUMMARY_PB(X) KERNELS_UNARY(X)
+    KERNELS_STATE(X) KERNELS_UNARY(X)

@@ -57,7 +57,7 @@ static bool shuffle_run(struct kernel_call *call, struct error *err)
     int64_t *order = out ? kernel_scratch(call, (size_t)rows * sizeof(*order), err) : NULL;
     if (!order)
         return false;
-    struct philox philox = kernel_stream_take(call->state, ((uint64_t)rows + 3) / 4);
+    struct philox philox = kernel_stream_take(call->state, ((uint64_t)rows + 2) / 4);
     for (int64_t i = 0; i < rows; i++)
         order[i] = i;
     for (int64_t i = 0; i < rows - 1; i++) {

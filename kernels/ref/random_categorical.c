@@ -48,7 +48,7 @@ static bool check(const struct kernel_call *call, int64_t *samples, struct error
     if (*samples < 0)
         return fail(err, INVALID, "num_samples should be nonnegative, got %lld",
                     (long long)*samples);
-    if (*samples > 0 && logits->shape.dims[1] <= 0)
+    if (logits->shape.dims[1] <= 0)
         return fail(err, INVALID, "num_classes should be positive, got %lld",
                     (long long)logits->shape.dims[1]);
     return true;
@@ -103,8 +103,11 @@ static bool stateless_multinomial_run(struct kernel_call *call, struct error *er
 
 const struct kernel kernel_multinomial_ref = {.op = "Multinomial",
                                               .device = CPU,
+                                              .dtypes = DTYPES_FLOAT,
                                               .prepare = kernel_stream_prepare,
                                               .release = kernel_stream_release,
                                               .run = multinomial_run};
-const struct kernel kernel_stateless_multinomial_ref = {
-    .op = "StatelessMultinomial", .device = CPU, .run = stateless_multinomial_run};
+const struct kernel kernel_stateless_multinomial_ref = {.op = "StatelessMultinomial",
+                                                        .device = CPU,
+                                                        .dtypes = DTYPES_FLOAT,
+                                                        .run = stateless_multinomial_run};

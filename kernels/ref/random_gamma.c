@@ -135,13 +135,17 @@ static double derivative_by_fraction(double a, double x)
     return (slope + value * (log(x) - digamma(a))) * x;
 }
 
-static double sample_derivative(double a, double x)
+/* 0 where the density is too small for the type. */
+static double sample_derivative(double a, double x, double smallest)
 {
     if (x == 0)
         return 0;
     if (isnan(a) || isnan(x) || x < 0 || a <= 0)
         return NAN;
-    return x > 1 && x > a ? derivative_by_fraction(a, x) : derivative_by_series(a, x);
+    bool upper = x > 1 && x > a;
+    if (exp(a * log(x) - x - lgamma(upper ? a : a + 1)) < smallest)
+        return 0;
+    return upper ? derivative_by_fraction(a, x) : derivative_by_series(a, x);
 }
 
 static bool grad_run(struct kernel_call *call, struct error *err)
@@ -153,13 +157,15 @@ static bool grad_run(struct kernel_call *call, struct error *err)
     struct tensor *out = kernel_output(call, 0, &shape, err);
     if (!out)
         return false;
+    double smallest = out->dtype == F64 ? DBL_MIN : FLT_MIN;
     struct places alphas = kernel_broadcast_places(&alpha->shape, &shape);
     struct places samples = kernel_broadcast_places(&sample->shape, &shape);
     for (int64_t i = 0; i < out->count; i++)
         tensor_set_number(
             out, i,
             sample_derivative(tensor_number(alpha, kernel_place(&alphas, &shape, i)),
-                              tensor_number(sample, kernel_place(&samples, &shape, i))));
+                              tensor_number(sample, kernel_place(&samples, &shape, i)),
+                              smallest));
     return true;
 }
 

@@ -2,7 +2,8 @@
  * random_poisson.c - counts: Poisson (Knuth; Hörmann, 1993) and binomial variates (inversion;
  * Hörmann, 1993).
  *
- * Number n starts at block 256 n of the stream, so that it does not depend on the others.
+ * Number n starts at a block of its own (256 n, 42 n), so that it does not depend on the
+ * others.
  */
 
 #include "kernels/ref/move.h"
@@ -66,19 +67,20 @@ static double poisson_large(struct random_pairs *uniform, double rate, double li
 static double poisson(struct philox stream, double rate, enum dtype dtype)
 {
     struct random_pairs uniform = {.source = &stream};
-    if (isnan(rate) || rate < 0)
-        return dtype == I32 || dtype == I64 ? 0 : NAN;
+    bool whole = dtype == I32 || dtype == I64;
+    if (isnan(rate) || rate == INFINITY)
+        return whole ? 0 : rate;
     if (rate < 10)
         return poisson_small(&uniform, rate, largest(dtype));
-    if (isinf(rate))
-        return dtype == I32 || dtype == I64 ? largest(dtype) : INFINITY;
     return poisson_large(&uniform, rate, largest(dtype));
 }
 
-static struct philox stream_of(const struct philox *philox, int64_t number)
+#define BLOCKS_PER_INVERSION 42
+
+static struct philox stream_of(const struct philox *philox, int64_t number, uint64_t blocks)
 {
     struct philox own = *philox;
-    kernel_philox_skip(&own, (uint64_t)number * RANDOM_BLOCKS_PER_NUMBER);
+    kernel_philox_skip(&own, (uint64_t)number * blocks);
     return own;
 }
 
@@ -98,8 +100,8 @@ static void fill_poisson(const struct philox *philox, const struct tensor *rate,
     for (int64_t r = 0; r < rates; r++)
         for (int64_t s = 0; s < samples; s++)
             set_count(out, s * rates + r,
-                      poisson(stream_of(philox, r * samples + s), tensor_number(rate, r),
-                              out->dtype));
+                      poisson(stream_of(philox, r * samples + s, RANDOM_BLOCKS_PER_NUMBER),
+                              tensor_number(rate, r), out->dtype));
 }
 
 static bool poisson_run(struct kernel_call *call, struct error *err)
@@ -190,9 +192,8 @@ static double binomial_large(struct random_pairs *uniform, double count, double 
     }
 }
 
-static double binomial(struct philox stream, double count, double chance)
+static double binomial(const struct philox *philox, int64_t number, double count, double chance)
 {
-    struct random_pairs uniform = {.source = &stream};
     if (isnan(count) || isnan(chance))
         return NAN;
     if (count <= 0 || chance <= 0)
@@ -200,9 +201,13 @@ static double binomial(struct philox stream, double count, double chance)
     if (chance >= 1)
         return count;
     double rare = chance <= 0.5 ? chance : 1 - chance;
-    double number = count * rare >= 10 ? binomial_large(&uniform, count, rare)
-                                       : binomial_small(&uniform, count, rare);
-    return chance <= 0.5 ? number : count - number;
+    bool large = count * rare >= 10;
+    struct philox own =
+        stream_of(philox, number, large ? RANDOM_BLOCKS_PER_NUMBER : BLOCKS_PER_INVERSION);
+    struct random_pairs uniform = {.source = &own};
+    double drawn =
+        large ? binomial_large(&uniform, count, rare) : binomial_small(&uniform, count, rare);
+    return chance <= 0.5 ? drawn : count - drawn;
 }
 
 /* Counts and chances are broadcast against each other to the last dimensions of the output. */
@@ -221,8 +226,7 @@ static bool fill_binomial(const struct philox *philox, const struct tensor *coun
         double count = tensor_number(counts, kernel_place(&at_count, &shape, b));
         double chance = tensor_number(chances, kernel_place(&at_chance, &shape, b));
         for (int64_t s = 0; s < samples; s++)
-            set_count(out, s * batches + b,
-                      binomial(stream_of(philox, b * samples + s), count, chance));
+            set_count(out, s * batches + b, binomial(philox, b * samples + s, count, chance));
     }
     return true;
 }
@@ -238,9 +242,9 @@ static bool stateless_binomial_run(struct kernel_call *call, struct error *err)
 
 static bool binomial_run(struct kernel_call *call, struct error *err)
 {
-    struct philox philox;
+    struct philox philox; /* the state stays as it is */
     struct tensor *out = kernel_random_output(call, 2, -1, err);
-    if (!out || !kernel_random_of_variable(call, 1, out->count, &philox, err))
+    if (!out || !kernel_random_of_variable(call, 1, 0, &philox, err))
         return false;
     return fill_binomial(&philox, kernel_in(call, 3), kernel_in(call, 4), out, err);
 }
@@ -257,7 +261,13 @@ const struct kernel kernel_random_poisson_ref = {.op = "RandomPoisson",
                                                  .run = poisson_run};
 const struct kernel kernel_stateless_random_poisson_ref = {
     .op = "StatelessRandomPoisson", .device = CPU, .run = stateless_poisson_run};
-const struct kernel kernel_stateless_random_binomial_ref = {
-    .op = "StatelessRandomBinomial", .device = CPU, .run = stateless_binomial_run};
-const struct kernel kernel_stateful_random_binomial_ref = {
-    .op = "StatefulRandomBinomial", .device = CPU, .run = binomial_run};
+const struct kernel kernel_stateless_random_binomial_ref = {.op = "StatelessRandomBinomial",
+                                                            .device = CPU,
+                                                            .dtypes =
+                                                                BIT(F16) | BIT(F32) | BIT(F64),
+                                                            .run = stateless_binomial_run};
+const struct kernel kernel_stateful_random_binomial_ref = {.op = "StatefulRandomBinomial",
+                                                           .device = CPU,
+                                                           .dtypes =
+                                                               BIT(F16) | BIT(F32) | BIT(F64),
+                                                           .run = binomial_run};

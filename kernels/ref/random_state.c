@@ -18,7 +18,7 @@ static bool check_state(const struct variable *variable, int64_t elements, struc
 {
     const struct tensor *state = &variable->value;
     if (state->dtype == DTYPE_NONE)
-        return fail(err, PRECONDITION, "variable '%s' has no value: it was not initialized",
+        return fail(err, NOT_FOUND, "variable '%s' has no value: it was not initialized",
                     variable->name);
     if (state->dtype != I64)
         return fail(err, INVALID, "dtype of RNG state variable must be int64, not %s",
@@ -51,18 +51,23 @@ static bool advance(struct variable *variable, uint64_t blocks, struct philox *b
     return ok;
 }
 
+static bool check_algorithm(int64_t algorithm, struct error *err)
+{
+    if (algorithm == THREEFRY_ALGORITHM)
+        return fail(err, UNIMPLEMENTED,
+                    "Non-XLA devices don't support the ThreeFry algorithm.");
+    return algorithm == PHILOX_ALGORITHM || algorithm == AUTOMATIC_ALGORITHM ||
+           fail(err, INVALID, "Unsupported algorithm id: %lld", (long long)algorithm);
+}
+
 static bool read_algorithm(const struct kernel_call *call, int input, struct error *err)
 {
-    int64_t algorithm;
-    char text[SHAPE_TEXT_BYTES];
     const struct tensor *tensor = kernel_in(call, input);
+    char text[SHAPE_TEXT_BYTES];
     if (tensor->shape.rank != 0)
         return fail(err, INVALID, "algorithm must be of shape [], not %s",
                     shape_text(&tensor->shape, text, sizeof(text)));
-    algorithm = tensor_integer(tensor, 0);
-    if (algorithm != PHILOX_ALGORITHM && algorithm != AUTOMATIC_ALGORITHM)
-        return fail(err, INVALID, "Unsupported algorithm id: %lld", (long long)algorithm);
-    return true;
+    return check_algorithm(tensor_integer(tensor, 0), err);
 }
 
 bool kernel_random_of_variable(struct kernel_call *call, int algorithm, int64_t numbers,
@@ -115,59 +120,37 @@ static bool integers_run(struct kernel_call *call, struct error *err)
 
 /* --- the state itself --- */
 
-/* Elements of the counter. */
-static bool counter_size(int64_t algorithm, int *size, struct error *err)
-{
-    if (algorithm < PHILOX_ALGORITHM || algorithm > AUTOMATIC_ALGORITHM)
-        return fail(err, INVALID, "Unsupported algorithm id: %lld", (long long)algorithm);
-    *size = algorithm == THREEFRY_ALGORITHM ? 1 : 2;
-    return true;
-}
-
-/* Moves the counter of the algorithm in input 1 on by 256 times input 2; the state as it was
- * goes to `before`. */
-static bool skip(struct kernel_call *call, int64_t before[PHILOX_STATE], struct error *err)
+/* Moves the counter on by 256 times input 2; the state as it was goes to `before`. */
+static bool skip(struct kernel_call *call, struct philox *before, struct error *err)
 {
     struct variable *variable = kernel_variable(call, 0, err);
-    const struct tensor *algorithm = kernel_in(call, 1), *delta = kernel_in(call, 2);
-    int words = 0;
-    if (!variable)
+    const struct tensor *delta = kernel_in(call, 2);
+    if (!variable || !read_algorithm(call, 1, err))
         return false;
-    if (algorithm->shape.rank != 0 || delta->shape.rank != 0)
-        return fail(err, INVALID, "algorithm and delta must be scalars");
-    if (!counter_size(tensor_integer(algorithm, 0), &words, err))
-        return false;
-    uint64_t blocks = *(const uint64_t *)delta->data * RANDOM_BLOCKS_PER_NUMBER;
-    memset(before, 0, PHILOX_STATE * sizeof(*before));
-    pthread_mutex_lock(&variable->lock);
-    bool ok =
-        check_state(variable, words + 1, err) && variable_make_exclusive_locked(variable, err);
-    if (ok) {
-        uint64_t *state = variable->value.data;
-        memcpy(before, state, (size_t)(words + 1) * sizeof(*before));
-        state[0] += blocks;
-        if (words > 1)
-            state[1] += state[0] < blocks;
-    }
-    pthread_mutex_unlock(&variable->lock);
-    return ok;
+    if (delta->shape.rank != 0)
+        return fail(err, INVALID, "delta must be a scalar");
+    return advance(variable, *(const uint64_t *)delta->data * RANDOM_BLOCKS_PER_NUMBER, before,
+                   err);
 }
 
 static bool skip_run(struct kernel_call *call, struct error *err)
 {
-    int64_t before[PHILOX_STATE];
-    return skip(call, before, err);
+    struct philox before;
+    return skip(call, &before, err);
 }
 
 static bool read_and_skip_run(struct kernel_call *call, struct error *err)
 {
-    int64_t before[PHILOX_STATE];
-    if (!skip(call, before, err))
+    struct philox before;
+    if (!skip(call, &before, err))
         return false;
     struct tensor *out = kernel_output(call, 0, &SHAPE(PHILOX_STATE), err);
     if (!out)
         return false;
-    memcpy(out->data, before, sizeof(before));
+    uint64_t *state = out->data;
+    state[0] = before.low;
+    state[1] = before.high;
+    state[2] = before.key;
     return true;
 }
 

@@ -205,6 +205,8 @@ static bool run(struct kernel_call *call, struct error *err)
 const struct kernel kernel_parameterized_truncated_normal_ref = {
     .op = "ParameterizedTruncatedNormal",
     .device = CPU,
+    .dtypes = BIT(F16) | BIT(F32) | BIT(F64),
+    .type_attr = "dtype",
     .prepare = kernel_stream_prepare,
     .release = kernel_stream_release,
     .run = run};

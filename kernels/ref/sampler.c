@@ -277,19 +277,17 @@ static float probability(const struct sampler *sampler, int64_t class)
 {
     double value = (double)class;
     switch (sampler->kind) {
+    case SAMPLE_ALL:
+        return 1;
     case SAMPLE_UNIFORM:
         return (float)(1.0 / (double)sampler->range);
     case SAMPLE_LOG_UNIFORM:
         return (float)(log((value + 2) / (value + 1)) / log1p((double)sampler->range));
     case SAMPLE_LEARNED:
-        if (class < 0 || class >= sampler->range)
-            return 0;
         return (float)(learned_sum(sampler, class + 1) - learned_sum(sampler, class)) /
                (float)sampler->total;
     default:
-        return class < 0 || class >= sampler->range
-                   ? 0
-                   : sampler->weights[class] / sampler->total_weight;
+        return sampler->weights[class] / sampler->total_weight;
     }
 }
 
@@ -366,6 +364,10 @@ static bool run(struct kernel_call *call, struct error *err)
     if (classes->shape.rank != 2 ||
         classes->shape.dims[1] != node_attr_int(call->node, "num_true", 0))
         return fail(err, INVALID, "true_classes must be a matrix with num_true columns");
+    for (int64_t i = 0; i < classes->count; i++)
+        if (tensor_i64(classes)[i] < 0 || tensor_i64(classes)[i] >= sampler->range)
+            return fail(err, INVALID, "`true_candidate` out of range [0, %lld), received %lld",
+                        (long long)sampler->range, (long long)tensor_i64(classes)[i]);
     if (unique && sampled > sampler->range)
         return fail(err, INVALID, "Sampler's range is too small.");
     struct tensor *out = kernel_output(call, 0, &SHAPE(sampled), err);
@@ -385,8 +387,7 @@ static bool run(struct kernel_call *call, struct error *err)
         ((float *)of_true->data)[i] =
             expected(sampler, probability(sampler, tensor_i64(classes)[i]), sampled, tries);
     for (int64_t i = 0; ok && sampler->kind == SAMPLE_LEARNED && i < classes->count; i++)
-        if (tensor_i64(classes)[i] >= 0 && tensor_i64(classes)[i] < sampler->range)
-            learned_add(sampler, tensor_i64(classes)[i]);
+        learned_add(sampler, tensor_i64(classes)[i]);
     pthread_mutex_unlock(&sampler->lock);
     return ok;
 }

@@ -227,7 +227,14 @@
     X(optional_get_value) X(make_iterator) X(delete_iterator) X(delete_memory_cache) \
     X(delete_seed_generator) X(delete_random_seed_generator)
 
-#define OPS_STRING(X)
+#define OPS_STRING(X) \
+    X(as_string) X(string_to_number) X(string_to_hash_bucket) X(string_to_hash_bucket_fast) \
+    X(string_to_hash_bucket_strong) X(fingerprint) X(string_strip) X(string_lower) \
+    X(string_upper) X(string_length) X(encode_base64) X(decode_base64) X(substr) \
+    X(regex_full_match) X(static_regex_full_match) X(regex_replace) X(static_regex_replace) \
+    X(string_split) X(string_split_v2) X(reduce_join) X(unsorted_segment_join) \
+    X(string_format) X(string_n_grams) X(unicode_script) X(unicode_transcode) \
+    X(unicode_decode) X(unicode_decode_with_offsets) X(unicode_encode)
 
 #define OPS_PARSE(X) \
     X(parse_example) X(parse_example_v2) X(parse_single_example) X(parse_sequence_example) \

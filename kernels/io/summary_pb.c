@@ -192,7 +192,7 @@ static bool histogram_summary_run(struct kernel_call *call, struct error *err)
         .op = name_, .device = CPU, .run = run_                                                \
     }
 
-const struct kernel kernel_scalar_summary_ref = SUMMARY("ScalarSummary", scalar_summary_run);
-const struct kernel kernel_merge_summary_ref = SUMMARY("MergeSummary", merge_summary_run);
-const struct kernel kernel_histogram_summary_ref =
+const struct kernel kernel_scalar_summary = SUMMARY("ScalarSummary", scalar_summary_run);
+const struct kernel kernel_merge_summary = SUMMARY("MergeSummary", merge_summary_run);
+const struct kernel kernel_histogram_summary =
     SUMMARY("HistogramSummary", histogram_summary_run);

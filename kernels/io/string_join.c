@@ -1,4 +1,4 @@
-/* strings.c - strings put together. */
+/* string_join.c - strings put together. */
 
 #include "kernels/ref/move.h"
 
@@ -79,9 +79,9 @@ static bool sharded_filename_run(struct kernel_call *call, struct error *err)
     return true;
 }
 
-const struct kernel kernel_add_string_ref = {
+const struct kernel kernel_add_string = {
     .op = "Add", .device = CPU, .dtypes = BIT(STRING), .run = add_run};
-const struct kernel kernel_string_join_ref = {
+const struct kernel kernel_string_join = {
     .op = "StringJoin", .device = CPU, .run = string_join_run};
-const struct kernel kernel_sharded_filename_ref = {
+const struct kernel kernel_sharded_filename = {
     .op = "ShardedFilename", .device = CPU, .run = sharded_filename_run};

@@ -1,0 +1,83 @@
+/* string_part.c - substrings by position and length, in bytes or characters. */
+
+#include "kernels/ref/move.h"
+
+/* Where character `index` of UTF-8 text begins; its end for the first beyond, -1 for more. */
+static int64_t character_at(const struct tensor_string *text, int64_t index)
+{
+    int64_t count = 0;
+    for (size_t k = 0; k < text->size; k++)
+        if ((text->data[k] & 0xc0) != 0x80 && count++ == index)
+            return (int64_t)k;
+    return index == count ? (int64_t)text->size : -1;
+}
+
+static int64_t characters(const struct tensor_string *text)
+{
+    int64_t count = 0;
+    for (size_t k = 0; k < text->size; k++)
+        count += (text->data[k] & 0xc0) != 0x80;
+    return count;
+}
+
+/* Bytes [from, to) for `length` units from `position` on, from the end if that is negative. */
+static bool find(const struct tensor_string *text, bool utf8, int64_t position, int64_t length,
+                 int64_t *from, int64_t *to)
+{
+    int64_t total = utf8 ? characters(text) : (int64_t)text->size;
+    if (position < -total || position > total)
+        return false;
+    if (position < 0)
+        position += total;
+    int64_t end = length < 0 || length > total - position ? total : position + length;
+    if (length < 0)
+        end = position;
+    *from = utf8 ? character_at(text, position) : position;
+    *to = utf8 ? character_at(text, end) : end;
+    return true;
+}
+
+static bool check(const struct kernel_call *call, struct shape *shape, struct error *err)
+{
+    const struct shape *in = &kernel_in(call, 0)->shape, *pos = &kernel_in(call, 1)->shape;
+    const struct shape *len = &kernel_in(call, 2)->shape;
+    char a[SHAPE_TEXT_BYTES], b[SHAPE_TEXT_BYTES];
+    if (!shape_equal(pos, len))
+        return fail(err, INVALID, "pos and len should have the same shape, got: %s vs. %s",
+                    shape_text(pos, a, sizeof(a)), shape_text(len, b, sizeof(b)));
+    if (!shape_broadcast(in, pos, shape, err))
+        return false;
+    bool plain = pos->rank == 0 || shape_equal(in, pos);
+    if (!plain && shape->rank > 2)
+        return fail(err, UNIMPLEMENTED, "Substr broadcast not implemented for %d dimensions",
+                    shape->rank);
+    return true;
+}
+
+static bool run(struct kernel_call *call, struct error *err)
+{
+    const struct tensor *in = kernel_in(call, 0), *pos = kernel_in(call, 1);
+    const struct tensor *len = kernel_in(call, 2);
+    bool utf8 = strcmp(node_attr_string(call->node, "unit", "BYTE"), "BYTE") != 0;
+    struct shape shape;
+    if (!check(call, &shape, err))
+        return false;
+    struct tensor *out = kernel_output(call, 0, &shape, err);
+    if (!out)
+        return false;
+    struct places texts = kernel_broadcast_places(&in->shape, &shape);
+    struct places positions = kernel_broadcast_places(&pos->shape, &shape);
+    for (int64_t i = 0; i < out->count; i++) {
+        const struct tensor_string *text = tensor_strings(in) + kernel_place(&texts, &shape, i);
+        int64_t at = kernel_place(&positions, &shape, i), from, to;
+        int64_t position = tensor_integer(pos, at);
+        if (!find(text, utf8, position, tensor_integer(len, at), &from, &to))
+            return fail(err, INVALID, "pos %lld out of range for string b'%.*s' at index %lld",
+                        (long long)position, (int)(text->size < 200 ? text->size : 200),
+                        text->data ? text->data : "", (long long)i);
+        tensor_set_string(out, i, text->data + from, (size_t)(to - from));
+    }
+    return true;
+}
+
+const struct kernel kernel_substr = {.op = "Substr", .device = CPU, .run = run};
