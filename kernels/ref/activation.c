@@ -28,10 +28,11 @@ ROWS_FLOAT(ROW1, softplus, x > 0 ? x + log1p(exp(-x)) : log1p(exp(x)))
 ROWS_FLOAT(ROW1, softsign, x / (1 + fabs(x)))
 
 /* Gradients: x is what comes from above, y the feature or, for Elu and Selu, the output. */
-ROWS_FLOAT(ROW2, relu_grad, y > 0 ? x : 0)
+/* A product, so that what is not finite shows. */
+ROWS_FLOAT(ROW2, relu_grad, x *(y > 0))
 ROWS_SIGNED(ROW2, relu_grad, y > 0 ? x : 0)
 ROWS_UNSIGNED(ROW2, relu_grad, y > 0 ? x : 0)
-ROWS_FLOAT(ROW2, relu6_grad, y > 0 && y < 6 ? x : 0)
+ROWS_FLOAT(ROW2, relu6_grad, x *(y > 0 && y < 6))
 ROWS_SIGNED(ROW2, relu6_grad, y > 0 && y < 6 ? x : 0)
 ROWS_UNSIGNED(ROW2, relu6_grad, y > 0 && y < 6 ? x : 0)
 ROWS_FLOAT(ROW2, elu_grad, y < 0 ? (y + 1) * x : x)

@@ -16,13 +16,15 @@ static struct around around_axis(const struct shape *shape, int axis)
                            kernel_span(shape, axis + 1, shape->rank)};
 }
 
-/* Whether `b` beats `a`; the first of equals stays. */
+/* Whether `b` beats `a`; the first of equals stays, and NaN is no number to beat. */
 static bool beats(const struct tensor *in, int64_t a, int64_t b, bool greatest)
 {
     kernel_load_bits *load = kernel_load_bits_for(in->dtype);
     if (!load) {
         double x = kernel_load_for(in->dtype)(in->data, a);
         double y = kernel_load_for(in->dtype)(in->data, b);
+        if (x != x)
+            x = greatest ? -INFINITY : INFINITY;
         return greatest ? y > x : y < x;
     }
     uint64_t x = load(in->data, a), y = load(in->data, b);

@@ -80,10 +80,12 @@ static bool outputs_of(struct kernel_call *call, const struct shape *x, int64_t 
                        int64_t reserve, struct tensor **out, struct error *err)
 {
     for (int i = 0; i < call->node->outputs_count; i++) {
-        const struct shape vector = SHAPE(i < 3 ? channels : i < 5 ? reserve : 0);
+        const struct shape vector = i < 5 ? SHAPE(i < 3 ? channels : reserve) : SHAPE_SCALAR;
         out[i] = kernel_output(call, i, i == 0 ? x : &vector, err);
         if (!out[i])
             return false;
+        if (i == 5)
+            kernel_zero(out[i], 0, 1);
     }
     return true;
 }

@@ -139,6 +139,7 @@ static bool conv3d_input_run(struct kernel_call *call, struct error *err)
     if (!shape_of(call, 0, &shape, err) || !conv_of(call, &shape, &filter->shape, &conv, err) ||
         !check_grad(&conv, grad, err))
         return false;
+    kernel_volume_pad(&conv.v);
     const struct tensor *operands[3] = {NULL, filter, grad};
     return compute(call, &conv, INPUT, operands, &shape, err);
 }
@@ -151,6 +152,7 @@ static bool conv3d_filter_run(struct kernel_call *call, struct error *err)
     if (!shape_of(call, 1, &shape, err) || !conv_of(call, &input->shape, &shape, &conv, err) ||
         !check_grad(&conv, grad, err))
         return false;
+    kernel_volume_pad(&conv.v);
     const struct tensor *operands[3] = {input, NULL, grad};
     return compute(call, &conv, FILTER, operands, &shape, err);
 }

@@ -249,6 +249,8 @@ static bool where_run(struct kernel_call *call, struct error *err)
     int rank = in->shape.rank;
     if (rank < 1 || rank > 8)
         return fail(err, INVALID, "WhereOp : Unhandled input dimensions: %d", rank);
+    if (in->dtype == F16)
+        return fail(err, UNIMPLEMENTED, "WhereOp: half is not supported on the CPU");
     int64_t count = 0, row = 0;
     for (int64_t i = 0; i < in->count; i++)
         count += kernel_complex_at(in, i) != 0;
@@ -287,5 +289,4 @@ const struct kernel kernel_invert_permutation_ref =
 const struct kernel kernel_one_hot_ref = FILL("OneHot", 0, one_hot_run);
 const struct kernel kernel_matrix_band_part_ref =
     FILL("MatrixBandPart", DTYPES_PLAIN, matrix_band_part_run);
-const struct kernel kernel_where_ref =
-    FILL("Where", (DTYPES_NUMBER | BIT(BOOL)) & ~BIT(F16), where_run);
+const struct kernel kernel_where_ref = FILL("Where", DTYPES_NUMBER | BIT(BOOL), where_run);

@@ -204,6 +204,11 @@ static bool split_v_run(struct kernel_call *call, struct error *err)
             total += size;
     }
     int64_t length = in->shape.dims[axis];
+    if (count == 1 && unknown == 0)
+        return fail(err, INVALID,
+                    "If there is only one output, it must have the same size as the input. "
+                    "Input size: %lld output size: -1",
+                    (long long)length);
     if (unknown < 0 ? total != length : total > length)
         return fail(err, INVALID,
                     "Determined shape must match the input: sizes add up to %lld, dimension %d "

@@ -93,6 +93,23 @@ static bool max_pool_run(struct kernel_call *call, struct error *err)
     return true;
 }
 
+/* The gradient goes to all elements of its window that are the maximum given, as TensorFlow has
+ * it for volumes. */
+static void spread(const struct volume *v, const struct tensor *const in[3], int64_t n,
+                   int64_t o, int64_t c, double *sums)
+{
+    kernel_load *load = kernel_load_for(in[0]->dtype);
+    int64_t place[3], begin[3], size[3];
+    volume_place(v->out, o, place);
+    int64_t count = clip_window(v, place, begin, size);
+    int64_t own = volume_at(v, v->out, v->channels, n, place, c);
+    for (int64_t i = 0; i < count; i++) {
+        int64_t at = window_element(v, begin, size, i, n, c);
+        if (load(in[0]->data, at) == load(in[1]->data, own))
+            sums[at] += load(in[2]->data, own);
+    }
+}
+
 /* The gradient goes to the maxima; of the gradient: is taken from where they are. */
 static bool max_pool_back(struct kernel_call *call, bool again, struct error *err)
 {
@@ -112,14 +129,18 @@ static bool max_pool_back(struct kernel_call *call, bool again, struct error *er
     if (!sums)
         return false;
     kernel_load *load = kernel_load_for(in->dtype);
+    kernel_volume_pad(&v);
     EACH_OUTPUT(&v, n, o, c)
     {
         int64_t place[3];
+        if (!again) {
+            spread(&v, (const struct tensor *const[]){in, pooled, grad}, n, o, c, sums);
+            continue;
+        }
         volume_place(v.out, o, place);
         int64_t best = maximum_at(&v, load, in->data, n, place, c);
-        int64_t at = volume_at(&v, v.out, v.channels, n, place, c);
         if (best >= 0)
-            sums[again ? at : best] += load(grad->data, again ? best : at);
+            sums[volume_at(&v, v.out, v.channels, n, place, c)] += load(grad->data, best);
     }
     store_sums(out, sums);
     return true;
@@ -168,6 +189,7 @@ static bool avg_pool_grad_run(struct kernel_call *call, struct error *err)
     if (!kernel_shape_in(call, 0, &shape, err) ||
         !kernel_volume(call->node, &shape, NULL, &v, err) || !check_pooled(&v, grad, err))
         return false;
+    kernel_volume_pad(&v);
     struct tensor *out = kernel_output(call, 0, &shape, err);
     double *sums = out ? zero_sums(call, out, err) : NULL;
     if (!sums)

@@ -137,6 +137,9 @@ static bool resize_area_run(struct kernel_call *call, struct error *err)
         return false;
     kernel_load *load = kernel_load_for(in->dtype);
     float *target = tensor_f32_mut(out);
+    for (int axis = 0; axis < 2; axis++) /* one pixel has no distance to its corners */
+        if (r.scale[axis] == 0)
+            r.scale[axis] = (float)r.in[axis] / (float)r.out[axis];
     double area = (double)r.scale[0] * (double)r.scale[1];
     RESIZE_EACH(&r, r.out, n, oy, ox, c)
     {

@@ -11,16 +11,16 @@ static bool five(const struct node *node, const char *name, const int64_t **valu
            fail(err, INVALID, "Sliding window %s field must specify 5 dimensions", name);
 }
 
-static void place_windows(struct volume *v, int d, bool same)
+static bool place_windows(struct volume *v, int d, bool same, struct error *err)
 {
-    int64_t room = v->size[d] - v->window[d] + v->stride[d];
     v->before[d] = 0;
-    v->out[d] = room < 0 ? 0 : room / v->stride[d];
+    v->out[d] = (v->size[d] - v->window[d] + v->stride[d]) / v->stride[d];
     if (same) {
         v->out[d] = (v->size[d] + v->stride[d] - 1) / v->stride[d];
-        int64_t total = (v->out[d] - 1) * v->stride[d] + v->window[d] - v->size[d];
-        v->before[d] = total > 0 ? total / 2 : 0;
+        v->before[d] = ((v->out[d] - 1) * v->stride[d] + v->window[d] - v->size[d]) / 2;
     }
+    return v->out[d] >= 0 || fail(err, INVALID, "Computed output size would be negative: %lld",
+                                  (long long)v->out[d]);
 }
 
 bool kernel_volume(const struct node *node, const struct shape *input, const int64_t *window,
@@ -55,9 +55,16 @@ bool kernel_volume(const struct node *node, const struct shape *input, const int
             return fail(err, INVALID,
                         "CPU implementation of %s currently only supports dilated rates of 1.",
                         node->op->name);
-        place_windows(v, d, same);
+        if (!place_windows(v, d, same, err))
+            return false;
     }
     return true;
+}
+
+void kernel_volume_pad(struct volume *v)
+{
+    for (int d = 0; d < 3; d++)
+        v->before[d] = v->before[d] < 0 ? 0 : v->before[d];
 }
 
 struct shape kernel_volume_out(const struct volume *v, int64_t channels)

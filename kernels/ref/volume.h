@@ -13,7 +13,7 @@ struct volume {
     int64_t size[3];         /* of the input: planes, height, width */
     int64_t window[3];
     int64_t stride[3];
-    int64_t before[3]; /* padding in front */
+    int64_t before[3]; /* padding in front; negative: as much is skipped */
     int64_t out[3];
 };
 
@@ -24,6 +24,13 @@ struct volume {
  */
 bool kernel_volume(const struct node *node, const struct shape *input, const int64_t *window,
                    struct volume *v, struct error *err) CHECKED;
+
+/*
+ * Nothing is skipped any more.  With strides larger than windows, TensorFlow centres windows in
+ * the input for "SAME" on the way forward, but not on the way back: its gradients begin at the
+ * first element.
+ */
+void kernel_volume_pad(struct volume *v);
 
 /* The shape of a volume of `channels` channels and the windows' output size. */
 struct shape kernel_volume_out(const struct volume *v, int64_t channels);

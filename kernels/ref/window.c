@@ -24,8 +24,9 @@ static bool place(const struct node *node, struct window *w, const int64_t *pads
     }
     int64_t room = w->size[i] + (pads ? pads[0] + after : 0) - reach + w->stride[i];
     w->before[i] = pads ? pads[0] : 0;
-    w->out[i] = room < 0 ? 0 : room / w->stride[i];
-    return w->out[i] >= 0 || fail(err, INVALID, "Computed output size would be negative");
+    w->out[i] = room / w->stride[i]; /* a little too large a window: towards zero, empty */
+    return w->out[i] >= 0 || fail(err, INVALID, "Computed output size would be negative: %lld",
+                                  (long long)w->out[i]);
 }
 
 bool kernel_window(const struct node *node, const struct shape *input, const int64_t *window,

@@ -186,4 +186,11 @@ const struct op op_adjust_contrastv2 = COLOR("AdjustContrastv2", "contrast_facto
 const struct op op_adjust_hue = COLOR("AdjustHue", "delta");
 const struct op op_adjust_saturation = COLOR("AdjustSaturation", "scale");
 const struct op op_rgb_to_hsv = COLOR_SPACE("RGBToHSV");
-const struct op op_hsv_to_rgb = COLOR_SPACE("HSVToRGB");
+const struct op op_hsv_to_rgb = {
+    .name = "HSVToRGB",
+    .inputs = "images:T",
+    .outputs = "output:T",
+    .attrs = "T:" OP_FLOAT "=float",
+    .infer = op_infer_unchanged,
+    .no_gradient = true,
+};

@@ -271,33 +271,38 @@ static struct edge times_rows(struct gradient *g, struct edge per_row, struct ed
 
 /* Output 1, the gradient that the forward pass has made already, may itself be differentiated.
  */
+/* `first`, and what flows through the second output, the derivative of the loss. */
+static struct edge with_second(struct gradient *g, struct edge first)
+{
+    struct edge dback = g->of_outputs[1];
+    if (!dback.from)
+        return first;
+    struct edge p = op_call1(g, "Softmax", gradient_x(g, 0));
+    struct edge centre = sum_last(g, op_call2(g, "Mul", dback, p));
+    struct edge second = op_call2(g, "Mul", op_call2(g, "Sub", dback, centre), p);
+    return first.from ? op_call2(g, "AddV2", first, second) : second;
+}
+
 static bool softmax_loss_gradient(struct gradient *g, struct error *err)
 {
     (void)err;
-    struct edge dloss = g->of_outputs[0], dback = g->of_outputs[1], logits = gradient_x(g, 0);
+    struct edge dloss = g->of_outputs[0], logits = gradient_x(g, 0);
     struct edge sum = OP_NO_EDGE;
     if (dloss.from) {
         sum = times_rows(g, dloss, gradient_y(g, 1));
         struct edge log_p = op_call1(g, "LogSoftmax", logits);
         g->of_inputs[1] = times_rows(g, dloss, op_call1(g, "Neg", log_p));
     }
-    if (dback.from) {
-        struct edge p = op_call1(g, "Softmax", logits);
-        struct edge centre = sum_last(g, op_call2(g, "Mul", dback, p));
-        struct edge second = op_call2(g, "Mul", op_call2(g, "Sub", dback, centre), p);
-        sum = sum.from ? op_call2(g, "AddV2", sum, second) : second;
-    }
-    g->of_inputs[0] = sum;
+    g->of_inputs[0] = with_second(g, sum);
     return builder_ok(&g->build);
 }
 
 static bool sparse_softmax_loss_gradient(struct gradient *g, struct error *err)
 {
-    if (g->of_outputs[1].from)
-        return fail(err, UNIMPLEMENTED,
-                    "node '%s': no second derivative of SparseSoftmaxCrossEntropyWithLogits",
-                    g->node->name);
-    return op_gradient_single(g, times_rows(g, g->of_outputs[0], gradient_y(g, 1)));
+    (void)err;
+    struct edge dloss = g->of_outputs[0];
+    struct edge first = dloss.from ? times_rows(g, dloss, gradient_y(g, 1)) : OP_NO_EDGE;
+    return op_gradient_single(g, with_second(g, first));
 }
 
 static bool infer_softmax_loss(struct infer *infer, struct error *err)
