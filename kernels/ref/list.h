@@ -38,7 +38,7 @@
     X(depthwise_conv2d_native_backprop_filter_ref)
 
 #define KERNELS_FILES(X) \
-    X(save_v2_ref) X(restore_v2_ref) X(merge_v2_checkpoints_ref) X(matching_files_ref) \
+    X(save_ref) X(save_slices_ref) X(restore_ref) X(restore_slice_ref) X(save_v2_ref) X(restore_v2_ref) X(merge_v2_checkpoints_ref) X(matching_files_ref) \
     X(read_file_ref) X(write_file_ref)
 
 #define KERNELS_FILL(X) \

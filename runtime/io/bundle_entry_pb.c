@@ -60,8 +60,8 @@ static Tensorflow__TensorShapeProto *shape_pack(const struct shape *shape, struc
     return proto;
 }
 
-static Tensorflow__TensorSliceProto *slice_pack(const struct bundle_slice *slice,
-                                                struct arena *arena)
+Tensorflow__TensorSliceProto *bundle_entry_pack_slice(const struct bundle_slice *slice,
+                                                      struct arena *arena)
 {
     Tensorflow__TensorSliceProto *proto = arena_alloc(arena, sizeof(*proto));
     tensorflow__tensor_slice_proto__init(proto);
@@ -93,7 +93,7 @@ void bundle_entry_add(struct str *out, const struct bundle_entry *entry)
     proto.n_slices = (size_t)entry->slices_count;
     proto.slices = arena_array(arena, proto.n_slices, sizeof(*proto.slices));
     for (int i = 0; i < entry->slices_count; i++)
-        proto.slices[i] = slice_pack(&entry->slices[i], arena);
+        proto.slices[i] = bundle_entry_pack_slice(&entry->slices[i], arena);
     message_pack(&proto.base, out);
     arena_free(arena);
 }
@@ -111,8 +111,8 @@ static bool shape_parse(const Tensorflow__TensorShapeProto *proto, struct shape 
     return shape_count(shape) >= 0;
 }
 
-static bool slice_parse(const Tensorflow__TensorSliceProto *proto, const struct shape *full,
-                        struct bundle_slice *slice)
+bool bundle_entry_unpack_slice(const Tensorflow__TensorSliceProto *proto,
+                               const struct shape *full, struct bundle_slice *slice)
 {
     if (proto->n_extent != (size_t)full->rank)
         return false;
@@ -153,7 +153,7 @@ bool bundle_entry_parse(const void *bytes, size_t size, struct arena *arena,
     entry->slices_count = (int)proto->n_slices;
     entry->slices = arena_array(arena, proto->n_slices, sizeof(*entry->slices));
     for (int i = 0; i < entry->slices_count; i++) {
-        if (!slice_parse(proto->slices[i], &entry->shape, &entry->slices[i])) {
+        if (!bundle_entry_unpack_slice(proto->slices[i], &entry->shape, &entry->slices[i])) {
             fail(err, DATA_LOSS, "a slice does not fit the shape");
             goto out;
         }

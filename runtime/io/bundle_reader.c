@@ -313,29 +313,12 @@ static bool data_read(struct bundle_reader *reader, const struct bundle_entry *e
 
 /* --- slices --- */
 
-/* How many elements two slices share. */
-static int64_t common_count(const struct shape *full, const struct bundle_slice *first,
-                            const struct bundle_slice *second)
-{
-    struct shape a, b;
-    if (!bundle_slice_shape(first, full, &a) || !bundle_slice_shape(second, full, &b))
-        return 0;
-    int64_t count = 1;
-    for (int d = 0; d < full->rank; d++) {
-        int64_t a_end = first->start[d] + a.dims[d], b_end = second->start[d] + b.dims[d];
-        int64_t start = first->start[d] > second->start[d] ? first->start[d] : second->start[d];
-        int64_t length = (a_end < b_end ? a_end : b_end) - start;
-        count *= length > 0 ? length : 0;
-    }
-    return count;
-}
-
 /* Parts that share elements are damage; they would hide that others are not covered. */
 static bool slices_disjoint(const struct bundle_entry *entry)
 {
     for (int i = 0; i < entry->slices_count; i++) {
         for (int j = 0; j < i; j++) {
-            if (common_count(&entry->shape, &entry->slices[i], &entry->slices[j]))
+            if (bundle_slice_common(&entry->shape, &entry->slices[i], &entry->slices[j]))
                 return false;
         }
     }
@@ -376,8 +359,8 @@ static bool slices_read(struct bundle_reader *reader, const char *name,
         return fail(err, DATA_LOSS, "its slices overlap");
     int64_t covered = 0;
     for (int i = 0; i < entry->slices_count; i++)
-        covered += common_count(&entry->shape, &entry->slices[i], slice);
-    if (covered != common_count(&entry->shape, slice, slice))
+        covered += bundle_slice_common(&entry->shape, &entry->slices[i], slice);
+    if (covered != bundle_slice_common(&entry->shape, slice, slice))
         return fail(err, INVALID, "the slices stored do not cover what is asked for");
 
     struct shape shape;
@@ -386,7 +369,7 @@ static bool slices_read(struct bundle_reader *reader, const char *name,
     if (!tensor_init(out, (enum dtype)entry->dtype, &shape, err))
         return false;
     for (int i = 0; i < entry->slices_count; i++) {
-        if (!common_count(&entry->shape, &entry->slices[i], slice))
+        if (!bundle_slice_common(&entry->shape, &entry->slices[i], slice))
             continue;
         if (!part_copy(reader, name, entry, &entry->slices[i], slice, out, err)) {
             tensor_release(out);

@@ -153,6 +153,22 @@ bool bundle_slice_shape(const struct bundle_slice *slice, const struct shape *fu
     return true;
 }
 
+int64_t bundle_slice_common(const struct shape *full, const struct bundle_slice *first,
+                            const struct bundle_slice *second)
+{
+    struct shape a, b;
+    if (!bundle_slice_shape(first, full, &a) || !bundle_slice_shape(second, full, &b))
+        return 0;
+    int64_t count = 1;
+    for (int d = 0; d < full->rank; d++) {
+        int64_t a_end = first->start[d] + a.dims[d], b_end = second->start[d] + b.dims[d];
+        int64_t start = first->start[d] > second->start[d] ? first->start[d] : second->start[d];
+        int64_t length = (a_end < b_end ? a_end : b_end) - start;
+        count *= length > 0 ? length : 0;
+    }
+    return count;
+}
+
 static void copy_run(const struct tensor *source, int64_t from, struct tensor *target,
                      int64_t to, int64_t count)
 {

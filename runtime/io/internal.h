@@ -65,5 +65,41 @@ int64_t bundle_slice_copy(const struct shape *full, const struct bundle_slice *f
                           const struct tensor *source, const struct bundle_slice *to,
                           struct tensor *target);
 
+struct Tensorflow__TensorSliceProto;
+struct Tensorflow__TensorSliceProto *bundle_entry_pack_slice(const struct bundle_slice *slice,
+                                                             struct arena *arena);
+/* False when it does not fit a tensor of shape `full`. */
+bool bundle_entry_unpack_slice(const struct Tensorflow__TensorSliceProto *proto,
+                               const struct shape *full, struct bundle_slice *slice);
+
+/* Elements that two slices of a tensor of shape `full` have in common. */
+int64_t bundle_slice_common(const struct shape *full, const struct bundle_slice *first,
+                            const struct bundle_slice *second);
+
+/* --- values in a file of the V1 format --- */
+
+struct slice_file_tensor {
+    const char *name;
+    int dtype; /* as the file says, perhaps none of ours */
+    struct shape shape;
+    struct bundle_slice *slices;
+    int slices_count;
+    int slices_capacity;
+};
+
+/* The value of key "". */
+void slice_file_add_meta(struct str *out, const struct slice_file_tensor *tensors, int count);
+/* What is parsed lives in `arena`.  Fails with DATA_LOSS. */
+bool slice_file_parse_meta(const void *bytes, size_t size, struct arena *arena,
+                           struct slice_file_tensor **tensors, int *count,
+                           struct error *err) CHECKED;
+
+/* The value of a slice's key: its elements.  `shape` is that of the slice. */
+void slice_file_add_data(struct str *out, const char *name, const struct bundle_slice *slice,
+                         const struct tensor *tensor);
+bool slice_file_parse_data(const void *bytes, size_t size, enum dtype dtype,
+                           const struct shape *shape, struct tensor *out,
+                           struct error *err) CHECKED;
+
 /* "PREFIX.data-00000-of-00001", owned by the caller. */
 char *bundle_entry_shard_path(const char *prefix, int shard, int shards_count);

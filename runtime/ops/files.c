@@ -20,6 +20,44 @@ const struct op op_restore_v2 = {
     .no_gradient = true,
 };
 
+/* --- checkpoints in the V1 format, of old graphs --- */
+
+const struct op op_save = {
+    .name = "Save",
+    .inputs = "filename:string tensor_names:string data:list(T)",
+    .outputs = "",
+    .attrs = "T:list(type)>=1",
+    .flags = OP_STATEFUL,
+    .no_gradient = true,
+};
+
+const struct op op_save_slices = {
+    .name = "SaveSlices",
+    .inputs = "filename:string tensor_names:string shapes_and_slices:string data:list(T)",
+    .outputs = "",
+    .attrs = "T:list(type)>=1",
+    .flags = OP_STATEFUL,
+    .no_gradient = true,
+};
+
+const struct op op_restore = {
+    .name = "Restore",
+    .inputs = "file_pattern:string tensor_name:string",
+    .outputs = "tensor:dt",
+    .attrs = "dt:type preferred_shard:int=-1",
+    .flags = OP_STATEFUL,
+    .no_gradient = true,
+};
+
+const struct op op_restore_slice = {
+    .name = "RestoreSlice",
+    .inputs = "file_pattern:string tensor_name:string shape_and_slice:string",
+    .outputs = "tensor:dt",
+    .attrs = "dt:type preferred_shard:int=-1",
+    .flags = OP_STATEFUL,
+    .no_gradient = true,
+};
+
 const struct op op_merge_v2_checkpoints = {
     .name = "MergeV2Checkpoints",
     .inputs = "checkpoint_prefixes:string destination_prefix:string",

@@ -143,7 +143,7 @@
     X(sparse_apply_rms_prop)
 
 #define OPS_FILES(X) \
-    X(save_v2) X(restore_v2) X(merge_v2_checkpoints) X(sharded_filename) X(string_join) \
+    X(save) X(save_slices) X(restore) X(restore_slice) X(save_v2) X(restore_v2) X(merge_v2_checkpoints) X(sharded_filename) X(string_join) \
     X(matching_files) X(read_file) X(write_file)
 
 #define OPS_SUMMARY(X) \
