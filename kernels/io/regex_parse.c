@@ -176,8 +176,7 @@ static int32_t escaped(struct parser *p)
     } else if (letter) {
         value = values[letter - letters];
         p->at++;
-    } else if (c < 0x80 && !((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
-                             (c >= 'A' && c <= 'Z') || c == '_')) {
+    } else if (c < 0x80 && digit_of((char)c, 10) < 0 && !((c | 32) >= 'a' && (c | 32) <= 'z')) {
         value = c;
         p->at++;
     }
@@ -342,12 +341,12 @@ static bool parse_flags(struct parser *p, bool *failed)
     return false;
 }
 
-/* (?P<name> or (?<name>, at the question mark. */
+/* (?P<name>, at the question mark. */
 static bool parse_name(struct parser *p, bool *failed)
 {
-    if (!next_is(p, "?P<") && !next_is(p, "?<"))
+    if (!next_is(p, "?P<"))
         return false;
-    const char *start = p->at - 1, *name = p->at + (p->at[1] == 'P' ? 3 : 2);
+    const char *start = p->at - 1, *name = p->at + 3;
     const char *close = memchr(name, '>', (size_t)(p->end - name));
     *failed = !close || close == name;
     for (const char *c = name; close && c < close; c++)

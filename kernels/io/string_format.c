@@ -11,17 +11,33 @@ struct printer {
     struct str *out;
 };
 
-/* The fewest digits that read back as the same number. */
+/* Few digits if they read back as the same number, else as many as it takes. */
 static void print_float(struct str *out, double value, bool single)
 {
     char text[64];
-    for (int digits = single ? 6 : 15; digits <= 17; digits++) {
-        snprintf(text, sizeof(text), "%.*g", digits, value);
-        double back = single ? (double)strtof(text, NULL) : strtod(text, NULL);
-        if (back == value || value != value)
-            break;
-    }
+    snprintf(text, sizeof(text), "%.*g", single ? 6 : 15, value);
+    double back = single ? (double)strtof(text, NULL) : strtod(text, NULL);
+    if (back != value && value == value)
+        snprintf(text, sizeof(text), "%.*g", single ? 9 : 17, value);
     str_add(out, text);
+}
+
+/* In quotes, as a C literal. */
+static void print_text(struct str *out, const struct tensor_string *text)
+{
+    static const char letters[] = "nrt\"'\\", values[] = "\n\r\t\"'\\";
+    str_add_char(out, '"');
+    for (size_t i = 0; i < text->size; i++) {
+        unsigned char c = (unsigned char)text->data[i];
+        const char *special = c ? strchr(values, c) : NULL;
+        if (special)
+            str_printf(out, "\\%c", letters[special - values]);
+        else if (c < 0x20 || c >= 0x7f)
+            str_printf(out, "\\%03o", c);
+        else
+            str_add_char(out, (char)c);
+    }
+    str_add_char(out, '"');
 }
 
 static void print_element(const struct printer *p, int64_t i)
@@ -29,16 +45,9 @@ static void print_element(const struct printer *p, int64_t i)
     const struct tensor *t = p->tensor;
     kernel_load_bits *load = kernel_load_bits_for(t->dtype);
     if (t->dtype == STRING) {
-        str_add_char(p->out, '"');
-        str_add_bytes(p->out, tensor_strings(t)[i].data, tensor_strings(t)[i].size);
-        str_add_char(p->out, '"');
+        print_text(p->out, &tensor_strings(t)[i]);
     } else if (BIT(t->dtype) & DTYPES_COMPLEX) {
-        double complex z = kernel_complex_at(t, i);
-        str_add_char(p->out, '(');
-        print_float(p->out, creal(z), t->dtype == C64);
-        str_add_char(p->out, ',');
-        print_float(p->out, cimag(z), t->dtype == C64);
-        str_add_char(p->out, ')');
+        str_add_char(p->out, '?'); /* as TensorFlow does */
     } else if (load && (BIT(t->dtype) & DTYPES_UNSIGNED)) {
         str_printf(p->out, "%llu", (unsigned long long)load(t->data, i));
     } else if (load) {
@@ -73,16 +82,19 @@ static void print_all(const struct printer *p)
     const struct shape *shape = &p->tensor->shape;
     int64_t at[LIMIT_TENSOR_RANK] = {0};
     int axis = 0; /* whose bracket is open innermost */
-    if (shape->rank == 0) {
+    if (p->tensor->dtype == BOOL && p->edge == 0)
+        return; /* as TensorFlow does */
+    if (shape->rank == 0 && p->edge == 0)
+        str_add(p->out, "...");
+    else if (shape->rank == 0)
         print_element(p, 0);
+    if (shape->rank == 0)
         return;
-    }
     str_add_char(p->out, '[');
     while (axis >= 0) {
         int64_t size = shape->dims[axis];
         if (is_cut(p, axis) && at[axis] == p->edge) {
-            if (p->edge > 0)
-                print_gap(p, axis);
+            print_gap(p, axis);
             str_add(p->out, "...");
             at[axis] = size - p->edge;
         } else if (at[axis] < size) {
@@ -131,7 +143,8 @@ static bool run(struct kernel_call *call, struct error *err)
         str_add_bytes(&text, at, (size_t)(found - at));
         at = found + strlen(placeholder);
         if (used < call->in_count)
-            print_all(&(struct printer){kernel_in(call, used), edge, &text});
+            print_all(&(struct printer){kernel_in(call, used),
+                                        kernel_in(call, used)->count ? edge : 0, &text});
     }
     str_add(&text, at);
     bool ok = used == call->in_count ||

@@ -68,7 +68,7 @@ static int64_t row_count(const struct ngrams *n, int64_t length, bool *is_short)
     int64_t total = 0;
     for (int w = 0; w < n->widths_count; w++)
         total += count_of(n, length, n->widths[w]);
-    *is_short = n->keep_short && total == 0 && length > 0 && n->widths_count > 0;
+    *is_short = n->keep_short && total == 0 && length > 0;
     return *is_short ? 1 : total;
 }
 
@@ -122,6 +122,8 @@ static bool run(struct kernel_call *call, struct error *err)
     struct tensor *out_splits = kernel_output(call, 1, &splits->shape, err);
     if (!out_splits)
         return false;
+    if (splits->count == 0) /* no rows: as many empty strings as there are tokens */
+        return kernel_output(call, 0, &n.data->shape, err) != NULL;
     int64_t total = 0;
     bool ignored;
     for (int64_t r = 0; r < splits->count; r++) {

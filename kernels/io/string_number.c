@@ -70,7 +70,7 @@ static bool make_format(const struct node *node, enum dtype dtype, struct format
     char wide[24] = "", precise[24] = "";
     if (width > -1)
         snprintf(wide, sizeof(wide), "%lld", (long long)width);
-    if (precision > -1)
+    if (precision > -1 && is_float(dtype))
         snprintf(precise, sizeof(precise), ".%lld", (long long)precision);
     format->of_complex = BIT(dtype) & DTYPES_COMPLEX;
     const char *fill = node_attr_string(node, "fill", "");
@@ -109,7 +109,7 @@ static void print_element(struct str *out, const struct format *format, const st
         print_text(out, format, text);
         free(text);
     } else if (in->dtype == BOOL) {
-        print_text(out, format, ((const bool *)in->data)[i] ? "true" : "false");
+        str_add(out, ((const bool *)in->data)[i] ? "true" : "false");
     } else if (format->of_complex) {
         double complex z = kernel_complex_at(in, i);
         str_add(out, "(");

@@ -2,12 +2,18 @@
 
 #include "kernels/ref/move.h"
 
+/* The first byte begins a character whatever it is. */
+static bool begins(const struct tensor_string *text, size_t k)
+{
+    return k == 0 || (text->data[k] & 0xc0) != 0x80;
+}
+
 /* Where character `index` of UTF-8 text begins; its end for the first beyond, -1 for more. */
 static int64_t character_at(const struct tensor_string *text, int64_t index)
 {
     int64_t count = 0;
     for (size_t k = 0; k < text->size; k++)
-        if ((text->data[k] & 0xc0) != 0x80 && count++ == index)
+        if (begins(text, k) && count++ == index)
             return (int64_t)k;
     return index == count ? (int64_t)text->size : -1;
 }
@@ -16,7 +22,7 @@ static int64_t characters(const struct tensor_string *text)
 {
     int64_t count = 0;
     for (size_t k = 0; k < text->size; k++)
-        count += (text->data[k] & 0xc0) != 0x80;
+        count += begins(text, k);
     return count;
 }
 
@@ -29,9 +35,9 @@ static bool find(const struct tensor_string *text, bool utf8, int64_t position, 
         return false;
     if (position < 0)
         position += total;
-    int64_t end = length < 0 || length > total - position ? total : position + length;
+    int64_t end = length > total - position ? total : position + length;
     if (length < 0)
-        end = position;
+        end = utf8 ? position : total;
     *from = utf8 ? character_at(text, position) : position;
     *to = utf8 ? character_at(text, end) : end;
     return true;

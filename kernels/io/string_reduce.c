@@ -87,7 +87,7 @@ static bool check_segments(const struct kernel_call *call, int64_t *segments, st
 {
     const struct tensor *in = kernel_in(call, 0), *ids = kernel_in(call, 1);
     const struct tensor *number = kernel_in(call, 2);
-    if (number->shape.rank > 1 || number->count != 1)
+    if (number->shape.rank != 0)
         return fail(err, INVALID, "Number of segments must be a scalar");
     *segments = tensor_integer(number, 0);
     if (*segments < 0)
@@ -105,11 +105,12 @@ static bool check_segments(const struct kernel_call *call, int64_t *segments, st
                         (long long)ids->shape.dims[d], (long long)in->shape.dims[d], d);
     for (int64_t i = 0; i < ids->count; i++) {
         int64_t id = tensor_integer(ids, i);
-        if (id >= *segments)
-            return fail(err, INVALID,
-                        "Number of segments must be greater than all segment ids: "
-                        "%lld is not below %lld",
-                        (long long)id, (long long)*segments);
+        if (id < 0 || id >= *segments)
+            return fail(
+                err, INVALID,
+                "segment_ids are not allowed to exceed num_segments or to have negative "
+                "values: %lld of %lld",
+                (long long)id, (long long)*segments);
     }
     return true;
 }
@@ -133,8 +134,6 @@ static bool segment_run(struct kernel_call *call, struct error *err)
     bool *begun = alloc_array((size_t)out->count + 1, sizeof(*begun));
     for (int64_t i = 0; i < in->count; i++) {
         int64_t id = tensor_integer(ids, i / inner);
-        if (id < 0)
-            continue;
         int64_t at = id * inner + i % inner;
         append(&texts[at], in, i, !begun[at], separator);
         begun[at] = true;

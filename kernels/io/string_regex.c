@@ -10,8 +10,8 @@ static struct kernel_regex *compile(const char *pattern, size_t size, struct err
 {
     struct kernel_regex *regex = kernel_regex_new(pattern, size, err);
     if (!regex)
-        (void)error_prefix(err, "Invalid pattern: %.*s, error", (int)(size < 200 ? size : 200),
-                           pattern);
+        (void)error_prefix(
+            err, "Invalid pattern: %.*s, error: ", (int)(size < 200 ? size : 200), pattern);
     return regex;
 }
 

@@ -150,15 +150,14 @@ static bool split(struct kernel_call *call, cut *function, int64_t limit, struct
     return ok;
 }
 
-static bool check(const struct kernel_call *call, const char *what, bool one_is_fine,
-                  struct error *err)
+static bool check(const struct kernel_call *call, const char *what, struct error *err)
 {
     const struct tensor *in = kernel_in(call, 0), *by = kernel_in(call, 1);
     char text[SHAPE_TEXT_BYTES];
     if (in->shape.rank != 1)
         return fail(err, INVALID, "input must be a vector, got shape: %s",
                     shape_text(&in->shape, text, sizeof(text)));
-    if (by->shape.rank > 0 && !(one_is_fine && by->shape.rank == 1 && by->count == 1))
+    if (by->shape.rank > 0)
         return fail(err, INVALID, "%s must be a scalar, got shape: %s", what,
                     shape_text(&by->shape, text, sizeof(text)));
     return true;
@@ -167,13 +166,13 @@ static bool check(const struct kernel_call *call, const char *what, bool one_is_
 static bool split_run(struct kernel_call *call, struct error *err)
 {
     bool skip = node_attr_bool(call->node, "skip_empty", true);
-    return check(call, "delimiter", true, err) &&
+    return check(call, "delimiter", err) &&
            split(call, skip ? cut_at_set_skipping : cut_at_set_keeping, -1, err);
 }
 
 static bool split_v2_run(struct kernel_call *call, struct error *err)
 {
-    return check(call, "sep", false, err) &&
+    return check(call, "sep", err) &&
            split(call, cut_at_text, node_attr_int(call->node, "maxsplit", -1), err);
 }
 

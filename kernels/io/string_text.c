@@ -3,6 +3,7 @@
 #include "kernels/ref/numbers.h"
 
 #include <unicode/ucasemap.h>
+#include <unicode/utf8.h>
 
 #include "base/str.h"
 
@@ -49,22 +50,36 @@ static void set_mapped_ascii(struct tensor *out, int64_t i, const struct tensor_
             text[k] ^= 0x20;
 }
 
+/* What is no character becomes U+FFFD. */
+static void add_valid(struct str *out, const struct tensor_string *in)
+{
+    for (int32_t at = 0, size = (int32_t)in->size; at < size;) {
+        int32_t start = at, c;
+        U8_NEXT((const uint8_t *)in->data, at, size, c);
+        if (c < 0)
+            str_add(out, "\xef\xbf\xbd");
+        else
+            str_add_bytes(out, in->data + start, (size_t)(at - start));
+    }
+}
+
 static bool set_mapped_utf8(struct tensor *out, int64_t i, const struct tensor_string *in,
                             const UCaseMap *map, map_utf8 *function, struct error *err)
 {
-    struct str text = {0};
+    struct str text = {0}, valid = {0};
     UErrorCode status = U_ZERO_ERROR;
-    if (in->size > INT32_MAX / 4)
+    if (in->size > INT32_MAX / 16)
         return fail(err, EXHAUSTED, "a string of %zu bytes is too long for its case to change",
                     in->size);
-    int32_t room = (int32_t)in->size * 3 + 1; /* no character's other case takes more */
+    add_valid(&valid, in);
+    int32_t room = (int32_t)valid.size * 3 + 1; /* no character's other case takes more */
     char *mapped = str_extend(&text, (size_t)room);
-    int32_t size =
-        function(map, mapped, room, in->data ? in->data : "", (int32_t)in->size, &status);
+    int32_t size = function(map, mapped, room, str_text(&valid), (int32_t)valid.size, &status);
     bool ok = U_SUCCESS(status) || fail(err, INTERNAL, "case mapping: %s", u_errorName(status));
     if (ok)
         tensor_set_string(out, i, mapped, (size_t)size);
     str_release(&text);
+    str_release(&valid);
     return ok;
 }
 

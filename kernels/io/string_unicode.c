@@ -20,7 +20,8 @@ enum policy { STRICT, REPLACE, IGNORE };
 struct errors {
     enum policy policy;
     int32_t replacement;
-    bool control; /* control characters are replaced too */
+    bool control;              /* control characters are replaced too */
+    bool control_is_malformed; /* so that STRICT refuses them */
 };
 
 static bool read_errors(const struct node *node, struct errors *errors, struct error *err)
@@ -49,12 +50,11 @@ struct characters {
 /* Takes a character (-1: none) that begins at byte `start`; false if that is an error. */
 static bool take(struct characters *out, const struct errors *errors, int32_t c, int64_t start)
 {
-    bool control = c >= 0 && c <= 0x1f && c != '\t' && c != '\n' && c != '\r';
-    control = control || c == 0x7f;
-    if (c < 0 && errors->policy == STRICT)
+    bool control = errors->control && c >= 0 && c <= 0x1f;
+    if (errors->policy == STRICT && (c < 0 || (control && errors->control_is_malformed)))
         return false;
-    if (c < 0 || (errors->control && control)) {
-        if (c < 0 && errors->policy == IGNORE)
+    if (c < 0 || control) {
+        if (errors->policy == IGNORE)
             return true;
         c = errors->replacement;
     }
@@ -264,6 +264,7 @@ static bool transcode_run(struct kernel_call *call, struct error *err)
     if (!out || !source_open(&source, call->node, err))
         return false;
     bool ok = true;
+    source.errors.control_is_malformed = true;
     for (int64_t i = 0; ok && i < out->count; i++) {
         characters.count = 0;
         str_clear(&text);
