@@ -211,6 +211,14 @@ static bool iteration_is_over(const struct dataflow_iteration *iteration)
            (iteration->number > 0 || !iteration->frame->enters_pending);
 }
 
+/* What nobody came to read is given back: a node may wait for ever for its other inputs. */
+static void drop_values(struct dataflow_iteration *iteration)
+{
+    for (int v = 0; v < iteration->frame->loop->values_count; v++)
+        if (iteration->uses[v])
+            tensor_release(&iteration->tensors[v]);
+}
+
 static void retire_iteration(struct dataflow_run *run, struct dataflow_iteration *iteration)
 {
     int loop = loop_index(run, iteration->frame->loop);
@@ -240,6 +248,7 @@ static void begin_waiting(struct dataflow_run *run, struct dataflow_frame *frame
 static bool settle_iterations(struct dataflow_run *run, struct dataflow_frame *frame)
 {
     while (frame->first <= frame->last && iteration_is_over(*slot_of(frame, frame->first))) {
+        drop_values(*slot_of(frame, frame->first));
         retire_iteration(run, *slot_of(frame, frame->first));
         frame->first++;
         if (frame->waiting_count)

@@ -3,8 +3,8 @@
  *
  * The graphs are those that TensorFlow is measured with: chains and groups of no-ops and scalar
  * additions, an empty step, an addition with one feed and one fetch, a graph of 100,000 nodes
- * from its GraphDef to the first result, a million nodes loaded, and a checkpoint.  Medians and
- * 10th percentiles of many runs.
+ * from its GraphDef to the first result, a million nodes loaded, and a checkpoint; and while
+ * loops.  Medians and 10th percentiles of many runs.
  */
 
 #include <stdio.h>
@@ -21,6 +21,7 @@
 #include "runtime/builder.h"
 #include "runtime/session.h"
 #include "tests/bench/executor/checkpoint.h"
+#include "tests/bench/executor/loop.h"
 
 static struct error err;
 
@@ -250,7 +251,7 @@ static void bench_load(void)
     str_release(&graph_def);
 }
 
-/* Arguments name the benches to run: step, nodes, large, load, checkpoint; none: all. */
+/* Arguments name the benches to run: step, nodes, loop, large, load, checkpoint; none: all. */
 static bool is_wanted(int argc, char **argv, const char *name)
 {
     for (int i = 1; i < argc; i++)
@@ -275,6 +276,8 @@ int main(int argc, char **argv)
         bench_nodes(shapes[i], 1000, &one);
         bench_nodes(shapes[i], 10000, &one);
     }
+    if (is_wanted(argc, argv, "loop"))
+        loop_bench();
     if (is_wanted(argc, argv, "large")) {
         bench_large(true, &one);
         bench_large(false, &one);

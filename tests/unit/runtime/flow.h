@@ -87,7 +87,7 @@ static void start_wait(struct kernel_call *call)
 }
 
 /* Until so many wait. */
-static void await_waits(int count)
+static inline void await_waits(int count)
 {
     pthread_mutex_lock(&waits.lock);
     while (waits.count < count)
@@ -96,7 +96,7 @@ static void await_waits(int count)
 }
 
 /* Ends the wait at `index`: its input goes through. */
-static void end_wait(int index)
+static inline void end_wait(int index)
 {
     pthread_mutex_lock(&waits.lock);
     struct waiting waiting = waits.list[index];
