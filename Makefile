@@ -274,7 +274,7 @@ lint-words:
 	$(Q)tests/lint/words.sh
 lint-lengths:
 	@echo "  LINT    lengths"
-	$(Q)awk -f tests/lint/lengths.awk $(filter-out tests/%,$(C_FILES))
+	$(Q)awk -f tests/lint/lengths.awk $(filter-out tests/% runtime/trainyard.h,$(C_FILES))
 lint-format:
 	@echo "  LINT    format"
 	$(Q)clang-format-14 --dry-run --Werror $(C_FILES)

@@ -53,6 +53,7 @@ struct ty_op {
 };
 
 struct registered_op {
+    const struct op *table[2]; /* for op_add_table(), which keeps it */
     struct op op;
     void (*infer)(struct ty_shape_context *context, struct ty_status *status);
 };
@@ -115,7 +116,6 @@ static bool infer_shape(struct infer *infer, struct error *err)
 static bool register_op(const struct ty_op *definition, struct error *err)
 {
     struct registered_op *made = alloc_bytes(sizeof(*made));
-    const struct op **table = alloc_array(2, sizeof(*table));
     made->infer = definition->infer;
     made->op = (struct op){.name = alloc_text(definition->name),
                            .inputs = alloc_text(str_text(&definition->inputs)),
@@ -123,11 +123,11 @@ static bool register_op(const struct ty_op *definition, struct error *err)
                            .attrs = alloc_text(str_text(&definition->attrs)),
                            .flags = definition->stateful ? OP_STATEFUL : 0,
                            .infer = definition->infer ? infer_shape : NULL};
-    table[0] = &made->op;
+    made->table[0] = &made->op;
     pthread_mutex_lock(&lock);
     if (!ops)
         ops = map_new();
-    bool ok = op_parse_check(&made->op, err) && op_add_table(table, err);
+    bool ok = op_parse_check(&made->op, err) && op_add_table(made->table, err);
     if (ok)
         map_set(ops, made->op.name, made);
     pthread_mutex_unlock(&lock);
@@ -137,7 +137,6 @@ static bool register_op(const struct ty_op *definition, struct error *err)
         free((char *)made->op.outputs);
         free((char *)made->op.attrs);
         free(made);
-        free(table);
     }
     return ok;
 }

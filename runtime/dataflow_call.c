@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "runtime/cancel.h"
 #include "runtime/dataflow_internal.h"
+#include "runtime/numerics.h"
 
 /* A kernel that has been started, with all that its call points at. */
 struct dataflow_started {
@@ -106,9 +107,13 @@ static bool run_now(struct dataflow_run *run, struct dataflow_iteration *iterati
     call->reusable = find_inputs(run, iteration, node, run->in);
     bool ok = !(node->step->flags & STEP_HAS_REFS) ||
               follow_refs(run, iteration, node, run->in, run->refs, run->read, err);
-    ok = ok && node->step->run(call, err);
+    bool check = run->options && run->options->check_numerics;
+    struct numerics seen;
+    if (ok && check)
+        numerics_before(call, &seen);
+    ok = ok && node->step->run(call, err) && (!check || numerics_after(call, &seen, err));
     if (ok && trace)
-        execute_trace(trace, call, start_ns);
+        trace_add(trace, call, start_ns);
     finish(iteration, node, call->slots, run->read);
     if (run->step.scratch && run->step.scratch->used)
         execute_reset_scratch(&run->step);
@@ -248,7 +253,7 @@ const struct dataflow_node *dataflow_call_collect(struct dataflow_run *run, bool
     if (started->err)
         *err = *started->err;
     else if (run->options && run->options->trace)
-        execute_trace(run->options->trace, &started->call, started->start_ns);
+        trace_add(run->options->trace, &started->call, started->start_ns);
     finish(started->iteration, node, started->slots, started->read);
     release_started(started);
     return node;

@@ -21,6 +21,7 @@
 #include "runtime/arithmetic.h"
 #include "runtime/cancel.h"
 #include "runtime/internal.h"
+#include "runtime/numerics.h"
 #include "runtime/op.h"
 
 /* A plan whose outputs change their sizes for ever is measured this often, then left as it is.
@@ -286,11 +287,16 @@ static bool run_watched(struct frame *frame, const struct execute_options *optio
         uint64_t start_ns = options->trace ? clock_monotonic_ns() : 0;
         if (s % CHECK_EVERY == 0 && execute_stopped(&frame->step, options, err))
             return false;
-        if ((step->flags & STEP_HAS_REFS && !follow_refs(frame, step, err)) ||
-            !step->run(call, err))
+        struct numerics seen;
+        if (step->flags & STEP_HAS_REFS && !follow_refs(frame, step, err))
+            return fail_step(step, err);
+        if (options->check_numerics)
+            numerics_before(call, &seen);
+        if (!step->run(call, err) ||
+            (options->check_numerics && !numerics_after(call, &seen, err)))
             return fail_step(step, err);
         if (options->trace)
-            execute_trace(options->trace, call, start_ns);
+            trace_add(options->trace, call, start_ns);
         release_values(frame, step);
         if (frame->step.scratch && frame->step.scratch->used)
             execute_reset_scratch(&frame->step);

@@ -8,6 +8,7 @@
 
 #include "runtime/kernel.h"
 #include "runtime/tensor.h"
+#include "runtime/trace.h"
 
 struct cancel;
 struct dataflow;
@@ -70,25 +71,10 @@ struct frame {
     int layout_version; /* 0: measuring, all on the heap */
 };
 
-/* Times of one call, for statistics. */
-struct trace_row {
-    const struct node *node;
-    uint64_t start_ns;
-    uint64_t end_ns;
-    size_t out_bytes;
-};
-
-struct trace {
-    uint64_t start_us;      /* wall clock */
-    uint64_t start_ns;      /* monotonic */
-    struct trace_row *rows; /* one per call, in their order; to be freed */
-    int rows_count;
-    int rows_capacity;
-};
-
 /* How a run is watched, and ended from outside. */
 struct execute_options {
     struct trace *trace;   /* NULL: no statistics */
+    bool check_numerics;   /* fail at the first NaN or infinity (numerics.h) */
     struct cancel *cancel; /* borrowed; ends the run from outside; NULL: nobody does */
     struct cancel *own;    /* borrowed; of this run alone, which cancels it when it fails */
     uint64_t deadline_ns;  /* by the monotonic clock; 0: none */
@@ -121,9 +107,6 @@ bool execute_fail_uninitialized(const struct variable *variable, struct error *e
 
 /* The value behind a reference, borrowed buffer and all; PRECONDITION if there is none. */
 bool execute_read_ref(struct variable *variable, struct tensor *out, struct error *err) CHECKED;
-
-/* One row of statistics. */
-void execute_trace(struct trace *trace, const struct kernel_call *call, uint64_t start_ns);
 
 /* What leaves the run: the elements moved if nobody else has them, else copied. */
 bool execute_fetch(struct tensor *value, bool movable, struct tensor *out,

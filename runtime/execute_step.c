@@ -127,14 +127,3 @@ bool execute_fetch(struct tensor *value, bool movable, struct tensor *out, struc
     value->buffer = NULL;
     return true;
 }
-
-void execute_trace(struct trace *trace, const struct kernel_call *call, uint64_t start_ns)
-{
-    trace->rows =
-        alloc_grow(trace->rows, trace->rows_count, &trace->rows_capacity, sizeof(*trace->rows));
-    struct trace_row *row = &trace->rows[trace->rows_count++];
-    *row = (struct trace_row){call->node, start_ns, clock_monotonic_ns(), 0};
-    for (int i = 0; i < call->node->outputs_count; i++)
-        if (!dtype_is_ref(call->node->output_types[i]) && call->out[i].data)
-            row->out_bytes += tensor_bytes(&call->out[i]);
-}

@@ -104,6 +104,8 @@ static bool name_is_good(const char *name, bool imported)
 static bool check_name(const struct graph *graph, const struct node_def *def, bool imported,
                        struct error *err)
 {
+    if (graph->view)
+        return true; /* stands for nodes of any name, and is not found by it */
     if (!name_is_good(def->name, imported))
         return fail(
             err, INVALID,
@@ -111,7 +113,7 @@ static bool check_name(const struct graph *graph, const struct node_def *def, bo
             "most %d bytes",
             def->name, def->op->name, LIMIT_NODE_NAME_BYTES);
     /* A second node of one name: INVALID_ARGUMENT is what TensorFlow answers to a client. */
-    if (!graph->view && graph_find(graph, def->name))
+    if (graph_find(graph, def->name))
         return fail(err, imported ? INVALID : EXISTS,
                     "node '%s' (%s): a node of this name exists already", def->name,
                     def->op->name);

@@ -29,6 +29,7 @@ struct session {
     pthread_rwlock_t graph_lock; /* guards: graph; making callables reads, extending writes */
     struct graph *graph;
     bool optimise;
+    bool check_numerics;
     struct resources *own_resources; /* NULL when they are shared */
     struct plan_context context;
     struct device device;
@@ -160,6 +161,7 @@ static bool execute(struct session *session, struct callable *callable,
         return false;
     assert(callable->parts_count == 1);
     struct plan *plan = callable->plans[0];
+    options->check_numerics = session->check_numerics;
     if (!statistics)
         return execute_plan(plan, feeds, fetched, options, err);
 
@@ -168,7 +170,7 @@ static bool execute(struct session *session, struct callable *callable,
     bool ok = execute_plan(plan, feeds, fetched, options, err);
     if (ok)
         statistics_add(&session->device, &trace, statistics);
-    free(trace.rows);
+    trace_release(&trace);
     return ok;
 }
 
@@ -354,6 +356,7 @@ struct session *session_new(const struct session_options *options, struct error 
     runs_init(&session->runs);
     session->graph = graph_new();
     session->optimise = !options->no_optimise;
+    session->check_numerics = options->check_numerics;
     session->callables = map_new();
     if (!options->resources)
         session->own_resources = resources_new("localhost");

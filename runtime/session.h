@@ -24,6 +24,7 @@ struct session_options {
     int threads;                 /* for kernels; 0: as many as the process may use */
     bool no_optimise;            /* run the graph as it is */
     uint32_t passes_off;         /* of the optimiser: OPTIMISE_BIT()s of optimise.h */
+    bool check_numerics;         /* a run fails at its first NaN or infinity, naming the op */
     struct resources *resources; /* shared with others, borrowed; NULL: the session's own */
     int64_t memory_bytes_max;    /* 0: LIMIT_TENSOR_BYTES */
 };

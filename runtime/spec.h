@@ -95,7 +95,7 @@ struct spec_train {
     int64_t steps; /* one of steps and epochs is above 0 */
     int64_t epochs;
     int64_t eval_every;  /* steps; 0: at the end only */
-    bool check_numerics; /* stop when the loss is not finite */
+    bool check_numerics; /* stop at the first NaN or infinity, naming the op */
 };
 
 /* --- the rest --- */

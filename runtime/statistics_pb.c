@@ -10,6 +10,7 @@
 #include "runtime/internal.h"
 #include "runtime/op.h"
 #include "runtime/statistics.h"
+#include "runtime/tensor_pb.h"
 #include "tensorflow/config.pb-c.h"
 #include "tensorflow/step_stats.pb-c.h"
 
@@ -47,15 +48,64 @@ static row_proto *new_row(const struct trace *trace, uint64_t start_ns, uint64_t
     return row;
 }
 
-static void add_memory(row_proto *row, size_t bytes, struct arena *arena)
+static size_t bytes_of(const struct trace_row *times)
 {
-    Tensorflow__AllocatorMemoryUsed *memory = arena_alloc(arena, sizeof(*memory));
-    tensorflow__allocator_memory_used__init(memory);
-    memory->allocator_name = "cpu";
-    memory->total_bytes = memory->peak_bytes = memory->live_bytes = (int64_t)bytes;
-    row->n_memory = 1;
-    row->memory = arena_alloc(arena, sizeof(*row->memory));
-    row->memory[0] = memory;
+    size_t bytes = 0;
+    for (int i = 0; i < times->outputs_count; i++)
+        bytes += times->outputs[i].bytes;
+    return bytes;
+}
+
+/* What the call took: from the plan's memory ("cpu_plan"), or allocated ("cpu"). */
+static void add_memory(row_proto *row, const struct trace_row *times, struct arena *arena)
+{
+    static const char *const names[] = {"cpu", "cpu_plan"};
+    row->memory = arena_array(arena, 2, sizeof(*row->memory));
+    for (int planned = 0; planned < 2; planned++) {
+        int64_t bytes = 0;
+        for (int i = 0; i < times->outputs_count; i++)
+            if (times->outputs[i].planned == planned)
+                bytes += (int64_t)times->outputs[i].bytes;
+        if (!bytes)
+            continue;
+        Tensorflow__AllocatorMemoryUsed *memory = arena_alloc(arena, sizeof(*memory));
+        tensorflow__allocator_memory_used__init(memory);
+        memory->allocator_name = (char *)names[planned];
+        memory->total_bytes = memory->peak_bytes = memory->live_bytes = bytes;
+        row->memory[row->n_memory++] = memory;
+    }
+    if (times->scratch_bytes) {
+        row->memory_stats = arena_alloc(arena, sizeof(*row->memory_stats));
+        tensorflow__memory_stats__init(row->memory_stats);
+        row->memory_stats->temp_memory_size = (int64_t)times->scratch_bytes;
+    }
+}
+
+static Tensorflow__NodeOutput *new_output(const struct trace_output *output,
+                                          struct arena *arena)
+{
+    Tensorflow__NodeOutput *proto = arena_alloc(arena, sizeof(*proto));
+    Tensorflow__TensorDescription *tensor = arena_alloc(arena, sizeof(*tensor));
+    Tensorflow__AllocationDescription *memory = arena_alloc(arena, sizeof(*memory));
+    tensorflow__node_output__init(proto);
+    tensorflow__tensor_description__init(tensor);
+    tensorflow__allocation_description__init(memory);
+    proto->slot = output->slot;
+    proto->tensor_description = tensor;
+    tensor->dtype = (Tensorflow__DataType)output->dtype;
+    tensor->shape = tensor_pack_shape(&output->shape, arena);
+    tensor->allocation_description = memory;
+    memory->requested_bytes = memory->allocated_bytes = (int64_t)output->bytes;
+    memory->allocator_name = output->planned ? "cpu_plan" : "cpu";
+    memory->ptr = (uint64_t)(uintptr_t)output->data;
+    return proto;
+}
+
+static void add_outputs(row_proto *row, const struct trace_row *times, struct arena *arena)
+{
+    row->output = arena_array(arena, (size_t)times->outputs_count, sizeof(*row->output));
+    for (int i = 0; i < times->outputs_count; i++)
+        row->output[row->n_output++] = new_output(&times->outputs[i], arena);
 }
 
 void statistics_add(const struct device *device, const struct trace *trace, struct str *out)
@@ -71,9 +121,10 @@ void statistics_add(const struct device *device, const struct trace *trace, stru
         const struct node *node = times->node;
         row_proto *row = new_row(trace, times->start_ns, times->end_ns, arena);
         row->node_name = (char *)node->name;
-        row->timeline_label = label(node, times->out_bytes, arena);
-        if (times->out_bytes)
-            add_memory(row, times->out_bytes, arena);
+        row->timeline_label = label(node, bytes_of(times), arena);
+        row->thread_id = times->thread;
+        add_memory(row, times, arena);
+        add_outputs(row, times, arena);
         rows[s + 1] = row;
     }
 

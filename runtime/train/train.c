@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "base/clock.h"
+#include "runtime/numerics.h"
 #include "runtime/train/internal.h"
 
 #define TRAIN_POINT_US 10000   /* between points, so that fast models do not drown the server */
@@ -38,6 +39,35 @@ static bool is_traced(const struct train *train)
            (train->step + 1) % train->spec->trace_every_steps == 0;
 }
 
+/* Whether the node that the error names is one of that layer: its name is part of the path. */
+static bool names_layer(const char *text, const char *layer)
+{
+    const char *start = strchr(text, '\''), *end = start ? strchr(start + 1, '\'') : NULL;
+    size_t size = strlen(layer);
+    for (const char *at = start; end && at < end; at++)
+        if ((*at == '\'' || *at == '/') && (size_t)(end - at) > size &&
+            !strncmp(at + 1, layer, size) && (at[1 + size] == '/' || at[1 + size] == '\''))
+            return true;
+    return false;
+}
+
+/* A step that met the first NaN or infinity: which step, and in which layer. */
+static bool tell_numerics(const struct train *train, struct error *err)
+{
+    const struct spec *spec = train->spec;
+    const char *layer = NULL;
+    for (int i = 0; i < spec->layers_count; i++)
+        if (names_layer(err->text, spec->layers[i].name))
+            layer = spec->layers[i].name;
+    if (strcmp(err->pointer, NUMERICS_POINTER) != 0)
+        return error_prefix(err, "step %lld: ", (long long)train->step + 1);
+    return error_prefix(
+        err,
+        "step %lld: training has diverged (the learning rate %g may be too high), %s%s%s: ",
+        (long long)train->step + 1, spec->train.optimizer.learning_rate,
+        layer ? "in layer '" : "outside of the layers", layer ? layer : "", layer ? "'" : "");
+}
+
 static bool run_step(struct train *train, struct error *err)
 {
     struct input_batch *batch = input_take(train->input);
@@ -51,7 +81,7 @@ static bool run_step(struct train *train, struct error *err)
     input_give_back(train->input, batch);
     if (!ok) {
         str_release(&trace);
-        return error_prefix(err, "step %lld: ", (long long)train->step + 1);
+        return tell_numerics(train, err);
     }
     train->step++;
     train->position += train->spec->data.batch_size;

@@ -43,7 +43,8 @@ static uint64_t hash_graph(const struct graph *graph)
 
 static bool build_session(struct train *train, struct error *err)
 {
-    struct session_options options = {.threads = train->options.threads};
+    struct session_options options = {.threads = train->options.threads,
+                                      .check_numerics = train->spec->train.check_numerics};
     if (!model_build(train->spec, &train->dataset.shape, train->dataset.classes, &train->model,
                      err))
         return false;
