@@ -14,16 +14,23 @@ struct batch {
     struct tensor *padding; /* padded: a scalar for each component */
 };
 
-/* Reads up to `size` elements; `*end` when there are not enough to give. */
+/*
+ * Reads up to `size` elements; `*end` when there are not enough to give.  Of mapped elements a
+ * whole batch is used up also when some fail: TensorFlow maps them as one.
+ */
 static bool collect(struct iterator *it, struct rows *rows, bool *end, struct error *err)
 {
     const struct batch *batch = (const struct batch *)it->dataset;
-    bool over = false;
-    while (rows->count < batch->size && !over)
-        if (!kernel_rows_pull(rows, it->input, &over, err))
+    bool over = false, mapped = kernel_map_is(batch->dataset.inputs[0]), ok = true;
+    struct error later;
+    for (int64_t i = 0; i < batch->size && !over && (ok || mapped); i++) {
+        if (!kernel_rows_pull(rows, it->input, &over, ok ? err : &later))
+            ok = false;
+        if (!ok && !kernel_iterator_go_on(it, &later))
             return false;
+    }
     *end = rows->count == 0 || (batch->drop_remainder && rows->count < batch->size);
-    return true;
+    return ok;
 }
 
 static bool batch_next(struct iterator *it, struct tensor *out, bool *end, struct error *err)
@@ -323,3 +330,5 @@ const struct kernel kernel_padded_batch_dataset = DATASET("PaddedBatchDataset", 
 const struct kernel kernel_padded_batch_dataset_v2 =
     DATASET("PaddedBatchDatasetV2", padded_run);
 const struct kernel kernel_unbatch_dataset = DATASET("UnbatchDataset", unbatch_run);
+const struct kernel kernel_experimental_unbatch_dataset =
+    DATASET("ExperimentalUnbatchDataset", unbatch_run);

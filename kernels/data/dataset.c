@@ -215,6 +215,19 @@ bool kernel_dataset_function(struct dataset_function *function, struct kernel_ca
                 attr->funcs[0].name, gives, results);
 }
 
+int kernel_dataset_results(struct kernel_call *call, const char *name, struct error *err)
+{
+    const struct attr *attr = node_attr(call->node, name);
+    struct function *function = NULL;
+    if (!attr || attr->kind != ATTR_FUNC)
+        fail(err, INVALID, "node '%s' has no function '%s'", call->node->name, name);
+    else
+        function = function_get(call, &attr->funcs[0], err);
+    int results = function ? function_results_count(function) : -1;
+    function_unref(function);
+    return results;
+}
+
 void kernel_dataset_function_release(struct dataset_function *function)
 {
     function_unref(function->function);

@@ -142,6 +142,10 @@ struct dataset_function {
 bool kernel_dataset_function(struct dataset_function *function, struct kernel_call *call,
                              const char *attr, int first, int count, int args, int results,
                              struct error *err) CHECKED;
+
+/* How many results the function of attribute `attr` has; -1 and an error when there is none. */
+int kernel_dataset_results(struct kernel_call *call, const char *attr,
+                           struct error *err) CHECKED;
 void kernel_dataset_function_release(struct dataset_function *function);
 
 /* Calls it: `args` are borrowed, `results` owned by the caller. */
@@ -223,3 +227,6 @@ struct dataset *kernel_window_new(const struct signature *signature, struct rows
 
 /* CacheDataset into the file that input 1 names. */
 struct dataset *kernel_file_cache_make(struct kernel_call *call, struct error *err) CHECKED;
+
+/* Whether it is a map, whose elements may fail each by itself. */
+bool kernel_map_is(const struct dataset *dataset);

@@ -194,8 +194,9 @@ static bool open_pieces(struct reading *reading, struct error *err)
     const struct files *files = files_of(&reading->it);
     if (!open_stream(reading, err))
         return false;
+    /* Without a sign, as TensorFlow has it: an empty file may pass. */
     int64_t body = stream_bytes(reading->stream) - files->header - files->footer;
-    if (files->format == STREAM_PLAIN && (body < 0 || body % files->record)) {
+    if (files->format == STREAM_PLAIN && (uint64_t)body % (uint64_t)files->record) {
         char *path = path_of(reading);
         fail(
             err, INVALID,
@@ -210,8 +211,11 @@ static bool open_pieces(struct reading *reading, struct error *err)
     }
     if (!read_ahead(reading, (size_t)files->header, err))
         return false;
-    size_t header = (size_t)files->header;
-    reading->place += header < left(reading) ? header : left(reading);
+    if (left(reading) < (size_t)files->header) {
+        next_file(reading);
+        return fail(err, INTERNAL, "Read less bytes than requested");
+    }
+    reading->place += (size_t)files->header;
     return true;
 }
 
@@ -230,7 +234,7 @@ static bool pieces_next(struct iterator *it, struct tensor *out, bool *end, stru
             reading->place += record;
             return give(out, data, record, err);
         }
-        bool cut = left(reading) != (size_t)files->footer;
+        bool cut = files->format != STREAM_PLAIN && left(reading) != (size_t)files->footer;
         next_file(reading);
         if (cut)
             return fail(err, DATA_LOSS,

@@ -103,6 +103,11 @@ static const struct dataset_type map_type = {
     .release = map_release,
 };
 
+bool kernel_map_is(const struct dataset *dataset)
+{
+    return dataset->type == &map_type;
+}
+
 /* The dataset on input 0 under function `name`; inputs from `first` on are captured. */
 static struct map *map_make(struct kernel_call *call, const struct dataset_type *type,
                             const char *name, int first, int results, struct error *err)
@@ -306,3 +311,11 @@ const struct kernel kernel_parallel_filter_dataset =
     DATASET("ParallelFilterDataset", filter_run);
 const struct kernel kernel_take_while_dataset = DATASET("TakeWhileDataset", take_while_run);
 const struct kernel kernel_scan_dataset = DATASET("ScanDataset", scan_run);
+const struct kernel kernel_experimental_map_and_batch_dataset =
+    DATASET("ExperimentalMapAndBatchDataset", map_and_batch_run);
+const struct kernel kernel_experimental_map_dataset =
+    DATASET("ExperimentalMapDataset", map_run);
+const struct kernel kernel_experimental_scan_dataset =
+    DATASET("ExperimentalScanDataset", scan_run);
+const struct kernel kernel_experimental_take_while_dataset =
+    DATASET("ExperimentalTakeWhileDataset", take_while_run);

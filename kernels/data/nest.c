@@ -178,7 +178,18 @@ static bool interleave_run(struct kernel_call *call, struct error *err)
 
 static bool parallel_interleave_run(struct kernel_call *call, struct error *err)
 {
-    return kernel_dataset_parallel(call, call->in_count - 1, err) && interleave_run(call, err);
+    int first = 1 + kernel_dataset_list(call->node, "Targuments"), last = call->in_count - 1;
+    int64_t cycle, calls;
+    if (!kernel_dataset_parallel(call, last, err) ||
+        !kernel_scalar(call, first, "cycle_length", &cycle, err) ||
+        !kernel_scalar(call, last, "num_parallel_calls", &calls, err))
+        return false;
+    if (cycle > 0 && calls > cycle)
+        return fail(err, INVALID,
+                    "If `cycle_length` is set to a fixed value, `num_parallel_calls` must be "
+                    "-1 or at most `cycle_length`; it is %lld, with a `cycle_length` of %lld.",
+                    (long long)calls, (long long)cycle);
+    return interleave_run(call, err);
 }
 
 /* --- by turns that a dataset of numbers says --- */
@@ -296,3 +307,7 @@ const struct kernel kernel_parallel_interleave_dataset_v4 =
     DATASET("ParallelInterleaveDatasetV4", parallel_interleave_run);
 const struct kernel kernel_directed_interleave_dataset =
     DATASET("DirectedInterleaveDataset", choice_run);
+const struct kernel kernel_experimental_directed_interleave_dataset =
+    DATASET("ExperimentalDirectedInterleaveDataset", choice_run);
+const struct kernel kernel_experimental_parallel_interleave_dataset =
+    DATASET("ExperimentalParallelInterleaveDataset", interleave_run);

@@ -229,3 +229,21 @@ const struct kernel kernel_assert_cardinality_dataset =
     DATASET("AssertCardinalityDataset", asserted_run);
 const struct kernel kernel_ignore_errors_dataset = DATASET("IgnoreErrorsDataset", ignore_run);
 const struct kernel kernel_unique_dataset = DATASET("UniqueDataset", unique_run);
+const struct kernel kernel_experimental_auto_shard_dataset =
+    DATASET("ExperimentalAutoShardDataset", pass_run);
+const struct kernel kernel_experimental_bytes_produced_stats_dataset =
+    DATASET("ExperimentalBytesProducedStatsDataset", pass_run);
+const struct kernel kernel_experimental_ignore_errors_dataset =
+    DATASET("ExperimentalIgnoreErrorsDataset", ignore_run);
+const struct kernel kernel_experimental_latency_stats_dataset =
+    DATASET("ExperimentalLatencyStatsDataset", pass_run);
+const struct kernel kernel_experimental_max_intra_op_parallelism_dataset =
+    DATASET("ExperimentalMaxIntraOpParallelismDataset", pass_run);
+const struct kernel kernel_experimental_non_serializable_dataset =
+    DATASET("ExperimentalNonSerializableDataset", pass_run);
+const struct kernel kernel_experimental_private_thread_pool_dataset =
+    DATASET("ExperimentalPrivateThreadPoolDataset", pass_run);
+const struct kernel kernel_experimental_set_stats_aggregator_dataset =
+    DATASET("ExperimentalSetStatsAggregatorDataset", pass_run);
+const struct kernel kernel_experimental_unique_dataset =
+    DATASET("ExperimentalUniqueDataset", unique_run);

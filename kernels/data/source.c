@@ -351,3 +351,5 @@ const struct kernel kernel_sparse_tensor_slice_dataset =
     DATASET("SparseTensorSliceDataset", sparse_run);
 const struct kernel kernel_range_dataset = DATASET("RangeDataset", range_run);
 const struct kernel kernel_random_dataset = DATASET("RandomDataset", random_run);
+const struct kernel kernel_experimental_random_dataset =
+    DATASET("ExperimentalRandomDataset", random_run);

@@ -119,6 +119,8 @@ const struct kernel kernel_dataset_to_single_element = {
     .op = "DatasetToSingleElement", .device = CPU, .run = single_run};
 const struct kernel kernel_dataset_cardinality_op = {
     .op = "DatasetCardinality", .device = CPU, .run = cardinality_run};
+const struct kernel kernel_experimental_dataset_cardinality_op = {
+    .op = "ExperimentalDatasetCardinality", .device = CPU, .run = cardinality_run};
 const struct kernel kernel_wrap_dataset_variant = {
     .op = "WrapDatasetVariant", .device = CPU, .run = wrap_run};
 const struct kernel kernel_unwrap_dataset_variant = {

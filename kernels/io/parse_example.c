@@ -38,7 +38,8 @@ static bool read_features(struct parse *parse, struct wire features)
         if (!kernel_feature_entry(&features, &name, &value))
             return false;
         int k = kernel_feature_find(parse->keys, name.at, kernel_wire_left(&name));
-        if (k >= 0 && (value.at < value.end || parse->keys->keys[k].kind != FEATURE_DENSE))
+        if (k >= 0 && (value.at < value.end || parse->batch->sequence ||
+                       parse->keys->keys[k].kind != FEATURE_DENSE))
             parse->last[k] = value;
     }
     return true;
@@ -288,6 +289,12 @@ static bool begin(struct parse *parse, struct error *err)
             parse->ends[k] = alloc_array((size_t)parse->batch->count, sizeof(int64_t));
             continue;
         }
+        if (parse->batch->sequence && parse->batch->count == 0 && key->stride &&
+            key->default_value->count == 0)
+            return fail(err, INVALID,
+                        "Inconsistent max number of elements for feature %.*s: expected %lld, "
+                        "but found 0",
+                        (int)key->name_size, key->name, (long long)key->stride);
         if (!parse->batch->single) {
             if (shape.rank == LIMIT_TENSOR_RANK)
                 return fail(err, INVALID, "feature '%.*s' has too many dimensions",

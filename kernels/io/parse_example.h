@@ -19,6 +19,7 @@ struct example_batch {
     const struct tensor_string *serialized;
     int64_t count;
     bool single;                /* of one Example, without the dimension of the batch */
+    bool sequence;              /* SequenceExamples: an empty feature is not an absent one */
     const struct tensor *names; /* NULL, or a name for each, for messages */
 };
 

@@ -175,7 +175,8 @@ static bool single_run(struct kernel_call *call, struct error *err)
                       *dense = node_attr(node, "dense_keys");
     struct counts counts = {.sparse = (int)node_attr_int(node, "num_sparse", 0)};
     type_list(node, "Tdense", &counts.dense);
-    struct example_batch batch = {tensor_strings(serialized), 1, true, NULL};
+    struct example_batch batch = {
+        .serialized = tensor_strings(serialized), .count = 1, .single = true};
     char text[SHAPE_TEXT_BYTES];
     if (serialized->shape.rank != 0)
         return fail(err, INVALID, "Expected serialized to be a scalar, got shape: %s",

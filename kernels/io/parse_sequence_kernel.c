@@ -147,6 +147,7 @@ static bool read_batch(const struct kernel_call *call, int names_input, bool vec
         .serialized = tensor_strings(serialized),
         .count = serialized->count,
         .single = rank == 0,
+        .sequence = true,
         .names = names->count ? names : NULL,
     };
     return true;

@@ -244,7 +244,8 @@ static bool write_file_run(struct kernel_call *call, struct error *err)
     }
     const struct tensor_string *contents = tensor_strings(kernel_in(call, 1));
     FILE *file = fopen(name, "wb");
-    bool ok = file && fwrite(contents->data, 1, contents->size, file) == contents->size;
+    bool ok = file && (!contents->size ||
+                       fwrite(contents->data, 1, contents->size, file) == contents->size);
     if (file)
         ok = (fclose(file) == 0) && ok;
     if (!ok)

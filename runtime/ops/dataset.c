@@ -276,172 +276,6 @@ const struct op op_cache_dataset_v2 = {
     .no_gradient = true,
 };
 
-const struct op op_prefetch_dataset = {
-    .name = "PrefetchDataset",
-    .inputs = "input_dataset:variant buffer_size:int64",
-    .outputs = "handle:variant",
-    .attrs = "output_types:list(type)>=1 output_shapes:list(shape)>=1 "
-             "slack_period:int=0 legacy_autotune:bool=true buffer_size_min:int=0 "
-             "metadata:string=''",
-    .infer = op_infer_scalar,
-    .no_gradient = true,
-};
-
-const struct op op_options_dataset = {
-    .name = "OptionsDataset",
-    .inputs = "input_dataset:variant",
-    .outputs = "handle:variant",
-    .attrs = "serialized_options:string output_types:list(type)>=1 "
-             "output_shapes:list(shape)>=1 metadata:string=''",
-    .infer = op_infer_scalar,
-    .no_gradient = true,
-};
-
-const struct op op_model_dataset = {
-    .name = "ModelDataset",
-    .inputs = "input_dataset:variant",
-    .outputs = "handle:variant",
-    .attrs = "algorithm:int=0 cpu_budget:int=0 ram_budget:int=0 "
-             "output_types:list(type)>=1 output_shapes:list(shape)>=1",
-    .infer = op_infer_scalar,
-    .no_gradient = true,
-};
-
-const struct op op_finalize_dataset = {
-    .name = "FinalizeDataset",
-    .inputs = "input_dataset:variant",
-    .outputs = "handle:variant",
-    .attrs = "has_captured_ref:bool=false output_types:list(type)>=1 "
-             "output_shapes:list(shape)>=1",
-    .infer = op_infer_scalar,
-    .no_gradient = true,
-};
-
-const struct op op_rewrite_dataset = {
-    .name = "RewriteDataset",
-    .inputs = "input_dataset:variant rewrite_name:string",
-    .outputs = "handle:variant",
-    .attrs = "output_types:list(type)>=1 output_shapes:list(shape)>=1",
-    .infer = op_infer_scalar,
-    .no_gradient = true,
-};
-
-const struct op op_optimize_dataset = {
-    .name = "OptimizeDataset",
-    .inputs = "input_dataset:variant optimizations:string",
-    .outputs = "handle:variant",
-    .attrs = "output_types:list(type)>=1 output_shapes:list(shape)>=1 "
-             "optimization_configs:list(string)=[]",
-    .infer = op_infer_scalar,
-    .no_gradient = true,
-};
-
-const struct op op_optimize_dataset_v2 = {
-    .name = "OptimizeDatasetV2",
-    .inputs = "input_dataset:variant optimizations_enabled:string "
-              "optimizations_disabled:string optimizations_default:string",
-    .outputs = "handle:variant",
-    .attrs = "output_types:list(type)>=1 output_shapes:list(shape)>=1 "
-             "optimization_configs:list(string)=[]",
-    .infer = op_infer_scalar,
-    .no_gradient = true,
-};
-
-const struct op op_auto_shard_dataset = {
-    .name = "AutoShardDataset",
-    .inputs = "input_dataset:variant num_workers:int64 index:int64",
-    .outputs = "handle:variant",
-    .attrs = "auto_shard_policy:int=0 output_types:list(type)>=1 "
-             "output_shapes:list(shape)>=1 num_replicas:int=0",
-    .infer = op_infer_scalar,
-    .no_gradient = true,
-};
-
-const struct op op_max_intra_op_parallelism_dataset = {
-    .name = "MaxIntraOpParallelismDataset",
-    .inputs = "input_dataset:variant max_intra_op_parallelism:int64",
-    .outputs = "handle:variant",
-    .attrs = "output_types:list(type)>=1 output_shapes:list(shape)>=1",
-    .infer = op_infer_scalar,
-    .no_gradient = true,
-};
-
-const struct op op_private_thread_pool_dataset = {
-    .name = "PrivateThreadPoolDataset",
-    .inputs = "input_dataset:variant num_threads:int64",
-    .outputs = "handle:variant",
-    .attrs = "output_types:list(type)>=1 output_shapes:list(shape)>=1",
-    .infer = op_infer_scalar,
-    .no_gradient = true,
-};
-
-const struct op op_non_serializable_dataset = {
-    .name = "NonSerializableDataset",
-    .inputs = "input_dataset:variant",
-    .outputs = "handle:variant",
-    .attrs = "output_types:list(type)>=1 output_shapes:list(shape)>=1",
-    .infer = op_infer_scalar,
-    .no_gradient = true,
-};
-
-const struct op op_latency_stats_dataset = {
-    .name = "LatencyStatsDataset",
-    .inputs = "input_dataset:variant tag:string",
-    .outputs = "handle:variant",
-    .attrs = "output_types:list(type)>=1 output_shapes:list(shape)>=1",
-    .infer = op_infer_scalar,
-    .no_gradient = true,
-};
-
-const struct op op_bytes_produced_stats_dataset = {
-    .name = "BytesProducedStatsDataset",
-    .inputs = "input_dataset:variant tag:string",
-    .outputs = "handle:variant",
-    .attrs = "output_types:list(type)>=1 output_shapes:list(shape)>=1",
-    .infer = op_infer_scalar,
-    .no_gradient = true,
-};
-
-const struct op op_set_stats_aggregator_dataset = {
-    .name = "SetStatsAggregatorDataset",
-    .inputs = "input_dataset:variant stats_aggregator:resource tag:string "
-              "counter_prefix:string",
-    .outputs = "handle:variant",
-    .attrs = "output_types:list(type)>=1 output_shapes:list(shape)>=1",
-    .flags = OP_STATEFUL,
-    .infer = op_infer_scalar,
-    .no_gradient = true,
-};
-
-const struct op op_assert_cardinality_dataset = {
-    .name = "AssertCardinalityDataset",
-    .inputs = "input_dataset:variant cardinality:int64",
-    .outputs = "handle:variant",
-    .attrs = "output_types:list(type)>=1 output_shapes:list(shape)>=1",
-    .infer = op_infer_scalar,
-    .no_gradient = true,
-};
-
-const struct op op_ignore_errors_dataset = {
-    .name = "IgnoreErrorsDataset",
-    .inputs = "input_dataset:variant",
-    .outputs = "handle:variant",
-    .attrs = "output_types:list(type)>=1 output_shapes:list(shape)>=1 "
-             "log_warning:bool=false",
-    .infer = op_infer_scalar,
-    .no_gradient = true,
-};
-
-const struct op op_unique_dataset = {
-    .name = "UniqueDataset",
-    .inputs = "input_dataset:variant",
-    .outputs = "handle:variant",
-    .attrs = "output_types:list(type)>=1 output_shapes:list(shape)>=1 "
-             "metadata:string=''",
-    .infer = op_infer_scalar,
-    .no_gradient = true,
-};
-
 const struct op op_tf_record_dataset = {
     .name = "TFRecordDataset",
     .inputs = "filenames:string compression_type:string buffer_size:int64",
@@ -495,47 +329,6 @@ const struct op op_fixed_length_record_dataset_v2 = {
     .no_gradient = true,
 };
 
-const struct op op_parse_example_dataset = {
-    .name = "ParseExampleDataset",
-    .inputs = "input_dataset:variant num_parallel_calls:int64 "
-              "dense_defaults:list(Tdense)",
-    .outputs = "handle:variant",
-    .attrs = "sparse_keys:list(string)>=0 dense_keys:list(string)>=0 "
-             "sparse_types:list({float,int64,string})>=0 "
-             "Tdense:list({float,int64,string})>=0 dense_shapes:list(shape)>=0 "
-             "output_types:list(type)>=1 output_shapes:list(shape)>=1 "
-             "sloppy:bool=false ragged_keys:list(string)>=0=[] "
-             "ragged_value_types:list({float,int64,string})>=0=[] "
-             "ragged_split_types:list({int32,int64})>=0=[]",
-    .infer = op_infer_scalar,
-    .no_gradient = true,
-};
-
-const struct op op_parse_example_dataset_v2 = {
-    .name = "ParseExampleDatasetV2",
-    .inputs = "input_dataset:variant num_parallel_calls:int64 "
-              "dense_defaults:list(Tdense)",
-    .outputs = "handle:variant",
-    .attrs = "sparse_keys:list(string)>=0 dense_keys:list(string)>=0 "
-             "sparse_types:list({float,int64,string})>=0 "
-             "Tdense:list({float,int64,string})>=0 dense_shapes:list(shape)>=0 "
-             "output_types:list(type)>=1 output_shapes:list(shape)>=1 "
-             "deterministic:string='default' ragged_keys:list(string)>=0=[] "
-             "ragged_value_types:list({float,int64,string})>=0=[] "
-             "ragged_split_types:list({int32,int64})>=0=[]",
-    .infer = op_infer_scalar,
-    .no_gradient = true,
-};
-
-const struct op op_dense_to_sparse_batch_dataset = {
-    .name = "DenseToSparseBatchDataset",
-    .inputs = "input_dataset:variant batch_size:int64 row_shape:int64",
-    .outputs = "handle:variant",
-    .attrs = "output_types:list(type)>=1 output_shapes:list(shape)>=1",
-    .infer = op_infer_scalar,
-    .no_gradient = true,
-};
-
 const struct op op_wrap_dataset_variant = {
     .name = "WrapDatasetVariant",
     .inputs = "input_handle:variant",
@@ -569,7 +362,44 @@ const struct op op_dataset_to_single_element = {
     .outputs = "components:list(output_types)",
     .attrs = "output_types:list(type)>=1 output_shapes:list(shape)>=1 "
              "metadata:string=''",
-    .flags = OP_STATEFUL,
+    .flags = OP_STATEFUL | OP_EXPENSIVE,
     .infer = infer_element,
+    .no_gradient = true,
+};
+
+const struct op op_experimental_directed_interleave_dataset = {
+    .name = "ExperimentalDirectedInterleaveDataset",
+    .inputs = "selector_input_dataset:variant data_input_datasets:N*variant",
+    .outputs = "handle:variant",
+    .attrs = "output_types:list(type)>=1 output_shapes:list(shape)>=1 N:int>=1",
+    .infer = op_infer_scalar,
+    .no_gradient = true,
+};
+
+const struct op op_experimental_random_dataset = {
+    .name = "ExperimentalRandomDataset",
+    .inputs = "seed:int64 seed2:int64",
+    .outputs = "handle:variant",
+    .attrs = "output_types:list(type)>=1 output_shapes:list(shape)>=1",
+    .flags = OP_STATEFUL,
+    .infer = op_infer_scalar,
+    .no_gradient = true,
+};
+
+const struct op op_experimental_unbatch_dataset = {
+    .name = "ExperimentalUnbatchDataset",
+    .inputs = "input_dataset:variant",
+    .outputs = "handle:variant",
+    .attrs = "output_types:list(type)>=1 output_shapes:list(shape)>=1",
+    .infer = op_infer_scalar,
+    .no_gradient = true,
+};
+
+const struct op op_experimental_dataset_cardinality = {
+    .name = "ExperimentalDatasetCardinality",
+    .inputs = "input_dataset:variant",
+    .outputs = "cardinality:int64",
+    .attrs = "",
+    .infer = op_infer_scalar,
     .no_gradient = true,
 };

@@ -247,7 +247,98 @@ const struct op op_reduce_dataset = {
     .attrs = "f:func Tstate:list(type)>=1 Targuments:list(type)>=0 "
              "output_types:list(type)>=1 output_shapes:list(shape)>=1 "
              "use_inter_op_parallelism:bool=true metadata:string=''",
-    .flags = OP_STATEFUL,
+    .flags = OP_STATEFUL | OP_EXPENSIVE,
     .infer = infer_element,
+    .no_gradient = true,
+};
+
+const struct op op_experimental_group_by_reducer_dataset = {
+    .name = "ExperimentalGroupByReducerDataset",
+    .inputs = "input_dataset:variant "
+              "key_func_other_arguments:list(Tkey_func_other_arguments) "
+              "init_func_other_arguments:list(Tinit_func_other_arguments) "
+              "reduce_func_other_arguments:list(Treduce_func_other_arguments) "
+              "finalize_func_other_arguments:list(Tfinalize_func_other_arguments)",
+    .outputs = "handle:variant",
+    .attrs = "key_func:func init_func:func reduce_func:func finalize_func:func "
+             "Tkey_func_other_arguments:list(type)>=0 "
+             "Tinit_func_other_arguments:list(type)>=0 "
+             "Treduce_func_other_arguments:list(type)>=0 "
+             "Tfinalize_func_other_arguments:list(type)>=0 "
+             "output_types:list(type)>=1 output_shapes:list(shape)>=1",
+    .flags = OP_STATEFUL,
+    .infer = op_infer_scalar,
+    .no_gradient = true,
+};
+
+const struct op op_experimental_group_by_window_dataset = {
+    .name = "ExperimentalGroupByWindowDataset",
+    .inputs = "input_dataset:variant "
+              "key_func_other_arguments:list(Tkey_func_other_arguments) "
+              "reduce_func_other_arguments:list(Treduce_func_other_arguments) "
+              "window_size_func_other_arguments:list(Twindow_size_func_other_arguments)",
+    .outputs = "handle:variant",
+    .attrs = "key_func:func reduce_func:func window_size_func:func "
+             "Tkey_func_other_arguments:list(type)>=0 "
+             "Treduce_func_other_arguments:list(type)>=0 "
+             "Twindow_size_func_other_arguments:list(type)>=0 "
+             "output_types:list(type)>=1 output_shapes:list(shape)>=1",
+    .infer = op_infer_scalar,
+    .no_gradient = true,
+};
+
+const struct op op_experimental_map_and_batch_dataset = {
+    .name = "ExperimentalMapAndBatchDataset",
+    .inputs = "input_dataset:variant other_arguments:list(Targuments) "
+              "batch_size:int64 num_parallel_calls:int64 drop_remainder:bool",
+    .outputs = "handle:variant",
+    .attrs = "f:func Targuments:list(type)>=0 output_types:list(type)>=1 "
+             "output_shapes:list(shape)>=1 preserve_cardinality:bool=false",
+    .infer = op_infer_scalar,
+    .no_gradient = true,
+};
+
+const struct op op_experimental_map_dataset = {
+    .name = "ExperimentalMapDataset",
+    .inputs = "input_dataset:variant other_arguments:list(Targuments)",
+    .outputs = "handle:variant",
+    .attrs = "f:func Targuments:list(type)>=0 output_types:list(type)>=1 "
+             "output_shapes:list(shape)>=1 use_inter_op_parallelism:bool=true "
+             "preserve_cardinality:bool=false force_synchronous:bool=false",
+    .infer = op_infer_scalar,
+    .no_gradient = true,
+};
+
+const struct op op_experimental_parallel_interleave_dataset = {
+    .name = "ExperimentalParallelInterleaveDataset",
+    .inputs = "input_dataset:variant other_arguments:list(Targuments) "
+              "cycle_length:int64 block_length:int64 sloppy:bool "
+              "buffer_output_elements:int64 prefetch_input_elements:int64",
+    .outputs = "handle:variant",
+    .attrs = "f:func Targuments:list(type)>=0 output_types:list(type)>=1 "
+             "output_shapes:list(shape)>=1",
+    .infer = op_infer_scalar,
+    .no_gradient = true,
+};
+
+const struct op op_experimental_scan_dataset = {
+    .name = "ExperimentalScanDataset",
+    .inputs = "input_dataset:variant initial_state:list(Tstate) "
+              "other_arguments:list(Targuments)",
+    .outputs = "handle:variant",
+    .attrs = "f:func Tstate:list(type)>=1 Targuments:list(type)>=0 "
+             "output_types:list(type)>=1 output_shapes:list(shape)>=1 "
+             "preserve_cardinality:bool=false",
+    .infer = op_infer_scalar,
+    .no_gradient = true,
+};
+
+const struct op op_experimental_take_while_dataset = {
+    .name = "ExperimentalTakeWhileDataset",
+    .inputs = "input_dataset:variant other_arguments:list(Targuments)",
+    .outputs = "handle:variant",
+    .attrs = "predicate:func Targuments:list(type)>=0 output_types:list(type)>=1 "
+             "output_shapes:list(shape)>=1",
+    .infer = op_infer_scalar,
     .no_gradient = true,
 };

@@ -197,7 +197,7 @@ const struct op op_iterator_get_next_as_optional = {
     .inputs = "iterator:resource",
     .outputs = "optional:variant",
     .attrs = "output_types:list(type)>=1 output_shapes:list(shape)>=1",
-    .flags = OP_STATEFUL,
+    .flags = OP_STATEFUL | OP_EXPENSIVE,
     .infer = op_infer_scalar,
     .no_gradient = true,
 };
@@ -207,7 +207,7 @@ const struct op op_iterator_get_next = {
     .inputs = "iterator:resource",
     .outputs = "components:list(output_types)",
     .attrs = "output_types:list(type)>=1 output_shapes:list(shape)>=1",
-    .flags = OP_STATEFUL,
+    .flags = OP_STATEFUL | OP_EXPENSIVE,
     .infer = infer_element,
     .no_gradient = true,
 };
@@ -217,7 +217,7 @@ const struct op op_iterator_get_next_sync = {
     .inputs = "iterator:resource",
     .outputs = "components:list(output_types)",
     .attrs = "output_types:list(type)>=1 output_shapes:list(shape)>=1",
-    .flags = OP_STATEFUL,
+    .flags = OP_STATEFUL | OP_EXPENSIVE,
     .infer = infer_element,
     .no_gradient = true,
 };
