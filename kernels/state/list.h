@@ -49,7 +49,10 @@
     X(queue_dequeue_up_to) X(queue_dequeue_up_to_v2) X(queue_close) X(queue_close_v2) \
     X(queue_size) X(queue_size_v2) X(queue_is_closed) X(queue_is_closed_v2)
 
-#define KERNELS_OF_BARRIERS(X)
+#define KERNELS_OF_BARRIERS(X) \
+    /* barrier_ops.c */ \
+    X(barrier) X(barrier_insert_many) X(barrier_take_many) X(barrier_close) \
+    X(barrier_ready_size) X(barrier_incomplete_size)
 
 #define KERNELS_OF_ACCUMULATORS(X)
 
