@@ -44,8 +44,10 @@ static void barrier_spec_free(void *arg)
     free(spec);
 }
 
-static struct resource *barrier_make(const void *spec, const char *name, struct error *err)
+static struct resource *barrier_make(const void *spec, const char *name,
+                                     struct kernel_call *call, struct error *err)
 {
+    (void)call;
     struct barrier *barrier = kernel_barrier_new(spec, name, err);
     return barrier ? kernel_barrier_resource(barrier) : NULL;
 }

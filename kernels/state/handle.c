@@ -87,10 +87,15 @@ void kernel_handle_release(void *state)
 
 /* --- running --- */
 
+struct first_run {
+    const struct handle *handle;
+    struct kernel_call *call;
+};
+
 static struct resource *make(const void *arg, struct error *err)
 {
-    const struct handle *handle = arg;
-    return handle->class->make(handle->spec, handle->name, err);
+    const struct first_run *run = arg;
+    return run->handle->class->make(run->handle->spec, run->handle->name, run->call, err);
 }
 
 /* The one made before, counted; NULL if there is none, or it was removed from its table. */
@@ -111,8 +116,9 @@ static struct resource *find(struct kernel_call *call, struct handle *handle, st
     struct resource *resource = made_before(handle);
     if (resource)
         return resource;
-    resource = resources_find_or_make(call->resources, handle->container, handle->class->kind,
-                                      handle->name, make, handle, err);
+    resource =
+        resources_find_or_make(call->resources, handle->container, handle->class->kind,
+                               handle->name, make, &(struct first_run){handle, call}, err);
     if (!resource)
         return NULL;
     if (handle->class->matches &&

@@ -22,7 +22,9 @@ struct handle_class {
     /* Reads the node's attributes into what make and matches get. */
     bool (*read)(const struct node *node, void **spec, struct error *err);
     void (*free)(void *spec);
-    struct resource *(*make)(const void *spec, const char *name, struct error *err);
+    /* `call` is the first run's, for what comes as an input. */
+    struct resource *(*make)(const void *spec, const char *name, struct kernel_call *call,
+                             struct error *err);
     /* Whether the node may share a resource that another one made. */
     bool (*matches)(const struct resource *resource, const void *spec, const struct node *node,
                     struct error *err);

@@ -54,9 +54,30 @@
     X(barrier) X(barrier_insert_many) X(barrier_take_many) X(barrier_close) \
     X(barrier_ready_size) X(barrier_incomplete_size)
 
-#define KERNELS_OF_ACCUMULATORS(X)
+#define KERNELS_OF_ACCUMULATORS(X) \
+    /* accumulator.c */ \
+    X(conditional_accumulator) X(resource_conditional_accumulator) \
+    X(sparse_conditional_accumulator) X(accumulator_apply_gradient) \
+    X(resource_accumulator_apply_gradient) X(sparse_accumulator_apply_gradient) \
+    X(accumulator_take_gradient) X(resource_accumulator_take_gradient) \
+    X(sparse_accumulator_take_gradient) X(accumulator_set_global_step) \
+    X(resource_accumulator_set_global_step) X(accumulator_num_accumulated) \
+    X(resource_accumulator_num_accumulated)
 
-#define KERNELS_OF_TABLES(X)
+#define KERNELS_OF_TABLES(X) \
+    /* table_handle.c */ \
+    X(hash_table) X(hash_table_v2) X(mutable_hash_table) X(mutable_hash_table_v2) \
+    X(mutable_hash_table_of_tensors) X(mutable_hash_table_of_tensors_v2) \
+    X(mutable_dense_hash_table) X(mutable_dense_hash_table_v2) X(anonymous_hash_table) \
+    X(anonymous_mutable_hash_table) X(anonymous_mutable_hash_table_of_tensors) \
+    X(anonymous_mutable_dense_hash_table) \
+    /* table_ops.c */ \
+    X(lookup_table_find) X(lookup_table_find_v2) X(lookup_table_insert) \
+    X(lookup_table_insert_v2) X(lookup_table_import) X(lookup_table_import_v2) \
+    X(lookup_table_remove_v2) X(lookup_table_size) X(lookup_table_size_v2) \
+    X(lookup_table_export) X(lookup_table_export_v2) X(initialize_table) \
+    X(initialize_table_v2) X(initialize_table_from_text_file) \
+    X(initialize_table_from_text_file_v2)
 
 #define KERNELS_OF_SESSION_TENSORS(X)
 

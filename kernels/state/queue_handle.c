@@ -84,8 +84,10 @@ static bool queue_read(const struct node *node, void **out, struct error *err)
     return true;
 }
 
-static struct resource *queue_make(const void *arg, const char *name, struct error *err)
+static struct resource *queue_make(const void *arg, const char *name, struct kernel_call *call,
+                                   struct error *err)
 {
+    (void)call;
     struct queue_spec spec = *(const struct queue_spec *)arg;
     spec.name = name;
     struct queue *queue = kernel_queue_new(&spec, err);

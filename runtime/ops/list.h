@@ -171,9 +171,26 @@
     X(queue_dequeue_up_to) X(queue_dequeue_up_to_v2) X(queue_close) X(queue_close_v2) \
     X(queue_size) X(queue_size_v2) X(queue_is_closed) X(queue_is_closed_v2) X(barrier) \
     X(barrier_insert_many) X(barrier_take_many) X(barrier_close) X(barrier_ready_size) \
-    X(barrier_incomplete_size)
+    X(barrier_incomplete_size) X(conditional_accumulator) X(resource_conditional_accumulator) \
+    X(sparse_conditional_accumulator) X(accumulator_apply_gradient) \
+    X(resource_accumulator_apply_gradient) X(sparse_accumulator_apply_gradient) \
+    X(accumulator_take_gradient) X(resource_accumulator_take_gradient) \
+    X(sparse_accumulator_take_gradient) X(accumulator_set_global_step) \
+    X(resource_accumulator_set_global_step) X(accumulator_num_accumulated) \
+    X(resource_accumulator_num_accumulated)
 
-#define OPS_TABLE(X)
+#define OPS_TABLE(X) \
+    X(hash_table) X(hash_table_v2) X(mutable_hash_table) X(mutable_hash_table_v2) \
+    X(mutable_hash_table_of_tensors) X(mutable_hash_table_of_tensors_v2) \
+    X(mutable_dense_hash_table) X(mutable_dense_hash_table_v2) X(anonymous_hash_table) \
+    X(anonymous_mutable_hash_table) X(anonymous_mutable_hash_table_of_tensors) \
+    X(anonymous_mutable_dense_hash_table) \
+    X(lookup_table_find) X(lookup_table_find_v2) X(lookup_table_insert) \
+    X(lookup_table_insert_v2) X(lookup_table_import) X(lookup_table_import_v2) \
+    X(lookup_table_remove_v2) X(lookup_table_size) X(lookup_table_size_v2) \
+    X(lookup_table_export) X(lookup_table_export_v2) X(initialize_table) \
+    X(initialize_table_v2) X(initialize_table_from_text_file) \
+    X(initialize_table_from_text_file_v2)
 
 #define OPS_TENSOR_ARRAY(X) \
     X(stack_v2) X(stack_push_v2) X(stack_pop_v2) X(stack_close_v2) X(tensor_array_v3) \

@@ -1,0 +1,64 @@
+/* accumulator_dense.c - gradients of one shape, added up. */
+
+#include "kernels/state/accumulator.h"
+
+void kernel_accumulator_add(struct tensor *to, int64_t to_at, const struct tensor *from,
+                            int64_t from_at, int64_t count)
+{
+    assert(to->dtype == from->dtype);
+    if (to->dtype == F32) {
+        float *a = tensor_f32_mut(to) + to_at;
+        const float *b = tensor_f32(from) + from_at;
+        for (int64_t i = 0; i < count; i++)
+            a[i] += b[i];
+        return;
+    }
+    kernel_load *load = kernel_load_for(to->dtype);
+    kernel_store *store = kernel_store_for(to->dtype);
+    for (int64_t i = 0; i < count; i++)
+        store(to->data, to_at + i, load(to->data, to_at + i) + load(from->data, from_at + i));
+}
+
+void kernel_accumulator_divide(struct tensor *to, int64_t at, int64_t count, int64_t divisor)
+{
+    if (to->dtype == F32) {
+        float *a = tensor_f32_mut(to) + at;
+        for (int64_t i = 0; i < count; i++)
+            a[i] /= (float)divisor;
+        return;
+    }
+    kernel_load *load = kernel_load_for(to->dtype);
+    kernel_store *store = kernel_store_for(to->dtype);
+    for (int64_t i = 0; i < count; i++)
+        store(to->data, at + i, load(to->data, at + i) / (double)divisor);
+}
+
+bool kernel_accumulator_add_dense(struct accumulator *accumulator, struct kernel_call *call,
+                                  struct error *err)
+{
+    const struct tensor *gradient = kernel_in(call, 2);
+    const struct shape *wanted =
+        accumulator->count ? &accumulator->sum.shape : &accumulator->spec.shape;
+    if (!shape_compatible(wanted, &gradient->shape)) {
+        char a[SHAPE_TEXT_BYTES], b[SHAPE_TEXT_BYTES];
+        return fail(err, INVALID, "Shape mismatch: expected %s, got %s",
+                    shape_text(wanted, a, sizeof(a)),
+                    shape_text(&gradient->shape, b, sizeof(b)));
+    }
+    if (!accumulator->count)
+        return tensor_clone(&accumulator->sum, gradient, err);
+    kernel_accumulator_add(&accumulator->sum, 0, gradient, 0, gradient->count);
+    return true;
+}
+
+bool kernel_accumulator_take_dense(struct accumulator *accumulator, struct tensor *out,
+                                   struct error *err)
+{
+    (void)err;
+    if (accumulator->spec.mean)
+        kernel_accumulator_divide(&accumulator->sum, 0, accumulator->sum.count,
+                                  accumulator->count);
+    out[0] = accumulator->sum;
+    accumulator->sum = (struct tensor){0};
+    return true;
+}
