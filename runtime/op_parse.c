@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "runtime/op_parse.h"
+#include "runtime/tensor.h"
 
 struct reader {
     const struct op *op;
@@ -152,6 +153,25 @@ static void parse_arg(struct reader *reader, struct op_arg *arg)
     parse_arg_type(reader, arg);
 }
 
+/* "uint8[255,0,0]": a vector. */
+static struct tensor take_tensor(struct reader *reader)
+{
+    int64_t values[16];
+    int64_t count = 0;
+    enum dtype dtype = (enum dtype)take_type(reader);
+    for (expect(reader, "["); !take(reader, "]"); take(reader, ",")) {
+        assert(count < ARRAY_LEN(values));
+        values[count++] = take_int(reader);
+    }
+    struct tensor tensor;
+    struct error err;
+    bool made = tensor_init(&tensor, dtype, &SHAPE(count), &err);
+    assert(made);
+    for (int64_t i = 0; i < count; i++)
+        tensor_set_number(&tensor, i, (double)values[i]);
+    return tensor;
+}
+
 static const struct op_arg *parse_args(struct reader *reader, const char *text, int *count)
 {
     reader->text = reader->at = text ? text : "";
@@ -260,6 +280,9 @@ static void parse_value(struct reader *reader, enum attr_kind kind, void *values
     case ATTR_SHAPE:
         ((struct shape *)values)[index] = take_shape(reader);
         return;
+    case ATTR_TENSOR:
+        ((struct tensor *)values)[index] = take_tensor(reader);
+        return;
     default:
         malformed(reader, "no default for this kind");
     }
@@ -269,7 +292,7 @@ static void parse_default(struct reader *reader, struct op_attr *attr)
 {
     enum { VALUES_MAX = 16 };
     void *values =
-        arena_array(reader->arena, attr->is_list ? VALUES_MAX : 1, sizeof(struct shape));
+        arena_array(reader->arena, attr->is_list ? VALUES_MAX : 1, sizeof(struct tensor));
     int count = 0;
 
     attr->has_default = true;

@@ -26,7 +26,8 @@
 
 /* summary_*.c */
 #define KERNELS_SUMMARIES(X) \
-    X(scalar_summary) X(merge_summary) X(histogram_summary)
+    X(scalar_summary) X(merge_summary) X(histogram_summary) X(tensor_summary) \
+    X(tensor_summary_v2) X(image_summary) X(audio_summary) X(audio_summary_v2)
 
 /* parse_*.c */
 #define KERNELS_PARSE(X) \

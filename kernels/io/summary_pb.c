@@ -36,8 +36,7 @@ static bool scalar_summary_run(struct kernel_call *call, struct error *err)
 {
     const struct tensor *tags = kernel_in(call, 0), *values = kernel_in(call, 1);
     char a[SHAPE_TEXT_BYTES], b[SHAPE_TEXT_BYTES];
-    bool single = tags->count == 1 && values->count == 1 && tags->shape.rank <= 1;
-    if (!single && !shape_equal(&tags->shape, &values->shape))
+    if (!shape_equal(&tags->shape, &values->shape))
         return fail(err, INVALID, "tags and values are not the same shape: %s != %s",
                     shape_text(&tags->shape, a, sizeof(a)),
                     shape_text(&values->shape, b, sizeof(b)));

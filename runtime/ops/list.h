@@ -147,7 +147,8 @@
     X(matching_files) X(read_file) X(write_file)
 
 #define OPS_SUMMARY(X) \
-    X(scalar_summary) X(merge_summary) X(histogram_summary)
+    X(scalar_summary) X(merge_summary) X(histogram_summary) X(tensor_summary) \
+    X(tensor_summary_v2) X(image_summary) X(audio_summary) X(audio_summary_v2)
 
 #define OPS_FUSED(X) \
     X(fused_mat_mul) X(fused_conv2d) X(relu_bias_grad) X(max_pool_relu_bias_grad) \

@@ -1,0 +1,343 @@
+/* summary_media_pb.c - summaries of tensors, pictures (PNG) and sound (WAV). */
+
+#include <math.h>
+
+#include "tensorflow/event.pb-c.h"
+
+#include "base/arena.h"
+#include "base/str.h"
+#include "kernels/io/image.h"
+#include "kernels/ref/numbers.h"
+#include "proto/message.h"
+#include "runtime/tensor_pb.h"
+
+/* Output 0 becomes a summary of these values. */
+static bool give(struct kernel_call *call, Tensorflow__Summary__Value **values, size_t count,
+                 struct error *err)
+{
+    struct tensor *out = kernel_output(call, 0, &SHAPE_SCALAR, err);
+    struct str bytes = {0};
+    if (!out)
+        return false;
+    Tensorflow__Summary summary = TENSORFLOW__SUMMARY__INIT;
+    summary.n_value = count;
+    summary.value = values;
+    message_pack(&summary.base, &bytes);
+    tensor_set_string(out, 0, str_text(&bytes), bytes.size);
+    str_release(&bytes);
+    return true;
+}
+
+static bool read_tag(const struct kernel_call *call, struct arena *arena, const char **tag,
+                     struct error *err)
+{
+    const struct tensor *tensor = kernel_in(call, 0);
+    char text[SHAPE_TEXT_BYTES];
+    if (tensor->shape.rank != 0)
+        return fail(err, INVALID, "tag must be scalar, got shape %s",
+                    shape_text(&tensor->shape, text, sizeof(text)));
+    const struct tensor_string *bytes = tensor_strings(tensor);
+    *tag = arena_text_n(arena, bytes->data ? bytes->data : "", bytes->size);
+    return true;
+}
+
+/* --- tensors --- */
+
+static bool tensor_v2(struct kernel_call *call, struct arena *arena, struct error *err)
+{
+    const char *tag = NULL;
+    if (!read_tag(call, arena, &tag, err))
+        return false;
+    if (kernel_in(call, 2)->shape.rank != 0)
+        return fail(err, INVALID, "serialized_summary_metadata must be scalar");
+    Tensorflow__Summary__Value value = TENSORFLOW__SUMMARY__VALUE__INIT;
+    value.tag = (char *)tag;
+    value.value_case = TENSORFLOW__SUMMARY__VALUE__VALUE_TENSOR;
+    value.tensor = tensor_pack(kernel_in(call, 1), true, arena);
+    const struct tensor_string *bytes = tensor_strings(kernel_in(call, 2));
+    value.metadata = message_unpack(&tensorflow__summary_metadata__descriptor, bytes->data,
+                                    bytes->size, arena, err);
+    Tensorflow__SummaryMetadata none = TENSORFLOW__SUMMARY_METADATA__INIT;
+    if (!value.metadata) /* TensorFlow takes what is malformed for nothing */
+        value.metadata = &none;
+    return give(call, (Tensorflow__Summary__Value *[]){&value}, 1, err);
+}
+
+static bool tensor_v2_run(struct kernel_call *call, struct error *err)
+{
+    struct arena *arena = arena_new();
+    bool ok = tensor_v2(call, arena, err);
+    arena_free(arena);
+    return ok;
+}
+
+/* The older form names the node. */
+static bool tensor_run(struct kernel_call *call, struct error *err)
+{
+    struct arena *arena = arena_new();
+    Tensorflow__Summary__Value value = TENSORFLOW__SUMMARY__VALUE__INIT;
+    value.node_name = arena_text(arena, call->node->name);
+    value.value_case = TENSORFLOW__SUMMARY__VALUE__VALUE_TENSOR;
+    value.tensor = tensor_pack(kernel_in(call, 0), true, arena);
+    bool ok = give(call, (Tensorflow__Summary__Value *[]){&value}, 1, err);
+    arena_free(arena);
+    return ok;
+}
+
+/* --- what has several parts: "tag/image/0", or "tag/image" where one is the most --- */
+
+struct parts {
+    struct arena *arena;
+    const char *tag;
+    int64_t count;
+    bool numbered;
+    Tensorflow__Summary__Value *values;
+    Tensorflow__Summary__Value **list;
+};
+
+static bool parts_init(struct parts *parts, const struct kernel_call *call, const char *limit,
+                       struct arena *arena, struct error *err)
+{
+    int64_t most = node_attr_int(call->node, limit, 3);
+    int64_t batch = kernel_in(call, 1)->shape.dims[0];
+    *parts = (struct parts){.arena = arena, .numbered = most > 1};
+    if (!read_tag(call, arena, &parts->tag, err))
+        return false;
+    parts->count = batch < most ? batch : most;
+    size_t count = (size_t)parts->count + 1;
+    parts->values = arena_array(arena, count, sizeof(*parts->values));
+    parts->list = arena_array(arena, count, sizeof(*parts->list));
+    return true;
+}
+
+static Tensorflow__Summary__Value *part_init(struct parts *parts, int64_t i, const char *kind)
+{
+    Tensorflow__Summary__Value *value = parts->list[i] = &parts->values[i];
+    tensorflow__summary__value__init(value);
+    value->tag = parts->numbered
+                     ? arena_printf(parts->arena, "%s/%s/%lld", parts->tag, kind, (long long)i)
+                     : arena_printf(parts->arena, "%s/%s", parts->tag, kind);
+    return value;
+}
+
+/* --- pictures --- */
+
+/* Numbers are scaled so that the largest is 255, or centred around 128 if some are negative. */
+struct scaling {
+    float scale, offset;
+};
+
+static bool pixel_is_finite(const struct tensor *in, int64_t at, int64_t channels)
+{
+    for (int64_t c = 0; c < channels; c++)
+        if (!isfinite(tensor_number(in, at + c)))
+            return false;
+    return true;
+}
+
+static struct scaling scaling_of(const struct tensor *in, int64_t begin, int64_t pixels,
+                                 int64_t channels)
+{
+    const float tiny = 1e-6f;
+    float low = INFINITY, high = -INFINITY;
+    for (int64_t p = 0; p < pixels; p++) {
+        int64_t at = begin + p * channels;
+        for (int64_t c = 0; pixel_is_finite(in, at, channels) && c < channels; c++) {
+            float value = (float)tensor_number(in, at + c);
+            low = value < low ? value : low;
+            high = value > high ? value : high;
+        }
+    }
+    if (low < 0) {
+        float most = fmaxf(fabsf(low), fabsf(high));
+        return (struct scaling){most < tiny ? 0 : 127 / most, 128};
+    }
+    return (struct scaling){high < tiny ? 0 : 255 / high, 0};
+}
+
+/* 8 bits for each number; pixels that are not finite get the bad colour. */
+static void fill_pixels(const struct tensor *in, int64_t begin, struct image *image,
+                        const struct tensor *bad)
+{
+    int64_t pixels = image->height * image->width, channels = image->channels;
+    uint8_t *out = image->pixels;
+    if (in->dtype == U8) {
+        memcpy(out, (const uint8_t *)in->data + begin, (size_t)(pixels * channels));
+        return;
+    }
+    struct scaling scaling = scaling_of(in, begin, pixels, channels);
+    for (int64_t p = 0; p < pixels; p++) {
+        int64_t at = begin + p * channels;
+        bool finite = pixel_is_finite(in, at, channels);
+        for (int64_t c = 0; c < channels; c++) {
+            float value =
+                finite ? (float)tensor_number(in, at + c) * scaling.scale + scaling.offset
+                       : (float)tensor_integer(bad, c);
+            out[p * channels + c] = (uint8_t)value;
+        }
+    }
+}
+
+static bool image_part(struct parts *parts, int64_t i, const struct tensor *in,
+                       const struct tensor *bad, struct error *err)
+{
+    struct image image = {.frames = 1,
+                          .height = in->shape.dims[1],
+                          .width = in->shape.dims[2],
+                          .channels = (int)in->shape.dims[3],
+                          .bits = 8};
+    struct str png = {0};
+    if (!kernel_image_alloc(&image, err))
+        return false;
+    fill_pixels(in, i * image.height * image.width * image.channels, &image, bad);
+    bool ok = kernel_image_write_png(&image, -1, &png, err);
+    if (ok) {
+        Tensorflow__Summary__Image *message = arena_alloc(parts->arena, sizeof(*message));
+        tensorflow__summary__image__init(message);
+        message->height = (int32_t)image.height;
+        message->width = (int32_t)image.width;
+        message->colorspace = image.channels;
+        message->encoded_image_string.len = png.size;
+        message->encoded_image_string.data = arena_copy(parts->arena, png.data, png.size);
+        Tensorflow__Summary__Value *value = part_init(parts, i, "image");
+        value->value_case = TENSORFLOW__SUMMARY__VALUE__VALUE_IMAGE;
+        value->image = message;
+    }
+    str_release(&png);
+    kernel_image_release(&image);
+    return ok;
+}
+
+static bool image(struct kernel_call *call, struct arena *arena, struct error *err)
+{
+    const struct tensor *in = kernel_in(call, 1);
+    const struct tensor *bad = node_attr_tensor(call->node, "bad_color");
+    const int64_t *dims = in->shape.dims;
+    char text[SHAPE_TEXT_BYTES];
+    struct parts parts;
+    bool fits = in->shape.rank == 4 && (dims[3] == 1 || dims[3] == 3 || dims[3] == 4);
+    if (!fits)
+        return fail(err, INVALID, "Tensor must be 4-D with last dim 1, 3, or 4, not %s",
+                    shape_text(&in->shape, text, sizeof(text)));
+    if (!bad || bad->dtype != U8 || bad->shape.rank != 1 || bad->count < dims[3])
+        return fail(err, INVALID, "bad_color must be a uint8 vector of a value per channel");
+    if (!parts_init(&parts, call, "max_images", arena, err))
+        return false;
+    for (int64_t i = 0; i < parts.count; i++)
+        if (!image_part(&parts, i, in, bad, err))
+            return false;
+    return give(call, parts.list, (size_t)parts.count, err);
+}
+
+static bool image_run(struct kernel_call *call, struct error *err)
+{
+    struct arena *arena = arena_new();
+    bool ok = image(call, arena, err);
+    arena_free(arena);
+    return ok;
+}
+
+/* --- sound: 16-bit samples behind the header of a WAV file --- */
+
+#define WAV_HEADER_BYTES 44
+
+static void add_number(struct str *out, uint32_t value, int bytes)
+{
+    for (int i = 0; i < bytes; i++)
+        str_add_char(out, (char)(value >> 8 * i));
+}
+
+static void write_wav(struct str *out, const float *samples, int64_t frames, int64_t channels,
+                      uint32_t rate)
+{
+    uint32_t bytes = (uint32_t)(frames * channels * 2), frame = (uint32_t)(channels * 2);
+    str_add(out, "RIFF");
+    add_number(out, bytes + WAV_HEADER_BYTES - 8, 4);
+    str_add(out, "WAVEfmt ");
+    add_number(out, 16, 4);
+    add_number(out, 1, 2); /* PCM */
+    add_number(out, (uint32_t)channels, 2);
+    add_number(out, rate, 4);
+    add_number(out, rate * frame, 4);
+    add_number(out, frame, 2);
+    add_number(out, 16, 2);
+    str_add(out, "data");
+    add_number(out, bytes, 4);
+    for (int64_t i = 0; i < frames * channels; i++) {
+        float value = roundf(samples[i] * 32768);
+        value = fminf(fmaxf(value, INT16_MIN), INT16_MAX);
+        add_number(out, (uint32_t)(int32_t)value, 2);
+    }
+}
+
+static bool check_audio(const struct tensor *in, double rate, int64_t *channels,
+                        struct error *err)
+{
+    char text[SHAPE_TEXT_BYTES];
+    if (in->shape.rank < 2 || in->shape.rank > 3)
+        return fail(err, INVALID, "Tensor must be 3-D or 2-D, got: %s",
+                    shape_text(&in->shape, text, sizeof(text)));
+    *channels = in->shape.rank == 2 ? 1 : in->shape.dims[2];
+    if (!(rate > 0) || rate > UINT32_MAX)
+        return fail(err, INVALID, "sample_rate must be positive, it is %g", rate);
+    if (*channels == 0 || *channels > UINT16_MAX / 2)
+        return fail(err, INVALID, "num_channels %lld must be from 1 to %d",
+                    (long long)*channels, UINT16_MAX / 2);
+    if (in->shape.dims[1] > (UINT32_MAX - WAV_HEADER_BYTES) / 2 / *channels)
+        return fail(err, INVALID, "%lld frames are too many for a WAV file",
+                    (long long)in->shape.dims[1]);
+    return true;
+}
+
+static bool audio(struct kernel_call *call, struct arena *arena, struct error *err)
+{
+    const struct tensor *in = kernel_in(call, 1);
+    int64_t channels = 0;
+    struct parts parts;
+    bool v2 = call->in_count > 2;
+    if (v2 && kernel_in(call, 2)->shape.rank != 0)
+        return fail(err, INVALID, "sample_rate must be scalar");
+    float rate =
+        v2 ? tensor_f32(kernel_in(call, 2))[0] : node_attr_float(call->node, "sample_rate", 0);
+    if (!check_audio(in, rate, &channels, err) ||
+        !parts_init(&parts, call, "max_outputs", arena, err))
+        return false;
+    int64_t frames = in->shape.dims[1];
+    for (int64_t i = 0; i < parts.count; i++) {
+        struct str wav = {0};
+        write_wav(&wav, tensor_f32(in) + i * frames * channels, frames, channels,
+                  (uint32_t)lrintf(rate));
+        Tensorflow__Summary__Audio *message = arena_alloc(arena, sizeof(*message));
+        tensorflow__summary__audio__init(message);
+        message->sample_rate = rate;
+        message->num_channels = channels;
+        message->length_frames = frames;
+        message->content_type = arena_text(arena, "audio/wav");
+        message->encoded_audio_string.len = wav.size;
+        message->encoded_audio_string.data = arena_copy(arena, wav.data, wav.size);
+        str_release(&wav);
+        Tensorflow__Summary__Value *value = part_init(&parts, i, "audio");
+        value->value_case = TENSORFLOW__SUMMARY__VALUE__VALUE_AUDIO;
+        value->audio = message;
+    }
+    return give(call, parts.list, (size_t)parts.count, err);
+}
+
+static bool audio_run(struct kernel_call *call, struct error *err)
+{
+    struct arena *arena = arena_new();
+    bool ok = audio(call, arena, err);
+    arena_free(arena);
+    return ok;
+}
+
+#define SUMMARY(name_, run_)                                                                   \
+    {                                                                                          \
+        .op = name_, .device = CPU, .run = run_                                                \
+    }
+
+const struct kernel kernel_tensor_summary = SUMMARY("TensorSummary", tensor_run);
+const struct kernel kernel_tensor_summary_v2 = SUMMARY("TensorSummaryV2", tensor_v2_run);
+const struct kernel kernel_image_summary = SUMMARY("ImageSummary", image_run);
+const struct kernel kernel_audio_summary = SUMMARY("AudioSummary", audio_run);
+const struct kernel kernel_audio_summary_v2 = SUMMARY("AudioSummaryV2", audio_run);
