@@ -8,12 +8,21 @@ BUILD=${BUILD:-build/fuzz}
 limit=(-max_total_time="${S:-20}")
 [ -n "${RUNS:-}" ] && limit=(-runs="$RUNS")
 failed=0
+# Real graphs, where TensorFlow's recorded cases are beside the clone.
+cases=${TRAINYARD_SHARED:-../shared}/tf-cases
+if [ -d "$cases" ] && [ ! -d build/fuzz/graphs ] && [ -x build/tf-cases ]; then
+    mkdir -p build/fuzz/graphs
+    build/tf-cases --graphs build/fuzz/graphs "$cases"/*.tfrecord
+    find build/fuzz/graphs -size +40 -delete
+fi
 for source in tests/fuzz/fuzz_*.c; do
     name=${source##*/fuzz_} name=${name%.c}
     [ -n "${F:-}" ] && [ "$F" != "$name" ] && continue
     mkdir -p "$BUILD/corpus/$name"
+    seeds=("tests/fuzz/corpus/$name")
+    [ "$name" = graph ] && [ -d build/fuzz/graphs ] && seeds+=(build/fuzz/graphs)
     if "$BUILD/fuzz_$name" "${limit[@]}" -timeout=20 -rss_limit_mb=2048 -max_len=20000 -print_final_stats=1 \
-        -artifact_prefix="$BUILD/crash-$name-" "$BUILD/corpus/$name" "tests/fuzz/corpus/$name" >"$BUILD/$name.log" 2>&1; then
+        -artifact_prefix="$BUILD/crash-$name-" "$BUILD/corpus/$name" "${seeds[@]}" >"$BUILD/$name.log" 2>&1; then
         echo "ok fuzz_$name"
         sed -n 's/^stat::number_of_executed_units: *\(.*\)/     \1 inputs/p' "$BUILD/$name.log"
     else

@@ -3,6 +3,7 @@
  *
  *   tf-cases [--ref] [--threads N] [--no-optimise] [--without PASS,...] [--only TEXT]
  *            FILE.tfrecord...
+ *   tf-cases --graphs FOLDER FILE.tfrecord...     writes each case's GraphDef there
  *
  * Prints a line for each case that failed and for each op that is missing; exits 1 if any
  * failed.
@@ -28,6 +29,7 @@
 #include "base/map.h"
 #include "base/str.h"
 #include "kernels/list.h"
+#include "proto/message.h"
 #include "proto/record.h"
 #include "runtime/function_library.h"
 #include "runtime/gradient.h"
@@ -624,6 +626,36 @@ static int follow(int in, pid_t child, struct totals *totals)
     return done;
 }
 
+/* Writes the graph of every case of the file into a folder: seeds for the fuzzer. */
+static void write_graphs(const char *path, const char *folder)
+{
+    struct records records = {0};
+    struct error err = {0};
+    if (!read_records(path, &records, &err)) {
+        printf("%s: %s\n", path, err.text);
+        return;
+    }
+    const char *slash = strrchr(path, '/');
+    for (int i = 0; i < records.count; i++) {
+        Case *c = unpack_case(&records, i);
+        struct str name = {0}, bytes = {0};
+        str_printf(&name, "%s/%s-%d", folder, slash ? slash + 1 : path, i);
+        if (c && c->graph)
+            message_pack(&c->graph->base, &bytes);
+        FILE *file = bytes.size ? fopen(str_text(&name), "wb") : NULL;
+        if (file) {
+            fwrite(bytes.data, 1, bytes.size, file);
+            fclose(file);
+        }
+        str_release(&name);
+        str_release(&bytes);
+        if (c)
+            trainyard__cases__case__free_unpacked(c, NULL);
+    }
+    free(records.bytes);
+    free(records.offsets);
+}
+
 static bool run_file(const char *path, struct totals *totals)
 {
     struct records records = {0};
@@ -662,6 +694,7 @@ int main(int argc, char **argv)
 {
     struct totals totals = {.missing = map_new()};
     bool ref_only = false;
+    const char *graphs = NULL;
     int first = 1;
     for (; first < argc && strncmp(argv[first], "--", 2) == 0; first++) {
         if (strcmp(argv[first], "--ref") == 0)
@@ -675,6 +708,8 @@ int main(int argc, char **argv)
             options.threads = (int)strtol(argv[++first], NULL, 10);
         else if (strcmp(argv[first], "--only") == 0 && first + 1 < argc)
             only = argv[++first];
+        else if (strcmp(argv[first], "--graphs") == 0 && first + 1 < argc)
+            graphs = argv[++first];
         else
             break;
     }
@@ -682,6 +717,11 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: tf-cases [--ref] [--threads N] [--no-optimise] "
                         "[--without PASS,...] [--only TEXT] FILE.tfrecord...\n");
         return 2;
+    }
+    if (graphs) {
+        for (; first < argc; first++)
+            write_graphs(argv[first], graphs);
+        return 0;
     }
     kernels_add(ref_only);
     find_kernels();
