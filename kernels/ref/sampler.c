@@ -110,10 +110,10 @@ static void alias_init(struct sampler *sampler)
     }
     for (int i = 0; i < count; i++)
         sampler->aliases[i].chance = (float)share[i];
-    while (low_count) /* what is left is close to 1 */
-        sampler->aliases[low[--low_count]] = (struct alias){1, low[low_count]};
-    while (high_count)
-        sampler->aliases[high[--high_count]] = (struct alias){1, high[high_count]};
+    for (int i = 0; i < low_count; i++) /* what is left is close to 1 */
+        sampler->aliases[low[i]] = (struct alias){1, low[i]};
+    for (int i = 0; i < high_count; i++)
+        sampler->aliases[high[i]] = (struct alias){1, high[i]};
     free(share);
     free(low);
     free(high);

@@ -29,7 +29,6 @@
 #include "base/map.h"
 #include "base/str.h"
 #include "kernels/list.h"
-#include "proto/message.h"
 #include "proto/record.h"
 #include "runtime/function_library.h"
 #include "runtime/gradient.h"
@@ -638,17 +637,14 @@ static void write_graphs(const char *path, const char *folder)
     const char *slash = strrchr(path, '/');
     for (int i = 0; i < records.count; i++) {
         Case *c = unpack_case(&records, i);
-        struct str name = {0}, bytes = {0};
+        struct str name = {0};
         str_printf(&name, "%s/%s-%d", folder, slash ? slash + 1 : path, i);
-        if (c && c->graph)
-            message_pack(&c->graph->base, &bytes);
-        FILE *file = bytes.size ? fopen(str_text(&name), "wb") : NULL;
+        FILE *file = c && c->graph.len ? fopen(str_text(&name), "wb") : NULL;
         if (file) {
-            fwrite(bytes.data, 1, bytes.size, file);
+            fwrite(c->graph.data, 1, c->graph.len, file);
             fclose(file);
         }
         str_release(&name);
-        str_release(&bytes);
         if (c)
             trainyard__cases__case__free_unpacked(c, NULL);
     }
