@@ -152,12 +152,14 @@ static bool norm_run(struct kernel_call *call, struct error *err)
 
     float *out[6] = {0};
     for (int i = 0; i < call->node->outputs_count; i++) {
-        const struct shape vector = SHAPE(i < 5 ? n.channels : 0);
+        const struct shape small = i < 5 ? SHAPE(n.channels) : SHAPE_SCALAR;
         struct tensor *made =
-            i ? kernel_output(call, i, &vector, err) : kernel_output(call, 0, &x->shape, err);
+            i ? kernel_output(call, i, &small, err) : kernel_output(call, 0, &x->shape, err);
         if (!made)
             return false;
         out[i] = tensor_f32_mut(made);
+        if (i == 5)
+            *out[i] = 0;
     }
     n.y = out[0];
     if (training) {

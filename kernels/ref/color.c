@@ -63,7 +63,7 @@ static struct tensor *pixels_out(struct kernel_call *call, int rank_least, struc
         return fail_null(err, INVALID, "input must be at least %d-D, got shape %s", rank_least,
                          shape_text(in, text, sizeof(text)));
     if (in->dims[in->rank - 1] != 3)
-        return fail_null(err, INVALID,
+        return fail_null(err, rank_least == 1 ? PRECONDITION : INVALID,
                          "input must have 3 channels but instead has %lld channels.",
                          (long long)in->dims[in->rank - 1]);
     return kernel_output(call, 0, in, err);

@@ -243,6 +243,14 @@ static bool matrix_band_part_run(struct kernel_call *call, struct error *err)
 
 /* --- coordinates of what is not zero --- */
 
+/* In bfloat16 the bits decide: numbers below the normal ones are not zero. */
+static bool is_set(const struct tensor *in, int64_t i)
+{
+    if (in->dtype == BF16)
+        return (((const uint16_t *)in->data)[i] & 0x7fff) != 0;
+    return kernel_complex_at(in, i) != 0;
+}
+
 static bool where_run(struct kernel_call *call, struct error *err)
 {
     const struct tensor *in = kernel_in(call, 0);
@@ -253,13 +261,13 @@ static bool where_run(struct kernel_call *call, struct error *err)
         return fail(err, UNIMPLEMENTED, "WhereOp: half is not supported on the CPU");
     int64_t count = 0, row = 0;
     for (int64_t i = 0; i < in->count; i++)
-        count += kernel_complex_at(in, i) != 0;
+        count += is_set(in, i);
     struct tensor *out = kernel_output(call, 0, &SHAPE(count, rank), err);
     if (!out)
         return false;
     int64_t *target = out->data;
     for (int64_t i = 0; i < in->count; i++) {
-        if (kernel_complex_at(in, i) == 0)
+        if (!is_set(in, i))
             continue;
         int64_t rest = i;
         for (int d = rank - 1; d >= 0; d--) {

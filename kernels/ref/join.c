@@ -27,12 +27,31 @@ static bool check_parts(const struct kernel_call *call, int first, int count, in
     return true;
 }
 
+/* As old graphs have it, a vector of one element is a scalar here. */
+static bool axis_of(const struct kernel_call *call, int input, int rank, int *axis,
+                    struct error *err)
+{
+    const struct tensor *in = kernel_in(call, input);
+    if (in->count != 1 || in->shape.rank > 1)
+        return fail(err, INVALID,
+                    "ConcatOp : Expected concat dimensions to be a scalar, got %lld elements",
+                    (long long)in->count);
+    int64_t value = tensor_integer(in, 0);
+    if (value < -rank || value >= rank)
+        return fail(err, INVALID,
+                    "ConcatOp : Expected concatenating dimensions in the range [%d, %d), but "
+                    "got %lld",
+                    -rank, rank, (long long)value);
+    *axis = (int)(value < 0 ? value + rank : value);
+    return true;
+}
+
 static bool concat(struct kernel_call *call, int axis_input, int first, struct error *err)
 {
-    int count = call->in_count - 1, axis;
+    int count = call->in_count - 1, axis = 0;
     const struct shape *shape = &kernel_in(call, first)->shape;
     int64_t length, offset = 0;
-    if (!kernel_axis(call, axis_input, shape->rank, &axis, err) ||
+    if (!axis_of(call, axis_input, shape->rank, &axis, err) ||
         !check_parts(call, first, count, axis, &length, err))
         return false;
     struct shape joined = *shape;
@@ -64,7 +83,7 @@ static bool concat_run(struct kernel_call *call, struct error *err)
 
 static bool concat_offset_run(struct kernel_call *call, struct error *err)
 {
-    int count = call->in_count - 1, axis;
+    int count = call->in_count - 1, axis = 0;
     int64_t offset = 0;
     int rank = (int)kernel_in(call, 1)->count;
     for (int i = 1; i <= count; i++)

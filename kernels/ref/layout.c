@@ -43,12 +43,6 @@ static bool tile_run(struct kernel_call *call, struct error *err)
                     "Expected multiples argument to be a vector of length %d but got "
                     "length %lld",
                     rank, (long long)multiples->count);
-    const uint64_t without = DTYPES_QUANTIZED | BIT(U16);
-    if (rank > 0 && (BIT(in->dtype) & without))
-        return fail(err, UNIMPLEMENTED,
-                    "TileOp : The input data type is not supported, DataType : %s, "
-                    "Dimension : %d",
-                    dtype_name(in->dtype), rank);
     struct shape shape = {.rank = rank};
     for (int d = 0; d < rank; d++) {
         int64_t times = tensor_integer(multiples, d);
@@ -57,6 +51,13 @@ static bool tile_run(struct kernel_call *call, struct error *err)
                         (long long)times);
         shape.dims[d] = in->shape.dims[d] * times;
     }
+    const uint64_t without = DTYPES_QUANTIZED | BIT(U16);
+    if (shape_count(&shape) > 0 && !shape_equal(&shape, &in->shape) &&
+        (BIT(in->dtype) & without))
+        return fail(err, UNIMPLEMENTED,
+                    "TileOp : The input data type is not supported, DataType : %s, "
+                    "Dimension : %d",
+                    dtype_name(in->dtype), rank);
     struct tensor *out = kernel_output(call, 0, &shape, err);
     if (!out)
         return false;

@@ -106,7 +106,10 @@
     X(sparse_to_dense_ref)
 
 #define KERNELS_POOL(X) \
-    X(max_pool_ref) X(max_pool_grad_ref) X(avg_pool_ref) X(avg_pool_grad_ref)
+    X(max_pool_ref) X(max_pool_grad_ref) X(avg_pool_ref) X(avg_pool_grad_ref) \
+    X(max_pool_v2_ref) X(max_pool_grad_v2_ref) X(max_pool_grad_grad_ref) \
+    X(max_pool_grad_grad_v2_ref) X(max_pool_with_argmax_ref) \
+    X(max_pool_grad_with_argmax_ref)
 
 #define KERNELS_RANDOM(X) \
     X(random_uniform_ref) X(random_standard_normal_ref) X(truncated_normal_ref) \
@@ -206,6 +209,20 @@
     X(crop_and_resize_grad_boxes_ref) X(rgb_to_hsv_ref) X(hsv_to_rgb_ref) \
     X(adjust_hue_ref) X(adjust_saturation_ref) X(adjust_contrastv2_ref)
 
+#define KERNELS_SPECIAL(X) \
+    X(acos_ref) X(asin_ref) X(atan_ref) X(acosh_ref) X(asinh_ref) X(atanh_ref) X(cosh_ref) \
+    X(sinh_ref) X(tan_ref) X(erfc_ref) X(lgamma_ref) X(digamma_ref) X(erfinv_ref) \
+    X(ndtri_ref) X(inv_ref) X(inv_grad_ref) X(atan2_ref) X(xlogy_ref) X(xlog1py_ref) \
+    X(next_after_ref) X(mod_ref) X(approximate_equal_ref) X(bitwise_and_ref) \
+    X(bitwise_or_ref) X(bitwise_xor_ref) X(left_shift_ref) X(right_shift_ref) X(invert_ref) \
+    X(population_count_ref) X(real_ref) X(imag_ref) X(angle_ref) X(complex_abs_ref) \
+    X(complex_ref)
+
+#define KERNELS_BOXES(X) \
+    X(sample_distorted_bounding_box_ref) X(sample_distorted_bounding_box_v2_ref) \
+    X(non_max_suppression_ref) X(non_max_suppression_v2_ref) X(non_max_suppression_v3_ref) \
+    X(non_max_suppression_v4_ref) X(non_max_suppression_v5_ref)
+
 #define KERNELS_RNN(X) \
     X(lstm_block_cell_ref) X(lstm_block_cell_grad_ref) X(block_lstm_ref) \
     X(block_lstm_v2_ref) X(block_lstm_grad_ref) X(block_lstm_grad_v2_ref) \
@@ -218,7 +235,7 @@
     X(avg_pool3d_grad_ref)
 
 #define KERNELS_REF(X) \
-    KERNELS_DIAGONAL(X) KERNELS_IMAGE(X) KERNELS_RNN(X) KERNELS_VOLUME(X) \
+    KERNELS_SPECIAL(X) KERNELS_BOXES(X) KERNELS_DIAGONAL(X) KERNELS_IMAGE(X) KERNELS_RNN(X) KERNELS_VOLUME(X) \
     KERNELS_ACTIVATION(X) KERNELS_ALONG(X) KERNELS_BATCH_NORM(X) KERNELS_BINARY(X) \
     KERNELS_COMPARE(X) KERNELS_CONV2D(X) KERNELS_FILES(X) KERNELS_FILL(X) \
     KERNELS_FRAMEWORK(X) KERNELS_GATHER(X) KERNELS_JOIN(X) KERNELS_LAYOUT(X) \

@@ -94,7 +94,7 @@ static bool read_lstm(struct kernel_call *call, int first, int rank, struct lstm
         !check_shape(call, first + 3, "w", &SHAPE(l->inputs + l->cells, 4 * l->cells), err) ||
         !check_shape(call, first + 7, "b", &SHAPE(4 * l->cells), err))
         return false;
-    for (int i = 0; i < 3 && l->peephole; i++)
+    for (int i = 0; i < 3; i++)
         if (!check_shape(call, first + 4 + i, "a peephole", &per_cell, err))
             return false;
     l->w = load_all(call, first + 3, err);

@@ -78,6 +78,15 @@ static bool pool_channels(struct kernel_call *call, int64_t group, struct error 
     return true;
 }
 
+/* The windows of a pooling op of any version on images of shape `input`. */
+static bool pool_window(const struct kernel_call *call, const struct shape *input,
+                        struct window *w, struct error *err)
+{
+    if (node_attr(call->node, "ksize"))
+        return kernel_window(call->node, input, NULL, w, err);
+    return kernel_window_inputs(call, call->in_count - 2, input, w, err);
+}
+
 static bool max_pool_run(struct kernel_call *call, struct error *err)
 {
     const struct tensor *in = kernel_in(call, 0);
@@ -85,7 +94,7 @@ static bool max_pool_run(struct kernel_call *call, struct error *err)
     struct window w;
     if (group > 1)
         return pool_channels(call, group, err);
-    if (!kernel_window(call->node, &in->shape, NULL, &w, err))
+    if (!pool_window(call, &in->shape, &w, err))
         return false;
     struct shape shape = kernel_window_out(&w, w.channels);
     struct tensor *out = kernel_output(call, 0, &shape, err);
@@ -127,15 +136,21 @@ static void store_sums(struct tensor *out, const double *sums)
         store(out->data, i, sums[i]);
 }
 
-static bool max_pool_grad_run(struct kernel_call *call, struct error *err)
+/* The gradient goes to the first maximum of each window; `again`: is taken from there. */
+static bool max_pool_back(struct kernel_call *call, bool again, struct error *err)
 {
     const struct tensor *in = kernel_in(call, 0), *pooled = kernel_in(call, 1);
     const struct tensor *grad = kernel_in(call, 2);
     struct window w;
-    if (!kernel_window(call->node, &in->shape, NULL, &w, err) || !check_grad(&w, grad, err) ||
-        !check_grad(&w, pooled, err))
+    if (!pool_window(call, &in->shape, &w, err) || !check_grad(&w, pooled, err) ||
+        (!again && !check_grad(&w, grad, err)))
         return false;
-    struct tensor *out = kernel_output(call, 0, &in->shape, err);
+    char a[SHAPE_TEXT_BYTES], b[SHAPE_TEXT_BYTES];
+    if (again && !shape_equal(&grad->shape, &in->shape))
+        return fail(err, INVALID, "the gradient has shape %s, the input %s",
+                    shape_text(&grad->shape, a, sizeof(a)),
+                    shape_text(&in->shape, b, sizeof(b)));
+    struct tensor *out = kernel_output(call, 0, again ? &pooled->shape : &in->shape, err);
     double *sums = out ? zero_sums(call, out, err) : NULL;
     if (!sums)
         return false;
@@ -143,8 +158,76 @@ static bool max_pool_grad_run(struct kernel_call *call, struct error *err)
     EACH_OUTPUT(&w, n, y, x, c)
     {
         int64_t best = maximum_at(&w, load, in->data, n, y, x, c);
+        int64_t at = window_at(&w, w.out, w.channels, n, y, x, c);
         if (best >= 0)
-            sums[best] += load(grad->data, window_at(&w, w.out, w.channels, n, y, x, c));
+            sums[again ? at : best] += load(grad->data, again ? best : at);
+    }
+    store_sums(out, sums);
+    return true;
+}
+
+static bool max_pool_grad_run(struct kernel_call *call, struct error *err)
+{
+    return max_pool_back(call, false, err);
+}
+
+static bool max_pool_grad_grad_run(struct kernel_call *call, struct error *err)
+{
+    return max_pool_back(call, true, err);
+}
+
+/* --- with the places of the maxima, counted in their image or in the whole batch --- */
+
+static int64_t image_size(const struct window *w)
+{
+    return w->size[0] * w->size[1] * w->channels;
+}
+
+static bool max_pool_with_argmax_run(struct kernel_call *call, struct error *err)
+{
+    const struct tensor *in = kernel_in(call, 0);
+    bool whole = node_attr_bool(call->node, "include_batch_in_index", false);
+    struct window w;
+    if (!kernel_window(call->node, &in->shape, NULL, &w, err))
+        return false;
+    struct shape shape = kernel_window_out(&w, w.channels);
+    struct tensor *out = kernel_output(call, 0, &shape, err);
+    struct tensor *places = out ? kernel_output(call, 1, &shape, err) : NULL;
+    if (!places)
+        return false;
+    kernel_load *load = kernel_load_for(in->dtype);
+    EACH_OUTPUT(&w, n, y, x, c)
+    {
+        int64_t best = maximum_at(&w, load, in->data, n, y, x, c);
+        int64_t at = window_at(&w, w.out, w.channels, n, y, x, c);
+        kernel_copy(out, at, in, best < 0 ? 0 : best, 1);
+        kernel_store_bits_for(places->dtype)(
+            places->data, at, (uint64_t)(whole || best < 0 ? best : best % image_size(&w)));
+    }
+    return true;
+}
+
+static bool max_pool_grad_with_argmax_run(struct kernel_call *call, struct error *err)
+{
+    const struct tensor *in = kernel_in(call, 0), *grad = kernel_in(call, 1);
+    const struct tensor *places = kernel_in(call, 2);
+    bool whole = node_attr_bool(call->node, "include_batch_in_index", false);
+    struct window w;
+    if (!kernel_window(call->node, &in->shape, NULL, &w, err) || !check_grad(&w, grad, err) ||
+        !check_grad(&w, places, err))
+        return false;
+    struct tensor *out = kernel_output(call, 0, &in->shape, err);
+    double *sums = out ? zero_sums(call, out, err) : NULL;
+    if (!sums)
+        return false;
+    int64_t per_image = w.batch ? grad->count / w.batch : 1;
+    for (int64_t i = 0; i < grad->count; i++) {
+        int64_t to = tensor_integer(places, i) + (whole ? 0 : i / per_image * image_size(&w));
+        if (to < 0 || to >= out->count)
+            return fail(err, INVALID,
+                        "Invalid input grad_index: %lld: must be within [0, %lld)",
+                        (long long)to, (long long)out->count);
+        sums[to] += kernel_load_for(grad->dtype)(grad->data, i);
     }
     store_sums(out, sums);
     return true;
@@ -213,6 +296,17 @@ static bool avg_pool_grad_run(struct kernel_call *call, struct error *err)
 const struct kernel kernel_max_pool_ref = POOL("MaxPool", DTYPES_REAL, max_pool_run);
 const struct kernel kernel_max_pool_grad_ref =
     POOL("MaxPoolGrad", DTYPES_REAL, max_pool_grad_run);
+const struct kernel kernel_max_pool_v2_ref = POOL("MaxPoolV2", DTYPES_REAL, max_pool_run);
+const struct kernel kernel_max_pool_grad_v2_ref =
+    POOL("MaxPoolGradV2", DTYPES_REAL, max_pool_grad_run);
+const struct kernel kernel_max_pool_grad_grad_ref =
+    POOL("MaxPoolGradGrad", DTYPES_REAL, max_pool_grad_grad_run);
+const struct kernel kernel_max_pool_grad_grad_v2_ref =
+    POOL("MaxPoolGradGradV2", DTYPES_REAL, max_pool_grad_grad_run);
+const struct kernel kernel_max_pool_with_argmax_ref =
+    POOL("MaxPoolWithArgmax", DTYPES_REAL, max_pool_with_argmax_run);
+const struct kernel kernel_max_pool_grad_with_argmax_ref =
+    POOL("MaxPoolGradWithArgmax", DTYPES_REAL, max_pool_grad_with_argmax_run);
 const struct kernel kernel_avg_pool_ref = POOL("AvgPool", DTYPES_FLOAT, avg_pool_run);
 const struct kernel kernel_avg_pool_grad_ref =
     POOL("AvgPoolGrad", DTYPES_FLOAT, avg_pool_grad_run);

@@ -123,6 +123,30 @@ static struct tensor *output_for(struct kernel_call *call, const struct shape *s
     return kernel_output(call, 0, shape, err);
 }
 
+/* Element by element, whatever the shapes. */
+static bool run_flat(struct kernel_call *call, const struct prepared *prepared,
+                     struct error *err)
+{
+    const struct tensor *x = kernel_in(call, 0), *y = kernel_in(call, 1);
+    if (x->count != y->count)
+        return fail(err, INVALID,
+                    "The two arguments to a cwise op must have same number of elements, got "
+                    "%lld and %lld",
+                    (long long)x->count, (long long)y->count);
+    struct tensor *out = kernel_output_reuse(call, 0, 0, &x->shape, err);
+    if (!out)
+        return false;
+    const struct kernel_row row = {.x = x->data,
+                                   .y = y->data,
+                                   .x_step = 1,
+                                   .y_step = 1,
+                                   .out = out->data,
+                                   .count = out->count,
+                                   .number = prepared->number};
+    prepared->function(&row);
+    return true;
+}
+
 bool kernel_rows_binary(struct kernel_call *call, struct error *err)
 {
     const struct prepared *prepared = call->state;
@@ -134,6 +158,8 @@ bool kernel_rows_binary(struct kernel_call *call, struct error *err)
                     call->node->op->name, shape_text(&x->shape, a, sizeof(a)),
                     shape_text(&y->shape, b, sizeof(b)));
     }
+    if (prepared->rows->same_count)
+        return run_flat(call, prepared, err);
     if (!shape_broadcast(&x->shape, &y->shape, &shape, err))
         return false;
     if (prepared->rows->check && shape_count(&shape) > 0 && !prepared->rows->check(y, err))

@@ -34,6 +34,7 @@ struct kernel_rows {
     /* (optional) Looks at the second operand before anything is computed. */
     bool (*check)(const struct tensor *y, struct error *err);
     bool same_shape;    /* operands do not broadcast */
+    bool same_count;    /* nor do these: as many elements, the result has the first's shape */
     const char *number; /* attribute that row->number comes from, or NULL */
 };
 

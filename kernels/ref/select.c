@@ -124,8 +124,14 @@ static void cast_one(const struct tensor *in, struct tensor *out, int64_t i, boo
     if (store)
         store(out->data, i,
               out->dtype == BOOL ? value != 0 : to_integer(creal(value), out->dtype));
+    else if (!truncate)
+        kernel_set_complex(out, i, value);
+    else if (out->dtype == C64)
+        for (int part = 0; part < 2; part++)
+            ((float *)out->data)[2 * i + part] =
+                (float)truncated(part ? cimag(value) : creal(value), F32);
     else
-        kernel_set_complex(out, i, truncate ? truncated(creal(value), out->dtype) : value);
+        kernel_set_complex(out, i, truncated(creal(value), out->dtype));
 }
 
 static bool cast_run(struct kernel_call *call, struct error *err)
@@ -143,8 +149,10 @@ static bool cast_run(struct kernel_call *call, struct error *err)
     struct tensor *out = kernel_output(call, 0, &in->shape, err);
     if (!out)
         return false;
-    /* From double the attribute is not obeyed by TensorFlow either. */
-    bool truncate = node_attr_bool(call->node, "Truncate", false) && in->dtype == F32;
+    /* To bfloat16 TensorFlow obeys the attribute from float only. */
+    bool truncate = node_attr_bool(call->node, "Truncate", false) &&
+                    (BIT(in->dtype) & (BIT(F32) | BIT(F64) | DTYPES_COMPLEX)) &&
+                    (to != BF16 || in->dtype == F32);
     for (int64_t i = 0; i < out->count; i++)
         cast_one(in, out, i, truncate);
     return true;

@@ -29,10 +29,11 @@ static bool place(const struct node *node, struct window *w, const int64_t *pads
                                   (long long)w->out[i]);
 }
 
-bool kernel_window(const struct node *node, const struct shape *input, const int64_t *window,
-                   struct window *w, struct error *err)
+/* `ksize` is NULL when there is a filter's window. */
+static bool work_out(const struct node *node, const struct shape *input, const int64_t *window,
+                     const int64_t *strides, const int64_t *ksize, struct window *w,
+                     struct error *err)
 {
-    const int64_t *strides, *ksize = NULL;
     int dilations_count, pads_count;
     const int64_t *dilations = node_attr_ints(node, "dilations", &dilations_count);
     const int64_t *pads = node_attr_ints(node, "explicit_paddings", &pads_count);
@@ -41,8 +42,6 @@ bool kernel_window(const struct node *node, const struct shape *input, const int
     if (input->rank != 4)
         return fail(err, INVALID, "input must be 4-dimensional, got %s",
                     shape_text(input, text, sizeof(text)));
-    if (!four(node, "strides", &strides, err) || (!window && !four(node, "ksize", &ksize, err)))
-        return false;
     w->nchw = strcmp(node_attr_string(node, "data_format", "NHWC"), "NCHW") == 0;
     w->same = strcmp(padding, "SAME") == 0;
     bool explicit_pads = strcmp(padding, "EXPLICIT") == 0;
@@ -71,6 +70,30 @@ bool kernel_window(const struct node *node, const struct shape *input, const int
             return false;
     }
     return true;
+}
+
+bool kernel_window(const struct node *node, const struct shape *input, const int64_t *window,
+                   struct window *w, struct error *err)
+{
+    const int64_t *strides, *ksize = NULL;
+    return four(node, "strides", &strides, err) &&
+           (window || four(node, "ksize", &ksize, err)) &&
+           work_out(node, input, window, strides, ksize, w, err);
+}
+
+bool kernel_window_inputs(const struct kernel_call *call, int index, const struct shape *input,
+                          struct window *w, struct error *err)
+{
+    int64_t sizes[2][4];
+    for (int i = 0; i < 2; i++) {
+        const struct tensor *in = kernel_in(call, index + i);
+        if (in->shape.rank != 1 || in->count != 4)
+            return fail(err, INVALID, "Sliding window %s field must specify 4 dimensions",
+                        i ? "strides" : "ksize");
+        for (int d = 0; d < 4; d++)
+            sizes[i][d] = tensor_integer(in, d);
+    }
+    return work_out(call->node, input, NULL, sizes[1], sizes[0], w, err);
 }
 
 struct shape kernel_window_out(const struct window *w, int64_t channels)

@@ -37,5 +37,12 @@ static inline int64_t window_at(const struct window *w, const int64_t size[2], i
 bool kernel_window(const struct node *node, const struct shape *input, const int64_t *window,
                    struct window *w, struct error *err) CHECKED;
 
+/*
+ * The same for the second version of pooling ops, which have window and strides in the inputs
+ * `index` and `index` + 1.
+ */
+bool kernel_window_inputs(const struct kernel_call *call, int index, const struct shape *input,
+                          struct window *w, struct error *err) CHECKED;
+
 /* The shape of an image of `channels` channels and the window's output size. */
 struct shape kernel_window_out(const struct window *w, int64_t channels);

@@ -102,8 +102,13 @@ static bool infer_from_second(struct infer *infer, struct error *err)
 static struct edge windowed(struct gradient *g, const char *op, const struct edge *inputs,
                             int inputs_count)
 {
-    static const char *const names[] = {"strides",     "ksize",     "padding",
-                                        "data_format", "dilations", "explicit_paddings"};
+    static const char *const names[] = {"strides",
+                                        "ksize",
+                                        "padding",
+                                        "data_format",
+                                        "dilations",
+                                        "explicit_paddings",
+                                        "include_batch_in_index"};
     const struct op *target = op_find(op);
     struct attr attrs[ARRAY_LEN(names)];
     int count = 0;
@@ -269,6 +274,57 @@ static bool max_pool_gradient(struct gradient *g, struct error *err)
                     INPUTS(gradient_x(g, 0), gradient_y(g, 0), g->of_outputs[0])));
 }
 
+/* Zeros for the input and output of the pooling, `op` for the gradient. */
+static bool second_pool_gradient(struct gradient *g, const char *op)
+{
+    struct edge x = gradient_x(g, 0), y = gradient_x(g, 1);
+    g->of_inputs[0] = op_call1(g, "ZerosLike", x);
+    g->of_inputs[1] = op_call1(g, "ZerosLike", y);
+    g->of_inputs[2] =
+        g->node->inputs_count > 3
+            ? windowed(g, op,
+                       INPUTS(x, y, g->of_outputs[0], gradient_x(g, 3), gradient_x(g, 4)))
+            : windowed(g, op, INPUTS(x, y, g->of_outputs[0]));
+    return builder_ok(&g->build);
+}
+
+static bool max_pool_grad_gradient(struct gradient *g, struct error *err)
+{
+    (void)err;
+    return second_pool_gradient(g, "MaxPoolGradGrad");
+}
+
+static bool max_pool_grad_v2_gradient(struct gradient *g, struct error *err)
+{
+    (void)err;
+    return second_pool_gradient(g, "MaxPoolGradGradV2");
+}
+
+static bool max_pool_grad_grad_gradient(struct gradient *g, struct error *err)
+{
+    (void)err;
+    return second_pool_gradient(g, "MaxPoolGrad");
+}
+
+static bool max_pool_v2_gradient(struct gradient *g, struct error *err)
+{
+    (void)err;
+    return op_gradient_single(
+        g, windowed(g, "MaxPoolGradV2",
+                    INPUTS(gradient_x(g, 0), gradient_y(g, 0), g->of_outputs[0],
+                           gradient_x(g, 1), gradient_x(g, 2))));
+}
+
+static bool max_pool_with_argmax_gradient(struct gradient *g, struct error *err)
+{
+    (void)err;
+    if (!g->of_outputs[0].from)
+        return true;
+    return op_gradient_single(
+        g, windowed(g, "MaxPoolGradWithArgmax",
+                    INPUTS(gradient_x(g, 0), g->of_outputs[0], gradient_y(g, 1))));
+}
+
 static bool avg_pool_gradient(struct gradient *g, struct error *err)
 {
     (void)err;
@@ -300,6 +356,7 @@ const struct op op_max_pool_grad = {
     .attrs = POOL_ATTRS "T:{float,double,int32,uint8,int16,int8,int64,bfloat16,uint16,half,"
                         "uint32,uint64}=float",
     .infer = op_infer_unchanged,
+    .gradient = max_pool_grad_gradient,
 };
 
 const struct op op_avg_pool = {
@@ -318,4 +375,90 @@ const struct op op_avg_pool_grad = {
     .attrs = AVG_ATTRS,
     .infer = infer_from_first,
     .gradient = avg_pool_grad_gradient,
+};
+
+/* --- maxima in other forms: sizes as inputs, gradients of gradients, places of the maxima ---
+ */
+
+#define REAL_TYPES                                                                             \
+    "{float,double,int32,uint8,int16,int8,int64,bfloat16,uint16,half,uint32,uint64}"
+#define SIZES "ksize:list(int)>=4 strides:list(int)>=4 "
+#define FORMAT "padding:{'SAME','VALID'} data_format:{'NHWC','NCHW'}='NHWC' "
+#define BACK "orig_input:T orig_output:T grad:T"
+
+static bool infer_four(struct infer *infer, struct error *err)
+{
+    (void)err;
+    op_infer_rank(infer, 0, 4);
+    return true;
+}
+
+static bool infer_as_second(struct infer *infer, struct error *err)
+{
+    (void)err;
+    infer->outputs[0] = infer->inputs[1];
+    return true;
+}
+
+static bool infer_argmax(struct infer *infer, struct error *err)
+{
+    if (!infer_pool(infer, err))
+        return false;
+    infer->outputs[1] = infer->outputs[0];
+    return true;
+}
+
+const struct op op_max_pool_v2 = {
+    .name = "MaxPoolV2",
+    .inputs = "input:T ksize:int32 strides:int32",
+    .outputs = "output:T",
+    .attrs = "padding:{'SAME','VALID'} data_format:{'NHWC','NCHW','NCHW_VECT_C'}='NHWC' "
+             "T:{half,bfloat16,float,double,int32,int64,uint8,int16,int8,uint16,qint8}=float",
+    .infer = infer_four,
+    .gradient = max_pool_v2_gradient,
+};
+
+const struct op op_max_pool_grad_v2 = {
+    .name = "MaxPoolGradV2",
+    .inputs = BACK " ksize:int32 strides:int32",
+    .outputs = "output:T",
+    .attrs = FORMAT "T:" REAL_TYPES "=float",
+    .infer = op_infer_unchanged,
+    .gradient = max_pool_grad_v2_gradient,
+};
+
+const struct op op_max_pool_grad_grad = {
+    .name = "MaxPoolGradGrad",
+    .inputs = BACK,
+    .outputs = "output:T",
+    .attrs = SIZES FORMAT "T:" REAL_TYPES,
+    .infer = infer_as_second,
+    .gradient = max_pool_grad_grad_gradient,
+};
+
+const struct op op_max_pool_grad_grad_v2 = {
+    .name = "MaxPoolGradGradV2",
+    .inputs = BACK " ksize:int32 strides:int32",
+    .outputs = "output:T",
+    .attrs = FORMAT "T:" REAL_TYPES,
+    .infer = infer_as_second,
+};
+
+const struct op op_max_pool_with_argmax = {
+    .name = "MaxPoolWithArgmax",
+    .inputs = "input:T",
+    .outputs = "output:T argmax:Targmax",
+    .attrs = SIZES "Targmax:{int32,int64}=int64 padding:{'SAME','VALID'} "
+                   "include_batch_in_index:bool=false T:" REAL_TYPES,
+    .infer = infer_argmax,
+    .gradient = max_pool_with_argmax_gradient,
+};
+
+const struct op op_max_pool_grad_with_argmax = {
+    .name = "MaxPoolGradWithArgmax",
+    .inputs = "input:T grad:T argmax:Targmax",
+    .outputs = "output:T",
+    .attrs = SIZES "padding:{'SAME','VALID'} include_batch_in_index:bool=false "
+                   "Targmax:{int32,int64} T:" REAL_TYPES,
+    .infer = op_infer_unchanged,
 };

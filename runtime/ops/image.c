@@ -171,21 +171,99 @@ const struct op op_crop_and_resize_grad_boxes = {
 
 /* --- colours --- */
 
+/* 1 where both hold. */
+static struct edge both(struct gradient *g, struct edge a, struct edge b, enum dtype type)
+{
+    return op_call(g, "Cast", INPUTS(op_call2(g, "LogicalAnd", a, b)),
+                   ATTRS(attr_type("DstT", (int)type)));
+}
+
+/* Which of the three channels is the greatest (`sign` 1: ties go to red, then green) and the
+ * least (-1: ties go to blue, then green). */
+static void rank_channels(struct gradient *g, const struct edge *c, bool greatest,
+                          struct edge *mask)
+{
+    enum dtype type = op_edge_type(c[0]);
+    const char *beats = greatest ? "Greater" : "Less",
+               *ties = greatest ? "GreaterEqual" : "LessEqual";
+    int first = greatest ? 0 : 2, last = greatest ? 2 : 0;
+    mask[first] =
+        both(g, op_call2(g, ties, c[first], c[1]), op_call2(g, ties, c[first], c[last]), type);
+    mask[1] =
+        both(g, op_call2(g, beats, c[1], c[first]), op_call2(g, ties, c[1], c[last]), type);
+    mask[last] =
+        both(g, op_call2(g, beats, c[last], c[first]), op_call2(g, beats, c[last], c[1]), type);
+}
+
+/* a b - c d over e, 0 where e is. */
+static struct edge quotient(struct gradient *g, struct edge a, struct edge b, struct edge c,
+                            struct edge d, struct edge e)
+{
+    return op_call2(g, "DivNoNan",
+                    op_call2(g, "Sub", op_call2(g, "Mul", a, b), op_call2(g, "Mul", c, d)), e);
+}
+
+static struct edge channels_of(struct gradient *g, struct edge x)
+{
+    return op_call(g, "Unpack", INPUTS(x), ATTRS(attr_int("num", 3), attr_int("axis", -1)));
+}
+
+/*
+ * value = max; saturation = (max - min) / max; hue = (difference of the two channels behind the
+ * greatest) / (6 (max - min)) and a constant.
+ */
+static bool rgb_to_hsv_gradient(struct gradient *g, struct error *err)
+{
+    (void)err;
+    struct edge c[3], dy[3], high[3], low[3], sums[3];
+    struct edge in = channels_of(g, gradient_x(g, 0)), grad = channels_of(g, g->of_outputs[0]);
+    struct edge max, range, over;
+    for (int i = 0; i < 3; i++) {
+        c[i] = builder_output(in, i);
+        dy[i] = builder_output(grad, i);
+    }
+    rank_channels(g, c, true, high);
+    rank_channels(g, c, false, low);
+    max = op_call2(g, "Maximum", c[0], op_call2(g, "Maximum", c[1], c[2]));
+    range = op_call2(g, "Sub", max,
+                     op_call2(g, "Minimum", c[0], op_call2(g, "Minimum", c[1], c[2])));
+    /* The numerator of hue: for each greatest channel the next minus the one after. */
+    for (int i = 0; i < 3; i++)
+        sums[i] =
+            op_call2(g, "Mul", high[i], op_call2(g, "Sub", c[(i + 1) % 3], c[(i + 2) % 3]));
+    over = op_call2(g, "AddV2", sums[0], op_call2(g, "AddV2", sums[1], sums[2]));
+    struct edge six = op_call2(g, "Mul", op_number(g, range, 6), op_call1(g, "Square", range));
+    struct edge square = op_call1(g, "Square", max);
+    for (int i = 0; i < 3; i++) {
+        struct edge dover = op_call2(g, "Sub", high[(i + 2) % 3], high[(i + 1) % 3]);
+        struct edge drange = op_call2(g, "Sub", high[i], low[i]);
+        struct edge dhue = quotient(g, dover, range, over, drange, six);
+        struct edge dsaturation = quotient(g, drange, max, range, high[i], square);
+        sums[i] = op_call2(g, "AddV2", op_call2(g, "Mul", dy[0], dhue),
+                           op_call2(g, "AddV2", op_call2(g, "Mul", dy[1], dsaturation),
+                                    op_call2(g, "Mul", dy[2], high[i])));
+    }
+    return op_gradient_single(g, op_call(g, "Pack", INPUTS(sums[0], sums[1], sums[2]),
+                                         ATTRS(attr_int("N", 3), attr_int("axis", -1))));
+}
+
 #define COLOR(name_, amount_)                                                                  \
     {                                                                                          \
         .name = name_, .inputs = "images:T " amount_ ":float", .outputs = "output:T",          \
         .attrs = "T:{half,float}=float", .infer = op_infer_unchanged,                          \
     }
-#define COLOR_SPACE(name_)                                                                     \
-    {                                                                                          \
-        .name = name_, .inputs = "images:T", .outputs = "output:T",                            \
-        .attrs = "T:" OP_FLOAT "=float", .infer = op_infer_unchanged,                          \
-    }
 
 const struct op op_adjust_contrastv2 = COLOR("AdjustContrastv2", "contrast_factor");
 const struct op op_adjust_hue = COLOR("AdjustHue", "delta");
 const struct op op_adjust_saturation = COLOR("AdjustSaturation", "scale");
-const struct op op_rgb_to_hsv = COLOR_SPACE("RGBToHSV");
+const struct op op_rgb_to_hsv = {
+    .name = "RGBToHSV",
+    .inputs = "images:T",
+    .outputs = "output:T",
+    .attrs = "T:" OP_FLOAT "=float",
+    .infer = op_infer_unchanged,
+    .gradient = rgb_to_hsv_gradient,
+};
 const struct op op_hsv_to_rgb = {
     .name = "HSVToRGB",
     .inputs = "images:T",

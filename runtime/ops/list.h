@@ -28,7 +28,12 @@
 #define OPS_UNARY(X) \
     X(neg) X(conj) X(abs) X(sign) X(square) X(sqrt) X(rsqrt) X(reciprocal) X(exp) X(expm1) \
     X(log) X(log1p) X(sigmoid) X(tanh) X(sin) X(cos) X(erf) X(floor) X(ceil) X(round) \
-    X(rint) X(is_nan) X(is_inf) X(is_finite) X(logical_not) X(cast)
+    X(rint) X(is_nan) X(is_inf) X(is_finite) X(logical_not) X(cast) \
+    X(acos) X(asin) X(atan) X(atanh) X(acosh) X(asinh) X(cosh) X(sinh) X(tan) X(erfc) \
+    X(erfinv) X(ndtri) X(lgamma) X(digamma) X(inv) X(inv_grad) X(atan2) X(xlogy) X(xlog1py) \
+    X(next_after) X(mod) X(bitwise_and) X(bitwise_or) X(bitwise_xor) X(left_shift) \
+    X(right_shift) X(invert) X(population_count) X(approximate_equal) X(real) X(imag) \
+    X(angle) X(complex_abs) X(complex)
 
 #define OPS_COMPARE(X) \
     X(equal) X(not_equal) X(less) X(less_equal) X(greater) X(greater_equal) X(logical_and) \
@@ -92,7 +97,9 @@
     X(max_pool) X(max_pool_grad) X(avg_pool) X(avg_pool_grad) \
     X(conv3d) X(conv3d_backprop_input) X(conv3d_backprop_filter) \
     X(conv3d_backprop_input_v2) X(conv3d_backprop_filter_v2) X(max_pool3d) \
-    X(max_pool3d_grad) X(max_pool3d_grad_grad) X(avg_pool3d) X(avg_pool3d_grad)
+    X(max_pool3d_grad) X(max_pool3d_grad_grad) X(avg_pool3d) X(avg_pool3d_grad) \
+    X(max_pool_v2) X(max_pool_grad_v2) X(max_pool_grad_grad) X(max_pool_grad_grad_v2) \
+    X(max_pool_with_argmax) X(max_pool_grad_with_argmax)
 
 #define OPS_BATCH_NORM(X) \
     X(fused_batch_norm) X(fused_batch_norm_v2) X(fused_batch_norm_v3) \
@@ -276,6 +283,9 @@
     X(crop_and_resize) X(crop_and_resize_grad_image) X(crop_and_resize_grad_boxes) \
     X(adjust_contrastv2) X(adjust_hue) X(adjust_saturation) X(rgb_to_hsv) X(hsv_to_rgb) \
     X(decode_png) X(decode_jpeg) X(decode_bmp) X(decode_gif) X(decode_image) \
+    X(sample_distorted_bounding_box) X(sample_distorted_bounding_box_v2) \
+    X(non_max_suppression) X(non_max_suppression_v2) X(non_max_suppression_v3) \
+    X(non_max_suppression_v4) X(non_max_suppression_v5) \
     X(extract_jpeg_shape) X(encode_png) X(encode_jpeg) X(encode_jpeg_variable_quality)
 
 #define OPS_SPARSE(X)

@@ -631,7 +631,7 @@ def conv(spatial, depthwise=False, part="forward"):
         x = (batch, *size, channels)
         w = (*window, channels, last)
         y = (batch, *conv_out(size, window, attrs), channels * last if depthwise else last)
-        if part == "filter" and 0 in y:  # TensorFlow leaves the answer undefined
+        if part != "forward" and 0 in y:  # TensorFlow leaves the answer undefined
             return make(s)
         if part == "forward":
             return {"input": s.values(x, -2, 2), "filter": s.values(w, -2, 2), **attrs}
@@ -669,6 +669,65 @@ def pool_grad(spatial, mean):
                 pooled = session.run(pooled)
         return {"orig_input": image, "orig_output": pooled, "grad": s.values(y, -9, 9), **attrs}
     return make
+
+
+def pool_v2(s):
+    arguments = pool(2)(s)
+    return {"input": arguments["input"], "ksize": np.array(arguments["ksize"], np.int32),
+            "strides": np.array(arguments["strides"], np.int32),
+            "padding": arguments["padding"]}
+
+
+def pool_argmax(s):
+    return {**pool(2)(s), "include_batch_in_index": s.flag(),
+            "Targmax": tf.as_dtype(s.index_type())}
+
+
+def pool_grad_grad(s):
+    arguments = pool_grad(2, False)(s)
+    arguments["grad"] = s.values(arguments["orig_input"].shape, -9, 9)
+    return arguments
+
+
+def suppression(version):
+    def make(s):
+        count = s.int(0, 7)
+        corner = s.values((count, 2), 0, 1).astype(np.float64)
+        boxes = np.concatenate([corner, corner + s.values((count, 2), 0.1, 0.6).astype(
+            np.float64)], 1).astype(s.type.as_numpy_dtype)
+        arguments = {"boxes": boxes, "scores": s.values((count,), 0, 1),
+                     "max_output_size": s.scalar(s.int(0, 5)),
+                     "iou_threshold": s.values((), 0.2, 0.7)}
+        if version == 1:
+            arguments["iou_threshold"] = 0.5
+        if version >= 3:
+            arguments["score_threshold"] = s.values((), 0, 0.5)
+        if version == 5:
+            arguments["soft_nms_sigma"] = s.values((), 0, 0.5) if s.flag() else s.values(
+                (), 0, 0)
+        if version >= 4:
+            arguments["pad_to_max_output_size"] = s.flag()
+        return arguments
+    return make
+
+
+def sample_distorted(version):
+    def make(s):
+        boxes = np.sort(s.values((1, s.int(0, 3), 2, 2), 0, 1, "float32"), 2).reshape(1, -1, 4)
+        arguments = {"image_size": s.ints((3,), 5, 100, s.type),
+                     "bounding_boxes": boxes.astype(np.float32), "seed": s.int(1, 99),
+                     "seed2": s.int(0, 99), "use_image_if_no_bounding_boxes": True,
+                     "area_range": [s.pick(0.05, 0.3), 1.0]}
+        cover = s.pick(0.1, 0.5, 0.9)
+        arguments["min_object_covered"] = (cover if version == 1
+                                           else np.array(cover, np.float32))
+        return arguments
+    return make
+
+
+def shift(s):
+    a, b = s.broadcast_pair()
+    return {"x": s.values(a), "y": s.values(b, 0, 7)}
 
 
 # --- neural networks ---
@@ -927,6 +986,37 @@ ROWS = [
     Row("AvgPool3D", "bfloat16 float32", pool(3), "sum"),
     Row("MaxPool3DGrad", "bfloat16 float32", pool_grad(3, False), "sum"),
     Row("AvgPool3DGrad", "bfloat16 float32", pool_grad(3, True), "sum"),
+    Row("MaxPoolV2", "half bfloat16 float32 float64 int32 int64 uint8", pool_v2, "round"),
+    Row("MaxPoolGradGrad", REAL, pool_grad_grad, "sum"),
+    Row("MaxPoolWithArgmax", REAL, pool_argmax, "sum"),
+    Row("NonMaxSuppression", "float32", suppression(1)),
+    *(Row(f"NonMaxSuppressionV{v}", "float32 half", suppression(v), "few")
+      for v in (2, 3, 4, 5)),
+    Row("SampleDistortedBoundingBox", "int32 int64 uint8", sample_distorted(1), "few"),
+    Row("SampleDistortedBoundingBoxV2", "int32 int64 uint8", sample_distorted(2), "few"),
+    *(Row(op, FLOAT + " " + COMPLEX, unary(), "sum")
+      for op in ("Acos", "Asin", "Atan", "Atanh", "Acosh", "Asinh", "Cosh", "Sinh", "Tan",
+                 "Inv")),
+    Row("Erfc", FLOAT, unary(), "sum"),
+    Row("Lgamma", "half float32 float64", unary(), "sum"),
+    Row("Digamma", "half float32 float64", unary(), "sum"),
+    Row("Erfinv", "float32 float64", unary(low=-1, high=1), "sum"),
+    Row("Ndtri", "float32 float64", unary(low=0, high=1), "sum"),
+    Row("Atan2", FLOAT, binary("y", "x"), "sum"),
+    Row("Xlogy", FLOAT + " " + COMPLEX, binary(), "sum"),
+    Row("Xlog1py", FLOAT + " " + COMPLEX, binary(), "sum"),
+    Row("NextAfter", "float32 float64", binary("x1", "x2")),
+    Row("Mod", "float32 float64 int32 int64", binary(), "few"),
+    Row("InvGrad", FLOAT + " " + COMPLEX, alike("y", "dy", low=0.3, high=2), "few"),
+    *(Row(op, INTEGER, binary()) for op in ("BitwiseAnd", "BitwiseOr", "BitwiseXor")),
+    Row("LeftShift", INTEGER, shift),
+    Row("RightShift", INTEGER, shift),
+    Row("Invert", INTEGER, unary()),
+    Row("PopulationCount", INTEGER, unary()),
+    Row("ApproximateEqual", "float32 float64", alike("x", "y", tolerance=1.0)),
+    *(Row(op, "complex64", unary("x" if op == "ComplexAbs" else "input"), "few")
+      for op in ("Real", "Imag", "Angle", "ComplexAbs")),
+    Row("Complex", "float32", binary("real", "imag")),
     Row("BiasAdd", NUMBER, bias_add, "round"),
     Row("BiasAddGrad", NUMBER, bias_add_grad, "sum"),
     *(Row(op, REAL if "Relu" in op and op != "LeakyRelu" else FLOAT, unary("features"), "few")
