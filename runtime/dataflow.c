@@ -266,14 +266,14 @@ static bool run_next(struct dataflow_run *run, struct dataflow_iteration *iterat
     return true;
 }
 
-/* A constant in a branch: only a fetch needs it as a value of the iteration. */
-static void give_constant(struct dataflow_run *run, struct dataflow_iteration *iteration,
-                          const struct dataflow_node *node)
+static bool run_retval(struct dataflow_run *run, struct dataflow_iteration *iteration,
+                       const struct dataflow_node *node, struct error *err)
 {
-    if (node->out_first >= 0)
-        tensor_share(&iteration->tensors[node->out_first],
-                     node_attr_tensor(node->node, "value"));
-    dataflow_give(run, iteration, node, true, DATAFLOW_ALL);
+    struct dataflow_result *result = &run->results[node->place];
+    if (result->came)
+        return fail(err, INTERNAL, "Retval[%d] has already been set.", node->place);
+    result->came = true;
+    return take_input(run, iteration, node, 0, &result->tensor, &result->variable, err);
 }
 
 /* --- one node --- */
@@ -325,11 +325,10 @@ static bool run_alive(struct dataflow_run *run, struct dataflow_iteration *itera
             if (!ok || *waits)
                 return ok;
             drop_unread(iteration, node);
-        } else if (node->node->outputs_count && node->node->op != &prune_arg) {
-            give_constant(run, iteration, node);
-            return true;
         }
         break;
+    case FLOW_RETVAL:
+        return run_retval(run, iteration, node, err);
     }
     if (ok)
         dataflow_give(run, iteration, node, true, output);

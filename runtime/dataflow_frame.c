@@ -276,9 +276,10 @@ void dataflow_frame_settle(struct dataflow_run *run, struct dataflow_iteration *
 
 static void clear_iteration(struct dataflow_run *run, struct dataflow_iteration *iteration)
 {
-    const struct dataflow_loop *loop = iteration->frame->loop;
-    for (int v = 0; v < loop->values_count; v++)
+    /* A kernel that failed may have left outputs that nobody reads. */
+    for (int v = 0; run->failed && v < iteration->frame->loop->values_count; v++)
         tensor_release(&iteration->tensors[v]);
+    drop_values(iteration);
     retire_iteration(run, iteration);
 }
 

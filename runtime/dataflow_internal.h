@@ -56,7 +56,7 @@ struct dataflow_node {
     int out_first;                /* value, or what is fixed, of output 0 where it gives to */
     int edges_first;
     int edges_count;
-    int place; /* a constant Enter's, an Exit's among those of the frame; else -1 */
+    int place; /* a constant Enter's, an Exit's in its frame; the fetch of a retval; else -1 */
 };
 
 /* How many arrivals a node still waits for, and how many of those that came were dead. */
@@ -98,12 +98,6 @@ struct dataflow_loop {
     bool never_warm; /* a constant Enter feeds a Merge */
 };
 
-struct dataflow_fetch {
-    int source; /* in frame 0 */
-    bool is_ref;
-    bool movable; /* the last fetch of it */
-};
-
 struct dataflow {
     struct dataflow_node *nodes; /* in the graph's order */
     int nodes_count;
@@ -115,12 +109,23 @@ struct dataflow {
     int *roots; /* nodes that wait for nothing */
     int roots_count;
     int *feeds; /* what is fixed in frame 0, by feed */
-    struct dataflow_fetch *fetches;
+    /* What is fixed in frame 0, by fetch: there from the start; -1: a retval brings it. */
+    int *fetches;
     int inputs_max;            /* of one node */
     struct dataflow_run *idle; /* guarded by plan->lock */
 };
 
+/* The op of a fetch. */
+extern const struct op dataflow_retval;
+
 /* --- a run --- */
+
+/* What a fetch has got. */
+struct dataflow_result {
+    bool came;
+    struct tensor tensor;
+    struct variable *variable; /* of a reference, to be read at the end */
+};
 
 struct dataflow_iteration {
     struct dataflow_frame *frame;
@@ -197,6 +202,7 @@ struct dataflow_run {
     struct dataflow_frame *frames;               /* the newest of those that live */
     struct dataflow_frame **idle_frames;         /* by loop */
     struct dataflow_iteration **idle_iterations; /* by loop */
+    struct dataflow_result *results;             /* by fetch */
     bool failed;
     struct error *err; /* of the first failure */
     struct dataflow_mailbox mailbox;

@@ -3,9 +3,16 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/arena.h"
 #include "base/error.h"
 #include "base/map.h"
 #include "runtime/dataflow_internal.h"
+
+const struct op dataflow_retval = {.name = "_Retval",
+                                   .inputs = "input:T",
+                                   .outputs = "",
+                                   .attrs = "T:type",
+                                   .flow = FLOW_RETVAL};
 
 enum { PARALLEL_MAX = 1024, UNKNOWN_LOOP = -1, NO_NODE = -1 };
 
@@ -16,8 +23,7 @@ struct builder {
     const struct graph *graph;
     const bool *needed;
     enum device_type device;
-    bool *merged; /* read by a Merge, which wants to see it arrive */
-    bool *fetched;
+    bool *merged;  /* read by a Merge, which wants to see it arrive */
     int *loop;     /* the frame in which it runs */
     int *gives_to; /* the frame of its outputs */
     int *first;    /* first[i + 1]: where its readers end; readers are node ids */
@@ -220,14 +226,6 @@ static void count_node(struct builder *b, struct dataflow_node *node, int index)
             append(&to->constants, &to->constants_count, &to->constants_capacity, index);
 }
 
-/* A fetched constant that may be dead is a value besides. */
-static int output_of(struct builder *b, const struct node *node)
-{
-    if (is_constant(node) && b->fetched[node->id])
-        return b->flow->loops[b->gives_to[node->id]].values_count++;
-    return b->value[node->id];
-}
-
 static bool add_node(struct builder *b, const struct node *node, int *inputs, int *outputs,
                      struct error *err)
 {
@@ -240,7 +238,7 @@ static bool add_node(struct builder *b, const struct node *node, int *inputs, in
         .loop = b->loop[node->id],
         .gives_to = b->gives_to[node->id],
         .in_first = *inputs,
-        .out_first = output_of(b, node),
+        .out_first = b->value[node->id],
     };
     count_node(b, added, index);
     *inputs += node->inputs_count;
@@ -255,6 +253,45 @@ static bool add_node(struct builder *b, const struct node *node, int *inputs, in
     return plan_init_step(plan, step, node, b->device, err);
 }
 
+/* A node that is in no graph: it reads what is fetched. */
+static const struct node *new_retval(struct builder *b, const struct edge *edge)
+{
+    struct arena *arena = graph_arena(b->plan->subgraph->graph);
+    int *type = arena_alloc(arena, sizeof(*type));
+    struct node *node = arena_alloc(arena, sizeof(*node));
+    *type = edge->from->output_types[edge->output];
+    *node = (struct node){
+        .name = arena_printf(arena, "_retval_%s_%d", edge->from->name, edge->output),
+        .op = &dataflow_retval,
+        .inputs = edge,
+        .inputs_count = 1,
+        .input_types = type,
+    };
+    return node;
+}
+
+static void add_retvals(struct builder *b, int *inputs)
+{
+    const struct subgraph *part = b->plan->subgraph;
+    b->flow->fetches = alloc_array((size_t)part->fetches_count, sizeof(int));
+    for (int i = 0; i < part->fetches_count; i++) {
+        const struct edge *edge = &part->fetches[i];
+        bool waits = b->index[edge->from->id] != NO_NODE;
+        b->flow->fetches[i] = waits ? -1 : ~b->value[edge->from->id];
+        if (!waits)
+            continue;
+        struct dataflow_loop *loop = &b->flow->loops[b->gives_to[edge->from->id]];
+        b->flow->nodes[b->flow->nodes_count++] = (struct dataflow_node){
+            .node = new_retval(b, edge),
+            .loop = b->gives_to[edge->from->id],
+            .gives_to = b->gives_to[edge->from->id],
+            .local = loop->nodes_count++,
+            .in_first = (*inputs)++,
+            .place = i,
+        };
+    }
+}
+
 static bool add_nodes(struct builder *b, struct error *err)
 {
     const int *order = graph_order(b->graph);
@@ -262,8 +299,9 @@ static bool add_nodes(struct builder *b, struct error *err)
     int nodes = 0;
     for (int i = 0; i < count; i++)
         nodes += b->needed[i];
-    b->flow->nodes = alloc_array((size_t)nodes, sizeof(*b->flow->nodes));
     b->plan->steps = alloc_array((size_t)nodes, sizeof(*b->plan->steps));
+    nodes += b->plan->subgraph->fetches_count;
+    b->flow->nodes = alloc_array((size_t)nodes, sizeof(*b->flow->nodes));
     for (int i = 0; i < count; i++) {
         const struct node *node = graph_node(b->graph, order[i]);
         b->index[node->id] = NO_NODE;
@@ -273,6 +311,7 @@ static bool add_nodes(struct builder *b, struct error *err)
             (!is_always_there(b, node) && !add_node(b, node, &inputs, &outputs, err)))
             return false;
     }
+    add_retvals(b, &inputs);
     b->plan->values_count = outputs; /* slots of a run */
     b->flow->sources = alloc_array((size_t)inputs, sizeof(int));
     return true;
@@ -304,7 +343,7 @@ static void find_sources(struct builder *b)
     }
 }
 
-/* Calls itself for no one: fills edges after having counted them. */
+/* First counts the edges that lead to a node, then fills them in. */
 static void add_edges_of(struct builder *b, const struct dataflow_node *to, int index,
                          bool counting)
 {
@@ -390,37 +429,6 @@ static void find_states(struct builder *b)
     }
 }
 
-/* --- fetches --- */
-
-static bool add_fetches(struct builder *b, struct error *err)
-{
-    const struct subgraph *part = b->plan->subgraph;
-    struct dataflow *flow = b->flow;
-    flow->fetches = alloc_array((size_t)part->fetches_count, sizeof(*flow->fetches));
-    for (int i = part->fetches_count - 1; i >= 0; i--) {
-        const struct edge *edge = &part->fetches[i];
-        int id = edge->from->id;
-        if (b->gives_to[id])
-            return fail(err, INVALID,
-                        "'%s:%d' cannot be fetched: it is inside of a loop, in frame '%s'",
-                        edge->from->name, edge->output, flow->loops[b->gives_to[id]].name);
-        int first =
-            b->index[id] == NO_NODE ? b->value[id] : flow->nodes[b->index[id]].out_first;
-        int source = first < 0 ? first : first + edge->output;
-        bool last = true;
-        for (int k = i + 1; last && k < part->fetches_count; k++)
-            last = flow->fetches[k].source != source;
-        flow->fetches[i] = (struct dataflow_fetch){
-            .source = source,
-            .is_ref = dtype_is_ref(edge->from->output_types[edge->output]),
-            .movable = source >= 0 && last,
-        };
-        if (last)
-            count_use(&flow->loops[0], source);
-    }
-    return true;
-}
-
 static void add_feeds(struct builder *b)
 {
     const struct subgraph *part = b->plan->subgraph;
@@ -462,8 +470,6 @@ static bool build(struct builder *b, struct error *err)
             if (node->op->flow == FLOW_MERGE)
                 b->merged[node->inputs[k].from->id] = true;
     }
-    for (int i = 0; i < b->plan->subgraph->fetches_count; i++)
-        b->fetched[b->plan->subgraph->fetches[i].from->id] = true;
     find_readers(b);
     if (!find_frames(b, err) || !check_loops(b->flow, err) || !add_nodes(b, err))
         return false;
@@ -471,7 +477,7 @@ static bool build(struct builder *b, struct error *err)
     add_edges(b);
     find_states(b);
     add_feeds(b);
-    return add_fetches(b, err);
+    return true;
 }
 
 bool dataflow_plan_new(struct plan *plan, const bool *needed, enum device_type device,
@@ -486,7 +492,6 @@ bool dataflow_plan_new(struct plan *plan, const bool *needed, enum device_type d
         .needed = needed,
         .device = device,
         .merged = alloc_array(count, sizeof(bool)),
-        .fetched = alloc_array(count, sizeof(bool)),
         .loop = alloc_array(count, sizeof(int)),
         .gives_to = alloc_array(count, sizeof(int)),
         .first = alloc_array(count + 2, sizeof(int)),
@@ -497,7 +502,6 @@ bool dataflow_plan_new(struct plan *plan, const bool *needed, enum device_type d
     plan->flow = b.flow;
     bool ok = build(&b, err);
     free(b.merged);
-    free(b.fetched);
     free(b.loop);
     free(b.gives_to);
     free(b.first);

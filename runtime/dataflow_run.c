@@ -30,19 +30,17 @@ static bool begin(struct dataflow_run *run, const struct tensor *feeds, struct e
 static bool fetch_one(struct dataflow_run *run, int index, struct tensor *out,
                       struct error *err)
 {
-    const struct dataflow_fetch *fetch = &run->flow->fetches[index];
-    struct dataflow_iteration *root = run->root->iterations[0];
     const struct edge *edge = &run->plan->subgraph->fetches[index];
-    int source = fetch->source;
+    struct dataflow_result *result = &run->results[index];
+    int fixed = run->flow->fetches[index];
     *out = (struct tensor){0};
-    if (source < 0)
-        return execute_fetch((struct tensor *)run->root->fixed[~source].tensor, false, out,
-                             err);
-    if (fetch->is_ref ? !root->variables[source] : root->tensors[source].dtype == DTYPE_NONE)
+    if (fixed >= 0)
+        return execute_fetch((struct tensor *)run->root->fixed[fixed].tensor, false, out, err);
+    if (!result->came)
         return fail(err, INVALID, "Retval[%d] does not have value: '%s:%d' is dead", index,
                     edge->from->name, edge->output);
-    bool ok = fetch->is_ref ? execute_fetch_ref(root->variables[source], out, err)
-                            : execute_fetch(&root->tensors[source], fetch->movable, out, err);
+    bool ok = result->variable ? execute_fetch_ref(result->variable, out, err)
+                               : execute_fetch(&result->tensor, true, out, err);
     return ok || error_prefix(err, "fetch '%s': ", edge->from->name);
 }
 
@@ -56,6 +54,15 @@ static bool fetch_all(struct dataflow_run *run, struct tensor *fetched, struct e
         return false;
     }
     return true;
+}
+
+static void clear_results(struct dataflow_run *run)
+{
+    for (int i = 0; i < run->plan->subgraph->fetches_count; i++) {
+        tensor_release(&run->results[i].tensor);
+        run->results[i].variable = NULL;
+        run->results[i].came = false;
+    }
 }
 
 /* --- run objects, kept for later runs --- */
@@ -109,6 +116,7 @@ void dataflow_run_free(struct dataflow_run *run)
     free(run->refs);
     free(run->read);
     free(run->slots);
+    free(run->results);
     free(run->ready);
     free(run->idle_frames);
     free(run->idle_iterations);
@@ -128,6 +136,7 @@ static struct dataflow_run *new_run(struct plan *plan, struct error *err)
     run->refs = alloc_array(inputs, sizeof(*run->refs));
     run->read = alloc_array(inputs, sizeof(*run->read));
     run->slots = alloc_array((size_t)plan->values_count, sizeof(*run->slots));
+    run->results = alloc_array((size_t)plan->subgraph->fetches_count, sizeof(*run->results));
     run->idle_frames = alloc_array((size_t)flow->loops_count, sizeof(*run->idle_frames));
     run->idle_iterations =
         alloc_array((size_t)flow->loops_count, sizeof(*run->idle_iterations));
@@ -180,6 +189,7 @@ bool dataflow_run(struct plan *plan, const struct tensor *feeds, struct tensor *
         ok = !run->failed && fetch_all(run, fetched, err);
     }
     arithmetic_end(arithmetic);
+    clear_results(run);
     dataflow_frame_clear(run);
     execute_end(&run->step, options);
     give_run(run);

@@ -40,13 +40,14 @@ enum op_flags {
 /* What the executor itself does for an op, which so decides what runs and how often. */
 enum op_flow {
     FLOW_NONE,
-    FLOW_SWITCH, /* gives input 0 to the output that input 1 names; the others are dead */
-    FLOW_MERGE,  /* gives the first input that comes alive, and its index */
-    FLOW_ENTER,  /* gives its input to a frame of its own, where a loop runs */
-    FLOW_EXIT,   /* gives its input to the frame around */
-    FLOW_NEXT,   /* gives its input to the next iteration */
-    FLOW_PASS,   /* gives its input as it is */
-    FLOW_TRIGGER /* runs after its controls, dead or alive */
+    FLOW_SWITCH,  /* gives input 0 to the output that input 1 names; the others are dead */
+    FLOW_MERGE,   /* gives the first input that comes alive, and its index */
+    FLOW_ENTER,   /* gives its input to a frame of its own, where a loop runs */
+    FLOW_EXIT,    /* gives its input to the frame around */
+    FLOW_NEXT,    /* gives its input to the next iteration */
+    FLOW_PASS,    /* gives its input as it is */
+    FLOW_TRIGGER, /* runs after its controls, dead or alive */
+    FLOW_RETVAL   /* keeps its input for the end of the run: a fetch */
 };
 
 /* What shape inference sees of one node. */

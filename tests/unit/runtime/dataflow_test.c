@@ -434,6 +434,25 @@ TEST(an_exit_that_gives_twice_is_an_error)
     check_refused(w, "out", INVALID);
 }
 
+/* As TensorFlow: what comes once may be fetched wherever it is. */
+TEST(a_value_inside_of_a_frame_is_fetched_if_it_comes_once)
+{
+    struct world *w = world_new();
+    struct tensor out;
+    struct edge in = enter(w, "in", scalar(w, "x", 1), (struct enter){.frame = "f"});
+    node1(w, "Neg", "neg", in);
+    struct loop loop = loop_begin(w, "loop", scalar(w, "zero", 0), scalar(w, "n", 3), 10);
+    (void)loop;
+    begin(w);
+    CHECK_OK(run_with(w, NULL, NULL, "neg", &out, &err), &err);
+    CHECK(tensor_number(&out, 0) == -1);
+    tensor_release(&out);
+    CHECK_FAILS(run_with(w, NULL, NULL, "loop/plus", &out, &err), &err, INTERNAL);
+    CHECK_OK(run_with(w, NULL, NULL, "neg", &out, &err), &err);
+    tensor_release(&out);
+    world_free(w);
+}
+
 TEST(frames_without_loops_pass_values_on)
 {
     struct world *w = world_new();
