@@ -63,7 +63,7 @@ int ty_graph_shape(struct ty_graph *graph, struct ty_output output, int64_t *dim
         fail(&err, OUT_OF_RANGE, "'%s' has no output %d", edge.from->name, edge.output);
     int *order = ok ? graph_sorted(graph->graph, &err) : NULL;
     if (order) {
-        struct shapes shapes;
+        struct shapes shapes = {.declared = true};
         shapes_infer(&shapes, graph->graph, order, graph_count(graph->graph));
         const struct shape *shape = shapes_at(&shapes, edge);
         rank = shape->rank;

@@ -37,6 +37,8 @@ static const struct verb verbs[] = {
     {"nodes", nodes_main, "", "list nodes and what is in use"},
     {"dataset", dataset_main, "add|make|list ...", "put datasets where jobs find them"},
     {"train", train_main, "SPEC [--data FOLDER]", "train here and now, without a server"},
+    {"graph", train_main, "show FILE", "show a GraphDef before and after the optimiser"},
+    {"trace", train_main, "EVENTS", "traced steps for chrome://tracing and Perfetto"},
     {"version", version_main, "", "print the version"},
     {"help", help_main, "", "this list"},
 };

@@ -47,6 +47,9 @@ bool *prune_needed(const struct subgraph *subgraph);
 /* The op of a fed value: no inputs, one output. */
 extern const struct op prune_arg;
 
+/* The name of the node whose output is fed by `arg`; `*size` bytes, borrowed. */
+const char *prune_fed_name(const struct node *arg, int *size);
+
 /* --- lower.c: bodies of functions in place of their calls --- */
 
 struct attr_func;

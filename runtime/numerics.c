@@ -143,13 +143,11 @@ static void tell_input(const struct kernel_call *call, const struct numerics *se
     range_of(in, &low, &high);
     if (i < NUMERICS_INPUTS && seen->known[i])
         low = seen->low[i], high = seen->high[i];
+    int size = (int)strlen(edge->from->name);
     const char *name = edge->from->name;
-    if (edge->from->op == &prune_arg) { /* _arg_NAME_OUTPUT, a feed */
-        name += strlen("_arg_");
-        str_printf(text, "; '%.*s", (int)(strrchr(name, '_') - name), name);
-    } else {
-        str_printf(text, "; '%s", name);
-    }
+    if (edge->from->op == &prune_arg)
+        name = prune_fed_name(edge->from, &size);
+    str_printf(text, "; '%.*s", size, name);
     if (edge->output)
         str_printf(text, ":%d", edge->output);
     str_printf(text, "' %s%s ", dtype_name(in->dtype),

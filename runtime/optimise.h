@@ -8,6 +8,7 @@
 
 #include "base/base.h"
 
+struct plan;
 struct subgraph;
 
 /* In the order in which they run. */
@@ -38,9 +39,10 @@ int optimise_find(const char *name);
 /* Adds the passes that `names` lists ("fold,chain") to `*set`; false if one does not exist. */
 bool optimise_parse(const char *names, uint32_t *set);
 
-/* Called after each pass that ran, and before the first with `pass` -1. */
+/* Called after each pass that ran, before the first with `pass` -1, and at the end. */
 struct optimise_watcher {
     void (*saw)(void *arg, int pass, const struct subgraph *subgraph);
+    void (*made)(void *arg, const struct plan *plan);
     void *arg;
 };
 

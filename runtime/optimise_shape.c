@@ -105,7 +105,7 @@ void optimise_shape(struct subgraph *subgraph)
         return; /* plan_new() will say what is wrong */
     bool *needed = prune_needed(subgraph);
     bool *inner = optimise_inner(subgraph, order);
-    struct shaper s;
+    struct shaper s = {.shapes = {.declared = false}};
     rewrite_init(&s.rewrite, subgraph);
     shapes_infer(&s.shapes, subgraph->graph, order, s.rewrite.count);
     for (int i = 0; i < s.rewrite.count; i++) {

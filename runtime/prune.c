@@ -280,3 +280,11 @@ void prune_free(struct subgraph *subgraph)
     if (subgraph)
         graph_free(subgraph->graph); /* the subgraph lives in its arena */
 }
+
+const char *prune_fed_name(const struct node *arg, int *size)
+{
+    assert(arg->op == &prune_arg);
+    const char *name = arg->name + strlen("_arg_"); /* _arg_NAME_OUTPUT */
+    *size = (int)(strrchr(name, '_') - name);
+    return name;
+}

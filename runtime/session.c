@@ -21,6 +21,7 @@
 #include "runtime/function_library.h"
 #include "runtime/function_set.h"
 #include "runtime/internal.h"
+#include "runtime/memory.h"
 #include "runtime/runs.h"
 #include "runtime/session.h"
 #include "runtime/statistics.h"
@@ -102,8 +103,9 @@ static void copy_run(struct callable *callable, const struct session_run *run)
     };
 }
 
-static struct callable *make_callable(struct session *session, const struct session_run *run,
-                                      bool by_shapes, struct error *err)
+static struct callable *make_watched(struct session *session, const struct session_run *run,
+                                     bool by_shapes, const struct optimise_watcher *watcher,
+                                     struct error *err)
 {
     struct callable *made = alloc_bytes(sizeof(*made));
     made->by_shapes = by_shapes;
@@ -113,7 +115,7 @@ static struct callable *make_callable(struct session *session, const struct sess
         copy_run(made, run);
     ok = ok && lower_graph(made->subgraph->graph, graph_library(session->graph), NULL, err);
     if (ok && session->optimise)
-        ok = optimise_graph(made->subgraph, &session->context, by_shapes, err);
+        ok = optimise_graph_watched(made->subgraph, &session->context, by_shapes, watcher, err);
     ok = ok && place_graph(made->subgraph->graph, &session->device, 1, &made->placement, err);
     ok = ok && partition_graph(made->subgraph, &made->parts, &made->parts_count, err);
     ok = ok && make_plans(session, made, err);
@@ -122,6 +124,30 @@ static struct callable *make_callable(struct session *session, const struct sess
         return NULL;
     }
     return made;
+}
+
+static struct callable *make_callable(struct session *session, const struct session_run *run,
+                                      bool by_shapes, struct error *err)
+{
+    return make_watched(session, run, by_shapes, NULL, err);
+}
+
+bool session_watch(struct session *session, const struct session_run *run,
+                   const struct optimise_watcher *watcher, struct error *err)
+{
+    pthread_rwlock_rdlock(&session->graph_lock);
+    struct callable *callable = make_watched(session, run, true, watcher, err);
+    if (callable)
+        watcher->made(watcher->arg, callable->plans[0]);
+    bool ok = callable;
+    callable_free(callable);
+    pthread_rwlock_unlock(&session->graph_lock);
+    return ok;
+}
+
+void session_estimate(const struct callable *callable, struct memory_estimate *out)
+{
+    memory_of_plan(callable->plans[0], out);
 }
 
 /* Whether the feeds are of the shapes that the plans were made for. */

@@ -15,6 +15,8 @@ struct cancel;
 struct device;
 struct error;
 struct graph;
+struct memory_estimate;
+struct optimise_watcher;
 struct resources;
 struct session;
 struct str;
@@ -100,6 +102,16 @@ struct resources *session_resources(struct session *session);
  */
 void session_explain_placement(const struct session *session, const struct callable *callable,
                                struct str *json);
+
+/*
+ * Makes a plan for `run` while `watcher` looks on (optimise.h), and forgets it again.  Fails as
+ * session_prepare() does.
+ */
+bool session_watch(struct session *session, const struct session_run *run,
+                   const struct optimise_watcher *watcher, struct error *err) CHECKED;
+
+/* What a step will take (memory.h); to be given to memory_release(). */
+void session_estimate(const struct callable *callable, struct memory_estimate *out);
 
 /* Bytes of the plan's arena and of all variables, for reports. */
 void session_memory(const struct session *session, int64_t *arena_bytes,

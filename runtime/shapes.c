@@ -31,6 +31,10 @@ static void infer_node(struct shapes *shapes, const struct node *node)
             outputs[0] = *declared;
         return;
     }
+    const struct shape *shape = node_attr_shape(node, "shape");
+    if (shapes->declared && shape && node->outputs_count == 1 &&
+        dtype_is_ref(node->output_types[0]))
+        outputs[0] = *shape;
     if (!node->op->infer || node->fault || node->inputs_count > INPUTS_MAX ||
         optimise_is_flow(node))
         return;

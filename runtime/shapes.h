@@ -13,6 +13,8 @@
 struct shapes {
     int *first_output; /* by node id */
     struct shape *of;  /* by output */
+    bool declared; /* set before: a reference has the shape that its variable declares, which
+                      an Assign may change */
 };
 
 /* Of the first `count` nodes, which `order` (graph_sorted() of them) puts in order. */

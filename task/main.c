@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include "kernels/list.h"
+#include "task/mode_graph.h"
+#include "task/mode_trace.h"
 #include "task/mode_train.h"
 
 /*
@@ -27,7 +29,7 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         int (*run)(int argc, char **argv);
-    } modes[] = {{"train", mode_train}};
+    } modes[] = {{"graph", mode_graph}, {"trace", mode_trace}, {"train", mode_train}};
 
     settle_threads(argv);
     kernels_add(false);
@@ -35,6 +37,7 @@ int main(int argc, char **argv)
         if (!strcmp(argv[1], modes[i].name))
             return modes[i].run(argc - 2, argv + 2);
     }
-    fprintf(stderr, "usage: trainyard-task train SPEC [options]\n");
+    fprintf(stderr,
+            "usage: trainyard-task train SPEC | graph show FILE | trace EVENTS [options]\n");
     return 2;
 }

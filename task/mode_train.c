@@ -17,6 +17,7 @@
 #include "runtime/io/file.h"
 #include "runtime/spec.h"
 #include "runtime/train/train.h"
+#include "task/libraries.h"
 #include "task/show.h"
 
 /* libgomp's; clang has no omp.h without a runtime of its own. */
@@ -33,6 +34,7 @@ static const char usage[] =
     "  --checkpoints FOLDER  checkpoints (default: the out folder's checkpoints/)\n"
     "  --steps N             in place of the spec's\n"
     "  --threads N           default: one for each CPU this process may use\n"
+    "  --load-library FILE   a library with ops of its own\n"
     "  --resume              go on from the newest checkpoint\n"
     "  --json                one JSON object a line\n";
 
@@ -40,7 +42,7 @@ enum { EXIT_FINISHED = 0, EXIT_FAULT = 1, EXIT_USER = 2, EXIT_STOPPED = 3 };
 
 struct arguments {
     const char *spec;
-    const char *data, *out, *checkpoints;
+    const char *data, *out, *checkpoints, *library;
     int64_t steps, threads, epoch, attempt;
     bool resume, json, help;
     bool data_guessed;
@@ -72,6 +74,7 @@ static bool parse(int argc, char **argv, struct arguments *a, struct error *err)
         {"--data", &a->data, NULL, 0, NULL},
         {"--out", &a->out, NULL, 0, NULL},
         {"--checkpoints", &a->checkpoints, NULL, 0, NULL},
+        {"--load-library", &a->library, NULL, 0, NULL},
         {"--steps", NULL, &a->steps, INT64_C(1000000000000), NULL},
         {"--threads", NULL, &a->threads, 4096, NULL},
         {"--epoch", NULL, &a->epoch, INT64_MAX, NULL},
@@ -301,7 +304,8 @@ static int train(struct arguments *a, struct arena *arena)
         a->threads = cpus();
     omp_set_num_threads((int)a->threads);
     bool folders = spec && set_folders(a, spec, arena, &err);
-    if (!folders || !run(a, spec, &show, &code, &err)) {
+    if (!folders || (a->library && !libraries_load(a->library, &err)) ||
+        !run(a, spec, &show, &code, &err)) {
         show_error(&show, &err);
         write_error_file(a->out, &err);
         return exit_code(&err);

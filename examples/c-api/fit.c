@@ -1,7 +1,9 @@
 /*
  * fit.c - a line fitted to points with the C API: variables, gradients, a loop of steps.
  *
- *   cc fit.c $(pkg-config --cflags --libs trainyard) -o fit && ./fit
+ *   cc fit.c $(pkg-config --cflags --libs trainyard) -lm -o fit && ./fit
+ *
+ * With a name of a file it leaves the graph there, for `trainyard graph show FILE`.
  */
 #include <math.h>
 #include <stdio.h>
@@ -82,7 +84,21 @@ static float fetch(struct ty_session *session, struct ty_output output)
     return number;
 }
 
-int main(void)
+static void write_graph(struct ty_graph *graph, const char *path)
+{
+    struct ty_buffer *bytes = ty_buffer_new();
+    ty_graph_export(graph, bytes, status);
+    check("exporting the graph");
+    FILE *file = fopen(path, "wb");
+    size_t size = ty_buffer_size(bytes);
+    if (!file || fwrite(ty_buffer_data(bytes), 1, size, file) != size || fclose(file)) {
+        perror(path);
+        exit(1);
+    }
+    ty_buffer_free(bytes);
+}
+
+int main(int argc, char **argv)
 {
     enum { POINTS = 64, STEPS = 500 };
     float xs[POINTS], ys[POINTS];
@@ -122,6 +138,8 @@ int main(void)
         updates[i] = finish(d).operation;
     }
 
+    if (argc > 1)
+        write_graph(graph, argv[1]);
     struct ty_session *session = ty_session_new(graph, NULL, status);
     check("a session");
     ty_session_run(session, NULL, NULL, 0, NULL, NULL, 0, inits, 2, NULL, status);

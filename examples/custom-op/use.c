@@ -1,5 +1,7 @@
 /*
- * use.c - runs the op of a library: ./use ./libclamp.so
+ * use.c - runs the op of a library: ./use ./libclamp.so [GRAPH]
+ *
+ * It leaves the graph in the file GRAPH, for `trainyard graph show GRAPH --load-library ...`.
  */
 #include <math.h>
 #include <stdio.h>
@@ -19,8 +21,8 @@ static void check(const char *what)
 
 int main(int argc, char **argv)
 {
-    if (argc != 2) {
-        fprintf(stderr, "usage: use LIBRARY\n");
+    if (argc < 2) {
+        fprintf(stderr, "usage: use LIBRARY [GRAPH]\n");
         return 2;
     }
     status = ty_status_new();
@@ -40,6 +42,19 @@ int main(int argc, char **argv)
     check("y");
     int64_t dim = 0;
     int rank = ty_graph_shape(graph, y, &dim, 1, status);
+
+    if (argc > 2) {
+        struct ty_buffer *bytes = ty_buffer_new();
+        ty_graph_export(graph, bytes, status);
+        check("exporting the graph");
+        FILE *file = fopen(argv[2], "wb");
+        if (!file || !fwrite(ty_buffer_data(bytes), ty_buffer_size(bytes), 1, file) ||
+            fclose(file)) {
+            perror(argv[2]);
+            return 1;
+        }
+        ty_buffer_free(bytes);
+    }
 
     const float values[] = {-10, 0.5f, 10};
     struct ty_session *session = ty_session_new(graph, NULL, status);

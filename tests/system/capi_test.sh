@@ -37,7 +37,7 @@ flags() { pkg-config "$@" trainyard; }
 
 # shellcheck disable=SC2046
 check capi_example_compiles cc "$work/fit" "$root/examples/c-api/fit.c" $(flags --cflags --libs) -lm
-"$work/fit" >"$work/fit.log" 2>&1
+"$work/fit" "$work/fit.pb" >"$work/fit.log" 2>&1
 check capi_example_runs test $? = 0
 check capi_example_fits_the_line says fit.log 'y = 3.000 x -1.000'
 
@@ -48,10 +48,53 @@ check capi_header_is_c++ ${CXX:-g++} -x c++ -std=c++17 -Wall -Wextra -Werror -fs
 check custom_op_compiles cc "$work/libclamp.so" -shared -fPIC "$root/examples/custom-op/clamp.c" $(flags --cflags) -lm
 # shellcheck disable=SC2046
 check custom_op_user_compiles cc "$work/use" "$root/examples/custom-op/use.c" $(flags --cflags --libs) -lm
-"$work/use" "$work/libclamp.so" >"$work/use.log" 2>&1
+"$work/use" "$work/libclamp.so" "$work/use.pb" >"$work/use.log" 2>&1
 check custom_op_runs test $? = 0
 check custom_op_has_shape_and_values says use.log 'rank 1, 3 elements: -1.9998 0.4898 1.9998'
 "$work/use" "$work/no-such.so" >"$work/none.log" 2>&1
 check custom_op_library_that_is_not_there test $? = 1
 check custom_op_says_which says none.log 'cannot load .*no-such.so'
+
+# --- the graphs that they left, shown by the task ---
+task=$(realpath "$build/trainyard-task")
+show() { "$task" graph show "$@" >"$work/show.log" 2>&1; code=$?; }
+show "$work/fit.pb" --batch 64 --memory --nodes
+check graph_show_runs test $code = 0
+check graph_show_tells_of_passes says show.log 'chain .* nodes  -[0-9]'
+check graph_show_names_what_was_fused says show.log '+ .* (_Elementwise) for .*, '
+check graph_show_tells_memory says show.log 'memory: [0-9]* bytes at the peak, during .*; 8 of variables'
+check graph_show_tells_what_is_left says show.log 'update_slope'
+show "$work/fit.pb" --batch 64 --json --without chain,update
+check graph_show_json python3 -c '
+import json, sys
+report = json.load(open(sys.argv[1]))
+names = [p["pass"] for p in report["passes"]]
+assert names[0] == "prune" and "fold" in names and "chain" not in names and "update" not in names, names
+kept = {n["name"] for n in report["kept"]}
+for p in report["passes"]:
+    for n in p["added"]: assert n["op"], n
+assert report["passes"][-1]["nodes"] == len(report["kept"])
+assert not any(n["op"] == "_Elementwise" for n in report["kept"])
+memory = report["memory"]
+assert memory["variable_bytes"] == 8 and memory["feed_bytes"] == 512, memory
+assert memory["peak_bytes"] == sum(t["bytes"] for t in memory["tensors"]), memory
+assert memory["tensors"][0]["bytes"] >= 256 and memory["at"], memory' "$work/show.log"
+show "$work/fit.pb" --fetch loss:0 --json
+check graph_show_fetches python3 -c '
+import json, sys
+assert "update_slope" not in {n["name"] for n in json.load(open(sys.argv[1]))["kept"]}' "$work/show.log"
+show "$work/use.pb"
+check graph_show_misses_an_op test $code = 2
+check graph_show_says_which_op says show.log "SoftClamp"
+show "$work/use.pb" --load-library "$work/libclamp.so" --nodes
+check graph_show_with_a_library test $code = 0
+check graph_show_has_its_op says show.log 'y = SoftClamp(x)'
+show "$work/fit.pb" --without nonsense
+check graph_show_unknown_pass test $code = 2
+check graph_show_lists_passes says show.log 'the passes are: identity, '
+show "$work/nowhere.pb"
+check graph_show_no_file test $code = 2
+head -c 300 /dev/urandom >"$work/noise.pb"
+show "$work/noise.pb"
+check graph_show_noise test $code = 2
 exit $failed

@@ -39,6 +39,30 @@ cat >spec.json <<'END'
  "checkpoint": {"every_steps": 50}}
 END
 
+# --- traced steps, for a trace viewer ---
+sed 's/"checkpoint"/"trace": {"every_steps": 5}, "checkpoint"/' spec.json >traced.json
+run traced.json --data data --out traced --steps 10
+check train_traces_finish code_is 0
+"$task" trace traced --out trace.json >out 2>err
+check trace_says_what_it_wrote says '2 traced steps of traced/events.out.tfevents.* in trace.json'
+check trace_is_what_viewers_read python3 -c '
+import json
+trace = json.load(open("trace.json"))
+events = [e for e in trace["traceEvents"] if e["ph"] == "X"]
+assert {e["args"]["step"] for e in events} == {"step_5", "step_10"}
+assert all(e["dur"] >= 0 and e["ts"] > 1e15 and e["pid"] > 0 and e["tid"] > 0 for e in events)
+assert any(e["ph"] == "M" and e["args"]["name"].endswith("CPU:0") for e in trace["traceEvents"])
+conv = [e for e in events if "Conv2D" in e["name"] and e["args"]["node"].startswith("conv2d/")]
+assert conv and conv[0]["args"]["outputs"] == "float[32,8,8,8]" and conv[0]["args"]["bytes"] == 65536, conv
+by_step = [e for e in events if e["args"]["step"] == "step_5"]
+assert all(a["ts"] + a["dur"] <= b["ts"] + 0.01 for a, b in zip(by_step, by_step[1:])), "one thread, one call at a time"'
+"$task" trace traced --step 10 >out 2>err
+check trace_of_one_step test "$(grep -c step_5 out)" = 0
+"$task" trace traced --step 7 >out 2>err
+check trace_of_no_step test $? = 2
+"$task" trace data >out 2>err
+check trace_of_no_events complains 'no event file'
+
 # --- results and output ---
 run spec.json --data data --out whole --json --threads 1
 check train_finishes code_is 0

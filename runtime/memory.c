@@ -1,0 +1,207 @@
+/* memory.c - lifetimes of a plan's tensors, in the order of its nodes. */
+
+#include "runtime/memory.h"
+
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "runtime/internal.h"
+#include "runtime/op.h"
+#include "runtime/shapes.h"
+
+/* An output of a node, by number as in struct shapes. */
+struct value {
+    const struct node *node;
+    int output;
+    int root; /* the value whose memory it has; itself when its own */
+    int first, last;
+    int64_t bytes; /* -1: not known; 0 for what the plan does not hold */
+};
+
+struct estimator {
+    const struct graph *graph;
+    const bool *needed;
+    struct shapes shapes;
+    struct value *values;
+    int count;
+};
+
+static int index_of(const struct estimator *e, struct edge edge)
+{
+    return e->shapes.first_output[edge.from->id] + edge.output;
+}
+
+static int64_t bytes_of(int dtype, const struct shape *shape)
+{
+    int64_t count = shape_count(shape);
+    return count < 0 ? -1 : count * (int64_t)dtype_size(dtype);
+}
+
+static bool passes_on(const struct node *node)
+{
+    static const char *const ops[] = {"Identity",   "Reshape",      "Squeeze",
+                                      "ExpandDims", "StopGradient", "PreventGradient"};
+    for (int i = 0; i < ARRAY_LEN(ops); i++)
+        if (!strcmp(ops[i], node->op->name))
+            return true;
+    return false;
+}
+
+static bool is_held(const struct node *node)
+{
+    return node->op != &prune_arg && strcmp(node->op->name, "Const") != 0;
+}
+
+/* Positions of the first and the last node that need each value. */
+static void find_lives(struct estimator *e, const struct plan *plan, const int *order)
+{
+    int nodes = graph_count(e->graph);
+    for (int at = 0; at < nodes; at++) {
+        const struct node *node = graph_node(e->graph, order[at]);
+        for (int i = 0; i < node->outputs_count; i++) {
+            struct edge edge = {(struct node *)node, i};
+            struct value *value = &e->values[index_of(e, edge)];
+            bool held =
+                e->needed[node->id] && is_held(node) && !dtype_is_ref(node->output_types[i]);
+            *value = (struct value){.node = node, .output = i, .first = at, .last = at};
+            value->root = index_of(e, edge);
+            if (held)
+                value->bytes = bytes_of(node->output_types[i], shapes_at(&e->shapes, edge));
+        }
+        for (int i = 0; e->needed[node->id] && i < node->inputs_count; i++)
+            if (e->values[index_of(e, node->inputs[i])].last < at)
+                e->values[index_of(e, node->inputs[i])].last = at;
+    }
+    for (int i = 0; i < plan->subgraph->fetches_count; i++)
+        e->values[index_of(e, plan->subgraph->fetches[i])].last = nodes;
+}
+
+/* An input whose memory output 0 may take: passed on, or used up here and as large. */
+static int host_of(const struct estimator *e, const struct node *node, int at)
+{
+    const struct value *out = &e->values[index_of(e, (struct edge){(struct node *)node, 0})];
+    if (passes_on(node) && node->inputs_count)
+        return index_of(e, node->inputs[0]);
+    for (int i = 0; i < node->inputs_count; i++) {
+        const struct value *in = &e->values[index_of(e, node->inputs[i])];
+        const struct value *root = &e->values[in->root];
+        if (out->bytes > 0 && root->bytes == out->bytes && root->last == at && in->last == at)
+            return in->root;
+    }
+    return -1;
+}
+
+static void share(struct estimator *e, const int *order)
+{
+    for (int at = 0; at < graph_count(e->graph); at++) {
+        const struct node *node = graph_node(e->graph, order[at]);
+        if (!e->needed[node->id] || !node->outputs_count || !is_held(node))
+            continue;
+        struct value *out = &e->values[index_of(e, (struct edge){(struct node *)node, 0})];
+        int host = host_of(e, node, at);
+        if (host < 0 || !e->values[e->values[host].root].bytes)
+            continue;
+        out->root = e->values[host].root;
+        if (out->last > e->values[out->root].last)
+            e->values[out->root].last = out->last;
+    }
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const struct memory_tensor *x = a, *y = b;
+    return x->bytes < y->bytes ? 1 : x->bytes > y->bytes ? -1 : x->node->id - y->node->id;
+}
+
+/* The position with the most bytes alive; those are listed. */
+static void find_peak(const struct estimator *e, const int *order, struct memory_estimate *out)
+{
+    int nodes = graph_count(e->graph), peak = 0, capacity = 0;
+    int64_t *change = alloc_array((size_t)nodes + 2, sizeof(*change)), now = 0;
+    for (int v = 0; v < e->count; v++) {
+        const struct value *value = &e->values[v];
+        if (value->bytes < 0)
+            out->unknown++;
+        if (value->root != v || value->bytes <= 0)
+            continue;
+        change[value->first] += value->bytes;
+        change[value->last + 1] -= value->bytes;
+    }
+    for (int at = 0; at < nodes; at++) {
+        now += change[at];
+        if (now > out->peak_bytes)
+            out->peak_bytes = now, peak = at;
+    }
+    out->at = nodes ? graph_node(e->graph, order[peak]) : NULL;
+    for (int v = 0; v < e->count; v++) {
+        const struct value *value = &e->values[v];
+        if (value->root != v || value->bytes <= 0 || value->first > peak || value->last < peak)
+            continue;
+        struct edge edge = {(struct node *)value->node, value->output};
+        out->tensors =
+            alloc_grow(out->tensors, out->tensors_count, &capacity, sizeof(*out->tensors));
+        out->tensors[out->tensors_count++] =
+            (struct memory_tensor){.node = value->node,
+                                   .output = value->output,
+                                   .dtype = value->node->output_types[value->output],
+                                   .shape = *shapes_at(&e->shapes, edge),
+                                   .bytes = value->bytes};
+    }
+    qsort(out->tensors, (size_t)out->tensors_count, sizeof(*out->tensors), by_size);
+    free(change);
+}
+
+static void add_held(const struct estimator *e, struct memory_estimate *out)
+{
+    for (int i = 0; i < graph_count(e->graph); i++) {
+        const struct node *node = graph_node(e->graph, i);
+        const struct tensor *value = node_attr_tensor(node, "value");
+        const struct shape *shape = node_attr_shape(node, "shape");
+        bool variable = !strcmp(node->op->name, "VarHandleOp") ||
+                        !strcmp(node->op->name, "VariableV2") ||
+                        !strcmp(node->op->name, "Variable");
+        int64_t bytes = 0;
+        if (!e->needed[i])
+            continue;
+        if (!strcmp(node->op->name, "Const") && value)
+            out->constant_bytes += (int64_t)tensor_bytes(value);
+        else if (variable && shape)
+            bytes = bytes_of(node_attr_type(node, "dtype"), shape);
+        else if (node->op == &prune_arg)
+            bytes = bytes_of(node->output_types[0],
+                             shapes_at(&e->shapes, (struct edge){(struct node *)node, 0}));
+        *(variable ? &out->variable_bytes : &out->feed_bytes) += bytes > 0 ? bytes : 0;
+        out->unknown += bytes < 0;
+    }
+}
+
+void memory_of_plan(const struct plan *plan, struct memory_estimate *out)
+{
+    const struct graph *graph = plan->subgraph->graph;
+    const int *order = graph_order(graph);
+    bool *needed = prune_needed(plan->subgraph);
+    struct estimator e = {.graph = graph, .needed = needed, .shapes = {.declared = true}};
+    *out = (struct memory_estimate){0};
+    shapes_infer(&e.shapes, graph, order, graph_count(graph));
+    e.count = e.shapes.first_output[graph_count(graph)];
+    e.values = alloc_array((size_t)e.count + 1, sizeof(*e.values));
+    find_lives(&e, plan, order);
+    share(&e, order);
+    find_peak(&e, order, out);
+    add_held(&e, out);
+    shapes_release(&e.shapes);
+    free(e.values);
+    free(needed);
+}
+
+void memory_release(struct memory_estimate *estimate)
+{
+    free(estimate->tensors);
+    *estimate = (struct memory_estimate){0};
+}
+
+int64_t memory_total(const struct memory_estimate *estimate)
+{
+    return estimate->peak_bytes + estimate->constant_bytes + estimate->variable_bytes +
+           estimate->feed_bytes;
+}

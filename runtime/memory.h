@@ -1,0 +1,39 @@
+/*
+ * memory.h - what a plan will take, before it runs: which tensors are alive together.
+ *
+ * Sizes are those that shape inference finds.  Outputs that pass an input on, or may be made
+ * in its place, take nothing; so the sum is what at least is needed, scratch memory of kernels
+ * aside.
+ */
+#pragma once
+
+#include "runtime/shape.h"
+
+struct node;
+struct plan;
+
+struct memory_tensor {
+    const struct node *node; /* that makes it */
+    int output;
+    int dtype;
+    struct shape shape;
+    int64_t bytes;
+};
+
+struct memory_estimate {
+    int64_t peak_bytes;     /* most that is alive at once, but for the following */
+    int64_t constant_bytes; /* held by the plan */
+    int64_t variable_bytes; /* of those that the plan uses, as they are declared */
+    int64_t feed_bytes;
+    const struct node *at;         /* during which the peak is */
+    struct memory_tensor *tensors; /* alive then, the largest first */
+    int tensors_count;
+    int unknown; /* tensors whose size is not known before the run */
+};
+
+/* To be given to memory_release(). */
+void memory_of_plan(const struct plan *plan, struct memory_estimate *out);
+void memory_release(struct memory_estimate *estimate);
+
+/* All that is needed at once. */
+int64_t memory_total(const struct memory_estimate *estimate);
