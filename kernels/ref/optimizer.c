@@ -3,7 +3,8 @@
  *
  * The same function of one element (optimizer_steps.c) serves the dense and the sparse forms,
  * by reference and by resource.  Everything is checked before anything is changed, so that a
- * step that fails leaves variable and slots as they were; all of them are locked meanwhile.
+ * step that fails leaves variable and slots as they were (but for bad indices, where TensorFlow
+ * meets some late); all of them are locked meanwhile.
  */
 
 #include "kernels/ref/optimizer.h"
@@ -98,6 +99,16 @@ static bool read_scalars(const struct kernel_call *call, const struct prepared *
     return true;
 }
 
+/* Whether row `i` of the gradient has a row of the variable to go to. */
+static bool check_index(const struct tensor *indices, int64_t i, int64_t rows,
+                        struct error *err)
+{
+    int64_t index = tensor_integer(indices, i);
+    return (index >= 0 && index < rows) ||
+           fail(err, INVALID, "Index %lld at offset %lld in indices is out of range",
+                (long long)index, (long long)i);
+}
+
 /* The gradient has the variable's shape, or one row of it for each index. */
 static bool check_grad(const struct kernel_call *call, const struct prepared *prepared,
                        const struct tensor *value, struct error *err)
@@ -111,13 +122,9 @@ static bool check_grad(const struct kernel_call *call, const struct prepared *pr
             return fail(err, INVALID, "var must be at least 1 dimensional");
         if (indices->shape.rank != 1)
             return fail(err, INVALID, "indices must be one-dimensional");
-        for (int64_t i = 0; i < indices->count; i++) {
-            int64_t index = tensor_integer(indices, i);
-            if (index < 0 || index >= expected.dims[0])
-                return fail(err, INVALID,
-                            "Index %lld at offset %lld in indices is out of range",
-                            (long long)index, (long long)i);
-        }
+        for (int64_t i = 0; !prepared->optimizer->checks_late && i < indices->count; i++)
+            if (!check_index(indices, i, expected.dims[0], err))
+                return false;
         expected.dims[0] = indices->count;
     }
     return shape_equal(&expected, &grad->shape) ||
@@ -194,6 +201,8 @@ static bool step_locked(struct kernel_call *call, struct variable *const *variab
         length = kernel_span(&value->shape, 1, value->shape.rank);
     }
     for (int64_t i = 0; i < rows; i++) {
+        if (indices && !check_index(indices, i, value->shape.dims[0], err))
+            return false;
         const struct row row = {.start = indices ? tensor_integer(indices, i) * length : 0,
                                 .grad_start = i * length,
                                 .count = length};

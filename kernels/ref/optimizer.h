@@ -33,6 +33,7 @@ struct optimizer {
     const char *scalars[OPTIMIZER_SCALARS_MAX];
     void (*step)(const struct optimizer_input *in);
     void (*complex_step)(const struct optimizer_complex_input *in); /* NULL: real only */
+    bool checks_late; /* sparse: a bad index is met after the rows before it have changed */
 };
 
 /* The optimizer behind an op name; asserts that there is one. */

@@ -4,7 +4,7 @@
  * last dimension of the indices has.
  *
  * As in TensorFlow, a bad row number ends a plain scatter where it stands, with the rows before
- * it changed; the Nd forms look at all indices first.
+ * it changed; the Nd forms change all that is named well, and then say what was not.
  */
 
 #include "base/alloc.h"
@@ -147,34 +147,72 @@ static bool bad_index(const struct tensor *indices, int64_t i, const struct shap
                 (long long)tensor_integer(indices, i), (long long)shape->dims[0]);
 }
 
+static bool bad_indices(int64_t i, const struct shape *shape, struct error *err)
+{
+    char text[SHAPE_TEXT_BYTES];
+    return fail(err, INVALID, "indices[%lld] does not index into shape %s", (long long)i,
+                shape_text(shape, text, sizeof(text)));
+}
+
+/* How many slices are named, and by how many coordinates each. */
+struct names {
+    int64_t count;
+    int depth;
+};
+
+/* Coordinates are in the last dimension of the indices; a vector holds one each. */
+static bool read_nd(const struct tensor *indices, const struct tensor *updates,
+                    const struct shape *shape, struct names *names, struct shape *outer,
+                    struct error *err)
+{
+    *outer = indices->shape;
+    if (outer->rank < 1)
+        return fail(err, INVALID, "indices must be at least a vector");
+    int64_t depth = outer->rank > 1 ? outer->dims[--outer->rank] : 1;
+    if (depth > shape->rank)
+        return fail(err, INVALID,
+                    "The innermost dimension of indices must be <= rank of the variable; saw: "
+                    "%lld vs. %d",
+                    (long long)depth, shape->rank);
+    if (indices->count == 0 && updates->count > 0)
+        return fail(err, INVALID, "Indices and updates specified for empty output");
+    names->depth = (int)depth;
+    names->count = kernel_span(outer, 0, outer->rank);
+    return true;
+}
+
+/* An integer cannot be divided by zero. */
+static bool check_divisors(const struct prepared *prepared, const struct tensor *updates,
+                           struct error *err)
+{
+    kernel_load_bits *load = kernel_load_bits_for(updates->dtype);
+    for (int64_t i = 0; prepared->how == DIV && load && i < updates->count; i++)
+        if (load(updates->data, i) == 0)
+            return fail(err, INVALID, "Integer division by zero");
+    return true;
+}
+
 static bool check(const struct kernel_call *call, const struct prepared *prepared,
-                  const struct tensor *value, int *depth, struct error *err)
+                  const struct shape *shape, struct names *names, struct error *err)
 {
     const struct tensor *indices = kernel_in(call, 1), *updates = kernel_in(call, 2);
     char a[SHAPE_TEXT_BYTES], b[SHAPE_TEXT_BYTES];
     struct shape expected = indices->shape;
-    if (value->shape.rank < 1 || (prepared->nd && indices->shape.rank < 1))
+    *names = (struct names){.count = indices->count, .depth = 1};
+    if (shape->rank < 1)
         return fail(err, INVALID, "params must be at least 1-D, got shape %s",
-                    shape_text(&value->shape, a, sizeof(a)));
-    *depth = 1;
-    if (prepared->nd) {
-        *depth = (int)expected.dims[--expected.rank];
-        if (*depth > value->shape.rank)
-            return fail(err, INVALID, "indices have %d coordinates, the variable %d dimensions",
-                        *depth, value->shape.rank);
-    }
-    for (int d = *depth; d < value->shape.rank && expected.rank < LIMIT_TENSOR_RANK; d++)
-        expected.dims[expected.rank++] = value->shape.dims[d];
+                    shape_text(shape, a, sizeof(a)));
+    if (prepared->nd && !read_nd(indices, updates, shape, names, &expected, err))
+        return false;
+    for (int d = names->depth; d < shape->rank && expected.rank < LIMIT_TENSOR_RANK; d++)
+        expected.dims[expected.rank++] = shape->dims[d];
     bool scalar = !prepared->nd && updates->shape.rank == 0;
-    if (!scalar && !shape_equal(&expected, &updates->shape))
+    bool nothing = !prepared->nd && !kernel_is_ref(call) && indices->count == 0;
+    if (!scalar && !nothing && !shape_equal(&expected, &updates->shape))
         return fail(err, INVALID, "Must have updates.shape %s, got %s",
                     shape_text(&expected, a, sizeof(a)),
                     shape_text(&updates->shape, b, sizeof(b)));
-    int64_t count = *depth ? indices->count / *depth : 1;
-    for (int64_t i = 0; prepared->nd && i < count && !prepared->ignore; i++)
-        if (slice_of(indices, &value->shape, *depth, i) < 0)
-            return bad_index(indices, i * *depth, &value->shape, err);
-    return true;
+    return check_divisors(prepared, updates, err);
 }
 
 static bool scatter_locked(struct kernel_call *call, struct variable *variable,
@@ -182,24 +220,26 @@ static bool scatter_locked(struct kernel_call *call, struct variable *variable,
 {
     const struct prepared *prepared = call->state;
     const struct tensor *indices = kernel_in(call, 1), *updates = kernel_in(call, 2);
-    int depth = 1;
+    const struct shape *shape = &variable->value.shape;
+    struct names names;
+    int64_t bad = -1;
     if (!kernel_update_check_locked(call, variable, updates->dtype, err) ||
-        !check(call, prepared, &variable->value, &depth, err) ||
+        !check(call, prepared, shape, &names, err) ||
         !variable_make_exclusive_locked(variable, err))
         return false;
-    int64_t count = depth ? indices->count / depth
-                          : kernel_span(&indices->shape, 0, indices->shape.rank - 1);
-    int64_t inner = kernel_span(&variable->value.shape, depth, variable->value.shape.rank);
+    int64_t inner = kernel_span(shape, names.depth, shape->rank);
     bool scalar = updates->shape.rank == 0 && !prepared->nd;
-    for (int64_t i = 0; i < count; i++) {
-        int64_t slice = slice_of(indices, &variable->value.shape, depth, i);
+    for (int64_t i = 0; i < names.count; i++) {
+        int64_t slice = slice_of(indices, shape, names.depth, i);
         if (slice >= 0)
             change(&variable->value, slice * inner, updates, scalar ? 0 : i * inner,
                    scalar ? 0 : 1, inner, prepared->how);
-        else if (!prepared->ignore)
-            return bad_index(indices, i, &variable->value.shape, err);
+        else if (!prepared->nd)
+            return bad_index(indices, i, shape, err);
+        else if (bad < 0)
+            bad = i;
     }
-    return true;
+    return bad < 0 || prepared->ignore || bad_indices(bad, shape, err);
 }
 
 static bool scatter_run(struct kernel_call *call, struct error *err)

@@ -202,7 +202,11 @@ static bool variable_shape_run(struct kernel_call *call, struct error *err)
 /* How readers and writers share memory is decided here without being told. */
 static bool disable_copy_run(struct kernel_call *call, struct error *err)
 {
-    return kernel_variable(call, 0, err);
+    struct variable *variable = kernel_variable(call, 0, err);
+    if (!variable)
+        return false;
+    return has_value(variable) ||
+           fail(err, PRECONDITION, "Could not find variable %s.", variable->name);
 }
 
 /* --- destroying --- */

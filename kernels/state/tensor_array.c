@@ -245,6 +245,9 @@ bool kernel_tensor_array_write(struct tensor_array *array, int64_t index, struct
 static bool make_zeros(enum dtype dtype, struct tensor *tensor, struct error *err)
 {
     struct tensor zeros;
+    if (!(BIT(dtype) & (DTYPES_NUMBER | BIT(BOOL))))
+        return fail(err, INVALID, "there are no zeros of type %s to be read",
+                    dtype_name(dtype));
     if (!tensor_init(&zeros, dtype, &tensor->shape, err))
         return false;
     kernel_zero(&zeros, 0, zeros.count);

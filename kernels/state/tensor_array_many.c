@@ -121,7 +121,7 @@ static bool gather_run(struct kernel_call *call, struct error *err)
               check_vector(indices, "indices", err) &&
               kernel_tensor_array_look(array, &state, err);
     if (ok && indices->count == 0) {
-        ok = gather_nothing(call, &state.element_shape, err);
+        ok = gather_nothing(call, shape ? shape : &SHAPE_UNKNOWN, err);
     } else if (ok) {
         struct tensor *values = read_all(array, tensor_i32(indices), indices->count, err);
         ok = values && gather(call, &state.element_shape, values, indices->count, err);

@@ -7,19 +7,6 @@ static enum dtype element_type(const struct kernel_call *call)
     return (enum dtype)node_attr_type(call->node, "element_dtype");
 }
 
-/* An input that holds one number. */
-static bool number_in(const struct kernel_call *call, int input, const char *what,
-                      int64_t *value, struct error *err)
-{
-    const struct tensor *tensor = kernel_in(call, input);
-    char text[SHAPE_TEXT_BYTES];
-    if (tensor->count != 1)
-        return fail(err, INVALID, "%s must be a scalar but got shape %s", what,
-                    shape_text(&tensor->shape, text, sizeof(text)));
-    *value = tensor_integer(tensor, 0);
-    return true;
-}
-
 static bool empty_run(struct kernel_call *call, struct error *err)
 {
     struct shape shape;
@@ -34,7 +21,7 @@ static bool reserve_run(struct kernel_call *call, struct error *err)
     struct shape shape;
     int64_t count = 0;
     if (!kernel_list_shape_in(call, 0, &shape, err) ||
-        !number_in(call, 1, "The num_elements to reserve", &count, err))
+        !kernel_scalar(call, 1, "The num_elements to reserve", &count, err))
         return false;
     if (count < 0)
         return fail(err, INVALID,
@@ -124,12 +111,11 @@ static bool pop_back_run(struct kernel_call *call, struct error *err)
         return false;
     if (list->count == 0)
         return fail(err, INVALID, "Trying to pop from an empty list.");
-    if (!kernel_list_items_shape(call, 1, list, &shape, err))
-        return false;
     const struct tensor *last = &list->items[list->count - 1];
     if (last->dtype != DTYPE_NONE)
         kernel_output_share(call, 1, last, &last->shape);
-    else if (!output_zeros(call, 1, &shape, err))
+    else if (!kernel_list_items_shape(call, 1, list, &shape, err) ||
+             !output_zeros(call, 1, &shape, err))
         return false;
     list = kernel_list_change(call, err);
     return list && kernel_list_resize(list, list->count - 1, err);
@@ -139,9 +125,11 @@ static bool get_item_run(struct kernel_call *call, struct error *err)
 {
     const struct tensor_list *list = kernel_list_of(call, 0, element_type(call), err);
     struct shape shape;
-    int64_t index = 0;
-    if (!list || !number_in(call, 1, "index", &index, err))
+    if (!list)
         return false;
+    if (kernel_in(call, 1)->count != 1)
+        return fail(err, INVALID, "index must be one number");
+    int64_t index = tensor_integer(kernel_in(call, 1), 0);
     if (index < 0 || index >= list->count)
         return fail(err, INVALID, "Trying to access element %lld in a list with %lld elements.",
                     (long long)index, (long long)list->count);
@@ -160,7 +148,7 @@ static bool set_item_run(struct kernel_call *call, struct error *err)
     const struct tensor *item = kernel_in(call, 2);
     struct tensor_list *list = kernel_list_of(call, 0, item->dtype, err);
     int64_t index = 0;
-    if (!list || !number_in(call, 1, "index", &index, err))
+    if (!list || !kernel_scalar(call, 1, "index", &index, err))
         return false;
     bool may_grow = node_attr_bool(call->node, "resize_if_index_out_of_bounds", false);
     if (index < 0 || (index >= list->count && !may_grow))
@@ -176,7 +164,7 @@ static bool set_item_run(struct kernel_call *call, struct error *err)
 static bool resize_run(struct kernel_call *call, struct error *err)
 {
     int64_t count = 0;
-    if (!kernel_list_in(call, 0, err) || !number_in(call, 1, "size", &count, err))
+    if (!kernel_list_in(call, 0, err) || !kernel_scalar(call, 1, "size", &count, err))
         return false;
     if (count < 0)
         return fail(err, INVALID, "TensorListSlice expects size to be non-negative. Got: %lld",
