@@ -114,6 +114,27 @@ struct node *lower_add(struct lower *l, const struct lower_call *call, const cha
     return node;
 }
 
+bool lower_is_asked(const struct lower_call *call)
+{
+    return node_attr_bool(call->node, "_lower_using_switch_merge", false);
+}
+
+bool lower_ask(struct lower *l, const struct lower_call *call, struct edge value,
+               struct edge *answer)
+{
+    const struct node *node = call->node;
+    int dtype = dtype_base(value.from->output_types[value.output]);
+    bool strict = lower_is_asked(call);
+    if (strict && dtype != BOOL)
+        return fail(l->err, INVALID, "node '%s' (%s): the condition is a %s, not a bool",
+                    node->name, node->op->name, dtype_name(dtype));
+    *answer = value;
+    if (!strict)
+        *answer =
+            (struct edge){lower_add(l, call, "pred", "ToBool", &value, 1, NULL, 0, NULL, 0), 0};
+    return answer->from;
+}
+
 const struct function_def *lower_find(struct lower *l, const struct lower_call *call,
                                       const char *name, bool *inline_it)
 {
@@ -143,7 +164,7 @@ static void set_bypass(struct lower *l, const struct node *node, const struct ed
 }
 
 bool lower_finish(struct lower *l, const struct lower_call *call, const struct edge *results,
-                  int count, struct node *const *done, int done_count)
+                  int count, struct node *const *done, int done_count, bool direct)
 {
     struct node *node = call->node;
     if (count != node->outputs_count)
@@ -158,7 +179,7 @@ bool lower_finish(struct lower *l, const struct lower_call *call, const struct e
                         node->name, node->op->name, i, dtype_name(node->output_types[i]),
                         dtype_name(given));
     }
-    if (count && !done_count)
+    if (count && (direct || !done_count))
         set_bypass(l, node, results, count);
 
     /* A call without results still waits for its own controls. */
@@ -230,11 +251,12 @@ static bool lower_plain(struct lower *l, const struct lower_call *call, bool *do
                               .def = def,
                               .args = args,
                               .args_count = node->inputs_count,
-                              .in_flow = call->in_flow};
+                              .in_flow = call->in_flow,
+                              .all_effects = func == &by_name && !lower_is_asked(call)};
     return make_entry(l, call, args, node->inputs_count, &body.entry) &&
            lower_body(l, call, &body) &&
            lower_finish(l, call, body.results, body.results_count, body.effects,
-                        body.effects_count);
+                        body.effects_count, false);
 }
 
 /* --- the whole --- */

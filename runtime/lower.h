@@ -42,6 +42,7 @@ struct lower_body {
     int args_count;
     struct node *entry; /* (optional) before nodes without inputs and those with effects */
     bool in_flow;
+    bool all_effects;     /* all that is stateful must run, not only what the function says */
     struct edge *results; /* filled in, like effects; they live in the graph's arena */
     int results_count;
     struct node **effects; /* what must have run before the call counts as done */
@@ -63,14 +64,27 @@ struct node *lower_add(struct lower *l, const struct lower_call *call, const cha
                        const struct attr *attrs, int attrs_count, struct node *const *controls,
                        int controls_count) CHECKED;
 
+/*
+ * Whether the client itself asks for Switch and Merge (attribute _lower_using_switch_merge).
+ * TensorFlow lowers only then, and is stricter: a condition must be a bool, and what has
+ * effects runs only if something waits for it.
+ */
+bool lower_is_asked(const struct lower_call *call);
+
+/* Whether `value` is true, as a bool. */
+bool lower_ask(struct lower *l, const struct lower_call *call, struct edge value,
+               struct edge *answer) CHECKED;
+
 /* Remembers that `node`, just added, is a call to lower if it is one. */
 void lower_push(struct lower *l, struct node *node, const struct lower_chain *chain,
                 bool in_flow);
 
-/* The call becomes an IdentityN of these (or a NoOp) after `done`; readers read them directly
- * unless something besides them must run. */
+/*
+ * The call becomes an IdentityN of these (or a NoOp) after `done`.  Readers of its outputs read
+ * the results instead, unless something besides them must run; always if `direct`.
+ */
 bool lower_finish(struct lower *l, const struct lower_call *call, const struct edge *results,
-                  int count, struct node *const *done, int done_count) CHECKED;
+                  int count, struct node *const *done, int done_count, bool direct) CHECKED;
 
 /* "<call>/<tag>/<name>". */
 const char *lower_path(struct lower *l, const struct node *call, const char *tag,

@@ -358,15 +358,12 @@ static bool find_results(struct inliner *in)
     return true;
 }
 
-/*
- * What the function itself says must run; where it says nothing, all that is stateful, which is
- * what a run of the body alone would do.
- */
+/* What the function says must run, or all that is stateful. */
 static bool find_effects(struct inliner *in)
 {
     struct lower_body *body = in->body;
     const struct function_def *def = body->def;
-    int most = def->control_rets_count ? def->control_rets_count : def->nodes_count;
+    int most = def->control_rets_count + def->nodes_count;
     body->effects = arena_array(in->arena, (size_t)most, sizeof(*body->effects));
     body->effects_count = 0;
     for (int i = 0; i < def->control_rets_count; i++) {
@@ -375,7 +372,7 @@ static bool find_effects(struct inliner *in)
             return fail_body(in, "there is no control result", def->control_rets[i].value);
         body->effects[body->effects_count++] = named->node;
     }
-    for (int i = 0; i < def->nodes_count && !def->control_rets_count; i++)
+    for (int i = 0; body->all_effects && i < def->nodes_count; i++)
         if (in->nodes[i]->op->flags & OP_STATEFUL)
             body->effects[body->effects_count++] = in->nodes[i];
     return true;

@@ -73,8 +73,7 @@ static struct edge add2(struct branches *b, const char *name, const char *op, st
 static bool ask(struct branches *b, int i, struct edge *answer)
 {
     if (!node_attr(b->call->node, "branches")) {
-        *answer = add(b, "pred", "ToBool", &b->selector, 1);
-        return answer->from;
+        return lower_ask(b->l, b->call, b->selector, answer);
     }
     struct tensor number;
     if (!tensor_init_scalar(&number, I32, i, b->l->err))
@@ -107,7 +106,8 @@ static bool add_branch(struct branches *b, int i, const struct edge *args, struc
                               .args = args,
                               .args_count = b->args_count,
                               .entry = pivot.from,
-                              .in_flow = true};
+                              .in_flow = true,
+                              .all_effects = !lower_is_asked(b->call)};
     if (!lower_body(b->l, b->call, &body))
         return false;
     if (i > 0 && body.results_count != b->results_count)
@@ -167,7 +167,8 @@ static bool merge(struct branches *b, struct arena *arena)
         if (!done)
             return false;
     }
-    return lower_finish(b->l, b->call, merged, b->results_count, &done, done ? 1 : 0);
+    bool direct = lower_is_asked(b->call);
+    return lower_finish(b->l, b->call, merged, b->results_count, &done, done ? 1 : 0, direct);
 }
 
 bool lower_branches(struct lower *l, const struct lower_call *call, bool *done)

@@ -109,7 +109,8 @@ static bool add_cond(struct loop *loop, const struct function_def *def, struct e
                               .args = loop->merges,
                               .args_count = loop->call->node->inputs_count,
                               .entry = pivot,
-                              .in_flow = true};
+                              .in_flow = true,
+                              .all_effects = !lower_is_asked(loop->call)};
     if (!lower_body(loop->l, loop->call, &cond))
         return false;
     if (cond.results_count != 1)
@@ -117,10 +118,11 @@ static bool add_cond(struct loop *loop, const struct function_def *def, struct e
                     "node '%s' (%s): function '%s' must return one value, it returns %d",
                     loop->call->node->name, loop->call->node->op->name, def->op.name,
                     cond.results_count);
-    struct edge pred = add(loop, "pred", "ToBool", cond.results, 1, NULL, 0);
-    if (pred.from)
-        *again = add(loop, "loop_cond", "LoopCond", &pred, 1, cond.effects, cond.effects_count);
-    return pred.from && again->from;
+    struct edge pred;
+    if (!lower_ask(loop->l, loop->call, cond.results[0], &pred))
+        return false;
+    *again = add(loop, "loop_cond", "LoopCond", &pred, 1, cond.effects, cond.effects_count);
+    return again->from;
 }
 
 /* Each variable goes on into the body or out of the loop. */
@@ -165,7 +167,8 @@ static bool add_body(struct loop *loop, const struct function_def *def)
                               .args = loop->bodies,
                               .args_count = loop->call->node->inputs_count,
                               .entry = pivot,
-                              .in_flow = true};
+                              .in_flow = true,
+                              .all_effects = !lower_is_asked(loop->call)};
     if (!gate_constants(loop, pivot) || !lower_body(l, loop->call, &body))
         return false;
     if (body.results_count != loop->call->node->inputs_count)
@@ -208,7 +211,7 @@ static bool finish(struct loop *loop)
     }
     bool empty = !loop->call->node->inputs_count;
     return lower_finish(loop->l, loop->call, loop->exits, loop->call->node->inputs_count, &out,
-                        empty ? 1 : 0);
+                        empty ? 1 : 0, false);
 }
 
 bool lower_while(struct lower *l, const struct lower_call *call, bool *done)

@@ -84,8 +84,29 @@ static bool partitioned_call_run(struct kernel_call *call, struct error *err)
     return call_function(call, function_get(call, f, err), 0, err);
 }
 
+/* Today all calls stay in this task. */
+static bool is_here(const struct kernel_call *call, const struct tensor *target,
+                    struct error *err)
+{
+    if (target->count != 1)
+        return fail(err, INVALID, "target must be a scalar, it has %lld elements",
+                    (long long)target->count);
+    const struct tensor_string *name = tensor_strings(target);
+    char text[512];
+    struct device_name wish;
+    snprintf(text, sizeof(text), "%.*s", (int)(name->size < 500 ? name->size : 500),
+             name->size ? name->data : "");
+    if (!device_name_parse(text, &wish, err))
+        return false;
+    return device_name_matches(&wish, &call->node->device->parts) ||
+           fail(err, INTERNAL, "functions cannot be called on device %s from %s", text,
+                call->node->device->name);
+}
+
 static bool remote_call_run(struct kernel_call *call, struct error *err)
 {
+    if (!is_here(call, kernel_in(call, 0), err))
+        return false;
     return call_function(call, function_get(call, func_attr(call, "f"), err), 1, err);
 }
 
@@ -106,8 +127,9 @@ static bool is_true(const struct tensor *tensor)
 
 static bool is_askable(const struct tensor *tensor, struct error *err)
 {
-    if (tensor->shape.rank > 0 || tensor->dtype == STRING ||
-        BIT(tensor->dtype) & (DTYPES_REAL | BIT(BOOL)))
+    const uint64_t askable = BIT(F32) | BIT(F64) | BIT(I64) | BIT(I32) | BIT(U8) | BIT(I16) |
+                             BIT(I8) | BIT(BOOL) | BIT(STRING);
+    if (tensor->shape.rank > 0 || BIT(tensor->dtype) & askable)
         return true;
     return fail(err, INVALID, "a %s can be neither true nor false", dtype_name(tensor->dtype));
 }
