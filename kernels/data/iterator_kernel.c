@@ -24,9 +24,11 @@ static bool signature_read(const struct node *node, void **spec, struct error *e
     return true;
 }
 
-static struct resource *iterator_make(const void *spec, const char *name, struct error *err)
+static struct resource *iterator_make(const void *spec, const char *name,
+                                      struct kernel_call *call, struct error *err)
 {
     (void)name;
+    (void)call;
     (void)err;
     return kernel_iterator_handle_resource(kernel_iterator_handle_new(spec));
 }
