@@ -8,6 +8,7 @@
 /* clang-format off */
 
 #define KERNELS_OF_IO(X) \
+    KERNELS_OF_READERS(X) \
     KERNELS_IMAGE_FILES(X) \
     KERNELS_PARSE(X) \
     KERNELS_STRINGS(X) \
@@ -40,3 +41,14 @@
 #define KERNELS_IMAGE_FILES(X) \
     X(decode_png) X(decode_jpeg) X(decode_bmp) X(decode_gif) X(decode_image) \
     X(extract_jpeg_shape) X(encode_png) X(encode_jpeg) X(encode_jpeg_variable_quality)
+
+#define KERNELS_OF_READERS(X) \
+    /* reader_ops.c */ \
+    X(text_line_reader) X(text_line_reader_v2) X(fixed_length_record_reader) \
+    X(fixed_length_record_reader_v2) X(tf_record_reader) X(tf_record_reader_v2) \
+    X(whole_file_reader) X(whole_file_reader_v2) X(identity_reader) \
+    X(identity_reader_v2) X(reader_read) X(reader_read_v2) X(reader_read_up_to) \
+    X(reader_read_up_to_v2) X(reader_reset) X(reader_reset_v2) X(reader_serialize_state) \
+    X(reader_serialize_state_v2) X(reader_restore_state) X(reader_restore_state_v2) \
+    X(reader_num_records_produced) X(reader_num_records_produced_v2) \
+    X(reader_num_work_units_completed) X(reader_num_work_units_completed_v2)

@@ -275,7 +275,15 @@
     X(decode_padded_raw) X(decode_csv) X(parse_tensor) X(serialize_tensor) \
     X(decode_compressed) X(decode_json_example)
 
-#define OPS_READER(X)
+#define OPS_READER(X) \
+    X(text_line_reader) X(text_line_reader_v2) X(fixed_length_record_reader) \
+    X(fixed_length_record_reader_v2) X(tf_record_reader) X(tf_record_reader_v2) \
+    X(whole_file_reader) X(whole_file_reader_v2) X(identity_reader) \
+    X(identity_reader_v2) X(reader_read) X(reader_read_v2) X(reader_read_up_to) \
+    X(reader_read_up_to_v2) X(reader_reset) X(reader_reset_v2) X(reader_serialize_state) \
+    X(reader_serialize_state_v2) X(reader_restore_state) X(reader_restore_state_v2) \
+    X(reader_num_records_produced) X(reader_num_records_produced_v2) \
+    X(reader_num_work_units_completed) X(reader_num_work_units_completed_v2)
 
 #define OPS_IMAGE(X) \
     X(resize_bilinear) X(resize_bicubic) X(resize_nearest_neighbor) X(resize_area) \
