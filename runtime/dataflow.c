@@ -273,6 +273,7 @@ static bool run_retval(struct dataflow_run *run, struct dataflow_iteration *iter
     if (result->came)
         return fail(err, INTERNAL, "Retval[%d] has already been set.", node->place);
     result->came = true;
+    run->wanted -= result->wanted;
     return take_input(run, iteration, node, 0, &result->tensor, &result->variable, err);
 }
 
@@ -344,6 +345,10 @@ static bool run_dead(struct dataflow_run *run, struct dataflow_iteration *iterat
     case FLOW_EXIT:
     case FLOW_NEXT:
         return true;
+    case FLOW_RETVAL: /* will not come */
+        run->wanted -= run->results[node->place].wanted;
+        run->results[node->place].wanted = false;
+        return true;
     default:
         dataflow_give(run, iteration, node, false, DATAFLOW_ALL);
         return true;
@@ -402,17 +407,23 @@ static bool collect_one(struct dataflow_run *run, bool wait)
 
 enum { CHECK_EVERY = 16 };
 
+/* Whether only a kernel that comes back can get the run on. */
+static bool must_wait(const struct dataflow_run *run)
+{
+    return !run->ready_count && (run->wanted || !run->partial);
+}
+
 void dataflow_go(struct dataflow_run *run)
 {
     struct error err;
     for (uint64_t turn = 0; !run->failed; turn++) {
         if (turn % CHECK_EVERY == 0 && execute_stopped(&run->step, run->options, &err))
             fail_run(run, &err);
-        else if (run->started && collect_one(run, !run->ready_count))
+        else if (run->started && collect_one(run, must_wait(run)))
             continue;
         else if (run->ready_count)
             run_one(run);
-        else if (!run->started)
+        else if (!run->started || (run->partial && !run->wanted))
             return;
         else if (execute_stopped(&run->step, run->options, &err))
             fail_run(run, &err);

@@ -108,7 +108,8 @@ struct dataflow {
     int loops_capacity;
     int *roots; /* nodes that wait for nothing */
     int roots_count;
-    int *feeds; /* what is fixed in frame 0, by feed */
+    int *feeds;      /* what is fixed in frame 0, by feed */
+    int *feed_nodes; /* by feed: what a partial run waits for, -1: nobody reads it */
     /* What is fixed in frame 0, by fetch: there from the start; -1: a retval brings it. */
     int *fetches;
     int inputs_max;            /* of one node */
@@ -123,6 +124,7 @@ extern const struct op dataflow_retval;
 /* What a fetch has got. */
 struct dataflow_result {
     bool came;
+    bool wanted; /* by a partial run that does not go on without it */
     struct tensor tensor;
     struct variable *variable; /* of a reference, to be read at the end */
 };
@@ -203,6 +205,9 @@ struct dataflow_run {
     struct dataflow_frame **idle_frames;         /* by loop */
     struct dataflow_iteration **idle_iterations; /* by loop */
     struct dataflow_result *results;             /* by fetch */
+    struct tensor *fed;                          /* by feed, of a partial run */
+    bool partial; /* stops when nothing is wanted any more, to be continued */
+    int wanted;   /* results that have not come */
     bool failed;
     struct error *err; /* of the first failure */
     struct dataflow_mailbox mailbox;
@@ -254,6 +259,25 @@ void dataflow_call_release(struct dataflow_run *run);
 /* A first one, so that kernels are prepared (and fail) when the plan is made. */
 bool dataflow_run_prepare(struct plan *plan, struct error *err) CHECKED;
 void dataflow_run_free(struct dataflow_run *run);
+
+/*
+ * A run in parts: dataflow_run_begin(), then any number of dataflow_run_feed() and
+ * dataflow_run_until(), then dataflow_run_end(), which cancels what still goes on.  `options`
+ * are borrowed until then.
+ */
+struct dataflow_run *dataflow_run_begin(struct plan *plan,
+                                        const struct execute_options *options,
+                                        struct error *err) CHECKED;
+/* Shares the value. */
+bool dataflow_run_feed(struct dataflow_run *run, int feed, const struct tensor *value,
+                       struct error *err) CHECKED;
+/*
+ * Goes on until these fetches have come (`last`: until all is done), and gives them.  After a
+ * failure the run is over: it can only be ended.
+ */
+bool dataflow_run_until(struct dataflow_run *run, const int *fetches, int count, bool last,
+                        struct tensor *fetched, struct error *err) CHECKED;
+void dataflow_run_end(struct dataflow_run *run);
 
 /* --- dataflow.c --- */
 

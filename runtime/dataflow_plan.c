@@ -47,6 +47,8 @@ static bool is_arg(const struct node *node)
 static bool is_always_there(const struct builder *b, const struct node *node)
 {
     bool passive = is_constant(node) || is_arg(node) || !strcmp(node->op->name, "NoOp");
+    if (is_arg(node) && b->plan->subgraph->partial)
+        return false;
     return passive && !node->controls_count && !node->inputs_count && !b->merged[node->id];
 }
 
@@ -422,9 +424,9 @@ static void find_states(struct builder *b)
         int warm = pending_of(b, node, true);
         loop->cold[node->local].pending = cold;
         loop->warm[node->local].pending = warm;
-        if (!cold)
+        if (!cold && !(is_arg(node->node) && b->plan->subgraph->partial))
             append(&flow->roots, &flow->roots_count, &capacity, i);
-        else if (!warm)
+        else if (cold && !warm)
             append(&loop->warm_roots, &loop->warm_roots_count, &loop->warm_roots_capacity, i);
     }
 }
@@ -433,10 +435,12 @@ static void add_feeds(struct builder *b)
 {
     const struct subgraph *part = b->plan->subgraph;
     b->flow->feeds = alloc_array((size_t)part->feeds_count, sizeof(int));
+    b->flow->feed_nodes = alloc_array((size_t)part->feeds_count, sizeof(int));
     for (int i = 0; i < part->feeds_count; i++) {
         int id = part->feeds[i]->id;
         b->flow->feeds[i] =
             b->needed[id] ? ~b->value[id] : ~add_fixed(&b->flow->loops[0], NULL);
+        b->flow->feed_nodes[i] = b->needed[id] ? b->index[id] : NO_NODE;
     }
 }
 
@@ -537,6 +541,7 @@ void dataflow_plan_free(struct dataflow *flow)
     free(flow->loops);
     free(flow->roots);
     free(flow->feeds);
+    free(flow->feed_nodes);
     free(flow->fetches);
     free(flow);
 }

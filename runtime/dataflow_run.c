@@ -5,25 +5,31 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "runtime/arithmetic.h"
+#include "runtime/cancel.h"
 #include "runtime/dataflow_internal.h"
 
 /* --- what comes in, what goes out --- */
 
-static bool begin(struct dataflow_run *run, const struct tensor *feeds, struct error *err)
+static void begin(struct dataflow_run *run, struct error *err)
 {
     const struct dataflow *flow = run->flow;
     run->age = 0;
     run->ready_count = 0;
+    run->wanted = 0;
     run->failed = false;
     run->err = err;
     dataflow_frame_root(run);
+    for (int i = 0; i < flow->roots_count; i++)
+        dataflow_ready(run, run->root->iterations[0], flow->roots[i]);
+}
+
+static bool set_feeds(struct dataflow_run *run, const struct tensor *feeds, struct error *err)
+{
     for (int i = 0; i < run->plan->subgraph->feeds_count; i++) {
         if (!execute_check_feed(run->plan->subgraph->feeds[i], &feeds[i], err))
             return false;
-        run->root->fixed[flow->feeds[i]].tensor = &feeds[i];
+        run->root->fixed[run->flow->feeds[i]].tensor = &feeds[i];
     }
-    for (int i = 0; i < flow->roots_count; i++)
-        dataflow_ready(run, run->root->iterations[0], flow->roots[i]);
     return true;
 }
 
@@ -61,7 +67,7 @@ static void clear_results(struct dataflow_run *run)
     for (int i = 0; i < run->plan->subgraph->fetches_count; i++) {
         tensor_release(&run->results[i].tensor);
         run->results[i].variable = NULL;
-        run->results[i].came = false;
+        run->results[i].came = run->results[i].wanted = false;
     }
 }
 
@@ -171,27 +177,105 @@ static void give_run(struct dataflow_run *run)
     pthread_mutex_unlock(&run->plan->lock);
 }
 
+static struct dataflow_run *open_run(struct plan *plan, const struct execute_options *options,
+                                     struct error *err)
+{
+    struct dataflow_run *run = take_run(plan, err);
+    if (run && !execute_begin(&run->step, options, err)) {
+        give_run(run);
+        return NULL;
+    }
+    if (run) {
+        run->options = options;
+        begin(run, err);
+    }
+    return run;
+}
+
+static void close_run(struct dataflow_run *run)
+{
+    clear_results(run);
+    dataflow_frame_clear(run);
+    execute_end(&run->step, run->options);
+    give_run(run);
+}
+
 bool dataflow_run(struct plan *plan, const struct tensor *feeds, struct tensor *fetched,
                   const struct execute_options *options, struct error *err)
 {
-    struct dataflow_run *run = take_run(plan, err);
+    struct dataflow_run *run = open_run(plan, options, err);
     if (!run)
         return false;
-    if (!execute_begin(&run->step, options, err)) {
-        give_run(run);
-        return false;
-    }
-    run->options = options;
     unsigned arithmetic = arithmetic_start(plan->context->threads);
-    bool ok = begin(run, feeds, err);
+    bool ok = set_feeds(run, feeds, err);
     if (ok) {
         dataflow_go(run);
         ok = !run->failed && fetch_all(run, fetched, err);
     }
     arithmetic_end(arithmetic);
-    clear_results(run);
-    dataflow_frame_clear(run);
-    execute_end(&run->step, options);
-    give_run(run);
+    close_run(run);
     return ok;
+}
+
+/* --- in parts --- */
+
+struct dataflow_run *
+dataflow_run_begin(struct plan *plan, const struct execute_options *options, struct error *err)
+{
+    assert(plan->subgraph->partial);
+    struct dataflow_run *run = open_run(plan, options, err);
+    if (run)
+        run->fed = alloc_array((size_t)plan->subgraph->feeds_count, sizeof(*run->fed));
+    return run;
+}
+
+bool dataflow_run_feed(struct dataflow_run *run, int feed, const struct tensor *value,
+                       struct error *err)
+{
+    if (!execute_check_feed(run->plan->subgraph->feeds[feed], value, err))
+        return false;
+    tensor_share(&run->fed[feed], value);
+    run->root->fixed[run->flow->feeds[feed]].tensor = &run->fed[feed];
+    if (run->flow->feed_nodes[feed] >= 0)
+        dataflow_ready(run, run->root->iterations[0], run->flow->feed_nodes[feed]);
+    return true;
+}
+
+bool dataflow_run_until(struct dataflow_run *run, const int *fetches, int count, bool last,
+                        struct tensor *fetched, struct error *err)
+{
+    run->err = err;
+    run->partial = !last;
+    for (int i = 0; i < count; i++) {
+        struct dataflow_result *result = &run->results[fetches[i]];
+        result->wanted = !result->came && run->flow->fetches[fetches[i]] < 0;
+        run->wanted += result->wanted;
+    }
+    unsigned arithmetic = arithmetic_start(run->plan->context->threads);
+    dataflow_go(run);
+    arithmetic_end(arithmetic);
+    int done = 0;
+    while (!run->failed && done < count && fetch_one(run, fetches[done], &fetched[done], err))
+        done++;
+    bool ok = !run->failed && done == count;
+    while (!ok && done > 0)
+        tensor_release(&fetched[--done]);
+    return ok;
+}
+
+void dataflow_run_end(struct dataflow_run *run)
+{
+    struct error ignored = {0};
+    run->err = &ignored;
+    if (run->started) {
+        cancel_now(run->step.cancel);
+        run->failed = true;
+        dataflow_go(run); /* waits for them */
+    }
+    for (int i = 0; i < run->plan->subgraph->feeds_count; i++)
+        tensor_release(&run->fed[i]);
+    free(run->fed);
+    run->fed = NULL;
+    run->partial = false;
+    close_run(run);
 }

@@ -32,6 +32,7 @@ struct subgraph {
     int fetches_count;
     struct node **targets;
     int targets_count;
+    bool partial; /* feeds come one by one while it runs: partial.h */
 };
 
 /* Owned by the caller, subgraph_free().  Errors are those of session_run(). */
@@ -179,7 +180,7 @@ struct plan_context {
     struct map *stateful; /* struct stateful by node name */
     int threads;
     int64_t memory_bytes_max;
-    uint32_t passes_off; /* of the optimiser, see optimise.h */
+    uint32_t passes_off;            /* of the optimiser, see optimise.h */
     struct function_set *functions; /* that kernels may call; NULL: none */
 };
 

@@ -315,6 +315,7 @@ static bool add_steps(struct maker *maker, struct error *err)
     int steps = 0, inputs = 0, outputs = 0;
     if (!number_sources(maker, &steps, &inputs, &outputs, err))
         return false;
+    maker->flows |= plan->subgraph->partial;
     if (maker->flows)
         return true;
     alloc_tables(plan, steps, inputs, outputs);

@@ -1,9 +1,8 @@
 /*
  * session.c - THE PIPELINE: from names to results.
  *
- *   prune -> lower -> optimise -> place -> partition -> plan        once per signature,
- * make_callable() execute                                                each run,
- * session_call()
+ *   prune -> lower -> optimise -> place -> partition -> plan   once per signature
+ *   execute                                                    each run
  */
 
 #include <sched.h>
@@ -22,6 +21,7 @@
 #include "runtime/function_set.h"
 #include "runtime/internal.h"
 #include "runtime/memory.h"
+#include "runtime/partial.h"
 #include "runtime/runs.h"
 #include "runtime/session.h"
 #include "runtime/statistics.h"
@@ -103,16 +103,22 @@ static void copy_run(struct callable *callable, const struct session_run *run)
     };
 }
 
+/* How feeds come: of the shapes declared, of any shapes, or one by one while it runs. */
+enum feeding { BY_SHAPES, BY_ANY_SHAPES, BY_PARTS };
+
 static struct callable *make_watched(struct session *session, const struct session_run *run,
-                                     bool by_shapes, const struct optimise_watcher *watcher,
+                                     enum feeding feeding,
+                                     const struct optimise_watcher *watcher,
                                      struct error *err)
 {
     struct callable *made = alloc_bytes(sizeof(*made));
-    made->by_shapes = by_shapes;
+    bool by_shapes = made->by_shapes = feeding == BY_SHAPES;
     made->subgraph = prune_graph(session->graph, run, err);
     bool ok = made->subgraph;
     if (ok)
         copy_run(made, run);
+    if (ok)
+        made->subgraph->partial = feeding == BY_PARTS;
     ok = ok && lower_graph(made->subgraph->graph, graph_library(session->graph), NULL, err);
     if (ok && session->optimise)
         ok = optimise_graph_watched(made->subgraph, &session->context, by_shapes, watcher, err);
@@ -127,16 +133,16 @@ static struct callable *make_watched(struct session *session, const struct sessi
 }
 
 static struct callable *make_callable(struct session *session, const struct session_run *run,
-                                      bool by_shapes, struct error *err)
+                                      enum feeding feeding, struct error *err)
 {
-    return make_watched(session, run, by_shapes, NULL, err);
+    return make_watched(session, run, feeding, NULL, err);
 }
 
 bool session_watch(struct session *session, const struct session_run *run,
                    const struct optimise_watcher *watcher, struct error *err)
 {
     pthread_rwlock_rdlock(&session->graph_lock);
-    struct callable *callable = make_watched(session, run, true, watcher, err);
+    struct callable *callable = make_watched(session, run, BY_SHAPES, watcher, err);
     if (callable)
         watcher->made(watcher->arg, callable->plans[0]);
     bool ok = callable;
@@ -168,7 +174,7 @@ static struct callable *without_shapes(struct session *session, struct callable 
     pthread_rwlock_rdlock(&session->graph_lock);
     pthread_mutex_lock(&session->lock);
     if (!callable->other)
-        callable->other = make_callable(session, &callable->run, false, err);
+        callable->other = make_callable(session, &callable->run, BY_ANY_SHAPES, err);
     struct callable *other = callable->other;
     pthread_mutex_unlock(&session->lock);
     pthread_rwlock_unlock(&session->graph_lock);
@@ -203,8 +209,10 @@ static bool execute(struct session *session, struct callable *callable,
 /* --- signatures --- */
 
 /* All names, with what they are for; lengths, as a name may hold anything. */
-static void signature_text(const struct session_run *run, struct str *out)
+static void signature_text(const struct session_run *run, bool partial, struct str *out)
 {
+    if (partial)
+        str_add_char(out, '\x1d');
     const char *const *lists[] = {run->feeds, run->fetches, run->targets};
     const int counts[] = {run->feeds_count, run->fetches_count, run->targets_count};
     for (int l = 0; l < ARRAY_LEN(lists); l++) {
@@ -218,14 +226,16 @@ static void signature_text(const struct session_run *run, struct str *out)
 
 /* Made at first use; the graph's lock is held for reading. */
 static struct callable *find_callable_locked(struct session *session,
-                                             const struct session_run *run, struct error *err)
+                                             const struct session_run *run, bool partial,
+                                             struct error *err)
 {
+    enum feeding feeding = partial ? BY_PARTS : session->optimise ? BY_SHAPES : BY_ANY_SHAPES;
     struct str text = {0};
-    signature_text(run, &text);
+    signature_text(run, partial, &text);
     pthread_mutex_lock(&session->lock);
     struct callable *callable = map_find(session->callables, str_text(&text));
     if (!callable) {
-        callable = make_callable(session, run, session->optimise, err);
+        callable = make_callable(session, run, feeding, err);
         if (callable)
             map_set(session->callables, str_text(&text), callable);
     }
@@ -234,13 +244,19 @@ static struct callable *find_callable_locked(struct session *session,
     return callable;
 }
 
+static struct callable *find_callable(struct session *session, const struct session_run *run,
+                                      bool partial, struct error *err)
+{
+    pthread_rwlock_rdlock(&session->graph_lock);
+    struct callable *callable = find_callable_locked(session, run, partial, err);
+    pthread_rwlock_unlock(&session->graph_lock);
+    return callable;
+}
+
 struct callable *session_prepare(struct session *session, const struct session_run *run,
                                  struct error *err)
 {
-    pthread_rwlock_rdlock(&session->graph_lock);
-    struct callable *callable = find_callable_locked(session, run, err);
-    pthread_rwlock_unlock(&session->graph_lock);
-    return callable;
+    return find_callable(session, run, false, err);
 }
 
 void session_cancel_all(struct session *session)
@@ -288,6 +304,27 @@ bool session_run(struct session *session, const struct session_run *run, struct 
         return false;
     struct str *statistics = run->trace ? run->statistics : NULL;
     return call(session, callable, run, run->feed_values, fetched, statistics, err);
+}
+
+/* --- in several calls --- */
+
+struct partial *session_partial_setup(struct session *session, const struct session_run *run,
+                                      struct error *err)
+{
+    struct callable *callable = find_callable(session, run, true, err);
+    return callable ? partial_new(callable->plans[0], &callable->run, err) : NULL;
+}
+
+bool session_partial_run(struct session *session, struct partial *partial,
+                         const struct session_run *run, struct tensor *fetched,
+                         struct error *err)
+{
+    struct running *running = runs_begin(&session->runs, err);
+    if (!running)
+        return false;
+    bool ok = partial_run(partial, run, running->cancel, fetched, err);
+    runs_end(&session->runs, running);
+    return ok || runs_explain(&session->runs, err);
 }
 
 /* --- the graph --- */

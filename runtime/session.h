@@ -93,6 +93,18 @@ bool session_call(struct session *session, struct callable *callable,
                   const struct tensor *feed_values, struct tensor *fetched,
                   struct str *statistics, struct error *err) CHECKED;
 
+/*
+ * A run in several calls, by names told at once; see partial.h for the calls' errors.  What is
+ * set up is owned by the caller, who ends it before the session is freed; a session that was
+ * closed lets no call pass.
+ */
+struct partial;
+struct partial *session_partial_setup(struct session *session, const struct session_run *run,
+                                      struct error *err) CHECKED;
+bool session_partial_run(struct session *session, struct partial *partial,
+                         const struct session_run *run, struct tensor *fetched,
+                         struct error *err) CHECKED;
+
 /* The state behind the session: variables by name. */
 struct resources *session_resources(struct session *session);
 
