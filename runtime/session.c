@@ -108,8 +108,7 @@ enum feeding { BY_SHAPES, BY_ANY_SHAPES, BY_PARTS };
 
 static struct callable *make_watched(struct session *session, const struct session_run *run,
                                      enum feeding feeding,
-                                     const struct optimise_watcher *watcher,
-                                     struct error *err)
+                                     const struct optimise_watcher *watcher, struct error *err)
 {
     struct callable *made = alloc_bytes(sizeof(*made));
     bool by_shapes = made->by_shapes = feeding == BY_SHAPES;
