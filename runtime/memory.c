@@ -47,9 +47,11 @@ static bool passes_on(const struct node *node)
     return false;
 }
 
+/* Feeds, constants and variables have memory of their own, which a read shares. */
 static bool is_held(const struct node *node)
 {
-    return node->op != &prune_arg && strcmp(node->op->name, "Const") != 0;
+    return node->op != &prune_arg && strcmp(node->op->name, "Const") != 0 &&
+           strcmp(node->op->name, "ReadVariableOp") != 0;
 }
 
 /* Positions of the first and the last node that need each value. */

@@ -6,6 +6,50 @@
  */
 #include "runtime/ops/internal.h"
 
+/* The shapes of the op that the node is named after. */
+static bool infer_as(const char *op, struct infer *infer, struct error *err)
+{
+    return op_find(op)->infer(infer, err);
+}
+
+static bool infer_mat_mul(struct infer *infer, struct error *err)
+{
+    return infer_as("MatMul", infer, err);
+}
+
+static bool infer_conv(struct infer *infer, struct error *err)
+{
+    return infer_as("Conv2D", infer, err);
+}
+
+static bool infer_norm(struct infer *infer, struct error *err)
+{
+    return infer_as("FusedBatchNormV3", infer, err);
+}
+
+/* The gradient of an image, and its sums over all but the last dimension. */
+static bool infer_with_bias(struct infer *infer, struct error *err)
+{
+    (void)err;
+    infer->outputs[0] = infer->inputs[0];
+    infer->outputs[1] = SHAPE(op_infer_dim(infer, 0, -1));
+    return true;
+}
+
+/* All operands broadcast together, whatever the program does with them. */
+static bool infer_elementwise(struct infer *infer, struct error *err)
+{
+    struct shape shape = infer->inputs[0];
+    for (int i = 1; i < infer->node->inputs_count; i++) {
+        struct shape both;
+        if (!shape_broadcast(&shape, &infer->inputs[i], &both, err))
+            return false;
+        shape = both;
+    }
+    infer->outputs[0] = shape;
+    return true;
+}
+
 /* `fused_ops` says what follows the product: BiasAdd with args[0], then perhaps Relu. */
 const struct op op_fused_mat_mul = {
     .name = "_FusedMatMul",
@@ -14,6 +58,7 @@ const struct op op_fused_mat_mul = {
     .attrs = "transpose_a:bool=false transpose_b:bool=false T:" OP_FLOAT
              " num_args:int>=0 fused_ops:list(string)=[] epsilon:float=0.0001",
     .flags = OP_EXPENSIVE,
+    .infer = infer_mat_mul,
     .no_gradient = true,
 };
 
@@ -26,6 +71,7 @@ const struct op op_fused_conv2d = {
              "data_format:{'NHWC','NCHW'}='NHWC' dilations:list(int)=[1,1,1,1] "
              "fused_ops:list(string)=[] epsilon:float=0.0001",
     .flags = OP_EXPENSIVE,
+    .infer = infer_conv,
     .no_gradient = true,
 };
 
@@ -35,6 +81,7 @@ const struct op op_relu_bias_grad = {
     .inputs = "gradients:T features:T",
     .outputs = "backprops:T bias_backprop:T",
     .attrs = "T:" OP_FLOAT,
+    .infer = infer_with_bias,
     .no_gradient = true,
 };
 
@@ -45,6 +92,7 @@ const struct op op_max_pool_relu_bias_grad = {
     .outputs = "backprops:T bias_backprop:T",
     .attrs = "T:" OP_FLOAT " ksize:list(int)>=4 strides:list(int)>=4 padding:{'SAME','VALID'} "
              "data_format:{'NHWC'}='NHWC'",
+    .infer = infer_with_bias,
     .no_gradient = true,
 };
 
@@ -69,6 +117,7 @@ const struct op op_elementwise = {
     .inputs = "args:N*T",
     .outputs = "result:T",
     .attrs = "T:" OP_FLOAT " N:int>=1 ops:list(string)>=1 operands:list(int)>=2",
+    .infer = infer_elementwise,
     .no_gradient = true,
 };
 
@@ -99,5 +148,6 @@ const struct op op_fused_batch_norm_ex = {
              "exponential_avg_factor:float=1 num_side_inputs:int>=0=0 "
              "activation_mode:string='Identity' data_format:{'NHWC','NCHW'}='NHWC' "
              "is_training:bool=true",
+    .infer = infer_norm,
     .no_gradient = true,
 };

@@ -56,6 +56,11 @@ struct train {
     int64_t window_steps;
 };
 
+/* --- memory.c --- */
+
+/* Fails with EXHAUSTED, naming what is largest, when a step cannot fit the memory there is. */
+bool memory_check(struct train *train, struct error *err) CHECKED;
+
 /* --- evaluate.c --- */
 
 /* Loss and accuracy over the test part, into train->last. */

@@ -149,7 +149,8 @@ struct train *train_open(const struct train_options *options, struct error *err)
     train->saved_step = train->evaluated_step = train->point_step = -1;
     train->opened_us = train->saved_us = clock_monotonic_us();
     bool ok = read_data(train, err) && build_session(train, err) && prepare_calls(train, err) &&
-              set_state(train, err) && start_input(train, err) && start_events(train, err);
+              memory_check(train, err) && set_state(train, err) && start_input(train, err) &&
+              start_events(train, err);
     if (!ok) {
         train_close(train);
         return NULL;
