@@ -79,7 +79,9 @@
     X(initialize_table_v2) X(initialize_table_from_text_file) \
     X(initialize_table_from_text_file_v2)
 
-#define KERNELS_OF_SESSION_TENSORS(X)
+#define KERNELS_OF_SESSION_TENSORS(X) \
+    X(get_session_handle) X(get_session_handle_v2) X(get_session_tensor) \
+    X(delete_session_tensor)
 
 #define KERNELS_OF_STAGES(X)
 

@@ -216,7 +216,9 @@
     X(tensor_list_scatter_into_existing_list) X(tensor_list_concat) \
     X(tensor_list_concat_v2) X(tensor_list_split) X(tensor_list_concat_lists)
 
-#define OPS_SESSION(X)
+#define OPS_SESSION(X) \
+    X(get_session_handle) X(get_session_handle_v2) X(get_session_tensor) \
+    X(delete_session_tensor)
 
 #define OPS_DATASET(X) \
     X(tensor_dataset) X(tensor_slice_dataset) X(sparse_tensor_slice_dataset) \
