@@ -5,6 +5,8 @@
  */
 #pragma once
 
+#include "runtime/ops/list_resource.h"
+
 /* clang-format off */
 
 #define OPS_FRAMEWORK(X) \
@@ -171,35 +173,6 @@
     X(partitioned_call) X(stateful_partitioned_call) X(remote_call) X(symbolic_gradient) \
     X(to_bool) X(fake_param)
 
-#define OPS_QUEUE(X) \
-    X(fifo_queue) X(fifo_queue_v2) X(random_shuffle_queue) X(random_shuffle_queue_v2) \
-    X(padding_fifo_queue) X(padding_fifo_queue_v2) X(priority_queue) X(priority_queue_v2) \
-    X(queue_enqueue) X(queue_enqueue_v2) X(queue_enqueue_many) X(queue_enqueue_many_v2) \
-    X(queue_dequeue) X(queue_dequeue_v2) X(queue_dequeue_many) X(queue_dequeue_many_v2) \
-    X(queue_dequeue_up_to) X(queue_dequeue_up_to_v2) X(queue_close) X(queue_close_v2) \
-    X(queue_size) X(queue_size_v2) X(queue_is_closed) X(queue_is_closed_v2) X(barrier) \
-    X(barrier_insert_many) X(barrier_take_many) X(barrier_close) X(barrier_ready_size) \
-    X(barrier_incomplete_size) X(conditional_accumulator) X(resource_conditional_accumulator) \
-    X(sparse_conditional_accumulator) X(accumulator_apply_gradient) \
-    X(resource_accumulator_apply_gradient) X(sparse_accumulator_apply_gradient) \
-    X(accumulator_take_gradient) X(resource_accumulator_take_gradient) \
-    X(sparse_accumulator_take_gradient) X(accumulator_set_global_step) \
-    X(resource_accumulator_set_global_step) X(accumulator_num_accumulated) \
-    X(resource_accumulator_num_accumulated)
-
-#define OPS_TABLE(X) \
-    X(hash_table) X(hash_table_v2) X(mutable_hash_table) X(mutable_hash_table_v2) \
-    X(mutable_hash_table_of_tensors) X(mutable_hash_table_of_tensors_v2) \
-    X(mutable_dense_hash_table) X(mutable_dense_hash_table_v2) X(anonymous_hash_table) \
-    X(anonymous_mutable_hash_table) X(anonymous_mutable_hash_table_of_tensors) \
-    X(anonymous_mutable_dense_hash_table) \
-    X(lookup_table_find) X(lookup_table_find_v2) X(lookup_table_insert) \
-    X(lookup_table_insert_v2) X(lookup_table_import) X(lookup_table_import_v2) \
-    X(lookup_table_remove_v2) X(lookup_table_size) X(lookup_table_size_v2) \
-    X(lookup_table_export) X(lookup_table_export_v2) X(initialize_table) \
-    X(initialize_table_v2) X(initialize_table_from_text_file) \
-    X(initialize_table_from_text_file_v2)
-
 #define OPS_TENSOR_ARRAY(X) \
     X(stack_v2) X(stack_push_v2) X(stack_pop_v2) X(stack_close_v2) X(tensor_array_v3) \
     X(tensor_array_grad_v3) X(tensor_array_grad_with_shape) X(tensor_array_write_v3) \
@@ -215,10 +188,6 @@
     X(tensor_list_gather) X(tensor_list_scatter) X(tensor_list_scatter_v2) \
     X(tensor_list_scatter_into_existing_list) X(tensor_list_concat) \
     X(tensor_list_concat_v2) X(tensor_list_split) X(tensor_list_concat_lists)
-
-#define OPS_SESSION(X) \
-    X(get_session_handle) X(get_session_handle_v2) X(get_session_tensor) \
-    X(delete_session_tensor)
 
 #define OPS_DATASET(X) \
     X(tensor_dataset) X(tensor_slice_dataset) X(sparse_tensor_slice_dataset) \
@@ -276,16 +245,6 @@
     X(parse_sequence_example_v2) X(parse_single_sequence_example) X(decode_raw) \
     X(decode_padded_raw) X(decode_csv) X(parse_tensor) X(serialize_tensor) \
     X(decode_compressed) X(decode_json_example)
-
-#define OPS_READER(X) \
-    X(text_line_reader) X(text_line_reader_v2) X(fixed_length_record_reader) \
-    X(fixed_length_record_reader_v2) X(tf_record_reader) X(tf_record_reader_v2) \
-    X(whole_file_reader) X(whole_file_reader_v2) X(identity_reader) \
-    X(identity_reader_v2) X(reader_read) X(reader_read_v2) X(reader_read_up_to) \
-    X(reader_read_up_to_v2) X(reader_reset) X(reader_reset_v2) X(reader_serialize_state) \
-    X(reader_serialize_state_v2) X(reader_restore_state) X(reader_restore_state_v2) \
-    X(reader_num_records_produced) X(reader_num_records_produced_v2) \
-    X(reader_num_work_units_completed) X(reader_num_work_units_completed_v2)
 
 #define OPS_IMAGE(X) \
     X(resize_bilinear) X(resize_bicubic) X(resize_nearest_neighbor) X(resize_area) \
