@@ -258,6 +258,85 @@ static bool scatter_nd_run(struct kernel_call *call, struct error *err)
     return true;
 }
 
+/* --- a tensor with slices changed --- */
+
+enum change { UPDATE, ADD, SUB, MAX, MIN };
+
+static void change_element(enum change change, struct tensor *to, int64_t at,
+                           const struct tensor *from, int64_t i)
+{
+    kernel_load_bits *load = kernel_load_bits_for(to->dtype);
+    if (change == ADD && to->dtype == BOOL) {
+        ((bool *)to->data)[at] |= ((const bool *)from->data)[i];
+    } else if (load) {
+        uint64_t a = load(to->data, at), b = load(from->data, i);
+        bool less = DTYPES_UNSIGNED & BIT(to->dtype) ? b < a : (int64_t)b < (int64_t)a;
+        kernel_store_bits_for(to->dtype)(to->data, at,
+                                         change == ADD             ? a + b
+                                         : change == SUB           ? a - b
+                                         : less == (change == MIN) ? b
+                                                                   : a);
+    } else if (change == ADD || change == SUB) {
+        double complex sign = change == ADD ? 1 : -1;
+        kernel_set_complex(to, at,
+                           kernel_complex_at(to, at) + sign * kernel_complex_at(from, i));
+    } else {
+        double a = kernel_load_for(to->dtype)(to->data, at);
+        double b = kernel_load_for(to->dtype)(from->data, i);
+        if (change == MAX ? b > a : b < a)
+            kernel_copy(to, at, from, i, 1);
+    }
+}
+
+static bool tensor_scatter(struct kernel_call *call, enum change change, struct error *err)
+{
+    const struct tensor *in = kernel_in(call, 0), *indices = kernel_in(call, 1);
+    const struct tensor *updates = kernel_in(call, 2);
+    struct nd plan;
+    if (in->shape.rank < 1)
+        return fail(err, INVALID, "Tensor must be at least 1-D");
+    if (!nd_plan(call, indices, &in->shape, &plan, err) ||
+        !check_updates(indices, updates, &in->shape, &plan, err))
+        return false;
+    struct tensor *out = kernel_output(call, 0, &in->shape, err);
+    if (!out)
+        return false;
+    kernel_copy(out, 0, in, 0, in->count);
+    for (int64_t i = 0; i < plan.count; i++) {
+        int64_t place = nd_place(&plan, indices, &in->shape, i);
+        if (place < 0 && !plan.ignore)
+            return bad_index(i, &in->shape, err);
+        if (place < 0)
+            continue;
+        if (change == UPDATE)
+            kernel_copy(out, place * plan.inner, updates, i * plan.inner, plan.inner);
+        for (int64_t k = 0; change != UPDATE && k < plan.inner; k++)
+            change_element(change, out, place * plan.inner + k, updates, i * plan.inner + k);
+    }
+    return true;
+}
+
+static bool tensor_scatter_update_run(struct kernel_call *call, struct error *err)
+{
+    return tensor_scatter(call, UPDATE, err);
+}
+static bool tensor_scatter_add_run(struct kernel_call *call, struct error *err)
+{
+    return tensor_scatter(call, ADD, err);
+}
+static bool tensor_scatter_sub_run(struct kernel_call *call, struct error *err)
+{
+    return tensor_scatter(call, SUB, err);
+}
+static bool tensor_scatter_max_run(struct kernel_call *call, struct error *err)
+{
+    return tensor_scatter(call, MAX, err);
+}
+static bool tensor_scatter_min_run(struct kernel_call *call, struct error *err)
+{
+    return tensor_scatter(call, MIN, err);
+}
+
 #define GATHER(name_, run_)                                                                    \
     {                                                                                          \
         .op = name_, .device = CPU, .run = run_                                                \
@@ -270,3 +349,15 @@ const struct kernel kernel_gather_nd_ref = GATHER("GatherNd", gather_nd_run);
 const struct kernel kernel_resource_gather_nd_ref =
     GATHER("ResourceGatherNd", resource_gather_nd_run);
 const struct kernel kernel_scatter_nd_ref = GATHER("ScatterNd", scatter_nd_run);
+const struct kernel kernel_tensor_scatter_update_ref =
+    GATHER("TensorScatterUpdate", tensor_scatter_update_run);
+const struct kernel kernel_tensor_scatter_add_ref =
+    GATHER("TensorScatterAdd", tensor_scatter_add_run);
+const struct kernel kernel_tensor_scatter_sub_ref =
+    GATHER("TensorScatterSub", tensor_scatter_sub_run);
+const struct kernel kernel_tensor_scatter_max_ref =
+    GATHER("TensorScatterMax", tensor_scatter_max_run);
+const struct kernel kernel_tensor_scatter_min_ref =
+    GATHER("TensorScatterMin", tensor_scatter_min_run);
+const struct kernel kernel_scatter_nd_non_aliasing_add_ref =
+    GATHER("ScatterNdNonAliasingAdd", tensor_scatter_add_run);

@@ -53,7 +53,9 @@
 
 #define KERNELS_GATHER(X) \
     X(gather_ref) X(gather_v2_ref) X(resource_gather_ref) X(gather_nd_ref) \
-    X(scatter_nd_ref) X(resource_gather_nd_ref)
+    X(scatter_nd_ref) X(resource_gather_nd_ref) \
+    X(tensor_scatter_update_ref) X(tensor_scatter_add_ref) X(tensor_scatter_sub_ref) \
+    X(tensor_scatter_max_ref) X(tensor_scatter_min_ref) X(scatter_nd_non_aliasing_add_ref)
 
 #define KERNELS_JOIN(X) \
     X(concat_v2_ref) X(concat_ref) X(concat_offset_ref) X(pack_ref) X(unpack_ref) \
@@ -165,7 +167,11 @@
     X(segment_sum_ref) X(segment_mean_ref) X(unsorted_segment_sum_ref) \
     X(sparse_segment_sum_ref) X(sparse_segment_mean_ref) X(sparse_segment_sqrt_n_ref) \
     X(sparse_segment_sum_grad_ref) X(sparse_segment_mean_grad_ref) \
-    X(sparse_segment_sqrt_n_grad_ref)
+    X(sparse_segment_sqrt_n_grad_ref) X(segment_prod_ref) X(segment_max_ref) \
+    X(segment_min_ref) X(unsorted_segment_prod_ref) X(unsorted_segment_max_ref) \
+    X(unsorted_segment_min_ref) X(sparse_segment_sum_with_num_segments_ref) \
+    X(sparse_segment_mean_with_num_segments_ref) \
+    X(sparse_segment_sqrt_n_with_num_segments_ref)
 
 #define KERNELS_SELECT(X) \
     X(select_ref) X(select_v2_ref) X(clip_by_value_ref) X(cast_ref) X(add_n_ref) \

@@ -94,8 +94,8 @@ ROWS_FLOAT(ROW2, inverse_grad, -y *x *x)
 ROWS_COMPLEX(ROW2, inverse_grad, -y *conj(x *x))
 ROWS_FLOAT(ROW2, mod, fmod(x, y))
 ROWS_SIGNED(ROW2, mod, y == -1 ? 0 : x % y)
-ROW2(near_f32, float, float, , bool, , fabsf(x - y) < row->number)
-ROW2(near_f64, double, double, , bool, , fabs(x - y) < (double)row->number)
+ROW2(near_f32, float, float, , bool, , fabsf(x - y) <= row->number)
+ROW2(near_f64, double, double, , bool, , fabs(x - y) <= (double)row->number)
 
 /* --- bits; shifts by what the type does not have are cut to its width --- */
 

@@ -54,7 +54,11 @@
 #define OPS_SEGMENT(X) \
     X(segment_sum) X(segment_mean) X(unsorted_segment_sum) X(sparse_segment_sum) \
     X(sparse_segment_mean) X(sparse_segment_sqrt_n) X(sparse_segment_sum_grad) \
-    X(sparse_segment_mean_grad) X(sparse_segment_sqrt_n_grad)
+    X(sparse_segment_mean_grad) X(sparse_segment_sqrt_n_grad) \
+    X(segment_max) X(segment_min) X(segment_prod) X(unsorted_segment_max) \
+    X(unsorted_segment_min) X(unsorted_segment_prod) \
+    X(sparse_segment_sum_with_num_segments) X(sparse_segment_mean_with_num_segments) \
+    X(sparse_segment_sqrt_n_with_num_segments)
 
 #define OPS_ARRAY(X) \
     X(shape) X(shape_n) X(size) X(rank) X(broadcast_gradient_args) X(broadcast_args) \
@@ -74,7 +78,9 @@
     X(gather) X(gather_v2) X(resource_gather) X(gather_nd) X(resource_gather_nd) X(scatter_nd) \
     X(dynamic_partition) X(dynamic_stitch) X(parallel_dynamic_stitch) X(unique) \
     X(unique_with_counts) X(list_diff) X(top_k_v2) X(in_top_k) X(in_top_k_v2) \
-    X(sparse_to_dense)
+    X(sparse_to_dense) \
+    X(tensor_scatter_update) X(tensor_scatter_add) X(tensor_scatter_sub) \
+    X(tensor_scatter_max) X(tensor_scatter_min) X(scatter_nd_non_aliasing_add)
 
 #define OPS_SCATTER(X) \
     X(scatter_update) X(scatter_add) X(scatter_sub) X(scatter_mul) X(scatter_div) \

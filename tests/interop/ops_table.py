@@ -227,6 +227,10 @@ def sparse_segment(s):
             "segment_ids": np.sort(s.ints((count,), 0, 3))}
 
 
+def sparse_segment_number(s):
+    return {**sparse_segment(s), "num_segments": s.scalar(s.int(4, 6), s.index_type())}
+
+
 def select(s):
     shape = s.shape()
     kind = s.int(0, 2)
@@ -913,6 +917,12 @@ ROWS = [
     Row("SegmentSum", NUMBER, segment, "sum"),
     Row("SegmentMean", NUMBER, segment, "sum"),
     Row("UnsortedSegmentSum", NUMBER, unsorted_segment, "sum"),
+    *(Row(f"Segment{k}", REAL, segment, "sum") for k in ("Max", "Min", "Prod")),
+    *(Row(f"UnsortedSegment{k}", REAL, unsorted_segment, "sum") for k in ("Max", "Min", "Prod")),
+    *(Row(f"SparseSegment{k}WithNumSegments", FLOAT, sparse_segment_number, "sum")
+      for k in ("Sum", "Mean", "SqrtN")),
+    *(Row(f"TensorScatter{k}", REAL, tensor_scatter, "sum")
+      for k in ("Update", "Add", "Sub", "Max", "Min")),
     Row("SparseSegmentSum", REAL, sparse_segment, "sum"),
     Row("SparseSegmentMean", FLOAT, sparse_segment, "sum"),
     Row("SparseSegmentSqrtN", FLOAT, sparse_segment, "sum"),
