@@ -47,8 +47,8 @@
     X(repeat_dataset) X(take_dataset) X(skip_dataset) X(shard_dataset) \
     X(concatenate_dataset) X(zip_dataset) \
     /* pass.c */ \
-    X(prefetch_dataset) X(options_dataset) X(model_dataset) X(finalize_dataset) \
-    X(rewrite_dataset) X(optimize_dataset) X(optimize_dataset_v2) X(auto_shard_dataset) \
+    X(options_dataset) X(model_dataset) X(finalize_dataset) X(rewrite_dataset) \
+    X(optimize_dataset) X(optimize_dataset_v2) X(auto_shard_dataset) \
     X(max_intra_op_parallelism_dataset) X(private_thread_pool_dataset) \
     X(non_serializable_dataset) X(latency_stats_dataset) X(bytes_produced_stats_dataset) \
     X(set_stats_aggregator_dataset) X(assert_cardinality_dataset) \
@@ -58,6 +58,8 @@
     X(experimental_max_intra_op_parallelism_dataset) \
     X(experimental_non_serializable_dataset) X(experimental_private_thread_pool_dataset) \
     X(experimental_set_stats_aggregator_dataset) X(experimental_unique_dataset) \
+    /* prefetch.c */ \
+    X(prefetch_dataset) \
     /* shuffle.c */ \
     X(shuffle_dataset) X(shuffle_dataset_v2) X(shuffle_dataset_v3) \
     X(shuffle_and_repeat_dataset) X(shuffle_and_repeat_dataset_v2) \

@@ -187,26 +187,11 @@ static bool unique_run(struct kernel_call *call, struct error *err)
                 "type int32, int64 or string.");
 }
 
-/* --- prefetch, with the size of a buffer --- */
-
-static bool prefetch_run(struct kernel_call *call, struct error *err)
-{
-    int64_t size;
-    if (!kernel_scalar(call, 1, "buffer_size", &size, err))
-        return false;
-    if (size < -1)
-        return fail(err, INVALID,
-                    "buffer_size must be >= 0 or set buffer_size to be -1 for "
-                    "auto-tuning");
-    return pass_run(call, err);
-}
-
 #define DATASET(name_, run_)                                                                   \
     {                                                                                          \
         .op = name_, .device = CPU, .run = run_                                                \
     }
 
-const struct kernel kernel_prefetch_dataset = DATASET("PrefetchDataset", prefetch_run);
 const struct kernel kernel_options_dataset = DATASET("OptionsDataset", pass_run);
 const struct kernel kernel_model_dataset = DATASET("ModelDataset", pass_run);
 const struct kernel kernel_finalize_dataset = DATASET("FinalizeDataset", pass_run);

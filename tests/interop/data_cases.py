@@ -1,6 +1,6 @@
 """data_cases.py - pipelines of tf.data and serialized Examples, with TensorFlow's own answers.
 
-    python data_cases.py FILE.tfrecord [SEED]
+    python data_cases.py FILE.tfrecord [SEED [EXAMPLES [WITH_PIPELINES]]]
 
 Writes Cases (case.proto) for tf-cases: each is a graph with an iterator, or with one parsing op,
 and what TensorFlow gave for it, element by element, up to its end or its error.
@@ -296,7 +296,7 @@ def file_case(index):
     return case("files/" + name, graph, runs)
 
 
-# --- Examples: legal ones, and ones with bytes changed ---
+# --- Examples: all that is legal on the wire, wrong types and counts, and some garbage ---
 
 def wire_list(rng, kind):
     """The bytes of a list of 0 to 4 values: packed, not packed, or (seldom) both."""
@@ -331,10 +331,7 @@ def wire_example(rng):
     out = piece(1, features) + piece(2, lists)
     if rng.random() < 0.1:
         out += piece(9, b"unknown") + number(4, 7)
-    if rng.random() < 0.08:
-        at = rng.randrange(len(out))
-        out = out[:at] + bytes([rng.randrange(256)]) + out[at + 1:]
-    return out
+    return b"\x0f" + out[:5] if rng.random() < 0.03 else out
 
 
 def example_ops(rng, text, single):
@@ -374,13 +371,53 @@ def sequence_ops(rng, text, single):
     return parse(text, context, lists)
 
 
+def older_ops(rng, text, single):
+    """ParseExample and ParseSingleExample as programs of TensorFlow 1.x have them."""
+    shapes = [rng.choice([[], [1], [2], [None], [None, 2]]) for _ in range(2)]
+    defaults = [tf.constant(v, t, [1]) if s and s[0] is None else
+                tf.constant(v, t, s if rng.random() < 0.8 else [0])
+                for v, t, s in ((-3, tf.int64, shapes[0]), (0.5, tf.float32, shapes[1]))]
+    for default, dims in zip(defaults, shapes):
+        if default.shape.num_elements() == 0:
+            default.set_shape([0])
+    if single:
+        return tf.raw_ops.ParseSingleExample(
+            serialized=text, dense_defaults=defaults, num_sparse=2, sparse_keys=["s", "j"],
+            dense_keys=["i", "f"], sparse_types=[tf.string, tf.int64], dense_shapes=shapes)
+    return tf.raw_ops.ParseExample(
+        serialized=text, names=tf.constant([], tf.string), sparse_keys=["s", "j"],
+        dense_keys=["i", "f"], dense_defaults=defaults, sparse_types=[tf.string, tf.int64],
+        dense_shapes=shapes)
+
+
+def older_sequence_ops(rng, text, single):
+    """The same of SequenceExamples."""
+    default = tf.constant(-3, tf.int64, [] if rng.random() < 0.8 else [0])
+    may_miss = ["f"] if rng.random() < 0.8 else []
+    types = dict(context_sparse_types=[tf.string], context_dense_shapes=[[]],
+                 feature_list_sparse_types=[tf.string], feature_list_dense_types=[tf.float32],
+                 feature_list_dense_shapes=[rng.choice([[], [2]])])
+    if single:
+        return tf.raw_ops.ParseSingleSequenceExample(
+            serialized=text, debug_name="", context_dense_defaults=[default],
+            feature_list_dense_missing_assumed_empty=tf.constant(may_miss, tf.string),
+            context_sparse_keys=["s"], context_dense_keys=["i"], feature_list_sparse_keys=["t"],
+            feature_list_dense_keys=["f"], **types)
+    return tf.raw_ops.ParseSequenceExample(
+        serialized=text, debug_name=tf.constant([], tf.string), context_dense_defaults=[default],
+        feature_list_dense_missing_assumed_empty=may_miss, context_sparse_keys=["s"],
+        context_dense_keys=["i"], feature_list_sparse_keys=["t"], feature_list_dense_keys=["f"],
+        Ncontext_sparse=1, Ncontext_dense=1, Nfeature_list_sparse=1, Nfeature_list_dense=1, **types)
+
+
 def example_case(seed):
     rng = random.Random(seed)
-    single, sequence = rng.random() < 0.3, rng.random() < 0.4
+    single = rng.random() < 0.3
+    make = rng.choice([example_ops, sequence_ops, older_ops, older_sequence_ops])
     graph = tf1.Graph()
     with graph.as_default():
         text = tf1.placeholder(tf.string, [] if single else [None], "text")
-        parsed = (sequence_ops if sequence else example_ops)(rng, text, single)
+        parsed = make(rng, text, single)
         fetch = sorted({t.name for t in tf.nest.flatten(parsed, expand_composites=True)
                         if "Parse" in t.op.type})
     runs = []
@@ -389,8 +426,7 @@ def example_case(seed):
             data = [wire_example(rng) for _ in range(1 if single else rng.randrange(4))]
             value = np.array(data[0] if single else data, dtype=object)
             runs.append(try_run(sess, fetch, [("text:0", value)])[0])
-    kind = ("Sequence" if sequence else "") + ("Single" if single else "")
-    return case(f"example/{kind}/{seed}", graph, runs)
+    return case(f"example/{make.__name__}/{'one' if single else 'many'}/{seed}", graph, runs)
 
 
 def in_child(make):
@@ -398,17 +434,22 @@ def in_child(make):
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
-        os.close(reader)
-        with os.fdopen(writer, "wb") as out:
-            out.write(make())
-        os._exit(0)
+        try:
+            os.close(reader)
+            with os.fdopen(writer, "wb") as out:
+                out.write(make())
+            os._exit(0)
+        except UnicodeDecodeError:  # of a message that quotes bytes: TensorFlow cannot say it
+            os._exit(1)
+        finally:
+            os._exit(2)
     os.close(writer)
     with os.fdopen(reader, "rb") as answer:
         data = answer.read()
     return data if os.waitpid(child, 0)[1] == 0 else None
 
 
-def main(path, seed, examples):
+def main(path, seed=1, examples=60, with_pipelines=True):
     count = 0
     with tf.io.TFRecordWriter(path) as writer:
         for i in range(examples):
@@ -418,20 +459,18 @@ def main(path, seed, examples):
                 count += 1
             else:
                 print(f"left out example {seed * 1000 + i}: TensorFlow crashed")
-        for name, build in pipelines(random.Random(seed)):
+        for name, build in pipelines(random.Random(seed)) if with_pipelines else ():
             for one_shot in (False, True):
                 try:
                     writer.write(pipeline_case(name, build, one_shot))
                     count += 1
                 except (ValueError, TypeError) as problem:
                     print(f"left out {name}: {str(problem)[:300]}")
-        while data := file_case(len(FILES_DONE)):
-            FILES_DONE.append(data)
+        for data in iter(map(file_case, range(1000)).__next__, None) if with_pipelines else ():
             writer.write(data)
-    print(count + len(FILES_DONE), "cases")
+            count += 1
+    print(count, "cases")
 
-
-FILES_DONE = []
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 1, 60)
+    main(sys.argv[1], *map(int, sys.argv[2:]))
