@@ -142,6 +142,21 @@
     X(stateful_uniform_full_int_ref) X(rng_skip_ref) X(rng_read_and_skip_ref) \
     X(non_deterministic_ints_ref)
 
+#define KERNELS_SPARSE(X) \
+    X(sparse_fill_empty_rows_ref) X(sparse_fill_empty_rows_grad_ref) X(sparse_reshape_ref) \
+    X(sparse_reorder_ref) X(sparse_slice_ref) X(sparse_split_ref) X(sparse_slice_grad_ref) \
+    X(sparse_concat_ref) X(sparse_tensor_dense_mat_mul_ref) \
+    X(sparse_tensor_dense_add_ref) X(sparse_dense_cwise_add_ref) \
+    X(sparse_dense_cwise_mul_ref) X(sparse_dense_cwise_div_ref) X(sparse_add_ref) \
+    X(sparse_add_grad_ref) X(sparse_sparse_maximum_ref) X(sparse_sparse_minimum_ref) \
+    X(sparse_reduce_sum_ref) X(sparse_reduce_max_ref) X(sparse_reduce_sum_sparse_ref) \
+    X(sparse_reduce_max_sparse_ref) X(sparse_softmax_ref) X(edit_distance_ref) \
+    X(sparse_cross_ref) X(sparse_cross_v2_ref) X(sparse_cross_hashed_ref) \
+    X(sparse_segment_sum_with_num_segments_ref) \
+    X(sparse_segment_mean_with_num_segments_ref) \
+    X(sparse_segment_sqrt_n_with_num_segments_ref) X(sparse_segment_sum_grad_v2_ref) \
+    X(sparse_segment_mean_grad_v2_ref) X(sparse_segment_sqrt_n_grad_v2_ref)
+
 #define KERNELS_SAMPLER(X) \
     X(all_candidate_sampler_ref) X(uniform_candidate_sampler_ref) \
     X(log_uniform_candidate_sampler_ref) X(learned_unigram_candidate_sampler_ref) \
@@ -248,6 +263,7 @@
     KERNELS_MAT_MUL(X) KERNELS_NN(X) KERNELS_OPTIMIZER(X) KERNELS_PARTITION(X) \
     KERNELS_POOL(X) KERNELS_RANDOM(X) KERNELS_RANDOM_GAMMA(X) \
     KERNELS_RANDOM_POISSON(X) KERNELS_RANDOM_CATEGORICAL(X) KERNELS_RANDOM_TRUNCATED(X) \
-    KERNELS_RANDOM_STATE(X) KERNELS_SAMPLER(X) KERNELS_REDUCE(X) KERNELS_SCATTER(X) \
+    KERNELS_RANDOM_STATE(X) KERNELS_SAMPLER(X) KERNELS_SPARSE(X) \
+    KERNELS_REDUCE(X) KERNELS_SCATTER(X) \
     KERNELS_SEGMENT(X) KERNELS_SELECT(X) KERNELS_SETS(X) KERNELS_SHAPES(X) KERNELS_SLICE(X) \
     KERNELS_STATE(X) KERNELS_UNARY(X)

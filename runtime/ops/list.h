@@ -222,7 +222,18 @@
     X(non_max_suppression_v4) X(non_max_suppression_v5) \
     X(extract_jpeg_shape) X(encode_png) X(encode_jpeg) X(encode_jpeg_variable_quality)
 
-#define OPS_SPARSE(X)
+#define OPS_SPARSE(X) \
+    X(sparse_fill_empty_rows) X(sparse_fill_empty_rows_grad) X(sparse_reshape) \
+    X(sparse_reorder) X(sparse_slice) X(sparse_slice_grad) X(sparse_concat) X(sparse_split) \
+    X(sparse_cross) X(sparse_cross_v2) X(sparse_cross_hashed) X(edit_distance) \
+    X(sparse_reduce_sum) X(sparse_reduce_max) X(sparse_reduce_sum_sparse) \
+    X(sparse_reduce_max_sparse) X(sparse_softmax) X(sparse_segment_sum_with_num_segments) \
+    X(sparse_segment_mean_with_num_segments) X(sparse_segment_sqrt_n_with_num_segments) \
+    X(sparse_segment_sum_grad_v2) X(sparse_segment_mean_grad_v2) \
+    X(sparse_segment_sqrt_n_grad_v2) X(sparse_tensor_dense_mat_mul) \
+    X(sparse_tensor_dense_add) X(sparse_dense_cwise_add) X(sparse_dense_cwise_mul) \
+    X(sparse_dense_cwise_div) X(sparse_add) X(sparse_add_grad) X(sparse_sparse_maximum) \
+    X(sparse_sparse_minimum)
 
 #define OPS_SAMPLER(X) \
     X(all_candidate_sampler) X(uniform_candidate_sampler) X(log_uniform_candidate_sampler) \

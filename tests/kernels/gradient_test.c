@@ -17,12 +17,13 @@
 #include "runtime/op.h"
 #include "runtime/session.h"
 
-#define INPUTS_MAX 6
+#define INPUTS_MAX 8
 #define ATTRS_MAX 4
 #define STEP 1e-5
 #define TOLERANCE 2e-6
 
-/* "d" double, random in [low, high]; "e" double, "i" int32, "b" bool, with the values given. */
+/* "d" double, random in [low, high]; "e" double, "i" int32, "l" int64, "b" bool, with the
+ * values given. */
 struct input {
     char type; /* 0: no more inputs */
     struct shape shape;
@@ -57,6 +58,21 @@ struct recipe {
 #define I(...)                                                                                 \
     {                                                                                          \
         'i', DIMS(sizeof((double[]){__VA_ARGS__}) / sizeof(double)),                           \
+        {                                                                                      \
+            __VA_ARGS__                                                                        \
+        }                                                                                      \
+    }
+/* A vector of int64, and places: a matrix of two columns. */
+#define L(...)                                                                                 \
+    {                                                                                          \
+        'l', DIMS(sizeof((double[]){__VA_ARGS__}) / sizeof(double)),                           \
+        {                                                                                      \
+            __VA_ARGS__                                                                        \
+        }                                                                                      \
+    }
+#define PLACES(...)                                                                            \
+    {                                                                                          \
+        'l', DIMS(sizeof((double[]){__VA_ARGS__}) / sizeof(double) / 2, 2),                    \
         {                                                                                      \
             __VA_ARGS__                                                                        \
         }                                                                                      \
@@ -309,6 +325,53 @@ static const struct recipe recipes[] = {
      {{'i', DIMS(2, 2), {0, 1, 2, 0}}, I(3, 2), D(-1, 1, 2), D0(-1, 1)},
      {{0}},
      0},
+    {"SparseFillEmptyRows", {PLACES(0, 1, 2, 0), D(-1, 1, 2), L(4, 2), D0(-1, 1)}, {{0}}, 1},
+    {"SparseReorder", {PLACES(2, 0, 0, 1, 1, 1), D(-1, 1, 3), L(3, 2)}, {{0}}, 1},
+    {"SparseSlice",
+     {PLACES(0, 1, 1, 1, 2, 0), D(-1, 1, 3), L(3, 2), L(1, 0), L(2, 2)},
+     {{0}},
+     1},
+    {"SparseReduceSum", {PLACES(0, 1, 1, 1, 2, 0), D(-1, 1, 3), L(3, 2), I(0)}, {{0}}, 0},
+    {"SparseSoftmax", {PLACES(0, 0, 0, 1, 1, 1), D(-1, 1, 3), L(2, 2)}, {{0}}, 0},
+    {"SparseSegmentSumWithNumSegments",
+     {D(-1, 1, 4, 2), I(1, 3, 1), I(0, 0, 2), I0(4)},
+     {{0}},
+     0},
+    {"SparseSegmentMeanWithNumSegments",
+     {D(-1, 1, 4, 2), I(1, 3, 1), I(0, 0, 2), I0(4)},
+     {{0}},
+     0},
+    {"SparseSegmentSqrtNWithNumSegments",
+     {D(-1, 1, 4, 2), I(1, 3, 1), I(0, 0, 2), I0(4)},
+     {{0}},
+     0},
+    {"SparseTensorDenseMatMul",
+     {PLACES(0, 1, 1, 1, 2, 0), D(-1, 1, 3), L(3, 2), D(-1, 1, 4, 3)},
+     {{.name = "adjoint_a", .kind = ATTR_BOOL, .count = 1, .bools = (const bool[]){true}},
+      {.name = "adjoint_b", .kind = ATTR_BOOL, .count = 1, .bools = (const bool[]){true}}},
+     0},
+    {"SparseTensorDenseAdd",
+     {PLACES(0, 1, 2, 0), D(-1, 1, 2), L(3, 2), D(-1, 1, 3, 2)},
+     {{0}},
+     0},
+    {"SparseDenseCwiseMul",
+     {PLACES(0, 1, 1, 1, 2, 0), D(-1, 1, 3), L(3, 2), D(1, 2, 2)},
+     {{0}},
+     0},
+    {"SparseDenseCwiseDiv",
+     {PLACES(0, 1, 1, 1, 2, 0), D(-1, 1, 3), L(3, 2), D(1, 2, 3, 1)},
+     {{0}},
+     0},
+    {"SparseAdd",
+     {PLACES(0, 1, 2, 0),
+      D(1, 2, 2),
+      L(3, 2),
+      PLACES(0, 0, 2, 0),
+      D(1, 2, 2),
+      L(3, 2),
+      {'e', {.rank = 0}, {0.5}}},
+     {{0}},
+     1},
     {"BiasAdd", {SQUARE, D(-1, 1, 4)}, {{0}}, 0},
     {"BiasAddGrad", {SQUARE}, {{0}}, 0},
     /* The op's own gradient holds for labels that add up to 1. */
@@ -477,7 +540,10 @@ static void make_value(const struct input *input, struct tensor *out)
 {
     struct error err;
     bool smooth = input->type == 'd' || input->type == 'e';
-    enum dtype dtype = smooth ? F64 : input->type == 'b' ? BOOL : I32;
+    enum dtype dtype = smooth               ? F64
+                       : input->type == 'b' ? BOOL
+                       : input->type == 'l' ? I64
+                                            : I32;
     CHECK_OK(tensor_init(out, dtype, &input->shape, &err), &err);
     for (int64_t i = 0; i < out->count; i++)
         tensor_set_number(out, i,

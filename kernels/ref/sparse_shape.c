@@ -1,0 +1,250 @@
+/* sparse_shape.c - sparse tensors reshaped, put in order, cut and joined. */
+
+#include "kernels/ref/sparse.h"
+
+/* --- SparseReshape --- */
+
+/* Fills in the dimension given as -1; both shapes must have as many elements. */
+static bool resolve(const struct tensor *from, const struct tensor *to, struct shape *old,
+                    struct shape *new, struct error *err)
+{
+    char a[SHAPE_TEXT_BYTES], b[SHAPE_TEXT_BYTES];
+    int unknown = -1;
+    int64_t known = 1;
+    *old = (struct shape){.rank = (int)from->count};
+    *new = (struct shape){.rank = (int)to->count};
+    for (int d = 0; d < old->rank; d++) {
+        old->dims[d] = tensor_i64(from)[d];
+        if (old->dims[d] < 0)
+            return fail(err, INVALID, "dimension %d of the input shape is negative", d);
+    }
+    int64_t total = shape_count(old);
+    if (total < 0)
+        return fail(err, INVALID, "the input shape has too many elements");
+    for (int d = 0; d < new->rank; d++) {
+        new->dims[d] = tensor_i64(to)[d];
+        if (new->dims[d] == -1) {
+            if (unknown >= 0)
+                return fail(err, INVALID,
+                            "only one output dimension may be -1, not both %d and "
+                            "%d",
+                            unknown, d);
+            unknown = d;
+        } else if (new->dims[d] < 0) {
+            return fail(err, INVALID, "size %d must be non-negative, not %lld", d,
+                        (long long)new->dims[d]);
+        } else if (__builtin_mul_overflow(known, new->dims[d], &known)) {
+            return fail(err, INVALID, "the new shape has too many elements");
+        }
+    }
+    if (unknown >= 0) {
+        if (known == 0)
+            return fail(err, INVALID,
+                        "reshape cannot infer the missing input size for an empty "
+                        "tensor unless all specified input sizes are non-zero");
+        new->dims[unknown] = total / known;
+        known *= total / known;
+    }
+    if (known != total)
+        return fail(err, INVALID,
+                    "Input to reshape is a tensor of shape %s, which does not fit shape %s",
+                    shape_text(old, a, sizeof(a)), shape_text(new, b, sizeof(b)));
+    return true;
+}
+
+static bool reshape_run(struct kernel_call *call, struct error *err)
+{
+    const struct tensor *in = kernel_in(call, 0), *from = kernel_in(call, 1);
+    const struct tensor *to = kernel_in(call, 2);
+    struct shape old, new;
+    if (in->shape.rank != 2 || from->shape.rank != 1 || to->shape.rank != 1)
+        return fail(err, INVALID,
+                    "Input indices should be a matrix, input shape and new shape vectors");
+    if (from->count > LIMIT_TENSOR_RANK || to->count > LIMIT_TENSOR_RANK)
+        return fail(err, INVALID, "more than %d dimensions", LIMIT_TENSOR_RANK);
+    if (in->shape.dims[1] != from->count)
+        return fail(err, INVALID, "Input tensor rank must match input shape length.");
+    if (!resolve(from, to, &old, &new, err))
+        return false;
+    int64_t count = in->shape.dims[0];
+    struct tensor *out = kernel_output(call, 0, &SHAPE(count, new.rank), err);
+    struct tensor *shape = out ? kernel_output(call, 1, &SHAPE(new.rank), err) : NULL;
+    if (!shape)
+        return false;
+    memcpy(shape->data, new.dims, (size_t) new.rank * sizeof(int64_t));
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t *place = tensor_i64(in) + i * old.rank;
+        int64_t *moved = (int64_t *)out->data + i * new.rank, at = 0;
+        for (int d = 0; d < old.rank; d++) {
+            if (place[d] < 0 || place[d] >= old.dims[d])
+                return fail(err, INVALID, "indices[%lld, %d] = %lld is out of bounds",
+                            (long long)i, d, (long long)place[d]);
+            at = at * old.dims[d] + place[d];
+        }
+        for (int d = new.rank - 1; d >= 0; d--) {
+            moved[d] = at % new.dims[d];
+            at /= new.dims[d];
+        }
+    }
+    return true;
+}
+
+/* --- SparseReorder --- */
+
+static bool reorder_run(struct kernel_call *call, struct error *err)
+{
+    struct sparse in;
+    if (!kernel_sparse_in(call, 0, 1, 2, &in, err) || !kernel_sparse_check(&in, err))
+        return false;
+    struct tensor *index = kernel_output(call, 0, &SHAPE(in.count, in.rank), err);
+    struct tensor *values = index ? kernel_output(call, 1, &SHAPE(in.count), err) : NULL;
+    int64_t *order =
+        values ? kernel_sparse_order(call, in.index, in.count, in.rank, err) : NULL;
+    if (!order)
+        return false;
+    for (int64_t i = 0; i < in.count; i++) {
+        memcpy((int64_t *)index->data + i * in.rank, kernel_sparse_at(&in, order[i]),
+               (size_t)in.rank * sizeof(int64_t));
+        kernel_copy(values, i, in.values, order[i], 1);
+    }
+    return true;
+}
+
+/* --- boxes cut out: SparseSlice, SparseSplit --- */
+
+static bool is_inside(const int64_t *place, const int64_t *start, const int64_t *size, int rank)
+{
+    for (int d = 0; d < rank; d++)
+        if (place[d] < start[d] || place[d] - start[d] >= size[d])
+            return false;
+    return true;
+}
+
+/* Outputs `first` and the two at `stride` and twice that behind it: what lies in the box. */
+static bool cut(struct kernel_call *call, const struct sparse *in, const int64_t *start,
+                const int64_t *size, int first, int stride, struct error *err)
+{
+    int64_t count = 0, to = 0;
+    for (int64_t i = 0; i < in->count; i++)
+        count += is_inside(kernel_sparse_at(in, i), start, size, in->rank);
+    struct tensor *index = kernel_output(call, first, &SHAPE(count, in->rank), err);
+    struct tensor *values =
+        index ? kernel_output(call, first + stride, &SHAPE(count), err) : NULL;
+    struct tensor *dims =
+        values ? kernel_output(call, first + 2 * stride, &SHAPE(in->rank), err) : NULL;
+    if (!dims)
+        return false;
+    memcpy(dims->data, size, (size_t)in->rank * sizeof(*size));
+    for (int64_t i = 0; i < in->count; i++) {
+        const int64_t *place = kernel_sparse_at(in, i);
+        if (!is_inside(place, start, size, in->rank))
+            continue;
+        for (int d = 0; d < in->rank; d++)
+            ((int64_t *)index->data)[to * in->rank + d] = place[d] - start[d];
+        kernel_copy(values, to++, in->values, i, 1);
+    }
+    return true;
+}
+
+static bool slice_run(struct kernel_call *call, struct error *err)
+{
+    const struct tensor *start = kernel_in(call, 3), *size = kernel_in(call, 4);
+    struct sparse in;
+    int64_t sizes[LIMIT_TENSOR_RANK];
+    if (!kernel_sparse_in(call, 0, 1, 2, &in, err))
+        return false;
+    if (start->shape.rank != 1 || size->shape.rank != 1)
+        return fail(err, INVALID, "Input start and size should be vectors");
+    if (start->count != in.rank || size->count != in.rank)
+        return fail(err, INVALID,
+                    "Expected start and size of %d elements but got %lld and %lld", in.rank,
+                    (long long)start->count, (long long)size->count);
+    for (int d = 0; d < in.rank; d++) {
+        int64_t from = tensor_i64(start)[d], most = in.dims[d] - from;
+        if (from < 0 || from > in.dims[d])
+            most = from < 0 ? in.dims[d] : 0;
+        sizes[d] = tensor_i64(size)[d] < most ? tensor_i64(size)[d] : most;
+        if (sizes[d] < 0)
+            return fail(err, INVALID, "size[%d] is negative: %lld", d,
+                        (long long)tensor_i64(size)[d]);
+    }
+    return cut(call, &in, tensor_i64(start), sizes, 0, 1, err);
+}
+
+static bool split_run(struct kernel_call *call, struct error *err)
+{
+    const struct tensor *along = kernel_in(call, 0);
+    int parts = (int)node_attr_int(call->node, "num_split", 1);
+    int64_t start[LIMIT_TENSOR_RANK] = {0}, size[LIMIT_TENSOR_RANK];
+    struct sparse in;
+    if (along->shape.rank > 1 || along->count != 1)
+        return fail(err, INVALID, "split_dim must be a scalar");
+    if (!kernel_sparse_in(call, 1, 2, 3, &in, err) || !kernel_sparse_check(&in, err))
+        return false;
+    int64_t axis = tensor_i64(along)[0];
+    axis += axis < 0 ? in.rank : 0;
+    if (axis < 0 || axis >= in.rank)
+        return fail(err, INVALID, "Input split_dim should be between 0 and rank (%d), got %lld",
+                    in.rank, (long long)tensor_i64(along)[0]);
+    if (parts < 1 || parts > in.dims[axis])
+        return fail(err, INVALID,
+                    "Input num_split should be between 1 and the splitting "
+                    "dimension size (%lld), got %d",
+                    (long long)in.dims[axis], parts);
+    memcpy(size, in.dims, (size_t)in.rank * sizeof(*size));
+    for (int p = 0; p < parts; p++) { /* the first ones are larger by what is left over */
+        size[axis] = in.dims[axis] / parts + (p < in.dims[axis] % parts);
+        if (!cut(call, &in, start, size, p, parts, err))
+            return false;
+        start[axis] += size[axis];
+    }
+    return true;
+}
+
+/* The gradients of a slice's values go back to where these came from. */
+static bool slice_grad_run(struct kernel_call *call, struct error *err)
+{
+    const struct tensor *grad = kernel_in(call, 0), *in = kernel_in(call, 1);
+    const struct tensor *start = kernel_in(call, 2), *places = kernel_in(call, 3);
+    bool shaped = grad->shape.rank == 1 && in->shape.rank == 2 && start->shape.rank == 1 &&
+                  places->shape.rank == 2;
+    if (!shaped)
+        return fail(err, INVALID,
+                    "Input backprop_val_grad and start should be vectors, indices "
+                    "matrices");
+    int rank = (int)in->shape.dims[1];
+    if (start->count != rank || places->shape.dims[1] != rank ||
+        places->shape.dims[0] != grad->count)
+        return fail(err, INVALID,
+                    "The input and output should have the same ndims, and "
+                    "backprop_val_grad an element for each output index");
+    struct tensor *out = kernel_output(call, 0, &SHAPE(in->shape.dims[0]), err);
+    if (!out)
+        return false;
+    kernel_zero(out, 0, out->count);
+    int64_t next = 0;
+    for (int64_t i = 0; i < out->count && next < grad->count; i++) {
+        bool same = true;
+        for (int d = 0; d < rank; d++)
+            same = same && tensor_i64(in)[i * rank + d] ==
+                               tensor_i64(places)[next * rank + d] + tensor_i64(start)[d];
+        if (same)
+            kernel_copy(out, i, grad, next++, 1);
+    }
+    return next == grad->count ||
+           fail(err, INTERNAL,
+                "Elements of backprop_val_grad aren't all propagated. Num "
+                "elements: %lld, used: %lld",
+                (long long)grad->count, (long long)next);
+}
+
+#define SPARSE(name_, run_)                                                                    \
+    {                                                                                          \
+        .op = name_, .device = CPU, .run = run_                                                \
+    }
+
+const struct kernel kernel_sparse_reshape_ref = SPARSE("SparseReshape", reshape_run);
+const struct kernel kernel_sparse_reorder_ref = SPARSE("SparseReorder", reorder_run);
+const struct kernel kernel_sparse_slice_ref = SPARSE("SparseSlice", slice_run);
+const struct kernel kernel_sparse_split_ref = SPARSE("SparseSplit", split_run);
+const struct kernel kernel_sparse_slice_grad_ref = SPARSE("SparseSliceGrad", slice_grad_run);
