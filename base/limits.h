@@ -18,12 +18,12 @@
 #define LIMIT_GRAPH_EDGES 10000000
 #define LIMIT_NODE_NAME_BYTES 4096
 #define LIMIT_GRAPH_FUNCTIONS 100000
-#define LIMIT_FUNCTION_DEPTH 100     /* calls inside calls */
-#define LIMIT_LOWERED_NODES 1000000 /* that the calls of one run may become */
+#define LIMIT_FUNCTION_DEPTH 100   /* calls inside calls */
+#define LIMIT_LOWERED_NODES 300000 /* that the calls of one run may become */
 #define LIMIT_TENSOR_RANK 32
 #define LIMIT_TENSOR_BYTES (INT64_C(64) << 30)
-#define LIMIT_LIST_ITEMS (1 << 24) /* tensors in a tensor array, list or stack */
-#define LIMIT_LIST_DEPTH 64        /* lists in lists */
+#define LIMIT_LIST_ITEMS (1 << 24)           /* tensors in a tensor array, list or stack */
+#define LIMIT_LIST_DEPTH 64                  /* lists in lists */
 #define LIMIT_IMAGE_BYTES (INT64_C(1) << 30) /* the pixels of one image file */
 
 /* Names of jobs, datasets, nodes, artifacts: [A-Za-z0-9._-], not "." or ".." */

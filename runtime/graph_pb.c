@@ -61,8 +61,9 @@ static bool read_node(struct graph *graph, const node_proto *proto, struct error
 /* The one unknown function that TensorFlow refuses before anybody calls it. */
 static bool check_callee(const struct graph *graph, const struct node *node, struct error *err)
 {
-    if (strcmp(node->op->name, "PartitionedCall") != 0 &&
-        strcmp(node->op->name, "StatefulPartitionedCall") != 0)
+    bool calls = !strcmp(node->op->name, "PartitionedCall") ||
+                 !strcmp(node->op->name, "StatefulPartitionedCall");
+    if (!calls || node->fault)
         return true;
     const struct attr *f = node_attr(node, "f");
     if (function_library_find(graph_library(graph), f->funcs->name))

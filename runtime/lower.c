@@ -349,6 +349,8 @@ static bool add_args(struct graph *graph, const struct function_def *def,
     struct node shape = {.name = func->name, .op = &def->op};
     if (!resolve_attrs(&shape, &call, true, false, arena, err))
         return false;
+    if (shape.fault)
+        return fail(err, shape.fault->code, "%s", shape.fault->text);
     out->args_count = resolve_types(&shape, arena);
     out->args = arena_array(arena, (size_t)out->args_count, sizeof(*out->args));
     struct builder b = {.graph = graph, .err = err};

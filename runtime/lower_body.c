@@ -391,6 +391,8 @@ static bool make_shape(struct inliner *in)
     in->shape = (struct node){.name = in->call->node->name, .op = &body->def->op};
     if (!resolve_attrs(&in->shape, &def, true, true, in->arena, in->l->err))
         return false;
+    if (in->shape.fault)
+        return fail(in->l->err, in->shape.fault->code, "%s", in->shape.fault->text);
     int wanted = resolve_types(&in->shape, in->arena);
     if (wanted != body->args_count)
         return fail(in->l->err, INVALID,

@@ -1,0 +1,348 @@
+/* functional_test.c - functions called from graphs: lowered, or run by a kernel. */
+
+#include "base/alloc.h"
+#include "kernels/list.h"
+#include "runtime/graph.h"
+#include "runtime/session.h"
+#include "tests/unit/runtime/functions.h"
+
+static struct error err;
+
+static struct session *open_session(const char *lines, bool no_optimise)
+{
+    static bool added;
+    if (!added)
+        kernels_add(false);
+    added = true;
+    struct session *session =
+        session_new(&(struct session_options){.threads = 1, .no_optimise = no_optimise}, &err);
+    CHECK(session);
+    struct str text = functions_graph(lines);
+    CHECK_OK(session_extend(session, text.data, text.size, &err), &err);
+    str_release(&text);
+    return session;
+}
+
+/* Feeds x (a float scalar) and fetches (or, if NULL, runs) a node. */
+static bool run(struct session *session, double x, const char *fetch, const char *target,
+                double *answer)
+{
+    struct tensor value, fetched = {0};
+    const char *const feed = "x";
+    CHECK_OK(tensor_init_scalar(&value, F32, x, &err), &err);
+    const struct session_run what = {.feeds = &feed,
+                                     .feed_values = &value,
+                                     .feeds_count = 1,
+                                     .fetches = &fetch,
+                                     .fetches_count = fetch ? 1 : 0,
+                                     .targets = &target,
+                                     .targets_count = target ? 1 : 0};
+    bool ok = session_run(session, &what, &fetched, &err);
+    if (ok && fetch && answer)
+        *answer = tensor_number(&fetched, 0);
+    tensor_release(&fetched);
+    tensor_release(&value);
+    return ok;
+}
+
+static double answer(struct session *session, double x, const char *fetch)
+{
+    double y = 0;
+    CHECK_OK(run(session, x, fetch, NULL, &y), &err);
+    return y;
+}
+
+#define CALL "Tin=[float] Tout=[float]"
+#define X "x = Placeholder() dtype=float\n"
+
+/* --- that cannot be lowered --- */
+
+#define FACTORIAL                                                                              \
+    "def factorial(n:float) (r:float)\n"                                                       \
+    "  one = Const() dtype=float value=(float:1)\n"                                            \
+    "  more = Greater(n,one:output:0) T=float\n"                                               \
+    "  if = StatelessIf(more:z:0,n) Tcond=bool " CALL " then_branch=@again else_branch=@one\n" \
+    "  ret r if:output:0\n"                                                                    \
+    "end\n"                                                                                    \
+    "def again(n:float) (r:float)\n"                                                           \
+    "  one = Const() dtype=float value=(float:1)\n"                                            \
+    "  less = Sub(n,one:output:0) T=float\n"                                                   \
+    "  f = PartitionedCall(less:z:0) " CALL " f=@factorial\n"                                  \
+    "  m = Mul(n,f:output:0) T=float\n"                                                        \
+    "  ret r m:z:0\n"                                                                          \
+    "end\n"                                                                                    \
+    "def one(n:float) (r:float)\n"                                                             \
+    "  c = Const() dtype=float value=(float:1)\n"                                              \
+    "  ret r c:output:0\n"                                                                     \
+    "end\n"
+
+TEST(a_function_may_call_itself)
+{
+    for (int plain = 0; plain < 2; plain++) {
+        struct session *session =
+            open_session(FACTORIAL X "y = PartitionedCall(x) " CALL " f=@factorial\n", plain);
+        CHECK(answer(session, 1, "y") == 1);
+        CHECK(answer(session, 6, "y") == 720);
+        session_free(session);
+    }
+}
+
+TEST(calls_without_end_are_an_error)
+{
+    struct session *session = open_session("def f(a:float) (r:float)\n"
+                                           "  g = PartitionedCall(a) " CALL " f=@g\n"
+                                           "  ret r g:output:0\n"
+                                           "end\n"
+                                           "def g(a:float) (r:float)\n"
+                                           "  f = f(a)\n"
+                                           "  ret r f:r:0\n"
+                                           "end\n"
+                                           "def nothing() (r:float)\n"
+                                           "  n = nothing()\n"
+                                           "  ret r n:r:0\n"
+                                           "end\n" X "y = f(x)\n"
+                                           "z = nothing()\n",
+                                           false);
+    CHECK_FAILS(run(session, 1, "y", NULL, NULL), &err, EXHAUSTED);
+    CHECK_FAILS(run(session, 1, "z", NULL, NULL), &err, EXHAUSTED);
+    session_free(session);
+}
+
+/* 2^40 nodes in forty small functions: refused before memory is. */
+TEST(functions_that_explode_are_an_error)
+{
+    struct str lines = {0};
+    for (int i = 0; i < 40; i++)
+        str_printf(&lines,
+                   "def f%d(a:float) (r:float)\n"
+                   "  b = f%d(a)\n"
+                   "  c = f%d(b:r:0)\n"
+                   "  ret r c:r:0\n"
+                   "end\n",
+                   i, i + 1, i + 1);
+    str_add(&lines, "def f40(a:float) (r:float)\n  n = Neg(a) T=float\n  ret r n:y:0\nend\n" X
+                    "y = f0(x)\n");
+    struct session *session = open_session(str_text(&lines), false);
+    CHECK_FAILS(run(session, 1, "y", NULL, NULL), &err, EXHAUSTED);
+    session_free(session);
+    str_release(&lines);
+}
+
+/* --- bodies that do not fit --- */
+
+TEST(bad_bodies_are_errors_of_the_run)
+{
+    static const struct {
+        enum error_code code;
+        const char *body;
+    } cases[] = {
+        {INVALID, "  m = Neg(b) T=float\n  ret r m:y:0\n"},    /* unknown input */
+        {INVALID, "  m = Neg(a) T=float\n  ret r m:nope:0\n"}, /* unknown output */
+        {INVALID, "  m = Neg(a) T=float\n  ret r m:y:1\n"},    /* beyond the last */
+        {INVALID, "  m = Neg(a) T=float\n  ret r m:y:99999999999\n"},
+        {INVALID, "  m = Neg(a) T=float\n  ret r m\n"},       /* which output? */
+        {INVALID, "  m = Neg(a) T=float\n  ret q m:y:0\n"},   /* another name */
+        {INVALID, "  m = Neg(a) T=float\n"},                  /* none */
+        {INVALID, "  m = Neg(a,a) T=float\n  ret r m:y:0\n"}, /* too many inputs */
+        {INVALID, "  m = AddV2(a) T=float\n  ret r m:z:0\n"}, /* too few */
+        {INVALID, "  m = Neg(a) T=int32\n  ret r m:y:0\n"},   /* another type */
+        {INVALID, "  m = Neg(a) T=$T\n  ret r m:y:0\n"},      /* bound to nothing */
+        {NOT_FOUND, "  m = Neg(a)\n  ret r m:y:0\n"},         /* no attribute */
+        {NOT_FOUND, "  m = NoSuchOp(a)\n  ret r m:y:0\n"},
+        {INVALID, "  m = Neg(m:y:0) T=float\n  ret r m:y:0\n"}, /* a cycle */
+        {INVALID, "  m = id(m:r:0)\n  ret r m:r:0\n"},          /* a cycle of calls */
+        {INVALID, "  a = Neg(a) T=float\n  ret r a:y:0\n"},     /* named as an argument */
+        {INVALID, "  m = Neg(a) T=float\n  m = Neg(a) T=float\n  ret r m:y:0\n"},
+        {INVALID, "  m = Neg(a,^n) T=float\n  ret r m:y:0\n"}, /* unknown control */
+        {INVALID, "  ret r a\n  cret c nobody\n"},
+        {INVALID, "  m = Shape(a) T=float\n  ret r m:output:0\n"}, /* result's type */
+        {NOT_FOUND, "  p = PartitionedCall(a) " CALL " f=@nobody\n  ret r p:output:0\n"},
+        {INVALID, "  p = PartitionedCall() Tin=[] Tout=[float] f=@id\n  ret r p:output:0\n"},
+        {INVALID, "  p = PartitionedCall(a) Tin=[float] Tout=[int32] f=@id\n  ret r a\n"},
+        {INVALID, "  p = PartitionedCall(a) Tin=[float] Tout=[] f=@id\n  ret r a\n"},
+        {INVALID, "  w = While(a) T=[float] cond=@id body=@two\n  ret r w:output:0\n"},
+        {INVALID, "  p = Case(a,a) Tin=[float] Tout=[float] branches=[@id]\n  ret r a\n"},
+    };
+    for (int i = 0; i < ARRAY_LEN(cases); i++) {
+        struct str lines = {0};
+        str_printf(&lines,
+                   "def f(a:float) (r:float)\n%send\n"
+                   "def id(a:float) (r:float)\n  ret r a\nend\n"
+                   "def two(a:float) (r:float,s:float)\n  ret r a\n  ret s a\nend\n" X
+                   "ok = Neg(x) T=float\n"
+                   "y = PartitionedCall(x) " CALL " f=@f\n"
+                   "z = f(x)\n",
+                   cases[i].body);
+        struct session *session = open_session(str_text(&lines), false);
+        CHECK_FAILS(run(session, 1, "y", NULL, NULL), &err, cases[i].code);
+        CHECK_FAILS(run(session, 1, NULL, "z", NULL), &err, cases[i].code);
+        CHECK(answer(session, 1, "ok") == -1); /* the session goes on */
+        session_free(session);
+        str_release(&lines);
+    }
+}
+
+/* --- attributes and lists --- */
+
+TEST(attributes_bind_what_the_body_leaves_open)
+{
+    struct session *session =
+        open_session("def sum(a:T,b:N*T,c:list:L) (r:T,l:list:L) T:type N:int L:list(type)\n"
+                     "  s = AddN(b) T=$T N=$N\n"
+                     "  m = Mul(a,s:sum:0) T=$T\n"
+                     "  i = IdentityN(c) T=$L\n"
+                     "  ret r m:z:0\n"
+                     "  ret l i:output\n"
+                     "end\n"
+                     "def inner(a:T) (r:T) T:type\n"
+                     "  m = AddV2(a,a) T=$T\n"
+                     "  ret r m:z:0\n"
+                     "end\n"
+                     "def outer(a:T) (r:T) T:type\n"
+                     "  p = PartitionedCall(a) Tin=[float] Tout=[float] f=@inner{T=$T}\n"
+                     "  q = inner(p:output) T=$T\n"
+                     "  ret r q:r:0\n"
+                     "end\n" X "k = Const() dtype=int32 value=(int32:7)\n"
+                     "s = sum(x,x,x,k,x) T=float N=#2 L=[int32,float]\n"
+                     "o = PartitionedCall(x) " CALL " f=@outer{T=float}\n",
+                     false);
+    CHECK(answer(session, 3, "s:0") == 18);
+    CHECK(answer(session, 3, "s:1") == 7);
+    CHECK(answer(session, 3, "s:2") == 3);
+    CHECK(answer(session, 3, "o") == 12);
+    session_free(session);
+}
+
+/* --- loops and branches --- */
+
+/* The function has a loop by hand, and two calls of it do not share its frame. */
+TEST(loops_in_functions_are_apart)
+{
+    struct session *session =
+        open_session("def power(a:float) (r:float)\n"
+                     "  e = Enter(a) T=float frame_name='loop\n"
+                     "  c = Enter(a) T=float frame_name='loop is_constant=!true\n"
+                     "  m = Merge(e:output:0,n:output:0) T=float N=#2\n"
+                     "  h = Const(^m) dtype=float value=(float:100)\n"
+                     "  l = Less(m:output:0,h:output:0) T=float\n"
+                     "  again = LoopCond(l:z:0)\n"
+                     "  s = Switch(m:output:0,again:output:0) T=float\n"
+                     "  p = Mul(s:output_true:0,c:output:0) T=float\n"
+                     "  n = NextIteration(p:z:0) T=float\n"
+                     "  x = Exit(s:output_false:0) T=float\n"
+                     "  ret r x:output:0\n"
+                     "end\n" X "two = Const() dtype=float value=(float:2)\n"
+                     "x2 = Mul(x,two) T=float\n"
+                     "a = power(x)\n"
+                     "b = power(x2)\n"
+                     "y = Sub(a,b) T=float\n",
+                     false);
+    CHECK(answer(session, 3, "y") == 243 - 216);
+    session_free(session);
+}
+
+TEST(a_loop_may_have_nothing_that_changes)
+{
+    struct session *session = open_session(
+        "def never(a:float) (r:bool)\n"
+        "  c = Const() dtype=bool value=(bool:0)\n"
+        "  ret r c:output:0\n"
+        "end\n"
+        "def none() (r:bool)\n"
+        "  c = Const() dtype=bool value=(bool:0)\n"
+        "  ret r c:output:0\n"
+        "end\n"
+        "def id(a:float) (r:float)\n  ret r a\nend\n"
+        "def empty() ()\nend\n" X "y = StatelessWhile(x) T=[float] cond=@never body=@id\n"
+        "z = While() T=[] cond=@none body=@empty\n"
+        "f = NoOp(^z)\n",
+        false);
+    CHECK(answer(session, 3, "y") == 3);
+    CHECK_OK(run(session, 3, NULL, "f", NULL), &err);
+    session_free(session);
+}
+
+/* For is not lowered: its kernel calls the body. */
+TEST(for_counts_from_start_to_limit)
+{
+    struct session *session =
+        open_session("def body(i:int32,a:float) (r:float)\n"
+                     "  c = Cast(i) SrcT=int32 DstT=float\n"
+                     "  m = AddV2(a,c:y:0) T=float\n"
+                     "  ret r m:z:0\n"
+                     "end\n" X "one = Const() dtype=int32 value=(int32:1)\n"
+                     "four = Const() dtype=int32 value=(int32:4)\n"
+                     "down = Const() dtype=int32 value=(int32:-2)\n"
+                     "y = For(one,four,one,x) T=[float] body=@body\n"
+                     "z = For(four,one,down,x) T=[float] body=@body\n"
+                     "bad = For(one,four,down,x) T=[float] body=@body\n",
+                     false);
+    CHECK(answer(session, 10, "y") == 16);
+    CHECK(answer(session, 10, "z") == 16);
+    CHECK_FAILS(run(session, 10, "bad", NULL, NULL), &err, INVALID);
+    session_free(session);
+}
+
+/* --- effects --- */
+
+TEST(effects_of_a_function_happen_once_and_only_in_the_branch_taken)
+{
+    struct session *session = open_session(
+        "def add(h:resource,a:float) (r:float)\n"
+        "  c = Const() dtype=float value=(float:1)\n"
+        "  up = AssignAddVariableOp(h,c:output:0) dtype=float\n"
+        "  ret r a\n"
+        "  cret up up\n"
+        "end\n"
+        "def keep(h:resource,a:float) (r:float)\n  ret r a\nend\n" X
+        "v = VarHandleOp() dtype=float shape=:scalar shared_name='v\n"
+        "zero = Const() dtype=float value=(float:0)\n"
+        "init = AssignVariableOp(v,zero) dtype=float\n"
+        "read = ReadVariableOp(v) dtype=float\n"
+        "call = StatefulPartitionedCall(v,x) Tin=[resource,float] Tout=[float] f=@add\n"
+        "out = Identity(call) T=float\n"
+        "more = Greater(x,zero) T=float\n"
+        "if = If(more,v,x) Tcond=bool Tin=[resource,float] Tout=[float] then_branch=@add "
+        "else_branch=@keep\n"
+        "then = ReadVariableOp(v,^if) dtype=float\n",
+        false);
+    CHECK_OK(run(session, 0, NULL, "init", NULL), &err);
+    CHECK(answer(session, 5, "out") == 5);
+    CHECK(answer(session, 5, "read") == 1);
+    CHECK(answer(session, 5, "call") == 5);
+    CHECK_OK(run(session, 5, NULL, "call", NULL), &err);
+    CHECK(answer(session, 5, "read") == 3);
+    CHECK(answer(session, 5, "if") == 5);
+    CHECK(answer(session, -5, "if") == -5);
+    CHECK(answer(session, -5, "read") == 4);
+    CHECK(answer(session, 5, "then") == 5);
+    session_free(session);
+}
+
+/* --- gradients of functions --- */
+
+TEST(symbolic_gradients_are_built_or_named)
+{
+    const char *body = "def f(a:float,b:float) (r:float)\n"
+                       "  m = Mul(a,b) T=float\n"
+                       "  n = AddV2(m:z:0,a) T=float\n"
+                       "  ret r n:z:0\n"
+                       "end\n" X "two = Const() dtype=float value=(float:2)\n"
+                       "g = SymbolicGradient(x,two,two) Tin=[float,float,float] "
+                       "Tout=[float,float] f=@f\n";
+    struct session *session = open_session(body, false);
+    CHECK(answer(session, 5, "g:0") == 6);
+    CHECK(answer(session, 5, "g:1") == 10);
+    session_free(session);
+
+    struct str lines = {0};
+    str_printf(&lines,
+               "%sdef mine(a:float,b:float,d:float) (x:float,y:float)\n"
+               "  n = Neg(d) T=float\n  ret x n:y:0\n  ret y b\nend\n"
+               "gradient f mine\n",
+               body);
+    session = open_session(str_text(&lines), false);
+    CHECK(answer(session, 5, "g:0") == -2);
+    session_free(session);
+    str_release(&lines);
+}
