@@ -64,11 +64,16 @@
 #define KERNELS_LAYOUT(X) \
     X(transpose_ref) X(tile_ref) X(pad_ref) X(pad_v2_ref) X(mirror_pad_ref) \
     X(mirror_pad_grad_ref) X(reverse_v2_ref) X(reverse_sequence_ref) X(space_to_depth_ref) \
-    X(depth_to_space_ref)
+    X(depth_to_space_ref) \
+    X(space_to_batch_ref) X(space_to_batch_nd_ref) X(batch_to_space_ref) \
+    X(batch_to_space_nd_ref) X(roll_ref) X(extract_image_patches_ref) X(ensure_shape_ref) \
+    X(snapshot_ref) X(guarantee_const_ref)
 
 #define KERNELS_MAT_MUL(X) \
     X(mat_mul_ref) X(sparse_mat_mul_ref) X(batch_mat_mul_ref) X(batch_mat_mul_v2_ref) \
-    X(batch_mat_mul_v3_ref)
+    X(batch_mat_mul_v3_ref) \
+    X(matrix_inverse_ref) X(matrix_determinant_ref) X(log_matrix_determinant_ref) \
+    X(matrix_solve_ref) X(matrix_triangular_solve_ref) X(cholesky_ref)
 
 #define KERNELS_NN(X) \
     X(bias_add_ref) X(bias_add_grad_ref) X(softmax_ref) X(log_softmax_ref) \

@@ -46,7 +46,9 @@
     X(mat_mul) X(sparse_mat_mul) X(batch_mat_mul) X(batch_mat_mul_v2) X(batch_mat_mul_v3) \
     X(matrix_diag) X(matrix_diag_v2) X(matrix_diag_v3) X(matrix_diag_part) \
     X(matrix_diag_part_v2) X(matrix_diag_part_v3) X(matrix_set_diag) X(matrix_set_diag_v2) \
-    X(matrix_set_diag_v3) X(diag) X(diag_part)
+    X(matrix_set_diag_v3) X(diag) X(diag_part) \
+    X(matrix_inverse) X(matrix_determinant) X(log_matrix_determinant) X(matrix_solve) \
+    X(matrix_triangular_solve) X(cholesky)
 
 #define OPS_REDUCE(X) \
     X(sum) X(mean) X(prod) X(max) X(min) X(all) X(any) X(arg_max) X(arg_min) X(l2_loss) \
@@ -73,7 +75,9 @@
 
 #define OPS_LAYOUT(X) \
     X(transpose) X(tile) X(pad) X(pad_v2) X(mirror_pad) X(mirror_pad_grad) X(reverse_v2) \
-    X(reverse_sequence) X(space_to_depth) X(depth_to_space)
+    X(reverse_sequence) X(space_to_depth) X(depth_to_space) \
+    X(space_to_batch) X(space_to_batch_nd) X(batch_to_space) X(batch_to_space_nd) X(roll) \
+    X(extract_image_patches) X(ensure_shape) X(snapshot) X(guarantee_const)
 
 #define OPS_GATHER(X) \
     X(gather) X(gather_v2) X(resource_gather) X(gather_nd) X(resource_gather_nd) X(scatter_nd) \

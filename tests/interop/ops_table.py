@@ -222,7 +222,7 @@ def unsorted_segment(s):
 
 def sparse_segment(s):
     shape = s.shape(1, 3, least=1)
-    count = s.int(0, 6)
+    count = s.int(1, 6)
     return {"data": s.values(shape), "indices": s.ints((count,), 0, shape[0] - 1),
             "segment_ids": np.sort(s.ints((count,), 0, 3))}
 
@@ -432,8 +432,7 @@ def broadcast_to(s):
 
 def one_hot(s):
     shape = s.shape(0, 3)
-    return {"indices": s.ints(shape, -1, 5, s.pick("uint8", "int8", "int32", "int64") if False
-                              else s.index_type()),
+    return {"indices": s.ints(shape, -1, 5, s.index_type()),
             "depth": s.scalar(s.int(0, 6)), "on_value": s.values(()),
             "off_value": s.values(()), "axis": s.int(-1, len(shape))}
 
@@ -539,6 +538,80 @@ def sparse_to_dense(s):
     return {"sparse_indices": np.array(places, dtype).reshape(len(places), len(shape)),
             "output_shape": np.array(shape, dtype), "sparse_values": s.values((len(places),)),
             "default_value": s.values(())}
+
+
+def space_to_batch(inverse, nd):
+    def make(s):
+        count = s.int(1, 3) if nd else 2
+        sizes = [s.int(1, 3) for _ in range(count)] if nd else [2, 2]
+        tail = s.shape(0, 2, 3) if nd else (s.int(1, 3),)
+        space, pads = [], []
+        for size in sizes:
+            a, b = s.int(0, 2), s.int(0, 2)
+            if inverse:
+                least = -(-(a + b) // size)
+                space.append(least + s.int(0, 2))
+            else:
+                length = s.int(1, 5)
+                b += -(length + a + b) % size
+                space.append(length)
+            pads.append([a, b])
+        blocks = int(np.prod(sizes))
+        batch = s.int(1, 2) * (blocks if inverse else 1)
+        pads = np.array(pads, tf.as_dtype(s.index_type()).as_numpy_dtype)
+        arguments = {"input": s.values((batch, *space, *tail)),
+                     "crops" if inverse else "paddings": pads}
+        if nd:
+            arguments["block_shape"] = np.array(sizes, np.int32)
+        else:
+            arguments["block_size"] = 2
+        return arguments
+    return make
+
+
+def roll(s):
+    shape = s.shape(1, 4)
+    count = s.int(1, 3)
+    return {"input": s.values(shape), "shift": s.ints((count,), -7, 7, s.index_type()),
+            "axis": s.ints((count,), -len(shape), len(shape) - 1, s.index_type())}
+
+
+def image_patches(s):
+    return {"images": s.values((s.int(1, 2), s.int(2, 6), s.int(2, 6), s.int(1, 3))),
+            "ksizes": [1, s.int(1, 3), s.int(1, 3), 1],
+            "strides": [1, s.int(1, 3), s.int(1, 3), 1],
+            "rates": [1, s.int(1, 2), s.int(1, 2), 1], "padding": s.pick("SAME", "VALID")}
+
+
+# --- matrices ---
+
+
+def well_conditioned(s, lead, n):
+    """Far from matrices that cannot be inverted."""
+    noise = s.values(lead + (n, n), -1, 1).astype(np.complex128)
+    whole = noise + (n + 1) * np.eye(n)
+    return (whole if s.type.is_complex else whole.real).astype(s.type.as_numpy_dtype)
+
+
+def one_matrix(**attrs):
+    def make(s):
+        own = {name: s.flag() for name in attrs}
+        return {"input": well_conditioned(s, s.shape(0, 2, 3), s.int(1, 4)), **own}
+    return make
+
+
+def positive_matrix(s):
+    a = well_conditioned(s, s.shape(0, 2, 3), s.int(1, 4)).astype(np.complex128)
+    a = a @ np.conj(np.swapaxes(a, -1, -2))
+    return {"input": (a if s.type.is_complex else a.real).astype(s.type.as_numpy_dtype)}
+
+
+def solve(triangular):
+    def make(s):
+        lead, n, m = s.shape(0, 2, 3), s.int(1, 4), s.int(1, 3)
+        return {"matrix": well_conditioned(s, lead, n), "rhs": s.values(lead + (n, m), -2, 2),
+                "adjoint": s.flag(), **({"lower": s.flag()} if triangular else {})}
+    return make
 
 
 # --- diagonals ---
@@ -1027,6 +1100,21 @@ ROWS = [
     *(Row(op, "complex64", unary("x" if op == "ComplexAbs" else "input"), "few")
       for op in ("Real", "Imag", "Angle", "ComplexAbs")),
     Row("Complex", "float32", binary("real", "imag")),
+    Row("SpaceToBatch", REAL, space_to_batch(False, False)),
+    Row("SpaceToBatchND", REAL, space_to_batch(False, True), constant=("block_shape",)),
+    Row("BatchToSpace", REAL, space_to_batch(True, False)),
+    Row("BatchToSpaceND", REAL, space_to_batch(True, True), constant=("block_shape",)),
+    Row("Roll", NUMBER + " bool string", roll),
+    Row("ExtractImagePatches", NUMBER, image_patches, "exact"),
+    Row("EnsureShape", ANY, lambda s: {"input": s.values((2, 3)),
+                                       "shape": s.pick([2, 3], [None, 3], [2, 2], None)}),
+    *(Row(op, "float32 float64 complex64 complex128", one_matrix(), "loose")
+      for op in ("MatrixDeterminant", "LogMatrixDeterminant")),
+    Row("MatrixInverse", "float32 float64 complex64 complex128", one_matrix(adjoint=True),
+        "loose"),
+    Row("MatrixSolve", "float32 float64 complex64 complex128", solve(False), "loose"),
+    Row("MatrixTriangularSolve", "float32 float64 complex64 complex128", solve(True), "loose"),
+    Row("Cholesky", "float32 float64 complex64 complex128", positive_matrix, "loose"),
     Row("BiasAdd", NUMBER, bias_add, "round"),
     Row("BiasAddGrad", NUMBER, bias_add_grad, "sum"),
     *(Row(op, REAL if "Relu" in op and op != "LeakyRelu" else FLOAT, unary("features"), "few")

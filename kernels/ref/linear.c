@@ -1,0 +1,299 @@
+/*
+ * linear.c - matrices factored, inverted and solved, each in a batch of its own.
+ *
+ * All in double complex, whatever the type; Gaussian elimination with pivots.
+ */
+
+#include "kernels/ref/numbers.h"
+
+#include <math.h>
+
+/* The last two dimensions of input `index` as matrices; fails with INVALID. */
+static bool matrices(const struct kernel_call *call, int index, bool square, int64_t *rows,
+                     int64_t *columns, struct error *err)
+{
+    const struct shape *shape = &kernel_in(call, index)->shape;
+    char text[SHAPE_TEXT_BYTES];
+    if (shape->rank < 2)
+        return fail(err, INVALID, "Input tensor %d must have rank >= 2, got %d", index,
+                    shape->rank);
+    *rows = shape->dims[shape->rank - 2];
+    *columns = shape->dims[shape->rank - 1];
+    return !square || *rows == *columns ||
+           fail(err, INVALID, "Input matrix must be square, got %s",
+                shape_text(shape, text, sizeof(text)));
+}
+
+static void load_matrix(const struct tensor *in, int64_t number, int64_t size,
+                        double complex *to)
+{
+    for (int64_t i = 0; i < size; i++)
+        to[i] = kernel_complex_at(in, number * size + i);
+}
+
+static void store_matrix(struct tensor *out, int64_t number, int64_t size,
+                         const double complex *from)
+{
+    for (int64_t i = 0; i < size; i++)
+        kernel_set_complex(out, number * size + i, from[i]);
+}
+
+static double complex *scratch(struct kernel_call *call, int64_t count, struct error *err)
+{
+    return kernel_scratch(call, (size_t)count * sizeof(double complex) + 1, err);
+}
+
+/* a (n, n) becomes its conjugate transpose. */
+static void adjoin(double complex *a, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t k = 0; k <= i; k++) {
+            double complex kept = conj(a[i * n + k]);
+            a[i * n + k] = conj(a[k * n + i]);
+            a[k * n + i] = kept;
+        }
+}
+
+static void swap_rows(double complex *a, int64_t columns, int64_t i, int64_t k)
+{
+    for (int64_t c = 0; c < columns; c++) {
+        double complex kept = a[i * columns + c];
+        a[i * columns + c] = a[k * columns + c];
+        a[k * columns + c] = kept;
+    }
+}
+
+/*
+ * Solves a x = b for b (n, m), in place; a is destroyed.  Returns the determinant: its sign or
+ * angle, and the log of its size (-infinity when a is not invertible: b is not a solution).
+ */
+static double complex eliminate(double complex *a, int64_t n, double complex *b, int64_t m,
+                                double *log_size)
+{
+    double complex sign = 1;
+    *log_size = 0;
+    for (int64_t k = 0; k < n; k++) {
+        int64_t pivot = k;
+        for (int64_t i = k + 1; i < n; i++)
+            if (cabs(a[i * n + k]) > cabs(a[pivot * n + k]))
+                pivot = i;
+        double complex value = a[pivot * n + k];
+        if (value == 0) {
+            *log_size = -INFINITY;
+            return 0;
+        }
+        if (pivot != k) {
+            swap_rows(a, n, k, pivot);
+            swap_rows(b, m, k, pivot);
+            sign = -sign;
+        }
+        sign *= value / cabs(value);
+        *log_size += log(cabs(value));
+        for (int64_t i = k + 1; i < n; i++) {
+            double complex factor = a[i * n + k] / value;
+            for (int64_t c = k; c < n; c++)
+                a[i * n + c] -= factor * a[k * n + c];
+            for (int64_t c = 0; c < m; c++)
+                b[i * m + c] -= factor * b[k * m + c];
+        }
+    }
+    for (int64_t k = n - 1; k >= 0; k--)
+        for (int64_t c = 0; c < m; c++) {
+            for (int64_t i = k + 1; i < n; i++)
+                b[k * m + c] -= a[k * n + i] * b[i * m + c];
+            b[k * m + c] /= a[k * n + k];
+        }
+    return sign;
+}
+
+static bool matrix_inverse_run(struct kernel_call *call, struct error *err)
+{
+    const struct tensor *in = kernel_in(call, 0);
+    int64_t n = 0, m;
+    if (!matrices(call, 0, true, &n, &m, err))
+        return false;
+    struct tensor *out = kernel_output(call, 0, &in->shape, err);
+    double complex *a = out ? scratch(call, 2 * n * n, err) : NULL, *b = a ? a + n * n : NULL;
+    if (!a)
+        return false;
+    for (int64_t i = 0; n > 0 && i < in->count / (n * n); i++) {
+        double log_size;
+        load_matrix(in, i, n * n, a);
+        if (node_attr_bool(call->node, "adjoint", false))
+            adjoin(a, n);
+        for (int64_t k = 0; k < n * n; k++)
+            b[k] = k % (n + 1) == 0;
+        if (eliminate(a, n, b, n, &log_size) == 0)
+            return fail(err, INVALID, "Input is not invertible.");
+        store_matrix(out, i, n * n, b);
+    }
+    return true;
+}
+
+static bool determinant(struct kernel_call *call, bool logarithm, struct error *err)
+{
+    const struct tensor *in = kernel_in(call, 0);
+    int64_t n = 0, m;
+    if (!matrices(call, 0, true, &n, &m, err))
+        return false;
+    struct shape shape = in->shape;
+    shape.rank -= 2;
+    struct tensor *out = kernel_output(call, 0, &shape, err);
+    struct tensor *size = out && logarithm ? kernel_output(call, 1, &shape, err) : NULL;
+    double complex *a = out ? scratch(call, n * n, err) : NULL;
+    if (!a || (logarithm && !size))
+        return false;
+    for (int64_t i = 0; i < out->count; i++) {
+        double log_size;
+        load_matrix(in, i, n * n, a);
+        double complex sign = eliminate(a, n, NULL, 0, &log_size);
+        kernel_set_complex(out, i, logarithm ? sign : sign == 0 ? 0 : sign * exp(log_size));
+        if (size)
+            kernel_set_complex(size, i, log_size);
+    }
+    return true;
+}
+
+static bool matrix_determinant_run(struct kernel_call *call, struct error *err)
+{
+    return determinant(call, false, err);
+}
+
+static bool log_matrix_determinant_run(struct kernel_call *call, struct error *err)
+{
+    return determinant(call, true, err);
+}
+
+/* The shape of x in a x = b, for a batch of matrices and one of right sides. */
+static bool check_sides(const struct kernel_call *call, int64_t n, int64_t *m, bool broadcast,
+                        struct shape *shape, struct error *err)
+{
+    const struct shape *a = &kernel_in(call, 0)->shape, *b = &kernel_in(call, 1)->shape;
+    int64_t rows;
+    if (!matrices(call, 1, false, &rows, m, err))
+        return false;
+    if (rows != n)
+        return fail(err, INVALID, "Input matrix and rhs are incompatible: %lld rows, not %lld",
+                    (long long)rows, (long long)n);
+    struct shape left = *a, right = *b;
+    left.rank -= 2;
+    right.rank -= 2;
+    if (!broadcast && !shape_equal(&left, &right))
+        return fail(err, INVALID, "All input tensors must have the same outer dimensions.");
+    if (!shape_broadcast(&left, &right, shape, err))
+        return false;
+    shape->dims[shape->rank++] = n;
+    shape->dims[shape->rank++] = *m;
+    return true;
+}
+
+/* Number of the matrix of `own` that matrix `i` of `all` uses. */
+static int64_t matrix_of(const struct shape *own, const struct shape *all, int64_t i)
+{
+    int64_t at = 0, step = 1;
+    for (int d = all->rank - 3, o = own->rank - 3; o >= 0; d--, o--) {
+        at += own->dims[o] == 1 ? 0 : i % all->dims[d] * step;
+        i /= all->dims[d];
+        step *= own->dims[o];
+    }
+    return at;
+}
+
+/* Keeps one triangle of a; the other is nobody's business. */
+static void keep_triangle(double complex *a, int64_t n, bool lower)
+{
+    for (int64_t i = 0; i < n * n; i++)
+        if (lower ? i % n > i / n : i % n < i / n)
+            a[i] = 0;
+}
+
+static bool solve(struct kernel_call *call, bool triangular, struct error *err)
+{
+    const struct tensor *in = kernel_in(call, 0), *rhs = kernel_in(call, 1);
+    int64_t n = 0, m = 0;
+    struct shape shape;
+    if (!matrices(call, 0, true, &n, &m, err) ||
+        !check_sides(call, n, &m, triangular, &shape, err))
+        return false;
+    struct tensor *out = kernel_output(call, 0, &shape, err);
+    double complex *a = out ? scratch(call, n * (n + m), err) : NULL;
+    if (!a)
+        return false;
+    double complex *b = a + n * n;
+    for (int64_t i = 0; out->count > 0 && i < out->count / (n * m); i++) {
+        double log_size;
+        load_matrix(in, matrix_of(&in->shape, &shape, i), n * n, a);
+        load_matrix(rhs, matrix_of(&rhs->shape, &shape, i), n * m, b);
+        if (triangular)
+            keep_triangle(a, n, node_attr_bool(call->node, "lower", true));
+        if (node_attr_bool(call->node, "adjoint", false))
+            adjoin(a, n);
+        if (eliminate(a, n, b, m, &log_size) == 0)
+            return fail(err, INVALID, "Input matrix is not invertible.");
+        store_matrix(out, i, n * m, b);
+    }
+    return true;
+}
+
+static bool matrix_solve_run(struct kernel_call *call, struct error *err)
+{
+    return solve(call, false, err);
+}
+
+static bool matrix_triangular_solve_run(struct kernel_call *call, struct error *err)
+{
+    return solve(call, true, err);
+}
+
+/* a = l l*, of the lower triangle of a; false when a is not positive definite. */
+static bool factor(double complex *a, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t k = 0; k < n; k++) {
+            double complex sum = k > i ? 0 : a[i * n + k];
+            for (int64_t c = 0; c < k && k <= i; c++)
+                sum -= a[i * n + c] * conj(a[k * n + c]);
+            if (k == i && !(creal(sum) > 0))
+                return false;
+            a[i * n + k] = k > i ? 0 : k == i ? sqrt(creal(sum)) : sum / a[k * n + k];
+        }
+    return true;
+}
+
+static bool cholesky_run(struct kernel_call *call, struct error *err)
+{
+    const struct tensor *in = kernel_in(call, 0);
+    int64_t n = 0, m;
+    if (!matrices(call, 0, true, &n, &m, err))
+        return false;
+    struct tensor *out = kernel_output(call, 0, &in->shape, err);
+    double complex *a = out ? scratch(call, n * n, err) : NULL;
+    if (!a)
+        return false;
+    for (int64_t i = 0; n > 0 && i < in->count / (n * n); i++) {
+        load_matrix(in, i, n * n, a);
+        if (!factor(a, n))
+            return fail(err, INVALID,
+                        "Cholesky decomposition was not successful. The input might not be "
+                        "valid.");
+        store_matrix(out, i, n * n, a);
+    }
+    return true;
+}
+
+#define LINEAR(name_, dtypes_, run_)                                                           \
+    {                                                                                          \
+        .op = name_, .device = CPU, .dtypes = dtypes_, .run = run_                             \
+    }
+#define TYPES (BIT(F32) | BIT(F64) | DTYPES_COMPLEX)
+
+const struct kernel kernel_matrix_inverse_ref =
+    LINEAR("MatrixInverse", TYPES | BIT(F16), matrix_inverse_run);
+const struct kernel kernel_matrix_determinant_ref =
+    LINEAR("MatrixDeterminant", TYPES, matrix_determinant_run);
+const struct kernel kernel_log_matrix_determinant_ref =
+    LINEAR("LogMatrixDeterminant", TYPES, log_matrix_determinant_run);
+const struct kernel kernel_matrix_solve_ref = LINEAR("MatrixSolve", TYPES, matrix_solve_run);
+const struct kernel kernel_matrix_triangular_solve_ref =
+    LINEAR("MatrixTriangularSolve", TYPES, matrix_triangular_solve_run);
+const struct kernel kernel_cholesky_ref = LINEAR("Cholesky", TYPES, cholesky_run);
