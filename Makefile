@@ -112,6 +112,11 @@ $(BUILD)/bench/executor: $(BENCH_EXECUTOR) $(LIBS_RUNTIME)
 	@echo "  LINK    $@"
 	$(Q)$(call link,$(BENCH_EXECUTOR),$(LIBS_RUNTIME),$(LINK_RUNTIME))
 
+$(BUILD)/bench/passes: $(OBJ)/tests/bench/passes/main.o $(LIBS_RUNTIME)
+	@mkdir -p $(@D)
+	@echo "  LINK    $@"
+	$(Q)$(call link,$<,$(LIBS_RUNTIME),$(LINK_RUNTIME))
+
 $(BUILD)/bench/cases: $(call objects,$(BENCH)) $(LIBS_RUNTIME)
 	@mkdir -p $(@D)
 	@echo "  LINK    $@"

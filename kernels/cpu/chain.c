@@ -30,6 +30,7 @@ struct instruction {
 
 struct program {
     int inputs, steps, slots;
+    uint64_t saved; /* results that are read by others than the next step */
     struct instruction step[STEPS_MAX];
 };
 
@@ -95,6 +96,21 @@ static void give_slots(struct program *program)
     program->step[program->steps - 1].slot = -1;
 }
 
+/* A result that the next step takes at once need not be stored. */
+static void find_saved(struct program *program)
+{
+    for (int s = 0; s < program->steps; s++) {
+        const struct instruction *step = &program->step[s];
+        int before = program->inputs + s - 1;
+        bool a_at_hand = step->a == before;
+        bool b_at_hand = !a_at_hand && step->b == before;
+        if (step->a >= program->inputs && !a_at_hand)
+            program->saved |= BIT(step->a - program->inputs);
+        if (step->b >= program->inputs && !b_at_hand)
+            program->saved |= BIT(step->b - program->inputs);
+    }
+}
+
 static bool read_program(const struct node *node, struct program *program)
 {
     int operands;
@@ -117,6 +133,7 @@ static bool read_program(const struct node *node, struct program *program)
         step->b = (int)operand[2 * s + 1];
     }
     give_slots(program);
+    find_saved(program);
     return true;
 }
 
@@ -207,6 +224,7 @@ struct work {
     float *out;
     struct shape shape;
     int64_t tile; /* elements of one */
+    int spread;   /* registers that must be spread out over the output */
 };
 
 /* Operand `index` for the tile at `from`; what must be spread out goes to `spare`. */
@@ -242,10 +260,91 @@ static void run_step(const struct work *work, const struct instruction *step, in
         isa()->unary((enum isa_unary)step->operation, count, a, to);
 }
 
-/* Elements [from,to) of the output, tile by tile. */
+/*
+ * The part of the program that is left when small results are there, as steps of a value that
+ * stays in registers; operands for the elements from `from` on.
+ */
+struct steps {
+    struct isa_step step[2 * STEPS_MAX];
+    int count;
+};
+
+static void add_step(const struct work *work, struct steps *steps, struct isa_step step,
+                     int index, int64_t from, float *const *spread, float *tiles)
+{
+    const struct reg *reg = index < 0 ? NULL : &work->reg[index];
+    int inputs = work->program->inputs;
+    int64_t block = 8 * isa()->lanes;
+    if (reg && !reg->data) { /* a result that was saved */
+        step.operand = tiles + work->program->step[index - inputs].slot * work->tile;
+    } else if (reg && reg->scalar) {
+        step.operand = reg->data;
+        step.scalar = true;
+    } else if (reg) {
+        step.operand = reg->whole ? reg->data + from : spread[index];
+        step.advance = block;
+    }
+    steps->step[steps->count++] = step;
+}
+
+static void write_steps(const struct work *work, struct steps *steps, int64_t from,
+                        float *const *spread, float *tiles)
+{
+    const struct program *program = work->program;
+    int last = -1; /* the register whose value is at hand */
+    steps->count = 0;
+    for (int s = 0; s < program->steps; s++) {
+        const struct instruction *in = &program->step[s];
+        int result = program->inputs + s;
+        if (work->reg[result].data)
+            continue;
+        struct isa_step step = {.kind = in->binary ? ISA_STEP_BINARY : ISA_STEP_UNARY,
+                                .operation = in->operation};
+        int operand = in->b;
+        if (in->a != last && in->b == last && in->binary) {
+            step.kind = ISA_STEP_REVERSED;
+            operand = in->a;
+        } else if (in->a != last) {
+            add_step(work, steps, (struct isa_step){.kind = ISA_STEP_LOAD}, in->a, from, spread,
+                     tiles);
+        }
+        if (program->saved >> s & 1)
+            step.save = tiles + in->slot * work->tile;
+        add_step(work, steps, step, operand, from, spread, tiles);
+        last = result;
+    }
+}
+
+/* What of [from,to) is whole blocks; returns where the rest begins. */
+static int64_t run_blocks(const struct work *work, int64_t from, int64_t to, float *tiles)
+{
+    const struct program *program = work->program;
+    float *spread[INPUTS_MAX + STEPS_MAX], *spare = tiles + (program->slots + 2) * work->tile;
+    int64_t block = 8 * isa()->lanes, length = work->spread ? work->tile : to - from;
+    while (to - from >= block) {
+        struct steps steps;
+        int64_t blocks = (to - from < length ? to - from : length) / block;
+        int spreads = 0;
+        for (int i = 0; work->spread && i < program->inputs + program->steps; i++) {
+            const struct reg *reg = &work->reg[i];
+            if (!reg->data || reg->whole || reg->scalar)
+                continue;
+            spread[i] = spare + spreads++ * work->tile;
+            expand(reg, from, blocks * block, spread[i]);
+        }
+        write_steps(work, &steps, from, spread, tiles);
+        isa()->chain(steps.step, steps.count, blocks, work->out + from);
+        from += blocks * block;
+    }
+    return from;
+}
+
+/* Elements [from,to) of the output: whole blocks, and the rest tile by tile. */
 static void run_range(const struct work *work, int64_t from, int64_t to, float *tiles)
 {
     const struct program *program = work->program;
+    if (work->tile > SMALL)
+        from = run_blocks(work, from, to, tiles);
     for (int64_t at = from; at < to; at += work->tile) {
         int64_t count = to - at < work->tile ? to - at : work->tile;
         for (int s = 0; s < program->steps; s++) {
@@ -307,6 +406,28 @@ static bool run_small_steps(struct work *work, struct kernel_call *call, float *
     return true;
 }
 
+/* At most how many registers will have to be spread out. */
+static int aim_count(const struct work *work)
+{
+    int count = 0;
+    for (int i = 0; i < work->program->inputs + work->program->steps; i++)
+        count += !shape_equal(&work->reg[i].shape, &work->shape);
+    return count;
+}
+
+/* How each register is read for elements of the output. */
+static void aim_all(struct work *work)
+{
+    work->spread = 0;
+    for (int i = 0; i < work->program->inputs + work->program->steps; i++) {
+        struct reg *reg = &work->reg[i];
+        if (!reg->data)
+            continue;
+        aim(reg, &work->shape);
+        work->spread += !reg->whole && !reg->scalar;
+    }
+}
+
 /* An input whose memory the output may take: of its shape, and read by position. */
 static struct tensor *make_output(struct work *work, struct kernel_call *call,
                                   struct error *err)
@@ -319,11 +440,8 @@ static struct tensor *make_output(struct work *work, struct kernel_call *call,
 
 static void run_tiles(struct work *work, int threads, float *tiles, int64_t tiles_each)
 {
-    const struct program *program = work->program;
-    for (int i = 0; i < program->inputs + program->steps; i++)
-        if (work->reg[i].data)
-            aim(&work->reg[i], &work->shape);
     int64_t count = shape_count(&work->shape);
+    assert(isa()->lanes * 8 <= work->tile || work->tile == SMALL);
     if (threads == 1) { /* even a team of one would cost more than a scalar */
         run_range(work, 0, count, tiles);
         return;
@@ -348,12 +466,13 @@ static bool chain_run(struct kernel_call *call, struct error *err)
     work.out = tensor_f32_mut(out);
     work.tile = out->count <= SMALL ? SMALL : TILE;
     int threads = parallel_threads(call, out->count);
-    int64_t tiles_each = (work.program->slots + 2) * work.tile;
+    int64_t tiles_each = (work.program->slots + 2 + aim_count(&work)) * work.tile;
     float *tiles = on_stack;
     if (work.tile > SMALL)
         tiles = kernel_scratch(call, (size_t)(threads * tiles_each) * sizeof(float), err);
     if (!tiles || !run_small_steps(&work, call, tiles, err))
         return false;
+    aim_all(&work);
     run_tiles(&work, threads, tiles, tiles_each);
     return true;
 }

@@ -58,6 +58,19 @@ enum isa_unary {
     ISA_UNARIES
 };
 
+/*
+ * One step of an elementwise program: a value that stays in registers is loaded, or changed by
+ * an operation with the operand, and perhaps stored for later.
+ */
+struct isa_step {
+    enum { ISA_STEP_LOAD, ISA_STEP_UNARY, ISA_STEP_BINARY, ISA_STEP_REVERSED } kind;
+    int operation;        /* enum isa_unary or isa_binary; REVERSED: the operand comes first */
+    const float *operand; /* NULL for UNARY */
+    int64_t advance;      /* of the operand, in floats per block */
+    bool scalar;          /* the operand is one number */
+    float *save;          /* a block, written over by the next one; NULL: it is not stored */
+};
+
 struct isa_adam {
     float alpha; /* lr * sqrt(1 - beta2^t) / (1 - beta1^t) */
     float beta1;
@@ -101,6 +114,10 @@ struct isa {
     void (*binary)(enum isa_binary operation, int64_t count, const float *a, bool a_scalar,
                    const float *b, bool b_scalar, float *out);
     void (*unary)(enum isa_unary operation, int64_t count, const float *x, float *out);
+
+    /* Runs the steps on `blocks` blocks of 8 * lanes elements; results go to `out`. */
+    void (*chain)(const struct isa_step *steps, int steps_count, int64_t blocks, float *out);
+
     void (*scale_add)(int64_t count, float scale, const float *x,
                       float *y); /* y += scale * x */
     void (*momentum)(int64_t count, float lr, float momentum, bool nesterov, const float *grad,

@@ -14,6 +14,8 @@
 #include "kernels/cpu/vec_body.h"
 
 #include "kernels/cpu/elementwise_body.h"
+
+#include "kernels/cpu/chain_body.h"
 #include "kernels/cpu/gemm_body.h"
 #include "kernels/cpu/philox_body.h"
 #include "kernels/cpu/pool_body.h"
@@ -30,6 +32,7 @@ const struct isa ISA = {
     .dot = dot,
     .binary = binary,
     .unary = unary,
+    .chain = chain,
     .scale_add = scale_add,
     .momentum = momentum,
     .keras_momentum = keras_momentum,
