@@ -260,25 +260,6 @@ void dataflow_call_release(struct dataflow_run *run);
 bool dataflow_run_prepare(struct plan *plan, struct error *err) CHECKED;
 void dataflow_run_free(struct dataflow_run *run);
 
-/*
- * A run in parts: dataflow_run_begin(), then any number of dataflow_run_feed() and
- * dataflow_run_until(), then dataflow_run_end(), which cancels what still goes on.  `options`
- * are borrowed until then.
- */
-struct dataflow_run *dataflow_run_begin(struct plan *plan,
-                                        const struct execute_options *options,
-                                        struct error *err) CHECKED;
-/* Shares the value. */
-bool dataflow_run_feed(struct dataflow_run *run, int feed, const struct tensor *value,
-                       struct error *err) CHECKED;
-/*
- * Goes on until these fetches have come (`last`: until all is done), and gives them.  After a
- * failure the run is over: it can only be ended.
- */
-bool dataflow_run_until(struct dataflow_run *run, const int *fetches, int count, bool last,
-                        struct tensor *fetched, struct error *err) CHECKED;
-void dataflow_run_end(struct dataflow_run *run);
-
 /* --- dataflow.c --- */
 
 /* Runs all that gets ready, until nothing is left or it failed. */

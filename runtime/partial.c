@@ -5,7 +5,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "runtime/cancel.h"
-#include "runtime/dataflow_internal.h"
+#include "runtime/internal.h"
 #include "runtime/partial.h"
 #include "runtime/session.h"
 

@@ -9,10 +9,14 @@
 
 #define KERNELS_OF_IO(X) \
     KERNELS_OF_READERS(X) \
+    KERNELS_PRINT(X) \
     KERNELS_IMAGE_FILES(X) \
     KERNELS_PARSE(X) \
     KERNELS_STRINGS(X) \
     KERNELS_SUMMARIES(X)
+
+/* print.c */
+#define KERNELS_PRINT(X) X(print) X(print_v2)
 
 /* string_*.c */
 #define KERNELS_STRINGS(X) \

@@ -1,6 +1,8 @@
 /* framework.c - ops that give or pass on values without computing. */
 
+#include "base/str.h"
 #include "kernels/ref/numbers.h"
+#include "kernels/ref/summarize.h"
 
 #include <math.h>
 
@@ -62,7 +64,15 @@ static bool assert_run(struct kernel_call *call, struct error *err)
         return fail(err, INVALID, "the condition of Assert must be a scalar");
     if (*(const bool *)condition->data)
         return true;
-    return fail(err, INVALID, "assertion failed: '%s'", call->node->name);
+    struct str text = {0};
+    for (int i = 1; i < call->in_count; i++) {
+        str_add(&text, i > 1 ? " [" : "[");
+        kernel_summarize(kernel_in(call, i), node_attr_int(call->node, "summarize", 3), &text);
+        str_add_char(&text, ']');
+    }
+    (void)fail(err, INVALID, "assertion failed: %s", str_text(&text));
+    str_release(&text);
+    return false;
 }
 
 #define ANY(name_, run_)                                                                       \

@@ -162,3 +162,24 @@ const struct op op_abort = {
     .flags = OP_STATEFUL,
     .no_gradient = true,
 };
+
+/* --- for people --- */
+
+const struct op op_print = {
+    .name = "Print",
+    .inputs = "input:T data:list(U)",
+    .outputs = "output:T",
+    .attrs = "T:type U:list(type)>=0 message:string='' first_n:int=-1 summarize:int=3",
+    .flags = OP_STATEFUL,
+    .infer = op_infer_unchanged,
+    .gradient = op_gradient_pass,
+};
+
+const struct op op_print_v2 = {
+    .name = "PrintV2",
+    .inputs = "input:string",
+    .outputs = "",
+    .attrs = "output_stream:string='stderr' end:string='\n'",
+    .flags = OP_STATEFUL,
+    .no_gradient = true,
+};

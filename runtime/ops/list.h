@@ -177,7 +177,7 @@
 #define OPS_CONTROL_FLOW(X) \
     X(switch) X(ref_switch) X(switch_n) X(merge) X(ref_merge) X(enter) X(ref_enter) X(exit) \
     X(ref_exit) X(next_iteration) X(ref_next_iteration) X(loop_cond) X(ref_identity) \
-    X(ref_select) X(abort)
+    X(ref_select) X(abort) X(print) X(print_v2)
 
 #define OPS_FUNCTIONAL(X) \
     X(if) X(stateless_if) X(case) X(stateless_case) X(while) X(stateless_while) X(for) \

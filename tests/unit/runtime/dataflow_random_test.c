@@ -5,7 +5,7 @@
 
 #include "tests/unit/runtime/flow.h"
 
-enum { GRAPHS = 400, NODES = 24, TIMEOUT_MS = 50 };
+enum { GRAPHS = 200, NODES = 24, TIMEOUT_MS = 50 };
 
 static uint64_t state;
 
