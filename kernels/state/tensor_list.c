@@ -9,9 +9,10 @@
 static void list_destroy(struct resource *resource)
 {
     struct tensor_list *list = (struct tensor_list *)resource;
-    for (int64_t i = 0; i < list->count; i++)
+    for (int64_t i = 0; i < list->used; i++)
         tensor_release(&list->items[i]);
-    free(list->items);
+    if (list->items)
+        free(list->items - list->before);
     free(list);
 }
 
@@ -34,25 +35,59 @@ struct tensor_list *kernel_list_like(const struct tensor_list *list)
 
 /* --- items --- */
 
+const struct tensor *kernel_list_item(const struct tensor_list *list, int64_t i)
+{
+    static const struct tensor none = {.shape = {.rank = -1}};
+    bool has_place = i >= list->first && i < list->first + list->used;
+    return has_place ? &list->items[i - list->first] : &none;
+}
+
+/* Makes room for so many more in front and behind, and for as many again on a side that grows.
+ */
+static bool make_room(struct tensor_list *list, int64_t front, int64_t back, struct error *err)
+{
+    int64_t total = list->used + front + back;
+    int64_t before = front ? front + total : 0, after = back ? back + total : 0;
+    struct tensor *memory = calloc((size_t)(before + list->used + after), sizeof(*memory));
+    if (!memory)
+        return fail(err, EXHAUSTED, "OOM when making a list of %lld items",
+                    (long long)list->count);
+    if (list->used)
+        memcpy(memory + before, list->items, (size_t)list->used * sizeof(*memory));
+    if (list->items)
+        free(list->items - list->before);
+    list->items = memory + before;
+    list->before = before;
+    list->after = after;
+    return true;
+}
+
+/* The place of item `i`, made if it had none; NULL when memory is out. */
+static struct tensor *place_of(struct tensor_list *list, int64_t i, struct error *err)
+{
+    assert(i >= 0);
+    assert(i < list->count);
+    if (list->used == 0)
+        list->first = i;
+    int64_t front = list->first > i ? list->first - i : 0;
+    int64_t back = i >= list->first + list->used ? i + 1 - list->first - list->used : 0;
+    if ((front > list->before || back > list->after) && !make_room(list, front, back, err))
+        return NULL;
+    list->items -= front;
+    list->first -= front;
+    list->before -= front;
+    list->after -= back;
+    list->used += front + back;
+    return &list->items[i - list->first];
+}
+
 bool kernel_list_resize(struct tensor_list *list, int64_t count, struct error *err)
 {
     if (count > LIMIT_LIST_ITEMS)
         return fail(err, EXHAUSTED, "a list of %lld items, at most %d are possible",
                     (long long)count, LIMIT_LIST_ITEMS);
-    for (int64_t i = count; i < list->count; i++)
-        tensor_release(&list->items[i]);
-    if (count > list->capacity) {
-        int64_t capacity = 2 * list->capacity > count ? 2 * list->capacity : count;
-        struct tensor *items = calloc((size_t)capacity, sizeof(*items));
-        if (!items)
-            return fail(err, EXHAUSTED, "OOM when making a list of %lld items",
-                        (long long)count);
-        if (list->count)
-            memcpy(items, list->items, (size_t)list->count * sizeof(*items));
-        free(list->items);
-        list->items = items;
-        list->capacity = capacity;
-    }
+    for (; list->used > 0 && list->first + list->used > count; list->used--, list->after++)
+        tensor_release(&list->items[list->used - 1]);
     list->count = count;
     return true;
 }
@@ -81,8 +116,11 @@ bool kernel_list_set(struct tensor_list *list, int64_t index, const struct tenso
                     LIMIT_LIST_DEPTH);
     if (depth > list->depth)
         list->depth = depth;
-    struct tensor before = list->items[index];
-    tensor_share(&list->items[index], value);
+    struct tensor *place = place_of(list, index, err);
+    if (!place)
+        return false;
+    struct tensor before = *place;
+    tensor_share(place, value);
     tensor_release(&before);
     return true;
 }
@@ -150,17 +188,21 @@ struct tensor_list *kernel_list_output(struct kernel_call *call, enum dtype dtyp
     return kernel_list_resize(list, count, err) ? list : NULL;
 }
 
-static struct tensor_list *copy_of(const struct tensor_list *list, struct error *err)
+struct tensor_list *kernel_list_copy(const struct tensor_list *list, struct error *err)
 {
     struct tensor_list *copy = kernel_list_like(list);
     copy->depth = list->depth;
-    if (!kernel_list_resize(copy, list->count, err)) {
+    copy->count = list->count;
+    copy->first = list->first;
+    if (list->used && !make_room(copy, 0, list->used, err)) {
         resource_unref(&copy->resource);
         return NULL;
     }
-    for (int64_t i = 0; i < list->count; i++)
+    for (int64_t i = 0; i < list->used; i++)
         if (list->items[i].dtype != DTYPE_NONE)
             tensor_share(&copy->items[i], &list->items[i]);
+    copy->used = list->used;
+    copy->after -= list->used;
     return copy;
 }
 
@@ -175,7 +217,7 @@ struct tensor_list *kernel_list_change(struct kernel_call *call, struct error *e
                  __atomic_load_n(&list->resource.references, __ATOMIC_ACQUIRE) == 1;
     if (alone)
         return list;
-    struct tensor_list *copy = copy_of(list, err);
+    struct tensor_list *copy = kernel_list_copy(list, err);
     if (copy)
         kernel_list_set_element(out, 0, copy);
     return copy;
@@ -220,7 +262,7 @@ bool kernel_list_items_shape(const struct kernel_call *call, int input,
 bool kernel_list_merge_shapes(const struct tensor_list *list, struct shape *shape,
                               struct error *err)
 {
-    for (int64_t i = 0; i < list->count; i++) {
+    for (int64_t i = 0; i < list->used; i++) {
         struct shape merged;
         if (list->items[i].dtype == DTYPE_NONE)
             continue;

@@ -18,9 +18,14 @@ struct tensor_list {
     struct shape shape; /* of the items; may be partly unknown */
     int64_t max;        /* items, -1: no bound of its own */
     int depth;          /* 1, and more where items hold lists */
-    struct tensor *items;
     int64_t count;
-    int64_t capacity;
+
+    /* Only the items from the first to the last that was written have a place. */
+    struct tensor *items; /* number `first` and those behind it */
+    int64_t first;
+    int64_t used;
+    int64_t before; /* room in front of the items, and behind them */
+    int64_t after;
 };
 
 /* The list in a scalar input, borrowed.  Fails with INVALID, as when it holds another type. */
@@ -43,8 +48,14 @@ struct tensor_list *kernel_list_change(struct kernel_call *call, struct error *e
 /* An empty list with the type, shape and bound of another; owned by the caller. */
 struct tensor_list *kernel_list_like(const struct tensor_list *list);
 
+/* A list with the same items; owned by the caller.  Fails with EXHAUSTED. */
+struct tensor_list *kernel_list_copy(const struct tensor_list *list, struct error *err) CHECKED;
+
 /* Makes element `index` of a VARIANT tensor a list; takes the reference over. */
 void kernel_list_set_element(struct tensor *tensor, int64_t index, struct tensor_list *list);
+
+/* Item `i`, of no type if it was not written. */
+const struct tensor *kernel_list_item(const struct tensor_list *list, int64_t i);
 
 /* Drops items, or adds some that were not written.  Fails with EXHAUSTED. */
 bool kernel_list_resize(struct tensor_list *list, int64_t count, struct error *err) CHECKED;

@@ -40,7 +40,7 @@ static bool rows_of_items(const struct tensor_list *list, struct rows *rows, str
     int64_t given = rows->first, seen = -1;
     bool same = true;
     for (int64_t i = 0; i < list->count; i++) {
-        const struct tensor *item = &list->items[i];
+        const struct tensor *item = kernel_list_item(list, i);
         struct shape merged;
         if (item->dtype == DTYPE_NONE)
             continue;
@@ -71,8 +71,8 @@ static bool item_rows(const struct kernel_call *call, const struct tensor_list *
                       int64_t first, int64_t *count, struct error *err)
 {
     const struct tensor *leading = call->in_count > 2 ? kernel_in(call, 2) : NULL;
-    if (list->items[i].dtype != DTYPE_NONE)
-        *count = list->items[i].shape.dims[0];
+    if (kernel_list_item(list, i)->dtype != DTYPE_NONE)
+        *count = kernel_list_item(list, i)->shape.dims[0];
     else if (leading && i < leading->count)
         *count = tensor_integer(leading, i);
     else
@@ -104,7 +104,7 @@ static bool concat_items(struct kernel_call *call, const struct tensor_list *lis
                              : NULL;
     int64_t row = shape_count(&rows->row), at = 0;
     for (int64_t i = 0; out && i < list->count; i++) {
-        kernel_list_copy_item(&list->items[i], out, at, length[i] * row);
+        kernel_list_copy_item(kernel_list_item(list, i), out, at, length[i] * row);
         at += length[i] * row;
     }
     return out != NULL;
@@ -208,8 +208,8 @@ static bool append(struct tensor_list *list, const struct tensor_list *from, str
     int64_t before = list->count;
     bool ok = kernel_list_resize(list, before + from->count, err);
     for (int64_t i = 0; ok && i < from->count; i++)
-        if (from->items[i].dtype != DTYPE_NONE)
-            ok = kernel_list_set(list, before + i, &from->items[i], err);
+        if (kernel_list_item(from, i)->dtype != DTYPE_NONE)
+            ok = kernel_list_set(list, before + i, kernel_list_item(from, i), err);
     return ok;
 }
 

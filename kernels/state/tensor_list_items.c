@@ -111,7 +111,7 @@ static bool pop_back_run(struct kernel_call *call, struct error *err)
         return false;
     if (list->count == 0)
         return fail(err, INVALID, "Trying to pop from an empty list.");
-    const struct tensor *last = &list->items[list->count - 1];
+    const struct tensor *last = kernel_list_item(list, list->count - 1);
     if (last->dtype != DTYPE_NONE)
         kernel_output_share(call, 1, last, &last->shape);
     else if (!kernel_list_items_shape(call, 1, list, &shape, err) ||
@@ -133,7 +133,7 @@ static bool get_item_run(struct kernel_call *call, struct error *err)
     if (index < 0 || index >= list->count)
         return fail(err, INVALID, "Trying to access element %lld in a list with %lld elements.",
                     (long long)index, (long long)list->count);
-    const struct tensor *item = &list->items[index];
+    const struct tensor *item = kernel_list_item(list, index);
     if (item->dtype != DTYPE_NONE) {
         kernel_output_share(call, 0, item, &item->shape);
         return true;

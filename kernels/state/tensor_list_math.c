@@ -23,12 +23,13 @@ static bool zeros_of_element(const struct tensor *in, int64_t index, struct tens
     struct tensor_list *zeros = kernel_list_like(list);
     kernel_list_set_element(out, index, zeros);
     bool ok = kernel_list_resize(zeros, list->count, err);
-    for (int64_t i = 0; ok && i < list->count; i++) {
+    for (int64_t i = list->first; ok && i < list->first + list->used; i++) {
         struct tensor item = {0};
-        if (list->items[i].dtype == DTYPE_NONE)
+        if (kernel_list_item(list, i)->dtype == DTYPE_NONE)
             continue;
-        ok = tensor_init(&item, list->dtype, &list->items[i].shape, err) &&
-             zeros_like(&list->items[i], &item, err) && kernel_list_set(zeros, i, &item, err);
+        ok = tensor_init(&item, list->dtype, &kernel_list_item(list, i)->shape, err) &&
+             zeros_like(kernel_list_item(list, i), &item, err) &&
+             kernel_list_set(zeros, i, &item, err);
         tensor_release(&item);
     }
     return ok;
@@ -70,46 +71,57 @@ static bool check_lists(const struct tensor_list *a, const struct tensor_list *b
                 (long long)a->count, (long long)b->count);
 }
 
-/* Item `i` of the sum, which may be shared, becomes that and `value`. */
+/* Item `i` becomes that and `value`: in its place where nobody else sees it. */
 static bool add_item(struct tensor_list *sum, int64_t i, const struct tensor *value,
                      struct error *err)
 {
+    const struct tensor *there = kernel_list_item(sum, i);
     struct tensor total;
-    if (value->dtype == DTYPE_NONE)
-        return true;
-    if (sum->items[i].dtype == DTYPE_NONE)
+    if (there->dtype == DTYPE_NONE)
         return kernel_list_set(sum, i, value, err);
-    if (!tensor_clone(&total, &sum->items[i], err))
+    if (tensor_is_exclusive(there))
+        return add_to((struct tensor *)there, value, err);
+    if (!tensor_clone(&total, there, err))
         return false;
     bool ok = add_to(&total, value, err) && kernel_list_set(sum, i, &total, err);
     tensor_release(&total);
     return ok;
 }
 
-/* Element `index` becomes a list of its own with the sums. */
-static bool add_element(struct tensor *sum, int64_t index, const struct tensor *value,
-                        struct error *err)
+static struct tensor_list *list_at(const struct tensor *tensor, int64_t index,
+                                   struct error *err)
 {
-    const struct tensor_list *a =
-        (struct tensor_list *)kernel_variant(sum, index, TENSOR_LIST, err);
-    const struct tensor_list *b =
-        a ? (struct tensor_list *)kernel_variant(value, index, TENSOR_LIST, err) : NULL;
-    if (!b) {
+    struct tensor_list *list =
+        (struct tensor_list *)kernel_variant(tensor, index, TENSOR_LIST, err);
+    if (!list)
         err->code = INTERNAL;
-        return false;
-    }
+    return list;
+}
+
+/* Adds the items that `b` has to those of `sum`, which nobody else sees. */
+static bool add_list(struct tensor_list *sum, const struct tensor_list *b, struct error *err)
+{
     struct shape shape;
-    if (!check_lists(a, b, err) || !shape_merge(&a->shape, &b->shape, &shape, err))
+    if (!check_lists(sum, b, err) || !shape_merge(&sum->shape, &b->shape, &shape, err))
         return false;
-    struct tensor_list *total = kernel_list_like(a);
-    total->shape = shape;
-    bool ok = kernel_list_resize(total, a->count, err);
-    for (int64_t i = 0; ok && i < a->count; i++)
-        ok =
-            (a->items[i].dtype == DTYPE_NONE || kernel_list_set(total, i, &a->items[i], err)) &&
-            add_item(total, i, &b->items[i], err);
-    kernel_list_set_element(sum, index, total);
+    sum->shape = shape;
+    bool ok = true;
+    for (int64_t i = b->first; ok && i < b->first + b->used; i++)
+        if (kernel_list_item(b, i)->dtype != DTYPE_NONE)
+            ok = add_item(sum, i, kernel_list_item(b, i), err);
     return ok;
+}
+
+/* Element `index` becomes a list that nobody else sees. */
+static struct tensor_list *own_element(struct tensor *tensor, int64_t index, struct error *err)
+{
+    struct tensor_list *list = list_at(tensor, index, err);
+    if (!list || __atomic_load_n(&list->resource.references, __ATOMIC_ACQUIRE) == 1)
+        return list;
+    struct tensor_list *copy = kernel_list_copy(list, err);
+    if (copy)
+        kernel_list_set_element(tensor, index, copy);
+    return copy;
 }
 
 static bool add_to(struct tensor *sum, const struct tensor *value, struct error *err)
@@ -126,21 +138,48 @@ static bool add_to(struct tensor *sum, const struct tensor *value, struct error 
         return fail(err, INVALID, "tensors of type %s cannot be added", dtype_name(sum->dtype));
     if (sum->dtype != VARIANT)
         kernel_add_into(sum, value, false);
-    for (int64_t i = 0; sum->dtype == VARIANT && ok && i < sum->count; i++)
-        ok = add_element(sum, i, value, err);
+    for (int64_t i = 0; sum->dtype == VARIANT && ok && i < sum->count; i++) {
+        struct tensor_list *total = own_element(sum, i, err);
+        const struct tensor_list *more = total ? list_at(value, i, err) : NULL;
+        ok = more && add_list(total, more, err);
+    }
     return ok;
+}
+
+/* Of the inputs that nobody else sees the one with most items: it can become the sum. */
+static int choose(const struct kernel_call *call)
+{
+    int best = 0;
+    int64_t most = -1;
+    for (int i = 0; i < call->in_count; i++) {
+        struct error ignored;
+        const struct tensor *in = kernel_in(call, i);
+        const struct tensor_list *list =
+            tensor_is_exclusive(in)
+                ? (struct tensor_list *)kernel_variant(in, 0, TENSOR_LIST, &ignored)
+                : NULL;
+        if (list && list->used > most) {
+            best = i;
+            most = list->used;
+        }
+    }
+    return best;
 }
 
 static bool add_n_run(struct kernel_call *call, struct error *err)
 {
-    const struct tensor *first = kernel_in(call, 0);
-    struct tensor *out = kernel_output(call, 0, &first->shape, err);
+    int first = choose(call);
+    const struct tensor *in = kernel_in(call, first);
+    const void *before = in->data;
+    struct tensor *out = kernel_output_reuse(call, 0, first, &in->shape, err);
     if (!out)
         return false;
-    kernel_copy(out, 0, first, 0, first->count);
+    if (out->data != before)
+        kernel_copy(out, 0, in, 0, in->count);
     bool ok = true;
-    for (int i = 1; ok && i < call->in_count; i++)
-        ok = add_to(out, kernel_in(call, i), err);
+    for (int i = 0; ok && i < call->in_count; i++)
+        if (i != first)
+            ok = add_to(out, kernel_in(call, i), err);
     return ok;
 }
 

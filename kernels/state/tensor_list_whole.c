@@ -48,7 +48,7 @@ static bool stack_run(struct kernel_call *call, struct error *err)
     struct tensor *out = kernel_output(call, 0, &whole, err);
     int64_t row = shape_count(&shape);
     for (int64_t i = 0; out && i < list->count; i++)
-        kernel_list_copy_item(&list->items[i], out, i * row, row);
+        kernel_list_copy_item(kernel_list_item(list, i), out, i * row, row);
     return out != NULL;
 }
 
@@ -69,7 +69,7 @@ static bool gather_run(struct kernel_call *call, struct error *err)
     struct tensor *out = kernel_output(call, 0, &whole, err);
     int64_t row = shape_count(&shape);
     for (int64_t i = 0; out && i < indices->count; i++)
-        kernel_list_copy_item(&list->items[index[i]], out, i * row, row);
+        kernel_list_copy_item(kernel_list_item(list, index[i]), out, i * row, row);
     return out != NULL;
 }
 
