@@ -22,6 +22,7 @@
 #include "runtime/function_set.h"
 #include "runtime/gradient.h"
 #include "runtime/internal.h"
+#include "runtime/op.h"
 #include "runtime/session.h"
 
 struct function {
@@ -34,6 +35,8 @@ struct function {
     struct plan *plan;
     int args_count;
     int results_count;
+    struct attr key; /* ATTR_FUNC: what it was made from */
+    bool gradient;
 };
 
 /* A function that was asked for, in the list of those of one name. */
@@ -121,6 +124,7 @@ void function_unref(struct function *function)
     plan_free(function->plan);
     free(function->parts);
     prune_free(function->subgraph);
+    attr_release(&function->key);
     graph_free(function->graph);
     plan_context_release(&function->context);
     set_unref(function->set);
@@ -233,6 +237,9 @@ static struct function *function_new(struct function_set *set, const struct attr
     f->context.passes_off = set->passes_off;
     f->context.functions = set;
     f->graph = graph_new();
+    const struct attr key = {.name = "f", .kind = ATTR_FUNC, .count = 1, .funcs = func};
+    f->key = attr_copy(&key, graph_arena(f->graph));
+    f->gradient = gradient;
     struct lower_function body;
     bool ok = lower_function(f->graph, set->library, func, &body, err) &&
               (!gradient || differentiate(f, &body, err)) && cut(f, &body, err) &&
@@ -242,6 +249,20 @@ static struct function *function_new(struct function_set *set, const struct attr
     error_prefix(err, "function '%s': ", func->name);
     function_unref(f);
     return NULL;
+}
+
+bool function_has_state(const struct function *function)
+{
+    const struct graph *graph = function->subgraph->graph;
+    for (int i = 0; i < graph_count(graph); i++)
+        if (graph_node(graph, i)->op->flags & OP_STATEFUL)
+            return true;
+    return false;
+}
+
+struct function *function_again(const struct function *function, struct error *err)
+{
+    return function_new(function->set, function->key.funcs, function->gradient, err);
 }
 
 /* --- finding --- */

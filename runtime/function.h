@@ -35,6 +35,12 @@ struct function *function_get_gradient(struct kernel_call *call, const struct at
 void function_ref(struct function *function);
 void function_unref(struct function *function); /* NULL is fine */
 
+/* Whether anything in it lasts from one call to the next: random streams, counters. */
+bool function_has_state(const struct function *function);
+
+/* The same function with a state of its own, as if never called.  Counted. */
+struct function *function_again(const struct function *function, struct error *err) CHECKED;
+
 int function_args_count(const struct function *function);
 int function_results_count(const struct function *function);
 

@@ -3,7 +3,6 @@
 #include "kernels/data/dataset.h"
 
 #include "base/alloc.h"
-#include "runtime/function.h"
 
 static void dataset_destroy(struct resource *resource)
 {
@@ -180,86 +179,4 @@ bool kernel_dataset_suits(const struct dataset *dataset, const struct signature 
                         shape_text(&dataset->shapes[i], b, sizeof(b)));
     }
     return true;
-}
-
-/* --- functions --- */
-
-int kernel_dataset_list(const struct node *node, const char *name)
-{
-    const struct attr *attr = node_attr(node, name);
-    return attr ? attr->count : 0;
-}
-
-bool kernel_dataset_function(struct dataset_function *function, struct kernel_call *call,
-                             const char *name, int first, int count, int args, int results,
-                             struct error *err)
-{
-    const struct attr *attr = node_attr(call->node, name);
-    if (!attr || attr->kind != ATTR_FUNC)
-        return fail(err, INVALID, "node '%s' has no function '%s'", call->node->name, name);
-    function->captured = kernel_row_new(count);
-    function->captured_count = count;
-    for (int i = 0; i < count; i++)
-        tensor_share(&function->captured[i], kernel_in(call, first + i));
-    function->function = function_get(call, &attr->funcs[0], err);
-    if (!function->function)
-        return false;
-    int takes = function_args_count(function->function);
-    int gives = function_results_count(function->function);
-    if (takes != args + count)
-        return fail(err, INVALID,
-                    "function '%s' takes %d arguments, but the dataset gives it %d",
-                    attr->funcs[0].name, takes, args + count);
-    return gives == results ||
-           fail(err, INVALID, "function '%s' gives %d results, but the dataset expects %d",
-                attr->funcs[0].name, gives, results);
-}
-
-int kernel_dataset_results(struct kernel_call *call, const char *name, struct error *err)
-{
-    const struct attr *attr = node_attr(call->node, name);
-    struct function *function = NULL;
-    if (!attr || attr->kind != ATTR_FUNC)
-        fail(err, INVALID, "node '%s' has no function '%s'", call->node->name, name);
-    else
-        function = function_get(call, &attr->funcs[0], err);
-    int results = function ? function_results_count(function) : -1;
-    function_unref(function);
-    return results;
-}
-
-void kernel_dataset_function_release(struct dataset_function *function)
-{
-    function_unref(function->function);
-    kernel_row_release(function->captured, function->captured_count);
-    free(function->captured);
-}
-
-bool kernel_dataset_call(const struct dataset_function *function, struct pipeline *pipeline,
-                         const struct tensor *args, int args_count, struct tensor *results,
-                         struct error *err)
-{
-    int count = args_count + function->captured_count;
-    struct tensor *all = alloc_array((size_t)count, sizeof(*all)); /* borrowed copies */
-    if (args_count)
-        memcpy(all, args, (size_t)args_count * sizeof(*all));
-    if (function->captured_count)
-        memcpy(all + args_count, function->captured,
-               (size_t)function->captured_count * sizeof(*all));
-    bool ok = function_run(function->function, all, count, results, pipeline->cancel, err);
-    free(all);
-    return ok;
-}
-
-bool kernel_dataset_test(const struct dataset_function *function, struct pipeline *pipeline,
-                         const struct tensor *args, int args_count, bool *yes,
-                         struct error *err)
-{
-    struct tensor result = {0};
-    if (!kernel_dataset_call(function, pipeline, args, args_count, &result, err))
-        return false;
-    bool ok = result.dtype == BOOL && result.count == 1;
-    *yes = ok && *(const bool *)result.data;
-    tensor_release(&result);
-    return ok || fail(err, INVALID, "`predicate` must returns a scalar bool tensor.");
 }

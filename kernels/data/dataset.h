@@ -10,6 +10,8 @@
  */
 #pragma once
 
+#include <pthread.h>
+
 #include "kernels/ref/numbers.h"
 #include "runtime/cancel.h"
 #include "runtime/resource.h"
@@ -56,9 +58,18 @@ struct dataset {
     int inputs_count;
 };
 
-/* What the iterators of one pipeline share. */
+/*
+ * What the iterators of one pipeline share.  A function that keeps a state from call to call
+ * (random streams) has one for each pipeline.
+ */
 struct pipeline {
     struct cancel *cancel; /* of the run that asks for an element now; NULL: nobody cancels */
+    struct pipeline *root; /* whose functions it uses, NULL: its own */
+
+    pthread_mutex_t lock; /* guards: all below */
+    struct own_function *functions;
+    int functions_count;
+    int functions_capacity;
 };
 
 struct iterator {
@@ -131,6 +142,7 @@ bool kernel_dataset_suits(const struct dataset *dataset, const struct signature 
 
 struct dataset_function {
     struct function *function;
+    bool has_state;
     struct tensor *captured; /* the last arguments */
     int captured_count;
 };
@@ -163,6 +175,14 @@ bool kernel_dataset_parallel(struct kernel_call *call, int input, struct error *
 
 /* How many captured inputs the list attribute `name` says there are. */
 int kernel_dataset_list(const struct node *node, const char *name);
+
+/* --- pipelines --- */
+
+void kernel_pipeline_init(struct pipeline *pipeline, struct cancel *cancel);
+void kernel_pipeline_release(struct pipeline *pipeline);
+
+/* Functions begin anew; no iterator is left. */
+void kernel_pipeline_clear(struct pipeline *pipeline);
 
 /* --- iterators --- */
 

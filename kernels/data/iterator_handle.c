@@ -25,6 +25,7 @@ static void handle_destroy(struct resource *resource)
 {
     struct handle_iterator *handle = (struct handle_iterator *)resource;
     kernel_iterator_free(handle->it);
+    kernel_pipeline_release(&handle->pipeline);
     if (handle->dataset)
         resource_unref(&handle->dataset->resource);
     pthread_mutex_destroy(&handle->lock);
@@ -46,6 +47,7 @@ struct handle_iterator *kernel_iterator_handle_new(const struct signature *signa
         handle->types[i] = signature->types[i];
         handle->shapes[i] = signature->shapes ? signature->shapes[i] : SHAPE_UNKNOWN;
     }
+    kernel_pipeline_init(&handle->pipeline, NULL);
     pthread_mutex_init(&handle->lock, NULL);
     pthread_cond_init(&handle->idle, NULL);
     return handle;
@@ -99,6 +101,7 @@ static void replace(struct handle_iterator *handle, struct dataset *dataset,
                     struct iterator *it)
 {
     kernel_iterator_free(handle->it);
+    kernel_pipeline_clear(&handle->pipeline);
     if (handle->dataset)
         resource_unref(&handle->dataset->resource);
     if (dataset)

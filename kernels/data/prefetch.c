@@ -112,7 +112,8 @@ static bool ahead_begin(struct iterator *it, struct error *err)
     if (ahead->threaded) {
         pthread_mutex_init(&ahead->lock, NULL);
         pthread_cond_init(&ahead->changed, NULL);
-        ahead->pipeline.cancel = cancel_new();
+        kernel_pipeline_init(&ahead->pipeline, cancel_new());
+        ahead->pipeline.root = it->pipeline->root ? it->pipeline->root : it->pipeline;
         ahead->size = size;
         ahead->ring = alloc_array((size_t)size, sizeof(*ahead->ring));
     }
@@ -145,7 +146,10 @@ static void ahead_end(struct iterator *it)
     if (ahead->threaded)
         stop(ahead);
     kernel_iterator_free(ahead->at);
-    cancel_free(ahead->pipeline.cancel);
+    if (ahead->threaded) {
+        cancel_free(ahead->pipeline.cancel);
+        kernel_pipeline_release(&ahead->pipeline);
+    }
 }
 
 static void wake(void *arg)

@@ -45,7 +45,8 @@ static bool reduce_run(struct kernel_call *call, struct error *err)
     if (state != call->node->outputs_count)
         return fail(err, INVALID, "Tstate and output_types differ");
     struct dataset_function function = {0};
-    struct pipeline pipeline = {.cancel = kernel_cancel(call)};
+    struct pipeline pipeline;
+    kernel_pipeline_init(&pipeline, kernel_cancel(call));
     struct tensor *args = kernel_row_new(state + dataset->width);
     struct iterator *it = NULL;
     for (int i = 0; i < state; i++)
@@ -60,6 +61,7 @@ static bool reduce_run(struct kernel_call *call, struct error *err)
     for (int i = 0; ok && i < state; i++)
         kernel_output_take(call, i, &args[i]);
     kernel_iterator_free(it);
+    kernel_pipeline_release(&pipeline);
     kernel_row_release(args, state + dataset->width);
     free(args);
     kernel_dataset_function_release(&function);
@@ -75,7 +77,8 @@ static bool single_run(struct kernel_call *call, struct error *err)
     if (!dataset || !kernel_dataset_attrs(call->node, &signature, err) ||
         !kernel_dataset_suits(dataset, &signature, err))
         return false;
-    struct pipeline pipeline = {.cancel = kernel_cancel(call)};
+    struct pipeline pipeline;
+    kernel_pipeline_init(&pipeline, kernel_cancel(call));
     struct iterator *it = kernel_iterator_new(dataset, &pipeline, NULL, err);
     struct tensor *row = kernel_row_new(dataset->width);
     struct tensor *more = kernel_row_new(dataset->width);
@@ -93,6 +96,7 @@ static bool single_run(struct kernel_call *call, struct error *err)
     free(row);
     free(more);
     kernel_iterator_free(it);
+    kernel_pipeline_release(&pipeline);
     return ok;
 }
 

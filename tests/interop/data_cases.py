@@ -107,6 +107,10 @@ def fails_at(bad):
     return Data.from_tensor_slices(factors).map(lambda x: tf1.debugging.check_numerics(x, "bad"))
 
 
+def dice(n):
+    return ints(n).map(lambda i: tf.random.uniform([], 0, 100, tf.int64, seed=4))
+
+
 def pipelines(rng):
     yield "range/down", lambda: Data.range(10, -3, -4)
     yield "range/none", lambda: Data.range(3, 3)
@@ -211,6 +215,16 @@ def pipelines(rng):
     yield "dense_to_sparse", lambda: ragged().apply(
         tf.data.experimental.dense_to_sparse_batch(4, [6])).map(tf.sparse.to_dense)
     yield "options", lambda: ints(3).with_options(tf.data.Options()).prefetch(2)
+    for size in (0, 1, 3, AUTOTUNE):
+        yield f"prefetch/{size}", lambda n=size: ints(5).prefetch(n)
+        yield f"prefetch/fails-{size}", lambda n=size: fails_at(3).prefetch(n).batch(2)
+    yield "prefetch/for-ever", lambda: ints(3).repeat().prefetch(5).map(lambda i: i + 1)
+    yield "random/map", lambda: dice(5)
+    yield "random/repeat", lambda: dice(4).repeat(2)
+    yield "random/prefetch", lambda: dice(4).prefetch(2).repeat(2)
+    yield "random/inside", lambda: ints(3).flat_map(lambda i: dice(3))
+    yield "random/reduce", lambda: ints(3).map(
+        lambda i: dice(3).reduce(np.int64(0), lambda s, d: s * 100 + d))
     yield "reduce", lambda: Data.from_tensors(0).map(
         lambda _: ints(6).reduce(np.int64(5), lambda s, i: s * 2 + i))
     yield "single", lambda: Data.from_tensors(0).map(
