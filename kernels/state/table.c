@@ -86,6 +86,11 @@ static bool check_keys(const struct table *table, const struct tensor *keys, int
         return fail(err, INVALID, "Input key shape %s must end with the table's key shape %s",
                     shape_text(&keys->shape, text, sizeof(text)),
                     shape_text(key, wanted, sizeof(wanted)));
+    int64_t batch = keys->shape.rank ? keys->shape.dims[0] : 1;
+    if (table->spec.kind == TABLE_DENSE && keys->count != batch * table->key_size)
+        return fail(err, INVALID, "Expected a batch of keys of shape %s, got shape %s",
+                    shape_text(key, wanted, sizeof(wanted)),
+                    shape_text(&keys->shape, text, sizeof(text)));
     *outer = keys->shape;
     outer->rank -= key->rank;
     *count = kernel_span(outer, 0, outer->rank);

@@ -1,0 +1,345 @@
+/*
+ * waiting_test.c - runs of a session that wait for each other: in queues, for sums of
+ * gradients, at readers; and that are ended while they wait.
+ */
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "kernels/list.h"
+#include "runtime/builder.h"
+#include "runtime/cancel.h"
+#include "runtime/session.h"
+#include "tests/unit/test.h"
+
+static struct error err;
+
+struct world {
+    struct graph *graph;
+    struct builder b;
+    struct session *session;
+};
+
+static struct world *world_new(void)
+{
+    static bool added;
+    if (!added)
+        kernels_add(true);
+    added = true;
+    struct world *world = alloc_bytes(sizeof(*world));
+    world->graph = graph_new();
+    world->b = (struct builder){.graph = world->graph, .scope = "", .err = &err};
+    world->session = session_new(&(struct session_options){.threads = 2}, &err);
+    CHECK(world->session);
+    return world;
+}
+
+static void begin(struct world *world)
+{
+    if (!builder_ok(&world->b))
+        CHECK_STOP("%s", err.text);
+    CHECK_OK(session_extend_graph(world->session, world->graph, &err), &err);
+}
+
+static void world_free(struct world *world)
+{
+    session_free(world->session);
+    graph_free(world->graph);
+    free(world);
+}
+
+static const int one_i64[] = {I64};
+static const int one_string[] = {STRING};
+
+/* q: a queue of scalars; x and n are fed; enqueue, many, dequeue, some, close use it. */
+static void add_queue(struct world *world, const int *types, int64_t capacity)
+{
+    struct builder *b = &world->b;
+    struct shape scalar = SHAPE_SCALAR;
+    struct edge q = builder_add(b, "FIFOQueueV2", "q", NO_INPUTS,
+                                ATTRS(attr_type_list("component_types", types, 1),
+                                      ((struct attr){.name = "shapes",
+                                                     .kind = ATTR_SHAPE,
+                                                     .is_list = true,
+                                                     .count = 1,
+                                                     .shapes = &scalar}),
+                                      attr_int("capacity", capacity)));
+    struct edge x =
+        builder_add(b, "Placeholder", "x", NO_INPUTS, ATTRS(attr_type("dtype", types[0])));
+    struct edge n =
+        builder_add(b, "Placeholder", "n", NO_INPUTS, ATTRS(attr_type("dtype", I32)));
+    builder_add(b, "QueueEnqueueV2", "enqueue", INPUTS(q, x),
+                ATTRS(attr_type_list("Tcomponents", types, 1)));
+    builder_add(b, "QueueEnqueueManyV2", "many", INPUTS(q, x),
+                ATTRS(attr_type_list("Tcomponents", types, 1)));
+    builder_add(b, "QueueDequeueV2", "dequeue", INPUTS(q),
+                ATTRS(attr_type_list("component_types", types, 1)));
+    builder_add(b, "QueueDequeueUpToV2", "some", INPUTS(q, n),
+                ATTRS(attr_type_list("component_types", types, 1)));
+    builder_add(b, "QueueCloseV2", "close", INPUTS(q), NO_ATTRS);
+}
+
+/* Runs `target` with one feed (NULL: none); returns the code. */
+static int run_target(struct session *session, const char *feed, const struct tensor *value,
+                      const char *target)
+{
+    struct error own;
+    const struct session_run run = {.feeds = &feed,
+                                    .feed_values = value,
+                                    .feeds_count = feed ? 1 : 0,
+                                    .targets = &target,
+                                    .targets_count = 1};
+    return session_run(session, &run, NULL, &own) ? OK : (int)own.code;
+}
+
+static int put_number(struct session *session, const char *target, int64_t first, int64_t count)
+{
+    struct tensor value;
+    struct error own;
+    CHECK_OK(tensor_init(&value, I64, count < 0 ? &SHAPE_SCALAR : &SHAPE(count), &own), &own);
+    for (int64_t i = 0; i < value.count; i++)
+        ((int64_t *)value.data)[i] = first + i;
+    int code = run_target(session, "x", &value, target);
+    tensor_release(&value);
+    return code;
+}
+
+/* --- many runs at once --- */
+
+enum { PRODUCERS = 3, CONSUMERS = 3, EACH = 60 };
+
+struct worker {
+    pthread_t thread;
+    struct session *session;
+    int64_t first;
+    int64_t sum;
+    int64_t count;
+    int code;
+    struct cancel *cancel;
+    int64_t timeout_ms;
+};
+
+static void *produce_main(void *arg)
+{
+    struct worker *worker = arg;
+    for (int64_t i = 0; i < EACH; i += 3) {
+        int64_t at = worker->first + i;
+        CHECK_INT(put_number(worker->session, "many", at, 2), OK);
+        CHECK_INT(put_number(worker->session, "enqueue", at + 2, -1), OK);
+    }
+    return NULL;
+}
+
+/* Fetches until it fails, adding up. */
+static void *consume_main(void *arg)
+{
+    struct worker *worker = arg;
+    const char *fetch = worker->first % 2 ? "dequeue" : "some", *feed = "n";
+    struct tensor n;
+    struct error own;
+    CHECK_OK(tensor_init_scalar(&n, I32, 2, &own), &own);
+    const struct session_run run = {.feeds = &feed,
+                                    .feed_values = &n,
+                                    .feeds_count = fetch[0] == 's',
+                                    .fetches = &fetch,
+                                    .fetches_count = 1,
+                                    .cancel = worker->cancel,
+                                    .timeout_ms = worker->timeout_ms};
+    struct tensor got;
+    while (session_run(worker->session, &run, &got, &own)) {
+        worker->count += got.count;
+        for (int64_t i = 0; i < got.count; i++)
+            worker->sum += tensor_i64(&got)[i];
+        tensor_release(&got);
+    }
+    worker->code = (int)own.code;
+    tensor_release(&n);
+    return NULL;
+}
+
+static void start(struct worker *worker, void *(*main)(void *arg))
+{
+    pthread_create(&worker->thread, NULL, main, worker);
+}
+
+TEST(runs_that_put_and_runs_that_take_overlap)
+{
+    struct world *world = world_new();
+    add_queue(world, one_i64, 4);
+    begin(world);
+    struct worker workers[PRODUCERS + CONSUMERS] = {0};
+    for (int i = 0; i < PRODUCERS + CONSUMERS; i++) {
+        workers[i].session = world->session;
+        workers[i].first = i < PRODUCERS ? (int64_t)i * EACH : i;
+        start(&workers[i], i < PRODUCERS ? produce_main : consume_main);
+    }
+    for (int i = 0; i < PRODUCERS; i++)
+        pthread_join(workers[i].thread, NULL);
+    CHECK_INT(run_target(world->session, NULL, NULL, "close"), OK);
+    int64_t sum = 0, count = 0, all = PRODUCERS * EACH;
+    for (int i = PRODUCERS; i < PRODUCERS + CONSUMERS; i++) {
+        pthread_join(workers[i].thread, NULL);
+        CHECK_INT(workers[i].code, OUT_OF_RANGE);
+        sum += workers[i].sum;
+        count += workers[i].count;
+    }
+    CHECK_INT(count, all);
+    CHECK_INT(sum, all * (all - 1) / 2);
+    CHECK_INT(put_number(world->session, "enqueue", 1, -1), CANCELLED);
+    CHECK_INT(run_target(world->session, NULL, NULL, "close"), CANCELLED);
+    world_free(world);
+}
+
+/* --- ends while waiting --- */
+
+TEST(a_run_that_waits_is_cancelled_or_runs_out_of_time)
+{
+    struct world *world = world_new();
+    add_queue(world, one_i64, 4);
+    begin(world);
+    struct worker cancelled = {.session = world->session, .first = 1, .cancel = cancel_new()};
+    struct worker late = {.session = world->session, .timeout_ms = 30};
+    start(&cancelled, consume_main);
+    start(&late, consume_main);
+    pthread_join(late.thread, NULL);
+    CHECK_INT(late.code, DEADLINE);
+    cancel_now(cancelled.cancel);
+    pthread_join(cancelled.thread, NULL);
+    CHECK_INT(cancelled.code, CANCELLED);
+    cancel_free(cancelled.cancel);
+
+    CHECK_INT(put_number(world->session, "enqueue", 5, -1), OK); /* nobody takes it */
+    CHECK_INT(run_target(world->session, NULL, NULL, "dequeue"), OK);
+    world_free(world);
+}
+
+TEST(closing_a_session_ends_runs_that_wait)
+{
+    struct world *world = world_new();
+    add_queue(world, one_i64, 4);
+    begin(world);
+    struct worker workers[2] = {{.session = world->session, .first = 1},
+                                {.session = world->session, .first = 2}};
+    start(&workers[0], consume_main);
+    start(&workers[1], consume_main);
+    usleep(20000); /* so that they wait, most likely; the result is the same if not */
+    session_close(world->session);
+    for (int i = 0; i < 2; i++) {
+        pthread_join(workers[i].thread, NULL);
+        CHECK_INT(workers[i].code, CANCELLED);
+    }
+    world_free(world);
+}
+
+/* --- sums of gradients --- */
+
+static void *apply_main(void *arg)
+{
+    struct worker *worker = arg;
+    worker->code = run_target(worker->session, NULL, NULL, "apply");
+    return NULL;
+}
+
+TEST(a_sum_of_gradients_waits_for_enough_of_them)
+{
+    struct world *world = world_new();
+    struct builder *b = &world->b;
+    struct shape scalar = SHAPE_SCALAR;
+    struct edge h = builder_add(b, "ConditionalAccumulator", "h", NO_INPUTS,
+                                ATTRS(attr_type("dtype", F32), attr_shape("shape", &scalar)));
+    struct edge step = builder_scalar(b, "step", I64, 0), g = builder_scalar(b, "g", F32, 3);
+    builder_add(b, "AccumulatorApplyGradient", "apply", INPUTS(h, step, g), NO_ATTRS);
+    builder_add(b, "AccumulatorTakeGradient", "take", INPUTS(h, builder_scalar(b, "k", I32, 3)),
+                ATTRS(attr_type("dtype", F32)));
+    begin(world);
+    struct worker workers[3] = {0};
+    for (int i = 0; i < 3; i++) {
+        workers[i].session = world->session;
+        start(&workers[i], apply_main);
+    }
+    const char *fetch = "take";
+    struct tensor average;
+    CHECK_OK(session_run(world->session,
+                         &(struct session_run){.fetches = &fetch, .fetches_count = 1}, &average,
+                         &err),
+             &err);
+    CHECK(tensor_f32(&average)[0] == 3);
+    tensor_release(&average);
+    for (int i = 0; i < 3; i++) {
+        pthread_join(workers[i].thread, NULL);
+        CHECK_INT(workers[i].code, OK);
+    }
+    world_free(world);
+}
+
+/* --- readers --- */
+
+enum { FILES = 6, LINES = 5 };
+
+static void *read_main(void *arg)
+{
+    struct worker *worker = arg;
+    const char *fetch = "read:1";
+    struct tensor line;
+    struct error own;
+    const struct session_run run = {
+        .fetches = &fetch, .fetches_count = 1, .timeout_ms = worker->timeout_ms};
+    while (session_run(worker->session, &run, &line, &own)) {
+        CHECK_INT(tensor_strings(&line)->size, 1);
+        worker->sum += tensor_strings(&line)->data[0] - '0';
+        worker->count++;
+        tensor_release(&line);
+    }
+    worker->code = (int)own.code;
+    return NULL;
+}
+
+/* The names come one by one while the readers wait; one of them gives up. */
+TEST(runs_share_a_reader_that_waits_for_names)
+{
+    struct world *world = world_new();
+    add_queue(world, one_string, 10);
+    struct edge reader =
+        builder_add(&world->b, "TextLineReaderV2", "reader", NO_INPUTS, NO_ATTRS);
+    struct node *q = graph_find(world->graph, "q");
+    builder_add(&world->b, "ReaderReadV2", "read", INPUTS(reader, {q, 0}), NO_ATTRS);
+    begin(world);
+    struct worker gives_up = {.session = world->session, .timeout_ms = 20};
+    start(&gives_up, read_main);
+    pthread_join(gives_up.thread, NULL);
+    CHECK_INT(gives_up.code, DEADLINE);
+
+    struct worker workers[3] = {0};
+    for (int i = 0; i < 3; i++) {
+        workers[i].session = world->session;
+        start(&workers[i], read_main);
+    }
+    char paths[FILES][32];
+    for (int i = 0; i < FILES; i++) {
+        char *path = paths[i];
+        snprintf(path, sizeof(paths[i]), "/tmp/waiting_test.XXXXXX");
+        int fd = mkstemp(path);
+        CHECK(fd >= 0);
+        static const char lines[] = "1\n2\n3\n4\n5\n";
+        CHECK(write(fd, lines, i % 3 ? sizeof(lines) - 1 : 0) >= 0); /* some are empty */
+        close(fd);
+        struct tensor name;
+        CHECK_OK(tensor_init_string(&name, path, strlen(path), &err), &err);
+        CHECK_INT(run_target(world->session, "x", &name, "enqueue"), OK);
+        tensor_release(&name);
+    }
+    CHECK_INT(run_target(world->session, NULL, NULL, "close"), OK);
+    int64_t sum = 0, count = 0;
+    for (int i = 0; i < 3; i++) {
+        pthread_join(workers[i].thread, NULL);
+        CHECK_INT(workers[i].code, OUT_OF_RANGE);
+        sum += workers[i].sum;
+        count += workers[i].count;
+    }
+    for (int i = 0; i < FILES; i++)
+        unlink(paths[i]);
+    CHECK_INT(count, (FILES - FILES / 3) * LINES);
+    CHECK_INT(sum, (FILES - FILES / 3) * 15);
+    world_free(world);
+}
