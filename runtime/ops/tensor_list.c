@@ -120,13 +120,16 @@ static bool set_item_gradient(struct gradient *g, struct error *err)
 {
     (void)err;
     struct edge list = g->of_outputs[0], index = gradient_x(g, 1), item = gradient_x(g, 2);
+    g->of_inputs[2] = op_call(g, "TensorListGetItem", INPUTS(list, index, op_shape_of(g, item)),
+                              ATTRS(element_type(g)));
     g->of_inputs[0] =
         op_call3(g, "TensorListSetItem", list, index, op_call1(g, "ZerosLike", item));
+    /* Once the item was read nobody else needs the list, and it is changed in place. */
+    if (!g->build.failed)
+        graph_add_control(g->build.graph, g->of_inputs[0].from, g->of_inputs[2].from);
     if (node_attr_bool(g->node, "resize_if_index_out_of_bounds", false)) /* it may have grown */
         g->of_inputs[0] = op_call2(g, "TensorListResize", g->of_inputs[0],
                                    op_call1(g, "TensorListLength", gradient_x(g, 0)));
-    g->of_inputs[2] = op_call(g, "TensorListGetItem", INPUTS(list, index, op_shape_of(g, item)),
-                              ATTRS(element_type(g)));
     return true;
 }
 
