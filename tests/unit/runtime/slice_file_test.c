@@ -14,7 +14,7 @@ static struct tensor make(enum dtype dtype, const struct shape *shape)
     struct tensor t;
     CHECK_OK(tensor_init(&t, dtype, shape, &err), &err);
     unsigned char *bytes = t.data;
-    for (size_t i = 0; dtype != STRING && i < tensor_bytes(&t); i++)
+    for (size_t i = 0; (BIT(dtype) & DTYPES_PLAIN) && i < tensor_bytes(&t); i++)
         bytes[i] = dtype == BOOL ? i % 2 : (unsigned char)(i * 37 % 120);
     for (int64_t i = 0; dtype == STRING && i < t.count; i++)
         tensor_set_string(&t, i, "a\0bcdef", (size_t)i % 8);
