@@ -58,12 +58,16 @@ static bool check_sorted(const struct tensor *ids, int64_t *segments, struct err
     return true;
 }
 
-static double rows_of(const struct tensor *ids, int64_t id)
+/* How many rows each segment has. */
+static double *count_rows(struct kernel_call *call, const struct tensor *ids, int64_t segments,
+                          struct error *err)
 {
-    double count = 0;
-    for (int64_t i = 0; i < ids->count; i++)
-        count += tensor_integer(ids, i) == id;
-    return count;
+    double *counts = kernel_scratch(call, (size_t)segments * sizeof(*counts) + 1, err);
+    if (counts)
+        memset(counts, 0, (size_t)segments * sizeof(*counts));
+    for (int64_t i = 0; counts && i < ids->count; i++)
+        counts[tensor_integer(ids, i)]++;
+    return counts;
 }
 
 static bool segment(struct kernel_call *call, enum kind kind, struct error *err)
@@ -81,14 +85,15 @@ static bool segment(struct kernel_call *call, enum kind kind, struct error *err)
     shape.dims[0] = segments;
     struct tensor *out = kernel_output(call, 0, &shape, err);
     double complex *sums = out ? zero_sums(call, out, err) : NULL;
-    if (!sums)
+    double *counts = sums ? count_rows(call, ids, segments, err) : NULL;
+    if (!counts)
         return false;
     int64_t inner = kernel_span(&shape, 1, shape.rank);
     for (int64_t i = 0; i < ids->count; i++)
         add_row(sums, tensor_integer(ids, i), data, i, inner, 1);
     if (kind == MEAN)
         for (int64_t s = 0; s < segments; s++) {
-            double count = rows_of(ids, s);
+            double count = counts[s];
             for (int64_t k = 0; k < inner && count > 0; k++)
                 sums[s * inner + k] /= count;
         }
@@ -168,25 +173,17 @@ static bool sparse_segment(struct kernel_call *call, enum kind kind, struct erro
     if (!check_picks(indices, ids, data->shape.dims[0], err) ||
         !check_sorted(ids, &segments, err))
         return false;
-    if (call->in_count > 3) {
-        int64_t given = 0;
-        if (!kernel_scalar(call, 3, "num_segments", &given, err))
-            return false;
-        if (given < segments)
-            return fail(err, INVALID, "segment ids must be < num_segments");
-        segments = given;
-    }
     struct shape shape = data->shape;
     shape.dims[0] = segments;
     struct tensor *out = kernel_output(call, 0, &shape, err);
     double complex *sums = out ? zero_sums(call, out, err) : NULL;
-    if (!sums)
+    double *counts = sums ? count_rows(call, ids, segments, err) : NULL;
+    if (!counts)
         return false;
     int64_t inner = kernel_span(&shape, 1, shape.rank);
     for (int64_t i = 0; i < ids->count; i++) {
         int64_t id = tensor_integer(ids, i);
-        add_row(sums, id, data, tensor_integer(indices, i), inner,
-                factor_of(kind, kind == SUM ? 1 : rows_of(ids, id)));
+        add_row(sums, id, data, tensor_integer(indices, i), inner, factor_of(kind, counts[id]));
     }
     store_sums(out, sums);
     return true;
@@ -214,13 +211,13 @@ static bool sparse_segment_grad(struct kernel_call *call, enum kind kind, struct
     shape.dims[0] = rows;
     struct tensor *out = kernel_output(call, 0, &shape, err);
     double complex *sums = out ? zero_sums(call, out, err) : NULL;
-    if (!sums)
+    double *counts = sums ? count_rows(call, ids, grad->shape.dims[0], err) : NULL;
+    if (!counts)
         return false;
     int64_t inner = kernel_span(&shape, 1, shape.rank);
     for (int64_t i = 0; i < ids->count; i++) {
         int64_t id = tensor_integer(ids, i);
-        add_row(sums, tensor_integer(indices, i), grad, id, inner,
-                factor_of(kind, kind == SUM ? 1 : rows_of(ids, id)));
+        add_row(sums, tensor_integer(indices, i), grad, id, inner, factor_of(kind, counts[id]));
     }
     store_sums(out, sums);
     return true;
@@ -268,12 +265,6 @@ const struct kernel kernel_sparse_segment_mean_ref =
     SEGMENT("SparseSegmentMean", DTYPES_FLOAT, sparse_mean_run);
 const struct kernel kernel_sparse_segment_sqrt_n_ref =
     SEGMENT("SparseSegmentSqrtN", DTYPES_FLOAT, sparse_sqrt_n_run);
-const struct kernel kernel_sparse_segment_sum_with_num_segments_ref =
-    SEGMENT("SparseSegmentSumWithNumSegments", DTYPES_REAL, sparse_sum_run);
-const struct kernel kernel_sparse_segment_mean_with_num_segments_ref =
-    SEGMENT("SparseSegmentMeanWithNumSegments", DTYPES_FLOAT, sparse_mean_run);
-const struct kernel kernel_sparse_segment_sqrt_n_with_num_segments_ref =
-    SEGMENT("SparseSegmentSqrtNWithNumSegments", DTYPES_FLOAT, sparse_sqrt_n_run);
 const struct kernel kernel_sparse_segment_sum_grad_ref =
     SEGMENT("SparseSegmentSumGrad", DTYPES_FLOAT, sparse_sum_grad_run);
 const struct kernel kernel_sparse_segment_mean_grad_ref =

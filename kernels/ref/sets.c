@@ -19,6 +19,59 @@ static bool same_element(const struct tensor *a, int64_t i, const struct tensor 
     return kernel_complex_at(a, i) == kernel_complex_at(b, j);
 }
 
+/* --- a table of elements of a tensor, so that looking one up takes no walk --- */
+
+struct table {
+    const struct tensor *of;
+    int64_t *slots; /* -1, or an element of the tensor */
+    uint64_t mask;
+};
+
+/* Equal elements have equal hashes; NaN, equal to nothing, is spread by its place. */
+static uint64_t hash_of(const struct tensor *tensor, int64_t i)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    if (tensor->dtype == STRING) {
+        const struct tensor_string *text = tensor_strings(tensor) + i;
+        for (size_t k = 0; k < text->size; k++)
+            hash = (hash ^ (unsigned char)text->data[k]) * UINT64_C(0x100000001b3);
+    } else if (kernel_load_bits_for(tensor->dtype)) {
+        hash ^= kernel_load_bits_for(tensor->dtype)(tensor->data, i);
+    } else if (dtype_size(tensor->dtype) == 2) {
+        hash ^= ((const uint16_t *)tensor->data)[i];
+    } else {
+        double value = kernel_load_for(tensor->dtype)(tensor->data, i) + 0.0; /* no -0 */
+        uint64_t bits;
+        memcpy(&bits, &value, sizeof(bits));
+        hash ^= value != value ? (uint64_t)i : bits;
+    }
+    hash *= UINT64_C(0x9e3779b97f4a7c15);
+    return hash ^ hash >> 29;
+}
+
+static bool table_init(struct table *table, struct kernel_call *call, const struct tensor *of,
+                       struct error *err)
+{
+    uint64_t size = 16;
+    while (size < 2 * (uint64_t)of->count)
+        size *= 2;
+    table->of = of;
+    table->mask = size - 1;
+    table->slots = kernel_scratch(call, size * sizeof(*table->slots), err);
+    if (table->slots)
+        memset(table->slots, 0xff, size * sizeof(*table->slots));
+    return table->slots != NULL;
+}
+
+/* The slot of the element of the table that equals `i` of `tensor`, or the empty one for it. */
+static int64_t *table_slot(const struct table *table, const struct tensor *tensor, int64_t i)
+{
+    uint64_t at = hash_of(tensor, i) & table->mask;
+    while (table->slots[at] >= 0 && !same_element(table->of, table->slots[at], tensor, i))
+        at = (at + 1) & table->mask;
+    return table->slots + at;
+}
+
 static void set_integer(struct tensor *tensor, int64_t index, int64_t value)
 {
     kernel_store_bits_for(tensor->dtype)(tensor->data, index, (uint64_t)value);
@@ -33,16 +86,19 @@ static bool unique_run(struct kernel_call *call, struct error *err)
         return fail(err, INVALID, "unique expects a 1D vector.");
     int64_t *firsts = kernel_scratch(call, (size_t)in->count * sizeof(*firsts) + 1, err);
     struct tensor *index = firsts ? kernel_output(call, 1, &in->shape, err) : NULL;
-    if (!index)
+    struct table table;
+    if (!index || !table_init(&table, call, in, err))
         return false;
     int64_t count = 0;
     for (int64_t i = 0; i < in->count; i++) {
-        int64_t k = 0;
-        while (k < count && !same_element(in, firsts[k], in, i))
-            k++;
-        if (k == count)
-            firsts[count++] = i;
-        set_integer(index, i, k);
+        int64_t *slot = table_slot(&table, in, i);
+        if (*slot < 0) {
+            *slot = i;
+            firsts[count] = i;
+            set_integer(index, i, count++);
+        } else {
+            set_integer(index, i, tensor_integer(index, *slot));
+        }
     }
     struct tensor *out = kernel_output(call, 0, &SHAPE(count), err);
     struct tensor *counts =
@@ -67,16 +123,15 @@ static bool list_diff_run(struct kernel_call *call, struct error *err)
     if (x->shape.rank != 1 || y->shape.rank != 1)
         return fail(err, INVALID, "x and y should be 1D vectors.");
     int64_t *kept = kernel_scratch(call, (size_t)x->count * sizeof(*kept) + 1, err);
-    if (!kept)
+    struct table table;
+    if (!kept || !table_init(&table, call, y, err))
         return false;
     int64_t count = 0;
-    for (int64_t i = 0; i < x->count; i++) {
-        int64_t j = 0;
-        while (j < y->count && !same_element(x, i, y, j))
-            j++;
-        if (j == y->count)
+    for (int64_t i = 0; i < y->count; i++)
+        *table_slot(&table, y, i) = i;
+    for (int64_t i = 0; i < x->count; i++)
+        if (*table_slot(&table, x, i) < 0)
             kept[count++] = i;
-    }
     struct tensor *out = kernel_output(call, 0, &SHAPE(count), err);
     struct tensor *index = out ? kernel_output(call, 1, &SHAPE(count), err) : NULL;
     if (!index)
