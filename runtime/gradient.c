@@ -362,8 +362,8 @@ bool gradient_build(struct graph *graph, const struct edge *ys, int ys_count,
         return false;
     struct walk w;
     walk_init(&w, graph, ys, ys_count, xs, xs_count, err);
-    bool built =
-        find_flow(&w) && seed(&w, ys, ys_count, grad_ys) && walk_back(&w, ys, ys_count);
+    bool built = gradient_check_stacks(&w, xs, xs_count) && find_flow(&w) &&
+                 seed(&w, ys, ys_count, grad_ys) && walk_back(&w, ys, ys_count);
     struct edge *found = arena_array(w.arena, (size_t)xs_count + 1, sizeof(*found));
     for (int i = 0; built && i < xs_count; i++)
         built = gradient_sum(&w, xs[i], &found[i]);

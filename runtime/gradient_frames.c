@@ -236,3 +236,48 @@ void gradient_place_forward(struct walk *w, const struct node *node, struct loop
     }
     w->where[node->id] = (struct whereabouts){.frame = frame, .guard = guard};
 }
+
+/* --- stacks --- */
+
+/* Marks what depends on an x; round a loop it takes another pass. */
+static void mark_dependent(struct walk *w, bool *dependent)
+{
+    bool more = true;
+    while (more) {
+        more = false;
+        for (int id = 0; id < w->count; id++) {
+            const struct node *node = graph_node(w->graph, id);
+            for (int i = 0; !dependent[id] && i < node->inputs_count; i++)
+                if (dependent[node->inputs[i].from->id] &&
+                    gradient_carries(node->input_types[i]))
+                    dependent[id] = more = true;
+        }
+    }
+}
+
+bool gradient_check_stacks(struct walk *w, const struct edge *xs, int xs_count)
+{
+    bool pops = false;
+    for (int id = 0; id < w->count && !pops; id++)
+        pops =
+            w->places[id].reached && !strcmp(graph_node(w->graph, id)->op->name, "StackPopV2");
+    if (!pops)
+        return true;
+    bool ok = true;
+    bool *dependent = alloc_array((size_t)w->count + 1, sizeof(*dependent));
+    for (int i = 0; i < xs_count; i++)
+        dependent[xs[i].from->id] = true;
+    mark_dependent(w, dependent);
+    for (int id = 0; ok && id < w->count; id++) {
+        const struct node *node = graph_node(w->graph, id);
+        if (!strcmp(node->op->name, "StackPushV2") && node->inputs_count == 2 &&
+            dependent[node->inputs[1].from->id])
+            ok = fail(
+                w->err, UNIMPLEMENTED,
+                "there are no gradients through the stack that node '%s' pushes on: second "
+                "derivatives of loops are not defined",
+                node->name);
+    }
+    free(dependent);
+    return ok;
+}

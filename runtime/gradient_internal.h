@@ -130,6 +130,12 @@ void gradient_place_forward(struct walk *w, const struct node *node, struct loop
 bool gradient_is_loop_switch(const struct node *node);
 bool gradient_is_loop_merge(const struct node *node);
 
+/*
+ * Fails with UNIMPLEMENTED where a y reads from a stack what an x may have put there: the edges
+ * do not say what came from where, as in a loop that goes back through another.
+ */
+bool gradient_check_stacks(struct walk *w, const struct edge *xs, int xs_count) CHECKED;
+
 /* --- gradient_history.c --- */
 
 /*

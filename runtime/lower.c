@@ -263,8 +263,7 @@ static bool lower_plain(struct lower *l, const struct lower_call *call, bool *do
 
 static bool is_flow(const struct op *op)
 {
-    return !strcmp(op->name, "Switch") || !strcmp(op->name, "RefSwitch") ||
-           !strcmp(op->name, "Enter") || !strcmp(op->name, "RefEnter");
+    return op->flow == FLOW_SWITCH || op->flow == FLOW_ENTER;
 }
 
 /*

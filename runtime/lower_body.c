@@ -279,7 +279,7 @@ static bool link_node(struct inliner *in, int index)
     int wanted = node->inputs_count; /* until it is linked */
     int controls_count = 0;
     in->edges_count = 0;
-    while (in->controls_capacity < from->inputs_count + 1)
+    while (in->controls_capacity < 2 * from->inputs_count + 1)
         in->controls = alloc_grow(in->controls, in->controls_capacity, &in->controls_capacity,
                                   sizeof(*in->controls));
     for (int i = 0; i < from->inputs_count; i++) {
@@ -298,6 +298,9 @@ static bool link_node(struct inliner *in, int index)
             in->controls[controls_count++] = named->node;
         else if (named->count)
             in->controls[controls_count++] = named->edges[0].from;
+        /* An argument may come from a Switch, out of which a control edge is always alive. */
+        if (!named->node && in->body->entry)
+            in->controls[controls_count++] = in->body->entry;
     }
     bool is_source = !in->edges_count && !controls_count && in->body->in_flow;
     if (in->body->entry && (is_source || node->op->flags & OP_STATEFUL))

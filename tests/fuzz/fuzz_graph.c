@@ -8,6 +8,7 @@
 
 #include "base/limits.h"
 #include "kernels/list.h"
+#include "runtime/function_library.h"
 #include "runtime/graph.h"
 #include "runtime/op.h"
 #include "runtime/session.h"
@@ -46,14 +47,28 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t size_max, unsi
 }
 
 /* Ops that write where a graph says: a fuzzer must not. */
-static bool writes_files(const struct graph *graph)
+static bool writes(const char *op)
 {
     static const char *const ops[] = {"Save", "WriteFile", "MergeV2", "Print",   "CacheDataset",
                                       "Log",  "Summary",   "Delete",  "Snapshot"};
+    for (int k = 0; k < ARRAY_LEN(ops); k++)
+        if (strstr(op, ops[k]))
+            return true;
+    return false;
+}
+
+static bool writes_files(const struct graph *graph)
+{
+    struct function_library *library = graph_library(graph);
     for (int i = 0; i < graph_count(graph); i++)
-        for (int k = 0; k < ARRAY_LEN(ops); k++)
-            if (strstr(graph_node(graph, i)->op->name, ops[k]))
+        if (writes(graph_node(graph, i)->op->name))
+            return true;
+    for (int i = 0; i < function_library_mark(library).functions; i++) {
+        const struct function_def *def = function_library_at(library, i);
+        for (int k = 0; k < def->nodes_count; k++)
+            if (writes(def->nodes[k].op))
                 return true;
+    }
     return false;
 }
 

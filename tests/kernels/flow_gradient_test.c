@@ -251,6 +251,27 @@ TEST(gradients_stop_where_the_loop_is_only_looked_at)
     graph_free(world.graph);
 }
 
+/* The first derivative reads what the loop put on stacks. */
+TEST(second_derivatives_of_loops_are_an_error)
+{
+    struct world world =
+        open_world(SINES LOOP("l", "times") RUN("l", "x", "z") "y = Mul(w:2,z) T=double\n");
+    struct edge x, grad;
+    CHECK_OK(graph_edge(world.graph, "x", &x, &err), &err);
+    CHECK_FAILS(gradient_build(world.graph, &world.grads[0], 1, NULL, &x, 1, &grad, &err), &err,
+                UNIMPLEMENTED);
+    close_world(&world);
+
+    world = open_world(SINES ZERO "p = Greater(x,zero) T=double\n"
+                                  "i = StatelessIf(p,x,z) Tcond=bool Tin=[double,double] "
+                                  "Tout=[double] then_branch=@square else_branch=@square\n"
+                                  "y = Mul(i,z) T=double\n");
+    CHECK_OK(graph_edge(world.graph, "x", &x, &err), &err);
+    CHECK_OK(gradient_build(world.graph, &world.grads[0], 1, NULL, &x, 1, &grad, &err), &err);
+    CHECK(grad.from);
+    close_world(&world);
+}
+
 /* A function that calls itself has no gradient, but says so. */
 TEST(a_function_without_end_has_no_gradient)
 {

@@ -1,5 +1,7 @@
 /* functional_test.c - functions called from graphs: lowered, or run by a kernel. */
 
+#include <pthread.h>
+
 #include "base/alloc.h"
 #include "kernels/list.h"
 #include "runtime/graph.h"
@@ -85,6 +87,45 @@ TEST(a_function_may_call_itself)
         CHECK(answer(session, 6, "y") == 720);
         session_free(session);
     }
+}
+
+static void *call_often(void *session)
+{
+    for (int i = 0; i < 20; i++) {
+        struct tensor value, fetched = {0};
+        struct error failure;
+        const struct session_run what = {.feeds = (const char *const[]){"x"},
+                                         .feed_values = &value,
+                                         .feeds_count = 1,
+                                         .fetches = (const char *const[]){"y"},
+                                         .fetches_count = 1};
+        if (!tensor_init_scalar(&value, F32, 5, &failure) ||
+            !session_run(session, &what, &fetched, &failure))
+            return failure.text[0] ? "failed" : "failed without a reason";
+        bool right = tensor_number(&fetched, 0) == 120;
+        tensor_release(&fetched);
+        tensor_release(&value);
+        if (!right)
+            return "wrong";
+    }
+    return NULL;
+}
+
+/* All threads make the function at once at first; all run it. */
+TEST(functions_are_called_by_several_threads)
+{
+    struct session *session =
+        open_session(FACTORIAL X "y = PartitionedCall(x) " CALL " f=@factorial\n", false);
+    pthread_t threads[4];
+    for (int i = 0; i < ARRAY_LEN(threads); i++)
+        CHECK_INT(pthread_create(&threads[i], NULL, call_often, session), 0);
+    for (int i = 0; i < ARRAY_LEN(threads); i++) {
+        void *trouble;
+        pthread_join(threads[i], &trouble);
+        if (trouble)
+            CHECK_STOP("a call %s", (const char *)trouble);
+    }
+    session_free(session);
 }
 
 TEST(calls_without_end_are_an_error)
@@ -316,6 +357,27 @@ TEST(effects_of_a_function_happen_once_and_only_in_the_branch_taken)
     CHECK(answer(session, -5, "if") == -5);
     CHECK(answer(session, -5, "read") == 4);
     CHECK(answer(session, 5, "then") == 5);
+    session_free(session);
+}
+
+/* A control edge from an argument holds in the branch that is taken, and only there. */
+TEST(controls_from_arguments_stay_in_their_branch)
+{
+    struct session *session =
+        open_session("def bad(a:float) (r:float)\n"
+                     "  no = Const(^a) dtype=bool value=(bool:0)\n"
+                     "  stop = Assert(no:output:0,a) T=[float]\n"
+                     "  r = Identity(a,^stop) T=float\n"
+                     "  ret r r:output:0\n"
+                     "  cret stop stop\n"
+                     "end\n"
+                     "def good(a:float) (r:float)\n  ret r a\nend\n" X
+                     "zero = Const() dtype=float value=(float:0)\n"
+                     "p = Greater(x,zero) T=float\n"
+                     "y = If(p,x) Tcond=bool " CALL " then_branch=@bad else_branch=@good\n",
+                     false);
+    CHECK(answer(session, -5, "y") == -5);
+    CHECK_FAILS(run(session, 5, "y", NULL, NULL), &err, INVALID);
     session_free(session);
 }
 
