@@ -49,6 +49,22 @@ void fuse_init(struct fuser *f, struct subgraph *subgraph, struct error *err)
     }
 }
 
+bool fuse_has(const struct subgraph *subgraph, const char *const *ops)
+{
+    enum { OPS_MAX = 8 };
+    const struct op *wanted[OPS_MAX];
+    int count = 0;
+    for (; ops[count]; count++) {
+        assert(count < OPS_MAX);
+        wanted[count] = op_find(ops[count]);
+    }
+    for (int i = 0; i < graph_count(subgraph->graph); i++)
+        for (int k = 0; k < count; k++)
+            if (graph_node(subgraph->graph, i)->op == wanted[k])
+                return true;
+    return false;
+}
+
 bool fuse_is(const struct node *node, const char *op)
 {
     return strcmp(node->op->name, op) == 0;

@@ -44,6 +44,10 @@ void fuse_init(struct fuser *f, struct subgraph *subgraph, struct error *err);
 /* Releases the fuser; false when adding a node failed. */
 bool fuse_finish(struct fuser *f) CHECKED;
 
+/* Whether the graph has a node of one of these ops (NULL-terminated): else there is no need to
+ * begin. */
+bool fuse_has(const struct subgraph *subgraph, const char *const *ops);
+
 bool fuse_is(const struct node *node, const char *op);
 bool fuse_same_wishes(const struct node *a, const struct node *b);
 

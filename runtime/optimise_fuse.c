@@ -186,9 +186,18 @@ static void fuse_descents(struct fuser *f, struct node *node)
 
 bool optimise_fuse(struct subgraph *subgraph, struct error *err)
 {
-    static void (*const passes[])(struct fuser *, struct node *) = {
-        fuse_products, fuse_pools, fuse_relu_grads, fuse_descents};
+    static const struct {
+        void (*visit)(struct fuser *f, struct node *node);
+        const char *const starts[3]; /* the ops that the pattern begins with */
+    } passes[] = {
+        {fuse_products, {"MatMul", "Conv2D"}},
+        {fuse_pools, {"MaxPoolGrad"}},
+        {fuse_relu_grads, {"ReluGrad"}},
+        {fuse_descents, {"ResourceApplyGradientDescent"}},
+    };
     for (int i = 0; i < ARRAY_LEN(passes); i++) {
+        if (!fuse_has(subgraph, passes[i].starts))
+            continue;
         struct fuser f;
         int *order = graph_sorted(subgraph->graph, err);
         if (!order)
@@ -196,7 +205,7 @@ bool optimise_fuse(struct subgraph *subgraph, struct error *err)
         fuse_init(&f, subgraph, err);
         for (int k = 0; k < f.count && !f.failed; k++) {
             if (f.needed[order[k]])
-                passes[i](&f, graph_node(f.graph, order[k]));
+                passes[i].visit(&f, graph_node(f.graph, order[k]));
         }
         free(order);
         if (!fuse_finish(&f))

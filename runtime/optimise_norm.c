@@ -69,7 +69,11 @@ static void fuse_norm(struct fuser *f, struct node *norm)
 
 bool optimise_norm(struct pass *pass, struct error *err)
 {
+    static const char *const starts[] = {"FusedBatchNorm", "FusedBatchNormV2",
+                                         "FusedBatchNormV3", NULL};
     struct fuser f;
+    if (!fuse_has(pass->subgraph, starts))
+        return true;
     fuse_init(&f, pass->subgraph, err);
     for (int id = 0; id < f.count && !f.failed; id++) {
         struct node *node = graph_node(f.graph, id);

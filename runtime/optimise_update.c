@@ -165,6 +165,11 @@ static void fuse_group(struct fuser *f, const struct group *group)
 
 bool optimise_update(struct pass *pass, struct error *err)
 {
+    const char *starts[ARRAY_LEN(rules) + 1] = {0};
+    for (int i = 0; i < ARRAY_LEN(rules); i++)
+        starts[i] = rules[i].op;
+    if (!fuse_has(pass->subgraph, starts))
+        return true;
     struct fuser f;
     struct group groups[GROUPS_MAX];
     int *order = graph_sorted(pass->subgraph->graph, err);

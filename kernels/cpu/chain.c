@@ -453,8 +453,58 @@ static void run_tiles(struct work *work, int threads, float *tiles, int64_t tile
     }
 }
 
+/* Whether all inputs are small and of one shape, as in scalar arithmetic. */
+static bool is_small(const struct kernel_call *call)
+{
+    const struct tensor *first = call->in[0];
+    if (first->count > SMALL)
+        return false;
+    for (int i = 1; i < call->in_count; i++)
+        if (call->in[i]->count != first->count ||
+            !shape_equal(&call->in[i]->shape, &first->shape))
+            return false;
+    return true;
+}
+
+/* One number: a vector with one lane in use would wait for the store before it. */
+static float run_scalar(int operation, float a, float b)
+{
+    return operation == ISA_ADD   ? a + b
+           : operation == ISA_SUB ? a - b
+           : operation == ISA_MUL ? a * b
+                                  : a / b;
+}
+
+/* Then there is nothing to work out: one instruction after the other, on the stack. */
+static bool run_small(struct kernel_call *call, struct error *err)
+{
+    const struct program *program = call->state;
+    const struct isa *ops = isa();
+    float results[STEPS_MAX * SMALL];
+    const float *data[INPUTS_MAX + STEPS_MAX];
+    int64_t count = call->in[0]->count;
+    struct tensor *out = kernel_output(call, 0, &call->in[0]->shape, err);
+    for (int i = 0; i < program->inputs; i++)
+        data[i] = tensor_f32(call->in[i]);
+    for (int s = 0; out && s < program->steps; s++) {
+        const struct instruction *step = &program->step[s];
+        float *to = step->slot < 0 ? tensor_f32_mut(out) : results + step->slot * SMALL;
+        data[program->inputs + s] = to;
+        if (count == 1 && step->binary && step->operation <= ISA_DIV)
+            *to = run_scalar(step->operation, *data[step->a], *data[step->b]);
+        else if (step->binary)
+            ops->binary((enum isa_binary)step->operation, count, data[step->a], false,
+                        data[step->b], false, to);
+        else
+            ops->unary((enum isa_unary)step->operation, count, data[step->a], to);
+    }
+    return out;
+}
+
 static bool chain_run(struct kernel_call *call, struct error *err)
 {
+    if (is_small(call))
+        return run_small(call, err);
     struct work work; /* large: filled as far as it is used */
     float on_stack[(STEPS_MAX + 2) * SMALL];
     work.program = call->state;
