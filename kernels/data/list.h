@@ -67,6 +67,11 @@
     /* source.c */ \
     X(tensor_dataset) X(tensor_slice_dataset) X(sparse_tensor_slice_dataset) \
     X(range_dataset) X(random_dataset) X(experimental_random_dataset) \
+    /* sparse.c */ \
+    X(serialize_sparse) X(serialize_many_sparse) X(deserialize_sparse) \
+    X(deserialize_many_sparse) \
+    /* sparse_batch.c */ \
+    X(dense_to_sparse_batch_dataset) \
     /* walk.c */ \
     X(reduce_dataset) X(dataset_to_single_element) X(dataset_cardinality_op) \
     X(experimental_dataset_cardinality_op) X(wrap_dataset_variant) \

@@ -367,6 +367,15 @@ const struct op op_dataset_to_single_element = {
     .no_gradient = true,
 };
 
+const struct op op_dense_to_sparse_batch_dataset = {
+    .name = "DenseToSparseBatchDataset",
+    .inputs = "input_dataset:variant batch_size:int64 row_shape:int64",
+    .outputs = "handle:variant",
+    .attrs = "output_types:list(type)>=1 output_shapes:list(shape)>=1",
+    .infer = op_infer_scalar,
+    .no_gradient = true,
+};
+
 const struct op op_experimental_directed_interleave_dataset = {
     .name = "ExperimentalDirectedInterleaveDataset",
     .inputs = "selector_input_dataset:variant data_input_datasets:N*variant",

@@ -13,7 +13,7 @@
     X(directed_interleave_dataset) X(cache_dataset) X(cache_dataset_v2) X(tf_record_dataset) \
     X(tf_record_dataset_v2) X(text_line_dataset) X(fixed_length_record_dataset) \
     X(fixed_length_record_dataset_v2) X(wrap_dataset_variant) X(unwrap_dataset_variant) \
-    X(dataset_cardinality) X(dataset_to_single_element) \
+    X(dataset_cardinality) X(dataset_to_single_element) X(dense_to_sparse_batch_dataset) \
     X(experimental_directed_interleave_dataset) X(experimental_random_dataset) \
     X(experimental_unbatch_dataset) X(experimental_dataset_cardinality) X(prefetch_dataset) \
     X(options_dataset) X(model_dataset) X(finalize_dataset) X(rewrite_dataset) \
@@ -35,12 +35,14 @@
     X(group_by_reducer_dataset) X(reduce_dataset) X(experimental_group_by_reducer_dataset) \
     X(experimental_group_by_window_dataset) X(experimental_map_and_batch_dataset) \
     X(experimental_map_dataset) X(experimental_parallel_interleave_dataset) \
-    X(experimental_scan_dataset) X(experimental_take_while_dataset) X(dummy_memory_cache) \
-    X(dummy_seed_generator) X(dummy_iteration_counter) X(iterator) X(iterator_v2) \
-    X(one_shot_iterator) X(anonymous_iterator_v3) X(iterator_to_string_handle) \
-    X(iterator_from_string_handle) X(iterator_from_string_handle_v2) X(anonymous_iterator) \
-    X(anonymous_memory_cache) X(anonymous_seed_generator) X(anonymous_random_seed_generator) \
-    X(anonymous_iterator_v2) X(optional_from_value) X(optional_none) X(optional_has_value) \
+    X(experimental_scan_dataset) X(experimental_take_while_dataset) X(serialize_sparse) \
+    X(serialize_many_sparse) X(deserialize_sparse) X(deserialize_many_sparse) \
+    X(dummy_memory_cache) X(dummy_seed_generator) X(dummy_iteration_counter) X(iterator) \
+    X(iterator_v2) X(one_shot_iterator) X(anonymous_iterator_v3) \
+    X(iterator_to_string_handle) X(iterator_from_string_handle) \
+    X(iterator_from_string_handle_v2) X(anonymous_iterator) X(anonymous_memory_cache) \
+    X(anonymous_seed_generator) X(anonymous_random_seed_generator) X(anonymous_iterator_v2) \
+    X(optional_from_value) X(optional_none) X(optional_has_value) \
     X(iterator_get_next_as_optional) X(iterator_get_next) X(iterator_get_next_sync) \
     X(optional_get_value) X(make_iterator) X(delete_iterator) X(delete_memory_cache) \
     X(delete_seed_generator) X(delete_random_seed_generator)

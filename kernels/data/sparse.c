@@ -1,0 +1,284 @@
+/*
+ * sparse.c - SerializeSparse, SerializeManySparse, DeserializeSparse, DeserializeManySparse: a
+ * sparse tensor becomes three strings or three variants, and back.
+ */
+
+#include "kernels/data/sparse.h"
+
+#include "base/alloc.h"
+#include "base/str.h"
+#include "runtime/tensor_pb.h"
+
+/* --- tensors in variants --- */
+
+struct held_tensor {
+    struct resource resource;
+    struct tensor tensor;
+};
+
+static void held_destroy(struct resource *resource)
+{
+    struct held_tensor *held = (struct held_tensor *)resource;
+    tensor_release(&held->tensor);
+    free(held);
+}
+
+bool kernel_sparse_hold(struct tensor *out, int64_t i, const struct tensor *tensor,
+                        struct error *err)
+{
+    if (tensor->dtype == VARIANT || tensor->dtype == RESOURCE)
+        return fail(err, INVALID, "a sparse tensor of type %s cannot be held",
+                    dtype_name(tensor->dtype));
+    struct held_tensor *held = alloc_bytes(sizeof(*held));
+    held->resource =
+        (struct resource){.kind = TENSOR_KIND, .references = 1, .destroy = held_destroy};
+    tensor_share(&held->tensor, tensor);
+    ((struct resource_handle *)out->data)[i].resource = &held->resource;
+    return true;
+}
+
+bool kernel_sparse_element(struct tensor *out, const struct tensor *indices,
+                           const struct tensor *values, const struct tensor *shape,
+                           struct error *err)
+{
+    return tensor_init(out, VARIANT, &SHAPE(3), err) &&
+           kernel_sparse_hold(out, 0, indices, err) &&
+           kernel_sparse_hold(out, 1, values, err) && kernel_sparse_hold(out, 2, shape, err);
+}
+
+/* Element `i` of the output: a variant, or the bytes of a TensorProto. */
+static bool write_one(struct tensor *out, int64_t i, const struct tensor *tensor,
+                      struct error *err)
+{
+    if (out->dtype == VARIANT)
+        return kernel_sparse_hold(out, i, tensor, err);
+    struct str bytes = {0};
+    tensor_serialize(tensor, &bytes);
+    tensor_set_string(out, i, bytes.data, bytes.size);
+    str_release(&bytes);
+    return true;
+}
+
+static bool read_one(struct tensor *out, const struct tensor *from, int64_t i,
+                     struct error *err)
+{
+    if (from->dtype == STRING) {
+        const struct tensor_string *bytes = &tensor_strings(from)[i];
+        return tensor_parse(out, bytes->data, bytes->size, err);
+    }
+    struct resource *held = kernel_variant(from, i, TENSOR_KIND, err);
+    if (held)
+        tensor_share(out, &((struct held_tensor *)held)->tensor);
+    return held != NULL;
+}
+
+/* --- to strings or variants --- */
+
+static bool check_parts(const struct tensor *indices, const struct tensor *values,
+                        const struct tensor *shape, struct error *err)
+{
+    if (indices->shape.rank != 2)
+        return fail(err, INVALID, "Input indices should be a matrix but received rank %d",
+                    indices->shape.rank);
+    if (values->shape.rank != 1)
+        return fail(err, INVALID, "Input values should be a vector but received rank %d",
+                    values->shape.rank);
+    if (shape->shape.rank != 1)
+        return fail(err, INVALID, "Input shape should be a vector but received rank %d",
+                    shape->shape.rank);
+    if (indices->shape.dims[0] != values->count || indices->shape.dims[1] != shape->count)
+        return fail(err, INVALID,
+                    "indices, values and shape of a sparse tensor differ in size");
+    return true;
+}
+
+static bool serialize_run(struct kernel_call *call, struct error *err)
+{
+    struct tensor *out = NULL;
+    if (!check_parts(kernel_in(call, 0), kernel_in(call, 1), kernel_in(call, 2), err) ||
+        !(out = kernel_output(call, 0, &SHAPE(3), err)))
+        return false;
+    for (int i = 0; i < 3; i++)
+        if (!write_one(out, i, kernel_in(call, i), err))
+            return false;
+    return true;
+}
+
+/* Rows [first, last) of the values, whose first index is left out. */
+static bool write_row(const struct kernel_call *call, int64_t first, int64_t last,
+                      struct tensor *out, int64_t row, struct error *err)
+{
+    const struct tensor *indices = kernel_in(call, 0), *values = kernel_in(call, 1),
+                        *shape = kernel_in(call, 2);
+    int64_t rank = shape->count, count = last - first;
+    struct tensor parts[3] = {{0}, {0}, {0}};
+    bool ok = tensor_init(&parts[0], I64, &SHAPE(count, rank - 1), err) &&
+              tensor_init(&parts[1], values->dtype, &SHAPE(count), err) &&
+              tensor_init_copy(&parts[2], I64, &SHAPE(rank - 1), tensor_i64(shape) + 1, err);
+    for (int64_t i = 0; ok && i < count; i++)
+        memcpy((int64_t *)parts[0].data + i * (rank - 1),
+               tensor_i64(indices) + (first + i) * rank + 1,
+               (size_t)(rank - 1) * sizeof(int64_t));
+    if (ok)
+        kernel_copy(&parts[1], 0, values, first, count);
+    for (int i = 0; ok && i < 3; i++)
+        ok = write_one(out, 3 * row + i, &parts[i], err);
+    kernel_row_release(parts, 3);
+    return ok;
+}
+
+static bool serialize_many_run(struct kernel_call *call, struct error *err)
+{
+    const struct tensor *indices = kernel_in(call, 0), *values = kernel_in(call, 1),
+                        *shape = kernel_in(call, 2);
+    if (!check_parts(indices, values, shape, err))
+        return false;
+    int64_t rank = shape->count, at = 0;
+    if (rank <= 1)
+        return fail(err, INVALID,
+                    "Rank of input SparseTensor should be > 1, but saw rank: %lld",
+                    (long long)rank);
+    int64_t rows = tensor_i64(shape)[0];
+    if (rows < 0 || rows > LIMIT_TENSOR_BYTES / 64)
+        return fail(err, INVALID, "a sparse tensor of %lld rows", (long long)rows);
+    struct tensor *out = kernel_output(call, 0, &SHAPE(rows, 3), err);
+    if (!out)
+        return false;
+    for (int64_t row = 0; row < rows; row++) {
+        int64_t first = at;
+        while (at < values->count && tensor_i64(indices)[at * rank] == row)
+            at++;
+        if (!write_row(call, first, at, out, row, err))
+            return false;
+    }
+    return at == values->count ||
+           fail(err, INVALID,
+                "indices of a sparse tensor must be in order and within its %lld rows",
+                (long long)rows);
+}
+
+/* --- and back --- */
+
+/* What is read: the parts of each, and what all have together. */
+struct parts {
+    struct tensor *tensors; /* indices, values, shape of each */
+    int64_t count;
+    int64_t rank;
+    int64_t values;
+    int64_t dims[LIMIT_TENSOR_RANK]; /* the largest of each dimension */
+};
+
+static bool read_part(struct parts *parts, const struct tensor *from, int64_t i,
+                      enum dtype dtype, struct error *err)
+{
+    struct tensor *three = parts->tensors + 3 * i;
+    for (int k = 0; k < 3; k++)
+        if (!read_one(&three[k], from, 3 * i + k, err))
+            return false;
+    if (three[0].dtype != I64 || three[2].dtype != I64)
+        return fail(err, INVALID, "indices and shape of SparseTensor[%lld] are not int64",
+                    (long long)i);
+    if (three[1].dtype != dtype)
+        return fail(err, INVALID,
+                    "Requested SparseTensor of type %s but SparseTensor[%lld].values.dtype() "
+                    "== %s",
+                    dtype_name(dtype), (long long)i, dtype_name(three[1].dtype));
+    if (!check_parts(&three[0], &three[1], &three[2], err))
+        return false;
+    if (i == 0)
+        parts->rank = three[2].count;
+    if (three[2].count != parts->rank || parts->rank > LIMIT_TENSOR_RANK)
+        return fail(err, INVALID,
+                    "Inconsistent rank across SparseTensors: rank prior to SparseTensor[%lld] "
+                    "was: %lld but rank of SparseTensor[%lld] is: %lld",
+                    (long long)i, (long long)parts->rank, (long long)i,
+                    (long long)three[2].count);
+    for (int64_t d = 0; d < parts->rank; d++)
+        if (i == 0 || tensor_i64(&three[2])[d] > parts->dims[d])
+            parts->dims[d] = tensor_i64(&three[2])[d];
+    parts->values += three[1].count;
+    return true;
+}
+
+/* Number `i` as indices of the leading dimensions. */
+static void place_of(int64_t i, const struct shape *lead, int64_t *out)
+{
+    for (int d = lead->rank - 1; d >= 0; d--) {
+        out[d] = i % lead->dims[d];
+        i /= lead->dims[d];
+    }
+}
+
+static bool join(struct kernel_call *call, const struct parts *parts, const struct shape *lead,
+                 struct error *err)
+{
+    int64_t rank = parts->rank + lead->rank, at = 0;
+    struct tensor *indices = kernel_output(call, 0, &SHAPE(parts->values, rank), err);
+    struct tensor *values = indices ? kernel_output(call, 1, &SHAPE(parts->values), err) : NULL;
+    struct tensor *shape = values ? kernel_output(call, 2, &SHAPE(rank), err) : NULL;
+    if (!shape)
+        return false;
+    memcpy(shape->data, lead->dims, (size_t)lead->rank * sizeof(int64_t));
+    memcpy((int64_t *)shape->data + lead->rank, parts->dims,
+           (size_t)parts->rank * sizeof(int64_t));
+    for (int64_t i = 0; i < parts->count; i++) {
+        const struct tensor *three = parts->tensors + 3 * i;
+        kernel_copy(values, at, &three[1], 0, three[1].count);
+        for (int64_t k = 0; k < three[1].count; k++, at++) {
+            int64_t *to = (int64_t *)indices->data + at * rank;
+            place_of(i, lead, to);
+            memcpy(to + lead->rank, tensor_i64(&three[0]) + k * parts->rank,
+                   (size_t)parts->rank * sizeof(int64_t));
+        }
+    }
+    return true;
+}
+
+static bool deserialize_run(struct kernel_call *call, struct error *err)
+{
+    const struct tensor *from = kernel_in(call, 0);
+    char text[SHAPE_TEXT_BYTES];
+    struct shape lead = from->shape;
+    if (lead.rank < 1 || lead.dims[lead.rank - 1] != 3)
+        return fail(err, INVALID, "Serialized sparse should have 3 as the last dimension %s",
+                    shape_text(&lead, text, sizeof(text)));
+    lead.rank--;
+    if (from->count == 0)
+        return fail(err, INVALID, "Serialized sparse should have non-zero dimension %s",
+                    shape_text(&from->shape, text, sizeof(text)));
+    struct parts parts = {
+        .tensors = alloc_array((size_t)from->count, sizeof(struct tensor)),
+        .count = from->count / 3,
+    };
+    enum dtype dtype = (enum dtype)node_attr_type(call->node, "dtype");
+    bool ok = true;
+    for (int64_t i = 0; ok && i < parts.count; i++)
+        ok = read_part(&parts, from, i, dtype, err);
+    ok = ok && join(call, &parts, &lead, err);
+    for (int64_t i = 0; i < from->count; i++)
+        tensor_release(&parts.tensors[i]);
+    free(parts.tensors);
+    return ok;
+}
+
+static bool deserialize_many_run(struct kernel_call *call, struct error *err)
+{
+    char text[SHAPE_TEXT_BYTES];
+    const struct shape *shape = &kernel_in(call, 0)->shape;
+    if (shape->rank != 2)
+        return fail(err, INVALID, "Serialized sparse should be a matrix but received shape %s",
+                    shape_text(shape, text, sizeof(text)));
+    return deserialize_run(call, err);
+}
+
+#define SPARSE(name_, run_)                                                                    \
+    {                                                                                          \
+        .op = name_, .device = CPU, .run = run_                                                \
+    }
+
+const struct kernel kernel_serialize_sparse = SPARSE("SerializeSparse", serialize_run);
+const struct kernel kernel_serialize_many_sparse =
+    SPARSE("SerializeManySparse", serialize_many_run);
+const struct kernel kernel_deserialize_sparse = SPARSE("DeserializeSparse", deserialize_run);
+const struct kernel kernel_deserialize_many_sparse =
+    SPARSE("DeserializeManySparse", deserialize_many_run);
