@@ -83,7 +83,8 @@
     X(get_session_handle) X(get_session_handle_v2) X(get_session_tensor) \
     X(delete_session_tensor)
 
-#define KERNELS_OF_STAGES(X)
+#define KERNELS_OF_STAGES(X) \
+    X(stage) X(unstage) X(stage_peek) X(stage_size) X(stage_clear)
 
 #define KERNELS_OF_CONTROL_FLOW(X) X(ref_select) X(abort)
 

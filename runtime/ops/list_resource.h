@@ -48,3 +48,6 @@
 #define OPS_SESSION(X) \
     X(get_session_handle) X(get_session_handle_v2) X(get_session_tensor) \
     X(delete_session_tensor)
+
+#define OPS_STAGE(X) \
+    X(stage) X(unstage) X(stage_peek) X(stage_size) X(stage_clear)
