@@ -241,6 +241,8 @@ bool kernel_table_remove(struct table *table, const struct tensor *keys, struct 
     if (!check_types(table, keys->dtype, DTYPE_NONE, err) ||
         !check_keys(table, keys, &count, &outer, err))
         return false;
+    if (table->spec.kind == TABLE_DENSE && !keys->shape.rank)
+        return fail(err, INVALID, "Keys to remove must be a batch, not a single one");
     pthread_rwlock_wrlock(&table->lock);
     for (int64_t i = 0; i < count; i++) {
         size_t bytes;
@@ -272,6 +274,7 @@ static bool same_value(struct table *table, int64_t number, const struct tensor 
                    (const char *)values->data + (size_t)i * size, size);
 }
 
+/* What a filling that failed has put in stays there, for the next one to meet. */
 static bool initialise_locked(struct table *table, const struct tensor *keys,
                               const struct tensor *values, struct error *err)
 {
@@ -285,16 +288,12 @@ static bool initialise_locked(struct table *table, const struct tensor *keys,
         size_t bytes;
         const void *key = key_bytes(table, keys, i, &bytes);
         int64_t number = kernel_keys_find(table->keys, key, bytes);
-        if (number >= 0 && !same_value(table, number, values, i)) {
-            clear_locked(table);
+        if (number >= 0 && !same_value(table, number, values, i))
             return fail(err, PRECONDITION,
                         "HashTable '%s' has different value for same key: element %lld",
                         table->name, (long long)i);
-        }
-        if (number < 0 && !set_locked(table, keys, values, i, err)) {
-            clear_locked(table);
+        if (number < 0 && !set_locked(table, keys, values, i, err))
             return false;
-        }
     }
     table->initialised = true;
     return true;
@@ -316,18 +315,11 @@ bool kernel_table_initialise(struct table *table, const struct tensor *keys,
     return ok;
 }
 
-bool kernel_table_is_initialised(struct table *table)
-{
-    pthread_rwlock_rdlock(&table->lock);
-    bool initialised = table->initialised;
-    pthread_rwlock_unlock(&table->lock);
-    return initialised;
-}
-
 int64_t kernel_table_size(struct table *table)
 {
     pthread_rwlock_rdlock(&table->lock);
-    int64_t size = kernel_keys_count(table->keys);
+    bool hidden = table->spec.kind == TABLE_HASH && !table->initialised;
+    int64_t size = hidden ? 0 : kernel_keys_count(table->keys);
     pthread_rwlock_unlock(&table->lock);
     return size;
 }

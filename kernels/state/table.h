@@ -53,7 +53,6 @@ bool kernel_table_remove(struct table *table, const struct tensor *keys,
 bool kernel_table_initialise(struct table *table, const struct tensor *keys,
                              const struct tensor *values, struct error *err) CHECKED;
 
-bool kernel_table_is_initialised(struct table *table);
 int64_t kernel_table_size(struct table *table);
 
 /* All keys and all values, as outputs 0 and 1. */
