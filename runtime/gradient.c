@@ -172,8 +172,8 @@ static bool leads_on(struct walk *w, const struct node *node)
 void gradient_settle(struct walk *w, struct node *node)
 {
     struct place *place = gradient_place(w, node);
-    assert(place->pending > 0);
-    if (--place->pending == 0)
+    /* None is left where a graph from outside uses loop ops in ways of its own. */
+    if (place->pending > 0 && --place->pending == 0)
         w->ready[w->ready_count++] = node;
 }
 
@@ -228,6 +228,8 @@ static bool visit(struct walk *w, struct node *node)
 {
     if (!leads_on(w, node))
         return true;
+    if (node->fault)
+        return fail(w->err, node->fault->code, "%s", node->fault->text);
     if (node->op->flow == FLOW_EXIT)
         return gradient_of_exit(w, node);
     if (node->op->flow == FLOW_ENTER)
@@ -300,8 +302,7 @@ static bool find_flow(struct walk *w)
 {
     for (int id = 0; id < w->count && !w->has_flow; id++) {
         enum op_flow flow = graph_node(w->graph, id)->op->flow;
-        w->has_flow = w->places[id].between &&
-                      (flow == FLOW_SWITCH || flow == FLOW_MERGE || flow == FLOW_ENTER);
+        w->has_flow = w->places[id].between && flow != FLOW_NONE && flow != FLOW_PASS;
     }
     if (!w->has_flow)
         return true;

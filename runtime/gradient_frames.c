@@ -142,6 +142,10 @@ static struct loop_frame *enter_frame(struct walk *w, struct node *enter)
 {
     struct loop_frame *up = w->where[enter->inputs[0].from->id].frame;
     const char *name = node_attr_string(enter, "frame_name", "");
+    if (!up) {
+        fail(w->err, INVALID, "node '%s' (Enter) enters what comes round a loop", enter->name);
+        return NULL;
+    }
     struct loop_frame *frame = NULL;
     for (int i = 1; i < w->frames_count && !frame; i++)
         if (w->frames[i]->up == up && !strcmp(w->frames[i]->name, name))
@@ -176,10 +180,26 @@ static struct loop_frame *inner_frame(struct walk *w, const struct node *node)
     return frame;
 }
 
+/* Graphs come from outside: what calls itself a loop must be one. */
+static bool check_loop(struct walk *w, const struct node *node)
+{
+    bool ok = true;
+    if (gradient_is_loop_merge(node))
+        ok = node->inputs_count == 2 && w->where[node->id].frame->up &&
+             (node->inputs[0].from->op->flow == FLOW_ENTER ||
+              node->inputs[1].from->op->flow == FLOW_ENTER);
+    else if (gradient_is_loop_switch(node))
+        ok = node->outputs_count == 2;
+    return ok || fail(w->err, INVALID, "node '%s' (%s) is not part of a loop as it should be",
+                      node->name, node->op->name);
+}
+
 static bool place_node(struct walk *w, struct node *node)
 {
     struct whereabouts *where = &w->where[node->id];
     bool has_input = node->inputs_count > 0;
+    if (node->op->flow != FLOW_NONE && node->fault)
+        return fail(w->err, node->fault->code, "%s", node->fault->text);
     if (node->op->flow == FLOW_ENTER && has_input) {
         where->frame = enter_frame(w, node);
         if (!where->frame)
@@ -187,13 +207,15 @@ static bool place_node(struct walk *w, struct node *node)
         where->is_constant = node_attr_bool(node, "is_constant", false);
     } else if (node->op->flow == FLOW_EXIT && has_input) {
         struct loop_frame *frame = w->where[node->inputs[0].from->id].frame;
-        if (!frame->up)
+        if (!frame || !frame->up)
             return fail(w->err, INVALID, "node '%s' (%s) leaves a loop, but is in none",
                         node->name, node->op->name);
         where->frame = frame->up;
     } else {
         where->frame = inner_frame(w, node);
     }
+    if (!check_loop(w, node))
+        return false;
     if (gradient_is_loop_switch(node))
         where->frame->pred = node->inputs[1];
     /* What only passes a constant on is one, too. */

@@ -293,6 +293,8 @@ static bool add_up(struct walk *w, const struct node *node, struct edge outside,
                    struct edge of_one, struct edge *total)
 {
     struct loop_frame *frame = gradient_frame_of(w, node);
+    if (!gradient_loop_start(w, frame)) /* a y inside of the loop leads here at once */
+        return false;
     struct builder b = gradient_builder(w, node);
     int first = graph_count(w->graph);
     struct edge zeros = gradient_zeros(&b, outside, of_one), merge;

@@ -57,14 +57,14 @@ struct kernel_call {
     int in_count;
     struct tensor *out; /* one per output, filled through the functions below */
     void *state;
-    struct step *step;            /* of this run of the session */
-    struct resources *resources;  /* variables and the like of the session's device */
+    struct step *step;              /* of this run of the session */
+    struct resources *resources;    /* variables and the like of the session's device */
     struct function_set *functions; /* for function_get(); NULL: none */
-    struct kernel_slot *slots;    /* the plan's memory for outputs; private to kernel.c */
-    struct variable *const *refs; /* private: behind inputs that are references, else NULL */
-    uint64_t reusable;            /* private: inputs whose memory may become an output's */
-    int threads;                  /* how many this kernel may use */
-    void *waiter;                 /* private, with done: who waits for start() */
+    struct kernel_slot *slots;      /* the plan's memory for outputs; private to kernel.c */
+    struct variable *const *refs;   /* private: behind inputs that are references, else NULL */
+    uint64_t reusable;              /* private: inputs whose memory may become an output's */
+    int threads;                    /* how many this kernel may use */
+    void *waiter;                   /* private, with done: who waits for start() */
     void (*done)(struct kernel_call *call, const struct error *err);
 };
 

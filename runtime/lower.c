@@ -304,7 +304,8 @@ static bool work_off(struct lower *l)
     while (ok && l->work_count) {
         struct lower_call call = l->work[--l->work_count];
         bool done = false;
-        ok = find_step(call.node->op)(l, &call, &done);
+        if (!call.node->fault) /* it may lack inputs */
+            ok = find_step(call.node->op)(l, &call, &done);
     }
     return ok;
 }

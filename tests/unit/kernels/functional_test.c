@@ -202,6 +202,10 @@ TEST(bad_bodies_are_errors_of_the_run)
         {INVALID, "  p = PartitionedCall(a) Tin=[float] Tout=[int32] f=@id\n  ret r a\n"},
         {INVALID, "  p = PartitionedCall(a) Tin=[float] Tout=[] f=@id\n  ret r a\n"},
         {INVALID, "  w = While(a) T=[float] cond=@id body=@two\n  ret r w:output:0\n"},
+        {INVALID, "  p = StatelessIf() Tcond=bool " CALL
+                  " then_branch=@id else_branch=@id\n  ret r p:output:0\n"},
+        {INVALID, "  p = Case() " CALL " branches=[@id]\n  ret r p:output:0\n"},
+        {INVALID, "  w = While() T=[float] cond=@id body=@id\n  ret r w:output:0\n"},
         {INVALID, "  p = Case(a,a) Tin=[float] Tout=[float] branches=[@id]\n  ret r a\n"},
     };
     for (int i = 0; i < ARRAY_LEN(cases); i++) {
@@ -407,4 +411,45 @@ TEST(symbolic_gradients_are_built_or_named)
     CHECK(answer(session, 5, "g:0") == -2);
     session_free(session);
     str_release(&lines);
+}
+
+/* A client may ask for the gradient of any nonsense. */
+TEST(gradients_of_bad_functions_do_no_harm)
+{
+    static const char *const bodies[] = {
+        "  s = Switch(a) T=float\n  ret r s:output_true:0\n",
+        "  m = Merge(n:output:0) T=float N=#1\n  n = NextIteration(m:output:0) T=float\n"
+        "  ret r m:output:0\n",
+        "  m = Merge(a,n:output:0) T=float N=#2\n  n = NextIteration(m:output:0) T=float\n"
+        "  ret r m:output:0\n",
+        "  e = Enter(a) T=float frame_name='f\n  ret r e:output:0\n",
+        "  x = Exit(a) T=float\n  ret r x:output:0\n",
+        "  n = NextIteration(a) T=float\n  x = Exit(n:output:0) T=float\n"
+        "  ret r x:output:0\n",
+        "  n = NextIteration(a) T=float\n  e = Enter(n:output:0) T=float frame_name='f\n"
+        "  x = Exit(e:output:0) T=float\n  ret r x:output:0\n",
+        "  e = Enter(a) T=float frame_name='f\n"
+        "  m = Merge(e:output:0,n:output:0) T=float N=#2\n"
+        "  k = Merge(e:output:0,n:output:0) T=float N=#2\n"
+        "  n = NextIteration(m:output:0) T=float\n  p = AddV2(m:output:0,k:output:0) T=float\n"
+        "  x = Exit(p:z:0) T=float\n  ret r x:output:0\n",
+        "  m = Mul(a) T=float\n  ret r m:z:0\n",
+        "  m = Mul(m:z:0,a) T=float\n  ret r m:z:0\n",
+    };
+    for (int i = 0; i < ARRAY_LEN(bodies); i++) {
+        struct str lines = {0};
+        str_printf(&lines,
+                   "def f(a:float) (r:float)\n%send\n" X "ok = Neg(x) T=float\n"
+                   "g = SymbolicGradient(x,x) Tin=[float,float] Tout=[float] f=@f\n",
+                   bodies[i]);
+        struct session *session = open_session(str_text(&lines), false);
+        /* Where the result does not depend on the argument there is a gradient: zeros. */
+        double gradient;
+        bool ran = run(session, 1, "g", NULL, &gradient);
+        if (ran && gradient != 0)
+            CHECK_STOP("body %d has the gradient %g", i, gradient);
+        CHECK(answer(session, 1, "ok") == -1);
+        session_free(session);
+        str_release(&lines);
+    }
 }
