@@ -136,10 +136,9 @@ static void link_frame(struct dataflow_run *run, struct dataflow_frame *frame)
 /* Out of all lists, and empty: ready for another entry. */
 static void retire_frame(struct dataflow_run *run, struct dataflow_frame *frame)
 {
-    struct dataflow_frame **link = &frame->parent->entered;
-    while (*link != frame)
-        link = &(*link)->sibling;
-    *link = frame->sibling;
+    *(frame->before ? &frame->before->sibling : &frame->parent->entered) = frame->sibling;
+    if (frame->sibling)
+        frame->sibling->before = frame->before;
     *(frame->newer ? &frame->newer->older : &run->frames) = frame->older;
     if (frame->older)
         frame->older->newer = frame->newer;
@@ -148,6 +147,8 @@ static void retire_frame(struct dataflow_run *run, struct dataflow_frame *frame)
     for (int i = 0; i < frame->waiting_count; i++)
         tensor_release(&frame->waiting[i].tensor);
     int loop = loop_index(run, frame->loop);
+    run->living[loop]--;
+    frame->parent = NULL;
     frame->next = run->idle_frames[loop];
     run->idle_frames[loop] = frame;
 }
@@ -164,7 +165,12 @@ static struct dataflow_frame *begin_frame(struct dataflow_run *run,
         frame = new_frame(loop);
     frame->parent = parent;
     frame->sibling = parent->entered;
+    frame->before = NULL;
+    if (frame->sibling)
+        frame->sibling->before = frame;
     parent->entered = frame;
+    run->latest[loop_index(run, loop)] = frame;
+    run->living[loop_index(run, loop)]++;
     parent->children++;
     link_frame(run, frame);
     frame->first = 0;
@@ -194,9 +200,12 @@ struct dataflow_iteration *dataflow_frame_enter(struct dataflow_run *run,
                                                 const struct dataflow_node *enter)
 {
     const struct dataflow_loop *loop = &run->flow->loops[enter->gives_to];
-    struct dataflow_frame *frame = from->entered;
-    while (frame && frame->loop != loop)
-        frame = frame->sibling;
+    struct dataflow_frame *frame = run->latest[enter->gives_to];
+    if (!frame || frame->parent != from) {
+        frame = run->living[enter->gives_to] ? from->entered : NULL;
+        while (frame && frame->loop != loop)
+            frame = frame->sibling;
+    }
     if (!frame)
         frame = begin_frame(run, from, loop);
     frame->enters_pending--;

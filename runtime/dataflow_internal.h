@@ -42,10 +42,7 @@ struct dataflow_edge {
     int input;  /* of `to` */
 };
 
-/*
- * Where an input is: a value of the iteration (>= 0), or ~index of something fixed in the
- * frame.
- */
+/* An input is a value of the iteration (>= 0), or ~index of something fixed in the frame. */
 struct dataflow_node {
     const struct node *node;
     const struct plan_step *step; /* NULL: the executor itself does it */
@@ -153,12 +150,12 @@ struct dataflow_held {
 
 struct dataflow_frame {
     const struct dataflow_loop *loop;
-    struct dataflow_iteration *parent;      /* NULL: the graph itself */
-    struct dataflow_frame *sibling;         /* entered from the same iteration */
-    struct dataflow_frame *newer, *older;   /* of all that live in this run */
-    struct dataflow_frame *next;            /* of those that are over */
-    struct dataflow_iteration **iterations; /* by number, modulo loop->parallel */
-    int64_t first, last;                    /* numbers of those that live */
+    struct dataflow_iteration *parent;       /* NULL: the graph itself */
+    struct dataflow_frame *sibling, *before; /* entered from the same iteration */
+    struct dataflow_frame *newer, *older;    /* of all that live in this run */
+    struct dataflow_frame *next;             /* of those that are over */
+    struct dataflow_iteration **iterations;  /* by number, modulo loop->parallel */
+    int64_t first, last;                     /* numbers of those that live */
     int enters_pending;
     int constants_live; /* constant Enters that came alive */
     struct dataflow_held *constants;
@@ -203,6 +200,8 @@ struct dataflow_run {
     struct dataflow_frame *root;
     struct dataflow_frame *frames;               /* the newest of those that live */
     struct dataflow_frame **idle_frames;         /* by loop */
+    struct dataflow_frame **latest;              /* by loop: entered last */
+    int *living;                                 /* by loop: frames */
     struct dataflow_iteration **idle_iterations; /* by loop */
     struct dataflow_result *results;             /* by fetch */
     struct tensor *fed;                          /* by feed, of a partial run */

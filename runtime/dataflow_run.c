@@ -126,6 +126,8 @@ void dataflow_run_free(struct dataflow_run *run)
     free(run->ready);
     free(run->idle_frames);
     free(run->idle_iterations);
+    free(run->latest);
+    free(run->living);
     free(run);
 }
 
@@ -144,6 +146,8 @@ static struct dataflow_run *new_run(struct plan *plan, struct error *err)
     run->slots = alloc_array((size_t)plan->values_count, sizeof(*run->slots));
     run->results = alloc_array((size_t)plan->subgraph->fetches_count, sizeof(*run->results));
     run->idle_frames = alloc_array((size_t)flow->loops_count, sizeof(*run->idle_frames));
+    run->latest = alloc_array((size_t)flow->loops_count, sizeof(*run->latest));
+    run->living = alloc_array((size_t)flow->loops_count, sizeof(*run->living));
     run->idle_iterations =
         alloc_array((size_t)flow->loops_count, sizeof(*run->idle_iterations));
     dataflow_call_init(run);
