@@ -11,6 +11,13 @@
 
 /* Fast ones: oneDNN, our own products, vector code (kernels/cpu). */
 #define KERNELS_CPU(X)                                                                         \
+    X(random_uniform_cpu)                                                                      \
+    X(random_standard_normal_cpu)                                                              \
+    X(truncated_normal_cpu)                                                                    \
+    X(stateless_random_uniform_cpu)                                                            \
+    X(stateless_random_uniform_v2_cpu)                                                         \
+    X(stateless_random_normal_cpu)                                                             \
+    X(stateless_random_normal_v2_cpu)                                                          \
     X(matmul_cpu)                                                                              \
     X(fused_matmul_cpu)                                                                        \
     X(matmul_descent_cpu)                                                                      \

@@ -93,6 +93,11 @@ enum random_kind { RANDOM_UNIFORM, RANDOM_NORMAL, RANDOM_TRUNCATED };
 /* Fills a tensor of a float type with numbers of the stream. */
 void kernel_random_fill(const struct philox *philox, enum random_kind kind, struct tensor *out);
 
+/* The same of the elements [from, to) alone; `from` is a multiple of 4, `to` too but at the
+ * end. */
+void kernel_random_fill_range(const struct philox *philox, enum random_kind kind,
+                              struct tensor *out, int64_t from, int64_t to);
+
 /* Fills an integer tensor: in [low, low + range), or any number where range is 0. */
 void kernel_random_fill_integers(const struct philox *philox, uint64_t low, uint64_t range,
                                  struct tensor *out);

@@ -125,13 +125,14 @@ int kernel_random_block(const struct philox *philox, uint64_t index, enum random
 
 /* Each number has 64 blocks to its name: groups of a block's size start as many blocks apart,
  * and leave out what is 2 or more from 0. */
-static void fill_truncated(const struct philox *philox, struct tensor *out, kernel_store *store)
+static void fill_truncated(const struct philox *philox, struct tensor *out, int64_t from,
+                           int64_t limit)
 {
-    bool wide = out->dtype == F64;
-    int group = wide ? 2 : 4;
-    for (int64_t start = 0; start < out->count; start += group) {
+    kernel_store *store = kernel_store_for(out->dtype);
+    int group = out->dtype == F64 ? 2 : 4;
+    for (int64_t start = from; start < limit; start += group) {
         uint64_t block = (uint64_t)start * 64;
-        int64_t end = start + group < out->count ? start + group : out->count;
+        int64_t end = start + group < limit ? start + group : limit;
         for (int64_t to = start; to < end; block++) {
             double numbers[4];
             int count = kernel_random_block(philox, block, RANDOM_NORMAL, out->dtype, numbers);
@@ -142,20 +143,27 @@ static void fill_truncated(const struct philox *philox, struct tensor *out, kern
     }
 }
 
-void kernel_random_fill(const struct philox *philox, enum random_kind kind, struct tensor *out)
+void kernel_random_fill_range(const struct philox *philox, enum random_kind kind,
+                              struct tensor *out, int64_t from, int64_t to)
 {
     kernel_store *store = kernel_store_for(out->dtype);
     int per_block = out->dtype == F64 ? 2 : 4;
+    assert(from % 4 == 0);
     if (kind == RANDOM_TRUNCATED) {
-        fill_truncated(philox, out, store);
+        fill_truncated(philox, out, from, to);
         return;
     }
-    for (int64_t start = 0; start < out->count; start += per_block) {
+    for (int64_t start = from; start < to; start += per_block) {
         double numbers[4];
         kernel_random_block(philox, (uint64_t)(start / per_block), kind, out->dtype, numbers);
-        for (int i = 0; i < per_block && start + i < out->count; i++)
+        for (int i = 0; i < per_block && start + i < to; i++)
             store(out->data, start + i, numbers[i]);
     }
+}
+
+void kernel_random_fill(const struct philox *philox, enum random_kind kind, struct tensor *out)
+{
+    kernel_random_fill_range(philox, kind, out, 0, out->count);
 }
 
 void kernel_random_fill_integers(const struct philox *philox, uint64_t low, uint64_t range,
