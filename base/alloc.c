@@ -54,7 +54,8 @@ char *alloc_text(const char *text)
 char *alloc_text_n(const char *text, size_t size)
 {
     char *copy = alloc_bytes(size + 1);
-    memcpy(copy, text, size);
+    if (size)
+        memcpy(copy, text, size);
     return copy;
 }
 
