@@ -146,6 +146,8 @@ static bool unpack_plain(struct tensor *out, const tensor_proto *proto, struct e
                         "tensor_content of a %s tensor has %zu bytes, but its shape needs %zu",
                         dtype_name(out->dtype), proto->tensor_content.len, size);
         memcpy(out->data, proto->tensor_content.data, size);
+        for (size_t i = 0; out->dtype == BOOL && i < size; i++)
+            ((uint8_t *)out->data)[i] = ((uint8_t *)out->data)[i] != 0;
         return true;
     }
     size_t given = copy_values(out, proto);

@@ -81,7 +81,7 @@ static bool run(struct kernel_call *call, struct error *err)
             return fail(err, INVALID, "pos %lld out of range for string b'%.*s' at index %lld",
                         (long long)position, (int)(text->size < 200 ? text->size : 200),
                         text->data ? text->data : "", (long long)i);
-        tensor_set_string(out, i, text->data + from, (size_t)(to - from));
+        tensor_set_string(out, i, text->data ? text->data + from : "", (size_t)(to - from));
     }
     return true;
 }

@@ -13,15 +13,34 @@
     X(BF16, uint16_t, dtype_bf16_to_f32, dtype_f32_to_bf16)                                    \
     INTEGER_TYPES(X)
 #define INTEGER_TYPES(X)                                                                       \
-    X(I8, int8_t, (double), (int8_t))                                                          \
-    X(I16, int16_t, (double), (int16_t))                                                       \
-    X(I32, int32_t, (double), (int32_t))                                                       \
-    X(I64, int64_t, (double), (int64_t))                                                       \
-    X(U8, uint8_t, (double), (uint8_t))                                                        \
-    X(U16, uint16_t, (double), (uint16_t))                                                     \
-    X(U32, uint32_t, (double), (uint32_t))                                                     \
-    X(U64, uint64_t, (double), (uint64_t))                                                     \
+    X(I8, int8_t, (double), (int8_t)to_int32)                                                  \
+    X(I16, int16_t, (double), (int16_t)to_int32)                                               \
+    X(I32, int32_t, (double), to_int32)                                                        \
+    X(I64, int64_t, (double), to_int64)                                                        \
+    X(U8, uint8_t, (double), (uint8_t)to_int32)                                                \
+    X(U16, uint16_t, (double), (uint16_t)to_int32)                                             \
+    X(U32, uint32_t, (double), (uint32_t)to_int64)                                             \
+    X(U64, uint64_t, (double), to_uint64)                                                      \
     X(BOOL, bool, (double), (bool))
+
+/*
+ * What does not fit becomes what the processor's own conversion makes of it (and TensorFlow
+ * with it): the least number; in C it would be undefined.
+ */
+static int32_t to_int32(double value)
+{
+    return value > -2147483649.0 && value < 2147483648.0 ? (int32_t)value : INT32_MIN;
+}
+
+static int64_t to_int64(double value)
+{
+    return value >= -0x1p63 && value < 0x1p63 ? (int64_t)value : INT64_MIN;
+}
+
+static uint64_t to_uint64(double value)
+{
+    return value >= 0x1p63 && value < 0x1p64 ? (uint64_t)value : (uint64_t)to_int64(value);
+}
 
 #define LOAD(dtype, S, LOADER, STORER)                                                         \
     static double load_##dtype(const void *data, int64_t index)                                \

@@ -99,12 +99,10 @@ static bool make_value(const struct node *node, struct tensor *out)
         if (dtype == STRING)
             tensor_set_string(out, i, "a1b2", (size_t)(i % 5));
         else
-            memset((char *)out->data + (size_t)i * dtype_size(dtype), (int)(i % 3),
-                   i % 7 ? 1 : dtype_size(dtype));
+            memset((char *)out->data + (size_t)i * dtype_size(dtype),
+                   (int)(dtype == BOOL ? i % 2 : i % 3), i % 7 ? 1 : dtype_size(dtype));
     }
-    if (BIT(dtype) & DTYPES_PLAIN && dtype != BOOL)
-        return true;
-    return dtype == STRING || dtype == BOOL;
+    return true;
 }
 
 static void make_feeds(const struct graph *graph, struct feeds *feeds)
