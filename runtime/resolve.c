@@ -56,6 +56,11 @@ static bool check_types(const struct node *node, const struct attr *attr,
             return fail(err, INVALID, "node '%s' (%s): attribute '%s' is DT_INVALID",
                         node->name, node->op->name, attr->name);
         }
+        if (dtype_is_ref(type))
+            return fail(err, INVALID,
+                        "node '%s' (%s): AttrValue must not have reference type value of %s "
+                        "for attr '%s'",
+                        node->name, node->op->name, dtype_name(type), attr->name);
         if (!dtype_known(type) || !(declared->types & BIT(dtype_base(type)))) {
             struct str allowed = {0};
             for (int t = 1; t < DTYPE_COUNT; t++)

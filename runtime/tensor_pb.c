@@ -136,19 +136,15 @@ static size_t copy_values(struct tensor *out, const tensor_proto *proto)
 #undef COPY_VALUES
 #undef COPY_PAIRS
 
-static bool unpack_plain(struct tensor *out, const tensor_proto *proto, struct error *err)
+static void unpack_plain(struct tensor *out, const tensor_proto *proto)
 {
     size_t element = dtype_size(out->dtype);
     size_t size = (size_t)out->count * element;
     if (proto->tensor_content.len) {
-        if (proto->tensor_content.len != size)
-            return fail(err, INVALID,
-                        "tensor_content of a %s tensor has %zu bytes, but its shape needs %zu",
-                        dtype_name(out->dtype), proto->tensor_content.len, size);
         memcpy(out->data, proto->tensor_content.data, size);
         for (size_t i = 0; out->dtype == BOOL && i < size; i++)
             ((uint8_t *)out->data)[i] = ((uint8_t *)out->data)[i] != 0;
-        return true;
+        return;
     }
     size_t given = copy_values(out, proto);
     char *data = out->data;
@@ -156,7 +152,6 @@ static bool unpack_plain(struct tensor *out, const tensor_proto *proto, struct e
         memset(data, 0, size);
     for (size_t i = given ? given : (size_t)out->count; i < (size_t)out->count; i++)
         memcpy(data + i * element, data + (given - 1) * element, element);
-    return true;
 }
 
 static bool take_varint32(const uint8_t **at, const uint8_t *end, uint32_t *value)
@@ -237,6 +232,12 @@ static bool check_size(const tensor_proto *proto, const struct shape *shape, str
         return fail(err, EXHAUSTED,
                     "a tensor of shape %s is larger than what a message may fill",
                     shape_text(shape, text, sizeof(text)));
+    size_t bytes = (size_t)count * dtype_size(proto->dtype);
+    if (proto->tensor_content.len && BIT(proto->dtype) & DTYPES_PLAIN &&
+        proto->tensor_content.len != bytes)
+        return fail(err, INVALID,
+                    "tensor_content of a %s tensor has %zu bytes, but its shape needs %zu",
+                    dtype_name(proto->dtype), proto->tensor_content.len, bytes);
     if (proto->dtype == TENSORFLOW__DATA_TYPE__DT_STRING && proto->tensor_content.len &&
         (size_t)count > proto->tensor_content.len)
         return fail(err, INVALID, "tensor_content of a string tensor ends in its lengths");
@@ -259,9 +260,13 @@ bool tensor_unpack(struct tensor *out, const tensor_proto *proto, struct error *
     struct tensor made;
     if (!tensor_init(&made, (enum dtype)dtype, &shape, err))
         return false;
-    bool ok = dtype == STRING     ? unpack_strings(&made, proto, err)
-              : dtype == RESOURCE ? unpack_handles(&made, proto, err)
-                                  : unpack_plain(&made, proto, err);
+    bool ok = true;
+    if (dtype == STRING)
+        ok = unpack_strings(&made, proto, err);
+    else if (dtype == RESOURCE)
+        ok = unpack_handles(&made, proto, err);
+    else
+        unpack_plain(&made, proto);
     if (!ok) {
         tensor_release(&made);
         return false;

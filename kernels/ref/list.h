@@ -70,6 +70,7 @@
     X(snapshot_ref) X(guarantee_const_ref)
 
 #define KERNELS_MAT_MUL(X) \
+    X(einsum_ref) \
     X(mat_mul_ref) X(sparse_mat_mul_ref) X(batch_mat_mul_ref) X(batch_mat_mul_v2_ref) \
     X(batch_mat_mul_v3_ref) \
     X(matrix_inverse_ref) X(matrix_determinant_ref) X(log_matrix_determinant_ref) \

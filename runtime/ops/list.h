@@ -43,6 +43,7 @@
     X(logical_or) X(select) X(select_v2)
 
 #define OPS_MATRIX(X) \
+    X(einsum) \
     X(mat_mul) X(sparse_mat_mul) X(batch_mat_mul) X(batch_mat_mul_v2) X(batch_mat_mul_v3) \
     X(matrix_diag) X(matrix_diag_v2) X(matrix_diag_v3) X(matrix_diag_part) \
     X(matrix_diag_part_v2) X(matrix_diag_part_v3) X(matrix_set_diag) X(matrix_set_diag_v2) \

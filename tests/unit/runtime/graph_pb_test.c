@@ -110,7 +110,8 @@ TEST(tensors_of_every_type_come_back)
             if (i == STRING)
                 tensor_set_string(&t, k, "abcdef", (size_t)k);
             else
-                memset((char *)t.data + (size_t)k * dtype_size(i), (int)k + 1, dtype_size(i));
+                memset((char *)t.data + (size_t)k * dtype_size(i),
+                       i == BOOL ? (int)k % 2 : (int)k + 1, dtype_size(i));
         }
         check_tensor(&t);
     }
