@@ -192,6 +192,25 @@ def mat_mul(s):
             "transpose_a": ta, "transpose_b": tb}
 
 
+def einsum(s):
+    """One of the usual equations, sizes at random; ... is broadcast."""
+    equation = s.pick("ab,bc->ac", "ab,cb->ac", "abc,acd->abd", "abcd,aecd->acbe", "ab->ba", "aa->a", "ab->", "abc->b",
+                      "a,b->ab", "ab,cd->bd", "...ab,...bc->...ac", "a...b,...bc->c...a", "...ab->...", "aab,b->ab",
+                      "ab,ab->", "a->aa")
+    sizes = {label: s.int(1, 4) for label in "abcde"}
+    dots = s.shape(0, 2, 3)
+    inputs = []
+    for term in equation.split("->")[0].split(","):
+        shape = []
+        for part in term.replace("...", "."):
+            if part == ".":
+                shape += [1 if s.rng.random() < 0.3 else d for d in dots]
+            else:
+                shape.append(sizes[part])
+        inputs.append(s.values(tuple(shape), -2, 2))
+    return {"inputs": inputs, "equation": equation}
+
+
 def batch_mat_mul(broadcast):
     def make(s):
         m, k, n = s.int(1, 5), s.int(1, 5), s.int(1, 5)
@@ -978,6 +997,7 @@ ROWS = [
         batch_mat_mul(False), "sum"),
     Row("BatchMatMulV2", "half bfloat16 float32 float64 int16 int32 int64 complex64 complex128",
         batch_mat_mul(True), "sum"),
+    Row("Einsum", "half bfloat16 float32 float64 int32 int64 complex64 complex128", einsum, "sum"),
     *(Row(op, NUMBER, reduce_args, "sum") for op in ("Sum", "Mean", "Prod")),
     *(Row(op, REAL, reduce_args, "round") for op in ("Max", "Min")),
     Row("All", "bool", logical_reduce),
