@@ -342,6 +342,12 @@ void place_explain(const struct placement *placement, const struct node *node, s
     add_text(json, node->name);
     str_add(json, ",\"op\":");
     add_text(json, node->op->name);
+    const struct attr *parts = node_attr(node, OPTIMISE_STANDS_FOR);
+    for (int i = 0; parts && i < parts->count; i++) {
+        str_add(json, i ? "," : ",\"stands_for\":[");
+        str_add_json(json, parts->strings[i].data, parts->strings[i].size);
+        str_add(json, i + 1 == parts->count ? "]" : "");
+    }
     str_add(json, ",\"device\":");
     add_text(json, node->device->name);
     str_add(json, ",\"requested\":");

@@ -110,7 +110,8 @@ struct resources *session_resources(struct session *session);
 
 /*
  * Appends the placement of the nodes that `callable` runs as JSON: [{"node", "op", "device",
- * "requested", "reason", "candidates": [{"device", "rejected"}]}].
+ * "requested", "reason", "candidates": [{"device", "rejected"}]}]; and "stands_for", the names
+ * of the nodes that a fused one replaces.
  */
 void session_explain_placement(const struct session *session, const struct callable *callable,
                                struct str *json);

@@ -559,6 +559,26 @@ TEST(arithmetic_that_changes_nothing_is_not_done)
     check_rule(rule_add_n, 0, 1);
 }
 
+TEST(a_fused_node_tells_what_it_stands_for)
+{
+    begin();
+    struct edge y = unary("Neg", unary("Exp", placeholder("x", &SHAPE(4))));
+    struct session *session = open_session(0, 1);
+    const struct session_run run = {.feeds = (const char *const[]){"x"},
+                                    .feeds_count = 1,
+                                    .fetches = &y.from->name,
+                                    .fetches_count = 1};
+    struct callable *callable = session_prepare(session, &run, &err);
+    CHECK(callable);
+    struct str json = {0};
+    session_explain_placement(session, callable, &json);
+    CHECK(strstr(str_text(&json), "{\"node\":\"Neg\",\"op\":\"_Elementwise\","
+                                  "\"stands_for\":[\"Exp\",\"Neg\"],\"device\":"));
+    str_release(&json);
+    session_free(session);
+    graph_free(graph);
+}
+
 TEST(names_of_passes_are_read_back)
 {
     uint32_t set = 0;
