@@ -98,6 +98,17 @@ static void add_row(struct queue_attempt *take, struct tensor *row)
     take->rows_left--;
 }
 
+static bool fail_insufficient(struct queue *queue, struct queue_attempt *take, int64_t wanted,
+                              int64_t left)
+{
+    attempt_fail(&take->attempt, OUT_OF_RANGE,
+                 "%s '%s' is closed and has insufficient elements (requested %lld, current "
+                 "size %lld)",
+                 kernel_queue_kind_name(queue->spec.kind), queue->spec.name, (long long)wanted,
+                 (long long)left);
+    return false;
+}
+
 /* Closed, and fewer rows than wanted: what was taken goes back. */
 static bool enough_locked(struct queue *queue, struct queue_attempt *take)
 {
@@ -105,6 +116,12 @@ static bool enough_locked(struct queue *queue, struct queue_attempt *take)
     int64_t wanted = take->rows_left, left = store->count;
     if (!queue->closed || left >= wanted)
         return true;
+    if (take->up_to && store->kind == QUEUE_PRIORITY) {
+        /* TensorFlow's priority queue does not give fewer than wanted: it drops them. */
+        while (store->count)
+            add_row(take, kernel_queue_store_take(store));
+        return fail_insufficient(queue, take, take->rows_left, 0);
+    }
     for (int64_t i = take->rows_total - take->rows_left; i-- > 0;)
         kernel_queue_store_put_back(store, take->rows[i]);
     take->rows_left = take->rows_total;
@@ -112,12 +129,7 @@ static bool enough_locked(struct queue *queue, struct queue_attempt *take)
         take->rows_left = take->rows_total = store->count;
         return true;
     }
-    attempt_fail(&take->attempt, OUT_OF_RANGE,
-                 "%s '%s' is closed and has insufficient elements (requested %lld, current "
-                 "size %lld)",
-                 kernel_queue_kind_name(queue->spec.kind), queue->spec.name, (long long)wanted,
-                 (long long)left);
-    return false;
+    return fail_insufficient(queue, take, wanted, left);
 }
 
 static enum progress take_locked(struct queue *queue, struct queue_attempt *take)

@@ -61,7 +61,10 @@ void kernel_queue_put(struct queue *queue, const struct tensor *const *tuple, bo
 void kernel_queue_take(struct queue *queue, struct cancel *cancel, queue_ended *ended,
                        void *arg);
 
-/* Takes `count` rows, stacked; `up_to`: or what is left when the queue is closed. */
+/*
+ * Takes `count` rows, stacked; `up_to`: or what is left when the queue is closed.  A priority
+ * queue then drops what is left and fails, as TensorFlow's does.
+ */
 void kernel_queue_take_many(struct queue *queue, int64_t count, bool up_to,
                             struct cancel *cancel, queue_ended *ended, void *arg);
 

@@ -247,6 +247,12 @@ TEST(the_least_priority_is_taken_first)
     for (int i = 0; i < 50; i++)
         expect(put(queue, i * 37 % 50, -1, NULL), OK, 0, 0);
     expect(take(queue, 50, false, NULL), OK, 50, 0);
+    expect(put(queue, 3, -1, NULL), OK, 0, 0);
+    expect(shut(queue, false), OK, 0, 0);
+    expect(take(queue, 2, false, NULL), OUT_OF_RANGE, 0, 0);
+    CHECK_INT(kernel_queue_rows(queue), 1);
+    expect(take(queue, 2, true, NULL), OUT_OF_RANGE, 0, 0);
+    CHECK_INT(kernel_queue_rows(queue), 0); /* as TensorFlow has it */
     queue_unref(queue);
 }
 
@@ -316,6 +322,7 @@ struct work {
     int64_t first;
     int64_t sum;
     int64_t count;
+    bool some; /* takes several now and then */
 };
 
 static void *produce_main(void *arg)
@@ -333,7 +340,7 @@ static void *consume_main(void *arg)
 {
     struct work *work = arg;
     for (int turn = 0;; turn++) {
-        struct end *end = take(work->queue, turn % 2 ? 3 : -1, true, NULL);
+        struct end *end = take(work->queue, work->some && turn % 2 ? 3 : -1, true, NULL);
         int code = code_of(end);
         for (int i = 0; i < end->values_count; i++)
             work->sum += end->values[i];
@@ -352,7 +359,8 @@ static void run_threads(enum queue_kind kind)
     struct work work[PRODUCERS + CONSUMERS] = {0};
     pthread_t threads[PRODUCERS + CONSUMERS];
     for (int i = 0; i < PRODUCERS + CONSUMERS; i++) {
-        work[i] = (struct work){.queue = queue, .first = (int64_t)i * EACH};
+        work[i] = (struct work){
+            .queue = queue, .first = (int64_t)i * EACH, .some = kind != QUEUE_PRIORITY};
         pthread_create(&threads[i], NULL, i < PRODUCERS ? produce_main : consume_main,
                        &work[i]);
     }
