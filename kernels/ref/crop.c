@@ -176,10 +176,12 @@ static bool crop_and_resize_grad_image_run(struct kernel_call *call, struct erro
                 sums[image_at(&c, b, y.nearest, x.nearest, d)] += *dy;
                 continue;
             }
-            for (int i = 0; i < 4; i++)
+            for (int i = 0; i < 4; i++) {
+                float row = (i / 2 ? y.part : 1 - y.part) * *dy;
+                float share = (i % 2 ? x.part : 1 - x.part) * row;
                 sums[image_at(&c, b, i / 2 ? y.upper : y.lower, i % 2 ? x.upper : x.lower,
-                              d)] += (double)*dy * (double)(i / 2 ? y.part : 1 - y.part) *
-                                     (double)(i % 2 ? x.part : 1 - x.part);
+                              d)] += (double)share;
+            }
         }
     }
     for (int64_t i = 0; i < out->count; i++)

@@ -236,7 +236,7 @@
     X(acos_ref) X(asin_ref) X(atan_ref) X(acosh_ref) X(asinh_ref) X(atanh_ref) X(cosh_ref) \
     X(sinh_ref) X(tan_ref) X(erfc_ref) X(lgamma_ref) X(digamma_ref) X(erfinv_ref) \
     X(ndtri_ref) X(inv_ref) X(inv_grad_ref) X(atan2_ref) X(xlogy_ref) X(xlog1py_ref) \
-    X(next_after_ref) X(mod_ref) X(approximate_equal_ref) X(bitwise_and_ref) \
+    X(next_after_ref) X(zeta_ref) X(polygamma_ref) X(mod_ref) X(approximate_equal_ref) X(bitwise_and_ref) \
     X(bitwise_or_ref) X(bitwise_xor_ref) X(left_shift_ref) X(right_shift_ref) X(invert_ref) \
     X(population_count_ref) X(real_ref) X(imag_ref) X(angle_ref) X(complex_abs_ref) \
     X(complex_ref)

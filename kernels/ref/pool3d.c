@@ -110,7 +110,8 @@ static void spread(const struct volume *v, const struct tensor *const in[3], int
     }
 }
 
-/* The gradient goes to the maxima; of the gradient: is taken from where they are. */
+/* The gradient goes to the maxima; `again`: is taken from the first that is the maximum given.
+ */
 static bool max_pool_back(struct kernel_call *call, bool again, struct error *err)
 {
     const struct tensor *in = kernel_in(call, 0), *pooled = kernel_in(call, 1);
@@ -137,10 +138,17 @@ static bool max_pool_back(struct kernel_call *call, bool again, struct error *er
             spread(&v, (const struct tensor *const[]){in, pooled, grad}, n, o, c, sums);
             continue;
         }
+        int64_t begin[3], size[3], at;
         volume_place(v.out, o, place);
-        int64_t best = maximum_at(&v, load, in->data, n, place, c);
-        if (best >= 0)
-            sums[volume_at(&v, v.out, v.channels, n, place, c)] += load(grad->data, best);
+        at = volume_at(&v, v.out, v.channels, n, place, c);
+        int64_t count = clip_window(&v, place, begin, size), k = 0, from = 0;
+        for (; k < count; k++) {
+            from = window_element(&v, begin, size, k, n, c);
+            if (load(in->data, from) == load(pooled->data, at))
+                break;
+        }
+        if (k < count)
+            sums[at] = load(grad->data, from);
     }
     store_sums(out, sums);
     return true;

@@ -158,11 +158,12 @@ static bool resize_bilinear_grad_run(struct kernel_call *call, struct error *err
     RESIZE_EACH(&r, r.out, n, oy, ox, c)
     {
         struct between y = find_between(&r, 0, oy), x = find_between(&r, 1, ox);
-        double dy = tensor_f32(grads)[resize_at(&r, r.out, n, oy, ox, c)];
-        for (int i = 0; i < 4; i++)
+        float dy = tensor_f32(grads)[resize_at(&r, r.out, n, oy, ox, c)];
+        for (int i = 0; i < 4; i++) {
+            float share = dy * (i / 2 ? y.part : 1 - y.part) * (i % 2 ? x.part : 1 - x.part);
             sums[resize_at(&r, r.in, n, i / 2 ? y.upper : y.lower, i % 2 ? x.upper : x.lower,
-                           c)] += dy * (double)(i / 2 ? y.part : 1 - y.part) *
-                                  (double)(i % 2 ? x.part : 1 - x.part);
+                           c)] += (double)share;
+        }
     }
     store_sums(out, sums);
     return true;

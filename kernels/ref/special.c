@@ -49,6 +49,40 @@ static double digamma(double x)
     return sum - reflected;
 }
 
+/* Hurwitz's sum of (q + k)^-x: the first terms one by one, the rest by Euler and Maclaurin. */
+static double zeta(double x, double q)
+{
+    static const double series[] = {1.0 / 12,         -1.0 / 720,     1.0 / 30240,
+                                    -1.0 / 1209600,   1.0 / 47900160, -691.0 / 1307674368000,
+                                    1.0 / 74724249600};
+    if (!(x > 1))
+        return x == 1 ? INFINITY : NAN;
+    if (q <= 0 && q == floor(q))
+        return INFINITY;
+    if (q <= 0 && x != floor(x))
+        return NAN;
+    double sum = 0;
+    for (; q < 12; q++)
+        sum += pow(q, -x);
+    sum += pow(q, 1 - x) / (x - 1) + pow(q, -x) / 2;
+    double term = x * pow(q, -x - 1);
+    for (int i = 0; i < ARRAY_LEN(series); i++) {
+        sum += series[i] * term;
+        term *= (x + 2 * i + 1) * (x + 2 * i + 2) / (q * q);
+    }
+    return sum;
+}
+
+/* Derivative number n of digamma. */
+static double polygamma(double n, double x)
+{
+    if (n != floor(n) || n < 0)
+        return NAN;
+    if (n == 0)
+        return digamma(x);
+    return (fmod(n, 2) == 0 ? -1 : 1) * tgamma(n + 1) * zeta(n + 1, x);
+}
+
 /* The x with erfc(x) = y, in (0, 2): a rough guess, then Newton's steps. */
 static double erfc_inverse(double y)
 {
@@ -82,6 +116,11 @@ ROW1(ndtri_f32, float, double, (double), float, (float), -M_SQRT2 *erfc_inverse(
 ROW1(ndtri_f64, double, double, , double, , -M_SQRT2 *erfc_inverse(2 * x))
 
 /* --- of two operands --- */
+
+ROW2(zeta_f32, float, double, (double), float, (float), zeta(x, y))
+ROW2(zeta_f64, double, double, , double, , zeta(x, y))
+ROW2(polygamma_f32, float, double, (double), float, (float), polygamma(x, y))
+ROW2(polygamma_f64, double, double, , double, , polygamma(x, y))
 
 ROWS_FLOAT(ROW2, atan2, atan2(x, y))
 ROWS_FLOAT(ROW2, xlogy, x == 0 ? 0 : x * log(y))
@@ -161,6 +200,8 @@ static const struct kernel_rows rows[] = {
     {.op = "Atan2", .by_type = {FLOAT_ROWS(atan2)}},
     {.op = "Xlogy", .by_type = {BOTH(xlogy)}},
     {.op = "Xlog1py", .by_type = {BOTH(xlog1py)}},
+    {.op = "Zeta", .by_type = {[F32] = zeta_f32, [F64] = zeta_f64}},
+    {.op = "Polygamma", .by_type = {[F32] = polygamma_f32, [F64] = polygamma_f64}},
     {.op = "NextAfter", .by_type = {[F32] = next_after_f32, [F64] = next_after_f64}},
     {.op = "Mod", .by_type = {FLOAT_ROWS(mod), SIGNED_ROWS(mod)}, .check = has_zero},
     {.op = "ApproximateEqual",
@@ -229,6 +270,8 @@ const struct kernel kernel_atan2_ref = BINARY("Atan2", DTYPES_FLOAT);
 const struct kernel kernel_xlogy_ref = BINARY("Xlogy", FLOATS);
 const struct kernel kernel_xlog1py_ref = BINARY("Xlog1py", FLOATS);
 const struct kernel kernel_next_after_ref = BINARY("NextAfter", LONG);
+const struct kernel kernel_zeta_ref = BINARY("Zeta", LONG);
+const struct kernel kernel_polygamma_ref = BINARY("Polygamma", LONG);
 const struct kernel kernel_mod_ref = BINARY("Mod", LONG | BIT(I32) | BIT(I64));
 const struct kernel kernel_approximate_equal_ref = BINARY("ApproximateEqual", LONG);
 const struct kernel kernel_bitwise_and_ref = BINARY("BitwiseAnd", DTYPES_INTEGER);

@@ -34,7 +34,7 @@
     X(rint) X(is_nan) X(is_inf) X(is_finite) X(logical_not) X(cast) \
     X(acos) X(asin) X(atan) X(atanh) X(acosh) X(asinh) X(cosh) X(sinh) X(tan) X(erfc) \
     X(erfinv) X(ndtri) X(lgamma) X(digamma) X(inv) X(inv_grad) X(atan2) X(xlogy) X(xlog1py) \
-    X(next_after) X(mod) X(bitwise_and) X(bitwise_or) X(bitwise_xor) X(left_shift) \
+    X(next_after) X(zeta) X(polygamma) X(mod) X(bitwise_and) X(bitwise_or) X(bitwise_xor) X(left_shift) \
     X(right_shift) X(invert) X(population_count) X(approximate_equal) X(real) X(imag) \
     X(angle) X(complex_abs) X(complex)
 

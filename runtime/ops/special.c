@@ -133,6 +133,13 @@ static bool lgamma_gradient(struct gradient *g, struct error *err)
     return times(g, op_call1(g, "Digamma", gradient_x(g, 0)));
 }
 
+static bool digamma_gradient(struct gradient *g, struct error *err)
+{
+    (void)err;
+    struct edge x = gradient_x(g, 0);
+    return times(g, op_call2(g, "Polygamma", op_number(g, x, 1), x));
+}
+
 static bool inv_gradient(struct gradient *g, struct error *err)
 {
     (void)err;
@@ -154,8 +161,7 @@ const struct op op_erfc = UNARY("Erfc", OP_FLOAT, erfc_gradient);
 const struct op op_erfinv = UNARY("Erfinv", OP_FLOAT, erfinv_gradient);
 const struct op op_ndtri = UNARY("Ndtri", OP_FLOAT, ndtri_gradient);
 const struct op op_lgamma = UNARY("Lgamma", OP_FLOAT, lgamma_gradient);
-/* Its gradient would need the polygamma functions. */
-const struct op op_digamma = UNARY("Digamma", OP_FLOAT, NULL);
+const struct op op_digamma = UNARY("Digamma", OP_FLOAT, digamma_gradient);
 const struct op op_inv =
     UNARY("Inv", "{bfloat16,half,float,double,int8,int16,int32,int64,complex64,complex128}",
           inv_gradient);
@@ -206,6 +212,32 @@ static bool xlog1py_gradient(struct gradient *g, struct error *err)
                             op_call2(g, "Mul", op_call2(g, "Xdivy", x, more), dz));
 }
 
+/* No gradient flows to the first operand: it is a whole number, or nobody knows. */
+static bool polygamma_gradient(struct gradient *g, struct error *err)
+{
+    struct edge n = gradient_x(g, 0), x = gradient_x(g, 1);
+    struct edge next = op_call2(g, "Polygamma", op_call2(g, "AddV2", n, op_number(g, n, 1)), x);
+    struct edge flow = op_call2(g, "Mul", g->of_outputs[0], next);
+    (void)err;
+    if (!op_gradient_pair(g, flow, flow))
+        return false;
+    g->of_inputs[0] = OP_NO_EDGE;
+    return true;
+}
+
+static bool zeta_gradient(struct gradient *g, struct error *err)
+{
+    struct edge x = gradient_x(g, 0), q = gradient_x(g, 1);
+    struct edge next = op_call2(g, "Zeta", op_call2(g, "AddV2", x, op_number(g, x, 1)), q);
+    struct edge slope = op_call2(g, "Mul", op_call1(g, "Neg", x), next);
+    struct edge flow = op_call2(g, "Mul", g->of_outputs[0], slope);
+    (void)err;
+    if (!op_gradient_pair(g, flow, flow))
+        return false;
+    g->of_inputs[0] = OP_NO_EDGE;
+    return true;
+}
+
 static bool next_after_gradient(struct gradient *g, struct error *err)
 {
     (void)err;
@@ -216,6 +248,9 @@ static bool next_after_gradient(struct gradient *g, struct error *err)
 const struct op op_atan2 = BINARY("Atan2", "y:T x:T", OP_FLOAT, atan2_gradient);
 const struct op op_xlogy = BINARY("Xlogy", "x:T y:T", OP_FLOAT_COMPLEX, xlogy_gradient);
 const struct op op_xlog1py = BINARY("Xlog1py", "x:T y:T", OP_FLOAT_COMPLEX, xlog1py_gradient);
+const struct op op_zeta = BINARY("Zeta", "x:T q:T", "{float,double}", zeta_gradient);
+const struct op op_polygamma =
+    BINARY("Polygamma", "a:T x:T", "{float,double}", polygamma_gradient);
 const struct op op_next_after = {
     .name = "NextAfter",
     .inputs = "x1:T x2:T",

@@ -16,6 +16,7 @@ INTEGER = SIGNED + " " + UNSIGNED
 REAL = FLOAT + " " + INTEGER
 NUMBER = REAL + " " + COMPLEX
 ANY = NUMBER + " bool string"
+IMAGE = "half float32 float64 " + SIGNED + " uint8 uint16"
 
 
 class Row:
@@ -339,7 +340,7 @@ def concat(s):
     shape = s.shape(1, 4)
     axis = s.axis(len(shape))
     parts = []
-    for _ in range(s.int(1, 4)):
+    for _ in range(s.int(2, 4)):
         own = list(shape)
         own[axis] = s.int(0, 4)
         parts.append(s.values(tuple(own)))
@@ -948,7 +949,7 @@ def pixels(s):
 
 ROWS = [
     *(Row(op, NUMBER, binary(), "round") for op in ("AddV2", "Sub", "Mul")),
-    Row("Add", NUMBER, binary(), "round"),
+    Row("Add", FLOAT + " uint8 " + SIGNED + " " + COMPLEX, binary(), "round"),
     Row("Div", REAL, binary(), "round"),
     Row("RealDiv", FLOAT + " " + COMPLEX, binary(), "few"),
     Row("DivNoNan", FLOAT + " " + COMPLEX, binary(), "few"),
@@ -1064,9 +1065,12 @@ ROWS = [
     Row("MatrixDiag", NUMBER + " bool", lambda s: {"diagonal": s.values(s.shape(1, 3))}),
     Row("MatrixDiagPart", NUMBER + " bool", lambda s: {"input": s.values(s.shape(2, 4))}),
     Row("MatrixSetDiag", NUMBER + " bool", set_diag),
-    *(Row(f"MatrixDiagV{v}", NUMBER + " bool", matrix_diag(v)) for v in (2, 3)),
-    *(Row(f"MatrixDiagPartV{v}", NUMBER + " bool", matrix_diag_part(v)) for v in (2, 3)),
-    *(Row(f"MatrixSetDiagV{v}", NUMBER + " bool", matrix_set_diag(v)) for v in (2, 3)),
+    # TensorFlow's gradients of the second versions have the third's alignment: not as they run.
+    *(Row(f"MatrixDiagV{v}", NUMBER + " bool", matrix_diag(v), gradient=v > 2) for v in (2, 3)),
+    *(Row(f"MatrixDiagPartV{v}", NUMBER + " bool", matrix_diag_part(v), gradient=v > 2)
+      for v in (2, 3)),
+    *(Row(f"MatrixSetDiagV{v}", NUMBER + " bool", matrix_set_diag(v), gradient=v > 2)
+      for v in (2, 3)),
     Row("Diag", "half float32 float64 int32 int64 complex64",
         lambda s: {"diagonal": s.values(s.shape(1, 2))}),
     Row("DiagPart", "half float32 float64 int32 int64 complex64",
@@ -1103,6 +1107,10 @@ ROWS = [
     Row("Erfc", FLOAT, unary(), "sum"),
     Row("Lgamma", "half float32 float64", unary(), "sum"),
     Row("Digamma", "half float32 float64", unary(), "sum"),
+    Row("Zeta", "float32 float64", lambda s: {"x": s.values((4,), 1.1, 9),
+                                              "q": s.values((4,), 0.1, 9)}, "sum"),
+    Row("Polygamma", "float32 float64",
+        lambda s: {"a": s.ints((4,), 0, 3, s.type), "x": s.values((4,), 0.1, 9)}, "sum"),
     Row("Erfinv", "float32 float64", unary(low=-1, high=1), "sum"),
     Row("Ndtri", "float32 float64", unary(low=0, high=1), "sum"),
     Row("Atan2", FLOAT, binary("y", "x"), "sum"),
@@ -1158,11 +1166,11 @@ ROWS = [
     Row("BlockLSTM", "half float32", block_lstm(1), "sum"),
     Row("BlockLSTMV2", "half float32", block_lstm(2), "sum"),
     Row("GRUBlockCell", "float32", gru_cell, "sum"),
-    Row("ResizeBilinear", REAL, resize(), "sum"),
-    Row("ResizeBicubic", REAL, resize(), "sum"),
-    Row("ResizeNearestNeighbor", REAL, resize(), "sum"),
-    Row("ResizeArea", REAL, resize(False), "sum"),
-    Row("CropAndResize", REAL, crop_and_resize, "loose"),
+    Row("ResizeBilinear", IMAGE, resize(), "sum"),
+    Row("ResizeBicubic", IMAGE, resize(), "sum"),
+    Row("ResizeNearestNeighbor", IMAGE, resize(), "sum"),
+    Row("ResizeArea", IMAGE, resize(False), "sum"),
+    Row("CropAndResize", IMAGE, crop_and_resize, "loose"),
     Row("AdjustContrastv2", "float32", color("contrast_factor", 0, 2), "sum"),
     Row("AdjustHue", "float32", color("delta", -1, 1), "loose"),
     Row("AdjustSaturation", "float32", color("scale", 0, 2), "loose"),
