@@ -188,7 +188,9 @@
     X(sparse_segment_sum_grad_ref) X(sparse_segment_mean_grad_ref) \
     X(sparse_segment_sqrt_n_grad_ref) X(segment_prod_ref) X(segment_max_ref) \
     X(segment_min_ref) X(unsorted_segment_prod_ref) X(unsorted_segment_max_ref) \
-    X(unsorted_segment_min_ref)
+    X(unsorted_segment_min_ref) X(sparse_segment_sum_with_num_segments_ref) \
+    X(sparse_segment_mean_with_num_segments_ref) \
+    X(sparse_segment_sqrt_n_with_num_segments_ref)
 
 #define KERNELS_SELECT(X) \
     X(select_ref) X(select_v2_ref) X(clip_by_value_ref) X(cast_ref) X(add_n_ref) \

@@ -173,6 +173,14 @@ static bool sparse_segment(struct kernel_call *call, enum kind kind, struct erro
     if (!check_picks(indices, ids, data->shape.dims[0], err) ||
         !check_sorted(ids, &segments, err))
         return false;
+    if (call->in_count > 3) {
+        int64_t given = 0;
+        if (!kernel_scalar(call, 3, "num_segments", &given, err))
+            return false;
+        if (given < segments)
+            return fail(err, INVALID, "segment ids must be < num_segments");
+        segments = given;
+    }
     struct shape shape = data->shape;
     shape.dims[0] = segments;
     struct tensor *out = kernel_output(call, 0, &shape, err);
@@ -265,6 +273,12 @@ const struct kernel kernel_sparse_segment_mean_ref =
     SEGMENT("SparseSegmentMean", DTYPES_FLOAT, sparse_mean_run);
 const struct kernel kernel_sparse_segment_sqrt_n_ref =
     SEGMENT("SparseSegmentSqrtN", DTYPES_FLOAT, sparse_sqrt_n_run);
+const struct kernel kernel_sparse_segment_sum_with_num_segments_ref =
+    SEGMENT("SparseSegmentSumWithNumSegments", DTYPES_REAL, sparse_sum_run);
+const struct kernel kernel_sparse_segment_mean_with_num_segments_ref =
+    SEGMENT("SparseSegmentMeanWithNumSegments", DTYPES_FLOAT, sparse_mean_run);
+const struct kernel kernel_sparse_segment_sqrt_n_with_num_segments_ref =
+    SEGMENT("SparseSegmentSqrtNWithNumSegments", DTYPES_FLOAT, sparse_sqrt_n_run);
 const struct kernel kernel_sparse_segment_sum_grad_ref =
     SEGMENT("SparseSegmentSumGrad", DTYPES_FLOAT, sparse_sum_grad_run);
 const struct kernel kernel_sparse_segment_mean_grad_ref =

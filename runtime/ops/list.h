@@ -60,7 +60,9 @@
     X(sparse_segment_mean) X(sparse_segment_sqrt_n) X(sparse_segment_sum_grad) \
     X(sparse_segment_mean_grad) X(sparse_segment_sqrt_n_grad) \
     X(segment_max) X(segment_min) X(segment_prod) X(unsorted_segment_max) \
-    X(unsorted_segment_min) X(unsorted_segment_prod)
+    X(unsorted_segment_min) X(unsorted_segment_prod) \
+    X(sparse_segment_sum_with_num_segments) X(sparse_segment_mean_with_num_segments) \
+    X(sparse_segment_sqrt_n_with_num_segments)
 
 #define OPS_ARRAY(X) \
     X(shape) X(shape_n) X(size) X(rank) X(broadcast_gradient_args) X(broadcast_args) \

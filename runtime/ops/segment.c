@@ -269,3 +269,34 @@ const struct op op_unsorted_segment_min =
     UNSORTED("UnsortedSegmentMin", OP_REAL, unsorted_extreme_gradient);
 const struct op op_unsorted_segment_prod =
     UNSORTED("UnsortedSegmentProd", OP_NUMBER, unsorted_prod_gradient);
+
+static bool infer_with_number(struct infer *infer, struct error *err)
+{
+    (void)err;
+    int64_t segments[LIMIT_TENSOR_RANK] = {-1};
+    int count;
+    if (infer->inputs[0].rank < 1)
+        return true;
+    if (op_infer_values(infer, 3, segments, &count) && count != 1)
+        return true;
+    infer->outputs[0] = infer->inputs[0];
+    infer->outputs[0].dims[0] = segments[0];
+    return true;
+}
+
+#define WITH_NUMBER(name_, types_, gradient_)                                                  \
+    {                                                                                          \
+        .name = name_,                                                                         \
+        .inputs = "data:T indices:Tidx segment_ids:Tsegmentids num_segments:Tnumsegments",     \
+        .outputs = "output:T",                                                                 \
+        .attrs = "T:" types_ " Tidx:{int32,int64}=int32 Tnumsegments:{int32,int64}=int32 "     \
+                 "Tsegmentids:{int32,int64}=int32 sparse_gradient:bool=false",                 \
+        .infer = infer_with_number, .gradient = gradient_,                                     \
+    }
+
+const struct op op_sparse_segment_sum_with_num_segments =
+    WITH_NUMBER("SparseSegmentSumWithNumSegments", OP_REAL, sparse_segment_sum_gradient);
+const struct op op_sparse_segment_mean_with_num_segments =
+    WITH_NUMBER("SparseSegmentMeanWithNumSegments", OP_FLOAT, sparse_segment_mean_gradient);
+const struct op op_sparse_segment_sqrt_n_with_num_segments =
+    WITH_NUMBER("SparseSegmentSqrtNWithNumSegments", OP_FLOAT, sparse_segment_sqrt_n_gradient);
