@@ -37,7 +37,7 @@ static bool read_both(const struct kernel_call *call, struct sparse *a, struct s
                         "Operands' shapes do not match: got %lld and %lld for "
                         "dimension %d",
                         (long long)a->dims[d], (long long)b->dims[d], d);
-    return kernel_sparse_check(a, err) && kernel_sparse_check(b, err);
+    return true;
 }
 
 static const int64_t *place_of(const struct pair *pair, const struct sparse *a,

@@ -24,7 +24,8 @@ struct cross {
     bool hashed;
     bool strong; /* strings by a keyed hash */
     uint64_t key[2];
-    uint64_t seed; /* that the hashes of values are mixed into */
+    bool seeded; /* hashes of values are mixed into the seed, else into the first one */
+    uint64_t seed;
     uint64_t buckets;
     const char *separator;
     size_t separator_size;
@@ -86,10 +87,10 @@ static bool read_columns(struct kernel_call *call, struct cross *c, struct error
     const struct attr *types = node_attr(call->node, "dense_types");
     int n = (int)node_attr_int(call->node, "N", 0);
     int dense = types && types->kind == ATTR_TYPE ? types->count : 0;
-    if (n < 0 || n > COLUMNS_MAX || dense > COLUMNS_MAX || n + dense == 0)
+    if (n < 0 || n > COLUMNS_MAX || dense > COLUMNS_MAX)
         return fail(err, INVALID, "%d sparse and %d dense columns", n, dense);
-    c->columns = kernel_scratch(call, (size_t)(n + dense) * sizeof(*c->columns), err);
-    c->rows = -1;
+    c->columns = kernel_scratch(call, (size_t)(n + dense) * sizeof(*c->columns) + 1, err);
+    c->rows = n + dense ? -1 : 0;
     if (!c->columns)
         return false;
     for (int i = 0; i < n; i++)
@@ -147,7 +148,8 @@ static void cross_one(const struct cross *c, int64_t row, int64_t choice, struct
         int64_t at = place(column, row, choice / left);
         choice %= left;
         if (c->hashed) {
-            hash = kernel_fingerprint_cat(hash, hash_feature(c, column->values, at));
+            uint64_t own = hash_feature(c, column->values, at);
+            hash = k > 0 || c->seeded ? kernel_fingerprint_cat(hash, own) : own;
             continue;
         }
         if (k > 0)
@@ -197,11 +199,21 @@ static bool cross_all(struct kernel_call *call, const struct cross *c, struct er
 static bool cross_run(struct kernel_call *call, struct error *err)
 {
     struct cross c = {.hashed = node_attr_bool(call->node, "hashed_output", false),
+                      .seeded = true,
                       .seed = (uint64_t)node_attr_int(call->node, "hash_key", 0),
                       .buckets = (uint64_t)node_attr_int(call->node, "num_buckets", 0),
                       .separator = "_X_",
                       .separator_size = 3};
-    return read_columns(call, &c, err) && cross_all(call, &c, err);
+    if (!read_columns(call, &c, err))
+        return false;
+    int type = node_attr_type(call->node, "internal_type");
+    for (int k = 0; k < c.count; k++)
+        if (type == STRING && c.columns[k].values->dtype != STRING)
+            return fail(err, INVALID,
+                        "Input values should be of internal type %d but received "
+                        "%d",
+                        type, (int)c.columns[k].values->dtype);
+    return cross_all(call, &c, err);
 }
 
 static bool cross_v2_run(struct kernel_call *call, struct error *err)
@@ -213,8 +225,6 @@ static bool cross_v2_run(struct kernel_call *call, struct error *err)
                       .separator_size = tensor_strings(separator)->size};
     return read_columns(call, &c, err) && cross_all(call, &c, err);
 }
-
-#define HASH_SEED UINT64_C(0xDECAFCAFFE)
 
 static bool cross_hashed_run(struct kernel_call *call, struct error *err)
 {
@@ -232,7 +242,6 @@ static bool cross_hashed_run(struct kernel_call *call, struct error *err)
     struct cross c = {.hashed = true,
                       .strong = *(const bool *)strong->data,
                       .key = {(uint64_t)tensor_i64(salt)[0], (uint64_t)tensor_i64(salt)[1]},
-                      .seed = HASH_SEED,
                       .buckets = (uint64_t)tensor_i64(buckets)[0]};
     return read_columns(call, &c, err) && cross_all(call, &c, err);
 }

@@ -176,7 +176,7 @@ static bool max_sparse_run(struct kernel_call *call, struct error *err)
 static bool softmax_run(struct kernel_call *call, struct error *err)
 {
     struct sparse in;
-    if (!kernel_sparse_in(call, 0, 1, 2, &in, err) || !kernel_sparse_check(&in, err))
+    if (!kernel_sparse_in(call, 0, 1, 2, &in, err))
         return false;
     if (in.rank < 2)
         return fail(err, INVALID, "Input should have rank >= 2, but got: %d", in.rank);

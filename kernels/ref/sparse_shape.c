@@ -52,6 +52,26 @@ static bool resolve(const struct tensor *from, const struct tensor *to, struct s
     return true;
 }
 
+/* Places are not checked: one outside the old shape moves as far as the steps take it. */
+static void move(const struct shape *old, const int64_t *place, const struct shape *new,
+                 int64_t *moved)
+{
+    uint64_t at = 0, step = 1;
+    for (int d = old->rank - 1; d >= 0; d--) {
+        at += (uint64_t)place[d] * step;
+        step *= (uint64_t)old->dims[d];
+    }
+    int64_t left = (int64_t)at, below = 1;
+    for (int d = 1; d < new->rank; d++)
+        below *= new->dims[d];
+    for (int d = 0; d < new->rank; d++) {
+        moved[d] = left / below;
+        left %= below;
+        if (d + 1 < new->rank)
+            below /= new->dims[d + 1];
+    }
+}
+
 static bool reshape_run(struct kernel_call *call, struct error *err)
 {
     const struct tensor *in = kernel_in(call, 0), *from = kernel_in(call, 1);
@@ -72,20 +92,10 @@ static bool reshape_run(struct kernel_call *call, struct error *err)
     if (!shape)
         return false;
     memcpy(shape->data, new.dims, (size_t) new.rank * sizeof(int64_t));
-    for (int64_t i = 0; i < count; i++) {
-        const int64_t *place = tensor_i64(in) + i * old.rank;
-        int64_t *moved = (int64_t *)out->data + i * new.rank, at = 0;
-        for (int d = 0; d < old.rank; d++) {
-            if (place[d] < 0 || place[d] >= old.dims[d])
-                return fail(err, INVALID, "indices[%lld, %d] = %lld is out of bounds",
-                            (long long)i, d, (long long)place[d]);
-            at = at * old.dims[d] + place[d];
-        }
-        for (int d = new.rank - 1; d >= 0; d--) {
-            moved[d] = at % new.dims[d];
-            at /= new.dims[d];
-        }
-    }
+    if (count > 0 && shape_count(&new) == 0)
+        return fail(err, INVALID, "%lld values in a tensor without elements", (long long)count);
+    for (int64_t i = 0; i < count; i++)
+        move(&old, tensor_i64(in) + i * old.rank, &new, (int64_t *)out->data + i * new.rank);
     return true;
 }
 
@@ -94,7 +104,7 @@ static bool reshape_run(struct kernel_call *call, struct error *err)
 static bool reorder_run(struct kernel_call *call, struct error *err)
 {
     struct sparse in;
-    if (!kernel_sparse_in(call, 0, 1, 2, &in, err) || !kernel_sparse_check(&in, err))
+    if (!kernel_sparse_in(call, 0, 1, 2, &in, err))
         return false;
     struct tensor *index = kernel_output(call, 0, &SHAPE(in.count, in.rank), err);
     struct tensor *values = index ? kernel_output(call, 1, &SHAPE(in.count), err) : NULL;
@@ -177,7 +187,7 @@ static bool split_run(struct kernel_call *call, struct error *err)
     int parts = (int)node_attr_int(call->node, "num_split", 1);
     int64_t start[LIMIT_TENSOR_RANK] = {0}, size[LIMIT_TENSOR_RANK];
     struct sparse in;
-    if (along->shape.rank > 1 || along->count != 1)
+    if (along->shape.rank != 0)
         return fail(err, INVALID, "split_dim must be a scalar");
     if (!kernel_sparse_in(call, 1, 2, 3, &in, err) || !kernel_sparse_check(&in, err))
         return false;
