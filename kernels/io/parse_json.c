@@ -112,10 +112,14 @@ static const struct {
 
 static bool add_value(struct str *list, int field, const json_t *value)
 {
-    if (field == 2)
+    if (field == 2) {
+        add_varint(list, WIRE_TAG(1, WIRE_FIXED32));
         return add_float(list, value);
-    if (field == 3)
+    }
+    if (field == 3) {
+        add_varint(list, WIRE_TAG(1, WIRE_VARINT));
         return add_int64(list, value);
+    }
     struct str bytes = {0};
     bool ok = json_is_string(value) &&
               add_base64(&bytes, json_string_value(value), json_string_length(value));
@@ -125,23 +129,18 @@ static bool add_value(struct str *list, int field, const json_t *value)
     return ok;
 }
 
-/* Appends the list of a Feature: strings one by one, numbers packed. */
+/* Appends the list of a Feature, its values one by one, as TensorFlow writes them. */
 static bool add_list(struct str *feature, int field, const json_t *object)
 {
     const json_t *values = json_object_get(object, "value");
     if (!json_is_object(object) || (values && !json_is_array(values)))
         return false;
-    struct str all = {0}, list = {0};
+    struct str list = {0};
     bool ok = true;
     for (size_t i = 0; ok && i < json_array_size(values); i++)
-        ok = add_value(&all, field, json_array_get(values, i));
-    if (ok && field == 1)
-        str_add_bytes(&list, str_text(&all), all.size);
-    else if (ok && all.size)
-        add_piece(&list, 1, all.data, all.size);
+        ok = add_value(&list, field, json_array_get(values, i));
     if (ok)
         add_piece(feature, field, str_text(&list), list.size);
-    str_release(&all);
     str_release(&list);
     return ok;
 }
@@ -149,7 +148,7 @@ static bool add_list(struct str *feature, int field, const json_t *object)
 static bool add_feature(struct str *out, const char *key, json_t *object)
 {
     struct str feature = {0}, entry = {0};
-    bool ok = json_is_object(object);
+    bool none = json_is_null(object), ok = none || json_is_object(object);
     const char *name;
     json_t *list;
     json_object_foreach(object, name, list)
@@ -162,7 +161,8 @@ static bool add_feature(struct str *out, const char *key, json_t *object)
     }
     if (ok) {
         add_piece(&entry, 1, key, strlen(key));
-        add_piece(&entry, 2, str_text(&feature), feature.size);
+        if (!none)
+            add_piece(&entry, 2, str_text(&feature), feature.size);
         add_piece(out, 1, entry.data, entry.size);
     }
     str_release(&feature);
@@ -173,6 +173,8 @@ static bool add_feature(struct str *out, const char *key, json_t *object)
 static bool add_example(struct str *out, json_t *root)
 {
     json_t *features = json_object_get(root, "features");
+    if (json_is_null(features) && json_object_size(root) == 1)
+        return true;
     json_t *map = json_object_get(features, "feature"), *feature;
     if (!json_is_object(root) || json_object_size(root) != (features ? 1u : 0u) ||
         (features && !json_is_object(features)) ||
