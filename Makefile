@@ -178,7 +178,7 @@ ISA_FLAGS := -fno-math-errno -fno-trapping-math -ffp-contract=fast
 $(OBJ)/kernels/cpu/isa_base.o: CFLAGS += $(ISA_FLAGS)
 $(OBJ)/kernels/cpu/isa_avx2.o: CFLAGS += $(ISA_FLAGS) -mavx2 -mfma
 $(OBJ)/kernels/cpu/isa_avx512.o: CFLAGS += $(ISA_FLAGS) -mavx2 -mfma -mavx512f -mavx512dq -mavx512bw -mavx512vl -mprefer-vector-width=512
-$(OBJ)/runtime/arithmetic.o: CFLAGS += $(OPENMP)
+$(OBJ)/runtime/arithmetic.o $(OBJ)/runtime/io/bulk.o: CFLAGS += $(OPENMP)
 
 # The shipped examples, as rows of a table.
 EXAMPLES := $(sort $(wildcard examples/*.json))

@@ -14,6 +14,9 @@ static inline uint32_t crc32c(const void *bytes, size_t size)
     return crc32c_extend(0, bytes, size);
 }
 
+/* The sum of two blocks one after the other, from their own sums and the second's size. */
+uint32_t crc32c_combine(uint32_t first, uint32_t second, size_t second_size);
+
 static inline uint32_t crc32c_mask(uint32_t crc)
 {
     return ((crc >> 15) | (crc << 17)) + 0xa282ead8u;

@@ -11,6 +11,7 @@
 #include "base/limits.h"
 #include "base/str.h"
 #include "proto/crc32c.h"
+#include "runtime/io/bulk.h"
 #include "runtime/io/file.h"
 #include "runtime/io/internal.h"
 #include "runtime/io/table.h"
@@ -222,8 +223,11 @@ static bool plain_read(struct bundle_reader *reader, const struct bundle_entry *
 {
     if (!tensor_init(out, (enum dtype)entry->dtype, &entry->shape, err))
         return false;
-    if (shard_read(reader, entry, out->data, err) &&
-        sum_check(entry, crc32c(out->data, (size_t)entry->size), err))
+    uint32_t crc;
+    if (bulk_read(reader->shards[entry->shard].fd, entry->offset, out->data,
+                  (size_t)entry->size, &crc, err)
+            ? sum_check(entry, crc, err)
+            : error_prefix(err, "data file %d of %s: ", entry->shard, reader->prefix))
         return true;
     tensor_release(out);
     return false;

@@ -11,6 +11,7 @@
 #include "base/map.h"
 #include "base/str.h"
 #include "proto/crc32c.h"
+#include "runtime/io/bulk.h"
 #include "runtime/io/file.h"
 #include "runtime/io/internal.h"
 #include "runtime/io/table.h"
@@ -73,6 +74,24 @@ static bool data_add(struct bundle_writer *writer, const void *bytes, size_t siz
         return true;
     }
     return data_flush(writer, bytes, size, err);
+}
+
+/* Large ones go to the file at once, by all threads. */
+static bool data_add_plain(struct bundle_writer *writer, const void *bytes, size_t size,
+                           uint32_t *crc, struct error *err)
+{
+    if (size < WRITER_BUFFER_BYTES) {
+        *crc = crc32c(bytes, size);
+        return data_add(writer, bytes, size, err);
+    }
+    if (!data_flush(writer, writer->buffer.data, writer->buffer.size, err))
+        return false;
+    str_clear(&writer->buffer);
+    if (!bulk_write(writer->fd, writer->offset, bytes, size, crc))
+        return file_error(err, "write", writer->data_temporary);
+    writer->offset += (int64_t)size;
+    return lseek(writer->fd, writer->offset, SEEK_SET) >= 0 ||
+           file_error(err, "write", writer->data_temporary);
 }
 
 /* Lengths as varints, their masked sum, all bytes; the sums run over fixed-size lengths. */
@@ -159,8 +178,7 @@ static bool key_add(struct bundle_writer *writer, const char *key, size_t key_si
             return false;
     } else {
         size_t size = (size_t)tensor->count * dtype_size(tensor->dtype);
-        crc = crc32c(tensor->data, size);
-        if (!data_add(writer, tensor->data, size, err))
+        if (!data_add_plain(writer, tensor->data, size, &crc, err))
             return false;
     }
     entry->entry.size = writer->offset - entry->entry.offset;

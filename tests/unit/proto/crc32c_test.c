@@ -47,3 +47,17 @@ TEST(crc32c_fast_equals_plain)
     }
     free(bytes);
 }
+
+TEST(sums_of_parts_combine)
+{
+    unsigned char bytes[5000];
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        bytes[i] = (unsigned char)(i * i * 31 + i / 7);
+    static const size_t cuts[] = {0, 1, 7, 8, 255, 4096, 4999, 5000};
+    for (int i = 0; i < ARRAY_LEN(cuts); i++) {
+        uint32_t first = crc32c(bytes, cuts[i]);
+        uint32_t second = crc32c(bytes + cuts[i], sizeof(bytes) - cuts[i]);
+        CHECK(crc32c_combine(first, second, sizeof(bytes) - cuts[i]) ==
+              crc32c(bytes, sizeof(bytes)));
+    }
+}
