@@ -118,7 +118,8 @@ static bool add_run(struct kernel_call *call, struct error *err)
 static bool extreme(struct kernel_call *call, bool largest, struct error *err)
 {
     struct sparse a, b;
-    if (!read_both(call, &a, &b, err))
+    if (!read_both(call, &a, &b, err) || !kernel_sparse_check(&a, err) ||
+        !kernel_sparse_check(&b, err))
         return false;
     struct pair *pairs =
         kernel_scratch(call, (size_t)(a.count + b.count) * sizeof(*pairs) + 1, err);
