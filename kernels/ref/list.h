@@ -158,9 +158,7 @@
     X(sparse_reduce_sum_ref) X(sparse_reduce_max_ref) X(sparse_reduce_sum_sparse_ref) \
     X(sparse_reduce_max_sparse_ref) X(sparse_softmax_ref) X(edit_distance_ref) \
     X(sparse_cross_ref) X(sparse_cross_v2_ref) X(sparse_cross_hashed_ref) \
-    X(sparse_segment_sum_with_num_segments_ref) \
-    X(sparse_segment_mean_with_num_segments_ref) \
-    X(sparse_segment_sqrt_n_with_num_segments_ref) X(sparse_segment_sum_grad_v2_ref) \
+    X(sparse_segment_sum_grad_v2_ref) \
     X(sparse_segment_mean_grad_v2_ref) X(sparse_segment_sqrt_n_grad_v2_ref)
 
 #define KERNELS_SAMPLER(X) \

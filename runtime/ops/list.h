@@ -233,8 +233,6 @@
     X(sparse_cross) X(sparse_cross_v2) X(sparse_cross_hashed) X(edit_distance) \
     X(sparse_reduce_sum) X(sparse_reduce_max) X(sparse_reduce_sum_sparse) \
     X(sparse_reduce_max_sparse) X(sparse_softmax) \
-    X(sparse_segment_sum_with_num_segments) X(sparse_segment_mean_with_num_segments) \
-    X(sparse_segment_sqrt_n_with_num_segments) \
     X(sparse_segment_sum_grad_v2) X(sparse_segment_mean_grad_v2) \
     X(sparse_segment_sqrt_n_grad_v2) X(sparse_tensor_dense_mat_mul) \
     X(sparse_tensor_dense_add) X(sparse_dense_cwise_add) X(sparse_dense_cwise_mul) \
