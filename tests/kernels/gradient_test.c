@@ -331,6 +331,7 @@ static const struct recipe recipes[] = {
     {"SplitV", {SQUARE, I(1, 3), I0(1)}, {INT("num_split", 2)}, 1},
     {"Slice", {SQUARE, I(1, 0), I(2, 3)}, {{0}}, 0},
     {"StridedSlice", {SQUARE, I(2, 0), I(0, 4), I(-1, 2)}, {{0}}, 0},
+    {"TensorStridedSliceUpdate", {SQUARE, I(0, 1), I(2, 3), I(1, 1), D(-1, 1, 2, 2)}, {{0}}, 0},
     {"StridedSliceGrad", {I(3, 4), I(0, 0), I(3, 4), I(1, 2), D(-1, 1, 3, 2)}, {{0}}, 0},
     {"Transpose", {D(-1, 1, 2, 3, 2), I(2, 0, 1)}, {{0}}, 0},
     {"Tile", {D(-1, 1, 2, 3), I(2, 2)}, {{0}}, 0},
@@ -547,10 +548,31 @@ static const struct recipe recipes[] = {
 
 /*
  * Ops with gradients that finite differences cannot check here, and where they are checked:
- * variables by the recorded cases, float-only types likewise; the last one only says that there
- * is none.
+ * variables by the recorded cases, float-only types likewise, arrays and lists in
+ * list_gradient_test.c; the last one only says that there is none.
  */
 static const char *const elsewhere[] = {"ReadVariableOp",
+                                        "ResourceGatherNd",
+                                        "TensorArrayWriteV3",
+                                        "TensorArrayReadV3",
+                                        "TensorArrayGatherV3",
+                                        "TensorArrayScatterV3",
+                                        "TensorArrayConcatV3",
+                                        "TensorArraySplitV3",
+                                        "TensorListPushBack",
+                                        "TensorListPopBack",
+                                        "TensorListGetItem",
+                                        "TensorListSetItem",
+                                        "TensorListResize",
+                                        "TensorListStack",
+                                        "TensorListFromTensor",
+                                        "TensorListGather",
+                                        "TensorListScatter",
+                                        "TensorListScatterV2",
+                                        "TensorListScatterIntoExistingList",
+                                        "TensorListConcat",
+                                        "TensorListConcatV2",
+                                        "TensorListSplit",
                                         "ResourceGather",
                                         "SparseMatMul",
                                         "Conj",
