@@ -130,9 +130,10 @@ static struct edge list_scatter_v2(struct builder *b, struct edge x)
 static struct edge list_scatter_into(struct builder *b, struct edge x)
 {
     struct edge doubled = builder_add(b, "AddV2", "add", INPUTS(x, x), NO_ATTRS);
+    struct edge list = builder_add(b, "TensorListResize", "resize",
+                                   INPUTS(from_tensor(b, x), number(b, 5)), NO_ATTRS);
     return stack(b, builder_add(b, "TensorListScatterIntoExistingList", "scatter",
-                                INPUTS(from_tensor(b, x), doubled, I32S(1, 4, 3)),
-                                ATTRS(ELEMENT)));
+                                INPUTS(list, doubled, I32S(1, 4, 3)), ATTRS(ELEMENT)));
 }
 
 static struct edge split(struct builder *b, struct edge x)
@@ -221,15 +222,23 @@ TEST(tensor_arrays)
     check(array_write_read);
 }
 
-TEST(tensor_lists)
+TEST(lists_of_rows)
 {
     check(list_stack);
     check(list_push_pop);
     check(list_set_get);
     check(list_resize_gather);
+}
+
+TEST(lists_scattered)
+{
     check(list_scatter);
     check(list_scatter_v2);
     check(list_scatter_into);
+}
+
+TEST(lists_split)
+{
     check(list_concat);
     check(list_concat_v2);
 }
