@@ -2,7 +2,7 @@
  * tf_cases.c - TensorFlow's recorded answers: every graph is run here, every value compared.
  *
  *   tf-cases [--ref] [--threads N] [--no-optimise] [--without PASS,...] [--only TEXT]
- *            FILE.tfrecord...
+ *            [--but TEXT] FILE.tfrecord...
  *   tf-cases --graphs FOLDER FILE.tfrecord...     writes each case's GraphDef there
  *
  * Prints a line for each case that failed and for each op that is missing; exits 1 if any
@@ -46,6 +46,7 @@ typedef Trainyard__Cases__Tensor Expected;
 
 static struct session_options options;
 static const char *only; /* run cases whose name holds this, or NULL */
+static const char *but;  /* leave out those whose name holds this, or NULL */
 
 /* --- comparing --- */
 
@@ -527,7 +528,7 @@ static _Noreturn void child_main(const struct records *records, int from, int ou
             missing_ops(c, &missing);
         if (!c)
             fprintf(report, "F not a Case\n");
-        else if (only && !strstr(c->name, only))
+        else if ((only && !strstr(c->name, only)) || (but && strstr(c->name, but)))
             fprintf(report, "O\n");
         else if (missing.size)
             fprintf(report, "S %s\n", str_text(&missing));
@@ -704,6 +705,8 @@ int main(int argc, char **argv)
             options.threads = (int)strtol(argv[++first], NULL, 10);
         else if (strcmp(argv[first], "--only") == 0 && first + 1 < argc)
             only = argv[++first];
+        else if (strcmp(argv[first], "--but") == 0 && first + 1 < argc)
+            but = argv[++first];
         else if (strcmp(argv[first], "--graphs") == 0 && first + 1 < argc)
             graphs = argv[++first];
         else
@@ -711,7 +714,7 @@ int main(int argc, char **argv)
     }
     if (first >= argc || argv[first][0] == '-') {
         fprintf(stderr, "usage: tf-cases [--ref] [--threads N] [--no-optimise] "
-                        "[--without PASS,...] [--only TEXT] FILE.tfrecord...\n");
+                        "[--without PASS,...] [--only TEXT] [--but TEXT] FILE.tfrecord...\n");
         return 2;
     }
     if (graphs) {
