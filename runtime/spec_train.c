@@ -205,7 +205,7 @@ bool spec_parse_train(const struct spec_object *train, struct spec *spec)
         NULL};
     static const char *const later[] = {"clip", "schedule", "moving_average", "init"};
     struct spec_train *out = &spec->train;
-    *out = (struct spec_train){.accuracy = true, .check_numerics = true};
+    *out = (struct spec_train){.accuracy = true};
     if (train->json && !spec_read_only(train, allowed))
         return false;
     for (int i = 0; i < ARRAY_LEN(later); i++) {

@@ -173,14 +173,14 @@ static bool do_point(struct train *train, struct train_report *report, struct er
 /* A loss that is not finite is the last point of the curve. */
 static bool check_loss(struct train *train, struct error *err)
 {
-    if (isfinite(train->last.loss) || !train->spec->train.check_numerics)
+    if (isfinite(train->last.loss))
         return true;
     struct train_report report;
     return do_point(train, &report, err) &&
            fail(err, INVALID,
                 "the loss is %s after step %lld: training has diverged (the learning rate %g "
-                "may be "
-                "too high)",
+                "may be too high; with \"check_numerics\": true in \"train\" the step fails at "
+                "the op where it begins)",
                 isnan(train->last.loss) ? "not a number" : "infinite", (long long)train->step,
                 train->spec->train.optimizer.learning_rate);
 }

@@ -150,9 +150,10 @@ wrong missing_file 'torn/train-images-idx3-ubyte' spec.json --data torn --out w5
 sed 's/"steps": 1500/"steps": 1500, "optimizer": {"name": "SGD", "learning_rate": 1e6}/; s/"relu"/"linear"/' spec.json >wild.json
 sed 's/"name": "noise"/"name": "noise", "tasks": {"worker": {"memory_bytes": 60000}}/' spec.json >cramped.json
 wrong no_room_for_a_step '/tasks/worker/memory_bytes: .*a training step needs at least [0-9]* bytes, the limit is 60000: [0-9]* for variables, .* the largest are .*conv2d.* float\[32,8,8,8\] 65536' cramped.json --data data --out w7
-wrong diverging 'step [0-9]*: training has diverged (the learning rate 1e+06 may be too high), in layer .[a-z0-9_]*.: node .*/.* infinite of .* its inputs: .* from ' wild.json --data data --out w6
-check diverging_is_in_the_error_file grep -q '"pointer": "/train/check_numerics"' w6/error.json
-sed 's/"steps": 1500/"steps": 1500, "check_numerics": false/' wild.json >blind.json
+wrong diverging 'the loss is .* after step [0-9]*: training has diverged (the learning rate 1e+06 may be too high; .*check_numerics' wild.json --data data --out w6
+sed 's/"steps": 1500/"steps": 1500, "check_numerics": true/' wild.json >watched.json
+wrong diverging_at_an_op 'step [0-9]*: training has diverged (the learning rate 1e+06 may be too high), in layer .[a-z0-9_]*.: node .*/.* infinite of .* its inputs: .* from ' watched.json --data data --out w8
+check diverging_is_in_the_error_file grep -q '"pointer": "/train/check_numerics"' w8/error.json
 sed 's/"units": 24/"units": 25/' spec.json >wider.json
 wrong other_model 'is of another model: its "dense/kernel" is' wider.json --data data --out whole --resume
 touch file

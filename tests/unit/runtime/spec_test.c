@@ -44,7 +44,7 @@ TEST(spec_fills_in_defaults)
     CHECK_INT(spec->train.epochs, 1);
     CHECK_INT(spec->train.steps, 0);
     CHECK(spec->train.accuracy);
-    CHECK(spec->train.check_numerics);
+    CHECK(!spec->train.check_numerics);
     CHECK_INT(spec->tasks[ROLE_WORKER].replicas, 1);
     CHECK_INT(spec->tasks[ROLE_WORKER].cpu_millis, 1000);
     CHECK_INT(spec->tasks[ROLE_PS].replicas, 0);
