@@ -129,7 +129,7 @@ static void fuse_descent(struct fuser *f, struct node *update)
     struct edge delta = update->inputs[2];
     struct node *product = delta.from;
     if (!fuse_is(product, "MatMul") || fuse_uses(f, product) != 1 ||
-        !fuse_same_wishes(product, update))
+        !fuse_same_wishes(product, update) || node_attr_bool(update, "use_locking", false))
         return;
     for (int i = 0; i < f->subgraph->fetches_count; i++) {
         if (f->subgraph->fetches[i].from == product)

@@ -59,7 +59,8 @@ static bool is_small(const struct node *update)
 static bool can_join(const struct fuser *f, const struct rule *rule, const struct node *node)
 {
     if (node->fault || node->inputs_count != rule->inputs || fuse_uses(f, node) ||
-        node_attr_type(node, "T") != F32 || !is_small(node))
+        node_attr_type(node, "T") != F32 || node_attr_bool(node, "use_locking", false) ||
+        !is_small(node))
         return false;
     for (int i = 0; i < f->subgraph->fetches_count; i++)
         if (f->subgraph->fetches[i].from == node)

@@ -31,31 +31,41 @@ static bool open_locked(struct kernel_call *call, const struct tensor *grad,
         return false;
     }
     buffer_ref(value->buffer);
-    *opened = (struct opened){variable, value->buffer, tensor_f32_mut(value)};
+    *opened = (struct opened){
+        .variable = variable, .buffer = value->buffer, .data = tensor_f32_mut(value)};
     return true;
 }
 
 bool kernel_open_variables(struct kernel_call *call, int first, int count,
                            const struct tensor *grad, struct opened *opened, struct error *err)
 {
+    struct variable *variables[VARIABLE_LOCKS_MAX];
+    assert(count <= VARIABLE_LOCKS_MAX);
     for (int i = 0; i < count; i++) {
-        struct variable *variable = kernel_variable(call, first + i, err);
-        bool ok = variable != NULL;
-        if (ok) {
-            pthread_mutex_lock(&variable->lock);
-            ok = open_locked(call, grad, variable, &opened[i], err);
-            pthread_mutex_unlock(&variable->lock);
-        }
-        if (!ok) {
-            kernel_close_variables(opened, i);
+        variables[i] = kernel_variable(call, first + i, err);
+        if (!variables[i])
             return false;
-        }
     }
-    return true;
+    bool keep = node_attr_bool(call->node, "use_locking", false);
+    variable_lock_all(variables, count);
+    int made = 0;
+    while (made < count && open_locked(call, grad, variables[made], &opened[made], err))
+        opened[made++].locked = keep;
+    bool ok = made == count;
+    if (!ok || !keep)
+        variable_unlock_all(variables, count);
+    for (int i = 0; !ok && i < made; i++)
+        buffer_unref(opened[i].buffer);
+    return ok;
 }
 
 void kernel_close_variables(struct opened *opened, int count)
 {
+    struct variable *variables[VARIABLE_LOCKS_MAX] = {NULL};
+    for (int i = 0; i < count; i++)
+        variables[i] = opened[i].variable;
+    if (count && opened[0].locked)
+        variable_unlock_all(variables, count);
     for (int i = 0; i < count; i++)
         buffer_unref(opened[i].buffer);
 }

@@ -44,8 +44,10 @@ static void build(struct world *world)
                 ATTRS(attr_bool("validate_shape", false)));
     builder_add(b, "AssignAddVariableOp", "add_h", INPUTS(h, ones), NO_ATTRS);
     builder_add(b, "AssignAdd", "add_r", INPUTS(r, ones), NO_ATTRS);
-    builder_add(b, "ResourceApplyMomentum", "step_h", INPUTS(h, m, lr, ones, lr), NO_ATTRS);
-    builder_add(b, "ApplyGradientDescent", "step_r", INPUTS(r, lr, ones), NO_ATTRS);
+    builder_add(b, "ResourceApplyMomentum", "step_h", INPUTS(h, m, lr, ones, lr),
+                ATTRS(attr_bool("use_locking", true)));
+    builder_add(b, "ApplyGradientDescent", "step_r", INPUTS(r, lr, ones),
+                ATTRS(attr_bool("use_locking", true)));
     builder_add(b, "ResourceScatterAdd", "scatter_h",
                 INPUTS(h, builder_ints(b, "rows", I32, (const int64_t[]){3, 3}, 2),
                        filled(world, 1, 2)),
@@ -148,4 +150,32 @@ TEST(locks_of_several_variables_have_one_order)
         pthread_join(threads[i], NULL);
     for (int i = 0; i < 2; i++)
         resource_unref(&v[i]->resource);
+}
+
+static void *run_steps(void *arg)
+{
+    struct error err;
+    for (int i = 0; i < ROUNDS; i++)
+        CHECK_OK(world_run(arg, "step_r", NULL, &err), &err);
+    return NULL;
+}
+
+/* With use_locking no update is lost, whoever else updates. */
+TEST(locked_updates_all_count)
+{
+    struct world *world = world_new(&(struct session_options){.threads = 1});
+    pthread_t threads[2];
+    struct error err;
+    struct tensor out;
+    build(world);
+    CHECK_OK(world_run(world, "set_r", NULL, &err), &err);
+    for (int i = 0; i < 2; i++)
+        CHECK_INT(pthread_create(&threads[i], NULL, run_steps, world), 0);
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    CHECK_OK(world_run(world, "read_r:0", &out, &err), &err);
+    for (int64_t i = 0; i < out.count; i++)
+        CHECK(tensor_number(&out, i) == 1 - 0.5 * 2 * ROUNDS);
+    tensor_release(&out);
+    world_free(world);
 }
