@@ -52,7 +52,7 @@ static void chain(const struct isa_step *steps, int steps_count, int64_t blocks,
         vec r[CHAIN_VECTORS] = {{0}};
         for (int s = 0; s < steps_count; s++) {
             const struct isa_step *step = &steps[s];
-            const float *p = step->operand + block * step->advance;
+            const float *p = step->operand ? step->operand + block * step->advance : NULL;
             switch (chain_code(step)) {
             case CHAIN_LOAD:
                 EACH_VECTOR r[j] = load(p + j * LANES);
