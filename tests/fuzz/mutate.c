@@ -119,7 +119,7 @@ static int64_t interesting(struct mutation *m, int64_t old)
                                      INT32_MIN, INT64_MAX, INT64_MIN, 32,    101};
     switch (below(m, 4)) {
     case 0:
-        return old + (int64_t)below(m, 5) - 2;
+        return (int64_t)((uint64_t)old + below(m, 5) - 2);
     case 1:
         return (int64_t)below(m, 24);
     default:
