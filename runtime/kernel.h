@@ -102,7 +102,10 @@ void kernel_output_share(struct kernel_call *call, int index, const struct tenso
 /* Output `index` takes the tensor over; `*tensor` becomes none. */
 void kernel_output_take(struct kernel_call *call, int index, struct tensor *tensor);
 
-/* `size` bytes of scratch, 64-byte aligned, until the run ends.  NULL (EXHAUSTED) if none. */
+/*
+ * `size` bytes of scratch, 64-byte aligned, until run() returns: not for kernels with start(),
+ * whose work goes on.  NULL (EXHAUSTED) if there is none.
+ */
 void *kernel_scratch(struct kernel_call *call, size_t size, struct error *err) CHECKED;
 
 /*
