@@ -150,6 +150,13 @@ bool bundle_reader_list(struct bundle_reader *reader, const struct bundle_item *
             struct bundle_entry entry;
             if (!entries[i].key_size || !entries[i].key[0])
                 continue; /* the header, and keys of slices */
+            if (memchr(entries[i].key, '\0', entries[i].key_size)) {
+                free(list);
+                return fail(err, DATA_LOSS,
+                            "%s.index is damaged: the name '%s' goes on after "
+                            "a zero byte",
+                            reader->prefix, entries[i].key);
+            }
             if (!bundle_entry_parse(entries[i].value, entries[i].value_size, reader->arena,
                                     &entry, err)) {
                 free(list);

@@ -193,14 +193,36 @@ int table_blocks_count(const struct table *table)
     return table->parts_count;
 }
 
+/* That the keys of block `index` lie between those of its neighbours, as the index says: else
+ * table_find would not see what table_block_entries lists. */
+static bool block_in_order(const struct table *table, int index)
+{
+    const struct table_part *part = &table->parts[index];
+    if (!part->entries_count)
+        return true;
+    const struct table_entry *first = part->entries;
+    const struct table_entry *last = &part->entries[part->entries_count - 1];
+    if (key_compare(last->key, last->key_size, part->last_key, part->last_key_size) > 0)
+        return false;
+    return !index || key_compare(part[-1].last_key, part[-1].last_key_size, first->key,
+                                 first->key_size) < 0;
+}
+
 bool table_block_entries(struct table *table, int index, const struct table_entry **entries,
                          int *entries_count, struct error *err)
 {
     assert(index >= 0 && index < table->parts_count);
     struct table_part *part = &table->parts[index];
-    if (!part->entries && !entries_parse(table, part->offset, part->size, &part->entries,
-                                         &part->entries_count, err))
-        return false;
+    if (!part->entries) {
+        if (!entries_parse(table, part->offset, part->size, &part->entries,
+                           &part->entries_count, err))
+            return false;
+        if (!block_in_order(table, index)) {
+            free(part->entries);
+            part->entries = NULL;
+            return fail(err, DATA_LOSS, "block %d holds keys out of order", index);
+        }
+    }
     *entries = part->entries;
     *entries_count = part->entries_count;
     return true;

@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "runtime/io/bundle.h"
 #include "runtime/io/file.h"
+#include "runtime/io/table.h"
 #include "tests/unit/folder.h"
 #include "tests/unit/test.h"
 
@@ -358,4 +359,70 @@ TEST(bundle_merges_parts)
     tensor_release(&low);
     for (int i = 0; i < 2; i++)
         free((char *)prefixes[i]);
+}
+
+/* Copies the index of `from` to `to`, with one more key that a reader cannot ask for. */
+static void copy_with_key(const char *from, const char *to, const char *key, size_t key_size)
+{
+    struct error err;
+    struct str bytes = {0};
+    CHECK_OK(file_read(from, 1 << 20, &bytes, &err), &err);
+    struct table *table = table_open(bytes.data, bytes.size, &err);
+    CHECK_OK(table, &err);
+    const struct table_entry *entries;
+    int count;
+    CHECK_OK(table_block_entries(table, 0, &entries, &count, &err), &err);
+    struct table_writer writer;
+    table_writer_init(&writer);
+    for (int i = 0; i < count; i++)
+        table_writer_add(&writer, entries[i].key, entries[i].key_size, entries[i].value,
+                         entries[i].value_size);
+    table_writer_add(&writer, key, key_size, entries[count - 1].value,
+                     entries[count - 1].value_size);
+    table_writer_finish(&writer);
+    CHECK_OK(file_write(to, writer.out.data, writer.out.size, &err), &err);
+    table_writer_release(&writer);
+    table_close(table);
+    str_release(&bytes);
+}
+
+TEST(bundle_refuses_a_name_with_a_zero_byte)
+{
+    struct error err;
+    const struct bundle_item *items;
+    int count;
+    write_two(folder_path("zero"));
+    copy_with_key(folder_path("zero.index"), folder_path("zero.index"), "b/text\0x", 8);
+    struct bundle_reader *reader = bundle_reader_open(folder_path("zero"), &err);
+    CHECK_OK(reader, &err);
+    CHECK_FAILS(bundle_reader_list(reader, &items, &count, &err), &err, DATA_LOSS);
+    CHECK(strstr(err.text, "zero byte"));
+    bundle_reader_close(reader);
+}
+
+/* An index that names one block for two ranges of keys: what is listed could not be found. */
+TEST(table_refuses_a_block_out_of_order)
+{
+    struct error err;
+    struct table_writer writer;
+    static char value[300 << 10]; /* more than a block */
+    table_writer_init(&writer);
+    table_writer_add(&writer, "a", 1, value, sizeof(value));
+    uint64_t offset = writer.pending_offset, size = writer.pending_size;
+    table_writer_add(&writer, "b", 1, value, sizeof(value));
+    writer.pending_offset = offset;
+    writer.pending_size = size;
+    table_writer_finish(&writer);
+
+    struct table *table = table_open(writer.out.data, writer.out.size, &err);
+    CHECK_OK(table, &err);
+    const struct table_entry *entries, *found;
+    int count;
+    CHECK(table_blocks_count(table) == 2);
+    CHECK_OK(table_block_entries(table, 0, &entries, &count, &err), &err);
+    CHECK_FAILS(table_block_entries(table, 1, &entries, &count, &err), &err, DATA_LOSS);
+    CHECK_FAILS(table_find(table, "b", 1, &found, &err), &err, DATA_LOSS);
+    CHECK(strstr(err.text, "block 1"));
+    table_close(table);
+    table_writer_release(&writer);
 }
