@@ -76,7 +76,8 @@ struct spec_layer {
 struct spec_data {
     const char *dataset; /* its name */
     int64_t batch_size;
-    int64_t shuffle; /* examples in the shuffle buffer; 0: none, -1: all of them */
+    int64_t shuffle;    /* examples in the shuffle buffer; 0: none, -1: all of them */
+    int64_t validation; /* examples held out of training, for evaluations; 0: test part */
 };
 
 enum spec_optimizer_kind { OPTIMIZER_SGD, OPTIMIZER_ADAM };

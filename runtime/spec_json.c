@@ -203,9 +203,10 @@ void spec_to_json(const struct spec *spec, struct str *out)
     add_text(out, spec->data.dataset);
     str_printf(out, ", \"batch_size\": %lld, \"shuffle\": ", (long long)spec->data.batch_size);
     if (spec->data.shuffle > 0)
-        str_printf(out, "%lld},\n", (long long)spec->data.shuffle);
+        str_printf(out, "%lld", (long long)spec->data.shuffle);
     else
-        str_printf(out, "%s},\n", spec->data.shuffle ? "true" : "false");
+        str_add(out, spec->data.shuffle ? "true" : "false");
+    str_printf(out, ", \"validation\": %lld},\n", (long long)spec->data.validation);
     add_train(out, &spec->train);
     add_tasks(out, spec);
     str_printf(out,

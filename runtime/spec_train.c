@@ -8,17 +8,20 @@
 #define SPEC_EPOCHS_MAX 1000000
 #define SPEC_BATCH_MAX 1000000
 #define SPEC_SHUFFLE_MAX 1000000000
+#define SPEC_VALIDATION_MAX 1000000000
 
 bool spec_parse_data(const struct spec_object *data, struct spec *spec)
 {
-    static const char *const allowed[] = {"dataset", "batch_size", "shuffle", NULL};
+    static const char *const allowed[] = {"dataset", "batch_size", "shuffle", "validation",
+                                          NULL};
     struct spec_data *out = &spec->data;
     out->batch_size = 32;
     out->shuffle = -1;
     if (!spec_read_only(data, allowed) ||
         !spec_read_required(data, "dataset", "the name of a dataset, \"mnist\" for one") ||
         !spec_read_name(data, "dataset", &out->dataset) ||
-        !spec_read_integer(data, "batch_size", 1, SPEC_BATCH_MAX, &out->batch_size))
+        !spec_read_integer(data, "batch_size", 1, SPEC_BATCH_MAX, &out->batch_size) ||
+        !spec_read_integer(data, "validation", 0, SPEC_VALIDATION_MAX, &out->validation))
         return false;
     json_t *shuffle = spec_read_value(data, "shuffle");
     if (json_is_boolean(shuffle)) {

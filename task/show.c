@@ -18,6 +18,7 @@ void show_init(struct show *show, const struct spec *spec, bool json)
 {
     *show = (struct show){.json = json, .terminal = !json && isatty(STDOUT_FILENO)};
     show->accuracy = spec && spec->train.accuracy;
+    show->held_out = spec && spec->data.validation;
 }
 
 /* --- pieces --- */
@@ -185,10 +186,11 @@ static void show_evaluation(struct show *show, const struct train_report *report
         add_metrics(&line, show, "val_", report->val_loss, report->val_accuracy);
         str_add_char(&line, '}');
     } else {
-        str_printf(&line, "step %lld: test loss %.4f", (long long)report->step,
+        const char *part = show->held_out ? "validation" : "test";
+        str_printf(&line, "step %lld: %s loss %.4f", (long long)report->step, part,
                    report->val_loss);
         if (show->accuracy)
-            str_printf(&line, "  test accuracy %.4f", report->val_accuracy);
+            str_printf(&line, "  %s accuracy %.4f", part, report->val_accuracy);
     }
     put(&line);
 }

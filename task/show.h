@@ -17,6 +17,7 @@ struct show {
     bool terminal;     /* stdout is one, and not json */
     bool drawn;        /* a progress line stands there, to be drawn over */
     bool accuracy;     /* among the metrics */
+    bool held_out;     /* evaluations are of a validation part */
     uint64_t last_us;  /* when the last line of progress was shown */
     double loss, hits; /* sums over the points since then */
     int points;

@@ -8,6 +8,9 @@
 #include "base/error.h"
 #include "runtime/io/idx.h"
 #include "runtime/train/dataset_internal.h"
+#include "runtime/train/shuffle.h"
+
+#define DATASET_HOLD_OUT_EPOCH (-1) /* of the shuffle: an epoch that no training has */
 
 static bool set_part(const struct tensor *images, const struct tensor *labels,
                      const char *folder, struct dataset *dataset, struct dataset_part *part,
@@ -61,6 +64,49 @@ bool dataset_open(const char *folder, struct dataset *dataset, struct error *err
     if (!ok)
         dataset_close(dataset);
     return ok;
+}
+
+/* Marks `count` of the training part's examples, drawn by the seed. */
+static bool *draw(int64_t examples, int64_t count, int64_t seed)
+{
+    int32_t *order = alloc_array((size_t)examples, sizeof(*order));
+    bool *drawn = alloc_array((size_t)examples, sizeof(*drawn));
+    shuffle_order(seed, DATASET_HOLD_OUT_EPOCH, -1, order, examples);
+    for (int64_t i = 0; i < count; i++)
+        drawn[order[i]] = true;
+    free(order);
+    return drawn;
+}
+
+bool dataset_hold_out(struct dataset *dataset, int64_t count, int64_t seed, struct error *err)
+{
+    int64_t examples = dataset->train.count, image = shape_count(&dataset->shape);
+    assert(count >= 0 && !dataset->validation.count);
+    if (count >= examples)
+        return error_at(err, "/data/validation", INVALID,
+                        "%lld examples held out of %lld leave none to train on",
+                        (long long)count, (long long)examples);
+    struct tensor *images = &dataset->owned[4], *labels = &dataset->owned[5];
+    struct shape all = {.rank = 4, .dims = {count}};
+    memcpy(all.dims + 1, dataset->shape.dims, 3 * sizeof(*all.dims));
+    if (!count)
+        return true;
+    if (!tensor_init(images, U8, &all, err) || !tensor_init(labels, U8, &SHAPE(count), err))
+        return false;
+    bool *drawn = draw(examples, count, seed);
+    uint8_t *bytes[2] = {dataset->owned[0].data, images->data};
+    uint8_t *classes[2] = {dataset->owned[1].data, labels->data};
+    for (int64_t i = 0; i < examples; i++) {
+        bool out = drawn[i];
+        memmove(bytes[out], dataset->train.images + i * image, (size_t)image);
+        *classes[out] = dataset->train.labels[i];
+        bytes[out] += image;
+        classes[out]++;
+    }
+    free(drawn);
+    dataset->train.count = examples - count;
+    dataset->validation = (struct dataset_part){images->data, labels->data, count};
+    return true;
 }
 
 void dataset_close(struct dataset *dataset)

@@ -1,4 +1,4 @@
-/* evaluate.c - loss and accuracy over the examples that are kept for testing. */
+/* evaluate.c - loss and accuracy over examples that are not trained on. */
 
 #include "runtime/train/internal.h"
 
@@ -9,7 +9,7 @@ static bool add_batch(struct train *train, int64_t first, int64_t count, double 
                       struct error *err)
 {
     struct input_batch batch;
-    if (!input_read(&train->dataset.test, &train->dataset.shape, first, count, &batch, err))
+    if (!input_read(train->eval, &train->dataset.shape, first, count, &batch, err))
         return false;
     struct tensor fetched[2];
     bool ok = session_call(train->session, train->eval_call, batch.feeds, fetched, NULL, err);
@@ -25,7 +25,7 @@ static bool add_batch(struct train *train, int64_t first, int64_t count, double 
 
 bool evaluate_run(struct train *train, struct error *err)
 {
-    int64_t count = train->dataset.test.count;
+    int64_t count = train->eval->count;
     double sums[2] = {0, 0};
     for (int64_t first = 0; first < count; first += EVALUATE_BATCH) {
         int64_t size = count - first < EVALUATE_BATCH ? count - first : EVALUATE_BATCH;

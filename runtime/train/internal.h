@@ -28,6 +28,7 @@ struct train {
     struct train_facts facts;
     const struct spec *spec;
     struct dataset dataset;
+    const struct dataset_part *eval; /* of the dataset: what evaluations look at */
     struct model model;
     struct session *session;
     struct callable *step_call;
@@ -63,7 +64,7 @@ bool memory_check(struct train *train, struct error *err) CHECKED;
 
 /* --- evaluate.c --- */
 
-/* Loss and accuracy over the test part, into train->last. */
+/* Loss and accuracy over train->eval, into train->last. */
 bool evaluate_run(struct train *train, struct error *err) CHECKED;
 
 /* --- room.c --- */

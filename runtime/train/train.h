@@ -34,7 +34,8 @@ struct train_options {
 
 enum train_what {
     TRAIN_POINT,     /* the metrics of one step; about every 10 ms */
-    TRAIN_EVALUATED, /* loss and accuracy over the test part */
+    TRAIN_EVALUATED, /* loss and accuracy over the validation part if there is one, else the
+                        test part */
     TRAIN_SAVED,     /* a checkpoint was published: `text` is its path */
     TRAIN_NOTICE,    /* something a person should know: `text`; training goes on */
     TRAIN_ENDED,     /* the last report: `text` says why */
@@ -64,7 +65,7 @@ struct train_facts {
     int64_t steps;        /* to do in all */
     int64_t resumed_from; /* 0 when from the start */
     int64_t parameters;
-    int64_t examples, test_examples;
+    int64_t examples, eval_examples; /* to train on, and for evaluations */
     int threads;
     bool changed;       /* resumed under another spec than the checkpoint's: not bit for bit */
     const char *events; /* path of the event file; NULL when none */

@@ -21,10 +21,13 @@ static int64_t steps_in_all(const struct train *train)
 
 static bool read_data(struct train *train, struct error *err)
 {
-    if (!dataset_open(train->options.data, &train->dataset, err))
-        return error_prefix(err, "dataset \"%s\": ", train->spec->data.dataset);
+    const struct spec_data *data = &train->spec->data;
+    if (!dataset_open(train->options.data, &train->dataset, err) ||
+        !dataset_hold_out(&train->dataset, data->validation, train->spec->seed, err))
+        return error_prefix(err, "dataset \"%s\": ", data->dataset);
+    train->eval = data->validation ? &train->dataset.validation : &train->dataset.test;
     train->facts.examples = train->dataset.train.count;
-    train->facts.test_examples = train->dataset.test.count;
+    train->facts.eval_examples = train->eval->count;
     train->facts.steps = steps_in_all(train);
     return true;
 }

@@ -77,6 +77,23 @@ assert losses[-1]["loss"] < 0.9 * losses[0]["loss"], losses'
 check train_keeps_three_checkpoints test "$(ls whole/checkpoints/*.index | wc -l)" = 3
 check train_writes_an_event_file test "$(ls whole/events.out.tfevents.* | wc -l)" = 1
 
+# --- a part held out of training: evaluations are of it, and the test part is not looked at ---
+sed 's/"batch_size": 32/"batch_size": 32, "validation": 100/' spec.json >held.json
+run held.json --data data --steps 60
+check train_holds_out code_is 0
+check train_holds_out_examples says '500 examples of noise'
+check train_tells_validation says 'step 60: validation loss [0-9.]*  validation accuracy [0-9.]*'
+check train_leaves_the_test_part_alone test "$(grep -c 'test loss' out)" = 0
+grep 'validation loss' out >held.out
+cp -r data other-test
+{ printf '\0\0\10\1'; big_endian 130; head -c 130 /dev/zero; } >other-test/t10k-labels-idx1-ubyte
+run held.json --data other-test --steps 60
+check train_says_the_same_whatever_the_test_part says "$(cat held.out)"
+sed 's/"validation": 100/"validation": 600/' held.json >all.json
+run all.json --data data
+check train_holds_out_too_much code_is 2
+check train_holds_out_too_much_says complains '/data/validation: .*600 examples held out of 600'
+
 run spec.json --data data --out lines --steps 20
 check train_prints_plain_lines says 'step 20/20  loss [0-9.]*  accuracy [0-9.]*  [0-9,]* examples/s'
 check train_prints_the_evaluation says 'step 20: test loss [0-9.]*  test accuracy [0-9.]*'

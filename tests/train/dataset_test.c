@@ -124,3 +124,60 @@ TEST(dataset_reads_cifar)
     free(second);
     free(test);
 }
+
+/* Examples by their labels 0 .. 4; each image is its label, twice. */
+static void put_numbered(struct dataset *dataset, uint8_t images[10], uint8_t labels[5])
+{
+    for (uint8_t i = 0; i < 5; i++)
+        images[2 * i] = images[2 * i + 1] = labels[i] = i;
+    struct error err;
+    *dataset = (struct dataset){.shape = SHAPE(2, 1, 1), .classes = 5};
+    CHECK_OK(tensor_init_copy(&dataset->owned[0], U8, &SHAPE(5, 2, 1, 1), images, &err), &err);
+    CHECK_OK(tensor_init_copy(&dataset->owned[1], U8, &SHAPE(5), labels, &err), &err);
+    dataset->train = (struct dataset_part){dataset->owned[0].data, dataset->owned[1].data, 5};
+}
+
+/* Every example is in one of the two parts, with its own image; the seed says in which. */
+TEST(dataset_holds_out_by_seed)
+{
+    uint8_t images[10], labels[5];
+    int held[5] = {0};
+    for (int64_t seed = 0; seed < 200; seed++) {
+        struct dataset dataset;
+        struct error err;
+        put_numbered(&dataset, images, labels);
+        CHECK_OK(dataset_hold_out(&dataset, 2, seed, &err), &err);
+        CHECK_INT(dataset.train.count, 3);
+        CHECK_INT(dataset.validation.count, 2);
+        int seen = 0;
+        const struct dataset_part *parts[2] = {&dataset.train, &dataset.validation};
+        for (int p = 0; p < 2; p++)
+            for (int64_t i = 0; i < parts[p]->count; i++) {
+                int label = parts[p]->labels[i];
+                CHECK(i == 0 || parts[p]->labels[i - 1] < label);
+                CHECK_INT(parts[p]->images[2 * i], label);
+                CHECK_INT(parts[p]->images[2 * i + 1], label);
+                seen |= 1 << label;
+                held[label] += p;
+            }
+        CHECK_INT(seen, 31);
+        dataset_close(&dataset);
+    }
+    for (int i = 0; i < 5; i++)
+        CHECK(held[i] > 50 && held[i] < 110); /* 80 of 200, within five deviations */
+}
+
+TEST(dataset_holds_out_all_but_one_at_most)
+{
+    uint8_t images[10], labels[5];
+    struct dataset dataset;
+    struct error err;
+    put_numbered(&dataset, images, labels);
+    CHECK_OK(dataset_hold_out(&dataset, 0, 1, &err), &err);
+    CHECK_INT(dataset.train.count, 5);
+    CHECK_FAILS(dataset_hold_out(&dataset, 5, 1, &err), &err, INVALID);
+    CHECK_TEXT(err.pointer, "/data/validation");
+    CHECK_OK(dataset_hold_out(&dataset, 4, 1, &err), &err);
+    CHECK_INT(dataset.train.count, 1);
+    dataset_close(&dataset);
+}

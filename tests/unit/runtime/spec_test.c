@@ -80,7 +80,8 @@ TEST(spec_takes_everything_it_names)
         "\"variance_scaling\","
         "   \"scale\": 3, \"mode\": \"fan_out\", \"distribution\": \"uniform\"}},"
         "  {\"layer\": \"Activation\", \"activation\": \"softmax\"}]},"
-        " \"data\": {\"dataset\": \"digits\", \"batch_size\": 7, \"shuffle\": 10000},"
+        " \"data\": {\"dataset\": \"digits\", \"batch_size\": 7, \"shuffle\": 10000, "
+        "\"validation\": 9},"
         " \"train\": {\"loss\": \"SparseCategoricalCrossentropy\", \"metrics\": [], \"steps\": "
         "9, \"eval_every\": 3,"
         "  \"optimizer\": {\"name\": \"sgd\", \"learning_rate\": 0.5, \"momentum\": 0.9, "
@@ -113,6 +114,7 @@ TEST(spec_takes_everything_it_names)
     CHECK_INT(layers[7].kernel_initializer.distribution, DISTRIBUTION_SCALED_UNIFORM);
     CHECK_INT(layers[8].activation, ACTIVATION_SOFTMAX);
     CHECK_INT(spec->data.shuffle, 10000);
+    CHECK_INT(spec->data.validation, 9);
     CHECK(!spec->train.accuracy);
     CHECK(spec->train.optimizer.nesterov);
     CHECK_INT(spec->train.epochs, 0);
@@ -313,6 +315,8 @@ static const struct bad {
      "-2"},
     {"{" DENSE ", \"data\": {\"dataset\": \"m\", \"shuffle\": \"yes\"}}", INVALID,
      "/data/shuffle", "true, false"},
+    {"{" DENSE ", \"data\": {\"dataset\": \"m\", \"validation\": 0.1}}", INVALID,
+     "/data/validation", "0.1"},
     {"{" DENSE ", \"data\": {\"dataset\": \"m\", \"batchsize\": 2}}", INVALID,
      "/data/batchsize", "did you mean \"batch_size\""},
     {TRAIN("\"loss\": \"mse\""), UNIMPLEMENTED, "/train/loss", "no loss \"mse\" yet"},
