@@ -4,6 +4,7 @@
  *   tf-cases [--ref] [--threads N] [--no-optimise] [--without PASS,...] [--only TEXT]
  *            [--but TEXT] FILE.tfrecord...
  *   tf-cases --graphs FOLDER FILE.tfrecord...     writes each case's GraphDef there
+ *   tf-cases --ops                                prints the name of each op that we can run
  *
  * Prints a line for each case that failed and for each op that is missing; exits 1 if any
  * failed.
@@ -653,6 +654,14 @@ static void write_graphs(const char *path, const char *folder)
     free(records.offsets);
 }
 
+/* The ops that have a kernel, or are the executor's own. */
+static void print_ops(void)
+{
+    for (int i = 0; i < op_count(); i++)
+        if (op_at(i)->flow || map_has(with_kernel, op_at(i)->name))
+            printf("%s\n", op_at(i)->name);
+}
+
 static bool run_file(const char *path, struct totals *totals)
 {
     struct records records = {0};
@@ -693,6 +702,12 @@ int main(int argc, char **argv)
     bool ref_only = false;
     const char *graphs = NULL;
     int first = 1;
+    if (argc == 2 && strcmp(argv[1], "--ops") == 0) {
+        kernels_add(false);
+        find_kernels();
+        print_ops();
+        return 0;
+    }
     for (; first < argc && strncmp(argv[first], "--", 2) == 0; first++) {
         if (strcmp(argv[first], "--ref") == 0)
             ref_only = true;

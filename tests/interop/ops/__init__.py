@@ -1,0 +1,41 @@
+"""ops - what ops_generate.py makes of each operation: one file for each family of them.
+
+To add an op to the comparison with TensorFlow, add a Row to ROWS in the file of its family:
+
+    Row("Softplus", FLOAT, unary("features"), "few"),
+
+- the name in TensorFlow's registry;
+- the types that its first type attribute may have, as TensorFlow's CPU kernels have them;
+- a function of a Source (frame.py) that returns the arguments of tf.raw_ops.Softplus: arrays are
+  inputs, all else attributes.  Draw everything from the Source: equal seeds give equal cases;
+- how exact the answer is (frame.py).
+
+What has state, or needs several operations or runs, is a Story (frame.py).  A new family is a
+new file here with a ROWS of its own; nothing else has to know.
+
+    ops_fuzz.sh PYTHON build 1 100 Softplus     # by name of op, story or family
+    ops_generate.py --cover OPS.txt             # OPS.txt from build/tf-cases --ops: what has no row
+"""
+
+import importlib
+import pkgutil
+
+FAMILIES = {}
+for _module in pkgutil.iter_modules(__path__):
+    _rows = getattr(importlib.import_module(f"{__name__}.{_module.name}"), "ROWS", None)
+    if _rows is not None:
+        FAMILIES[_module.name] = _rows
+
+# Ops without a row, and why.
+UNCOVERED = {}
+
+
+def chosen(names):
+    """[(family, row)] in order: all, or those whose family, name or op is among the names."""
+    return [(family, row) for family, rows in FAMILIES.items() for row in rows
+            if not names or family in names or row.name in names or set(row.ops) & set(names)]
+
+
+def covered():
+    """Names of all ops that some row is about."""
+    return {op for rows in FAMILIES.values() for row in rows for op in row.ops}
