@@ -160,11 +160,9 @@ static bool crop_and_resize_grad_image_run(struct kernel_call *call, struct erro
         !check_owners(&c, err))
         return false;
     struct tensor *out = kernel_output(call, 0, &shape, err);
-    double *sums =
-        out ? kernel_scratch(call, (size_t)out->count * sizeof(*sums) + 1, err) : NULL;
+    double *sums = kernel_sums(call, out, err);
     if (!sums)
         return false;
-    memset(sums, 0, (size_t)out->count * sizeof(*sums));
     const float *dy = tensor_f32(grads);
     EACH_PIXEL(&c, b, cy, cx)
     {
@@ -184,8 +182,7 @@ static bool crop_and_resize_grad_image_run(struct kernel_call *call, struct erro
             }
         }
     }
-    for (int64_t i = 0; i < out->count; i++)
-        kernel_store_for(out->dtype)(out->data, i, sums[i]);
+    kernel_sums_store(out, sums);
     return true;
 }
 
@@ -207,11 +204,9 @@ static bool crop_and_resize_grad_boxes_run(struct kernel_call *call, struct erro
         !read_crops(&c, &grads->shape, err) || !check_owners(&c, err))
         return false;
     struct tensor *out = kernel_output(call, 0, &SHAPE(c.boxes, 4), err);
-    double *sums =
-        out ? kernel_scratch(call, (size_t)out->count * sizeof(*sums) + 1, err) : NULL;
+    double *sums = kernel_sums(call, out, err);
     if (!sums)
         return false;
-    memset(sums, 0, (size_t)out->count * sizeof(*sums));
     kernel_load *load = kernel_load_for(image->dtype);
     const float *dy = tensor_f32(grads);
     EACH_PIXEL(&c, b, cy, cx)
@@ -234,8 +229,7 @@ static bool crop_and_resize_grad_boxes_run(struct kernel_call *call, struct erro
             }
         }
     }
-    for (int64_t i = 0; i < out->count; i++)
-        tensor_f32_mut(out)[i] = (float)sums[i];
+    kernel_sums_store(out, sums);
     return true;
 }
 

@@ -32,10 +32,12 @@
     X(equal_ref) X(not_equal_ref) X(less_ref) X(less_equal_ref) X(greater_ref) \
     X(greater_equal_ref) X(logical_and_ref) X(logical_or_ref)
 
-#define KERNELS_CONV2D(X) \
+#define KERNELS_CONV(X) \
     X(conv2d_ref) X(conv2d_backprop_input_ref) X(conv2d_backprop_filter_ref) \
     X(depthwise_conv2d_native_ref) X(depthwise_conv2d_native_backprop_input_ref) \
-    X(depthwise_conv2d_native_backprop_filter_ref)
+    X(depthwise_conv2d_native_backprop_filter_ref) X(conv3d_ref) \
+    X(conv3d_backprop_input_ref) X(conv3d_backprop_filter_ref) \
+    X(conv3d_backprop_input_v2_ref) X(conv3d_backprop_filter_v2_ref)
 
 #define KERNELS_FILES(X) \
     X(save_ref) X(save_slices_ref) X(restore_ref) X(restore_slice_ref) X(save_v2_ref) X(restore_v2_ref) X(merge_v2_checkpoints_ref) X(matching_files_ref) \
@@ -117,7 +119,8 @@
     X(max_pool_ref) X(max_pool_grad_ref) X(avg_pool_ref) X(avg_pool_grad_ref) \
     X(max_pool_v2_ref) X(max_pool_grad_v2_ref) X(max_pool_grad_grad_ref) \
     X(max_pool_grad_grad_v2_ref) X(max_pool_with_argmax_ref) \
-    X(max_pool_grad_with_argmax_ref)
+    X(max_pool_grad_with_argmax_ref) X(max_pool3d_ref) X(max_pool3d_grad_ref) \
+    X(max_pool3d_grad_grad_ref) X(avg_pool3d_ref) X(avg_pool3d_grad_ref)
 
 #define KERNELS_RANDOM(X) \
     X(random_uniform_ref) X(random_standard_normal_ref) X(truncated_normal_ref) \
@@ -253,16 +256,10 @@
     X(block_lstm_v2_ref) X(block_lstm_grad_ref) X(block_lstm_grad_v2_ref) \
     X(gru_block_cell_ref) X(gru_block_cell_grad_ref)
 
-#define KERNELS_VOLUME(X) \
-    X(conv3d_ref) X(conv3d_backprop_input_ref) X(conv3d_backprop_filter_ref) \
-    X(conv3d_backprop_input_v2_ref) X(conv3d_backprop_filter_v2_ref) X(max_pool3d_ref) \
-    X(max_pool3d_grad_ref) X(max_pool3d_grad_grad_ref) X(avg_pool3d_ref) \
-    X(avg_pool3d_grad_ref)
-
 #define KERNELS_REF(X) \
-    KERNELS_SPECIAL(X) KERNELS_BOXES(X) KERNELS_DIAGONAL(X) KERNELS_IMAGE(X) KERNELS_RNN(X) KERNELS_VOLUME(X) \
+    KERNELS_SPECIAL(X) KERNELS_BOXES(X) KERNELS_DIAGONAL(X) KERNELS_IMAGE(X) KERNELS_RNN(X) \
     KERNELS_ACTIVATION(X) KERNELS_ALONG(X) KERNELS_BATCH_NORM(X) KERNELS_BINARY(X) \
-    KERNELS_COMPARE(X) KERNELS_CONV2D(X) KERNELS_FILES(X) KERNELS_FILL(X) \
+    KERNELS_COMPARE(X) KERNELS_CONV(X) KERNELS_FILES(X) KERNELS_FILL(X) \
     KERNELS_FRAMEWORK(X) KERNELS_GATHER(X) KERNELS_JOIN(X) KERNELS_LAYOUT(X) \
     KERNELS_MAT_MUL(X) KERNELS_NN(X) KERNELS_OPTIMIZER(X) KERNELS_PARTITION(X) \
     KERNELS_POOL(X) KERNELS_RANDOM(X) KERNELS_RANDOM_GAMMA(X) \

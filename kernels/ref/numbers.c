@@ -228,3 +228,20 @@ bool kernel_shape_in(const struct kernel_call *call, int input, struct shape *sh
         return fail(err, INVALID, "a shape with too many elements");
     return true;
 }
+
+double *kernel_sums(struct kernel_call *call, const struct tensor *out, struct error *err)
+{
+    if (!out)
+        return NULL;
+    double *sums = kernel_scratch(call, (size_t)out->count * sizeof(*sums) + 1, err);
+    if (sums)
+        memset(sums, 0, (size_t)out->count * sizeof(*sums));
+    return sums;
+}
+
+void kernel_sums_store(struct tensor *out, const double *sums)
+{
+    kernel_store *store = kernel_store_for(out->dtype);
+    for (int64_t i = 0; i < out->count; i++)
+        store(out->data, i, sums[i]);
+}

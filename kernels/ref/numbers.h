@@ -53,3 +53,11 @@ bool kernel_axis(const struct kernel_call *call, int input, int rank, int *axis,
 /* The elements of a vector input as a shape; fails with INVALID on negative or too many. */
 bool kernel_shape_in(const struct kernel_call *call, int input, struct shape *shape,
                      struct error *err) CHECKED;
+
+/*
+ * Sums by element of `out`, zero at first, in the kernel's scratch memory; stored at the end.
+ * NULL (EXHAUSTED) when there is no memory, or no `out`.
+ */
+double *kernel_sums(struct kernel_call *call, const struct tensor *out,
+                    struct error *err) CHECKED;
+void kernel_sums_store(struct tensor *out, const double *sums);

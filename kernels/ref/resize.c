@@ -130,21 +130,6 @@ static bool resize_bilinear_run(struct kernel_call *call, struct error *err)
     return true;
 }
 
-static double *zero_sums(struct kernel_call *call, const struct tensor *out, struct error *err)
-{
-    double *sums = kernel_scratch(call, (size_t)out->count * sizeof(*sums) + 1, err);
-    if (sums)
-        memset(sums, 0, (size_t)out->count * sizeof(*sums));
-    return sums;
-}
-
-static void store_sums(struct tensor *out, const double *sums)
-{
-    kernel_store *store = kernel_store_for(out->dtype);
-    for (int64_t i = 0; i < out->count; i++)
-        store(out->data, i, sums[i]);
-}
-
 static bool resize_bilinear_grad_run(struct kernel_call *call, struct error *err)
 {
     const struct tensor *grads = kernel_in(call, 0), *original = kernel_in(call, 1);
@@ -152,7 +137,7 @@ static bool resize_bilinear_grad_run(struct kernel_call *call, struct error *err
     if (!kernel_resize_shapes(call, &original->shape, &grads->shape, &r, err))
         return false;
     struct tensor *out = kernel_output(call, 0, &original->shape, err);
-    double *sums = out ? zero_sums(call, out, err) : NULL;
+    double *sums = kernel_sums(call, out, err);
     if (!sums)
         return false;
     RESIZE_EACH(&r, r.out, n, oy, ox, c)
@@ -165,7 +150,7 @@ static bool resize_bilinear_grad_run(struct kernel_call *call, struct error *err
                            c)] += (double)share;
         }
     }
-    store_sums(out, sums);
+    kernel_sums_store(out, sums);
     return true;
 }
 
@@ -215,7 +200,7 @@ static bool resize_nearest_grad_run(struct kernel_call *call, struct error *err)
     if (!kernel_resize_shapes(call, &shape, &grads->shape, &r, err))
         return false;
     struct tensor *out = kernel_output(call, 0, &shape, err);
-    double *sums = out ? zero_sums(call, out, err) : NULL;
+    double *sums = kernel_sums(call, out, err);
     if (!sums)
         return false;
     kernel_load *load = kernel_load_for(grads->dtype);
@@ -225,7 +210,7 @@ static bool resize_nearest_grad_run(struct kernel_call *call, struct error *err)
         sums[resize_at(&r, r.in, n, nearest(&r, 0, y), nearest(&r, 1, x), c)] +=
             load(grads->data, at++);
     }
-    store_sums(out, sums);
+    kernel_sums_store(out, sums);
     return true;
 }
 

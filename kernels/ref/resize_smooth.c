@@ -96,11 +96,9 @@ static bool resize_bicubic_grad_run(struct kernel_call *call, struct error *err)
         return false;
     struct tensor *out = kernel_output(call, 0, &original->shape, err);
     struct four *fours = out ? all_fours(call, &r, err) : NULL;
-    double *sums =
-        fours ? kernel_scratch(call, (size_t)out->count * sizeof(*sums) + 1, err) : NULL;
+    double *sums = fours ? kernel_sums(call, out, err) : NULL;
     if (!sums)
         return false;
-    memset(sums, 0, (size_t)out->count * sizeof(*sums));
     RESIZE_EACH(&r, r.out, n, oy, ox, c)
     {
         const struct four *y = fours + oy, *x = fours + r.out[0] + ox;
@@ -109,9 +107,7 @@ static bool resize_bicubic_grad_run(struct kernel_call *call, struct error *err)
             sums[resize_at(&r, r.in, n, y->pixel[i / 4], x->pixel[i % 4], c)] +=
                 dy * (double)y->weight[i / 4] * (double)x->weight[i % 4];
     }
-    kernel_store *store = kernel_store_for(out->dtype);
-    for (int64_t i = 0; i < out->count; i++)
-        store(out->data, i, sums[i]);
+    kernel_sums_store(out, sums);
     return true;
 }
 

@@ -1,0 +1,245 @@
+/*
+ * conv.c - convolutions of images and volumes and their gradients, straight from the
+ * definition.
+ *
+ * One walk over all (output place, filter element) pairs serves all three: each pair names an
+ * element of the input, the filter and the output, and each op sums products of two of them
+ * into the third.  Depthwise: output channel = input channel * multiplier + m.
+ */
+
+#include "kernels/ref/window.h"
+
+struct conv {
+    struct window w;
+    int64_t in, out; /* channels of the filter: (planes, height, width, in, out) */
+    bool depthwise;
+};
+
+enum role { INPUT, FILTER, OUTPUT };
+
+static int64_t out_channels(const struct conv *conv)
+{
+    return conv->depthwise ? conv->in * conv->out : conv->out;
+}
+
+/* What is summed, and where to. */
+struct products {
+    const struct conv *conv;
+    enum role into;
+    kernel_load *load;
+    const void *data[3]; /* by role; NULL for the one summed into */
+    double *sums;
+};
+
+/* The place in the input of filter element `f` at output place `o`; false: in the padding. */
+static bool input_place(const struct window *w, const int64_t o[3], const int64_t f[3],
+                        int64_t place[3])
+{
+    for (int d = 0; d < 3; d++) {
+        place[d] = o[d] * w->stride[d] - w->before[d] + f[d] * w->dilation[d];
+        if (place[d] < 0 || place[d] >= w->size[d])
+            return false;
+    }
+    return true;
+}
+
+/* The products of filter element number `index`, at `place` of the input, for output place `o`.
+ */
+static void add_products(const struct products *p, int64_t n, const int64_t o[3],
+                         const int64_t place[3], int64_t index)
+{
+    const struct conv *conv = p->conv;
+    const struct window *w = &conv->w;
+    /* Groups: a filter may see a part of the input's channels only. */
+    int64_t per_group = conv->depthwise ? conv->out : conv->out / (w->channels / conv->in);
+    for (int64_t c = 0; c < w->channels; c++) {
+        int64_t first = conv->depthwise ? 0 : c / conv->in * per_group;
+        for (int64_t k = first; k < first + per_group; k++) {
+            int64_t channel = conv->depthwise ? c * conv->out + k : k;
+            int64_t at[3] = {window_at(w, w->size, w->channels, n, place, c),
+                             (index * conv->in + c % conv->in) * conv->out + k,
+                             window_at(w, w->out, out_channels(conv), n, o, channel)};
+            double product = 1;
+            for (int r = INPUT; r <= OUTPUT; r++)
+                if (r != (int)p->into)
+                    product *= p->load(p->data[r], at[r]);
+            p->sums[at[p->into]] += product;
+        }
+    }
+}
+
+static void walk(const struct products *p)
+{
+    static const int64_t origin[3];
+    const struct window *w = &p->conv->w;
+    int64_t outputs = window_places(w->out), elements = window_places(w->window);
+    for (int64_t n = 0; n < w->batch; n++) {
+        int64_t o[3] = {0}, f[3] = {0}, place[3];
+        for (int64_t i = 0; i < outputs; i++, window_step(origin, w->out, o))
+            for (int64_t j = 0; j < elements; j++, window_step(origin, w->window, f))
+                if (input_place(w, o, f, place))
+                    add_products(p, n, o, place, j);
+    }
+}
+
+static bool compute(struct kernel_call *call, const struct conv *conv, enum role into,
+                    const struct tensor *const *operands, const struct shape *shape,
+                    struct error *err)
+{
+    struct tensor *out = kernel_output(call, 0, shape, err);
+    double *sums = kernel_sums(call, out, err);
+    if (!sums)
+        return false;
+    struct products p = {
+        .conv = conv, .into = into, .load = kernel_load_for(out->dtype), .sums = sums};
+    for (int r = INPUT; r <= OUTPUT; r++)
+        p.data[r] = operands[r] ? operands[r]->data : NULL;
+    walk(&p);
+    kernel_sums_store(out, sums);
+    return true;
+}
+
+/* --- geometry --- */
+
+static bool is_depthwise(const struct node *node)
+{
+    return strncmp(node->op->name, "Depthwise", strlen("Depthwise")) == 0;
+}
+
+static bool has_dilation(const struct window *w)
+{
+    return w->dilation[1] != 1 || w->dilation[2] != 1;
+}
+
+/* From the shapes of input and filter. */
+static bool conv_of(const struct kernel_call *call, const struct shape *input,
+                    const struct shape *filter, struct conv *conv, struct error *err)
+{
+    struct window *w = &conv->w;
+    int rank = strstr(call->node->op->name, "3D") ? 5 : 4;
+    char a[SHAPE_TEXT_BYTES], b[SHAPE_TEXT_BYTES];
+    if (filter->rank != rank)
+        return fail(err, INVALID, "filter must be %d-dimensional: %s", rank,
+                    shape_text(filter, a, sizeof(a)));
+    if (!kernel_window(call->node, input, filter->dims, w, err))
+        return false;
+    if (w->dims == 3 && w->channels_first)
+        return fail(err, INVALID,
+                    "CPU implementation of %s currently only supports the NHWC tensor format.",
+                    call->node->op->name);
+    conv->depthwise = is_depthwise(call->node);
+    conv->in = filter->dims[rank - 2];
+    conv->out = filter->dims[rank - 1];
+    if (conv->in <= 0 || w->channels % conv->in != 0 ||
+        (conv->depthwise && conv->in != w->channels))
+        return fail(err, INVALID,
+                    "input depth must be evenly divisible by filter depth: input %s, filter %s",
+                    shape_text(input, a, sizeof(a)), shape_text(filter, b, sizeof(b)));
+    if (!conv->depthwise && (w->channels == 0 || conv->out % (w->channels / conv->in) != 0))
+        return fail(err, INVALID, "output depth %lld must be divisible by the number of groups",
+                    (long long)conv->out);
+    if (conv->depthwise && has_dilation(w))
+        return fail(err, UNIMPLEMENTED, "depthwise convolutions with dilations on the CPU");
+    return true;
+}
+
+/*
+ * The shape that input `index` stands for: its own in the first version of the volumes' ops,
+ * else the one that it holds.
+ */
+static bool read_shape(const struct kernel_call *call, int index, struct shape *shape,
+                       struct error *err)
+{
+    const char *name = call->node->op->name;
+    bool own = strstr(name, "3D") && strcmp(name + strlen(name) - 2, "V2") != 0;
+    if (!own)
+        return kernel_shape_in(call, index, shape, err);
+    *shape = kernel_in(call, index)->shape;
+    return true;
+}
+
+/* The sizes of images may leave out batch and channels, as TensorFlow takes them. */
+static bool read_input_shape(const struct kernel_call *call, const struct tensor *grad,
+                             const struct shape *filter, struct shape *shape, struct error *err)
+{
+    if (!read_shape(call, 0, shape, err))
+        return false;
+    if (shape->rank == 2 && grad->shape.rank == 4 && filter->rank == 4) {
+        bool nchw = strcmp(node_attr_string(call->node, "data_format", "NHWC"), "NCHW") == 0;
+        int64_t n = grad->shape.dims[0], y = shape->dims[0], x = shape->dims[1];
+        *shape = nchw ? SHAPE(n, filter->dims[2], y, x) : SHAPE(n, y, x, filter->dims[2]);
+    }
+    return true;
+}
+
+static bool check_grad(const struct conv *conv, const struct tensor *grad, struct error *err)
+{
+    if (!conv->depthwise && has_dilation(&conv->w))
+        return fail(err, INVALID,
+                    "Current CPU implementation does not yet support dilation "
+                    "rates larger than 1.");
+    return kernel_window_check(&conv->w, out_channels(conv), grad, err);
+}
+
+/* --- the ops --- */
+
+static bool conv_run(struct kernel_call *call, struct error *err)
+{
+    const struct tensor *input = kernel_in(call, 0), *filter = kernel_in(call, 1);
+    struct conv conv;
+    if (!conv_of(call, &input->shape, &filter->shape, &conv, err))
+        return false;
+    struct shape shape = kernel_window_out(&conv.w, out_channels(&conv));
+    const struct tensor *operands[3] = {input, filter, NULL};
+    return compute(call, &conv, OUTPUT, operands, &shape, err);
+}
+
+static bool input_run(struct kernel_call *call, struct error *err)
+{
+    const struct tensor *filter = kernel_in(call, 1), *grad = kernel_in(call, 2);
+    struct shape shape;
+    struct conv conv;
+    if (!read_input_shape(call, grad, &filter->shape, &shape, err) ||
+        !conv_of(call, &shape, &filter->shape, &conv, err) || !check_grad(&conv, grad, err))
+        return false;
+    kernel_window_pad(&conv.w);
+    const struct tensor *operands[3] = {NULL, filter, grad};
+    return compute(call, &conv, INPUT, operands, &shape, err);
+}
+
+static bool filter_run(struct kernel_call *call, struct error *err)
+{
+    const struct tensor *input = kernel_in(call, 0), *grad = kernel_in(call, 2);
+    struct shape shape;
+    struct conv conv;
+    if (!read_shape(call, 1, &shape, err) ||
+        !conv_of(call, &input->shape, &shape, &conv, err) || !check_grad(&conv, grad, err))
+        return false;
+    kernel_window_pad(&conv.w);
+    const struct tensor *operands[3] = {input, NULL, grad};
+    return compute(call, &conv, FILTER, operands, &shape, err);
+}
+
+#define CONV(name_, run_)                                                                      \
+    {                                                                                          \
+        .op = name_, .device = CPU, .dtypes = DTYPES_FLOAT, .run = run_                        \
+    }
+
+const struct kernel kernel_conv2d_ref = CONV("Conv2D", conv_run);
+const struct kernel kernel_conv2d_backprop_input_ref = CONV("Conv2DBackpropInput", input_run);
+const struct kernel kernel_conv2d_backprop_filter_ref =
+    CONV("Conv2DBackpropFilter", filter_run);
+const struct kernel kernel_depthwise_conv2d_native_ref =
+    CONV("DepthwiseConv2dNative", conv_run);
+const struct kernel kernel_depthwise_conv2d_native_backprop_input_ref =
+    CONV("DepthwiseConv2dNativeBackpropInput", input_run);
+const struct kernel kernel_depthwise_conv2d_native_backprop_filter_ref =
+    CONV("DepthwiseConv2dNativeBackpropFilter", filter_run);
+const struct kernel kernel_conv3d_ref = CONV("Conv3D", conv_run);
+const struct kernel kernel_conv3d_backprop_input_ref = CONV("Conv3DBackpropInput", input_run);
+const struct kernel kernel_conv3d_backprop_filter_ref =
+    CONV("Conv3DBackpropFilter", filter_run);
+const struct kernel kernel_conv3d_backprop_input_v2_ref =
+    CONV("Conv3DBackpropInputV2", input_run);
+const struct kernel kernel_conv3d_backprop_filter_v2_ref =
+    CONV("Conv3DBackpropFilterV2", filter_run);

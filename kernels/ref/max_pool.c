@@ -1,0 +1,273 @@
+/* max_pool.c - maxima of windows over images and volumes, and their gradients. */
+
+#include "kernels/ref/pool.h"
+
+/* Index of the first maximum of a window, row-major; -1 for a window of no elements. */
+static int64_t maximum_at(const struct window *w, const struct tensor *in,
+                          const struct spot *spot)
+{
+    kernel_load *load = kernel_load_for(in->dtype);
+    struct part part = pool_part(w, spot);
+    int64_t at, best = -1;
+    while (pool_next(w, spot, &part, &at))
+        if (best < 0 || load(in->data, at) > load(in->data, best))
+            best = at;
+    return best;
+}
+
+/* How many channels a window takes together; 1 for all but a rare form of MaxPool. */
+static int64_t window_channels(const struct node *node)
+{
+    int count;
+    const int64_t *ksize = node_attr_ints(node, "ksize", &count);
+    bool nhwc = strcmp(node_attr_string(node, "data_format", "NHWC"), "NHWC") == 0;
+    return count == 4 && nhwc ? ksize[3] : 1;
+}
+
+/* The maximum of each group of neighbouring channels; windows do not overlap or span pixels. */
+static bool pool_channels(struct kernel_call *call, int64_t group, struct error *err)
+{
+    const struct tensor *in = kernel_in(call, 0);
+    int ksize_count, strides_count;
+    const int64_t *ksize = node_attr_ints(call->node, "ksize", &ksize_count);
+    const int64_t *strides = node_attr_ints(call->node, "strides", &strides_count);
+    if (in->shape.rank != 4 || strides_count != 4)
+        return fail(err, INVALID, "tensor_in must be 4-dimensional");
+    if (ksize[1] != 1 || ksize[2] != 1 || strides[3] != group)
+        return fail(err, UNIMPLEMENTED,
+                    "Depthwise max pooling requires the depth window to equal "
+                    "the depth stride, and no other window.");
+    if (in->shape.dims[3] % group != 0)
+        return fail(err, UNIMPLEMENTED,
+                    "Depthwise max pooling requires the depth window to evenly "
+                    "divide the input depth.");
+    struct shape shape = in->shape;
+    shape.dims[3] /= group;
+    struct tensor *out = kernel_output(call, 0, &shape, err);
+    if (!out)
+        return false;
+    kernel_load *load = kernel_load_for(in->dtype);
+    for (int64_t i = 0; i < out->count; i++) {
+        int64_t best = i * group;
+        for (int64_t c = best + 1; c < (i + 1) * group; c++)
+            if (load(in->data, c) > load(in->data, best))
+                best = c;
+        kernel_copy(out, i, in, best, 1);
+    }
+    return true;
+}
+
+/* The windows of a pooling op of any version on an input of that shape. */
+static bool read_windows(const struct kernel_call *call, const struct shape *input,
+                         struct window *w, struct error *err)
+{
+    if (node_attr(call->node, "ksize"))
+        return kernel_window(call->node, input, NULL, w, err);
+    return kernel_window_inputs(call, call->in_count - 2, input, w, err);
+}
+
+static bool max_pool_run(struct kernel_call *call, struct error *err)
+{
+    const struct tensor *in = kernel_in(call, 0);
+    int64_t group = window_channels(call->node);
+    struct window w;
+    if (group > 1)
+        return pool_channels(call, group, err);
+    if (!read_windows(call, &in->shape, &w, err))
+        return false;
+    struct shape shape = kernel_window_out(&w, w.channels);
+    struct tensor *out = kernel_output(call, 0, &shape, err);
+    if (!out)
+        return false;
+    kernel_load *load = kernel_load_for(in->dtype);
+    kernel_store *store = kernel_store_for(in->dtype);
+    POOL_EACH(&w, spot)
+    {
+        int64_t best = maximum_at(&w, in, &spot);
+        store(out->data, pool_out(&w, &spot), best < 0 ? 0 : load(in->data, best));
+    }
+    return true;
+}
+
+/* --- gradients --- */
+
+/* Index of the first element that is the maximum given; -1 if there is none. */
+static int64_t equal_at(const struct window *w, const struct tensor *in,
+                        const struct tensor *pooled, const struct spot *spot)
+{
+    kernel_load *load = kernel_load_for(in->dtype);
+    struct part part = pool_part(w, spot);
+    int64_t at, own = pool_out(w, spot);
+    while (pool_next(w, spot, &part, &at))
+        if (load(in->data, at) == load(pooled->data, own))
+            return at;
+    return -1;
+}
+
+/* Adds `dy` to all elements of a window that are the maximum given. */
+static void spread(const struct window *w, const struct tensor *in, const struct tensor *pooled,
+                   const struct spot *spot, double dy, double *sums)
+{
+    kernel_load *load = kernel_load_for(in->dtype);
+    struct part part = pool_part(w, spot);
+    int64_t at, own = pool_out(w, spot);
+    while (pool_next(w, spot, &part, &at))
+        if (load(in->data, at) == load(pooled->data, own))
+            sums[at] += dy;
+}
+
+/*
+ * As TensorFlow has it, the gradient of an image's window goes to its first maximum, whatever
+ * the pooled values given, that of a volume's to all elements equal to them.
+ */
+static void add_gradient(const struct window *w, const struct tensor *in,
+                         const struct tensor *pooled, const struct tensor *grad, double *sums)
+{
+    kernel_load *load = kernel_load_for(grad->dtype);
+    POOL_EACH(w, spot)
+    {
+        double dy = load(grad->data, pool_out(w, &spot));
+        int64_t best = w->dims == 2 ? maximum_at(w, in, &spot) : -1;
+        if (best >= 0)
+            sums[best] += dy;
+        if (w->dims == 3)
+            spread(w, in, pooled, &spot, dy, sums);
+    }
+}
+
+/* The gradient of the gradient is taken from where the gradient went to, the first place. */
+static void take_gradient(const struct window *w, const struct tensor *in,
+                          const struct tensor *pooled, const struct tensor *grad, double *sums)
+{
+    kernel_load *load = kernel_load_for(grad->dtype);
+    POOL_EACH(w, spot)
+    {
+        int64_t best = w->dims == 2 ? maximum_at(w, in, &spot) : equal_at(w, in, pooled, &spot);
+        if (best >= 0)
+            sums[pool_out(w, &spot)] = load(grad->data, best);
+    }
+}
+
+static bool max_pool_grad_run(struct kernel_call *call, struct error *err)
+{
+    const struct tensor *in = kernel_in(call, 0), *pooled = kernel_in(call, 1);
+    const struct tensor *grad = kernel_in(call, 2);
+    struct window w;
+    if (!read_windows(call, &in->shape, &w, err) ||
+        !kernel_window_check(&w, w.channels, pooled, err) ||
+        !kernel_window_check(&w, w.channels, grad, err))
+        return false;
+    kernel_window_pad(&w);
+    struct tensor *out = kernel_output(call, 0, &in->shape, err);
+    double *sums = kernel_sums(call, out, err);
+    if (!sums)
+        return false;
+    add_gradient(&w, in, pooled, grad, sums);
+    kernel_sums_store(out, sums);
+    return true;
+}
+
+static bool max_pool_grad_grad_run(struct kernel_call *call, struct error *err)
+{
+    const struct tensor *in = kernel_in(call, 0), *pooled = kernel_in(call, 1);
+    const struct tensor *grad = kernel_in(call, 2);
+    char a[SHAPE_TEXT_BYTES], b[SHAPE_TEXT_BYTES];
+    struct window w;
+    if (!read_windows(call, &in->shape, &w, err) ||
+        !kernel_window_check(&w, w.channels, pooled, err))
+        return false;
+    if (!shape_equal(&grad->shape, &in->shape))
+        return fail(err, INVALID, "the gradient has shape %s, the input %s",
+                    shape_text(&grad->shape, a, sizeof(a)),
+                    shape_text(&in->shape, b, sizeof(b)));
+    kernel_window_pad(&w);
+    struct tensor *out = kernel_output(call, 0, &pooled->shape, err);
+    double *sums = kernel_sums(call, out, err);
+    if (!sums)
+        return false;
+    take_gradient(&w, in, pooled, grad, sums);
+    kernel_sums_store(out, sums);
+    return true;
+}
+
+/* --- with the places of the maxima, counted in their image or in the whole batch --- */
+
+static int64_t image_size(const struct window *w)
+{
+    return window_places(w->size) * w->channels;
+}
+
+static bool max_pool_with_argmax_run(struct kernel_call *call, struct error *err)
+{
+    const struct tensor *in = kernel_in(call, 0);
+    bool whole = node_attr_bool(call->node, "include_batch_in_index", false);
+    struct window w;
+    if (!kernel_window(call->node, &in->shape, NULL, &w, err))
+        return false;
+    struct shape shape = kernel_window_out(&w, w.channels);
+    struct tensor *out = kernel_output(call, 0, &shape, err);
+    struct tensor *places = out ? kernel_output(call, 1, &shape, err) : NULL;
+    if (!places)
+        return false;
+    kernel_store_bits *store = kernel_store_bits_for(places->dtype);
+    POOL_EACH(&w, spot)
+    {
+        int64_t best = maximum_at(&w, in, &spot), at = pool_out(&w, &spot);
+        kernel_copy(out, at, in, best < 0 ? 0 : best, 1);
+        store(places->data, at, (uint64_t)(whole || best < 0 ? best : best % image_size(&w)));
+    }
+    return true;
+}
+
+static bool max_pool_grad_with_argmax_run(struct kernel_call *call, struct error *err)
+{
+    const struct tensor *in = kernel_in(call, 0), *grad = kernel_in(call, 1);
+    const struct tensor *places = kernel_in(call, 2);
+    bool whole = node_attr_bool(call->node, "include_batch_in_index", false);
+    struct window w;
+    if (!kernel_window(call->node, &in->shape, NULL, &w, err) ||
+        !kernel_window_check(&w, w.channels, grad, err) ||
+        !kernel_window_check(&w, w.channels, places, err))
+        return false;
+    struct tensor *out = kernel_output(call, 0, &in->shape, err);
+    double *sums = kernel_sums(call, out, err);
+    if (!sums)
+        return false;
+    kernel_load *load = kernel_load_for(grad->dtype);
+    int64_t per_image = w.batch ? grad->count / w.batch : 1;
+    for (int64_t i = 0; i < grad->count; i++) {
+        int64_t to = tensor_integer(places, i), first = i / per_image * image_size(&w);
+        if (to < 0 || to >= out->count - (whole ? 0 : first))
+            return fail(err, INVALID,
+                        "Invalid input grad_index: %lld: must be within [0, %lld)",
+                        (long long)to, (long long)out->count);
+        sums[to + (whole ? 0 : first)] += load(grad->data, i);
+    }
+    kernel_sums_store(out, sums);
+    return true;
+}
+
+#define POOL(name_, dtypes_, run_)                                                             \
+    {                                                                                          \
+        .op = name_, .device = CPU, .dtypes = dtypes_, .run = run_                             \
+    }
+
+const struct kernel kernel_max_pool_ref = POOL("MaxPool", DTYPES_REAL, max_pool_run);
+const struct kernel kernel_max_pool_grad_ref =
+    POOL("MaxPoolGrad", DTYPES_REAL, max_pool_grad_run);
+const struct kernel kernel_max_pool_v2_ref = POOL("MaxPoolV2", DTYPES_REAL, max_pool_run);
+const struct kernel kernel_max_pool_grad_v2_ref =
+    POOL("MaxPoolGradV2", DTYPES_REAL, max_pool_grad_run);
+const struct kernel kernel_max_pool_grad_grad_ref =
+    POOL("MaxPoolGradGrad", DTYPES_REAL, max_pool_grad_grad_run);
+const struct kernel kernel_max_pool_grad_grad_v2_ref =
+    POOL("MaxPoolGradGradV2", DTYPES_REAL, max_pool_grad_grad_run);
+const struct kernel kernel_max_pool_with_argmax_ref =
+    POOL("MaxPoolWithArgmax", DTYPES_REAL, max_pool_with_argmax_run);
+const struct kernel kernel_max_pool_grad_with_argmax_ref =
+    POOL("MaxPoolGradWithArgmax", DTYPES_REAL, max_pool_grad_with_argmax_run);
+const struct kernel kernel_max_pool3d_ref = POOL("MaxPool3D", DTYPES_FLOAT, max_pool_run);
+const struct kernel kernel_max_pool3d_grad_ref =
+    POOL("MaxPool3DGrad", DTYPES_FLOAT, max_pool_grad_run);
+const struct kernel kernel_max_pool3d_grad_grad_ref =
+    POOL("MaxPool3DGradGrad", DTYPES_FLOAT, max_pool_grad_grad_run);
