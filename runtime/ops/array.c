@@ -173,12 +173,6 @@ const struct op op_bitcast = {
 
 /* --- fills --- */
 
-static bool infer_from_first(struct infer *infer, struct error *err)
-{
-    (void)err;
-    return op_infer_from_vector(infer, 0);
-}
-
 static bool fill_gradient(struct gradient *g, struct error *err)
 {
     (void)err;
@@ -194,7 +188,7 @@ const struct op op_fill = {
     .inputs = "dims:index_type value:T",
     .outputs = "output:T",
     .attrs = "T:type index_type:{int32,int64}=int32",
-    .infer = infer_from_first,
+    .infer = op_infer_from_first,
     .gradient = fill_gradient,
 };
 

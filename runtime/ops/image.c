@@ -18,13 +18,6 @@ static bool infer_resize(struct infer *infer, struct error *err)
     return true;
 }
 
-static bool infer_second(struct infer *infer, struct error *err)
-{
-    (void)err;
-    infer->outputs[0] = infer->inputs[1];
-    return true;
-}
-
 /* `op` of two inputs with the attributes of how pixels lie. */
 static struct edge resize_back(struct gradient *g, const char *op, struct edge second)
 {
@@ -74,7 +67,7 @@ static bool nearest_gradient(struct gradient *g, struct error *err)
 #define RESIZE_GRAD(name_, types_)                                                             \
     {                                                                                          \
         .name = name_, .inputs = "grads:float original_image:T", .outputs = "output:T",        \
-        .attrs = "T:" types_ " " CORNERS, .flags = OP_EXPENSIVE, .infer = infer_second,        \
+        .attrs = "T:" types_ " " CORNERS, .flags = OP_EXPENSIVE, .infer = op_infer_second,     \
     }
 
 const struct op op_resize_bilinear =

@@ -49,6 +49,25 @@ bool op_infer_from_vector(struct infer *infer, int index)
     return true;
 }
 
+bool op_infer_from_first(struct infer *infer, struct error *err)
+{
+    (void)err;
+    return op_infer_from_vector(infer, 0);
+}
+
+bool op_infer_from_second(struct infer *infer, struct error *err)
+{
+    (void)err;
+    return op_infer_from_vector(infer, 1);
+}
+
+bool op_infer_second(struct infer *infer, struct error *err)
+{
+    (void)err;
+    infer->outputs[0] = infer->inputs[1];
+    return true;
+}
+
 bool op_infer_shape_attr(struct infer *infer, struct error *err)
 {
     (void)err;
@@ -56,12 +75,4 @@ bool op_infer_shape_attr(struct infer *infer, struct error *err)
     if (shape)
         infer->outputs[0] = *shape;
     return true;
-}
-
-int64_t op_infer_window(int64_t size, int64_t window, int64_t stride, bool same)
-{
-    if (size < 0 || window < 0 || stride <= 0)
-        return -1;
-    int64_t room = same ? size - 1 + stride : size - window + stride;
-    return room < 0 ? 0 : room / stride;
 }

@@ -37,12 +37,14 @@ bool op_infer_values(const struct infer *infer, int index, int64_t *values, int 
 
 /* Output 0 has the shape that input `index` holds as a vector, as far as that is known. */
 bool op_infer_from_vector(struct infer *infer, int index);
+bool op_infer_from_first(struct infer *infer, struct error *err);
+bool op_infer_from_second(struct infer *infer, struct error *err);
+
+/* Output 0 as input 1. */
+bool op_infer_second(struct infer *infer, struct error *err);
 
 /* Output 0 has the shape of the "shape" attribute. */
 bool op_infer_shape_attr(struct infer *infer, struct error *err);
-
-/* Size of a window that slides along `size` elements; -1 when that is not known. */
-int64_t op_infer_window(int64_t size, int64_t window, int64_t stride, bool same);
 
 /* --- gradients: nodes named after their op --- */
 
@@ -87,3 +89,23 @@ bool op_gradient_single(struct gradient *g, struct edge for_x);
 
 /* The gradient passes through unchanged to input 0. */
 bool op_gradient_pass(struct gradient *g, struct error *err);
+
+/* --- windows that slide over images and volumes (window.c) --- */
+
+/* 2 for images, 3 for volumes: their ops have "3D" in the name. */
+int op_window_dims(const struct node *node);
+
+/* The data format has the channels before the places: "NCHW", "NCDHW". */
+bool op_window_channels_first(const struct node *node);
+
+/*
+ * The shape of output 0: how often the window goes into input 0 along each dimension, and
+ * `channels` along `channels_axis` (-1: none).  `window` is in the order of the input's
+ * dimensions.
+ */
+void op_infer_windows(struct infer *infer, const int64_t *window, int channels_axis,
+                      int64_t channels);
+
+/* A node `op` with the window attributes of the node being differentiated. */
+struct edge op_windowed(struct gradient *g, const char *op, const struct edge *inputs,
+                        int inputs_count);

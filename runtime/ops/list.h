@@ -108,12 +108,14 @@
 #define OPS_CONV(X) \
     X(conv2d) X(conv2d_backprop_input) X(conv2d_backprop_filter) X(depthwise_conv2d_native) \
     X(depthwise_conv2d_native_backprop_input) X(depthwise_conv2d_native_backprop_filter) \
-    X(max_pool) X(max_pool_grad) X(avg_pool) X(avg_pool_grad) \
     X(conv3d) X(conv3d_backprop_input) X(conv3d_backprop_filter) \
-    X(conv3d_backprop_input_v2) X(conv3d_backprop_filter_v2) X(max_pool3d) \
-    X(max_pool3d_grad) X(max_pool3d_grad_grad) X(avg_pool3d) X(avg_pool3d_grad) \
-    X(max_pool_v2) X(max_pool_grad_v2) X(max_pool_grad_grad) X(max_pool_grad_grad_v2) \
-    X(max_pool_with_argmax) X(max_pool_grad_with_argmax)
+    X(conv3d_backprop_input_v2) X(conv3d_backprop_filter_v2)
+
+#define OPS_POOL(X) \
+    X(max_pool) X(max_pool_grad) X(avg_pool) X(avg_pool_grad) X(max_pool_v2) \
+    X(max_pool_grad_v2) X(max_pool_grad_grad) X(max_pool_grad_grad_v2) \
+    X(max_pool_with_argmax) X(max_pool_grad_with_argmax) X(max_pool3d) X(max_pool3d_grad) \
+    X(max_pool3d_grad_grad) X(avg_pool3d) X(avg_pool3d_grad)
 
 #define OPS_BATCH_NORM(X) \
     X(fused_batch_norm) X(fused_batch_norm_v2) X(fused_batch_norm_v3) \
@@ -251,7 +253,7 @@
 #define OPS_LIST(X) \
     OPS_FRAMEWORK(X) OPS_STATE(X) OPS_MATH(X) OPS_UNARY(X) OPS_COMPARE(X) OPS_MATRIX(X) \
     OPS_REDUCE(X) OPS_SEGMENT(X) OPS_ARRAY(X) OPS_SLICE(X) OPS_LAYOUT(X) OPS_GATHER(X) \
-    OPS_SCATTER(X) OPS_NN(X) OPS_CONV(X) OPS_BATCH_NORM(X) OPS_RANDOM(X) OPS_TRAINING(X) \
+    OPS_SCATTER(X) OPS_NN(X) OPS_CONV(X) OPS_POOL(X) OPS_BATCH_NORM(X) OPS_RANDOM(X) OPS_TRAINING(X) \
     OPS_TRAINING_SPARSE(X) OPS_FILES(X) OPS_SUMMARY(X) OPS_FUSED(X) \
     OPS_CONTROL_FLOW(X) OPS_FUNCTIONAL(X) OPS_QUEUE(X) OPS_TABLE(X) OPS_TENSOR_ARRAY(X) OPS_TENSOR_LIST(X) \
     OPS_SESSION(X) OPS_DATASET(X) OPS_STRING(X) OPS_PARSE(X) OPS_READER(X) OPS_STAGE(X) OPS_IMAGE(X) \

@@ -2,31 +2,25 @@
 
 #include "runtime/ops/internal.h"
 
-static bool infer_from_first(struct infer *infer, struct error *err)
-{
-    (void)err;
-    return op_infer_from_vector(infer, 0);
-}
-
 #define STREAM(name_)                                                                          \
     {                                                                                          \
         .name = name_, .inputs = "shape:T", .outputs = "output:dtype",                         \
         .attrs = "seed:int=0 seed2:int=0 dtype:" OP_FLOAT " T:" OP_INDEX,                      \
-        .flags = OP_STATEFUL, .infer = infer_from_first, .no_gradient = true,                  \
+        .flags = OP_STATEFUL, .infer = op_infer_from_first, .no_gradient = true,               \
     }
 #define STATELESS(name_)                                                                       \
     {                                                                                          \
         .name = name_, .inputs = "shape:T seed:Tseed", .outputs = "output:dtype",              \
         .attrs = "dtype:{half,bfloat16,float,double}=float T:{int32,int64}=int32 "             \
                  "Tseed:{int32,int64}=int64",                                                  \
-        .infer = infer_from_first, .no_gradient = true,                                        \
+        .infer = op_infer_from_first, .no_gradient = true,                                     \
     }
 #define STATELESS_V2(name_)                                                                    \
     {                                                                                          \
         .name = name_, .inputs = "shape:Tshape key:uint64 counter:uint64 alg:int32",           \
         .outputs = "output:dtype",                                                             \
         .attrs = "dtype:{half,bfloat16,float,double}=float Tshape:{int32,int64}=int32",        \
-        .infer = infer_from_first, .no_gradient = true,                                        \
+        .infer = op_infer_from_first, .no_gradient = true,                                     \
     }
 
 const struct op op_random_uniform = STREAM("RandomUniform");
@@ -39,7 +33,7 @@ const struct op op_random_uniform_int = {
     .outputs = "output:Tout",
     .attrs = "seed:int=0 seed2:int=0 Tout:{int32,int64} T:" OP_INDEX,
     .flags = OP_STATEFUL,
-    .infer = infer_from_first,
+    .infer = op_infer_from_first,
     .no_gradient = true,
 };
 
@@ -65,7 +59,7 @@ const struct op op_stateless_random_uniform_int = {
     .inputs = "shape:T seed:Tseed minval:dtype maxval:dtype",
     .outputs = "output:dtype",
     .attrs = "dtype:{int32,int64} T:{int32,int64} Tseed:{int32,int64}=int64",
-    .infer = infer_from_first,
+    .infer = op_infer_from_first,
     .no_gradient = true,
 };
 
@@ -74,7 +68,7 @@ const struct op op_stateless_random_uniform_int_v2 = {
     .inputs = "shape:Tshape key:uint64 counter:uint64 alg:int32 minval:dtype maxval:dtype",
     .outputs = "output:dtype",
     .attrs = "dtype:{int32,int64,uint32,uint64} Tshape:{int32,int64}=int32",
-    .infer = infer_from_first,
+    .infer = op_infer_from_first,
     .no_gradient = true,
 };
 
@@ -84,7 +78,7 @@ const struct op op_stateless_random_uniform_full_int = {
     .outputs = "output:dtype",
     .attrs = "dtype:{int32,int64,uint32,uint64}=uint64 T:{int32,int64}=int32 "
              "Tseed:{int32,int64,uint32,uint64}=int64",
-    .infer = infer_from_first,
+    .infer = op_infer_from_first,
     .no_gradient = true,
 };
 
@@ -93,7 +87,7 @@ const struct op op_stateless_random_uniform_full_int_v2 = {
     .inputs = "shape:Tshape key:uint64 counter:uint64 alg:int32",
     .outputs = "output:dtype",
     .attrs = "dtype:{int32,int64,uint32,uint64}=uint64 Tshape:{int32,int64}=int32",
-    .infer = infer_from_first,
+    .infer = op_infer_from_first,
     .no_gradient = true,
 };
 
@@ -167,7 +161,7 @@ const struct op op_random_gamma_grad = {
 #define STATELESS_GAMMA(name_, keys_, attrs_)                                                  \
     {                                                                                          \
         .name = name_, .inputs = "shape:" keys_ " alpha:dtype", .outputs = "output:dtype",     \
-        .attrs = "dtype:{half,float,double} " attrs_, .infer = infer_from_first,               \
+        .attrs = "dtype:{half,float,double} " attrs_, .infer = op_infer_from_first,            \
         .no_gradient = true,                                                                   \
     }
 
@@ -206,7 +200,7 @@ const struct op op_stateless_random_poisson = {
     .inputs = "shape:T seed:Tseed lam:Rtype",
     .outputs = "output:dtype",
     .attrs = "Rtype:" OP_COUNT " dtype:" OP_COUNT " T:" OP_INDEX " Tseed:{int32,int64}=int64",
-    .infer = infer_from_first,
+    .infer = op_infer_from_first,
     .no_gradient = true,
 };
 
@@ -216,7 +210,7 @@ const struct op op_stateless_random_binomial = {
     .outputs = "output:dtype",
     .attrs = "S:" OP_INDEX " Tseed:{int32,int64}=int64 T:" OP_COUNT "=double dtype:" OP_COUNT
              "=int64",
-    .infer = infer_from_first,
+    .infer = op_infer_from_first,
     .no_gradient = true,
 };
 
@@ -245,7 +239,7 @@ const struct op op_parameterized_truncated_normal = {
     .outputs = "output:dtype",
     .attrs = "seed:int=0 seed2:int=0 dtype:" OP_FLOAT " T:" OP_INDEX,
     .flags = OP_STATEFUL,
-    .infer = infer_from_first,
+    .infer = op_infer_from_first,
     .no_gradient = true,
 };
 
@@ -339,7 +333,7 @@ const struct op op_non_deterministic_ints = {
     .outputs = "output:dtype",
     .attrs = "dtype:{int32,int64,uint32,uint64}=int64 shape_dtype:{int32,int64}=int64",
     .flags = OP_STATEFUL,
-    .infer = infer_from_first,
+    .infer = op_infer_from_first,
     .no_gradient = true,
 };
 

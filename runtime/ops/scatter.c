@@ -82,13 +82,6 @@ const struct op op_resource_strided_slice_assign = {
     .no_gradient = true,
 };
 
-static bool infer_like_first(struct infer *infer, struct error *err)
-{
-    (void)err;
-    infer->outputs[0] = infer->inputs[0];
-    return true;
-}
-
 /* The part comes from the value, the rest from the tensor. */
 static bool strided_update_gradient(struct gradient *g, struct error *err)
 {
@@ -117,6 +110,6 @@ const struct op op_tensor_strided_slice_update = {
     .inputs = "input:T begin:Index end:Index strides:Index value:T",
     .outputs = "output:T",
     .attrs = STRIDED,
-    .infer = infer_like_first,
+    .infer = op_infer_unchanged,
     .gradient = strided_update_gradient,
 };

@@ -361,17 +361,11 @@ static bool strided_slice_grad_gradient(struct gradient *g, struct error *err)
     return builder_ok(&g->build);
 }
 
-static bool infer_from_first(struct infer *infer, struct error *err)
-{
-    (void)err;
-    return op_infer_from_vector(infer, 0);
-}
-
 const struct op op_strided_slice_grad = {
     .name = "StridedSliceGrad",
     .inputs = "shape:Index begin:Index end:Index strides:Index dy:T",
     .outputs = "output:T",
     .attrs = STRIDED_ATTRS,
-    .infer = infer_from_first,
+    .infer = op_infer_from_first,
     .gradient = strided_slice_grad_gradient,
 };
