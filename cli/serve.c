@@ -3,8 +3,10 @@
 #include "server/serve.h"
 #include "cli/cli.h"
 #include "cli/options.h"
+#include "server/auth.h"
 
 #define SERVE_HOSTS_MAX 8
+#define SERVE_RATE_MAX 100000000
 
 /* "a,b" into its words, in place of the commas. */
 static int split_hosts(char *text, const char **hosts)
@@ -26,11 +28,19 @@ static bool check_port(const char *name, int64_t port, int64_t least, struct err
                 (long long)port, (long long)least);
 }
 
+static bool check_rate(int64_t rate, struct error *err)
+{
+    return (rate >= 0 && rate <= SERVE_RATE_MAX) ||
+           fail(err, INVALID, "--token-rate is %lld; it must be from 0 to %d", (long long)rate,
+                SERVE_RATE_MAX);
+}
+
 int serve_main(int argc, char **argv)
 {
     const char *hosts[SERVE_HOSTS_MAX];
     char *allowed = NULL;
-    struct serve_options options = {.host = "127.0.0.1", .hosts = hosts};
+    struct serve_options options = {
+        .host = "127.0.0.1", .token_rate = AUTH_RATE_DEFAULT, .hosts = hosts};
     int64_t port = 7070;
     int64_t agents_port = 0;
     int64_t gpus = 0;
@@ -48,6 +58,8 @@ int serve_main(int argc, char **argv)
         {"fake-gpus", OPTION_NUMBER, &gpus, "GPUs that do not exist, to try scheduling"},
         {"allow-host", OPTION_TEXT, &allowed,
          "other names that browsers use for this server, by commas"},
+        {"token-rate", OPTION_NUMBER, &options.token_rate,
+         "requests a second of one token; 0: any number (10000)"},
         {"insecure-i-know", OPTION_FLAG, &options.insecure,
          "listen on a host that is not loopback, unencrypted"},
         {"suspect-ms", OPTION_NUMBER, &options.suspect_ms,
@@ -65,7 +77,8 @@ int serve_main(int argc, char **argv)
         return cli_usage(usage, rows, NULL);
     if (!options_parse(argc, argv, rows, 0, 0, &words, &err) ||
         !options_need(options.folder, "dir", "the folder where everything is kept", &err) ||
-        !check_port("port", port, 0, &err) || !check_port("agents-port", agents_port, -1, &err))
+        !check_rate(options.token_rate, &err) || !check_port("port", port, 0, &err) ||
+        !check_port("agents-port", agents_port, -1, &err))
         return cli_usage(usage, rows, &err);
     options.port = (int)port;
     options.agents_port = (int)agents_port;

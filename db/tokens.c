@@ -211,3 +211,16 @@ bool db_tokens_revoke(struct db *db, int64_t id, struct error *err)
 {
     return db_write(db, DB_CONTROL, revoke_run, &id, err);
 }
+
+bool db_tokens_valid(struct db_conn *conn, int64_t id, int64_t now_us, bool *valid,
+                     struct error *err)
+{
+    int64_t found = 0;
+    if (!db_number(conn, err, &found, 0,
+                   "SELECT 1 FROM tokens WHERE id = ?1 AND revoked_us = 0"
+                   " AND (expires_us = 0 OR expires_us > ?2)",
+                   "ii", id, now_us))
+        return false;
+    *valid = found;
+    return true;
+}

@@ -65,3 +65,7 @@ bool db_tokens_exchange(struct db *db, const char *login, int64_t now_us, int64_
 bool db_tokens_list(struct db_conn *conn, int64_t user_id, struct arena *arena,
                     struct db_token **tokens, int *tokens_count, struct error *err) CHECKED;
 bool db_tokens_revoke(struct db *db, int64_t id, struct error *err) CHECKED;
+
+/* Whether the token is neither revoked nor expired. */
+bool db_tokens_valid(struct db_conn *conn, int64_t id, int64_t now_us, bool *valid,
+                     struct error *err) CHECKED;

@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <sodium.h>
+#include <stdatomic.h>
 #include <strings.h>
 
 #include "base/alloc.h"
@@ -12,6 +13,7 @@
 #include "base/str.h"
 #include "db/tokens.h"
 #include "server/auth.h"
+#include "server/rate.h"
 #include "server/reply.h"
 #include "server/request.h"
 
@@ -28,14 +30,17 @@ struct auth {
     pthread_mutex_t lock; /* guards: failures, failures_since_us */
     int failures;
     uint64_t failures_since_us;
+    struct rate *rate;
+    atomic_uint_fast64_t generation; /* counts what is revoked */
 };
 
-struct auth *auth_new(struct db *db, const char *origin)
+struct auth *auth_new(struct db *db, const char *origin, int64_t per_second)
 {
     struct auth *auth = alloc_bytes(sizeof(*auth));
     auth->db = db;
     auth->origin = origin;
     auth->hosts = map_new();
+    auth->rate = rate_new(per_second);
     pthread_mutex_init(&auth->lock, NULL);
     const char *host = strstr(origin, "://");
     host = host ? host + 3 : origin;
@@ -58,6 +63,7 @@ void auth_free(struct auth *auth)
     if (!auth)
         return;
     map_free(auth->hosts);
+    rate_free(auth->rate);
     pthread_mutex_destroy(&auth->lock);
     free(auth);
 }
@@ -108,6 +114,7 @@ static const char *csrf_of(struct arena *arena, const char *session)
 static bool find_token(struct auth *auth, const char *text, enum token_kind kind,
                        struct arena *arena, struct auth_identity *identity, struct error *err)
 {
+    uint64_t generation = atomic_load(&auth->generation);
     struct db_conn *conn = db_read(auth->db, DB_CONTROL, err);
     if (!conn)
         return false;
@@ -122,6 +129,9 @@ static bool find_token(struct auth *auth, const char *text, enum token_kind kind
         .user = token.user,
         .role = token.role,
         .csrf = kind == TOKEN_SESSION ? csrf_of(arena, text) : "",
+        .token_id = token.id,
+        .expires_us = token.expires_us,
+        .generation = generation,
     };
     return true;
 }
@@ -152,7 +162,7 @@ static bool check_session(const struct auth *auth, const struct request *req, st
         return fail(err, DENIED,
                     "the header X-CSRF is missing or wrong; GET /api/v1/session tells it");
     const char *type = request_header(req, "Content-Type");
-    if (req->body_size && (!type || strncasecmp(type, "application/json", 16) != 0))
+    if (req->has_body && (!type || strncasecmp(type, "application/json", 16) != 0))
         return fail(err, DENIED, "the body must be sent as application/json");
     (void)auth;
     return true;
@@ -161,8 +171,11 @@ static bool check_session(const struct auth *auth, const struct request *req, st
 static bool identify(struct auth *auth, struct request *req, struct error *err)
 {
     if (req->local) {
-        req->user =
-            (struct auth_identity){AUTH_BY_SOCKET, DB_USER_ADMIN, "admin", ROLE_ADMIN, ""};
+        req->user = (struct auth_identity){.way = AUTH_BY_SOCKET,
+                                           .user_id = DB_USER_ADMIN,
+                                           .user = "admin",
+                                           .role = ROLE_ADMIN,
+                                           .csrf = ""};
         return true;
     }
     const char *header = request_header(req, "Authorization");
@@ -180,13 +193,22 @@ static bool identify(struct auth *auth, struct request *req, struct error *err)
            check_session(auth, req, err);
 }
 
+/* Counts the request; false when there were too many of this token. */
+static bool check_rate(struct auth *auth, struct request *req, struct error *err)
+{
+    if (!req->user.token_id || rate_take(auth->rate, req->user.token_id, clock_monotonic_us()))
+        return true;
+    req->reply.status = 429;
+    return fail(err, EXHAUSTED, "too many requests of one token in a second");
+}
+
 bool auth_request(struct auth *auth, struct request *req, int role, struct error *err)
 {
     if (!check_host(auth, req, err))
         return false;
     if (role == AUTH_PUBLIC)
         return true;
-    if (!identify(auth, req, err))
+    if (!identify(auth, req, err) || !check_rate(auth, req, err))
         return false;
     if ((int)req->user.role < role)
         return fail(err, DENIED, "this needs the role %s; yours is %s",
@@ -227,6 +249,7 @@ bool auth_sign_in(struct auth *auth, struct request *req, const char *code, stru
                             session, err)) {
         if (err->code == UNAUTHENTICATED && !count_failure(auth)) {
             req->reply.status = 429;
+            reply_header(req, "Retry-After", "60");
             return fail(err, EXHAUSTED, "too many wrong links in a minute; wait a little");
         }
         return false;
@@ -235,6 +258,34 @@ bool auth_sign_in(struct auth *auth, struct request *req, const char *code, stru
                  arena_printf(req->arena, "%s=%s; Path=/; HttpOnly; SameSite=Lax; Max-Age=%d",
                               auth->cookie, session, (int)(AUTH_SESSION_US / 1000000)));
     return true;
+}
+
+bool auth_revoke(struct auth *auth, int64_t token_id, struct error *err)
+{
+    if (!db_tokens_revoke(auth->db, token_id, err))
+        return false;
+    atomic_fetch_add(&auth->generation, 1);
+    return true;
+}
+
+bool auth_still(struct auth *auth, struct auth_identity *user)
+{
+    int64_t now = (int64_t)clock_wall_us();
+    uint64_t generation = atomic_load(&auth->generation);
+    if (!user->token_id)
+        return true;
+    if (user->expires_us && now >= user->expires_us)
+        return false;
+    if (user->generation == generation)
+        return true;
+    struct error ignored;
+    bool valid = false;
+    struct db_conn *conn = db_read(auth->db, DB_CONTROL, &ignored);
+    bool ok = conn && db_tokens_valid(conn, user->token_id, now, &valid, &ignored);
+    db_read_done(auth->db, conn);
+    if (ok && valid)
+        user->generation = generation;
+    return ok && valid;
 }
 
 bool auth_sign_out(struct auth *auth, struct request *req, struct error *err)
@@ -249,7 +300,7 @@ bool auth_sign_out(struct auth *auth, struct request *req, struct error *err)
     bool found = db_tokens_find(conn, session, TOKEN_SESSION, (int64_t)clock_wall_us(),
                                 req->arena, &token, err);
     db_read_done(auth->db, conn);
-    if (found && !db_tokens_revoke(auth->db, token.id, err))
+    if (found && !auth_revoke(auth, token.id, err))
         return false;
     reply_header(req, "Set-Cookie",
                  arena_printf(req->arena, "%s=; Path=/; HttpOnly; SameSite=Lax; Max-Age=0",

@@ -26,11 +26,19 @@ struct auth_identity {
     int64_t user_id;
     const char *user; /* name */
     enum user_role role;
-    const char *csrf; /* of a session: what X-CSRF must say; else "" */
+    const char *csrf;    /* of a session: what X-CSRF must say; else "" */
+    int64_t token_id;    /* of the token or the session; 0: none */
+    int64_t expires_us;  /* of it; 0: never */
+    uint64_t generation; /* of revocations, when it was last found good: for auth_still() */
 };
 
-/* `db` and `origin` ("http://127.0.0.1:7070") are borrowed. */
-struct auth *auth_new(struct db *db, const char *origin);
+#define AUTH_RATE_DEFAULT 10000
+
+/*
+ * `db` and `origin` ("http://127.0.0.1:7070") are borrowed.  A token or session may send
+ * `per_second` requests a second, as many at once; 0: any number.
+ */
+struct auth *auth_new(struct db *db, const char *origin, int64_t per_second);
 void auth_free(struct auth *auth); /* NULL is fine */
 
 /* Lets requests for another host in too ("trainyard.example:443"); before serving begins. */
@@ -40,13 +48,22 @@ void auth_allow_host(struct auth *auth, const char *host);
  * Finds out who sent `req` (req->user) and whether he may use a route for `role`.  Checks the
  * Host header, and for sessions the Origin and, on all but GET and HEAD, X-CSRF and the content
  * type. Fails with UNAUTHENTICATED or DENIED; a wrong host sets req->reply.status 421, too many
- * tries 429.
+ * requests 429.
  */
 bool auth_request(struct auth *auth, struct request *req, int role, struct error *err) CHECKED;
 
 /* Whether `token` is a valid bearer token, and whose (in `arena`).  UNAUTHENTICATED if not. */
 bool auth_token(struct auth *auth, const char *token, struct arena *arena,
                 struct auth_identity *identity, struct error *err) CHECKED;
+
+/*
+ * For one that stays connected: whether what `user` signed in with is still good.  Costs next
+ * to nothing while nothing is revoked.  When the database cannot be read the answer is no.
+ */
+bool auth_still(struct auth *auth, struct auth_identity *user);
+
+/* Ends a token, or a session.  Those that stay connected by it must be woken (feed_tick). */
+bool auth_revoke(struct auth *auth, int64_t token_id, struct error *err) CHECKED;
 
 /* Appends a login link, good once and for a day: "http://127.0.0.1:7070/login?code=…". */
 bool auth_link(struct auth *auth, struct str *link, struct error *err) CHECKED;

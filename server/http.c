@@ -33,6 +33,8 @@
 #define HTTP_IDLE_S 15
 #define HTTP_PER_ADDRESS 2000
 #define HTTP_BACKLOG 1024
+#define HTTP_REFUSED_MS 2000         /* for the rest of a body that is too large ... */
+#define HTTP_REFUSED_BYTES (8 << 20) /* ... and this much of it */
 
 /* One of the two doors; what libmicrohttpd's callbacks get. */
 struct http_door {
@@ -58,15 +60,23 @@ struct http_waker {
     bool woken; /* while awake: look again before sleeping */
 };
 
-enum phase { PHASE_HEAD, PHASE_BODY, PHASE_REPLIED, PHASE_TAKEN };
+enum phase {
+    PHASE_HEAD,
+    PHASE_BODY,
+    PHASE_REFUSED, /* answered in the middle of its body, of which the rest is thrown away */
+    PHASE_REPLIED,
+    PHASE_TAKEN,
+};
 
 /* A request as libmicrohttpd sees it. */
 struct exchange {
     struct http_door *door;
     struct MHD_Connection *connection;
     enum phase phase;
-    char *target; /* as it came, with its query */
+    bool admitted; /* by routes.c; else its reply is ready */
+    char *target;  /* as it came, with its query */
     struct str body;
+    size_t refused_bytes; /* thrown away in PHASE_REFUSED */
     struct url_pair headers[HTTP_HEADERS_MAX];
     struct request request;
     struct http_waker waker;
@@ -218,6 +228,8 @@ static bool check_head(struct exchange *x, struct error *err)
     if (!check_framing(req, err) || !url_parse(req->arena, x->target, &req->url, err))
         return false;
     const char *length = request_header(req, "Content-Length");
+    req->has_body =
+        request_header(req, "Transfer-Encoding") || (length && length[strspn(length, "0")]);
     if (length && (strlen(length) > 18 || strtoll(length, NULL, 10) > LIMIT_HTTP_BODY_BYTES))
         return body_too_large(req, err);
     const char *coding = request_header(req, "Content-Encoding");
@@ -351,25 +363,70 @@ static enum MHD_Result reject(struct exchange *x, const struct error *err)
     return send_reply(x, true);
 }
 
-static enum MHD_Result answer(struct exchange *x)
-{
-    struct request *req = &x->request;
-    req->body = str_text(&x->body);
-    req->body_size = x->body.size;
-    routes_dispatch(req);
-    if (req->reply.websocket)
-        return hand_over(x);
-    return send_reply(x, false);
-}
-
-/* --- libmicrohttpd calls --- */
-
 static struct deadline_entry *connection_entry(struct MHD_Connection *connection)
 {
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
     return info ? info->socket_context : NULL;
 }
+
+/*
+ * Answers in the middle of a chunked body that is too large.  libmicrohttpd answers only before
+ * a body or after it, so this is written past it; what still comes is thrown away for a moment,
+ * since a connection closed with bytes unread may lose its answer.
+ */
+static enum MHD_Result refuse_body(struct exchange *x)
+{
+    struct request *req = &x->request;
+    struct error err;
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(x->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    if (!body_too_large(req, &err))
+        reply_problem(req, req->reply.status, &err);
+    struct str text = {0};
+    str_printf(&text,
+               "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\nCache-Control: "
+               "no-store\r\nX-Request-Id: %s\r\nConnection: close\r\n\r\n",
+               req->reply.status, reply_status_text(req->reply.status), req->reply.type,
+               req->reply.size, req->id);
+    str_add_bytes(&text, req->reply.bytes, req->reply.size);
+    ssize_t sent = send(info->connect_fd, text.data, text.size, MSG_NOSIGNAL | MSG_DONTWAIT);
+    bool all = sent == (ssize_t)text.size;
+    str_release(&text);
+    str_release(&x->body);
+    shutdown(info->connect_fd, SHUT_WR);
+    x->phase = PHASE_REFUSED;
+    deadline_set(x->door->http->deadline, connection_entry(x->connection), HTTP_REFUSED_MS);
+    return all ? MHD_YES : MHD_NO;
+}
+
+static enum MHD_Result take_body(struct exchange *x, const char *bytes, size_t *size)
+{
+    size_t count = *size;
+    *size = 0;
+    if (x->phase == PHASE_REFUSED) {
+        x->refused_bytes += count;
+        return x->refused_bytes <= HTTP_REFUSED_BYTES ? MHD_YES : MHD_NO;
+    }
+    if (x->body.size + count > LIMIT_HTTP_BODY_BYTES)
+        return refuse_body(x);
+    str_add_bytes(&x->body, bytes, count);
+    return MHD_YES;
+}
+
+static enum MHD_Result answer(struct exchange *x)
+{
+    struct request *req = &x->request;
+    req->body = str_text(&x->body);
+    req->body_size = x->body.size;
+    if (x->admitted)
+        routes_dispatch(req);
+    if (req->reply.websocket)
+        return hand_over(x);
+    return send_reply(x, false);
+}
+
+/* --- libmicrohttpd calls --- */
 
 static enum MHD_Result on_call(void *argument, struct MHD_Connection *connection,
                                const char *url, const char *method, const char *version,
@@ -389,17 +446,16 @@ static enum MHD_Result on_call(void *argument, struct MHD_Connection *connection
         bool known = strcmp(version, "HTTP/1.1") == 0 || strcmp(version, "HTTP/1.0") == 0;
         if (!known && !fail(&err, INVALID, "only HTTP/1.0 and HTTP/1.1 are spoken here"))
             return reject(x, &err);
-        /* A good request is answered at the second call: an answer now closes the connection.
-         */
-        return check_head(x, &err) ? MHD_YES : reject(x, &err);
+        if (!check_head(x, &err))
+            return reject(x, &err);
+        x->admitted = routes_admit(&x->request);
+        /* An answer now closes the connection: right for one whose body nobody wants. */
+        return x->admitted || !x->request.has_body ? MHD_YES : send_reply(x, true);
     }
-    if (*upload_size) {
-        if (x->body.size + *upload_size > LIMIT_HTTP_BODY_BYTES)
-            return MHD_NO; /* a chunked body without an end; the sender gets no answer */
-        str_add_bytes(&x->body, upload, *upload_size);
-        *upload_size = 0;
-        return MHD_YES;
-    }
+    if (*upload_size)
+        return take_body(x, upload, upload_size);
+    if (x->phase == PHASE_REFUSED)
+        return MHD_NO; /* has its answer: close */
     deadline_set(door->http->deadline, connection_entry(connection), 0);
     return answer(x);
 }

@@ -2,10 +2,12 @@
 
 #include <libwebsockets.h>
 
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -26,7 +28,13 @@
 #define LIVE_CLIENTS_MAX 2000
 #define LIVE_PING_S 15
 #define LIVE_HANGUP_S 45
-#define LIVE_SIGN_IN_S 10 /* for the first message of one without a cookie */
+#define LIVE_SIGN_IN_S 10             /* for the first message of one without a cookie */
+#define LIVE_SLOW_S 10                /* for one that reads too slowly to go on */
+#define LIVE_CLOSE_S 5                /* for the last words to one that is shown out */
+#define LIVE_UNSENT_BYTES (64 << 10)  /* on their way to one client: no more for now */
+#define LIVE_PIECE_BYTES (16 << 10)   /* written at once */
+#define LIVE_BUFFER_BYTES (200 << 10) /* the kernel's for one client; it doubles that */
+#define LIVE_LOOK_US 20000            /* when one is slow: look again after this */
 
 /* A socket on its way in. */
 struct adoption {
@@ -44,8 +52,11 @@ struct client {
     struct stream *stream;
     struct http_waker *waker;
     struct str received; /* of a message that comes in fragments */
+    struct str sending;  /* a long message ... */
+    size_t sent;         /* ... of which this much is written */
     int close_code;
     uint64_t opened_us;
+    uint64_t slow_us; /* since when it takes nothing; 0: it does */
 };
 
 struct live {
@@ -108,6 +119,7 @@ static void client_close(struct live *live, struct client *client)
     client->link = NULL;
     stream_free(client->stream);
     str_release(&client->received);
+    str_release(&client->sending);
     atomic_fetch_sub(&live->clients_count, 1);
     http_wake(client->waker);
 }
@@ -116,8 +128,10 @@ static void client_close(struct live *live, struct client *client)
  */
 static void client_refuse(struct client *client, int code)
 {
-    if (!client->close_code)
+    if (!client->close_code) {
         client->close_code = code;
+        lws_set_timeout(client->wsi, PENDING_TIMEOUT_USER_REASON_BASE, LIVE_CLOSE_S);
+    }
     lws_callback_on_writable(client->wsi);
 }
 
@@ -141,27 +155,75 @@ static int client_read(struct client *client, const char *bytes, size_t size)
     return 0;
 }
 
+/* Whether more may be written; if not, it is looked at again in a moment, and not for ever. */
+static bool client_takes(struct client *client)
+{
+    int unsent = 0;
+    uint64_t now_us = clock_monotonic_us();
+    if (ioctl(lws_get_socket_fd(client->wsi), SIOCOUTQ, &unsent) != 0 ||
+        unsent < LIVE_UNSENT_BYTES) {
+        client->slow_us = 0;
+        return true;
+    }
+    if (!client->slow_us)
+        client->slow_us = now_us;
+    if (now_us - client->slow_us > LIVE_SLOW_S * UINT64_C(1000000))
+        client_refuse(client, STREAM_CLOSE_BUSY);
+    else
+        lws_set_timer_usecs(client->wsi, LIVE_LOOK_US);
+    return false;
+}
+
+/* Writes the next piece of the message in `sending`, where LWS_PRE bytes stand before it. */
+static int client_write_piece(struct client *client)
+{
+    size_t size = client->sending.size - LWS_PRE;
+    size_t left = size - client->sent;
+    size_t piece = left < LIVE_PIECE_BYTES ? left : LIVE_PIECE_BYTES;
+    /* libwebsockets writes its header over what stands before the piece: that was sent. */
+    unsigned char *at = (unsigned char *)client->sending.data + LWS_PRE + client->sent;
+    int flags = lws_write_ws_flags(LWS_WRITE_TEXT, client->sent == 0, piece == left);
+    if (lws_write(client->wsi, at, piece, (enum lws_write_protocol)flags) < 0)
+        return -1;
+    client->sent += piece;
+    if (piece == left) {
+        str_release(&client->sending);
+        client->sent = 0;
+    }
+    return 0;
+}
+
 static int client_write(struct live *live, struct client *client)
 {
     if (client->close_code) {
         lws_close_reason(client->wsi, (enum lws_close_status)client->close_code, NULL, 0);
         return -1;
     }
-    uint64_t wait_us;
-    live->out.size = 0;
-    memset(str_extend(&live->out, LWS_PRE), 0, LWS_PRE);
-    if (!stream_next(client->stream, clock_monotonic_us(), &live->out, &wait_us)) {
-        if (wait_us)
-            lws_set_timer_usecs(client->wsi, (lws_usec_t)wait_us);
+    if (!client_takes(client))
         return 0;
+    if (!client->sending.size) {
+        uint64_t wait_us;
+        live->out.size = 0;
+        memset(str_extend(&live->out, LWS_PRE), 0, LWS_PRE);
+        if (!stream_next(client->stream, clock_monotonic_us(), &live->out, &wait_us)) {
+            if (wait_us)
+                lws_set_timer_usecs(client->wsi, (lws_usec_t)wait_us);
+            return 0;
+        }
+        /* A short one goes out from the common buffer, and costs the client none. */
+        size_t size = live->out.size - LWS_PRE;
+        if (size <= LIVE_PIECE_BYTES) {
+            unsigned char *message = (unsigned char *)live->out.data + LWS_PRE;
+            if (lws_write(client->wsi, message, size, LWS_WRITE_TEXT) < 0)
+                return -1;
+        } else {
+            client->sending = live->out;
+            live->out = (struct str){0};
+        }
     }
-    size_t size = live->out.size - LWS_PRE;
-    unsigned char *message = (unsigned char *)live->out.data + LWS_PRE;
-    if (lws_write(client->wsi, message, size, LWS_WRITE_TEXT) < 0)
+    if (client->sending.size && client_write_piece(client) < 0)
         return -1;
-    if (live->out.capacity > (1 << 20))
-        str_release(&live->out);
-    if (stream_pending(client->stream))
+    if (client->sending.size || stream_pending(client->stream))
         lws_callback_on_writable(client->wsi);
     return 0;
 }
@@ -173,7 +235,9 @@ static void on_ping_timer(lws_sorted_usec_list_t *timer)
     struct live *live = lws_container_of(timer, struct live, ping_timer);
     uint64_t now = clock_monotonic_us();
     for (struct client *c = live->clients; c; c = c->next) {
-        if (!stream_signed_in(c->stream) && now - c->opened_us > LIVE_SIGN_IN_S * 1000000ull)
+        bool late =
+            !stream_signed_in(c->stream) && now - c->opened_us > LIVE_SIGN_IN_S * 1000000ull;
+        if (late || !stream_still(c->stream)) /* which may be too old by now */
             client_refuse(c, STREAM_CLOSE_SIGNED_OUT);
         stream_ping(c->stream);
         lws_callback_on_writable(c->wsi);
@@ -185,6 +249,8 @@ static void on_ping_timer(lws_sorted_usec_list_t *timer)
 
 static void adopt(struct live *live, struct adoption *adoption)
 {
+    int bytes = LIVE_BUFFER_BYTES; /* fixed, so that it does not grow with what is not read */
+    setsockopt(adoption->fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
     live->adopting = adoption;
     struct lws *wsi = lws_adopt_socket_vhost_readbuf(
         live->vhost, adoption->fd, adoption->request.data, adoption->request.size);
@@ -205,10 +271,14 @@ static void on_cancelled(struct live *live)
     struct adoption *adoption;
     while ((adoption = mailbox_take(live->adoptions, 0)))
         adopt(live, adoption);
-    if (atomic_exchange(&live->noted, false))
-        for (struct client *c = live->clients; c; c = c->next)
-            if (stream_pending(c->stream))
-                lws_callback_on_writable(c->wsi);
+    if (!atomic_exchange(&live->noted, false))
+        return;
+    for (struct client *c = live->clients; c; c = c->next) {
+        if (!stream_still(c->stream))
+            client_refuse(c, STREAM_CLOSE_SIGNED_OUT);
+        else if (stream_pending(c->stream))
+            lws_callback_on_writable(c->wsi);
+    }
 }
 
 static int on_callback(struct lws *wsi, enum lws_callback_reasons reason, void *user,

@@ -4,8 +4,13 @@
  * DESIGN: libmicrohttpd accepts and checks the handshake like any request; then it sleeps on
  * the connection, and libwebsockets gets a copy of the socket together with the request's text,
  * answers the handshake and speaks from there on.  When the websocket is closed, libmicrohttpd
- * is woken and closes its side.  Others reach the thread by a mailbox and lws_cancel_service(),
- * the only call of libwebsockets that is safe from another thread.
+ * is woken and closes its side.
+ *
+ * A message is written only while little of what was written before is on its way, and in
+ * pieces: a client that reads slowly costs LIVE_UNSENT_BYTES in the kernel and one message
+ * here. One that takes nothing for LIVE_SLOW_S is closed with 1013, for which there is always
+ * room. Others reach the thread by a mailbox and lws_cancel_service(), the only call of
+ * libwebsockets that is safe from another thread.
  */
 #pragma once
 

@@ -153,6 +153,19 @@ static void add_member(struct str *out, const char *name, const char *text)
     str_add_json(out, text, strlen(text)); /* which mends what is no UTF-8 */
 }
 
+/* Where the status says more than the code; NULL where it does not. */
+static const char *status_hint(int status)
+{
+    switch (status) {
+    case 413:
+        return "Send less at once.";
+    case 429:
+        return "Send fewer requests, and the next after the time in Retry-After.";
+    default:
+        return NULL;
+    }
+}
+
 void reply_problem(struct request *req, int status, const struct error *err)
 {
     const struct reply_code *row = code_row(err->code);
@@ -167,8 +180,9 @@ void reply_problem(struct request *req, int status, const struct error *err)
     add_member(&out, "instance", req->url.path ? req->url.path : "");
     add_member(&out, "code", error_code_name(err->code));
     add_member(&out, "request_id", req->id);
-    if (*row->hint)
-        add_member(&out, "hint", row->hint);
+    const char *hint = status_hint(status) ? status_hint(status) : row->hint;
+    if (*hint)
+        add_member(&out, "hint", hint);
     if (*err->pointer) {
         str_add(&out, ",\"errors\":[{\"pointer\":");
         str_add_json(&out, err->pointer, strlen(err->pointer));

@@ -15,6 +15,7 @@ struct error;
 struct feed;
 struct http_waker;
 struct loop;
+struct route;
 
 /* What handlers work on: one for the whole server, filled by serve.c. */
 struct services {
@@ -67,6 +68,8 @@ struct request {
     const char *params[ROUTE_PARAMS_MAX]; /* what matched {…} in the route, in order */
     const void *body;                     /* NUL follows, not counted */
     size_t body_size;
+    bool has_body;             /* by its head; known before the body is there */
+    const struct route *route; /* once it may go to its handler */
     bool local; /* came through DIR/control.sock: the user of the server himself */
     struct auth_identity user;
     struct reply reply;

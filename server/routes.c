@@ -105,7 +105,8 @@ static bool check_query(const struct request *req, const struct route *route, st
     return true;
 }
 
-static bool dispatch(struct request *req, struct error *err)
+/* Sets req->route; without one the reply is there (a file of the page). */
+static bool admit(struct request *req, struct error *err)
 {
     const struct route *route = NULL;
     const char *allow = "";
@@ -132,20 +133,36 @@ static bool dispatch(struct request *req, struct error *err)
         return fail(err, UNIMPLEMENTED, "%s is not possible on %s; possible: %s", req->method,
                     req->url.path, allow);
     }
-    return check_query(req, route, err) && route->handler(req, err);
+    if (!check_query(req, route, err))
+        return false;
+    req->route = route;
+    return true;
+}
+
+static void refuse(struct request *req, const struct error *err)
+{
+    int status = req->reply.status >= 400 ? req->reply.status : 0;
+    reply_problem(req, status, err);
+    if (req->reply.status >= 500) {
+        char text[400];
+        log_line(LOG_WARN, "http", "request=%s method=%s status=%d code=%s msg=%s", req->id,
+                 req->method, req->reply.status, error_code_name(err->code),
+                 log_quote(err->text, text, sizeof(text)));
+    }
+}
+
+bool routes_admit(struct request *req)
+{
+    struct error err;
+    if (!admit(req, &err))
+        refuse(req, &err);
+    return req->route;
 }
 
 void routes_dispatch(struct request *req)
 {
     struct error err;
-    if (dispatch(req, &err))
-        return;
-    int status = req->reply.status >= 400 ? req->reply.status : 0;
-    reply_problem(req, status, &err);
-    if (req->reply.status >= 500) {
-        char text[400];
-        log_line(LOG_WARN, "http", "request=%s method=%s status=%d code=%s msg=%s", req->id,
-                 req->method, req->reply.status, error_code_name(err.code),
-                 log_quote(err.text, text, sizeof(text)));
-    }
+    assert(req->route);
+    if (!req->route->handler(req, &err))
+        refuse(req, &err);
 }

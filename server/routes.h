@@ -45,7 +45,10 @@ enum routes_match routes_find(struct arena *arena, const char *method, const cha
                               const char **allow);
 
 /*
- * The whole way of a request: who is it (auth.c), which route, may he, handler, reply.  Always
- * leaves a reply.
+ * Looks at the head of a request, before its body is taken: who is it (auth.c), which route,
+ * may he.  True: it goes on to routes_dispatch(); false: the reply is there already.
  */
+bool routes_admit(struct request *req);
+
+/* Calls the handler of a request that was admitted.  Always leaves a reply. */
 void routes_dispatch(struct request *req);

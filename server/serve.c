@@ -124,7 +124,7 @@ static bool start_http(struct serve *s, const struct serve_options *options, str
     if (listener < 0)
         return false;
     snprintf(s->origin, sizeof(s->origin), "http://%s:%d", options->host, port);
-    s->auth = auth_new(s->db, s->origin);
+    s->auth = auth_new(s->db, s->origin, options->token_rate);
     for (int i = 0; i < options->hosts_count; i++)
         auth_allow_host(s->auth, options->hosts[i]);
     s->services = (struct services){

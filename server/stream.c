@@ -100,6 +100,11 @@ bool stream_signed_in(const struct stream *stream)
     return stream->user.way != AUTH_BY_NOTHING;
 }
 
+bool stream_still(struct stream *stream)
+{
+    return auth_still(stream->services->auth, &stream->user);
+}
+
 void stream_ping(struct stream *stream)
 {
     stream->ping = true;

@@ -4,8 +4,8 @@
  * Knows nothing of sockets: live.c brings in what the client sent, and asks for the next
  * message whenever the socket takes one.  Nothing is queued but short answers (at most
  * STREAM_ANSWERS_MAX): a subscription is a cursor, and what is new behind it is read when it
- * can be sent.  So a client that reads slowly gets larger batches less often, and in the end a
- * gap.
+ * can be sent.  So a client that reads slowly gets larger batches less often, and then a gap;
+ * one that stops reading is shown out by live.c.
  *
  * Messages in:   {"op": "auth", "token": "ty_…"}
  *                {"op": "subscribe", "id": 1, "topic": "job.metrics", "job": "7", "after_seq":
@@ -42,6 +42,9 @@ struct stream *stream_new(const struct services *services, const struct auth_ide
 void stream_free(struct stream *stream); /* NULL is fine */
 
 bool stream_signed_in(const struct stream *stream);
+
+/* Whether what it signed in with is still good (auth_still); true before it has. */
+bool stream_still(struct stream *stream);
 
 /* Takes one whole message.  Returns 0, or the code to close the connection with. */
 int stream_receive(struct stream *stream, const char *text, size_t size);

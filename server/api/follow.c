@@ -69,6 +69,7 @@ static bool follow_websocket(struct request *req, struct error *err)
 
 struct follow {
     const struct services *services;
+    struct auth_identity user; /* asked for again when something is revoked */
     char job_id[DB_JOB_ID_BYTES];
     struct topic topics[TOPIC_KINDS];
     int64_t cursors[TOPIC_KINDS];
@@ -184,7 +185,8 @@ static int64_t follow_read(void *self, char *bytes, size_t size)
 {
     struct follow *follow = self;
     if (follow->sent == follow->out.size)
-        if (feed_closed(follow->services->feed) || !fill(follow))
+        if (feed_closed(follow->services->feed) ||
+            !auth_still(follow->services->auth, &follow->user) || !fill(follow))
             return -1;
     size_t left = follow->out.size - follow->sent;
     size_t count = left < size ? left : size;
@@ -254,6 +256,8 @@ static bool follow_events(struct request *req, struct error *err)
         return false;
     struct follow *follow = alloc_bytes(sizeof(*follow));
     follow->services = req->services;
+    follow->user = req->user;
+    follow->user.user = follow->user.csrf = NULL; /* the request's */
     follow->spoke_us = clock_monotonic_us();
     snprintf(follow->job_id, sizeof(follow->job_id), "%s", job.id);
     const char *topics = request_query(req, "topics");

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "server/api/api.h"
+#include "server/feed.h"
 #include "server/reply.h"
 #include "server/request.h"
 
@@ -62,6 +63,7 @@ static bool session_end(struct request *req, struct error *err)
 {
     if (!auth_sign_out(req->services->auth, req, err))
         return false;
+    feed_tick(req->services->feed); /* streams that it opened end */
     return reply_bytes(req, 204, NULL, "", 0);
 }
 

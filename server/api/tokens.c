@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "db/tokens.h"
 #include "server/api/api.h"
+#include "server/feed.h"
 #include "server/job.h"
 #include "server/reply.h"
 #include "server/request.h"
@@ -104,7 +105,10 @@ static bool tokens_revoke(struct request *req, struct error *err)
     long long id = strtoll(req->params[0], &end, 10);
     if (*end || id <= 0)
         return fail(err, NOT_FOUND, "there is no token '%.40s'", req->params[0]);
-    return db_tokens_revoke(req->services->db, id, err) && reply_bytes(req, 204, NULL, "", 0);
+    if (!auth_revoke(req->services->auth, id, err))
+        return false;
+    feed_tick(req->services->feed); /* streams that it opened end */
+    return reply_bytes(req, 204, NULL, "", 0);
 }
 
 const struct route tokens_routes[] = {

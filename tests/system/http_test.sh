@@ -115,24 +115,96 @@ for name, data in cases.items():
     code = line.split(" ")[1] if line.startswith("HTTP/1.1 ") else "closed"
     good = code == "closed" or code[0] == "4" or code in ("501", "505")
     print(f"{'ok' if good else 'FAIL'} raw_{name}{'' if good else ': ' + line}")
-# A body that never ends is cut off at the limit.
+# A body that never ends is cut off.
 s = socket.create_connection((host, int(port)), 5)
 s.settimeout(5)
 sent = 0
 try:
     s.sendall(f"POST /api/v1/jobs HTTP/1.1\r\n{auth}Transfer-Encoding: chunked\r\n\r\n".encode())
-    while sent < 8 << 20:
+    while sent < 32 << 20:
         s.sendall(b"10000\r\n" + b" " * 65536 + b"\r\n")
         sent += 65536
-    done = s.recv(100) == b""
+    done = False
 except OSError:
     done = True
 print(f"{'ok' if done else 'FAIL'} raw_endless_body")
+
+# Just over it, and read to the end by one who only then looks for the answer.
+def chunked(head, size):
+    s = socket.create_connection((host, int(port)), 5)
+    s.settimeout(5)
+    s.sendall(head.encode())
+    try:
+        for _ in range(size >> 16): s.sendall(b"10000\r\n" + b" " * 65536 + b"\r\n")
+        s.sendall(b"0\r\n\r\n")
+    except OSError:
+        pass # it may be refused before all is sent
+    out = b""
+    while True:
+        try: more = s.recv(65536)
+        except OSError: break
+        if not more: break
+        out += more
+    return out
+def result(name, good, out): print(f"{'ok' if good else 'FAIL'} {name}{'' if good else ': ' + repr(out[:300])}")
+post = "POST /api/v1/jobs HTTP/1.1\r\n"
+for megabytes in (2, 4):
+    out = chunked(f"{post}{auth}Transfer-Encoding: chunked\r\n\r\n", megabytes << 20)
+    good = out.startswith(b"HTTP/1.1 413 Content Too Large\r\n") and out.count(b"HTTP/1.1") == 1 and b'"status":413' in out
+    result(f"raw_chunked_{megabytes}_mib_is_413", good, out)
+out = chunked(f"{post}{auth}Transfer-Encoding: chunked\r\n\r\n", 1 << 19)
+result("raw_chunked_below_is_read", out.startswith(b"HTTP/1.1 400 "), out)
+
+# A body that nobody will read is not taken: strangers, wrong paths and methods are answered by the head alone.
+heads = {
+    "stranger": (f"{post}Host: {host}:{port}\r\n", 401),
+    "other_host": (f"{post}Host: evil.example\r\n", 421),
+    "no_such_path": (f"POST /api/v1/nope HTTP/1.1\r\n{auth}", 404),
+    "wrong_method": (f"PUT /api/v1/jobs HTTP/1.1\r\n{auth}", 405),
+}
+for name, (head, status) in heads.items():
+    for length in ("Content-Length: 1000000", "Transfer-Encoding: chunked"):
+        s = socket.create_connection((host, int(port)), 5)
+        s.settimeout(3)
+        s.sendall(f"{head}{length}\r\n\r\n".encode())
+        try: out = s.recv(65536)
+        except OSError as error: out = str(error).encode()
+        result(f"raw_{name}_body_is_not_taken", out.startswith(f"HTTP/1.1 {status} ".encode()), out)
+        s.close()
 PY
 cat "$work/raw"
 grep -q '^FAIL' "$work/raw" && failed=1
 check still_up same "$(code "$url/healthz")" 200
 check still_one_process kill -0 "$pid"
+
+# --- too many requests of one token ---
+serve slow --no-agent --token-rate 20
+other=$("$trainyard" token create --dir "$dir")
+python3 - "${url#http://}" "$token" "$other" <<'PY' || failed=1
+import http.client, json, sys, time
+address, token, other = sys.argv[1:4]
+def ask(token):
+    rest = http.client.HTTPConnection(address, timeout=5)
+    rest.request("GET", "/api/v1/jobs", headers={"Authorization": "Bearer " + token})
+    answer = rest.getresponse()
+    return answer.status, answer.getheader("Retry-After"), answer.read()
+def result(name, good, why): print(f"{'ok' if good else 'FAIL'} {name}{'' if good else ': ' + repr(why)}")
+began = time.monotonic()
+answers = [ask(token) for _ in range(60)]
+allowed = 20 + 20 * (time.monotonic() - began) + 1
+good = sum(status == 200 for status, _, _ in answers)
+result("rate_limits", 20 <= good <= allowed and good < 60, (good, allowed))
+refused = next(a for a in answers if a[0] != 200)
+result("rate_refuses_by_429", refused[0] == 429 and refused[1] == "1" and b"too many requests" in refused[2], refused)
+result("rate_of_others_is_theirs", ask(other)[0] == 200, "")
+time.sleep(1)
+result("rate_comes_back", ask(token)[0] == 200, "")
+sys.exit(0 if 20 <= good <= allowed else 1)
+PY
+stop TERM
+says_rate=$("$trainyard" serve --dir "$work/never" --token-rate -1 2>&1)
+check rate_must_make_sense has "$says_rate" "--token-rate is -1; it must be from 0"
+serve third --no-agent
 
 # --- many connections at once, and their end ---
 python3 - "${url#http://}" <<'PY' || { echo "FAIL connections_at_once"; failed=1; }
@@ -145,5 +217,5 @@ assert good == 300, good
 print("ok connections_at_once")
 PY
 stop TERM
-check ends_well grep -q stopping "$work/yard.log"
+check ends_well grep -q stopping "$work/third.log"
 check address_file_gone test ! -e "$dir/server.json"

@@ -22,8 +22,12 @@ class Closed(Exception):
 
 
 class WebSocket:
-    def __init__(self, host, port, path="/api/v1/stream", headers=None, timeout=10):
-        self.socket = socket.create_connection((host, port), timeout)
+    def __init__(self, host, port, path="/api/v1/stream", headers=None, timeout=10, receive_buffer=0):
+        self.socket = socket.socket()
+        if receive_buffer:
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+        self.socket.settimeout(timeout)
+        self.socket.connect((host, port))
         self.buffer = b""
         key = base64.b64encode(os.urandom(16)).decode()
         lines = [f"GET {path} HTTP/1.1", f"Host: {host}:{port}", "Upgrade: websocket", "Connection: Upgrade",
@@ -62,6 +66,7 @@ class WebSocket:
     def receive(self, timeout=10):
         """The next message as text; pings are answered on the way."""
         self.socket.settimeout(timeout)
+        message = b""
         while True:
             first, second = self._take(2)
             size = second & 0x7F
@@ -75,8 +80,10 @@ class WebSocket:
                 raise Closed(struct.unpack(">H", data[:2])[0] if len(data) >= 2 else 1005)
             if opcode == 9:
                 self.send(data, 10)
-            elif opcode == 1:
-                return data.decode()
+            elif opcode < 2:
+                message += data
+                if first & 0x80:
+                    return message.decode()
 
     def json(self, timeout=10):
         return json.loads(self.receive(timeout))

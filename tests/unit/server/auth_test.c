@@ -1,6 +1,8 @@
 /* auth_test.c - who gets in: tokens, links, sessions, and what a foreign page can make a
  * browser send. */
 
+#include <sched.h>
+
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/str.h"
@@ -29,7 +31,7 @@ static void open_fixture(struct fixture *f)
     char name[16];
     snprintf(name, sizeof(name), "yard%d", opened++);
     CHECK_OK((f->db = db_open(folder_path(name), &err)) != NULL, &err);
-    f->auth = auth_new(f->db, ORIGIN);
+    f->auth = auth_new(f->db, ORIGIN, 0);
     f->services =
         (struct services){.auth = f->auth, .db = f->db, .folder = "/yard", .origin = ORIGIN};
     f->arena = arena_new();
@@ -201,6 +203,7 @@ TEST(sessions_need_csrf_origin_and_json_to_change_anything)
         begin(&f, "POST");
         f.req.body = "{}";
         f.req.body_size = 2;
+        f.req.has_body = true;
         header(&f, "Cookie", cookie);
         if (cases[i].origin)
             header(&f, "Origin", cases[i].origin);
@@ -257,5 +260,33 @@ TEST(wrong_links_are_counted)
     }
     CHECK_INT(limited, 3);
     sign_in(&f);
+    close_fixture(&f);
+}
+
+/* One who stays connected is asked about again, and lives no longer than what he came with. */
+TEST(a_revoked_token_is_good_no_more)
+{
+    struct fixture f;
+    struct error err;
+    char token[DB_TOKEN_BYTES], other[DB_TOKEN_BYTES], old[DB_TOKEN_BYTES];
+    int64_t soon_us = (int64_t)clock_wall_us() + 50000;
+    struct auth_identity user, another, short_lived;
+    open_fixture(&f);
+    CHECK_OK(db_tokens_add(f.db, DB_USER_ADMIN, TOKEN_API, "a", 0, token, &err), &err);
+    CHECK_OK(db_tokens_add(f.db, DB_USER_ADMIN, TOKEN_API, "b", 0, other, &err), &err);
+    CHECK_OK(db_tokens_add(f.db, DB_USER_ADMIN, TOKEN_API, "c", soon_us, old, &err), &err);
+    CHECK_OK(auth_token(f.auth, token, f.arena, &user, &err), &err);
+    CHECK_OK(auth_token(f.auth, other, f.arena, &another, &err), &err);
+    CHECK_OK(auth_token(f.auth, old, f.arena, &short_lived, &err), &err);
+    struct auth_identity nobody = {.way = AUTH_BY_NOTHING};
+    CHECK(auth_still(f.auth, &user) && auth_still(f.auth, &another));
+    CHECK(auth_still(f.auth, &short_lived) && auth_still(f.auth, &nobody));
+    CHECK_OK(auth_revoke(f.auth, user.token_id, &err), &err);
+    CHECK(!auth_still(f.auth, &user));
+    CHECK(auth_still(f.auth, &another) && auth_still(f.auth, &nobody));
+    CHECK_FAILS(auth_token(f.auth, token, f.arena, &user, &err), &err, UNAUTHENTICATED);
+    while ((int64_t)clock_wall_us() < soon_us)
+        sched_yield();
+    CHECK(!auth_still(f.auth, &short_lived));
     close_fixture(&f);
 }
