@@ -1,6 +1,6 @@
 /* infer.c - steps of shape inference that ops share. */
 
-#include "runtime/ops/internal.h"
+#include "runtime/ops/dataset.h"
 
 #include "runtime/graph.h"
 
@@ -74,5 +74,14 @@ bool op_infer_shape_attr(struct infer *infer, struct error *err)
     const struct shape *shape = node_attr_shape(infer->node, "shape");
     if (shape)
         infer->outputs[0] = *shape;
+    return true;
+}
+
+bool op_infer_element(struct infer *infer, struct error *err)
+{
+    (void)err;
+    const struct attr *shapes = node_attr(infer->node, "output_shapes");
+    for (int i = 0; shapes && i < shapes->count && i < infer->node->outputs_count; i++)
+        infer->outputs[i] = shapes->shapes[i];
     return true;
 }
