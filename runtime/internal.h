@@ -65,6 +65,10 @@ struct function_set;
 bool lower_graph(struct graph *graph, struct function_library *library, const bool *wanted,
                  struct error *err) CHECKED;
 
+/* All calls of a subgraph.  A call that runs computes all its results: some become targets. */
+bool lower_subgraph(struct subgraph *subgraph, struct function_library *library,
+                    struct error *err) CHECKED;
+
 /* A function by itself: placeholders for arguments, the body with its calls lowered. */
 struct lower_function {
     struct edge *args; /* all live in the graph's arena */

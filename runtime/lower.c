@@ -47,13 +47,12 @@ static lower_step *find_step(const struct op *op)
     return NULL;
 }
 
-void lower_push(struct lower *l, struct node *node, const struct lower_chain *chain,
-                bool in_flow)
+void lower_push(struct lower *l, const struct lower_call *call)
 {
-    if (node->fault || !find_step(node->op))
+    if (call->node->fault || !find_step(call->node->op))
         return;
     l->work = alloc_grow(l->work, l->work_count, &l->work_capacity, sizeof(*l->work));
-    l->work[l->work_count++] = (struct lower_call){node, chain, in_flow};
+    l->work[l->work_count++] = *call;
 }
 
 /* --- names --- */
@@ -150,15 +149,18 @@ const struct function_def *lower_find(struct lower *l, const struct lower_call *
 }
 
 static void set_bypass(struct lower *l, const struct node *node, const struct edge *results,
-                       int count)
+                       int count, bool whole)
 {
     int needed = graph_count(l->graph);
     if (needed > l->bypass_count) {
-        l->bypass = alloc_resize(l->bypass, 2 * (size_t)needed * sizeof(*l->bypass));
-        memset(l->bypass + l->bypass_count, 0,
-               (2 * (size_t)needed - (size_t)l->bypass_count) * sizeof(*l->bypass));
-        l->bypass_count = 2 * needed;
+        size_t room = 2 * (size_t)needed, more = room - (size_t)l->bypass_count;
+        l->bypass = alloc_resize(l->bypass, room * sizeof(*l->bypass));
+        l->whole = alloc_resize(l->whole, room * sizeof(*l->whole));
+        memset(l->bypass + l->bypass_count, 0, more * sizeof(*l->bypass));
+        memset(l->whole + l->bypass_count, 0, more * sizeof(*l->whole));
+        l->bypass_count = (int)room;
     }
+    l->whole[node->id] = whole;
     l->bypass[node->id] =
         arena_copy(graph_arena(l->graph), results, (size_t)count * sizeof(*results));
 }
@@ -179,17 +181,24 @@ bool lower_finish(struct lower *l, const struct lower_call *call, const struct e
                         node->name, node->op->name, i, dtype_name(node->output_types[i]),
                         dtype_name(given));
     }
-    if (count && (direct || !done_count))
-        set_bypass(l, node, results, count);
-
     /* A call without results still waits for its own controls. */
-    int most = node->controls_count + done_count;
+    int most = node->controls_count + done_count + node->inputs_count;
     struct node **controls = alloc_array((size_t)most, sizeof(*controls));
     int controls_count = 0;
     for (int i = 0; i < node->controls_count; i++)
         controls[controls_count++] = node->controls[i];
     for (int i = 0; i < done_count; i++)
         controls[controls_count++] = done[i];
+    int waits = 0;
+    for (int i = 0; l->roots && !direct && i < node->inputs_count; i++)
+        if (!lower_is_silent(node->inputs[i].from)) {
+            controls[controls_count++] = node->inputs[i].from;
+            waits++;
+        }
+    /* No target can stand in a branch or a loop: there the readers want the whole call. */
+    bool as_whole = l->roots && call->in_flow && (count > 1 || waits > 1);
+    if (count && (direct || (!done_count && !as_whole)))
+        set_bypass(l, node, results, count, l->roots && !direct);
     bool ok = graph_become(l->graph, node, op_find(count ? "IdentityN" : "NoOp"), results,
                            count, controls, controls_count, l->err);
     free(controls);
@@ -256,7 +265,7 @@ static bool lower_plain(struct lower *l, const struct lower_call *call, bool *do
     return make_entry(l, call, args, node->inputs_count, &body.entry) &&
            lower_body(l, call, &body) &&
            lower_finish(l, call, body.results, body.results_count, body.effects,
-                        body.effects_count, false);
+                        body.effects_count, call->inlined && !body.effects_count);
 }
 
 /* --- the whole --- */
@@ -314,6 +323,26 @@ static void release(struct lower *l)
 {
     free(l->work);
     free(l->bypass);
+    free(l->whole);
+    free(l->readers);
+}
+
+/* All calls in the graph, or only those of nodes that are wanted. */
+static bool lower_all(struct lower *l, const bool *wanted)
+{
+    bool in_flow = false;
+    int count = graph_count(l->graph);
+    for (int i = 0; i < count; i++)
+        in_flow |= is_flow(graph_node(l->graph, i)->op);
+    for (int i = 0; i < count; i++)
+        if (!wanted || wanted[i])
+            lower_push(l, &(struct lower_call){graph_node(l->graph, i), NULL, in_flow, false});
+    bool ok = work_off(l);
+    if (ok && l->bypass) {
+        lower_note_readers(l, NULL, 0);
+        redirect_readers(l);
+    }
+    return ok;
 }
 
 bool lower_graph(struct graph *graph, struct function_library *library, const bool *wanted,
@@ -324,15 +353,24 @@ bool lower_graph(struct graph *graph, struct function_library *library, const bo
                       .view = !graph_library(graph),
                       .nodes_left = LIMIT_LOWERED_NODES,
                       .err = err};
-    bool in_flow = false;
-    for (int i = 0; i < graph_count(graph); i++)
-        in_flow |= is_flow(graph_node(graph, i)->op);
-    for (int i = 0; i < graph_count(graph); i++)
-        if (!wanted || wanted[i])
-            lower_push(&l, graph_node(graph, i), NULL, in_flow);
-    bool ok = work_off(&l);
-    if (ok && l.bypass)
-        redirect_readers(&l);
+    bool ok = lower_all(&l, wanted);
+    release(&l);
+    return ok;
+}
+
+bool lower_subgraph(struct subgraph *subgraph, struct function_library *library,
+                    struct error *err)
+{
+    struct lower l = {.graph = subgraph->graph,
+                      .library = library,
+                      .view = true,
+                      .roots = true,
+                      .nodes_left = LIMIT_LOWERED_NODES,
+                      .err = err};
+    bool ok = lower_all(&l, NULL);
+    if (ok)
+        subgraph->targets = lower_keep(&l, subgraph->fetches, subgraph->fetches_count,
+                                       subgraph->targets, &subgraph->targets_count);
     release(&l);
     return ok;
 }
@@ -372,21 +410,28 @@ bool lower_function(struct graph *graph, struct function_library *library,
         return fail(err, NOT_FOUND, "Function %s is not defined.", func->name);
     if (!add_args(graph, def, func, out, err))
         return false;
-    struct lower l = {
-        .graph = graph, .library = library, .nodes_left = LIMIT_LOWERED_NODES, .err = err};
+    struct lower l = {.graph = graph,
+                      .library = library,
+                      .roots = true,
+                      .nodes_left = LIMIT_LOWERED_NODES,
+                      .err = err};
     struct node caller = {.id = -1, .name = "", .op = &def->op, .requested_device = ""};
     const struct lower_call call = {.node = &caller};
     struct lower_body body = {
         .func = func, .def = def, .args = out->args, .args_count = out->args_count};
     bool ok = lower_body(&l, &call, &body) && work_off(&l);
-    if (ok && l.bypass)
+    if (ok && l.bypass) {
+        lower_note_readers(&l, body.results, body.results_count);
         redirect_readers(&l);
+    }
     for (int i = 0; ok && i < body.results_count; i++)
         body.results[i] = follow(&l, body.results[i]);
     out->results = body.results;
     out->results_count = body.results_count;
-    out->effects = body.effects;
     out->effects_count = body.effects_count;
+    if (ok)
+        out->effects =
+            lower_keep(&l, body.results, body.results_count, body.effects, &out->effects_count);
     release(&l);
     return ok;
 }

@@ -13,22 +13,34 @@ struct lower_chain {
     int depth;
 };
 
+/* A node that read an output of a call, and the call. */
+struct lower_reader {
+    const struct node *reader;
+    struct node *call;
+};
+
 /* A call to lower. */
 struct lower_call {
     struct node *node;
     const struct lower_chain *chain; /* NULL: it is not inside a function */
     bool in_flow; /* it may be dead or in a frame: nodes without inputs need a control edge */
+    bool inlined; /* its function is put in place of a plain call, not of a branch or a loop */
 };
 
 struct lower {
     struct graph *graph;
     struct function_library *library;
-    bool view; /* names need not be unique, keys of state do */
+    bool view;  /* names need not be unique, keys of state do */
+    bool roots; /* it is known what is asked for: lower_keep() follows */
     struct lower_call *work;
     int work_count;
     int work_capacity;
     struct edge **bypass; /* by node id: what readers of a lowered call read in its place */
+    bool *whole; /* by node id: a call with a bypass of which nothing may be left out */
     int bypass_count;
+    struct lower_reader *readers; /* of calls that run as a whole */
+    int readers_count;
+    int readers_capacity;
     int nodes_left;
     struct error *err;
 };
@@ -76,12 +88,12 @@ bool lower_ask(struct lower *l, const struct lower_call *call, struct edge value
                struct edge *answer) CHECKED;
 
 /* Remembers that `node`, just added, is a call to lower if it is one. */
-void lower_push(struct lower *l, struct node *node, const struct lower_chain *chain,
-                bool in_flow);
+void lower_push(struct lower *l, const struct lower_call *call);
 
 /*
  * The call becomes an IdentityN of these (or a NoOp) after `done`.  Readers of its outputs read
- * the results instead, unless something besides them must run; always if `direct`.
+ * the results instead, unless something besides them must run; always if `direct`: then what
+ * nobody reads is not computed.
  */
 bool lower_finish(struct lower *l, const struct lower_call *call, const struct edge *results,
                   int count, struct node *const *done, int done_count, bool direct) CHECKED;
@@ -95,6 +107,25 @@ const char *lower_name(struct lower *l, const struct node *call, const char *tag
                        const char *name);
 const char *lower_key(struct lower *l, const struct node *call, const char *tag,
                       const char *name);
+
+/* --- lower_keep.c: a call that runs computes all its results from all its arguments --- */
+
+/* Whether a node only passes on what is there: nobody can tell whether it ran. */
+bool lower_is_silent(const struct node *node);
+
+/*
+ * Remembers which calls each node reads, and which the results of the whole are, before readers
+ * are turned to what the calls return.
+ */
+void lower_note_readers(struct lower *l, const struct edge *results, int results_count);
+
+/*
+ * The targets and, in an array of the graph's arena, those calls more that are needed only in
+ * part while the rest could fail.  `*count` is how many targets there are, then how many
+ * there are in all.
+ */
+struct node **lower_keep(struct lower *l, const struct edge *fetches, int fetches_count,
+                         struct node **targets, int *count);
 
 /* --- lower_body.c --- */
 

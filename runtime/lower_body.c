@@ -27,6 +27,7 @@ struct inliner {
     struct map *names;   /* struct named */
     struct node **nodes; /* by index in the body */
     struct lower_chain *chain;
+    bool in_flow;       /* calls of the body may be dead or in a frame */
     struct edge *edges; /* what texts stand for: the inputs of one node, or the results */
     int edges_count;
     int edges_capacity;
@@ -190,7 +191,7 @@ static bool add_node(struct inliner *in, int index)
                             in->call->node->name);
     node->state_key = lower_key(l, in->call->node, in->body->tag, from->name);
     in->nodes[index] = node;
-    lower_push(l, node, in->chain, in->body->in_flow);
+    lower_push(l, &(struct lower_call){node, in->chain, in->in_flow, !in->body->tag});
     return true;
 }
 
@@ -407,9 +408,20 @@ static bool make_shape(struct inliner *in)
     return true;
 }
 
+static bool has_flow(const struct function_def *def)
+{
+    for (int i = 0; i < def->nodes_count; i++) {
+        const struct op *op = op_find(def->nodes[i].op);
+        if (op && (op->flow == FLOW_SWITCH || op->flow == FLOW_ENTER))
+            return true;
+    }
+    return false;
+}
+
 static bool inline_body(struct inliner *in)
 {
     const struct function_def *def = in->body->def;
+    in->in_flow = in->body->in_flow || has_flow(def);
     if (!make_shape(in) || !name_args(in) || !add_nodes(in))
         return false;
     for (int i = 0; i < def->nodes_count; i++)

@@ -211,7 +211,7 @@ static bool finish(struct loop *loop)
     }
     bool empty = !loop->call->node->inputs_count;
     return lower_finish(loop->l, loop->call, loop->exits, loop->call->node->inputs_count, &out,
-                        empty ? 1 : 0, false);
+                        empty ? 1 : 0, lower_is_asked(loop->call));
 }
 
 bool lower_while(struct lower *l, const struct lower_call *call, bool *done)

@@ -118,7 +118,7 @@ static struct callable *make_watched(struct session *session, const struct sessi
         copy_run(made, run);
     if (ok)
         made->subgraph->partial = feeding == BY_PARTS;
-    ok = ok && lower_graph(made->subgraph->graph, graph_library(session->graph), NULL, err);
+    ok = ok && lower_subgraph(made->subgraph, graph_library(session->graph), err);
     if (ok && session->optimise)
         ok = optimise_graph_watched(made->subgraph, &session->context, by_shapes, watcher, err);
     ok = ok && place_graph(made->subgraph->graph, &session->device, 1, &made->placement, err);

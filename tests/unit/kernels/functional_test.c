@@ -258,6 +258,76 @@ TEST(attributes_bind_what_the_body_leaves_open)
     session_free(session);
 }
 
+/* --- results that nobody reads --- */
+
+/* f(a) is 2 a and, unread, what fails where a is 0; the branch and the body use it. */
+#define UNREAD                                                                                 \
+    "def f(a:float) (r:float,s:int32)\n"                                                       \
+    "  d = AddV2(a,a) T=float\n"                                                               \
+    "  i = Cast(a) SrcT=float DstT=int32\n"                                                    \
+    "  s = FloorDiv(i:y:0,i:y:0) T=int32\n"                                                    \
+    "  ret r d:z:0\n  ret s s:z:0\n"                                                           \
+    "end\n"                                                                                    \
+    "def g(a:float) (r:float)\n"                                                               \
+    "  c = PartitionedCall(a) Tin=[float] Tout=[float,int32] f=@f\n"                           \
+    "  ret r c:output:0\n"                                                                     \
+    "end\n"                                                                                    \
+    "def first(a:float,b:int32) (r:float)\n"                                                   \
+    "  d = AddV2(a,a) T=float\n"                                                               \
+    "  ret r d:z:0\n"                                                                          \
+    "end\n"                                                                                    \
+    "def less(i:float,b:int32) (r:bool)\n"                                                     \
+    "  k = Const() dtype=float value=(float:1)\n"                                              \
+    "  l = Less(i,k:output:0) T=float\n"                                                       \
+    "  ret r l:z:0\n"                                                                          \
+    "end\n"                                                                                    \
+    "def next(i:float,b:int32) (r:float,s:int32)\n"                                            \
+    "  k = Const() dtype=float value=(float:1)\n"                                              \
+    "  n = AddV2(i,k:output:0) T=float\n"                                                      \
+    "  f = PartitionedCall(i) Tin=[float] Tout=[float,int32] f=@f\n"                           \
+    "  ret r n:z:0\n  ret s f:output:1\n"                                                      \
+    "end\n" X "zero = Cast(x) SrcT=float DstT=int32\n"                                         \
+    "div = FloorDiv(zero,zero) T=int32\n"                                                      \
+    "yes = Const() dtype=bool value=(bool:1)\n"
+
+/* A call, a branch and a loop compute all that they return; what is asked to be Switch and
+ * Merge, and a call inside of a plain one, only what is read. */
+TEST(errors_of_unread_results_are_told_where_tensorflow_tells)
+{
+    static const struct {
+        const char *node;
+        bool fails;
+    } cases[] = {
+        {"c = PartitionedCall(x) Tin=[float] Tout=[float,int32] f=@f\n", true},
+        {"c = f(x)\n", true},
+        {"c = PartitionedCall(x) " CALL " f=@g\n", false},
+        {"c = PartitionedCall(x,div) Tin=[float,int32] Tout=[float] f=@first\n", true},
+        {"c = If(yes,x) Tcond=bool Tin=[float] Tout=[float,int32] then_branch=@f "
+         "else_branch=@f\n",
+         true},
+        {"c = If(yes,x) Tcond=bool " CALL " then_branch=@g else_branch=@g\n", true},
+        {"c = If(yes,x) Tcond=bool Tin=[float] Tout=[float,int32] then_branch=@f "
+         "else_branch=@f _lower_using_switch_merge=!true\n",
+         false},
+        {"c = While(x,zero) T=[float,int32] cond=@less body=@next\n", true},
+        {"c = While(x,zero) T=[float,int32] cond=@less body=@next "
+         "_lower_using_switch_merge=!true\n",
+         false},
+    };
+    for (int i = 0; i < 2 * ARRAY_LEN(cases); i++) {
+        struct str lines = {0};
+        str_printf(&lines, UNREAD "%sy = Neg(c) T=float\n", cases[i / 2].node);
+        struct session *session = open_session(str_text(&lines), i % 2);
+        if (cases[i / 2].fails)
+            CHECK_FAILS(run(session, 0, "y", NULL, NULL), &err, INVALID);
+        else
+            CHECK_OK(run(session, 0, "y", NULL, NULL), &err);
+        CHECK_OK(run(session, 1, "y", NULL, NULL), &err);
+        session_free(session);
+        str_release(&lines);
+    }
+}
+
 /* --- loops and branches --- */
 
 /* The function has a loop by hand, and two calls of it do not share its frame. */
