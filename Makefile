@@ -122,6 +122,10 @@ $(BUILD)/bench/cases: $(call objects,$(BENCH)) $(LIBS_RUNTIME)
 	@echo "  LINK    $@"
 	$(Q)$(call link,$(call objects,$(BENCH)),$(LIBS_RUNTIME),$(LINK_RUNTIME))
 
+$(BUILD)/kernel-types: $(OBJ)/tests/interop/kernel_types.o $(LIBS_RUNTIME)
+	@echo "  LINK    $@"
+	$(Q)$(call link,$<,$(LIBS_RUNTIME),$(LINK_RUNTIME))
+
 $(BUILD)/tf-read $(BUILD)/tf-write: $(BUILD)/tf-%: $(OBJ)/tests/interop/tf_%.o $(LIBS_RUNTIME)
 	@echo "  LINK    $@"
 	$(Q)$(call link,$<,$(LIBS_RUNTIME),$(LINK_RUNTIME) -lsodium)
