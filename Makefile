@@ -97,9 +97,11 @@ $(BUILD)/trainyard-shim: $(call objects,$(SHIM))
 	@echo "  LINK    $@"
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^
 
-$(BUILD)/tf-cases: $(OBJ)/tests/interop/tf_cases.o $(OBJ)/gen/case.pb-c.o $(LIBS_RUNTIME)
+CASES := $(call objects,$(call sources,tests/interop/cases))
+
+$(BUILD)/tf-cases: $(CASES) $(OBJ)/gen/case.pb-c.o $(LIBS_RUNTIME)
 	@echo "  LINK    $@"
-	$(Q)$(call link,$(OBJ)/tests/interop/tf_cases.o $(OBJ)/gen/case.pb-c.o,$(LIBS_RUNTIME),$(LINK_RUNTIME))
+	$(Q)$(call link,$(CASES) $(OBJ)/gen/case.pb-c.o,$(LIBS_RUNTIME),$(LINK_RUNTIME))
 
 # --- the benchmark: our training step, and the same cases in other frameworks ------------------
 
@@ -172,7 +174,7 @@ build/web/stamp: $(WEB_FILES) web/node_modules/.package-lock.json
 
 # Only *_pb.c and rpc_*.c may see generated code; any other include of it does not compile.
 $(OBJ)/%_pb.o: CFLAGS += -I$(GEN)
-PB_TESTS := $(OBJ)/tests/interop/tf_cases.o $(OBJ)/tests/unit/proto/message_pb_test.o
+PB_TESTS := $(CASES) $(OBJ)/tests/unit/proto/message_pb_test.o
 $(PB_TESTS): CFLAGS += -I$(GEN)
 $(PB_TESTS): $(GEN)/stamp
 
