@@ -46,8 +46,6 @@ static void print_element(const struct printer *p, int64_t i)
     kernel_load_bits *load = kernel_load_bits_for(t->dtype);
     if (t->dtype == STRING) {
         print_text(p->out, &tensor_strings(t)[i]);
-    } else if (BIT(t->dtype) & DTYPES_COMPLEX) {
-        str_add_char(p->out, '?'); /* as TensorFlow does */
     } else if (load && (BIT(t->dtype) & DTYPES_UNSIGNED)) {
         str_printf(p->out, "%llu", (unsigned long long)load(t->data, i));
     } else if (load) {
@@ -76,6 +74,18 @@ static bool is_cut(const struct printer *p, int axis)
     return p->edge >= 0 && p->tensor->shape.dims[axis] > 2 * p->edge;
 }
 
+/* What has no text: the first `edge` elements in one row, as TensorFlow has it. */
+static void print_flat(const struct printer *p)
+{
+    bool is_row = p->tensor->shape.rank > 0, cut = p->edge >= 0 && p->edge < p->tensor->count;
+    int64_t count = cut ? p->edge : p->tensor->count;
+    str_add(p->out, is_row ? "[" : "");
+    for (int64_t i = 0; i < count; i++)
+        str_add(p->out, i ? " ?" : "?");
+    str_add(p->out, cut ? "..." : "");
+    str_add(p->out, is_row ? "]" : "");
+}
+
 /* Goes through the dimensions with a counter for each. */
 static void print_all(const struct printer *p)
 {
@@ -84,6 +94,10 @@ static void print_all(const struct printer *p)
     int axis = 0; /* whose bracket is open innermost */
     if (p->tensor->dtype == BOOL && p->edge == 0)
         return; /* as TensorFlow does */
+    if (BIT(p->tensor->dtype) & (DTYPES_COMPLEX | BIT(RESOURCE) | BIT(VARIANT))) {
+        print_flat(p);
+        return;
+    }
     if (shape->rank == 0 && p->edge == 0)
         str_add(p->out, "...");
     else if (shape->rank == 0)

@@ -122,8 +122,11 @@ static bool run(struct kernel_call *call, struct error *err)
     struct tensor *out_splits = kernel_output(call, 1, &splits->shape, err);
     if (!out_splits)
         return false;
-    if (splits->count == 0) /* no rows: as many empty strings as there are tokens */
+    if (splits->count == 0 || n.data->count == 0) { /* as many empty strings as tokens */
+        for (int64_t i = 0; i < splits->count; i++)
+            tensor_set_number(out_splits, i, 0);
         return kernel_output(call, 0, &n.data->shape, err) != NULL;
+    }
     int64_t total = 0;
     bool ignored;
     for (int64_t r = 0; r < splits->count; r++) {

@@ -17,6 +17,9 @@
 struct format {
     char text[64];
     bool of_complex; /* two numbers in parentheses */
+    int64_t width,
+        precision; /* of strings: they have zero bytes, which printf() does not print */
+    bool left;
 };
 
 static bool is_float(enum dtype dtype)
@@ -58,7 +61,7 @@ static bool make_format(const struct node *node, enum dtype dtype, struct format
         return false;
     int64_t width = node_attr_int(node, "width", -1);
     int64_t precision = node_attr_int(node, "precision", -1);
-    const char *letter = "s";
+    const char *letter = "";
     if (is_float(dtype))
         letter = node_attr_bool(node, "shortest", false)     ? "g"
                  : node_attr_bool(node, "scientific", false) ? "e"
@@ -73,7 +76,10 @@ static bool make_format(const struct node *node, enum dtype dtype, struct format
     if (precision > -1 && is_float(dtype))
         snprintf(precise, sizeof(precise), ".%lld", (long long)precision);
     format->of_complex = BIT(dtype) & DTYPES_COMPLEX;
+    format->width = width;
+    format->precision = precision;
     const char *fill = node_attr_string(node, "fill", "");
+    format->left = fill[0] == '-';
     snprintf(format->text, sizeof(format->text), "%%%s%s%s%s", fill, wide, precise, letter);
     return true;
 }
@@ -93,21 +99,29 @@ static void print_integer(struct str *out, const struct format *format, uint64_t
     str_printf(out, format->text, (long long)bits);
 }
 
-static void print_text(struct str *out, const struct format *format, const char *text)
-{
-    str_printf(out, format->text, text);
-}
-
 #pragma GCC diagnostic pop
+
+/* Neither padded nor cut without a width. */
+static void print_text(struct str *out, const struct format *format,
+                       const struct tensor_string *text)
+{
+    size_t width = format->width > 0 ? (size_t)format->width : 0, size = text->size;
+    if (width && format->precision >= 0 && (size_t)format->precision < size)
+        size = (size_t)format->precision;
+    size_t pad = width > size ? width - size : 0;
+    for (size_t i = 0; !format->left && i < pad; i++)
+        str_add_char(out, ' ');
+    str_add_bytes(out, text->data, size);
+    for (size_t i = 0; format->left && i < pad; i++)
+        str_add_char(out, ' ');
+}
 
 static void print_element(struct str *out, const struct format *format, const struct tensor *in,
                           int64_t i)
 {
     kernel_load_bits *load = kernel_load_bits_for(in->dtype);
     if (in->dtype == STRING) {
-        char *text = alloc_text_n(tensor_strings(in)[i].data, tensor_strings(in)[i].size);
-        print_text(out, format, text);
-        free(text);
+        print_text(out, format, &tensor_strings(in)[i]);
     } else if (in->dtype == BOOL) {
         str_add(out, ((const bool *)in->data)[i] ? "true" : "false");
     } else if (format->of_complex) {

@@ -50,10 +50,11 @@ static void set_mapped_ascii(struct tensor *out, int64_t i, const struct tensor_
             text[k] ^= 0x20;
 }
 
-/* What is no character becomes U+FFFD. */
+/* What is no character becomes U+FFFD.  Up to the first zero byte: TensorFlow reads no further.
+ */
 static void add_valid(struct str *out, const struct tensor_string *in)
 {
-    for (int32_t at = 0, size = (int32_t)in->size; at < size;) {
+    for (int32_t at = 0, size = (int32_t)strnlen(in->data, in->size); at < size;) {
         int32_t start = at, c;
         U8_NEXT((const uint8_t *)in->data, at, size, c);
         if (c < 0)

@@ -214,8 +214,13 @@ const struct kernel kernel_stateless_truncated_normal_v2_ref =
     STATELESS("StatelessTruncatedNormalV2", stateless_truncated_run);
 const struct kernel kernel_stateless_random_uniform_int_ref =
     STATELESS("StatelessRandomUniformInt", stateless_int_run);
-const struct kernel kernel_stateless_random_uniform_int_v2_ref =
-    STATELESS("StatelessRandomUniformIntV2", stateless_int_run);
+const struct kernel kernel_stateless_random_uniform_int_v2_ref = {
+    .op = "StatelessRandomUniformIntV2",
+    .device = CPU,
+    .dtypes = BIT(I32) | BIT(I64),
+    .type_attr = "dtype",
+    .run = stateless_int_run,
+};
 const struct kernel kernel_stateless_random_uniform_full_int_ref =
     STATELESS("StatelessRandomUniformFullInt", stateless_int_run);
 const struct kernel kernel_stateless_random_uniform_full_int_v2_ref =

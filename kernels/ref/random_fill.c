@@ -70,7 +70,7 @@ static float unit_bf16(uint32_t word)
 
 static void normal_pair_f32(uint32_t w0, uint32_t w1, double out[2])
 {
-    float u = fmaxf(unit_f32(w0), 1e-7f), v = (float)(2 * M_PI) * unit_f32(w1);
+    float u = fmaxf(unit_f32(w0), 1e-7f), v = (float)(2 * M_PI * unit_f32(w1));
     float radius = sqrtf(-2 * logf(u));
     out[0] = sinf(v) * radius;
     out[1] = cosf(v) * radius;

@@ -67,6 +67,8 @@ static bool stateless_run(struct kernel_call *call, struct error *err)
     if (!out)
         return false;
     struct shape tail = {.rank = 0};
+    if (out->count == 0)
+        return true;
     for (int d = out->shape.rank - alpha->shape.rank; d < out->shape.rank; d++)
         tail.dims[tail.rank++] = d < 0 ? -1 : out->shape.dims[d];
     if (!shape_equal(&tail, &alpha->shape))

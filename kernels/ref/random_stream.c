@@ -66,7 +66,17 @@ bool kernel_random_seeds(const struct kernel_call *call, int input, struct philo
 }
 
 #define PHILOX_ALGORITHM 1
+#define THREEFRY_ALGORITHM 2
 #define AUTOMATIC_ALGORITHM 3
+
+/* Whether input 0, a shape, is of no elements: then the algorithm does not matter. */
+static bool is_empty_shape(const struct tensor *dims)
+{
+    for (int64_t i = 0; i < dims->count; i++)
+        if (tensor_integer(dims, i) == 0)
+            return true;
+    return false;
+}
 
 bool kernel_random_key(const struct kernel_call *call, int input, struct philox *philox,
                        struct error *err)
@@ -75,15 +85,19 @@ bool kernel_random_key(const struct kernel_call *call, int input, struct philox 
     int64_t algorithm;
     if (!kernel_scalar(call, input + 2, "alg", &algorithm, err))
         return false;
-    if (algorithm != PHILOX_ALGORITHM && algorithm != AUTOMATIC_ALGORITHM)
+    bool none = is_empty_shape(kernel_in(call, 0));
+    bool is_ours = algorithm == PHILOX_ALGORITHM || algorithm == AUTOMATIC_ALGORITHM;
+    if (!is_ours && !(algorithm == THREEFRY_ALGORITHM && none))
         return fail(err, INVALID, "Unsupported algorithm id: %lld", (long long)algorithm);
     if (key->shape.rank != 1 || key->count != 1)
         return fail(err, INVALID, "key must have shape [1]");
-    if (counter->shape.rank != 1 || counter->count < 2)
-        return fail(err, INVALID, "counter must be a vector with at least 2 elements");
+    /* TensorFlow takes a counter of one number too, and then reads what lies behind it. */
+    if (counter->shape.rank != 1 || counter->count < (none && is_ours ? 1 : 2))
+        return fail(err, INVALID, "counter must be a vector with length at least 2");
+    const uint64_t *words = counter->data;
     *philox = (struct philox){.key = ((const uint64_t *)key->data)[0],
-                              .low = ((const uint64_t *)counter->data)[0],
-                              .high = ((const uint64_t *)counter->data)[1]};
+                              .low = words[0],
+                              .high = counter->count > 1 ? words[1] : 0};
     return true;
 }
 

@@ -4,6 +4,9 @@
 #include "base/str.h"
 #include "kernels/ref/numbers.h"
 
+/* A question mark for each element, without rows, as TensorFlow does. */
+#define DTYPES_WITHOUT_TEXT (DTYPES_COMPLEX | BIT(RESOURCE) | BIT(VARIANT))
+
 static void print_float(double value, bool single, struct str *out)
 {
     char text[64];
@@ -35,8 +38,8 @@ static void print_element(const struct tensor *tensor, int64_t i, struct str *ou
     kernel_load_bits *load = kernel_load_bits_for(tensor->dtype);
     if (tensor->dtype == STRING)
         print_text(&tensor_strings(tensor)[i], out);
-    else if (BIT(tensor->dtype) & (DTYPES_COMPLEX | BIT(RESOURCE) | BIT(VARIANT)))
-        str_add_char(out, '?'); /* as TensorFlow does */
+    else if (BIT(tensor->dtype) & DTYPES_WITHOUT_TEXT)
+        str_add_char(out, '?');
     else if (load && (BIT(tensor->dtype) & DTYPES_UNSIGNED))
         str_printf(out, "%llu", (unsigned long long)load(tensor->data, i));
     else if (load)
@@ -69,17 +72,18 @@ void kernel_summarize(const struct tensor *tensor, int64_t count_max, struct str
 {
     const struct shape *shape = &tensor->shape;
     int64_t count = count_max < 0 || count_max > tensor->count ? tensor->count : count_max;
+    bool flat = BIT(tensor->dtype) & DTYPES_WITHOUT_TEXT;
     if (tensor->dtype == BOOL && !count)
         return; /* as TensorFlow does */
     for (int64_t i = 0; i < count; i++) {
-        int rows = rows_at(shape, i);
+        int rows = flat ? 0 : rows_at(shape, i);
         repeat(']', i ? rows : 0, out);
         repeat('[', rows, out);
         if (i && !rows)
             str_add_char(out, ' ');
         print_element(tensor, i, out);
     }
-    if (count && shape->rank > 1) {
+    if (count && shape->rank > 1 && !flat) {
         if (count < tensor->count && !rows_at(shape, count))
             str_add(out, "...");
         repeat(']', shape->rank - 1, out);

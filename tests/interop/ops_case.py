@@ -169,10 +169,15 @@ def record_run(case, session, kind, fetch, feeds, target=(), vague=()):
         answers = session.run([list(fetch), list(target)], feeds)[0]
     except tf.errors.OpError as error:
         run.error_code = error.error_code
-        run.error_text = error.message.splitlines()[0][:200] if error.message else ""
+        lines = [line for line in error.message.splitlines() if line and "Graph execution" not in line
+                 and not line.startswith(("Detected at", "Node:", "  File", "    "))]
+        run.error_text = lines[0][:200] if lines else ""
+        if "No OpKernel was registered" in error.message:  # the session refuses the graph
+            case.graph_error_code, case.graph_error_text = run.error_code, run.error_text
         return False
     for y, answer in zip(fetch, answers):
-        add_expect(run.expect.add(), y.name, np.asarray(answer), kind)
+        array = np.array(answer, object) if isinstance(answer, bytes) else np.asarray(answer)
+        add_expect(run.expect.add(), y.name, array, kind)
         run.expect[-1].shape_only = y.name in vague
     return True
 
@@ -196,12 +201,19 @@ def story_case(Case, name, story, source):
     with v1.Session(graph=graph, config=config()) as session:
         for step in steps:
             record_run(case, session, story.kind, step.fetch, step.feed, step.target, step.vague)
+    return finish_case(case)
+
+
+def finish_case(case):
+    """A graph that is refused has no runs."""
+    if case.graph_error_code:
+        del case.run[:]
     return case
 
 
 def row_case(Case, name, row, source, rng):
     arguments = row.make(source)
-    if rng.random() < 0.08:
+    if row.spoil and rng.random() < 0.1:
         source.spoil(arguments)
     attempt = build(row, arguments, rng)
     case = start_case(Case, name, attempt.graph)
@@ -212,9 +224,9 @@ def row_case(Case, name, row, source, rng):
         if ran and row.gradient and rng.random() < 0.5:
             try:
                 add_gradient(case, row, attempt, session, rng)
-            except (LookupError, ValueError, TypeError, tf.errors.OpError):
+            except (LookupError, ValueError, TypeError, NotImplementedError, tf.errors.OpError):
                 del case.gradient[:]
-    return case
+    return finish_case(case)
 
 
 def make_case(Case, family, row, number, rng):

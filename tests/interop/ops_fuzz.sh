@@ -15,8 +15,8 @@ grep '^not built' "$folder/stderr"
 graphs=0 failed=0
 for file in "$folder"/*.tfrecord; do
     for how in "" "--no-optimise"; do
-        timeout 900 "$build/tf-cases" --threads 1 $how "$file" > "$folder/out"
-        grep -v '^[0-9]* passed' "$folder/out"
+        timeout 900 "$build/tf-cases" --threads 1 $how "$file" > "$folder/out" 2> "$folder/stderr"
+        grep -av '^[0-9]* passed' "$folder/out"
         read -r good _ bad _ skipped _ < <(tail -n 1 "$folder/out" | tr -d ',')
         echo "$(basename "$file" .tfrecord)${how:+ $how}: $(tail -n 1 "$folder/out")"
         [ "${bad:-1}-${skipped:-1}" = 0-0 ] || failed=1

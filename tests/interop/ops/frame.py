@@ -29,13 +29,14 @@ IMAGE = "half float32 float64 " + SIGNED + " uint8 uint16"
 
 class Row:
     """`constant`: names of inputs that the shape of the output hangs on.  `vague`: a function of
-    the arguments that gives the outputs whose contents TensorFlow leaves undefined."""
+    the arguments that gives the outputs whose contents TensorFlow leaves undefined.  `spoil`:
+    whether inputs are made wrong now and then; not where TensorFlow reads what is not there."""
 
     def __init__(self, op, types, make, kind="exact", gradient=True, constant=(),
-                 vague=lambda arguments: ()):
+                 vague=lambda arguments: (), spoil=True):
         self.name, self.op, self.types, self.make = op, op, types.split(), make
         self.kind, self.gradient, self.constant = kind, gradient, constant
-        self.vague = vague
+        self.vague, self.spoil = vague, spoil
         self.ops, self.weight = (op,), 1
 
     def constants(self, names):
@@ -117,6 +118,25 @@ class Source:
                         flat[i] = np.array(odd[self.rng.integers(len(odd))]).astype(numpy)
             array = flat.reshape(shape)
         return array
+
+    def text(self, shape, *words):
+        """Strings: of these, or pieces of them joined."""
+        size = int(np.prod(shape, dtype=np.int64))
+        pieces = [b"".join(self.pick(*words) for _ in range(self.int(1, 3)))
+                  if self.rng.random() < 0.4 else self.pick(*words) for _ in range(size)]
+        result = np.empty(size, object)
+        result[:] = pieces
+        return result.reshape(shape)
+
+    def bytes(self, size):
+        return self.rng.integers(0, 256, size).astype(np.uint8).tobytes()
+
+    def string(self, text):
+        """A scalar input."""
+        return np.array(text, object)
+
+    def vector(self, numbers, dtype="int32"):
+        return np.array(numbers, tf.as_dtype(dtype).as_numpy_dtype)
 
     def ints(self, shape, low, high, dtype="int32"):
         return np.asarray(self.rng.integers(low, max(low, high) + 1, size=shape)).astype(
