@@ -40,7 +40,7 @@ objects = $(patsubst %.c,$(OBJ)/%.o,$(1))
 
 BASE      := $(call sources,base)
 PROTO     := $(call sources,proto)
-RUNTIME   := $(call sources,runtime runtime/ops runtime/io runtime/train)
+RUNTIME   := $(call sources,runtime runtime/ops runtime/io runtime/spec runtime/model runtime/model/layers runtime/train)
 KERNELS   := $(call sources,kernels kernels/ref kernels/cpu kernels/state kernels/io kernels/data)
 DB        := $(call sources,db)
 SCHEDULER := $(call sources,scheduler scheduler/engines scheduler/agent)
@@ -188,8 +188,8 @@ $(OBJ)/runtime/arithmetic.o $(OBJ)/runtime/io/bulk.o: CFLAGS += $(OPENMP)
 
 # The shipped examples, as rows of a table.
 EXAMPLES := $(sort $(wildcard examples/*.json))
-$(OBJ)/runtime/spec_example.o: CFLAGS += -I$(GEN)
-$(OBJ)/runtime/spec_example.o: $(GEN)/examples.inc
+$(OBJ)/runtime/spec/spec_example.o: CFLAGS += -I$(GEN)
+$(OBJ)/runtime/spec/spec_example.o: $(GEN)/examples.inc
 $(GEN)/examples.inc: $(EXAMPLES) examples Makefile
 	@mkdir -p $(@D)
 	$(Q){ for f in $(EXAMPLES); do printf '{"%s", (const char[]){' $$(basename $$f .json); \

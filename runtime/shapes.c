@@ -22,14 +22,14 @@ static void forget(struct shape *outputs, int count)
         outputs[i] = SHAPE_UNKNOWN;
 }
 
-static void infer_node(struct shapes *shapes, const struct node *node)
+static bool infer_node(struct shapes *shapes, const struct node *node, struct error *err)
 {
     struct shape *outputs = &shapes->of[shapes->first_output[node->id]];
     if (node->op == &prune_arg) {
         const struct shape *declared = node_attr_shape(node, "shape");
         if (declared)
             outputs[0] = *declared;
-        return;
+        return true;
     }
     const struct shape *shape = node_attr_shape(node, "shape");
     if (shapes->declared && shape && node->outputs_count == 1 &&
@@ -37,19 +37,21 @@ static void infer_node(struct shapes *shapes, const struct node *node)
         outputs[0] = *shape;
     if (!node->op->infer || node->fault || node->inputs_count > INPUTS_MAX ||
         optimise_is_flow(node))
-        return;
+        return true;
     struct shape inputs[INPUTS_MAX];
     const struct tensor *constants[INPUTS_MAX] = {0};
     for (int i = 0; i < node->inputs_count; i++) {
         const struct node *from = node->inputs[i].from;
-        inputs[i] = *shapes_at(shapes, node->inputs[i]);
+        inputs[i] =
+            from->id < shapes->count ? *shapes_at(shapes, node->inputs[i]) : SHAPE_UNKNOWN;
         if (!strcmp(from->op->name, "Const"))
             constants[i] = node_attr_tensor(from, "value");
     }
     struct infer infer = {node, inputs, constants, outputs};
-    struct error err; /* comes again when the node runs */
-    if (!node->op->infer(&infer, &err))
-        forget(outputs, node->outputs_count);
+    if (node->op->infer(&infer, err))
+        return true;
+    forget(outputs, node->outputs_count);
+    return false;
 }
 
 void shapes_infer(struct shapes *shapes, const struct graph *graph, const int *order, int count)
@@ -60,8 +62,32 @@ void shapes_infer(struct shapes *shapes, const struct graph *graph, const int *o
             shapes->first_output[i] + graph_node(graph, i)->outputs_count;
     shapes->of = alloc_array((size_t)shapes->first_output[count] + 1, sizeof(struct shape));
     forget(shapes->of, shapes->first_output[count]);
+    shapes->count = count;
+    struct error ignored; /* comes again when the node runs */
     for (int i = 0; i < count; i++)
-        infer_node(shapes, graph_node(graph, order[i]));
+        (void)infer_node(shapes, graph_node(graph, order[i]), &ignored);
+}
+
+bool shapes_extend(struct shapes *shapes, const struct graph *graph, struct error *err)
+{
+    if (!shapes->count)
+        shapes->first_output =
+            alloc_grow(shapes->first_output, 0, &shapes->nodes_capacity, sizeof(int));
+    while (shapes->count < graph_count(graph)) {
+        const struct node *node = graph_node(graph, shapes->count);
+        int first = shapes->first_output[shapes->count];
+        shapes->first_output = alloc_grow(shapes->first_output, ++shapes->count,
+                                          &shapes->nodes_capacity, sizeof(int));
+        shapes->first_output[shapes->count] = first + node->outputs_count;
+        for (int i = 0; i < node->outputs_count; i++) {
+            shapes->of = alloc_grow(shapes->of, first + i, &shapes->outputs_capacity,
+                                    sizeof(*shapes->of));
+            shapes->of[first + i] = SHAPE_UNKNOWN;
+        }
+        if (!infer_node(shapes, node, err))
+            return false;
+    }
+    return true;
 }
 
 void shapes_release(struct shapes *shapes)

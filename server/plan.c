@@ -8,7 +8,7 @@
 #include "base/limits.h"
 #include "base/str.h"
 #include "db/nodes.h"
-#include "runtime/spec.h"
+#include "runtime/spec/spec.h"
 #include "scheduler/loop.h"
 #include "server/plan.h"
 #include "server/request.h"
@@ -74,8 +74,10 @@ static bool check_dataset(struct request *req, const struct spec *spec, struct p
         struct shape shape = examples_shape(dataset);
         json_decref(dataset);
         plan->has_model = shape.rank > 0;
-        return !plan->has_model ||
-               model_summary(spec, &shape, 0, req->arena, &plan->model, err);
+        const struct model_feature images = {"images", F32, shape};
+        const struct model_data data = {
+            .features = &images, .features_count = 1, .target = {"labels", I32, SHAPE_SCALAR}};
+        return !plan->has_model || model_summary(spec, &data, req->arena, &plan->model, err);
     }
     struct str known = {0};
     add_known(folder, &known);

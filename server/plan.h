@@ -6,7 +6,7 @@
 #include <jansson.h>
 
 #include "db/jobs.h"
-#include "runtime/model.h"
+#include "runtime/model/model.h"
 
 struct request;
 struct spec;

@@ -15,7 +15,7 @@
 #include "base/nearest.h"
 #include "base/str.h"
 #include "runtime/io/file.h"
-#include "runtime/spec.h"
+#include "runtime/spec/spec.h"
 #include "runtime/train/train.h"
 #include "task/libraries.h"
 #include "task/show.h"

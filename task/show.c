@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/str.h"
-#include "runtime/spec.h"
+#include "runtime/model/model.h"
 
 #define SHOW_TERMINAL_US 100000
 #define SHOW_LINES_US 1000000
@@ -17,7 +17,6 @@
 void show_init(struct show *show, const struct spec *spec, bool json)
 {
     *show = (struct show){.json = json, .terminal = !json && isatty(STDOUT_FILENO)};
-    show->accuracy = spec && spec->train.accuracy;
     show->held_out = spec && spec->data.validation;
 }
 
@@ -32,17 +31,25 @@ static void add_number(struct str *out, const char *field, double value)
         str_printf(out, "\"%s\": null", field);
 }
 
+/* "loss": 0.1, "accuracy": 0.9 */
 static void add_metrics(struct str *out, const struct show *show, const char *prefix,
-                        double loss, double accuracy)
+                        const double *values)
 {
-    char field[32];
-    snprintf(field, sizeof(field), "%sloss", prefix);
-    add_number(out, field, loss);
-    if (!show->accuracy)
-        return;
-    str_add(out, ", ");
-    snprintf(field, sizeof(field), "%saccuracy", prefix);
-    add_number(out, field, accuracy);
+    char field[100];
+    for (int i = 0; i < show->facts->metrics_count; i++) {
+        str_add(out, i ? ", " : "");
+        snprintf(field, sizeof(field), "%s%s", prefix, show->facts->metrics[i].name);
+        add_number(out, field, values[i]);
+    }
+}
+
+/* loss 0.1000  accuracy 0.9000 */
+static void tell_metrics(struct str *out, const struct show *show, const char *part,
+                         const double *values)
+{
+    for (int i = 0; i < show->facts->metrics_count; i++)
+        str_printf(out, "%s%s%s %.4f", i ? "  " : "", part, show->facts->metrics[i].name,
+                   values[i]);
 }
 
 static void put(struct str *line)
@@ -111,6 +118,7 @@ static const char *duration(double seconds, char out[32])
 void show_start(struct show *show, const struct spec *spec, const struct train_facts *facts)
 {
     char examples[32], parameters[32], steps[32];
+    show->facts = facts;
     if (!show->json) {
         show_line(show, "%s: %s parameters, %s examples of %s, %s steps of %lld, %d thread%s",
                   spec->name, thousands((double)facts->parameters, parameters),
@@ -137,20 +145,25 @@ void show_start(struct show *show, const struct spec *spec, const struct train_f
 
 static void show_point(struct show *show, const struct train_report *report)
 {
-    show->loss += report->loss;
-    show->hits += report->accuracy;
+    int metrics = show->facts->metrics_count;
+    for (int i = 0; i < metrics; i++)
+        show->sums[i] += report->values[i];
     show->points++;
     uint64_t now_us = clock_monotonic_us();
     uint64_t every_us = show->terminal || show->json ? SHOW_TERMINAL_US : SHOW_LINES_US;
     if (report->step < report->steps && show->last_us && now_us - show->last_us < every_us)
         return;
     show->last_us = now_us;
-    double loss = show->loss / show->points, accuracy = show->hits / show->points;
-    show->loss = show->hits = show->points = 0;
+    double means[SPEC_METRICS_MAX + 1];
+    for (int i = 0; i < metrics; i++) {
+        means[i] = show->sums[i] / show->points;
+        show->sums[i] = 0;
+    }
+    show->points = 0;
     struct str line = {0};
     if (show->json) {
         str_printf(&line, "{\"event\": \"step\", \"step\": %lld, ", (long long)report->step);
-        add_metrics(&line, show, "", loss, accuracy);
+        add_metrics(&line, show, "", means);
         str_add(&line, ", ");
         add_number(&line, "examples_per_second", report->examples_per_second);
         str_add_char(&line, '}');
@@ -159,10 +172,8 @@ static void show_point(struct show *show, const struct train_report *report)
     }
     char rate[32], left[32];
     end_drawn(show);
-    str_printf(&line, "step %lld/%lld  loss %.4f", (long long)report->step,
-               (long long)report->steps, loss);
-    if (show->accuracy)
-        str_printf(&line, "  accuracy %.4f", accuracy);
+    str_printf(&line, "step %lld/%lld  ", (long long)report->step, (long long)report->steps);
+    tell_metrics(&line, show, "", means);
     str_printf(&line, "  %s examples/s", thousands(report->examples_per_second, rate));
     if (report->step < report->steps)
         str_printf(&line, "  %s left", duration(report->seconds_left, left));
@@ -183,14 +194,11 @@ static void show_evaluation(struct show *show, const struct train_report *report
     if (show->json) {
         str_printf(&line, "{\"event\": \"evaluation\", \"step\": %lld, ",
                    (long long)report->step);
-        add_metrics(&line, show, "val_", report->val_loss, report->val_accuracy);
+        add_metrics(&line, show, "val_", report->val_values);
         str_add_char(&line, '}');
     } else {
-        const char *part = show->held_out ? "validation" : "test";
-        str_printf(&line, "step %lld: %s loss %.4f", (long long)report->step, part,
-                   report->val_loss);
-        if (show->accuracy)
-            str_printf(&line, "  %s accuracy %.4f", part, report->val_accuracy);
+        str_printf(&line, "step %lld: ", (long long)report->step);
+        tell_metrics(&line, show, show->held_out ? "validation " : "test ", report->val_values);
     }
     put(&line);
 }
@@ -222,10 +230,10 @@ static void show_end(struct show *show, const struct train_report *report)
     str_add(&line, ", ");
     add_number(&line, "examples_per_second", report->examples_per_second);
     str_add(&line, ", \"metrics\": {");
-    add_metrics(&line, show, "", report->loss, report->accuracy);
-    if (report->has_val) {
+    add_metrics(&line, show, "", report->values);
+    if (report->val_values) {
         str_add(&line, ", ");
-        add_metrics(&line, show, "val_", report->val_loss, report->val_accuracy);
+        add_metrics(&line, show, "val_", report->val_values);
     }
     str_add(&line, "}}");
     put(&line);

@@ -7,19 +7,19 @@
 #pragma once
 
 #include "base/base.h"
+#include "runtime/spec/spec.h"
 #include "runtime/train/train.h"
 
 struct error;
-struct spec;
 
 struct show {
     bool json;
-    bool terminal;     /* stdout is one, and not json */
-    bool drawn;        /* a progress line stands there, to be drawn over */
-    bool accuracy;     /* among the metrics */
-    bool held_out;     /* evaluations are of a validation part */
-    uint64_t last_us;  /* when the last line of progress was shown */
-    double loss, hits; /* sums over the points since then */
+    bool terminal;                     /* stdout is one, and not json */
+    bool drawn;                        /* a progress line stands there, to be drawn over */
+    bool held_out;                     /* evaluations are of a validation part */
+    const struct train_facts *facts;   /* once it has started */
+    uint64_t last_us;                  /* when the last line of progress was shown */
+    double sums[SPEC_METRICS_MAX + 1]; /* of each metric, over the points since then */
     int points;
 };
 

@@ -6,13 +6,15 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "runtime/events.h"
-#include "runtime/model.h"
+#include "runtime/model/model.h"
 #include "runtime/session.h"
-#include "runtime/spec.h"
+#include "runtime/spec/spec.h"
 #include "runtime/tensor.h"
 #include "runtime/train/dataset.h"
 #include "runtime/train/input.h"
 #include "runtime/train/train.h"
+
+#define TRAIN_METRICS_MAX (SPEC_METRICS_MAX + 1)
 
 /* What waits to be done before the next step, in this order. */
 enum train_pending {
@@ -46,8 +48,9 @@ struct train {
     const char *end_text;
     volatile sig_atomic_t stop; /* set by train_stop() */
     struct train_report last;   /* the newest values, what reports are made from */
-    struct str notice;          /* to be told first */
-    struct str text;            /* of the report that is out */
+    double values[TRAIN_METRICS_MAX], val_values[TRAIN_METRICS_MAX];
+    struct str notice; /* to be told first */
+    struct str text;   /* of the report that is out */
 
     uint64_t opened_us, point_us, saved_us;
     uint64_t full_us; /* since when it waits for room on the disk; 0: it does not */
@@ -64,7 +67,7 @@ bool memory_check(struct train *train, struct error *err) CHECKED;
 
 /* --- evaluate.c --- */
 
-/* Loss and accuracy over train->eval, into train->last. */
+/* The metrics over train->eval, into train->val_values. */
 bool evaluate_run(struct train *train, struct error *err) CHECKED;
 
 /* --- room.c --- */

@@ -82,7 +82,7 @@ bool save_write(struct train *train, struct str *path, struct error *err)
     snprintf(hash, sizeof(hash), "%016" PRIx64, train->graph_hash);
     const struct checkpoint_point point = {
         .step = train->step,
-        .score = train->evaluated_step == train->step ? -train->last.val_loss : NAN,
+        .score = train->evaluated_step == train->step ? -train->val_values[0] : NAN,
         .graph = hash};
     bool ok = collect(train, items, &count, err) &&
               checkpoint_save(&settings, &point, items, count, err);

@@ -4,11 +4,15 @@
 
 #include <math.h>
 
+#include "base/alloc.h"
 #include "base/clock.h"
+#include "runtime/model/metric.h"
+#include "runtime/model/optimizer.h"
 #include "runtime/numerics.h"
 #include "runtime/train/internal.h"
 
-#define TRAIN_POINT_US 10000   /* between points, so that fast models do not drown the server */
+#define TRAIN_POINT_US 10000 /* between points, so that fast models do not drown the server */
+#define TRAIN_NAME_BYTES 80
 #define TRAIN_WINDOW_US 200000 /* over which examples per second are measured */
 
 void train_stop(struct train *train)
@@ -64,14 +68,34 @@ static bool tell_numerics(const struct train *train, struct error *err)
     return error_prefix(
         err,
         "step %lld: training has diverged (the learning rate %g may be too high), %s%s%s: ",
-        (long long)train->step + 1, spec->train.optimizer.learning_rate,
+        (long long)train->step + 1, optimizer_rate(spec->train.optimizer),
         layer ? "in layer '" : "outside of the layers", layer ? layer : "", layer ? "'" : "");
+}
+
+/* The loss itself, and what the sums of the other metrics come to. */
+static void take_values(struct train *train, struct tensor *fetched)
+{
+    const struct model *model = &train->model;
+    train->values[0] = tensor_number(&fetched[0], 0);
+    tensor_release(&fetched[0]);
+    for (int i = 1; i < model->metrics_count; i++) {
+        double few[8], *sums = few;
+        int64_t count = fetched[i].count;
+        if (count > ARRAY_LEN(few))
+            sums = alloc_array((size_t)count, sizeof(*sums));
+        for (int64_t s = 0; s < count; s++)
+            sums[s] = tensor_number(&fetched[i], s);
+        train->values[i] = metric_result(model->metrics[i].config, sums, (int)count);
+        if (sums != few)
+            free(sums);
+        tensor_release(&fetched[i]);
+    }
 }
 
 static bool run_step(struct train *train, struct error *err)
 {
     struct input_batch *batch = input_take(train->input);
-    struct tensor fetched[2];
+    struct tensor fetched[TRAIN_METRICS_MAX];
     struct str trace = {0};
     bool traced = is_traced(train);
     uint64_t start_us = clock_monotonic_us();
@@ -85,10 +109,7 @@ static bool run_step(struct train *train, struct error *err)
     }
     train->step++;
     train->position += train->spec->data.batch_size;
-    train->last.loss = tensor_number(&fetched[0], 0);
-    train->last.accuracy = tensor_number(&fetched[1], 0);
-    tensor_release(&fetched[0]);
-    tensor_release(&fetched[1]);
+    take_values(train, fetched);
     if (traced)
         events_trace(train->events, train->step, trace.data, trace.size);
     str_release(&trace);
@@ -144,8 +165,10 @@ static void check_target(struct train *train)
     const struct spec_target *target = &train->spec->stop.target;
     if (!target->metric || train->pending & PENDING_END)
         return;
-    double value =
-        strcmp(target->metric, "val_loss") ? train->last.val_accuracy : train->last.val_loss;
+    int metric = 0;
+    while (strcmp(train->model.metrics[metric].name, target->metric + strlen("val_")))
+        metric++;
+    double value = train->val_values[metric];
     if ((target->has_min && value >= target->min) || (target->has_max && value <= target->max))
         finish(train, TRAIN_FINISHED, "the target of /stop/target is reached");
 }
@@ -160,10 +183,11 @@ static bool do_point(struct train *train, struct train_report *report, struct er
     report->what = TRAIN_POINT;
     if (!train->events)
         return true;
-    struct tfevent_scalar scalars[3] = {{"loss", (float)train->last.loss}};
-    int count = 1;
-    if (train->spec->train.accuracy)
-        scalars[count++] = (struct tfevent_scalar){"accuracy", (float)train->last.accuracy};
+    struct tfevent_scalar scalars[TRAIN_METRICS_MAX + 1];
+    int count = 0;
+    for (int i = 0; i < train->model.metrics_count; i++)
+        scalars[count++] =
+            (struct tfevent_scalar){train->model.metrics[i].name, (float)train->values[i]};
     scalars[count++] =
         (struct tfevent_scalar){"examples_per_second", (float)train->last.examples_per_second};
     events_scalars(train->events, train->step, scalars, count);
@@ -173,7 +197,7 @@ static bool do_point(struct train *train, struct train_report *report, struct er
 /* A loss that is not finite is the last point of the curve. */
 static bool check_loss(struct train *train, struct error *err)
 {
-    if (isfinite(train->last.loss))
+    if (isfinite(train->values[0]))
         return true;
     struct train_report report;
     return do_point(train, &report, err) &&
@@ -181,8 +205,8 @@ static bool check_loss(struct train *train, struct error *err)
                 "the loss is %s after step %lld: training has diverged (the learning rate %g "
                 "may be too high; with \"check_numerics\": true in \"train\" the step fails at "
                 "the op where it begins)",
-                isnan(train->last.loss) ? "not a number" : "infinite", (long long)train->step,
-                train->spec->train.optimizer.learning_rate);
+                isnan(train->values[0]) ? "not a number" : "infinite", (long long)train->step,
+                optimizer_rate(train->spec->train.optimizer));
 }
 
 static bool do_evaluate(struct train *train, struct train_report *report, struct error *err)
@@ -193,11 +217,13 @@ static bool do_evaluate(struct train *train, struct train_report *report, struct
     report->what = TRAIN_EVALUATED;
     if (!train->events)
         return true;
-    struct tfevent_scalar scalars[2] = {{"val_loss", (float)train->last.val_loss}};
-    int count = 1;
-    if (train->spec->train.accuracy)
-        scalars[count++] =
-            (struct tfevent_scalar){"val_accuracy", (float)train->last.val_accuracy};
+    struct tfevent_scalar scalars[TRAIN_METRICS_MAX];
+    char names[TRAIN_METRICS_MAX][TRAIN_NAME_BYTES];
+    int count = train->model.metrics_count;
+    for (int i = 0; i < count; i++) {
+        snprintf(names[i], sizeof(names[i]), "val_%s", train->model.metrics[i].name);
+        scalars[i] = (struct tfevent_scalar){names[i], (float)train->val_values[i]};
+    }
     events_scalars(train->events, train->step, scalars, count);
     return room_flush(train, err);
 }

@@ -15,6 +15,7 @@
 #include "base/base.h"
 
 struct error;
+struct model_metric;
 struct spec;
 struct train;
 
@@ -34,7 +35,7 @@ struct train_options {
 
 enum train_what {
     TRAIN_POINT,     /* the metrics of one step; about every 10 ms */
-    TRAIN_EVALUATED, /* loss and accuracy over the validation part if there is one, else the
+    TRAIN_EVALUATED, /* the metrics over the validation part if there is one, else the
                         test part */
     TRAIN_SAVED,     /* a checkpoint was published: `text` is its path */
     TRAIN_NOTICE,    /* something a person should know: `text`; training goes on */
@@ -49,12 +50,12 @@ enum train_end {
 
 struct train_report {
     enum train_what what;
-    enum train_end end; /* ENDED */
-    int64_t step;       /* steps done */
-    int64_t steps;      /* to do in all */
-    double loss, accuracy;
-    double val_loss, val_accuracy; /* of the last evaluation, when has_val */
-    bool has_val;
+    enum train_end end;         /* ENDED */
+    int64_t step;               /* steps done */
+    int64_t steps;              /* to do in all */
+    const double *values;       /* of the metrics of the facts, in their order: the first is the
+                                   loss */
+    const double *val_values;   /* of the last evaluation; NULL: there was none */
     double examples_per_second; /* of late; at the end: of the whole run */
     double seconds_left;
     const char *text; /* borrowed until the next call; "" when there is nothing to say */
@@ -62,6 +63,8 @@ struct train_report {
 
 /* What is known before the first step. */
 struct train_facts {
+    const struct model_metric *metrics; /* what is followed, the loss first */
+    int metrics_count;
     int64_t steps;        /* to do in all */
     int64_t resumed_from; /* 0 when from the start */
     int64_t parameters;

@@ -48,9 +48,15 @@ static bool build_session(struct train *train, struct error *err)
 {
     struct session_options options = {.threads = train->options.threads,
                                       .check_numerics = train->spec->train.check_numerics};
-    if (!model_build(train->spec, &train->dataset.shape, train->dataset.classes, &train->model,
-                     err))
+    const struct model_feature images = {"images", F32, train->dataset.shape};
+    const struct model_data data = {.features = &images,
+                                    .features_count = 1,
+                                    .target = {"labels", I32, SHAPE_SCALAR},
+                                    .classes = train->dataset.classes};
+    if (!model_build(train->spec, &data, &train->model, err))
         return false;
+    train->facts.metrics = train->model.metrics;
+    train->facts.metrics_count = train->model.metrics_count;
     train->facts.parameters = train->model.summary.parameters;
     train->graph_hash = hash_graph(train->model.graph);
     train->session = session_new(&options, err);
@@ -59,19 +65,25 @@ static bool build_session(struct train *train, struct error *err)
 
 static bool prepare_calls(struct train *train, struct error *err)
 {
-    static const char *const step_feeds[] = {MODEL_IMAGES, MODEL_LABELS};
-    static const char *const step_fetches[] = {MODEL_LOSS ":0", MODEL_ACCURACY ":0"};
+    static const char *const step_feeds[] = {"images", "labels"};
+    static const char *const eval_feeds[] = {MODEL_EVAL "images", MODEL_EVAL "labels"};
     static const char *const step_targets[] = {MODEL_TRAIN};
-    static const char *const eval_feeds[] = {MODEL_EVAL_IMAGES, MODEL_EVAL_LABELS};
-    static const char *const eval_fetches[] = {MODEL_EVAL_LOSS ":0", MODEL_EVAL_CORRECT ":0"};
+    const char *step_fetches[TRAIN_METRICS_MAX], *eval_fetches[TRAIN_METRICS_MAX];
+    int metrics = train->model.metrics_count;
+    for (int i = 0; i < metrics; i++) {
+        step_fetches[i] = train->model.metrics[i].sums;
+        eval_fetches[i] = train->model.metrics[i].eval_sums;
+    }
     const struct session_run step = {.feeds = step_feeds,
                                      .feeds_count = 2,
                                      .fetches = step_fetches,
-                                     .fetches_count = 2,
+                                     .fetches_count = metrics,
                                      .targets = step_targets,
                                      .targets_count = 1};
-    const struct session_run eval = {
-        .feeds = eval_feeds, .feeds_count = 2, .fetches = eval_fetches, .fetches_count = 2};
+    const struct session_run eval = {.feeds = eval_feeds,
+                                     .feeds_count = 2,
+                                     .fetches = eval_fetches,
+                                     .fetches_count = metrics};
     train->step_call = session_prepare(train->session, &step, err);
     train->eval_call = train->step_call ? session_prepare(train->session, &eval, err) : NULL;
     return train->eval_call;
@@ -147,6 +159,7 @@ struct train *train_open(const struct train_options *options, struct error *err)
 {
     struct train *train = alloc_bytes(sizeof(*train));
     train->options = *options;
+    train->last.values = train->values;
     train->spec = options->spec;
     train->facts.threads = options->threads;
     train->saved_step = train->evaluated_step = train->point_step = -1;

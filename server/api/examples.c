@@ -2,7 +2,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
-#include "runtime/spec.h"
+#include "runtime/spec/spec.h"
 #include "server/api/api.h"
 #include "server/reply.h"
 #include "server/request.h"

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/str.h"
-#include "runtime/spec.h"
+#include "runtime/spec/spec.h"
 #include "scheduler/loop.h"
 #include "server/api/api.h"
 #include "server/job.h"

@@ -1,6 +1,6 @@
 /* fuzz_spec.c - job specs: what parses is written out and read back the same. */
 
-#include "runtime/spec.h"
+#include "runtime/spec/spec.h"
 #include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

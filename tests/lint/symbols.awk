@@ -1,7 +1,7 @@
 # symbols.awk - every exported name begins with its file's noun; reads "path symbol" lines.
 #
-# graph.c and graph_pb.c export graph_*; optimise_fuse.c exports optimise_*; three folders lead
-# with themselves: db_, op_, kernel_.  The C API, capi/, exports ty_* (and capi_* inside).
+# graph.c and graph_pb.c export graph_*; optimise_fuse.c exports optimise_*; four folders lead
+# with themselves: db_, op_, kernel_, layer_.  The C API, capi/, exports ty_* (and capi_* inside).
 
 {
     path = $1
@@ -14,6 +14,8 @@
     if (path ~ /\/db\// && symbol ~ /^db_/)
         next
     if (path ~ /\/runtime\/ops\// && symbol ~ /^op_/)
+        next
+    if (path ~ /\/runtime\/model\/layers\// && symbol ~ /^layer_/)
         next
     if (path ~ /\/kernels\// && symbol ~ /^kernels?_/)
         next

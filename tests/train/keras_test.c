@@ -4,10 +4,10 @@
 
 #include "base/arena.h"
 #include "kernels/list.h"
-#include "runtime/model.h"
+#include "runtime/model/model.h"
 #include "runtime/resource.h"
 #include "runtime/session.h"
-#include "runtime/spec.h"
+#include "runtime/spec/spec.h"
 #include "tests/unit/test.h"
 
 enum { BATCH = 4, STEPS = 10, CLASSES = 3 };
@@ -71,13 +71,18 @@ static void check_losses(const char *text, struct shape image, const double expe
     const struct spec *spec = spec_parse(arena, text, strlen(text), &err);
     CHECK_OK(spec, &err);
     struct model model;
-    CHECK_OK(model_build(spec, &image, CLASSES, &model, &err), &err);
+    const struct model_feature images = {"images", F32, image};
+    const struct model_data data = {.features = &images,
+                                    .features_count = 1,
+                                    .target = {"labels", I32, SHAPE_SCALAR},
+                                    .classes = CLASSES};
+    CHECK_OK(model_build(spec, &data, &model, &err), &err);
     struct session *session =
         session_new(&(struct session_options){.threads = 1, .no_optimise = no_optimise}, &err);
     CHECK_OK(session, &err);
     CHECK_OK(session_extend_graph(session, model.graph, &err), &err);
     set_weights(session, &model);
-    const struct session_run run = {.feeds = (const char *[]){MODEL_IMAGES, MODEL_LABELS},
+    const struct session_run run = {.feeds = (const char *[]){"images", "labels"},
                                     .feeds_count = 2,
                                     .fetches = (const char *[]){MODEL_LOSS},
                                     .fetches_count = 1,

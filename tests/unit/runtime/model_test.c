@@ -3,8 +3,8 @@
 #include "base/arena.h"
 #include "base/str.h"
 #include "runtime/graph.h"
-#include "runtime/model.h"
-#include "runtime/spec.h"
+#include "runtime/model/model.h"
+#include "runtime/spec/spec.h"
 #include "tests/unit/test.h"
 
 #define SPEC(layers)                                                                           \
@@ -20,6 +20,19 @@ static const struct spec *parse(struct arena *arena, const char *text)
     return spec;
 }
 
+/* Images of that shape with the numbers of classes. */
+static const struct model_data *images(const struct shape *shape, int64_t classes)
+{
+    static struct model_feature feature;
+    static struct model_data data;
+    feature = (struct model_feature){"images", F32, *shape};
+    data = (struct model_data){.features = &feature,
+                               .features_count = 1,
+                               .target = {"labels", I32, SHAPE_SCALAR},
+                               .classes = classes};
+    return &data;
+}
+
 /* The counts that Keras prints for this model. */
 TEST(summary_counts_as_keras_does)
 {
@@ -27,7 +40,7 @@ TEST(summary_counts_as_keras_does)
     struct model_summary summary;
     struct error err;
     const struct spec *spec = parse(arena, spec_example_find("mnist-cnn")->json);
-    CHECK_OK(model_summary(spec, &SHAPE(28, 28, 1), 10, arena, &summary, &err), &err);
+    CHECK_OK(model_summary(spec, images(&SHAPE(28, 28, 1), 10), arena, &summary, &err), &err);
     CHECK_INT(summary.layers[0].parameters, 832);
     CHECK_INT(summary.layers[2].parameters, 51264);
     CHECK(shape_equal(&summary.layers[3].output, &SHAPE(7, 7, 64)));
@@ -50,7 +63,7 @@ TEST(summary_follows_padding_and_strides)
                     "{\"layer\": \"MaxPooling2D\", \"pool_size\": 2, \"strides\": 3, "
                     "\"padding\": \"same\"},"
                     "{\"layer\": \"Dense\", \"units\": 6}, {\"layer\": \"Flatten\"}," DENSE));
-    CHECK_OK(model_summary(spec, &SHAPE(28, 27, 3), 0, arena, &summary, &err), &err);
+    CHECK_OK(model_summary(spec, images(&SHAPE(28, 27, 3), 0), arena, &summary, &err), &err);
     CHECK(shape_equal(&summary.layers[0].output, &SHAPE(12, 9, 4)));
     CHECK_INT(summary.layers[0].parameters, 5 * 3 * 3 * 4 + 4);
     CHECK(shape_equal(&summary.layers[1].output, &SHAPE(4, 3, 4)));
@@ -76,7 +89,7 @@ TEST(summary_names_the_layer_that_does_not_fit)
          "/model/layers/1", "gives [9] for each example, wanted: at least the 10 classes"},
         {SPEC("{\"layer\": \"Conv2D\", \"filters\": 10000000, \"kernel_size\": 9999, "
               "\"padding\": \"same\"}"),
-         "/model/layers/0", "the kernel of \"conv2d\" would be"},
+         "/model/layers/0", "the variable \"conv2d/kernel\" would be"},
         {SPEC("{\"layer\": \"Flatten\"}, {\"layer\": \"Dense\", \"units\": 10000000},"
               "{\"layer\": \"Dense\", \"units\": 10000000}"),
          "/model/layers/2", "allowed: 68719476736 bytes"},
@@ -86,7 +99,7 @@ TEST(summary_names_the_layer_that_does_not_fit)
         struct model_summary summary;
         struct error err;
         const struct spec *spec = parse(arena, cases[i].spec);
-        CHECK(!model_summary(spec, &SHAPE(28, 28, 1), 10, arena, &summary, &err));
+        CHECK(!model_summary(spec, images(&SHAPE(28, 28, 1), 10), arena, &summary, &err));
         if (strcmp(err.pointer, cases[i].pointer) || !strstr(err.text, cases[i].text))
             CHECK_STOP("%s gives %s: %s", cases[i].spec, err.pointer, err.text);
         arena_free(arena);
@@ -98,7 +111,8 @@ static void build_text(const char *text, struct str *out)
     struct arena *arena = arena_new();
     struct model model;
     struct error err;
-    CHECK_OK(model_build(parse(arena, text), &SHAPE(28, 28, 1), 10, &model, &err), &err);
+    CHECK_OK(model_build(parse(arena, text), images(&SHAPE(28, 28, 1), 10), &model, &err),
+             &err);
     graph_export(model.graph, false, 0, out);
     model_release(&model);
     arena_free(arena);
@@ -107,14 +121,22 @@ static void build_text(const char *text, struct str *out)
 /* Variables are named as in Keras, slots as in TensorFlow; what the loop asks for is there. */
 TEST(model_has_the_names_that_others_know)
 {
-    static const char *const nodes[] = {MODEL_IMAGES,        MODEL_LABELS,
-                                        MODEL_LOSS,          MODEL_ACCURACY,
-                                        MODEL_TRAIN,         MODEL_INIT,
-                                        MODEL_EVAL_LOSS,     MODEL_EVAL_CORRECT,
-                                        "conv2d/Conv2D",     "conv2d/BiasAdd",
-                                        "conv2d/Relu",       "max_pooling2d/MaxPool",
-                                        "dense/MatMul",      "flatten/Reshape",
-                                        "eval/dense/MatMul", "dropout/dropout/random_uniform"};
+    static const char *const nodes[] = {"images",
+                                        "labels",
+                                        MODEL_LOSS,
+                                        MODEL_STEP,
+                                        MODEL_TRAIN,
+                                        MODEL_INIT,
+                                        "eval/images",
+                                        "eval/predictions",
+                                        "conv2d/Conv2D",
+                                        "conv2d/BiasAdd",
+                                        "conv2d/Relu",
+                                        "max_pooling2d/MaxPool",
+                                        "dense/MatMul",
+                                        "flatten/Reshape",
+                                        "eval/dense/MatMul",
+                                        "dropout/dropout/random_uniform"};
     static const char *const variables[] = {
         "conv2d/kernel",      "conv2d/bias",       "dense_1/bias", "global_step",
         "conv2d/kernel/Adam", "dense/bias/Adam_1", "beta_1_power"};
@@ -122,7 +144,7 @@ TEST(model_has_the_names_that_others_know)
     struct model model;
     struct error err;
     const struct spec *spec = parse(arena, spec_example_find("mnist-cnn")->json);
-    CHECK_OK(model_build(spec, &SHAPE(28, 28, 1), 10, &model, &err), &err);
+    CHECK_OK(model_build(spec, images(&SHAPE(28, 28, 1), 10), &model, &err), &err);
     for (int i = 0; i < ARRAY_LEN(nodes); i++) {
         if (!graph_find(model.graph, nodes[i]))
             CHECK_STOP("no node %s", nodes[i]);
@@ -160,7 +182,7 @@ TEST(model_without_weights_is_refused)
     struct model model;
     struct error err;
     const struct spec *spec = parse(arena, SPEC("{\"layer\": \"Flatten\"}"));
-    CHECK_FAILS(model_build(spec, &SHAPE(28, 28, 1), 10, &model, &err), &err, INVALID);
+    CHECK_FAILS(model_build(spec, images(&SHAPE(28, 28, 1), 10), &model, &err), &err, INVALID);
     CHECK_TEXT(err.pointer, "/model/layers");
     arena_free(arena);
 }

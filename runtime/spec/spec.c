@@ -1,10 +1,10 @@
 /* spec.c - a job spec as a whole: syntax, the fields at its top, and its sections in order. */
 
-#include "runtime/spec.h"
+#include "runtime/spec/spec.h"
 
 #include "base/arena.h"
 #include "base/limits.h"
-#include "runtime/spec_internal.h"
+#include "runtime/spec/spec_internal.h"
 
 #define SPEC_TAGS_MAX 32
 #define SPEC_NOTES_BYTES 10000

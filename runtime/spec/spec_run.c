@@ -3,7 +3,7 @@
 
 #include "base/arena.h"
 #include "base/limits.h"
-#include "runtime/spec_internal.h"
+#include "runtime/spec/spec_internal.h"
 
 #define SPEC_COUNT_MAX INT64_C(1000000000000)
 #define SPEC_SECONDS_MAX (INT64_C(10) * 366 * 24 * 3600)
@@ -190,21 +190,35 @@ static bool restart_parse(const struct spec_object *whole, struct spec *spec)
            spec_read_not_yet(&object, "exclude_bad_nodes", json_false(), why);
 }
 
-static bool target_parse(const struct spec_object *stop, struct spec_target *out)
+/* "val_loss", or "val_" and the name of a metric of the job. */
+static bool watched_parse(const struct spec_object *object, const struct spec_train *train,
+                          const char **out)
+{
+    const char **names =
+        arena_array(object->arena, (size_t)train->metrics_count + 2, sizeof(*names));
+    int index = 0;
+    names[0] = "val_loss";
+    for (int i = 0; i < train->metrics_count; i++)
+        names[i + 1] = arena_printf(object->arena, "val_%s", train->metrics[i].name);
+    if (!spec_read_choice(object, "metric", names, &index))
+        return false;
+    *out = names[index];
+    return true;
+}
+
+static bool target_parse(const struct spec_object *stop, const struct spec_train *train,
+                         struct spec_target *out)
 {
     static const char *const allowed[] = {"metric", "min", "max", NULL};
-    static const char *const metrics[] = {"val_accuracy", "val_loss", NULL};
     struct spec_object object;
     if (!spec_read_object(stop, "target", &object) || !object.json)
         return spec_read_object(stop, "target", &object);
-    int metric = 0;
     if (!spec_read_only(&object, allowed) ||
         !spec_read_required(&object, "metric", "\"val_accuracy\" or \"val_loss\"") ||
-        !spec_read_choice(&object, "metric", metrics, &metric) ||
+        !watched_parse(&object, train, &out->metric) ||
         !spec_read_number(&object, "min", -1e30, 1e30, &out->min) ||
         !spec_read_number(&object, "max", -1e30, 1e30, &out->max))
         return false;
-    out->metric = metrics[metric];
     out->has_min = spec_read_value(&object, "min");
     out->has_max = spec_read_value(&object, "max");
     if (out->has_min == out->has_max)
@@ -214,7 +228,8 @@ static bool target_parse(const struct spec_object *stop, struct spec_target *out
     return true;
 }
 
-static bool stop_parse(const struct spec_object *whole, struct spec_stop *out)
+static bool stop_parse(const struct spec_object *whole, const struct spec_train *train,
+                       struct spec_stop *out)
 {
     static const char *const allowed[] = {"max_steps", "max_seconds", "target", "early", NULL};
     struct spec_object object;
@@ -222,7 +237,7 @@ static bool stop_parse(const struct spec_object *whole, struct spec_stop *out)
            (!object.json || spec_read_only(&object, allowed)) &&
            spec_read_integer(&object, "max_steps", 0, SPEC_COUNT_MAX, &out->max_steps) &&
            spec_read_integer(&object, "max_seconds", 0, SPEC_SECONDS_MAX, &out->max_seconds) &&
-           target_parse(&object, &out->target) &&
+           target_parse(&object, train, &out->target) &&
            spec_read_not_yet(&object, "early", NULL, "this version has \"target\" only");
 }
 
@@ -232,13 +247,8 @@ bool spec_parse_run(const struct spec_object *whole, struct spec *spec)
     struct spec_object trace;
     if (!strategy_parse(whole) || !placement_parse(whole) ||
         !checkpoint_parse(whole, &spec->checkpoint) || !restart_parse(whole, spec) ||
-        !stop_parse(whole, &spec->stop))
+        !stop_parse(whole, &spec->train, &spec->stop))
         return false;
-    if (spec->stop.target.metric && !strcmp(spec->stop.target.metric, "val_accuracy") &&
-        !spec->train.accuracy)
-        return error_at(
-            whole->err, "/stop/target/metric", INVALID,
-            "metric is \"val_accuracy\", but \"accuracy\" is not in /train/metrics");
     return spec_read_object(whole, "trace", &trace) &&
            (!trace.json || spec_read_only(&trace, trace_fields)) &&
            spec_read_integer(&trace, "every_steps", 0, SPEC_COUNT_MAX,

@@ -7,8 +7,8 @@
 #include "base/limits.h"
 #include "base/nearest.h"
 #include "base/str.h"
-#include "runtime/spec.h"
-#include "runtime/spec_read.h"
+#include "runtime/spec/spec.h"
+#include "runtime/spec/spec_read.h"
 
 json_t *spec_read_value(const struct spec_object *object, const char *field)
 {

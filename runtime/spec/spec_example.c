@@ -1,7 +1,7 @@
 /* spec_example.c - the shipped examples, built into every program, and jobs made from them. */
 
 #include "base/map.h"
-#include "runtime/spec_internal.h"
+#include "runtime/spec/spec_internal.h"
 
 /* Made from examples/NAME.json by the Makefile, in the order of their names. */
 static const struct spec_example examples[] = {

@@ -1,8 +1,8 @@
 /* spec_internal.h - the parts of spec.c: each parses one section into the spec. */
 #pragma once
 
-#include "runtime/spec.h"
-#include "runtime/spec_read.h"
+#include "runtime/spec/spec.h"
+#include "runtime/spec/spec_read.h"
 
 /* All return false after setting the object's error. */
 bool spec_parse_model(const struct spec_object *model,

@@ -18,57 +18,21 @@ struct str;
 
 /* --- the model --- */
 
-enum spec_activation {
-    ACTIVATION_LINEAR,
-    ACTIVATION_RELU,
-    ACTIVATION_SIGMOID,
-    ACTIVATION_TANH,
-    ACTIVATION_SOFTMAX,
-    ACTIVATION_ELU,
-    ACTIVATION_SOFTPLUS,
-};
+struct config; /* runtime/spec/config.h: a class with its arguments */
 
-enum spec_fan { FAN_IN, FAN_OUT, FAN_AVG };
-
-enum spec_distribution {
-    DISTRIBUTION_CONSTANT,         /* a */
-    DISTRIBUTION_UNIFORM,          /* from a to b */
-    DISTRIBUTION_NORMAL,           /* mean a, deviation b */
-    DISTRIBUTION_TRUNCATED_NORMAL, /* the same, cut at two deviations */
-    DISTRIBUTION_SCALED_UNIFORM,   /* variance a / fan; the three variance scaling kinds */
-    DISTRIBUTION_SCALED_NORMAL,
-    DISTRIBUTION_SCALED_TRUNCATED_NORMAL,
-};
-
-struct spec_initializer {
-    const char *name; /* as Keras writes it: "glorot_uniform" */
-    enum spec_distribution distribution;
-    double a, b;
-    enum spec_fan fan; /* of the scaled ones */
-};
-
-enum spec_layer_kind {
-    LAYER_DENSE,
-    LAYER_CONV2D,
-    LAYER_MAX_POOLING2D,
-    LAYER_AVERAGE_POOLING2D,
-    LAYER_FLATTEN,
-    LAYER_DROPOUT,
-    LAYER_ACTIVATION,
+struct spec_input { /* output `output` of an earlier layer */
+    int layer;
+    int output;
 };
 
 struct spec_layer {
-    enum spec_layer_kind kind;
     const char *name; /* unique; as Keras numbers them: "conv2d", "conv2d_1" */
-    int64_t units;    /* Dense: units; Conv2D: filters */
-    int64_t size[2];  /* kernel_size, pool_size */
-    int64_t strides[2];
-    bool same; /* padding "same", else "valid" */
-    bool use_bias;
-    enum spec_activation activation;
-    struct spec_initializer kernel_initializer;
-    struct spec_initializer bias_initializer;
-    double rate; /* Dropout */
+    const struct config *config;
+    int shared; /* the layer whose weights it uses: itself, unless it calls an earlier one */
+    bool trainable;
+    const struct spec_input *inputs; /* none: what the data gives */
+    int inputs_count;
+    const char *pointer;
 };
 
 /* --- training --- */
@@ -80,19 +44,17 @@ struct spec_data {
     int64_t validation; /* examples held out of training, for evaluations; 0: test part */
 };
 
-enum spec_optimizer_kind { OPTIMIZER_SGD, OPTIMIZER_ADAM };
+#define SPEC_METRICS_MAX 50
 
-struct spec_optimizer {
-    enum spec_optimizer_kind kind;
-    double learning_rate;
-    double momentum; /* SGD */
-    bool nesterov;
-    double beta_1, beta_2, epsilon; /* Adam */
+struct spec_metric {
+    const char *name; /* of its series: "accuracy" */
+    const struct config *config;
 };
 
 struct spec_train {
-    struct spec_optimizer optimizer;
-    bool accuracy; /* among the metrics */
+    const struct config *loss, *optimizer;
+    const struct spec_metric *metrics;
+    int metrics_count;
     int64_t steps; /* one of steps and epochs is above 0 */
     int64_t epochs;
     int64_t eval_every;  /* steps; 0: at the end only */
@@ -145,6 +107,7 @@ struct spec {
     int64_t seed;
     const struct spec_layer *layers;
     int layers_count;
+    int output; /* the layer whose output the loss takes */
     struct spec_data data;
     struct spec_train train;
     struct spec_task tasks[SPEC_ROLES];
@@ -182,10 +145,7 @@ const struct spec_example *spec_example_find(const char *name); /* NULL if there
 
 /* --- names, as they are written --- */
 
-const char *spec_role_name(enum spec_role role);                   /* "worker" */
-const char *spec_layer_class(enum spec_layer_kind kind);           /* "Conv2D" */
-const char *spec_activation_name(enum spec_activation activation); /* "relu" */
-const char *spec_optimizer_name(enum spec_optimizer_kind kind);    /* "Adam" */
+const char *spec_role_name(enum spec_role role); /* "worker" */
 
 /* Whether `name` may name a job, dataset, node: [A-Za-z0-9._-], 1 to LIMIT_NAME_BYTES, not "."
  * "..". */

@@ -1,0 +1,65 @@
+/* loss.c - the table of losses, and how many losses become one. */
+
+#include "runtime/model/loss.h"
+
+static const char *const reductions[] = {"sum_over_batch_size",     "sum", "mean", "none",
+                                         "mean_with_sample_weight", NULL};
+
+static const struct config_argument common[] = {
+    {CONFIG_ARG("reduction", CONFIG_CHOICE, "\"sum_over_batch_size\""), .choices = reductions}};
+
+#define LOSS_ROW(name) &loss_##name,
+static const struct loss_class *const table[] = {LOSSES(LOSS_ROW)};
+
+static const struct config_class *class_at(int index)
+{
+    return index < ARRAY_LEN(table) ? &table[index]->config : NULL;
+}
+
+const struct config_family loss_family = {.what = "loss",
+                                          .key = "name",
+                                          .common = common,
+                                          .common_count = ARRAY_LEN(common),
+                                          .at = class_at};
+
+const struct loss_class *loss_of(const struct config_class *class)
+{
+    static_assert(offsetof(struct loss_class, config) == 0, "a loss begins with its class");
+    return (const struct loss_class *)class;
+}
+
+bool loss_takes_logits(const struct config *config)
+{
+    return config_has(config, "from_logits") &&
+           (config_is_null(config, "from_logits") || config_bool(config, "from_logits"));
+}
+
+struct edge loss_values(struct build *m, const struct config *config, struct edge y_true,
+                        struct edge y_pred, bool logits)
+{
+    struct loss_call call = {m, config, y_true, y_pred, logits};
+    const char *outside = build_enter(m, config->class->name);
+    struct edge values = build_ok(m) ? loss_of(config->class)->call(&call) : y_pred;
+    build_leave(m, outside);
+    return values;
+}
+
+struct edge loss_reduce(struct build *m, const struct config *config, struct edge values,
+                        struct edge weights)
+{
+    const char *reduction = config_choice(config, "reduction");
+    bool weighted_mean = !strcmp(reduction, "mean_with_sample_weight");
+    struct edge sum_of_weights = {0};
+    if (weights.from) {
+        values = build_binary(m, "Mul", values, weights);
+        if (weighted_mean)
+            sum_of_weights = build_reduce_all(m, "Sum", weights);
+    }
+    if (!strcmp(reduction, "none"))
+        return values;
+    if (!strcmp(reduction, "sum"))
+        return build_reduce_all(m, "Sum", values);
+    if (!sum_of_weights.from)
+        return build_reduce_all(m, "Mean", values);
+    return build_binary(m, "DivNoNan", build_reduce_all(m, "Sum", values), sum_of_weights);
+}

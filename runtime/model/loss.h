@@ -1,0 +1,60 @@
+/*
+ * loss.h - losses: what training makes small.
+ *
+ * A loss is one constant in runtime/model/losses.c and the like, and one row in LOSSES.  Names,
+ * arguments and numbers are Keras's.
+ */
+#pragma once
+
+#include "runtime/model/build.h"
+
+/* What the targets of a loss look like, which decides what "accuracy" means beside it. */
+enum loss_targets {
+    TARGETS_CLASS,   /* the number of a class */
+    TARGETS_ONE_HOT, /* a probability for each class */
+    TARGETS_BINARY,  /* 0 or 1 for each output */
+    TARGETS_VALUES,  /* numbers of the shape of the output */
+};
+
+struct loss_call {
+    struct build *m;
+    const struct config *config;
+    struct edge y_true, y_pred;
+    bool logits; /* y_pred comes before the softmax or sigmoid */
+};
+
+struct loss_class {
+    struct config_class config;
+    enum loss_targets targets;
+    /* One loss for each example (or position in it): the last dimension is gone. */
+    struct edge (*call)(struct loss_call *call);
+};
+
+#define LOSSES(X) X(sparse_categorical_crossentropy)
+
+#define LOSS_DECLARE(name) extern const struct loss_class loss_##name;
+LOSSES(LOSS_DECLARE)
+
+extern const struct config_family loss_family;
+
+const struct loss_class *loss_of(const struct config_class *class);
+
+/*
+ * Whether the loss takes logits.  Where "from_logits" is null it does: a softmax or sigmoid
+ * that ends the model is then left to the loss, which computes both at once; a model that ends
+ * without gives logits.
+ */
+bool loss_takes_logits(const struct config *config);
+
+/* The losses, one for each example or position. */
+struct edge loss_values(struct build *m, const struct config *config, struct edge y_true,
+                        struct edge y_pred, bool logits);
+
+/* Them as one number by the argument "reduction"; `weights` without node: none. */
+struct edge loss_reduce(struct build *m, const struct config *config, struct edge values,
+                        struct edge weights);
+
+#define LOSS_FROM_LOGITS                                                                       \
+    {                                                                                          \
+        CONFIG_ARG("from_logits", CONFIG_BOOL, "null")                                         \
+    }

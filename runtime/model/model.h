@@ -1,0 +1,100 @@
+/*
+ * model.h - the layers of a job spec as a graph that trains them.
+ *
+ * One graph holds it all, with TensorFlow's op names: variables and their initial values, the
+ * forward pass of training, loss, gradients, updates, and a forward pass for evaluation (no
+ * dropout, any number of examples).  What the training loop feeds, fetches and runs has the
+ * names below.
+ */
+#pragma once
+
+#include "runtime/dtype.h"
+#include "runtime/shape.h"
+
+struct arena;
+struct config;
+struct error;
+struct graph;
+struct spec;
+
+/* --- the data that a model is made for --- */
+
+struct model_feature {
+    const char *name; /* "images": that of the placeholder; in evaluation "eval/images" */
+    int dtype;
+    struct shape shape; /* of one example */
+};
+
+struct model_data {
+    const struct model_feature *features; /* what examples are made of */
+    int features_count;
+    struct model_feature target; /* what is to be predicted */
+    int64_t classes;             /* targets are 0 to classes - 1; 0: not known, or no classes */
+};
+
+/* --- names in the graph --- */
+
+#define MODEL_LOSS "loss"   /* of a training step: the loss over the batch, before the update */
+#define MODEL_TRAIN "train" /* target: one update of every variable and of the step */
+#define MODEL_INIT "init"   /* target: every variable set to its start */
+#define MODEL_STEP "global_step" /* the variable that counts steps, int64 */
+#define MODEL_EVAL "eval/"       /* in front of the names of evaluation */
+
+/* --- what it will look like --- */
+
+struct model_layer {
+    const char *name;
+    const char *class_name;
+    struct shape output; /* of one example */
+    int64_t parameters;
+};
+
+struct model_summary {
+    const struct model_layer *layers;
+    int layers_count;
+    int64_t parameters;
+};
+
+/*
+ * Shapes and parameters of every layer.  Lives in `arena`; needs no kernels.
+ *
+ * Fails with INVALID and the layer's pointer when layers do not fit each other, the data or the
+ * loss, with EXHAUSTED when one is too large for a tensor.
+ */
+bool model_summary(const struct spec *spec, const struct model_data *data, struct arena *arena,
+                   struct model_summary *out, struct error *err) CHECKED;
+
+/* --- the graph --- */
+
+struct model_variable {
+    const char *name; /* as Keras: "conv2d/kernel"; of its slots "conv2d/kernel/Adam" */
+    int dtype;
+    struct shape shape;
+    bool trainable;
+};
+
+/* A number that is followed: its sums over a batch, metric.h. */
+struct model_metric {
+    const char *name; /* "accuracy" */
+    const struct config *config;
+    const char *sums;      /* the output to fetch in a training step, */
+    const char *eval_sums; /* and in evaluation */
+};
+
+struct model {
+    struct graph *graph; /* owned; the rest lives in its arena; not sealed */
+    const struct model_variable *variables;
+    int variables_count;
+    const struct model_metric *metrics; /* the first is the loss */
+    int metrics_count;
+    struct model_summary summary;
+    const char *output; /* what the model predicts, in evaluation */
+};
+
+/*
+ * Builds it.  The same spec and data give the same graph, node by node.  Fails as
+ * model_summary() does.  On success the caller owns it: model_release().
+ */
+bool model_build(const struct spec *spec, const struct model_data *data, struct model *out,
+                 struct error *err) CHECKED;
+void model_release(struct model *model);

@@ -1,0 +1,598 @@
+/* config.c - reads and gives the arguments of a class by its table, see config.h. */
+
+#include "runtime/spec/config.h"
+
+#include "base/arena.h"
+#include "base/limits.h"
+#include "base/str.h"
+
+#define CONFIG_CLASSES_MAX 128
+#define CONFIG_LIST_MAX 65536
+#define CONFIG_TEXT_BYTES 4096
+
+struct reading {
+    const struct spec_object *object;
+    const struct config_argument *argument;
+    bool keras;
+};
+
+static bool refuse(const struct reading *r, const char *allowed)
+{
+    char found[SPEC_FOUND_BYTES];
+    const char *name = r->argument->name;
+    json_t *json = spec_read_value(r->object, name);
+    return error_at(r->object->err, spec_read_pointer(r->object, name, -1), INVALID,
+                    "%s is %s, allowed: %s", name, spec_read_found(json, found, sizeof(found)),
+                    allowed);
+}
+
+/* --- numbers and lists of them --- */
+
+static bool is_bounded(const struct config_argument *argument)
+{
+    return argument->min != 0 || argument->max != 0;
+}
+
+static bool integer_fits(const struct config_argument *argument, const json_t *json)
+{
+    if (!json_is_integer(json))
+        return false;
+    double value = (double)json_integer_value(json);
+    return !is_bounded(argument) || (value >= argument->min && value <= argument->max);
+}
+
+static bool real_fits(const struct config_argument *argument, const json_t *json)
+{
+    double value = json_number_value(json);
+    return json_is_number(json) &&
+           (!is_bounded(argument) || (value >= argument->min && value <= argument->max));
+}
+
+/* "an integer from 1 to 9, or a list of 2 of them". */
+static bool refuse_number(const struct reading *r, const char *kind, bool list)
+{
+    const struct config_argument *argument = r->argument;
+    struct str text = {0};
+    str_add(&text, kind);
+    if (is_bounded(argument))
+        str_printf(&text, " from %.15g to %.15g", argument->min, argument->max);
+    if (list && argument->count)
+        str_printf(&text, ", or a list of %d of them", argument->count);
+    else if (list)
+        str_add(&text, ", or a list of them");
+    refuse(r, str_text(&text));
+    str_release(&text);
+    return false;
+}
+
+static bool read_ints(const struct reading *r, const json_t *json, struct config_value *out)
+{
+    const struct config_argument *argument = r->argument;
+    bool is_list = json_is_array(json);
+    size_t given = is_list ? json_array_size(json) : 1;
+    size_t count = argument->count ? (size_t)argument->count : given;
+    if (given > CONFIG_LIST_MAX || (is_list && given != count))
+        return refuse_number(r, "an integer", true);
+    int64_t *values = arena_array(r->object->arena, count + 1, sizeof(*values));
+    for (size_t i = 0; i < count; i++) {
+        const json_t *item = is_list ? json_array_get(json, i) : json;
+        if (r->keras && json_is_null(item)) {
+            values[i] = -1;
+            continue;
+        }
+        if (!integer_fits(argument, item))
+            return refuse_number(r, "an integer", true);
+        values[i] = json_integer_value(item);
+    }
+    out->ints = values;
+    out->count = (int)count;
+    return true;
+}
+
+/* Before and after of each dimension. */
+static bool read_sides(const struct reading *r, const json_t *json, struct config_value *out)
+{
+    int dims = r->argument->count;
+    int64_t *values = arena_array(r->object->arena, 2 * (size_t)dims, sizeof(*values));
+    bool per_dim = json_is_array(json) && json_array_size(json) == (size_t)dims;
+    bool pair = dims == 1 && json_is_array(json) && json_array_size(json) == 2;
+    for (int i = 0; i < 2 * dims; i++) {
+        const json_t *item = json;
+        if (pair) {
+            item = json_array_get(json, (size_t)i);
+        } else if (per_dim) {
+            item = json_array_get(json, (size_t)i / 2);
+            if (json_is_array(item) && json_array_size(item) == 2)
+                item = json_array_get(item, (size_t)i % 2);
+        }
+        if (!integer_fits(r->argument, item))
+            return refuse_number(r, "an integer", true);
+        values[i] = json_integer_value(item);
+    }
+    out->ints = values;
+    out->count = 2 * dims;
+    return true;
+}
+
+/* Puts the numbers of a list, or of the lists in it, behind each other; -1 for what is none. */
+static int flatten(const struct reading *r, const json_t *json, double *values, int room)
+{
+    if (!json_is_array(json)) {
+        if (room < 1 || !real_fits(r->argument, json))
+            return -1;
+        values[0] = json_number_value(json);
+        return 1;
+    }
+    int count = 0;
+    for (size_t i = 0; i < json_array_size(json); i++) {
+        int more = flatten(r, json_array_get(json, i), values + count, room - count);
+        if (more < 0)
+            return -1;
+        count += more;
+    }
+    return count;
+}
+
+static bool read_reals(const struct reading *r, const json_t *json, struct config_value *out)
+{
+    double *values = arena_array(r->object->arena, LIMIT_JSON_MEMBERS + 1, sizeof(*values));
+    out->count = flatten(r, json, values, LIMIT_JSON_MEMBERS);
+    if (out->count < 0 || (r->argument->count && out->count != r->argument->count))
+        return refuse_number(r, "a number", true);
+    out->reals = values;
+    return true;
+}
+
+/* --- one argument --- */
+
+/* Keras writes functions as {"class_name": "function", "config": "relu"}. */
+static const json_t *function_name(const json_t *json)
+{
+    const json_t *config = json_object_get(json, "config");
+    return json_is_string(config) ? config : json;
+}
+
+static bool read_choice(const struct reading *r, const json_t *json, struct config_value *out)
+{
+    const struct config_argument *argument = r->argument;
+    if (r->keras)
+        json = function_name(json);
+    const char *pointer = spec_read_pointer(r->object, argument->name, -1);
+    char found[SPEC_FOUND_BYTES], what[80];
+    if (!json_is_string(json))
+        return spec_read_suggest(r->object->err, pointer, argument->name,
+                                 spec_read_found(json, found, sizeof(found)),
+                                 argument->choices);
+    int index = spec_read_find(argument->choices, json_string_value(json));
+    snprintf(what, sizeof(what), "unknown %s", argument->name);
+    if (index < 0)
+        return spec_read_suggest(r->object->err, pointer, what, json_string_value(json),
+                                 argument->choices);
+    out->number = index;
+    return true;
+}
+
+static bool read_value(const struct reading *r, struct config_value *out)
+{
+    const struct config_argument *argument = r->argument;
+    const struct spec_object *object = r->object;
+    const json_t *json = spec_read_value(object, argument->name);
+    if (!json) {
+        out->is_null = true;
+        return true;
+    }
+    switch (argument->type) {
+    case CONFIG_BOOL:
+        out->flag = json_is_true(json);
+        return json_is_boolean(json) || refuse(r, "true or false");
+    case CONFIG_INT:
+        out->number = json_integer_value(json);
+        return integer_fits(argument, json) || refuse_number(r, "an integer", false);
+    case CONFIG_REAL:
+        out->real = json_number_value(json);
+        return real_fits(argument, json) || refuse_number(r, "a number", false);
+    case CONFIG_TEXT:
+        return spec_read_text(object, argument->name, CONFIG_TEXT_BYTES, &out->text);
+    case CONFIG_CHOICE:
+        return read_choice(r, json, out);
+    case CONFIG_INTS:
+        return read_ints(r, json, out);
+    case CONFIG_REALS:
+        return read_reals(r, json, out);
+    case CONFIG_SIDES:
+        return read_sides(r, json, out);
+    case CONFIG_OBJECT:
+        break;
+    }
+    return r->keras ? config_read_keras(object, argument->name, argument->family, &out->object)
+                    : config_read(object, argument->name, argument->family, &out->object);
+}
+
+/* What was not said: the default goes the same way as what is said. */
+static bool read_initial(const struct reading *r, struct config_value *out)
+{
+    const struct config_argument *argument = r->argument;
+    json_t *value = json_loads(argument->initial, JSON_DECODE_ANY, NULL);
+    assert(value);
+    json_t *json = json_pack("{s:o}", argument->name, value);
+    struct spec_object object = {json, r->object->pointer, r->object->arena, r->object->err};
+    struct reading inner = {&object, argument, false};
+    bool ok = read_value(&inner, out);
+    json_decref(json);
+    return ok;
+}
+
+static bool read_argument(const struct reading *r, struct config_value *out)
+{
+    if (spec_read_value(r->object, r->argument->name))
+        return read_value(r, out);
+    if (r->argument->initial)
+        return read_initial(r, out);
+    return spec_read_required(r->object, r->argument->name,
+                              r->argument->wanted ? r->argument->wanted : "it has no default");
+}
+
+/* --- all arguments --- */
+
+static const struct config_argument *argument_at(const struct config *config, int index)
+{
+    return index < config->class->arguments_count
+               ? &config->class->arguments[index]
+               : &config->family->common[index - config->class->arguments_count];
+}
+
+static int arguments_count(const struct config *config)
+{
+    return config->class->arguments_count + config->family->common_count;
+}
+
+/* Fails at the first field that is neither an argument nor one of the others. */
+static bool check_fields(const struct spec_object *object, const struct config *config,
+                         const char *const *others)
+{
+    int count = arguments_count(config), others_count = 0;
+    while (others[others_count])
+        others_count++;
+    const char **allowed =
+        arena_array(object->arena, (size_t)(others_count + count) + 1, sizeof(*allowed));
+    for (int i = 0; i < others_count; i++)
+        allowed[i] = others[i];
+    for (int i = 0; i < count; i++)
+        allowed[others_count + i] = argument_at(config, i)->name;
+    return spec_read_only(object, allowed);
+}
+
+static bool read_all(const struct spec_object *object, const struct config_class *class,
+                     const struct config_family *family, const char *const *others, bool keras,
+                     const struct config **out)
+{
+    struct config *config = arena_alloc(object->arena, sizeof(*config));
+    *config = (struct config){class, family, object->pointer, NULL};
+    int count = arguments_count(config);
+    struct config_value *values =
+        arena_array(object->arena, (size_t)count + 1, sizeof(*values));
+    config->values = values;
+    if (!keras && object->json && !check_fields(object, config, others))
+        return false;
+    for (int i = 0; i < count; i++) {
+        struct reading r = {object, argument_at(config, i), keras};
+        values[i] = (struct config_value){0};
+        if (!read_argument(&r, &values[i]))
+            return false;
+    }
+    *out = config;
+    return !class->check || class->check(config, object->err);
+}
+
+bool config_read_object(const struct spec_object *object, const struct config_class *class,
+                        const struct config_family *family, const char *const *others,
+                        const struct config **out)
+{
+    return read_all(object, class, family, others, false, out);
+}
+
+bool config_read_keras_object(const struct spec_object *object,
+                              const struct config_class *class,
+                              const struct config_family *family, const struct config **out)
+{
+    return read_all(object, class, family, NULL, true, out);
+}
+
+const struct config *config_default(const struct config_class *class,
+                                    const struct config_family *family, struct arena *arena)
+{
+    struct error err;
+    const struct config *config = NULL;
+    struct spec_object object = {NULL, "", arena, &err};
+    bool ok = read_all(&object, class, family, NULL, false, &config);
+    assert(ok);
+    (void)ok;
+    return config;
+}
+
+/* --- classes by their names --- */
+
+const struct config_class *config_find(const struct config_family *family, const char *name)
+{
+    const struct config_class *class;
+    for (int i = 0; (class = family->at(i)); i++) {
+        const char *const names[] = {class->name, NULL};
+        if (spec_read_find(names, name) >= 0 ||
+            (class->aliases && spec_read_find(class->aliases, name) >= 0))
+            return class;
+    }
+    return NULL;
+}
+
+const struct config_class *config_find_at(const struct config_family *family, const char *name,
+                                          const char *pointer, struct error *err)
+{
+    const struct config_class *found = config_find(family, name), *class;
+    if (found)
+        return found;
+    const char *names[CONFIG_CLASSES_MAX + 1] = {0};
+    for (int i = 0; (class = family->at(i)) && i < CONFIG_CLASSES_MAX; i++)
+        names[i] = class->name;
+    char what[80];
+    snprintf(what, sizeof(what), "unknown %s", family->what);
+    spec_read_suggest(err, pointer, what, name, names);
+    return NULL;
+}
+
+/* A number where a class may stand is the class that the family has for it. */
+static bool read_number(const struct spec_object *object, const char *field,
+                        const struct config_family *family, const struct config **out)
+{
+    const struct config_class *class = config_find(family, family->number);
+    struct config_argument argument = class->arguments[0];
+    argument.name = field; /* under which errors know it */
+    struct reading r = {object, &argument, false};
+    struct config *config = arena_alloc(object->arena, sizeof(*config));
+    struct config_value *value = arena_alloc(object->arena, sizeof(*value));
+    *value = (struct config_value){0};
+    *config = (struct config){class, family, spec_read_pointer(object, field, -1), value};
+    assert(class->arguments_count == 1 && !family->common_count);
+    *out = config;
+    return read_value(&r, value);
+}
+
+static bool read_name(const struct spec_object *object, const char *field,
+                      const struct config_family *family, const struct config **out)
+{
+    const char *name = json_string_value(spec_read_value(object, field));
+    const char *pointer = spec_read_pointer(object, field, -1);
+    const struct config_class *class = config_find_at(family, name, pointer, object->err);
+    struct spec_object empty = {NULL, pointer, object->arena, object->err};
+    return class && read_all(&empty, class, family, NULL, false, out);
+}
+
+bool config_read(const struct spec_object *object, const char *field,
+                 const struct config_family *family, const struct config **out)
+{
+    json_t *json = spec_read_value(object, field);
+    *out = NULL;
+    if (!json)
+        return true;
+    if (family->number && json_is_number(json))
+        return read_number(object, field, family, out);
+    if (json_is_string(json))
+        return read_name(object, field, family, out);
+    char found[SPEC_FOUND_BYTES];
+    if (!json_is_object(json))
+        return error_at(object->err, spec_read_pointer(object, field, -1), INVALID,
+                        "%s is %s, allowed: %s %s, or an object with its \"%s\"", field,
+                        spec_read_found(json, found, sizeof(found)), "the name of a",
+                        family->what, family->key);
+    struct spec_object inner = {json, spec_read_pointer(object, field, -1), object->arena,
+                                object->err};
+    if (!spec_read_required(&inner, family->key, "the class"))
+        return false;
+    json_t *name = spec_read_value(&inner, family->key);
+    const char *pointer = spec_read_pointer(&inner, family->key, -1);
+    if (!json_is_string(name))
+        return error_at(object->err, pointer, INVALID, "%s is %s, allowed: the name of a %s",
+                        family->key, spec_read_found(name, found, sizeof(found)), family->what);
+    const struct config_class *class =
+        config_find_at(family, json_string_value(name), pointer, object->err);
+    const char *const others[] = {family->key, NULL};
+    return class && read_all(&inner, class, family, others, false, out);
+}
+
+bool config_read_keras(const struct spec_object *object, const char *field,
+                       const struct config_family *family, const struct config **out)
+{
+    json_t *json = spec_read_value(object, field);
+    *out = NULL;
+    if (!json || !json_is_object(json) || !json_object_get(json, "class_name"))
+        return config_read(object, field, family, out);
+    struct spec_object whole = {json, spec_read_pointer(object, field, -1), object->arena,
+                                object->err};
+    struct spec_object inner;
+    const char *name = NULL;
+    if (!spec_read_text(&whole, "class_name", LIMIT_NAME_BYTES, &name) ||
+        !spec_read_object(&whole, "config", &inner))
+        return false;
+    const struct config_class *class =
+        config_find_at(family, name, spec_read_pointer(&whole, "class_name", -1), object->err);
+    return class && read_all(&inner, class, family, NULL, true, out);
+}
+
+/* --- asking --- */
+
+static const struct config_value *find(const struct config *config, const char *name,
+                                       const struct config_argument **argument)
+{
+    for (int i = 0; i < arguments_count(config); i++) {
+        *argument = argument_at(config, i);
+        if (!strcmp((*argument)->name, name))
+            return &config->values[i];
+    }
+    return NULL;
+}
+
+static const struct config_value *value_of(const struct config *config, const char *name,
+                                           enum config_type type, enum config_type or_type)
+{
+    const struct config_argument *argument;
+    const struct config_value *value = find(config, name, &argument);
+    assert(value && (argument->type == type || argument->type == or_type));
+    (void)type, (void)or_type;
+    return value;
+}
+
+bool config_has(const struct config *config, const char *name)
+{
+    const struct config_argument *argument;
+    return find(config, name, &argument);
+}
+
+bool config_is_null(const struct config *config, const char *name)
+{
+    const struct config_argument *argument;
+    const struct config_value *value = find(config, name, &argument);
+    return value && value->is_null;
+}
+
+bool config_bool(const struct config *config, const char *name)
+{
+    return value_of(config, name, CONFIG_BOOL, CONFIG_BOOL)->flag;
+}
+
+int64_t config_int(const struct config *config, const char *name)
+{
+    return value_of(config, name, CONFIG_INT, CONFIG_INT)->number;
+}
+
+double config_real(const struct config *config, const char *name)
+{
+    return value_of(config, name, CONFIG_REAL, CONFIG_REAL)->real;
+}
+
+const char *config_text(const struct config *config, const char *name)
+{
+    return value_of(config, name, CONFIG_TEXT, CONFIG_TEXT)->text;
+}
+
+const char *config_choice(const struct config *config, const char *name)
+{
+    const struct config_argument *argument;
+    const struct config_value *value = find(config, name, &argument);
+    assert(value && argument->type == CONFIG_CHOICE);
+    return value->is_null ? NULL : argument->choices[value->number];
+}
+
+const int64_t *config_ints(const struct config *config, const char *name, int *count)
+{
+    const struct config_value *value = value_of(config, name, CONFIG_INTS, CONFIG_SIDES);
+    if (count)
+        *count = value->count;
+    return value->is_null ? NULL : value->ints;
+}
+
+const double *config_reals(const struct config *config, const char *name, int *count)
+{
+    const struct config_value *value = value_of(config, name, CONFIG_REALS, CONFIG_REALS);
+    if (count)
+        *count = value->count;
+    return value->is_null ? NULL : value->reals;
+}
+
+const struct config *config_object(const struct config *config, const char *name)
+{
+    const struct config_value *value = value_of(config, name, CONFIG_OBJECT, CONFIG_OBJECT);
+    return value->is_null ? NULL : value->object;
+}
+
+bool config_is(const struct config *config, const char *class_name)
+{
+    return !strcmp(config->class->name, class_name);
+}
+
+/* --- writing --- */
+
+void config_write_number(double value, struct str *out)
+{
+    char text[40];
+    for (int digits = 1; digits <= 17; digits++) {
+        snprintf(text, sizeof(text), "%.*g", digits, value);
+        if (strtod(text, NULL) == value)
+            break;
+    }
+    str_add(out, text);
+}
+
+static void write_list(const struct config_value *value, bool reals, struct str *out)
+{
+    str_add_char(out, '[');
+    for (int i = 0; i < value->count; i++) {
+        str_add(out, i ? ", " : "");
+        config_write_number(reals ? value->reals[i] : (double)value->ints[i], out);
+    }
+    str_add_char(out, ']');
+}
+
+static void write_sides(const struct config_value *value, struct str *out)
+{
+    bool one = value->count == 2; /* [before, after] */
+    str_add(out, one ? "" : "[");
+    for (int i = 0; i < value->count; i += 2)
+        str_printf(out, "%s[%lld, %lld]", i ? ", " : "", (long long)value->ints[i],
+                   (long long)value->ints[i + 1]);
+    str_add(out, one ? "" : "]");
+}
+
+static void write_value(const struct config_argument *argument,
+                        const struct config_value *value, struct str *out)
+{
+    if (value->is_null) {
+        str_add(out, "null");
+        return;
+    }
+    switch (argument->type) {
+    case CONFIG_BOOL:
+        str_add(out, value->flag ? "true" : "false");
+        break;
+    case CONFIG_INT:
+        str_printf(out, "%lld", (long long)value->number);
+        break;
+    case CONFIG_REAL:
+        config_write_number(value->real, out);
+        break;
+    case CONFIG_TEXT:
+        str_add_json(out, value->text, strlen(value->text));
+        break;
+    case CONFIG_CHOICE:
+        str_printf(out, "\"%s\"", argument->choices[value->number]);
+        break;
+    case CONFIG_INTS:
+    case CONFIG_REALS:
+        write_list(value, argument->type == CONFIG_REALS, out);
+        break;
+    case CONFIG_SIDES:
+        write_sides(value, out);
+        break;
+    case CONFIG_OBJECT:
+        config_write(value->object, out);
+        break;
+    }
+}
+
+void config_write_arguments(const struct config *config, struct str *out)
+{
+    for (int i = 0; i < arguments_count(config); i++) {
+        str_printf(out, ", \"%s\": ", argument_at(config, i)->name);
+        write_value(argument_at(config, i), &config->values[i], out);
+    }
+}
+
+void config_write(const struct config *config, struct str *out)
+{
+    const struct config_family *family = config->family;
+    if (family->number && config_is(config, family->number)) {
+        write_value(&config->class->arguments[0], &config->values[0], out);
+        return;
+    }
+    str_printf(out, "{\"%s\": \"%s\"", family->key, config->class->name);
+    config_write_arguments(config, out);
+    str_add_char(out, '}');
+}

@@ -1,0 +1,163 @@
+/* spec_json.c - a job spec back as JSON, with every default written out. */
+
+#include "base/str.h"
+#include "runtime/spec/config.h"
+#include "runtime/spec/spec.h"
+
+static void add_text(struct str *out, const char *text)
+{
+    str_add_json(out, text, strlen(text));
+}
+
+static void add_flag(struct str *out, const char *field, bool value)
+{
+    str_printf(out, ", \"%s\": %s", field, value ? "true" : "false");
+}
+
+/* The shortest decimal that reads back as the same number. */
+static void add_real(struct str *out, const char *field, double value)
+{
+    str_printf(out, ", \"%s\": ", field);
+    config_write_number(value, out);
+}
+
+static void add_layer(struct str *out, const struct spec *spec, int index)
+{
+    const struct spec_layer *layer = &spec->layers[index];
+    str_printf(out, "{\"%s\": \"%s\", \"name\": ", layer->shared == index ? "layer" : "reuse",
+               layer->shared == index ? layer->config->class->name
+                                      : spec->layers[layer->shared].name);
+    add_text(out, layer->name);
+    str_add(out, layer->inputs_count ? ", \"inputs\": [" : "");
+    for (int i = 0; i < layer->inputs_count; i++) {
+        const struct spec_input *input = &layer->inputs[i];
+        str_printf(out, input->output ? "%s\"%s:%d\"" : "%s\"%s\"", i ? ", " : "",
+                   spec->layers[input->layer].name, input->output);
+    }
+    str_add(out, layer->inputs_count ? "]" : "");
+    if (layer->shared == index) {
+        if (!layer->trainable)
+            add_flag(out, "trainable", false);
+        config_write_arguments(layer->config, out);
+    }
+    str_add_char(out, '}');
+}
+
+static void add_metrics(struct str *out, const struct spec_train *train)
+{
+    str_add(out, "[");
+    for (int i = 0; i < train->metrics_count; i++) {
+        str_add(out, i ? ", " : "");
+        if (!strcmp(train->metrics[i].name, "accuracy"))
+            str_add(out, "\"accuracy\"");
+        else
+            config_write(train->metrics[i].config, out);
+    }
+    str_add(out, "]");
+}
+
+static void add_train(struct str *out, const struct spec_train *train)
+{
+    str_add(out, " \"train\": {\"loss\": ");
+    config_write(train->loss, out);
+    str_add(out, ",\n  \"optimizer\": ");
+    config_write(train->optimizer, out);
+    str_add(out, ",\n  \"metrics\": ");
+    add_metrics(out, train);
+    str_printf(out, ", \"%s\": %lld, \"eval_every\": %lld, \"precision\": \"float32\"",
+               train->steps ? "steps" : "epochs",
+               (long long)(train->steps ? train->steps : train->epochs),
+               (long long)train->eval_every);
+    add_flag(out, "check_numerics", train->check_numerics);
+    str_add(out, "},\n");
+}
+
+static void add_tasks(struct str *out, const struct spec *spec)
+{
+    str_add(out, " \"tasks\": {");
+    bool first = true;
+    for (int role = 0; role < SPEC_ROLES; role++) {
+        const struct spec_task *task = &spec->tasks[role];
+        if (!task->replicas)
+            continue;
+        str_printf(out, "%s\"%s\": {\"replicas\": %d", first ? "" : ", ",
+                   spec_role_name((enum spec_role)role), task->replicas);
+        add_real(out, "cpus", (double)task->cpu_millis / 1000);
+        str_printf(out, ", \"memory_bytes\": %lld, \"gpus\": %d, \"gpu_type\": ",
+                   (long long)task->memory_bytes, task->gpus);
+        add_text(out, task->gpu_type);
+        str_printf(out, ", \"gpu_memory_bytes\": %lld, \"node_labels\": {",
+                   (long long)task->gpu_memory_bytes);
+        for (int i = 0; i < task->node_labels_count; i++) {
+            str_add(out, i ? ", " : "");
+            add_text(out, task->node_labels[i].name);
+            str_add(out, ": ");
+            add_text(out, task->node_labels[i].value);
+        }
+        str_add(out, "}}");
+        first = false;
+    }
+    str_add(out, "},\n");
+}
+
+static void add_stop(struct str *out, const struct spec_stop *stop)
+{
+    str_printf(out, " \"stop\": {\"max_steps\": %lld, \"max_seconds\": %lld",
+               (long long)stop->max_steps, (long long)stop->max_seconds);
+    if (stop->target.metric) {
+        str_printf(out, ", \"target\": {\"metric\": \"%s\"", stop->target.metric);
+        add_real(out, stop->target.has_min ? "min" : "max",
+                 stop->target.has_min ? stop->target.min : stop->target.max);
+        str_add_char(out, '}');
+    }
+    str_add(out, "},\n");
+}
+
+static void add_identity(struct str *out, const struct spec *spec)
+{
+    str_add(out, "{\"version\": 1, \"name\": ");
+    add_text(out, spec->name);
+    str_add(out, ", \"project\": ");
+    add_text(out, spec->project);
+    str_add(out, ", \"queue\": ");
+    add_text(out, spec->queue);
+    str_printf(out, ", \"priority\": %d, \"seed\": %lld, \"tags\": [", spec->priority,
+               (long long)spec->seed);
+    for (int i = 0; i < spec->tags_count; i++) {
+        str_add(out, i ? ", " : "");
+        add_text(out, spec->tags[i]);
+    }
+    str_add(out, "], \"notes\": ");
+    add_text(out, spec->notes);
+    str_add(out, ",\n");
+}
+
+void spec_to_json(const struct spec *spec, struct str *out)
+{
+    add_identity(out, spec);
+    str_add(out, " \"model\": {\"layers\": [");
+    for (int i = 0; i < spec->layers_count; i++) {
+        str_add(out, i ? ",\n  " : "\n  ");
+        add_layer(out, spec, i);
+    }
+    str_printf(out, "], \"output\": \"%s\"},\n \"data\": {\"dataset\": ",
+               spec->layers[spec->output].name);
+    add_text(out, spec->data.dataset);
+    str_printf(out, ", \"batch_size\": %lld, \"shuffle\": ", (long long)spec->data.batch_size);
+    if (spec->data.shuffle > 0)
+        str_printf(out, "%lld", (long long)spec->data.shuffle);
+    else
+        str_add(out, spec->data.shuffle ? "true" : "false");
+    str_printf(out, ", \"validation\": %lld},\n", (long long)spec->data.validation);
+    add_train(out, &spec->train);
+    add_tasks(out, spec);
+    str_printf(out,
+               " \"checkpoint\": {\"every_steps\": %lld, \"every_seconds\": %lld, "
+               "\"keep_latest\": %lld},\n \"restart\": {\"max\": %d},\n",
+               (long long)spec->checkpoint.every_steps,
+               (long long)spec->checkpoint.every_seconds,
+               (long long)spec->checkpoint.keep_latest, spec->restart_max);
+    add_stop(out, &spec->stop);
+    str_printf(out, " \"trace\": {\"every_steps\": %lld}}\n",
+               (long long)spec->trace_every_steps);
+}
