@@ -28,25 +28,10 @@ struct chainer {
 static bool can_join(const struct node *node)
 {
     static const char *const ops[] = {
-        "Add",
-        "AddV2",
-        "Sub",
-        "Mul",
-        "Div",
-        "RealDiv",
-        "Maximum",
-        "Minimum",
-        "Neg",
-        "Abs",
-        "Square",
-        "Sqrt",
-        "Rsqrt",
-        "Reciprocal",
-        "Relu",
-        "Exp",
-        "Tanh",
-        "Sigmoid",
-        "SquaredDifference",
+        "Add",     "AddV2",   "Sub",     "Mul",        "Div",
+        "RealDiv", "Maximum", "Minimum", "Neg",        "Abs",
+        "Square",  "Sqrt",    "Rsqrt",   "Reciprocal", "Relu",
+        "Exp",     "Log",     "Tanh",    "Sigmoid",    "SquaredDifference",
     };
     if (node->fault || node->outputs_count != 1 || node->output_types[0] != F32)
         return false;

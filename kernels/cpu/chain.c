@@ -58,6 +58,7 @@ static const struct {
     {"Reciprocal", false, ISA_RECIPROCAL},
     {"Relu", false, ISA_RELU},
     {"Exp", false, ISA_EXP},
+    {"Log", false, ISA_LOG},
     {"Tanh", false, ISA_TANH},
     {"Sigmoid", false, ISA_SIGMOID},
 };

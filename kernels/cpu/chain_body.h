@@ -75,6 +75,7 @@ static void chain(const struct isa_step *steps, int steps_count, int64_t blocks,
                 CHAIN_UNARY(ISA_RECIPROCAL)
                 CHAIN_UNARY(ISA_RELU)
                 CHAIN_UNARY(ISA_EXP)
+                CHAIN_UNARY(ISA_LOG)
                 CHAIN_UNARY(ISA_TANH)
                 CHAIN_UNARY(ISA_SIGMOID)
             }

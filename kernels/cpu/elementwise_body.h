@@ -105,6 +105,8 @@ INLINE vec unary_of(const enum isa_unary operation, vec x)
         return choose(x < 0, (vec){0}, x); /* a NaN stays */
     case ISA_EXP:
         return exponential(x);
+    case ISA_LOG:
+        return logarithm(x);
     case ISA_TANH:
         return hyperbolic_tangent(x);
     case ISA_SIGMOID:
@@ -141,6 +143,7 @@ static void unary(enum isa_unary operation, int64_t count, const float *x, float
         UNARY_CASE(ISA_RECIPROCAL)
         UNARY_CASE(ISA_RELU)
         UNARY_CASE(ISA_EXP)
+        UNARY_CASE(ISA_LOG)
         UNARY_CASE(ISA_TANH)
         UNARY_CASE(ISA_SIGMOID)
     case ISA_UNARIES:

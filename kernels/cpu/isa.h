@@ -53,6 +53,7 @@ enum isa_unary {
     ISA_RECIPROCAL,
     ISA_RELU,
     ISA_EXP,
+    ISA_LOG,
     ISA_TANH,
     ISA_SIGMOID,
     ISA_UNARIES

@@ -38,6 +38,7 @@ UNARY(rsqrt, "Rsqrt", ISA_RSQRT)
 UNARY(reciprocal, "Reciprocal", ISA_RECIPROCAL)
 UNARY(relu, "Relu", ISA_RELU)
 UNARY(exp, "Exp", ISA_EXP)
+UNARY(log, "Log", ISA_LOG)
 UNARY(tanh, "Tanh", ISA_TANH)
 UNARY(sigmoid, "Sigmoid", ISA_SIGMOID)
 

@@ -180,3 +180,29 @@ INLINE vec exponential(vec x)
     vec high = (vec)((whole - half + 127) << 23);
     return p * low * high;
 }
+
+/* log x to 1 unit in the last place; exact at the ends: -inf, inf, NaN. */
+INLINE vec logarithm(vec x)
+{
+    ivec tiny = x < 1.17549435e-38f;
+    ivec bits = (ivec)choose(tiny, x * 8388608.0f, x);
+    vec exponent = __builtin_convertvector((bits >> 23) - 126, vec);
+    vec m = (vec)((bits & 0x7fffff) | 0x3f000000); /* from 1/2 to 1 */
+    ivec low = m < 0.707106781f;
+    exponent = exponent - choose(tiny, splat(23), (vec){0}) - choose(low, splat(1), (vec){0});
+    m = m - 1.0f + choose(low, m, (vec){0});
+    vec z = m * m;
+    vec p = m * 7.0376836292e-2f - 1.1514610310e-1f;
+    p = p * m + 1.1676998740e-1f;
+    p = p * m - 1.2420140846e-1f;
+    p = p * m + 1.4249322787e-1f;
+    p = p * m - 1.6668057665e-1f;
+    p = p * m + 2.0000714765e-1f;
+    p = p * m - 2.4999993993e-1f;
+    p = p * m + 3.3333331174e-1f;
+    p = p * m * z + exponent * -2.12194440e-4f - z * 0.5f;
+    vec y = m + p + exponent * 0.693359375f;
+    y = choose(x == INFINITY, x, y);
+    y = choose(x == 0, splat(-INFINITY), y);
+    return choose((x < 0) | (x != x), splat(NAN), y);
+}

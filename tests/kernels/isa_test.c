@@ -100,6 +100,28 @@ TEST(exponential_is_that_of_the_library)
     }
 }
 
+TEST(logarithm_is_that_of_the_library)
+{
+    const struct isa *list[3];
+    const float ends[] = {0, -0.0f, -1, INFINITY, -INFINITY, NAN, 1, 1e-40f, 3.4e38f};
+    int count = all_isas(list);
+    for (int k = 0; k < count; k++) {
+        float y, x = 1.2e-38f;
+        for (int i = 0; i < ARRAY_LEN(ends); i++) {
+            float wanted = logf(ends[i]);
+            list[k]->unary(ISA_LOG, 1, &ends[i], &y);
+            check_close(list[k]->name, &y, &wanted, 1, 1e-7);
+        }
+        for (; x < 1e38f; x *= 1.0037f) {
+            list[k]->unary(ISA_LOG, 1, &x, &y);
+            double wanted = log((double)x);
+            if (fabs((double)y - wanted) > 1.2e-7 * fabs(wanted) + 1e-9)
+                CHECK_STOP("%s: log(%.9g) is %.9g, not %.9g", list[k]->name, (double)x,
+                           (double)y, wanted);
+        }
+    }
+}
+
 TEST(updates_and_sums_are_the_same_everywhere)
 {
     const struct isa *list[3];
