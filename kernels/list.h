@@ -35,6 +35,10 @@
     X(log_softmax_cpu)                                                                         \
     X(sparse_xent_cpu)                                                                         \
     X(xent_cpu)                                                                                \
+    X(softmax_grad_cpu)                                                                        \
+    X(log_softmax_grad_cpu)                                                                    \
+    X(cross_entropy_cpu)                                                                       \
+    X(softmax_losses_cpu)                                                                      \
     X(add_cpu)                                                                                 \
     X(add_v2_cpu)                                                                              \
     X(sub_cpu)                                                                                 \
@@ -52,6 +56,7 @@
     X(reciprocal_cpu)                                                                          \
     X(relu_cpu)                                                                                \
     X(exp_cpu)                                                                                 \
+    X(log_cpu)                                                                                 \
     X(tanh_cpu)                                                                                \
     X(sigmoid_cpu)                                                                             \
     X(relu_grad_cpu)                                                                           \

@@ -104,12 +104,14 @@ struct pass {
 };
 void optimise_identity(struct subgraph *subgraph);
 void optimise_shape(struct subgraph *subgraph);
+bool optimise_lift(struct subgraph *subgraph, struct error *err) CHECKED;
 bool optimise_layout(struct pass *pass, struct error *err) CHECKED;
 bool optimise_arithmetic(struct pass *pass, struct error *err) CHECKED;
 void optimise_fold(struct subgraph *subgraph, struct plan_context *context);
 void optimise_merge(struct subgraph *subgraph);
 bool optimise_fuse(struct subgraph *subgraph, struct error *err) CHECKED;
 bool optimise_norm(struct pass *pass, struct error *err) CHECKED;
+bool optimise_softmax(struct pass *pass, struct error *err) CHECKED;
 bool optimise_chain(struct pass *pass, struct error *err) CHECKED;
 bool optimise_update(struct pass *pass, struct error *err) CHECKED;
 

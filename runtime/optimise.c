@@ -26,7 +26,8 @@ static bool run_identity(struct pass *pass, struct error *err)
 
 static bool run_shape(struct pass *pass, struct error *err)
 {
-    (void)err;
+    if (!optimise_lift(pass->subgraph, err))
+        return false;
     if (pass->by_shapes)
         optimise_shape(pass->subgraph);
     return true;
@@ -58,7 +59,9 @@ static const struct {
 } passes[OPTIMISE_PASSES] = {
     [OPTIMISE_IDENTITY] = {"identity", "readers of what passes its input on read the input",
                            run_identity},
-    [OPTIMISE_SHAPE] = {"shape", "shapes that are known become constants", run_shape},
+    [OPTIMISE_SHAPE] = {"shape",
+                        "shapes that are known become constants, others are asked early",
+                        run_shape},
     [OPTIMISE_LAYOUT] = {"layout", "what is channels first is computed channels last",
                          optimise_layout},
     [OPTIMISE_ARITHMETIC] = {"arithmetic", "x * 1, Neg of Neg, Transpose of Transpose ... go",
@@ -67,6 +70,8 @@ static const struct {
     [OPTIMISE_MERGE] = {"merge", "equal nodes are computed once", run_merge},
     [OPTIMISE_FUSE] = {"fuse", "products, bias and activation become one", run_fuse},
     [OPTIMISE_NORM] = {"norm", "batch normalisation and activation become one", optimise_norm},
+    [OPTIMISE_SOFTMAX] = {"softmax", "losses of a softmax and their gradients become one",
+                          optimise_softmax},
     [OPTIMISE_CHAIN] = {"chain", "elementwise chains become one pass over the elements",
                         optimise_chain},
     [OPTIMISE_UPDATE] = {"update", "updates of many small variables become one call",

@@ -5,6 +5,8 @@
  * of (outer,middle,inner).  Long sums are made of a fixed number of slices, so that the order
  * of additions does not depend on the threads.
  */
+#include "kernels/cpu/reduce.h"
+
 #include "base/error.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/parallel.h"
@@ -71,6 +73,11 @@ static float reduce_row(enum reduction kind, int64_t count, int threads, const f
                                : isa()->sum(r.to - r.from, x + r.from);
     }
     return kind == MAX ? isa()->maximum(SLICES, parts) : isa()->sum(SLICES, parts);
+}
+
+float reduce_sum_row(int64_t rows, int64_t count, const float *x)
+{
+    return rows == 1 ? reduce_row(SUM, count, 1, x) : isa()->sum(count, x);
 }
 
 static void reduce_middle(enum reduction kind, int64_t outer, int64_t middle, int64_t inner,

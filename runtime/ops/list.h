@@ -175,7 +175,8 @@
 
 #define OPS_FUSED(X) \
     X(fused_mat_mul) X(fused_conv2d) X(relu_bias_grad) X(max_pool_relu_bias_grad) \
-    X(mat_mul_descent) X(elementwise) X(update_refs) X(update_resources) X(fused_batch_norm_ex)
+    X(mat_mul_descent) X(elementwise) X(update_refs) X(update_resources) X(fused_batch_norm_ex) \
+    X(fused_softmax_grad) X(fused_log_softmax_grad) X(fused_cross_entropy) X(fused_softmax_losses)
 
 #define OPS_CONTROL_FLOW(X) \
     X(switch) X(ref_switch) X(switch_n) X(merge) X(ref_merge) X(enter) X(ref_enter) X(exit) \
