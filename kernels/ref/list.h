@@ -6,6 +6,8 @@
  */
 #pragma once
 
+#include "kernels/ref/list_rare.h"
+
 /* clang-format off */
 
 #define KERNELS_ACTIVATION(X) \
@@ -200,7 +202,8 @@
     X(accumulate_nv2_ref)
 
 #define KERNELS_SETS(X) \
-    X(unique_ref) X(unique_with_counts_ref) X(list_diff_ref) X(top_k_v2_ref) \
+    X(unique_ref) X(unique_with_counts_ref) X(unique_v2_ref) X(unique_with_counts_v2_ref) \
+    X(list_diff_ref) X(top_k_ref) X(top_k_v2_ref) \
     X(in_top_k_ref) X(in_top_k_v2_ref)
 
 #define KERNELS_SHAPES(X) \
@@ -267,4 +270,4 @@
     KERNELS_RANDOM_STATE(X) KERNELS_SAMPLER(X) KERNELS_SPARSE(X) \
     KERNELS_REDUCE(X) KERNELS_SCATTER(X) \
     KERNELS_SEGMENT(X) KERNELS_SELECT(X) KERNELS_SETS(X) KERNELS_SHAPES(X) KERNELS_SLICE(X) \
-    KERNELS_STATE(X) KERNELS_UNARY(X)
+    KERNELS_STATE(X) KERNELS_UNARY(X) KERNELS_RARE(X)

@@ -4,6 +4,7 @@
  * Number n starts at block 256 n of the stream, so that it does not depend on the others.
  */
 
+#include "kernels/ref/gamma.h"
 #include "kernels/ref/move.h"
 #include "kernels/ref/random.h"
 
@@ -137,8 +138,7 @@ static double derivative_by_fraction(double a, double x)
     return (slope + value * (log(x) - digamma(a))) * x;
 }
 
-/* 0 where the density is too small for the type. */
-static double sample_derivative(double a, double x, double smallest)
+double kernel_gamma_sample_slope(double a, double x, double smallest)
 {
     if (x == 0)
         return 0;
@@ -165,9 +165,9 @@ static bool grad_run(struct kernel_call *call, struct error *err)
     for (int64_t i = 0; i < out->count; i++)
         tensor_set_number(
             out, i,
-            sample_derivative(tensor_number(alpha, kernel_place(&alphas, &shape, i)),
-                              tensor_number(sample, kernel_place(&samples, &shape, i)),
-                              smallest));
+            kernel_gamma_sample_slope(tensor_number(alpha, kernel_place(&alphas, &shape, i)),
+                                      tensor_number(sample, kernel_place(&samples, &shape, i)),
+                                      smallest));
     return true;
 }
 

@@ -21,8 +21,16 @@ static bool same_element(const struct tensor *a, int64_t i, const struct tensor 
 
 /* --- a table of elements of a tensor, so that looking one up takes no walk --- */
 
+/* A tensor as (outer, size, inner): its element number i is the slice of all (., i, .). */
+struct slices {
+    int64_t outer, size, inner;
+};
+
+static const struct slices single = {1, 0, 1};
+
 struct table {
     const struct tensor *of;
+    const struct slices *slices;
     int64_t *slots; /* -1, or an element of the tensor */
     uint64_t mask;
 };
@@ -49,13 +57,15 @@ static uint64_t hash_of(const struct tensor *tensor, int64_t i)
     return hash ^ hash >> 29;
 }
 
+/* For `count` elements of the tensor, which are those slices of it. */
 static bool table_init(struct table *table, struct kernel_call *call, const struct tensor *of,
-                       struct error *err)
+                       const struct slices *slices, int64_t count, struct error *err)
 {
     uint64_t size = 16;
-    while (size < 2 * (uint64_t)of->count)
+    while (size < 2 * (uint64_t)count)
         size *= 2;
     table->of = of;
+    table->slices = slices;
     table->mask = size - 1;
     table->slots = kernel_scratch(call, size * sizeof(*table->slots), err);
     if (table->slots)
@@ -63,11 +73,34 @@ static bool table_init(struct table *table, struct kernel_call *call, const stru
     return table->slots != NULL;
 }
 
+/* Where part `k` of slice `i` is. */
+static int64_t part_of(const struct slices *s, int64_t i, int64_t k)
+{
+    return (k / s->inner * s->size + i) * s->inner + k % s->inner;
+}
+
+static uint64_t slice_hash(const struct slices *s, const struct tensor *tensor, int64_t i)
+{
+    uint64_t hash = 0;
+    for (int64_t k = 0; k < s->outer * s->inner; k++)
+        hash = hash * UINT64_C(0x100000001b3) + hash_of(tensor, part_of(s, i, k));
+    return hash;
+}
+
+static bool same_slice(const struct table *table, int64_t i, const struct tensor *b, int64_t j)
+{
+    const struct slices *s = table->slices;
+    for (int64_t k = 0; k < s->outer * s->inner; k++)
+        if (!same_element(table->of, part_of(s, i, k), b, part_of(s, j, k)))
+            return false;
+    return true;
+}
+
 /* The slot of the element of the table that equals `i` of `tensor`, or the empty one for it. */
 static int64_t *table_slot(const struct table *table, const struct tensor *tensor, int64_t i)
 {
-    uint64_t at = hash_of(tensor, i) & table->mask;
-    while (table->slots[at] >= 0 && !same_element(table->of, table->slots[at], tensor, i))
+    uint64_t at = slice_hash(table->slices, tensor, i) & table->mask;
+    while (table->slots[at] >= 0 && !same_slice(table, table->slots[at], tensor, i))
         at = (at + 1) & table->mask;
     return table->slots + at;
 }
@@ -77,20 +110,56 @@ static void set_integer(struct tensor *tensor, int64_t index, int64_t value)
     kernel_store_bits_for(tensor->dtype)(tensor->data, index, (uint64_t)value);
 }
 
+/* Along which axis elements are compared: that of a vector where no axis is given. */
+static bool unique_axis(struct kernel_call *call, int *axis, struct error *err)
+{
+    const struct shape *shape = &kernel_in(call, 0)->shape;
+    const struct tensor *given = call->in_count > 1 ? kernel_in(call, 1) : NULL;
+    *axis = 0;
+    if (given && given->shape.rank != 1)
+        return fail(err, INVALID, "axis expects a 1D vector.");
+    if (given && given->count > 1)
+        return fail(err, INVALID, "axis does not support input tensors larger than 1 elements");
+    if (!given || given->count == 0)
+        return shape->rank == 1 || fail(err, INVALID, "unique expects a 1D vector.");
+    int64_t value = tensor_integer(given, 0);
+    value += value < 0 ? shape->rank : 0;
+    *axis = (int)value;
+    return (value >= 0 && value < shape->rank) ||
+           fail(err, INVALID, "axis has to be between [0, %d)", shape->rank);
+}
+
+static bool unique_counts(struct kernel_call *call, const struct tensor *index, int64_t count,
+                          struct error *err)
+{
+    struct tensor *counts = kernel_output(call, 2, &SHAPE(count), err);
+    if (!counts)
+        return false;
+    kernel_zero(counts, 0, count);
+    for (int64_t i = 0; i < index->count; i++) {
+        int64_t k = tensor_integer(index, i);
+        set_integer(counts, k, tensor_integer(counts, k) + 1);
+    }
+    return true;
+}
+
 /* Values in order of first occurrence, and for each element which of them it is. */
 static bool unique_run(struct kernel_call *call, struct error *err)
 {
     const struct tensor *in = kernel_in(call, 0);
-    bool with_counts = call->node->outputs_count > 2;
-    if (in->shape.rank != 1)
-        return fail(err, INVALID, "unique expects a 1D vector.");
-    int64_t *firsts = kernel_scratch(call, (size_t)in->count * sizeof(*firsts) + 1, err);
-    struct tensor *index = firsts ? kernel_output(call, 1, &in->shape, err) : NULL;
-    struct table table;
-    if (!index || !table_init(&table, call, in, err))
+    int axis;
+    if (!unique_axis(call, &axis, err))
         return false;
+    struct slices s = {kernel_span(&in->shape, 0, axis), in->shape.dims[axis],
+                       kernel_span(&in->shape, axis + 1, in->shape.rank)};
+    int64_t *firsts = kernel_scratch(call, (size_t)s.size * sizeof(*firsts) + 1, err);
+    struct tensor *index = firsts ? kernel_output(call, 1, &SHAPE(s.size), err) : NULL;
+    struct table table;
+    if (!index || !table_init(&table, call, in, &s, s.size, err))
+        return false;
+    struct shape shape = in->shape;
     int64_t count = 0;
-    for (int64_t i = 0; i < in->count; i++) {
+    for (int64_t i = 0; i < s.size; i++) {
         int64_t *slot = table_slot(&table, in, i);
         if (*slot < 0) {
             *slot = i;
@@ -100,21 +169,15 @@ static bool unique_run(struct kernel_call *call, struct error *err)
             set_integer(index, i, tensor_integer(index, *slot));
         }
     }
-    struct tensor *out = kernel_output(call, 0, &SHAPE(count), err);
-    struct tensor *counts =
-        out && with_counts ? kernel_output(call, 2, &SHAPE(count), err) : NULL;
-    if (!out || (with_counts && !counts))
+    shape.dims[axis] = count;
+    struct tensor *out = kernel_output(call, 0, &shape, err);
+    if (!out)
         return false;
-    for (int64_t k = 0; k < count; k++)
-        kernel_copy(out, k, in, firsts[k], 1);
-    if (counts) {
-        kernel_zero(counts, 0, count);
-        for (int64_t i = 0; i < in->count; i++) {
-            int64_t k = tensor_integer(index, i);
-            set_integer(counts, k, tensor_integer(counts, k) + 1);
-        }
-    }
-    return true;
+    for (int64_t o = 0; o < s.outer; o++)
+        for (int64_t k = 0; k < count; k++)
+            kernel_copy(out, (o * count + k) * s.inner, in, (o * s.size + firsts[k]) * s.inner,
+                        s.inner);
+    return call->node->outputs_count < 3 || unique_counts(call, index, count, err);
 }
 
 static bool list_diff_run(struct kernel_call *call, struct error *err)
@@ -124,7 +187,7 @@ static bool list_diff_run(struct kernel_call *call, struct error *err)
         return fail(err, INVALID, "x and y should be 1D vectors.");
     int64_t *kept = kernel_scratch(call, (size_t)x->count * sizeof(*kept) + 1, err);
     struct table table;
-    if (!kept || !table_init(&table, call, y, err))
+    if (!kept || !table_init(&table, call, y, &single, y->count, err))
         return false;
     int64_t count = 0;
     for (int64_t i = 0; i < y->count; i++)
@@ -167,7 +230,9 @@ static bool top_k_run(struct kernel_call *call, struct error *err)
     const struct tensor *in = kernel_in(call, 0);
     int rank = in->shape.rank;
     int64_t k;
-    if (!kernel_scalar(call, 1, "k", &k, err))
+    if (call->in_count < 2)
+        k = node_attr_int(call->node, "k", 0);
+    else if (!kernel_scalar(call, 1, "k", &k, err))
         return false;
     if (k < 0)
         return fail(err, INVALID, "Need k >= 0, got %lld", (long long)k);
@@ -253,8 +318,13 @@ const struct kernel kernel_unique_ref =
     SETS("Unique", DTYPES_REAL | BIT(BOOL) | BIT(STRING), unique_run);
 const struct kernel kernel_unique_with_counts_ref =
     SETS("UniqueWithCounts", DTYPES_REAL | BIT(BOOL) | BIT(STRING), unique_run);
+const struct kernel kernel_unique_v2_ref =
+    SETS("UniqueV2", DTYPES_REAL | BIT(BOOL) | BIT(STRING), unique_run);
+const struct kernel kernel_unique_with_counts_v2_ref =
+    SETS("UniqueWithCountsV2", DTYPES_REAL | BIT(BOOL) | BIT(STRING), unique_run);
 const struct kernel kernel_list_diff_ref =
     SETS("ListDiff", DTYPES_REAL | BIT(STRING), list_diff_run);
 const struct kernel kernel_top_k_v2_ref = SETS("TopKV2", DTYPES_REAL, top_k_run);
+const struct kernel kernel_top_k_ref = SETS("TopK", DTYPES_REAL, top_k_run);
 const struct kernel kernel_in_top_k_ref = SETS("InTopK", 0, in_top_k_run);
 const struct kernel kernel_in_top_k_v2_ref = SETS("InTopKV2", 0, in_top_k_run);

@@ -355,6 +355,14 @@ const struct op op_top_k_v2 = {
     .gradient = top_k_gradient,
 };
 
+const struct op op_top_k = {
+    .name = "TopK",
+    .inputs = "input:T",
+    .outputs = "values:T indices:int32",
+    .attrs = "k:int>=0 sorted:bool=true T:" OP_REAL,
+    .gradient = top_k_gradient,
+};
+
 static bool infer_in_top_k(struct infer *infer, struct error *err)
 {
     (void)err;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "runtime/ops/list_dataset.h"
+#include "runtime/ops/list_rare.h"
 #include "runtime/ops/list_resource.h"
 
 /* clang-format off */
@@ -83,7 +84,7 @@
 #define OPS_GATHER(X) \
     X(gather) X(gather_v2) X(resource_gather) X(gather_nd) X(resource_gather_nd) X(scatter_nd) \
     X(dynamic_partition) X(dynamic_stitch) X(parallel_dynamic_stitch) X(unique) \
-    X(unique_with_counts) X(list_diff) X(top_k_v2) X(in_top_k) X(in_top_k_v2) \
+    X(unique_with_counts) X(list_diff) X(top_k_v2) X(top_k) X(in_top_k) X(in_top_k_v2) \
     X(sparse_to_dense) \
     X(tensor_scatter_update) X(tensor_scatter_add) X(tensor_scatter_sub) \
     X(tensor_scatter_max) X(tensor_scatter_min) X(scatter_nd_non_aliasing_add)
@@ -258,4 +259,4 @@
     OPS_TRAINING_SPARSE(X) OPS_FILES(X) OPS_SUMMARY(X) OPS_FUSED(X) \
     OPS_CONTROL_FLOW(X) OPS_FUNCTIONAL(X) OPS_QUEUE(X) OPS_TABLE(X) OPS_TENSOR_ARRAY(X) OPS_TENSOR_LIST(X) \
     OPS_SESSION(X) OPS_DATASET(X) OPS_STRING(X) OPS_PARSE(X) OPS_READER(X) OPS_STAGE(X) OPS_IMAGE(X) \
-    OPS_SPARSE(X) OPS_SAMPLER(X) OPS_RNN(X)
+    OPS_SPARSE(X) OPS_SAMPLER(X) OPS_RNN(X) OPS_RARE(X)

@@ -1,0 +1,24 @@
+/* list_rare.h - rows of list.h: ops that few programs use, by the file that defines them. */
+#pragma once
+
+/* clang-format off */
+
+#define OPS_COUNT(X) \
+    X(bincount) X(dense_bincount) X(sparse_bincount) X(ragged_bincount) \
+    X(dense_count_sparse_output) X(sparse_count_sparse_output) X(ragged_count_sparse_output) \
+    X(bucketize) X(histogram_fixed_width) X(lower_bound) X(upper_bound) X(nth_element) \
+    X(unravel_index) X(unique_v2) X(unique_with_counts_v2) X(cross)
+
+#define OPS_BESSEL(X) \
+    X(bessel_i0) X(bessel_i1) X(bessel_i0e) X(bessel_i1e) X(bessel_j0) X(bessel_j1) \
+    X(bessel_k0) X(bessel_k1) X(bessel_k0e) X(bessel_k1e) X(bessel_y0) X(bessel_y1) X(dawsn) \
+    X(expint) X(fresnel_cos) X(fresnel_sin) X(spence) X(igamma) X(igammac) X(igamma_grad_a) \
+    X(betainc)
+
+#define OPS_FFT(X) \
+    X(fft) X(ifft) X(fft2d) X(ifft2d) X(fft3d) X(ifft3d) X(rfft) X(irfft) X(rfft2d) \
+    X(irfft2d) X(rfft3d) X(irfft3d) X(batch_fft) X(batch_ifft) X(batch_fft2d) \
+    X(batch_ifft2d) X(batch_fft3d) X(batch_ifft3d) X(fftnd) X(ifftnd) X(rfftnd) X(irfftnd)
+
+#define OPS_RARE(X) \
+    OPS_COUNT(X) OPS_BESSEL(X) OPS_FFT(X)
