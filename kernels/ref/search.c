@@ -200,7 +200,7 @@ static bool unravel_run(struct kernel_call *call, struct error *err)
             return fail(err, INVALID, "Input dims product is causing integer overflow");
     }
     for (int64_t i = 0; i < in->count; i++)
-        if (tensor_integer(in, i) >= whole)
+        if (tensor_integer(in, i) < 0 || tensor_integer(in, i) >= whole)
             return fail(err, INVALID, "index is out of bound as with dims");
     struct shape shape =
         in->shape.rank == 0 ? SHAPE(dims->count) : SHAPE(dims->count, in->count);

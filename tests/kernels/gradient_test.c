@@ -10,6 +10,7 @@
 #include "tests/kernels/recipes_math.h"
 #include "tests/kernels/recipes_matrix.h"
 #include "tests/kernels/recipes_nn.h"
+#include "tests/kernels/recipes_rare.h"
 #include "tests/kernels/recipes_sparse.h"
 #include "tests/unit/test.h"
 
@@ -30,7 +31,7 @@ static const struct {
 } families[] = {
     {recipes_math, ARRAY_LEN(recipes_math)},     {recipes_array, ARRAY_LEN(recipes_array)},
     {recipes_matrix, ARRAY_LEN(recipes_matrix)}, {recipes_sparse, ARRAY_LEN(recipes_sparse)},
-    {recipes_nn, ARRAY_LEN(recipes_nn)},
+    {recipes_nn, ARRAY_LEN(recipes_nn)},         {recipes_rare, ARRAY_LEN(recipes_rare)},
 };
 
 /*
@@ -38,7 +39,17 @@ static const struct {
  * variables by the recorded cases, float-only types likewise, arrays and lists in
  * list_gradient_test.c; the last one only says that there is none.
  */
-static const char *const elsewhere[] = {"ReadVariableOp",
+static const char *const elsewhere[] = {"FFT",
+                                        "IFFT",
+                                        "FFT2D",
+                                        "IFFT2D",
+                                        "FFT3D",
+                                        "IFFT3D",
+                                        "RFFT",
+                                        "RFFT2D",
+                                        "IRFFT",
+                                        "IRFFT2D",
+                                        "ReadVariableOp",
                                         "ResourceGatherNd",
                                         "TensorArrayWriteV3",
                                         "TensorArrayReadV3",

@@ -5,6 +5,7 @@ import tensorflow as tf
 
 from .frame import REAL, Row
 
+
 FEW = "int32 int64 float32 float64"
 
 
