@@ -33,9 +33,11 @@ int cli_fail(const struct error *err);
 
 int agent_main(int argc, char **argv);
 int cancel_main(int argc, char **argv);
+int completion_main(int argc, char **argv);
 int dataset_main(int argc, char **argv);
 int demo_main(int argc, char **argv);
 int explain_main(int argc, char **argv);
+int help_main(int argc, char **argv);
 int jobs_main(int argc, char **argv);
 int kill_main(int argc, char **argv);
 int login_main(int argc, char **argv);
@@ -46,4 +48,5 @@ int show_main(int argc, char **argv);
 int submit_main(int argc, char **argv);
 int token_main(int argc, char **argv);
 int train_main(int argc, char **argv);
+int version_main(int argc, char **argv);
 int watch_main(int argc, char **argv);

@@ -68,6 +68,8 @@ static bool make_dataset(const struct demo *demo, struct error *err)
         char *const add[] = {"trainyard", "dataset", "add",   "digits",
                              "--from",    folder,    "--dir", (char *)demo->folder,
                              NULL};
+        puts("Drawing 24,000 pictures of digits to train on, this once ...");
+        fflush(stdout);
         ok = run_self(make, err) && run_self(add, err);
     }
     free(folder);

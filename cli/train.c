@@ -1,15 +1,15 @@
-/* train.c - trainyard train, predict, evaluate: modes of the program beside this one, which has
+/* train.c - trainyard train, graph, trace: modes of the program beside this one, which has
  * the math. */
 
 #include <errno.h>
 #include <limits.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "cli/cli.h"
 
 int train_main(int argc, char **argv)
 {
-    (void)argc;
     char path[PATH_MAX];
     struct error err;
     ssize_t size = readlink("/proc/self/exe", path, sizeof(path) - 1);
@@ -23,11 +23,11 @@ int train_main(int argc, char **argv)
     if (!slash || snprintf(slash + 1, room, "trainyard-task") >= (int)room)
         return CLI_FAILED;
     /* argv[0] is the verb, which is the task's mode: trainyard-task train SPEC ... */
-    char *args[64] = {path};
-    int count = 1;
-    for (int i = 0; argv[i] && count < ARRAY_LEN(args) - 1; i++)
-        args[count++] = argv[i];
+    char **args = alloc_array((size_t)argc + 2, sizeof(*args));
+    args[0] = path;
+    memcpy(args + 1, argv, (size_t)argc * sizeof(*args));
     execv(path, args);
     error_errno(&err, NOT_FOUND, "cannot start %s", path);
+    free(args);
     return cli_fail(&err);
 }

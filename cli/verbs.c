@@ -1,0 +1,31 @@
+/* verbs.c - the table of verbs, in the order in which help lists them. */
+
+#include "cli/verbs.h"
+#include "cli/cli.h"
+
+const struct verb verbs_all[] = {
+    {"demo", demo_main, "[--dir DIR] [--port N]",
+     "start a server, train a network on drawn digits, show it"},
+    {"serve", serve_main, "--dir DIR [--port N]", "run the server"},
+    {"agent", agent_main, "--server ADDRESS --token TOKEN", "lend this machine to a server"},
+    {"login", login_main, "URL | --dir DIR",
+     "keep a token for a server, or print a login link"},
+    {"token", token_main, "create --dir DIR", "make a token for scripts or agents"},
+    {"submit", submit_main, "FILE|EXAMPLE [--watch]", "submit a job"},
+    {"jobs", jobs_main, "[--state S]", "list jobs"},
+    {"show", show_main, "JOB", "show one job"},
+    {"watch", watch_main, "JOB", "follow a job until it ends"},
+    {"logs", logs_main, "JOB [-f]", "print what a job wrote"},
+    {"explain", explain_main, "JOB", "say why a job waits, or how it ended"},
+    {"cancel", cancel_main, "JOB...", "stop jobs after a checkpoint"},
+    {"kill", kill_main, "JOB...", "end jobs at once"},
+    {"nodes", nodes_main, "", "list nodes and what is in use"},
+    {"dataset", dataset_main, "add|make|list ...", "put datasets where jobs find them"},
+    {"train", train_main, "SPEC [--data FOLDER]", "train here and now, without a server"},
+    {"graph", train_main, "show FILE", "show a GraphDef before and after the optimiser"},
+    {"trace", train_main, "EVENTS", "traced steps for chrome://tracing and Perfetto"},
+    {"completion", completion_main, "bash|zsh|fish", "print what makes a shell complete these"},
+    {"version", version_main, "", "print the version"},
+    {"help", help_main, "", "this list"},
+};
+const int verbs_all_count = ARRAY_LEN(verbs_all);
