@@ -1,6 +1,7 @@
 /* avg_pool.c - means of windows over images and volumes, and their gradients. */
 
 #include "kernels/ref/pool.h"
+#include "kernels/ref/sums.h"
 
 static bool avg_pool_run(struct kernel_call *call, struct error *err)
 {

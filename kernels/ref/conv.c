@@ -7,6 +7,7 @@
  * into the third.  Depthwise: output channel = input channel * multiplier + m.
  */
 
+#include "kernels/ref/sums.h"
 #include "kernels/ref/window.h"
 
 struct conv {

@@ -1,6 +1,7 @@
 /* crop.c - boxes cut out of images and resized to one size, and their gradients. */
 
 #include "kernels/ref/numbers.h"
+#include "kernels/ref/sums.h"
 
 #include <math.h>
 

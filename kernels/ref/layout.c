@@ -1,6 +1,7 @@
 /* layout.c - the same elements in another order, repeated or padded. */
 
 #include "kernels/ref/move.h"
+#include "kernels/ref/sums.h"
 
 static bool transpose_run(struct kernel_call *call, struct error *err)
 {
@@ -202,16 +203,13 @@ static bool mirror_pad_grad_run(struct kernel_call *call, struct error *err)
     if (!check_mirror(&inner, paddings, symmetric, err))
         return false;
     struct tensor *out = kernel_output(call, 0, &inner, err);
-    double complex *sums =
-        out ? kernel_scratch(call, (size_t)out->count * sizeof(*sums) + 1, err) : NULL;
-    if (!sums)
+    struct sums sums;
+    if (!kernel_sums_init(call, out, &sums, err))
         return false;
-    memset(sums, 0, (size_t)out->count * sizeof(*sums));
     for (int64_t i = 0; i < grad->count; i++)
-        sums[mirror_source(&grad->shape, &inner, paddings, symmetric, i)] +=
-            kernel_complex_at(grad, i);
-    for (int64_t i = 0; i < out->count; i++)
-        kernel_set_complex(out, i, sums[i]);
+        kernel_sums_add(&sums, mirror_source(&grad->shape, &inner, paddings, symmetric, i),
+                        grad, i, 1);
+    kernel_sums_write(out, &sums);
     return true;
 }
 

@@ -1,16 +1,17 @@
 /* max_pool.c - maxima of windows over images and volumes, and their gradients. */
 
 #include "kernels/ref/pool.h"
+#include "kernels/ref/sums.h"
 
 /* Index of the first maximum of a window, row-major; -1 for a window of no elements. */
 static int64_t maximum_at(const struct window *w, const struct tensor *in,
                           const struct spot *spot)
 {
-    kernel_load *load = kernel_load_for(in->dtype);
+    kernel_greater *greater = kernel_greater_for(in->dtype);
     struct part part = pool_part(w, spot);
     int64_t at, best = -1;
     while (pool_next(w, spot, &part, &at))
-        if (best < 0 || load(in->data, at) > load(in->data, best))
+        if (best < 0 || greater(in->data, at, in->data, best))
             best = at;
     return best;
 }
@@ -46,11 +47,11 @@ static bool pool_channels(struct kernel_call *call, int64_t group, struct error 
     struct tensor *out = kernel_output(call, 0, &shape, err);
     if (!out)
         return false;
-    kernel_load *load = kernel_load_for(in->dtype);
+    kernel_greater *greater = kernel_greater_for(in->dtype);
     for (int64_t i = 0; i < out->count; i++) {
         int64_t best = i * group;
         for (int64_t c = best + 1; c < (i + 1) * group; c++)
-            if (load(in->data, c) > load(in->data, best))
+            if (greater(in->data, c, in->data, best))
                 best = c;
         kernel_copy(out, i, in, best, 1);
     }
@@ -79,12 +80,13 @@ static bool max_pool_run(struct kernel_call *call, struct error *err)
     struct tensor *out = kernel_output(call, 0, &shape, err);
     if (!out)
         return false;
-    kernel_load *load = kernel_load_for(in->dtype);
-    kernel_store *store = kernel_store_for(in->dtype);
     POOL_EACH(&w, spot)
     {
-        int64_t best = maximum_at(&w, in, &spot);
-        store(out->data, pool_out(&w, &spot), best < 0 ? 0 : load(in->data, best));
+        int64_t best = maximum_at(&w, in, &spot), at = pool_out(&w, &spot);
+        if (best >= 0)
+            kernel_copy(out, at, in, best, 1);
+        else
+            kernel_zero(out, at, 1);
     }
     return true;
 }
@@ -104,16 +106,16 @@ static int64_t equal_at(const struct window *w, const struct tensor *in,
     return -1;
 }
 
-/* Adds `dy` to all elements of a window that are the maximum given. */
+/* Adds the window's gradient to all its elements that are the maximum given. */
 static void spread(const struct window *w, const struct tensor *in, const struct tensor *pooled,
-                   const struct spot *spot, double dy, double *sums)
+                   const struct tensor *grad, const struct spot *spot, const struct sums *sums)
 {
     kernel_load *load = kernel_load_for(in->dtype);
     struct part part = pool_part(w, spot);
     int64_t at, own = pool_out(w, spot);
     while (pool_next(w, spot, &part, &at))
         if (load(in->data, at) == load(pooled->data, own))
-            sums[at] += dy;
+            kernel_sums_add(sums, at, grad, own, 1);
 }
 
 /*
@@ -121,30 +123,29 @@ static void spread(const struct window *w, const struct tensor *in, const struct
  * the pooled values given, that of a volume's to all elements equal to them.
  */
 static void add_gradient(const struct window *w, const struct tensor *in,
-                         const struct tensor *pooled, const struct tensor *grad, double *sums)
+                         const struct tensor *pooled, const struct tensor *grad,
+                         const struct sums *sums)
 {
-    kernel_load *load = kernel_load_for(grad->dtype);
     POOL_EACH(w, spot)
     {
-        double dy = load(grad->data, pool_out(w, &spot));
         int64_t best = w->dims == 2 ? maximum_at(w, in, &spot) : -1;
         if (best >= 0)
-            sums[best] += dy;
+            kernel_sums_add(sums, best, grad, pool_out(w, &spot), 1);
         if (w->dims == 3)
-            spread(w, in, pooled, &spot, dy, sums);
+            spread(w, in, pooled, grad, &spot, sums);
     }
 }
 
 /* The gradient of the gradient is taken from where the gradient went to, the first place. */
 static void take_gradient(const struct window *w, const struct tensor *in,
-                          const struct tensor *pooled, const struct tensor *grad, double *sums)
+                          const struct tensor *pooled, const struct tensor *grad,
+                          struct tensor *out)
 {
-    kernel_load *load = kernel_load_for(grad->dtype);
     POOL_EACH(w, spot)
     {
         int64_t best = w->dims == 2 ? maximum_at(w, in, &spot) : equal_at(w, in, pooled, &spot);
         if (best >= 0)
-            sums[pool_out(w, &spot)] = load(grad->data, best);
+            kernel_copy(out, pool_out(w, &spot), grad, best, 1);
     }
 }
 
@@ -159,11 +160,11 @@ static bool max_pool_grad_run(struct kernel_call *call, struct error *err)
         return false;
     kernel_window_pad(&w);
     struct tensor *out = kernel_output(call, 0, &in->shape, err);
-    double *sums = kernel_sums(call, out, err);
-    if (!sums)
+    struct sums sums;
+    if (!kernel_sums_init(call, out, &sums, err))
         return false;
-    add_gradient(&w, in, pooled, grad, sums);
-    kernel_sums_store(out, sums);
+    add_gradient(&w, in, pooled, grad, &sums);
+    kernel_sums_write(out, &sums);
     return true;
 }
 
@@ -182,11 +183,10 @@ static bool max_pool_grad_grad_run(struct kernel_call *call, struct error *err)
                     shape_text(&in->shape, b, sizeof(b)));
     kernel_window_pad(&w);
     struct tensor *out = kernel_output(call, 0, &pooled->shape, err);
-    double *sums = kernel_sums(call, out, err);
-    if (!sums)
+    if (!out)
         return false;
-    take_gradient(&w, in, pooled, grad, sums);
-    kernel_sums_store(out, sums);
+    kernel_zero(out, 0, out->count);
+    take_gradient(&w, in, pooled, grad, out);
     return true;
 }
 
@@ -230,10 +230,9 @@ static bool max_pool_grad_with_argmax_run(struct kernel_call *call, struct error
         !kernel_window_check(&w, w.channels, places, err))
         return false;
     struct tensor *out = kernel_output(call, 0, &in->shape, err);
-    double *sums = kernel_sums(call, out, err);
-    if (!sums)
+    struct sums sums;
+    if (!kernel_sums_init(call, out, &sums, err))
         return false;
-    kernel_load *load = kernel_load_for(grad->dtype);
     int64_t per_image = w.batch ? grad->count / w.batch : 1;
     for (int64_t i = 0; i < grad->count; i++) {
         int64_t to = tensor_integer(places, i), first = i / per_image * image_size(&w);
@@ -241,9 +240,9 @@ static bool max_pool_grad_with_argmax_run(struct kernel_call *call, struct error
             return fail(err, INVALID,
                         "Invalid input grad_index: %lld: must be within [0, %lld)",
                         (long long)to, (long long)out->count);
-        sums[to + (whole ? 0 : first)] += load(grad->data, i);
+        kernel_sums_add(&sums, to + (whole ? 0 : first), grad, i, 1);
     }
-    kernel_sums_store(out, sums);
+    kernel_sums_write(out, &sums);
     return true;
 }
 

@@ -6,12 +6,12 @@
 #include "runtime/resource.h"
 
 /* type number, storage, how to load, how to store */
-#define REAL_TYPES(X)                                                                          \
+#define REAL_TYPES(X) FLOAT_TYPES(X) INTEGER_TYPES(X)
+#define FLOAT_TYPES(X)                                                                         \
     X(F32, float, , (float))                                                                   \
     X(F64, double, , )                                                                         \
     X(F16, uint16_t, dtype_f16_to_f32, dtype_f32_to_f16)                                       \
-    X(BF16, uint16_t, dtype_bf16_to_f32, dtype_f32_to_bf16)                                    \
-    INTEGER_TYPES(X)
+    X(BF16, uint16_t, dtype_bf16_to_f32, dtype_f32_to_bf16)
 #define INTEGER_TYPES(X)                                                                       \
     X(I8, int8_t, (double), (int8_t)to_int32)                                                  \
     X(I16, int16_t, (double), (int16_t)to_int32)                                               \
@@ -81,10 +81,25 @@ INTEGER_TYPES(LOAD_BITS)
     }
 INTEGER_TYPES(STORE_BITS)
 
+#define FLOAT_GREATER(dtype, S, LOADER, STORER)                                                \
+    static bool greater_##dtype(const void *a, int64_t i, const void *b, int64_t j)            \
+    {                                                                                          \
+        return LOADER(((const S *)a)[i]) > LOADER(((const S *)b)[j]);                          \
+    }
+FLOAT_TYPES(FLOAT_GREATER)
+
+#define GREATER(dtype, S, LOADER, STORER)                                                      \
+    static bool greater_##dtype(const void *a, int64_t i, const void *b, int64_t j)            \
+    {                                                                                          \
+        return ((const S *)a)[i] > ((const S *)b)[j];                                          \
+    }
+INTEGER_TYPES(GREATER)
+
 #define LOAD_ENTRY(dtype, S, LOADER, STORER) [dtype] = load_##dtype,
 #define STORE_ENTRY(dtype, S, LOADER, STORER) [dtype] = store_##dtype,
 #define LOAD_BITS_ENTRY(dtype, S, LOADER, STORER) [dtype] = load_bits_##dtype,
 #define STORE_BITS_ENTRY(dtype, S, LOADER, STORER) [dtype] = store_bits_##dtype,
+#define GREATER_ENTRY(dtype, S, LOADER, STORER) [dtype] = greater_##dtype,
 
 kernel_load *kernel_load_for(enum dtype dtype)
 {
@@ -107,6 +122,12 @@ kernel_load_bits *kernel_load_bits_for(enum dtype dtype)
 kernel_store_bits *kernel_store_bits_for(enum dtype dtype)
 {
     static kernel_store_bits *const table[DTYPE_COUNT] = {INTEGER_TYPES(STORE_BITS_ENTRY)};
+    return table[dtype];
+}
+
+kernel_greater *kernel_greater_for(enum dtype dtype)
+{
+    static kernel_greater *const table[DTYPE_COUNT] = {REAL_TYPES(GREATER_ENTRY)};
     return table[dtype];
 }
 
@@ -227,21 +248,4 @@ bool kernel_shape_in(const struct kernel_call *call, int input, struct shape *sh
     if (shape_count(shape) < 0)
         return fail(err, INVALID, "a shape with too many elements");
     return true;
-}
-
-double *kernel_sums(struct kernel_call *call, const struct tensor *out, struct error *err)
-{
-    if (!out)
-        return NULL;
-    double *sums = kernel_scratch(call, (size_t)out->count * sizeof(*sums) + 1, err);
-    if (sums)
-        memset(sums, 0, (size_t)out->count * sizeof(*sums));
-    return sums;
-}
-
-void kernel_sums_store(struct tensor *out, const double *sums)
-{
-    kernel_store *store = kernel_store_for(out->dtype);
-    for (int64_t i = 0; i < out->count; i++)
-        store(out->data, i, sums[i]);
 }

@@ -25,6 +25,10 @@ typedef void kernel_store_bits(void *data, int64_t index, uint64_t value);
 kernel_load_bits *kernel_load_bits_for(enum dtype dtype);
 kernel_store_bits *kernel_store_bits_for(enum dtype dtype);
 
+/* Whether element i of `a` is greater than element j of `b`; integers are compared exactly. */
+typedef bool kernel_greater(const void *a, int64_t i, const void *b, int64_t j);
+kernel_greater *kernel_greater_for(enum dtype dtype);
+
 /* Any number as complex. */
 double complex kernel_complex_at(const struct tensor *tensor, int64_t index);
 void kernel_set_complex(struct tensor *tensor, int64_t index, double complex value);
@@ -53,11 +57,3 @@ bool kernel_axis(const struct kernel_call *call, int input, int rank, int *axis,
 /* The elements of a vector input as a shape; fails with INVALID on negative or too many. */
 bool kernel_shape_in(const struct kernel_call *call, int input, struct shape *shape,
                      struct error *err) CHECKED;
-
-/*
- * Sums by element of `out`, zero at first, in the kernel's scratch memory; stored at the end.
- * NULL (EXHAUSTED) when there is no memory, or no `out`.
- */
-double *kernel_sums(struct kernel_call *call, const struct tensor *out,
-                    struct error *err) CHECKED;
-void kernel_sums_store(struct tensor *out, const double *sums);

@@ -1,6 +1,7 @@
 /* resize.c - images made larger and smaller: between pixels, nearest pixel; and gradients. */
 
 #include "kernels/ref/resize.h"
+#include "kernels/ref/sums.h"
 
 #include <math.h>
 

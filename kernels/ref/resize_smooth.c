@@ -1,6 +1,7 @@
 /* resize_smooth.c - images resized by cubic curves through four pixels, and by areas. */
 
 #include "kernels/ref/resize.h"
+#include "kernels/ref/sums.h"
 
 #include <float.h>
 #include <math.h>

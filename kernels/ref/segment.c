@@ -1,6 +1,7 @@
 /* segment.c - sums over rows that share a segment number. */
 
-#include "kernels/ref/numbers.h"
+#include "kernels/ref/segment.h"
+#include "kernels/ref/sums.h"
 
 #include <math.h>
 
@@ -8,54 +9,16 @@ enum kind { SUM, MEAN, SQRT_N };
 
 /* Rows of (count, inner): adds row `from` of `data`, times a factor, to row `to` of the sums.
  */
-static void add_row(double complex *sums, int64_t to, const struct tensor *data, int64_t from,
-                    int64_t inner, double factor)
+static void add_row(const struct sums *sums, int64_t to, const struct tensor *data,
+                    int64_t from, int64_t inner, double factor)
 {
     for (int64_t i = 0; i < inner; i++)
-        sums[to * inner + i] += factor * kernel_complex_at(data, from * inner + i);
+        kernel_sums_add(sums, to * inner + i, data, from * inner + i, factor);
 }
 
 static double factor_of(enum kind kind, double count)
 {
     return kind == SUM ? 1 : 1 / (kind == MEAN ? count : sqrt(count));
-}
-
-static double complex *zero_sums(struct kernel_call *call, const struct tensor *out,
-                                 struct error *err)
-{
-    double complex *sums = kernel_scratch(call, (size_t)out->count * sizeof(*sums) + 1, err);
-    if (sums)
-        memset(sums, 0, (size_t)out->count * sizeof(*sums));
-    return sums;
-}
-
-/* Integers beyond 2^53 do not occur in sums of rows that were not there before. */
-static void store_sums(struct tensor *out, const double complex *sums)
-{
-    kernel_store_bits *store = kernel_store_bits_for(out->dtype);
-    for (int64_t i = 0; i < out->count; i++) {
-        if (store)
-            store(out->data, i, (uint64_t)(int64_t)trunc(creal(sums[i])));
-        else
-            kernel_set_complex(out, i, sums[i]);
-    }
-}
-
-/* Segment numbers do not decrease and are not negative; `*segments` is one more than the last.
- */
-static bool check_sorted(const struct tensor *ids, int64_t *segments, struct error *err)
-{
-    int64_t last = 0;
-    for (int64_t i = 0; i < ids->count; i++) {
-        int64_t id = tensor_integer(ids, i);
-        if (id < 0 || id >= INT32_MAX)
-            return fail(err, INVALID, "segment ids must be >= 0");
-        if (id < last)
-            return fail(err, INVALID, "segment ids are not increasing");
-        last = id;
-    }
-    *segments = ids->count ? last + 1 : 0;
-    return true;
 }
 
 /* How many rows each segment has. */
@@ -70,34 +33,44 @@ static double *count_rows(struct kernel_call *call, const struct tensor *ids, in
     return counts;
 }
 
+/* Integers are cut to their type before they are divided, as in TensorFlow. */
+static void divide(struct tensor *out, int64_t inner, const double *counts)
+{
+    kernel_load_bits *load = kernel_load_bits_for(out->dtype);
+    kernel_store_bits *store = kernel_store_bits_for(out->dtype);
+    bool is_unsigned = (DTYPES_UNSIGNED & BIT(out->dtype)) != 0;
+    for (int64_t i = 0; i < out->count; i++) {
+        double count = counts[i / inner];
+        if (count <= 1)
+            continue;
+        if (!load)
+            kernel_set_complex(out, i, kernel_complex_at(out, i) / count);
+        else if (is_unsigned)
+            store(out->data, i, load(out->data, i) / (uint64_t)count);
+        else
+            store(out->data, i, (uint64_t)((int64_t)load(out->data, i) / (int64_t)count));
+    }
+}
+
 static bool segment(struct kernel_call *call, enum kind kind, struct error *err)
 {
     const struct tensor *data = kernel_in(call, 0), *ids = kernel_in(call, 1);
-    int64_t segments = 0;
-    if (ids->shape.rank != 1)
-        return fail(err, INVALID, "segment_ids should be a vector.");
-    if (data->shape.rank < 1 || data->shape.dims[0] != ids->count)
-        return fail(err, INVALID,
-                    "segment_ids should be the same size as dimension 0 of input.");
-    if (!check_sorted(ids, &segments, err))
+    struct shape shape;
+    struct sums sums;
+    if (!kernel_segment_rows(call, &shape, err))
         return false;
-    struct shape shape = data->shape;
-    shape.dims[0] = segments;
     struct tensor *out = kernel_output(call, 0, &shape, err);
-    double complex *sums = out ? zero_sums(call, out, err) : NULL;
-    double *counts = sums ? count_rows(call, ids, segments, err) : NULL;
+    double *counts = kernel_sums_init(call, out, &sums, err)
+                         ? count_rows(call, ids, shape.dims[0], err)
+                         : NULL;
     if (!counts)
         return false;
     int64_t inner = kernel_span(&shape, 1, shape.rank);
     for (int64_t i = 0; i < ids->count; i++)
-        add_row(sums, tensor_integer(ids, i), data, i, inner, 1);
+        add_row(&sums, tensor_integer(ids, i), data, i, inner, 1);
+    kernel_sums_write(out, &sums);
     if (kind == MEAN)
-        for (int64_t s = 0; s < segments; s++) {
-            double count = counts[s];
-            for (int64_t k = 0; k < inner && count > 0; k++)
-                sums[s * inner + k] /= count;
-        }
-    store_sums(out, sums);
+        divide(out, inner, counts);
     return true;
 }
 
@@ -114,34 +87,20 @@ static bool segment_mean_run(struct kernel_call *call, struct error *err)
 static bool unsorted_segment_sum_run(struct kernel_call *call, struct error *err)
 {
     const struct tensor *data = kernel_in(call, 0), *ids = kernel_in(call, 1);
-    int64_t segments = 0;
-    if (!kernel_scalar(call, 2, "num_segments", &segments, err))
+    struct shape shape;
+    struct sums sums;
+    if (!kernel_segment_unsorted(call, &shape, err))
         return false;
-    if (segments < 0)
-        return fail(err, INVALID, "segment count must be non-negative: %lld",
-                    (long long)segments);
-    int depth = ids->shape.rank;
-    struct shape lead = data->shape;
-    lead.rank = depth;
-    if (depth > data->shape.rank || !shape_equal(&lead, &ids->shape))
-        return fail(err, INVALID, "data.shape does not start with segment_ids.shape");
-    struct shape shape = {.rank = 1, .dims = {segments}};
-    for (int d = depth; d < data->shape.rank; d++)
-        shape.dims[shape.rank++] = data->shape.dims[d];
     struct tensor *out = kernel_output(call, 0, &shape, err);
-    double complex *sums = out ? zero_sums(call, out, err) : NULL;
-    if (!sums)
+    if (!kernel_sums_init(call, out, &sums, err))
         return false;
     int64_t inner = kernel_span(&shape, 1, shape.rank);
     for (int64_t i = 0; i < ids->count; i++) {
         int64_t id = tensor_integer(ids, i);
-        if (id >= segments)
-            return fail(err, INVALID, "segment_ids[%lld] = %lld is out of range [0, %lld)",
-                        (long long)i, (long long)id, (long long)segments);
         if (id >= 0)
-            add_row(sums, id, data, i, inner, 1);
+            add_row(&sums, id, data, i, inner, 1);
     }
-    store_sums(out, sums);
+    kernel_sums_write(out, &sums);
     return true;
 }
 
@@ -171,7 +130,7 @@ static bool sparse_segment(struct kernel_call *call, enum kind kind, struct erro
     if (data->shape.rank < 1)
         return fail(err, INVALID, "input must be at least rank 1");
     if (!check_picks(indices, ids, data->shape.dims[0], err) ||
-        !check_sorted(ids, &segments, err))
+        !kernel_segment_sorted(ids, &segments, err))
         return false;
     if (call->in_count > 3) {
         int64_t given = 0;
@@ -184,16 +143,18 @@ static bool sparse_segment(struct kernel_call *call, enum kind kind, struct erro
     struct shape shape = data->shape;
     shape.dims[0] = segments;
     struct tensor *out = kernel_output(call, 0, &shape, err);
-    double complex *sums = out ? zero_sums(call, out, err) : NULL;
-    double *counts = sums ? count_rows(call, ids, segments, err) : NULL;
+    struct sums sums;
+    double *counts =
+        kernel_sums_init(call, out, &sums, err) ? count_rows(call, ids, segments, err) : NULL;
     if (!counts)
         return false;
     int64_t inner = kernel_span(&shape, 1, shape.rank);
     for (int64_t i = 0; i < ids->count; i++) {
         int64_t id = tensor_integer(ids, i);
-        add_row(sums, id, data, tensor_integer(indices, i), inner, factor_of(kind, counts[id]));
+        add_row(&sums, id, data, tensor_integer(indices, i), inner,
+                factor_of(kind, counts[id]));
     }
-    store_sums(out, sums);
+    kernel_sums_write(out, &sums);
     return true;
 }
 
@@ -218,16 +179,19 @@ static bool sparse_segment_grad(struct kernel_call *call, enum kind kind, struct
     struct shape shape = grad->shape;
     shape.dims[0] = rows;
     struct tensor *out = kernel_output(call, 0, &shape, err);
-    double complex *sums = out ? zero_sums(call, out, err) : NULL;
-    double *counts = sums ? count_rows(call, ids, grad->shape.dims[0], err) : NULL;
+    struct sums sums;
+    double *counts = kernel_sums_init(call, out, &sums, err)
+                         ? count_rows(call, ids, grad->shape.dims[0], err)
+                         : NULL;
     if (!counts)
         return false;
     int64_t inner = kernel_span(&shape, 1, shape.rank);
     for (int64_t i = 0; i < ids->count; i++) {
         int64_t id = tensor_integer(ids, i);
-        add_row(sums, tensor_integer(indices, i), grad, id, inner, factor_of(kind, counts[id]));
+        add_row(&sums, tensor_integer(indices, i), grad, id, inner,
+                factor_of(kind, counts[id]));
     }
-    store_sums(out, sums);
+    kernel_sums_write(out, &sums);
     return true;
 }
 

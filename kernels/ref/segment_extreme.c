@@ -1,6 +1,6 @@
 /* segment_extreme.c - products, greatest and least of rows that share a segment number. */
 
-#include "kernels/ref/numbers.h"
+#include "kernels/ref/segment.h"
 
 #include <math.h>
 
@@ -51,36 +51,13 @@ static void set_neutral(enum kind kind, struct tensor *out)
     }
 }
 
-static bool check_sorted(const struct tensor *data, const struct tensor *ids, int64_t *segments,
-                         struct error *err)
-{
-    int64_t last = 0;
-    if (ids->shape.rank != 1)
-        return fail(err, INVALID, "segment_ids should be a vector.");
-    if (data->shape.rank < 1 || data->shape.dims[0] != ids->count)
-        return fail(err, INVALID,
-                    "segment_ids should be the same size as dimension 0 of input.");
-    for (int64_t i = 0; i < ids->count; i++) {
-        int64_t id = tensor_integer(ids, i);
-        if (id < 0 || id >= INT32_MAX)
-            return fail(err, INVALID, "segment ids must be >= 0");
-        if (id < last)
-            return fail(err, INVALID, "segment ids are not increasing");
-        last = id;
-    }
-    *segments = ids->count ? last + 1 : 0;
-    return true;
-}
-
 /* Sorted: a segment without rows gets 0, or 1 as a product. */
 static bool segment(struct kernel_call *call, enum kind kind, struct error *err)
 {
     const struct tensor *data = kernel_in(call, 0), *ids = kernel_in(call, 1);
-    int64_t segments = 0;
-    if (!check_sorted(data, ids, &segments, err))
+    struct shape shape;
+    if (!kernel_segment_rows(call, &shape, err))
         return false;
-    struct shape shape = data->shape;
-    shape.dims[0] = segments;
     struct tensor *out = kernel_output(call, 0, &shape, err);
     if (!out)
         return false;
@@ -100,20 +77,9 @@ static bool segment(struct kernel_call *call, enum kind kind, struct error *err)
 static bool unsorted_segment(struct kernel_call *call, enum kind kind, struct error *err)
 {
     const struct tensor *data = kernel_in(call, 0), *ids = kernel_in(call, 1);
-    int64_t segments = 0;
-    int depth = ids->shape.rank;
-    struct shape lead = data->shape;
-    if (!kernel_scalar(call, 2, "num_segments", &segments, err))
+    struct shape shape;
+    if (!kernel_segment_unsorted(call, &shape, err))
         return false;
-    if (segments < 0)
-        return fail(err, INVALID, "segment count must be non-negative: %lld",
-                    (long long)segments);
-    lead.rank = depth;
-    if (depth > data->shape.rank || !shape_equal(&lead, &ids->shape))
-        return fail(err, INVALID, "data.shape does not start with segment_ids.shape");
-    struct shape shape = {.rank = 1, .dims = {segments}};
-    for (int d = depth; d < data->shape.rank; d++)
-        shape.dims[shape.rank++] = data->shape.dims[d];
     struct tensor *out = kernel_output(call, 0, &shape, err);
     if (!out)
         return false;
@@ -121,9 +87,6 @@ static bool unsorted_segment(struct kernel_call *call, enum kind kind, struct er
     set_neutral(kind, out);
     for (int64_t i = 0; i < ids->count; i++) {
         int64_t id = tensor_integer(ids, i);
-        if (id >= segments)
-            return fail(err, INVALID, "segment_ids[%lld] = %lld is out of range [0, %lld)",
-                        (long long)i, (long long)id, (long long)segments);
         for (int64_t k = 0; id >= 0 && k < inner; k++)
             join(kind, out, id * inner + k, data, i * inner + k);
     }

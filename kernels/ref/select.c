@@ -63,15 +63,21 @@ static bool clip_by_value_run(struct kernel_call *call, struct error *err)
     struct tensor *out = kernel_output_reuse(call, 0, 0, &in->shape, err);
     if (!out)
         return false;
-    kernel_load *load = kernel_load_for(in->dtype);
-    kernel_store *store = kernel_store_for(in->dtype);
+    kernel_greater *greater = kernel_greater_for(in->dtype);
     const struct tensor *low = kernel_in(call, 1), *high = kernel_in(call, 2);
     for (int64_t i = 0; i < out->count; i++) {
-        double value = load(in->data, i);
-        double most = load(high->data, high->shape.rank ? i : 0);
-        double least = load(low->data, low->shape.rank ? i : 0);
-        value = value > most ? most : value;
-        store(out->data, i, value < least ? least : value);
+        int64_t most = high->shape.rank ? i : 0, least = low->shape.rank ? i : 0, at = i;
+        const struct tensor *from = in;
+        if (greater(in->data, i, high->data, most)) {
+            from = high;
+            at = most;
+        }
+        if (greater(low->data, least, from->data, at)) {
+            from = low;
+            at = least;
+        }
+        if (from->data != out->data)
+            kernel_copy(out, i, from, at, 1);
     }
     return true;
 }

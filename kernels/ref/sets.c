@@ -211,18 +211,50 @@ static bool list_diff_run(struct kernel_call *call, struct error *err)
 /* Whether element j ranks before element i: greater, or equal and earlier. */
 static bool ranks_before(const struct tensor *in, int64_t j, int64_t i)
 {
-    kernel_load_bits *load = kernel_load_bits_for(in->dtype);
-    if (load && !(DTYPES_UNSIGNED & BIT(in->dtype))) {
-        int64_t a = (int64_t)load(in->data, j), b = (int64_t)load(in->data, i);
-        return a > b || (a == b && j < i);
+    kernel_greater *greater = kernel_greater_for(in->dtype);
+    return greater(in->data, j, in->data, i) || (j < i && !greater(in->data, i, in->data, j));
+}
+
+/*
+ * `heap` holds columns of the row that begins at `start`, the one that ranks last on top: the
+ * one at `at` sinks to its place.
+ */
+static void sink(const struct tensor *in, int64_t start, int64_t *heap, int64_t count,
+                 int64_t at)
+{
+    for (;;) {
+        int64_t last = at;
+        for (int64_t child = 2 * at + 1; child <= 2 * at + 2 && child < count; child++)
+            if (ranks_before(in, start + heap[last], start + heap[child]))
+                last = child;
+        if (last == at)
+            return;
+        int64_t column = heap[at];
+        heap[at] = heap[last];
+        heap[last] = column;
+        at = last;
     }
-    if (load) {
-        uint64_t a = load(in->data, j), b = load(in->data, i);
-        return a > b || (a == b && j < i);
+}
+
+/* The `k` columns of the row that rank first, in order. */
+static void pick_first(const struct tensor *in, int64_t start, int64_t columns, int64_t k,
+                       int64_t *heap)
+{
+    for (int64_t c = 0; c < k; c++)
+        heap[c] = c;
+    for (int64_t at = k / 2 - 1; at >= 0; at--)
+        sink(in, start, heap, k, at);
+    for (int64_t c = k; k > 0 && c < columns; c++)
+        if (ranks_before(in, start + c, start + heap[0])) {
+            heap[0] = c;
+            sink(in, start, heap, k, 0);
+        }
+    for (int64_t last = k - 1; last > 0; last--) {
+        int64_t column = heap[0];
+        heap[0] = heap[last];
+        heap[last] = column;
+        sink(in, start, heap, last, 0);
     }
-    double a = kernel_load_for(in->dtype)(in->data, j),
-           b = kernel_load_for(in->dtype)(in->data, i);
-    return a > b || (a == b && j < i);
 }
 
 static bool top_k_run(struct kernel_call *call, struct error *err)
@@ -244,22 +276,13 @@ static bool top_k_run(struct kernel_call *call, struct error *err)
     shape.dims[rank - 1] = k;
     struct tensor *values = kernel_output(call, 0, &shape, err);
     struct tensor *indices = values ? kernel_output(call, 1, &shape, err) : NULL;
-    if (!indices)
+    int64_t *best = indices ? kernel_scratch(call, (size_t)k * sizeof(*best) + 1, err) : NULL;
+    if (!best)
         return false;
     int64_t rows = kernel_span(&in->shape, 0, rank - 1);
     for (int64_t r = 0; r < rows; r++) {
-        int64_t start = r * columns, found = 0;
-        /* Kept sorted while the row is walked: an element moves up past those it ranks before.
-         */
-        int64_t *best = kernel_scratch(call, (size_t)(k + 1) * sizeof(*best), err);
-        if (!best)
-            return false;
-        for (int64_t c = 0; c < columns; c++) {
-            int64_t at = found < k ? found++ : k;
-            for (; at > 0 && ranks_before(in, start + c, start + best[at - 1]); at--)
-                best[at] = best[at - 1];
-            best[at] = c;
-        }
+        int64_t start = r * columns;
+        pick_first(in, start, columns, k, best);
         for (int64_t i = 0; i < k; i++) {
             kernel_copy(values, r * k + i, in, start + best[i], 1);
             set_integer(indices, r * k + i, best[i]);
