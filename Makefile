@@ -272,7 +272,7 @@ unit: $(UNIT_WANTED) ## unit tests (T=part of a name)
 
 # --- checks --------------------------------------------------------------------------------
 
-C_FILES = $(shell git ls-files -- '*.c' '*.h')
+C_FILES = $(or $(shell git ls-files -- '*.c' '*.h'),$(error git lists no files here, so there is nothing to check))
 
 .PHONY: lint lint-arrows lint-symbols lint-words lint-lengths lint-format format
 lint: lint-arrows lint-words lint-lengths lint-format lint-symbols ## include arrows, names, words, lengths, format
@@ -368,7 +368,8 @@ sim-check: sim
 DEPS := build-essential pkg-config clang-14 clang-format-14 libclang-rt-14-dev libcmocka-dev \
         libgrpc-dev libprotobuf-c-dev protobuf-c-compiler libmicrohttpd-dev libwebsockets-dev libsqlite3-dev \
         libjansson-dev libsodium-dev libssl-dev libgnutls28-dev libcurl4-openssl-dev zlib1g-dev \
-        libdnnl-dev libpng-dev libjpeg62-turbo-dev libicu-dev openssl curl sqlite3 python3 python3-venv chromium
+        libdnnl-dev libpng-dev libjpeg62-turbo-dev libicu-dev openssl ca-certificates curl sqlite3 \
+        git procps python3 python3-venv chromium
 
 .PHONY: deps
 deps: ## install the Debian packages that are missing

@@ -3,6 +3,7 @@
 # safely.  Prints file:line for each; exits 1 if there is any.
 files=$(git ls-files -- '*.c' '*.h' '*.cu' '*.ts' '*.tsx' '*.sh' '*.py' '*.md' '*.proto' '*.sql' Makefile |
     grep -v -e '^tests/lint/' -e '^LICENSE')
+[ -n "$files" ] || { echo "words: git lists no files here"; exit 1; }
 found=0
 match() { # pattern, files pattern, why
     local rows
