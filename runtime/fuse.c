@@ -67,7 +67,7 @@ bool fuse_has(const struct subgraph *subgraph, const char *const *ops)
 
 bool fuse_is(const struct node *node, const char *op)
 {
-    return strcmp(node->op->name, op) == 0;
+    return !node->fault && strcmp(node->op->name, op) == 0;
 }
 
 bool fuse_same_wishes(const struct node *a, const struct node *b)

@@ -48,6 +48,7 @@ bool fuse_finish(struct fuser *f) CHECKED;
  * begin. */
 bool fuse_has(const struct subgraph *subgraph, const char *const *ops);
 
+/* Whether the node is of that op; one that is bad is of none. */
 bool fuse_is(const struct node *node, const char *op);
 bool fuse_same_wishes(const struct node *a, const struct node *b);
 

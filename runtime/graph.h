@@ -85,7 +85,7 @@ bool graph_add_all(struct graph *graph, const struct graph *other, struct error 
 /* Adds a control edge; the graph is not sealed. */
 void graph_add_control(struct graph *graph, struct node *node, struct node *before);
 
-/* Turns input `index` of `node` to another edge of the same type (asserted). */
+/* Turns input `index` of `node` to another edge, of the same type unless the node is bad. */
 void graph_set_input(struct graph *graph, struct node *node, int index, struct edge edge);
 
 /* Makes room in the index of names for `more` nodes that are about to be added. */
