@@ -195,7 +195,9 @@ static bool scan_field(struct scan *scan)
 bool message_scan(const ProtobufCMessageDescriptor *descriptor, const void *bytes, size_t size,
                   size_t *memory_bytes, struct error *err)
 {
-    struct scan scan = {.start = bytes, .at = bytes, .err = err};
+    /* No bytes may have no address, and one cannot count from there. */
+    const void *start = size ? bytes : "";
+    struct scan scan = {.start = start, .at = start, .err = err};
     if (!scan_enter(&scan, descriptor, scan.at + size))
         return false;
 

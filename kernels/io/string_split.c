@@ -81,7 +81,7 @@ static void cut_at_blanks(struct parts *parts, const struct tensor_string *text,
             add(parts, text->data + start, i - start);
     }
     if (limit > 0 && parts->count - before == limit)
-        add(parts, text->data + i, 0);
+        add(parts, "", 0);
 }
 
 /* As Python's str.split. */
@@ -96,7 +96,8 @@ static void cut_at_text(struct parts *parts, const struct tensor_string *text,
         cut_at_blanks(parts, text, limit);
         return;
     }
-    const char *start = text->data, *end = text->data + text->size;
+    /* An empty text has no address to count from. */
+    const char *start = text->size ? text->data : "", *end = start + text->size;
     for (int64_t cuts = 0; limit < 0 || cuts < limit; cuts++) {
         const char *found =
             start < end ? memmem(start, (size_t)(end - start), by->data, by->size) : NULL;

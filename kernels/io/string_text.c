@@ -29,7 +29,7 @@ static bool strip_run(struct kernel_call *call, struct error *err)
             from++;
         while (to > from && is_blank(in[i].data[to - 1]))
             to--;
-        tensor_set_string(out, i, in[i].data + from, to - from);
+        tensor_set_string(out, i, to > from ? in[i].data + from : "", to - from);
     }
     return true;
 }
