@@ -1,41 +1,84 @@
 #!/bin/bash
-# prove.sh - the full counts, part by part: each part that passes is remembered under build/prove for
-# this commit, so that a run that was broken off goes on where it was.  Results go to docs/proof.md.
+# prove.sh [PART...] - the full counts, part by part.  Results and times go to docs/proof.md.
+#
+# What has passed is remembered under build/prove for the commit that last changed more than docs, so a
+# run that was broken off goes on where it was: parts that passed are not run again, and fuzzing goes
+# on behind the last FUZZ_CHUNK inputs.  The longest part comes last.
 set -u
 cd "$(dirname "$0")/.."
-commit=$(git rev-parse --short HEAD)
+FUZZ_RUNS=${FUZZ_RUNS:-1000000}
+FUZZ_CHUNK=${FUZZ_CHUNK:-100000}
+if [ -n "$(git status --porcelain --untracked-files=no -- . ':!docs')" ]; then
+    echo "prove: there are changes that were not committed; a proof is of a commit"
+    exit 1
+fi
+commit=$(git log -1 --format=%h -- . ':!docs')
 done_folder=build/prove/$commit
 mkdir -p "$done_folder"
 report=docs/proof.md
-[ -s "$report" ] || printf '# Proof\n\nThe full counts, as `make prove` ran them.\n\n| date | commit | part | result |\n|---|---|---|---|\n' >"$report"
+[ -s "$report" ] || printf '# Proof\n\nThe full counts, as `make prove` ran them.\n\n| date | commit | part | time | result |\n|---|---|---|---|---|\n' >"$report"
+wanted=("$@")
 failed=0
 
+is_wanted() { # name
+    local name
+    [ ${#wanted[@]} -eq 0 ] && return 0
+    for name in "${wanted[@]}"; do [ "$name" = "$1" ] && return 0; done
+    return 1
+}
+
 part() { # name, command...
-    local name=$1
+    local name=$1 log=$done_folder/$1.log spent=0 start=$SECONDS result
     shift
+    is_wanted "$name" || return
     if [ -e "$done_folder/$name" ]; then
         echo "  done  $name: $(cat "$done_folder/$name")"
         return
     fi
     echo "  run   $name: $*"
-    if "$@" >"$done_folder/$name.log" 2>&1; then
-        tail -n 1 "$done_folder/$name.log" >"$done_folder/$name"
-        echo "  ok    $name: $(cat "$done_folder/$name")"
+    [ -e "$done_folder/$name.spent" ] && spent=$(cat "$done_folder/$name.spent")
+    if "$@" >"$log" 2>&1; then
+        result=$(tail -n 1 "$log")
+        spent=$((spent + SECONDS - start))
+        echo "$result" >"$done_folder/$name"
+        echo "  ok    $name: $result ($spent s)"
     else
-        echo "  FAIL  $name: see $done_folder/$name.log"
-        tail -n 20 "$done_folder/$name.log" | sed 's/^/        /'
+        result="FAILED: $(tail -n 1 "$log")"
+        spent=$((spent + SECONDS - start))
+        echo "  FAIL  $name: see $log"
+        tail -n 20 "$log" | sed 's/^/        /'
         failed=1
     fi
-    printf '| %s | %s | %s | %s |\n' "$(date -u +%F)" "$commit" "$name" \
-        "$(tail -n 1 "$done_folder/$name.log" | tr '|' '/')" >>"$report"
+    printf '| %s | %s | %s | %d:%02d:%02d | %s |\n' "$(date -u +%F)" "$commit" "$name" $((spent / 3600)) \
+        $((spent / 60 % 60)) $((spent % 60)) "$(echo "$result" | tr '|' '/')" >>"$report"
+}
+
+# FUZZ_RUNS inputs of one target.  What it did is noted after each chunk, with the time it took.
+fuzz() { # target
+    local runs=0 spent=0 start=$SECONDS noted=$done_folder/fuzz-$1 out more
+    [ -e "$noted.runs" ] && runs=$(cat "$noted.runs") && spent=$(cat "$noted.spent")
+    make --no-print-directory CC=clang-14 SAN=fuzz BUILD=build/fuzz "build/fuzz/fuzz_$1" || return 1
+    while more=$((FUZZ_RUNS - runs)) && [ "$more" -gt 0 ]; do
+        [ "$more" -gt "$FUZZ_CHUNK" ] && more=$FUZZ_CHUNK
+        out=$(F=$1 RUNS=$more tests/fuzz/check.sh)
+        more=$?
+        echo "$out"
+        [ $more -eq 0 ] || return 1
+        more=$(echo "$out" | sed -n 's/^ *\([0-9]*\) inputs$/\1/p')
+        runs=$((runs + more))
+        echo "$runs" >"$noted.runs"
+        echo $((spent + SECONDS - start)) >"$noted.spent"
+    done
+    echo "$runs inputs, 0 findings"
 }
 
 part check make check
 for source in tests/fuzz/fuzz_*.c; do
-    name=${source##*/fuzz_}
-    part "fuzz-${name%.c}" make fuzz F="${name%.c}" RUNS=1000000
+    target=${source##*/fuzz_} target=${target%.c}
+    [ "$target" = graph ] || part "fuzz-$target" fuzz "$target"
 done
 part sim make sim-check SEEDS=1000000
-part kills make system T=kill_test KILLS=500 TIMEOUT=7200
 part resume make system T=resume KILLS=100 TIMEOUT=3600
+part kills make system T=kill_test KILLS=500 TIMEOUT=7200
+part fuzz-graph fuzz graph
 exit $failed

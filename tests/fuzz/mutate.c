@@ -74,10 +74,9 @@ static size_t element_size(const ProtobufCFieldDescriptor *field)
     }
 }
 
-/* Collects every message below `root`, breadth first. */
+/* Collects every message below `root` in m->parts (room for PARTS_MAX), breadth first. */
 static void collect(struct mutation *m, ProtobufCMessage *root)
 {
-    m->parts = arena_array(m->arena, PARTS_MAX, sizeof(*m->parts));
     m->parts[0] = root;
     m->parts_count = 1;
     for (int at = 0; at < m->parts_count; at++) {
@@ -188,9 +187,10 @@ static void change_bytes(struct mutation *m, ProtobufCBinaryData *bytes)
 }
 
 /* A message that is part of itself can neither be packed nor walked. */
-static bool reaches(struct mutation *m, ProtobufCMessage *from, const ProtobufCMessage *what)
+static bool reaches(ProtobufCMessage *from, const ProtobufCMessage *what)
 {
-    struct mutation below_it = {.arena = m->arena};
+    static ProtobufCMessage *parts[PARTS_MAX];
+    struct mutation below_it = {.parts = parts};
     collect(&below_it, from);
     for (int i = 0; i < below_it.parts_count; i++)
         if (below_it.parts[i] == what)
@@ -211,7 +211,7 @@ static void change_element(struct mutation *m, ProtobufCMessage *owner, void *at
         break;
     case PROTOBUF_C_TYPE_MESSAGE: {
         ProtobufCMessage *like = pick_like(m, field->descriptor);
-        if (like && !reaches(m, like, owner))
+        if (like && !reaches(like, owner))
             *(ProtobufCMessage **)at = like;
         break;
     }
@@ -276,7 +276,7 @@ static void change_list(struct mutation *m, ProtobufCMessage *message,
 static void become(struct mutation *m, ProtobufCMessage *message)
 {
     ProtobufCMessage *like = pick_like(m, message->descriptor);
-    if (like && like != message && !reaches(m, like, message))
+    if (like && like != message && !reaches(like, message))
         memcpy(message, like, message->descriptor->sizeof_message);
 }
 
@@ -306,7 +306,7 @@ static void change(struct mutation *m)
         ProtobufCMessage *like = pick_like(m, field->descriptor);
         if (!below(m, 3) && !is_oneof(field))
             *(ProtobufCMessage **)member(message, field) = NULL;
-        else if (like && !reaches(m, like, message))
+        else if (like && !reaches(like, message))
             *(ProtobufCMessage **)member(message, field) = like;
         return;
     }
@@ -316,7 +316,8 @@ static void change(struct mutation *m)
 size_t mutate_message(const ProtobufCMessageDescriptor *descriptor, uint8_t *data, size_t size,
                       size_t size_max, uint64_t seed, const struct mutate_words *words)
 {
-    struct mutation m = {.arena = arena_new(), .state = seed, .words = words};
+    static ProtobufCMessage *parts[PARTS_MAX];
+    struct mutation m = {.arena = arena_new(), .state = seed, .parts = parts, .words = words};
     struct error err;
     size_t made = 0;
     ProtobufCMessage *message = message_unpack(descriptor, data, size, m.arena, &err);
