@@ -61,6 +61,11 @@ static void mark_reached(struct walk *w, const struct edge *ys, int ys_count)
                 w->ready[top++] = node->inputs[i].from;
             }
         }
+        struct node *push = gradient_pushed_for(w, node);
+        if (push && !w->places[push->id].reached && gradient_carries(push->output_types[0])) {
+            w->places[push->id].reached = true;
+            w->ready[top++] = push;
+        }
     }
 }
 
@@ -115,6 +120,11 @@ static void mark_between(struct walk *w, const struct edge *xs, int xs_count)
                 user->between = true;
                 w->ready[top++] = graph_node(w->graph, users[u]);
             }
+        }
+        struct node *pop = gradient_popped_from(w, node);
+        if (pop && w->places[pop->id].reached && !w->places[pop->id].between) {
+            w->places[pop->id].between = true;
+            w->ready[top++] = pop;
         }
     }
     free(first);
@@ -177,6 +187,13 @@ void gradient_settle(struct walk *w, struct node *node)
         w->ready[w->ready_count++] = node;
 }
 
+void gradient_ready(struct walk *w, struct node *node)
+{
+    const struct place *place = gradient_place(w, node);
+    if (place->between && !place->pending)
+        w->ready[w->ready_count++] = node;
+}
+
 void gradient_give(struct walk *w, const struct node *node, int i, struct edge gradient)
 {
     struct edge input = node->inputs[i];
@@ -219,6 +236,9 @@ static bool visit_plain(struct walk *w, const struct node *node, const struct ed
         bool forward = of_inputs[i].from && gradient_frame_of(w, of_inputs[i].from);
         if (forward && !gradient_recall(w, of_inputs[i], frame, &of_inputs[i]))
             return false;
+        bool wanted = of_inputs[i].from && gradient_place(w, node->inputs[i].from)->between;
+        if (wanted && !gradient_widen(w, node, i, &of_inputs[i]))
+            return false;
         gradient_give(w, node, i, of_inputs[i]);
     }
     return true;
@@ -226,6 +246,10 @@ static bool visit_plain(struct walk *w, const struct node *node, const struct ed
 
 static bool visit(struct walk *w, struct node *node)
 {
+    if (gradient_pushed_for(w, node))
+        return gradient_of_pop(w, node);
+    if (gradient_popped_from(w, node))
+        return gradient_of_push(w, node);
     if (!leads_on(w, node))
         return true;
     if (node->fault)
@@ -302,7 +326,8 @@ static bool find_flow(struct walk *w)
 {
     for (int id = 0; id < w->count && !w->has_flow; id++) {
         enum op_flow flow = graph_node(w->graph, id)->op->flow;
-        w->has_flow = w->places[id].between && flow != FLOW_NONE && flow != FLOW_PASS;
+        w->has_flow = w->places[id].between &&
+                      ((flow != FLOW_NONE && flow != FLOW_PASS) || w->places[id].pair);
     }
     if (!w->has_flow)
         return true;
@@ -313,7 +338,7 @@ static bool find_flow(struct walk *w)
         if (node->op->flow == FLOW_EXIT && w->places[id].between && leads_on(w, node))
             gradient_frame_of(w, node->inputs[0].from)->exits_left++;
     }
-    return true;
+    return gradient_expect_pops(w);
 }
 
 static void walk_init(struct walk *w, struct graph *graph, const struct edge *ys, int ys_count,
@@ -325,6 +350,7 @@ static void walk_init(struct walk *w, struct graph *graph, const struct edge *ys
     w->places = arena_array(w->arena, (size_t)w->count + 1, sizeof(*w->places));
     w->ready = arena_array(w->arena, (size_t)w->count + 1, sizeof(*w->ready));
     w->history = map_new();
+    gradient_find_stacks(w);
     mark_reached(w, ys, ys_count);
     mark_between(w, xs, xs_count);
 }

@@ -22,6 +22,41 @@ struct edge gradient_zeros(struct builder *b, struct edge x, struct edge like)
     return zero.from ? builder_add(b, "Fill", "zeros", INPUTS(shape, zero), NO_ATTRS) : zero;
 }
 
+/* Where guard `g` keeps the gradient from being alive there are zeros like `x`. */
+static bool add_zeros(struct walk *w, struct builder *b, const struct guard *g,
+                      struct loop_frame *frame, struct edge x, struct edge *gradient)
+{
+    struct edge pred = g->pred;
+    int first = graph_count(w->graph);
+    struct edge zeros = gradient_zeros(b, x, *gradient);
+    if (!builder_ok(b))
+        return false;
+    struct edge gate = builder_add(b, "Switch", "zeros/Switch", INPUTS(zeros, pred), NO_ATTRS);
+    if (!builder_ok(b))
+        return false;
+    *gradient = builder_add(b, "Merge", "Merge",
+                            INPUTS(*gradient, builder_output(gate, 1 - g->side)), NO_ATTRS);
+    return builder_ok(b) && gradient_localise(w, first, frame);
+}
+
+bool gradient_widen(struct walk *w, const struct node *node, int i, struct edge *gradient)
+{
+    struct loop_frame *frame = gradient_frame_of(w, node);
+    if (!frame || !gradient->from)
+        return true;
+    struct builder b = gradient_builder(w, node);
+    int guard = w->where[node->id].guard, of_input = gradient_guard_of(w, node->inputs[i]);
+    if (!gradient_is_around(w, of_input, guard))
+        return true;
+    for (; !gradient_is_around(w, guard, of_input); guard = w->guards[guard].up) {
+        const struct guard g = w->guards[guard];
+        if (!gradient_has_condition(w, of_input, &g) &&
+            !add_zeros(w, &b, &g, frame, node->inputs[i], gradient))
+            return false;
+    }
+    return true;
+}
+
 bool gradient_of_switch(struct walk *w, const struct node *node, const struct edge *of_outputs)
 {
     struct builder b = gradient_builder(w, node);

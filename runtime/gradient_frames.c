@@ -14,7 +14,7 @@
 #include "runtime/gradient_internal.h"
 #include "runtime/op.h"
 
-enum { LOOPS_DEEP_MAX = 64 };
+enum { LOOPS_DEEP_MAX = 64, GUARDS_DEEP_MAX = 65 };
 
 static bool is_next(const struct node *node)
 {
@@ -38,50 +38,71 @@ bool gradient_is_loop_switch(const struct node *node)
 
 /* --- guards --- */
 
-static bool is_around(const struct walk *w, int outer, int inner)
+bool gradient_has_condition(const struct walk *w, int guard, const struct guard *condition)
 {
-    while (inner && inner != outer)
-        inner = w->guards[inner].up;
-    return inner == outer;
+    for (; guard; guard = w->guards[guard].up) {
+        const struct guard *g = &w->guards[guard];
+        if (g->pred.from == condition->pred.from && g->pred.output == condition->pred.output &&
+            g->side == condition->side)
+            return true;
+    }
+    return false;
 }
 
-static int find_guard(struct walk *w, int up, struct edge pred, int side)
+bool gradient_is_around(const struct walk *w, int outer, int inner)
 {
+    for (; outer; outer = w->guards[outer].up)
+        if (!gradient_has_condition(w, inner, &w->guards[outer]))
+            return false;
+    return true;
+}
+
+/* `up` with one condition more, unless it has it. */
+static int with_condition(struct walk *w, int up, const struct guard *condition)
+{
+    if (gradient_has_condition(w, up, condition))
+        return up;
+    const struct guard made = {up, condition->pred, condition->side};
     for (int i = 1; i < w->guards_count; i++) {
         const struct guard *g = &w->guards[i];
-        if (g->up == up && g->pred.from == pred.from && g->pred.output == pred.output &&
-            g->side == side)
+        if (g->up == up && g->pred.from == made.pred.from &&
+            g->pred.output == made.pred.output && g->side == made.side)
             return i;
     }
     w->guards = alloc_grow(w->guards, w->guards_count, &w->guards_capacity, sizeof(*w->guards));
-    w->guards[w->guards_count] = (struct guard){up, pred, side};
+    w->guards[w->guards_count] = made;
     return w->guards_count++;
+}
+
+/* The conditions of a guard, innermost first; what is beyond GUARDS_DEEP_MAX is left out. */
+static int list_conditions(const struct walk *w, int guard, struct guard *conditions)
+{
+    int count = 0;
+    for (; guard && count < GUARDS_DEEP_MAX; guard = w->guards[guard].up)
+        conditions[count++] = w->guards[guard];
+    return count;
 }
 
 /* Alive only where both are. */
 static int both_guards(struct walk *w, int a, int b)
 {
-    if (is_around(w, a, b))
+    struct guard conditions[GUARDS_DEEP_MAX];
+    if (gradient_is_around(w, a, b))
         return b;
-    if (is_around(w, b, a))
-        return a;
-    /* Unrelated: those of b that a does not have, innermost last. */
-    int chain[64], count = 0;
-    for (int g = b; g && !is_around(w, g, a) && count < ARRAY_LEN(chain); g = w->guards[g].up)
-        chain[count++] = g;
-    while (count) {
-        const struct guard g = w->guards[chain[--count]];
-        a = find_guard(w, a, g.pred, g.side);
-    }
+    for (int i = list_conditions(w, b, conditions); i > 0; i--)
+        a = with_condition(w, a, &conditions[i - 1]);
     return a;
 }
 
 /* What both are inside of. */
-static int common_guard(const struct walk *w, int a, int b)
+static int common_guard(struct walk *w, int a, int b)
 {
-    while (!is_around(w, a, b))
-        a = w->guards[a].up;
-    return a;
+    struct guard conditions[GUARDS_DEEP_MAX];
+    int common = 0;
+    for (int i = list_conditions(w, a, conditions); i > 0; i--)
+        if (gradient_has_condition(w, b, &conditions[i - 1]))
+            common = with_condition(w, common, &conditions[i - 1]);
+    return common;
 }
 
 int gradient_guard_of(struct walk *w, struct edge edge)
@@ -89,7 +110,8 @@ int gradient_guard_of(struct walk *w, struct edge edge)
     int guard = w->where[edge.from->id].guard;
     if (edge.from->op->flow != FLOW_SWITCH || gradient_is_loop_switch(edge.from))
         return guard;
-    return find_guard(w, guard, edge.from->inputs[1], edge.output);
+    const struct guard condition = {0, edge.from->inputs[1], edge.output};
+    return with_condition(w, guard, &condition);
 }
 
 static int guard_of_node(struct walk *w, const struct node *node)
@@ -257,49 +279,4 @@ void gradient_place_forward(struct walk *w, const struct node *node, struct loop
         w->where_count = count;
     }
     w->where[node->id] = (struct whereabouts){.frame = frame, .guard = guard};
-}
-
-/* --- stacks --- */
-
-/* Marks what depends on an x; round a loop it takes another pass. */
-static void mark_dependent(struct walk *w, bool *dependent)
-{
-    bool more = true;
-    while (more) {
-        more = false;
-        for (int id = 0; id < w->count; id++) {
-            const struct node *node = graph_node(w->graph, id);
-            for (int i = 0; !dependent[id] && i < node->inputs_count; i++)
-                if (dependent[node->inputs[i].from->id] &&
-                    gradient_carries(node->input_types[i]))
-                    dependent[id] = more = true;
-        }
-    }
-}
-
-bool gradient_check_stacks(struct walk *w, const struct edge *xs, int xs_count)
-{
-    bool pops = false;
-    for (int id = 0; id < w->count && !pops; id++)
-        pops =
-            w->places[id].reached && !strcmp(graph_node(w->graph, id)->op->name, "StackPopV2");
-    if (!pops)
-        return true;
-    bool ok = true;
-    bool *dependent = alloc_array((size_t)w->count + 1, sizeof(*dependent));
-    for (int i = 0; i < xs_count; i++)
-        dependent[xs[i].from->id] = true;
-    mark_dependent(w, dependent);
-    for (int id = 0; ok && id < w->count; id++) {
-        const struct node *node = graph_node(w->graph, id);
-        if (!strcmp(node->op->name, "StackPushV2") && node->inputs_count == 2 &&
-            dependent[node->inputs[1].from->id])
-            ok = fail(
-                w->err, UNIMPLEMENTED,
-                "there are no gradients through the stack that node '%s' pushes on: second "
-                "derivatives of loops are not defined",
-                node->name);
-    }
-    free(dependent);
-    return ok;
 }

@@ -66,9 +66,8 @@ static bool add_push(struct walk *w, struct builder *b, struct loop_frame *frame
     return true;
 }
 
-/* The stack as seen on the way back, alive only where the value was pushed. */
-static bool guard_stack(struct walk *w, struct builder *b, struct loop_frame *frame, int guard,
-                        struct edge *stack)
+bool gradient_guard_stack(struct walk *w, struct builder *b, struct loop_frame *frame,
+                          int guard, struct edge *stack)
 {
     int chain[64], count = 0;
     for (; guard; guard = w->guards[guard].up) {
@@ -101,7 +100,7 @@ static bool push_and_pop(struct walk *w, struct edge edge, struct loop_frame *fr
         return false;
     struct edge back;
     if (!gradient_recall(w, stack, frame, &back) ||
-        !guard_stack(w, &b, frame, gradient_guard_of(w, edge), &back))
+        !gradient_guard_stack(w, &b, frame, gradient_guard_of(w, edge), &back))
         return false;
     *value = builder_add(&b, "StackPopV2", "pop", INPUTS(back),
                          ATTRS(attr_type("elem_type", dtype)));

@@ -116,12 +116,28 @@ static bool add_backward_counter(struct walk *w, struct builder *b, struct loop_
     struct edge more = builder_add(b, "Greater", "Greater", INPUTS(merge, zero), NO_ATTRS);
     if (!builder_ok(b))
         return false;
+    frame->back_enter = merge.from->inputs[0].from;
     frame->again = builder_add(b, "LoopCond", "LoopCond", INPUTS(more), NO_ATTRS);
     if (!builder_ok(b))
         return false;
     struct edge gate =
         builder_add(b, "Switch", "Switch", INPUTS(merge, frame->again), NO_ATTRS);
+    frame->back_gate = gate;
     return builder_ok(b) && add_round(b, gate, "Sub", merge, &frame->pivot, &frame->popped);
+}
+
+bool gradient_loop_finished(struct walk *w, struct loop_frame *frame)
+{
+    if (frame->finished)
+        return true;
+    struct builder b = gradient_builder(w, frame->enter);
+    frame->finished =
+        builder_add(&b, "Exit", "finished", INPUTS(frame->back_gate), NO_ATTRS).from;
+    if (!builder_ok(&b))
+        return false;
+    if (frame->up->up)
+        graph_add_control(w->graph, frame->up->popped, frame->finished);
+    return true;
 }
 
 bool gradient_loop_start(struct walk *w, struct loop_frame *frame)
@@ -235,10 +251,10 @@ static bool enter_variable(struct walk *w, struct node *merge, struct loop_frame
     return true;
 }
 
-/* Whether anything came to one of the loop's Exits. */
+/* Whether anything came to one of the loop's Exits, or to what it pushed. */
 static bool loop_flows(struct walk *w, const struct loop_frame *frame)
 {
-    bool flows = false;
+    bool flows = frame->stack_flows;
     for (int id = 0; id < w->count; id++) {
         const struct node *node = graph_node(w->graph, id);
         flows |= node->op->flow == FLOW_EXIT && w->places[id].arrivals &&
@@ -266,15 +282,18 @@ static bool enter_loop(struct walk *w, struct loop_frame *frame)
             gradient_place(w, node->inputs[0].from)->between)
             gradient_settle(w, node->inputs[0].from);
     }
+    gradient_ready_pushes(w, frame);
     return true;
+}
+
+bool gradient_reach_loop(struct walk *w, struct loop_frame *frame)
+{
+    return --frame->exits_left > 0 || enter_loop(w, frame);
 }
 
 bool gradient_of_exit(struct walk *w, const struct node *node)
 {
-    struct loop_frame *frame = gradient_frame_of(w, node->inputs[0].from);
-    if (--frame->exits_left > 0)
-        return true;
-    return enter_loop(w, frame);
+    return gradient_reach_loop(w, gradient_frame_of(w, node->inputs[0].from));
 }
 
 /* --- through the body, and out at the Enters --- */

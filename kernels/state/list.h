@@ -21,7 +21,7 @@
     KERNELS_OF_STAGES(X)
 
 #define KERNELS_OF_STACK(X) \
-    X(stack_v2) X(stack_push_v2) X(stack_pop_v2) X(stack_close_v2)
+    X(stack_v2) X(stack_push_v2) X(stack_pop_v2) X(stack_grad) X(stack_close_v2)
 
 #define KERNELS_OF_TENSOR_ARRAY(X) \
     X(tensor_array_v3) X(tensor_array_write_v3) X(tensor_array_read_v3) \

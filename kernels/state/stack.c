@@ -25,6 +25,9 @@ struct stack {
     int max;
     enum dtype dtype;
     char *name;
+    struct stack *twins; /* for the gradients of what is on it; each held once */
+    struct stack *next_twin;
+    char *source; /* of a twin */
 };
 
 static void release_items(struct tensor *items, int count)
@@ -38,23 +41,27 @@ static void stack_destroy(struct resource *resource)
 {
     struct stack *stack = (struct stack *)resource;
     release_items(stack->items, stack->count);
+    for (struct stack *twin = stack->twins, *next; twin; twin = next) {
+        next = twin->next_twin;
+        resource_unref(&twin->resource);
+    }
     pthread_mutex_destroy(&stack->lock);
     free(stack->name);
+    free(stack->source);
     free(stack);
 }
 
-static struct stack *stack_new(const struct node *node, int max)
+/* `name` tells of what node it is in messages, where it gets a number. */
+static struct stack *stack_new(const char *name, enum dtype dtype, int max)
 {
-    static int made; /* __atomic; tells stacks of one node apart in messages */
-    const char *name = node_attr_string(node, "stack_name", "");
+    static int made; /* __atomic */
     struct stack *stack = alloc_bytes(sizeof(*stack));
     stack->resource =
         (struct resource){.kind = STACK, .references = 1, .destroy = stack_destroy};
     pthread_mutex_init(&stack->lock, NULL);
     stack->max = max;
-    stack->dtype = (enum dtype)node_attr_type(node, "elem_type");
-    stack->name = alloc_printf("%s_%d", *name ? name : node->name,
-                               __atomic_fetch_add(&made, 1, __ATOMIC_RELAXED));
+    stack->dtype = dtype;
+    stack->name = alloc_printf("%s_%d", name, __atomic_fetch_add(&made, 1, __ATOMIC_RELAXED));
     return stack;
 }
 
@@ -67,7 +74,10 @@ static bool stack_run(struct kernel_call *call, struct error *err)
         return fail(err, INVALID, "Stack size must be a scalar, but had shape: %s",
                     shape_text(&size->shape, text, sizeof(text)));
     int32_t max = *tensor_i32(size);
-    struct stack *stack = stack_new(call->node, max < 0 ? INT_MAX : max);
+    const char *name = node_attr_string(call->node, "stack_name", "");
+    struct stack *stack =
+        stack_new(*name ? name : call->node->name,
+                  (enum dtype)node_attr_type(call->node, "elem_type"), max < 0 ? INT_MAX : max);
     bool ok = kernel_output_resource(call, 0, &stack->resource, "_stacks", stack->name, err);
     resource_unref(&stack->resource);
     return ok;
@@ -146,6 +156,34 @@ static bool pop_run(struct kernel_call *call, struct error *err)
     return ok;
 }
 
+/* The twin for gradients of that source, made when it is first asked for. */
+static struct stack *find_twin(struct stack *stack, const char *source)
+{
+    pthread_mutex_lock(&stack->lock);
+    struct stack *twin = stack->twins;
+    while (twin && strcmp(twin->source, source) != 0)
+        twin = twin->next_twin;
+    if (!twin) {
+        twin = stack_new(stack->name, stack->dtype, INT_MAX);
+        twin->source = alloc_text(source);
+        twin->next_twin = stack->twins;
+        stack->twins = twin;
+    }
+    pthread_mutex_unlock(&stack->lock);
+    return twin;
+}
+
+static bool grad_run(struct kernel_call *call, struct error *err)
+{
+    struct stack *stack = (struct stack *)kernel_resource(call, 0, STACK, err);
+    if (!stack)
+        return false;
+    struct stack *twin = find_twin(stack, node_attr_string(call->node, "source", ""));
+    bool ok = kernel_output_resource(call, 0, &twin->resource, "_stacks", twin->name, err);
+    resource_unref(&stack->resource);
+    return ok;
+}
+
 /* What is on it goes at once; what comes after is told that it is closed. */
 static bool close_run(struct kernel_call *call, struct error *err)
 {
@@ -172,4 +210,5 @@ static bool close_run(struct kernel_call *call, struct error *err)
 const struct kernel kernel_stack_v2 = KERNEL("StackV2", stack_run);
 const struct kernel kernel_stack_push_v2 = KERNEL("StackPushV2", push_run);
 const struct kernel kernel_stack_pop_v2 = KERNEL("StackPopV2", pop_run);
+const struct kernel kernel_stack_grad = KERNEL("StackGrad", grad_run);
 const struct kernel kernel_stack_close_v2 = KERNEL("StackCloseV2", close_run);

@@ -1,9 +1,12 @@
 /*
- * tensor_list_math.c - lists of tensors as gradients: zeros of the same form, and sums.
+ * tensor_list_math.c - lists of tensors, and optionals, as gradients: zeros of the same form,
+ * and sums.
  *
- * Lists hold lists, but never deeper than LIMIT_LIST_DEPTH, which bounds the recursion here.
+ * They hold each other, but never deeper than LIMIT_LIST_DEPTH and DATASET_DEPTH_MAX, which
+ * bounds the recursion here.
  */
 
+#include "kernels/data/optional.h"
 #include "kernels/ref/update.h"
 #include "kernels/state/tensor_list.h"
 
@@ -11,9 +14,38 @@
 
 static bool zeros_like(const struct tensor *in, struct tensor *out, struct error *err);
 
+/* The optional in element `index`, NULL if that holds something else. */
+static struct optional *optional_at(const struct tensor *tensor, int64_t index)
+{
+    struct error ignored;
+    return (struct optional *)kernel_variant(tensor, index, OPTIONAL_KIND, &ignored);
+}
+
+static void set_optional(struct tensor *tensor, int64_t index, struct optional *optional)
+{
+    struct resource_handle *handle = (struct resource_handle *)tensor->data + index;
+    resource_unref(handle->resource);
+    handle->resource = &optional->resource;
+}
+
+static bool zeros_of_optional(const struct optional *in, int64_t index, struct tensor *out,
+                              struct error *err)
+{
+    struct optional *zeros = kernel_optional_new(in->width);
+    zeros->depth = in->depth;
+    set_optional(out, index, zeros);
+    bool ok = true;
+    for (int i = 0; ok && i < in->width; i++)
+        ok = tensor_init(&zeros->row[i], in->row[i].dtype, &in->row[i].shape, err) &&
+             zeros_like(&in->row[i], &zeros->row[i], err);
+    return ok;
+}
+
 static bool zeros_of_element(const struct tensor *in, int64_t index, struct tensor *out,
                              struct error *err)
 {
+    if (optional_at(in, index))
+        return zeros_of_optional(optional_at(in, index), index, out, err);
     const struct tensor_list *list =
         (struct tensor_list *)kernel_variant(in, index, TENSOR_LIST, err);
     if (!list) {
@@ -124,6 +156,26 @@ static struct tensor_list *own_element(struct tensor *tensor, int64_t index, str
     return copy;
 }
 
+/* Element `index` becomes the sum of two optionals, component by component. */
+static bool add_optional(struct tensor *sum, int64_t index, const struct tensor *value,
+                         struct error *err)
+{
+    const struct optional *a = optional_at(sum, index), *b = optional_at(value, index);
+    if (!b)
+        return fail(err, INVALID, "Trying to add an optional and what is none");
+    if (a->width != b->width)
+        return fail(err, INVALID,
+                    "Cannot add optionals because one has a value and the other doesn't.");
+    struct optional *total = kernel_optional_new(a->width);
+    total->depth = a->depth > b->depth ? a->depth : b->depth;
+    bool ok = true;
+    for (int i = 0; ok && i < a->width; i++)
+        ok = tensor_clone(&total->row[i], &a->row[i], err) &&
+             add_to(&total->row[i], &b->row[i], err);
+    set_optional(sum, index, total);
+    return ok;
+}
+
 static bool add_to(struct tensor *sum, const struct tensor *value, struct error *err)
 {
     char a[SHAPE_TEXT_BYTES], b[SHAPE_TEXT_BYTES];
@@ -139,6 +191,10 @@ static bool add_to(struct tensor *sum, const struct tensor *value, struct error 
     if (sum->dtype != VARIANT)
         kernel_add_into(sum, value, false);
     for (int64_t i = 0; sum->dtype == VARIANT && ok && i < sum->count; i++) {
+        if (optional_at(sum, i)) {
+            ok = add_optional(sum, i, value, err);
+            continue;
+        }
         struct tensor_list *total = own_element(sum, i, err);
         const struct tensor_list *more = total ? list_at(value, i, err) : NULL;
         ok = more && add_list(total, more, err);

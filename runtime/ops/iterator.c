@@ -1,5 +1,9 @@
 /* iterator.c - tf.data: iterators, optionals, and the handles that datasets share. */
 
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "runtime/gradient.h"
 #include "runtime/ops/dataset.h"
 
 const struct op op_dummy_memory_cache =
@@ -56,9 +60,53 @@ const struct op op_anonymous_random_seed_generator =
 const struct op op_anonymous_iterator_v2 = OP_SCALAR(
     "AnonymousIteratorV2", "", "handle:resource deleter:variant", OP_ELEMENTS, OP_STATEFUL);
 
-const struct op op_optional_from_value =
-    OP_SCALAR("OptionalFromValue", "components:list(Toutput_types)", "optional:variant",
-              "Toutput_types:list(type)>=1", 0);
+/* Gradients of optionals are optionals: what a branch that was taken hands to its gradient. */
+static bool from_value_gradient(struct gradient *g, struct error *err)
+{
+    (void)err;
+    const struct node *node = g->node;
+    struct shape *unknown = alloc_array((size_t)node->inputs_count, sizeof(*unknown));
+    for (int i = 0; i < node->inputs_count; i++)
+        unknown[i] = SHAPE_UNKNOWN;
+    const struct attr shapes = {.name = "output_shapes",
+                                .kind = ATTR_SHAPE,
+                                .is_list = true,
+                                .count = node->inputs_count,
+                                .shapes = unknown};
+    struct edge row = builder_add(
+        &g->build, "OptionalGetValue", "value", INPUTS(g->of_outputs[0]),
+        ATTRS(attr_type_list("output_types", node->input_types, node->inputs_count), shapes));
+    for (int i = 0; i < node->inputs_count; i++)
+        g->of_inputs[i] = row.from ? builder_output(row, i) : row;
+    free(unknown);
+    return true;
+}
+
+static bool get_value_gradient(struct gradient *g, struct error *err)
+{
+    (void)err;
+    const struct node *node = g->node;
+    struct edge *row = alloc_array((size_t)node->outputs_count, sizeof(*row));
+    for (int i = 0; i < node->outputs_count; i++)
+        row[i] = g->of_outputs[i].from ? g->of_outputs[i]
+                                       : builder_add(&g->build, "ZerosLike", "zeros",
+                                                     INPUTS(gradient_y(g, i)), NO_ATTRS);
+    if (builder_ok(&g->build))
+        g->of_inputs[0] = builder_add(
+            &g->build, "OptionalFromValue", "optional", row, node->outputs_count,
+            ATTRS(attr_type_list("Toutput_types", node->output_types, node->outputs_count)));
+    free(row);
+    return true;
+}
+
+const struct op op_optional_from_value = {
+    .name = "OptionalFromValue",
+    .inputs = "components:list(Toutput_types)",
+    .outputs = "optional:variant",
+    .attrs = "Toutput_types:list(type)>=1",
+    .infer = op_infer_scalar,
+    .gradient = from_value_gradient,
+};
 
 const struct op op_optional_none = OP_SCALAR("OptionalNone", "", "optional:variant", "", 0);
 
@@ -95,7 +143,7 @@ const struct op op_optional_get_value = {
     .outputs = "components:list(output_types)",
     .attrs = OP_ELEMENTS,
     .infer = op_infer_element,
-    .no_gradient = true,
+    .gradient = get_value_gradient,
 };
 
 const struct op op_make_iterator = {

@@ -190,7 +190,7 @@
     X(to_bool) X(fake_param)
 
 #define OPS_TENSOR_ARRAY(X) \
-    X(stack_v2) X(stack_push_v2) X(stack_pop_v2) X(stack_close_v2) X(tensor_array_v3) \
+    X(stack_v2) X(stack_push_v2) X(stack_pop_v2) X(stack_grad) X(stack_close_v2) X(tensor_array_v3) \
     X(tensor_array_grad_v3) X(tensor_array_grad_with_shape) X(tensor_array_write_v3) \
     X(tensor_array_read_v3) X(tensor_array_gather_v3) X(tensor_array_scatter_v3) \
     X(tensor_array_concat_v3) X(tensor_array_split_v3) X(tensor_array_size_v3) \

@@ -39,6 +39,20 @@ const struct op op_stack_pop_v2 = {
     .no_gradient = true,
 };
 
+/*
+ * Another stack, one for each handle and source: where the gradients go of what is on it.  Ours
+ * alone; TensorFlow has no gradients through stacks.
+ */
+const struct op op_stack_grad = {
+    .name = "StackGrad",
+    .inputs = "handle:resource",
+    .outputs = "grad_handle:resource",
+    .attrs = "source:string",
+    .flags = OP_STATEFUL,
+    .infer = op_infer_scalar,
+    .no_gradient = true,
+};
+
 const struct op op_stack_close_v2 = {
     .name = "StackCloseV2",
     .inputs = "handle:resource",

@@ -65,6 +65,32 @@ static struct edge array_write_read(struct builder *b, struct edge x)
                        ATTRS(attr_type("dtype", F64)));
 }
 
+/* Of two components, only one of which a gradient reads. */
+static struct edge optional_once(struct builder *b, struct edge x)
+{
+    static const int types[] = {F64, I32};
+    const struct shape unknown[] = {SHAPE_UNKNOWN, SHAPE_UNKNOWN};
+    const struct attr shapes = {.name = "output_shapes",
+                                .kind = ATTR_SHAPE,
+                                .is_list = true,
+                                .count = 2,
+                                .shapes = unknown};
+    struct edge optional = builder_add(b, "OptionalFromValue", "put", INPUTS(x, number(b, 1)),
+                                       ATTRS(attr_type_list("Toutput_types", types, 2)));
+    return builder_add(b, "OptionalGetValue", "get", INPUTS(optional),
+                       ATTRS(attr_type_list("output_types", types, 2), shapes));
+}
+
+/* Two readers: their gradients, optionals, are added. */
+static struct edge optional_twice(struct builder *b, struct edge x)
+{
+    struct edge first = optional_once(b, x), optional = first.from->inputs[0];
+    const struct edge inputs[] = {optional};
+    struct edge second = builder_add(b, "OptionalGetValue", "again", inputs, 1,
+                                     ATTRS(first.from->attrs[0], first.from->attrs[1]));
+    return builder_add(b, "Mul", "product", INPUTS(first, second), NO_ATTRS);
+}
+
 static struct edge from_tensor(struct builder *b, struct edge x)
 {
     return builder_add(b, "TensorListFromTensor", "list", INPUTS(x, I32S(2)), ATTRS(ELEMENT));
@@ -235,6 +261,12 @@ TEST(lists_scattered)
     check(list_scatter);
     check(list_scatter_v2);
     check(list_scatter_into);
+}
+
+TEST(optionals)
+{
+    check(optional_once);
+    check(optional_twice);
 }
 
 TEST(lists_split)
