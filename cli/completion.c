@@ -14,7 +14,7 @@
 #include "cli/cli.h"
 #include "cli/completion.h"
 #include "cli/options.h"
-#include "runtime/spec.h"
+#include "runtime/spec/spec.h"
 
 /* --- reading what there is --- */
 
