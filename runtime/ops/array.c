@@ -246,7 +246,8 @@ const struct op op_range = {
     .name = "Range",
     .inputs = "start:Tidx limit:Tidx delta:Tidx",
     .outputs = "output:Tidx",
-    .attrs = "Tidx:{bfloat16,half,float,double,int8,int16,int32,int64,uint16,uint32}=int32",
+    .attrs = "Tidx:{bfloat16,half,float,double,int8,int16,int32,int64,uint16,uint32,"
+             "uint64}=int32",
     .infer = infer_vector,
     .no_gradient = true,
 };

@@ -50,18 +50,19 @@ static bool norm_gradient(struct gradient *g, struct error *err)
     return builder_ok(&g->build);
 }
 
-#define NORM_ATTRS                                                                             \
-    " epsilon:float=0.0001 exponential_avg_factor:float=1 data_format:"                        \
-    "{'NHWC','NCHW','NDHWC','NCDHW'}='NHWC' is_training:bool=true"
-#define GRAD_ATTRS                                                                             \
-    " epsilon:float=0.0001 data_format:{'NHWC','NCHW','NDHWC','NCDHW'}='NHWC' "                \
-    "is_training:bool=true"
+#define IMAGES "{'NHWC','NCHW'}='NHWC'"
+#define ALL "{'NHWC','NCHW','NDHWC','NCDHW'}='NHWC'"
+#define NORM_ATTRS(formats)                                                                    \
+    " epsilon:float=0.0001 exponential_avg_factor:float=1 data_format:" formats                \
+    " is_training:bool=true"
+#define GRAD_ATTRS(formats)                                                                    \
+    " epsilon:float=0.0001 data_format:" formats " is_training:bool=true"
 
 const struct op op_fused_batch_norm = {
     .name = "FusedBatchNorm",
     .inputs = "x:T scale:T offset:T mean:T variance:T",
     .outputs = "y:T batch_mean:T batch_variance:T reserve_space_1:T reserve_space_2:T",
-    .attrs = "T:{float}" NORM_ATTRS,
+    .attrs = "T:{float}" NORM_ATTRS(IMAGES),
     .flags = OP_EXPENSIVE,
     .infer = infer_norm,
     .gradient = norm_gradient,
@@ -71,7 +72,7 @@ const struct op op_fused_batch_norm_v2 = {
     .name = "FusedBatchNormV2",
     .inputs = "x:T scale:U offset:U mean:U variance:U",
     .outputs = "y:T batch_mean:U batch_variance:U reserve_space_1:U reserve_space_2:U",
-    .attrs = "T:{half,bfloat16,float} U:{bfloat16,float}" NORM_ATTRS,
+    .attrs = "T:{half,bfloat16,float} U:{float}" NORM_ATTRS(IMAGES),
     .flags = OP_EXPENSIVE,
     .infer = infer_norm,
     .gradient = norm_gradient,
@@ -82,7 +83,7 @@ const struct op op_fused_batch_norm_v3 = {
     .inputs = "x:T scale:U offset:U mean:U variance:U",
     .outputs = "y:T batch_mean:U batch_variance:U reserve_space_1:U reserve_space_2:U "
                "reserve_space_3:U",
-    .attrs = "T:{half,bfloat16,float} U:{bfloat16,float}" NORM_ATTRS,
+    .attrs = "T:{half,bfloat16,float} U:{bfloat16,float}" NORM_ATTRS(ALL),
     .flags = OP_EXPENSIVE,
     .infer = infer_norm,
     .gradient = norm_gradient,
@@ -93,7 +94,7 @@ const struct op op_fused_batch_norm_grad = {
     .inputs = "y_backprop:T x:T scale:T reserve_space_1:T reserve_space_2:T",
     .outputs = "x_backprop:T scale_backprop:T offset_backprop:T reserve_space_3:T "
                "reserve_space_4:T",
-    .attrs = "T:{float}" GRAD_ATTRS,
+    .attrs = "T:{float}" GRAD_ATTRS(IMAGES),
     .flags = OP_EXPENSIVE,
     .infer = infer_norm_grad,
 };
@@ -103,7 +104,7 @@ const struct op op_fused_batch_norm_grad_v2 = {
     .inputs = "y_backprop:T x:T scale:float reserve_space_1:U reserve_space_2:U",
     .outputs = "x_backprop:T scale_backprop:U offset_backprop:U reserve_space_3:U "
                "reserve_space_4:U",
-    .attrs = "T:{half,bfloat16,float} U:{float}" GRAD_ATTRS,
+    .attrs = "T:{half,bfloat16,float} U:{float}" GRAD_ATTRS(IMAGES),
     .flags = OP_EXPENSIVE,
     .infer = infer_norm_grad,
 };
@@ -114,7 +115,7 @@ const struct op op_fused_batch_norm_grad_v3 = {
               "reserve_space_3:U",
     .outputs = "x_backprop:T scale_backprop:U offset_backprop:U reserve_space_4:U "
                "reserve_space_5:U",
-    .attrs = "T:{half,bfloat16,float} U:{float}" GRAD_ATTRS,
+    .attrs = "T:{half,bfloat16,float} U:{float}" GRAD_ATTRS(ALL),
     .flags = OP_EXPENSIVE,
     .infer = infer_norm_grad,
 };

@@ -84,7 +84,7 @@ static bool backprop_filter_gradient(struct gradient *g, struct error *err)
 /* --- images --- */
 
 #define CONV_ATTRS                                                                             \
-    "T:" OP_FLOAT " strides:list(int) use_cudnn_on_gpu:bool=true "                             \
+    " strides:list(int) use_cudnn_on_gpu:bool=true "                                           \
     "padding:{'SAME','VALID','EXPLICIT'} explicit_paddings:list(int)=[] "                      \
     "data_format:{'NHWC','NCHW'}='NHWC' dilations:list(int)=[1,1,1,1]"
 
@@ -92,7 +92,7 @@ const struct op op_conv2d = {
     .name = "Conv2D",
     .inputs = "input:T filter:T",
     .outputs = "output:T",
-    .attrs = CONV_ATTRS,
+    .attrs = "T:{half,bfloat16,float,double,int32}" CONV_ATTRS,
     .flags = OP_EXPENSIVE,
     .infer = infer_conv,
     .gradient = conv_gradient,
@@ -102,7 +102,7 @@ const struct op op_conv2d_backprop_input = {
     .name = "Conv2DBackpropInput",
     .inputs = "input_sizes:int32 filter:T out_backprop:T",
     .outputs = "output:T",
-    .attrs = CONV_ATTRS,
+    .attrs = "T:{half,bfloat16,float,double,int32}" CONV_ATTRS,
     .flags = OP_EXPENSIVE,
     .infer = op_infer_from_first,
     .gradient = backprop_input_gradient,
@@ -112,7 +112,7 @@ const struct op op_conv2d_backprop_filter = {
     .name = "Conv2DBackpropFilter",
     .inputs = "input:T filter_sizes:int32 out_backprop:T",
     .outputs = "output:T",
-    .attrs = CONV_ATTRS,
+    .attrs = "T:" OP_FLOAT CONV_ATTRS,
     .flags = OP_EXPENSIVE,
     .infer = op_infer_from_second,
     .gradient = backprop_filter_gradient,

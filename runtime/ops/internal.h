@@ -18,6 +18,10 @@
 #define OP_NUMBER                                                                              \
     "{float,double,int32,uint8,int16,int8,complex64,int64,qint8,quint8,qint32,bfloat16,"       \
     "qint16,quint16,uint16,complex128,half,uint32,uint64}"
+/* As numbers, without the quantised ones: of sums, products, quotients. */
+#define OP_ARITHMETIC                                                                          \
+    "{bfloat16,half,float,double,uint8,int8,uint16,int16,int32,uint32,int64,uint64,"           \
+    "complex64,complex128}"
 #define OP_SIGNED "{bfloat16,half,float,double,int8,int16,int32,int64,complex64,complex128}"
 #define OP_INDEX "{int32,int64}"
 

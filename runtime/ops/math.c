@@ -36,7 +36,7 @@ static bool sub_gradient(struct gradient *g, struct error *err)
     return op_gradient_pair(g, dy, op_call1(g, "Neg", dy));
 }
 
-const struct op op_sub = BINARY("Sub", OP_NUMBER, 0, sub_gradient);
+const struct op op_sub = BINARY("Sub", OP_ARITHMETIC, 0, sub_gradient);
 
 static bool mul_gradient(struct gradient *g, struct error *err)
 {
@@ -47,7 +47,7 @@ static bool mul_gradient(struct gradient *g, struct error *err)
     return op_gradient_pair(g, op_call2(g, "Mul", dy, y), op_call2(g, "Mul", x, dy));
 }
 
-const struct op op_mul = BINARY("Mul", OP_NUMBER, OP_COMMUTATIVE, mul_gradient);
+const struct op op_mul = BINARY("Mul", OP_ARITHMETIC, OP_COMMUTATIVE, mul_gradient);
 
 static bool mul_no_nan_gradient(struct gradient *g, struct error *err)
 {
@@ -72,12 +72,12 @@ static bool division_gradient(struct gradient *g, struct error *err)
     return op_gradient_pair(g, op_call2(g, divide, dz, y), op_call2(g, "Mul", dz, slope));
 }
 
-const struct op op_real_div = BINARY("RealDiv", OP_NUMBER, 0, division_gradient);
-const struct op op_div = BINARY("Div", OP_NUMBER, 0, division_gradient);
+const struct op op_real_div = BINARY("RealDiv", OP_ARITHMETIC, 0, division_gradient);
+const struct op op_div = BINARY("Div", OP_ARITHMETIC, 0, division_gradient);
 const struct op op_div_no_nan = BINARY("DivNoNan", OP_FLOAT_COMPLEX, 0, division_gradient);
 
-const struct op op_floor_div = BINARY_NO_GRADIENT("FloorDiv", OP_NUMBER);
-const struct op op_truncate_div = BINARY_NO_GRADIENT("TruncateDiv", OP_NUMBER);
+const struct op op_floor_div = BINARY_NO_GRADIENT("FloorDiv", OP_ARITHMETIC);
+const struct op op_truncate_div = BINARY_NO_GRADIENT("TruncateDiv", OP_ARITHMETIC);
 const struct op op_truncate_mod =
     BINARY_NO_GRADIENT("TruncateMod", "{int32,int64,bfloat16,half,float,double}");
 
@@ -276,8 +276,8 @@ const struct op op_add_n = {
     .name = "AddN",
     .inputs = "inputs:N*T",
     .outputs = "sum:T",
-    .attrs = "N:int>=1 T:{float,double,int32,uint8,int16,int8,complex64,int64,bfloat16,uint16,"
-             "complex128,half,uint32,uint64,variant}",
+    .attrs = "N:int>=1 T:{float,double,int32,uint8,int16,int8,complex64,int64,qint8,quint8,"
+             "qint32,bfloat16,qint16,quint16,uint16,complex128,half,uint32,uint64,variant}",
     .infer = infer_add_n,
     .gradient = add_n_gradient,
 };

@@ -146,8 +146,8 @@ const struct op op_batch_mat_mul = {
     .name = "BatchMatMul",
     .inputs = "x:T y:T",
     .outputs = "output:T",
-    .attrs = "T:" BATCH_TYPES
-             " adj_x:bool=false adj_y:bool=false grad_x:bool=false grad_y:bool=false",
+    .attrs = "T:{bfloat16,half,float,double,int32,int64,complex64,complex128} "
+             "adj_x:bool=false adj_y:bool=false grad_x:bool=false grad_y:bool=false",
     .flags = OP_EXPENSIVE,
     .infer = infer_batch,
     .gradient = batch_mat_mul_gradient,

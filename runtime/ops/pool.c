@@ -132,7 +132,9 @@ const struct op op_max_pool_grad = {
     .name = "MaxPoolGrad",
     .inputs = "orig_input:T orig_output:T grad:T",
     .outputs = "output:T",
-    .attrs = POOL_ATTRS "T:" OP_REAL "=float",
+    .attrs =
+        "ksize:list(int)>=4 strides:list(int)>=4 padding:{'SAME','VALID','EXPLICIT'} "
+        "explicit_paddings:list(int)=[] data_format:{'NHWC','NCHW'}='NHWC' T:" OP_REAL "=float",
     .infer = op_infer_unchanged,
     .gradient = max_pool_grad_gradient,
 };
@@ -244,7 +246,8 @@ const struct op op_max_pool3d_grad_grad = {
     .name = "MaxPool3DGradGrad",
     .inputs = "orig_input:T orig_output:T grad:T",
     .outputs = "output:T",
-    .attrs = VOLUME_ATTRS,
+    .attrs = "ksize:list(int)>=5 strides:list(int)>=5 padding:{'SAME','VALID'} "
+             "data_format:{'NDHWC','NCDHW'}='NDHWC' T:" OP_REAL,
     .infer = op_infer_second,
     .gradient = max_pool_grad_grad_gradient,
 };

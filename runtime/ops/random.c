@@ -165,9 +165,8 @@ const struct op op_random_gamma_grad = {
         .no_gradient = true,                                                                   \
     }
 
-const struct op op_stateless_random_gamma_v2 =
-    STATELESS_GAMMA("StatelessRandomGammaV2", "T seed:Tseed",
-                    "T:{int32,int64}=int32 Tseed:{int32,int64}=int64");
+const struct op op_stateless_random_gamma_v2 = STATELESS_GAMMA(
+    "StatelessRandomGammaV2", "T seed:Tseed", "T:{int32,int64} Tseed:{int32,int64}=int64");
 const struct op op_stateless_random_gamma_v3 =
     STATELESS_GAMMA("StatelessRandomGammaV3", "shape_dtype key:uint64 counter:uint64 alg:int32",
                     "shape_dtype:{int32,int64}=int32");
@@ -275,21 +274,19 @@ static bool infer_from_third(struct infer *infer, struct error *err)
 #define STATEFUL(name_, more_, attrs_)                                                         \
     {                                                                                          \
         .name = name_, .inputs = "resource:resource algorithm:int64 shape:shape_dtype" more_,  \
-        .outputs = "output:dtype", .attrs = attrs_ " shape_dtype:{int32,int64}=int64",         \
+        .outputs = "output:dtype", .attrs = attrs_ " shape_dtype:type=int64",                  \
         .flags = OP_STATEFUL, .infer = infer_from_third, .no_gradient = true,                  \
     }
 
-const struct op op_stateful_uniform =
-    STATEFUL("StatefulUniform", "", "dtype:" OP_FLOAT "=float");
+const struct op op_stateful_uniform = STATEFUL("StatefulUniform", "", "dtype:type=float");
 const struct op op_stateful_standard_normal_v2 =
-    STATEFUL("StatefulStandardNormalV2", "", "dtype:" OP_FLOAT "=float");
+    STATEFUL("StatefulStandardNormalV2", "", "dtype:type=float");
 const struct op op_stateful_truncated_normal =
-    STATEFUL("StatefulTruncatedNormal", "", "dtype:" OP_FLOAT "=float");
+    STATEFUL("StatefulTruncatedNormal", "", "dtype:type=float");
 const struct op op_stateful_uniform_int =
-    STATEFUL("StatefulUniformInt", " minval:dtype maxval:dtype",
-             "dtype:{int32,int64,uint32,uint64}=int64");
+    STATEFUL("StatefulUniformInt", " minval:dtype maxval:dtype", "dtype:type=int64");
 const struct op op_stateful_uniform_full_int =
-    STATEFUL("StatefulUniformFullInt", "", "dtype:{int32,int64,uint32,uint64}=uint64");
+    STATEFUL("StatefulUniformFullInt", "", "dtype:type=uint64");
 
 const struct op op_stateful_random_binomial = {
     .name = "StatefulRandomBinomial",
@@ -331,7 +328,7 @@ const struct op op_non_deterministic_ints = {
     .name = "NonDeterministicInts",
     .inputs = "shape:shape_dtype",
     .outputs = "output:dtype",
-    .attrs = "dtype:{int32,int64,uint32,uint64}=int64 shape_dtype:{int32,int64}=int64",
+    .attrs = "dtype:type=int64 shape_dtype:type=int64",
     .flags = OP_STATEFUL,
     .infer = op_infer_from_first,
     .no_gradient = true,

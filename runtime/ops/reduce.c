@@ -125,11 +125,16 @@ static bool prod_gradient(struct gradient *g, struct error *err)
     return op_gradient_single(g, op_call2(g, "Mul", spread(g, g->of_outputs[0]), back));
 }
 
+/* All that can be compared, quantised numbers too; the brace is closed by who uses it. */
+#define OP_ORDERED                                                                             \
+    "{float,double,int32,uint8,int16,int8,int64,bfloat16,uint16,half,uint32,uint64,qint8,"     \
+    "quint8,qint32,qint16,quint16"
+
 const struct op op_sum = REDUCE("Sum", OP_NUMBER, sum_gradient);
 const struct op op_mean = REDUCE("Mean", OP_NUMBER, mean_gradient);
 const struct op op_prod = REDUCE("Prod", OP_NUMBER, prod_gradient);
-const struct op op_max = REDUCE("Max", OP_REAL, extreme_gradient);
-const struct op op_min = REDUCE("Min", OP_REAL, extreme_gradient);
+const struct op op_max = REDUCE("Max", OP_ORDERED "}", extreme_gradient);
+const struct op op_min = REDUCE("Min", OP_ORDERED "}", extreme_gradient);
 const struct op op_all = REDUCE_BOOL("All");
 const struct op op_any = REDUCE_BOOL("Any");
 
@@ -153,20 +158,16 @@ static bool infer_arg(struct infer *infer, struct error *err)
     return true;
 }
 
-#define ARGUMENT(name_, types_)                                                                \
+#define ARGUMENT(name_, axes_, places_)                                                        \
     {                                                                                          \
         .name = name_, .inputs = "input:T dimension:Tidx", .outputs = "output:output_type",    \
-        .attrs = "T:" types_ " Tidx:{int16,int32,int64}=int32 "                                \
-                 "output_type:{int16,uint16,int32,int64}=int64",                               \
+        .attrs = "T:" OP_ORDERED ",bool} Tidx:" axes_ "=int32 output_type:" places_ "=int64",  \
         .infer = infer_arg, .no_gradient = true,                                               \
     }
 
 const struct op op_arg_max =
-    ARGUMENT("ArgMax", "{float,double,int32,uint8,int16,int8,complex64,int64,bfloat16,uint16,"
-                       "complex128,half,uint32,uint64,bool}");
-const struct op op_arg_min =
-    ARGUMENT("ArgMin", "{float,double,int32,uint8,int16,int8,complex64,int64,bfloat16,uint16,"
-                       "complex128,half,uint32,uint64,bool}");
+    ARGUMENT("ArgMax", "{int16,int32,int64}", "{int16,uint16,int32,int64}");
+const struct op op_arg_min = ARGUMENT("ArgMin", OP_INDEX, OP_INDEX);
 
 static bool l2_loss_gradient(struct gradient *g, struct error *err)
 {

@@ -93,7 +93,7 @@ const struct op op_unsorted_segment_sum = {
     .name = "UnsortedSegmentSum",
     .inputs = "data:T segment_ids:Tindices num_segments:Tnumsegments",
     .outputs = "output:T",
-    .attrs = "T:" OP_NUMBER " Tindices:" OP_INDEX " Tnumsegments:{int32,int64}=int32",
+    .attrs = "T:" OP_NUMBER " Tindices:{int16,int32,int64} Tnumsegments:{int32,int64}=int32",
     .infer = infer_unsorted,
     .gradient = unsorted_segment_sum_gradient,
 };
@@ -128,11 +128,11 @@ static bool sparse_segment_sqrt_n_gradient(struct gradient *g, struct error *err
     return sparse_segment_gradient(g, "SparseSegmentSqrtNGrad");
 }
 
-#define SPARSE_SEGMENT(name_, gradient_)                                                       \
+#define SPARSE_SEGMENT(name_, types_, gradient_)                                               \
     {                                                                                          \
         .name = name_, .inputs = "data:T indices:Tidx segment_ids:Tsegmentids",                \
         .outputs = "output:T",                                                                 \
-        .attrs = "T:" OP_REAL " Tidx:{int32,int64}=int32 Tsegmentids:{int32,int64}=int32 "     \
+        .attrs = "T:" types_ " Tidx:{int32,int64}=int32 Tsegmentids:{int32,int64}=int32 "      \
                  "sparse_gradient:bool=false",                                                 \
         .infer = infer_segment, .gradient = gradient_,                                         \
     }
@@ -146,11 +146,11 @@ static bool sparse_segment_sqrt_n_gradient(struct gradient *g, struct error *err
     }
 
 const struct op op_sparse_segment_sum =
-    SPARSE_SEGMENT("SparseSegmentSum", sparse_segment_sum_gradient);
+    SPARSE_SEGMENT("SparseSegmentSum", OP_REAL, sparse_segment_sum_gradient);
 const struct op op_sparse_segment_mean =
-    SPARSE_SEGMENT("SparseSegmentMean", sparse_segment_mean_gradient);
+    SPARSE_SEGMENT("SparseSegmentMean", OP_FLOAT, sparse_segment_mean_gradient);
 const struct op op_sparse_segment_sqrt_n =
-    SPARSE_SEGMENT("SparseSegmentSqrtN", sparse_segment_sqrt_n_gradient);
+    SPARSE_SEGMENT("SparseSegmentSqrtN", OP_FLOAT, sparse_segment_sqrt_n_gradient);
 const struct op op_sparse_segment_sum_grad = SPARSE_SEGMENT_GRAD("SparseSegmentSumGrad");
 const struct op op_sparse_segment_mean_grad = SPARSE_SEGMENT_GRAD("SparseSegmentMeanGrad");
 const struct op op_sparse_segment_sqrt_n_grad = SPARSE_SEGMENT_GRAD("SparseSegmentSqrtNGrad");
@@ -256,7 +256,7 @@ static bool unsorted_prod_gradient(struct gradient *g, struct error *err)
     {                                                                                          \
         .name = name_, .inputs = "data:T segment_ids:Tindices num_segments:Tnumsegments",      \
         .outputs = "output:T",                                                                 \
-        .attrs = "T:" types_ " Tindices:{int16,int32,int64} Tnumsegments:{int32,int64}=int32", \
+        .attrs = "T:" types_ " Tindices:" OP_INDEX " Tnumsegments:{int32,int64}=int32",        \
         .infer = infer_unsorted, .gradient = gradient_,                                        \
     }
 

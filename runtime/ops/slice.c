@@ -313,8 +313,8 @@ const struct op op_slice = {
     .gradient = slice_gradient,
 };
 
-#define STRIDED_ATTRS                                                                          \
-    "T:type Index:{int16,int32,int64} begin_mask:int=0 end_mask:int=0 ellipsis_mask:int=0 "    \
+#define STRIDED_ATTRS(index)                                                                   \
+    "T:type Index:" index " begin_mask:int=0 end_mask:int=0 ellipsis_mask:int=0 "              \
     "new_axis_mask:int=0 shrink_axis_mask:int=0"
 
 static const char *const strided_masks[] = {"begin_mask", "end_mask", "ellipsis_mask",
@@ -348,7 +348,7 @@ const struct op op_strided_slice = {
     .name = "StridedSlice",
     .inputs = "input:T begin:Index end:Index strides:Index",
     .outputs = "output:T",
-    .attrs = STRIDED_ATTRS,
+    .attrs = STRIDED_ATTRS("{int16,int32,int64}"),
     .gradient = strided_slice_gradient,
 };
 
@@ -365,7 +365,7 @@ const struct op op_strided_slice_grad = {
     .name = "StridedSliceGrad",
     .inputs = "shape:Index begin:Index end:Index strides:Index dy:T",
     .outputs = "output:T",
-    .attrs = STRIDED_ATTRS,
+    .attrs = STRIDED_ATTRS(OP_INDEX),
     .infer = op_infer_from_first,
     .gradient = strided_slice_grad_gradient,
 };

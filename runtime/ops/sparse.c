@@ -516,14 +516,14 @@ const struct op op_sparse_add_grad = {
     .no_gradient = true,
 };
 
-#define EXTREME(name_)                                                                         \
+#define EXTREME(name_, types_)                                                                 \
     {                                                                                          \
         .name = name_,                                                                         \
         .inputs = "a_indices:int64 a_values:T a_shape:int64 b_indices:int64 b_values:T "       \
                   "b_shape:int64",                                                             \
-        .outputs = "output_indices:int64 output_values:T", .attrs = "T:" OP_NUMBER,            \
+        .outputs = "output_indices:int64 output_values:T", .attrs = "T:" types_,               \
         .infer = infer_sparse,                                                                 \
     }
 
-const struct op op_sparse_sparse_maximum = EXTREME("SparseSparseMaximum");
-const struct op op_sparse_sparse_minimum = EXTREME("SparseSparseMinimum");
+const struct op op_sparse_sparse_maximum = EXTREME("SparseSparseMaximum", OP_REAL);
+const struct op op_sparse_sparse_minimum = EXTREME("SparseSparseMinimum", OP_NUMBER);

@@ -259,9 +259,9 @@ const struct op op_tensor_list_pop_back = {
 
 const struct op op_tensor_list_get_item = {
     .name = "TensorListGetItem",
-    .inputs = "input_handle:variant index:int32 element_shape:int32",
+    .inputs = "input_handle:variant index:int32 element_shape:Tshape",
     .outputs = "item:element_dtype",
-    .attrs = "element_dtype:type",
+    .attrs = "element_dtype:type Tshape:{int32,int64}=int32",
     .infer = infer_item,
     .gradient = get_item_gradient,
 };

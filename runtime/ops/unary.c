@@ -151,7 +151,7 @@ const struct op op_conj = {
     .name = "Conj",
     .inputs = "input:T",
     .outputs = "output:T",
-    .attrs = "T:{complex64,complex128}=complex64",
+    .attrs = "T:{complex64,complex128,variant}=complex64",
     .infer = op_infer_unchanged,
     .gradient = conj_gradient,
 };

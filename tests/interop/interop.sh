@@ -52,6 +52,7 @@ if ! why=$(install); then
     exit $failed
 fi
 "$venv/bin/python" tests/interop/read_ours.py "$work" 2>"$work/log" || { failed=1; tail -n 5 "$work/log"; }
+check tensorflow/signatures "$venv/bin/python" tests/interop/signatures.py "$BUILD/tf-cases"
 check tensorflow/data-cases bash -c "'$venv/bin/python' -W ignore tests/interop/data_cases.py '$work/data.tfrecord' &&
     '$BUILD/tf-cases' '$work/data.tfrecord'"
 

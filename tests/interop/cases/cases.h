@@ -52,6 +52,15 @@ void case_missing_end(void);
 void case_missing(const Case *c, struct str *out); /* "op op ...", "" when all are there */
 void case_missing_print(void); /* the ops that have a kernel, or are the executor's own */
 
+/* --- signatures --- */
+
+/*
+ * A line for each op, input, output and attribute, its fields divided by tabs:
+ * op NAME; input|output NAME TYPE IS_REF TYPE_ATTR NUMBER_ATTR LIST_ATTR;
+ * attr NAME KIND IS_LIST TYPES MINIMUM STRINGS HAS_DEFAULT DEFAULT (of a list: its length).
+ */
+void case_signatures_print(void);
+
 /* --- files --- */
 
 struct case_records {

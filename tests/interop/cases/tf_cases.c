@@ -4,6 +4,7 @@
  *   tf-cases [--ref] [--threads N] [--no-optimise] [--without PASS,...] [--only TEXT]
  *            [--but TEXT] FILE.tfrecord...
  *   tf-cases --graphs FOLDER FILE.tfrecord...     writes each case's GraphDef there
+ *   tf-cases --signatures                         prints the signature of every op
  *   tf-cases --ops                                prints the name of each op that we can run
  *
  * Prints a line for each case that failed and for each op that is missing; exits 1 if any
@@ -25,6 +26,10 @@ int main(int argc, char **argv)
     bool ref_only = false;
     const char *graphs = NULL;
     int first = 1;
+    if (argc == 2 && strcmp(argv[1], "--signatures") == 0) {
+        case_signatures_print();
+        return 0;
+    }
     if (argc == 2 && strcmp(argv[1], "--ops") == 0) {
         kernels_add(false);
         case_missing_begin();
