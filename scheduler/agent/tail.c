@@ -111,11 +111,15 @@ static enum tail_result tail_failed(struct tail *tail, struct tail_file *file,
     }
 }
 
-/* The server has stored up to `stored`; sets what comes next. */
-static void tail_advance(struct tail *tail, struct tail_file *file, int64_t stored,
-                         int64_t size, size_t sent)
+/*
+ * The server has stored up to `stored`; sets what comes next.  False when that is less than it
+ * once had: it keeps the start of a record in memory, and has lost it.
+ */
+static bool tail_advance(struct tail *tail, struct tail_file *file, int64_t stored,
+                         int64_t size, size_t sent, struct error *err)
 {
-    if (stored > file->cursor) {
+    bool lost = stored < file->cursor;
+    if (stored != file->cursor) {
         file->batch_bytes = LIMIT_SHIP_BYTES;
         file->tried = -1;
     } else if (file->cursor + (int64_t)sent >= size) {
@@ -128,6 +132,9 @@ static void tail_advance(struct tail *tail, struct tail_file *file, int64_t stor
         tail_give_up(tail, file, "a record is too large to be shipped");
     }
     file->cursor = stored;
+    return !lost || fail(err, UNAVAILABLE,
+                         "%s: the server has lost the start of a record, which is said again",
+                         file->name);
 }
 
 static enum tail_result tail_ship_file(struct tail *tail, struct tail_file *file, int fd,
@@ -168,7 +175,10 @@ static enum tail_result tail_ship_file(struct tail *tail, struct tail_file *file
             tail_give_up(tail, file, "the server has more of it than there is");
             break;
         }
-        tail_advance(tail, file, stored, info.st_size, (size_t)got);
+        if (!tail_advance(tail, file, stored, info.st_size, (size_t)got, err)) {
+            result = TAIL_LATER; /* a server that goes on losing it is asked ever less often */
+            break;
+        }
     }
     free(bytes);
     return result;

@@ -47,6 +47,8 @@ struct server {
     struct known_task tasks[64];
     int tasks_count;
     struct map *files;   /* "NAME/FILE" -> struct str, what was shipped */
+    bool keeps;          /* the start of a "record", and says that it has it */
+    struct str kept;     /* of one file; lost when the server starts anew */
     const char *discard; /* name of a task to discard at the next join */
     enum error_code refuse_join;
     enum error_code refuse_ship;
@@ -229,6 +231,22 @@ static inline struct str *file_locked(struct server *server, const char *task, c
     return got;
 }
 
+/* Takes a piece that goes on where the file and what is kept of it end; the answer's offset. */
+static inline int64_t piece_keep_locked(struct server *server, struct str *file,
+                                        const struct agent_ship_request *request)
+{
+    if (request->offset == (int64_t)(file->size + server->kept.size))
+        str_add_bytes(&server->kept, request->data, request->data_size);
+    else
+        str_clear(&server->kept);
+    size_t whole = server->kept.size;
+    while (whole && server->kept.data[whole - 1] != '\n')
+        whole--;
+    str_add_bytes(file, str_text(&server->kept), whole);
+    str_drop(&server->kept, whole);
+    return (int64_t)(file->size + server->kept.size);
+}
+
 static inline void on_ship(void *self, struct rpc_call *call)
 {
     struct server *server = self;
@@ -248,15 +266,20 @@ static inline void on_ship(void *self, struct rpc_call *call)
         task_name(&request.task, name);
         struct str *file = file_locked(server, name, request.file);
         size_t taken = request.data_size;
-        if (strncmp(request.file, "events.", 7) == 0) {
+        bool events = strncmp(request.file, "events.", 7) == 0;
+        int64_t offset = -1;
+        if (events && server->keeps)
+            offset = piece_keep_locked(server, file, &request);
+        if (events) {
             while (taken && ((const char *)request.data)[taken - 1] != '\n')
                 taken--;
         }
-        if (request.offset == (int64_t)file->size && taken) {
+        if (offset < 0 && request.offset == (int64_t)file->size && taken) {
             str_add_bytes(file, request.data, taken);
             server->shipped_us = clock_monotonic_us();
         }
-        struct agent_ship_response response = {.offset = (int64_t)file->size};
+        struct agent_ship_response response = {.offset =
+                                                   offset < 0 ? (int64_t)file->size : offset};
         struct str out = {0};
         agent_ship_response_pack(&response, &out);
         rpc_call_reply(call, out.data, out.size);
@@ -304,6 +327,7 @@ static inline void server_close(struct server *server)
         free(map_value(server->files, i));
     }
     map_free(server->files);
+    str_release(&server->kept);
     pthread_mutex_destroy(&server->lock);
 }
 

@@ -378,6 +378,41 @@ TEST(agent_outlives_the_server)
     server_close(&server);
 }
 
+/*
+ * The server has said that it has the start of a record, which it had in memory only, and lost
+ * it.  What comes next is the end of the file: all of it must arrive.
+ */
+TEST(agent_says_again_what_the_server_forgot)
+{
+    struct server server;
+    server_open(&server, "local:agent-test");
+    server.keeps = true;
+    struct agent *agent = agent_begin("local:agent-test", folder_path("forgot"));
+    start(&server, 1,
+          "printf 'one\nha' >events.out.tfevents.x; " UNTIL_GO
+          "; printf 'lf\nlast\n' >>events.out.tfevents.x");
+    server_wait(&server, "1-worker-0", AGENT_TASK_RUNNING);
+    size_t kept = 0;
+    for (int i = 0; i < 2000 && kept < 2; i++) {
+        usleep(5000);
+        pthread_mutex_lock(&server.lock);
+        kept = server.kept.size;
+        pthread_mutex_unlock(&server.lock);
+    }
+    CHECK_INT(kept, 2);
+    pthread_mutex_lock(&server.lock);
+    str_clear(&server.kept);
+    pthread_mutex_unlock(&server.lock);
+    text_write(folder_path("forgot/attempts/1-worker-0/go"), "", 0600);
+    struct known_task task = server_wait(&server, "1-worker-0", AGENT_TASK_EXITED);
+    CHECK_INT(task.reason, AGENT_EXIT_OK);
+    char *text = server_file(&server, "1-worker-0", "events.out.tfevents.x");
+    CHECK_TEXT(text, "one\nhalf\nlast\n");
+    free(text);
+    agent_stop(agent);
+    server_close(&server);
+}
+
 /* Bytes that the server will never take do not hold up the end. */
 TEST(agent_gives_up_refused_bytes)
 {
