@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/arena.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
@@ -18,11 +19,13 @@
 
 #define INGEST_PARTIAL_MAX                                                                     \
     (INT64_C(512) << 20) /* bytes of unfinished records, all files together */
+#define INGEST_STALE_US UINT64_C(600000000)
 
 /* The beginning of a record whose end has not come. */
 struct partial {
     int64_t offset; /* of the first byte */
     struct str bytes;
+    uint64_t touched_us; /* when it last grew */
 };
 
 struct ingest {
@@ -71,6 +74,23 @@ void ingest_free(struct ingest *ingest)
         partial_drop(ingest, map_key(ingest->partials, 0));
     map_free(ingest->partials);
     free(ingest);
+}
+
+/*
+ * A task that is killed leaves the start of a record, whose end never comes.  One that is
+ * alive after all is asked for it again.
+ */
+static void partials_age(struct ingest *ingest)
+{
+    uint64_t now_us = clock_monotonic_us();
+    for (int i = map_count(ingest->partials) - 1; i >= 0; i--) {
+        const struct partial *partial = map_value(ingest->partials, i);
+        if (now_us - partial->touched_us < INGEST_STALE_US)
+            continue;
+        char *key = alloc_text(map_key(ingest->partials, i));
+        partial_drop(ingest, key);
+        free(key);
+    }
 }
 
 /* --- one record --- */
@@ -228,6 +248,7 @@ static struct partial *continued(struct ingest *ingest, const char *key,
     }
     str_add_bytes(&partial->bytes, ship->data, ship->data_size);
     ingest->partial_bytes += (int64_t)ship->data_size;
+    partial->touched_us = clock_monotonic_us();
     return partial;
 }
 
@@ -244,7 +265,9 @@ static bool keep_rest(struct ingest *ingest, const char *key, struct partial *pa
         str_drop(&partial->bytes, used);
         ingest->partial_bytes -= (int64_t)used;
     } else {
+        partials_age(ingest);
         partial = alloc_bytes(sizeof(*partial));
+        partial->touched_us = clock_monotonic_us();
         str_add_bytes(&partial->bytes, bytes + used, size - used);
         ingest->partial_bytes += (int64_t)partial->bytes.size;
         map_set(ingest->partials, key, partial);
@@ -264,6 +287,14 @@ static bool ship_events(struct ingest *ingest, const struct agent_ship_request *
     char *key = alloc_printf("%" PRId64 "/%s/%d/%s", ship->task.attempt_epoch, ship->task.role,
                              ship->task.index, ship->file);
     struct partial *partial = continued(ingest, key, ship);
+    if (!partial) {
+        /* From anywhere else than where the stored bytes end, records cannot be told apart. */
+        bool found = stored_cursor(ingest, ship, cursor, err);
+        if (!found || *cursor != ship->offset) {
+            free(key);
+            return found;
+        }
+    }
     const char *bytes = partial ? partial->bytes.data : ship->data;
     size_t size = partial ? partial->bytes.size : ship->data_size;
     int64_t offset = partial ? partial->offset : ship->offset;

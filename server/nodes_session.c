@@ -220,17 +220,26 @@ void nodes_session_acknowledge(struct nodes_sessions *sessions, int64_t node,
 
 /* --- calls --- */
 
+/* How many commands the next answer has room for. */
+static int session_told_count(const struct session *session)
+{
+    return session->commands_count < ANSWER_COMMANDS ? session->commands_count
+                                                     : ANSWER_COMMANDS;
+}
+
+/* Commands behind those wait until some are done: the same ones again are no news. */
 static bool session_has_news(const struct session *session)
 {
-    return session->acknowledged_count || session->last_sequence > session->told_sequence;
+    int count = session_told_count(session);
+    return session->acknowledged_count ||
+           (count && session->commands[count - 1].command.sequence > session->told_sequence);
 }
 
 /* All there is to say, as the answer to `call`. */
 static struct answer session_answer_locked(struct session *session, struct rpc_call *call)
 {
     struct answer answer = {.call = call};
-    int count =
-        session->commands_count < ANSWER_COMMANDS ? session->commands_count : ANSWER_COMMANDS;
+    int count = session_told_count(session);
     struct agent_command commands[ANSWER_COMMANDS];
     for (int i = 0; i < count; i++)
         commands[i] = session->commands[i].command;

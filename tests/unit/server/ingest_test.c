@@ -4,6 +4,7 @@
 #include <jansson.h>
 
 #include "base/arena.h"
+#include "base/clock.h"
 #include "base/str.h"
 #include "db/artifacts.h"
 #include "db/jobs.h"
@@ -183,6 +184,47 @@ TEST(an_unfinished_record_is_asked_for_again_after_a_restart)
     CHECK_INT(points_of(&w, "loss", &sum), 50);
     CHECK_OK(ship(&w, FILE_NAME, 0, NULL, 0, &cursor, &err), &err);
     CHECK_INT(cursor, (int64_t)file.size);
+    str_release(&file);
+    world_close(&w);
+}
+
+static bool ship_of(struct world *w, int64_t epoch, int64_t offset, const struct str *file,
+                    size_t size, int64_t *cursor, struct error *err)
+{
+    struct agent_ship_request request = {.task = {w->job, epoch, "worker", 0},
+                                         .file = FILE_NAME,
+                                         .offset = offset,
+                                         .data = file->data + offset,
+                                         .data_size = size};
+    return ingest_ship(w->ingest, &request, cursor, err);
+}
+
+/* Tasks that were killed within a record do not fill the server's memory for ever. */
+TEST(unfinished_records_are_forgotten_in_time)
+{
+    struct world w;
+    struct error err;
+    struct str file = {0};
+    int64_t first, second, cursor;
+    uint64_t now_us = UINT64_C(1000000000);
+    world_open(&w);
+    make_file(&file, 50);
+    clock_freeze(now_us);
+    CHECK_OK(ship_of(&w, EPOCH, 0, &file, file.size - 7, &first, &err), &err);
+    clock_freeze(now_us += 400000000);
+    CHECK_OK(ship_of(&w, EPOCH + 1, 0, &file, file.size - 7, &second, &err), &err);
+    CHECK_INT(first, second);
+    clock_freeze(now_us += 400000000);
+    CHECK_OK(ship_of(&w, EPOCH + 2, 0, &file, file.size - 7, &cursor, &err), &err);
+    CHECK_INT(first, cursor);
+    /* The oldest is asked for again, the others go on. */
+    CHECK_OK(ship_of(&w, EPOCH, first, &file, 7, &first, &err), &err);
+    CHECK(first < (int64_t)file.size - 7);
+    CHECK_OK(ship_of(&w, EPOCH, first, &file, file.size - (size_t)first, &first, &err), &err);
+    CHECK_INT(first, (int64_t)file.size);
+    CHECK_OK(ship_of(&w, EPOCH + 1, second, &file, 7, &second, &err), &err);
+    CHECK_INT(second, (int64_t)file.size);
+    clock_freeze(0);
     str_release(&file);
     world_close(&w);
 }
