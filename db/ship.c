@@ -54,6 +54,8 @@ static bool fence_look(struct db_conn *conn, struct shipping *s, struct error *e
     return true;
 }
 
+#define LAST_POINT " FROM points WHERE points.series = series.id ORDER BY step DESC LIMIT 1"
+
 /* The task goes back to `start_step`: what an older attempt reported beyond it never happened.
  */
 static bool ship_start(struct db_conn *conn, const struct shipping *s, struct error *err)
@@ -64,8 +66,10 @@ static bool ship_start(struct db_conn *conn, const struct shipping *s, struct er
                   " WHERE job = ?1 AND role = ?2 AND idx = ?3)",
                   "itii", ship->job, ship->role, (int64_t)ship->index, ship->start_step) &&
            db_run(conn, err,
-                  "UPDATE series SET last_step = ?4 WHERE job = ?1 AND role = ?2 AND idx = ?3"
-                  " AND last_step > ?4",
+                  "UPDATE series SET last_step = coalesce((SELECT step" LAST_POINT "), -1),"
+                  " last_wall_us = coalesce((SELECT wall_us" LAST_POINT "), 0),"
+                  " last_value = (SELECT value" LAST_POINT ")"
+                  " WHERE job = ?1 AND role = ?2 AND idx = ?3 AND last_step > ?4",
                   "itii", ship->job, ship->role, (int64_t)ship->index, ship->start_step) &&
            db_run(conn, err,
                   "INSERT INTO fences VALUES (?1, ?2, ?3)"

@@ -153,17 +153,33 @@ TEST(ship_start_forgets_later_steps)
 {
     struct error err;
     struct world world = world_open();
-    ship_points(&world, 1, 0, 100, 0, 80, 1.0);
+    ship_points(&world, 1, 0, 100, 0, 46, 1.0);
+    ship_points(&world, 1, 100, 200, 46, 80, 9.0);
     CHECK_OK(db_ship_fence(world.db, 1, 2, &err), &err);
     struct db_ship start = a_ship(2, 0, 10);
     start.starts = true;
-    start.start_step = 50;
+    start.start_step = 45;
     ship(&world, &start);
     struct db_point *points;
-    CHECK_INT(points_of(&world, &points), 51);
-    ship_points(&world, 2, 10, 20, 51, 60, 2.0);
+    CHECK_INT(points_of(&world, &points), 46);
+    struct db_series series;
+    CHECK_OK(db_metrics_find(look(&world), 1, "worker", 0, "loss", world.arena, &series, &err),
+             &err);
+    CHECK_INT(series.last_step, 45);
+    CHECK(series.last_value == 1.0); /* not that of a step that never was */
+    ship_points(&world, 2, 10, 20, 46, 60, 2.0);
     CHECK_INT(points_of(&world, &points), 60);
     CHECK(points[55].value == 2.0);
+    /* From the very beginning: nothing is left. */
+    start = a_ship(3, 0, 10);
+    start.starts = true;
+    start.start_step = -1;
+    ship(&world, &start);
+    CHECK_INT(points_of(&world, &points), 0);
+    CHECK_OK(db_metrics_find(look(&world), 1, "worker", 0, "loss", world.arena, &series, &err),
+             &err);
+    CHECK_INT(series.last_step, -1);
+    CHECK(isnan(series.last_value));
     world_close(&world);
 }
 
