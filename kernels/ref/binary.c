@@ -25,6 +25,11 @@ ROWS_SIGNED(ROW2, div, y == -1 ? (int64_t)(0 - (uint64_t)x) : x / y)
 ROWS_UNSIGNED(ROW2, div, x / y)
 ROWS_COMPLEX(ROW2, div, x / y)
 
+ROWS_HALF(ROW2, truncate_div, trunc(dtype_f16_to_f32(dtype_f32_to_f16(x / y))))
+ROWS_BFLOAT(ROW2, truncate_div, trunc(dtype_bf16_to_f32(dtype_f32_to_bf16(x / y))))
+ROW2(truncate_div_f32, float, float, (float), float, (float), trunc(x / y))
+ROW2(truncate_div_f64, double, double, (double), double, (double), trunc(x / y))
+
 ROWS_FLOAT(ROW2, div_no_nan, y == 0 ? 0 : x / y)
 ROWS_COMPLEX(ROW2, div_no_nan, y == 0 ? 0 : x / y)
 ROWS_FLOAT(ROW2, xdivy, x == 0 ? 0 : x / y)
@@ -137,7 +142,9 @@ static const struct kernel_rows rows[] = {
     {.op = "FloorDiv",
      .by_type = {FLOAT_ROWS(floor_div), SIGNED_ROWS(floor_div), UNSIGNED_ROWS(div)},
      .check = check_divisor},
-    {.op = "TruncateDiv", .by_type = {INTEGER_ROWS(div)}, .check = check_truncate_divisor},
+    {.op = "TruncateDiv",
+     .by_type = {FLOAT_ROWS(truncate_div), INTEGER_ROWS(div)},
+     .check = check_truncate_divisor},
     {.op = "FloorMod", .by_type = {REAL_ROWS(floor_mod)}, .check = check_divisor},
     {.op = "TruncateMod",
      .by_type = {FLOAT_ROWS(truncate_mod), SIGNED_ROWS(truncate_mod)},
@@ -186,7 +193,7 @@ const struct kernel kernel_div_ref = BINARY("Div", DTYPES_NUMBER);
 const struct kernel kernel_div_no_nan_ref = BINARY("DivNoNan", FLOATS);
 const struct kernel kernel_xdivy_ref = BINARY("Xdivy", FLOATS);
 const struct kernel kernel_floor_div_ref = BINARY("FloorDiv", DTYPES_REAL);
-const struct kernel kernel_truncate_div_ref = BINARY("TruncateDiv", DTYPES_INTEGER);
+const struct kernel kernel_truncate_div_ref = BINARY("TruncateDiv", DTYPES_REAL);
 const struct kernel kernel_floor_mod_ref = BINARY("FloorMod", DTYPES_REAL);
 const struct kernel kernel_truncate_mod_ref =
     BINARY("TruncateMod", DTYPES_FLOAT | DTYPES_SIGNED);

@@ -271,8 +271,8 @@ const struct kernel kernel_batch_to_space_ref =
     BLOCKS("BatchToSpace", DTYPES_REAL, batch_to_space_run);
 const struct kernel kernel_batch_to_space_nd_ref =
     BLOCKS("BatchToSpaceND", DTYPES_REAL, batch_to_space_run);
-const struct kernel kernel_roll_ref =
-    BLOCKS("Roll", DTYPES_NUMBER | BIT(BOOL) | BIT(STRING), roll_run);
+const struct kernel kernel_roll_ref = BLOCKS(
+    "Roll", DTYPES_NUMBER | BIT(BOOL) | BIT(STRING) | BIT(RESOURCE) | BIT(VARIANT), roll_run);
 const struct kernel kernel_extract_image_patches_ref =
     BLOCKS("ExtractImagePatches", DTYPES_NUMBER, extract_image_patches_run);
 const struct kernel kernel_ensure_shape_ref = BLOCKS("EnsureShape", 0, ensure_shape_run);

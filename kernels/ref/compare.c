@@ -29,11 +29,19 @@ ROW2(not_equal_string, struct tensor_string, struct tensor_string, , bool, , !sa
 ROW2(logical_and, bool, bool, , bool, , x &&y)
 ROW2(logical_or, bool, bool, , bool, , x || y)
 
+/* Of quantized numbers the integers that stand for them are compared. */
+#define QUANTIZED_ROWS(name)                                                                   \
+    [QI8] = name##_i8, [QU8] = name##_u8, [QI16] = name##_i16, [QU16] = name##_u16,            \
+    [QI32] = name##_i32
+
 static const struct kernel_rows rows[] = {
     {.op = "Equal",
-     .by_type = {NUMBER_ROWS(equal), [BOOL] = equal_bool, [STRING] = equal_string}},
+     .by_type = {NUMBER_ROWS(equal),
+                 QUANTIZED_ROWS(equal), [BOOL] = equal_bool, [STRING] = equal_string}},
     {.op = "NotEqual",
-     .by_type = {NUMBER_ROWS(not_equal), [BOOL] = not_equal_bool, [STRING] = not_equal_string}},
+     .by_type =
+         {NUMBER_ROWS(not_equal),
+          QUANTIZED_ROWS(not_equal), [BOOL] = not_equal_bool, [STRING] = not_equal_string}},
     {.op = "Less", .by_type = {REAL_ROWS(less)}},
     {.op = "LessEqual", .by_type = {REAL_ROWS(less_equal)}},
     {.op = "Greater", .by_type = {REAL_ROWS(greater)}},
@@ -79,7 +87,7 @@ static bool not_equal_run(struct kernel_call *call, struct error *err)
         .op = name_, .device = CPU, .dtypes = dtypes_, .prepare = prepare, .release = free,    \
         .run = run_,                                                                           \
     }
-#define EQUALITY_TYPES (DTYPES_NUMBER | BIT(BOOL) | BIT(STRING))
+#define EQUALITY_TYPES (DTYPES_NUMBER | DTYPES_QUANTIZED | BIT(BOOL) | BIT(STRING))
 
 const struct kernel kernel_equal_ref = COMPARE("Equal", EQUALITY_TYPES, equal_run);
 const struct kernel kernel_not_equal_ref = COMPARE("NotEqual", EQUALITY_TYPES, not_equal_run);

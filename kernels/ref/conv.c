@@ -30,6 +30,7 @@ struct products {
     kernel_load *load;
     const void *data[3]; /* by role; NULL for the one summed into */
     double *sums;
+    uint32_t *whole; /* in place of sums: of int32, which wraps around */
 };
 
 /* The place in the input of filter element `f` at output place `o`; false: in the padding. */
@@ -60,6 +61,14 @@ static void add_products(const struct products *p, int64_t n, const int64_t o[3]
             int64_t at[3] = {window_at(w, w->size, w->channels, n, place, c),
                              (index * conv->in + c % conv->in) * conv->out + k,
                              window_at(w, w->out, out_channels(conv), n, o, channel)};
+            if (p->whole) {
+                uint32_t whole = 1;
+                for (int r = INPUT; r <= OUTPUT; r++)
+                    if (r != (int)p->into)
+                        whole *= ((const uint32_t *)p->data[r])[at[r]];
+                p->whole[at[p->into]] += whole;
+                continue;
+            }
             double product = 1;
             for (int r = INPUT; r <= OUTPUT; r++)
                 if (r != (int)p->into)
@@ -88,15 +97,22 @@ static bool compute(struct kernel_call *call, const struct conv *conv, enum role
                     struct error *err)
 {
     struct tensor *out = kernel_output(call, 0, shape, err);
-    double *sums = kernel_sums(call, out, err);
-    if (!sums)
+    bool is_whole = out && out->dtype == I32;
+    double *sums = is_whole ? NULL : kernel_sums(call, out, err);
+    if (!is_whole && !sums)
         return false;
-    struct products p = {
-        .conv = conv, .into = into, .load = kernel_load_for(out->dtype), .sums = sums};
+    struct products p = {.conv = conv,
+                         .into = into,
+                         .load = is_whole ? NULL : kernel_load_for(out->dtype),
+                         .sums = sums,
+                         .whole = is_whole ? out->data : NULL};
     for (int r = INPUT; r <= OUTPUT; r++)
         p.data[r] = operands[r] ? operands[r]->data : NULL;
+    if (is_whole)
+        kernel_zero(out, 0, out->count);
     walk(&p);
-    kernel_sums_store(out, sums);
+    if (sums)
+        kernel_sums_store(out, sums);
     return true;
 }
 
@@ -221,13 +237,15 @@ static bool filter_run(struct kernel_call *call, struct error *err)
     return compute(call, &conv, FILTER, operands, &shape, err);
 }
 
-#define CONV(name_, run_)                                                                      \
+#define CONV_OF(name_, dtypes_, run_)                                                          \
     {                                                                                          \
-        .op = name_, .device = CPU, .dtypes = DTYPES_FLOAT, .run = run_                        \
+        .op = name_, .device = CPU, .dtypes = dtypes_, .run = run_                             \
     }
+#define CONV(name_, run_) CONV_OF(name_, DTYPES_FLOAT, run_)
 
-const struct kernel kernel_conv2d_ref = CONV("Conv2D", conv_run);
-const struct kernel kernel_conv2d_backprop_input_ref = CONV("Conv2DBackpropInput", input_run);
+const struct kernel kernel_conv2d_ref = CONV_OF("Conv2D", DTYPES_FLOAT | BIT(I32), conv_run);
+const struct kernel kernel_conv2d_backprop_input_ref =
+    CONV_OF("Conv2DBackpropInput", DTYPES_FLOAT | BIT(I32), input_run);
 const struct kernel kernel_conv2d_backprop_filter_ref =
     CONV("Conv2DBackpropFilter", filter_run);
 const struct kernel kernel_depthwise_conv2d_native_ref =

@@ -50,6 +50,26 @@ static bool select_v2_run(struct kernel_call *call, struct error *err)
     return true;
 }
 
+static double clip_part(double value, double low, double high)
+{
+    value = value > high ? high : value;
+    return low > value ? low : value;
+}
+
+/* Of complex numbers each part by itself. */
+static void clip_complex(struct tensor *out, const struct tensor *in, const struct tensor *low,
+                         const struct tensor *high)
+{
+    for (int64_t i = 0; i < out->count; i++) {
+        double complex x = kernel_complex_at(in, i);
+        double complex least = kernel_complex_at(low, low->shape.rank ? i : 0);
+        double complex most = kernel_complex_at(high, high->shape.rank ? i : 0);
+        kernel_set_complex(out, i,
+                           CMPLX(clip_part(creal(x), creal(least), creal(most)),
+                                 clip_part(cimag(x), cimag(least), cimag(most))));
+    }
+}
+
 /* Limits are scalars or of the shape of the input; a NaN stays. */
 static bool clip_by_value_run(struct kernel_call *call, struct error *err)
 {
@@ -63,8 +83,12 @@ static bool clip_by_value_run(struct kernel_call *call, struct error *err)
     struct tensor *out = kernel_output_reuse(call, 0, 0, &in->shape, err);
     if (!out)
         return false;
-    kernel_greater *greater = kernel_greater_for(in->dtype);
     const struct tensor *low = kernel_in(call, 1), *high = kernel_in(call, 2);
+    if (BIT(in->dtype) & DTYPES_COMPLEX) {
+        clip_complex(out, in, low, high);
+        return true;
+    }
+    kernel_greater *greater = kernel_greater_for(in->dtype);
     for (int64_t i = 0; i < out->count; i++) {
         int64_t most = high->shape.rank ? i : 0, least = low->shape.rank ? i : 0, at = i;
         const struct tensor *from = in;
@@ -207,7 +231,7 @@ static bool add_n_run(struct kernel_call *call, struct error *err)
 const struct kernel kernel_select_ref = SELECT("Select", 0, select_run);
 const struct kernel kernel_select_v2_ref = SELECT("SelectV2", 0, select_v2_run);
 const struct kernel kernel_clip_by_value_ref =
-    SELECT("ClipByValue", DTYPES_REAL, clip_by_value_run);
+    SELECT("ClipByValue", DTYPES_NUMBER, clip_by_value_run);
 const struct kernel kernel_cast_ref = SELECT("Cast", 0, cast_run);
 const struct kernel kernel_add_n_ref = SELECT("AddN", DTYPES_NUMBER, add_n_run);
 const struct kernel kernel_accumulate_nv2_ref =
