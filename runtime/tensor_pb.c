@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/limits.h"
+#include "base/str.h"
 #include "proto/message.h"
 #include "runtime/resource.h"
 #include "tensorflow/tensor.pb-c.h"
@@ -336,5 +337,29 @@ void tensor_serialize(const struct tensor *tensor, struct str *out)
 {
     struct arena *arena = arena_new();
     message_pack(&tensor_pack(tensor, true, arena)->base, out);
+    arena_free(arena);
+}
+
+static void add_varint(struct str *out, uint64_t value)
+{
+    for (; value >= 0x80; value >>= 7)
+        str_add_char(out, (char)(value | 0x80));
+    str_add_char(out, (char)value);
+}
+
+void tensor_serialize_content(const struct tensor *tensor, struct str *out)
+{
+    struct arena *arena = arena_new();
+    struct str content = {0};
+    bool packs = tensor->dtype == STRING;
+    tensor_proto *proto = tensor_pack(tensor, !packs, arena);
+    for (int64_t i = 0; packs && i < tensor->count; i++)
+        add_varint(&content, tensor_strings(tensor)[i].size);
+    for (int64_t i = 0; packs && i < tensor->count; i++)
+        str_add_bytes(&content, tensor_strings(tensor)[i].data, tensor_strings(tensor)[i].size);
+    if (packs)
+        proto->tensor_content = (ProtobufCBinaryData){content.size, (uint8_t *)content.data};
+    message_pack(&proto->base, out);
+    str_release(&content);
     arena_free(arena);
 }

@@ -20,6 +20,9 @@ bool tensor_parse(struct tensor *out, const void *bytes, size_t size,
 /* Appends the tensor as a serialized TensorProto. */
 void tensor_serialize(const struct tensor *tensor, struct str *out);
 
+/* The same with strings in tensor_content: all lengths as varints, then all bytes. */
+void tensor_serialize_content(const struct tensor *tensor, struct str *out);
+
 /* --- for files that see generated code --- */
 
 struct Tensorflow__TensorProto;

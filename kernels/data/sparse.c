@@ -53,7 +53,7 @@ static bool write_one(struct tensor *out, int64_t i, const struct tensor *tensor
     if (out->dtype == VARIANT)
         return kernel_sparse_hold(out, i, tensor, err);
     struct str bytes = {0};
-    tensor_serialize(tensor, &bytes);
+    tensor_serialize_content(tensor, &bytes);
     tensor_set_string(out, i, bytes.data, bytes.size);
     str_release(&bytes);
     return true;
@@ -86,6 +86,14 @@ static bool check_parts(const struct tensor *indices, const struct tensor *value
     if (shape->shape.rank != 1)
         return fail(err, INVALID, "Input shape should be a vector but received rank %d",
                     shape->shape.rank);
+    return true;
+}
+
+static bool check_sizes(const struct tensor *indices, const struct tensor *values,
+                        const struct tensor *shape, struct error *err)
+{
+    if (!check_parts(indices, values, shape, err))
+        return false;
     if (indices->shape.dims[0] != values->count || indices->shape.dims[1] != shape->count)
         return fail(err, INVALID,
                     "indices, values and shape of a sparse tensor differ in size");
@@ -127,11 +135,34 @@ static bool write_row(const struct kernel_call *call, int64_t first, int64_t las
     return ok;
 }
 
+/* Places are inside the shape and each comes behind the one before. */
+static bool check_places(const int64_t *index, int64_t count, const struct tensor *shape,
+                         struct error *err)
+{
+    int64_t rank = shape->count;
+    for (int64_t i = 0; i < count; i++) {
+        int order = i == 0;
+        for (int64_t d = 0; d < rank; d++) {
+            int64_t at = index[i * rank + d], before = i ? index[(i - 1) * rank + d] : 0;
+            if (at < 0 || at >= tensor_i64(shape)[d])
+                return fail(err, INVALID,
+                            "indices[%lld] is out of bounds: %lld of %lld in dimension %lld",
+                            (long long)i, (long long)at, (long long)tensor_i64(shape)[d],
+                            (long long)d);
+            order = order ? order : (at > before) - (at < before);
+        }
+        if (order <= 0)
+            return fail(err, INVALID, "indices[%lld] is %s", (long long)i,
+                        order ? "out of order" : "repeated");
+    }
+    return true;
+}
+
 static bool serialize_many_run(struct kernel_call *call, struct error *err)
 {
     const struct tensor *indices = kernel_in(call, 0), *values = kernel_in(call, 1),
                         *shape = kernel_in(call, 2);
-    if (!check_parts(indices, values, shape, err))
+    if (!check_sizes(indices, values, shape, err))
         return false;
     int64_t rank = shape->count, at = 0;
     if (rank <= 1)
@@ -141,6 +172,8 @@ static bool serialize_many_run(struct kernel_call *call, struct error *err)
     int64_t rows = tensor_i64(shape)[0];
     if (rows < 0 || rows > LIMIT_TENSOR_BYTES / 64)
         return fail(err, INVALID, "a sparse tensor of %lld rows", (long long)rows);
+    if (!check_places(tensor_i64(indices), values->count, shape, err))
+        return false;
     struct tensor *out = kernel_output(call, 0, &SHAPE(rows, 3), err);
     if (!out)
         return false;
@@ -151,10 +184,7 @@ static bool serialize_many_run(struct kernel_call *call, struct error *err)
         if (!write_row(call, first, at, out, row, err))
             return false;
     }
-    return at == values->count ||
-           fail(err, INVALID,
-                "indices of a sparse tensor must be in order and within its %lld rows",
-                (long long)rows);
+    return true;
 }
 
 /* --- and back --- */
@@ -183,7 +213,7 @@ static bool read_part(struct parts *parts, const struct tensor *from, int64_t i,
                     "Requested SparseTensor of type %s but SparseTensor[%lld].values.dtype() "
                     "== %s",
                     dtype_name(dtype), (long long)i, dtype_name(three[1].dtype));
-    if (!check_parts(&three[0], &three[1], &three[2], err))
+    if (!check_sizes(&three[0], &three[1], &three[2], err))
         return false;
     if (i == 0)
         parts->rank = three[2].count;
@@ -261,16 +291,6 @@ static bool deserialize_run(struct kernel_call *call, struct error *err)
     return ok;
 }
 
-static bool deserialize_many_run(struct kernel_call *call, struct error *err)
-{
-    char text[SHAPE_TEXT_BYTES];
-    const struct shape *shape = &kernel_in(call, 0)->shape;
-    if (shape->rank != 2)
-        return fail(err, INVALID, "Serialized sparse should be a matrix but received shape %s",
-                    shape_text(shape, text, sizeof(text)));
-    return deserialize_run(call, err);
-}
-
 #define SPARSE(name_, run_)                                                                    \
     {                                                                                          \
         .op = name_, .device = CPU, .run = run_                                                \
@@ -281,4 +301,4 @@ const struct kernel kernel_serialize_many_sparse =
     SPARSE("SerializeManySparse", serialize_many_run);
 const struct kernel kernel_deserialize_sparse = SPARSE("DeserializeSparse", deserialize_run);
 const struct kernel kernel_deserialize_many_sparse =
-    SPARSE("DeserializeManySparse", deserialize_many_run);
+    SPARSE("DeserializeManySparse", deserialize_run);

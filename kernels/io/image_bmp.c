@@ -12,6 +12,18 @@ static int64_t number_at(const unsigned char *bytes, size_t at, int size)
     return size == 4 ? (int64_t)(int32_t)value : (int64_t)value;
 }
 
+/*
+ * One pixel of `has` bytes, blue first, as `wants` channels: grey is all three colours, what
+ * has no opacity is opaque.
+ */
+static unsigned char *take_pixel(const unsigned char *from, int has, int wants,
+                                 unsigned char *to)
+{
+    for (int c = 0; c < wants; c++)
+        *to++ = has == 1 && c < 3 ? from[0] : c == 3 ? (has == 4 ? from[3] : 255) : from[2 - c];
+    return to;
+}
+
 /* Rows stand bottom up (unless the height is negative), blue first, padded to 4 bytes. */
 bool kernel_image_read_bmp(const void *data, size_t size, int channels, struct image *out,
                            struct error *err)
@@ -28,8 +40,9 @@ bool kernel_image_read_bmp(const void *data, size_t size, int channels, struct i
     bool top_down = height < 0;
     out->width = number_at(bytes, 18, 4);
     out->height = top_down ? -height : height;
-    out->channels = (int)(depth / 8);
-    if (channels != 0 && channels != out->channels)
+    int has = (int)(depth / 8);
+    out->channels = channels ? channels : has;
+    if (out->channels < has && out->channels != 3)
         return fail(err, INVALID,
                     "channels attribute %d does not match bits per pixel from file %lld",
                     channels, (long long)depth);
@@ -37,22 +50,20 @@ bool kernel_image_read_bmp(const void *data, size_t size, int channels, struct i
         return fail(err, INVALID,
                     "Number of channels inherent in the image must be 1, 3 or 4, "
                     "was %d",
-                    out->channels);
+                    has);
     if (out->width <= 0 || begin < 0)
         return fail(err, INVALID, "BMP width must be positive");
-    int64_t row = (out->channels * out->width + 3) / 4 * 4;
+    int64_t row = (has * out->width + 3) / 4 * 4;
     if (out->height > ((int64_t)size - begin) / row)
         return fail(err, INVALID, "Incomplete bmp content: %zu bytes for %lld rows", size,
                     (long long)out->height);
     if (!kernel_image_alloc(out, err))
         return false;
-    static const int order[5][4] = {{0}, {0}, {0}, {2, 1, 0}, {2, 1, 0, 3}};
     unsigned char *to = out->pixels;
     for (int64_t y = 0; y < out->height; y++) {
         const unsigned char *from = bytes + begin + (top_down ? y : out->height - 1 - y) * row;
-        for (int64_t x = 0; x < out->width; x++, from += out->channels)
-            for (int c = 0; c < out->channels; c++)
-                *to++ = from[order[out->channels][c]];
+        for (int64_t x = 0; x < out->width; x++, from += has)
+            to = take_pixel(from, has, out->channels, to);
     }
     return true;
 }

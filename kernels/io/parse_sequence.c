@@ -208,8 +208,13 @@ static bool finish_ragged(const struct parse *parse, int k, struct sequence_outp
     if (!all_values(&rows->values, &out->values, err) ||
         !splits_of(rows->ends.data, rows->ends.count, dtype, &out->inner, err))
         return false;
-    return outer < 0 ? tensor_init(&out->outer, dtype, &SHAPE(0), err)
-                     : splits_of(rows->examples, outer, dtype, &out->outer, err);
+    if (outer >= 0)
+        return splits_of(rows->examples, outer, dtype, &out->outer, err);
+    /* Of one example a scalar, which TensorFlow leaves undefined. */
+    if (!tensor_init(&out->outer, dtype, &SHAPE_SCALAR, err))
+        return false;
+    tensor_set_number(&out->outer, 0, 0);
+    return true;
 }
 
 /* Rows behind the end of a shorter list are zero, or empty strings. */

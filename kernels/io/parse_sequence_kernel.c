@@ -190,6 +190,22 @@ static void take_context(struct kernel_call *call, int *index, const struct half
         take(call, index, &ragged[i].indices);
 }
 
+/* Of one example the splits that part examples are scalars, which TensorFlow leaves undefined.
+ */
+static bool scalar_splits(const struct half *half, struct example_output *context,
+                          struct error *err)
+{
+    struct example_output *ragged = context + half->sparse + half->dense;
+    for (int i = 0; i < half->ragged; i++) {
+        enum dtype dtype = ragged[i].indices.dtype;
+        tensor_release(&ragged[i].indices);
+        if (!tensor_init(&ragged[i].indices, dtype, &SHAPE_SCALAR, err))
+            return false;
+        tensor_set_number(&ragged[i].indices, 0, 0);
+    }
+    return true;
+}
+
 static void take_lists(struct kernel_call *call, int *index, const struct half *half,
                        struct sequence_output *out, bool lengths)
 {
@@ -223,7 +239,7 @@ static bool parse_all(struct kernel_call *call, struct sequence *seq, bool lengt
         alloc_array((size_t)seq->context.keys.count, sizeof(*context));
     struct sequence_output *lists = alloc_array((size_t)seq->lists.keys.count, sizeof(*lists));
     bool parsed = kernel_example_parse(&seq->context.keys, &seq->batch, context, err);
-    bool ok = parsed &&
+    bool ok = parsed && (!seq->batch.single || scalar_splits(&seq->context, context, err)) &&
               kernel_sequence_parse(&seq->lists.keys, seq->optional, &seq->batch, lists, err);
     if (ok) {
         take_context(call, &index, &seq->context, context);

@@ -50,7 +50,8 @@ static bool scalar_summary_run(struct kernel_call *call, struct error *err)
         tensorflow__summary__value__init(&items[i]);
         items[i].tag = tag_of(arena, tags, (int64_t)i);
         items[i].value_case = TENSORFLOW__SUMMARY__VALUE__VALUE_SIMPLE_VALUE;
-        items[i].simple_value = (float)tensor_number(values, (int64_t)i);
+        items[i].simple_value = values->dtype == F32 ? ((const float *)values->data)[i]
+                                                     : (float)tensor_number(values, (int64_t)i);
         summary.value[i] = &items[i];
     }
     bool ok = give(call, &summary, err);

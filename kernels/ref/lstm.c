@@ -72,8 +72,7 @@ static bool read_lstm(struct kernel_call *call, int first, int rank, struct lstm
     const struct node *node = call->node;
     const struct shape *x = &kernel_in(call, first)->shape;
     const struct shape *cs = &kernel_in(call, first + 1)->shape;
-    /* The gradient of the second version has the layout of the first, as TensorFlow's has. */
-    bool second = strcmp(node->op->name, "BlockLSTMV2") == 0;
+    bool second = strstr(node->op->name, "V2") != NULL;
     if (x->rank != rank)
         return fail(err, INVALID, "x must be %dD", rank);
     if (cs->rank != 2)

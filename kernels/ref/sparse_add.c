@@ -56,11 +56,13 @@ static uint64_t bits_of(const struct sparse *in, int64_t i, kernel_load_bits *lo
     return i < 0 ? 0 : load(in->values->data, i);
 }
 
-/* A sum that is nearer to 0 than the threshold is left out. */
+/* A sum that is nearer to 0 than the threshold is left out; what only one has stays. */
 static bool is_kept(const struct pair *pair, const struct sparse *a, const struct sparse *b,
                     const struct tensor *threshold)
 {
     kernel_load_bits *load = kernel_load_bits_for(a->values->dtype);
+    if (pair->a < 0 || pair->b < 0)
+        return true;
     if (!load) {
         double complex sum = value_of(a, pair->a) + value_of(b, pair->b);
         struct tensor one = {.dtype = a->values->dtype, .count = 1};
@@ -141,7 +143,8 @@ static bool extreme(struct kernel_call *call, bool largest, struct error *err)
             kernel_store_bits_for(values->dtype)(values->data, i, above == largest ? x : y);
         } else {
             double x = creal(value_of(&a, pairs[i].a)), y = creal(value_of(&b, pairs[i].b));
-            tensor_set_number(values, i, (x > y) == largest ? x : y);
+            bool is_b = largest ? x < y : y < x;
+            tensor_set_number(values, i, isnan(y) || (is_b && !isnan(x)) ? y : x);
         }
     }
     return true;

@@ -6,6 +6,8 @@
 #include "kernels/io/string_hash.h"
 #include "kernels/ref/sparse.h"
 
+#include <endian.h>
+
 #include "base/str.h"
 
 #define COLUMNS_MAX 4096
@@ -33,7 +35,8 @@ struct cross {
 
 /* --- reading --- */
 
-/* Values of a sparse column lie in the order of their rows. */
+/* Values of a sparse column lie in the order of their rows; from the first that does not, none
+ * count. */
 static bool read_sparse(struct kernel_call *call, struct cross *c, int n, int i,
                         struct error *err)
 {
@@ -57,11 +60,6 @@ static bool read_sparse(struct kernel_call *call, struct cross *c, int n, int i,
             at++;
     }
     starts[c->rows] = at;
-    if (at < in.count)
-        return fail(err, INVALID,
-                    "Got invalid index at position %d: row %lld of %lld, or out "
-                    "of order",
-                    i, (long long)kernel_sparse_at(&in, at)[0], (long long)c->rows);
     c->columns[c->count++] = (struct column){.values = in.values, .starts = starts};
     return true;
 }
@@ -125,14 +123,23 @@ static int64_t choices(const struct cross *c, int64_t row)
     return product;
 }
 
-static uint64_t hash_feature(const struct cross *c, const struct tensor *values, int64_t i)
+/* Of an integer SparseCross takes the value, SparseCrossHashed a hash: of a sparse one the
+ * lower half's. */
+static uint64_t hash_feature(const struct cross *c, const struct column *column, int64_t i)
 {
-    if (values->dtype != STRING)
+    const struct tensor *values = column->values;
+    uint64_t whole;
+    const char *bytes = (const char *)&whole;
+    size_t size = column->starts ? sizeof(whole) / 2 : sizeof(whole);
+    if (values->dtype == STRING) {
+        bytes = tensor_strings(values)[i].data ? tensor_strings(values)[i].data : "";
+        size = tensor_strings(values)[i].size;
+    } else if (c->seeded) {
         return (uint64_t)tensor_i64(values)[i];
-    const struct tensor_string *text = tensor_strings(values) + i;
-    const char *bytes = text->data ? text->data : "";
-    return c->strong ? kernel_siphash(c->key, bytes, text->size)
-                     : kernel_fingerprint64(bytes, text->size);
+    } else {
+        whole = htole64((uint64_t)tensor_i64(values)[i]);
+    }
+    return c->strong ? kernel_siphash(c->key, bytes, size) : kernel_fingerprint64(bytes, size);
 }
 
 /* The feature that the choice takes from each column: the last column changes fastest. */
@@ -148,7 +155,7 @@ static void cross_one(const struct cross *c, int64_t row, int64_t choice, struct
         int64_t at = place(column, row, choice / left);
         choice %= left;
         if (c->hashed) {
-            uint64_t own = hash_feature(c, column->values, at);
+            uint64_t own = hash_feature(c, column, at);
             hash = k > 0 || c->seeded ? kernel_fingerprint_cat(hash, own) : own;
             continue;
         }

@@ -172,7 +172,8 @@ static bool elementwise(struct kernel_call *call, enum operation operation, stru
     bool fits = dense->shape.rank <= in.rank;
     for (int d = 1; fits && d <= dense->shape.rank; d++) {
         int64_t size = dense->shape.dims[dense->shape.rank - d];
-        fits = size == 1 || size == shape.dims[in.rank - d];
+        int64_t own = shape.dims[in.rank - d];
+        fits = size == own || (size == 1 && own > 0);
     }
     if (!fits)
         return fail(err, INVALID,
@@ -183,6 +184,11 @@ static bool elementwise(struct kernel_call *call, enum operation operation, stru
         return false;
     struct places places = kernel_broadcast_places(&dense->shape, &shape);
     kernel_load_bits *load = kernel_load_bits_for(out->dtype);
+    for (int64_t i = 0; operation == DIVIDE && i < dense->count; i++)
+        if (load ? load(dense->data, i) == 0 : kernel_complex_at(dense, i) == 0)
+            return fail(
+                err, INVALID,
+                "SparseDenseCwiseDiv cannot divide by zero, but the dense tensor has one");
     for (int64_t i = 0; i < in.count; i++) {
         int64_t at = 0;
         for (int d = 0; d < in.rank; d++)

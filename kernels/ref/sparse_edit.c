@@ -72,6 +72,8 @@ static bool check(const struct sparse *hypothesis, const struct sparse *truth,
             hypothesis->dims[d] > truth->dims[d] ? hypothesis->dims[d] : truth->dims[d];
     if (shape_count(shape) < 0)
         return fail(err, INVALID, "the output would have too many elements");
+    if (shape_count(shape) == 0)
+        return fail(err, INVALID, "the output would have no elements");
     return kernel_sparse_check(hypothesis, err) && kernel_sparse_check(truth, err);
 }
 

@@ -17,6 +17,8 @@ struct reduction {
 static bool read_axes(const struct tensor *axes, struct reduction *r, struct error *err)
 {
     int rank = r->in.rank;
+    if (axes->shape.rank > 1)
+        return fail(err, INVALID, "Expected reduction_axes to be a scalar or a vector");
     for (int64_t i = 0; i < axes->count; i++) {
         int64_t axis = tensor_integer(axes, i);
         if (axis < -rank || axis >= rank)
@@ -35,8 +37,7 @@ static bool read_axes(const struct tensor *axes, struct reduction *r, struct err
 static bool read(struct kernel_call *call, struct reduction *r, struct error *err)
 {
     *r = (struct reduction){.keep_dims = node_attr_bool(call->node, "keep_dims", false)};
-    if (!kernel_sparse_in(call, 0, 1, 2, &r->in, err) || !kernel_sparse_check(&r->in, err) ||
-        !read_axes(kernel_in(call, 3), r, err))
+    if (!kernel_sparse_in(call, 0, 1, 2, &r->in, err) || !read_axes(kernel_in(call, 3), r, err))
         return false;
     /* Sorted by key, then by place, so that a group's values come in row-major order. */
     size_t width = (size_t)r->in.rank;
@@ -97,7 +98,7 @@ static void reduce(const struct reduction *r, int64_t begin, int64_t end, bool l
                 load && (DTYPES_UNSIGNED & BIT(values->dtype))
                     ? load(values->data, at) > load(values->data, best)
                 : load ? (int64_t)load(values->data, at) > (int64_t)load(values->data, best)
-                       : tensor_number(values, at) > tensor_number(values, best);
+                       : !(tensor_number(values, best) > tensor_number(values, at)); /* NaN */
             best = above ? at : best;
         }
     }
@@ -126,6 +127,10 @@ static bool to_dense(struct kernel_call *call, bool largest, struct error *err)
         end = group_end(&r, begin);
         for (int k = 0; k < r.kept_count; k++)
             to = to * r.in.dims[r.kept[k]] + key_of(&r, begin)[k];
+        if (to < 0 || to >= out->count)
+            return fail(err, INTERNAL,
+                        "a value's place, %lld, is outside of the output's %lld elements",
+                        (long long)to, (long long)out->count);
         reduce(&r, begin, end, largest, out, to);
     }
     return true;

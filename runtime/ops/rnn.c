@@ -60,8 +60,9 @@ const struct op op_lstm_block_cell_grad = {
     .infer = infer_lstm_cell_grad,
 };
 
-/* The gradient op of the same version is given all inputs, all outputs, and what flows to cs
- * and h. */
+/* The gradient op is given all inputs, all outputs, and what flows to cs and h.  Of both
+ * versions it is the first's, whose gates are in another order than the second's: TensorFlow's
+ * answers. */
 static bool block_lstm_gradient(struct gradient *g, struct error *err)
 {
     (void)err;
@@ -73,9 +74,8 @@ static bool block_lstm_gradient(struct gradient *g, struct error *err)
         inputs[count++] = gradient_y(g, i);
     inputs[count++] = op_gradient_or_zeros(g, 1);
     inputs[count++] = op_gradient_or_zeros(g, 6);
-    bool second = strcmp(g->node->op->name, "BlockLSTMV2") == 0;
     struct edge grads = op_call(
-        g, second ? "BlockLSTMGradV2" : "BlockLSTMGrad", inputs, count,
+        g, "BlockLSTMGrad", inputs, count,
         ATTRS(attr_bool("use_peephole", node_attr_bool(g->node, "use_peephole", false))));
     for (int i = 0; i < 8; i++)
         g->of_inputs[1 + i] = builder_output(grads, i);

@@ -49,6 +49,8 @@ KINDS = {"exact": (0, 0), "round": (1, 0), "few": (8, 1), "sum": (60, 8), "loose
 
 def tolerance(array, kind):
     """(rtol, atol) for an answer of a row of that kind."""
+    if kind == "jpeg":
+        return 0.0, 6.0
     one, least = ROUNDING.get(np.dtype(array.dtype).name, (0, 0))
     of_element, of_largest = KINDS[kind]
     if not one or not of_element:
