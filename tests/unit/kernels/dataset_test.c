@@ -3,48 +3,11 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
 #include "kernels/data/dataset.h"
-#include "kernels/list.h"
-#include "runtime/builder.h"
-#include "runtime/session.h"
-#include "tests/unit/test.h"
+#include "tests/unit/kernels/world.h"
 
 static struct error err;
-
-struct world {
-    struct graph *graph;
-    struct builder b;
-    struct session *session;
-};
-
-static struct world *world_new(void)
-{
-    static bool added;
-    if (!added)
-        kernels_add(false);
-    added = true;
-    struct world *world = alloc_bytes(sizeof(*world));
-    world->graph = graph_new();
-    world->b = (struct builder){.graph = world->graph, .scope = "", .err = &err};
-    world->session = session_new(&(struct session_options){.threads = 2}, &err);
-    CHECK(world->session);
-    return world;
-}
-
-static void begin(struct world *world)
-{
-    if (!builder_ok(&world->b))
-        CHECK_STOP("%s", err.text);
-    CHECK_OK(session_extend_graph(world->session, world->graph, &err), &err);
-}
-
-static void world_free(struct world *world)
-{
-    session_free(world->session);
-    graph_free(world->graph);
-    free(world);
-}
+static const struct session_options two_threads = {.threads = 2};
 
 /* --- datasets of int64 scalars --- */
 
@@ -138,10 +101,10 @@ static void check_end(struct world *world)
 
 TEST(a_pipeline_ends_and_begins_anew)
 {
-    struct world *world = world_new();
+    struct world *world = world_new(&two_threads);
     struct edge some = counted(world, "SkipDataset", range(world, 5), 2);
     iterate(world, counted(world, "RepeatDataset", some, 2));
-    begin(world);
+    world_begin(world);
     CHECK_INT(next(world, &err), -1);
     CHECK_INT(err.code, PRECONDITION);
     for (int round = 0; round < 2; round++) {
@@ -158,9 +121,9 @@ TEST(a_pipeline_ends_and_begins_anew)
 TEST(seeds_give_one_order)
 {
     static const int64_t expected[] = {0, 2, 1, 3, 5, 8, 6, 4, 7, 9};
-    struct world *world = world_new();
+    struct world *world = world_new(&two_threads);
     iterate(world, shuffle(world, range(world, 10), 4));
-    begin(world);
+    world_begin(world);
     make(world, "make");
     for (int i = 0; i < 10; i++)
         CHECK_INT(next(world, &err), expected[i]);
@@ -210,9 +173,9 @@ static void take_all(struct world *world)
 
 TEST(threads_share_an_iterator_element_by_element)
 {
-    struct world *world = world_new();
+    struct world *world = world_new(&two_threads);
     iterate(world, shuffle(world, range(world, ELEMENTS), 50));
-    begin(world);
+    world_begin(world);
     make(world, "make");
     take_all(world);
     world_free(world);
@@ -220,10 +183,10 @@ TEST(threads_share_an_iterator_element_by_element)
 
 TEST(threads_share_what_is_prefetched)
 {
-    struct world *world = world_new();
+    struct world *world = world_new(&two_threads);
     struct edge inner = counted(world, "PrefetchDataset", range(world, ELEMENTS), 3);
     iterate(world, counted(world, "PrefetchDataset", inner, 16));
-    begin(world);
+    world_begin(world);
     make(world, "make");
     take_all(world);
     world_free(world);
@@ -274,26 +237,26 @@ static void check_cancelling(struct world *world)
 
 TEST(a_run_that_waits_for_an_element_can_be_ended)
 {
-    struct world *world = world_new();
+    struct world *world = world_new(&two_threads);
     iterate(world, never(world));
-    begin(world);
+    world_begin(world);
     check_cancelling(world);
 }
 
 TEST(a_run_that_waits_for_prefetching_can_be_ended)
 {
-    struct world *world = world_new();
+    struct world *world = world_new(&two_threads);
     iterate(world, counted(world, "PrefetchDataset", never(world), 2));
-    begin(world);
+    world_begin(world);
     check_cancelling(world);
 }
 
 TEST(prefetching_stops_with_its_iterator)
 {
-    struct world *world = world_new();
+    struct world *world = world_new(&two_threads);
     struct edge endless = counted(world, "RepeatDataset", range(world, 3), -1);
     iterate(world, counted(world, "PrefetchDataset", endless, 4));
-    begin(world);
+    world_begin(world);
     for (int round = 0; round < 5; round++) {
         make(world, "make");
         CHECK_INT(next(world, &err), 0);
@@ -305,29 +268,29 @@ TEST(prefetching_stops_with_its_iterator)
 
 TEST(datasets_may_be_deep_but_not_too_deep)
 {
-    struct world *world = world_new();
+    struct world *world = world_new(&two_threads);
     struct edge dataset = range(world, 3);
     for (int depth = 1; depth < DATASET_DEPTH_MAX; depth++)
         dataset = counted(world, "TakeDataset", dataset, 2);
     iterate(world, dataset);
-    begin(world);
+    world_begin(world);
     make(world, "make");
     CHECK_INT(next(world, &err), 0);
     world_free(world);
 
-    world = world_new();
+    world = world_new(&two_threads);
     dataset = range(world, 3);
     for (int depth = 0; depth < 4 * DATASET_DEPTH_MAX; depth++)
         dataset = counted(world, "TakeDataset", dataset, 2);
     iterate(world, dataset);
-    begin(world);
+    world_begin(world);
     CHECK_FAILS(run_for(world, NULL, "make", NULL, NULL, &err), &err, EXHAUSTED);
     world_free(world);
 }
 
 TEST(an_iterator_takes_only_what_suits_it)
 {
-    struct world *world = world_new();
+    struct world *world = world_new(&two_threads);
     struct edge text = builder_text(&world->b, "text", "x");
     const int types[] = {STRING};
     struct attr shapes = {.name = "output_shapes",
@@ -337,7 +300,7 @@ TEST(an_iterator_takes_only_what_suits_it)
                           .shapes = one_scalar};
     iterate(world, builder_add(&world->b, "TensorDataset", "tensors", INPUTS(text),
                                ATTRS(attr_type_list("Toutput_types", types, 1), shapes)));
-    begin(world);
+    world_begin(world);
     CHECK_FAILS(run_for(world, NULL, "make", NULL, NULL, &err), &err, INVALID);
     CHECK_INT(next(world, &err), -1);
     CHECK_INT(err.code, PRECONDITION);
@@ -346,7 +309,7 @@ TEST(an_iterator_takes_only_what_suits_it)
 
 TEST(an_iterator_is_found_by_its_string)
 {
-    struct world *world = world_new();
+    struct world *world = world_new(&two_threads);
     iterate(world, range(world, 3));
     struct edge iterator = {graph_find(world->graph, "iterator"), 0};
     builder_add(&world->b, "IteratorToStringHandle", "string", INPUTS(iterator), NO_ATTRS);
@@ -355,7 +318,7 @@ TEST(an_iterator_is_found_by_its_string)
     struct edge found = builder_add(&world->b, "IteratorFromStringHandleV2", "found",
                                     INPUTS(fed), ATTRS(LOOKS));
     builder_add(&world->b, "IteratorGetNext", "other", INPUTS(found), ATTRS(LOOKS));
-    begin(world);
+    world_begin(world);
     make(world, "make");
 
     struct tensor handle, out;

@@ -6,48 +6,11 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
-#include "kernels/list.h"
-#include "runtime/builder.h"
 #include "runtime/cancel.h"
-#include "runtime/session.h"
-#include "tests/unit/test.h"
+#include "tests/unit/kernels/world.h"
 
 static struct error err;
-
-struct world {
-    struct graph *graph;
-    struct builder b;
-    struct session *session;
-};
-
-static struct world *world_new(void)
-{
-    static bool added;
-    if (!added)
-        kernels_add(true);
-    added = true;
-    struct world *world = alloc_bytes(sizeof(*world));
-    world->graph = graph_new();
-    world->b = (struct builder){.graph = world->graph, .scope = "", .err = &err};
-    world->session = session_new(&(struct session_options){.threads = 2}, &err);
-    CHECK(world->session);
-    return world;
-}
-
-static void begin(struct world *world)
-{
-    if (!builder_ok(&world->b))
-        CHECK_STOP("%s", err.text);
-    CHECK_OK(session_extend_graph(world->session, world->graph, &err), &err);
-}
-
-static void world_free(struct world *world)
-{
-    session_free(world->session);
-    graph_free(world->graph);
-    free(world);
-}
+static const struct session_options two_threads = {.threads = 2};
 
 static const int one_i64[] = {I64};
 static const int one_string[] = {STRING};
@@ -165,9 +128,9 @@ static void start(struct worker *worker, void *(*main)(void *arg))
 
 TEST(runs_that_put_and_runs_that_take_overlap)
 {
-    struct world *world = world_new();
+    struct world *world = world_new(&two_threads);
     add_queue(world, one_i64, 4);
-    begin(world);
+    world_begin(world);
     struct worker workers[PRODUCERS + CONSUMERS] = {0};
     for (int i = 0; i < PRODUCERS + CONSUMERS; i++) {
         workers[i].session = world->session;
@@ -195,9 +158,9 @@ TEST(runs_that_put_and_runs_that_take_overlap)
 
 TEST(a_run_that_waits_is_cancelled_or_runs_out_of_time)
 {
-    struct world *world = world_new();
+    struct world *world = world_new(&two_threads);
     add_queue(world, one_i64, 4);
-    begin(world);
+    world_begin(world);
     struct worker cancelled = {.session = world->session, .first = 1, .cancel = cancel_new()};
     struct worker late = {.session = world->session, .timeout_ms = 30};
     start(&cancelled, consume_main);
@@ -216,9 +179,9 @@ TEST(a_run_that_waits_is_cancelled_or_runs_out_of_time)
 
 TEST(closing_a_session_ends_runs_that_wait)
 {
-    struct world *world = world_new();
+    struct world *world = world_new(&two_threads);
     add_queue(world, one_i64, 4);
-    begin(world);
+    world_begin(world);
     struct worker workers[2] = {{.session = world->session, .first = 1},
                                 {.session = world->session, .first = 2}};
     start(&workers[0], consume_main);
@@ -243,7 +206,7 @@ static void *apply_main(void *arg)
 
 TEST(a_sum_of_gradients_waits_for_enough_of_them)
 {
-    struct world *world = world_new();
+    struct world *world = world_new(&two_threads);
     struct builder *b = &world->b;
     struct shape scalar = SHAPE_SCALAR;
     struct edge h = builder_add(b, "ConditionalAccumulator", "h", NO_INPUTS,
@@ -252,7 +215,7 @@ TEST(a_sum_of_gradients_waits_for_enough_of_them)
     builder_add(b, "AccumulatorApplyGradient", "apply", INPUTS(h, step, g), NO_ATTRS);
     builder_add(b, "AccumulatorTakeGradient", "take", INPUTS(h, builder_scalar(b, "k", I32, 3)),
                 ATTRS(attr_type("dtype", F32)));
-    begin(world);
+    world_begin(world);
     struct worker workers[3] = {0};
     for (int i = 0; i < 3; i++) {
         workers[i].session = world->session;
@@ -298,13 +261,13 @@ static void *read_main(void *arg)
 /* The names come one by one while the readers wait; one of them gives up. */
 TEST(runs_share_a_reader_that_waits_for_names)
 {
-    struct world *world = world_new();
+    struct world *world = world_new(&two_threads);
     add_queue(world, one_string, 10);
     struct edge reader =
         builder_add(&world->b, "TextLineReaderV2", "reader", NO_INPUTS, NO_ATTRS);
     struct node *q = graph_find(world->graph, "q");
     builder_add(&world->b, "ReaderReadV2", "read", INPUTS(reader, {q, 0}), NO_ATTRS);
-    begin(world);
+    world_begin(world);
     struct worker gives_up = {.session = world->session, .timeout_ms = 20};
     start(&gives_up, read_main);
     pthread_join(gives_up.thread, NULL);

@@ -46,8 +46,8 @@ static void world_free(struct world *world)
 }
 
 /* Fetches one tensor, or (`out` NULL) runs one node. */
-static bool world_run(struct world *world, const char *name, struct tensor *out,
-                      struct error *err)
+static inline bool world_run(struct world *world, const char *name, struct tensor *out,
+                             struct error *err)
 {
     const char *names[] = {name};
     struct session_run run = {0};
