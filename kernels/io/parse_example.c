@@ -174,34 +174,15 @@ static bool parse_one(struct parse *parse, int64_t i, struct error *err)
 
 /* --- tensors --- */
 
-static int64_t longest(const int64_t *ends, int64_t count)
-{
-    int64_t most = 0;
-    for (int64_t i = 0; i < count; i++) {
-        int64_t length = ends[i] - (i ? ends[i - 1] : 0);
-        most = length > most ? length : most;
-    }
-    return most;
-}
-
-static bool all_values(const struct feature_values *values, struct tensor *out,
-                       struct error *err)
-{
-    if (!tensor_init(out, values->dtype, &SHAPE(values->count), err))
-        return false;
-    kernel_feature_store(values, 0, values->count, out, 0);
-    return true;
-}
-
 static bool finish_sparse(const struct parse *parse, int k, struct error *err)
 {
     const struct feature_values *values = &parse->values[k];
     const int64_t *ends = parse->ends[k];
     struct example_output *out = &parse->out[k];
-    int64_t count = parse->batch->count, most = longest(ends, count);
+    int64_t count = parse->batch->count, most = kernel_feature_longest(ends, count);
     int64_t both[2] = {count, most};
     int rank = parse->batch->single ? 1 : 2;
-    if (!all_values(values, &out->values, err) ||
+    if (!kernel_feature_tensor(values, &out->values, err) ||
         !tensor_init(&out->indices, I64, &SHAPE(values->count, rank), err) ||
         !tensor_init_copy(&out->shape, I64, &SHAPE(rank), both + 2 - rank, err))
         return false;
@@ -220,7 +201,7 @@ static bool finish_ragged(const struct parse *parse, int k, struct error *err)
     const struct feature_key *key = &parse->keys->keys[k];
     struct example_output *out = &parse->out[k];
     int64_t rows = parse->batch->single ? 0 : parse->batch->count + 1;
-    if (!all_values(&parse->values[k], &out->values, err) ||
+    if (!kernel_feature_tensor(&parse->values[k], &out->values, err) ||
         !tensor_init(&out->indices, key->splits, &SHAPE(rows), err))
         return false;
     for (int64_t i = 0; i < rows; i++) {
@@ -240,7 +221,7 @@ static bool finish_variable(const struct parse *parse, int k, struct error *err)
     const struct feature_values *values = &parse->values[k];
     const int64_t *ends = parse->ends[k];
     struct tensor *out = &parse->out[k].values;
-    int64_t count = parse->batch->count, most = longest(ends, count);
+    int64_t count = parse->batch->count, most = kernel_feature_longest(ends, count);
     int lead = parse->batch->single ? 0 : 1;
     struct shape shape = {.rank = key->shape.rank + lead, .dims = {count}};
     if (shape.rank > LIMIT_TENSOR_RANK)

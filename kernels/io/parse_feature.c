@@ -104,6 +104,25 @@ bool kernel_feature_check_default(const struct feature_key *key, int index, stru
     return true;
 }
 
+bool kernel_feature_tensor(const struct feature_values *values, struct tensor *out,
+                           struct error *err)
+{
+    if (!tensor_init(out, values->dtype, &SHAPE(values->count), err))
+        return false;
+    kernel_feature_store(values, 0, values->count, out, 0);
+    return true;
+}
+
+int64_t kernel_feature_longest(const int64_t *ends, int64_t count)
+{
+    int64_t most = 0;
+    for (int64_t i = 0; i < count; i++) {
+        int64_t length = ends[i] - (i ? ends[i - 1] : 0);
+        most = length > most ? length : most;
+    }
+    return most;
+}
+
 bool kernel_feature_entry(struct wire *wire, struct wire *name, struct wire *value)
 {
     struct wire entry;

@@ -78,6 +78,13 @@ void kernel_feature_push(struct feature_values *values, int64_t number);
 void kernel_feature_store(const struct feature_values *values, int64_t from, int64_t count,
                           struct tensor *out, int64_t index);
 
+/* All values as a vector.  Fails with EXHAUSTED. */
+bool kernel_feature_tensor(const struct feature_values *values, struct tensor *out,
+                           struct error *err) CHECKED;
+
+/* The most that lie between two of `count` ends, the first of which begins at 0. */
+int64_t kernel_feature_longest(const int64_t *ends, int64_t count);
+
 /* A map entry behind its tag: its key and value, empty when absent; false when malformed. */
 bool kernel_feature_entry(struct wire *wire, struct wire *name, struct wire *value);
 

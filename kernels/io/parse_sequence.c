@@ -142,33 +142,16 @@ static int64_t begin_of(const int64_t *ends, int64_t i)
     return i ? ends[i - 1] : 0;
 }
 
-static int64_t longest(const int64_t *ends, int64_t count)
-{
-    int64_t most = 0;
-    for (int64_t i = 0; i < count; i++)
-        if (ends[i] - begin_of(ends, i) > most)
-            most = ends[i] - begin_of(ends, i);
-    return most;
-}
-
-static bool all_values(const struct feature_values *values, struct tensor *out,
-                       struct error *err)
-{
-    if (!tensor_init(out, values->dtype, &SHAPE(values->count), err))
-        return false;
-    kernel_feature_store(values, 0, values->count, out, 0);
-    return true;
-}
-
 static bool finish_sparse(const struct parse *parse, int k, struct sequence_output *out,
                           struct error *err)
 {
     const struct rows *rows = &parse->rows[k];
     const int64_t *ends = rows->ends.data;
     int64_t count = parse->batch->count;
-    int64_t dims[3] = {count, longest(rows->examples, count), longest(ends, rows->ends.count)};
+    int64_t dims[3] = {count, kernel_feature_longest(rows->examples, count),
+                       kernel_feature_longest(ends, rows->ends.count)};
     int rank = parse->batch->single ? 2 : 3;
-    if (!all_values(&rows->values, &out->values, err) ||
+    if (!kernel_feature_tensor(&rows->values, &out->values, err) ||
         !tensor_init(&out->indices, I64, &SHAPE(rows->values.count, rank), err) ||
         !tensor_init_copy(&out->shape, I64, &SHAPE(rank), dims + 3 - rank, err))
         return false;
@@ -205,7 +188,7 @@ static bool finish_ragged(const struct parse *parse, int k, struct sequence_outp
     const struct rows *rows = &parse->rows[k];
     enum dtype dtype = parse->keys->keys[k].splits;
     int64_t outer = parse->batch->single ? -1 : parse->batch->count;
-    if (!all_values(&rows->values, &out->values, err) ||
+    if (!kernel_feature_tensor(&rows->values, &out->values, err) ||
         !splits_of(rows->ends.data, rows->ends.count, dtype, &out->inner, err))
         return false;
     if (outer >= 0)
@@ -223,7 +206,7 @@ static bool finish_dense(const struct parse *parse, int k, struct sequence_outpu
 {
     const struct feature_key *key = &parse->keys->keys[k];
     const struct rows *rows = &parse->rows[k];
-    int64_t count = parse->batch->count, most = longest(rows->examples, count);
+    int64_t count = parse->batch->count, most = kernel_feature_longest(rows->examples, count);
     int lead = parse->batch->single ? 1 : 2;
     struct shape shape = {.rank = key->shape.rank + lead, .dims = {count, most}};
     if (shape.rank > LIMIT_TENSOR_RANK)

@@ -167,27 +167,42 @@ static bool read_defaults(const struct kernel_call *call, int input, struct half
 
 /* --- outputs, in the order of the signatures --- */
 
-static void take(struct kernel_call *call, int *index, struct tensor *tensor)
+/* One tensor of each of `count` keys' outputs, which lie `step` bytes apart. */
+static void take(struct kernel_call *call, int *index, struct tensor *first, int count,
+                 size_t step)
 {
-    kernel_output_take(call, (*index)++, tensor);
+    for (int i = 0; i < count; i++)
+        kernel_output_take(call, (*index)++,
+                           (struct tensor *)((char *)first + (size_t)i * step));
 }
 
 static void take_context(struct kernel_call *call, int *index, const struct half *half,
                          struct example_output *out)
 {
     struct example_output *dense = out + half->sparse, *ragged = dense + half->dense;
-    for (int i = 0; i < half->sparse; i++)
-        take(call, index, &out[i].indices);
-    for (int i = 0; i < half->sparse; i++)
-        take(call, index, &out[i].values);
-    for (int i = 0; i < half->sparse; i++)
-        take(call, index, &out[i].shape);
+    take(call, index, &out->indices, half->sparse, sizeof(*out));
+    take(call, index, &out->values, half->sparse, sizeof(*out));
+    take(call, index, &out->shape, half->sparse, sizeof(*out));
+    take(call, index, &dense->values, half->dense, sizeof(*out));
+    take(call, index, &ragged->values, half->ragged, sizeof(*out));
+    take(call, index, &ragged->indices, half->ragged, sizeof(*out));
+}
+
+static void take_lists(struct kernel_call *call, int *index, const struct half *half,
+                       struct sequence_output *out, bool lengths)
+{
+    struct sequence_output *dense = out + half->sparse, *ragged = dense + half->dense;
+    take(call, index, &out->indices, half->sparse, sizeof(*out));
+    take(call, index, &out->values, half->sparse, sizeof(*out));
+    take(call, index, &out->shape, half->sparse, sizeof(*out));
+    take(call, index, &dense->values, half->dense, sizeof(*out));
+    if (lengths)
+        take(call, index, &dense->lengths, half->dense, sizeof(*out));
     for (int i = 0; i < half->dense; i++)
-        take(call, index, &dense[i].values);
-    for (int i = 0; i < half->ragged; i++)
-        take(call, index, &ragged[i].values);
-    for (int i = 0; i < half->ragged; i++)
-        take(call, index, &ragged[i].indices);
+        tensor_release(&dense[i].lengths);
+    take(call, index, &ragged->values, half->ragged, sizeof(*out));
+    take(call, index, &ragged->outer, half->ragged, sizeof(*out));
+    take(call, index, &ragged->inner, half->ragged, sizeof(*out));
 }
 
 /* Of one example the splits that part examples are scalars, which TensorFlow leaves undefined.
@@ -204,31 +219,6 @@ static bool scalar_splits(const struct half *half, struct example_output *contex
         tensor_set_number(&ragged[i].indices, 0, 0);
     }
     return true;
-}
-
-static void take_lists(struct kernel_call *call, int *index, const struct half *half,
-                       struct sequence_output *out, bool lengths)
-{
-    struct sequence_output *dense = out + half->sparse, *ragged = dense + half->dense;
-    for (int i = 0; i < half->sparse; i++)
-        take(call, index, &out[i].indices);
-    for (int i = 0; i < half->sparse; i++)
-        take(call, index, &out[i].values);
-    for (int i = 0; i < half->sparse; i++)
-        take(call, index, &out[i].shape);
-    for (int i = 0; i < half->dense; i++)
-        take(call, index, &dense[i].values);
-    for (int i = 0; i < half->dense; i++) {
-        if (lengths)
-            take(call, index, &dense[i].lengths);
-        tensor_release(&dense[i].lengths);
-    }
-    for (int i = 0; i < half->ragged; i++)
-        take(call, index, &ragged[i].values);
-    for (int i = 0; i < half->ragged; i++)
-        take(call, index, &ragged[i].outer);
-    for (int i = 0; i < half->ragged; i++)
-        take(call, index, &ragged[i].inner);
 }
 
 static bool parse_all(struct kernel_call *call, struct sequence *seq, bool lengths,
