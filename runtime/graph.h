@@ -47,6 +47,7 @@ struct node {
      * function's body has one that no other node can have, whatever names the client chose.
      */
     const char *state_key;
+    int turn; /* of nodes that could run, those with a lower one go first; 0: 1 + id */
 };
 
 /* What graph_add() is told; all is copied. */

@@ -114,6 +114,7 @@ bool optimise_norm(struct pass *pass, struct error *err) CHECKED;
 bool optimise_softmax(struct pass *pass, struct error *err) CHECKED;
 bool optimise_chain(struct pass *pass, struct error *err) CHECKED;
 bool optimise_update(struct pass *pass, struct error *err) CHECKED;
+bool optimise_recompute(struct pass *pass, struct error *err) CHECKED;
 
 /* What they share: an op of control flow (Switch, Merge, Enter ...); */
 bool optimise_is_flow(const struct node *node);
@@ -186,7 +187,8 @@ struct plan_context {
     struct map *stateful; /* struct stateful by node name */
     int threads;
     int64_t memory_bytes_max;
-    uint32_t passes_off;            /* of the optimiser, see optimise.h */
+    int64_t memory_limit; /* what a step should fit in, so that it is recomputed; 0: none */
+    uint32_t passes_off;  /* of the optimiser, see optimise.h */
     struct function_set *functions; /* that kernels may call; NULL: none */
 };
 

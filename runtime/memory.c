@@ -9,26 +9,22 @@
 #include "runtime/op.h"
 #include "runtime/shapes.h"
 
-/* An output of a node, by number as in struct shapes. */
-struct value {
-    const struct node *node;
-    int output;
-    int root; /* the value whose memory it has; itself when its own */
-    int first, last;
-    int64_t bytes; /* -1: not known; 0 for what the plan does not hold */
-};
-
 struct estimator {
+    const struct subgraph *subgraph;
     const struct graph *graph;
-    const bool *needed;
-    struct shapes shapes;
-    struct value *values;
-    int count;
+    const int *order;
+    bool *needed;
+    struct memory_lives *lives;
 };
 
 static int index_of(const struct estimator *e, struct edge edge)
 {
-    return e->shapes.first_output[edge.from->id] + edge.output;
+    return e->lives->shapes.first_output[edge.from->id] + edge.output;
+}
+
+static struct memory_life *value_at(const struct estimator *e, struct edge edge)
+{
+    return &e->lives->values[index_of(e, edge)];
 }
 
 static int64_t bytes_of(int dtype, const struct shape *shape)
@@ -55,57 +51,63 @@ static bool is_held(const struct node *node)
 }
 
 /* Positions of the first and the last node that need each value. */
-static void find_lives(struct estimator *e, const struct plan *plan, const int *order)
+static void find_lives(struct estimator *e)
 {
     int nodes = graph_count(e->graph);
     for (int at = 0; at < nodes; at++) {
-        const struct node *node = graph_node(e->graph, order[at]);
+        struct node *node = graph_node(e->graph, e->order[at]);
         for (int i = 0; i < node->outputs_count; i++) {
-            struct edge edge = {(struct node *)node, i};
-            struct value *value = &e->values[index_of(e, edge)];
+            struct edge edge = {node, i};
+            struct memory_life *value = value_at(e, edge);
             bool held =
                 e->needed[node->id] && is_held(node) && !dtype_is_ref(node->output_types[i]);
-            *value = (struct value){.node = node, .output = i, .first = at, .last = at};
+            *value = (struct memory_life){
+                .node = node, .output = i, .first = at, .used = at, .last = at};
             value->root = index_of(e, edge);
             if (held)
-                value->bytes = bytes_of(node->output_types[i], shapes_at(&e->shapes, edge));
+                value->bytes =
+                    bytes_of(node->output_types[i], shapes_at(&e->lives->shapes, edge));
         }
         for (int i = 0; e->needed[node->id] && i < node->inputs_count; i++)
-            if (e->values[index_of(e, node->inputs[i])].last < at)
-                e->values[index_of(e, node->inputs[i])].last = at;
+            value_at(e, node->inputs[i])->used = value_at(e, node->inputs[i])->last = at;
     }
-    for (int i = 0; i < plan->subgraph->fetches_count; i++)
-        e->values[index_of(e, plan->subgraph->fetches[i])].last = nodes;
+    for (int i = 0; i < e->subgraph->fetches_count; i++) {
+        struct memory_life *value = value_at(e, e->subgraph->fetches[i]);
+        value->used = value->last = nodes;
+    }
 }
 
 /* An input whose memory output 0 may take: passed on, or used up here and as large. */
 static int host_of(const struct estimator *e, const struct node *node, int at)
 {
-    const struct value *out = &e->values[index_of(e, (struct edge){(struct node *)node, 0})];
+    const struct memory_life *out = value_at(e, (struct edge){(struct node *)node, 0});
     if (passes_on(node) && node->inputs_count)
         return index_of(e, node->inputs[0]);
+    if (node->op->flags & OP_EXPENSIVE)
+        return -1; /* products read their inputs more than once */
     for (int i = 0; i < node->inputs_count; i++) {
-        const struct value *in = &e->values[index_of(e, node->inputs[i])];
-        const struct value *root = &e->values[in->root];
+        const struct memory_life *in = value_at(e, node->inputs[i]);
+        const struct memory_life *root = &e->lives->values[in->root];
         if (out->bytes > 0 && root->bytes == out->bytes && root->last == at && in->last == at)
             return in->root;
     }
     return -1;
 }
 
-static void share(struct estimator *e, const int *order)
+static void share(struct estimator *e)
 {
+    struct memory_life *values = e->lives->values;
     for (int at = 0; at < graph_count(e->graph); at++) {
-        const struct node *node = graph_node(e->graph, order[at]);
+        struct node *node = graph_node(e->graph, e->order[at]);
         if (!e->needed[node->id] || !node->outputs_count || !is_held(node))
             continue;
-        struct value *out = &e->values[index_of(e, (struct edge){(struct node *)node, 0})];
+        struct memory_life *out = value_at(e, (struct edge){node, 0});
         int host = host_of(e, node, at);
-        if (host < 0 || !e->values[e->values[host].root].bytes)
+        if (host < 0 || !values[values[host].root].bytes)
             continue;
-        out->root = e->values[host].root;
-        if (out->last > e->values[out->root].last)
-            e->values[out->root].last = out->last;
+        out->root = values[host].root;
+        if (out->last > values[out->root].last)
+            values[out->root].last = out->last;
     }
 }
 
@@ -115,13 +117,33 @@ static int by_size(const void *a, const void *b)
     return x->bytes < y->bytes ? 1 : x->bytes > y->bytes ? -1 : x->node->id - y->node->id;
 }
 
-/* The position with the most bytes alive; those are listed. */
-static void find_peak(const struct estimator *e, const int *order, struct memory_estimate *out)
+static void list_alive(const struct estimator *e, int at, struct memory_estimate *out)
 {
-    int nodes = graph_count(e->graph), peak = 0, capacity = 0;
+    int capacity = 0;
+    for (int v = 0; v < e->lives->count; v++) {
+        const struct memory_life *value = &e->lives->values[v];
+        if (value->root != v || value->bytes <= 0 || value->first > at || value->last < at)
+            continue;
+        struct edge edge = {(struct node *)value->node, value->output};
+        out->tensors =
+            alloc_grow(out->tensors, out->tensors_count, &capacity, sizeof(*out->tensors));
+        out->tensors[out->tensors_count++] =
+            (struct memory_tensor){.node = value->node,
+                                   .output = value->output,
+                                   .dtype = value->node->output_types[value->output],
+                                   .shape = *shapes_at(&e->lives->shapes, edge),
+                                   .bytes = value->bytes};
+    }
+    qsort(out->tensors, (size_t)out->tensors_count, sizeof(*out->tensors), by_size);
+}
+
+/* The position with the most bytes alive; those are listed. */
+static void find_peak(const struct estimator *e, struct memory_estimate *out)
+{
+    int nodes = graph_count(e->graph);
     int64_t *change = alloc_array((size_t)nodes + 2, sizeof(*change)), now = 0;
-    for (int v = 0; v < e->count; v++) {
-        const struct value *value = &e->values[v];
+    for (int v = 0; v < e->lives->count; v++) {
+        const struct memory_life *value = &e->lives->values[v];
         if (value->bytes < 0)
             out->unknown++;
         if (value->root != v || value->bytes <= 0)
@@ -132,24 +154,10 @@ static void find_peak(const struct estimator *e, const int *order, struct memory
     for (int at = 0; at < nodes; at++) {
         now += change[at];
         if (now > out->peak_bytes)
-            out->peak_bytes = now, peak = at;
+            out->peak_bytes = now, out->position = at;
     }
-    out->at = nodes ? graph_node(e->graph, order[peak]) : NULL;
-    for (int v = 0; v < e->count; v++) {
-        const struct value *value = &e->values[v];
-        if (value->root != v || value->bytes <= 0 || value->first > peak || value->last < peak)
-            continue;
-        struct edge edge = {(struct node *)value->node, value->output};
-        out->tensors =
-            alloc_grow(out->tensors, out->tensors_count, &capacity, sizeof(*out->tensors));
-        out->tensors[out->tensors_count++] =
-            (struct memory_tensor){.node = value->node,
-                                   .output = value->output,
-                                   .dtype = value->node->output_types[value->output],
-                                   .shape = *shapes_at(&e->shapes, edge),
-                                   .bytes = value->bytes};
-    }
-    qsort(out->tensors, (size_t)out->tensors_count, sizeof(*out->tensors), by_size);
+    out->at = nodes ? graph_node(e->graph, e->order[out->position]) : NULL;
+    list_alive(e, out->position, out);
     free(change);
 }
 
@@ -170,30 +178,53 @@ static void add_held(const struct estimator *e, struct memory_estimate *out)
         else if (variable && shape)
             bytes = bytes_of(node_attr_type(node, "dtype"), shape);
         else if (node->op == &prune_arg)
-            bytes = bytes_of(node->output_types[0],
-                             shapes_at(&e->shapes, (struct edge){(struct node *)node, 0}));
+            bytes =
+                bytes_of(node->output_types[0],
+                         shapes_at(&e->lives->shapes, (struct edge){(struct node *)node, 0}));
         *(variable ? &out->variable_bytes : &out->feed_bytes) += bytes > 0 ? bytes : 0;
         out->unknown += bytes < 0;
     }
 }
 
+void memory_lives_of(const struct subgraph *subgraph, const int *order,
+                     struct memory_lives *out)
+{
+    struct graph *graph = subgraph->graph;
+    struct estimator e = {subgraph, graph, order, prune_needed(subgraph), out};
+    *out = (struct memory_lives){.shapes = {.declared = true}};
+    shapes_infer(&out->shapes, graph, order, graph_count(graph));
+    out->count = out->shapes.first_output[graph_count(graph)];
+    out->values = alloc_array((size_t)out->count + 1, sizeof(*out->values));
+    find_lives(&e);
+    share(&e);
+    free(e.needed);
+}
+
+void memory_lives_release(struct memory_lives *lives)
+{
+    shapes_release(&lives->shapes);
+    free(lives->values);
+    *lives = (struct memory_lives){0};
+}
+
+void memory_of_lives(const struct memory_lives *lives, const struct subgraph *subgraph,
+                     const int *order, struct memory_estimate *out)
+{
+    struct estimator e = {subgraph, subgraph->graph, order, prune_needed(subgraph),
+                          (struct memory_lives *)lives};
+    *out = (struct memory_estimate){0};
+    find_peak(&e, out);
+    add_held(&e, out);
+    free(e.needed);
+}
+
 void memory_of_plan(const struct plan *plan, struct memory_estimate *out)
 {
-    const struct graph *graph = plan->subgraph->graph;
-    const int *order = graph_order(graph);
-    bool *needed = prune_needed(plan->subgraph);
-    struct estimator e = {.graph = graph, .needed = needed, .shapes = {.declared = true}};
-    *out = (struct memory_estimate){0};
-    shapes_infer(&e.shapes, graph, order, graph_count(graph));
-    e.count = e.shapes.first_output[graph_count(graph)];
-    e.values = alloc_array((size_t)e.count + 1, sizeof(*e.values));
-    find_lives(&e, plan, order);
-    share(&e, order);
-    find_peak(&e, order, out);
-    add_held(&e, out);
-    shapes_release(&e.shapes);
-    free(e.values);
-    free(needed);
+    const int *order = graph_order(plan->subgraph->graph);
+    struct memory_lives lives;
+    memory_lives_of(plan->subgraph, order, &lives);
+    memory_of_lives(&lives, plan->subgraph, order, out);
+    memory_lives_release(&lives);
 }
 
 void memory_release(struct memory_estimate *estimate)

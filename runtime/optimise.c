@@ -76,6 +76,10 @@ static const struct {
                         optimise_chain},
     [OPTIMISE_UPDATE] = {"update", "updates of many small variables become one call",
                          optimise_update},
+    [OPTIMISE_RECOMPUTE] = {"recompute",
+                            "what is cheap is not kept for gradients if memory is "
+                            "short",
+                            optimise_recompute},
 };
 
 const char *optimise_name(int pass)

@@ -39,19 +39,26 @@ static const struct node *predecessor(const struct node *node, int i)
     return i < node->controls_count ? node->controls[i] : NULL;
 }
 
-/* A binary heap of ids, the least on top. */
-static void heap_push(int *heap, int count, int id)
+/* Who goes first when several could: by turn, then by id. */
+static int64_t key_of(const struct graph *graph, int id)
 {
-    int at = count;
-    for (; at > 0 && heap[(at - 1) / 2] > id; at = (at - 1) / 2)
-        heap[at] = heap[(at - 1) / 2];
-    heap[at] = id;
+    int turn = graph_node(graph, id)->turn;
+    return (int64_t)(turn ? turn : id + 1) << 32 | id;
 }
 
-static int heap_pop(int *heap, int count)
+/* A binary heap of keys, the least on top. */
+static void heap_push(int64_t *heap, int count, int64_t key)
 {
-    int top = heap[0];
-    int last = heap[count - 1];
+    int at = count;
+    for (; at > 0 && heap[(at - 1) / 2] > key; at = (at - 1) / 2)
+        heap[at] = heap[(at - 1) / 2];
+    heap[at] = key;
+}
+
+static int64_t heap_pop(int64_t *heap, int count)
+{
+    int64_t top = heap[0];
+    int64_t last = heap[count - 1];
     int at = 0;
     for (int child = 1; child < count - 1; child = 2 * at + 1) {
         if (child + 1 < count - 1 && heap[child + 1] < heap[child])
@@ -88,14 +95,14 @@ static bool fail_cycle(const struct graph *graph, const int *waiting, struct err
     return fail(err, INVALID, "the graph has a cycle without NextIteration through %s", text);
 }
 
-/* Fills `order` with ids, always the least id whose predecessors are done. */
+/* Fills `order` with ids, always the first in turn whose predecessors are done. */
 bool order_nodes(const struct graph *graph, int *order, struct error *err)
 {
     size_t count = (size_t)graph_count(graph);
     int *waiting = alloc_array(count, sizeof(*waiting));
     int *first =
         alloc_array(count + 2, sizeof(*first)); /* first[i + 1]: start of successors of i */
-    int *heap = alloc_array(count, sizeof(*heap));
+    int64_t *heap = alloc_array(count, sizeof(*heap));
     const struct node *before;
     for (int i = 0; i < graph_count(graph); i++)
         for (int k = 0; (before = predecessor(graph_node(graph, i), k)); k++)
@@ -115,13 +122,13 @@ bool order_nodes(const struct graph *graph, int *order, struct error *err)
     int done = 0;
     for (int i = 0; i < graph_count(graph); i++)
         if (!waiting[i])
-            heap_push(heap, ready++, i);
+            heap_push(heap, ready++, key_of(graph, i));
     while (ready) {
-        int id = heap_pop(heap, ready--);
+        int id = (int)(heap_pop(heap, ready--) & INT32_MAX);
         order[done++] = id;
         for (int k = first[id]; k < first[id + 1]; k++)
             if (--waiting[successors[k]] == 0)
-                heap_push(heap, ready++, successors[k]);
+                heap_push(heap, ready++, key_of(graph, successors[k]));
     }
     bool ok = done == graph_count(graph) || fail_cycle(graph, waiting, err);
     free(waiting);

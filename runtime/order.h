@@ -11,7 +11,7 @@
 bool order_is_given(const struct graph *graph);
 
 /*
- * Fills `order` with all ids, always the least of those that are ready.  Fails with INVALID on
- * a cycle, naming nodes on it.
+ * Fills `order` with all ids, always the first in turn of those that are ready.  Fails with
+ * INVALID on a cycle, naming nodes on it.
  */
 bool order_nodes(const struct graph *graph, int *order, struct error *err) CHECKED;

@@ -428,6 +428,8 @@ struct session *session_new(const struct session_options *options, struct error 
         options->memory_bytes_max > 0 ? options->memory_bytes_max : LIMIT_TENSOR_BYTES;
     plan_context_init(&session->context, resources, threads, memory_bytes_max);
     session->context.passes_off = options->passes_off;
+    session->context.memory_limit =
+        options->memory_limit > 0 ? options->memory_limit : options->memory_bytes_max;
     session->context.functions = function_set_new(&(struct function_set_options){
         .library = graph_library(session->graph),
         .device = &session->device,

@@ -29,6 +29,9 @@ struct session_options {
     bool check_numerics;         /* a run fails at its first NaN or infinity, naming the op */
     struct resources *resources; /* shared with others, borrowed; NULL: the session's own */
     int64_t memory_bytes_max;    /* 0: LIMIT_TENSOR_BYTES */
+    /* What a step should fit in, with variables and all: what is cheap and would not fit is
+     * computed again for gradients, not kept.  0: memory_bytes_max, if that is given. */
+    int64_t memory_limit;
 };
 
 /* An empty session, owned by the caller.  NULL options: defaults. */

@@ -62,6 +62,9 @@ struct train {
 
 /* --- memory.c --- */
 
+/* What this run may take, in bytes, and the field of the spec that says so. */
+int64_t memory_limit(const struct train *train, const char **pointer);
+
 /* Fails with EXHAUSTED, naming what is largest, when a step cannot fit the memory there is. */
 bool memory_check(struct train *train, struct error *err) CHECKED;
 

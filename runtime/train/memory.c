@@ -20,8 +20,7 @@ static int64_t group_limit(void)
     return limit;
 }
 
-/* What this run may take, and the field that says so. */
-static int64_t find_limit(const struct train *train, const char **pointer)
+int64_t memory_limit(const struct train *train, const char **pointer)
 {
     int64_t asked = train->spec->tasks[ROLE_WORKER].memory_bytes, group = group_limit();
     int64_t machine = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
@@ -47,7 +46,7 @@ static bool check(const struct train *train, const struct callable *call, const 
                   struct error *err)
 {
     const char *pointer;
-    int64_t limit = find_limit(train, &pointer);
+    int64_t limit = memory_limit(train, &pointer);
     struct memory_estimate memory;
     session_estimate(call, &memory);
     bool fits = memory_total(&memory) <= limit;

@@ -46,7 +46,9 @@ static uint64_t hash_graph(const struct graph *graph)
 
 static bool build_session(struct train *train, struct error *err)
 {
+    const char *pointer;
     struct session_options options = {.threads = train->options.threads,
+                                      .memory_limit = memory_limit(train, &pointer),
                                       .check_numerics = train->spec->train.check_numerics};
     const struct model_feature images = {"images", F32, train->dataset.shape};
     const struct model_data data = {.features = &images,

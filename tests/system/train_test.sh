@@ -186,6 +186,31 @@ else
     echo 'skip full_disk: no right to mount'
 fi
 
+# --- a step that may use less memory computes again what it does not keep: the same bits ---
+python3 - <<'END'
+import json
+layers = [{"layer": "Flatten"}]
+for i in range(6):
+    layers += [{"layer": "Dense", "units": 64, "activation": "tanh"}, {"layer": "Dropout", "rate": 0.2}]
+spec = {"name": "deep", "seed": 5, "model": {"layers": layers + [{"layer": "Dense", "units": 5}]},
+        "data": {"dataset": "noise", "batch_size": 200}, "train": {"steps": 20, "optimizer": "SGD"}}
+json.dump(spec, open("deep.json", "w"))
+for name, limit in ("tight", 200000), ("less", 0):
+    spec["tasks"] = {"worker": {"memory_bytes": limit}}
+    json.dump(spec, open(name + ".json", "w"))
+END
+run deep.json --data data --out deep --threads 1
+check deep_is_trained code_is 0
+run tight.json --data data --out tight --threads 1
+check too_tight_is_refused complains 'a training step needs at least [0-9]* bytes, the limit is 200000'
+least=$(sed -n 's/.*a training step needs at least \([0-9]*\) bytes.*/\1/p' err)
+sed "s/\"memory_bytes\": 0/\"memory_bytes\": $least/" less.json >least.json
+run least.json --data data --out least --threads 1
+check it_fits_when_what_is_cheap_is_computed_again code_is 0
+check and_the_checkpoint_is_the_same cmp deep/checkpoints/model.ckpt-20.data-00000-of-00001 least/checkpoints/model.ckpt-20.data-00000-of-00001
+check because_some_nodes_ran_again grep -q 'dropout.*/again' least/events.out.tfevents.*
+check which_nothing_else_does bash -c '! grep -q /again deep/events.out.tfevents.*'
+
 # --- damage to the newest checkpoint ---
 cp -r whole damaged
 printf X | dd of=damaged/checkpoints/model.ckpt-1500.data-00000-of-00001 bs=1 seek=50 conv=notrunc 2>/dev/null

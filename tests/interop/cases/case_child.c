@@ -40,7 +40,7 @@ static _Noreturn void child_main(const struct case_records *records,
             fprintf(report, "O\n");
         else if (missing.size)
             fprintf(report, "S %s\n", str_text(&missing));
-        else if (case_run(c, &wanted->options, &err))
+        else if (case_run(c, &wanted->options, wanted->times, &err))
             fprintf(report, "P\n");
         else {
             for (char *p = err.text; *p; p++)

@@ -28,10 +28,15 @@ struct case_world {
     const struct session_options *options;
     struct session *session;
     char folder[64]; /* in place of $TMP in strings */
+    uint64_t bits;   /* a hash of all numbers that were compared */
 };
 
-/* Runs the whole case in a session of its own.  Fails with what is not as recorded. */
-bool case_run(const Case *c, const struct session_options *options, struct error *err) CHECKED;
+/*
+ * Runs the whole case in a session of its own, `times` times.  Fails with what is not as
+ * recorded, or when a later time gives other bits than the first.
+ */
+bool case_run(const Case *c, const struct session_options *options, int times,
+              struct error *err) CHECKED;
 
 /* One run in the world's session, its values or its error compared. */
 bool case_run_once(struct case_world *world, const Run *run, struct error *err) CHECKED;
@@ -84,6 +89,7 @@ struct case_wanted {
     struct session_options options;
     const char *only; /* cases whose name holds this, or NULL */
     const char *but;  /* not those whose name holds this, or NULL */
+    int times;        /* how often each is run */
 };
 
 struct case_totals {

@@ -2,13 +2,14 @@
  * tf_cases.c - TensorFlow's recorded answers: every graph is run here, every value compared.
  *
  *   tf-cases [--ref] [--threads N] [--no-optimise] [--without PASS,...] [--only TEXT]
- *            [--but TEXT] FILE.tfrecord...
+ *            [--but TEXT] [--memory BYTES] [--times N] FILE.tfrecord...
  *   tf-cases --graphs FOLDER FILE.tfrecord...     writes each case's GraphDef there
  *   tf-cases --signatures                         prints the signature of every op
  *   tf-cases --ops                                prints the name of each op that we can run
  *
  * Prints a line for each case that failed and for each op that is missing; exits 1 if any
- * failed.
+ * failed.  With --memory what a step keeps is limited (session.h); with --times each case is
+ * run so often, and must give the same bits.
  */
 
 #include "tests/interop/cases/cases.h"
@@ -22,7 +23,7 @@
 int main(int argc, char **argv)
 {
     struct case_totals totals = {.missing = map_new()};
-    struct case_wanted wanted = {0};
+    struct case_wanted wanted = {.times = 1};
     bool ref_only = false;
     const char *graphs = NULL;
     int first = 1;
@@ -46,6 +47,10 @@ int main(int argc, char **argv)
             first++;
         else if (strcmp(argv[first], "--threads") == 0 && first + 1 < argc)
             wanted.options.threads = (int)strtol(argv[++first], NULL, 10);
+        else if (strcmp(argv[first], "--memory") == 0 && first + 1 < argc)
+            wanted.options.memory_limit = strtoll(argv[++first], NULL, 10);
+        else if (strcmp(argv[first], "--times") == 0 && first + 1 < argc)
+            wanted.times = (int)strtol(argv[++first], NULL, 10);
         else if (strcmp(argv[first], "--only") == 0 && first + 1 < argc)
             wanted.only = argv[++first];
         else if (strcmp(argv[first], "--but") == 0 && first + 1 < argc)
@@ -57,7 +62,8 @@ int main(int argc, char **argv)
     }
     if (first >= argc || argv[first][0] == '-') {
         fprintf(stderr, "usage: tf-cases [--ref] [--threads N] [--no-optimise] "
-                        "[--without PASS,...] [--only TEXT] [--but TEXT] FILE.tfrecord...\n");
+                        "[--without PASS,...] [--only TEXT] [--but TEXT] [--memory BYTES] "
+                        "[--times N] FILE.tfrecord...\n");
         return 2;
     }
     if (graphs) {
