@@ -4,13 +4,13 @@
  * All in double complex, whatever the type; Gaussian elimination with pivots.
  */
 
-#include "kernels/ref/numbers.h"
+#include "kernels/ref/linear.h"
 
+#include <float.h>
 #include <math.h>
 
-/* The last two dimensions of input `index` as matrices; fails with INVALID. */
-static bool matrices(const struct kernel_call *call, int index, bool square, int64_t *rows,
-                     int64_t *columns, struct error *err)
+bool kernel_linear_shape(const struct kernel_call *call, int index, bool square, int64_t *rows,
+                         int64_t *columns, struct error *err)
 {
     const struct shape *shape = &kernel_in(call, index)->shape;
     char text[SHAPE_TEXT_BYTES];
@@ -24,21 +24,27 @@ static bool matrices(const struct kernel_call *call, int index, bool square, int
                 shape_text(shape, text, sizeof(text)));
 }
 
-static void load_matrix(const struct tensor *in, int64_t number, int64_t size,
+void kernel_linear_load(const struct tensor *in, int64_t number, int64_t size,
                         double complex *to)
 {
     for (int64_t i = 0; i < size; i++)
         to[i] = kernel_complex_at(in, number * size + i);
 }
 
-static void store_matrix(struct tensor *out, int64_t number, int64_t size,
+void kernel_linear_store(struct tensor *out, int64_t number, int64_t size,
                          const double complex *from)
 {
     for (int64_t i = 0; i < size; i++)
         kernel_set_complex(out, number * size + i, from[i]);
 }
 
-static double complex *scratch(struct kernel_call *call, int64_t count, struct error *err)
+double kernel_linear_epsilon(const struct tensor *tensor)
+{
+    return tensor->dtype == F64 || tensor->dtype == C128 ? DBL_EPSILON : (double)FLT_EPSILON;
+}
+
+double complex *kernel_linear_scratch(struct kernel_call *call, int64_t count,
+                                      struct error *err)
 {
     return kernel_scratch(call, (size_t)count * sizeof(double complex) + 1, err);
 }
@@ -63,12 +69,8 @@ static void swap_rows(double complex *a, int64_t columns, int64_t i, int64_t k)
     }
 }
 
-/*
- * Solves a x = b for b (n, m), in place; a is destroyed.  Returns the determinant: its sign or
- * angle, and the log of its size (-infinity when a is not invertible: b is not a solution).
- */
-static double complex eliminate(double complex *a, int64_t n, double complex *b, int64_t m,
-                                double *log_size)
+double complex kernel_linear_eliminate(double complex *a, int64_t n, double complex *b,
+                                       int64_t m, double *log_size)
 {
     double complex sign = 1;
     *log_size = 0;
@@ -110,22 +112,23 @@ static bool matrix_inverse_run(struct kernel_call *call, struct error *err)
 {
     const struct tensor *in = kernel_in(call, 0);
     int64_t n = 0, m;
-    if (!matrices(call, 0, true, &n, &m, err))
+    if (!kernel_linear_shape(call, 0, true, &n, &m, err))
         return false;
     struct tensor *out = kernel_output(call, 0, &in->shape, err);
-    double complex *a = out ? scratch(call, 2 * n * n, err) : NULL, *b = a ? a + n * n : NULL;
+    double complex *a = out ? kernel_linear_scratch(call, 2 * n * n, err) : NULL,
+                   *b = a ? a + n * n : NULL;
     if (!a)
         return false;
     for (int64_t i = 0; n > 0 && i < in->count / (n * n); i++) {
         double log_size;
-        load_matrix(in, i, n * n, a);
+        kernel_linear_load(in, i, n * n, a);
         if (node_attr_bool(call->node, "adjoint", false))
             adjoin(a, n);
         for (int64_t k = 0; k < n * n; k++)
             b[k] = k % (n + 1) == 0;
-        if (eliminate(a, n, b, n, &log_size) == 0)
+        if (kernel_linear_eliminate(a, n, b, n, &log_size) == 0)
             return fail(err, INVALID, "Input is not invertible.");
-        store_matrix(out, i, n * n, b);
+        kernel_linear_store(out, i, n * n, b);
     }
     return true;
 }
@@ -134,19 +137,19 @@ static bool determinant(struct kernel_call *call, bool logarithm, struct error *
 {
     const struct tensor *in = kernel_in(call, 0);
     int64_t n = 0, m;
-    if (!matrices(call, 0, true, &n, &m, err))
+    if (!kernel_linear_shape(call, 0, true, &n, &m, err))
         return false;
     struct shape shape = in->shape;
     shape.rank -= 2;
     struct tensor *out = kernel_output(call, 0, &shape, err);
     struct tensor *size = out && logarithm ? kernel_output(call, 1, &shape, err) : NULL;
-    double complex *a = out ? scratch(call, n * n, err) : NULL;
+    double complex *a = out ? kernel_linear_scratch(call, n * n, err) : NULL;
     if (!a || (logarithm && !size))
         return false;
     for (int64_t i = 0; i < out->count; i++) {
         double log_size;
-        load_matrix(in, i, n * n, a);
-        double complex sign = eliminate(a, n, NULL, 0, &log_size);
+        kernel_linear_load(in, i, n * n, a);
+        double complex sign = kernel_linear_eliminate(a, n, NULL, 0, &log_size);
         kernel_set_complex(out, i, logarithm ? sign : sign == 0 ? 0 : sign * exp(log_size));
         if (size)
             kernel_set_complex(size, i, log_size);
@@ -170,7 +173,7 @@ static bool check_sides(const struct kernel_call *call, int64_t n, int64_t *m, b
 {
     const struct shape *a = &kernel_in(call, 0)->shape, *b = &kernel_in(call, 1)->shape;
     int64_t rows;
-    if (!matrices(call, 1, false, &rows, m, err))
+    if (!kernel_linear_shape(call, 1, false, &rows, m, err))
         return false;
     if (rows != n)
         return fail(err, INVALID, "Input matrix and rhs are incompatible: %lld rows, not %lld",
@@ -212,25 +215,25 @@ static bool solve(struct kernel_call *call, bool triangular, struct error *err)
     const struct tensor *in = kernel_in(call, 0), *rhs = kernel_in(call, 1);
     int64_t n = 0, m = 0;
     struct shape shape;
-    if (!matrices(call, 0, true, &n, &m, err) ||
+    if (!kernel_linear_shape(call, 0, true, &n, &m, err) ||
         !check_sides(call, n, &m, triangular, &shape, err))
         return false;
     struct tensor *out = kernel_output(call, 0, &shape, err);
-    double complex *a = out ? scratch(call, n * (n + m), err) : NULL;
+    double complex *a = out ? kernel_linear_scratch(call, n * (n + m), err) : NULL;
     if (!a)
         return false;
     double complex *b = a + n * n;
     for (int64_t i = 0; out->count > 0 && i < out->count / (n * m); i++) {
         double log_size;
-        load_matrix(in, matrix_of(&in->shape, &shape, i), n * n, a);
-        load_matrix(rhs, matrix_of(&rhs->shape, &shape, i), n * m, b);
+        kernel_linear_load(in, matrix_of(&in->shape, &shape, i), n * n, a);
+        kernel_linear_load(rhs, matrix_of(&rhs->shape, &shape, i), n * m, b);
         if (triangular)
             keep_triangle(a, n, node_attr_bool(call->node, "lower", true));
         if (node_attr_bool(call->node, "adjoint", false))
             adjoin(a, n);
-        if (eliminate(a, n, b, m, &log_size) == 0)
+        if (kernel_linear_eliminate(a, n, b, m, &log_size) == 0)
             return fail(err, INVALID, "Input matrix is not invertible.");
-        store_matrix(out, i, n * m, b);
+        kernel_linear_store(out, i, n * m, b);
     }
     return true;
 }
@@ -264,19 +267,19 @@ static bool cholesky_run(struct kernel_call *call, struct error *err)
 {
     const struct tensor *in = kernel_in(call, 0);
     int64_t n = 0, m;
-    if (!matrices(call, 0, true, &n, &m, err))
+    if (!kernel_linear_shape(call, 0, true, &n, &m, err))
         return false;
     struct tensor *out = kernel_output(call, 0, &in->shape, err);
-    double complex *a = out ? scratch(call, n * n, err) : NULL;
+    double complex *a = out ? kernel_linear_scratch(call, n * n, err) : NULL;
     if (!a)
         return false;
     for (int64_t i = 0; n > 0 && i < in->count / (n * n); i++) {
-        load_matrix(in, i, n * n, a);
+        kernel_linear_load(in, i, n * n, a);
         if (!factor(a, n))
             return fail(err, INVALID,
                         "Cholesky decomposition was not successful. The input might not be "
                         "valid.");
-        store_matrix(out, i, n * n, a);
+        kernel_linear_store(out, i, n * n, a);
     }
     return true;
 }
@@ -297,3 +300,14 @@ const struct kernel kernel_matrix_solve_ref = LINEAR("MatrixSolve", TYPES, matri
 const struct kernel kernel_matrix_triangular_solve_ref =
     LINEAR("MatrixTriangularSolve", TYPES, matrix_triangular_solve_run);
 const struct kernel kernel_cholesky_ref = LINEAR("Cholesky", TYPES, cholesky_run);
+
+/* The same by their names from when single matrices had ops of their own. */
+const struct kernel kernel_batch_matrix_inverse_ref =
+    LINEAR("BatchMatrixInverse", BIT(F32) | BIT(F64), matrix_inverse_run);
+const struct kernel kernel_batch_matrix_determinant_ref =
+    LINEAR("BatchMatrixDeterminant", TYPES, matrix_determinant_run);
+const struct kernel kernel_batch_matrix_solve_ref =
+    LINEAR("BatchMatrixSolve", TYPES, matrix_solve_run);
+const struct kernel kernel_batch_matrix_triangular_solve_ref =
+    LINEAR("BatchMatrixTriangularSolve", TYPES, matrix_triangular_solve_run);
+const struct kernel kernel_batch_cholesky_ref = LINEAR("BatchCholesky", TYPES, cholesky_run);

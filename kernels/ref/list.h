@@ -78,7 +78,9 @@
     X(mat_mul_ref) X(sparse_mat_mul_ref) X(batch_mat_mul_ref) X(batch_mat_mul_v2_ref) \
     X(batch_mat_mul_v3_ref) \
     X(matrix_inverse_ref) X(matrix_determinant_ref) X(log_matrix_determinant_ref) \
-    X(matrix_solve_ref) X(matrix_triangular_solve_ref) X(cholesky_ref)
+    X(matrix_solve_ref) X(matrix_triangular_solve_ref) X(cholesky_ref) \
+    X(batch_matrix_inverse_ref) X(batch_matrix_determinant_ref) X(batch_matrix_solve_ref) \
+    X(batch_matrix_triangular_solve_ref) X(batch_cholesky_ref)
 
 #define KERNELS_NN(X) \
     X(bias_add_ref) X(bias_add_grad_ref) X(softmax_ref) X(log_softmax_ref) \

@@ -25,6 +25,25 @@
     X(fft_ref) X(ifft_ref) X(fft2d_ref) X(ifft2d_ref) X(fft3d_ref) X(ifft3d_ref) X(rfft_ref) \
     X(irfft_ref) X(rfft2d_ref) X(irfft2d_ref) X(rfft3d_ref) X(irfft3d_ref)
 
+#define KERNELS_DECOMPOSE(X) \
+    X(qr_ref) X(lu_ref) X(svd_ref) X(batch_svd_ref) X(matrix_solve_ls_ref) \
+    X(batch_matrix_solve_ls_ref)
+
+#define KERNELS_SELF_ADJOINT(X) \
+    X(self_adjoint_eig_ref) X(self_adjoint_eig_v2_ref) X(batch_self_adjoint_eig_ref) \
+    X(batch_self_adjoint_eig_v2_ref)
+
+#define KERNELS_EIGEN(X) \
+    X(eig_ref)
+
+#define KERNELS_MATRIX_FUNCTION(X) \
+    X(matrix_exponential_ref) X(matrix_logarithm_ref) X(matrix_square_root_ref)
+
+#define KERNELS_BAND(X) \
+    X(banded_triangular_solve_ref) X(tridiagonal_solve_ref) X(tridiagonal_mat_mul_ref) \
+    X(cholesky_grad_ref) X(batch_cholesky_grad_ref)
+
 #define KERNELS_RARE(X) \
     KERNELS_COUNT(X) KERNELS_SEARCH(X) KERNELS_BESSEL(X) KERNELS_GAMMA(X) \
-    KERNELS_FFT(X)
+    KERNELS_FFT(X) KERNELS_DECOMPOSE(X) KERNELS_SELF_ADJOINT(X) KERNELS_EIGEN(X) \
+    KERNELS_MATRIX_FUNCTION(X) KERNELS_BAND(X)

@@ -20,5 +20,17 @@
     X(irfft2d) X(rfft3d) X(irfft3d) X(batch_fft) X(batch_ifft) X(batch_fft2d) \
     X(batch_ifft2d) X(batch_fft3d) X(batch_ifft3d) X(fftnd) X(ifftnd) X(rfftnd) X(irfftnd)
 
+#define OPS_DECOMPOSE(X) \
+    X(qr) X(svd) X(batch_svd) X(self_adjoint_eig) X(self_adjoint_eig_v2) \
+    X(batch_self_adjoint_eig) X(batch_self_adjoint_eig_v2) X(eig) X(lu) \
+    X(matrix_exponential) X(matrix_logarithm) X(matrix_square_root) X(matrix_solve_ls) \
+    X(batch_matrix_solve_ls) X(cholesky_grad) X(batch_cholesky) X(batch_cholesky_grad) \
+    X(batch_matrix_determinant) X(batch_matrix_inverse) X(batch_matrix_solve) \
+    X(batch_matrix_triangular_solve)
+
+#define OPS_BAND(X) \
+    X(banded_triangular_solve) X(tridiagonal_solve) X(tridiagonal_mat_mul)
+
 #define OPS_RARE(X) \
-    OPS_COUNT(X) OPS_BESSEL(X) OPS_FFT(X)
+    OPS_COUNT(X) OPS_BESSEL(X) OPS_FFT(X) OPS_DECOMPOSE(X) \
+    OPS_BAND(X)

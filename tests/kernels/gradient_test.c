@@ -40,6 +40,7 @@ static const struct {
  * list_gradient_test.c; the last one only says that there is none.
  */
 static const char *const elsewhere[] = {"FFT",
+                                        "Eig",
                                         "IFFT",
                                         "FFT2D",
                                         "IFFT2D",

@@ -1,0 +1,115 @@
+"""decompose.py - rows about matrices factored, their eigenvalues, functions of them, bands."""
+
+import numpy as np
+import tensorflow as tf
+
+from .frame import COMPLEX, Row
+
+LONG = "float32 float64"
+ALL = LONG + " " + COMPLEX
+
+
+def matrix(s, square=False, most=5):
+    shape = s.shape(0, 1, 3)
+    m, n = s.int(1, most), s.int(1, most)
+    return s.values(shape + (m, m if square else n), -3, 3)
+
+
+def regular(s):
+    """A square matrix that is far from singular."""
+    a = matrix(s, True)
+    return (a + 7 * np.eye(a.shape[-1])).astype(a.dtype)
+
+
+def hermitian(s):
+    a = matrix(s, True)
+    return ((a + np.conj(np.swapaxes(a, -1, -2))) / 2).astype(a.dtype)
+
+
+def qr(s):
+    return {"input": matrix(s), "full_matrices": s.rng.random() < 0.3}
+
+
+def svd(s):
+    return {"input": matrix(s), "compute_uv": s.rng.random() < 0.7,
+            "full_matrices": s.rng.random() < 0.2}
+
+
+def eigen(s):
+    return {"input": hermitian(s), "compute_v": s.rng.random() < 0.7}
+
+
+def eig(s):
+    a = matrix(s, True)
+    wide = a.dtype in (np.float64, np.complex128)
+    return {"input": a, "Tout": tf.complex128 if wide else tf.complex64,
+            "compute_v": s.rng.random() < 0.7}
+
+
+def lu(s):
+    return {"input": matrix(s, True), "output_idx_type": tf.as_dtype(s.index_type())}
+
+
+def least(s):
+    a = matrix(s)
+    b = s.values(a.shape[:-1] + (s.int(1, 3),), -3, 3)
+    return {"matrix": a, "rhs": b, "l2_regularizer": np.array(s.pick(0.0, 0.5), np.float64),
+            "fast": s.rng.random() < 0.7}
+
+
+def banded(s):
+    left, right = s.broadcast_pair()
+    n, k, m = s.int(1, 5), s.int(1, 5), s.int(1, 3)
+    a = s.values(left[-2:] + (min(n, k), n), -1, 1)
+    lower = s.flag()
+    a[..., 0 if lower else -1, :] += 3
+    return {"matrix": a, "rhs": s.values(right[-2:] + (n, m), -3, 3), "lower": lower,
+            "adjoint": s.flag()}
+
+
+def tridiagonal(s):
+    shape, n, m = s.shape(0, 1, 3), s.int(1, 5), s.int(1, 3)
+    pivots = s.flag()
+    a = s.values(shape + (3, n), -2, 2)
+    if not pivots:
+        a[..., 1, :] += 6
+    return {"diagonals": a, "rhs": s.values(shape + (n, m), -3, 3), "partial_pivoting": pivots}
+
+
+def tridiagonal_product(s):
+    shape, n, m = s.shape(0, 1, 3), s.int(1, 5), s.int(1, 3)
+    row = lambda: s.values(shape + (1, n), -3, 3)
+    return {"superdiag": row(), "maindiag": row(), "subdiag": row(),
+            "rhs": s.values(shape + (n, m), -3, 3)}
+
+
+def cholesky_grad(s):
+    a = np.tril(regular(s)).astype(s.type.as_numpy_dtype)
+    return {"l": a, "grad": s.values(a.shape, -3, 3)}
+
+
+def no_vectors(arguments):
+    """Vectors that nobody asked for: a scalar of whatever stood in the memory."""
+    asked = arguments.get("compute_uv", arguments.get("compute_v"))
+    return () if asked else (1, 2)
+
+
+def eig_vague(arguments):
+    """The angle of a pair of vectors hangs on when the steps of a real matrix end."""
+    return (1,) if arguments["input"].dtype.kind == "f" else no_vectors(arguments)
+
+
+ROWS = [
+    Row("Qr", "half " + ALL, qr, "loose"),
+    Row("Svd", ALL, svd, "loose", vague=no_vectors),
+    Row("SelfAdjointEigV2", ALL, eigen, "loose", vague=no_vectors),
+    Row("Eig", ALL, eig, "loose", vague=eig_vague),
+    Row("Lu", ALL, lu, "loose"),
+    Row("MatrixLogarithm", COMPLEX, lambda s: {"input": regular(s)}, "loose"),
+    Row("MatrixSquareRoot", ALL, lambda s: {"input": regular(s)}, "loose"),
+    Row("MatrixSolveLs", ALL, least, "loose"),
+    Row("BandedTriangularSolve", ALL, banded, "loose"),
+    Row("TridiagonalSolve", ALL, tridiagonal, "loose"),
+    Row("TridiagonalMatMul", ALL, tridiagonal_product, "sum"),
+    Row("CholeskyGrad", LONG, cholesky_grad, "loose"),
+]
