@@ -119,6 +119,11 @@ $(BUILD)/bench/passes: $(OBJ)/tests/bench/passes/main.o $(LIBS_RUNTIME)
 	@echo "  LINK    $@"
 	$(Q)$(call link,$<,$(LIBS_RUNTIME),$(LINK_RUNTIME))
 
+$(BUILD)/bench/submits: $(OBJ)/tests/bench/submits/main.o $(BUILD)/libbase.a
+	@mkdir -p $(@D)
+	@echo "  LINK    $@"
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ -lpthread
+
 $(BUILD)/bench/cases: $(call objects,$(BENCH)) $(LIBS_RUNTIME)
 	@mkdir -p $(@D)
 	@echo "  LINK    $@"
@@ -407,7 +412,7 @@ demo: ## install packages, build, start, train a network, print the link
 	$(Q)$(BUILD)/trainyard demo
 
 .PHONY: bench
-bench: all $(BUILD)/bench/cases $(BUILD)/bench/executor ## training speed of the benchmark's cases (CASES= THREADS= ROUNDS= PEERS=folder)
+bench: all $(BUILD)/bench/cases $(BUILD)/bench/executor $(BUILD)/bench/submits ## training speed of the benchmark's cases (CASES= THREADS= ROUNDS= PEERS=folder)
 	$(Q)tests/bench/run.sh $(BUILD)
 	$(Q)python3 tests/bench/executor.py $(BUILD) $(PEERS)
 	$(Q)python3 tests/bench/platform.py $(BUILD)

@@ -12,7 +12,7 @@
 #include "cli/client.h"
 #include "cli/options.h"
 #include "cli/progress.h"
-#include "server/http.h"
+#include "server/door.h"
 
 #define DEMO_EXAMPLE "digits-cnn"
 #define DEMO_PORT 7070
@@ -84,7 +84,7 @@ static int choose_port(const struct demo *demo)
     if (demo->port >= 0)
         return (int)demo->port;
     int port = DEMO_PORT;
-    int fd = http_listen("127.0.0.1", &port, &ignored);
+    int fd = door_tcp("127.0.0.1", &port, &ignored);
     if (fd < 0)
         return 0;
     close(fd);

@@ -335,7 +335,6 @@ struct loop *loop_new(const struct loop_options *options, struct error *err)
     loop->mailbox = mailbox_new(MAILBOX_MESSAGES);
     loop->actions.arena = arena_new();
     pthread_mutex_init(&loop->lock, NULL);
-    pthread_cond_init(&loop->answered, NULL);
     loop->scheduler = loop_load(loop->db, &loop->options, &loop->known, &loop->last_job, err);
     if (loop->scheduler)
         return loop;
@@ -376,7 +375,6 @@ void loop_free(struct loop *loop)
     arena_free(loop->actions.arena);
     scheduler_actions_release(&loop->actions);
     mailbox_free(loop->mailbox);
-    pthread_cond_destroy(&loop->answered);
     pthread_mutex_destroy(&loop->lock);
     free(loop);
 }

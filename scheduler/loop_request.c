@@ -10,7 +10,7 @@ static void request_answer(struct loop *loop, struct loop_request *request, bool
     pthread_mutex_lock(&loop->lock);
     request->ok = ok;
     request->done = true;
-    pthread_cond_broadcast(&loop->answered);
+    pthread_cond_signal(&request->answered); /* his alone: many may wait */
     pthread_mutex_unlock(&loop->lock);
 }
 
@@ -219,12 +219,14 @@ void loop_request_finish(struct loop *loop, struct loop_request *request)
 static bool request_run(struct loop *loop, struct loop_request *request)
 {
     struct loop_message message = {.kind = LOOP_REQUEST, .request = request};
+    pthread_cond_init(&request->answered, NULL);
     if (!loop_post(loop, &message))
         return fail(request->err, UNAVAILABLE, "the scheduler is busy or ending: try again");
     pthread_mutex_lock(&loop->lock);
     while (!request->done)
-        pthread_cond_wait(&loop->answered, &loop->lock);
+        pthread_cond_wait(&request->answered, &loop->lock);
     pthread_mutex_unlock(&loop->lock);
+    pthread_cond_destroy(&request->answered);
     return request->ok;
 }
 

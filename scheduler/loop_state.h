@@ -45,6 +45,7 @@ struct loop_request {
     struct error *err;
     bool ok;
     bool done;
+    pthread_cond_t answered; /* the caller waits for `done` */
 };
 
 enum loop_message_kind { LOOP_WAKE, LOOP_JOIN, LOOP_HEARD, LOOP_REQUEST };
@@ -77,7 +78,6 @@ struct loop {
     int joins_count;
 
     pthread_mutex_t lock; /* guards: `done` of requests */
-    pthread_cond_t answered;
 };
 
 /* --- loop.c --- */

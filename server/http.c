@@ -1,16 +1,12 @@
 /* http.c - libmicrohttpd's callbacks: a request from its first byte to its reply. */
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <microhttpd.h>
-#include <netinet/in.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <strings.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -21,18 +17,20 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "server/deadline.h"
+#include "server/door.h"
 #include "server/http.h"
 #include "server/live.h"
 #include "server/reply.h"
 #include "server/request.h"
 #include "server/routes.h"
+#include "server/workers.h"
 
 #define HTTP_HEADERS_MAX 64
 #define HTTP_HEADER_MEMORY                                                                     \
     (32 << 10) /* of a connection: request line, headers, reply headers */
 #define HTTP_IDLE_S 15
 #define HTTP_PER_ADDRESS 2000
-#define HTTP_BACKLOG 1024
+#define HTTP_WORKERS 8
 #define HTTP_REFUSED_MS 2000         /* for the rest of a body that is too large ... */
 #define HTTP_REFUSED_BYTES (8 << 20) /* ... and this much of it */
 
@@ -47,6 +45,7 @@ struct http {
     const struct services *services;
     struct live *live;
     struct deadline *deadline;
+    struct workers *workers;
     struct http_door tcp;
     struct http_door unix_socket;
     char *socket_path;
@@ -64,12 +63,14 @@ enum phase {
     PHASE_HEAD,
     PHASE_BODY,
     PHASE_REFUSED, /* answered in the middle of its body, of which the rest is thrown away */
+    PHASE_WORKED,  /* a worker has made the reply */
     PHASE_REPLIED,
     PHASE_TAKEN,
 };
 
 /* A request as libmicrohttpd sees it. */
 struct exchange {
+    struct work work; /* the first member */
     struct http_door *door;
     struct MHD_Connection *connection;
     enum phase phase;
@@ -81,68 +82,6 @@ struct exchange {
     struct request request;
     struct http_waker waker;
 };
-
-/* --- listening --- */
-
-int http_listen(const char *host, int *port, struct error *err)
-{
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)*port)};
-    if (inet_pton(AF_INET, host, &address.sin_addr) != 1) {
-        fail(err, INVALID, "'%s' is no IPv4 address to listen on", host);
-        return -1;
-    }
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0) {
-        error_errno(err, UNAVAILABLE, "cannot make a socket");
-        return -1;
-    }
-    int on = 1;
-    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-    socklen_t size = sizeof(address);
-    if (bind(fd, (struct sockaddr *)&address, size) != 0 || listen(fd, HTTP_BACKLOG) != 0) {
-        if (errno == EADDRINUSE)
-            fail(err, UNAVAILABLE,
-                 "port %d of %s is taken by another program; choose another with --port N "
-                 "(--port 0 "
-                 "takes a free one)",
-                 *port, host);
-        else
-            error_errno(err, UNAVAILABLE, "cannot listen on %s port %d", host, *port);
-        close(fd);
-        return -1;
-    }
-    getsockname(fd, (struct sockaddr *)&address, &size);
-    *port = ntohs(address.sin_port);
-    return fd;
-}
-
-static int listen_unix(const char *path, struct error *err)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    if (strlen(path) >= sizeof(address.sun_path)) {
-        fail(
-            err, INVALID,
-            "%s: the path is too long for a socket (at most %zu bytes): choose a shorter --dir",
-            path, sizeof(address.sun_path) - 1);
-        return -1;
-    }
-    memcpy(address.sun_path, path, strlen(path) + 1);
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0) {
-        error_errno(err, UNAVAILABLE, "cannot make a socket");
-        return -1;
-    }
-    unlink(path); /* of a server that was killed: we hold the folder's lock */
-    mode_t before = umask(0177);
-    int failed = bind(fd, (struct sockaddr *)&address, sizeof(address));
-    umask(before);
-    if (failed || listen(fd, HTTP_BACKLOG) != 0) {
-        error_errno(err, UNAVAILABLE, "cannot listen on %s", path);
-        close(fd);
-        return -1;
-    }
-    return fd;
-}
 
 /* --- a request begins --- */
 
@@ -414,11 +353,33 @@ static enum MHD_Result take_body(struct exchange *x, const char *bytes, size_t *
     return MHD_YES;
 }
 
+static void work(struct work *work)
+{
+    struct exchange *x = (struct exchange *)work;
+    routes_dispatch(&x->request);
+    x->phase = PHASE_WORKED;
+    MHD_resume_connection(x->connection); /* it asks for the answer again */
+}
+
+/* A request that changes something waits for the disk, and others not for it. */
+static enum MHD_Result give_away(struct exchange *x)
+{
+    MHD_suspend_connection(x->connection);
+    if (!workers_give(x->door->http->workers, &x->work))
+        work(&x->work); /* the server is ending */
+    return MHD_YES;
+}
+
 static enum MHD_Result answer(struct exchange *x)
 {
     struct request *req = &x->request;
+    if (x->phase == PHASE_WORKED)
+        return send_reply(x, false);
     req->body = str_text(&x->body);
     req->body_size = x->body.size;
+    bool reads = strcmp(req->method, "GET") == 0 || strcmp(req->method, "HEAD") == 0;
+    if (x->admitted && !reads)
+        return give_away(x);
     if (x->admitted)
         routes_dispatch(req);
     if (req->reply.websocket)
@@ -550,15 +511,18 @@ static bool open_door(struct http_door *door, struct http *http, int listener, b
 struct http *http_start(const struct http_options *options, const struct services *services,
                         struct live *live, struct error *err)
 {
-    int local = listen_unix(options->socket_path, err);
+    int local = door_unix(options->socket_path, err);
     if (local < 0)
         return NULL;
     struct http *http = alloc_bytes(sizeof(*http));
     http->services = services;
     http->live = live;
     http->deadline = deadline_new();
+    http->workers = workers_new(HTTP_WORKERS, work);
     http->socket_path = alloc_text(options->socket_path);
-    if (!open_door(&http->unix_socket, http, local, true, 0, err) ||
+    if (!http->workers)
+        fail(err, EXHAUSTED, "the threads of the web server did not start");
+    if (!http->workers || !open_door(&http->unix_socket, http, local, true, 0, err) ||
         !open_door(&http->tcp, http, options->listener, false, options->threads, err)) {
         http_stop(http);
         return NULL;
@@ -570,11 +534,13 @@ void http_stop(struct http *http)
 {
     if (!http)
         return;
+    workers_stop(http->workers); /* wakes the connections that wait for them */
     if (http->tcp.daemon)
         MHD_stop_daemon(http->tcp.daemon);
     if (http->unix_socket.daemon)
         MHD_stop_daemon(http->unix_socket.daemon);
     unlink(http->socket_path);
+    workers_free(http->workers);
     deadline_free(http->deadline);
     free(http->socket_path);
     free(http);

@@ -2,10 +2,11 @@
  * http.h - HTTP in and out: libmicrohttpd, its limits, and the strictness that it lacks.
  *
  * DESIGN: two daemons, one on a TCP port with a pool of epoll threads, one on a unix socket
- * with one thread.  Each request gets an arena and runs to its end on the thread that read it.
- * A thread of our own closes connections that take too long to say what they want
- * (libmicrohttpd knows idle time only, so a byte now and then would hold a connection for
- * ever).
+ * with one thread.  Each request gets an arena.  One that only reads runs to its end on the
+ * thread that read it; one that changes something is called by a worker (workers.h), and its
+ * connection sleeps.  A thread of our own closes connections that take too long to say what
+ * they want (libmicrohttpd knows idle time only, so a byte now and then would hold a connection
+ * for ever).
  */
 #pragma once
 
@@ -18,17 +19,10 @@ struct live;
 struct services;
 
 struct http_options {
-    int listener;            /* from http_listen(); closed by http_stop() */
+    int listener;            /* from door_tcp(); closed by http_stop() */
     const char *socket_path; /* DIR/control.sock, made with mode 0600 */
     int threads;
 };
-
-/*
- * A listening TCP socket on `host` (a numeric address) and `port` (0: any free one), or -1 and
- * `err`: UNAVAILABLE when the port is taken, with what to do about it.  `*port` becomes the
- * real port.
- */
-int http_listen(const char *host, int *port, struct error *err) CHECKED;
 
 /* Starts to answer.  `services` and `live` are borrowed until http_stop(). */
 struct http *http_start(const struct http_options *options, const struct services *services,

@@ -61,11 +61,13 @@ void job_reader_close(struct request *req, struct job_reader *reader)
 }
 
 /* How many steps the run will have, as the task said; -1 while it has not. */
-static int64_t planned_steps(struct db_conn *metrics, int64_t job, struct arena *arena)
+static int64_t planned_steps(struct db_conn *metrics, const struct db_job *job,
+                             struct arena *arena)
 {
     struct db_artifact run;
     struct error ignored;
-    if (!db_artifacts_find(metrics, job, "run", "", arena, &run, &ignored))
+    if (!job->attempt ||
+        !db_artifacts_find(metrics, job->number, "run", "", arena, &run, &ignored))
         return -1;
     json_t *json = json_loadb(run.bytes, run.size, 0, NULL);
     json_t *steps = json_object_get(json, "steps");
@@ -114,12 +116,13 @@ const char *job_reason(const struct job_reader *reader, const struct db_job *job
 }
 
 /* The last value of each metric; a chief speaks for the job, else the first worker. */
-static json_t *last_values(const struct job_reader *reader, int64_t job, struct arena *arena,
-                           int64_t *step, struct error *err)
+static json_t *last_values(const struct job_reader *reader, const struct db_job *job,
+                           struct arena *arena, int64_t *step, struct error *err)
 {
     struct db_series *series;
-    int count;
-    if (!db_metrics_series(reader->metrics, job, arena, &series, &count, err))
+    int count = 0;
+    if (job->attempt && /* before the first there is none */
+        !db_metrics_series(reader->metrics, job->number, arena, &series, &count, err))
         return NULL;
     json_t *last = json_object();
     for (int i = 0; i < count; i++) {
@@ -133,20 +136,24 @@ static json_t *last_values(const struct job_reader *reader, int64_t job, struct 
 
 static json_t *tags_of(const struct db_job *job)
 {
-    json_t *spec = job->spec ? json_loads(job->spec, 0, NULL) : NULL;
-    json_t *tags = json_object_get(spec, "tags");
-    json_t *copy = json_is_array(tags) ? json_deep_copy(tags) : json_array();
-    json_decref(spec);
-    return copy;
+    /* The spec is as spec_to_json() wrote it: only its list of tags is parsed. */
+    static const char key[] = "\"tags\": ";
+    const char *at = job->spec ? strstr(job->spec, key) : NULL;
+    const char *list = at ? at + strlen(key) : "[]";
+    json_t *tags = json_loadb(list, strlen(list), JSON_DISABLE_EOF_CHECK, NULL);
+    if (json_is_array(tags))
+        return tags;
+    json_decref(tags);
+    return json_array();
 }
 
 json_t *job_json(struct request *req, const struct job_reader *reader, const struct db_job *job,
                  struct error *err)
 {
     int64_t step = -1;
-    int64_t steps = planned_steps(reader->metrics, job->number, req->arena);
+    int64_t steps = planned_steps(reader->metrics, job, req->arena);
     json_t *nodes = nodes_of(reader, job, req->arena, &step, err);
-    json_t *last = nodes ? last_values(reader, job->number, req->arena, &step, err) : NULL;
+    json_t *last = nodes ? last_values(reader, job, req->arena, &step, err) : NULL;
     if (!last) {
         json_decref(nodes);
         return NULL;

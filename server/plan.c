@@ -149,13 +149,15 @@ bool plan_make(struct request *req, const struct spec *spec, struct plan *plan,
                struct error *err)
 {
     *plan = (struct plan){0};
-    if (!collect_needs(spec, plan, err) || !check_dataset(req, spec, plan, err))
-        return false;
-    struct loop *loop = req->services->loop;
+    return collect_needs(spec, plan, err) && check_dataset(req, spec, plan, err) &&
+           loop_check(req->services->loop, plan->needs, plan->needs_count, err);
+}
+
+bool plan_forecast(struct request *req, struct plan *plan, struct error *err)
+{
     struct loop_node *nodes;
     int nodes_count;
-    if (!loop_check(loop, plan->needs, plan->needs_count, err) ||
-        !loop_nodes(loop, req->arena, &nodes, &nodes_count, err))
+    if (!loop_nodes(req->services->loop, req->arena, &nodes, &nodes_count, err))
         return false;
     plan->starts_now = fits_now(plan, nodes, nodes_count);
     describe(plan, nodes_count);

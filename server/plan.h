@@ -17,7 +17,7 @@ struct plan {
     struct db_need needs[PLAN_ROLES_MAX];
     int needs_count;
     int tasks_count;
-    bool starts_now;
+    bool starts_now;            /* of plan_forecast(), as `text` */
     bool has_model;             /* the dataset says what its examples look like */
     struct model_summary model; /* with has_model; lives in the request's arena */
     char text[400]; /* for a person: "1 task, 1 CPU in all; would start now. 61,706 parameters."
@@ -31,6 +31,9 @@ struct plan {
  */
 bool plan_make(struct request *req, const struct spec *spec, struct plan *plan,
                struct error *err) CHECKED;
+
+/* Adds whether it would start now, and the text.  Fails with UNAVAILABLE. */
+bool plan_forecast(struct request *req, struct plan *plan, struct error *err) CHECKED;
 
 /* {text, starts_now, tasks, needs: […], parameters, layers: [{name, layer, output_shape,
  * parameters}]}, owned. */

@@ -21,6 +21,7 @@
 #include "scheduler/agent/agent.h"
 #include "scheduler/loop.h"
 #include "server/auth.h"
+#include "server/door.h"
 #include "server/feed.h"
 #include "server/http.h"
 #include "server/ingest.h"
@@ -120,7 +121,7 @@ static bool start_scheduler(struct serve *s, const struct serve_options *options
 static bool start_http(struct serve *s, const struct serve_options *options, struct error *err)
 {
     int port = options->port;
-    int listener = http_listen(options->host, &port, err);
+    int listener = door_tcp(options->host, &port, err);
     if (listener < 0)
         return false;
     snprintf(s->origin, sizeof(s->origin), "http://%s:%d", options->host, port);

@@ -65,7 +65,8 @@ static bool jobs_create(struct request *req, struct error *err)
     if (!plan_make(req, spec, &plan, err))
         return false;
     if (dry_run)
-        return reply_json(req, 200, plan_json(&plan, spec), err);
+        return plan_forecast(req, &plan, err) &&
+               reply_json(req, 200, plan_json(&plan, spec), err);
 
     uint8_t hash[DB_HASH_BYTES];
     crypto_hash_sha256(hash, req->body, req->body_size);

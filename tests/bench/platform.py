@@ -2,7 +2,7 @@
 """platform.py BUILD - what the platform costs around the training.
 
 Prints a line of JSON for each figure: memory of an idle server, a point query over REST (one client, kept
-open), and the time from submit to the first step's loss in the stream.  Starts a server of its own in a
+open), the time from submit to the first step's loss in the stream, and how many submits a second are put on disk.  Starts a server of its own in a
 temporary folder and stops it by its process id.
 """
 import http.client, json, os, shutil, signal, statistics, subprocess, sys, tempfile, time
@@ -71,6 +71,19 @@ try:
         times.append(1e6 * (time.perf_counter() - asked))
     figure("REST point query, one client in Python, median", statistics.median(times), "us")
     figure("server after that, resident", resident_mib(server.pid), "MiB")
+    server.send_signal(signal.SIGTERM)
+    server.wait(20)
+
+    # Jobs that nothing can start are put on disk and answered; each group of connections fills commits together.
+    server = subprocess.Popen([trainyard, "serve", "--dir", yard, "--port", "0", "--no-agent"], stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, text=True)
+    address = server.stdout.readline().split()[1].removeprefix("http://")
+    spec = os.path.join(folder, "spec.json")
+    with open(spec, "w") as file:
+        json.dump({"example": "digits-mlp", "name": "load"}, file)
+    token = headers["Authorization"].split()[1]
+    for connections in (1, 16, 64):
+        subprocess.run([os.path.join(build, "bench/submits"), address, token, str(connections), "5", spec], check=True)
 finally:
     server.send_signal(signal.SIGTERM)
     server.wait(20)
