@@ -190,11 +190,14 @@ static bool read_patches(const struct node *node, const struct shape *in, struct
         int count;
         const int64_t *values = node_attr_ints(node, names[i], &count);
         int64_t *to = i == 0 ? p->window : i == 1 ? p->stride : p->rate;
-        if (count != 4 || values[0] != 1 || values[3] != 1 || values[1] < 1 || values[2] < 1)
-            return fail(err, INVALID, "%s must be [1, rows, columns, 1], all positive",
-                        names[i]);
-        to[0] = values[1];
-        to[1] = values[2];
+        if (count != 4 || values[0] != 1 || values[3] != 1)
+            return fail(err, INVALID, "%s must be [1, rows, columns, 1]", names[i]);
+        for (int d = 0; d < 2; d++) {
+            to[d] = values[1 + d];
+            if (to[d] < 1 || to[d] > INT32_MAX)
+                return fail(err, INVALID, "%s must be positive int32 values: %lld", names[i],
+                            (long long)to[d]);
+        }
     }
     for (int d = 0; d < 2; d++) {
         int64_t size = in->dims[1 + d], reach = (p->window[d] - 1) * p->rate[d] + 1;

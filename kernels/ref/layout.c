@@ -50,7 +50,8 @@ static bool tile_run(struct kernel_call *call, struct error *err)
         if (times < 0)
             return fail(err, INVALID, "Expected multiples[%d] >= 0, but got %lld", d,
                         (long long)times);
-        shape.dims[d] = in->shape.dims[d] * times;
+        if (__builtin_mul_overflow(in->shape.dims[d], times, &shape.dims[d]))
+            return fail(err, INVALID, "multiples[%d] is too large: %lld", d, (long long)times);
     }
     const uint64_t without = DTYPES_QUANTIZED | BIT(U16);
     if (shape_count(&shape) > 0 && !shape_equal(&shape, &in->shape) &&
@@ -97,7 +98,10 @@ static bool padded_shape(const struct kernel_call *call, struct shape *shape, st
         if (before < 0 || after < 0)
             return fail(err, INVALID, "Paddings must be non-negative: %lld %lld",
                         (long long)before, (long long)after);
-        shape->dims[d] = in->shape.dims[d] + before + after;
+        if (__builtin_add_overflow(in->shape.dims[d], before, &shape->dims[d]) ||
+            __builtin_add_overflow(shape->dims[d], after, &shape->dims[d]))
+            return fail(err, INVALID, "Paddings are too large: %lld %lld", (long long)before,
+                        (long long)after);
     }
     return true;
 }
@@ -196,9 +200,11 @@ static bool mirror_pad_grad_run(struct kernel_call *call, struct error *err)
         return fail(err, INVALID, "paddings must be a matrix with 2 columns and %d rows",
                     inner.rank);
     for (int d = 0; d < inner.rank; d++) {
-        inner.dims[d] -= tensor_integer(paddings, 2 * d) + tensor_integer(paddings, 2 * d + 1);
-        if (inner.dims[d] < 0)
+        int64_t before = tensor_integer(paddings, 2 * d),
+                after = tensor_integer(paddings, 2 * d + 1);
+        if (before < 0 || after < 0 || before > inner.dims[d] || after > inner.dims[d] - before)
             return fail(err, INVALID, "paddings are larger than dimension %d", d);
+        inner.dims[d] -= before + after;
     }
     if (!check_mirror(&inner, paddings, symmetric, err))
         return false;
@@ -282,6 +288,8 @@ static bool reverse_sequence_run(struct kernel_call *call, struct error *err)
 
 /* --- blocks of pixels into channels and back (NHWC) --- */
 
+#define BLOCK_MAX 32768 /* its square fits into 32 bits */
+
 static bool block_moves(struct kernel_call *call, bool to_depth, struct error *err)
 {
     const struct tensor *in = kernel_in(call, 0);
@@ -290,6 +298,9 @@ static bool block_moves(struct kernel_call *call, bool to_depth, struct error *e
         return fail(err, INVALID, "Only NHWC data_format supported on CPU.");
     if (in->shape.rank != 4)
         return fail(err, INVALID, "Input rank should be: 4 instead of: %d", in->shape.rank);
+    if (b < 2 || b > BLOCK_MAX)
+        return fail(err, INVALID, "Block size should be > 1 and at most %d, but was: %lld",
+                    BLOCK_MAX, (long long)b);
     int64_t n = in->shape.dims[0], y = in->shape.dims[1], x = in->shape.dims[2],
             c = in->shape.dims[3];
     if (to_depth ? y % b != 0 || x % b != 0 : c % (b * b) != 0)

@@ -66,6 +66,16 @@ static bool spec_read(const struct kernel_call *call, int first, struct spec *sp
     return true;
 }
 
+/* New axes may make more dimensions than a shape has. */
+static bool add_dim(struct strided *out, int64_t size, struct error *err)
+{
+    if (out->shape.rank == LIMIT_TENSOR_RANK)
+        return fail(err, INVALID, "too many new axes: more than %d dimensions",
+                    LIMIT_TENSOR_RANK);
+    out->shape.dims[out->shape.rank++] = size;
+    return true;
+}
+
 /* One dimension of the input under one entry: [begin, end) by step, cut to the size. */
 static bool apply_entry(const struct spec *spec, int entry, int d, const struct shape *in,
                         struct strided *out, struct error *err)
@@ -104,8 +114,7 @@ static bool apply_entry(const struct spec *spec, int entry, int d, const struct 
     out->from.start += length ? begin * out->from.steps[d] : 0;
     out->from.steps[d] *= step;
     out->box.dims[d] = length;
-    out->shape.dims[out->shape.rank++] = length;
-    return true;
+    return add_dim(out, length, err);
 }
 
 static bool apply_spec(const struct spec *spec, const struct shape *in, struct strided *out,
@@ -131,11 +140,11 @@ static bool apply_spec(const struct spec *spec, const struct shape *in, struct s
             /* Without ellipsis, one is understood at the end. */
             int whole = at_end && seen_ellipsis ? 0 : in->rank - taken;
             for (int k = 0; k < whole; k++, d++)
-                out->shape.dims[out->shape.rank++] = in->dims[d];
+                if (!add_dim(out, in->dims[d], err))
+                    return false;
         } else if ((spec->new_axis_mask >> i) & 1) {
-            if (out->shape.rank == LIMIT_TENSOR_RANK)
-                return fail(err, INVALID, "too many new axes");
-            out->shape.dims[out->shape.rank++] = 1;
+            if (!add_dim(out, 1, err))
+                return false;
         } else if (!apply_entry(spec, i, d++, in, out, err)) {
             return false;
         }

@@ -32,7 +32,7 @@ static struct world *world_new(const struct session_options *options)
 }
 
 /* What was built so far goes to the session. */
-static void world_begin(struct world *world)
+static inline void world_begin(struct world *world)
 {
     CHECK_OK(builder_ok(&world->b), &world->err);
     CHECK_OK(session_extend_graph(world->session, world->graph, &world->err), &world->err);

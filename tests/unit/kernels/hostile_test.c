@@ -1,0 +1,97 @@
+/* hostile_test.c - sizes whose sums and products overflow are refused, not computed. */
+
+#include "tests/unit/kernels/world.h"
+
+#define LARGEST INT64_MAX
+#define VALUES(...) ((const int64_t[]){__VA_ARGS__})
+
+static struct world *begin(void)
+{
+    return world_new(&(struct session_options){.no_optimise = true});
+}
+
+static struct edge ints(struct world *world, const struct shape *shape, const int64_t *values)
+{
+    struct tensor tensor;
+    CHECK_OK(tensor_init_copy(&tensor, I64, shape, values, &world->err), &world->err);
+    struct edge edge = builder_const(&world->b, "ints", &tensor);
+    tensor_release(&tensor);
+    return edge;
+}
+
+static struct edge zeros(struct world *world, const struct shape *shape)
+{
+    struct tensor tensor;
+    CHECK_OK(tensor_init(&tensor, F32, shape, &world->err), &world->err);
+    memset(tensor.data, 0, tensor_bytes(&tensor));
+    struct edge edge = builder_const(&world->b, "zeros", &tensor);
+    tensor_release(&tensor);
+    return edge;
+}
+
+/* The code with which the node "y" fails, when the graph is extended or run; -1: it does not.
+ */
+static int end(struct world *world)
+{
+    struct error err;
+    struct tensor out = {0};
+    CHECK_OK(builder_ok(&world->b), &world->err);
+    bool ok = session_extend_graph(world->session, world->graph, &err) &&
+              world_run(world, "y:0", &out, &err);
+    tensor_release(&out);
+    world_free(world);
+    return ok ? -1 : (int)err.code;
+}
+
+TEST(paddings_that_overflow)
+{
+    static const char *const ops[] = {"Pad", "MirrorPad"};
+    for (int i = 0; i < ARRAY_LEN(ops); i++) {
+        struct world *w = begin();
+        struct edge x = zeros(w, &SHAPE(3));
+        struct edge pads = ints(w, &SHAPE(1, 2), VALUES(LARGEST, LARGEST));
+        builder_add(&w->b, ops[i], "y", INPUTS(x, pads), ATTRS(attr_string("mode", "REFLECT")));
+        CHECK_INT(end(w), INVALID);
+    }
+    struct world *w = begin();
+    struct edge x = zeros(w, &SHAPE(3));
+    struct edge pads = ints(w, &SHAPE(1, 2), VALUES(LARGEST, LARGEST));
+    builder_add(&w->b, "MirrorPadGrad", "y", INPUTS(x, pads),
+                ATTRS(attr_string("mode", "REFLECT")));
+    CHECK_INT(end(w), INVALID);
+}
+
+TEST(multiples_that_overflow)
+{
+    struct world *w = begin();
+    struct edge x = zeros(w, &SHAPE(4));
+    builder_add(&w->b, "Tile", "y", INPUTS(x, ints(w, &SHAPE(1), VALUES(INT64_C(1) << 62))),
+                NO_ATTRS);
+    CHECK_INT(end(w), INVALID);
+}
+
+TEST(blocks_whose_square_overflows)
+{
+    static const char *const ops[] = {"DepthToSpace", "SpaceToDepth"};
+    for (int i = 0; i < ARRAY_LEN(ops); i++) {
+        struct world *w = begin();
+        struct edge x = zeros(w, &SHAPE(1, 2, 2, 4));
+        builder_add(&w->b, ops[i], "y", INPUTS(x),
+                    ATTRS(attr_int("block_size", INT64_C(1) << 32)));
+        CHECK_INT(end(w), INVALID);
+    }
+}
+
+/* 32 dimensions, and a new one. */
+TEST(axes_beyond_the_last)
+{
+    struct world *w = begin();
+    struct shape shape = {.rank = LIMIT_TENSOR_RANK};
+    for (int d = 0; d < shape.rank; d++)
+        shape.dims[d] = 1;
+    struct edge x = zeros(w, &shape), zero = ints(w, &SHAPE(1), VALUES(0));
+    struct edge one = ints(w, &SHAPE(1), VALUES(1));
+    builder_add(&w->b, "StridedSlice", "y", INPUTS(x, zero, one, one),
+                ATTRS(attr_int("new_axis_mask", 1)));
+    CHECK_INT(end(w), INVALID);
+}
