@@ -3,7 +3,8 @@
  *
  * The program is written from the tree's end to its begin, so that each code knows what comes
  * next.  The machine keeps a list of places in the program, in the order in which Perl would
- * try them, and takes all of them one character further at a time.
+ * try them, and takes all of them one character further at a time; one byte, if the pattern has
+ * \C: then a place may be inside of a character.
  */
 
 #include "kernels/io/regex_program.h"
@@ -132,7 +133,7 @@ int kernel_regex_groups(const struct kernel_regex *regex)
 
 /* Places in the program, in order; each with what the groups have matched on the way there. */
 struct places {
-    int *codes;
+    int *codes; /* times INSIDE_MAX, plus how many bytes of the class's character are left */
     int64_t *saved; /* `slots` for each */
     int count;
 };
@@ -144,12 +145,14 @@ struct pending {
     int64_t before;
 };
 
+enum { INSIDE_MAX = 4 };
+
 struct machine {
     const struct kernel_regex *regex;
     const char *text;
     size_t size;
     int slots;
-    size_t *seen; /* for each code, the step that it was last listed in */
+    size_t *seen; /* for each code, the step that it was last listed in; then inside of it */
     size_t step;
     struct pending *pending;
     int64_t *saved; /* on the way to the place at hand */
@@ -179,6 +182,13 @@ static bool holds(const struct machine *m, int assertion, size_t at)
     default:
         return !word_edge;
     }
+}
+
+static void add_place(struct machine *m, struct places *places, int code, int inside)
+{
+    memcpy(places->saved + (size_t)places->count * (size_t)m->slots, m->saved,
+           (size_t)m->slots * sizeof(*m->saved));
+    places->codes[places->count++] = code * INSIDE_MAX + inside;
 }
 
 /* Lists all places that are reached from `code` without taking a character. */
@@ -213,10 +223,20 @@ static void follow(struct machine *m, struct places *places, int code, size_t at
                 m->pending[left++] = (struct pending){c->next, -1, 0};
             break;
         default:
-            memcpy(places->saved + (size_t)places->count * (size_t)m->slots, m->saved,
-                   (size_t)m->slots * sizeof(*m->saved));
-            places->codes[places->count++] = todo.code;
+            add_place(m, places, todo.code, 0);
         }
+    }
+}
+
+/* The place of a class goes over a character of `bytes` bytes, of which it may be inside. */
+static void take(struct machine *m, struct places *to, int code, size_t at, size_t bytes)
+{
+    size_t *seen = &m->seen[m->regex->count + code];
+    if (!m->regex->bytes || bytes == 1) {
+        follow(m, to, m->regex->codes[code].next, at + bytes);
+    } else if (*seen != m->step) {
+        *seen = m->step;
+        add_place(m, to, code, (int)bytes - 1);
     }
 }
 
@@ -228,7 +248,8 @@ static bool step(struct machine *m, const struct places *from, struct places *to
     m->step++;
     to->count = 0;
     for (int i = 0; i < from->count; i++) {
-        const struct regex_code *c = &m->regex->codes[from->codes[i]];
+        int code = from->codes[i] / INSIDE_MAX, inside = from->codes[i] % INSIDE_MAX;
+        const struct regex_code *c = &m->regex->codes[code];
         const int64_t *saved = from->saved + (size_t)i * (size_t)m->slots;
         if (c->kind == CODE_MATCH) {
             if (whole && at != m->size)
@@ -238,9 +259,10 @@ static bool step(struct machine *m, const struct places *from, struct places *to
                 found[1] = (int64_t)at;
             return true;
         }
-        if (at < m->size && kernel_regex_in_class(&m->regex->classes[c->other], character)) {
+        const struct regex_class *set = &m->regex->classes[c->other];
+        if (at < m->size && (inside || kernel_regex_in_class(set, character))) {
             memcpy(m->saved, saved, (size_t)m->slots * sizeof(*saved));
-            follow(m, to, c->next, at + bytes);
+            take(m, to, code, at, inside ? (size_t)inside : set->bytes ? 1 : bytes);
         }
     }
     return false;
@@ -266,6 +288,8 @@ static bool run(struct machine *m, struct places *now, struct places *then, size
         if (at < m->size)
             character = kernel_regex_character(m->text, m->size, at, &bytes);
         matched = step(m, now, then, at, character, bytes, whole, found) || matched;
+        if (m->regex->bytes)
+            bytes = 1;
         if (at >= m->size || (matched && m->slots == 0))
             return matched;
         struct places swapped = *now;
@@ -277,7 +301,7 @@ static bool run(struct machine *m, struct places *now, struct places *then, size
 bool kernel_regex_match(const struct kernel_regex *regex, const char *text, size_t size,
                         size_t start, bool whole, struct kernel_regex_span *spans, int count)
 {
-    size_t codes = (size_t)regex->count, slots = (size_t)count * 2;
+    size_t codes = (size_t)regex->count * 2, slots = (size_t)count * 2;
     struct machine m = {.regex = regex, .text = text, .size = size, .slots = (int)slots};
     struct places now = {0}, then = {0};
     m.seen = alloc_array(codes, sizeof(*m.seen));

@@ -4,7 +4,7 @@
  * A pattern is compiled to a program whose alternatives all run in step (Thompson, 1968; Pike),
  * so that no pattern and no text can make a match take for ever.  Among the leftmost matches
  * the one is taken that Perl would find first.  Text is UTF-8; a byte that is none matches
- * nothing.  Of RE2 one thing differs: \C takes a whole character.
+ * nothing, but for \C, which takes one byte.
  */
 #pragma once
 

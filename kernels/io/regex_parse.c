@@ -300,7 +300,7 @@ static struct regex_tree *parse_escape(struct parser *p)
         if (letter == 'C') {
             p->at += 2;
             add_range(p, class, 0, 0x10ffff);
-            p->regex->classes[class].bytes = true;
+            p->regex->classes[class].bytes = p->regex->bytes = true;
         } else if (!perl_class(p, class)) {
             failed = !unicode_class(p, class, &failed);
             if (failed && p->err->code == OK)

@@ -20,7 +20,7 @@ struct regex_class {
     int count, capacity;
     bool negated;
     bool fold;  /* upper and lower case are the same */
-    bool bytes; /* also what is no character */
+    bool bytes; /* \C: any byte */
 };
 
 enum regex_assert {
@@ -43,7 +43,8 @@ struct kernel_regex {
     int count, capacity;
     struct regex_class *classes;
     int classes_count, classes_capacity;
-    int start; /* the first code */
+    bool bytes; /* it has \C */
+    int start;  /* the first code */
     int groups;
 };
 

@@ -123,8 +123,8 @@ static int64_t choices(const struct cross *c, int64_t row)
     return product;
 }
 
-/* Of an integer SparseCross takes the value, SparseCrossHashed a hash: of a sparse one the
- * lower half's. */
+/* Of an integer SparseCross takes the value, SparseCrossHashed too if it is dense and not
+ * hashed strongly, else a hash: of a sparse one the lower half's. */
 static uint64_t hash_feature(const struct cross *c, const struct column *column, int64_t i)
 {
     const struct tensor *values = column->values;
@@ -134,7 +134,7 @@ static uint64_t hash_feature(const struct cross *c, const struct column *column,
     if (values->dtype == STRING) {
         bytes = tensor_strings(values)[i].data ? tensor_strings(values)[i].data : "";
         size = tensor_strings(values)[i].size;
-    } else if (c->seeded) {
+    } else if (c->seeded || (!column->starts && !c->strong)) {
         return (uint64_t)tensor_i64(values)[i];
     } else {
         whole = htole64((uint64_t)tensor_i64(values)[i]);
@@ -205,7 +205,8 @@ static bool cross_all(struct kernel_call *call, const struct cross *c, struct er
 
 static bool cross_run(struct kernel_call *call, struct error *err)
 {
-    struct cross c = {.hashed = node_attr_bool(call->node, "hashed_output", false),
+    /* What is asked for is told by the type; hashed_output says nothing more. */
+    struct cross c = {.hashed = node_attr_type(call->node, "out_type") == I64,
                       .seeded = true,
                       .seed = (uint64_t)node_attr_int(call->node, "hash_key", 0),
                       .buckets = (uint64_t)node_attr_int(call->node, "num_buckets", 0),

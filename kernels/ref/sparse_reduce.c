@@ -178,6 +178,7 @@ static bool max_sparse_run(struct kernel_call *call, struct error *err)
 
 /* --- SparseSoftmax: over the values there are in each row of the last dimension --- */
 
+/* The answers are in row-major order, whatever the order of the values was. */
 static bool softmax_run(struct kernel_call *call, struct error *err)
 {
     struct sparse in;
@@ -186,19 +187,23 @@ static bool softmax_run(struct kernel_call *call, struct error *err)
     if (in.rank < 2)
         return fail(err, INVALID, "Input should have rank >= 2, but got: %d", in.rank);
     struct tensor *out = kernel_output(call, 0, &SHAPE(in.count), err);
-    if (!out)
+    int64_t *order =
+        out ? kernel_sparse_order(call, kernel_sparse_at(&in, 0), in.count, in.rank, err)
+            : NULL;
+    if (!order)
         return false;
     for (int64_t begin = 0, end; begin < in.count; begin = end) {
+        const int64_t *first = kernel_sparse_at(&in, order[begin]);
         double largest = -HUGE_VAL, sum = 0;
         for (end = begin;
-             end < in.count && !kernel_sparse_compare(kernel_sparse_at(&in, begin),
-                                                      kernel_sparse_at(&in, end), in.rank - 1);
+             end < in.count &&
+             !kernel_sparse_compare(first, kernel_sparse_at(&in, order[end]), in.rank - 1);
              end++)
-            largest = fmax(largest, tensor_number(in.values, end));
+            largest = fmax(largest, tensor_number(in.values, order[end]));
         for (int64_t i = begin; i < end; i++)
-            sum += exp(tensor_number(in.values, i) - largest);
+            sum += exp(tensor_number(in.values, order[i]) - largest);
         for (int64_t i = begin; i < end; i++)
-            tensor_set_number(out, i, exp(tensor_number(in.values, i) - largest) / sum);
+            tensor_set_number(out, i, exp(tensor_number(in.values, order[i]) - largest) / sum);
     }
     return true;
 }
