@@ -61,16 +61,27 @@ int64_t shape_count(const struct shape *shape)
     if (shape->rank < 0)
         return -1;
     int64_t count = 1;
-    bool overflow = false;
+    bool overflow = false, empty = false;
     for (int i = 0; i < shape->rank; i++) {
         if (shape->dims[i] < 0)
             return -1;
-        if (shape->dims[i] == 0)
-            return 0;
+        empty = empty || shape->dims[i] == 0;
         if (!overflow)
             overflow = __builtin_mul_overflow(count, shape->dims[i], &count);
     }
-    return overflow ? -1 : count;
+    return empty ? 0 : overflow ? -1 : count;
+}
+
+int64_t shape_sum(int64_t a, int64_t b)
+{
+    int64_t sum;
+    return a < 0 || b < 0 || __builtin_add_overflow(a, b, &sum) ? -1 : sum;
+}
+
+int64_t shape_product(int64_t a, int64_t b)
+{
+    int64_t product;
+    return a < 0 || b < 0 || __builtin_mul_overflow(a, b, &product) ? -1 : product;
 }
 
 bool shape_broadcast(const struct shape *a, const struct shape *b, struct shape *out,

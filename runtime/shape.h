@@ -38,6 +38,13 @@ bool shape_merge(const struct shape *a, const struct shape *b, struct shape *out
 int64_t shape_count(const struct shape *shape);
 
 /*
+ * Dimensions made of others: -1 when one of them is below 0 (not known, or wrong) or the result
+ * is too large.  No tensor can be made of a shape with such a dimension.
+ */
+int64_t shape_sum(int64_t a, int64_t b);
+int64_t shape_product(int64_t a, int64_t b);
+
+/*
  * TensorFlow's (numpy's) broadcasting.  Fails with INVALID "Incompatible shapes: [2] vs. [3]".
  * Unknown parts stay unknown in the result.
  */

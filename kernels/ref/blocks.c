@@ -220,8 +220,8 @@ static bool extract_image_patches_run(struct kernel_call *call, struct error *er
     if (!read_patches(call->node, &in->shape, &p, err))
         return false;
     int64_t per_patch = p.window[0] * p.window[1];
-    struct tensor *out =
-        kernel_output(call, 0, &SHAPE(dims[0], p.out[0], p.out[1], per_patch * dims[3]), err);
+    struct tensor *out = kernel_output(
+        call, 0, &SHAPE(dims[0], p.out[0], p.out[1], shape_product(per_patch, dims[3])), err);
     if (!out)
         return false;
     kernel_zero(out, 0, out->count);

@@ -212,7 +212,9 @@ static bool bitcast_run(struct kernel_call *call, struct error *err)
     size_t from = dtype_size(in->dtype), to = dtype_size(call->node->output_types[0]);
     struct shape shape = in->shape;
     char text[SHAPE_TEXT_BYTES];
-    if (from > to && shape.rank < LIMIT_TENSOR_RANK) {
+    if (from > to) {
+        if (shape.rank == LIMIT_TENSOR_RANK)
+            return fail(err, INVALID, "Cannot bitcast %d dimensions into one more", shape.rank);
         shape.dims[shape.rank++] = (int64_t)(from / to);
     } else if (from < to) {
         if (shape.rank == 0 || shape.dims[shape.rank - 1] != (int64_t)(to / from))

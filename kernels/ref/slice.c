@@ -15,11 +15,11 @@ static bool slice_run(struct kernel_call *call, struct error *err)
     struct places from = kernel_places(&in->shape);
     for (int d = 0; d < rank; d++) {
         int64_t b = tensor_integer(begin, d), s = tensor_integer(size, d);
-        if (s == -1)
-            s = in->shape.dims[d] - b;
         if (b < 0 || b > in->shape.dims[d])
             return fail(err, INVALID, "Expected begin[%d] in [0, %lld], but got %lld", d,
                         (long long)in->shape.dims[d], (long long)b);
+        if (s == -1)
+            s = in->shape.dims[d] - b;
         if (s < 0 || s > in->shape.dims[d] - b)
             return fail(err, INVALID, "Expected size[%d] in [0, %lld], but got %lld", d,
                         (long long)(in->shape.dims[d] - b), (long long)s);
@@ -109,10 +109,11 @@ static bool apply_entry(const struct spec *spec, int entry, int d, const struct 
         end += end < 0 ? size : 0;
         end = end < low ? low : (end > high ? high : end);
     }
-    int64_t length = step > 0 ? end - begin : begin - end, stride = step > 0 ? step : -step;
-    length = length <= 0 ? 0 : (length - 1) / stride + 1;
+    int64_t length = step > 0 ? end - begin : begin - end;
+    /* Of different signs, but for none: the lowest step has no positive one. */
+    length = length <= 0 ? 0 : 1 - (length - 1) / (step > 0 ? -step : step);
     out->from.start += length ? begin * out->from.steps[d] : 0;
-    out->from.steps[d] *= step;
+    out->from.steps[d] *= length > 1 ? step : 0;
     out->box.dims[d] = length;
     return add_dim(out, length, err);
 }

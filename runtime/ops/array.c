@@ -142,11 +142,10 @@ static bool infer_expand_dims(struct infer *infer, struct error *err)
     (void)err;
     const struct shape *in = &infer->inputs[0];
     int64_t axis;
-    int count;
     if (in->rank < 0 || in->rank == LIMIT_TENSOR_RANK)
         return true;
     op_infer_rank(infer, 0, in->rank + 1);
-    if (!op_infer_values(infer, 1, &axis, &count) || count != 1)
+    if (!op_infer_value(infer, 1, &axis))
         return true;
     axis += axis < 0 ? in->rank + 1 : 0;
     for (int d = 0; d <= in->rank; d++)
@@ -274,11 +273,10 @@ static bool infer_one_hot(struct infer *infer, struct error *err)
 {
     (void)err;
     const struct shape *in = &infer->inputs[0];
-    int64_t axis = node_attr_int(infer->node, "axis", -1), depth = -1;
-    int count;
+    int64_t axis = node_attr_int(infer->node, "axis", -1), depth;
     if (in->rank < 0 || in->rank == LIMIT_TENSOR_RANK || axis < -1 || axis > in->rank)
         return true;
-    if (!op_infer_values(infer, 1, &depth, &count) || count != 1)
+    if (!op_infer_value(infer, 1, &depth))
         depth = -1;
     axis = axis < 0 ? in->rank : axis;
     op_infer_rank(infer, 0, in->rank + 1);

@@ -15,7 +15,7 @@ static bool infer_conv(struct infer *infer, struct error *err)
     for (int d = 0; d < dims; d++)
         window[(first ? 2 : 1) + d] = filter->dims[d];
     if (strcmp(infer->node->op->name, "DepthwiseConv2dNative") == 0)
-        channels = channels < 0 || filter->dims[2] < 0 ? -1 : channels * filter->dims[2];
+        channels = shape_product(channels, filter->dims[2]);
     op_infer_windows(infer, window, first ? 1 : dims + 1, channels);
     return true;
 }

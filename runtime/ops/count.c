@@ -6,9 +6,7 @@
 static int64_t bins_of(const struct infer *infer, int index)
 {
     int64_t value;
-    int count;
-    return op_infer_values(infer, index, &value, &count) && count == 1 && value >= 0 ? value
-                                                                                     : -1;
+    return op_infer_value(infer, index, &value) && value >= 0 ? value : -1;
 }
 
 static bool infer_bincount(struct infer *infer, struct error *err)

@@ -23,7 +23,6 @@ static bool infer_matrix_diag(struct infer *infer, struct error *err)
     const struct shape *in = &infer->inputs[0];
     bool first = infer->node->inputs_count == 1;
     int64_t range[2], sizes[2] = {-1, -1};
-    int count;
     if (in->rank < 1 || in->rank == LIMIT_TENSOR_RANK ||
         !known_range(infer, first ? -1 : 1, range))
         return true;
@@ -31,9 +30,9 @@ static bool infer_matrix_diag(struct infer *infer, struct error *err)
     if (first)
         sizes[0] = sizes[1] = in->dims[in->rank - 1];
     for (int i = 0; !first && i < 2; i++) {
-        int64_t value[LIMIT_TENSOR_RANK];
-        if (op_infer_values(infer, 2 + i, value, &count) && count == 1 && value[0] >= 0)
-            sizes[i] = value[0];
+        int64_t value;
+        if (op_infer_value(infer, 2 + i, &value) && value >= 0)
+            sizes[i] = value;
     }
     if (rank < 2)
         return true;

@@ -9,9 +9,9 @@ static bool infer_gather_axis(struct infer *infer, int64_t axis, int64_t batch_d
         return true;
     axis += axis < 0 ? params->rank : 0;
     batch_dims += batch_dims < 0 ? indices->rank : 0;
-    int rank = params->rank - 1 + indices->rank - (int)batch_dims;
     if (axis < batch_dims || axis >= params->rank || batch_dims < 0 ||
-        batch_dims > indices->rank || rank > LIMIT_TENSOR_RANK)
+        batch_dims > indices->rank ||
+        params->rank - 1 + indices->rank - batch_dims > LIMIT_TENSOR_RANK)
         return true;
     struct shape *out = &infer->outputs[0];
     out->rank = 0;
@@ -34,8 +34,7 @@ static bool infer_gather_v2(struct infer *infer, struct error *err)
 {
     (void)err;
     int64_t axis;
-    int count;
-    if (!op_infer_values(infer, 2, &axis, &count) || count != 1)
+    if (!op_infer_value(infer, 2, &axis))
         return true;
     return infer_gather_axis(infer, axis, node_attr_int(infer->node, "batch_dims", 0));
 }

@@ -20,7 +20,8 @@ int64_t op_infer_dim(const struct infer *infer, int index, int axis)
     return shape->rank > 0 && axis >= 0 && axis < shape->rank ? shape->dims[axis] : -1;
 }
 
-bool op_infer_values(const struct infer *infer, int index, int64_t *values, int *count)
+bool op_infer_values(const struct infer *infer, int index,
+                     int64_t values[static LIMIT_TENSOR_RANK], int *count)
 {
     const struct tensor *tensor = infer->constants[index];
     if (!tensor || tensor->count > LIMIT_TENSOR_RANK)
@@ -30,6 +31,16 @@ bool op_infer_values(const struct infer *infer, int index, int64_t *values, int 
     *count = (int)tensor->count;
     for (int i = 0; i < *count; i++)
         values[i] = tensor_integer(tensor, i);
+    return true;
+}
+
+bool op_infer_value(const struct infer *infer, int index, int64_t *value)
+{
+    int64_t values[LIMIT_TENSOR_RANK];
+    int count;
+    if (!op_infer_values(infer, index, values, &count) || count != 1)
+        return false;
+    *value = values[0];
     return true;
 }
 

@@ -37,7 +37,11 @@ void op_infer_rank(struct infer *infer, int index, int rank);
 int64_t op_infer_dim(const struct infer *infer, int index, int axis);
 
 /* The elements of a constant input of integers; false when it is not known (or too long). */
-bool op_infer_values(const struct infer *infer, int index, int64_t *values, int *count);
+bool op_infer_values(const struct infer *infer, int index,
+                     int64_t values[static LIMIT_TENSOR_RANK], int *count);
+
+/* The element of one that has a single one; else false, and `*value` is as it was. */
+bool op_infer_value(const struct infer *infer, int index, int64_t *value);
 
 /* Output 0 has the shape that input `index` holds as a vector, as far as that is known. */
 bool op_infer_from_vector(struct infer *infer, int index);

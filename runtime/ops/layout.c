@@ -49,8 +49,7 @@ static bool infer_tile(struct infer *infer, struct error *err)
     if (!op_infer_values(infer, 1, multiples, &count) || count != in->rank)
         return true;
     for (int d = 0; d < count; d++)
-        if (in->dims[d] >= 0 && multiples[d] >= 0)
-            infer->outputs[0].dims[d] = in->dims[d] * multiples[d];
+        infer->outputs[0].dims[d] = shape_product(in->dims[d], multiples[d]);
     return true;
 }
 
@@ -91,8 +90,8 @@ static bool infer_pad(struct infer *infer, struct error *err)
     if (!op_infer_values(infer, 1, paddings, &count) || count != 2 * in->rank)
         return true;
     for (int d = 0; d < in->rank; d++)
-        if (in->dims[d] >= 0)
-            infer->outputs[0].dims[d] = in->dims[d] + paddings[2 * d] + paddings[2 * d + 1];
+        infer->outputs[0].dims[d] =
+            shape_sum(shape_sum(in->dims[d], paddings[2 * d]), paddings[2 * d + 1]);
     return true;
 }
 

@@ -53,9 +53,8 @@ static bool infer_rows(struct infer *infer, int64_t rows)
 static bool infer_dequeue_many(struct infer *infer, struct error *err)
 {
     (void)err;
-    int64_t n = -1;
-    int count = 0;
-    if (!op_infer_values(infer, 1, &n, &count) || count != 1 || n < 0)
+    int64_t n;
+    if (!op_infer_value(infer, 1, &n) || n < 0)
         n = -1;
     return infer_rows(infer, n);
 }

@@ -114,9 +114,8 @@ static bool infer_with_parameters(struct infer *infer, struct error *err)
 static bool infer_multinomial(struct infer *infer, struct error *err)
 {
     (void)err;
-    int64_t samples = -1;
-    int count;
-    if (!op_infer_values(infer, 1, &samples, &count) || count != 1)
+    int64_t samples;
+    if (!op_infer_value(infer, 1, &samples))
         samples = -1;
     infer->outputs[0] = SHAPE(op_infer_dim(infer, 0, 0), samples);
     return true;

@@ -143,10 +143,9 @@ static bool infer_arg(struct infer *infer, struct error *err)
     (void)err;
     const struct shape *in = &infer->inputs[0];
     int64_t axis;
-    int count;
     if (in->rank < 1)
         return true;
-    if (!op_infer_values(infer, 1, &axis, &count) || count != 1) {
+    if (!op_infer_value(infer, 1, &axis)) {
         op_infer_rank(infer, 0, in->rank - 1);
         return true;
     }

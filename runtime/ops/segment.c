@@ -16,11 +16,11 @@ static bool infer_unsorted(struct infer *infer, struct error *err)
 {
     (void)err;
     const struct shape *data = &infer->inputs[0], *ids = &infer->inputs[1];
-    int64_t segments = -1;
-    int count;
-    if (data->rank < 0 || ids->rank < 0 || ids->rank > data->rank)
+    int64_t segments;
+    if (data->rank < 0 || ids->rank < 0 || ids->rank > data->rank ||
+        data->rank - ids->rank == LIMIT_TENSOR_RANK)
         return true;
-    if (!op_infer_values(infer, 2, &segments, &count) || count != 1)
+    if (!op_infer_value(infer, 2, &segments))
         segments = -1;
     op_infer_rank(infer, 0, data->rank - ids->rank + 1);
     infer->outputs[0].dims[0] = segments;

@@ -90,8 +90,7 @@ static bool infer_concat(struct infer *infer, int axis_input, int first, int cou
         return true;
     op_infer_rank(infer, 0, rank);
     int64_t axis;
-    int values;
-    if (!op_infer_values(infer, axis_input, &axis, &values) || values != 1)
+    if (!op_infer_value(infer, axis_input, &axis))
         return true;
     axis += axis < 0 ? rank : 0;
     struct shape *out = &infer->outputs[0];
@@ -101,7 +100,7 @@ static bool infer_concat(struct infer *infer, int axis_input, int first, int cou
             int64_t dim = infer->inputs[i].rank == rank ? infer->inputs[i].dims[d] : -1;
             if (d != axis && dim >= 0)
                 out->dims[d] = dim;
-            sum = sum < 0 || dim < 0 ? -1 : sum + dim;
+            sum = shape_sum(sum, dim);
         }
         if (d == axis)
             out->dims[d] = sum;
@@ -195,11 +194,11 @@ const struct op op_concat_offset = {
 static bool infer_split_axis(struct infer *infer, int value, int axis_input, bool equal)
 {
     const struct shape *in = &infer->inputs[value];
-    int count = infer->node->outputs_count, values;
-    int64_t axis;
+    int count = infer->node->outputs_count;
+    int64_t axis = 0;
     if (in->rank < 1)
         return true;
-    bool known = op_infer_values(infer, axis_input, &axis, &values) && values == 1;
+    bool known = op_infer_value(infer, axis_input, &axis);
     axis += known && axis < 0 ? in->rank : 0;
     for (int i = 0; i < count; i++) {
         op_infer_rank(infer, i, in->rank);
@@ -285,7 +284,7 @@ static bool infer_slice(struct infer *infer, struct error *err)
     for (int d = 0; d < in->rank; d++) {
         if (size[d] >= 0)
             infer->outputs[0].dims[d] = size[d];
-        else if (known && in->dims[d] >= 0)
+        else if (known && begin[d] >= 0 && begin[d] <= in->dims[d])
             infer->outputs[0].dims[d] = in->dims[d] - begin[d];
     }
     return true;

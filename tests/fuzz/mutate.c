@@ -112,10 +112,10 @@ static ProtobufCMessage *pick_like(struct mutation *m,
 
 static int64_t interesting(struct mutation *m, int64_t old)
 {
-    static const int64_t values[] = {0,         1,         -1,        2,     -2,      3,
-                                     4,         7,         8,         16,    64,      127,
-                                     255,       -128,      1000,      65536, 1 << 30, INT32_MAX,
-                                     INT32_MIN, INT64_MAX, INT64_MIN, 32,    101};
+    static const int64_t values[] = {
+        0,         1,         -1,        2,   -2,   3,         4,        7,       8,
+        16,        64,        127,       255, -128, 1000,      65536,    1 << 30, INT32_MAX,
+        INT32_MIN, INT64_MAX, INT64_MIN, 32,  101,  1ll << 62, 1ll << 32};
     switch (below(m, 4)) {
     case 0:
         return (int64_t)((uint64_t)old + below(m, 5) - 2);
@@ -163,6 +163,24 @@ static char *pick_string(struct mutation *m, const char *old)
     return arena_text(m->arena, "");
 }
 
+/* Numbers of a tensor's content, all of one size: some become interesting ones. */
+static void change_numbers(struct mutation *m, uint8_t *bytes, size_t size)
+{
+    size_t each = below(m, 2) ? 8 : 4;
+    for (size_t i = 0; size >= each && i < 1 + below(m, 3); i++) {
+        uint8_t *at = bytes + below(m, size / each) * each;
+        int64_t integer = interesting(m, 0);
+        double real = interesting_real(m);
+        float narrow = (float)real;
+        if (below(m, 4))
+            memcpy(at, &integer, each);
+        else if (each == 8)
+            memcpy(at, &real, each);
+        else
+            memcpy(at, &narrow, each);
+    }
+}
+
 static void change_bytes(struct mutation *m, ProtobufCBinaryData *bytes)
 {
     size_t size = bytes->len;
@@ -170,13 +188,17 @@ static void change_bytes(struct mutation *m, ProtobufCBinaryData *bytes)
     uint8_t *copy = arena_alloc(m->arena, room);
     if (size)
         memcpy(copy, bytes->data, size);
-    switch (below(m, 4)) {
+    switch (below(m, 5)) {
     case 0:
         size = below(m, size + 1);
         break;
     case 1:
         memset(copy + size, (int)next(m), 64);
         size += below(m, 64);
+        break;
+    case 2:
+    case 3:
+        change_numbers(m, copy, size);
         break;
     default:
         for (size_t i = 0; size && i < 1 + below(m, 8); i++)

@@ -82,3 +82,109 @@ TEST(a_bad_node_is_not_fused)
     builder_add(&b, "BiasAdd", "bad_sum", INPUTS(product, zeros("bias", 0, 4)), NO_ATTRS);
     check_bad("bad_sum", "product");
 }
+
+static struct edge integers(const char *name, int64_t value, int count)
+{
+    int64_t values[40];
+    for (int i = 0; i < count; i++)
+        values[i] = value;
+    return builder_ints(&b, name, I64, values, count);
+}
+
+/* Each of these fails when it runs, and its shape is not known before. */
+static void check_fails(struct edge edge)
+{
+    CHECK_OK(builder_ok(&b), &err);
+    const char *name = edge.from->name;
+    struct session *session = session_new(NULL, &err);
+    CHECK_OK(session_extend_graph(session, graph, &err), &err);
+    struct tensor out;
+    const struct session_run run = {.fetches = &name, .fetches_count = 1};
+    if (session_run(session, &run, &out, &err))
+        CHECK_STOP("%s has an answer", name);
+    CHECK(err.code == INVALID || err.code == EXHAUSTED);
+    session_free(session);
+    graph_free(graph);
+}
+
+TEST(many_numbers_where_one_is_wanted)
+{
+    for (int count = 2; count <= 40; count += 19) {
+        begin();
+        struct edge x = zeros("x", 2, 3), zero = builder_scalar(&b, "zero", I32, 0);
+        check_fails(builder_add(&b, "GatherV2", "gather",
+                                INPUTS(x, zero, integers("axis", 0, count)), NO_ATTRS));
+        begin();
+        x = zeros("x", 2, 3);
+        check_fails(builder_add(&b, "ExpandDims", "expand",
+                                INPUTS(x, integers("axis", 0, count)), NO_ATTRS));
+        begin();
+        x = zeros("x", 2, 3);
+        check_fails(builder_add(&b, "ConcatV2", "concat",
+                                INPUTS(x, x, integers("axis", 0, count)),
+                                ATTRS(attr_int("N", 2))));
+        begin();
+        x = zeros("x", 2, 3);
+        check_fails(
+            builder_add(&b, "ArgMax", "arg", INPUTS(x, integers("axis", 0, count)), NO_ATTRS));
+    }
+}
+
+TEST(sizes_beyond_all_numbers)
+{
+    begin();
+    check_fails(builder_add(&b, "Tile", "tile",
+                            INPUTS(zeros("x", 2, 3), integers("n", INT64_MAX / 2, 2)),
+                            NO_ATTRS));
+    begin();
+    const int64_t paddings[] = {INT64_MAX, INT64_MAX};
+    struct edge pairs = builder_ints(&b, "flat", I64, paddings, 2);
+    pairs = builder_add(&b, "Reshape", "pairs",
+                        INPUTS(pairs, builder_ints(&b, "two", I64, (const int64_t[]){1, 2}, 2)),
+                        NO_ATTRS);
+    check_fails(builder_add(&b, "Pad", "pad", INPUTS(zeros("x", 0, 3), pairs), NO_ATTRS));
+    begin();
+    struct edge x = zeros("x", 0, 3);
+    check_fails(builder_add(&b, "Slice", "slice",
+                            INPUTS(x, integers("begin", INT64_MIN, 1), integers("size", -1, 1)),
+                            NO_ATTRS));
+}
+
+TEST(blocks_larger_than_any_image)
+{
+    static const char *const ops[] = {"DepthToSpace", "SpaceToDepth"};
+    for (int i = 0; i < 2; i++) {
+        begin();
+        const int64_t sizes[] = {1, 2, 2, 4};
+        struct edge shape = builder_ints(&b, "sizes", I32, sizes, 4);
+        struct edge image = builder_add(
+            &b, "Fill", "image", INPUTS(shape, builder_scalar(&b, "zero", F32, 0)), NO_ATTRS);
+        check_fails(builder_add(&b, ops[i], "blocks", INPUTS(image),
+                                ATTRS(attr_int("block_size", 1ll << 32))));
+    }
+}
+
+TEST(dimensions_more_than_a_tensor_can_have)
+{
+    int64_t ones[LIMIT_TENSOR_RANK];
+    for (int d = 0; d < LIMIT_TENSOR_RANK; d++)
+        ones[d] = 1;
+    for (int op = 0; op < 5; op++) {
+        begin();
+        struct edge sizes = builder_ints(&b, "sizes", I32, ones, LIMIT_TENSOR_RANK);
+        struct edge zero = builder_scalar(&b, "zero", I32, 0);
+        struct edge one = builder_scalar(&b, "one", I32, 1);
+        struct edge all = builder_add(&b, "Fill", "all",
+                                      INPUTS(sizes, builder_scalar(&b, "x", F32, 0)), NO_ATTRS);
+        struct edge none = builder_add(&b, "Fill", "none", INPUTS(sizes, zero), NO_ATTRS);
+        struct edge made[] = {
+            builder_add(&b, "UnsortedSegmentSum", "sum", INPUTS(all, zero, one), NO_ATTRS),
+            builder_add(&b, "DynamicPartition", "partition", INPUTS(all, zero),
+                        ATTRS(attr_int("num_partitions", 1))),
+            builder_add(&b, "DynamicStitch", "stitch", INPUTS(zero, all),
+                        ATTRS(attr_int("N", 1))),
+            builder_add(&b, "Bitcast", "bits", INPUTS(all), ATTRS(attr_type("type", I16))),
+            builder_add(&b, "GatherNd", "gather", INPUTS(all, none), NO_ATTRS)};
+        check_fails(made[op]);
+    }
+}
