@@ -64,10 +64,11 @@ static bool nearest_gradient(struct gradient *g, struct error *err)
         .attrs = "T:" IMAGE_TYPES " " attrs_, .flags = OP_EXPENSIVE, .infer = infer_resize,    \
         .gradient = gradient_,                                                                 \
     }
-#define RESIZE_GRAD(name_, types_)                                                             \
+#define RESIZE_GRAD(name_, types_, ends_)                                                      \
     {                                                                                          \
         .name = name_, .inputs = "grads:float original_image:T", .outputs = "output:T",        \
         .attrs = "T:" types_ " " CORNERS, .flags = OP_EXPENSIVE, .infer = op_infer_second,     \
+        .no_gradient = ends_,                                                                  \
     }
 
 const struct op op_resize_bilinear =
@@ -78,8 +79,9 @@ const struct op op_resize_nearest_neighbor =
 const struct op op_resize_area =
     RESIZE("ResizeArea", "float", "align_corners:bool=false", NULL);
 const struct op op_resize_bilinear_grad =
-    RESIZE_GRAD("ResizeBilinearGrad", "{float,bfloat16,half,double}");
-const struct op op_resize_bicubic_grad = RESIZE_GRAD("ResizeBicubicGrad", "{float,double}");
+    RESIZE_GRAD("ResizeBilinearGrad", "{float,bfloat16,half,double}", true);
+const struct op op_resize_bicubic_grad =
+    RESIZE_GRAD("ResizeBicubicGrad", "{float,double}", false);
 const struct op op_resize_nearest_neighbor_grad = {
     .name = "ResizeNearestNeighborGrad",
     .inputs = "grads:T size:int32",

@@ -44,7 +44,8 @@ ROUNDING = {"float16": (1e-3, 6.2e-5), "bfloat16": (8e-3, 1.2e-38),
             "float32": (1.2e-7, 1.2e-38), "float64": (2.3e-16, 2.3e-308),
             "complex64": (2.4e-7, 1.2e-38), "complex128": (4.6e-16, 2.3e-308)}
 # How many roundings each kind of row may be off, and whether relative to the largest element.
-KINDS = {"exact": (0, 0), "round": (1, 0), "few": (8, 1), "sum": (60, 8), "loose": (2000, 200)}
+KINDS = {"exact": (0, 0), "round": (1, 0), "few": (8, 1), "sum": (60, 8), "loose": (2000, 200),
+         "single": (60, 8)}
 
 
 def tolerance(array, kind):
@@ -52,6 +53,8 @@ def tolerance(array, kind):
     if kind == "jpeg":
         return 0.0, 6.0
     one, least = ROUNDING.get(np.dtype(array.dtype).name, (0, 0))
+    if kind == "single" and one:
+        one = max(one, ROUNDING["float32"][0])
     of_element, of_largest = KINDS[kind]
     if not one or not of_element:
         return 0.0, least if kind != "exact" else 0.0
@@ -157,8 +160,8 @@ def add_gradient(case, row, attempt, session, rng):
             message.expect.add().name = x.name
         else:
             add_expect(message.expect.add(), x.name, next(answers),
-                       "loose" if row.kind == "loose" or weights[0].dtype.itemsize == 2
-                       else "sum")
+                       row.kind if row.kind in ("loose", "single") else
+                       "loose" if weights[0].dtype.itemsize == 2 else "sum")
 
 
 def record_run(case, session, kind, fetch, feeds, target=(), vague=()):

@@ -55,6 +55,11 @@ def concat(s):
     return {"values": parts, "axis": s.scalar(axis, s.index_type())}
 
 
+def concat_v1(s):
+    arguments = concat(s)
+    return {"concat_dim": arguments["axis"].astype(np.int32), "values": arguments["values"]}
+
+
 def split(s):
     shape = list(s.shape(1, 4))
     axis, parts = s.axis(len(shape)), s.int(1, 4)
@@ -227,6 +232,7 @@ ROWS = [
     Row("Pack", ANY, pack),
     Row("Unpack", ANY, unpack),
     Row("ConcatV2", ANY, concat),
+    Row("Concat", ANY, concat_v1),
     Row("Split", ANY, split),
     Row("SplitV", ANY, split_v),
     Row("Slice", ANY, slice_args),

@@ -10,7 +10,8 @@ one session: variables, queues, loops.  Its function builds the graph (the defau
 Source and returns a list of Steps.
 
 How exact: "exact" bit for bit; "round" one rounding; "few" some; "sum" a sum of many terms;
-"loose" an algorithm that is free in its order; "jpeg" within 6 of 255, as its decoders differ.
+"loose" an algorithm that is free in its order; "single" such a sum in
+float32, whatever the type; "jpeg" within 6 of 255, as its decoders differ.
 """
 
 import numpy as np

@@ -72,6 +72,12 @@ def top_k(s):
     return {"input": s.values(shape), "k": s.scalar(s.int(0, shape[-1])), "sorted": True}
 
 
+def in_top_k_v1(s):
+    arguments = in_top_k(s)
+    arguments["k"] = int(arguments["k"])
+    return arguments
+
+
 def in_top_k(s):
     rows, classes = s.int(1, 5), s.int(1, 6)
     dtype = s.index_type()
@@ -96,5 +102,6 @@ ROWS = [
     Row("ListDiff", REAL + " string", lambda s: {"x": s.values(s.shape(1, 1, 9)),
                                                  "y": s.values(s.shape(1, 1, 9))}),
     Row("TopKV2", REAL, top_k),
+    Row("InTopK", "float32", in_top_k_v1),
     Row("InTopKV2", "float32", in_top_k),
 ]

@@ -74,7 +74,7 @@ ROWS = [
     Row("SampleDistortedBoundingBox", "int32 int64 uint8", sample_distorted(1), "few"),
     Row("SampleDistortedBoundingBoxV2", "int32 int64 uint8", sample_distorted(2), "few"),
     Row("ResizeBilinear", IMAGE, resize(), "sum"),
-    Row("ResizeBicubic", IMAGE, resize(), "sum"),
+    Row("ResizeBicubic", IMAGE, resize(), "single"),
     Row("ResizeNearestNeighbor", IMAGE, resize(), "sum"),
     Row("ResizeArea", IMAGE, resize(False), "sum"),
     Row("CropAndResize", IMAGE, crop_and_resize, "loose"),

@@ -1,6 +1,7 @@
 """matrix.py - products and solutions of matrices."""
 
 import numpy as np
+import tensorflow as tf
 
 from .frame import Row
 
@@ -44,6 +45,29 @@ def batch_mat_mul(broadcast):
     return make
 
 
+MIXED = "bfloat16 float32 float64 int8 uint8 int16 int32 int64 complex64 complex128"
+
+
+def mixed_mat_mul(s):
+    """Each side of a type of its own."""
+    arguments = batch_mat_mul(True)(s)
+    for name in ("x", "y"):
+        if s.rng.random() < 0.15:
+            arguments[name] = s.values(arguments[name].shape, -3, 3, s.pick(*MIXED.split()))
+    kinds = {arguments["x"].dtype, arguments["y"].dtype}
+    same = tf.as_dtype(arguments["x"].dtype)
+    small = same in (tf.int8, tf.uint8) or len(kinds) > 1
+    return {**arguments, "Tout": tf.int32 if small else same}
+
+
+def sparse_mat_mul(s):
+    arguments = mat_mul(s)
+    for name in ("a", "b"):
+        arguments[name] = s.values(arguments[name].shape, -3, 3, s.pick("float32", "bfloat16"))
+        arguments[name][s.rng.random(arguments[name].shape) < 0.4] = 0
+    return {**arguments, "a_is_sparse": s.flag(), "b_is_sparse": s.flag()}
+
+
 def well_conditioned(s, lead, n):
     """Far from matrices that cannot be inverted."""
     noise = s.values(lead + (n, n), -1, 1).astype(np.complex128)
@@ -79,6 +103,8 @@ ROWS = [
         batch_mat_mul(False), "sum"),
     Row("BatchMatMulV2", "half bfloat16 float32 float64 int16 int32 int64 complex64 complex128",
         batch_mat_mul(True), "sum"),
+    Row("BatchMatMulV3", MIXED, mixed_mat_mul, "sum"),
+    Row("SparseMatMul", "float32", sparse_mat_mul, "sum"),
     Row("Einsum", "half bfloat16 float32 float64 int32 int64 complex64 complex128", einsum, "sum"),
     *(Row(op, "float32 float64 complex64 complex128", one_matrix(), "loose")
       for op in ("MatrixDeterminant", "LogMatrixDeterminant")),
