@@ -10,18 +10,20 @@
 #include "base/str.h"
 #include "runtime/describe.h"
 #include "runtime/graph.h"
-#include "runtime/io/file.h"
+#include "runtime/graph_file.h"
 #include "runtime/optimise.h"
 #include "task/libraries.h"
 
 static const char usage[] =
     "usage: trainyard graph show FILE [options]\n"
     "\n"
-    "Shows a GraphDef (binary, as graph.SerializeToString() gives it) before and after the\n"
-    "passes of the optimiser, and which pass removed or added what.\n"
+    "Shows a graph before and after the passes of the optimiser, and which pass removed or\n"
+    "added what.  FILE is a GraphDef, a MetaGraphDef (model.meta) or a SavedModel (or its\n"
+    "folder), binary or as text (.pbtxt).\n"
     "\n"
     "  --feed NAME          fed in a run; more than once for more (default: all placeholders)\n"
     "  --fetch NAME         fetched in a run (default: whatever nobody reads)\n"
+    "  --tags A,B           the meta graph of a SavedModel that has more than one\n"
     "  --batch N            for first dimensions that feeds leave open\n"
     "  --without PASS,...   passes to leave out\n"
     "  --memory             the tensors that are alive at the peak\n"
@@ -32,7 +34,7 @@ static const char usage[] =
 enum { NAMES_MAX = 256, EXIT_SHOWN = 0, EXIT_USER = 2 };
 
 struct arguments {
-    const char *file;
+    const char *file, *tags;
     const char *feeds[NAMES_MAX], *fetches[NAMES_MAX];
     struct describe_options options;
     bool memory, nodes, json, help;
@@ -56,6 +58,10 @@ static bool set_option(struct arguments *a, const char *option, const char *valu
         return add_name(a->feeds, &a->options.feeds_count, value, err);
     if (!strcmp(option, "--fetch"))
         return add_name(a->fetches, &a->options.fetches_count, value, err);
+    if (!strcmp(option, "--tags")) {
+        a->tags = value;
+        return true;
+    }
     if (!strcmp(option, "--load-library"))
         return libraries_load(value, err);
     if (!strcmp(option, "--batch")) {
@@ -102,7 +108,8 @@ static bool parse(int argc, char **argv, struct arguments *a, struct error *err)
     }
     a->options.feeds = a->feeds;
     a->options.fetches = a->fetches;
-    return a->file || a->help || fail(err, INVALID, "which graph?  A file with a GraphDef");
+    return a->file || a->help ||
+           fail(err, INVALID, "which graph?  A file with a GraphDef or a model");
 }
 
 /* --- tables --- */
@@ -151,6 +158,7 @@ static void print_passes(const json_t *report)
         print_nodes(added, '+');
         before = now;
     }
+    printf("%lld nodes run, of %lld in the file\n", before, number(report, "nodes"));
 }
 
 static void print_kept(const json_t *report)
@@ -207,14 +215,15 @@ static bool show(const struct arguments *a, const struct str *report, struct err
 
 static bool run(const struct arguments *a, struct error *err)
 {
-    struct str bytes = {0}, report = {0};
+    struct str what = {0}, report = {0};
     struct graph *graph = graph_new();
-    bool ok = file_read(a->file, INT64_C(1) << 31, &bytes, err);
-    if (ok && !graph_import(graph, str_text(&bytes), bytes.size, err))
-        ok = error_prefix(err, "%s is no GraphDef, or not one of ours: ", a->file);
-    ok = ok && describe_graph(graph, &a->options, &report, err) && show(a, &report, err);
+    bool ok = graph_file_read(a->file, a->tags, graph, &what, err) &&
+              describe_graph(graph, &a->options, &report, err);
+    if (ok && !a->json)
+        printf("%s: %s\n", a->file, str_text(&what));
+    ok = ok && show(a, &report, err);
     graph_free(graph);
-    str_release(&bytes);
+    str_release(&what);
     str_release(&report);
     return ok;
 }
