@@ -248,5 +248,8 @@ struct dataset *kernel_window_new(const struct signature *signature, struct rows
 /* CacheDataset into the file that input 1 names. */
 struct dataset *kernel_file_cache_make(struct kernel_call *call, struct error *err) CHECKED;
 
+/* The same elements, some of them made ahead by a thread. */
+struct dataset *kernel_prefetch_new(struct dataset *input, struct error *err) CHECKED;
+
 /* Whether it is a map, whose elements may fail each by itself. */
 bool kernel_map_is(const struct dataset *dataset);

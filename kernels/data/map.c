@@ -2,19 +2,14 @@
  * map.c - datasets made by a function from each element of another: mapped, filtered, scanned,
  * taken as long as it likes.
  *
- * The parallel forms give their elements in the order of the input, so that they are the same.
+ * Parallel filters give their elements in the order of the input, so that they are the same.
  */
 
+#include "kernels/data/map.h"
 #include "base/alloc.h"
-#include "kernels/data/dataset.h"
+#include "kernels/data/workers.h"
 
-struct map {
-    struct dataset dataset;
-    struct dataset_function function;
-    bool keeps_count;     /* the function's end of sequence is an error */
-    struct tensor *state; /* scan: before the first element */
-    int state_count;
-};
+#define CALLS_MAX 64 /* of a function at once, whatever a user asks for */
 
 struct mapping {
     struct iterator it;
@@ -48,7 +43,7 @@ static void mapping_end(struct iterator *it)
     free(mapping->results);
 }
 
-static void map_release(struct dataset *dataset)
+void kernel_map_release(struct dataset *dataset)
 {
     struct map *map = (struct map *)dataset;
     kernel_dataset_function_release(&map->function);
@@ -56,15 +51,14 @@ static void map_release(struct dataset *dataset)
     free(map->state);
 }
 
-static int64_t same_cardinality(const struct dataset *dataset)
+int64_t kernel_map_cardinality(const struct dataset *dataset)
 {
     return ((const struct map *)dataset)->keeps_count
                ? kernel_dataset_cardinality(dataset->inputs[0])
                : CARDINALITY_UNKNOWN;
 }
 
-/* A function may end the sequence by failing with OUT_OF_RANGE. */
-static bool end_or_error(const struct map *map, bool *end, struct error *err)
+bool kernel_map_end_or_error(const struct map *map, bool *end, struct error *err)
 {
     if (err->code != OUT_OF_RANGE)
         return false;
@@ -89,7 +83,7 @@ static bool map_next(struct iterator *it, struct tensor *out, bool *end, struct 
         return true;
     bool ok = kernel_dataset_call(&map->function, it->pipeline, mapping->args, width, out, err);
     kernel_row_release(mapping->args, width);
-    return ok || end_or_error(map, end, err);
+    return ok || kernel_map_end_or_error(map, end, err);
 }
 
 static const struct dataset_type map_type = {
@@ -99,13 +93,13 @@ static const struct dataset_type map_type = {
     .begin = mapping_begin,
     .next = map_next,
     .end = mapping_end,
-    .cardinality = same_cardinality,
-    .release = map_release,
+    .cardinality = kernel_map_cardinality,
+    .release = kernel_map_release,
 };
 
 bool kernel_map_is(const struct dataset *dataset)
 {
-    return dataset->type == &map_type;
+    return dataset->type == &map_type || dataset->type == &kernel_parallel_map_type;
 }
 
 /* The dataset on input 0 under function `name`; inputs from `first` on are captured. */
@@ -146,9 +140,38 @@ bool kernel_dataset_parallel(struct kernel_call *call, int input, struct error *
            fail(err, INVALID, "num_parallel_calls must be greater than zero.");
 }
 
+/*
+ * Whether what is done in parallel may come in another order than asked for; "default" is left
+ * to us, and we keep the order.
+ */
+static bool is_sloppy(const struct node *node)
+{
+    return node_attr_bool(node, "sloppy", false) ||
+           strcmp(node_attr_string(node, "deterministic", "default"), "false") == 0;
+}
+
+/*
+ * A map of which input `input` says how many calls may run at once.  A function with a state
+ * of its own (random numbers) is called in the order of the elements, so one at a time.
+ */
+static struct map *parallel_map_make(struct kernel_call *call, int input, struct error *err)
+{
+    int64_t calls;
+    if (!kernel_dataset_parallel(call, input, err) ||
+        !kernel_scalar(call, input, "num_parallel_calls", &calls, err))
+        return NULL;
+    struct map *map = map_make(call, &map_type, "f", 1, -1, err);
+    if (!map || calls == 1 || map->function.has_state)
+        return map;
+    map->dataset.type = &kernel_parallel_map_type;
+    map->calls = calls < 0 ? kernel_workers_max() + 1 : calls < CALLS_MAX ? calls : CALLS_MAX;
+    map->sloppy = is_sloppy(call->node);
+    return map;
+}
+
 static bool parallel_map_run(struct kernel_call *call, struct error *err)
 {
-    return kernel_dataset_parallel(call, call->in_count - 1, err) && map_run(call, err);
+    return map_output(call, parallel_map_make(call, call->in_count - 1, err), err);
 }
 
 /* Inputs behind the captured: batch_size, num_parallel_calls, drop_remainder. */
@@ -165,7 +188,7 @@ static bool map_and_batch_run(struct kernel_call *call, struct error *err)
         return fail(err, INVALID, "drop_remainder must be a scalar");
     struct signature signature;
     struct map *map = kernel_dataset_attrs(call->node, &signature, err)
-                          ? map_make(call, &map_type, "f", 1, -1, err)
+                          ? parallel_map_make(call, last - 1, err)
                           : NULL;
     if (!map)
         return false;
@@ -199,7 +222,7 @@ static const struct dataset_type filter_type = {
     .dataset_size = sizeof(struct map),
     .iterator_size = sizeof(struct iterator),
     .next = filter_next,
-    .release = map_release,
+    .release = kernel_map_release,
 };
 
 static bool filter_run(struct kernel_call *call, struct error *err)
@@ -227,7 +250,7 @@ static const struct dataset_type take_while_type = {
     .dataset_size = sizeof(struct map),
     .iterator_size = sizeof(struct iterator),
     .next = take_while_next,
-    .release = map_release,
+    .release = kernel_map_release,
 };
 
 static bool take_while_run(struct kernel_call *call, struct error *err)
@@ -250,7 +273,7 @@ static bool scan_next(struct iterator *it, struct tensor *out, bool *end, struct
                                   mapping->results, err);
     kernel_row_release(mapping->args + state, width);
     if (!ok)
-        return end_or_error(map, end, err);
+        return kernel_map_end_or_error(map, end, err);
     kernel_row_release(mapping->args, state);
     memcpy(mapping->args, mapping->results, (size_t)state * sizeof(*out));
     memcpy(out, mapping->results + state, (size_t)it->dataset->width * sizeof(*out));
@@ -269,8 +292,8 @@ static const struct dataset_type scan_type = {
     .begin = mapping_begin,
     .next = scan_next,
     .end = mapping_end,
-    .cardinality = same_cardinality,
-    .release = map_release,
+    .cardinality = kernel_map_cardinality,
+    .release = kernel_map_release,
 };
 
 static bool scan_run(struct kernel_call *call, struct error *err)

@@ -15,6 +15,7 @@ struct nest {
     struct dataset_function function;
     int64_t cycle; /* how many are open */
     int64_t block; /* elements of one before the next */
+    bool parallel; /* each of them is made ahead by a thread of its own */
 };
 
 struct nested {
@@ -58,13 +59,17 @@ static struct iterator *open_row(struct nested *nested, struct error *err)
     if (!kernel_dataset_call(&nest_of(it)->function, it->pipeline, nested->row,
                              it->input->dataset->width, &made, err))
         return NULL;
-    struct dataset *dataset = kernel_dataset_of(&made, err);
+    struct dataset *dataset = kernel_dataset_of(&made, err), *ahead = NULL;
     struct iterator *inner = NULL;
     if (dataset && dataset->width != it->dataset->width)
         fail(err, INVALID, "the function's dataset has %d components, not %d", dataset->width,
              it->dataset->width);
-    else if (dataset)
+    else if (dataset && nest_of(it)->parallel)
+        dataset = ahead = kernel_prefetch_new(dataset, err);
+    if (dataset && dataset->width == it->dataset->width)
         inner = kernel_iterator_new(dataset, it->pipeline, it, err);
+    if (ahead)
+        resource_unref(&ahead->resource);
     tensor_release(&made);
     return inner;
 }
@@ -136,7 +141,8 @@ static const struct dataset_type nest_type = {
     .release = nest_release,
 };
 
-static bool nest_make(struct kernel_call *call, int64_t cycle, int64_t block, struct error *err)
+static bool nest_make(struct kernel_call *call, int64_t cycle, int64_t block, bool parallel,
+                      struct error *err)
 {
     if (cycle == -1)
         cycle = sysconf(_SC_NPROCESSORS_ONLN);
@@ -152,6 +158,7 @@ static bool nest_make(struct kernel_call *call, int64_t cycle, int64_t block, st
         return false;
     nest->cycle = cycle;
     nest->block = block;
+    nest->parallel = parallel && cycle > 1;
     if (kernel_dataset_function(&nest->function, call, "f", 1,
                                 kernel_dataset_list(call->node, "Targuments"),
                                 nest->dataset.inputs[0]->width, 1, err))
@@ -163,17 +170,28 @@ static bool nest_make(struct kernel_call *call, int64_t cycle, int64_t block, st
 /* One is open, and gives all it has. */
 static bool flat_map_run(struct kernel_call *call, struct error *err)
 {
-    return nest_make(call, 1, INT64_MAX, err);
+    return nest_make(call, 1, INT64_MAX, false, err);
 }
 
 /* cycle_length and block_length lie behind the captured inputs; the rest is about speed. */
-static bool interleave_run(struct kernel_call *call, struct error *err)
+static bool interleave(struct kernel_call *call, bool parallel, struct error *err)
 {
     int first = 1 + kernel_dataset_list(call->node, "Targuments");
     int64_t cycle, block;
     return kernel_scalar(call, first, "cycle_length", &cycle, err) &&
            kernel_scalar(call, first + 1, "block_length", &block, err) &&
-           nest_make(call, cycle, block, err);
+           nest_make(call, cycle, block, parallel, err);
+}
+
+static bool interleave_run(struct kernel_call *call, struct error *err)
+{
+    return interleave(call, false, err);
+}
+
+/* Always one thread for each that is open, as far as there are threads. */
+static bool threaded_interleave_run(struct kernel_call *call, struct error *err)
+{
+    return interleave(call, true, err);
 }
 
 static bool parallel_interleave_run(struct kernel_call *call, struct error *err)
@@ -189,7 +207,7 @@ static bool parallel_interleave_run(struct kernel_call *call, struct error *err)
                     "If `cycle_length` is set to a fixed value, `num_parallel_calls` must be "
                     "-1 or at most `cycle_length`; it is %lld, with a `cycle_length` of %lld.",
                     (long long)calls, (long long)cycle);
-    return interleave_run(call, err);
+    return interleave(call, calls != 1, err);
 }
 
 /* --- by turns that a dataset of numbers says --- */
@@ -296,9 +314,9 @@ static bool choice_run(struct kernel_call *call, struct error *err)
 const struct kernel kernel_flat_map_dataset = DATASET("FlatMapDataset", flat_map_run);
 const struct kernel kernel_interleave_dataset = DATASET("InterleaveDataset", interleave_run);
 const struct kernel kernel_parallel_interleave_dataset =
-    DATASET("ParallelInterleaveDataset", interleave_run);
+    DATASET("ParallelInterleaveDataset", threaded_interleave_run);
 const struct kernel kernel_legacy_parallel_interleave_dataset_v2 =
-    DATASET("LegacyParallelInterleaveDatasetV2", interleave_run);
+    DATASET("LegacyParallelInterleaveDatasetV2", threaded_interleave_run);
 const struct kernel kernel_parallel_interleave_dataset_v2 =
     DATASET("ParallelInterleaveDatasetV2", parallel_interleave_run);
 const struct kernel kernel_parallel_interleave_dataset_v3 =
@@ -310,4 +328,4 @@ const struct kernel kernel_directed_interleave_dataset =
 const struct kernel kernel_experimental_directed_interleave_dataset =
     DATASET("ExperimentalDirectedInterleaveDataset", choice_run);
 const struct kernel kernel_experimental_parallel_interleave_dataset =
-    DATASET("ExperimentalParallelInterleaveDataset", interleave_run);
+    DATASET("ExperimentalParallelInterleaveDataset", threaded_interleave_run);

@@ -223,6 +223,15 @@ static const struct dataset_type prefetch_type = {
     .cardinality = prefetch_cardinality,
 };
 
+struct dataset *kernel_prefetch_new(struct dataset *input, struct error *err)
+{
+    struct prefetch *prefetch =
+        (struct prefetch *)kernel_dataset_wrap(&prefetch_type, input, err);
+    if (prefetch)
+        prefetch->size = AHEAD_AUTO;
+    return prefetch ? &prefetch->dataset : NULL;
+}
+
 static bool prefetch_run(struct kernel_call *call, struct error *err)
 {
     int64_t size;
