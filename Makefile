@@ -66,7 +66,7 @@ LIBRARY := $(BUILD)/libtrainyard.so.0
 # --- what people type ----------------------------------------------------------------------
 
 .PHONY: all help
-all: $(PROGRAMS) $(LIBRARY) $(BUILD)/tf-cases ## build the programs and the page
+all: $(PROGRAMS) $(LIBRARY) $(BUILD)/tf-cases $(BUILD)/keras-vectors ## build the programs and the page
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -102,6 +102,12 @@ CASES := $(call objects,$(call sources,tests/interop/cases))
 $(BUILD)/tf-cases: $(CASES) $(OBJ)/gen/case.pb-c.o $(LIBS_RUNTIME)
 	@echo "  LINK    $@"
 	$(Q)$(call link,$(CASES) $(OBJ)/gen/case.pb-c.o,$(LIBS_RUNTIME),$(LINK_RUNTIME))
+
+VECTORS := $(call objects,$(call sources,tests/interop/keras))
+
+$(BUILD)/keras-vectors: $(VECTORS) $(LIBS_RUNTIME)
+	@echo "  LINK    $@"
+	$(Q)$(call link,$(VECTORS),$(LIBS_RUNTIME),$(LINK_RUNTIME))
 
 # --- the benchmark: our training step, and the same cases in other frameworks ------------------
 
@@ -309,7 +315,7 @@ system: all ## system tests: real processes (T=part of a name, KILLS=N, SEED=N, 
 	$(Q)TRAINYARD_BUILD=$(BUILD) tests/run.sh --timeout $(TIMEOUT) $(foreach t,$(SYSTEM),$(if $(T),$(if $(findstring $(T),$(t)),$(t)),$(t)))
 
 .PHONY: cases
-cases: $(BUILD)/tf-cases ## TensorFlow's recorded answers, where the recordings are
+cases: $(BUILD)/tf-cases $(BUILD)/keras-vectors ## TensorFlow's and Keras's recorded answers, where the recordings are
 	$(Q)TRAINYARD_BUILD=$(BUILD) tests/run.sh --timeout 600 tests/interop/cases_test.sh
 
 .PHONY: browser

@@ -22,4 +22,16 @@ for file in "$shared"/*.tfrecord; do
         fi
     done
 done
+keras=${TRAINYARD_SHARED:-../shared}/tf-files/keras
+for file in "$keras"/*.jsonl; do
+    [ -e "$file" ] || continue
+    output=$("${TRAINYARD_BUILD:-build}"/keras-vectors "$file" 2>&1) || failed=1
+    line=$(tail -n 1 <<<"$output")
+    if grep -q '^[0-9]* passed, 0 failed' <<<"$line"; then
+        echo "ok keras $(basename "$file" .jsonl): $line"
+    else
+        echo "FAIL keras $(basename "$file" .jsonl): $line"
+        grep '^FAIL' <<<"$output" | head -20 | sed 's/^/  /'
+    fi
+done
 exit $failed
