@@ -123,6 +123,9 @@ extern const char *const build_activation_names[];
 struct edge build_dropout_mask(struct build *m, struct edge x, const struct shape *noise,
                                double rate, const char *purpose);
 
+/* Normal numbers of the shape of `x`, new in every step. */
+struct edge build_noise(struct build *m, struct edge x, const char *purpose);
+
 /* --- families --- */
 
 extern const struct config_family build_initializer_family; /* build_initializer.c */

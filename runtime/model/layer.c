@@ -87,6 +87,19 @@ static const struct config *argument(const struct layer_call *call, const char *
     return config_has(call->config, name) ? config_object(call->config, name) : NULL;
 }
 
+static int add_started(struct layer_call *call, const char *what, const char *name,
+                       const struct shape *shape, struct edge start, bool trainable)
+{
+    struct build *m = call->m;
+    trainable = trainable && call->trainable;
+    int index = build_weight_add(m, name, shape, F32, trainable, start);
+    if (index >= 0 && trainable) {
+        m->weights[index].regularizer = argument(call, what, "regularizer");
+        m->weights[index].constraint = argument(call, what, "constraint");
+    }
+    return index;
+}
+
 static int add_weight(struct layer_call *call, const char *what, const struct shape *shape,
                       const struct config *initializer, bool trainable)
 {
@@ -96,13 +109,8 @@ static int add_weight(struct layer_call *call, const char *what, const struct sh
     if (index >= 0 || !build_ok(m))
         return index;
     struct shape copy = *shape;
-    index = build_weight_add(m, name, &copy, F32, trainable,
-                             build_initializer(m, name, initializer, &copy));
-    if (index >= 0 && trainable) {
-        m->weights[index].regularizer = argument(call, what, "regularizer");
-        m->weights[index].constraint = argument(call, what, "constraint");
-    }
-    return index;
+    return add_started(call, what, name, &copy, build_initializer(m, name, initializer, &copy),
+                       trainable);
 }
 
 int layer_state(struct layer_call *call, const char *what, const struct shape *shape,
@@ -112,12 +120,36 @@ int layer_state(struct layer_call *call, const char *what, const struct shape *s
     if (!given)
         given = config_default(config_find(&build_initializer_family, initializer),
                                &build_initializer_family, call->m->arena);
-    return add_weight(call, what, shape, given, trainable && call->trainable);
+    return add_weight(call, what, shape, given, trainable);
 }
 
 struct edge layer_weight(struct layer_call *call, const char *what, const struct shape *shape)
 {
     return build_weight_read(call->m, layer_state(call, what, shape, "zeros", true));
+}
+
+struct edge layer_weight_parts(struct layer_call *call, const char *what,
+                               const struct shape *shape, const struct layer_part *parts,
+                               int parts_count)
+{
+    struct build *m = call->m;
+    const char *name = arena_printf(m->arena, "%s/%s", call->name, what);
+    int index = build_weight_find(m, name);
+    if (index >= 0 || !build_ok(m))
+        return build_weight_read(m, index);
+    struct edge *values = arena_array(m->arena, (size_t)parts_count, sizeof(*values));
+    for (int i = 0; i < parts_count; i++) {
+        const struct config *initializer =
+            config_default(config_find(&build_initializer_family, parts[i].initializer),
+                           &build_initializer_family, m->arena);
+        values[i] = build_initializer(m, arena_printf(m->arena, "%s/%d", name, i), initializer,
+                                      &parts[i].shape);
+    }
+    const char *outside = m->b.scope;
+    m->b.scope = arena_printf(m->arena, "%s/Initializer/", name);
+    struct edge whole = build_concat(m, values, parts_count, 0);
+    m->b.scope = outside;
+    return build_weight_read(m, add_started(call, what, name, shape, whole, true));
 }
 
 /* --- outputs --- */

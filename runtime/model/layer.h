@@ -41,16 +41,73 @@ struct layer_class {
 #define LAYERS(X)                                                                              \
     X(input)                                                                                   \
     X(dense)                                                                                   \
+    X(einsum_dense)                                                                            \
+    X(conv1d)                                                                                  \
     X(conv2d)                                                                                  \
+    X(conv3d)                                                                                  \
+    X(depthwise_conv2d)                                                                        \
+    X(separable_conv2d)                                                                        \
+    X(conv2d_transpose)                                                                        \
+    X(max_pooling1d)                                                                           \
     X(max_pooling2d)                                                                           \
+    X(max_pooling3d)                                                                           \
+    X(average_pooling1d)                                                                       \
     X(average_pooling2d)                                                                       \
+    X(average_pooling3d)                                                                       \
+    X(global_max_pooling1d)                                                                    \
+    X(global_max_pooling2d)                                                                    \
+    X(global_max_pooling3d)                                                                    \
+    X(global_average_pooling1d)                                                                \
+    X(global_average_pooling2d)                                                                \
+    X(global_average_pooling3d)                                                                \
     X(flatten)                                                                                 \
     X(reshape)                                                                                 \
+    X(permute)                                                                                 \
+    X(repeat_vector)                                                                           \
+    X(zero_padding1d)                                                                          \
+    X(zero_padding2d)                                                                          \
+    X(cropping1d)                                                                              \
+    X(cropping2d)                                                                              \
+    X(up_sampling1d)                                                                           \
+    X(up_sampling2d)                                                                           \
+    X(batch_normalization)                                                                     \
+    X(layer_normalization)                                                                     \
+    X(rms_normalization)                                                                       \
+    X(group_normalization)                                                                     \
+    X(unit_normalization)                                                                      \
     X(dropout)                                                                                 \
+    X(spatial_dropout1d)                                                                       \
+    X(spatial_dropout2d)                                                                       \
+    X(spatial_dropout3d)                                                                       \
+    X(gaussian_noise)                                                                          \
+    X(gaussian_dropout)                                                                        \
     X(activation_layer)                                                                        \
+    X(relu)                                                                                    \
+    X(leaky_relu)                                                                              \
+    X(prelu)                                                                                   \
+    X(elu)                                                                                     \
+    X(softmax)                                                                                 \
+    X(embedding)                                                                               \
+    X(reversible_embedding)                                                                    \
+    X(position_embedding)                                                                      \
+    X(simple_rnn)                                                                              \
+    X(lstm)                                                                                    \
+    X(gru)                                                                                     \
+    X(bidirectional)                                                                           \
+    X(time_distributed)                                                                        \
+    X(multi_head_attention)                                                                    \
+    X(grouped_query_attention)                                                                 \
+    X(attention)                                                                               \
     X(add)                                                                                     \
+    X(subtract)                                                                                \
     X(multiply)                                                                                \
-    X(concatenate)
+    X(average)                                                                                 \
+    X(maximum)                                                                                 \
+    X(minimum)                                                                                 \
+    X(concatenate)                                                                             \
+    X(dot)                                                                                     \
+    X(rescaling)                                                                               \
+    X(normalization)
 
 #define LAYER_DECLARE(name) extern const struct layer_class layer_##name;
 LAYERS(LAYER_DECLARE)
@@ -82,6 +139,15 @@ struct edge layer_weight(struct layer_call *call, const char *what, const struct
  * `trainable` false: not changed by the optimizer.  Returns its index in m->weights. */
 int layer_state(struct layer_call *call, const char *what, const struct shape *shape,
                 const char *initializer, bool trainable);
+
+/* A weight that starts in parts, along its first dimension. */
+struct layer_part {
+    const char *initializer;
+    struct shape shape;
+};
+struct edge layer_weight_parts(struct layer_call *call, const char *what,
+                               const struct shape *shape, const struct layer_part *parts,
+                               int parts_count);
 
 /* One more output. */
 void layer_give(struct layer_call *call, struct edge output);

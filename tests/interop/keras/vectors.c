@@ -66,7 +66,7 @@ static struct edge feed(struct vector *v, const json_t *array)
 
 static void fetch(struct vector *v, const char *label, struct edge edge, const json_t *wanted)
 {
-    if (!edge.from || json_is_null(wanted) || v->fetches_count == ITEMS_MAX)
+    if (!edge.from || !wanted || json_is_null(wanted) || v->fetches_count == ITEMS_MAX)
         return;
     edge = build_unary(&v->m, "Identity", edge); /* what is fed cannot be fetched */
     if (!edge.from)
@@ -179,7 +179,7 @@ static void add_gradients(struct vector *v, const struct layer_call *call)
     int count = 0;
     for (int i = 0; i < call->outputs_count; i++)
         grad_ys[i] = feed(v, json_array_get(grads, (size_t)i));
-    for (int i = 0; i < call->inputs_count; i++) {
+    for (int i = 0; i < (int)json_array_size(grad_input); i++) {
         xs[count] = call->inputs[i];
         labels[count] = arena_printf(v->arena, "grad_input[%d]", i);
         wanted[count++] = json_array_get(grad_input, (size_t)i);
@@ -223,6 +223,12 @@ static bool run_layer(struct vector *v, const struct config_class *class)
     call.inputs_count = (int)json_array_size(inputs);
     for (int i = 0; i < call.inputs_count; i++)
         xs[i] = feed(v, json_array_get(inputs, (size_t)i));
+    const json_t *mask = json_object_get(json_object_get(v->json, "call"), "attention_mask");
+    if (mask) { /* query, value, key, mask */
+        xs[2] = xs[1];
+        xs[3] = feed(v, mask);
+        call.inputs_count = 4;
+    }
     v->m.step = build_number(&v->m, I64, 0);
     layer_run(&call);
     const json_t *wanted = json_object_get(v->json, "output");
