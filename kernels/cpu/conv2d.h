@@ -17,7 +17,7 @@ struct tensor;
 /* One convolution in all its sizes; equal ones share a primitive. */
 struct conv2d_shape {
     int64_t batch, in_height, in_width, in_channels;
-    int64_t filter_height, filter_width, out_channels;
+    int64_t filter_height, filter_width, out_channels, groups;
     int64_t out_height, out_width;
     int64_t stride_height, stride_width, dilation_height, dilation_width;
     int64_t pad_top, pad_bottom, pad_left, pad_right;

@@ -127,10 +127,10 @@ bool conv2d_shape(const struct conv2d *c, const struct shape *image, const struc
         return fail(err, INVALID,
                     "input depth must be evenly divisible by filter depth: %lld vs %lld",
                     (long long)s->in_channels, (long long)filter->dims[2]);
-    if (filter->dims[2] != s->in_channels)
-        return fail(err, UNIMPLEMENTED,
-                    "grouped convolution, input depth %lld, filter depth %lld",
-                    (long long)s->in_channels, (long long)filter->dims[2]);
+    s->groups = s->in_channels ? s->in_channels / filter->dims[2] : 1;
+    if (!s->groups || s->out_channels % s->groups)
+        return fail(err, INVALID, "output depth %lld must be divisible by the number of groups",
+                    (long long)s->out_channels);
     if (s->filter_height <= 0 || s->filter_width <= 0)
         return fail(err, INVALID, "filter %s has no elements",
                     shape_text(filter, text, sizeof(text)));
@@ -145,6 +145,9 @@ bool conv2d_layouts(const struct conv2d_shape *s, struct conv2d_layouts *l, stru
     dnnl_dims_t image = {s->batch, s->in_channels, s->in_height, s->in_width};
     dnnl_dims_t result = {s->batch, s->out_channels, s->out_height, s->out_width};
     dnnl_dims_t filter = {s->out_channels, s->in_channels, s->filter_height, s->filter_width};
+    dnnl_dims_t grouped = {s->groups, s->out_channels / s->groups, s->in_channels / s->groups,
+                           s->filter_height, s->filter_width};
+    bool groups = s->groups > 1;
     dnnl_dims_t bias = {s->out_channels};
     memcpy(l->strides, (dnnl_dims_t){s->stride_height, s->stride_width}, sizeof(dnnl_dims_t));
     memcpy(l->dilations, (dnnl_dims_t){s->dilation_height - 1, s->dilation_width - 1},
@@ -156,10 +159,13 @@ bool conv2d_layouts(const struct conv2d_shape *s, struct conv2d_layouts *l, stru
     if (status == dnnl_success)
         status = dnnl_memory_desc_init_by_tag(&l->result, 4, result, dnnl_f32, dnnl_acdb);
     if (status == dnnl_success)
-        status = dnnl_memory_desc_init_by_tag(&l->filter_any, 4, filter, dnnl_f32,
+        status = dnnl_memory_desc_init_by_tag(&l->filter_any, groups ? 5 : 4,
+                                              groups ? grouped : filter, dnnl_f32,
                                               dnnl_format_tag_any);
     if (status == dnnl_success)
-        status = dnnl_memory_desc_init_by_tag(&l->filter_ours, 4, filter, dnnl_f32, dnnl_cdba);
+        status = dnnl_memory_desc_init_by_tag(&l->filter_ours, groups ? 5 : 4,
+                                              groups ? grouped : filter, dnnl_f32,
+                                              groups ? dnnl_hwigo : dnnl_hwio);
     if (status == dnnl_success)
         status = dnnl_memory_desc_init_by_tag(&l->bias, 1, bias, dnnl_f32, dnnl_a);
     return onednn_check(status, "layouts of a convolution", err);
