@@ -34,6 +34,28 @@ bool loss_takes_logits(const struct config *config)
            (config_is_null(config, "from_logits") || config_bool(config, "from_logits"));
 }
 
+struct edge loss_targets(struct loss_call *call)
+{
+    struct build *m = call->m;
+    struct edge y = build_cast(m, call->y_true, build_dtype(call->y_pred));
+    int missing = build_shape(m, call->y_pred)->rank - build_shape(m, y)->rank;
+    if (missing == 1)
+        return build_expand(m, y, -1);
+    return missing == -1 ? build_squeeze(m, y, -1) : y;
+}
+
+struct edge loss_clip(struct build *m, struct edge x)
+{
+    return build_with_number(m, "Minimum", build_with_number(m, "Maximum", x, LOSS_EPSILON),
+                             1 - LOSS_EPSILON);
+}
+
+struct edge loss_mean_last(struct build *m, struct edge x)
+{
+    const int64_t last = -1;
+    return build_reduce(m, "Mean", x, &last, 1, false);
+}
+
 struct edge loss_values(struct build *m, const struct config *config, struct edge y_true,
                         struct edge y_pred, bool logits)
 {

@@ -30,7 +30,24 @@ struct loss_class {
     struct edge (*call)(struct loss_call *call);
 };
 
-#define LOSSES(X) X(sparse_categorical_crossentropy)
+#define LOSSES(X)                                                                              \
+    X(sparse_categorical_crossentropy)                                                         \
+    X(categorical_crossentropy)                                                                \
+    X(categorical_focal_crossentropy)                                                          \
+    X(binary_crossentropy)                                                                     \
+    X(binary_focal_crossentropy)                                                               \
+    X(hinge)                                                                                   \
+    X(squared_hinge)                                                                           \
+    X(categorical_hinge)                                                                       \
+    X(mean_squared_error)                                                                      \
+    X(mean_absolute_error)                                                                     \
+    X(mean_absolute_percentage_error)                                                          \
+    X(mean_squared_logarithmic_error)                                                          \
+    X(log_cosh)                                                                                \
+    X(huber)                                                                                   \
+    X(kl_divergence)                                                                           \
+    X(poisson)                                                                                 \
+    X(cosine_similarity)
 
 #define LOSS_DECLARE(name) extern const struct loss_class loss_##name;
 LOSSES(LOSS_DECLARE)
@@ -53,6 +70,17 @@ struct edge loss_values(struct build *m, const struct config *config, struct edg
 /* Them as one number by the argument "reduction"; `weights` without node: none. */
 struct edge loss_reduce(struct build *m, const struct config *config, struct edge values,
                         struct edge weights);
+
+/* --- for losses --- */
+
+/* The targets in the type of the predictions, and of their rank where one dimension is 1. */
+struct edge loss_targets(struct loss_call *call);
+
+/* Away from 0 and 1, where logarithms are not finite: Keras's 1e-7. */
+#define LOSS_EPSILON 1e-7
+struct edge loss_clip(struct build *m, struct edge x);
+
+struct edge loss_mean_last(struct build *m, struct edge x);
 
 #define LOSS_FROM_LOGITS                                                                       \
     {                                                                                          \

@@ -27,12 +27,20 @@ struct edge metric_sums(struct metric_call *call)
     return sums;
 }
 
-double metric_result(const struct config *config, const double *sums, int count)
+int metric_results(const struct config *config, const double *sums, int count, double *out)
 {
     const struct metric_class *class = metric_of(config->class);
     if (class->result)
-        return class->result(config, sums, count);
-    return sums[1] == 0 ? 0 : sums[0] / sums[1];
+        return class->result(config, sums, count, out);
+    out[0] = sums[1] == 0 ? 0 : sums[0] / sums[1];
+    return 1;
+}
+
+double metric_result(const struct config *config, const double *sums, int count)
+{
+    double out[METRIC_RESULTS_MAX] = {0};
+    metric_results(config, sums, count, out);
+    return out[0];
 }
 
 const char *metric_accuracy(enum loss_targets targets)
@@ -44,6 +52,38 @@ const char *metric_accuracy(enum loss_targets targets)
         [TARGETS_VALUES] = NULL,
     };
     return names[targets];
+}
+
+struct edge metric_targets(struct metric_call *call)
+{
+    struct loss_call as_loss = {call->m, call->config, call->y_true, call->y_pred, false};
+    const struct shape pred = *build_shape(call->m, call->y_pred);
+    bool classes =
+        call->targets == TARGETS_CLASS && pred.rank > 0 && pred.dims[pred.rank - 1] > 1;
+    if (!classes || build_shape(call->m, call->y_true)->rank != pred.rank - 1)
+        return loss_targets(&as_loss);
+    struct build *m = call->m; /* numbers of classes become one-hot */
+    return builder_add(&m->b, "OneHot", "OneHot",
+                       INPUTS(call->y_true,
+                              build_number(m, I32, (double)pred.dims[pred.rank - 1]),
+                              build_number(m, F32, 1), build_number(m, F32, 0)),
+                       NO_ATTRS);
+}
+
+struct edge metric_classes(struct metric_call *call)
+{
+    struct build *m = call->m;
+    if (build_shape(m, call->y_true)->rank < build_shape(m, call->y_pred)->rank)
+        return build_cast(m, call->y_true, I64);
+    return build_argmax(m, call->y_true, -1, I64);
+}
+
+struct edge metric_probabilities(struct metric_call *call)
+{
+    if (!call->logits)
+        return call->y_pred;
+    bool binary = call->targets == TARGETS_BINARY;
+    return build_unary(call->m, binary ? "Sigmoid" : "Softmax", call->y_pred);
 }
 
 struct edge metric_mean(struct metric_call *call, struct edge values)
@@ -60,11 +100,29 @@ struct edge metric_mean(struct metric_call *call, struct edge values)
     return builder_add(&m->b, "Pack", "sums", INPUTS(total, count), NO_ATTRS);
 }
 
-/* --- Mean: of the values themselves --- */
+/* --- Mean and Sum: of the values themselves --- */
 
 static struct edge mean(struct metric_call *call)
 {
     return metric_mean(call, call->y_pred);
 }
 
+static struct edge sum(struct metric_call *call)
+{
+    struct build *m = call->m;
+    struct edge x = call->y_pred;
+    if (call->weights.from)
+        x = build_binary(m, "Mul", x, call->weights);
+    return build_reshape(m, build_reduce_all(m, "Sum", x), (const int64_t[]){1}, 1);
+}
+
+static int sum_result(const struct config *config, const double *sums, int count, double *out)
+{
+    (void)config, (void)count;
+    out[0] = sums[0];
+    return 1;
+}
+
+const struct metric_class metric_sum = {
+    .config = {.name = "Sum"}, .sums = sum, .result = sum_result};
 const struct metric_class metric_mean_of_values = {.config = {.name = "Mean"}, .sums = mean};

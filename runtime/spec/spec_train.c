@@ -99,6 +99,11 @@ static bool metric_parse(const struct spec_object *train, int index, json_t *jso
                                  train->err};
     bool ok = config_read(&object, field, &metric_family, &out->config);
     json_decref(list);
+    int thresholds = 0;
+    if (ok && config_has(out->config, "thresholds") &&
+        config_reals(out->config, "thresholds", &thresholds) && thresholds > 1)
+        return error_at(train->err, spec_read_pointer(train, "metrics", index), INVALID,
+                        "%d thresholds, allowed: one for each metric", thresholds);
     if (ok)
         out->name = series_name(train->arena, out->config->class);
     return ok;

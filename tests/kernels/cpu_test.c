@@ -337,6 +337,7 @@ struct window {
     int64_t batch, height, width, in, out, filter_height, filter_width;
     int64_t strides[4], dilations[4], pads[8];
     const char *padding;
+    int64_t groups;
 };
 
 static struct window random_window(void)
@@ -351,6 +352,7 @@ static struct window random_window(void)
                        .strides = {1, pick(1, 3), pick(1, 3), 1},
                        .dilations = {1, pick(0, 4) ? 1 : 2, pick(0, 4) ? 1 : 2, 1},
                        .padding = paddings[pick(0, 2)]};
+    w.groups = w.in % 4 == 0 && w.out % 4 == 0 && pick(0, 3) == 0 ? 4 : 1;
     w.height = 2 * w.filter_height + pick(0, 7);
     w.width = 2 * w.filter_width + pick(0, 7);
     for (int i = 2; i < 6; i++)
@@ -379,7 +381,7 @@ static void check_convolution(const struct window *w)
         attr_string("padding", w->padding), attr_int_list("explicit_paddings", w->pads, 8)};
     int attrs_count = is_explicit ? 4 : 3;
     struct shape image = SHAPE(w->batch, w->height, w->width, w->in);
-    struct shape filter = SHAPE(w->filter_height, w->filter_width, w->in, w->out);
+    struct shape filter = SHAPE(w->filter_height, w->filter_width, w->in / w->groups, w->out);
     struct shape result = SHAPE(w->batch, window_size(w, 0), window_size(w, 1), w->out);
     struct sample forward = {.op = "Conv2D",
                              .inputs = {random_tensor(image), random_tensor(filter)},
@@ -422,7 +424,8 @@ TEST(convolutions_and_their_gradients)
                            .filter_width = 5,
                            .strides = {1, 1, 1, 1},
                            .dilations = {1, 1, 1, 1},
-                           .padding = "SAME"};
+                           .padding = "SAME",
+                           .groups = 1};
     check_convolution(&mnist);
 }
 
