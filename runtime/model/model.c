@@ -341,8 +341,8 @@ static void add_updates(struct building *g, struct edge loss)
     struct edge count =
         builder_add(&m->b, "AssignAddVariableOp", "train/AssignAddVariableOp",
                     INPUTS(m->weights[g->step].handle, one), ATTRS(attr_type("dtype", I64)));
-    for (int i = 0; i < updates && build_ok(m); i++)
-        graph_add_control(m->b.graph, count.from, nodes[i]);
+    if (build_ok(m)) /* this step's number has been read, and nothing fails any more */
+        graph_add_control(m->b.graph, count.from, after);
     nodes[updates++] = count.from;
     for (int i = 0; i < m->updates_count; i++)
         nodes[updates++] = m->updates[i];

@@ -1,11 +1,21 @@
-/* optimizer.c - the table of optimizers, and what they share. */
+/* optimizer.c - the table of optimizers, and what is done around them. */
 
 #include "runtime/model/optimizer.h"
 
 #include "base/arena.h"
 
 static const struct config_argument common[] = {
-    {CONFIG_ARG("learning_rate", CONFIG_OBJECT, "null"), .family = &schedule_family}};
+    {CONFIG_ARG("learning_rate", CONFIG_OBJECT, "null"), .family = &schedule_family},
+    {CONFIG_ARG("weight_decay", CONFIG_REAL, "null"), CONFIG_RANGE(0, 1e6)},
+    {CONFIG_ARG("clipnorm", CONFIG_REAL, "null"), CONFIG_RANGE(1e-30, 1e30)},
+    {CONFIG_ARG("clipvalue", CONFIG_REAL, "null"), CONFIG_RANGE(1e-30, 1e30)},
+    {CONFIG_ARG("global_clipnorm", CONFIG_REAL, "null"), CONFIG_RANGE(1e-30, 1e30)},
+    {CONFIG_ARG("use_ema", CONFIG_BOOL, "false")},
+    {CONFIG_ARG("ema_momentum", CONFIG_REAL, "0.99"), CONFIG_RANGE(0, 1)},
+    {CONFIG_ARG("ema_overwrite_frequency", CONFIG_INT, "null"), CONFIG_RANGE(1, 1e15)},
+    {CONFIG_ARG("loss_scale_factor", CONFIG_REAL, "null"), CONFIG_RANGE(1e-30, 1e30)},
+    {CONFIG_ARG("gradient_accumulation_steps", CONFIG_INT, "null"), CONFIG_RANGE(2, 1e9)},
+};
 
 #define OPTIMIZER_ROW(name) &optimizer_##name,
 static const struct optimizer_class *const table[] = {OPTIMIZERS(OPTIMIZER_ROW)};
@@ -34,7 +44,8 @@ double optimizer_rate(const struct config *config)
         return optimizer_of(config->class)->learning_rate;
     if (config_has(schedule, "initial_learning_rate"))
         return config_real(schedule, "initial_learning_rate");
-    return config_is(schedule, "Constant") ? config_real(schedule, "value") : 0;
+    return config_is(schedule, "Constant") ? config_real(schedule, "value")
+                                           : config_reals(schedule, "values", NULL)[0];
 }
 
 /* --- for optimizers --- */
@@ -67,37 +78,199 @@ struct edge optimizer_scalar(struct optimizer_call *call, const char *name, doub
     return variable(call->m, name, &SHAPE_SCALAR, value);
 }
 
+struct edge optimizer_read(struct optimizer_call *call, struct edge handle)
+{
+    struct build *m = call->m;
+    struct edge value = builder_add(&m->b, "ReadVariableOp", "ReadVariableOp", INPUTS(handle),
+                                    ATTRS(attr_type("dtype", F32)));
+    if (build_ok(m))
+        graph_add_control(m->b.graph, value.from, call->after);
+    return value;
+}
+
 void optimizer_update(struct optimizer_call *call, const char *op, const struct edge *inputs,
                       int inputs_count, const struct attr *attrs, int attrs_count)
 {
     struct build *m = call->m;
+    const char *outside = m->b.scope;
+    m->b.scope = "";
     const char *name =
         arena_printf(m->arena, "%s/update_%s/%s", call->config->class->name,
                      call->weight < 0 ? "shared" : m->weights[call->weight].face.name, op);
     struct edge edge = builder_add(&m->b, op, name, inputs, inputs_count, attrs, attrs_count);
+    m->b.scope = outside;
     if (!build_ok(m))
         return;
     graph_add_control(m->b.graph, edge.from, call->after);
     call->updates[call->updates_count++] = edge.from;
 }
 
-/* --- all variables --- */
-
-/* Holds the weight to its constraint, once it is updated. */
-static void constrain(struct optimizer_call *call, const struct config *constraint, int first)
+void optimizer_assign(struct optimizer_call *call, struct edge handle, struct edge value)
 {
-    struct build *m = call->m;
-    struct edge value = build_weight_read(m, call->weight);
-    for (int i = first; i < call->updates_count && build_ok(m); i++)
-        graph_add_control(m->b.graph, value.from, call->updates[i]);
-    struct edge held = build_constraint(m, constraint, value);
-    optimizer_update(call, "AssignVariableOp", INPUTS(call->variable, held),
+    optimizer_update(call, "AssignVariableOp", INPUTS(handle, value),
                      ATTRS(attr_type("dtype", F32)));
 }
 
+void optimizer_subtract(struct optimizer_call *call, struct edge change)
+{
+    optimizer_update(call, "AssignSubVariableOp", INPUTS(call->variable, change),
+                     ATTRS(attr_type("dtype", F32)));
+}
+
+struct edge optimizer_blend(struct optimizer_call *call, double keep, struct edge x,
+                            struct edge y)
+{
+    return build_binary(call->m, "AddV2", build_with_number(call->m, "Mul", x, keep),
+                        build_with_number(call->m, "Mul", y, 1 - keep));
+}
+
+/* --- gradients, before they are used --- */
+
+static struct edge square_sum(struct build *m, struct edge x)
+{
+    return build_reduce_all(m, "Sum", build_unary(m, "Square", x));
+}
+
+/* x times limit / max(norm, limit) */
+static struct edge shorten(struct build *m, struct edge x, struct edge norm, double limit)
+{
+    struct edge by = build_binary(m, "RealDiv", build_number(m, F32, limit),
+                                  build_with_number(m, "Maximum", norm, limit));
+    return build_binary(m, "Mul", x, by);
+}
+
+static void clip(struct build *m, const struct config *config, struct edge *gradients,
+                 int count)
+{
+    if (!config_is_null(config, "clipvalue")) {
+        double limit = config_real(config, "clipvalue");
+        for (int i = 0; i < count; i++)
+            gradients[i] = build_with_number(
+                m, "Minimum", build_with_number(m, "Maximum", gradients[i], -limit), limit);
+    }
+    if (!config_is_null(config, "clipnorm")) {
+        for (int i = 0; i < count; i++)
+            gradients[i] =
+                shorten(m, gradients[i], build_unary(m, "Sqrt", square_sum(m, gradients[i])),
+                        config_real(config, "clipnorm"));
+    }
+    if (!config_is_null(config, "global_clipnorm") && count) {
+        struct edge *sums = arena_array(m->arena, (size_t)count, sizeof(*sums));
+        for (int i = 0; i < count; i++)
+            sums[i] = square_sum(m, gradients[i]);
+        struct edge norm = build_unary(m, "Sqrt",
+                                       builder_add(&m->b, "AddN", "global_norm", sums, count,
+                                                   ATTRS(attr_int("N", count))));
+        for (int i = 0; i < count; i++)
+            gradients[i] =
+                shorten(m, gradients[i], norm, config_real(config, "global_clipnorm"));
+    }
+}
+
+/* Whether the step that is done now is the last of `period`. */
+static struct edge is_due(struct build *m, int64_t period)
+{
+    struct edge next = build_with_number(m, "AddV2", m->step, 1);
+    return build_with_number(m, "Equal", build_with_number(m, "FloorMod", next, (double)period),
+                             0);
+}
+
+/*
+ * Gathers gradients over several steps.  In all but the last of them the mean that is given to
+ * the update is dead, so that nothing is updated.
+ */
+static void accumulate(struct optimizer_call *call, struct edge *gradients, int64_t steps)
+{
+    struct build *m = call->m;
+    struct edge due = is_due(m, steps);
+    int next = 0;
+    for (int i = 0, weights = m->weights_count; i < weights && build_ok(m); i++) {
+        if (!m->weights[i].face.trainable)
+            continue;
+        call->weight = i;
+        struct edge slot = optimizer_slot(call, "accumulated_gradient", 0);
+        struct edge sum = build_binary(m, "AddV2", optimizer_read(call, slot), gradients[next]);
+        optimizer_assign(call, slot,
+                         build_select(m, due, build_unary(m, "ZerosLike", sum), sum));
+        struct edge mean = build_with_number(m, "Mul", sum, 1.0 / (double)steps);
+        gradients[next++] = builder_output(
+            builder_add(&m->b, "Switch", "when_due", INPUTS(mean, due), NO_ATTRS), 1);
+    }
+    call->weight = -1;
+}
+
+/* --- weights, before and after their update --- */
+
+static double weight_decay(const struct config *config)
+{
+    return config_is_null(config, "weight_decay") ? optimizer_of(config->class)->weight_decay
+                                                  : config_real(config, "weight_decay");
+}
+
+/* variable -= rate * decay * variable; the update waits for it. */
+static void decay(struct optimizer_call *call)
+{
+    struct build *m = call->m;
+    double by = weight_decay(call->config);
+    if (by == 0)
+        return;
+    struct edge change = build_binary(m, "Mul", optimizer_read(call, call->variable),
+                                      build_with_number(m, "Mul", call->rate, by));
+    optimizer_subtract(call, change);
+    if (build_ok(m))
+        call->after = call->updates[call->updates_count - 1];
+}
+
+/* The value after what was added to the updates since `first`. */
+static struct edge read_after(struct optimizer_call *call, int first)
+{
+    struct edge value = optimizer_read(call, call->variable);
+    for (int i = first; i < call->updates_count && build_ok(call->m); i++)
+        graph_add_control(call->m->b.graph, value.from, call->updates[i]);
+    return value;
+}
+
+/* Follows the weight by a moving average, which takes its place now and then. */
+static void follow(struct optimizer_call *call, int first)
+{
+    struct build *m = call->m;
+    const struct config *config = call->config;
+    double momentum = config_real(config, "ema_momentum");
+    struct edge slot = optimizer_slot(call, "average", 0), value = read_after(call, first);
+    struct edge started = build_cast(m, build_with_number(m, "NotEqual", call->step, 0), F32);
+    struct edge keep = build_with_number(m, "Mul", started, momentum);
+    struct edge take = build_binary(m, "Sub", build_number(m, F32, 1), keep);
+    struct edge average =
+        build_binary(m, "AddV2", build_binary(m, "Mul", optimizer_read(call, slot), keep),
+                     build_binary(m, "Mul", value, take));
+    optimizer_assign(call, slot, average);
+    if (!config_is_null(config, "ema_overwrite_frequency")) {
+        struct edge due = is_due(m, config_int(config, "ema_overwrite_frequency"));
+        optimizer_assign(call, call->variable, build_select(m, due, average, value));
+    }
+}
+
+static void update(struct optimizer_call *call)
+{
+    struct build *m = call->m;
+    const struct config *constraint = m->weights[call->weight].constraint;
+    struct node *after = call->after;
+    int first = call->updates_count;
+    decay(call);
+    optimizer_of(call->config->class)->update(call);
+    call->after = after;
+    if (config_bool(call->config, "use_ema"))
+        follow(call, first);
+    if (constraint)
+        optimizer_assign(call, call->variable,
+                         build_constraint(m, constraint, read_after(call, first)));
+}
+
+/* --- all variables --- */
+
 int optimizer_updates_max(const struct build *m)
 {
-    return 4 * m->weights_count + 16;
+    return 16 * m->weights_count + 16;
 }
 
 static struct edge learning_rate(struct optimizer_call *call)
@@ -123,23 +296,35 @@ void optimizer_build(struct build *m, const struct config *config, const struct 
                                   .after = after,
                                   .updates = updates,
                                   .weight = -1};
+    int weights = m->weights_count, count = 0, next = 0;
+    struct edge *used = arena_array(m->arena, (size_t)weights + 1, sizeof(*used));
+    const char *outside = build_enter(m, class->config.name);
+    for (int i = 0; i < weights; i++)
+        count += m->weights[i].face.trainable;
+    memcpy(used, gradients, (size_t)count * sizeof(*used));
+    if (!config_is_null(config, "gradient_accumulation_steps")) {
+        int64_t steps = config_int(config, "gradient_accumulation_steps");
+        accumulate(&call, used, steps);
+        call.step = build_with_number(m, "FloorDiv", m->step, (double)steps);
+    }
+    clip(m, config, used, count);
+    m->b.scope = outside;
     call.rate = learning_rate(&call);
+    outside = build_enter(m, class->config.name);
+    call.count = build_with_number(m, "AddV2", build_cast(m, call.step, F32), 1);
     if (class->begin)
         class->begin(&call);
-    int weights = m->weights_count, next = 0;
     for (int i = 0; i < weights && build_ok(m); i++) {
         if (!m->weights[i].face.trainable)
             continue;
         call.weight = i;
         call.variable = m->weights[i].handle;
-        call.gradient = gradients[next++];
-        int first = call.updates_count;
-        class->update(&call);
-        if (m->weights[i].constraint)
-            constrain(&call, m->weights[i].constraint, first);
+        call.gradient = used[next++];
+        update(&call);
     }
     call.weight = -1;
     if (class->end)
         class->end(&call);
+    build_leave(m, outside);
     *updates_count = call.updates_count;
 }

@@ -1,5 +1,9 @@
 /*
  * optimizer.h - how gradients change variables, by Keras's rules.
+ *
+ * What all optimizers share (the learning rate and its schedule, clipping, weight decay,
+ * accumulated gradients, moving averages, constraints) is done around them; one of them is the
+ * rule for a single variable.
  */
 #pragma once
 
@@ -9,14 +13,15 @@ struct optimizer_call {
     struct build *m;
     const struct config *config;
     struct edge rate;   /* the learning rate of this step, a float scalar */
-    struct edge step;   /* steps done before this one, int64 */
+    struct edge step;   /* updates before this one, int64 */
+    struct edge count;  /* this one counted, as a float */
     struct node *after; /* every update waits for it */
     struct node **updates;
     int updates_count;
     void *state; /* the class's own, from begin() to end() */
 
     /* Of the variable that is updated: */
-    int weight;
+    int weight;           /* -1: none */
     struct edge variable; /* its handle */
     struct edge gradient;
 };
@@ -24,6 +29,7 @@ struct optimizer_call {
 struct optimizer_class {
     struct config_class config;
     double learning_rate; /* Keras's default */
+    double weight_decay;  /* the same; 0: none */
     /* (optional) Before the first variable: what all of them share. */
     void (*begin)(struct optimizer_call *call);
     void (*update)(struct optimizer_call *call);
@@ -33,7 +39,15 @@ struct optimizer_class {
 
 #define OPTIMIZERS(X)                                                                          \
     X(sgd)                                                                                     \
-    X(adam)
+    X(adam)                                                                                    \
+    X(adamw)                                                                                   \
+    X(adagrad)                                                                                 \
+    X(rmsprop)                                                                                 \
+    X(adadelta)                                                                                \
+    X(adamax)                                                                                  \
+    X(nadam)                                                                                   \
+    X(ftrl)                                                                                    \
+    X(lion)
 
 #define OPTIMIZER_DECLARE(name) extern const struct optimizer_class optimizer_##name;
 OPTIMIZERS(OPTIMIZER_DECLARE)
@@ -59,11 +73,22 @@ int optimizer_updates_max(const struct build *m);
 
 /* --- for optimizers --- */
 
-/* A variable of the shape of the weight beside it, which starts with `value`. */
+/* The handle of a variable of the shape of the weight beside it, which starts with `value`. */
 struct edge optimizer_slot(struct optimizer_call *call, const char *suffix, double value);
 
-/* A scalar variable that all share. */
+/* That of a scalar variable that all share. */
 struct edge optimizer_scalar(struct optimizer_call *call, const char *name, double value);
+
+/* What a variable holds when the update begins. */
+struct edge optimizer_read(struct optimizer_call *call, struct edge handle);
+void optimizer_assign(struct optimizer_call *call, struct edge handle, struct edge value);
+
+/* variable -= change */
+void optimizer_subtract(struct optimizer_call *call, struct edge change);
+
+/* keep * x + (1 - keep) * y */
+struct edge optimizer_blend(struct optimizer_call *call, double keep, struct edge x,
+                            struct edge y);
 
 /* An op without outputs that changes variables. */
 void optimizer_update(struct optimizer_call *call, const char *op, const struct edge *inputs,

@@ -1,79 +1,202 @@
-/* optimizer_adam.c - Adam. */
+/* optimizer_adam.c - Adam and its family: AdamW, Adamax, Nadam. */
+
+#include <math.h>
 
 #include "base/arena.h"
 #include "runtime/model/optimizer.h"
 
+#define BETAS                                                                                  \
+    {CONFIG_ARG("beta_1", CONFIG_REAL, "0.9"), CONFIG_RANGE(0, 0.9999999)},                    \
+        {CONFIG_ARG("beta_2", CONFIG_REAL, "0.999"), CONFIG_RANGE(0, 0.9999999)},              \
+    {                                                                                          \
+        CONFIG_ARG("epsilon", CONFIG_REAL, "1e-7"), CONFIG_RANGE(0, 1)                         \
+    }
+
 static const struct config_argument adam_arguments[] = {
-    {CONFIG_ARG("beta_1", CONFIG_REAL, "0.9"), CONFIG_RANGE(0, 0.9999999)},
-    {CONFIG_ARG("beta_2", CONFIG_REAL, "0.999"), CONFIG_RANGE(0, 0.9999999)},
-    {CONFIG_ARG("epsilon", CONFIG_REAL, "1e-7"), CONFIG_RANGE(0, 1)},
-};
+    BETAS, {CONFIG_ARG("amsgrad", CONFIG_BOOL, "false")}};
+static const struct config_argument betas_only[] = {BETAS};
 
 struct adam { /* of one optimizer_build(), in the arena */
-    struct edge beta_1, beta_2, epsilon;
-    struct edge power_1, power_2; /* handles: beta to the power of the steps so far and one */
-    struct edge value_1, value_2;
+    double beta_1, beta_2, epsilon;
+    struct edge rest_1, rest_2; /* 1 - beta to the power of the updates */
+    struct edge scalars[3];     /* the three numbers, as ResourceApplyAdam takes them */
+    struct edge power_1, power_2;
+    struct edge rate;                             /* what ResourceApplyAdam is told */
+    struct edge now, next, product, product_next; /* Nadam's */
 };
 
-static struct edge read_power(struct optimizer_call *call, const char *name, struct edge handle)
+static struct edge number(struct optimizer_call *call, const char *name, double value)
+{
+    return builder_scalar(&call->m->b, name, F32, value);
+}
+
+static struct edge one_minus(struct optimizer_call *call, struct edge x)
+{
+    return build_binary(call->m, "Sub", build_number(call->m, F32, 1), x);
+}
+
+/*
+ * ResourceApplyAdam takes 1 - beta in float, Keras in double: for 0.999 that is another
+ * 1.3e-5.  Both moments differ by constant factors, which go into rate and epsilon.
+ */
+static double rounded(double beta)
+{
+    return beta == 0 ? 1 : (1 - beta) / (double)(1 - (float)beta);
+}
+
+static void begin(struct optimizer_call *call)
 {
     struct build *m = call->m;
-    return builder_add(&m->b, "ReadVariableOp",
-                       arena_printf(m->arena, "Adam/%s/ReadVariableOp", name), INPUTS(handle),
-                       ATTRS(attr_type("dtype", F32)));
-}
-
-static void adam_begin(struct optimizer_call *call)
-{
     const struct config *config = call->config;
-    struct builder *b = &call->m->b;
-    struct adam *adam = arena_alloc(call->m->arena, sizeof(*adam));
-    double beta_1 = config_real(config, "beta_1"), beta_2 = config_real(config, "beta_2");
-    adam->beta_1 = builder_scalar(b, "Adam/beta_1", F32, beta_1);
-    adam->beta_2 = builder_scalar(b, "Adam/beta_2", F32, beta_2);
-    adam->epsilon = builder_scalar(b, "Adam/epsilon", F32, config_real(config, "epsilon"));
-    adam->power_1 = optimizer_scalar(call, "beta_1_power", beta_1);
-    adam->power_2 = optimizer_scalar(call, "beta_2_power", beta_2);
-    adam->value_1 = read_power(call, "beta_1_power", adam->power_1);
-    adam->value_2 = read_power(call, "beta_2_power", adam->power_2);
-    call->state = adam;
+    struct adam *a = arena_alloc(m->arena, sizeof(*a));
+    *a = (struct adam){.beta_1 = config_real(config, "beta_1"),
+                       .beta_2 = config_real(config, "beta_2"),
+                       .epsilon = config_real(config, "epsilon")};
+    a->scalars[0] = number(call, "beta_1", a->beta_1);
+    a->scalars[1] = number(call, "beta_2", a->beta_2);
+    a->scalars[2] = number(call, "epsilon", a->epsilon / sqrt(rounded(a->beta_2)));
+    a->rate =
+        build_with_number(m, "Mul", call->rate, rounded(a->beta_1) / sqrt(rounded(a->beta_2)));
+    a->power_1 = build_binary(m, "Pow", a->scalars[0], call->count);
+    a->power_2 = build_binary(m, "Pow", a->scalars[1], call->count);
+    a->rest_1 = one_minus(call, a->power_1);
+    a->rest_2 = one_minus(call, a->power_2);
+    call->state = a;
 }
 
-static void adam_update(struct optimizer_call *call)
+/* x + (y - x) (1 - beta): beta x + (1 - beta) y in Keras's order of rounding. */
+static struct edge approach(struct optimizer_call *call, double beta, struct edge x,
+                            struct edge y)
 {
-    const struct adam *adam = call->state;
+    struct edge way = build_binary(call->m, "Sub", y, x);
+    return build_binary(call->m, "AddV2", x, build_with_number(call->m, "Mul", way, 1 - beta));
+}
+
+/* --- Adam --- */
+
+static void amsgrad(struct optimizer_call *call)
+{
+    struct build *m = call->m;
+    const struct adam *a = call->state;
+    struct edge first = optimizer_slot(call, "Adam", 0),
+                second = optimizer_slot(call, "Adam_1", 0);
+    struct edge highest = optimizer_slot(call, "Adam_2", 0);
+    struct edge mean = approach(call, a->beta_1, optimizer_read(call, first), call->gradient);
+    struct edge square = approach(call, a->beta_2, optimizer_read(call, second),
+                                  build_unary(m, "Square", call->gradient));
+    struct edge top = build_binary(m, "Maximum", optimizer_read(call, highest), square);
+    struct edge alpha = build_binary(
+        m, "RealDiv", build_binary(m, "Mul", call->rate, build_unary(m, "Sqrt", a->rest_2)),
+        a->rest_1);
+    struct edge size = build_with_number(m, "AddV2", build_unary(m, "Sqrt", top), a->epsilon);
+    optimizer_assign(call, first, mean);
+    optimizer_assign(call, second, square);
+    optimizer_assign(call, highest, top);
+    optimizer_subtract(call,
+                       build_binary(m, "RealDiv", build_binary(m, "Mul", mean, alpha), size));
+}
+
+static void adam(struct optimizer_call *call)
+{
+    const struct adam *a = call->state;
+    if (config_bool(call->config, "amsgrad")) {
+        amsgrad(call);
+        return;
+    }
     struct edge m = optimizer_slot(call, "Adam", 0), v = optimizer_slot(call, "Adam_1", 0);
     optimizer_update(call, "ResourceApplyAdam",
-                     INPUTS(call->variable, m, v, adam->value_1, adam->value_2, call->rate,
-                            adam->beta_1, adam->beta_2, adam->epsilon, call->gradient),
+                     INPUTS(call->variable, m, v, a->power_1, a->power_2, a->rate,
+                            a->scalars[0], a->scalars[1], a->scalars[2], call->gradient),
                      NO_ATTRS);
 }
 
-/* Multiplies the power by beta, once all variables have been updated with the old one. */
-static void advance(struct optimizer_call *call, struct edge handle, struct edge value,
-                    struct edge beta, int updates)
+/* --- Adamax: the largest gradient in place of the mean square --- */
+
+static void adamax(struct optimizer_call *call)
 {
-    struct edge next = build_binary(call->m, "Mul", value, beta);
-    optimizer_update(call, "AssignVariableOp", INPUTS(handle, next),
-                     ATTRS(attr_type("dtype", F32)));
-    for (int i = 0; i < updates && build_ok(call->m); i++)
-        graph_add_control(call->m->b.graph, call->updates[call->updates_count - 1],
-                          call->updates[i]);
+    struct build *m = call->m;
+    const struct adam *a = call->state;
+    struct edge first = optimizer_slot(call, "Adamax", 0),
+                top = optimizer_slot(call, "Adamax_1", 0);
+    struct edge mean = approach(call, a->beta_1, optimizer_read(call, first), call->gradient);
+    struct edge size = build_binary(
+        m, "Maximum", build_with_number(m, "Mul", optimizer_read(call, top), a->beta_2),
+        build_unary(m, "Abs", call->gradient));
+    struct edge by =
+        build_binary(m, "Mul", a->rest_1, build_with_number(m, "AddV2", size, a->epsilon));
+    optimizer_assign(call, first, mean);
+    optimizer_assign(call, top, size);
+    optimizer_subtract(
+        call, build_binary(m, "RealDiv", build_binary(m, "Mul", call->rate, mean), by));
 }
 
-static void adam_end(struct optimizer_call *call)
+/* --- Nadam: Adam with Nesterov's look ahead, whose momentum grows with the steps --- */
+
+/* beta_1 (1 - 0.96^t / 2) */
+static struct edge momentum(struct optimizer_call *call, struct edge t)
 {
-    const struct adam *adam = call->state;
-    int updates = call->updates_count;
-    const char *outside = build_enter(call->m, "Adam");
-    advance(call, adam->power_1, adam->value_1, adam->beta_1, updates);
-    advance(call, adam->power_2, adam->value_2, adam->beta_2, updates);
-    build_leave(call->m, outside);
+    struct build *m = call->m;
+    const struct adam *a = call->state;
+    struct edge power = build_binary(m, "Pow", build_number(m, F32, 0.96), t);
+    return build_with_number(m, "Mul", one_minus(call, build_with_number(m, "Mul", power, 0.5)),
+                             a->beta_1);
+}
+
+static void nadam_begin(struct optimizer_call *call)
+{
+    struct build *m = call->m;
+    begin(call);
+    struct adam *a = call->state;
+    struct edge product = optimizer_scalar(call, "Nadam/u_product", 1);
+    a->now = momentum(call, call->count);
+    a->next = momentum(call, build_with_number(m, "AddV2", call->count, 1));
+    a->product = build_binary(m, "Mul", optimizer_read(call, product), a->now);
+    a->product_next = build_binary(m, "Mul", a->product, a->next);
+    optimizer_assign(call, product, a->product);
+}
+
+static void nadam(struct optimizer_call *call)
+{
+    struct build *m = call->m;
+    const struct adam *a = call->state;
+    struct edge first = optimizer_slot(call, "Nadam", 0),
+                second = optimizer_slot(call, "Nadam_1", 0);
+    struct edge mean = approach(call, a->beta_1, optimizer_read(call, first), call->gradient);
+    struct edge square = approach(call, a->beta_2, optimizer_read(call, second),
+                                  build_unary(m, "Square", call->gradient));
+    struct edge ahead = build_binary(m, "RealDiv", build_binary(m, "Mul", a->next, mean),
+                                     one_minus(call, a->product_next));
+    struct edge here = build_binary(
+        m, "RealDiv", build_binary(m, "Mul", one_minus(call, a->now), call->gradient),
+        one_minus(call, a->product));
+    struct edge size = build_with_number(
+        m, "AddV2", build_unary(m, "Sqrt", build_binary(m, "RealDiv", square, a->rest_2)),
+        a->epsilon);
+    optimizer_assign(call, first, mean);
+    optimizer_assign(call, second, square);
+    struct edge step =
+        build_binary(m, "Mul", build_binary(m, "AddV2", ahead, here), call->rate);
+    optimizer_subtract(call, build_binary(m, "RealDiv", step, size));
 }
 
 const struct optimizer_class optimizer_adam = {
     .config = {.name = "Adam", CONFIG_ARGUMENTS(adam_arguments)},
     .learning_rate = 0.001,
-    .begin = adam_begin,
-    .update = adam_update,
-    .end = adam_end};
+    .begin = begin,
+    .update = adam};
+const struct optimizer_class optimizer_adamw = {
+    .config = {.name = "AdamW", CONFIG_ARGUMENTS(adam_arguments)},
+    .learning_rate = 0.001,
+    .weight_decay = 0.004,
+    .begin = begin,
+    .update = adam};
+const struct optimizer_class optimizer_adamax = {
+    .config = {.name = "Adamax", CONFIG_ARGUMENTS(betas_only)},
+    .learning_rate = 0.001,
+    .begin = begin,
+    .update = adamax};
+const struct optimizer_class optimizer_nadam = {
+    .config = {.name = "Nadam", CONFIG_ARGUMENTS(betas_only)},
+    .learning_rate = 0.001,
+    .begin = nadam_begin,
+    .update = nadam};

@@ -311,8 +311,8 @@ static bool make_optimizer(struct vector *v, const struct config *config, int va
     struct edge advance =
         builder_add(&m->b, "AssignAddVariableOp", "advance",
                     INPUTS(m->weights[step].handle, one), ATTRS(attr_type("dtype", I64)));
-    for (int i = 0; i < count && build_ok(m); i++)
-        graph_add_control(v->graph, advance.from, updates[i]);
+    if (build_ok(m))
+        graph_add_control(v->graph, advance.from, after);
     if (build_ok(m))
         updates[count++] = advance.from;
     builder_group(&m->b, "train", updates, count);
