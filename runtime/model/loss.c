@@ -62,6 +62,7 @@ struct edge loss_values(struct build *m, const struct config *config, struct edg
     struct loss_call call = {m, config, y_true, y_pred, logits};
     const char *outside = build_enter(m, config->class->name);
     struct edge values = build_ok(m) ? loss_of(config->class)->call(&call) : y_pred;
+    (void)build_shape(m, values); /* what does not fit is told here */
     build_leave(m, outside);
     return values;
 }

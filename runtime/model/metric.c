@@ -23,6 +23,7 @@ struct edge metric_sums(struct metric_call *call)
     const char *outside = build_enter(call->m, call->config->class->name);
     struct edge sums =
         build_ok(call->m) ? metric_of(call->config->class)->sums(call) : (struct edge){0};
+    (void)build_shape(call->m, sums); /* what does not fit is told here */
     build_leave(call->m, outside);
     return sums;
 }

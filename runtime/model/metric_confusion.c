@@ -203,11 +203,10 @@ static struct edge auc(struct metric_call *call)
         thresholds[i] = (double)i / (count - 1);
     thresholds[0] = -LOSS_EPSILON;
     thresholds[count - 1] = 1 + LOSS_EPSILON;
-    if (!config_is_null(call->config, "from_logits"))
-        call->logits = config_bool(call->config, "from_logits");
-    if (call->targets != TARGETS_BINARY && call->logits)
-        call->targets = TARGETS_BINARY; /* a sigmoid, as Keras does */
-    struct edge p = metric_probabilities(call);
+    bool sigmoid = !config_is_null(call->config, "from_logits") &&
+                   config_bool(call->config, "from_logits");
+    struct edge p =
+        sigmoid ? build_unary(call->m, "Sigmoid", call->y_pred) : metric_probabilities(call);
     begin(&c, call, metric_targets(call), p, thresholds, count);
     return build_ok(call->m)
                ? counts(&c, TRUE_POSITIVES | FALSE_POSITIVES | TRUE_NEGATIVES | FALSE_NEGATIVES)

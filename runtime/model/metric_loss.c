@@ -17,7 +17,7 @@ static struct edge values(struct metric_call *call, const struct loss_class *los
 {
     struct loss_call inner = {call->m, call->config, call->y_true, call->y_pred, call->logits};
     if (config_has(call->config, "from_logits") && !config_is_null(call->config, "from_logits"))
-        inner.logits = config_bool(call->config, "from_logits");
+        inner.logits |= config_bool(call->config, "from_logits");
     return loss->call(&inner);
 }
 

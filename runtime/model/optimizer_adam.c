@@ -130,7 +130,8 @@ static void adamax(struct optimizer_call *call)
         call, build_binary(m, "RealDiv", build_binary(m, "Mul", call->rate, mean), by));
 }
 
-/* --- Nadam: Adam with Nesterov's look ahead, whose momentum grows with the steps --- */
+/* --- Nadam: Adam with Nesterov's look ahead, whose momentum grows with the steps; 1 - beta is
+ * taken in float --- */
 
 /* beta_1 (1 - 0.96^t / 2) */
 static struct edge momentum(struct optimizer_call *call, struct edge t)
@@ -161,8 +162,9 @@ static void nadam(struct optimizer_call *call)
     const struct adam *a = call->state;
     struct edge first = optimizer_slot(call, "Nadam", 0),
                 second = optimizer_slot(call, "Nadam_1", 0);
-    struct edge mean = approach(call, a->beta_1, optimizer_read(call, first), call->gradient);
-    struct edge square = approach(call, a->beta_2, optimizer_read(call, second),
+    struct edge mean =
+        approach(call, (float)a->beta_1, optimizer_read(call, first), call->gradient);
+    struct edge square = approach(call, (float)a->beta_2, optimizer_read(call, second),
                                   build_unary(m, "Square", call->gradient));
     struct edge ahead = build_binary(m, "RealDiv", build_binary(m, "Mul", a->next, mean),
                                      one_minus(call, a->product_next));

@@ -337,7 +337,7 @@ struct window {
     int64_t batch, height, width, in, out, filter_height, filter_width;
     int64_t strides[4], dilations[4], pads[8];
     const char *padding;
-    int64_t groups;
+    int64_t groups; /* 0 and 1: none */
 };
 
 static struct window random_window(void)
@@ -381,7 +381,8 @@ static void check_convolution(const struct window *w)
         attr_string("padding", w->padding), attr_int_list("explicit_paddings", w->pads, 8)};
     int attrs_count = is_explicit ? 4 : 3;
     struct shape image = SHAPE(w->batch, w->height, w->width, w->in);
-    struct shape filter = SHAPE(w->filter_height, w->filter_width, w->in / w->groups, w->out);
+    struct shape filter =
+        SHAPE(w->filter_height, w->filter_width, w->in / (w->groups ? w->groups : 1), w->out);
     struct shape result = SHAPE(w->batch, window_size(w, 0), window_size(w, 1), w->out);
     struct sample forward = {.op = "Conv2D",
                              .inputs = {random_tensor(image), random_tensor(filter)},
@@ -424,8 +425,7 @@ TEST(convolutions_and_their_gradients)
                            .filter_width = 5,
                            .strides = {1, 1, 1, 1},
                            .dilations = {1, 1, 1, 1},
-                           .padding = "SAME",
-                           .groups = 1};
+                           .padding = "SAME"};
     check_convolution(&mnist);
 }
 
@@ -459,9 +459,9 @@ TEST(filter_gradient_of_many_positions_is_accurate)
 TEST(filter_gradients_of_large_images)
 {
     static const struct window windows[] = {
-        {2, 70, 61, 3, 5, 5, 3, {1, 1, 1, 1}, {1, 1, 1, 1}, {0}, "SAME"},
-        {1, 130, 90, 8, 16, 3, 3, {1, 2, 1, 1}, {1, 1, 1, 1}, {0}, "VALID"},
-        {1, 64, 1100, 2, 3, 2, 3, {1, 1, 1, 1}, {1, 1, 1, 1}, {0}, "SAME"},
+        {2, 70, 61, 3, 5, 5, 3, {1, 1, 1, 1}, {1, 1, 1, 1}, {0}, "SAME", 0},
+        {1, 130, 90, 8, 16, 3, 3, {1, 2, 1, 1}, {1, 1, 1, 1}, {0}, "VALID", 0},
+        {1, 64, 1100, 2, 3, 2, 3, {1, 1, 1, 1}, {1, 1, 1, 1}, {0}, "SAME", 0},
     };
     for (int i = 0; i < ARRAY_LEN(windows); i++)
         check_convolution(&windows[i]);
