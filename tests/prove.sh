@@ -65,6 +65,7 @@ fuzz() { # target
         echo "$out"
         [ $more -eq 0 ] || return 1
         more=$(echo "$out" | sed -n 's/^ *\([0-9]*\) inputs$/\1/p')
+        [ "${more:-0}" -gt 0 ] || return 1
         runs=$((runs + more))
         echo "$runs" >"$noted.runs"
         echo $((spent + SECONDS - start)) >"$noted.spent"

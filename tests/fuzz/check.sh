@@ -27,7 +27,8 @@ for source in tests/fuzz/fuzz_*.c; do
     seeds=("$grown" "tests/fuzz/corpus/$name")
     [ "$name" = graph ] && [ -d build/fuzz/graphs ] && seeds+=(build/fuzz/graphs)
     options=(-max_total_time="${S:-20}")
-    [ -n "${RUNS:-}" ] && options=(-runs=$((RUNS + $(find "${seeds[@]}" -type f | wc -l))))
+    # It begins with the empty input and all that there are.
+    [ -n "${RUNS:-}" ] && options=(-runs=$((RUNS + 1 + $(find "${seeds[@]}" -type f | wc -l))))
     [ -n "${SEED:-}" ] && options+=(-seed="$SEED")
     # Over so many graphs, finding out which of them has the rarest features takes longer than running them.
     [ "$name" = graph ] && options+=(-entropic=0)
