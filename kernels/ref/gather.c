@@ -162,10 +162,9 @@ static bool gather_nd(struct kernel_call *call, const struct tensor *params, str
     if (!nd_plan(call, indices, &params->shape, &plan, err))
         return false;
     struct shape shape = indices->shape;
-    if (--shape.rank + params->shape.rank - plan.depth > LIMIT_TENSOR_RANK)
-        return fail(err, INVALID, "the result would have too many dimensions");
-    for (int d = plan.depth; d < params->shape.rank; d++)
-        shape.dims[shape.rank++] = params->shape.dims[d];
+    shape.rank--;
+    if (!kernel_append_dims(&shape, &params->shape, plan.depth, err))
+        return false;
     if (plan.count * plan.inner > 0 && params->count == 0)
         return fail(err, INVALID, "Requested more than 0 entries, but params is empty.");
     struct tensor *out = kernel_output(call, 0, &shape, err);
@@ -224,10 +223,9 @@ static bool check_updates(const struct tensor *indices, const struct tensor *upd
 {
     struct shape expected = indices->shape;
     char a[SHAPE_TEXT_BYTES], b[SHAPE_TEXT_BYTES];
-    if (--expected.rank + shape->rank - plan->depth > LIMIT_TENSOR_RANK)
-        return fail(err, INVALID, "updates would have too many dimensions");
-    for (int d = plan->depth; d < shape->rank; d++)
-        expected.dims[expected.rank++] = shape->dims[d];
+    expected.rank--;
+    if (!kernel_append_dims(&expected, shape, plan->depth, err))
+        return false;
     return shape_equal(&expected, &updates->shape) ||
            fail(err, INVALID, "updates must have shape %s, got %s",
                 shape_text(&expected, a, sizeof(a)), shape_text(&updates->shape, b, sizeof(b)));

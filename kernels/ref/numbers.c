@@ -203,6 +203,17 @@ int64_t kernel_span(const struct shape *shape, int begin, int end)
     return product;
 }
 
+bool kernel_append_dims(struct shape *shape, const struct shape *from, int first,
+                        struct error *err)
+{
+    if (shape->rank + from->rank - first > LIMIT_TENSOR_RANK)
+        return fail(err, INVALID, "the result would have %d dimensions, at most %d",
+                    shape->rank + from->rank - first, LIMIT_TENSOR_RANK);
+    for (int d = first; d < from->rank; d++)
+        shape->dims[shape->rank++] = from->dims[d];
+    return true;
+}
+
 bool kernel_scalar(const struct kernel_call *call, int input, const char *what, int64_t *value,
                    struct error *err)
 {

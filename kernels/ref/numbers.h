@@ -46,6 +46,10 @@ void kernel_zero(struct tensor *to, int64_t index, int64_t count);
 /* Product of the dimensions [begin, end). */
 int64_t kernel_span(const struct shape *shape, int begin, int end);
 
+/* Adds the dimensions of `from` from `first` on; fails with INVALID when they are too many. */
+bool kernel_append_dims(struct shape *shape, const struct shape *from, int first,
+                        struct error *err) CHECKED;
+
 /* A scalar input as an integer; fails with INVALID naming `what` if it is not a scalar. */
 bool kernel_scalar(const struct kernel_call *call, int input, const char *what, int64_t *value,
                    struct error *err) CHECKED;

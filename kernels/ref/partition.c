@@ -42,9 +42,9 @@ static bool dynamic_partition_run(struct kernel_call *call, struct error *err)
         struct shape shape = {.rank = 1, .dims = {0}};
         for (int64_t i = 0; i < partitions->count; i++)
             shape.dims[0] += tensor_integer(partitions, i) == p;
-        for (int d = depth; d < data->shape.rank; d++)
-            shape.dims[shape.rank++] = data->shape.dims[d];
-        struct tensor *out = kernel_output(call, p, &shape, err);
+        struct tensor *out = kernel_append_dims(&shape, &data->shape, depth, err)
+                                 ? kernel_output(call, p, &shape, err)
+                                 : NULL;
         if (!out)
             return false;
         int64_t to = 0;
@@ -91,9 +91,8 @@ static bool dynamic_stitch_run(struct kernel_call *call, struct error *err)
     if (!room_in_front(&row, err))
         return false;
     struct shape shape = {.rank = 1, .dims = {rows}};
-    for (int d = 0; d < row.rank; d++)
-        shape.dims[shape.rank++] = row.dims[d];
-    struct tensor *out = kernel_output(call, 0, &shape, err);
+    struct tensor *out =
+        kernel_append_dims(&shape, &row, 0, err) ? kernel_output(call, 0, &shape, err) : NULL;
     if (!out)
         return false;
     kernel_zero(out, 0, out->count);

@@ -122,10 +122,8 @@ struct tensor *kernel_random_output(struct kernel_call *call, int index, int inn
     if (!kernel_shape_in(call, index, &shape, err))
         return NULL;
     const struct shape *behind = inner < 0 ? NULL : &kernel_in(call, inner)->shape;
-    if (behind && shape.rank + behind->rank > LIMIT_TENSOR_RANK)
-        return fail_null(err, INVALID, "more than %d dimensions", LIMIT_TENSOR_RANK);
-    for (int d = 0; behind && d < behind->rank; d++)
-        shape.dims[shape.rank++] = behind->dims[d];
+    if (behind && !kernel_append_dims(&shape, behind, 0, err))
+        return NULL;
     return kernel_output(call, 0, &shape, err);
 }
 

@@ -204,8 +204,8 @@ static bool check(const struct kernel_call *call, const struct prepared *prepare
                     shape_text(shape, a, sizeof(a)));
     if (prepared->nd && !read_nd(indices, updates, shape, names, &expected, err))
         return false;
-    for (int d = names->depth; d < shape->rank && expected.rank < LIMIT_TENSOR_RANK; d++)
-        expected.dims[expected.rank++] = shape->dims[d];
+    if (!kernel_append_dims(&expected, shape, names->depth, err))
+        return false;
     bool scalar = !prepared->nd && updates->shape.rank == 0;
     bool nothing = !prepared->nd && !kernel_is_ref(call) && indices->count == 0;
     if (!scalar && !nothing && !shape_equal(&expected, &updates->shape))

@@ -48,8 +48,8 @@ bool kernel_segment_unsorted(const struct kernel_call *call, struct shape *shape
     if (depth > data->shape.rank || !shape_equal(&lead, &ids->shape))
         return fail(err, INVALID, "data.shape does not start with segment_ids.shape");
     *shape = (struct shape){.rank = 1, .dims = {segments}};
-    for (int d = depth; d < data->shape.rank; d++)
-        shape->dims[shape->rank++] = data->shape.dims[d];
+    if (!kernel_append_dims(shape, &data->shape, depth, err))
+        return false;
     for (int64_t i = 0; i < ids->count; i++)
         if (tensor_integer(ids, i) >= segments)
             return fail(err, INVALID, "segment_ids[%lld] = %lld is out of range [0, %lld)",

@@ -213,9 +213,8 @@ static bool bitcast_run(struct kernel_call *call, struct error *err)
     struct shape shape = in->shape;
     char text[SHAPE_TEXT_BYTES];
     if (from > to) {
-        if (shape.rank == LIMIT_TENSOR_RANK)
-            return fail(err, INVALID, "Cannot bitcast %d dimensions into one more", shape.rank);
-        shape.dims[shape.rank++] = (int64_t)(from / to);
+        if (!kernel_append_dims(&shape, &SHAPE((int64_t)(from / to)), 0, err))
+            return false;
     } else if (from < to) {
         if (shape.rank == 0 || shape.dims[shape.rank - 1] != (int64_t)(to / from))
             return fail(err, INVALID, "Cannot bitcast from %s to %s: shape %s",

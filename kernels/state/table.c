@@ -1,6 +1,7 @@
 /* table.c - keys with a number each (keys.h), and values in chunks by number. */
 
 #include "kernels/state/table.h"
+#include "kernels/ref/numbers.h"
 
 #include "base/alloc.h"
 #include "kernels/state/keys.h"
@@ -111,14 +112,8 @@ static bool check_keys(const struct table *table, const struct tensor *keys, int
 static bool values_shape(const struct table *table, const struct shape *outer,
                          struct shape *out, struct error *err)
 {
-    const struct shape *value = &table->spec.value_shape;
-    if (outer->rank + value->rank > LIMIT_TENSOR_RANK)
-        return fail(err, INVALID, "keys of %d dimensions are too many for values of %d",
-                    outer->rank, value->rank);
     *out = *outer;
-    for (int d = 0; d < value->rank; d++)
-        out->dims[out->rank++] = value->dims[d];
-    return true;
+    return kernel_append_dims(out, &table->spec.value_shape, 0, err);
 }
 
 static bool check_values(const struct table *table, const struct tensor *keys,
@@ -329,9 +324,8 @@ int64_t kernel_table_size(struct table *table)
 static bool export_locked(struct table *table, struct kernel_call *call, struct error *err)
 {
     struct shape outer = SHAPE(kernel_keys_count(table->keys)), keys_shape = outer, shape;
-    for (int d = 0; d < table->key_shape.rank; d++)
-        keys_shape.dims[keys_shape.rank++] = table->key_shape.dims[d];
-    if (!values_shape(table, &outer, &shape, err))
+    if (!kernel_append_dims(&keys_shape, &table->key_shape, 0, err) ||
+        !values_shape(table, &outer, &shape, err))
         return false;
     struct tensor *keys = kernel_output(call, 0, &keys_shape, err);
     struct tensor *values = keys ? kernel_output(call, 1, &shape, err) : NULL;

@@ -378,13 +378,8 @@ static bool with_prefix(const struct shape *prefix, const struct shape *shape,
     *out = *shape;
     if (!prefix || shape->rank < 0)
         return true;
-    if (prefix->rank + shape->rank > LIMIT_TENSOR_RANK)
-        return fail(err, INVALID, "a shape of %d dimensions, at most %d",
-                    prefix->rank + shape->rank, LIMIT_TENSOR_RANK);
     *out = *prefix;
-    for (int d = 0; d < shape->rank; d++)
-        out->dims[out->rank++] = shape->dims[d];
-    return true;
+    return kernel_append_dims(out, shape, 0, err);
 }
 
 static struct tensor_array *make_grad_locked(struct tensor_array *array, const char *source,

@@ -82,13 +82,55 @@ TEST(blocks_whose_square_overflows)
     }
 }
 
-/* 32 dimensions, and a new one. */
-TEST(axes_beyond_the_last)
+/* As many dimensions as there may be, of size 1. */
+static struct shape deep(void)
 {
-    struct world *w = begin();
     struct shape shape = {.rank = LIMIT_TENSOR_RANK};
     for (int d = 0; d < shape.rank; d++)
         shape.dims[d] = 1;
+    return shape;
+}
+
+TEST(ranks_beyond_the_last)
+{
+    struct shape shape = deep();
+    struct world *w = begin();
+    builder_add(&w->b, "Bitcast", "y", INPUTS(zeros(w, &shape)), ATTRS(attr_type("type", U8)));
+    CHECK_INT(end(w), INVALID);
+
+    /* Indices of 31 dimensions and one coordinate, each naming a slice of 31. */
+    w = begin();
+    struct edge x = zeros(w, &shape);
+    builder_add(&w->b, "GatherNd", "y",
+                INPUTS(x, builder_add(&w->b, "Cast", "indices", INPUTS(zeros(w, &shape)),
+                                      ATTRS(attr_type("DstT", I32)))),
+                NO_ATTRS);
+    CHECK_INT(end(w), INVALID);
+
+    w = begin();
+    struct edge zero = builder_scalar(&w->b, "zero", I32, 0);
+    builder_add(&w->b, "DynamicStitch", "y", INPUTS(zero, zeros(w, &shape)),
+                ATTRS(attr_int("N", 1)));
+    CHECK_INT(end(w), INVALID);
+
+    w = begin();
+    zero = builder_scalar(&w->b, "zero", I32, 0);
+    builder_add(&w->b, "DynamicPartition", "y", INPUTS(zeros(w, &shape), zero),
+                ATTRS(attr_int("num_partitions", 1)));
+    CHECK_INT(end(w), INVALID);
+
+    w = begin();
+    zero = builder_scalar(&w->b, "zero", I32, 0);
+    struct edge one = builder_scalar(&w->b, "one", I32, 1);
+    builder_add(&w->b, "UnsortedSegmentSum", "y", INPUTS(zeros(w, &shape), zero, one),
+                NO_ATTRS);
+    CHECK_INT(end(w), INVALID);
+}
+
+TEST(axes_beyond_the_last)
+{
+    struct world *w = begin();
+    struct shape shape = deep();
     struct edge x = zeros(w, &shape), zero = ints(w, &SHAPE(1), VALUES(0));
     struct edge one = ints(w, &SHAPE(1), VALUES(1));
     builder_add(&w->b, "StridedSlice", "y", INPUTS(x, zero, one, one),
