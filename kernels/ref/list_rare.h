@@ -43,7 +43,19 @@
     X(banded_triangular_solve_ref) X(tridiagonal_solve_ref) X(tridiagonal_mat_mul_ref) \
     X(cholesky_grad_ref) X(batch_cholesky_grad_ref)
 
+#define KERNELS_FAKE_QUANT(X) \
+    X(fake_quant_with_min_max_args_ref) X(fake_quant_with_min_max_args_gradient_ref) \
+    X(fake_quant_with_min_max_vars_ref) X(fake_quant_with_min_max_vars_gradient_ref) \
+    X(fake_quant_with_min_max_vars_per_channel_ref) \
+    X(fake_quant_with_min_max_vars_per_channel_gradient_ref) X(quantize_and_dequantize_ref) \
+    X(quantize_and_dequantize_v2_ref) X(quantize_and_dequantize_v3_ref) \
+    X(quantize_and_dequantize_v4_ref) X(quantize_and_dequantize_v4_grad_ref)
+
+#define KERNELS_RAGGED(X) \
+    X(ragged_range_ref) X(ragged_gather_ref) X(ragged_tensor_to_sparse_ref) \
+    X(ragged_tensor_to_tensor_ref)
+
 #define KERNELS_RARE(X) \
     KERNELS_COUNT(X) KERNELS_SEARCH(X) KERNELS_BESSEL(X) KERNELS_GAMMA(X) \
     KERNELS_FFT(X) KERNELS_DECOMPOSE(X) KERNELS_SELF_ADJOINT(X) KERNELS_EIGEN(X) \
-    KERNELS_MATRIX_FUNCTION(X) KERNELS_BAND(X)
+    KERNELS_MATRIX_FUNCTION(X) KERNELS_BAND(X) KERNELS_FAKE_QUANT(X) KERNELS_RAGGED(X)

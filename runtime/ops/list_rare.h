@@ -31,6 +31,17 @@
 #define OPS_BAND(X) \
     X(banded_triangular_solve) X(tridiagonal_solve) X(tridiagonal_mat_mul)
 
+#define OPS_FAKE_QUANT(X) \
+    X(fake_quant_with_min_max_args) X(fake_quant_with_min_max_args_gradient) \
+    X(fake_quant_with_min_max_vars) X(fake_quant_with_min_max_vars_gradient) \
+    X(fake_quant_with_min_max_vars_per_channel) \
+    X(fake_quant_with_min_max_vars_per_channel_gradient) X(quantize_and_dequantize) \
+    X(quantize_and_dequantize_v2) X(quantize_and_dequantize_v3) \
+    X(quantize_and_dequantize_v4) X(quantize_and_dequantize_v4_grad)
+
+#define OPS_RAGGED(X) \
+    X(ragged_range) X(ragged_gather) X(ragged_tensor_to_tensor) X(ragged_tensor_to_sparse)
+
 #define OPS_RARE(X) \
     OPS_COUNT(X) OPS_BESSEL(X) OPS_FFT(X) OPS_DECOMPOSE(X) \
-    OPS_BAND(X)
+    OPS_BAND(X) OPS_FAKE_QUANT(X) OPS_RAGGED(X)

@@ -39,4 +39,8 @@ static const struct recipe recipes_rare[] = {
      {D(-1, 1, 1, 4), D(-1, 1, 1, 4), D(-1, 1, 1, 4), D(-1, 1, 4, 2)},
      {{0}},
      0},
+    {"RaggedGather",
+     {I(0, 2, 3), D(-1, 1, 3, 2), I(1, 0, 1)},
+     {INT("PARAMS_RAGGED_RANK", 1), INT("OUTPUT_RAGGED_RANK", 1)},
+     1},
 };
