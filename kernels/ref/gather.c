@@ -1,5 +1,6 @@
 /* gather.c - elements chosen by index, and put back by index. */
 
+#include "base/str.h"
 #include "kernels/ref/update.h"
 #include "runtime/resource.h"
 
@@ -199,13 +200,23 @@ static bool resource_gather_nd_run(struct kernel_call *call, struct error *err)
     return ok;
 }
 
+/* Strings are added one behind the other. */
+static void add_text(struct tensor *to, int64_t at, const struct tensor_string *more)
+{
+    struct str sum = {0};
+    str_add_bytes(&sum, tensor_strings(to)[at].data, tensor_strings(to)[at].size);
+    str_add_bytes(&sum, more->data, more->size);
+    tensor_set_string(to, at, str_text(&sum), sum.size);
+    str_release(&sum);
+}
+
 static void add_elements(struct tensor *to, int64_t at, const struct tensor *from,
                          int64_t start, int64_t count)
 {
     kernel_load_bits *load = kernel_load_bits_for(to->dtype);
     for (int64_t i = 0; i < count; i++) {
         if (to->dtype == STRING)
-            kernel_copy(to, at + i, from, start + i, 1);
+            add_text(to, at + i, &tensor_strings(from)[start + i]);
         else if (to->dtype == BOOL)
             ((bool *)to->data)[at + i] |= ((const bool *)from->data)[start + i];
         else if (load)

@@ -41,6 +41,11 @@ def chosen(names):
             if not names or family in names or row.name in names or set(row.ops) & set(names)]
 
 
+def needs_row(op):
+    """Ops of our optimiser stand in no graph of TensorFlow's: the optimised runs make them."""
+    return op not in UNCOVERED and not op.startswith("_")
+
+
 def covered():
     """Names of all ops that some row is about."""
     return {op for rows in FAMILIES.values() for row in rows for op in row.ops}

@@ -63,7 +63,7 @@ def set_diag(s):
 
 
 ROWS = [
-    Row("MatrixBandPart", NUMBER, band_part),
+    Row("MatrixBandPart", NUMBER + " bool", band_part),
     Row("MatrixDiag", NUMBER + " bool", lambda s: {"diagonal": s.values(s.shape(1, 3))}),
     Row("MatrixDiagPart", NUMBER + " bool", lambda s: {"input": s.values(s.shape(2, 4))}),
     Row("MatrixSetDiag", NUMBER + " bool", set_diag),
@@ -73,8 +73,8 @@ ROWS = [
       for v in (2, 3)),
     *(Row(f"MatrixSetDiagV{v}", NUMBER + " bool", matrix_set_diag(v), gradient=v > 2)
       for v in (2, 3)),
-    Row("Diag", "half float32 float64 int32 int64 complex64",
+    Row("Diag", "half float32 float64 int32 int64 complex64 complex128",
         lambda s: {"diagonal": s.values(s.shape(1, 2))}),
-    Row("DiagPart", "half float32 float64 int32 int64 complex64",
+    Row("DiagPart", "half float32 float64 int32 int64 complex64 complex128",
         lambda s: {"input": s.values(s.shape(1, 2) * 2)}),
 ]

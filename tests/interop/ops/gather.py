@@ -68,6 +68,7 @@ def dynamic_stitch(s):
 
 
 def top_k(s):
+    s.tame = True  # where NaN comes hangs on the steps of the algorithm
     shape = s.shape(1, 3, 7)
     return {"input": s.values(shape), "k": s.scalar(s.int(0, shape[-1])), "sorted": True}
 
@@ -88,12 +89,13 @@ def in_top_k(s):
 
 
 ROWS = [
-    *(Row(f"TensorScatter{k}", REAL, tensor_scatter, "sum")
-      for k in ("Update", "Add", "Sub", "Max", "Min")),
+    Row("TensorScatterUpdate", ANY, tensor_scatter),
+    *(Row(f"TensorScatter{k}", NUMBER, tensor_scatter, "sum") for k in ("Add", "Sub")),
+    *(Row(f"TensorScatter{k}", REAL, tensor_scatter, "sum") for k in ("Max", "Min")),
     Row("Gather", ANY, gather),
     Row("GatherV2", ANY, gather_v2),
     Row("GatherNd", ANY, gather_nd),
-    Row("ScatterNd", NUMBER, scatter_nd, "sum"),
+    Row("ScatterNd", ANY, scatter_nd, "sum"),
     Row("DynamicPartition", ANY, dynamic_partition),
     Row("DynamicStitch", ANY, dynamic_stitch),
     Row("Unique", REAL + " bool string", lambda s: {"x": s.values(s.shape(1, 1, 9))}),

@@ -54,23 +54,33 @@ def shift(s):
     return {"x": s.values(a), "y": s.values(b, 0, 7)}
 
 
+def part_of(name):
+    return lambda s: {name: s.values(s.shape()),
+                      "Tout": tf.float64 if s.type == tf.complex128 else tf.float32}
+
+
+def complex_of(s):
+    return {**binary("real", "imag")(s),
+            "Tout": tf.complex128 if s.type == tf.float64 else tf.complex64}
+
+
 ROWS = [
     *(Row(op, NUMBER, binary(), "round") for op in ("AddV2", "Sub", "Mul")),
-    Row("Add", FLOAT + " uint8 " + SIGNED + " " + COMPLEX, binary(), "round"),
-    Row("Div", REAL, binary(), "round"),
+    Row("Add", FLOAT + " string uint8 " + SIGNED + " " + COMPLEX, binary(), "round"),
+    Row("Div", NUMBER, binary(), "few"),
     Row("RealDiv", FLOAT + " " + COMPLEX, binary(), "few"),
     Row("DivNoNan", FLOAT + " " + COMPLEX, binary(), "few"),
     Row("MulNoNan", FLOAT + " " + COMPLEX, binary(), "few"),
     Row("Xdivy", FLOAT + " " + COMPLEX, binary(), "few"),
     Row("FloorDiv", REAL, binary(), "few"),
     Row("FloorMod", REAL, binary(), "few", gradient=False),
-    Row("TruncateDiv", INTEGER, binary()),
+    Row("TruncateDiv", REAL, binary()),
     Row("TruncateMod", "float32 float64 int32 int64", binary(), "few"),
     Row("Maximum", REAL, binary(), "round"),
     Row("Minimum", REAL, binary(), "round"),
-    Row("SquaredDifference", "half bfloat16 float32 float64 int32 int64 complex64", binary(),
+    Row("SquaredDifference", "half bfloat16 float32 float64 int32 int64 complex64 complex128", binary(),
         "few"),
-    Row("Pow", "half bfloat16 float32 float64 int32 int64", binary(), "loose"),
+    Row("Pow", "half bfloat16 float32 float64 int8 int16 int32 int64 complex64 complex128", binary(), "loose"),
     *(Row(op, ANY if "qual" in op and op[0] in "EN" else REAL, binary())
       for op in ("Equal", "NotEqual", "Less", "LessEqual", "Greater", "GreaterEqual")),
     Row("LogicalAnd", "bool", binary()),
@@ -96,7 +106,7 @@ ROWS = [
       for op in ("SigmoidGrad", "TanhGrad", "SqrtGrad", "RsqrtGrad", "ReciprocalGrad")),
     Row("Cast", NUMBER + " bool", cast),
     Row("AddN", NUMBER, add_n, "few"),
-    Row("ClipByValue", "half bfloat16 float32 float64 int32 int64 uint8 int16", clip, "round"),
+    Row("ClipByValue", "half bfloat16 float32 float64 int32 int64 uint8 int16 int8 uint16", clip, "round"),
     Row("Select", ANY, select),
     Row("SelectV2", ANY, select_v2),
     Row("Range", "float32 float64 half bfloat16 int32 int64", range_args, "few"),
@@ -125,7 +135,7 @@ ROWS = [
     Row("Invert", INTEGER, unary()),
     Row("PopulationCount", INTEGER, unary()),
     Row("ApproximateEqual", "float32 float64", alike("x", "y", tolerance=1.0)),
-    *(Row(op, "complex64", unary("x" if op == "ComplexAbs" else "input"), "few")
+    *(Row(op, COMPLEX, part_of("x" if op == "ComplexAbs" else "input"), "few")
       for op in ("Real", "Imag", "Angle", "ComplexAbs")),
-    Row("Complex", "float32", binary("real", "imag")),
+    Row("Complex", "float32 float64", complex_of),
 ]

@@ -103,8 +103,8 @@ def pool_grad_grad(s):
 
 
 ROWS = [
-    Row("Conv2D", FLOAT, conv(2), "sum"),
-    Row("Conv2DBackpropInput", FLOAT, conv(2, part="input"), "sum"),
+    Row("Conv2D", FLOAT + " int32", conv(2), "sum"),
+    Row("Conv2DBackpropInput", FLOAT + " int32", conv(2, part="input"), "sum"),
     Row("Conv2DBackpropFilter", FLOAT, conv(2, part="filter"), "sum"),
     Row("DepthwiseConv2dNative", FLOAT, conv(2, True), "sum"),
     Row("DepthwiseConv2dNativeBackpropInput", FLOAT, conv(2, True, "input"), "sum"),
@@ -121,7 +121,7 @@ ROWS = [
     Row("AvgPool3D", "bfloat16 float32", pool(3), "sum"),
     Row("MaxPool3DGrad", "bfloat16 float32", pool_grad(3, False), "sum"),
     Row("AvgPool3DGrad", "bfloat16 float32", pool_grad(3, True), "sum"),
-    Row("MaxPoolV2", "half bfloat16 float32 float64 int32 int64 uint8", pool_v2, "round"),
+    Row("MaxPoolV2", "half bfloat16 float32 float64 int8 int16 uint16 int32 int64 uint8", pool_v2, "round"),
     Row("MaxPoolGradGrad", REAL, pool_grad_grad, "sum"),
     Row("MaxPoolWithArgmax", REAL, pool_argmax, "sum"),
 ]
