@@ -17,6 +17,8 @@
 #include "base/limits.h"
 #include "base/map.h"
 #include "base/str.h"
+#include "runtime/deadline.h"
+#include "runtime/cancel.h"
 #include "runtime/function_library.h"
 #include "runtime/function_set.h"
 #include "runtime/internal.h"
@@ -268,6 +270,16 @@ void session_close(struct session *session)
     runs_close(&session->runs);
 }
 
+/* Who was cancelled by his deadline is told so. */
+static bool explain_end(const struct execute_options *options, struct error *err)
+{
+    bool asked = options->cancel && cancel_requested(options->cancel);
+    if (err->code != CANCELLED || asked || !options->deadline_ns ||
+        clock_monotonic_ns() < options->deadline_ns)
+        return false;
+    return fail(err, DEADLINE, "the run was not done within its time");
+}
+
 /* As session_call(), with what `run` says about its end (NULL: nothing). */
 static bool call(struct session *session, struct callable *callable,
                  const struct session_run *run, const struct tensor *feed_values,
@@ -283,9 +295,14 @@ static bool call(struct session *session, struct callable *callable,
                                   ? clock_monotonic_ns() + (uint64_t)run->timeout_ms * 1000000
                                   : 0;
     }
+    struct deadline deadline;
+    if (options.deadline_ns)
+        deadline_begin(&deadline, options.deadline_ns, running->cancel);
     bool ok = execute(session, callable, feed_values, fetched, statistics, &options, err);
+    if (options.deadline_ns)
+        deadline_end(&deadline);
     runs_end(&session->runs, running);
-    return ok || runs_explain(&session->runs, err);
+    return ok || runs_explain(&session->runs, err) || explain_end(&options, err);
 }
 
 bool session_call(struct session *session, struct callable *callable,

@@ -243,6 +243,25 @@ TEST(a_run_that_waits_for_an_element_can_be_ended)
     check_cancelling(world);
 }
 
+/* The iterator is walked by the run's own thread, or waits for another. */
+TEST(a_run_that_waits_for_an_element_ends_with_its_time)
+{
+    for (int prefetching = 0; prefetching < 2; prefetching++) {
+        struct world *world = world_new(&two_threads);
+        struct edge dataset = never(world);
+        iterate(world, prefetching ? counted(world, "PrefetchDataset", dataset, 2) : dataset);
+        world_begin(world);
+        make(world, "make");
+        const char *fetch = "next:0";
+        const struct session_run run = {
+            .fetches = &fetch, .fetches_count = 1, .timeout_ms = 30};
+        struct tensor out;
+        for (int round = 0; round < 3; round++)
+            CHECK_FAILS(session_run(world->session, &run, &out, &err), &err, DEADLINE);
+        world_free(world);
+    }
+}
+
 TEST(a_run_that_waits_for_prefetching_can_be_ended)
 {
     struct world *world = world_new(&two_threads);
