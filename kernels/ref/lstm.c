@@ -327,7 +327,9 @@ static bool read_sequence(struct kernel_call *call, const struct lstm *l, struct
 static void sequence_back(const struct lstm *l, struct sequence *s)
 {
     int64_t size = l->batch * l->cells;
-    for (int64_t t = (s->length < s->steps ? s->length : s->steps) - 1; t >= 0; t--) {
+    for (int64_t t = s->steps - 1; t >= 0; t--) {
+        if (t >= s->length)
+            continue;
         const double *cs_prev = t ? s->gate[GATE_CS] + (t - 1) * size : s->cs_prev;
         const double *h_prev = t ? s->gate[GATE_H] + (t - 1) * size : s->h_prev;
         for (int64_t i = 0; i < size; i++) {

@@ -11,13 +11,6 @@ static bool begins_with(const struct shape *shape, const struct shape *prefix)
     return prefix->rank <= shape->rank && shape_equal(&lead, prefix);
 }
 
-/* Rows of scalars' data have all its dimensions, and one more would be in front. */
-static bool room_in_front(const struct shape *row, struct error *err)
-{
-    return row->rank < LIMIT_TENSOR_RANK ||
-           fail(err, INVALID, "rows of %d dimensions, too many for one more", row->rank);
-}
-
 static bool dynamic_partition_run(struct kernel_call *call, struct error *err)
 {
     const struct tensor *data = kernel_in(call, 0), *partitions = kernel_in(call, 1);
@@ -35,8 +28,6 @@ static bool dynamic_partition_run(struct kernel_call *call, struct error *err)
             return fail(err, INVALID, "partitions[%lld] = %lld is not in [0, %d)", (long long)i,
                         (long long)part, count);
     }
-    if (depth == 0 && !room_in_front(&data->shape, err))
-        return false;
     int64_t inner = kernel_span(&data->shape, depth, data->shape.rank);
     for (int p = 0; p < count; p++) {
         struct shape shape = {.rank = 1, .dims = {0}};
@@ -88,8 +79,6 @@ static bool dynamic_stitch_run(struct kernel_call *call, struct error *err)
             rows = index >= rows ? index + 1 : rows;
         }
     }
-    if (!room_in_front(&row, err))
-        return false;
     struct shape shape = {.rank = 1, .dims = {rows}};
     struct tensor *out =
         kernel_append_dims(&shape, &row, 0, err) ? kernel_output(call, 0, &shape, err) : NULL;

@@ -42,9 +42,6 @@ bool kernel_segment_unsorted(const struct kernel_call *call, struct shape *shape
     int depth = ids->shape.rank;
     struct shape lead = data->shape;
     lead.rank = depth;
-    if (depth == 0 && data->shape.rank == LIMIT_TENSOR_RANK)
-        return fail(err, INVALID, "data has %d dimensions, too many for one more",
-                    data->shape.rank);
     if (depth > data->shape.rank || !shape_equal(&lead, &ids->shape))
         return fail(err, INVALID, "data.shape does not start with segment_ids.shape");
     *shape = (struct shape){.rank = 1, .dims = {segments}};

@@ -82,6 +82,21 @@ TEST(blocks_whose_square_overflows)
     }
 }
 
+/* An LSTM of one cell over two steps that is told to be shorter than nothing: no step counts.
+ */
+TEST(lengths_below_the_least)
+{
+    struct world *w = begin();
+    struct shape steps = SHAPE(2, 1, 1), state = SHAPE(1, 1), cell = SHAPE(1);
+    struct edge s = zeros(w, &steps), h = zeros(w, &state), c = zeros(w, &cell);
+    struct edge weights = zeros(w, &SHAPE(2, 4)), bias = zeros(w, &SHAPE(4));
+    struct edge length = ints(w, &SHAPE_SCALAR, VALUES(INT64_MIN));
+    builder_add(&w->b, "BlockLSTMGrad", "y",
+                INPUTS(length, s, h, h, weights, c, c, c, bias, s, s, s, s, s, s, s, s, s),
+                ATTRS(attr_bool("use_peephole", false)));
+    CHECK_INT(end(w), -1);
+}
+
 /* As many dimensions as there may be, of size 1. */
 static struct shape deep(void)
 {
