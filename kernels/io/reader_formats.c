@@ -167,7 +167,7 @@ static bool fixed_next(void *arg, const char *path, struct str *key, struct str 
 {
     struct fixed_file *file = arg;
     const struct reader_spec *spec = &file->spec;
-    int64_t skip = file->number ? spec->hop_bytes : spec->header_bytes;
+    int64_t skip = file->number ? spec->hop_bytes : 0;
     *at_end = false;
     *produced = fixed_skip(file, skip, at_end, err) &&
                 fixed_fill(file, spec->record_bytes + spec->footer_bytes, at_end, err);
@@ -190,7 +190,11 @@ static void *fixed_open(const struct reader_spec *spec, const char *path, struct
     struct fixed_file *file = alloc_bytes(sizeof(*file));
     file->spec = *spec;
     file->stream = stream;
-    return file;
+    bool at_end = false;
+    if (fixed_skip(file, spec->header_bytes, &at_end, err))
+        return file;
+    fixed_close(file);
+    return at_end ? fail_null(err, OUT_OF_RANGE, "reached end of file: %s", path) : NULL;
 }
 
 const struct reader_format kernel_reader_fixed = {.name = "FixedLengthRecordReader",

@@ -130,6 +130,20 @@ static bool restore_one(struct bundle_reader *reader, const char *name, const ch
                     : bundle_reader_read(reader, name, value, err);
 }
 
+/* Nothing is read while a name is missing. */
+static bool check_keys(struct bundle_reader *reader, const struct tensor *names,
+                       struct error *err)
+{
+    bool ok = true;
+    for (int64_t i = 0; ok && i < names->count; i++) {
+        struct bundle_item item;
+        char *name = text_of(names, i);
+        ok = bundle_reader_find(reader, name, &item, err);
+        free(name);
+    }
+    return ok;
+}
+
 static bool restore_run(struct kernel_call *call, struct error *err)
 {
     int count = call->node->outputs_count;
@@ -137,7 +151,7 @@ static bool restore_run(struct kernel_call *call, struct error *err)
         return false;
     char *prefix = text_of(kernel_in(call, 0), 0);
     struct bundle_reader *reader = bundle_reader_open(prefix, err);
-    bool ok = reader != NULL;
+    bool ok = reader && check_keys(reader, kernel_in(call, 1), err);
     for (int i = 0; ok && i < count; i++) {
         struct tensor value = {0};
         char *name = text_of(kernel_in(call, 1), i), *slice = text_of(kernel_in(call, 2), i);

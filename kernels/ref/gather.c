@@ -166,7 +166,7 @@ static bool gather_nd(struct kernel_call *call, const struct tensor *params, str
     shape.rank--;
     if (!kernel_append_dims(&shape, &params->shape, plan.depth, err))
         return false;
-    if (plan.count * plan.inner > 0 && params->count == 0)
+    if (plan.count > 0 && params->count == 0)
         return fail(err, INVALID, "Requested more than 0 entries, but params is empty.");
     struct tensor *out = kernel_output(call, 0, &shape, err);
     if (!out)

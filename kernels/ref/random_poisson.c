@@ -240,11 +240,22 @@ static bool stateless_binomial_run(struct kernel_call *call, struct error *err)
     return out && fill_binomial(&philox, kernel_in(call, 2), kernel_in(call, 3), out, err);
 }
 
+#define THREEFRY 2 /* an algorithm of StatelessRandomGetAlg, on other devices */
+
 static bool binomial_run(struct kernel_call *call, struct error *err)
 {
-    struct philox philox; /* the state stays as it is */
+    struct philox philox;
+    struct shape shape;
     struct tensor *out = kernel_random_output(call, 2, -1, err);
-    if (!out || !kernel_random_of_variable(call, 1, 0, &philox, err))
+    if (out && tensor_integer(kernel_in(call, 1), 0) == THREEFRY)
+        return fail(err, INVALID, "Unsupported algorithm id: %d", THREEFRY);
+    if (!out ||
+        !shape_broadcast(&kernel_in(call, 3)->shape, &kernel_in(call, 4)->shape, &shape, err))
+        return false;
+    int64_t batches = shape_count(&shape), samples = batches ? out->count / batches : 0;
+    /* How far the state moves on is agreed, not what is used up. */
+    if (!kernel_random_of_variable(call, 1, batches * 2 * 100 * (samples + 3) / 4, &philox,
+                                   err))
         return false;
     return fill_binomial(&philox, kernel_in(call, 3), kernel_in(call, 4), out, err);
 }

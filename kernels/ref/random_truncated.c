@@ -138,7 +138,8 @@ static bool draw(struct source *source, struct batch *batch, double low, double 
 
 static const char *const names[] = {"means", "stdevs", "minvals", "maxvals"};
 
-/* Parameters are scalars or vectors of one element or one for each batch. */
+/* Parameters are scalars or vectors of one element or one for each batch; scalars alone are
+ * shared by batches of another size. */
 static bool check_parameters(const struct kernel_call *call, int64_t batches, bool *all_same,
                              struct error *err)
 {
@@ -149,7 +150,7 @@ static bool check_parameters(const struct kernel_call *call, int64_t batches, bo
         if (parameter->shape.rank > 1)
             return fail(err, INVALID, "Input %s should be a scalar or vector, got shape: %s",
                         names[i], shape_text(&parameter->shape, text, sizeof(text)));
-        *all_same = *all_same && parameter->count == 1;
+        *all_same = *all_same && parameter->shape.rank == 0;
     }
     for (int i = 0; i < 4 && !*all_same; i++) {
         const struct tensor *parameter = kernel_in(call, 1 + i);

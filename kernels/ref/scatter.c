@@ -174,7 +174,9 @@ static bool read_nd(const struct tensor *indices, const struct tensor *updates,
                     "The innermost dimension of indices must be <= rank of the variable; saw: "
                     "%lld vs. %d",
                     (long long)depth, shape->rank);
-    if (indices->count == 0 && updates->count > 0)
+    if (depth < 1)
+        return fail(err, INVALID, "Only indices.shape[-1] values from 1 on are supported");
+    if (shape_count(shape) == 0 && (indices->count > 0 || updates->count > 0))
         return fail(err, INVALID, "Indices and updates specified for empty output");
     names->depth = (int)depth;
     names->count = kernel_span(outer, 0, outer->rank);

@@ -36,23 +36,59 @@ static void state_release(void *state)
     free(made);
 }
 
+/* A variable by reference has a shape from birth, and with it its value where that is empty. */
+static struct resource *make_ref(const void *arg, struct error *err)
+{
+    const struct node *node = arg;
+    const struct shape *shape = node_attr_shape(node, "shape");
+    enum dtype dtype = (enum dtype)node_attr_type(node, "dtype");
+    const struct shape scalar = SHAPE_SCALAR;
+    if (!shape || shape->rank < 0)
+        shape = &scalar;
+    struct variable *variable = variable_new(node->name, dtype, shape);
+    if (shape_count(shape) == 0 && !tensor_init(&variable->value, dtype, shape, err)) {
+        resource_unref(&variable->resource);
+        return NULL;
+    }
+    return &variable->resource;
+}
+
+static struct resource *make_variable(const void *arg, struct error *err)
+{
+    (void)err;
+    const struct node *node = arg;
+    const struct shape *shape = node_attr_shape(node, "shape");
+    return &variable_new(node_attr_string(node, "shared_name", ""),
+                         (enum dtype)node_attr_type(node, "dtype"),
+                         shape ? shape : &SHAPE_UNKNOWN)
+                ->resource;
+}
+
+/* Those by reference and those behind handles do not share names. */
+static struct resource *find_or_make(struct kernel_call *call, const char *name, bool ref,
+                                     struct error *err)
+{
+    const char *container = node_attr_string(call->node, "container", "");
+    return ref ? resources_find_or_make(call->resources, container, "reference", name, make_ref,
+                                        call->node, err)
+               : resources_find_or_make(call->resources, container, "variable", name,
+                                        make_variable, call->node, err);
+}
+
 /* Borrowed from the state; NULL when it cannot be had. */
-static struct variable *find_locked(struct kernel_call *call, const char *name,
+static struct variable *find_locked(struct kernel_call *call, const char *name, bool ref,
                                     struct error *err)
 {
     struct state *state = call->state;
     if (state->found && !__atomic_load_n(&state->found->removed, __ATOMIC_ACQUIRE))
         return (struct variable *)state->found;
-    const struct shape *shape = node_attr_shape(call->node, "shape");
-    struct variable *variable = resources_variable(
-        call->resources, node_attr_string(call->node, "container", ""), name,
-        (enum dtype)node_attr_type(call->node, "dtype"), shape ? shape : &SHAPE_UNKNOWN, err);
-    if (!variable)
+    struct resource *found = find_or_make(call, name, ref, err);
+    if (!found)
         return NULL;
     resource_unref(state->found);
     tensor_release(&state->handle);
-    state->found = &variable->resource;
-    return variable;
+    state->found = found;
+    return (struct variable *)found;
 }
 
 /* By its shared name, else the node's. */
@@ -61,12 +97,19 @@ static bool variable_run(struct kernel_call *call, struct error *err)
     struct state *state = call->state;
     const char *name = node_attr_string(call->node, "shared_name", "");
     pthread_mutex_lock(&state->lock);
-    struct variable *variable = find_locked(call, *name ? name : call->node->name, err);
+    struct variable *variable = find_locked(call, *name ? name : call->node->name, true, err);
     if (variable)
         resource_ref(&variable->resource);
     pthread_mutex_unlock(&state->lock);
     if (!variable)
         return false;
+    enum dtype dtype = (enum dtype)node_attr_type(call->node, "dtype");
+    if (variable->dtype != dtype) {
+        resource_unref(&variable->resource);
+        return fail(err, INTERNAL,
+                    "Output 0 of type %s_ref does not match declared output type %s_ref",
+                    dtype_name(variable->dtype), dtype_name(dtype));
+    }
     kernel_hold(call, &variable->resource);
     kernel_output_ref(call, 0, variable);
     return true;
@@ -93,7 +136,7 @@ static bool var_handle_run(struct kernel_call *call, struct error *err)
     struct state *state = call->state;
     const char *name = node_attr_string(call->node, "shared_name", "");
     pthread_mutex_lock(&state->lock);
-    struct variable *variable = find_locked(call, name, err);
+    struct variable *variable = find_locked(call, name, false, err);
     bool ok = variable && (state->handle.dtype != DTYPE_NONE ||
                            make_handle(call, variable, name, &state->handle, err));
     if (ok)
@@ -104,14 +147,14 @@ static bool var_handle_run(struct kernel_call *call, struct error *err)
 
 /* --- values --- */
 
-/* A value of the same shape as the variable's, as far as that was declared. */
+/* A value of the same shape as the variable's; behind a handle the first may have any. */
 static bool check_shape_locked(const struct variable *variable, const struct tensor *value,
-                               struct error *err)
+                               bool ref, struct error *err)
 {
     char a[SHAPE_TEXT_BYTES], b[SHAPE_TEXT_BYTES];
-    const struct shape *shape =
-        variable->value.dtype != DTYPE_NONE ? &variable->value.shape : &variable->shape;
-    if (shape_compatible(shape, &value->shape))
+    bool has = variable->value.dtype != DTYPE_NONE;
+    const struct shape *shape = has ? &variable->value.shape : &variable->shape;
+    if ((!has && !ref) || shape_compatible(shape, &value->shape))
         return true;
     return fail(err, INVALID,
                 "Assign requires shapes of both tensors to match: variable '%s' has shape %s, "
@@ -120,17 +163,26 @@ static bool check_shape_locked(const struct variable *variable, const struct ten
                 shape_text(&value->shape, b, sizeof(b)));
 }
 
+/* The first assignment settles the type. */
+static bool check_type_locked(struct variable *variable, const struct tensor *value,
+                              struct error *err)
+{
+    if (variable->value.dtype == DTYPE_NONE)
+        variable->dtype = value->dtype;
+    return variable->dtype == value->dtype ||
+           fail(err, INVALID,
+                "Trying to assign variable %s with wrong dtype. Expected %s got %s",
+                variable->name, dtype_name(variable->dtype), dtype_name(value->dtype));
+}
+
 static bool check_assign(struct kernel_call *call, struct variable *variable, struct error *err)
 {
     const struct tensor *value = kernel_in(call, 1);
-    if (variable->dtype != value->dtype)
-        return fail(err, INVALID,
-                    "Trying to assign variable %s with wrong dtype. Expected %s got %s",
-                    variable->name, dtype_name(variable->dtype), dtype_name(value->dtype));
-    if (!node_attr_bool(call->node, "validate_shape", kernel_is_ref(call)))
-        return true;
+    bool ref = kernel_is_ref(call);
     pthread_mutex_lock(&variable->lock);
-    bool ok = check_shape_locked(variable, value, err);
+    bool ok = check_type_locked(variable, value, err) &&
+              (!node_attr_bool(call->node, "validate_shape", ref) ||
+               check_shape_locked(variable, value, ref, err));
     pthread_mutex_unlock(&variable->lock);
     return ok;
 }

@@ -1,8 +1,8 @@
 /*
  * session_tensor.c - values kept between runs, under a handle that the client passes around.
  *
- * A handle is "node;number;device", the number never given twice.  What a node keeps ends with
- * its session.
+ * A handle is "node;number;device", the number never given twice by a session.  What a node
+ * keeps ends with its session.
  */
 
 #include "kernels/list.h"
@@ -12,6 +12,7 @@
 #include "runtime/resource.h"
 
 #define KEPT_KIND "session tensor"
+#define COUNTER_KIND "session tensor count"
 
 struct kept {
     struct resource resource; /* first */
@@ -95,9 +96,43 @@ static bool output_name(struct kernel_call *call, struct kept *kept, const char 
     return out;
 }
 
+/* How many handles a session gave. */
+struct counter {
+    struct resource resource; /* first */
+    uint64_t next;            /* __atomic */
+};
+
+static void counter_destroy(struct resource *resource)
+{
+    free(resource);
+}
+
+static struct resource *counter_make(const void *arg, struct error *err)
+{
+    (void)arg;
+    (void)err;
+    struct counter *counter = alloc_bytes(sizeof(*counter));
+    counter->resource =
+        (struct resource){.kind = COUNTER_KIND, .references = 1, .destroy = counter_destroy};
+    return &counter->resource;
+}
+
+static bool next_number(struct kernel_call *call, uint64_t *number, struct error *err)
+{
+    struct resource *found =
+        resources_find_or_make(call->resources, "", COUNTER_KIND, "", counter_make, NULL, err);
+    if (!found)
+        return false;
+    *number = __atomic_fetch_add(&((struct counter *)found)->next, 1, __ATOMIC_RELAXED);
+    resource_unref(found);
+    return true;
+}
+
 static bool handle_run(struct kernel_call *call, struct error *err)
 {
-    static uint64_t count; /* __atomic */
+    uint64_t number;
+    if (!next_number(call, &number, err))
+        return false;
     struct kept *kept = alloc_bytes(sizeof(*kept));
     kept->resource =
         (struct resource){.kind = KEPT_KIND, .references = 1, .destroy = kept_destroy};
@@ -105,7 +140,6 @@ static bool handle_run(struct kernel_call *call, struct error *err)
         resource_unref(&kept->resource);
         return false;
     }
-    uint64_t number = __atomic_fetch_add(&count, 1, __ATOMIC_RELAXED);
     const struct device *device = call->node->device;
     char *name = alloc_printf("%s;%llu;%s", call->node->name, (unsigned long long)number,
                               device ? device->name : "");

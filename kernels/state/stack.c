@@ -147,7 +147,7 @@ static bool pop_run(struct kernel_call *call, struct error *err)
     if (!stack)
         return false;
     bool ok = stack->dtype == dtype_base(call->node->output_types[0]) ||
-              fail(err, INVALID, "Stack[%s] holds %s, the node pops %s", stack->name,
+              fail(err, INTERNAL, "Stack[%s] holds %s, the node pops %s", stack->name,
                    dtype_name(stack->dtype), dtype_name(call->node->output_types[0]));
     ok = ok && pop(stack, &item, err);
     if (ok)

@@ -379,6 +379,8 @@ static bool set_refused(struct table *table, const struct tensor *const *refused
     const struct shape *shape = &refused[0]->shape;
     if (table->spec.key_dtype == STRING ? shape->rank > 0 : shape->rank > 1)
         return fail(err, INVALID, "Empty key must be a scalar or a vector");
+    if (table->spec.value_shape.rank > 1)
+        return fail(err, INVALID, "Empty value must be a scalar or a vector");
     table->key_shape = *shape;
     table->key_size = refused[0]->count;
     tensor_share(&table->refused[0], refused[0]);

@@ -93,6 +93,8 @@ static bool part_take(struct merge *merge, const char *prefix, int part, struct 
         }
     }
     merge->shards_total += shards_count;
+    if (!ok && err->code == NOT_FOUND)
+        err->code = INVALID; /* what is to be merged must be there */
     if (!ok)
         error_prefix(err, "cannot merge %s: ", path);
     table_close(table);

@@ -24,7 +24,7 @@ static struct edge filled(struct world *world, double value, int64_t count)
 static struct edge variable(struct world *world, const char *op, const char *name)
 {
     return builder_add(&world->b, op, name, NO_INPUTS,
-                       ATTRS(attr_type("dtype", F32), attr_shape("shape", &SHAPE_UNKNOWN),
+                       ATTRS(attr_type("dtype", F32), attr_shape("shape", &vector),
                              attr_string("shared_name", name)));
 }
 
