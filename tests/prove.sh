@@ -79,6 +79,7 @@ for source in tests/fuzz/fuzz_*.c; do
     [ "$target" = graph ] || part "fuzz-$target" fuzz "$target"
 done
 part ops tests/interop/ops_fuzz.sh build/interop-venv/bin/python build 1 20000
+part programs tests/interop/ops_fuzz.sh build/interop-venv/bin/python build 1 10000 "" programs_generate.py
 part sim make sim-check SEEDS=1000000
 part resume make system T=resume KILLS=100 TIMEOUT=3600
 part kills make system T=kill_test KILLS=500 TIMEOUT=7200

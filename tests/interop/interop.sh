@@ -56,6 +56,7 @@ check tensorflow/signatures "$venv/bin/python" tests/interop/signatures.py "$BUI
 check tensorflow/data-cases bash -c "'$venv/bin/python' -W ignore tests/interop/data_cases.py '$work/data.tfrecord' &&
     '$BUILD/tf-cases' '$work/data.tfrecord'"
 tests/interop/ops_fuzz.sh "$venv/bin/python" "$BUILD" 1 900 || failed=1
+tests/interop/ops_fuzz.sh "$venv/bin/python" "$BUILD" 1 240 "" programs_generate.py || failed=1
 
 strict=$shared/check
 if [ ! -d "$strict" ]; then

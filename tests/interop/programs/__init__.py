@@ -1,0 +1,47 @@
+"""Random programs with state, by family: functions of a Program that draw one.
+
+What TensorFlow leaves open, does by chance or does wrong is not drawn; the reason stands where it
+would be.  In short:
+
+- a scatter into a scalar behind a handle, and updates of another shape than the rows: it reads
+  what lies behind them;
+- ResourceGather with batch_dims and an index out of range: it looks into the next batch;
+- a variable read through a handle of another type: it aborts;
+- a Merge of two live values, and operations without an order between them: by chance;
+- a lowered If with a condition that is no bool: it fails to build its Switch;
+- an import into a dense table: it takes only all of its own buckets;
+- a barrier's values of a wrong shape: it takes them;
+- types without a kernel of TensorFlow's: ours may have one, so the program ends before them.
+
+To add a family: a function here that draws actions from a Program and runs them (program.py).
+"""
+
+from programs import (accumulators, arrays, data, files, flow, optimizers, queues, random_ops, tables,
+                      training, variables)
+
+FAMILIES = {
+    "variables": variables.program,
+    "optimizers": optimizers.program,
+    "queues": queues.program,
+    "barriers": queues.barriers,
+    "stages": queues.stages,
+    "accumulators": accumulators.program,
+    "stacks": arrays.stacks,
+    "tensor_arrays": arrays.tensor_arrays,
+    "array_gradients": arrays.array_gradients,
+    "tensor_lists": arrays.tensor_lists,
+    "tables": tables.program,
+    "file_tables": tables.from_file,
+    "session_tensors": tables.session_tensors,
+    "readers": files.readers,
+    "files": files.plain,
+    "checkpoints": files.checkpoints,
+    "loops": flow.first_form,
+    "functional_loops": flow.functional_form,
+    "switches": flow.switches,
+    "functions": flow.functions,
+    "random": random_ops.program,
+    "generators": random_ops.generators,
+    "data": data.program,
+    "training": training.program,
+}
