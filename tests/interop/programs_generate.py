@@ -89,22 +89,24 @@ def main():
 
     def one(number):
         return make_case(Case, families[number % len(families)], number, options.seed)
-    os.makedirs(options.folder, exist_ok=True)
-    writers = {family: tf.io.TFRecordWriter(os.path.join(options.folder, family + ".tfrecord"))
-               for family in families}
+    made = {family: [] for family in families}
     for number, data, error in in_children(one, options.count):
         family = families[number % len(families)]
         if error:
             refused[family, error] += 1
         elif data:
-            writers[family].write(data)
+            made[family].append(data)
             case = Case.FromString(data)
             programs[family] += 1
             runs[family] += len(case.run)
             failing[family] += sum(run.error_code != 0 for run in case.run)
             ops.update(case.op)
-    for writer in writers.values():
-        writer.close()
+    # Not before: a child that crashes would write out what it inherits of a writer.
+    os.makedirs(options.folder, exist_ok=True)
+    for family, records in made.items():
+        with tf.io.TFRecordWriter(os.path.join(options.folder, family + ".tfrecord")) as writer:
+            for record in records:
+                writer.write(record)
     for (family, error), count in sorted(refused.items()):
         print(f"not built: {family} ({count}): {error[:200]}", file=sys.stderr)
     for family in families:
