@@ -322,7 +322,7 @@ cases: $(BUILD)/tf-cases $(BUILD)/keras-vectors ## TensorFlow's and Keras's reco
 browser: all build/web/stamp ## browser tests (Debian's Chromium)
 	$(Q)TRAINYARD_BUILD=$(BUILD) tests/run.sh --timeout 900 tests/web/browser_test.sh
 
-interop: all $(BUILD)/tf-read $(BUILD)/tf-write ## files and checkpoints against TensorFlow itself
+interop: all $(BUILD)/tf-read $(BUILD)/tf-write $(BUILD)/kernel-types ## files and checkpoints against TensorFlow itself
 	$(Q)BUILD=$(BUILD) tests/run.sh --timeout 1200 tests/interop/interop.sh
 
 # Fuzz targets are built by clang with libFuzzer in a folder of their own.

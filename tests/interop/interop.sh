@@ -53,6 +53,8 @@ if ! why=$(install); then
 fi
 "$venv/bin/python" tests/interop/read_ours.py "$work" 2>"$work/log" || { failed=1; tail -n 5 "$work/log"; }
 check tensorflow/signatures "$venv/bin/python" tests/interop/signatures.py "$BUILD/tf-cases"
+check tensorflow/kernel-types bash -c "'$BUILD/kernel-types' >'$work/types' &&
+    '$venv/bin/python' -W ignore tests/interop/kernel_types.py '$work/types'"
 check tensorflow/data-cases bash -c "'$venv/bin/python' -W ignore tests/interop/data_cases.py '$work/data.tfrecord' &&
     '$BUILD/tf-cases' '$work/data.tfrecord'"
 tests/interop/ops_fuzz.sh "$venv/bin/python" "$BUILD" 1 900 || failed=1

@@ -60,14 +60,28 @@ static struct choice first_choice(const struct op_signature *signature)
     return choice;
 }
 
+/* The lists of types of an op, each with the first that it may hold. */
+static int list_types(const struct op_signature *signature, int *types, struct attr *attrs)
+{
+    int count = 0;
+    for (int i = 0; i < signature->attrs_count && count < LISTS_MAX; i++) {
+        const struct op_attr *attr = &signature->attrs[i];
+        if (attr->kind != ATTR_TYPE || !attr->is_list)
+            continue;
+        types[count] = next_type(attr, 0);
+        attrs[count] = attr_type_list(attr->name, &types[count], 1);
+        count++;
+    }
+    return count;
+}
+
 /*
  * A node without inputs is enough: kernels are chosen by attributes, of which types must be
  * there.
  */
 static bool has_kernel(const struct op *op, const struct choice *choice)
 {
-    static const int floats[] = {F32};
-    const struct op_signature *signature = op_signature(op);
+    int types[LISTS_MAX];
     struct error err;
     struct graph *graph = graph_new();
     struct attr attrs[TYPE_ATTRS_MAX + LISTS_MAX];
@@ -77,9 +91,7 @@ static bool has_kernel(const struct op *op, const struct choice *choice)
                                  .kind = ATTR_TYPE,
                                  .count = 1,
                                  .types = &choice->types[i]};
-    for (int i = 0; i < signature->attrs_count && count < ARRAY_LEN(attrs); i++)
-        if (signature->attrs[i].kind == ATTR_TYPE && signature->attrs[i].is_list)
-            attrs[count++] = attr_type_list(signature->attrs[i].name, floats, 1);
+    count += list_types(op_signature(op), types, attrs + count);
     const struct node_def def = {
         .name = "node", .op = op, .attrs = attrs, .attrs_count = count, .device = ""};
     const struct node *node = graph_add_imported(graph, &def, &err);
