@@ -25,43 +25,78 @@ struct chainer {
     int *size; /* parts, by the id of that one */
 };
 
-static bool can_join(const struct node *node)
+static bool is_one_of(const struct node *node, const char *const *ops)
 {
-    static const char *const ops[] = {
-        "Add",     "AddV2",   "Sub",     "Mul",        "Div",
-        "RealDiv", "Maximum", "Minimum", "Neg",        "Abs",
-        "Square",  "Sqrt",    "Rsqrt",   "Reciprocal", "Relu",
-        "Exp",     "Log",     "Tanh",    "Sigmoid",    "SquaredDifference",
-    };
-    if (node->fault || node->outputs_count != 1 || node->output_types[0] != F32)
+    for (; *ops; ops++)
+        if (fuse_is(node, *ops))
+            return true;
+    return false;
+}
+
+/* A node of floats with one output; no references, whose time matters. */
+static bool takes_floats(const struct node *node)
+{
+    if (node->fault || node->outputs_count != 1)
         return false;
     for (int i = 0; i < node->inputs_count; i++)
         if (node->inputs[i].from->output_types[node->inputs[i].output] != F32)
-            return false; /* a reference: its time matters */
-    for (int i = 0; i < ARRAY_LEN(ops); i++)
-        if (fuse_is(node, ops[i]))
-            return true;
-    return false;
+            return false;
+    return true;
+}
+
+/*
+ * The comparison behind a Cast to float, if nobody else reads it: in a chain it gives 0 and 1.
+ * NULL if it is not so.
+ */
+static struct node *compared(const struct chainer *c, const struct node *cast)
+{
+    static const char *const ops[] = {"Greater", "GreaterEqual", "Less", "LessEqual", NULL};
+    if (!fuse_is(cast, "Cast") || cast->fault || cast->output_types[0] != F32)
+        return NULL;
+    struct node *from = cast->inputs[0].from;
+    if (from->id >= c->f.count || !is_one_of(from, ops) || !takes_floats(from) ||
+        c->f.watched[from->id] || fuse_uses(&c->f, from) != 1 || !fuse_same_wishes(from, cast))
+        return NULL;
+    return from;
+}
+
+static bool can_join(const struct chainer *c, const struct node *node)
+{
+    static const char *const ops[] = {
+        "Add",        "AddV2",   "Sub",     "Mul",      "Div",
+        "RealDiv",    "Maximum", "Minimum", "Neg",      "Abs",
+        "Square",     "Sqrt",    "Rsqrt",   "Relu",     "Exp",
+        "Log",        "Tanh",    "Sigmoid", "ReluGrad", "SquaredDifference",
+        "Reciprocal", NULL,
+    };
+    return (is_one_of(node, ops) && takes_floats(node) && node->output_types[0] == F32) ||
+           compared(c, node);
 }
 
 /* Readers come before what they read: whoever has one chain among its readers joins it. */
 static void find_chains(struct chainer *c)
 {
     const struct fuser *f = &c->f;
+    for (int i = 0; i < f->count; i++)
+        c->last[i] = -1;
     for (int i = f->count - 1; i >= 0; i--) {
         const struct node *node = graph_node(f->graph, c->order[i]);
-        c->last[node->id] = -1;
-        if (!f->needed[node->id] || !can_join(node))
+        if (c->last[node->id] >= 0 || !f->needed[node->id] || !can_join(c, node))
             continue;
+        struct node *before = compared(c, node); /* comes along */
         int last = f->watched[node->id] ? -1 : c->last[fuse_use_at(f, node, 0)->node->id];
         for (int u = 1; last >= 0 && u < fuse_uses(f, node); u++)
             if (c->last[fuse_use_at(f, node, u)->node->id] != last)
                 last = -1;
-        if (last < 0 || c->size[last] >= PARTS_MAX ||
+        if (last < 0 || c->size[last] + (before != NULL) >= PARTS_MAX ||
             !fuse_same_wishes(node, graph_node(f->graph, last)))
             last = node->id;
         c->last[node->id] = last;
         c->size[last]++;
+        if (before) {
+            c->last[before->id] = last;
+            c->size[last]++;
+        }
     }
 }
 

@@ -50,6 +50,12 @@ static const struct {
     {"Maximum", true, ISA_MAXIMUM},
     {"Minimum", true, ISA_MINIMUM},
     {"SquaredDifference", true, ISA_SQUARED_DIFFERENCE},
+    {"ReluGrad", true, ISA_RELU_GRAD},
+    {"Greater", true, ISA_GREATER},
+    {"GreaterEqual", true, ISA_GREATER_EQUAL},
+    {"Less", true, ISA_LESS},
+    {"LessEqual", true, ISA_LESS_EQUAL},
+    {"Cast", false, ISA_COPY}, /* of what those give, 0 or 1 already */
     {"Neg", false, ISA_NEG},
     {"Abs", false, ISA_ABS},
     {"Square", false, ISA_SQUARE},
@@ -358,6 +364,14 @@ static void run_range(const struct work *work, int64_t from, int64_t to, float *
     }
 }
 
+static bool fail_relu_grad(const struct shape *gradients, const struct shape *features,
+                           struct error *err)
+{
+    char a[SHAPE_TEXT_BYTES], b[SHAPE_TEXT_BYTES];
+    return fail(err, INVALID, "inputs of ReluGrad must be of the same shape: %s vs. %s",
+                shape_text(gradients, a, sizeof(a)), shape_text(features, b, sizeof(b)));
+}
+
 /* The shapes of all results; that of the last is the output's. */
 static bool infer(struct work *work, const struct kernel_call *call, struct error *err)
 {
@@ -373,6 +387,9 @@ static bool infer(struct work *work, const struct kernel_call *call, struct erro
         struct reg *result = &work->reg[program->inputs + s];
         const struct shape *a = &work->reg[step->a].shape;
         result->data = NULL;
+        if (step->binary && step->operation == ISA_RELU_GRAD &&
+            !shape_equal(a, &work->reg[step->b].shape))
+            return fail_relu_grad(a, &work->reg[step->b].shape, err);
         if (!step->binary || shape_equal(a, &work->reg[step->b].shape))
             result->shape = *a;
         else if (!shape_broadcast(a, &work->reg[step->b].shape, &result->shape, err))

@@ -46,14 +46,31 @@ INLINE int chain_code(const struct isa_step *step)
     return 4 * step->operation + 2 + step->scalar;
 }
 
+/* A step made ready: what it does, and where its operand is for the block at hand. */
+struct chain_step {
+    int code;
+    const float *p;
+    int64_t advance;
+    float *save;
+};
+
+enum { CHAIN_STEPS_MAX = 64 };
+
 static void chain(const struct isa_step *steps, int steps_count, int64_t blocks, float *out)
 {
+    struct chain_step ready[CHAIN_STEPS_MAX];
+    assert(steps_count <= CHAIN_STEPS_MAX);
+    for (int s = 0; s < steps_count; s++)
+        ready[s] = (struct chain_step){chain_code(&steps[s]),
+                                       steps[s].operand ? steps[s].operand : out,
+                                       steps[s].operand ? steps[s].advance : 0, steps[s].save};
     for (int64_t block = 0; block < blocks; block++) {
         vec r[CHAIN_VECTORS] = {{0}};
         for (int s = 0; s < steps_count; s++) {
-            const struct isa_step *step = &steps[s];
-            const float *p = step->operand ? step->operand + block * step->advance : NULL;
-            switch (chain_code(step)) {
+            struct chain_step *step = &ready[s];
+            const float *p = step->p;
+            step->p += step->advance;
+            switch (step->code) {
             case CHAIN_LOAD:
                 EACH_VECTOR r[j] = load(p + j * LANES);
                 break;
@@ -67,6 +84,11 @@ static void chain(const struct isa_step *steps, int steps_count, int64_t blocks,
                 CHAIN_BINARY(ISA_MAXIMUM)
                 CHAIN_BINARY(ISA_MINIMUM)
                 CHAIN_BINARY(ISA_SQUARED_DIFFERENCE)
+                CHAIN_BINARY(ISA_RELU_GRAD)
+                CHAIN_BINARY(ISA_GREATER)
+                CHAIN_BINARY(ISA_GREATER_EQUAL)
+                CHAIN_BINARY(ISA_LESS)
+                CHAIN_BINARY(ISA_LESS_EQUAL)
                 CHAIN_UNARY(ISA_NEG)
                 CHAIN_UNARY(ISA_ABS)
                 CHAIN_UNARY(ISA_SQUARE)
@@ -78,6 +100,7 @@ static void chain(const struct isa_step *steps, int steps_count, int64_t blocks,
                 CHAIN_UNARY(ISA_LOG)
                 CHAIN_UNARY(ISA_TANH)
                 CHAIN_UNARY(ISA_SIGMOID)
+                CHAIN_UNARY(ISA_COPY)
             }
             if (step->save)
                 EACH_VECTOR store(step->save + j * LANES, r[j]);

@@ -24,6 +24,14 @@ INLINE vec binary_of(const enum isa_binary operation, vec a, vec b)
         return (a - b) * (a - b);
     case ISA_RELU_GRAD:
         return choose(b > 0, a, (vec){0});
+    case ISA_GREATER:
+        return choose(a > b, splat(1), (vec){0});
+    case ISA_GREATER_EQUAL:
+        return choose(a >= b, splat(1), (vec){0});
+    case ISA_LESS:
+        return choose(a < b, splat(1), (vec){0});
+    case ISA_LESS_EQUAL:
+        return choose(a <= b, splat(1), (vec){0});
     case ISA_BINARIES:
         break;
     }
@@ -68,6 +76,10 @@ static void binary(enum isa_binary operation, int64_t count, const float *a, boo
         BINARY_CASE(ISA_MINIMUM)
         BINARY_CASE(ISA_SQUARED_DIFFERENCE)
         BINARY_CASE(ISA_RELU_GRAD)
+        BINARY_CASE(ISA_GREATER)
+        BINARY_CASE(ISA_GREATER_EQUAL)
+        BINARY_CASE(ISA_LESS)
+        BINARY_CASE(ISA_LESS_EQUAL)
     case ISA_BINARIES:
         break;
     }
@@ -111,6 +123,7 @@ INLINE vec unary_of(const enum isa_unary operation, vec x)
         return hyperbolic_tangent(x);
     case ISA_SIGMOID:
         return 1.0f / (1.0f + exponential(-x));
+    case ISA_COPY:
     case ISA_UNARIES:
         break;
     }
@@ -146,6 +159,7 @@ static void unary(enum isa_unary operation, int64_t count, const float *x, float
         UNARY_CASE(ISA_LOG)
         UNARY_CASE(ISA_TANH)
         UNARY_CASE(ISA_SIGMOID)
+        UNARY_CASE(ISA_COPY)
     case ISA_UNARIES:
         break;
     }

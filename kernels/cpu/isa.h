@@ -41,6 +41,10 @@ enum isa_binary {
     ISA_MINIMUM,
     ISA_SQUARED_DIFFERENCE,
     ISA_RELU_GRAD, /* a where b > 0, else 0 */
+    ISA_GREATER,   /* 1 where a > b, else 0; and so on */
+    ISA_GREATER_EQUAL,
+    ISA_LESS,
+    ISA_LESS_EQUAL,
     ISA_BINARIES
 };
 
@@ -56,6 +60,7 @@ enum isa_unary {
     ISA_LOG,
     ISA_TANH,
     ISA_SIGMOID,
+    ISA_COPY,
     ISA_UNARIES
 };
 

@@ -86,6 +86,39 @@ TEST(random_nets_give_the_same_bits_with_each_pass_off)
     }
 }
 
+/* A mask of a comparison, and the gradient of Relu, in one pass. */
+TEST(comparisons_and_masks_join_chains)
+{
+    const struct shape shapes[] = {SHAPE(300, 37), SHAPE(3, 5), SHAPE(0, 4)};
+    static const char *const ops[] = {"Greater", "GreaterEqual", "Less", "LessEqual"};
+    for (int s = 0; s < ARRAY_LEN(shapes) * ARRAY_LEN(ops); s++) {
+        const struct shape *shape = &shapes[s % ARRAY_LEN(shapes)];
+        begin();
+        seed = 13;
+        struct edge x = placeholder("x", &SHAPE(-1, -1));
+        struct edge keep =
+            binary(ops[s % ARRAY_LEN(ops)], x, builder_scalar(&b, "rate", F32, 0.25));
+        struct edge mask = builder_add(&b, "Cast", "mask", INPUTS(keep),
+                                       ATTRS(attr_type("SrcT", BOOL), attr_type("DstT", F32)));
+        struct edge y = binary("ReluGrad", binary("Mul", unary("Exp", x), mask), x);
+        struct tensor feed;
+        fill(&feed, shape);
+        if (feed.count)
+            tensor_f32_mut(&feed)[0] = NAN;
+        const struct what what = {.run = {.feeds = (const char *const[]){"x"},
+                                          .feed_values = &feed,
+                                          .feeds_count = 1,
+                                          .fetches = &y.from->name,
+                                          .fetches_count = 1},
+                                  .runs = 2};
+        check_count(&what, OPTIMISE_CHAIN, "_Elementwise", 1, 0);
+        check_count(&what, OPTIMISE_CHAIN, "Cast", 0, 1);
+        check_same_without(&what, OPTIMISE_CHAIN, OPTIMISE_CHAIN + 1);
+        tensor_release(&feed);
+        graph_free(graph);
+    }
+}
+
 /* --- updates --- */
 
 static struct edge variable(const char *name, const struct shape *shape, bool by_ref,
