@@ -13,7 +13,11 @@ failed=0
 for file in tests/interop/recorded.tfrecord "$shared"/*.tfrecord; do
     [ -e "$file" ] || continue
     name=$(basename "$file" .tfrecord)
-    for how in "--threads 1" "--threads 2 --no-optimise"; do
+    hows=("--threads 1" "--threads 2 --no-optimise")
+    # Little memory, so that much is computed twice; and the same bits each time.
+    [ "$name" = local-training ] && hows+=("--threads 1 --memory 1" "--threads 2 --times 2 --but cnn" "--threads 2 --times 100 --only train/mlp")
+    [ "$name" = local-nn ] && hows+=("--threads 1 --memory 1")
+    for how in "${hows[@]}"; do
         [ "$name" = local-errors ] && how="$how --but run/dead-fetch"
         output=$($program $how "$file" 2>&1) || failed=1
         line=$(tail -n 1 <<<"$output")
