@@ -55,7 +55,14 @@
     X(ragged_range_ref) X(ragged_gather_ref) X(ragged_tensor_to_sparse_ref) \
     X(ragged_tensor_to_tensor_ref)
 
+#define KERNELS_ARRAY_MORE(X) \
+    X(empty_ref) X(deep_copy_ref) X(inplace_update_ref) X(inplace_add_ref) \
+    X(inplace_sub_ref) X(conjugate_transpose_ref) X(reverse_ref) X(data_format_dim_map_ref) \
+    X(data_format_vec_permute_ref) X(euclidean_norm_ref) X(cumulative_logsumexp_ref) \
+    X(bias_add_v1_ref) X(check_numerics_v2_ref)
+
 #define KERNELS_RARE(X) \
     KERNELS_COUNT(X) KERNELS_SEARCH(X) KERNELS_BESSEL(X) KERNELS_GAMMA(X) \
     KERNELS_FFT(X) KERNELS_DECOMPOSE(X) KERNELS_SELF_ADJOINT(X) KERNELS_EIGEN(X) \
-    KERNELS_MATRIX_FUNCTION(X) KERNELS_BAND(X) KERNELS_FAKE_QUANT(X) KERNELS_RAGGED(X)
+    KERNELS_MATRIX_FUNCTION(X) KERNELS_BAND(X) KERNELS_FAKE_QUANT(X) KERNELS_RAGGED(X) \
+    KERNELS_ARRAY_MORE(X)

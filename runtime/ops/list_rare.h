@@ -42,6 +42,20 @@
 #define OPS_RAGGED(X) \
     X(ragged_range) X(ragged_gather) X(ragged_tensor_to_tensor) X(ragged_tensor_to_sparse)
 
+#define OPS_ARRAY_MORE(X) \
+    X(empty) X(inplace_update) X(inplace_add) X(inplace_sub) X(deep_copy) \
+    X(conjugate_transpose) X(reverse) X(data_format_dim_map) X(data_format_vec_permute) \
+    X(euclidean_norm) X(cumulative_logsumexp) X(bias_add_v1) X(check_numerics_v2)
+
+#define OPS_NO_KERNEL(X) \
+    X(cudnn_rnn_params_size) X(cudnn_rnn) X(cudnn_rnnv2) X(cudnn_rnnv3) \
+    X(cudnn_rnn_backprop) X(cudnn_rnn_backprop_v2) X(cudnn_rnn_backprop_v3) \
+    X(cudnn_rnn_params_to_canonical) X(cudnn_rnn_params_to_canonical_v2) \
+    X(cudnn_rnn_canonical_to_params) X(cudnn_rnn_canonical_to_params_v2) X(ctc_loss_v2) \
+    X(nccl_all_reduce) X(nccl_reduce) X(nccl_broadcast) X(max_pool_grad_grad_with_argmax) \
+    X(cross_replica_sum) X(all_to_all) X(collective_permute) X(xla_host_compute)
+
 #define OPS_RARE(X) \
     OPS_COUNT(X) OPS_BESSEL(X) OPS_FFT(X) OPS_DECOMPOSE(X) \
-    OPS_BAND(X) OPS_FAKE_QUANT(X) OPS_RAGGED(X)
+    OPS_BAND(X) OPS_FAKE_QUANT(X) OPS_RAGGED(X) OPS_ARRAY_MORE(X) \
+    OPS_NO_KERNEL(X)

@@ -43,4 +43,10 @@ static const struct recipe recipes_rare[] = {
      {I(0, 2, 3), D(-1, 1, 3, 2), I(1, 0, 1)},
      {INT("PARAMS_RAGGED_RANK", 1), INT("OUTPUT_RAGGED_RANK", 1)},
      1},
+    {"ConjugateTranspose", {D(-1, 1, 2, 3), I(1, 0)}, {{0}}, 0},
+    {"Reverse", {D(-1, 1, 2, 3), {'b', DIMS(2), {1, 0}}}, {{0}}, 0},
+    REDUCE("EuclideanNorm"),
+    {"CumulativeLogsumexp", {SQUARE, I0(1)}, {{0}}, 0},
+    {"BiasAddV1", {D(-1, 1, 2, 3), D(-1, 1, 3)}, {{0}}, 0},
+    {"CheckNumericsV2", {SQUARE}, {TEXT("message", "m")}, 0},
 };
