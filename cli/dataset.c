@@ -202,6 +202,24 @@ out:
 
 /* --- make --- */
 
+/* Moves what was made to its place, in the place of what is there of the same names. */
+static bool files_publish(const char *building, const char *folder,
+                          const struct dataset_files *files, struct error *err)
+{
+    bool ok = dataset_files_write(building, "digits", files, err);
+    for (int i = 0; ok && i <= files->files_count; i++) {
+        /* The description comes last. */
+        const char *name = i < files->files_count ? files->files[i].name : "dataset.json";
+        char *from = alloc_printf("%s/%s", building, name);
+        char *to = alloc_printf("%s/%s", folder, name);
+        if (rename(from, to) != 0)
+            ok = error_errno(err, UNKNOWN, "cannot move %s to %s", from, to);
+        free(from);
+        free(to);
+    }
+    return ok;
+}
+
 static bool dataset_make(const struct dataset_options *options, const char *what,
                          const char *folder, struct error *err)
 {
@@ -214,13 +232,17 @@ static bool dataset_make(const struct dataset_options *options, const char *what
                         i ? "test" : "train", (long long)counts[i], DIGITS_COUNT_MAX);
     }
     struct dataset_files files;
-    if (!folder_make(folder, err) ||
-        !digits_write(folder, counts[0], counts[1], (uint64_t)options->seed, err) ||
-        !dataset_files_describe(folder, &files, err) ||
-        !dataset_files_write(folder, "digits", &files, err))
-        return false;
-    print_dataset("digits", folder, &files);
-    return true;
+    fprintf(stderr, "drawing %lld pictures ...\n", (long long)(counts[0] + counts[1]));
+    char *building = alloc_printf("%s/.making", folder);
+    bool ok = folder_make(folder, err) && folder_make(building, err) &&
+              digits_write(building, counts[0], counts[1], (uint64_t)options->seed, err) &&
+              dataset_files_describe(building, &files, err) &&
+              files_publish(building, folder, &files, err);
+    building_remove(building);
+    free(building);
+    if (ok)
+        print_dataset("digits", folder, &files);
+    return ok;
 }
 
 /* --- list --- */

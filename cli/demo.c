@@ -1,5 +1,6 @@
 /* demo.c - trainyard demo: dataset, server, job and progress in one go. */
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -68,8 +69,6 @@ static bool make_dataset(const struct demo *demo, struct error *err)
         char *const add[] = {"trainyard", "dataset", "add",   "digits",
                              "--from",    folder,    "--dir", (char *)demo->folder,
                              NULL};
-        puts("Drawing 24,000 pictures of digits to train on, this once ...");
-        fflush(stdout);
         ok = run_self(make, err) && run_self(add, err);
     }
     free(folder);
@@ -176,8 +175,10 @@ int demo_main(int argc, char **argv)
         return cli_usage(usage, rows, NULL);
     if (!options_parse(argc, argv, rows, 0, 0, &words, &err))
         return cli_usage(usage, rows, &err);
-    if (mkdir(demo.folder, 0700) != 0 && access(demo.folder, W_OK | X_OK) != 0) {
-        error_errno(&err, UNAVAILABLE, "cannot make or use the folder %s", demo.folder);
+    if (mkdir(demo.folder, 0700) != 0 &&
+        (errno != EEXIST || access(demo.folder, W_OK | X_OK) != 0)) {
+        error_errno(&err, DENIED, "cannot make or use the folder %s (--dir DIR takes another)",
+                    demo.folder);
         return cli_fail(&err);
     }
     if (!make_dataset(&demo, &err) || !start_server(&demo, &err))

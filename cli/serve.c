@@ -7,6 +7,9 @@
 
 #define SERVE_HOSTS_MAX 8
 #define SERVE_RATE_MAX 100000000
+#define SERVE_CPUS_MAX 100000
+#define SERVE_BYTES_MAX (INT64_C(1) << 50)
+#define SERVE_GPUS_MAX 10000
 
 /* "a,b" into its words, in place of the commas. */
 static int split_hosts(char *text, const char **hosts)
@@ -28,11 +31,11 @@ static bool check_port(const char *name, int64_t port, int64_t least, struct err
                 (long long)port, (long long)least);
 }
 
-static bool check_rate(int64_t rate, struct error *err)
+static bool check_number(const char *name, int64_t value, int64_t most, struct error *err)
 {
-    return (rate >= 0 && rate <= SERVE_RATE_MAX) ||
-           fail(err, INVALID, "--token-rate is %lld; it must be from 0 to %d", (long long)rate,
-                SERVE_RATE_MAX);
+    return (value >= 0 && value <= most) ||
+           fail(err, INVALID, "--%s is %lld; it must be from 0 to %lld", name, (long long)value,
+                (long long)most);
 }
 
 int serve_main(int argc, char **argv)
@@ -77,8 +80,11 @@ int serve_main(int argc, char **argv)
         return cli_usage(usage, rows, NULL);
     if (!options_parse(argc, argv, rows, 0, 0, &words, &err) ||
         !options_need(options.folder, "dir", "the folder where everything is kept", &err) ||
-        !check_rate(options.token_rate, &err) || !check_port("port", port, 0, &err) ||
-        !check_port("agents-port", agents_port, -1, &err))
+        !check_number("token-rate", options.token_rate, SERVE_RATE_MAX, &err) ||
+        !check_number("cpus", cpus, SERVE_CPUS_MAX, &err) ||
+        !check_number("memory", options.memory_bytes, SERVE_BYTES_MAX, &err) ||
+        !check_number("fake-gpus", gpus, SERVE_GPUS_MAX, &err) ||
+        !check_port("port", port, 0, &err) || !check_port("agents-port", agents_port, -1, &err))
         return cli_usage(usage, rows, &err);
     options.port = (int)port;
     options.agents_port = (int)agents_port;

@@ -1,6 +1,8 @@
 /* token.c - trainyard token create: through the server of a folder, or in the folder itself
  * when none runs. */
 
+#include <unistd.h>
+
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "cli/cli.h"
@@ -35,6 +37,13 @@ static bool ask_server(struct client *client, const struct token_options *option
 /* No server holds the folder: open its database ourselves. */
 static bool make_here(const struct token_options *options, struct error *err)
 {
+    char *file = alloc_printf("%s/control.db", options->folder);
+    bool known = access(file, F_OK) == 0;
+    free(file);
+    if (!known) /* a slip of the pen must not found another yard */
+        return fail(err, NOT_FOUND,
+                    "%s is no folder of a server; begin with: trainyard serve --dir %s",
+                    options->folder, options->folder);
     struct db *db = db_open(options->folder, err);
     if (!db)
         return false;

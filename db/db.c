@@ -60,7 +60,9 @@ static bool folder_lock(struct db *db, struct error *err)
 {
     char *path = alloc_printf("%s/lock", db->folder);
     db->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (db->lock_fd < 0)
+    if (db->lock_fd < 0 && errno == ENOTDIR)
+        fail(err, INVALID, "%s is no folder", db->folder);
+    else if (db->lock_fd < 0)
         error_errno(err, errno == ENOSPC ? EXHAUSTED : DENIED, "cannot open %s", path);
     free(path);
     if (db->lock_fd < 0)

@@ -1,5 +1,6 @@
 /* serve.c - start order, stop order, nothing else. */
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -71,6 +72,12 @@ static void prepare_process(void)
 
 static bool check_host(const struct serve_options *options, struct error *err)
 {
+    struct in_addr address;
+    if (inet_pton(AF_INET, options->host, &address) != 1)
+        return fail(
+            err, INVALID,
+            "--host is '%.60s'; it must be an IPv4 address of this machine, as 127.0.0.1",
+            options->host);
     if (strncmp(options->host, "127.", 4) == 0 || options->insecure)
         return true;
     return fail(err, INVALID,

@@ -179,7 +179,8 @@ static bool set_folders(struct arguments *a, const struct spec *spec, struct are
         a->out = arena_printf(arena, "runs/%s", spec->name);
     if (!a->checkpoints)
         a->checkpoints = arena_printf(arena, "%s/checkpoints", a->out);
-    return make_folder(a->out, err) && make_folder(a->checkpoints, err);
+    return (make_folder(a->out, err) && make_folder(a->checkpoints, err)) ||
+           error_prefix(err, "no place for what is made (--out FOLDER names another): ");
 }
 
 static int cpus(void)
@@ -260,6 +261,20 @@ static bool add_hint(const struct arguments *a, const struct spec *spec, struct 
                 digits ? ", or draw them: trainyard dataset make digits datasets/digits" : "");
 }
 
+/* A person who forgets --resume should know what becomes of the run before. */
+static void tell_earlier_run(const struct arguments *a, struct show *show)
+{
+    struct stat info;
+    char *path = alloc_printf("%s/checkpoint", a->checkpoints);
+    if (!a->resume && !a->epoch && !stat(path, &info))
+        show_line(
+            show,
+            "%s has checkpoints of an earlier run, which this one replaces (--resume goes "
+            "on with it, --out FOLDER leaves it alone)",
+            a->checkpoints);
+    free(path);
+}
+
 /* Trains to the end; sets `*code` on success. */
 static bool run(const struct arguments *a, const struct spec *spec, struct show *show,
                 int *code, struct error *err)
@@ -279,6 +294,7 @@ static bool run(const struct arguments *a, const struct spec *spec, struct show 
     running = train;
     if (stop_asked)
         train_stop(train);
+    tell_earlier_run(a, show);
     show_start(show, spec, train_facts(train));
     struct train_report report = {0};
     bool ok = true;
@@ -310,6 +326,9 @@ static int train(struct arguments *a, struct arena *arena)
         write_error_file(a->out, &err);
         return exit_code(&err);
     }
+    if (code == EXIT_FINISHED && !a->epoch && !a->json)
+        show_line(&show, "in %s: checkpoints, and events for `tensorboard --logdir %s`", a->out,
+                  a->out);
     if (code == EXIT_STOPPED && !a->epoch)
         show_line(&show, "go on with: trainyard train %s --data %s --out %s --resume", a->spec,
                   a->data, a->out);

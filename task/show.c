@@ -120,11 +120,12 @@ void show_start(struct show *show, const struct spec *spec, const struct train_f
     char examples[32], parameters[32], steps[32];
     show->facts = facts;
     if (!show->json) {
-        show_line(show, "%s: %s parameters, %s examples of %s, %s steps of %lld, %d thread%s",
+        show_line(show, "%s: %s parameters, %s examples of %s, %s step%s of %lld, %d thread%s",
                   spec->name, thousands((double)facts->parameters, parameters),
                   thousands((double)facts->examples, examples), spec->data.dataset,
-                  thousands((double)facts->steps, steps), (long long)spec->data.batch_size,
-                  facts->threads, facts->threads == 1 ? "" : "s");
+                  thousands((double)facts->steps, steps), facts->steps == 1 ? "" : "s",
+                  (long long)spec->data.batch_size, facts->threads,
+                  facts->threads == 1 ? "" : "s");
         if (facts->resumed_from)
             show_line(show, "resumed after step %lld", (long long)facts->resumed_from);
         return;

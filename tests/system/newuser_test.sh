@@ -28,11 +28,22 @@ says wrong_option 2 "did you mean --state?" "$trainyard" jobs --stat running
 says wrong_option_of_train 2 "did you mean --steps?" "$trainyard" train digits-mlp --step 5
 says word_missing 2 "usage: trainyard watch JOB" "$trainyard" watch
 
+says port_out_of_range 2 "--port is 80000; it must be from 0" "$trainyard" serve --dir yard --port 80000
+says cpus_below_zero 2 "--cpus is -1; it must be from 0" "$trainyard" serve --dir yard --port 0 --cpus -1
+says host_by_name 2 "it must be an IPv4 address" "$trainyard" serve --dir yard --port 0 --host localhost
+touch file
+says folder_is_a_file 2 "file is no folder" "$trainyard" serve --dir file --port 0
+says token_of_no_yard 1 "begin with: trainyard serve --dir yrad" "$trainyard" token create --dir yrad
+check token_makes_no_yard test ! -e yrad
+
 # --- training here, as the README says ---
 "$trainyard" dataset make digits digits --train 2000 --test 500 >/dev/null
 says train_without_data 2 "trainyard dataset make digits datasets/digits" "$trainyard" train digits-mlp
 says train_unknown_example 2 "examples: digits-cnn" "$trainyard" train digits-mpl --data digits
 says train_example 0 "test accuracy" "$trainyard" train digits-mlp --data digits --steps 50
+says train_says_where 0 "in runs/digits-mlp: checkpoints, and events for" "$trainyard" train digits-mlp --data digits --steps 5
+says train_says_what_it_replaces 0 "runs/digits-mlp/checkpoints has checkpoints of an earlier run" "$trainyard" train digits-mlp --data digits --steps 5
+says train_goes_on 0 "resumed after step 5" "$trainyard" train digits-mlp --data digits --steps 9 --resume
 cat >typo.json <<'END'
 {"model": {"layers": [{"layer": "Flatten"}, {"layer": "Dense", "unitz": 10}]}, "data": {"dataset": "digits"}}
 END
@@ -47,6 +58,14 @@ kill -INT "$task"
 wait "$task"
 check train_interrupted same $? 3
 check train_says_how_to_go_on grep -q "go on with: trainyard train digits-mlp --data digits --out interrupted --resume" interrupted.out
+
+# What is made takes the place of what was there only when it is whole.
+"$trainyard" dataset make digits twice --train 50 --test 20 >/dev/null 2>&1
+before=$(sha256sum twice/*)
+says make_cut_short 137 "drawing" timeout -s KILL 0.2 "$trainyard" dataset make digits twice --train 1000000 --test 20 --seed 1
+check make_leaves_what_was_there same "$(sha256sum twice/*)" "$before"
+says make_anew 0 "80 to train" "$trainyard" dataset make digits twice --train 80 --test 20 --seed 1
+check make_clears_up same "$(ls -A twice)" "$(printf '%s\n' dataset.json t10k-images-idx3-ubyte t10k-labels-idx1-ubyte train-images-idx3-ubyte train-labels-idx1-ubyte)"
 
 # --- with a server ---
 says no_server 3 "trainyard serve --dir" "$trainyard" jobs --dir "$work/yard"
@@ -73,7 +92,7 @@ job=$(field "$("$trainyard" submit digits-mlp --steps 100000000 --json)" number)
 wait_for 30 is_state "$job" running
 "$trainyard" watch "$job" >watched 2>&1 &
 watcher=$!
-sleep 1
+wait_for 20 grep -q running watched # it hears Ctrl-C by now
 kill -INT "$watcher"
 wait "$watcher"
 check watch_interrupted_code test $? -lt 4

@@ -8,8 +8,9 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { createRequire } from "node:module";
+import { fileURLToPath } from "node:url";
 
-const top = resolve(import.meta.dirname, "../..");
+const top = fileURLToPath(new URL("../..", import.meta.url)); // import.meta.dirname is not in Debian's Node.js
 const build = resolve(top, process.env.TRAINYARD_BUILD ?? "build");
 const shots = resolve(top, process.env.SHOTS ?? "build/shots");
 const require = createRequire(join(top, "web/package.json"));
