@@ -447,8 +447,9 @@ void graph_set_input(struct graph *graph, struct node *node, int index, struct e
 {
     assert(!graph->order);
     assert(index >= 0 && index < node->inputs_count);
-    assert(node->fault || dtype_base(edge.from->output_types[edge.output]) ==
-                              dtype_base(node->input_types[index]));
+    assert(node->fault || edge.from->fault ||
+           dtype_base(edge.from->output_types[edge.output]) ==
+               dtype_base(node->input_types[index]));
     ((struct edge *)node->inputs)[index] = edge;
 }
 

@@ -253,6 +253,7 @@ bool optimise_lift(struct subgraph *subgraph, struct error *err)
     for (int id = 0; ok && id < l.rewrite.count; id++) {
         struct node *node = graph_node(l.graph, id);
         if (needed[id] && !node->fault && !node->controls_count && asks_for_shape(node) &&
+            !node->inputs[0].from->fault &&
             !dtype_is_ref(node->inputs[0].from->output_types[node->inputs[0].output]))
             ok = lift(&l, node, err);
     }

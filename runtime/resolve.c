@@ -233,9 +233,9 @@ bool resolve_attrs(struct node *node, const struct node_def *def, bool lenient, 
         const struct op_attr *declared = &signature->attrs[i];
         struct attr *attr = (struct attr *)find_attr(attrs, count, declared->name);
         if (!attr && declared->has_default) {
-            /* Those of the registry live for ever. */
-            attrs[count++] =
-                def->op->signature ? attr_copy(&declared->value, arena) : declared->value;
+            /* Those of the registry live for ever; but of tensors each node has a reference. */
+            bool own = def->op->signature || declared->value.kind == ATTR_TENSOR;
+            attrs[count++] = own ? attr_copy(&declared->value, arena) : declared->value;
             node->attrs_count = count;
             continue;
         }

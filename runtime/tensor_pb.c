@@ -148,11 +148,15 @@ static void unpack_plain(struct tensor *out, const tensor_proto *proto)
         return;
     }
     size_t given = copy_values(out, proto);
-    char *data = out->data;
-    if (!given)
-        memset(data, 0, size);
-    for (size_t i = given ? given : (size_t)out->count; i < (size_t)out->count; i++)
-        memcpy(data + i * element, data + (given - 1) * element, element);
+    if (!given) {
+        memset(out->data, 0, size);
+        return;
+    }
+    /* The last value fills the rest, twice as much of it each time. */
+    char *rest = (char *)out->data + (given - 1) * element;
+    size_t wanted = size - (given - 1) * element;
+    for (size_t have = element; have < wanted; have *= 2)
+        memcpy(rest + have, rest, have < wanted - have ? have : wanted - have);
 }
 
 static bool take_varint32(const uint8_t **at, const uint8_t *end, uint32_t *value)

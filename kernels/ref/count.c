@@ -204,6 +204,9 @@ static bool give_counts(struct kernel_call *call, struct counting *c, struct ent
             return fail(err, INVALID, "Input values must all be non-negative");
         if (most >= 0 && entries[i].number >= most)
             continue;
+        if (entries[i].number == INT64_MAX)
+            return fail(err, INVALID, "Input values must be less than %lld",
+                        (long long)INT64_MAX);
         size = entries[i].number >= size ? entries[i].number + 1 : size;
         entries[kept++] = entries[i];
     }

@@ -188,3 +188,53 @@ TEST(dimensions_more_than_a_tensor_can_have)
         check_fails(made[op]);
     }
 }
+
+TEST(a_number_with_none_above_it_is_not_counted)
+{
+    begin();
+    struct edge values = integers("values", INT64_MAX, 2);
+    struct edge sizes = builder_ints(&b, "sizes", I32, (const int64_t[]){2}, 1);
+    struct edge ones = builder_add(&b, "Fill", "ones",
+                                   INPUTS(sizes, builder_scalar(&b, "one", F32, 1)), NO_ATTRS);
+    check_fails(builder_add(&b, "DenseCountSparseOutput", "counts", INPUTS(values, ones),
+                            ATTRS(attr_bool("binary_output", false))));
+}
+
+TEST(what_asks_for_a_bad_node_s_shape_is_left_alone)
+{
+    begin();
+    struct edge neg = builder_add(&b, "Neg", "bad_neg", INPUTS(zeros("x", 2, 3)), NO_ATTRS);
+    builder_add(&b, "Shape", "shape", INPUTS(neg), NO_ATTRS);
+    struct str text = {0};
+    export_with_bad_type("bad_neg", &text);
+    struct session *session = session_new(NULL, &err);
+    CHECK_OK(session_extend(session, text.data, text.size, &err), &err);
+    struct tensor out;
+    const char *name = "shape";
+    const struct session_run run = {.fetches = &name, .fetches_count = 1};
+    CHECK_FAILS(session_run(session, &run, &out, &err), &err, INVALID);
+    session_free(session);
+    graph_free(graph);
+    str_release(&text);
+}
+
+/* ImageSummary has one. */
+TEST(a_default_that_is_a_tensor_outlives_its_nodes)
+{
+    for (int i = 0; i < 3; i++) {
+        begin();
+        const int64_t sizes[] = {1, 2, 2, 1};
+        struct edge shape = builder_ints(&b, "sizes", I32, sizes, 4);
+        struct edge image = builder_add(
+            &b, "Fill", "image", INPUTS(shape, builder_scalar(&b, "zero", F32, 0)), NO_ATTRS);
+        struct edge summary =
+            builder_add(&b, "ImageSummary", "summary",
+                        INPUTS(builder_text(&b, "tag", "image"), image), NO_ATTRS);
+        CHECK_OK(builder_ok(&b), &err);
+        const struct tensor *color = node_attr_tensor(summary.from, "bad_color");
+        CHECK_INT(color->count, 4);
+        CHECK_INT(((const uint8_t *)color->data)[0], 255);
+        CHECK_INT(tensor_is_exclusive(color), false);
+        graph_free(graph);
+    }
+}
