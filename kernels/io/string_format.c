@@ -32,7 +32,7 @@ static void print_text(struct str *out, const struct tensor_string *text)
         const char *special = c ? strchr(values, c) : NULL;
         if (special)
             str_printf(out, "\\%c", letters[special - values]);
-        else if (c < 0x20 || c >= 0x7f)
+        else if (c < 0x20 || c == 0x7f) /* UTF-8 stays */
             str_printf(out, "\\%03o", c);
         else
             str_add_char(out, (char)c);

@@ -111,7 +111,7 @@ static bool size_matrix(const struct kernel_call *call, struct band *b, struct e
         return fail(err, INVALID,
                     "The number of diagonals provided in the input does not match the "
                     "lower_diag_index and upper_diag_index range.");
-    if (kernel_in(call, 4)->count < 1)
+    if (kernel_in(call, 4)->shape.rank != 0)
         return fail(err, INVALID, "padding_value must be a scalar");
     return kernel_scalar(call, 2, "num_rows", &rows, err) &&
            kernel_scalar(call, 3, "num_cols", &columns, err) &&
@@ -188,7 +188,7 @@ static bool matrix_diag_part_run(struct kernel_call *call, struct error *err)
     struct band b;
     if (!band_of_input(call, 1, &b, err))
         return false;
-    if (call->in_count > 2 && kernel_in(call, 2)->count < 1)
+    if (call->in_count > 2 && kernel_in(call, 2)->count != 1)
         return fail(err, INVALID, "padding_value must be a scalar");
     struct shape shape = band_shape(&b, &in->shape);
     struct tensor *out = kernel_output(call, 0, &shape, err);

@@ -184,16 +184,13 @@ static bool elementwise(struct kernel_call *call, enum operation operation, stru
         return false;
     struct places places = kernel_broadcast_places(&dense->shape, &shape);
     kernel_load_bits *load = kernel_load_bits_for(out->dtype);
-    for (int64_t i = 0; operation == DIVIDE && i < dense->count; i++)
-        if (load ? load(dense->data, i) == 0 : kernel_complex_at(dense, i) == 0)
-            return fail(
-                err, INVALID,
-                "SparseDenseCwiseDiv cannot divide by zero, but the dense tensor has one");
     for (int64_t i = 0; i < in.count; i++) {
         int64_t at = 0;
         for (int d = 0; d < in.rank; d++)
             at += kernel_sparse_at(&in, i)[d] * places.steps[d];
         uint64_t bits;
+        if (!load && operation == DIVIDE && kernel_complex_at(dense, at) == 0)
+            return fail(err, INVALID, "SparseDenseCwiseDiv: division by zero");
         if (!load)
             kernel_set_complex(out, i,
                                apply(operation, kernel_complex_at(in.values, i),
