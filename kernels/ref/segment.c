@@ -25,9 +25,7 @@ static double factor_of(enum kind kind, double count)
 static double *count_rows(struct kernel_call *call, const struct tensor *ids, int64_t segments,
                           struct error *err)
 {
-    double *counts = kernel_scratch(call, (size_t)segments * sizeof(*counts) + 1, err);
-    if (counts)
-        memset(counts, 0, (size_t)segments * sizeof(*counts));
+    double *counts = kernel_zeros(call, segments, sizeof(*counts), err);
     for (int64_t i = 0; counts && i < ids->count; i++)
         counts[tensor_integer(ids, i)]++;
     return counts;

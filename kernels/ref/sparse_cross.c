@@ -5,6 +5,7 @@
 
 #include "kernels/io/string_hash.h"
 #include "kernels/ref/sparse.h"
+#include "kernels/ref/sums.h"
 
 #include <endian.h>
 
@@ -50,7 +51,7 @@ static bool read_sparse(struct kernel_call *call, struct cross *c, int n, int i,
         return fail(err, INVALID, "Expected batch size %lld but got %lld at position %d",
                     (long long)c->rows, (long long)in.dims[0], i);
     c->rows = in.dims[0];
-    int64_t *starts = kernel_scratch(call, (size_t)(c->rows + 1) * sizeof(*starts), err);
+    int64_t *starts = kernel_zeros(call, c->rows + 1, sizeof(*starts), err);
     if (!starts)
         return false;
     int64_t at = 0;

@@ -4,6 +4,7 @@
  */
 
 #include "kernels/ref/numbers.h"
+#include "kernels/ref/sums.h"
 
 #include <math.h>
 
@@ -30,10 +31,9 @@ static bool check(const struct tensor *indices, const struct tensor *ids, struct
 static int64_t *count_ids(struct kernel_call *call, const struct tensor *ids, int64_t segments,
                           struct error *err)
 {
-    int64_t *counts = kernel_scratch(call, (size_t)segments * sizeof(*counts) + 1, err);
+    int64_t *counts = kernel_zeros(call, segments, sizeof(*counts), err);
     if (!counts)
         return NULL;
-    memset(counts, 0, (size_t)segments * sizeof(*counts));
     for (int64_t i = 0; i < ids->count; i++) {
         int64_t id = tensor_integer(ids, i);
         if (id < 0 || id >= segments)
@@ -50,10 +50,9 @@ static bool add_rows(struct kernel_call *call, struct tensor *out, const struct 
                      const int64_t *counts, struct error *err)
 {
     int64_t inner = kernel_span(&out->shape, 1, out->shape.rank);
-    double *sums = kernel_scratch(call, (size_t)out->count * sizeof(*sums) + 1, err);
+    double *sums = kernel_sums(call, out, err);
     if (!sums)
         return false;
-    memset(sums, 0, (size_t)out->count * sizeof(*sums));
     for (int64_t i = 0; i < ids->count; i++) {
         int64_t id = tensor_integer(ids, i);
         double factor = share(kind, counts[id]);

@@ -2,17 +2,21 @@
 
 #include "kernels/ref/sums.h"
 
-static void *zeroed(struct kernel_call *call, int64_t count, size_t size, struct error *err)
+void *kernel_zeros(struct kernel_call *call, int64_t count, size_t size, struct error *err)
 {
-    void *memory = kernel_scratch(call, (size_t)count * size + 1, err);
+    size_t bytes;
+    if (__builtin_mul_overflow((size_t)count, size, &bytes) || bytes == SIZE_MAX)
+        return fail_null(err, EXHAUSTED, "a kernel asks for %lld times %zu bytes",
+                         (long long)count, size);
+    void *memory = kernel_scratch(call, bytes + 1, err);
     if (memory)
-        memset(memory, 0, (size_t)count * size);
+        memset(memory, 0, bytes);
     return memory;
 }
 
 double *kernel_sums(struct kernel_call *call, const struct tensor *out, struct error *err)
 {
-    return out ? zeroed(call, out->count, sizeof(double), err) : NULL;
+    return out ? kernel_zeros(call, out->count, sizeof(double), err) : NULL;
 }
 
 void kernel_sums_store(struct tensor *out, const double *sums)
@@ -29,9 +33,9 @@ bool kernel_sums_init(struct kernel_call *call, const struct tensor *out, struct
     if (!out)
         return false;
     if (kernel_load_bits_for(out->dtype))
-        sums->whole = zeroed(call, out->count, sizeof(*sums->whole), err);
+        sums->whole = kernel_zeros(call, out->count, sizeof(*sums->whole), err);
     else
-        sums->numbers = zeroed(call, out->count, sizeof(*sums->numbers), err);
+        sums->numbers = kernel_zeros(call, out->count, sizeof(*sums->numbers), err);
     return sums->whole || sums->numbers;
 }
 

@@ -6,6 +6,10 @@
 
 #include "kernels/ref/numbers.h"
 
+/* `count` elements of scratch memory, all bytes 0; NULL (EXHAUSTED) when they are too many. */
+void *kernel_zeros(struct kernel_call *call, int64_t count, size_t size,
+                   struct error *err) CHECKED;
+
 /*
  * Sums of real numbers by element of `out`, zero at first, in the kernel's scratch memory;
  * stored at the end.  NULL (EXHAUSTED) when there is no memory, or no `out`.

@@ -82,6 +82,18 @@ TEST(blocks_whose_square_overflows)
     }
 }
 
+/* As many counts as segments, though the output is empty: memory that nobody has. */
+TEST(segments_that_overflow)
+{
+    struct world *w = begin();
+    struct edge ids = ints(w, &SHAPE(2), VALUES(0, 100000));
+    struct edge segments = ints(w, &SHAPE_SCALAR, VALUES(INT64_C(1) << 61));
+    builder_add(&w->b, "SparseSegmentSumWithNumSegments", "y",
+                INPUTS(zeros(w, &SHAPE(2, 0)), ints(w, &SHAPE(2), VALUES(0, 1)), ids, segments),
+                NO_ATTRS);
+    CHECK_INT(end(w), EXHAUSTED);
+}
+
 /* An LSTM of one cell over two steps that is told to be shorter than nothing: no step counts.
  */
 TEST(lengths_below_the_least)
