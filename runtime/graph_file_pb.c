@@ -212,8 +212,8 @@ static bool import_form(struct graph *graph, enum form form, const struct str *b
 {
     if (form == GRAPH)
         return graph_import(graph, str_text(bytes), bytes->size, err);
-    struct arena *arena = arena_new_limited(
-        bytes->size * LIMIT_MESSAGE_EXPANSION + LIMIT_MESSAGE_EXPANSION_BASE);
+    struct arena *arena =
+        arena_new_limited(bytes->size * LIMIT_MESSAGE_EXPANSION + LIMIT_MESSAGE_EXPANSION_BASE);
     const void *message =
         message_unpack(descriptors[form], str_text(bytes), bytes->size, arena, err);
     bool ok = message && (form == META_GRAPH ? import_meta(graph, message, what, err)
