@@ -58,6 +58,28 @@ bool onednn_check(dnnl_status_t status, const char *what, struct error *err)
     }
 }
 
+bool onednn_desc(const_dnnl_op_desc_t operation, const_dnnl_primitive_desc_t hint,
+                 const char *avoided, dnnl_primitive_desc_t *desc, struct error *err)
+{
+    dnnl_primitive_desc_iterator_t each;
+    dnnl_engine_t used = onednn_engine(err);
+    if (!used ||
+        !onednn_check(dnnl_primitive_desc_iterator_create(&each, operation, NULL, engine, hint),
+                      "implementations of a primitive", err))
+        return false;
+    for (bool again = true; again;) {
+        const char *name = "";
+        *desc = dnnl_primitive_desc_iterator_fetch(each);
+        dnnl_primitive_desc_query(*desc, dnnl_query_impl_info_str, 0, &name);
+        again = !strncmp(name, avoided, strlen(avoided)) &&
+                dnnl_primitive_desc_iterator_next(each) == dnnl_success;
+        if (again)
+            dnnl_primitive_desc_destroy(*desc);
+    }
+    dnnl_primitive_desc_iterator_destroy(each);
+    return true;
+}
+
 bool onednn_primitive(struct onednn_primitive *p, dnnl_primitive_desc_t desc, struct error *err)
 {
     dnnl_status_t status = dnnl_primitive_create(&p->primitive, desc);

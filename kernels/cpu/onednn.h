@@ -34,6 +34,13 @@ struct onednn_primitive {
     int args_count;
 };
 
+/*
+ * As dnnl_primitive_desc_create(), but passes over implementations whose names begin with
+ * `avoided`.  The last one is taken in any case.  Owned by the caller.
+ */
+bool onednn_desc(const_dnnl_op_desc_t operation, const_dnnl_primitive_desc_t hint,
+                 const char *avoided, dnnl_primitive_desc_t *desc, struct error *err) CHECKED;
+
 /* Takes `desc`: makes the primitive of it and destroys it. */
 bool onednn_primitive(struct onednn_primitive *p, dnnl_primitive_desc_t desc,
                       struct error *err) CHECKED;

@@ -17,6 +17,7 @@
 #include "runtime/model/build.h"
 
 #define LAYER_OUTPUTS_MAX 8
+#define LAYER_CALL_INPUTS_MAX 256
 
 struct layer_call {
     struct build *m;

@@ -3,6 +3,7 @@
 #include "runtime/model/optimizer.h"
 
 #include "base/arena.h"
+#include "runtime/op.h"
 
 static const struct config_argument common[] = {
     {CONFIG_ARG("learning_rate", CONFIG_OBJECT, "null"), .family = &schedule_family},
@@ -122,6 +123,22 @@ struct edge optimizer_blend(struct optimizer_call *call, double keep, struct edg
 {
     return build_binary(call->m, "AddV2", build_with_number(call->m, "Mul", x, keep),
                         build_with_number(call->m, "Mul", y, 1 - keep));
+}
+
+bool optimizer_is_looked_up(const struct optimizer_call *call)
+{
+    return call->gradient.from && !strcmp(call->gradient.from->op->name, "UnsortedSegmentSum");
+}
+
+struct edge optimizer_squares(struct optimizer_call *call)
+{
+    struct build *m = call->m;
+    if (!optimizer_is_looked_up(call))
+        return build_unary(m, "Square", call->gradient);
+    const struct edge *of = call->gradient.from->inputs;
+    struct edge squares = build_unary(m, "Square", of[0]);
+    return builder_add(&m->b, "UnsortedSegmentSum", "UnsortedSegmentSum",
+                       INPUTS(squares, of[1], of[2]), NO_ATTRS);
 }
 
 /* --- gradients, before they are used --- */

@@ -90,6 +90,13 @@ void optimizer_subtract(struct optimizer_call *call, struct edge change);
 struct edge optimizer_blend(struct optimizer_call *call, double keep, struct edge x,
                             struct edge y);
 
+/*
+ * The gradient's squares.  Where rows were looked up (an Embedding), those of each lookup are
+ * added, also when several were of one row: as Keras does it.
+ */
+struct edge optimizer_squares(struct optimizer_call *call);
+bool optimizer_is_looked_up(const struct optimizer_call *call);
+
 /* An op without outputs that changes variables. */
 void optimizer_update(struct optimizer_call *call, const char *op, const struct edge *inputs,
                       int inputs_count, const struct attr *attrs, int attrs_count);

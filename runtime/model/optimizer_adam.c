@@ -74,24 +74,28 @@ static struct edge approach(struct optimizer_call *call, double beta, struct edg
 
 /* --- Adam --- */
 
-static void amsgrad(struct optimizer_call *call)
+/* In ops of its own: `highest` keeps the largest mean square there was, AMSGrad. */
+static void written_out(struct optimizer_call *call, bool highest)
 {
     struct build *m = call->m;
     const struct adam *a = call->state;
     struct edge first = optimizer_slot(call, "Adam", 0),
                 second = optimizer_slot(call, "Adam_1", 0);
-    struct edge highest = optimizer_slot(call, "Adam_2", 0);
     struct edge mean = approach(call, a->beta_1, optimizer_read(call, first), call->gradient);
-    struct edge square = approach(call, a->beta_2, optimizer_read(call, second),
-                                  build_unary(m, "Square", call->gradient));
-    struct edge top = build_binary(m, "Maximum", optimizer_read(call, highest), square);
+    struct edge square =
+        approach(call, a->beta_2, optimizer_read(call, second), optimizer_squares(call));
+    struct edge top = square;
+    optimizer_assign(call, first, mean);
+    optimizer_assign(call, second, square);
+    if (highest) {
+        struct edge third = optimizer_slot(call, "Adam_2", 0);
+        top = build_binary(m, "Maximum", optimizer_read(call, third), square);
+        optimizer_assign(call, third, top);
+    }
     struct edge alpha = build_binary(
         m, "RealDiv", build_binary(m, "Mul", call->rate, build_unary(m, "Sqrt", a->rest_2)),
         a->rest_1);
     struct edge size = build_with_number(m, "AddV2", build_unary(m, "Sqrt", top), a->epsilon);
-    optimizer_assign(call, first, mean);
-    optimizer_assign(call, second, square);
-    optimizer_assign(call, highest, top);
     optimizer_subtract(call,
                        build_binary(m, "RealDiv", build_binary(m, "Mul", mean, alpha), size));
 }
@@ -99,8 +103,9 @@ static void amsgrad(struct optimizer_call *call)
 static void adam(struct optimizer_call *call)
 {
     const struct adam *a = call->state;
-    if (config_bool(call->config, "amsgrad")) {
-        amsgrad(call);
+    bool highest = config_bool(call->config, "amsgrad");
+    if (highest || optimizer_is_looked_up(call)) {
+        written_out(call, highest);
         return;
     }
     struct edge m = optimizer_slot(call, "Adam", 0), v = optimizer_slot(call, "Adam_1", 0);
@@ -164,8 +169,8 @@ static void nadam(struct optimizer_call *call)
                 second = optimizer_slot(call, "Nadam_1", 0);
     struct edge mean =
         approach(call, (float)a->beta_1, optimizer_read(call, first), call->gradient);
-    struct edge square = approach(call, (float)a->beta_2, optimizer_read(call, second),
-                                  build_unary(m, "Square", call->gradient));
+    struct edge square =
+        approach(call, (float)a->beta_2, optimizer_read(call, second), optimizer_squares(call));
     struct edge ahead = build_binary(m, "RealDiv", build_binary(m, "Mul", a->next, mean),
                                      one_minus(call, a->product_next));
     struct edge here = build_binary(

@@ -49,7 +49,7 @@ static void adagrad(struct optimizer_call *call)
     struct edge slot =
         optimizer_slot(call, "Adagrad", config_real(call->config, "initial_accumulator_value"));
     struct edge sum =
-        build_binary(m, "AddV2", optimizer_read(call, slot), square(call, call->gradient));
+        build_binary(m, "AddV2", optimizer_read(call, slot), optimizer_squares(call));
     optimizer_assign(call, slot, sum);
     optimizer_subtract(call, build_binary(m, "RealDiv",
                                           build_binary(m, "Mul", call->rate, call->gradient),
@@ -63,7 +63,7 @@ static void rmsprop(struct optimizer_call *call)
     double rho = config_real(config, "rho"), momentum = config_real(config, "momentum");
     struct edge slot = optimizer_slot(call, "RMSprop", 0);
     struct edge mean_square =
-        optimizer_blend(call, rho, optimizer_read(call, slot), square(call, call->gradient));
+        optimizer_blend(call, rho, optimizer_read(call, slot), optimizer_squares(call));
     struct edge size = mean_square;
     optimizer_assign(call, slot, mean_square);
     if (config_bool(config, "centered")) {
@@ -92,8 +92,8 @@ static void adadelta(struct optimizer_call *call)
     double rho = config_real(call->config, "rho");
     struct edge gradients = optimizer_slot(call, "Adadelta", 0);
     struct edge changes = optimizer_slot(call, "Adadelta_1", 0);
-    struct edge size = optimizer_blend(call, rho, optimizer_read(call, gradients),
-                                       square(call, call->gradient));
+    struct edge size =
+        optimizer_blend(call, rho, optimizer_read(call, gradients), optimizer_squares(call));
     struct edge before = optimizer_read(call, changes);
     struct edge change = build_binary(
         m, "RealDiv",
@@ -117,7 +117,7 @@ static void ftrl(struct optimizer_call *call)
     struct edge lines = optimizer_slot(call, "Ftrl_1", 0);
     struct edge value = optimizer_read(call, call->variable), g = call->gradient;
     struct edge old = optimizer_read(call, sums);
-    struct edge sum = build_binary(m, "AddV2", old, square(call, g));
+    struct edge sum = build_binary(m, "AddV2", old, optimizer_squares(call));
     struct edge new_root = build_with_number(m, "Pow", sum, power);
     struct edge old_root = build_with_number(m, "Pow", old, power);
     struct edge sigma =

@@ -171,12 +171,30 @@ static bool resource_gather_gradient(struct gradient *g, struct error *err)
     return op_gradient_single(g, scatter_rows(g, gradient_x(g, 1), g->of_outputs[0], shape));
 }
 
+/* The shape of what the handle stands for, where its node tells it. */
+static bool infer_resource_gather(struct infer *infer, struct error *err)
+{
+    (void)err;
+    const struct shape *rows = node_attr_shape(infer->node->inputs[0].from, "shape");
+    const struct shape *indices = &infer->inputs[1];
+    struct shape *out = &infer->outputs[0];
+    if (!rows || rows->rank < 1 || indices->rank < 0 ||
+        node_attr_int(infer->node, "batch_dims", 0) != 0 ||
+        rows->rank - 1 + indices->rank > LIMIT_TENSOR_RANK)
+        return true;
+    *out = *indices;
+    for (int i = 1; i < rows->rank; i++)
+        out->dims[out->rank++] = rows->dims[i];
+    return true;
+}
+
 const struct op op_resource_gather = {
     .name = "ResourceGather",
     .inputs = "resource:resource indices:Tindices",
     .outputs = "output:dtype",
     .attrs = "batch_dims:int=0 validate_indices:bool=true dtype:type Tindices:" OP_INDEX,
     .flags = OP_STATEFUL,
+    .infer = infer_resource_gather,
     .gradient = resource_gather_gradient,
 };
 

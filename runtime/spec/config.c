@@ -2,6 +2,8 @@
 
 #include "runtime/spec/config.h"
 
+#include <ctype.h>
+
 #include "base/arena.h"
 #include "base/limits.h"
 #include "base/str.h"
@@ -337,6 +339,21 @@ const struct config_class *config_find_at(const struct config_family *family, co
     snprintf(what, sizeof(what), "unknown %s", family->what);
     spec_read_suggest(err, pointer, what, name, names);
     return NULL;
+}
+
+const char *config_snake(struct arena *arena, const char *class_name)
+{
+    char out[2 * LIMIT_NAME_BYTES];
+    size_t size = 0;
+    for (const char *c = class_name; *c && size + 2 < sizeof(out); c++) {
+        bool upper = isupper((unsigned char)*c);
+        bool after_lower = c > class_name && islower((unsigned char)c[-1]);
+        bool before_lower = c > class_name && islower((unsigned char)c[1]);
+        if (upper && (after_lower || before_lower))
+            out[size++] = '_';
+        out[size++] = (char)tolower((unsigned char)*c);
+    }
+    return arena_text_n(arena, out, size);
 }
 
 /* A number where a class may stand is the class that the family has for it. */

@@ -121,6 +121,9 @@ const struct config_class *config_find(const struct config_family *family, const
 const struct config_class *config_find_at(const struct config_family *family, const char *name,
                                           const char *pointer, struct error *err);
 
+/* "MaxPooling2D" as Keras names things after it: "max_pooling2d". */
+const char *config_snake(struct arena *arena, const char *class_name);
+
 /* --- asking: the argument is there and of that type (asserted) --- */
 
 bool config_bool(const struct config *config, const char *name);

@@ -7,6 +7,8 @@
 /* All return false after setting the object's error. */
 bool spec_parse_model(const struct spec_object *model,
                       struct spec *spec) CHECKED; /* spec_model.c */
+bool spec_parse_keras(const struct spec_object *model,
+                      struct spec *spec) CHECKED; /* spec_keras.c: its field "keras" */
 bool spec_parse_data(const struct spec_object *data,
                      struct spec *spec) CHECKED; /* spec_train.c */
 bool spec_parse_train(const struct spec_object *train,

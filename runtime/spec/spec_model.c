@@ -7,7 +7,7 @@
 #include "runtime/spec/spec_internal.h"
 
 #define SPEC_LAYERS_MAX 1000
-#define SPEC_INPUTS_MAX 1000
+#define SPEC_INPUTS_MAX LAYER_CALL_INPUTS_MAX
 
 struct parsing {
     const struct spec_object *model;
@@ -26,29 +26,12 @@ static int layer_named(const struct parsing *p, int count, const char *name)
     return -1;
 }
 
-/* "Conv2D" is "conv2d", "MaxPooling2D" "max_pooling2d": as Keras names layers. */
-static const char *snake(struct arena *arena, const char *class_name)
-{
-    char out[2 * LIMIT_NAME_BYTES];
-    size_t size = 0;
-    for (const char *c = class_name; *c && size + 2 < sizeof(out); c++) {
-        bool upper = *c >= 'A' && *c <= 'Z';
-        bool after_lower = c > class_name && c[-1] >= 'a' && c[-1] <= 'z';
-        bool before_lower =
-            c > class_name && c[1] >= 'a' && c[1] <= 'z' && !(c[-1] >= '0' && c[-1] <= '9');
-        if (upper && (after_lower || before_lower))
-            out[size++] = '_';
-        out[size++] = upper ? (char)(*c - 'A' + 'a') : *c;
-    }
-    return arena_text_n(arena, out, size);
-}
-
 /* The name of one that has none, as Keras does it: dense, dense_1, ... */
 static const char *name_for(const struct parsing *p, int index)
 {
     const struct config_class *class = p->layers[index].config->class;
     struct arena *arena = p->model->arena;
-    const char *stem = snake(arena, class->name), *name;
+    const char *stem = config_snake(arena, class->name), *name;
     int number = 0;
     for (int before = 0; before < index; before++)
         number += p->layers[before].config->class == class;
@@ -200,9 +183,14 @@ bool spec_parse_model(const struct spec_object *model, struct spec *spec)
 {
     static const char *const allowed[] = {"layers", "output", "keras", "graph", NULL};
     if (!spec_read_only(model, allowed) ||
-        !spec_read_not_yet(model, "keras", NULL, "this version takes \"layers\" only") ||
-        !spec_read_not_yet(model, "graph", NULL, "this version takes \"layers\" only") ||
-        !spec_read_required(model, "layers", "a list of layers"))
+        !spec_read_not_yet(model, "graph", NULL, "this version takes \"layers\" or \"keras\""))
+        return false;
+    if (spec_read_value(model, "keras") && spec_read_value(model, "layers"))
+        return error_at(model->err, spec_read_pointer(model, "keras", -1), INVALID,
+                        "the model has \"layers\" and \"keras\", allowed: one of the two");
+    if (spec_read_value(model, "keras"))
+        return spec_parse_keras(model, spec);
+    if (!spec_read_required(model, "layers", "a list of layers"))
         return false;
     json_t *list = spec_read_value(model, "layers");
     size_t count = json_array_size(list);

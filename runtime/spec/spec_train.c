@@ -52,21 +52,6 @@ static bool loss_parse(const struct spec_object *train, struct spec_train *out)
     return true;
 }
 
-/* "SparseCategoricalAccuracy" is "sparse_categorical_accuracy" among the series. */
-static const char *series_name(struct arena *arena, const struct config_class *class)
-{
-    struct str name = {0};
-    for (const char *c = class->name; *c; c++) {
-        bool upper = *c >= 'A' && *c <= 'Z';
-        if (upper && c > class->name && (c[-1] < 'A' || c[-1] > 'Z'))
-            str_add_char(&name, '_');
-        str_add_char(&name, upper ? (char)(*c - 'A' + 'a') : *c);
-    }
-    const char *text = arena_text(arena, str_text(&name));
-    str_release(&name);
-    return text;
-}
-
 /* "accuracy" is the one that goes with the loss. */
 static bool accuracy_parse(const struct spec_object *train, int index, const char *name,
                            const struct config *loss, struct spec_metric *out)
@@ -105,7 +90,7 @@ static bool metric_parse(const struct spec_object *train, int index, json_t *jso
         return error_at(train->err, spec_read_pointer(train, "metrics", index), INVALID,
                         "%d thresholds, allowed: one for each metric", thresholds);
     if (ok)
-        out->name = series_name(train->arena, out->config->class);
+        out->name = config_snake(train->arena, out->config->class->name);
     return ok;
 }
 

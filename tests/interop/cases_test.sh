@@ -30,7 +30,7 @@ for file in tests/interop/recorded.tfrecord "$shared"/*.tfrecord; do
     done
 done
 keras=${TRAINYARD_SHARED:-../shared}/tf-files/keras
-for file in "$keras"/*.jsonl; do
+for file in "$keras"/*.jsonl "$keras"/models/*; do
     [ -e "$file" ] || continue
     output=$("${TRAINYARD_BUILD:-build}"/keras-vectors "$file" 2>&1) || failed=1
     line=$(tail -n 1 <<<"$output")

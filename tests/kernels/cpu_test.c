@@ -429,6 +429,24 @@ TEST(convolutions_and_their_gradients)
     check_convolution(&mnist);
 }
 
+/* What the library's own code for such windows wrote beyond its memory; see malloc's checks. */
+TEST(strided_windows_of_one_element_with_few_channels)
+{
+    for (int in = 1; in < 20; in += 2) {
+        struct window w = {.batch = 4,
+                           .height = 8,
+                           .width = 8,
+                           .in = in,
+                           .out = 8,
+                           .filter_height = 1,
+                           .filter_width = 1,
+                           .strides = {1, 2, 2, 1},
+                           .dilations = {1, 1, 1, 1},
+                           .padding = "VALID"};
+        check_convolution(&w);
+    }
+}
+
 /* From 0 to 2: sums that grow all the time, where the order of adding shows. */
 static struct tensor positive_tensor(struct shape shape)
 {

@@ -26,22 +26,27 @@ static bool check(const struct config *config, struct error *err)
                     "mask_zero is true: this version passes no masks on");
 }
 
-static struct edge table(struct layer_call *call)
+/* The index of the weight. */
+static int table(struct layer_call *call)
 {
-    return layer_weight(
+    return layer_state(
         call, "embeddings",
-        &SHAPE(config_int(call->config, "input_dim"), config_int(call->config, "output_dim")));
+        &SHAPE(config_int(call->config, "input_dim"), config_int(call->config, "output_dim")),
+        "uniform", true);
 }
 
-static struct edge look_up(struct layer_call *call, struct edge table)
+/* Reads the rows that are asked for, not the whole table. */
+static struct edge look_up(struct layer_call *call, int table)
 {
     struct build *m = call->m;
     struct edge numbers = call->inputs[0];
-    if (build_ok(m) && build_dtype(numbers) != I32 && build_dtype(numbers) != I64)
+    if (!build_ok(m) || table < 0)
+        return numbers;
+    if (build_dtype(numbers) != I32 && build_dtype(numbers) != I64)
         numbers = build_cast(m, numbers, I32); /* as Keras does */
-    struct edge axis = build_number(m, I32, 0);
-    return builder_add(&m->b, "GatherV2", "embedding_lookup", INPUTS(table, numbers, axis),
-                       NO_ATTRS);
+    return builder_add(&m->b, "ResourceGather", "embedding_lookup",
+                       INPUTS(m->weights[table].handle, numbers),
+                       ATTRS(attr_type("dtype", F32)));
 }
 
 static void embedding(struct layer_call *call)
@@ -56,7 +61,8 @@ static void embedding(struct layer_call *call)
 static void reversible(struct layer_call *call)
 {
     struct build *m = call->m;
-    struct edge x = call->inputs[0], weights = table(call);
+    struct edge x = call->inputs[0];
+    int weights = table(call);
     enum dtype dtype = build_dtype(x);
     if (dtype == I32 || dtype == I64) {
         layer_give(call, look_up(call, weights));
@@ -69,7 +75,7 @@ static void reversible(struct layer_call *call)
         return;
     }
     x = build_reshape(m, x, (const int64_t[]){-1, width}, 2);
-    x = build_matmul(m, x, weights, false, true);
+    x = build_matmul(m, x, build_weight_read(m, weights), false, true);
     int64_t dims[LIMIT_TENSOR_RANK];
     memcpy(dims, shape.dims + 1, (size_t)(shape.rank - 1) * sizeof(*dims));
     dims[shape.rank - 2] = config_int(call->config, "input_dim");

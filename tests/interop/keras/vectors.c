@@ -2,12 +2,13 @@
  * vectors.c - recorded computations of Keras, run by our layers, losses, optimizers,
  * schedules, metrics and initialisers.
  *
- *   keras-vectors [--only TEXT] FILE.jsonl ...
+ *   keras-vectors [--only TEXT] FILE.jsonl|FOLDER_OF_A_MODEL ...
  *
  * A line for each that differs, one for each class that is missing, and the counts at the end.
  */
 
 #include <stdio.h>
+#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/arena.h"
@@ -21,6 +22,7 @@
 #include "runtime/model/optimizer.h"
 #include "runtime/resource.h"
 #include "runtime/session.h"
+#include "tests/interop/keras/model.h"
 #include "tests/interop/keras/value.h"
 
 enum { ITEMS_MAX = 64 };
@@ -588,14 +590,36 @@ static bool run_file(const char *path, const char *only, struct totals *totals)
     return true;
 }
 
+/* A folder with model.json and expected.json. */
+static void run_folder(const char *path, struct totals *totals)
+{
+    struct error err = {0};
+    char name[4096];
+    snprintf(name, sizeof(name), "%s/model.json", path);
+    json_t *model = json_load_file(name, 0, NULL);
+    snprintf(name, sizeof(name), "%s/expected.json", path);
+    json_t *wanted = json_load_file(name, 0, NULL);
+    bool ok = model && wanted ? model_run_recorded(model, wanted, &err)
+                              : fail(&err, NOT_FOUND, "no model.json or no expected.json");
+    json_decref(model);
+    json_decref(wanted);
+    totals->passed += ok;
+    totals->failed += !ok;
+    if (!ok)
+        printf("FAIL %s: %s%s%s\n", path, err.pointer, err.pointer[0] ? ": " : "", err.text);
+}
+
 int main(int argc, char **argv)
 {
     struct totals totals = {0};
     const char *only = NULL;
+    struct stat info;
     kernels_add(false);
     for (int i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "--only") && i + 1 < argc)
             only = argv[++i];
+        else if (!stat(argv[i], &info) && S_ISDIR(info.st_mode))
+            run_folder(argv[i], &totals);
         else if (!run_file(argv[i], only, &totals))
             return 2;
     }

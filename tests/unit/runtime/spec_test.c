@@ -184,6 +184,44 @@ TEST(spec_example_is_overridden_field_by_field)
     arena_free(arena);
 }
 
+/* Versions 2 and 3 write inputs in different ways; a layer may be called twice. */
+TEST(spec_reads_models_of_keras)
+{
+    static const char *const texts[] = {
+        "[[[\"d\", 0, 0, {}], [\"d\", 1, 0, {}]]]",
+        "[{\"args\": [[{\"class_name\": \"__keras_tensor__\", \"config\": {\"keras_history\": "
+        "[\"d\", 0, 0]}}, {\"class_name\": \"__keras_tensor__\", \"config\": "
+        "{\"keras_history\": [\"d\", 1, 0]}}]], \"kwargs\": {}}]"};
+    for (int i = 0; i < ARRAY_LEN(texts); i++) {
+        struct arena *arena = arena_new();
+        const char *text = arena_printf(
+            arena,
+            "{\"model\": {\"keras\": {\"class_name\": \"Functional\", \"config\": {\"layers\": "
+            "["
+            "{\"class_name\": \"Add\", \"name\": \"sum\", \"config\": {}, "
+            "\"inbound_nodes\": %s},"
+            "{\"class_name\": \"InputLayer\", \"name\": \"x\", \"config\": {}, "
+            "\"inbound_nodes\": []},"
+            "{\"class_name\": \"Dense\", \"name\": \"d\", \"config\": {\"units\": 3, "
+            "\"activation\": {\"class_name\": \"function\", \"config\": \"relu\"}, "
+            "\"kernel_initializer\": {\"class_name\": \"HeNormal\", \"config\": {\"seed\": "
+            "null}}}, \"inbound_nodes\": [[[\"x\", 0, 0, {}]], [[\"x\", 0, 0, {}]]]}],"
+            "\"output_layers\": [[\"sum\", 0, 0]]}}}, " DATA "}",
+            texts[i]);
+        const struct spec *spec = parse(arena, text);
+        CHECK_INT(spec->layers_count, 4);
+        CHECK_TEXT(spec->layers[0].name, "x");
+        CHECK_TEXT(spec->layers[1].name, "d");
+        CHECK_TEXT(config_choice(spec->layers[1].config, "activation"), "relu");
+        CHECK_INT(spec->layers[2].shared, 1);
+        CHECK_TEXT(spec->layers[3].name, "sum");
+        CHECK_INT(spec->layers[3].inputs_count, 2);
+        CHECK_INT(spec->layers[3].inputs[1].layer, 2);
+        CHECK_INT(spec->output, 3);
+        arena_free(arena);
+    }
+}
+
 static const struct bad {
     const char *spec;
     enum error_code code;
@@ -238,10 +276,19 @@ static const struct bad {
     {"{\"model\": {\"layers\": {}}, " DATA "}", INVALID, "/model/layers",
      "an object, allowed: a list"},
     {"{\"model\": {\"layers\": []}, " DATA "}", INVALID, "/model/layers", "1 to 1000 layers"},
-    {"{\"model\": {\"keras\": {}}, " DATA "}", UNIMPLEMENTED, "/model/keras",
-     "\"layers\" only"},
+    {"{\"model\": {\"keras\": {}}, " DATA "}", INVALID, "/model/keras/class_name",
+     "Sequential and Functional"},
+    {"{\"model\": {\"keras\": {}, \"layers\": []}, " DATA "}", INVALID, "/model/keras",
+     "one of the two"},
+    {"{\"model\": {\"keras\": {\"class_name\": \"Sequential\", \"config\": {\"layers\": "
+     "[{\"class_name\": \"Dens\", \"config\": {\"name\": \"a\"}}]}}}, " DATA "}",
+     INVALID, "/model/keras/config/layers/0/class_name", "did you mean \"Dense\""},
+    {"{\"model\": {\"keras\": {\"class_name\": \"Functional\", \"config\": {\"layers\": "
+     "[{\"class_name\": \"Flatten\", \"name\": \"a\", \"config\": {}, \"inbound_nodes\": "
+     "[[[\"a\", 0, 0, {}]]]}]}}}, " DATA "}",
+     INVALID, "/model/keras/config/layers/0", "goes in a circle"},
     {"{\"model\": {\"graph\": \"x\"}, " DATA "}", UNIMPLEMENTED, "/model/graph",
-     "\"layers\" only"},
+     "\"layers\" or \"keras\""},
     {"{\"model\": {\"layers\": [7]}, " DATA "}", INVALID, "/model/layers/0", "layer 0 is 7"},
     {LAYER("\"units\": 3"), INVALID, "/model/layers/1/layer", "layer is missing"},
     {LAYER("\"layer\": 5"), INVALID, "/model/layers/1/layer", "layer is 5"},
