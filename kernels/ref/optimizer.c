@@ -84,6 +84,26 @@ static bool check_variables_locked(const struct kernel_call *call,
     return true;
 }
 
+/* Of these optimizers TensorFlow checks the numbers too. */
+static bool check_scalar(const struct kernel_call *call, const char *name, double value,
+                         struct error *err)
+{
+    const char *op = call->node->op->name;
+    bool ftrl = strstr(op, "Ftrl");
+    if (!ftrl && !strstr(op, "ProximalAdagrad"))
+        return true;
+    if (strcmp(name, "lr") == 0) {
+        bool zero = ftrl && node_attr_bool(call->node, "multiply_linear_by_lr", false);
+        return value > 0 || (zero && value == 0) ||
+               fail(err, INVALID, "lr is not a positive scalar: %g", value);
+    }
+    if (strcmp(name, "lr_power") == 0)
+        return value <= 0 ||
+               fail(err, INVALID, "lr_power is not a non-positive scalar: %g", value);
+    return value >= 0 || (name[0] != 'l') ||
+           fail(err, INVALID, "%s is not a non-negative scalar: %g", name, value);
+}
+
 static bool read_scalars(const struct kernel_call *call, const struct prepared *prepared,
                          double complex *scalars, struct error *err)
 {
@@ -95,6 +115,8 @@ static bool read_scalars(const struct kernel_call *call, const struct prepared *
                         prepared->optimizer->scalars[i],
                         shape_text(&scalar->shape, text, sizeof(text)));
         scalars[i] = kernel_complex_at(scalar, 0);
+        if (!check_scalar(call, prepared->optimizer->scalars[i], creal(scalars[i]), err))
+            return false;
     }
     return true;
 }

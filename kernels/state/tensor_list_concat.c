@@ -228,7 +228,7 @@ static bool concat_lists_run(struct kernel_call *call, struct error *err)
         const struct tensor_list *more = from ? element(b, i, dtype, err) : NULL;
         if (!more)
             return false;
-        if (!shape_compatible(&from->shape, &more->shape))
+        if (!shape_equal(&from->shape, &more->shape))
             return fail(err, INVALID, "element_shape of the lists is not the same: %s vs %s",
                         shape_text(&from->shape, first, sizeof(first)),
                         shape_text(&more->shape, second, sizeof(second)));

@@ -263,3 +263,60 @@ TEST(a_file_shorter_than_its_header_is_at_its_end)
     CHECK_INT(first(world, "units:0"), 0);
     world_free(world);
 }
+
+TEST(a_rate_that_is_not_positive_is_refused_where_it_divides)
+{
+    struct world *world = world_new(NULL);
+    struct error err;
+    struct builder *b = &world->b;
+    struct edge v[2], zero = builder_scalar(b, "zero", F32, 0);
+    static const char *const names[] = {"var", "accum"};
+    for (int i = 0; i < 2; i++) {
+        v[i] = builder_add(b, "VariableV2", names[i], NO_INPUTS,
+                           ATTRS(attr_type("dtype", F32), attr_shape("shape", &SHAPE(0))));
+        CHECK(v[i].from);
+    }
+    struct edge none = builder_add(
+        b, "Fill", "none", INPUTS(builder_ints(b, "shape", I32, (const int64_t[]){0}, 1), zero),
+        NO_ATTRS);
+    struct edge one = builder_scalar(b, "one", F32, 1),
+                less = builder_scalar(b, "less", F32, -1);
+    builder_add(b, "ApplyProximalAdagrad", "good", INPUTS(v[0], v[1], one, zero, zero, none),
+                NO_ATTRS);
+    builder_add(b, "ApplyProximalAdagrad", "rate", INPUTS(v[0], v[1], zero, zero, zero, none),
+                NO_ATTRS);
+    builder_add(b, "ApplyProximalAdagrad", "l2", INPUTS(v[0], v[1], one, zero, less, none),
+                NO_ATTRS);
+    world_begin(world);
+    CHECK_OK(world_run(world, "good", NULL, &err), &err);
+    CHECK_FAILS(world_run(world, "rate", NULL, &err), &err, INVALID);
+    CHECK_FAILS(world_run(world, "l2", NULL, &err), &err, INVALID);
+    world_free(world);
+}
+
+/* Not even an unknown shape will do. */
+TEST(lists_of_other_element_shapes_are_not_joined)
+{
+    struct world *world = world_new(NULL);
+    struct error err;
+    struct builder *b = &world->b;
+    struct tensor out = {0};
+    struct edge size = builder_scalar(b, "size", I32, 1);
+    struct edge open = builder_add(
+        b, "TensorListReserve", "open", INPUTS(builder_scalar(b, "any", I32, -1), size),
+        ATTRS(attr_type("element_dtype", F32), attr_type("shape_type", I32)));
+    struct edge known =
+        builder_add(b, "TensorListReserve", "known",
+                    INPUTS(builder_ints(b, "two", I32, (const int64_t[]){2}, 1), size),
+                    ATTRS(attr_type("element_dtype", F32), attr_type("shape_type", I32)));
+    for (int i = 0; i < 2; i++)
+        builder_add(b, "TensorListLength", i ? "good" : "bad",
+                    INPUTS(builder_add(b, "TensorListConcatLists", "both",
+                                       INPUTS(i ? open : known, open),
+                                       ATTRS(attr_type("element_dtype", F32)))),
+                    NO_ATTRS);
+    world_begin(world);
+    CHECK_INT(first(world, "good:0"), 2);
+    CHECK_FAILS(world_run(world, "bad:0", &out, &err), &err, INVALID);
+    world_free(world);
+}
