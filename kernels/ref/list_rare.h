@@ -61,8 +61,12 @@
     X(data_format_vec_permute_ref) X(euclidean_norm_ref) X(cumulative_logsumexp_ref) \
     X(bias_add_v1_ref) X(check_numerics_v2_ref)
 
+#define KERNELS_SET(X) \
+    X(dense_to_dense_set_operation_ref) X(dense_to_sparse_set_operation_ref) \
+    X(sparse_to_sparse_set_operation_ref) X(set_size_ref)
+
 #define KERNELS_RARE(X) \
     KERNELS_COUNT(X) KERNELS_SEARCH(X) KERNELS_BESSEL(X) KERNELS_GAMMA(X) \
     KERNELS_FFT(X) KERNELS_DECOMPOSE(X) KERNELS_SELF_ADJOINT(X) KERNELS_EIGEN(X) \
     KERNELS_MATRIX_FUNCTION(X) KERNELS_BAND(X) KERNELS_FAKE_QUANT(X) KERNELS_RAGGED(X) \
-    KERNELS_ARRAY_MORE(X)
+    KERNELS_ARRAY_MORE(X) KERNELS_SET(X)
