@@ -226,8 +226,9 @@ class Lists:
             self.out.append(raw.TensorListGather(input_handle=made, indices=p.give(some),
                                                  element_shape=self.declared(), **more))
         else:
+            rest = np.array([-1, *self.shape[1:]], np.int32)
             self.out.append(raw.TensorListConcatV2(
-                input_handle=made, element_shape=self.declared(), leading_dims=p.give(
+                input_handle=made, element_shape=p.give(rest, 1.0), leading_dims=p.give(
                     np.array([self.shape[0] if self.shape else 1] * length, np.int64)), **more))
 
 
