@@ -24,6 +24,7 @@
 #include "runtime/internal.h"
 #include "runtime/memory.h"
 #include "runtime/op.h"
+#include "runtime/price.h"
 
 #define HINT "_recompute_hint"
 
@@ -57,85 +58,11 @@ struct again {
 
 /* --- what is cheap --- */
 
-struct price {
-    const char *op;
-    int weight; /* operations for an element */
-};
-
-static const struct price prices[] = {
-    {"Add", 1},
-    {"AddV2", 1},
-    {"Sub", 1},
-    {"Mul", 1},
-    {"Div", 1},
-    {"RealDiv", 1},
-    {"Maximum", 1},
-    {"Minimum", 1},
-    {"SquaredDifference", 1},
-    {"Neg", 1},
-    {"Abs", 1},
-    {"Sign", 1},
-    {"Square", 1},
-    {"Sqrt", 1},
-    {"Rsqrt", 1},
-    {"Reciprocal", 1},
-    {"Relu", 1},
-    {"Relu6", 1},
-    {"LeakyRelu", 1},
-    {"BiasAdd", 1},
-    {"Cast", 1},
-    {"Fill", 1},
-    {"BroadcastTo", 1},
-    {"Tile", 1},
-    {"OnesLike", 1},
-    {"ZerosLike", 1},
-    {"Reshape", 0},
-    {"Squeeze", 0},
-    {"ExpandDims", 0},
-    {"Identity", 0},
-    {"Pack", 1},
-    {"Transpose", 2},
-    {"Greater", 1},
-    {"GreaterEqual", 1},
-    {"Less", 1},
-    {"LessEqual", 1},
-    {"Equal", 1},
-    {"NotEqual", 1},
-    {"LogicalAnd", 1},
-    {"LogicalOr", 1},
-    {"LogicalNot", 1},
-    {"Select", 1},
-    {"SelectV2", 1},
-    {"Exp", 8},
-    {"Log", 8},
-    {"Log1p", 8},
-    {"Tanh", 8},
-    {"Sigmoid", 8},
-    {"Softplus", 8},
-    {"Softsign", 2},
-    {"Elu", 8},
-    {"Selu", 8},
-    {"Erf", 8},
-    {"Softmax", 10},
-    {"LogSoftmax", 10},
-    {"StatelessRandomUniform", 8},
-    {"StatelessRandomUniformV2", 8},
-    {"StatelessRandomNormal", 16},
-    {"StatelessRandomNormalV2", 16},
-    {"FusedBatchNorm", 6},
-    {"FusedBatchNormV2", 6},
-    {"FusedBatchNormV3", 6},
-    {"_FusedBatchNormEx", 6},
-    {"_Elementwise", 4},
-};
-
-/* Operations for an element, -1 for what is not cheap; `hinted` nodes are whatever they do. */
+/* Operations for an element; a node with the hint is cheap by definition. */
 static int weight_of(const struct node *node)
 {
-    for (int i = 0; i < ARRAY_LEN(prices); i++)
-        if (fuse_is(node, prices[i].op))
-            return prices[i].weight;
-    return node_attr(node, HINT) ? 100 : -1;
+    int weight = price_of(node->op->name);
+    return weight < 0 && node_attr(node, HINT) ? 100 : weight;
 }
 
 /* Whether a second node would give the same: nothing but its inputs decides what it makes. */

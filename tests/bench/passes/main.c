@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "kernels/list.h"
 #include "runtime/builder.h"
+#include "runtime/gradient.h"
 #include "runtime/optimise.h"
 #include "runtime/session.h"
 #include "runtime/tensor.h"
@@ -155,6 +156,28 @@ static const char *build_product(const struct shape *x, const char **init)
     return unary("Relu", y).from->name;
 }
 
+/* The loss that tutorials write, and its gradient. */
+static const char *build_loss(const struct shape *x, const char **init)
+{
+    (void)init;
+    const int64_t last = -1, first = 0;
+    struct edge in = placeholder(x), grad, labels = constant(x);
+    struct edge rows =
+        unary("Neg", binary("Sum", binary("Mul", labels, unary("Log", unary("Softmax", in))),
+                            builder_ints(&b, "axis", I32, &last, 1)));
+    struct edge loss = binary("Mean", rows, builder_ints(&b, "axis", I32, &first, 1));
+    if (!builder_ok(&b) || !gradient_build(b.graph, &loss, 1, NULL, &in, 1, &grad, &err))
+        stop("gradient");
+    return builder_group(&b, "both", (struct node *const[]){loss.from, grad.from}, 2)->name;
+}
+
+/* A cross-entropy whose gradient nobody wants, as in an evaluation. */
+static const char *build_evaluation(const struct shape *x, const char **init)
+{
+    (void)init;
+    return binary("SoftmaxCrossEntropyWithLogits", placeholder(x), constant(x)).from->name;
+}
+
 /* --- measuring --- */
 
 struct side {
@@ -240,6 +263,9 @@ int main(void)
         {"60 Adam updates of 128 floats", OPTIMISE_UPDATE, SHAPE(128), build_updates},
         {"batch norm and Relu, 32x28x28x64", OPTIMISE_NORM, SHAPE(32, 28, 28, 64), build_norm},
         {"2 convolutions NCHW, 8x32x28x28", OPTIMISE_LAYOUT, SHAPE(8, 32, 28, 28), build_first},
+        {"loss by log(softmax) and its gradient, 128x4096", OPTIMISE_SOFTMAX, SHAPE(128, 4096),
+         build_loss},
+        {"cross-entropy alone, 128x4096", OPTIMISE_SOFTMAX, SHAPE(128, 4096), build_evaluation},
         {"MatMul, bias, Relu, 128x512x512", OPTIMISE_FUSE, SHAPE(128, 512), build_product},
     };
     kernels_add(false);
