@@ -87,6 +87,16 @@ static bool is_sum_of_last(const struct softmaxer *s, const struct node *sum)
     return last == -1 || (rank > 0 && last == rank - 1);
 }
 
+/* Rows so long that arithmetic decides, not calls: chains keep more of it in registers. */
+static bool is_wide(const struct softmaxer *s, struct edge edge)
+{
+    enum { WIDE = 1024 };
+    if (!s->by_shapes || edge.from->id >= s->f.count)
+        return false;
+    const struct shape *shape = shapes_at(&s->shapes, edge);
+    return shape->rank > 0 && shape->dims[shape->rank - 1] >= WIDE;
+}
+
 /* Its only reader, on any input, when that waits for nothing; NULL if it is not so. */
 static struct node *only_reader(const struct softmaxer *s, const struct node *node,
                                 const char *op)
@@ -139,7 +149,7 @@ static void fuse_entropy(struct softmaxer *s, struct node *softmax, struct node 
             sum->inputs[0].from == user && is_sum_of_last(s, sum))
             product = user;
     }
-    if (!product || !fuse_same_wishes(log, product))
+    if (!product || !fuse_same_wishes(log, product) || is_wide(s, softmax->inputs[0]))
         return;
     struct node *sum = only_reader(s, product, "Sum");
     int at = product->inputs[0].from == log;
@@ -190,7 +200,8 @@ static void visit_product(struct softmaxer *s, struct node *product)
         struct node *sum = difference ? private_input(s, difference, 1, "Sum") : NULL;
         struct node *inner = sum ? private_input(s, sum, 0, "Mul") : NULL;
         struct edge y = product->inputs[1 - i];
-        if (!inner || !is_sum_of_last(s, sum) || !node_attr_bool(sum, "keep_dims", false))
+        if (!inner || is_wide(s, y) || !is_sum_of_last(s, sum) ||
+            !node_attr_bool(sum, "keep_dims", false))
             continue;
         struct edge dy = difference->inputs[0];
         bool matches = (same_edge(inner->inputs[0], dy) && same_edge(inner->inputs[1], y)) ||
@@ -217,8 +228,8 @@ static void visit_difference(struct softmaxer *s, struct node *difference)
     for (int i = 0; product && i < 2; i++) {
         struct node *sum = private_input(s, product, i, "Sum");
         struct node *exponential = private_input(s, product, 1 - i, "Exp");
-        if (!sum || !exponential || !is_sum_of_last(s, sum) ||
-            !node_attr_bool(sum, "keep_dims", false) ||
+        if (!sum || !exponential || is_wide(s, exponential->inputs[0]) ||
+            !is_sum_of_last(s, sum) || !node_attr_bool(sum, "keep_dims", false) ||
             !same_edge(sum->inputs[0], difference->inputs[0]))
             continue;
         const struct attr attrs[] = {attr_type("T", F32)};

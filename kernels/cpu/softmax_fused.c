@@ -23,29 +23,50 @@ struct grad {
     float *out;
 };
 
-/* (dy - Sum(dy * y)) * y */
-static void softmax_grad_row(const struct grad *g, int64_t row, float *spare)
+/* Rows that are done at a time: as many as the first cache holds. */
+static int64_t block_rows(int64_t columns)
 {
-    const float *dy = g->dy + row * g->columns, *y = g->y + row * g->columns;
-    float *out = g->out + row * g->columns;
-    isa()->binary(ISA_MUL, g->columns, dy, false, y, false, spare);
-    float sum = reduce_sum_row(g->rows, g->columns, spare);
-    isa()->binary(ISA_SUB, g->columns, dy, false, &sum, true, out);
-    isa()->binary(ISA_MUL, g->columns, out, false, y, false, out);
+    enum { TILE = 2048 };
+    return columns < TILE ? TILE / columns : 1;
+}
+
+static void fill_row(float *row, int64_t count, float value)
+{
+    for (int64_t i = 0; i < count; i++)
+        row[i] = value;
+}
+
+/* (dy - Sum(dy * y)) * y */
+static void softmax_grad_rows(const struct grad *g, int64_t row, int64_t rows, float *spare)
+{
+    int64_t columns = g->columns, count = rows * columns;
+    const float *dy = g->dy + row * columns, *y = g->y + row * columns;
+    float *out = g->out + row * columns;
+    isa()->binary(ISA_MUL, count, dy, false, y, false, spare);
+    for (int64_t i = 0; i < rows; i++)
+        fill_row(spare + i * columns, columns,
+                 reduce_sum_row(g->rows, columns, spare + i * columns));
+    isa()->binary(ISA_SUB, count, dy, false, spare, false, out);
+    isa()->binary(ISA_MUL, count, out, false, y, false, out);
 }
 
 /* dy - Sum(dy) * Exp(y) */
-static void log_softmax_grad_row(const struct grad *g, int64_t row, float *spare)
+static void log_softmax_grad_rows(const struct grad *g, int64_t row, int64_t rows, float *spare)
 {
-    const float *dy = g->dy + row * g->columns, *y = g->y + row * g->columns;
-    float sum = reduce_sum_row(g->rows, g->columns, dy);
-    isa()->unary(ISA_EXP, g->columns, y, spare);
-    isa()->binary(ISA_MUL, g->columns, &sum, true, spare, false, spare);
-    isa()->binary(ISA_SUB, g->columns, dy, false, spare, false, g->out + row * g->columns);
+    int64_t columns = g->columns, count = rows * columns;
+    const float *dy = g->dy + row * columns, *y = g->y + row * columns;
+    float *sums = spare + count;
+    for (int64_t i = 0; i < rows; i++)
+        fill_row(sums + i * columns, columns,
+                 reduce_sum_row(g->rows, columns, dy + i * columns));
+    isa()->unary(ISA_EXP, count, y, spare);
+    isa()->binary(ISA_MUL, count, sums, false, spare, false, spare);
+    isa()->binary(ISA_SUB, count, dy, false, spare, false, g->out + row * columns);
 }
 
 static bool run_grad(struct kernel_call *call,
-                     void (*run_row)(const struct grad *g, int64_t row, float *spare),
+                     void (*run_rows)(const struct grad *g, int64_t row, int64_t rows,
+                                      float *spare),
                      struct error *err)
 {
     const struct tensor *dy = kernel_in(call, 0), *y = kernel_in(call, 1);
@@ -60,7 +81,8 @@ static bool run_grad(struct kernel_call *call,
     int64_t columns = shape.dims[shape.rank - 1];
     struct grad g = {out->count / columns, columns, NULL, NULL, tensor_f32_mut(out)};
     int threads = parallel_threads(call, out->count);
-    float *spare = kernel_scratch(call, (size_t)(threads * columns) * sizeof(*spare), err);
+    int64_t block = block_rows(columns), each = 2 * block * columns;
+    float *spare = kernel_scratch(call, (size_t)(threads * each) * sizeof(*spare), err);
     g.dy = spare ? spread(call, tensor_f32(dy), &dy->shape, &shape, err) : NULL;
     g.y = g.dy ? spread(call, tensor_f32(y), &y->shape, &shape, err) : NULL;
     if (!g.y)
@@ -68,20 +90,20 @@ static bool run_grad(struct kernel_call *call,
 #pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
     for (int t = 0; t < threads; t++) {
         struct range r = parallel_range(g.rows, 1, threads, t);
-        for (int64_t row = r.from; row < r.to; row++)
-            run_row(&g, row, spare + t * columns);
+        for (int64_t row = r.from; row < r.to; row += block)
+            run_rows(&g, row, r.to - row < block ? r.to - row : block, spare + t * each);
     }
     return true;
 }
 
 static bool softmax_grad_run(struct kernel_call *call, struct error *err)
 {
-    return run_grad(call, softmax_grad_row, err);
+    return run_grad(call, softmax_grad_rows, err);
 }
 
 static bool log_softmax_grad_run(struct kernel_call *call, struct error *err)
 {
-    return run_grad(call, log_softmax_grad_row, err);
+    return run_grad(call, log_softmax_grad_rows, err);
 }
 
 /* --- labels times the logarithm --- */
@@ -94,16 +116,18 @@ struct entropy {
     float *sums;
 };
 
-static void entropy_row(const struct entropy *e, int64_t row, float *spare)
+static void entropy_rows(const struct entropy *e, int64_t row, int64_t rows, float *spare)
 {
-    const float *logits = e->logits + row * e->columns;
-    float *kept = e->kept ? e->kept + row * e->columns : spare;
-    isa()->softmax(1, e->columns, logits, e->logarithm, kept);
+    int64_t columns = e->columns, count = rows * columns;
+    const float *logits = e->logits + row * columns;
+    float *kept = e->kept ? e->kept + row * columns : spare;
+    isa()->softmax(rows, columns, logits, e->logarithm, kept);
     if (!e->logarithm)
-        isa()->unary(ISA_LOG, e->columns, kept, spare);
-    isa()->binary(ISA_MUL, e->columns, e->labels + row * e->columns, false,
-                  e->logarithm ? kept : spare, false, spare);
-    e->sums[row] = reduce_sum_row(e->rows, e->columns, spare);
+        isa()->unary(ISA_LOG, count, kept, spare);
+    isa()->binary(ISA_MUL, count, e->labels + row * columns, false, e->logarithm ? kept : spare,
+                  false, spare);
+    for (int64_t i = 0; i < rows; i++)
+        e->sums[row + i] = reduce_sum_row(e->rows, columns, spare + i * columns);
 }
 
 /* Labels of another shape: all at once, as the ops do it. */
@@ -134,14 +158,15 @@ static bool run_spread(struct kernel_call *call, struct entropy *e, const struct
 static bool run_rows(struct kernel_call *call, const struct entropy *e, struct error *err)
 {
     int threads = parallel_threads(call, e->rows * e->columns * WEIGHT);
-    float *spare = kernel_scratch(call, (size_t)(threads * e->columns) * sizeof(*spare), err);
+    int64_t block = block_rows(e->columns), each = block * e->columns;
+    float *spare = kernel_scratch(call, (size_t)(threads * each) * sizeof(*spare), err);
     if (!spare)
         return false;
 #pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
     for (int t = 0; t < threads; t++) {
         struct range r = parallel_range(e->rows, 1, threads, t);
-        for (int64_t row = r.from; row < r.to; row++)
-            entropy_row(e, row, spare + t * e->columns);
+        for (int64_t row = r.from; row < r.to; row += block)
+            entropy_rows(e, row, r.to - row < block ? r.to - row : block, spare + t * each);
     }
     return true;
 }

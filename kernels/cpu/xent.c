@@ -110,10 +110,10 @@ static void run_range(const struct losses *work, struct range r, float *spare)
     }
     for (int64_t i = r.from; i < r.to; i++) {
         float *back = work->backprop ? work->backprop + i * classes : spare;
+        float scale = work->scale ? work->scale[work->one_scale ? 0 : i] : 1;
         run_rows(work, i, 1, back);
-        if (work->backprop)
-            isa()->binary(ISA_MUL, classes, work->scale + (work->one_scale ? 0 : i), true, back,
-                          false, back);
+        for (int64_t k = 0; work->backprop && k < classes; k++)
+            back[k] *= scale;
     }
 }
 
