@@ -145,7 +145,7 @@ bool slice_file_reader_read(struct slice_file_reader *reader, const char *name,
         all.length[d] = -1;
     if (!slice)
         slice = &all;
-    if (!dtype_known(dtype) || !bundle_slice_shape(slice, &full, &shape))
+    if (!dtype_known(dtype) || dtype_is_ref(dtype) || !bundle_slice_shape(slice, &full, &shape))
         return fail(err, INVALID,
                     "tensor \"%s\": the slice does not fit, or the type is not known", name);
     struct tensor value;
