@@ -94,8 +94,6 @@ static bool check(const struct ngrams *n, const struct tensor *splits, struct er
     for (int w = 0; w < n->widths_count; w++)
         if (n->widths[w] <= 0)
             return fail(err, INVALID, "ngram_widths must contain positive values");
-    if (splits->shape.rank != 1 || n->data->shape.rank != 1)
-        return fail(err, INVALID, "data and data_splits must be vectors");
     int64_t last = 0;
     for (int64_t i = 0; i < splits->count; i++) {
         int64_t split = tensor_integer(splits, i);
