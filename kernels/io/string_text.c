@@ -54,7 +54,8 @@ static void set_mapped_ascii(struct tensor *out, int64_t i, const struct tensor_
  */
 static void add_valid(struct str *out, const struct tensor_string *in)
 {
-    for (int32_t at = 0, size = (int32_t)strnlen(in->data, in->size); at < size;) {
+    int32_t size = in->size ? (int32_t)strnlen(in->data, in->size) : 0;
+    for (int32_t at = 0; at < size;) {
         int32_t start = at, c;
         U8_NEXT((const uint8_t *)in->data, at, size, c);
         if (c < 0)
