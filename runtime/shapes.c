@@ -9,7 +9,7 @@
 #include "runtime/internal.h"
 #include "runtime/op.h"
 
-enum { INPUTS_MAX = 64 };
+enum { INPUTS_FEW = 16 };
 
 struct shape *shapes_at(const struct shapes *shapes, struct edge edge)
 {
@@ -35,11 +35,15 @@ static bool infer_node(struct shapes *shapes, const struct node *node, struct er
     if (shapes->declared && shape && node->outputs_count == 1 &&
         dtype_is_ref(node->output_types[0]))
         outputs[0] = *shape;
-    if (!node->op->infer || node->fault || node->inputs_count > INPUTS_MAX ||
-        optimise_is_flow(node))
+    if (!node->op->infer || node->fault || optimise_is_flow(node))
         return true;
-    struct shape inputs[INPUTS_MAX];
-    const struct tensor *constants[INPUTS_MAX] = {0};
+    struct shape few[INPUTS_FEW], *inputs = few;
+    const struct tensor *few_constants[INPUTS_FEW] = {0}, **constants = few_constants;
+    bool many = node->inputs_count > INPUTS_FEW;
+    if (many) {
+        inputs = alloc_array((size_t)node->inputs_count, sizeof(*inputs));
+        constants = alloc_array((size_t)node->inputs_count, sizeof(*constants));
+    }
     for (int i = 0; i < node->inputs_count; i++) {
         const struct node *from = node->inputs[i].from;
         inputs[i] =
@@ -48,10 +52,14 @@ static bool infer_node(struct shapes *shapes, const struct node *node, struct er
             constants[i] = node_attr_tensor(from, "value");
     }
     struct infer infer = {node, inputs, constants, outputs};
-    if (node->op->infer(&infer, err))
-        return true;
-    forget(outputs, node->outputs_count);
-    return false;
+    bool ok = node->op->infer(&infer, err);
+    if (!ok)
+        forget(outputs, node->outputs_count);
+    if (many) {
+        free(inputs);
+        free(constants);
+    }
+    return ok;
 }
 
 void shapes_infer(struct shapes *shapes, const struct graph *graph, const int *order, int count)

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "kernels/list.h"
+#include "task/mode_classes.h"
 #include "task/mode_graph.h"
 #include "task/mode_trace.h"
 #include "task/mode_train.h"
@@ -29,7 +30,10 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         int (*run)(int argc, char **argv);
-    } modes[] = {{"graph", mode_graph}, {"trace", mode_trace}, {"train", mode_train}};
+    } modes[] = {{"classes", mode_classes},
+                 {"graph", mode_graph},
+                 {"trace", mode_trace},
+                 {"train", mode_train}};
 
     settle_threads(argv);
     kernels_add(false);
@@ -38,6 +42,7 @@ int main(int argc, char **argv)
             return modes[i].run(argc - 2, argv + 2);
     }
     fprintf(stderr,
-            "usage: trainyard-task train SPEC | graph show FILE | trace EVENTS [options]\n");
+            "usage: trainyard-task train SPEC | graph show FILE | trace EVENTS | classes "
+            "[options]\n");
     return 2;
 }

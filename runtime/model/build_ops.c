@@ -71,30 +71,43 @@ struct edge build_reshape(struct build *m, struct edge x, const int64_t *dims, i
     return build_binary(m, "Reshape", x, build_ints(m, dims, rank));
 }
 
+/* How many numbers an example of `x` has; -1: not known. */
+static int64_t example_count(struct build *m, struct edge x)
+{
+    struct shape shape = *build_shape(m, x);
+    if (shape.rank < 1)
+        return -1;
+    shape.dims[0] = 1;
+    return shape_count(&shape);
+}
+
 struct edge build_reshape_examples(struct build *m, struct edge x, const int64_t *dims,
                                    int rank)
 {
-    int64_t all[LIMIT_TENSOR_RANK + 1] = {-1};
+    int64_t all[LIMIT_TENSOR_RANK + 1] = {-1}, rest = 1, count = example_count(m, x);
+    int wildcard = 0;
     if (rank >= LIMIT_TENSOR_RANK) {
         build_refuse(m, INVALID, "more than %d dimensions", LIMIT_TENSOR_RANK);
         return x;
     }
-    int64_t batch = build_shape(m, x)->rank > 0 ? build_shape(m, x)->dims[0] : -1;
-    bool has_wildcard = false;
-    for (int i = 0; i < rank; i++) {
-        all[i + 1] = dims[i];
-        has_wildcard |= dims[i] < 0;
+    for (int i = 1; i <= rank; i++) {
+        all[i] = dims[i - 1];
+        if (all[i] < 0)
+            wildcard = i;
+        else
+            rest *= all[i];
     }
-    if (!has_wildcard)
-        return build_reshape(m, x, all, rank + 1);
-    all[0] = batch;
-    if (batch >= 0)
+    if (wildcard && count >= 0 && rest > 0 && count % rest == 0) {
+        all[wildcard] = count / rest;
+        wildcard = 0;
+    }
+    if (!wildcard)
         return build_reshape(m, x, all, rank + 1);
     /* Two unknowns: the number of examples is taken from the tensor itself. */
     struct edge first =
         build_slice(m, build_shape_of(m, x), (const int64_t[]){0}, (const int64_t[]){1}, 1);
-    struct edge rest = build_ints(m, dims, rank);
-    return build_binary(m, "Reshape", x, build_concat(m, (struct edge[]){first, rest}, 2, 0));
+    struct edge others = build_ints(m, dims, rank);
+    return build_binary(m, "Reshape", x, build_concat(m, (struct edge[]){first, others}, 2, 0));
 }
 
 struct edge build_transpose(struct build *m, struct edge x, const int64_t *order, int rank)

@@ -77,6 +77,16 @@ static bool check_inputs(struct layer_call *call)
     return false;
 }
 
+void layer_check_nodes(struct layer_call *call)
+{
+    if (build_ok(call->m) && graph_count(call->m->b.graph) > LAYER_NODES_MAX)
+        build_refuse(
+            call->m, EXHAUSTED,
+            "with %s \"%s\" the model has more than %d nodes (every step of a recurrent "
+            "layer takes some)",
+            call->config->class->name, call->name, LAYER_NODES_MAX);
+}
+
 /* --- weights --- */
 
 static const struct config *argument(const struct layer_call *call, const char *what,
@@ -191,6 +201,7 @@ void layer_run(struct layer_call *call)
     call->outputs_count = 0;
     if (build_ok(m) && check_inputs(call))
         call->class->call(call);
+    layer_check_nodes(call);
     for (int i = 0; i < call->outputs_count; i++)
         (void)build_shape(m,
                           call->outputs[i]); /* an op that refuses its inputs, refuses here */

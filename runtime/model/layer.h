@@ -166,6 +166,10 @@ void layer_refuse(struct layer_call *call, const char *wanted);
  */
 const struct shape *layer_examples(struct layer_call *call, int rank, const char *wanted);
 
+/* Refuses a model that has grown too large; for layers that add nodes in a loop. */
+#define LAYER_NODES_MAX 200000
+void layer_check_nodes(struct layer_call *call);
+
 /* --- arguments that many classes have --- */
 
 #define LAYER_CONFIG(name_, initial_, of)                                                      \

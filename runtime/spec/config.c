@@ -236,23 +236,11 @@ static bool read_argument(const struct reading *r, struct config_value *out)
 
 /* --- all arguments --- */
 
-static const struct config_argument *argument_at(const struct config *config, int index)
-{
-    return index < config->class->arguments_count
-               ? &config->class->arguments[index]
-               : &config->family->common[index - config->class->arguments_count];
-}
-
-static int arguments_count(const struct config *config)
-{
-    return config->class->arguments_count + config->family->common_count;
-}
-
 /* Fails at the first field that is neither an argument nor one of the others. */
 static bool check_fields(const struct spec_object *object, const struct config *config,
                          const char *const *others)
 {
-    int count = arguments_count(config), others_count = 0;
+    int count = config_arguments_count(config), others_count = 0;
     while (others[others_count])
         others_count++;
     const char **allowed =
@@ -260,7 +248,7 @@ static bool check_fields(const struct spec_object *object, const struct config *
     for (int i = 0; i < others_count; i++)
         allowed[i] = others[i];
     for (int i = 0; i < count; i++)
-        allowed[others_count + i] = argument_at(config, i)->name;
+        allowed[others_count + i] = config_argument_at(config, i)->name;
     return spec_read_only(object, allowed);
 }
 
@@ -270,14 +258,14 @@ static bool read_all(const struct spec_object *object, const struct config_class
 {
     struct config *config = arena_alloc(object->arena, sizeof(*config));
     *config = (struct config){class, family, object->pointer, NULL};
-    int count = arguments_count(config);
+    int count = config_arguments_count(config);
     struct config_value *values =
         arena_array(object->arena, (size_t)count + 1, sizeof(*values));
     config->values = values;
     if (!keras && object->json && !check_fields(object, config, others))
         return false;
     for (int i = 0; i < count; i++) {
-        struct reading r = {object, argument_at(config, i), keras};
+        struct reading r = {object, config_argument_at(config, i), keras};
         values[i] = (struct config_value){0};
         if (!read_argument(&r, &values[i]))
             return false;
@@ -432,184 +420,4 @@ bool config_read_keras(const struct spec_object *object, const char *field,
     const struct config_class *class =
         config_find_at(family, name, spec_read_pointer(&whole, "class_name", -1), object->err);
     return class && read_all(&inner, class, family, NULL, true, out);
-}
-
-/* --- asking --- */
-
-static const struct config_value *find(const struct config *config, const char *name,
-                                       const struct config_argument **argument)
-{
-    for (int i = 0; i < arguments_count(config); i++) {
-        *argument = argument_at(config, i);
-        if (!strcmp((*argument)->name, name))
-            return &config->values[i];
-    }
-    return NULL;
-}
-
-static const struct config_value *value_of(const struct config *config, const char *name,
-                                           enum config_type type, enum config_type or_type)
-{
-    const struct config_argument *argument;
-    const struct config_value *value = find(config, name, &argument);
-    assert(value && (argument->type == type || argument->type == or_type));
-    (void)type, (void)or_type;
-    return value;
-}
-
-bool config_has(const struct config *config, const char *name)
-{
-    const struct config_argument *argument;
-    return find(config, name, &argument);
-}
-
-bool config_is_null(const struct config *config, const char *name)
-{
-    const struct config_argument *argument;
-    const struct config_value *value = find(config, name, &argument);
-    return value && value->is_null;
-}
-
-bool config_bool(const struct config *config, const char *name)
-{
-    return value_of(config, name, CONFIG_BOOL, CONFIG_BOOL)->flag;
-}
-
-int64_t config_int(const struct config *config, const char *name)
-{
-    return value_of(config, name, CONFIG_INT, CONFIG_INT)->number;
-}
-
-double config_real(const struct config *config, const char *name)
-{
-    return value_of(config, name, CONFIG_REAL, CONFIG_REAL)->real;
-}
-
-const char *config_text(const struct config *config, const char *name)
-{
-    return value_of(config, name, CONFIG_TEXT, CONFIG_TEXT)->text;
-}
-
-const char *config_choice(const struct config *config, const char *name)
-{
-    const struct config_argument *argument;
-    const struct config_value *value = find(config, name, &argument);
-    assert(value && argument->type == CONFIG_CHOICE);
-    return value->is_null ? NULL : argument->choices[value->number];
-}
-
-const int64_t *config_ints(const struct config *config, const char *name, int *count)
-{
-    const struct config_value *value = value_of(config, name, CONFIG_INTS, CONFIG_SIDES);
-    if (count)
-        *count = value->count;
-    return value->is_null ? NULL : value->ints;
-}
-
-const double *config_reals(const struct config *config, const char *name, int *count)
-{
-    const struct config_value *value = value_of(config, name, CONFIG_REALS, CONFIG_REALS);
-    if (count)
-        *count = value->count;
-    return value->is_null ? NULL : value->reals;
-}
-
-const struct config *config_object(const struct config *config, const char *name)
-{
-    const struct config_value *value = value_of(config, name, CONFIG_OBJECT, CONFIG_OBJECT);
-    return value->is_null ? NULL : value->object;
-}
-
-bool config_is(const struct config *config, const char *class_name)
-{
-    return !strcmp(config->class->name, class_name);
-}
-
-/* --- writing --- */
-
-void config_write_number(double value, struct str *out)
-{
-    char text[40];
-    for (int digits = 1; digits <= 17; digits++) {
-        snprintf(text, sizeof(text), "%.*g", digits, value);
-        if (strtod(text, NULL) == value)
-            break;
-    }
-    str_add(out, text);
-}
-
-static void write_list(const struct config_value *value, bool reals, struct str *out)
-{
-    str_add_char(out, '[');
-    for (int i = 0; i < value->count; i++) {
-        str_add(out, i ? ", " : "");
-        config_write_number(reals ? value->reals[i] : (double)value->ints[i], out);
-    }
-    str_add_char(out, ']');
-}
-
-static void write_sides(const struct config_value *value, struct str *out)
-{
-    bool one = value->count == 2; /* [before, after] */
-    str_add(out, one ? "" : "[");
-    for (int i = 0; i < value->count; i += 2)
-        str_printf(out, "%s[%lld, %lld]", i ? ", " : "", (long long)value->ints[i],
-                   (long long)value->ints[i + 1]);
-    str_add(out, one ? "" : "]");
-}
-
-static void write_value(const struct config_argument *argument,
-                        const struct config_value *value, struct str *out)
-{
-    if (value->is_null) {
-        str_add(out, "null");
-        return;
-    }
-    switch (argument->type) {
-    case CONFIG_BOOL:
-        str_add(out, value->flag ? "true" : "false");
-        break;
-    case CONFIG_INT:
-        str_printf(out, "%lld", (long long)value->number);
-        break;
-    case CONFIG_REAL:
-        config_write_number(value->real, out);
-        break;
-    case CONFIG_TEXT:
-        str_add_json(out, value->text, strlen(value->text));
-        break;
-    case CONFIG_CHOICE:
-        str_printf(out, "\"%s\"", argument->choices[value->number]);
-        break;
-    case CONFIG_INTS:
-    case CONFIG_REALS:
-        write_list(value, argument->type == CONFIG_REALS, out);
-        break;
-    case CONFIG_SIDES:
-        write_sides(value, out);
-        break;
-    case CONFIG_OBJECT:
-        config_write(value->object, out);
-        break;
-    }
-}
-
-void config_write_arguments(const struct config *config, struct str *out)
-{
-    for (int i = 0; i < arguments_count(config); i++) {
-        str_printf(out, ", \"%s\": ", argument_at(config, i)->name);
-        write_value(argument_at(config, i), &config->values[i], out);
-    }
-}
-
-void config_write(const struct config *config, struct str *out)
-{
-    const struct config_family *family = config->family;
-    if (family->number && config_is(config, family->number)) {
-        write_value(&config->class->arguments[0], &config->values[0], out);
-        return;
-    }
-    str_printf(out, "{\"%s\": \"%s\"", family->key, config->class->name);
-    config_write_arguments(config, out);
-    str_add_char(out, '}');
 }

@@ -124,6 +124,10 @@ const struct config_class *config_find_at(const struct config_family *family, co
 /* "MaxPooling2D" as Keras names things after it: "max_pooling2d". */
 const char *config_snake(struct arena *arena, const char *class_name);
 
+/* The arguments of a configuration, in the order of its values. */
+int config_arguments_count(const struct config *config);
+const struct config_argument *config_argument_at(const struct config *config, int index);
+
 /* --- asking: the argument is there and of that type (asserted) --- */
 
 bool config_bool(const struct config *config, const char *name);
@@ -150,6 +154,12 @@ void config_write_arguments(const struct config *config, struct str *out);
 
 /* Appends the shortest decimal that reads back as the same number. */
 void config_write_number(double value, struct str *out);
+
+/*
+ * Appends a Markdown table of a family: classes with their arguments and defaults, in front of
+ * it the arguments that all of them have.
+ */
+void config_describe(const struct config_family *family, struct str *out);
 
 /* Appends {"name": "Adam", ...}. */
 void config_write(const struct config *config, struct str *out);

@@ -3,6 +3,7 @@
 set -u
 build=${TRAINYARD_BUILD:-build}
 task=$(realpath "$build/trainyard-task")
+here=$(realpath "$(dirname "$0")")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
@@ -217,4 +218,31 @@ printf X | dd of=damaged/checkpoints/model.ckpt-1500.data-00000-of-00001 bs=1 se
 run spec.json --data data --out damaged --resume --threads 1
 check damaged_checkpoint_is_told says 'passed over damaged/checkpoints/model.ckpt-1500'
 check damaged_checkpoint_is_passed_over same_state whole damaged
+# A model of many parts: residual, batch norm, recurrence, attention, a schedule, metrics that are sums.
+cat >parts.json <<'END'
+{"name": "parts", "seed": 5, "model": {"layers": [
+   {"layer": "Conv2D", "filters": 8, "kernel_size": 3, "padding": "same", "name": "stem", "kernel_regularizer": {"name": "L2", "l2": 0.001}},
+   {"layer": "BatchNormalization", "momentum": 0.9}, {"layer": "ReLU", "name": "first"},
+   {"layer": "SeparableConv2D", "filters": 8, "kernel_size": 3, "padding": "same"}, {"layer": "Add", "inputs": ["separable_conv2d", "first"]},
+   {"layer": "Reshape", "target_shape": [10, -1]}, {"layer": "LSTM", "units": 6, "return_sequences": true, "dropout": 0.1},
+   {"layer": "MultiHeadAttention", "num_heads": 2, "key_dim": 4, "use_causal_mask": true}, {"layer": "LayerNormalization"},
+   {"layer": "GlobalAveragePooling1D"}, {"layer": "Dense", "units": 5, "activation": "softmax"}]},
+ "data": {"dataset": "noise", "batch_size": 32},
+ "train": {"steps": 40, "eval_every": 20, "metrics": ["accuracy", "AUC"],
+   "optimizer": {"name": "AdamW", "global_clipnorm": 1.0, "use_ema": true, "learning_rate": {"name": "CosineDecay", "initial_learning_rate": 0.001, "decay_steps": 40}}},
+ "checkpoint": {"every_steps": 20}}
+END
+run parts.json --data data --out parts --threads 1 --json
+check "a model of many parts trains" code_is 0
+check "... and tells all its metrics" says '"val_auc": 0.'
+run parts.json --data data --out halves --threads 1 --steps 20 --json
+run parts.json --data data --out halves --threads 1 --resume --json
+check "... and resumes" code_is 0
+last() { tail -n 1 "$1" | grep -o '"metrics".*'; }
+cp out resumed
+run parts.json --data data --out whole --threads 1 --json
+check "... bit for bit" test "$(last out)" = "$(last resumed)"
+"$task" classes >classes.md
+check "the page of classes is true" cmp -s classes.md "$here/../../docs/classes.md"
+
 exit $failed

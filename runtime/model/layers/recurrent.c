@@ -119,6 +119,7 @@ void recurrent_run(struct recurrent *r)
         r->step(r, builder_output(rows, (int)(backwards ? steps - 1 - t : t)), states);
         build_leave(m, outside);
         outputs[t] = states[0];
+        layer_check_nodes(r->call);
     }
     if (build_ok(m))
         give(r, outputs, steps, states);

@@ -186,3 +186,23 @@ TEST(model_without_weights_is_refused)
     CHECK_TEXT(err.pointer, "/model/layers");
     arena_free(arena);
 }
+
+/* A short spec may not grow without bound: every step of a recurrent layer is nodes. */
+TEST(model_of_too_many_nodes_is_refused)
+{
+    struct arena *arena = arena_new();
+    struct str text = {0};
+    struct model_summary summary;
+    struct error err;
+    str_add(&text,
+            "{\"model\": {\"layers\": [{\"layer\": \"Reshape\", \"target_shape\": [784, 1]}");
+    for (int i = 0; i < 60; i++)
+        str_add(&text, ", {\"layer\": \"LSTM\", \"units\": 1, \"return_sequences\": true}");
+    str_add(&text, "]}, \"data\": {\"dataset\": \"mnist\"}}");
+    const struct spec *spec = parse(arena, str_text(&text));
+    CHECK_FAILS(model_summary(spec, images(&SHAPE(28, 28, 1), 10), arena, &summary, &err), &err,
+                EXHAUSTED);
+    CHECK(strstr(err.text, "more than 200000 nodes"));
+    str_release(&text);
+    arena_free(arena);
+}
