@@ -29,6 +29,15 @@ kernel_store_bits *kernel_store_bits_for(enum dtype dtype);
 typedef bool kernel_greater(const void *a, int64_t i, const void *b, int64_t j);
 kernel_greater *kernel_greater_for(enum dtype dtype);
 
+/* CMPLX(), which not every compiler has with every libc. */
+static inline double complex kernel_complex(double real, double imaginary)
+{
+    const double both[2] = {real, imaginary};
+    double complex number;
+    memcpy(&number, both, sizeof(number));
+    return number;
+}
+
 /* Any number as complex. */
 double complex kernel_complex_at(const struct tensor *tensor, int64_t index);
 void kernel_set_complex(struct tensor *tensor, int64_t index, double complex value);

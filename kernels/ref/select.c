@@ -65,8 +65,8 @@ static void clip_complex(struct tensor *out, const struct tensor *in, const stru
         double complex least = kernel_complex_at(low, low->shape.rank ? i : 0);
         double complex most = kernel_complex_at(high, high->shape.rank ? i : 0);
         kernel_set_complex(out, i,
-                           CMPLX(clip_part(creal(x), creal(least), creal(most)),
-                                 clip_part(cimag(x), cimag(least), cimag(most))));
+                           kernel_complex(clip_part(creal(x), creal(least), creal(most)),
+                                          clip_part(cimag(x), cimag(least), cimag(most))));
     }
 }
 

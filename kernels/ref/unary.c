@@ -2,16 +2,8 @@
 
 #include <tgmath.h>
 
+#include "kernels/ref/numbers.h"
 #include "kernels/ref/rows.h"
-
-/* CMPLX(), which not every compiler has with this libc. */
-static double complex parts(double real, double imaginary)
-{
-    const double both[2] = {real, imaginary};
-    double complex number;
-    memcpy(&number, both, sizeof(number));
-    return number;
-}
 
 ROWS_FLOAT(ROW1, neg, -x)
 ROWS_WRAPPED(ROW1, neg, 0 - x)
@@ -42,15 +34,16 @@ ROWS_COMPLEX(ROW1, exp, exp(x))
 ROWS_FLOAT(ROW1, expm1, expm1(x))
 /* Real and imaginary part apart, so that nothing is lost near zero. */
 ROWS_COMPLEX(ROW1, expm1,
-             parts(expm1(creal(x)) * cos(cimag(x)) - 2 * sin(cimag(x) / 2) * sin(cimag(x) / 2),
-                   exp(creal(x)) * sin(cimag(x))))
+             kernel_complex(expm1(creal(x)) * cos(cimag(x)) -
+                                2 * sin(cimag(x) / 2) * sin(cimag(x) / 2),
+                            exp(creal(x)) * sin(cimag(x))))
 /* The addition flushes what is not normal to zero, where the processor is set so. */
 ROWS_FLOAT(ROW1, log, log(x + 0))
 ROWS_COMPLEX(ROW1, log, log(x))
 ROWS_FLOAT(ROW1, log1p, log1p(x))
 ROWS_COMPLEX(ROW1, log1p,
-             parts(log1p(creal(x) * (2 + creal(x)) + cimag(x) * cimag(x)) / 2,
-                   atan2(cimag(x), 1 + creal(x))))
+             kernel_complex(log1p(creal(x) * (2 + creal(x)) + cimag(x) * cimag(x)) / 2,
+                            atan2(cimag(x), 1 + creal(x))))
 
 ROWS_FLOAT(ROW1, sigmoid, 1 / (1 + exp(-x)))
 ROWS_COMPLEX(ROW1, sigmoid, 1 / (1 + exp(-x)))
