@@ -5,7 +5,7 @@
 # lines and exits 0 when all is well.  Its output is shown only when it fails; skips are always shown.
 # The last line is "N passed, N failed, N skipped"; appended to $TEST_TOTALS too when that is set.
 set -u
-limit=60
+limit=180
 [ "${1:-}" = --timeout ] && { limit=$2; shift 2; }
 passed=0 failed=0 skipped=0
 log=$(mktemp)
