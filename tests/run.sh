@@ -26,6 +26,7 @@ for program in "$@"; do
         case $status in 124 | 137) why="over $limit s" ;; *) why="exit $status" ;; esac
         printf '  FAIL  %-50s %s\n' "${program#*/}" "$why"
         sed 's/^/        /' "$log" | tail -n 80
+        [ "$(wc -l <"$log")" -gt 80 ] && grep -aE '^FAIL |^\[  FAILED' "$log" | head -n 20 | sed 's/^/        /'
     fi
     grep -aE '^skip ' "$log" | sed 's/^/        /'
 done

@@ -15,9 +15,18 @@ static bool empty_run(struct kernel_call *call, struct error *err)
     return out != NULL;
 }
 
+/* TensorFlow has kernels for every type, which then refuse most of them. */
+static bool check_type(const struct tensor *tensor, uint64_t allowed, struct error *err)
+{
+    return (allowed & BIT(tensor->dtype)) ||
+           fail(err, INVALID, "Unsupported data type: %s", dtype_name(tensor->dtype));
+}
+
 static bool deep_copy_run(struct kernel_call *call, struct error *err)
 {
     const struct tensor *in = kernel_in(call, 0);
+    if (!check_type(in, DTYPES_NUMBER | BIT(BOOL) | BIT(STRING), err))
+        return false;
     struct tensor *out = kernel_output(call, 0, &in->shape, err);
     if (out)
         kernel_copy(out, 0, in, 0, in->count);
@@ -31,6 +40,8 @@ static bool rows_run(struct kernel_call *call, enum change change, struct error 
 {
     const struct tensor *x = kernel_in(call, 0), *rows = kernel_in(call, 1),
                         *v = kernel_in(call, 2);
+    if (!check_type(x, DTYPES_NUMBER | (change == UPDATE ? BIT(BOOL) | BIT(STRING) : 0), err))
+        return false;
     if (rows->shape.rank != 1)
         return fail(err, INVALID, "i must be a vector, got rank %d", rows->shape.rank);
     bool fits = x->shape.rank > 0 && x->shape.rank == v->shape.rank;
@@ -343,12 +354,10 @@ static bool check_run(struct kernel_call *call, struct error *err)
 #define ALL (DTYPES_NUMBER | BIT(BOOL) | BIT(STRING))
 
 const struct kernel kernel_empty_ref = MORE("Empty", "dtype", ALL, empty_run);
-const struct kernel kernel_deep_copy_ref = MORE("DeepCopy", "T", DTYPES_PLAIN, deep_copy_run);
-const struct kernel kernel_inplace_update_ref =
-    MORE("InplaceUpdate", "T", DTYPES_NUMBER | BIT(BOOL) | BIT(STRING), update_run);
-const struct kernel kernel_inplace_add_ref = MORE("InplaceAdd", "T", DTYPES_NUMBER, add_run);
-const struct kernel kernel_inplace_sub_ref =
-    MORE("InplaceSub", "T", DTYPES_NUMBER, subtract_run);
+const struct kernel kernel_deep_copy_ref = MORE("DeepCopy", "T", 0, deep_copy_run);
+const struct kernel kernel_inplace_update_ref = MORE("InplaceUpdate", "T", 0, update_run);
+const struct kernel kernel_inplace_add_ref = MORE("InplaceAdd", "T", 0, add_run);
+const struct kernel kernel_inplace_sub_ref = MORE("InplaceSub", "T", 0, subtract_run);
 const struct kernel kernel_conjugate_transpose_ref =
     MORE("ConjugateTranspose", "T", 0, conjugate_transpose_run);
 const struct kernel kernel_reverse_ref = MORE("Reverse", "T", ALL, reverse_run);

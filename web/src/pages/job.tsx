@@ -77,14 +77,32 @@ function Actions({ job }: { job: Job }): preact.JSX.Element | null {
     );
 }
 
+const METRICS_IN_HEAD = 3;
+
+/* The metrics among the names of series; accuracy while nothing is known, which most jobs have. */
+function metricNames(series: string[]): string[] {
+    const names = new Set(series.map((name) => name.replace(/^val_/, "")));
+    names.delete("loss");
+    names.delete("examples_per_second");
+    return names.size > 0 ? [...names].sort() : ["accuracy"];
+}
+
+/* "sparse_top_k_categorical_accuracy" as people say it. */
+function spoken(name: string): string {
+    return name.replaceAll("_", " ");
+}
+
+function heading(name: string): string {
+    return (name[0] ?? "").toUpperCase() + spoken(name.slice(1));
+}
+
 function Top({ job, tab }: { job: Job; tab: string }): preact.JSX.Element {
     const now = useNow();
     const speed = job.last["examples_per_second"];
     const ran = seconds(job.started_at, job.ended_at, now);
     const left =
         job.state === "running" && job.step && job.steps && ran ? (ran / job.step) * (job.steps - job.step) : null;
-    const accuracy = job.last["accuracy"];
-    const validation = job.last["val_accuracy"];
+    const metrics = metricNames(Object.keys(job.last));
     return (
         <div class="top">
             <div class="head">
@@ -113,14 +131,17 @@ function Top({ job, tab }: { job: Job; tab: string }): preact.JSX.Element {
                 <span>
                     loss <b>{metric(job.last["loss"])}</b>
                 </span>
-                <span>
-                    accuracy <b>{metric(accuracy)}</b>
-                </span>
-                {validation !== undefined ? (
-                    <span>
-                        validation accuracy <b>{metric(validation)}</b>
+                {metrics.slice(0, METRICS_IN_HEAD).map((name) => (
+                    <span key={name}>
+                        {spoken(name)} <b>{metric(job.last[name])}</b>
+                        {job.last[`val_${name}`] !== undefined ? (
+                            <>
+                                {" "}
+                                · validation <b>{metric(job.last[`val_${name}`])}</b>
+                            </>
+                        ) : null}
                     </span>
-                ) : null}
+                ))}
             </div>
             <nav class="tabs" aria-label="Job">
                 {TABS.map((name) => (
@@ -171,12 +192,14 @@ function Overview({ job, series }: { job: Job; series: Series[] }): preact.JSX.E
                     </header>
                     <Chart series={named("loss", "val_loss")} waiting={waiting} />
                 </section>
-                <section class="panel">
-                    <header>
-                        <h2>Accuracy</h2>
-                    </header>
-                    <Chart series={named("accuracy", "val_accuracy")} waiting={waiting} />
-                </section>
+                {metricNames(series.map((one) => one.name)).map((name) => (
+                    <section class="panel" key={name}>
+                        <header>
+                            <h2>{heading(name)}</h2>
+                        </header>
+                        <Chart series={named(name, `val_${name}`)} waiting={waiting} />
+                    </section>
+                ))}
                 <section class="panel">
                     <header>
                         <h2>Examples per second</h2>
