@@ -124,7 +124,10 @@ static void write_list(const struct config_value *value, bool reals, struct str 
     str_add_char(out, '[');
     for (int i = 0; i < value->count; i++) {
         str_add(out, i ? ", " : "");
-        config_write_number(reals ? value->reals[i] : (double)value->ints[i], out);
+        if (reals)
+            config_write_number(value->reals[i], out);
+        else
+            str_printf(out, "%lld", (long long)value->ints[i]);
     }
     str_add_char(out, ']');
 }

@@ -48,7 +48,8 @@ static void add_metrics(struct str *out, const struct spec_train *train)
     str_add(out, "[");
     for (int i = 0; i < train->metrics_count; i++) {
         str_add(out, i ? ", " : "");
-        if (!strcmp(train->metrics[i].name, "accuracy"))
+        bool exact = config_is(train->metrics[i].config, "Accuracy");
+        if (!exact && !strcmp(train->metrics[i].name, "accuracy"))
             str_add(out, "\"accuracy\"");
         else
             config_write(train->metrics[i].config, out);

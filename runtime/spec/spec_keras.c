@@ -63,6 +63,11 @@ static bool read_history(const json_t *json, struct keras_tensor *out)
     return true;
 }
 
+static bool is_output(const struct keras_tensor *tensor)
+{
+    return tensor->tensor >= 0 && tensor->tensor < LAYER_OUTPUTS_MAX;
+}
+
 struct gathering {
     struct keras_tensor tensors[LAYER_CALL_INPUTS_MAX];
     int count;
@@ -144,9 +149,12 @@ static bool add(struct keras *k, struct keras_call *call, const struct gathering
                                  .inputs = into,
                                  .inputs_count = inputs->count,
                                  .pointer = call->pointer};
-    for (int i = 0; i < inputs->count; i++)
-        into[i] =
-            (struct spec_input){find(k, &inputs->tensors[i])->index, inputs->tensors[i].tensor};
+    for (int i = 0; i < inputs->count; i++) {
+        const struct keras_tensor *tensor = &inputs->tensors[i];
+        if (!is_output(tensor))
+            return refuse(k, call->pointer, "an input of the layer is an output that none has");
+        into[i] = (struct spec_input){find(k, tensor)->index, tensor->tensor};
+    }
     if (call->number) {
         layer->shared = find(k, &first)->index;
         layer->name = arena_printf(arena, "%s_call_%d", call->name, call->number);
@@ -154,6 +162,15 @@ static bool add(struct keras *k, struct keras_call *call, const struct gathering
         layer->trainable = k->layers[layer->shared].trainable;
     } else if (!read_class(k, call, layer)) {
         return false;
+    }
+    bool is_input = config_is(layer->config, "InputLayer");
+    if (is_input && inputs->count)
+        return refuse(k, call->pointer, "an InputLayer takes its input from the data");
+    if (!is_input && !inputs->count && k->layers_count)
+        return refuse(k, call->pointer, "the layer is called with nothing");
+    for (int i = 0; i < k->layers_count; i++) {
+        if (!strcmp(k->layers[i].name, layer->name))
+            return refuse(k, call->pointer, "another layer has the same name");
     }
     call->index = k->layers_count++;
     return true;
@@ -247,12 +264,11 @@ static bool list_calls(struct keras *k, const json_t *layers, const char *pointe
 /* ["dense", 0, 0], or the first of a list of such. */
 static bool find_output(struct keras *k, const json_t *outputs, const char *pointer, int *out)
 {
-    struct keras_tensor tensor;
     struct gathering all = {.count = 0};
     gather(outputs, &all);
-    tensor = all.tensors[0];
+    const struct keras_tensor tensor = all.tensors[0];
     const struct keras_call *call = all.count ? find(k, &tensor) : NULL;
-    if (!call)
+    if (!call || tensor.tensor != 0)
         return refuse(k, pointer, "output_layers names no layer of the model");
     *out = call->index;
     return true;

@@ -13,6 +13,9 @@
 #define LAYER(fields)                                                                          \
     "{\"model\": {\"layers\": [{\"layer\": \"Flatten\"}, {" fields "}]}, " DATA "}"
 #define TRAIN(fields) "{" DENSE ", " DATA ", \"train\": {" fields "}}"
+#define KERAS(layers)                                                                          \
+    "{\"model\": {\"keras\": {\"class_name\": \"Functional\", \"config\": {\"layers\": "       \
+    "[" layers "], \"output_layers\": [[\"a\", 0, 0]]}}}, " DATA "}"
 #define WITH(fields) "{" DENSE ", " DATA ", " fields "}"
 
 static const struct spec *parse(struct arena *arena, const char *text)
@@ -287,6 +290,20 @@ static const struct bad {
      "[{\"class_name\": \"Flatten\", \"name\": \"a\", \"config\": {}, \"inbound_nodes\": "
      "[[[\"a\", 0, 0, {}]]]}]}}}, " DATA "}",
      INVALID, "/model/keras/config/layers/0", "goes in a circle"},
+    {KERAS("{\"class_name\": \"InputLayer\", \"name\": \"a\", \"config\": {}},"
+           "{\"class_name\": \"Flatten\", \"name\": \"b\", \"config\": {}, \"inbound_nodes\": "
+           "[[[\"a\", 0, 8, {}]]]}"),
+     INVALID, "/model/keras/config/layers/1", "an output that none has"},
+    {KERAS("{\"class_name\": \"InputLayer\", \"name\": \"a\", \"config\": {}},"
+           "{\"class_name\": \"Flatten\", \"name\": \"b\", \"config\": {}, \"inbound_nodes\": "
+           "[[[\"a\", 0, -1, {}]]]}"),
+     INVALID, "/model/keras/config/layers/1", "an output that none has"},
+    {KERAS("{\"class_name\": \"InputLayer\", \"name\": \"a\", \"config\": {}},"
+           "{\"class_name\": \"Flatten\", \"name\": \"b\", \"config\": {}}"),
+     INVALID, "/model/keras/config/layers/1", "called with nothing"},
+    {KERAS("{\"class_name\": \"InputLayer\", \"name\": \"a\", \"config\": {}},"
+           "{\"class_name\": \"InputLayer\", \"name\": \"a\", \"config\": {}}"),
+     INVALID, "/model/keras/config/layers/1", "the same name"},
     {"{\"model\": {\"graph\": \"x\"}, " DATA "}", UNIMPLEMENTED, "/model/graph",
      "\"layers\" or \"keras\""},
     {"{\"model\": {\"layers\": [7]}, " DATA "}", INVALID, "/model/layers/0", "layer 0 is 7"},
