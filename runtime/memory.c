@@ -134,7 +134,8 @@ static void list_alive(const struct estimator *e, int at, struct memory_estimate
                                    .shape = *shapes_at(&e->lives->shapes, edge),
                                    .bytes = value->bytes};
     }
-    qsort(out->tensors, (size_t)out->tensors_count, sizeof(*out->tensors), by_size);
+    if (out->tensors_count)
+        qsort(out->tensors, (size_t)out->tensors_count, sizeof(*out->tensors), by_size);
 }
 
 /* The position with the most bytes alive; those are listed. */
