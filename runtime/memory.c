@@ -27,10 +27,16 @@ static struct memory_life *value_at(const struct estimator *e, struct edge edge)
     return &e->lives->values[index_of(e, edge)];
 }
 
+/* More than any tensor can have (LIMIT_TENSOR_BYTES); so many that all nodes' do not overflow.
+ */
+#define MEMORY_TENSOR_BYTES (INT64_C(1) << 40)
+
 static int64_t bytes_of(int dtype, const struct shape *shape)
 {
-    int64_t count = shape_count(shape);
-    return count < 0 ? -1 : count * (int64_t)dtype_size(dtype);
+    int64_t count = shape_count(shape), size = (int64_t)dtype_size(dtype);
+    if (count < 0)
+        return -1;
+    return size && count > MEMORY_TENSOR_BYTES / size ? MEMORY_TENSOR_BYTES : count * size;
 }
 
 static bool passes_on(const struct node *node)
