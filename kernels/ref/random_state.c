@@ -176,16 +176,23 @@ static bool any_ints_run(struct kernel_call *call, struct error *err)
     {                                                                                          \
         .op = name_, .device = CPU, .run = run_                                                \
     }
+#define FILL(name_, dtypes_, run_)                                                             \
+    {                                                                                          \
+        .op = name_, .device = CPU, .dtypes = dtypes_, .type_attr = "dtype", .run = run_       \
+    }
+#define WIDE_INTEGERS (BIT(I32) | BIT(I64) | BIT(U32) | BIT(U64))
 
-const struct kernel kernel_stateful_uniform_ref = STATE("StatefulUniform", uniform_run);
+const struct kernel kernel_stateful_uniform_ref =
+    FILL("StatefulUniform", DTYPES_FLOAT, uniform_run);
 const struct kernel kernel_stateful_standard_normal_v2_ref =
-    STATE("StatefulStandardNormalV2", normal_run);
+    FILL("StatefulStandardNormalV2", DTYPES_FLOAT, normal_run);
 const struct kernel kernel_stateful_truncated_normal_ref =
-    STATE("StatefulTruncatedNormal", truncated_run);
-const struct kernel kernel_stateful_uniform_int_ref = STATE("StatefulUniformInt", integers_run);
+    FILL("StatefulTruncatedNormal", DTYPES_FLOAT, truncated_run);
+const struct kernel kernel_stateful_uniform_int_ref =
+    FILL("StatefulUniformInt", BIT(I32) | BIT(I64), integers_run);
 const struct kernel kernel_stateful_uniform_full_int_ref =
-    STATE("StatefulUniformFullInt", integers_run);
+    FILL("StatefulUniformFullInt", WIDE_INTEGERS, integers_run);
 const struct kernel kernel_rng_skip_ref = STATE("RngSkip", skip_run);
 const struct kernel kernel_rng_read_and_skip_ref = STATE("RngReadAndSkip", read_and_skip_run);
 const struct kernel kernel_non_deterministic_ints_ref =
-    STATE("NonDeterministicInts", any_ints_run);
+    FILL("NonDeterministicInts", WIDE_INTEGERS, any_ints_run);
