@@ -14,6 +14,8 @@ static bool infer_pack(struct infer *infer, struct error *err)
         return true;
     int64_t axis = node_attr_int(infer->node, "axis", 0);
     axis += axis < 0 ? in.rank + 1 : 0;
+    if (axis < 0 || axis > in.rank)
+        return true; /* running it says what is wrong */
     op_infer_rank(infer, 0, in.rank + 1);
     for (int d = 0; d <= in.rank; d++)
         infer->outputs[0].dims[d] =
