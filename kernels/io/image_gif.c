@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/limits.h"
 
 struct reader {
     const unsigned char *at, *end;
@@ -200,12 +201,12 @@ static int64_t interlaced_row(int64_t i, int64_t height)
 static void paint(const struct frame *frame, const uint8_t *colors, const struct image *image,
                   unsigned char *canvas)
 {
+    int64_t room = image->width - frame->left; /* what is to the right of that is not seen */
     for (int64_t i = 0; i < frame->height; i++) {
         int64_t y = frame->top + (frame->interlaced ? interlaced_row(i, frame->height) : i);
-        for (int64_t x = 0; x < frame->width; x++) {
+        for (int64_t x = 0; y < image->height && x < frame->width && x < room; x++) {
             int color = colors[i * frame->width + x];
-            if (y >= image->height || frame->left + x >= image->width ||
-                color == frame->control.transparent || color >= frame->palette.count)
+            if (color == frame->control.transparent || color >= frame->palette.count)
                 continue;
             memcpy(canvas + (y * image->width + frame->left + x) * 3,
                    frame->palette.colors + color * 3, 3);
@@ -231,6 +232,10 @@ static bool add_frame(struct reader *r, const struct frame *frame, struct image 
         return false;
     if (*least < 1 || *least > 11)
         return fail(r->err, INVALID, "Invalid GIF data: codes of %d bits", *least);
+    if (frame->width * frame->height > LIMIT_IMAGE_BYTES)
+        return fail(
+            r->err, EXHAUSTED, "a frame of a GIF file of %lldx%lld, allowed: %lld bytes",
+            (long long)frame->width, (long long)frame->height, (long long)LIMIT_IMAGE_BYTES);
     struct decoder *decoder = alloc_bytes(sizeof(*decoder));
     decoder->r = r;
     uint8_t *colors = calloc((size_t)(frame->width * frame->height) + 1, 1);
