@@ -240,7 +240,9 @@ static void dot_attention(struct layer_call *call)
         return;
     }
     if (config_bool(call->config, "use_scale"))
-        query = build_binary(m, "Mul", query, layer_weight(call, "scale", &SHAPE_SCALAR));
+        query = build_binary(
+            m, "Mul", query,
+            build_weight_read(m, layer_state(call, "scale", &SHAPE_SCALAR, "ones", true)));
     struct attention a = {.call = call,
                           .query = build_expand(m, query, 1),
                           .key = build_expand(m, key, 1),

@@ -17,8 +17,7 @@
 
 static const struct config_argument layer_arguments[] = {
     AXES, EPSILON("0.001"), LAYER_FLAG("rms_scaling", "false"), SCALED};
-static const struct config_argument rms_arguments[] = {AXES, EPSILON("1e-6"),
-                                                       LAYER_WEIGHT("gamma", "ones")};
+static const struct config_argument rms_arguments[] = {AXES, EPSILON("1e-6")};
 static const struct config_argument group_arguments[] = {
     {CONFIG_ARG("groups", CONFIG_INT, "32"), CONFIG_RANGE(-1, LAYER_UNITS_MAX)},
     {CONFIG_ARG("axis", CONFIG_INT, "-1"), CONFIG_RANGE(-7, 7)},
@@ -56,7 +55,10 @@ static struct edge scale_weight(struct layer_call *call, const char *what,
         wide.dims[i] = 1;
     for (int i = 0; i < count; i++)
         wide.dims[axes[i]] = own.dims[i] = input->dims[axes[i]];
-    struct edge weight = layer_weight(call, what, &own);
+    /* Keras starts every scale with ones; a class that names an initialiser says it itself. */
+    const char *initial = !strcmp(what, "beta") ? "zeros" : "ones";
+    struct edge weight =
+        build_weight_read(call->m, layer_state(call, what, &own, initial, true));
     if (count == 1 && axes[0] == input->rank - 1)
         return weight;
     return build_reshape(call->m, weight, wide.dims, wide.rank);

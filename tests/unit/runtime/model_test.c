@@ -5,6 +5,7 @@
 #include "runtime/graph.h"
 #include "runtime/model/model.h"
 #include "runtime/spec/spec.h"
+#include "runtime/tensor.h"
 #include "tests/unit/test.h"
 
 #define SPEC(layers)                                                                           \
@@ -204,5 +205,22 @@ TEST(model_of_too_many_nodes_is_refused)
                 EXHAUSTED);
     CHECK(strstr(err.text, "more than 200000 nodes"));
     str_release(&text);
+    arena_free(arena);
+}
+
+/* A scale that began with zeros would let nothing through. */
+TEST(model_scales_begin_with_ones)
+{
+    struct arena *arena = arena_new();
+    struct model model;
+    struct error err;
+    const struct spec *spec = parse(
+        arena, SPEC("{\"layer\": \"Flatten\"}, {\"layer\": \"RMSNormalization\"}," DENSE));
+    CHECK_OK(model_build(spec, images(&SHAPE(28, 28, 1), 10), &model, &err), &err);
+    const struct node *value =
+        graph_find(model.graph, "rms_normalization/scale/Initializer/value");
+    CHECK(value);
+    CHECK(tensor_number(node_attr_tensor(value, "value"), 0) == 1);
+    model_release(&model);
     arena_free(arena);
 }
