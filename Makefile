@@ -58,7 +58,9 @@ LIBS_CONTROL := $(BUILD)/libcli.a $(BUILD)/libserver.a $(BUILD)/libscheduler.a $
 LIBS_RUNTIME := $(BUILD)/libkernels.a $(BUILD)/libruntime.a $(BUILD)/libproto.a $(BUILD)/libbase.a
 
 LINK_CONTROL := -lmicrohttpd -lwebsockets -lsqlite3 -ljansson -lsodium -lcurl -lgrpc -lgpr -lprotobuf-c -lz -lm -lpthread
-LINK_RUNTIME := -ldnnl -lgomp -lpng -ljpeg -licuuc -ljansson -lgrpc -lgpr -lprotobuf-c -lz -lm -ldl -lpthread
+# Programs have libhdf5 inside: as a shared library it would bring libcurl and thirty more to every start.
+LINK_HDF5 := -l:libhdf5_serial.a -l:libsz.a -l:libaec.a
+LINK_RUNTIME := -ldnnl -lgomp -lpng -ljpeg -licuuc -lzip $(LINK_HDF5) -ljansson -lgrpc -lgpr -lprotobuf-c -lz -lm -ldl -lpthread
 
 PROGRAMS := $(BUILD)/trainyard $(BUILD)/trainyard-task $(BUILD)/trainyard-shim
 LIBRARY := $(BUILD)/libtrainyard.so.0
@@ -90,7 +92,7 @@ $(LIBRARY): $(call objects,$(CAPI) $(RUNTIME) $(KERNELS)) $(BUILD)/libproto.a $(
 	@echo "  LINK    $@"
 	$(Q)$(CC) $(SANFLAGS) -shared -Wl,-z,relro,-z,now -Wl,-soname,$(@F) -Wl,--version-script=capi/exports.map -o $@ \
 	  $(call objects,$(CAPI) $(RUNTIME) $(KERNELS)) -Wl,--start-group $(BUILD)/libproto.a $(BUILD)/libbase.a -Wl,--end-group \
-	  -Wl,--as-needed $(LINK_RUNTIME)
+	  -Wl,--as-needed $(subst $(LINK_HDF5),-lhdf5_serial,$(LINK_RUNTIME))
 	@ln -sf $(@F) $(BUILD)/libtrainyard.so
 
 $(BUILD)/trainyard-shim: $(call objects,$(SHIM))
@@ -379,7 +381,7 @@ sim-check: sim
 DEPS := build-essential pkg-config clang-14 clang-format-14 libclang-rt-14-dev libcmocka-dev \
         libgrpc-dev libprotobuf-c-dev protobuf-c-compiler libmicrohttpd-dev libwebsockets-dev libsqlite3-dev \
         libjansson-dev libsodium-dev libssl-dev libgnutls28-dev libcurl4-openssl-dev zlib1g-dev \
-        libdnnl-dev libpng-dev libjpeg62-turbo-dev libicu-dev openssl ca-certificates curl sqlite3 \
+        libdnnl-dev libpng-dev libjpeg62-turbo-dev libicu-dev libzip-dev libhdf5-dev libaec-dev openssl ca-certificates curl sqlite3 \
         git procps python3 python3-venv chromium
 
 .PHONY: deps
