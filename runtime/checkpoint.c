@@ -155,7 +155,8 @@ static bool build_write(const char *prefix, const struct checkpoint_point *point
     struct checkpoint_manifest manifest = {.step = point->step,
                                            .epoch = epoch,
                                            .score = point->score,
-                                           .graph = (char *)point->graph};
+                                           .graph = (char *)point->graph,
+                                           .model = (char *)point->model};
     return bundle_writer_finish(writer, err) &&
            checkpoint_manifest_write(prefix, &manifest, err);
 }
@@ -325,6 +326,7 @@ void checkpoint_release(struct checkpoint *checkpoint)
     free(checkpoint->items);
     free(checkpoint->skipped);
     free(checkpoint->graph);
+    free(checkpoint->model);
     free(checkpoint->prefix);
     *checkpoint = (struct checkpoint){0};
 }

@@ -34,6 +34,7 @@ struct checkpoint_point {
     int64_t step;
     double score;      /* greater is better; NaN if there is none */
     const char *graph; /* hash of the graph that the state belongs to, or "" */
+    const char *model; /* what the state is of, a JSON object (trained.h); NULL: not told */
 };
 
 /*
@@ -66,6 +67,7 @@ struct checkpoint {
     int64_t epoch;
     double score;
     char *graph;
+    char *model; /* as in checkpoint_point */
     char *prefix;
     struct checkpoint_item *items; /* in order of their names */
     int items_count;
@@ -80,6 +82,10 @@ struct checkpoint {
  */
 bool checkpoint_load(const char *folder, struct checkpoint *checkpoint,
                      struct error *err) CHECKED;
+
+/* Reads the one whose files begin with `prefix`, which must be whole and have a manifest. */
+bool checkpoint_load_prefix(const char *prefix, struct checkpoint *checkpoint,
+                            struct error *err) CHECKED;
 
 /* The tensor of that name, borrowed; NULL if there is none. */
 const struct tensor *checkpoint_find(const struct checkpoint *checkpoint, const char *name);

@@ -13,6 +13,7 @@ struct checkpoint_manifest {
     int64_t epoch;
     double score;
     char *graph;
+    char *model; /* JSON; NULL: not told */
     int64_t bytes[CHECKPOINT_PARTS - 1];
     uint32_t crc[CHECKPOINT_PARTS - 1];
 };

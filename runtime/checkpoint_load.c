@@ -31,17 +31,17 @@ static bool items_read(const char *prefix, struct checkpoint *checkpoint, struct
 }
 
 /* Loads one; on failure what was read is released and the list of skipped ones stays. */
-static bool step_load(const char *folder, int64_t step, struct checkpoint *checkpoint,
-                      struct error *err)
+static bool prefix_load(const char *prefix, struct checkpoint *checkpoint, struct error *err)
 {
     struct checkpoint_manifest manifest;
-    struct checkpoint loaded = {.prefix = checkpoint_prefix(folder, step)};
+    struct checkpoint loaded = {.prefix = alloc_text(prefix)};
     bool ok = checkpoint_manifest_read(loaded.prefix, &manifest, err);
     if (ok) {
         loaded.step = manifest.step;
         loaded.epoch = manifest.epoch;
         loaded.score = manifest.score;
         loaded.graph = alloc_text(manifest.graph);
+        loaded.model = manifest.model ? alloc_text(manifest.model) : NULL;
         ok = checkpoint_manifest_check(loaded.prefix, &manifest, err) &&
              items_read(loaded.prefix, &loaded, err);
         checkpoint_manifest_release(&manifest);
@@ -89,6 +89,16 @@ static void skip(struct checkpoint *checkpoint, int *capacity, char *prefix, con
         (struct checkpoint_skipped){prefix, alloc_text(why)};
 }
 
+bool checkpoint_load_prefix(const char *prefix, struct checkpoint *checkpoint,
+                            struct error *err)
+{
+    struct checkpoint found = {0};
+    if (!prefix_load(prefix, &found, err))
+        return false;
+    *checkpoint = found;
+    return true;
+}
+
 bool checkpoint_load(const char *folder, struct checkpoint *checkpoint, struct error *err)
 {
     struct checkpoint found = {0};
@@ -101,9 +111,11 @@ bool checkpoint_load(const char *folder, struct checkpoint *checkpoint, struct e
     int capacity = 0;
     bool ok = false;
     for (int i = state.steps_count - 1; !ok && i >= 0; i--) {
-        ok = step_load(folder, state.steps[i], &found, err);
+        char *prefix = checkpoint_prefix(folder, state.steps[i]);
+        ok = prefix_load(prefix, &found, err);
         if (!ok)
-            skip(&found, &capacity, checkpoint_prefix(folder, state.steps[i]), err->text);
+            skip(&found, &capacity, alloc_text(prefix), err->text);
+        free(prefix);
     }
     if (!state.steps_count) {
         fail(err, NOT_FOUND, "there is no checkpoint in %s", folder);

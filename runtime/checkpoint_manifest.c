@@ -14,7 +14,7 @@
 #include "runtime/io/file.h"
 
 #define MANIFEST_FORMAT 1
-#define MANIFEST_BYTES_MAX 65536
+#define MANIFEST_BYTES_MAX (8 << 20)
 #define MANIFEST_READ_BYTES (1 << 20)
 
 const char *const checkpoint_parts[CHECKPOINT_PARTS] = {".data-00000-of-00001", ".index",
@@ -61,6 +61,8 @@ bool checkpoint_manifest_write(const char *prefix, struct checkpoint_manifest *m
         str_printf(&text, "  \"score\": %.17g,\n", manifest->score);
     str_add(&text, "  \"graph\": ");
     str_add_json(&text, manifest->graph, strlen(manifest->graph));
+    if (manifest->model)
+        str_printf(&text, ",\n  \"model\": %s", manifest->model);
     str_add(&text, ",\n  \"files\": [\n");
     for (int i = 0; ok && i < CHECKPOINT_PARTS - 1; i++) {
         char *path = alloc_printf("%s%s", prefix, checkpoint_parts[i]);
@@ -87,9 +89,10 @@ static bool manifest_take(json_t *root, const char *prefix,
     int format = 0;
     json_int_t step, epoch;
     const char *graph;
-    json_t *files, *score = NULL;
-    if (json_unpack(root, "{s:i s:I s:I s:s s:o s?o}", "format", &format, "step", &step,
-                    "epoch", &epoch, "graph", &graph, "files", &files, "score", &score) < 0 ||
+    json_t *files, *score = NULL, *model = NULL;
+    if (json_unpack(root, "{s:i s:I s:I s:s s:o s?o s?o}", "format", &format, "step", &step,
+                    "epoch", &epoch, "graph", &graph, "files", &files, "score", &score, "model",
+                    &model) < 0 ||
         format != MANIFEST_FORMAT || json_array_size(files) != CHECKPOINT_PARTS - 1)
         return false;
     for (int i = 0; i < CHECKPOINT_PARTS - 1; i++) {
@@ -110,6 +113,8 @@ static bool manifest_take(json_t *root, const char *prefix,
     manifest->epoch = epoch;
     manifest->score = score ? json_number_value(score) : (double)NAN;
     manifest->graph = alloc_text(graph);
+    if (json_is_object(model))
+        manifest->model = json_dumps(model, JSON_COMPACT);
     return true;
 }
 
@@ -155,5 +160,6 @@ bool checkpoint_manifest_check(const char *prefix, const struct checkpoint_manif
 void checkpoint_manifest_release(struct checkpoint_manifest *manifest)
 {
     free(manifest->graph);
+    free(manifest->model);
     *manifest = (struct checkpoint_manifest){0};
 }

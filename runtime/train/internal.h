@@ -31,6 +31,8 @@ struct train {
     const struct spec *spec;
     struct dataset dataset;
     const struct dataset_part *eval; /* of the dataset: what evaluations look at */
+    struct model_feature images;     /* what `data` has as its feature */
+    struct model_data data;          /* what the model is made for; checkpoints tell it */
     struct model model;
     struct session *session;
     struct callable *step_call;

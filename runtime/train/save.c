@@ -7,6 +7,7 @@
 #include "runtime/checkpoint.h"
 #include "runtime/resource.h"
 #include "runtime/train/internal.h"
+#include "runtime/train/trained.h"
 
 /*
  * Beside the variables: how many examples have been taken.  All random numbers follow from seed
@@ -80,15 +81,19 @@ bool save_write(struct train *train, struct str *path, struct error *err)
     int count = 0;
     char hash[24];
     snprintf(hash, sizeof(hash), "%016" PRIx64, train->graph_hash);
+    struct str model = {0};
+    trained_describe(train->spec, &train->data, &model);
     const struct checkpoint_point point = {
         .step = train->step,
         .score = train->evaluated_step == train->step ? -train->val_values[0] : NAN,
-        .graph = hash};
+        .graph = hash,
+        .model = str_text(&model)};
     bool ok = collect(train, items, &count, err) &&
               checkpoint_save(&settings, &point, items, count, err);
     for (int i = 0; i < count; i++)
         tensor_release(&items[i].tensor);
     free(items);
+    str_release(&model);
     if (ok) {
         char *prefix = checkpoint_prefix(settings.folder, train->step);
         str_add(path, prefix);

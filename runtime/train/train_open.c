@@ -50,12 +50,12 @@ static bool build_session(struct train *train, struct error *err)
     struct session_options options = {.threads = train->options.threads,
                                       .memory_limit = memory_limit(train, &pointer),
                                       .check_numerics = train->spec->train.check_numerics};
-    const struct model_feature images = {"images", F32, train->dataset.shape};
-    const struct model_data data = {.features = &images,
-                                    .features_count = 1,
-                                    .target = {"labels", I32, SHAPE_SCALAR},
-                                    .classes = train->dataset.classes};
-    if (!model_build(train->spec, &data, &train->model, err))
+    train->images = (struct model_feature){"images", F32, train->dataset.shape};
+    train->data = (struct model_data){.features = &train->images,
+                                      .features_count = 1,
+                                      .target = {"labels", I32, SHAPE_SCALAR},
+                                      .classes = train->dataset.classes};
+    if (!model_build(train->spec, &train->data, &train->model, err))
         return false;
     train->facts.metrics = train->model.metrics;
     train->facts.metrics_count = train->model.metrics_count;

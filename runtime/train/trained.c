@@ -1,0 +1,244 @@
+/* trained.c - opens a checkpoint: its spec as a graph, its tensors as the variables. */
+
+#include "runtime/train/trained.h"
+
+#include <sys/stat.h>
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/str.h"
+#include "runtime/checkpoint.h"
+#include "runtime/graph.h"
+#include "runtime/op.h"
+#include "runtime/resource.h"
+#include "runtime/session.h"
+#include "runtime/spec/spec.h"
+#include "runtime/tensor.h"
+
+/* --- where it is --- */
+
+static bool is_there(const char *folder, const char *name)
+{
+    struct stat info;
+    char *path = alloc_printf("%s%s", folder, name);
+    bool there = stat(path, &info) == 0;
+    free(path);
+    return there;
+}
+
+static bool is_folder(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+/* The path without an ending that one of a checkpoint's files has. */
+static char *prefix_of(const char *path)
+{
+    static const char *const endings[] = {".index", ".manifest", ".data-00000-of-00001"};
+    size_t size = strlen(path);
+    for (int i = 0; i < ARRAY_LEN(endings); i++) {
+        size_t end = strlen(endings[i]);
+        if (size > end && !strcmp(path + size - end, endings[i]))
+            return alloc_text_n(path, size - end);
+    }
+    return alloc_text(path);
+}
+
+bool trained_is(const char *path)
+{
+    if (is_folder(path))
+        return is_there(path, "/checkpoints/checkpoint") || is_there(path, "/checkpoint");
+    char *prefix = prefix_of(path);
+    bool there = is_there(prefix, ".index");
+    free(prefix);
+    return there;
+}
+
+static bool load(const char *path, struct checkpoint *checkpoint, struct error *err)
+{
+    if (!is_folder(path)) {
+        char *prefix = prefix_of(path);
+        bool ok = is_there(prefix, ".index") ||
+                  fail(err, NOT_FOUND, "there is no checkpoint %s", prefix);
+        if (ok && !is_there(prefix, ".manifest"))
+            ok = fail(err, INVALID,
+                      "%s was not written by a training here: there is no %s.manifest, which "
+                      "tells its spec",
+                      prefix, prefix);
+        ok = ok && checkpoint_load_prefix(prefix, checkpoint, err);
+        free(prefix);
+        return ok;
+    }
+    char *inside = alloc_printf("%s/checkpoints", path);
+    bool ok = checkpoint_load(is_folder(inside) ? inside : path, checkpoint, err);
+    free(inside);
+    return ok;
+}
+
+/* --- what of the model is needed --- */
+
+/* Marks the nodes that `name` (an output, "x:0") is computed from; `marks` by node id. */
+static void mark(const struct graph *graph, const char *name, bool *marks, int *stack)
+{
+    struct edge edge;
+    struct error ignored; /* names of the model's own making */
+    int depth = 0;
+    if (!name || !graph_edge(graph, name, &edge, &ignored) || marks[edge.from->id])
+        return;
+    marks[edge.from->id] = true;
+    stack[depth++] = edge.from->id;
+    while (depth) {
+        const struct node *node = graph_node(graph, stack[--depth]);
+        for (int i = 0; i < node->inputs_count + node->controls_count; i++) {
+            const struct node *from = i < node->inputs_count
+                                          ? node->inputs[i].from
+                                          : node->controls[i - node->inputs_count];
+            if (!marks[from->id]) {
+                marks[from->id] = true;
+                stack[depth++] = from->id;
+            }
+        }
+    }
+}
+
+/* Whether evaluation or prediction needs it, by the index of the variable. */
+static bool *needed_variables(const struct model *model)
+{
+    size_t count = (size_t)graph_count(model->graph);
+    bool *marks = alloc_array(count, sizeof(*marks));
+    int *stack = alloc_array(count, sizeof(*stack));
+    bool *needed = alloc_array((size_t)model->variables_count + 1, sizeof(*needed));
+    mark(model->graph, model->output, marks, stack);
+    for (int i = 0; i < model->metrics_count; i++)
+        mark(model->graph, model->metrics[i].eval_sums, marks, stack);
+    for (int i = 0; i < model->variables_count; i++) {
+        const struct node *node = graph_find(model->graph, model->variables[i].name);
+        needed[i] = node && marks[node->id];
+    }
+    free(marks);
+    free(stack);
+    return needed;
+}
+
+/* --- opening --- */
+
+static bool set_variable(struct trained *trained, const struct checkpoint *checkpoint,
+                         int index, struct error *err)
+{
+    const struct model_variable *face = &trained->model.variables[index];
+    const struct tensor *saved = checkpoint_find(checkpoint, face->name);
+    if (!saved || (int)saved->dtype != face->dtype || !shape_equal(&saved->shape, &face->shape))
+        return fail(err, DATA_LOSS, "it has no \"%s\" as its spec has it", face->name);
+    struct variable *variable =
+        resources_variable(session_resources(trained->session), "", face->name,
+                           (enum dtype)face->dtype, &face->shape, err);
+    bool ok = variable && variable_assign(variable, saved, err);
+    if (ok)
+        tensor_share(&trained->values[index], saved);
+    if (variable)
+        resource_unref(&variable->resource);
+    return ok;
+}
+
+static bool set_variables(struct trained *trained, const struct checkpoint *checkpoint,
+                          struct error *err)
+{
+    int count = trained->model.variables_count;
+    trained->values = arena_array(trained->arena, (size_t)count + 1, sizeof(struct tensor));
+    bool *needed = needed_variables(&trained->model), ok = true;
+    for (int i = 0; ok && i < count; i++)
+        ok = !needed[i] || set_variable(trained, checkpoint, i, err);
+    free(needed);
+    return ok;
+}
+
+static struct signature_tensor tensor_of(struct arena *arena,
+                                         const struct model_feature *feature)
+{
+    struct signature_tensor out = {.name = feature->name,
+                                   .tensor =
+                                       arena_printf(arena, MODEL_EVAL "%s:0", feature->name),
+                                   .dtype = feature->dtype,
+                                   .shape = {.rank = feature->shape.rank + 1, .dims = {-1}}};
+    memcpy(out.shape.dims + 1, feature->shape.dims,
+           (size_t)feature->shape.rank * sizeof(*out.shape.dims));
+    return out;
+}
+
+static bool set_signature(struct trained *trained, struct error *err)
+{
+    const struct model_data *data = &trained->data;
+    const struct model *model = &trained->model;
+    struct arena *arena = trained->arena;
+    struct signature_tensor *inputs =
+        arena_array(arena, (size_t)data->features_count, sizeof(*inputs));
+    struct signature_tensor *output = arena_alloc(arena, sizeof(*output));
+    for (int i = 0; i < data->features_count; i++)
+        inputs[i] = tensor_of(arena, &data->features[i]);
+    struct edge edge;
+    if (!graph_edge(model->graph, model->output, &edge, err))
+        return false;
+    *output = (struct signature_tensor){.name = "predictions",
+                                        .tensor = model->output,
+                                        .dtype = edge.from->output_types[edge.output],
+                                        .shape = {.rank = 1, .dims = {-1}}};
+    const struct shape *last = &model->summary.layers[trained->spec->output].output;
+    output->shape.rank += last->rank;
+    memcpy(output->shape.dims + 1, last->dims, (size_t)last->rank * sizeof(*last->dims));
+    trained->signature = (struct signature){.name = "serving_default",
+                                            .inputs = inputs,
+                                            .inputs_count = data->features_count,
+                                            .outputs = output,
+                                            .outputs_count = 1};
+    return true;
+}
+
+static bool open_checkpoint(struct trained *trained, const struct checkpoint *checkpoint,
+                            const struct session_options *options, struct error *err)
+{
+    if (!checkpoint->model)
+        return fail(err, INVALID,
+                    "its manifest does not tell the spec: train on from it, "
+                    "with --resume, to have one that does");
+    trained->prefix = arena_text(trained->arena, checkpoint->prefix);
+    trained->step = checkpoint->step;
+    if (!trained_parse(checkpoint->model, trained->arena, &trained->spec, &trained->data,
+                       err) ||
+        !model_build(trained->spec, &trained->data, &trained->model, err))
+        return false;
+    trained->session = session_new(options, err);
+    return trained->session &&
+           session_extend_graph(trained->session, trained->model.graph, err) &&
+           set_variables(trained, checkpoint, err) && set_signature(trained, err);
+}
+
+bool trained_open(const char *path, const struct session_options *options, struct trained *out,
+                  struct error *err)
+{
+    struct checkpoint checkpoint;
+    struct trained trained = {.arena = arena_new()};
+    bool ok = load(path, &checkpoint, err);
+    if (ok) {
+        ok = open_checkpoint(&trained, &checkpoint, options, err) ||
+             error_prefix(err, "%s: ", checkpoint.prefix);
+        checkpoint_release(&checkpoint);
+    }
+    if (ok)
+        *out = trained;
+    else
+        trained_close(&trained);
+    return ok;
+}
+
+void trained_close(struct trained *trained)
+{
+    session_free(trained->session);
+    for (int i = 0; trained->values && i < trained->model.variables_count; i++)
+        tensor_release(&trained->values[i]);
+    if (trained->model.graph)
+        model_release(&trained->model);
+    arena_free(trained->arena);
+    *trained = (struct trained){0};
+}

@@ -1,0 +1,53 @@
+/*
+ * trained.h - a trained model, opened to be used: from the folder of a run or a checkpoint.
+ *
+ * A checkpoint's manifest tells the spec and the shape of the data that it was trained with, so
+ * that neither is needed to predict, to evaluate or to export.
+ */
+#pragma once
+
+#include "runtime/model/model.h"
+#include "runtime/signature.h"
+
+struct error;
+struct session;
+struct session_options;
+struct spec;
+struct str;
+struct tensor;
+
+struct trained {
+    const struct spec *spec;
+    struct model_data data;
+    struct model model;
+    /* Of model.variables, in their order; no tensor where only training needs the variable (the
+     * optimizer's slots).  The session's variables have them too. */
+    struct tensor *values;
+    struct session *session;    /* with the whole graph */
+    struct signature signature; /* the features in, "predictions" out */
+    const char *prefix;         /* of the checkpoint */
+    int64_t step;               /* after which it was written */
+    struct arena *arena;        /* where all of this lives */
+};
+
+/*
+ * Opens what `path` names: a run's folder (the newest whole one of its checkpoints/), a folder
+ * of checkpoints, or a checkpoint by its prefix ("…/model.ckpt-500") or one of its files.
+ *
+ * NULL options: defaults.  On success the caller owns it.  Fails with NOT_FOUND (nothing
+ * there), DATA_LOSS (damaged), INVALID (written by another program, or by a training before
+ * checkpoints told their spec).
+ */
+bool trained_open(const char *path, const struct session_options *options, struct trained *out,
+                  struct error *err) CHECKED;
+void trained_close(struct trained *trained); /* fine on a zeroed one */
+
+/* Whether `path` looks like something that trained_open() opens. */
+bool trained_is(const char *path);
+
+/* Appends what a manifest tells, one JSON object: {"spec": …, "data": …}. */
+void trained_describe(const struct spec *spec, const struct model_data *data, struct str *out);
+
+/* Reads it back into `arena`.  Fails with INVALID. */
+bool trained_parse(const char *json, struct arena *arena, const struct spec **spec,
+                   struct model_data *data, struct error *err) CHECKED;
