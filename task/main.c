@@ -4,6 +4,7 @@
 
 #include "kernels/list.h"
 #include "task/mode_classes.h"
+#include "task/mode_export.h"
 #include "task/mode_graph.h"
 #include "task/mode_trace.h"
 #include "task/mode_train.h"
@@ -31,6 +32,7 @@ int main(int argc, char **argv)
         const char *name;
         int (*run)(int argc, char **argv);
     } modes[] = {{"classes", mode_classes},
+                 {"export", mode_export},
                  {"graph", mode_graph},
                  {"trace", mode_trace},
                  {"train", mode_train}};
@@ -41,8 +43,9 @@ int main(int argc, char **argv)
         if (!strcmp(argv[1], modes[i].name))
             return modes[i].run(argc - 2, argv + 2);
     }
-    fprintf(stderr,
-            "usage: trainyard-task train SPEC | graph show FILE | trace EVENTS | classes "
-            "[options]\n");
+    fprintf(
+        stderr,
+        "usage: trainyard-task train SPEC | export MODEL OUT | graph show FILE | trace EVENTS "
+        "| classes [options]\n");
     return 2;
 }

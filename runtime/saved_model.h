@@ -1,0 +1,73 @@
+/*
+ * saved_model.h - models as TensorFlow keeps them in a folder: opened to be called, and
+ * written.
+ *
+ *   FOLDER/saved_model.pb (or .pbtxt)   one or several meta graphs, told apart by their tags
+ *   FOLDER/variables/variables.*        a checkpoint
+ *   FOLDER/assets/                      files that the graphs read
+ *
+ * Opening does what TensorFlow's loader does: the graph's own ops restore the variables, then
+ * its initial op fills tables.  What a model of TensorFlow 2 leaves to the loader of its
+ * objects (variables that its signatures use but its restore function does not know) is found
+ * through the object graphs of model and checkpoint.
+ */
+#pragma once
+
+#include "runtime/signature.h"
+
+struct arena;
+struct error;
+struct graph;
+struct model_variable;
+struct session;
+struct session_options;
+struct tensor;
+
+struct saved_model {
+    struct session *session;
+    const struct signature *signatures; /* in the order of their names */
+    int signatures_count;
+    const char *tags;    /* "serve,gpu" */
+    const char *version; /* of the TensorFlow that wrote it; "" when it does not say */
+    struct arena *arena; /* where all of this lives */
+};
+
+/* Whether the folder `path` has one. */
+bool saved_model_is(const char *path);
+
+/*
+ * Opens the meta graph with exactly these tags ("serve,gpu", in any order); NULL: the only one,
+ * or the one for "serve".  Devices that its nodes ask for are not looked at.  NULL options:
+ * defaults.  On success the caller owns it.
+ *
+ * Fails with NOT_FOUND (no model there, no such tags, a file of it missing), INVALID or
+ * DATA_LOSS (damage), UNIMPLEMENTED (an op that is not known here), and as a run does.
+ */
+bool saved_model_open(const char *path, const char *tags, const struct session_options *options,
+                      struct saved_model *out, struct error *err) CHECKED;
+void saved_model_close(struct saved_model *model); /* fine on a zeroed one */
+
+/*
+ * The signature of that name; NULL: "serving_default", or the only one.  Fails with NOT_FOUND,
+ * naming those that there are.
+ */
+const struct signature *saved_model_signature(const struct saved_model *model, const char *name,
+                                              struct error *err) CHECKED;
+
+/* What saved_model_write() is told; all borrowed. */
+struct saved_model_content {
+    const struct graph *graph; /* what the signature needs of it is written */
+    const char *scope;         /* is left out of the names of nodes: "eval/" */
+    const struct model_variable *variables;
+    const struct tensor *values; /* of the variables; no tensor: it is not needed */
+    int variables_count;
+    const struct signature *signature;
+};
+
+/*
+ * Writes a SavedModel with one meta graph, tags "serve", that TensorFlow 1 and 2 and we load.
+ * The folder is made, and what it had of a SavedModel is replaced.  Fails with UNIMPLEMENTED
+ * when the graph has an op that TensorFlow has not, EXHAUSTED (disk full) and so on.
+ */
+bool saved_model_write(const char *path, const struct saved_model_content *content,
+                       struct error *err) CHECKED;
