@@ -10,13 +10,19 @@
 #include "runtime/builder.h"
 #include "runtime/tensor.h"
 
+struct bench_case;
+struct making;
+
+enum bench_optimizer { BENCH_SGD, BENCH_MOMENTUM, BENCH_ADAM };
+
 struct bench_case {
     const char *name;
     int64_t examples; /* per step */
     double flop; /* per step: products and convolutions, padded taps counted as in README */
-    int kind;    /* of model: see cases.c */
+    int64_t image[3]; /* sizes of one example; 0 for what it lacks */
+    struct edge (*logits)(struct making *m, const struct bench_case *c, struct edge images);
     int64_t hidden;
-    bool adam;
+    enum bench_optimizer optimizer;
 };
 
 extern const struct bench_case bench_cases[];

@@ -3,6 +3,7 @@
   python losses.py FOLDER [STEPS]     writes FOLDER/CASE.txt, one loss a line (the value before the step's update)
 """
 import os, sys
+sys.path.pop(0)  # platform.py, beside this file, is not Python's
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import numpy as np
 import tensorflow as tf
@@ -31,17 +32,17 @@ class Model:
         self.variables.append(v)
         return v
 
-    def biases(self, count):
-        v = tf.Variable(np.zeros(count, np.float32))
+    def vector(self, count, start=0):
+        v = tf.Variable(np.full(count, start, np.float32))
         self.variables.append(v)
         return v
 
     def dense(self, i, o):
-        w, b = self.weights(i, o), self.biases(o)
+        w, b = self.weights(i, o), self.vector(o)
         return lambda x: tf.nn.bias_add(tf.matmul(x, w), b)
 
     def convolution(self, i, o):
-        w, b = self.weights(5, 5, i, o), self.biases(o)
+        w, b = self.weights(5, 5, i, o), self.vector(o)
         return lambda x: tf.nn.max_pool2d(tf.nn.relu(tf.nn.bias_add(tf.nn.conv2d(x, w, 1, "SAME"), b)), 2, 2, "VALID")
 
 
@@ -59,15 +60,49 @@ def cnn512(m):
     return lambda x: d(tf.nn.relu(c(tf.reshape(b(a(x)), (100, 3136)))))
 
 
-CASES = {"softmax_reg": (softmax_reg, (100, 784), False), "mlp": (mlp, (100, 784), False), "cnn512_adam": (cnn512, (100, 28, 28, 1), True)}
+def resnet20(m):
+    def convolution(i, o, stride=1):
+        w = m.weights(3, 3, i, o)
+        padding = "SAME" if stride == 1 else [[0, 0], [1, 1], [1, 1], [0, 0]]
+        return lambda x: tf.nn.conv2d(x, w, stride, padding)
+
+    def norm(c):
+        scale, offset = m.vector(c, 1), m.vector(c)
+        return lambda x: tf.raw_ops.FusedBatchNormV3(x=x, scale=scale, offset=offset, mean=tf.zeros(0), variance=tf.zeros(0),
+                                                     epsilon=1e-5, is_training=True)[0]
+
+    def block(i, o):
+        a, n, b, k = convolution(i, o, 1 if i == o else 2), norm(o), convolution(o, o), norm(o)
+
+        def call(x):
+            y = k(b(tf.nn.relu(n(a(x)))))
+            if i != o:
+                x = tf.pad(x[:, ::2, ::2, :], ((0, 0), (0, 0), (0, 0), (o // 4, o // 4)))
+            return tf.nn.relu(y + x)
+        return call
+
+    first, n = convolution(3, 16), norm(16)
+    blocks = [block(16 << max(0, i - 1) // 3, 16 << i // 3) for i in range(9)]
+    last = m.dense(64, 10)
+
+    def call(x):
+        x = tf.nn.relu(n(first(x)))
+        for b in blocks:
+            x = b(x)
+        return last(tf.reduce_mean(x, (1, 2)))
+    return call
+
+
+CASES = {"softmax_reg": (softmax_reg, (100, 784), "sgd"), "mlp": (mlp, (100, 784), "sgd"),
+         "cnn512_adam": (cnn512, (100, 28, 28, 1), "adam"), "resnet20": (resnet20, (128, 32, 32, 3), "momentum")}
 
 
 def train(name, steps):
-    make, shape, adam = CASES[name]
+    make, shape, optimizer = CASES[name]
     m = Model()
     logits = make(m)
-    x, y = tf.constant(numbers(0, *shape)), tf.constant((mix(1, 100) % np.uint64(10)).astype(np.int32))
-    slots = [(tf.Variable(tf.zeros_like(v)), tf.Variable(tf.zeros_like(v))) for v in m.variables] if adam else []
+    x, y = tf.constant(numbers(0, *shape)), tf.constant((mix(1, shape[0]) % np.uint64(10)).astype(np.int32))
+    slots = [(tf.Variable(tf.zeros_like(v)), tf.Variable(tf.zeros_like(v))) for v in m.variables]
     powers = [tf.Variable(1.0), tf.Variable(1.0)]
 
     @tf.function
@@ -75,12 +110,15 @@ def train(name, steps):
         with tf.GradientTape() as tape:
             loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=logits(x)))
         gradients = tape.gradient(loss, m.variables)
-        if adam:
+        if optimizer == "adam":
             powers[0].assign(powers[0] * 0.9)
             powers[1].assign(powers[1] * 0.999)
             for v, g, (a, b) in zip(m.variables, gradients, slots):
                 tf.raw_ops.ResourceApplyAdam(var=v.handle, m=a.handle, v=b.handle, beta1_power=powers[0], beta2_power=powers[1],
                                              lr=1e-3, beta1=0.9, beta2=0.999, epsilon=1e-8, grad=g)
+        elif optimizer == "momentum":
+            for v, g, (a, b) in zip(m.variables, gradients, slots):
+                tf.raw_ops.ResourceApplyMomentum(var=v.handle, accum=a.handle, lr=0.1, grad=g + 1e-4 * v, momentum=0.9)
         else:
             for v, g in zip(m.variables, gradients):
                 tf.raw_ops.ResourceApplyGradientDescent(var=v.handle, alpha=0.01, delta=g)

@@ -4,7 +4,8 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "runtime/train/dataset.h"
+#include "runtime/dataset/dataset_batch.h"
+#include "runtime/spec/spec.h"
 #include "tests/unit/folder.h"
 
 static void put_file(const char *path, const void *bytes, size_t size)
@@ -50,7 +51,7 @@ static void check_refused(const char *folder, enum error_code code, const char *
 {
     struct dataset dataset;
     struct error err;
-    CHECK_FAILS(dataset_open(folder, &dataset, &err), &err, code);
+    CHECK_FAILS(dataset_open(folder, NULL, 0, &dataset, &err), &err, code);
     if (!strstr(err.text, text))
         CHECK_STOP("%s, not: %s", err.text, text);
 }
@@ -60,11 +61,19 @@ TEST(dataset_reads_idx)
     struct dataset dataset;
     struct error err;
     put_mnist("idx", 3, 5);
-    CHECK_OK(dataset_open(folder_path("idx"), &dataset, &err), &err);
-    CHECK(shape_equal(&dataset.shape, &SHAPE(5, 5, 1)));
+    CHECK_OK(dataset_open(folder_path("idx"), NULL, 0, &dataset, &err), &err);
+    const struct model_data *data = &dataset.feeds.data;
+    CHECK_INT(data->features_count, 1);
+    CHECK_TEXT(data->features[0].name, "images");
+    CHECK_INT(data->features[0].dtype, F32);
+    CHECK(shape_equal(&data->features[0].shape, &SHAPE(5, 5, 1)));
+    CHECK_TEXT(data->target.name, "labels");
+    CHECK_INT(data->target.dtype, I32);
+    CHECK_INT(data->target.shape.rank, 0);
+    CHECK_INT(data->classes, 7);
     CHECK_INT(dataset.train.count, 3);
     CHECK_INT(dataset.test.count, 2);
-    CHECK_INT(dataset.classes, 7);
+    CHECK(dataset_eval(&dataset) == &dataset.test);
     dataset_close(&dataset);
 }
 
@@ -101,15 +110,18 @@ TEST(dataset_reads_cifar)
     put_file(test, record, 3073);
     struct dataset dataset;
     struct error err;
-    CHECK_OK(dataset_open(folder_path("cifar"), &dataset, &err), &err);
-    CHECK(shape_equal(&dataset.shape, &SHAPE(32, 32, 3)));
+    CHECK_OK(dataset_open(folder_path("cifar"), NULL, 0, &dataset, &err), &err);
+    CHECK(shape_equal(&dataset.feeds.data.features[0].shape, &SHAPE(32, 32, 3)));
     CHECK_INT(dataset.train.count, 3);
-    CHECK_INT(dataset.classes, 8);
-    CHECK_INT(dataset.train.labels[1], 2);
-    const uint8_t *pixel = dataset.train.images + 33 * 3;
-    CHECK_INT(pixel[0], 11);
-    CHECK_INT(pixel[1], 20);
-    CHECK_INT(pixel[2], 30);
+    CHECK_INT(dataset.feeds.data.classes, 8);
+    struct dataset_batch batch;
+    CHECK_OK(dataset_batch_read(&batch, &dataset, &dataset.train, 0, 2, &err), &err);
+    CHECK_INT(tensor_i32(&batch.feeds[1])[1], 2);
+    const float *pixel = tensor_f32(&batch.feeds[0]) + 33 * 3;
+    CHECK(pixel[0] == 11 * (1.0f / 255));
+    CHECK(pixel[1] == 20 * (1.0f / 255));
+    CHECK(pixel[2] == 30 * (1.0f / 255));
+    dataset_batch_release(&batch);
     dataset_close(&dataset);
 
     record[3073] = 10;
@@ -125,42 +137,65 @@ TEST(dataset_reads_cifar)
     free(test);
 }
 
-/* Examples by their labels 0 .. 4; each image is its label, twice. */
-static void put_numbered(struct dataset *dataset, uint8_t images[10], uint8_t labels[5])
+/* A folder of five examples by their labels 0 .. 4; each image is its label, twice. */
+static const char *put_numbered(void)
 {
-    for (uint8_t i = 0; i < 5; i++)
-        images[2 * i] = images[2 * i + 1] = labels[i] = i;
-    struct error err;
-    *dataset = (struct dataset){.shape = SHAPE(2, 1, 1), .classes = 5};
-    CHECK_OK(tensor_init_copy(&dataset->owned[0], U8, &SHAPE(5, 2, 1, 1), images, &err), &err);
-    CHECK_OK(tensor_init_copy(&dataset->owned[1], U8, &SHAPE(5), labels, &err), &err);
-    dataset->train = (struct dataset_part){dataset->owned[0].data, dataset->owned[1].data, 5};
+    static const char *const sets[] = {"train", "t10k"};
+    for (int s = 0; s < 2; s++) {
+        uint8_t images[26] = {0, 0, 8, 3, 0, 0, 0, 5, 0, 0, 0, 2, 0, 0, 0, 1};
+        uint8_t labels[13] = {0, 0, 8, 1, 0, 0, 0, 5};
+        for (uint8_t i = 0; i < 5; i++)
+            images[16 + 2 * i] = images[17 + 2 * i] = labels[8 + i] = i;
+        char *of_images = alloc_printf("numbered/%s-images-idx3-ubyte", sets[s]);
+        char *of_labels = alloc_printf("numbered/%s-labels-idx1-ubyte", sets[s]);
+        mkdir(folder_path("numbered"), 0755);
+        put_file(folder_path(of_images), images, sizeof(images));
+        put_file(folder_path(of_labels), labels, sizeof(labels));
+        free(of_images);
+        free(of_labels);
+    }
+    return folder_path("numbered");
 }
 
-/* Every example is in one of the two parts, with its own image; the seed says in which. */
+/* Adds up in which part each example is; it has its own image, and the order is the files'. */
+static int look_at_part(const struct dataset *dataset, const struct dataset_part *part,
+                        int *held)
+{
+    struct dataset_batch batch;
+    struct error err;
+    int seen = 0, before = -1;
+    CHECK_OK(dataset_batch_read(&batch, dataset, part, 0, part->count, &err), &err);
+    for (int64_t i = 0; i < part->count; i++) {
+        int label = tensor_i32(&batch.feeds[1])[i];
+        CHECK(before < label);
+        CHECK(tensor_f32(&batch.feeds[0])[2 * i] == (float)label * (1.0f / 255));
+        CHECK(tensor_f32(&batch.feeds[0])[2 * i + 1] == (float)label * (1.0f / 255));
+        seen |= 1 << label;
+        before = label;
+        if (held)
+            held[label]++;
+    }
+    dataset_batch_release(&batch);
+    return seen;
+}
+
+/* Every example is in one of the two parts; the seed says in which. */
 TEST(dataset_holds_out_by_seed)
 {
-    uint8_t images[10], labels[5];
+    const char *folder = put_numbered();
     int held[5] = {0};
+    const struct spec_data data = {.validation = 2};
     for (int64_t seed = 0; seed < 200; seed++) {
         struct dataset dataset;
         struct error err;
-        put_numbered(&dataset, images, labels);
-        CHECK_OK(dataset_hold_out(&dataset, 2, seed, &err), &err);
+        CHECK_OK(dataset_open(folder, &data, seed, &dataset, &err), &err);
         CHECK_INT(dataset.train.count, 3);
         CHECK_INT(dataset.validation.count, 2);
-        int seen = 0;
-        const struct dataset_part *parts[2] = {&dataset.train, &dataset.validation};
-        for (int p = 0; p < 2; p++)
-            for (int64_t i = 0; i < parts[p]->count; i++) {
-                int label = parts[p]->labels[i];
-                CHECK(i == 0 || parts[p]->labels[i - 1] < label);
-                CHECK_INT(parts[p]->images[2 * i], label);
-                CHECK_INT(parts[p]->images[2 * i + 1], label);
-                seen |= 1 << label;
-                held[label] += p;
-            }
-        CHECK_INT(seen, 31);
+        CHECK(dataset_eval(&dataset) == &dataset.validation);
+        int seen = look_at_part(&dataset, &dataset.train, NULL);
+        int out = look_at_part(&dataset, &dataset.validation, held);
+        CHECK_INT(seen & out, 0);
+        CHECK_INT(seen | out, 31);
         dataset_close(&dataset);
     }
     for (int i = 0; i < 5; i++)
@@ -169,15 +204,64 @@ TEST(dataset_holds_out_by_seed)
 
 TEST(dataset_holds_out_all_but_one_at_most)
 {
-    uint8_t images[10], labels[5];
+    static const struct {
+        int64_t count;
+        double fraction;
+        int64_t left; /* to train on; 0: refused */
+    } rows[] = {{0, 0, 5},   {4, 0, 1},    {5, 0, 0},   {6, 0, 0},
+                {0, 0.2, 4}, {0, 0.01, 4}, {0, 0.99, 0}};
+    const char *folder = put_numbered();
+    for (int i = 0; i < ARRAY_LEN(rows); i++) {
+        const struct spec_data data = {.validation = rows[i].count,
+                                       .validation_fraction = rows[i].fraction};
+        struct dataset dataset;
+        struct error err;
+        if (rows[i].left) {
+            CHECK_OK(dataset_open(folder, &data, 1, &dataset, &err), &err);
+            CHECK_INT(dataset.train.count, rows[i].left);
+            CHECK_INT(dataset.validation.count, 5 - rows[i].left);
+            dataset_close(&dataset);
+            continue;
+        }
+        CHECK_FAILS(dataset_open(folder, &data, 1, &dataset, &err), &err, INVALID);
+        CHECK_TEXT(err.pointer, "/data/validation");
+    }
+}
+
+/* A spec may name target and features; a target that is the only feature is both. */
+TEST(dataset_feeds_what_the_spec_names)
+{
+    const char *folder = put_numbered();
     struct dataset dataset;
     struct error err;
-    put_numbered(&dataset, images, labels);
-    CHECK_OK(dataset_hold_out(&dataset, 0, 1, &err), &err);
-    CHECK_INT(dataset.train.count, 5);
-    CHECK_FAILS(dataset_hold_out(&dataset, 5, 1, &err), &err, INVALID);
-    CHECK_TEXT(err.pointer, "/data/validation");
-    CHECK_OK(dataset_hold_out(&dataset, 4, 1, &err), &err);
-    CHECK_INT(dataset.train.count, 1);
+    CHECK_OK(dataset_open(folder, &(struct spec_data){.target = "images"}, 1, &dataset, &err),
+             &err);
+    CHECK_INT(dataset.feeds.count, 2);
+    CHECK_TEXT(dataset.feeds.data.features[0].name, "images");
+    CHECK_TEXT(dataset.feeds.data.target.name, "target");
+    CHECK(shape_equal(&dataset.feeds.data.target.shape, &SHAPE(2, 1, 1)));
+    CHECK_INT(dataset.feeds.data.classes, 0);
+    struct dataset_batch batch;
+    CHECK_OK(dataset_batch_read(&batch, &dataset, &dataset.test, 2, 3, &err), &err);
+    CHECK(tensor_f32(&batch.feeds[0])[4] == 4 * (1.0f / 255));
+    CHECK(tensor_f32(&batch.feeds[1])[4] == 4 * (1.0f / 255));
+    dataset_batch_release(&batch);
     dataset_close(&dataset);
+
+    const char *const both[] = {"labels", "images"};
+    const struct spec_data named = {.features = both, .features_count = 2};
+    CHECK_OK(dataset_open(folder, &named, 1, &dataset, &err), &err);
+    CHECK_INT(dataset.feeds.count, 3);
+    CHECK_TEXT(dataset.feeds.data.features[0].name, "labels");
+    CHECK_TEXT(dataset.feeds.data.target.name, "target");
+    dataset_close(&dataset);
+
+    CHECK_FAILS(dataset_open(folder, &(struct spec_data){.target = "price"}, 1, &dataset, &err),
+                &err, INVALID);
+    CHECK_TEXT(err.pointer, "/data/target");
+    CHECK(strstr(err.text, "no column \"price\", allowed: \"images\", \"labels\""));
+    CHECK_FAILS(dataset_open(folder, &(struct spec_data){.format = "tape"}, 1, &dataset, &err),
+                &err, INVALID);
+    CHECK_TEXT(err.pointer, "/data/format");
+    check_refused(folder_path("."), NOT_FOUND, "no dataset of a known format");
 }

@@ -1,8 +1,11 @@
 /* input_test.c - the order of examples, and the batches that the input thread makes of them. */
 
 #include "base/alloc.h"
+#include "base/arena.h"
+#include "runtime/dataset/format.h"
+#include "runtime/dataset/shuffle.h"
+#include "runtime/spec/spec.h"
 #include "runtime/train/input.h"
-#include "runtime/train/shuffle.h"
 #include "tests/unit/test.h"
 
 static void check_permutation(const int32_t *order, int count)
@@ -63,14 +66,25 @@ TEST(shuffle_is_fair)
         CHECK(first[i] > 395 && first[i] < 605);
 }
 
-static struct dataset_part make_part(int count, uint8_t *images, uint8_t *labels)
+/* `count` examples by their labels; an image is its label and 255. */
+static struct dataset make_dataset(int count)
 {
+    struct dataset dataset = {.arena = arena_new()};
+    struct tensor tensors[2];
+    struct error err;
+    format_add_pictures(&dataset, &SHAPE(2, 1, 1));
+    CHECK_OK(tensor_init(&tensors[0], U8, &SHAPE(count, 2, 1, 1), &err), &err);
+    CHECK_OK(tensor_init(&tensors[1], U8, &SHAPE(count), &err), &err);
     for (int i = 0; i < count; i++) {
-        images[2 * i] = (uint8_t)i;
-        images[2 * i + 1] = 255;
-        labels[i] = (uint8_t)i;
+        ((uint8_t *)tensors[0].data)[2 * i] = ((uint8_t *)tensors[1].data)[i] = (uint8_t)i;
+        ((uint8_t *)tensors[0].data)[2 * i + 1] = 255;
     }
-    return (struct dataset_part){images, labels, count};
+    CHECK_OK(format_memory(&dataset, &dataset.train, tensors, "here", &err), &err);
+    CHECK_OK(feeds_choose(dataset.columns, 2, &(struct spec_data){0}, dataset.arena,
+                          &dataset.feeds, &err),
+             &err);
+    dataset.transforms = arena_array(dataset.arena, 2, sizeof(void *));
+    return dataset;
 }
 
 /* Takes `count` batches and appends their labels to `out`. */
@@ -80,7 +94,8 @@ static void take_labels(const struct input_options *options, int count, int32_t 
     struct input *input = input_start(options, &err);
     CHECK_OK(input, &err);
     for (int i = 0; i < count; i++) {
-        struct input_batch *batch = input_take(input);
+        struct dataset_batch *batch = input_take(input, &err);
+        CHECK_OK(batch, &err);
         CHECK(shape_equal(&batch->feeds[0].shape, &SHAPE(options->batch_size, 2, 1, 1)));
         for (int64_t row = 0; row < options->batch_size; row++) {
             int32_t label = tensor_i32(&batch->feeds[1])[row];
@@ -98,10 +113,12 @@ static void take_labels(const struct input_options *options, int count, int32_t 
 TEST(input_goes_on_from_any_position)
 {
     enum { COUNT = 10, BATCH = 4, BATCHES = 12 };
-    uint8_t images[2 * COUNT], labels[COUNT];
-    struct dataset_part part = make_part(COUNT, images, labels);
-    struct input_options options = {
-        .part = &part, .shape = SHAPE(2, 1, 1), .batch_size = BATCH, .shuffle = -1, .seed = 5};
+    struct dataset dataset = make_dataset(COUNT);
+    struct input_options options = {.dataset = &dataset,
+                                    .part = &dataset.train,
+                                    .batch_size = BATCH,
+                                    .shuffle = -1,
+                                    .seed = 5};
     int32_t all[BATCH * BATCHES], rest[BATCH * BATCHES];
     take_labels(&options, BATCHES, all);
     for (int epoch = 0; epoch < BATCH * BATCHES / COUNT; epoch++)
@@ -112,34 +129,122 @@ TEST(input_goes_on_from_any_position)
         CHECK(!memcmp(rest, all + skip * BATCH,
                       sizeof(*rest) * (size_t)(BATCHES - skip) * BATCH));
     }
+    dataset_close(&dataset);
 }
 
 /* Stopping while batches are ready, or none was taken, neither hangs nor leaks. */
 TEST(input_stops_at_any_time)
 {
-    uint8_t images[20], labels[10];
-    struct dataset_part part = make_part(10, images, labels);
+    struct dataset dataset = make_dataset(10);
     const struct input_options options = {
-        .part = &part, .shape = SHAPE(2, 1, 1), .batch_size = 3, .shuffle = 4, .seed = 5};
+        .dataset = &dataset, .part = &dataset.train, .batch_size = 3, .shuffle = 4, .seed = 5};
     struct error err;
     for (int i = 0; i < 20; i++) {
         struct input *input = input_start(&options, &err);
         CHECK_OK(input, &err);
-        if (i % 2)
-            input_give_back(input, input_take(input));
+        if (i % 2) {
+            struct dataset_batch *batch = input_take(input, &err);
+            CHECK_OK(batch, &err);
+            input_give_back(input, batch);
+        }
         input_stop(input);
     }
     input_stop(NULL);
+    dataset_close(&dataset);
 }
 
-TEST(input_reads_in_order)
+TEST(batch_reads_in_order)
 {
-    uint8_t images[20], labels[10];
-    struct dataset_part part = make_part(10, images, labels);
-    struct input_batch batch;
+    struct dataset dataset = make_dataset(10);
+    struct dataset_batch batch;
     struct error err;
-    CHECK_OK(input_read(&part, &SHAPE(2, 1, 1), 7, 3, &batch, &err), &err);
+    CHECK_OK(dataset_batch_read(&batch, &dataset, &dataset.train, 7, 3, &err), &err);
     CHECK(shape_equal(&batch.feeds[0].shape, &SHAPE(3, 2, 1, 1)));
     CHECK_INT(tensor_i32(&batch.feeds[1])[2], 9);
-    input_batch_release(&batch);
+    dataset_batch_release(&batch);
+    dataset_close(&dataset);
+}
+
+/* --- examples that are made when asked for, and changed on the way --- */
+
+static const void *failing_at(const struct dataset_examples *examples, int column, int64_t row,
+                              void *scratch, struct error *err)
+{
+    (void)examples;
+    if (row == 7)
+        return fail_null(err, DATA_LOSS, "example 7 is damaged");
+    memset(scratch, (int)row, column ? 1 : 2);
+    return scratch;
+}
+
+static void failing_free(struct dataset_examples *examples)
+{
+    (void)examples;
+}
+
+/* The batches before it come; then the error, however often one asks. */
+TEST(input_ends_at_an_example_that_cannot_be_had)
+{
+    struct dataset dataset = make_dataset(10);
+    struct dataset_examples failing = {.count = 10, .at = failing_at, .free = failing_free};
+    struct dataset_part part = {.count = 10, .examples = &failing};
+    const struct input_options options = {
+        .dataset = &dataset, .part = &part, .batch_size = 3, .shuffle = 0};
+    struct error err;
+    struct input *input = input_start(&options, &err);
+    CHECK_OK(input, &err);
+    for (int i = 0; i < 2; i++) {
+        struct dataset_batch *batch = input_take(input, &err);
+        CHECK_OK(batch, &err);
+        CHECK_INT(tensor_i32(&batch->feeds[1])[2], 3 * i + 2);
+        input_give_back(input, batch);
+    }
+    for (int i = 0; i < 3; i++) {
+        CHECK_FAILS(input_take(input, &err), &err, DATA_LOSS);
+        CHECK_TEXT(err.text, "example 7 is damaged");
+    }
+    input_stop(input);
+    dataset_close(&dataset);
+}
+
+static void number_run(const struct dataset_transform *transform,
+                       const struct dataset_column *column, const void *from, void *to,
+                       int64_t position)
+{
+    CHECK(shape_equal(&transform->shape, &SHAPE(3)));
+    CHECK(shape_equal(&column->shape, &SHAPE(2, 1, 1)));
+    ((float *)to)[0] = (float)position;
+    ((float *)to)[1] = ((const uint8_t *)from)[0];
+    ((float *)to)[2] = ((const uint8_t *)from)[1];
+}
+
+/* A transform sees the bytes as stored and the position in the run, also after a resume. */
+TEST(input_transforms_by_position)
+{
+    struct dataset dataset = make_dataset(10);
+    struct dataset_transform transform = {.shape = SHAPE(3), .run = number_run};
+    dataset.transforms[0] = &transform;
+    ((struct model_feature *)dataset.feeds.data.features)->shape = transform.shape;
+    for (int64_t position = 0; position < 40; position += 4) {
+        const struct input_options options = {.dataset = &dataset,
+                                              .part = &dataset.train,
+                                              .batch_size = 4,
+                                              .shuffle = -1,
+                                              .position = position};
+        struct error err;
+        struct input *input = input_start(&options, &err);
+        CHECK_OK(input, &err);
+        struct dataset_batch *batch = input_take(input, &err);
+        CHECK_OK(batch, &err);
+        for (int row = 0; row < 4; row++) {
+            const float *example = tensor_f32(&batch->feeds[0]) + 3 * row;
+            CHECK(example[0] == (float)(position + row));
+            CHECK(example[1] == (float)tensor_i32(&batch->feeds[1])[row]);
+            CHECK(example[2] == 255);
+        }
+        input_give_back(input, batch);
+        input_stop(input);
+    }
+    dataset.transforms[0] = NULL;
+    dataset_close(&dataset);
 }

@@ -12,6 +12,7 @@
 #define DATA "\"data\": {\"dataset\": \"mnist\"}"
 #define LAYER(fields)                                                                          \
     "{\"model\": {\"layers\": [{\"layer\": \"Flatten\"}, {" fields "}]}, " DATA "}"
+#define DATA_WITH(fields) "{" DENSE ", \"data\": {\"dataset\": \"m\", " fields "}}"
 #define TRAIN(fields) "{" DENSE ", " DATA ", \"train\": {" fields "}}"
 #define KERAS(layers)                                                                          \
     "{\"model\": {\"keras\": {\"class_name\": \"Functional\", \"config\": {\"layers\": "       \
@@ -389,8 +390,25 @@ static const struct bad {
      "-2"},
     {"{" DENSE ", \"data\": {\"dataset\": \"m\", \"shuffle\": \"yes\"}}", INVALID,
      "/data/shuffle", "true, false"},
-    {"{" DENSE ", \"data\": {\"dataset\": \"m\", \"validation\": 0.1}}", INVALID,
-     "/data/validation", "0.1"},
+    {"{" DENSE ", \"data\": {\"dataset\": \"m\", \"validation\": 1.5}}", INVALID,
+     "/data/validation", "1.5"},
+    {DATA_WITH("\"validation\": 1.0"), INVALID, "/data/validation", "above 0 and below 1"},
+    {DATA_WITH("\"target\": 3"), INVALID, "/data/target", "3"},
+    {DATA_WITH("\"features\": []"), INVALID, "/data/features", "a list of names"},
+    {DATA_WITH("\"features\": [\"a\", \"a\"]"), INVALID, "/data/features", "each once"},
+    {DATA_WITH("\"skip_damaged\": -2"), INVALID, "/data/skip_damaged", "-2"},
+    {DATA_WITH("\"skip_damaged\": \"yes\""), INVALID, "/data/skip_damaged", "true, false"},
+    {DATA_WITH("\"columns\": [1]"), INVALID, "/data/columns", "a list of 1"},
+    {DATA_WITH("\"columns\": {\"a/b\": 3}"), INVALID, "/data/columns/a~1b", "a type"},
+    {DATA_WITH("\"columns\": {\"a\": \"numerical\"}"), INVALID, "/data/columns/a",
+     "did you mean \"numeric\""},
+    {DATA_WITH("\"columns\": {\"a\": {\"shape\": [2, 0]}}"), INVALID, "/data/columns/a/shape",
+     "dimensions from 1"},
+    {DATA_WITH("\"columns\": {\"a\": {\"shape\": [9000000000, 9000000000]}}"), INVALID,
+     "/data/columns/a/shape", "dimensions from 1"},
+    {DATA_WITH("\"columns\": {\"a\": {\"default\": []}}"), INVALID, "/data/columns/a/default",
+     "a number or a text"},
+    {DATA_WITH("\"columns\": {\"a\": {\"sort\": 1}}"), INVALID, "/data/columns/a/sort", "sort"},
     {"{" DENSE ", \"data\": {\"dataset\": \"m\", \"batchsize\": 2}}", INVALID,
      "/data/batchsize", "did you mean \"batch_size\""},
     {TRAIN("\"loss\": 3"), INVALID, "/train/loss", "loss is 3, allowed: the name of a loss"},
@@ -500,4 +518,42 @@ TEST(spec_refuses_a_huge_text)
     CHECK_FAILS(spec_parse(arena, text, 20000, &err), &err, EXHAUSTED);
     arena_free(arena);
     free(text);
+}
+
+/* The section for data reads back as it was written. */
+TEST(spec_keeps_data)
+{
+    struct arena *arena = arena_new();
+    struct error err;
+    const char text[] = DATA_WITH(
+        "\"format\": \"csv\", \"validation\": 0.125, \"target\": \"price\", "
+        "\"features\": [\"a\", \"b c\"], \"skip_damaged\": true, \"columns\": {\"a\": "
+        "\"categorical\", \"b c\": {\"shape\": [2, 3], \"default\": -1.5, \"scale\": "
+        "0.25, \"alone\": true}, \"d\": {\"default\": \"none\", \"shape\": []}}");
+    const struct spec *spec = spec_parse(arena, text, strlen(text), &err);
+    for (int turn = 0; turn < 2; turn++) {
+        CHECK_OK(spec, &err);
+        const struct spec_data *data = &spec->data;
+        CHECK_TEXT(data->format, "csv");
+        CHECK(data->validation_fraction == 0.125);
+        CHECK_TEXT(data->target, "price");
+        CHECK_INT(data->features_count, 2);
+        CHECK_TEXT(data->features[1], "b c");
+        CHECK_INT(data->skip_damaged, -1);
+        CHECK_INT(data->columns_count, 3);
+        CHECK_INT(data->columns[0].type, COLUMN_CATEGORICAL);
+        CHECK_INT(data->columns[0].rank, -1);
+        CHECK_INT(data->columns[1].rank, 2);
+        CHECK_INT(data->columns[1].dims[1], 3);
+        CHECK_TEXT(data->columns[1].initial, "-1.5");
+        CHECK(data->columns[1].has_scale && data->columns[1].scale == 0.25);
+        CHECK(data->columns[1].alone && !data->columns[2].alone);
+        CHECK_TEXT(data->columns[2].initial, "none");
+        CHECK_INT(data->columns[2].rank, 0);
+        struct str json = {0};
+        spec_to_json(spec, &json);
+        spec = spec_parse(arena, json.data, json.size, &err);
+        str_release(&json);
+    }
+    arena_free(arena);
 }
