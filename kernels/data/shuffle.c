@@ -29,7 +29,7 @@ struct seeds {
 static uint32_t word_at(const struct philox *philox, uint64_t index)
 {
     uint32_t words[4];
-    kernel_philox_block(philox, index / 4, words);
+    philox_block(philox, index / 4, words);
     return words[index % 4];
 }
 

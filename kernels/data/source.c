@@ -309,7 +309,7 @@ static bool random_next(struct iterator *it, struct tensor *out, bool *end, stru
     const struct random *random = (const struct random *)it->dataset;
     struct position *position = (struct position *)it;
     uint32_t words[4];
-    kernel_philox_block(&random->philox, (uint64_t)position->next / 4, words);
+    philox_block(&random->philox, (uint64_t)position->next / 4, words);
     return number(out, it->dataset->types[0], words[position->next++ % 4], err);
 }
 

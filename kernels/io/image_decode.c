@@ -5,56 +5,40 @@
 #include <math.h>
 
 #include "base/error.h"
-#include "kernels/io/image.h"
+#include "runtime/io/image.h"
 #include "runtime/op.h"
 
-enum format { NO_FORMAT, PNG, JPEG, GIF, BMP };
-
-static enum format format_of(const struct tensor_string *bytes)
-{
-    static const struct {
-        enum format format;
-        size_t size;
-        const char *start;
-    } known[] = {{PNG, 8, "\x89PNG\r\n\x1a\n"},
-                 {JPEG, 3, "\xff\xd8\xff"},
-                 {GIF, 3, "GIF"},
-                 {BMP, 2, "BM"}};
-    for (int i = 0; i < ARRAY_LEN(known); i++)
-        if (bytes->size >= known[i].size &&
-            memcmp(bytes->data, known[i].start, known[i].size) == 0)
-            return known[i].format;
-    return NO_FORMAT;
-}
-
 /* Each op reads more than its name says, but not everything. */
-static bool check_format(const struct node *node, enum format format, struct error *err)
+static bool check_format(const struct node *node, enum image_format format, struct error *err)
 {
-    static const char *const names[] = {"", "PNG", "JPEG", "GIF", "BMP"};
-    static const char *const ops[] = {"", "decode_png", "decode_jpeg", "decode_gif",
-                                      "decode_bmp"};
+    static const char *const ops[] = {
+        [IMAGE_PNG] = "decode_png",
+        [IMAGE_JPEG] = "decode_jpeg",
+        [IMAGE_GIF] = "decode_gif",
+        [IMAGE_BMP] = "decode_bmp",
+    };
     bool is_bmp = strcmp(node->op->name, "DecodeBmp") == 0;
-    if (format == NO_FORMAT)
+    if (format == IMAGE_NONE)
         return fail(err, INVALID,
                     "Unknown image file format. One of JPEG, PNG, GIF, BMP required.");
-    if (strcmp(node->op->name, "DecodeImage") == 0 || is_bmp == (format == BMP))
+    if (strcmp(node->op->name, "DecodeImage") == 0 || is_bmp == (format == IMAGE_BMP))
         return true;
     return fail(err, INVALID,
                 "Trying to decode %s format using %s op. Use `%s` or `decode_image` instead.",
-                names[format], node->op->name, ops[format]);
+                image_format_name(format), node->op->name, ops[format]);
 }
 
-static bool check_channels(const struct node *node, int channels, enum format format,
+static bool check_channels(const struct node *node, int channels, enum image_format format,
                            struct error *err)
 {
     (void)node;
     if (channels != 0 && channels != 1 && channels != 3 && channels != 4)
         return fail(err, INVALID, "`channels` must be 0, 1, 3 or 4 but got %d", channels);
-    if (format == JPEG && channels == 4)
+    if (format == IMAGE_JPEG && channels == 4)
         return fail(err, INVALID, "JPEG does not support 4 channels");
-    if (format == GIF && channels != 0 && channels != 3)
+    if (format == IMAGE_GIF && channels != 0 && channels != 3)
         return fail(err, INVALID, "channels must be 0 or 3 for GIF, but got %d", channels);
-    if (format == BMP && channels == 1)
+    if (format == IMAGE_BMP && channels == 1)
         return fail(err, INVALID, "`channels` must be 0, 3 or 4 for BMP, but got %d", channels);
     return true;
 }
@@ -97,14 +81,14 @@ static void store_pixels(const struct image *image, struct tensor *out)
 }
 
 /* GIF: (frames, height, width, channels), unless one frame alone is wanted. */
-static bool give_image(struct kernel_call *call, const struct image *image, enum format format,
-                       struct error *err)
+static bool give_image(struct kernel_call *call, const struct image *image,
+                       enum image_format format, struct error *err)
 {
     const char *op = call->node->op->name;
     bool expand = node_attr_bool(call->node, "expand_animations", true);
     struct shape shape = SHAPE(image->height, image->width, image->channels);
     bool frames = strcmp(op, "DecodeGif") == 0 ||
-                  (format == GIF && strcmp(op, "DecodeImage") == 0 && expand);
+                  (format == IMAGE_GIF && strcmp(op, "DecodeImage") == 0 && expand);
     if (frames)
         shape = SHAPE(image->frames, image->height, image->width, image->channels);
     else if (image->frames > 1 && strcmp(op, "DecodeImage") != 0)
@@ -127,7 +111,7 @@ static bool decode_run(struct kernel_call *call, struct error *err)
     struct jpeg_options options;
     struct image image = {0};
     char text[SHAPE_TEXT_BYTES];
-    if (!check_channels(node, channels, NO_FORMAT, err) ||
+    if (!check_channels(node, channels, IMAGE_NONE, err) ||
         !jpeg_options(node, channels, &options, err))
         return false;
     if (contents->shape.rank != 0)
@@ -136,21 +120,20 @@ static bool decode_run(struct kernel_call *call, struct error *err)
     const struct tensor_string *bytes = tensor_strings(contents);
     if (bytes->size == 0)
         return fail(err, INVALID, "Input is empty.");
-    enum format format = format_of(bytes);
+    enum image_format format = image_format(bytes->data, bytes->size);
     if (!check_format(node, format, err) || !check_channels(node, channels, format, err))
         return false;
     bool wide = dtype_base(node->output_types[0]) != U8, ok = false;
-    if (format == PNG)
-        ok = kernel_image_read_png(bytes->data, bytes->size, channels, wide ? 16 : 8, &image,
-                                   err);
-    else if (format == JPEG)
-        ok = kernel_image_read_jpeg(bytes->data, bytes->size, &options, &image, err);
-    else if (format == GIF)
-        ok = kernel_image_read_gif(bytes->data, bytes->size, &image, err);
+    if (format == IMAGE_PNG)
+        ok = image_read_png(bytes->data, bytes->size, channels, wide ? 16 : 8, &image, err);
+    else if (format == IMAGE_JPEG)
+        ok = image_read_jpeg(bytes->data, bytes->size, &options, &image, err);
+    else if (format == IMAGE_GIF)
+        ok = image_read_gif(bytes->data, bytes->size, &image, err);
     else
-        ok = kernel_image_read_bmp(bytes->data, bytes->size, channels, &image, err);
+        ok = image_read_bmp(bytes->data, bytes->size, channels, &image, err);
     ok = ok && give_image(call, &image, format, err);
-    kernel_image_release(&image);
+    image_release(&image);
     return ok;
 }
 
@@ -163,10 +146,10 @@ static bool extract_jpeg_shape_run(struct kernel_call *call, struct error *err)
     if (contents->shape.rank != 0)
         return fail(err, INVALID, "contents must be scalar");
     const struct tensor_string *bytes = tensor_strings(contents);
-    if (!kernel_image_read_jpeg(bytes->data, bytes->size, &options, &image, err))
+    if (!image_read_jpeg(bytes->data, bytes->size, &options, &image, err))
         return false;
     const double sizes[] = {(double)image.height, (double)image.width, image.channels};
-    kernel_image_release(&image);
+    image_release(&image);
     struct tensor *out = kernel_output(call, 0, &SHAPE(3), err);
     for (int i = 0; out && i < 3; i++)
         tensor_set_number(out, i, sizes[i]);

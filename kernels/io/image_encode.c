@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/str.h"
-#include "kernels/io/image.h"
+#include "runtime/io/image.h"
 #include "runtime/op.h"
 
 static bool encode_png_run(struct kernel_call *call, struct error *err)
@@ -44,7 +44,7 @@ static bool encode_png_run(struct kernel_call *call, struct error *err)
         if (size == 0)
             ok = fail(err, INTERNAL, "PNG encoding failed: image %lld is empty", (long long)i);
         else
-            ok = kernel_image_write_png(&image, compression, &file, err);
+            ok = image_write_png(&image, compression, &file, err);
         if (ok)
             tensor_set_string(out, i, str_text(&file), file.size);
     }
@@ -90,7 +90,7 @@ static bool encode_jpeg(struct kernel_call *call, const struct jpeg_quality *qua
                           .pixels = in->data};
     struct tensor *out = kernel_output(call, 0, &SHAPE_SCALAR, err);
     struct str file = {0};
-    bool ok = out && kernel_image_write_jpeg(&image, quality, &file, err);
+    bool ok = out && image_write_jpeg(&image, quality, &file, err);
     if (ok)
         tensor_set_string(out, 0, str_text(&file), file.size);
     str_release(&file);

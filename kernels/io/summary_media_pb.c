@@ -6,7 +6,7 @@
 
 #include "base/arena.h"
 #include "base/str.h"
-#include "kernels/io/image.h"
+#include "runtime/io/image.h"
 #include "kernels/ref/numbers.h"
 #include "proto/message.h"
 #include "runtime/tensor_pb.h"
@@ -187,10 +187,10 @@ static bool image_part(struct parts *parts, int64_t i, const struct tensor *in,
                           .channels = (int)in->shape.dims[3],
                           .bits = 8};
     struct str png = {0};
-    if (!kernel_image_alloc(&image, err))
+    if (!image_alloc(&image, err))
         return false;
     fill_pixels(in, i * image.height * image.width * image.channels, &image, bad);
-    bool ok = kernel_image_write_png(&image, -1, &png, err);
+    bool ok = image_write_png(&image, -1, &png, err);
     if (ok) {
         Tensorflow__Summary__Image *message = arena_alloc(parts->arena, sizeof(*message));
         tensorflow__summary__image__init(message);
@@ -204,7 +204,7 @@ static bool image_part(struct parts *parts, int64_t i, const struct tensor *in,
         value->image = message;
     }
     str_release(&png);
-    kernel_image_release(&image);
+    image_release(&image);
     return ok;
 }
 

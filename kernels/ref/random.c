@@ -62,7 +62,7 @@ static bool shuffle_run(struct kernel_call *call, struct error *err)
         order[i] = i;
     for (int64_t i = 0; i < rows - 1; i++) {
         uint32_t words[4];
-        kernel_philox_block(&philox, (uint64_t)i / 4, words);
+        philox_block(&philox, (uint64_t)i / 4, words);
         int64_t j = i + (int64_t)(words[i % 4] % (uint64_t)(rows - i)), swapped = order[i];
         order[i] = order[j];
         order[j] = swapped;

@@ -1,20 +1,8 @@
-/*
- * random.h - Philox 4x32-10, the counter-based generator, with TensorFlow's streams.
- *
- * A block is four words of 32 bits; block number n of a stream is a function of key and counter
- * alone, so that numbers may be made in any order.
- */
+/* random.h - Philox 4x32-10 (runtime/philox.h) with TensorFlow's streams. */
 #pragma once
 
 #include "kernels/ref/numbers.h"
-
-struct philox {
-    uint64_t key;
-    uint64_t low, high; /* counter */
-};
-
-/* The words of the block `index` after the counter. */
-void kernel_philox_block(const struct philox *philox, uint64_t index, uint32_t words[4]);
+#include "runtime/philox.h"
 
 /* Moves the counter on. */
 void kernel_philox_skip(struct philox *philox, uint64_t blocks);

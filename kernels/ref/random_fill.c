@@ -1,25 +1,8 @@
-/* random_fill.c - Philox 4x32-10 and the distributions made from its words. */
+/* random_fill.c - distributions made from the words of Philox. */
 
 #include "kernels/ref/random.h"
 
 #include <math.h>
-
-void kernel_philox_block(const struct philox *philox, uint64_t index, uint32_t words[4])
-{
-    uint64_t low = philox->low + index, high = philox->high + (low < index);
-    uint32_t c[4] = {(uint32_t)low, (uint32_t)(low >> 32), (uint32_t)high,
-                     (uint32_t)(high >> 32)};
-    uint32_t k0 = (uint32_t)philox->key, k1 = (uint32_t)(philox->key >> 32);
-    for (int round = 0; round < 10; round++) {
-        uint64_t a = (uint64_t)0xD2511F53u * c[0], b = (uint64_t)0xCD9E8D57u * c[2];
-        uint32_t next[4] = {(uint32_t)(b >> 32) ^ c[1] ^ k0, (uint32_t)b,
-                            (uint32_t)(a >> 32) ^ c[3] ^ k1, (uint32_t)a};
-        memcpy(c, next, sizeof(c));
-        k0 += 0x9E3779B9u;
-        k1 += 0xBB67AE85u;
-    }
-    memcpy(words, c, sizeof(c));
-}
 
 void kernel_philox_skip(struct philox *philox, uint64_t blocks)
 {
@@ -32,7 +15,7 @@ struct philox kernel_philox_from_seeds(uint64_t seed0, uint64_t seed1)
     const struct philox mixer = {
         .key = UINT64_C(0x02461e293ec8f720), .low = seed0, .high = seed1};
     uint32_t words[4];
-    kernel_philox_block(&mixer, 0, words);
+    philox_block(&mixer, 0, words);
     return (struct philox){.key = words[0] | (uint64_t)words[1] << 32,
                            .low = 0,
                            .high = words[2] | (uint64_t)words[3] << 32};
@@ -114,7 +97,7 @@ int kernel_random_block(const struct philox *philox, uint64_t index, enum random
                         enum dtype dtype, double numbers[4])
 {
     uint32_t words[4];
-    kernel_philox_block(philox, index, words);
+    philox_block(philox, index, words);
     if (kind == RANDOM_NORMAL)
         return normal_block(words, dtype == F64, numbers);
     int count = dtype == F64 ? 2 : 4;
@@ -174,7 +157,7 @@ void kernel_random_fill_integers(const struct philox *philox, uint64_t low, uint
     kernel_store_bits *store = kernel_store_bits_for(out->dtype);
     for (int64_t i = 0; i < out->count; i++) {
         uint32_t words[4];
-        kernel_philox_block(philox, (uint64_t)(i / per_block), words);
+        philox_block(philox, (uint64_t)(i / per_block), words);
         uint64_t word =
             wide ? words[2 * (i % 2)] | (uint64_t)words[2 * (i % 2) + 1] << 32 : words[i % 4];
         if (range)

@@ -150,7 +150,7 @@ bool kernel_random_range(const struct kernel_call *call, int first, int64_t coun
 uint32_t kernel_random_word(struct random_words *words)
 {
     if (words->left == 0) {
-        kernel_philox_block(&words->philox, words->next++, words->words);
+        philox_block(&words->philox, words->next++, words->words);
         words->left = 4;
     }
     return words->words[4 - words->left--];

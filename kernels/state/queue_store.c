@@ -75,7 +75,7 @@ static struct tensor *ring_take(struct queue_store *store)
 static uint32_t next_word(struct queue_store *store)
 {
     if (store->words_used == ARRAY_LEN(store->words)) {
-        kernel_philox_block(&store->random, store->block++, store->words);
+        philox_block(&store->random, store->block++, store->words);
         store->words_used = 0;
     }
     return store->words[store->words_used++];

@@ -13,7 +13,7 @@
 
 #include <jerror.h>
 
-#include "kernels/io/image.h"
+#include "runtime/io/image.h"
 
 #include "base/error.h"
 #include "base/str.h"
@@ -97,7 +97,7 @@ static bool read_picture(struct reader *r, const void *bytes, size_t size,
     image->bits = 8;
     image->height = jpeg->output_height;
     image->width = jpeg->output_width;
-    if (!kernel_image_alloc(image, err))
+    if (!image_alloc(image, err))
         return false;
     bool four = jpeg->out_color_space == JCS_CMYK;
     if (four && !(r->row = malloc((size_t)image->width * 4)))
@@ -115,8 +115,8 @@ static bool read_picture(struct reader *r, const void *bytes, size_t size,
     return true;
 }
 
-bool kernel_image_read_jpeg(const void *bytes, size_t size, const struct jpeg_options *options,
-                            struct image *out, struct error *err)
+bool image_read_jpeg(const void *bytes, size_t size, const struct jpeg_options *options,
+                     struct image *out, struct error *err)
 {
     struct reader r = {.image = out};
     volatile bool ok = false;
@@ -127,7 +127,7 @@ bool kernel_image_read_jpeg(const void *bytes, size_t size, const struct jpeg_op
     jpeg_destroy_decompress(&r.jpeg);
     free(r.row);
     if (!ok)
-        kernel_image_release(out);
+        image_release(out);
     return ok;
 }
 
@@ -192,8 +192,8 @@ static void write_picture(struct writer *w, const struct image *image,
     jpeg_finish_compress(jpeg);
 }
 
-bool kernel_image_write_jpeg(const struct image *image, const struct jpeg_quality *quality,
-                             struct str *out, struct error *err)
+bool image_write_jpeg(const struct image *image, const struct jpeg_quality *quality,
+                      struct str *out, struct error *err)
 {
     struct writer w = {.bytes = NULL};
     volatile bool ok = false;

@@ -1,6 +1,6 @@
 /* image_bmp.c - BMP files: rows of plain pixels behind a header. */
 
-#include "kernels/io/image.h"
+#include "runtime/io/image.h"
 
 #include "base/error.h"
 
@@ -25,8 +25,8 @@ static unsigned char *take_pixel(const unsigned char *from, int has, int wants,
 }
 
 /* Rows stand bottom up (unless the height is negative), blue first, padded to 4 bytes. */
-bool kernel_image_read_bmp(const void *data, size_t size, int channels, struct image *out,
-                           struct error *err)
+bool image_read_bmp(const void *data, size_t size, int channels, struct image *out,
+                    struct error *err)
 {
     const unsigned char *bytes = data;
     *out = (struct image){.frames = 1, .bits = 8};
@@ -57,7 +57,7 @@ bool kernel_image_read_bmp(const void *data, size_t size, int channels, struct i
     if (out->height > ((int64_t)size - begin) / row)
         return fail(err, INVALID, "Incomplete bmp content: %zu bytes for %lld rows", size,
                     (long long)out->height);
-    if (!kernel_image_alloc(out, err))
+    if (!image_alloc(out, err))
         return false;
     unsigned char *to = out->pixels;
     for (int64_t y = 0; y < out->height; y++) {

@@ -1,11 +1,11 @@
 /* image_memory.c - the pixels of an image in memory. */
 
-#include "kernels/io/image.h"
+#include "runtime/io/image.h"
 
 #include "base/error.h"
 #include "base/limits.h"
 
-bool kernel_image_alloc(struct image *image, struct error *err)
+bool image_alloc(struct image *image, struct error *err)
 {
     const int64_t factors[] = {image->frames, image->height, image->width, image->channels,
                                image->bits / 8};
@@ -21,7 +21,7 @@ bool kernel_image_alloc(struct image *image, struct error *err)
            fail(err, EXHAUSTED, "no memory for an image of %lld bytes", (long long)size);
 }
 
-void kernel_image_release(struct image *image)
+void image_release(struct image *image)
 {
     free(image->pixels);
     image->pixels = NULL;

@@ -5,7 +5,7 @@
  * picture.
  */
 
-#include "kernels/io/image.h"
+#include "runtime/io/image.h"
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -286,7 +286,7 @@ static bool walk(struct reader *r, const struct palette *shared, struct image *i
     }
 }
 
-bool kernel_image_read_gif(const void *bytes, size_t size, struct image *out, struct error *err)
+bool image_read_gif(const void *bytes, size_t size, struct image *out, struct error *err)
 {
     struct reader r = {bytes, (const unsigned char *)bytes + size, err};
     struct palette shared = {0};
@@ -303,13 +303,13 @@ bool kernel_image_read_gif(const void *bytes, size_t size, struct image *out, st
     if (count == 0)
         return fail(err, INVALID, "Invalid GIF data: no frames");
     out->frames = count + 1; /* one more: the canvas */
-    if (!kernel_image_alloc(out, err))
+    if (!image_alloc(out, err))
         return false;
     unsigned char *canvas = (unsigned char *)out->pixels + count * out->height * out->width * 3;
     out->frames = 0;
     count = 0;
     if (walk(&r, &shared, out, canvas, &count))
         return true;
-    kernel_image_release(out);
+    image_release(out);
     return false;
 }

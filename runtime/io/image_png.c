@@ -5,7 +5,7 @@
  * their own that would be lost: what must be freed lives in the struct of their caller.
  */
 
-#include "kernels/io/image.h"
+#include "runtime/io/image.h"
 
 #include <png.h>
 #include <setjmp.h>
@@ -103,7 +103,7 @@ static bool read_header(struct reader *r)
     size_t file_row = png_get_rowbytes(r->png, r->info);
     if (file_row != row && file_row != 2 * row)
         png_error(r->png, "rows of an unexpected size");
-    return kernel_image_alloc(r->image, r->err);
+    return image_alloc(r->image, r->err);
 }
 
 /* Left by longjmp when the file is bad. */
@@ -133,8 +133,8 @@ static void widen(struct image *image)
     }
 }
 
-bool kernel_image_read_png(const void *bytes, size_t size, int channels, int bits,
-                           struct image *out, struct error *err)
+bool image_read_png(const void *bytes, size_t size, int channels, int bits, struct image *out,
+                    struct error *err)
 {
     struct reader r = {
         .at = bytes, .end = (const unsigned char *)bytes + size, .image = out, .err = err};
@@ -151,7 +151,7 @@ bool kernel_image_read_png(const void *bytes, size_t size, int channels, int bit
     png_destroy_read_struct(&r.png, r.info ? &r.info : NULL, NULL);
     free(r.rows);
     if (!ok)
-        kernel_image_release(out);
+        image_release(out);
     return ok;
 }
 
@@ -188,8 +188,8 @@ static void write_image(png_structp png, png_infop info, const struct image *ima
     png_write_end(png, NULL);
 }
 
-bool kernel_image_write_png(const struct image *image, int compression, struct str *out,
-                            struct error *err)
+bool image_write_png(const struct image *image, int compression, struct str *out,
+                     struct error *err)
 {
     assert(image->channels >= 1);
     assert(image->channels <= 4);
