@@ -1,0 +1,171 @@
+/* tokenizer_characters.c - a token for each code point that the text has. */
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/str.h"
+#include "runtime/dataset/tokenizer_internal.h"
+
+#define CODE_POINTS 0x110000
+#define PLAIN 128 /* code points that are looked up in a table */
+
+struct characters {
+    struct tokenizer base;
+    uint32_t *points; /* sorted; token 1 + index */
+    int64_t count;
+    int32_t plain[PLAIN]; /* the tokens of ASCII, 0: none */
+};
+
+/* --- making --- */
+
+/* Takes `points`. */
+static struct tokenizer *make(uint32_t *points, int64_t count)
+{
+    struct characters *characters = alloc_bytes(sizeof(*characters));
+    characters->base.class = &tokenizer_characters;
+    characters->points = points;
+    characters->count = count;
+    for (int64_t i = 0; i < count && points[i] < PLAIN; i++)
+        characters->plain[points[i]] = (int32_t)i + 1;
+    return &characters->base;
+}
+
+static bool refuse(const char *text, size_t at, struct error *err)
+{
+    return fail(err, DATA_LOSS, "at byte %zu: 0x%02x is not UTF-8 here", at,
+                (unsigned char)text[at]);
+}
+
+static struct tokenizer *learn(const char *text, size_t size, int64_t size_max,
+                               struct error *err)
+{
+    (void)size_max;
+    bool *seen = alloc_array(CODE_POINTS, sizeof(*seen));
+    int64_t count = 0;
+    bool ok = true;
+    int step;
+    for (size_t at = 0; ok && at < size; at += (size_t)step) {
+        uint32_t point = 0;
+        step = tokenizer_code_point(text + at, size - at, &point);
+        if (!step)
+            ok = refuse(text, at, err);
+        count += !seen[point];
+        seen[point] = true;
+    }
+    struct tokenizer *tokenizer = NULL;
+    if (ok) {
+        uint32_t *points = alloc_array((size_t)count, sizeof(*points));
+        int64_t i = 0;
+        for (uint32_t point = 0; point < CODE_POINTS; point++)
+            if (seen[point])
+                points[i++] = point;
+        tokenizer = make(points, count);
+    }
+    free(seen);
+    return tokenizer;
+}
+
+static void release(struct tokenizer *tokenizer)
+{
+    free(((struct characters *)tokenizer)->points);
+}
+
+static int64_t size_of(const struct tokenizer *tokenizer)
+{
+    return 1 + ((const struct characters *)tokenizer)->count;
+}
+
+/* --- there and back --- */
+
+static int32_t find(const struct characters *characters, uint32_t point)
+{
+    if (point < PLAIN)
+        return characters->plain[point];
+    int64_t low = 0, high = characters->count;
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        if (characters->points[middle] < point)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < characters->count && characters->points[low] == point ? (int32_t)low + 1 : 0;
+}
+
+static bool encode(const struct tokenizer *tokenizer, const char *text, size_t size,
+                   struct tokenizer_ids *out, struct error *err)
+{
+    const struct characters *characters = (const struct characters *)tokenizer;
+    int step;
+    for (size_t at = 0; at < size; at += (size_t)step) {
+        uint32_t point;
+        step = tokenizer_code_point(text + at, size - at, &point);
+        if (!step)
+            return refuse(text, at, err);
+        tokenizer_ids_add(out, find(characters, point));
+    }
+    return true;
+}
+
+static void add_point(uint32_t point, struct str *out)
+{
+    if (point < 0x80) {
+        str_add_char(out, (char)point);
+        return;
+    }
+    int more = point < 0x800 ? 1 : point < 0x10000 ? 2 : 3;
+    str_add_char(out, (char)((0xff00u >> (more + 1)) | point >> (6 * more)));
+    while (more--)
+        str_add_char(out, (char)(0x80 | ((point >> (6 * more)) & 0x3f)));
+}
+
+static void decode(const struct tokenizer *tokenizer, int32_t id, struct str *out)
+{
+    if (id)
+        add_point(((const struct characters *)tokenizer)->points[id - 1], out);
+    else
+        str_add(out, TOKENIZER_UNKNOWN);
+}
+
+/* --- as JSON: one text, sorted --- */
+
+static void write(const struct tokenizer *tokenizer, struct str *json)
+{
+    const struct characters *characters = (const struct characters *)tokenizer;
+    struct str all = {0};
+    for (int64_t i = 0; i < characters->count; i++)
+        add_point(characters->points[i], &all);
+    str_add_json(json, str_text(&all), all.size);
+    str_release(&all);
+}
+
+static struct tokenizer *read(const json_t *value, struct error *err)
+{
+    const char *text = json_string_value(value);
+    size_t size = json_string_length(value);
+    if (!text || !size)
+        return fail_null(err, DATA_LOSS, "a vocabulary without a text of \"characters\"");
+    uint32_t *points = alloc_array(size, sizeof(*points));
+    int64_t count = 0;
+    int step;
+    for (size_t at = 0; at < size; at += (size_t)step) {
+        step = tokenizer_code_point(text + at, size - at, &points[count]);
+        assert(step); /* jansson takes no other */
+        if (count && points[count] <= points[count - 1]) {
+            free(points);
+            return fail_null(err, DATA_LOSS,
+                             "a vocabulary's \"characters\" are not in order at byte %zu", at);
+        }
+        count++;
+    }
+    return make(points, count);
+}
+
+const struct tokenizer_class tokenizer_characters = {.name = "characters",
+                                                     .kind = TOKENIZER_CHARACTERS,
+                                                     .learn = learn,
+                                                     .release = release,
+                                                     .size = size_of,
+                                                     .encode = encode,
+                                                     .decode = decode,
+                                                     .write = write,
+                                                     .read = read};
