@@ -6,9 +6,9 @@
 
 #include "base/arena.h"
 #include "base/str.h"
-#include "runtime/io/image.h"
 #include "kernels/ref/numbers.h"
 #include "proto/message.h"
+#include "runtime/io/image.h"
 #include "runtime/tensor_pb.h"
 
 /* Output 0 becomes a summary of these values. */
