@@ -37,11 +37,42 @@ struct spec_layer {
 
 /* --- training --- */
 
+enum spec_column_type {
+    COLUMN_FOUND,       /* as the data looks */
+    COLUMN_NUMERIC,     /* float32 */
+    COLUMN_INTEGER,     /* int32 */
+    COLUMN_CATEGORICAL, /* the number of a word in the vocabulary of the part to train on */
+    COLUMN_IMAGE,       /* a file of PNG, JPEG and the like */
+    COLUMN_IGNORED,
+};
+
+#define SPEC_COLUMN_RANK 8
+
+struct spec_column { /* what the data does not say about one of its columns */
+    const char *name;
+    enum spec_column_type type;
+    int rank; /* of one example's shape; -1: as the data looks */
+    int64_t dims[SPEC_COLUMN_RANK];
+    const char *initial; /* in the place of a missing value, as text; NULL: that is an error */
+    bool has_scale;
+    double scale; /* what numbers are multiplied by */
+    bool alone;   /* no part of the feature that numeric columns are joined in */
+    const char *pointer;
+};
+
 struct spec_data {
     const char *dataset; /* its name */
+    const char *format;  /* NULL: as its files tell */
     int64_t batch_size;
     int64_t shuffle;    /* examples in the shuffle buffer; 0: none, -1: all of them */
     int64_t validation; /* examples held out of training, for evaluations; 0: test part */
+    double validation_fraction;  /* the same as a part of all, above 0 and below 1; else 0 */
+    const char *target;          /* the column to predict; NULL: as the data says */
+    const char *const *features; /* the columns to predict from; none: as the data says */
+    int features_count;
+    const struct spec_column *columns;
+    int columns_count;
+    int64_t skip_damaged; /* damaged records that may be passed over; -1: any number */
 };
 
 #define SPEC_METRICS_MAX 50

@@ -10,13 +10,16 @@ bool spec_parse_model(const struct spec_object *model,
 bool spec_parse_keras(const struct spec_object *model,
                       struct spec *spec) CHECKED; /* spec_keras.c: its field "keras" */
 bool spec_parse_data(const struct spec_object *data,
-                     struct spec *spec) CHECKED; /* spec_train.c */
+                     struct spec *spec) CHECKED; /* spec_data.c */
 bool spec_parse_train(const struct spec_object *train,
                       struct spec *spec) CHECKED; /* spec_train.c */
 bool spec_parse_tasks(const struct spec_object *tasks,
                       struct spec *spec) CHECKED; /* spec_run.c */
 bool spec_parse_run(const struct spec_object *whole,
                     struct spec *spec) CHECKED; /* spec_run.c */
+
+/* Appends the data section as JSON (spec_data.c). */
+void spec_data_write(const struct spec_data *data, struct str *out);
 
 /* The document with its example put under it; a new reference, NULL on failure
  * (spec_example.c). */

@@ -2,7 +2,7 @@
 
 #include "base/str.h"
 #include "runtime/spec/config.h"
-#include "runtime/spec/spec.h"
+#include "runtime/spec/spec_internal.h"
 
 static void add_text(struct str *out, const char *text)
 {
@@ -141,15 +141,9 @@ void spec_to_json(const struct spec *spec, struct str *out)
         str_add(out, i ? ",\n  " : "\n  ");
         add_layer(out, spec, i);
     }
-    str_printf(out, "], \"output\": \"%s\"},\n \"data\": {\"dataset\": ",
-               spec->layers[spec->output].name);
-    add_text(out, spec->data.dataset);
-    str_printf(out, ", \"batch_size\": %lld, \"shuffle\": ", (long long)spec->data.batch_size);
-    if (spec->data.shuffle > 0)
-        str_printf(out, "%lld", (long long)spec->data.shuffle);
-    else
-        str_add(out, spec->data.shuffle ? "true" : "false");
-    str_printf(out, ", \"validation\": %lld},\n", (long long)spec->data.validation);
+    str_printf(out, "], \"output\": \"%s\"},\n \"data\": ", spec->layers[spec->output].name);
+    spec_data_write(&spec->data, out);
+    str_add(out, ",\n");
     add_train(out, &spec->train);
     add_tasks(out, spec);
     str_printf(out,

@@ -1,4 +1,4 @@
-/* spec_train.c - the data and train sections of a job spec. */
+/* spec_train.c - the train section of a job spec. */
 
 #include "base/arena.h"
 #include "base/limits.h"
@@ -10,35 +10,6 @@
 
 #define SPEC_STEPS_MAX INT64_C(1000000000000)
 #define SPEC_EPOCHS_MAX 1000000
-#define SPEC_BATCH_MAX 1000000
-#define SPEC_SHUFFLE_MAX 1000000000
-#define SPEC_VALIDATION_MAX 1000000000
-
-bool spec_parse_data(const struct spec_object *data, struct spec *spec)
-{
-    static const char *const allowed[] = {"dataset", "batch_size", "shuffle", "validation",
-                                          NULL};
-    struct spec_data *out = &spec->data;
-    out->batch_size = 32;
-    out->shuffle = -1;
-    if (!spec_read_only(data, allowed) ||
-        !spec_read_required(data, "dataset", "the name of a dataset, \"mnist\" for one") ||
-        !spec_read_name(data, "dataset", &out->dataset) ||
-        !spec_read_integer(data, "batch_size", 1, SPEC_BATCH_MAX, &out->batch_size) ||
-        !spec_read_integer(data, "validation", 0, SPEC_VALIDATION_MAX, &out->validation))
-        return false;
-    json_t *shuffle = spec_read_value(data, "shuffle");
-    if (json_is_boolean(shuffle)) {
-        out->shuffle = json_is_true(shuffle) ? -1 : 0;
-        return true;
-    }
-    char found[SPEC_FOUND_BYTES];
-    if (shuffle && !json_is_integer(shuffle))
-        return error_at(data->err, spec_read_pointer(data, "shuffle", -1), INVALID,
-                        "shuffle is %s, allowed: true, false, or the size of the buffer",
-                        spec_read_found(shuffle, found, sizeof(found)));
-    return spec_read_integer(data, "shuffle", 0, SPEC_SHUFFLE_MAX, &out->shuffle);
-}
 
 /* --- loss and metrics --- */
 

@@ -25,12 +25,12 @@ static void add_sums(struct evaluation *all, int metric, const struct tensor *su
 static bool add_batch(struct train *train, int64_t first, int64_t count, struct evaluation *all,
                       struct error *err)
 {
-    struct input_batch batch;
-    if (!input_read(train->eval, &train->dataset.shape, first, count, &batch, err))
+    struct dataset_batch batch;
+    if (!dataset_batch_read(&batch, &train->dataset, train->eval, first, count, err))
         return false;
     struct tensor fetched[TRAIN_METRICS_MAX];
     bool ok = session_call(train->session, train->eval_call, batch.feeds, fetched, NULL, err);
-    input_batch_release(&batch);
+    dataset_batch_release(&batch);
     if (!ok)
         return false;
     for (int i = 0; i < train->model.metrics_count; i++) {

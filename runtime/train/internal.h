@@ -5,12 +5,12 @@
 
 #include "base/error.h"
 #include "base/str.h"
+#include "runtime/dataset/dataset.h"
 #include "runtime/events.h"
 #include "runtime/model/model.h"
 #include "runtime/session.h"
 #include "runtime/spec/spec.h"
 #include "runtime/tensor.h"
-#include "runtime/train/dataset.h"
 #include "runtime/train/input.h"
 #include "runtime/train/train.h"
 
@@ -30,9 +30,7 @@ struct train {
     struct train_facts facts;
     const struct spec *spec;
     struct dataset dataset;
-    const struct dataset_part *eval; /* of the dataset: what evaluations look at */
-    struct model_feature images;     /* what `data` has as its feature */
-    struct model_data data;          /* what the model is made for; checkpoints tell it */
+    const struct dataset_part *eval; /* of the dataset: what evaluations look at; NULL: none */
     struct model model;
     struct session *session;
     struct callable *step_call;

@@ -94,7 +94,9 @@ static void take_values(struct train *train, struct tensor *fetched)
 
 static bool run_step(struct train *train, struct error *err)
 {
-    struct input_batch *batch = input_take(train->input);
+    struct dataset_batch *batch = input_take(train->input, err);
+    if (!batch)
+        return error_prefix(err, "step %lld: ", (long long)train->step + 1);
     struct tensor fetched[TRAIN_METRICS_MAX];
     struct str trace = {0};
     bool traced = is_traced(train);
@@ -128,7 +130,7 @@ static void finish(struct train *train, enum train_end end, const char *text)
 {
     train->end = end;
     train->end_text = text;
-    if (train->step != train->evaluated_step && end == TRAIN_FINISHED)
+    if (train->eval && train->step != train->evaluated_step && end == TRAIN_FINISHED)
         train->pending |= PENDING_EVALUATE;
     if (train->step != train->saved_step && train->options.checkpoints)
         train->pending |= PENDING_SAVE;
@@ -143,7 +145,7 @@ static void look_ahead(struct train *train)
     uint64_t now_us = clock_monotonic_us();
     if (train->busy_steps == 1 || now_us - train->point_us >= TRAIN_POINT_US)
         train->pending |= PENDING_POINT;
-    if (every(spec->train.eval_every, train->step))
+    if (train->eval && every(spec->train.eval_every, train->step))
         train->pending |= PENDING_EVALUATE;
     bool save =
         every(spec->checkpoint.every_steps, train->step) ||

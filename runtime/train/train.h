@@ -68,7 +68,8 @@ struct train_facts {
     int64_t steps;        /* to do in all */
     int64_t resumed_from; /* 0 when from the start */
     int64_t parameters;
-    int64_t examples, eval_examples; /* to train on, and for evaluations */
+    int64_t examples, eval_examples; /* to train on, and for evaluations (0: there are none) */
+    int64_t skipped;                 /* damaged records that were passed over */
     int threads;
     bool changed;       /* resumed under another spec than the checkpoint's: not bit for bit */
     const char *events; /* path of the event file; NULL when none */

@@ -1,6 +1,7 @@
 /* train_open.c - what stands before the first step: data, graph, session, state, event file. */
 
 #include "base/alloc.h"
+#include "base/arena.h"
 #include "base/clock.h"
 #include "runtime/graph.h"
 #include "runtime/train/internal.h"
@@ -22,12 +23,26 @@ static int64_t steps_in_all(const struct train *train)
 static bool read_data(struct train *train, struct error *err)
 {
     const struct spec_data *data = &train->spec->data;
-    if (!dataset_open(train->options.data, &train->dataset, err) ||
-        !dataset_hold_out(&train->dataset, data->validation, train->spec->seed, err))
+    struct dataset *dataset = &train->dataset;
+    if (!dataset_open(train->options.data, data, train->spec->seed, dataset, err))
         return error_prefix(err, "dataset \"%s\": ", data->dataset);
-    train->eval = data->validation ? &train->dataset.validation : &train->dataset.test;
-    train->facts.examples = train->dataset.train.count;
-    train->facts.eval_examples = train->eval->count;
+    train->eval = dataset_eval(dataset);
+    if (!train->eval && train->spec->stop.target.metric)
+        return error_at(err, "/data/validation", INVALID,
+                        "dataset \"%s\" has no part to test on, which /stop/target waits for: "
+                        "hold examples out, 0.1 of them for instance",
+                        data->dataset);
+    if (!train->eval)
+        str_printf(&train->notice,
+                   "dataset \"%s\" has no part to test on, so there are no evaluations: "
+                   "\"validation\" in \"data\" holds examples out",
+                   data->dataset);
+    if (dataset->skipped)
+        str_printf(&train->notice, "%s%lld damaged records of dataset \"%s\" were skipped",
+                   train->notice.size ? "; " : "", (long long)dataset->skipped, data->dataset);
+    train->facts.skipped = dataset->skipped;
+    train->facts.examples = dataset->train.count;
+    train->facts.eval_examples = train->eval ? train->eval->count : 0;
     train->facts.steps = steps_in_all(train);
     return true;
 }
@@ -50,12 +65,7 @@ static bool build_session(struct train *train, struct error *err)
     struct session_options options = {.threads = train->options.threads,
                                       .memory_limit = memory_limit(train, &pointer),
                                       .check_numerics = train->spec->train.check_numerics};
-    train->images = (struct model_feature){"images", F32, train->dataset.shape};
-    train->data = (struct model_data){.features = &train->images,
-                                      .features_count = 1,
-                                      .target = {"labels", I32, SHAPE_SCALAR},
-                                      .classes = train->dataset.classes};
-    if (!model_build(train->spec, &train->data, &train->model, err))
+    if (!model_build(train->spec, &train->dataset.feeds.data, &train->model, err))
         return false;
     train->facts.metrics = train->model.metrics;
     train->facts.metrics_count = train->model.metrics_count;
@@ -65,10 +75,22 @@ static bool build_session(struct train *train, struct error *err)
     return train->session && session_extend_graph(train->session, train->model.graph, err);
 }
 
+/* The placeholders of the features and the target. */
+static const char *const *feed_names(const struct train *train, const char *scope)
+{
+    const struct feeds *feeds = &train->dataset.feeds;
+    struct arena *arena = train->dataset.arena;
+    const char **names = arena_array(arena, (size_t)feeds->count, sizeof(*names));
+    for (int i = 0; i < feeds->count; i++) {
+        const struct model_feature *face =
+            i < feeds->data.features_count ? &feeds->data.features[i] : &feeds->data.target;
+        names[i] = arena_printf(arena, "%s%s", scope, face->name);
+    }
+    return names;
+}
+
 static bool prepare_calls(struct train *train, struct error *err)
 {
-    static const char *const step_feeds[] = {"images", "labels"};
-    static const char *const eval_feeds[] = {MODEL_EVAL "images", MODEL_EVAL "labels"};
     static const char *const step_targets[] = {MODEL_TRAIN};
     const char *step_fetches[TRAIN_METRICS_MAX], *eval_fetches[TRAIN_METRICS_MAX];
     int metrics = train->model.metrics_count;
@@ -76,14 +98,14 @@ static bool prepare_calls(struct train *train, struct error *err)
         step_fetches[i] = train->model.metrics[i].sums;
         eval_fetches[i] = train->model.metrics[i].eval_sums;
     }
-    const struct session_run step = {.feeds = step_feeds,
-                                     .feeds_count = 2,
+    const struct session_run step = {.feeds = feed_names(train, ""),
+                                     .feeds_count = train->dataset.feeds.count,
                                      .fetches = step_fetches,
                                      .fetches_count = metrics,
                                      .targets = step_targets,
                                      .targets_count = 1};
-    const struct session_run eval = {.feeds = eval_feeds,
-                                     .feeds_count = 2,
+    const struct session_run eval = {.feeds = feed_names(train, MODEL_EVAL),
+                                     .feeds_count = train->dataset.feeds.count,
                                      .fetches = eval_fetches,
                                      .fetches_count = metrics};
     train->step_call = session_prepare(train->session, &step, err);
@@ -115,8 +137,8 @@ static bool start_input(struct train *train, struct error *err)
 {
     const struct spec_data *data = &train->spec->data;
     const struct input_options options = {
+        .dataset = &train->dataset,
         .part = &train->dataset.train,
-        .shape = train->dataset.shape,
         .batch_size = data->batch_size,
         .shuffle = data->shuffle,
         .seed = train->spec->seed,
@@ -142,10 +164,11 @@ static bool start_events(struct train *train, struct error *err)
     str_printf(
         &text,
         "{\"steps\": %lld, \"examples\": %lld, \"parameters\": %lld, \"batch_size\": %lld, "
-        "\"threads\": %d, \"resumed_from\": %lld}",
+        "\"threads\": %d, \"resumed_from\": %lld, \"skipped\": %lld}",
         (long long)train->facts.steps, (long long)train->facts.examples,
         (long long)train->facts.parameters, (long long)train->spec->data.batch_size,
-        train->facts.threads, (long long)train->facts.resumed_from);
+        train->facts.threads, (long long)train->facts.resumed_from,
+        (long long)train->facts.skipped);
     events_run(train->events, train->step, str_text(&text));
     str_clear(&text);
     graph_export(session_graph(train->session), true, 1024, &text);

@@ -1,0 +1,146 @@
+/* format.c - the table of formats, and what they have in common: columns, examples in memory.
+ */
+
+#include "runtime/dataset/format.h"
+
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/error.h"
+
+#define FORMAT_ROW(name) &format_##name,
+static const struct dataset_format *const formats[] = {DATASET_FORMATS(FORMAT_ROW)};
+
+const struct dataset_format *format_at(int index)
+{
+    return index >= 0 && index < ARRAY_LEN(formats) ? formats[index] : NULL;
+}
+
+int format_add_column(struct dataset *dataset, const struct dataset_column *column)
+{
+    dataset->columns = alloc_grow(dataset->columns, dataset->columns_count,
+                                  &dataset->columns_capacity, sizeof(*dataset->columns));
+    struct dataset_column *added = &dataset->columns[dataset->columns_count];
+    *added = *column;
+    added->name = arena_text(dataset->arena, column->name);
+    if (column->vocabulary) {
+        const char **words =
+            arena_array(dataset->arena, (size_t)column->classes, sizeof(*words));
+        for (int64_t i = 0; i < column->classes; i++)
+            words[i] = arena_text(dataset->arena, column->vocabulary[i]);
+        added->vocabulary = words;
+    }
+    return dataset->columns_count++;
+}
+
+void format_add_pictures(struct dataset *dataset, const struct shape *shape)
+{
+    const struct dataset_column images = {
+        .name = "images", .stored = U8, .dtype = F32, .shape = *shape, .scale = 1.0 / 255};
+    const struct dataset_column labels = {
+        .name = "labels", .role = DATASET_TARGET, .stored = U8, .dtype = I32};
+    format_add_column(dataset, &images);
+    format_add_column(dataset, &labels);
+}
+
+/* --- examples in memory --- */
+
+struct memory {
+    struct dataset_examples examples; /* first */
+    int columns_count;
+    struct memory_column {
+        struct tensor tensor;
+        size_t bytes; /* of one example */
+    } columns[];
+};
+
+static const void *memory_at(const struct dataset_examples *examples, int column, int64_t row,
+                             void *scratch, struct error *err)
+{
+    (void)scratch;
+    (void)err;
+    const struct memory *memory = (const struct memory *)examples;
+    const struct memory_column *of = &memory->columns[column];
+    return (const char *)of->tensor.data + (size_t)row * of->bytes;
+}
+
+static void memory_free(struct dataset_examples *examples)
+{
+    struct memory *memory = (struct memory *)examples;
+    for (int i = 0; i < memory->columns_count; i++)
+        tensor_release(&memory->columns[i].tensor);
+    free(memory);
+}
+
+static bool check_column(const struct dataset_column *column, const struct tensor *tensor,
+                         int64_t count, const char *where, struct error *err)
+{
+    struct shape wanted = {.rank = column->shape.rank + 1, .dims = {count}};
+    memcpy(wanted.dims + 1, column->shape.dims,
+           (size_t)column->shape.rank * sizeof(*wanted.dims));
+    char is[SHAPE_TEXT_BYTES], should[SHAPE_TEXT_BYTES];
+    if (tensor->dtype != column->stored)
+        return fail(err, INVALID, "%s: column \"%s\" is of %s, elsewhere of %s", where,
+                    column->name, dtype_name(tensor->dtype), dtype_name(column->stored));
+    if (!shape_equal(&tensor->shape, &wanted))
+        return fail(err, INVALID, "%s: column \"%s\" has shape %s, wanted: %s", where,
+                    column->name, shape_text(&tensor->shape, is, sizeof(is)),
+                    shape_text(&wanted, should, sizeof(should)));
+    return true;
+}
+
+bool format_memory(struct dataset *dataset, struct dataset_part *part, struct tensor *columns,
+                   const char *where, struct error *err)
+{
+    int count = dataset->columns_count;
+    struct memory *memory =
+        alloc_bytes(sizeof(*memory) + (size_t)count * sizeof(memory->columns[0]));
+    assert(count > 0 && !part->examples);
+    memory->columns_count = count;
+    memory->examples = (struct dataset_examples){
+        .count = columns[0].shape.rank > 0 ? columns[0].shape.dims[0] : 0,
+        .at = memory_at,
+        .free = memory_free};
+    for (int i = 0; i < count; i++) {
+        memory->columns[i].tensor = columns[i];
+        memory->columns[i].bytes = dtype_size(dataset->columns[i].stored) *
+                                   (size_t)shape_count(&dataset->columns[i].shape);
+        columns[i] = (struct tensor){0};
+    }
+    part->examples = &memory->examples; /* the dataset's, whatever is found now */
+    part->count = memory->examples.count;
+    for (int i = 0; i < count; i++) {
+        if (!check_column(&dataset->columns[i], &memory->columns[i].tensor, part->count, where,
+                          err))
+            return false;
+    }
+    return true;
+}
+
+bool format_count_classes(struct dataset_column *column, const struct tensor *values,
+                          const char *where, struct error *err)
+{
+    const uint8_t *bytes = values->data;
+    for (int64_t i = 0; i < values->count; i++) {
+        int64_t value = values->dtype == U8 ? bytes[i] : tensor_integer(values, i);
+        if (value < 0)
+            return fail(err, INVALID, "%s: \"%s\" holds %lld, allowed: classes from 0", where,
+                        column->name, (long long)value);
+        if (value >= column->classes)
+            column->classes = value + 1;
+    }
+    return true;
+}
+
+char *format_find_file(const char *folder, const char *name)
+{
+    static const char *const endings[] = {"", ".gz"};
+    for (int i = 0; i < ARRAY_LEN(endings); i++) {
+        char *path = alloc_printf("%s/%s%s", folder, name, endings[i]);
+        if (access(path, F_OK) == 0)
+            return path;
+        free(path);
+    }
+    return NULL;
+}

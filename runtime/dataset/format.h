@@ -1,0 +1,68 @@
+/*
+ * format.h - the formats that datasets come in.
+ *
+ * To add one: write runtime/dataset/format_NAME.c with
+ *
+ *   const struct dataset_format format_NAME = {.name = "NAME", .wanted = ..., .is = ..., .open
+ * = ...};
+ *
+ * and a row in DATASET_FORMATS.  Its open() adds the columns (format_add_column) and sets the
+ * parts: `train`, and where the files say so `test` and `validation`.  Examples that fit memory
+ * are tensors, one for each column (format_memory); others bring their own struct
+ * dataset_examples, as windows of a text or files that are decoded when asked for do.  What
+ * the folder cannot say stands in the `data` section of the spec.  The rest follows: which
+ * column is the target, what is held out, shuffling, batches, evaluation.
+ */
+#pragma once
+
+#include "runtime/dataset/dataset.h"
+
+struct dataset_opening {
+    const char *folder;
+    const struct spec_data *data;
+    int64_t seed;
+    struct dataset *dataset; /* to be filled */
+};
+
+struct dataset_format {
+    const char *name;   /* as "format" in a spec names it */
+    const char *wanted; /* what its folder holds: "data_batch_1.bin (CIFAR-10)" */
+    /* Whether the folder is in this format, by the names of its files alone. */
+    bool (*is)(const char *folder);
+    bool (*open)(struct dataset_opening *opening, struct error *err);
+};
+
+/* In the order in which they are asked. */
+#define DATASET_FORMATS(X)                                                                     \
+    X(idx)                                                                                     \
+    X(cifar10)
+
+#define FORMAT_DECLARE(name) extern const struct dataset_format format_##name;
+DATASET_FORMATS(FORMAT_DECLARE)
+
+/* The format at an index, NULL after the last. */
+const struct dataset_format *format_at(int index);
+
+/* --- for formats --- */
+
+/* Adds a column; its name and vocabulary are copied.  Returns its index. */
+int format_add_column(struct dataset *dataset, const struct dataset_column *column);
+
+/* Adds the columns "images" of that shape (uint8, to be scaled from 0 to 1) and "labels". */
+void format_add_pictures(struct dataset *dataset, const struct shape *shape);
+
+/*
+ * The part's examples are these tensors, one for each column: of the column's `stored` type,
+ * (count, ...shape).  Takes them, also when it fails: INVALID when they do not fit the columns
+ * or each other, naming `where` and the column.
+ */
+bool format_memory(struct dataset *dataset, struct dataset_part *part, struct tensor *columns,
+                   const char *where, struct error *err) CHECKED;
+
+/* Raises the column's classes to hold every element of an integer tensor.  INVALID when one is
+ * negative. */
+bool format_count_classes(struct dataset_column *column, const struct tensor *values,
+                          const char *where, struct error *err) CHECKED;
+
+/* FOLDER/NAME, or FOLDER/NAME.gz; NULL when neither is there.  Owned by the caller. */
+char *format_find_file(const char *folder, const char *name);
