@@ -135,6 +135,16 @@ static inline void held_answer_locked(struct server *server)
         sync_answer_locked(server, held);
 }
 
+static inline bool is_over_locked(struct server *server, const struct agent_command *command)
+{
+    char name[64];
+    if (command->kind != AGENT_COMMAND_START)
+        return false;
+    task_name(&command->start.task, name);
+    const struct known_task *task = task_find_locked(server, name);
+    return task && task->acknowledged;
+}
+
 static inline void on_join(void *self, struct rpc_call *call)
 {
     struct server *server = self;
@@ -167,10 +177,13 @@ static inline void on_join(void *self, struct rpc_call *call)
                 task_take_locked(server, &request.tasks[i]);
             }
         }
-        /* Commands of an earlier session that were not done are given again. */
+        /* Commands of an earlier session that were not done are given again; a task whose end
+         * is known is never started again, though nobody may have said that its start was
+         * done. */
         int kept = 0;
         for (int i = 0; i < server->commands_count; i++) {
-            if (server->commands[i].sequence <= server->commands_done)
+            if (server->commands[i].sequence <= server->commands_done ||
+                is_over_locked(server, &server->commands[i]))
                 continue;
             server->commands[kept] = server->commands[i];
             server->commands[kept].sequence = kept + 1;
