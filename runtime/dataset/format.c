@@ -3,11 +3,15 @@
 
 #include "runtime/dataset/format.h"
 
+#include <dirent.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/limits.h"
+#include "runtime/machine.h"
+#include "runtime/spec/spec.h"
 
 #define FORMAT_ROW(name) &format_##name,
 static const struct dataset_format *const formats[] = {DATASET_FORMATS(FORMAT_ROW)};
@@ -131,6 +135,64 @@ bool format_count_classes(struct dataset_column *column, const struct tensor *va
             column->classes = value + 1;
     }
     return true;
+}
+
+/* --- what formats ask --- */
+
+const struct spec_column *format_column_spec(const struct spec_data *data, const char *name)
+{
+    for (int i = 0; i < data->columns_count; i++) {
+        if (!strcmp(data->columns[i].name, name))
+            return &data->columns[i];
+    }
+    return NULL;
+}
+
+static bool ends_as(const char *name, const char *const *endings)
+{
+    size_t size = strlen(name);
+    for (int i = 0; endings[i]; i++) {
+        size_t ending = strlen(endings[i]);
+        if (size > ending && !strcmp(name + size - ending, endings[i]))
+            return true;
+    }
+    return false;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+char **format_files(const char *folder, const char *const *endings)
+{
+    DIR *dir = opendir(folder);
+    char **names = alloc_bytes(sizeof(*names));
+    int count = 0, capacity = 1;
+    for (struct dirent *entry; dir && (entry = readdir(dir));) {
+        if (entry->d_name[0] == '.' || !ends_as(entry->d_name, endings))
+            continue;
+        names[count++] = alloc_text(entry->d_name);
+        names = alloc_grow(names, count, &capacity, sizeof(*names));
+        names[count] = NULL;
+    }
+    if (dir)
+        closedir(dir);
+    qsort(names, (size_t)count, sizeof(*names), compare_names);
+    return names;
+}
+
+void format_files_free(char **names)
+{
+    for (int i = 0; names && names[i]; i++)
+        free(names[i]);
+    free(names);
+}
+
+int64_t format_bytes_max(void)
+{
+    int64_t machine = machine_memory();
+    return machine < LIMIT_TENSOR_BYTES ? machine : LIMIT_TENSOR_BYTES;
 }
 
 char *format_find_file(const char *folder, const char *name)

@@ -35,7 +35,8 @@ struct dataset_format {
 /* In the order in which they are asked. */
 #define DATASET_FORMATS(X)                                                                     \
     X(idx)                                                                                     \
-    X(cifar10)
+    X(cifar10)                                                                                 \
+    X(npy)
 
 #define FORMAT_DECLARE(name) extern const struct dataset_format format_##name;
 DATASET_FORMATS(FORMAT_DECLARE)
@@ -63,6 +64,17 @@ bool format_memory(struct dataset *dataset, struct dataset_part *part, struct te
  * negative. */
 bool format_count_classes(struct dataset_column *column, const struct tensor *values,
                           const char *where, struct error *err) CHECKED;
+
+/* What the spec says of a column; NULL: nothing. */
+const struct spec_column *format_column_spec(const struct spec_data *data, const char *name);
+
+/* Names of the files in a folder that end as one of `endings` (ends with NULL), sorted; hidden
+ * ones are passed over.  Owned by the caller, with each name; NULL after the last. */
+char **format_files(const char *folder, const char *const *endings);
+void format_files_free(char **names); /* NULL is fine */
+
+/* The bytes that the examples of a dataset may take: what this machine has. */
+int64_t format_bytes_max(void);
 
 /* FOLDER/NAME, or FOLDER/NAME.gz; NULL when neither is there.  Owned by the caller. */
 char *format_find_file(const char *folder, const char *name);

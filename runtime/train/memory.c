@@ -2,30 +2,13 @@
 
 #include "runtime/memory.h"
 
-#include <unistd.h>
-
 #include "runtime/graph.h"
-#include "runtime/io/file.h"
+#include "runtime/machine.h"
 #include "runtime/train/internal.h"
-
-/* The limit of the group of processes that this one is in; 0: none. */
-static int64_t group_limit(void)
-{
-    struct str text = {0};
-    struct error ignored; /* there need not be one */
-    int64_t limit = 0;
-    if (file_read("/sys/fs/cgroup/memory.max", 64, &text, &ignored))
-        limit = strtoll(str_text(&text), NULL, 10); /* "max" is 0 */
-    str_release(&text);
-    return limit;
-}
 
 int64_t memory_limit(const struct train *train, const char **pointer)
 {
-    int64_t asked = train->spec->tasks[ROLE_WORKER].memory_bytes, group = group_limit();
-    int64_t machine = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
-    if (group > 0 && group < machine)
-        machine = group;
+    int64_t asked = train->spec->tasks[ROLE_WORKER].memory_bytes, machine = machine_memory();
     *pointer = asked && asked < machine ? "/tasks/worker/memory_bytes" : "/data/batch_size";
     return asked && asked < machine ? asked : machine;
 }

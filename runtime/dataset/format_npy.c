@@ -1,0 +1,351 @@
+/*
+ * format_npy.c - numpy's arrays, one for each column and part.
+ *
+ *   x_train.npy y_train.npy x_test.npy y_test.npy     COLUMN_PART
+ *   mnist.npz with members x_train, y_train ...       the same, as Keras has it
+ *   train.npz test.npz with members x, y              PART with COLUMN
+ *   x.npy y.npy, data.npz with members x, y           all of it to train on
+ */
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/str.h"
+#include "runtime/dataset/format.h"
+#include "runtime/io/archive.h"
+#include "runtime/io/npy.h"
+#include "runtime/spec/spec.h"
+
+enum part { PART_TRAIN, PART_VALIDATION, PART_TEST, PARTS, PART_NONE = -1 };
+
+static const struct {
+    const char *word;
+    enum part part;
+} words[] = {{"train", PART_TRAIN},           {"test", PART_TEST},
+             {"validation", PART_VALIDATION}, {"valid", PART_VALIDATION},
+             {"val", PART_VALIDATION},        {"t10k", PART_TEST}};
+
+#define NPY_ARRAYS_MAX 4096
+
+struct array {
+    char *column;
+    enum part part;
+    char *where; /* "FOLDER/data.npz: x_train" */
+    struct tensor tensor;
+};
+
+struct arrays {
+    struct array *items;
+    int count, capacity;
+};
+
+/* --- names --- */
+
+static enum part part_of_word(const char *word)
+{
+    for (int i = 0; i < ARRAY_LEN(words); i++) {
+        if (!strcmp(words[i].word, word))
+            return words[i].part;
+    }
+    return PART_NONE;
+}
+
+/* Cuts ".npy" or ".npz" off. */
+static char *stem_of(const char *name)
+{
+    size_t size = strlen(name);
+    bool has =
+        size > 4 && (!strcmp(name + size - 4, ".npy") || !strcmp(name + size - 4, ".npz"));
+    return alloc_text_n(name, has ? size - 4 : size);
+}
+
+/* Takes "_train" off the end of `name`; PART_NONE when it has no such end. */
+static enum part split_name(char *name)
+{
+    char *last = strrchr(name, '_');
+    enum part part = last && last > name ? part_of_word(last + 1) : PART_NONE;
+    if (part != PART_NONE)
+        *last = 0;
+    return part;
+}
+
+/* --- reading --- */
+
+/* Adds an array called `name` of a file for `part` (NONE: as the name says); takes both. */
+static bool add_array(struct arrays *arrays, char *name, enum part part, char *where,
+                      struct tensor *tensor, struct error *err)
+{
+    enum part named = part == PART_NONE ? split_name(name) : part;
+    struct array array = {name, named == PART_NONE ? PART_TRAIN : named, where, *tensor};
+    bool ok = true;
+    for (int i = 0; ok && i < arrays->count; i++) {
+        const struct array *other = &arrays->items[i];
+        ok = strcmp(other->column, name) != 0 || other->part != array.part ||
+             fail(err, INVALID, "%s and %s hold the same column and part", other->where, where);
+    }
+    if (ok && arrays->count == NPY_ARRAYS_MAX)
+        ok = fail(err, EXHAUSTED, "more than %d arrays", NPY_ARRAYS_MAX);
+    if (ok && tensor->shape.rank < 1)
+        ok = fail(err, INVALID, "%s is one number, wanted: an array of examples", where);
+    arrays->items =
+        alloc_grow(arrays->items, arrays->count, &arrays->capacity, sizeof(*arrays->items));
+    arrays->items[arrays->count++] = array;
+    return ok;
+}
+
+static bool read_members(struct archive *archive, const char *path, enum part part,
+                         struct arrays *arrays, struct error *err)
+{
+    struct str bytes = {0};
+    bool ok = true;
+    for (int i = 0; ok && i < archive_count(archive); i++) {
+        struct tensor tensor;
+        const char *name = archive_name(archive, i);
+        char *where = alloc_printf("%s: %s", path, name);
+        ok = archive_read(archive, i, format_bytes_max(), &bytes, err) &&
+             (npy_parse(bytes.data, bytes.size, &tensor, err) ||
+              error_prefix(err, "%s: ", where));
+        if (ok)
+            ok = add_array(arrays, stem_of(name), part, where, &tensor, err);
+        else
+            free(where);
+    }
+    str_release(&bytes);
+    return ok;
+}
+
+static bool read_file(const char *folder, const char *name, struct arrays *arrays,
+                      struct error *err)
+{
+    char *path = alloc_printf("%s/%s", folder, name), *stem = stem_of(name);
+    struct tensor tensor;
+    bool ok;
+    if (strcmp(name + strlen(stem), ".npz") != 0) {
+        ok = npy_read(path, &tensor, err) &&
+             add_array(arrays, alloc_text(stem), PART_NONE, alloc_text(path), &tensor, err);
+    } else {
+        struct archive *archive = archive_open(path, err);
+        ok = archive && read_members(archive, path, part_of_word(stem), arrays, err);
+        archive_close(archive);
+    }
+    free(stem);
+    free(path);
+    return ok;
+}
+
+static void release(struct arrays *arrays)
+{
+    for (int i = 0; i < arrays->count; i++) {
+        free(arrays->items[i].column);
+        free(arrays->items[i].where);
+        tensor_release(&arrays->items[i].tensor);
+    }
+    free(arrays->items);
+}
+
+static struct array *find(const struct arrays *arrays, const char *column, enum part part)
+{
+    for (int i = 0; i < arrays->count; i++) {
+        if (arrays->items[i].part == part && !strcmp(arrays->items[i].column, column))
+            return &arrays->items[i];
+    }
+    return NULL;
+}
+
+/* --- columns --- */
+
+static bool is_target(const struct dataset_opening *opening, const char *name)
+{
+    static const char *const names[] = {"y", "label", "labels", "target", "targets"};
+    bool found = false;
+    if (opening->data->target)
+        return !strcmp(opening->data->target, name);
+    for (int i = 0; i < ARRAY_LEN(names); i++)
+        found |= !strcmp(names[i], name);
+    return found;
+}
+
+/* Wide integers become int32, booleans bytes; what no model takes is refused. */
+static bool narrow(struct array *array, struct error *err)
+{
+    struct tensor *tensor = &array->tensor;
+    if (tensor->dtype == BOOL)
+        tensor->dtype = U8;
+    if (BIT(tensor->dtype) &
+        (BIT(U8) | BIT(I8) | BIT(U16) | BIT(I16) | BIT(I32) | BIT(F16) | BIT(F32) | BIT(F64)))
+        return true;
+    if (!(BIT(tensor->dtype) & (BIT(I64) | BIT(U32) | BIT(U64))))
+        return fail(err, UNIMPLEMENTED, "%s holds %s, wanted: real numbers", array->where,
+                    dtype_name(tensor->dtype));
+    struct tensor narrowed;
+    if (!tensor_init(&narrowed, I32, &tensor->shape, err))
+        return false;
+    for (int64_t i = 0; i < tensor->count; i++) {
+        int64_t value = tensor_integer(tensor, i);
+        if (value < INT32_MIN || value > INT32_MAX) {
+            tensor_release(&narrowed);
+            return fail(err, INVALID, "%s: element %lld is %lld, allowed: what int32 holds",
+                        array->where, (long long)i, (long long)value);
+        }
+        ((int32_t *)narrowed.data)[i] = (int32_t)value;
+    }
+    tensor_release(tensor);
+    *tensor = narrowed;
+    return true;
+}
+
+/*
+ * The shape of one example: as the spec says; else pictures of bytes (H,W) get a channel, and
+ * classes (1) lose their dimension.
+ */
+static bool shape_of(const struct array *array, const struct spec_column *spec, bool target,
+                     struct shape *out, struct error *err)
+{
+    const struct tensor *tensor = &array->tensor;
+    struct shape shape = {.rank = tensor->shape.rank - 1};
+    char is[SHAPE_TEXT_BYTES], wanted[SHAPE_TEXT_BYTES];
+    memcpy(shape.dims, tensor->shape.dims + 1, (size_t)shape.rank * sizeof(*shape.dims));
+    *out = shape;
+    if (spec && spec->rank >= 0) {
+        out->rank = spec->rank;
+        memcpy(out->dims, spec->dims, (size_t)spec->rank * sizeof(*out->dims));
+        return shape_count(out) == shape_count(&shape) ||
+               error_at(err, spec->pointer, INVALID, "%s has examples of %s, not of %s",
+                        array->where, shape_text(&shape, is, sizeof(is)),
+                        shape_text(out, wanted, sizeof(wanted)));
+    }
+    bool integers = !(BIT(tensor->dtype) & DTYPES_FLOAT);
+    if (target && integers && shape.rank == 1 && shape.dims[0] == 1)
+        out->rank = 0;
+    else if (!target && tensor->dtype == U8 && shape.rank == 2)
+        out->dims[out->rank++] = 1;
+    return true;
+}
+
+static bool add_column(struct dataset_opening *opening, const struct array *array,
+                       struct error *err)
+{
+    const struct spec_column *spec = format_column_spec(opening->data, array->column);
+    enum spec_column_type type = spec ? spec->type : COLUMN_FOUND;
+    enum dtype stored = array->tensor.dtype;
+    bool target = is_target(opening, array->column);
+    bool floats = (BIT(stored) & DTYPES_FLOAT) || type == COLUMN_NUMERIC;
+    struct dataset_column column = {.name = array->column,
+                                    .role = target ? DATASET_TARGET : DATASET_FEATURE,
+                                    .stored = stored};
+    if (!shape_of(array, spec, target, &column.shape, err))
+        return false;
+    bool pictures = stored == U8 && !target && array->tensor.shape.rank >= 3;
+    if (pictures && type != COLUMN_INTEGER) {
+        floats = true;
+        column.scale = 1.0 / 255;
+    }
+    if (spec && spec->has_scale) {
+        floats = true;
+        column.scale = spec->scale;
+    }
+    if (type == COLUMN_IMAGE || type == COLUMN_CATEGORICAL ||
+        (type == COLUMN_INTEGER && floats))
+        return error_at(err, spec->pointer, INVALID,
+                        "%s holds %s, which this type does not go with", array->where,
+                        dtype_name(stored));
+    if (type == COLUMN_IGNORED)
+        column.role = DATASET_UNUSED;
+    column.dtype = floats ? F32 : I32;
+    format_add_column(opening->dataset, &column);
+    return true;
+}
+
+/* --- parts --- */
+
+static bool set_part(struct dataset_opening *opening, struct arrays *arrays, enum part part,
+                     struct error *err)
+{
+    struct dataset *dataset = opening->dataset;
+    struct dataset_part *parts[PARTS] = {
+        [PART_TRAIN] = &dataset->train,
+        [PART_VALIDATION] = &dataset->validation,
+        [PART_TEST] = &dataset->test,
+    };
+    struct tensor *tensors = alloc_array((size_t)dataset->columns_count, sizeof(*tensors));
+    bool ok = true;
+    for (int c = 0; ok && c < dataset->columns_count; c++) {
+        struct dataset_column *column = &dataset->columns[c];
+        struct array *array = find(arrays, column->name, part);
+        if (!array) {
+            ok = fail(err, NOT_FOUND,
+                      "%s: part \"%s\" has no array \"%s\", which the part to "
+                      "train on has",
+                      opening->folder, words[part == PART_TEST ? 1 : 2].word, column->name);
+            break;
+        }
+        struct shape shape = {.rank = column->shape.rank + 1,
+                              .dims = {array->tensor.shape.dims[0]}};
+        memcpy(shape.dims + 1, column->shape.dims,
+               (size_t)column->shape.rank * sizeof(*shape.dims));
+        if (shape_count(&shape) == array->tensor.count)
+            tensor_share_as(&tensors[c], &array->tensor, &shape);
+        else
+            tensor_share(&tensors[c], &array->tensor);
+        if (column->role == DATASET_TARGET && column->dtype == I32)
+            ok = format_count_classes(column, &tensors[c], array->where, err);
+    }
+    ok = ok && format_memory(dataset, parts[part], tensors, opening->folder, err);
+    for (int c = 0; c < dataset->columns_count; c++)
+        tensor_release(&tensors[c]);
+    free(tensors);
+    return ok;
+}
+
+static bool set_parts(struct dataset_opening *opening, struct arrays *arrays, struct error *err)
+{
+    bool ok = true, has[PARTS] = {false};
+    for (int i = 0; ok && i < arrays->count; i++) {
+        has[arrays->items[i].part] = true;
+        ok = narrow(&arrays->items[i], err);
+    }
+    for (int i = 0; ok && i < arrays->count; i++) {
+        const struct array *array = &arrays->items[i];
+        if (array->part == PART_TRAIN)
+            ok = add_column(opening, array, err);
+        else if (has[PART_TRAIN] && !find(arrays, array->column, PART_TRAIN))
+            ok = fail(err, NOT_FOUND, "%s: there is no such array to train on", array->where);
+    }
+    if (ok && !has[PART_TRAIN])
+        ok = fail(err, NOT_FOUND, "%s holds no arrays to train on, x_train for one",
+                  opening->folder);
+    for (int part = 0; ok && part < PARTS; part++)
+        ok = !has[part] || set_part(opening, arrays, (enum part)part, err);
+    return ok;
+}
+
+/* --- the format --- */
+
+static const char *const endings[] = {".npy", ".npz", NULL};
+
+static bool npy_is(const char *folder)
+{
+    char **names = format_files(folder, endings);
+    bool is = names[0];
+    format_files_free(names);
+    return is;
+}
+
+static bool npy_open(struct dataset_opening *opening, struct error *err)
+{
+    struct arrays arrays = {0};
+    char **names = format_files(opening->folder, endings);
+    bool ok = true;
+    for (int i = 0; names[i] && ok; i++)
+        ok = read_file(opening->folder, names[i], &arrays, err);
+    ok = ok && set_parts(opening, &arrays, err);
+    format_files_free(names);
+    release(&arrays);
+    return ok;
+}
+
+const struct dataset_format format_npy = {
+    .name = "npy",
+    .wanted = "x_train.npy, y_train.npy and the like, or a .npz with x_train, y_train (numpy)",
+    .is = npy_is,
+    .open = npy_open,
+};

@@ -1,0 +1,28 @@
+/* machine.c - memory that there is, from the kernel's own files. */
+
+#include "runtime/machine.h"
+
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/str.h"
+#include "runtime/io/file.h"
+
+/* The limit of the group of processes that this one is in; 0: none. */
+static int64_t group_limit(void)
+{
+    struct str text = {0};
+    struct error ignored; /* there need not be one */
+    int64_t limit = 0;
+    if (file_read("/sys/fs/cgroup/memory.max", 64, &text, &ignored))
+        limit = strtoll(str_text(&text), NULL, 10); /* "max" is 0 */
+    str_release(&text);
+    return limit;
+}
+
+int64_t machine_memory(void)
+{
+    int64_t group = group_limit();
+    int64_t machine = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+    return group > 0 && group < machine ? group : machine;
+}
