@@ -68,7 +68,7 @@ LIBRARY := $(BUILD)/libtrainyard.so.0
 # --- what people type ----------------------------------------------------------------------
 
 .PHONY: all help
-all: $(PROGRAMS) $(LIBRARY) $(BUILD)/tf-cases $(BUILD)/keras-vectors ## build the programs and the page
+all: $(PROGRAMS) $(LIBRARY) $(BUILD)/tf-cases $(BUILD)/keras-vectors $(BUILD)/saved-models ## build the programs and the page
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -110,6 +110,12 @@ VECTORS := $(call objects,$(call sources,tests/interop/keras))
 $(BUILD)/keras-vectors: $(VECTORS) $(LIBS_RUNTIME)
 	@echo "  LINK    $@"
 	$(Q)$(call link,$(VECTORS),$(LIBS_RUNTIME),$(LINK_RUNTIME))
+
+SAVED := $(call objects,$(call sources,tests/interop/saved) tests/interop/keras/value.c)
+
+$(BUILD)/saved-models: $(SAVED) $(LIBS_RUNTIME)
+	@echo "  LINK    $@"
+	$(Q)$(call link,$(SAVED),$(LIBS_RUNTIME),$(LINK_RUNTIME))
 
 # --- the benchmark: our training step, and the same cases in other frameworks ------------------
 
@@ -242,7 +248,8 @@ $(OBJ)/gen/%.o: $(GEN)/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu11 -O2 -g -fPIC $(SANFLAGS) -I$(GEN) -c -o $@ $<
 
-$(GEN_C) $(GEN)/case.pb-c.c: $(GEN)/stamp
+# With an empty recipe, make looks at their times again.
+$(GEN_C) $(GEN)/case.pb-c.c: $(GEN)/stamp ;
 $(GEN)/stamp: $(PROTOS) tests/interop/case.proto
 	@mkdir -p $(GEN)
 	@echo "  PROTOC  proto/"
@@ -317,7 +324,7 @@ system: all ## system tests: real processes (T=part of a name, KILLS=N, SEED=N, 
 	$(Q)TRAINYARD_BUILD=$(BUILD) tests/run.sh --timeout $(TIMEOUT) $(foreach t,$(SYSTEM),$(if $(T),$(if $(findstring $(T),$(t)),$(t)),$(t)))
 
 .PHONY: cases
-cases: $(BUILD)/tf-cases $(BUILD)/keras-vectors ## TensorFlow's and Keras's recorded answers, where the recordings are
+cases: $(BUILD)/tf-cases $(BUILD)/keras-vectors $(BUILD)/saved-models ## TensorFlow's and Keras's recorded answers, where the recordings are
 	$(Q)TRAINYARD_BUILD=$(BUILD) tests/run.sh --timeout 600 tests/interop/cases_test.sh
 
 .PHONY: browser

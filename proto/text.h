@@ -18,3 +18,11 @@ struct str;
  */
 bool text_serialize(const ProtobufCMessageDescriptor *descriptor, const char *text, size_t size,
                     struct str *out, struct error *err) CHECKED;
+
+/*
+ * Appends a serialized message of that type in text form, as TensorFlow's tools write it: two
+ * blanks for each level, fields by their numbers, maps by their keys.  Unknown fields are left
+ * out.  Fails as message_unpack() does.
+ */
+bool text_print(const ProtobufCMessageDescriptor *descriptor, const void *bytes, size_t size,
+                struct str *out, struct error *err) CHECKED;

@@ -210,31 +210,35 @@ static bool set_state(struct session *session, struct saved_meta *meta, const ch
     return ok && run_init(session, meta, folder, err);
 }
 
-bool saved_model_open(const char *path, const char *tags, const struct session_options *options,
-                      struct saved_model *out, struct error *err)
+/* The session with the graph; `folder` NULL: of a MetaGraphDef, restored from `prefix`. */
+static bool build(struct saved_model *out, struct saved_meta *meta, const char *folder,
+                  const char *prefix, const struct session_options *options, struct error *err)
 {
-    struct str bytes = {0};
+    out->tags = meta->tags;
+    out->version = meta->version;
+    out->signatures = meta->signatures;
+    out->signatures_count = meta->signatures_count;
+    out->session = session_new(options, err);
+    if (!out->session ||
+        !session_extend(out->session, str_text(&meta->graph_def), meta->graph_def.size, err))
+        return false;
+    if (folder)
+        return set_state(out->session, meta, folder, err);
+    if (prefix && !meta->restore_op)
+        return fail(err, INVALID, "it has no saver that could restore %s", prefix);
+    return !prefix || run_restore(out->session, meta, prefix, err);
+}
+
+static bool open_bytes(const char *path, const struct str *bytes, bool is_text,
+                       const char *tags, const char *folder, const char *prefix,
+                       const struct session_options *options, struct saved_model *out,
+                       struct error *err)
+{
     struct saved_meta meta = {0};
     struct saved_model model = {.arena = arena_new()};
-    bool is_text;
-    bool ok = read_file(path, &bytes, &is_text, err);
-    if (!ok) {
-        str_release(&bytes);
-        arena_free(model.arena);
-        return false;
-    }
-    ok = saved_model_parse(&bytes, is_text, false, tags, model.arena, &meta, err);
-    str_release(&bytes);
+    bool ok = saved_model_parse(bytes, is_text, !folder, tags, model.arena, &meta, err);
     if (ok) {
-        model.tags = meta.tags;
-        model.version = meta.version;
-        model.signatures = meta.signatures;
-        model.signatures_count = meta.signatures_count;
-        model.session = session_new(options, err);
-        ok = model.session &&
-             session_extend(model.session, str_text(&meta.graph_def), meta.graph_def.size,
-                            err) &&
-             set_state(model.session, &meta, path, err);
+        ok = build(&model, &meta, folder, prefix, options, err);
         saved_model_release(&meta);
     }
     if (ok)
@@ -242,6 +246,29 @@ bool saved_model_open(const char *path, const char *tags, const struct session_o
     else
         saved_model_close(&model);
     return ok || error_prefix(err, "%s: ", path);
+}
+
+bool saved_model_open(const char *path, const char *tags, const struct session_options *options,
+                      struct saved_model *out, struct error *err)
+{
+    struct str bytes = {0};
+    bool is_text, ok = read_file(path, &bytes, &is_text, err) &&
+                       open_bytes(path, &bytes, is_text, tags, path, NULL, options, out, err);
+    str_release(&bytes);
+    return ok;
+}
+
+bool saved_model_open_meta(const char *path, const char *prefix,
+                           const struct session_options *options, struct saved_model *out,
+                           struct error *err)
+{
+    struct str bytes = {0};
+    bool ok = file_read(path, FILE_BYTES_MAX, &bytes, err);
+    bool is_text =
+        !memchr(str_text(&bytes), 0, bytes.size) && str_is_utf8(str_text(&bytes), bytes.size);
+    ok = ok && open_bytes(path, &bytes, is_text, NULL, NULL, prefix, options, out, err);
+    str_release(&bytes);
+    return ok;
 }
 
 void saved_model_drop(const struct signature *signatures, int count)

@@ -48,6 +48,15 @@ bool saved_model_open(const char *path, const char *tags, const struct session_o
 void saved_model_close(struct saved_model *model); /* fine on a zeroed one */
 
 /*
+ * Opens a MetaGraphDef (model.meta, binary or text) with the variables of a checkpoint, which
+ * the graph's own ops restore from `prefix` (NULL: they are left as they are).  Else as
+ * saved_model_open().
+ */
+bool saved_model_open_meta(const char *path, const char *prefix,
+                           const struct session_options *options, struct saved_model *out,
+                           struct error *err) CHECKED;
+
+/*
  * The signature of that name; NULL: "serving_default", or the only one.  Fails with NOT_FOUND,
  * naming those that there are.
  */

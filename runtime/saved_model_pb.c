@@ -129,19 +129,39 @@ static void take_init(struct saved_meta *out, const meta_proto *meta)
     }
 }
 
-static void take_assets(struct saved_meta *out, const meta_proto *meta)
+static void add_asset(struct saved_meta *out, struct saved_asset *assets,
+                      const Tensorflow__AssetFileDef *asset)
 {
+    if (asset->tensor_info &&
+        asset->tensor_info->encoding_case == TENSORFLOW__TENSOR_INFO__ENCODING_NAME)
+        assets[out->assets_count++] =
+            (struct saved_asset){arena_text(out->arena, asset->tensor_info->name),
+                                 arena_text(out->arena, asset->filename)};
+}
+
+/* TensorFlow 1 keeps them in a collection, 2 in a field of their own. */
+static bool take_assets(struct saved_meta *out, const meta_proto *meta, struct error *err)
+{
+    const Tensorflow__CollectionDef *list = find_collection(meta, "saved_model_assets");
+    size_t more = list && list->kind_case == TENSORFLOW__COLLECTION_DEF__KIND_ANY_LIST &&
+                          !meta->n_asset_file_def
+                      ? list->any_list->n_value
+                      : 0;
     struct saved_asset *assets =
-        arena_array(out->arena, meta->n_asset_file_def + 1, sizeof(*assets));
-    for (size_t i = 0; i < meta->n_asset_file_def; i++) {
-        const Tensorflow__AssetFileDef *asset = meta->asset_file_def[i];
-        if (asset->tensor_info &&
-            asset->tensor_info->encoding_case == TENSORFLOW__TENSOR_INFO__ENCODING_NAME)
-            assets[out->assets_count++] =
-                (struct saved_asset){arena_text(out->arena, asset->tensor_info->name),
-                                     arena_text(out->arena, asset->filename)};
+        arena_array(out->arena, meta->n_asset_file_def + more + 1, sizeof(*assets));
+    for (size_t i = 0; i < meta->n_asset_file_def; i++)
+        add_asset(out, assets, meta->asset_file_def[i]);
+    for (size_t i = 0; i < more; i++) {
+        const ProtobufCBinaryData *bytes = &list->any_list->value[i]->value;
+        const Tensorflow__AssetFileDef *asset =
+            message_unpack(&tensorflow__asset_file_def__descriptor, bytes->data, bytes->len,
+                           out->messages, err);
+        if (!asset)
+            return error_prefix(err, "an asset: ");
+        add_asset(out, assets, asset);
     }
     out->assets = assets;
+    return true;
 }
 
 /* --- signatures --- */
@@ -418,9 +438,9 @@ static bool take(struct saved_meta *out, const meta_proto *meta, struct error *e
         out->restore_op = node_of(out->arena, saver->restore_op_name);
     }
     take_init(out, meta);
-    take_assets(out, meta);
     take_objects(out, meta);
-    return take_signatures(out, meta, err) && take_graph(out, meta, err);
+    return take_assets(out, meta, err) && take_signatures(out, meta, err) &&
+           take_graph(out, meta, err);
 }
 
 bool saved_model_parse(const struct str *bytes, bool is_text, bool is_meta_graph,

@@ -9,6 +9,9 @@
 #include "runtime/dtype.h"
 #include "runtime/shape.h"
 
+struct error;
+struct session;
+struct str;
 struct tensor;
 
 struct signature_tensor {
@@ -24,3 +27,19 @@ struct signature {
     const struct signature_tensor *inputs, *outputs;
     int inputs_count, outputs_count;
 };
+
+/* The input of that name; -1: there is none. */
+int signature_find_input(const struct signature *signature, const char *name);
+
+/* Appends "images float [?,28,28,1], mask bool [?]". */
+void signature_print(const struct signature_tensor *tensors, int count, struct str *out);
+
+/*
+ * Calls it: `inputs` in the order of the signature's (no tensor: absent), `outputs` are given
+ * in that of its outputs, owned by the caller; on failure none.  Fails with INVALID when an
+ * input is missing or its type or shape does not suit, naming the input, what it takes and what
+ * was found; else as a run does.
+ */
+bool signature_run(const struct signature *signature, struct session *session,
+                   const struct tensor *inputs, struct tensor *outputs,
+                   struct error *err) CHECKED;

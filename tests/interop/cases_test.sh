@@ -41,4 +41,15 @@ for file in "$keras"/*.jsonl "$keras"/models/*; do
         grep '^FAIL' <<<"$output" | head -20 | sed 's/^/  /'
     fi
 done
+for folder in "${keras%/keras}"/savedmodel/* "${keras%/keras}"/graphs/*; do
+    [ -e "$folder" ] || continue
+    output=$("${TRAINYARD_BUILD:-build}"/saved-models "$folder" 2>&1) || failed=1
+    line=$(tail -n 1 <<<"$output")
+    if grep -q '^[0-9]* passed, 0 failed' <<<"$line"; then
+        echo "ok model $(basename "$folder"): $line"
+    else
+        echo "FAIL model $(basename "$folder"): $line"
+        grep '^FAIL' <<<"$output" | head -20 | sed 's/^/  /'
+    fi
+done
 exit $failed

@@ -30,18 +30,32 @@ static void base64_decode(const char *text, struct str *out)
     }
 }
 
-static int dtype_named(const char *name)
+static int hex_digit(char c)
 {
-    static const struct {
-        const char *name;
-        enum dtype dtype;
-    } rows[] = {{"float32", F32}, {"float64", F64}, {"int32", I32}, {"int64", I64},
-                {"bool", BOOL},   {"uint8", U8},    {"int8", I8},   {"float16", F16}};
-    for (int i = 0; i < ARRAY_LEN(rows); i++) {
-        if (!strcmp(rows[i].name, name))
-            return (int)rows[i].dtype;
+    return c >= 'a' ? c - 'a' + 10 : c - '0';
+}
+
+/* Strings: {"hex": ["6869", ...]}. */
+static bool read_strings(const json_t *json, const struct shape *shape, struct tensor *out,
+                         struct error *err)
+{
+    const json_t *all = json_object_get(json, "hex"), *element;
+    size_t i;
+    if (!tensor_init(out, STRING, shape, err))
+        return false;
+    if ((int64_t)json_array_size(all) != out->count) {
+        tensor_release(out);
+        return fail(err, INVALID, "an array of %zu strings", json_array_size(all));
     }
-    return DTYPE_NONE;
+    json_array_foreach(all, i, element)
+    {
+        struct str bytes = {0};
+        for (const char *at = json_string_value(element); at && at[0] && at[1]; at += 2)
+            str_add_char(&bytes, (char)(hex_digit(at[0]) << 4 | hex_digit(at[1])));
+        tensor_set_string(out, (int64_t)i, str_text(&bytes), bytes.size);
+        str_release(&bytes);
+    }
+    return true;
 }
 
 bool value_read(const json_t *json, struct tensor *out, struct error *err)
@@ -50,11 +64,14 @@ bool value_read(const json_t *json, struct tensor *out, struct error *err)
     const char *name = json_string_value(json_object_get(json, "dtype"));
     const char *text = json_string_value(json_object_get(json, "base64"));
     struct shape shape = {.rank = (int)json_array_size(dims)};
-    int dtype = name ? dtype_named(name) : DTYPE_NONE;
-    if (!text || dtype == DTYPE_NONE || shape.rank > LIMIT_TENSOR_RANK)
+    int dtype = name ? (int)dtype_find(name) : DTYPE_NONE;
+    bool known = dtype == STRING || (text && dtype != DTYPE_NONE && dtype_size(dtype));
+    if (!known || shape.rank > LIMIT_TENSOR_RANK)
         return fail(err, INVALID, "an array of %s", name ? name : "nothing");
     for (int i = 0; i < shape.rank; i++)
         shape.dims[i] = json_integer_value(json_array_get(dims, (size_t)i));
+    if (dtype == STRING)
+        return read_strings(json, &shape, out, err);
     struct str bytes = {0};
     base64_decode(text, &bytes);
     bool ok = tensor_init(out, (enum dtype)dtype, &shape, err);
@@ -76,6 +93,11 @@ bool value_check(const char *what, const struct tensor *got, const struct tensor
         return fail(err, INVALID, "%s is %s, wanted %s", what,
                     shape_text(&got->shape, a, sizeof(a)),
                     shape_text(&want->shape, b, sizeof(b)));
+    if ((got->dtype == STRING) != (want->dtype == STRING))
+        return fail(err, INVALID, "%s is %s, wanted %s", what, dtype_name(got->dtype),
+                    dtype_name(want->dtype));
+    if (got->dtype == STRING)
+        return tensor_equal(got, want) || fail(err, INVALID, "%s has other strings", what);
     double worst = 0;
     int64_t at = -1;
     for (int64_t i = 0; i < want->count; i++) {

@@ -40,8 +40,9 @@ TEST(text_of_every_kind_is_read)
         "  attr { key: \"l\" value: { list: { f: [1.5f, -inf, nan, 1e-3] b: true b: false "
         "type: DT_FLOAT type: 3 } } }\n"
         "  attr { key: \"t\" value { shape { dim [{ size: 3 }, { size: -1 }] } } }\n"
-        "  experimental_type { type_id: 3 args { s: \"}\" } } }\n"
-        "node { }\nversions { producer: 22, bad_consumers: [] }\n",
+        "  experimental_type { type_id: TFT_PRODUCT args { s: \"}\" } } }\n"
+        "node { }\nversions { producer: 22, bad_consumers: [] }\n"
+        "debug_info { files: \"}\" traces { key: 3 } }\n",
         arena);
     CHECK_INT(graph->n_node, 2);
     const Tensorflow__NodeDef *node = graph->node[0];
@@ -61,7 +62,9 @@ TEST(text_of_every_kind_is_read)
     CHECK_INT(list->type[1], 3);
     CHECK_INT(node->attr[3]->value->shape->n_dim, 2);
     CHECK_INT(node->attr[3]->value->shape->dim[1]->size, -1);
-    CHECK_INT(node->experimental_type.len, 0);
+    CHECK_INT(node->experimental_type->type_id, TENSORFLOW__FULL_TYPE_ID__TFT_PRODUCT);
+    CHECK_TEXT(node->experimental_type->args[0]->s, "}");
+    CHECK_INT(graph->debug_info.len, 0);
     CHECK_INT(graph->versions->producer, 22);
     arena_free(arena);
 }
@@ -94,7 +97,7 @@ TEST(what_is_wrong_is_told_with_its_line)
     check_bad("node { attr { value { f: 1.x } } }", "no number");
     check_bad("node { input: [\"a\" \"b\" 3] }", "");
     check_bad("}", "a name or a value is missing");
-    check_bad("node { experimental_type { s: ", "a message does not end");
+    check_bad("debug_info { files: ", "a message does not end");
 }
 
 TEST(nesting_has_a_limit)
@@ -113,12 +116,11 @@ static int by_key(const void *a, const void *b)
                   (*(Tensorflow__NodeDef__AttrEntry *const *)b)->key);
 }
 
-/* Serialized, with attributes in order and without what text leaves out. */
+/* Serialized, with attributes in order. */
 static void normal_form(graph_def *graph, struct str *out)
 {
     for (size_t i = 0; i < graph->n_node; i++) {
         Tensorflow__NodeDef *node = graph->node[i];
-        node->experimental_type.len = 0;
         qsort(node->attr, node->n_attr, sizeof(*node->attr), by_key);
     }
     message_pack(&graph->base, out);
