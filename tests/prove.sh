@@ -16,7 +16,7 @@ commit=$(git log -1 --format=%h -- . ':!docs')
 done_folder=build/prove/$commit
 mkdir -p "$done_folder"
 report=docs/proof.md
-[ -s "$report" ] || printf '# Proof\n\nThe full counts, as `make prove` ran them.\n\n| date | commit | part | time | result |\n|---|---|---|---|---|\n' >"$report"
+[ -s "$report" ] || printf '# Proof\n\nThe full counts, as `make prove` ran them.\n\n| date | commit | part | command | time | result |\n|---|---|---|---|---|---|\n' >"$report"
 wanted=("$@")
 failed=0
 
@@ -49,7 +49,7 @@ part() { # name, command...
         tail -n 20 "$log" | sed 's/^/        /'
         failed=1
     fi
-    printf '| %s | %s | %s | %d:%02d:%02d | %s |\n' "$(date -u +%F)" "$commit" "$name" $((spent / 3600)) \
+    printf '| %s | %s | %s | `%s` | %d:%02d:%02d | %s |\n' "$(date -u +%F)" "$commit" "$name" "$*" $((spent / 3600)) \
         $((spent / 60 % 60)) $((spent % 60)) "$(echo "$result" | tr '|' '/')" >>"$report"
 }
 
@@ -73,6 +73,10 @@ fuzz() { # target
     echo "$runs inputs, 0 findings"
 }
 
+sim() { # worlds
+    make --no-print-directory sim && build/sim --seeds "$1"
+}
+
 part check make check
 for source in tests/fuzz/fuzz_*.c; do
     target=${source##*/fuzz_} target=${target%.c}
@@ -80,7 +84,7 @@ for source in tests/fuzz/fuzz_*.c; do
 done
 part ops tests/interop/ops_fuzz.sh build/interop-venv/bin/python build 1 20000
 part programs tests/interop/ops_fuzz.sh build/interop-venv/bin/python build 1 10000 "" programs_generate.py
-part sim make sim-check SEEDS=1000000
+part sim sim 1000000
 part resume make system T=resume KILLS=100 TIMEOUT=3600
 part kills make system T=kill_test KILLS=500 TIMEOUT=7200
 part fuzz-graph fuzz graph
