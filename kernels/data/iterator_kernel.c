@@ -7,9 +7,9 @@
 #include "base/str.h"
 #include "kernels/data/iterator_handle.h"
 #include "kernels/data/optional.h"
-#include "kernels/io/parse_wire.h"
 #include "kernels/state/handle.h"
 #include "runtime/function.h"
+#include "runtime/io/wire.h"
 
 /* --- made --- */
 
@@ -220,15 +220,15 @@ static bool to_string_run(struct kernel_call *call, struct error *err)
 static bool read_names(const struct tensor_string *text, struct wire *container,
                        struct wire *name)
 {
-    struct wire wire = kernel_wire(text->data, text->size);
+    struct wire wire = wire_of(text->data, text->size);
     *container = *name = (struct wire){wire.at, wire.at};
     while (wire.at < wire.end) {
         uint64_t tag;
-        if (!kernel_wire_varint(&wire, &tag))
+        if (!wire_varint(&wire, &tag))
             return false;
-        bool ok = tag == WIRE_TAG(2, WIRE_BYTES)   ? kernel_wire_piece(&wire, container)
-                  : tag == WIRE_TAG(3, WIRE_BYTES) ? kernel_wire_piece(&wire, name)
-                                                   : kernel_wire_skip(&wire, tag);
+        bool ok = tag == WIRE_TAG(2, WIRE_BYTES)   ? wire_piece(&wire, container)
+                  : tag == WIRE_TAG(3, WIRE_BYTES) ? wire_piece(&wire, name)
+                                                   : wire_skip(&wire, tag);
         if (!ok)
             return false;
     }
@@ -259,8 +259,8 @@ static bool from_string_run(struct kernel_call *call, struct error *err)
         return fail(err, INVALID, "string_handle must be a scalar");
     if (!read_names(tensor_strings(text), &container, &name))
         return fail(err, INVALID, "Could not parse string_handle as a valid ResourceHandle");
-    char *a = alloc_text_n((const char *)container.at, kernel_wire_left(&container));
-    char *b = alloc_text_n((const char *)name.at, kernel_wire_left(&name));
+    char *a = alloc_text_n((const char *)container.at, wire_left(&container));
+    char *b = alloc_text_n((const char *)name.at, wire_left(&name));
     bool ok = find_output(call, a, b, err);
     free(a);
     free(b);

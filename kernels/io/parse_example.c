@@ -28,16 +28,16 @@ static bool read_features(struct parse *parse, struct wire features)
     while (features.at < features.end) {
         struct wire name, value;
         uint64_t tag;
-        if (!kernel_wire_varint(&features, &tag))
+        if (!wire_varint(&features, &tag))
             return false;
         if (tag != WIRE_TAG(1, WIRE_BYTES)) {
-            if (!kernel_wire_skip(&features, tag))
+            if (!wire_skip(&features, tag))
                 return false;
             continue;
         }
-        if (!kernel_feature_entry(&features, &name, &value))
+        if (!feature_entry(&features, &name, &value))
             return false;
-        int k = kernel_feature_find(parse->keys, name.at, kernel_wire_left(&name));
+        int k = kernel_feature_find(parse->keys, name.at, wire_left(&name));
         if (k >= 0 && (value.at < value.end || parse->batch->sequence ||
                        parse->keys->keys[k].kind != FEATURE_DENSE))
             parse->last[k] = value;
@@ -50,11 +50,11 @@ static bool read_example(struct parse *parse, struct wire example)
     while (example.at < example.end) {
         struct wire features;
         uint64_t tag;
-        if (!kernel_wire_varint(&example, &tag))
+        if (!wire_varint(&example, &tag))
             return false;
         bool ok = tag == WIRE_TAG(1, WIRE_BYTES)
-                      ? kernel_wire_piece(&example, &features) && read_features(parse, features)
-                      : kernel_wire_skip(&example, tag);
+                      ? wire_piece(&example, &features) && read_features(parse, features)
+                      : wire_skip(&example, tag);
         if (!ok)
             return false;
     }
@@ -96,7 +96,7 @@ static bool bad_count(const struct parse *parse, const struct feature_key *key, 
                              "values but output shape is: %s"
                            : "Number of %s values != expected.  Values size: %lld but output "
                              "shape: %s",
-             kernel_feature_list_name(key->dtype), (long long)count,
+             feature_list_name(key->dtype), (long long)count,
              shape_text(&key->shape, shape, sizeof(shape)));
     return bad_feature(parse, key, i, err, text);
 }
@@ -107,7 +107,7 @@ static bool append(struct parse *parse, int k, int64_t i, struct error *err)
     const struct feature_key *key = &parse->keys->keys[k];
     struct wire feature = parse->last[k];
     enum dtype dtype;
-    if (!kernel_feature_dtype(feature, &dtype))
+    if (!feature_dtype(feature, &dtype))
         return bad_feature(parse, key, i, err, "Unsupported data type.");
     if (dtype != DTYPE_NONE && dtype != key->dtype) {
         char text[128];
@@ -116,7 +116,7 @@ static bool append(struct parse *parse, int k, int64_t i, struct error *err)
                  dtype_name(dtype), dtype_name(key->dtype));
         return bad_feature(parse, key, i, err, text);
     }
-    return dtype == DTYPE_NONE || kernel_feature_append(feature, &parse->values[k]) ||
+    return dtype == DTYPE_NONE || feature_append(feature, &parse->values[k]) ||
            bad_feature(parse, key, i, err, "Can't parse serialized Example.");
 }
 
@@ -133,7 +133,7 @@ static bool parse_fixed(struct parse *parse, int k, int64_t i, struct error *err
             return false;
         if (values->count != key->stride)
             return bad_count(parse, key, i, values->count, err);
-        kernel_feature_store(values, 0, key->stride, out, i * key->stride);
+        feature_store(values, 0, key->stride, out, i * key->stride);
         return true;
     }
     const struct tensor *fallback = key->default_value;
@@ -143,7 +143,7 @@ static bool parse_fixed(struct parse *parse, int k, int64_t i, struct error *err
                     place(parse, i, name, sizeof(name)), (int)key->name_size, key->name,
                     dtype_name(key->dtype));
     struct feature_values all = {key->dtype, fallback->count, 0, fallback->data};
-    kernel_feature_store(&all, 0, key->stride, out, i * key->stride);
+    feature_store(&all, 0, key->stride, out, i * key->stride);
     return true;
 }
 
@@ -151,7 +151,7 @@ static bool parse_one(struct parse *parse, int64_t i, struct error *err)
 {
     const struct tensor_string *bytes = &parse->batch->serialized[i];
     memset(parse->last, 0, (size_t)parse->keys->count * sizeof(*parse->last));
-    if (!read_example(parse, kernel_wire(bytes->data, bytes->size)))
+    if (!read_example(parse, wire_of(bytes->data, bytes->size)))
         return fail(err, INVALID, "Could not parse example input, value: '%.*s'",
                     (int)(bytes->size < 400 ? bytes->size : 400), bytes->data);
     for (int k = 0; k < parse->keys->count; k++) {
@@ -179,10 +179,10 @@ static bool finish_sparse(const struct parse *parse, int k, struct error *err)
     const struct feature_values *values = &parse->values[k];
     const int64_t *ends = parse->ends[k];
     struct example_output *out = &parse->out[k];
-    int64_t count = parse->batch->count, most = kernel_feature_longest(ends, count);
+    int64_t count = parse->batch->count, most = feature_longest(ends, count);
     int64_t both[2] = {count, most};
     int rank = parse->batch->single ? 1 : 2;
-    if (!kernel_feature_tensor(values, &out->values, err) ||
+    if (!feature_tensor(values, &out->values, err) ||
         !tensor_init(&out->indices, I64, &SHAPE(values->count, rank), err) ||
         !tensor_init_copy(&out->shape, I64, &SHAPE(rank), both + 2 - rank, err))
         return false;
@@ -201,7 +201,7 @@ static bool finish_ragged(const struct parse *parse, int k, struct error *err)
     const struct feature_key *key = &parse->keys->keys[k];
     struct example_output *out = &parse->out[k];
     int64_t rows = parse->batch->single ? 0 : parse->batch->count + 1;
-    if (!kernel_feature_tensor(&parse->values[k], &out->values, err) ||
+    if (!feature_tensor(&parse->values[k], &out->values, err) ||
         !tensor_init(&out->indices, key->splits, &SHAPE(rows), err))
         return false;
     for (int64_t i = 0; i < rows; i++) {
@@ -221,7 +221,7 @@ static bool finish_variable(const struct parse *parse, int k, struct error *err)
     const struct feature_values *values = &parse->values[k];
     const int64_t *ends = parse->ends[k];
     struct tensor *out = &parse->out[k].values;
-    int64_t count = parse->batch->count, most = kernel_feature_longest(ends, count);
+    int64_t count = parse->batch->count, most = feature_longest(ends, count);
     int lead = parse->batch->single ? 0 : 1;
     struct shape shape = {.rank = key->shape.rank + lead, .dims = {count}};
     if (shape.rank > LIMIT_TENSOR_RANK)
@@ -233,9 +233,9 @@ static bool finish_variable(const struct parse *parse, int k, struct error *err)
         return false;
     struct feature_values pad = {key->dtype, 1, 0, key->default_value->data};
     for (int64_t i = 0, from = 0; i < count; from = ends[i], i++) {
-        kernel_feature_store(values, from, ends[i] - from, out, i * most);
+        feature_store(values, from, ends[i] - from, out, i * most);
         for (int64_t j = ends[i] - from; j < most; j++)
-            kernel_feature_store(&pad, 0, 1, out, i * most + j);
+            feature_store(&pad, 0, 1, out, i * most + j);
     }
     return true;
 }
@@ -300,7 +300,7 @@ bool kernel_example_parse(const struct feature_keys *keys, const struct example_
     for (int k = 0; ok && k < keys->count; k++)
         ok = finish(&parse, k, err);
     for (int k = 0; k < keys->count; k++) {
-        kernel_feature_values_release(&parse.values[k]);
+        feature_values_release(&parse.values[k]);
         free(parse.ends[k]);
     }
     free(parse.last);

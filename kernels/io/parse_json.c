@@ -11,8 +11,8 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/str.h"
-#include "kernels/io/parse_wire.h"
 #include "kernels/list.h"
+#include "runtime/io/wire.h"
 
 static void add_varint(struct str *out, uint64_t value)
 {

@@ -27,16 +27,16 @@ static bool read_lists(struct parse *parse, struct wire lists)
     while (lists.at < lists.end) {
         struct wire name, value;
         uint64_t tag;
-        if (!kernel_wire_varint(&lists, &tag))
+        if (!wire_varint(&lists, &tag))
             return false;
         if (tag != WIRE_TAG(1, WIRE_BYTES)) {
-            if (!kernel_wire_skip(&lists, tag))
+            if (!wire_skip(&lists, tag))
                 return false;
             continue;
         }
-        if (!kernel_feature_entry(&lists, &name, &value))
+        if (!feature_entry(&lists, &name, &value))
             return false;
-        int k = kernel_feature_find(parse->keys, name.at, kernel_wire_left(&name));
+        int k = kernel_feature_find(parse->keys, name.at, wire_left(&name));
         if (k >= 0)
             parse->rows[k].list = value;
     }
@@ -48,11 +48,11 @@ static bool read_example(struct parse *parse, struct wire example)
     while (example.at < example.end) {
         struct wire lists;
         uint64_t tag;
-        if (!kernel_wire_varint(&example, &tag))
+        if (!wire_varint(&example, &tag))
             return false;
         bool ok = tag == WIRE_TAG(2, WIRE_BYTES)
-                      ? kernel_wire_piece(&example, &lists) && read_lists(parse, lists)
-                      : kernel_wire_skip(&example, tag);
+                      ? wire_piece(&example, &lists) && read_lists(parse, lists)
+                      : wire_skip(&example, tag);
         if (!ok)
             return false;
     }
@@ -76,7 +76,7 @@ static bool read_row(struct parse *parse, int k, int64_t i, struct wire feature,
     int64_t before = rows->values.count;
     enum dtype dtype;
     char text[160];
-    if (!kernel_feature_dtype(feature, &dtype))
+    if (!feature_dtype(feature, &dtype))
         return bad_list(parse, k, i, "Unsupported data type.", err);
     if (dtype != DTYPE_NONE && dtype != key->dtype) {
         snprintf(text, sizeof(text),
@@ -84,7 +84,7 @@ static bool read_row(struct parse *parse, int k, int64_t i, struct wire feature,
                  dtype_name(dtype), dtype_name(key->dtype));
         return bad_list(parse, k, i, text, err);
     }
-    if (dtype != DTYPE_NONE && !kernel_feature_append(feature, &rows->values))
+    if (dtype != DTYPE_NONE && !feature_append(feature, &rows->values))
         return bad_list(parse, k, i, "Can't parse serialized Example.", err);
     int64_t count = rows->values.count - before;
     if (key->kind == FEATURE_DENSE && count != key->stride) {
@@ -92,7 +92,7 @@ static bool read_row(struct parse *parse, int k, int64_t i, struct wire feature,
                  (long long)count, (long long)key->stride);
         return bad_list(parse, k, i, text, err);
     }
-    kernel_feature_push(&rows->ends, rows->values.count);
+    feature_push(&rows->ends, rows->values.count);
     return true;
 }
 
@@ -109,10 +109,10 @@ static bool read_rows(struct parse *parse, int k, int64_t i, struct error *err)
     while (list.at < list.end) {
         struct wire feature;
         uint64_t tag;
-        if (!kernel_wire_varint(&list, &tag))
+        if (!wire_varint(&list, &tag))
             return bad_list(parse, k, i, "Can't parse serialized Example.", err);
         bool row = tag == WIRE_TAG(1, WIRE_BYTES);
-        if (!(row ? kernel_wire_piece(&list, &feature) : kernel_wire_skip(&list, tag)))
+        if (!(row ? wire_piece(&list, &feature) : wire_skip(&list, tag)))
             return bad_list(parse, k, i, "Can't parse serialized Example.", err);
         if (row && !read_row(parse, k, i, feature, err))
             return false;
@@ -126,7 +126,7 @@ static bool parse_one(struct parse *parse, int64_t i, struct error *err)
     const struct tensor_string *bytes = &parse->batch->serialized[i];
     for (int k = 0; k < parse->keys->count; k++)
         parse->rows[k].list = (struct wire){NULL, NULL};
-    if (!read_example(parse, kernel_wire(bytes->data, bytes->size)))
+    if (!read_example(parse, wire_of(bytes->data, bytes->size)))
         return fail(err, INVALID, "Invalid protocol message input, example id: %lld",
                     (long long)i);
     for (int k = 0; k < parse->keys->count; k++)
@@ -148,10 +148,10 @@ static bool finish_sparse(const struct parse *parse, int k, struct sequence_outp
     const struct rows *rows = &parse->rows[k];
     const int64_t *ends = rows->ends.data;
     int64_t count = parse->batch->count;
-    int64_t dims[3] = {count, kernel_feature_longest(rows->examples, count),
-                       kernel_feature_longest(ends, rows->ends.count)};
+    int64_t dims[3] = {count, feature_longest(rows->examples, count),
+                       feature_longest(ends, rows->ends.count)};
     int rank = parse->batch->single ? 2 : 3;
-    if (!kernel_feature_tensor(&rows->values, &out->values, err) ||
+    if (!feature_tensor(&rows->values, &out->values, err) ||
         !tensor_init(&out->indices, I64, &SHAPE(rows->values.count, rank), err) ||
         !tensor_init_copy(&out->shape, I64, &SHAPE(rank), dims + 3 - rank, err))
         return false;
@@ -188,7 +188,7 @@ static bool finish_ragged(const struct parse *parse, int k, struct sequence_outp
     const struct rows *rows = &parse->rows[k];
     enum dtype dtype = parse->keys->keys[k].splits;
     int64_t outer = parse->batch->single ? -1 : parse->batch->count;
-    if (!kernel_feature_tensor(&rows->values, &out->values, err) ||
+    if (!feature_tensor(&rows->values, &out->values, err) ||
         !splits_of(rows->ends.data, rows->ends.count, dtype, &out->inner, err))
         return false;
     if (outer >= 0)
@@ -206,7 +206,7 @@ static bool finish_dense(const struct parse *parse, int k, struct sequence_outpu
 {
     const struct feature_key *key = &parse->keys->keys[k];
     const struct rows *rows = &parse->rows[k];
-    int64_t count = parse->batch->count, most = kernel_feature_longest(rows->examples, count);
+    int64_t count = parse->batch->count, most = feature_longest(rows->examples, count);
     int lead = parse->batch->single ? 1 : 2;
     struct shape shape = {.rank = key->shape.rank + lead, .dims = {count, most}};
     if (shape.rank > LIMIT_TENSOR_RANK)
@@ -222,8 +222,8 @@ static bool finish_dense(const struct parse *parse, int k, struct sequence_outpu
     for (int64_t i = 0; i < count; i++) {
         int64_t first = begin_of(rows->examples, i), length = rows->examples[i] - first;
         ((int64_t *)out->lengths.data)[i] = length;
-        kernel_feature_store(&rows->values, first * key->stride, length * key->stride,
-                             &out->values, i * most * key->stride);
+        feature_store(&rows->values, first * key->stride, length * key->stride, &out->values,
+                      i * most * key->stride);
     }
     return true;
 }
@@ -262,8 +262,8 @@ bool kernel_sequence_parse(const struct feature_keys *keys, const bool *optional
                                        : finish_dense)(&parse, k, &out[k], err);
     }
     for (int k = 0; k < keys->count; k++) {
-        kernel_feature_values_release(&parse.rows[k].values);
-        kernel_feature_values_release(&parse.rows[k].ends);
+        feature_values_release(&parse.rows[k].values);
+        feature_values_release(&parse.rows[k].ends);
         free(parse.rows[k].examples);
     }
     free(parse.rows);

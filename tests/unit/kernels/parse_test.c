@@ -303,14 +303,14 @@ TEST(lists_of_sequences_become_rows)
 TEST(varints_have_at_most_ten_bytes)
 {
     const uint8_t ten[] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01, 0x00};
-    struct wire wire = kernel_wire(ten, sizeof(ten));
+    struct wire wire = wire_of(ten, sizeof(ten));
     uint64_t value;
-    CHECK(kernel_wire_varint(&wire, &value));
+    CHECK(wire_varint(&wire, &value));
     CHECK(value == UINT64_MAX);
-    CHECK_INT(kernel_wire_left(&wire), 1);
+    CHECK_INT(wire_left(&wire), 1);
     const uint8_t eleven[] = {0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x00};
-    wire = kernel_wire(eleven, sizeof(eleven));
-    CHECK(!kernel_wire_varint(&wire, &value));
-    wire = kernel_wire(eleven, 3);
-    CHECK(!kernel_wire_varint(&wire, &value));
+    wire = wire_of(eleven, sizeof(eleven));
+    CHECK(!wire_varint(&wire, &value));
+    wire = wire_of(eleven, 3);
+    CHECK(!wire_varint(&wire, &value));
 }

@@ -1,5 +1,5 @@
 /*
- * parse_wire.h - protobuf's wire format, read from a piece of memory that has an end.
+ * wire.h - protobuf's wire format, read from a piece of memory that has an end.
  *
  * For messages whose fields are read in place, millions per second: nothing is unpacked,
  * nothing is believed beyond the end of the piece.
@@ -18,19 +18,19 @@ enum { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_FIXED32 = 5 };
 /* The tag of a field, as it lies on the wire. */
 #define WIRE_TAG(field, type) ((uint64_t)(field) << 3 | (type))
 
-static inline struct wire kernel_wire(const void *data, size_t size)
+static inline struct wire wire_of(const void *data, size_t size)
 {
     const uint8_t *bytes = data;
     return (struct wire){bytes, size ? bytes + size : bytes};
 }
 
-static inline size_t kernel_wire_left(const struct wire *wire)
+static inline size_t wire_left(const struct wire *wire)
 {
     return (size_t)(wire->end - wire->at);
 }
 
 /* At most ten bytes; false when it is cut or longer. */
-static inline bool kernel_wire_varint(struct wire *wire, uint64_t *value)
+static inline bool wire_varint(struct wire *wire, uint64_t *value)
 {
     uint64_t result = 0;
     for (int shift = 0; shift < 70 && wire->at < wire->end; shift += 7) {
@@ -45,10 +45,10 @@ static inline bool kernel_wire_varint(struct wire *wire, uint64_t *value)
 }
 
 /* A field of bytes behind its tag. */
-static inline bool kernel_wire_piece(struct wire *wire, struct wire *piece)
+static inline bool wire_piece(struct wire *wire, struct wire *piece)
 {
     uint64_t size;
-    if (!kernel_wire_varint(wire, &size) || size > kernel_wire_left(wire))
+    if (!wire_varint(wire, &size) || size > wire_left(wire))
         return false;
     *piece = (struct wire){wire->at, wire->at + size};
     wire->at += size;
@@ -56,7 +56,7 @@ static inline bool kernel_wire_piece(struct wire *wire, struct wire *piece)
 }
 
 /* Steps over the value behind a tag that nobody wants; false on groups and what is cut. */
-static inline bool kernel_wire_skip(struct wire *wire, uint64_t tag)
+static inline bool wire_skip(struct wire *wire, uint64_t tag)
 {
     uint64_t value;
     struct wire piece;
@@ -65,12 +65,12 @@ static inline bool kernel_wire_skip(struct wire *wire, uint64_t tag)
         return false;
     switch (tag & 7) {
     case WIRE_VARINT:
-        return kernel_wire_varint(wire, &value);
+        return wire_varint(wire, &value);
     case WIRE_BYTES:
-        return kernel_wire_piece(wire, &piece);
+        return wire_piece(wire, &piece);
     case WIRE_FIXED64:
     case WIRE_FIXED32:
-        if (kernel_wire_left(wire) < size)
+        if (wire_left(wire) < size)
             return false;
         wire->at += size;
         return true;
