@@ -17,11 +17,9 @@ if [ -d "$cases" ] && [ ! -d build/fuzz/graphs ] && [ -x build/tf-cases ]; then
     build/tf-cases --graphs build/fuzz/graphs "$cases"/*.tfrecord
     find build/fuzz/graphs -type f -size +40 -delete
 fi
-for source in tests/fuzz/fuzz_*.c; do
-    name=${source##*/fuzz_} name=${name%.c}
-    [ -n "${F:-}" ] && [ "$F" != "$name" ] && continue
-    log=$BUILD/$name.log
-    grown=$BUILD/corpus/$name
+
+fuzz() { # target
+    local name=$1 log=$BUILD/$1.log grown=$BUILD/corpus/$1 seeds options all first
     [ -n "${SEED:-}" ] && grown=$BUILD/corpus-$SEED/$name && rm -rf "$grown"
     mkdir -p "$grown"
     seeds=("$grown" "tests/fuzz/corpus/$name")
@@ -36,12 +34,31 @@ for source in tests/fuzz/fuzz_*.c; do
         -artifact_prefix="$BUILD/crash-$name-" "${seeds[@]}" >"$log" 2>&1; then
         all=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
         first=$(sed -n 's/^#\([0-9]*\)[[:space:]]*INITED.*/\1/p' "$log")
-        echo "ok fuzz_$name"
-        echo "     $((all - ${first:-0})) inputs"
+        printf 'ok fuzz_%s\n     %d inputs\n' "$name" $((all - ${first:-0}))
     else
         echo "FAIL fuzz_$name: $(grep -m 1 -E 'ERROR|runtime error|SUMMARY' "$log")"
         tail -n 30 "$log"
-        failed=1
+        return 1
     fi
+}
+
+# As many at a time as there are processors; what each says is shown as a whole.
+running=0
+said=$(mktemp -d)
+trap 'rm -rf "$said"' EXIT
+for source in tests/fuzz/fuzz_*.c; do
+    name=${source##*/fuzz_} name=${name%.c}
+    [ -n "${F:-}" ] && [ "$F" != "$name" ] && continue
+    if [ $running -ge "$(nproc)" ]; then
+        wait -n || failed=1
+        running=$((running - 1))
+    fi
+    fuzz "$name" >"$said/$name" &
+    running=$((running + 1))
 done
+while [ $running -gt 0 ]; do
+    wait -n || failed=1
+    running=$((running - 1))
+done
+cat "$said"/*
 exit $failed
