@@ -22,6 +22,8 @@ const struct verb verbs_all[] = {
     {"nodes", nodes_main, "", "list nodes and what is in use"},
     {"dataset", dataset_main, "add|make|list ...", "put datasets where jobs find them"},
     {"train", train_main, "SPEC [--data FOLDER]", "train here and now, without a server"},
+    {"evaluate", train_main, "MODEL [--data FOLDER]",
+     "the metrics of a trained model over its test part"},
     {"export", train_main, "MODEL OUT [--format F]",
      "write a trained model for other programs"},
     {"graph", train_main, "show FILE", "show a GraphDef before and after the optimiser"},

@@ -4,6 +4,7 @@
 
 #include "kernels/list.h"
 #include "task/mode_classes.h"
+#include "task/mode_evaluate.h"
 #include "task/mode_export.h"
 #include "task/mode_graph.h"
 #include "task/mode_trace.h"
@@ -31,11 +32,9 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         int (*run)(int argc, char **argv);
-    } modes[] = {{"classes", mode_classes},
-                 {"export", mode_export},
-                 {"graph", mode_graph},
-                 {"trace", mode_trace},
-                 {"train", mode_train}};
+    } modes[] = {{"classes", mode_classes}, {"evaluate", mode_evaluate},
+                 {"export", mode_export},   {"graph", mode_graph},
+                 {"trace", mode_trace},     {"train", mode_train}};
 
     settle_threads(argv);
     kernels_add(false);

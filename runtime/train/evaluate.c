@@ -1,15 +1,56 @@
 /* evaluate.c - the metrics over examples that are not trained on. */
 
+#include "runtime/train/evaluate.h"
+
 #include "base/alloc.h"
+#include "base/arena.h"
+#include "runtime/dataset/dataset_batch.h"
 #include "runtime/model/metric.h"
 #include "runtime/train/internal.h"
 
 #define EVALUATE_BATCH 200
 
 struct evaluation {
+    struct session *session;
+    struct callable *call;
+    const struct dataset *dataset;
+    int metrics;
     double *sums[TRAIN_METRICS_MAX]; /* of each metric, over all batches */
     int64_t counts[TRAIN_METRICS_MAX];
 };
+
+/* --- the call --- */
+
+const char *const *evaluate_feed_names(const struct feeds *feeds, const char *scope,
+                                       struct arena *arena)
+{
+    const char **names = arena_array(arena, (size_t)feeds->count, sizeof(*names));
+    for (int i = 0; i < feeds->count; i++) {
+        const struct model_feature *face =
+            i < feeds->data.features_count ? &feeds->data.features[i] : &feeds->data.target;
+        names[i] = arena_printf(arena, "%s%s", scope, face->name);
+    }
+    return names;
+}
+
+struct callable *evaluate_prepare(struct session *session, const struct model *model,
+                                  const struct dataset *dataset, struct error *err)
+{
+    const char *fetches[TRAIN_METRICS_MAX];
+    struct arena *arena = arena_new();
+    for (int i = 0; i < model->metrics_count; i++)
+        fetches[i] = model->metrics[i].eval_sums;
+    const struct session_run run = {.feeds =
+                                        evaluate_feed_names(&dataset->feeds, MODEL_EVAL, arena),
+                                    .feeds_count = dataset->feeds.count,
+                                    .fetches = fetches,
+                                    .fetches_count = model->metrics_count};
+    struct callable *call = session_prepare(session, &run, err);
+    arena_free(arena);
+    return call;
+}
+
+/* --- batch by batch --- */
 
 static void add_sums(struct evaluation *all, int metric, const struct tensor *sums)
 {
@@ -22,40 +63,48 @@ static void add_sums(struct evaluation *all, int metric, const struct tensor *su
 }
 
 /* Adds what examples `first` .. + count give. */
-static bool add_batch(struct train *train, int64_t first, int64_t count, struct evaluation *all,
-                      struct error *err)
+static bool add_batch(struct evaluation *all, const struct dataset_part *part, int64_t first,
+                      int64_t count, struct error *err)
 {
     struct dataset_batch batch;
-    if (!dataset_batch_read(&batch, &train->dataset, train->eval, first, count, err))
+    if (!dataset_batch_read(&batch, all->dataset, part, first, count, err))
         return false;
     struct tensor fetched[TRAIN_METRICS_MAX];
-    bool ok = session_call(train->session, train->eval_call, batch.feeds, fetched, NULL, err);
+    bool ok = session_call(all->session, all->call, batch.feeds, fetched, NULL, err);
     dataset_batch_release(&batch);
     if (!ok)
         return false;
-    for (int i = 0; i < train->model.metrics_count; i++) {
+    for (int i = 0; i < all->metrics; i++) {
         add_sums(all, i, &fetched[i]);
         tensor_release(&fetched[i]);
     }
     return true;
 }
 
-bool evaluate_run(struct train *train, struct error *err)
+bool evaluate_examples(struct session *session, struct callable *call,
+                       const struct model *model, const struct dataset *dataset,
+                       const struct dataset_part *part, double *values, struct error *err)
 {
-    int64_t count = train->eval->count;
-    struct evaluation all = {0};
+    struct evaluation all = {
+        .session = session, .call = call, .dataset = dataset, .metrics = model->metrics_count};
     bool ok = true;
-    for (int64_t first = 0; ok && first < count; first += EVALUATE_BATCH) {
-        int64_t size = count - first < EVALUATE_BATCH ? count - first : EVALUATE_BATCH;
-        ok = add_batch(train, first, size, &all, err);
+    for (int64_t first = 0; ok && first < part->count; first += EVALUATE_BATCH) {
+        int64_t left = part->count - first;
+        ok = add_batch(&all, part, first, left < EVALUATE_BATCH ? left : EVALUATE_BATCH, err);
     }
-    for (int i = 0; i < train->model.metrics_count; i++) {
+    for (int i = 0; i < model->metrics_count; i++) {
         if (ok)
-            train->val_values[i] =
-                metric_result(train->model.metrics[i].config, all.sums[i], (int)all.counts[i]);
+            values[i] =
+                metric_result(model->metrics[i].config, all.sums[i], (int)all.counts[i]);
         free(all.sums[i]);
     }
-    if (!ok)
+    return ok;
+}
+
+bool evaluate_run(struct train *train, struct error *err)
+{
+    if (!evaluate_examples(train->session, train->eval_call, &train->model, &train->dataset,
+                           train->eval, train->val_values, err))
         return error_prefix(err, "evaluation after step %lld: ", (long long)train->step);
     train->last.val_values = train->val_values;
     train->evaluated_step = train->step;

@@ -82,7 +82,7 @@ bool save_write(struct train *train, struct str *path, struct error *err)
     char hash[24];
     snprintf(hash, sizeof(hash), "%016" PRIx64, train->graph_hash);
     struct str model = {0};
-    trained_describe(train->spec, &train->dataset.feeds.data, &model);
+    trained_describe(train->spec, &train->dataset, &model);
     const struct checkpoint_point point = {
         .step = train->step,
         .score = train->evaluated_step == train->step ? -train->val_values[0] : NAN,

@@ -1,9 +1,9 @@
 /* train_open.c - what stands before the first step: data, graph, session, state, event file. */
 
 #include "base/alloc.h"
-#include "base/arena.h"
 #include "base/clock.h"
 #include "runtime/graph.h"
+#include "runtime/train/evaluate.h"
 #include "runtime/train/internal.h"
 
 static int64_t steps_in_all(const struct train *train)
@@ -75,41 +75,24 @@ static bool build_session(struct train *train, struct error *err)
     return train->session && session_extend_graph(train->session, train->model.graph, err);
 }
 
-/* The placeholders of the features and the target. */
-static const char *const *feed_names(const struct train *train, const char *scope)
-{
-    const struct feeds *feeds = &train->dataset.feeds;
-    struct arena *arena = train->dataset.arena;
-    const char **names = arena_array(arena, (size_t)feeds->count, sizeof(*names));
-    for (int i = 0; i < feeds->count; i++) {
-        const struct model_feature *face =
-            i < feeds->data.features_count ? &feeds->data.features[i] : &feeds->data.target;
-        names[i] = arena_printf(arena, "%s%s", scope, face->name);
-    }
-    return names;
-}
-
 static bool prepare_calls(struct train *train, struct error *err)
 {
-    static const char *const step_targets[] = {MODEL_TRAIN};
-    const char *step_fetches[TRAIN_METRICS_MAX], *eval_fetches[TRAIN_METRICS_MAX];
+    static const char *const targets[] = {MODEL_TRAIN};
+    const struct dataset *dataset = &train->dataset;
+    const char *fetches[TRAIN_METRICS_MAX];
     int metrics = train->model.metrics_count;
-    for (int i = 0; i < metrics; i++) {
-        step_fetches[i] = train->model.metrics[i].sums;
-        eval_fetches[i] = train->model.metrics[i].eval_sums;
-    }
-    const struct session_run step = {.feeds = feed_names(train, ""),
-                                     .feeds_count = train->dataset.feeds.count,
-                                     .fetches = step_fetches,
-                                     .fetches_count = metrics,
-                                     .targets = step_targets,
-                                     .targets_count = 1};
-    const struct session_run eval = {.feeds = feed_names(train, MODEL_EVAL),
-                                     .feeds_count = train->dataset.feeds.count,
-                                     .fetches = eval_fetches,
-                                     .fetches_count = metrics};
+    for (int i = 0; i < metrics; i++)
+        fetches[i] = train->model.metrics[i].sums;
+    const struct session_run step = {
+        .feeds = evaluate_feed_names(&dataset->feeds, "", dataset->arena),
+        .feeds_count = dataset->feeds.count,
+        .fetches = fetches,
+        .fetches_count = metrics,
+        .targets = targets,
+        .targets_count = 1};
     train->step_call = session_prepare(train->session, &step, err);
-    train->eval_call = train->step_call ? session_prepare(train->session, &eval, err) : NULL;
+    train->eval_call =
+        train->step_call ? evaluate_prepare(train->session, &train->model, dataset, err) : NULL;
     return train->eval_call;
 }
 

@@ -169,7 +169,7 @@ static struct signature_tensor tensor_of(struct arena *arena,
 
 static bool set_signature(struct trained *trained, struct error *err)
 {
-    const struct model_data *data = &trained->data;
+    const struct model_data *data = &trained->dataset.feeds.data;
     const struct model *model = &trained->model;
     struct arena *arena = trained->arena;
     struct signature_tensor *inputs =
@@ -204,9 +204,9 @@ static bool open_checkpoint(struct trained *trained, const struct checkpoint *ch
                     "with --resume, to have one that does");
     trained->prefix = arena_text(trained->arena, checkpoint->prefix);
     trained->step = checkpoint->step;
-    if (!trained_parse(checkpoint->model, trained->arena, &trained->spec, &trained->data,
+    if (!trained_parse(checkpoint->model, trained->arena, &trained->spec, &trained->dataset,
                        err) ||
-        !model_build(trained->spec, &trained->data, &trained->model, err))
+        !model_build(trained->spec, &trained->dataset.feeds.data, &trained->model, err))
         return false;
     trained->session = session_new(options, err);
     return trained->session &&

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "runtime/dataset/dataset.h"
 #include "runtime/model/model.h"
 #include "runtime/signature.h"
 
@@ -18,7 +19,9 @@ struct tensor;
 
 struct trained {
     const struct spec *spec;
-    struct model_data data;
+    /* Without examples: the columns that the model was trained on, its features in their order,
+     * then its target, and `feeds`, which has what the model was made for. */
+    struct dataset dataset;
     struct model model;
     /* Of model.variables, in their order; no tensor where only training needs the variable (the
      * optimizer's slots).  The session's variables have them too. */
@@ -46,8 +49,8 @@ void trained_close(struct trained *trained); /* fine on a zeroed one */
 bool trained_is(const char *path);
 
 /* Appends what a manifest tells, one JSON object: {"spec": …, "data": …}. */
-void trained_describe(const struct spec *spec, const struct model_data *data, struct str *out);
+void trained_describe(const struct spec *spec, const struct dataset *dataset, struct str *out);
 
-/* Reads it back into `arena`.  Fails with INVALID. */
+/* Reads it back: into `arena`, the dataset without examples.  Fails with INVALID. */
 bool trained_parse(const char *json, struct arena *arena, const struct spec **spec,
-                   struct model_data *data, struct error *err) CHECKED;
+                   struct dataset *dataset, struct error *err) CHECKED;

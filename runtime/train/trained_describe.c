@@ -13,78 +13,150 @@
 
 /* --- writing --- */
 
-static void add_feature(const struct model_feature *feature, struct str *out)
+static void add_shape(const struct shape *shape, struct str *out)
+{
+    str_add(out, "\"shape\": [");
+    for (int i = 0; i < shape->rank; i++)
+        str_printf(out, "%s%lld", i ? ", " : "", (long long)shape->dims[i]);
+    str_add_char(out, ']');
+}
+
+/* What the model is fed with, and the column that it is made from. */
+static void add_feature(const struct model_feature *feature,
+                        const struct dataset_column *column, struct str *out)
 {
     str_add(out, "{\"name\": ");
     str_add_json(out, feature->name, strlen(feature->name));
-    str_printf(out, ", \"dtype\": \"%s\", \"shape\": [", dtype_name(feature->dtype));
-    for (int i = 0; i < feature->shape.rank; i++)
-        str_printf(out, "%s%lld", i ? ", " : "", (long long)feature->shape.dims[i]);
-    str_add(out, "]}");
+    str_printf(out, ", \"dtype\": \"%s\", ", dtype_name(feature->dtype));
+    add_shape(&feature->shape, out);
+    str_add(out, ", \"column\": {\"name\": ");
+    str_add_json(out, column->name, strlen(column->name));
+    str_printf(out, ", \"dtype\": \"%s\", ", dtype_name((int)column->stored));
+    add_shape(&column->shape, out);
+    str_printf(out, ", \"scale\": %.17g, \"classes\": %lld", column->scale,
+               (long long)column->classes);
+    str_add(out, column->vocabulary ? ", \"vocabulary\": [" : "}}");
+    for (int64_t i = 0; column->vocabulary && i < column->classes; i++) {
+        str_add(out, i ? ", " : "");
+        str_add_json(out, column->vocabulary[i], strlen(column->vocabulary[i]));
+    }
+    str_add(out, column->vocabulary ? "]}}" : "");
 }
 
-void trained_describe(const struct spec *spec, const struct model_data *data, struct str *out)
+void trained_describe(const struct spec *spec, const struct dataset *dataset, struct str *out)
 {
+    const struct feeds *feeds = &dataset->feeds;
+    int features = feeds->data.features_count;
     str_add(out, "{\"data\": {\"features\": [");
-    for (int i = 0; i < data->features_count; i++) {
+    for (int i = 0; i < features; i++) {
         str_add(out, i ? ", " : "");
-        add_feature(&data->features[i], out);
+        add_feature(&feeds->data.features[i], &dataset->columns[feeds->columns[i]], out);
     }
     str_add(out, "], \"target\": ");
-    add_feature(&data->target, out);
-    str_printf(out, ", \"classes\": %lld}, \"spec\": ", (long long)data->classes);
+    add_feature(&feeds->data.target, &dataset->columns[feeds->columns[features]], out);
+    str_printf(out, ", \"classes\": %lld}, \"spec\": ", (long long)feeds->data.classes);
     spec_to_json(spec, out);
     str_add_char(out, '}');
 }
 
 /* --- reading --- */
 
-static bool read_feature(const json_t *json, struct arena *arena, struct model_feature *out,
-                         struct error *err)
+static bool read_shape(const json_t *json, const char *name, struct shape *out,
+                       struct error *err)
 {
-    const char *name = json_string_value(json_object_get(json, "name"));
-    const char *dtype = json_string_value(json_object_get(json, "dtype"));
     const json_t *shape = json_object_get(json, "shape");
     size_t rank = json_array_size(shape);
-    if (!name || !*name || !dtype || !dtype_find(dtype) || !json_is_array(shape) ||
-        rank >= LIMIT_TENSOR_RANK)
-        return fail(err, INVALID, "a feature needs a name, a dtype and a shape");
-    *out = (struct model_feature){
-        arena_text(arena, name), (int)dtype_find(dtype), {.rank = (int)rank}};
+    if (!json_is_array(shape) || rank >= LIMIT_TENSOR_RANK)
+        return fail(err, INVALID, "feature \"%s\" needs a shape", name);
+    *out = (struct shape){.rank = (int)rank};
     for (size_t i = 0; i < rank; i++) {
         const json_t *dim = json_array_get(shape, i);
-        out->shape.dims[i] = json_integer_value(dim);
-        if (!json_is_integer(dim) || out->shape.dims[i] < -1)
+        out->dims[i] = json_integer_value(dim);
+        if (!json_is_integer(dim) || out->dims[i] < -1)
             return fail(err, INVALID, "the shape of feature \"%s\" is none", name);
     }
     return true;
 }
 
-static bool read_data(const json_t *json, struct arena *arena, struct model_data *out,
+static enum dtype read_dtype(const json_t *json)
+{
+    const char *name = json_string_value(json_object_get(json, "dtype"));
+    return name ? dtype_find(name) : DTYPE_NONE;
+}
+
+static void read_vocabulary(const json_t *json, struct arena *arena,
+                            struct dataset_column *column)
+{
+    const json_t *list = json_object_get(json, "vocabulary"), *item;
+    size_t count = json_array_size(list), i;
+    if (!count || (int64_t)count != column->classes)
+        return;
+    const char **words = arena_array(arena, count, sizeof(*words));
+    json_array_foreach(list, i, item)
+    {
+        words[i] = json_is_string(item) ? arena_text(arena, json_string_value(item)) : "";
+    }
+    column->vocabulary = words;
+}
+
+static bool read_feature(const json_t *json, struct arena *arena, struct model_feature *out,
+                         struct dataset_column *column, struct error *err)
+{
+    const json_t *of = json_object_get(json, "column");
+    const char *name = json_string_value(json_object_get(json, "name"));
+    const char *file_name = json_string_value(json_object_get(of, "name"));
+    if (!name || !*name || !file_name || !read_dtype(json) || !read_dtype(of))
+        return fail(err, INVALID, "a feature needs a name, a dtype and a column");
+    *out =
+        (struct model_feature){arena_text(arena, name), (int)read_dtype(json), SHAPE_UNKNOWN};
+    *column = (struct dataset_column){
+        .name = arena_text(arena, file_name),
+        .stored = read_dtype(of),
+        .dtype = (enum dtype)out->dtype,
+        .scale = json_number_value(json_object_get(of, "scale")),
+        .classes = json_integer_value(json_object_get(of, "classes")),
+    };
+    read_vocabulary(of, arena, column);
+    return read_shape(json, name, &out->shape, err) &&
+           read_shape(of, name, &column->shape, err);
+}
+
+static bool read_data(const json_t *json, struct arena *arena, struct dataset *out,
                       struct error *err)
 {
     const json_t *features = json_object_get(json, "features");
     size_t count = json_array_size(features);
     if (!count || count > FEATURES_MAX)
         return fail(err, INVALID, "it has %zu features, allowed: 1 to %d", count, FEATURES_MAX);
-    struct model_feature *all = arena_array(arena, count, sizeof(*all));
-    for (size_t i = 0; i < count; i++) {
-        if (!read_feature(json_array_get(features, i), arena, &all[i], err))
+    struct model_feature *faces = arena_array(arena, count + 1, sizeof(*faces));
+    int *columns = arena_array(arena, count + 1, sizeof(*columns));
+    *out = (struct dataset){.arena = arena, .columns_count = (int)count + 1};
+    out->columns = arena_array(arena, count + 1, sizeof(*out->columns));
+    for (size_t i = 0; i <= count; i++) {
+        const json_t *from =
+            i < count ? json_array_get(features, i) : json_object_get(json, "target");
+        columns[i] = (int)i;
+        if (!read_feature(from, arena, &faces[i], &out->columns[i], err))
             return false;
     }
-    *out = (struct model_data){.features = all,
-                               .features_count = (int)count,
-                               .classes = json_integer_value(json_object_get(json, "classes"))};
-    return read_feature(json_object_get(json, "target"), arena, &out->target, err);
+    out->columns[count].role = DATASET_TARGET;
+    out->feeds = (struct feeds){
+        .data = {.features = faces,
+                 .features_count = (int)count,
+                 .target = faces[count],
+                 .classes = json_integer_value(json_object_get(json, "classes"))},
+        .columns = columns,
+        .count = (int)count + 1};
+    return true;
 }
 
 bool trained_parse(const char *json, struct arena *arena, const struct spec **spec,
-                   struct model_data *data, struct error *err)
+                   struct dataset *dataset, struct error *err)
 {
     json_t *root = json_loads(json, 0, NULL);
     char *text = root ? json_dumps(json_object_get(root, "spec"), JSON_COMPACT) : NULL;
     bool ok = text || fail(err, INVALID, "there is no spec in it");
-    ok = ok && read_data(json_object_get(root, "data"), arena, data, err);
+    ok = ok && read_data(json_object_get(root, "data"), arena, dataset, err);
     if (ok) {
         *spec = spec_parse(arena, text, strlen(text), err);
         ok = *spec != NULL;
