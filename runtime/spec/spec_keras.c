@@ -1,8 +1,9 @@
 /*
  * spec_keras.c - models as Keras writes them, model.to_json() of versions 2 and 3: Sequential
- * and Functional ones.
+ * and Functional ones, and such as layers of each other, which become one flat list.
  */
 
+#include "base/alloc.h"
 #include "base/arena.h"
 #include "base/limits.h"
 #include "runtime/model/layer.h"
@@ -11,25 +12,47 @@
 #define KERAS_LAYERS_MAX 1000
 #define KERAS_CALLS_MAX 64 /* of one layer */
 
-/* Output `tensor` of call `call` of the layer `name`. */
+/* What the first layer of a Sequential model inside of another takes, if it is no input itself.
+ */
+#define KERAS_OUTSIDE ""
+
+/* Output `tensor` of call `call` of the layer `name`, all of one model. */
 struct keras_tensor {
     const char *name;
     int call;
     int tensor;
 };
 
+/* The whole, or a call of a model that is a layer of another: its layers are listed once for
+ * each of its calls. */
+struct keras_model {
+    const json_t *config;
+    const char *pointer; /* of the configuration */
+    bool sequential;
+    const char *prefix;              /* in front of the names of its layers: "", "outer." */
+    const struct keras_model *outer; /* NULL: the whole */
+    const char *name;                /* in the outer model */
+    int number, shift;               /* which call it is: of the outer's, and of all */
+    const json_t *node;              /* what it is called with; NULL: the layer before it */
+    const char *before;
+};
+
 struct keras_call { /* one call of a layer: an entry of the spec, once its inputs are there */
+    const struct keras_model *model;
     const json_t *layer, *node; /* `node` NULL in Sequential models */
     const char *pointer;
-    const char *name; /* of the layer */
-    int number;       /* among the calls of the layer */
-    int index;        /* in the spec; -1: not yet */
+    const char *own, *name; /* of the layer in its model, and in the whole */
+    const char *before;     /* the layer before it in a Sequential model; NULL: none */
+    int number, total;      /* among the calls of the layer, in its model and in all */
+    int index;              /* in the spec; -1: not yet */
 };
 
 struct keras {
     const struct spec_object *model; /* the whole: {"class_name", "config"} */
     struct keras_call *calls;
-    int calls_count;
+    int calls_count, calls_capacity;
+    const struct keras_model **models;
+    int models_count, models_capacity;
     struct spec_layer *layers;
     int layers_count;
 };
@@ -41,14 +64,18 @@ static bool refuse(const struct keras *k, const char *pointer, const char *what)
 
 /* --- finding --- */
 
-static const struct keras_call *find(const struct keras *k, const struct keras_tensor *tensor)
+static const char *layer_name(const json_t *layer)
 {
-    for (int i = 0; i < k->calls_count; i++) {
-        const struct keras_call *call = &k->calls[i];
-        if (call->number == tensor->call && !strcmp(call->name, tensor->name))
-            return call;
-    }
-    return NULL;
+    const char *name = json_string_value(json_object_get(layer, "name"));
+    return name ? name
+                : json_string_value(json_object_get(json_object_get(layer, "config"), "name"));
+}
+
+/* Version 1 of the format: the configuration of a Sequential model is the list itself. */
+static const json_t *layers_of(const struct keras_model *model)
+{
+    return json_is_array(model->config) ? model->config
+                                        : json_object_get(model->config, "layers");
 }
 
 /* ["dense", 0, 0], perhaps with more behind. */
@@ -97,6 +124,109 @@ static void gather(const json_t *json, struct gathering *g)
     json_object_foreach((json_t *)json, field, value) gather(value, g);
 }
 
+/* What a call takes: tensors of its model. */
+static void gather_inputs(const json_t *node, const char *before, struct gathering *g)
+{
+    *g = (struct gathering){.count = 0};
+    if (node)
+        gather(node, g);
+    else if (before)
+        g->tensors[g->count++] = (struct keras_tensor){before, 0, 0};
+}
+
+static bool is_input(const struct keras_call *call)
+{
+    const char *class = json_string_value(json_object_get(call->layer, "class_name"));
+    return class && !strcmp(class, "InputLayer");
+}
+
+static const struct keras_call *find_call(const struct keras *k,
+                                          const struct keras_model *model,
+                                          const struct keras_tensor *tensor)
+{
+    for (int i = 0; i < k->calls_count; i++) {
+        const struct keras_call *call = &k->calls[i];
+        if (call->model == model && call->number == tensor->call &&
+            !strcmp(call->own, tensor->name))
+            return call;
+    }
+    return NULL;
+}
+
+static const struct keras_model *find_model(const struct keras *k,
+                                            const struct keras_model *outer,
+                                            const struct keras_tensor *tensor)
+{
+    for (int i = 0; i < k->models_count; i++) {
+        const struct keras_model *model = k->models[i];
+        if (model->outer == outer && model->number == tensor->call &&
+            !strcmp(model->name, tensor->name))
+            return model;
+    }
+    return NULL;
+}
+
+/* Which input of its model an InputLayer is. */
+static int input_index(const struct keras_model *model, const struct keras_call *call)
+{
+    struct gathering inputs = {.count = 0};
+    gather(json_object_get(model->config, "input_layers"), &inputs);
+    for (int i = 0; i < inputs.count; i++) {
+        if (!strcmp(inputs.tensors[i].name, call->own))
+            return i;
+    }
+    return 0;
+}
+
+/* The tensor that a model inside gives as its output; of a Sequential one the last layer's. */
+static bool output_of(const struct keras_model *model, struct keras_tensor *tensor)
+{
+    struct gathering outputs = {.count = 0};
+    if (!model->sequential) {
+        gather(json_object_get(model->config, "output_layers"), &outputs);
+        if (tensor->tensor < 0 || tensor->tensor >= outputs.count)
+            return false;
+        *tensor = outputs.tensors[tensor->tensor];
+        return true;
+    }
+    const json_t *layers = layers_of(model);
+    *tensor = (struct keras_tensor){
+        layer_name(json_array_get(layers, json_array_size(layers) - 1)), 0, 0};
+    return tensor->name;
+}
+
+#define KERAS_HOPS_MAX 200 /* in and out of models, for one tensor */
+
+/*
+ * The call whose output `tensor` of `model` is: through the outputs of models inside of it, and
+ * from the inputs of one to what it is called with.
+ */
+static const struct keras_call *find(const struct keras *k, const struct keras_model *model,
+                                     struct keras_tensor *tensor)
+{
+    for (int hop = 0; hop < KERAS_HOPS_MAX; hop++) {
+        const struct keras_call *call = find_call(k, model, tensor);
+        const struct keras_model *inner = call ? NULL : find_model(k, model, tensor);
+        bool outside = model->outer && !strcmp(tensor->name, KERAS_OUTSIDE);
+        if (call && (!model->outer || !is_input(call)))
+            return call;
+        if (call || outside) {
+            struct gathering given;
+            int index = call ? input_index(model, call) : 0;
+            gather_inputs(model->node, model->before, &given);
+            if (index >= given.count)
+                return NULL;
+            *tensor = given.tensors[index];
+            model = model->outer;
+        } else if (inner && output_of(inner, tensor)) {
+            model = inner;
+        } else {
+            return NULL;
+        }
+    }
+    return NULL;
+}
+
 /* --- one call --- */
 
 /* Arguments of the call stand among those of the class here: use_causal_mask for one. */
@@ -136,11 +266,20 @@ static bool read_class(const struct keras *k, const struct keras_call *call,
     return ok;
 }
 
+/* The first of all calls of the same layer. */
+static const struct keras_call *find_first(const struct keras *k, const struct keras_call *call)
+{
+    for (int i = 0; i < k->calls_count; i++) {
+        if (!k->calls[i].total && !strcmp(k->calls[i].name, call->name))
+            return &k->calls[i];
+    }
+    return NULL;
+}
+
 /* The spec's layer for a call whose inputs are all there. */
 static bool add(struct keras *k, struct keras_call *call, const struct gathering *inputs)
 {
     struct arena *arena = k->model->arena;
-    struct keras_tensor first = {call->name, 0, 0};
     struct spec_layer *layer = &k->layers[k->layers_count];
     struct spec_input *into = arena_array(arena, (size_t)inputs->count + 1, sizeof(*into));
     *layer = (struct spec_layer){.name = call->name,
@@ -150,23 +289,23 @@ static bool add(struct keras *k, struct keras_call *call, const struct gathering
                                  .inputs_count = inputs->count,
                                  .pointer = call->pointer};
     for (int i = 0; i < inputs->count; i++) {
-        const struct keras_tensor *tensor = &inputs->tensors[i];
-        if (!is_output(tensor))
+        struct keras_tensor tensor = inputs->tensors[i];
+        const struct keras_call *from = find(k, call->model, &tensor);
+        if (!is_output(&tensor))
             return refuse(k, call->pointer, "an input of the layer is an output that none has");
-        into[i] = (struct spec_input){find(k, tensor)->index, tensor->tensor};
+        into[i] = (struct spec_input){from->index, tensor.tensor};
     }
-    if (call->number) {
-        layer->shared = find(k, &first)->index;
-        layer->name = arena_printf(arena, "%s_call_%d", call->name, call->number);
+    if (call->total) {
+        layer->shared = find_first(k, call)->index;
+        layer->name = arena_printf(arena, "%s_call_%d", call->name, call->total);
         layer->config = k->layers[layer->shared].config;
         layer->trainable = k->layers[layer->shared].trainable;
     } else if (!read_class(k, call, layer)) {
         return false;
     }
-    bool is_input = config_is(layer->config, "InputLayer");
-    if (is_input && inputs->count)
+    if (is_input(call) && inputs->count)
         return refuse(k, call->pointer, "an InputLayer takes its input from the data");
-    if (!is_input && !inputs->count && k->layers_count)
+    if (!is_input(call) && !inputs->count && k->layers_count)
         return refuse(k, call->pointer, "the layer is called with nothing");
     for (int i = 0; i < k->layers_count; i++) {
         if (!strcmp(k->layers[i].name, layer->name))
@@ -180,30 +319,37 @@ static bool add(struct keras *k, struct keras_call *call, const struct gathering
 static bool is_ready(const struct keras *k, const struct keras_call *call,
                      const struct gathering *inputs)
 {
-    struct keras_tensor first = {call->name, 0, 0};
-    if (call->number && find(k, &first)->index < 0)
+    const struct keras_call *first = find_first(k, call);
+    if (call->total && (!first || first->index < 0))
         return false;
     for (int i = 0; i < inputs->count; i++) {
-        const struct keras_call *from = find(k, &inputs->tensors[i]);
+        struct keras_tensor tensor = inputs->tensors[i];
+        const struct keras_call *from = find(k, call->model, &tensor);
         if (!from || from->index < 0)
             return false;
     }
     return true;
 }
 
-/* --- Functional --- */
+/* --- all calls --- */
+
+/* Whether the call's turn has been, or never comes: an input of a model inside. */
+static bool is_done(const struct keras_call *call)
+{
+    return call->index >= 0 || (call->model->outer && is_input(call));
+}
 
 /* Adds calls as their inputs come to be there, until all are. */
 static bool add_all(struct keras *k)
 {
-    for (int added = 1; added && k->layers_count < k->calls_count;) {
+    for (int added = 1; added;) {
         added = 0;
         for (int i = 0; i < k->calls_count; i++) {
             struct keras_call *call = &k->calls[i];
-            struct gathering inputs = {.count = 0};
-            if (call->index >= 0)
+            struct gathering inputs;
+            if (is_done(call))
                 continue;
-            gather(call->node, &inputs);
+            gather_inputs(call->node, call->before, &inputs);
             if (inputs.too_many)
                 return refuse(k, call->pointer, "the layer has too many inputs");
             if (!is_ready(k, call, &inputs))
@@ -214,115 +360,150 @@ static bool add_all(struct keras *k)
         }
     }
     for (int i = 0; i < k->calls_count; i++) {
-        if (k->calls[i].index < 0)
+        if (!is_done(&k->calls[i]))
             return refuse(k, k->calls[i].pointer,
                           "an input of the layer is nowhere in the model, or goes in a circle");
     }
     return true;
 }
 
-static const char *layer_name(const json_t *layer)
+/* Whether the class is one of models: Sequential or not. */
+static bool is_model(const json_t *json, bool *sequential)
 {
-    const char *name = json_string_value(json_object_get(layer, "name"));
-    return name ? name
-                : json_string_value(json_object_get(json_object_get(layer, "config"), "name"));
+    const char *class = json_string_value(json_object_get(json, "class_name"));
+    *sequential = class && !strcmp(class, "Sequential");
+    return *sequential || (class && (!strcmp(class, "Functional") || !strcmp(class, "Model")));
 }
 
-/* A call for each node of each layer; layers without nodes are inputs, or never called. */
-static bool list_calls(struct keras *k, const json_t *layers, const char *pointer, bool nodes)
+/* A call of a layer, or of a model whose layers are listed later. */
+static bool add_call(struct keras *k, const struct keras_model *model,
+                     const struct keras_call *call)
 {
     struct arena *arena = k->model->arena;
-    size_t count = json_array_size(layers), room = 0;
-    for (size_t i = 0; i < count; i++)
-        room +=
-            1 + json_array_size(json_object_get(json_array_get(layers, i), "inbound_nodes"));
-    if (!json_is_array(layers) || !count || count > KERAS_LAYERS_MAX ||
-        room > KERAS_LAYERS_MAX * KERAS_CALLS_MAX)
-        return refuse(k, pointer, "layers is no list of 1 to 1000 layers");
-    k->calls = arena_array(arena, room, sizeof(*k->calls));
-    k->layers = arena_array(arena, room, sizeof(*k->layers));
-    for (size_t i = 0; i < count; i++) {
-        const json_t *layer = json_array_get(layers, i);
-        const json_t *inbound = nodes ? json_object_get(layer, "inbound_nodes") : NULL;
-        const char *at = arena_printf(arena, "%s/%zu", pointer, i), *name = layer_name(layer);
-        size_t calls = json_array_size(inbound);
-        if (!name || !spec_is_name(name))
-            return refuse(k, at, "the layer has no name of letters, digits, . _ -");
-        for (size_t n = 0; n < (calls ? calls : 1); n++) {
-            struct keras_call *call = &k->calls[k->calls_count++];
-            *call = (struct keras_call){.layer = layer,
-                                        .node = calls ? json_array_get(inbound, n) : NULL,
-                                        .pointer = at,
-                                        .name = arena_text(arena, name),
-                                        .number = (int)n,
-                                        .index = -1};
-        }
+    bool sequential;
+    if (!is_model(call->layer, &sequential)) {
+        k->calls = alloc_grow(k->calls, k->calls_count, &k->calls_capacity, sizeof(*k->calls));
+        k->calls[k->calls_count++] = *call;
+        return k->calls_count < KERAS_LAYERS_MAX * KERAS_CALLS_MAX ||
+               refuse(k, call->pointer, "the model has more than 64000 calls of layers");
+    }
+    struct keras_model *inner = arena_array(arena, 1, sizeof(*inner));
+    *inner = (struct keras_model){.config = json_object_get(call->layer, "config"),
+                                  .pointer = arena_printf(arena, "%s/config", call->pointer),
+                                  .sequential = sequential,
+                                  .prefix = arena_printf(arena, "%s.", call->name),
+                                  .outer = model,
+                                  .name = call->own,
+                                  .number = call->number,
+                                  .shift = call->total * KERAS_CALLS_MAX,
+                                  .node = call->node,
+                                  .before = call->before};
+    k->models = alloc_grow(k->models, k->models_count, &k->models_capacity, sizeof(*k->models));
+    k->models[k->models_count++] = inner;
+    return k->models_count < KERAS_LAYERS_MAX ||
+           refuse(k, call->pointer, "the model has more than 1000 models inside");
+}
+
+/* The calls of one layer: one for each node; layers without nodes are inputs, or never called.
+ */
+static bool list_layer(struct keras *k, const struct keras_model *model, const json_t *layer,
+                       const char *pointer, const char *before)
+{
+    struct arena *arena = k->model->arena;
+    const json_t *inbound = json_object_get(layer, "inbound_nodes");
+    const char *name = layer_name(layer);
+    size_t calls = model->sequential ? 0 : json_array_size(inbound);
+    if (!name || !spec_is_name(name))
+        return refuse(k, pointer, "the layer has no name of letters, digits, . _ -");
+    if (calls > KERAS_CALLS_MAX)
+        return refuse(k, pointer, "the layer is called more than 64 times");
+    struct keras_call call = {.model = model,
+                              .layer = layer,
+                              .pointer = pointer,
+                              .own = arena_text(arena, name),
+                              .name = arena_printf(arena, "%s%s", model->prefix, name),
+                              .before = before,
+                              .index = -1};
+    if (!spec_is_name(call.name))
+        return refuse(k, pointer,
+                      "with the names of the models that it is in, the name of the "
+                      "layer has more than 128 letters");
+    for (size_t n = 0; n < (calls ? calls : 1); n++) {
+        call.node = calls ? json_array_get(inbound, n) : NULL;
+        call.number = (int)n;
+        call.total = model->shift + (int)n;
+        if (!add_call(k, model, &call))
+            return false;
     }
     return true;
 }
 
-/* ["dense", 0, 0], or the first of a list of such. */
-static bool find_output(struct keras *k, const json_t *outputs, const char *pointer, int *out)
+static bool list_model(struct keras *k, const struct keras_model *model)
 {
-    struct gathering all = {.count = 0};
-    gather(outputs, &all);
-    const struct keras_tensor tensor = all.tensors[0];
-    const struct keras_call *call = all.count ? find(k, &tensor) : NULL;
+    const json_t *layers = layers_of(model);
+    const char *pointer = model->pointer, *before = NULL;
+    size_t count = json_array_size(layers);
+    if (!json_is_array(model->config))
+        pointer = arena_printf(k->model->arena, "%s/layers", pointer);
+    if (!json_is_array(layers) || !count || count > KERAS_LAYERS_MAX)
+        return refuse(k, pointer, "layers is no list of 1 to 1000 layers");
+    if (model->sequential && model->outer)
+        before = KERAS_OUTSIDE;
+    for (size_t i = 0; i < count; i++) {
+        const json_t *layer = json_array_get(layers, i);
+        const char *at = arena_printf(k->model->arena, "%s/%zu", pointer, i);
+        if (!list_layer(k, model, layer, at, before))
+            return false;
+        before = model->sequential ? layer_name(layer) : NULL;
+    }
+    return true;
+}
+
+/* The call that gives what the whole model does. */
+static bool find_output(struct keras *k, const struct keras_model *whole, int *out)
+{
+    struct keras_tensor tensor = {.call = 0};
+    const struct keras_call *call = output_of(whole, &tensor) ? find(k, whole, &tensor) : NULL;
     if (!call || tensor.tensor != 0)
-        return refuse(k, pointer, "output_layers names no layer of the model");
+        return refuse(k, arena_printf(k->model->arena, "%s/output_layers", whole->pointer),
+                      "output_layers names no layer of the model");
     *out = call->index;
     return true;
 }
 
-static bool functional(struct keras *k, const struct spec_object *config, struct spec *spec)
+static bool read_all(struct keras *k, struct keras_model *whole, struct spec *spec)
 {
-    return list_calls(k, json_object_get(config->json, "layers"),
-                      spec_read_pointer(config, "layers", -1), true) &&
-           add_all(k) &&
-           find_output(k, json_object_get(config->json, "output_layers"),
-                       spec_read_pointer(config, "output_layers", -1), &spec->output);
-}
-
-/* --- Sequential --- */
-
-/* Version 1 of the format: the configuration is the list itself. */
-static bool sequential(struct keras *k, const struct spec_object *whole, struct spec *spec)
-{
-    json_t *config = json_object_get(whole->json, "config");
-    const json_t *layers = json_is_array(config) ? config : json_object_get(config, "layers");
-    const char *pointer = spec_read_pointer(whole, "config", -1);
-    if (!json_is_array(config))
-        pointer = arena_printf(whole->arena, "%s/layers", pointer);
-    if (!list_calls(k, layers, pointer, false))
+    struct arena *arena = k->model->arena;
+    if (!list_model(k, whole))
         return false;
-    for (int i = 0; i < k->calls_count; i++) {
-        struct gathering inputs = {.count = i ? 1 : 0};
-        if (i)
-            inputs.tensors[0] = (struct keras_tensor){k->calls[i - 1].name, 0, 0};
-        if (!add(k, &k->calls[i], &inputs))
+    for (int i = 0; i < k->models_count; i++) {
+        if (!list_model(k, k->models[i]))
             return false;
     }
-    spec->output = k->layers_count - 1;
+    k->layers = arena_array(arena, (size_t)k->calls_count + 1, sizeof(*k->layers));
+    if (!add_all(k) || !find_output(k, whole, &spec->output))
+        return false;
+    spec->layers = k->layers;
+    spec->layers_count = k->layers_count;
     return true;
 }
 
 bool spec_parse_keras(const struct spec_object *model, struct spec *spec)
 {
-    struct spec_object whole, config;
-    if (!spec_read_object(model, "keras", &whole))
+    struct spec_object object;
+    if (!spec_read_object(model, "keras", &object))
         return false;
-    struct keras k = {.model = &whole};
-    const char *class = json_string_value(json_object_get(whole.json, "class_name"));
-    bool ok;
-    if (class && !strcmp(class, "Sequential"))
-        ok = sequential(&k, &whole, spec);
-    else if (class && (!strcmp(class, "Functional") || !strcmp(class, "Model")))
-        ok = spec_read_object(&whole, "config", &config) && functional(&k, &config, spec);
-    else
-        return refuse(&k, spec_read_pointer(&whole, "class_name", -1),
-                      "the model is of no class that can be read: allowed are Sequential and "
-                      "Functional, as model.to_json() writes them");
-    spec->layers = k.layers;
-    spec->layers_count = k.layers_count;
+    struct keras k = {.model = &object};
+    struct keras_model whole = {.config = json_object_get(object.json, "config"),
+                                .pointer = spec_read_pointer(&object, "config", -1),
+                                .prefix = "",
+                                .name = ""};
+    bool ok = is_model(object.json, &whole.sequential)
+                  ? read_all(&k, &whole, spec)
+                  : refuse(&k, spec_read_pointer(&object, "class_name", -1),
+                           "the model is of no class that can be read: allowed are Sequential "
+                           "and Functional, as model.to_json() writes them");
+    free(k.calls);
+    free(k.models);
     return ok;
 }

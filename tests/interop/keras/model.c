@@ -11,6 +11,7 @@
 #include "runtime/resource.h"
 #include "runtime/session.h"
 #include "runtime/spec/spec.h"
+#include "runtime/train/weights.h"
 #include "tests/interop/keras/value.h"
 
 enum { INPUTS_MAX = 8 };
@@ -100,8 +101,48 @@ static bool build(struct run *r, const struct spec *spec)
                        NULL, r->err);
 }
 
-/* --- weights: those of a layer come in the same order --- */
+/* --- weights --- */
 
+static bool set_variable(struct run *r, const struct model_variable *face, struct tensor *value)
+{
+    struct variable *variable =
+        resources_variable(session_resources(r->session), "", face->name,
+                           (enum dtype)face->dtype, &value->shape, r->err);
+    if (!variable) {
+        tensor_release(value);
+        return error_prefix(r->err, "%s: ", face->name);
+    }
+    tensor_release(&variable->value);
+    variable->value = *value;
+    resource_unref(&variable->resource);
+    return true;
+}
+
+/* Those of a file of Keras's, all of which must be there. */
+static bool load_weights(struct run *r, const struct spec *spec, const char *path)
+{
+    struct weights *weights = weights_open(path, r->err);
+    int count;
+    const struct weights_place *places =
+        weights_places(spec, r->model.variables, r->model.variables_count, r->arena, &count);
+    const struct weights_match *matches =
+        weights ? weights_match(weights, places, count, r->arena) : NULL;
+    bool ok = weights;
+    for (int i = 0; ok && i < count; i++) {
+        struct str text = {0};
+        struct tensor value;
+        if (!matches[i].fits)
+            weights_tell(&matches[i], &text);
+        ok = text.size ? fail(r->err, INVALID, "%s: %s", path, str_text(&text))
+                       : weights_value(&matches[i], &value, r->err) &&
+                             set_variable(r, places[i].variable, &value);
+        str_release(&text);
+    }
+    weights_close(weights);
+    return ok;
+}
+
+/* Those of expected.json: of a layer they come in the same order. */
 /* "sequential/lstm/lstm_cell/kernel" is of "lstm", "stem/kernel" of "stem". */
 static const char *layer_of_path(struct run *r, const char *path)
 {
@@ -158,16 +199,8 @@ static bool set_weights(struct run *r)
             return fail(r->err, NOT_FOUND, "no variable for %s", path);
         if (!value_read(row, &value, r->err))
             return false;
-        struct variable *variable =
-            resources_variable(session_resources(r->session), "", face->name,
-                               (enum dtype)face->dtype, &value.shape, r->err);
-        if (!variable) {
-            tensor_release(&value);
-            return error_prefix(r->err, "%s for %s: ", face->name, path);
-        }
-        tensor_release(&variable->value);
-        variable->value = value;
-        resource_unref(&variable->resource);
+        if (!set_variable(r, face, &value))
+            return error_prefix(r->err, "for %s: ", path);
     }
     return true;
 }
@@ -224,7 +257,8 @@ static bool train(struct run *r)
     return true;
 }
 
-bool model_run_recorded(json_t *model, const json_t *wanted, struct error *err)
+bool model_run_recorded(json_t *model, const char *weights, const json_t *wanted,
+                        struct error *err)
 {
     struct run r = {.arena = arena_new(),
                     .wanted = wanted,
@@ -233,8 +267,9 @@ bool model_run_recorded(json_t *model, const json_t *wanted, struct error *err)
                     .absolute = json_number_value(json_object_get(wanted, "atol"))};
     bool ok = read_values(&r, model);
     const struct spec *spec = ok ? make_spec(&r, model, r.values[0].shape.dims[0]) : NULL;
-    ok = spec && build(&r, spec) && set_weights(&r) && check_output(&r, "output") &&
-         train(&r) && check_output(&r, "output_after");
+    ok = spec && build(&r, spec) &&
+         (weights ? load_weights(&r, spec, weights) : set_weights(&r)) &&
+         check_output(&r, "output") && train(&r) && check_output(&r, "output_after");
     session_free(r.session);
     if (r.model.graph)
         model_release(&r.model);

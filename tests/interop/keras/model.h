@@ -7,6 +7,10 @@
 
 struct error;
 
-/* Builds the model of a model.json, gives it the recorded weights, and compares its outputs,
- * the losses of its training steps and its outputs after them. */
-bool model_run_recorded(json_t *model, const json_t *wanted, struct error *err) CHECKED;
+/*
+ * Builds the model of a model.json, gives it the weights of the file `weights`, with NULL those
+ * that were recorded, and compares its outputs, the losses of its training steps and its outputs
+ * after them.
+ */
+bool model_run_recorded(json_t *model, const char *weights, const json_t *wanted,
+                        struct error *err) CHECKED;

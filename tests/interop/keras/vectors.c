@@ -16,6 +16,7 @@
 #include "base/str.h"
 #include "kernels/list.h"
 #include "runtime/gradient.h"
+#include "runtime/io/archive.h"
 #include "runtime/model/layer.h"
 #include "runtime/model/loss.h"
 #include "runtime/model/metric.h"
@@ -591,22 +592,53 @@ static bool run_file(const char *path, const char *only, struct totals *totals)
 }
 
 /* A folder with model.json and expected.json. */
+/* The model of a .keras file. */
+static json_t *load_archive(const char *path)
+{
+    struct error err;
+    struct str text = {0};
+    struct archive *archive = archive_open(path, &err);
+    int index = archive ? archive_find(archive, "config.json") : -1;
+    json_t *model = NULL;
+    if (index >= 0 && archive_read(archive, index, 1 << 24, &text, &err))
+        model = json_loadb(text.data, text.size, 0, NULL);
+    archive_close(archive);
+    str_release(&text);
+    return model;
+}
+
+static bool is_there(const char *path)
+{
+    struct stat info;
+    return !stat(path, &info);
+}
+
+/* model.json with the recorded weights and with those of each file, model.keras by itself. */
 static void run_folder(const char *path, struct totals *totals)
 {
-    struct error err = {0};
+    static const char *const files[] = {NULL, "model.weights.h5", "model.keras", "model.h5"};
     char name[4096];
-    snprintf(name, sizeof(name), "%s/model.json", path);
-    json_t *model = json_load_file(name, 0, NULL);
     snprintf(name, sizeof(name), "%s/expected.json", path);
     json_t *wanted = json_load_file(name, 0, NULL);
-    bool ok = model && wanted ? model_run_recorded(model, wanted, &err)
-                              : fail(&err, NOT_FOUND, "no model.json or no expected.json");
-    json_decref(model);
+    for (int i = 0; i < ARRAY_LEN(files); i++) {
+        struct error err = {0};
+        char weights[4096];
+        snprintf(weights, sizeof(weights), "%s/%s", path, files[i] ? files[i] : "");
+        snprintf(name, sizeof(name), "%s/model.json", path);
+        if (files[i] ? !is_there(weights) : wanted && !json_object_get(wanted, "weights"))
+            continue;
+        json_t *model = i == 2 ? load_archive(weights) : json_load_file(name, 0, NULL);
+        bool ok = model && wanted
+                      ? model_run_recorded(model, files[i] ? weights : NULL, wanted, &err)
+                      : fail(&err, NOT_FOUND, "no model.json or no expected.json");
+        json_decref(model);
+        totals->passed += ok;
+        totals->failed += !ok;
+        if (!ok)
+            printf("FAIL %s: %s%s%s\n", weights, err.pointer, err.pointer[0] ? ": " : "",
+                   err.text);
+    }
     json_decref(wanted);
-    totals->passed += ok;
-    totals->failed += !ok;
-    if (!ok)
-        printf("FAIL %s: %s%s%s\n", path, err.pointer, err.pointer[0] ? ": " : "", err.text);
 }
 
 int main(int argc, char **argv)

@@ -28,6 +28,32 @@ static const struct spec *parse(struct arena *arena, const char *text)
     return spec;
 }
 
+/* A model as a layer of another, called twice: its layers are listed, the second time shared.
+ */
+TEST(spec_flattens_models_inside_of_models)
+{
+    struct arena *arena = arena_new();
+    const char *text =
+        "{\"model\": {\"keras\": {\"class_name\": \"Functional\", \"config\": {\"layers\": ["
+        "{\"class_name\": \"InputLayer\", \"config\": {\"name\": \"in\"}, \"inbound_nodes\": "
+        "[]}, {\"class_name\": \"Sequential\", \"config\": {\"name\": \"block\", \"layers\": ["
+        "{\"class_name\": \"Dense\", \"config\": {\"name\": \"d\", \"units\": 4}}, "
+        "{\"class_name\": \"ReLU\", \"config\": {\"name\": \"r\"}}]}, \"name\": \"block\", "
+        "\"inbound_nodes\": [[[\"in\", 0, 0, {}]], [[\"block\", 0, 0, {}]]]}], "
+        "\"input_layers\": [[\"in\", 0, 0]], \"output_layers\": [[\"block\", 1, 0]]}}}, " DATA
+        "}";
+    const struct spec *spec = parse(arena, text);
+    CHECK_INT(spec->layers_count, 5);
+    CHECK_TEXT(spec->layers[1].name, "block.d");
+    CHECK_TEXT(spec->layers[2].name, "block.r");
+    CHECK_INT(spec->layers[1].inputs[0].layer, 0);
+    CHECK_INT(spec->layers[3].shared, 1);
+    CHECK_INT(spec->layers[3].inputs[0].layer, 2);
+    CHECK_INT(spec->layers[4].shared, 2);
+    CHECK_INT(spec->output, 4);
+    arena_free(arena);
+}
+
 /* The shortest spec there is: everything else is decided. */
 TEST(spec_fills_in_defaults)
 {

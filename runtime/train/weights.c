@@ -1,0 +1,145 @@
+/* weights.c - opening files of weights, by kind. */
+
+#include "runtime/train/weights.h"
+
+#include <sys/stat.h>
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/str.h"
+#include "runtime/io/archive.h"
+#include "runtime/io/bundle.h"
+#include "runtime/train/weights_internal.h"
+
+#define WEIGHTS_ARCHIVE_ENTRY "model.weights.h5"
+
+struct weights_entry *weights_add(struct weights *weights, const char *shown,
+                                  const struct tensor *value)
+{
+    weights->entries = alloc_grow(weights->entries, weights->count, &weights->capacity,
+                                  sizeof(*weights->entries));
+    struct weights_entry *entry = &weights->entries[weights->count++];
+    *entry = (struct weights_entry){.shown = shown, .number = -1, .index = -1, .value = value};
+    return entry;
+}
+
+static bool ends_with(const char *path, const char *end)
+{
+    size_t size = strlen(path), end_size = strlen(end);
+    return size > end_size && !strcasecmp(path + size - end_size, end);
+}
+
+/* --- .keras --- */
+
+static bool open_archive(struct weights *weights, struct error *err)
+{
+    struct archive *archive = archive_open(weights->path, err);
+    if (!archive)
+        return false;
+    struct str bytes = {0};
+    int index = archive_find(archive, WEIGHTS_ARCHIVE_ENTRY);
+    bool ok = index >= 0 || fail(err, INVALID, "%s has no entry \"" WEIGHTS_ARCHIVE_ENTRY "\"",
+                                 weights->path);
+    ok = ok && archive_read(archive, index, LIMIT_TENSOR_BYTES, &bytes, err) &&
+         hdf5_read_bytes(
+             arena_printf(weights->arena, "%s: " WEIGHTS_ARCHIVE_ENTRY, weights->path),
+             bytes.data, bytes.size, &weights->h5, err);
+    archive_close(archive);
+    str_release(&bytes);
+    return ok;
+}
+
+/* --- checkpoints --- */
+
+/* The newest of a folder, or the prefix as it is. */
+static bool find_prefix(struct weights *weights, struct error *err)
+{
+    struct stat info;
+    if (stat(weights->path, &info) || !S_ISDIR(info.st_mode))
+        return true;
+    struct checkpoint checkpoint;
+    if (!checkpoint_load(weights->path, &checkpoint, err))
+        return false;
+    weights->path = arena_text(weights->arena, checkpoint.prefix);
+    checkpoint_release(&checkpoint);
+    return true;
+}
+
+static bool read_items(struct weights *weights, struct bundle_reader *reader, struct error *err)
+{
+    const struct bundle_item *items;
+    int count;
+    if (!bundle_reader_list(reader, &items, &count, err))
+        return false;
+    weights->tensors = alloc_array((size_t)count + 1, sizeof(*weights->tensors));
+    for (int i = 0; i < count; i++) {
+        struct tensor *value = &weights->tensors[weights->tensors_count];
+        if (!dtype_known(items[i].dtype) || !(BIT(items[i].dtype) & DTYPES_REAL))
+            continue;
+        if (!bundle_reader_read(reader, items[i].name, value, err))
+            return error_prefix(err, "%s: ", weights->path);
+        weights->tensors_count++;
+        const char *name = arena_text(weights->arena, items[i].name);
+        weights_add(weights, name, value)->name = name;
+    }
+    return true;
+}
+
+static bool open_checkpoint(struct weights *weights, struct error *err)
+{
+    if (!find_prefix(weights, err))
+        return false;
+    struct bundle_reader *reader = bundle_reader_open(weights->path, err);
+    if (!reader)
+        return err->code == NOT_FOUND
+                   ? fail(err, NOT_FOUND,
+                          "there is no file of weights %s, and no checkpoint %s.index",
+                          weights->path, weights->path)
+                   : false;
+    bool ok = read_items(weights, reader, err);
+    bundle_reader_close(reader);
+    return ok;
+}
+
+struct weights *weights_open(const char *path, struct error *err)
+{
+    struct arena *arena = arena_new();
+    struct weights *weights = alloc_bytes(sizeof(*weights));
+    *weights = (struct weights){.arena = arena, .path = arena_text(arena, path)};
+    bool ok;
+    if (ends_with(path, ".keras"))
+        ok = open_archive(weights, err) && weights_list_keras(weights, err);
+    else if (ends_with(path, ".h5") || ends_with(path, ".hdf5"))
+        ok = hdf5_read(path, &weights->h5, err) && weights_list_keras(weights, err);
+    else
+        ok = open_checkpoint(weights, err);
+    if (ok)
+        return weights;
+    weights_close(weights);
+    return NULL;
+}
+
+void weights_close(struct weights *weights)
+{
+    if (!weights)
+        return;
+    for (int i = 0; i < weights->tensors_count; i++)
+        tensor_release(&weights->tensors[i]);
+    free(weights->tensors);
+    hdf5_release(&weights->h5);
+    free(weights->entries);
+    arena_free(weights->arena);
+    free(weights);
+}
+
+int weights_count(const struct weights *weights)
+{
+    return weights->count;
+}
+
+const struct weights_entry *weights_at(const struct weights *weights, int index)
+{
+    return &weights->entries[index];
+}
