@@ -26,6 +26,8 @@ const struct verb verbs_all[] = {
      "the metrics of a trained model over its test part"},
     {"export", train_main, "MODEL OUT [--format F]",
      "write a trained model for other programs"},
+    {"checkpoint", train_main, "show|export|diff ...",
+     "look into checkpoints and files of tensors"},
     {"graph", train_main, "show FILE", "show a GraphDef before and after the optimiser"},
     {"trace", train_main, "EVENTS", "traced steps for chrome://tracing and Perfetto"},
     {"completion", completion_main, "bash|zsh|fish", "print what makes a shell complete these"},

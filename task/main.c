@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "kernels/list.h"
+#include "task/mode_checkpoint.h"
 #include "task/mode_classes.h"
 #include "task/mode_evaluate.h"
 #include "task/mode_export.h"
@@ -32,9 +33,13 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         int (*run)(int argc, char **argv);
-    } modes[] = {{"classes", mode_classes}, {"evaluate", mode_evaluate},
-                 {"export", mode_export},   {"graph", mode_graph},
-                 {"trace", mode_trace},     {"train", mode_train}};
+    } modes[] = {{"checkpoint", mode_checkpoint},
+                 {"classes", mode_classes},
+                 {"evaluate", mode_evaluate},
+                 {"export", mode_export},
+                 {"graph", mode_graph},
+                 {"trace", mode_trace},
+                 {"train", mode_train}};
 
     settle_threads(argv);
     kernels_add(false);
@@ -42,9 +47,8 @@ int main(int argc, char **argv)
         if (!strcmp(argv[1], modes[i].name))
             return modes[i].run(argc - 2, argv + 2);
     }
-    fprintf(
-        stderr,
-        "usage: trainyard-task train SPEC | export MODEL OUT | graph show FILE | trace EVENTS "
-        "| classes [options]\n");
+    fprintf(stderr, "usage: trainyard-task train SPEC | checkpoint show PATH | export MODEL "
+                    "OUT | graph show FILE | trace EVENTS "
+                    "| classes [options]\n");
     return 2;
 }

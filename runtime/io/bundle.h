@@ -77,6 +77,8 @@ struct bundle_item {
     int slices_count; /* 0 when stored whole */
     int shard;        /* data file and place in it, when stored whole */
     int64_t offset;
+    int64_t size;
+    uint32_t crc; /* of all its bytes, masked */
 };
 
 /* All tensors in order of their names (bytes); borrowed from the reader. */
@@ -90,6 +92,13 @@ bool bundle_reader_find(struct bundle_reader *reader, const char *name,
 /* Reads a tensor, put together from its slices if it has any; `*out` is overwritten. */
 bool bundle_reader_read(struct bundle_reader *reader, const char *name, struct tensor *out,
                         struct error *err) CHECKED;
+
+/*
+ * Reads `size` bytes of a tensor that is stored whole and has plain elements, from its byte
+ * `from` on.  Its checksum is the caller's affair.
+ */
+bool bundle_reader_read_bytes(struct bundle_reader *reader, const char *name, int64_t from,
+                              void *out, size_t size, struct error *err) CHECKED;
 
 /* Reads a part; it may span any of the slices stored.  INVALID if they do not cover it. */
 bool bundle_reader_read_slice(struct bundle_reader *reader, const char *name,

@@ -120,6 +120,8 @@ static void item_take(struct bundle_item *item, const char *name,
     item->slices_count = entry->slices_count;
     item->shard = entry->shard;
     item->offset = entry->offset;
+    item->size = entry->size;
+    item->crc = entry->crc;
 }
 
 bool bundle_reader_find(struct bundle_reader *reader, const char *name,
@@ -297,9 +299,9 @@ static bool dtype_savable(int dtype)
            (DTYPES_PLAIN | BIT(STRING)) & BIT(dtype);
 }
 
-/* The data of one entry, which has no slices. */
-static bool data_read(struct bundle_reader *reader, const struct bundle_entry *entry,
-                      struct tensor *out, struct error *err)
+/* Opens the data file of an entry without slices; all its bytes are there. */
+static bool data_find(struct bundle_reader *reader, const struct bundle_entry *entry,
+                      struct error *err)
 {
     if (!dtype_savable(entry->dtype))
         return fail(err, UNIMPLEMENTED, "type %d cannot be restored", entry->dtype);
@@ -318,8 +320,16 @@ static bool data_read(struct bundle_reader *reader, const struct bundle_entry *e
     int64_t room = reader->shards[entry->shard].size;
     if (entry->offset > room || entry->size > room - entry->offset)
         return fail(err, OUT_OF_RANGE, "Read less bytes than requested");
-    return is_string ? strings_read(reader, entry, out, err)
-                     : plain_read(reader, entry, out, err);
+    return true;
+}
+
+static bool data_read(struct bundle_reader *reader, const struct bundle_entry *entry,
+                      struct tensor *out, struct error *err)
+{
+    if (!data_find(reader, entry, err))
+        return false;
+    return entry->dtype == STRING ? strings_read(reader, entry, out, err)
+                                  : plain_read(reader, entry, out, err);
 }
 
 /* --- slices --- */
@@ -401,6 +411,24 @@ bool bundle_reader_read(struct bundle_reader *reader, const char *name, struct t
         all.length[d] = -1;
     bool ok = entry.slices_count ? slices_read(reader, name, &entry, &all, out, err)
                                  : data_read(reader, &entry, out, err);
+    return ok || error_prefix(err, "checkpoint %s, tensor '%s': ", reader->prefix, name);
+}
+
+bool bundle_reader_read_bytes(struct bundle_reader *reader, const char *name, int64_t from,
+                              void *out, size_t size, struct error *err)
+{
+    struct bundle_entry entry;
+    if (!name_entry(reader, name, &entry, err))
+        return false;
+    assert(!entry.slices_count);
+    bool ok = data_find(reader, &entry, err);
+    if (ok) {
+        assert(from >= 0 && from <= entry.size);
+        assert((int64_t)size <= entry.size - from);
+        entry.offset += from;
+        entry.size = (int64_t)size;
+        ok = shard_read(reader, &entry, out, err);
+    }
     return ok || error_prefix(err, "checkpoint %s, tensor '%s': ", reader->prefix, name);
 }
 

@@ -72,6 +72,36 @@ bool output_write(struct output *output, const void *bytes, size_t size, struct 
     return put(output, output->buffer, used, err) && put(output, bytes, size, err);
 }
 
+bool output_rewrite(struct output *output, int64_t offset, const void *bytes, size_t size,
+                    struct error *err)
+{
+    assert(offset >= 0 && (int64_t)size <= output->bytes - offset);
+    int64_t written = output->bytes - (int64_t)output->used;
+    if (offset + (int64_t)size > written) {
+        size_t used = output->used;
+        output->used = 0;
+        if (output->failure.code || !put(output, output->buffer, used, err)) {
+            *err = output->failure;
+            return false;
+        }
+    }
+    const char *from = bytes;
+    while (size) {
+        ssize_t count = pwrite(output->fd, from, size, offset);
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (count < 0) {
+            file_error(&output->failure, "write", output->path);
+            *err = output->failure;
+            return false;
+        }
+        from += count;
+        offset += count;
+        size -= (size_t)count;
+    }
+    return true;
+}
+
 int64_t output_bytes(const struct output *output)
 {
     return output->bytes;

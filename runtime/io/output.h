@@ -18,6 +18,10 @@ struct output *output_open(const char *path, struct error *err) CHECKED;
 bool output_write(struct output *output, const void *bytes, size_t size,
                   struct error *err) CHECKED;
 
+/* Writes over bytes that were written before. */
+bool output_rewrite(struct output *output, int64_t offset, const void *bytes, size_t size,
+                    struct error *err) CHECKED;
+
 int64_t output_bytes(const struct output *output); /* written so far */
 
 /* Gives the file its name.  Frees, whatever happens; on failure nothing is left of it. */

@@ -41,6 +41,10 @@ struct slice_file_reader *slice_file_reader_open(const char *pattern,
                                                  struct error *err) CHECKED;
 void slice_file_reader_close(struct slice_file_reader *reader); /* NULL is fine */
 
+/* The names in all files, each once; borrowed. */
+int slice_file_reader_count(const struct slice_file_reader *reader);
+const char *slice_file_reader_name(const struct slice_file_reader *reader, int index);
+
 /* Type and full shape of a tensor; NOT_FOUND. */
 bool slice_file_reader_find(const struct slice_file_reader *reader, const char *name,
                             int *dtype, struct shape *shape, struct error *err) CHECKED;

@@ -11,6 +11,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/limits.h"
+#include "base/map.h"
 #include "base/str.h"
 #include "runtime/io/file.h"
 #include "runtime/io/internal.h"
@@ -27,6 +28,7 @@ struct slice_file_reader {
     struct arena *arena;
     struct part *parts;
     int parts_count;
+    struct map *names; /* of all parts */
 };
 
 static bool open_part(struct slice_file_reader *reader, struct part *part, const char *path,
@@ -61,6 +63,10 @@ struct slice_file_reader *slice_file_reader_open(const char *pattern, struct err
     for (size_t i = 0; ok && i < found.gl_pathc; i++)
         ok = open_part(reader, &reader->parts[reader->parts_count++], found.gl_pathv[i], err);
     globfree(&found);
+    reader->names = map_new();
+    for (int i = 0; ok && i < reader->parts_count; i++)
+        for (int t = 0; t < reader->parts[i].tensors_count; t++)
+            map_set(reader->names, reader->parts[i].tensors[t].name, NULL);
     if (!ok) {
         slice_file_reader_close(reader);
         return NULL;
@@ -77,8 +83,19 @@ void slice_file_reader_close(struct slice_file_reader *reader)
         str_release(&reader->parts[i].bytes);
     }
     free(reader->parts);
+    map_free(reader->names);
     arena_free(reader->arena);
     free(reader);
+}
+
+int slice_file_reader_count(const struct slice_file_reader *reader)
+{
+    return map_count(reader->names);
+}
+
+const char *slice_file_reader_name(const struct slice_file_reader *reader, int index)
+{
+    return map_key(reader->names, index);
 }
 
 static const struct slice_file_tensor *tensor_in(const struct part *part, const char *name)
