@@ -24,6 +24,7 @@ const struct verb verbs_all[] = {
     {"train", train_main, "SPEC [--data FOLDER]", "train here and now, without a server"},
     {"evaluate", train_main, "MODEL [--data FOLDER]",
      "the metrics of a trained model over its test part"},
+    {"predict", train_main, "MODEL [INPUT...]", "what a trained model says of examples"},
     {"export", train_main, "MODEL OUT [--format F]",
      "write a trained model for other programs"},
     {"checkpoint", train_main, "show|export|diff ...",

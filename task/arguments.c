@@ -79,5 +79,5 @@ int arguments_set_threads(int64_t threads)
 
 int arguments_exit_code(const struct error *err)
 {
-    return err->code == INTERNAL || err->code == UNKNOWN ? 1 : 2;
+    return err->code == INTERNAL ? 1 : 2;
 }

@@ -8,6 +8,7 @@
 #include "task/mode_evaluate.h"
 #include "task/mode_export.h"
 #include "task/mode_graph.h"
+#include "task/mode_predict.h"
 #include "task/mode_trace.h"
 #include "task/mode_train.h"
 
@@ -33,13 +34,10 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         int (*run)(int argc, char **argv);
-    } modes[] = {{"checkpoint", mode_checkpoint},
-                 {"classes", mode_classes},
-                 {"evaluate", mode_evaluate},
-                 {"export", mode_export},
-                 {"graph", mode_graph},
-                 {"trace", mode_trace},
-                 {"train", mode_train}};
+    } modes[] = {{"checkpoint", mode_checkpoint}, {"classes", mode_classes},
+                 {"evaluate", mode_evaluate},     {"export", mode_export},
+                 {"graph", mode_graph},           {"predict", mode_predict},
+                 {"trace", mode_trace},           {"train", mode_train}};
 
     settle_threads(argv);
     kernels_add(false);
@@ -47,8 +45,9 @@ int main(int argc, char **argv)
         if (!strcmp(argv[1], modes[i].name))
             return modes[i].run(argc - 2, argv + 2);
     }
-    fprintf(stderr, "usage: trainyard-task train SPEC | checkpoint show PATH | export MODEL "
-                    "OUT | graph show FILE | trace EVENTS "
-                    "| classes [options]\n");
+    fputs("usage: trainyard-task MODE ...; modes:", stderr);
+    for (int i = 0; i < ARRAY_LEN(modes); i++)
+        fprintf(stderr, "%s %s", i ? "," : "", modes[i].name);
+    fputs(" (MODE --help tells more)\n", stderr);
     return 2;
 }
