@@ -191,6 +191,14 @@ static void take_joined(struct world *world, int node, const struct message *mes
     }
 }
 
+/* Its session is over, or the process is gone, and with it its calls: an answer to a join that
+ * comes late finds nobody. */
+static void agent_forget(struct agent *agent)
+{
+    agent->epoch = 0;
+    agent->asked_us = UINT64_MAX;
+}
+
 void agent_message(struct world *world, const struct message *message)
 {
     struct agent *agent = &world->agents[message->node];
@@ -201,7 +209,7 @@ void agent_message(struct world *world, const struct message *message)
     else if (message->kind == SAYS_SYNCED && message->epoch == agent->epoch)
         take_answer(world, message->node, message);
     else if (message->kind == SAYS_FENCED && message->epoch == agent->epoch)
-        agent->epoch = 0;
+        agent_forget(agent);
 }
 
 void agent_sync(struct world *world, int node)
@@ -246,7 +254,7 @@ void agent_crash(struct world *world, int node)
         return;
     world_trace(world, "node %d: agent dies", node + 1);
     agent->agent_up = false;
-    agent->epoch = 0;
+    agent_forget(agent);
     world_later(world, random_between(&world->random, 100 * MS, 10000 * MS), AGENT_UP)->node =
         node;
 }
@@ -258,7 +266,7 @@ void machine_crash(struct world *world, int node)
         return;
     world_trace(world, "node %d: machine dies", node + 1);
     agent->machine_up = false;
-    agent->epoch = 0;
+    agent_forget(agent);
     for (int i = 0; i < agent->processes_count; i++) {
         struct process *process = &agent->processes[i];
         if (!process->alive)
