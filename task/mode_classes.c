@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/str.h"
+#include "runtime/dataset/augment.h"
 #include "runtime/model/layer.h"
 #include "runtime/model/loss.h"
 #include "runtime/model/metric.h"
@@ -24,6 +25,7 @@ int mode_classes(int argc, char **argv)
         {"Initialisers", &build_initializer_family},
         {"Regularisers", &build_regularizer_family},
         {"Constraints", &build_constraint_family},
+        {"Augmentation", &augment_family},
     };
     struct str page = {0};
     (void)argc, (void)argv;

@@ -11,6 +11,7 @@
 #include "base/str.h"
 #include "runtime/dataset/format.h"
 #include "runtime/dataset/shuffle.h"
+#include "runtime/dataset/transform.h"
 #include "runtime/spec/spec.h"
 
 #define DATASET_HOLD_OUT_EPOCH (-1) /* of the shuffle: an epoch that no training has */
@@ -135,8 +136,11 @@ static bool open_all(struct dataset_opening *opening, struct error *err)
     if (!feeds_choose(dataset->columns, dataset->columns_count, opening->data, dataset->arena,
                       &dataset->feeds, err))
         return false;
+    if (!transform_augment(opening, err))
+        return false;
     set_shapes(dataset);
-    return hold_out(dataset, wanted_out(dataset, opening->data), opening->seed, err);
+    return dataset->format->holds_out ||
+           hold_out(dataset, wanted_out(dataset, opening->data), opening->seed, err);
 }
 
 bool dataset_open(const char *folder, const struct spec_data *data, int64_t seed,

@@ -66,14 +66,16 @@ struct dataset {
     struct dataset_part train;
     struct dataset_part validation; /* what was held out of `train`, or the files say so */
     struct dataset_part test;
-    int64_t skipped; /* damaged records that were passed over, as the spec allows */
+    const char *vocabulary; /* of tokens, as tokenizer_write() gives it; NULL: there are none */
+    int64_t skipped;        /* damaged records that were passed over, as the spec allows */
 };
 
 /*
  * Opens the dataset in `folder`, in the format that `data` names or its files tell, and holds
  * out of the part to train on as many examples as `data` says: which ones follows from `seed`
  * alone, every choice as likely; both parts stay in the order of the files.  `data` NULL: as a
- * spec that says nothing.  `data` is borrowed for the call.
+ * spec that says nothing.  `data` is borrowed for the call, its `augment` for the dataset's
+ * life.
  *
  * Fails with NOT_FOUND (no folder, no format knows it, or a file missing: named), DATA_LOSS
  * (damage: file and offset, record or line), INVALID (parts or columns do not fit each other,

@@ -103,7 +103,7 @@ static void to_integers(enum dtype stored, const void *from, int32_t *to, int64_
     }
 }
 
-static void convert(const struct dataset_column *column, const void *from, void *to)
+void dataset_batch_convert(const struct dataset_column *column, const void *from, void *to)
 {
     int64_t count = shape_count(&column->shape);
     if (column->dtype == column->stored && !column->scale)
@@ -133,7 +133,7 @@ bool dataset_batch_put(struct dataset_batch *batch, int64_t row, const struct da
         if (transform)
             transform->run(transform, &dataset->columns[c], from, to, position);
         else
-            convert(&dataset->columns[c], from, to);
+            dataset_batch_convert(&dataset->columns[c], from, to);
     }
     return true;
 }

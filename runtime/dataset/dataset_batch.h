@@ -24,6 +24,9 @@ bool dataset_batch_put(struct dataset_batch *batch, int64_t row, const struct da
                        const struct dataset_part *part, int64_t example, int64_t position,
                        struct error *err) CHECKED;
 
+/* Makes `to`, of the column's `dtype` and scaled, from an example as stored. */
+void dataset_batch_convert(const struct dataset_column *column, const void *from, void *to);
+
 /* Makes a batch of examples `first` .. + count in their order: evaluation. */
 bool dataset_batch_read(struct dataset_batch *batch, const struct dataset *dataset,
                         const struct dataset_part *part, int64_t first, int64_t count,

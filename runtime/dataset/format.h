@@ -30,13 +30,16 @@ struct dataset_format {
     /* Whether the folder is in this format, by the names of its files alone. */
     bool (*is)(const char *folder);
     bool (*open)(struct dataset_opening *opening, struct error *err);
+    bool holds_out; /* what the spec's `validation` says is its own affair */
 };
 
 /* In the order in which they are asked. */
 #define DATASET_FORMATS(X)                                                                     \
     X(idx)                                                                                     \
     X(cifar10)                                                                                 \
-    X(npy)
+    X(npy)                                                                                     \
+    X(images)                                                                                  \
+    X(text)
 
 #define FORMAT_DECLARE(name) extern const struct dataset_format format_##name;
 DATASET_FORMATS(FORMAT_DECLARE)

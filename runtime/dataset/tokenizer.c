@@ -22,6 +22,11 @@ enum tokenizer_kind tokenizer_kind(const struct tokenizer *tokenizer)
     return tokenizer->class->kind;
 }
 
+bool tokenizer_check(enum tokenizer_kind kind, const char *text, size_t size, struct error *err)
+{
+    return !classes[kind]->check || classes[kind]->check(text, size, err);
+}
+
 struct tokenizer *tokenizer_learn(enum tokenizer_kind kind, int64_t size_max, const char *text,
                                   size_t size, struct error *err)
 {
@@ -119,7 +124,7 @@ struct tokenizer *tokenizer_read(const char *json, size_t size, struct error *er
         (void)fail(err, DATA_LOSS, "no vocabulary of version 1");
     else if (kind == ARRAY_LEN(classes))
         (void)fail(err, DATA_LOSS,
-                   "a vocabulary's \"tokenizer\" is %s%s%s, allowed: characters, bytes, words",
+                   "a vocabulary's \"tokenizer\" is %s%s%s, allowed: characters, bpe, words",
                    name ? "\"" : "", name ? name : "missing", name ? "\"" : "");
     else
         tokenizer = classes[kind]->read(json_object_get(root, name), err);

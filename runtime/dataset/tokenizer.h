@@ -6,7 +6,7 @@
  * same vocabulary, to the bit.
  *
  *   characters   one number for each code point of UTF-8 that the text has, in their order
- *   bytes        byte pairs: what stands together most often becomes one token, again and
+ *   bpe          byte pairs: what stands together most often becomes one token, again and
  * again; any bytes can be encoded, and decode to themselves words        the most frequent
  * words, in small letters; for models of words, not of texts: what stands between words is lost
  *
@@ -25,7 +25,7 @@ enum tokenizer_kind { TOKENIZER_CHARACTERS, TOKENIZER_BYTES, TOKENIZER_WORDS };
 
 #define TOKENIZER_BYTES_MIN 256 /* tokens: the bytes themselves */
 #define TOKENIZER_WORDS_MIN 2
-#define TOKENIZER_SIZE_MAX 1000000
+#define TOKENIZER_SIZE_MAX 200000
 
 /* Tokens that grow; `ids` is owned. */
 struct tokenizer_ids {
@@ -33,11 +33,14 @@ struct tokenizer_ids {
     int64_t count, capacity;
 };
 
+/* Whether a tokenizer of that kind can read the text.  Fails with DATA_LOSS, at which byte. */
+bool tokenizer_check(enum tokenizer_kind kind, const char *text, size_t size,
+                     struct error *err) CHECKED;
+
 /*
  * Learns from `text`; owned by the caller.  `size_max`: tokens at most, of bytes and words.
  *
- * Fails with DATA_LOSS where characters are wanted and the text is not UTF-8 (at which byte),
- * INVALID where it is empty.
+ * Fails as tokenizer_check() does, and with INVALID where the text is empty.
  */
 struct tokenizer *tokenizer_learn(enum tokenizer_kind kind, int64_t size_max, const char *text,
                                   size_t size, struct error *err) CHECKED;
@@ -47,7 +50,7 @@ void tokenizer_free(struct tokenizer *tokenizer); /* NULL is fine */
 int64_t tokenizer_size(const struct tokenizer *tokenizer);
 enum tokenizer_kind tokenizer_kind(const struct tokenizer *tokenizer);
 
-/* Appends the tokens of `text`.  Fails with DATA_LOSS as tokenizer_learn() does. */
+/* Appends the tokens of `text`.  Fails as tokenizer_check() does. */
 bool tokenizer_encode(const struct tokenizer *tokenizer, const char *text, size_t size,
                       struct tokenizer_ids *out, struct error *err) CHECKED;
 void tokenizer_ids_release(struct tokenizer_ids *ids);
@@ -63,5 +66,5 @@ void tokenizer_write(const struct tokenizer *tokenizer, struct str *json);
 /* Takes back what tokenizer_write() gave; owned by the caller.  Fails with DATA_LOSS. */
 struct tokenizer *tokenizer_read(const char *json, size_t size, struct error *err) CHECKED;
 
-/* The name of a kind, as specs and files have it: "characters". */
+/* The name of a kind, as specs and files have it: "characters", "bpe", "words". */
 const char *tokenizer_name(enum tokenizer_kind kind);

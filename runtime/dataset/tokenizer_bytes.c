@@ -184,7 +184,7 @@ static struct tokenizer *read(const json_t *value, struct error *err)
     size_t count = json_array_size(value);
     if (!json_is_array(value) || count > TOKENIZER_SIZE_MAX - TOKENIZER_BYTES_MIN)
         return fail_null(err, DATA_LOSS,
-                         "a vocabulary's \"bytes\" are no list of at most %d pairs",
+                         "a vocabulary's \"bpe\" are no list of at most %d pairs",
                          TOKENIZER_SIZE_MAX - TOKENIZER_BYTES_MIN);
     struct tokenizer_pair *pairs = alloc_array(count + 1, sizeof(*pairs));
     for (size_t i = 0; i < count; i++) {
@@ -202,12 +202,12 @@ static struct tokenizer *read(const json_t *value, struct error *err)
     struct tokenizer *tokenizer = make(pairs, (int64_t)count, &bad);
     return tokenizer ? tokenizer
                      : fail_null(err, DATA_LOSS,
-                                 "a vocabulary's \"bytes\": number %lld is no pair of earlier "
+                                 "a vocabulary's \"bpe\": number %lld is no pair of earlier "
                                  "tokens of at most %d bytes together, or there already",
                                  (long long)bad, TOKENIZER_PIECE_MAX);
 }
 
-const struct tokenizer_class tokenizer_bytes = {.name = "bytes",
+const struct tokenizer_class tokenizer_bytes = {.name = "bpe",
                                                 .kind = TOKENIZER_BYTES,
                                                 .learn = learn,
                                                 .release = release,

@@ -35,6 +35,18 @@ static bool refuse(const char *text, size_t at, struct error *err)
                 (unsigned char)text[at]);
 }
 
+static bool check(const char *text, size_t size, struct error *err)
+{
+    uint32_t point;
+    int step;
+    for (size_t at = 0; at < size; at += (size_t)step) {
+        step = tokenizer_code_point(text + at, size - at, &point);
+        if (!step)
+            return refuse(text, at, err);
+    }
+    return true;
+}
+
 static struct tokenizer *learn(const char *text, size_t size, int64_t size_max,
                                struct error *err)
 {
@@ -126,42 +138,42 @@ static void decode(const struct tokenizer *tokenizer, int32_t id, struct str *ou
         str_add(out, TOKENIZER_UNKNOWN);
 }
 
-/* --- as JSON: one text, sorted --- */
+/* --- as JSON: code points, sorted --- */
 
 static void write(const struct tokenizer *tokenizer, struct str *json)
 {
     const struct characters *characters = (const struct characters *)tokenizer;
-    struct str all = {0};
     for (int64_t i = 0; i < characters->count; i++)
-        add_point(characters->points[i], &all);
-    str_add_json(json, str_text(&all), all.size);
-    str_release(&all);
+        str_printf(json, "%s%u", i ? ", " : "[", characters->points[i]);
+    str_add(json, "]");
 }
 
 static struct tokenizer *read(const json_t *value, struct error *err)
 {
-    const char *text = json_string_value(value);
-    size_t size = json_string_length(value);
-    if (!text || !size)
-        return fail_null(err, DATA_LOSS, "a vocabulary without a text of \"characters\"");
-    uint32_t *points = alloc_array(size, sizeof(*points));
-    int64_t count = 0;
-    int step;
-    for (size_t at = 0; at < size; at += (size_t)step) {
-        step = tokenizer_code_point(text + at, size - at, &points[count]);
-        assert(step); /* jansson takes no other */
-        if (count && points[count] <= points[count - 1]) {
+    size_t count = json_array_size(value);
+    if (!count || count > CODE_POINTS)
+        return fail_null(err, DATA_LOSS, "a vocabulary without a list of \"characters\"");
+    uint32_t *points = alloc_array(count, sizeof(*points));
+    for (size_t i = 0; i < count; i++) {
+        const json_t *point = json_array_get(value, i);
+        json_int_t number = json_integer_value(point);
+        bool is_point = json_is_integer(point) && number >= 0 && number < CODE_POINTS &&
+                        !(number >= 0xd800 && number < 0xe000);
+        if (!is_point || (i && number <= (json_int_t)points[i - 1])) {
             free(points);
             return fail_null(err, DATA_LOSS,
-                             "a vocabulary's \"characters\" are not in order at byte %zu", at);
+                             "a vocabulary's \"characters\": number %zu is no code point, or "
+                             "not in order",
+                             i);
         }
-        count++;
+        points[i] = (uint32_t)number;
     }
-    return make(points, count);
+    return make(points, (int64_t)count);
 }
 
 const struct tokenizer_class tokenizer_characters = {.name = "characters",
                                                      .kind = TOKENIZER_CHARACTERS,
+                                                     .check = check,
                                                      .learn = learn,
                                                      .release = release,
                                                      .size = size_of,

@@ -13,6 +13,8 @@ struct tokenizer {
 struct tokenizer_class {
     const char *name;
     enum tokenizer_kind kind;
+    /* (optional) Whether the text is one that it reads; any is, without. */
+    bool (*check)(const char *text, size_t size, struct error *err);
     struct tokenizer *(*learn)(const char *text, size_t size, int64_t size_max,
                                struct error *err);
     void (*release)(struct tokenizer *tokenizer);

@@ -61,6 +61,10 @@ struct edge build_reduce_all(struct build *m, const char *op, struct edge x)
 {
     int64_t axes[LIMIT_TENSOR_RANK];
     int rank = build_shape(m, x)->rank;
+    if (rank < 0) { /* a gradient of looked up rows, for one */
+        x = build_reshape(m, x, (const int64_t[]){-1}, 1);
+        rank = 1;
+    }
     for (int i = 0; i < rank; i++)
         axes[i] = i;
     return rank < 1 ? x : build_reduce(m, op, x, axes, rank, false);

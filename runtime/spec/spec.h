@@ -60,6 +60,17 @@ struct spec_column { /* what the data does not say about one of its columns */
     const char *pointer;
 };
 
+struct spec_text {           /* how a text becomes examples */
+    int64_t sequence_length; /* tokens of a window; 0: none are made */
+    int64_t stride;          /* from one window to the next */
+    int tokenizer;           /* enum tokenizer_kind */
+    int64_t vocabulary;      /* tokens at most; 0: as many as there are */
+    bool skip_gram;          /* examples are words with a neighbour among others instead */
+    int64_t window;          /* words on each side that are neighbours */
+    int64_t negatives;       /* words that are none, for each that is */
+    double subsample;        /* above this share of the text words are thinned out; 0: never */
+};
+
 struct spec_data {
     const char *dataset; /* its name */
     const char *format;  /* NULL: as its files tell */
@@ -73,6 +84,11 @@ struct spec_data {
     const struct spec_column *columns;
     int columns_count;
     int64_t skip_damaged; /* damaged records that may be passed over; -1: any number */
+    struct spec_text text;
+    int64_t image_size[2];  /* height and width that images are brought to; 0: as they are */
+    int64_t image_channels; /* 1 or 3 */
+    const struct config *const *augment; /* classes of augment.h */
+    int augment_count;
 };
 
 #define SPEC_METRICS_MAX 50

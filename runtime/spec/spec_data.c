@@ -190,9 +190,11 @@ static bool skip_parse(const struct spec_object *data, struct spec_data *out)
 
 bool spec_parse_data(const struct spec_object *data, struct spec *spec)
 {
-    static const char *const allowed[] = {"dataset",      "format", "batch_size", "shuffle",
-                                          "validation",   "target", "features",   "columns",
-                                          "skip_damaged", NULL};
+    static const char *const allowed[] = {
+        "dataset", "format",    "batch_size", "shuffle",      "validation",
+        "target",  "features",  "columns",    "skip_damaged", "sequence_length",
+        "stride",  "tokenizer", "skip_gram",  "image_size",   "image_channels",
+        "augment", NULL};
     struct spec_data *out = &spec->data;
     out->batch_size = 32;
     out->shuffle = -1;
@@ -203,7 +205,8 @@ bool spec_parse_data(const struct spec_object *data, struct spec *spec)
            spec_read_integer(data, "batch_size", 1, SPEC_BATCH_MAX, &out->batch_size) &&
            validation_parse(data, out) && shuffle_parse(data, out) &&
            spec_read_text(data, "target", SPEC_COLUMN_NAME_BYTES, &out->target) &&
-           features_parse(data, out) && columns_parse(data, out) && skip_parse(data, out);
+           features_parse(data, out) && columns_parse(data, out) && skip_parse(data, out) &&
+           spec_media_parse(data, out);
 }
 
 /* --- writing --- */
@@ -269,5 +272,6 @@ void spec_data_write(const struct spec_data *data, struct str *out)
         str_printf(out, "%lld", (long long)data->skip_damaged);
     else
         str_add(out, data->skip_damaged ? "true" : "false");
+    spec_media_write(data, out);
     str_add_char(out, '}');
 }

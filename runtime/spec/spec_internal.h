@@ -18,6 +18,10 @@ bool spec_parse_tasks(const struct spec_object *tasks,
 bool spec_parse_run(const struct spec_object *whole,
                     struct spec *spec) CHECKED; /* spec_run.c */
 
+/* What the data section says of texts and images (spec_media.c). */
+bool spec_media_parse(const struct spec_object *data, struct spec_data *out) CHECKED;
+void spec_media_write(const struct spec_data *data, struct str *out);
+
 /* Appends the data section as JSON (spec_data.c). */
 void spec_data_write(const struct spec_data *data, struct str *out);
 

@@ -54,7 +54,10 @@ void trained_describe(const struct spec *spec, const struct dataset *dataset, st
     }
     str_add(out, "], \"target\": ");
     add_feature(&feeds->data.target, &dataset->columns[feeds->columns[features]], out);
-    str_printf(out, ", \"classes\": %lld}, \"spec\": ", (long long)feeds->data.classes);
+    str_printf(out, ", \"classes\": %lld", (long long)feeds->data.classes);
+    if (dataset->vocabulary)
+        str_printf(out, ", \"vocabulary\": %s", dataset->vocabulary);
+    str_add(out, "}, \"spec\": ");
     spec_to_json(spec, out);
     str_add_char(out, '}');
 }
@@ -147,6 +150,10 @@ static bool read_data(const json_t *json, struct arena *arena, struct dataset *o
                  .classes = json_integer_value(json_object_get(json, "classes"))},
         .columns = columns,
         .count = (int)count + 1};
+    char *vocabulary = json_dumps(json_object_get(json, "vocabulary"), JSON_COMPACT);
+    if (vocabulary)
+        out->vocabulary = arena_text(arena, vocabulary);
+    free(vocabulary);
     return true;
 }
 

@@ -106,6 +106,10 @@ TEST(characters_name_the_byte_that_is_not_utf8)
         CHECK_FAILS(tokenizer_learn(TOKENIZER_CHARACTERS, 0, bad[i].text, bad[i].size, &err),
                     &err, DATA_LOSS);
         CHECK(strstr(err.text, bad[i].says));
+        CHECK_FAILS(tokenizer_check(TOKENIZER_CHARACTERS, bad[i].text, bad[i].size, &err), &err,
+                    DATA_LOSS);
+        CHECK(strstr(err.text, bad[i].says));
+        CHECK_OK(tokenizer_check(TOKENIZER_BYTES, bad[i].text, bad[i].size, &err), &err);
         CHECK_FAILS(tokenizer_encode(tokenizer, bad[i].text, bad[i].size, &ids, &err), &err,
                     DATA_LOSS);
         CHECK(strstr(err.text, bad[i].says));
@@ -272,20 +276,23 @@ TEST(vocabularies_that_are_damaged_are_refused)
         "",
         "[]",
         "{}",
-        "{\"version\": 2, \"tokenizer\": \"characters\", \"characters\": \"a\"}",
+        "{\"version\": 2, \"tokenizer\": \"characters\", \"characters\": [97]}",
         "{\"version\": 1, \"tokenizer\": \"letters\"}",
         "{\"version\": 1, \"tokenizer\": 1}",
         "{\"version\": 1, \"tokenizer\": \"characters\"}",
-        "{\"version\": 1, \"tokenizer\": \"characters\", \"characters\": \"\"}",
-        "{\"version\": 1, \"tokenizer\": \"characters\", \"characters\": \"ba\"}",
-        "{\"version\": 1, \"tokenizer\": \"characters\", \"characters\": \"aa\"}",
-        "{\"version\": 1, \"tokenizer\": \"bytes\", \"bytes\": {}}",
-        "{\"version\": 1, \"tokenizer\": \"bytes\", \"bytes\": [1]}",
-        "{\"version\": 1, \"tokenizer\": \"bytes\", \"bytes\": [[1, 256]]}",
-        "{\"version\": 1, \"tokenizer\": \"bytes\", \"bytes\": [[1, -1]]}",
-        "{\"version\": 1, \"tokenizer\": \"bytes\", \"bytes\": [[1, 2, 3]]}",
-        "{\"version\": 1, \"tokenizer\": \"bytes\", \"bytes\": [[1, 2], [1, 2]]}",
-        "{\"version\": 1, \"tokenizer\": \"bytes\", \"bytes\": [[97, 97], [256, 256], [257, "
+        "{\"version\": 1, \"tokenizer\": \"characters\", \"characters\": []}",
+        "{\"version\": 1, \"tokenizer\": \"characters\", \"characters\": [98, 97]}",
+        "{\"version\": 1, \"tokenizer\": \"characters\", \"characters\": [97, 97]}",
+        "{\"version\": 1, \"tokenizer\": \"characters\", \"characters\": [55296]}",
+        "{\"version\": 1, \"tokenizer\": \"characters\", \"characters\": [1114112]}",
+        "{\"version\": 1, \"tokenizer\": \"characters\", \"characters\": \"a\"}",
+        "{\"version\": 1, \"tokenizer\": \"bpe\", \"bpe\": {}}",
+        "{\"version\": 1, \"tokenizer\": \"bpe\", \"bpe\": [1]}",
+        "{\"version\": 1, \"tokenizer\": \"bpe\", \"bpe\": [[1, 256]]}",
+        "{\"version\": 1, \"tokenizer\": \"bpe\", \"bpe\": [[1, -1]]}",
+        "{\"version\": 1, \"tokenizer\": \"bpe\", \"bpe\": [[1, 2, 3]]}",
+        "{\"version\": 1, \"tokenizer\": \"bpe\", \"bpe\": [[1, 2], [1, 2]]}",
+        "{\"version\": 1, \"tokenizer\": \"bpe\", \"bpe\": [[97, 97], [256, 256], [257, "
         "257], [258, 258], [259, 259], [260, 260], [261, 261]]}",
         "{\"version\": 1, \"tokenizer\": \"words\", \"words\": \"a\"}",
         "{\"version\": 1, \"tokenizer\": \"words\", \"words\": [\"\"]}",
