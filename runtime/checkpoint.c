@@ -183,21 +183,55 @@ static bool files_move(const char *from_prefix, const char *to_prefix, struct er
     return ok && file_sync_folder(to_prefix, err);
 }
 
-/* How many of the listed checkpoints have a higher score than `score`. */
-static int better_count(const double *scores, int count, double score)
+/* How many of the listed checkpoints have a higher score than `index`, or had the same before. */
+static int better_count(const double *scores, int count, int index)
 {
     int better = 0;
     for (int i = 0; i < count; i++)
-        better += scores[i] > score;
+        better += scores[i] > scores[index] || (i < index && scores[i] == scores[index]);
     return better;
+}
+
+/* --- the best one --- */
+
+static bool best_write(const char *folder, int64_t step, struct error *err)
+{
+    char *path = alloc_printf("%s/best", folder);
+    char *text = alloc_printf("model_checkpoint_path: \"model.ckpt-%lld\"\n", (long long)step);
+    bool ok = file_write(path, text, strlen(text), err);
+    free(text);
+    free(path);
+    return ok;
+}
+
+char *checkpoint_best(const char *folder, struct error *err)
+{
+    static const char start[] = "model_checkpoint_path: \"";
+    struct str text = {0};
+    char *path = alloc_printf("%s/best", folder), *prefix = NULL;
+    int64_t step;
+    if (file_read(path, 4096, &text, err)) {
+        const char *name = str_text(&text) + strlen(start);
+        bool ok = text.size > strlen(start) &&
+                  !strncmp(str_text(&text), start, strlen(start)) &&
+                  checkpoint_state_step(name, strcspn(name, "\""), &step);
+        if (ok)
+            prefix = checkpoint_prefix(folder, step);
+        else
+            fail(err, DATA_LOSS, "%s names no checkpoint", path);
+    }
+    str_release(&text);
+    free(path);
+    return prefix;
 }
 
 /*
  * Takes out of `state` what need not be kept, and lists it in `dropped`.  The newest is always
- * kept.  Of what cannot be read no score is known: it is not among the best.
+ * kept.  Of what cannot be read no score is known: it is not among the best.  Returns the step
+ * with the highest score, the first of several; -1: none has one.
  */
-static void state_prune(const struct checkpoint_settings *settings,
-                        struct checkpoint_state *state, struct checkpoint_state *dropped)
+static int64_t state_prune(const struct checkpoint_settings *settings,
+                           struct checkpoint_state *state, struct checkpoint_state *dropped)
 {
     int count = state->steps_count;
     int keep_latest = settings->keep_latest > 1 ? settings->keep_latest : 1;
@@ -214,15 +248,19 @@ static void state_prune(const struct checkpoint_settings *settings,
         free(prefix);
     }
     struct checkpoint_state kept = {0};
+    int64_t best = -1;
     for (int i = 0; i < count; i++) {
+        if (best < 0 && !isnan(scores[i]) && !better_count(scores, count, i))
+            best = state->steps[i];
         bool is_best =
-            !isnan(scores[i]) && better_count(scores, count, scores[i]) < settings->keep_best;
+            !isnan(scores[i]) && better_count(scores, count, i) < settings->keep_best;
         bool keep = i >= count - keep_latest || is_best;
         checkpoint_state_add(keep ? &kept : dropped, state->steps[i]);
     }
     free(scores);
     checkpoint_state_release(state);
     *state = kept;
+    return best;
 }
 
 /* After a failure: files that were moved in but are not listed. */
@@ -253,8 +291,9 @@ static bool publish(const struct checkpoint_settings *settings, const char *buil
         ok = files_move(build_prefix, prefix, err);
         if (ok) {
             checkpoint_state_add(&state, step);
-            state_prune(settings, &state, &dropped);
-            ok = checkpoint_state_write(settings->folder, &state, err);
+            int64_t best = state_prune(settings, &state, &dropped);
+            ok = checkpoint_state_write(settings->folder, &state, err) &&
+                 (best < 0 || best_write(settings->folder, best, err));
         }
         if (!ok)
             unlisted_remove(settings->folder, prefix, step);

@@ -4,7 +4,8 @@
  *   FOLDER/model.ckpt-STEP.index, .data-00000-of-00001   V2 files, as TensorFlow's
  *   FOLDER/model.ckpt-STEP.manifest                      JSON: size and CRC-32C of both, step,
  * epoch FOLDER/checkpoint                                    which are published, newest last
- *   FOLDER/epoch                                         the newest attempt that may publish
+ *   FOLDER/best                                          names the one with the highest score,
+ * as `checkpoint` does: TensorFlow reads it FOLDER/epoch the newest attempt that may publish
  * here FOLDER/lock                                          held while one of the two above
  * changes
  *
@@ -56,6 +57,10 @@ bool checkpoint_save(const struct checkpoint_settings *settings,
 /* "FOLDER/model.ckpt-STEP", owned by the caller: what TensorFlow calls the checkpoint's path.
  */
 char *checkpoint_prefix(const char *folder, int64_t step);
+
+/* The prefix that the file FOLDER/best names, owned by the caller; NULL after setting `err`:
+ * NOT_FOUND, DATA_LOSS. */
+char *checkpoint_best(const char *folder, struct error *err) CHECKED;
 
 struct checkpoint_skipped {
     char *prefix;

@@ -32,6 +32,8 @@ static const char usage[] =
     "  --data FOLDER         the dataset's files (default: datasets/NAME)\n"
     "  --out FOLDER          event file for TensorBoard, checkpoints (default: runs/NAME)\n"
     "  --checkpoints FOLDER  checkpoints (default: the out folder's checkpoints/)\n"
+    "  --init PATH           start from weights: .h5, .keras, or a checkpoint's prefix or "
+    "folder\n"
     "  --steps N             in place of the spec's\n"
     "  --threads N           default: one for each CPU this process may use\n"
     "  --load-library FILE   a library with ops of its own\n"
@@ -42,7 +44,7 @@ enum { EXIT_FINISHED = 0, EXIT_FAULT = 1, EXIT_USER = 2, EXIT_STOPPED = 3 };
 
 struct arguments {
     const char *spec;
-    const char *data, *out, *checkpoints, *library;
+    const char *data, *out, *checkpoints, *library, *init;
     int64_t steps, threads, epoch, attempt;
     bool resume, json, help;
     bool data_guessed;
@@ -74,6 +76,7 @@ static bool parse(int argc, char **argv, struct arguments *a, struct error *err)
         {"--data", &a->data, NULL, 0, NULL},
         {"--out", &a->out, NULL, 0, NULL},
         {"--checkpoints", &a->checkpoints, NULL, 0, NULL},
+        {"--init", &a->init, NULL, 0, NULL},
         {"--load-library", &a->library, NULL, 0, NULL},
         {"--steps", NULL, &a->steps, INT64_C(1000000000000), NULL},
         {"--threads", NULL, &a->threads, 4096, NULL},
@@ -283,6 +286,7 @@ static bool run(const struct arguments *a, const struct spec *spec, struct show 
                                           .data = a->data,
                                           .out = a->out,
                                           .checkpoints = a->checkpoints,
+                                          .init = a->init,
                                           .steps = a->steps,
                                           .threads = (int)a->threads,
                                           .resume = a->resume,

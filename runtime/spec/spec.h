@@ -98,6 +98,13 @@ struct spec_metric {
     const struct config *config;
 };
 
+struct spec_init {    /* what the variables start from; no job, no file: as their layers say */
+    const char *job;  /* another one, by its number, id or name */
+    int64_t step;     /* of its checkpoint; -1: the newest */
+    const char *file; /* of weights, or a checkpoint */
+    bool strict;      /* every variable must be there and fit */
+};
+
 struct spec_train {
     const struct config *loss, *optimizer;
     const struct spec_metric *metrics;
@@ -106,6 +113,7 @@ struct spec_train {
     int64_t epochs;
     int64_t eval_every;  /* steps; 0: at the end only */
     bool check_numerics; /* stop at the first NaN or infinity, naming the op */
+    struct spec_init init;
 };
 
 /* --- the rest --- */
@@ -132,18 +140,29 @@ struct spec_checkpoint {
     int64_t every_steps;   /* 0: not by steps */
     int64_t every_seconds; /* 0: not by time */
     int64_t keep_latest;
+    int64_t keep_best;       /* so many with the best evaluation; 0: none */
+    const char *best_metric; /* by which: "val_loss" */
+    bool best_is_more;       /* whether more of it is better */
 };
 
-struct spec_target {    /* stop once an evaluation reaches it */
-    const char *metric; /* "val_accuracy"; NULL: none */
+struct spec_target {    /* stop once it is reached */
+    const char *metric; /* "val_accuracy" of an evaluation, "loss" of a step; NULL: none */
     bool has_min, has_max;
     double min, max;
+};
+
+struct spec_early {     /* stop when evaluations improve no more */
+    const char *metric; /* "val_loss"; NULL: never */
+    int64_t patience;   /* evaluations in a row without improvement */
+    double min_delta;   /* less than this is none */
+    bool more;          /* more is better */
 };
 
 struct spec_stop {
     int64_t max_steps;   /* 0: no such limit */
     int64_t max_seconds; /* of an attempt; 0: no such limit */
     struct spec_target target;
+    struct spec_early early;
 };
 
 struct spec {

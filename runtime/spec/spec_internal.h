@@ -13,6 +13,14 @@ bool spec_parse_data(const struct spec_object *data,
                      struct spec *spec) CHECKED; /* spec_data.c */
 bool spec_parse_train(const struct spec_object *train,
                       struct spec *spec) CHECKED; /* spec_train.c */
+bool spec_parse_optimizer(const struct spec_object *train,
+                          struct spec_train *out) CHECKED; /* spec_optimizer.c */
+bool spec_parse_init(const struct spec_object *train,
+                     struct spec_train *out) CHECKED; /* spec_init.c */
+bool spec_parse_checkpoint(const struct spec_object *whole,
+                           struct spec *spec) CHECKED; /* spec_end.c */
+bool spec_parse_stop(const struct spec_object *whole,
+                     struct spec *spec) CHECKED; /* spec_end.c */
 bool spec_parse_tasks(const struct spec_object *tasks,
                       struct spec *spec) CHECKED; /* spec_run.c */
 bool spec_parse_run(const struct spec_object *whole,

@@ -57,6 +57,18 @@ static void add_metrics(struct str *out, const struct spec_train *train)
     str_add(out, "]");
 }
 
+static void add_init(struct str *out, const struct spec_init *init)
+{
+    if (!init->job && !init->file)
+        return;
+    str_printf(out, ",\n  \"init\": {\"%s\": ", init->job ? "job" : "file");
+    add_text(out, init->job ? init->job : init->file);
+    if (init->step >= 0)
+        str_printf(out, ", \"step\": %lld", (long long)init->step);
+    add_flag(out, "strict", init->strict);
+    str_add_char(out, '}');
+}
+
 static void add_train(struct str *out, const struct spec_train *train)
 {
     str_add(out, " \"train\": {\"loss\": ");
@@ -70,6 +82,7 @@ static void add_train(struct str *out, const struct spec_train *train)
                (long long)(train->steps ? train->steps : train->epochs),
                (long long)train->eval_every);
     add_flag(out, "check_numerics", train->check_numerics);
+    add_init(out, &train->init);
     str_add(out, "},\n");
 }
 
@@ -101,6 +114,29 @@ static void add_tasks(struct str *out, const struct spec *spec)
     str_add(out, "},\n");
 }
 
+static void add_checkpoint(struct str *out, const struct spec_checkpoint *checkpoint)
+{
+    str_printf(out,
+               " \"checkpoint\": {\"every_steps\": %lld, \"every_seconds\": %lld, "
+               "\"keep_latest\": %lld",
+               (long long)checkpoint->every_steps, (long long)checkpoint->every_seconds,
+               (long long)checkpoint->keep_latest);
+    if (checkpoint->keep_best)
+        str_printf(out,
+                   ", \"keep_best\": {\"count\": %lld, \"metric\": \"%s\", \"mode\": \"%s\"}",
+                   (long long)checkpoint->keep_best, checkpoint->best_metric,
+                   checkpoint->best_is_more ? "max" : "min");
+    str_add(out, "},\n");
+}
+
+static void add_early(struct str *out, const struct spec_early *early)
+{
+    str_printf(out, ", \"early\": {\"metric\": \"%s\", \"patience\": %lld", early->metric,
+               (long long)early->patience);
+    add_real(out, "min_delta", early->min_delta);
+    str_printf(out, ", \"mode\": \"%s\"}", early->more ? "max" : "min");
+}
+
 static void add_stop(struct str *out, const struct spec_stop *stop)
 {
     str_printf(out, " \"stop\": {\"max_steps\": %lld, \"max_seconds\": %lld",
@@ -111,6 +147,8 @@ static void add_stop(struct str *out, const struct spec_stop *stop)
                  stop->target.has_min ? stop->target.min : stop->target.max);
         str_add_char(out, '}');
     }
+    if (stop->early.metric)
+        add_early(out, &stop->early);
     str_add(out, "},\n");
 }
 
@@ -146,12 +184,8 @@ void spec_to_json(const struct spec *spec, struct str *out)
     str_add(out, ",\n");
     add_train(out, &spec->train);
     add_tasks(out, spec);
-    str_printf(out,
-               " \"checkpoint\": {\"every_steps\": %lld, \"every_seconds\": %lld, "
-               "\"keep_latest\": %lld},\n \"restart\": {\"max\": %d},\n",
-               (long long)spec->checkpoint.every_steps,
-               (long long)spec->checkpoint.every_seconds,
-               (long long)spec->checkpoint.keep_latest, spec->restart_max);
+    add_checkpoint(out, &spec->checkpoint);
+    str_printf(out, " \"restart\": {\"max\": %d},\n", spec->restart_max);
     add_stop(out, &spec->stop);
     str_printf(out, " \"trace\": {\"every_steps\": %lld}}\n",
                (long long)spec->trace_every_steps);

@@ -1,12 +1,10 @@
-/* spec_run.c - where and how long a job runs: tasks, strategy, checkpoint, restart, stop,
- * trace. */
+/* spec_run.c - where and how a job runs: tasks, strategy, restart, trace. */
 
 #include "base/arena.h"
 #include "base/limits.h"
 #include "runtime/spec/spec_internal.h"
 
 #define SPEC_COUNT_MAX INT64_C(1000000000000)
-#define SPEC_SECONDS_MAX (INT64_C(10) * 366 * 24 * 3600)
 #define SPEC_CPUS_MAX 4096
 #define SPEC_GPUS_MAX 1024
 #define SPEC_MEMORY_MAX (INT64_C(1) << 50)
@@ -153,25 +151,7 @@ static bool placement_parse(const struct spec_object *whole)
            spec_read_not_yet(&object, "pins", NULL, "this version has one device in a task");
 }
 
-/* --- checkpoint, restart, stop, trace --- */
-
-static bool checkpoint_parse(const struct spec_object *whole, struct spec_checkpoint *out)
-{
-    static const char *const allowed[] = {"every_steps", "every_seconds", "keep_latest",
-                                          "keep_best", NULL};
-    struct spec_object object;
-    *out = (struct spec_checkpoint){.every_seconds = 60, .keep_latest = 3};
-    if (!spec_read_object(whole, "checkpoint", &object))
-        return false;
-    if (spec_read_value(&object, "every_steps"))
-        out->every_seconds = 0;
-    return (!object.json || spec_read_only(&object, allowed)) &&
-           spec_read_integer(&object, "every_steps", 0, SPEC_COUNT_MAX, &out->every_steps) &&
-           spec_read_integer(&object, "every_seconds", 0, SPEC_SECONDS_MAX,
-                             &out->every_seconds) &&
-           spec_read_integer(&object, "keep_latest", 1, 10000, &out->keep_latest) &&
-           spec_read_not_yet(&object, "keep_best", NULL, "this version keeps the latest");
-}
+/* --- restart, trace --- */
 
 static bool restart_parse(const struct spec_object *whole, struct spec *spec)
 {
@@ -190,64 +170,13 @@ static bool restart_parse(const struct spec_object *whole, struct spec *spec)
            spec_read_not_yet(&object, "exclude_bad_nodes", json_false(), why);
 }
 
-/* "val_loss", or "val_" and the name of a metric of the job. */
-static bool watched_parse(const struct spec_object *object, const struct spec_train *train,
-                          const char **out)
-{
-    const char **names =
-        arena_array(object->arena, (size_t)train->metrics_count + 2, sizeof(*names));
-    int index = 0;
-    names[0] = "val_loss";
-    for (int i = 0; i < train->metrics_count; i++)
-        names[i + 1] = arena_printf(object->arena, "val_%s", train->metrics[i].name);
-    if (!spec_read_choice(object, "metric", names, &index))
-        return false;
-    *out = names[index];
-    return true;
-}
-
-static bool target_parse(const struct spec_object *stop, const struct spec_train *train,
-                         struct spec_target *out)
-{
-    static const char *const allowed[] = {"metric", "min", "max", NULL};
-    struct spec_object object;
-    if (!spec_read_object(stop, "target", &object) || !object.json)
-        return spec_read_object(stop, "target", &object);
-    if (!spec_read_only(&object, allowed) ||
-        !spec_read_required(&object, "metric", "\"val_accuracy\" or \"val_loss\"") ||
-        !watched_parse(&object, train, &out->metric) ||
-        !spec_read_number(&object, "min", -1e30, 1e30, &out->min) ||
-        !spec_read_number(&object, "max", -1e30, 1e30, &out->max))
-        return false;
-    out->has_min = spec_read_value(&object, "min");
-    out->has_max = spec_read_value(&object, "max");
-    if (out->has_min == out->has_max)
-        return error_at(stop->err, object.pointer, INVALID,
-                        "target has %s, allowed: one of min and max",
-                        out->has_min ? "both min and max" : "neither min nor max");
-    return true;
-}
-
-static bool stop_parse(const struct spec_object *whole, const struct spec_train *train,
-                       struct spec_stop *out)
-{
-    static const char *const allowed[] = {"max_steps", "max_seconds", "target", "early", NULL};
-    struct spec_object object;
-    return spec_read_object(whole, "stop", &object) &&
-           (!object.json || spec_read_only(&object, allowed)) &&
-           spec_read_integer(&object, "max_steps", 0, SPEC_COUNT_MAX, &out->max_steps) &&
-           spec_read_integer(&object, "max_seconds", 0, SPEC_SECONDS_MAX, &out->max_seconds) &&
-           target_parse(&object, train, &out->target) &&
-           spec_read_not_yet(&object, "early", NULL, "this version has \"target\" only");
-}
-
 bool spec_parse_run(const struct spec_object *whole, struct spec *spec)
 {
     static const char *const trace_fields[] = {"every_steps", NULL};
     struct spec_object trace;
     if (!strategy_parse(whole) || !placement_parse(whole) ||
-        !checkpoint_parse(whole, &spec->checkpoint) || !restart_parse(whole, spec) ||
-        !stop_parse(whole, &spec->train, &spec->stop))
+        !spec_parse_checkpoint(whole, spec) || !restart_parse(whole, spec) ||
+        !spec_parse_stop(whole, spec))
         return false;
     return spec_read_object(whole, "trace", &trace) &&
            (!trace.json || spec_read_only(&trace, trace_fields)) &&

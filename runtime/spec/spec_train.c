@@ -5,7 +5,6 @@
 #include "base/str.h"
 #include "runtime/model/loss.h"
 #include "runtime/model/metric.h"
-#include "runtime/model/optimizer.h"
 #include "runtime/spec/spec_internal.h"
 
 #define SPEC_STEPS_MAX INT64_C(1000000000000)
@@ -104,19 +103,6 @@ static bool metrics_parse(const struct spec_object *train, struct spec_train *ou
     return true;
 }
 
-/* --- optimizers --- */
-
-/* Adam when nothing is said. */
-static bool optimizer_parse(const struct spec_object *train, struct spec_train *out)
-{
-    if (!config_read(train, "optimizer", &optimizer_family, &out->optimizer))
-        return false;
-    if (!out->optimizer)
-        out->optimizer = config_default(config_find(&optimizer_family, "Adam"),
-                                        &optimizer_family, train->arena);
-    return true;
-}
-
 /* --- the section --- */
 
 static bool length_parse(const struct spec_object *train, struct spec_train *out)
@@ -139,22 +125,18 @@ bool spec_parse_train(const struct spec_object *train, struct spec *spec)
         "loss",      "optimizer",      "metrics", "steps",    "epochs",         "eval_every",
         "precision", "check_numerics", "clip",    "schedule", "moving_average", "init",
         NULL};
-    static const char *const later[] = {"clip", "schedule", "moving_average", "init"};
     struct spec_train *out = &spec->train;
     *out = (struct spec_train){0};
     if (train->json && !spec_read_only(train, allowed))
         return false;
-    for (int i = 0; i < ARRAY_LEN(later); i++) {
-        if (!spec_read_not_yet(train, later[i], NULL, "this version has none yet"))
-            return false;
-    }
     static const char *const precisions[] = {"float32", "bfloat16", "float16", NULL};
     int precision = 0;
     if (!spec_read_choice(train, "precision", precisions, &precision) ||
         (precision &&
          !spec_read_not_yet(train, "precision", NULL, "this version computes in float32 only")))
         return false;
-    return loss_parse(train, out) && optimizer_parse(train, out) && metrics_parse(train, out) &&
+    return loss_parse(train, out) && spec_parse_optimizer(train, out) &&
+           metrics_parse(train, out) && spec_parse_init(train, out) &&
            length_parse(train, out) &&
            spec_read_integer(train, "eval_every", 0, SPEC_STEPS_MAX, &out->eval_every) &&
            spec_read_bool(train, "check_numerics", &out->check_numerics);

@@ -25,6 +25,16 @@ enum train_pending {
     PENDING_END = 16,
 };
 
+/* How early stopping stands, and the scores of the best checkpoints; both are in checkpoints.
+ */
+struct stopping {
+    double best;
+    int64_t best_step; /* -1: no evaluation yet */
+    int64_t waited;    /* evaluations since then */
+    double *scores;    /* scores_count of them, greater is better; NaN: none yet */
+    int scores_count;
+};
+
 struct train {
     struct train_options options;
     struct train_facts facts;
@@ -46,6 +56,8 @@ struct train {
     int64_t saved_step, evaluated_step, point_step; /* -1 when never */
     enum train_end end;
     const char *end_text;
+    struct stopping stopping;
+    struct str stop_text;       /* why stop.c found it to be over */
     volatile sig_atomic_t stop; /* set by train_stop() */
     struct train_report last;   /* the newest values, what reports are made from */
     double values[TRAIN_METRICS_MAX], val_values[TRAIN_METRICS_MAX];
@@ -72,6 +84,28 @@ bool memory_check(struct train *train, struct error *err) CHECKED;
 
 /* The metrics over train->eval, into train->val_values. */
 bool evaluate_run(struct train *train, struct error *err) CHECKED;
+
+/* --- stop.c --- */
+
+/* Before the state is restored; train_close() frees what it takes. */
+void stop_begin(struct train *train);
+
+/* True when training is over for what was just seen: train->stop_text says why. */
+bool stop_after_step(struct train *train);
+bool stop_after_evaluation(struct train *train);
+bool stop_is_over(struct train *train); /* by the evaluations so far */
+
+/* What the state after this step is worth, greater is better; NaN: it was not evaluated. */
+double stop_score(const struct train *train);
+
+/* Whether a checkpoint now would be one of the best; then noted, once it is published. */
+bool stop_is_among_best(const struct train *train);
+void stop_saved(struct train *train);
+
+/* --- init.c --- */
+
+/* Gives variables the weights that options or spec name; a notice tells which. */
+bool init_apply(struct train *train, struct error *err) CHECKED;
 
 /* --- room.c --- */
 

@@ -16,12 +16,18 @@
 #define SAVE_POSITION "trainyard/position"
 #define SAVE_SEED "trainyard/seed"
 
+/* With early stopping {best, its step, evaluations since}; with best checkpoints their scores.
+ */
+#define SAVE_EARLY "trainyard/early_stopping"
+#define SAVE_BEST "trainyard/best_scores"
+#define SAVE_EXTRA 4 /* of these items */
+
 static struct checkpoint_settings settings_of(const struct train *train)
 {
     return (struct checkpoint_settings){.folder = train->options.checkpoints,
                                         .epoch = train->options.epoch,
-                                        .keep_latest =
-                                            (int)train->spec->checkpoint.keep_latest};
+                                        .keep_latest = (int)train->spec->checkpoint.keep_latest,
+                                        .keep_best = (int)train->spec->checkpoint.keep_best};
 }
 
 bool save_claim(struct train *train, struct error *err)
@@ -49,6 +55,38 @@ static bool set_number(struct checkpoint_item *item, const char *name, int64_t v
     return tensor_init_copy(&item->tensor, I64, &SHAPE_SCALAR, &value, err);
 }
 
+static bool set_numbers(struct checkpoint_item *item, const char *name, const double *values,
+                        int count, struct error *err)
+{
+    item->name = name;
+    return tensor_init_copy(&item->tensor, F64, &SHAPE(count), values, err);
+}
+
+/* How stopping stands after this very checkpoint. */
+static bool collect_stopping(struct train *train, struct checkpoint_item *items, int *count,
+                             struct error *err)
+{
+    const struct stopping *s = &train->stopping;
+    if (train->spec->stop.early.metric) {
+        const double early[3] = {s->best, (double)s->best_step, (double)s->waited};
+        if (!set_numbers(&items[*count], SAVE_EARLY, early, 3, err))
+            return false;
+        (*count)++;
+    }
+    if (s->scores_count) {
+        double *before = alloc_array((size_t)s->scores_count, sizeof(*before));
+        memcpy(before, s->scores, (size_t)s->scores_count * sizeof(*before));
+        stop_saved(train);
+        bool ok = set_numbers(&items[*count], SAVE_BEST, s->scores, s->scores_count, err);
+        memcpy(s->scores, before, (size_t)s->scores_count * sizeof(*before));
+        free(before);
+        if (!ok)
+            return false;
+        (*count)++;
+    }
+    return true;
+}
+
 /* References to all that makes up the state; `count` are filled, even after a failure. */
 static bool collect(struct train *train, struct checkpoint_item *items, int *count,
                     struct error *err)
@@ -70,24 +108,23 @@ static bool collect(struct train *train, struct checkpoint_item *items, int *cou
     if (!set_number(&items[*count], SAVE_SEED, train->spec->seed, err))
         return false;
     (*count)++;
-    return true;
+    return collect_stopping(train, items, count, err);
 }
 
 bool save_write(struct train *train, struct str *path, struct error *err)
 {
     const struct checkpoint_settings settings = settings_of(train);
     struct checkpoint_item *items =
-        alloc_array((size_t)train->model.variables_count + 2, sizeof(*items));
+        alloc_array((size_t)train->model.variables_count + SAVE_EXTRA, sizeof(*items));
     int count = 0;
     char hash[24];
     snprintf(hash, sizeof(hash), "%016" PRIx64, train->graph_hash);
     struct str model = {0};
     trained_describe(train->spec, &train->dataset, &model);
-    const struct checkpoint_point point = {
-        .step = train->step,
-        .score = train->evaluated_step == train->step ? -train->val_values[0] : NAN,
-        .graph = hash,
-        .model = str_text(&model)};
+    const struct checkpoint_point point = {.step = train->step,
+                                           .score = stop_score(train),
+                                           .graph = hash,
+                                           .model = str_text(&model)};
     bool ok = collect(train, items, &count, err) &&
               checkpoint_save(&settings, &point, items, count, err);
     for (int i = 0; i < count; i++)
@@ -143,6 +180,21 @@ static bool saved_number(const struct checkpoint *checkpoint, const char *name, 
     return true;
 }
 
+/* As it stood, where the checkpoint tells; a spec that has changed begins anew. */
+static void restore_stopping(struct train *train, const struct checkpoint *checkpoint)
+{
+    const struct tensor *early = checkpoint_find(checkpoint, SAVE_EARLY);
+    const struct tensor *scores = checkpoint_find(checkpoint, SAVE_BEST);
+    struct stopping *s = &train->stopping;
+    if (early && early->dtype == F64 && early->count == 3) {
+        s->best = tensor_f64(early)[0];
+        s->best_step = tensor_integer(early, 1);
+        s->waited = tensor_integer(early, 2);
+    }
+    for (int i = 0; scores && scores->dtype == F64 && i < s->scores_count; i++)
+        s->scores[i] = i < scores->count ? tensor_f64(scores)[i] : (double)NAN;
+}
+
 static bool restore(struct train *train, const struct checkpoint *checkpoint, struct error *err)
 {
     int64_t step, position, seed;
@@ -161,6 +213,7 @@ static bool restore(struct train *train, const struct checkpoint *checkpoint, st
     snprintf(hash, sizeof(hash), "%016" PRIx64, train->graph_hash);
     train->step = train->saved_step = step;
     train->position = position;
+    restore_stopping(train, checkpoint);
     train->facts.changed = strcmp(checkpoint->graph, hash) || seed != train->spec->seed;
     return true;
 }

@@ -160,19 +160,8 @@ static void look_ahead(struct train *train)
     else if (spec->stop.max_seconds &&
              now_us - train->opened_us >= (uint64_t)spec->stop.max_seconds * 1000000)
         finish(train, TRAIN_FINISHED, "the time of /stop/max_seconds is over");
-}
-
-static void check_target(struct train *train)
-{
-    const struct spec_target *target = &train->spec->stop.target;
-    if (!target->metric || train->pending & PENDING_END)
-        return;
-    int metric = 0;
-    while (strcmp(train->model.metrics[metric].name, target->metric + strlen("val_")))
-        metric++;
-    double value = train->val_values[metric];
-    if ((target->has_min && value >= target->min) || (target->has_max && value <= target->max))
-        finish(train, TRAIN_FINISHED, "the target of /stop/target is reached");
+    else if (stop_after_step(train))
+        finish(train, TRAIN_FINISHED, str_text(&train->stop_text));
 }
 
 /* --- doing it --- */
@@ -215,7 +204,11 @@ static bool do_evaluate(struct train *train, struct train_report *report, struct
 {
     if (!room_flush(train, err) || !evaluate_run(train, err))
         return false;
-    check_target(train);
+    bool over = stop_after_evaluation(train);
+    if (over && !(train->pending & PENDING_END))
+        finish(train, TRAIN_FINISHED, str_text(&train->stop_text));
+    if (stop_is_among_best(train) && train->options.checkpoints)
+        train->pending |= PENDING_SAVE;
     report->what = TRAIN_EVALUATED;
     if (!train->events)
         return true;
@@ -246,6 +239,7 @@ static bool do_save(struct train *train, struct train_report *report, struct err
     room_found(train);
     if (ok) {
         train->saved_step = train->step;
+        stop_saved(train);
         report->what = TRAIN_SAVED;
         if (!train->events)
             return true;
@@ -326,6 +320,8 @@ bool train_next(struct train *train, struct train_report *report, struct error *
     *report = (struct train_report){0};
     if (!(train->pending & ~PENDING_NOTICE) && train->step >= train->facts.steps)
         finish(train, TRAIN_FINISHED, "all steps were done already");
+    else if (!(train->pending & ~PENDING_NOTICE) && !train->busy_steps && stop_is_over(train))
+        finish(train, TRAIN_FINISHED, str_text(&train->stop_text));
     while (!train->pending) {
         if (!run_step(train, err) || !check_loss(train, err))
             return false;

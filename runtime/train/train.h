@@ -24,9 +24,10 @@ struct train_options {
     const char *data;        /* folder of the dataset's files */
     const char *out;         /* folder for the event file; NULL: none is written */
     const char *checkpoints; /* folder for checkpoints; NULL: none are written */
-    int64_t steps;           /* in place of the spec's; 0: as it says */
-    int threads;             /* 0: as many as the process may use */
-    bool resume;             /* from the newest checkpoint, if there is one */
+    const char *init; /* weights to start from, in place of the spec's; NULL: as it says */
+    int64_t steps;    /* in place of the spec's; 0: as it says */
+    int threads;      /* 0: as many as the process may use */
+    bool resume;      /* from the newest checkpoint, if there is one */
     int64_t
         epoch; /* of the attempt: a newer one's checkpoints are never overwritten; 0: none */
     bool wait_for_room; /* on a full disk: pauses until there is room, in place of failing; an

@@ -20,6 +20,17 @@ static int64_t steps_in_all(const struct train *train)
     return steps;
 }
 
+/* The first field of the spec that is about evaluations; NULL: none. */
+static const char *wants_evaluations(const struct spec *spec)
+{
+    const char *target = spec->stop.target.metric;
+    if (target && !strncmp(target, "val_", 4))
+        return "/stop/target";
+    return spec->stop.early.metric      ? "/stop/early"
+           : spec->checkpoint.keep_best ? "/checkpoint/keep_best"
+                                        : NULL;
+}
+
 static bool read_data(struct train *train, struct error *err)
 {
     const struct spec_data *data = &train->spec->data;
@@ -27,11 +38,12 @@ static bool read_data(struct train *train, struct error *err)
     if (!dataset_open(train->options.data, data, train->spec->seed, dataset, err))
         return error_prefix(err, "dataset \"%s\": ", data->dataset);
     train->eval = dataset_eval(dataset);
-    if (!train->eval && train->spec->stop.target.metric)
+    const char *waits = wants_evaluations(train->spec);
+    if (!train->eval && waits)
         return error_at(err, "/data/validation", INVALID,
-                        "dataset \"%s\" has no part to test on, which /stop/target waits for: "
+                        "dataset \"%s\" has no part to test on, which %s waits for: "
                         "hold examples out, 0.1 of them for instance",
-                        data->dataset);
+                        data->dataset, waits);
     if (!train->eval)
         str_printf(&train->notice,
                    "dataset \"%s\" has no part to test on, so there are no evaluations: "
@@ -113,7 +125,11 @@ static bool set_state(struct train *train, struct error *err)
         return true;
     static const char *const targets[] = {MODEL_INIT};
     const struct session_run init = {.targets = targets, .targets_count = 1};
-    return session_run(train->session, &init, NULL, err);
+    if (!session_run(train->session, &init, NULL, err) || !init_apply(train, err))
+        return false;
+    if (train->notice.size)
+        train->pending |= PENDING_NOTICE;
+    return true;
 }
 
 static bool start_input(struct train *train, struct error *err)
@@ -172,6 +188,7 @@ struct train *train_open(const struct train_options *options, struct error *err)
     train->facts.threads = options->threads;
     train->saved_step = train->evaluated_step = train->point_step = -1;
     train->opened_us = train->saved_us = clock_monotonic_us();
+    stop_begin(train);
     bool ok = read_data(train, err) && build_session(train, err) && prepare_calls(train, err) &&
               memory_check(train, err) && set_state(train, err) && start_input(train, err) &&
               start_events(train, err);
@@ -201,6 +218,8 @@ void train_close(struct train *train)
     dataset_close(&train->dataset);
     str_release(&train->notice);
     str_release(&train->text);
+    str_release(&train->stop_text);
+    free(train->stopping.scores);
     free(train->events_path);
     free(train);
 }

@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "runtime/checkpoint.h"
 #include "runtime/graph.h"
+#include "runtime/io/file.h"
 #include "runtime/op.h"
 #include "runtime/resource.h"
 #include "runtime/session.h"
@@ -46,20 +47,43 @@ static char *prefix_of(const char *path)
     return alloc_text(path);
 }
 
+/* Whether the path is of the file that names the best checkpoint of its folder. */
+static bool is_best(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    struct stat info;
+    return !strcmp(slash ? slash + 1 : path, "best") && !stat(path, &info) &&
+           S_ISREG(info.st_mode);
+}
+
 bool trained_is(const char *path)
 {
     if (is_folder(path))
         return is_there(path, "/checkpoints/checkpoint") || is_there(path, "/checkpoint");
+    if (is_best(path))
+        return true;
     char *prefix = prefix_of(path);
     bool there = is_there(prefix, ".index");
     free(prefix);
     return there;
 }
 
+/* The prefix that a path means which is no folder; owned, NULL after setting `err`. */
+static char *named_prefix(const char *path, struct error *err)
+{
+    if (!is_best(path))
+        return prefix_of(path);
+    char *folder = file_folder(path), *prefix = checkpoint_best(folder, err);
+    free(folder);
+    return prefix;
+}
+
 static bool load(const char *path, struct checkpoint *checkpoint, struct error *err)
 {
     if (!is_folder(path)) {
-        char *prefix = prefix_of(path);
+        char *prefix = named_prefix(path, err);
+        if (!prefix)
+            return false;
         bool ok = is_there(prefix, ".index") ||
                   fail(err, NOT_FOUND, "there is no checkpoint %s", prefix);
         if (ok && !is_there(prefix, ".manifest"))

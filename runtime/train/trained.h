@@ -35,7 +35,8 @@ struct trained {
 
 /*
  * Opens what `path` names: a run's folder (the newest whole one of its checkpoints/), a folder
- * of checkpoints, or a checkpoint by its prefix ("…/model.ckpt-500") or one of its files.
+ * of checkpoints, or a checkpoint by its prefix ("…/model.ckpt-500") or one of its files, or
+ * the best one by the file that names it ("…/checkpoints/best").
  *
  * NULL options: defaults.  On success the caller owns it.  Fails with NOT_FOUND (nothing
  * there), DATA_LOSS (damaged), INVALID (written by another program, or by a training before

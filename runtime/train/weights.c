@@ -11,6 +11,8 @@
 #include "base/str.h"
 #include "runtime/io/archive.h"
 #include "runtime/io/bundle.h"
+#include "runtime/io/file.h"
+#include "runtime/io/safetensors.h"
 #include "runtime/train/weights_internal.h"
 
 #define WEIGHTS_ARCHIVE_ENTRY "model.weights.h5"
@@ -53,14 +55,29 @@ static bool open_archive(struct weights *weights, struct error *err)
 
 /* --- checkpoints --- */
 
-/* The newest of a folder, or the prefix as it is. */
+/* The best of the folder that "FOLDER/best" is in. */
+static bool find_best(struct weights *weights, struct error *err)
+{
+    char *folder = file_folder(weights->path), *prefix = checkpoint_best(folder, err);
+    if (prefix)
+        weights->path = arena_text(weights->arena, prefix);
+    free(folder);
+    free(prefix);
+    return prefix;
+}
+
+/* The newest of a folder, of a run too, or the prefix as it is. */
 static bool find_prefix(struct weights *weights, struct error *err)
 {
     struct stat info;
-    if (stat(weights->path, &info) || !S_ISDIR(info.st_mode))
+    bool there = !stat(weights->path, &info);
+    if (there && S_ISREG(info.st_mode) && ends_with(weights->path, "/best"))
+        return find_best(weights, err);
+    if (!there || !S_ISDIR(info.st_mode))
         return true;
+    const char *inside = arena_printf(weights->arena, "%s/checkpoints", weights->path);
     struct checkpoint checkpoint;
-    if (!checkpoint_load(weights->path, &checkpoint, err))
+    if (!checkpoint_load(stat(inside, &info) ? weights->path : inside, &checkpoint, err))
         return false;
     weights->path = arena_text(weights->arena, checkpoint.prefix);
     checkpoint_release(&checkpoint);
@@ -103,6 +120,31 @@ static bool open_checkpoint(struct weights *weights, struct error *err)
     return ok;
 }
 
+/* --- .safetensors --- */
+
+static bool open_safetensors(struct weights *weights, struct error *err)
+{
+    struct safetensors *file = safetensors_open(weights->path, err);
+    int count = 0;
+    const struct safetensors_item *items = file ? safetensors_items(file, &count) : NULL;
+    bool ok = file;
+    weights->tensors = alloc_array((size_t)count + 1, sizeof(*weights->tensors));
+    for (int i = 0; ok && i < count; i++) {
+        struct tensor *value = &weights->tensors[weights->tensors_count];
+        if (!(BIT(items[i].dtype) & DTYPES_REAL))
+            continue;
+        ok = tensor_init(value, items[i].dtype, &items[i].shape, err);
+        if (!ok)
+            break;
+        weights->tensors_count++;
+        ok = safetensors_read(file, &items[i], 0, value->data, (size_t)items[i].bytes, err);
+        const char *name = arena_text(weights->arena, items[i].name);
+        weights_add(weights, name, value)->name = name;
+    }
+    safetensors_close(file);
+    return ok;
+}
+
 struct weights *weights_open(const char *path, struct error *err)
 {
     struct arena *arena = arena_new();
@@ -113,6 +155,8 @@ struct weights *weights_open(const char *path, struct error *err)
         ok = open_archive(weights, err) && weights_list_keras(weights, err);
     else if (ends_with(path, ".h5") || ends_with(path, ".hdf5"))
         ok = hdf5_read(path, &weights->h5, err) && weights_list_keras(weights, err);
+    else if (ends_with(path, ".safetensors"))
+        ok = open_safetensors(weights, err);
     else
         ok = open_checkpoint(weights, err);
     if (ok)

@@ -37,9 +37,9 @@ struct weights_entry {
 struct weights;
 
 /*
- * Reads a file: .h5, .hdf5, .keras by their names, all else is the prefix of a checkpoint, or
- * the folder of checkpoints, of which the newest is taken.  Owned by the caller.  Fails with
- * NOT_FOUND, DENIED, DATA_LOSS, EXHAUSTED, INVALID; the text names the file.
+ * Reads a file: .h5, .hdf5, .keras, .safetensors by their names, all else is the prefix of a
+ * checkpoint, or the folder of checkpoints, of which the newest is taken.  Owned by the caller.
+ * Fails with NOT_FOUND, DENIED, DATA_LOSS, EXHAUSTED, INVALID; the text names the file.
  */
 struct weights *weights_open(const char *path, struct error *err) CHECKED;
 void weights_close(struct weights *weights); /* NULL is fine */

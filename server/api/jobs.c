@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/str.h"
+#include "db/artifacts.h"
 #include "runtime/spec/spec.h"
 #include "scheduler/loop.h"
 #include "server/api/api.h"
@@ -41,6 +42,40 @@ static bool reply_job(struct request *req, int status, int64_t number, struct er
 }
 
 /*
+ * The job whose checkpoint the spec starts from, by its number, which is what tasks know it by.
+ * Fails with INVALID when there is none, or it has not written that checkpoint.
+ */
+static bool find_start(struct request *req, struct spec *spec, struct error *err)
+{
+    struct spec_init *init = &spec->train.init;
+    struct job_reader reader;
+    struct db_job job;
+    struct db_checkpoint *list;
+    int count = 0;
+    bool listed = init->step < 0;
+    if (!init->job)
+        return true;
+    if (!job_reader_open(req, &reader, err))
+        return false;
+    bool found = db_jobs_find_text(reader.control, init->job, req->arena, &job, err);
+    bool ok = found &&
+              db_checkpoints_list(reader.metrics, job.number, req->arena, &list, &count, err);
+    job_reader_close(req, &reader);
+    if (!ok)
+        return !found && err->code == NOT_FOUND ? error_at(err, "/train/init/job", INVALID,
+                                                           "there is no job '%s'", init->job)
+                                                : false;
+    for (int i = 0; i < count; i++)
+        listed = listed || list[i].step == init->step;
+    if (!count || !listed)
+        return error_at(err, count ? "/train/init/step" : "/train/init/job", INVALID,
+                        "job %lld has published no checkpoint%s", (long long)job.number,
+                        count ? " of that step" : " yet");
+    init->job = arena_printf(req->arena, "%lld", (long long)job.number);
+    return true;
+}
+
+/*
  * POST /api/v1/jobs     body: a job spec          201 and the job
  *
  * The job is on disk before the reply is sent, so a client that saw 201 may crash, and so may
@@ -61,8 +96,10 @@ static bool jobs_create(struct request *req, struct error *err)
             req->reply.status = 400;
         return false;
     }
+    struct spec resolved = *spec;
+    spec = &resolved;
     struct plan plan;
-    if (!plan_make(req, spec, &plan, err))
+    if (!find_start(req, &resolved, err) || !plan_make(req, spec, &plan, err))
         return false;
     if (dry_run)
         return plan_forecast(req, &plan, err) &&

@@ -153,6 +153,17 @@ TEST(checkpoint_keeps_the_best)
     CHECK(!is_there("e/model.ckpt-3.index"));
     CHECK(is_there("e/model.ckpt-4.index"));
     CHECK(is_there("e/model.ckpt-5.index"));
+    char *best = checkpoint_best(settings.folder, &err);
+    CHECK_OK(best, &err);
+    CHECK_TEXT(strrchr(best, '/'), "/model.ckpt-2");
+    free(best);
+    CHECK_OK(save(&settings, 6, 0.9, &err), &err); /* as good: the first stays the best */
+    CHECK(is_there("e/model.ckpt-2.index"));
+    best = checkpoint_best(settings.folder, &err);
+    CHECK_OK(best, &err);
+    CHECK_TEXT(strrchr(best, '/'), "/model.ckpt-2");
+    free(best);
+    CHECK_FAILS(checkpoint_best(folder_path("nowhere"), &err), &err, NOT_FOUND);
 }
 
 /* A file too large for its limit, as a full disk: an error, nothing new, nothing lost. */

@@ -54,6 +54,44 @@ TEST(spec_flattens_models_inside_of_models)
     arena_free(arena);
 }
 
+/* Short forms are the optimizer's arguments; what is watched knows its direction. */
+TEST(spec_reads_how_a_training_starts_and_ends)
+{
+    struct arena *arena = arena_new();
+    const struct spec *spec = parse(
+        arena,
+        "{" DENSE ", " DATA ", \"train\": {\"optimizer\": \"sgd\", \"clip\": {\"value\": 2}, "
+        "\"schedule\": {\"name\": \"CosineDecay\", \"initial_learning_rate\": 0.5, "
+        "\"decay_steps\": 10}, \"moving_average\": {\"momentum\": 0.9, \"overwrite_every\": "
+        "5}, "
+        "\"eval_every\": 3, \"init\": {\"job\": 12, \"step\": 500, \"strict\": false}}, "
+        "\"checkpoint\": {\"keep_best\": {\"metric\": \"val_accuracy\"}}, "
+        "\"stop\": {\"target\": {\"metric\": \"loss\", \"max\": 0.5}, "
+        "\"early\": {\"patience\": 4, \"min_delta\": 0.01}}}");
+    const struct config *optimizer = spec->train.optimizer;
+    CHECK(config_is(optimizer, "SGD"));
+    CHECK(config_real(optimizer, "clipvalue") == 2 && config_is_null(optimizer, "clipnorm"));
+    CHECK(optimizer_rate(optimizer) == 0.5);
+    CHECK(config_bool(optimizer, "use_ema") && config_real(optimizer, "ema_momentum") == 0.9);
+    CHECK_INT(config_int(optimizer, "ema_overwrite_frequency"), 5);
+    CHECK_TEXT(spec->train.init.job, "12");
+    CHECK_INT(spec->train.init.step, 500);
+    CHECK(!spec->train.init.strict);
+    CHECK_INT(spec->checkpoint.keep_best, 1);
+    CHECK(spec->checkpoint.best_is_more);
+    CHECK_TEXT(spec->stop.target.metric, "loss");
+    CHECK_TEXT(spec->stop.early.metric, "val_loss");
+    CHECK(!spec->stop.early.more && spec->stop.early.min_delta == 0.01);
+    struct str first = {0}, second = {0};
+    spec_to_json(spec, &first);
+    spec_to_json(parse(arena, str_text(&first)), &second);
+    CHECK_TEXT(str_text(&first), str_text(&second));
+    CHECK(strstr(str_text(&first), "\"early\": {\"metric\": \"val_loss\", \"patience\": 4"));
+    str_release(&first);
+    str_release(&second);
+    arena_free(arena);
+}
+
 /* The shortest spec there is: everything else is decided. */
 TEST(spec_fills_in_defaults)
 {
@@ -462,7 +500,28 @@ static const struct bad {
     {TRAIN("\"steps\": 1, \"epochs\": 1"), INVALID, "/train/epochs", "one of the two"},
     {TRAIN("\"eval_every\": -1"), INVALID, "/train/eval_every", "-1"},
     {TRAIN("\"precision\": \"bfloat16\""), UNIMPLEMENTED, "/train/precision", "float32 only"},
-    {TRAIN("\"schedule\": {}"), UNIMPLEMENTED, "/train/schedule", "none yet"},
+    {TRAIN("\"schedule\": {}"), INVALID, "/train/schedule/name", "name"},
+    {TRAIN("\"schedule\": {\"name\": \"CosineDecay\", \"initial_learning_rate\": -1, "
+           "\"decay_steps\": 5}"),
+     INVALID, "/train/schedule/initial_learning_rate", "-1"},
+    {TRAIN("\"clip\": 0"), INVALID, "/train/clip", "clip is 0"},
+    {TRAIN("\"clip\": \"much\""), INVALID, "/train/clip", "\"much\""},
+    {TRAIN("\"clip\": {\"norms\": 1}"), INVALID, "/train/clip/norms", "did you mean \"norm\""},
+    {TRAIN("\"clip\": {\"norm\": 1, \"value\": 1}"), INVALID, "/train/clip", "one of norm"},
+    {TRAIN("\"clip\": {\"norm\": -1}"), INVALID, "/train/clip/norm", "norm is -1"},
+    {TRAIN("\"clip\": 1, \"optimizer\": {\"name\": \"SGD\", \"global_clipnorm\": 2}"), INVALID,
+     "/train/clip", "one of the two"},
+    {TRAIN("\"moving_average\": 2"), INVALID, "/train/moving_average", "is 2"},
+    {TRAIN("\"moving_average\": {\"overwrite_every\": 0}"), INVALID,
+     "/train/moving_average/overwrite_every", "is 0"},
+    {TRAIN("\"init\": {}"), INVALID, "/train/init", "neither job nor file"},
+    {TRAIN("\"init\": \"a.h5\""), INVALID, "/train/init", "\"a.h5\""},
+    {TRAIN("\"init\": {\"job\": 3, \"file\": \"x\"}"), INVALID, "/train/init", "both job and"},
+    {TRAIN("\"init\": {\"job\": 0}"), INVALID, "/train/init/job", "job is 0"},
+    {TRAIN("\"init\": {\"file\": \"\"}"), INVALID, "/train/init/file", "empty"},
+    {TRAIN("\"init\": {\"file\": \"x\", \"step\": 5}"), INVALID, "/train/init/step",
+     "with job"},
+    {TRAIN("\"init\": {\"job\": 3, \"strict\": 1}"), INVALID, "/train/init/strict", "1"},
     /* where it runs */
     {WITH("\"tasks\": {\"workers\": 1}"), INVALID, "/tasks/workers", "did you mean \"worker\""},
     {WITH("\"tasks\": {\"worker\": 0}"), INVALID, "/tasks/worker", "at least 1"},
@@ -486,15 +545,29 @@ static const struct bad {
      "/placement/pins", "one device"},
     {WITH("\"checkpoint\": {\"every\": 1}"), INVALID, "/checkpoint/every", "unknown field"},
     {WITH("\"checkpoint\": {\"keep_latest\": 0}"), INVALID, "/checkpoint/keep_latest", "0"},
-    {WITH("\"checkpoint\": {\"keep_best\": 1}"), UNIMPLEMENTED, "/checkpoint/keep_best",
-     "keeps the latest"},
+    {WITH("\"checkpoint\": {\"keep_best\": 1}"), INVALID, "/checkpoint",
+     "/train/eval_every is 0"},
+    {WITH("\"checkpoint\": {\"keep_best\": -1}"), INVALID, "/checkpoint/keep_best", "-1"},
+    {WITH("\"checkpoint\": {\"keep_best\": {\"metric\": \"loss\"}}"), INVALID,
+     "/checkpoint/keep_best/metric", "val_loss"},
+    {WITH("\"checkpoint\": {\"keep_best\": {\"count\": 0}}"), INVALID,
+     "/checkpoint/keep_best/count", "0"},
     {WITH("\"restart\": {\"max\": -1}"), INVALID, "/restart/max", "-1"},
     {WITH("\"restart\": {\"on\": [\"crash\"]}"), UNIMPLEMENTED, "/restart/on", "every fault"},
     {WITH("\"stop\": {\"max_second\": 1}"), INVALID, "/stop/max_second",
      "did you mean \"max_seconds\""},
     {WITH("\"stop\": {\"target\": {\"metric\": \"val_loss\"}}"), INVALID, "/stop/target",
      "neither"},
-    {WITH("\"stop\": {\"early\": {}}"), UNIMPLEMENTED, "/stop/early", "an object"},
+    {WITH("\"stop\": {\"early\": {}}"), INVALID, "/stop/early/patience", "patience is missing"},
+    {WITH("\"stop\": {\"early\": {\"patience\": 2}}"), INVALID, "/stop/early",
+     "at least 1 step"},
+    {WITH("\"stop\": {\"early\": {\"patience\": -2}}"), INVALID, "/stop/early/patience", "-2"},
+    {WITH("\"stop\": {\"early\": {\"patience\": 2, \"min_delta\": -1}}"), INVALID,
+     "/stop/early/min_delta", "-1"},
+    {WITH("\"stop\": {\"early\": {\"patience\": 2, \"mode\": \"up\"}}"), INVALID,
+     "/stop/early/mode", "min, max"},
+    {WITH("\"stop\": {\"early\": {\"patience\": 2, \"metric\": \"accuracy\"}}"), INVALID,
+     "/stop/early/metric", "val_accuracy"},
     {WITH("\"train\": {\"metrics\": []}, \"stop\": {\"target\": {\"metric\": \"val_accuracy\", "
           "\"min\": 1}}"),
      INVALID, "/stop/target/metric", "allowed: val_loss"},
