@@ -4,6 +4,7 @@
 #include "runtime/dataset/format.h"
 
 #include <dirent.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -28,14 +29,18 @@ int format_add_column(struct dataset *dataset, const struct dataset_column *colu
     struct dataset_column *added = &dataset->columns[dataset->columns_count];
     *added = *column;
     added->name = arena_text(dataset->arena, column->name);
-    if (column->vocabulary) {
-        const char **words =
-            arena_array(dataset->arena, (size_t)column->classes, sizeof(*words));
-        for (int64_t i = 0; i < column->classes; i++)
-            words[i] = arena_text(dataset->arena, column->vocabulary[i]);
-        added->vocabulary = words;
-    }
+    if (column->vocabulary)
+        format_set_vocabulary(dataset, added, column->vocabulary);
     return dataset->columns_count++;
+}
+
+void format_set_vocabulary(struct dataset *dataset, struct dataset_column *column,
+                           const char *const *words)
+{
+    const char **copies = arena_array(dataset->arena, (size_t)column->classes, sizeof(*copies));
+    for (int64_t i = 0; i < column->classes; i++)
+        copies[i] = arena_text(dataset->arena, words[i]);
+    column->vocabulary = copies;
 }
 
 void format_add_pictures(struct dataset *dataset, const struct shape *shape)
@@ -146,6 +151,81 @@ const struct spec_column *format_column_spec(const struct spec_data *data, const
             return &data->columns[i];
     }
     return NULL;
+}
+
+static const struct {
+    const char *word;
+    enum format_part part;
+} part_words[] = {{"train", FORMAT_TRAIN},      {"validation", FORMAT_VALIDATION},
+                  {"test", FORMAT_TEST},        {"training", FORMAT_TRAIN},
+                  {"valid", FORMAT_VALIDATION}, {"val", FORMAT_VALIDATION},
+                  {"eval", FORMAT_TEST},        {"testing", FORMAT_TEST}};
+
+enum format_part format_part_of(const char *word, size_t size)
+{
+    for (int i = 0; i < ARRAY_LEN(part_words); i++) {
+        if (strlen(part_words[i].word) == size && !strncasecmp(part_words[i].word, word, size))
+            return part_words[i].part;
+    }
+    return FORMAT_NONE;
+}
+
+enum format_part format_part_of_file(const char *name)
+{
+    while (*name) {
+        size_t size = strcspn(name, "-_. ");
+        enum format_part part = format_part_of(name, size);
+        if (part != FORMAT_NONE)
+            return part;
+        name += size + strspn(name + size, "-_. ");
+    }
+    return FORMAT_TRAIN;
+}
+
+const char *format_part_name(enum format_part part)
+{
+    assert(part >= 0 && part < FORMAT_PARTS);
+    return part_words[part].word; /* the first ones are in the order of the parts */
+}
+
+struct dataset_part *format_part(struct dataset *dataset, enum format_part part)
+{
+    struct dataset_part *const parts[FORMAT_PARTS] = {
+        [FORMAT_TRAIN] = &dataset->train,
+        [FORMAT_VALIDATION] = &dataset->validation,
+        [FORMAT_TEST] = &dataset->test,
+    };
+    return parts[part];
+}
+
+bool format_is_target(const struct spec_data *data, const char *name)
+{
+    static const char *const names[] = {"y", "label", "labels", "target", "targets", "class"};
+    if (data->target)
+        return !strcmp(data->target, name);
+    for (int i = 0; i < ARRAY_LEN(names); i++) {
+        if (!strcasecmp(names[i], name))
+            return true;
+    }
+    return false;
+}
+
+bool format_skip(struct dataset_opening *opening, struct error *err)
+{
+    int64_t most = opening->data->skip_damaged;
+    if (err->code != DATA_LOSS && err->code != INVALID)
+        return false;
+    if (most < 0 || opening->dataset->skipped < most) {
+        opening->dataset->skipped++;
+        return true;
+    }
+    if (!most)
+        return false;
+    char why[sizeof(err->text)];
+    snprintf(why, sizeof(why), "%s", err->text);
+    return error_at(err, "/data/skip_damaged", err->code,
+                    "more than the %lld damaged records that may be skipped, the last: %s",
+                    (long long)most, why);
 }
 
 static bool ends_as(const char *name, const char *const *endings)

@@ -38,6 +38,7 @@ struct dataset_format {
     X(idx)                                                                                     \
     X(cifar10)                                                                                 \
     X(npy)                                                                                     \
+    X(tfrecord)                                                                                \
     X(images)                                                                                  \
     X(text)
 
@@ -51,6 +52,10 @@ const struct dataset_format *format_at(int index);
 
 /* Adds a column; its name and vocabulary are copied.  Returns its index. */
 int format_add_column(struct dataset *dataset, const struct dataset_column *column);
+
+/* What the `classes` of a column stand for; the words are copied. */
+void format_set_vocabulary(struct dataset *dataset, struct dataset_column *column,
+                           const char *const *words);
 
 /* Adds the columns "images" of that shape (uint8, to be scaled from 0 to 1) and "labels". */
 void format_add_pictures(struct dataset *dataset, const struct shape *shape);
@@ -71,10 +76,36 @@ bool format_count_classes(struct dataset_column *column, const struct tensor *va
 /* What the spec says of a column; NULL: nothing. */
 const struct spec_column *format_column_spec(const struct spec_data *data, const char *name);
 
+enum format_part {
+    FORMAT_TRAIN,
+    FORMAT_VALIDATION,
+    FORMAT_TEST,
+    FORMAT_PARTS,
+    FORMAT_NONE = -1
+};
+
+/* The part that a word names, "test", "val"; NONE when it names none. */
+enum format_part format_part_of(const char *word, size_t size);
+
+/* The part that one of the words of a file's name says: "mnist_test-00000.csv"; else to train
+ * on. */
+enum format_part format_part_of_file(const char *name);
+const char *format_part_name(enum format_part part);
+struct dataset_part *format_part(struct dataset *dataset, enum format_part part);
+
+/* Whether a column is the target: as the spec says, else by its name, "label" for one. */
+bool format_is_target(const struct spec_data *data, const char *name);
+
 /* Names of the files in a folder that end as one of `endings` (ends with NULL), sorted; hidden
  * ones are passed over.  Owned by the caller, with each name; NULL after the last. */
 char **format_files(const char *folder, const char *const *endings);
 void format_files_free(char **names); /* NULL is fine */
+
+/*
+ * A record that is damaged, as `err` tells: false when the spec allows no more of them, true
+ * when it is to be passed over, counted.  Other failures than DATA_LOSS and INVALID stand.
+ */
+bool format_skip(struct dataset_opening *opening, struct error *err) CHECKED;
 
 /* The bytes that the examples of a dataset may take: what this machine has. */
 int64_t format_bytes_max(void);

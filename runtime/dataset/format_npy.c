@@ -15,20 +15,11 @@
 #include "runtime/io/npy.h"
 #include "runtime/spec/spec.h"
 
-enum part { PART_TRAIN, PART_VALIDATION, PART_TEST, PARTS, PART_NONE = -1 };
-
-static const struct {
-    const char *word;
-    enum part part;
-} words[] = {{"train", PART_TRAIN},           {"test", PART_TEST},
-             {"validation", PART_VALIDATION}, {"valid", PART_VALIDATION},
-             {"val", PART_VALIDATION},        {"t10k", PART_TEST}};
-
 #define NPY_ARRAYS_MAX 4096
 
 struct array {
     char *column;
-    enum part part;
+    enum format_part part;
     char *where; /* "FOLDER/data.npz: x_train" */
     struct tensor tensor;
 };
@@ -40,15 +31,6 @@ struct arrays {
 
 /* --- names --- */
 
-static enum part part_of_word(const char *word)
-{
-    for (int i = 0; i < ARRAY_LEN(words); i++) {
-        if (!strcmp(words[i].word, word))
-            return words[i].part;
-    }
-    return PART_NONE;
-}
-
 /* Cuts ".npy" or ".npz" off. */
 static char *stem_of(const char *name)
 {
@@ -58,12 +40,13 @@ static char *stem_of(const char *name)
     return alloc_text_n(name, has ? size - 4 : size);
 }
 
-/* Takes "_train" off the end of `name`; PART_NONE when it has no such end. */
-static enum part split_name(char *name)
+/* Takes "_train" off the end of `name`; FORMAT_NONE when it has no such end. */
+static enum format_part split_name(char *name)
 {
     char *last = strrchr(name, '_');
-    enum part part = last && last > name ? part_of_word(last + 1) : PART_NONE;
-    if (part != PART_NONE)
+    enum format_part part =
+        last && last > name ? format_part_of(last + 1, strlen(last + 1)) : FORMAT_NONE;
+    if (part != FORMAT_NONE)
         *last = 0;
     return part;
 }
@@ -71,11 +54,11 @@ static enum part split_name(char *name)
 /* --- reading --- */
 
 /* Adds an array called `name` of a file for `part` (NONE: as the name says); takes both. */
-static bool add_array(struct arrays *arrays, char *name, enum part part, char *where,
+static bool add_array(struct arrays *arrays, char *name, enum format_part part, char *where,
                       struct tensor *tensor, struct error *err)
 {
-    enum part named = part == PART_NONE ? split_name(name) : part;
-    struct array array = {name, named == PART_NONE ? PART_TRAIN : named, where, *tensor};
+    enum format_part named = part == FORMAT_NONE ? split_name(name) : part;
+    struct array array = {name, named == FORMAT_NONE ? FORMAT_TRAIN : named, where, *tensor};
     bool ok = true;
     for (int i = 0; ok && i < arrays->count; i++) {
         const struct array *other = &arrays->items[i];
@@ -92,7 +75,7 @@ static bool add_array(struct arrays *arrays, char *name, enum part part, char *w
     return ok;
 }
 
-static bool read_members(struct archive *archive, const char *path, enum part part,
+static bool read_members(struct archive *archive, const char *path, enum format_part part,
                          struct arrays *arrays, struct error *err)
 {
     struct str bytes = {0};
@@ -121,10 +104,11 @@ static bool read_file(const char *folder, const char *name, struct arrays *array
     bool ok;
     if (strcmp(name + strlen(stem), ".npz") != 0) {
         ok = npy_read(path, &tensor, err) &&
-             add_array(arrays, alloc_text(stem), PART_NONE, alloc_text(path), &tensor, err);
+             add_array(arrays, alloc_text(stem), FORMAT_NONE, alloc_text(path), &tensor, err);
     } else {
         struct archive *archive = archive_open(path, err);
-        ok = archive && read_members(archive, path, part_of_word(stem), arrays, err);
+        ok = archive &&
+             read_members(archive, path, format_part_of(stem, strlen(stem)), arrays, err);
         archive_close(archive);
     }
     free(stem);
@@ -142,7 +126,8 @@ static void release(struct arrays *arrays)
     free(arrays->items);
 }
 
-static struct array *find(const struct arrays *arrays, const char *column, enum part part)
+static struct array *find(const struct arrays *arrays, const char *column,
+                          enum format_part part)
 {
     for (int i = 0; i < arrays->count; i++) {
         if (arrays->items[i].part == part && !strcmp(arrays->items[i].column, column))
@@ -152,17 +137,6 @@ static struct array *find(const struct arrays *arrays, const char *column, enum 
 }
 
 /* --- columns --- */
-
-static bool is_target(const struct dataset_opening *opening, const char *name)
-{
-    static const char *const names[] = {"y", "label", "labels", "target", "targets"};
-    bool found = false;
-    if (opening->data->target)
-        return !strcmp(opening->data->target, name);
-    for (int i = 0; i < ARRAY_LEN(names); i++)
-        found |= !strcmp(names[i], name);
-    return found;
-}
 
 /* Wide integers become int32, booleans bytes; what no model takes is refused. */
 static bool narrow(struct array *array, struct error *err)
@@ -227,7 +201,7 @@ static bool add_column(struct dataset_opening *opening, const struct array *arra
     const struct spec_column *spec = format_column_spec(opening->data, array->column);
     enum spec_column_type type = spec ? spec->type : COLUMN_FOUND;
     enum dtype stored = array->tensor.dtype;
-    bool target = is_target(opening, array->column);
+    bool target = format_is_target(opening->data, array->column);
     bool floats = (BIT(stored) & DTYPES_FLOAT) || type == COLUMN_NUMERIC;
     struct dataset_column column = {.name = array->column,
                                     .role = target ? DATASET_TARGET : DATASET_FEATURE,
@@ -257,15 +231,10 @@ static bool add_column(struct dataset_opening *opening, const struct array *arra
 
 /* --- parts --- */
 
-static bool set_part(struct dataset_opening *opening, struct arrays *arrays, enum part part,
-                     struct error *err)
+static bool set_part(struct dataset_opening *opening, struct arrays *arrays,
+                     enum format_part part, struct error *err)
 {
     struct dataset *dataset = opening->dataset;
-    struct dataset_part *parts[PARTS] = {
-        [PART_TRAIN] = &dataset->train,
-        [PART_VALIDATION] = &dataset->validation,
-        [PART_TEST] = &dataset->test,
-    };
     struct tensor *tensors = alloc_array((size_t)dataset->columns_count, sizeof(*tensors));
     bool ok = true;
     for (int c = 0; ok && c < dataset->columns_count; c++) {
@@ -275,7 +244,7 @@ static bool set_part(struct dataset_opening *opening, struct arrays *arrays, enu
             ok = fail(err, NOT_FOUND,
                       "%s: part \"%s\" has no array \"%s\", which the part to "
                       "train on has",
-                      opening->folder, words[part == PART_TEST ? 1 : 2].word, column->name);
+                      opening->folder, format_part_name(part), column->name);
             break;
         }
         struct shape shape = {.rank = column->shape.rank + 1,
@@ -289,7 +258,8 @@ static bool set_part(struct dataset_opening *opening, struct arrays *arrays, enu
         if (column->role == DATASET_TARGET && column->dtype == I32)
             ok = format_count_classes(column, &tensors[c], array->where, err);
     }
-    ok = ok && format_memory(dataset, parts[part], tensors, opening->folder, err);
+    ok =
+        ok && format_memory(dataset, format_part(dataset, part), tensors, opening->folder, err);
     for (int c = 0; c < dataset->columns_count; c++)
         tensor_release(&tensors[c]);
     free(tensors);
@@ -298,23 +268,23 @@ static bool set_part(struct dataset_opening *opening, struct arrays *arrays, enu
 
 static bool set_parts(struct dataset_opening *opening, struct arrays *arrays, struct error *err)
 {
-    bool ok = true, has[PARTS] = {false};
+    bool ok = true, has[FORMAT_PARTS] = {false};
     for (int i = 0; ok && i < arrays->count; i++) {
         has[arrays->items[i].part] = true;
         ok = narrow(&arrays->items[i], err);
     }
     for (int i = 0; ok && i < arrays->count; i++) {
         const struct array *array = &arrays->items[i];
-        if (array->part == PART_TRAIN)
+        if (array->part == FORMAT_TRAIN)
             ok = add_column(opening, array, err);
-        else if (has[PART_TRAIN] && !find(arrays, array->column, PART_TRAIN))
+        else if (has[FORMAT_TRAIN] && !find(arrays, array->column, FORMAT_TRAIN))
             ok = fail(err, NOT_FOUND, "%s: there is no such array to train on", array->where);
     }
-    if (ok && !has[PART_TRAIN])
+    if (ok && !has[FORMAT_TRAIN])
         ok = fail(err, NOT_FOUND, "%s holds no arrays to train on, x_train for one",
                   opening->folder);
-    for (int part = 0; ok && part < PARTS; part++)
-        ok = !has[part] || set_part(opening, arrays, (enum part)part, err);
+    for (int part = 0; ok && part < FORMAT_PARTS; part++)
+        ok = !has[part] || set_part(opening, arrays, (enum format_part)part, err);
     return ok;
 }
 

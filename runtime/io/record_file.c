@@ -17,6 +17,7 @@ struct record_file {
     int64_t offset;
     bool failed;
     struct error failure;
+    size_t passable; /* bytes of a frame that was read whole and is damaged; else 0 */
 };
 
 struct record_file *record_file_open(const char *path, enum stream_format format,
@@ -87,6 +88,13 @@ static bool next_record(struct record_file *file, const void **data, size_t *siz
 {
     bool complete;
     uint64_t length;
+    size_t used, ready;
+    const void *window = stream_peek(file->stream, &ready);
+    if (record_parse(window, ready, file->offset, data, size, &used, err) == RECORD_OK) {
+        stream_take(file->stream, used);
+        file->offset += (int64_t)used;
+        return true;
+    }
     str_clear(&file->frame);
     if (!frame_read(file, RECORD_HEADER_BYTES, &complete, err))
         return false;
@@ -98,12 +106,13 @@ static bool next_record(struct record_file *file, const void **data, size_t *siz
     if (!complete)
         return fail(err, DATA_LOSS, "truncated record at %lld", (long long)file->offset);
 
-    size_t used;
     enum record_result result =
         record_parse(file->frame.data, file->frame.size, file->offset, data, size, &used, err);
     assert(result != RECORD_MORE);
     if (result == RECORD_OK)
         file->offset += (int64_t)used;
+    else
+        file->passable = file->frame.size;
     return result == RECORD_OK;
 }
 
@@ -120,6 +129,16 @@ bool record_file_next(struct record_file *file, const void **data, size_t *size,
     }
     *err = file->failure;
     return false;
+}
+
+bool record_file_pass(struct record_file *file)
+{
+    if (!file->failed || !file->passable)
+        return false;
+    file->offset += (int64_t)file->passable;
+    file->passable = 0;
+    file->failed = false;
+    return true;
 }
 
 int64_t record_file_offset(const struct record_file *file)

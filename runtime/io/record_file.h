@@ -23,6 +23,12 @@ void record_file_close(struct record_file *file); /* NULL is fine */
 bool record_file_next(struct record_file *file, const void **data, size_t *size,
                       struct error *err) CHECKED;
 
+/*
+ * After DATA_LOSS: goes on behind the damaged record.  False when there is no way on, because
+ * its length is damaged, or what was compressed.
+ */
+bool record_file_pass(struct record_file *file);
+
 /* Where the next record begins, in uncompressed bytes. */
 int64_t record_file_offset(const struct record_file *file);
 

@@ -161,6 +161,19 @@ bool stream_read(struct stream *stream, void *out, size_t size, size_t *count,
     return true;
 }
 
+const void *stream_peek(const struct stream *stream, size_t *size)
+{
+    *size = stream->output_size - stream->output_used;
+    return stream->output + stream->output_used;
+}
+
+void stream_take(struct stream *stream, size_t size)
+{
+    assert(size <= stream->output_size - stream->output_used);
+    stream->output_used += size;
+    stream->offset += (int64_t)size;
+}
+
 int64_t stream_offset(const struct stream *stream)
 {
     return stream->offset;

@@ -33,6 +33,13 @@ void stream_close(struct stream *stream); /* NULL is fine */
 bool stream_read(struct stream *stream, void *out, size_t size, size_t *count,
                  struct error *err) CHECKED;
 
+/*
+ * The bytes that lie ready in memory, to be read in place: borrowed until the next call that
+ * reads.  stream_take() steps over `size` of them.
+ */
+const void *stream_peek(const struct stream *stream, size_t *size);
+void stream_take(struct stream *stream, size_t size);
+
 int64_t stream_offset(const struct stream *stream); /* bytes delivered */
 int64_t stream_place(const struct stream *stream);  /* where in the file reading has come to */
 int64_t stream_bytes(const struct stream *stream);  /* size of the file */

@@ -1,0 +1,29 @@
+/*
+ * rows.h - examples gathered one by one, for formats that do not know how many there are.
+ *
+ * Each column's elements lie side by side, as struct dataset_examples wants them.
+ */
+#pragma once
+
+#include "runtime/dataset/dataset.h"
+
+struct rows;
+
+/* No rows yet, with the columns that the dataset has now. */
+struct rows *rows_new(const struct dataset *dataset);
+void rows_free(struct rows *rows); /* NULL is fine */
+
+/* Adds a row, zeroed.  Fails with EXHAUSTED when there are more than memory allows. */
+bool rows_add(struct rows *rows, struct error *err) CHECKED;
+
+/* Takes the last row back. */
+void rows_drop(struct rows *rows);
+
+/* The place of a column in the last row, and in any row. */
+void *rows_at(const struct rows *rows, int column);
+void *rows_at_row(const struct rows *rows, int column, int64_t row);
+
+int64_t rows_count(const struct rows *rows);
+
+/* Makes them the examples of a part; takes them. */
+void rows_finish(struct rows *rows, struct dataset_part *part);
