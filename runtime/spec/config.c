@@ -248,7 +248,7 @@ static bool check_fields(const struct spec_object *object, const struct config *
     for (int i = 0; i < others_count; i++)
         allowed[i] = others[i];
     for (int i = 0; i < count; i++)
-        allowed[others_count + i] = config_argument_at(config, i)->name;
+        allowed[others_count + i] = config_spelling(config_argument_at(config, i));
     return spec_read_only(object, allowed);
 }
 
@@ -265,7 +265,10 @@ static bool read_all(const struct spec_object *object, const struct config_class
     if (!keras && object->json && !check_fields(object, config, others))
         return false;
     for (int i = 0; i < count; i++) {
-        struct reading r = {object, config_argument_at(config, i), keras};
+        struct config_argument argument = *config_argument_at(config, i);
+        struct reading r = {object, &argument, keras};
+        if (!keras)
+            argument.name = config_spelling(&argument);
         values[i] = (struct config_value){0};
         if (!read_argument(&r, &values[i]))
             return false;

@@ -38,6 +38,7 @@ struct config_argument {
     const char *const *choices;         /* ends with NULL */
     const struct config_family *family; /* of CONFIG_OBJECT */
     const char *wanted;                 /* (optional) for one who left it out */
+    const char *spelled; /* (optional) in specs, where the key of the family has the name */
 };
 
 struct config_class {
@@ -127,6 +128,9 @@ const char *config_snake(struct arena *arena, const char *class_name);
 /* The arguments of a configuration, in the order of its values. */
 int config_arguments_count(const struct config *config);
 const struct config_argument *config_argument_at(const struct config *config, int index);
+
+/* The argument's name in a spec. */
+const char *config_spelling(const struct config_argument *argument);
 
 /* --- asking: the argument is there and of that type (asserted) --- */
 

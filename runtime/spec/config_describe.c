@@ -9,7 +9,7 @@ static void describe_arguments(const struct config_argument *arguments, int coun
 {
     for (int i = 0; i < count; i++) {
         const char *initial = arguments[i].initial;
-        str_printf(out, "%s`%s`", i ? ", " : "", arguments[i].name);
+        str_printf(out, "%s`%s`", i ? ", " : "", config_spelling(&arguments[i]));
         if (initial && strcmp(initial, "null") != 0)
             str_printf(out, " %s", initial);
         else if (!initial)

@@ -178,10 +178,15 @@ static void write_value(const struct config_argument *argument,
     }
 }
 
+const char *config_spelling(const struct config_argument *argument)
+{
+    return argument->spelled ? argument->spelled : argument->name;
+}
+
 void config_write_arguments(const struct config *config, struct str *out)
 {
     for (int i = 0; i < config_arguments_count(config); i++) {
-        str_printf(out, ", \"%s\": ", config_argument_at(config, i)->name);
+        str_printf(out, ", \"%s\": ", config_spelling(config_argument_at(config, i)));
         write_value(config_argument_at(config, i), &config->values[i], out);
     }
 }

@@ -7,11 +7,12 @@ static const char *const merge_modes[] = {"concat", "sum", "ave", "mul", NULL};
 
 static const struct config_argument bidirectional_arguments[] = {
     {CONFIG_ARG("layer", CONFIG_OBJECT, NULL), .family = &layer_family,
-     .wanted = "a recurrent layer"},
+     .wanted = "a recurrent layer", .spelled = "wrapped"},
     {CONFIG_ARG("backward_layer", CONFIG_OBJECT, "null"), .family = &layer_family},
     LAYER_CHOICE("merge_mode", "\"concat\"", merge_modes)};
 static const struct config_argument distributed_arguments[] = {
-    {CONFIG_ARG("layer", CONFIG_OBJECT, NULL), .family = &layer_family, .wanted = "a layer"}};
+    {CONFIG_ARG("layer", CONFIG_OBJECT, NULL), .family = &layer_family, .wanted = "a layer",
+     .spelled = "wrapped"}};
 
 /* Calls the inner layer on `x` under a name inside of this one's. */
 static struct layer_call inner_call(struct layer_call *call, const struct config *config,

@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "base/str.h"
 #include "runtime/model/optimizer.h"
+#include "runtime/spec/config.h"
 #include "runtime/spec/spec.h"
 #include "tests/unit/test.h"
 
@@ -89,6 +90,21 @@ TEST(spec_reads_how_a_training_starts_and_ends)
     CHECK(strstr(str_text(&first), "\"early\": {\"metric\": \"val_loss\", \"patience\": 4"));
     str_release(&first);
     str_release(&second);
+    arena_free(arena);
+}
+
+/* A layer around a layer: Keras's "layer" is the key of the class here. */
+TEST(spec_spells_wrapped_layers)
+{
+    struct arena *arena = arena_new();
+    struct str text = {0};
+    spec_to_json(parse(arena, LAYER("\"layer\": \"Bidirectional\", \"wrapped\": {\"layer\": "
+                                    "\"LSTM\", \"units\": 3}")),
+                 &text);
+    const struct spec *again = parse(arena, str_text(&text));
+    const struct config *inner = config_object(again->layers[1].config, "layer");
+    CHECK_INT(config_int(inner, "units"), 3);
+    str_release(&text);
     arena_free(arena);
 }
 
