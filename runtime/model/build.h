@@ -88,6 +88,8 @@ struct edge build_binary(struct build *m, const char *op, struct edge x, struct 
 struct edge build_with_number(struct build *m, const char *op, struct edge x, double y);
 struct edge build_number(struct build *m, enum dtype dtype, double value);
 struct edge build_ints(struct build *m, const int64_t *values, int count);
+/* The op Pad: `sides` has how much before and after, for each of `rank` dimensions. */
+struct edge build_pad(struct build *m, struct edge x, const int64_t *sides, int rank);
 struct edge build_cast(struct build *m, struct edge x, enum dtype dtype);
 struct edge build_matmul(struct build *m, struct edge x, struct edge y, bool transpose_x,
                          bool transpose_y); /* BatchMatMulV2 above rank 2 */

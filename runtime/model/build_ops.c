@@ -2,6 +2,7 @@
 
 #include "base/arena.h"
 #include "runtime/model/build.h"
+#include "runtime/tensor.h"
 
 struct edge build_unary(struct build *m, const char *op, struct edge x)
 {
@@ -26,6 +27,20 @@ struct edge build_with_number(struct build *m, const char *op, struct edge x, do
 struct edge build_ints(struct build *m, const int64_t *values, int count)
 {
     return builder_ints(&m->b, "Const", I32, values, count);
+}
+
+struct edge build_pad(struct build *m, struct edge x, const int64_t *sides, int rank)
+{
+    struct tensor pairs;
+    if (!build_ok(m) || !tensor_init(&pairs, I32, &SHAPE(rank, 2), m->b.err)) {
+        m->b.failed = true;
+        return (struct edge){0};
+    }
+    for (int i = 0; i < 2 * rank; i++)
+        ((int32_t *)pairs.data)[i] = (int32_t)sides[i];
+    struct edge paddings = builder_const(&m->b, "Const", &pairs);
+    tensor_release(&pairs);
+    return build_binary(m, "Pad", x, paddings);
 }
 
 struct edge build_cast(struct build *m, struct edge x, enum dtype dtype)

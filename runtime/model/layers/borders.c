@@ -34,9 +34,7 @@ static void pad(struct layer_call *call, int dims, const char *wanted)
         return;
     memcpy(sides + 2, config_ints(call->config, "padding", NULL),
            2 * (size_t)dims * sizeof(*sides));
-    struct edge flat = build_ints(m, sides, 2 * (dims + 2));
-    struct edge pairs = build_reshape(m, flat, (const int64_t[]){dims + 2, 2}, 2);
-    layer_give(call, build_binary(m, "Pad", call->inputs[0], pairs));
+    layer_give(call, build_pad(m, call->inputs[0], sides, dims + 2));
 }
 
 static void crop(struct layer_call *call, int dims, const char *wanted)

@@ -68,7 +68,8 @@ static void conv_transpose(struct layer_call *call)
         INPUTS(result_shape(call, &input, dims), kernel, call->inputs[0]),
         ATTRS(attr_int_list("strides", strides, 4), attr_int_list("dilations", rates, 4),
               attr_string("padding", same ? "SAME" : "VALID")));
-    if (build_shape(m, x)->rank && build_ok(m)) /* with any number of examples, the op knows nothing by itself */
+    if (build_shape(m, x)->rank &&
+        build_ok(m)) /* with any number of examples, the op knows nothing by itself */
         *shapes_at(&m->shapes, x) = SHAPE(input.dims[0], dims[0], dims[1], filters);
     if (config_bool(config, "use_bias"))
         x = build_bias(m, x, layer_weight(call, "bias", &SHAPE(filters)));

@@ -73,6 +73,20 @@ TEST(summary_follows_padding_and_strides)
     arena_free(arena);
 }
 
+/* What a layer after it needs to know: padding is no secret of the run. */
+TEST(summary_knows_sizes_after_zero_padding)
+{
+    struct arena *arena = arena_new();
+    struct model_summary summary;
+    struct error err;
+    const struct spec *spec =
+        parse(arena, SPEC("{\"layer\": \"ZeroPadding2D\", \"padding\": [[1, 2], [0, 3]]}, "
+                          "{\"layer\": \"Flatten\"}, " DENSE));
+    CHECK_OK(model_summary(spec, images(&SHAPE(8, 8, 3), 10), arena, &summary, &err), &err);
+    CHECK(shape_equal(&summary.layers[0].output, &SHAPE(11, 11, 3)));
+    arena_free(arena);
+}
+
 TEST(summary_names_the_layer_that_does_not_fit)
 {
     static const struct {
