@@ -324,7 +324,9 @@ bool predict_json_read(const json_t *root, const struct signature *signature,
     if (rows && signature_find_input(signature, "instances") < 0)
         return json_is_array(rows) ? predict_json_read_rows(rows, signature, inputs, err)
                                    : fail(err, INVALID, "\"instances\" is no list");
-    if (columns && signature_find_input(signature, "inputs") < 0) {
+    /* Keras calls an input so too. */
+    bool names = json_is_object(columns) && !is_value_object(columns);
+    if (columns && (names || signature_find_input(signature, "inputs") < 0)) {
         *form = PREDICT_COLUMNS;
         return read_columns(columns, signature, inputs, err);
     }

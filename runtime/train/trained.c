@@ -9,6 +9,8 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "runtime/checkpoint.h"
+#include "runtime/dataset/format.h"
+#include "runtime/dataset/transform.h"
 #include "runtime/graph.h"
 #include "runtime/io/file.h"
 #include "runtime/op.h"
@@ -219,6 +221,16 @@ static bool set_signature(struct trained *trained, struct error *err)
     return true;
 }
 
+/* What is done with images where nothing is random. */
+static bool open_transforms(struct trained *trained, struct error *err)
+{
+    struct dataset *dataset = &trained->dataset;
+    struct dataset_opening opening = {"", &trained->spec->data, trained->spec->seed, dataset};
+    dataset->transforms =
+        arena_array(trained->arena, (size_t)dataset->columns_count, sizeof(void *));
+    return transform_augment(&opening, err);
+}
+
 static bool open_checkpoint(struct trained *trained, const struct checkpoint *checkpoint,
                             const struct session_options *options, struct error *err)
 {
@@ -230,6 +242,7 @@ static bool open_checkpoint(struct trained *trained, const struct checkpoint *ch
     trained->step = checkpoint->step;
     if (!trained_parse(checkpoint->model, trained->arena, &trained->spec, &trained->dataset,
                        err) ||
+        !open_transforms(trained, err) ||
         !model_build(trained->spec, &trained->dataset.feeds.data, &trained->model, err))
         return false;
     trained->session = session_new(options, err);
@@ -263,6 +276,7 @@ void trained_close(struct trained *trained)
         tensor_release(&trained->values[i]);
     if (trained->model.graph)
         model_release(&trained->model);
-    arena_free(trained->arena);
+    trained->dataset.arena = trained->arena;
+    dataset_close(&trained->dataset); /* with the arena */
     *trained = (struct trained){0};
 }

@@ -134,7 +134,8 @@ static bool read_data(const json_t *json, struct arena *arena, struct dataset *o
     struct model_feature *faces = arena_array(arena, count + 1, sizeof(*faces));
     int *columns = arena_array(arena, count + 1, sizeof(*columns));
     *out = (struct dataset){.arena = arena, .columns_count = (int)count + 1};
-    out->columns = arena_array(arena, count + 1, sizeof(*out->columns));
+    out->columns =
+        alloc_array(count + 1, sizeof(*out->columns)); /* as dataset_close() has it */
     for (size_t i = 0; i <= count; i++) {
         const json_t *from =
             i < count ? json_array_get(features, i) : json_object_get(json, "target");

@@ -58,6 +58,7 @@ check tensorflow/kernel-types bash -c "'$BUILD/kernel-types' >'$work/types' &&
 check tensorflow/data-cases bash -c "'$venv/bin/python' -W ignore tests/interop/data_cases.py '$work/data.tfrecord' &&
     '$BUILD/tf-cases' '$work/data.tfrecord'"
 check keras/models bash -c "'$venv/bin/python' -W ignore tests/interop/keras_models.py '$work/models' && '$BUILD/keras-vectors' '$work'/models/*"
+check tensorflow/saved-models "$venv/bin/python" -W ignore tests/interop/saved_models.py "$BUILD/trainyard-task" "$work/saved"
 tests/interop/ops_fuzz.sh "$venv/bin/python" "$BUILD" 1 900 || failed=1
 tests/interop/ops_fuzz.sh "$venv/bin/python" "$BUILD" 1 240 "" programs_generate.py || failed=1
 
@@ -78,6 +79,8 @@ for name in scalars restart; do
     check "strict/$name" "$venv/bin/python" "$strict/check_events.py" "$work/$name" --expect "$work/$name.json"
     check "strict/$name-tensorboard" "$venv/bin/python" "$strict/check_tensorboard.py" "$work/$name"
 done
+check interop/export "$BUILD/trainyard-task" export "$work/trained" "$work/exported" --format saved_model
+check strict/exported "$venv/bin/python" "$strict/check_savedmodel.py" "$work/exported"
 check strict/trained-events "$venv/bin/python" "$strict/check_events.py" "$work/trained"
 check strict/trained-tensorboard "$venv/bin/python" "$strict/check_tensorboard.py" "$work/trained"
 exit $failed
