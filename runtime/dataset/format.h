@@ -38,6 +38,7 @@ struct dataset_format {
     X(idx)                                                                                     \
     X(cifar10)                                                                                 \
     X(npy)                                                                                     \
+    X(csv)                                                                                     \
     X(tfrecord)                                                                                \
     X(images)                                                                                  \
     X(text)

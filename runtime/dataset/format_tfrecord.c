@@ -163,46 +163,14 @@ static bool read_part(struct reading *reading, char *const *names, enum format_p
     return ok;
 }
 
-/* --- columns, once the part to train on is read --- */
-
-/* The words of the part to train on get their numbers for good. */
-static void settle_words(struct reading *reading, int index)
-{
-    struct format_tfrecord_column *column = &reading->reader.columns[index];
-    int32_t *after = vocabulary_sort(column->vocabulary);
-    struct rows *rows = reading->rows[FORMAT_TRAIN];
-    for (int64_t i = 0; i < rows_count(rows); i++) {
-        int32_t *number = rows_at_row(rows, index, i);
-        *number = after[*number];
-    }
-    free(after);
-    column->vocabulary_done = true;
-    struct dataset_column *of = &reading->opening->dataset->columns[index];
-    of->classes = vocabulary_count(column->vocabulary);
-    format_set_vocabulary(reading->opening->dataset, of, vocabulary_words(column->vocabulary));
-}
-
 /* Classes are 0 to the largest that any part has. */
 static bool count_classes(const struct reading *reading, int index, struct error *err)
 {
-    struct dataset_column *column = &reading->opening->dataset->columns[index];
-    for (int p = 0; p < FORMAT_PARTS; p++) {
-        for (int64_t i = 0; reading->rows[p] && i < rows_count(reading->rows[p]); i++) {
-            int32_t value;
-            const void *at = rows_at_row(reading->rows[p], index, i);
-            if (column->stored == I32)
-                memcpy(&value, at, sizeof(value));
-            else
-                value = *(const uint8_t *)at;
-            if (value < 0)
-                return fail(err, INVALID,
-                            "%s: feature \"%s\" holds %d, allowed: classes from 0",
-                            reading->opening->folder, column->name, value);
-            if (value >= column->classes)
-                column->classes = (int64_t)value + 1;
-        }
-    }
-    return true;
+    bool ok = true;
+    for (int p = 0; ok && p < FORMAT_PARTS; p++)
+        ok = !reading->rows[p] ||
+             rows_count_classes(reading->rows[p], reading->opening->dataset, index, err);
+    return ok;
 }
 
 static bool finish(struct reading *reading, struct error *err)
@@ -212,7 +180,7 @@ static bool finish(struct reading *reading, struct error *err)
         const struct dataset_column *column = &dataset->columns[i];
         if (column->role == DATASET_TARGET && column->dtype == I32 && !column->vocabulary &&
             column->shape.rank == 0 && !count_classes(reading, i, err))
-            return false;
+            return error_prefix(err, "%s: ", reading->opening->folder);
     }
     for (int p = 0; p < FORMAT_PARTS; p++) {
         if (reading->rows[p])
@@ -240,8 +208,11 @@ static bool tfrecord_open(struct dataset_opening *opening, struct error *err)
     if (ok && !reading.rows[FORMAT_TRAIN])
         ok = fail(err, NOT_FOUND, "%s has no .tfrecord file to train on", opening->folder);
     for (int i = 0; ok && i < reading.reader.columns_count; i++) {
-        if (reading.reader.columns[i].vocabulary)
-            settle_words(&reading, i);
+        struct format_tfrecord_column *column = &reading.reader.columns[i];
+        if (!column->vocabulary)
+            continue;
+        rows_settle_words(reading.rows[FORMAT_TRAIN], opening->dataset, i, column->vocabulary);
+        column->vocabulary_done = true;
     }
     ok = ok && read_part(&reading, names, FORMAT_VALIDATION, err) &&
          read_part(&reading, names, FORMAT_TEST, err) && finish(&reading, err);

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "runtime/dataset/format.h"
+#include "runtime/dataset/vocabulary.h"
 
 #define ROWS_FIRST 64
 
@@ -108,6 +109,40 @@ void *rows_at(const struct rows *rows, int column)
 int64_t rows_count(const struct rows *rows)
 {
     return rows->examples.count;
+}
+
+void rows_settle_words(struct rows *rows, struct dataset *dataset, int column,
+                       struct vocabulary *vocabulary)
+{
+    struct dataset_column *of = &dataset->columns[column];
+    int32_t *after = vocabulary_sort(vocabulary);
+    assert(of->stored == I32);
+    for (int64_t i = 0; i < rows->examples.count; i++) {
+        int32_t *number = rows_at_row(rows, column, i);
+        *number = after[*number];
+    }
+    free(after);
+    of->classes = vocabulary_count(vocabulary);
+    format_set_vocabulary(dataset, of, vocabulary_words(vocabulary));
+}
+
+bool rows_count_classes(const struct rows *rows, struct dataset *dataset, int column,
+                        struct error *err)
+{
+    struct dataset_column *of = &dataset->columns[column];
+    assert(of->stored == I32 || of->stored == U8);
+    for (int64_t i = 0; i < rows->examples.count; i++) {
+        const void *at = rows_at_row(rows, column, i);
+        int32_t value = of->stored == I32 ? *(const int32_t *)at : *(const uint8_t *)at;
+        if (value < 0)
+            return fail(err, INVALID,
+                        "\"%s\" holds %d, allowed: classes from 0 (\"numeric\" in \"columns\" "
+                        "of the spec makes it a number)",
+                        of->name, value);
+        if (value >= of->classes)
+            of->classes = (int64_t)value + 1;
+    }
+    return true;
 }
 
 void rows_finish(struct rows *rows, struct dataset_part *part)

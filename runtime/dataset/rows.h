@@ -8,6 +8,7 @@
 #include "runtime/dataset/dataset.h"
 
 struct rows;
+struct vocabulary;
 
 /* No rows yet, with the columns that the dataset has now. */
 struct rows *rows_new(const struct dataset *dataset);
@@ -24,6 +25,14 @@ void *rows_at(const struct rows *rows, int column);
 void *rows_at_row(const struct rows *rows, int column, int64_t row);
 
 int64_t rows_count(const struct rows *rows);
+
+/* Gives a column's words, numbered as they came, the numbers they have once sorted. */
+void rows_settle_words(struct rows *rows, struct dataset *dataset, int column,
+                       struct vocabulary *vocabulary);
+
+/* Raises an integer column's classes to hold every row's.  INVALID when one is negative. */
+bool rows_count_classes(const struct rows *rows, struct dataset *dataset, int column,
+                        struct error *err) CHECKED;
 
 /* Makes them the examples of a part; takes them. */
 void rows_finish(struct rows *rows, struct dataset_part *part);
