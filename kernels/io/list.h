@@ -32,7 +32,11 @@
 /* summary_*.c */
 #define KERNELS_SUMMARIES(X) \
     X(scalar_summary) X(merge_summary) X(histogram_summary) X(tensor_summary) \
-    X(tensor_summary_v2) X(image_summary) X(audio_summary) X(audio_summary_v2)
+    X(tensor_summary_v2) X(image_summary) X(audio_summary) X(audio_summary_v2) \
+    X(summary_writer) X(create_summary_file_writer) X(flush_summary_writer) \
+    X(close_summary_writer) X(write_summary) X(write_raw_proto_summary) \
+    X(write_scalar_summary) X(write_histogram_summary) X(write_image_summary) \
+    X(write_audio_summary) X(write_graph_summary) X(import_event)
 
 /* parse_*.c */
 #define KERNELS_PARSE(X) \

@@ -33,8 +33,12 @@ static bool find(const struct tensor_string *text, bool utf8, int64_t position, 
     int64_t total = utf8 ? characters(text) : (int64_t)text->size;
     if (position < -total || position > total)
         return false;
-    if (position < 0)
+    if (position < 0) {
         position += total;
+        /* Characters are counted back from the end: beyond the front, of a negative length. */
+        if (utf8 && length < -position)
+            return false;
+    }
     int64_t end = length > total - position ? total : position + length;
     if (length < 0)
         end = utf8 ? position : total;

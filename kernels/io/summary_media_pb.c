@@ -4,115 +4,95 @@
 
 #include "tensorflow/event.pb-c.h"
 
-#include "base/arena.h"
 #include "base/str.h"
-#include "kernels/ref/numbers.h"
+#include "kernels/io/summary.h"
 #include "proto/message.h"
 #include "runtime/io/image.h"
 #include "runtime/tensor_pb.h"
 
-/* Output 0 becomes a summary of these values. */
-static bool give(struct kernel_call *call, Tensorflow__Summary__Value **values, size_t count,
-                 struct error *err)
-{
-    struct tensor *out = kernel_output(call, 0, &SHAPE_SCALAR, err);
-    struct str bytes = {0};
-    if (!out)
-        return false;
-    Tensorflow__Summary summary = TENSORFLOW__SUMMARY__INIT;
-    summary.n_value = count;
-    summary.value = values;
-    message_pack(&summary.base, &bytes);
-    tensor_set_string(out, 0, str_text(&bytes), bytes.size);
-    str_release(&bytes);
-    return true;
-}
-
-static bool read_tag(const struct kernel_call *call, struct arena *arena, const char **tag,
-                     struct error *err)
-{
-    const struct tensor *tensor = kernel_in(call, 0);
-    char text[SHAPE_TEXT_BYTES];
-    if (tensor->shape.rank != 0)
-        return fail(err, INVALID, "tag must be scalar, got shape %s",
-                    shape_text(&tensor->shape, text, sizeof(text)));
-    const struct tensor_string *bytes = tensor_strings(tensor);
-    *tag = arena_text_n(arena, bytes->data ? bytes->data : "", bytes->size);
-    return true;
-}
-
 /* --- tensors --- */
 
-static bool tensor_v2(struct kernel_call *call, struct arena *arena, struct error *err)
+bool kernel_summary_tensor(const struct tensor *tag, const struct tensor *tensor,
+                           const struct tensor *metadata, struct arena *arena,
+                           Tensorflow__Summary *summary, struct error *err)
 {
-    const char *tag = NULL;
-    if (!read_tag(call, arena, &tag, err))
+    char *name = NULL;
+    if (!kernel_summary_tag(tag, arena, &name, err))
         return false;
-    if (kernel_in(call, 2)->shape.rank != 0)
+    if (metadata->shape.rank != 0)
         return fail(err, INVALID, "serialized_summary_metadata must be scalar");
-    Tensorflow__Summary__Value value = TENSORFLOW__SUMMARY__VALUE__INIT;
-    value.tag = (char *)tag;
-    value.value_case = TENSORFLOW__SUMMARY__VALUE__VALUE_TENSOR;
-    value.tensor = tensor_pack(kernel_in(call, 1), true, arena);
-    const struct tensor_string *bytes = tensor_strings(kernel_in(call, 2));
-    value.metadata = message_unpack(&tensorflow__summary_metadata__descriptor, bytes->data,
-                                    bytes->size, arena, err);
-    Tensorflow__SummaryMetadata none = TENSORFLOW__SUMMARY_METADATA__INIT;
-    if (!value.metadata) /* TensorFlow takes what is malformed for nothing */
-        value.metadata = &none;
-    return give(call, (Tensorflow__Summary__Value *[]){&value}, 1, err);
+    Tensorflow__Summary__Value *value = kernel_summary_value(summary, name, arena);
+    value->value_case = TENSORFLOW__SUMMARY__VALUE__VALUE_TENSOR;
+    value->tensor = tensor_pack(tensor, true, arena);
+    const struct tensor_string *bytes = tensor_strings(metadata);
+    value->metadata = message_unpack(&tensorflow__summary_metadata__descriptor, bytes->data,
+                                     bytes->size, arena, err);
+    if (!value->metadata) {
+        value->metadata = arena_alloc(arena, sizeof(*value->metadata));
+        tensorflow__summary_metadata__init(value->metadata);
+    }
+    return true;
+}
+
+static bool tensor_v2(const struct kernel_call *call, int first, struct arena *arena,
+                      Tensorflow__Summary *summary, struct error *err)
+{
+    return kernel_summary_tensor(kernel_in(call, first), kernel_in(call, first + 1),
+                                 kernel_in(call, first + 2), arena, summary, err);
 }
 
 static bool tensor_v2_run(struct kernel_call *call, struct error *err)
 {
-    struct arena *arena = arena_new();
-    bool ok = tensor_v2(call, arena, err);
-    arena_free(arena);
-    return ok;
+    return kernel_summary_give(call, tensor_v2, err);
 }
 
 /* The older form names the node. */
+static bool tensor_v1(const struct kernel_call *call, int first, struct arena *arena,
+                      Tensorflow__Summary *summary, struct error *err)
+{
+    (void)err;
+    Tensorflow__Summary__Value *value =
+        kernel_summary_value(summary, (char *)protobuf_c_empty_string, arena);
+    value->node_name = arena_text(arena, call->node->name);
+    value->value_case = TENSORFLOW__SUMMARY__VALUE__VALUE_TENSOR;
+    value->tensor = tensor_pack(kernel_in(call, first), true, arena);
+    return true;
+}
+
 static bool tensor_run(struct kernel_call *call, struct error *err)
 {
-    struct arena *arena = arena_new();
-    Tensorflow__Summary__Value value = TENSORFLOW__SUMMARY__VALUE__INIT;
-    value.node_name = arena_text(arena, call->node->name);
-    value.value_case = TENSORFLOW__SUMMARY__VALUE__VALUE_TENSOR;
-    value.tensor = tensor_pack(kernel_in(call, 0), true, arena);
-    bool ok = give(call, (Tensorflow__Summary__Value *[]){&value}, 1, err);
-    arena_free(arena);
-    return ok;
+    return kernel_summary_give(call, tensor_v1, err);
 }
 
 /* --- what has several parts: "tag/image/0", or "tag/image" where one is the most --- */
 
 struct parts {
     struct arena *arena;
-    const char *tag;
-    int64_t count;
+    char *tag;
     bool numbered;
     Tensorflow__Summary__Value *values;
-    Tensorflow__Summary__Value **list;
+    Tensorflow__Summary *summary;
 };
 
-static bool parts_init(struct parts *parts, const struct kernel_call *call, const char *limit,
-                       struct arena *arena, struct error *err)
+/* As many parts as the batch has, but at most what the attribute `limit` says. */
+static bool parts_init(struct parts *parts, const struct kernel_call *call, int first,
+                       const char *limit, struct arena *arena, Tensorflow__Summary *summary,
+                       struct error *err)
 {
     int64_t most = node_attr_int(call->node, limit, 3);
-    int64_t batch = kernel_in(call, 1)->shape.dims[0];
-    *parts = (struct parts){.arena = arena, .numbered = most > 1};
-    if (!read_tag(call, arena, &parts->tag, err))
+    int64_t batch = kernel_in(call, first + 1)->shape.dims[0];
+    *parts = (struct parts){.arena = arena, .numbered = most > 1, .summary = summary};
+    if (!kernel_summary_tag(kernel_in(call, first), arena, &parts->tag, err))
         return false;
-    parts->count = batch < most ? batch : most;
-    size_t count = (size_t)parts->count + 1;
-    parts->values = arena_array(arena, count, sizeof(*parts->values));
-    parts->list = arena_array(arena, count, sizeof(*parts->list));
+    summary->n_value = (size_t)(batch < most ? batch : most);
+    parts->values = arena_array(arena, summary->n_value + 1, sizeof(*parts->values));
+    summary->value = arena_array(arena, summary->n_value + 1, sizeof(*summary->value));
     return true;
 }
 
 static Tensorflow__Summary__Value *part_init(struct parts *parts, int64_t i, const char *kind)
 {
-    Tensorflow__Summary__Value *value = parts->list[i] = &parts->values[i];
+    Tensorflow__Summary__Value *value = parts->summary->value[i] = &parts->values[i];
     tensorflow__summary__value__init(value);
     value->tag = parts->numbered
                      ? arena_printf(parts->arena, "%s/%s/%lld", parts->tag, kind, (long long)i)
@@ -208,10 +188,13 @@ static bool image_part(struct parts *parts, int64_t i, const struct tensor *in,
     return ok;
 }
 
-static bool image(struct kernel_call *call, struct arena *arena, struct error *err)
+bool kernel_summary_image(const struct kernel_call *call, int first, struct arena *arena,
+                          Tensorflow__Summary *summary, struct error *err)
 {
-    const struct tensor *in = kernel_in(call, 1);
-    const struct tensor *bad = node_attr_tensor(call->node, "bad_color");
+    const struct tensor *in = kernel_in(call, first + 1);
+    const struct tensor *bad = call->in_count > first + 2
+                                   ? kernel_in(call, first + 2)
+                                   : node_attr_tensor(call->node, "bad_color");
     const int64_t *dims = in->shape.dims;
     char text[SHAPE_TEXT_BYTES];
     struct parts parts;
@@ -219,22 +202,23 @@ static bool image(struct kernel_call *call, struct arena *arena, struct error *e
     if (!fits)
         return fail(err, INVALID, "Tensor must be 4-D with last dim 1, 3, or 4, not %s",
                     shape_text(&in->shape, text, sizeof(text)));
-    if (!bad || bad->dtype != U8 || bad->shape.rank != 1 || bad->count < dims[3])
-        return fail(err, INVALID, "bad_color must be a uint8 vector of a value per channel");
-    if (!parts_init(&parts, call, "max_images", arena, err))
+    if (!bad || bad->dtype != U8 || bad->shape.rank != 1)
+        return fail(err, INVALID, "bad_color must be a uint8 vector");
+    if (in->dtype != U8 && bad->count < dims[3])
+        return fail(err, INVALID,
+                    "expected depth <= bad_color.size, got depth = %lld, bad_color.size = %lld",
+                    (long long)dims[3], (long long)bad->count);
+    if (!parts_init(&parts, call, first, "max_images", arena, summary, err))
         return false;
-    for (int64_t i = 0; i < parts.count; i++)
-        if (!image_part(&parts, i, in, bad, err))
+    for (size_t i = 0; i < summary->n_value; i++)
+        if (!image_part(&parts, (int64_t)i, in, bad, err))
             return false;
-    return give(call, parts.list, (size_t)parts.count, err);
+    return true;
 }
 
 static bool image_run(struct kernel_call *call, struct error *err)
 {
-    struct arena *arena = arena_new();
-    bool ok = image(call, arena, err);
-    arena_free(arena);
-    return ok;
+    return kernel_summary_give(call, kernel_summary_image, err);
 }
 
 /* --- sound: 16-bit samples behind the header of a WAV file --- */
@@ -289,23 +273,23 @@ static bool check_audio(const struct tensor *in, double rate, int64_t *channels,
     return true;
 }
 
-static bool audio(struct kernel_call *call, struct arena *arena, struct error *err)
+bool kernel_summary_audio(const struct kernel_call *call, int first, struct arena *arena,
+                          Tensorflow__Summary *summary, struct error *err)
 {
-    const struct tensor *in = kernel_in(call, 1);
+    const struct tensor *in = kernel_in(call, first + 1);
     int64_t channels = 0;
     struct parts parts;
-    bool v2 = call->in_count > 2;
-    if (v2 && kernel_in(call, 2)->shape.rank != 0)
+    const struct tensor *rates = call->in_count > first + 2 ? kernel_in(call, first + 2) : NULL;
+    if (rates && rates->shape.rank != 0)
         return fail(err, INVALID, "sample_rate must be scalar");
-    float rate =
-        v2 ? tensor_f32(kernel_in(call, 2))[0] : node_attr_float(call->node, "sample_rate", 0);
+    float rate = rates ? tensor_f32(rates)[0] : node_attr_float(call->node, "sample_rate", 0);
     if (!check_audio(in, rate, &channels, err) ||
-        !parts_init(&parts, call, "max_outputs", arena, err))
+        !parts_init(&parts, call, first, "max_outputs", arena, summary, err))
         return false;
     int64_t frames = in->shape.dims[1];
-    for (int64_t i = 0; i < parts.count; i++) {
+    for (size_t i = 0; i < summary->n_value; i++) {
         struct str wav = {0};
-        write_wav(&wav, tensor_f32(in) + i * frames * channels, frames, channels,
+        write_wav(&wav, tensor_f32(in) + (int64_t)i * frames * channels, frames, channels,
                   (uint32_t)lrintf(rate));
         Tensorflow__Summary__Audio *message = arena_alloc(arena, sizeof(*message));
         tensorflow__summary__audio__init(message);
@@ -316,19 +300,16 @@ static bool audio(struct kernel_call *call, struct arena *arena, struct error *e
         message->encoded_audio_string.len = wav.size;
         message->encoded_audio_string.data = arena_copy(arena, wav.data, wav.size);
         str_release(&wav);
-        Tensorflow__Summary__Value *value = part_init(&parts, i, "audio");
+        Tensorflow__Summary__Value *value = part_init(&parts, (int64_t)i, "audio");
         value->value_case = TENSORFLOW__SUMMARY__VALUE__VALUE_AUDIO;
         value->audio = message;
     }
-    return give(call, parts.list, (size_t)parts.count, err);
+    return true;
 }
 
 static bool audio_run(struct kernel_call *call, struct error *err)
 {
-    struct arena *arena = arena_new();
-    bool ok = audio(call, arena, err);
-    arena_free(arena);
-    return ok;
+    return kernel_summary_give(call, kernel_summary_audio, err);
 }
 
 #define SUMMARY(name_, run_)                                                                   \

@@ -5,13 +5,11 @@
 
 #include "tensorflow/event.pb-c.h"
 
-#include "base/arena.h"
 #include "base/map.h"
 #include "base/str.h"
-#include "kernels/ref/numbers.h"
+#include "kernels/io/summary.h"
 #include "proto/message.h"
 
-/* Output 0 becomes the serialized summary. */
 static bool give(struct kernel_call *call, const Tensorflow__Summary *summary,
                  struct error *err)
 {
@@ -25,38 +23,80 @@ static bool give(struct kernel_call *call, const Tensorflow__Summary *summary,
     return true;
 }
 
+bool kernel_summary_give(struct kernel_call *call, summary_make *make, struct error *err)
+{
+    struct arena *arena = arena_new();
+    Tensorflow__Summary summary = TENSORFLOW__SUMMARY__INIT;
+    bool ok = make(call, 0, arena, &summary, err) && give(call, &summary, err);
+    arena_free(arena);
+    return ok;
+}
+
+Tensorflow__Summary__Value *kernel_summary_value(Tensorflow__Summary *summary, char *tag,
+                                                 struct arena *arena)
+{
+    Tensorflow__Summary__Value *value = arena_alloc(arena, sizeof(*value));
+    tensorflow__summary__value__init(value);
+    value->tag = tag;
+    summary->value = arena_array(arena, 1, sizeof(*summary->value));
+    summary->value[0] = value;
+    summary->n_value = 1;
+    return value;
+}
+
 static char *tag_of(struct arena *arena, const struct tensor *tags, int64_t index)
 {
     const struct tensor_string *text = tensor_strings(tags) + index;
     return arena_text_n(arena, text->data ? text->data : "", text->size);
 }
 
-/* One value per tag. */
-static bool scalar_summary_run(struct kernel_call *call, struct error *err)
+bool kernel_summary_tag(const struct tensor *tag, struct arena *arena, char **text,
+                        struct error *err)
 {
-    const struct tensor *tags = kernel_in(call, 0), *values = kernel_in(call, 1);
+    char shape[SHAPE_TEXT_BYTES];
+    if (tag->shape.rank != 0)
+        return fail(err, INVALID, "tag must be scalar, got shape %s",
+                    shape_text(&tag->shape, shape, sizeof(shape)));
+    *text = tag_of(arena, tag, 0);
+    return true;
+}
+
+/* Widened by its bits: a conversion of this thread may take the smallest numbers for zero. */
+static float as_float(const struct tensor *values, int64_t i)
+{
+    if (values->dtype == F32)
+        return ((const float *)values->data)[i];
+    if (values->dtype == BF16)
+        return dtype_bf16_to_f32(((const uint16_t *)values->data)[i]);
+    return (float)tensor_number(values, i);
+}
+
+bool kernel_summary_scalar(const struct kernel_call *call, int first, struct arena *arena,
+                           Tensorflow__Summary *summary, struct error *err)
+{
+    const struct tensor *tags = kernel_in(call, first), *values = kernel_in(call, first + 1);
     char a[SHAPE_TEXT_BYTES], b[SHAPE_TEXT_BYTES];
     if (!shape_equal(&tags->shape, &values->shape))
         return fail(err, INVALID, "tags and values are not the same shape: %s != %s",
                     shape_text(&tags->shape, a, sizeof(a)),
                     shape_text(&values->shape, b, sizeof(b)));
-    struct arena *arena = arena_new();
     size_t count = (size_t)values->count;
     Tensorflow__Summary__Value *items = arena_array(arena, count + 1, sizeof(*items));
-    Tensorflow__Summary summary = TENSORFLOW__SUMMARY__INIT;
-    summary.n_value = count;
-    summary.value = arena_array(arena, count + 1, sizeof(*summary.value));
+    summary->n_value = count;
+    summary->value = arena_array(arena, count + 1, sizeof(*summary->value));
     for (size_t i = 0; i < count; i++) {
         tensorflow__summary__value__init(&items[i]);
         items[i].tag = tag_of(arena, tags, (int64_t)i);
         items[i].value_case = TENSORFLOW__SUMMARY__VALUE__VALUE_SIMPLE_VALUE;
-        items[i].simple_value = values->dtype == F32 ? ((const float *)values->data)[i]
-                                                     : (float)tensor_number(values, (int64_t)i);
-        summary.value[i] = &items[i];
+        items[i].simple_value = as_float(values, (int64_t)i);
+        summary->value[i] = &items[i];
     }
-    bool ok = give(call, &summary, err);
-    arena_free(arena);
-    return ok;
+    return true;
+}
+
+static bool scalar_summary_run(struct kernel_call *call, struct error *err)
+{
+    return kernel_summary_give(call, kernel_summary_scalar, err);
 }
 
 /* All values of all inputs; a tag may occur once. */
@@ -157,34 +197,36 @@ static void encode_buckets(const double *limits, int limits_count, const double 
     }
 }
 
-static bool histogram_summary_run(struct kernel_call *call, struct error *err)
+/* An op that gives a summary names its node in errors, one that writes it the tag. */
+bool kernel_summary_histogram(const struct kernel_call *call, int first, struct arena *arena,
+                              Tensorflow__Summary *summary, struct error *err)
 {
-    const struct tensor *tag = kernel_in(call, 0), *values = kernel_in(call, 1);
+    const struct tensor *tag = kernel_in(call, first), *values = kernel_in(call, first + 1);
     double limits[BUCKETS_MAX], counts[BUCKETS_MAX] = {0};
-    double out_limits[BUCKETS_MAX], out_counts[BUCKETS_MAX];
     if (tag->shape.rank != 0)
         return fail(err, INVALID, "tags must be scalar");
+    char *name = tag_of(arena, tag, 0);
     for (int64_t i = 0; i < values->count; i++)
         if (!isfinite(tensor_number(values, i)))
             return fail(err, INVALID, "%s in summary histogram for: %s",
-                        isnan(tensor_number(values, i)) ? "Nan" : "Infinity", call->node->name);
-    struct arena *arena = arena_new();
-    Tensorflow__HistogramProto histogram = TENSORFLOW__HISTOGRAM_PROTO__INIT;
-    histogram.bucket_limit = out_limits;
-    histogram.bucket = out_counts;
+                        isnan(tensor_number(values, i)) ? "Nan" : "Infinity",
+                        first ? name : call->node->name);
+    Tensorflow__HistogramProto *histogram = arena_alloc(arena, sizeof(*histogram));
+    tensorflow__histogram_proto__init(histogram);
+    histogram->bucket_limit = arena_array(arena, BUCKETS_MAX, sizeof(double));
+    histogram->bucket = arena_array(arena, BUCKETS_MAX, sizeof(double));
     int limits_count = bucket_limits(limits);
-    count_values(values, limits, limits_count, counts, &histogram);
-    encode_buckets(limits, limits_count, counts, &histogram);
-    Tensorflow__Summary__Value value = TENSORFLOW__SUMMARY__VALUE__INIT;
-    value.tag = tag_of(arena, tag, 0);
-    value.value_case = TENSORFLOW__SUMMARY__VALUE__VALUE_HISTO;
-    value.histo = &histogram;
-    Tensorflow__Summary summary = TENSORFLOW__SUMMARY__INIT;
-    summary.n_value = 1;
-    summary.value = (Tensorflow__Summary__Value *[]){&value};
-    bool ok = give(call, &summary, err);
-    arena_free(arena);
-    return ok;
+    count_values(values, limits, limits_count, counts, histogram);
+    encode_buckets(limits, limits_count, counts, histogram);
+    Tensorflow__Summary__Value *value = kernel_summary_value(summary, name, arena);
+    value->value_case = TENSORFLOW__SUMMARY__VALUE__VALUE_HISTO;
+    value->histo = histogram;
+    return true;
+}
+
+static bool histogram_summary_run(struct kernel_call *call, struct error *err)
+{
+    return kernel_summary_give(call, kernel_summary_histogram, err);
 }
 
 #define SUMMARY(name_, run_)                                                                   \

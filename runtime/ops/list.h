@@ -172,7 +172,11 @@
 
 #define OPS_SUMMARY(X) \
     X(scalar_summary) X(merge_summary) X(histogram_summary) X(tensor_summary) \
-    X(tensor_summary_v2) X(image_summary) X(audio_summary) X(audio_summary_v2)
+    X(tensor_summary_v2) X(image_summary) X(audio_summary) X(audio_summary_v2) \
+    X(summary_writer) X(create_summary_file_writer) X(flush_summary_writer) \
+    X(close_summary_writer) X(write_summary) X(write_raw_proto_summary) \
+    X(write_scalar_summary) X(write_histogram_summary) X(write_image_summary) \
+    X(write_audio_summary) X(write_graph_summary) X(import_event)
 
 #define OPS_FUSED(X) \
     X(fused_mat_mul) X(fused_conv2d) X(relu_bias_grad) X(max_pool_relu_bias_grad) \
