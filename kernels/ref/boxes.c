@@ -102,16 +102,21 @@ static float draw_fraction(struct random_words *words)
     return u.number - 1;
 }
 
+#define TURNS 1024 /* attempts, from one look at whether the run is to end to the next */
+
 /* The first crop that will do, or the whole image. */
-static struct rectangle find_crop(const struct distortion *d, struct random_words *words)
+static bool find_crop(struct kernel_call *call, const struct distortion *d,
+                      struct random_words *words, struct rectangle *crop, struct error *err)
 {
-    struct rectangle crop;
     for (int64_t i = 0; i < d->attempts; i++) {
+        if (i % TURNS == TURNS - 1 && !kernel_go_on(call, err))
+            return false;
         float aspect = draw_fraction(words) * (d->aspect[1] - d->aspect[0]) + d->aspect[0];
-        if (draw_crop(d, aspect, words, &crop) && covers_enough(d, &crop))
-            return crop;
+        if (draw_crop(d, aspect, words, crop) && covers_enough(d, crop))
+            return true;
     }
-    return (struct rectangle){0, 0, d->width, d->height};
+    *crop = (struct rectangle){0, 0, d->width, d->height};
+    return true;
 }
 
 /* A list(float) attribute of two numbers. */
@@ -229,8 +234,8 @@ static bool sample_distorted_run(struct kernel_call *call, struct error *err)
         return false;
     struct random_words words = {.philox =
                                      kernel_stream_take(call->state, (uint64_t)d.attempts)};
-    struct rectangle crop = find_crop(&d, &words);
-    return give_crop(call, &d, &crop, err);
+    struct rectangle crop;
+    return find_crop(call, &d, &words, &crop, err) && give_crop(call, &d, &crop, err);
 }
 
 /* --- the best of many boxes that do not overlap too much --- */

@@ -3,7 +3,14 @@
 #include "kernels/ref/numbers.h"
 
 #include "base/alloc.h"
+#include "runtime/cancel.h"
 #include "runtime/resource.h"
+
+bool kernel_go_on(struct kernel_call *call, struct error *err)
+{
+    return !cancel_requested(kernel_cancel(call)) ||
+           fail(err, CANCELLED, "the run was cancelled");
+}
 
 /* type number, storage, how to load, how to store */
 #define REAL_TYPES(X) FLOAT_TYPES(X) INTEGER_TYPES(X)
@@ -230,8 +237,12 @@ bool kernel_axis(const struct kernel_call *call, int input, int rank, int *axis,
                  struct error *err)
 {
     int64_t value;
-    if (!kernel_scalar(call, input, "axis", &value, err))
-        return false;
+    return kernel_scalar(call, input, "axis", &value, err) &&
+           kernel_axis_at(value, rank, axis, err);
+}
+
+bool kernel_axis_at(int64_t value, int rank, int *axis, struct error *err)
+{
     if (value < -rank || value >= rank)
         return fail(err, INVALID, "axis %lld is not in the range [%d, %d)", (long long)value,
                     -rank, rank);

@@ -11,6 +11,12 @@
 
 #include <complex.h>
 
+/*
+ * For loops that may take long, each thousandth turn or so: false (CANCELLED) once the run is
+ * to end.
+ */
+bool kernel_go_on(struct kernel_call *call, struct error *err) CHECKED;
+
 /* Elements as numbers.  Reading loses nothing but for 64-bit integers beyond 2^53. */
 typedef double kernel_load(const void *data, int64_t index);
 typedef void kernel_store(void *data, int64_t index, double value);
@@ -66,6 +72,7 @@ bool kernel_scalar(const struct kernel_call *call, int input, const char *what, 
 /* A scalar axis of `rank` dimensions, negative from the end; fails with INVALID. */
 bool kernel_axis(const struct kernel_call *call, int input, int rank, int *axis,
                  struct error *err) CHECKED;
+bool kernel_axis_at(int64_t value, int rank, int *axis, struct error *err) CHECKED;
 
 /* The elements of a vector input as a shape; fails with INVALID on negative or too many. */
 bool kernel_shape_in(const struct kernel_call *call, int input, struct shape *shape,

@@ -34,15 +34,19 @@ static double draw(struct philox stream, double alpha)
 }
 
 /* Sample s of alpha a is number a * samples + s of the stream and lies at s * alphas + a. */
-static void fill(const struct philox *philox, const struct tensor *alpha, struct tensor *out)
+static bool fill(struct kernel_call *call, const struct philox *philox,
+                 const struct tensor *alpha, struct tensor *out, struct error *err)
 {
     int64_t alphas = alpha->count, samples = alphas ? out->count / alphas : 0;
-    for (int64_t a = 0; a < alphas; a++)
-        for (int64_t s = 0; s < samples; s++) {
-            struct philox own = *philox;
-            kernel_philox_skip(&own, (uint64_t)(a * samples + s) * RANDOM_BLOCKS_PER_NUMBER);
-            tensor_set_number(out, s * alphas + a, draw(own, tensor_number(alpha, a)));
-        }
+    for (int64_t n = 0; n < alphas * samples; n++) {
+        int64_t a = n / samples, s = n % samples;
+        if (n % RANDOM_TURNS == 0 && !kernel_go_on(call, err))
+            return false;
+        struct philox own = *philox;
+        kernel_philox_skip(&own, (uint64_t)n * RANDOM_BLOCKS_PER_NUMBER);
+        tensor_set_number(out, s * alphas + a, draw(own, tensor_number(alpha, a)));
+    }
+    return true;
 }
 
 static bool gamma_run(struct kernel_call *call, struct error *err)
@@ -53,8 +57,7 @@ static bool gamma_run(struct kernel_call *call, struct error *err)
         return false;
     struct philox philox =
         kernel_stream_take(call->state, (uint64_t)out->count * RANDOM_BLOCKS_PER_NUMBER);
-    fill(&philox, alpha, out);
-    return true;
+    return fill(call, &philox, alpha, out, err);
 }
 
 static bool stateless_run(struct kernel_call *call, struct error *err)
@@ -74,8 +77,7 @@ static bool stateless_run(struct kernel_call *call, struct error *err)
         tail.dims[tail.rank++] = d < 0 ? -1 : out->shape.dims[d];
     if (!shape_equal(&tail, &alpha->shape))
         return fail(err, INVALID, "Shape passed in must end with broadcasted shape.");
-    fill(&philox, alpha, out);
-    return true;
+    return fill(call, &philox, alpha, out, err);
 }
 
 /* --- d sample / d alpha --- */

@@ -43,17 +43,21 @@ static double poisson_small(struct random_pairs *uniform, double rate, double li
     }
 }
 
+#define OVER_MAX 1000 /* draws beyond the limit, of a rate that is beyond it itself */
+
 /* Transformed rejection. */
 static double poisson_large(struct random_pairs *uniform, double rate, double limit)
 {
     double b = 0.931 + 2.53 * sqrt(rate), a = -0.059 + 0.02483 * b;
     double inverse_alpha = 1.1239 + 1.1328 / (b - 3.4), log_rate = log(rate);
-    for (;;) {
+    for (int over = 0; over < OVER_MAX;) {
         double u = kernel_random_uniform(uniform) - 0.5, v = kernel_random_uniform(uniform);
         double shifted = 0.5 - fabs(u);
         double k = floor((2 * a / shifted + b) * u + rate + 0.43);
-        if (k > limit)
+        if (k > limit) {
+            over++;
             continue;
+        }
         if (shifted >= 0.07 && v <= 0.9277 - 3.6224 / (b - 2))
             return k;
         if (k < 0 || (shifted < 0.013 && v > shifted))
@@ -62,6 +66,7 @@ static double poisson_large(struct random_pairs *uniform, double rate, double li
         if (s <= -rate + k * log_rate - lgamma(k + 1))
             return k;
     }
+    return limit;
 }
 
 static double poisson(struct philox stream, double rate, enum dtype dtype)
@@ -93,15 +98,19 @@ static void set_count(struct tensor *out, int64_t index, double value)
 }
 
 /* Sample s of rate r is number r * samples + s of the stream and lies at s * rates + r. */
-static void fill_poisson(const struct philox *philox, const struct tensor *rate,
-                         struct tensor *out)
+static bool fill_poisson(struct kernel_call *call, const struct philox *philox,
+                         const struct tensor *rate, struct tensor *out, struct error *err)
 {
     int64_t rates = rate->count, samples = rates ? out->count / rates : 0;
-    for (int64_t r = 0; r < rates; r++)
-        for (int64_t s = 0; s < samples; s++)
-            set_count(out, s * rates + r,
-                      poisson(stream_of(philox, r * samples + s, RANDOM_BLOCKS_PER_NUMBER),
-                              tensor_number(rate, r), out->dtype));
+    for (int64_t n = 0; n < rates * samples; n++) {
+        int64_t r = n / samples, s = n % samples;
+        if (n % RANDOM_TURNS == 0 && !kernel_go_on(call, err))
+            return false;
+        set_count(out, s * rates + r,
+                  poisson(stream_of(philox, n, RANDOM_BLOCKS_PER_NUMBER),
+                          tensor_number(rate, r), out->dtype));
+    }
+    return true;
 }
 
 static bool poisson_run(struct kernel_call *call, struct error *err)
@@ -111,8 +120,7 @@ static bool poisson_run(struct kernel_call *call, struct error *err)
         return false;
     struct philox philox =
         kernel_stream_take(call->state, (uint64_t)out->count * RANDOM_BLOCKS_PER_NUMBER);
-    fill_poisson(&philox, kernel_in(call, 1), out);
-    return true;
+    return fill_poisson(call, &philox, kernel_in(call, 1), out, err);
 }
 
 /* Whether `shape` ends with the dimensions of `tail`. */
@@ -137,8 +145,7 @@ static bool stateless_poisson_run(struct kernel_call *call, struct error *err)
         return false;
     if (!ends_with(&out->shape, &rate->shape))
         return fail(err, INVALID, "Shape passed in must end with broadcasted shape.");
-    fill_poisson(&philox, rate, out);
-    return true;
+    return fill_poisson(call, &philox, rate, out, err);
 }
 
 /* --- binomial --- */
@@ -211,8 +218,9 @@ static double binomial(const struct philox *philox, int64_t number, double count
 }
 
 /* Counts and chances are broadcast against each other to the last dimensions of the output. */
-static bool fill_binomial(const struct philox *philox, const struct tensor *counts,
-                          const struct tensor *chances, struct tensor *out, struct error *err)
+static bool fill_binomial(struct kernel_call *call, const struct philox *philox,
+                          const struct tensor *counts, const struct tensor *chances,
+                          struct tensor *out, struct error *err)
 {
     struct shape shape;
     if (!shape_broadcast(&counts->shape, &chances->shape, &shape, err))
@@ -222,11 +230,13 @@ static bool fill_binomial(const struct philox *philox, const struct tensor *coun
     struct places at_count = kernel_broadcast_places(&counts->shape, &shape);
     struct places at_chance = kernel_broadcast_places(&chances->shape, &shape);
     int64_t batches = shape_count(&shape), samples = batches ? out->count / batches : 0;
-    for (int64_t b = 0; b < batches; b++) {
+    for (int64_t n = 0; n < batches * samples; n++) {
+        int64_t b = n / samples, s = n % samples;
         double count = tensor_number(counts, kernel_place(&at_count, &shape, b));
         double chance = tensor_number(chances, kernel_place(&at_chance, &shape, b));
-        for (int64_t s = 0; s < samples; s++)
-            set_count(out, s * batches + b, binomial(philox, b * samples + s, count, chance));
+        if (n % RANDOM_TURNS == 0 && !kernel_go_on(call, err))
+            return false;
+        set_count(out, s * batches + b, binomial(philox, n, count, chance));
     }
     return true;
 }
@@ -237,7 +247,8 @@ static bool stateless_binomial_run(struct kernel_call *call, struct error *err)
     if (!kernel_random_seeds(call, 1, &philox, err))
         return false;
     struct tensor *out = kernel_random_output(call, 0, -1, err);
-    return out && fill_binomial(&philox, kernel_in(call, 2), kernel_in(call, 3), out, err);
+    return out &&
+           fill_binomial(call, &philox, kernel_in(call, 2), kernel_in(call, 3), out, err);
 }
 
 #define THREEFRY 2 /* an algorithm of StatelessRandomGetAlg, on other devices */
@@ -257,7 +268,7 @@ static bool binomial_run(struct kernel_call *call, struct error *err)
     if (!kernel_random_of_variable(call, 1, batches * 2 * 100 * (samples + 3) / 4, &philox,
                                    err))
         return false;
-    return fill_binomial(&philox, kernel_in(call, 3), kernel_in(call, 4), out, err);
+    return fill_binomial(call, &philox, kernel_in(call, 3), kernel_in(call, 4), out, err);
 }
 
 const struct kernel kernel_random_poisson_v2_ref = {.op = "RandomPoissonV2",

@@ -190,6 +190,8 @@ static bool run(struct kernel_call *call, struct error *err)
         call->state, (uint64_t)(batches * 2 * ATTEMPTS_MAX * (samples + 3) / 4));
     struct source source = {.philox = &philox, .dtype = out->dtype};
     for (int64_t b = 0; b < batches; b++) {
+        if (!kernel_go_on(call, err))
+            return false;
         struct batch batch = {.out = out,
                               .next = b * samples,
                               .end = (b + 1) * samples,
