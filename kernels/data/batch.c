@@ -16,12 +16,13 @@ struct batch {
 
 /*
  * Reads up to `size` elements; `*end` when there are not enough to give.  Of mapped elements a
- * whole batch is used up also when some fail: TensorFlow maps them as one.
+ * whole batch without padding is used up also when some fail: TensorFlow maps them as one.
  */
 static bool collect(struct iterator *it, struct rows *rows, bool *end, struct error *err)
 {
     const struct batch *batch = (const struct batch *)it->dataset;
-    bool over = false, mapped = kernel_map_is(batch->dataset.inputs[0]), ok = true;
+    bool over = false, ok = true;
+    bool mapped = !batch->padding && kernel_map_is(batch->dataset.inputs[0]);
     struct error later;
     for (int64_t i = 0; i < batch->size && !over && (ok || mapped); i++) {
         if (!kernel_rows_pull(rows, it->input, &over, ok ? err : &later))
@@ -291,9 +292,12 @@ static bool unbatch_pull(struct unbatch *unbatch, bool *end, struct error *err)
 static bool unbatch_next(struct iterator *it, struct tensor *out, bool *end, struct error *err)
 {
     struct unbatch *unbatch = (struct unbatch *)it;
-    while (unbatch->next == unbatch->count)
-        if (!unbatch_pull(unbatch, end, err) || *end)
-            return *end;
+    while (unbatch->next == unbatch->count) {
+        if (!unbatch_pull(unbatch, end, err))
+            return false;
+        if (*end)
+            return true;
+    }
     int64_t index = unbatch->next++;
     for (int c = 0; c < it->dataset->width; c++)
         if (!kernel_row_slice(&out[c], &unbatch->row[c], index, err))

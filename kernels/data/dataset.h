@@ -38,7 +38,8 @@ struct dataset_type {
 
     /*
      * The next element: fills out[0 .. width) (zeroed, owned by the caller then), or sets
-     * `*end`.  Callers may ask again after the end and after an error.
+     * `*end`.  Callers may ask again after the end and after an error; with an error `*end` is
+     * set if it came at the input's end.
      */
     bool (*next)(struct iterator *it, struct tensor *out, bool *end, struct error *err);
 

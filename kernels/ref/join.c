@@ -203,12 +203,15 @@ static bool split_run(struct kernel_call *call, struct error *err)
 static bool split_v_run(struct kernel_call *call, struct error *err)
 {
     const struct tensor *in = kernel_in(call, 0), *sizes = kernel_in(call, 1);
+    const struct tensor *split = kernel_in(call, 2);
     int axis, count = call->node->outputs_count, unknown = -1;
     int64_t total = 0, begin = 0;
     if (sizes->shape.rank != 1 || sizes->count != count || in->shape.rank == 0)
         return fail(err, INVALID, "size of the split_tensor must be 1-D with %d elements",
                     count);
-    if (!kernel_axis(call, 2, in->shape.rank, &axis, err))
+    if (split->count != 1)
+        return fail(err, INVALID, "split_dim_tensor must have exactly one element.");
+    if (!kernel_axis_at(tensor_integer(split, 0), in->shape.rank, &axis, err))
         return false;
     for (int i = 0; i < count; i++) {
         int64_t size = tensor_integer(sizes, i);

@@ -229,6 +229,10 @@ static bool reverse_run(struct kernel_call *call, struct error *err)
     if (axes->shape.rank != 1)
         return fail(err, INVALID, "'dims' must be 1-dimension, not %d", axes->shape.rank);
     struct places from = kernel_places(&in->shape);
+    if (rank == 0 || in->count == 0) { /* as it is, whatever the axes */
+        kernel_output_share(call, 0, in, &in->shape);
+        return true;
+    }
     for (int64_t i = 0; i < axes->count; i++) {
         int64_t axis = tensor_integer(axes, i);
         axis += axis < 0 ? rank : 0;

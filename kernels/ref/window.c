@@ -149,7 +149,7 @@ bool kernel_window_inputs(const struct kernel_call *call, int index, const struc
     struct sliding s = {.ksize = sizes[0], .strides = sizes[1]};
     for (int i = 0; i < 2; i++) {
         const struct tensor *in = kernel_in(call, index + i);
-        if (in->shape.rank != 1 || in->count != 4)
+        if (in->count != 4) /* in whatever shape */
             return fail(err, INVALID, "Sliding window %s field must specify 4 dimensions",
                         i ? "strides" : "ksize");
         for (int d = 0; d < 4; d++)

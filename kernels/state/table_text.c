@@ -198,7 +198,7 @@ bool kernel_table_text_read(struct table *table, const char *path, const struct 
     };
     int64_t lines = count_lines(text.begin, text.end);
     bool ok = true;
-    if (!lines || !wanted)
+    if ((!lines && wanted < 0) || !wanted)
         ok = fail(err, OUT_OF_RANGE, "Finished reading 0 of lines from %s", path);
     else if (wanted > lines)
         ok = fail(err, INVALID, "Invalid vocab_size in %s: expected %lld but got %lld", path,

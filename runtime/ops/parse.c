@@ -21,6 +21,28 @@ static struct shape behind(const struct shape *lead, const struct shape *shape)
     return all;
 }
 
+/* Whether the lists are as long as those beside them: the outputs hang on all of them. */
+static bool check_lists(const struct node *node, int sparse, struct error *err)
+{
+    const struct {
+        const char *a, *b;
+        int counts[2];
+    } pairs[] = {
+        {"num_sparse", "sparse_types", {sparse, list_count(node, "sparse_types")}},
+        {"Tdense",
+         "dense_shapes",
+         {list_count(node, "Tdense"), list_count(node, "dense_shapes")}},
+        {"ragged_value_types",
+         "ragged_split_types",
+         {list_count(node, "ragged_value_types"), list_count(node, "ragged_split_types")}},
+    };
+    for (int i = 0; i < ARRAY_LEN(pairs); i++)
+        if (pairs[i].counts[0] != pairs[i].counts[1])
+            return fail(err, INVALID, "len(%s) != len(%s): %d, %d", pairs[i].a, pairs[i].b,
+                        pairs[i].counts[0], pairs[i].counts[1]);
+    return true;
+}
+
 /* The outputs that all forms begin with; `batch` is the shape of the serialized strings. */
 static void infer_features(struct infer *infer, const struct shape *batch, int sparse)
 {
@@ -36,17 +58,19 @@ static void infer_features(struct infer *infer, const struct shape *batch, int s
 
 static bool infer_example(struct infer *infer, struct error *err)
 {
-    (void)err;
-    infer_features(infer, &SHAPE(op_infer_dim(infer, 0, 0)),
-                   (int)node_attr_int(infer->node, "Nsparse", 0));
+    int sparse = (int)node_attr_int(infer->node, "Nsparse", 0);
+    if (!check_lists(infer->node, sparse, err))
+        return false;
+    infer_features(infer, &SHAPE(op_infer_dim(infer, 0, 0)), sparse);
     return true;
 }
 
 static bool infer_example_v2(struct infer *infer, struct error *err)
 {
-    (void)err;
     const struct node *node = infer->node;
     int sparse = (int)node_attr_int(node, "num_sparse", 0);
+    if (!check_lists(node, sparse, err))
+        return false;
     int first = 3 * sparse + list_count(node, "Tdense");
     int ragged = list_count(node, "ragged_value_types");
     infer_features(infer, &infer->inputs[0], sparse);
@@ -59,8 +83,10 @@ static bool infer_example_v2(struct infer *infer, struct error *err)
 
 static bool infer_single(struct infer *infer, struct error *err)
 {
-    (void)err;
-    infer_features(infer, &SHAPE_SCALAR, (int)node_attr_int(infer->node, "num_sparse", 0));
+    int sparse = (int)node_attr_int(infer->node, "num_sparse", 0);
+    if (!check_lists(infer->node, sparse, err))
+        return false;
+    infer_features(infer, &SHAPE_SCALAR, sparse);
     return true;
 }
 
