@@ -11,6 +11,7 @@ venv=$BUILD/interop-venv
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failed=0
+tiers=()
 
 # check NAME COMMAND... - one line for a command's answer
 check() {
@@ -60,7 +61,12 @@ check tensorflow/data-cases bash -c "'$venv/bin/python' -W ignore tests/interop/
 check keras/models bash -c "'$venv/bin/python' -W ignore tests/interop/keras_models.py '$work/models' && '$BUILD/keras-vectors' '$work'/models/*"
 check tensorflow/saved-models "$venv/bin/python" -W ignore tests/interop/saved_models.py "$BUILD/trainyard-task" "$work/saved"
 tests/interop/ops_fuzz.sh "$venv/bin/python" "$BUILD" 1 900 || failed=1
-tests/interop/ops_fuzz.sh "$venv/bin/python" "$BUILD" 1 240 "" programs_generate.py || failed=1
+DRAWN=$work/drawn tests/interop/ops_fuzz.sh "$venv/bin/python" "$BUILD" 1 240 "" programs_generate.py || failed=1
+"$BUILD/tf-cases" --ops >"$work/ops"
+spec=${TRAINYARD_SHARED:-../shared}/spec/tensorflow.md
+[ -e "$spec" ] && tiers=(--spec "$spec")
+check tensorflow/ops-covered "$venv/bin/python" -W ignore tests/interop/ops_generate.py \
+    --cover "$work/ops" --drawn "$work/drawn" "${tiers[@]}"
 
 strict=$shared/check
 if [ ! -d "$strict" ]; then

@@ -44,7 +44,7 @@ ROUNDING = {"float16": (1e-3, 6.2e-5), "bfloat16": (8e-3, 1.2e-38),
             "float32": (1.2e-7, 1.2e-38), "float64": (2.3e-16, 2.3e-308),
             "complex64": (2.4e-7, 1.2e-38), "complex128": (4.6e-16, 2.3e-308)}
 # How many roundings each kind of row may be off, and whether relative to the largest element.
-KINDS = {"exact": (0, 0), "round": (1, 0), "few": (8, 1), "sum": (60, 8), "loose": (2000, 200),
+KINDS = {"exact": (0, 0), "round": (1, 0), "few": (8, 1), "sum": (60, 8), "loose": (2000, 200), "rough": (20000, 2000),
          "single": (60, 8)}
 
 

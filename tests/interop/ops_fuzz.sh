@@ -4,6 +4,7 @@
 # PYTHON has TensorFlow.  Each graph runs as it is and optimised.  Prints what differs, a line for each
 # family and the total; exits 1 if anything differs.  Names are families, rows or ops of ops/; with
 # programs_generate.py as GENERATOR, which draws programs of several runs, families of programs/.
+# KEEP=FOLDER keeps the cases there if anything differs; to DRAWN=FILE go the ops that they have.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 python=$1 build=$2 seed=${3:-1} count=${4:-1000} only=${5:-} generator=${6:-ops_generate.py}
@@ -14,6 +15,7 @@ trap 'rm -rf "$folder"' EXIT
 "$python" -W ignore "$here/$generator" "$folder" --seed "$seed" --count "$count" --only "$only" \
     2> "$folder/stderr" || { tail -n 20 "$folder/stderr"; exit 1; }
 grep -a '^not built' "$folder/stderr"
+[ -n "${DRAWN:-}" ] && sed -n 's/^ops: //p' "$folder/stderr" | tr ' ' '\n' >> "$DRAWN"
 graphs=0 failed=0
 for file in "$folder"/*.tfrecord; do
     family=$(basename "$file" .tfrecord)
@@ -31,4 +33,5 @@ for file in "$folder"/*.tfrecord; do
     graphs=$((graphs + ${good:-0} + ${bad:-0} + ${skipped:-0}))
 done
 echo "$graphs graphs, seed $seed: $([ $failed = 0 ] && echo all as TensorFlow || echo some differ)"
+[ $failed = 1 ] && [ -n "${KEEP:-}" ] && mkdir -p "$KEEP" && cp "$folder"/*.tfrecord "$KEEP"
 exit $failed

@@ -1,16 +1,19 @@
 """ops_generate.py - random graphs with TensorFlow's answers, from the tables in ops/.
 
     ops_generate.py FOLDER --seed 1 --count 500 [--only NAME[,NAME]]
-    ops_generate.py --cover OPS.txt
+    ops_generate.py --cover OPS.txt [--drawn DRAWN.txt] [--spec SPEC.md]
 
 The first writes FOLDER/FAMILY.tfrecord: serialised Cases (case.proto) for build/tf-cases, each
 with what TensorFlow answers or with which code it fails, and now and then its gradients.  Names
 are those of families, rows and ops.  Equal seeds give equal cases.  The second prints which ops
-of the list (build/tf-cases --ops) no row is about, and fails if there are any.
+of the list (build/tf-cases --ops), and of the first two tiers of SPEC.md, neither a row is about nor
+a program draws (programs/ops.txt), and fails if there are any; and if DRAWN.txt, the ops of programs
+that were drawn, has any that programs/ops.txt lacks.
 """
 
 import argparse
 import os
+import re
 import sys
 
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
@@ -73,36 +76,63 @@ def cases(Case, rows, options):
             number += 1
 
 
+def write(folder, made):
+    """FOLDER/FAMILY.tfrecord of each family's cases: last of all, because a child that crashes
+    would write out what it inherits of a writer."""
+    os.makedirs(folder, exist_ok=True)
+    for family, records in made.items():
+        with tf.io.TFRecordWriter(os.path.join(folder, family + ".tfrecord")) as writer:
+            for record in records:
+                writer.write(record)
+
+
 def generate(options):
     rows = [pair for pair in ops.chosen(set(filter(None, options.only.split(","))))
             for _ in range(pair[1].weight)]
     if not rows:
         sys.exit(f"no family, row or op is named {options.only}")
-    os.makedirs(options.folder, exist_ok=True)
-    writers = {family: tf.io.TFRecordWriter(os.path.join(options.folder, family + ".tfrecord"))
-               for family, _ in rows}
+    made = {family: [] for family, _ in rows}
     refused = {}
     for number, case, error in cases(ops_case.case_class(), rows, options):
         family, row = rows[(number + options.seed) % len(rows)]
         if error:
             refused.setdefault(row.name, []).append(error)
         else:
-            writers[family].write(case)
-    for writer in writers.values():
-        writer.close()
+            made[family].append(case)
+    write(options.folder, made)
     for name, errors in sorted(refused.items()):
         print(f"not built: {name} ({len(errors)}): {errors[0][:160]}", file=sys.stderr)
 
 
-def cover(path):
-    """What is wrong with the tables, compared to the ops that there are; 0 if nothing."""
+def words(path):
     with open(path, encoding="ascii") as file:
-        known = {line.split()[0] for line in file if line.strip()}
-    covered = ops.covered()
-    wrong = [f"no row: {op}" for op in sorted(known - covered) if ops.needs_row(op)]
-    wrong += [f"a row, and a reason for none: {op}" for op in sorted(covered & set(ops.UNCOVERED))]
-    print("\n".join(wrong + [f"{len(known & covered)} of {len(known)} ops have rows, "
-                             f"{len(ops.UNCOVERED)} a reason for none, {len(wrong)} are wrong"]))
+        return {line.split()[0] for line in file if line.strip()}
+
+
+def first_tiers(path):
+    """The ops that the tables of that document put into tier 1 or 2."""
+    with open(path, encoding="utf-8") as file:
+        cells = [line.split("|")[2] for line in file if line.startswith(("| 1 |", "| 2 |"))]
+    return {op for cell in cells for op in re.findall("`([A-Za-z0-9_]+)`", cell)}
+
+
+def cover(options):
+    """What is wrong with the tables, compared to the ops that there are; 0 if nothing."""
+    known, rows = words(options.cover), ops.covered()
+    programs = words(os.path.join(os.path.dirname(ops.__file__), "..", "programs", "ops.txt"))
+    tiers = first_tiers(options.spec) if options.spec else set()
+    drawn = words(options.drawn) if options.drawn else set()
+    covered = rows | programs
+    wrong = [f"neither a row nor a program: {op}" for op in sorted((known | tiers) - covered)
+             if ops.needs_row(op)]
+    wrong += [f"a reason for none, but there is one: {op}" for op in sorted(covered & set(ops.UNCOVERED))]
+    wrong += [f"not in programs/ops.txt: {op}" for op in sorted((drawn & known) - programs)]
+    wrong += [f"no op, but in programs/ops.txt: {op}" for op in sorted(programs - known)]
+    print(f"{len(known & rows)} of {len(known)} ops have rows, {len(programs - rows)} are in programs, "
+          f"{len(ops.UNCOVERED)} have a reason for neither, {len(tiers)} are of tiers 1 and 2, "
+          f"{len(wrong)} are wrong")
+    if wrong:
+        print("; ".join(wrong))
     return 1 if wrong else 0
 
 
@@ -113,9 +143,11 @@ def main():
     parser.add_argument("--count", type=int, default=500)
     parser.add_argument("--only", default="", help="families, rows or ops, between commas")
     parser.add_argument("--cover", help="a file with the names of ops, one a line")
+    parser.add_argument("--drawn", help="another one, of the ops of programs that were drawn")
+    parser.add_argument("--spec", help="a document whose tables give ops their tiers")
     options = parser.parse_args()
     if options.cover:
-        sys.exit(cover(options.cover))
+        sys.exit(cover(options))
     if not options.folder:
         parser.error("a folder, or --cover")
     generate(options)

@@ -20,7 +20,7 @@ import numpy as np
 import ops_case
 import ops_generate
 from programs import FAMILIES
-from programs.program import Program, tf
+from programs.program import Program
 
 PATIENCE = 30  # seconds for one program
 
@@ -101,12 +101,7 @@ def main():
             runs[family] += len(case.run)
             failing[family] += sum(run.error_code != 0 for run in case.run)
             ops.update(case.op)
-    # Not before: a child that crashes would write out what it inherits of a writer.
-    os.makedirs(options.folder, exist_ok=True)
-    for family, records in made.items():
-        with tf.io.TFRecordWriter(os.path.join(options.folder, family + ".tfrecord")) as writer:
-            for record in records:
-                writer.write(record)
+    ops_generate.write(options.folder, made)
     for (family, error), count in sorted(refused.items()):
         print(f"not built: {family} ({count}): {error[:200]}", file=sys.stderr)
     for family in families:

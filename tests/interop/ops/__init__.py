@@ -14,7 +14,9 @@ What has state, or needs several operations or runs, is a Story (frame.py).  A n
 new file here with a ROWS of its own; nothing else has to know.
 
     ops_fuzz.sh PYTHON build 1 100 Softplus     # by name of op, story or family
-    ops_generate.py --cover OPS.txt             # OPS.txt from build/tf-cases --ops: what has no row
+    ops_generate.py --cover OPS.txt             # OPS.txt from build/tf-cases --ops: what is not covered
+
+What programs/ draw is in programs/ops.txt; an op that a family is made to draw is added there.
 """
 
 import importlib

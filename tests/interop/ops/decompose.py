@@ -3,7 +3,7 @@
 import numpy as np
 import tensorflow as tf
 
-from .frame import COMPLEX, Row
+from .frame import COMPLEX, Row, Step, Story
 
 LONG = "float32 float64"
 ALL = LONG + " " + COMPLEX
@@ -94,16 +94,22 @@ def no_vectors(arguments):
     return () if asked else (1, 2)
 
 
-def eig_vague(arguments):
-    """The angle of a pair of vectors hangs on when the steps of a real matrix end."""
-    return (1,) if arguments["input"].dtype.kind == "f" else no_vectors(arguments)
+def turned(s):
+    """Vectors by their directions alone: which multiple of length one comes out hangs on when
+    the steps end."""
+    a = matrix(s, True)
+    wide = tf.complex128 if a.dtype in (np.float64, np.complex128) else tf.complex64
+    values, vectors = tf.raw_ops.Eig(input=a, Tout=wide)
+    first = vectors[..., :1, :]
+    return [Step([values, vectors * tf.math.conj(first) / tf.cast(tf.abs(first), wide)])]
 
 
 ROWS = [
     Row("Qr", "half " + ALL, qr, "loose"),
     Row("Svd", ALL, svd, "loose", vague=no_vectors),
     Row("SelfAdjointEigV2", ALL, eigen, "loose", vague=no_vectors),
-    Row("Eig", ALL, eig, "loose", vague=eig_vague),
+    Row("Eig", ALL, eig, "loose", vague=lambda arguments: (1,)),
+    Story("EigVectors", "Eig", turned, ALL, "loose"),
     Row("Lu", ALL, lu, "loose"),
     Row("MatrixLogarithm", COMPLEX, lambda s: {"input": regular(s)}, "loose"),
     Row("MatrixSquareRoot", ALL, lambda s: {"input": regular(s)}, "loose"),

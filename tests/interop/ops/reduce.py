@@ -18,6 +18,15 @@ def reduce_args(s):
     return {"input": s.values(shape), "axis": indices, "keep_dims": s.flag()}
 
 
+def factors(s):
+    """Of 16 bits, products of which no part overflows: TensorFlow multiplies in 16 bits, in
+    another order, and what overflowed on the way stays so."""
+    arguments = reduce_args(s)
+    if s.type in (tf.half, tf.bfloat16):
+        arguments["input"] = s.values(arguments["input"].shape, -1, 1)
+    return arguments
+
+
 def logical_reduce(s):
     arguments = reduce_args(s)
     arguments["input"] = s.values(arguments["input"].shape, dtype="bool")
@@ -37,7 +46,8 @@ def cumulative(s):
 
 
 ROWS = [
-    *(Row(op, NUMBER, reduce_args, "sum") for op in ("Sum", "Mean", "Prod")),
+    *(Row(op, NUMBER, reduce_args, "sum") for op in ("Sum", "Mean")),
+    Row("Prod", NUMBER, factors, "sum"),
     *(Row(op, REAL, reduce_args, "round") for op in ("Max", "Min")),
     Row("All", "bool", logical_reduce),
     Row("Any", "bool", logical_reduce),

@@ -1,5 +1,7 @@
 """strings.py - text: made, cut, matched, hashed, counted in Unicode."""
 
+import unicodedata
+
 import numpy as np
 import tensorflow as tf
 
@@ -160,10 +162,18 @@ def base64(s):
                             b"****", b"YQ=", b"aGVsbG8", b"+/+/", b"Zg==Zg", b"YR", b"A===")}
 
 
+def old_letter(s):
+    """A code point that Unicode has had for long: TensorFlow's tables are of version 13, where
+    later ones are of no script."""
+    while True:
+        code = s.int(0, 0x3000)
+        if unicodedata.ucd_3_2_0.category(chr(code)) != "Cn":
+            return code
+
+
 def script(s):
     shape = s.shape(0, 2, 5)
-    codes = [s.pick(*CODES) if s.flag() else s.int(0, 0x3000)
-             for _ in range(int(np.prod(shape)))]
+    codes = [s.pick(*CODES) if s.flag() else old_letter(s) for _ in range(int(np.prod(shape)))]
     return {"input": s.vector(codes).reshape(shape)}
 
 

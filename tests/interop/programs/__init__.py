@@ -38,6 +38,7 @@ FAMILIES = {
     "session_tensors": tables.session_tensors,
     "readers": files.readers,
     "files": files.plain,
+    "event_files": files.event_files,
     "checkpoints": files.checkpoints,
     "loops": flow.first_form,
     "functional_loops": flow.functional_form,

@@ -52,6 +52,95 @@ def readers(p):
     p.actions([read, read, read, read_up_to, read_up_to, count, reset], 4, 12)
 
 
+def event_files(p):
+    """Summaries written into an event file, which a reader takes apart: all of a record but its
+    time, which comes first."""
+    writer = raw.SummaryWriter(shared_name=p.pick("", "one", "two"))
+    steps, tags = (0, 1, 7, 2**40), (b"", b"loss", b"a/b", b"\xc3\xa4")
+
+    def where():
+        return {"writer": writer, "step": p.give(np.int64(p.pick(*steps)))}
+
+    def tag():
+        return p.give(scalar(p.pick(*tags)))
+
+    def create():
+        folder = p.path(p.pick("log", "log", "log/deep/er", "file"))
+        p.run(target=[raw.CreateSummaryFileWriter(
+            writer=writer, logdir=folder, max_queue=p.pick(0, 10), flush_millis=p.pick(0, 120000),
+            filename_suffix=p.pick(".v2", "x", ""))])
+
+    def numbers():
+        dtype = p.dtype("float32 float64 half bfloat16 int32 int64 uint8 int8 int16 uint16")
+        p.run(target=[raw.WriteScalarSummary(
+            **where(), tag=tag(), value=p.give(p.values((), -9, 9, dtype)))])
+
+    def histogram():
+        dtype = p.dtype("float32 float64 half int32 int64 uint8")
+        values = p.values(p.shape(0, 3, 4), -9, 9, dtype)
+        if p.chance(0.1) and dtype.is_floating and values.size:
+            values.flat[0] = p.pick(np.nan, np.inf)
+        p.run(target=[raw.WriteHistogramSummary(**where(), tag=tag(), values=p.give(values))])
+
+    def sound():
+        values = p.values((p.int(0, 3), p.int(0, 5), p.int(1, 2)), -2, 2, tf.float32)
+        p.run(target=[raw.WriteAudioSummary(
+            **where(), tag=tag(), tensor=p.give(values), max_outputs=p.int(1, 3),
+            sample_rate=p.give(np.float32(p.pick(8000, 44100))))])
+
+    def pictures():
+        """Written last: their bytes hang on the packer."""
+        dtype = p.dtype("uint8 half float32")
+        values = p.values((p.int(1, 2), 2, 3, p.pick(1, 2, 3, 4)), 0, 9, dtype)
+        p.run(target=[raw.WriteImageSummary(
+            **where(), tag=tag(), tensor=p.give(values), max_images=p.int(1, 3),
+            bad_color=p.give(np.array([255, 0, 0, 255][:p.pick(1, 3, 4, 4)], np.uint8)))])
+
+    def tensor():
+        dtype = p.dtype(TYPES)
+        metadata = p.pick(b"", b"", b"\n\x09\n\x07scalars", b"\xff")
+        p.run(target=[raw.WriteSummary(
+            **where(), tensor=p.give(p.values(p.shape(0, 3, 3), -9, 9, dtype)), tag=tag(),
+            summary_metadata=p.give(scalar(metadata)))])
+
+    def serialized():
+        one = tf.raw_ops.ScalarSummary(tags=["x", "y"], values=[1.0, p.int(0, 5)])
+        p.run(target=[raw.WriteRawProtoSummary(
+            **where(), tensor=p.pick(one, [one, one], p.give(scalar(b"\xff"))))])
+
+    def graph():
+        text = p.pick(b"", b'"\x02\x08\x08', b"\xff", b"\n\x03\n\x01a")
+        p.run(target=[raw.WriteGraphSummary(**where(), tensor=p.give(scalar(text)))])
+
+    def event():
+        text = p.pick(b"\x10\x05", b"", b"\xff", b"\x10\x05*\x0a\n\x08\n\x01a\x15\0\0\x80?")
+        p.run(target=[raw.ImportEvent(writer=writer, event=p.give(scalar(text)))])
+
+    def flush():
+        p.run(target=[raw.FlushSummaryWriter(writer=writer)])
+
+    def close():
+        if p.chance(0.3):
+            p.run(target=[raw.CloseSummaryWriter(writer=writer)])
+    p.run(target=[raw.WriteFile(filename=p.path("file"), contents=p.give(scalar(b"")))])
+    if p.chance(0.9):
+        create()
+    p.actions([numbers, numbers, histogram, sound, tensor, tensor, serialized, graph, event, flush,
+               close, create], 4, 14)
+    flush()
+    files = raw.MatchingFiles(pattern=p.path("log/events*"))
+    queue = raw.FIFOQueueV2(component_types=[tf.string], shapes=[[]], capacity=20)
+    reader = raw.TFRecordReaderV2()
+    p.run([tf.shape(files)], [raw.QueueEnqueueManyV2(handle=queue, components=[files])])
+    p.run(target=[raw.QueueCloseV2(handle=queue)])
+    for _ in range(16):
+        _, record = raw.ReaderReadV2(reader_handle=reader, queue_handle=queue)
+        said = raw.Substr(input=record, pos=p.give(np.int32(9), 1), len=p.give(np.int32(10**6), 1))
+        first = tf.strings.regex_full_match(said, "(?s).*brain.Event:2.*")
+        p.run([tf.where(first, "who wrote it", said)])
+    pictures()
+
+
 def plain(p):
     """Files written, read and matched."""
     def some():
