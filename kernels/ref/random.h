@@ -23,8 +23,9 @@ void kernel_stream_release(void *state);
 struct philox kernel_stream_take(void *state, uint64_t blocks);
 
 /* What a run of n numbers moves the counter by for each, whatever it used. */
-#define RANDOM_TURNS 1024 /* numbers between two looks at whether the run is to end */
 #define RANDOM_BLOCKS_PER_NUMBER 256
+
+#define RANDOM_TURNS 1024 /* numbers between two looks at whether the run is to end */
 
 /* From a vector of two seeds at `input`. */
 bool kernel_random_seeds(const struct kernel_call *call, int input, struct philox *philox,
