@@ -183,7 +183,8 @@ static bool files_move(const char *from_prefix, const char *to_prefix, struct er
     return ok && file_sync_folder(to_prefix, err);
 }
 
-/* How many of the listed checkpoints have a higher score than `index`, or had the same before. */
+/* How many of the listed checkpoints have a higher score than `index`, or the same before it.
+ */
 static int better_count(const double *scores, int count, int index)
 {
     int better = 0;

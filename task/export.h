@@ -26,7 +26,10 @@ struct export_format {
 };
 
 /* Every format; the name of its constant after "export_". */
-#define EXPORT_FORMATS(X) X(saved_model)
+#define EXPORT_FORMATS(X)                                                                      \
+    X(saved_model)                                                                             \
+    X(keras)                                                                                   \
+    X(keras_weights)
 
 #define EXPORT_DECLARE(name) extern const struct export_format export_##name;
 EXPORT_FORMATS(EXPORT_DECLARE)

@@ -156,6 +156,9 @@ bool config_is(const struct config *config, const char *class_name);
 /* Appends `, "units": 10, ...` with every argument, as config_read_object() takes it back. */
 void config_write_arguments(const struct config *config, struct str *out);
 
+/* Appends the value of one of them alone, by its index. */
+void config_write_argument(const struct config *config, int index, struct str *out);
+
 /* Appends the shortest decimal that reads back as the same number. */
 void config_write_number(double value, struct str *out);
 

@@ -183,6 +183,11 @@ const char *config_spelling(const struct config_argument *argument)
     return argument->spelled ? argument->spelled : argument->name;
 }
 
+void config_write_argument(const struct config *config, int index, struct str *out)
+{
+    write_value(config_argument_at(config, index), &config->values[index], out);
+}
+
 void config_write_arguments(const struct config *config, struct str *out)
 {
     for (int i = 0; i < config_arguments_count(config); i++) {

@@ -58,7 +58,9 @@ check tensorflow/kernel-types bash -c "'$BUILD/kernel-types' >'$work/types' &&
     '$venv/bin/python' -W ignore tests/interop/kernel_types.py '$work/types'"
 check tensorflow/data-cases bash -c "'$venv/bin/python' -W ignore tests/interop/data_cases.py '$work/data.tfrecord' &&
     '$BUILD/tf-cases' '$work/data.tfrecord'"
-check keras/models bash -c "'$venv/bin/python' -W ignore tests/interop/keras_models.py '$work/models' && '$BUILD/keras-vectors' '$work'/models/*"
+check keras/models bash -c "'$venv/bin/python' -W ignore tests/interop/keras_models.py '$work/models' && mkdir '$work/keras-saved' &&
+    '$BUILD/keras-vectors' --save '$work/keras-saved' '$work'/models/*"
+check keras/load "$venv/bin/python" -W ignore tests/interop/keras_load.py "$work/keras-saved" "$work"/models/*
 check tensorflow/saved-models "$venv/bin/python" -W ignore tests/interop/saved_models.py "$BUILD/trainyard-task" "$work/saved"
 tests/interop/ops_fuzz.sh "$venv/bin/python" "$BUILD" 1 900 || failed=1
 DRAWN=$work/drawn tests/interop/ops_fuzz.sh "$venv/bin/python" "$BUILD" 1 240 "" programs_generate.py || failed=1

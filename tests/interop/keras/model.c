@@ -11,6 +11,8 @@
 #include "runtime/resource.h"
 #include "runtime/session.h"
 #include "runtime/spec/spec.h"
+#include "runtime/train/keras.h"
+#include "runtime/train/trained.h"
 #include "runtime/train/weights.h"
 #include "tests/interop/keras/value.h"
 
@@ -257,8 +259,44 @@ static bool train(struct run *r)
     return true;
 }
 
+/* --- saving --- */
+
+static bool write_files(struct run *r, const struct spec *spec, const struct tensor *values,
+                        const char *save)
+{
+    struct trained trained = {
+        .spec = spec, .model = r->model, .values = (struct tensor *)values, .arena = r->arena};
+    trained.dataset.feeds.data.features = r->features;
+    trained.dataset.feeds.data.features_count = r->inputs;
+    return keras_write_model(&trained, arena_printf(r->arena, "%s.keras", save), r->err) &&
+           keras_write_weights(&trained, arena_printf(r->arena, "%s.weights.h5", save), r->err);
+}
+
+/* SAVE.keras and SAVE.weights.h5, with the variables as they are now. */
+static bool save_model(struct run *r, const struct spec *spec, const char *save)
+{
+    int count = r->model.variables_count;
+    struct tensor *values = arena_array(r->arena, (size_t)count, sizeof(*values));
+    bool ok = true;
+    for (int i = 0; ok && i < count; i++) {
+        const struct model_variable *face = &r->model.variables[i];
+        struct variable *variable =
+            resources_variable(session_resources(r->session), "", face->name,
+                               (enum dtype)face->dtype, &face->shape, r->err);
+        ok = variable;
+        if (!ok)
+            break;
+        tensor_share(&values[i], &variable->value);
+        resource_unref(&variable->resource);
+    }
+    ok = ok && write_files(r, spec, values, save);
+    for (int i = 0; i < count; i++)
+        tensor_release(&values[i]);
+    return ok;
+}
+
 bool model_run_recorded(json_t *model, const char *weights, const json_t *wanted,
-                        struct error *err)
+                        const char *save, struct error *err)
 {
     struct run r = {.arena = arena_new(),
                     .wanted = wanted,
@@ -269,7 +307,8 @@ bool model_run_recorded(json_t *model, const char *weights, const json_t *wanted
     const struct spec *spec = ok ? make_spec(&r, model, r.values[0].shape.dims[0]) : NULL;
     ok = spec && build(&r, spec) &&
          (weights ? load_weights(&r, spec, weights) : set_weights(&r)) &&
-         check_output(&r, "output") && train(&r) && check_output(&r, "output_after");
+         check_output(&r, "output") && train(&r) && check_output(&r, "output_after") &&
+         (!save || save_model(&r, spec, save));
     session_free(r.session);
     if (r.model.graph)
         model_release(&r.model);

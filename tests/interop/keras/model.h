@@ -13,4 +13,4 @@ struct error;
  * outputs after them.
  */
 bool model_run_recorded(json_t *model, const char *weights, const json_t *wanted,
-                        struct error *err) CHECKED;
+                        const char *save, struct error *err) CHECKED;

@@ -2,7 +2,9 @@
  * vectors.c - recorded computations of Keras, run by our layers, losses, optimizers,
  * schedules, metrics and initialisers.
  *
- *   keras-vectors [--only TEXT] FILE.jsonl|FOLDER_OF_A_MODEL ...
+ *   keras-vectors [--only TEXT] [--save FOLDER] FILE.jsonl|FOLDER_OF_A_MODEL ...
+ *
+ * --save writes each trained model to FOLDER/NAME.keras and .weights.h5.
  *
  * A line for each that differs, one for each class that is missing, and the counts at the end.
  */
@@ -613,8 +615,14 @@ static bool is_there(const char *path)
     return !stat(path, &info);
 }
 
+static const char *folder_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
 /* model.json with the recorded weights and with those of each file, model.keras by itself. */
-static void run_folder(const char *path, struct totals *totals)
+static void run_folder(const char *path, const char *save, struct totals *totals)
 {
     static const char *const files[] = {NULL, "model.weights.h5", "model.keras", "model.h5"};
     char name[4096];
@@ -628,9 +636,12 @@ static void run_folder(const char *path, struct totals *totals)
         if (files[i] ? !is_there(weights) : wanted && !json_object_get(wanted, "weights"))
             continue;
         json_t *model = i == 2 ? load_archive(weights) : json_load_file(name, 0, NULL);
-        bool ok = model && wanted
-                      ? model_run_recorded(model, files[i] ? weights : NULL, wanted, &err)
-                      : fail(&err, NOT_FOUND, "no model.json or no expected.json");
+        char saved[4096] = "";
+        if (save && i == 1)
+            snprintf(saved, sizeof(saved), "%s/%s", save, folder_name(path));
+        bool ok = model && wanted ? model_run_recorded(model, files[i] ? weights : NULL, wanted,
+                                                       saved[0] ? saved : NULL, &err)
+                                  : fail(&err, NOT_FOUND, "no model.json or no expected.json");
         json_decref(model);
         totals->passed += ok;
         totals->failed += !ok;
@@ -644,14 +655,16 @@ static void run_folder(const char *path, struct totals *totals)
 int main(int argc, char **argv)
 {
     struct totals totals = {0};
-    const char *only = NULL;
+    const char *only = NULL, *save = NULL;
     struct stat info;
     kernels_add(false);
     for (int i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "--only") && i + 1 < argc)
             only = argv[++i];
+        else if (!strcmp(argv[i], "--save") && i + 1 < argc)
+            save = argv[++i];
         else if (!stat(argv[i], &info) && S_ISDIR(info.st_mode))
-            run_folder(argv[i], &totals);
+            run_folder(argv[i], save, &totals);
         else if (!run_file(argv[i], only, &totals))
             return 2;
     }

@@ -1,0 +1,37 @@
+/* export_keras.c - a trained model, or its weights alone, for Keras 3. */
+
+#include "base/str.h"
+#include "runtime/train/keras.h"
+#include "runtime/train/trained.h"
+#include "task/export.h"
+
+static bool write_model(const struct trained *trained, const char *out, struct str *notes,
+                        struct error *err)
+{
+    if (!keras_write_model(trained, out, err))
+        return false;
+    str_add(notes, "for keras.models.load_model(); without the optimizer's state\n");
+    return true;
+}
+
+static bool write_weights(const struct trained *trained, const char *out, struct str *notes,
+                          struct error *err)
+{
+    if (!keras_write_weights(trained, out, err))
+        return false;
+    str_add(notes, "for load_weights() of a Keras model with the same layers\n");
+    return true;
+}
+
+const struct export_format export_keras = {
+    .name = "keras",
+    .ending = ".keras",
+    .summary = "a model for keras.models.load_model()",
+    .write = write_model,
+};
+const struct export_format export_keras_weights = {
+    .name = "keras_weights",
+    .ending = ".weights.h5",
+    .summary = "the weights alone, for load_weights()",
+    .write = write_weights,
+};
