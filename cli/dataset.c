@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <sodium.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,20 +14,24 @@
 #include "cli/dataset.h"
 #include "cli/digits.h"
 #include "cli/options.h"
+#include "cli/tables.h"
 
 #define COPY_BYTES (1 << 20)
-#define DIGITS_COUNT_MAX 10000000
+#define BUILDING_FOLDERS 16 /* open at a time, when they are removed */
+#define MAKE_COUNT_MAX 10000000
 
 static const char usage[] =
     "dataset add NAME [--from FOLDER] [--dir DIR]   copy or download into "
     "DIR/datasets\n"
-    "       trainyard dataset make digits FOLDER                      draw digits into FOLDER\n"
+    "       trainyard dataset make digits|linear|census|blobs FOLDER  make data into FOLDER\n"
+    "       trainyard dataset show NAME|FOLDER [--spec FILE]          its columns and words\n"
     "       trainyard dataset list [--dir DIR]                        what there is";
 
 struct dataset_options {
     const char *dir;
     const char *from;
     const char *url;
+    const char *spec;
     int64_t train_count;
     int64_t test_count;
     int64_t seed;
@@ -95,25 +100,43 @@ static bool same_files(const struct dataset_files *a, const struct dataset_files
 static void print_dataset(const char *name, const char *folder,
                           const struct dataset_files *files)
 {
-    printf("%-20s %-8s %8lld to train, %8lld to test   %s\n", name, files->format,
-           (long long)files->train_count, (long long)files->test_count, folder);
+    printf("%-20s %-8s ", name, files->format);
+    if (files->columns)
+        printf("%8lld to train, %8lld to test", (long long)files->train_count,
+               (long long)files->test_count);
+    else
+        printf("%-31d files", files->files_count);
+    if (files->validation_count)
+        printf(", %lld for validation", (long long)files->validation_count);
+    printf("   %s\n", folder);
 }
 
 /* --- add --- */
 
+/* Makes the folders that a file's path names from `start` on. */
+static bool folders_make(char *path, size_t start, struct error *err)
+{
+    bool ok = true;
+    for (char *slash = strchr(path + start, '/'); ok && slash; slash = strchr(slash + 1, '/')) {
+        *slash = 0;
+        ok = folder_make(path, err);
+        *slash = '/';
+    }
+    return ok;
+}
+
 static bool copy_into(const char *from, const char *to, struct error *err)
 {
-    struct dataset_files files;
-    if (!dataset_files_describe(from, &files, err))
-        return false;
-    bool ok = true;
+    struct dataset_files files = {0};
+    bool ok = dataset_files_describe(from, &files, err);
     for (int i = 0; ok && i < files.files_count; i++) {
         char *source = alloc_printf("%s/%s", from, files.files[i].name);
         char *target = alloc_printf("%s/%s", to, files.files[i].name);
-        ok = file_copy(source, target, err);
+        ok = folders_make(target, strlen(to) + 1, err) && file_copy(source, target, err);
         free(source);
         free(target);
     }
+    dataset_files_release(&files);
     return ok;
 }
 
@@ -142,10 +165,13 @@ static bool folder_publish(const char *name, const char *building, const char *f
 {
     struct dataset_files old;
     struct error ignored;
-    if (dataset_files_read(folder, &old, &ignored))
-        return same_files(&old, files) ||
+    if (dataset_files_read(folder, &old, &ignored)) {
+        bool same = same_files(&old, files);
+        dataset_files_release(&old);
+        return same ||
                fail(err, EXISTS, "another dataset '%s' is there already: remove %s first", name,
                     folder);
+    }
     if (!dataset_files_write(building, name, files, err))
         return false;
     if (rename(building, folder) < 0)
@@ -154,18 +180,17 @@ static bool folder_publish(const char *name, const char *building, const char *f
     return true;
 }
 
+static int remove_one(const char *path, const struct stat *status, int kind, struct FTW *place)
+{
+    (void)status;
+    (void)kind;
+    (void)place;
+    return remove(path);
+}
+
 static void building_remove(const char *building)
 {
-    DIR *folder = opendir(building);
-    for (struct dirent *entry; folder && (entry = readdir(folder));) {
-        char *path = alloc_printf("%s/%s", building, entry->d_name);
-        if (entry->d_name[0] != '.')
-            unlink(path);
-        free(path);
-    }
-    if (folder)
-        closedir(folder);
-    rmdir(building);
+    nftw(building, remove_one, BUILDING_FOLDERS, FTW_DEPTH | FTW_PHYS);
 }
 
 static bool dataset_add(const struct dataset_options *options, const char *name,
@@ -176,7 +201,7 @@ static bool dataset_add(const struct dataset_options *options, const char *name,
     char *parent = alloc_printf("%s/datasets", options->dir);
     char *folder = alloc_printf("%s/%s", parent, name);
     char *building = alloc_printf("%s/.%s.building", parent, name);
-    struct dataset_files files;
+    struct dataset_files files = {0};
     bool is_download = !options->from;
     bool ok = true;
     if (is_download && dataset_files_read(folder, &files, err)) {
@@ -194,6 +219,7 @@ static bool dataset_add(const struct dataset_options *options, const char *name,
 out:
     if (ok)
         print_dataset(name, folder, &files);
+    dataset_files_release(&files);
     free(building);
     free(folder);
     free(parent);
@@ -203,10 +229,10 @@ out:
 /* --- make --- */
 
 /* Moves what was made to its place, in the place of what is there of the same names. */
-static bool files_publish(const char *building, const char *folder,
+static bool files_publish(const char *what, const char *building, const char *folder,
                           const struct dataset_files *files, struct error *err)
 {
-    bool ok = dataset_files_write(building, "digits", files, err);
+    bool ok = dataset_files_write(building, what, files, err);
     for (int i = 0; ok && i <= files->files_count; i++) {
         /* The description comes last. */
         const char *name = i < files->files_count ? files->files[i].name : "dataset.json";
@@ -220,29 +246,74 @@ static bool files_publish(const char *building, const char *folder,
     return ok;
 }
 
+static const struct maker {
+    const char *name;
+    int64_t train_count, test_count; /* when nobody says how many */
+    bool (*write)(const char *folder, int64_t train_count, int64_t test_count, uint64_t seed,
+                  struct error *err);
+} makers[] = {{"digits", 20000, 4000, digits_write},
+              {"linear", 2000, 500, tables_linear},
+              {"census", 30000, 6000, tables_census},
+              {"blobs", 3000, 600, tables_blobs}};
+
+static const struct maker *find_maker(const char *what, struct error *err)
+{
+    for (int i = 0; i < ARRAY_LEN(makers); i++) {
+        if (!strcmp(makers[i].name, what))
+            return &makers[i];
+    }
+    return fail_null(err, INVALID,
+                     "'%.60s' cannot be made; there are: digits, linear, census, blobs", what);
+}
+
 static bool dataset_make(const struct dataset_options *options, const char *what,
                          const char *folder, struct error *err)
 {
-    if (strcmp(what, "digits") != 0)
-        return fail(err, INVALID, "'%.60s' cannot be made; there is: digits", what);
-    const int64_t counts[] = {options->train_count, options->test_count};
+    const struct maker *maker = find_maker(what, err);
+    if (!maker)
+        return false;
+    const int64_t counts[] = {
+        options->train_count >= 0 ? options->train_count : maker->train_count,
+        options->test_count >= 0 ? options->test_count : maker->test_count};
     for (int i = 0; i < 2; i++) {
-        if (counts[i] < 1 || counts[i] > DIGITS_COUNT_MAX)
+        if (counts[i] < 1 || counts[i] > MAKE_COUNT_MAX)
             return fail(err, INVALID, "--%s is %lld; it must be from 1 to %d",
-                        i ? "test" : "train", (long long)counts[i], DIGITS_COUNT_MAX);
+                        i ? "test" : "train", (long long)counts[i], MAKE_COUNT_MAX);
     }
-    struct dataset_files files;
-    fprintf(stderr, "drawing %lld pictures ...\n", (long long)(counts[0] + counts[1]));
+    struct dataset_files files = {0};
+    fprintf(stderr, "making %lld examples ...\n", (long long)(counts[0] + counts[1]));
     char *building = alloc_printf("%s/.making", folder);
     bool ok = folder_make(folder, err) && folder_make(building, err) &&
-              digits_write(building, counts[0], counts[1], (uint64_t)options->seed, err) &&
+              maker->write(building, counts[0], counts[1], (uint64_t)options->seed, err) &&
               dataset_files_describe(building, &files, err) &&
-              files_publish(building, folder, &files, err);
+              files_publish(what, building, folder, &files, err);
     building_remove(building);
     free(building);
     if (ok)
-        print_dataset("digits", folder, &files);
+        print_dataset(what, folder, &files);
+    dataset_files_release(&files);
     return ok;
+}
+
+/* --- show --- */
+
+/* Becomes the program that reads data: a name is one of DIR's datasets, else a folder. */
+static bool dataset_show(const struct dataset_options *options, const char *name,
+                         struct error *err)
+{
+    char path[PATH_MAX];
+    if (!dataset_task(path, err))
+        return false;
+    char *folder = alloc_printf("%s/datasets/%s", options->dir, name);
+    bool known = access(folder, F_OK) == 0;
+    const char *args[8] = {path, "dataset", known ? folder : name};
+    if (options->spec) {
+        args[3] = "--spec";
+        args[4] = options->spec;
+    }
+    execv(path, (char *const *)args);
+    free(folder);
+    return error_errno(err, NOT_FOUND, "cannot start %s", path);
 }
 
 /* --- list --- */
@@ -267,6 +338,7 @@ static bool dataset_list(const struct dataset_options *options, struct error *er
             /* the folder itself, and what is not complete */
         } else if (dataset_files_read(folder, &files, &why)) {
             print_dataset(entries[i]->d_name, folder, &files);
+            dataset_files_release(&files);
             listed++;
         } else {
             printf("%-20s %s\n", entries[i]->d_name, why.text);
@@ -287,15 +359,16 @@ int dataset_main(int argc, char **argv)
 {
     const char *dir = getenv("TRAINYARD_DIR");
     struct dataset_options options = {
-        .dir = dir && dir[0] ? dir : ".", .train_count = 20000, .test_count = 4000, .seed = 42};
+        .dir = dir && dir[0] ? dir : ".", .train_count = -1, .test_count = -1, .seed = 42};
     const struct option_row rows[] = {
         {"dir", OPTION_TEXT, &options.dir, "the server's folder ($TRAINYARD_DIR, or this one)"},
         {"from", OPTION_TEXT, &options.from, "add: the folder that holds the files"},
         {"url", OPTION_TEXT, &options.url,
          "add: download from here (https, or http on loopback)"},
-        {"train", OPTION_NUMBER, &options.train_count, "make: pictures to train on (20000)"},
-        {"test", OPTION_NUMBER, &options.test_count, "make: pictures to test on (4000)"},
-        {"seed", OPTION_NUMBER, &options.seed, "make: another seed, other pictures (42)"},
+        {"train", OPTION_NUMBER, &options.train_count, "make: examples to train on"},
+        {"test", OPTION_NUMBER, &options.test_count, "make: examples to test on"},
+        {"seed", OPTION_NUMBER, &options.seed, "make: another seed, other examples (42)"},
+        {"spec", OPTION_TEXT, &options.spec, "show: a job spec that says how to read it"},
         {0}};
     struct options_words words;
     struct error err = {0};
@@ -313,10 +386,12 @@ int dataset_main(int argc, char **argv)
         ok = dataset_add(&options, words.word[1], &err);
     } else if (!strcmp(verb, "make") && words.count == 3) {
         ok = dataset_make(&options, words.word[1], words.word[2], &err);
+    } else if (!strcmp(verb, "show") && words.count == 2) {
+        ok = dataset_show(&options, words.word[1], &err);
     } else if (!strcmp(verb, "list") && words.count == 1) {
         ok = dataset_list(&options, &err);
     } else {
-        fail(&err, INVALID, "say what to do: add NAME, make digits FOLDER, or list");
+        fail(&err, INVALID, "say what to do: add NAME, make WHAT FOLDER, show NAME, or list");
         return cli_usage(usage, rows, &err);
     }
     return ok ? CLI_OK : cli_fail(&err);

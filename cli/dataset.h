@@ -3,32 +3,45 @@
  * come from.
  *
  *   DIR/datasets/NAME/dataset.json
- *     {"name", "format": "idx" | "cifar10", "shape": [height, width, channels], "train": N,
- * "test": N, "files": [{"name", "bytes", "sha256"}]}
+ *     {"name", "format", "train": N, "validation": N, "test": N,
+ *      "columns": [{"name", "role", "dtype", "shape", "classes", "vocabulary"}],
+ *      "files": [{"name", "bytes", "sha256"}]}
+ *
+ * Without "columns" only a job's spec says how to read the files.
  */
 #pragma once
+
+#include <limits.h>
+
+#include <jansson.h>
 
 #include "base/base.h"
 
 struct error;
 
-#define DATASET_FILES_MAX 8
+#define DATASET_FILES_MAX 1000000
 #define DATASET_SHA256_TEXT 65 /* hexadecimal, with the NUL */
 
 struct dataset_file {
-    char name[64];
+    char name[256]; /* within the folder */
     int64_t bytes;
     char sha256[DATASET_SHA256_TEXT];
 };
 
 struct dataset_files {
-    const char *format;
-    int64_t shape[3]; /* of one image: height, width, channels */
+    char format[32];
+    json_t *columns; /* as dataset.json has them; NULL: the spec must say how to read them */
     int64_t train_count;
+    int64_t validation_count;
     int64_t test_count;
-    struct dataset_file files[DATASET_FILES_MAX];
-    int files_count;
+    struct dataset_file *files;
+    int files_count, files_capacity;
 };
+
+void dataset_files_release(struct dataset_files *files);
+
+/* Adds a file, to be filled in. */
+struct dataset_file *dataset_files_more(struct dataset_files *files);
 
 /* --- dataset_files.c --- */
 
@@ -37,9 +50,8 @@ bool dataset_files_sha256(const char *path, char hex[DATASET_SHA256_TEXT], int64
                           struct error *err) CHECKED;
 
 /*
- * Finds out what `folder` holds: IDX files under MNIST's names or CIFAR-10's batches, plain or
- * gzip. Reads them whole; damage is DATA_LOSS and names the file.  NOT_FOUND tells which names
- * are known.
+ * Finds out what `folder` holds.  Reads it whole; damage is DATA_LOSS and names the file.
+ * NOT_FOUND tells which files are known.  Release `files` in any case.
  */
 bool dataset_files_describe(const char *folder, struct dataset_files *files,
                             struct error *err) CHECKED;
@@ -51,6 +63,15 @@ bool dataset_files_write(const char *folder, const char *name,
 /* Reads FOLDER/dataset.json; NOT_FOUND if there is none. */
 bool dataset_files_read(const char *folder, struct dataset_files *files,
                         struct error *err) CHECKED;
+
+/* --- dataset_describe.c --- */
+
+/* The same for formats that trainyard-task reads: all files of the folder, and its answer. */
+bool dataset_describe(const char *folder, struct dataset_files *files,
+                      struct error *err) CHECKED;
+
+/* The path of the program that trains, beside this one. */
+bool dataset_task(char path[PATH_MAX], struct error *err) CHECKED;
 
 /* --- dataset_fetch.c --- */
 

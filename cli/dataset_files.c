@@ -87,8 +87,7 @@ static bool file_add(const char *folder, const char *name, struct dataset_files 
     }
     if (!*found)
         return true;
-    assert(files->files_count < DATASET_FILES_MAX);
-    struct dataset_file *file = &files->files[files->files_count++];
+    struct dataset_file *file = dataset_files_more(files);
     snprintf(file->name, sizeof(file->name), "%s%s", name, suffix);
     return dataset_files_sha256(*path, file->sha256, &file->bytes, err);
 }
@@ -124,6 +123,15 @@ static bool idx_add(const char *folder, const char *name, int rank, struct datas
     return ok;
 }
 
+/* The columns of pictures with ten classes. */
+static json_t *pictures_json(int64_t height, int64_t width, int64_t channels)
+{
+    return json_pack("[{s:s, s:s, s:s, s:[I, I, I], s:i}, {s:s, s:s, s:s, s:[], s:i}]", "name",
+                     "images", "role", "feature", "dtype", "float", "shape", (json_int_t)height,
+                     (json_int_t)width, (json_int_t)channels, "classes", 0, "name", "labels",
+                     "role", "target", "dtype", "int32", "shape", "classes", 0);
+}
+
 static bool idx_set_add(const char *folder, const char *set, struct dataset_files *files,
                         int64_t *count, struct error *err)
 {
@@ -135,9 +143,8 @@ static bool idx_set_add(const char *folder, const char *set, struct dataset_file
         !idx_add(folder, labels, 1, files, labels_dims, err))
         return false;
     *count = images_dims[0];
-    files->shape[0] = images_dims[1];
-    files->shape[1] = images_dims[2];
-    files->shape[2] = 1;
+    json_decref(files->columns);
+    files->columns = pictures_json(images_dims[1], images_dims[2], 1);
     return *count == labels_dims[0] ||
            fail(err, DATA_LOSS, "%s/%s has %lld labels for %lld images", folder, labels,
                 (long long)labels_dims[0], (long long)*count);
@@ -174,13 +181,13 @@ bool dataset_files_describe(const char *folder, struct dataset_files *files, str
 {
     *files = (struct dataset_files){0};
     if (is_there(folder, "train-images-idx3-ubyte")) {
-        files->format = "idx";
+        snprintf(files->format, sizeof(files->format), "idx");
         return idx_set_add(folder, "train", files, &files->train_count, err) &&
                idx_set_add(folder, "t10k", files, &files->test_count, err);
     }
     if (is_there(folder, "data_batch_1.bin")) {
-        files->format = "cifar10";
-        memcpy(files->shape, (const int64_t[]){32, 32, 3}, sizeof(files->shape));
+        snprintf(files->format, sizeof(files->format), "cifar10");
+        files->columns = pictures_json(32, 32, 3);
         bool found;
         for (int i = 1; i <= CIFAR_BATCHES; i++) {
             char name[32];
@@ -192,10 +199,7 @@ bool dataset_files_describe(const char *folder, struct dataset_files *files, str
             return false;
         return found || fail(err, NOT_FOUND, "%s/test_batch.bin is missing", folder);
     }
-    return fail(err, NOT_FOUND,
-                "%s holds no dataset: neither train-images-idx3-ubyte (IDX, as MNIST has) nor "
-                "data_batch_1.bin (CIFAR-10), with or without .gz",
-                folder);
+    return dataset_describe(folder, files, err);
 }
 
 /* --- dataset.json --- */
@@ -225,11 +229,10 @@ bool dataset_files_write(const char *folder, const char *name,
         json_array_append_new(list, json_pack("{s:s, s:I, s:s}", "name", file->name, "bytes",
                                               (json_int_t)file->bytes, "sha256", file->sha256));
     }
-    json_t *root = json_pack("{s:s, s:s, s:[I, I, I], s:I, s:I, s:o}", "name", name, "format",
-                             files->format, "shape", (json_int_t)files->shape[0],
-                             (json_int_t)files->shape[1], (json_int_t)files->shape[2], "train",
-                             (json_int_t)files->train_count, "test",
-                             (json_int_t)files->test_count, "files", list);
+    json_t *root = json_pack(
+        "{s:s, s:s, s:I, s:I, s:I, s:O*, s:o}", "name", name, "format", files->format, "train",
+        (json_int_t)files->train_count, "validation", (json_int_t)files->validation_count,
+        "test", (json_int_t)files->test_count, "columns", files->columns, "files", list);
     char *text = json_dumps(root, JSON_INDENT(2));
     char *path = alloc_printf("%s/dataset.json", folder);
     bool ok = text_write(path, text, err);
@@ -242,20 +245,20 @@ bool dataset_files_write(const char *folder, const char *name,
 static bool json_take(json_t *root, struct dataset_files *files)
 {
     const char *format;
-    json_int_t train, test, shape[3];
-    json_t *list;
-    if (json_unpack(root, "{s:s, s:[I, I, I], s:I, s:I, s:o}", "format", &format, "shape",
-                    &shape[0], &shape[1], &shape[2], "train", &train, "test", &test, "files",
+    json_int_t train, validation = 0, test;
+    json_t *list, *columns = NULL;
+    if (json_unpack(root, "{s:s, s:I, s?I, s:I, s?o, s:o}", "format", &format, "train", &train,
+                    "validation", &validation, "test", &test, "columns", &columns, "files",
                     &list) < 0 ||
         json_array_size(list) > DATASET_FILES_MAX)
         return false;
-    files->format = strcmp(format, "cifar10") == 0 ? "cifar10" : "idx";
-    for (int i = 0; i < 3; i++)
-        files->shape[i] = shape[i];
+    snprintf(files->format, sizeof(files->format), "%s", format);
+    files->columns = json_incref(columns);
     files->train_count = train;
+    files->validation_count = validation;
     files->test_count = test;
     for (size_t i = 0; i < json_array_size(list); i++) {
-        struct dataset_file *file = &files->files[files->files_count++];
+        struct dataset_file *file = dataset_files_more(files);
         const char *name, *sha256;
         json_int_t bytes;
         if (json_unpack(json_array_get(list, i), "{s:s, s:I, s:s}", "name", &name, "bytes",
@@ -268,6 +271,13 @@ static bool json_take(json_t *root, struct dataset_files *files)
     return true;
 }
 
+void dataset_files_release(struct dataset_files *files)
+{
+    json_decref(files->columns);
+    free(files->files);
+    *files = (struct dataset_files){0};
+}
+
 bool dataset_files_read(const char *folder, struct dataset_files *files, struct error *err)
 {
     *files = (struct dataset_files){0};
@@ -277,6 +287,8 @@ bool dataset_files_read(const char *folder, struct dataset_files *files, struct 
         json_t *root = json_load_file(path, 0, NULL);
         ok = (root && json_take(root, files)) || fail(err, DATA_LOSS, "%s is damaged", path);
         json_decref(root);
+        if (!ok)
+            dataset_files_release(files);
     }
     free(path);
     return ok;

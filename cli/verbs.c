@@ -20,7 +20,7 @@ const struct verb verbs_all[] = {
     {"cancel", cancel_main, "JOB...", "stop jobs after a checkpoint"},
     {"kill", kill_main, "JOB...", "end jobs at once"},
     {"nodes", nodes_main, "", "list nodes and what is in use"},
-    {"dataset", dataset_main, "add|make|list ...", "put datasets where jobs find them"},
+    {"dataset", dataset_main, "add|make|show|list ...", "put datasets where jobs find them"},
     {"train", train_main, "SPEC [--data FOLDER]", "train here and now, without a server"},
     {"evaluate", train_main, "MODEL [--data FOLDER]",
      "the metrics of a trained model over its test part"},

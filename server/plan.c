@@ -8,10 +8,13 @@
 #include "base/limits.h"
 #include "base/str.h"
 #include "db/nodes.h"
+#include "runtime/dataset/feeds.h"
 #include "runtime/spec/spec.h"
 #include "scheduler/loop.h"
 #include "server/plan.h"
 #include "server/request.h"
+
+#define PLAN_RANK_MAX 8 /* dimensions of one example */
 
 static bool collect_needs(const struct spec *spec, struct plan *plan, struct error *err)
 {
@@ -50,17 +53,63 @@ static void add_known(const char *folder, struct str *text)
         str_add(text, "; there is none yet");
 }
 
-/* What the examples look like, as dataset.json says; unknown when it does not. */
-static struct shape examples_shape(const json_t *dataset)
+/* A column as dataset.json tells it; false when it makes no sense. */
+static bool read_column(const json_t *json, struct arena *arena, struct dataset_column *out)
 {
-    json_int_t dims[3];
-    if (json_unpack((json_t *)dataset, "{s:[I, I, I]}", "shape", &dims[0], &dims[1], &dims[2]) <
-        0)
-        return SHAPE_UNKNOWN;
-    return SHAPE(dims[0], dims[1], dims[2]);
+    const char *name, *role, *dtype;
+    json_t *shape;
+    json_int_t classes;
+    if (json_unpack((json_t *)json, "{s:s, s:s, s:s, s:o, s:I}", "name", &name, "role", &role,
+                    "dtype", &dtype, "shape", &shape, "classes", &classes) < 0 ||
+        json_array_size(shape) > PLAN_RANK_MAX)
+        return false;
+    *out = (struct dataset_column){.name = arena_text(arena, name),
+                                   .role = !strcmp(role, "feature")  ? DATASET_FEATURE
+                                           : !strcmp(role, "target") ? DATASET_TARGET
+                                                                     : DATASET_UNUSED,
+                                   .stored = dtype_find(dtype),
+                                   .dtype = dtype_find(dtype),
+                                   .classes = classes};
+    for (size_t i = 0; i < json_array_size(shape); i++)
+        out->shape.dims[out->shape.rank++] = json_integer_value(json_array_get(shape, i));
+    return out->dtype != DTYPE_NONE && shape_is_full(&out->shape);
 }
 
-/* Finds the dataset, and looks whether the layers fit its examples and each other. */
+/* Whether the spec reads the data otherwise than dataset.json, made without it, tells. */
+static bool reads_otherwise(const struct spec_data *data, const char *format)
+{
+    bool table = !strcmp(format, "csv") || !strcmp(format, "tfrecord");
+    return data->columns_count || data->format || data->text.sequence_length ||
+           data->text.skip_gram || data->image_size[0] || data->augment_count ||
+           (table && (data->target || data->features_count));
+}
+
+/*
+ * Looks whether the layers fit the examples and each other.  What dataset.json does not tell,
+ * or the spec changes, the task finds out.
+ */
+static bool check_model(struct request *req, const struct spec *spec, const json_t *dataset,
+                        struct plan *plan, struct error *err)
+{
+    const char *format;
+    json_t *list = json_object_get(dataset, "columns");
+    size_t count = json_array_size(list);
+    struct dataset_column *columns = arena_array(req->arena, count + 1, sizeof(*columns));
+    struct feeds feeds;
+    if (!count || json_unpack((json_t *)dataset, "{s:s}", "format", &format) < 0 ||
+        reads_otherwise(&spec->data, format))
+        return true;
+    for (size_t i = 0; i < count; i++) {
+        if (!read_column(json_array_get(list, i), req->arena, &columns[i]))
+            return true;
+    }
+    if (!feeds_choose(columns, (int)count, &spec->data, req->arena, &feeds, err))
+        return false;
+    plan->has_model = true;
+    return model_summary(spec, &feeds.data, req->arena, &plan->model, err);
+}
+
+/* Finds the dataset, and looks whether the model fits it. */
 static bool check_dataset(struct request *req, const struct spec *spec, struct plan *plan,
                           struct error *err)
 {
@@ -71,13 +120,9 @@ static bool check_dataset(struct request *req, const struct spec *spec, struct p
     json_t *dataset =
         json_load_file(arena_printf(req->arena, "%s/%s/dataset.json", folder, name), 0, NULL);
     if (dataset) {
-        struct shape shape = examples_shape(dataset);
+        bool ok = check_model(req, spec, dataset, plan, err);
         json_decref(dataset);
-        plan->has_model = shape.rank > 0;
-        const struct model_feature images = {"images", F32, shape};
-        const struct model_data data = {
-            .features = &images, .features_count = 1, .target = {"labels", I32, SHAPE_SCALAR}};
-        return !plan->has_model || model_summary(spec, &data, req->arena, &plan->model, err);
+        return ok;
     }
     struct str known = {0};
     add_known(folder, &known);

@@ -5,6 +5,7 @@
 #include "kernels/list.h"
 #include "task/mode_checkpoint.h"
 #include "task/mode_classes.h"
+#include "task/mode_dataset.h"
 #include "task/mode_evaluate.h"
 #include "task/mode_export.h"
 #include "task/mode_graph.h"
@@ -34,10 +35,10 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         int (*run)(int argc, char **argv);
-    } modes[] = {{"checkpoint", mode_checkpoint}, {"classes", mode_classes},
-                 {"evaluate", mode_evaluate},     {"export", mode_export},
-                 {"graph", mode_graph},           {"predict", mode_predict},
-                 {"trace", mode_trace},           {"train", mode_train}};
+    } modes[] = {
+        {"checkpoint", mode_checkpoint}, {"classes", mode_classes}, {"dataset", mode_dataset},
+        {"evaluate", mode_evaluate},     {"export", mode_export},   {"graph", mode_graph},
+        {"predict", mode_predict},       {"trace", mode_trace},     {"train", mode_train}};
 
     settle_threads(argv);
     kernels_add(false);

@@ -13,7 +13,7 @@ BEGIN {
     allow["scheduler"] = "base/ proto/ db/ scheduler/"
     allow["scheduler/agent"] = "base/ proto/ scheduler/agent/"
     allow["scheduler/shim"] = "base/base.h scheduler/shim/"
-    allow["server"] = "base/ proto/ db/ scheduler/ server/ runtime/spec runtime/graph runtime/op runtime/model runtime/attr runtime/shape runtime/tensor runtime/dtype"
+    allow["server"] = "base/ proto/ db/ scheduler/ server/ runtime/spec runtime/graph runtime/op runtime/model runtime/dataset/feeds runtime/attr runtime/shape runtime/tensor runtime/dtype"
     allow["cli"] = "base/ proto/ db/ server/ scheduler/agent/ cli/ runtime/spec"
     allow["tests"] = "base/ proto/ db/ scheduler/ server/ cli/ runtime/ kernels/ capi/ task/ tests/"
     allow["examples"] = "runtime/trainyard.h"

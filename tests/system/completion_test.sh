@@ -30,7 +30,7 @@ check bash_verbs same "$(in_bash trainyard '' | sort)" "$verbs"
 check bash_verb same "$(in_bash trainyard subm)" submit
 check bash_options same "$(in_bash trainyard token create --)" "$(printf '%s\n' --dir --name --days --join --help)"
 check bash_option same "$(in_bash trainyard serve --token-r)" --token-rate
-check bash_choices same "$(in_bash trainyard dataset '')" "$(printf '%s\n' add make list)"
+check bash_choices same "$(in_bash trainyard dataset '')" "$(printf '%s\n' add make show list)"
 check bash_choices_once same "$(in_bash trainyard dataset add wai)" waits.json
 check bash_examples same "$(in_bash trainyard train digits-)" "$(printf '%s\n' digits-cnn digits-mlp)"
 check bash_files same "$(in_bash trainyard submit wai)" waits.json
@@ -56,7 +56,7 @@ in_zsh() {
 if command -v zsh >/dev/null; then
     check zsh_verbs same "$(in_zsh trainyard '' | sed 's/:.*//' | sort)" "$verbs"
     check zsh_options has "$(in_zsh trainyard serve -)" "--token-rate[requests a second of one token; 0\\: any number (10000)]:number:"
-    check zsh_choices has "$(in_zsh trainyard dataset '')" "1:what:(add make list)"
+    check zsh_choices has "$(in_zsh trainyard dataset '')" "1:what:(add make show list)"
     check zsh_jobs has "$(in_zsh trainyard cancel '')" "*:job:_trainyard_jobs"
     check zsh_jobs_are_there has "$(zsh -f -c 'source ./zsh; compadd() { print -- ${(P)2}; }; _trainyard_jobs')" "$number"
 else

@@ -39,7 +39,7 @@ check token_makes_no_yard test ! -e yrad
 # --- training here, as the README says ---
 "$trainyard" dataset make digits digits --train 2000 --test 500 >/dev/null
 says train_without_data 2 "trainyard dataset make digits datasets/digits" "$trainyard" train digits-mlp
-says train_unknown_example 2 "examples: digits-cnn" "$trainyard" train digits-mpl --data digits
+says train_unknown_example 2 "digits-cnn, digits-mlp" "$trainyard" train digits-mpl --data digits
 says train_example 0 "test accuracy" "$trainyard" train digits-mlp --data digits --steps 50
 says train_says_where 0 "in runs/digits-mlp: checkpoints, and events for" "$trainyard" train digits-mlp --data digits --steps 5
 says train_says_what_it_replaces 0 "runs/digits-mlp/checkpoints has checkpoints of an earlier run" "$trainyard" train digits-mlp --data digits --steps 5

@@ -241,13 +241,20 @@ TEST(dataset_describes_what_was_written)
     CHECK_OK(dataset_files_read(folder, &back, &err), &err);
     CHECK_INT(back.files_count, 4);
     CHECK_TEXT(back.files[3].sha256, files.files[3].sha256);
+    CHECK(json_equal(back.columns, files.columns));
+    CHECK_INT(json_array_size(back.columns), 2);
+    dataset_files_release(&back);
+    dataset_files_release(&files);
 
     CHECK(!truncate(folder_path("digits/t10k-images-idx3-ubyte"), 1000));
     CHECK_FAILS(dataset_files_describe(folder, &files, &err), &err, DATA_LOSS);
     CHECK(strstr(err.text, "t10k-images-idx3-ubyte ends at byte 1000"));
+    dataset_files_release(&files);
     CHECK(!unlink(folder_path("digits/t10k-images-idx3-ubyte")));
     CHECK_FAILS(dataset_files_describe(folder, &files, &err), &err, NOT_FOUND);
+    dataset_files_release(&files);
     CHECK_FAILS(dataset_files_describe(folder_path("nothing"), &files, &err), &err, NOT_FOUND);
+    dataset_files_release(&files);
 }
 
 TEST(dataset_sources_are_complete)
