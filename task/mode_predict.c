@@ -15,6 +15,7 @@
 #include "task/predict_model.h"
 #include "task/predict_output.h"
 #include "task/predict_source.h"
+#include "task/predict_text.h"
 
 #define PREDICT_BATCH 256
 
@@ -29,6 +30,11 @@ static const char usage[] =
     "images.  Numbers are taken as the model was fed with them; arrays of the type that the\n"
     "training's files had, and images, are scaled as in training.\n"
     "\n"
+    "  --text PROMPT     goes on with a text, for models that were trained on one\n"
+    "  --length N        of it, in tokens (default: 200)\n"
+    "  --temperature T   1: as likely as the model says; below: bolder; 0: always the "
+    "likeliest\n"
+    "  --seed N          of what is drawn (default: 1)\n"
     "  --output FILE     in place of stdout; .json, .jsonl, .npy or .npz\n"
     "  --json            a JSON document on stdout, in place of a line for each example\n"
     "  --inputs          what the model takes and gives, and nothing else\n"
@@ -43,8 +49,9 @@ struct arguments {
     struct predict_wish wish;
     const char **words;
     int words_count;
-    const char *output, *scale_text;
+    const char *output, *scale_text, *temperature_text;
     double scale;
+    struct predict_text_options text;
     int64_t batch, threads;
     bool json, inputs, help;
 };
@@ -153,22 +160,32 @@ static bool predict(const struct arguments *a, const struct predict_model *model
 
 /* --- the whole --- */
 
-static bool read_scale(struct arguments *a, struct error *err)
+static bool read_number(const char *text, double *number)
 {
     char *end;
-    if (!a->scale_text)
-        return true;
     errno = 0;
-    a->scale = strtod(a->scale_text, &end);
-    return (!errno && end != a->scale_text && !*end && isfinite(a->scale) && a->scale != 0) ||
-           fail(err, INVALID, "--scale is \"%s\", allowed: a number that is not 0",
-                a->scale_text);
+    *number = strtod(text, &end);
+    return !errno && end != text && !*end && isfinite(*number);
+}
+
+static bool read_numbers(struct arguments *a, struct error *err)
+{
+    if (a->scale_text && (!read_number(a->scale_text, &a->scale) || a->scale == 0))
+        return fail(err, INVALID, "--scale is \"%s\", allowed: a number that is not 0",
+                    a->scale_text);
+    if (a->temperature_text &&
+        (!read_number(a->temperature_text, &a->text.temperature) || a->text.temperature < 0))
+        return fail(err, INVALID, "--temperature is \"%s\", allowed: a number from 0 on",
+                    a->temperature_text);
+    if (a->text.prompt && a->words_count > 1)
+        return fail(err, INVALID, "--text goes without an INPUT, found \"%s\"", a->words[1]);
+    return true;
 }
 
 static bool run(struct arguments *a, struct error *err)
 {
     struct predict_model model;
-    if (!read_scale(a, err))
+    if (!read_numbers(a, err))
         return false;
     a->wish.path = a->words[0];
     a->wish.threads = arguments_set_threads(a->threads);
@@ -179,6 +196,8 @@ static bool run(struct arguments *a, struct error *err)
     bool ok = true;
     if (a->inputs)
         tell_model(&model);
+    else if (a->text.prompt)
+        ok = predict_text(&model, &a->text, err);
     else
         ok = predict(a, &model, err);
     predict_model_close(&model);
@@ -187,17 +206,23 @@ static bool run(struct arguments *a, struct error *err)
 
 int mode_predict(int argc, char **argv)
 {
-    struct arguments a = {.batch = PREDICT_BATCH};
+    struct arguments a = {.batch = PREDICT_BATCH,
+                          .text = {.length = 200, .temperature = 1, .seed = 1}};
     a.words = alloc_array((size_t)argc + 1, sizeof(*a.words));
-    const struct argument rows[] = {{.name = "--output", .text = &a.output},
-                                    {.name = "--signature", .text = &a.wish.signature},
-                                    {.name = "--tags", .text = &a.wish.tags},
-                                    {.name = "--scale", .text = &a.scale_text},
-                                    {.name = "--batch", .number = &a.batch, .max = 1000000},
-                                    {.name = "--threads", .number = &a.threads, .max = 4096},
-                                    {.name = "--json", .flag = &a.json},
-                                    {.name = "--inputs", .flag = &a.inputs},
-                                    {.name = "--help", .flag = &a.help}};
+    const struct argument rows[] = {
+        {.name = "--output", .text = &a.output},
+        {.name = "--signature", .text = &a.wish.signature},
+        {.name = "--tags", .text = &a.wish.tags},
+        {.name = "--scale", .text = &a.scale_text},
+        {.name = "--text", .text = &a.text.prompt},
+        {.name = "--length", .number = &a.text.length, .max = 1000000000},
+        {.name = "--temperature", .text = &a.temperature_text},
+        {.name = "--seed", .number = &a.text.seed, .max = INT64_MAX},
+        {.name = "--batch", .number = &a.batch, .max = 1000000},
+        {.name = "--threads", .number = &a.threads, .max = 4096},
+        {.name = "--json", .flag = &a.json},
+        {.name = "--inputs", .flag = &a.inputs},
+        {.name = "--help", .flag = &a.help}};
     struct error err;
     int code = 0;
     bool ok = arguments_read(argc, argv, rows, ARRAY_LEN(rows), a.words, argc + 1,
