@@ -1,5 +1,7 @@
 /* array.c - shapes, fills, and tensors seen under another shape. */
 
+#include <math.h>
+
 #include "runtime/ops/internal.h"
 
 /* --- shapes as values --- */
@@ -241,13 +243,29 @@ static bool infer_vector(struct infer *infer, struct error *err)
     return true;
 }
 
+static bool infer_range(struct infer *infer, struct error *err)
+{
+    double ends[3];
+    for (int i = 0; i < 3; i++) {
+        const struct tensor *value = infer->constants[i];
+        if (!value || value->count != 1)
+            return infer_vector(infer, err);
+        ends[i] = tensor_number(value, 0);
+    }
+    double size = ceil((ends[1] - ends[0]) / ends[2]);
+    op_infer_rank(infer, 0, 1);
+    if (size >= 0 && size < 1e9) /* else the kernel tells what is wrong */
+        infer->outputs[0].dims[0] = (int64_t)size;
+    return true;
+}
+
 const struct op op_range = {
     .name = "Range",
     .inputs = "start:Tidx limit:Tidx delta:Tidx",
     .outputs = "output:Tidx",
     .attrs = "Tidx:{bfloat16,half,float,double,int8,int16,int32,int64,uint16,uint32,"
              "uint64}=int32",
-    .infer = infer_vector,
+    .infer = infer_range,
     .no_gradient = true,
 };
 

@@ -363,12 +363,27 @@ static bool top_k_gradient(struct gradient *g, struct error *err)
     return op_gradient_single(g, op_call2(g, "Reshape", flat, shape));
 }
 
+/* Of the last dimension there are k. */
+static bool infer_top_k(struct infer *infer, struct error *err)
+{
+    (void)err;
+    struct shape top = infer->inputs[0];
+    int64_t k = node_attr_int(infer->node, "k", -1);
+    if (infer->node->inputs_count > 1 && !op_infer_value(infer, 1, &k))
+        k = -1;
+    if (top.rank > 0)
+        top.dims[top.rank - 1] = k < 0 ? -1 : k;
+    infer->outputs[0] = infer->outputs[1] = top;
+    return true;
+}
+
 const struct op op_top_k_v2 = {
     .name = "TopKV2",
     .inputs = "input:T k:Tk",
     .outputs = "values:T indices:index_type",
     .attrs = "sorted:bool=true T:" OP_REAL
              " Tk:{int16,int32,int64}=int32 index_type:{int16,int32,int64}=int32",
+    .infer = infer_top_k,
     .gradient = top_k_gradient,
 };
 
@@ -377,6 +392,7 @@ const struct op op_top_k = {
     .inputs = "input:T",
     .outputs = "values:T indices:int32",
     .attrs = "k:int>=0 sorted:bool=true T:" OP_REAL,
+    .infer = infer_top_k,
     .gradient = top_k_gradient,
 };
 

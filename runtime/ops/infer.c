@@ -44,11 +44,50 @@ bool op_infer_value(const struct infer *infer, int index, int64_t *value)
     return true;
 }
 
+/* The elements of a Const of integers; false when it is none. */
+static bool constant_elements(const struct node *node, int64_t *out, int max, int *count)
+{
+    const struct tensor *value =
+        strcmp(node->op->name, "Const") ? NULL : node_attr_tensor(node, "value");
+    if (!value || (value->dtype != I32 && value->dtype != I64) || value->count > max)
+        return false;
+    *count = (int)value->count;
+    for (int i = 0; i < *count; i++)
+        out[i] = tensor_integer(value, i);
+    return true;
+}
+
+/* A vector put together of constants and of slices of known length, whose elements are -1. */
+static bool partly_constant(const struct node *node, int64_t values[static LIMIT_TENSOR_RANK],
+                            int *count)
+{
+    *count = 0;
+    if (strcmp(node->op->name, "ConcatV2") != 0)
+        return false;
+    for (int i = 0; i + 1 < node->inputs_count; i++) {
+        const struct node *part = node->inputs[i].from;
+        int room = LIMIT_TENSOR_RANK - *count, length;
+        int64_t size[LIMIT_TENSOR_RANK];
+        if (constant_elements(part, values + *count, room, &length)) {
+            *count += length;
+            continue;
+        }
+        if (strcmp(part->op->name, "Slice") != 0 || part->inputs_count < 3 ||
+            !constant_elements(part->inputs[2].from, size, LIMIT_TENSOR_RANK, &length) ||
+            length != 1 || size[0] < 0 || size[0] > room)
+            return false;
+        while (size[0]--)
+            values[(*count)++] = -1;
+    }
+    return true;
+}
+
 bool op_infer_from_vector(struct infer *infer, int index)
 {
     int64_t values[LIMIT_TENSOR_RANK];
     int count;
-    if (op_infer_values(infer, index, values, &count)) {
+    if (op_infer_values(infer, index, values, &count) ||
+        partly_constant(infer->node->inputs[index].from, values, &count)) {
         infer->outputs[0].rank = count;
         for (int d = 0; d < count; d++)
             infer->outputs[0].dims[d] = values[d] < 0 ? -1 : values[d];

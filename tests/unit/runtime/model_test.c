@@ -87,6 +87,26 @@ TEST(summary_knows_sizes_after_zero_padding)
     arena_free(arena);
 }
 
+/* What is made known from constants in part: the result of a convolution back, the last of
+ * TopK. */
+TEST(summary_knows_sizes_that_ops_are_told)
+{
+    struct arena *arena = arena_new();
+    struct model model;
+    struct error err;
+    const struct spec *spec = parse(
+        arena, SPEC("{\"layer\": \"Conv2DTranspose\", \"filters\": 2, \"kernel_size\": 3, "
+                    "\"strides\": 2, \"padding\": \"same\"},"
+                    "{\"layer\": \"Conv2D\", \"filters\": 3, \"kernel_size\": 3},"
+                    "{\"layer\": \"Activation\", \"activation\": \"sparsemax\"},"
+                    "{\"layer\": \"Flatten\"}," DENSE));
+    CHECK_OK(model_build(spec, images(&SHAPE(5, 4, 3), 10), &model, &err), &err);
+    CHECK(shape_equal(&model.summary.layers[0].output, &SHAPE(10, 8, 2)));
+    CHECK(shape_equal(&model.summary.layers[2].output, &SHAPE(8, 6, 3)));
+    model_release(&model);
+    arena_free(arena);
+}
+
 TEST(summary_names_the_layer_that_does_not_fit)
 {
     static const struct {
