@@ -40,7 +40,7 @@ objects = $(patsubst %.c,$(OBJ)/%.o,$(1))
 
 BASE      := $(call sources,base)
 PROTO     := $(call sources,proto)
-RUNTIME   := $(call sources,runtime runtime/ops runtime/io runtime/spec runtime/dataset runtime/model runtime/model/layers runtime/train)
+RUNTIME   := $(call sources,runtime runtime/ops runtime/io runtime/onnx runtime/spec runtime/dataset runtime/model runtime/model/layers runtime/train)
 KERNELS   := $(call sources,kernels kernels/ref kernels/cpu kernels/state kernels/io kernels/data)
 DB        := $(call sources,db)
 SCHEDULER := $(call sources,scheduler scheduler/engines scheduler/agent)
@@ -50,7 +50,7 @@ CLI       := $(call sources,cli)
 TASK      := $(call sources,task)
 CAPI      := $(call sources,capi)
 
-PROTOS    := $(wildcard proto/tensorflow/*.proto proto/trainyard/*.proto)
+PROTOS    := $(wildcard proto/tensorflow/*.proto proto/trainyard/*.proto proto/onnx/*.proto)
 GEN_C     := $(patsubst proto/%.proto,$(GEN)/%.pb-c.c,$(PROTOS))
 GEN_OBJ   := $(patsubst $(GEN)/%.c,$(OBJ)/gen/%.o,$(GEN_C))
 
@@ -150,6 +150,10 @@ $(BUILD)/kernel-types: $(OBJ)/tests/interop/kernel_types.o $(LIBS_RUNTIME)
 $(BUILD)/tf-read $(BUILD)/tf-write: $(BUILD)/tf-%: $(OBJ)/tests/interop/tf_%.o $(LIBS_RUNTIME)
 	@echo "  LINK    $@"
 	$(Q)$(call link,$<,$(LIBS_RUNTIME),$(LINK_RUNTIME) -lsodium)
+
+$(BUILD)/onnx-write: $(OBJ)/tests/interop/onnx_write.o $(LIBS_RUNTIME)
+	@echo "  LINK    $@"
+	$(Q)$(call link,$<,$(LIBS_RUNTIME),$(LINK_RUNTIME))
 
 archive = rm -f $@ && ar rcs $@ $^
 
@@ -331,7 +335,7 @@ cases: $(BUILD)/tf-cases $(BUILD)/keras-vectors $(BUILD)/saved-models ## TensorF
 browser: all build/web/stamp ## browser tests (Debian's Chromium)
 	$(Q)TRAINYARD_BUILD=$(BUILD) tests/run.sh --timeout 900 tests/web/browser_test.sh
 
-interop: all $(BUILD)/tf-read $(BUILD)/tf-write $(BUILD)/kernel-types ## files and checkpoints against TensorFlow itself
+interop: all $(BUILD)/tf-read $(BUILD)/tf-write $(BUILD)/onnx-write $(BUILD)/kernel-types ## files and checkpoints against TensorFlow itself
 	$(Q)BUILD=$(BUILD) tests/run.sh --timeout 1200 tests/interop/interop.sh
 
 # Fuzz targets are built by clang with libFuzzer in a folder of their own.

@@ -29,7 +29,10 @@ struct export_format {
 #define EXPORT_FORMATS(X)                                                                      \
     X(saved_model)                                                                             \
     X(keras)                                                                                   \
-    X(keras_weights)
+    X(keras_weights)                                                                           \
+    X(onnx)                                                                                    \
+    X(safetensors)                                                                             \
+    X(npz)
 
 #define EXPORT_DECLARE(name) extern const struct export_format export_##name;
 EXPORT_FORMATS(EXPORT_DECLARE)

@@ -62,6 +62,9 @@ check keras/models bash -c "'$venv/bin/python' -W ignore tests/interop/keras_mod
     '$BUILD/keras-vectors' --save '$work/keras-saved' '$work'/models/*"
 check keras/load "$venv/bin/python" -W ignore tests/interop/keras_load.py "$work/keras-saved" "$work"/models/*
 check tensorflow/saved-models "$venv/bin/python" -W ignore tests/interop/saved_models.py "$BUILD/trainyard-task" "$work/saved"
+mkdir -p "$work/arrays" "$work/onnx"
+check numpy/arrays "$venv/bin/python" -W ignore tests/interop/arrays.py "$BUILD/trainyard-task" "$work/arrays"
+check onnx/models "$venv/bin/python" -W ignore tests/interop/onnx_models.py "$BUILD/onnx-write" "$work/onnx" "$shared/keras/models"
 tests/interop/ops_fuzz.sh "$venv/bin/python" "$BUILD" 1 900 || failed=1
 DRAWN=$work/drawn tests/interop/ops_fuzz.sh "$venv/bin/python" "$BUILD" 1 240 "" programs_generate.py || failed=1
 "$BUILD/tf-cases" --ops >"$work/ops"
