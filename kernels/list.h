@@ -21,6 +21,10 @@
     X(matmul_cpu)                                                                              \
     X(fused_matmul_cpu)                                                                        \
     X(matmul_descent_cpu)                                                                      \
+    X(block_lstm_cpu)                                                                          \
+    X(block_lstm_v2_cpu)                                                                       \
+    X(block_lstm_grad_cpu)                                                                     \
+    X(block_lstm_grad_v2_cpu)                                                                  \
     X(conv2d_cpu)                                                                              \
     X(fused_conv2d_cpu)                                                                        \
     X(conv2d_input_grad_cpu)                                                                   \

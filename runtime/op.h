@@ -131,6 +131,12 @@ const struct op *op_at(int index);
  */
 bool op_add_table(const struct op *const *ops, struct error *err) CHECKED;
 
+/*
+ * The annotation of a BlockLSTMV2 whose gradient is BlockLSTMGradV2: without it it is what
+ * TensorFlow registers, the one of BlockLSTM.
+ */
+#define OP_OWN_GRADIENT "_own_gradient"
+
 /* --- shape functions that many ops share --- */
 
 bool op_infer_unchanged(struct infer *infer, struct error *err); /* output 0 as input 0 */

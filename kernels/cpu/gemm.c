@@ -95,6 +95,13 @@ struct block {
     bool in_place; /* B is not packed */
 };
 
+/* How many tiles so many rows make; equally high ones, for low tiles leave the FMA units idle.
+ */
+static int64_t tiles_of(int64_t rows)
+{
+    return (rows + isa()->tile_rows - 1) / isa()->tile_rows;
+}
+
 /* All row tiles of the block, for the columns from j on that fit one tile. */
 static void run_column(const struct gemm *g, const struct block *block, int64_t j, int columns,
                        const float *b, int64_t b_row)
@@ -112,10 +119,13 @@ static void run_column(const struct gemm *g, const struct block *block, int64_t 
                             .beta = block->p0 == 0 ? g->beta : 1,
                             .bias = last && g->bias ? g->bias + j : NULL,
                             .relu = last && g->relu};
-    for (int64_t i = block->i0; i < block->i1; i += ops->tile_rows) {
-        tile.rows = (int)minimum(block->i1 - i, ops->tile_rows);
-        tile.a = block->a + (i - block->i0) * block->a_row;
-        tile.c = g->c + i * g->c_row + j;
+    int64_t rows = block->i1 - block->i0;
+    int64_t tiles = tiles_of(rows);
+    for (int64_t t = 0; t < tiles; t++) {
+        int64_t i = rows * t / tiles;
+        tile.rows = (int)(rows * (t + 1) / tiles - i);
+        tile.a = block->a + i * block->a_row;
+        tile.c = g->c + (block->i0 + i) * g->c_row + j;
         ops->tile(&tile);
     }
 }
@@ -276,4 +286,41 @@ void gemm_run(const struct gemm *g, int threads, void *scratch)
         run_tall(g, threads, scratch);
     else
         run_parallel(g, threads, scratch);
+}
+
+size_t gemm_pack_bytes(int64_t k, int64_t n)
+{
+    int64_t width = isa()->tile_columns;
+    return (size_t)(k * ((n + width - 1) / width * width)) * sizeof(float);
+}
+
+void gemm_pack(float *panels, int64_t k, int64_t n, const float *b, int64_t b_row,
+               int64_t b_column)
+{
+    isa()->pack(panels, k, n, b, b_row, b_column);
+}
+
+void gemm_packed_run(const struct gemm_packed *g, int64_t from, int64_t to)
+{
+    const struct isa *ops = isa();
+    int64_t width = ops->tile_columns, tiles = tiles_of(g->m);
+    int64_t depths = (g->k + BLOCK_DEPTH - 1) / BLOCK_DEPTH;
+    int64_t depth = (g->k + depths - 1) / depths;
+    struct isa_tile tile = {
+        .a_row = g->a_row, .a_column = 1, .b_row = width, .c_row = g->c_row, .alpha = 1};
+    for (int64_t j = from; j < to; j += width) {
+        tile.columns = (int)minimum(to - j, width);
+        for (int64_t p = 0; p < g->k; p += depth) {
+            tile.k = minimum(g->k - p, depth);
+            tile.b = g->panels + j * g->k + p * width;
+            tile.beta = g->add || p > 0 ? 1 : 0;
+            for (int64_t t = 0; t < tiles; t++) {
+                int64_t i = g->m * t / tiles;
+                tile.rows = (int)(g->m * (t + 1) / tiles - i);
+                tile.a = g->a + i * g->a_row + p;
+                tile.c = g->c + i * g->c_row + j;
+                ops->tile(&tile);
+            }
+        }
+    }
 }

@@ -27,3 +27,25 @@ size_t gemm_scratch(const struct gemm *gemm, int threads);
  * `threads` only.  k == 0 gives beta * C and the epilogue.
  */
 void gemm_run(const struct gemm *gemm, int threads, void *scratch);
+
+/* --- B packed once, for products with few rows that follow each other --- */
+
+struct gemm_packed {
+    int64_t m, n, k;
+    const float *a; /* (m,k), rows a_row apart */
+    int64_t a_row;
+    const float *panels; /* of gemm_pack() */
+    float *c;            /* (m,n), rows c_row apart */
+    int64_t c_row;
+    bool add; /* C += A B, else C = A B */
+};
+
+/* Bytes for a packed B (k,n). */
+size_t gemm_pack_bytes(int64_t k, int64_t n);
+
+/* Packs B (k,n), element (p,j) at b[p * b_row + j * b_column]; a stride is 1. */
+void gemm_pack(float *panels, int64_t k, int64_t n, const float *b, int64_t b_row,
+               int64_t b_column);
+
+/* Columns [from,to) on the calling thread: multiples of isa()->tile_columns, `to` may be n. */
+void gemm_packed_run(const struct gemm_packed *gemm, int64_t from, int64_t to);

@@ -92,6 +92,26 @@ struct isa_pool {
     int64_t pad_top, pad_left;
 };
 
+/* One step of LSTM cells, for (rows,columns) of matrices whose rows are `row` apart. */
+struct isa_lstm {
+    int64_t rows, columns, row;
+    float *i, *f, *ci, *o; /* in: sums of the products; out: the gates */
+    const float *cs_prev;
+    float forget_bias, clip; /* clip 0 or less: none */
+    float *cs, *co, *h;
+};
+
+/* And back: from the gradients of cs and h to those of the sums and of cs_prev. */
+struct isa_lstm_grad {
+    int64_t rows, columns, row;
+    const float *i, *f, *ci, *o, *co, *cs_prev;
+    const float *h_grad, *cs_grad; /* from outside of the sequence */
+    const float *h_carried;        /* from the step behind, */
+    float *cs_carried;             /* and for the step before */
+    float *di, *df, *dci, *d_o;    /* rows gates_row apart */
+    int64_t gates_row;
+};
+
 struct isa {
     const char *name;
     int lanes;
@@ -168,6 +188,9 @@ struct isa {
      */
     void (*max_pool_grad)(const struct isa_pool *pool, int64_t from, int64_t to, const float *x,
                           const float *y, const float *grad, float *dx);
+
+    void (*lstm_gates)(const struct isa_lstm *step);
+    void (*lstm_gates_grad)(const struct isa_lstm_grad *step);
 
     /* Philox 4x32-10: `blocks` times four words, counters from `counter` on. */
     void (*philox)(uint64_t key, uint64_t counter_high, uint64_t counter_low, int64_t blocks,

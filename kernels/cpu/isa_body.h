@@ -17,6 +17,7 @@
 
 #include "kernels/cpu/chain_body.h"
 #include "kernels/cpu/gemm_body.h"
+#include "kernels/cpu/lstm_body.h"
 #include "kernels/cpu/philox_body.h"
 #include "kernels/cpu/pool_body.h"
 #include "kernels/cpu/rows_body.h"
@@ -47,5 +48,7 @@ const struct isa ISA = {
     .xent_dense = xent_dense,
     .max_pool = max_pool,
     .max_pool_grad = max_pool_grad,
+    .lstm_gates = lstm_gates,
+    .lstm_gates_grad = lstm_gates_grad,
     .philox = philox,
 };

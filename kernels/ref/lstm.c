@@ -6,6 +6,7 @@
  * w of (inputs + cells, 4 cells) has one column block for each gate.
  */
 
+#include "kernels/ref/lstm.h"
 #include "kernels/ref/numbers.h"
 
 #include <math.h>
@@ -55,8 +56,8 @@ static bool store_all(struct kernel_call *call, int index, const struct shape *s
     return out != NULL;
 }
 
-static bool check_shape(const struct kernel_call *call, int index, const char *name,
-                        const struct shape *wanted, struct error *err)
+bool kernel_lstm_check(const struct kernel_call *call, int index, const char *name,
+                       const struct shape *wanted, struct error *err)
 {
     const struct shape *shape = &kernel_in(call, index)->shape;
     char a[SHAPE_TEXT_BYTES], b[SHAPE_TEXT_BYTES];
@@ -65,8 +66,7 @@ static bool check_shape(const struct kernel_call *call, int index, const char *n
                 shape_text(shape, a, sizeof(a)), shape_text(wanted, b, sizeof(b)));
 }
 
-/* Inputs x, cs_prev, h_prev, w, wci, wcf, wco, b from `first` on; x has `rank` dimensions. */
-static bool read_lstm(struct kernel_call *call, int first, int rank, struct lstm *l,
+bool kernel_lstm_read(struct kernel_call *call, int first, int rank, struct kernel_lstm *l,
                       struct error *err)
 {
     const struct node *node = call->node;
@@ -77,7 +77,7 @@ static bool read_lstm(struct kernel_call *call, int first, int rank, struct lstm
         return fail(err, INVALID, "x must be %dD", rank);
     if (cs->rank != 2)
         return fail(err, INVALID, "cs_prev must be 2D");
-    *l = (struct lstm){
+    *l = (struct kernel_lstm){
         .batch = x->dims[rank - 2],
         .inputs = x->dims[rank - 1],
         .cells = cs->dims[1],
@@ -88,14 +88,34 @@ static bool read_lstm(struct kernel_call *call, int first, int rank, struct lstm
         .clip = node_attr_float(node, "cell_clip", second ? 0 : 3),
     };
     struct shape state = SHAPE(l->batch, l->cells), per_cell = SHAPE(l->cells);
-    if (!check_shape(call, first + 1, "cs_prev", &state, err) ||
-        !check_shape(call, first + 2, "h_prev", &state, err) ||
-        !check_shape(call, first + 3, "w", &SHAPE(l->inputs + l->cells, 4 * l->cells), err) ||
-        !check_shape(call, first + 7, "b", &SHAPE(4 * l->cells), err))
+    if (!kernel_lstm_check(call, first + 1, "cs_prev", &state, err) ||
+        !kernel_lstm_check(call, first + 2, "h_prev", &state, err) ||
+        !kernel_lstm_check(call, first + 3, "w", &SHAPE(l->inputs + l->cells, 4 * l->cells),
+                           err) ||
+        !kernel_lstm_check(call, first + 7, "b", &SHAPE(4 * l->cells), err))
         return false;
     for (int i = 0; i < 3; i++)
-        if (!check_shape(call, first + 4 + i, "a peephole", &per_cell, err))
+        if (!kernel_lstm_check(call, first + 4 + i, "a peephole", &per_cell, err))
             return false;
+    return true;
+}
+
+static bool read_lstm(struct kernel_call *call, int first, int rank, struct lstm *l,
+                      struct error *err)
+{
+    struct kernel_lstm s;
+    if (!kernel_lstm_read(call, first, rank, &s, err))
+        return false;
+    *l = (struct lstm){
+        .batch = s.batch,
+        .inputs = s.inputs,
+        .cells = s.cells,
+        .ci = s.ci,
+        .f = s.f,
+        .peephole = s.peephole,
+        .forget_bias = s.forget_bias,
+        .clip = s.clip,
+    };
     l->w = load_all(call, first + 3, err);
     l->wci = l->w ? load_all(call, first + 4, err) : NULL;
     l->wcf = l->wci ? load_all(call, first + 5, err) : NULL;
@@ -234,7 +254,7 @@ static bool lstm_block_cell_grad_run(struct kernel_call *call, struct error *err
         return false;
     int64_t size = l.batch * l.cells;
     for (int i = 8; i < 16; i++)
-        if (!check_shape(call, i, "a state", &SHAPE(l.batch, l.cells), err))
+        if (!kernel_lstm_check(call, i, "a state", &SHAPE(l.batch, l.cells), err))
             return false;
     struct lstm_back s = {.cs_prev = load_all(call, 1, err)};
     bool ok = s.cs_prev != NULL;
@@ -298,8 +318,8 @@ static bool read_sequence(struct kernel_call *call, const struct lstm *l, struct
     s->steps = kernel_in(call, 1)->shape.dims[0];
     for (int i = 0; i < ARRAY_LEN(inputs); i++) {
         int index = i < 3 ? 1 + i : 6 + i;
-        if (i >= 3 &&
-            !check_shape(call, index, "a sequence", &SHAPE(s->steps, l->batch, l->cells), err))
+        if (i >= 3 && !kernel_lstm_check(call, index, "a sequence",
+                                         &SHAPE(s->steps, l->batch, l->cells), err))
             return false;
         if (!(*inputs[i] = load_all(call, index, err)))
             return false;

@@ -60,9 +60,11 @@ const struct op op_lstm_block_cell_grad = {
     .infer = infer_lstm_cell_grad,
 };
 
-/* The gradient op is given all inputs, all outputs, and what flows to cs and h.  Of both
+/*
+ * The gradient op is given all inputs, all outputs, and what flows to cs and h.  Of both
  * versions it is the first's, whose gates are in another order than the second's: TensorFlow's
- * answers. */
+ * answers.  A BlockLSTMV2 that our layers made says so in an annotation, and gets its own.
+ */
 static bool block_lstm_gradient(struct gradient *g, struct error *err)
 {
     (void)err;
@@ -75,7 +77,9 @@ static bool block_lstm_gradient(struct gradient *g, struct error *err)
     inputs[count++] = op_gradient_or_zeros(g, 1);
     inputs[count++] = op_gradient_or_zeros(g, 6);
     struct edge grads = op_call(
-        g, "BlockLSTMGrad", inputs, count,
+        g,
+        node_attr_bool(g->node, OP_OWN_GRADIENT, false) ? "BlockLSTMGradV2" : "BlockLSTMGrad",
+        inputs, count,
         ATTRS(attr_bool("use_peephole", node_attr_bool(g->node, "use_peephole", false))));
     for (int i = 0; i < 8; i++)
         g->of_inputs[1 + i] = builder_output(grads, i);

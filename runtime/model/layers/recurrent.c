@@ -50,19 +50,25 @@ struct edge recurrent_product(struct recurrent *r, struct edge state, int64_t fi
     return build_matmul(m, state, weights, false, false);
 }
 
+struct edge recurrent_drop_inputs(struct recurrent *r, struct edge x)
+{
+    struct build *m = r->call->m;
+    double rate = config_real(r->call->config, "dropout");
+    const struct shape input = *layer_shape(r->call, 0);
+    if (!r->call->training || rate <= 0)
+        return x;
+    const struct shape one = SHAPE(input.dims[0], 1, input.dims[2]);
+    const char *purpose = arena_printf(m->arena, "%s/inputs", r->call->name);
+    struct edge kept = build_dropout_mask(m, x, &one, rate, purpose);
+    return build_binary(m, "Mul", x, build_with_number(m, "Mul", kept, 1 / (1 - rate)));
+}
+
 /* (batch, steps, width) * kernel + bias as (steps, batch, gates * units). */
 static struct edge project(struct recurrent *r, const struct shape *input)
 {
     struct build *m = r->call->m;
-    struct edge x = r->call->inputs[0];
-    double rate = config_real(r->call->config, "dropout");
+    struct edge x = recurrent_drop_inputs(r, r->call->inputs[0]);
     int64_t steps = input->dims[1], width = input->dims[2], columns = r->gates * r->units;
-    if (r->call->training && rate > 0) {
-        const struct shape one = SHAPE(input->dims[0], 1, width);
-        const char *purpose = arena_printf(m->arena, "%s/inputs", r->call->name);
-        struct edge kept = build_dropout_mask(m, x, &one, rate, purpose);
-        x = build_binary(m, "Mul", x, build_with_number(m, "Mul", kept, 1 / (1 - rate)));
-    }
     x = build_transpose(m, x, (const int64_t[]){1, 0, 2}, 3);
     x = build_reshape(m, x, (const int64_t[]){-1, width}, 2);
     x = build_matmul(m, x, r->kernel, false, false);
@@ -99,6 +105,10 @@ static void give(struct recurrent *r, struct edge *outputs, int64_t steps,
 
 void recurrent_run(struct recurrent *r)
 {
+    if (recurrent_is_whole(r)) {
+        recurrent_run_whole(r);
+        return;
+    }
     struct build *m = r->call->m;
     const struct config *config = r->call->config;
     const struct shape input = *layer_shape(r->call, 0);

@@ -1,8 +1,8 @@
 /*
  * recurrent.h - what SimpleRNN, LSTM and GRU share: a cell, carried along a sequence.
  *
- * The products of the inputs with the weights are one large product for all steps; only what
- * depends on the step before is done step by step.
+ * Cells with Keras's own activations are one node for the whole sequence (recurrent_whole.c);
+ * all others are written out, a group of nodes for each step (recurrent.c).
  */
 #pragma once
 
@@ -19,6 +19,12 @@ struct recurrent {
     struct edge recurrent;  /* (units, gates * units) */
     struct edge bias;       /* without node: none; of GRU with reset_after two rows */
     struct edge state_mask; /* (batch, units), of dropout; without node: none */
+    /*
+     * (optional) The whole sequence at once, from zeros: x is (steps, batch, inputs).  Sets the
+     * outputs of all steps, (steps, batch, units), and the states after the last.
+     */
+    void (*whole)(struct recurrent *r, struct edge x, struct edge *outputs,
+                  struct edge *states);
     /* From a row of the product with the inputs and the states to the states after it. */
     void (*step)(struct recurrent *r, struct edge projected, struct edge *states);
 };
@@ -41,6 +47,17 @@ bool recurrent_begin(struct recurrent *r, struct layer_call *call, int gates, in
 
 /* Carries the cell along the sequence and gives the outputs that the arguments ask for. */
 void recurrent_run(struct recurrent *r);
+
+/* x with the dropout of inputs. */
+struct edge recurrent_drop_inputs(struct recurrent *r, struct edge x);
+
+/* Whether r->whole is there and can do what the arguments ask for. */
+bool recurrent_is_whole(const struct recurrent *r);
+void recurrent_run_whole(struct recurrent *r);
+
+/* Of a step of cells, the whole sequence: the functions for recurrent.whole. */
+void recurrent_whole_lstm(struct recurrent *r, struct edge x, struct edge *outputs,
+                          struct edge *states);
 
 /* state * recurrent, of `columns` columns from `first` on; all with columns 0. */
 struct edge recurrent_product(struct recurrent *r, struct edge state, int64_t first,

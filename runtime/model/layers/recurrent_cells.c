@@ -74,6 +74,7 @@ static void lstm(struct layer_call *call)
     if (!recurrent_begin(&r, call, 4, 2))
         return;
     r.step = lstm_step;
+    r.whole = recurrent_whole_lstm;
     if (config_bool(call->config, "use_bias"))
         r.bias = lstm_bias(&r);
     recurrent_run(&r);
