@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "runtime/gradient.h"
 #include "tests/bench/making.h"
+#include "tests/bench/models.h"
 
 const struct bench_case bench_cases[] = {
     {"softmax_reg", 100, 3.136e6, {784}, making_softmax, 0, BENCH_SGD},
@@ -14,6 +15,8 @@ const struct bench_case bench_cases[] = {
     {"cnn1024_sgd", 100, 8.2049024e9, {28, 28, 1}, making_network, 1024, BENCH_SGD},
     {"cnn1024_adam", 100, 8.2049024e9, {28, 28, 1}, making_network, 1024, BENCH_ADAM},
     {"resnet20", 128, 31.02946099e9, {32, 32, 3}, making_resnet, 0, BENCH_MOMENTUM},
+    {"lstm", 32, 6.643777536e9, {0}, NULL, 0, BENCH_ADAM},
+    {"gpt", 12, 3.964207104e9, {0}, NULL, 0, BENCH_ADAM},
     {0},
 };
 
@@ -26,7 +29,7 @@ const struct bench_case *bench_case_find(const char *name)
     return NULL;
 }
 
-static uint64_t mix(uint64_t stream, uint64_t index)
+uint64_t bench_bits(uint64_t stream, uint64_t index)
 {
     uint64_t x = (stream << 32) + index;
     x = (x ^ x >> 33) * 0xff51afd7ed558ccdu;
@@ -36,7 +39,7 @@ static uint64_t mix(uint64_t stream, uint64_t index)
 
 float bench_number(uint64_t stream, uint64_t index)
 {
-    return (float)(mix(stream, index) >> 40) / 16777216.0f;
+    return (float)(bench_bits(stream, index) >> 40) / 16777216.0f;
 }
 
 /* Of a batch. */
@@ -51,6 +54,8 @@ static struct shape images_of(const struct bench_case *c)
 bool bench_case_data(const struct bench_case *c, struct tensor *images, struct tensor *labels,
                      struct error *err)
 {
+    if (!c->logits)
+        return bench_model_data(c, images, labels, err);
     struct shape image = images_of(c);
     if (!tensor_init(images, F32, &image, err) ||
         !tensor_init(labels, I32, &SHAPE(c->examples), err))
@@ -58,11 +63,11 @@ bool bench_case_data(const struct bench_case *c, struct tensor *images, struct t
     for (int64_t i = 0; i < images->count; i++)
         tensor_f32_mut(images)[i] = bench_number(0, (uint64_t)i);
     for (int64_t i = 0; i < labels->count; i++)
-        tensor_set_number(labels, i, (double)(mix(1, (uint64_t)i) % 10));
+        tensor_set_number(labels, i, (double)(bench_bits(1, (uint64_t)i) % 10));
     return true;
 }
 
-bool bench_case_build(const struct bench_case *c, struct graph *graph, struct error *err)
+static bool build(const struct bench_case *c, struct graph *graph, struct error *err)
 {
     struct making m = {.b = {.graph = graph, .scope = "", .err = err}};
     struct shape image = images_of(c);
@@ -86,4 +91,15 @@ bool bench_case_build(const struct bench_case *c, struct graph *graph, struct er
     builder_group(&m.b, BENCH_TRAIN, m.updates, m.updates_count);
     builder_group(&m.b, BENCH_INIT, m.starts, m.starts_count);
     return builder_ok(&m.b);
+}
+
+struct graph *bench_case_build(const struct bench_case *c, struct error *err)
+{
+    if (!c->logits)
+        return bench_model_build(c, err);
+    struct graph *graph = graph_new();
+    if (build(c, graph, err))
+        return graph;
+    graph_free(graph);
+    return NULL;
 }

@@ -50,9 +50,8 @@ static bool open_session(struct run *r, int threads)
     kernels_add(false);
     struct session_options options = {.threads = threads};
     r->session = session_new(&options, r->err);
-    struct graph *graph = graph_new();
-    bool ok = r->session && bench_case_build(r->c, graph, r->err) &&
-              session_extend_graph(r->session, graph, r->err) &&
+    struct graph *graph = r->session ? bench_case_build(r->c, r->err) : NULL;
+    bool ok = graph && session_extend_graph(r->session, graph, r->err) &&
               bench_case_data(r->c, &r->feeds[0], &r->feeds[1], r->err);
     graph_free(graph);
     struct session_run init = {.targets = (const char *const[]){BENCH_INIT},
