@@ -21,6 +21,19 @@
     X(matmul_cpu)                                                                              \
     X(fused_matmul_cpu)                                                                        \
     X(matmul_descent_cpu)                                                                      \
+    X(batch_mat_mul_cpu)                                                                       \
+    X(batch_mat_mul_v2_cpu)                                                                    \
+    X(attention_cpu)                                                                           \
+    X(attention_grad_cpu)                                                                      \
+    X(layer_norm_cpu)                                                                          \
+    X(layer_norm_grad_cpu)                                                                     \
+    X(gelu_cpu)                                                                                \
+    X(unsorted_segment_sum_cpu)                                                                \
+    X(add_n_cpu)                                                                               \
+    X(gru_sequence_cpu)                                                                        \
+    X(gru_sequence_grad_cpu)                                                                   \
+    X(rnn_sequence_cpu)                                                                        \
+    X(rnn_sequence_grad_cpu)                                                                   \
     X(block_lstm_cpu)                                                                          \
     X(block_lstm_v2_cpu)                                                                       \
     X(block_lstm_grad_cpu)                                                                     \

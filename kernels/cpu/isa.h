@@ -112,6 +112,42 @@ struct isa_lstm_grad {
     int64_t gates_row;
 };
 
+/* (rows,columns), each row brought to mean 0 and deviation 1, times scale, plus offset. */
+struct isa_layer_norm {
+    int64_t rows, columns;
+    const float *x, *scale, *offset;
+    float epsilon;
+    float *y, *mean, *inverse; /* inverse: 1 / deviation; of each row */
+};
+
+struct isa_layer_norm_grad {
+    int64_t rows, columns;
+    const float *dy, *x, *scale, *mean, *inverse;
+    float *dx;
+    float *scale_grad, *offset_grad; /* (columns), added to */
+};
+
+/* One step of GRU cells whose reset gate works on the product of the state. */
+struct isa_gru {
+    int64_t rows, columns, row;
+    const float *h_prev;
+    float *z, *r,
+        *candidate; /* in: sums of the products, of the inputs alone; out: the gates */
+    float *inner;   /* the state's product for the candidate; the bias is added */
+    const float *inner_bias;
+    float *h;
+};
+
+struct isa_gru_grad {
+    int64_t rows, columns, row;
+    const float *z, *r, *candidate, *inner, *h_prev;
+    const float *h_grad; /* from outside of the sequence */
+    float *h_carried;    /* in: from the step behind; out: what does not go through products */
+    int64_t sums_row, gate; /* of the results; their three gates are `gate` apart */
+    float *sums;            /* gradients of the inputs' part, */
+    float *inner_sums;      /* and of the state's product */
+};
+
 struct isa {
     const char *name;
     int lanes;
@@ -191,6 +227,22 @@ struct isa {
 
     void (*lstm_gates)(const struct isa_lstm *step);
     void (*lstm_gates_grad)(const struct isa_lstm_grad *step);
+    void (*gru_gates)(const struct isa_gru *step);
+    void (*gru_gates_grad)(const struct isa_gru_grad *step);
+    /* sums = (grad + carried) * (1 - h^2), element by element */
+    void (*tanh_grad)(int64_t count, const float *h, const float *grad, const float *carried,
+                      float *sums);
+
+    void (*layer_norm)(const struct isa_layer_norm *norm);
+    void (*layer_norm_grad)(const struct isa_layer_norm_grad *norm);
+
+    /* y = x * the normal distribution's mass below x; slope = dy / dx. */
+    void (*gelu)(int64_t count, const float *x, float *y, float *slope);
+
+    /* x = softmax(scale * x) of the first `count` elements, 0 up to `columns`; and back. */
+    void (*attention_weights)(int64_t count, int64_t columns, float scale, float *x);
+    void (*attention_weights_grad)(int64_t count, int64_t columns, float scale,
+                                   const float *weights, float *grad);
 
     /* Philox 4x32-10: `blocks` times four words, counters from `counter` on. */
     void (*philox)(uint64_t key, uint64_t counter_high, uint64_t counter_low, int64_t blocks,

@@ -17,10 +17,11 @@
 
 #include "kernels/cpu/chain_body.h"
 #include "kernels/cpu/gemm_body.h"
-#include "kernels/cpu/lstm_body.h"
 #include "kernels/cpu/philox_body.h"
 #include "kernels/cpu/pool_body.h"
+#include "kernels/cpu/recurrent_body.h"
 #include "kernels/cpu/rows_body.h"
+#include "kernels/cpu/transformer_body.h"
 
 const struct isa ISA = {
     .name = ISA_NAME,
@@ -50,5 +51,13 @@ const struct isa ISA = {
     .max_pool_grad = max_pool_grad,
     .lstm_gates = lstm_gates,
     .lstm_gates_grad = lstm_gates_grad,
+    .gru_gates = gru_gates,
+    .gru_gates_grad = gru_gates_grad,
+    .tanh_grad = tanh_grad,
+    .layer_norm = layer_norm,
+    .layer_norm_grad = layer_norm_grad,
+    .gelu = gelu,
+    .attention_weights = attention_weights,
+    .attention_weights_grad = attention_weights_grad,
     .philox = philox,
 };

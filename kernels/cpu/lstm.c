@@ -3,24 +3,23 @@
  *
  * What the inputs add to the gates is one large product for all steps; what the step before
  * adds is a product with packed weights, panel by panel, and the gates of a panel's cells are
- * finished while its sums are in the cache.  A thread keeps its cells through the whole
- * sequence and waits for the others once a step, when all need the whole state.  Each sum is
- * made in the same order however many threads there are.
+ * finished while its sums are in the cache.  Threads share the examples of the batch, so that
+ * none has to wait for another before the sequence ends.  Each sum is made in the same order
+ * however many threads there are.
  *
  * Peepholes are left to the reference.
  */
 #include "kernels/ref/lstm.h"
 #include "base/error.h"
 #include "kernels/cpu/columns.h"
-#include "kernels/cpu/gemm.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/parallel.h"
+#include "kernels/cpu/sequence.h"
 #include "kernels/list.h"
 #include "kernels/ref/numbers.h"
 
 enum { GATE_I, GATE_CS, GATE_F, GATE_O, GATE_CI, GATE_CO, GATE_H, GATES };
 enum { GATES_OF_WEIGHTS = 4 };
-enum { STEP_WORK = 60000 }; /* multiplications of a step that are worth a second thread */
 
 struct sequence {
     struct kernel_lstm is;
@@ -59,7 +58,7 @@ static bool read_sequence(struct kernel_call *call, struct sequence *s, struct e
     s->block[GATE_F] = s->is.f;
     s->block[GATE_CI] = s->is.ci;
     s->block[GATE_O] = 3;
-    s->threads = s->state * s->is.cells * GATES_OF_WEIGHTS < STEP_WORK ? 1 : call->threads;
+    s->threads = sequence_threads(call, s->is.batch, s->state * s->is.cells * GATES_OF_WEIGHTS);
     return true;
 }
 
@@ -73,37 +72,27 @@ static bool project(struct kernel_call *call, const struct sequence *s, struct e
     int64_t cells = s->is.cells;
     for (int g = 0; g < GATES_OF_WEIGHTS; g++) {
         int64_t column = s->block[gates_of_weights[g]] * cells;
-        struct gemm gemm = {.m = s->length * s->is.batch,
-                            .n = cells,
-                            .k = s->is.inputs,
-                            .a = tensor_f32(kernel_in(call, 1)),
-                            .a_row = s->is.inputs,
-                            .a_column = 1,
-                            .b = s->w + column,
-                            .b_row = 4 * cells,
-                            .b_column = 1,
-                            .c = s->out[gates_of_weights[g]],
-                            .c_row = cells,
-                            .alpha = 1,
-                            .bias = tensor_f32(kernel_in(call, 8)) + column};
-        void *room = kernel_scratch(call, gemm_scratch(&gemm, call->threads), err);
-        if (!room)
+        if (!sequence_project(call, s->length * s->is.batch, s->is.inputs, cells,
+                              tensor_f32(kernel_in(call, 1)), s->w + column, 4 * cells,
+                              tensor_f32(kernel_in(call, 8)) + column,
+                              s->out[gates_of_weights[g]], err))
             return false;
-        gemm_run(&gemm, call->threads, room);
     }
     return true;
 }
 
-/* Step t of the cells [from,to). */
-static void step_cells(const struct sequence *s, int64_t t, int64_t from, int64_t to)
+/* Step t of the examples [from,to). */
+static void step_rows(const struct sequence *s, int64_t t, int64_t from, int64_t to)
 {
-    int64_t cells = s->is.cells, width = isa()->tile_columns, at = t * s->state;
-    const float *before = t ? s->out[GATE_H] + at - s->state : s->h;
+    int64_t cells = s->is.cells, width = isa()->tile_columns;
+    int64_t at = t * s->state + from * cells, back = at - s->state;
+    const float *before = t ? s->out[GATE_H] + back : s->h + from * cells;
+    const float *cs_before = t ? s->out[GATE_CS] + back : s->cs + from * cells;
     size_t pack = gemm_pack_bytes(cells, cells) / sizeof(float);
-    for (int64_t j = from; j < to; j += width) {
-        int64_t end = j + width < to ? j + width : to;
+    for (int64_t j = 0; j < cells; j += width) {
+        int64_t end = j + width < cells ? j + width : cells;
         for (int g = 0; g < GATES_OF_WEIGHTS; g++)
-            gemm_packed_run(&(struct gemm_packed){.m = s->is.batch,
+            gemm_packed_run(&(struct gemm_packed){.m = to - from,
                                                   .n = cells,
                                                   .k = cells,
                                                   .a = before,
@@ -114,14 +103,14 @@ static void step_cells(const struct sequence *s, int64_t t, int64_t from, int64_
                                                   .add = true},
                             j, end);
         isa()->lstm_gates(&(struct isa_lstm){
-            .rows = s->is.batch,
+            .rows = to - from,
             .columns = end - j,
             .row = cells,
             .i = s->out[GATE_I] + at + j,
             .f = s->out[GATE_F] + at + j,
             .ci = s->out[GATE_CI] + at + j,
             .o = s->out[GATE_O] + at + j,
-            .cs_prev = (t ? s->out[GATE_CS] + at - s->state : s->cs) + j,
+            .cs_prev = cs_before + j,
             .forget_bias = (float)s->is.forget_bias,
             .clip = (float)s->is.clip,
             .cs = s->out[GATE_CS] + at + j,
@@ -154,12 +143,11 @@ static bool block_lstm_run(struct kernel_call *call, struct error *err)
         gemm_pack(s.panels + (size_t)g * pack, cells, cells,
                   s.w + s.is.inputs * 4 * cells + s.block[gates_of_weights[g]] * cells,
                   4 * cells, 1);
-    for (int64_t t = 0; t < s.length; t++) {
 #pragma omp parallel for num_threads(s.threads) schedule(static) if (s.threads > 1)
-        for (int part = 0; part < s.threads; part++) {
-            struct range r = parallel_range(cells, isa()->tile_columns, s.threads, part);
-            step_cells(&s, t, r.from, r.to);
-        }
+    for (int part = 0; part < s.threads; part++) {
+        struct range r = parallel_range(s.is.batch, 1, s.threads, part);
+        for (int64_t t = 0; t < s.length; t++)
+            step_rows(&s, t, r.from, r.to);
     }
     return true;
 }
@@ -173,26 +161,26 @@ struct back {
     float *cs_carried, *h_carried; /* (batch, cells): to the state before the step in work */
 };
 
-/* From the gradients of step t's cells [from,to) to those of the gates' sums. */
-static void finish_cells(const struct sequence *s, const struct back *b, int64_t t,
-                         int64_t from, int64_t to)
+/* From the gradients of step t of the examples [from,to) to those of the gates' sums. */
+static void finish_rows(const struct sequence *s, const struct back *b, int64_t t, int64_t from,
+                        int64_t to)
 {
-    int64_t cells = s->is.cells, at = t * s->state + from;
-    float *sums = b->sums + t * s->state * 4 + from;
+    int64_t cells = s->is.cells, at = t * s->state + from * cells;
+    float *sums = b->sums + 4 * at;
     isa()->lstm_gates_grad(&(struct isa_lstm_grad){
-        .rows = s->is.batch,
-        .columns = to - from,
+        .rows = to - from,
+        .columns = cells,
         .row = cells,
         .i = s->out[GATE_I] + at,
         .f = s->out[GATE_F] + at,
         .ci = s->out[GATE_CI] + at,
         .o = s->out[GATE_O] + at,
         .co = s->out[GATE_CO] + at,
-        .cs_prev = t ? s->out[GATE_CS] + at - s->state : s->cs + from,
+        .cs_prev = t ? s->out[GATE_CS] + at - s->state : s->cs + from * cells,
         .h_grad = b->h_grad + at,
         .cs_grad = b->cs_grad + at,
-        .h_carried = b->h_carried + from,
-        .cs_carried = b->cs_carried + from,
+        .h_carried = b->h_carried + from * cells,
+        .cs_carried = b->cs_carried + from * cells,
         .di = sums,
         .df = sums + s->is.f * cells,
         .dci = sums + s->is.ci * cells,
@@ -201,51 +189,22 @@ static void finish_cells(const struct sequence *s, const struct back *b, int64_t
     });
 }
 
-/* Carries the gradient from the sums of step t to h before it, and goes on with that step. */
-static void step_back(const struct sequence *s, const struct back *b, int64_t t, int64_t from,
-                      int64_t to)
+/* All steps of the examples [from,to); at the end what is carried is the state's gradient. */
+static void steps_back(const struct sequence *s, const struct back *b, int64_t from, int64_t to)
 {
-    if (t < s->length)
-        gemm_packed_run(&(struct gemm_packed){.m = s->is.batch,
-                                              .n = s->is.cells,
-                                              .k = 4 * s->is.cells,
-                                              .a = b->sums + t * s->state * 4,
-                                              .a_row = 4 * s->is.cells,
+    int64_t cells = s->is.cells;
+    for (int64_t t = s->length - 1; t >= 0; t--) {
+        finish_rows(s, b, t, from, to);
+        gemm_packed_run(&(struct gemm_packed){.m = to - from,
+                                              .n = cells,
+                                              .k = 4 * cells,
+                                              .a = b->sums + 4 * (t * s->state + from * cells),
+                                              .a_row = 4 * cells,
                                               .panels = s->panels,
-                                              .c = b->h_carried,
-                                              .c_row = s->is.cells},
-                        from, to);
-    if (t > 0)
-        finish_cells(s, b, t - 1, from, to);
-}
-
-static bool multiply(struct kernel_call *call, const struct gemm *gemm, struct error *err)
-{
-    void *room = kernel_scratch(call, gemm_scratch(gemm, call->threads), err);
-    if (room)
-        gemm_run(gemm, call->threads, room);
-    return room != NULL;
-}
-
-/* C (k,n), rows of 4 cells, is or gets added A^T B of `rows` rows: a weight's gradient. */
-static bool weight_grad(struct kernel_call *call, int64_t rows, const float *a, int64_t k,
-                        const float *sums, int64_t n, float *c, bool add, struct error *err)
-{
-    return multiply(call,
-                    &(struct gemm){.m = k,
-                                   .n = n,
-                                   .k = rows,
-                                   .a = a,
-                                   .a_row = 1,
-                                   .a_column = k,
-                                   .b = sums,
-                                   .b_row = n,
-                                   .b_column = 1,
-                                   .c = c,
-                                   .c_row = n,
-                                   .alpha = 1,
-                                   .beta = add ? 1 : 0},
-                    err);
+                                              .c = b->h_carried + from * cells,
+                                              .c_row = cells},
+                        0, cells);
+    }
 }
 
 /* The gradients of x, w and b, from those of the sums of all steps. */
@@ -262,27 +221,13 @@ static bool finish_weights(struct kernel_call *call, const struct sequence *s,
         return false;
     memset(tensor_f32_mut(x_grad) + rows * inputs, 0,
            (size_t)(x->count - rows * inputs) * sizeof(float));
-    float *to_h = tensor_f32_mut(w_grad) + inputs * columns;
-    int64_t first = s->length ? s->is.batch : 0;
-    return multiply(call,
-                    &(struct gemm){.m = rows,
-                                   .n = inputs,
-                                   .k = columns,
-                                   .a = b->sums,
-                                   .a_row = columns,
-                                   .a_column = 1,
-                                   .b = s->w,
-                                   .b_row = 1,
-                                   .b_column = columns,
-                                   .c = tensor_f32_mut(x_grad),
-                                   .c_row = inputs,
-                                   .alpha = 1},
-                    err) &&
-           weight_grad(call, rows, tensor_f32(x), inputs, b->sums, columns,
-                       tensor_f32_mut(w_grad), false, err) &&
-           weight_grad(call, first, s->h, cells, b->sums, columns, to_h, false, err) &&
-           weight_grad(call, rows - first, s->out[GATE_H], cells, b->sums + first * columns,
-                       columns, to_h, true, err) &&
+    float *own = tensor_f32_mut(w_grad), *of_states = own + inputs * columns;
+    return sequence_inputs_grad(call, rows, inputs, columns, b->sums, s->w,
+                                tensor_f32_mut(x_grad), err) &&
+           sequence_weights_grad(call, rows, inputs, columns, tensor_f32(x), b->sums, false,
+                                 own, err) &&
+           sequence_states_grad(call, s->length, s->is.batch, cells, columns, s->h,
+                                s->out[GATE_H], b->sums, of_states, err) &&
            columns_sum(call, rows, columns, b->sums, NULL, NULL, tensor_f32_mut(b_grad), err);
 }
 
@@ -326,12 +271,10 @@ static bool block_lstm_grad_run(struct kernel_call *call, struct error *err)
         return false;
     int64_t cells = s.is.cells;
     gemm_pack(s.panels, 4 * cells, cells, s.w + s.is.inputs * 4 * cells, 1, 4 * cells);
-    for (int64_t t = s.length; t >= 0; t--) {
 #pragma omp parallel for num_threads(s.threads) schedule(static) if (s.threads > 1)
-        for (int part = 0; part < s.threads; part++) {
-            struct range r = parallel_range(cells, isa()->tile_columns, s.threads, part);
-            step_back(&s, &b, t, r.from, r.to);
-        }
+    for (int part = 0; part < s.threads; part++) {
+        struct range r = parallel_range(s.is.batch, 1, s.threads, part);
+        steps_back(&s, &b, r.from, r.to);
     }
     return finish_weights(call, &s, &b, err);
 }

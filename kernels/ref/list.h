@@ -259,7 +259,10 @@
 #define KERNELS_RNN(X) \
     X(lstm_block_cell_ref) X(lstm_block_cell_grad_ref) X(block_lstm_ref) \
     X(block_lstm_v2_ref) X(block_lstm_grad_ref) X(block_lstm_grad_v2_ref) \
-    X(gru_block_cell_ref) X(gru_block_cell_grad_ref)
+    X(gru_block_cell_ref) X(gru_block_cell_grad_ref) \
+    X(gru_sequence_ref) X(gru_sequence_grad_ref) X(rnn_sequence_ref) \
+    X(rnn_sequence_grad_ref) \
+    X(layer_norm_ref) X(layer_norm_grad_ref) X(gelu_ref) X(attention_ref) X(attention_grad_ref)
 
 #define KERNELS_REF(X) \
     KERNELS_SPECIAL(X) KERNELS_BOXES(X) KERNELS_DIAGONAL(X) KERNELS_IMAGE(X) KERNELS_RNN(X) \

@@ -1,5 +1,6 @@
 /* mat_mul.c - products of matrices, single and in batches; sums in double. */
 
+#include "kernels/ref/mat_mul.h"
 #include "kernels/ref/numbers.h"
 
 /* Where the elements of a matrix are: (row, column) at start + row * row_step + column * step.
@@ -103,53 +104,69 @@ static bool mat_mul_run(struct kernel_call *call, struct error *err)
     return true;
 }
 
-/* Adjoints are conjugated; the dimensions in front broadcast (BatchMatMul: are equal). */
+bool kernel_batches_read(struct kernel_call *call, struct kernel_batches *m, struct error *err)
+{
+    const struct shape *x = &kernel_in(call, 0)->shape, *y = &kernel_in(call, 1)->shape;
+    *m = (struct kernel_batches){.adj_x = node_attr_bool(call->node, "adj_x", false),
+                                 .adj_y = node_attr_bool(call->node, "adj_y", false)};
+    if (x->rank < 2 || y->rank < 2)
+        return mismatch(call, err);
+    m->x = *x;
+    m->y = *y;
+    m->x.rank -= 2;
+    m->y.rank -= 2;
+    const int64_t *dims_x = x->dims + m->x.rank, *dims_y = y->dims + m->y.rank;
+    bool broadcasts = strcmp(call->node->op->name, "BatchMatMul") != 0;
+    if (dims_x[!m->adj_x] != dims_y[m->adj_y] || (!broadcasts && !shape_equal(&m->x, &m->y)))
+        return mismatch(call, err);
+    if (!shape_broadcast(&m->x, &m->y, &m->out, err))
+        return false;
+    m->rows = dims_x[m->adj_x];
+    m->inner = dims_x[!m->adj_x];
+    m->columns = dims_y[!m->adj_y];
+    m->count = kernel_span(&m->out, 0, m->out.rank);
+    m->out.dims[m->out.rank++] = m->rows;
+    m->out.dims[m->out.rank++] = m->columns;
+    return true;
+}
+
+void kernel_batches_at(const struct kernel_batches *m, int64_t n, int64_t *x, int64_t *y)
+{
+    int rank = m->out.rank - 2;
+    int64_t rest = n, at_x = 0, at_y = 0, step_x = 1, step_y = 1;
+    for (int d = rank - 1; d >= 0; d--) {
+        int64_t index = rest % m->out.dims[d];
+        int dx = d - (rank - m->x.rank), dy = d - (rank - m->y.rank);
+        rest /= m->out.dims[d];
+        if (dx >= 0) {
+            at_x += (m->x.dims[dx] == 1 ? 0 : index) * step_x;
+            step_x *= m->x.dims[dx];
+        }
+        if (dy >= 0) {
+            at_y += (m->y.dims[dy] == 1 ? 0 : index) * step_y;
+            step_y *= m->y.dims[dy];
+        }
+    }
+    *x = at_x * m->rows * m->inner;
+    *y = at_y * m->inner * m->columns;
+}
+
+/* Adjoints are conjugated. */
 static bool batch_mat_mul_run(struct kernel_call *call, struct error *err)
 {
     const struct tensor *x = kernel_in(call, 0), *y = kernel_in(call, 1);
-    bool ax = node_attr_bool(call->node, "adj_x", false);
-    bool ay = node_attr_bool(call->node, "adj_y", false);
-    if (x->shape.rank < 2 || y->shape.rank < 2)
-        return mismatch(call, err);
-    struct shape batch_x = x->shape, batch_y = y->shape, shape;
-    batch_x.rank -= 2;
-    batch_y.rank -= 2;
-    const int64_t *dims_x = x->shape.dims + batch_x.rank;
-    const int64_t *dims_y = y->shape.dims + batch_y.rank;
-    bool broadcasts = strcmp(call->node->op->name, "BatchMatMul") != 0;
-    if (dims_x[!ax] != dims_y[ay] || (!broadcasts && !shape_equal(&batch_x, &batch_y)))
-        return mismatch(call, err);
-    if (!shape_broadcast(&batch_x, &batch_y, &shape, err))
+    struct kernel_batches m;
+    if (!kernel_batches_read(call, &m, err))
         return false;
-    int64_t rows = dims_x[ax], inner = dims_x[!ax], columns = dims_y[!ay];
-    int batch_rank = shape.rank;
-    int64_t batches = kernel_span(&shape, 0, batch_rank);
-    shape.dims[shape.rank++] = rows;
-    shape.dims[shape.rank++] = columns;
-    struct tensor *out = kernel_output(call, 0, &shape, err);
-    if (!out)
-        return false;
-    for (int64_t n = 0; n < batches; n++) {
-        /* Which matrix of x and of y: dimensions of 1 stay at 0. */
-        int64_t rest = n, at_x = 0, at_y = 0, step_x = 1, step_y = 1;
-        for (int d = batch_rank - 1; d >= 0; d--) {
-            int64_t index = rest % shape.dims[d];
-            int dx = d - (batch_rank - batch_x.rank), dy = d - (batch_rank - batch_y.rank);
-            rest /= shape.dims[d];
-            if (dx >= 0) {
-                at_x += (batch_x.dims[dx] == 1 ? 0 : index) * step_x;
-                step_x *= batch_x.dims[dx];
-            }
-            if (dy >= 0) {
-                at_y += (batch_y.dims[dy] == 1 ? 0 : index) * step_y;
-                step_y *= batch_y.dims[dy];
-            }
-        }
-        struct matrix left = view(x, at_x * rows * inner, ax, ax);
-        struct matrix right = view(y, at_y * inner * columns, ay, ay);
-        multiply(&left, &right, rows, inner, columns, out, n * rows * columns);
+    struct tensor *out = kernel_output(call, 0, &m.out, err);
+    for (int64_t n = 0; out && n < m.count; n++) {
+        int64_t at_x, at_y;
+        kernel_batches_at(&m, n, &at_x, &at_y);
+        struct matrix left = view(x, at_x, m.adj_x, m.adj_x);
+        struct matrix right = view(y, at_y, m.adj_y, m.adj_y);
+        multiply(&left, &right, m.rows, m.inner, m.columns, out, n * m.rows * m.columns);
     }
-    return true;
+    return out != NULL;
 }
 
 const struct kernel kernel_mat_mul_ref = {

@@ -33,6 +33,8 @@ static struct edge hard_sigmoid(struct build *m, struct edge x)
 /* x (1 + erf(x / sqrt 2)) / 2: Keras's default, not the approximation. */
 static struct edge gelu(struct build *m, struct edge x)
 {
+    if (m->training && build_dtype(x) == F32)
+        return build_unary(m, "_Gelu", x);
     struct edge erf = build_unary(m, "Erf", build_with_number(m, "Mul", x, M_SQRT1_2));
     struct edge half = build_with_number(m, "Mul", x, 0.5);
     return build_binary(m, "Mul", half, build_with_number(m, "AddV2", erf, 1));

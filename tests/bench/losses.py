@@ -127,9 +127,79 @@ def train(name, steps):
     return [float(step()) for _ in range(steps)]
 
 
+# --- the sequence models, by Keras itself ---
+
+def reversible(K, characters, width):
+    """Looks numbers up, and goes back by the same table."""
+    class Tokens(K.layers.Embedding):
+        def back(self, x):
+            return K.ops.matmul(x, K.ops.transpose(self.embeddings))
+    return Tokens(characters, width)
+
+
+def lstm(K):
+    x = K.Input((64,), dtype="int32")
+    y = K.layers.Dense(64)(K.layers.LSTM(256, return_sequences=True)(K.layers.Embedding(64, 256)(x)))
+    return K.Model(x, y), K.optimizers.Adam(1e-3, epsilon=1e-8), 32, 64
+
+
+def gpt(K):
+    L = K.layers
+    x = K.Input((64,), dtype="int32")
+    tokens = reversible(K, 65, 128)
+
+    class Position(L.Layer):
+        def build(self, shape):
+            self.table = self.add_weight(shape=(64, 128))
+
+        def call(self, x):
+            return x + self.table
+
+    class Back(L.Layer):
+        def call(self, x):
+            return tokens.back(x)
+
+    h = Position()(tokens(x))
+    for _ in range(4):
+        n = L.LayerNormalization(epsilon=1e-5)(h)
+        h = h + L.MultiHeadAttention(4, 32, use_bias=False)(n, n, use_causal_mask=True)
+        n = L.LayerNormalization(epsilon=1e-5)(h)
+        h = h + L.Dense(128, use_bias=False)(L.Dense(512, use_bias=False, activation="gelu")(n))
+    y = Back()(L.LayerNormalization(epsilon=1e-5)(h))
+    return K.Model(x, y), K.optimizers.AdamW(1e-3, beta_2=0.99, epsilon=1e-8, weight_decay=0.1, global_clipnorm=1.0), 12, 65
+
+
+SEQUENCES = {"lstm": lstm, "gpt": gpt}
+
+
+def first_value(k, v):
+    if len(v.shape) < 2:
+        return np.full(v.shape, 1 if v.name == "gamma" else 0, np.float32)
+    scale = np.float32(1 / np.sqrt(float(np.prod(v.shape[:-1]))))
+    return (numbers(2 + k, *v.shape) * np.float32(2) - np.float32(1)) * scale
+
+
+def train_sequences(name, steps):
+    import keras as K
+    model, optimizer, batch, characters = SEQUENCES[name](K)
+    for k, v in enumerate(model.trainable_variables):
+        v.assign(first_value(k, v))
+    x, y = ((mix(s, batch * 64) % np.uint64(characters)).astype(np.int32).reshape(batch, 64) for s in (0, 1))
+    loss = K.losses.SparseCategoricalCrossentropy(from_logits=True)
+    return [step(model, loss, optimizer, x, y) for _ in range(steps)]
+
+
+def step(model, loss, optimizer, x, y):
+    with tf.GradientTape() as tape:
+        value = loss(y, model(x, training=True))
+    optimizer.apply_gradients(zip(tape.gradient(value, model.trainable_variables), model.trainable_variables))
+    return float(value)
+
+
 if __name__ == "__main__":
-    for case in CASES:
-        losses = train(case, int(sys.argv[2]) if len(sys.argv) > 2 else 20)
+    for case in list(CASES) + list(SEQUENCES):
+        steps = int(sys.argv[2]) if len(sys.argv) > 2 else 20
+        losses = train(case, steps) if case in CASES else train_sequences(case, steps)
         with open(os.path.join(sys.argv[1], case + ".txt"), "w") as f:
             f.writelines("%.9g\n" % v for v in losses)
         print(case, losses[0], losses[-1])

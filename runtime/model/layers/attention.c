@@ -95,7 +95,13 @@ static struct edge head_weight(struct layer_call *call, const char *what, const 
     return layer_weight(&inner, kind, shape);
 }
 
-/* (batch, steps, width) to (batch, heads, steps, size). */
+/* Between (batch, steps, heads, size) and (batch, heads, steps, size). */
+static struct edge turn(struct build *m, struct edge x)
+{
+    return build_transpose(m, x, (const int64_t[]){0, 2, 1, 3}, 4);
+}
+
+/* (batch, steps, width) to (batch, steps, heads, size). */
 static struct edge to_heads(struct layer_call *call, const char *what, struct edge x,
                             int64_t heads, int64_t size)
 {
@@ -116,8 +122,7 @@ static struct edge to_heads(struct layer_call *call, const char *what, struct ed
         struct edge bias = head_weight(call, what, "bias", &SHAPE(heads, size));
         x = build_bias(m, x, build_reshape(m, bias, (const int64_t[]){heads * size}, 1));
     }
-    x = build_reshape_examples(m, x, (const int64_t[]){steps, heads, size}, 3);
-    return build_transpose(m, x, (const int64_t[]){0, 2, 1, 3}, 4);
+    return build_reshape_examples(m, x, (const int64_t[]){steps, heads, size}, 3);
 }
 
 /* And back, to (batch, steps, width). */
@@ -128,7 +133,6 @@ static struct edge from_heads(struct layer_call *call, struct edge x, int64_t st
     struct edge kernel =
         head_weight(call, "attention_output", "kernel", &SHAPE(heads, size, width));
     kernel = build_reshape(m, kernel, (const int64_t[]){heads * size, width}, 2);
-    x = build_transpose(m, x, (const int64_t[]){0, 2, 1, 3}, 4);
     x = build_reshape(m, x, (const int64_t[]){-1, heads * size}, 2);
     x = build_matmul(m, x, kernel, false, false);
     if (config_bool(call->config, "use_bias"))
@@ -154,6 +158,32 @@ struct heads {
     int64_t output; /* width; 0: that of the query */
 };
 
+/*
+ * Whether _Attention can do it: in training, where all heads have keys of their own, nothing is
+ * masked but what comes later, no weight is dropped, and nobody wants to see them.
+ */
+static bool is_whole(const struct attention *a, const struct heads *heads)
+{
+    const struct layer_call *call = a->call;
+    return call->training && build_dtype(a->query) == F32 && heads->query == heads->other &&
+           call->inputs_count <= 3 && a->dropout <= 0 &&
+           !config_bool(call->config, "return_attention_scores");
+}
+
+/* (batch, steps, heads, numbers) of queries, keys and values to the same of what is seen. */
+static struct edge look(struct attention *a, const struct heads *heads, struct edge *scores)
+{
+    struct build *m = a->call->m;
+    if (is_whole(a, heads))
+        return builder_add(
+            &m->b, "_Attention", "Attention", INPUTS(a->query, a->key, a->value),
+            ATTRS(attr_float("scale", (float)a->scale), attr_bool("causal", a->causal)));
+    a->query = turn(m, a->query);
+    a->key = repeat_heads(m, turn(m, a->key), heads->query / heads->other);
+    a->value = repeat_heads(m, turn(m, a->value), heads->query / heads->other);
+    return turn(m, attention_build(a, scores));
+}
+
 /* Inputs: query, value, key (the value), mask; the query alone looks at itself. */
 static void attend(struct layer_call *call, const struct heads *heads)
 {
@@ -170,13 +200,11 @@ static void attend(struct layer_call *call, const struct heads *heads)
     a.value = to_heads(call, "value", value, heads->other, heads->value_size);
     if (!build_ok(m))
         return;
-    a.key = repeat_heads(m, a.key, heads->query / heads->other);
-    a.value = repeat_heads(m, a.value, heads->query / heads->other);
     if (call->inputs_count > 3)
         a.mask = build_shape(m, call->inputs[3])->rank == 3
                      ? build_expand(m, call->inputs[3], 1)
                      : call->inputs[3];
-    struct edge scores, x = attention_build(&a, &scores);
+    struct edge scores = {0}, x = look(&a, heads, &scores);
     layer_give(call, from_heads(call, x, query.dims[1], heads->query, heads->value_size,
                                 heads->output ? heads->output : query.dims[2]));
     if (config_bool(call->config, "return_attention_scores"))

@@ -96,6 +96,13 @@ static void normalize(struct layer_call *call)
         layer_give(call, gamma.from ? build_binary(m, "Mul", x, gamma) : x);
         return;
     }
+    bool last = count == 1 && axes[0] == input.rank - 1;
+    if (call->training && build_dtype(x) == F32 && last && gamma.from && beta.from) {
+        double epsilon = config_real(call->config, "epsilon");
+        layer_give(call, builder_add(&m->b, "_LayerNorm", "LayerNorm", INPUTS(x, gamma, beta),
+                                     ATTRS(attr_float("epsilon", (float)epsilon))));
+        return;
+    }
     x = build_binary(m, "Sub", x, build_reduce(m, "Mean", x, axes, count, true));
     struct edge by = inverse_root(call, mean_square(m, x, axes, count));
     if (gamma.from)

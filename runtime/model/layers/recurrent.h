@@ -25,6 +25,7 @@ struct recurrent {
      */
     void (*whole)(struct recurrent *r, struct edge x, struct edge *outputs,
                   struct edge *states);
+    bool own; /* by an op of our own: in training alone, for evaluations may be exported */
     /* From a row of the product with the inputs and the states to the states after it. */
     void (*step)(struct recurrent *r, struct edge projected, struct edge *states);
 };
@@ -55,9 +56,13 @@ struct edge recurrent_drop_inputs(struct recurrent *r, struct edge x);
 bool recurrent_is_whole(const struct recurrent *r);
 void recurrent_run_whole(struct recurrent *r);
 
-/* Of a step of cells, the whole sequence: the functions for recurrent.whole. */
+/* The functions for recurrent.whole; of GRU and SimpleRNN by ops of our own. */
 void recurrent_whole_lstm(struct recurrent *r, struct edge x, struct edge *outputs,
                           struct edge *states);
+void recurrent_whole_gru(struct recurrent *r, struct edge x, struct edge *outputs,
+                         struct edge *states);
+void recurrent_whole_simple(struct recurrent *r, struct edge x, struct edge *outputs,
+                            struct edge *states);
 
 /* state * recurrent, of `columns` columns from `first` on; all with columns 0. */
 struct edge recurrent_product(struct recurrent *r, struct edge state, int64_t first,

@@ -30,6 +30,8 @@ static void simple(struct layer_call *call)
     if (!recurrent_begin(&r, call, 1, 1))
         return;
     r.step = simple_step;
+    r.whole = recurrent_whole_simple;
+    r.own = true;
     if (config_bool(call->config, "use_bias"))
         r.bias = layer_weight(call, "bias", &SHAPE(r.units));
     recurrent_run(&r);
@@ -138,6 +140,8 @@ static void gru(struct layer_call *call)
     if (!recurrent_begin(&r, call, 3, 1))
         return;
     r.step = after ? gru_reset_after : gru_reset_before;
+    r.whole = after ? recurrent_whole_gru : NULL;
+    r.own = true;
     if (config_bool(call->config, "use_bias"))
         r.bias =
             layer_weight(call, "bias", after ? &SHAPE(2, 3 * r.units) : &SHAPE(3 * r.units));

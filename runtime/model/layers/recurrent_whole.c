@@ -17,7 +17,8 @@ bool recurrent_is_whole(const struct recurrent *r)
     const char *gate = config_has(config, "recurrent_activation")
                            ? config_choice(config, "recurrent_activation")
                            : "sigmoid";
-    return r->whole && build_dtype(r->call->inputs[0]) == F32 && activation && gate &&
+    return r->whole && (r->call->training || !r->own) &&
+           build_dtype(r->call->inputs[0]) == F32 && activation && gate &&
            !strcmp(activation, "tanh") && !strcmp(gate, "sigmoid") &&
            config_real(config, "recurrent_dropout") == 0;
 }
@@ -63,6 +64,34 @@ void recurrent_whole_lstm(struct recurrent *r, struct edge x, struct edge *outpu
     *outputs = builder_output(all, 6);
     states[0] = last_step(r, builder_output(all, 6), input.dims[1]);
     states[1] = last_step(r, builder_output(all, 1), input.dims[1]);
+}
+
+/* By `op`, with a bias of `rows` rows; 0: a vector. */
+static void whole_own(struct recurrent *r, const char *op, int64_t rows, struct edge x,
+                      struct edge *outputs, struct edge *states)
+{
+    struct build *m = r->call->m;
+    const struct shape input = *layer_shape(r->call, 0);
+    const int64_t state[] = {input.dims[0], r->units};
+    const int64_t bias[] = {rows, r->gates * r->units};
+    struct edge add =
+        r->bias.from ? r->bias : zeros(m, x, rows ? bias : bias + 1, 1 + (rows > 0));
+    *outputs =
+        builder_add(&m->b, op, op + 1,
+                    INPUTS(x, zeros(m, x, state, 2), r->kernel, r->recurrent, add), NO_ATTRS);
+    states[0] = last_step(r, *outputs, input.dims[1]);
+}
+
+void recurrent_whole_gru(struct recurrent *r, struct edge x, struct edge *outputs,
+                         struct edge *states)
+{
+    whole_own(r, "_GRUSequence", 2, x, outputs, states);
+}
+
+void recurrent_whole_simple(struct recurrent *r, struct edge x, struct edge *outputs,
+                            struct edge *states)
+{
+    whole_own(r, "_RNNSequence", 0, x, outputs, states);
 }
 
 void recurrent_run_whole(struct recurrent *r)

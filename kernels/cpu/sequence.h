@@ -1,0 +1,40 @@
+/*
+ * sequence.h - the large products that all recurrent sequences have: of all steps at once,
+ * before and after the steps themselves.
+ */
+#pragma once
+
+#include "kernels/cpu/gemm.h"
+
+struct error;
+struct kernel_call;
+
+/* The threads that share a batch, when a step is so many multiplications. */
+int sequence_threads(const struct kernel_call *call, int64_t batch, int64_t work);
+
+/* A product with all threads of the call and its scratch. */
+bool sequence_product(struct kernel_call *call, const struct gemm *gemm,
+                      struct error *err) CHECKED;
+
+/* out (rows,columns) = x (rows,inputs) w + bias; w's rows are w_row apart. */
+bool sequence_project(struct kernel_call *call, int64_t rows, int64_t inputs, int64_t columns,
+                      const float *x, const float *w, int64_t w_row, const float *bias,
+                      float *out, struct error *err) CHECKED;
+
+/* And back: x_grad (rows,inputs) = sums (rows,columns) w^T; w's rows are `columns` long. */
+bool sequence_inputs_grad(struct kernel_call *call, int64_t rows, int64_t inputs,
+                          int64_t columns, const float *sums, const float *w, float *x_grad,
+                          struct error *err) CHECKED;
+
+/* grad (inputs,columns) = x^T sums, over `rows` rows; or is added. */
+bool sequence_weights_grad(struct kernel_call *call, int64_t rows, int64_t inputs,
+                           int64_t columns, const float *x, const float *sums, bool add,
+                           float *grad, struct error *err) CHECKED;
+
+/*
+ * The same of the weights of the states, which each step finds as the step before left them:
+ * `first` (batch,cells), then h (steps,batch,cells) but for its last.
+ */
+bool sequence_states_grad(struct kernel_call *call, int64_t steps, int64_t batch, int64_t cells,
+                          int64_t columns, const float *first, const float *h,
+                          const float *sums, float *grad, struct error *err) CHECKED;
