@@ -232,7 +232,8 @@ TEST(model_of_too_many_nodes_is_refused)
     str_add(&text,
             "{\"model\": {\"layers\": [{\"layer\": \"Reshape\", \"target_shape\": [784, 1]}");
     for (int i = 0; i < 60; i++)
-        str_add(&text, ", {\"layer\": \"LSTM\", \"units\": 1, \"return_sequences\": true}");
+        str_add(&text, ", {\"layer\": \"LSTM\", \"units\": 1, \"activation\": \"relu\", "
+                       "\"return_sequences\": true}");
     str_add(&text, "]}, \"data\": {\"dataset\": \"mnist\"}}");
     const struct spec *spec = parse(arena, str_text(&text));
     CHECK_FAILS(model_summary(spec, images(&SHAPE(28, 28, 1), 10), arena, &summary, &err), &err,
