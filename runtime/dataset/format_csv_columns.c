@@ -99,6 +99,8 @@ static bool find_target(struct dataset_opening *opening, struct format_csv_table
 {
     const char *wanted = opening->data->target;
     int target = -1;
+    if (wanted && !strcmp(wanted, FORMAT_CSV_NUMBERS))
+        return true; /* all of the numeric columns */
     for (int i = 0; i < table->count && target < 0; i++) {
         if (format_is_target(opening->data, table->columns[i].name))
             target = i;

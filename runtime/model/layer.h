@@ -108,7 +108,8 @@ struct layer_class {
     X(concatenate)                                                                             \
     X(dot)                                                                                     \
     X(rescaling)                                                                               \
-    X(normalization)
+    X(normalization)                                                                           \
+    X(k_means)
 
 #define LAYER_DECLARE(name) extern const struct layer_class layer_##name;
 LAYERS(LAYER_DECLARE)
