@@ -3,8 +3,10 @@
 #include <math.h>
 
 #include "base/alloc.h"
+#include "base/arena.h"
 #include "base/error.h"
 #include "base/str.h"
+#include "runtime/io/object_names.h"
 #include "task/arguments.h"
 #include "task/mode_checkpoint.h"
 
@@ -15,9 +17,16 @@ struct options {
 /* Everything that is shown of one tensor. */
 struct row {
     const struct tensors_item *item;
+    const char *object; /* what objects of TensorFlow 2 call it; NULL: there are none */
     struct mode_checkpoint_values values;
     bool has_values;  /* as numbers */
     struct error err; /* code OK: it can be read */
+};
+
+struct names {
+    struct arena *arena;
+    const struct object_name *of;
+    int count;
 };
 
 struct total {
@@ -85,6 +94,8 @@ static void print_row(const struct row *row, int width)
         printf("  in %d slices", item->slices_count);
     else if (item->shard)
         printf("  in data file %d", item->shard);
+    if (row->object)
+        printf("  = %s", row->object);
     printf("\n");
     if (row->err.code)
         printf("%-*s  cannot be read: %s: %s\n", width, "", error_code_name(row->err.code),
@@ -115,6 +126,10 @@ static void add_row(struct str *out, const struct row *row)
                item->slices_count);
     if (!item->slices_count)
         str_printf(out, ", \"shard\": %d", item->shard);
+    if (row->object) {
+        str_add(out, ", \"object\": ");
+        str_add_json(out, row->object, strlen(row->object));
+    }
     if (row->has_values) {
         int64_t finite = v->count - v->nans - v->infinities;
         add_number(out, "min", finite ? v->min : NAN);
@@ -152,6 +167,22 @@ static bool find_step(struct tensors *tensors, int64_t *step)
     return false;
 }
 
+/* The names that objects have for tensors; none when there are no objects. */
+static bool read_names(struct tensors *tensors, struct names *names, struct error *err)
+{
+    struct tensor graph;
+    const struct tensors_item *item = tensors_find(tensors, OBJECT_NAMES_KEY);
+    if (!item || item->dtype != STRING || item->shape.rank)
+        return true;
+    if (!tensors_read(tensors, item, &graph, err))
+        return false;
+    const struct tensor_string *text = tensor_strings(&graph);
+    bool ok =
+        object_names_read(text->data, text->size, names->arena, &names->of, &names->count, err);
+    tensor_release(&graph);
+    return ok;
+}
+
 static void count_row(struct total *total, const struct row *row)
 {
     total->tensors++;
@@ -161,7 +192,7 @@ static void count_row(struct total *total, const struct row *row)
     total->bytes += row->item->bytes;
 }
 
-static void show_table(struct tensors *tensors, const bool *chosen,
+static void show_table(struct tensors *tensors, const struct names *names, const bool *chosen,
                        const struct options *options, struct total *total)
 {
     int count, width = 6;
@@ -178,7 +209,8 @@ static void show_table(struct tensors *tensors, const bool *chosen,
     printf("\n");
     print_head(width, options);
     for (int i = 0; i < count; i++) {
-        struct row row = {.item = &items[i]};
+        struct row row = {.item = &items[i],
+                          .object = object_names_find(names->of, names->count, items[i].name)};
         if (!chosen[i])
             continue;
         read_row(tensors, options, &row);
@@ -195,7 +227,7 @@ static void show_table(struct tensors *tensors, const bool *chosen,
     printf("\n");
 }
 
-static void show_json(struct tensors *tensors, const bool *chosen,
+static void show_json(struct tensors *tensors, const struct names *names, const bool *chosen,
                       const struct options *options, struct total *total)
 {
     int count;
@@ -209,7 +241,8 @@ static void show_json(struct tensors *tensors, const bool *chosen,
         str_printf(&out, ", \"step\": %lld", (long long)step);
     str_add(&out, ", \"tensors\": [");
     for (int i = 0; i < count; i++) {
-        struct row row = {.item = &items[i]};
+        struct row row = {.item = &items[i],
+                          .object = object_names_find(names->of, names->count, items[i].name)};
         if (!chosen[i])
             continue;
         read_row(tensors, options, &row);
@@ -223,7 +256,7 @@ static void show_json(struct tensors *tensors, const bool *chosen,
     str_release(&out);
 }
 
-static bool show(const char *path, const char *const *names, int names_count,
+static bool show(const char *path, const char *const *tensor_names, int names_count,
                  const struct options *options, int *damaged, struct error *err)
 {
     struct tensors *tensors = tensors_open(path, err);
@@ -233,10 +266,16 @@ static bool show(const char *path, const char *const *names, int names_count,
     struct total total = {0};
     tensors_items(tensors, &count);
     bool *chosen = alloc_array((size_t)count + 1, sizeof(*chosen));
-    bool ok = mode_checkpoint_choose(tensors, names, names_count, chosen, err);
+    struct names names = {.arena = arena_new()};
+    bool ok = mode_checkpoint_choose(tensors, tensor_names, names_count, chosen, err);
+    if (ok && !read_names(tensors, &names, err)) {
+        fprintf(stderr, "trainyard: %s\n", err->text);
+        total.damaged++; /* the tensors may be whole */
+    }
     if (ok)
-        (options->json ? show_json : show_table)(tensors, chosen, options, &total);
+        (options->json ? show_json : show_table)(tensors, &names, chosen, options, &total);
     *damaged = total.damaged;
+    arena_free(names.arena);
     free(chosen);
     tensors_close(tensors);
     return ok;

@@ -169,6 +169,10 @@ for name, around, config in (("bidirectional-lstm", "Bidirectional", {"layer": {
              {"class_name": around, "config": {"name": "around", **config}}]
     model = {"class_name": "Sequential", "config": {"name": "wrapped", "layers": stack}}
     cases.append(case(name, [steps], None, None, model, [6, 3 if name == "bidirectional-gru" else 6]))
+for name, given in (("digits-cnn", {**image, "shape": [28, 28, 1]}), ("cifar-resnet20", {**image, "shape": [32, 32, 3]}),
+                    ("shakespeare-lstm", {**words, "shape": [20], "below": 60}), ("shakespeare-gpt", {**words, "shape": [64], "below": 60})):
+    example = json.load(open(f"examples/{name}.json"))
+    cases.append(case("example-" + name, [given], example["model"]["layers"]))
 for name in sorted(os.listdir(recorded)) if recorded and os.path.isdir(recorded) else []:
     folder = os.path.join(recorded, name)
     model = json.load(open(f"{folder}/model.json"))

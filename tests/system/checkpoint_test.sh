@@ -130,6 +130,8 @@ for index in "$shared"/*/*.index; do
     run show "$index"
     check "recorded_$name" code_is 0
 done
+run show "$shared/keras-mlp-adam/ckpt-3"
+check recorded_objects_have_names says '^optimizer/_trainable_variables/0/.ATTRIBUTES/VARIABLE_VALUE .*  = sequential/dense/kernel$'
 run show "$shared/v1-table/old.ckpt"
 check recorded_v1-table code_is 0
 damaged() { # damaged NAME PATTERN: in the output or on stderr, and the code of an error
