@@ -133,6 +133,11 @@ $(BUILD)/bench/passes: $(OBJ)/tests/bench/passes/main.o $(LIBS_RUNTIME)
 	@echo "  LINK    $@"
 	$(Q)$(call link,$<,$(LIBS_RUNTIME),$(LINK_RUNTIME))
 
+$(BUILD)/bench/input: $(OBJ)/tests/bench/input/main.o $(LIBS_RUNTIME)
+	@mkdir -p $(@D)
+	@echo "  LINK    $@"
+	$(Q)$(call link,$<,$(LIBS_RUNTIME),$(LINK_RUNTIME))
+
 $(BUILD)/bench/submits: $(OBJ)/tests/bench/submits/main.o $(BUILD)/libbase.a
 	@mkdir -p $(@D)
 	@echo "  LINK    $@"
@@ -208,6 +213,8 @@ $(OBJ)/kernels/cpu/isa_base.o: CFLAGS += $(ISA_FLAGS)
 $(OBJ)/kernels/cpu/isa_avx2.o: CFLAGS += $(ISA_FLAGS) -mavx2 -mfma
 $(OBJ)/kernels/cpu/isa_avx512.o: CFLAGS += $(ISA_FLAGS) -mavx2 -mfma -mavx512f -mavx512dq -mavx512bw -mavx512vl -mprefer-vector-width=512
 $(OBJ)/runtime/arithmetic.o $(OBJ)/runtime/io/bulk.o: CFLAGS += $(OPENMP)
+# Bytes become floats here, example by example: the loops are to be vectors.
+$(OBJ)/runtime/dataset/dataset_batch.o: CFLAGS += $(if $(SAN),,-O3)
 
 # The shipped examples, as rows of a table.
 EXAMPLES := $(sort $(wildcard examples/*.json))
