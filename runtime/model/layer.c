@@ -201,6 +201,8 @@ void layer_run(struct layer_call *call)
     call->outputs_count = 0;
     if (build_ok(m) && check_inputs(call))
         call->class->call(call);
+    for (int i = 0; call->class->passes_mask && i < call->outputs_count; i++)
+        layer_give_mask(call, i, layer_mask(call, 0));
     layer_check_nodes(call);
     for (int i = 0; i < call->outputs_count; i++)
         (void)build_shape(m,

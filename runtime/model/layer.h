@@ -26,16 +26,20 @@ struct layer_call {
     const char *name; /* in front of its weights' names */
     const struct edge *inputs;
     int inputs_count;
+    const struct edge *masks; /* of the inputs, below; NULL: none has one */
     bool training, trainable;
     bool logits; /* the loss takes what comes before the last softmax or sigmoid */
     struct edge outputs[LAYER_OUTPUTS_MAX];
+    struct edge output_masks[LAYER_OUTPUTS_MAX]; /* without node: none */
     int outputs_count;
+    bool ends_masks; /* set by a layer after which its inputs have no masks, for others too */
 };
 
 struct layer_class {
     struct config_class config;
     int inputs_min, inputs_max; /* both 0: one; inputs_max -1: any number */
     void (*call)(struct layer_call *call);
+    bool passes_mask; /* the mask of its first input is that of its outputs */
 };
 
 /* Every class of layer; the name of its constant after "layer_". */
@@ -91,6 +95,7 @@ struct layer_class {
     X(embedding)                                                                               \
     X(reversible_embedding)                                                                    \
     X(position_embedding)                                                                      \
+    X(masking)                                                                                 \
     X(simple_rnn)                                                                              \
     X(lstm)                                                                                    \
     X(gru)                                                                                     \
@@ -170,6 +175,20 @@ const struct shape *layer_examples(struct layer_call *call, int rank, const char
 /* Refuses a model that has grown too large; for layers that add nodes in a loop. */
 #define LAYER_NODES_MAX 200000
 void layer_check_nodes(struct layer_call *call);
+
+/* --- masks: (batch, steps), false where a sequence has no step, as Keras passes them on --- */
+
+/* The mask of an input; without node: it has none. */
+struct edge layer_mask(const struct layer_call *call, int index);
+
+/* The mask of an output that was given. */
+void layer_give_mask(struct layer_call *call, int output, struct edge mask);
+
+/* The steps that both have; a mask without node has all. */
+struct edge layer_mask_and(struct build *m, struct edge a, struct edge b);
+
+/* The mask of one output of several inputs of one shape: the steps that any of them has. */
+void layer_merge_masks(struct layer_call *call);
 
 /* --- arguments that many classes have --- */
 

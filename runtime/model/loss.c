@@ -86,3 +86,22 @@ struct edge loss_reduce(struct build *m, const struct config *config, struct edg
         return build_reduce_all(m, "Mean", values);
     return build_binary(m, "DivNoNan", build_reduce_all(m, "Sum", values), sum_of_weights);
 }
+
+struct edge loss_mask_weights(struct build *m, const struct config *config, struct edge mask,
+                              struct edge values)
+{
+    if (!mask.from || !build_ok(m))
+        return (struct edge){0};
+    if (build_shape(m, mask)->rank != build_shape(m, values)->rank) {
+        build_refuse(m, INVALID,
+                     "the model's output has masked steps, but there is no loss for each step");
+        return (struct edge){0};
+    }
+    const char *reduction = config_choice(config, "reduction");
+    struct edge there = build_cast(m, mask, build_dtype(values));
+    if (strcmp(reduction, "sum_over_batch_size") && strcmp(reduction, "mean"))
+        return there;
+    struct edge all = build_cast(m, build_unary(m, "Size", mask), build_dtype(values));
+    struct edge share = build_binary(m, "DivNoNan", all, build_reduce_all(m, "Sum", there));
+    return build_binary(m, "Mul", there, share);
+}

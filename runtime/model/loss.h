@@ -71,6 +71,14 @@ struct edge loss_values(struct build *m, const struct config *config, struct edg
 struct edge loss_reduce(struct build *m, const struct config *config, struct edge values,
                         struct edge weights);
 
+/*
+ * The weights that a mask of the predictions gives to the losses of its steps; without node
+ * when there is no mask.  By reductions that take the mean it is that over the steps that are
+ * there.
+ */
+struct edge loss_mask_weights(struct build *m, const struct config *config, struct edge mask,
+                              struct edge values);
+
 /* --- for losses --- */
 
 /* The targets in the type of the predictions, and of their rank where one dimension is 1. */

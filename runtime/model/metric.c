@@ -101,6 +101,12 @@ struct edge metric_mean(struct metric_call *call, struct edge values)
     return builder_add(&m->b, "Pack", "sums", INPUTS(total, count), NO_ATTRS);
 }
 
+struct edge metric_mask_weights(struct build *m, const struct config *config, struct edge mask)
+{
+    bool is_mean = !metric_of(config->class)->result;
+    return is_mean && mask.from ? build_cast(m, mask, F32) : (struct edge){0};
+}
+
 /* --- Mean and Sum: of the values themselves --- */
 
 static struct edge mean(struct metric_call *call)

@@ -86,6 +86,10 @@ int metric_results(const struct config *config, const double *sums, int count, d
 /* The metric that "accuracy" is for such targets; NULL: there is none. */
 const char *metric_accuracy(enum loss_targets targets);
 
+/* The weights that a mask of the predictions gives: Keras's means over answers heed it, counts
+ * of them do not.  Without node: none. */
+struct edge metric_mask_weights(struct build *m, const struct config *config, struct edge mask);
+
 /* --- for metrics --- */
 
 /* The targets as floats, of the rank of the predictions. */

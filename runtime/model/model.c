@@ -27,7 +27,9 @@ struct pass {
     struct edge *features;
     struct edge target;
     struct edge (*outputs)[LAYER_OUTPUTS_MAX]; /* by layer */
+    struct edge (*masks)[LAYER_OUTPUTS_MAX];   /* of the outputs; without node: none */
     struct edge prediction;                    /* what the loss takes */
+    struct edge mask;                          /* of the prediction; without node: none */
     bool logits;
 };
 
@@ -83,6 +85,32 @@ static const struct edge *gather_inputs(struct building *g, const struct pass *p
     return inputs;
 }
 
+/* Which steps of its inputs are there; of features all are. */
+static const struct edge *gather_masks(struct building *g, const struct pass *pass, int index)
+{
+    const struct spec_layer *layer = &g->spec->layers[index];
+    struct edge *masks = NULL;
+    for (int i = 0; i < layer->inputs_count; i++) {
+        struct edge mask = pass->masks[layer->inputs[i].layer][layer->inputs[i].output];
+        if (mask.from && !masks)
+            masks = arena_array(g->m.arena, (size_t)layer->inputs_count, sizeof(*masks));
+        if (mask.from)
+            masks[i] = mask;
+    }
+    return masks;
+}
+
+/* What the layer says of the masks of its outputs, and of its inputs' from now on. */
+static void take_masks(struct building *g, struct pass *pass, int index,
+                       const struct layer_call *call)
+{
+    const struct spec_layer *layer = &g->spec->layers[index];
+    for (int i = 0; i < call->outputs_count; i++)
+        pass->masks[index][i] = call->output_masks[i];
+    for (int i = 0; call->ends_masks && i < layer->inputs_count; i++)
+        pass->masks[layer->inputs[i].layer][layer->inputs[i].output] = (struct edge){0};
+}
+
 static int64_t parameters_from(const struct build *m, int first)
 {
     int64_t count = 0;
@@ -117,6 +145,7 @@ static void run_layer(struct building *g, struct pass *pass, int index, bool tra
         .name = g->spec->layers[layer->shared].name,
         .inputs = gather_inputs(g, pass, index),
         .inputs_count = layer->inputs_count ? layer->inputs_count : 1,
+        .masks = gather_masks(g, pass, index),
         .training = training,
         .trainable = layer->trainable,
         .logits = pass->logits && index == g->spec->output,
@@ -126,6 +155,7 @@ static void run_layer(struct building *g, struct pass *pass, int index, bool tra
     build_leave(m, outside);
     for (int i = 0; i < call.outputs_count; i++)
         pass->outputs[index][i] = call.outputs[i];
+    take_masks(g, pass, index, &call);
     if (!build_ok(m))
         return;
     check_size(m, layer->name, call.outputs[0]);
@@ -172,6 +202,7 @@ static struct pass run_layers(struct building *g, int64_t batch, bool training)
     struct pass pass = {
         .features = arena_array(m->arena, (size_t)g->data->features_count, sizeof(struct edge)),
         .outputs = arena_array(m->arena, (size_t)spec->layers_count, sizeof(*pass.outputs)),
+        .masks = arena_array(m->arena, (size_t)spec->layers_count, sizeof(*pass.masks)),
         .logits = loss_takes_logits(spec->train.loss),
     };
     m->training = training;
@@ -182,7 +213,8 @@ static struct pass run_layers(struct building *g, int64_t batch, bool training)
     for (int i = 0; i < spec->layers_count && build_ok(m); i++)
         run_layer(g, &pass, i, training);
     if (build_ok(m))
-        pass.prediction = pass.outputs[spec->output][0];
+        pass.prediction = pass.outputs[spec->output][0],
+        pass.mask = pass.masks[spec->output][0];
     check_prediction(g, &pass);
     return pass;
 }
@@ -197,10 +229,11 @@ static struct edge losses_of(struct building *g, const struct pass *pass)
 }
 
 /* The loss as it is trained: with the penalties of weights and outputs. */
-static struct edge total_loss(struct building *g, struct edge values)
+static struct edge total_loss(struct building *g, const struct pass *pass, struct edge values)
 {
     struct build *m = &g->m;
-    struct edge loss = loss_reduce(m, g->spec->train.loss, values, (struct edge){0});
+    struct edge weights = loss_mask_weights(m, g->spec->train.loss, pass->mask, values);
+    struct edge loss = loss_reduce(m, g->spec->train.loss, values, weights);
     for (int i = 0; i < m->weights_count && build_ok(m); i++) {
         const struct build_weight *weight = &m->weights[i];
         if (weight->face.trainable && weight->regularizer)
@@ -242,6 +275,8 @@ static void add_metrics(struct building *g, const struct pass *pass, struct edge
                                    .config = metric->config,
                                    .y_true = pass->target,
                                    .y_pred = i ? pass->prediction : losses,
+                                   .weights =
+                                       metric_mask_weights(m, metric->config, pass->mask),
                                    .logits = pass->logits,
                                    .targets = loss_of(train->loss->class)->targets};
         const char *text = output_text(m, metric_sums(&call));
@@ -353,7 +388,7 @@ static void build_training(struct building *g)
 {
     add_step(g);
     struct pass pass = run_layers(g, g->spec->data.batch_size, true);
-    struct edge losses = losses_of(g, &pass), loss = total_loss(g, losses);
+    struct edge losses = losses_of(g, &pass), loss = total_loss(g, &pass, losses);
     add_metrics(g, &pass, losses);
     if (build_ok(&g->m))
         g->metrics[0].sums = output_text(&g->m, loss);

@@ -124,11 +124,56 @@ static void gather(const json_t *json, struct gathering *g)
     json_object_foreach((json_t *)json, field, value) gather(value, g);
 }
 
+/* Operations that are no layers: Keras lists those that its masks are made with. */
+static bool is_op(const json_t *layer)
+{
+    const char *module = json_string_value(json_object_get(layer, "module"));
+    return module && (strstr(module, "keras.src.ops") || strstr(module, "keras.ops"));
+}
+
+/* Arguments for masks, which Keras fills in by itself, as the layers here do. */
+static bool is_mask(const char *field)
+{
+    static const char *const names[] = {"mask", "query_mask", "value_mask", "key_mask"};
+    for (int i = 0; i < ARRAY_LEN(names); i++) {
+        if (!strcmp(field, names[i]))
+            return true;
+    }
+    return false;
+}
+
+static void repeat_input(struct gathering *g, int index)
+{
+    struct keras_tensor tensor = g->tensors[index < g->count ? index : 0];
+    if (g->count < LAYER_CALL_INPUTS_MAX)
+        g->tensors[g->count++] = tensor;
+}
+
+/* Version 3: positional arguments, then those by name; what an attention may look at is the
+ * fourth, after the keys, which are the values where they are not said. */
+static void gather_arguments(const json_t *node, struct gathering *g)
+{
+    json_t *named = json_object_get(node, "kwargs"), *value;
+    const json_t *allowed = json_object_get(named, "attention_mask");
+    const char *field;
+    gather(json_object_get(node, "args"), g);
+    json_object_foreach(named, field, value)
+    {
+        if (!is_mask(field) && strcmp(field, "attention_mask"))
+            gather(value, g);
+    }
+    while (json_is_object(allowed) && g->count && g->count < 3)
+        repeat_input(g, 1);
+    gather(allowed, g);
+}
+
 /* What a call takes: tensors of its model. */
 static void gather_inputs(const json_t *node, const char *before, struct gathering *g)
 {
     *g = (struct gathering){.count = 0};
-    if (node)
+    if (json_object_get(node, "args"))
+        gather_arguments(node, g);
+    else if (node)
         gather(node, g);
     else if (before)
         g->tensors[g->count++] = (struct keras_tensor){before, 0, 0};
@@ -333,10 +378,50 @@ static bool is_ready(const struct keras *k, const struct keras_call *call,
 
 /* --- all calls --- */
 
-/* Whether the call's turn has been, or never comes: an input of a model inside. */
+/* Whether the call's turn has been, or never comes: an input of a model inside, an operation.
+ */
 static bool is_done(const struct keras_call *call)
 {
-    return call->index >= 0 || (call->model->outer && is_input(call));
+    return call->index >= 0 || (call->model->outer && is_input(call)) || is_op(call->layer);
+}
+
+/* A mask that a layer is called with must be one that Keras made itself. */
+static bool check_masks(const struct keras *k, const struct keras_call *call)
+{
+    json_t *named = json_object_get(call->node, "kwargs"), *value;
+    const char *field;
+    json_object_foreach(named, field, value)
+    {
+        struct gathering masks = {.count = 0};
+        if (is_mask(field))
+            gather(value, &masks);
+        for (int i = 0; i < masks.count; i++) {
+            const struct keras_call *from = find(k, call->model, &masks.tensors[i]);
+            if (from && !is_op(from->layer))
+                return error_at(k->model->err, call->pointer, UNIMPLEMENTED,
+                                "the layer is called with a mask of \"%s\": masks come from "
+                                "Embedding and Masking here",
+                                from->own);
+        }
+    }
+    return true;
+}
+
+/* Why a call was never ready. */
+static bool refuse_call(const struct keras *k, const struct keras_call *call)
+{
+    struct gathering inputs;
+    gather_inputs(call->node, call->before, &inputs);
+    for (int i = 0; i < inputs.count; i++) {
+        const struct keras_call *from = find(k, call->model, &inputs.tensors[i]);
+        if (from && is_op(from->layer))
+            return error_at(k->model->err, call->pointer, UNIMPLEMENTED,
+                            "the layer takes what the operation \"%s\" gives: this version has "
+                            "layers alone",
+                            from->own);
+    }
+    return refuse(k, call->pointer,
+                  "an input of the layer is nowhere in the model, or goes in a circle");
 }
 
 /* Adds calls as their inputs come to be there, until all are. */
@@ -354,15 +439,14 @@ static bool add_all(struct keras *k)
                 return refuse(k, call->pointer, "the layer has too many inputs");
             if (!is_ready(k, call, &inputs))
                 continue;
-            if (!add(k, call, &inputs))
+            if (!check_masks(k, call) || !add(k, call, &inputs))
                 return false;
             added++;
         }
     }
     for (int i = 0; i < k->calls_count; i++) {
         if (!is_done(&k->calls[i]))
-            return refuse(k, k->calls[i].pointer,
-                          "an input of the layer is nowhere in the model, or goes in a circle");
+            return refuse_call(k, &k->calls[i]);
     }
     return true;
 }

@@ -123,6 +123,119 @@ def called_twice():
     return keras.Model([a, b], L.Dense(2)(L.Subtract()([block(a), block(b)]))), [numbers(5, 4), numbers(5, 4)], classes(5, 2), SPARSE
 
 
+# --- masks ---
+
+
+def masked(function):
+    """A model of sequences: from the tokens' vectors, some of which are padding, to what `function` makes of them."""
+
+    def make():
+        i = L.Input((7,), dtype="int32")
+        x = L.Embedding(12, 6, mask_zero=True)(i)
+        out, steps = function(x)
+        y = classes(5, 3, 7) if steps else classes(5, 3)
+        return keras.Model(i, L.Dense(3)(out)), [tokens(5, 7)], y, SPARSE
+
+    MODELS["masked-" + function.__name__.replace("_", "-")] = make
+    return function
+
+
+@masked
+def rnns(x):
+    x = L.GRU(5, return_sequences=True)(L.LSTM(5, return_sequences=True)(x))
+    return L.SimpleRNN(4)(L.Dropout(0)(x)), False
+
+
+@masked
+def steps(x):
+    x = L.LSTM(5, return_sequences=True)(x)
+    return L.LayerNormalization()(L.Activation("tanh")(x)), True
+
+
+@masked
+def both_ways(x):
+    x = L.Bidirectional(L.LSTM(4, return_sequences=True))(x)
+    return L.Bidirectional(L.GRU(4, reset_after=False), merge_mode="ave")(x), False
+
+
+@masked
+def backwards(x):
+    return L.GRU(4, go_backwards=True, return_sequences=True)(x), True
+
+
+@masked
+def zero_output(x):
+    x = L.LSTM(4, return_sequences=True, zero_output_for_mask=True)(x)
+    return L.Flatten()(x), False
+
+
+@masked
+def average(x):
+    return L.GlobalAveragePooling1D()(L.TimeDistributed(L.Dense(4, activation="relu"))(x)), False
+
+
+@masked
+def batches(x):
+    return L.BatchNormalization(momentum=0.5)(x), True
+
+
+@masked
+def self_attention(x):
+    a = L.MultiHeadAttention(2, 3)(x, x)
+    return L.LayerNormalization()(L.Add()([x, a])), True
+
+
+@masked
+def causal_attention(x):
+    return L.MultiHeadAttention(2, 3)(x, x, use_causal_mask=True), True
+
+
+@masked
+def grouped_attention(x):
+    return L.GroupQueryAttention(4, 4, 2)(x, x), True
+
+
+@masked
+def dot_attention(x):
+    return L.Attention()([L.Dense(6)(x), x]), True
+
+
+@masked
+def causal_dot_attention(x):
+    return L.Attention()([x, x, L.Dense(6)(x)]), True
+
+
+@masked
+def merged(x):
+    return L.LSTM(4)(L.Concatenate(name="both")([L.Add()([x, L.Dense(6)(x)]), L.Dense(2)(x)])), False
+
+
+@masked
+def one_after_another(x):
+    return L.LSTM(4)(L.Concatenate(axis=1)([x, L.Dense(6)(x)])), False
+
+
+@masked
+def one_without(x):
+    return L.GRU(4)(L.Concatenate(axis=1)([x, L.Reshape((7, 6))(x)])), False
+
+
+@model
+def masking():
+    x = numbers(5, 7, 3)
+    x[1, 4:] = 0
+    x[3, :2] = 0
+    m = keras.Sequential([L.Input((7, 3)), L.Masking(), L.LSTM(4, return_sequences=True), L.Dense(1)])
+    return m, [x], numbers(5, 7, 1), MSE
+
+
+@model
+def masked_sum():
+    m = keras.Sequential([L.Input((7,), dtype="int32"), L.Embedding(12, 6, mask_zero=True), L.GRU(4, return_sequences=True), L.Dense(3)])
+    loss = dict(loss=lambda: keras.losses.SparseCategoricalCrossentropy(from_logits=True, reduction="sum"))
+    return m, [tokens(5, 7)], classes(5, 3, 7), loss
+
+
 # --- writing ---
 
 

@@ -109,14 +109,25 @@ static void softmax(struct layer_call *call)
 
 const struct layer_class layer_activation_layer = {
     .config = {.name = "Activation", CONFIG_ARGUMENTS(activation_arguments)},
-    .call = activation};
+    .call = activation,
+    .passes_mask = true};
 const struct layer_class layer_relu = {
-    .config = {.name = "ReLU", CONFIG_ARGUMENTS(relu_arguments)}, .call = relu};
+    .config = {.name = "ReLU", CONFIG_ARGUMENTS(relu_arguments)},
+    .call = relu,
+    .passes_mask = true};
 const struct layer_class layer_leaky_relu = {
-    .config = {.name = "LeakyReLU", CONFIG_ARGUMENTS(leaky_arguments)}, .call = leaky_relu};
+    .config = {.name = "LeakyReLU", CONFIG_ARGUMENTS(leaky_arguments)},
+    .call = leaky_relu,
+    .passes_mask = true};
 const struct layer_class layer_prelu = {
-    .config = {.name = "PReLU", CONFIG_ARGUMENTS(prelu_arguments)}, .call = prelu};
+    .config = {.name = "PReLU", CONFIG_ARGUMENTS(prelu_arguments)},
+    .call = prelu,
+    .passes_mask = true};
 const struct layer_class layer_elu = {
-    .config = {.name = "ELU", CONFIG_ARGUMENTS(elu_arguments)}, .call = elu};
+    .config = {.name = "ELU", CONFIG_ARGUMENTS(elu_arguments)},
+    .call = elu,
+    .passes_mask = true};
 const struct layer_class layer_softmax = {
-    .config = {.name = "Softmax", CONFIG_ARGUMENTS(softmax_arguments)}, .call = softmax};
+    .config = {.name = "Softmax", CONFIG_ARGUMENTS(softmax_arguments)},
+    .call = softmax,
+    .passes_mask = true};

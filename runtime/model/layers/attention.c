@@ -56,6 +56,43 @@ static struct edge causal_bias(struct build *m, int64_t queries, int64_t keys, e
     return build_with_number(m, "Mul", build_cast(m, later, dtype), MASKED);
 }
 
+/* True where key step <= query step. */
+static struct edge causal_mask(struct build *m, int64_t queries, int64_t keys)
+{
+    return build_with_number(m, "GreaterEqual", causal_bias(m, queries, keys, F32), 0);
+}
+
+/*
+ * The masks of the inputs, what the call allows and what comes later as one mask, as Keras does
+ * it: steps of queries that are not there look at nothing.
+ */
+static void take_masks(struct attention *a, struct edge query, struct edge key, bool queries)
+{
+    struct layer_call *call = a->call;
+    struct build *m = call->m;
+    struct edge mask = {0};
+    int last = call->inputs_count > 2 ? 2 : call->inputs_count - 1;
+    for (int i = queries ? 0 : 1; i <= last; i++) {
+        struct edge of = layer_mask(call, i);
+        if (of.from) /* (batch, 1, steps, 1) or (batch, 1, 1, steps) */
+            mask = layer_mask_and(m, mask, build_expand(m, build_expand(m, of, i ? 1 : 2), 1));
+    }
+    if (call->inputs_count == 1 && layer_mask(call, 0).from)
+        mask = layer_mask_and(m, mask,
+                              build_expand(m, build_expand(m, layer_mask(call, 0), 1), 1));
+    if (!mask.from || !build_ok(m))
+        return;
+    if (a->mask.from)
+        mask = layer_mask_and(m, mask, build_cast(m, a->mask, BOOL));
+    const struct shape *rows = build_shape(m, query);
+    int64_t steps = rows->dims[1];
+    if (a->causal)
+        mask = layer_mask_and(m, mask, causal_mask(m, steps, build_shape(m, key)->dims[1]));
+    a->mask = mask;
+    a->causal = false;
+    a->hides = true;
+}
+
 struct edge attention_build(struct attention *a, struct edge *scores)
 {
     struct build *m = a->call->m;
@@ -69,13 +106,17 @@ struct edge attention_build(struct attention *a, struct edge *scores)
             x = build_binary(m, "AddV2", x,
                              causal_bias(m, shape.dims[2], shape.dims[3], build_dtype(x)));
     }
-    if (a->mask.from) {
+    if (a->hides) {
+        x = build_select(m, a->mask, x, build_number(m, build_dtype(x), MASKED));
+    } else if (a->mask.from) {
         struct edge allowed = build_cast(m, a->mask, build_dtype(x));
         struct edge hidden =
             build_binary(m, "Sub", build_number(m, build_dtype(x), 1), allowed);
         x = build_binary(m, "AddV2", x, build_with_number(m, "Mul", hidden, MASKED));
     }
     x = build_unary(m, "Softmax", x);
+    if (a->hides && a->zeroes)
+        x = build_select(m, a->mask, x, build_number(m, build_dtype(x), 0));
     *scores = x;
     if (a->call->training && a->dropout > 0) {
         struct edge kept = build_dropout_mask(m, x, NULL, a->dropout, a->call->name);
@@ -166,7 +207,7 @@ static bool is_whole(const struct attention *a, const struct heads *heads)
 {
     const struct layer_call *call = a->call;
     return call->training && build_dtype(a->query) == F32 && heads->query == heads->other &&
-           call->inputs_count <= 3 && a->dropout <= 0 &&
+           call->inputs_count <= 3 && !a->mask.from && a->dropout <= 0 &&
            !config_bool(call->config, "return_attention_scores");
 }
 
@@ -204,11 +245,14 @@ static void attend(struct layer_call *call, const struct heads *heads)
         a.mask = build_shape(m, call->inputs[3])->rank == 3
                      ? build_expand(m, call->inputs[3], 1)
                      : call->inputs[3];
+    take_masks(&a, call->inputs[0], key, true);
+    a.zeroes = a.dropout > 0 || config_bool(call->config, "return_attention_scores");
     struct edge scores = {0}, x = look(&a, heads, &scores);
     layer_give(call, from_heads(call, x, query.dims[1], heads->query, heads->value_size,
                                 heads->output ? heads->output : query.dims[2]));
     if (config_bool(call->config, "return_attention_scores"))
         layer_give(call, scores);
+    layer_give_mask(call, 0, layer_mask(call, 0));
 }
 
 static void multi_head(struct layer_call *call)
@@ -217,6 +261,7 @@ static void multi_head(struct layer_call *call)
     int count = 0;
     const int64_t *output = config_ints(config, "output_shape", &count);
     int64_t size = config_int(config, "key_dim"), heads = config_int(config, "num_heads");
+    call->ends_masks = true; /* Keras takes them from the tensors themselves */
     if (output && count != 1) {
         build_refuse(call->m, UNIMPLEMENTED, "output_shape has %d dimensions, allowed: one",
                      count);
@@ -278,7 +323,13 @@ static void dot_attention(struct layer_call *call)
                           .scale = 1,
                           .dropout = config_real(call->config, "dropout"),
                           .causal = config_bool(call->config, "use_causal_mask")};
-    layer_give(call, build_squeeze(m, attention_build(&a, &scores), 1));
+    take_masks(&a, call->inputs[0], key, false);
+    struct edge x = build_squeeze(m, attention_build(&a, &scores), 1);
+    struct edge there = layer_mask(call, 0);
+    if (there.from)
+        x = build_select(m, build_expand(m, there, -1), x, build_unary(m, "ZerosLike", x));
+    layer_give(call, x);
+    layer_give_mask(call, 0, there);
 }
 
 const struct layer_class layer_multi_head_attention = {

@@ -10,6 +10,9 @@ struct attention {
     double scale;
     double dropout;
     bool causal; /* nothing that comes later */
+    bool hides;  /* `mask` is of type bool and hides steps that are not there, as masks do */
+    bool zeroes; /* with it: who may look at nothing has scores of zero, in place of equal ones
+                  */
 };
 
 /* (batch, heads, query steps, numbers of a value); `*scores` after the softmax. */

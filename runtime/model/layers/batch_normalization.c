@@ -87,6 +87,20 @@ static void fused(struct normalizing *n, bool training)
     follow(n, n->variance, biased);
 }
 
+/* The mean over all but the channels, of the steps that are there. */
+static struct edge mean_of(struct normalizing *n, struct edge x, const int64_t *axes, int count)
+{
+    struct build *m = n->call->m;
+    struct edge mask = layer_mask(n->call, 0);
+    if (!mask.from || n->input.rank != 3 || n->axis != 2)
+        return build_reduce(m, "Mean", x, axes, count, false);
+    struct edge there = build_cast(m, build_expand(m, mask, -1), F32);
+    struct edge total = build_reduce_all(m, "Sum", there);
+    struct edge sum =
+        build_reduce(m, "Sum", build_binary(m, "Mul", x, there), axes, count, false);
+    return build_binary(m, "RealDiv", sum, build_with_number(m, "AddV2", total, 1e-7));
+}
+
 static void plain(struct normalizing *n, bool training)
 {
     struct build *m = n->call->m;
@@ -97,10 +111,9 @@ static void plain(struct normalizing *n, bool training)
             if (i != n->axis)
                 axes[count++] = i;
         }
-        mean = build_reduce(m, "Mean", x, axes, (int)count, false);
+        mean = mean_of(n, x, axes, (int)count);
         struct edge away = build_binary(m, "Sub", x, along(n, mean));
-        variance =
-            build_reduce(m, "Mean", build_unary(m, "Square", away), axes, (int)count, false);
+        variance = mean_of(n, build_unary(m, "Square", away), axes, (int)count);
         follow(n, n->mean, mean);
         follow(n, n->variance, variance);
     } else {
@@ -145,4 +158,5 @@ static void batch_normalization(struct layer_call *call)
 
 const struct layer_class layer_batch_normalization = {
     .config = {.name = "BatchNormalization", CONFIG_ARGUMENTS(arguments)},
-    .call = batch_normalization};
+    .call = batch_normalization,
+    .passes_mask = true};

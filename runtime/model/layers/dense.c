@@ -40,4 +40,6 @@ static void call(struct layer_call *call)
 }
 
 const struct layer_class layer_dense = {
-    .config = {.name = "Dense", CONFIG_ARGUMENTS(arguments)}, .call = call};
+    .config = {.name = "Dense", CONFIG_ARGUMENTS(arguments)},
+    .call = call,
+    .passes_mask = true};

@@ -1,4 +1,5 @@
-/* embedding.c - Embedding, PositionEmbedding, ReversibleEmbedding: vectors for numbers. */
+/* embedding.c - Embedding, PositionEmbedding, ReversibleEmbedding: vectors for numbers;
+ * Masking. */
 
 #include "runtime/model/layer.h"
 
@@ -11,20 +12,14 @@
 
 static const struct config_argument arguments[] = {
     EMBEDDING_ARGUMENTS, LAYER_FLAG("mask_zero", "false"), LAYER_ACTIVITY};
+static const struct config_argument masking_arguments[] = {
+    {CONFIG_ARG("mask_value", CONFIG_REAL, "0"), CONFIG_RANGE(-1e30, 1e30)}};
 static const struct config_argument position_arguments[] = {
     {CONFIG_ARG("sequence_length", CONFIG_INT, NULL), CONFIG_RANGE(1, LAYER_UNITS_MAX),
      .wanted = "the longest sequence there is"},
     LAYER_CONFIG("position_embeddings_initializer", "\"glorot_uniform\"",
                  build_initializer_family)};
 static const struct config_argument reversible_arguments[] = {EMBEDDING_ARGUMENTS};
-
-static bool check(const struct config *config, struct error *err)
-{
-    if (!config_bool(config, "mask_zero"))
-        return true;
-    return error_at(err, config->pointer, UNIMPLEMENTED,
-                    "mask_zero is true: this version passes no masks on");
-}
 
 /* The index of the weight. */
 static int table(struct layer_call *call)
@@ -51,7 +46,23 @@ static struct edge look_up(struct layer_call *call, int table)
 
 static void embedding(struct layer_call *call)
 {
+    struct build *m = call->m;
     layer_give(call, look_up(call, table(call)));
+    if (config_bool(call->config, "mask_zero"))
+        layer_give_mask(call, 0, build_with_number(m, "NotEqual", call->inputs[0], 0));
+}
+
+/* Steps of nothing but "mask_value" are not there, and zeros from now on. */
+static void masking(struct layer_call *call)
+{
+    struct build *m = call->m;
+    const int64_t last = -1;
+    struct edge x = call->inputs[0];
+    struct edge differs =
+        build_with_number(m, "NotEqual", x, config_real(call->config, "mask_value"));
+    struct edge mask = build_reduce(m, "Any", differs, &last, 1, true);
+    layer_give(call, build_select(m, mask, x, build_unary(m, "ZerosLike", x)));
+    layer_give_mask(call, 0, build_squeeze(m, mask, -1));
 }
 
 /*
@@ -102,11 +113,12 @@ static void position(struct layer_call *call)
 }
 
 const struct layer_class layer_embedding = {
-    .config = {.name = "Embedding", CONFIG_ARGUMENTS(arguments), .check = check},
-    .call = embedding};
+    .config = {.name = "Embedding", CONFIG_ARGUMENTS(arguments)}, .call = embedding};
 const struct layer_class layer_reversible_embedding = {
     .config = {.name = "ReversibleEmbedding", CONFIG_ARGUMENTS(reversible_arguments)},
     .call = reversible};
 const struct layer_class layer_position_embedding = {
     .config = {.name = "PositionEmbedding", CONFIG_ARGUMENTS(position_arguments)},
     .call = position};
+const struct layer_class layer_masking = {
+    .config = {.name = "Masking", CONFIG_ARGUMENTS(masking_arguments)}, .call = masking};

@@ -1,6 +1,7 @@
 /* merging.c - several inputs become one: Add, Subtract, Multiply, Average, Maximum, Minimum,
  * Concatenate, Dot. */
 
+#include "base/arena.h"
 #include "runtime/model/layer.h"
 
 static const struct config_argument concatenate_arguments[] = {
@@ -22,12 +23,40 @@ static void average(struct layer_call *call)
 {
     layer_give(call, build_with_number(call->m, "Mul", merged(call, "AddV2"),
                                        1.0 / call->inputs_count));
+    layer_merge_masks(call);
+}
+
+/* As Keras: a step is there where any input has it; along the steps, one mask behind the other.
+ */
+static void concatenate_masks(struct layer_call *call)
+{
+    struct build *m = call->m;
+    int rank = build_shape(m, call->inputs[0])->rank;
+    int64_t axis = config_int(call->config, "axis");
+    struct edge *masks = arena_array(m->arena, (size_t)call->inputs_count, sizeof(*masks));
+    bool along = rank == 3 && (axis == 1 || axis == -2), all = true;
+    for (int i = 0; i < call->inputs_count; i++) {
+        masks[i] = layer_mask(call, i);
+        all &= masks[i].from != NULL;
+        if (!masks[i].from && along)
+            masks[i] = build_binary(m, "GreaterEqual",
+                                    build_unary(m, "ZerosLike",
+                                                build_reduce(m, "Sum", call->inputs[i],
+                                                             (const int64_t[]){2}, 1, false)),
+                                    build_number(m, build_dtype(call->inputs[i]), 0));
+    }
+    if (along)
+        layer_give_mask(call, 0, build_concat(m, masks, call->inputs_count, 1));
+    else if (all) /* one without a mask has all steps, and so has the result */
+        layer_merge_masks(call);
 }
 
 static void concatenate(struct layer_call *call)
 {
     layer_give(call, build_concat(call->m, call->inputs, call->inputs_count,
                                   config_int(call->config, "axis")));
+    if (call->masks)
+        concatenate_masks(call);
 }
 
 /* The other dimensions first, the one that is summed over last. */
@@ -78,6 +107,7 @@ static void dot(struct layer_call *call)
     static void name_(struct layer_call *call)                                                 \
     {                                                                                          \
         layer_give(call, merged(call, op_));                                                   \
+        layer_merge_masks(call);                                                               \
     }                                                                                          \
     const struct layer_class layer_##name_ = {                                                 \
         .config = {.name = class_}, .inputs_min = 2, .inputs_max = -1, .call = name_};

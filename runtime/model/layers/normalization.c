@@ -184,13 +184,16 @@ static void unit_normalization(struct layer_call *call)
 
 const struct layer_class layer_layer_normalization = {
     .config = {.name = "LayerNormalization", CONFIG_ARGUMENTS(layer_arguments)},
-    .call = normalize};
+    .call = normalize,
+    .passes_mask = true};
 const struct layer_class layer_rms_normalization = {
     .config = {.name = "RMSNormalization", CONFIG_ARGUMENTS(rms_arguments)},
     .call = rms_normalization};
 const struct layer_class layer_group_normalization = {
     .config = {.name = "GroupNormalization", CONFIG_ARGUMENTS(group_arguments)},
-    .call = group_normalization};
+    .call = group_normalization,
+    .passes_mask = true};
 const struct layer_class layer_unit_normalization = {
     .config = {.name = "UnitNormalization", CONFIG_ARGUMENTS(unit_arguments)},
-    .call = unit_normalization};
+    .call = unit_normalization,
+    .passes_mask = true};

@@ -5,9 +5,29 @@
 static const struct config_argument arguments[] = {LAYER_DATA_FORMAT,
                                                    LAYER_FLAG("keepdims", "false")};
 
+/* The mean over the steps that are there. */
+static bool pool_masked(struct layer_call *call)
+{
+    struct build *m = call->m;
+    struct edge mask = layer_mask(call, 0);
+    bool keep = config_bool(call->config, "keepdims");
+    const int64_t steps = 1;
+    if (!mask.from || build_shape(m, call->inputs[0])->rank != 3)
+        return false;
+    struct edge at = build_expand(m, mask, -1), x = call->inputs[0];
+    x = build_select(m, at, x, build_unary(m, "ZerosLike", x));
+    struct edge count =
+        build_reduce(m, "Sum", build_cast(m, at, build_dtype(x)), &steps, 1, keep);
+    layer_give(call,
+               build_binary(m, "RealDiv", build_reduce(m, "Sum", x, &steps, 1, keep), count));
+    return true;
+}
+
 static void pool(struct layer_call *call, int dims, const char *op, const char *wanted)
 {
     const int64_t axes[3] = {1, 2, 3};
+    if (dims == 1 && !strcmp(op, "Mean") && pool_masked(call))
+        return;
     if (layer_examples(call, dims + 1, wanted))
         layer_give(call, build_reduce(call->m, op, call->inputs[0], axes, dims,
                                       config_bool(call->config, "keepdims")));

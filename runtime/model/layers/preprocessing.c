@@ -96,9 +96,12 @@ static void normalization(struct layer_call *call)
 }
 
 const struct layer_class layer_rescaling = {
-    .config = {.name = "Rescaling", CONFIG_ARGUMENTS(rescaling_arguments)}, .call = rescaling};
+    .config = {.name = "Rescaling", CONFIG_ARGUMENTS(rescaling_arguments)},
+    .call = rescaling,
+    .passes_mask = true};
 const struct layer_class layer_normalization = {
     .config = {.name = "Normalization",
                CONFIG_ARGUMENTS(normalization_arguments),
                .check = normalization_check},
-    .call = normalization};
+    .call = normalization,
+    .passes_mask = true};

@@ -103,6 +103,30 @@ static void give(struct recurrent *r, struct edge *outputs, int64_t steps,
         layer_give(r->call, states[i]);
 }
 
+/* The masks of the steps, outputs of one node; without node: all steps are there. */
+static struct edge steps_of_mask(struct recurrent *r, int64_t steps)
+{
+    struct build *m = r->call->m;
+    struct edge mask = layer_mask(r->call, 0);
+    if (!mask.from)
+        return mask;
+    return builder_add(&m->b, "Unpack", "unstack_mask", INPUTS(mask),
+                       ATTRS(attr_int("num", steps), attr_int("axis", 1)));
+}
+
+/* Over a step that is not there the states stay as they were; gives the output. */
+static struct edge masked_step(struct recurrent *r, struct edge mask, const struct edge *before,
+                               struct edge *states)
+{
+    struct build *m = r->call->m;
+    struct edge at = build_expand(m, mask, -1);
+    for (int i = 0; i < r->states_count; i++)
+        states[i] = build_select(m, at, states[i], before[i]);
+    if (!config_bool(r->call->config, "zero_output_for_mask"))
+        return states[0];
+    return build_select(m, at, states[0], build_unary(m, "ZerosLike", states[0]));
+}
+
 void recurrent_run(struct recurrent *r)
 {
     if (recurrent_is_whole(r)) {
@@ -124,13 +148,20 @@ void recurrent_run(struct recurrent *r)
         states[i] = zeros(r, rows, input.dims[0]);
     if (r->call->training && rate > 0)
         r->state_mask = mask(r, states[0], rate, "states");
+    struct edge masks = steps_of_mask(r, steps);
     for (int64_t t = 0; t < steps && build_ok(m); t++) {
         const char *outside = build_enter(m, "step");
-        r->step(r, builder_output(rows, (int)(backwards ? steps - 1 - t : t)), states);
+        int at = (int)(backwards ? steps - 1 - t : t);
+        struct edge before[RECURRENT_STATES_MAX];
+        memcpy(before, states, sizeof(before));
+        r->step(r, builder_output(rows, at), states);
+        outputs[t] =
+            masks.from ? masked_step(r, builder_output(masks, at), before, states) : states[0];
         build_leave(m, outside);
-        outputs[t] = states[0];
         layer_check_nodes(r->call);
     }
     if (build_ok(m))
         give(r, outputs, steps, states);
+    if (config_bool(config, "return_sequences"))
+        layer_give_mask(r->call, 0, layer_mask(r->call, 0));
 }

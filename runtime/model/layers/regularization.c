@@ -89,16 +89,21 @@ static void gaussian_dropout(struct layer_call *call)
 #define SPATIAL(name_, class_)                                                                 \
     const struct layer_class layer_##name_ = {                                                 \
         .config = {.name = class_, CONFIG_ARGUMENTS(spatial_arguments)},                       \
-        .call = spatial_dropout};
+        .call = spatial_dropout,                                                               \
+        .passes_mask = true};
 
 const struct layer_class layer_dropout = {
-    .config = {.name = "Dropout", CONFIG_ARGUMENTS(dropout_arguments)}, .call = dropout};
+    .config = {.name = "Dropout", CONFIG_ARGUMENTS(dropout_arguments)},
+    .call = dropout,
+    .passes_mask = true};
 SPATIAL(spatial_dropout1d, "SpatialDropout1D")
 SPATIAL(spatial_dropout2d, "SpatialDropout2D")
 SPATIAL(spatial_dropout3d, "SpatialDropout3D")
 const struct layer_class layer_gaussian_noise = {
     .config = {.name = "GaussianNoise", CONFIG_ARGUMENTS(noise_arguments)},
-    .call = gaussian_noise};
+    .call = gaussian_noise,
+    .passes_mask = true};
 const struct layer_class layer_gaussian_dropout = {
     .config = {.name = "GaussianDropout", CONFIG_ARGUMENTS(gaussian_arguments)},
-    .call = gaussian_dropout};
+    .call = gaussian_dropout,
+    .passes_mask = true};

@@ -16,7 +16,8 @@ static const struct config_argument distributed_arguments[] = {
 
 /* Calls the inner layer on `x` under a name inside of this one's. */
 static struct layer_call inner_call(struct layer_call *call, const struct config *config,
-                                    const char *name, const struct edge *x)
+                                    const char *name, const struct edge *x,
+                                    const struct edge *mask)
 {
     struct build *m = call->m;
     struct layer_call inner = {.m = m,
@@ -25,6 +26,7 @@ static struct layer_call inner_call(struct layer_call *call, const struct config
                                .name = arena_printf(m->arena, "%s/%s", call->name, name),
                                .inputs = x,
                                .inputs_count = 1,
+                               .masks = mask->from ? mask : NULL,
                                .training = call->training,
                                .trainable = call->trainable};
     const char *outside = build_enter(m, name);
@@ -57,10 +59,14 @@ static void bidirectional(struct layer_call *call)
         layer_refuse(call, "steps, numbers (a sequence)");
         return;
     }
-    struct layer_call a = inner_call(call, forward, "forward", call->inputs);
+    struct edge mask = layer_mask(call, 0), turned_mask = mask;
+    struct layer_call a = inner_call(call, forward, "forward", call->inputs, &mask);
     /* Without a layer of its own the way back is the same one on the sequence turned round. */
     struct edge turned = backward ? call->inputs[0] : reverse(m, call->inputs[0], 1);
-    struct layer_call b = inner_call(call, backward ? backward : forward, "backward", &turned);
+    if (mask.from && !backward)
+        turned_mask = reverse(m, mask, 1);
+    struct layer_call b =
+        inner_call(call, backward ? backward : forward, "backward", &turned, &turned_mask);
     if (!build_ok(m))
         return;
     struct edge x = a.outputs[0], y = b.outputs[0];
@@ -73,6 +79,8 @@ static void bidirectional(struct layer_call *call)
     if (mode && !strcmp(mode, "ave"))
         x = build_with_number(m, "Mul", x, 0.5);
     layer_give(call, x);
+    if (config_bool(forward, "return_sequences"))
+        layer_give_mask(call, 0, mask);
     for (int i = 1; i < a.outputs_count; i++)
         layer_give(call, a.outputs[i]);
     for (int i = 1; i < b.outputs_count; i++)
@@ -92,9 +100,9 @@ static void time_distributed(struct layer_call *call)
     }
     int64_t dims[LIMIT_TENSOR_RANK] = {shape.dims[0] < 0 ? -1 : shape.dims[0] * shape.dims[1]};
     memcpy(dims + 1, shape.dims + 2, (size_t)(shape.rank - 2) * sizeof(*dims));
-    struct edge x = build_reshape(m, call->inputs[0], dims, shape.rank - 1);
+    struct edge x = build_reshape(m, call->inputs[0], dims, shape.rank - 1), none = {0};
     struct layer_call inner =
-        inner_call(call, config_object(call->config, "layer"), "layer", &x);
+        inner_call(call, config_object(call->config, "layer"), "layer", &x, &none);
     if (!build_ok(m))
         return;
     const struct shape given = *build_shape(m, inner.outputs[0]);
@@ -110,4 +118,5 @@ const struct layer_class layer_bidirectional = {
     .call = bidirectional};
 const struct layer_class layer_time_distributed = {
     .config = {.name = "TimeDistributed", CONFIG_ARGUMENTS(distributed_arguments)},
-    .call = time_distributed};
+    .call = time_distributed,
+    .passes_mask = true};

@@ -18,6 +18,10 @@
 #define KERAS(layers)                                                                          \
     "{\"model\": {\"keras\": {\"class_name\": \"Functional\", \"config\": {\"layers\": "       \
     "[" layers "], \"output_layers\": [[\"a\", 0, 0]]}}}, " DATA "}"
+#define INPUT_I                                                                                \
+    "{\"class_name\": \"InputLayer\", \"config\": {\"name\": \"i\"}, \"inbound_nodes\": []}"
+#define TENSOR_I                                                                               \
+    "{\"class_name\": \"__keras_tensor__\", \"config\": {\"keras_history\": [\"i\", 0, 0]}}"
 #define WITH(fields) "{" DENSE ", " DATA ", " fields "}"
 
 static const struct spec *parse(struct arena *arena, const char *text)
@@ -382,6 +386,16 @@ static const struct bad {
     {KERAS("{\"class_name\": \"InputLayer\", \"name\": \"a\", \"config\": {}},"
            "{\"class_name\": \"Flatten\", \"name\": \"b\", \"config\": {}}"),
      INVALID, "/model/keras/config/layers/1", "called with nothing"},
+    {KERAS(INPUT_I ", {\"class_name\": \"GRU\", \"config\": {\"name\": \"a\", \"units\": 2}, "
+                   "\"inbound_nodes\": [{\"args\": [" TENSOR_I
+                   "], \"kwargs\": {\"mask\": " TENSOR_I "}}]}"),
+     UNIMPLEMENTED, "/model/keras/config/layers/1", "a mask of \"i\""},
+    {KERAS(INPUT_I
+           ", {\"module\": \"keras.src.ops.numpy\", \"class_name\": \"Exp\", \"config\": "
+           "{\"name\": \"e\"}, \"inbound_nodes\": [{\"args\": [" TENSOR_I
+           "]}]}, {\"class_name\": \"ReLU\", \"config\": {\"name\": \"a\"}, "
+           "\"inbound_nodes\": [[[\"e\", 0, 0]]]}"),
+     UNIMPLEMENTED, "/model/keras/config/layers/2", "the operation \"e\""},
     {KERAS("{\"class_name\": \"InputLayer\", \"name\": \"a\", \"config\": {}},"
            "{\"class_name\": \"InputLayer\", \"name\": \"a\", \"config\": {}}"),
      INVALID, "/model/keras/config/layers/1", "the same name"},
