@@ -108,6 +108,13 @@ static bool window_component(const struct windows *windows, int c, int64_t count
     return ok;
 }
 
+/* As TensorFlow: an error that comes at the input's end is that end. */
+static bool pull(struct windows *windows, struct error *err)
+{
+    return kernel_rows_pull(&windows->buffer, windows->it.input, &windows->over, err) ||
+           windows->over;
+}
+
 /* Drops what the next window begins behind. */
 static bool advance(struct windows *windows, struct error *err)
 {
@@ -119,7 +126,7 @@ static bool advance(struct windows *windows, struct error *err)
     }
     kernel_rows_cut(&windows->buffer, 0);
     for (int64_t i = buffered; i < window->shift && !windows->over; i++) {
-        if (!kernel_rows_pull(&windows->buffer, windows->it.input, &windows->over, err))
+        if (!pull(windows, err))
             return false;
         kernel_rows_cut(&windows->buffer, 0);
     }
@@ -135,7 +142,7 @@ static bool windows_next(struct iterator *it, struct tensor *out, bool *end, str
         target = INT64_MAX - 1;
     target++;
     while (windows->buffer.count < target && !windows->over)
-        if (!kernel_rows_pull(&windows->buffer, it->input, &windows->over, err))
+        if (!pull(windows, err))
             return false;
     int64_t buffered = windows->buffer.count;
     *end = buffered == 0 || (window->drop_remainder && buffered < target);

@@ -78,9 +78,8 @@ static bool fingerprint_run(struct kernel_call *call, struct error *err)
                 const struct tensor_string *text = tensor_strings(data) + r * inner + i;
                 parts[i] = kernel_fingerprint64(text->data ? text->data : "", text->size);
             }
-            print = data->shape.rank == 1
-                        ? parts[0]
-                        : kernel_fingerprint64(parts, (size_t)inner * sizeof(*parts));
+            print = inner == 1 ? parts[0]
+                               : kernel_fingerprint64(parts, (size_t)inner * sizeof(*parts));
         } else {
             size_t bytes = (size_t)inner * dtype_size(data->dtype);
             print = kernel_fingerprint64((const char *)data->data + (size_t)r * bytes, bytes);

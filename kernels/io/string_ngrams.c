@@ -94,6 +94,11 @@ static bool check(const struct ngrams *n, const struct tensor *splits, struct er
     for (int w = 0; w < n->widths_count; w++)
         if (n->widths[w] <= 0)
             return fail(err, INVALID, "ngram_widths must contain positive values");
+    if (n->keep_short && n->widths_count == 0 && n->pad_width < 0)
+        return fail(err, INVALID,
+                    "Pad width should be >= 0 when preserve_short_sequences is True and "
+                    "ngram_widths are not provided, got %lld",
+                    (long long)n->pad_width);
     int64_t last = 0;
     for (int64_t i = 0; i < splits->count; i++) {
         int64_t split = tensor_integer(splits, i);

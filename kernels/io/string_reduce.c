@@ -26,8 +26,6 @@ struct axes {
 static bool read_axes(const struct tensor *indices, int rank, struct axes *axes,
                       struct error *err)
 {
-    if (indices->shape.rank > 1)
-        return fail(err, INVALID, "reduction_indices must be a scalar or a vector");
     for (int64_t i = 0; i < indices->count; i++) {
         int64_t axis = tensor_integer(indices, i);
         if (axis < -rank || axis >= rank)

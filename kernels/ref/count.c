@@ -71,7 +71,7 @@ static bool counting_init(struct counting *c, const struct kernel_call *call, in
     bool fits = fit == SAME_SHAPE   ? shape_equal(&c->weights->shape, &c->values->shape)
                 : fit == SAME_COUNT ? have == need
                                     : have >= need;
-    if (have == 0)
+    if (have == 0 || (fit == ENOUGH && c->binary)) /* then nobody looks at them */
         c->weights = NULL;
     else if (!fits)
         return fail(err, INVALID,

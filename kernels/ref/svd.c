@@ -103,23 +103,30 @@ static void rotate_right(struct jacobi *j, int64_t p, int64_t q, struct rotation
     kernel_linear_rotate(j->v + p, j->v + q, j->v_columns, j->v_rows, right);
 }
 
+/* What turns `a` onto the positive axis; exact for the smallest, whose squares are nothing. */
+static double complex unturn(double complex a)
+{
+    double size = cabs(a);
+    return kernel_complex(creal(a) / size, -cimag(a) / size);
+}
+
 /* Makes the four elements at p and q real. */
 static void make_real(struct jacobi *j, int64_t p, int64_t q)
 {
     double complex *w = j->w;
     int64_t pp = p * j->n + p, pq = p * j->n + q, qp = q * j->n + p, qq = q * j->n + q;
-    double size = sqrt(creal(w[pp] * conj(w[pp])) + creal(w[qp] * conj(w[qp])));
+    double size = hypot(cabs(w[pp]), cabs(w[qp]));
     if (size == 0) {
         w[pp] = w[qp] = 0;
         if (fabs(cimag(w[pq])) > DBL_MIN)
-            scale_row(j, p, cabs(w[pq]) / w[pq]);
+            scale_row(j, p, unturn(w[pq]));
     } else {
         rotate_left(j, p, q, (struct rotation){conj(w[pp]) / size, w[qp] / size});
         if (fabs(cimag(w[pq])) > DBL_MIN)
-            scale_column(j, q, cabs(w[pq]) / w[pq]);
+            scale_column(j, q, unturn(w[pq]));
     }
     if (fabs(cimag(w[qq])) > DBL_MIN)
-        scale_row(j, q, cabs(w[qq]) / w[qq]);
+        scale_row(j, q, unturn(w[qq]));
 }
 
 static bool is_off(const struct jacobi *j, int64_t p, int64_t q)

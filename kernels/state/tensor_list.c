@@ -137,13 +137,17 @@ bool kernel_list_set_part(struct tensor_list *list, int64_t index, const struct 
     return ok;
 }
 
-void kernel_list_copy_item(const struct tensor *item, struct tensor *out, int64_t at,
-                           int64_t count)
+bool kernel_list_copy_item(const struct tensor *item, struct tensor *out, int64_t at,
+                           int64_t count, struct error *err)
 {
     if (item->dtype == DTYPE_NONE)
         kernel_zero(out, at, count);
+    else if (item->count != count)
+        return fail(err, INVALID, "an item of the list has %lld elements, not %lld",
+                    (long long)item->count, (long long)count);
     else
         kernel_copy(out, at, item, 0, count);
+    return true;
 }
 
 /* --- lists as inputs and outputs --- */
@@ -259,17 +263,24 @@ bool kernel_list_items_shape(const struct kernel_call *call, int input,
            shape_merge(&given, &list->shape, shape, err);
 }
 
+bool kernel_list_merge_shape(const struct tensor_list *list, int64_t i, struct shape *shape,
+                             struct error *err)
+{
+    struct shape merged;
+    if (i >= list->used || list->items[i].dtype == DTYPE_NONE)
+        return true;
+    if (!shape_merge(shape, &list->items[i].shape, &merged, err))
+        return false;
+    *shape = merged;
+    return true;
+}
+
 bool kernel_list_merge_shapes(const struct tensor_list *list, struct shape *shape,
                               struct error *err)
 {
-    for (int64_t i = 0; i < list->used; i++) {
-        struct shape merged;
-        if (list->items[i].dtype == DTYPE_NONE)
-            continue;
-        if (!shape_merge(shape, &list->items[i].shape, &merged, err))
+    for (int64_t i = 0; i < list->used; i++)
+        if (!kernel_list_merge_shape(list, i, shape, err))
             return false;
-        *shape = merged;
-    }
     return true;
 }
 

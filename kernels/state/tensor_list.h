@@ -78,13 +78,18 @@ bool kernel_list_items_shape(const struct kernel_call *call, int input,
                              const struct tensor_list *list, struct shape *shape,
                              struct error *err) CHECKED;
 
-/* What is known when the items that were written are looked at too. */
+/* What is known when the items that were written are looked at too, or item `i`. */
+bool kernel_list_merge_shape(const struct tensor_list *list, int64_t i, struct shape *shape,
+                             struct error *err) CHECKED;
 bool kernel_list_merge_shapes(const struct tensor_list *list, struct shape *shape,
                               struct error *err) CHECKED;
 
-/* Copies an item to `out` from element `at` on; `count` zeros if it was not written. */
-void kernel_list_copy_item(const struct tensor *item, struct tensor *out, int64_t at,
-                           int64_t count);
+/*
+ * Copies an item to `out` from element `at` on; `count` zeros if it was not written.  INVALID
+ * when it has not so many elements: a list may say another shape of its items than they have.
+ */
+bool kernel_list_copy_item(const struct tensor *item, struct tensor *out, int64_t at,
+                           int64_t count, struct error *err) CHECKED;
 
 /* A shape without its first dimension, and one with another in front. */
 struct shape kernel_list_row(const struct shape *shape);

@@ -104,7 +104,8 @@ static bool concat_items(struct kernel_call *call, const struct tensor_list *lis
                              : NULL;
     int64_t row = shape_count(&rows->row), at = 0;
     for (int64_t i = 0; out && i < list->count; i++) {
-        kernel_list_copy_item(kernel_list_item(list, i), out, at, length[i] * row);
+        if (!kernel_list_copy_item(kernel_list_item(list, i), out, at, length[i] * row, err))
+            return false;
         at += length[i] * row;
     }
     return out != NULL;
@@ -122,7 +123,7 @@ static bool concat_run(struct kernel_call *call, struct error *err)
                     "All except the first dimension must be fully defined when concating an "
                     "empty tensor list. element_shape: %s",
                     shape_text(&rows.row, text, sizeof(text)));
-    if (!rows_of_items(list, &rows, err))
+    if (!shape_is_full(&list->shape) && !rows_of_items(list, &rows, err))
         return false;
     return shape_is_full(&rows.row)
                ? concat_items(call, list, &rows, err)

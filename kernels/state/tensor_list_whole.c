@@ -9,19 +9,34 @@ static enum dtype element_type(const struct kernel_call *call)
 
 /* --- items to one tensor --- */
 
-/* The items are of one shape, that of `input` as far as it says; `what` was tried. */
-static bool one_shape(const struct kernel_call *call, int input, const struct tensor_list *list,
-                      int64_t wanted, const char *what, struct shape *shape, struct error *err)
+/* Of the items `wanted`, all of them if NULL. */
+static bool merge_wanted(const struct tensor_list *list, const struct tensor *wanted,
+                         struct shape *shape, struct error *err)
 {
+    if (!wanted)
+        return kernel_list_merge_shapes(list, shape, err);
+    for (int64_t i = 0; i < wanted->count; i++)
+        if (!kernel_list_merge_shape(list, tensor_i32(wanted)[i], shape, err))
+            return false;
+    return true;
+}
+
+/* The items `wanted`, which there are, are of one shape, that of `input` as far as it says;
+ * `what` was tried. */
+static bool one_shape(const struct kernel_call *call, int input, const struct tensor_list *list,
+                      const struct tensor *wanted, const char *what, struct shape *shape,
+                      struct error *err)
+{
+    int64_t count = wanted ? wanted->count : list->count;
     char text[SHAPE_TEXT_BYTES];
     if (!kernel_list_items_shape(call, input, list, shape, err))
         return false;
-    if (wanted == 0 && !shape_is_full(shape))
+    if (count == 0 && !shape_is_full(shape))
         return fail(err, INVALID,
                     "Tried to %s elements of an empty list with non-fully-defined "
                     "element_shape: %s",
                     what, shape_text(shape, text, sizeof(text)));
-    if (!shape_is_full(&list->shape) && !kernel_list_merge_shapes(list, shape, err))
+    if (!shape_is_full(&list->shape) && !merge_wanted(list, wanted, shape, err))
         return false;
     return shape_is_full(shape) ||
            fail(err, INVALID,
@@ -42,13 +57,14 @@ static bool stack_run(struct kernel_call *call, struct error *err)
                     "Operation expected a list with %lld elements but got a list with %lld "
                     "elements.",
                     (long long)wanted, (long long)list->count);
-    if (!one_shape(call, 1, list, list->count, "stack", &shape, err) ||
+    if (!one_shape(call, 1, list, NULL, "stack", &shape, err) ||
         !kernel_list_rows(list->count, &shape, &whole, err))
         return false;
     struct tensor *out = kernel_output(call, 0, &whole, err);
     int64_t row = shape_count(&shape);
     for (int64_t i = 0; out && i < list->count; i++)
-        kernel_list_copy_item(kernel_list_item(list, i), out, i * row, row);
+        if (!kernel_list_copy_item(kernel_list_item(list, i), out, i * row, row, err))
+            return false;
     return out != NULL;
 }
 
@@ -57,19 +73,22 @@ static bool gather_run(struct kernel_call *call, struct error *err)
     const struct tensor_list *list = kernel_list_of(call, 0, element_type(call), err);
     const struct tensor *indices = kernel_in(call, 1);
     struct shape shape, whole;
-    if (!list || !one_shape(call, 2, list, indices->count, "gather", &shape, err) ||
-        !kernel_list_rows(indices->count, &shape, &whole, err))
-        return false;
     const int32_t *index = tensor_i32(indices);
+    if (!list)
+        return false;
     for (int64_t i = 0; i < indices->count; i++)
         if (index[i] < 0 || index[i] >= list->count)
             return fail(err, INVALID,
                         "Trying to gather element %d in a list with %lld elements.", index[i],
                         (long long)list->count);
+    if (!one_shape(call, 2, list, indices, "gather", &shape, err) ||
+        !kernel_list_rows(indices->count, &shape, &whole, err))
+        return false;
     struct tensor *out = kernel_output(call, 0, &whole, err);
     int64_t row = shape_count(&shape);
     for (int64_t i = 0; out && i < indices->count; i++)
-        kernel_list_copy_item(kernel_list_item(list, index[i]), out, i * row, row);
+        if (!kernel_list_copy_item(kernel_list_item(list, index[i]), out, i * row, row, err))
+            return false;
     return out != NULL;
 }
 

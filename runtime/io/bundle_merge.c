@@ -135,7 +135,13 @@ static bool entries_join(struct merge *merge, struct error *err)
             continue;
         }
         struct bundle_entry *into = &last->entry, *from = &entry->entry;
-        if (!into->slices_count || !from->slices_count || into->dtype != from->dtype ||
+        if (into->slices_count && !from->slices_count)
+            return fail(
+                err, INTERNAL,
+                "Duplicate tensor keyed by %s; attempting to merge in a non-slice bundle "
+                "entry",
+                entry->key);
+        if (!into->slices_count || into->dtype != from->dtype ||
             !shape_equal(&into->shape, &from->shape))
             return fail(err, INVALID, "cannot merge: two parts hold tensor '%s'", entry->key);
         int count = into->slices_count + from->slices_count;

@@ -162,6 +162,7 @@ def add_gradient(case, row, attempt, session, rng):
             message.expect.add().name = x.name
         else:
             add_expect(message.expect.add(), x.name, next(answers),
+                       row.gradient if isinstance(row.gradient, str) else
                        row.kind if row.kind in ("loose", "single") else
                        "loose" if weights[0].dtype.itemsize == 2 else "sum")
 

@@ -88,28 +88,44 @@ def cholesky_grad(s):
     return {"l": a, "grad": s.values(a.shape, -3, 3)}
 
 
+def singular_parts(s):
+    """What does not hang on when the steps end, as the complex number of length one does by which
+    a pair of vectors is multiplied."""
+    a = matrix(s)
+    values, left, right = tf.raw_ops.Svd(input=a)
+    again = tf.matmul(left * tf.cast(values, a.dtype)[..., None, :], right, adjoint_b=True)
+    return [Step([values, again, tf.matmul(left, left, adjoint_a=True),
+                  tf.matmul(right, right, adjoint_a=True)])]
+
+
+def angled(arguments):
+    return (1, 2) if arguments["input"].dtype.kind == "c" else no_vectors(arguments)
+
+
 def no_vectors(arguments):
     """Vectors that nobody asked for: a scalar of whatever stood in the memory."""
     asked = arguments.get("compute_uv", arguments.get("compute_v"))
     return () if asked else (1, 2)
 
 
-def turned(s):
-    """Vectors by their directions alone: which multiple of length one comes out hangs on when
-    the steps end."""
-    a = matrix(s, True)
+def eigen_parts(s):
+    """What does not hang on when the steps end, as the order of the values does and by which
+    number of length one a vector is multiplied: sums of powers, lengths, the matrix again."""
+    a = matrix(s, True, 4)
     wide = tf.complex128 if a.dtype in (np.float64, np.complex128) else tf.complex64
     values, vectors = tf.raw_ops.Eig(input=a, Tout=wide)
-    first = vectors[..., :1, :]
-    return [Step([values, vectors * tf.math.conj(first) / tf.cast(tf.abs(first), wide)])]
+    again = tf.matmul(vectors * values[..., None, :], tf.linalg.inv(vectors))
+    return [Step([*(tf.reduce_sum(values**power, -1) for power in (1, 2, 3)),
+                  tf.reduce_sum(tf.abs(vectors)**2, -2), again])]
 
 
 ROWS = [
     Row("Qr", "half " + ALL, qr, "loose"),
-    Row("Svd", ALL, svd, "loose", vague=no_vectors),
+    Row("Svd", ALL, svd, "loose", vague=angled),
+    Story("SvdParts", "Svd", singular_parts, ALL, "loose"),
     Row("SelfAdjointEigV2", ALL, eigen, "loose", vague=no_vectors),
-    Row("Eig", ALL, eig, "loose", vague=lambda arguments: (1,)),
-    Story("EigVectors", "Eig", turned, ALL, "loose"),
+    Row("Eig", ALL, eig, "loose", vague=lambda arguments: (0, 1)),
+    Story("EigParts", "Eig", eigen_parts, ALL, "rough"),
     Row("Lu", ALL, lu, "loose"),
     Row("MatrixLogarithm", COMPLEX, lambda s: {"input": regular(s)}, "loose"),
     Row("MatrixSquareRoot", ALL, lambda s: {"input": regular(s)}, "loose"),

@@ -31,7 +31,8 @@ IMAGE = "half float32 float64 " + SIGNED + " uint8 uint16"
 class Row:
     """`constant`: names of inputs that the shape of the output hangs on.  `vague`: a function of
     the arguments that gives the outputs whose contents TensorFlow leaves undefined.  `spoil`:
-    whether inputs are made wrong now and then; not where TensorFlow reads what is not there."""
+    whether inputs are made wrong now and then; not where TensorFlow reads what is not there.
+    `gradient`: whether it is compared, or how exact it is."""
 
     def __init__(self, op, types, make, kind="exact", gradient=True, constant=(),
                  vague=lambda arguments: (), spoil=True):

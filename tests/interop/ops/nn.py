@@ -113,9 +113,9 @@ ROWS = [
     Row("FusedBatchNorm", "float32", batch_norm(1), "loose", vague=norm_vague),
     Row("FusedBatchNormV2", "half bfloat16 float32", batch_norm(2), "loose", vague=norm_vague),
     Row("FusedBatchNormV3", "half bfloat16 float32", batch_norm(3), "loose", vague=norm_vague),
-    Row("LRN", "half float32", lrn, "sum"),
+    Row("LRN", "half float32", lrn, "sum", gradient="loose"),
     Row("LSTMBlockCell", "half float32", lstm_cell, "sum"),
-    Row("BlockLSTM", "half float32", block_lstm(1), "sum", spoil=False),
-    Row("BlockLSTMV2", "half float32", block_lstm(2), "sum", spoil=False),
+    Row("BlockLSTM", "half float32", block_lstm(1), "sum", gradient="loose", spoil=False),
+    Row("BlockLSTMV2", "half float32", block_lstm(2), "sum", gradient="loose", spoil=False),
     Row("GRUBlockCell", "float32", gru_cell, "sum"),
 ]

@@ -10,8 +10,9 @@ would be.  In short:
 - a Merge of two live values, and operations without an order between them: by chance;
 - a lowered If with a condition that is no bool: it fails to build its Switch;
 - an import into a dense table: it takes only all of its own buckets;
-- TensorListConcatV2 with a first dimension in element_shape: it compares that with the elements'
-  only at times, ours always does;
+- TensorListSplit with a number of rows in element_shape: it is not compared with the items', and
+  who reads them reads so many rows;
+- random numbers in what map_and_batch calls: it calls several at once;
 - a tensor kept by GetSessionHandle and used in the same run: it is there from the next run on;
 - a barrier's values of a wrong shape: it takes them;
 - types without a kernel of TensorFlow's: ours may have one, so the program ends before them.

@@ -181,8 +181,11 @@ class Lists:
         else:
             lengths = np.array([p.int(0, 3) for _ in range(p.int(0, 3))], np.int64)
             shape = (int(lengths.sum()),) + tuple(self.shape[1:])
+            # A number of rows that is declared is not compared with those that the items get, and
+            # who reads them reads so many.
+            rows = np.array([-1, *self.shape[1:]] if self.shape else -1, np.int32)
             self.add(raw.TensorListSplit(tensor=p.give(p.values(shape, -9, 9, self.dtype)),
-                                         element_shape=self.declared(), lengths=p.give(lengths)),
+                                         element_shape=p.give(rows), lengths=p.give(lengths)),
                      len(lengths))
 
     def change(self):
