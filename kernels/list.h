@@ -93,7 +93,11 @@
     X(fused_batch_norm_cpu)                                                                    \
     X(fused_batch_norm_v2_cpu)                                                                 \
     X(fused_batch_norm_v3_cpu)                                                                 \
-    X(fused_batch_norm_ex_cpu)
+    X(fused_batch_norm_ex_cpu)                                                                 \
+    X(fused_batch_norm_grad_cpu)                                                               \
+    X(fused_batch_norm_grad_v2_cpu)                                                            \
+    X(fused_batch_norm_grad_v3_cpu)                                                            \
+    X(fused_batch_norm_grad_ex_cpu)
 
 /* Plain C, obvious, one thread, complete: the oracle. */
 #include "kernels/ref/list.h"

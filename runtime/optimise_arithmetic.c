@@ -7,6 +7,7 @@
  *   Transpose that moves nothing, or twice               x, or one Transpose
  *   Reshape of Reshape; to the shape that x has          one Reshape; x
  *   AddN, Concat of one; Tile by ones; Pad by nothing    x
+ *   Sum, Mean, Max over no axes                          x
  *
  * All are exact to the bit: x + 0 of floats is not, for it makes 0 of -0.  A node that waits
  * for others, and a constant that does, is left alone.
@@ -277,6 +278,10 @@ static struct edge trivial(struct simplifier *s, const struct node *node)
                        all_are(constant(s, node->inputs[1]), 0)
                    ? node->inputs[0]
                    : none;
+    if (!strcmp(op, "Sum") || !strcmp(op, "Mean") || !strcmp(op, "Max")) {
+        const struct tensor *axes = constant(s, node->inputs[1]);
+        return axes && axes->shape.rank == 1 && axes->count == 0 ? node->inputs[0] : none;
+    }
     bool tile = !strcmp(op, "Tile");
     if (!tile && strcmp(op, "Pad") && strcmp(op, "PadV2"))
         return none;

@@ -1,22 +1,73 @@
 /*
- * batch_norm.c - batch normalisation in float, channels last, perhaps with Relu.
+ * batch_norm.c - batch normalisation in float, channels last, perhaps with an image that is
+ * added and Relu.
  *
- * x is (rows, channels).  Threads take rows; sums are in double, added in the order of the
- * threads, so the same number of threads gives the same bits.
+ * Two passes over the image: the moments of each block, which are put together in double; then
+ * slope and shift of each channel.
  */
+#include "kernels/cpu/batch_norm.h"
+
 #include <math.h>
 
 #include "base/error.h"
+#include "kernels/cpu/isa.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/list.h"
 
+/* Columns that fill the vectors, and elements of a block. */
+enum { COLUMNS_MIN = 32, BLOCK = 4096 };
+
+struct norm_cut norm_cut(int64_t rows, int64_t channels)
+{
+    struct norm_cut cut = {.rows = rows, .channels = channels, .columns = channels};
+    int64_t fold = 1;
+    while (channels * fold < COLUMNS_MIN && 2 * fold <= rows)
+        fold *= 2;
+    cut.columns = channels * fold;
+    cut.lines = rows / fold;
+    cut.lines_each = BLOCK / (cut.columns ? cut.columns : 1);
+    cut.lines_each += cut.lines_each == 0;
+    cut.blocks = (cut.lines + cut.lines_each - 1) / cut.lines_each + (rows % fold != 0);
+    return cut;
+}
+
+struct norm_block norm_block(const struct norm_cut *cut, int64_t index)
+{
+    int64_t line = index * cut->lines_each;
+    if (line >= cut->lines) {
+        int64_t done = cut->lines * (cut->columns / cut->channels);
+        return (struct norm_block){done * cut->channels, cut->rows - done, cut->channels};
+    }
+    int64_t left = cut->lines - line;
+    return (struct norm_block){line * cut->columns,
+                               left < cut->lines_each ? left : cut->lines_each, cut->columns};
+}
+
+void norm_spread(const struct norm_cut *cut, float *vector)
+{
+    for (int64_t i = cut->channels; i < cut->columns; i++)
+        vector[i] = vector[i - cut->channels];
+}
+
+void norm_gather(const struct norm_cut *cut, const float *parts, int64_t stride, double *total)
+{
+    for (int64_t c = 0; c < cut->channels; c++)
+        total[c] = 0;
+    for (int64_t b = 0; b < cut->blocks; b++) {
+        int64_t columns = norm_block(cut, b).columns;
+        for (int64_t from = 0; from < columns; from += cut->channels)
+            for (int64_t c = 0; c < cut->channels; c++)
+                total[c] += parts[b * stride + from + c];
+    }
+}
+
 struct norm {
-    int64_t rows, channels;
-    const float *x;
+    struct norm_cut cut;
+    const float *x, *side;
     float *y;
-    double *mean, *variance; /* of the batch, or those given */
-    double *sums;            /* (threads, channels) */
-    float *slope, *shift;
+    double *mean, *variance; /* of the batch */
+    float *parts;            /* (blocks, 2, columns): means, squared distances */
+    float *slope, *shift;    /* (columns) */
     int threads;
     bool relu;
 };
@@ -26,53 +77,59 @@ static bool norm_accepts(const struct node *node)
     const char *mode = node_attr_string(node, "activation_mode", "Identity");
     const char *format = node_attr_string(node, "data_format", "NHWC");
     return !strcmp(format, "NHWC") && (!strcmp(mode, "Relu") || !strcmp(mode, "Identity")) &&
-           node_attr_int(node, "num_side_inputs", 0) == 0 &&
+           node_attr_int(node, "num_side_inputs", 0) <= 1 &&
            (!node_attr(node, "U") || node_attr_type(node, "U") == F32);
 }
 
-/* sums[t][c] of x - from[c], squared if `squared`, over the rows of each thread; then in all.
- */
-static void sum_channels(struct norm *n, const double *from, bool squared, double *total)
+/* Mean and variance of each channel from those of the blocks. */
+static void find_moments(struct norm *n)
 {
-    int64_t channels = n->channels;
+    const struct norm_cut *cut = &n->cut;
+    int64_t channels = cut->channels, columns = cut->columns;
 #pragma omp parallel for num_threads(n->threads) schedule(static) if (n->threads > 1)
     for (int t = 0; t < n->threads; t++) {
-        struct range r = parallel_range(n->rows, 1, n->threads, t);
-        double *sums = n->sums + t * channels;
-        memset(sums, 0, (size_t)channels * sizeof(*sums));
-        for (int64_t row = r.from; row < r.to; row++) {
-            const float *x = n->x + row * channels;
-            if (squared) {
-                for (int64_t c = 0; c < channels; c++)
-                    sums[c] += (x[c] - from[c]) * (x[c] - from[c]);
-            } else {
-                for (int64_t c = 0; c < channels; c++)
-                    sums[c] += x[c];
-            }
+        struct range r = parallel_range(cut->blocks, 1, n->threads, t);
+        for (int64_t b = r.from; b < r.to; b++) {
+            struct norm_block block = norm_block(cut, b);
+            float *part = n->parts + b * 2 * columns;
+            isa()->moments(block.rows, block.columns, n->x + block.at, part, part + columns);
         }
     }
-    for (int64_t c = 0; c < channels; c++) {
-        double sum = 0;
-        for (int t = 0; t < n->threads; t++)
-            sum += n->sums[t * channels + c];
-        total[c] = sum / (double)n->rows;
+    for (int64_t c = 0; c < channels; c++)
+        n->mean[c] = 0;
+    for (int64_t b = 0; b < cut->blocks; b++) {
+        struct norm_block block = norm_block(cut, b);
+        const float *part = n->parts + b * 2 * columns;
+        for (int64_t from = 0; from < block.columns; from += channels)
+            for (int64_t c = 0; c < channels; c++)
+                n->mean[c] += (double)block.rows * part[from + c];
     }
+    for (int64_t c = 0; c < channels; c++)
+        n->mean[c] /= (double)cut->rows;
+    norm_gather(cut, n->parts + columns, 2 * columns, n->variance);
+    for (int64_t b = 0; b < cut->blocks; b++) {
+        struct norm_block block = norm_block(cut, b);
+        const float *part = n->parts + b * 2 * columns;
+        for (int64_t from = 0; from < block.columns; from += channels)
+            for (int64_t c = 0; c < channels; c++) {
+                double apart = part[from + c] - n->mean[c];
+                n->variance[c] += (double)block.rows * apart * apart;
+            }
+    }
+    for (int64_t c = 0; c < channels; c++)
+        n->variance[c] /= (double)cut->rows;
 }
 
-static void normalise(const struct norm *n)
+static void apply(const struct norm *n)
 {
-    int64_t channels = n->channels;
-    const float *slope = n->slope, *shift = n->shift;
+    const struct norm_cut *cut = &n->cut;
 #pragma omp parallel for num_threads(n->threads) schedule(static) if (n->threads > 1)
     for (int t = 0; t < n->threads; t++) {
-        struct range r = parallel_range(n->rows, 1, n->threads, t);
-        for (int64_t row = r.from; row < r.to; row++) {
-            const float *x = n->x + row * channels;
-            float *y = n->y + row * channels;
-            for (int64_t c = 0; c < channels; c++) {
-                float value = x[c] * slope[c] + shift[c];
-                y[c] = n->relu && value < 0 ? 0 : value; /* a NaN stays */
-            }
+        struct range r = parallel_range(cut->blocks, 1, n->threads, t);
+        for (int64_t b = r.from; b < r.to; b++) {
+            struct norm_block block = norm_block(cut, b);
+            isa()->normalise(block.rows, block.columns, n->x + block.at, n->slope, n->shift,
+                             n->side ? n->side + block.at : NULL, n->relu, n->y + block.at);
         }
     }
 }
@@ -99,14 +156,21 @@ static bool check_inputs(const struct kernel_call *call, bool training, double f
                         "%lld and %lld",
                         names[i], (long long)vector->count, (long long)x->shape.dims[3]);
     }
+    if (call->in_count > 5 && !shape_equal(&kernel_in(call, 5)->shape, &x->shape))
+        return fail(err, INVALID, "side_input shape must be equal to input shape: %s",
+                    shape_text(&kernel_in(call, 5)->shape, text, sizeof(text)));
     return true;
 }
 
-/* Slope and shift of each channel, and what the node tells of the moments. */
+/*
+ * Slope and shift of each channel, and what the node tells of the moments.  They come from the
+ * moments as the gradient will see them, so that it finds the same slope and shift.
+ */
 static void finish_channel(const struct kernel_call *call, struct norm *n, int64_t c,
                            bool training, double factor, float **out)
 {
-    double epsilon = node_attr_float(call->node, "epsilon", 0.0001f), count = (double)n->rows;
+    double epsilon = node_attr_float(call->node, "epsilon", 0.0001f);
+    double count = (double)n->cut.rows;
     double mean, variance, running_mean, running_variance;
     if (training) {
         mean = running_mean = n->mean[c];
@@ -121,13 +185,27 @@ static void finish_channel(const struct kernel_call *call, struct norm *n, int64
         running_variance =
             (1 - factor) * tensor_f32(kernel_in(call, 4))[c] + factor * running_variance;
     }
-    double slope = tensor_f32(kernel_in(call, 1))[c] / sqrt(variance + epsilon);
-    n->slope[c] = (float)slope;
-    n->shift[c] = (float)(tensor_f32(kernel_in(call, 2))[c] - mean * slope);
     out[1][c] = (float)running_mean;
     out[2][c] = (float)running_variance;
     out[3][c] = (float)mean;
     out[4][c] = (float)variance;
+    double slope = tensor_f32(kernel_in(call, 1))[c] / sqrt(out[4][c] + epsilon);
+    n->slope[c] = (float)slope;
+    n->shift[c] = (float)(tensor_f32(kernel_in(call, 2))[c] - out[3][c] * slope);
+}
+
+static bool make_room(struct kernel_call *call, struct norm *n, struct error *err)
+{
+    size_t channels = (size_t)n->cut.channels, columns = (size_t)n->cut.columns;
+    n->mean = kernel_scratch(call, 2 * channels * sizeof(double), err);
+    n->slope =
+        kernel_scratch(call, (2 + 2 * (size_t)n->cut.blocks) * columns * sizeof(float), err);
+    if (!n->mean || !n->slope)
+        return false;
+    n->variance = n->mean + channels;
+    n->shift = n->slope + columns;
+    n->parts = n->shift + columns;
+    return true;
 }
 
 static bool norm_run(struct kernel_call *call, struct error *err)
@@ -137,24 +215,19 @@ static bool norm_run(struct kernel_call *call, struct error *err)
     double factor = node_attr_float(call->node, "exponential_avg_factor", 1);
     if (!check_inputs(call, training, factor, err))
         return false;
-    struct norm n = {.channels = x->shape.dims[3], .x = tensor_f32(x)};
-    n.rows = n.channels ? x->count / n.channels : 0;
-    n.threads = parallel_threads(call, x->count);
+    int64_t channels = x->shape.dims[3];
+    struct norm n = {.cut = norm_cut(channels ? x->count / channels : 0, channels),
+                     .x = tensor_f32(x),
+                     .side = call->in_count > 5 ? tensor_f32(kernel_in(call, 5)) : NULL,
+                     .threads = parallel_threads(call, x->count)};
     n.relu = !strcmp(node_attr_string(call->node, "activation_mode", "Identity"), "Relu");
-    size_t channels = (size_t)n.channels;
-    n.sums = kernel_scratch(call, (size_t)(n.threads + 3) * channels * sizeof(double), err);
-    if (!n.sums)
+    if (!make_room(call, &n, err))
         return false;
-    n.mean = n.sums + (size_t)n.threads * channels;
-    n.variance = n.mean + channels;
-    n.slope = (float *)(void *)(n.variance + channels);
-    n.shift = n.slope + channels;
-
     float *out[6] = {0};
     for (int i = 0; i < call->node->outputs_count; i++) {
-        const struct shape small = i < 5 ? SHAPE(n.channels) : SHAPE_SCALAR;
-        struct tensor *made =
-            i ? kernel_output(call, i, &small, err) : kernel_output(call, 0, &x->shape, err);
+        const struct shape small = i < 5 ? SHAPE(channels) : SHAPE_SCALAR;
+        struct tensor *made = i ? kernel_output(call, i, &small, err)
+                                : kernel_output_reuse(call, 0, 0, &x->shape, err);
         if (!made)
             return false;
         out[i] = tensor_f32_mut(made);
@@ -162,13 +235,13 @@ static bool norm_run(struct kernel_call *call, struct error *err)
             *out[i] = 0;
     }
     n.y = out[0];
-    if (training) {
-        sum_channels(&n, NULL, false, n.mean);
-        sum_channels(&n, n.mean, true, n.variance);
-    }
-    for (int64_t c = 0; c < n.channels; c++)
+    if (training)
+        find_moments(&n);
+    for (int64_t c = 0; c < channels; c++)
         finish_channel(call, &n, c, training, factor, out);
-    normalise(&n);
+    norm_spread(&n.cut, n.slope);
+    norm_spread(&n.cut, n.shift);
+    apply(&n);
     return true;
 }
 

@@ -148,6 +148,22 @@ struct isa_gru_grad {
     float *inner_sums;      /* and of the state's product */
 };
 
+/* Which of the gradients of a normalised image count: those that Relu let through. */
+enum isa_norm_mask {
+    ISA_NORM_PLAIN, /* all */
+    ISA_NORM_BY_X,  /* where x * slope + shift > 0 */
+    ISA_NORM_BY_Y,  /* where y > 0; the others are 0 in `masked` */
+};
+
+/* The gradient of batch normalisation for a block (rows,columns). */
+struct isa_norm_grad {
+    int64_t rows, columns;
+    enum isa_norm_mask mask;
+    const float *grad, *x, *y;         /* (rows,columns); y for BY_Y */
+    const float *mean, *slope, *shift; /* (columns) */
+    float *masked;                     /* (rows,columns), for BY_Y; may be `grad` */
+};
+
 struct isa {
     const char *name;
     int lanes;
@@ -200,6 +216,22 @@ struct isa {
     /* The same sums, where x is masked first: out = grad where features > 0, else 0. */
     void (*relu_grad_sums)(int64_t rows, int64_t row, int64_t from, int64_t to,
                            const float *grad, const float *features, float *out, float *sums);
+
+    /* Of each column of x (rows,columns): its mean, and the sum of squared distances from it.
+     */
+    void (*moments)(int64_t rows, int64_t columns, const float *x, float *mean, float *squares);
+
+    /* y = x * slope + shift, plus side unless that is NULL, and max 0 if `relu`. */
+    void (*normalise)(int64_t rows, int64_t columns, const float *x, const float *slope,
+                      const float *shift, const float *side, bool relu, float *y);
+
+    /* Down each column: the sum of the gradients d that count, and that of d * (x - mean). */
+    void (*norm_sums)(const struct isa_norm_grad *g, float *sum, float *weighted);
+
+    /* dx = d * slope + x * of_x + constant.  BY_Y has been through norm_sums(): the gradient
+     * is `masked`, and plain. */
+    void (*norm_grad)(const struct isa_norm_grad *g, const float *of_x, const float *constant,
+                      float *dx);
 
     float (*sum)(int64_t count, const float *x);
     float (*maximum)(int64_t count, const float *x); /* -inf of none */

@@ -17,6 +17,7 @@
 
 #include "kernels/cpu/chain_body.h"
 #include "kernels/cpu/gemm_body.h"
+#include "kernels/cpu/norm_body.h"
 #include "kernels/cpu/philox_body.h"
 #include "kernels/cpu/pool_body.h"
 #include "kernels/cpu/recurrent_body.h"
@@ -44,6 +45,10 @@ const struct isa ISA = {
     .bias = bias_rows,
     .column_sums = column_sums,
     .relu_grad_sums = relu_grad_sums,
+    .moments = moments,
+    .normalise = normalise,
+    .norm_sums = norm_sums,
+    .norm_grad = norm_grad,
     .softmax = softmax,
     .xent_sparse = xent_sparse,
     .xent_dense = xent_dense,

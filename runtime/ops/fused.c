@@ -27,6 +27,16 @@ static bool infer_norm(struct infer *infer, struct error *err)
     return infer_as("FusedBatchNormV3", infer, err);
 }
 
+/* Gradients of x, scale, offset; two that are empty; of what was added. */
+static bool infer_norm_grad(struct infer *infer, struct error *err)
+{
+    if (!infer_as("FusedBatchNormGradV3", infer, err))
+        return false;
+    if (infer->node->outputs_count > 5)
+        infer->outputs[5] = infer->inputs[0];
+    return true;
+}
+
 /* The gradient of an image, and its sums over all but the last dimension. */
 static bool infer_with_bias(struct infer *infer, struct error *err)
 {
@@ -149,5 +159,23 @@ const struct op op_fused_batch_norm_ex = {
              "activation_mode:string='Identity' data_format:{'NHWC','NCHW'}='NHWC' "
              "is_training:bool=true",
     .infer = infer_norm,
+    .no_gradient = true,
+};
+
+/*
+ * The gradient of the former: of all that went in, through `activation_mode`, whose result was
+ * y.  TensorFlow's internal op.
+ */
+const struct op op_fused_batch_norm_grad_ex = {
+    .name = "_FusedBatchNormGradEx",
+    .inputs = "y_backprop:T x:T scale:float reserve_space_1:U reserve_space_2:U "
+              "reserve_space_3:U offset:float y:T",
+    .outputs = "x_backprop:T scale_backprop:U offset_backprop:U reserve_space_4:U "
+               "reserve_space_5:U side_input_backprop:num_side_inputs*T",
+    .attrs = "T:{half,bfloat16,float} U:{float} epsilon:float=0.0001 "
+             "num_side_inputs:int>=0=0 activation_mode:string='Identity' "
+             "data_format:{'NHWC','NCHW'}='NHWC' is_training:bool=true",
+    .flags = OP_EXPENSIVE,
+    .infer = infer_norm_grad,
     .no_gradient = true,
 };

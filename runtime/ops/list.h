@@ -181,6 +181,7 @@
 #define OPS_FUSED(X) \
     X(fused_mat_mul) X(fused_conv2d) X(relu_bias_grad) X(max_pool_relu_bias_grad) \
     X(mat_mul_descent) X(elementwise) X(update_refs) X(update_resources) X(fused_batch_norm_ex) \
+    X(fused_batch_norm_grad_ex) \
     X(fused_softmax_grad) X(fused_log_softmax_grad) X(fused_cross_entropy) X(fused_softmax_losses) \
     X(gru_sequence) X(gru_sequence_grad) X(rnn_sequence) X(rnn_sequence_grad) \
     X(layer_norm) X(layer_norm_grad) X(gelu) X(attention) X(attention_grad)

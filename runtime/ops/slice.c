@@ -321,6 +321,91 @@ const struct op op_slice = {
 static const char *const strided_masks[] = {"begin_mask", "end_mask", "ellipsis_mask",
                                             "new_axis_mask", "shrink_axis_mask"};
 
+/* What is known of a strided slice's entries. */
+struct entries {
+    int64_t begin[LIMIT_TENSOR_RANK], end[LIMIT_TENSOR_RANK], step[LIMIT_TENSOR_RANK];
+    bool begins, ends, steps; /* they are constants */
+    int count;
+    int64_t masks[5]; /* as strided_masks */
+};
+
+static bool has(const struct entries *e, int mask, int entry)
+{
+    return e->masks[mask] >> entry & 1;
+}
+
+static bool read_entries(const struct infer *infer, struct entries *e)
+{
+    const struct shape *vector = &infer->inputs[1];
+    int begins = 0, ends = 0, steps = 0;
+    for (int i = 0; i < ARRAY_LEN(strided_masks); i++)
+        e->masks[i] = node_attr_int(infer->node, strided_masks[i], 0);
+    e->begins = op_infer_values(infer, 1, e->begin, &begins);
+    e->ends = op_infer_values(infer, 2, e->end, &ends);
+    e->steps = op_infer_values(infer, 3, e->step, &steps);
+    if (vector->rank != 1 || vector->dims[0] < 0 || vector->dims[0] > LIMIT_TENSOR_RANK)
+        return false;
+    e->count = (int)vector->dims[0];
+    return (!e->begins || begins == e->count) && (!e->ends || ends == e->count) &&
+           (!e->steps || steps == e->count);
+}
+
+/* How many positions entry `i` takes of `size`; -1 where that shows at the run only. */
+static int64_t entry_size(const struct entries *e, int i, int64_t size)
+{
+    bool from_start = has(e, 0, i), to_end = has(e, 1, i);
+    if (!e->steps || e->step[i] == 0 || size < 0 || (!from_start && !e->begins) ||
+        (!to_end && !e->ends))
+        return -1;
+    int64_t step = e->step[i], low = step > 0 ? 0 : -1, high = step > 0 ? size : size - 1;
+    int64_t begin = from_start ? (step > 0 ? low : high) : e->begin[i];
+    int64_t end = to_end ? (step > 0 ? high : low) : e->end[i];
+    if (!from_start)
+        begin += begin < 0 ? size : 0;
+    if (!to_end)
+        end += end < 0 ? size : 0;
+    begin = begin < low ? low : (begin > high ? high : begin);
+    end = end < low ? low : (end > high ? high : end);
+    int64_t length = step > 0 ? end - begin : begin - end;
+    return length <= 0 ? 0 : 1 - (length - 1) / (step > 0 ? -step : step);
+}
+
+static bool infer_strided(struct infer *infer, struct error *err)
+{
+    (void)err;
+    const struct shape *in = &infer->inputs[0];
+    struct entries e;
+    struct shape out = SHAPE_SCALAR;
+    if (in->rank < 0 || !read_entries(infer, &e))
+        return true;
+    int taken = 0, d = 0;
+    bool seen = false;
+    for (int i = 0; i < e.count; i++) {
+        taken += !has(&e, 2, i) && !has(&e, 3, i);
+        seen |= has(&e, 2, i);
+    }
+    if (taken > in->rank)
+        return true;
+    for (int i = 0; i <= e.count; i++) {
+        bool at_end = i == e.count, rest = at_end ? !seen : has(&e, 2, i);
+        int whole = rest ? in->rank - taken : 0;
+        if (out.rank + whole + 1 > LIMIT_TENSOR_RANK)
+            return true;
+        for (int k = 0; k < whole; k++)
+            out.dims[out.rank++] = in->dims[d++];
+        if (at_end || rest)
+            continue;
+        if (has(&e, 3, i))
+            out.dims[out.rank++] = 1;
+        else if (has(&e, 4, i))
+            d++;
+        else
+            out.dims[out.rank++] = entry_size(&e, i, in->dims[d++]);
+    }
+    infer->outputs[0] = out;
+    return true;
+}
+
 static struct edge strided(struct gradient *g, const char *op, const struct edge *inputs,
                            int count)
 {
@@ -350,6 +435,7 @@ const struct op op_strided_slice = {
     .inputs = "input:T begin:Index end:Index strides:Index",
     .outputs = "output:T",
     .attrs = STRIDED_ATTRS("{int16,int32,int64}"),
+    .infer = infer_strided,
     .gradient = strided_slice_gradient,
 };
 

@@ -1,6 +1,7 @@
 /* passes_test.c - the optimiser's passes over real kernels: what they make, and that results
  * are the same with each of them off. */
 
+#include "runtime/gradient.h"
 #include "tests/kernels/passes.h"
 
 /* --- chains --- */
@@ -258,6 +259,47 @@ TEST(batch_normalisation_takes_its_relu)
 {
     check_norm(true);
     check_norm(false);
+}
+
+/* A block of a residual network: norm, Relu, norm, sum with what went in, Relu; gradients. */
+TEST(batch_normalisation_takes_sums_and_gradients)
+{
+    begin();
+    seed = 11;
+    const struct shape shape = SHAPE(3, 5, 6, 8);
+    const struct attr types[] = {attr_type("T", F32), attr_type("U", F32)};
+    struct edge x = placeholder("x", &shape), vectors[4], y = x;
+    for (int layer = 0; layer < 2; layer++) {
+        vectors[2 * layer] = constant("scale", &SHAPE(8));
+        vectors[2 * layer + 1] = constant("offset", &SHAPE(8));
+        struct edge none = constant("none", &SHAPE(0));
+        y = builder_add(&b, "FusedBatchNormV3", "norm",
+                        INPUTS(y, vectors[2 * layer], vectors[2 * layer + 1], none, none),
+                        types, 2);
+        y = unary("Relu", layer ? binary("AddV2", x, y) : y);
+    }
+    struct edge loss = binary("Mul", y, constant("weights", &shape));
+    struct edge of[] = {x, vectors[0], vectors[1], vectors[2], vectors[3]}, grads[5];
+    CHECK_OK(gradient_build(graph, &loss, 1, NULL, of, 5, grads, &err), &err);
+    const char *fetches[6] = {y.from->name};
+    char names[5][64];
+    for (int i = 0; i < 5; i++) {
+        snprintf(names[i], sizeof(names[i]), "%s:%d", grads[i].from->name, grads[i].output);
+        fetches[i + 1] = names[i];
+    }
+    struct tensor feed;
+    fill(&feed, &shape);
+    const struct what what = {.run = {.feeds = (const char *const[]){"x"},
+                                      .feed_values = &feed,
+                                      .feeds_count = 1,
+                                      .fetches = fetches,
+                                      .fetches_count = 6},
+                              .runs = 2};
+    check_count(&what, OPTIMISE_NORM, "_FusedBatchNormEx", 2, 0);
+    check_count(&what, OPTIMISE_NORM, "_FusedBatchNormGradEx", 2, 0);
+    check_same(&what);
+    tensor_release(&feed);
+    graph_free(graph);
 }
 
 /* Convolution, bias, Relu, pooling, all channels first, and what leads back through them. */
