@@ -37,17 +37,19 @@ struct arguments {
 
 /* --- the data --- */
 
-static bool open_data(const struct arguments *a, const struct spec *spec,
+static bool open_data(const struct arguments *a, const struct trained *trained,
                       struct dataset *dataset, struct error *err)
 {
     struct stat info;
+    const struct spec *spec = trained->spec;
     char *guess = alloc_printf("datasets/%s", spec->data.dataset);
     const char *folder = a->data ? a->data : guess;
     bool ok = a->data || !stat(folder, &info) ||
               fail(err, NOT_FOUND,
                    "there is no folder %s: say --data FOLDER with the files of \"%s\"", folder,
                    spec->data.dataset);
-    ok = ok && (dataset_open(folder, &spec->data, spec->seed, dataset, err) ||
+    ok = ok && (dataset_open_for(trained->dataset.vocabulary, folder, &spec->data, spec->seed,
+                                 dataset, err) ||
                 error_prefix(err, "%s: ", folder));
     free(guess);
     return ok;
@@ -182,7 +184,7 @@ static bool run(const struct arguments *a, struct error *err)
             a->model);
     if (!trained_open(a->model, &options, &trained, err))
         return false;
-    bool ok = open_data(a, trained.spec, &dataset, err);
+    bool ok = open_data(a, &trained, &dataset, err);
     if (ok) {
         ok = evaluate(a, &trained, &dataset, err);
         dataset_close(&dataset);

@@ -143,8 +143,8 @@ static bool open_all(struct dataset_opening *opening, struct error *err)
            hold_out(dataset, wanted_out(dataset, opening->data), opening->seed, err);
 }
 
-bool dataset_open(const char *folder, const struct spec_data *data, int64_t seed,
-                  struct dataset *dataset, struct error *err)
+bool dataset_open_for(const char *vocabulary, const char *folder, const struct spec_data *data,
+                      int64_t seed, struct dataset *dataset, struct error *err)
 {
     static const struct spec_data nothing;
     struct stat info;
@@ -158,11 +158,17 @@ bool dataset_open(const char *folder, const struct spec_data *data, int64_t seed
     if (!dataset->format)
         return false;
     dataset->arena = arena_new();
-    struct dataset_opening opening = {folder, data, seed, dataset};
+    struct dataset_opening opening = {folder, data, seed, dataset, vocabulary};
     if (open_all(&opening, err))
         return true;
     dataset_close(dataset);
     return false;
+}
+
+bool dataset_open(const char *folder, const struct spec_data *data, int64_t seed,
+                  struct dataset *dataset, struct error *err)
+{
+    return dataset_open_for(NULL, folder, data, seed, dataset, err);
 }
 
 void dataset_close(struct dataset *dataset)

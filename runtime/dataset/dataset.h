@@ -83,6 +83,13 @@ struct dataset {
  */
 bool dataset_open(const char *folder, const struct spec_data *data, int64_t seed,
                   struct dataset *dataset, struct error *err) CHECKED;
+
+/*
+ * The same for a model that has been trained: texts become the tokens of its `vocabulary`, as
+ * that of the dataset it was trained on (NULL: it has none).
+ */
+bool dataset_open_for(const char *vocabulary, const char *folder, const struct spec_data *data,
+                      int64_t seed, struct dataset *dataset, struct error *err) CHECKED;
 void dataset_close(struct dataset *dataset);
 
 /* The part that evaluations look at: what was held out, else the test part; NULL: neither. */

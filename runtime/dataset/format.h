@@ -22,6 +22,7 @@ struct dataset_opening {
     const struct spec_data *data;
     int64_t seed;
     struct dataset *dataset; /* to be filled */
+    const char *vocabulary;  /* tokens to take, not to learn anew; NULL: none are known */
 };
 
 struct dataset_format {

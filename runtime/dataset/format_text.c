@@ -235,9 +235,11 @@ static bool open_parts(struct dataset_opening *opening, const struct str parts[3
     size_t train_size;
     if (!split(opening, parts, &train_size, err))
         return false;
+    const char *known = opening->vocabulary;
     struct tokenizer *tokenizer =
-        tokenizer_learn((enum tokenizer_kind)how->tokenizer, how->vocabulary,
-                        str_text(&parts[0]), train_size, err);
+        known ? tokenizer_read(known, strlen(known), err)
+              : tokenizer_learn((enum tokenizer_kind)how->tokenizer, how->vocabulary,
+                                str_text(&parts[0]), train_size, err);
     if (!tokenizer)
         return error_prefix(err, "%s: ", opening->folder);
     add_columns(dataset, how, tokenizer_size(tokenizer));

@@ -225,7 +225,8 @@ static bool set_signature(struct trained *trained, struct error *err)
 static bool open_transforms(struct trained *trained, struct error *err)
 {
     struct dataset *dataset = &trained->dataset;
-    struct dataset_opening opening = {"", &trained->spec->data, trained->spec->seed, dataset};
+    struct dataset_opening opening = {"", &trained->spec->data, trained->spec->seed, dataset,
+                                      NULL};
     dataset->transforms =
         arena_array(trained->arena, (size_t)dataset->columns_count, sizeof(void *));
     return transform_augment(&opening, err);

@@ -139,6 +139,31 @@ TEST(text_learns_from_the_part_to_train_on)
     dataset_close(&dataset);
 }
 
+/* For a model that was trained on another text: its tokens, not new ones. */
+TEST(text_takes_the_vocabulary_of_a_model)
+{
+    struct error err;
+    struct dataset first, second;
+    char text[100], next[100];
+    struct arena *arena = arena_new();
+    const struct spec *spec = spec_of(arena, "\"sequence_length\": 2", &err);
+    CHECK_OK(spec, &err);
+    open_text(put("model", "a.txt", "xyz", 3), "\"sequence_length\": 2", &first);
+    put("other", "a.txt", "aazyx", 5);
+    CHECK_OK(
+        dataset_open_for(first.vocabulary, folder_path("other"), &spec->data, 0, &second, &err),
+        &err);
+    CHECK_INT(second.feeds.data.classes, 4);
+    CHECK_TEXT(second.vocabulary, first.vocabulary);
+    read_window(&second, &second.train, 2, text, next);
+    CHECK_TEXT(text, "zy");
+    dataset_close(&first);
+    dataset_close(&second);
+    CHECK_FAILS(dataset_open_for("{}", folder_path("other"), &spec->data, 0, &second, &err),
+                &err, DATA_LOSS);
+    arena_free(arena);
+}
+
 TEST(text_that_cannot_be_is_refused)
 {
     static const struct {
