@@ -184,7 +184,13 @@ static bool run(const struct arguments *a, struct error *err)
             a->model);
     if (!trained_open(a->model, &options, &trained, err))
         return false;
-    bool ok = open_data(a, &trained, &dataset, err);
+    bool ok =
+        !trained.is_keras ||
+        fail(err, INVALID,
+             "%s does not tell how it was trained; what can be evaluated: a run's folder, "
+             "a checkpoint",
+             a->model);
+    ok = ok && open_data(a, &trained, &dataset, err);
     if (ok) {
         ok = evaluate(a, &trained, &dataset, err);
         dataset_close(&dataset);

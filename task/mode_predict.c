@@ -23,7 +23,8 @@ static const char usage[] =
     "usage: trainyard predict MODEL [INPUT...] [options]\n"
     "\n"
     "What a trained model says of examples.  MODEL is the folder of a run (its newest\n"
-    "checkpoint), a checkpoint (FOLDER/model.ckpt-500), or the folder of a SavedModel.\n"
+    "checkpoint), a checkpoint (FOLDER/model.ckpt-500), a .keras file, or the folder of a\n"
+    "SavedModel.\n"
     "INPUT is a file, or - or nothing for stdin: JSON ({\"instances\": [...]}, {\"inputs\": "
     "...},\n"
     "a list, or an example a line), NPY, NPZ with an array for each input, or one or more\n"
@@ -72,8 +73,8 @@ static void tell_side(const char *what, const struct signature_tensor *tensors, 
 static void tell_model(const struct predict_model *model)
 {
     if (model->is_trained)
-        printf("%s after step %lld\n", model->trained.spec->name,
-               (long long)model->trained.step);
+        printf(model->trained.is_keras ? "%s, of Keras\n" : "%s after step %lld\n",
+               model->trained.spec->name, (long long)model->trained.step);
     else
         printf("SavedModel, tags %s, signature %s\n", model->saved.tags,
                model->signature->name);

@@ -31,8 +31,10 @@ bool predict_model_open(const struct predict_wish *wish, struct predict_model *o
                         wish->signature ? "signatures to choose (--signature)"
                                         : "tags to choose by (--tags)");
         if (!trained_is(wish->path))
-            return fail(err, NOT_FOUND,
-                        "%s is no run's folder, no checkpoint and no SavedModel", wish->path);
+            return fail(
+                err, NOT_FOUND,
+                "%s is no run's folder, no checkpoint, no .keras file and no SavedModel",
+                wish->path);
         ok = trained_open(wish->path, &options, &model.trained, err);
         model.session = model.trained.session;
     } else {

@@ -1,6 +1,6 @@
 /* trained.c - opens a checkpoint: its spec as a graph, its tensors as the variables. */
 
-#include "runtime/train/trained.h"
+#include "runtime/train/trained_internal.h"
 
 #include <sys/stat.h>
 
@@ -62,7 +62,7 @@ bool trained_is(const char *path)
 {
     if (is_folder(path))
         return is_there(path, "/checkpoints/checkpoint") || is_there(path, "/checkpoint");
-    if (is_best(path))
+    if (is_best(path) || (trained_is_keras(path) && is_there(path, "")))
         return true;
     char *prefix = prefix_of(path);
     bool there = is_there(prefix, ".index");
@@ -130,7 +130,7 @@ static void mark(const struct graph *graph, const char *name, bool *marks, int *
 }
 
 /* Whether evaluation or prediction needs it, by the index of the variable. */
-static bool *needed_variables(const struct model *model)
+bool *trained_needed(const struct model *model)
 {
     size_t count = (size_t)graph_count(model->graph);
     bool *marks = alloc_array(count, sizeof(*marks));
@@ -150,19 +150,18 @@ static bool *needed_variables(const struct model *model)
 
 /* --- opening --- */
 
-static bool set_variable(struct trained *trained, const struct checkpoint *checkpoint,
-                         int index, struct error *err)
+bool trained_set(struct trained *trained, int index, const struct tensor *value,
+                 struct error *err)
 {
     const struct model_variable *face = &trained->model.variables[index];
-    const struct tensor *saved = checkpoint_find(checkpoint, face->name);
-    if (!saved || (int)saved->dtype != face->dtype || !shape_equal(&saved->shape, &face->shape))
+    if (!value || (int)value->dtype != face->dtype || !shape_equal(&value->shape, &face->shape))
         return fail(err, DATA_LOSS, "it has no \"%s\" as its spec has it", face->name);
     struct variable *variable =
         resources_variable(session_resources(trained->session), "", face->name,
                            (enum dtype)face->dtype, &face->shape, err);
-    bool ok = variable && variable_assign(variable, saved, err);
+    bool ok = variable && variable_assign(variable, value, err);
     if (ok)
-        tensor_share(&trained->values[index], saved);
+        tensor_share(&trained->values[index], value);
     if (variable)
         resource_unref(&variable->resource);
     return ok;
@@ -171,11 +170,11 @@ static bool set_variable(struct trained *trained, const struct checkpoint *check
 static bool set_variables(struct trained *trained, const struct checkpoint *checkpoint,
                           struct error *err)
 {
-    int count = trained->model.variables_count;
-    trained->values = arena_array(trained->arena, (size_t)count + 1, sizeof(struct tensor));
-    bool *needed = needed_variables(&trained->model), ok = true;
-    for (int i = 0; ok && i < count; i++)
-        ok = !needed[i] || set_variable(trained, checkpoint, i, err);
+    bool *needed = trained_needed(&trained->model), ok = true;
+    for (int i = 0; ok && i < trained->model.variables_count; i++)
+        ok = !needed[i] ||
+             trained_set(trained, i,
+                         checkpoint_find(checkpoint, trained->model.variables[i].name), err);
     free(needed);
     return ok;
 }
@@ -232,6 +231,20 @@ static bool open_transforms(struct trained *trained, struct error *err)
     return transform_augment(&opening, err);
 }
 
+bool trained_build(struct trained *trained, const struct session_options *options,
+                   struct error *err)
+{
+    if (!open_transforms(trained, err) ||
+        !model_build(trained->spec, &trained->dataset.feeds.data, &trained->model, err))
+        return false;
+    trained->values = arena_array(trained->arena, (size_t)trained->model.variables_count + 1,
+                                  sizeof(struct tensor));
+    trained->session = session_new(options, err);
+    return trained->session &&
+           session_extend_graph(trained->session, trained->model.graph, err) &&
+           set_signature(trained, err);
+}
+
 static bool open_checkpoint(struct trained *trained, const struct checkpoint *checkpoint,
                             const struct session_options *options, struct error *err)
 {
@@ -241,28 +254,31 @@ static bool open_checkpoint(struct trained *trained, const struct checkpoint *ch
                     "with --resume, to have one that does");
     trained->prefix = arena_text(trained->arena, checkpoint->prefix);
     trained->step = checkpoint->step;
-    if (!trained_parse(checkpoint->model, trained->arena, &trained->spec, &trained->dataset,
-                       err) ||
-        !open_transforms(trained, err) ||
-        !model_build(trained->spec, &trained->dataset.feeds.data, &trained->model, err))
+    return trained_parse(checkpoint->model, trained->arena, &trained->spec, &trained->dataset,
+                         err) &&
+           trained_build(trained, options, err) && set_variables(trained, checkpoint, err);
+}
+
+static bool open_path(struct trained *trained, const char *path,
+                      const struct session_options *options, struct error *err)
+{
+    struct checkpoint checkpoint;
+    if (trained_is_keras(path))
+        return trained_open_keras(trained, path, options, err) ||
+               (strncmp(err->text, path, strlen(path)) && error_prefix(err, "%s: ", path));
+    if (!load(path, &checkpoint, err))
         return false;
-    trained->session = session_new(options, err);
-    return trained->session &&
-           session_extend_graph(trained->session, trained->model.graph, err) &&
-           set_variables(trained, checkpoint, err) && set_signature(trained, err);
+    bool ok = open_checkpoint(trained, &checkpoint, options, err) ||
+              error_prefix(err, "%s: ", checkpoint.prefix);
+    checkpoint_release(&checkpoint);
+    return ok;
 }
 
 bool trained_open(const char *path, const struct session_options *options, struct trained *out,
                   struct error *err)
 {
-    struct checkpoint checkpoint;
     struct trained trained = {.arena = arena_new()};
-    bool ok = load(path, &checkpoint, err);
-    if (ok) {
-        ok = open_checkpoint(&trained, &checkpoint, options, err) ||
-             error_prefix(err, "%s: ", checkpoint.prefix);
-        checkpoint_release(&checkpoint);
-    }
+    bool ok = open_path(&trained, path, options, err);
     if (ok)
         *out = trained;
     else

@@ -29,6 +29,7 @@ struct trained {
     struct session *session;    /* with the whole graph */
     struct signature signature; /* the features in, "predictions" out */
     const char *prefix;         /* of the checkpoint */
+    bool is_keras;              /* of a .keras file: how it was trained is not known */
     int64_t step;               /* after which it was written */
     struct arena *arena;        /* where all of this lives */
 };
@@ -36,7 +37,8 @@ struct trained {
 /*
  * Opens what `path` names: a run's folder (the newest whole one of its checkpoints/), a folder
  * of checkpoints, or a checkpoint by its prefix ("…/model.ckpt-500") or one of its files, or
- * the best one by the file that names it ("…/checkpoints/best").
+ * the best one by the file that names it ("…/checkpoints/best"); or a .keras file, whose layers
+ * and weights make a model without data and training.
  *
  * NULL options: defaults.  On success the caller owns it.  Fails with NOT_FOUND (nothing
  * there), DATA_LOSS (damaged), INVALID (written by another program, or by a training before

@@ -18,7 +18,7 @@ run() { "$task" "$@" >out 2>err; code=$?; }
 code_is() { [ "$code" = "$1" ] || { echo "  exit code $code, wanted $1"; false; }; }
 says() { grep -q -- "$1" out || { echo "  nothing like '$1' in the output"; false; }; }
 complains() { grep -qF -- "$1" err || { echo "  nothing like '$1' on stderr"; false; }; }
-python() { python3 -c "import json, struct, sys; $1"; }
+python() { python3 -c "import json, struct, sys; $1" "${@:2}"; }
 
 # refused NAME TEXT MODE ARGUMENT... : the user's error, told so
 refused() {
@@ -193,6 +193,27 @@ if [ -d "$shared" ]; then
 rows = [json.loads(l) for l in open("out")]
 assert [r["length"] for r in rows] == [1, 3], rows'
     refused recorded_model_by_other_tags 'no meta graph has the tags "none", there are: "serve"' predict "$shared/savedmodel/v2-module" --tags none
+    for name in mlp cnn lstm resnet; do
+        model=$shared/keras/models/$name
+        python '
+import base64
+expected = json.load(open(sys.argv[1]))
+def nested(array, shape):
+    return [nested(array[i * len(array) // shape[0]:(i + 1) * len(array) // shape[0]], shape[1:]) for i in range(shape[0])] if shape else array[0]
+def read(j):
+    j = j[0] if isinstance(j, list) else j
+    raw = base64.b64decode(j["base64"])
+    return nested(struct.unpack("<%d%s" % (len(raw) // 4, "f" if j["dtype"] == "float32" else "i"), raw), j["shape"])
+json.dump(read(expected["input"]), open("k.json", "w")); json.dump(read(expected["output"]), open("k.out", "w"))' "$model/expected.json"
+        run predict "$model/model.keras" k.json </dev/null
+        check "keras_$name" python '
+def flat(x): return [z for y in x for z in flat(y)] if isinstance(x, list) else [x]
+got, want = flat([json.loads(l) for l in open("out")]), flat(json.load(open("k.out")))
+assert len(got) == len(want) and all(abs(a - b) < 1e-5 + 1e-4 * abs(b) for a, b in zip(got, want)), (got[:3], want[:3])'
+    done
+    run export "$shared/keras/models/cnn/model.keras" converted --format saved_model </dev/null
+    check keras_becomes_a_saved_model says 'signature "serving_default"'
+    refused evaluate_of_keras 'does not tell how it was trained' evaluate "$shared/keras/models/cnn/model.keras"
 else
     echo "skip recorded: no recorded files beside this clone ($shared)"
 fi
