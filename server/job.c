@@ -60,6 +60,21 @@ void job_reader_close(struct request *req, struct job_reader *reader)
     *reader = (struct job_reader){0};
 }
 
+/* Why the training of a job that succeeded ended, as its task said; NULL when it did not. */
+static const char *ended_text(struct db_conn *metrics, const struct db_job *job,
+                              struct arena *arena)
+{
+    struct db_artifact run;
+    struct error ignored;
+    if (!db_artifacts_find(metrics, job->number, "run", "", arena, &run, &ignored))
+        return NULL;
+    json_t *json = json_loadb(run.bytes, run.size, 0, NULL);
+    const char *ended = json_string_value(json_object_get(json, "ended"));
+    const char *text = ended ? arena_text(arena, ended) : NULL;
+    json_decref(json);
+    return text;
+}
+
 /* How many steps the run will have, as the task said; -1 while it has not. */
 static int64_t planned_steps(struct db_conn *metrics, const struct db_job *job,
                              struct arena *arena)
@@ -105,6 +120,10 @@ const char *job_reason(const struct job_reader *reader, const struct db_job *job
     struct error ignored;
     struct db_task *tasks;
     int count = 0;
+    if (job->state == JOB_SUCCEEDED) {
+        const char *ended = ended_text(reader->metrics, job, arena);
+        return ended ? ended : job->text;
+    }
     bool told = job->state == JOB_FAILED || job->state == JOB_QUEUED;
     if (!told || !job->epoch ||
         !db_tasks_list(reader->control, job->epoch, arena, &tasks, &count, &ignored))

@@ -85,6 +85,11 @@ bool memory_check(struct train *train, struct error *err) CHECKED;
 /* The metrics over train->eval, into train->val_values. */
 bool evaluate_run(struct train *train, struct error *err) CHECKED;
 
+/* --- train_open.c --- */
+
+/* Puts what the run is, and once it is over why it ended, into the event file. */
+void train_tell_run(struct train *train, const char *ended);
+
 /* --- stop.c --- */
 
 /* Before the state is restored; train_close() frees what it takes. */

@@ -270,6 +270,8 @@ static bool do_end(struct train *train, struct train_report *report, struct erro
                                           (double)train->busy_us;
     if (!train->events)
         return true;
+    if (train->end == TRAIN_FINISHED)
+        train_tell_run(train, train->end_text);
     events_session(train->events, train->step, TFEVENT_STOP, "");
     if (!room_flush(train, err))
         return false;

@@ -147,6 +147,26 @@ static bool start_input(struct train *train, struct error *err)
     return train->input;
 }
 
+void train_tell_run(struct train *train, const char *ended)
+{
+    struct str text = {0};
+    str_printf(
+        &text,
+        "{\"steps\": %lld, \"examples\": %lld, \"parameters\": %lld, \"batch_size\": %lld, "
+        "\"threads\": %d, \"resumed_from\": %lld, \"skipped\": %lld",
+        (long long)train->facts.steps, (long long)train->facts.examples,
+        (long long)train->facts.parameters, (long long)train->spec->data.batch_size,
+        train->facts.threads, (long long)train->facts.resumed_from,
+        (long long)train->facts.skipped);
+    if (ended) {
+        str_add(&text, ", \"ended\": ");
+        str_add_json(&text, ended, strlen(ended));
+    }
+    str_add_char(&text, '}');
+    events_run(train->events, train->step, str_text(&text));
+    str_release(&text);
+}
+
 /* The records that open an attempt. */
 static bool start_events(struct train *train, struct error *err)
 {
@@ -159,17 +179,8 @@ static bool start_events(struct train *train, struct error *err)
     train->events_path = alloc_text(events_path(train->events));
     train->facts.events = train->events_path;
     events_session(train->events, train->step, TFEVENT_START, "");
+    train_tell_run(train, NULL);
     struct str text = {0};
-    str_printf(
-        &text,
-        "{\"steps\": %lld, \"examples\": %lld, \"parameters\": %lld, \"batch_size\": %lld, "
-        "\"threads\": %d, \"resumed_from\": %lld, \"skipped\": %lld}",
-        (long long)train->facts.steps, (long long)train->facts.examples,
-        (long long)train->facts.parameters, (long long)train->spec->data.batch_size,
-        train->facts.threads, (long long)train->facts.resumed_from,
-        (long long)train->facts.skipped);
-    events_run(train->events, train->step, str_text(&text));
-    str_clear(&text);
     graph_export(session_graph(train->session), true, 1024, &text);
     events_graph(train->events, text.data, text.size);
     str_clear(&text);

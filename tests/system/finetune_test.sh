@@ -93,6 +93,7 @@ submit() { field "$(api POST /api/v1/jobs "$1")" number 2>/dev/null; }
 one=$(submit "$(sed 's/"steps": 60/"steps": 30/; s/"train": {/"checkpoint": {"every_steps": 10}, "train": {/' first.json)")
 wait_for 60 is_final "$one"
 check first_job same "$(state_of "$one")" succeeded
+check says_why_it_ended has "$(api GET "/api/v1/jobs/$one")" "all steps done"
 two=$(submit "$(sed "s/\"file\": \"first\"/\"job\": $one, \"step\": 20/" tuned.json)")
 wait_for 60 is_final "$two"
 check second_job same "$(state_of "$two")" succeeded

@@ -156,11 +156,11 @@ function Top({ job, tab }: { job: Job; tab: string }): preact.JSX.Element {
 }
 
 function Why({ job }: { job: Job }): preact.JSX.Element | null {
-    const shown = job.state === "queued" || job.state === "failed";
+    const shown = job.state === "queued" || job.state === "failed" || job.state === "succeeded";
     const { value } = useLoad(() => (shown ? api.explain(job.id) : Promise.resolve(null)), [job.id, job.state, job.attempt]);
-    if (!shown || !value) return null;
+    if (!shown || !value || !value.text) return null;
     return (
-        <div class={`notice ${job.state === "failed" ? "bad" : "wait"}`}>
+        <div class={`notice ${job.state === "failed" ? "bad" : job.state === "queued" ? "wait" : ""}`}>
             <p>{value.text}</p>
             {(value.blockers ?? []).map((blocker) => (
                 <p class="muted" key={blocker.text}>
