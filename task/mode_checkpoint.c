@@ -109,68 +109,90 @@ static double f8e4m3fn(uint8_t bits)
     return exponent ? sign * ldexp(8 + fraction, exponent - 10) : sign * ldexp(fraction, -9);
 }
 
-double mode_checkpoint_number(enum dtype dtype, const void *elements, int64_t index)
+#define EACH(value)                                                                            \
+    for (int64_t i = 0; i < count; i++)                                                        \
+        out[i] = (double)(value);                                                              \
+    break
+#define AT(type) ((const type *)elements)[first + i]
+
+void mode_checkpoint_numbers(enum dtype dtype, const void *elements, int64_t first,
+                             int64_t count, double *out)
 {
     switch (dtype) {
     case F32:
-        return ((const float *)elements)[index];
+        EACH(AT(float));
     case F64:
-        return ((const double *)elements)[index];
+        EACH(AT(double));
     case F16:
-        return dtype_f16_to_f32(((const uint16_t *)elements)[index]);
+        EACH(dtype_f16_to_f32(AT(uint16_t)));
     case BF16:
-        return dtype_bf16_to_f32(((const uint16_t *)elements)[index]);
+        EACH(dtype_bf16_to_f32(AT(uint16_t)));
     case F8E5M2: /* the upper half of a float16 */
-        return dtype_f16_to_f32((uint16_t)(((const uint8_t *)elements)[index] << 8));
+        EACH(dtype_f16_to_f32((uint16_t)(AT(uint8_t) << 8)));
     case F8E4M3FN:
-        return f8e4m3fn(((const uint8_t *)elements)[index]);
+        EACH(f8e4m3fn(AT(uint8_t)));
     case I8:
     case QI8:
-        return ((const int8_t *)elements)[index];
+        EACH(AT(int8_t));
     case U8:
     case QU8:
     case BOOL:
-        return ((const uint8_t *)elements)[index];
+        EACH(AT(uint8_t));
     case I16:
     case QI16:
-        return ((const int16_t *)elements)[index];
+        EACH(AT(int16_t));
     case U16:
     case QU16:
-        return ((const uint16_t *)elements)[index];
+        EACH(AT(uint16_t));
     case I32:
     case QI32:
-        return ((const int32_t *)elements)[index];
+        EACH(AT(int32_t));
     case U32:
-        return ((const uint32_t *)elements)[index];
+        EACH(AT(uint32_t));
     case I64:
-        return (double)((const int64_t *)elements)[index];
+        EACH(AT(int64_t));
     case U64:
-        return (double)((const uint64_t *)elements)[index];
+        EACH(AT(uint64_t));
     default:
         assert(!"a type that is a number");
-        return NAN;
     }
+}
+
+/* Of numbers in a row; a long sum loses less in parts. */
+static void add_numbers(struct mode_checkpoint_values *values, const double *numbers,
+                        int64_t count)
+{
+    double sum = 0, min = values->min, max = values->max;
+    int64_t zeros = 0;
+    for (int64_t i = 0; i < count; i++) {
+        double value = numbers[i];
+        if (!isfinite(value)) {
+            values->nans += isnan(value);
+            values->infinities += isinf(value) != 0;
+            continue;
+        }
+        zeros += value == 0;
+        min = value < min ? value : min;
+        max = value > max ? value : max;
+        sum += value;
+    }
+    values->min = min;
+    values->max = max;
+    values->zeros += zeros;
+    values->sum += sum;
+    values->count += count;
 }
 
 static void add_piece(struct mode_checkpoint_values *values, enum dtype dtype,
                       const void *elements, int64_t count)
 {
-    double sum = 0; /* of the piece: a long sum loses less in parts */
-    for (int64_t i = 0; i < count; i++) {
-        double value = mode_checkpoint_number(dtype, elements, i);
-        if (isnan(value)) {
-            values->nans++;
-        } else if (isinf(value)) {
-            values->infinities++;
-        } else {
-            values->zeros += value == 0;
-            values->min = value < values->min ? value : values->min;
-            values->max = value > values->max ? value : values->max;
-            sum += value;
-        }
+    double numbers[1024];
+    for (int64_t at = 0; at < count;) {
+        int64_t some = count - at < ARRAY_LEN(numbers) ? count - at : ARRAY_LEN(numbers);
+        mode_checkpoint_numbers(dtype, elements, at, some, numbers);
+        add_numbers(values, numbers, some);
+        at += some;
     }
-    values->sum += sum;
-    values->count += count;
 }
 
 bool mode_checkpoint_look(struct tensors *tensors, const struct tensors_item *item,

@@ -34,8 +34,9 @@ struct mode_checkpoint_values {
     double min, max, sum; /* of what is a finite number; min > max: there is none */
 };
 
-/* Element `index` of `count` plain elements as a number; not for complex ones. */
-double mode_checkpoint_number(enum dtype dtype, const void *elements, int64_t index);
+/* Elements [first, first + count) as numbers; of a type that is one. */
+void mode_checkpoint_numbers(enum dtype dtype, const void *elements, int64_t first,
+                             int64_t count, double *out);
 
 /* Looks at every element; fails as reading does.  Only for types that are numbers. */
 bool mode_checkpoint_look(struct tensors *tensors, const struct tensors_item *item,

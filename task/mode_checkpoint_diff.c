@@ -69,9 +69,11 @@ static void compare_piece(struct diff *diff, struct row *row, const char *a, con
         }
         /* Without a tolerance other bits are another value: -0 and 0, two NaNs. */
         bool beyond = diff->tolerance < 0;
-        for (int64_t p = i * parts; p < (i + 1) * parts; p++)
-            compare_number(diff, row, mode_checkpoint_number(part, a, p),
-                           mode_checkpoint_number(part, b, p), &beyond);
+        double x[2], y[2];
+        mode_checkpoint_numbers(part, a, i * parts, parts, x);
+        mode_checkpoint_numbers(part, b, i * parts, parts, y);
+        for (int p = 0; p < parts; p++)
+            compare_number(diff, row, x[p], y[p], &beyond);
         row->beyond += beyond;
     }
 }

@@ -134,18 +134,19 @@ static bool keras_open(struct tensors *tensors, struct error *err)
     struct str bytes = {0};
     struct hdf5 file = {0};
     tensors->source = alloc_bytes(sizeof(struct memory));
+    char *name = alloc_printf("%s: %s", tensors->path, weights);
     struct archive *archive = archive_open(tensors->path, err);
     int index = archive ? archive_find(archive, weights) : -1;
-    bool ok =
-        index >= 0
-            ? archive_read(archive, index, LIMIT_TENSOR_BYTES, &bytes, err) &&
-                  hdf5_read_bytes(tensors->path, bytes.data, bytes.size, &file, err)
-            : archive && fail(err, INVALID, "%s has no entry '%s'", tensors->path, weights);
+    bool ok = index >= 0 ? archive_read(archive, index, LIMIT_TENSOR_BYTES, &bytes, err) &&
+                               hdf5_read_bytes(name, bytes.data, bytes.size, &file, err)
+                         : archive && fail(err, INVALID, "%s has no entry '%s'", tensors->path,
+                                           weights);
     if (ok)
         take_datasets(tensors, &file);
     hdf5_release(&file);
     str_release(&bytes);
     archive_close(archive);
+    free(name);
     return ok;
 }
 

@@ -134,6 +134,12 @@ run show "$shared/keras-mlp-adam/ckpt-3"
 check recorded_objects_have_names says '^optimizer/_trainable_variables/0/.ATTRIBUTES/VARIABLE_VALUE .*  = sequential/dense/kernel$'
 run show "$shared/v1-table/old.ckpt"
 check recorded_v1-table code_is 0
+for name in cnn lstm transformer; do
+    model=$shared/../keras/models/$name
+    run diff "$model/model.keras" "$model/model.weights.h5"
+    check "recorded_keras_$name" code_is 0
+    check "recorded_keras_${name}_has_weights" says '^\([1-9][0-9]*\) of \1 tensors are the same$'
+done
 damaged() { # damaged NAME PATTERN: in the output or on stderr, and the code of an error
     run show "$shared/damaged-$1/m"
     cat err >>out
