@@ -64,6 +64,24 @@ static void convert_reduce(struct onnx *o)
         onnx_give(o, 0, x);
 }
 
+/* ONNX finds the greatest of numbers only. */
+static void convert_any(struct onnx *o)
+{
+    int64_t axes[LIMIT_TENSOR_RANK];
+    int count;
+    bool keep = node_attr_bool(o->node, "keep_dims", false);
+    if (!onnx_constant_ints(o, 1, axes, LIMIT_TENSOR_RANK, &count))
+        return;
+    const char *x = onnx_in(o, 0);
+    if (count)
+        x = onnx_cast(
+            o,
+            onnx_add(o, onnx_row_of(o)->to, ONNX_IN(onnx_cast(o, x, I32)),
+                     ONNX_ATTRS(ONNX_L("axes", axes, count), ONNX_I("keepdims", keep))),
+            BOOL);
+    onnx_give(o, 0, x);
+}
+
 static void convert_softmax(struct onnx *o)
 {
     onnx_give(o, 0,
