@@ -127,6 +127,7 @@ static void convert_cumsum(struct onnx *o)
 }
 
 const struct onnx_row onnx_reduce_rows[] = {
+    {"All", convert_any, "ReduceMin"},       {"Any", convert_any, "ReduceMax"},
     {"ArgMax", convert_arg, "ArgMax"},       {"ArgMin", convert_arg, "ArgMin"},
     {"Cumsum", convert_cumsum, NULL},        {"LogSoftmax", convert_softmax, "LogSoftmax"},
     {"Max", convert_reduce, "ReduceMax"},    {"Mean", convert_reduce, "ReduceMean"},
