@@ -9,9 +9,20 @@
 
 struct writing {
     hid_t file, text; /* `text`: the type of strings */
-    hid_t links;      /* how links are made: with the groups before them */
-    hid_t created;    /* how datasets are made: without times, which would differ */
+    hid_t half, bfloat;
+    hid_t links;   /* how links are made: with the groups before them */
+    hid_t created; /* how datasets are made: without times, which would differ */
 };
+
+/* A sign, an exponent and a mantissa in 16 bits. */
+static hid_t small_float(size_t exponent, size_t mantissa)
+{
+    hid_t type = H5Tcopy(H5T_IEEE_F32LE);
+    H5Tset_fields(type, 15, mantissa, exponent, 0, mantissa);
+    H5Tset_size(type, 2);
+    H5Tset_ebias(type, ((size_t)1 << (exponent - 1)) - 1);
+    return type;
+}
 
 /* The type in memory, which is also that in the file; below 0: there is none. */
 static hid_t type_of(const struct writing *w, enum dtype dtype)
@@ -19,6 +30,10 @@ static hid_t type_of(const struct writing *w, enum dtype dtype)
     switch (dtype) {
     case F32:
         return H5T_IEEE_F32LE;
+    case F16:
+        return w->half;
+    case BF16:
+        return w->bfloat;
     case F64:
         return H5T_IEEE_F64LE;
     case I8:
@@ -109,6 +124,8 @@ bool hdf5_write(const struct hdf5_item *items, int count, struct str *out, struc
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
     hid_t access = H5Pcreate(H5P_FILE_ACCESS);
     struct writing w = {.text = H5Tcopy(H5T_C_S1),
+                        .half = small_float(5, 10),
+                        .bfloat = small_float(8, 7),
                         .links = H5Pcreate(H5P_LINK_CREATE),
                         .created = H5Pcreate(H5P_DATASET_CREATE)};
     H5Tset_size(w.text, H5T_VARIABLE);
@@ -131,6 +148,8 @@ bool hdf5_write(const struct hdf5_item *items, int count, struct str *out, struc
     H5Pclose(w.created);
     H5Pclose(w.links);
     H5Tclose(w.text);
+    H5Tclose(w.half);
+    H5Tclose(w.bfloat);
     H5Pclose(access);
     return ok;
 }
