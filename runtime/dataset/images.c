@@ -170,8 +170,9 @@ static void decode_all(struct images *images)
 static bool find_size(struct images *images, struct error *err)
 {
     struct image image;
+    struct error later;
     for (int i = 0; i < images->count; i++) {
-        if (!decode(images->files[i].path, &images->options, &image, err))
+        if (!decode(images->files[i].path, &images->options, &image, i ? &later : err))
             continue;
         images->options.height = image.height;
         images->options.width = image.width;

@@ -156,6 +156,25 @@ TEST(images_that_are_damaged_are_named_or_passed_over)
     dataset_close(&dataset);
 }
 
+TEST(images_that_are_all_damaged_are_told_by_the_first)
+{
+    struct dataset dataset;
+    struct error err;
+    put("worst", "a", "1.png", 4, 4, 50);
+    put("worst", "b", "2.png", 4, 4, 60);
+    for (int i = 0; i < 2; i++) {
+        char *path = alloc_printf("%s/%s", folder_path("worst"), i ? "b/2.png" : "a/1.png");
+        CHECK_INT(truncate(path, 20), 0);
+        free(path);
+    }
+    CHECK_FAILS(open_images("worst", "", &dataset, &err), &err, DATA_LOSS);
+    CHECK(strstr(err.text, "/a/1.png: "));
+    CHECK_FAILS(
+        open_images("worst", "\"image_size\": 4, \"skip_damaged\": true", &dataset, &err), &err,
+        DATA_LOSS);
+    CHECK(strstr(err.text, "every image of"));
+}
+
 TEST(images_of_classes_without_training_are_refused)
 {
     struct dataset dataset;
