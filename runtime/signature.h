@@ -20,6 +20,8 @@ struct signature_tensor {
     int dtype;
     struct shape shape;               /* the first dimension, of the examples, is mostly open */
     const struct tensor *when_absent; /* of an input that may be left out; else NULL */
+    const char *const *words;         /* (optional) what the integers stand for */
+    int64_t words_count;
 };
 
 struct signature {

@@ -38,6 +38,7 @@ static const char usage[] =
     "  --seed N          of what is drawn (default: 1)\n"
     "  --output FILE     in place of stdout; .json, .jsonl, .npy or .npz\n"
     "  --json            a JSON document on stdout, in place of a line for each example\n"
+    "  --top N           the N likeliest classes of each example, with their scores\n"
     "  --inputs          what the model takes and gives, and nothing else\n"
     "  --signature NAME  of a SavedModel (default: serving_default)\n"
     "  --tags A,B        the meta graph of a SavedModel that has more than one\n"
@@ -53,7 +54,7 @@ struct arguments {
     const char *output, *scale_text, *temperature_text;
     double scale;
     struct predict_text_options text;
-    int64_t batch, threads;
+    int64_t batch, threads, top;
     bool json, inputs, help;
 };
 
@@ -144,9 +145,13 @@ static bool predict(const struct arguments *a, const struct predict_model *model
     struct predict_source *source = predict_source_open(model, &from, err);
     if (!source)
         return false;
-    struct predict_output_options to = {
-        .signature = model->signature, .path = a->output, .batches = model->batches};
+    struct predict_output_options to = {.signature = model->signature,
+                                        .path = a->output,
+                                        .top = a->top,
+                                        .batches = model->batches};
     to.is_document = predict_source_is_document(source, &to.form) || a->json;
+    if (a->top)
+        to.form = PREDICT_ROWS;
     struct predict_output *out = predict_output_open(&to, err);
     /* Columns are answered by columns: of all examples. */
     bool at_once = to.is_document && to.form == PREDICT_COLUMNS;
@@ -220,6 +225,7 @@ int mode_predict(int argc, char **argv)
         {.name = "--temperature", .text = &a.temperature_text},
         {.name = "--seed", .number = &a.text.seed, .max = INT64_MAX},
         {.name = "--batch", .number = &a.batch, .max = 1000000},
+        {.name = "--top", .number = &a.top, .max = 1000000},
         {.name = "--threads", .number = &a.threads, .max = 4096},
         {.name = "--json", .flag = &a.json},
         {.name = "--inputs", .flag = &a.inputs},

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/str.h"
+#include "runtime/dataset/vocabulary.h"
 #include "runtime/spec/spec_read.h"
 #include "task/predict_base64.h"
 
@@ -96,8 +97,11 @@ static bool set_text(struct tensor *out, int64_t index, const json_t *value)
     return ok;
 }
 
-static const char *wanted_by(int dtype)
+static const char *wanted_by(const struct signature_tensor *input)
 {
+    int dtype = input->dtype;
+    if (input->words_count)
+        return "a word that the training met, or its number";
     if (dtype == STRING)
         return "a string, or {\"b64\": \"...\"}";
     if (dtype == BOOL)
@@ -107,9 +111,27 @@ static const char *wanted_by(int dtype)
     return "a number";
 }
 
-static bool set_element(struct tensor *out, int64_t index, const json_t *value)
+/* The number of a word of the data; of one that training has not met, if there is one for it.
+ */
+static bool set_word(const struct signature_tensor *input, struct tensor *out, int64_t index,
+                     const json_t *value)
+{
+    for (int64_t i = 0; i < input->words_count; i++) {
+        if (strcmp(input->words[i], json_string_value(value)) != 0)
+            continue;
+        tensor_set_number(out, index, (double)i);
+        return true;
+    }
+    tensor_set_number(out, index, 0);
+    return !strcmp(input->words[0], VOCABULARY_UNKNOWN);
+}
+
+static bool set_element(const struct signature_tensor *input, struct tensor *out, int64_t index,
+                        const json_t *value)
 {
     double number;
+    if (input->words_count && json_is_string(value) && BIT(out->dtype) & DTYPES_INTEGER)
+        return set_word(input, out, index, value);
     if (out->dtype == STRING)
         return set_text(out, index, value);
     if (out->dtype == BOOL) {
@@ -160,9 +182,9 @@ static bool walk(const struct signature_tensor *input, const json_t *value,
                 continue;
             }
         } else if (!out && json_is_array(list)) {
-            return refuse(input, &place, list, wanted_by(input->dtype), err);
-        } else if (out && !set_element(out, index++, list)) {
-            return refuse(input, &place, list, wanted_by(input->dtype), err);
+            return refuse(input, &place, list, wanted_by(input), err);
+        } else if (out && !set_element(input, out, index++, list)) {
+            return refuse(input, &place, list, wanted_by(input), err);
         }
         while (place.depth &&
                ++place.at[place.depth - 1] == json_array_size(place.lists[place.depth - 1]))

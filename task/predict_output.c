@@ -2,6 +2,8 @@
 
 #include "task/predict_output.h"
 
+#include <math.h>
+
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/limits.h"
@@ -70,6 +72,23 @@ static bool choose_kind(struct predict_output *out, struct error *err)
                          path);
 }
 
+static bool check_top(struct predict_output *out, struct error *err)
+{
+    const struct signature_tensor *scores = &out->options.signature->outputs[0];
+    char text[SHAPE_TEXT_BYTES];
+    if (!out->options.top)
+        return true;
+    if (outputs_of(out) != 1 || scores->shape.rank != 2 || !out->options.batches ||
+        !(BIT(scores->dtype) & DTYPES_FLOAT))
+        return fail(err, INVALID,
+                    "--top wants a model that gives a score for each class, \"%s\" "
+                    "is %s %s",
+                    scores->name, dtype_name(scores->dtype),
+                    shape_text(&scores->shape, text, sizeof(text)));
+    return (out->kind == LINES || out->kind == DOCUMENT) ||
+           fail(err, INVALID, "--top names classes, which %s cannot hold", out->options.path);
+}
+
 struct predict_output *predict_output_open(const struct predict_output_options *options,
                                            struct error *err)
 {
@@ -79,7 +98,7 @@ struct predict_output *predict_output_open(const struct predict_output_options *
     out->gathered = alloc_array(count, sizeof(*out->gathered));
     out->types = alloc_array(count, sizeof(*out->types));
     out->shapes = alloc_array(count, sizeof(*out->shapes));
-    bool ok = choose_kind(out, err);
+    bool ok = choose_kind(out, err) && check_top(out, err);
     if (ok && options->path && (out->kind == LINES || out->kind == DOCUMENT)) {
         out->file = output_open(options->path, err);
         ok = out->file != NULL;
@@ -105,6 +124,34 @@ static bool flush(struct predict_output *out, struct error *err)
     return ok;
 }
 
+/* [["cat", 0.9], ["dog", 0.1]]: the classes of one example, by their scores. */
+static void add_top(struct predict_output *out, const struct tensor *scores, int64_t row)
+{
+    const struct signature_tensor *of = &out->options.signature->outputs[0];
+    int64_t classes = scores->shape.dims[1];
+    int64_t top = out->options.top < classes ? out->options.top : classes;
+    bool *taken = alloc_array((size_t)classes + 1, sizeof(*taken));
+    str_add_char(&out->text, '[');
+    for (int64_t n = 0; n < top; n++) {
+        int64_t best = -1;
+        double score = 0;
+        for (int64_t i = 0; i < classes; i++) {
+            double value = tensor_number(scores, row * classes + i);
+            if (!taken[i] && (best < 0 || value > score))
+                best = i, score = value;
+        }
+        taken[best] = true;
+        str_add(&out->text, n ? ", [" : "[");
+        if (best < of->words_count)
+            str_add_json(&out->text, of->words[best], strlen(of->words[best]));
+        else
+            str_printf(&out->text, "%lld", (long long)best);
+        str_printf(&out->text, isfinite(score) ? ", %.6g]" : ", null]", score);
+    }
+    str_add_char(&out->text, ']');
+    free(taken);
+}
+
 /* One example: the value of the only output, or an object of all. */
 static void add_row(struct predict_output *out, const struct tensor *outputs, int64_t row)
 {
@@ -126,7 +173,10 @@ static bool add_rows(struct predict_output *out, const struct tensor *outputs, i
     for (int64_t row = 0; row < count; row++, out->examples++) {
         if (out->kind == DOCUMENT)
             str_add(&out->text, out->examples ? ",\n  " : "{\"predictions\": [\n  ");
-        add_row(out, outputs, out->options.batches ? row : -1);
+        if (out->options.top)
+            add_top(out, &outputs[0], row);
+        else
+            add_row(out, outputs, out->options.batches ? row : -1);
         if (out->kind == LINES)
             str_add_char(&out->text, '\n');
     }

@@ -12,11 +12,12 @@ struct predict_output_options {
     const char *path; /* its ending tells the form: .json, .jsonl, .npy, .npz; NULL: stdout */
     bool is_document; /* stdout: a document in place of lines */
     enum predict_form form;
+    int64_t top;  /* not 0: so many classes of each example, the likeliest first */
     bool batches; /* examples come one after the other; else there is one answer */
 };
 
 /* Owned by the caller.  Fails with INVALID (an ending that says nothing, more outputs than the
- * form holds) and as files do. */
+ * form holds, `top` of what are no scores of classes) and as files do. */
 struct predict_output *predict_output_open(const struct predict_output_options *options,
                                            struct error *err) CHECKED;
 

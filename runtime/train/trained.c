@@ -192,6 +192,12 @@ static struct signature_tensor tensor_of(struct arena *arena,
     return out;
 }
 
+static void set_words(struct signature_tensor *tensor, const struct dataset_column *column)
+{
+    tensor->words = column->vocabulary;
+    tensor->words_count = column->vocabulary ? column->classes : 0;
+}
+
 static bool set_signature(struct trained *trained, struct error *err)
 {
     const struct model_data *data = &trained->dataset.feeds.data;
@@ -201,7 +207,8 @@ static bool set_signature(struct trained *trained, struct error *err)
         arena_array(arena, (size_t)data->features_count, sizeof(*inputs));
     struct signature_tensor *output = arena_alloc(arena, sizeof(*output));
     for (int i = 0; i < data->features_count; i++)
-        inputs[i] = tensor_of(arena, &data->features[i]);
+        inputs[i] = tensor_of(arena, &data->features[i]),
+        set_words(&inputs[i], &trained->dataset.columns[i]);
     struct edge edge;
     if (!graph_edge(model->graph, model->output, &edge, err))
         return false;
@@ -210,6 +217,7 @@ static bool set_signature(struct trained *trained, struct error *err)
                                         .dtype = edge.from->output_types[edge.output],
                                         .shape = {.rank = 1, .dims = {-1}}};
     const struct shape *last = &model->summary.layers[trained->spec->output].output;
+    set_words(output, &trained->dataset.columns[data->features_count]);
     output->shape.rank += last->rank;
     memcpy(output->shape.dims + 1, last->dims, (size_t)last->rank * sizeof(*last->dims));
     trained->signature = (struct signature){.name = "serving_default",

@@ -156,6 +156,29 @@ refused signature_of_that_name 'there is no signature "x", there are: serving_de
 rm saved/variables/variables.index
 refused without_variables 'there is no saved/variables/variables.index' predict saved floats.npy
 
+run predict run one.npy --top 2 </dev/null
+check top_two_classes python '
+best = json.load(open("out")); scores = json.loads(open("three").readline())
+assert [b[0] for b in best] == sorted(range(10), key=lambda i: -scores[i])[:2], best'
+refused top_as_npy '--top names classes, which p.npy cannot hold' predict run one.npy --top 2 --output p.npy
+
+# --- words ---
+mkdir people && python '
+open("people/train.csv", "w").write("city,age,buys\n" + "".join("%s,%d,%s\n" % (c, a, "yes" if c == "rome" else "no") for a in range(40) for c in ("rome", "oslo", "lima")))'
+cat >people.json <<'END'
+{"name": "people", "model": {"layers": [{"layer": "InputLayer", "name": "city"}, {"layer": "Embedding", "name": "e", "input_dim": 5, "output_dim": 4, "inputs": "city"},
+   {"layer": "Flatten", "name": "f", "inputs": "e"}, {"layer": "InputLayer", "name": "numbers"}, {"layer": "Concatenate", "name": "all", "inputs": ["f", "numbers"]},
+   {"layer": "Dense", "units": 2, "activation": "softmax"}]},
+ "data": {"dataset": "people", "batch_size": 20, "validation": 20, "target": "buys"},
+ "train": {"optimizer": {"name": "Adam", "learning_rate": 0.05}, "steps": 100}}
+END
+run train people.json --data people --out people-run </dev/null
+run predict people-run --top 1 <<<'[{"city": "rome", "numbers": [0]}, {"city": "oslo", "numbers": [0]}, {"city": "paris", "numbers": [0]}]'
+check words_in_and_out python '
+rows = [json.loads(l) for l in open("out")]
+assert len(rows) == 3 and rows[0][0][0] == "yes" and rows[1][0][0] == "no", rows'
+refused a_word_is_no_number 'wanted a number' predict people-run - <<<'[{"city": "rome", "numbers": ["x"]}]'
+
 # --- a model of text ---
 mkdir text && python 'open("text/input.txt", "w").write("hello world. " * 200)'
 cat >text.json <<'END'
