@@ -27,7 +27,8 @@ static void write_again(const struct safetensors_item *items, int count,
     struct str header = {0};
     struct safetensors_item *copy = malloc(((size_t)count + 1) * sizeof(*copy));
     FUZZ_CHECK(copy);
-    memcpy(copy, items, (size_t)count * sizeof(*copy));
+    if (count)
+        memcpy(copy, items, (size_t)count * sizeof(*copy));
     if (safetensors_layout(copy, count, &err)) {
         safetensors_add_header(&header, copy, count, notes, notes_count);
         FUZZ_CHECK(header.size % 8 == 0);
