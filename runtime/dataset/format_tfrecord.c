@@ -205,6 +205,9 @@ static bool tfrecord_open(struct dataset_opening *opening, struct error *err)
     struct reading reading = {.opening = opening};
     char **names = list(opening->folder);
     bool ok = read_part(&reading, names, FORMAT_TRAIN, err);
+    if (ok && !reading.rows[FORMAT_TRAIN] && opening->dataset->skipped)
+        ok = fail(err, DATA_LOSS, "%s: no record of the files to train on can be read",
+                  opening->folder);
     if (ok && !reading.rows[FORMAT_TRAIN])
         ok = fail(err, NOT_FOUND, "%s has no .tfrecord file to train on", opening->folder);
     for (int i = 0; ok && i < reading.reader.columns_count; i++) {

@@ -160,6 +160,8 @@ TEST(tfrecord_skips_damaged_records_as_the_spec_allows)
     CHECK_INT(trained("damaged", &data, &skipped), 4);
     /* A length that is wrong ends its file. */
     flip(path, 2);
+    check_refused("damaged", &data, DATA_LOSS,
+                  "no record of the files to train on can be read");
     put_file("damaged", "train2.tfrecord", STREAM_PLAIN, 0, 3);
     CHECK_INT(trained("damaged", &data, &skipped), 3);
     CHECK_INT(skipped, 1);
