@@ -5,6 +5,8 @@
 # lines and exits 0 when all is well.  Its output is shown only when it fails; skips are always shown.
 # The last line is "N passed, N failed, N skipped"; appended to $TEST_TOTALS too when that is set.
 set -u
+# Threads that wait sleep early: on a machine that others use, spinning would take the tests' time.
+export GOMP_SPINCOUNT=${GOMP_SPINCOUNT:-1000}
 limit=180
 [ "${1:-}" = --timeout ] && { limit=$2; shift 2; }
 passed=0 failed=0 skipped=0
