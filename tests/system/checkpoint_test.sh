@@ -84,6 +84,25 @@ wrong export_to_what 'the ending of "x.pt" does not tell the format' export run 
 wrong export_to_nowhere 'cannot create none/x.npz' export run none/x.npz
 check export_leaves_nothing_behind test -z "$(ls | grep -E 'many|tmp')"
 
+# --- weights and models by `trainyard export` ---
+for ending in safetensors npz; do
+    "$build/trainyard" export run "weights.$ending" >out 2>err
+    check "weights_as_$ending" says '2 weights, those of the optimizer left out'
+    run diff run "weights.$ending" dense/kernel dense/bias
+    check "weights_as_${ending}_are_the_same" says '^2 of 2 tensors are the same$'
+done
+"$build/trainyard" export run model.onnx >out 2>err
+check model_as_onnx says 'opset 17, [0-9]* bytes'
+check model_as_onnx_has_its_weights python3 -c '
+import struct, zipfile
+model, arrays = open("model.onnx", "rb").read(), zipfile.ZipFile("weights.npz")
+for name in ("dense/kernel", "dense/bias"):
+    assert arrays.read(name + ".npy")[128:] in model, name
+for word in (b"MatMul", b"images", b"predictions", b"batch", b"trainyard"):
+    assert word in model, word'
+"$build/trainyard" export run model.onnx >out 2>err
+check onnx_is_not_written_over complains 'model.onnx is there already'
+
 # --- diff ---
 run diff run/checkpoints/model.ckpt-10 run/checkpoints/model.ckpt-20
 check diff_of_two_steps code_is 1
