@@ -64,7 +64,7 @@ check keras/load "$venv/bin/python" -W ignore tests/interop/keras_load.py "$work
 check tensorflow/saved-models "$venv/bin/python" -W ignore tests/interop/saved_models.py "$BUILD/trainyard-task" "$work/saved"
 mkdir -p "$work/arrays" "$work/onnx"
 check numpy/arrays "$venv/bin/python" -W ignore tests/interop/arrays.py "$BUILD/trainyard-task" "$work/arrays"
-check onnx/models "$venv/bin/python" -W ignore tests/interop/onnx_models.py "$BUILD/onnx-write" "$work/onnx" "$shared/keras/models"
+check onnx/models "$venv/bin/python" -W ignore tests/interop/onnx_models.py "$BUILD/onnx-write" "$BUILD/trainyard-task" "$work/onnx" "$shared/keras/models"
 tests/interop/ops_fuzz.sh "$venv/bin/python" "$BUILD" 1 900 || failed=1
 DRAWN=$work/drawn tests/interop/ops_fuzz.sh "$venv/bin/python" "$BUILD" 1 240 "" programs_generate.py || failed=1
 "$BUILD/tf-cases" --ops >"$work/ops"

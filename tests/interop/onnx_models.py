@@ -1,10 +1,12 @@
 """Our models as ONNX: the checker accepts them and ONNX Runtime computes what we compute.
 
-usage: onnx_models.py ONNX_WRITE WORK_FOLDER [KERAS_MODELS]
+usage: onnx_models.py ONNX_WRITE TRAINYARD_TASK WORK_FOLDER [KERAS_MODELS]
 
 One model for each family of layers, with random weights, and the recorded models of Keras with
 their own.  ONNX_WRITE makes the files and says what our session gives; a line for each that differs.
+The .keras files of those go to ONNX by `trainyard export` too, which must give what Keras gave.
 """
+import base64
 import json
 import os
 import subprocess
@@ -14,8 +16,8 @@ import numpy as np
 import onnx
 import onnxruntime
 
-write, work = sys.argv[1:3]
-recorded = sys.argv[3] if len(sys.argv) > 3 else None
+write, task, work = sys.argv[1:4]
+recorded = sys.argv[4] if len(sys.argv) > 4 else None
 
 image = {"name": "x", "dtype": "float32", "shape": [9, 8, 3]}
 steps = {"name": "x", "dtype": "float32", "shape": [6, 5]}
@@ -193,6 +195,24 @@ for name in sorted(os.listdir(recorded)) if recorded and os.path.isdir(recorded)
     made = case("keras-" + name, inputs, None, f"{folder}/model.weights.h5", model, wanted["output"][0]["shape"][1:])
     cases.append(made)
 
+
+def array(value):
+    return np.frombuffer(base64.b64decode(value["base64"]), value["dtype"]).reshape(value["shape"])
+
+
+def compare_with_keras(folder):
+    """None, or how a .keras file as ONNX differs from what Keras computed."""
+    out = f"{work}/file.onnx"
+    done = subprocess.run([task, "export", f"{folder}/model.keras", out, "--force"], capture_output=True, text=True)
+    if done.returncode:
+        return done.stderr.strip()
+    wanted = json.load(open(f"{folder}/expected.json"))
+    session = onnxruntime.InferenceSession(out, providers=["CPUExecutionProvider"])
+    got, = session.run(None, {i.name: array(value) for i, value in zip(session.get_inputs(), wanted["input"])})
+    difference = np.max(np.abs(got - array(wanted["output"][0])))
+    return None if difference < 1e-5 else f"differs by {difference}"
+
+
 with open(f"{work}/cases.jsonl", "w") as file:
     file.writelines(json.dumps(made) + "\n" for made in cases)
 result = subprocess.run([write, f"{work}/cases.jsonl", work], capture_output=True, text=True)
@@ -209,5 +229,10 @@ for made in cases:
         why = f"{type(problem).__name__}: {str(problem)[:600]}"
     if why:
         failed.append(f"FAIL onnx/{made['name']}: {why}")
-print("\n".join(failed + [f"{len(cases) - len(failed)} of {len(cases)} models are the same in ONNX Runtime {onnxruntime.__version__}"]))
+files = sorted(os.listdir(recorded)) if recorded and os.path.isdir(recorded) else []
+for name in files:
+    why = compare_with_keras(os.path.join(recorded, name))
+    if why:
+        failed.append(f"FAIL onnx/{name}.keras: {why}")
+print("\n".join(failed + [f"{len(cases) + len(files) - len(failed)} of {len(cases) + len(files)} models are the same in ONNX Runtime {onnxruntime.__version__}"]))
 sys.exit(bool(failed))
