@@ -25,7 +25,6 @@ struct reading {
     struct hdf5 *file;
     int capacity;
     int fd;
-    pid_t child;
     uint64_t left; /* bytes of data that may still come */
     struct error *err;
 };
@@ -157,49 +156,47 @@ static bool take_item(struct reading *r, bool *more)
     return !head.dtype || take_value(r, &head, &item->value);
 }
 
-/* --- the child --- */
-
-static bool start(struct reading *r, const struct hdf5_source *source)
-{
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC) < 0)
-        return error_errno(r->err, EXHAUSTED, "cannot read %s", r->file->name);
-    fflush(NULL);
-    r->child = fork();
-    if (!r->child) {
-        close(ends[0]);
-        hdf5_child_main(source, ends[1]);
-    }
-    close(ends[1]);
-    r->fd = ends[0];
-    return r->child > 0 || error_errno(r->err, EXHAUSTED, "cannot read %s", r->file->name);
-}
-
-static void stop(struct reading *r)
-{
-    close(r->fd);
-    if (r->child <= 0)
-        return;
-    kill(r->child, SIGKILL); /* it has said all, or is given up */
-    while (waitpid(r->child, NULL, 0) < 0 && errno == EINTR)
-        ;
-}
-
-static bool read_source(const char *name, const struct hdf5_source *source, struct hdf5 *out,
-                        struct error *err)
+bool hdf5_take(const char *name, int fd, size_t size, struct hdf5 *out, struct error *err)
 {
     struct hdf5 file = {.name = alloc_text(name)};
-    struct reading r = {.file = &file, .fd = -1, .err = err};
     uint64_t most = (uint64_t)LIMIT_TENSOR_BYTES;
-    r.left = source->size > most / HDF5_EXPANSION ? most : source->size * HDF5_EXPANSION;
-    bool ok = start(&r, source), more = ok;
+    struct reading r = {.file = &file,
+                        .fd = fd,
+                        .left = size > most / HDF5_EXPANSION ? most : size * HDF5_EXPANSION,
+                        .err = err};
+    bool ok = true, more = true;
     while (ok && more)
         ok = take_item(&r, &more);
-    stop(&r);
     if (ok)
         *out = file;
     else
         hdf5_release(&file);
+    return ok;
+}
+
+/* --- the child --- */
+
+static bool read_source(const char *name, const struct hdf5_source *source, struct hdf5 *out,
+                        struct error *err)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return error_errno(err, EXHAUSTED, "cannot read %s", name);
+    fflush(NULL);
+    pid_t child = fork();
+    if (!child) {
+        close(ends[0]);
+        hdf5_child_main(source, ends[1]);
+    }
+    close(ends[1]);
+    bool ok = child > 0 || error_errno(err, EXHAUSTED, "cannot read %s", name);
+    ok = ok && hdf5_take(name, ends[0], source->size, out, err);
+    close(ends[0]);
+    if (child > 0) {
+        kill(child, SIGKILL); /* it has said all, or is given up */
+        while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
+            ;
+    }
     return ok;
 }
 

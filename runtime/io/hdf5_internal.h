@@ -1,8 +1,10 @@
 /* hdf5_internal.h - what the child that reads a file tells its parent. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
+#include "base/base.h"
+
+struct error;
+struct hdf5;
 
 struct hdf5_source { /* one of the two */
     const char *path;
@@ -33,3 +35,7 @@ enum hdf5_kind {
 
 /* Reads the file and writes records to `fd`; never returns. */
 _Noreturn void hdf5_child_main(const struct hdf5_source *source, int fd);
+
+/* Reads what a child says of a file of `size` bytes, believing nothing, until it ends. */
+bool hdf5_take(const char *name, int fd, size_t size, struct hdf5 *out,
+               struct error *err) CHECKED;
