@@ -131,6 +131,25 @@ static const char *build_norm(const struct shape *x, const char **init)
     return unary("Relu", norm).from->name;
 }
 
+/* The end of a residual block, and its gradients. */
+static const char *build_residual(const struct shape *x, const char **init)
+{
+    (void)init;
+    const struct shape c = SHAPE(x->dims[3]);
+    struct edge in = placeholder(x), scale = constant(&c), offset = constant(&c), grads[3];
+    struct edge none = constant(&SHAPE(0));
+    struct edge norm = builder_add(&b, "FusedBatchNormV3", "norm",
+                                   INPUTS(unary("Square", in), scale, offset, none, none),
+                                   ATTRS(attr_type("T", F32), attr_type("U", F32)));
+    struct edge y = unary("Relu", binary("AddV2", norm, in)), dy = constant(x);
+    const struct edge of[] = {in, scale, offset};
+    if (!builder_ok(&b) || !gradient_build(b.graph, &y, 1, &dy, of, 3, grads, &err))
+        stop("gradient");
+    return builder_group(&b, "all",
+                         (struct node *const[]){grads[0].from, grads[1].from, grads[2].from}, 3)
+        ->name;
+}
+
 static const char *build_first(const struct shape *x, const char **init)
 {
     (void)init;
@@ -262,6 +281,8 @@ int main(void)
         {"5 elementwise ops, 64 floats", OPTIMISE_CHAIN, SHAPE(64), build_cheap},
         {"60 Adam updates of 128 floats", OPTIMISE_UPDATE, SHAPE(128), build_updates},
         {"batch norm and Relu, 32x28x28x64", OPTIMISE_NORM, SHAPE(32, 28, 28, 64), build_norm},
+        {"end of a residual block and its gradients, 32x28x28x64", OPTIMISE_NORM,
+         SHAPE(32, 28, 28, 64), build_residual},
         {"2 convolutions NCHW, 8x32x28x28", OPTIMISE_LAYOUT, SHAPE(8, 32, 28, 28), build_first},
         {"loss by log(softmax) and its gradient, 128x4096", OPTIMISE_SOFTMAX, SHAPE(128, 4096),
          build_loss},
