@@ -131,6 +131,13 @@ static bool open_all(struct dataset_opening *opening, struct error *err)
         !check_part(&dataset->test, opening->folder, err))
         return false;
     assert(dataset->train.count > 0);
+    for (int i = 0; i < opening->data->columns_count; i++) {
+        if (!opening->found[i])
+            return error_at(err, opening->data->columns[i].pointer, INVALID,
+                            "the %s data has no column \"%.60s\" of which something could be "
+                            "said here",
+                            dataset->format->name, opening->data->columns[i].name);
+    }
     dataset->transforms =
         arena_array(dataset->arena, (size_t)dataset->columns_count, sizeof(void *));
     if (!feeds_choose(dataset->columns, dataset->columns_count, opening->data, dataset->arena,
@@ -158,7 +165,13 @@ bool dataset_open_for(const char *vocabulary, const char *folder, const struct s
     if (!dataset->format)
         return false;
     dataset->arena = arena_new();
-    struct dataset_opening opening = {folder, data, seed, dataset, vocabulary};
+    struct dataset_opening opening = {
+        .folder = folder,
+        .data = data,
+        .seed = seed,
+        .dataset = dataset,
+        .vocabulary = vocabulary,
+        .found = arena_array(dataset->arena, (size_t)data->columns_count + 1, sizeof(bool))};
     if (open_all(&opening, err))
         return true;
     dataset_close(dataset);

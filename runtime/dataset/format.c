@@ -144,11 +144,14 @@ bool format_count_classes(struct dataset_column *column, const struct tensor *va
 
 /* --- what formats ask --- */
 
-const struct spec_column *format_column_spec(const struct spec_data *data, const char *name)
+const struct spec_column *format_column_spec(struct dataset_opening *opening, const char *name)
 {
+    const struct spec_data *data = opening->data;
     for (int i = 0; i < data->columns_count; i++) {
-        if (!strcmp(data->columns[i].name, name))
-            return &data->columns[i];
+        if (strcmp(data->columns[i].name, name) != 0)
+            continue;
+        opening->found[i] = true;
+        return &data->columns[i];
     }
     return NULL;
 }

@@ -22,6 +22,7 @@ struct dataset_opening {
     const struct spec_data *data;
     int64_t seed;
     struct dataset *dataset; /* to be filled */
+    bool *found;             /* of each of the spec's columns: whether the files have it */
     const char *vocabulary;  /* tokens to take, not to learn anew; NULL: none are known */
 };
 
@@ -75,8 +76,11 @@ bool format_memory(struct dataset *dataset, struct dataset_part *part, struct te
 bool format_count_classes(struct dataset_column *column, const struct tensor *values,
                           const char *where, struct error *err) CHECKED;
 
-/* What the spec says of a column; NULL: nothing. */
-const struct spec_column *format_column_spec(const struct spec_data *data, const char *name);
+/*
+ * What the spec says of a column that the files have; NULL: nothing.  What it says of others is
+ * refused once the dataset is open.
+ */
+const struct spec_column *format_column_spec(struct dataset_opening *opening, const char *name);
 
 enum format_part {
     FORMAT_TRAIN,

@@ -174,7 +174,7 @@ bool format_csv_decide(struct dataset_opening *opening, struct format_csv_table 
         return false;
     for (int i = 0; i < table->count; i++) {
         struct format_csv_column *column = &table->columns[i];
-        column->spec = format_column_spec(opening->data, column->name);
+        column->spec = format_column_spec(opening, column->name);
         if (!set_type(opening, column, err))
             return false;
         if (is_joined(opening, column))

@@ -198,7 +198,7 @@ static bool shape_of(const struct array *array, const struct spec_column *spec, 
 static bool add_column(struct dataset_opening *opening, const struct array *array,
                        struct error *err)
 {
-    const struct spec_column *spec = format_column_spec(opening->data, array->column);
+    const struct spec_column *spec = format_column_spec(opening, array->column);
     enum spec_column_type type = spec ? spec->type : COLUMN_FOUND;
     enum dtype stored = array->tensor.dtype;
     bool target = format_is_target(opening->data, array->column);

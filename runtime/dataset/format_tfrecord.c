@@ -115,6 +115,7 @@ static bool read_file(struct reading *reading, const char *path, struct rows *ro
 static bool find_columns(struct reading *reading, const char *path, struct error *err)
 {
     struct tensor_string records[TFRECORD_LOOKED_AT];
+    int64_t offsets[TFRECORD_LOOKED_AT];
     int count = 0;
     const void *data;
     size_t size;
@@ -123,6 +124,7 @@ static bool find_columns(struct reading *reading, const char *path, struct error
         return false;
     bool going = true;
     while (going && count < TFRECORD_LOOKED_AT) {
+        offsets[count] = record_file_offset(file);
         if (record_file_next(file, &data, &size, err)) {
             char *copy = alloc_bytes(size);
             memcpy(copy, data, size);
@@ -138,7 +140,8 @@ static bool find_columns(struct reading *reading, const char *path, struct error
     else if (!count)
         ok = false; /* the reason stands in `err` */
     else
-        ok = format_tfrecord_find(reading->opening, records, count, &reading->reader, err) ||
+        ok = format_tfrecord_find(reading->opening, records, offsets, count, &reading->reader,
+                                  err) ||
              error_prefix(err, "%s: ", path);
     for (int i = 0; i < count; i++)
         free(records[i].data);

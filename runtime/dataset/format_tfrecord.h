@@ -35,13 +35,13 @@ struct format_tfrecord_reader {
 };
 
 /*
- * Adds a column for each feature that the records have, `sizes` of `count` of them, in the
- * order of their names.  Fails with INVALID and the pointer of the column: a list whose length
- * varies, bytes that could be many things.
+ * Adds a column for each feature that the records have, in the order of their names; `offsets`:
+ * where in their file they begin.  Fails with INVALID and the pointer of the column: a list
+ * whose length varies, bytes that could be many things.
  */
 bool format_tfrecord_find(struct dataset_opening *opening, const struct tensor_string *records,
-                          int count, struct format_tfrecord_reader *reader,
-                          struct error *err) CHECKED;
+                          const int64_t *offsets, int count,
+                          struct format_tfrecord_reader *reader, struct error *err) CHECKED;
 void format_tfrecord_release(struct format_tfrecord_reader *reader);
 
 /* Puts a record's features into the last row.  `number`: from 1, of all records read. */

@@ -259,7 +259,7 @@ static bool check_initial(const struct format_tfrecord_column *reading, struct e
 static bool decide(struct dataset_opening *opening, const struct found *found,
                    struct format_tfrecord_reader *reader, struct error *err)
 {
-    const struct spec_column *spec = format_column_spec(opening->data, found->name);
+    const struct spec_column *spec = format_column_spec(opening, found->name);
     if (!is_wanted(opening, found->name) || (spec && spec->type == COLUMN_IGNORED))
         return true;
     struct dataset_column column = {.name = found->name,
@@ -296,13 +296,15 @@ static int compare_found(const void *a, const void *b)
 }
 
 bool format_tfrecord_find(struct dataset_opening *opening, const struct tensor_string *records,
-                          int count, struct format_tfrecord_reader *reader, struct error *err)
+                          const int64_t *offsets, int count,
+                          struct format_tfrecord_reader *reader, struct error *err)
 {
     struct finding finding = {0};
     bool ok = true;
     for (int i = 0; ok && i < count; i++)
         ok = look_at_record(&finding, &records[i], err) ||
-             error_prefix(err, "record %d: ", i + 1);
+             opening->data->skip_damaged || /* whoever reads it tells of it */
+             error_prefix(err, "record %d at byte %lld: ", i + 1, (long long)offsets[i]);
     if (finding.count)
         qsort(finding.items, (size_t)finding.count, sizeof(*finding.items), compare_found);
     for (int i = 0; ok && i < finding.count; i++)

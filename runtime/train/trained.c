@@ -232,8 +232,10 @@ static bool set_signature(struct trained *trained, struct error *err)
 static bool open_transforms(struct trained *trained, struct error *err)
 {
     struct dataset *dataset = &trained->dataset;
-    struct dataset_opening opening = {"", &trained->spec->data, trained->spec->seed, dataset,
-                                      NULL};
+    struct dataset_opening opening = {.folder = "",
+                                      .data = &trained->spec->data,
+                                      .seed = trained->spec->seed,
+                                      .dataset = dataset};
     dataset->transforms =
         arena_array(trained->arena, (size_t)dataset->columns_count, sizeof(void *));
     return transform_augment(&opening, err);

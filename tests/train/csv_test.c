@@ -170,6 +170,10 @@ TEST(csv_does_as_the_spec_says)
     b.type = COLUMN_INTEGER;
     b.initial = "1.5";
     check_refused("spec", columns(&b, NULL), "p", "column \"a\" has a default");
+    b = (struct spec_column){.name = "c", .rank = -1, .pointer = "/data/columns/c"};
+    struct spec_data nowhere = two;
+    nowhere.columns = &b;
+    check_refused("spec", &nowhere, "/data/columns/c", "the csv data has no column \"c\"");
     check_refused("spec", &(struct spec_data){.target = "c"}, "/data/target",
                   "no column \"c\"");
 }

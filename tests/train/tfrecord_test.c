@@ -270,7 +270,7 @@ TEST(tfrecord_refuses_what_no_column_can_be)
     example_floats(&features[1], "a", &x, 1);
     put_examples("types", features, 2);
     check_refused("types", AS(.target = "a"), INVALID,
-                  "record 2: feature \"a\" is a list of float, before of int64");
+                  "record 2 at byte 30: feature \"a\" is a list of float, before of int64");
     example_integers(&features[0], "a", values + 1, 1);
     put_examples("wide", features, 1);
     check_refused("wide", AS(.target = "a"), INVALID, "1099511627776, allowed: what int32");
