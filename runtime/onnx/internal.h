@@ -151,7 +151,8 @@ const char *onnx_transpose(struct onnx *o, const char *x, const int64_t *order, 
 const char *onnx_reshape(struct onnx *o, const char *x, const int64_t *dims, int rank);
 const char *onnx_cast(struct onnx *o, const char *x, enum dtype dtype);
 
-/* ONNX's number of a type, 0 when it has none. */
+/* ONNX's number of a type, 0 when it has none.  What we compute in bfloat16 is float there: few
+ * programs that run ONNX can multiply bfloat16. */
 int onnx_type(int dtype);
 
 /* Fails with UNIMPLEMENTED, naming layer and op. */

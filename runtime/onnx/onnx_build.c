@@ -13,8 +13,8 @@ int onnx_type(int dtype)
     static const struct {
         enum dtype dtype;
         int number;
-    } types[] = {{F32, 1},  {U8, 2},   {I8, 3},   {U16, 4},  {I16, 5},  {I32, 6},  {I64, 7},
-                 {BOOL, 9}, {F16, 10}, {F64, 11}, {U32, 12}, {U64, 13}, {BF16, 16}};
+    } types[] = {{F32, 1},  {U8, 2},   {I8, 3},   {U16, 4},  {I16, 5},  {I32, 6}, {I64, 7},
+                 {BOOL, 9}, {F16, 10}, {F64, 11}, {U32, 12}, {U64, 13}, {BF16, 1}};
     for (int i = 0; i < ARRAY_LEN(types); i++) {
         if ((int)types[i].dtype == dtype)
             return types[i].number;
@@ -105,10 +105,27 @@ static const char *content_key(struct onnx *o, const struct tensor *value)
     return text;
 }
 
+/* The same numbers as floats; false after failing. */
+static bool widen(struct onnx *o, const struct tensor *value, struct tensor *out)
+{
+    o->failed = !tensor_init(out, F32, &value->shape, o->err);
+    for (int64_t i = 0; !o->failed && i < value->count; i++)
+        tensor_f32_mut(out)[i] = dtype_bf16_to_f32(((const uint16_t *)value->data)[i]);
+    return !o->failed;
+}
+
 const char *onnx_tensor(struct onnx *o, const struct tensor *value)
 {
+    struct tensor wide;
     if (o->failed)
         return "";
+    if (value->dtype == BF16) {
+        if (!widen(o, value, &wide))
+            return "";
+        const char *name = onnx_tensor(o, &wide);
+        tensor_release(&wide);
+        return name;
+    }
     if (!onnx_type(value->dtype)) {
         onnx_refuse(o, "a constant of type %s cannot be stored", dtype_name(value->dtype));
         return "";

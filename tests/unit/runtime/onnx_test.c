@@ -45,9 +45,15 @@ static bool convert(struct edge y, struct shape shape, const char *output, struc
     if (!builder_ok(&b))
         CHECK_STOP("%s", err.text);
     snprintf(tensor, sizeof(tensor), "%s:%d", y.from->name, y.output);
-    const struct signature_tensor in = {"x", "x:0", F32, shape, NULL};
-    const struct signature_tensor result = {output, tensor, F32, SHAPE_UNKNOWN, NULL};
-    const struct signature signature = {"serving_default", &in, &result, 1, 1};
+    const struct signature_tensor in = {
+        .name = "x", .tensor = "x:0", .dtype = F32, .shape = shape};
+    const struct signature_tensor result = {
+        .name = output, .tensor = tensor, .dtype = F32, .shape = SHAPE_UNKNOWN};
+    const struct signature signature = {.name = "serving_default",
+                                        .inputs = &in,
+                                        .outputs = &result,
+                                        .inputs_count = 1,
+                                        .outputs_count = 1};
     struct session *session = session_new(NULL, &err);
     CHECK_OK(session, &err);
     CHECK_OK(session_extend_graph(session, b.graph, &err), &err);
@@ -107,6 +113,25 @@ TEST(onnx_computes_what_is_constant)
     CHECK_INT(count_of(&out, "Exp"), 0);
     CHECK_INT(count_of(&out, "Transpose"), 0);
     CHECK(memmem(out.data, out.size, "batch", 5));
+    str_release(&out);
+}
+
+/* 1.0 in bfloat16 is stored as 1.0, and no node works in 16 bits. */
+TEST(onnx_computes_bfloat16_as_float)
+{
+    struct str out = {0};
+    const struct shape shape = SHAPE(-1, 1);
+    begin();
+    struct edge x = builder_add(&b, "Cast", "narrow", INPUTS(input(F32, shape)),
+                                ATTRS(attr_type("SrcT", F32), attr_type("DstT", BF16)));
+    struct edge one = builder_scalar(&b, "one", BF16, 1);
+    x = builder_add(&b, "AddV2", "sum", INPUTS(x, one), NO_ATTRS);
+    x = builder_add(&b, "Cast", "wide", INPUTS(x),
+                    ATTRS(attr_type("SrcT", BF16), attr_type("DstT", F32)));
+    CHECK_OK(convert(x, shape, "y", &out), &err);
+    CHECK(memmem(out.data, out.size, "J\4\0\0\x80\x3f", 6)); /* raw_data: four bytes, 1.0F */
+    CHECK(!memmem(out.data, out.size, "J\2\x80\x3f", 4));
+    CHECK_INT(count_of(&out, "Cast"), 2);
     str_release(&out);
 }
 
