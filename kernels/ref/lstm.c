@@ -94,7 +94,7 @@ bool kernel_lstm_read(struct kernel_call *call, int first, int rank, struct kern
                            err) ||
         !kernel_lstm_check(call, first + 7, "b", &SHAPE(4 * l->cells), err))
         return false;
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3 && l->peephole; i++) /* else nobody looks at them */
         if (!kernel_lstm_check(call, first + 4 + i, "a peephole", &per_cell, err))
             return false;
     return true;

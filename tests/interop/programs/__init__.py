@@ -44,6 +44,7 @@ FAMILIES = {
     "loops": flow.first_form,
     "functional_loops": flow.functional_form,
     "switches": flow.switches,
+    "references": flow.references,
     "functions": flow.functions,
     "random": random_ops.program,
     "generators": random_ops.generators,

@@ -178,12 +178,12 @@ class Lists:
             self.add(raw.TensorListScatterV2(
                 tensor=self.value(n), indices=p.give(p.rng.permutation(n + 1)[:n].astype(np.int32)),
                 element_shape=self.declared(), num_elements=p.give(np.int32(p.pick(-1, n + 1)))), n)
-        else:
+        elif self.shape:
             lengths = np.array([p.int(0, 3) for _ in range(p.int(0, 3))], np.int64)
             shape = (int(lengths.sum()),) + tuple(self.shape[1:])
             # A number of rows that is declared is not compared with those that the items get, and
             # who reads them reads so many.
-            rows = np.array([-1, *self.shape[1:]] if self.shape else -1, np.int32)
+            rows = np.array([-1, *self.shape[1:]], np.int32)
             self.add(raw.TensorListSplit(tensor=p.give(p.values(shape, -9, 9, self.dtype)),
                                          element_shape=p.give(rows), lengths=p.give(lengths)),
                      len(lengths))

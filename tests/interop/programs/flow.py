@@ -144,6 +144,27 @@ def functional_form(p):
     nest(p, True)
 
 
+def references(p):
+    """A loop whose variable is a reference: what it refers to is added to in each round."""
+    from tensorflow.python.ops import gen_control_flow_ops as flow, gen_state_ops as state
+    shape = p.shape(0, 2, 3)
+    variable = state.variable_v2(shape=shape, dtype=tf.float32)
+    p.run(target=[state.assign(variable, p.give(p.values(shape, -3, 3, tf.float32))).op])
+    around = {"frame_name": "f", "parallel_iterations": p.pick(1, 10)}
+    count = raw.Enter(data=tf.constant(0), **around)
+    number = raw.Merge(inputs=[count, count])[0]
+    entered = flow.ref_enter(variable, **around)
+    merged = flow.ref_merge([entered, entered])[0]
+    go_on = raw.LoopCond(input=raw.Less(x=number, y=tf.constant(p.int(0, 4))))
+    last, now = flow.ref_switch(merged, go_on)
+    last_number, next_number = raw.Switch(data=number, pred=go_on)
+    changed = state.assign_add(now, tf.ones(shape))
+    number.op._update_input(1, raw.NextIteration(data=next_number + 1))
+    merged.op._update_input(1, flow.ref_next_iteration(changed))
+    p.run([tf.identity(flow.ref_exit(last)), raw.Exit(data=last_number)])
+    p.run([tf.identity(variable)])
+
+
 def switches(p):
     """Switch, Merge and frames by hand, and dead values fetched or taken."""
     dtype = p.dtype("float32 int32 string bool")

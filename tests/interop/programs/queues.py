@@ -173,7 +173,10 @@ def stages(p):
         return [p.give(p.values(s, -9, 9, d)) for d, s in zip(dtypes, shapes)]
 
     def op(name, **arguments):
-        return getattr(raw, keyed + name)(**arguments, **more)
+        if name == "Stage":  # its values have their types
+            arguments["dtypes"] = None
+        told = {**more, **arguments}
+        return getattr(raw, keyed + name)(**{k: v for k, v in told.items() if v is not None})
 
     def stage():
         if len(held) >= 6:
