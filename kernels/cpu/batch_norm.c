@@ -17,9 +17,9 @@
 /* Columns that fill the vectors, and elements of a block. */
 enum { COLUMNS_MIN = 32, BLOCK = 4096 };
 
-struct norm_cut norm_cut(int64_t rows, int64_t channels)
+struct batch_norm_cut batch_norm_cut(int64_t rows, int64_t channels)
 {
-    struct norm_cut cut = {.rows = rows, .channels = channels, .columns = channels};
+    struct batch_norm_cut cut = {.rows = rows, .channels = channels, .columns = channels};
     int64_t fold = 1;
     while (channels * fold < COLUMNS_MIN && 2 * fold <= rows)
         fold *= 2;
@@ -31,30 +31,31 @@ struct norm_cut norm_cut(int64_t rows, int64_t channels)
     return cut;
 }
 
-struct norm_block norm_block(const struct norm_cut *cut, int64_t index)
+struct batch_norm_block batch_norm_block(const struct batch_norm_cut *cut, int64_t index)
 {
     int64_t line = index * cut->lines_each;
     if (line >= cut->lines) {
         int64_t done = cut->lines * (cut->columns / cut->channels);
-        return (struct norm_block){done * cut->channels, cut->rows - done, cut->channels};
+        return (struct batch_norm_block){done * cut->channels, cut->rows - done, cut->channels};
     }
     int64_t left = cut->lines - line;
-    return (struct norm_block){line * cut->columns,
-                               left < cut->lines_each ? left : cut->lines_each, cut->columns};
+    return (struct batch_norm_block){
+        line * cut->columns, left < cut->lines_each ? left : cut->lines_each, cut->columns};
 }
 
-void norm_spread(const struct norm_cut *cut, float *vector)
+void batch_norm_spread(const struct batch_norm_cut *cut, float *vector)
 {
     for (int64_t i = cut->channels; i < cut->columns; i++)
         vector[i] = vector[i - cut->channels];
 }
 
-void norm_gather(const struct norm_cut *cut, const float *parts, int64_t stride, double *total)
+void batch_norm_gather(const struct batch_norm_cut *cut, const float *parts, int64_t stride,
+                       double *total)
 {
     for (int64_t c = 0; c < cut->channels; c++)
         total[c] = 0;
     for (int64_t b = 0; b < cut->blocks; b++) {
-        int64_t columns = norm_block(cut, b).columns;
+        int64_t columns = batch_norm_block(cut, b).columns;
         for (int64_t from = 0; from < columns; from += cut->channels)
             for (int64_t c = 0; c < cut->channels; c++)
                 total[c] += parts[b * stride + from + c];
@@ -62,7 +63,7 @@ void norm_gather(const struct norm_cut *cut, const float *parts, int64_t stride,
 }
 
 struct norm {
-    struct norm_cut cut;
+    struct batch_norm_cut cut;
     const float *x, *side;
     float *y;
     double *mean, *variance; /* of the batch */
@@ -84,13 +85,13 @@ static bool norm_accepts(const struct node *node)
 /* Mean and variance of each channel from those of the blocks. */
 static void find_moments(struct norm *n)
 {
-    const struct norm_cut *cut = &n->cut;
+    const struct batch_norm_cut *cut = &n->cut;
     int64_t channels = cut->channels, columns = cut->columns;
 #pragma omp parallel for num_threads(n->threads) schedule(static) if (n->threads > 1)
     for (int t = 0; t < n->threads; t++) {
         struct range r = parallel_range(cut->blocks, 1, n->threads, t);
         for (int64_t b = r.from; b < r.to; b++) {
-            struct norm_block block = norm_block(cut, b);
+            struct batch_norm_block block = batch_norm_block(cut, b);
             float *part = n->parts + b * 2 * columns;
             isa()->moments(block.rows, block.columns, n->x + block.at, part, part + columns);
         }
@@ -98,7 +99,7 @@ static void find_moments(struct norm *n)
     for (int64_t c = 0; c < channels; c++)
         n->mean[c] = 0;
     for (int64_t b = 0; b < cut->blocks; b++) {
-        struct norm_block block = norm_block(cut, b);
+        struct batch_norm_block block = batch_norm_block(cut, b);
         const float *part = n->parts + b * 2 * columns;
         for (int64_t from = 0; from < block.columns; from += channels)
             for (int64_t c = 0; c < channels; c++)
@@ -106,9 +107,9 @@ static void find_moments(struct norm *n)
     }
     for (int64_t c = 0; c < channels; c++)
         n->mean[c] /= (double)cut->rows;
-    norm_gather(cut, n->parts + columns, 2 * columns, n->variance);
+    batch_norm_gather(cut, n->parts + columns, 2 * columns, n->variance);
     for (int64_t b = 0; b < cut->blocks; b++) {
-        struct norm_block block = norm_block(cut, b);
+        struct batch_norm_block block = batch_norm_block(cut, b);
         const float *part = n->parts + b * 2 * columns;
         for (int64_t from = 0; from < block.columns; from += channels)
             for (int64_t c = 0; c < channels; c++) {
@@ -122,12 +123,12 @@ static void find_moments(struct norm *n)
 
 static void apply(const struct norm *n)
 {
-    const struct norm_cut *cut = &n->cut;
+    const struct batch_norm_cut *cut = &n->cut;
 #pragma omp parallel for num_threads(n->threads) schedule(static) if (n->threads > 1)
     for (int t = 0; t < n->threads; t++) {
         struct range r = parallel_range(cut->blocks, 1, n->threads, t);
         for (int64_t b = r.from; b < r.to; b++) {
-            struct norm_block block = norm_block(cut, b);
+            struct batch_norm_block block = batch_norm_block(cut, b);
             isa()->normalise(block.rows, block.columns, n->x + block.at, n->slope, n->shift,
                              n->side ? n->side + block.at : NULL, n->relu, n->y + block.at);
         }
@@ -216,7 +217,7 @@ static bool norm_run(struct kernel_call *call, struct error *err)
     if (!check_inputs(call, training, factor, err))
         return false;
     int64_t channels = x->shape.dims[3];
-    struct norm n = {.cut = norm_cut(channels ? x->count / channels : 0, channels),
+    struct norm n = {.cut = batch_norm_cut(channels ? x->count / channels : 0, channels),
                      .x = tensor_f32(x),
                      .side = call->in_count > 5 ? tensor_f32(kernel_in(call, 5)) : NULL,
                      .threads = parallel_threads(call, x->count)};
@@ -239,8 +240,8 @@ static bool norm_run(struct kernel_call *call, struct error *err)
         find_moments(&n);
     for (int64_t c = 0; c < channels; c++)
         finish_channel(call, &n, c, training, factor, out);
-    norm_spread(&n.cut, n.slope);
-    norm_spread(&n.cut, n.shift);
+    batch_norm_spread(&n.cut, n.slope);
+    batch_norm_spread(&n.cut, n.shift);
     apply(&n);
     return true;
 }

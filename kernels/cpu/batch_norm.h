@@ -13,26 +13,27 @@
 struct error;
 struct kernel_call;
 
-struct norm_cut {
+struct batch_norm_cut {
     int64_t rows, channels;
     int64_t columns; /* of a line: channels, or several times that */
     int64_t lines, lines_each;
     int64_t blocks;
 };
 
-struct norm_block {
+struct batch_norm_block {
     int64_t at; /* of its first element */
     int64_t rows, columns;
 };
 
-struct norm_cut norm_cut(int64_t rows, int64_t channels);
-struct norm_block norm_block(const struct norm_cut *cut, int64_t index);
+struct batch_norm_cut batch_norm_cut(int64_t rows, int64_t channels);
+struct batch_norm_block batch_norm_block(const struct batch_norm_cut *cut, int64_t index);
 
 /* Repeats a vector over the channels to fill the columns. */
-void norm_spread(const struct norm_cut *cut, float *vector);
+void batch_norm_spread(const struct batch_norm_cut *cut, float *vector);
 
 /*
  * Adds up what each block has for its columns (`stride` floats from one block to the next) to a
  * sum per channel.
  */
-void norm_gather(const struct norm_cut *cut, const float *parts, int64_t stride, double *total);
+void batch_norm_gather(const struct batch_norm_cut *cut, const float *parts, int64_t stride,
+                       double *total);

@@ -15,7 +15,7 @@
 #include "kernels/list.h"
 
 struct norm_grad {
-    struct norm_cut cut;
+    struct batch_norm_cut cut;
     struct isa_norm_grad whole; /* block by block its rows and pointers move on */
     float *dx;
     float *mean, *slope, *shift, *of_x, *constant; /* (columns) */
@@ -35,7 +35,7 @@ static bool grad_accepts(const struct node *node)
 
 static struct isa_norm_grad part_of(const struct norm_grad *n, int64_t index)
 {
-    struct norm_block block = norm_block(&n->cut, index);
+    struct batch_norm_block block = batch_norm_block(&n->cut, index);
     struct isa_norm_grad part = n->whole;
     part.rows = block.rows;
     part.columns = block.columns;
@@ -60,8 +60,8 @@ static void add_up(struct norm_grad *n)
             isa()->norm_sums(&part, sums, sums + columns);
         }
     }
-    norm_gather(&n->cut, n->parts, 2 * columns, n->sum);
-    norm_gather(&n->cut, n->parts + columns, 2 * columns, n->weighted);
+    batch_norm_gather(&n->cut, n->parts, 2 * columns, n->sum);
+    batch_norm_gather(&n->cut, n->parts + columns, 2 * columns, n->weighted);
 }
 
 static void apply(const struct norm_grad *n)
@@ -75,7 +75,8 @@ static void apply(const struct norm_grad *n)
                 part.grad = part.masked;
                 part.mask = ISA_NORM_PLAIN;
             }
-            isa()->norm_grad(&part, n->of_x, n->constant, n->dx + norm_block(&n->cut, b).at);
+            isa()->norm_grad(&part, n->of_x, n->constant,
+                             n->dx + batch_norm_block(&n->cut, b).at);
         }
     }
 }
@@ -138,9 +139,9 @@ static void find_slopes(const struct kernel_call *call, struct norm_grad *n, dou
         n->slope[c] = (float)slope;
         n->shift[c] = offset ? (float)(offset[c] - mean[c] * slope) : 0;
     }
-    norm_spread(&n->cut, n->mean);
-    norm_spread(&n->cut, n->slope);
-    norm_spread(&n->cut, n->shift);
+    batch_norm_spread(&n->cut, n->mean);
+    batch_norm_spread(&n->cut, n->slope);
+    batch_norm_spread(&n->cut, n->shift);
 }
 
 static void finish(const struct kernel_call *call, struct norm_grad *n, double epsilon,
@@ -159,8 +160,8 @@ static void finish(const struct kernel_call *call, struct norm_grad *n, double e
         n->of_x[c] = (float)of_x;
         n->constant[c] = (float)constant;
     }
-    norm_spread(&n->cut, n->of_x);
-    norm_spread(&n->cut, n->constant);
+    batch_norm_spread(&n->cut, n->of_x);
+    batch_norm_spread(&n->cut, n->constant);
 }
 
 static bool grad_run(struct kernel_call *call, struct error *err)
@@ -172,7 +173,7 @@ static bool grad_run(struct kernel_call *call, struct error *err)
     int64_t channels = x->shape.dims[3];
     bool relu = !strcmp(node_attr_string(call->node, "activation_mode", "Identity"), "Relu");
     bool side = node_attr_int(call->node, "num_side_inputs", 0) > 0;
-    struct norm_grad n = {.cut = norm_cut(channels ? x->count / channels : 0, channels),
+    struct norm_grad n = {.cut = batch_norm_cut(channels ? x->count / channels : 0, channels),
                           .threads = parallel_threads(call, x->count)};
     n.whole.mask = !relu ? ISA_NORM_PLAIN : side ? ISA_NORM_BY_Y : ISA_NORM_BY_X;
     n.whole.grad = tensor_f32(kernel_in(call, 0));
