@@ -59,6 +59,58 @@ TEST(spec_flattens_models_inside_of_models)
     arena_free(arena);
 }
 
+#define BLOCKS(blocks, layers)                                                                 \
+    "{\"model\": {\"blocks\": {" blocks "}, \"layers\": [" layers "]}, " DATA "}"
+#define RESIDUAL                                                                               \
+    "\"residual\": {\"arguments\": {\"units\": null, \"activation\": \"relu\"}, \"layers\": [" \
+    "{\"layer\": \"Dense\", \"name\": \"wide\", \"units\": \"$units\", \"activation\": "       \
+    "\"$activation\"}, {\"layer\": \"Dense\", \"units\": 4}, "                                 \
+    "{\"layer\": \"Add\", \"inputs\": [\"input\", \"dense_1\"]}]}"
+
+/* Blocks stand for their layers: filled in, named after their use, joined to what is around. */
+TEST(spec_puts_the_layers_of_blocks_in_their_place)
+{
+    struct arena *arena = arena_new();
+    const struct spec *spec =
+        parse(arena, BLOCKS(RESIDUAL ", \"two\": {\"layers\": [{\"block\": \"residual\", "
+                                     "\"repeat\": 2, \"units\": 8}]}",
+                            "{\"layer\": \"Dense\", \"name\": \"first\", \"units\": 4}, "
+                            "{\"block\": \"two\", \"name\": \"deep\"}, "
+                            "{\"block\": \"residual\", \"units\": 5, \"activation\": \"tanh\", "
+                            "\"inputs\": \"first\"}, "
+                            "{\"layer\": \"Add\", \"inputs\": [\"deep\", \"residual\"]}"));
+    static const char *const names[] = {"first",
+                                        "deep.residual.wide",
+                                        "deep.residual.dense_1",
+                                        "deep.residual.add",
+                                        "deep.residual_1.wide",
+                                        "deep.residual_1.dense_1",
+                                        "deep.residual_1.add",
+                                        "residual.wide",
+                                        "residual.dense_1",
+                                        "residual.add",
+                                        "add"};
+    static const int inputs[][2] = {{-1},   {0}, {1}, {0, 2}, {3},   {4},
+                                    {3, 5}, {0}, {7}, {0, 8}, {6, 9}};
+    CHECK_INT(spec->layers_count, ARRAY_LEN(names));
+    for (int i = 0; i < ARRAY_LEN(names); i++) {
+        const struct spec_layer *layer = &spec->layers[i];
+        CHECK_TEXT(layer->name, names[i]);
+        CHECK_INT(layer->inputs_count, i == 0 ? 0 : config_is(layer->config, "Add") ? 2 : 1);
+        for (int k = 0; k < layer->inputs_count; k++)
+            CHECK_INT(layer->inputs[k].layer, inputs[i][k]);
+    }
+    CHECK_INT(config_int(spec->layers[4].config, "units"), 8);
+    CHECK_TEXT(config_choice(spec->layers[7].config, "activation"), "tanh");
+    CHECK_TEXT(config_choice(spec->layers[1].config, "activation"), "relu");
+    CHECK_INT(spec->output, 10);
+    struct str json = {0};
+    spec_to_json(spec, &json);
+    CHECK_INT(parse(arena, str_text(&json))->layers_count, spec->layers_count);
+    str_release(&json);
+    arena_free(arena);
+}
+
 /* Short forms are the optimizer's arguments; what is watched knows its direction. */
 TEST(spec_reads_how_a_training_starts_and_ends)
 {
@@ -602,6 +654,33 @@ static const struct bad {
           "\"min\": 1}}"),
      INVALID, "/stop/target/metric", "allowed: val_loss"},
     {WITH("\"trace\": {\"every_steps\": -1}"), INVALID, "/trace/every_steps", "-1"},
+    {BLOCKS(RESIDUAL, "{\"block\": \"residul\", \"units\": 3}"), INVALID,
+     "/model/layers/0/block", "\"residual\"?"},
+    {BLOCKS(RESIDUAL, "{\"block\": \"residual\"}"), INVALID, "/model/layers/0", "\"units\""},
+    {BLOCKS(RESIDUAL, "{\"block\": \"residual\", \"units\": 3, \"unit\": 4}"), INVALID,
+     "/model/layers/0/unit", "units"},
+    {BLOCKS(RESIDUAL, "{\"block\": \"residual\", \"units\": 3}"), INVALID,
+     "/model/blocks/residual/layers/2/inputs/0", "InputLayer"},
+    {BLOCKS(RESIDUAL, "{\"layer\": \"InputLayer\"}, {\"block\": \"residual\", \"units\": 3, "
+                      "\"repeat\": 0}"),
+     INVALID, "/model/layers/1/repeat", "1"},
+    {BLOCKS("\"a\": {\"layers\": [{\"layer\": \"Dense\", \"units\": \"$n\"}]}",
+            "{\"block\": \"a\"}"),
+     INVALID, "/model/blocks/a/layers/0", "$n"},
+    {BLOCKS("\"a\": {\"layers\": []}", "{\"block\": \"a\"}"), INVALID, "/model/blocks/a/layers",
+     "a list of 0"},
+    {BLOCKS("\"a\": {\"layers\": [{\"block\": \"a\"}]}", "{\"block\": \"a\"}"), INVALID,
+     "/model/blocks/a/layers/0", "depth of 4"},
+    {BLOCKS("\"a\": {\"layers\": [{\"layer\": \"ReLU\"}, {\"layer\": \"ReLU\"}]}",
+            "{\"block\": \"a\", \"repeat\": 501}"),
+     INVALID, "/model/blocks/a/layers/0", "1000"},
+    {BLOCKS("\"a\": {\"layers\": [{\"layer\": \"ReLU\"}]}",
+            "{\"block\": \"a\", \"name\": \"x\"}, {\"block\": \"a\", \"name\": \"x\"}"),
+     INVALID, "/model/layers/1", "already"},
+    {BLOCKS("\"a b\": {\"layers\": [{\"layer\": \"ReLU\"}]}", "{\"block\": \"a b\"}"), INVALID,
+     "/model/blocks", "\"a b\""},
+    {"{\"model\": {\"layers\": [{\"block\": \"a\"}]}, " DATA "}", INVALID,
+     "/model/layers/0/block", "no \"blocks\""},
 };
 
 TEST(spec_refuses_with_pointer_and_reason)
