@@ -2,6 +2,7 @@
  * its name. */
 
 #include <jansson.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -44,8 +45,9 @@ static bool read_file(const char *path, struct str *text, struct error *err)
  * knows. */
 static json_t *read_spec(const char *word, struct error *err)
 {
-    if (strcmp(word, "-") != 0 && access(word, F_OK) != 0 && !strchr(word, '/') &&
-        !strstr(word, ".json"))
+    struct stat info; /* a folder of that name is its data, as a rule */
+    bool is_there = stat(word, &info) == 0 && !S_ISDIR(info.st_mode);
+    if (strcmp(word, "-") != 0 && !is_there && !strchr(word, '/') && !strstr(word, ".json"))
         return json_pack("{s:s}", "example", word);
     struct str text = {0};
     json_t *spec = NULL;

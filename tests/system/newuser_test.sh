@@ -82,8 +82,15 @@ says submit_no_file 2 "nowhere.json" "$trainyard" submit ./nowhere.json
 says submit_typo 2 'unknown field "unitz"; did you mean "units"?' "$trainyard" submit typo.json
 says submit_typo_pointer 2 "/model/layers/1/unitz" "$trainyard" submit typo.json
 says submit_no_json 2 "comma.json" "$trainyard" submit comma.json
+mkdir digits-cnn
+says submit_example_beside_a_folder 0 "would start now" "$trainyard" submit digits-cnn --plan
+rmdir digits-cnn
 says submit_plan 0 "would start now" "$trainyard" submit digits-mlp --plan
 says submit_example 0 "succeeded" "$trainyard" submit digits-mlp --steps 50 --watch
+"$trainyard" dataset make linear linear >/dev/null 2>&1
+says dataset_add_table 0 "2000 to train" "$trainyard" dataset add linear --from linear --dir "$dir"
+says dataset_show_table 0 "target   float" "$trainyard" dataset show linear --dir "$dir"
+says submit_table 0 "succeeded" "$trainyard" submit linear --watch
 says no_such_job 1 "999" "$trainyard" show 999
 says no_such_job_to_watch 1 "999" "$trainyard" watch 999
 cp -r digits "$dir/datasets/hurt"
