@@ -94,7 +94,7 @@ static struct edge mean_of(struct normalizing *n, struct edge x, const int64_t *
     struct edge mask = layer_mask(n->call, 0);
     if (!mask.from || n->input.rank != 3 || n->axis != 2)
         return build_reduce(m, "Mean", x, axes, count, false);
-    struct edge there = build_cast(m, build_expand(m, mask, -1), F32);
+    struct edge there = build_cast(m, build_expand(m, mask, -1), build_dtype(x));
     struct edge total = build_reduce_all(m, "Sum", there);
     struct edge sum =
         build_reduce(m, "Sum", build_binary(m, "Mul", x, there), axes, count, false);
