@@ -151,15 +151,18 @@ def references(p):
     variable = state.variable_v2(shape=shape, dtype=tf.float32)
     p.run(target=[state.assign(variable, p.give(p.values(shape, -3, 3, tf.float32))).op])
     around = {"frame_name": "f", "parallel_iterations": p.pick(1, 10)}
+
+    def held(value):
+        return raw.Enter(data=tf.constant(value), is_constant=True, **around)
     count = raw.Enter(data=tf.constant(0), **around)
     number = raw.Merge(inputs=[count, count])[0]
     entered = flow.ref_enter(variable, **around)
     merged = flow.ref_merge([entered, entered])[0]
-    go_on = raw.LoopCond(input=raw.Less(x=number, y=tf.constant(p.int(0, 4))))
+    go_on = raw.LoopCond(input=raw.Less(x=number, y=held(p.int(0, 4))))
     last, now = flow.ref_switch(merged, go_on)
     last_number, next_number = raw.Switch(data=number, pred=go_on)
-    changed = state.assign_add(now, tf.ones(shape))
-    number.op._update_input(1, raw.NextIteration(data=next_number + 1))
+    changed = state.assign_add(now, held(np.ones(shape, np.float32)))
+    number.op._update_input(1, raw.NextIteration(data=next_number + held(1)))
     merged.op._update_input(1, flow.ref_next_iteration(changed))
     p.run([tf.identity(flow.ref_exit(last)), raw.Exit(data=last_number)])
     p.run([tf.identity(variable)])
