@@ -103,6 +103,8 @@ static bool read_part(const char *folder, const char *const *names, struct tenso
 static bool cifar10_is(const char *folder)
 {
     char *path = find_batch(folder, "data_batch_1");
+    if (!path)
+        path = find_batch(folder, "test_batch");
     free(path);
     return path;
 }

@@ -4,11 +4,18 @@
 #include "runtime/dataset/format.h"
 #include "runtime/io/idx.h"
 
+/* Any of its files will do: whoever opens it is told which one is missing. */
 static bool idx_is(const char *folder)
 {
-    char *path = format_find_file(folder, "train-images-idx3-ubyte");
-    free(path);
-    return path;
+    static const char *const names[] = {"train-images-idx3-ubyte", "train-labels-idx1-ubyte",
+                                        "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"};
+    bool any = false;
+    for (int i = 0; !any && i < ARRAY_LEN(names); i++) {
+        char *path = format_find_file(folder, names[i]);
+        any = path;
+        free(path);
+    }
+    return any;
 }
 
 /* "images to train on are [5,5,1], those to test on [6,6,1]" */
