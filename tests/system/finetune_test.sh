@@ -62,11 +62,15 @@ check best_is_kept [ -e "early/checkpoints/$best.index" ]
 check best_is_usable has "$("$trainyard" evaluate early/checkpoints/best --data digits.made 2>&1)" "after step ${best##*-}"
 check two_latest_two_best test "$(ls early/checkpoints/*.index | wc -l)" -le 4
 killed=0
-for _ in 1 2 3 4 5 6; do
+for _ in 1 2 3 4 5 6; do # each time as soon as it has got on by a checkpoint
+    before=$(cat broken/checkpoints/checkpoint 2>/dev/null)
     "$trainyard" train early.json --data digits.made --out broken --threads 1 --resume --json >>broken.lines 2>>broken.log &
     task=$!
     pids+=("$task")
-    sleep "0.$((RANDOM % 4 + 1))"
+    for _ in $(seq 1000); do
+        [ "$(cat broken/checkpoints/checkpoint 2>/dev/null)" = "$before" ] || break
+        sleep 0.005
+    done
     kill -9 "$task" 2>/dev/null && ((killed++))
     wait "$task" 2>/dev/null
 done
