@@ -16,6 +16,7 @@ const shots = resolve(top, process.env.SHOTS ?? "build/shots");
 const require = createRequire(join(top, "web/package.json"));
 const { chromium } = require("playwright-core");
 
+let shown = null; // the page that a failure is a picture of
 let failed = 0;
 
 async function check(name, body) {
@@ -25,6 +26,8 @@ async function check(name, body) {
     } catch (error) {
         failed++;
         console.log(`FAIL ${name}: ${String(error.message ?? error).split("\n").slice(0, 6).join(" / ")}`);
+        const picture = join(shots, `failed-${failed}.png`);
+        await shown?.screenshot({ path: picture }).then(() => console.log(`     the page: ${shown.url()}, ${picture}`), () => {});
     }
 }
 
@@ -86,7 +89,7 @@ try {
     trainyard("dataset", "add", "digits", "--from", digits, "--dir", folder);
 
     const context = await browser.newContext({ viewport: { width: 1360, height: 860 } });
-    const page = await context.newPage();
+    const page = (shown = await context.newPage());
     const problems = [];
     page.on("pageerror", (error) => problems.push(error.message));
     page.on("console", (message) => {

@@ -67,11 +67,16 @@ export function NewJobPage(): preact.JSX.Element {
     const [plan, setPlan] = useState<Awaited<ReturnType<typeof api.plan>> | null>(null);
     const [problem, setProblem] = useState<api.ApiError | null>(null);
     const [busy, setBusy] = useState(false);
+    const [example, setExample] = useState("");
     const round = useRef(0);
 
+    // The one whose data needs no download; what was chosen or typed meanwhile stays.
     useEffect(() => {
-        const first = examples.value?.[0];
-        if (!text && first) setText(JSON.stringify(first.spec, null, 2));
+        const all = examples.value;
+        const first = all?.find((one) => one.name === "digits-cnn") ?? all?.[0];
+        if (!first || text) return;
+        setExample((now) => now || first.name);
+        setText((now) => now || JSON.stringify(first.spec, null, 2));
     }, [examples.value]);
 
     // The plan follows what is typed, a moment after the last key.
@@ -135,11 +140,15 @@ export function NewJobPage(): preact.JSX.Element {
                     <label class="field">
                         <span>Start from an example</span>
                         <select
+                            value={example}
                             onChange={(event) => {
                                 const chosen = examples.value?.find((one) => one.name === event.currentTarget.value);
-                                if (chosen) change(chosen.spec);
+                                if (!chosen) return;
+                                setExample(chosen.name);
+                                change(chosen.spec);
                             }}
                         >
+                            {example ? null : <option value="">as it was left</option>}
                             {(examples.value ?? []).map((example) => (
                                 <option key={example.name} value={example.name}>
                                     {example.name}
@@ -152,7 +161,15 @@ export function NewJobPage(): preact.JSX.Element {
                             <Field label="Name" path={["name"]} spec={spec} change={change} wrong={wrong("/name")} />
                             <Field label="Dataset" path={["data", "dataset"]} spec={spec} change={change} wrong={wrong("/data/dataset")} />
                             <Field label="Batch size" path={["data", "batch_size"]} kind="number" spec={spec} change={change} wrong={wrong("/data/batch_size")} />
-                            <Field label="Steps" path={["train", "steps"]} kind="number" spec={spec} change={change} wrong={wrong("/train/steps")} />
+                            <Field
+                                label="Steps"
+                                path={["train", "steps"]}
+                                kind="number"
+                                placeholder={at(spec, ["train", "epochs"]) === undefined ? "" : `${String(at(spec, ["train", "epochs"]))} epochs`}
+                                spec={spec}
+                                change={(next) => change(put(next, ["train", "epochs"], undefined))}
+                                wrong={wrong("/train/steps")}
+                            />
                             <Field
                                 label="Learning rate"
                                 path={["train", "optimizer", "learning_rate"]}
