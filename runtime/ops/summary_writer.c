@@ -33,10 +33,12 @@ WRITES(write_raw_proto_summary, "WriteRawProtoSummary",
 WRITES(write_scalar_summary, "WriteScalarSummary",
        "writer:resource step:int64 tag:string value:T", "T:" OP_REAL);
 WRITES(write_histogram_summary, "WriteHistogramSummary",
-       "writer:resource step:int64 tag:string values:T", "T:" OP_REAL "=float");
+       "writer:resource step:int64 tag:string values:T",
+       "T:{float,double,int32,uint8,int16,int8,int64,bool,bfloat16,uint16,half,uint32,uint64}="
+       "float");
 WRITES(write_image_summary, "WriteImageSummary",
        "writer:resource step:int64 tag:string tensor:T bad_color:uint8",
-       "max_images:int>=1=3 T:{uint8,float,half}=float");
+       "max_images:int>=1=3 T:{uint8,double,float,half}=float");
 WRITES(write_audio_summary, "WriteAudioSummary",
        "writer:resource step:int64 tag:string tensor:float sample_rate:float",
        "max_outputs:int>=1=3");

@@ -120,13 +120,13 @@ merges = [("add", "Add"), ("subtract", "Subtract"), ("multiply", "Multiply"), ("
           ("minimum", "Minimum"), ("concatenate", "Concatenate"), ("dot", "Dot")]
 
 
-def case(name, inputs, layers, weights=None, keras=None, target=None):
+def case(name, inputs, layers, weights=None, keras=None, target=None, blocks=None):
     """A spec wants something to learn, and a target of the shape of its output: `probe` tells that."""
-    spec = {"model": {"keras": keras} if keras else {"layers": layers},
+    spec = {"model": {"keras": keras} if keras else {"layers": layers, "blocks": blocks or {}},
             "data": {"dataset": "x", "batch_size": 2}, "train": {"loss": "mean_squared_error", "optimizer": "SGD", "metrics": [], "steps": 1}}
     return {"name": name, "spec": spec, "inputs": inputs, "weights": weights,
-            "target": {"name": "y", "dtype": "float32", "shape": target or [], **({} if keras else {"like": len(layers) - 1})},
-            **({} if keras else {"probe": {**spec, "model": {"layers": layers + [layer("Flatten"), layer("Dense", units=1)]}}})}
+            "target": {"name": "y", "dtype": "float32", "shape": target or [], **({} if keras else {"like": True})},
+            **({} if keras else {"probe": {**spec, "model": {**spec["model"], "layers": layers + [layer("Flatten"), layer("Dense", units=1)]}}})}
 
 
 def compare(name, rtol=1e-5, atol=1e-5):
@@ -181,7 +181,7 @@ for name, around, config in (("bidirectional-lstm", "Bidirectional", {"layer": {
 for name, given in (("digits-cnn", {**image, "shape": [28, 28, 1]}), ("cifar-resnet20", {**image, "shape": [32, 32, 3]}),
                     ("shakespeare-lstm", {**words, "shape": [20], "below": 60}), ("shakespeare-gpt", {**words, "shape": [64], "below": 60})):
     example = json.load(open(f"examples/{name}.json"))
-    cases.append(case("example-" + name, [given], example["model"]["layers"]))
+    cases.append(case("example-" + name, [given], example["model"]["layers"], blocks=example["model"].get("blocks")))
 for name in sorted(os.listdir(recorded)) if recorded and os.path.isdir(recorded) else []:
     folder = os.path.join(recorded, name)
     model = json.load(open(f"{folder}/model.json"))

@@ -84,17 +84,18 @@ static const struct spec *read_spec(struct run *r, const char *key)
     return spec;
 }
 
-/* The shape of a layer's output, of a model that is like the one to be made. */
+/* The shape of the output of the model to be made: the probe is the same with two more layers.
+ */
 static bool find_shape(struct run *r, const struct model_data *data, struct shape *out)
 {
     struct model_summary summary;
-    const json_t *like = json_object_get(json_object_get(r->json, "target"), "like");
+    bool like = json_is_true(json_object_get(json_object_get(r->json, "target"), "like"));
     const struct spec *probe = like ? read_spec(r, "probe") : NULL;
     if (!like)
         return true;
     if (!probe || !model_summary(probe, data, r->arena, &summary, r->err))
         return false;
-    *out = summary.layers[json_integer_value(like)].output;
+    *out = summary.layers[summary.layers_count - 3].output;
     return true;
 }
 
