@@ -61,7 +61,7 @@ static bool spec_read(const struct kernel_call *call, int first, struct spec *sp
         !shape_equal(&spec->begin->shape, &spec->step->shape))
         return fail(err, INVALID,
                     "Expected begin, end, and strides to be 1D equal size tensors");
-    if (spec->ellipsis_mask & (spec->ellipsis_mask - 1))
+    if ((uint64_t)spec->ellipsis_mask & ((uint64_t)spec->ellipsis_mask - 1))
         return fail(err, INVALID, "Multiple ellipses in slice spec not allowed");
     return true;
 }

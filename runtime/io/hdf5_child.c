@@ -16,7 +16,7 @@
 #include "runtime/io/hdf5_internal.h"
 
 #define CHILD_MEMORY (INT64_C(256) << 20) /* beside what follows from the file's size */
-#define CHILD_SECONDS 30                  /* and one for each so many bytes */
+#define CHILD_SECONDS 5                   /* and one for each so many bytes */
 #define CHILD_BYTES_A_SECOND (20 << 20)
 
 struct child {
