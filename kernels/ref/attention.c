@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "kernels/ref/doubles.h"
 #include "kernels/ref/numbers.h"
 
 bool kernel_attention_read(struct kernel_call *call, int first, struct kernel_attention *a,
@@ -40,34 +41,6 @@ struct arrays {
     double *dout, *dq, *dk, *dv; /* NULL forward */
     double *out, *dw;
 };
-
-static double *load_all(struct kernel_call *call, int index, struct error *err)
-{
-    const struct tensor *in = kernel_in(call, index);
-    double *copy = kernel_scratch(call, (size_t)in->count * sizeof(*copy) + 1, err);
-    kernel_load *load = kernel_load_for(in->dtype);
-    for (int64_t i = 0; copy && i < in->count; i++)
-        copy[i] = load(in->data, i);
-    return copy;
-}
-
-static double *zeros(struct kernel_call *call, int64_t count, struct error *err)
-{
-    double *all = kernel_scratch(call, (size_t)count * sizeof(*all) + 1, err);
-    if (all)
-        memset(all, 0, (size_t)count * sizeof(*all));
-    return all;
-}
-
-static bool store_all(struct kernel_call *call, int index, const struct shape *shape,
-                      const double *values, struct error *err)
-{
-    struct tensor *out = kernel_output(call, index, shape, err);
-    kernel_store *store = out ? kernel_store_for(out->dtype) : NULL;
-    for (int64_t i = 0; out && i < out->count; i++)
-        store(out->data, i, values[i]);
-    return out != NULL;
-}
 
 /* Element 0 of batch b, step t, head h in an array (batch, steps, heads, size). */
 static int64_t at(const struct kernel_attention *a, int64_t steps, int64_t size, int64_t b,
@@ -144,13 +117,16 @@ static bool attention_run(struct kernel_call *call, struct error *err)
         return false;
     struct shape out = SHAPE(a.batch, a.queries, a.heads, a.value_size);
     struct shape weights = SHAPE(a.batch, a.heads, a.queries, a.keys);
-    bool ok = (s.q = load_all(call, 0, err)) && (s.k = load_all(call, 1, err)) &&
-              (s.v = load_all(call, 2, err)) && (s.out = zeros(call, shape_count(&out), err)) &&
-              (s.w = zeros(call, shape_count(&weights), err));
+    bool ok = (s.q = kernel_doubles_load(call, 0, err)) &&
+              (s.k = kernel_doubles_load(call, 1, err)) &&
+              (s.v = kernel_doubles_load(call, 2, err)) &&
+              (s.out = kernel_doubles_zeros(call, shape_count(&out), err)) &&
+              (s.w = kernel_doubles_zeros(call, shape_count(&weights), err));
     if (!ok)
         return false;
     each_query(&a, &s, look);
-    return store_all(call, 0, &out, s.out, err) && store_all(call, 1, &weights, s.w, err);
+    return kernel_doubles_store(call, 0, &out, s.out, err) &&
+           kernel_doubles_store(call, 1, &weights, s.w, err);
 }
 
 static bool attention_grad_run(struct kernel_call *call, struct error *err)
@@ -164,19 +140,21 @@ static bool attention_grad_run(struct kernel_call *call, struct error *err)
     if (!shape_equal(&kernel_in(call, 0)->shape, &out) ||
         !shape_equal(&kernel_in(call, 4)->shape, &weights))
         return fail(err, INVALID, "the gradient or the weights do not fit query and key");
-    bool ok = (s.dout = load_all(call, 0, err)) && (s.q = load_all(call, 1, err)) &&
-              (s.k = load_all(call, 2, err)) && (s.v = load_all(call, 3, err)) &&
-              (s.w = load_all(call, 4, err)) &&
-              (s.dq = zeros(call, kernel_in(call, 1)->count, err)) &&
-              (s.dk = zeros(call, kernel_in(call, 2)->count, err)) &&
-              (s.dv = zeros(call, kernel_in(call, 3)->count, err)) &&
-              (s.dw = zeros(call, a.keys, err));
+    bool ok = (s.dout = kernel_doubles_load(call, 0, err)) &&
+              (s.q = kernel_doubles_load(call, 1, err)) &&
+              (s.k = kernel_doubles_load(call, 2, err)) &&
+              (s.v = kernel_doubles_load(call, 3, err)) &&
+              (s.w = kernel_doubles_load(call, 4, err)) &&
+              (s.dq = kernel_doubles_zeros(call, kernel_in(call, 1)->count, err)) &&
+              (s.dk = kernel_doubles_zeros(call, kernel_in(call, 2)->count, err)) &&
+              (s.dv = kernel_doubles_zeros(call, kernel_in(call, 3)->count, err)) &&
+              (s.dw = kernel_doubles_zeros(call, a.keys, err));
     if (!ok)
         return false;
     each_query(&a, &s, look_back);
-    return store_all(call, 0, &kernel_in(call, 1)->shape, s.dq, err) &&
-           store_all(call, 1, &kernel_in(call, 2)->shape, s.dk, err) &&
-           store_all(call, 2, &kernel_in(call, 3)->shape, s.dv, err);
+    return kernel_doubles_store(call, 0, &kernel_in(call, 1)->shape, s.dq, err) &&
+           kernel_doubles_store(call, 1, &kernel_in(call, 2)->shape, s.dk, err) &&
+           kernel_doubles_store(call, 2, &kernel_in(call, 3)->shape, s.dv, err);
 }
 
 const struct kernel kernel_attention_ref = {

@@ -5,7 +5,9 @@
  * w_c is (inputs + cells, cells): the candidate.
  */
 
-#include "kernels/ref/numbers.h"
+#include "base/error.h"
+#include "kernels/ref/doubles.h"
+#include "runtime/op.h"
 
 #include <math.h>
 
@@ -14,8 +16,8 @@ struct gru {
     double *x, *h_prev, *w_ru, *w_c, *b_ru, *b_c; /* in the order of the inputs */
 };
 
-static double *load_all(struct kernel_call *call, int index, const struct shape *wanted,
-                        struct error *err)
+static double *load_checked(struct kernel_call *call, int index, const struct shape *wanted,
+                            struct error *err)
 {
     const struct tensor *in = kernel_in(call, index);
     char a[SHAPE_TEXT_BYTES], b[SHAPE_TEXT_BYTES];
@@ -23,21 +25,7 @@ static double *load_all(struct kernel_call *call, int index, const struct shape 
         return fail_null(err, INVALID, "input %d of %s has shape %s, expected %s", index,
                          call->node->op->name, shape_text(&in->shape, a, sizeof(a)),
                          shape_text(wanted, b, sizeof(b)));
-    double *copy = kernel_scratch(call, (size_t)in->count * sizeof(*copy) + 1, err);
-    kernel_load *load = kernel_load_for(in->dtype);
-    for (int64_t i = 0; copy && i < in->count; i++)
-        copy[i] = load(in->data, i);
-    return copy;
-}
-
-static bool store_all(struct kernel_call *call, int index, const struct shape *shape,
-                      const double *values, struct error *err)
-{
-    struct tensor *out = kernel_output(call, index, shape, err);
-    kernel_store *store = out ? kernel_store_for(out->dtype) : NULL;
-    for (int64_t i = 0; out && i < out->count; i++)
-        store(out->data, i, values[i]);
-    return out != NULL;
+    return kernel_doubles_load(call, index, err);
 }
 
 static bool read_gru(struct kernel_call *call, struct gru *g, struct error *err)
@@ -55,7 +43,7 @@ static bool read_gru(struct kernel_call *call, struct gru *g, struct error *err)
                                    SHAPE(2 * g->cells),        SHAPE(g->cells)};
     double **arrays[] = {&g->x, &g->h_prev, &g->w_ru, &g->w_c, &g->b_ru, &g->b_c};
     for (int i = 0; i < ARRAY_LEN(arrays); i++)
-        if (!(*arrays[i] = load_all(call, i, &shapes[i], err)))
+        if (!(*arrays[i] = load_checked(call, i, &shapes[i], err)))
             return false;
     return true;
 }
@@ -100,7 +88,7 @@ static bool gru_block_cell_run(struct kernel_call *call, struct error *err)
     }
     struct shape shape = SHAPE(g.batch, g.cells);
     for (int i = 0; i < 4; i++)
-        if (!store_all(call, i, &shape, out + i * size, err))
+        if (!kernel_doubles_store(call, i, &shape, out + i * size, err))
             return false;
     return true;
 }
@@ -127,7 +115,7 @@ static bool gru_block_cell_grad_run(struct kernel_call *call, struct error *err)
         return false;
     struct shape shape = SHAPE(g.batch, g.cells), wide = SHAPE(g.batch, 2 * g.cells);
     for (int i = 0; i < 4; i++)
-        if (!(state[i] = load_all(call, 6 + i, &shape, err)))
+        if (!(state[i] = load_checked(call, 6 + i, &shape, err)))
             return false;
     int64_t size = g.batch * g.cells, total = 5 * size + g.batch * g.inputs;
     double *d_x = kernel_scratch(call, (size_t)total * sizeof(*d_x) + 1, err);
@@ -149,9 +137,10 @@ static bool gru_block_cell_grad_run(struct kernel_call *call, struct error *err)
         d_h[i] = d_reset[i] * r[i] + d[i] * u[i];
     }
     affine_back(&g, d_ru, g.w_ru, 2 * g.cells, d_x, d_h);
-    return store_all(call, 0, &SHAPE(g.batch, g.inputs), d_x, err) &&
-           store_all(call, 1, &shape, d_h, err) && store_all(call, 2, &shape, d_c, err) &&
-           store_all(call, 3, &wide, d_ru, err);
+    return kernel_doubles_store(call, 0, &SHAPE(g.batch, g.inputs), d_x, err) &&
+           kernel_doubles_store(call, 1, &shape, d_h, err) &&
+           kernel_doubles_store(call, 2, &shape, d_c, err) &&
+           kernel_doubles_store(call, 3, &wide, d_ru, err);
 }
 
 #define GRU(name_, run_)                                                                       \

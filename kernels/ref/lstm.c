@@ -7,6 +7,7 @@
  */
 
 #include "kernels/ref/lstm.h"
+#include "kernels/ref/doubles.h"
 #include "kernels/ref/numbers.h"
 
 #include <math.h>
@@ -25,35 +26,6 @@ enum gate { GATE_I, GATE_CS, GATE_F, GATE_O, GATE_CI, GATE_CO, GATE_H, GATES };
 static double sigmoid(double x)
 {
     return 1 / (1 + exp(-x));
-}
-
-/* A copy of an input's elements; NULL when memory is out. */
-static double *load_all(struct kernel_call *call, int index, struct error *err)
-{
-    const struct tensor *in = kernel_in(call, index);
-    double *copy = kernel_scratch(call, (size_t)in->count * sizeof(*copy) + 1, err);
-    kernel_load *load = kernel_load_for(in->dtype);
-    for (int64_t i = 0; copy && i < in->count; i++)
-        copy[i] = load(in->data, i);
-    return copy;
-}
-
-static double *zeros(struct kernel_call *call, int64_t count, struct error *err)
-{
-    double *all = kernel_scratch(call, (size_t)count * sizeof(*all) + 1, err);
-    if (all)
-        memset(all, 0, (size_t)count * sizeof(*all));
-    return all;
-}
-
-static bool store_all(struct kernel_call *call, int index, const struct shape *shape,
-                      const double *values, struct error *err)
-{
-    struct tensor *out = kernel_output(call, index, shape, err);
-    kernel_store *store = out ? kernel_store_for(out->dtype) : NULL;
-    for (int64_t i = 0; out && i < out->count; i++)
-        store(out->data, i, values[i]);
-    return out != NULL;
 }
 
 bool kernel_lstm_check(const struct kernel_call *call, int index, const char *name,
@@ -116,11 +88,11 @@ static bool read_lstm(struct kernel_call *call, int first, int rank, struct lstm
         .forget_bias = s.forget_bias,
         .clip = s.clip,
     };
-    l->w = load_all(call, first + 3, err);
-    l->wci = l->w ? load_all(call, first + 4, err) : NULL;
-    l->wcf = l->wci ? load_all(call, first + 5, err) : NULL;
-    l->wco = l->wcf ? load_all(call, first + 6, err) : NULL;
-    l->b = l->wco ? load_all(call, first + 7, err) : NULL;
+    l->w = kernel_doubles_load(call, first + 3, err);
+    l->wci = l->w ? kernel_doubles_load(call, first + 4, err) : NULL;
+    l->wcf = l->wci ? kernel_doubles_load(call, first + 5, err) : NULL;
+    l->wco = l->wcf ? kernel_doubles_load(call, first + 6, err) : NULL;
+    l->b = l->wco ? kernel_doubles_load(call, first + 7, err) : NULL;
     return l->b != NULL;
 }
 
@@ -169,14 +141,15 @@ static bool lstm_block_cell_run(struct kernel_call *call, struct error *err)
     if (!read_lstm(call, 0, 2, &l, err))
         return false;
     int64_t size = l.batch * l.cells;
-    double *x = load_all(call, 0, err), *cs = x ? load_all(call, 1, err) : NULL;
-    double *h = cs ? load_all(call, 2, err) : NULL;
-    double *out = h ? zeros(call, GATES * size, err) : NULL;
+    double *x = kernel_doubles_load(call, 0, err),
+           *cs = x ? kernel_doubles_load(call, 1, err) : NULL;
+    double *h = cs ? kernel_doubles_load(call, 2, err) : NULL;
+    double *out = h ? kernel_doubles_zeros(call, GATES * size, err) : NULL;
     if (!out)
         return false;
     lstm_step(&l, x, cs, h, out, size);
     for (int gate = 0; gate < GATES; gate++)
-        if (!store_all(call, gate, &SHAPE(l.batch, l.cells), out + gate * size, err))
+        if (!kernel_doubles_store(call, gate, &SHAPE(l.batch, l.cells), out + gate * size, err))
             return false;
     return true;
 }
@@ -189,9 +162,10 @@ static bool block_lstm_run(struct kernel_call *call, struct error *err)
     if (!kernel_scalar(call, 0, "seq_len_max", &length, err) || !read_lstm(call, 1, 3, &l, err))
         return false;
     int64_t steps = kernel_in(call, 1)->shape.dims[0], size = l.batch * l.cells;
-    double *x = load_all(call, 1, err), *cs = x ? load_all(call, 2, err) : NULL;
-    double *h = cs ? load_all(call, 3, err) : NULL;
-    double *out = h ? zeros(call, GATES * steps * size, err) : NULL;
+    double *x = kernel_doubles_load(call, 1, err),
+           *cs = x ? kernel_doubles_load(call, 2, err) : NULL;
+    double *h = cs ? kernel_doubles_load(call, 3, err) : NULL;
+    double *out = h ? kernel_doubles_zeros(call, GATES * steps * size, err) : NULL;
     if (!out)
         return false;
     for (int64_t t = 0; t < steps && t < length; t++) {
@@ -200,8 +174,8 @@ static bool block_lstm_run(struct kernel_call *call, struct error *err)
                   t ? before + GATE_H * steps * size : h, now, steps * size);
     }
     for (int gate = 0; gate < GATES; gate++)
-        if (!store_all(call, gate, &SHAPE(steps, l.batch, l.cells), out + gate * steps * size,
-                       err))
+        if (!kernel_doubles_store(call, gate, &SHAPE(steps, l.batch, l.cells),
+                                  out + gate * steps * size, err))
             return false;
     return true;
 }
@@ -256,13 +230,13 @@ static bool lstm_block_cell_grad_run(struct kernel_call *call, struct error *err
     for (int i = 8; i < 16; i++)
         if (!kernel_lstm_check(call, i, "a state", &SHAPE(l.batch, l.cells), err))
             return false;
-    struct lstm_back s = {.cs_prev = load_all(call, 1, err)};
+    struct lstm_back s = {.cs_prev = kernel_doubles_load(call, 1, err)};
     bool ok = s.cs_prev != NULL;
     for (int gate = 0; gate < GATE_H && ok; gate++)
-        ok = (s.gate[gate] = load_all(call, 8 + gate, err)) != NULL;
-    s.cs_grad = ok ? load_all(call, 14, err) : NULL;
-    s.h_grad = s.cs_grad ? load_all(call, 15, err) : NULL;
-    s.cs_prev_grad = s.h_grad ? zeros(call, 5 * size + 3 * l.cells, err) : NULL;
+        ok = (s.gate[gate] = kernel_doubles_load(call, 8 + gate, err)) != NULL;
+    s.cs_grad = ok ? kernel_doubles_load(call, 14, err) : NULL;
+    s.h_grad = s.cs_grad ? kernel_doubles_load(call, 15, err) : NULL;
+    s.cs_prev_grad = s.h_grad ? kernel_doubles_zeros(call, 5 * size + 3 * l.cells, err) : NULL;
     if (!s.cs_prev_grad)
         return false;
     s.gates_grad = s.cs_prev_grad + size;
@@ -271,11 +245,11 @@ static bool lstm_block_cell_grad_run(struct kernel_call *call, struct error *err
     s.wco_grad = s.wcf_grad + l.cells;
     lstm_step_back(&l, &s);
     struct shape per_cell = SHAPE(l.cells);
-    return store_all(call, 0, &SHAPE(l.batch, l.cells), s.cs_prev_grad, err) &&
-           store_all(call, 1, &SHAPE(l.batch, 4 * l.cells), s.gates_grad, err) &&
-           store_all(call, 2, &per_cell, s.wci_grad, err) &&
-           store_all(call, 3, &per_cell, s.wcf_grad, err) &&
-           store_all(call, 4, &per_cell, s.wco_grad, err);
+    return kernel_doubles_store(call, 0, &SHAPE(l.batch, l.cells), s.cs_prev_grad, err) &&
+           kernel_doubles_store(call, 1, &SHAPE(l.batch, 4 * l.cells), s.gates_grad, err) &&
+           kernel_doubles_store(call, 2, &per_cell, s.wci_grad, err) &&
+           kernel_doubles_store(call, 3, &per_cell, s.wcf_grad, err) &&
+           kernel_doubles_store(call, 4, &per_cell, s.wco_grad, err);
 }
 
 /* From the gradient of the gates of one step to those of x, h_prev, w and b. */
@@ -321,7 +295,7 @@ static bool read_sequence(struct kernel_call *call, const struct lstm *l, struct
         if (i >= 3 && !kernel_lstm_check(call, index, "a sequence",
                                          &SHAPE(s->steps, l->batch, l->cells), err))
             return false;
-        if (!(*inputs[i] = load_all(call, index, err)))
+        if (!(*inputs[i] = kernel_doubles_load(call, index, err)))
             return false;
     }
     struct {
@@ -339,7 +313,7 @@ static bool read_sequence(struct kernel_call *call, const struct lstm *l, struct
         {&s->h_now, size},
     };
     for (int i = 0; i < ARRAY_LEN(results); i++)
-        if (!(*results[i].array = zeros(call, results[i].count, err)))
+        if (!(*results[i].array = kernel_doubles_zeros(call, results[i].count, err)))
             return false;
     return true;
 }
@@ -382,14 +356,15 @@ static bool block_lstm_grad_run(struct kernel_call *call, struct error *err)
         return false;
     sequence_back(&l, &s);
     struct shape state = SHAPE(l.batch, l.cells), per_cell = SHAPE(l.cells);
-    return store_all(call, 0, &SHAPE(s.steps, l.batch, l.inputs), s.x_grad, err) &&
-           store_all(call, 1, &state, s.cs_state_grad, err) &&
-           store_all(call, 2, &state, s.h_state_grad, err) &&
-           store_all(call, 3, &SHAPE(l.inputs + l.cells, 4 * l.cells), s.w_grad, err) &&
-           store_all(call, 4, &per_cell, s.holes_grad, err) &&
-           store_all(call, 5, &per_cell, s.holes_grad + l.cells, err) &&
-           store_all(call, 6, &per_cell, s.holes_grad + 2 * l.cells, err) &&
-           store_all(call, 7, &SHAPE(4 * l.cells), s.b_grad, err);
+    return kernel_doubles_store(call, 0, &SHAPE(s.steps, l.batch, l.inputs), s.x_grad, err) &&
+           kernel_doubles_store(call, 1, &state, s.cs_state_grad, err) &&
+           kernel_doubles_store(call, 2, &state, s.h_state_grad, err) &&
+           kernel_doubles_store(call, 3, &SHAPE(l.inputs + l.cells, 4 * l.cells), s.w_grad,
+                                err) &&
+           kernel_doubles_store(call, 4, &per_cell, s.holes_grad, err) &&
+           kernel_doubles_store(call, 5, &per_cell, s.holes_grad + l.cells, err) &&
+           kernel_doubles_store(call, 6, &per_cell, s.holes_grad + 2 * l.cells, err) &&
+           kernel_doubles_store(call, 7, &SHAPE(4 * l.cells), s.b_grad, err);
 }
 
 #define LSTM(name_, run_)                                                                      \

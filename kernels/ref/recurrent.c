@@ -6,6 +6,7 @@
 
 #include <math.h>
 
+#include "kernels/ref/doubles.h"
 #include "kernels/ref/numbers.h"
 
 enum { X, FIRST, KERNEL, RECURRENT, BIAS, INPUTS };
@@ -54,41 +55,13 @@ struct cells {
     double *grad[INPUTS];
 };
 
-static double *load_all(struct kernel_call *call, int index, struct error *err)
-{
-    const struct tensor *in = kernel_in(call, index);
-    double *copy = kernel_scratch(call, (size_t)in->count * sizeof(*copy) + 1, err);
-    kernel_load *load = kernel_load_for(in->dtype);
-    for (int64_t i = 0; copy && i < in->count; i++)
-        copy[i] = load(in->data, i);
-    return copy;
-}
-
-static double *zeros(struct kernel_call *call, int64_t count, struct error *err)
-{
-    double *all = kernel_scratch(call, (size_t)count * sizeof(*all) + 1, err);
-    if (all)
-        memset(all, 0, (size_t)count * sizeof(*all));
-    return all;
-}
-
-static bool store_all(struct kernel_call *call, int index, const struct shape *shape,
-                      const double *values, struct error *err)
-{
-    struct tensor *out = kernel_output(call, index, shape, err);
-    kernel_store *store = out ? kernel_store_for(out->dtype) : NULL;
-    for (int64_t i = 0; out && i < out->count; i++)
-        store(out->data, i, values[i]);
-    return out != NULL;
-}
-
 static bool load_inputs(struct kernel_call *call, struct cells *c, struct error *err)
 {
     *c = (struct cells){0};
     if (!kernel_recurrent_read(call, &c->is, err))
         return false;
     for (int i = 0; i < INPUTS; i++)
-        if (!(c->in[i] = load_all(call, i, err)))
+        if (!(c->in[i] = kernel_doubles_load(call, i, err)))
             return false;
     return true;
 }
@@ -151,14 +124,14 @@ static bool forward(struct kernel_call *call, struct error *err)
     struct shape shape = SHAPE(c.is.steps, c.is.batch, c.is.cells);
     int states = c.is.gates == 3 ? STATES : 1;
     for (int i = 0; i < states; i++)
-        if (!(c.state[i] = zeros(call, shape_count(&shape), err)))
+        if (!(c.state[i] = kernel_doubles_zeros(call, shape_count(&shape), err)))
             return false;
     for (int64_t t = 0; t < c.is.steps; t++)
         for (int64_t b = 0; b < c.is.batch; b++)
             for (int64_t cell = 0; cell < c.is.cells; cell++)
                 step(&c, t, b, cell);
     for (int i = 0; i < states; i++)
-        if (!store_all(call, i, &shape, c.state[i], err))
+        if (!kernel_doubles_store(call, i, &shape, c.state[i], err))
             return false;
     return true;
 }
@@ -210,14 +183,15 @@ static bool backward(struct kernel_call *call, struct error *err)
     int states = c.is.gates == 3 ? STATES : 1;
     int64_t state = c.is.batch * c.is.cells;
     for (int i = 0; i < states; i++)
-        if (!(c.state[i] = load_all(call, INPUTS + i, err)))
+        if (!(c.state[i] = kernel_doubles_load(call, INPUTS + i, err)))
             return false;
-    if (!(c.h_grad = load_all(call, INPUTS + states, err)))
+    if (!(c.h_grad = kernel_doubles_load(call, INPUTS + states, err)))
         return false;
     for (int i = 0; i < INPUTS; i++)
-        if (!(c.grad[i] = zeros(call, kernel_in(call, i)->count, err)))
+        if (!(c.grad[i] = kernel_doubles_zeros(call, kernel_in(call, i)->count, err)))
             return false;
-    double *carried = zeros(call, state, err), *now = carried ? zeros(call, state, err) : NULL;
+    double *carried = kernel_doubles_zeros(call, state, err),
+           *now = carried ? kernel_doubles_zeros(call, state, err) : NULL;
     if (!now)
         return false;
     for (int64_t t = c.is.steps - 1; t >= 0; t--) {
@@ -229,7 +203,7 @@ static bool backward(struct kernel_call *call, struct error *err)
     }
     memcpy(c.grad[FIRST], carried, (size_t)state * sizeof(*carried));
     for (int i = 0; i < INPUTS; i++)
-        if (!store_all(call, i, &kernel_in(call, i)->shape, c.grad[i], err))
+        if (!kernel_doubles_store(call, i, &kernel_in(call, i)->shape, c.grad[i], err))
             return false;
     return true;
 }
