@@ -143,6 +143,11 @@ $(BUILD)/bench/submits: $(OBJ)/tests/bench/submits/main.o $(BUILD)/libbase.a
 	@echo "  LINK    $@"
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ -lpthread
 
+$(BUILD)/bench/queue: $(OBJ)/tests/bench/queue/main.o $(BUILD)/libscheduler.a $(BUILD)/libdb.a $(BUILD)/libbase.a
+	@mkdir -p $(@D)
+	@echo "  LINK    $@"
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ -lpthread
+
 $(BUILD)/bench/cases: $(call objects,$(BENCH)) $(LIBS_RUNTIME)
 	@mkdir -p $(@D)
 	@echo "  LINK    $@"
@@ -212,6 +217,7 @@ ISA_FLAGS := -fno-math-errno -fno-trapping-math -ffp-contract=fast
 $(OBJ)/kernels/cpu/isa_base.o: CFLAGS += $(ISA_FLAGS)
 $(OBJ)/kernels/cpu/isa_avx2.o: CFLAGS += $(ISA_FLAGS) -mavx2 -mfma
 $(OBJ)/kernels/cpu/isa_avx512.o: CFLAGS += $(ISA_FLAGS) -mavx2 -mfma -mavx512f -mavx512dq -mavx512bw -mavx512vl -mprefer-vector-width=512
+$(OBJ)/kernels/cpu/isa_avx512_bf16.o: CFLAGS += $(ISA_FLAGS) -mavx2 -mfma -mavx512f -mavx512dq -mavx512bw -mavx512vl -mavx512bf16 -mprefer-vector-width=512
 $(OBJ)/runtime/arithmetic.o $(OBJ)/runtime/io/bulk.o: CFLAGS += $(OPENMP)
 # Bytes become floats here, example by example: the loops are to be vectors.
 $(OBJ)/runtime/dataset/dataset_batch.o: CFLAGS += $(if $(SAN),,-O3)
@@ -322,8 +328,8 @@ lint-format:
 	$(Q)clang-format-14 --dry-run --Werror $(C_FILES)
 lint-symbols: $(PROGRAMS)
 	@echo "  LINT    exported names"
-	$(Q)for o in $(call objects,$(BASE) $(PROTO) $(RUNTIME) $(KERNELS) $(DB) $(SCHEDULER) $(SERVER) $(CLI) $(TASK) $(CAPI)); do \
-	  nm -g --defined-only $$o | awk -v path=$$o 'NF == 3 {print path, $$3}'; done | awk -f tests/lint/symbols.awk
+	$(Q)nm -A -g --defined-only $(call objects,$(BASE) $(PROTO) $(RUNTIME) $(KERNELS) $(DB) $(SCHEDULER) $(SERVER) $(CLI) $(TASK) $(CAPI)) | \
+	  awk 'NF == 3 {sub(/:[0-9a-f]*$$/, "", $$1); print $$1, $$3}' | awk -f tests/lint/symbols.awk
 
 format: ## format all C files
 	$(Q)clang-format-14 -i $(C_FILES)
@@ -359,7 +365,7 @@ fuzz: ## one fuzz target (F=name S=seconds or RUNS=inputs), or all
 	$(Q)BUILD=build/fuzz S=$(S) RUNS=$(RUNS) F=$(F) tests/fuzz/check.sh
 
 fuzz-check: # all fuzz targets, 20 s each, the same inputs every time: new ways are for fuzz and prove
-	$(Q)$(fuzz_make) $(addprefix build/fuzz/,$(FUZZ_TARGETS))
+	$(Q)$(fuzz_make) -j$(JOBS) $(addprefix build/fuzz/,$(FUZZ_TARGETS))
 	$(Q)BUILD=build/fuzz SEED=1 tests/run.sh --timeout 900 tests/fuzz/check.sh
 
 test: unit system ## all tests of one build (SAN=address|thread, T=name)
@@ -438,10 +444,11 @@ demo: ## install packages, build, start, train a network, print the link
 	$(Q)$(BUILD)/trainyard demo
 
 .PHONY: bench
-bench: all $(BUILD)/bench/cases $(BUILD)/bench/executor $(BUILD)/bench/submits ## training speed of the benchmark's cases (CASES= THREADS= ROUNDS= PEERS=folder)
+bench: all $(BUILD)/bench/cases $(BUILD)/bench/executor $(BUILD)/bench/submits $(BUILD)/bench/queue ## training speed of the benchmark's cases (CASES= THREADS= ROUNDS= PEERS=folder)
 	$(Q)tests/bench/run.sh $(BUILD)
 	$(Q)python3 tests/bench/executor.py $(BUILD) $(PEERS)
 	$(Q)python3 tests/bench/platform.py $(BUILD)
+	$(Q)$(BUILD)/bench/queue
 
 .PHONY: clean
 clean: ## remove all that was built

@@ -46,9 +46,15 @@
 
 /* Records and logs */
 #define LIMIT_RECORD_BYTES (INT64_C(256) << 20) /* one record of an event file */
+#define LIMIT_SPOOL_BYTES (INT64_C(64) << 30)   /* decompressed for one dataset */
 #define LIMIT_CHECKPOINT_INDEX_BYTES (INT64_C(1) << 30)
 #define LIMIT_LOG_LINE_BYTES 16384
 #define LIMIT_SHIP_BYTES (1 << 20) /* one batch of a file from agent to server */
+
+/* Files of jobs */
+#define LIMIT_FILE_BYTES (64 << 20)               /* one that is uploaded */
+#define LIMIT_ARTIFACTS 1000                      /* that one task leaves */
+#define LIMIT_ARTIFACTS_BYTES (INT64_C(16) << 30) /* all of them */
 
 /* Waiting, in milliseconds */
 #define LIMIT_RPC_MS 10000

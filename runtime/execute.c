@@ -7,13 +7,16 @@
  * call and the release of what it used last.  Runs that overlap take a frame each.
  *
  * The first run of a plan measures: its outputs come from the heap, and layout.c packs what it
- * saw into one arena, which later runs use.  When outputs do not fit (another batch size) they
- * go to the heap, and the next run measures again.
+ * saw into one workspace (workspace.h), which later runs use.  When outputs do not fit (another
+ * batch size) they go to the heap, and the next run measures again.
  *
  * Order is fixed and kernels alone are parallel (libgomp), so equal runs give equal bits.
  */
 
 #include <stdlib.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -27,6 +30,9 @@
 /* A plan whose outputs change their sizes for ever is measured this often, then left as it is.
  */
 enum { MEASURE_MAX = 8 };
+
+/* Bytes of a workspace that is not kept between two runs. */
+enum { WORKSPACE_LENT_MIN = 1 << 20 };
 
 /* --- frames --- */
 
@@ -48,6 +54,7 @@ static bool prepare_calls(struct frame *frame, struct error *err)
             .refs = frame->refs + step->in_first,
             .reusable = step->reusable,
             .threads = plan->context->threads,
+            .precision = plan->context->precision,
         };
         if (step->stateful)
             call->state = step->stateful->state;
@@ -100,7 +107,7 @@ void execute_free_frame(struct frame *frame)
             step->kernel->release(frame->calls[s].state);
     }
     execute_free_step(&frame->step);
-    free(frame->arena);
+    workspace_drop(&plan->context->workspaces, frame->workspace);
     free(frame->calls);
     free(frame->in);
     free(frame->refs);
@@ -109,40 +116,28 @@ void execute_free_frame(struct frame *frame)
     free(frame);
 }
 
-/* Points the slots of a frame at their places in an arena of its own. */
-static bool lay_out(struct frame *frame, struct error *err)
+/* Points the slots of a frame at their places in its workspace. */
+static void lay_out(struct frame *frame)
 {
-    struct plan *plan = frame->plan;
-    size_t size = plan->arena_size ? plan->arena_size : TENSOR_ALIGN;
-    if ((int64_t)size > plan->context->memory_bytes_max)
-        return fail(err, EXHAUSTED,
-                    "the step needs %zu bytes for its tensors, the session's limit is %lld",
-                    size, (long long)plan->context->memory_bytes_max);
-    free(frame->arena);
-    frame->layout_version = 0;
-    frame->arena = aligned_alloc(TENSOR_ALIGN, size);
-    if (!frame->arena)
-        return fail(err, EXHAUSTED, "OOM when allocating %zu bytes for the tensors of a step",
-                    size);
-
+    const struct plan *plan = frame->plan;
+    char *memory = frame->workspace->memory;
     for (int v = plan->owned_first; v < plan->values_count; v++) {
         const struct place_in_arena *place = &plan->layout[v];
         struct kernel_slot *slot = &frame->slots[v];
-        slot->data = place->offset >= 0 ? frame->arena + place->offset : NULL;
+        slot->data = place->offset >= 0 ? memory + place->offset : NULL;
         slot->capacity = place->offset >= 0 ? place->size : 0;
         slot->alias = place->alias;
         slot->pinned = !slot->data && slot->alias < 0;
     }
+    frame->laid_out = memory;
     frame->layout_version = plan->layout_version;
-    return true;
 }
 
 /* Back to the heap, to see what the plan needs now. */
 static void start_measuring(struct frame *frame)
 {
     const struct plan *plan = frame->plan;
-    free(frame->arena);
-    frame->arena = NULL;
+    frame->laid_out = NULL;
     frame->layout_version = 0;
     for (int v = plan->owned_first; v < plan->values_count; v++) {
         frame->slots[v].data = NULL;
@@ -152,16 +147,37 @@ static void start_measuring(struct frame *frame)
     }
 }
 
-/* Makes the frame ready for what the plan wants now: another layout, or measuring. */
+/* A workspace for the layout of now. */
+static bool find_workspace(struct frame *frame, struct error *err)
+{
+    struct plan_context *context = frame->plan->context;
+    size_t size = frame->plan->arena_size ? frame->plan->arena_size : TENSOR_ALIGN;
+    if ((int64_t)size > context->memory_bytes_max)
+        return fail(err, EXHAUSTED,
+                    "the step needs %zu bytes for its tensors, the session's limit is %lld",
+                    size, (long long)context->memory_bytes_max);
+    if (frame->workspace && frame->workspace->size >= size)
+        return true;
+    workspace_drop(&context->workspaces, frame->workspace);
+    frame->workspace = workspace_take(&context->workspaces, size);
+    if (!frame->workspace)
+        return fail(err, EXHAUSTED, "OOM when allocating %zu bytes for the tensors of a step",
+                    size);
+    return true;
+}
+
+/* Makes the frame ready for what the plan wants now: a layout, or measuring. */
 static bool fit_frame(struct frame *frame, struct error *err)
 {
     struct plan *plan = frame->plan;
     bool ok = true;
     pthread_mutex_lock(&plan->lock);
-    if (plan->layout_version)
-        ok = lay_out(frame, err);
-    else
+    if (!plan->layout_version)
         start_measuring(frame);
+    else if ((ok = find_workspace(frame, err)) &&
+             (frame->layout_version != plan->layout_version ||
+              frame->laid_out != frame->workspace->memory))
+        lay_out(frame);
     pthread_mutex_unlock(&plan->lock);
     return ok;
 }
@@ -179,25 +195,42 @@ static struct frame *take_frame(struct plan *plan, struct error *err)
         if (!frame)
             return NULL;
     }
-    if (frame->layout_version != version && !fit_frame(frame, err)) {
+    bool fits = frame->layout_version == version && (!version || frame->workspace);
+    if (!fits && !fit_frame(frame, err)) {
         execute_free_frame(frame);
         return NULL;
     }
     return frame;
 }
 
+/* The tensors of a measured run are freed; what is planned for them comes beside. */
+static void give_heap_back(void)
+{
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
+}
+
 static void give_frame(struct frame *frame, bool ok)
 {
     struct plan *plan = frame->plan;
+    if (frame->workspace && frame->workspace->size >= WORKSPACE_LENT_MIN) {
+        workspace_give(&plan->context->workspaces, frame->workspace);
+        frame->workspace = NULL;
+    }
     pthread_mutex_lock(&plan->lock);
-    if (ok && !frame->layout_version && !plan->layout_version)
+    bool measured = ok && !frame->layout_version && !plan->layout_version;
+    if (measured)
         layout_measure_locked(plan, frame);
     else if (ok && frame->step.misses && frame->layout_version == plan->layout_version &&
              plan->measured < MEASURE_MAX)
         plan->layout_version = 0;
     frame->next = plan->idle;
     plan->idle = frame;
+    bool worth_it = measured && plan->arena_size >= WORKSPACE_LENT_MIN;
     pthread_mutex_unlock(&plan->lock);
+    if (worth_it)
+        give_heap_back();
 }
 
 bool execute_prepare(struct plan *plan, struct error *err)

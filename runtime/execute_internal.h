@@ -21,7 +21,7 @@ struct variable;
 /* --- execute.c: frames, and running them --- */
 
 struct kernel_slot { /* memory of one output in one frame */
-    void *data;      /* in the frame's arena, NULL for none */
+    void *data;      /* in the run's workspace, NULL for none */
     size_t capacity;
     size_t needed; /* the most asked for in this frame's life */
     enum dtype dtype;
@@ -67,9 +67,10 @@ struct frame {
     const struct tensor **in;  /* as plan->inputs */
     struct variable **refs;    /* as plan->inputs */
     struct tensor *values;
-    struct kernel_slot *slots; /* one per value */
-    char *arena;
-    int layout_version; /* 0: measuring, all on the heap */
+    struct kernel_slot *slots;   /* one per value */
+    struct workspace *workspace; /* of this run; small ones are kept; NULL: none */
+    char *laid_out;              /* the memory that slots point into */
+    int layout_version;          /* 0: measuring, all on the heap */
 };
 
 /* How a run is watched, and ended from outside. */

@@ -15,6 +15,7 @@
 #include "runtime/kernel.h"
 #include "runtime/optimise.h"
 #include "runtime/resource.h"
+#include "runtime/workspace.h"
 
 struct cancel;
 struct dataflow;
@@ -57,13 +58,23 @@ struct attr_func;
 struct function_library;
 struct function_set;
 
+/* A While that was lowered: what it was given, and what its results are now. */
+struct lowered {
+    const struct edge *inputs;
+    int inputs_count;
+    const struct edge *results;
+    int results_count;
+    const struct lowered *next;
+};
+
 /*
  * Lowers all calls in the graph, or only those of the nodes `wanted` (by id; NULL: all).  A
  * function that calls itself stays a call there.  Errors are those of a run: an unknown
  * function or op is NOT_FOUND, a body that does not fit INVALID, too many nodes EXHAUSTED.
+ * `loops`, if not NULL, gets the Whiles among them, in the graph's arena.
  */
 bool lower_graph(struct graph *graph, struct function_library *library, const bool *wanted,
-                 struct error *err) CHECKED;
+                 const struct lowered **loops, struct error *err) CHECKED;
 
 /* All calls of a subgraph.  A call that runs computes all its results: some become targets. */
 bool lower_subgraph(struct subgraph *subgraph, struct function_library *library,
@@ -111,6 +122,7 @@ void optimise_fold(struct subgraph *subgraph, struct plan_context *context);
 void optimise_merge(struct subgraph *subgraph);
 bool optimise_fuse(struct subgraph *subgraph, struct error *err) CHECKED;
 bool optimise_norm(struct pass *pass, struct error *err) CHECKED;
+bool optimise_winograd(struct pass *pass, struct error *err) CHECKED;
 bool optimise_softmax(struct pass *pass, struct error *err) CHECKED;
 bool optimise_chain(struct pass *pass, struct error *err) CHECKED;
 bool optimise_update(struct pass *pass, struct error *err) CHECKED;
@@ -183,12 +195,14 @@ struct stateful {
 /* What the plans of a session share. */
 struct plan_context {
     struct resources *resources;
-    pthread_mutex_t lock; /* guards: stateful */
-    struct map *stateful; /* struct stateful by node name */
+    pthread_mutex_t lock;             /* guards: stateful */
+    struct map *stateful;             /* struct stateful by node name */
+    struct workspace_pool workspaces; /* for the tensors of runs */
     int threads;
     int64_t memory_bytes_max;
     int64_t memory_limit; /* what a step should fit in, so that it is recomputed; 0: none */
     uint32_t passes_off;  /* of the optimiser, see optimise.h */
+    int precision;        /* for kernel_call */
     struct function_set *functions; /* that kernels may call; NULL: none */
 };
 

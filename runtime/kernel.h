@@ -64,7 +64,8 @@ struct kernel_call {
     struct variable *const *refs;   /* private: behind inputs that are references, else NULL */
     uint64_t reusable;              /* private: inputs whose memory may become an output's */
     int threads;                    /* how many this kernel may use */
-    void *waiter;                   /* private, with done: who waits for start() */
+    int precision; /* BF16: products of floats round their factors to it, and add in float */
+    void *waiter;  /* private, with done: who waits for start() */
     void (*done)(struct kernel_call *call, const struct error *err);
 };
 

@@ -69,6 +69,8 @@ static const struct {
                              optimise_arithmetic},
     [OPTIMISE_MERGE] = {"merge", "equal nodes are computed once", run_merge},
     [OPTIMISE_FUSE] = {"fuse", "products, bias and activation become one", run_fuse},
+    [OPTIMISE_WINOGRAD] = {"winograd", "small convolutions take fewer multiplications",
+                           optimise_winograd},
     [OPTIMISE_NORM] = {"norm", "batch normalisation, what is added and activation become one",
                        optimise_norm},
     [OPTIMISE_SOFTMAX] = {"softmax", "losses of a softmax and their gradients become one",

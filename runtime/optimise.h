@@ -20,6 +20,7 @@ enum optimise_pass {
     OPTIMISE_ARITHMETIC,
     OPTIMISE_MERGE,
     OPTIMISE_FUSE,
+    OPTIMISE_WINOGRAD,
     OPTIMISE_NORM,
     OPTIMISE_SOFTMAX,
     OPTIMISE_CHAIN,
@@ -53,3 +54,6 @@ struct optimise_watcher {
  * placements and `trainyard graph show` say of it.
  */
 #define OPTIMISE_STANDS_FOR "_stands_for"
+
+/* The attribute of a convolution that may be computed by Winograd's algorithm. */
+#define OPTIMISE_WINOGRAD_ATTR "_winograd"

@@ -125,6 +125,7 @@ void plan_context_init(struct plan_context *context, struct resources *resources
                                      .threads = threads,
                                      .memory_bytes_max = memory_bytes_max};
     pthread_mutex_init(&context->lock, NULL);
+    workspace_pool_init(&context->workspaces);
 }
 
 void plan_context_release(struct plan_context *context)
@@ -137,6 +138,7 @@ void plan_context_release(struct plan_context *context)
     }
     map_free(context->stateful);
     pthread_mutex_destroy(&context->lock);
+    workspace_pool_release(&context->workspaces);
 }
 
 /* One per session and node, prepared when first met. */

@@ -445,6 +445,7 @@ struct session *session_new(const struct session_options *options, struct error 
         options->memory_bytes_max > 0 ? options->memory_bytes_max : LIMIT_TENSOR_BYTES;
     plan_context_init(&session->context, resources, threads, memory_bytes_max);
     session->context.passes_off = options->passes_off;
+    session->context.precision = options->precision;
     session->context.memory_limit =
         options->memory_limit > 0 ? options->memory_limit : options->memory_bytes_max;
     session->context.functions = function_set_new(&(struct function_set_options){
@@ -516,14 +517,7 @@ static void add_variable_bytes(struct resource *resource, void *arg)
 void session_memory(const struct session *session, int64_t *arena_bytes,
                     int64_t *variable_bytes)
 {
-    *arena_bytes = 0;
+    *arena_bytes = workspace_pool_bytes(&session->context.workspaces);
     *variable_bytes = 0;
-    pthread_mutex_lock((pthread_mutex_t *)&session->lock);
-    for (int i = 0; i < map_count(session->callables); i++) {
-        const struct callable *callable = map_value(session->callables, i);
-        for (int k = 0; k < callable->parts_count; k++)
-            *arena_bytes += (int64_t)callable->plans[k]->arena_size;
-    }
-    pthread_mutex_unlock((pthread_mutex_t *)&session->lock);
     resources_each(session->context.resources, "variable", add_variable_bytes, variable_bytes);
 }

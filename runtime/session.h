@@ -23,10 +23,11 @@ struct str;
 struct tensor;
 
 struct session_options {
-    int threads;                 /* for kernels; 0: as many as the process may use */
-    bool no_optimise;            /* run the graph as it is */
-    uint32_t passes_off;         /* of the optimiser: OPTIMISE_BIT()s of optimise.h */
-    bool check_numerics;         /* a run fails at its first NaN or infinity, naming the op */
+    int threads;         /* for kernels; 0: as many as the process may use */
+    bool no_optimise;    /* run the graph as it is */
+    uint32_t passes_off; /* of the optimiser: OPTIMISE_BIT()s of optimise.h */
+    int precision;       /* BF16: products of floats round their factors to it; 0 or F32: not */
+    bool check_numerics; /* a run fails at its first NaN or infinity, naming the op */
     struct resources *resources; /* shared with others, borrowed; NULL: the session's own */
     int64_t memory_bytes_max;    /* 0: LIMIT_TENSOR_BYTES */
     /* What a step should fit in, with variables and all: what is cheap and would not fit is
@@ -129,6 +130,6 @@ bool session_watch(struct session *session, const struct session_run *run,
 /* What a step will take (memory.h); to be given to memory_release(). */
 void session_estimate(const struct callable *callable, struct memory_estimate *out);
 
-/* Bytes of the plan's arena and of all variables, for reports. */
+/* Bytes held for the tensors of runs, and of all variables, for reports. */
 void session_memory(const struct session *session, int64_t *arena_bytes,
                     int64_t *variable_bytes);

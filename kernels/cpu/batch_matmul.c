@@ -25,6 +25,7 @@ static struct gemm product(const struct kernel_call *call, const struct kernel_b
         .c = out + n * m->rows * m->columns,
         .c_row = m->columns,
         .alpha = 1,
+        .bf16 = call->precision == BF16,
     };
 }
 

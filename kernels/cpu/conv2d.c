@@ -2,13 +2,17 @@
 
 #include "kernels/cpu/conv2d.h"
 #include "base/error.h"
+#include "kernels/cpu/winograd.h"
 #include "kernels/list.h"
 
 static bool make(struct conv2d *c, const struct conv2d_shape *shape, struct error *err)
 {
     struct conv2d_layouts layouts;
     dnnl_primitive_desc_t desc;
-    if (!conv2d_layouts(shape, &layouts, err) || !conv2d_forward(c, &layouts, &desc, err))
+    if (!conv2d_layouts(c, shape, &layouts, err))
+        return false;
+    layouts.result.data_type = dnnl_f32;
+    if (!conv2d_forward(c, &layouts, &desc, err))
         return false;
     dnnl_memory_desc_t wanted = *dnnl_primitive_desc_query_md(desc, dnnl_query_weights_md, 0);
     return onednn_primitive(&c->main, desc, err) &&
@@ -20,16 +24,21 @@ static bool make(struct conv2d *c, const struct conv2d_shape *shape, struct erro
            (!c->bias || onednn_arg(&c->main, DNNL_ARG_BIAS, &layouts.bias, err));
 }
 
-static bool run(struct conv2d *c, const struct kernel_call *call,
-                const struct conv2d_shape *shape, float *result, struct error *err)
+static bool run(struct conv2d *c, struct kernel_call *call, const struct conv2d_shape *shape,
+                float *result, struct error *err)
 {
     onednn_threads(call->threads);
+    conv2d_set_factors(c, call, shape);
     if (conv2d_is_stale(c, shape, call->threads) && !make(c, shape, err))
         return false;
-    const float *filter = tensor_f32(kernel_in(call, 1));
+    const struct tensor *x = kernel_in(call, 0);
+    const void *image = conv2d_factor(c, call, tensor_f32(x), x->count, err);
+    const void *filter = image ? conv2d_filter(c, call, kernel_in(call, 1), err) : NULL;
+    if (!filter)
+        return false;
     onednn_set(&c->filter_in, DNNL_ARG_FROM, filter);
     onednn_set(&c->filter_in, DNNL_ARG_TO, c->packed);
-    onednn_set(&c->main, DNNL_ARG_SRC, tensor_f32(kernel_in(call, 0)));
+    onednn_set(&c->main, DNNL_ARG_SRC, image);
     onednn_set(&c->main, DNNL_ARG_WEIGHTS, c->packed ? c->packed : filter);
     onednn_set(&c->main, DNNL_ARG_DST, result);
     if (c->bias)
@@ -52,6 +61,10 @@ static bool conv2d_run(struct kernel_call *call, struct error *err)
         return false;
     if (out->count == 0)
         return true;
+    if (c->winograd && call->precision != BF16 && winograd_suits(&s))
+        return winograd_forward(
+            call, &s, tensor_f32(kernel_in(call, 0)), tensor_f32(kernel_in(call, 1)),
+            c->bias ? tensor_f32(kernel_in(call, 2)) : NULL, c->relu, tensor_f32_mut(out), err);
     return run(c, call, &s, tensor_f32_mut(out), err);
 }
 

@@ -29,6 +29,8 @@ struct conv2d {
     int64_t explicit_pads[4]; /* top, bottom, left, right */
     bool same, is_explicit;
     bool bias, relu;
+    bool winograd;            /* where it suits; see winograd.h */
+    dnnl_data_type_t factors; /* what they are multiplied in; sums are float */
 
     /* Made at the first run, and again when sizes or threads change. */
     struct conv2d_shape made_for;
@@ -59,8 +61,27 @@ void conv2d_release(void *state);
 bool conv2d_shape(const struct conv2d *c, const struct shape *image, const struct shape *filter,
                   struct conv2d_shape *shape, struct error *err) CHECKED;
 
-bool conv2d_layouts(const struct conv2d_shape *shape, struct conv2d_layouts *layouts,
-                    struct error *err) CHECKED;
+/*
+ * Sets c->factors: bfloat16 where the call wants it and there are instructions for it.  Grouped
+ * filters are multiplied in float in any case.
+ */
+void conv2d_set_factors(struct conv2d *c, const struct kernel_call *call,
+                        const struct conv2d_shape *shape);
+
+/*
+ * A factor as the primitives take it: `x` itself; or if the call wants bfloat16, `count`
+ * rounded elements of c->factors in scratch memory.  NULL (EXHAUSTED) without memory.
+ */
+const void *conv2d_factor(const struct conv2d *c, struct kernel_call *call, const float *x,
+                          int64_t count, struct error *err) CHECKED;
+
+/* The same of a filter that is packed: the packing rounds to bfloat16 by itself. */
+const void *conv2d_filter(const struct conv2d *c, struct kernel_call *call,
+                          const struct tensor *filter, struct error *err) CHECKED;
+
+/* All but filter_ours and bias are of c->factors; who writes sums into one makes it float. */
+bool conv2d_layouts(const struct conv2d *c, const struct conv2d_shape *shape,
+                    struct conv2d_layouts *layouts, struct error *err) CHECKED;
 
 /* Forgets the primitives; true when there are none for this shape and these threads. */
 bool conv2d_is_stale(struct conv2d *c, const struct conv2d_shape *shape, int threads);

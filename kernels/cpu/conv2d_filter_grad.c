@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "kernels/cpu/conv2d.h"
 #include "kernels/cpu/parallel.h"
+#include "kernels/cpu/winograd.h"
 #include "kernels/list.h"
 
 /* The positions that one call may add up; as many more if that saves cutting images. */
@@ -35,9 +36,12 @@ void conv2d_forget_parts(struct conv2d *c)
     c->parts_count = c->parts_capacity = 0;
 }
 
-/* How many images make a part: of those that divide the batch, as many as TERMS allows. */
-static int64_t images_of_part(const struct conv2d_shape *s)
+/* How many images make a part: of those that divide the batch, as many as TERMS allows.  What
+ * rounding to bfloat16 loses is more than long sums do. */
+static int64_t images_of_part(const struct conv2d *c, const struct conv2d_shape *s)
 {
+    if (c->factors == dnnl_bf16)
+        return s->batch;
     int64_t images = TERMS / (s->out_height * s->out_width);
     if (images >= s->batch)
         return s->batch;
@@ -47,17 +51,17 @@ static int64_t images_of_part(const struct conv2d_shape *s)
 }
 
 /* How many rows of the result make a part: all but for large images. */
-static int64_t rows_of_part(const struct conv2d_shape *s)
+static int64_t rows_of_part(const struct conv2d *c, const struct conv2d_shape *s)
 {
-    if (s->out_height * s->out_width < 2 * TERMS)
+    if (c->factors == dnnl_bf16 || s->out_height * s->out_width < 2 * TERMS)
         return s->out_height;
     return s->out_width < TERMS ? TERMS / s->out_width : 1;
 }
 
 /* The sizes of rows [row, row + rows) of the result, and the first row of the image they see.
  */
-static int64_t cut(const struct conv2d_shape *s, int64_t row, int64_t rows,
-                   struct conv2d_shape *part)
+static int64_t cut(const struct conv2d *c, const struct conv2d_shape *s, int64_t row,
+                   int64_t rows, struct conv2d_shape *part)
 {
     int64_t extent = (s->filter_height - 1) * s->dilation_height + 1;
     int64_t from = row * s->stride_height - s->pad_top;
@@ -65,7 +69,7 @@ static int64_t cut(const struct conv2d_shape *s, int64_t row, int64_t rows,
     int64_t last = to < s->in_height ? to : s->in_height;
     int64_t first = from > 0 ? from : 0;
     *part = *s;
-    part->batch = images_of_part(s);
+    part->batch = images_of_part(c, s);
     if (rows == s->out_height)
         return 0; /* whole images, with the rows that the filter never reaches */
     part->out_height = rows;
@@ -91,8 +95,9 @@ static bool make_part(struct conv2d *c, struct conv2d_part *part, struct error *
 {
     struct conv2d_layouts l;
     dnnl_primitive_desc_t hint;
-    if (!conv2d_layouts(&part->shape, &l, err) || !conv2d_forward(c, &l, &hint, err))
+    if (!conv2d_layouts(c, &part->shape, &l, err) || !conv2d_forward(c, &l, &hint, err))
         return false;
+    l.filter_any.data_type = dnnl_f32;
     const dnnl_memory_desc_t *wanted = c->given_count ? &c->given : &l.filter_any;
     dnnl_convolution_desc_t backward;
     dnnl_primitive_desc_t desc;
@@ -145,21 +150,28 @@ static void add(const struct kernel_call *call, float *sum, const float *part, i
     }
 }
 
-/* Where a part begins in a batch of images. */
-static int64_t offset(int64_t image, int64_t row, int64_t height, int64_t width,
-                      int64_t channels)
+/* Images and gradients of the results. */
+struct factors {
+    const char *image, *grad;
+};
+
+/* Where a part begins in a batch of images, in bytes. */
+static int64_t offset(const struct conv2d *c, int64_t image, int64_t row, int64_t height,
+                      int64_t width, int64_t channels)
 {
-    return (image * height + row) * width * channels;
+    int64_t size = c->factors == dnnl_bf16 ? 2 : sizeof(float);
+    return (image * height + row) * width * channels * size;
 }
 
 /* Adds the rows from `row` on of the images from `image` on; the first part sets the sum. */
 static bool add_part(struct conv2d *c, struct kernel_call *call, const struct conv2d_shape *s,
-                     int64_t image, int64_t row, float **part_sum, struct error *err)
+                     const struct factors *factors, int64_t image, int64_t row,
+                     float **part_sum, struct error *err)
 {
-    int64_t rows = rows_of_part(s);
+    int64_t rows = rows_of_part(c, s);
     struct conv2d_shape shape;
     int64_t in_row =
-        cut(s, row, rows < s->out_height - row ? rows : s->out_height - row, &shape);
+        cut(c, s, row, rows < s->out_height - row ? rows : s->out_height - row, &shape);
     if (shape.in_height <= 0)
         return true; /* sees padding only */
     struct onednn_primitive *primitive = find_part(c, &shape, err);
@@ -171,11 +183,11 @@ static bool add_part(struct conv2d *c, struct kernel_call *call, const struct co
         !(*part_sum = kernel_scratch(call, (size_t)c->given_count * sizeof(float), err)))
         return false;
     onednn_set(primitive, DNNL_ARG_SRC,
-               tensor_f32(kernel_in(call, 0)) +
-                   offset(image, in_row, s->in_height, s->in_width, s->in_channels));
+               factors->image +
+                   offset(c, image, in_row, s->in_height, s->in_width, s->in_channels));
     onednn_set(primitive, DNNL_ARG_DIFF_DST,
-               tensor_f32(kernel_in(call, 2)) +
-                   offset(image, row, s->out_height, s->out_width, s->out_channels));
+               factors->grad +
+                   offset(c, image, row, s->out_height, s->out_width, s->out_channels));
     onednn_set(primitive, DNNL_ARG_DIFF_WEIGHTS, first ? sum : *part_sum);
     if (!onednn_run(primitive, err))
         return false;
@@ -188,12 +200,18 @@ static bool run_filter(struct conv2d *c, struct kernel_call *call, const struct 
                        struct tensor *dw, struct error *err)
 {
     float *part_sum = NULL;
+    const struct tensor *x = kernel_in(call, 0), *dy = kernel_in(call, 2);
     onednn_threads(call->threads);
+    conv2d_set_factors(c, call, s);
+    struct factors factors = {.image = conv2d_factor(c, call, tensor_f32(x), x->count, err)};
+    if (!factors.image ||
+        !(factors.grad = conv2d_factor(c, call, tensor_f32(dy), dy->count, err)))
+        return false;
     if (conv2d_is_stale(c, s, call->threads))
         c->given_count = 0;
-    for (int64_t image = 0; image < s->batch; image += images_of_part(s))
-        for (int64_t row = 0; row < s->out_height; row += rows_of_part(s))
-            if (!add_part(c, call, s, image, row, &part_sum, err))
+    for (int64_t image = 0; image < s->batch; image += images_of_part(c, s))
+        for (int64_t row = 0; row < s->out_height; row += rows_of_part(c, s))
+            if (!add_part(c, call, s, &factors, image, row, &part_sum, err))
                 return false;
     if (!part_sum) { /* padding only */
         memset(dw->data, 0, (size_t)dw->count * sizeof(float));
@@ -220,6 +238,9 @@ static bool conv2d_filter_run(struct kernel_call *call, struct error *err)
         memset(dw->data, 0, (size_t)dw->count * sizeof(float));
         return true;
     }
+    if (c->winograd && call->precision != BF16 && winograd_suits(&s))
+        return winograd_filter_grad(call, &s, tensor_f32(kernel_in(call, 0)),
+                                    tensor_f32(kernel_in(call, 2)), tensor_f32_mut(dw), err);
     return run_filter(c, call, &s, dw, err);
 }
 

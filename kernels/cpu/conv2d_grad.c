@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "kernels/cpu/conv2d.h"
+#include "kernels/cpu/winograd.h"
 #include "kernels/list.h"
 
 bool conv2d_read_sizes(const struct tensor *sizes, struct shape *shape, struct error *err)
@@ -35,8 +36,9 @@ static bool make_input(struct conv2d *c, const struct conv2d_shape *shape, struc
 {
     struct conv2d_layouts l;
     dnnl_primitive_desc_t hint;
-    if (!conv2d_layouts(shape, &l, err) || !conv2d_forward(c, &l, &hint, err))
+    if (!conv2d_layouts(c, shape, &l, err) || !conv2d_forward(c, &l, &hint, err))
         return false;
+    l.image.data_type = dnnl_f32;
     dnnl_convolution_desc_t backward;
     dnnl_primitive_desc_t desc;
     dnnl_status_t status = dnnl_dilated_convolution_backward_data_desc_init(
@@ -56,18 +58,23 @@ static bool make_input(struct conv2d *c, const struct conv2d_shape *shape, struc
            onednn_arg(&c->main, DNNL_ARG_DIFF_DST, &l.result, err);
 }
 
-static bool run_input(struct conv2d *c, const struct kernel_call *call,
+static bool run_input(struct conv2d *c, struct kernel_call *call,
                       const struct conv2d_shape *shape, float *dx, struct error *err)
 {
     onednn_threads(call->threads);
+    conv2d_set_factors(c, call, shape);
     if (conv2d_is_stale(c, shape, call->threads) && !make_input(c, shape, err))
         return false;
-    const float *filter = tensor_f32(kernel_in(call, 1));
+    const struct tensor *dy = kernel_in(call, 2);
+    const void *grad = conv2d_factor(c, call, tensor_f32(dy), dy->count, err);
+    const void *filter = grad ? conv2d_filter(c, call, kernel_in(call, 1), err) : NULL;
+    if (!filter)
+        return false;
     onednn_set(&c->filter_in, DNNL_ARG_FROM, filter);
     onednn_set(&c->filter_in, DNNL_ARG_TO, c->packed);
     onednn_set(&c->main, DNNL_ARG_DIFF_SRC, dx);
     onednn_set(&c->main, DNNL_ARG_WEIGHTS, c->packed ? c->packed : filter);
-    onednn_set(&c->main, DNNL_ARG_DIFF_DST, tensor_f32(kernel_in(call, 2)));
+    onednn_set(&c->main, DNNL_ARG_DIFF_DST, grad);
     return onednn_run(&c->filter_in, err) && onednn_run(&c->main, err);
 }
 
@@ -87,6 +94,9 @@ static bool conv2d_input_run(struct kernel_call *call, struct error *err)
         memset(dx->data, 0, (size_t)dx->count * sizeof(float));
         return true;
     }
+    if (c->winograd && call->precision != BF16 && winograd_suits(&s))
+        return winograd_image_grad(call, &s, tensor_f32(kernel_in(call, 1)),
+                                   tensor_f32(kernel_in(call, 2)), tensor_f32_mut(dx), err);
     return run_input(c, call, &s, tensor_f32_mut(dx), err);
 }
 

@@ -5,6 +5,7 @@
 #include "kernels/cpu/conv2d.h"
 #include "runtime/attr.h"
 #include "runtime/graph.h"
+#include "runtime/optimise.h"
 
 bool conv2d_accepts(const struct node *node)
 {
@@ -49,6 +50,7 @@ bool conv2d_prepare(const struct node *node, void **state, struct error *err)
     const struct attr *fused = node_attr(node, "fused_ops");
     c->bias = fused;
     c->relu = fused && fused->count == 2;
+    c->winograd = node_attr_bool(node, OPTIMISE_WINOGRAD_ATTR, false);
     *state = c;
     return true;
 }
@@ -140,7 +142,8 @@ bool conv2d_shape(const struct conv2d *c, const struct shape *image, const struc
                      &s->pad_right, err);
 }
 
-bool conv2d_layouts(const struct conv2d_shape *s, struct conv2d_layouts *l, struct error *err)
+bool conv2d_layouts(const struct conv2d *c, const struct conv2d_shape *s,
+                    struct conv2d_layouts *l, struct error *err)
 {
     dnnl_dims_t image = {s->batch, s->in_channels, s->in_height, s->in_width};
     dnnl_dims_t result = {s->batch, s->out_channels, s->out_height, s->out_width};
@@ -155,12 +158,12 @@ bool conv2d_layouts(const struct conv2d_shape *s, struct conv2d_layouts *l, stru
     memcpy(l->pad_before, (dnnl_dims_t){s->pad_top, s->pad_left}, sizeof(dnnl_dims_t));
     memcpy(l->pad_after, (dnnl_dims_t){s->pad_bottom, s->pad_right}, sizeof(dnnl_dims_t));
     dnnl_status_t status =
-        dnnl_memory_desc_init_by_tag(&l->image, 4, image, dnnl_f32, dnnl_acdb);
+        dnnl_memory_desc_init_by_tag(&l->image, 4, image, c->factors, dnnl_acdb);
     if (status == dnnl_success)
-        status = dnnl_memory_desc_init_by_tag(&l->result, 4, result, dnnl_f32, dnnl_acdb);
+        status = dnnl_memory_desc_init_by_tag(&l->result, 4, result, c->factors, dnnl_acdb);
     if (status == dnnl_success)
         status = dnnl_memory_desc_init_by_tag(&l->filter_any, groups ? 5 : 4,
-                                              groups ? grouped : filter, dnnl_f32,
+                                              groups ? grouped : filter, c->factors,
                                               dnnl_format_tag_any);
     if (status == dnnl_success)
         status = dnnl_memory_desc_init_by_tag(&l->filter_ours, groups ? 5 : 4,

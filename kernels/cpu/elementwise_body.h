@@ -23,7 +23,7 @@ INLINE vec binary_of(const enum isa_binary operation, vec a, vec b)
     case ISA_SQUARED_DIFFERENCE:
         return (a - b) * (a - b);
     case ISA_RELU_GRAD:
-        return choose(b > 0, a, (vec){0});
+        return relu_grad(a, b);
     case ISA_GREATER:
         return choose(a > b, splat(1), (vec){0});
     case ISA_GREATER_EQUAL:

@@ -2,24 +2,27 @@
  * gemm.c - matrix multiplication: cut into a rectangle per thread, blocks per cache, tiles per
  * register file.
  *
- * Each thread works alone on its part of C: for a block of rows (A in L2) and of depth (B's
- * panel in L1), it packs one panel of B, and multiplies all row tiles of the block with it at
- * once.  A is read in place when its rows are contiguous, else packed by block.  B that is used
- * by few row tiles is read in place too.
+ * Each thread works alone on its part of C: for a block of rows and a depth of k it packs a
+ * group of panels of B (in L2), and multiplies all row tiles of the block with one panel (in
+ * L1) after the other.  A is read in place where its rows are contiguous and not crowded (see
+ * is_crowded()), else packed by block.  B that is used by few row tiles is read in place too.
  *
  * Narrow results (n <= 16 and deep k, the last layer of a classifier) waste half of a tile:
  * those are computed as dot products along k, or with the roles of A and B swapped.
  */
 #include "kernels/cpu/gemm.h"
 
+#include "kernels/cpu/gemm_bf16.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/parallel.h"
 
 enum {
-    BLOCK_ROWS = 240,  /* a multiple of all tile_rows: A's block of 240 x 256 floats fits L2 */
-    BLOCK_DEPTH = 320, /* a panel of it, 320 x 16 floats, fits L1 */
-    GROUP = 8,         /* panels packed at a time: long reads along B's rows, still in L2 */
+    BLOCK_DEPTH = 320,   /* where a panel's width does not ask for less */
+    PANEL_FLOATS = 6144, /* of B: fits L1, beside what passes by of A and C */
+    BLOCK_ROWS = 240,    /* of A, so that they and what is made of them stay in L2 */
+    GROUP = 16,          /* panels packed at a time: long reads along B's rows */
     NARROW_COLUMNS = 16,
+    CROWDED = 1024,      /* floats between rows, see is_crowded() */
     SERIAL_WORK = 200000 /* multiplications that one thread does sooner than two start */
 };
 
@@ -33,9 +36,17 @@ static int64_t minimum(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+/* k in equal parts, so deep that a panel fits L1. */
+static int64_t depth_of(int64_t k)
+{
+    int64_t most = minimum(BLOCK_DEPTH, PANEL_FLOATS / isa()->tile_columns);
+    int64_t depths = (k + most - 1) / most;
+    return (k + depths - 1) / depths;
+}
+
 static size_t panels_bytes(void)
 {
-    return GROUP * BLOCK_DEPTH * ISA_TILE_COLUMNS_MAX * sizeof(float);
+    return (size_t)GROUP * PANEL_FLOATS * sizeof(float);
 }
 
 static size_t block_bytes(void)
@@ -67,6 +78,8 @@ static int threads_for(const struct gemm *g, int threads)
 
 size_t gemm_scratch(const struct gemm *g, int threads)
 {
+    if (g->bf16)
+        return gemm_bf16_scratch(g, threads_for(g, threads));
     if (is_narrow(g))
         return (size_t)(g->k * g->n) * sizeof(float);
     size_t bytes = (size_t)threads_for(g, threads) * (panels_bytes() + block_bytes());
@@ -92,7 +105,7 @@ struct block {
     int64_t i0, i1, p0, p1;
     const float *a; /* of i0 and p0, perhaps packed */
     int64_t a_row, a_column;
-    bool in_place; /* B is not packed */
+    bool tiled; /* A is packed by isa()->pack_tiles(): row i begins its tile at i * a_row */
 };
 
 /* How many tiles so many rows make; equally high ones, for low tiles leave the FMA units idle.
@@ -125,68 +138,95 @@ static void run_column(const struct gemm *g, const struct block *block, int64_t 
         int64_t i = rows * t / tiles;
         tile.rows = (int)(rows * (t + 1) / tiles - i);
         tile.a = block->a + i * block->a_row;
+        if (block->tiled) {
+            tile.a_row = 1;
+            tile.a_column = tile.rows;
+        }
         tile.c = g->c + (block->i0 + i) * g->c_row + j;
         ops->tile(&tile);
     }
 }
 
-static void run_block(const struct gemm *g, const struct part *part, const struct block *block,
-                      float *panels)
+/* Columns [j0,j1) of the block, of panels or of B in place. */
+static void run_group(const struct gemm *g, const struct block *block, int64_t j0, int64_t j1,
+                      bool in_place, float *panels)
 {
     const struct isa *ops = isa();
     int64_t depth = block->p1 - block->p0;
     int width = ops->tile_columns;
-    for (int64_t j0 = part->n_from; j0 < part->n_to; j0 += GROUP * width) {
-        int64_t j1 = minimum(j0 + GROUP * width, part->n_to);
-        const float *b = g->b + block->p0 * g->b_row + j0 * g->b_column;
-        if (!block->in_place)
-            ops->pack(panels, depth, j1 - j0, b, g->b_row, g->b_column);
-        for (int64_t j = j0; j < j1; j += width) {
-            int columns = (int)minimum(j1 - j, width);
-            if (!block->in_place) {
-                run_column(g, block, j, columns, panels + (j - j0) * depth, width);
-            } else if (columns == width) {
-                run_column(g, block, j, columns, b + (j - j0), g->b_row);
-            } else {
-                ops->pack(panels, depth, columns, b + (j - j0), g->b_row, 1);
-                run_column(g, block, j, columns, panels, width);
-            }
+    for (int64_t j = j0; j < j1; j += width) {
+        int columns = (int)minimum(j1 - j, width);
+        const float *b = g->b + block->p0 * g->b_row + j * g->b_column;
+        if (!in_place) {
+            run_column(g, block, j, columns, panels + (j - j0) * depth, width);
+        } else if (columns == width) {
+            run_column(g, block, j, columns, b, g->b_row);
+        } else {
+            ops->pack(panels, depth, columns, b, g->b_row, 1);
+            run_column(g, block, j, columns, panels, width);
         }
     }
+}
+
+/* Rows that are multiples of 4 KiB apart share so few sets of the first cache that those of a
+ * tile drive each other out. */
+static bool is_crowded(const struct gemm *g)
+{
+    return g->a_column == 1 && g->a_row % CROWDED == 0;
+}
+
+/* Rows [i0,i1) of A, packed into `room` where they are not read in place. */
+static struct block take_block(const struct gemm *g, int64_t i0, int64_t i1, int64_t p0,
+                               int64_t p1, bool pack, float *room)
+{
+    int64_t rows = i1 - i0, depth = p1 - p0;
+    struct block block = {.i0 = i0,
+                          .i1 = i1,
+                          .p0 = p0,
+                          .p1 = p1,
+                          .a = g->a + i0 * g->a_row + p0 * g->a_column,
+                          .a_row = g->a_row,
+                          .a_column = g->a_column};
+    if (pack && g->a_column != 1) {
+        isa()->pack_tiles(room, depth, rows, tiles_of(rows), block.a, g->a_column);
+        block.tiled = true;
+    } else if (pack && is_crowded(g)) {
+        for (int64_t i = 0; i < rows; i++)
+            memcpy(room + i * depth, block.a + i * g->a_row, (size_t)depth * sizeof(float));
+    } else {
+        return block;
+    }
+    block.a = room;
+    block.a_row = depth;
+    return block;
 }
 
 static void run_part(const struct gemm *g, const struct part *part, float *panels,
                      float *a_block)
 {
-    int64_t depths = (g->k + BLOCK_DEPTH - 1) / BLOCK_DEPTH;
-    int64_t depth = (g->k + depths - 1) / depths;
-    for (int64_t i0 = part->m_from; i0 < part->m_to; i0 += BLOCK_ROWS) {
-        int64_t i1 = minimum(i0 + BLOCK_ROWS, part->m_to);
+    const struct isa *ops = isa();
+    int64_t depth = depth_of(g->k), rows = part->m_to - part->m_from;
+    int64_t blocks = (rows + BLOCK_ROWS - 1) / BLOCK_ROWS, wide = GROUP * ops->tile_columns;
+    bool in_place = g->b_column == 1 && rows <= 2 * ops->tile_rows;
+    bool pack = part->n_to - part->n_from > 64;
+    for (int64_t i = 0; i < blocks; i++) {
+        int64_t i0 = part->m_from + rows * i / blocks;
+        int64_t i1 = part->m_from + rows * (i + 1) / blocks;
         for (int64_t p0 = 0; p0 < g->k; p0 += depth) {
             int64_t p1 = minimum(p0 + depth, g->k);
-            struct block block = {.i0 = i0,
-                                  .i1 = i1,
-                                  .p0 = p0,
-                                  .p1 = p1,
-                                  .a = g->a + i0 * g->a_row + p0 * g->a_column,
-                                  .a_row = g->a_row,
-                                  .a_column = g->a_column};
-            block.in_place = g->b_column == 1 && i1 - i0 <= 2 * isa()->tile_rows;
-            if (g->a_column != 1 && part->n_to - part->n_from > 64) {
-                /* (depth,rows), so that a tile's rows are side by side in L2. */
-                for (int64_t p = 0; p < p1 - p0; p++)
-                    memcpy(a_block + p * (i1 - i0), block.a + p * g->a_column,
-                           (size_t)(i1 - i0) * sizeof(float));
-                block.a = a_block;
-                block.a_column = i1 - i0;
+            struct block block = take_block(g, i0, i1, p0, p1, pack, a_block);
+            for (int64_t j0 = part->n_from; j0 < part->n_to; j0 += wide) {
+                int64_t j1 = minimum(j0 + wide, part->n_to);
+                if (!in_place)
+                    ops->pack(panels, p1 - p0, j1 - j0, g->b + p0 * g->b_row + j0 * g->b_column,
+                              g->b_row, g->b_column);
+                run_group(g, &block, j0, j1, in_place, panels);
             }
-            run_block(g, part, &block, panels);
         }
     }
 }
 
-/* How many of the threads side by side: the cut that leaves the squarest parts. */
-static int columns_of_threads(const struct gemm *g, int threads)
+int gemm_threads_across(const struct gemm *g, int threads)
 {
     const struct isa *ops = isa();
     int best = 1;
@@ -211,7 +251,7 @@ static int columns_of_threads(const struct gemm *g, int threads)
 
 static void run_parallel(const struct gemm *g, int threads, char *scratch)
 {
-    int across = columns_of_threads(g, threads);
+    int across = gemm_threads_across(g, threads);
     size_t each = panels_bytes() + block_bytes();
 #pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
     for (int t = 0; t < threads; t++) {
@@ -280,6 +320,8 @@ void gemm_run(const struct gemm *g, int threads, void *scratch)
         return;
     if (g->k == 0)
         scale_rows(g);
+    else if (g->bf16)
+        gemm_bf16_run(g, threads, scratch);
     else if (is_narrow(g))
         run_narrow(g, threads, scratch);
     else if (is_tall(g))
@@ -304,22 +346,23 @@ void gemm_packed_run(const struct gemm_packed *g, int64_t from, int64_t to)
 {
     const struct isa *ops = isa();
     int64_t width = ops->tile_columns, tiles = tiles_of(g->m);
-    int64_t depths = (g->k + BLOCK_DEPTH - 1) / BLOCK_DEPTH;
-    int64_t depth = (g->k + depths - 1) / depths;
+    int64_t k = g->bf16 ? gemm_bf16_row(g->k) : g->k;
+    int64_t depths = (k + BLOCK_DEPTH - 1) / BLOCK_DEPTH;
+    int64_t depth = (k + depths - 1) / depths;
     struct isa_tile tile = {
         .a_row = g->a_row, .a_column = 1, .b_row = width, .c_row = g->c_row, .alpha = 1};
     for (int64_t j = from; j < to; j += width) {
         tile.columns = (int)minimum(to - j, width);
-        for (int64_t p = 0; p < g->k; p += depth) {
-            tile.k = minimum(g->k - p, depth);
-            tile.b = g->panels + j * g->k + p * width;
+        for (int64_t p = 0; p < k; p += depth) {
+            tile.k = minimum(k - p, depth);
+            tile.b = g->panels + j * k + p * width;
             tile.beta = g->add || p > 0 ? 1 : 0;
             for (int64_t t = 0; t < tiles; t++) {
                 int64_t i = g->m * t / tiles;
                 tile.rows = (int)(g->m * (t + 1) / tiles - i);
                 tile.a = g->a + i * g->a_row + p;
                 tile.c = g->c + i * g->c_row + j;
-                ops->tile(&tile);
+                g->bf16 ? ops->bf16.tile(&tile) : ops->tile(&tile);
             }
         }
     }

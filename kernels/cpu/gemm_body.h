@@ -1,6 +1,5 @@
 /*
- * gemm_body.h - the register tile of matrix multiplication, packing, and dot products; see
- * isa.h.
+ * gemm_body.h - the register tile of matrix multiplication, and dot products; see isa.h.
  */
 
 /* Scales, adds bias, clips and stores the accumulators. */
@@ -34,17 +33,21 @@ INLINE void tile_finish_plain(const int rows, const int vecs, const struct isa_t
                               vec acc[TILE_ROWS][2])
 {
     float *c = t->c;
-    bool add = t->beta != 0;
+    const bool add = t->beta != 0;
+    const float alpha = t->alpha;
+    const int64_t c_row = t->c_row;
 #pragma GCC unroll 16
     for (int i = 0; i < rows; i++) {
 #pragma GCC unroll 2
-        for (int v = 0; v < vecs; v++)
-            store(c + v * LANES, add ? acc[i][v] + load(c + v * LANES) : acc[i][v]);
-        c += t->c_row;
+        for (int v = 0; v < vecs; v++) {
+            vec y = add ? load(c + v * LANES) + acc[i][v] * alpha : acc[i][v] * alpha;
+            store(c + v * LANES, y);
+        }
+        c += c_row;
     }
 }
 
-INLINE void tile_body(const int rows, const int vecs, const struct isa_tile *t)
+INLINE void tile_body(const int rows, const int vecs, const bool bf16, const struct isa_tile *t)
 {
     vec acc[TILE_ROWS][2];
 #pragma GCC unroll 16
@@ -58,22 +61,30 @@ INLINE void tile_body(const int rows, const int vecs, const struct isa_tile *t)
     const int64_t b_row = t->b_row;
 #pragma GCC unroll 16
     for (int i = 0; i < rows; i++)
-        __builtin_prefetch(t->c + i * t->c_row, 1);
+#pragma GCC unroll 2
+        for (int v = 0; v < vecs * LANES; v += 16)
+            __builtin_prefetch(t->c + i * t->c_row + v, 1);
     for (int64_t k = t->k; k > 0; k--) {
         vec b0 = load(b);
         vec b1 = vecs > 1 ? load(b + LANES) : b0;
 #pragma GCC unroll 16
         for (int i = 0; i < rows; i++) {
-            vec x = splat(a[i * a_row]);
-            acc[i][0] += x * b0;
-            if (vecs > 1)
-                acc[i][1] += x * b1;
+            if (bf16) {
+                ivec x = splat_pair(a + i * a_row);
+                acc[i][0] = multiply_pairs(acc[i][0], x, b0);
+                if (vecs > 1)
+                    acc[i][1] = multiply_pairs(acc[i][1], x, b1);
+            } else {
+                vec x = splat(a[i * a_row]);
+                acc[i][0] += x * b0;
+                if (vecs > 1)
+                    acc[i][1] += x * b1;
+            }
         }
         a += a_column;
         b += b_row;
     }
-    if (t->columns == vecs * LANES && t->alpha == 1 && (t->beta == 0 || t->beta == 1) &&
-        !t->bias && !t->relu)
+    if (t->columns == vecs * LANES && (t->beta == 0 || t->beta == 1) && !t->bias && !t->relu)
         tile_finish_plain(rows, vecs, t, acc);
     else
         tile_finish(rows, vecs, t, acc);
@@ -83,11 +94,19 @@ INLINE void tile_body(const int rows, const int vecs, const struct isa_tile *t)
 #define TILE(rows)                                                                             \
     static void tile_##rows##x1(const struct isa_tile *t)                                      \
     {                                                                                          \
-        tile_body(rows, 1, t);                                                                 \
+        tile_body(rows, 1, false, t);                                                          \
     }                                                                                          \
     static void tile_##rows##x2(const struct isa_tile *t)                                      \
     {                                                                                          \
-        tile_body(rows, 2, t);                                                                 \
+        tile_body(rows, 2, false, t);                                                          \
+    }                                                                                          \
+    static void tile_bf16_##rows##x1(const struct isa_tile *t)                                 \
+    {                                                                                          \
+        tile_body(rows, 1, true, t);                                                           \
+    }                                                                                          \
+    static void tile_bf16_##rows##x2(const struct isa_tile *t)                                 \
+    {                                                                                          \
+        tile_body(rows, 2, true, t);                                                           \
     }
 
 TILE(1)
@@ -107,117 +126,32 @@ TILE(11)
 TILE(12)
 #endif
 
-static void tile(const struct isa_tile *t)
-{
-    static void (*const tiles[TILE_ROWS][2])(const struct isa_tile *) = {
-        {tile_1x1, tile_1x2},
-        {tile_2x1, tile_2x2},
-        {tile_3x1, tile_3x2},
-        {tile_4x1, tile_4x2},
-#if TILE_ROWS > 4
-        {tile_5x1, tile_5x2},
-        {tile_6x1, tile_6x2},
-#endif
+#define TILE_ROW(name, rows)                                                                   \
+    {                                                                                          \
+        name##_##rows##x1, name##_##rows##x2                                                   \
+    }
+
 #if TILE_ROWS > 6
-        {tile_7x1, tile_7x2},
-        {tile_8x1, tile_8x2},
-        {tile_9x1, tile_9x2},
-        {tile_10x1, tile_10x2},
-        {tile_11x1, tile_11x2},
-        {tile_12x1, tile_12x2},
+#define TILES_ABOVE_4(name)                                                                    \
+    TILE_ROW(name, 5), TILE_ROW(name, 6), TILE_ROW(name, 7), TILE_ROW(name, 8),                \
+        TILE_ROW(name, 9), TILE_ROW(name, 10), TILE_ROW(name, 11), TILE_ROW(name, 12)
+#elif TILE_ROWS > 4
+#define TILES_ABOVE_4(name) TILE_ROW(name, 5), TILE_ROW(name, 6)
+#else
+#define TILES_ABOVE_4(name)
 #endif
-    };
-    tiles[t->rows - 1][t->columns > LANES](t);
-}
 
-/* Eight rows of eight, transposed: to[j * to_row + i] = from[i * from_row + j]. */
-typedef float vec8 __attribute__((vector_size(32)));
-typedef float vec8_memory __attribute__((vector_size(32), aligned(4), may_alias));
+#define TILES(name)                                                                            \
+    static void name(const struct isa_tile *t)                                                 \
+    {                                                                                          \
+        static void (*const tiles[TILE_ROWS][2])(const struct isa_tile *) = {                  \
+            TILE_ROW(name, 1), TILE_ROW(name, 2), TILE_ROW(name, 3), TILE_ROW(name, 4),        \
+            TILES_ABOVE_4(name)};                                                              \
+        tiles[t->rows - 1][t->columns > LANES](t);                                             \
+    }
 
-INLINE void transpose8(const float *from, int64_t from_row, float *to, int64_t to_row)
-{
-    vec8 r[8], s[8], t[8];
-#pragma GCC unroll 8
-    for (int i = 0; i < 8; i++)
-        r[i] = *(const vec8_memory *)(from + i * from_row);
-#pragma GCC unroll 4
-    for (int i = 0; i < 8; i += 2) {
-        s[i] = __builtin_shufflevector(r[i], r[i + 1], 0, 8, 1, 9, 4, 12, 5, 13);
-        s[i + 1] = __builtin_shufflevector(r[i], r[i + 1], 2, 10, 3, 11, 6, 14, 7, 15);
-    }
-#pragma GCC unroll 2
-    for (int h = 0; h < 8; h += 4) {
-        t[h] = __builtin_shufflevector(s[h], s[h + 2], 0, 1, 8, 9, 4, 5, 12, 13);
-        t[h + 1] = __builtin_shufflevector(s[h], s[h + 2], 2, 3, 10, 11, 6, 7, 14, 15);
-        t[h + 2] = __builtin_shufflevector(s[h + 1], s[h + 3], 0, 1, 8, 9, 4, 5, 12, 13);
-        t[h + 3] = __builtin_shufflevector(s[h + 1], s[h + 3], 2, 3, 10, 11, 6, 7, 14, 15);
-    }
-#pragma GCC unroll 4
-    for (int j = 0; j < 4; j++) {
-        vec8 low = __builtin_shufflevector(t[j], t[j + 4], 0, 1, 2, 3, 8, 9, 10, 11);
-        vec8 high = __builtin_shufflevector(t[j], t[j + 4], 4, 5, 6, 7, 12, 13, 14, 15);
-        *(vec8_memory *)(to + j * to_row) = low;
-        *(vec8_memory *)(to + (j + 4) * to_row) = high;
-    }
-}
-
-/* to[j * to_row + i] = from[i * from_row + j], for (rows,columns) of `from`. */
-static __attribute__((noinline)) void transpose(int64_t rows, int64_t columns,
-                                                const float *from, int64_t from_row, float *to,
-                                                int64_t to_row)
-{
-    int64_t whole_rows = rows / 8 * 8, whole_columns = columns / 8 * 8;
-    for (int64_t i = 0; i < whole_rows; i += 8)
-        for (int64_t j = 0; j < whole_columns; j += 8)
-            transpose8(from + i * from_row + j, from_row, to + j * to_row + i, to_row);
-    for (int64_t j = whole_columns; j < columns; j++)
-        for (int64_t i = 0; i < whole_rows; i++)
-            to[j * to_row + i] = from[i * from_row + j];
-    for (int64_t i = whole_rows; i < rows; i++)
-        for (int64_t j = 0; j < columns; j++)
-            to[j * to_row + i] = from[i * from_row + j];
-}
-
-/* Panels of whole width, B's rows contiguous: along the rows, as memory likes it. */
-static void pack_rows(float *panels, int64_t k, int64_t count, const float *b, int64_t row)
-{
-    for (int64_t p = 0; p < k; p++) {
-        const float *from = b + p * row;
-        float *to = panels + p * TILE_COLUMNS;
-        for (int64_t i = 0; i < count; i++) {
-            store(to, load(from));
-            store(to + LANES, load(from + LANES));
-            from += TILE_COLUMNS;
-            to += k * TILE_COLUMNS;
-        }
-    }
-}
-
-static void pack(float *panels, int64_t k, int64_t columns, const float *b, int64_t row,
-                 int64_t column)
-{
-    int64_t whole = columns / TILE_COLUMNS;
-    int64_t rest = columns % TILE_COLUMNS;
-    if (column == 1)
-        pack_rows(panels, k, whole, b, row);
-    else
-        for (int64_t i = 0; i < whole; i++)
-            transpose(TILE_COLUMNS, k, b + i * TILE_COLUMNS * column, column,
-                      panels + i * k * TILE_COLUMNS, TILE_COLUMNS);
-    if (rest == 0)
-        return;
-    b += whole * TILE_COLUMNS * column;
-    float *panel = panels + whole * k * TILE_COLUMNS;
-    for (int64_t i = 0; i < k * TILE_COLUMNS; i++)
-        panel[i] = 0;
-    if (column == 1) {
-        for (int64_t p = 0; p < k; p++)
-            for (int64_t j = 0; j < rest; j++)
-                panel[p * TILE_COLUMNS + j] = b[p * row + j];
-    } else {
-        transpose(rest, k, b, column, panel, TILE_COLUMNS);
-    }
-}
+TILES(tile)
+TILES(tile_bf16)
 
 /* Loaded once: the compiler would rather load it again for each multiplication. */
 INLINE vec load_once(const float *p)

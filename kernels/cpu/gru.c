@@ -20,6 +20,7 @@ struct sequence {
     float *h, *gates[GRU_GATES], *inner; /* of a GRU: z, r, candidate, and its state's part */
     float *panels;                       /* the recurrent weights, packed */
     size_t pack;                         /* floats of one gate's panels */
+    float *room;                         /* of sequence_room() */
     const float *h_grad;
     float *sums;       /* (steps, batch, gates * cells): gradients of the inputs' part, */
     float *inner_sums; /* and of the state's product; of a simple cell the same */
@@ -51,30 +52,36 @@ static const float *before(const struct sequence *s, int64_t t, int64_t from)
     return (t ? s->h + (t - 1) * s->state : s->first) + from * s->is.cells;
 }
 
-/* Columns [j,end) of c = or += the state before step t by the weights of gate g. */
-static void multiply_state(const struct sequence *s, int64_t t, int64_t from, int64_t to, int g,
+/* The product of the state before step t, of the examples [from,to), by weights to come. */
+static struct gemm_packed of_state(const struct sequence *s, int64_t t, int64_t from,
+                                   int64_t to)
+{
+    struct gemm_packed product = {
+        .m = to - from, .n = s->is.cells, .k = s->is.cells, .c_row = s->is.cells};
+    sequence_factor(&product, before(s, t, from), s->is.cells,
+                    sequence_room_at(s->room, from, s->is.cells));
+    return product;
+}
+
+/* Columns [j,end) of c = or += the state by the weights of gate g. */
+static void multiply_state(const struct sequence *s, struct gemm_packed *product, int g,
                            bool add, float *c, int64_t j, int64_t end)
 {
-    gemm_packed_run(&(struct gemm_packed){.m = to - from,
-                                          .n = s->is.cells,
-                                          .k = s->is.cells,
-                                          .a = before(s, t, from),
-                                          .a_row = s->is.cells,
-                                          .panels = s->panels + (size_t)g * s->pack,
-                                          .c = c,
-                                          .c_row = s->is.cells,
-                                          .add = add},
-                    j, end);
+    product->panels = s->panels + (size_t)g * s->pack;
+    product->c = c;
+    product->add = add;
+    gemm_packed_run(product, j, end);
 }
 
 static void gru_step(const struct sequence *s, int64_t t, int64_t from, int64_t to)
 {
     int64_t cells = s->is.cells, width = isa()->tile_columns, at = t * s->state + from * cells;
+    struct gemm_packed product = of_state(s, t, from, to);
     for (int64_t j = 0; j < cells; j += width) {
         int64_t end = j + width < cells ? j + width : cells;
-        multiply_state(s, t, from, to, 0, true, s->gates[0] + at, j, end);
-        multiply_state(s, t, from, to, 1, true, s->gates[1] + at, j, end);
-        multiply_state(s, t, from, to, 2, false, s->inner + at, j, end);
+        multiply_state(s, &product, 0, true, s->gates[0] + at, j, end);
+        multiply_state(s, &product, 1, true, s->gates[1] + at, j, end);
+        multiply_state(s, &product, 2, false, s->inner + at, j, end);
         isa()->gru_gates(&(struct isa_gru){.rows = to - from,
                                            .columns = end - j,
                                            .row = cells,
@@ -91,7 +98,8 @@ static void gru_step(const struct sequence *s, int64_t t, int64_t from, int64_t 
 static void simple_step(const struct sequence *s, int64_t t, int64_t from, int64_t to)
 {
     float *h = s->h + t * s->state + from * s->is.cells;
-    multiply_state(s, t, from, to, 0, true, h, 0, s->is.cells);
+    struct gemm_packed product = of_state(s, t, from, to);
+    multiply_state(s, &product, 0, true, h, 0, s->is.cells);
     isa()->unary(ISA_TANH, (to - from) * s->is.cells, h, h);
 }
 
@@ -126,14 +134,14 @@ static bool forward(struct kernel_call *call, struct error *err)
     s.pack = gemm_pack_bytes(cells, cells) / sizeof(float);
     s.panels = scratch(call, (int64_t)s.pack * s.is.gates, err);
     float *bias = s.panels ? scratch(call, columns, err) : NULL;
-    if (!bias)
+    if (!bias || !sequence_room(call, s.is.batch, cells, &s.room, err))
         return false;
     /* What both biases add to z and r goes in with the inputs. */
     for (int64_t i = 0; i < columns; i++)
         bias[i] = s.bias[i] + (gru && i < 2 * cells ? s.bias[columns + i] : 0);
     for (int g = 0; g < s.is.gates; g++) {
-        gemm_pack(s.panels + (size_t)g * s.pack, cells, cells, s.recurrent + g * cells, columns,
-                  1);
+        sequence_pack(call, s.panels + (size_t)g * s.pack, cells, cells,
+                      s.recurrent + g * cells, columns, 1);
         if (!sequence_project(call, rows, s.is.inputs, cells, s.x, s.kernel + g * cells,
                               columns, bias + g * cells, gru ? s.gates[g] : s.h, err))
             return false;
@@ -174,17 +182,16 @@ static void step_back(const struct sequence *s, int64_t t, int64_t from, int64_t
 {
     int64_t cells = s->is.cells, columns = s->is.gates * cells;
     finish_rows(s, t, from, to);
-    gemm_packed_run(
-        &(struct gemm_packed){.m = to - from,
-                              .n = cells,
-                              .k = columns,
-                              .a = s->inner_sums + (t * s->is.batch + from) * columns,
-                              .a_row = columns,
-                              .panels = s->panels,
-                              .c = s->h_carried + from * cells,
-                              .c_row = cells,
-                              .add = s->is.gates == GRU_GATES},
-        0, cells);
+    struct gemm_packed product = {.m = to - from,
+                                  .n = cells,
+                                  .k = columns,
+                                  .panels = s->panels,
+                                  .c = s->h_carried + from * cells,
+                                  .c_row = cells,
+                                  .add = s->is.gates == GRU_GATES};
+    sequence_factor(&product, s->inner_sums + (t * s->is.batch + from) * columns, columns,
+                    sequence_room_at(s->room, from, columns));
+    gemm_packed_run(&product, 0, cells);
 }
 
 /* The gradients of x, weights and bias. */
@@ -228,14 +235,15 @@ static bool backward(struct kernel_call *call, struct error *err)
     s.h_grad = tensor_f32(kernel_in(call, call->in_count - 1));
     s.panels = kernel_scratch(call, gemm_pack_bytes(columns, cells) + 1, err);
     s.sums = s.panels ? scratch(call, gru ? 2 * count : count, err) : NULL;
+    bool room = s.sums && sequence_room(call, s.is.batch, columns, &s.room, err);
     struct tensor *first =
-        s.sums ? kernel_output(call, 1, &kernel_in(call, 1)->shape, err) : NULL;
+        room ? kernel_output(call, 1, &kernel_in(call, 1)->shape, err) : NULL;
     if (!first)
         return false;
     s.inner_sums = gru ? s.sums + count : s.sums;
     s.h_carried = tensor_f32_mut(first);
     memset(s.h_carried, 0, (size_t)s.state * sizeof(float));
-    gemm_pack(s.panels, columns, cells, s.recurrent, 1, columns);
+    sequence_pack(call, s.panels, columns, cells, s.recurrent, 1, columns);
     each_step(&s, step_back, true);
     return finish_weights(call, &s, err);
 }

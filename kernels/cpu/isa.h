@@ -1,13 +1,16 @@
 /*
  * isa.h - the inner loops of the CPU kernels, compiled once per instruction set.
  *
- * isa_base.c (any CPU), isa_avx2.c and isa_avx512.c each compile the *_body.h files with their
- * own compiler flags and fill one struct isa; isa() picks the best that this machine can run.
- * All functions here run on the calling thread; kernels split the work.
+ * isa_base.c (any CPU), isa_avx2.c, isa_avx512.c and isa_avx512_bf16.c each compile the
+ * *_body.h files with their own compiler flags and fill one struct isa; isa() picks the best
+ * that this machine can run. All functions here run on the calling thread; kernels split the
+ * work.
  */
 #pragma once
 
 #include "base/base.h"
+#include "kernels/cpu/isa_bf16.h"
+#include "kernels/cpu/isa_image.h"
 
 /* Rows and columns of a register tile of the largest instruction set; see gemm.c. */
 #define ISA_TILE_ROWS_MAX 12
@@ -85,13 +88,6 @@ struct isa_adam {
     bool nesterov;
 };
 
-struct isa_pool {
-    int64_t height, width, channels; /* of one input image */
-    int64_t out_height, out_width;
-    int64_t window_height, window_width, stride_height, stride_width;
-    int64_t pad_top, pad_left;
-};
-
 /* One step of LSTM cells, for (rows,columns) of matrices whose rows are `row` apart. */
 struct isa_lstm {
     int64_t rows, columns, row;
@@ -148,22 +144,6 @@ struct isa_gru_grad {
     float *inner_sums;      /* and of the state's product */
 };
 
-/* Which of the gradients of a normalised image count: those that Relu let through. */
-enum isa_norm_mask {
-    ISA_NORM_PLAIN, /* all */
-    ISA_NORM_BY_X,  /* where x * slope + shift > 0 */
-    ISA_NORM_BY_Y,  /* where y > 0; the others are 0 in `masked` */
-};
-
-/* The gradient of batch normalisation for a block (rows,columns). */
-struct isa_norm_grad {
-    int64_t rows, columns;
-    enum isa_norm_mask mask;
-    const float *grad, *x, *y;         /* (rows,columns); y for BY_Y */
-    const float *mean, *slope, *shift; /* (columns) */
-    float *masked;                     /* (rows,columns), for BY_Y; may be `grad` */
-};
-
 struct isa {
     const char *name;
     int lanes;
@@ -172,12 +152,21 @@ struct isa {
 
     void (*tile)(const struct isa_tile *tile);
 
+    struct isa_bf16 bf16;
+
     /*
      * Packs B (k,columns), element (p,j) at b[p * row + j * column], into panels of (k,
      * tile_columns) one behind the other; the columns that the last one lacks are zero.
      */
     void (*pack)(float *panels, int64_t k, int64_t columns, const float *b, int64_t row,
                  int64_t column);
+
+    /*
+     * Packs A (rows,k), whose columns are contiguous and `column` apart, into `tiles` tiles of
+     * (k, rows of the tile) one behind the other; tile t begins with row rows * t / tiles.
+     */
+    void (*pack_tiles)(float *to, int64_t k, int64_t rows, int64_t tiles, const float *a,
+                       int64_t column);
 
     /* to[j * to_row + i] = from[i * from_row + j], for (rows,columns) of `from`. */
     void (*transpose)(int64_t rows, int64_t columns, const float *from, int64_t from_row,
@@ -257,6 +246,17 @@ struct isa {
     void (*max_pool_grad)(const struct isa_pool *pool, int64_t from, int64_t to, const float *x,
                           const float *y, const float *grad, float *dx);
 
+    /*
+     * (n,n) places to the points: n 6 of an image; 3, 5 of a filter; 2, 4 of a gradient.  And
+     * from there: n 2, 4 of a result; 3, 5 of a filter's gradient.
+     */
+    void (*winograd_spread)(int n, const struct isa_winograd *w);
+    void (*winograd_gather)(int n, const struct isa_winograd *w);
+
+    /* y = x filter; sums = x' y. */
+    void (*winograd_product)(const struct isa_winograd_product *p);
+    void (*winograd_sums)(const struct isa_winograd_product *p);
+
     void (*lstm_gates)(const struct isa_lstm *step);
     void (*lstm_gates_grad)(const struct isa_lstm_grad *step);
     void (*gru_gates)(const struct isa_gru *step);
@@ -281,11 +281,13 @@ struct isa {
                    uint32_t *out);
 };
 
-/* The best for this machine; TRAINYARD_ISA=base|avx2|avx512 asks for less.  Any thread. */
+/* The best for this machine; TRAINYARD_ISA=base|avx2|avx512|avx512_bf16 asks for no more.
+ * Any thread. */
 const struct isa *isa(void);
 
 extern const struct isa isa_base;
 #ifdef __x86_64__
 extern const struct isa isa_avx2;
 extern const struct isa isa_avx512;
+extern const struct isa isa_avx512_bf16;
 #endif

@@ -1,6 +1,6 @@
 /*
  * isa_body.h - one instruction set's struct isa; included by isa_base.c, isa_avx2.c,
- * isa_avx512.c.
+ * isa_avx512.c, isa_avx512_bf16.c.
  *
  * The includer defines ISA (the constant's name), ISA_NAME, LANES (floats per vector register)
  * and TILE_ROWS (of the register tile; its columns are two vectors).
@@ -15,14 +15,17 @@
 
 #include "kernels/cpu/elementwise_body.h"
 
+#include "kernels/cpu/bf16_body.h"
 #include "kernels/cpu/chain_body.h"
 #include "kernels/cpu/gemm_body.h"
 #include "kernels/cpu/norm_body.h"
+#include "kernels/cpu/pack_body.h"
 #include "kernels/cpu/philox_body.h"
 #include "kernels/cpu/pool_body.h"
 #include "kernels/cpu/recurrent_body.h"
 #include "kernels/cpu/rows_body.h"
 #include "kernels/cpu/transformer_body.h"
+#include "kernels/cpu/winograd_body.h"
 
 const struct isa ISA = {
     .name = ISA_NAME,
@@ -30,7 +33,13 @@ const struct isa ISA = {
     .tile_rows = TILE_ROWS,
     .tile_columns = TILE_COLUMNS,
     .tile = tile,
+    .bf16 = {.instructions = HAS_BF16,
+             .tile = tile_bf16,
+             .pair_columns = pair_columns,
+             .pair_rows = pair_rows,
+             .round = round_bf16},
     .pack = pack,
+    .pack_tiles = pack_tiles,
     .transpose = transpose,
     .dot = dot,
     .binary = binary,
@@ -54,6 +63,10 @@ const struct isa ISA = {
     .xent_dense = xent_dense,
     .max_pool = max_pool,
     .max_pool_grad = max_pool_grad,
+    .winograd_spread = winograd_spread,
+    .winograd_gather = winograd_gather,
+    .winograd_product = winograd_product,
+    .winograd_sums = winograd_sums,
     .lstm_gates = lstm_gates,
     .lstm_gates_grad = lstm_gates_grad,
     .gru_gates = gru_gates,

@@ -28,6 +28,7 @@ struct sequence {
     const float *w, *cs, *h; /* cs and h before the first step */
     float *out[GATES];       /* (steps, batch, cells) each */
     float *panels;           /* the recurrent weights, packed */
+    float *room;             /* of sequence_room() */
     int block[GATES];        /* of w's columns, for i, f, o, ci */
     int threads;
 };
@@ -89,19 +90,16 @@ static void step_rows(const struct sequence *s, int64_t t, int64_t from, int64_t
     const float *before = t ? s->out[GATE_H] + back : s->h + from * cells;
     const float *cs_before = t ? s->out[GATE_CS] + back : s->cs + from * cells;
     size_t pack = gemm_pack_bytes(cells, cells) / sizeof(float);
+    struct gemm_packed product = {
+        .m = to - from, .n = cells, .k = cells, .c_row = cells, .add = true};
+    sequence_factor(&product, before, cells, sequence_room_at(s->room, from, cells));
     for (int64_t j = 0; j < cells; j += width) {
         int64_t end = j + width < cells ? j + width : cells;
-        for (int g = 0; g < GATES_OF_WEIGHTS; g++)
-            gemm_packed_run(&(struct gemm_packed){.m = to - from,
-                                                  .n = cells,
-                                                  .k = cells,
-                                                  .a = before,
-                                                  .a_row = cells,
-                                                  .panels = s->panels + (size_t)g * pack,
-                                                  .c = s->out[gates_of_weights[g]] + at,
-                                                  .c_row = cells,
-                                                  .add = true},
-                            j, end);
+        for (int g = 0; g < GATES_OF_WEIGHTS; g++) {
+            product.panels = s->panels + (size_t)g * pack;
+            product.c = s->out[gates_of_weights[g]] + at;
+            gemm_packed_run(&product, j, end);
+        }
         isa()->lstm_gates(&(struct isa_lstm){
             .rows = to - from,
             .columns = end - j,
@@ -137,12 +135,13 @@ static bool block_lstm_run(struct kernel_call *call, struct error *err)
                (size_t)((s.steps - s.length) * s.state) * sizeof(float));
     }
     s.panels = scratch(call, (int64_t)pack * GATES_OF_WEIGHTS, err);
-    if (!s.panels || !project(call, &s, err))
+    if (!s.panels || !sequence_room(call, s.is.batch, cells, &s.room, err) ||
+        !project(call, &s, err))
         return false;
     for (int g = 0; g < GATES_OF_WEIGHTS; g++)
-        gemm_pack(s.panels + (size_t)g * pack, cells, cells,
-                  s.w + s.is.inputs * 4 * cells + s.block[gates_of_weights[g]] * cells,
-                  4 * cells, 1);
+        sequence_pack(call, s.panels + (size_t)g * pack, cells, cells,
+                      s.w + s.is.inputs * 4 * cells + s.block[gates_of_weights[g]] * cells,
+                      4 * cells, 1);
 #pragma omp parallel for num_threads(s.threads) schedule(static) if (s.threads > 1)
     for (int part = 0; part < s.threads; part++) {
         struct range r = parallel_range(s.is.batch, 1, s.threads, part);
@@ -195,15 +194,15 @@ static void steps_back(const struct sequence *s, const struct back *b, int64_t f
     int64_t cells = s->is.cells;
     for (int64_t t = s->length - 1; t >= 0; t--) {
         finish_rows(s, b, t, from, to);
-        gemm_packed_run(&(struct gemm_packed){.m = to - from,
-                                              .n = cells,
-                                              .k = 4 * cells,
-                                              .a = b->sums + 4 * (t * s->state + from * cells),
-                                              .a_row = 4 * cells,
-                                              .panels = s->panels,
-                                              .c = b->h_carried + from * cells,
-                                              .c_row = cells},
-                        0, cells);
+        struct gemm_packed product = {.m = to - from,
+                                      .n = cells,
+                                      .k = 4 * cells,
+                                      .panels = s->panels,
+                                      .c = b->h_carried + from * cells,
+                                      .c_row = cells};
+        sequence_factor(&product, b->sums + 4 * (t * s->state + from * cells), 4 * cells,
+                        sequence_room_at(s->room, from, 4 * cells));
+        gemm_packed_run(&product, 0, cells);
     }
 }
 
@@ -246,7 +245,8 @@ static bool read_back(struct kernel_call *call, struct sequence *s, struct back 
     b->h_grad = tensor_f32(kernel_in(call, 17));
     s->panels = kernel_scratch(call, gemm_pack_bytes(4 * cells, cells) + 1, err);
     b->sums = s->panels ? scratch(call, s->length * s->state * 4, err) : NULL;
-    struct tensor *cs = b->sums ? kernel_output(call, 1, &state, err) : NULL;
+    bool room = b->sums && sequence_room(call, s->is.batch, 4 * cells, &s->room, err);
+    struct tensor *cs = room ? kernel_output(call, 1, &state, err) : NULL;
     struct tensor *h = cs ? kernel_output(call, 2, &state, err) : NULL;
     if (!h)
         return false;
@@ -270,7 +270,8 @@ static bool block_lstm_grad_run(struct kernel_call *call, struct error *err)
     if (!read_sequence(call, &s, err) || !read_back(call, &s, &b, err))
         return false;
     int64_t cells = s.is.cells;
-    gemm_pack(s.panels, 4 * cells, cells, s.w + s.is.inputs * 4 * cells, 1, 4 * cells);
+    sequence_pack(call, s.panels, 4 * cells, cells, s.w + s.is.inputs * 4 * cells, 1,
+                  4 * cells);
 #pragma omp parallel for num_threads(s.threads) schedule(static) if (s.threads > 1)
     for (int part = 0; part < s.threads; part++) {
         struct range r = parallel_range(s.is.batch, 1, s.threads, part);

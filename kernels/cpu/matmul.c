@@ -91,6 +91,7 @@ static bool multiply(struct kernel_call *call, const struct tensor *a, const str
         .beta = beta,
         .bias = m->bias ? tensor_f32(kernel_in(call, 2)) : NULL,
         .relu = m->relu,
+        .bf16 = call->precision == BF16,
     };
     void *scratch = kernel_scratch(call, gemm_scratch(&gemm, call->threads), err);
     if (!scratch)

@@ -79,7 +79,7 @@ INLINE vec unmasked(vec grad, vec x, vec y, const int mask, vec slope, vec shift
 {
     if (mask == ISA_NORM_BY_X)
         y = x * slope + shift; /* to the bit what normalise() had */
-    return mask == ISA_NORM_PLAIN ? grad : choose(y > 0, grad, (vec){0});
+    return mask == ISA_NORM_PLAIN ? grad : relu_grad(grad, y);
 }
 
 INLINE void norm_sums_of(const int vecs, const bool partial, int64_t j, int64_t columns,

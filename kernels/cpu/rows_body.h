@@ -31,7 +31,7 @@ INLINE void sum_columns(const int vecs, const bool masked, int64_t rows, int64_t
             int64_t left = to - j - k * LANES;
             vec v = load_part(x + at, left, 0);
             if (masked) {
-                v = choose(load_part(features + at, left, 0) > 0, v, (vec){0});
+                v = relu_grad(v, load_part(features + at, left, 0));
                 store_part(out + at, left, v);
             }
             total[k] += v;

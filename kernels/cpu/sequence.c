@@ -12,9 +12,11 @@ int sequence_threads(const struct kernel_call *call, int64_t batch, int64_t work
 
 bool sequence_product(struct kernel_call *call, const struct gemm *gemm, struct error *err)
 {
-    void *room = kernel_scratch(call, gemm_scratch(gemm, call->threads) + 1, err);
+    struct gemm product = *gemm;
+    product.bf16 = call->precision == BF16;
+    void *room = kernel_scratch(call, gemm_scratch(&product, call->threads) + 1, err);
     if (room)
-        gemm_run(gemm, call->threads, room);
+        gemm_run(&product, call->threads, room);
     return room != NULL;
 }
 
@@ -88,4 +90,34 @@ bool sequence_states_grad(struct kernel_call *call, int64_t steps, int64_t batch
     return sequence_weights_grad(call, own, cells, columns, first, sums, false, grad, err) &&
            sequence_weights_grad(call, rows - own, cells, columns, h, sums + own * columns,
                                  true, grad, err);
+}
+
+void sequence_pack(const struct kernel_call *call, float *panels, int64_t k, int64_t n,
+                   const float *b, int64_t b_row, int64_t b_column)
+{
+    (call->precision == BF16 ? gemm_pack_bf16 : gemm_pack)(panels, k, n, b, b_row, b_column);
+}
+
+bool sequence_room(struct kernel_call *call, int64_t rows, int64_t k, float **room,
+                   struct error *err)
+{
+    *room = NULL;
+    if (call->precision != BF16)
+        return true;
+    *room = kernel_scratch(call, (size_t)(rows * gemm_bf16_row(k)) * sizeof(float) + 1, err);
+    return *room;
+}
+
+float *sequence_room_at(float *room, int64_t rows, int64_t k)
+{
+    return room ? room + rows * gemm_bf16_row(k) : NULL;
+}
+
+void sequence_factor(struct gemm_packed *product, const float *a, int64_t a_row, float *room)
+{
+    product->bf16 = room;
+    product->a = room ? room : a;
+    product->a_row = room ? gemm_bf16_row(product->k) : a_row;
+    if (room)
+        gemm_pack_a_bf16(room, product->m, product->k, a, a_row);
 }

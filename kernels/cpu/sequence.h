@@ -38,3 +38,22 @@ bool sequence_weights_grad(struct kernel_call *call, int64_t rows, int64_t input
 bool sequence_states_grad(struct kernel_call *call, int64_t steps, int64_t batch, int64_t cells,
                           int64_t columns, const float *first, const float *h,
                           const float *sums, float *grad, struct error *err) CHECKED;
+
+/* --- the products of the steps: packed weights, in the precision of the call --- */
+
+/* gemm_pack(), or gemm_pack_bf16(). */
+void sequence_pack(const struct kernel_call *call, float *panels, int64_t k, int64_t n,
+                   const float *b, int64_t b_row, int64_t b_column);
+
+/* Room for sequence_factor() with so many rows; in float none is needed, and it is NULL. */
+bool sequence_room(struct kernel_call *call, int64_t rows, int64_t k, float **room,
+                   struct error *err) CHECKED;
+
+/* What is behind the first `rows` of a room; NULL of none. */
+float *sequence_room_at(float *room, int64_t rows, int64_t k);
+
+/*
+ * Gives `product` its A (m,k), rows a_row apart; in bfloat16 a copy in `room`, which no other
+ * thread uses meanwhile.
+ */
+void sequence_factor(struct gemm_packed *product, const float *a, int64_t a_row, float *room);

@@ -13,6 +13,16 @@
 #include "kernels/list.h"
 #include "runtime/resource.h"
 
+static bool make_exclusive_locked(const struct kernel_call *call, struct variable *variable,
+                                  struct error *err)
+{
+    if (variable_make_exclusive_locked(variable, err))
+        return true;
+    if (err->code == PRECONDITION && !dtype_is_ref(call->node->input_types[0]))
+        err->code = INTERNAL; /* what TensorFlow says of a resource without a value */
+    return false;
+}
+
 static bool open_locked(struct kernel_call *call, const struct tensor *grad,
                         struct variable *variable, struct opened *opened, struct error *err)
 {
@@ -25,11 +35,8 @@ static bool open_locked(struct kernel_call *call, const struct tensor *grad,
         return fail(err, INVALID, "var and grad do not have the same shape: %s %s",
                     shape_text(&value->shape, a, sizeof(a)),
                     shape_text(&grad->shape, b, sizeof(b)));
-    if (!variable_make_exclusive_locked(variable, err)) {
-        if (err->code == PRECONDITION && !dtype_is_ref(call->node->input_types[0]))
-            err->code = INTERNAL; /* what TensorFlow says of a resource without a value */
+    if (!make_exclusive_locked(call, variable, err))
         return false;
-    }
     buffer_ref(value->buffer);
     *opened = (struct opened){
         .variable = variable, .buffer = value->buffer, .data = tensor_f32_mut(value)};
@@ -70,14 +77,31 @@ void kernel_close_variables(struct opened *opened, int count)
         buffer_unref(opened[i].buffer);
 }
 
-bool kernel_read_scalar(const struct kernel_call *call, int index, const char *name,
-                        float *value, struct error *err)
+/* Whether all variables, which are the first inputs, have a value. */
+static bool have_values(struct kernel_call *call, struct error *err)
+{
+    const int *types = call->node->input_types;
+    for (int i = 0; dtype_is_ref(types[i]) || types[i] == RESOURCE; i++) {
+        struct variable *variable = kernel_variable(call, i, err);
+        if (!variable)
+            return false;
+        variable_lock_all(&variable, 1);
+        bool has = make_exclusive_locked(call, variable, err);
+        variable_unlock_all(&variable, 1);
+        if (!has)
+            return false;
+    }
+    return true;
+}
+
+bool kernel_read_scalar(struct kernel_call *call, int index, const char *name, float *value,
+                        struct error *err)
 {
     const struct tensor *t = kernel_in(call, index);
     char text[SHAPE_TEXT_BYTES];
     if (t->shape.rank != 0)
-        return fail(err, INVALID, "%s is not a scalar: %s", name,
-                    shape_text(&t->shape, text, sizeof(text)));
+        return have_values(call, err) && fail(err, INVALID, "%s is not a scalar: %s", name,
+                                              shape_text(&t->shape, text, sizeof(text)));
     *value = *tensor_f32(t);
     return true;
 }

@@ -29,9 +29,10 @@ bool kernel_open_variables(struct kernel_call *call, int first, int count,
                            struct error *err) CHECKED;
 void kernel_close_variables(struct opened *opened, int count);
 
-/* Input `index`, which must be a scalar. */
-bool kernel_read_scalar(const struct kernel_call *call, int index, const char *name,
-                        float *value, struct error *err) CHECKED;
+/* Input `index`, which must be a scalar.  The first inputs are variables: that one of them has
+ * no value is said before that a scalar is none, as TensorFlow does. */
+bool kernel_read_scalar(struct kernel_call *call, int index, const char *name, float *value,
+                        struct error *err) CHECKED;
 
 /* Of beta1_power, beta2_power, lr, beta1, beta2, epsilon. */
 struct isa_adam kernel_adam(const float *scalars, bool nesterov);

@@ -36,6 +36,12 @@ INLINE vec choose(ivec mask, vec a, vec b)
     return (vec)(((ivec)a & mask) | ((ivec)b & ~mask));
 }
 
+/* The gradient of Relu: what is not finite is so also where nothing came through. */
+INLINE vec relu_grad(vec grad, vec features)
+{
+    return grad * choose(features > 0, splat(1), (vec){0});
+}
+
 /* Whole vectors, or the first `count` lanes: the others are `fill`, and not stored. */
 #if LANES == 16
 INLINE vec load_part(const float *p, int64_t count, float fill)

@@ -71,7 +71,8 @@ def main():
         if mine is None:
             print(f"{name:38} {'-':>10}")
             continue
-        ratio = (other / mine if less else mine / other) if other else None
+        # what is passed over altogether may measure as nothing: there is no ratio to it
+        ratio = (other / mine if less else mine / other) if other and mine else None
         met = mine <= goal if less else mine >= goal
         missed += not met
         print(f"{name:38} {mine:10.4g} {f'{other:10.4g}' if other else '-':>10} {f'{ratio:6.1f}x' if ratio else '-':>7} {goal:6g}{'' if met else '  missed'}")

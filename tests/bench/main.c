@@ -1,8 +1,8 @@
 /*
  * main.c - trains one case for a while and prints a line of JSON.
  *
- *   cases CASE THREADS [SECONDS]        {"case": "mlp", "ex_per_s": ...}
- *   cases CASE THREADS losses STEPS     the loss before each step, one a line
+ *   cases CASE THREADS [SECONDS] [bfloat16]      {"case": "mlp", "ex_per_s": ...}
+ *   cases CASE THREADS losses STEPS [bfloat16]   the loss before each step, one a line
  *
  * The step is a callable of a session, as in a training job; the loss is looked at only at the
  * beginning and the end.
@@ -20,6 +20,7 @@ enum { SAMPLES_MAX = 4096, WARM_STEPS = 3 };
 
 struct run {
     const struct bench_case *c;
+    int precision;
     struct session *session;
     struct callable *train, *train_and_loss;
     struct tensor feeds[2];
@@ -48,7 +49,7 @@ static struct callable *prepare(struct run *r, bool loss)
 static bool open_session(struct run *r, int threads)
 {
     kernels_add(false);
-    struct session_options options = {.threads = threads};
+    struct session_options options = {.threads = threads, .precision = r->precision};
     r->session = session_new(&options, r->err);
     struct graph *graph = r->session ? bench_case_build(r->c, r->err) : NULL;
     bool ok = graph && session_extend_graph(r->session, graph, r->err) &&
@@ -133,13 +134,14 @@ static bool report(struct run *r, int threads, double seconds)
     int64_t arena_bytes, variable_bytes;
     session_memory(r->session, &arena_bytes, &variable_bytes);
     printf(
-        "{\"case\": \"%s\", \"tag\": \"trainyard\", \"threads\": %d, \"ex_per_s\": %.1f, "
+        "{\"case\": \"%s\", \"tag\": \"%s\", \"threads\": %d, \"ex_per_s\": %.1f, "
         "\"step_us\": %.2f, \"p10_step_us\": %.2f, \"gflops\": %.2f, \"flop_per_step\": %.0f, "
         "\"first_step_s\": %.3f, \"loss0\": %.4f, \"loss_end\": %.4f, \"arena_mb\": %.1f, "
         "\"variables_mb\": %.1f, \"maxrss_mb\": %ld}\n",
-        r->c->name, threads, (double)r->c->examples / median, median * 1e6, best * 1e6,
-        r->c->flop / median * 1e-9, r->c->flop, first, first_loss, last_loss,
-        (double)arena_bytes / 1048576, (double)variable_bytes / 1048576, usage.ru_maxrss >> 10);
+        r->c->name, r->precision == BF16 ? "trainyard bf16" : "trainyard", threads,
+        (double)r->c->examples / median, median * 1e6, best * 1e6, r->c->flop / median * 1e-9,
+        r->c->flop, first, first_loss, last_loss, (double)arena_bytes / 1048576,
+        (double)variable_bytes / 1048576, usage.ru_maxrss >> 10);
     return true;
 }
 
@@ -158,8 +160,13 @@ int main(int argc, char **argv)
 {
     struct error err;
     struct run r = {.err = &err};
+    if (argc > 3 && !strcmp(argv[argc - 1], "bfloat16")) {
+        r.precision = BF16;
+        argc--;
+    }
     if (argc < 3 || !(r.c = bench_case_find(argv[1]))) {
-        fprintf(stderr, "usage: cases CASE THREADS [SECONDS | losses STEPS]\ncases:");
+        fprintf(stderr,
+                "usage: cases CASE THREADS [SECONDS | losses STEPS] [bfloat16]\ncases:");
         for (const struct bench_case *c = bench_cases; c->name; c++)
             fprintf(stderr, " %s", c->name);
         fprintf(stderr, "\n");

@@ -234,6 +234,20 @@ TEST(gradients_go_through_loops_in_branches_in_loops)
                                         RUN("o", "x", "z") "y = Mul(w:2,x) T=double\n");
 }
 
+/* As in TensorFlow, where a loop is differentiated as a whole. */
+TEST(what_goes_into_a_loop_and_does_not_matter_has_zeros)
+{
+    struct world world =
+        open_world(SINES LOOP("l", "same") RUN("l", "x", "t") "y = Mul(w:2,x) T=double\n"
+                                                              "t = Tanh(z) T=double\n");
+    check_points(&world, "y");
+    close_world(&world);
+    world = open_world(SINES "c = StatelessCase(n,x,z) Tin=[double,double] Tout=[double] "
+                             "branches=[@same,@same]\ny = Mul(c,x) T=double\n");
+    CHECK(!world.grads[1].from); /* not so what goes into branches */
+    close_world(&world);
+}
+
 /* Both values change, one is only read after the loop, and one starts from a constant. */
 TEST(gradients_go_through_all_values_of_a_loop)
 {

@@ -9,7 +9,7 @@
 #include "kernels/cpu/gemm.h"
 #include "tests/unit/test.h"
 
-enum { SIZE = 4096 };
+enum { SIZE = 4096, ISAS = 4 };
 
 static float a[SIZE], b[SIZE], c[SIZE];
 
@@ -34,8 +34,10 @@ static int all_isas(const struct isa **list)
 #ifdef __x86_64__
     if (isa() != &isa_base)
         list[count++] = &isa_avx2; /* a machine with AVX-512 has it too */
-    if (isa() == &isa_avx512)
+    if (isa() == &isa_avx512 || isa() == &isa_avx512_bf16)
         list[count++] = &isa_avx512;
+    if (isa() == &isa_avx512_bf16)
+        list[count++] = &isa_avx512_bf16;
 #endif
     return count;
 }
@@ -55,7 +57,7 @@ static void check_close(const char *what, const float *is, const float *wanted, 
 
 TEST(elementwise_is_the_same_everywhere)
 {
-    const struct isa *list[3];
+    const struct isa *list[ISAS];
     int count = all_isas(list);
     for (int n = 0; n <= 67; n++) {
         fill(a);
@@ -84,7 +86,7 @@ TEST(elementwise_is_the_same_everywhere)
 
 TEST(exponential_is_that_of_the_library)
 {
-    const struct isa *list[3];
+    const struct isa *list[ISAS];
     int count = all_isas(list);
     for (int k = 0; k < count; k++) {
         for (float x = -110; x < 92; x += 0.0137f) {
@@ -102,7 +104,7 @@ TEST(exponential_is_that_of_the_library)
 
 TEST(logarithm_is_that_of_the_library)
 {
-    const struct isa *list[3];
+    const struct isa *list[ISAS];
     const float ends[] = {0, -0.0f, -1, INFINITY, -INFINITY, NAN, 1, 1e-40f, 3.4e38f};
     int count = all_isas(list);
     for (int k = 0; k < count; k++) {
@@ -124,7 +126,7 @@ TEST(logarithm_is_that_of_the_library)
 
 TEST(updates_and_sums_are_the_same_everywhere)
 {
-    const struct isa *list[3];
+    const struct isa *list[ISAS];
     int count = all_isas(list);
     const struct isa_adam rule = {
         .alpha = 1e-2f, .beta1 = 0.9f, .beta2 = 0.999f, .epsilon = 1e-8f};
@@ -149,7 +151,7 @@ TEST(updates_and_sums_are_the_same_everywhere)
 
 TEST(random_bits_are_the_same_everywhere)
 {
-    const struct isa *list[3];
+    const struct isa *list[ISAS];
     int count = all_isas(list);
     for (int n = 0; n < 40; n++) {
         uint32_t wanted[160], is[161];
@@ -176,21 +178,30 @@ TEST(philox_gives_its_known_answer)
 
 /* --- products with their ends --- */
 
+/* A factor as the product takes it. */
+static double factor(const struct gemm *g, float x)
+{
+    if (g->bf16)
+        isa_base.bf16.round(1, &x, &x);
+    return (double)x;
+}
+
 static void check_gemm(struct gemm g, const float *start, int threads)
 {
-    static float wanted[SIZE], is[SIZE];
+    size_t size = (size_t)(g.m * g.c_row), bytes = size * sizeof(float);
+    float *wanted = malloc(bytes), *is = malloc(bytes);
     for (int64_t i = 0; i < g.m; i++) {
         for (int64_t j = 0; j < g.n; j++) {
             double y = 0;
             for (int64_t p = 0; p < g.k; p++)
-                y += (double)g.a[i * g.a_row + p * g.a_column] *
-                     (double)g.b[p * g.b_row + j * g.b_column];
+                y += factor(&g, g.a[i * g.a_row + p * g.a_column]) *
+                     factor(&g, g.b[p * g.b_row + j * g.b_column]);
             y = (double)g.alpha * y + (double)g.beta * (double)start[i * g.c_row + j];
             y += g.bias ? (double)g.bias[j] : 0;
             wanted[i * g.n + j] = (float)(g.relu && y < 0 ? 0 : y);
         }
     }
-    memcpy(is, start, sizeof(is));
+    memcpy(is, start, bytes);
     g.c = is;
     void *scratch = malloc(gemm_scratch(&g, threads) + 64);
     gemm_run(&g, threads, (void *)(((uintptr_t)scratch + 63) & ~(uintptr_t)63));
@@ -201,11 +212,13 @@ static void check_gemm(struct gemm g, const float *start, int threads)
             CHECK(!memcmp(is + i * g.c_row + g.n, start + i * g.c_row + g.n,
                           (size_t)(g.c_row - g.n) * sizeof(float)));
     }
+    free(wanted);
+    free(is);
 }
 
 TEST(products_with_all_ends)
 {
-    for (int round = 0; round < 400; round++) {
+    for (int round = 0; round < 800; round++) {
         fill(a);
         fill(b);
         fill(c);
@@ -230,8 +243,303 @@ TEST(products_with_all_ends)
                                  : next_number() & 1 ? 1
                                                      : 0.5f,
                          .bias = next_number() & 1 ? c : NULL,
-                         .relu = next_number() & 1};
+                         .relu = next_number() & 1,
+                         .bf16 = round & 1};
         if (m * g.c_row <= SIZE)
             check_gemm(g, c, 1 + (int)(next_number() % 3));
+    }
+}
+
+/* --- Winograd's convolution: one patch --- */
+
+enum { IN = 16, OUT = 48, POINTS = 36, TAPS_MAX = 5, ROOM = ISA_TILE_ROWS_MAX };
+
+static float image[POINTS * IN], filter[TAPS_MAX * TAPS_MAX * IN * OUT], patch[16 * OUT];
+static float x_points[POINTS * ROOM * IN], y_points[POINTS * ROOM * OUT];
+static float filter_points[POINTS * IN * OUT];
+
+static void fill_some(float *to, int count)
+{
+    for (int i = 0; i < count; i++)
+        to[i] = (float)next_number() / (float)(1u << 30) - 1;
+}
+
+static void move_patch(const struct isa *k, int n, float *space, int channels, float *points,
+                       bool there)
+{
+    float *at[POINTS];
+    for (int i = 0; i < n * n; i++)
+        at[i] = space + i * channels;
+    const struct isa_winograd w = {.channels = channels,
+                                   .space = at,
+                                   .later = at,
+                                   .points = points,
+                                   .stride = ROOM * channels,
+                                   .advance = (int64_t)ROOM * k->lanes};
+    (there ? k->winograd_spread : k->winograd_gather)(n, &w);
+}
+
+/* Filters in space to the points or back, input channel by input channel. */
+static void move_filter(const struct isa *k, int taps, float *space, bool there)
+{
+    for (int in = 0; in < IN; in++) {
+        float *at[POINTS];
+        for (int i = 0; i < taps * taps; i++)
+            at[i] = space + (i * IN + in) * OUT;
+        const struct isa_winograd w = {.channels = OUT,
+                                       .space = at,
+                                       .later = at,
+                                       .points = filter_points + in * OUT,
+                                       .stride = IN * OUT,
+                                       .advance = k->lanes};
+        (there ? k->winograd_spread : k->winograd_gather)(taps, &w);
+    }
+}
+
+static void each_point(void (*function)(const struct isa_winograd_product *p))
+{
+    for (int i = 0; i < POINTS; i++) {
+        const struct isa_winograd_product p = {.patches = 1,
+                                               .room = ROOM,
+                                               .in = IN,
+                                               .out = OUT,
+                                               .x = x_points + i * ROOM * IN,
+                                               .y = y_points + i * ROOM * OUT,
+                                               .filter = filter_points + i * IN * OUT,
+                                               .sums = filter_points + i * IN * OUT};
+        function(&p);
+    }
+}
+
+static void check_number(const struct isa *k, const char *what, double is, double wanted)
+{
+    if (fabs(is - wanted) > 1e-4)
+        CHECK_STOP("%s: %s is %.9g, not %.9g", k->name, what, is, wanted);
+}
+
+static void check_patch(const struct isa *k, int taps)
+{
+    int n = 7 - taps;
+    move_patch(k, 6, image, IN, x_points, true);
+    move_filter(k, taps, filter, true);
+    each_point(k->winograd_product);
+    move_patch(k, n, patch, OUT, y_points, false);
+    for (int i = 0; i < n * n * OUT; i++) {
+        int o = i % OUT, column = i / OUT % n, row = i / OUT / n;
+        double wanted = 0;
+        for (int t = 0; t < taps * taps * IN; t++) {
+            int in = t % IN, y = row + t / IN / taps, x = column + t / IN % taps;
+            wanted += (double)image[(y * 6 + x) * IN + in] * (double)filter[t * OUT + o];
+        }
+        check_number(k, "a place", (double)patch[i], wanted);
+    }
+}
+
+static void check_patch_grad(const struct isa *k, int taps)
+{
+    int n = 7 - taps;
+    move_patch(k, 6, image, IN, x_points, true);
+    move_patch(k, n, patch, OUT, y_points, true);
+    each_point(k->winograd_sums);
+    move_filter(k, taps, filter, false);
+    for (int t = 0; t < taps * taps * IN; t++)
+        for (int o = 0; o < OUT; o++) {
+            double wanted = 0;
+            for (int i = 0; i < n * n; i++) {
+                int in = t % IN, y = i / n + t / IN / taps, x = i % n + t / IN % taps;
+                wanted += (double)image[(y * 6 + x) * IN + in] * (double)patch[i * OUT + o];
+            }
+            check_number(k, "a tap's gradient", (double)filter[t * OUT + o], wanted);
+        }
+}
+
+TEST(patches_at_the_points_and_back)
+{
+    const struct isa *list[ISAS];
+    int count = all_isas(list);
+    for (int k = 0; k < count; k++)
+        for (int taps = 3; taps <= 5; taps += 2) {
+            fill_some(image, ARRAY_LEN(image));
+            fill_some(filter, ARRAY_LEN(filter));
+            check_patch(list[k], taps);
+            fill_some(patch, ARRAY_LEN(patch));
+            check_patch_grad(list[k], taps);
+        }
+}
+
+/* --- large products --- */
+
+/* `count` numbers below 1/8, so that long sums stay small; to be freed. */
+static float *numbers(int64_t count)
+{
+    float *x = malloc((size_t)count * sizeof(float));
+    for (int64_t i = 0; i < count; i++)
+        x[i] = (float)next_number() / (float)(1u << 30) / 8 - 0.125f;
+    return x;
+}
+
+/* Several blocks of rows and of depth, several groups of panels; rows crowded in a cache. */
+TEST(products_of_many_blocks)
+{
+    static const struct {
+        int64_t m, n, k;
+    } sizes[] = {{450, 70, 200},  {13, 600, 512}, {101, 130, 1024}, {820, 65, 97},
+                 {25, 1040, 321}, {64, 33, 2048}, {12, 1100, 1024}, {300, 100, 1}};
+    for (int i = 0; i < 4 * ARRAY_LEN(sizes); i++) {
+        bool ta = i & 1, tb = i & 2;
+        int64_t m = sizes[i / 4].m, n = sizes[i / 4].n, k = sizes[i / 4].k;
+        float *x = numbers(m * k), *y = numbers(k * n), *start = numbers(m * n);
+        const struct gemm g = {.m = m,
+                               .n = n,
+                               .k = k,
+                               .a = x,
+                               .a_row = ta ? 1 : k,
+                               .a_column = ta ? m : 1,
+                               .b = y,
+                               .b_row = tb ? 1 : n,
+                               .b_column = tb ? k : 1,
+                               .c_row = n,
+                               .alpha = i % 3 ? 1 : -0.01f,
+                               .beta = i % 5 ? 0 : 1,
+                               .bias = i % 7 ? NULL : start,
+                               .relu = i % 7 == 1};
+        for (int threads = 1; threads <= 3; threads++)
+            check_gemm(g, start, threads);
+        free(x);
+        free(y);
+        free(start);
+    }
+}
+
+TEST(rows_packed_in_tiles)
+{
+    const struct isa *list[ISAS];
+    int count = all_isas(list);
+    fill(a);
+    for (int k = 0; k < count; k++) {
+        for (int64_t rows = 1; rows < 60; rows++) {
+            int64_t tiles = (rows + list[k]->tile_rows - 1) / list[k]->tile_rows, at = 0;
+            float is[60 * 7 + 1];
+            is[rows * 7] = 123;
+            list[k]->pack_tiles(is, 7, rows, tiles, a, 64);
+            for (int64_t t = 0; t < tiles; t++)
+                for (int64_t p = 0; p < 7; p++)
+                    for (int64_t i = rows * t / tiles; i < rows * (t + 1) / tiles; i++)
+                        CHECK(is[at++] == a[p * 64 + i]);
+            CHECK(is[rows * 7] == 123);
+        }
+    }
+}
+
+/* --- bfloat16 --- */
+
+static float from_bits(uint32_t bits)
+{
+    float x;
+    memcpy(&x, &bits, sizeof(x));
+    return x;
+}
+
+static uint32_t to_bits(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof(bits));
+    return bits;
+}
+
+TEST(rounding_to_bfloat16_goes_to_the_nearest_and_to_even)
+{
+    static const uint32_t cases[][2] = {
+        {0x3f800000, 0x3f800000}, {0x3f807fff, 0x3f800000}, {0x3f808000, 0x3f800000},
+        {0x3f808001, 0x3f810000}, {0x3f818000, 0x3f820000}, {0xbf818000, 0xbf820000},
+        {0x7f7fffff, 0x7f800000}, {0x7f800000, 0x7f800000}, {0xff800000, 0xff800000},
+        {0x80000000, 0x80000000}, {0x00800000, 0x00800000}, {0x7fc00001, 0x7fc00000}};
+    const struct isa *list[ISAS];
+    int count = all_isas(list);
+    for (int k = 0; k < count; k++) {
+        for (int i = 0; i < ARRAY_LEN(cases); i++) {
+            float x = from_bits(cases[i][0]), y, pairs[2];
+            list[k]->bf16.round(1, &x, &y);
+            CHECK_INT(to_bits(y), cases[i][1]);
+            list[k]->bf16.pair_columns(1, 1, &x, 1, pairs, 1);
+            CHECK_INT(to_bits(pairs[0]), cases[i][1] >> 16);
+            list[k]->bf16.pair_rows(2, 1, (float[]){1, x}, 1, pairs, 1);
+            CHECK_INT(to_bits(pairs[0]), cases[i][1] | 0x3f80);
+        }
+    }
+}
+
+/* Pairs of a matrix both ways: the bits of its rounded elements, and nothing beside them. */
+TEST(pairs_are_the_same_everywhere)
+{
+    const struct isa *list[ISAS];
+    int count = all_isas(list);
+    for (int n = 1; n < 300; n++) {
+        int64_t rows = 1 + n % 7, columns = 1 + n % 53, half = (columns + 1) / 2;
+        int64_t rows_half = (rows + 1) / 2;
+        fill(a);
+        for (int k = 0; k < count; k++) {
+            list[k]->bf16.round(SIZE, a, b);
+            memset(c, 0x55, sizeof(c));
+            list[k]->bf16.pair_columns(rows, columns, a, 60, c, half + 1);
+            for (int64_t i = 0; i < rows; i++) {
+                for (int64_t p = 0; p < half; p++) {
+                    uint32_t high = 2 * p + 1 < columns ? to_bits(b[i * 60 + 2 * p + 1]) : 0;
+                    CHECK_INT(to_bits(c[i * (half + 1) + p]),
+                              high | to_bits(b[i * 60 + 2 * p]) >> 16);
+                }
+                CHECK_INT(to_bits(c[i * (half + 1) + half]), 0x55555555);
+            }
+            memset(c, 0x55, sizeof(c));
+            list[k]->bf16.pair_rows(rows, columns, a, 60, c, columns + 1);
+            for (int64_t p = 0; p < rows_half; p++) {
+                for (int64_t j = 0; j < columns; j++) {
+                    uint32_t high = 2 * p + 1 < rows ? to_bits(b[(2 * p + 1) * 60 + j]) : 0;
+                    CHECK_INT(to_bits(c[p * (columns + 1) + j]),
+                              high | to_bits(b[2 * p * 60 + j]) >> 16);
+                }
+                CHECK_INT(to_bits(c[p * (columns + 1) + columns]), 0x55555555);
+            }
+        }
+    }
+}
+
+TEST(tiles_of_pairs_are_the_same_everywhere)
+{
+    const struct isa *list[ISAS];
+    int count = all_isas(list);
+    for (int round = 0; round < 200; round++) {
+        int k = 1 + (int)(next_number() % 40), row = (k + 1) / 2;
+        fill(a);
+        fill(b);
+        for (int i = 0; i < count; i++) {
+            static float left[SIZE], right[SIZE];
+            float is[ISA_TILE_ROWS_MAX * ISA_TILE_COLUMNS_MAX];
+            int width = list[i]->tile_columns;
+            struct isa_tile tile = {.rows = 1 + (int)next_number() % list[i]->tile_rows,
+                                    .columns = 1 + (int)next_number() % width,
+                                    .k = row,
+                                    .a = left,
+                                    .a_row = row,
+                                    .a_column = 1,
+                                    .b = right,
+                                    .b_row = width,
+                                    .c = is,
+                                    .c_row = width,
+                                    .alpha = 1};
+            list[i]->bf16.pair_columns(tile.rows, k, a, k, left, row);
+            list[i]->bf16.pair_rows(k, width, b, width, right, width);
+            list[i]->bf16.tile(&tile);
+            for (int64_t r = 0; r < tile.rows; r++)
+                for (int64_t j = 0; j < tile.columns; j++) {
+                    const struct gemm rounded = {.bf16 = true};
+                    double y = 0;
+                    for (int p = 0; p < k; p++)
+                        y +=
+                            factor(&rounded, a[r * k + p]) * factor(&rounded, b[p * width + j]);
+                    float wanted = (float)y;
+                    check_close(list[i]->name, is + r * width + j, &wanted, 1, 1e-5);
+                }
+        }
     }
 }

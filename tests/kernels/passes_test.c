@@ -355,6 +355,47 @@ TEST(channels_first_is_computed_channels_last)
     graph_free(graph);
 }
 
+/* A convolution that suits Winograd's algorithm, and its gradients: nearly the same numbers. */
+TEST(small_convolutions_take_fewer_multiplications)
+{
+    begin();
+    seed = 22;
+    const int64_t ones[] = {1, 1, 1, 1}, sizes[] = {6, 9, 9, 16},
+                  filter_sizes[] = {3, 3, 16, 16};
+    struct edge x = placeholder("x", &SHAPE(6, 9, 9, 16));
+    struct edge filter = constant("filter", &SHAPE(3, 3, 16, 16));
+    struct edge conv =
+        builder_add(&b, "Conv2D", "conv", INPUTS(x, filter),
+                    ATTRS(attr_int_list("strides", ones, 4), attr_string("padding", "SAME")));
+    struct edge relu = unary("Relu", binary("BiasAdd", conv, constant("b", &SHAPE(16))));
+    builder_add(&b, "Conv2DBackpropInput", "image_grad",
+                INPUTS(builder_ints(&b, "sizes", I32, sizes, 4), filter, relu),
+                ATTRS(attr_int_list("strides", ones, 4), attr_string("padding", "SAME")));
+    builder_add(&b, "Conv2DBackpropFilter", "filter_grad",
+                INPUTS(x, builder_ints(&b, "filter_sizes", I32, filter_sizes, 4), relu),
+                ATTRS(attr_int_list("strides", ones, 4), attr_string("padding", "SAME")));
+    const char *fetches[] = {relu.from->name, "image_grad", "filter_grad"};
+    struct tensor feed, with[3], without[3];
+    fill(&feed, &SHAPE(6, 9, 9, 16));
+    const struct what what = {.run = {.feeds = (const char *const[]){"x"},
+                                      .feed_values = &feed,
+                                      .feeds_count = 1,
+                                      .fetches = fetches,
+                                      .fetches_count = 3},
+                              .runs = 2,
+                              .tolerance = 2e-3f};
+    check_same(&what);
+    run_with(&what, 0, 1, with);
+    run_with(&what, OPTIMISE_BIT(OPTIMISE_WINOGRAD), 1, without);
+    for (int i = 0; i < 3; i++) {
+        CHECK(!tensor_equal(&with[i], &without[i])); /* it was computed in another way */
+        tensor_release(&with[i]);
+        tensor_release(&without[i]);
+    }
+    tensor_release(&feed);
+    graph_free(graph);
+}
+
 /* --- arithmetic --- */
 
 static struct edge permuted(struct edge x, int a, int c, int d)

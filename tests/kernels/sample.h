@@ -105,6 +105,7 @@ struct sample {
     int attrs_count;
     int outputs_count;
     double tolerance; /* of the largest magnitude in the output */
+    int precision;    /* of the CPU kernel; the reference knows none */
 };
 
 static inline void check_close(const struct sample *s, const struct tensor *is,
@@ -132,7 +133,8 @@ static inline void run_session(const struct sample *s, int threads, const char *
                                struct tensor *out)
 {
     struct error err;
-    struct session_options options = {.threads = threads, .no_optimise = true};
+    struct session_options options = {
+        .threads = threads, .precision = s->precision, .no_optimise = true};
     struct session *session = session_new(&options, &err);
     struct graph *graph = graph_new();
     struct builder b = {.graph = graph, .scope = "", .err = &err};

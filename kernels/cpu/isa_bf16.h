@@ -1,0 +1,31 @@
+/*
+ * isa_bf16.h - the inner loops for factors in bfloat16, whose sums are float; part of isa.h.
+ *
+ * Two neighbours along k lie in the room of one float, the first in its lower half: a pair.
+ */
+#pragma once
+
+#include "base/base.h"
+
+struct isa_tile;
+
+struct isa_bf16 {
+    bool instructions; /* that multiply it; else it is done with those for float */
+
+    /* As struct isa's: `a` and `b` are pairs, and `k` counts them. */
+    void (*tile)(const struct isa_tile *tile);
+
+    /*
+     * Rounds (rows,k) to pairs along its rows, which become (k + 1) / 2 long, `to_row` apart;
+     * a last one alone is paired with 0.
+     */
+    void (*pair_columns)(int64_t rows, int64_t k, const float *from, int64_t from_row,
+                         float *to, int64_t to_row);
+
+    /* Rounds (k,columns) to pairs of rows: ((k + 1) / 2, columns), `to_row` apart. */
+    void (*pair_rows)(int64_t k, int64_t columns, const float *from, int64_t from_row,
+                      float *to, int64_t to_row);
+
+    /* to = from, rounded to what bfloat16 can tell. */
+    void (*round)(int64_t count, const float *from, float *to);
+};
