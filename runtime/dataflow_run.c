@@ -90,6 +90,7 @@ static bool prepare_calls(struct dataflow_run *run, struct error *err)
             .slots = slots,
             .refs = step->flags & STEP_HAS_REFS ? run->refs : NULL,
             .threads = plan->context->threads,
+            .precision = plan->context->precision,
         };
         for (int i = 0; i < step->node->outputs_count; i++) {
             int type = step->node->output_types[i];

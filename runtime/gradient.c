@@ -367,7 +367,8 @@ static void walk_release(struct walk *w)
 
 /* Functions are differentiated as what they do: calls on the way are lowered. */
 static bool lower_between(struct graph *graph, const struct edge *ys, int ys_count,
-                          const struct edge *xs, int xs_count, struct error *err)
+                          const struct edge *xs, int xs_count, const struct lowered **loops,
+                          struct error *err)
 {
     struct walk w;
     walk_init(&w, graph, ys, ys_count, xs, xs_count, err);
@@ -375,7 +376,7 @@ static bool lower_between(struct graph *graph, const struct edge *ys, int ys_cou
     for (int id = 0; id < w.count; id++)
         between[id] = w.places[id].between;
     walk_release(&w);
-    bool ok = lower_graph(graph, graph_library(graph), between, err);
+    bool ok = lower_graph(graph, graph_library(graph), between, loops, err);
     free(between);
     return ok;
 }
@@ -385,7 +386,8 @@ bool gradient_build(struct graph *graph, const struct edge *ys, int ys_count,
                     struct edge *grads, struct error *err)
 {
     assert(ys_count >= 0 && xs_count >= 0);
-    if (!lower_between(graph, ys, ys_count, xs, xs_count, err))
+    const struct lowered *loops;
+    if (!lower_between(graph, ys, ys_count, xs, xs_count, &loops, err))
         return false;
     struct walk w;
     walk_init(&w, graph, ys, ys_count, xs, xs_count, err);
@@ -394,6 +396,7 @@ bool gradient_build(struct graph *graph, const struct edge *ys, int ys_count,
     struct edge *found = arena_array(w.arena, (size_t)xs_count + 1, sizeof(*found));
     for (int i = 0; built && i < xs_count; i++)
         built = gradient_sum(&w, xs[i], &found[i]);
+    built = built && gradient_fill_zeros(&w, loops, ys, ys_count, xs, xs_count, found);
     if (built)
         memcpy(grads, found, (size_t)xs_count * sizeof(*grads));
     walk_release(&w);

@@ -7,12 +7,14 @@
  *   gradient_loop.c    through loops: one backward loop for each loop
  *   gradient_history.c values of a loop's iterations, kept for the way back
  *   gradient_stack.c   through what was kept so, where that is differentiated once more
+ *   gradient_zeros.c   what went into a While and did not matter
  */
 #pragma once
 
 #include "runtime/gradient.h"
 
 struct arena;
+struct lowered;
 struct map;
 
 /* A gradient that arrived at an output. */
@@ -232,3 +234,11 @@ bool gradient_loop_finished(struct walk *w, struct loop_frame *frame) CHECKED;
 
 /* Makes what is needed to go back through the loop; done at the first need. */
 bool gradient_loop_start(struct walk *w, struct loop_frame *frame) CHECKED;
+
+/* --- gradient_zeros.c --- */
+
+/* Zeros for each x without a gradient that went into a loop (NULL: none) on the way to the ys.
+ */
+bool gradient_fill_zeros(struct walk *w, const struct lowered *loops, const struct edge *ys,
+                         int ys_count, const struct edge *xs, int xs_count,
+                         struct edge *grads) CHECKED;

@@ -173,6 +173,12 @@ void graph_reserve(struct graph *graph, int more)
         index_nodes(graph, slots_count);
 }
 
+void graph_expect(const struct graph *graph, const char *name)
+{
+    uint64_t at = hash_name(name, strlen(name));
+    __builtin_prefetch(&graph->slots[at & (uint64_t)(graph->slots_count - 1)]);
+}
+
 void graph_truncate(struct graph *graph, int count)
 {
     assert(!graph->order);

@@ -92,6 +92,10 @@ void graph_set_input(struct graph *graph, struct node *node, int index, struct e
 /* Makes room in the index of names for `more` nodes that are about to be added. */
 void graph_reserve(struct graph *graph, int more);
 
+/* The node of this name will soon be added or looked for: a hint that changes nothing, and
+ * hides the way to memory where there are millions of names.  Not for a view. */
+void graph_expect(const struct graph *graph, const char *name);
+
 /* Forgets all nodes from `count` on; no node before may refer to them. */
 void graph_truncate(struct graph *graph, int count);
 

@@ -113,6 +113,18 @@ struct node *lower_add(struct lower *l, const struct lower_call *call, const cha
     return node;
 }
 
+void lower_note(struct lower *l, const struct lower_call *call, const struct edge *results,
+                int count)
+{
+    struct lowered *lowered = arena_alloc(graph_arena(l->graph), sizeof(*lowered));
+    *lowered = (struct lowered){.inputs = call->node->inputs,
+                                .inputs_count = call->node->inputs_count,
+                                .results = results,
+                                .results_count = count,
+                                .next = l->loops};
+    l->loops = lowered;
+}
+
 bool lower_is_asked(const struct lower_call *call)
 {
     return node_attr_bool(call->node, "_lower_using_switch_merge", false);
@@ -346,7 +358,7 @@ static bool lower_all(struct lower *l, const bool *wanted)
 }
 
 bool lower_graph(struct graph *graph, struct function_library *library, const bool *wanted,
-                 struct error *err)
+                 const struct lowered **loops, struct error *err)
 {
     struct lower l = {.graph = graph,
                       .library = library,
@@ -354,6 +366,8 @@ bool lower_graph(struct graph *graph, struct function_library *library, const bo
                       .nodes_left = LIMIT_LOWERED_NODES,
                       .err = err};
     bool ok = lower_all(&l, wanted);
+    if (loops)
+        *loops = l.loops;
     release(&l);
     return ok;
 }

@@ -42,6 +42,7 @@ struct lower {
     int readers_count;
     int readers_capacity;
     int nodes_left;
+    const struct lowered *loops; /* so far */
     struct error *err;
 };
 
@@ -75,6 +76,10 @@ struct node *lower_add(struct lower *l, const struct lower_call *call, const cha
                        const char *op, const struct edge *inputs, int inputs_count,
                        const struct attr *attrs, int attrs_count, struct node *const *controls,
                        int controls_count) CHECKED;
+
+/* Remembers a loop and what its results are, which live as long as the graph. */
+void lower_note(struct lower *l, const struct lower_call *call, const struct edge *results,
+                int count);
 
 /*
  * Whether the client itself asks for Switch and Merge (attribute _lower_using_switch_merge).

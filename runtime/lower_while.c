@@ -210,6 +210,7 @@ static bool finish(struct loop *loop)
             return false;
     }
     bool empty = !loop->call->node->inputs_count;
+    lower_note(loop->l, loop->call, loop->exits, loop->call->node->inputs_count);
     return lower_finish(loop->l, loop->call, loop->exits, loop->call->node->inputs_count, &out,
                         empty ? 1 : 0, lower_is_asked(loop->call));
 }

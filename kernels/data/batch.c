@@ -30,7 +30,7 @@ static bool collect(struct iterator *it, struct rows *rows, bool *end, struct er
         if (!ok && !kernel_iterator_go_on(it, &later))
             return false;
     }
-    *end = rows->count == 0 || (batch->drop_remainder && rows->count < batch->size);
+    *end = ok ? rows->count == 0 || (batch->drop_remainder && rows->count < batch->size) : over;
     return ok;
 }
 

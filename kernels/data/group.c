@@ -207,9 +207,10 @@ static bool windows_next(struct iterator *it, struct tensor *out, bool *end, str
     struct windows *windows = (struct windows *)it;
     for (;;) {
         if (windows->at) {
-            if (!kernel_iterator_next(windows->at, out, end, err))
+            bool ended;
+            if (!kernel_iterator_next(windows->at, out, &ended, err))
                 return false;
-            if (!*end)
+            if (!ended)
                 return true;
             kernel_iterator_free(windows->at);
             windows->at = NULL;

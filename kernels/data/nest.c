@@ -16,6 +16,7 @@ struct nest {
     int64_t cycle; /* how many are open */
     int64_t block; /* elements of one before the next */
     bool parallel; /* each of them is made ahead by a thread of its own */
+    bool flat;     /* one behind the other */
 };
 
 struct nested {
@@ -80,16 +81,22 @@ static void turn(struct nested *nested)
     nested->cycle = (nested->cycle + 1) % nest_of(&nested->it)->cycle;
 }
 
-/* Puts the next of the input in the place whose turn it is. */
-static bool refill(struct nested *nested, struct error *err)
+/*
+ * Puts the next of the input in the place whose turn it is.  An input that fails at its end has
+ * ended, but not for a flat map: who asks that again gets the error again.
+ */
+static bool refill(struct nested *nested, bool *end, struct error *err)
 {
     if (nested->over) {
         turn(nested);
         return true;
     }
     struct iterator *input = nested->it.input;
-    if (!kernel_iterator_next(input, nested->row, &nested->over, err))
+    if (!kernel_iterator_next(input, nested->row, &nested->over, err)) {
+        *end = nest_of(&nested->it)->flat && nested->over;
+        nested->over = nested->over && !nest_of(&nested->it)->flat;
         return false;
+    }
     if (nested->over)
         return true;
     nested->open[nested->cycle] = open_row(nested, err);
@@ -106,13 +113,14 @@ static bool nested_next(struct iterator *it, struct tensor *out, bool *end, stru
         if (!kernel_iterator_go_on(it, err))
             return false;
         if (!*at) {
-            if (!refill(nested, err))
+            if (!refill(nested, end, err))
                 return false;
             continue;
         }
-        if (!kernel_iterator_next(*at, out, end, err))
+        bool ended;
+        if (!kernel_iterator_next(*at, out, &ended, err))
             return false;
-        if (!*end) {
+        if (!ended) {
             if (++nested->block == nest_of(it)->block)
                 turn(nested);
             return true;
@@ -159,6 +167,7 @@ static bool nest_make(struct kernel_call *call, int64_t cycle, int64_t block, bo
     nest->cycle = cycle;
     nest->block = block;
     nest->parallel = parallel && cycle > 1;
+    nest->flat = cycle == 1 && block == INT64_MAX;
     if (kernel_dataset_function(&nest->function, call, "f", 1,
                                 kernel_dataset_list(call->node, "Targuments"),
                                 nest->dataset.inputs[0]->width, 1, err))
@@ -265,9 +274,11 @@ static bool choices_next(struct iterator *it, struct tensor *out, bool *end, str
         struct iterator **at = &choices->inputs[which + 1];
         if (!*at)
             continue;
-        if (!kernel_iterator_next(*at, out, end, err))
+        bool ended; /* of an input that fails at its end the others know nothing */
+        if (!kernel_iterator_next(*at, out, &ended, err))
             return false;
-        if (!*end || ((const struct choice *)it->dataset)->stop)
+        *end = ended && ((const struct choice *)it->dataset)->stop;
+        if (!ended || *end)
             return true;
         kernel_iterator_free(*at);
         *at = NULL;

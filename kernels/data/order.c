@@ -300,6 +300,7 @@ static bool concatenate_run(struct kernel_call *call, struct error *err)
 struct zip {
     struct iterator it;
     struct iterator **inputs;
+    bool over; /* one of them has ended */
 };
 
 static bool zip_begin(struct iterator *it, struct error *err)
@@ -315,20 +316,23 @@ static bool zip_begin(struct iterator *it, struct error *err)
     return true;
 }
 
-/* When one fails, all go on, so that they stay side by side. */
+/*
+ * When one fails, those behind it go on all the same, so that they stay side by side; when one
+ * has ended before any failed, those behind it are not asked.
+ */
 static bool zip_next(struct iterator *it, struct tensor *out, bool *end, struct error *err)
 {
     struct zip *zip = (struct zip *)it;
     struct error other;
     bool ok = true;
-    int place = 0, width = 0;
-    for (int i = 0; i < it->dataset->inputs_count; i++) {
+    int place = 0;
+    for (int i = 0; i < it->dataset->inputs_count && !(ok && zip->over); i++) {
         bool ended;
-        width = it->dataset->inputs[i]->width;
         ok = kernel_iterator_next(zip->inputs[i], out + place, &ended, ok ? err : &other) && ok;
-        *end = *end || ended;
-        place += width;
+        zip->over = zip->over || ended;
+        place += it->dataset->inputs[i]->width;
     }
+    *end = zip->over;
     if (*end || !ok)
         kernel_row_release(out, it->dataset->width);
     return ok;

@@ -24,6 +24,7 @@ struct call {
     struct error err;
     bool ok;
     bool of_input;         /* it is the input that failed */
+    bool ended;            /* ... at its end */
     enum call_state state; /* under the lock */
 };
 
@@ -87,6 +88,7 @@ static void ask(struct parallel *p)
     p->count++;
     call->ok = ok;
     call->of_input = !ok;
+    call->ended = end;
     call->state = ok ? CALL_ASKED : CALL_DONE;
     if (ok)
         kernel_workers_add(&call->work);
@@ -146,6 +148,7 @@ static bool give(struct parallel *p, struct tensor *out, bool *end, struct error
         return true;
     }
     *err = call->err;
+    *end = call->of_input && call->ended;
     return !call->of_input && kernel_map_end_or_error(map_of(p), end, err);
 }
 

@@ -50,17 +50,17 @@ static bool asserted_next(struct iterator *it, struct tensor *out, bool *end, st
     if (!kernel_iterator_next(it->input, out, end, err))
         return false;
     counter->done += !*end;
-    if (*end && count >= 0 && counter->done != count)
-        return fail(err, PRECONDITION,
-                    "Input dataset was expected to contain %lld elements but contained only "
-                    "%lld elements.",
-                    (long long)count, (long long)counter->done);
     if (*end && count == CARDINALITY_INFINITE)
         return fail(err, PRECONDITION,
                     "Input dataset was expected to contain an infinite number of elements but "
                     "contained only %lld elements.",
                     (long long)counter->done);
-    return (count < 0 || counter->done <= count) ||
+    if (*end && counter->done != count)
+        return fail(err, PRECONDITION,
+                    "Input dataset was expected to contain %lld elements but contained only "
+                    "%lld elements.",
+                    (long long)count, (long long)counter->done);
+    return (count == CARDINALITY_INFINITE || counter->done <= count) ||
            fail(err, PRECONDITION,
                 "Input dataset was expected to contain %lld elements but contained at least "
                 "%lld elements.",

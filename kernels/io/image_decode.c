@@ -137,19 +137,17 @@ static bool decode_run(struct kernel_call *call, struct error *err)
     return ok;
 }
 
-/* (height, width, channels) of a file, by its header alone as far as the user can tell. */
+/* (height, width, channels) of a file, by its header alone. */
 static bool extract_jpeg_shape_run(struct kernel_call *call, struct error *err)
 {
     const struct tensor *contents = kernel_in(call, 0);
-    struct jpeg_options options = {.ratio = 1, .recover_truncated = true};
-    struct image image = {0};
+    struct image image;
     if (contents->shape.rank != 0)
         return fail(err, INVALID, "contents must be scalar");
     const struct tensor_string *bytes = tensor_strings(contents);
-    if (!image_read_jpeg(bytes->data, bytes->size, &options, &image, err))
+    if (!image_jpeg_size(bytes->data, bytes->size, &image, err))
         return false;
     const double sizes[] = {(double)image.height, (double)image.width, image.channels};
-    image_release(&image);
     struct tensor *out = kernel_output(call, 0, &SHAPE(3), err);
     for (int i = 0; out && i < 3; i++)
         tensor_set_number(out, i, sizes[i]);

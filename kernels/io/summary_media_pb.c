@@ -280,8 +280,8 @@ bool kernel_summary_audio(const struct kernel_call *call, int first, struct aren
     int64_t channels = 0;
     struct parts parts;
     const struct tensor *rates = call->in_count > first + 2 ? kernel_in(call, first + 2) : NULL;
-    if (rates && rates->shape.rank != 0)
-        return fail(err, INVALID, "sample_rate must be scalar");
+    if (rates && rates->count != 1)
+        return fail(err, INVALID, "sample_rate must be a scalar or a single value");
     float rate = rates ? tensor_f32(rates)[0] : node_attr_float(call->node, "sample_rate", 0);
     if (!check_audio(in, rate, &channels, err) ||
         !parts_init(&parts, call, first, "max_outputs", arena, summary, err))

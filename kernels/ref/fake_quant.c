@@ -264,9 +264,11 @@ static bool quantize_grad_run(struct kernel_call *call, struct error *err)
         channels = in->shape.dims[axis];
         inner = kernel_span(&in->shape, (int)axis + 1, in->shape.rank);
     }
-    if (lows->count != channels || highs->count != channels)
-        return fail(err, INVALID, "input_min and input_max must have %lld elements",
-                    (long long)channels);
+    int rank = axis >= 0; /* a vector of limits, or one for all */
+    if (lows->count != channels || highs->count != channels || lows->shape.rank != rank ||
+        highs->shape.rank != rank)
+        return fail(err, INVALID, "input_min and input_max must be %s of %lld elements",
+                    rank ? "vectors" : "scalars, not tensors", (long long)channels);
     struct tensor *dx = kernel_output(call, 0, &in->shape, err);
     struct tensor *dlow = dx ? kernel_output(call, 1, &lows->shape, err) : NULL;
     struct tensor *dhigh = dlow ? kernel_output(call, 2, &highs->shape, err) : NULL;

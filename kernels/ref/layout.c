@@ -226,7 +226,7 @@ static bool reverse_run(struct kernel_call *call, struct error *err)
     const struct tensor *in = kernel_in(call, 0), *axes = kernel_in(call, 1);
     int rank = in->shape.rank;
     uint64_t seen = 0;
-    if (axes->shape.rank != 1)
+    if (rank > 0 && axes->shape.rank != 1)
         return fail(err, INVALID, "'dims' must be 1-dimension, not %d", axes->shape.rank);
     struct places from = kernel_places(&in->shape);
     if (rank == 0 || in->count == 0) { /* as it is, whatever the axes */

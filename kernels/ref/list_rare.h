@@ -65,8 +65,11 @@
     X(dense_to_dense_set_operation_ref) X(dense_to_sparse_set_operation_ref) \
     X(sparse_to_sparse_set_operation_ref) X(set_size_ref)
 
+#define KERNELS_DILATION(X) \
+    X(dilation2d_ref) X(dilation2d_backprop_input_ref) X(dilation2d_backprop_filter_ref)
+
 #define KERNELS_RARE(X) \
     KERNELS_COUNT(X) KERNELS_SEARCH(X) KERNELS_BESSEL(X) KERNELS_GAMMA(X) \
     KERNELS_FFT(X) KERNELS_DECOMPOSE(X) KERNELS_SELF_ADJOINT(X) KERNELS_EIGEN(X) \
     KERNELS_MATRIX_FUNCTION(X) KERNELS_BAND(X) KERNELS_FAKE_QUANT(X) KERNELS_RAGGED(X) \
-    KERNELS_ARRAY_MORE(X) KERNELS_SET(X)
+    KERNELS_ARRAY_MORE(X) KERNELS_SET(X) KERNELS_DILATION(X)

@@ -94,7 +94,8 @@ static bool work_out(const struct node *node, const struct shape *input, struct 
                      struct window *w, struct error *err)
 {
     int dims = window_dims(node), dilations_count, pads_count;
-    const int64_t *dilations = node_attr_ints(node, "dilations", &dilations_count);
+    const char *rates = node_attr(node, "rates") ? "rates" : "dilations";
+    const int64_t *dilations = node_attr_ints(node, rates, &dilations_count);
     const int64_t *pads = node_attr_ints(node, "explicit_paddings", &pads_count);
     const char *padding = node_attr_string(node, "padding", "VALID");
     char text[SHAPE_TEXT_BYTES];

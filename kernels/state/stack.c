@@ -146,12 +146,15 @@ static bool pop_run(struct kernel_call *call, struct error *err)
     struct tensor item;
     if (!stack)
         return false;
-    bool ok = stack->dtype == dtype_base(call->node->output_types[0]) ||
-              fail(err, INTERNAL, "Stack[%s] holds %s, the node pops %s", stack->name,
-                   dtype_name(stack->dtype), dtype_name(call->node->output_types[0]));
-    ok = ok && pop(stack, &item, err);
+    bool there = pop(stack, &item, err);
+    bool ok =
+        there && (stack->dtype == dtype_base(call->node->output_types[0]) ||
+                  fail(err, INTERNAL, "Stack[%s] holds %s, the node pops %s", stack->name,
+                       dtype_name(stack->dtype), dtype_name(call->node->output_types[0])));
     if (ok)
         kernel_output_take(call, 0, &item);
+    else if (there)
+        tensor_release(&item);
     resource_unref(&stack->resource);
     return ok;
 }

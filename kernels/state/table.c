@@ -1,9 +1,13 @@
-/* table.c - keys with a number each (keys.h), and values in chunks by number. */
+/*
+ * table.c - keys with a number each (keys.h), and values in chunks by number.  A dense table
+ * has buckets (dense.h) instead; there the number is that of the bucket.
+ */
 
 #include "kernels/state/table.h"
 #include "kernels/ref/numbers.h"
 
 #include "base/alloc.h"
+#include "kernels/state/dense.h"
 #include "kernels/state/keys.h"
 
 enum { CHUNK_ROWS = 1024 };
@@ -12,9 +16,8 @@ struct table {
     struct resource resource; /* first */
     char *name;
     struct table_spec spec;
-    struct shape key_shape;   /* a scalar but for dense tables */
-    struct tensor refused[2]; /* of a dense table, else none */
-    int64_t key_size;         /* elements */
+    struct shape key_shape; /* a scalar but for dense tables */
+    int64_t key_size;       /* elements */
     int64_t value_size;
 
     pthread_rwlock_t lock; /* guards: all below; finding reads, changing writes */
@@ -23,7 +26,13 @@ struct table {
     int chunks_count;
     int chunks_capacity;
     bool initialised;
+    struct dense dense; /* of a dense table, in place of keys and chunks */
 };
+
+static bool is_dense(const struct table *table)
+{
+    return table->spec.kind == TABLE_DENSE;
+}
 
 /* --- keys and values as bytes --- */
 
@@ -41,6 +50,10 @@ static const void *key_bytes(const struct table *table, const struct tensor *key
 
 static struct tensor *value_at(struct table *table, int64_t number, int64_t *at)
 {
+    if (is_dense(table)) {
+        *at = number * table->value_size;
+        return &table->dense.values;
+    }
     *at = number % CHUNK_ROWS * table->value_size;
     return &table->chunks[number / CHUNK_ROWS];
 }
@@ -88,16 +101,17 @@ static bool check_keys(const struct table *table, const struct tensor *keys, int
                     shape_text(&keys->shape, text, sizeof(text)),
                     shape_text(key, wanted, sizeof(wanted)));
     int64_t batch = keys->shape.rank ? keys->shape.dims[0] : 1;
-    if (table->spec.kind == TABLE_DENSE && keys->count != batch * table->key_size)
+    if (is_dense(table) && keys->count != batch * table->key_size)
         return fail(err, INVALID, "Expected a batch of keys of shape %s, got shape %s",
                     shape_text(key, wanted, sizeof(wanted)),
                     shape_text(&keys->shape, text, sizeof(text)));
     *outer = keys->shape;
     outer->rank -= key->rank;
     *count = kernel_span(outer, 0, outer->rank);
-    for (int r = 0; r < 2 && table->refused[r].dtype != DTYPE_NONE; r++) {
+    const struct tensor *const refused[] = {&table->dense.empty, &table->dense.deleted};
+    for (int r = 0; r < 2 && refused[r]->dtype != DTYPE_NONE; r++) {
         size_t size, other_size;
-        const void *other = key_bytes(table, &table->refused[r], 0, &other_size);
+        const void *other = key_bytes(table, refused[r], 0, &other_size);
         for (int64_t i = 0; i < *count; i++) {
             const void *bytes = key_bytes(table, keys, i, &size);
             if (size == other_size && (!size || !memcmp(bytes, other, size)))
@@ -132,19 +146,32 @@ static bool check_values(const struct table *table, const struct tensor *keys,
 
 /* --- finding --- */
 
+/* The number of key `i`, -1 if it is not there. */
+static bool number_of(const struct table *table, const struct tensor *keys, int64_t i,
+                      int64_t *number, struct error *err)
+{
+    if (is_dense(table))
+        return kernel_dense_find(&table->dense, keys, i, number, err);
+    size_t bytes;
+    const void *key = key_bytes(table, keys, i, &bytes);
+    *number = kernel_keys_find(table->keys, key, bytes);
+    return true;
+}
+
 static bool find_locked(struct table *table, const struct tensor *keys,
                         const struct tensor *missing, int64_t count, struct tensor *out,
                         struct error *err)
 {
     int64_t size = table->value_size, at;
-    /* A hash table looks at the first missing value only. */
-    int64_t step = missing->count == size || table->spec.kind == TABLE_HASH ? 0 : size;
+    /* A hash table and a dense one look at the first missing value only. */
+    bool first = table->spec.kind == TABLE_HASH || is_dense(table);
+    int64_t step = missing->count == size || first ? 0 : size;
     if (table->spec.kind == TABLE_HASH && !table->initialised)
         return fail(err, PRECONDITION, "Table not initialized.");
     for (int64_t i = 0; i < count; i++) {
-        size_t bytes;
-        const void *key = key_bytes(table, keys, i, &bytes);
-        int64_t number = kernel_keys_find(table->keys, key, bytes);
+        int64_t number;
+        if (!number_of(table, keys, i, &number, err))
+            return false;
         if (number >= 0) {
             const struct tensor *chunk = value_at(table, number, &at);
             kernel_copy(out, i * size, chunk, at, size);
@@ -195,6 +222,8 @@ static void clear_locked(struct table *table)
 static bool set_locked(struct table *table, const struct tensor *keys,
                        const struct tensor *values, int64_t i, struct error *err)
 {
+    if (is_dense(table))
+        return kernel_dense_put(&table->dense, keys, values, i, err);
     size_t bytes;
     const void *key = key_bytes(table, keys, i, &bytes);
     int64_t number = kernel_keys_add(table->keys, key, bytes), at;
@@ -220,10 +249,27 @@ bool kernel_table_insert(struct table *table, const struct tensor *keys,
     pthread_rwlock_wrlock(&table->lock);
     if (only)
         clear_locked(table);
+    if (is_dense(table))
+        ok = kernel_dense_reserve(&table->dense, count, err);
     for (int64_t i = 0; ok && i < count; i++)
         ok = set_locked(table, keys, values, i, err);
     pthread_rwlock_unlock(&table->lock);
     return ok;
+}
+
+static bool remove_locked(struct table *table, const struct tensor *keys, int64_t i,
+                          struct error *err)
+{
+    if (is_dense(table))
+        return kernel_dense_remove(&table->dense, keys, i, err);
+    size_t bytes;
+    const void *key = key_bytes(table, keys, i, &bytes);
+    int64_t number = kernel_keys_remove(table->keys, key, bytes), at;
+    if (number >= 0) {
+        struct tensor *chunk = value_at(table, number, &at);
+        kernel_zero(chunk, at, table->value_size);
+    }
+    return true;
 }
 
 bool kernel_table_remove(struct table *table, const struct tensor *keys, struct error *err)
@@ -236,20 +282,29 @@ bool kernel_table_remove(struct table *table, const struct tensor *keys, struct 
     if (!check_types(table, keys->dtype, DTYPE_NONE, err) ||
         !check_keys(table, keys, &count, &outer, err))
         return false;
-    if (table->spec.kind == TABLE_DENSE && !keys->shape.rank)
+    if (is_dense(table) && !keys->shape.rank)
         return fail(err, INVALID, "Keys to remove must be a batch, not a single one");
+    bool ok = true;
     pthread_rwlock_wrlock(&table->lock);
-    for (int64_t i = 0; i < count; i++) {
-        size_t bytes;
-        const void *key = key_bytes(table, keys, i, &bytes);
-        int64_t number = kernel_keys_remove(table->keys, key, bytes), at;
-        if (number >= 0) {
-            struct tensor *chunk = value_at(table, number, &at);
-            kernel_zero(chunk, at, table->value_size);
-        }
-    }
+    for (int64_t i = 0; ok && i < count; i++)
+        ok = remove_locked(table, keys, i, err);
     pthread_rwlock_unlock(&table->lock);
-    return true;
+    return ok;
+}
+
+bool kernel_table_import(struct table *table, const struct tensor *keys,
+                         const struct tensor *values, struct error *err)
+{
+    if (table->spec.kind == TABLE_HASH)
+        return kernel_table_initialise(table, keys, values, err);
+    if (!is_dense(table))
+        return kernel_table_insert(table, keys, values, true, err);
+    if (!check_types(table, keys->dtype, values->dtype, err))
+        return false;
+    pthread_rwlock_wrlock(&table->lock);
+    bool ok = kernel_dense_import(&table->dense, keys, values, err);
+    pthread_rwlock_unlock(&table->lock);
+    return ok;
 }
 
 /* --- filling a hash table --- */
@@ -270,16 +325,10 @@ static bool same_value(struct table *table, int64_t number, const struct tensor 
 }
 
 /* What a filling that failed has put in stays there, for the next one to meet. */
-static bool initialise_locked(struct table *table, const struct tensor *keys,
-                              const struct tensor *values, struct error *err)
+static bool fill_locked(struct table *table, const struct tensor *keys,
+                        const struct tensor *values, int64_t count, struct error *err)
 {
-    if (table->initialised) {
-        if (keys->count != kernel_keys_count(table->keys))
-            return fail(err, PRECONDITION,
-                        "Table was already initialized with different data.");
-        return true;
-    }
-    for (int64_t i = 0; i < keys->count; i++) {
+    for (int64_t i = 0; i < count; i++) {
         size_t bytes;
         const void *key = key_bytes(table, keys, i, &bytes);
         int64_t number = kernel_keys_find(table->keys, key, bytes);
@@ -290,8 +339,28 @@ static bool initialise_locked(struct table *table, const struct tensor *keys,
         if (number < 0 && !set_locked(table, keys, values, i, err))
             return false;
     }
-    table->initialised = true;
     return true;
+}
+
+bool kernel_table_fill(struct table *table, const struct tensor *keys,
+                       const struct tensor *values, int64_t count, const struct error *why,
+                       struct error *err)
+{
+    pthread_rwlock_wrlock(&table->lock);
+    bool ok = true;
+    if (table->initialised) {
+        ok = keys->count == kernel_keys_count(table->keys) ||
+             fail(err, PRECONDITION, "Table was already initialized with different data.");
+    } else {
+        ok = fill_locked(table, keys, values, count, err);
+        if (ok && why) {
+            *err = *why;
+            ok = false;
+        }
+        table->initialised = ok;
+    }
+    pthread_rwlock_unlock(&table->lock);
+    return ok;
 }
 
 bool kernel_table_initialise(struct table *table, const struct tensor *keys,
@@ -304,25 +373,39 @@ bool kernel_table_initialise(struct table *table, const struct tensor *keys,
     if (keys->count != values->count)
         return fail(err, INVALID, "Number of keys and values do not match: %lld and %lld",
                     (long long)keys->count, (long long)values->count);
-    pthread_rwlock_wrlock(&table->lock);
-    bool ok = initialise_locked(table, keys, values, err);
-    pthread_rwlock_unlock(&table->lock);
-    return ok;
+    return kernel_table_fill(table, keys, values, keys->count, NULL, err);
 }
 
 int64_t kernel_table_size(struct table *table)
 {
     pthread_rwlock_rdlock(&table->lock);
     bool hidden = table->spec.kind == TABLE_HASH && !table->initialised;
-    int64_t size = hidden ? 0 : kernel_keys_count(table->keys);
+    int64_t size = hidden            ? 0
+                   : is_dense(table) ? table->dense.count
+                                     : kernel_keys_count(table->keys);
     pthread_rwlock_unlock(&table->lock);
     return size;
 }
 
 /* --- all of it --- */
 
+static bool export_buckets_locked(struct table *table, struct kernel_call *call,
+                                  struct error *err)
+{
+    const struct tensor *all[] = {&table->dense.keys, &table->dense.values};
+    for (int i = 0; i < 2; i++) {
+        struct tensor *out = kernel_output(call, i, &all[i]->shape, err);
+        if (!out)
+            return false;
+        kernel_copy(out, 0, all[i], 0, all[i]->count);
+    }
+    return true;
+}
+
 static bool export_locked(struct table *table, struct kernel_call *call, struct error *err)
 {
+    if (is_dense(table))
+        return export_buckets_locked(table, call, err);
     struct shape outer = SHAPE(kernel_keys_count(table->keys)), keys_shape = outer, shape;
     if (!kernel_append_dims(&keys_shape, &table->key_shape, 0, err) ||
         !values_shape(table, &outer, &shape, err))
@@ -364,8 +447,7 @@ static void destroy(struct resource *resource)
     struct table *table = (struct table *)resource;
     clear_locked(table); /* nobody else is left */
     kernel_keys_free(table->keys);
-    tensor_release(&table->refused[0]);
-    tensor_release(&table->refused[1]);
+    kernel_dense_release(&table->dense);
     pthread_rwlock_destroy(&table->lock);
     free(table->chunks);
     free(table->name);
@@ -383,15 +465,19 @@ static bool set_refused(struct table *table, const struct tensor *const *refused
         return fail(err, INVALID, "Empty value must be a scalar or a vector");
     table->key_shape = *shape;
     table->key_size = refused[0]->count;
-    tensor_share(&table->refused[0], refused[0]);
-    if (!refused[1]) /* the first version has no deleted key */
-        return true;
-    if (!shape_equal(shape, &refused[1]->shape))
-        return fail(err, INVALID, "Empty and deleted keys must have same shape");
-    if (tensor_equal(refused[0], refused[1]))
-        return fail(err, INVALID, "Empty and deleted keys cannot be equal");
-    tensor_share(&table->refused[1], refused[1]);
-    return true;
+    table->dense.key_size = table->key_size;
+    table->dense.value_size = table->value_size;
+    table->dense.value_dtype = table->spec.value_dtype;
+    table->dense.load = table->spec.load;
+    tensor_share(&table->dense.empty, refused[0]);
+    if (refused[1]) { /* the first version has no deleted key */
+        if (!shape_equal(shape, &refused[1]->shape))
+            return fail(err, INVALID, "Empty and deleted keys must have same shape");
+        if (tensor_equal(refused[0], refused[1]))
+            return fail(err, INVALID, "Empty and deleted keys cannot be equal");
+        tensor_share(&table->dense.deleted, refused[1]);
+    }
+    return kernel_dense_begin(&table->dense, table->spec.buckets, err);
 }
 
 struct table *kernel_table_new(const struct table_spec *spec, const char *name,

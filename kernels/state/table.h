@@ -19,6 +19,8 @@ struct table_spec {
     enum dtype key_dtype;
     enum dtype value_dtype;
     struct shape value_shape;
+    int64_t buckets; /* of a dense table, at its beginning */
+    float load;      /* how full they may be */
 };
 
 struct table;
@@ -39,9 +41,17 @@ bool kernel_table_find(struct table *table, const struct tensor *keys,
                        const struct tensor *missing, struct kernel_call *call,
                        struct error *err) CHECKED;
 
-/* Adds or replaces; UNIMPLEMENTED for a hash table. `only`: and removes all others. */
+/* Adds or replaces; UNIMPLEMENTED for a hash table. `only`: and removes all others, not of a
+ * dense table. */
 bool kernel_table_insert(struct table *table, const struct tensor *keys,
                          const struct tensor *values, bool only, struct error *err) CHECKED;
+
+/*
+ * Takes what an export gave in place of all there is.  Into a hash table that is to initialise
+ * it; a dense table gives and takes its buckets, free ones too.
+ */
+bool kernel_table_import(struct table *table, const struct tensor *keys,
+                         const struct tensor *values, struct error *err) CHECKED;
 
 bool kernel_table_remove(struct table *table, const struct tensor *keys,
                          struct error *err) CHECKED;
@@ -53,8 +63,16 @@ bool kernel_table_remove(struct table *table, const struct tensor *keys,
 bool kernel_table_initialise(struct table *table, const struct tensor *keys,
                              const struct tensor *values, struct error *err) CHECKED;
 
+/*
+ * The same of vectors of the right types, of which only the first `count` could be read; `why`,
+ * unless NULL, says why not more, and is the error when nothing was wrong before.
+ */
+bool kernel_table_fill(struct table *table, const struct tensor *keys,
+                       const struct tensor *values, int64_t count, const struct error *why,
+                       struct error *err) CHECKED;
+
 int64_t kernel_table_size(struct table *table);
 
-/* All keys and all values, as outputs 0 and 1. */
+/* All keys and all values (of a dense table: its buckets), as outputs 0 and 1. */
 bool kernel_table_export(struct table *table, struct kernel_call *call,
                          struct error *err) CHECKED;

@@ -1,5 +1,6 @@
 /* table_handle.c - the nodes that make tables: shared by name, or new at every run. */
 
+#include "kernels/state/dense.h"
 #include "kernels/state/handle.h"
 #include "kernels/state/table.h"
 
@@ -34,6 +35,8 @@ static struct table_spec spec_of(const struct node *node)
         .key_dtype = (enum dtype)node_attr_type(node, "key_dtype"),
         .value_dtype = (enum dtype)node_attr_type(node, "value_dtype"),
         .value_shape = shape ? *shape : SHAPE_SCALAR,
+        .buckets = node_attr_int(node, "initial_num_buckets", 131072),
+        .load = node_attr_float(node, "max_load_factor", 0.8f),
     };
 }
 
@@ -68,28 +71,19 @@ static bool accepts(const struct node *node)
 
 /* --- making --- */
 
-static bool is_power_of_2(int64_t number)
+static bool check_dense(const struct table_spec *spec, struct error *err)
 {
-    return number > 0 && !(number & (number - 1));
-}
-
-static bool check_dense(const struct node *node, struct error *err)
-{
-    float load = node_attr_float(node, "max_load_factor", 0.8f);
-    int64_t buckets = node_attr_int(node, "initial_num_buckets", 131072);
-    if (!(load > 0 && load < 1))
+    if (!(spec->load > 0 && spec->load < 1))
         return fail(err, INVALID, "max_load_factor must be between 0 and 1, got: %g",
-                    (double)load);
-    return is_power_of_2(buckets) ||
-           fail(err, INVALID, "The number of buckets must be a power of 2, got: %lld",
-                (long long)buckets);
+                    (double)spec->load);
+    return kernel_dense_buckets_ok(spec->buckets, err);
 }
 
 static bool table_read(const struct node *node, void **out, struct error *err)
 {
     struct table_spec spec = spec_of(node);
     char text[SHAPE_TEXT_BYTES];
-    if (spec.kind == TABLE_DENSE && !check_dense(node, err))
+    if (spec.kind == TABLE_DENSE && !check_dense(&spec, err))
         return false;
     if (spec.kind == TABLE_TENSORS && spec.value_shape.rank != 1)
         return fail(err, INVALID, "Default value must be a vector, got shape %s",

@@ -29,13 +29,9 @@ static bool insert(struct table *table, struct kernel_call *call, struct error *
     return kernel_table_insert(table, kernel_in(call, 1), kernel_in(call, 2), false, err);
 }
 
-/* To import into a hash table is to initialise it. */
 static bool import(struct table *table, struct kernel_call *call, struct error *err)
 {
-    const struct tensor *keys = kernel_in(call, 1), *values = kernel_in(call, 2);
-    return kernel_table_spec(table)->kind == TABLE_HASH
-               ? kernel_table_initialise(table, keys, values, err)
-               : kernel_table_insert(table, keys, values, true, err);
+    return kernel_table_import(table, kernel_in(call, 1), kernel_in(call, 2), err);
 }
 
 static bool take_out(struct table *table, struct kernel_call *call, struct error *err)

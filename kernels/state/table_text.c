@@ -144,21 +144,28 @@ static bool check_dtype(const char *what, int64_t index, enum dtype dtype, struc
            fail(err, INVALID, "Data type %s not supported.", dtype_name(dtype));
 }
 
+/* What comes before a line that cannot be read goes in: it may be what fails first. */
 static bool fill(struct table *table, struct text *text, int64_t lines, int64_t key_index,
                  int64_t value_index, struct error *err)
 {
     const struct table_spec *spec = kernel_table_spec(table);
     struct tensor keys = {0}, values = {0};
+    struct error why;
+    int64_t i = 0;
     bool ok = tensor_init(&keys, spec->key_dtype, &SHAPE(lines), err) &&
               tensor_init(&values, spec->value_dtype, &SHAPE(lines), err);
-    for (int64_t i = 0; ok && i < lines; i++) {
+    for (bool read = ok; read && i < lines; i += read) {
         const char *line;
         size_t size;
-        ok = next_line(text, &line, &size, err) &&
-             set_from_line(text, &keys, i, key_index, line, size, err) &&
-             set_from_line(text, &values, i, value_index, line, size, err);
+        read = next_line(text, &line, &size, &why) &&
+               set_from_line(text, &keys, i, key_index, line, size, &why) &&
+               set_from_line(text, &values, i, value_index, line, size, &why);
     }
-    ok = ok && kernel_table_initialise(table, &keys, &values, err);
+    if (ok && i == 0) {
+        *err = why;
+        ok = false;
+    }
+    ok = ok && kernel_table_fill(table, &keys, &values, i, i < lines ? &why : NULL, err);
     tensor_release(&keys);
     tensor_release(&values);
     return ok;

@@ -118,11 +118,10 @@ static bool gather_run(struct kernel_call *call, struct error *err)
     if (!array)
         return false;
     bool ok = (!shape || kernel_tensor_array_set_shape(array, shape, err)) &&
-              check_vector(indices, "indices", err) &&
-              kernel_tensor_array_look(array, &state, err);
-    if (ok && indices->count == 0) {
+              check_vector(indices, "indices", err);
+    if (ok && indices->count == 0) { /* whatever the array is */
         ok = gather_nothing(call, shape ? shape : &SHAPE_UNKNOWN, err);
-    } else if (ok) {
+    } else if (ok && (ok = kernel_tensor_array_look(array, &state, err))) {
         struct tensor *values = read_all(array, tensor_i32(indices), indices->count, err);
         ok = values && gather(call, &state.element_shape, values, indices->count, err);
         if (values)

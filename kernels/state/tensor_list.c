@@ -267,9 +267,10 @@ bool kernel_list_merge_shape(const struct tensor_list *list, int64_t i, struct s
                              struct error *err)
 {
     struct shape merged;
-    if (i >= list->used || list->items[i].dtype == DTYPE_NONE)
+    const struct tensor *item = kernel_list_item(list, i);
+    if (!item || item->dtype == DTYPE_NONE)
         return true;
-    if (!shape_merge(shape, &list->items[i].shape, &merged, err))
+    if (!shape_merge(shape, &item->shape, &merged, err))
         return false;
     *shape = merged;
     return true;
@@ -278,7 +279,7 @@ bool kernel_list_merge_shape(const struct tensor_list *list, int64_t i, struct s
 bool kernel_list_merge_shapes(const struct tensor_list *list, struct shape *shape,
                               struct error *err)
 {
-    for (int64_t i = 0; i < list->used; i++)
+    for (int64_t i = list->first; i < list->first + list->used; i++)
         if (!kernel_list_merge_shape(list, i, shape, err))
             return false;
     return true;

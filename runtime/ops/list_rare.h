@@ -51,6 +51,9 @@
     X(dense_to_dense_set_operation) X(dense_to_sparse_set_operation) \
     X(sparse_to_sparse_set_operation) X(set_size)
 
+#define OPS_DILATION(X) \
+    X(dilation2d) X(dilation2d_backprop_input) X(dilation2d_backprop_filter)
+
 #define OPS_NO_KERNEL(X) \
     X(cudnn_rnn_params_size) X(cudnn_rnn) X(cudnn_rnnv2) X(cudnn_rnnv3) \
     X(cudnn_rnn_backprop) X(cudnn_rnn_backprop_v2) X(cudnn_rnn_backprop_v3) \
@@ -62,4 +65,4 @@
 #define OPS_RARE(X) \
     OPS_COUNT(X) OPS_BESSEL(X) OPS_FFT(X) OPS_DECOMPOSE(X) \
     OPS_BAND(X) OPS_FAKE_QUANT(X) OPS_RAGGED(X) OPS_ARRAY_MORE(X) \
-    OPS_SET(X) OPS_NO_KERNEL(X)
+    OPS_SET(X) OPS_DILATION(X) OPS_NO_KERNEL(X)

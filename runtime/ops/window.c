@@ -44,7 +44,8 @@ void op_infer_windows(struct infer *infer, const int64_t *window, int channels_a
 {
     int rank = op_window_dims(infer->node) + 2, strides_count, dilations_count;
     const int64_t *strides = node_attr_ints(infer->node, "strides", &strides_count);
-    const int64_t *dilations = node_attr_ints(infer->node, "dilations", &dilations_count);
+    const char *name = node_attr(infer->node, "rates") ? "rates" : "dilations";
+    const int64_t *dilations = node_attr_ints(infer->node, name, &dilations_count);
     if (infer->inputs[0].rank != rank || strides_count != rank)
         return;
     op_infer_rank(infer, 0, rank);
@@ -59,13 +60,9 @@ void op_infer_windows(struct infer *infer, const int64_t *window, int channels_a
 struct edge op_windowed(struct gradient *g, const char *op, const struct edge *inputs,
                         int inputs_count)
 {
-    static const char *const names[] = {"strides",
-                                        "ksize",
-                                        "padding",
-                                        "data_format",
-                                        "dilations",
-                                        "explicit_paddings",
-                                        "include_batch_in_index"};
+    static const char *const names[] = {
+        "strides",   "ksize", "padding",           "data_format",
+        "dilations", "rates", "explicit_paddings", "include_batch_in_index"};
     const struct op *target = op_find(op);
     struct attr attrs[ARRAY_LEN(names)];
     int count = 0;

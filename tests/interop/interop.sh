@@ -63,6 +63,7 @@ check keras/models bash -c "'$venv/bin/python' -W ignore tests/interop/keras_mod
 check keras/load "$venv/bin/python" -W ignore tests/interop/keras_load.py "$work/keras-saved" "$work"/models/*
 check tensorflow/saved-models "$venv/bin/python" -W ignore tests/interop/saved_models.py "$BUILD/trainyard-task" "$work/saved"
 mkdir -p "$work/arrays" "$work/onnx"
+tests/interop/scripts.sh "$venv/bin/python" || failed=1
 check numpy/arrays "$venv/bin/python" -W ignore tests/interop/arrays.py "$BUILD/trainyard-task" "$work/arrays"
 check onnx/models "$venv/bin/python" -W ignore tests/interop/onnx_models.py "$BUILD/onnx-write" "$BUILD/trainyard-task" "$work/onnx" "$shared/keras/models"
 tests/interop/ops_fuzz.sh "$venv/bin/python" "$BUILD" 1 900 || failed=1

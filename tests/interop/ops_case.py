@@ -48,8 +48,8 @@ KINDS = {"exact": (0, 0), "round": (1, 0), "few": (8, 1), "sum": (60, 8), "loose
          "single": (60, 8)}
 
 
-def tolerance(array, kind):
-    """(rtol, atol) for an answer of a row of that kind."""
+def tolerance(array, kind, terms=0.0):
+    """(rtol, atol) for an answer of a row of that kind, a sum of terms of that size."""
     if kind == "jpeg":
         return 0.0, 6.0
     one, least = ROUNDING.get(np.dtype(array.dtype).name, (0, 0))
@@ -60,7 +60,7 @@ def tolerance(array, kind):
         return 0.0, least if kind != "exact" else 0.0
     finite = np.abs(array.astype(np.complex128 if array.dtype.kind == "c" else np.float64))
     finite = finite[np.isfinite(finite)]
-    largest = float(finite.max()) if finite.size else 0.0
+    largest = max(float(finite.max()) if finite.size else 0.0, terms)
     return of_element * one, max(least, of_largest * one * largest)
 
 
@@ -75,10 +75,10 @@ def add_feeds(message, feeds):
         feed.tensor = as_proto(value)
 
 
-def add_expect(message, name, array, kind):
+def add_expect(message, name, array, kind, terms=0.0):
     message.name = name
     message.tensor = as_proto(array)
-    message.relative, message.absolute = tolerance(np.asarray(array), kind)
+    message.relative, message.absolute = tolerance(np.asarray(array), kind, terms)
 
 
 class Attempt:
@@ -164,10 +164,10 @@ def add_gradient(case, row, attempt, session, rng):
             add_expect(message.expect.add(), x.name, next(answers),
                        row.gradient if isinstance(row.gradient, str) else
                        row.kind if row.kind in ("loose", "single") else
-                       "loose" if weights[0].dtype.itemsize == 2 else "sum")
+                       "loose" if weights[0].dtype.itemsize == 2 else "sum", row.terms)
 
 
-def record_run(case, session, kind, fetch, feeds, target=(), vague=()):
+def record_run(case, session, kind, fetch, feeds, target=(), vague=(), terms=0.0):
     """Runs it in TensorFlow and writes down what came out; whether it succeeded."""
     run = case.run.add()
     add_feeds(run, feeds)
@@ -185,7 +185,7 @@ def record_run(case, session, kind, fetch, feeds, target=(), vague=()):
         return False
     for y, answer in zip(fetch, answers):
         array = np.array(answer, object) if isinstance(answer, bytes) else np.asarray(answer)
-        add_expect(run.expect.add(), y.name, array, kind)
+        add_expect(run.expect.add(), y.name, array, kind, terms)
         run.expect[-1].shape_only = y.name in vague
     return True
 
@@ -228,7 +228,7 @@ def row_case(Case, name, row, source, rng):
     vague = [y.name for i, y in enumerate(attempt.outputs) if i in row.vague(arguments)]
     with v1.Session(graph=attempt.graph, config=config()) as session:
         target = () if attempt.outputs else (attempt.node,)
-        ran = record_run(case, session, row.kind, attempt.outputs, attempt.feeds, target, vague)
+        ran = record_run(case, session, row.kind, attempt.outputs, attempt.feeds, target, vague, row.terms)
         if ran and row.gradient and rng.random() < 0.5:
             try:
                 add_gradient(case, row, attempt, session, rng)

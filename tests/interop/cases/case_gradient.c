@@ -48,23 +48,6 @@ static bool add_gradients(struct graph *graph, const struct case_world *world,
     return ok;
 }
 
-/*
- * Whether nothing but zeros is expected: TensorFlow differentiates a functional loop as a
- * whole, and has zeros for a variable on which nothing hangs; ours says that there is no
- * gradient.
- */
-static bool is_zeros(const Expected *expected)
-{
-    struct tensor want = {0};
-    struct error err;
-    bool zeros = tensor_parse(&want, expected->tensor.data, expected->tensor.len, &err);
-    const unsigned char *bytes = want.data;
-    for (size_t i = 0; zeros && i < tensor_bytes(&want); i++)
-        zeros = bytes[i] == 0;
-    tensor_release(&want);
-    return zeros;
-}
-
 /* Fetches the gradients that exist; the others must be expected not to. */
 static bool fetch_gradients(struct case_world *world, struct session *session,
                             const Gradient *gradient, const struct edge *grads,
@@ -76,8 +59,6 @@ static bool fetch_gradients(struct case_world *world, struct session *session,
     bool ok = true;
     for (size_t i = 0; ok && i < gradient->n_expect; i++) {
         bool wanted = gradient->expect[i]->tensor.len > 0;
-        if (wanted && !grads[i].from && is_zeros(gradient->expect[i]))
-            continue;
         if (wanted != (grads[i].from != NULL)) {
             ok = fail(err, DATA_LOSS, "d/d %s: %s", gradient->x[i],
                       wanted ? "there is no gradient" : "there should be no gradient");

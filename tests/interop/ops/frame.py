@@ -32,13 +32,14 @@ class Row:
     """`constant`: names of inputs that the shape of the output hangs on.  `vague`: a function of
     the arguments that gives the outputs whose contents TensorFlow leaves undefined.  `spoil`:
     whether inputs are made wrong now and then; not where TensorFlow reads what is not there.
-    `gradient`: whether it is compared, or how exact it is."""
+    `gradient`: whether it is compared, or how exact it is.  `terms`: how large what is added up is,
+    where the sum may be next to nothing."""
 
     def __init__(self, op, types, make, kind="exact", gradient=True, constant=(),
-                 vague=lambda arguments: (), spoil=True):
+                 vague=lambda arguments: (), spoil=True, terms=0.0):
         self.name, self.op, self.types, self.make = op, op, types.split(), make
         self.kind, self.gradient, self.constant = kind, gradient, constant
-        self.vague, self.spoil = vague, spoil
+        self.vague, self.spoil, self.terms = vague, spoil, terms
         self.ops, self.weight = (op,), 1
 
     def constants(self, names):

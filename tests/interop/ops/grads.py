@@ -194,17 +194,22 @@ ROWS = [
         vague=norm_grad_vague),
     Row("FusedBatchNormGradV3", "half bfloat16 float32", norm_grad(3), "loose", gradient=False,
         vague=norm_grad_vague),
-    Row("LRNGrad", HALF, lrn_grad, "loose"),
-    Row("LSTMBlockCellGrad", HALF, lstm_cell_grad, "loose", spoil=False),
-    Row("BlockLSTMGrad", HALF, block_lstm_grad(1), "loose", spoil=False),
-    Row("BlockLSTMGradV2", HALF, block_lstm_grad(2), "loose", spoil=False),
-    Row("GRUBlockCellGrad", "float32", gru_cell_grad, "loose", spoil=False),
+    # Sums of some ten terms that may cancel: against float64, TensorFlow is off by less than 2
+    # roundings of the largest term, and by 0.12 of what is allowed (0.35 in the LSTM's), in 1,500
+    # cases of each.
+    Row("LRNGrad", HALF, lrn_grad, "sum"),
+    Row("LSTMBlockCellGrad", HALF, lstm_cell_grad, "sum", spoil=False),
+    Row("BlockLSTMGrad", HALF, block_lstm_grad(1), "sum", spoil=False),
+    Row("BlockLSTMGradV2", HALF, block_lstm_grad(2), "sum", spoil=False),
+    Row("GRUBlockCellGrad", "float32", gru_cell_grad, "sum", spoil=False),
     Row("MaxPoolGradV2", POOLED, pool_grad_v2(False), "sum", spoil=False),
     Row("MaxPoolGradGradV2", POOLED, pool_grad_v2(True), "sum", spoil=False),
     Row("MaxPool3DGradGrad", "bfloat16 float32", pool3d_grad_grad, "sum"),
     Row("MaxPoolGradWithArgmax", REAL, pool_argmax_grad, "sum", spoil=False),
     *(Row(f"SparseSegment{k}Grad" + ("V2" if v == 2 else ""), FLOAT, sparse_segment_grad(v), "sum")
       for k in ("Sum", "Mean", "SqrtN") for v in (1, 2)),
+    # Computed in float32 whatever the type is, as are the gradients that it gets: 11 roundings of
+    # that size in 1,500 cases, 0.27 of what is allowed.
     Row("ResizeBilinearGrad", FLOAT, resize_grad_image, "single", spoil=False),
     Row("ResizeBicubicGrad", "float32 float64", resize_grad_image, "single", spoil=False),
     Row("ResizeNearestNeighborGrad", "uint8 int8 int32 half bfloat16 float32 float64", resize_grad_size, "sum"),

@@ -56,6 +56,20 @@ def conv(spatial, depthwise=False, part="forward"):
     return make
 
 
+def dilation(part):
+    def make(s):
+        size, window, attrs = conv_args(s, 2, False)
+        channels, batch = s.int(1, 3), s.int(1, 2)
+        y = (batch, *conv_out(size, window, attrs), channels)
+        if part and 0 in y:
+            return make(s)
+        attrs["rates"] = attrs.pop("dilations", [1, 1, 1, 1])
+        back = {"out_backprop": s.values(y, -9, 9)} if part else {}
+        return {"input": s.values((batch, *size, channels), -9, 9),
+                "filter": s.values((*window, channels), -9, 9), **back, **attrs}
+    return make
+
+
 def pool(spatial, name="input"):
     def make(s):
         size, window, attrs = conv_args(s, spatial, False, False)
@@ -112,6 +126,9 @@ ROWS = [
     Row("Conv3D", FLOAT, conv(3), "sum"),
     Row("Conv3DBackpropInputV2", FLOAT, conv(3, part="input"), "sum"),
     Row("Conv3DBackpropFilterV2", FLOAT, conv(3, part="filter"), "sum"),
+    Row("Dilation2D", REAL, dilation(""), "round", gradient="sum"),
+    Row("Dilation2DBackpropInput", REAL, dilation("input"), "sum"),
+    Row("Dilation2DBackpropFilter", REAL, dilation("filter"), "sum"),
     Row("MaxPool", "half bfloat16 float32 float64 int32 int64 uint8 int16 int8 uint16", pool(2),
         "round"),
     Row("AvgPool", FLOAT, pool(2, "value"), "sum"),

@@ -9,10 +9,13 @@ would be.  In short:
 - a variable read through a handle of another type: it aborts;
 - a Merge of two live values, and operations without an order between them: by chance;
 - a lowered If with a condition that is no bool: it fails to build its Switch;
-- an import into a dense table: it takes only all of its own buckets;
+- an import into a dense table of what no dense table exported: it believes that they are buckets;
 - TensorListSplit with a number of rows in element_shape: it is not compared with the items', and
   who reads them reads so many rows;
-- random numbers in what map_and_batch calls: it calls several at once;
+- random numbers in what map_and_batch or a parallel map calls: they call several at once;
+- blocks of more than one in parallel_interleave: whether one that is broken off counts for the next
+  hangs on whether that has an element ready;
+- a shuffle repeated no times: it makes one dataset of both, which it then refuses;
 - a tensor kept by GetSessionHandle and used in the same run: it is there from the next run on;
 - a barrier's values of a wrong shape: it takes them;
 - types without a kernel of TensorFlow's: ours may have one, so the program ends before them.

@@ -44,6 +44,11 @@ class Pipeline:
                 return tf.identity(x)
         return check
 
+    def repeated(self, count):
+        """Not no times behind a shuffle."""
+        d = self.dataset
+        return d.repeat(count or "Shuffle" in type(getattr(d, "_dataset", d)).__name__)
+
     def change(self):
         p, d = self.p, self.dataset
         c = [p.int(1, 4) for _ in range(3)]
@@ -61,9 +66,9 @@ class Pipeline:
             lambda: v1.data.experimental.sample_from_datasets([d, other()], [0.4, 0.6], seed=seed),
         ]
         return p.pick(
-            lambda: d.map(self.arithmetic()), lambda: d.map(self.arithmetic(), num_parallel_calls=c[0]),
+            lambda: d.map(self.arithmetic()), lambda: d.map(self.arithmetic(c[0] == 1), num_parallel_calls=c[0]),
             lambda: d.filter(lambda x: tf.not_equal(x % (c[0] + 1), c[1] % (c[0] + 1))),
-            lambda: d.take(p.int(-1, 8)), lambda: d.skip(p.int(-1, 4)), lambda: d.repeat(p.int(0, 3)),
+            lambda: d.take(p.int(-1, 8)), lambda: d.skip(p.int(-1, 4)), lambda: self.repeated(p.int(0, 3)),
             lambda: d.repeat().take(p.int(0, 15)),
             lambda: d.shuffle(p.int(1, 8), seed=seed, reshuffle_each_iteration=p.pick(None, True, False)),
             lambda: d.batch(c[0], drop_remainder=p.flag()).unbatch(),
@@ -86,7 +91,7 @@ class Pipeline:
             lambda: d.apply(tf.data.experimental.map_and_batch(self.arithmetic(False), c[0], drop_remainder=p.flag())).map(
                 lambda x: tf.reduce_sum(x)),
             lambda: d.apply(tf.data.experimental.parallel_interleave(
-                lambda x: Data.range(tf.abs(x) % 3), cycle_length=c[0], block_length=c[1], sloppy=False)),
+                lambda x: Data.range(tf.abs(x) % 3), cycle_length=c[0], block_length=1, sloppy=False)),
             lambda: Data.from_tensors(d.reduce(np.int64(c[0]), lambda s, x: s * 2 + x)),
             lambda: d.map(lambda x: tf.strings.as_string(x)).map(lambda s: tf.strings.to_number(s, tf.int64)),
             *nested)()

@@ -89,9 +89,9 @@ class Program(Source):
 
     # --- running ---
 
-    def run(self, fetch=(), target=(), kind="exact", vague=()):
+    def run(self, fetch=(), target=(), kind="exact", vague=(), terms=()):
         """Fetches tensors, or what actions return; None after an error.  `vague`: compared by
-        type and shape only."""
+        type and shape only.  `terms`: for each how large what was added up is."""
         if self.over:
             return None
         fetch = [t for t in tf.nest.flatten(list(fetch)) if isinstance(t, tf.Tensor)]
@@ -127,9 +127,9 @@ class Program(Source):
             return None
         self.accepted = len(self.graph.get_operations())
         answers = [x.get_raw_handle() if isinstance(x, session_ops.TensorHandle) else x for x in answers]
-        for tensor, answer in zip(fetch, answers):
+        for i, (tensor, answer) in enumerate(zip(fetch, answers)):
             answer = self.hide_folder(np.asarray(answer, object if isinstance(answer, bytes) else None))
-            ops_case.add_expect(record.expect.add(), tensor.name, answer, kind)
+            ops_case.add_expect(record.expect.add(), tensor.name, answer, kind, terms[i] if terms else 0.0)
             record.expect[-1].shape_only = any(tensor is v for v in vague)
         return answers
 

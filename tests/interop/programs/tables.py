@@ -38,7 +38,8 @@ def program(p):
         else:
             empty, deleted = (np.array(x, key_type.as_numpy_dtype) for x in (100, 101))
         more.update(empty_key=p.give(empty, 1.0), deleted_key=p.give(deleted, 1.0),
-                    initial_num_buckets=p.pick(4, 16, 131072), max_load_factor=0.8)
+                    initial_num_buckets=p.pick(4, 16, 64), max_load_factor=p.pick(0.8, 0.8, 0.3))
+    buckets = []  # of a dense table, as it exported them
     table = getattr(raw, kind + version)(**more)
 
     def op(name, **arguments):
@@ -58,8 +59,12 @@ def program(p):
             keys = np.array(list(dict.fromkeys(keys.tolist())), keys.dtype)
         values = p.values(p.bent((len(keys),) + tuple(shape)), -9, 9, value_type)
         name = "InitializeTable" if kind == "HashTable" else "LookupTableInsert"
-        # TensorFlow takes back into a dense table nothing but all of its own buckets.
-        if name == "LookupTableInsert" and kind != "MutableDenseHashTable" and p.chance(0.3):
+        if name == "LookupTableInsert" and p.chance(0.3):
+            if kind == "MutableDenseHashTable":
+                # TensorFlow takes back into a dense table nothing but all of its own buckets.
+                if not buckets:
+                    return
+                keys, values = buckets
             name = "LookupTableImport"
         p.run(target=[op(name, keys=p.give(keys), values=p.give(values))])
 
@@ -71,6 +76,7 @@ def program(p):
     def export():
         keys, values = op("LookupTableExport", Tkeys=key_type, Tvalues=value_type)
         if kind == "MutableDenseHashTable":
+            buckets[:] = p.run([keys, values]) or buckets
             return
         # Their order is nobody's business: sorted by key.
         if key_type == tf.string:
