@@ -9,12 +9,14 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/str.h"
-#include "runtime/dataset/format.h"
+#include "runtime/dataset/format_records.h"
 #include "runtime/dataset/shuffle.h"
 #include "runtime/dataset/transform.h"
+#include "runtime/machine.h"
 #include "runtime/spec/spec.h"
 
-#define DATASET_HOLD_OUT_EPOCH (-1) /* of the shuffle: an epoch that no training has */
+#define DATASET_MEMORY (INT64_C(1) << 30) /* of examples that are held */
+#define DATASET_HOLD_OUT_EPOCH (-1)       /* of the shuffle: an epoch that no training has */
 
 /* --- formats --- */
 
@@ -110,15 +112,25 @@ static bool hold_out(struct dataset *dataset, int64_t count, int64_t seed, struc
 /* A transform may change what the model gets. */
 static void set_shapes(struct dataset *dataset)
 {
-    struct model_data *data = &dataset->feeds.data;
     for (int i = 0; i < dataset->feeds.count; i++) {
         const struct dataset_transform *transform =
             dataset->transforms[dataset->feeds.columns[i]];
-        struct model_feature *face = i < data->features_count
-                                         ? (struct model_feature *)&data->features[i]
-                                         : &data->target;
+        struct model_feature *face = (struct model_feature *)feeds_face(&dataset->feeds, i);
         if (transform)
             face->shape = transform->shape;
+    }
+}
+
+/* The column that the spec calls the weight is numbers, and neither feature nor target. */
+static void set_weight(struct dataset *dataset, const struct spec_data *data)
+{
+    for (int i = 0; i < dataset->columns_count && data->weight; i++) {
+        struct dataset_column *column = &dataset->columns[i];
+        if (strcmp(column->name, data->weight) != 0)
+            continue;
+        column->role = DATASET_WEIGHT;
+        if (!column->vocabulary)
+            column->dtype = F32;
     }
 }
 
@@ -138,6 +150,7 @@ static bool open_all(struct dataset_opening *opening, struct error *err)
                             "said here",
                             dataset->format->name, opening->data->columns[i].name);
     }
+    set_weight(dataset, opening->data);
     dataset->transforms =
         arena_array(dataset->arena, (size_t)dataset->columns_count, sizeof(void *));
     if (!feeds_choose(dataset->columns, dataset->columns_count, opening->data, dataset->arena,
@@ -150,13 +163,20 @@ static bool open_all(struct dataset_opening *opening, struct error *err)
            hold_out(dataset, wanted_out(dataset, opening->data), opening->seed, err);
 }
 
-bool dataset_open_for(const char *vocabulary, const char *folder, const struct spec_data *data,
-                      int64_t seed, struct dataset *dataset, struct error *err)
+static int64_t memory_of(const struct dataset_source *source)
+{
+    int64_t memory = (source->memory ? source->memory : machine_memory()) / 4;
+    return memory < DATASET_MEMORY ? memory : DATASET_MEMORY;
+}
+
+bool dataset_open_from(const struct dataset_source *source, struct dataset *dataset,
+                       struct error *err)
 {
     static const struct spec_data nothing;
     struct stat info;
+    const char *folder = source->folder;
+    const struct spec_data *data = source->data ? source->data : &nothing;
     *dataset = (struct dataset){0};
-    data = data ? data : &nothing;
     if (stat(folder, &info))
         return error_errno(err, NOT_FOUND, "there is no folder %s", folder);
     if (!S_ISDIR(info.st_mode))
@@ -168,9 +188,11 @@ bool dataset_open_for(const char *vocabulary, const char *folder, const struct s
     struct dataset_opening opening = {
         .folder = folder,
         .data = data,
-        .seed = seed,
+        .seed = source->seed,
         .dataset = dataset,
-        .vocabulary = vocabulary,
+        .vocabulary = source->vocabulary,
+        .memory = memory_of(source),
+        .spool = source->spool,
         .found = arena_array(dataset->arena, (size_t)data->columns_count + 1, sizeof(bool))};
     if (open_all(&opening, err))
         return true;
@@ -181,7 +203,8 @@ bool dataset_open_for(const char *vocabulary, const char *folder, const struct s
 bool dataset_open(const char *folder, const struct spec_data *data, int64_t seed,
                   struct dataset *dataset, struct error *err)
 {
-    return dataset_open_for(NULL, folder, data, seed, dataset, err);
+    const struct dataset_source source = {.folder = folder, .data = data, .seed = seed};
+    return dataset_open_from(&source, dataset, err);
 }
 
 void dataset_close(struct dataset *dataset)
@@ -194,6 +217,8 @@ void dataset_close(struct dataset *dataset)
             examples->free(examples);
         free(parts[p]->rows);
     }
+    if (dataset->records)
+        dataset->records->format->table_free(dataset->records);
     for (int i = 0; dataset->transforms && i < dataset->columns_count; i++) {
         if (dataset->transforms[i])
             dataset->transforms[i]->free(dataset->transforms[i]);

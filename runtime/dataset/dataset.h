@@ -16,6 +16,7 @@
 struct arena;
 struct dataset_format;
 struct error;
+struct record_table;
 struct spec_data;
 
 /* Examples of one part; a format embeds it in what it needs besides. */
@@ -30,6 +31,10 @@ struct dataset_examples {
     const void *(*at)(const struct dataset_examples *examples, int column, int64_t row,
                       void *scratch, struct error *err);
     void (*free)(struct dataset_examples *examples);
+    bool is_made; /* at() reads and decodes: several threads are worth it */
+    /* (optional) What at() takes as `scratch` instead. */
+    void *(*scratch_new)(const struct dataset_examples *examples);
+    void (*scratch_free)(void *scratch);
 };
 
 struct dataset_part {
@@ -68,28 +73,38 @@ struct dataset {
     struct dataset_part test;
     const char *vocabulary; /* of tokens, as tokenizer_write() gives it; NULL: there are none */
     int64_t skipped;        /* damaged records that were passed over, as the spec allows */
+    struct record_table *records; /* of examples that are read when asked for; NULL: of none */
+};
+
+/* Where a dataset comes from. */
+struct dataset_source {
+    const char *folder;
+    const struct spec_data *data; /* NULL: as a spec that says nothing */
+    int64_t seed;
+    const char *vocabulary; /* of a trained model, for texts; NULL: a new one is learned */
+    int64_t memory;         /* of the process, in bytes; 0: the machine's */
+    const char *spool;      /* folder for what is decompressed; NULL: that of temporary files */
 };
 
 /*
- * Opens the dataset in `folder`, in the format that `data` names or its files tell, and holds
- * out of the part to train on as many examples as `data` says: which ones follows from `seed`
- * alone, every choice as likely; both parts stay in the order of the files.  `data` NULL: as a
- * spec that says nothing.  `data` is borrowed for the call, its `augment` for the dataset's
- * life.
+ * Opens the dataset in the source's folder, in the format that `data` names or its files tell,
+ * and holds out of the part to train on as many examples as `data` says: which ones follows
+ * from `seed` alone, every choice as likely; both parts stay in the order of the files.  The
+ * source is borrowed for the call, its `augment` for the dataset's life.
+ *
+ * Examples of more than a gigabyte, or a quarter of `memory`, stay in their files, where the
+ * format can find them again; what is trained on, and in which order, does not depend on it.
  *
  * Fails with NOT_FOUND (no folder, no format knows it, or a file missing: named), DATA_LOSS
  * (damage: file and offset, record or line), INVALID (parts or columns do not fit each other,
  * or the spec asks for what there is not: with a pointer), EXHAUSTED (more than memory allows).
  */
+bool dataset_open_from(const struct dataset_source *source, struct dataset *dataset,
+                       struct error *err) CHECKED;
+
+/* The same of a folder, and what a spec says. */
 bool dataset_open(const char *folder, const struct spec_data *data, int64_t seed,
                   struct dataset *dataset, struct error *err) CHECKED;
-
-/*
- * The same for a model that has been trained: texts become the tokens of its `vocabulary`, as
- * that of the dataset it was trained on (NULL: it has none).
- */
-bool dataset_open_for(const char *vocabulary, const char *folder, const struct spec_data *data,
-                      int64_t seed, struct dataset *dataset, struct error *err) CHECKED;
 void dataset_close(struct dataset *dataset);
 
 /* The part that evaluations look at: what was held out, else the test part; NULL: neither. */

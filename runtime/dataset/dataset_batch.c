@@ -5,12 +5,6 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
-static const struct model_feature *face_of(const struct dataset *dataset, int feed)
-{
-    const struct model_data *data = &dataset->feeds.data;
-    return feed < data->features_count ? &data->features[feed] : &data->target;
-}
-
 static size_t scratch_bytes(const struct dataset *dataset)
 {
     size_t most = 1;
@@ -28,10 +22,9 @@ bool dataset_batch_init(struct dataset_batch *batch, const struct dataset *datas
 {
     int feeds = dataset->feeds.count;
     *batch = (struct dataset_batch){.feeds = alloc_array((size_t)feeds, sizeof(struct tensor)),
-                                    .feeds_count = feeds,
-                                    .scratch = alloc_bytes(scratch_bytes(dataset))};
+                                    .feeds_count = feeds};
     for (int i = 0; i < feeds; i++) {
-        const struct model_feature *face = face_of(dataset, i);
+        const struct model_feature *face = feeds_face(&dataset->feeds, i);
         struct shape shape = {.rank = face->shape.rank + 1, .dims = {count}};
         memcpy(shape.dims + 1, face->shape.dims,
                (size_t)face->shape.rank * sizeof(*shape.dims));
@@ -41,12 +34,30 @@ bool dataset_batch_init(struct dataset_batch *batch, const struct dataset *datas
     return true;
 }
 
+static void release_scratch(struct dataset_batch *batch)
+{
+    if (batch->scratch)
+        batch->scratch_free(batch->scratch);
+    batch->scratch = NULL;
+}
+
+/* Examples of another part want a scratch of their own. */
+static void set_examples(struct dataset_batch *batch, const struct dataset *dataset,
+                         const struct dataset_examples *examples)
+{
+    release_scratch(batch);
+    batch->examples = examples;
+    batch->scratch_free = examples->scratch_new ? examples->scratch_free : free;
+    batch->scratch = examples->scratch_new ? examples->scratch_new(examples)
+                                           : alloc_bytes(scratch_bytes(dataset));
+}
+
 void dataset_batch_release(struct dataset_batch *batch)
 {
     for (int i = 0; i < batch->feeds_count; i++)
         tensor_release(&batch->feeds[i]);
     free(batch->feeds);
-    free(batch->scratch);
+    release_scratch(batch);
     *batch = (struct dataset_batch){0};
 }
 
@@ -120,6 +131,8 @@ bool dataset_batch_put(struct dataset_batch *batch, int64_t row, const struct da
 {
     assert(example >= 0 && example < part->count);
     int64_t at = part->rows ? part->rows[example] : example;
+    if (batch->examples != part->examples)
+        set_examples(batch, dataset, part->examples);
     for (int i = 0; i < batch->feeds_count; i++) {
         int c = dataset->feeds.columns[i];
         const struct dataset_transform *transform = dataset->transforms[c];
@@ -127,7 +140,7 @@ bool dataset_batch_put(struct dataset_batch *batch, int64_t row, const struct da
         const void *from = part->examples->at(part->examples, c, at, batch->scratch, err);
         if (!from)
             return false;
-        size_t bytes = (size_t)shape_count(&face_of(dataset, i)->shape) *
+        size_t bytes = (size_t)shape_count(&feeds_face(&dataset->feeds, i)->shape) *
                        dtype_size(dataset->columns[c].dtype);
         void *to = (char *)feed->data + (size_t)row * bytes;
         if (transform)

@@ -8,7 +8,9 @@
 struct dataset_batch {
     struct tensor *feeds; /* (count, ...): the features, in their order, then the target */
     int feeds_count;
-    void *scratch; /* for examples that are made when asked for */
+    const struct dataset_examples *examples; /* that `scratch` is for; NULL: there is none */
+    void *scratch;                           /* for examples that are made when asked for */
+    void (*scratch_free)(void *scratch);
 };
 
 /* Room for `count` examples.  Fails with EXHAUSTED; release it in any case. */

@@ -51,6 +51,17 @@ static bool find_target(const struct dataset_column *columns, int count,
     return *target >= 0 || refuse_name(columns, count, spec->target, "/data/target", err);
 }
 
+static bool find_weight(const struct dataset_column *columns, int count, const char *name,
+                        int *weight, struct error *err)
+{
+    *weight = find(columns, count, name);
+    if (*weight < 0)
+        return refuse_name(columns, count, name, "/data/weight", err);
+    return columns[*weight].dtype == F32 ||
+           error_at(err, "/data/weight", INVALID, "the column \"%.60s\" holds no numbers",
+                    name);
+}
+
 /* Columns that are features; returns how many, -1 after setting `err`. */
 static int find_features(const struct dataset_column *columns, int count,
                          const struct spec_data *spec, int target, int *features,
@@ -122,15 +133,18 @@ bool feeds_choose(const struct dataset_column *columns, int count, const struct 
 {
     int target;
     int *chosen =
-        arena_array(arena, (size_t)(count + spec->features_count) + 1, sizeof(*chosen));
+        arena_array(arena, (size_t)(count + spec->features_count) + 2, sizeof(*chosen));
     if (!find_target(columns, count, spec, &target, err))
         return false;
     int features = find_features(columns, count, spec, target, chosen, err);
     if (features < 0)
         return false;
     chosen[features] = target;
-    struct model_feature *faces = arena_array(arena, (size_t)features + 1, sizeof(*faces));
+    struct model_feature *faces = arena_array(arena, (size_t)features + 2, sizeof(*faces));
     bool is_both = false;
+    int weight = -1;
+    if (spec->weight && !find_weight(columns, count, spec->weight, &weight, err))
+        return false;
     for (int i = 0; i <= features; i++) {
         const struct dataset_column *column = &columns[chosen[i]];
         const char *name = i == features && is_both ? "target" : column->name;
@@ -144,5 +158,19 @@ bool feeds_choose(const struct dataset_column *columns, int count, const struct 
                                    .classes = columns[target].classes},
                           .columns = chosen,
                           .count = features + 1};
+    if (weight >= 0) {
+        const char *name = node_name(arena, columns[weight].name, faces, features + 1);
+        out->data.weight = (struct model_feature){name, F32, columns[weight].shape};
+        chosen[out->count++] = weight;
+    }
     return true;
+}
+
+const struct model_feature *feeds_face(const struct feeds *feeds, int index)
+{
+    const struct model_data *data = &feeds->data;
+    assert(index >= 0 && index < feeds->count);
+    if (index < data->features_count)
+        return &data->features[index];
+    return index == data->features_count ? &data->target : &data->weight;
 }

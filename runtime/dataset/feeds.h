@@ -17,6 +17,7 @@ enum dataset_role {
     DATASET_FEATURE, /* what a model predicts from */
     DATASET_TARGET,  /* what it predicts */
     DATASET_UNUSED,  /* neither, unless the spec says so */
+    DATASET_WEIGHT,  /* how much an example counts */
 };
 
 /* One thing that every example has. */
@@ -33,15 +34,18 @@ struct dataset_column {
 
 struct feeds {
     struct model_data data; /* what the model is made for */
-    const int *columns;     /* of the features, in their order, then of the target */
-    int count;              /* features and target */
+    const int *columns; /* of features, in their order, target, and weight if there is one */
+    int count;          /* of them all */
 };
+
+/* What the model calls feed `index`, 0 .. count - 1. */
+const struct model_feature *feeds_face(const struct feeds *feeds, int index);
 
 /*
  * Chooses: the features are those that the spec names, else the columns of that role; the
  * target is the one that the spec names, else the one of that role.  A target that is the only
  * feature is both, which makes an autoencoder; beside others it is no feature, unless named as
- * one.
+ * one.  The weight is the column that the spec names as such, of numbers.
  *
  * All of `out` lives in `arena`.  Fails with INVALID and a pointer: a name that no column has,
  * no features, no target.

@@ -82,21 +82,25 @@ static void memory_free(struct dataset_examples *examples)
     free(memory);
 }
 
-static bool check_column(const struct dataset_column *column, const struct tensor *tensor,
-                         int64_t count, const char *where, struct error *err)
+bool format_check_column(const struct dataset_column *column, enum dtype dtype,
+                         const struct shape *shape, int64_t count, const char *where,
+                         struct error *err)
 {
     struct shape wanted = {.rank = column->shape.rank + 1, .dims = {count}};
     memcpy(wanted.dims + 1, column->shape.dims,
            (size_t)column->shape.rank * sizeof(*wanted.dims));
     char is[SHAPE_TEXT_BYTES], should[SHAPE_TEXT_BYTES];
-    if (tensor->dtype != column->stored)
+    if (dtype != column->stored)
         return fail(err, INVALID, "%s: column \"%s\" is of %s, elsewhere of %s", where,
-                    column->name, dtype_name(tensor->dtype), dtype_name(column->stored));
-    if (!shape_equal(&tensor->shape, &wanted))
+                    column->name, dtype_name(dtype), dtype_name(column->stored));
+    if (!shape_equal(shape, &wanted))
         return fail(err, INVALID, "%s: column \"%s\" has shape %s, wanted: %s", where,
-                    column->name, shape_text(&tensor->shape, is, sizeof(is)),
+                    column->name, shape_text(shape, is, sizeof(is)),
                     shape_text(&wanted, should, sizeof(should)));
-    return true;
+    /* As many as one likes of them would fit in a file of a few bytes. */
+    return !count || shape_count(shape) > 0 ||
+           fail(err, INVALID, "%s: column \"%s\" has shape %s: its examples have no values",
+                where, column->name, shape_text(shape, is, sizeof(is)));
 }
 
 bool format_memory(struct dataset *dataset, struct dataset_part *part, struct tensor *columns,
@@ -120,8 +124,9 @@ bool format_memory(struct dataset *dataset, struct dataset_part *part, struct te
     part->examples = &memory->examples; /* the dataset's, whatever is found now */
     part->count = memory->examples.count;
     for (int i = 0; i < count; i++) {
-        if (!check_column(&dataset->columns[i], &memory->columns[i].tensor, part->count, where,
-                          err))
+        const struct tensor *tensor = &memory->columns[i].tensor;
+        if (!format_check_column(&dataset->columns[i], tensor->dtype, &tensor->shape,
+                                 part->count, where, err))
             return false;
     }
     return true;
@@ -211,6 +216,11 @@ bool format_is_target(const struct spec_data *data, const char *name)
             return true;
     }
     return false;
+}
+
+bool format_is_weight(const struct spec_data *data, const char *name)
+{
+    return data->weight && !strcmp(data->weight, name);
 }
 
 bool format_skip(struct dataset_opening *opening, struct error *err)

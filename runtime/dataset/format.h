@@ -24,6 +24,8 @@ struct dataset_opening {
     struct dataset *dataset; /* to be filled */
     bool *found;             /* of each of the spec's columns: whether the files have it */
     const char *vocabulary;  /* tokens to take, not to learn anew; NULL: none are known */
+    int64_t memory;          /* bytes of examples that may be held */
+    const char *spool;       /* as in struct dataset_source */
 };
 
 struct dataset_format {
@@ -71,6 +73,11 @@ void format_add_pictures(struct dataset *dataset, const struct shape *shape);
 bool format_memory(struct dataset *dataset, struct dataset_part *part, struct tensor *columns,
                    const char *where, struct error *err) CHECKED;
 
+/* INVALID when elements of that type and shape are not `count` examples of a column. */
+bool format_check_column(const struct dataset_column *column, enum dtype dtype,
+                         const struct shape *shape, int64_t count, const char *where,
+                         struct error *err) CHECKED;
+
 /* Raises the column's classes to hold every element of an integer tensor.  INVALID when one is
  * negative. */
 bool format_count_classes(struct dataset_column *column, const struct tensor *values,
@@ -101,6 +108,9 @@ struct dataset_part *format_part(struct dataset *dataset, enum format_part part)
 
 /* Whether a column is the target: as the spec says, else by its name, "label" for one. */
 bool format_is_target(const struct spec_data *data, const char *name);
+
+/* Whether it is the column that the spec calls the weight. */
+bool format_is_weight(const struct spec_data *data, const char *name);
 
 /* Names of the files in a folder that end as one of `endings` (ends with NULL), sorted; hidden
  * ones are passed over.  Owned by the caller, with each name; NULL after the last. */

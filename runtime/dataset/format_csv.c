@@ -17,17 +17,18 @@
 
 #define CSV_LOOKED_AT 1000 /* rows that say what columns are */
 
-static const char *const endings[] = {".csv", ".csv.gz", ".tsv", ".tsv.gz", NULL};
-
-struct reading {
-    struct dataset_opening *opening;
-    struct format_csv_table table;
-    struct rows *rows[FORMAT_PARTS];
+struct reader {
+    const struct format_csv_table *table;
+    struct csv *csv; /* NULL before open() and take() */
+    char *path;      /* NULL: rows are given by take() */
+    bool first;      /* the first row may name the columns */
+    const struct csv_cell *cells;
+    int count;
 };
 
-static struct csv *open_file(const char *path, struct error *err)
+static char separator_of(const char *path)
 {
-    return csv_open(path, strstr(path, ".tsv") ? '\t' : ',', err);
+    return strstr(path, ".tsv") ? '\t' : ',';
 }
 
 /* --- the first row --- */
@@ -85,147 +86,146 @@ static bool check_header(const struct format_csv_table *table, const char *path,
     return true;
 }
 
-/* --- reading --- */
+static void forget_columns(struct format_csv_table *table)
+{
+    while (table->count)
+        free(table->columns[--table->count].name);
+}
 
 /* Names, and from the first rows types, of the columns. */
-static bool find_columns(struct reading *reading, const char *path, struct error *err)
+static bool csv_find(struct record_table *record_table, struct dataset_opening *opening,
+                     const char *path, struct error *err)
 {
+    struct format_csv_table *table = (struct format_csv_table *)record_table;
     const struct csv_cell *cells;
     int count;
-    struct csv *csv = open_file(path, err);
+    int64_t rows = 0;
+    struct csv *csv = csv_open(path, separator_of(path), err);
     bool ok = csv && csv_next(csv, &cells, &count, err);
     if (ok && !count)
         ok = fail(err, INVALID, "%s holds no examples", path);
-    ok = ok && name_columns(&reading->table, path, cells, count, err);
+    ok = ok && name_columns(table, path, cells, count, err);
     if (ok && !is_header(cells, count))
-        format_csv_look(&reading->table, cells, count);
+        format_csv_look(table, cells, count);
     for (int i = 0; ok && i < CSV_LOOKED_AT; i++) {
         struct error later; /* what is damaged is told when all is read */
         if (!csv_next(csv, &cells, &count, &later))
             continue;
         if (!count)
             break;
-        if (count == reading->table.count)
-            format_csv_look(&reading->table, cells, count);
+        rows++;
+        if (count == table->count)
+            format_csv_look(table, cells, count);
     }
+    if (rows)
+        table->table.record_bytes = (double)csv_end(csv) / (double)rows;
     csv_close(csv);
-    return ok && (format_csv_decide(reading->opening, &reading->table, err) ||
-                  error_prefix(err, "%s: ", path));
+    if (!ok)
+        forget_columns(table); /* a later file may name them */
+    return ok && (format_csv_decide(opening, table, err) || error_prefix(err, "%s: ", path));
 }
 
-/* A row becomes an example. */
-static bool put_row(struct reading *reading, const char *path, const struct csv *csv,
-                    const struct csv_cell *cells, int count, struct rows *rows,
-                    struct error *err)
+/* --- reading --- */
+
+static void *reader_new(const struct record_table *table)
 {
-    if (!rows_add(rows, err))
-        return false;
-    if (format_csv_put(&reading->table, cells, count, rows, err))
-        return true;
-    rows_drop(rows);
-    return error_prefix(err, "%s: line %lld: ", path, (long long)csv_line(csv));
+    struct reader *reader = alloc_bytes(sizeof(*reader));
+    reader->table = (const struct format_csv_table *)table;
+    return reader;
 }
 
-static bool read_file(struct reading *reading, const char *path, struct rows *rows,
-                      struct error *err)
+static void reader_free(void *state)
 {
-    const struct csv_cell *cells;
-    int count;
-    struct csv *csv = open_file(path, err);
-    bool first = true, ok = csv;
-    while (ok) {
-        bool good = csv_next(csv, &cells, &count, err);
-        if (good && !count)
-            break;
-        if (good && first && is_header(cells, count)) {
-            ok = check_header(&reading->table, path, cells, count, err);
-            first = false;
-            continue;
-        }
-        first = false;
-        good = good && put_row(reading, path, csv, cells, count, rows, err);
-        ok = good || format_skip(reading->opening, err);
-    }
-    csv_close(csv);
-    return ok;
+    struct reader *reader = state;
+    csv_close(reader->csv);
+    free(reader->path);
+    free(reader);
 }
 
-static bool read_part(struct reading *reading, char *const *names, enum format_part part,
-                      struct error *err)
+static bool reader_open(void *state, const char *path, struct error *err)
 {
-    bool ok = true;
-    for (int i = 0; names[i] && ok; i++) {
-        if (format_part_of_file(names[i]) != part)
-            continue;
-        char *path = alloc_printf("%s/%s", reading->opening->folder, names[i]);
-        ok = reading->table.count || find_columns(reading, path, err);
-        if (ok && !reading->rows[part])
-            reading->rows[part] = rows_new(reading->opening->dataset);
-        ok = ok && read_file(reading, path, reading->rows[part], err);
-        free(path);
-    }
-    return ok;
+    struct reader *reader = state;
+    csv_close(reader->csv);
+    free(reader->path);
+    reader->path = alloc_text(path);
+    reader->csv = csv_open(path, separator_of(path), err);
+    reader->first = true;
+    return reader->csv;
 }
 
-static void settle_words(struct reading *reading)
+static enum record_next reader_next(void *state, struct record_place *place, struct error *err)
 {
-    for (int i = 0; i < reading->table.count; i++) {
-        struct format_csv_column *column = &reading->table.columns[i];
-        if (!column->vocabulary)
-            continue;
-        rows_settle_words(reading->rows[FORMAT_TRAIN], reading->opening->dataset,
-                          column->column, column->vocabulary);
-        column->vocabulary_done = true;
-    }
+    struct reader *reader = state;
+    bool first = reader->first;
+    reader->first = false;
+    if (!csv_next(reader->csv, &reader->cells, &reader->count, err))
+        return NEXT_DAMAGED;
+    if (!reader->count)
+        return NEXT_END;
+    if (first && is_header(reader->cells, reader->count))
+        return check_header(reader->table, reader->path, reader->cells, reader->count, err)
+                   ? reader_next(state, place, err)
+                   : NEXT_FAILED;
+    place->offset = csv_begin(reader->csv);
+    place->size = (size_t)(csv_end(reader->csv) - place->offset);
+    return NEXT_RECORD;
 }
 
-static bool finish(struct reading *reading, struct error *err)
+static bool reader_take(void *state, const char *path, const void *bytes, size_t size,
+                        struct error *err)
 {
-    struct dataset *dataset = reading->opening->dataset;
-    bool ok = true;
-    for (int i = 0; i < reading->table.count; i++) {
-        const struct format_csv_column *column = &reading->table.columns[i];
-        if (!column->target || column->type != COLUMN_INTEGER)
-            continue;
-        for (int p = 0; ok && p < FORMAT_PARTS; p++)
-            ok = !reading->rows[p] ||
-                 rows_count_classes(reading->rows[p], dataset, column->column, err) ||
-                 error_prefix(err, "%s: ", reading->opening->folder);
-    }
-    for (int p = 0; ok && p < FORMAT_PARTS; p++) {
-        if (reading->rows[p])
-            rows_finish(reading->rows[p], format_part(dataset, (enum format_part)p));
-        reading->rows[p] = NULL;
-    }
-    return ok;
+    struct reader *reader = state;
+    if (!reader->csv)
+        reader->csv = csv_open_bytes();
+    csv_set_bytes(reader->csv, path, separator_of(path), bytes, size);
+    return csv_next(reader->csv, &reader->cells, &reader->count, err);
+}
+
+static bool reader_put(void *state, struct rows *rows, struct error *err)
+{
+    struct reader *reader = state;
+    return format_csv_put(reader->table, reader->cells, reader->count, rows, err) ||
+           (reader->path && error_prefix(err, "%s: line %lld: ", reader->path,
+                                         (long long)csv_line(reader->csv)));
 }
 
 /* --- the format --- */
 
+static struct record_table *table_new(void)
+{
+    struct format_csv_table *table = alloc_bytes(sizeof(*table));
+    return &table->table;
+}
+
+static void table_free(struct record_table *table)
+{
+    format_csv_release((struct format_csv_table *)table);
+    free(table);
+}
+
+static const struct record_format records = {
+    .endings = (const char *const[]){".csv", ".csv.gz", ".tsv", ".tsv.gz", NULL},
+    .none = ".csv",
+    .stream = stream_guess,
+    .table_new = table_new,
+    .table_free = table_free,
+    .find = csv_find,
+    .reader_new = reader_new,
+    .reader_free = reader_free,
+    .open = reader_open,
+    .next = reader_next,
+    .take = reader_take,
+    .put = reader_put,
+};
+
 static bool csv_is(const char *folder)
 {
-    char **names = format_files(folder, endings);
-    bool is = names[0];
-    format_files_free(names);
-    return is;
+    return format_records_is(&records, folder);
 }
 
 static bool csv_open_folder(struct dataset_opening *opening, struct error *err)
 {
-    struct reading reading = {.opening = opening};
-    char **names = format_files(opening->folder, endings);
-    bool ok = read_part(&reading, names, FORMAT_TRAIN, err);
-    if (ok && !reading.rows[FORMAT_TRAIN])
-        ok = fail(err, NOT_FOUND, "%s has no .csv file to train on", opening->folder);
-    if (ok)
-        settle_words(&reading);
-    ok = ok && read_part(&reading, names, FORMAT_VALIDATION, err) &&
-         read_part(&reading, names, FORMAT_TEST, err) && finish(&reading, err);
-    for (int p = 0; p < FORMAT_PARTS; p++)
-        rows_free(reading.rows[p]);
-    format_csv_release(&reading.table);
-    format_files_free(names);
-    return ok;
+    return format_records_open(&records, opening, err);
 }
 
 const struct dataset_format format_csv = {

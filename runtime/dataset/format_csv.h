@@ -3,9 +3,7 @@
  */
 #pragma once
 
-#include "runtime/dataset/format.h"
-#include "runtime/dataset/rows.h"
-#include "runtime/dataset/vocabulary.h"
+#include "runtime/dataset/format_records.h"
 #include "runtime/io/csv.h"
 #include "runtime/spec/spec.h"
 
@@ -16,9 +14,8 @@ struct format_csv_column {
     enum spec_column_type
         type; /* NUMERIC, INTEGER, CATEGORICAL, IGNORED; FOUND: not yet known */
     const struct spec_column *spec; /* NULL: the spec says nothing of it */
-    bool target;
-    struct vocabulary *vocabulary; /* of CATEGORICAL */
-    bool vocabulary_done;          /* its numbers are final */
+    bool target, weight;
+    struct vocabulary *vocabulary; /* of CATEGORICAL; owned */
     int column, place;             /* of the dataset, and the element in it */
 
     /* of the first rows */
@@ -26,6 +23,7 @@ struct format_csv_column {
 };
 
 struct format_csv_table {
+    struct record_table table; /* first */
     struct format_csv_column *columns;
     int count, capacity;
 };
@@ -40,8 +38,8 @@ void format_csv_look(struct format_csv_table *table, const struct csv_cell *cell
 void format_csv_release(struct format_csv_table *table);
 
 /* Puts the cells into the last row; an error names the column. */
-bool format_csv_put(struct format_csv_table *table, const struct csv_cell *cells, int count,
-                    struct rows *rows, struct error *err) CHECKED;
+bool format_csv_put(const struct format_csv_table *table, const struct csv_cell *cells,
+                    int count, struct rows *rows, struct error *err) CHECKED;
 
 /* Whether a cell is a number, and which. */
 bool format_csv_number(const struct csv_cell *cell, double *number);

@@ -83,6 +83,8 @@ static enum spec_column_type type_of(const struct dataset_opening *opening,
                                      const struct format_csv_column *column)
 {
     const struct spec_data *data = opening->data;
+    if (column->weight)
+        return COLUMN_NUMERIC;
     if (data->features_count && !column->target && !is_named(data, column->name) &&
         !(column->numbers && is_named(data, FORMAT_CSV_NUMBERS)))
         return COLUMN_IGNORED;
@@ -101,14 +103,21 @@ static bool find_target(struct dataset_opening *opening, struct format_csv_table
     int target = -1;
     if (wanted && !strcmp(wanted, FORMAT_CSV_NUMBERS))
         return true; /* all of the numeric columns */
-    for (int i = 0; i < table->count && target < 0; i++) {
-        if (format_is_target(opening->data, table->columns[i].name))
+    int last = -1;
+    for (int i = 0; i < table->count; i++) {
+        struct format_csv_column *column = &table->columns[i];
+        column->weight = format_is_weight(opening->data, column->name);
+        if (target < 0 && format_is_target(opening->data, column->name))
             target = i;
+        last = column->weight ? last : i;
     }
     if (target < 0 && wanted)
         return error_at(err, "/data/target", INVALID, "the data has no column \"%.60s\"",
                         wanted);
-    table->columns[target < 0 ? table->count - 1 : target].target = true;
+    if (target < 0 && last < 0)
+        return error_at(err, "/data/weight", INVALID,
+                        "the column \"%.60s\" is all that there is", opening->data->weight);
+    table->columns[target < 0 ? last : target].target = true;
     return true;
 }
 
@@ -151,7 +160,7 @@ static void add_column(struct dataset_opening *opening, struct format_csv_column
         .role = column->target ? DATASET_TARGET : DATASET_FEATURE,
         .stored = is_number ? F32 : I32,
         .dtype = is_number ? F32 : I32,
-        .shape = is_number && !column->target ? SHAPE(1) : SHAPE_SCALAR,
+        .shape = is_number && !column->target && !column->weight ? SHAPE(1) : SHAPE_SCALAR,
     };
     if (column->type == COLUMN_CATEGORICAL)
         column->vocabulary = vocabulary_new(!column->target);
@@ -162,8 +171,19 @@ static void add_column(struct dataset_opening *opening, struct format_csv_column
 static bool is_joined(const struct dataset_opening *opening,
                       const struct format_csv_column *column)
 {
-    return column->type == COLUMN_NUMERIC && !column->target &&
+    return column->type == COLUMN_NUMERIC && !column->target && !column->weight &&
            !(column->spec && column->spec->alone) && !is_named(opening->data, column->name);
+}
+
+static void set_vocabularies(struct format_csv_table *table, int columns_count)
+{
+    struct vocabulary **vocabularies =
+        alloc_array((size_t)columns_count + 1, sizeof(*vocabularies));
+    for (int i = 0; i < table->count; i++) {
+        if (table->columns[i].vocabulary)
+            vocabularies[table->columns[i].column] = table->columns[i].vocabulary;
+    }
+    table->table.vocabularies = vocabularies;
 }
 
 bool format_csv_decide(struct dataset_opening *opening, struct format_csv_table *table,
@@ -190,6 +210,7 @@ bool format_csv_decide(struct dataset_opening *opening, struct format_csv_table 
         else if (column->type != COLUMN_IGNORED)
             add_column(opening, column);
     }
+    set_vocabularies(table, opening->dataset->columns_count);
     return true;
 }
 
@@ -200,6 +221,7 @@ void format_csv_release(struct format_csv_table *table)
         vocabulary_free(table->columns[i].vocabulary);
     }
     free(table->columns);
+    free(table->table.vocabularies);
 }
 
 /* --- cells into rows --- */
@@ -227,17 +249,6 @@ static bool put_integer(const struct csv_cell *cell, int32_t *to, struct error *
     return true;
 }
 
-static bool put_word(const struct format_csv_column *column, const struct csv_cell *cell,
-                     int32_t *to, struct error *err)
-{
-    *to = column->vocabulary_done
-              ? vocabulary_find(column->vocabulary, cell->text, cell->size)
-              : vocabulary_add(column->vocabulary, cell->text, cell->size, err);
-    if (*to < 0 && column->vocabulary_done)
-        return fail(err, INVALID, "\"%.60s\" is no class of the part to train on", cell->text);
-    return *to >= 0;
-}
-
 static bool put_cell(const struct format_csv_column *column, struct csv_cell cell,
                      struct rows *rows, struct error *err)
 {
@@ -256,12 +267,13 @@ static bool put_cell(const struct format_csv_column *column, struct csv_cell cel
     case COLUMN_INTEGER:
         return put_integer(&cell, to, err);
     default:
-        return put_word(column, &cell, to, err);
+        *(int32_t *)to = vocabulary_number(column->vocabulary, cell.text, cell.size, err);
+        return *(int32_t *)to >= 0;
     }
 }
 
-bool format_csv_put(struct format_csv_table *table, const struct csv_cell *cells, int count,
-                    struct rows *rows, struct error *err)
+bool format_csv_put(const struct format_csv_table *table, const struct csv_cell *cells,
+                    int count, struct rows *rows, struct error *err)
 {
     if (count != table->count)
         return fail(err, INVALID, "%d cells, wanted: %d, one for each column", count,

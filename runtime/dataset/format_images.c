@@ -4,7 +4,7 @@
  *
  * Classes are the folders of train/, sorted by name.  Every image is decoded when the dataset
  * is opened, by several threads: what is damaged is known before the first step.  Where the
- * images would take more than IMAGES_MEMORY they are read again when they are asked for.
+ * images would take more memory than there is for them they are read again when asked for.
  */
 
 #include <dirent.h>
@@ -210,7 +210,7 @@ static bool images_open(struct dataset_opening *opening, struct error *err)
                                      .same_size = !data->image_size[0],
                                      .channels =
                                          data->image_channels ? data->image_channels : 3,
-                                     .memory = IMAGES_MEMORY};
+                                     .memory = opening->memory};
     struct list classes = {0};
     char *train = join(opening->folder, "train");
     bool is_split = has_classes(train);

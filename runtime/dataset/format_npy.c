@@ -7,10 +7,10 @@
  *   x.npy y.npy, data.npz with members x, y           all of it to train on
  */
 
+#include "runtime/dataset/format_npy.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/str.h"
-#include "runtime/dataset/format.h"
 #include "runtime/io/archive.h"
 #include "runtime/io/npy.h"
 #include "runtime/spec/spec.h"
@@ -21,12 +21,13 @@ struct array {
     char *column;
     enum format_part part;
     char *where; /* "FOLDER/data.npz: x_train" */
-    struct tensor tensor;
+    struct format_npy_array values;
 };
 
 struct arrays {
     struct array *items;
     int count, capacity;
+    int64_t memory; /* bytes that may still be held */
 };
 
 /* --- names --- */
@@ -53,12 +54,12 @@ static enum format_part split_name(char *name)
 
 /* --- reading --- */
 
-/* Adds an array called `name` of a file for `part` (NONE: as the name says); takes both. */
+/* Adds an array called `name` of a file for `part` (NONE: as the name says); takes all. */
 static bool add_array(struct arrays *arrays, char *name, enum format_part part, char *where,
-                      struct tensor *tensor, struct error *err)
+                      const struct format_npy_array *values, struct error *err)
 {
     enum format_part named = part == FORMAT_NONE ? split_name(name) : part;
-    struct array array = {name, named == FORMAT_NONE ? FORMAT_TRAIN : named, where, *tensor};
+    struct array array = {name, named == FORMAT_NONE ? FORMAT_TRAIN : named, where, *values};
     bool ok = true;
     for (int i = 0; ok && i < arrays->count; i++) {
         const struct array *other = &arrays->items[i];
@@ -67,12 +68,18 @@ static bool add_array(struct arrays *arrays, char *name, enum format_part part, 
     }
     if (ok && arrays->count == NPY_ARRAYS_MAX)
         ok = fail(err, EXHAUSTED, "more than %d arrays", NPY_ARRAYS_MAX);
-    if (ok && tensor->shape.rank < 1)
+    if (ok && values->shape.rank < 1)
         ok = fail(err, INVALID, "%s is one number, wanted: an array of examples", where);
     arrays->items =
         alloc_grow(arrays->items, arrays->count, &arrays->capacity, sizeof(*arrays->items));
     arrays->items[arrays->count++] = array;
     return ok;
+}
+
+static struct format_npy_array held(const struct tensor *tensor)
+{
+    return (struct format_npy_array){
+        .tensor = *tensor, .dtype = tensor->dtype, .shape = tensor->shape};
 }
 
 static bool read_members(struct archive *archive, const char *path, enum format_part part,
@@ -87,8 +94,10 @@ static bool read_members(struct archive *archive, const char *path, enum format_
         ok = archive_read(archive, i, format_bytes_max(), &bytes, err) &&
              (npy_parse(bytes.data, bytes.size, &tensor, err) ||
               error_prefix(err, "%s: ", where));
+        const struct format_npy_array values =
+            ok ? held(&tensor) : (struct format_npy_array){0};
         if (ok)
-            ok = add_array(arrays, stem_of(name), part, where, &tensor, err);
+            ok = add_array(arrays, stem_of(name), part, where, &values, err);
         else
             free(where);
     }
@@ -96,15 +105,39 @@ static bool read_members(struct archive *archive, const char *path, enum format_
     return ok;
 }
 
+/* An array that is more than may be held stays in its file, if its examples lie there one after
+ * the other. */
+static bool read_array(const char *path, struct arrays *arrays, struct format_npy_array *out,
+                       struct error *err)
+{
+    struct npy_file *file = npy_file_open(path, err);
+    if (!file)
+        return false;
+    const struct npy_header *header = npy_file_header(file);
+    bool in_order = !header->is_fortran || header->shape.rank < 2;
+    if (header->data_bytes > arrays->memory && in_order) {
+        *out = (struct format_npy_array){
+            .file = file, .dtype = header->dtype, .shape = header->shape};
+        return true;
+    }
+    struct tensor tensor;
+    arrays->memory -= header->data_bytes;
+    npy_file_close(file);
+    if (!npy_read(path, &tensor, err))
+        return false;
+    *out = held(&tensor);
+    return true;
+}
+
 static bool read_file(const char *folder, const char *name, struct arrays *arrays,
                       struct error *err)
 {
     char *path = alloc_printf("%s/%s", folder, name), *stem = stem_of(name);
-    struct tensor tensor;
+    struct format_npy_array values;
     bool ok;
     if (strcmp(name + strlen(stem), ".npz") != 0) {
-        ok = npy_read(path, &tensor, err) &&
-             add_array(arrays, alloc_text(stem), FORMAT_NONE, alloc_text(path), &tensor, err);
+        ok = read_array(path, arrays, &values, err) &&
+             add_array(arrays, alloc_text(stem), FORMAT_NONE, alloc_text(path), &values, err);
     } else {
         struct archive *archive = archive_open(path, err);
         ok = archive &&
@@ -121,7 +154,7 @@ static void release(struct arrays *arrays)
     for (int i = 0; i < arrays->count; i++) {
         free(arrays->items[i].column);
         free(arrays->items[i].where);
-        tensor_release(&arrays->items[i].tensor);
+        format_npy_release(&arrays->items[i].values);
     }
     free(arrays->items);
 }
@@ -138,19 +171,12 @@ static struct array *find(const struct arrays *arrays, const char *column,
 
 /* --- columns --- */
 
-/* Wide integers become int32, booleans bytes; what no model takes is refused. */
+/* Wide integers that are held become int32; those of a file do when they are read. */
 static bool narrow(struct array *array, struct error *err)
 {
-    struct tensor *tensor = &array->tensor;
-    if (tensor->dtype == BOOL)
-        tensor->dtype = U8;
-    if (BIT(tensor->dtype) &
-        (BIT(U8) | BIT(I8) | BIT(U16) | BIT(I16) | BIT(I32) | BIT(F16) | BIT(F32) | BIT(F64)))
+    struct tensor narrowed, *tensor = &array->values.tensor;
+    if (array->values.file)
         return true;
-    if (!(BIT(tensor->dtype) & (BIT(I64) | BIT(U32) | BIT(U64))))
-        return fail(err, UNIMPLEMENTED, "%s holds %s, wanted: real numbers", array->where,
-                    dtype_name(tensor->dtype));
-    struct tensor narrowed;
     if (!tensor_init(&narrowed, I32, &tensor->shape, err))
         return false;
     for (int64_t i = 0; i < tensor->count; i++) {
@@ -167,17 +193,33 @@ static bool narrow(struct array *array, struct error *err)
     return true;
 }
 
+/* Wide integers become int32, booleans bytes; what no model takes is refused. */
+static bool settle_type(struct array *array, struct error *err)
+{
+    struct format_npy_array *values = &array->values;
+    if (values->dtype == BOOL)
+        values->dtype = values->tensor.dtype = U8;
+    if (BIT(values->dtype) &
+        (BIT(U8) | BIT(I8) | BIT(U16) | BIT(I16) | BIT(I32) | BIT(F16) | BIT(F32) | BIT(F64)))
+        return true;
+    if (!(BIT(values->dtype) & (BIT(I64) | BIT(U32) | BIT(U64))))
+        return fail(err, UNIMPLEMENTED, "%s holds %s, wanted: real numbers", array->where,
+                    dtype_name(values->dtype));
+    values->dtype = I32;
+    return narrow(array, err);
+}
+
 /*
  * The shape of one example: as the spec says; else pictures of bytes (H,W) get a channel, and
- * classes (1) lose their dimension.
+ * classes and weights (1) lose their dimension.
  */
 static bool shape_of(const struct array *array, const struct spec_column *spec, bool target,
-                     struct shape *out, struct error *err)
+                     bool weight, struct shape *out, struct error *err)
 {
-    const struct tensor *tensor = &array->tensor;
-    struct shape shape = {.rank = tensor->shape.rank - 1};
+    const struct format_npy_array *values = &array->values;
+    struct shape shape = {.rank = values->shape.rank - 1};
     char is[SHAPE_TEXT_BYTES], wanted[SHAPE_TEXT_BYTES];
-    memcpy(shape.dims, tensor->shape.dims + 1, (size_t)shape.rank * sizeof(*shape.dims));
+    memcpy(shape.dims, values->shape.dims + 1, (size_t)shape.rank * sizeof(*shape.dims));
     *out = shape;
     if (spec && spec->rank >= 0) {
         out->rank = spec->rank;
@@ -187,10 +229,10 @@ static bool shape_of(const struct array *array, const struct spec_column *spec, 
                         array->where, shape_text(&shape, is, sizeof(is)),
                         shape_text(out, wanted, sizeof(wanted)));
     }
-    bool integers = !(BIT(tensor->dtype) & DTYPES_FLOAT);
-    if (target && integers && shape.rank == 1 && shape.dims[0] == 1)
+    bool integers = !(BIT(values->dtype) & DTYPES_FLOAT);
+    if (((target && integers) || weight) && shape.rank == 1 && shape.dims[0] == 1)
         out->rank = 0;
-    else if (!target && tensor->dtype == U8 && shape.rank == 2)
+    else if (!target && values->dtype == U8 && shape.rank == 2)
         out->dims[out->rank++] = 1;
     return true;
 }
@@ -200,15 +242,16 @@ static bool add_column(struct dataset_opening *opening, const struct array *arra
 {
     const struct spec_column *spec = format_column_spec(opening, array->column);
     enum spec_column_type type = spec ? spec->type : COLUMN_FOUND;
-    enum dtype stored = array->tensor.dtype;
+    enum dtype stored = array->values.dtype;
     bool target = format_is_target(opening->data, array->column);
     bool floats = (BIT(stored) & DTYPES_FLOAT) || type == COLUMN_NUMERIC;
     struct dataset_column column = {.name = array->column,
                                     .role = target ? DATASET_TARGET : DATASET_FEATURE,
                                     .stored = stored};
-    if (!shape_of(array, spec, target, &column.shape, err))
+    bool weight = format_is_weight(opening->data, array->column);
+    if (!shape_of(array, spec, target, weight, &column.shape, err))
         return false;
-    bool pictures = stored == U8 && !target && array->tensor.shape.rank >= 3;
+    bool pictures = stored == U8 && !target && array->values.shape.rank >= 3;
     if (pictures && type != COLUMN_INTEGER) {
         floats = true;
         column.scale = 1.0 / 255;
@@ -231,11 +274,26 @@ static bool add_column(struct dataset_opening *opening, const struct array *arra
 
 /* --- parts --- */
 
+/* An array's examples in the shape that its column has. */
+static void take_values(struct array *array, const struct dataset_column *column,
+                        struct format_npy_array *out)
+{
+    struct shape shape = {.rank = column->shape.rank + 1,
+                          .dims = {array->values.shape.dims[0]}};
+    memcpy(shape.dims + 1, column->shape.dims,
+           (size_t)column->shape.rank * sizeof(*shape.dims));
+    *out = array->values;
+    array->values = (struct format_npy_array){0};
+    if (shape_count(&shape) == shape_count(&out->shape))
+        out->shape = shape;
+}
+
 static bool set_part(struct dataset_opening *opening, struct arrays *arrays,
                      enum format_part part, struct error *err)
 {
     struct dataset *dataset = opening->dataset;
-    struct tensor *tensors = alloc_array((size_t)dataset->columns_count, sizeof(*tensors));
+    struct format_npy_array *values =
+        alloc_array((size_t)dataset->columns_count, sizeof(*values));
     bool ok = true;
     for (int c = 0; ok && c < dataset->columns_count; c++) {
         struct dataset_column *column = &dataset->columns[c];
@@ -247,22 +305,15 @@ static bool set_part(struct dataset_opening *opening, struct arrays *arrays,
                       opening->folder, format_part_name(part), column->name);
             break;
         }
-        struct shape shape = {.rank = column->shape.rank + 1,
-                              .dims = {array->tensor.shape.dims[0]}};
-        memcpy(shape.dims + 1, column->shape.dims,
-               (size_t)column->shape.rank * sizeof(*shape.dims));
-        if (shape_count(&shape) == array->tensor.count)
-            tensor_share_as(&tensors[c], &array->tensor, &shape);
-        else
-            tensor_share(&tensors[c], &array->tensor);
+        take_values(array, column, &values[c]);
         if (column->role == DATASET_TARGET && column->dtype == I32)
-            ok = format_count_classes(column, &tensors[c], array->where, err);
+            ok = format_npy_count_classes(column, &values[c], array->where, err);
     }
-    ok =
-        ok && format_memory(dataset, format_part(dataset, part), tensors, opening->folder, err);
+    ok = ok &&
+         format_npy_finish(dataset, format_part(dataset, part), values, opening->folder, err);
     for (int c = 0; c < dataset->columns_count; c++)
-        tensor_release(&tensors[c]);
-    free(tensors);
+        format_npy_release(&values[c]);
+    free(values);
     return ok;
 }
 
@@ -271,7 +322,7 @@ static bool set_parts(struct dataset_opening *opening, struct arrays *arrays, st
     bool ok = true, has[FORMAT_PARTS] = {false};
     for (int i = 0; ok && i < arrays->count; i++) {
         has[arrays->items[i].part] = true;
-        ok = narrow(&arrays->items[i], err);
+        ok = settle_type(&arrays->items[i], err);
     }
     for (int i = 0; ok && i < arrays->count; i++) {
         const struct array *array = &arrays->items[i];
@@ -302,7 +353,7 @@ static bool npy_is(const char *folder)
 
 static bool npy_open(struct dataset_opening *opening, struct error *err)
 {
-    struct arrays arrays = {0};
+    struct arrays arrays = {.memory = opening->memory};
     char **names = format_files(opening->folder, endings);
     bool ok = true;
     for (int i = 0; names[i] && ok; i++)

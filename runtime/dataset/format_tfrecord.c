@@ -5,7 +5,7 @@
  *   train.tfrecord  test.tfrecord.gz  train-00000-of-00004.tfrecords
  * mnist_val.tfrecord-00001-of-00002
  *
- * The examples are taken apart once and held as numbers: an epoch costs no parsing.
+ * Which features they have is told by the first records.
  */
 
 #include "runtime/dataset/format_tfrecord.h"
@@ -15,8 +15,6 @@
 #include "base/str.h"
 #include "proto/crc32c.h"
 #include "proto/record.h"
-#include "runtime/io/file.h"
-#include "runtime/io/record_file.h"
 #include "runtime/spec/spec.h"
 
 #define TFRECORD_LOOKED_AT 100 /* records that say what the columns are */
@@ -29,24 +27,8 @@ static bool is_name(const char *name)
     return name[0] != '.' && found && !strstr(name, ".index");
 }
 
-/* The names of the folder's record files, sorted. */
-static char **list(const char *folder)
-{
-    static const char *const any[] = {"", NULL};
-    char **names = format_files(folder, any);
-    int count = 0;
-    for (int i = 0; names[i]; i++) {
-        if (is_name(names[i]))
-            names[count++] = names[i];
-        else
-            free(names[i]);
-    }
-    names[count] = NULL;
-    return names;
-}
-
 /* Plain when it begins with the length of a record; else by how compressed files begin. */
-static enum stream_format guess(const char *path)
+static enum stream_format stream_of(const char *path)
 {
     struct error ignored; /* whoever opens it says why it cannot */
     unsigned char bytes[RECORD_HEADER_BYTES] = {0};
@@ -60,66 +42,21 @@ static enum stream_format guess(const char *path)
         return STREAM_PLAIN;
     if (ok && count > 2 && (bytes[0] & 0x0f) == 8 && (bytes[0] << 8 | bytes[1]) % 31 == 0)
         return STREAM_ZLIB;
-    return STREAM_AUTO;
+    return stream_guess(path);
 }
 
-/* --- reading --- */
+/* --- columns --- */
 
-struct reading {
-    struct dataset_opening *opening;
-    struct format_tfrecord_reader reader;
-    struct rows *rows[FORMAT_PARTS];
-    int64_t number; /* of the record, of all files */
-};
-
-/* Every record of a file, into rows. */
-static bool read_file(struct reading *reading, const char *path, struct rows *rows,
-                      struct error *err)
-{
-    struct record_file *file = record_file_open(path, guess(path), err);
-    const void *data;
-    size_t size;
-    int64_t number = 0; /* of the record in its file */
-    if (!file)
-        return false;
-    while (true) {
-        int64_t offset = record_file_offset(file);
-        number++;
-        bool ok = record_file_next(file, &data, &size, err), more = true;
-        if (!ok && err->code == OUT_OF_RANGE)
-            break;
-        if (!ok) {
-            error_prefix(err, "record %lld: ", (long long)number);
-            more = record_file_pass(file);
-        } else {
-            ok = rows_add(rows, err);
-            if (ok && !format_tfrecord_put(&reading->reader, reading->opening->dataset, data,
-                                           size, ++reading->number, rows, err)) {
-                rows_drop(rows);
-                ok = error_prefix(err, "%s: record %lld at byte %lld: ", path,
-                                  (long long)number, (long long)offset);
-            }
-        }
-        if (!ok && !format_skip(reading->opening, err)) {
-            record_file_close(file);
-            return false;
-        }
-        if (!more)
-            break;
-    }
-    record_file_close(file);
-    return true;
-}
-
-/* Columns, from the first records of a file; damaged ones are left to who reads them all. */
-static bool find_columns(struct reading *reading, const char *path, struct error *err)
+/* Damaged records are left to who reads them all. */
+static bool tfrecord_find(struct record_table *record_table, struct dataset_opening *opening,
+                          const char *path, struct error *err)
 {
     struct tensor_string records[TFRECORD_LOOKED_AT];
     int64_t offsets[TFRECORD_LOOKED_AT];
     int count = 0;
     const void *data;
     size_t size;
-    struct record_file *file = record_file_open(path, guess(path), err);
+    struct record_file *file = record_file_open(path, stream_of(path), err);
     if (!file)
         return false;
     bool going = true;
@@ -133,6 +70,8 @@ static bool find_columns(struct reading *reading, const char *path, struct error
             going = record_file_pass(file);
         }
     }
+    if (count)
+        record_table->record_bytes = (double)record_file_offset(file) / count;
     record_file_close(file);
     bool ok = count > 0 || err->code != OUT_OF_RANGE;
     if (!ok)
@@ -140,93 +79,123 @@ static bool find_columns(struct reading *reading, const char *path, struct error
     else if (!count)
         ok = false; /* the reason stands in `err` */
     else
-        ok = format_tfrecord_find(reading->opening, records, offsets, count, &reading->reader,
-                                  err) ||
+        ok = format_tfrecord_find(opening, records, offsets, count,
+                                  (struct format_tfrecord_table *)record_table, err) ||
              error_prefix(err, "%s: ", path);
     for (int i = 0; i < count; i++)
         free(records[i].data);
     return ok;
 }
 
-static bool read_part(struct reading *reading, char *const *names, enum format_part part,
-                      struct error *err)
+/* --- reading --- */
+
+static void *reader_new(const struct record_table *table)
 {
-    bool ok = true;
-    for (int i = 0; names[i] && ok; i++) {
-        if (format_part_of_file(names[i]) != part)
-            continue;
-        char *path = alloc_printf("%s/%s", reading->opening->folder, names[i]);
-        bool readable = reading->reader.columns_count || find_columns(reading, path, err);
-        if (readable && !reading->rows[part])
-            reading->rows[part] = rows_new(reading->opening->dataset);
-        ok = readable ? read_file(reading, path, reading->rows[part], err)
-                      : err->code == DATA_LOSS && format_skip(reading->opening, err);
-        free(path);
-    }
-    return ok;
+    struct format_tfrecord_reader *reader = alloc_bytes(sizeof(*reader));
+    reader->table = (const struct format_tfrecord_table *)table;
+    reader->seen = alloc_array((size_t)reader->table->columns_count, sizeof(*reader->seen));
+    return reader;
 }
 
-/* Classes are 0 to the largest that any part has. */
-static bool count_classes(const struct reading *reading, int index, struct error *err)
+static void reader_free(void *state)
 {
-    bool ok = true;
-    for (int p = 0; ok && p < FORMAT_PARTS; p++)
-        ok = !reading->rows[p] ||
-             rows_count_classes(reading->rows[p], reading->opening->dataset, index, err);
-    return ok;
+    struct format_tfrecord_reader *reader = state;
+    record_file_close(reader->file);
+    feature_values_release(&reader->values);
+    free(reader->seen);
+    free(reader->path);
+    free(reader);
 }
 
-static bool finish(struct reading *reading, struct error *err)
+static bool reader_open(void *state, const char *path, struct error *err)
 {
-    struct dataset *dataset = reading->opening->dataset;
-    for (int i = 0; i < dataset->columns_count; i++) {
-        const struct dataset_column *column = &dataset->columns[i];
-        if (column->role == DATASET_TARGET && column->dtype == I32 && !column->vocabulary &&
-            column->shape.rank == 0 && !count_classes(reading, i, err))
-            return error_prefix(err, "%s: ", reading->opening->folder);
+    struct format_tfrecord_reader *reader = state;
+    record_file_close(reader->file);
+    free(reader->path);
+    reader->path = alloc_text(path);
+    reader->file = record_file_open(path, stream_of(path), err);
+    reader->ended = false;
+    reader->in_file = 0;
+    return reader->file;
+}
+
+static enum record_next reader_next(void *state, struct record_place *place, struct error *err)
+{
+    struct format_tfrecord_reader *reader = state;
+    if (reader->ended)
+        return NEXT_END;
+    reader->offset = place->offset = record_file_offset(reader->file);
+    reader->in_file++;
+    if (record_file_next(reader->file, &reader->record, &reader->size, err)) {
+        place->size = (size_t)(record_file_offset(reader->file) - place->offset);
+        return NEXT_RECORD;
     }
-    for (int p = 0; p < FORMAT_PARTS; p++) {
-        if (reading->rows[p])
-            rows_finish(reading->rows[p], format_part(dataset, (enum format_part)p));
-        reading->rows[p] = NULL;
-    }
-    return true;
+    if (err->code == OUT_OF_RANGE)
+        return NEXT_END;
+    error_prefix(err, "record %lld: ", (long long)reader->in_file);
+    reader->ended = !record_file_pass(reader->file);
+    return NEXT_DAMAGED;
+}
+
+static bool reader_take(void *state, const char *path, const void *bytes, size_t size,
+                        struct error *err)
+{
+    (void)path;
+    struct format_tfrecord_reader *reader = state;
+    size_t used;
+    enum record_result result =
+        record_parse(bytes, size, 0, &reader->record, &reader->size, &used, err);
+    return result == RECORD_OK ||
+           fail(err, DATA_LOSS, "it is damaged, and was not when the data was opened");
+}
+
+static bool reader_put(void *state, struct rows *rows, struct error *err)
+{
+    struct format_tfrecord_reader *reader = state;
+    return format_tfrecord_put(reader, rows, err) ||
+           (reader->path &&
+            error_prefix(err, "%s: record %lld at byte %lld: ", reader->path,
+                         (long long)reader->in_file, (long long)reader->offset));
 }
 
 /* --- the format --- */
 
+static struct record_table *table_new(void)
+{
+    struct format_tfrecord_table *table = alloc_bytes(sizeof(*table));
+    return &table->table;
+}
+
+static void table_free(struct record_table *table)
+{
+    format_tfrecord_release((struct format_tfrecord_table *)table);
+    free(table);
+}
+
+static const struct record_format records = {
+    .endings = (const char *const[]){"", NULL},
+    .is_name = is_name,
+    .none = ".tfrecord",
+    .stream = stream_of,
+    .table_new = table_new,
+    .table_free = table_free,
+    .find = tfrecord_find,
+    .reader_new = reader_new,
+    .reader_free = reader_free,
+    .open = reader_open,
+    .next = reader_next,
+    .take = reader_take,
+    .put = reader_put,
+};
+
 static bool tfrecord_is(const char *folder)
 {
-    char **names = list(folder);
-    bool is = names[0];
-    format_files_free(names);
-    return is;
+    return format_records_is(&records, folder);
 }
 
 static bool tfrecord_open(struct dataset_opening *opening, struct error *err)
 {
-    struct reading reading = {.opening = opening};
-    char **names = list(opening->folder);
-    bool ok = read_part(&reading, names, FORMAT_TRAIN, err);
-    if (ok && !reading.rows[FORMAT_TRAIN] && opening->dataset->skipped)
-        ok = fail(err, DATA_LOSS, "%s: no record of the files to train on can be read",
-                  opening->folder);
-    if (ok && !reading.rows[FORMAT_TRAIN])
-        ok = fail(err, NOT_FOUND, "%s has no .tfrecord file to train on", opening->folder);
-    for (int i = 0; ok && i < reading.reader.columns_count; i++) {
-        struct format_tfrecord_column *column = &reading.reader.columns[i];
-        if (!column->vocabulary)
-            continue;
-        rows_settle_words(reading.rows[FORMAT_TRAIN], opening->dataset, i, column->vocabulary);
-        column->vocabulary_done = true;
-    }
-    ok = ok && read_part(&reading, names, FORMAT_VALIDATION, err) &&
-         read_part(&reading, names, FORMAT_TEST, err) && finish(&reading, err);
-    for (int p = 0; p < FORMAT_PARTS; p++)
-        rows_free(reading.rows[p]);
-    format_tfrecord_release(&reading.reader);
-    format_files_free(names);
-    return ok;
+    return format_records_open(&records, opening, err);
 }
 
 const struct dataset_format format_tfrecord = {

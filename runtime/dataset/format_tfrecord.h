@@ -3,10 +3,9 @@
  */
 #pragma once
 
-#include "runtime/dataset/format.h"
-#include "runtime/dataset/rows.h"
-#include "runtime/dataset/vocabulary.h"
+#include "runtime/dataset/format_records.h"
 #include "runtime/io/feature.h"
+#include "runtime/io/record_file.h"
 
 /* How a column's values come to be. */
 enum format_tfrecord_kind {
@@ -24,14 +23,28 @@ struct format_tfrecord_column {
     int64_t count;                  /* values that a list must have */
     const struct spec_column *spec; /* NULL: the spec says nothing of it */
     struct vocabulary *vocabulary;  /* of words; owned */
-    bool vocabulary_done;           /* its numbers are final */
-    int64_t seen;                   /* the last record that had it */
+};
+
+struct format_tfrecord_table {
+    struct record_table table;              /* first */
+    struct format_tfrecord_column *columns; /* as the dataset's, sorted by their names */
+    int columns_count, columns_capacity;
 };
 
 struct format_tfrecord_reader {
-    struct format_tfrecord_column *columns; /* as the dataset's */
-    int columns_count, columns_capacity;
+    const struct format_tfrecord_table *table;
     struct feature_values values; /* of the feature at hand */
+    int64_t *seen;                /* of each column: the last record that had it */
+    int64_t number;               /* of the record, of all that were put */
+
+    /* of a file */
+    char *path; /* NULL: records are given by take() */
+    struct record_file *file;
+    bool ended;         /* there is no way on behind what was damaged */
+    int64_t in_file;    /* the number of the record, from 1, */
+    int64_t offset;     /* and where it begins */
+    const void *record; /* a tf.Example, borrowed */
+    size_t size;
 };
 
 /*
@@ -41,10 +54,9 @@ struct format_tfrecord_reader {
  */
 bool format_tfrecord_find(struct dataset_opening *opening, const struct tensor_string *records,
                           const int64_t *offsets, int count,
-                          struct format_tfrecord_reader *reader, struct error *err) CHECKED;
-void format_tfrecord_release(struct format_tfrecord_reader *reader);
+                          struct format_tfrecord_table *table, struct error *err) CHECKED;
+void format_tfrecord_release(struct format_tfrecord_table *table);
 
-/* Puts a record's features into the last row.  `number`: from 1, of all records read. */
-bool format_tfrecord_put(struct format_tfrecord_reader *reader, const struct dataset *dataset,
-                         const void *record, size_t size, int64_t number, struct rows *rows,
+/* Puts the features of the record at hand into the last row. */
+bool format_tfrecord_put(struct format_tfrecord_reader *reader, struct rows *rows,
                          struct error *err) CHECKED;

@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/map.h"
 #include "base/str.h"
 #include "runtime/dataset/format_tfrecord.h"
 #include "runtime/io/image.h"
@@ -22,6 +23,7 @@ struct found {
 struct finding {
     struct found *items;
     int count, capacity;
+    struct map *numbers; /* by name: index + 1, as a pointer */
     struct feature_values values;
 };
 
@@ -30,15 +32,14 @@ struct finding {
 static struct found *found_of(struct finding *finding, struct wire name)
 {
     size_t size = wire_left(&name);
-    for (int i = 0; i < finding->count; i++) {
-        struct found *found = &finding->items[i];
-        if (strlen(found->name) == size && !memcmp(found->name, name.at, size))
-            return found;
-    }
+    intptr_t number = (intptr_t)map_find_n(finding->numbers, (const char *)name.at, size);
+    if (number)
+        return &finding->items[number - 1];
     finding->items =
         alloc_grow(finding->items, finding->count, &finding->capacity, sizeof(*finding->items));
     struct found *found = &finding->items[finding->count++];
     *found = (struct found){.name = alloc_text_n((const char *)name.at, size)};
+    map_set(finding->numbers, found->name, (void *)(intptr_t)finding->count);
     return found;
 }
 
@@ -133,7 +134,8 @@ static bool look_at_record(struct finding *finding, const struct tensor_string *
 static bool is_wanted(const struct dataset_opening *opening, const char *name)
 {
     const struct spec_data *data = opening->data;
-    bool wanted = !data->features_count || format_is_target(data, name);
+    bool wanted =
+        !data->features_count || format_is_target(data, name) || format_is_weight(data, name);
     for (int i = 0; i < data->features_count; i++)
         wanted |= !strcmp(data->features[i], name);
     return wanted;
@@ -257,7 +259,7 @@ static bool check_initial(const struct format_tfrecord_column *reading, struct e
 }
 
 static bool decide(struct dataset_opening *opening, const struct found *found,
-                   struct format_tfrecord_reader *reader, struct error *err)
+                   struct format_tfrecord_table *table, struct error *err)
 {
     const struct spec_column *spec = format_column_spec(opening, found->name);
     if (!is_wanted(opening, found->name) || (spec && spec->type == COLUMN_IGNORED))
@@ -284,9 +286,9 @@ static bool decide(struct dataset_opening *opening, const struct found *found,
     int index = format_add_column(opening->dataset, &column);
     reading.name = opening->dataset->columns[index].name;
     reading.name_size = strlen(reading.name);
-    reader->columns = alloc_grow(reader->columns, reader->columns_count,
-                                 &reader->columns_capacity, sizeof(*reader->columns));
-    reader->columns[reader->columns_count++] = reading;
+    table->columns = alloc_grow(table->columns, table->columns_count, &table->columns_capacity,
+                                sizeof(*table->columns));
+    table->columns[table->columns_count++] = reading;
     return true;
 }
 
@@ -297,9 +299,9 @@ static int compare_found(const void *a, const void *b)
 
 bool format_tfrecord_find(struct dataset_opening *opening, const struct tensor_string *records,
                           const int64_t *offsets, int count,
-                          struct format_tfrecord_reader *reader, struct error *err)
+                          struct format_tfrecord_table *table, struct error *err)
 {
-    struct finding finding = {0};
+    struct finding finding = {.numbers = map_new()};
     bool ok = true;
     for (int i = 0; ok && i < count; i++)
         ok = look_at_record(&finding, &records[i], err) ||
@@ -308,20 +310,25 @@ bool format_tfrecord_find(struct dataset_opening *opening, const struct tensor_s
     if (finding.count)
         qsort(finding.items, (size_t)finding.count, sizeof(*finding.items), compare_found);
     for (int i = 0; ok && i < finding.count; i++)
-        ok = decide(opening, &finding.items[i], reader, err);
-    if (ok && !reader->columns_count)
+        ok = decide(opening, &finding.items[i], table, err);
+    if (ok && !table->columns_count)
         ok = fail(err, INVALID, "its records have no features that could be read");
+    table->table.vocabularies =
+        alloc_array((size_t)table->columns_count + 1, sizeof(*table->table.vocabularies));
+    for (int i = 0; i < table->columns_count; i++)
+        table->table.vocabularies[i] = table->columns[i].vocabulary;
     for (int i = 0; i < finding.count; i++)
         free(finding.items[i].name);
     free(finding.items);
+    map_free(finding.numbers);
     feature_values_release(&finding.values);
     return ok;
 }
 
-void format_tfrecord_release(struct format_tfrecord_reader *reader)
+void format_tfrecord_release(struct format_tfrecord_table *table)
 {
-    for (int i = 0; i < reader->columns_count; i++)
-        vocabulary_free(reader->columns[i].vocabulary);
-    free(reader->columns);
-    feature_values_release(&reader->values);
+    for (int i = 0; i < table->columns_count; i++)
+        vocabulary_free(table->columns[i].vocabulary);
+    free(table->columns);
+    free(table->table.vocabularies);
 }

@@ -7,9 +7,8 @@
 
 struct putting {
     struct format_tfrecord_reader *reader;
-    const struct dataset *dataset;
+    const struct format_tfrecord_column *columns;
     struct rows *rows;
-    int64_t number;
     int next; /* the column that probably comes next */
 };
 
@@ -54,18 +53,14 @@ static bool put_image(const struct format_tfrecord_column *reading, const struct
     return ok;
 }
 
-static bool put_word(struct format_tfrecord_column *reading, const char *word, size_t size,
-                     int32_t *to, struct error *err)
+static bool put_word(const struct format_tfrecord_column *reading, const char *word,
+                     size_t size, int32_t *to, struct error *err)
 {
-    *to = reading->vocabulary_done ? vocabulary_find(reading->vocabulary, word, size)
-                                   : vocabulary_add(reading->vocabulary, word, size, err);
-    if (*to < 0 && reading->vocabulary_done)
-        return fail(err, INVALID, "\"%.*s\" is no class of the part to train on",
-                    (int)(size < 60 ? size : 60), word);
+    *to = vocabulary_number(reading->vocabulary, word, size, err);
     return *to >= 0;
 }
 
-static bool put_text(struct format_tfrecord_column *reading, const struct shape *shape,
+static bool put_text(const struct format_tfrecord_column *reading, const struct shape *shape,
                      const struct tensor_string *text, void *to, struct error *err)
 {
     if (reading->kind == TFRECORD_IMAGE)
@@ -86,7 +81,7 @@ static bool put_values(struct putting *putting, int index, struct wire value, st
                                         [TFRECORD_BYTES] = STRING,
                                         [TFRECORD_IMAGE] = STRING,
                                         [TFRECORD_WORD] = STRING};
-    struct format_tfrecord_column *reading = &putting->reader->columns[index];
+    const struct format_tfrecord_column *reading = &putting->columns[index];
     struct feature_values *values = &putting->reader->values;
     enum dtype dtype, wanted = dtypes[reading->kind];
     int64_t count = wanted == STRING ? 1 : reading->count;
@@ -105,8 +100,8 @@ static bool put_values(struct putting *putting, int index, struct wire value, st
     if (dtype == I64)
         return put_integers(values, to, err);
     if (dtype == STRING)
-        return put_text(reading, &putting->dataset->columns[index].shape, values->data, to,
-                        err);
+        return put_text(reading, &putting->reader->table->table.dataset->columns[index].shape,
+                        values->data, to, err);
     memcpy(to, values->data, (size_t)count * sizeof(float));
     return true;
 }
@@ -114,7 +109,7 @@ static bool put_values(struct putting *putting, int index, struct wire value, st
 /* What the spec gives in the place of a feature that is not there. */
 static bool put_initial(struct putting *putting, int index, struct error *err)
 {
-    struct format_tfrecord_column *reading = &putting->reader->columns[index];
+    const struct format_tfrecord_column *reading = &putting->columns[index];
     const char *text = reading->spec ? reading->spec->initial : NULL;
     void *to = rows_at(putting->rows, index);
     if (!text)
@@ -137,18 +132,30 @@ static bool put_initial(struct putting *putting, int index, struct error *err)
 
 /* --- one Example --- */
 
-/* The column of a feature; most Examples of a file have theirs in the same order. */
+static int compare_name(struct wire name, const struct format_tfrecord_column *column)
+{
+    size_t size = wire_left(&name), less = size < column->name_size ? size : column->name_size;
+    int order = less ? memcmp(name.at, column->name, less) : 0;
+    return order ? order : (size > column->name_size) - (size < column->name_size);
+}
+
+/* The column of a feature, -1 when it has none; columns are sorted, and most Examples of a file
+ * have their features in the same order. */
 static int column_of(struct putting *putting, struct wire name)
 {
-    const struct format_tfrecord_reader *reader = putting->reader;
-    size_t size = wire_left(&name);
-    for (int i = 0; i < reader->columns_count; i++) {
-        int at = (putting->next + i) % reader->columns_count;
-        const struct format_tfrecord_column *column = &reader->columns[at];
-        if (column->name_size == size && !memcmp(column->name, name.at, size)) {
+    int count = putting->reader->table->columns_count;
+    int low = 0, high = count - 1, at = putting->next % count;
+    while (low <= high) {
+        int order = compare_name(name, &putting->columns[at]);
+        if (!order) {
             putting->next = at + 1;
             return at;
         }
+        if (order < 0)
+            high = at - 1;
+        else
+            low = at + 1;
+        at = low + (high - low) / 2;
     }
     return -1;
 }
@@ -170,19 +177,18 @@ static bool put_features(struct putting *putting, struct wire features, struct e
         if (index < 0 || value.at == value.end)
             continue;
         if (!put_values(putting, index, value, err))
-            return error_prefix(err,
-                                "feature \"%.100s\": ", putting->reader->columns[index].name);
-        putting->reader->columns[index].seen = putting->number;
+            return error_prefix(err, "feature \"%.100s\": ", putting->columns[index].name);
+        putting->reader->seen[index] = putting->reader->number;
     }
     return true;
 }
 
-bool format_tfrecord_put(struct format_tfrecord_reader *reader, const struct dataset *dataset,
-                         const void *record, size_t size, int64_t number, struct rows *rows,
+bool format_tfrecord_put(struct format_tfrecord_reader *reader, struct rows *rows,
                          struct error *err)
 {
-    struct putting putting = {reader, dataset, rows, number, 0};
-    struct wire example = wire_of(record, size), features;
+    struct putting putting = {reader, reader->table->columns, rows, 0};
+    struct wire example = wire_of(reader->record, reader->size), features;
+    reader->number++;
     while (example.at < example.end) {
         uint64_t tag;
         bool ok = wire_varint(&example, &tag);
@@ -196,9 +202,9 @@ bool format_tfrecord_put(struct format_tfrecord_reader *reader, const struct dat
         if (!ok)
             return fail(err, INVALID, "this is no tf.Example");
     }
-    for (int i = 0; i < reader->columns_count; i++) {
-        if (reader->columns[i].seen != number && !put_initial(&putting, i, err))
-            return error_prefix(err, "feature \"%.100s\": ", reader->columns[i].name);
+    for (int i = 0; i < reader->table->columns_count; i++) {
+        if (reader->seen[i] != reader->number && !put_initial(&putting, i, err))
+            return error_prefix(err, "feature \"%.100s\": ", putting.columns[i].name);
     }
     return true;
 }

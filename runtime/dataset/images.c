@@ -3,13 +3,13 @@
 #include "runtime/dataset/images.h"
 
 #include <pthread.h>
-#include <sched.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/str.h"
 #include "runtime/io/file.h"
 #include "runtime/io/image.h"
+#include "runtime/machine.h"
 
 #define IMAGES_FILE_BYTES (INT64_C(256) << 20)
 #define IMAGES_THREADS_MAX 64
@@ -146,17 +146,12 @@ static void *images_main(void *arg)
     return NULL;
 }
 
-static int processors(void)
-{
-    cpu_set_t set;
-    int count = sched_getaffinity(0, sizeof(set), &set) ? 1 : CPU_COUNT(&set);
-    return count > IMAGES_THREADS_MAX ? IMAGES_THREADS_MAX : count;
-}
-
 static void decode_all(struct images *images)
 {
     pthread_t threads[IMAGES_THREADS_MAX];
-    int wanted = processors(), started = 0;
+    int wanted = machine_processors(), started = 0;
+    if (wanted > IMAGES_THREADS_MAX)
+        wanted = IMAGES_THREADS_MAX;
     /* This thread is one of them, so it goes on when no other can be started. */
     while (started + 1 < wanted &&
            pthread_create(&threads[started], NULL, images_main, images) == 0)
@@ -217,6 +212,7 @@ bool images_check(struct images *images, const char *folder, struct images_optio
         if (!images->pixels)
             return fail(err, EXHAUSTED, "no memory for the %d images of %s", images->count,
                         folder);
+        options->memory -= (int64_t)images->bytes * images->count;
     }
     decode_all(images);
     if (images->fatal || images->damaged > options->skip_max) {
@@ -251,7 +247,9 @@ static void images_examples_free(struct dataset_examples *examples)
 
 struct dataset_examples *images_examples(struct images *images)
 {
-    images->examples = (struct dataset_examples){
-        .count = images->count, .at = images_at, .free = images_examples_free};
+    images->examples = (struct dataset_examples){.count = images->count,
+                                                 .at = images_at,
+                                                 .free = images_examples_free,
+                                                 .is_made = !images->pixels};
     return &images->examples;
 }

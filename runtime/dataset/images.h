@@ -9,8 +9,6 @@
 
 #include "runtime/dataset/dataset.h"
 
-#define IMAGES_MEMORY (INT64_C(1) << 30) /* pixels of a part that are kept */
-
 struct error;
 struct images;
 
@@ -19,7 +17,8 @@ struct images_options {
     bool same_size;        /* all images must have it; else they are brought to it */
     int64_t channels;      /* 1, 3 */
     int64_t skip_max;      /* damaged files that may be passed over */
-    int64_t memory; /* pixels of more than so many bytes are decoded again when asked for */
+    int64_t memory; /* pixels of more than so many bytes are decoded again when asked for;
+                     * what is held is taken off */
 };
 
 struct images *images_new(void); /* owned by the caller */

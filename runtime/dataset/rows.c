@@ -20,8 +20,8 @@ struct rows {
     } columns[];
 };
 
-static const void *at(const struct dataset_examples *examples, int column, int64_t row,
-                      void *scratch, struct error *err)
+static const void *row_at(const struct dataset_examples *examples, int column, int64_t row,
+                          void *scratch, struct error *err)
 {
     (void)scratch;
     (void)err;
@@ -38,7 +38,7 @@ struct rows *rows_new(const struct dataset *dataset)
 {
     int count = dataset->columns_count;
     struct rows *rows = alloc_bytes(sizeof(*rows) + (size_t)count * sizeof(rows->columns[0]));
-    rows->examples = (struct dataset_examples){.at = at, .free = release};
+    rows->examples = (struct dataset_examples){.at = row_at, .free = release};
     rows->columns_count = count;
     for (int i = 0; i < count; i++) {
         const struct dataset_column *column = &dataset->columns[i];
@@ -111,6 +111,16 @@ int64_t rows_count(const struct rows *rows)
     return rows->examples.count;
 }
 
+size_t rows_row_bytes(const struct rows *rows)
+{
+    return rows->row_bytes;
+}
+
+int64_t rows_bytes(const struct rows *rows)
+{
+    return rows->examples.count * (int64_t)rows->row_bytes;
+}
+
 void rows_settle_words(struct rows *rows, struct dataset *dataset, int column,
                        struct vocabulary *vocabulary)
 {
@@ -126,22 +136,20 @@ void rows_settle_words(struct rows *rows, struct dataset *dataset, int column,
     format_set_vocabulary(dataset, of, vocabulary_words(vocabulary));
 }
 
-bool rows_count_classes(const struct rows *rows, struct dataset *dataset, int column,
-                        struct error *err)
+bool rows_count_class(const struct rows *rows, struct dataset *dataset, int column,
+                      struct error *err)
 {
     struct dataset_column *of = &dataset->columns[column];
+    const void *at = rows_at(rows, column);
     assert(of->stored == I32 || of->stored == U8);
-    for (int64_t i = 0; i < rows->examples.count; i++) {
-        const void *at = rows_at_row(rows, column, i);
-        int32_t value = of->stored == I32 ? *(const int32_t *)at : *(const uint8_t *)at;
-        if (value < 0)
-            return fail(err, INVALID,
-                        "\"%s\" holds %d, allowed: classes from 0 (\"numeric\" in \"columns\" "
-                        "of the spec makes it a number)",
-                        of->name, value);
-        if (value >= of->classes)
-            of->classes = (int64_t)value + 1;
-    }
+    int32_t value = of->stored == I32 ? *(const int32_t *)at : *(const uint8_t *)at;
+    if (value < 0)
+        return fail(err, INVALID,
+                    "\"%s\" holds %d, allowed: classes from 0 (\"numeric\" in \"columns\" of "
+                    "the spec makes it a number)",
+                    of->name, value);
+    if (value >= of->classes)
+        of->classes = (int64_t)value + 1;
     return true;
 }
 

@@ -25,14 +25,16 @@ void *rows_at(const struct rows *rows, int column);
 void *rows_at_row(const struct rows *rows, int column, int64_t row);
 
 int64_t rows_count(const struct rows *rows);
+size_t rows_row_bytes(const struct rows *rows); /* of one row */
+int64_t rows_bytes(const struct rows *rows);    /* of all of them */
 
 /* Gives a column's words, numbered as they came, the numbers they have once sorted. */
 void rows_settle_words(struct rows *rows, struct dataset *dataset, int column,
                        struct vocabulary *vocabulary);
 
-/* Raises an integer column's classes to hold every row's.  INVALID when one is negative. */
-bool rows_count_classes(const struct rows *rows, struct dataset *dataset, int column,
-                        struct error *err) CHECKED;
+/* Raises an integer column's classes to hold the last row's.  INVALID when it is negative. */
+bool rows_count_class(const struct rows *rows, struct dataset *dataset, int column,
+                      struct error *err) CHECKED;
 
 /* Makes them the examples of a part; takes them. */
 void rows_finish(struct rows *rows, struct dataset_part *part);

@@ -29,13 +29,23 @@ void vocabulary_free(struct vocabulary *vocabulary)
     free(vocabulary);
 }
 
-int32_t vocabulary_add(struct vocabulary *vocabulary, const char *word, size_t size,
-                       struct error *err)
+/* Known is a word by its number + 1. */
+static int32_t find(const struct vocabulary *vocabulary, intptr_t known, const char *word,
+                    size_t size, struct error *err)
+{
+    int32_t number = known ? (int32_t)known - 1 : vocabulary->first - 1;
+    if (number < 0)
+        fail(err, INVALID, "\"%.*s\" is no class of the part to train on",
+             (int)(size < 60 ? size : 60), word);
+    return number;
+}
+
+int32_t vocabulary_number(struct vocabulary *vocabulary, const char *word, size_t size,
+                          struct error *err)
 {
     intptr_t known = (intptr_t)map_find_n(vocabulary->numbers, word, size);
-    assert(!vocabulary->words);
-    if (known)
-        return (int32_t)known - 1;
+    if (known || vocabulary->words)
+        return find(vocabulary, known, word, size, err);
     if (size && memchr(word, 0, size)) {
         fail(err, INVALID, "a word with a zero byte in it");
         return -1;
@@ -73,12 +83,6 @@ int32_t *vocabulary_sort(struct vocabulary *vocabulary)
         map_set(numbers, word, (void *)(intptr_t)(vocabulary->first + i + 1));
     }
     return after;
-}
-
-int32_t vocabulary_find(const struct vocabulary *vocabulary, const char *word, size_t size)
-{
-    intptr_t known = (intptr_t)map_find_n(vocabulary->numbers, word, size);
-    return known ? (int32_t)known - 1 : vocabulary->first - 1;
 }
 
 int64_t vocabulary_count(const struct vocabulary *vocabulary)

@@ -18,19 +18,19 @@ struct vocabulary;
 struct vocabulary *vocabulary_new(bool has_unknown);
 void vocabulary_free(struct vocabulary *vocabulary); /* NULL is fine */
 
-/* The number that a word has for now, adding it.  -1 after setting `err`: EXHAUSTED,
- * INVALID (a zero byte in it). */
-int32_t vocabulary_add(struct vocabulary *vocabulary, const char *word, size_t size,
-                       struct error *err);
+/*
+ * The number of a word: before vocabulary_sort() the one that it has for now, added if need be.
+ * -1 after setting `err`: EXHAUSTED (too many words), INVALID (a zero byte in it; after
+ * sorting, that it is not there and nothing stands for it).
+ */
+int32_t vocabulary_number(struct vocabulary *vocabulary, const char *word, size_t size,
+                          struct error *err);
 
 /*
  * Numbers the words for good; no word is added after that.  What was number n becomes number
  * result[n]; owned by the caller.
  */
 int32_t *vocabulary_sort(struct vocabulary *vocabulary);
-
-/* The number of a word, after sorting; -1 when it is not there and nothing stands for it. */
-int32_t vocabulary_find(const struct vocabulary *vocabulary, const char *word, size_t size);
 
 /* Of all numbers, with the unknown; after sorting. */
 int64_t vocabulary_count(const struct vocabulary *vocabulary);

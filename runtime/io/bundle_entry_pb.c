@@ -11,6 +11,7 @@
 
 #define BUNDLE_VERSION 1
 #define BUNDLE_SHARDS_MAX 100000
+#define BUNDLE_SLICES_MAX 10000 /* of one tensor: each is compared with all others */
 
 void bundle_entry_add_header(struct str *out, int shards_count)
 {
@@ -148,6 +149,11 @@ bool bundle_entry_parse(const void *bytes, size_t size, struct arena *arena,
     if (!shape_parse(proto->shape, &entry->shape) || entry->offset < 0 || entry->size < 0 ||
         entry->shard < 0) {
         fail(err, DATA_LOSS, "shape, shard, offset or size is out of range");
+        goto out;
+    }
+    if (proto->n_slices > BUNDLE_SLICES_MAX) {
+        fail(err, EXHAUSTED, "it is stored in %zu slices, allowed: at most %d", proto->n_slices,
+             BUNDLE_SLICES_MAX);
         goto out;
     }
     entry->slices_count = (int)proto->n_slices;

@@ -233,13 +233,18 @@ static bool plain_read(struct bundle_reader *reader, const struct bundle_entry *
     if (!tensor_init(out, (enum dtype)entry->dtype, &entry->shape, err))
         return false;
     uint32_t crc;
-    if (bulk_read(reader->shards[entry->shard].fd, entry->offset, out->data,
-                  (size_t)entry->size, &crc, err)
-            ? sum_check(entry, crc, err)
-            : error_prefix(err, "data file %d of %s: ", entry->shard, reader->prefix))
-        return true;
-    tensor_release(out);
-    return false;
+    bool ok = bulk_read(reader->shards[entry->shard].fd, entry->offset, out->data,
+                        (size_t)entry->size, &crc, err)
+                  ? sum_check(entry, crc, err)
+                  : error_prefix(err, "data file %d of %s: ", entry->shard, reader->prefix);
+    if (!ok) {
+        tensor_release(out);
+        return false;
+    }
+    uint8_t *bytes = out->data; /* a bool is 0 or 1, whatever the file has */
+    for (int64_t i = 0; out->dtype == BOOL && i < out->count; i++)
+        bytes[i] = bytes[i] != 0;
+    return true;
 }
 
 /* Takes apart what data_add_strings() of the writer put together. */

@@ -7,16 +7,21 @@
 #include "base/str.h"
 #include "runtime/io/stream.h"
 
+#define CSV_WINDOW_BYTES 65536
+
 struct csv {
-    struct stream *stream;
+    struct stream *stream; /* NULL: of bytes in memory */
     char *path;
     char separator;
     struct str bytes; /* of the row's cells, each with a NUL behind it */
     struct csv_cell *cells;
     int count, capacity;
     int64_t line, next_line; /* of the row, and where reading is */
-    char window[65536];
+    char *buffer;            /* of a stream, where the window is */
+    const char *window;      /* what is being read */
     size_t window_size, window_at;
+    int64_t window_offset; /* of its first byte */
+    int64_t begin;         /* of the row */
     bool ended;
 };
 
@@ -30,7 +35,29 @@ struct csv *csv_open(const char *path, char separator, struct error *err)
     csv->path = alloc_text(path);
     csv->separator = separator;
     csv->next_line = 1;
+    csv->window = csv->buffer = alloc_bytes(CSV_WINDOW_BYTES);
     return csv;
+}
+
+struct csv *csv_open_bytes(void)
+{
+    return alloc_bytes(sizeof(struct csv));
+}
+
+void csv_set_bytes(struct csv *csv, const char *path, char separator, const void *bytes,
+                   size_t size)
+{
+    assert(!csv->stream);
+    if (!csv->path || strcmp(csv->path, path) != 0) {
+        free(csv->path);
+        csv->path = alloc_text(path);
+    }
+    csv->separator = separator;
+    csv->window = bytes;
+    csv->window_size = size;
+    csv->window_at = 0;
+    csv->next_line = 1;
+    csv->ended = true;
 }
 
 void csv_close(struct csv *csv)
@@ -41,12 +68,23 @@ void csv_close(struct csv *csv)
     str_release(&csv->bytes);
     free(csv->cells);
     free(csv->path);
+    free(csv->buffer);
     free(csv);
 }
 
 int64_t csv_line(const struct csv *csv)
 {
     return csv->line;
+}
+
+int64_t csv_begin(const struct csv *csv)
+{
+    return csv->begin;
+}
+
+int64_t csv_end(const struct csv *csv)
+{
+    return csv->window_offset + (int64_t)csv->window_at;
 }
 
 /* --- bytes --- */
@@ -58,18 +96,20 @@ static int refill(struct csv *csv, struct error *err)
 {
     if (csv->ended)
         return CSV_END;
-    bool first = !stream_offset(csv->stream);
-    if (!stream_read(csv->stream, csv->window, sizeof(csv->window), &csv->window_size, err)) {
+    csv->window_offset = stream_offset(csv->stream);
+    csv->window_at = 0;
+    if (!stream_read(csv->stream, csv->buffer, CSV_WINDOW_BYTES, &csv->window_size, err)) {
+        csv->window_size = 0;
+        csv->ended = true; /* nothing more can be read behind it */
         error_prefix(err, "%s: ", csv->path);
         return CSV_FAILED;
     }
-    csv->ended = csv->window_size < sizeof(csv->window);
-    csv->window_at = 0;
+    csv->ended = csv->window_size < CSV_WINDOW_BYTES;
     if (csv->ended && !stream_is_whole(csv->stream)) {
         fail(err, DATA_LOSS, "%s: the compressed file ends before its checksum", csv->path);
         return CSV_FAILED;
     }
-    if (first && csv->window_size >= 3 && !memcmp(csv->window, "\xef\xbb\xbf", 3))
+    if (!csv->window_offset && csv->window_size >= 3 && !memcmp(csv->window, "\xef\xbb\xbf", 3))
         csv->window_at = 3;
     return csv->window_at < csv->window_size ? 0 : CSV_END;
 }
@@ -207,6 +247,7 @@ bool csv_next(struct csv *csv, const struct csv_cell **cells, int *count, struct
     do {
         int c = peek(csv, err);
         csv->line = csv->next_line;
+        csv->begin = csv_end(csv);
         csv->count = 0;
         csv->bytes.size = 0;
         *count = 0;

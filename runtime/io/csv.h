@@ -25,6 +25,14 @@ struct csv *csv_open(const char *path, char separator, struct error *err) CHECKE
 void csv_close(struct csv *csv); /* NULL is fine */
 
 /*
+ * For rows that are in memory: csv_set_bytes() says which come next, borrowed until the next
+ * call; `path` stands in errors.
+ */
+struct csv *csv_open_bytes(void);
+void csv_set_bytes(struct csv *csv, const char *path, char separator, const void *bytes,
+                   size_t size);
+
+/*
  * The cells of the next row, borrowed until the next call; `*count` is 0 at the end of the
  * file.  Fails with DATA_LOSS, naming path and line: a quote that never ends or is followed by
  * more, a row too long.  After a quote gone wrong reading goes on with the next line.
@@ -34,3 +42,7 @@ bool csv_next(struct csv *csv, const struct csv_cell **cells, int *count,
 
 /* The line, from 1, at which the last row began. */
 int64_t csv_line(const struct csv *csv);
+
+/* The byte at which it began, and the one behind it, of what is decompressed. */
+int64_t csv_begin(const struct csv *csv);
+int64_t csv_end(const struct csv *csv);

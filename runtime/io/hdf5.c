@@ -113,6 +113,9 @@ static bool take_value(struct reading *r, const struct hdf5_head *head, struct t
         return error_prefix(r->err, "%s: ", r->file->name);
     bool ok = head->dtype == STRING ? take_strings(r, head->data_size, value)
                                     : take(r, value->data, head->data_size);
+    const unsigned char *bytes = value->data;
+    for (int64_t i = 0; ok && head->dtype == BOOL && i < value->count; i++)
+        ok = bytes[i] <= 1 || damaged(r, "it is damaged: a boolean that is none");
     if (!ok)
         tensor_release(value);
     return ok;

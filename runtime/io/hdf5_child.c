@@ -104,7 +104,7 @@ static enum dtype type_of(hid_t type, hid_t *memory)
         return number_type(type, memory);
     case H5T_ENUM: /* h5py's bool */
         *memory = H5Tcopy(type);
-        return H5Tget_size(type) == 1 ? BOOL : DTYPE_NONE;
+        return H5Tget_size(type) == 1 && H5Tget_nmembers(type) == 2 ? BOOL : DTYPE_NONE;
     case H5T_STRING:
         *memory = H5Tcopy(type);
         return STRING;

@@ -74,6 +74,10 @@ struct jpeg_options {
 bool image_read_jpeg(const void *bytes, size_t size, const struct jpeg_options *options,
                      struct image *out, struct error *err) CHECKED;
 
+/* What the header says of the picture, as `*out` without pixels; the rest may be missing. */
+bool image_jpeg_size(const void *bytes, size_t size, struct image *out,
+                     struct error *err) CHECKED;
+
 /* All frames, RGB.  (Parts outside the picture are cut.) */
 bool image_read_gif(const void *bytes, size_t size, struct image *out,
                     struct error *err) CHECKED;

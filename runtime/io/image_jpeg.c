@@ -16,7 +16,13 @@
 #include "runtime/io/image.h"
 
 #include "base/error.h"
+#include "base/limits.h"
 #include "base/str.h"
+
+#define JPEG_PIXELS_PER_BYTE 512   /* of a file, at most ... */
+#define JPEG_PIXELS_BASE (1 << 24) /* ... beyond these, of which a part may be missing */
+#define JPEG_SCANS_MAX 100         /* passes over the picture; honest files have some ten */
+#define JPEG_MEMORY (4 * LIMIT_IMAGE_BYTES) /* for a picture that comes in several scans */
 
 /* First member of what libjpeg calls the error manager. */
 struct trap {
@@ -56,6 +62,7 @@ static struct jpeg_error_mgr *set_trap(struct trap *trap, bool end_is_error, str
 struct reader {
     struct jpeg_decompress_struct jpeg;
     struct trap trap;
+    struct jpeg_progress_mgr progress;
     struct image *image;
     unsigned char *row; /* of four colours, when the file is for printing */
 };
@@ -74,6 +81,34 @@ static void set_options(struct reader *r, const struct jpeg_options *options)
     jpeg->dct_method = options->accurate_dct ? JDCT_ISLOW : JDCT_IFAST;
 }
 
+/*
+ * A picture takes one bit at least for each block of 8 x 8, so a file cannot hold more than 512
+ * pixels for each of its bytes.  libjpeg would make up what is missing, however much it is.
+ */
+static bool check_size(const struct jpeg_decompress_struct *jpeg, size_t size,
+                       struct error *err)
+{
+    int64_t pixels = (int64_t)jpeg->image_width * jpeg->image_height;
+    int64_t most = JPEG_PIXELS_BASE + (int64_t)size * JPEG_PIXELS_PER_BYTE;
+    return pixels <= most ||
+           fail(err, INVALID,
+                "Invalid JPEG data: a picture of %u x %u, allowed for a file of %zu bytes: "
+                "%lld pixels",
+                jpeg->image_height, jpeg->image_width, size, (long long)most);
+}
+
+/* Called by libjpeg as it goes.  Each scan of a progressive file is one more pass over all of
+ * the picture, which may take the file a few bytes. */
+static void on_progress(j_common_ptr common)
+{
+    const struct jpeg_decompress_struct *jpeg = (struct jpeg_decompress_struct *)common;
+    struct trap *trap = (struct trap *)jpeg->err;
+    if (jpeg->input_scan_number <= JPEG_SCANS_MAX)
+        return;
+    (void)fail(trap->err, INVALID, "Invalid JPEG data: more than %d scans", JPEG_SCANS_MAX);
+    longjmp(trap->back, 1);
+}
+
 /* Inks (inverted, as Adobe writes them) to light. */
 static void to_rgb(const unsigned char *ink, unsigned char *rgb, int64_t width)
 {
@@ -83,22 +118,37 @@ static void to_rgb(const unsigned char *ink, unsigned char *rgb, int64_t width)
 }
 
 /* Left by longjmp when the file is bad. */
+static void read_header(struct reader *r, const void *bytes, size_t size)
+{
+    jpeg_create_decompress(&r->jpeg);
+    jpeg_mem_src(&r->jpeg, bytes, (unsigned long)size);
+    jpeg_read_header(&r->jpeg, TRUE);
+}
+
+static void set_size(struct reader *r)
+{
+    jpeg_calc_output_dimensions(&r->jpeg);
+    r->image->frames = 1;
+    r->image->bits = 8;
+    r->image->height = r->jpeg.output_height;
+    r->image->width = r->jpeg.output_width;
+}
+
+/* Left by longjmp when the file is bad. */
 static bool read_picture(struct reader *r, const void *bytes, size_t size,
                          const struct jpeg_options *options, struct error *err)
 {
     struct jpeg_decompress_struct *jpeg = &r->jpeg;
-    jpeg_create_decompress(jpeg);
-    jpeg_mem_src(jpeg, bytes, (unsigned long)size);
-    jpeg_read_header(jpeg, TRUE);
-    set_options(r, options);
-    jpeg_start_decompress(jpeg);
     struct image *image = r->image;
-    image->frames = 1;
-    image->bits = 8;
-    image->height = jpeg->output_height;
-    image->width = jpeg->output_width;
-    if (!image_alloc(image, err))
+    read_header(r, bytes, size);
+    set_options(r, options);
+    set_size(r);
+    if (!check_size(jpeg, size, err) || !image_alloc(image, err))
         return false;
+    r->progress.progress_monitor = on_progress;
+    jpeg->progress = &r->progress;
+    jpeg->mem->max_memory_to_use = JPEG_MEMORY;
+    jpeg_start_decompress(jpeg);
     bool four = jpeg->out_color_space == JCS_CMYK;
     if (four && !(r->row = malloc((size_t)image->width * 4)))
         return fail(err, EXHAUSTED, "no memory for a row of an image");
@@ -128,6 +178,22 @@ bool image_read_jpeg(const void *bytes, size_t size, const struct jpeg_options *
     free(r.row);
     if (!ok)
         image_release(out);
+    return ok;
+}
+
+bool image_jpeg_size(const void *bytes, size_t size, struct image *out, struct error *err)
+{
+    struct reader r = {.image = out};
+    volatile bool ok = false;
+    *out = (struct image){0};
+    r.jpeg.err = set_trap(&r.trap, false, err);
+    if (setjmp(r.trap.back) == 0) {
+        read_header(&r, bytes, size);
+        set_size(&r);
+        out->channels = r.jpeg.output_components;
+        ok = true;
+    }
+    jpeg_destroy_decompress(&r.jpeg);
     return ok;
 }
 

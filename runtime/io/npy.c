@@ -3,37 +3,46 @@
 #include "runtime/io/npy.h"
 
 #include <byteswap.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/alloc.h"
 #include "base/error.h"
 #include "base/str.h"
-#include "runtime/io/file.h"
+#include "runtime/io/npy_file.h"
 #include "runtime/io/output.h"
 
 /* --- elements as a tensor has them --- */
 
-static void swap_elements(struct tensor *tensor)
+static void swap_elements(enum dtype dtype, void *elements, int64_t count)
 {
-    bool is_complex = (BIT(tensor->dtype) & DTYPES_COMPLEX) != 0;
-    int64_t count = tensor->count * (is_complex ? 2 : 1);
-    switch (dtype_size(tensor->dtype) / (is_complex ? 2 : 1)) {
+    bool is_complex = (BIT(dtype) & DTYPES_COMPLEX) != 0;
+    count *= is_complex ? 2 : 1;
+    switch (dtype_size(dtype) / (is_complex ? 2 : 1)) {
     case 2:
         for (int64_t i = 0; i < count; i++)
-            ((uint16_t *)tensor->data)[i] = bswap_16(((uint16_t *)tensor->data)[i]);
+            ((uint16_t *)elements)[i] = bswap_16(((uint16_t *)elements)[i]);
         break;
     case 4:
         for (int64_t i = 0; i < count; i++)
-            ((uint32_t *)tensor->data)[i] = bswap_32(((uint32_t *)tensor->data)[i]);
+            ((uint32_t *)elements)[i] = bswap_32(((uint32_t *)elements)[i]);
         break;
     case 8:
         for (int64_t i = 0; i < count; i++)
-            ((uint64_t *)tensor->data)[i] = bswap_64(((uint64_t *)tensor->data)[i]);
+            ((uint64_t *)elements)[i] = bswap_64(((uint64_t *)elements)[i]);
         break;
     }
+}
+
+bool npy_settle(const struct npy_header *header, void *elements, int64_t first, int64_t count,
+                struct error *err)
+{
+    const unsigned char *bytes = elements;
+    if (header->is_swapped)
+        swap_elements(header->dtype, elements, count);
+    for (int64_t i = 0; header->dtype == BOOL && i < count; i++) {
+        if (bytes[i] > 1)
+            return fail(err, DATA_LOSS, "at byte %lld: 0x%02x is no boolean",
+                        (long long)(header->bytes + first + i), bytes[i]);
+    }
+    return true;
 }
 
 /* Columns first to rows first: `source` has the elements of `target` with dimensions reversed.
@@ -61,20 +70,9 @@ static void turn(const char *source, struct tensor *target)
     }
 }
 
-/* What was read becomes what the header says; releases `tensor` when it fails. */
-static bool settle(const struct npy_header *header, struct tensor *tensor, struct error *err)
+/* Rows first, if they were not; releases `tensor` when it fails. */
+static bool turn_rows(const struct npy_header *header, struct tensor *tensor, struct error *err)
 {
-    if (header->is_swapped)
-        swap_elements(tensor);
-    const unsigned char *bytes = tensor->data;
-    for (int64_t i = 0; tensor->dtype == BOOL && i < tensor->count; i++) {
-        if (bytes[i] > 1) {
-            fail(err, DATA_LOSS, "at byte %lld: 0x%02x is no boolean",
-                 (long long)(header->bytes + i), bytes[i]);
-            tensor_release(tensor);
-            return false;
-        }
-    }
     if (!header->is_fortran || tensor->shape.rank < 2)
         return true;
     struct tensor turned;
@@ -89,7 +87,7 @@ static bool settle(const struct npy_header *header, struct tensor *tensor, struc
 
 /* --- reading --- */
 
-static bool size_check(const struct npy_header *header, int64_t bytes, struct error *err)
+bool npy_check_size(const struct npy_header *header, int64_t bytes, struct error *err)
 {
     char text[SHAPE_TEXT_BYTES];
     int64_t room = bytes - header->bytes;
@@ -112,52 +110,15 @@ bool npy_parse(const void *bytes, size_t size, struct tensor *out, struct error 
     struct npy_header header;
     struct tensor tensor;
     if (!npy_header_parse(bytes, size, &header, err) ||
-        !size_check(&header, (int64_t)size, err) ||
+        !npy_check_size(&header, (int64_t)size, err) ||
         !tensor_init_copy(&tensor, header.dtype, &header.shape,
-                          (const char *)bytes + header.bytes, err) ||
-        !settle(&header, &tensor, err))
+                          (const char *)bytes + header.bytes, err))
         return false;
-    *out = tensor;
-    return true;
-}
-
-/* Reads until `size` bytes are there or the file ends; how many, or -1. */
-static ssize_t read_some(int fd, void *out, size_t size, int64_t offset)
-{
-    size_t done = 0;
-    while (done < size) {
-        ssize_t count = pread(fd, (char *)out + done, size - done, offset + (int64_t)done);
-        if (count < 0 && errno == EINTR)
-            continue;
-        if (count < 0)
-            return -1;
-        if (!count)
-            break;
-        done += (size_t)count;
-    }
-    return (ssize_t)done;
-}
-
-static bool content_read(int fd, int64_t bytes, struct tensor *out, struct error *err)
-{
-    struct npy_header header;
-    struct tensor tensor;
-    char *front = alloc_bytes(NPY_HEADER_BYTES_MAX);
-    ssize_t front_size = read_some(fd, front, NPY_HEADER_BYTES_MAX, 0);
-    bool ok = front_size >= 0 ? npy_header_parse(front, (size_t)front_size, &header, err)
-                              : error_errno(err, UNKNOWN, "cannot be read");
-    free(front);
-    if (!ok || !size_check(&header, bytes, err) ||
-        !tensor_init(&tensor, header.dtype, &header.shape, err))
-        return false;
-    ssize_t count = read_some(fd, tensor.data, (size_t)header.data_bytes, header.bytes);
-    if (count != header.data_bytes) {
+    if (!npy_settle(&header, tensor.data, 0, tensor.count, err)) {
         tensor_release(&tensor);
-        return count < 0 ? error_errno(err, UNKNOWN, "cannot be read")
-                         : fail(err, DATA_LOSS, "ends at byte %lld, it was shortened meanwhile",
-                                (long long)(header.bytes + count));
+        return false;
     }
-    if (!settle(&header, &tensor, err))
+    if (!turn_rows(&header, &tensor, err))
         return false;
     *out = tensor;
     return true;
@@ -165,16 +126,22 @@ static bool content_read(int fd, int64_t bytes, struct tensor *out, struct error
 
 bool npy_read(const char *path, struct tensor *out, struct error *err)
 {
-    struct stat status;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return file_error(err, "read", path);
-    bool ok = fstat(fd, &status) == 0 || error_errno(err, UNKNOWN, "cannot be read");
-    if (ok && !S_ISREG(status.st_mode))
-        ok = fail(err, INVALID, "this is not a file");
-    ok = ok && content_read(fd, status.st_size, out, err);
-    close(fd);
-    return ok || error_prefix(err, "%s: ", path);
+    struct npy_file *file = npy_file_open(path, err);
+    if (!file)
+        return false;
+    const struct npy_header *header = npy_file_header(file);
+    struct tensor tensor;
+    bool ok = tensor_init(&tensor, header->dtype, &header->shape, err) ||
+              error_prefix(err, "%s: ", path);
+    if (ok && !npy_file_read(file, 0, tensor.count, tensor.data, err)) {
+        tensor_release(&tensor);
+        ok = false;
+    }
+    ok = ok && (turn_rows(header, &tensor, err) || error_prefix(err, "%s: ", path));
+    npy_file_close(file);
+    if (ok)
+        *out = tensor;
+    return ok;
 }
 
 /* --- writing --- */

@@ -39,6 +39,17 @@ bool npy_header_add(struct str *out, enum dtype dtype, const struct shape *shape
 /* "uint16 with the bits of bfloat16", for a type that numpy lacks; NULL: it has it. */
 const char *npy_header_note(enum dtype dtype);
 
+/*
+ * Elements as a file has them become those of a tensor, in their place: bytes swapped, and
+ * DATA_LOSS for booleans that are none.  `first`: the number of the first one in its array.
+ */
+bool npy_settle(const struct npy_header *header, void *elements, int64_t first, int64_t count,
+                struct error *err) CHECKED;
+
+/* Whether what the header claims is what `bytes`, the size of the whole file, leave room for.
+ */
+bool npy_check_size(const struct npy_header *header, int64_t bytes, struct error *err) CHECKED;
+
 /* Reads a whole file; errors name it. */
 bool npy_read(const char *path, struct tensor *out, struct error *err) CHECKED;
 

@@ -99,6 +99,15 @@ static enum stream_format guess_format(int fd)
     return is_gzip ? STREAM_GZIP : STREAM_PLAIN;
 }
 
+enum stream_format stream_guess(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    enum stream_format format = fd < 0 ? STREAM_PLAIN : guess_format(fd);
+    if (fd >= 0)
+        close(fd);
+    return format;
+}
+
 struct stream *stream_open(const char *path, enum stream_format format, struct error *err)
 {
     struct stream *stream = alloc_bytes(sizeof(*stream));

@@ -26,6 +26,9 @@ struct stream *stream_open(const char *path, enum stream_format format,
                            struct error *err) CHECKED;
 void stream_close(struct stream *stream); /* NULL is fine */
 
+/* What AUTO comes to for a file: GZIP, or PLAIN, also when it cannot be read. */
+enum stream_format stream_guess(const char *path);
+
 /*
  * Reads `size` bytes; `*count` is less only at the end of the file.  DATA_LOSS when what is
  * compressed is damaged.

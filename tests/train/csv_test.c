@@ -1,25 +1,14 @@
 /* csv_test.c - datasets of tables: quoting, types, vocabularies, and what a wrong cell is told
  * as. */
 
-#include <sys/stat.h>
-
 #include "base/alloc.h"
 #include "base/str.h"
 #include "runtime/dataset/dataset_batch.h"
 #include "runtime/io/csv.h"
+#include "runtime/io/file.h"
+#include "runtime/io/stream.h"
 #include "runtime/spec/spec.h"
 #include "tests/unit/folder.h"
-
-static void put(const char *folder, const char *file, const char *text)
-{
-    mkdir(folder_path(folder), 0755);
-    char *path = alloc_printf("%s/%s", folder_path(folder), file);
-    FILE *out = fopen(path, "w");
-    CHECK(out);
-    CHECK(fputs(text, out) >= 0);
-    CHECK(!fclose(out));
-    free(path);
-}
 
 static void check_refused(const char *folder, const struct spec_data *data, const char *pointer,
                           const char *text)
@@ -39,7 +28,7 @@ static void check_cells(const char *text, const char *wanted)
     struct str got = {0};
     const struct csv_cell *cells;
     int count;
-    put("cells", "x.csv", text);
+    folder_put_text("cells", "x.csv", text);
     char *path = alloc_printf("%s/x.csv", folder_path("cells"));
     struct csv *csv = csv_open(path, ',', &err);
     CHECK_OK(csv, &err);
@@ -80,9 +69,10 @@ TEST(csv_splits_rows)
 
 TEST(csv_finds_columns)
 {
-    put("houses", "train.csv",
+    folder_put_text(
+        "houses", "train.csv",
         "rooms,\"city, old\",area,price\n3,Bern,70.5,100\n2,Aarau,50,80\n4,Bern,90,200\n");
-    put("houses", "test.csv", "rooms,\"city, old\",area,price\n1,Chur,1e2,90\n");
+    folder_put_text("houses", "test.csv", "rooms,\"city, old\",area,price\n1,Chur,1e2,90\n");
     struct dataset dataset;
     struct error err;
     CHECK_OK(dataset_open(folder_path("houses"), NULL, 1, &dataset, &err), &err);
@@ -123,7 +113,7 @@ static const struct spec_data *columns(struct spec_column *column, const char *t
 /* What the spec says goes before what the cells look like. */
 TEST(csv_does_as_the_spec_says)
 {
-    put("spec", "data.csv", "a,b,label\n1,2.5,x\n2,,y\n3,?,x\n");
+    folder_put_text("spec", "data.csv", "a,b,label\n1,2.5,x\n2,,y\n3,?,x\n");
     check_refused("spec", NULL, "",
                   "data.csv: line 3: column \"b\": a value is missing (\"default\"");
     struct spec_column b = {.name = "b",
@@ -186,7 +176,7 @@ TEST(csv_names_the_cell_that_is_wrong)
     for (int i = 0; i < 1200; i++)
         str_printf(&text, "%d,%d\n", i, i % 2);
     str_add(&text, "seven,1\n8\n9,1,2\n10,0.5\n11,\"a\"b\n");
-    put("wrong", "train.csv", str_text(&text));
+    folder_put_text("wrong", "train.csv", str_text(&text));
     check_refused("wrong", NULL, "", "line 1202: column \"x\": \"seven\" is no number");
     struct spec_data data = {.skip_damaged = 4};
     check_refused("wrong", &data, "/data/skip_damaged",
@@ -199,27 +189,27 @@ TEST(csv_names_the_cell_that_is_wrong)
     CHECK_INT(dataset.train.count, 1200);
     dataset_close(&dataset);
     str_release(&text);
-    put("classes", "train.csv", "x,y\n1,a\n2,b\n");
-    put("classes", "test.csv", "x,y\n1,c\n");
+    folder_put_text("classes", "train.csv", "x,y\n1,a\n2,b\n");
+    folder_put_text("classes", "test.csv", "x,y\n1,c\n");
     check_refused("classes", NULL, "",
                   "test.csv: line 2: column \"y\": \"c\" is no class of the part to train on");
-    put("twice", "train.csv", "x,x\n1,2\n");
+    folder_put_text("twice", "train.csv", "x,x\n1,2\n");
     check_refused("twice", NULL, "", "line 1: columns 1 and 2 are both \"x\"");
-    put("other", "train.csv", "x,y\n1,2\n");
-    put("other", "test.csv", "x,z\n1,2\n");
+    folder_put_text("other", "train.csv", "x,y\n1,2\n");
+    folder_put_text("other", "test.csv", "x,z\n1,2\n");
     check_refused("other", NULL, "", "test.csv: line 1: column 2 is \"z\", wanted: \"y\"");
-    put("bare", "train.csv", "x,y\n");
+    folder_put_text("bare", "train.csv", "x,y\n");
     check_refused("bare", NULL, "/data/columns/x", "column \"x\" is empty in all");
-    put("hole", "train.csv", "x,y\n,1\n,2\n");
+    folder_put_text("hole", "train.csv", "x,y\n,1\n,2\n");
     check_refused("hole", NULL, "/data/columns/x", "column \"x\" is empty in all");
-    put("none", "train.csv", "");
+    folder_put_text("none", "train.csv", "");
     check_refused("none", NULL, "", "train.csv holds no examples");
 }
 
 /* Without a header columns have numbers; tabs part the cells of .tsv. */
 TEST(csv_reads_tables_without_names)
 {
-    put("plain", "train.tsv", "1\t2\t0\n3\t4\t1\n");
+    folder_put_text("plain", "train.tsv", "1\t2\t0\n3\t4\t1\n");
     struct dataset dataset;
     struct error err;
     CHECK_OK(dataset_open(folder_path("plain"), NULL, 1, &dataset, &err), &err);
@@ -227,5 +217,61 @@ TEST(csv_reads_tables_without_names)
     CHECK(shape_equal(&dataset.feeds.data.features[0].shape, &SHAPE(2)));
     CHECK_TEXT(dataset.feeds.data.target.name, "column_3");
     CHECK(!dataset_eval(&dataset));
+    dataset_close(&dataset);
+}
+
+/* --- compressed files that are damaged in the middle --- */
+
+/* Rows that do not compress well, deflated; what is behind the first half is damaged. */
+static void put_damaged(const char *path)
+{
+    struct error err;
+    struct str text = {0}, bytes = {0};
+    uint32_t number = 1;
+    str_add(&text, "a,b\n");
+    for (int i = 0; i < 100000; i++) {
+        number = number * 1664525 + 1013904223;
+        str_printf(&text, "%u,%u\n", number, number >> 7);
+    }
+    struct stream_writer *writer = stream_create(path, STREAM_GZIP, &err);
+    CHECK_OK(writer, &err);
+    CHECK_OK(stream_write(writer, text.data, text.size, &err), &err);
+    CHECK_OK(stream_finish(writer, &err), &err);
+    CHECK_OK(file_read(path, 1 << 24, &bytes, &err), &err);
+    memset(bytes.data + bytes.size / 2, 0xff, 1000);
+    CHECK_OK(file_write(path, bytes.data, bytes.size, &err), &err);
+    str_release(&text);
+    str_release(&bytes);
+}
+
+TEST(csv_ends_where_what_is_compressed_is_damaged)
+{
+    struct error err;
+    const struct csv_cell *cells;
+    int count = 1, failed = 0, rows = 0;
+    mkdir(folder_path("damaged"), 0755);
+    put_damaged(folder_path("damaged/train.csv.gz"));
+    struct csv *csv = csv_open(folder_path("damaged/train.csv.gz"), ',', &err);
+    CHECK_OK(csv, &err);
+    while (count) {
+        if (csv_next(csv, &cells, &count, &err)) {
+            rows++;
+            continue;
+        }
+        CHECK_INT(err.code, DATA_LOSS);
+        CHECK_INT(++failed, 1);
+        count = 1;
+    }
+    CHECK_INT(failed, 1);
+    CHECK(rows > 1000 && rows < 100000);
+    csv_close(csv);
+
+    struct dataset dataset;
+    CHECK(!dataset_open(folder_path("damaged"), NULL, 1, &dataset, &err));
+    CHECK(strstr(err.text, "train.csv.gz"));
+    CHECK_OK(dataset_open(folder_path("damaged"), &(struct spec_data){.skip_damaged = -1}, 1,
+                          &dataset, &err),
+             &err);
+    CHECK(dataset.skipped > 0 && dataset.train.count > 1000);
     dataset_close(&dataset);
 }

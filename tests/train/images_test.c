@@ -1,8 +1,5 @@
 /* images_test.c - folders of images as examples: classes, sizes, damage. */
 
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/str.h"
@@ -22,40 +19,22 @@ static const struct spec *spec_of(struct arena *arena, const char *data, struct 
     return spec;
 }
 
-static void put_bytes(const char *path, const void *bytes, size_t size)
-{
-    FILE *out = fopen(path, "wb");
-    CHECK(out);
-    CHECK_INT(fwrite(bytes, 1, size, out), size);
-    CHECK_INT(fclose(out), 0);
-}
-
-/* ROOT/PART/CLASS/FILE, a PNG of one grey. */
+/* ROOT/CLASS/FILE, a PNG of one grey. */
 static void put(const char *root, const char *class, const char *file, int height, int width,
                 int grey)
 {
     struct error err;
     struct str bytes = {0};
-    char *folder = alloc_printf("%s/%s", folder_path(root), class);
-    for (char *at = folder + strlen(folder_path(root)) + 1; (at = strchr(at, '/')); at++) {
-        *at = 0;
-        mkdir(folder_path(root), 0755);
-        mkdir(folder, 0755);
-        *at = '/';
-    }
-    mkdir(folder_path(root), 0755);
-    mkdir(folder, 0755);
     struct image image = {
         .frames = 1, .height = height, .width = width, .channels = 3, .bits = 8};
     CHECK_OK(image_alloc(&image, &err), &err);
     memset(image.pixels, grey, (size_t)(height * width * 3));
     CHECK_OK(image_write_png(&image, -1, &bytes, &err), &err);
-    char *path = alloc_printf("%s/%s", folder, file);
-    put_bytes(path, bytes.data, bytes.size);
+    char *name = alloc_printf("%s/%s", class, file);
+    folder_put(root, name, bytes.data, bytes.size);
+    free(name);
     image_release(&image);
     str_release(&bytes);
-    free(path);
-    free(folder);
 }
 
 static bool open_images(const char *root, const char *data, struct dataset *dataset,
@@ -68,6 +47,23 @@ static bool open_images(const char *root, const char *data, struct dataset *data
     bool ok = dataset_open(folder_path(root), &spec->data, 0, dataset, err);
     arena_free(arena);
     return ok;
+}
+
+static void check_refused(const char *root, const char *data, enum error_code code,
+                          const char *text)
+{
+    struct dataset dataset;
+    struct error err;
+    CHECK_FAILS(open_images(root, data, &dataset, &err), &err, code);
+    if (!strstr(err.text, text))
+        CHECK_STOP("%s, not: %s", err.text, text);
+}
+
+static void check_cut(const char *root, const char *file, long size)
+{
+    char *path = folder_file(root, file);
+    CHECK_INT(truncate(path, size), 0);
+    free(path);
 }
 
 static void check_first(const struct dataset *dataset, const struct dataset_part *part,
@@ -90,9 +86,7 @@ TEST(images_have_the_classes_of_their_folders)
     put("split", "train/dogs", "1.PNG", 4, 5, 10);
     put("split", "train/cats", "a.png", 4, 5, 30);
     put("split", "test/dogs", "x.png", 4, 5, 40);
-    char *notes = alloc_printf("%s/train/dogs/notes.txt", folder_path("split"));
-    put_bytes(notes, "x", 1);
-    free(notes);
+    folder_put_text("split", "train/dogs/notes.txt", "x");
     CHECK_OK(open_images("split", "", &dataset, &err), &err);
     const struct model_data *data = &dataset.feeds.data;
     CHECK(shape_equal(&data->features[0].shape, &SHAPE(4, 5, 3)));
@@ -116,7 +110,7 @@ TEST(images_are_brought_to_one_size)
     CHECK_FAILS(open_images("sizes", "", &dataset, &err), &err, INVALID);
     CHECK(strstr(err.text, "/b/1.png is 5 x 9, others are 8 x 8"));
     CHECK_TEXT(err.pointer, "/data/image_size");
-    CHECK_FAILS(open_images("sizes", "\"skip_damaged\": true", &dataset, &err), &err, INVALID);
+    check_refused("sizes", "\"skip_damaged\": true", INVALID, "image_size brings them to one");
     CHECK_OK(open_images("sizes",
                          "\"image_size\": [3, 4], \"image_channels\": 1, \"validation\": 1",
                          &dataset, &err),
@@ -134,23 +128,17 @@ TEST(images_that_are_damaged_are_named_or_passed_over)
     put("bad", "train/a", "1.png", 4, 4, 50);
     put("bad", "train/a", "2.png", 4, 4, 60);
     put("bad", "train/b", "3.png", 4, 4, 70);
-    char *path = alloc_printf("%s/train/a/1.png", folder_path("bad"));
-    CHECK_INT(truncate(path, 50), 0);
-    CHECK_FAILS(open_images("bad", "", &dataset, &err), &err, DATA_LOSS);
-    CHECK(strstr(err.text, "/train/a/1.png: "));
+    check_cut("bad", "train/a/1.png", 50);
+    check_refused("bad", "", DATA_LOSS, "/train/a/1.png: ");
     CHECK_OK(open_images("bad", "\"skip_damaged\": 1", &dataset, &err), &err);
     CHECK_INT(dataset.skipped, 1);
     CHECK_INT(dataset.train.count, 2);
     check_first(&dataset, &dataset.train, 0, 60, 0);
     check_first(&dataset, &dataset.train, 1, 70, 1);
     dataset_close(&dataset);
-    put_bytes(path, "no image at all", 15);
-    free(path);
-    path = alloc_printf("%s/train/b/3.png", folder_path("bad"));
-    put_bytes(path, "", 0);
-    free(path);
-    CHECK_FAILS(open_images("bad", "\"skip_damaged\": 1", &dataset, &err), &err, DATA_LOSS);
-    CHECK(strstr(err.text, "more than 1 damaged"));
+    folder_put_text("bad", "train/a/1.png", "no image at all");
+    folder_put_text("bad", "train/b/3.png", "");
+    check_refused("bad", "\"skip_damaged\": 1", DATA_LOSS, "more than 1 damaged");
     CHECK_OK(open_images("bad", "\"skip_damaged\": true", &dataset, &err), &err);
     CHECK_INT(dataset.skipped, 2);
     dataset_close(&dataset);
@@ -158,31 +146,20 @@ TEST(images_that_are_damaged_are_named_or_passed_over)
 
 TEST(images_that_are_all_damaged_are_told_by_the_first)
 {
-    struct dataset dataset;
-    struct error err;
     put("worst", "a", "1.png", 4, 4, 50);
     put("worst", "b", "2.png", 4, 4, 60);
-    for (int i = 0; i < 2; i++) {
-        char *path = alloc_printf("%s/%s", folder_path("worst"), i ? "b/2.png" : "a/1.png");
-        CHECK_INT(truncate(path, 20), 0);
-        free(path);
-    }
-    CHECK_FAILS(open_images("worst", "", &dataset, &err), &err, DATA_LOSS);
-    CHECK(strstr(err.text, "/a/1.png: "));
-    CHECK_FAILS(
-        open_images("worst", "\"image_size\": 4, \"skip_damaged\": true", &dataset, &err), &err,
-        DATA_LOSS);
-    CHECK(strstr(err.text, "every image of"));
+    check_cut("worst", "a/1.png", 20);
+    check_cut("worst", "b/2.png", 20);
+    check_refused("worst", "", DATA_LOSS, "/a/1.png: ");
+    check_refused("worst", "\"image_size\": 4, \"skip_damaged\": true", DATA_LOSS,
+                  "every image of");
 }
 
 TEST(images_of_classes_without_training_are_refused)
 {
-    struct dataset dataset;
-    struct error err;
     put("classes", "train/a", "1.png", 4, 4, 50);
     put("classes", "test/b", "1.png", 4, 4, 50);
-    CHECK_FAILS(open_images("classes", "", &dataset, &err), &err, INVALID);
-    CHECK(strstr(err.text, "/test/b: there are no images of this class"));
+    check_refused("classes", "", INVALID, "/test/b: there are no images of this class");
 }
 
 /* More than may be kept is decoded again when asked for, with the same result. */
@@ -231,10 +208,7 @@ TEST(images_are_augmented_as_the_spec_says)
     check_first(&dataset, &dataset.train, 1, 60, 1);
     dataset_close(&dataset);
     arena_free(arena);
-    mkdir(folder_path("text"), 0755);
-    char *path = alloc_printf("%s/a.txt", folder_path("text"));
-    put_bytes(path, "some text", 9);
-    free(path);
+    folder_put_text("text", "a.txt", "some text");
     CHECK_FAILS(open_images("text", "\"sequence_length\": 2, \"augment\": [\"RandomFlip\"]",
                             &dataset, &err),
                 &err, INVALID);

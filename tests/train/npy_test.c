@@ -1,7 +1,5 @@
 /* npy_test.c - datasets of numpy's arrays: which array is which column of which part. */
 
-#include <sys/stat.h>
-
 #include "base/alloc.h"
 #include "base/str.h"
 #include "runtime/dataset/dataset_batch.h"
@@ -26,8 +24,7 @@ static void put(const char *folder, const char *file, enum dtype dtype,
 {
     struct tensor tensor = counting(dtype, shape);
     struct error err;
-    mkdir(folder_path(folder), 0755);
-    char *path = alloc_printf("%s/%s", folder_path(folder), file);
+    char *path = folder_file(folder, file);
     CHECK_OK(npy_write(path, &tensor, &err), &err);
     free(path);
     tensor_release(&tensor);
@@ -88,13 +85,12 @@ static void put_archive(const char *folder, const char *file, const char *const 
     struct archive_entry entries[8];
     struct str bytes[8] = {{0}};
     struct error err;
-    mkdir(folder_path(folder), 0755);
     for (int i = 0; i < count; i++) {
         CHECK_OK(npy_header_add(&bytes[i], tensors[i].dtype, &tensors[i].shape, &err), &err);
         str_add_bytes(&bytes[i], tensors[i].data, tensor_bytes(&tensors[i]));
         entries[i] = (struct archive_entry){names[i], bytes[i].data, bytes[i].size, i % 2};
     }
-    char *path = alloc_printf("%s/%s", folder_path(folder), file);
+    char *path = folder_file(folder, file);
     CHECK_OK(archive_write(path, entries, count, &err), &err);
     free(path);
     for (int i = 0; i < count; i++)
@@ -182,6 +178,9 @@ TEST(npy_refuses_what_does_not_fit)
     put("none", "x.npy", F32, &SHAPE(0, 2));
     put("none", "y.npy", I32, &SHAPE(0));
     check_refused("none", NULL, INVALID, "holds no examples");
+    put("hollow", "x.npy", F32, &SHAPE(1000000000, 0));
+    put("hollow", "y.npy", I32, &SHAPE(1000000000, 0));
+    check_refused("hollow", NULL, INVALID, "its examples have no values");
     put("mixed", "x_train.npy", F32, &SHAPE(4));
     put("mixed", "x_test.npy", F64, &SHAPE(4));
     check_refused("mixed", &(struct spec_data){.target = "x"}, INVALID, "is of double");

@@ -1,8 +1,6 @@
 /* text_test.c - texts as examples: windows, pairs of words, what is held out, what is refused.
  */
 
-#include <sys/stat.h>
-
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/str.h"
@@ -24,13 +22,7 @@ static const struct spec *spec_of(struct arena *arena, const char *data, struct 
 
 static const char *put(const char *folder, const char *file, const char *text, size_t size)
 {
-    mkdir(folder_path(folder), 0755);
-    char *path = alloc_printf("%s/%s", folder_path(folder), file);
-    FILE *out = fopen(path, "wb");
-    CHECK(out);
-    CHECK_INT(fwrite(text, 1, size, out), size);
-    CHECK_INT(fclose(out), 0);
-    free(path);
+    folder_put(folder, file, text, size);
     return folder_path(folder);
 }
 
@@ -150,17 +142,17 @@ TEST(text_takes_the_vocabulary_of_a_model)
     CHECK_OK(spec, &err);
     open_text(put("model", "a.txt", "xyz", 3), "\"sequence_length\": 2", &first);
     put("other", "a.txt", "aazyx", 5);
-    CHECK_OK(
-        dataset_open_for(first.vocabulary, folder_path("other"), &spec->data, 0, &second, &err),
-        &err);
+    struct dataset_source source = {
+        .folder = folder_path("other"), .data = &spec->data, .vocabulary = first.vocabulary};
+    CHECK_OK(dataset_open_from(&source, &second, &err), &err);
     CHECK_INT(second.feeds.data.classes, 4);
     CHECK_TEXT(second.vocabulary, first.vocabulary);
     read_window(&second, &second.train, 2, text, next);
     CHECK_TEXT(text, "zy");
     dataset_close(&first);
     dataset_close(&second);
-    CHECK_FAILS(dataset_open_for("{}", folder_path("other"), &spec->data, 0, &second, &err),
-                &err, DATA_LOSS);
+    source.vocabulary = "{}";
+    CHECK_FAILS(dataset_open_from(&source, &second, &err), &err, DATA_LOSS);
     arena_free(arena);
 }
 

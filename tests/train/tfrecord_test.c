@@ -35,8 +35,7 @@ static void put_file(const char *folder, const char *name, enum stream_format fo
 {
     struct str features = {0}, example = {0};
     struct error err;
-    mkdir(folder_path(folder), 0755);
-    char *path = alloc_printf("%s/%s", folder_path(folder), name);
+    char *path = folder_file(folder, name);
     struct record_file_writer *writer = record_file_create(path, format, &err);
     CHECK_OK(writer, &err);
     for (int i = first; i < first + count; i++) {
@@ -173,8 +172,7 @@ static void put_examples(const char *folder, struct str *features, int count)
 {
     struct error err;
     struct str example = {0};
-    mkdir(folder_path(folder), 0755);
-    char *path = alloc_printf("%s/train.tfrecord", folder_path(folder));
+    char *path = folder_file(folder, "train.tfrecord");
     struct record_file_writer *writer = record_file_create(path, STREAM_PLAIN, &err);
     CHECK_OK(writer, &err);
     for (int i = 0; i < count; i++) {

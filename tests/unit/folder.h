@@ -7,8 +7,10 @@
 
 #include <ftw.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "tests/unit/test.h"
 
 static char folder_name[64];
@@ -42,4 +44,33 @@ static inline const char *folder_path(const char *name)
     char *path = paths[next++ % 8];
     snprintf(path, sizeof(paths[0]), "%s/%s", folder_name, name);
     return path;
+}
+
+/* FOLDER/FILE in it, owned by the caller; the folders on the way are made. */
+static inline char *folder_file(const char *folder, const char *file)
+{
+    char *path = alloc_printf("%s/%s", folder_path(folder), file);
+    for (char *at = path + strlen(folder_name) + 1; (at = strchr(at, '/')); at++) {
+        *at = 0;
+        mkdir(path, 0755);
+        *at = '/';
+    }
+    return path;
+}
+
+/* Writes FOLDER/FILE. */
+static inline void folder_put(const char *folder, const char *file, const void *bytes,
+                              size_t size)
+{
+    char *path = folder_file(folder, file);
+    FILE *out = fopen(path, "wb");
+    CHECK(out);
+    CHECK_INT(fwrite(bytes, 1, size, out), size);
+    CHECK_INT(fclose(out), 0);
+    free(path);
+}
+
+static inline void folder_put_text(const char *folder, const char *file, const char *text)
+{
+    folder_put(folder, file, text, strlen(text));
 }

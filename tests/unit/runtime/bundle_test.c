@@ -111,7 +111,8 @@ TEST(bundle_keeps_every_type)
         if (dtype == STRING)
             tensor_set_string(&tensors[dtype], 4, "x\0y", 3);
         else
-            memset(tensors[dtype].data, 0x31 + dtype, 6 * dtype_size(dtype));
+            memset(tensors[dtype].data, dtype == BOOL ? 1 : 0x31 + dtype,
+                   6 * dtype_size(dtype));
         CHECK_OK(bundle_writer_add(writer, dtype_name(dtype), &tensors[dtype], &err), &err);
     }
     CHECK_OK(bundle_writer_finish(writer, &err), &err);
@@ -136,6 +137,26 @@ TEST(bundle_keeps_every_type)
 
 /* An index of many blocks; names that share long prefixes; lookups of what is there and is not.
  */
+/* Other tools may have written any byte. */
+TEST(bundle_reads_bools_as_0_and_1)
+{
+    struct error err;
+    struct tensor flags, back;
+    const uint8_t bytes[] = {0, 1, 7};
+    CHECK_OK(tensor_init_copy(&flags, BOOL, &SHAPE(3), bytes, &err), &err);
+    struct bundle_writer *writer = bundle_writer_open(folder_path("flags"), &err);
+    CHECK_OK(writer, &err);
+    CHECK_OK(bundle_writer_add(writer, "flags", &flags, &err), &err);
+    CHECK_OK(bundle_writer_finish(writer, &err), &err);
+    struct bundle_reader *reader = bundle_reader_open(folder_path("flags"), &err);
+    CHECK_OK(reader, &err);
+    CHECK_OK(bundle_reader_read(reader, "flags", &back, &err), &err);
+    CHECK(!memcmp(back.data, "\0\1\1", 3));
+    bundle_reader_close(reader);
+    tensor_release(&flags);
+    tensor_release(&back);
+}
+
 TEST(bundle_finds_names_in_a_big_index)
 {
     struct error err;

@@ -3,6 +3,7 @@
 #include "base/str.h"
 #include "runtime/io/file.h"
 #include "runtime/io/hdf5.h"
+#include "runtime/io/hdf5_internal.h"
 #include "tests/unit/folder.h"
 
 static void make(struct str *out)
@@ -95,4 +96,38 @@ TEST(damage_is_told)
         CHECK_FAILS(hdf5_read_bytes("x.h5", bytes.data, size, &file, &err), &err, DATA_LOSS);
     }
     str_release(&bytes);
+}
+
+/* What a child says, of three booleans. */
+static bool take_flags(const uint8_t flags[3], struct hdf5 *out, struct error *err)
+{
+    int ends[2];
+    const uint64_t dims[] = {3};
+    const struct hdf5_head head = {
+        .kind = HDF5_DATASET, .dtype = BOOL, .rank = 1, .path_size = 1, .data_size = 3};
+    const struct hdf5_head end = {.kind = HDF5_END};
+    struct str said = {0};
+    str_add_bytes(&said, &head, sizeof(head));
+    str_add(&said, "f");
+    str_add_bytes(&said, dims, sizeof(dims));
+    str_add_bytes(&said, flags, 3);
+    str_add_bytes(&said, &end, sizeof(end));
+    CHECK(!pipe(ends));
+    CHECK(write(ends[1], said.data, said.size) == (ssize_t)said.size);
+    close(ends[1]);
+    bool ok = hdf5_take("x.h5", ends[0], 1000, out, err);
+    close(ends[0]);
+    str_release(&said);
+    return ok;
+}
+
+TEST(a_boolean_is_0_or_1)
+{
+    struct error err;
+    struct hdf5 file;
+    CHECK_OK(take_flags((const uint8_t[]){1, 0, 1}, &file, &err), &err);
+    CHECK_INT(hdf5_find(&file, "f")->value.dtype, BOOL);
+    hdf5_release(&file);
+    CHECK_FAILS(take_flags((const uint8_t[]){1, 7, 1}, &file, &err), &err, DATA_LOSS);
+    CHECK(strstr(err.text, "x.h5") && strstr(err.text, "boolean"));
 }

@@ -110,3 +110,101 @@ TEST(resizing_to_more_goes_in_a_line)
     CHECK_FAILS(image_resize(&image, 1, 4, &out, &err), &err, INVALID);
     image_release(&image);
 }
+
+/* --- JPEG files that declare more than they hold --- */
+
+static void write_jpeg(int64_t height, int64_t width, bool progressive, struct str *file)
+{
+    struct error err;
+    struct image image = image_of(height, width, 1);
+    const struct jpeg_quality quality = {
+        .quality = 95, .progressive = progressive, .x_density = 1, .y_density = 1};
+    CHECK_OK(image_write_jpeg(&image, &quality, file, &err), &err);
+    image_release(&image);
+}
+
+/* Where the first segment begins, from `from` on, whose marker is one of two. */
+static size_t find_marker(const struct str *file, size_t from, int either, int other)
+{
+    const unsigned char *bytes = (const unsigned char *)file->data;
+    for (size_t i = from; i + 1 < file->size; i++)
+        if (bytes[i] == 0xff && (bytes[i + 1] == either || bytes[i + 1] == other))
+            return i;
+    return file->size;
+}
+
+/* Overwrites the size that the header tells. */
+static void declare(struct str *file, int height, int width)
+{
+    char *at = file->data + find_marker(file, 0, 0xc0, 0xc2) + 5;
+    at[0] = (char)(height >> 8);
+    at[1] = (char)height;
+    at[2] = (char)(width >> 8);
+    at[3] = (char)width;
+}
+
+TEST(a_jpeg_declares_no_more_than_its_bytes_can_hold)
+{
+    struct error err;
+    struct image image;
+    for (int progressive = 0; progressive < 2; progressive++) {
+        struct str file = {0};
+        write_jpeg(16, 16, progressive, &file);
+        declare(&file, 1000, 2000); /* the rest becomes grey */
+        CHECK_OK(image_read(file.data, file.size, 1, &image, &err), &err);
+        CHECK(image.height == 1000 && image.width == 2000);
+        image_release(&image);
+        declare(&file, 20000, 30000);
+        CHECK_FAILS(image_read(file.data, file.size, 1, &image, &err), &err, INVALID);
+        CHECK(strstr(err.text, "20000 x 30000"));
+        /* Its header is as good as any. */
+        CHECK_OK(image_jpeg_size(file.data, file.size, &image, &err), &err);
+        CHECK(image.height == 20000 && image.width == 30000 && image.channels == 1);
+        CHECK(!image.pixels);
+        str_release(&file);
+    }
+}
+
+/* One colour takes the least bytes that there are for so many pixels. */
+TEST(a_large_picture_of_one_colour_is_read)
+{
+    struct error err;
+    struct image image;
+    for (int progressive = 0; progressive < 2; progressive++) {
+        struct str file = {0};
+        write_jpeg(5000, 5000, progressive, &file);
+        CHECK(file.size < 25000000 / 50);
+        CHECK_OK(image_read(file.data, file.size, 1, &image, &err), &err);
+        CHECK(image.height == 5000 && image.width == 5000);
+        image_release(&image);
+        str_release(&file);
+    }
+}
+
+TEST(a_jpeg_of_very_many_scans_is_refused)
+{
+    struct error err;
+    struct image image;
+    struct str one = {0}, many = {0};
+    write_jpeg(16, 16, true, &one);
+    size_t scan = 0, end = find_marker(&one, 0, 0xd9, 0xd9);
+    for (size_t at = 0; at < end; at = find_marker(&one, at + 2, 0xda, 0xda))
+        scan = at;
+    str_add_bytes(&many, one.data, scan);
+    for (int i = 0; i < 150; i++) {
+        if (i == 50) {
+            struct str some = {0};
+            str_add_bytes(&some, many.data, many.size);
+            str_add_bytes(&some, one.data + end, one.size - end);
+            CHECK_OK(image_read(some.data, some.size, 1, &image, &err), &err);
+            image_release(&image);
+            str_release(&some);
+        }
+        str_add_bytes(&many, one.data + scan, end - scan);
+    }
+    str_add_bytes(&many, one.data + end, one.size - end);
+    CHECK_FAILS(image_read(many.data, many.size, 1, &image, &err), &err, INVALID);
+    CHECK(strstr(err.text, "100 scans"));
+    str_release(&one);
+    str_release(&many);
+}

@@ -235,7 +235,8 @@ TEST(spec_takes_everything_it_names)
         "  \"gpu_memory_bytes\": 5, \"node_labels\": {\"zone\": \"a\"}}, \"ps\": 0},"
         " \"strategy\": {\"mode\": \"sync\", \"backup_workers\": 0, \"compress\": \"none\", "
         "\"elastic\": false},"
-        " \"placement\": {\"pins\": {}}, \"checkpoint\": {\"every_steps\": 5, \"keep_latest\": "
+        " \"placement\": {\"tasks\": \"spread\", \"pins\": {}}, \"checkpoint\": "
+        "{\"every_steps\": 5, \"keep_latest\": "
         "1},"
         " \"restart\": {\"max\": 0}, \"stop\": {\"max_steps\": 8, \"max_seconds\": 7,"
         "  \"target\": {\"metric\": \"val_loss\", \"max\": 0.1}}, \"trace\": {\"every_steps\": "
@@ -267,6 +268,8 @@ TEST(spec_takes_everything_it_names)
     CHECK_INT(spec->train.epochs, 0);
     CHECK_INT(spec->tasks[ROLE_WORKER].cpu_millis, 1500);
     CHECK_TEXT(spec->tasks[ROLE_WORKER].node_labels[0].value, "a");
+    CHECK_INT(spec->tasks[ROLE_WORKER].gpus, 1);
+    CHECK(spec->spread);
     CHECK_INT(spec->checkpoint.every_seconds, 0);
     CHECK(spec->stop.target.has_max && !spec->stop.target.has_min);
     CHECK_INT(spec->trace_every_steps, 2);
@@ -278,6 +281,24 @@ TEST(spec_takes_everything_it_names)
     CHECK_TEXT(str_text(&first), str_text(&second));
     str_release(&first);
     str_release(&second);
+    arena_free(arena);
+}
+
+TEST(spec_takes_a_part_of_a_gpu)
+{
+    struct arena *arena = arena_new();
+    struct str text = {0};
+    const struct spec *spec = parse(arena, WITH("\"tasks\": {\"worker\": {\"gpus\": 0.25}}"));
+    CHECK_INT(spec->tasks[ROLE_WORKER].gpus, 0);
+    CHECK_INT(spec->tasks[ROLE_WORKER].gpu_share, 250);
+    spec_to_json(spec, &text);
+    CHECK(strstr(str_text(&text), "\"gpus\": 0.25"));
+    spec = parse(arena, str_text(&text));
+    CHECK_INT(spec->tasks[ROLE_WORKER].gpu_share, 250);
+    str_release(&text);
+    spec = parse(arena, WITH("\"tasks\": {\"worker\": {\"gpus\": 2.0}}"));
+    CHECK_INT(spec->tasks[ROLE_WORKER].gpus, 2);
+    CHECK_INT(spec->tasks[ROLE_WORKER].gpu_share, 0);
     arena_free(arena);
 }
 
@@ -321,6 +342,38 @@ TEST(spec_example_is_overridden_field_by_field)
         "{\"example\": \"mnist-cnn\", \"train\": {\"optimizer\": {\"learning_rate\": 0.5}}}");
     CHECK(config_is(spec->train.optimizer, "Adam"));
     CHECK(optimizer_rate(spec->train.optimizer) == 0.5);
+    arena_free(arena);
+}
+
+/* Each call takes what the layer behind gives, so that a pass over them adds one. */
+TEST(spec_refuses_models_of_keras_that_take_too_long)
+{
+    enum { LAYERS = 25, CALLS = 64 };
+    struct arena *arena = arena_new();
+    struct error err;
+    struct str text = {0};
+    str_add(&text, "{\"model\": {\"keras\": {\"class_name\": \"Functional\", \"config\": "
+                   "{\"layers\": [");
+    for (int i = 0; i < LAYERS; i++) {
+        str_printf(&text,
+                   "{\"class_name\": \"Flatten\", \"name\": \"d%d\", \"config\": {}, "
+                   "\"inbound_nodes\": [",
+                   i);
+        for (int n = 0; n < CALLS; n++) {
+            bool last = i + 1 == LAYERS;
+            str_printf(&text, "%s[[\"d%d\",%d,0]]", n ? "," : "", last && n ? 0 : i + 1,
+                       last && n ? n - 1 : n);
+        }
+        str_add(&text, "]},");
+    }
+    str_printf(&text,
+               "{\"class_name\": \"InputLayer\", \"name\": \"d%d\", \"config\": {}, "
+               "\"inbound_nodes\": []}], \"output_layers\": [[\"d0\", 0, 0]]}}}, " DATA "}",
+               LAYERS);
+    CHECK_FAILS(spec_parse(arena, text.data, text.size, &err), &err, INVALID);
+    if (!strstr(err.text, "too many layers whose inputs come after them"))
+        CHECK_STOP("%s, not: too many layers", err.text);
+    str_release(&text);
     arena_free(arena);
 }
 
@@ -401,8 +454,6 @@ static const struct bad {
     {WITH("\"tags\": [\"x\", \"\"]"), INVALID, "/tags/1", "a tag is \"\""},
     {WITH("\"after\": [7]"), UNIMPLEMENTED, "/after", "a list of 1"},
     {WITH("\"array\": {}"), UNIMPLEMENTED, "/array", "this version"},
-    {"{\"command\": [\"ls\"]}", UNIMPLEMENTED, "/command", "models, not commands"},
-    {WITH("\"env\": {\"A\": \"b\"}"), UNIMPLEMENTED, "/env", "models, not commands"},
     /* examples */
     {"{\"example\": 3}", INVALID, "/example", "example is 3"},
     {"{\"example\": \"mnist-cn\"}", NOT_FOUND, "/example", "did you mean \"mnist-cnn\""},
@@ -566,6 +617,11 @@ static const struct bad {
      "unknown metric \"acuracy\""},
     {TRAIN("\"metrics\": [\"accuracy\", \"acc\"]"), INVALID, "/train/metrics/1",
      "is there already"},
+    {TRAIN("\"weighted_metrics\": [\"acuracy\"]"), INVALID, "/train/weighted_metrics/0",
+     "acuracy"},
+    {TRAIN("\"weighted_metrics\": [\"acc\", \"acc\"]"), INVALID, "/train/weighted_metrics/1",
+     "\"weighted_accuracy\" is there already"},
+    {DATA_WITH("\"weight\": 1"), INVALID, "/data/weight", "1"},
     {TRAIN("\"metrics\": [1]"), INVALID, "/train/metrics/0", "a metric is 1"},
     {TRAIN("\"optimizer\": \"Adma\""), INVALID, "/train/optimizer", "did you mean \"Adam\""},
     {TRAIN("\"optimizer\": 3"), INVALID, "/train/optimizer", "optimizer is 3"},
@@ -581,7 +637,9 @@ static const struct bad {
      "steps is \"many\", allowed: an integer"},
     {TRAIN("\"steps\": 1, \"epochs\": 1"), INVALID, "/train/epochs", "one of the two"},
     {TRAIN("\"eval_every\": -1"), INVALID, "/train/eval_every", "-1"},
-    {TRAIN("\"precision\": \"bfloat16\""), UNIMPLEMENTED, "/train/precision", "float32 only"},
+    {TRAIN("\"precision\": \"float16\""), UNIMPLEMENTED, "/train/precision",
+     "float32 or bfloat16"},
+    {TRAIN("\"precision\": \"bf16\""), INVALID, "/train/precision", "bfloat16"},
     {TRAIN("\"schedule\": {}"), INVALID, "/train/schedule/name", "name"},
     {TRAIN("\"schedule\": {\"name\": \"CosineDecay\", \"initial_learning_rate\": -1, "
            "\"decay_steps\": 5}"),
@@ -616,6 +674,10 @@ static const struct bad {
      "did you mean \"cpus\""},
     {WITH("\"tasks\": {\"worker\": {\"cpus\": 0}}"), INVALID, "/tasks/worker/cpus",
      "from 0.001"},
+    {WITH("\"tasks\": {\"worker\": {\"gpus\": 1.5}}"), INVALID, "/tasks/worker/gpus",
+     "a part of one"},
+    {WITH("\"tasks\": {\"worker\": {\"gpus\": -1}}"), INVALID, "/tasks/worker/gpus", "-1"},
+    {WITH("\"placement\": {\"tasks\": \"sprd\"}"), INVALID, "/placement/tasks", "spread"},
     {WITH("\"tasks\": {\"worker\": {\"node_labels\": {\"a\": 1}}}"), INVALID,
      "/tasks/worker/node_labels/a", "text"},
     {WITH("\"strategy\": {\"mode\": \"async\"}"), UNIMPLEMENTED, "/strategy/mode", "async"},
@@ -733,11 +795,12 @@ TEST(spec_keeps_data)
 {
     struct arena *arena = arena_new();
     struct error err;
-    const char text[] = DATA_WITH(
-        "\"format\": \"csv\", \"validation\": 0.125, \"target\": \"price\", "
-        "\"features\": [\"a\", \"b c\"], \"skip_damaged\": true, \"columns\": {\"a\": "
-        "\"categorical\", \"b c\": {\"shape\": [2, 3], \"default\": -1.5, \"scale\": "
-        "0.25, \"alone\": true}, \"d\": {\"default\": \"none\", \"shape\": []}}");
+    const char text[] =
+        DATA_WITH("\"format\": \"csv\", \"validation\": 0.125, \"target\": \"price\", "
+                  "\"features\": [\"a\", \"b c\"], \"weight\": \"w\", \"skip_damaged\": true, "
+                  "\"columns\": {\"a\": "
+                  "\"categorical\", \"b c\": {\"shape\": [2, 3], \"default\": -1.5, \"scale\": "
+                  "0.25, \"alone\": true}, \"d\": {\"default\": \"none\", \"shape\": []}}");
     const struct spec *spec = spec_parse(arena, text, strlen(text), &err);
     for (int turn = 0; turn < 2; turn++) {
         CHECK_OK(spec, &err);
@@ -748,6 +811,7 @@ TEST(spec_keeps_data)
         CHECK_INT(data->features_count, 2);
         CHECK_TEXT(data->features[1], "b c");
         CHECK_INT(data->skip_damaged, -1);
+        CHECK_TEXT(data->weight, "w");
         CHECK_INT(data->columns_count, 3);
         CHECK_INT(data->columns[0].type, COLUMN_CATEGORICAL);
         CHECK_INT(data->columns[0].rank, -1);
@@ -763,5 +827,89 @@ TEST(spec_keeps_data)
         spec = spec_parse(arena, json.data, json.size, &err);
         str_release(&json);
     }
+    arena_free(arena);
+}
+
+/* --- a program in place of a model --- */
+
+#define HASH "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+TEST(spec_of_a_command)
+{
+    struct arena *arena = arena_new();
+    struct str text = {0};
+    const struct spec *spec = parse(
+        arena, "{\"command\": [\"python3\", \"/x/train.py\", \"--lr\", \"0.1\\n\"], \"env\": "
+               "{\"A\": \"1\", \"B_2\": \"x y\"}, \"files\": {\"a/b.txt\": \"" HASH
+               "\"}, \"tasks\": {\"worker\": 3, \"ps\": {\"replicas\": 2, \"cpus\": 0.5}}, "
+               "\"stop\": {\"max_seconds\": 60}, \"restart\": {\"max\": 2}}");
+    CHECK_INT(spec->command.words_count, 4);
+    CHECK_TEXT(spec->command.words[3], "0.1\n");
+    CHECK_TEXT(spec->name, "train.py");
+    CHECK_INT(spec->command.env_count, 2);
+    CHECK_TEXT(spec->command.env[1].name, "B_2");
+    CHECK_TEXT(spec->command.env[1].value, "x y");
+    CHECK_TEXT(spec->command.files[0].path, "a/b.txt");
+    CHECK_TEXT(spec->command.files[0].sha256, HASH);
+    CHECK_INT(spec->tasks[ROLE_WORKER].replicas, 3);
+    CHECK_INT(spec->tasks[ROLE_PS].replicas, 2);
+    CHECK_INT(spec->tasks[ROLE_PS].cpu_millis, 500);
+    CHECK_INT(spec->stop.max_seconds, 60);
+    CHECK_INT(spec->restart_max, 2);
+    CHECK_INT(spec->layers_count, 0);
+
+    spec_to_json(spec, &text);
+    const struct spec *again = parse(arena, str_text(&text));
+    struct str second = {0};
+    spec_to_json(again, &second);
+    CHECK_TEXT(str_text(&second), str_text(&text));
+    str_release(&text);
+    str_release(&second);
+    CHECK_TEXT(parse(arena, "{\"command\": [\"/bin/my prog\"]}")->name, "my_prog");
+    CHECK_TEXT(parse(arena, "{\"command\": [\"sh\", \"-c\", \"a.b\"]}")->name, "sh");
+    CHECK_TEXT(parse(arena, "{\"command\": [\"x\"], \"workdir\": \"/w\"}")->command.workdir,
+               "/w");
+    arena_free(arena);
+}
+
+TEST(spec_of_a_command_refuses)
+{
+    static const struct {
+        const char *text, *pointer, *says;
+    } cases[] = {
+        {"{\"command\": []}", "/command", "1 to 1000 words"},
+        {"{\"command\": \"ls\"}", "/command", "\"ls\""},
+        {"{\"command\": [\"ls\", 5]}", "/command/1", "a word is 5"},
+        {"{\"command\": [\"\"]}", "/command/0", "not empty"},
+        {"{\"command\": [\"a\"], \"env\": {\"1A\": \"x\"}}", "/env/1A", "no digit first"},
+        {"{\"command\": [\"a\"], \"env\": {\"A=B\": \"x\"}}", "/env/A=B", "cannot name"},
+        {"{\"command\": [\"a\"], \"env\": {\"A\": 1}}", "/env/A", "A is 1"},
+        {"{\"command\": [\"a\"], \"env\": {\"TRAINYARD_OUT\": \"x\"}}", "/env/TRAINYARD_OUT",
+         "the platform's own"},
+        {"{\"command\": [\"a\"], \"files\": {\"../x\": \"" HASH "\"}}", "/files/..~1x",
+         "cannot name a file"},
+        {"{\"command\": [\"a\"], \"files\": {\"x\": \"ABC\"}}", "/files/x", "64 digits"},
+        {"{\"command\": [\"a\"], \"workdir\": \"here\"}", "/workdir", "whole path"},
+        {"{\"command\": [\"a\"], \"workdir\": \"/w\", \"files\": {\"x\": \"" HASH "\"}}",
+         "/workdir", "one of workdir"},
+        {"{\"command\": [\"a\"], \"model\": {\"layers\": []}}", "/model", "belongs to a model"},
+        {"{\"command\": [\"a\"], \"stop\": {\"max_steps\": 5}}", "/stop/max_steps",
+         "unknown field"},
+        {"{\"command\": [\"a\"], \"tasks\": {\"worker\": 0}}", "/tasks/worker", "at least 1"},
+        {WITH("\"env\": {\"A\": \"b\"}"), "/env", "belongs to a \"command\""},
+    };
+    struct arena *arena = arena_new();
+    for (int i = 0; i < ARRAY_LEN(cases); i++) {
+        struct error err;
+        CHECK(!spec_parse(arena, cases[i].text, strlen(cases[i].text), &err));
+        CHECK_INT(err.code, INVALID);
+        CHECK_TEXT(err.pointer, cases[i].pointer);
+        if (!strstr(err.text, cases[i].says))
+            CHECK_STOP("%s: %s", cases[i].text, err.text);
+    }
+    const char *program = "{\"command\": [\"a\"]}";
+    struct error err;
+    CHECK(!spec_parse_training(arena, program, strlen(program), &err));
+    CHECK_TEXT(err.pointer, "/command");
     arena_free(arena);
 }
