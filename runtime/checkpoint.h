@@ -92,6 +92,9 @@ bool checkpoint_load(const char *folder, struct checkpoint *checkpoint,
 bool checkpoint_load_prefix(const char *prefix, struct checkpoint *checkpoint,
                             struct error *err) CHECKED;
 
+/* What the state at `prefix` is of, as `model` above, owned by the caller; NULL: not told. */
+char *checkpoint_model(const char *prefix);
+
 /* The tensor of that name, borrowed; NULL if there is none. */
 const struct tensor *checkpoint_find(const struct checkpoint *checkpoint, const char *name);
 

@@ -89,6 +89,18 @@ static void skip(struct checkpoint *checkpoint, int *capacity, char *prefix, con
         (struct checkpoint_skipped){prefix, alloc_text(why)};
 }
 
+char *checkpoint_model(const char *prefix)
+{
+    struct checkpoint_manifest manifest;
+    struct error ignored; /* a checkpoint of TensorFlow has no manifest */
+    if (!checkpoint_manifest_read(prefix, &manifest, &ignored))
+        return NULL;
+    char *model = manifest.model;
+    manifest.model = NULL;
+    checkpoint_manifest_release(&manifest);
+    return model;
+}
+
 bool checkpoint_load_prefix(const char *prefix, struct checkpoint *checkpoint,
                             struct error *err)
 {

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/map.h"
 #include "runtime/graph.h"
 #include "runtime/io/bundle.h"
 #include "runtime/io/file.h"
@@ -138,24 +139,23 @@ static bool set_variable(struct session *session, const struct node *node, const
     return ok;
 }
 
-static const struct saved_captures *find_captures(const struct saved_meta *meta,
-                                                  const char *function)
+/* What functions captured, by their names; owned by the caller. */
+static struct map *captures_by_function(const struct saved_meta *meta)
 {
-    for (int i = 0; i < meta->captures_count; i++) {
-        if (!strcmp(meta->captures[i].function, function))
-            return &meta->captures[i];
-    }
-    return NULL;
+    struct map *captures = map_new();
+    for (int i = 0; i < meta->captures_count; i++)
+        map_set(captures, meta->captures[i].function, (void *)&meta->captures[i]);
+    return captures;
 }
 
 /* The last inputs of a call are the objects that its function captured. */
 static bool set_captures(struct session *session, const struct node *call,
-                         const struct saved_meta *meta, struct bundle_reader *reader,
-                         struct error *err)
+                         const struct saved_meta *meta, const struct map *by_function,
+                         struct bundle_reader *reader, struct error *err)
 {
     const struct attr *f = node_attr(call, "f");
     const struct saved_captures *captures =
-        f && f->kind == ATTR_FUNC ? find_captures(meta, f->funcs[0].name) : NULL;
+        f && f->kind == ATTR_FUNC ? map_find(by_function, f->funcs[0].name) : NULL;
     int first = captures ? call->inputs_count - captures->objects_count : -1;
     for (int i = 0; first >= 0 && i < captures->objects_count; i++) {
         const struct node *node = call->inputs[first + i].from;
@@ -184,9 +184,11 @@ static bool set_objects(struct session *session, struct saved_meta *meta, const 
     if (has && ok && objects.dtype == STRING && objects.count == 1) {
         const struct tensor_string *bytes = tensor_strings(&objects);
         const struct graph *graph = session_graph(session);
+        struct map *captures = captures_by_function(meta);
         ok = saved_model_read_keys(meta, bytes->data, bytes->size, err);
         for (int i = 0; ok && i < graph_count(graph); i++)
-            ok = set_captures(session, graph_node(graph, i), meta, reader, err);
+            ok = set_captures(session, graph_node(graph, i), meta, captures, reader, err);
+        map_free(captures);
     }
     tensor_release(&objects);
     bundle_reader_close(reader);

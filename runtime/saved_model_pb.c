@@ -238,20 +238,20 @@ static int compare_tensors(const void *a, const void *b)
                   ((const struct signature_tensor *)b)->name);
 }
 
-/* The values that inputs have when nobody gives them. */
+/* The values that inputs, sorted by their names, have when nobody gives them. */
 static bool take_defaults(struct signature_tensor *inputs, int count, struct arena *arena,
                           const Tensorflow__SignatureDef *from, struct error *err)
 {
     for (size_t d = 0; d < from->n_defaults; d++) {
-        for (int i = 0; i < count; i++) {
-            if (strcmp(inputs[i].name, from->defaults[d]->key) != 0 ||
-                !from->defaults[d]->value || inputs[i].when_absent)
-                continue;
-            struct tensor *value = arena_alloc(arena, sizeof(*value));
-            if (!tensor_unpack(value, from->defaults[d]->value, err))
-                return error_prefix(err, "the default of \"%s\": ", inputs[i].name);
-            inputs[i].when_absent = value;
-        }
+        const struct signature_tensor wanted = {.name = from->defaults[d]->key};
+        struct signature_tensor *input =
+            bsearch(&wanted, inputs, (size_t)count, sizeof(*inputs), compare_tensors);
+        if (!input || !from->defaults[d]->value || input->when_absent)
+            continue;
+        struct tensor *value = arena_alloc(arena, sizeof(*value));
+        if (!tensor_unpack(value, from->defaults[d]->value, err))
+            return error_prefix(err, "the default of \"%s\": ", input->name);
+        input->when_absent = value;
     }
     return true;
 }
@@ -353,7 +353,7 @@ walk_child(struct walk *walk, size_t place,
     if (id < 0 || (size_t)id >= walk->model->n_nodes || walk->found[id] >= 0)
         return;
     /* Mostly they stand in the same order. */
-    for (size_t i = 0; i < saved->n_children; i++) {
+    for (size_t i = 0; i < saved->n_children && walk->steps <= KEY_STEPS_MAX; i++) {
         size_t at = (place + i) % saved->n_children;
         int other = saved->children[at]->node_id;
         walk->steps++;

@@ -69,7 +69,7 @@ static bool read_spec(const char *path, struct arena *arena, const struct spec *
         str_add_bytes(&text, example->json, example->size);
     bool ok = example || file_read(path, LIMIT_HTTP_BODY_BYTES, &text, err);
     if (ok)
-        *spec = spec_parse(arena, str_text(&text), text.size, err);
+        *spec = spec_parse_training(arena, str_text(&text), text.size, err);
     str_release(&text);
     return ok && *spec;
 }
@@ -80,7 +80,8 @@ static const char *role_name(enum dataset_role role)
 {
     static const char *const names[] = {[DATASET_FEATURE] = "feature",
                                         [DATASET_TARGET] = "target",
-                                        [DATASET_UNUSED] = "unused"};
+                                        [DATASET_UNUSED] = "unused",
+                                        [DATASET_WEIGHT] = "weight"};
     return names[role];
 }
 

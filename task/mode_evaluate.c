@@ -48,9 +48,11 @@ static bool open_data(const struct arguments *a, const struct trained *trained,
               fail(err, NOT_FOUND,
                    "there is no folder %s: say --data FOLDER with the files of \"%s\"", folder,
                    spec->data.dataset);
-    ok = ok && (dataset_open_for(trained->dataset.vocabulary, folder, &spec->data, spec->seed,
-                                 dataset, err) ||
-                error_prefix(err, "%s: ", folder));
+    const struct dataset_source source = {.folder = folder,
+                                          .data = &spec->data,
+                                          .seed = spec->seed,
+                                          .vocabulary = trained->dataset.vocabulary};
+    ok = ok && (dataset_open_from(&source, dataset, err) || error_prefix(err, "%s: ", folder));
     free(guess);
     return ok;
 }

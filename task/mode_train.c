@@ -143,7 +143,7 @@ static const struct spec *read_spec(const char *name, struct arena *arena, struc
         str_release(&all);
         return NULL;
     }
-    const struct spec *spec = spec_parse(arena, str_text(&text), text.size, err);
+    const struct spec *spec = spec_parse_training(arena, str_text(&text), text.size, err);
     if (!spec)
         error_prefix(err, "%s: ", name);
     str_release(&text);

@@ -67,6 +67,21 @@ struct edge loss_values(struct build *m, const struct config *config, struct edg
     return values;
 }
 
+static struct edge spread(struct build *m, struct edge values, struct edge weights)
+{
+    int rank = build_shape(m, values)->rank, of = build_shape(m, weights)->rank;
+    if (build_ok(m) && of > rank)
+        build_refuse(m, INVALID, "weights of rank %d for losses of rank %d", of, rank);
+    for (; of < rank && build_ok(m); of++)
+        weights = build_expand(m, weights, -1);
+    return weights;
+}
+
+struct edge loss_weigh(struct build *m, struct edge values, struct edge weights)
+{
+    return build_binary(m, "Mul", values, spread(m, values, weights));
+}
+
 struct edge loss_reduce(struct build *m, const struct config *config, struct edge values,
                         struct edge weights)
 {
@@ -74,7 +89,10 @@ struct edge loss_reduce(struct build *m, const struct config *config, struct edg
     bool weighted_mean = !strcmp(reduction, "mean_with_sample_weight");
     struct edge sum_of_weights = {0};
     if (weights.from) {
-        values = build_binary(m, "Mul", values, weights);
+        bool same = build_shape(m, weights)->rank == build_shape(m, values)->rank;
+        values = loss_weigh(m, values, weights);
+        if (weighted_mean && !same) /* an example counts with all of its positions */
+            weights = loss_weigh(m, build_unary(m, "OnesLike", values), weights);
         if (weighted_mean)
             sum_of_weights = build_reduce_all(m, "Sum", weights);
     }

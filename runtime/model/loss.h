@@ -67,6 +67,9 @@ bool loss_takes_logits(const struct config *config);
 struct edge loss_values(struct build *m, const struct config *config, struct edge y_true,
                         struct edge y_pred, bool logits);
 
+/* Them times the weights of the examples, or of the positions in them. */
+struct edge loss_weigh(struct build *m, struct edge values, struct edge weights);
+
 /* Them as one number by the argument "reduction"; `weights` without node: none. */
 struct edge loss_reduce(struct build *m, const struct config *config, struct edge values,
                         struct edge weights);

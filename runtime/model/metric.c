@@ -92,8 +92,11 @@ struct edge metric_mean(struct metric_call *call, struct edge values)
     struct build *m = call->m;
     struct edge count;
     if (call->weights.from) {
-        values = build_binary(m, "Mul", values, call->weights);
-        count = build_reduce_all(m, "Sum", call->weights);
+        struct edge weights = call->weights;
+        if (build_shape(m, weights)->rank < build_shape(m, values)->rank)
+            weights = loss_weigh(m, build_unary(m, "OnesLike", values), weights);
+        values = build_binary(m, "Mul", values, weights);
+        count = build_reduce_all(m, "Sum", weights);
     } else {
         count = build_cast(m, build_unary(m, "Size", values), F32);
     }

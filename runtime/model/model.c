@@ -26,6 +26,7 @@ struct building {
 struct pass {
     struct edge *features;
     struct edge target;
+    struct edge weight; /* of each example; without node: all count the same */
     struct edge (*outputs)[LAYER_OUTPUTS_MAX]; /* by layer */
     struct edge (*masks)[LAYER_OUTPUTS_MAX];   /* of the outputs; without node: none */
     struct edge prediction;                    /* what the loss takes */
@@ -210,6 +211,8 @@ static struct pass run_layers(struct building *g, int64_t batch, bool training)
     for (int i = 0; i < g->data->features_count; i++)
         pass.features[i] = placeholder(m, &g->data->features[i], batch);
     pass.target = placeholder(m, &g->data->target, batch);
+    if (g->data->weight.name)
+        pass.weight = placeholder(m, &g->data->weight, batch);
     for (int i = 0; i < spec->layers_count && build_ok(m); i++)
         run_layer(g, &pass, i, training);
     if (build_ok(m))
@@ -228,11 +231,25 @@ static struct edge losses_of(struct building *g, const struct pass *pass)
                        pass->logits);
 }
 
+/* The weights of the examples, where `others` are weights already; either may be without node.
+ */
+static struct edge weigh(struct building *g, const struct pass *pass, struct edge others)
+{
+    struct build *m = &g->m;
+    struct edge weight = pass->weight;
+    if (!weight.from || !others.from || !build_ok(m))
+        return weight.from ? weight : others;
+    for (int i = build_shape(m, weight)->rank; i < build_shape(m, others)->rank; i++)
+        weight = build_expand(m, weight, -1);
+    return build_binary(m, "Mul", weight, others);
+}
+
 /* The loss as it is trained: with the penalties of weights and outputs. */
 static struct edge total_loss(struct building *g, const struct pass *pass, struct edge values)
 {
     struct build *m = &g->m;
-    struct edge weights = loss_mask_weights(m, g->spec->train.loss, pass->mask, values);
+    struct edge weights =
+        weigh(g, pass, loss_mask_weights(m, g->spec->train.loss, pass->mask, values));
     struct edge loss = loss_reduce(m, g->spec->train.loss, values, weights);
     for (int i = 0; i < m->weights_count && build_ok(m); i++) {
         const struct build_weight *weight = &m->weights[i];
@@ -252,6 +269,20 @@ static struct edge total_loss(struct building *g, const struct pass *pass, struc
 static const char *output_text(struct build *m, struct edge edge)
 {
     return build_ok(m) ? arena_printf(m->arena, "%s:%d", edge.from->name, edge.output) : "";
+}
+
+/*
+ * What the metric "loss" is the mean of: as the loss is reduced, the losses times the weights,
+ * or the losses by weight.
+ */
+static void weigh_losses(struct building *g, const struct pass *pass, struct metric_call *call)
+{
+    bool by_weight =
+        !strcmp(config_choice(g->spec->train.loss, "reduction"), "mean_with_sample_weight");
+    if (by_weight)
+        call->weights = weigh(g, pass, call->weights);
+    else if (pass->weight.from)
+        call->y_pred = loss_weigh(&g->m, call->y_pred, pass->weight);
 }
 
 /* Sums of all metrics; the first is the mean of the losses. */
@@ -279,6 +310,10 @@ static void add_metrics(struct building *g, const struct pass *pass, struct edge
                                        metric_mask_weights(m, metric->config, pass->mask),
                                    .logits = pass->logits,
                                    .targets = loss_of(train->loss->class)->targets};
+        if (!i)
+            weigh_losses(g, pass, &call);
+        else if (train->metrics[i - 1].weighted)
+            call.weights = weigh(g, pass, call.weights);
         const char *text = output_text(m, metric_sums(&call));
         *(m->training ? &metric->sums : &metric->eval_sums) = text;
     }

@@ -30,6 +30,7 @@ struct model_data {
     int features_count;
     struct model_feature target; /* what is to be predicted */
     int64_t classes;             /* targets are 0 to classes - 1; 0: not known, or no classes */
+    struct model_feature weight; /* how much an example counts; no name: all count the same */
 };
 
 /* --- names in the graph --- */

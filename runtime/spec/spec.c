@@ -119,22 +119,32 @@ static bool identity_parse(const struct spec_object *whole, struct spec *spec)
 /* What version 1 names and this program cannot run yet. */
 static bool refuse_later(const struct spec_object *whole)
 {
-    static const char *const command_fields[] = {"command", "env", "secrets", "files",
-                                                 "workdir"};
-    for (int i = 0; i < ARRAY_LEN(command_fields); i++) {
-        if (!spec_read_not_yet(whole, command_fields[i], NULL,
-                               "this version runs models, not commands"))
-            return false;
-    }
     return spec_read_not_yet(whole, "after", json_array(), "this version has none yet") &&
            spec_read_not_yet(whole, "array", NULL, "this version has none yet");
+}
+
+/* What only a program has. */
+static bool refuse_without_command(const struct spec_object *whole)
+{
+    static const char *const fields[] = {"env", "secrets", "files", "workdir"};
+    for (int i = 0; i < ARRAY_LEN(fields); i++) {
+        if (spec_read_value(whole, fields[i]))
+            return error_at(whole->err, spec_read_pointer(whole, fields[i], -1), INVALID,
+                            "%s belongs to a \"command\", which this spec does not have",
+                            fields[i]);
+    }
+    return true;
 }
 
 static bool sections_parse(const struct spec_object *whole, struct spec *spec)
 {
     struct spec_object model, data, train, tasks;
     if (!spec_read_only(whole, top_fields) || !refuse_later(whole) ||
-        !identity_parse(whole, spec) ||
+        !identity_parse(whole, spec))
+        return false;
+    if (spec_read_value(whole, "command"))
+        return spec_parse_command(whole, spec);
+    if (!refuse_without_command(whole) ||
         !spec_read_required(whole, "model", "{\"layers\": [...]}, or name an \"example\"") ||
         !spec_read_required(whole, "data", "{\"dataset\": NAME}") ||
         !spec_read_object(whole, "model", &model) || !spec_read_object(whole, "data", &data) ||
@@ -164,4 +174,16 @@ const struct spec *spec_parse(struct arena *arena, const char *text, size_t size
     bool ok = sections_parse(&whole, spec);
     json_decref(merged);
     return ok ? spec : NULL;
+}
+
+const struct spec *spec_parse_training(struct arena *arena, const char *text, size_t size,
+                                       struct error *err)
+{
+    const struct spec *spec = spec_parse(arena, text, size, err);
+    if (!spec || !spec->command.words_count)
+        return spec;
+    error_at(err, "/command", INVALID,
+             "the job runs a command: there is no model to train. A server runs it: trainyard "
+             "submit");
+    return NULL;
 }

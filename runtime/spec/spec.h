@@ -79,6 +79,7 @@ struct spec_data {
     int64_t validation; /* examples held out of training, for evaluations; 0: test part */
     double validation_fraction;  /* the same as a part of all, above 0 and below 1; else 0 */
     const char *target;          /* the column to predict; NULL: as the data says */
+    const char *weight;          /* the column of how much examples count; NULL: all the same */
     const char *const *features; /* the columns to predict from; none: as the data says */
     int features_count;
     const struct spec_column *columns;
@@ -93,9 +94,12 @@ struct spec_data {
 
 #define SPEC_METRICS_MAX 50
 
+#define SPEC_WEIGHTED "weighted_" /* in front of a metric's name that is there without */
+
 struct spec_metric {
     const char *name; /* of its series: "accuracy" */
     const struct config *config;
+    bool weighted; /* by the weights of the examples */
 };
 
 struct spec_init {    /* what the variables start from; no job, no file: as their layers say */
@@ -113,6 +117,7 @@ struct spec_train {
     int64_t epochs;
     int64_t eval_every;  /* steps; 0: at the end only */
     bool check_numerics; /* stop at the first NaN or infinity, naming the op */
+    int precision;       /* F32 or BF16: what the factors of products are rounded to */
     struct spec_init init;
 };
 
@@ -129,7 +134,8 @@ struct spec_task {
     int replicas; /* 0: no task of this role */
     int64_t cpu_millis;
     int64_t memory_bytes; /* 0: as the platform sees fit */
-    int gpus;
+    int gpus;             /* whole ones */
+    int gpu_share;        /* thousandths of one GPU that is shared; 0 with whole ones */
     const char *gpu_type; /* "" for any */
     int64_t gpu_memory_bytes;
     const struct spec_label *node_labels;
@@ -165,12 +171,37 @@ struct spec_stop {
     struct spec_early early;
 };
 
+/* --- a program in the place of model, data and train --- */
+
+struct spec_variable {
+    const char *name;
+    const char *value; /* of a secret that is stored: NULL */
+};
+
+struct spec_file {      /* that the program finds in its folder */
+    const char *path;   /* below it */
+    const char *sha256; /* of its bytes: 64 digits, 0-9 a-f */
+};
+
+struct spec_command { /* words_count 0: there is none */
+    const char *const *words;
+    int words_count;
+    const struct spec_variable *env;
+    int env_count;
+    const struct spec_variable *secrets;
+    int secrets_count;
+    const struct spec_file *files;
+    int files_count;
+    const char *workdir; /* folder on the node to run in; NULL: one of the task's own */
+};
+
 struct spec {
     const char *name, *project, *queue, *notes;
     const char *const *tags;
     int tags_count;
     int priority; /* 0 to 100, higher first */
     int64_t seed;
+    struct spec_command command; /* then no layers, data and train: */
     const struct spec_layer *layers;
     int layers_count;
     int output; /* the layer whose output the loss takes */
@@ -178,6 +209,7 @@ struct spec {
     struct spec_train train;
     struct spec_task tasks[SPEC_ROLES];
     struct spec_checkpoint checkpoint;
+    bool spread; /* placement.tasks: on as many nodes as possible; else as tightly */
     int restart_max;
     struct spec_stop stop;
     int64_t trace_every_steps; /* 0: never */
@@ -193,6 +225,10 @@ struct spec {
  */
 const struct spec *spec_parse(struct arena *arena, const char *text, size_t size,
                               struct error *err) CHECKED;
+
+/* The same for who trains: a job with a command fails with INVALID. */
+const struct spec *spec_parse_training(struct arena *arena, const char *text, size_t size,
+                                       struct error *err) CHECKED;
 
 /* Appends the spec as JSON with every default written out; spec_parse() reads it back equal. */
 void spec_to_json(const struct spec *spec, struct str *out);

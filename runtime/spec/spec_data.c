@@ -194,7 +194,7 @@ bool spec_parse_data(const struct spec_object *data, struct spec *spec)
         "dataset", "format",    "batch_size", "shuffle",      "validation",
         "target",  "features",  "columns",    "skip_damaged", "sequence_length",
         "stride",  "tokenizer", "skip_gram",  "image_size",   "image_channels",
-        "augment", NULL};
+        "augment", "weight",    NULL};
     struct spec_data *out = &spec->data;
     out->batch_size = 32;
     out->shuffle = -1;
@@ -205,6 +205,7 @@ bool spec_parse_data(const struct spec_object *data, struct spec *spec)
            spec_read_integer(data, "batch_size", 1, SPEC_BATCH_MAX, &out->batch_size) &&
            validation_parse(data, out) && shuffle_parse(data, out) &&
            spec_read_text(data, "target", SPEC_COLUMN_NAME_BYTES, &out->target) &&
+           spec_read_text(data, "weight", SPEC_COLUMN_NAME_BYTES, &out->weight) &&
            features_parse(data, out) && columns_parse(data, out) && skip_parse(data, out) &&
            spec_media_parse(data, out);
 }
@@ -256,6 +257,10 @@ void spec_data_write(const struct spec_data *data, struct str *out)
     if (data->target) {
         str_add(out, ", \"target\": ");
         add_text(out, data->target);
+    }
+    if (data->weight) {
+        str_add(out, ", \"weight\": ");
+        add_text(out, data->weight);
     }
     for (int i = 0; i < data->features_count; i++) {
         str_add(out, i ? ", " : ", \"features\": [");

@@ -153,6 +153,11 @@ static bool early_parse(const struct spec_object *stop, const struct spec_train 
            evaluations_check(&object, train, "early");
 }
 
+bool spec_parse_seconds(const struct spec_object *stop, struct spec *spec)
+{
+    return spec_read_integer(stop, "max_seconds", 0, END_SECONDS_MAX, &spec->stop.max_seconds);
+}
+
 bool spec_parse_stop(const struct spec_object *whole, struct spec *spec)
 {
     static const char *const allowed[] = {"max_steps", "max_seconds", "target", "early", NULL};
@@ -161,7 +166,7 @@ bool spec_parse_stop(const struct spec_object *whole, struct spec *spec)
     return spec_read_object(whole, "stop", &object) &&
            (!object.json || spec_read_only(&object, allowed)) &&
            spec_read_integer(&object, "max_steps", 0, END_COUNT_MAX, &out->max_steps) &&
-           spec_read_integer(&object, "max_seconds", 0, END_SECONDS_MAX, &out->max_seconds) &&
+           spec_parse_seconds(&object, spec) &&
            target_parse(&object, &spec->train, &out->target) &&
            early_parse(&object, &spec->train, &out->early);
 }

@@ -23,12 +23,23 @@ bool spec_parse_stop(const struct spec_object *whole,
                      struct spec *spec) CHECKED; /* spec_end.c */
 bool spec_parse_tasks(const struct spec_object *tasks,
                       struct spec *spec) CHECKED; /* spec_run.c */
+bool spec_parse_placement(const struct spec_object *whole,
+                          struct spec *spec) CHECKED; /* spec_run.c */
+bool spec_parse_restart(const struct spec_object *whole,
+                        struct spec *spec) CHECKED; /* spec_run.c */
+bool spec_parse_seconds(const struct spec_object *stop,
+                        struct spec *spec) CHECKED; /* spec_end.c: its field "max_seconds" */
+bool spec_parse_command(const struct spec_object *whole, struct spec *spec)
+    CHECKED; /* spec_command.c: the whole of such a job */
 bool spec_parse_run(const struct spec_object *whole,
                     struct spec *spec) CHECKED; /* spec_run.c */
 
 /* What the data section says of texts and images (spec_media.c). */
 bool spec_media_parse(const struct spec_object *data, struct spec_data *out) CHECKED;
 void spec_media_write(const struct spec_data *data, struct str *out);
+
+/* Appends the fields of a command as JSON, secrets by their names alone (spec_command.c). */
+void spec_command_write(const struct spec_command *command, struct str *out);
 
 /* Appends the data section as JSON (spec_data.c). */
 void spec_data_write(const struct spec_data *data, struct str *out);

@@ -1,6 +1,7 @@
 /* spec_json.c - a job spec back as JSON, with every default written out. */
 
 #include "base/str.h"
+#include "runtime/dtype.h"
 #include "runtime/spec/config.h"
 #include "runtime/spec/spec_internal.h"
 
@@ -43,13 +44,20 @@ static void add_layer(struct str *out, const struct spec *spec, int index)
     str_add_char(out, '}');
 }
 
-static void add_metrics(struct str *out, const struct spec_train *train)
+static void add_metrics(struct str *out, const struct spec_train *train, bool weighted)
 {
+    bool first = true;
     str_add(out, "[");
     for (int i = 0; i < train->metrics_count; i++) {
-        str_add(out, i ? ", " : "");
+        if (train->metrics[i].weighted != weighted)
+            continue;
+        str_add(out, first ? "" : ", ");
+        first = false;
         bool exact = config_is(train->metrics[i].config, "Accuracy");
-        if (!exact && !strcmp(train->metrics[i].name, "accuracy"))
+        const char *name = train->metrics[i].name;
+        if (weighted && !strncmp(name, SPEC_WEIGHTED, strlen(SPEC_WEIGHTED)))
+            name += strlen(SPEC_WEIGHTED);
+        if (!exact && !strcmp(name, "accuracy"))
             str_add(out, "\"accuracy\"");
         else
             config_write(train->metrics[i].config, out);
@@ -76,11 +84,18 @@ static void add_train(struct str *out, const struct spec_train *train)
     str_add(out, ",\n  \"optimizer\": ");
     config_write(train->optimizer, out);
     str_add(out, ",\n  \"metrics\": ");
-    add_metrics(out, train);
-    str_printf(out, ", \"%s\": %lld, \"eval_every\": %lld, \"precision\": \"float32\"",
+    add_metrics(out, train, false);
+    bool any = false;
+    for (int i = 0; i < train->metrics_count; i++)
+        any |= train->metrics[i].weighted;
+    if (any) {
+        str_add(out, ", \"weighted_metrics\": ");
+        add_metrics(out, train, true);
+    }
+    str_printf(out, ", \"%s\": %lld, \"eval_every\": %lld, \"precision\": \"%s\"",
                train->steps ? "steps" : "epochs",
                (long long)(train->steps ? train->steps : train->epochs),
-               (long long)train->eval_every);
+               (long long)train->eval_every, train->precision == BF16 ? "bfloat16" : "float32");
     add_flag(out, "check_numerics", train->check_numerics);
     add_init(out, &train->init);
     str_add(out, "},\n");
@@ -97,8 +112,12 @@ static void add_tasks(struct str *out, const struct spec *spec)
         str_printf(out, "%s\"%s\": {\"replicas\": %d", first ? "" : ", ",
                    spec_role_name((enum spec_role)role), task->replicas);
         add_real(out, "cpus", (double)task->cpu_millis / 1000);
-        str_printf(out, ", \"memory_bytes\": %lld, \"gpus\": %d, \"gpu_type\": ",
-                   (long long)task->memory_bytes, task->gpus);
+        str_printf(out, ", \"memory_bytes\": %lld", (long long)task->memory_bytes);
+        if (task->gpu_share)
+            add_real(out, "gpus", (double)task->gpu_share / 1000);
+        else
+            str_printf(out, ", \"gpus\": %d", task->gpus);
+        str_add(out, ", \"gpu_type\": ");
         add_text(out, task->gpu_type);
         str_printf(out, ", \"gpu_memory_bytes\": %lld, \"node_labels\": {",
                    (long long)task->gpu_memory_bytes);
@@ -171,9 +190,8 @@ static void add_identity(struct str *out, const struct spec *spec)
     str_add(out, ",\n");
 }
 
-void spec_to_json(const struct spec *spec, struct str *out)
+static void add_model(struct str *out, const struct spec *spec)
 {
-    add_identity(out, spec);
     str_add(out, " \"model\": {\"layers\": [");
     for (int i = 0; i < spec->layers_count; i++) {
         str_add(out, i ? ",\n  " : "\n  ");
@@ -183,7 +201,23 @@ void spec_to_json(const struct spec *spec, struct str *out)
     spec_data_write(&spec->data, out);
     str_add(out, ",\n");
     add_train(out, &spec->train);
+}
+
+void spec_to_json(const struct spec *spec, struct str *out)
+{
+    bool program = spec->command.words_count > 0;
+    add_identity(out, spec);
+    if (program)
+        spec_command_write(&spec->command, out);
+    else
+        add_model(out, spec);
     add_tasks(out, spec);
+    str_printf(out, " \"placement\": {\"tasks\": \"%s\"},\n", spec->spread ? "spread" : "pack");
+    if (program) {
+        str_printf(out, " \"restart\": {\"max\": %d},\n \"stop\": {\"max_seconds\": %lld}}\n",
+                   spec->restart_max, (long long)spec->stop.max_seconds);
+        return;
+    }
     add_checkpoint(out, &spec->checkpoint);
     str_printf(out, " \"restart\": {\"max\": %d},\n", spec->restart_max);
     add_stop(out, &spec->stop);

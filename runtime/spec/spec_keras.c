@@ -10,7 +10,8 @@
 #include "runtime/spec/spec_internal.h"
 
 #define KERAS_LAYERS_MAX 1000
-#define KERAS_CALLS_MAX 64 /* of one layer */
+#define KERAS_CALLS_MAX 64        /* of one layer */
+#define KERAS_STEPS_MAX 400000000 /* calls looked at: a second of the server's time */
 
 /* What the first layer of a Sequential model inside of another takes, if it is no input itself.
  */
@@ -427,6 +428,7 @@ static bool refuse_call(const struct keras *k, const struct keras_call *call)
 /* Adds calls as their inputs come to be there, until all are. */
 static bool add_all(struct keras *k)
 {
+    int64_t steps = 0;
     for (int added = 1; added;) {
         added = 0;
         for (int i = 0; i < k->calls_count; i++) {
@@ -434,6 +436,10 @@ static bool add_all(struct keras *k)
             struct gathering inputs;
             if (is_done(call))
                 continue;
+            steps += k->calls_count; /* among which its inputs are looked for */
+            if (steps > KERAS_STEPS_MAX)
+                return refuse(k, call->pointer,
+                              "the model has too many layers whose inputs come after them");
             gather_inputs(call->node, call->before, &inputs);
             if (inputs.too_many)
                 return refuse(k, call->pointer, "the layer has too many inputs");

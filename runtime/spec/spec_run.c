@@ -45,12 +45,41 @@ static bool labels_parse(const struct spec_object *task, struct spec_task *out)
     return true;
 }
 
+/* Whole GPUs, or a part of one: between 0 and 1, in thousandths. */
+static bool gpus_parse(const struct spec_object *task, struct spec_task *out)
+{
+    json_t *json = spec_read_value(task, "gpus");
+    int64_t gpus = 0;
+    double part = 0;
+    if (!json_is_real(json)) {
+        if (!spec_read_integer(task, "gpus", 0, SPEC_GPUS_MAX, &gpus))
+            return false;
+        out->gpus = (int)gpus;
+        return true;
+    }
+    if (!spec_read_number(task, "gpus", 0, SPEC_GPUS_MAX, &part))
+        return false;
+    out->gpu_share = (int)(part * 1000 + 0.5);
+    if (part == (int)part) {
+        out->gpus = (int)part;
+        out->gpu_share = 0;
+        return true;
+    }
+    if (part < 1 && out->gpu_share > 0 && out->gpu_share < 1000)
+        return true;
+    char found[SPEC_FOUND_BYTES];
+    return error_at(task->err, spec_read_pointer(task, "gpus", -1), INVALID,
+                    "gpus is %s, allowed: 0 to %d whole ones, or a part of one from 0.001 to "
+                    "0.999",
+                    spec_read_found(json, found, sizeof(found)), SPEC_GPUS_MAX);
+}
+
 static bool task_parse(const struct spec_object *tasks, const char *role, struct spec_task *out)
 {
     json_t *json = spec_read_value(tasks, role);
     if (!json)
         return true;
-    int64_t replicas = 1, gpus = 0;
+    int64_t replicas = 1;
     double cpus = 1;
     *out = (struct spec_task){.cpu_millis = 1000, .gpu_type = ""};
     if (json_is_integer(json)) {
@@ -73,14 +102,13 @@ static bool task_parse(const struct spec_object *tasks, const char *role, struct
         !spec_read_integer(&object, "replicas", 0, LIMIT_JOB_TASKS, &replicas) ||
         !spec_read_number(&object, "cpus", 0.001, SPEC_CPUS_MAX, &cpus) ||
         !spec_read_integer(&object, "memory_bytes", 0, SPEC_MEMORY_MAX, &out->memory_bytes) ||
-        !spec_read_integer(&object, "gpus", 0, SPEC_GPUS_MAX, &gpus) ||
+        !gpus_parse(&object, out) ||
         !spec_read_text(&object, "gpu_type", LIMIT_NAME_BYTES, &out->gpu_type) ||
         !spec_read_integer(&object, "gpu_memory_bytes", 0, SPEC_MEMORY_MAX,
                            &out->gpu_memory_bytes) ||
         !labels_parse(&object, out))
         return false;
     out->replicas = (int)replicas;
-    out->gpus = (int)gpus;
     out->cpu_millis = (int64_t)(cpus * 1000 + 0.5);
     return true;
 }
@@ -103,7 +131,7 @@ bool spec_parse_tasks(const struct spec_object *tasks, struct spec *spec)
     if (!spec->tasks[ROLE_WORKER].replicas)
         return error_at(tasks->err, spec_read_pointer(tasks, "worker", -1), INVALID,
                         "worker is 0, allowed: at least 1 replica");
-    for (int role = 0; role < SPEC_ROLES; role++) {
+    for (int role = 0; role < SPEC_ROLES && !spec->command.words_count; role++) {
         if (spec->tasks[role].replicas > (role == ROLE_WORKER))
             return error_at(tasks->err, spec_read_pointer(tasks, role_names[role], -1),
                             UNIMPLEMENTED,
@@ -139,21 +167,25 @@ static bool strategy_parse(const struct spec_object *whole)
            (!elastic || spec_read_not_yet(&object, "elastic", NULL, one_worker));
 }
 
-static bool placement_parse(const struct spec_object *whole)
+bool spec_parse_placement(const struct spec_object *whole, struct spec *spec)
 {
-    static const char *const allowed[] = {"pins", NULL};
+    static const char *const allowed[] = {"tasks", "pins", NULL};
+    static const char *const ways[] = {"pack", "spread", NULL};
     struct spec_object object, pins;
+    int way = 0;
     if (!spec_read_object(whole, "placement", &object) ||
         (object.json && !spec_read_only(&object, allowed)) ||
+        !spec_read_choice(&object, "tasks", ways, &way) ||
         !spec_read_object(&object, "pins", &pins))
         return false;
+    spec->spread = way == 1;
     return !json_object_size(pins.json) ||
            spec_read_not_yet(&object, "pins", NULL, "this version has one device in a task");
 }
 
 /* --- restart, trace --- */
 
-static bool restart_parse(const struct spec_object *whole, struct spec *spec)
+bool spec_parse_restart(const struct spec_object *whole, struct spec *spec)
 {
     static const char *const allowed[] = {"max", "on", "never_on", "exclude_bad_nodes", NULL};
     static const char why[] =
@@ -174,8 +206,8 @@ bool spec_parse_run(const struct spec_object *whole, struct spec *spec)
 {
     static const char *const trace_fields[] = {"every_steps", NULL};
     struct spec_object trace;
-    if (!strategy_parse(whole) || !placement_parse(whole) ||
-        !spec_parse_checkpoint(whole, spec) || !restart_parse(whole, spec) ||
+    if (!strategy_parse(whole) || !spec_parse_placement(whole, spec) ||
+        !spec_parse_checkpoint(whole, spec) || !spec_parse_restart(whole, spec) ||
         !spec_parse_stop(whole, spec))
         return false;
     return spec_read_object(whole, "trace", &trace) &&

@@ -25,11 +25,8 @@ const char *const *evaluate_feed_names(const struct feeds *feeds, const char *sc
                                        struct arena *arena)
 {
     const char **names = arena_array(arena, (size_t)feeds->count, sizeof(*names));
-    for (int i = 0; i < feeds->count; i++) {
-        const struct model_feature *face =
-            i < feeds->data.features_count ? &feeds->data.features[i] : &feeds->data.target;
-        names[i] = arena_printf(arena, "%s%s", scope, face->name);
-    }
+    for (int i = 0; i < feeds->count; i++)
+        names[i] = arena_printf(arena, "%s%s", scope, feeds_face(feeds, i)->name);
     return names;
 }
 

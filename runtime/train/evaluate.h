@@ -10,8 +10,8 @@ struct callable;
 struct error;
 struct session;
 
-/* Feeds of a pass over `feeds`: the placeholders of the features, then of the target, whose
- * names have `scope` in front ("" or MODEL_EVAL).  Lives in `arena`. */
+/* Feeds of a pass over `feeds`: the placeholders of features, target and weight, whose names
+ * have `scope` in front ("" or MODEL_EVAL).  Lives in `arena`. */
 const char *const *evaluate_feed_names(const struct feeds *feeds, const char *scope,
                                        struct arena *arena);
 

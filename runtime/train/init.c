@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "runtime/checkpoint.h"
+#include "runtime/dataset/tokenizer.h"
 #include "runtime/io/file.h"
 #include "runtime/resource.h"
 #include "runtime/train/internal.h"
@@ -74,6 +75,30 @@ static bool set_variable(struct train *train, const struct weights_match *match,
     return true;
 }
 
+static int64_t tokens_of(const char *vocabulary)
+{
+    struct error ignored;
+    struct tokenizer *tokenizer = tokenizer_read(vocabulary, strlen(vocabulary), &ignored);
+    int64_t count = tokenizer ? tokenizer_size(tokenizer) : 0;
+    tokenizer_free(tokenizer);
+    return count;
+}
+
+/* What was learned of token 7 is worth nothing where another token has that number. */
+static bool check_tokens(const struct train *train, const struct weights *weights,
+                         const char *path, struct error *err)
+{
+    const char *theirs = weights_vocabulary(weights), *ours = train->dataset.vocabulary;
+    if (!theirs || !ours || !strcmp(theirs, ours) || !train->spec->train.init.strict)
+        return true;
+    return error_at(err, INIT_POINTER, INVALID,
+                    "%s was trained on a text with other tokens than dataset \"%s\" has (%lld "
+                    "there, %lld here), so that what it learned of one would be taken for "
+                    "another (\"strict\": false takes it all the same)",
+                    path, train->spec->data.dataset, (long long)tokens_of(theirs),
+                    (long long)tokens_of(ours));
+}
+
 static bool take(struct train *train, const struct weights *weights, const char *path,
                  struct arena *arena, struct error *err)
 {
@@ -115,7 +140,8 @@ bool init_apply(struct train *train, struct error *err)
                        : init->file        ? init->file
                                            : job_path(train, arena, err);
     struct weights *weights = path ? weights_open(path, err) : NULL;
-    bool ok = weights && take(train, weights, path, arena, err);
+    bool ok = weights && check_tokens(train, weights, path, err) &&
+              take(train, weights, path, arena, err);
     if (path && !weights && !err->pointer[0])
         snprintf(err->pointer, sizeof(err->pointer), INIT_POINTER);
     weights_close(weights);

@@ -1,4 +1,4 @@
-/* input.c - the input thread: examples gathered and batched ahead of the trainer. */
+/* input.c - the input threads: examples gathered and batched ahead of the trainer. */
 
 #include "runtime/train/input.h"
 
@@ -6,106 +6,163 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "base/mailbox.h"
 #include "runtime/dataset/shuffle.h"
+#include "runtime/machine.h"
 
-#define INPUT_BATCHES 4
-#define INPUT_WAIT_MS 1000
+#define INPUT_BATCHES 3 /* beside those that threads are at */
+#define INPUT_THREADS_MAX 8
+
+enum state { EMPTY, MAKING, MADE, LENT };
 
 struct made {
     struct dataset_batch batch; /* first: what is lent */
-    bool failed;                /* it is no batch, but: */
+    enum state state;
+    int64_t number;    /* of the batch, from 0 */
+    int64_t position;  /* of its first example */
+    int32_t *examples; /* of each row */
+    bool failed;       /* it is no batch, but: */
     struct error error;
 };
 
 struct input {
     struct input_options options;
-    struct made batches[INPUT_BATCHES];
-    struct mailbox *empty;
-    struct mailbox *full;
-    pthread_t thread;
-    bool started;
+    pthread_t threads[INPUT_THREADS_MAX];
+    int threads_count;
 
-    /* of the input thread */
+    pthread_mutex_t lock; /* guards what follows, save a batch that is being made or lent */
+    pthread_cond_t changed;
+    struct made batches[INPUT_BATCHES + INPUT_THREADS_MAX];
+    int batches_count;
+    int64_t begun, taken; /* batches */
+    int64_t position;     /* of the next batch */
     int32_t *order;
     int64_t epoch; /* that `order` is for */
-    int64_t position;
+    bool stopped;
 };
 
-static bool fill(struct input *input, struct dataset_batch *batch, struct error *err)
+/* --- the threads --- */
+
+/* Which examples the next batch has. */
+static void plan_locked(struct input *input, struct made *made)
 {
     const struct input_options *options = &input->options;
     int64_t count = options->part->count;
-    for (int64_t row = 0; row < options->batch_size; row++) {
+    made->state = MAKING;
+    made->number = input->begun++;
+    made->position = input->position;
+    for (int64_t row = 0; row < options->batch_size; row++, input->position++) {
         int64_t epoch = input->position / count;
         if (epoch != input->epoch) {
             shuffle_order(options->seed, epoch, options->shuffle, input->order, count);
             input->epoch = epoch;
         }
-        int64_t example = input->order[input->position % count];
-        if (!dataset_batch_put(batch, row, options->dataset, options->part, example,
-                               input->position, err))
+        made->examples[row] = input->order[input->position % count];
+    }
+}
+
+static bool fill(const struct input_options *options, struct made *made)
+{
+    for (int64_t row = 0; row < options->batch_size; row++) {
+        if (!dataset_batch_put(&made->batch, row, options->dataset, options->part,
+                               made->examples[row], made->position + row, &made->error))
             return false;
-        input->position++;
     }
     return true;
+}
+
+static struct made *find_locked(struct input *input, enum state state, int64_t number)
+{
+    for (int i = 0; i < input->batches_count; i++) {
+        struct made *made = &input->batches[i];
+        if (made->state == state && (state == EMPTY || made->number == number))
+            return made;
+    }
+    return NULL;
 }
 
 static void *input_main(void *arg)
 {
     struct input *input = arg;
     bool ok = true;
-    while (ok && !mailbox_closed(input->empty)) {
-        struct made *made = mailbox_take(input->empty, INPUT_WAIT_MS);
-        if (!made)
+    pthread_mutex_lock(&input->lock);
+    while (ok && !input->stopped) {
+        struct made *made = find_locked(input, EMPTY, 0);
+        if (!made) {
+            pthread_cond_wait(&input->changed, &input->lock);
             continue;
-        ok = fill(input, &made->batch, &made->error);
+        }
+        plan_locked(input, made);
+        pthread_mutex_unlock(&input->lock);
+        ok = fill(&input->options, made);
+        pthread_mutex_lock(&input->lock);
         made->failed = !ok;
-        /* There is room for every batch, so this fails only when all is over. */
-        if (!mailbox_post(input->full, made))
-            break;
+        made->state = MADE;
+        pthread_cond_broadcast(&input->changed);
     }
+    pthread_mutex_unlock(&input->lock);
     return NULL;
+}
+
+/* --- the trainer's side --- */
+
+static bool add_batch(struct input *input, struct error *err)
+{
+    const struct input_options *options = &input->options;
+    struct made *made = &input->batches[input->batches_count++];
+    made->examples = alloc_array((size_t)options->batch_size, sizeof(*made->examples));
+    return dataset_batch_init(&made->batch, options->dataset, options->batch_size, err);
+}
+
+/* What lies in memory one thread gathers faster than several; what is read and decoded they
+ * share. */
+static int threads_wanted(const struct input_options *options)
+{
+    int processors = machine_processors();
+    if (!options->part->examples->is_made)
+        return 1;
+    return processors < INPUT_THREADS_MAX ? processors : INPUT_THREADS_MAX;
 }
 
 struct input *input_start(const struct input_options *options, struct error *err)
 {
     assert(options->part->count > 0);
     struct input *input = alloc_bytes(sizeof(*input));
+    int threads = threads_wanted(options);
     input->options = *options;
     input->position = options->position;
     input->epoch = -1;
     input->order = alloc_array((size_t)options->part->count, sizeof(*input->order));
-    input->empty = mailbox_new(INPUT_BATCHES);
-    input->full = mailbox_new(INPUT_BATCHES);
-    for (int i = 0; i < INPUT_BATCHES; i++) {
-        if (!dataset_batch_init(&input->batches[i].batch, options->dataset, options->batch_size,
-                                err))
-            goto failed;
-        bool posted = mailbox_post(input->empty, &input->batches[i]);
-        assert(posted);
-    }
-    if (pthread_create(&input->thread, NULL, input_main, input)) {
-        fail(err, EXHAUSTED, "cannot start the input thread");
-        goto failed;
-    }
-    input->started = true;
-    return input;
-failed:
+    pthread_mutex_init(&input->lock, NULL);
+    pthread_cond_init(&input->changed, NULL);
+    bool ok = true;
+    for (int i = 0; ok && i < INPUT_BATCHES + threads; i++)
+        ok = add_batch(input, err);
+    while (ok && input->threads_count < threads &&
+           !pthread_create(&input->threads[input->threads_count], NULL, input_main, input))
+        input->threads_count++;
+    if (ok && !input->threads_count)
+        ok = fail(err, EXHAUSTED, "cannot start the input thread");
+    if (ok)
+        return input;
     input_stop(input);
     return NULL;
 }
 
 struct dataset_batch *input_take(struct input *input, struct error *err)
 {
-    struct made *made = NULL;
-    while (!made)
-        made = mailbox_take(input->full, INPUT_WAIT_MS);
-    if (!made->failed)
+    struct made *made;
+    pthread_mutex_lock(&input->lock);
+    while (!(made = find_locked(input, MADE, input->taken)))
+        pthread_cond_wait(&input->changed, &input->lock);
+    bool failed = made->failed; /* whoever asks again gets the same */
+    if (!failed) {
+        made->state = LENT;
+        input->taken++;
+    }
+    pthread_mutex_unlock(&input->lock);
+    if (!failed)
         return &made->batch;
     *err = made->error;
-    bool posted = mailbox_post(input->full, made); /* whoever asks again gets the same */
-    assert(posted);
     return NULL;
 }
 
@@ -113,24 +170,29 @@ void input_give_back(struct input *input, struct dataset_batch *batch)
 {
     for (int i = 0; i < batch->feeds_count; i++)
         assert(tensor_is_exclusive(&batch->feeds[i])); /* nobody reads what is filled next */
-    bool posted = mailbox_post(input->empty, batch);
-    assert(posted);
+    pthread_mutex_lock(&input->lock);
+    assert(((struct made *)batch)->state == LENT);
+    ((struct made *)batch)->state = EMPTY;
+    pthread_cond_broadcast(&input->changed);
+    pthread_mutex_unlock(&input->lock);
 }
 
 void input_stop(struct input *input)
 {
     if (!input)
         return;
-    mailbox_close(input->empty);
-    mailbox_close(input->full);
-    if (input->started)
-        pthread_join(input->thread, NULL);
-    while (mailbox_take(input->empty, 0) || mailbox_take(input->full, 0))
-        continue;
-    for (int i = 0; i < INPUT_BATCHES; i++)
+    pthread_mutex_lock(&input->lock);
+    input->stopped = true;
+    pthread_cond_broadcast(&input->changed);
+    pthread_mutex_unlock(&input->lock);
+    for (int i = 0; i < input->threads_count; i++)
+        pthread_join(input->threads[i], NULL);
+    for (int i = 0; i < input->batches_count; i++) {
         dataset_batch_release(&input->batches[i].batch);
-    mailbox_free(input->empty);
-    mailbox_free(input->full);
+        free(input->batches[i].examples);
+    }
+    pthread_cond_destroy(&input->changed);
+    pthread_mutex_destroy(&input->lock);
     free(input->order);
     free(input);
 }

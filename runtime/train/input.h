@@ -1,10 +1,12 @@
 /*
- * input.h - batches made ahead by a thread of their own.
+ * input.h - batches made ahead by threads of their own.
  *
- * DESIGN: the input thread (input_main) takes empty batches from one bounded mailbox, fills
- * them and posts them to another; the trainer takes them there and gives them back.  There are
- * a few batches in all, made once.  An example that cannot be had ends the thread, after what
- * came before it has been posted.
+ * DESIGN: each input thread (input_main) takes an empty batch, notes under the lock which
+ * examples it is to have, and fills it without the lock; the trainer takes batches in their
+ * order and gives them back.  There are a few batches in all, made once.  So what a batch holds
+ * does not depend on how many threads there are: one for examples in memory, as many as
+ * processors for those that are read or decoded.  An example that cannot be had ends its
+ * thread; the trainer is told when its batch is due.
  *
  * Epochs follow each other without a seam: every batch is full, the last of an epoch is filled
  * up from the next.  Position: how many examples have been taken since the first of epoch 0.
@@ -25,7 +27,7 @@ struct input_options {
     int64_t position; /* where to go on */
 };
 
-/* Starts the thread; owned by the caller.  Fails with EXHAUSTED. */
+/* Starts the threads; owned by the caller.  Fails with EXHAUSTED. */
 struct input *input_start(const struct input_options *options, struct error *err) CHECKED;
 
 /*
@@ -35,5 +37,5 @@ struct input *input_start(const struct input_options *options, struct error *err
 struct dataset_batch *input_take(struct input *input, struct error *err) CHECKED;
 void input_give_back(struct input *input, struct dataset_batch *batch);
 
-/* Ends the thread and frees; no batch may be out.  NULL is fine. */
+/* Ends the threads and frees; no batch may be out.  NULL is fine. */
 void input_stop(struct input *input);

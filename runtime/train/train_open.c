@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "runtime/graph.h"
+#include "runtime/machine.h"
 #include "runtime/train/evaluate.h"
 #include "runtime/train/internal.h"
 
@@ -35,7 +36,13 @@ static bool read_data(struct train *train, struct error *err)
 {
     const struct spec_data *data = &train->spec->data;
     struct dataset *dataset = &train->dataset;
-    if (!dataset_open(train->options.data, data, train->spec->seed, dataset, err))
+    const char *pointer;
+    const struct dataset_source source = {.folder = train->options.data,
+                                          .data = data,
+                                          .seed = train->spec->seed,
+                                          .memory = memory_limit(train, &pointer),
+                                          .spool = train->options.out};
+    if (!dataset_open_from(&source, dataset, err))
         return error_prefix(err, "dataset \"%s\": ", data->dataset);
     train->eval = dataset_eval(dataset);
     const char *waits = wants_evaluations(train->spec);
@@ -71,14 +78,26 @@ static uint64_t hash_graph(const struct graph *graph)
     return hash;
 }
 
+static void tell_precision(struct train *train)
+{
+    if (train->spec->train.precision == BF16 && !machine_multiplies_bf16())
+        str_printf(
+            &train->notice,
+            "%sthis machine has no instructions for bfloat16: products are rounded to it, "
+            "but no faster than in float32",
+            train->notice.size ? "; " : "");
+}
+
 static bool build_session(struct train *train, struct error *err)
 {
     const char *pointer;
     struct session_options options = {.threads = train->options.threads,
                                       .memory_limit = memory_limit(train, &pointer),
+                                      .precision = train->spec->train.precision,
                                       .check_numerics = train->spec->train.check_numerics};
     if (!model_build(train->spec, &train->dataset.feeds.data, &train->model, err))
         return false;
+    tell_precision(train);
     train->facts.metrics = train->model.metrics;
     train->facts.metrics_count = train->model.metrics_count;
     train->facts.parameters = train->model.summary.parameters;

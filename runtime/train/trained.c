@@ -249,7 +249,9 @@ bool trained_build(struct trained *trained, const struct session_options *option
         return false;
     trained->values = arena_array(trained->arena, (size_t)trained->model.variables_count + 1,
                                   sizeof(struct tensor));
-    trained->session = session_new(options, err);
+    struct session_options own = options ? *options : (struct session_options){0};
+    own.precision = trained->spec->train.precision;
+    trained->session = session_new(&own, err);
     return trained->session &&
            session_extend_graph(trained->session, trained->model.graph, err) &&
            set_signature(trained, err);

@@ -54,6 +54,10 @@ void trained_describe(const struct spec *spec, const struct dataset *dataset, st
     }
     str_add(out, "], \"target\": ");
     add_feature(&feeds->data.target, &dataset->columns[feeds->columns[features]], out);
+    if (feeds->data.weight.name) {
+        str_add(out, ", \"weight\": ");
+        add_feature(&feeds->data.weight, &dataset->columns[feeds->columns[features + 1]], out);
+    }
     str_printf(out, ", \"classes\": %lld", (long long)feeds->data.classes);
     if (dataset->vocabulary)
         str_printf(out, ", \"vocabulary\": %s", dataset->vocabulary);
@@ -128,29 +132,31 @@ static bool read_data(const json_t *json, struct arena *arena, struct dataset *o
                       struct error *err)
 {
     const json_t *features = json_object_get(json, "features");
-    size_t count = json_array_size(features);
+    const json_t *others[] = {json_object_get(json, "target"), json_object_get(json, "weight")};
+    size_t count = json_array_size(features), all = count + 1 + (others[1] != NULL);
     if (!count || count > FEATURES_MAX)
         return fail(err, INVALID, "it has %zu features, allowed: 1 to %d", count, FEATURES_MAX);
-    struct model_feature *faces = arena_array(arena, count + 1, sizeof(*faces));
-    int *columns = arena_array(arena, count + 1, sizeof(*columns));
-    *out = (struct dataset){.arena = arena, .columns_count = (int)count + 1};
-    out->columns =
-        alloc_array(count + 1, sizeof(*out->columns)); /* as dataset_close() has it */
-    for (size_t i = 0; i <= count; i++) {
-        const json_t *from =
-            i < count ? json_array_get(features, i) : json_object_get(json, "target");
+    struct model_feature *faces = arena_array(arena, all, sizeof(*faces));
+    int *columns = arena_array(arena, all, sizeof(*columns));
+    *out = (struct dataset){.arena = arena, .columns_count = (int)all};
+    out->columns = alloc_array(all, sizeof(*out->columns)); /* as dataset_close() has it */
+    for (size_t i = 0; i < all; i++) {
+        const json_t *from = i < count ? json_array_get(features, i) : others[i - count];
         columns[i] = (int)i;
         if (!read_feature(from, arena, &faces[i], &out->columns[i], err))
             return false;
     }
     out->columns[count].role = DATASET_TARGET;
+    if (others[1])
+        out->columns[count + 1].role = DATASET_WEIGHT;
     out->feeds = (struct feeds){
         .data = {.features = faces,
                  .features_count = (int)count,
                  .target = faces[count],
+                 .weight = others[1] ? faces[count + 1] : (struct model_feature){0},
                  .classes = json_integer_value(json_object_get(json, "classes"))},
         .columns = columns,
-        .count = (int)count + 1};
+        .count = (int)all};
     char *vocabulary = json_dumps(json_object_get(json, "vocabulary"), JSON_COMPACT);
     if (vocabulary)
         out->vocabulary = arena_text(arena, vocabulary);
@@ -166,7 +172,7 @@ bool trained_parse(const char *json, struct arena *arena, const struct spec **sp
     bool ok = text || fail(err, INVALID, "there is no spec in it");
     ok = ok && read_data(json_object_get(root, "data"), arena, dataset, err);
     if (ok) {
-        *spec = spec_parse(arena, text, strlen(text), err);
+        *spec = spec_parse_training(arena, text, strlen(text), err);
         ok = *spec != NULL;
     }
     free(text);

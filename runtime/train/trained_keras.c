@@ -61,7 +61,7 @@ static const struct spec *make_spec(struct arena *arena, const json_t *config,
                              config, "data", "dataset", "none", "batch_size", 1, "train",
                              "loss", "MeanSquaredError", "steps", 1);
     char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
-    const struct spec *spec = text ? spec_parse(arena, text, strlen(text), err)
+    const struct spec *spec = text ? spec_parse_training(arena, text, strlen(text), err)
                                    : fail_null(err, INVALID, "its configuration is no text");
     free(text);
     json_decref(json);

@@ -2,6 +2,7 @@
 
 #include "runtime/train/weights.h"
 
+#include <jansson.h>
 #include <sys/stat.h>
 
 #include "base/alloc.h"
@@ -9,6 +10,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/str.h"
+#include "runtime/dataset/tokenizer.h"
 #include "runtime/io/archive.h"
 #include "runtime/io/bundle.h"
 #include "runtime/io/file.h"
@@ -104,6 +106,26 @@ static bool read_items(struct weights *weights, struct bundle_reader *reader, st
     return true;
 }
 
+/* What the manifest tells of the tokens, read and written as tokenizers do. */
+static const char *find_vocabulary(const struct weights *weights)
+{
+    struct str json = {0};
+    struct error ignored;
+    char *model = checkpoint_model(weights->path);
+    json_t *root = model ? json_loads(model, 0, NULL) : NULL;
+    char *text = json_dumps(json_object_get(json_object_get(root, "data"), "vocabulary"), 0);
+    struct tokenizer *tokenizer = text ? tokenizer_read(text, strlen(text), &ignored) : NULL;
+    if (tokenizer)
+        tokenizer_write(tokenizer, &json);
+    const char *found = tokenizer ? arena_text(weights->arena, str_text(&json)) : NULL;
+    tokenizer_free(tokenizer);
+    free(text);
+    json_decref(root);
+    free(model);
+    str_release(&json);
+    return found;
+}
+
 static bool open_checkpoint(struct weights *weights, struct error *err)
 {
     if (!find_prefix(weights, err))
@@ -117,6 +139,7 @@ static bool open_checkpoint(struct weights *weights, struct error *err)
                    : false;
     bool ok = read_items(weights, reader, err);
     bundle_reader_close(reader);
+    weights->vocabulary = find_vocabulary(weights);
     return ok;
 }
 
@@ -176,6 +199,11 @@ void weights_close(struct weights *weights)
     free(weights->entries);
     arena_free(weights->arena);
     free(weights);
+}
+
+const char *weights_vocabulary(const struct weights *weights)
+{
+    return weights->vocabulary;
 }
 
 int weights_count(const struct weights *weights)

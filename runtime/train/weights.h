@@ -47,6 +47,10 @@ void weights_close(struct weights *weights); /* NULL is fine */
 int weights_count(const struct weights *weights);
 const struct weights_entry *weights_at(const struct weights *weights, int index);
 
+/* The tokens of the text that a checkpoint's model was trained on, as tokenizer_write() gives
+ * them; NULL: it was trained on none, or that is not known.  Borrowed. */
+const char *weights_vocabulary(const struct weights *weights);
+
 /* --- where a model's variables are in such files --- */
 
 struct weights_place {

@@ -10,6 +10,7 @@ struct weights {
     const char *path;
     struct weights_entry *entries;
     int count, capacity;
+    const char *vocabulary; /* NULL: of no text, or not known */
     /* What holds the values: */
     struct hdf5 h5;
     struct tensor *tensors;
