@@ -68,10 +68,13 @@ static bool add_needs(struct db_conn *conn, const struct add *add, struct error 
 {
     for (int i = 0; i < add->job->needs_count; i++) {
         const struct db_need *need = &add->job->needs[i];
-        if (!db_run(conn, err, "INSERT INTO needs VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-                    "iitiiii", add->added->number, (int64_t)i, need->role,
+        if (!db_run(conn, err,
+                    "INSERT INTO needs VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+                    "iitiiiiitit", add->added->number, (int64_t)i, need->role,
                     (int64_t)need->replicas, need->cpu_millis, need->memory_bytes,
-                    (int64_t)need->gpus))
+                    (int64_t)need->gpus, (int64_t)need->gpu_share,
+                    need->gpu_type ? need->gpu_type : "", need->gpu_memory_bytes,
+                    need->node_labels ? need->node_labels : "{}"))
             return false;
     }
     return true;
@@ -104,14 +107,16 @@ static bool add_run(struct db_conn *conn, void *arg, struct error *err)
             "INSERT INTO jobs (id, user_id, name, project, queue, priority, state, reason, "
             "text,"
             " spec, dataset, restart_max, restarts, attempt, epoch, stop_us, retry_us,"
-            " created_us, started_us, ended_us, tasks_count, seq, idempotency_key, body_hash)"
+            " created_us, started_us, ended_us, tasks_count, seq, idempotency_key, body_hash,"
+            " spread, program)"
             " VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0, '', '', ?7, ?8, ?9, 0, 0, 0, ?10, 0, ?11, 0, "
             "0,"
-            " ?12, 0, ?13, ?14)",
-            "titttittiiiitb", add->added->id, job->user_id, job->name, job->project, job->queue,
-            (int64_t)job->priority, job->spec, job->dataset, (int64_t)job->restart_max,
-            job->stop_us, now_us, (int64_t)tasks_count, job->idempotency_key, job->body_hash,
-            (size_t)DB_HASH_BYTES))
+            " ?12, 0, ?13, ?14, ?15, ?16)",
+            "titttittiiiitbit", add->added->id, job->user_id, job->name, job->project,
+            job->queue, (int64_t)job->priority, job->spec, job->dataset,
+            (int64_t)job->restart_max, job->stop_us, now_us, (int64_t)tasks_count,
+            job->idempotency_key, job->body_hash, (size_t)DB_HASH_BYTES, (int64_t)job->spread,
+            job->program ? job->program : ""))
         return false;
     add->added->number = db_inserted(conn);
 
@@ -139,7 +144,7 @@ bool db_jobs_add(struct db *db, const struct db_job_new *job, struct db_job_adde
 #define JOB_COLUMNS                                                                            \
     "number, j.id, user_id, u.name, j.name, project, queue, priority, state, reason, text,"    \
     " dataset, restart_max, restarts, attempt, epoch, stop_us, retry_us, j.created_us,"        \
-    " started_us, ended_us, tasks_count, seq"
+    " started_us, ended_us, tasks_count, seq, spread, preemptions, program"
 #define JOB_TABLES " FROM jobs j JOIN users u ON u.id = j.user_id "
 
 static void job_read(sqlite3_stmt *stmt, struct arena *arena, struct db_job *job)
@@ -169,6 +174,9 @@ static void job_read(sqlite3_stmt *stmt, struct arena *arena, struct db_job *job
     job->ended_us = sqlite3_column_int64(stmt, c++);
     job->tasks_count = sqlite3_column_int(stmt, c++);
     job->seq = sqlite3_column_int64(stmt, c++);
+    job->spread = sqlite3_column_int(stmt, c++) != 0;
+    job->preemptions = sqlite3_column_int(stmt, c++);
+    job->program = db_column_text(stmt, c++, arena);
     if (c < sqlite3_column_count(stmt))
         job->spec = db_column_text(stmt, c, arena);
 }
@@ -296,7 +304,8 @@ bool db_jobs_needs(struct db_conn *conn, int64_t number, struct arena *arena,
                    struct db_need **needs, int *needs_count, struct error *err)
 {
     sqlite3_stmt *stmt = db_query(conn, err,
-                                  "SELECT role, replicas, cpu_millis, memory_bytes, gpus"
+                                  "SELECT role, replicas, cpu_millis, memory_bytes, gpus,"
+                                  " gpu_share, gpu_type, gpu_memory_bytes, node_labels"
                                   " FROM needs WHERE job = ?1 ORDER BY position",
                                   "i", number);
     if (!stmt)
@@ -310,6 +319,10 @@ bool db_jobs_needs(struct db_conn *conn, int64_t number, struct arena *arena,
             .cpu_millis = sqlite3_column_int64(stmt, 2),
             .memory_bytes = sqlite3_column_int64(stmt, 3),
             .gpus = sqlite3_column_int(stmt, 4),
+            .gpu_share = sqlite3_column_int(stmt, 5),
+            .gpu_type = db_column_text(stmt, 6, arena),
+            .gpu_memory_bytes = sqlite3_column_int64(stmt, 7),
+            .node_labels = db_column_text(stmt, 8, arena),
         };
     *needs = db_rows_end(&rows, arena, needs_count);
     return row == 0;
@@ -333,18 +346,37 @@ bool db_jobs_change(struct db_conn *conn, const struct db_job_change *change, st
         !db_run(
             conn, err,
             "UPDATE jobs SET state = ?3, reason = ?4, text = ?5, attempt = ?6, epoch = ?7,"
-            " restarts = ?8, retry_us = ?9, seq = ?12,"
+            " restarts = ?8, retry_us = ?9, seq = ?12, preemptions = ?13,"
             " started_us = CASE WHEN started_us THEN started_us ELSE ?10 END, ended_us = ?11"
             " WHERE number = ?1 AND state = ?2",
-            "iiittiiiiiii", change->job, (int64_t)change->from, (int64_t)change->to,
+            "iiittiiiiiiii", change->job, (int64_t)change->from, (int64_t)change->to,
             change->reason ? change->reason : "", change->text ? change->text : "",
             (int64_t)change->attempt, change->epoch, (int64_t)change->restarts,
-            change->retry_us, started_us, ended_us, event.seq))
+            change->retry_us, started_us, ended_us, event.seq, (int64_t)change->preemptions))
         return false;
     if (db_changes_count(conn) != 1)
         return fail(err, INTERNAL, "job %lld is not %s in the database", (long long)change->job,
                     db_job_state_name(change->from));
     return true;
+}
+
+bool db_jobs_priority(struct db_conn *conn, int64_t job, int attempt, int priority,
+                      int64_t now_us, struct error *err)
+{
+    char text[40];
+    snprintf(text, sizeof(text), "priority %d", priority);
+    struct db_event event = {
+        .wall_us = now_us,
+        .kind = "job.priority",
+        .job = job,
+        .attempt = attempt,
+        .state = -1,
+        .state_from = -1,
+        .text = text,
+    };
+    return db_events_add(conn, &event, err) &&
+           db_run(conn, err, "UPDATE jobs SET priority = ?2, seq = ?3 WHERE number = ?1", "iii",
+                  job, (int64_t)priority, event.seq);
 }
 
 bool db_jobs_note(struct db_conn *conn, int64_t job, int attempt, const char *reason,

@@ -19,7 +19,11 @@ struct db_need {
     int replicas;
     int64_t cpu_millis;
     int64_t memory_bytes;
-    int gpus;
+    int gpus;             /* whole ones */
+    int gpu_share;        /* thousandths of one GPU that is shared; 0 with whole ones */
+    const char *gpu_type; /* NULL, "": any */
+    int64_t gpu_memory_bytes;
+    const char *node_labels; /* JSON object; NULL: none */
 };
 
 /* A job as it is submitted.  All pointers are borrowed for the call. */
@@ -31,8 +35,10 @@ struct db_job_new {
     int priority;        /* 0 to 100, higher first */
     const char *spec;    /* JSON, defaults filled in */
     const char *dataset; /* its name in DIR/datasets, "" when there is none */
+    const char *program; /* command line of one that trains no model, else "" */
     const struct db_need *needs;
     int needs_count;
+    bool spread; /* tasks on as many nodes as possible */
     int restart_max;
     int64_t stop_us;             /* stop.max_seconds; 0: no bound */
     const char *idempotency_key; /* NULL: none */
@@ -54,10 +60,13 @@ struct db_job {
     const char *text; /* the same for people; "" */
     const char *spec; /* NULL in lists */
     const char *dataset;
+    bool spread;
+    const char *program;
     int restart_max;
-    int restarts;  /* used up */
-    int attempt;   /* number of the newest attempt, 0 before the first */
-    int64_t epoch; /* of it, 0 before the first */
+    int restarts;    /* used up */
+    int preemptions; /* attempts that made room for a job of higher priority */
+    int attempt;     /* number of the newest attempt, 0 before the first */
+    int64_t epoch;   /* of it, 0 before the first */
     int64_t stop_us;
     int64_t retry_us; /* wall clock before which it is not tried again; 0 */
     int64_t created_us;
@@ -89,6 +98,8 @@ struct db_task {
     int64_t cpu_millis;
     int64_t memory_bytes;
     int gpus;
+    int gpu_share;
+    uint64_t gpu_mask; /* bit i: it holds GPU i of the node, or its part of it */
     int64_t pid;
     int64_t started_us;
     int64_t ended_us;
@@ -170,6 +181,7 @@ struct db_job_change {
     int attempt;
     int64_t epoch;
     int restarts;
+    int preemptions;
     int64_t retry_us;
     int64_t now_us; /* wall */
 };
@@ -177,6 +189,10 @@ struct db_job_change {
 /* Changes a job's state and appends the event "job.state". */
 bool db_jobs_change(struct db_conn *conn, const struct db_job_change *change,
                     struct error *err) CHECKED;
+
+/* Gives a job another priority, and appends the event "job.priority". */
+bool db_jobs_priority(struct db_conn *conn, int64_t job, int attempt, int priority,
+                      int64_t now_us, struct error *err) CHECKED;
 
 /* Gives a job that is stopping another reason for it, and appends the event "job.note". */
 bool db_jobs_note(struct db_conn *conn, int64_t job, int attempt, const char *reason,

@@ -5,23 +5,23 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/str.h"
-#include "proto/agent_pb.h"
+#include "proto/agent_wire.h"
 #include "proto/message.h"
 
 /* --- to bytes: X_wire() makes protobuf-c's struct, which borrows the texts --- */
 
-static char *text_wire(const char *text)
+char *agent_wire_text(const char *text)
 {
     return (char *)(text ? text : "");
 }
 
-static Pb__TaskRef *ref_wire(const struct agent_task_ref *from, struct arena *arena)
+Pb__TaskRef *agent_wire_ref(const struct agent_task_ref *from, struct arena *arena)
 {
     Pb__TaskRef *to = arena_alloc(arena, sizeof(*to));
     pb__task_ref__init(to);
     to->job_id = from->job_id;
     to->attempt_epoch = from->attempt_epoch;
-    to->role = text_wire(from->role);
+    to->role = agent_wire_text(from->role);
     to->index = from->index;
     return to;
 }
@@ -31,7 +31,7 @@ static Pb__TaskRef **refs_wire(const struct agent_task_ref *from, int count,
 {
     Pb__TaskRef **to = arena_array(arena, (size_t)count, sizeof(*to));
     for (int i = 0; i < count; i++)
-        to[i] = ref_wire(&from[i], arena);
+        to[i] = agent_wire_ref(&from[i], arena);
     return to;
 }
 
@@ -42,7 +42,7 @@ static Pb__TaskReport **reports_wire(const struct agent_task_report *from, int c
     for (int i = 0; i < count; i++) {
         Pb__TaskReport *to = all[i] = arena_alloc(arena, sizeof(*to));
         pb__task_report__init(to);
-        to->task = ref_wire(&from[i].task, arena);
+        to->task = agent_wire_ref(&from[i].task, arena);
         to->state = (Pb__TaskState)from[i].state;
         to->pid = from[i].pid;
         to->started_us = from[i].started_us;
@@ -50,8 +50,22 @@ static Pb__TaskReport **reports_wire(const struct agent_task_report *from, int c
         to->reason = (Pb__ExitReason)from[i].reason;
         to->exit_code = from[i].exit_code;
         to->signal = from[i].signal;
-        to->error = text_wire(from[i].error);
+        to->error = agent_wire_text(from[i].error);
         to->step = from[i].step;
+    }
+    return all;
+}
+
+Pb__TaskAddress **agent_wire_addresses(const struct agent_task_address *from, int count,
+                                       struct arena *arena)
+{
+    Pb__TaskAddress **all = arena_array(arena, (size_t)count, sizeof(*all));
+    for (int i = 0; i < count; i++) {
+        all[i] = arena_alloc(arena, sizeof(*all[i]));
+        pb__task_address__init(all[i]);
+        all[i]->role = agent_wire_text(from[i].role);
+        all[i]->index = from[i].index;
+        all[i]->address = agent_wire_text(from[i].address);
     }
     return all;
 }
@@ -60,24 +74,20 @@ static Pb__StartTask *start_wire(const struct agent_start_task *from, struct are
 {
     Pb__StartTask *to = arena_alloc(arena, sizeof(*to));
     pb__start_task__init(to);
-    to->task = ref_wire(&from->task, arena);
+    to->task = agent_wire_ref(&from->task, arena);
     to->attempt = from->attempt;
-    to->spec = text_wire(from->spec);
-    to->job_folder = text_wire(from->job_folder);
-    to->dataset_folder = text_wire(from->dataset_folder);
+    to->spec = agent_wire_text(from->spec);
+    to->job_folder = agent_wire_text(from->job_folder);
+    to->dataset_folder = agent_wire_text(from->dataset_folder);
     to->cpu_millis = from->cpu_millis;
     to->memory_bytes = from->memory_bytes;
     to->gpus = from->gpus;
+    to->gpu_mask = from->gpu_mask;
+    to->gpu_share = from->gpu_share;
     to->n_cluster = (size_t)from->cluster_count;
-    to->cluster = arena_array(arena, to->n_cluster, sizeof(Pb__TaskAddress *));
-    for (int i = 0; i < from->cluster_count; i++) {
-        Pb__TaskAddress *address = arena_alloc(arena, sizeof(*address));
-        pb__task_address__init(address);
-        address->role = text_wire(from->cluster[i].role);
-        address->index = from->cluster[i].index;
-        address->address = text_wire(from->cluster[i].address);
-        to->cluster[i] = address;
-    }
+    to->cluster = agent_wire_addresses(from->cluster, from->cluster_count, arena);
+    if (from->program.words_count)
+        to->program = agent_wire_program(&from->program, arena);
     return to;
 }
 
@@ -85,7 +95,7 @@ static Pb__StopTask *stop_wire(const struct agent_stop_task *from, struct arena 
 {
     Pb__StopTask *to = arena_alloc(arena, sizeof(*to));
     pb__stop_task__init(to);
-    to->task = ref_wire(&from->task, arena);
+    to->task = agent_wire_ref(&from->task, arena);
     to->kill = from->kill;
     to->grace_ms = from->grace_ms;
     return to;
@@ -113,15 +123,15 @@ void agent_join_request_pack(const struct agent_join_request *from, struct str *
     capacity.cpu_millis = from->capacity.cpu_millis;
     capacity.memory_bytes = from->capacity.memory_bytes;
     capacity.gpus = from->capacity.gpus;
-    capacity.gpu_type = text_wire(from->capacity.gpu_type);
+    capacity.gpu_type = agent_wire_text(from->capacity.gpu_type);
     capacity.gpu_memory_bytes = from->capacity.gpu_memory_bytes;
 
     Pb__JoinRequest to = PB__JOIN_REQUEST__INIT;
-    to.token = text_wire(from->token);
-    to.node_name = text_wire(from->node_name);
-    to.boot_id = text_wire(from->boot_id);
-    to.version = text_wire(from->version);
-    to.identity = text_wire(from->identity);
+    to.token = agent_wire_text(from->token);
+    to.node_name = agent_wire_text(from->node_name);
+    to.boot_id = agent_wire_text(from->boot_id);
+    to.version = agent_wire_text(from->version);
+    to.identity = agent_wire_text(from->identity);
     to.asked_us = from->asked_us;
     to.capacity = &capacity;
     to.n_labels = (size_t)from->labels_count;
@@ -129,8 +139,8 @@ void agent_join_request_pack(const struct agent_join_request *from, struct str *
     for (int i = 0; i < from->labels_count; i++) {
         Pb__JoinRequest__LabelsEntry *label = arena_alloc(arena, sizeof(*label));
         pb__join_request__labels_entry__init(label);
-        label->key = text_wire(from->labels[i].name);
-        label->value = text_wire(from->labels[i].value);
+        label->key = agent_wire_text(from->labels[i].name);
+        label->value = agent_wire_text(from->labels[i].value);
         to.labels[i] = label;
     }
     to.n_tasks = (size_t)from->tasks_count;
@@ -145,7 +155,7 @@ void agent_join_response_pack(const struct agent_join_response *from, struct str
     Pb__JoinResponse to = PB__JOIN_RESPONSE__INIT;
     to.node_id = from->node_id;
     to.node_epoch = from->node_epoch;
-    to.node_key = text_wire(from->node_key);
+    to.node_key = agent_wire_text(from->node_key);
     to.n_discard = (size_t)from->discard_count;
     to.discard = refs_wire(from->discard, from->discard_count, arena);
     message_pack(&to.base, out);
@@ -158,7 +168,7 @@ void agent_sync_request_pack(const struct agent_sync_request *from, struct str *
     Pb__SyncRequest to = PB__SYNC_REQUEST__INIT;
     to.node_id = from->node_id;
     to.node_epoch = from->node_epoch;
-    to.node_key = text_wire(from->node_key);
+    to.node_key = agent_wire_text(from->node_key);
     to.n_reports = (size_t)from->reports_count;
     to.reports = reports_wire(from->reports, from->reports_count, arena);
     to.commands_done = from->commands_done;
@@ -187,12 +197,13 @@ void agent_ship_request_pack(const struct agent_ship_request *from, struct str *
     Pb__ShipRequest to = PB__SHIP_REQUEST__INIT;
     to.node_id = from->node_id;
     to.node_epoch = from->node_epoch;
-    to.node_key = text_wire(from->node_key);
-    to.task = ref_wire(&from->task, arena);
-    to.file = text_wire(from->file);
+    to.node_key = agent_wire_text(from->node_key);
+    to.task = agent_wire_ref(&from->task, arena);
+    to.file = agent_wire_text(from->file);
     to.offset = from->offset;
     to.data.data = (uint8_t *)from->data;
     to.data.len = from->data_size;
+    to.last = from->last;
     message_pack(&to.base, out);
     arena_free(arena);
 }
@@ -215,7 +226,7 @@ void agent_start_task_pack(const struct agent_start_task *from, struct str *out)
  */
 
 /* As arena_array(), for an arena whose budget a message may spend. */
-static void *array_plain(struct arena *arena, size_t count, size_t size, struct error *err)
+void *agent_plain_array(struct arena *arena, size_t count, size_t size, struct error *err)
 {
     void *array = count > SIZE_MAX / size ? NULL : arena_try(arena, count * size);
     if (!array)
@@ -223,7 +234,7 @@ static void *array_plain(struct arena *arena, size_t count, size_t size, struct 
     return array;
 }
 
-static void ref_plain(const Pb__TaskRef *from, struct agent_task_ref *to)
+void agent_plain_ref(const Pb__TaskRef *from, struct agent_task_ref *to)
 {
     to->job_id = from ? from->job_id : 0;
     to->attempt_epoch = from ? from->attempt_epoch : 0;
@@ -234,11 +245,11 @@ static void ref_plain(const Pb__TaskRef *from, struct agent_task_ref *to)
 static bool refs_plain(Pb__TaskRef **from, size_t count, struct arena *arena,
                        const struct agent_task_ref **out, struct error *err)
 {
-    struct agent_task_ref *to = array_plain(arena, count, sizeof(*to), err);
+    struct agent_task_ref *to = agent_plain_array(arena, count, sizeof(*to), err);
     if (!to)
         return false;
     for (size_t i = 0; i < count; i++)
-        ref_plain(from[i], &to[i]);
+        agent_plain_ref(from[i], &to[i]);
     *out = to;
     return true;
 }
@@ -246,7 +257,7 @@ static bool refs_plain(Pb__TaskRef **from, size_t count, struct arena *arena,
 static bool reports_plain(Pb__TaskReport **from, size_t count, struct arena *arena,
                           const struct agent_task_report **out, struct error *err)
 {
-    struct agent_task_report *all = array_plain(arena, count, sizeof(*all), err);
+    struct agent_task_report *all = agent_plain_array(arena, count, sizeof(*all), err);
     for (size_t i = 0; all && i < count; i++) {
         struct agent_task_report *to = &all[i];
         if ((unsigned)from[i]->state > AGENT_TASK_EXITED)
@@ -255,7 +266,7 @@ static bool reports_plain(Pb__TaskReport **from, size_t count, struct arena *are
         if ((unsigned)from[i]->reason > AGENT_EXIT_START)
             return fail(err, INVALID, "task report %zu: exit reason %d is unknown", i,
                         (int)from[i]->reason);
-        ref_plain(from[i]->task, &to->task);
+        agent_plain_ref(from[i]->task, &to->task);
         to->state = (enum agent_task_state)from[i]->state;
         to->pid = from[i]->pid;
         to->started_us = from[i]->started_us;
@@ -270,14 +281,23 @@ static bool reports_plain(Pb__TaskReport **from, size_t count, struct arena *are
     return all != NULL;
 }
 
+bool agent_plain_addresses(Pb__TaskAddress **from, size_t count, struct arena *arena,
+                           const struct agent_task_address **out, struct error *err)
+{
+    struct agent_task_address *all = agent_plain_array(arena, count, sizeof(*all), err);
+    for (size_t i = 0; all && i < count; i++) {
+        all[i].role = from[i]->role;
+        all[i].index = from[i]->index;
+        all[i].address = from[i]->address;
+    }
+    *out = all;
+    return all != NULL;
+}
+
 static bool start_plain(const Pb__StartTask *from, struct arena *arena,
                         struct agent_start_task *to, struct error *err)
 {
-    struct agent_task_address *cluster =
-        array_plain(arena, from->n_cluster, sizeof(*cluster), err);
-    if (!cluster)
-        return false;
-    ref_plain(from->task, &to->task);
+    agent_plain_ref(from->task, &to->task);
     to->attempt = from->attempt;
     to->spec = from->spec;
     to->job_folder = from->job_folder;
@@ -285,14 +305,12 @@ static bool start_plain(const Pb__StartTask *from, struct arena *arena,
     to->cpu_millis = from->cpu_millis;
     to->memory_bytes = from->memory_bytes;
     to->gpus = from->gpus;
-    for (size_t i = 0; i < from->n_cluster; i++) {
-        cluster[i].role = from->cluster[i]->role;
-        cluster[i].index = from->cluster[i]->index;
-        cluster[i].address = from->cluster[i]->address;
-    }
-    to->cluster = cluster;
+    to->gpu_mask = from->gpu_mask;
+    to->gpu_share = from->gpu_share;
     to->cluster_count = (int)from->n_cluster;
-    return true;
+    to->program = (struct agent_program){.folder = ""};
+    return agent_plain_addresses(from->cluster, from->n_cluster, arena, &to->cluster, err) &&
+           (!from->program || agent_plain_program(from->program, arena, &to->program, err));
 }
 
 static bool command_plain(const Pb__Command *from, struct arena *arena,
@@ -305,7 +323,7 @@ static bool command_plain(const Pb__Command *from, struct arena *arena,
     }
     if (from->what_case == PB__COMMAND__WHAT_STOP) {
         to->kind = AGENT_COMMAND_STOP;
-        ref_plain(from->stop->task, &to->stop.task);
+        agent_plain_ref(from->stop->task, &to->stop.task);
         to->stop.kill = from->stop->kill;
         to->stop.grace_ms = from->stop->grace_ms;
     }
@@ -337,7 +355,7 @@ bool agent_join_request_unpack(const void *bytes, size_t size, struct arena *are
         plain.capacity.gpu_type = from->capacity->gpu_type;
         plain.capacity.gpu_memory_bytes = from->capacity->gpu_memory_bytes;
     }
-    struct agent_label *labels = array_plain(arena, from->n_labels, sizeof(*labels), err);
+    struct agent_label *labels = agent_plain_array(arena, from->n_labels, sizeof(*labels), err);
     for (size_t i = 0; labels && i < from->n_labels; i++) {
         labels[i].name = from->labels[i]->key;
         labels[i].value = from->labels[i]->value;
@@ -401,7 +419,7 @@ bool agent_sync_response_unpack(const void *bytes, size_t size, struct arena *ar
         .acknowledged_count = (int)from->n_acknowledged,
     };
     struct agent_command *commands =
-        array_plain(arena, from->n_commands, sizeof(*commands), err);
+        agent_plain_array(arena, from->n_commands, sizeof(*commands), err);
     plain.commands = commands;
     bool ok = commands && refs_plain(from->acknowledged, from->n_acknowledged, arena,
                                      &plain.acknowledged, err);
@@ -428,8 +446,9 @@ bool agent_ship_request_unpack(const void *bytes, size_t size, struct arena *are
         .offset = from->offset,
         .data = from->data.data,
         .data_size = from->data.len,
+        .last = from->last,
     };
-    ref_plain(from->task, &to->task);
+    agent_plain_ref(from->task, &to->task);
     return true;
 }
 

@@ -22,6 +22,8 @@ struct str;
 #define AGENT_PATH_JOIN "/pb.Agent/Join"
 #define AGENT_PATH_SYNC "/pb.Agent/Sync"
 #define AGENT_PATH_SHIP "/pb.Agent/Ship"
+#define AGENT_PATH_FETCH "/pb.Agent/Fetch"
+#define AGENT_PATH_MEET "/pb.Agent/Meet"
 
 /* --- a task --- */
 
@@ -56,6 +58,29 @@ struct agent_task_address {
     const char *address;
 };
 
+struct agent_variable {
+    const char *name;
+    const char *value;
+};
+
+struct agent_file {
+    const char *path;
+    const char *sha256;
+};
+
+struct agent_program {
+    const char *const *words;
+    int words_count; /* 0: there is no program */
+    const struct agent_variable *variables;
+    int variables_count;
+    const struct agent_variable *secrets;
+    int secrets_count;
+    const struct agent_file *files;
+    int files_count;
+    const char *folder;
+    int tasks;
+};
+
 struct agent_start_task {
     struct agent_task_ref task;
     int attempt;
@@ -65,8 +90,11 @@ struct agent_start_task {
     int64_t cpu_millis;
     int64_t memory_bytes;
     int gpus;
+    uint64_t gpu_mask; /* bit i: it holds GPU i of the node, or its part of it */
+    int gpu_share;     /* thousandths of its one GPU; 0: its GPUs are its alone */
     const struct agent_task_address *cluster;
     int cluster_count;
+    struct agent_program program;
 };
 
 struct agent_stop_task {
@@ -168,10 +196,43 @@ struct agent_ship_request {
     int64_t offset;
     const void *data;
     size_t data_size;
+    bool last;
 };
 
 struct agent_ship_response {
     int64_t offset;
+};
+
+/* --- fetch --- */
+
+struct agent_fetch_request {
+    int64_t node_id;
+    int64_t node_epoch;
+    const char *node_key;
+    struct agent_task_ref task;
+    const char *sha256;
+    int64_t offset;
+};
+
+struct agent_fetch_response {
+    const void *data;
+    size_t data_size;
+};
+
+/* --- meet --- */
+
+struct agent_meet_request {
+    int64_t node_id;
+    int64_t node_epoch;
+    const char *node_key;
+    struct agent_task_ref task;
+    const char *host;
+    int port;
+};
+
+struct agent_meet_response {
+    const struct agent_task_address *cluster;
+    int cluster_count;
 };
 
 /* --- to and from bytes --- */
@@ -182,6 +243,10 @@ void agent_sync_request_pack(const struct agent_sync_request *from, struct str *
 void agent_sync_response_pack(const struct agent_sync_response *from, struct str *out);
 void agent_ship_request_pack(const struct agent_ship_request *from, struct str *out);
 void agent_ship_response_pack(const struct agent_ship_response *from, struct str *out);
+void agent_fetch_request_pack(const struct agent_fetch_request *from, struct str *out);
+void agent_fetch_response_pack(const struct agent_fetch_response *from, struct str *out);
+void agent_meet_request_pack(const struct agent_meet_request *from, struct str *out);
+void agent_meet_response_pack(const struct agent_meet_response *from, struct str *out);
 void agent_start_task_pack(const struct agent_start_task *from, struct str *out);
 
 bool agent_join_request_unpack(const void *bytes, size_t size, struct arena *arena,
@@ -196,6 +261,14 @@ bool agent_ship_request_unpack(const void *bytes, size_t size, struct arena *are
                                struct agent_ship_request *to, struct error *err) CHECKED;
 bool agent_ship_response_unpack(const void *bytes, size_t size, struct arena *arena,
                                 struct agent_ship_response *to, struct error *err) CHECKED;
+bool agent_fetch_request_unpack(const void *bytes, size_t size, struct arena *arena,
+                                struct agent_fetch_request *to, struct error *err) CHECKED;
+bool agent_fetch_response_unpack(const void *bytes, size_t size, struct arena *arena,
+                                 struct agent_fetch_response *to, struct error *err) CHECKED;
+bool agent_meet_request_unpack(const void *bytes, size_t size, struct arena *arena,
+                               struct agent_meet_request *to, struct error *err) CHECKED;
+bool agent_meet_response_unpack(const void *bytes, size_t size, struct arena *arena,
+                                struct agent_meet_response *to, struct error *err) CHECKED;
 bool agent_start_task_unpack(const void *bytes, size_t size, struct arena *arena,
                              struct agent_start_task *to, struct error *err) CHECKED;
 

@@ -2,7 +2,6 @@
 
 #include <stdarg.h>
 
-#include "base/alloc.h"
 #include "base/limits.h"
 #include "scheduler/explain.h"
 #include "scheduler/internal.h"
@@ -78,11 +77,9 @@ static const char *amount_text(int64_t value, enum explain_resource which, char 
 
 static struct scheduler_resources node_free(const struct node *node)
 {
-    return (struct scheduler_resources){
-        node->capacity.cpu_millis - node->used.cpu_millis,
-        node->capacity.memory_bytes - node->used.memory_bytes,
-        node->capacity.gpus - node->used.gpus,
-    };
+    struct fit_node fit;
+    scheduler_books_read(node, false, &fit);
+    return fit.free;
 }
 
 /* --- the questions, in order of precedence --- */
@@ -93,19 +90,21 @@ enum among { ALL_EMPTY, JOINED_EMPTY, UNDRAINED_EMPTY, OFFERED };
 /* Would the job fit on these nodes, `without` the jobs that wait before it? */
 static bool fits(const struct scheduler *s, const struct job *job, enum among among)
 {
-    int count = s->nodes_count;
-    int placement[LIMIT_JOB_TASKS];
-    struct fit_node *nodes = alloc_array((size_t)count * 2, sizeof(*nodes));
-    for (int i = 0; i < count; i++) {
+    struct fit fit = {0};
+    struct fit_place places[LIMIT_JOB_TASKS];
+    struct fit_ask ask = scheduler_books_ask(job);
+    fit_resize(&fit, s->nodes_count);
+    for (int i = 0; i < s->nodes_count; i++) {
         const struct node *node = s->nodes[i];
         bool there = node->session && node->state == NODE_JOINED && !node->ghosts_count;
-        nodes[i].offered = among == ALL_EMPTY || (among == JOINED_EMPTY && there) ||
-                           (among == UNDRAINED_EMPTY && there && !node->draining) ||
-                           scheduler_node_offers(node);
-        nodes[i].free = among == OFFERED ? node_free(node) : node->capacity;
+        scheduler_books_read(node, among != OFFERED, &fit.nodes[i]);
+        fit.nodes[i].offered = among == ALL_EMPTY || (among == JOINED_EMPTY && there) ||
+                               (among == UNDRAINED_EMPTY && there && !node->draining) ||
+                               scheduler_node_offers(node);
     }
-    bool yes = fit_job(job->needs, job->needs_count, nodes, count, nodes + count, placement);
-    free(nodes);
+    fit_ready(&fit);
+    bool yes = fit_job(&ask, &fit, places);
+    fit_release(&fit);
     return yes;
 }
 
@@ -246,10 +245,114 @@ static bool explain_resources(const struct scheduler *s, const struct job *job, 
     return true;
 }
 
+/* Which waiting jobs come before it, as the last pass went. */
+static void find_ahead(const struct scheduler *s, const struct job *job, struct explain *out)
+{
+    int first = job->place;
+    for (int i = 0; i < s->queue.count; i++) {
+        const struct job *other = s->queue.jobs[i];
+        out->ahead_count += other->place < job->place;
+        if (other->place < first) {
+            first = other->place;
+            out->ahead_job = other->number;
+        }
+    }
+}
+
+/* What of its quota a project would exceed with this job; the job holds it up if it is alone
+ * too large. */
+static bool explain_quota(const struct job *job, struct explain *out)
+{
+    const struct project *project = job->project;
+    const struct scheduler_amount *quota = &project->quota, *held = &project->held;
+    const struct scheduler_amount *asks = &job->asks;
+    char has[64], may[64], wants[64];
+    enum explain_resource which = EXPLAIN_NONE;
+    if (quota->gpu_millis >= 0 && held->gpu_millis + asks->gpu_millis > quota->gpu_millis)
+        which = EXPLAIN_GPU;
+    else if (quota->cpu_millis >= 0 && held->cpu_millis + asks->cpu_millis > quota->cpu_millis)
+        which = EXPLAIN_CPU;
+    else if (quota->memory_bytes >= 0 &&
+             held->memory_bytes + asks->memory_bytes > quota->memory_bytes)
+        which = EXPLAIN_MEMORY;
+    out->resource = which;
+    if (which == EXPLAIN_NONE) {
+        out->needed = 1;
+        out->largest = quota->jobs;
+        advise(out, "Starts when one of them ends, or raise the quota of project %s.",
+               project->name);
+        return say(out, EXPLAIN_QUOTA,
+                   "Waiting: project %s runs %lld jobs, as many as its quota allows.",
+                   project->name, (long long)held->jobs);
+    }
+    struct scheduler_resources one = {held->cpu_millis, held->memory_bytes,
+                                      held->gpu_millis / SCHEDULER_GPU_WHOLE};
+    struct scheduler_resources all = {quota->cpu_millis, quota->memory_bytes,
+                                      quota->gpu_millis / SCHEDULER_GPU_WHOLE};
+    struct scheduler_resources more = {asks->cpu_millis, asks->memory_bytes,
+                                       asks->gpu_millis / SCHEDULER_GPU_WHOLE};
+    out->needed = amount(&more, which);
+    out->largest = amount(&all, which);
+    out->best_free = out->largest - amount(&one, which);
+    advise(out, "Starts when jobs of project %s end, or raise its quota.", project->name);
+    if (!scheduler_share_within(asks, quota))
+        advise(out, "It alone exceeds the quota: ask for at most %s, or raise the quota.",
+               amount_text(out->largest, which, may, sizeof(may)));
+    return say(out, EXPLAIN_QUOTA,
+               "Waiting: it needs %s; project %s holds %s, and its quota is %s.",
+               amount_text(out->needed, which, wants, sizeof(wants)), project->name,
+               amount_text(amount(&one, which), which, has, sizeof(has)),
+               amount_text(out->largest, which, may, sizeof(may)));
+}
+
+static bool explain_preempting(const struct scheduler *s, int count, uint64_t now_us,
+                               struct explain *out)
+{
+    out->start_us = s->head_start_us > now_us ? (int64_t)(s->head_start_us - now_us) : 0;
+    find_holders(s, now_us, out);
+    return say(out, EXPLAIN_PREEMPTING,
+               "Waiting: %d job%s of lower priority write%s a checkpoint and make%s room for "
+               "it; at most %lld s more.",
+               count, count == 1 ? "" : "s", count == 1 ? "s" : "", count == 1 ? "s" : "",
+               (long long)(out->start_us / 1000000 + 1));
+}
+
+/* How many attempts end now to make room for others, while this job is the head. */
+static int making_room(const struct scheduler *s, const struct job *job)
+{
+    int count = 0;
+    for (int i = 0; i < s->jobs_count && s->head == job->number; i++)
+        count += s->jobs[i]->state == JOB_STOPPING && s->jobs[i]->intent == INTENT_PREEMPT;
+    return count;
+}
+
+/* It would fit now: what keeps it from starting? */
+static bool explain_turn(const struct scheduler *s, const struct job *job, uint64_t now_us,
+                         struct explain *out)
+{
+    if (!s->head || s->head == job->number)
+        return say(out, EXPLAIN_PENDING, "About to start.");
+    advise(out, "Raise its priority, or wait for job %lld%s.", (long long)s->head,
+           job->stop_us ? ""
+                        : "; with a stop.max_seconds that is short enough it could go first");
+    if (s->head_start_us == UINT64_MAX)
+        return say(out, EXPLAIN_PRIORITY,
+                   "Waiting: %d job%s ahead; job %lld waits so long that it is not overtaken "
+                   "any more.",
+                   out->ahead_count, out->ahead_count == 1 ? " is" : "s are",
+                   (long long)s->head);
+    int64_t in_us = s->head_start_us > now_us ? (int64_t)(s->head_start_us - now_us) : 0;
+    return say(out, EXPLAIN_PRIORITY,
+               "Waiting: %d job%s ahead; the room is kept for job %lld, which starts in %lld s "
+               "at the latest.",
+               out->ahead_count, out->ahead_count == 1 ? " is" : "s are", (long long)s->head,
+               (long long)(in_us / 1000000));
+}
+
 bool explain_job(const struct scheduler *s, int64_t number, uint64_t now_us,
                  struct explain *out)
 {
-    *out = (struct explain){.resource = EXPLAIN_NONE};
+    *out = (struct explain){.resource = EXPLAIN_NONE, .start_us = -1};
     const struct job *job = scheduler_find_job(s, number);
     if (!job)
         return false;
@@ -257,7 +360,9 @@ bool explain_job(const struct scheduler *s, int64_t number, uint64_t now_us,
         out->nodes_count += s->nodes[i]->session && s->nodes[i]->state != NODE_LOST;
     if (job->state != JOB_QUEUED)
         return say(out, EXPLAIN_NOT_WAITING, "The job is %s.", db_job_state_name(job->state));
-    out->ahead_count = queue_position(&s->queue, job);
+    find_ahead(s, job, out);
+    if (s->head == job->number && s->head_start_us != UINT64_MAX)
+        out->start_us = s->head_start_us > now_us ? (int64_t)(s->head_start_us - now_us) : 0;
 
     if (job->retry_us > now_us) {
         out->retry_us = (int64_t)(job->retry_us - now_us);
@@ -283,16 +388,12 @@ bool explain_job(const struct scheduler *s, int64_t number, uint64_t now_us,
         advise(out, "Undrain a node.");
         return say(out, EXPLAIN_DRAINING, "Waiting: nodes that could hold it are drained.");
     }
+    if (!scheduler_share_allows(job))
+        return explain_quota(job, out);
+    int making = making_room(s, job);
+    if (making)
+        return explain_preempting(s, making, now_us, out);
     if (!fits(s, job, OFFERED))
         return explain_resources(s, job, now_us, out);
-    if (out->ahead_count) {
-        advise(out, "Raise its priority, or wait for job %lld.",
-               (long long)s->queue.jobs[0]->number);
-        return say(out, EXPLAIN_PRIORITY,
-                   "Waiting: %d job%s ahead; the first one, %lld, waits so long that it is not "
-                   "overtaken any more.",
-                   out->ahead_count, out->ahead_count == 1 ? " is" : "s are",
-                   (long long)s->queue.jobs[0]->number);
-    }
-    return say(out, EXPLAIN_PENDING, "About to start.");
+    return explain_turn(s, job, now_us, out);
 }

@@ -19,6 +19,8 @@ struct scheduler;
     X(TOO_LARGE)   /* no node is large enough, even when empty */                              \
     X(NODES_AWAY)  /* nodes that could hold it are silent, lost, or being cleaned */           \
     X(DRAINING)    /* nodes that could hold it take nothing new */                             \
+    X(QUOTA)       /* its project holds as much as it may */                                   \
+    X(PREEMPTING)  /* jobs of lower priority are making room for it */                         \
     X(PRIORITY)    /* it would fit, but a job ahead of it keeps the room */                    \
     X(RESOURCES)   /* what it needs is in use */                                               \
     X(PENDING)     /* the next pass will start it */
@@ -56,6 +58,8 @@ struct explain {
     int64_t best_node;              /* id of the node with best_free, 0 */
     int nodes_count;                /* joined nodes */
     int ahead_count;                /* waiting jobs that come before it */
+    int64_t start_us;               /* estimated, from now; -1: nobody knows */
+    int64_t ahead_job;              /* the first of those that come before it; 0 */
     int64_t retry_us;               /* BACKOFF: until the next attempt, from now */
     struct explain_holder holders[EXPLAIN_HOLDERS_MAX];
     int holders_count;

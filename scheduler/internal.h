@@ -4,16 +4,19 @@
 #pragma once
 
 #include "scheduler/fit.h"
+#include "scheduler/match.h"
 #include "scheduler/queue.h"
 #include "scheduler/scheduler.h"
+#include "scheduler/scheduler_turn.h"
 
 /* Why an attempt is being stopped; stored as the reason of state stopping. */
 enum intent {
     INTENT_NONE,
-    INTENT_DONE,   /* the workers have finished; parameter servers only need to be told */
-    INTENT_FAULT,  /* a task ended badly: the others cannot go on without it */
-    INTENT_TIME,   /* stop.max_seconds */
-    INTENT_CANCEL, /* a person wants it */
+    INTENT_DONE,    /* the workers have finished; parameter servers only need to be told */
+    INTENT_FAULT,   /* a task ended badly: the others cannot go on without it */
+    INTENT_TIME,    /* stop.max_seconds */
+    INTENT_CANCEL,  /* a person wants it */
+    INTENT_PREEMPT, /* a job of higher priority needs the room */
 };
 
 struct task {
@@ -23,17 +26,50 @@ struct task {
     enum task_state state;
     enum exit_reason reason;
     struct scheduler_resources resources;
+    int gpu_share;
+    uint64_t gpu_mask;
+};
+
+/* A queue, as it is named. */
+struct lane {
+    char *name;
+    int priority;
+    int weight;
+    bool preempt;
+    uint64_t turn; /* of a pass: what its next job has to wait for */
+};
+
+struct project {
+    char *name;
+    int weight;
+    struct scheduler_amount quota;
+    struct scheduler_amount held;
+    uint64_t usage; /* of attempts that have ended, as it was at ... */
+    uint64_t usage_us;
+    uint64_t running; /* of a pass: what those that live have cost */
+    uint64_t turn;    /* of a pass: what its next job has to wait for */
 };
 
 struct job {
     int64_t number;
+    struct lane *lane;
+    struct project *project;
+    struct scheduler_amount asks; /* over all its tasks */
+    uint64_t held_us;             /* since when the attempt that lives holds it */
+    uint64_t project_turn;        /* of a pass */
+    uint64_t lane_turn;           /* of a pass */
+    int rank;                     /* of a pass: of its queue and itself, higher first */
+    int place;                    /* in the order of the last pass */
     int priority;
     enum job_state state;
     struct scheduler_need *needs;
     int needs_count;
+    bool **suits;  /* of each need, by kind of node; as fit_ask has it */
     int tasks_max; /* over all needs */
+    bool spread;
     int restart_max;
     int restarts;
+    int preemptions;
     int attempt;
     int64_t epoch;
     uint64_t stop_us;
@@ -63,6 +99,7 @@ struct ghost {
 
 struct node {
     int64_t id;
+    int at; /* its place among the nodes */
     char *name;
     int64_t epoch; /* of the session */
     char *boot_id;
@@ -72,7 +109,9 @@ struct node {
     enum node_state state;
     bool draining;
     struct scheduler_resources capacity;
-    struct scheduler_resources used;
+    int kind;                        /* of match */
+    struct scheduler_resources used; /* GPUs: those of which somebody holds a part */
+    uint16_t gpu_held[SCHEDULER_GPUS_MAX];
     int tasks_count;
     uint64_t seen_us;
     struct ghost *ghosts;
@@ -96,9 +135,23 @@ struct scheduler {
     struct queue queue; /* those of them that wait */
     bool dirty;         /* something has changed that may let a job start */
 
-    struct fit_node *fit; /* scratch of a pass: what each node has free */
-    struct fit_node *fit_scratch;
-    int fit_capacity;
+    struct lane **lanes;
+    int lanes_count;
+    int lanes_capacity;
+    struct project **projects;
+    int projects_count;
+    int projects_capacity;
+    struct scheduler_resources total; /* of all nodes */
+
+    struct match match;
+    struct fit fit;     /* of a pass: what each node offers */
+    struct fit spare;   /* ... and what is left of it once the head has started */
+    struct fit later;   /* ... and the least of both */
+    struct job **order; /* of a pass: who waits, in turn */
+    int order_count;
+    int order_capacity;
+    int64_t head; /* of the last pass: the first job that had to wait, 0 */
+    uint64_t head_start_us;
 };
 
 /* --- scheduler.c --- */
@@ -112,10 +165,32 @@ void scheduler_drop_job(struct scheduler *s, struct job *job);
 struct scheduler_action *scheduler_act(struct scheduler_actions *actions,
                                        enum scheduler_action_kind kind);
 
+/* --- scheduler_books.c --- */
+
+/* What a task holds of its node, from its placement to its exit. */
+void scheduler_books_take(struct node *node, const struct task *task);
+void scheduler_books_give(struct node *node, const struct task *task);
+
+/* What a node has left - or would have, were it empty.  Offered is left to the caller. */
+void scheduler_books_read(const struct node *node, bool empty, struct fit_node *out);
+
+/* What all nodes offer now. */
+void scheduler_books_offers(const struct scheduler *s, struct fit *fit);
+
+/* Owned copies of needs, and what suits them. */
+struct scheduler_need *scheduler_books_needs(const struct scheduler_need *needs, int count);
+void scheduler_books_needs_free(struct scheduler_need *needs, int count);
+bool **scheduler_books_suits(const struct scheduler *s, const struct scheduler_need *needs,
+                             int count);
+void scheduler_books_suits_free(bool **suits, int count); /* NULL is fine */
+
+/* What a job asks for, as fit.h wants it; borrowed from the job. */
+struct fit_ask scheduler_books_ask(const struct job *job);
+
 /* --- scheduler_job.c --- */
 
 /* Places the job's tasks, and starts an attempt. */
-void scheduler_job_start(struct scheduler *s, struct job *job, const int *placement,
+void scheduler_job_start(struct scheduler *s, struct job *job, const struct fit_place *places,
                          uint64_t now_us, struct scheduler_actions *actions);
 
 /* A task has exited; follow with scheduler_job_review(). */
@@ -143,6 +218,10 @@ void scheduler_job_send_start(const struct job *job, const struct task *task,
 /* The intent that is stored as this reason of state stopping. */
 enum intent scheduler_intent(const char *reason, bool *killed);
 
+/* Ends the attempt for a job of higher priority: TERM, and the queue again. */
+void scheduler_job_preempt(struct scheduler *s, struct job *job, const struct job *winner,
+                           uint64_t now_us, struct scheduler_actions *actions);
+
 /* --- scheduler_node.c --- */
 
 void scheduler_node_join(struct scheduler *s, const struct scheduler_event *event,
@@ -153,7 +232,8 @@ void scheduler_node_reports(struct scheduler *s, struct node *node,
 void scheduler_node_seen(struct scheduler *s, struct node *node, uint64_t now_us,
                          struct scheduler_actions *actions);
 /* What is known of a node's machine and clock, from its newest join. */
-void scheduler_node_asked(struct node *node, const struct scheduler_node_info *info);
+void scheduler_node_asked(struct scheduler *s, struct node *node,
+                          const struct scheduler_node_info *info);
 
 void scheduler_node_drain(struct scheduler *s, struct node *node, bool drain, const char *why,
                           struct scheduler_actions *actions);

@@ -74,9 +74,12 @@ static void message_join(struct loop *loop, struct loop_message *message)
         .id = join->node_id,
         .name = join->name,
         .capacity = join->capacity,
+        .gpu_type = join->gpu_type,
+        .gpu_memory_bytes = join->gpu_memory_bytes,
         .boot_id = join->boot_id,
         .asked_us = (uint64_t)join->asked_us,
     };
+    info.labels_count = loop_load_labels(join->labels, join->arena, &info.labels);
     int64_t epoch_before = scheduler_epoch(loop->scheduler);
     loop_step(loop, &(struct scheduler_event){.kind = ON_JOIN,
                                               .node = &info,
@@ -128,6 +131,8 @@ static struct loop_task action_task(const struct scheduler_action *action)
         .role = action->role,
         .index = action->index,
         .resources = action->resources,
+        .gpu_share = action->gpu_share,
+        .gpu_mask = action->gpu_mask,
     };
 }
 

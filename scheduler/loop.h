@@ -66,6 +66,15 @@ bool loop_check(struct loop *loop, const struct db_need *needs, int needs_count,
 /* From now on nothing new is started on the node, or it is again.  NOT_FOUND. */
 bool loop_drain(struct loop *loop, int64_t node, bool drain, struct error *err) CHECKED;
 
+/*
+ * Gives a job that is queued another priority, 0 to 100.  NOT_FOUND; PRECONDITION when it is
+ * not queued.
+ */
+bool loop_priority(struct loop *loop, int64_t job, int priority, struct error *err) CHECKED;
+
+/* Queues or projects were changed in the database: the loop reads them again. */
+bool loop_shares(struct loop *loop, struct error *err) CHECKED;
+
 /* A node as the scheduler sees it now. */
 struct loop_node {
     int64_t id;
@@ -115,6 +124,8 @@ struct loop_task {
     const char *role;
     int index;
     struct scheduler_resources resources;
+    int gpu_share;     /* thousandths of its one GPU; 0: its GPUs are its alone */
+    uint64_t gpu_mask; /* bit i: it holds the node's GPU i */
 };
 
 /*

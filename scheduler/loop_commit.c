@@ -1,6 +1,7 @@
 /* loop_commit.c - stores what the scheduler has decided. */
 
 #include "base/clock.h"
+#include "db/queues.h"
 #include "scheduler/loop_state.h"
 
 struct commit {
@@ -24,6 +25,7 @@ static bool commit_job(struct db_conn *conn, const struct commit *commit,
         .attempt = action->attempt,
         .epoch = action->epoch,
         .restarts = action->restarts,
+        .preemptions = action->preemptions,
         .retry_us = action->retry_in_us ? commit->now_us + (int64_t)action->retry_in_us : 0,
         .now_us = commit->now_us,
     };
@@ -43,6 +45,8 @@ static bool commit_task(struct db_conn *conn, const struct commit *commit,
         .cpu_millis = action->resources.cpu_millis,
         .memory_bytes = action->resources.memory_bytes,
         .gpus = (int)action->resources.gpus,
+        .gpu_share = action->gpu_share,
+        .gpu_mask = action->gpu_mask,
         .reason = action->exit,
         .error = "",
         .step = -1,
@@ -117,6 +121,12 @@ static bool commit_action(struct db_conn *conn, const struct commit *commit,
     case DO_NODE:
         return db_nodes_state(conn, action->node, action->node_state, action->draining,
                               action->text, commit->now_us, err);
+    case DO_PRIORITY:
+        return db_jobs_priority(conn, action->job, action->attempt, action->priority,
+                                commit->now_us, err);
+    case DO_USAGE:
+        return db_projects_charge(conn, action->project, (int64_t)action->usage, action->cpu_ms,
+                                  action->gpu_ms, commit->now_us, err);
     case DO_JOINED:
         return commit_join(conn, commit, action, err);
     case DO_START:

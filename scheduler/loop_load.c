@@ -1,8 +1,46 @@
 /* loop_load.c - builds the scheduler's state from what is stored. */
 
+#include <jansson.h>
+
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "scheduler/loop_state.h"
+
+/* --- labels --- */
+
+int loop_load_labels(const char *json, struct arena *arena,
+                     const struct scheduler_label **labels)
+{
+    json_t *object = json_loads(json ? json : "{}", 0, NULL);
+    struct scheduler_label *list =
+        arena_array(arena, json_object_size(object) + 1, sizeof(*list));
+    int count = 0;
+    const char *name;
+    json_t *value;
+    json_object_foreach(object, name, value)
+    {
+        const char *text = json_string_value(value);
+        list[count++] = (struct scheduler_label){arena_text(arena, name),
+                                                 arena_text(arena, text ? text : "")};
+    }
+    json_decref(object);
+    *labels = list;
+    return count;
+}
+
+void loop_load_need(const struct db_need *from, struct arena *arena,
+                    struct scheduler_need *need)
+{
+    *need = (struct scheduler_need){
+        .replicas = from->replicas,
+        .each = {from->cpu_millis, from->memory_bytes, from->gpus},
+        .gpu_share = from->gpu_share,
+        .gpu_type = from->gpu_type,
+        .gpu_memory_bytes = from->gpu_memory_bytes,
+    };
+    snprintf(need->role, sizeof(need->role), "%s", from->role);
+    need->labels_count = loop_load_labels(from->node_labels, arena, &need->labels);
+}
 
 /* --- nodes --- */
 
@@ -48,9 +86,12 @@ static bool load_nodes(struct db_conn *conn, struct arena *arena, struct schedul
             .state = nodes[i].state,
             .draining = nodes[i].draining,
             .capacity = {nodes[i].cpu_millis, nodes[i].memory_bytes, nodes[i].gpus},
+            .gpu_type = nodes[i].gpu_type,
+            .gpu_memory_bytes = nodes[i].gpu_memory_bytes,
             .boot_id = nodes[i].boot_id,
             .asked_us = (uint64_t)nodes[i].asked_us,
         };
+        info.labels_count = loop_load_labels(nodes[i].labels, arena, &info.labels);
         scheduler_load_node(scheduler, &info, clock_monotonic_us());
         loop_load_known_add(known, nodes[i].id, nodes[i].name, nodes[i].identity);
     }
@@ -67,12 +108,8 @@ static bool load_needs(struct db_conn *conn, struct arena *arena,
         return false;
     struct scheduler_need *copies =
         arena_array(arena, (size_t)info->needs_count, sizeof(*copies));
-    for (int i = 0; i < info->needs_count; i++) {
-        snprintf(copies[i].role, sizeof(copies[i].role), "%s", needs[i].role);
-        copies[i].replicas = needs[i].replicas;
-        copies[i].each = (struct scheduler_resources){needs[i].cpu_millis,
-                                                      needs[i].memory_bytes, needs[i].gpus};
-    }
+    for (int i = 0; i < info->needs_count; i++)
+        loop_load_need(&needs[i], arena, &copies[i]);
     info->needs = copies;
     return true;
 }
@@ -93,6 +130,8 @@ static bool load_tasks(struct db_conn *conn, struct arena *arena,
         copies[i].reason = tasks[i].reason;
         copies[i].resources = (struct scheduler_resources){
             tasks[i].cpu_millis, tasks[i].memory_bytes, tasks[i].gpus};
+        copies[i].gpu_share = tasks[i].gpu_share;
+        copies[i].gpu_mask = tasks[i].gpu_mask;
     }
     info->tasks = copies;
     return true;
@@ -119,6 +158,8 @@ static bool load_times(struct db_conn *conn, struct arena *arena, const struct d
             info->ran_us +=
                 since(attempt->started_us, attempt->ended_us ? attempt->ended_us : now_us);
         queued_us = attempt->ended_us;
+        if (!attempt->ended_us)
+            info->held_us = since(attempt->created_us, now_us);
     }
     info->waited_us = since(queued_us, now_us);
     info->retry_in_us = job->retry_us ? since(now_us, job->retry_us) : 0;
@@ -130,11 +171,15 @@ static bool load_job(struct db_conn *conn, struct arena *arena, const struct db_
 {
     struct scheduler_job_info info = {
         .number = job->number,
+        .queue = job->queue,
+        .project = job->project,
         .priority = job->priority,
         .state = job->state,
         .reason = job->reason,
+        .spread = job->spread,
         .restart_max = job->restart_max,
         .restarts = job->restarts,
+        .preemptions = job->preemptions,
         .attempt = job->attempt,
         .epoch = job->epoch,
         .stop_us = (uint64_t)job->stop_us,
@@ -190,6 +235,48 @@ static bool load_fences(struct db *db, struct db_conn *conn, struct arena *arena
     return true;
 }
 
+/* --- queues and projects --- */
+
+bool loop_load_shares(struct db_conn *conn, struct arena *arena, struct loop_shares *shares,
+                      struct error *err)
+{
+    struct db_queue *queues;
+    struct db_project *projects;
+    if (!db_queues_list(conn, arena, &queues, &shares->queues_count, err) ||
+        !db_projects_list(conn, arena, &projects, &shares->projects_count, err))
+        return false;
+    shares->queues = arena_array(arena, (size_t)shares->queues_count, sizeof(*shares->queues));
+    shares->projects =
+        arena_array(arena, (size_t)shares->projects_count, sizeof(*shares->projects));
+    for (int i = 0; i < shares->queues_count; i++)
+        shares->queues[i] = (struct scheduler_queue_info){queues[i].name, queues[i].priority,
+                                                          queues[i].weight, queues[i].preempt};
+    int64_t now_us = (int64_t)clock_wall_us();
+    for (int i = 0; i < shares->projects_count; i++)
+        shares->projects[i] = (struct scheduler_project_info){
+            .name = projects[i].name,
+            .weight = projects[i].weight,
+            .quota = {projects[i].cpu_millis, projects[i].memory_bytes, projects[i].gpu_millis,
+                      projects[i].jobs},
+            .usage = (uint64_t)projects[i].usage,
+            .usage_age_us = since(projects[i].usage_us, now_us),
+        };
+    return true;
+}
+
+static bool load_shares(struct db_conn *conn, struct arena *arena, struct scheduler *scheduler,
+                        struct error *err)
+{
+    struct loop_shares shares;
+    if (!loop_load_shares(conn, arena, &shares, err))
+        return false;
+    for (int i = 0; i < shares.queues_count; i++)
+        scheduler_load_queue(scheduler, &shares.queues[i]);
+    for (int i = 0; i < shares.projects_count; i++)
+        scheduler_load_project(scheduler, &shares.projects[i], clock_monotonic_us());
+    return true;
+}
+
 struct scheduler *loop_load(struct db *db, const struct scheduler_options *options,
                             struct loop_known_list *known, int64_t *last_job, struct error *err)
 {
@@ -203,6 +290,7 @@ struct scheduler *loop_load(struct db *db, const struct scheduler_options *optio
     if (ok)
         scheduler_load_epoch(scheduler, epoch);
     ok = ok && load_nodes(conn, arena, scheduler, known, err) &&
+         load_shares(conn, arena, scheduler, err) &&
          load_jobs(conn, arena, scheduler, last_job, err) && load_fences(db, conn, arena, err);
     db_read_done(db, conn);
     arena_free(arena);

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "scheduler/loop_state.h"
+#include "scheduler/refuse.h"
 
 /* --- in the loop's thread --- */
 
@@ -44,17 +45,47 @@ static bool drain_step(struct loop *loop, const struct loop_request *request)
     return false;
 }
 
+static bool priority_step(struct loop *loop, struct loop_request *request)
+{
+    enum job_state state;
+    loop_step(loop, &(struct scheduler_event){.kind = ON_PRIORITY,
+                                              .number = request->number,
+                                              .priority = request->priority});
+    return scheduler_job_state(loop->scheduler, request->number, &state) && state == JOB_QUEUED;
+}
+
+/* What was stored is told anew; what has not changed changes nothing. */
+static void shares_step(struct loop *loop, struct loop_request *request)
+{
+    struct loop_shares shares;
+    struct arena *arena = arena_new();
+    struct db_conn *conn = db_read(loop->db, DB_CONTROL, request->err);
+    request->found = conn && loop_load_shares(conn, arena, &shares, request->err);
+    db_read_done(loop->db, conn);
+    for (int i = 0; request->found && i < shares.queues_count; i++)
+        loop_step(loop,
+                  &(struct scheduler_event){.kind = ON_QUEUE, .queue = &shares.queues[i]});
+    for (int i = 0; request->found && i < shares.projects_count; i++)
+        loop_step(loop, &(struct scheduler_event){.kind = ON_PROJECT,
+                                                  .project = &shares.projects[i]});
+    arena_free(arena);
+}
+
 void loop_request_step(struct loop *loop, struct loop_request *request)
 {
     if (request->kind == LOOP_DRAIN)
         request->found = drain_step(loop, request);
-    if (request->kind != LOOP_CANCEL)
+    if (request->kind == LOOP_SHARES)
+        shares_step(loop, request);
+    if (request->kind != LOOP_CANCEL && request->kind != LOOP_PRIORITY)
         return;
-    request->found = cancel_step(loop, request);
+    bool (*step)(struct loop *, struct loop_request *) =
+        request->kind == LOOP_CANCEL ? cancel_step : priority_step;
+    request->found = step(loop, request);
     struct error unread;
     /* It may have been added a moment ago. */
     if (!request->found && loop_load_jobs(loop->db, loop->scheduler, &loop->last_job, &unread))
-        request->found = cancel_step(loop, request);
+        request->found = step(loop, request);
 }
 
 /* The state of a job that the scheduler does not know: it has ended, or never was. */
@@ -83,6 +114,19 @@ static bool cancel_finish(struct loop *loop, struct loop_request *request)
                 (long long)request->number, db_job_state_name(*request->state));
 }
 
+static bool priority_finish(struct loop *loop, struct loop_request *request)
+{
+    enum job_state state;
+    if (request->found)
+        return true;
+    if (!scheduler_job_state(loop->scheduler, request->number, &state) &&
+        !stored_state(loop, request->number, &state, request->err))
+        return false;
+    return fail(request->err, PRECONDITION,
+                "job %lld is %s: only one that is queued can get another priority",
+                (long long)request->number, db_job_state_name(state));
+}
+
 static bool explain_finish(struct loop *loop, struct loop_request *request)
 {
     uint64_t now_us = clock_monotonic_us();
@@ -100,69 +144,13 @@ static bool explain_finish(struct loop *loop, struct loop_request *request)
     return true;
 }
 
-/* The need that is met by no node, alone. */
-static bool need_is_possible(const struct loop *loop, const struct db_need *from,
-                             struct scheduler_need *need, struct error *err)
-{
-    *need = (struct scheduler_need){.replicas = 1,
-                                    .each = {from->cpu_millis, from->memory_bytes, from->gpus}};
-    snprintf(need->role, sizeof(need->role), "%s", from->role);
-    struct scheduler_resources largest = {0};
-    for (int i = 0; i < scheduler_nodes_count(loop->scheduler); i++) {
-        struct scheduler_node_view view;
-        scheduler_node_view(loop->scheduler, i, &view);
-        const struct scheduler_resources *has = &view.capacity;
-        largest.cpu_millis =
-            has->cpu_millis > largest.cpu_millis ? has->cpu_millis : largest.cpu_millis;
-        largest.memory_bytes =
-            has->memory_bytes > largest.memory_bytes ? has->memory_bytes : largest.memory_bytes;
-        largest.gpus = has->gpus > largest.gpus ? has->gpus : largest.gpus;
-    }
-    char pointer[100];
-    if (need->each.gpus > largest.gpus) {
-        snprintf(pointer, sizeof(pointer), "/tasks/%s/gpus", from->role);
-        return error_at(err, pointer, INVALID,
-                        "%lld GPUs on one node asked; the largest has %lld",
-                        (long long)need->each.gpus, (long long)largest.gpus);
-    }
-    if (need->each.cpu_millis > largest.cpu_millis) {
-        snprintf(pointer, sizeof(pointer), "/tasks/%s/cpus", from->role);
-        return error_at(
-            err, pointer, INVALID,
-            "%lld.%03lld CPUs on one node asked; the largest has %lld.%03lld",
-            (long long)need->each.cpu_millis / 1000, (long long)need->each.cpu_millis % 1000,
-            (long long)largest.cpu_millis / 1000, (long long)largest.cpu_millis % 1000);
-    }
-    if (need->each.memory_bytes > largest.memory_bytes) {
-        snprintf(pointer, sizeof(pointer), "/tasks/%s/memory_bytes", from->role);
-        return error_at(err, pointer, INVALID,
-                        "%lld bytes of memory on one node asked; the largest has %lld",
-                        (long long)need->each.memory_bytes, (long long)largest.memory_bytes);
-    }
-    if (scheduler_possible(loop->scheduler, need, 1))
-        return true;
-    snprintf(pointer, sizeof(pointer), "/tasks/%s", from->role);
-    return error_at(err, pointer, INVALID,
-                    "no node has these CPUs, memory and GPUs together, even when it is empty");
-}
-
 static bool check_finish(const struct loop *loop, const struct loop_request *request)
 {
-    if (scheduler_nodes_count(loop->scheduler) == 0)
-        return true;
     struct scheduler_need *needs =
         arena_array(request->arena, (size_t)request->needs_count, sizeof(*needs));
-    int tasks_count = 0;
-    for (int i = 0; i < request->needs_count; i++) {
-        if (!need_is_possible(loop, &request->needs[i], &needs[i], request->err))
-            return false;
-        needs[i].replicas = request->needs[i].replicas;
-        tasks_count += needs[i].replicas;
-    }
-    return scheduler_possible(loop->scheduler, needs, request->needs_count) ||
-           error_at(request->err, "/tasks", INVALID,
-                    "its %d tasks do not fit on the %d nodes at once, even when all are empty",
-                    tasks_count, scheduler_nodes_count(loop->scheduler));
+    for (int i = 0; i < request->needs_count; i++)
+        loop_load_need(&request->needs[i], request->arena, &needs[i]);
+    return refuse_check(loop->scheduler, needs, request->needs_count, request->err);
 }
 
 static void nodes_finish(const struct loop *loop, const struct loop_request *request)
@@ -206,6 +194,12 @@ void loop_request_finish(struct loop *loop, struct loop_request *request)
     case LOOP_DRAIN:
         ok = request->found ||
              fail(request->err, NOT_FOUND, "there is no node %lld", (long long)request->number);
+        break;
+    case LOOP_PRIORITY:
+        ok = priority_finish(loop, request);
+        break;
+    case LOOP_SHARES:
+        ok = request->found;
         break;
     case LOOP_NODES:
         nodes_finish(loop, request);
@@ -262,6 +256,19 @@ bool loop_drain(struct loop *loop, int64_t node, bool drain, struct error *err)
 {
     struct loop_request request = {
         .kind = LOOP_DRAIN, .number = node, .flag = drain, .err = err};
+    return request_run(loop, &request);
+}
+
+bool loop_priority(struct loop *loop, int64_t job, int priority, struct error *err)
+{
+    struct loop_request request = {
+        .kind = LOOP_PRIORITY, .number = job, .priority = priority, .err = err};
+    return request_run(loop, &request);
+}
+
+bool loop_shares(struct loop *loop, struct error *err)
+{
+    struct loop_request request = {.kind = LOOP_SHARES, .err = err};
     return request_run(loop, &request);
 }
 

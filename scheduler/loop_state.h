@@ -8,6 +8,7 @@
 
 #include "base/arena.h"
 #include "db/nodes.h"
+#include "db/queues.h"
 #include "db/ship.h"
 #include "scheduler/loop.h"
 
@@ -27,13 +28,22 @@ struct loop_known_list {
 #define LOOP_BATCH 256 /* messages stored in one transaction */
 
 /* What callers ask; lives on their stack until `done`. */
-enum loop_request_kind { LOOP_CANCEL, LOOP_EXPLAIN, LOOP_CHECK, LOOP_DRAIN, LOOP_NODES };
+enum loop_request_kind {
+    LOOP_CANCEL,
+    LOOP_EXPLAIN,
+    LOOP_CHECK,
+    LOOP_DRAIN,
+    LOOP_NODES,
+    LOOP_PRIORITY,
+    LOOP_SHARES,
+};
 
 struct loop_request {
     enum loop_request_kind kind;
     int64_t number; /* job or node */
     bool flag;      /* kill, drain */
-    bool found;     /* the number was one of the scheduler's */
+    int priority;
+    bool found; /* the number was one of the scheduler's */
     enum job_state *state;
     struct explain *explain;
     const struct db_need *needs;
@@ -110,6 +120,24 @@ struct scheduler *loop_load(struct db *db, const struct scheduler_options *optio
 /* Tells the scheduler of jobs above `*last_job`, and raises that. */
 bool loop_load_jobs(struct db *db, struct scheduler *scheduler, int64_t *last_job,
                     struct error *err) CHECKED;
+
+/* Labels from a JSON object of texts, into the arena; how many. */
+int loop_load_labels(const char *json, struct arena *arena,
+                     const struct scheduler_label **labels);
+
+/* Queues and projects as they are stored; they live in the arena. */
+struct loop_shares {
+    struct scheduler_queue_info *queues;
+    int queues_count;
+    struct scheduler_project_info *projects;
+    int projects_count;
+};
+bool loop_load_shares(struct db_conn *conn, struct arena *arena, struct loop_shares *shares,
+                      struct error *err) CHECKED;
+
+/* A need as the scheduler knows it; its texts are borrowed from `from`. */
+void loop_load_need(const struct db_need *from, struct arena *arena,
+                    struct scheduler_need *need);
 
 struct loop_known *loop_load_known(struct loop_known_list *known, const char *name);
 struct loop_known *loop_load_known_add(struct loop_known_list *known, int64_t id,

@@ -6,8 +6,9 @@
 
 static bool job_before(const struct job *a, const struct job *b)
 {
-    if (a->priority != b->priority)
-        return a->priority > b->priority;
+    int rank = scheduler_share_rank(a, b);
+    if (rank)
+        return rank > 0;
     return a->number < b->number;
 }
 

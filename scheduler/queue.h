@@ -1,6 +1,5 @@
 /*
- * queue.h - the jobs that wait, in the order in which they are looked at: by priority, then by
- * number.
+ * queue.h - the jobs that wait, by the priority of their queues, their own, and their number.
  */
 #pragma once
 
@@ -16,7 +15,7 @@ struct queue {         /* embedded; all zero is empty */
 
 void queue_release(struct queue *queue);
 
-/* The job must not be in it yet; its priority and number do not change while it is. */
+/* The job must not be in it yet; its rank and number do not change while it is. */
 void queue_add(struct queue *queue, struct job *job);
 
 /* The job must be in it. */

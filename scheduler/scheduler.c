@@ -15,6 +15,8 @@ const struct scheduler_options scheduler_defaults = {
     .backoff_max_us = 360 * SECOND,
     .overtake_us = 600 * SECOND,
     .stall_us = 3 * SECOND,
+    .half_us = 24 * 3600 * SECOND,
+    .turn_us = 600 * SECOND,
 };
 
 /* --- actions --- */
@@ -53,7 +55,8 @@ struct scheduler *scheduler_new(const struct scheduler_options *options, uint64_
 
 static void job_free(struct job *job)
 {
-    free(job->needs);
+    scheduler_books_suits_free(job->suits, job->needs_count);
+    scheduler_books_needs_free(job->needs, job->needs_count);
     free(job->tasks);
     free(job);
 }
@@ -73,8 +76,11 @@ void scheduler_free(struct scheduler *s)
     queue_release(&s->queue);
     free(s->jobs);
     free(s->nodes);
-    free(s->fit);
-    free(s->fit_scratch);
+    fit_release(&s->fit);
+    fit_release(&s->spare);
+    fit_release(&s->later);
+    scheduler_share_free(s);
+    match_release(&s->match);
     free(s);
 }
 
@@ -139,16 +145,72 @@ void scheduler_load_node(struct scheduler *s, const struct scheduler_node_info *
     memmove(&s->nodes[at + 1], &s->nodes[at],
             (size_t)(s->nodes_count - at) * sizeof(*s->nodes));
     s->nodes_count++;
+    for (int i = at + 1; i < s->nodes_count; i++)
+        s->nodes[i]->at = i;
 
     struct node *node = alloc_bytes(sizeof(*node));
     s->nodes[at] = node;
     node->id = info->id;
+    node->at = at;
     node->name = alloc_text(info->name);
     node->state = info->state;
     node->draining = info->draining;
     node->capacity = info->capacity;
-    scheduler_node_asked(node, info);
+    scheduler_node_asked(s, node, info);
     node->seen_us = now_us; /* it gets the full time to come back */
+    scheduler_share_total(s);
+}
+
+/* Those that wait stand in another order now. */
+static void sort_again(struct scheduler *s)
+{
+    struct queue before = s->queue;
+    s->queue = (struct queue){0};
+    for (int i = 0; i < before.count; i++)
+        queue_add(&s->queue, before.jobs[i]);
+    queue_release(&before);
+    s->dirty = true;
+}
+
+void scheduler_load_queue(struct scheduler *s, const struct scheduler_queue_info *info)
+{
+    struct lane *lane = scheduler_share_lane(s, info->name);
+    lane->priority = info->priority;
+    lane->weight = info->weight;
+    lane->preempt = info->preempt;
+    sort_again(s);
+}
+
+static void set_project(struct scheduler *s, const struct scheduler_project_info *info)
+{
+    struct project *project = scheduler_share_project(s, info->name);
+    project->weight = info->weight;
+    project->quota = info->quota;
+    s->dirty = true;
+}
+
+void scheduler_load_project(struct scheduler *s, const struct scheduler_project_info *info,
+                            uint64_t now_us)
+{
+    struct project *project = scheduler_share_project(s, info->name);
+    set_project(s, info);
+    project->usage = scheduler_share_faded(info->usage, info->usage_age_us, s->options.half_us);
+    project->usage_us = now_us;
+}
+
+static void change_priority(struct scheduler *s, struct job *job, int priority,
+                            struct scheduler_actions *actions)
+{
+    if (!job || job->state != JOB_QUEUED || job->priority == priority)
+        return;
+    queue_remove(&s->queue, job);
+    job->priority = priority;
+    queue_add(&s->queue, job);
+    s->dirty = true;
+    struct scheduler_action *action = scheduler_act(actions, DO_PRIORITY);
+    action->job = job->number;
+    action->attempt = job->attempt;
+    action->priority = priority;
 }
 
 static void load_tasks(struct scheduler *s, struct job *job,
@@ -164,6 +226,8 @@ static void load_tasks(struct scheduler *s, struct job *job,
         task->state = from->state;
         task->reason = from->reason;
         task->resources = from->resources;
+        task->gpu_share = from->gpu_share;
+        task->gpu_mask = from->gpu_mask;
         task->node = scheduler_find_node(s, from->node);
         assert(task->node);
         if (task->state == TASK_EXITED) {
@@ -171,10 +235,7 @@ static void load_tasks(struct scheduler *s, struct job *job,
                 job->first_bad = task;
             continue;
         }
-        task->node->used.cpu_millis += task->resources.cpu_millis;
-        task->node->used.memory_bytes += task->resources.memory_bytes;
-        task->node->used.gpus += task->resources.gpus;
-        task->node->tasks_count++;
+        scheduler_books_take(task->node, task);
     }
 }
 
@@ -193,15 +254,20 @@ void scheduler_load_job(struct scheduler *s, const struct scheduler_job_info *in
     struct job *job = alloc_bytes(sizeof(*job));
     s->jobs[at] = job;
     job->number = info->number;
+    job->lane = scheduler_share_lane(s, info->queue ? info->queue : "default");
+    job->project = scheduler_share_project(s, info->project ? info->project : "default");
     job->priority = info->priority;
     job->state = info->state;
-    job->needs = alloc_array((size_t)info->needs_count, sizeof(*job->needs));
-    memcpy(job->needs, info->needs, (size_t)info->needs_count * sizeof(*job->needs));
+    job->needs = scheduler_books_needs(info->needs, info->needs_count);
     job->needs_count = info->needs_count;
+    job->asks = scheduler_share_amount(job->needs, job->needs_count);
+    job->suits = scheduler_books_suits(s, job->needs, job->needs_count);
+    job->spread = info->spread;
     for (int i = 0; i < info->needs_count; i++)
         job->tasks_max += info->needs[i].replicas;
     job->restart_max = info->restart_max;
     job->restarts = info->restarts;
+    job->preemptions = info->preemptions;
     job->attempt = info->attempt;
     job->epoch = info->epoch;
     job->stop_us = info->stop_us;
@@ -216,6 +282,7 @@ void scheduler_load_job(struct scheduler *s, const struct scheduler_job_info *in
         return;
     }
     load_tasks(s, job, info);
+    scheduler_share_take(job, now_us > info->held_us ? now_us - info->held_us : 0);
     job->runs = info->state == JOB_RUNNING;
     job->running_us = now_us;
     if (info->state == JOB_STOPPING) {
@@ -257,7 +324,7 @@ static void tick(struct scheduler *s, uint64_t now_us, struct scheduler_actions 
 void scheduler_step(struct scheduler *s, const struct scheduler_event *event, uint64_t now_us,
                     struct scheduler_actions *actions)
 {
-    struct job *job = event->kind == ON_CANCEL ? scheduler_find_job(s, event->number) : NULL;
+    struct job *job = event->number ? scheduler_find_job(s, event->number) : NULL;
     struct node *node = event->id ? scheduler_find_node(s, event->id) : NULL;
     bool session = node && node->session && node->epoch == event->epoch;
 
@@ -285,6 +352,15 @@ void scheduler_step(struct scheduler *s, const struct scheduler_event *event, ui
             scheduler_node_drain(s, node, event->drain, event->drain ? "drained" : "undrained",
                                  actions);
         s->dirty = true;
+        break;
+    case ON_PRIORITY:
+        change_priority(s, job, event->priority, actions);
+        break;
+    case ON_QUEUE:
+        scheduler_load_queue(s, event->queue);
+        break;
+    case ON_PROJECT:
+        set_project(s, event->project);
         break;
     case ON_TICK:
         tick(s, now_us, actions);
@@ -328,6 +404,15 @@ bool scheduler_job_state(const struct scheduler *s, int64_t number, enum job_sta
     return job != NULL;
 }
 
+struct scheduler_amount scheduler_project_held(const struct scheduler *s, const char *name)
+{
+    for (int i = 0; i < s->projects_count; i++) {
+        if (strcmp(s->projects[i]->name, name) == 0)
+            return s->projects[i]->held;
+    }
+    return (struct scheduler_amount){0};
+}
+
 int scheduler_nodes_count(const struct scheduler *s)
 {
     return s->nodes_count;
@@ -356,7 +441,7 @@ static void check_job(const struct scheduler *s, const struct job *job)
 {
     assert(!db_job_state_final(job->state));
     assert(job->restarts >= 0 && job->restarts <= job->restart_max);
-    assert(job->attempt <= 1 + job->restart_max);
+    assert(job->attempt <= 1 + job->restart_max + job->preemptions);
     assert(job->epoch <= s->epoch);
     bool waits = job->state == JOB_QUEUED;
     assert(waits == (queue_position(&s->queue, job) >= 0));
@@ -371,6 +456,7 @@ static void check_job(const struct scheduler *s, const struct job *job)
 static void check_node(const struct scheduler *s, const struct node *node)
 {
     struct scheduler_resources used = {0};
+    int held[SCHEDULER_GPUS_MAX] = {0};
     int tasks_count = 0;
     for (int j = 0; j < s->jobs_count; j++) {
         for (int t = 0; t < s->jobs[j]->tasks_count; t++) {
@@ -379,9 +465,15 @@ static void check_node(const struct scheduler *s, const struct node *node)
                 continue;
             used.cpu_millis += task->resources.cpu_millis;
             used.memory_bytes += task->resources.memory_bytes;
-            used.gpus += task->resources.gpus;
+            for (int g = 0; g < SCHEDULER_GPUS_MAX; g++)
+                if (task->gpu_mask >> g & 1)
+                    held[g] += task->gpu_share ? task->gpu_share : SCHEDULER_GPU_WHOLE;
             tasks_count++;
         }
+    }
+    for (int g = 0; g < SCHEDULER_GPUS_MAX; g++) {
+        assert(held[g] == node->gpu_held[g]);
+        used.gpus += held[g] > 0;
     }
     assert(used.cpu_millis == node->used.cpu_millis);
     assert(used.memory_bytes == node->used.memory_bytes);
@@ -390,12 +482,34 @@ static void check_node(const struct scheduler *s, const struct node *node)
     assert(node->state != NODE_LOST || (!node->session && !tasks_count));
 }
 
+static void check_project(const struct scheduler *s, const struct project *project)
+{
+    struct scheduler_amount held = {0};
+    for (int i = 0; i < s->jobs_count; i++) {
+        const struct job *job = s->jobs[i];
+        if (job->project != project || job->state == JOB_QUEUED)
+            continue;
+        held.cpu_millis += job->asks.cpu_millis;
+        held.memory_bytes += job->asks.memory_bytes;
+        held.gpu_millis += job->asks.gpu_millis;
+        held.jobs++;
+    }
+    assert(held.cpu_millis == project->held.cpu_millis);
+    assert(held.memory_bytes == project->held.memory_bytes);
+    assert(held.gpu_millis == project->held.gpu_millis);
+    assert(held.jobs == project->held.jobs);
+}
+
 void scheduler_check(const struct scheduler *s)
 {
     for (int i = 0; i < s->jobs_count; i++) {
         assert(i == 0 || s->jobs[i - 1]->number < s->jobs[i]->number);
         check_job(s, s->jobs[i]);
     }
-    for (int i = 0; i < s->nodes_count; i++)
+    for (int i = 0; i < s->nodes_count; i++) {
+        assert(s->nodes[i]->at == i);
         check_node(s, s->nodes[i]);
+    }
+    for (int i = 0; i < s->projects_count; i++)
+        check_project(s, s->projects[i]);
 }

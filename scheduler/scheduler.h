@@ -17,8 +17,7 @@
 
 #include "base/base.h"
 #include "db/state.h"
-
-#define SCHEDULER_ROLE_BYTES 16
+#include "scheduler/scheduler_need.h"
 
 struct arena;
 struct scheduler;
@@ -33,22 +32,11 @@ struct scheduler_options {
     uint64_t backoff_max_us; /* ... up to this */
     uint64_t overtake_us; /* a job that waited longer is not overtaken by later ones any more */
     uint64_t stall_us;    /* a gap between ticks that is blamed on us, not on the nodes */
+    uint64_t half_us;     /* after it a project's usage counts half */
+    uint64_t turn_us;     /* a waiting job is reckoned to hold so long what it asks for */
 };
 
 extern const struct scheduler_options scheduler_defaults;
-
-struct scheduler_resources {
-    int64_t cpu_millis;
-    int64_t memory_bytes;
-    int64_t gpus;
-};
-
-/* Tasks of one role. */
-struct scheduler_need {
-    char role[SCHEDULER_ROLE_BYTES];
-    int replicas;
-    struct scheduler_resources each;
-};
 
 /* A task of a job's newest attempt, as it was stored. */
 struct scheduler_task_info {
@@ -58,20 +46,27 @@ struct scheduler_task_info {
     enum task_state state;
     enum exit_reason reason;
     struct scheduler_resources resources;
+    int gpu_share;
+    uint64_t gpu_mask;
 };
 
 /* A job as it was submitted, or stored. */
 struct scheduler_job_info {
     int64_t number;
+    const char *queue;   /* NULL: "default" */
+    const char *project; /* NULL: "default" */
     int priority;
     enum job_state state; /* not a final one */
     const char *reason;   /* code stored with the state */
     const struct scheduler_need *needs;
     int needs_count;
+    bool spread; /* its tasks on as many nodes as possible; else as tightly as possible */
     int restart_max;
     int restarts;
+    int preemptions;
     int attempt;
     int64_t epoch;
+    uint64_t held_us;                        /* since the attempt that lives was placed */
     uint64_t stop_us;                        /* longest time to run, 0: no bound */
     uint64_t ran_us;                         /* how long it has run, over all attempts */
     uint64_t waited_us;                      /* of a queued one: since it was queued */
@@ -86,6 +81,10 @@ struct scheduler_node_info {
     enum node_state state;
     bool draining;
     struct scheduler_resources capacity;
+    const char *gpu_type;     /* NULL, "": not known */
+    int64_t gpu_memory_bytes; /* of each GPU */
+    const struct scheduler_label *labels;
+    int labels_count;
     const char *boot_id; /* of the newest session, or of the join; "" */
     uint64_t asked_us;   /* the node's own clock, since that boot, when it asked to join; 0 */
 };
@@ -117,13 +116,19 @@ enum scheduler_event_kind {
     ON_REPORT, /* id, epoch of the session, reports; those that come after newer ones are old
                   news */
     ON_DRAIN,  /* id, drain */
-    ON_TICK,   /* after each batch of events, and when scheduler_next_us() has come */
+    ON_PRIORITY, /* number, priority: of a job that is queued */
+    ON_QUEUE,    /* queue: made, or changed */
+    ON_PROJECT,  /* project: weight and quota */
+    ON_TICK,     /* after each batch of events, and when scheduler_next_us() has come */
 };
 
 struct scheduler_event {
     enum scheduler_event_kind kind;
     const struct scheduler_job_info *job;
+    const struct scheduler_queue_info *queue;
+    const struct scheduler_project_info *project;
     int64_t number;
+    int priority;
     bool kill;
     const struct scheduler_node_info *node;
     int64_t id;
@@ -143,6 +148,8 @@ enum scheduler_action_kind {
     DO_ATTEMPT_ENDS, /* with `exit` and `text` */
     DO_TASK,         /* is now in `task_state`; with the report that says so, if any */
     DO_NODE,         /* is now in `node_state`, `draining` */
+    DO_PRIORITY,     /* job has this priority now */
+    DO_USAGE,        /* the job's attempt has cost its project cpu_ms and gpu_ms; its usage */
     DO_JOINED,       /* node has a new session with this epoch */
 
     /* sent */
@@ -161,6 +168,12 @@ struct scheduler_action {
     enum job_state from;
     enum job_state to;
     int restarts;
+    int preemptions;
+    int priority;
+    const char *project;
+    uint64_t usage;
+    int64_t cpu_ms; /* CPUs times milliseconds */
+    int64_t gpu_ms;
     uint64_t retry_in_us;
     enum exit_reason exit;
     const char *reason; /* stable code */
@@ -172,6 +185,8 @@ struct scheduler_action {
     enum task_state task_state;
     const struct scheduler_report *report;
     struct scheduler_resources resources;
+    int gpu_share;
+    uint64_t gpu_mask; /* bit i: the task holds the node's GPU i, or its part of it */
     bool kill;
     uint64_t grace_us;
 
@@ -194,10 +209,15 @@ void scheduler_actions_release(struct scheduler_actions *actions);
 struct scheduler *scheduler_new(const struct scheduler_options *options, uint64_t now_us);
 void scheduler_free(struct scheduler *scheduler); /* NULL is fine */
 
-/* Building it from what was stored: first the epoch, then all nodes, then all jobs. */
+/* Building it from what was stored: first the epoch, then all nodes, queues and projects, then
+ * all jobs. */
 void scheduler_load_epoch(struct scheduler *scheduler, int64_t epoch);
 void scheduler_load_node(struct scheduler *scheduler, const struct scheduler_node_info *node,
                          uint64_t now_us);
+void scheduler_load_queue(struct scheduler *scheduler,
+                          const struct scheduler_queue_info *queue);
+void scheduler_load_project(struct scheduler *scheduler,
+                            const struct scheduler_project_info *project, uint64_t now_us);
 void scheduler_load_job(struct scheduler *scheduler, const struct scheduler_job_info *job,
                         uint64_t now_us);
 
@@ -214,6 +234,10 @@ int64_t scheduler_epoch(const struct scheduler *scheduler);
 /* The state of a job that has not ended; false when there is none of this number. */
 bool scheduler_job_state(const struct scheduler *scheduler, int64_t number,
                          enum job_state *state);
+
+/* What a project holds now. */
+struct scheduler_amount scheduler_project_held(const struct scheduler *scheduler,
+                                               const char *project);
 
 /* False when these needs can be met by no node even when all are empty. */
 bool scheduler_possible(const struct scheduler *scheduler, const struct scheduler_need *needs,

@@ -6,7 +6,7 @@
 
 /* --- words --- */
 
-static const char *const intents[] = {"", "DONE", "FAULT", "TIME", "CANCEL"};
+static const char *const intents[] = {"", "DONE", "FAULT", "TIME", "CANCEL", "PREEMPT"};
 
 enum intent scheduler_intent(const char *reason, bool *killed)
 {
@@ -76,6 +76,7 @@ static struct scheduler_action *job_change(struct job *job, enum job_state to,
     action->from = job->state;
     action->to = to;
     action->restarts = job->restarts;
+    action->preemptions = job->preemptions;
     action->reason = reason;
     action->text = text;
     job->state = to;
@@ -95,6 +96,8 @@ static void task_changed(const struct job *job, const struct task *task,
     action->task_state = task->state;
     action->exit = task->reason;
     action->resources = task->resources;
+    action->gpu_share = task->gpu_share;
+    action->gpu_mask = task->gpu_mask;
     action->report = report;
 }
 
@@ -110,6 +113,8 @@ static struct scheduler_action *task_command(enum scheduler_action_kind kind,
     memcpy(action->role, task->role, sizeof(action->role));
     action->index = task->index;
     action->resources = task->resources;
+    action->gpu_share = task->gpu_share;
+    action->gpu_mask = task->gpu_mask;
     return action;
 }
 
@@ -130,16 +135,15 @@ void scheduler_job_send_stop(const struct scheduler *s, const struct job *job,
 /* --- starting --- */
 
 static void task_init(struct task *task, const struct scheduler_need *need, int index,
-                      struct node *node)
+                      struct node *node, uint64_t gpu_mask)
 {
     memcpy(task->role, need->role, sizeof(task->role));
     task->index = index;
     task->resources = need->each;
+    task->gpu_share = need->gpu_share;
+    task->gpu_mask = gpu_mask;
     task->node = node;
-    node->used.cpu_millis += need->each.cpu_millis;
-    node->used.memory_bytes += need->each.memory_bytes;
-    node->used.gpus += need->each.gpus;
-    node->tasks_count++;
+    scheduler_books_take(node, task);
     assert(node->used.cpu_millis <= node->capacity.cpu_millis);
     assert(node->used.memory_bytes <= node->capacity.memory_bytes);
     assert(node->used.gpus <= node->capacity.gpus);
@@ -163,7 +167,7 @@ static const char *placement_text(const struct job *job, struct arena *arena)
                         job->tasks_count == 1 ? "" : "s", first->name);
 }
 
-void scheduler_job_start(struct scheduler *s, struct job *job, const int *placement,
+void scheduler_job_start(struct scheduler *s, struct job *job, const struct fit_place *places,
                          uint64_t now_us, struct scheduler_actions *actions)
 {
     assert(job->state == JOB_QUEUED);
@@ -171,11 +175,13 @@ void scheduler_job_start(struct scheduler *s, struct job *job, const int *placem
     queue_remove(&s->queue, job);
     job->attempt++;
     job->epoch = ++s->epoch;
+    scheduler_share_take(job, now_us);
     job->tasks = alloc_array((size_t)job->tasks_max, sizeof(*job->tasks));
     for (int i = 0; i < job->needs_count; i++) {
         for (int r = 0; r < job->needs[i].replicas; r++, job->tasks_count++)
             task_init(&job->tasks[job->tasks_count], &job->needs[i], r,
-                      s->nodes[placement[job->tasks_count]]);
+                      s->nodes[places[job->tasks_count].node],
+                      places[job->tasks_count].gpu_mask);
     }
 
     struct scheduler_action *action = scheduler_act(actions, DO_ATTEMPT);
@@ -225,7 +231,8 @@ void scheduler_job_cancel(struct scheduler *s, struct job *job, bool kill, uint6
     }
 
     /* It is ending already.  What has finished stays finished; the rest must not come back. */
-    bool cancels = job->intent == INTENT_FAULT || job->intent == INTENT_TIME;
+    bool cancels = job->intent == INTENT_FAULT || job->intent == INTENT_TIME ||
+                   job->intent == INTENT_PREEMPT;
     if (cancels)
         job->intent = INTENT_CANCEL;
     if (cancels || kills) {
@@ -239,6 +246,14 @@ void scheduler_job_cancel(struct scheduler *s, struct job *job, bool kill, uint6
         if (job->tasks[i].state != TASK_EXITED)
             scheduler_job_send_stop(s, job, &job->tasks[i], actions);
     }
+}
+
+void scheduler_job_preempt(struct scheduler *s, struct job *job, const struct job *winner,
+                           uint64_t now_us, struct scheduler_actions *actions)
+{
+    const char *text =
+        arena_printf(actions->arena, "makes room for job %lld", (long long)winner->number);
+    job_stop(s, job, INTENT_PREEMPT, text, now_us, actions);
 }
 
 /* --- ending --- */
@@ -278,16 +293,10 @@ static void job_end(struct scheduler *s, struct job *job, enum job_state state,
     scheduler_drop_job(s, job);
 }
 
-static void job_retry(struct scheduler *s, struct job *job, const char *why, uint64_t now_us,
-                      struct scheduler_actions *actions)
+/* Back into the queue, for another attempt. */
+static void job_waits_again(struct scheduler *s, struct job *job, uint64_t wait_us,
+                            uint64_t now_us)
 {
-    job->restarts++;
-    uint64_t wait_us = backoff_us(s, job->restarts);
-    const char *text =
-        arena_printf(actions->arena, "%s; attempt %d of %d in %llu s", why, job->attempt + 1,
-                     job->restart_max + 1, (unsigned long long)(wait_us / 1000000));
-    job_change(job, JOB_QUEUED, "RETRY", text, actions)->retry_in_us = wait_us;
-
     free(job->tasks);
     job->tasks = NULL;
     job->tasks_count = 0;
@@ -296,8 +305,31 @@ static void job_retry(struct scheduler *s, struct job *job, const char *why, uin
     job->killed = false;
     job->unkillable_us = UINT64_MAX;
     job->queued_us = now_us;
-    job->retry_us = now_us + wait_us;
+    job->retry_us = wait_us ? now_us + wait_us : 0;
     queue_add(&s->queue, job);
+    s->dirty = true;
+}
+
+static void job_retry(struct scheduler *s, struct job *job, const char *why, uint64_t now_us,
+                      struct scheduler_actions *actions)
+{
+    job->restarts++;
+    uint64_t wait_us = backoff_us(s, job->restarts);
+    const char *text = arena_printf(actions->arena, "%s; attempt %d of %d in %llu s", why,
+                                    job->attempt + 1, job->restart_max + job->preemptions + 1,
+                                    (unsigned long long)(wait_us / 1000000));
+    job_change(job, JOB_QUEUED, "RETRY", text, actions)->retry_in_us = wait_us;
+    job_waits_again(s, job, wait_us, now_us);
+}
+
+/* Made room for another: that is none of its own faults, and costs it no restart. */
+static void job_preempted(struct scheduler *s, struct job *job, uint64_t now_us,
+                          struct scheduler_actions *actions)
+{
+    job->preemptions++;
+    job_change(job, JOB_QUEUED, "PREEMPTED",
+               "made room for a job of higher priority; goes on from its checkpoint", actions);
+    job_waits_again(s, job, 0, now_us);
 }
 
 /* A task ended badly, and it was no person's wish. */
@@ -324,6 +356,20 @@ static const char *culprit_text(const struct task *task, struct arena *arena)
                         exit_words(task->reason));
 }
 
+/* Those tasks that must finish by themselves have. */
+static bool job_has_finished(const struct job *job)
+{
+    bool any = false;
+    for (int i = 0; i < job->tasks_count; i++) {
+        if (task_serves(&job->tasks[i]))
+            continue;
+        if (job->tasks[i].reason != EXIT_OK)
+            return false;
+        any = true;
+    }
+    return any;
+}
+
 /* Every task has exited. */
 static void job_over(struct scheduler *s, struct job *job, uint64_t now_us,
                      struct scheduler_actions *actions)
@@ -340,6 +386,7 @@ static void job_over(struct scheduler *s, struct job *job, uint64_t now_us,
     end->attempt = job->attempt;
     end->exit = culprit ? culprit->reason : EXIT_OK;
     end->text = why;
+    scheduler_share_give(s, job, now_us, actions);
 
     const char *time = arena_printf(actions->arena, "ran for %llu s, the longest it may",
                                     (unsigned long long)(job->stop_us / 1000000));
@@ -347,6 +394,14 @@ static void job_over(struct scheduler *s, struct job *job, uint64_t now_us,
     case INTENT_CANCEL:
         job_end(s, job, JOB_CANCELLED, "CANCELLED",
                 job->killed ? "killed by a user" : "cancelled by a user", actions);
+        break;
+    case INTENT_PREEMPT:
+        if (clean || job_has_finished(job))
+            job_end(s, job, JOB_SUCCEEDED, "", "", actions);
+        else if (culprit->reason == EXIT_USER)
+            job_faulted(s, job, culprit, why, now_us, actions);
+        else
+            job_preempted(s, job, now_us, actions);
         break;
     case INTENT_TIME:
         job_end(s, job, clean ? JOB_SUCCEEDED : JOB_FAILED, "TIME", time, actions);
@@ -369,10 +424,7 @@ void scheduler_job_task_exits(struct scheduler *s, struct job *job, struct task 
     assert(reason != EXIT_NONE);
     task->state = TASK_EXITED;
     task->reason = reason;
-    task->node->used.cpu_millis -= task->resources.cpu_millis;
-    task->node->used.memory_bytes -= task->resources.memory_bytes;
-    task->node->used.gpus -= task->resources.gpus;
-    task->node->tasks_count--;
+    scheduler_books_give(task->node, task);
     s->dirty = true;
     if (reason != EXIT_OK && !job->first_bad)
         job->first_bad = task;

@@ -149,6 +149,8 @@ static void report_known(struct scheduler *s, struct job *job, struct task *task
     struct scheduler_action *action = answer(DO_TASK, task->node, report, actions);
     action->task_state = task->state;
     action->resources = task->resources;
+    action->gpu_share = task->gpu_share;
+    action->gpu_mask = task->gpu_mask;
     action->report = report;
     scheduler_job_review(s, job, now_us, actions);
 }
@@ -240,8 +242,23 @@ static void join_job(struct scheduler *s, struct job *job, const struct node *no
     scheduler_job_review(s, job, now_us, actions);
 }
 
-void scheduler_node_asked(struct node *node, const struct scheduler_node_info *info)
+/* A node of a kind that was not known: what suits whom is asked anew. */
+static void kind_is_new(struct scheduler *s)
 {
+    for (int i = 0; i < s->jobs_count; i++) {
+        struct job *job = s->jobs[i];
+        scheduler_books_suits_free(job->suits, job->needs_count);
+        job->suits = scheduler_books_suits(s, job->needs, job->needs_count);
+    }
+}
+
+void scheduler_node_asked(struct scheduler *s, struct node *node,
+                          const struct scheduler_node_info *info)
+{
+    int kinds_count = s->match.count;
+    node->kind = match_kind_of(&s->match, info);
+    if (s->match.count != kinds_count)
+        kind_is_new(s);
     free(node->boot_id);
     node->boot_id = alloc_text(info->boot_id ? info->boot_id : "");
     node->asked_us = info->asked_us;
@@ -268,8 +285,9 @@ void scheduler_node_join(struct scheduler *s, const struct scheduler_event *even
         scheduler_load_node(s, event->node, now_us);
         node = scheduler_find_node(s, event->node->id);
     }
-    scheduler_node_asked(node, event->node);
+    scheduler_node_asked(s, node, event->node);
     node->capacity = event->node->capacity;
+    scheduler_share_total(s);
     node->epoch = ++s->epoch;
     node->session = true;
     node->state = NODE_JOINED;

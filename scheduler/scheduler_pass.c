@@ -1,102 +1,194 @@
-/* scheduler_pass.c - one look at the queue: who starts now. */
+/*
+ * scheduler_pass.c - one look at the queue: who starts now.
+ *
+ * The first job that must wait, the head, gets a reservation.  A later one may pass it only if
+ * that does not delay the head: it ends in time, or it takes what the head leaves.  Where no
+ * time limit says when the head can start, others pass it until it has waited `overtake_us`.
+ */
 
-#include "base/alloc.h"
 #include "base/limits.h"
 #include "scheduler/internal.h"
 
-/* Needs that did not fit in this pass: the same ones need not be tried again, room only
- * shrinks. */
-#define REFUSED_MAX 16
+#define REFUSED_MAX 64
+#define HEADS_MAX 8 /* so many are tried that could not start on the nodes that are there */
+
+/* Needs that did not fit: room only shrinks, so those that ask for as much need not be tried.
+ */
 struct refused {
     const struct job *jobs[REFUSED_MAX];
     int count;
 };
 
-/* Writes what each node offers into s->fit. */
-static void pass_offers(struct scheduler *s)
-{
-    if (s->nodes_count > s->fit_capacity) {
-        s->fit_capacity = s->nodes_capacity;
-        s->fit = alloc_resize(s->fit, (size_t)s->fit_capacity * sizeof(*s->fit));
-        s->fit_scratch =
-            alloc_resize(s->fit_scratch, (size_t)s->fit_capacity * sizeof(*s->fit_scratch));
-    }
-    for (int i = 0; i < s->nodes_count; i++) {
-        const struct node *node = s->nodes[i];
-        struct fit_node *fit = &s->fit[i];
-        fit->offered = scheduler_node_offers(node);
-        fit->free = node->capacity;
-        fit->free.cpu_millis -= node->used.cpu_millis;
-        fit->free.memory_bytes -= node->used.memory_bytes;
-        fit->free.gpus -= node->used.gpus;
-    }
-}
+struct pass {
+    struct scheduler *s;
+    uint64_t now_us;
+    struct scheduler_actions *actions;
+    const struct job *head;
+    int heads_tried;
+    uint64_t start_us;     /* of the head; UINT64_MAX: nobody knows */
+    bool strict;           /* nobody may delay the head */
+    struct refused now;    /* in what is free */
+    struct refused beside; /* in what is free and the head leaves */
+};
 
 static bool same_needs(const struct job *a, const struct job *b)
 {
-    if (a->needs_count != b->needs_count)
+    if (a->needs_count != b->needs_count || a->spread != b->spread)
         return false;
     for (int i = 0; i < a->needs_count; i++) {
-        const struct scheduler_need *x = &a->needs[i], *y = &b->needs[i];
-        if (x->replicas != y->replicas || x->each.cpu_millis != y->each.cpu_millis ||
-            x->each.memory_bytes != y->each.memory_bytes || x->each.gpus != y->each.gpus)
+        if (!match_same(&a->needs[i], &b->needs[i]))
             return false;
     }
     return true;
 }
 
-static bool was_refused(const struct refused *refused, const struct job *job)
+static bool is_one_task(const struct job *job)
 {
-    for (int i = 0; i < refused->count; i++) {
-        if (same_needs(refused->jobs[i], job))
+    return job->needs_count == 1 && job->needs[0].replicas == 1;
+}
+
+/* The one task of `small` found no room: then `job`, of which each task asks for as much, finds
+ * none. */
+static bool asks_as_much(const struct job *small, const struct job *job)
+{
+    for (int i = 0; i < job->needs_count; i++) {
+        if (match_covers(&small->needs[0], &job->needs[i]))
             return true;
     }
     return false;
 }
 
-/* Waits so long already that nobody may overtake it, unless it can never start at all. */
-static bool blocks_others(struct scheduler *s, const struct job *job, uint64_t now_us)
+static bool was_refused(const struct refused *refused, const struct job *job)
 {
-    return now_us - job->queued_us >= s->options.overtake_us &&
-           scheduler_possible(s, job->needs, job->needs_count);
+    for (int i = 0; i < refused->count; i++) {
+        const struct job *other = refused->jobs[i];
+        if (is_one_task(other) ? asks_as_much(other, job) : same_needs(other, job))
+            return true;
+    }
+    return false;
+}
+
+/* Remembers a job that found no room; those that it speaks for are forgotten. */
+static void refuse(struct refused *refused, const struct job *job)
+{
+    int kept = 0;
+    for (int i = 0; i < refused->count; i++) {
+        const struct job *other = refused->jobs[i];
+        if (!is_one_task(job) || !asks_as_much(job, other))
+            refused->jobs[kept++] = other;
+    }
+    refused->count = kept;
+    if (kept < REFUSED_MAX)
+        refused->jobs[refused->count++] = job;
+}
+
+static bool fits_in(struct fit *fit, struct refused *refused, const struct job *job,
+                    struct fit_place *places)
+{
+    struct fit_ask ask = scheduler_books_ask(job);
+    if (was_refused(refused, job))
+        return false;
+    if (fit_job(&ask, fit, places))
+        return true;
+    refuse(refused, job);
+    return false;
+}
+
+/* What was taken in one view of the nodes is taken in another. */
+static void take_in(struct fit *fit, const struct job *job, const struct fit_place *places)
+{
+    for (int i = 0, at = 0; i < job->needs_count; i++) {
+        for (int r = 0; r < job->needs[i].replicas; r++, at++)
+            fit_take(&fit->nodes[places[at].node], &job->needs[i].each, job->needs[i].gpu_share,
+                     places[at].gpu_mask);
+    }
+}
+
+static bool ends_in_time(const struct pass *pass, const struct job *job)
+{
+    return pass->start_us != UINT64_MAX &&
+           scheduler_reserve_end_us(pass->s, job, pass->now_us) <= pass->start_us;
+}
+
+static bool place(struct pass *pass, const struct job *job, struct fit_place *places)
+{
+    struct scheduler *s = pass->s;
+    if (!pass->strict)
+        return fits_in(&s->fit, &pass->now, job, places);
+    if (ends_in_time(pass, job)) {
+        if (!fits_in(&s->fit, &pass->now, job, places))
+            return false;
+    } else {
+        if (!fits_in(&s->later, &pass->beside, job, places))
+            return false;
+        take_in(&s->fit, job, places);
+        take_in(&s->spare, job, places);
+    }
+    for (int i = 0; i < job->tasks_max; i++)
+        scheduler_reserve_limit(s, places[i].node);
+    return true;
+}
+
+/* The job must wait: is it the first that does so, and keeps room? */
+static void must_wait(struct pass *pass, const struct job *job)
+{
+    struct scheduler *s = pass->s;
+    if (pass->head || pass->heads_tried == HEADS_MAX)
+        return;
+    pass->heads_tried++;
+    if (job->lane->preempt)
+        scheduler_preempt(s, job, pass->now_us, pass->actions);
+    if (!scheduler_reserve(s, job, pass->now_us, &pass->start_us))
+        return; /* not on the nodes that are there: it holds nobody up */
+    pass->head = job;
+    s->head = job->number;
+    s->head_start_us = pass->start_us;
+    pass->strict =
+        pass->start_us != UINT64_MAX || pass->now_us - job->queued_us >= s->options.overtake_us;
+    if (!pass->strict)
+        return;
+    fit_resize(&s->later, s->nodes_count);
+    for (int n = 0; n < s->nodes_count; n++)
+        scheduler_reserve_limit(s, n);
+    fit_ready(&s->later);
 }
 
 void scheduler_pass(struct scheduler *s, uint64_t now_us, struct scheduler_actions *actions)
 {
+    struct pass pass = {.s = s, .now_us = now_us, .actions = actions};
+    struct fit_place places[LIMIT_JOB_TASKS];
     s->dirty = false;
-    struct refused refused = {.count = 0};
-    int placement[LIMIT_JOB_TASKS];
-    pass_offers(s);
-    for (int i = 0; i < s->queue.count;) {
-        struct job *job = s->queue.jobs[i];
-        if (job->retry_us > now_us) {
-            i++;
-        } else if (!was_refused(&refused, job) &&
-                   fit_job(job->needs, job->needs_count, s->fit, s->nodes_count, s->fit_scratch,
-                           placement)) {
-            scheduler_job_start(s, job, placement, now_us, actions); /* leaves the queue */
-            memcpy(s->fit, s->fit_scratch, (size_t)s->nodes_count * sizeof(*s->fit));
-        } else {
-            if (refused.count < REFUSED_MAX && !was_refused(&refused, job))
-                refused.jobs[refused.count++] = job;
-            if (blocks_others(s, job, now_us))
-                return;
-            i++;
-        }
+    s->head = 0;
+    if (!s->queue.count)
+        return;
+    scheduler_books_offers(s, &s->fit);
+    scheduler_share_order(s, now_us);
+    for (int i = 0; i < s->order_count; i++) {
+        struct job *job = s->order[i];
+        if (job->retry_us > now_us || !scheduler_share_allows(job))
+            continue;
+        if (place(&pass, job, places))
+            scheduler_job_start(s, job, places, now_us, actions);
+        else
+            must_wait(&pass, job);
     }
 }
 
 bool scheduler_possible(const struct scheduler *s, const struct scheduler_need *needs,
                         int needs_count)
 {
-    int placement[LIMIT_JOB_TASKS];
-    struct fit_node *nodes = alloc_array((size_t)s->nodes_count * 2, sizeof(*nodes));
+    struct fit_place places[LIMIT_JOB_TASKS];
+    struct fit fit = {0};
+    bool **suits = scheduler_books_suits(s, needs, needs_count);
+    struct fit_ask ask = {.needs = needs, .needs_count = needs_count, .suits = suits};
+    fit_resize(&fit, s->nodes_count);
     for (int i = 0; i < s->nodes_count; i++) {
-        nodes[i].offered = true;
-        nodes[i].free = s->nodes[i]->capacity;
+        scheduler_books_read(s->nodes[i], true, &fit.nodes[i]);
+        fit.nodes[i].offered = true;
     }
-    bool possible =
-        fit_job(needs, needs_count, nodes, s->nodes_count, nodes + s->nodes_count, placement);
-    free(nodes);
+    fit_ready(&fit);
+    bool possible = fit_job(&ask, &fit, places);
+    scheduler_books_suits_free(suits, needs_count);
+    fit_release(&fit);
     return possible;
 }

@@ -111,6 +111,7 @@ static void agent_free(struct agent *agent)
         close(agent->lock_file);
     pthread_cond_destroy(&agent->failing);
     pthread_mutex_destroy(&agent->lock);
+    labels_release(&agent->labels);
     free(agent->folder);
     free(agent->attempts_folder);
     free(agent->node_name);
@@ -128,6 +129,7 @@ static struct agent *agent_make(const struct agent_options *options)
     agent->attempts_folder = alloc_printf("%s/attempts", agent->folder);
     agent->token = alloc_text(options->token ? options->token : "");
     inventory_boot_id(agent->boot_id, sizeof(agent->boot_id));
+    inventory_host(options->server, agent->host, sizeof(agent->host));
     agent->capacity = (struct agent_resources){
         .cpu_millis = options->cpu_millis ? options->cpu_millis : inventory_cpu_millis(),
         .memory_bytes =
@@ -158,8 +160,8 @@ struct agent *agent_start(const struct agent_options *options, struct error *err
         agent->shim_path,
         agent->task_path,
     };
-    bool ok = agent->shim_path && folder_take(agent, err) &&
-              identity_take(agent, options->node_name, err);
+    bool ok = agent->shim_path && labels_parse(options->labels, &agent->labels, err) &&
+              folder_take(agent, err) && identity_take(agent, options->node_name, err);
     if (ok && agent->inotify < 0)
         ok = error_errno(err, EXHAUSTED, "cannot watch files");
     ok = ok && work_adopt(agent, err);

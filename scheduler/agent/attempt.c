@@ -1,6 +1,5 @@
 /* attempt.c - from StartTask to the last report of a task. */
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -21,6 +20,8 @@
 #include "scheduler/agent/files.h"
 #include "scheduler/agent/inventory.h"
 #include "scheduler/agent/launch.h"
+#include "scheduler/agent/prepare.h"
+#include "scheduler/agent/program.h"
 #include "scheduler/agent/tail.h"
 
 #define CONTROL_WAIT_MS 1000 /* for the shim to take and answer a command */
@@ -31,6 +32,8 @@ struct attempt {
     char *folder;  /* NULL: there is none */
     json_t *start; /* start.json */
     struct tail *tail;
+    struct prepare *prepare; /* of a program, until it is launched */
+    bool waiting;            /* ... for other tasks */
 
     enum agent_task_state state;
     int pidfd; /* of the shim, -1 when it is gone or not started */
@@ -54,13 +57,27 @@ static void attempt_end(struct attempt *attempt, enum agent_exit_reason reason, 
     attempt->kill_at_us = 0;
     if (!attempt->ended_us)
         attempt->ended_us = (int64_t)clock_wall_us();
+    if (attempt->tail)
+        tail_end(attempt->tail);
     if (why && *why)
         snprintf(attempt->error, sizeof(attempt->error), "%s", why);
 }
 
-static enum agent_exit_reason exit_reason(const json_t *end)
+/* A program's exit codes are its own: any but 0 is its error, and those of a shell, signals. */
+static enum agent_exit_reason program_reason(const json_t *end, int64_t code)
+{
+    if (code == 0)
+        return AGENT_EXIT_OK;
+    if (files_bool(end, "killed") || files_bool(end, "terminated"))
+        return AGENT_EXIT_STOPPED;
+    return code > 128 ? AGENT_EXIT_CRASH : AGENT_EXIT_USER;
+}
+
+static enum agent_exit_reason exit_reason(const json_t *end, bool program)
 {
     int64_t code = files_int(end, "code"), number = files_int(end, "signal");
+    if (program && files_bool(end, "refused"))
+        return AGENT_EXIT_USER;
     if (*files_text(end, "error"))
         return AGENT_EXIT_START;
     if (files_bool(end, "oom"))
@@ -71,10 +88,17 @@ static enum agent_exit_reason exit_reason(const json_t *end)
         return AGENT_EXIT_STOPPED;
     if (number)
         return AGENT_EXIT_CRASH;
+    if (program)
+        return program_reason(end, code);
     return code == 0   ? AGENT_EXIT_OK
            : code == 2 ? AGENT_EXIT_USER
            : code == 3 ? AGENT_EXIT_STOPPED
                        : AGENT_EXIT_CRASH;
+}
+
+static bool is_program(const struct attempt *attempt)
+{
+    return json_object_get(attempt->start, "program") != NULL;
 }
 
 /* What is best said of an end that was not asked for: the task's own words come first. */
@@ -101,7 +125,7 @@ static void exit_text(const struct attempt *attempt, const json_t *end, char *ou
     else if (number)
         snprintf(out, out_size, "ended by signal %d (%s)%s%s", (int)number,
                  strsignal((int)number), *last ? "; its last words: " : "", last);
-    else if (code != 0 && code != 3)
+    else if (code != 0 && (code != 3 || is_program(attempt)))
         snprintf(out, out_size, "exit code %d%s%s", (int)code,
                  *last ? "; its last words: " : "", last);
     json_decref(own);
@@ -120,7 +144,7 @@ static bool exit_read(struct attempt *attempt)
     attempt->exit_code = (int)files_int(end, "code");
     attempt->exit_signal = (int)files_int(end, "signal");
     exit_text(attempt, end, why, sizeof(why));
-    attempt_end(attempt, exit_reason(end), why);
+    attempt_end(attempt, exit_reason(end, is_program(attempt)), why);
     json_decref(end);
     return true;
 }
@@ -178,11 +202,9 @@ static void shim_adopt(struct attempt *attempt, const json_t *shim)
         shim_gone(attempt);
 }
 
-void attempt_launch(struct attempt *attempt)
+static void shim_start(struct attempt *attempt)
 {
     struct error err;
-    if (attempt->state != AGENT_TASK_STARTING)
-        return;
     if (!launch_shim(attempt->places->shim_path, attempt->places->task_path, attempt->folder,
                      attempt->start, &err)) {
         attempt_end(attempt, AGENT_EXIT_START, err.text);
@@ -194,6 +216,32 @@ void attempt_launch(struct attempt *attempt)
     else
         attempt_end(attempt, AGENT_EXIT_START, err.text);
     json_decref(shim);
+}
+
+bool attempt_launch(struct attempt *attempt, struct link *link, const char *host, bool *more,
+                    struct error *err)
+{
+    enum prepare_result result = PREPARE_DONE;
+    if (attempt->state != AGENT_TASK_STARTING)
+        return true;
+    if (is_program(attempt)) {
+        if (!attempt->prepare)
+            attempt->prepare = prepare_new(attempt->folder, attempt->start);
+        result = prepare_go_on(attempt->prepare, link, &attempt->task, host, err);
+    }
+    attempt->waiting = result == PREPARE_LATER;
+    *more = *more || result == PREPARE_MORE;
+    if (result == PREPARE_DONE)
+        shim_start(attempt);
+    else if (result == PREPARE_FAILED)
+        attempt_end(attempt, AGENT_EXIT_START, err->text);
+    return result != PREPARE_ABSENT;
+}
+
+uint64_t attempt_again_us(const struct attempt *attempt)
+{
+    bool waits = attempt->state == AGENT_TASK_STARTING && attempt->waiting;
+    return waits ? prepare_again_us(attempt->prepare) : 0;
 }
 
 void attempt_check(struct attempt *attempt)
@@ -279,9 +327,11 @@ static bool folder_write(struct attempt *attempt, const struct agent_start_task 
 {
     char *aside = alloc_printf("%s.tmp", attempt->folder);
     files_remove_folder(aside);
-    bool ok = files_make_folder(aside, err) &&
-              files_write(aside, "spec.json", start->spec, err) &&
-              files_write_json(aside, "start.json", json_incref(attempt->start), err);
+    bool ok =
+        files_make_folder(aside, err) &&
+        (start->program.words_count ? program_make(aside, &start->program, err)
+                                    : files_write(aside, "spec.json", start->spec, err)) &&
+        files_write_json(aside, "start.json", json_incref(attempt->start), err);
     if (ok && rename(aside, attempt->folder))
         ok = error_errno(err, INTERNAL, "cannot make the folder %s", attempt->folder);
     if (!ok)
@@ -291,7 +341,7 @@ static bool folder_write(struct attempt *attempt, const struct agent_start_task 
 }
 
 struct attempt *attempt_new(const struct attempt_places *places,
-                            const struct agent_start_task *start)
+                            const struct agent_start_task *start, int port)
 {
     struct error err;
     unsigned char noise[16];
@@ -309,13 +359,14 @@ struct attempt *attempt_new(const struct attempt_places *places,
         ok = fail(&err, INVALID, "'%s' is no role", start->task.role);
     if (ok) {
         attempt->start = launch_start_json(start, cookie);
+        json_object_set_new(attempt->start, "port", json_integer(port));
         attempt->folder = alloc_printf("%s/%lld-%s-%d", places->attempts_folder,
                                        (long long)start->task.attempt_epoch, start->task.role,
                                        start->task.index);
         ok = folder_write(attempt, start, &err);
     }
     if (ok) {
-        attempt->tail = tail_new(attempt->folder, true);
+        attempt->tail = tail_new(attempt->folder, is_program(attempt), true);
     } else {
         free(attempt->folder);
         attempt->folder = NULL;
@@ -342,7 +393,7 @@ struct attempt *attempt_adopt(const struct attempt_places *places, const char *n
     attempt->places = places;
     attempt->folder = folder;
     attempt->start = start;
-    attempt->tail = tail_new(folder, false);
+    attempt->tail = tail_new(folder, is_program(attempt), false);
     json_t *shim = files_read_json(folder, "shim.json", &none);
     if (shim)
         shim_adopt(attempt, shim);
@@ -366,6 +417,7 @@ void attempt_free(struct attempt *attempt)
     if (attempt->pidfd >= 0)
         close(attempt->pidfd);
     tail_free(attempt->tail);
+    prepare_free(attempt->prepare);
     json_decref(attempt->start);
     free(attempt->folder);
     free((char *)attempt->task.role);
@@ -377,9 +429,20 @@ const struct agent_task_ref *attempt_task(const struct attempt *attempt)
     return &attempt->task;
 }
 
-const char *attempt_folder(const struct attempt *attempt)
+void attempt_watch(struct attempt *attempt, int inotify)
 {
-    return attempt->folder;
+    if (attempt->tail)
+        tail_watch(attempt->tail, inotify);
+}
+
+bool attempt_watches(const struct attempt *attempt, int watch)
+{
+    return attempt->tail && tail_watches(attempt->tail, watch);
+}
+
+bool attempt_has_port(const struct attempt *attempt, int port)
+{
+    return attempt->state != AGENT_TASK_EXITED && files_int(attempt->start, "port") == port;
 }
 
 int attempt_fd(const struct attempt *attempt)
@@ -431,29 +494,46 @@ void attempt_report(const struct attempt *attempt, struct agent_task_report *rep
     };
 }
 
+struct keeping { /* of event files */
+    const char *from;
+    const char *to;
+};
+
+static bool events_move(void *self, const char *path, bool is_folder)
+{
+    const struct keeping *keeping = self;
+    struct error err;
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    if (is_folder)
+        return !*path || strncmp(path, PROGRAM_OUT, strlen(PROGRAM_OUT)) == 0;
+    if (strncmp(name, "events.out.tfevents.", 20) != 0)
+        return true;
+    const char *below = strncmp(path, PROGRAM_OUT "/", strlen(PROGRAM_OUT "/")) == 0
+                            ? strchr(path, '/') + 1
+                            : path;
+    char *from = alloc_printf("%s/%s", keeping->from, path);
+    char *to = alloc_printf("%s/%s", keeping->to, below);
+    char *last = strrchr(to, '/');
+    *last = '\0';
+    bool made = files_make_folder(to, &err);
+    *last = '/';
+    if (made)
+        (void)rename(from, to); /* on another disk it goes with the rest: the server has it */
+    free(from);
+    free(to);
+    return true;
+}
+
 /* Moves event files to JOB/events/ATTEMPT/, where TensorBoard may be pointed at. */
 static void events_keep(const struct attempt *attempt)
 {
-    struct error err;
     const char *job_folder = files_text(attempt->start, "job_folder");
     const char *name = strrchr(attempt->folder, '/') + 1;
     if (!*job_folder || access(job_folder, W_OK))
         return;
     char *kept = alloc_printf("%s/events/%s", job_folder, name);
-    DIR *folder = opendir(attempt->folder);
-    struct dirent *entry;
-    while (folder && (entry = readdir(folder))) {
-        if (strncmp(entry->d_name, "events.out.tfevents.", 20) != 0 ||
-            !files_make_folder(kept, &err))
-            continue;
-        char *from = alloc_printf("%s/%s", attempt->folder, entry->d_name);
-        char *to = alloc_printf("%s/%s", kept, entry->d_name);
-        (void)rename(from, to); /* on another disk it goes with the rest: the server has it */
-        free(from);
-        free(to);
-    }
-    if (folder)
-        closedir(folder);
+    struct keeping keeping = {attempt->folder, kept};
+    files_walk(attempt->folder, "", events_move, &keeping);
     free(kept);
 }
 

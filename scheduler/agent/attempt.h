@@ -19,11 +19,12 @@ struct attempt_places {
 };
 
 /*
- * Makes the folder with spec.json and start.json.  On failure an attempt is returned all the
+ * Makes the folder with spec.json and start.json; `port` of the node is this task's alone, 0 is
+ * none.  On failure an attempt is returned all the
  * same, one that has ended with AGENT_EXIT_START and the error's text.
  */
 struct attempt *attempt_new(const struct attempt_places *places,
-                            const struct agent_start_task *start);
+                            const struct agent_start_task *start, int port);
 
 /* Takes over what an earlier agent left in folder `name`: a living shim, an exit, or neither.
  */
@@ -37,11 +38,23 @@ void attempt_free(struct attempt *attempt); /* its task runs on; NULL is fine */
 
 const struct agent_task_ref *attempt_task(const struct attempt *attempt);
 
-/* Its folder's path, or NULL when it has none. */
-const char *attempt_folder(const struct attempt *attempt);
+/* Has `inotify` watch what it writes. */
+void attempt_watch(struct attempt *attempt, int inotify);
+bool attempt_watches(const struct attempt *attempt, int watch);
 
-/* Starts the shim if that has not been done; the outcome says so when it fails. */
-void attempt_launch(struct attempt *attempt);
+/* Whether it holds this port of the node. */
+bool attempt_has_port(const struct attempt *attempt, int port);
+
+/* When attempt_launch() wants to be called again (monotonic, microseconds); 0: not for time. */
+uint64_t attempt_again_us(const struct attempt *attempt);
+
+/*
+ * Starts the shim if that has not been done and all that the task needs is there; the outcome
+ * says so when it fails.  `*more`: there is more to do at once.  False: the server does not
+ * answer, `err` says why.
+ */
+bool attempt_launch(struct attempt *attempt, struct link *link, const char *host, bool *more,
+                    struct error *err);
 
 /* A descriptor that is readable when the shim has gone, or -1. */
 int attempt_fd(const struct attempt *attempt);

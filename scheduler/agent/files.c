@@ -1,13 +1,17 @@
 /* files.c - reading and writing what is small. */
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <linux/openat2.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/path.h"
 #include "scheduler/agent/files.h"
 
 static bool folder_sync(const char *folder)
@@ -126,6 +130,65 @@ static int tree_remove(const char *path, const struct stat *info, int kind, stru
 void files_remove_folder(const char *path)
 {
     nftw(path, tree_remove, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+struct walk {
+    const char *root;
+    files_found *found;
+    void *self;
+    int entries; /* looked at so far */
+};
+
+#define WALK_ENTRIES_MAX 20000 /* of a program that writes without end no more is seen */
+
+static void walk_folder(struct walk *walk, const char *path, int depth)
+{
+    char *whole = alloc_printf("%s/%s", walk->root, path);
+    int fd = open(whole, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    free(whole);
+    if (fd < 0)
+        return;
+    DIR *folder = walk->found(walk->self, path, true) ? fdopendir(fd) : NULL;
+    struct dirent *entry;
+    if (!folder)
+        close(fd);
+    while (folder && (entry = readdir(folder)) && walk->entries < WALK_ENTRIES_MAX) {
+        const char *name = entry->d_name;
+        struct stat info;
+        if (!strcmp(name, ".") || !strcmp(name, "..") ||
+            fstatat(fd, name, &info, AT_SYMLINK_NOFOLLOW))
+            continue;
+        char *below = alloc_printf("%s%s%s", path, *path ? "/" : "", name);
+        walk->entries++;
+        if (S_ISDIR(info.st_mode) && depth < PATH_DEPTH_MAX)
+            walk_folder(walk, below, depth + 1);
+        else if (S_ISREG(info.st_mode))
+            walk->found(walk->self, below, false);
+        free(below);
+    }
+    if (folder)
+        closedir(folder);
+}
+
+void files_walk(const char *root, const char *path, files_found *found, void *self)
+{
+    struct walk walk = {root, found, self, 0};
+    walk_folder(&walk, path, 1);
+}
+
+int files_open_below(const char *root, const char *path)
+{
+    struct open_how how = {.flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
+                           .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS};
+    int folder = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int fd = (int)syscall(SYS_openat2, folder, path, &how, sizeof(how));
+    if (fd < 0 && errno == ENOSYS) /* a kernel before 5.6: the last part alone is looked at */
+        fd = openat(folder, path, (int)how.flags);
+    int why = errno;
+    if (folder >= 0)
+        close(folder);
+    errno = why;
+    return fd;
 }
 
 const char *files_last_line(const char *folder, const char *name, char *out, size_t out_size)

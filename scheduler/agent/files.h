@@ -33,5 +33,16 @@ bool files_make_folder(const char *path, struct error *err) CHECKED;
 /* Removes a folder with all that is in it; what cannot be removed stays. */
 void files_remove_folder(const char *path);
 
+/*
+ * Calls `found` for the folder `path` of `root` ("" for itself) and for all that is below it,
+ * each by its path from `root`, a folder before what is in it.  Links are left out, and so is
+ * what `found` wants to know nothing of (it returns false for a folder).
+ */
+typedef bool files_found(void *self, const char *path, bool is_folder);
+void files_walk(const char *root, const char *path, files_found *found, void *self);
+
+/* Opens a file by its path from `root` to be read, where no part of it is a link; -1. */
+int files_open_below(const char *root, const char *path);
+
 /* The last line of a text file that is not empty, cut to fit; "" when there is none. */
 const char *files_last_line(const char *folder, const char *name, char *out, size_t out_size);

@@ -6,13 +6,13 @@
 #include "base/error.h"
 #include "proto/agent_pb.h"
 #include "scheduler/agent/attempt.h"
+#include "scheduler/agent/labels.h"
 
 struct link;
 struct mailbox;
 
 struct held { /* an attempt, and what is to be done about it */
     struct attempt *attempt;
-    int watch;        /* of inotify, -1 */
     bool to_ship;     /* something may have been written */
     bool to_report;   /* something is to be said */
     bool discarded;   /* superseded: killed; nothing but its end is told */
@@ -27,8 +27,11 @@ struct agent {
     char *token;
     char *task_path;
     char *shim_path;
+    char host[64]; /* how other nodes reach this one */
+    int port;      /* that was handed out last */
     char boot_id[64];
     struct agent_resources capacity;
+    struct labels labels;
     int lock_file; /* held as long as the agent lives */
     struct attempt_places places;
 
@@ -58,3 +61,9 @@ void *work_main(void *agent);
 
 /* Before the thread: finds what earlier agents left in the folder. */
 bool work_adopt(struct agent *agent, struct error *err) CHECKED;
+
+/*
+ * A free port that no attempt here holds; in turn, so that one that was just given back rests.
+ * 0: there is none.  (port.c)
+ */
+int port_take(struct agent *agent);

@@ -1,6 +1,8 @@
 /* inventory.c - affinity, /proc and cgroups, version 1 and 2. */
 
+#include <netdb.h>
 #include <sched.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -87,5 +89,32 @@ const char *inventory_boot_id(char *out, size_t out_size)
 {
     if (!line_read("/proc/sys/kernel/random/boot_id", out, out_size))
         out[0] = '\0';
+    return out;
+}
+
+const char *inventory_host(const char *server, char *out, size_t out_size)
+{
+    const struct addrinfo wanted = {.ai_family = AF_INET, .ai_socktype = SOCK_DGRAM};
+    struct addrinfo *found = NULL;
+    struct sockaddr_storage own;
+    socklen_t size = sizeof(own);
+    char *host = alloc_text(server);
+    char *colon = strrchr(host, ':');
+    snprintf(out, out_size, "127.0.0.1");
+    if (colon)
+        *colon++ = '\0';
+    /* Connecting a datagram socket sends nothing: it only chooses the way. */
+    if (colon && strncmp(server, "local:", 6) != 0 &&
+        getaddrinfo(host, colon, &wanted, &found) == 0) {
+        int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+        if (fd >= 0 && connect(fd, found->ai_addr, found->ai_addrlen) == 0 &&
+            getsockname(fd, (struct sockaddr *)&own, &size) == 0)
+            getnameinfo((struct sockaddr *)&own, size, out, (socklen_t)out_size, NULL, 0,
+                        NI_NUMERICHOST);
+        if (fd >= 0)
+            close(fd);
+        freeaddrinfo(found);
+    }
+    free(host);
     return out;
 }

@@ -12,3 +12,6 @@ int64_t inventory_memory_bytes(void);
 
 /* The machine's boot id, "" when unknown. */
 const char *inventory_boot_id(char *out, size_t out_size);
+
+/* This machine's address on the way to `server` ("HOST:PORT"); else 127.0.0.1. */
+const char *inventory_host(const char *server, char *out, size_t out_size);

@@ -13,10 +13,11 @@
 #include "proto/agent_pb.h"
 #include "scheduler/agent/files.h"
 #include "scheduler/agent/launch.h"
+#include "scheduler/agent/program.h"
 #include "scheduler/agent/spawn.h"
+#include "scheduler/agent/words.h"
 
 #define SHIM_ALREADY 3 /* its exit code when the folder has had its task */
-#define WORDS_MAX 40
 
 json_t *launch_start_json(const struct agent_start_task *start, const char *cookie)
 {
@@ -26,51 +27,25 @@ json_t *launch_start_json(const struct agent_start_task *start, const char *cook
         json_array_append_new(cluster, json_pack("{s:s, s:i, s:s}", "role", task->role, "index",
                                                  task->index, "address", task->address));
     }
-    return json_pack(
+    json_t *json = json_pack(
         "{s:I, s:I, s:s, s:i, s:i, s:s, s:s, s:I, s:I, s:i, s:o, s:s}", "job_id",
         (json_int_t)start->task.job_id, "attempt_epoch", (json_int_t)start->task.attempt_epoch,
         "role", start->task.role, "index", start->task.index, "attempt", start->attempt,
         "job_folder", start->job_folder, "dataset_folder", start->dataset_folder, "cpu_millis",
         (json_int_t)start->cpu_millis, "memory_bytes", (json_int_t)start->memory_bytes, "gpus",
         start->gpus, "cluster", cluster, "cookie", cookie);
+    json_t *gpus = json_array();
+    for (int i = 0; i < 64; i++) {
+        if (start->gpu_mask >> i & 1)
+            json_array_append_new(gpus, json_integer(i));
+    }
+    json_object_set_new(json, "gpu_ids", gpus);
+    if (start->program.words_count)
+        json_object_set_new(json, "program", program_json(&start->program));
+    return json;
 }
 
 /* --- words --- */
-
-struct words {
-    struct arena *arena;
-    char *list[WORDS_MAX]; /* ended by a NULL */
-    int count;
-};
-
-static void word_add(struct words *words, const char *word)
-{
-    assert(words->count + 1 < WORDS_MAX);
-    words->list[words->count++] = arena_text(words->arena, word);
-}
-
-/* Two words: a name and its value. */
-static void option_add(struct words *words, const char *name, const char *value)
-{
-    word_add(words, name);
-    word_add(words, value);
-}
-
-static void option_add_int(struct words *words, const char *name, int64_t value)
-{
-    option_add(words, name, arena_printf(words->arena, "%lld", (long long)value));
-}
-
-/* One word: NAME=value. */
-static void variable_add(struct words *words, const char *name, const char *value)
-{
-    word_add(words, arena_printf(words->arena, "%s=%s", name, value));
-}
-
-static void variable_add_int(struct words *words, const char *name, int64_t value)
-{
-    word_add(words, arena_printf(words->arena, "%s=%lld", name, (long long)value));
-}
 
 static int64_t threads_of(const json_t *start)
 {
@@ -78,70 +53,56 @@ static int64_t threads_of(const json_t *start)
     return threads > 0 ? threads : 1;
 }
 
+static void training_command(struct words *words, const char *task_path, const char *folder,
+                             const json_t *start)
+{
+    const char *dataset = files_text(start, "dataset_folder");
+    words_add(words, task_path);
+    words_option(words, "train", "spec.json");
+    if (*dataset)
+        words_option(words, "--data", dataset);
+    words_option(words, "--out", folder);
+    words_option(words, "--checkpoints",
+                 arena_printf(words->arena, "%s/checkpoints", files_text(start, "job_folder")));
+    words_add(words, "--resume");
+    words_option_int(words, "--epoch", files_int(start, "attempt_epoch"));
+    words_option_int(words, "--attempt", files_int(start, "attempt"));
+    words_option_int(words, "--threads", threads_of(start));
+}
+
 static void command_make(struct words *words, const char *shim_path, const char *task_path,
                          const char *folder, const json_t *start)
 {
-    const char *dataset = files_text(start, "dataset_folder");
-    word_add(words, shim_path);
-    option_add(words, "--folder", folder);
-    option_add(words, "--cookie", files_text(start, "cookie"));
+    bool program = json_object_get(start, "program") != NULL;
+    words_add(words, shim_path);
+    words_option(words, "--folder", folder);
+    words_option(words, "--cookie", files_text(start, "cookie"));
     if (files_int(start, "memory_bytes") > 0)
-        option_add_int(words, "--memory", files_int(start, "memory_bytes"));
-    word_add(words, "--");
-    word_add(words, task_path);
-    option_add(words, "train", "spec.json");
-    if (*dataset)
-        option_add(words, "--data", dataset);
-    option_add(words, "--out", folder);
-    option_add(words, "--checkpoints",
-               arena_printf(words->arena, "%s/checkpoints", files_text(start, "job_folder")));
-    word_add(words, "--resume");
-    option_add_int(words, "--epoch", files_int(start, "attempt_epoch"));
-    option_add_int(words, "--attempt", files_int(start, "attempt"));
-    option_add_int(words, "--threads", threads_of(start));
-}
-
-/* TensorFlow's: {"cluster": {role: [address...]}, "task": {"type": role, "index": n}}. */
-static char *tf_config_text(const json_t *start)
-{
-    json_t *roles = json_object();
-    size_t i;
-    json_t *task;
-    json_array_foreach(json_object_get(start, "cluster"), i, task)
-    {
-        json_t *list = json_object_get(roles, files_text(task, "role"));
-        if (!list) {
-            list = json_array();
-            json_object_set_new(roles, files_text(task, "role"), list);
-        }
-        json_array_append(list, json_object_get(task, "address"));
-    }
-    json_t *config =
-        json_pack("{s:o, s:{s:s, s:I}}", "cluster", roles, "task", "type",
-                  files_text(start, "role"), "index", (json_int_t)files_int(start, "index"));
-    char *text = json_dumps(config, JSON_COMPACT);
-    json_decref(config);
-    return text;
+        words_option_int(words, "--memory", files_int(start, "memory_bytes"));
+    if (program)
+        words_option(words, "--workdir", program_folder(start));
+    words_add(words, "--");
+    if (program)
+        program_command(words, start);
+    else
+        training_command(words, task_path, folder, start);
 }
 
 /* Nothing of the agent's own environment but where programs and the home are. */
-static void environment_make(struct words *words, const json_t *start)
+static void environment_make(struct words *words, const char *folder, const json_t *start)
 {
     const char *path = getenv("PATH"), *home = getenv("HOME");
-    variable_add(words, "PATH", path ? path : "/usr/local/bin:/usr/bin:/bin");
-    variable_add(words, "HOME", home ? home : "/");
-    variable_add(words, "LANG", "C.UTF-8");
-    variable_add_int(words, "TRAINYARD_JOB", files_int(start, "job_id"));
-    variable_add_int(words, "TRAINYARD_EPOCH", files_int(start, "attempt_epoch"));
-    variable_add_int(words, "TRAINYARD_ATTEMPT", files_int(start, "attempt"));
-    variable_add(words, "TRAINYARD_ROLE", files_text(start, "role"));
-    variable_add_int(words, "TRAINYARD_INDEX", files_int(start, "index"));
-    variable_add(words, "TRAINYARD_COOKIE", files_text(start, "cookie"));
-    if (json_array_size(json_object_get(start, "cluster")) > 0) {
-        char *config = tf_config_text(start);
-        variable_add(words, "TF_CONFIG", config ? config : "{}");
-        free(config);
-    }
+    words_variable(words, "PATH", path ? path : "/usr/local/bin:/usr/bin:/bin");
+    words_variable(words, "HOME", home ? home : "/");
+    words_variable(words, "LANG", "C.UTF-8");
+    words_variable_int(words, "TRAINYARD_JOB", files_int(start, "job_id"));
+    words_variable_int(words, "TRAINYARD_EPOCH", files_int(start, "attempt_epoch"));
+    words_variable_int(words, "TRAINYARD_ATTEMPT", files_int(start, "attempt"));
+    words_variable(words, "TRAINYARD_ROLE", files_text(start, "role"));
+    words_variable_int(words, "TRAINYARD_INDEX", files_int(start, "index"));
+    words_variable(words, "TRAINYARD_COOKIE", files_text(start, "cookie"));
+    if (json_object_get(start, "program"))
+        program_environment(words, folder, start);
 }
 
 bool launch_shim(const char *shim_path, const char *task_path, const char *folder,
@@ -152,7 +113,7 @@ bool launch_shim(const char *shim_path, const char *task_path, const char *folde
     struct arena *arena = arena_new();
     struct words command = {.arena = arena}, environment = {.arena = arena};
     command_make(&command, shim_path, task_path, folder, start);
-    environment_make(&environment, start);
+    environment_make(&environment, folder, start);
     const char *log = arena_printf(arena, "%s/shim.log", folder);
     bool ok = spawn_run(command.list, environment.list, log, &code, err);
     if (ok && code != 0 && code != SHIM_ALREADY) {
@@ -160,6 +121,8 @@ bool launch_shim(const char *shim_path, const char *task_path, const char *folde
         ok = fail(err, INTERNAL, "the shim could not start (code %d)%s%s", code,
                   *last ? ": " : "", last);
     }
+    words_release(&command);
+    words_release(&environment);
     arena_free(arena);
     return ok;
 }

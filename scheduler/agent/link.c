@@ -233,7 +233,7 @@ bool link_report(struct link *link, const struct agent_task_report *reports, int
 }
 
 bool link_ship(struct link *link, const struct agent_task_ref *task, const char *file,
-               int64_t offset, const void *data, size_t size, int64_t *cursor,
+               int64_t offset, const void *data, size_t size, bool last, int64_t *cursor,
                struct error *err)
 {
     const struct agent_ship_request ship = {.node_id = link->node_id,
@@ -243,7 +243,8 @@ bool link_ship(struct link *link, const struct agent_task_ref *task, const char 
                                             .file = file,
                                             .offset = offset,
                                             .data = data,
-                                            .data_size = size};
+                                            .data_size = size,
+                                            .last = last};
     struct str bytes = {0}, answer = {0};
     struct agent_ship_response response;
     agent_ship_request_pack(&ship, &bytes);
@@ -256,6 +257,45 @@ bool link_ship(struct link *link, const struct agent_task_ref *task, const char 
     }
     if (ok)
         *cursor = response.offset;
+    str_release(&bytes);
+    str_release(&answer);
+    return ok;
+}
+
+bool link_fetch(struct link *link, const struct agent_task_ref *task, const char *sha256,
+                int64_t offset, struct arena *arena, struct agent_fetch_response *piece,
+                struct error *err)
+{
+    const struct agent_fetch_request fetch = {.node_id = link->node_id,
+                                              .node_epoch = link->node_epoch,
+                                              .node_key = link->node_key,
+                                              .task = *task,
+                                              .sha256 = sha256,
+                                              .offset = offset};
+    struct str bytes = {0}, answer = {0};
+    agent_fetch_request_pack(&fetch, &bytes);
+    bool ok =
+        rpc_client_call(link->client, AGENT_PATH_FETCH, &bytes, &answer, LIMIT_RPC_MS, err) &&
+        agent_fetch_response_unpack(answer.data, answer.size, arena, piece, err);
+    str_release(&bytes);
+    str_release(&answer);
+    return ok;
+}
+
+bool link_meet(struct link *link, const struct agent_task_ref *task, const char *host, int port,
+               struct arena *arena, struct agent_meet_response *met, struct error *err)
+{
+    const struct agent_meet_request meet = {.node_id = link->node_id,
+                                            .node_epoch = link->node_epoch,
+                                            .node_key = link->node_key,
+                                            .task = *task,
+                                            .host = host,
+                                            .port = port};
+    struct str bytes = {0}, answer = {0};
+    agent_meet_request_pack(&meet, &bytes);
+    bool ok =
+        rpc_client_call(link->client, AGENT_PATH_MEET, &bytes, &answer, LIMIT_RPC_MS, err) &&
+        agent_meet_response_unpack(answer.data, answer.size, arena, met, err);
     str_release(&bytes);
     str_release(&answer);
     return ok;

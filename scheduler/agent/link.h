@@ -50,7 +50,19 @@ bool link_report(struct link *link, const struct agent_task_report *reports, int
                  int64_t commands_done, struct arena *arena,
                  struct agent_sync_response *response, struct error *err) CHECKED;
 
-/* Ships a piece of a file, or asks with size 0; `*cursor` is what the server has. */
+/*
+ * Ships a piece of a file, or asks with size 0; `*cursor` is what the server has.  `last`: an
+ * artifact ends with this piece.
+ */
 bool link_ship(struct link *link, const struct agent_task_ref *task, const char *file,
-               int64_t offset, const void *data, size_t size, int64_t *cursor,
+               int64_t offset, const void *data, size_t size, bool last, int64_t *cursor,
                struct error *err) CHECKED;
+
+/* A piece of the file with this hash, of LIMIT_SHIP_BYTES but for the last; in `arena`. */
+bool link_fetch(struct link *link, const struct agent_task_ref *task, const char *sha256,
+                int64_t offset, struct arena *arena, struct agent_fetch_response *piece,
+                struct error *err) CHECKED;
+
+/* Tells where the task is; `met` is empty until all of its attempt have told.  In `arena`. */
+bool link_meet(struct link *link, const struct agent_task_ref *task, const char *host, int port,
+               struct arena *arena, struct agent_meet_response *met, struct error *err) CHECKED;

@@ -1,21 +1,22 @@
 /* tail.c - cursors over the files of an attempt. */
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/limits.h"
+#include "scheduler/agent/files.h"
 #include "scheduler/agent/link.h"
+#include "scheduler/agent/program.h"
 #include "scheduler/agent/tail.h"
 
 #define BATCH_BYTES_MAX                                                                        \
     (LIMIT_CONTROL_MESSAGE_BYTES - (64 << 10)) /* room for the rest of a message */
 #define BATCHES_A_TURN 8
-#define FILES_MAX 64
+#define EVENT_FILES_MAX 256
 
 struct tail_file {
     char *name;
@@ -23,21 +24,35 @@ struct tail_file {
     int64_t tried;  /* size of the file when the server last took nothing of it, -1 */
     size_t batch_bytes;
     bool given_up;
+    bool artifact; /* shipped once, when it cannot change any more */
+    bool done;     /* the server has all of it */
 };
 
 struct tail {
     char *folder;
     bool fresh;
-    struct tail_file files[FILES_MAX];
+    bool program;
+    bool ended;
+    bool artifacts_seen;
+    struct tail_file *files;
     int files_count;
+    int files_capacity;
+    int artifacts_count;
+    int64_t artifacts_bytes;
+    int inotify; /* -1 */
+    int *watches;
+    int watches_count;
+    int watches_capacity;
     char complaint[600];
 };
 
-struct tail *tail_new(const char *folder, bool fresh)
+struct tail *tail_new(const char *folder, bool program, bool fresh)
 {
     struct tail *tail = alloc_bytes(sizeof(*tail));
     tail->folder = alloc_text(folder);
     tail->fresh = fresh;
+    tail->program = program;
+    tail->inotify = -1;
     return tail;
 }
 
@@ -45,8 +60,12 @@ void tail_free(struct tail *tail)
 {
     if (!tail)
         return;
+    for (int i = 0; i < tail->watches_count; i++)
+        inotify_rm_watch(tail->inotify, tail->watches[i]);
     for (int i = 0; i < tail->files_count; i++)
         free(tail->files[i].name);
+    free(tail->watches);
+    free(tail->files);
     free(tail->folder);
     free(tail);
 }
@@ -56,38 +75,140 @@ const char *tail_complaint(const struct tail *tail)
     return tail->complaint;
 }
 
-static bool is_shipped(const char *name)
+void tail_end(struct tail *tail)
 {
-    return strcmp(name, "stdout.log") == 0 || strcmp(name, "stderr.log") == 0 ||
-           strncmp(name, "events.out.tfevents.", 20) == 0;
+    tail->ended = true;
+}
+
+/* --- watching --- */
+
+bool tail_watches(const struct tail *tail, int watch)
+{
+    for (int i = 0; i < tail->watches_count; i++) {
+        if (tail->watches[i] == watch)
+            return true;
+    }
+    return false;
+}
+
+/* A folder that is watched already keeps its number. */
+static void watch_folder(struct tail *tail, const char *path)
+{
+    if (tail->inotify < 0)
+        return;
+    char *whole = alloc_printf("%s/%s", tail->folder, path);
+    int watch = inotify_add_watch(tail->inotify, whole, IN_CREATE | IN_MODIFY | IN_MOVED_TO);
+    free(whole);
+    if (watch < 0 || tail_watches(tail, watch))
+        return;
+    tail->watches = alloc_grow(tail->watches, tail->watches_count, &tail->watches_capacity,
+                               sizeof(*tail->watches));
+    tail->watches[tail->watches_count++] = watch;
+}
+
+void tail_watch(struct tail *tail, int inotify)
+{
+    tail->inotify = inotify;
+    watch_folder(tail, "");
+}
+
+/* --- finding --- */
+
+static bool is_events(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return strncmp(slash ? slash + 1 : path, "events.out.tfevents.", 20) == 0;
+}
+
+static struct tail_file *file_add(struct tail *tail, const char *path)
+{
+    for (int i = 0; i < tail->files_count; i++) {
+        if (strcmp(tail->files[i].name, path) == 0)
+            return NULL;
+    }
+    tail->files =
+        alloc_grow(tail->files, tail->files_count, &tail->files_capacity, sizeof(*tail->files));
+    struct tail_file *file = &tail->files[tail->files_count++];
+    *file = (struct tail_file){.name = alloc_text(path),
+                               .cursor = tail->fresh ? 0 : -1,
+                               .tried = -1,
+                               .batch_bytes = LIMIT_SHIP_BYTES};
+    return file;
+}
+
+/* In the folder itself. */
+static bool found_file(void *self, const char *path, bool is_folder)
+{
+    struct tail *tail = self;
+    if (is_folder)
+        return !*path; /* not those in it */
+    bool output = strcmp(path, "stdout.log") == 0 || strcmp(path, "stderr.log") == 0;
+    if (output || (is_events(path) && tail->files_count < EVENT_FILES_MAX))
+        (void)file_add(tail, path);
+    return true;
+}
+
+/* Below out/. */
+static bool found_events(void *self, const char *path, bool is_folder)
+{
+    struct tail *tail = self;
+    if (is_folder && strcmp(path, PROGRAM_ARTIFACTS) == 0)
+        return false;
+    if (is_folder)
+        watch_folder(tail, path);
+    else if (is_events(path) && tail->files_count < EVENT_FILES_MAX)
+        (void)file_add(tail, path);
+    return true;
+}
+
+static void complain(struct tail *tail, const char *path, const char *why)
+{
+    if (!tail->complaint[0])
+        snprintf(tail->complaint, sizeof(tail->complaint), "%.80s: %.500s", path, why);
+}
+
+/* Below out/artifacts/. */
+static bool found_artifact(void *self, const char *path, bool is_folder)
+{
+    struct tail *tail = self;
+    struct stat info;
+    char *whole = alloc_printf("%s/%s", tail->folder, path);
+    bool known = !is_folder && lstat(whole, &info) == 0;
+    free(whole);
+    if (!known)
+        return is_folder;
+    if (tail->artifacts_count >= LIMIT_ARTIFACTS ||
+        tail->artifacts_bytes + info.st_size > LIMIT_ARTIFACTS_BYTES) {
+        complain(tail, path, "left out: the task has too many artifacts, or too large ones");
+        return true;
+    }
+    struct tail_file *file = file_add(tail, path);
+    if (!file)
+        return true;
+    file->artifact = true;
+    tail->artifacts_count++;
+    tail->artifacts_bytes += info.st_size;
+    return true;
 }
 
 /* Finds files that have appeared. */
 static void tail_look(struct tail *tail)
 {
-    DIR *folder = opendir(tail->folder);
-    struct dirent *entry;
-    while (folder && (entry = readdir(folder)) && tail->files_count < FILES_MAX) {
-        bool known = !is_shipped(entry->d_name);
-        for (int i = 0; i < tail->files_count && !known; i++)
-            known = strcmp(tail->files[i].name, entry->d_name) == 0;
-        if (known)
-            continue;
-        struct tail_file *file = &tail->files[tail->files_count++];
-        file->name = alloc_text(entry->d_name);
-        file->cursor = tail->fresh ? 0 : -1;
-        file->tried = -1;
-        file->batch_bytes = LIMIT_SHIP_BYTES;
+    files_walk(tail->folder, "", found_file, tail);
+    if (tail->program)
+        files_walk(tail->folder, PROGRAM_OUT, found_events, tail);
+    if (tail->program && tail->ended && !tail->artifacts_seen) {
+        tail->artifacts_seen = true;
+        files_walk(tail->folder, PROGRAM_ARTIFACTS, found_artifact, tail);
     }
-    if (folder)
-        closedir(folder);
 }
+
+/* --- shipping --- */
 
 static void tail_give_up(struct tail *tail, struct tail_file *file, const char *why)
 {
     file->given_up = true;
-    if (!tail->complaint[0])
-        snprintf(tail->complaint, sizeof(tail->complaint), "%.80s: %.500s", file->name, why);
+    complain(tail, file->name, why);
 }
 
 /* What a failed call means for the file. */
@@ -147,7 +268,7 @@ static enum tail_result tail_ship_file(struct tail *tail, struct tail_file *file
         return TAIL_DONE;
     }
     int64_t stored = file->cursor;
-    if (stored < 0 && !link_ship(link, task, file->name, 0, NULL, 0, &stored, err))
+    if (stored < 0 && !link_ship(link, task, file->name, 0, NULL, 0, false, &stored, err))
         return tail_failed(tail, file, err);
     file->cursor = stored;
     char *bytes = NULL;
@@ -166,7 +287,7 @@ static enum tail_result tail_ship_file(struct tail *tail, struct tail_file *file
             tail_give_up(tail, file, got < 0 ? strerror(errno) : "it was cut short");
             break;
         }
-        if (!link_ship(link, task, file->name, file->cursor, bytes, (size_t)got, &stored,
+        if (!link_ship(link, task, file->name, file->cursor, bytes, (size_t)got, false, &stored,
                        err)) {
             result = tail_failed(tail, file, err);
             break;
@@ -181,6 +302,12 @@ static enum tail_result tail_ship_file(struct tail *tail, struct tail_file *file
         }
     }
     free(bytes);
+    if (file->artifact && result == TAIL_DONE && !file->given_up) {
+        file->done =
+            link_ship(link, task, file->name, file->cursor, NULL, 0, true, &stored, err);
+        if (!file->done)
+            result = tail_failed(tail, file, err);
+    }
     return result;
 }
 
@@ -191,12 +318,9 @@ enum tail_result tail_ship(struct tail *tail, struct link *link,
     tail_look(tail);
     for (int i = 0; i < tail->files_count && worst <= TAIL_MORE; i++) {
         struct tail_file *file = &tail->files[i];
-        if (file->given_up)
+        if (file->given_up || file->done)
             continue;
-        int folder = open(tail->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        int fd = openat(folder, file->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-        if (folder >= 0)
-            close(folder);
+        int fd = files_open_below(tail->folder, file->name);
         if (fd < 0) {
             tail_give_up(tail, file, strerror(errno));
             continue;

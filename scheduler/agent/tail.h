@@ -21,9 +21,19 @@ enum tail_result {
     TAIL_FENCED /* the session is over: join again */
 };
 
-/* The files in `folder` of one attempt; `fresh` when the server cannot have any of them. */
-struct tail *tail_new(const char *folder, bool fresh);
+/*
+ * The files in `folder` of one attempt: its output, and its event files, of a program those
+ * anywhere below out/.  `fresh` when the server cannot have any of them.
+ */
+struct tail *tail_new(const char *folder, bool program, bool fresh);
 void tail_free(struct tail *tail); /* NULL is fine */
+
+/* Has `inotify` watch the folders that are looked into, from now on. */
+void tail_watch(struct tail *tail, int inotify);
+bool tail_watches(const struct tail *tail, int watch);
+
+/* The task has ended: what a program has left in out/artifacts/ is shipped too. */
+void tail_end(struct tail *tail);
 
 /* Ships what is new.  `err` says why when the result is TAIL_LATER or TAIL_FENCED. */
 enum tail_result tail_ship(struct tail *tail, struct link *link,

@@ -98,17 +98,13 @@ static struct held *held_add(struct agent *agent, struct attempt *attempt)
     agent->held =
         alloc_grow(agent->held, agent->held_count, &agent->held_capacity, sizeof(*agent->held));
     struct held *held = &agent->held[agent->held_count++];
-    *held = (struct held){.attempt = attempt, .watch = -1, .to_ship = true, .to_report = true};
-    if (attempt_folder(attempt))
-        held->watch = inotify_add_watch(agent->inotify, attempt_folder(attempt),
-                                        IN_CREATE | IN_MODIFY | IN_MOVED_TO);
+    *held = (struct held){.attempt = attempt, .to_ship = true, .to_report = true};
+    attempt_watch(attempt, agent->inotify);
     return held;
 }
 
 static void held_remove(struct agent *agent, struct held *held)
 {
-    if (held->watch >= 0)
-        inotify_rm_watch(agent->inotify, held->watch);
     attempt_clean(held->attempt);
     attempt_free(held->attempt);
     *held = agent->held[--agent->held_count];
@@ -167,7 +163,9 @@ static void command_run(struct agent *agent, const struct agent_command *command
                                                    : "stop");
     if (command->kind == AGENT_COMMAND_START) {
         if (!held)
-            held = held_add(agent, attempt_new(&agent->places, &command->start));
+            held = held_add(
+                agent, attempt_new(&agent->places, &command->start,
+                                   command->start.program.words_count ? port_take(agent) : 0));
         held->to_report = true;
     } else if (command->kind == AGENT_COMMAND_STOP) {
         if (!held)
@@ -237,6 +235,8 @@ static void join(struct agent *agent)
                                                .identity = agent->identity,
                                                .asked_us = (int64_t)clock_monotonic_us(),
                                                .capacity = agent->capacity,
+                                               .labels = agent->labels.list,
+                                               .labels_count = agent->labels.count,
                                                .tasks = tasks,
                                                .tasks_count = count};
     struct error err;
@@ -350,18 +350,27 @@ static void tend(struct agent *agent)
     }
 }
 
-static void launch_all(struct agent *agent)
+/* False: the server does not answer. */
+static bool launch_all(struct agent *agent, bool *more)
 {
     for (int i = 0; i < agent->held_count; i++) {
         struct held *held = &agent->held[i];
         struct agent_task_report report;
+        struct error err;
         attempt_report(held->attempt, &report);
         if (report.state != AGENT_TASK_STARTING || held->discarded)
             continue;
-        attempt_launch(held->attempt);
+        if (!attempt_launch(held->attempt, agent->link, agent->host, more, &err)) {
+            call_failed(agent, "prepare", &err);
+            return false;
+        }
+        attempt_report(held->attempt, &report);
+        if (report.state == AGENT_TASK_STARTING)
+            continue;
         held->to_report = true;
         held->to_ship = true;
     }
+    return true;
 }
 
 /* Does what there is to do with the server; true when there is more at once. */
@@ -374,10 +383,10 @@ static bool serve(struct agent *agent)
         join(agent);
     if (!link_epoch(agent->link))
         return false;
-    launch_all(agent);
-    if (ship_all(agent, &more))
+    if (launch_all(agent, &more) && ship_all(agent, &more)) {
         report_all(agent);
-    launch_all(agent); /* a report's answer may bring commands */
+        (void)launch_all(agent, &more); /* a report's answer may bring commands */
+    }
     return more || (!link_epoch(agent->link) && !agent->failed);
 }
 
@@ -393,6 +402,9 @@ static int wait_ms(const struct agent *agent, bool more)
         const struct held *held = &agent->held[i];
         uint64_t at_us = attempt_kill_at(held->attempt);
         if (at_us && at_us < until_us)
+            until_us = at_us;
+        at_us = attempt_again_us(held->attempt);
+        if (!quiet && at_us && at_us < until_us)
             until_us = at_us;
         at_us = held->said_us + REPORT_AGAIN_MS * 1000;
         if (!quiet && held->said_us && attempt_ended(held->attempt) && at_us < until_us)
@@ -411,7 +423,8 @@ static void inotify_take(struct agent *agent)
         for (ssize_t at = 0; at < size;) {
             const struct inotify_event *event = (const struct inotify_event *)(buffer + at);
             for (int i = 0; i < agent->held_count; i++) {
-                if (agent->held[i].watch == event->wd || event->mask & IN_Q_OVERFLOW)
+                if (event->mask & IN_Q_OVERFLOW ||
+                    attempt_watches(agent->held[i].attempt, event->wd))
                     agent->held[i].to_ship = true;
             }
             at += (ssize_t)sizeof(*event) + event->len;

@@ -1,8 +1,8 @@
 /*
  * main.c - trainyard-shim: owns the processes of one task, so that agent and server may die.
  *
- *   trainyard-shim --folder DIR --cookie C [--memory BYTES] [--log-limit BYTES] -- PROGRAM
- * [ARG]...
+ *   trainyard-shim --folder DIR --cookie C [--memory BYTES] [--log-limit BYTES]
+ *                  [--workdir DIR] -- PROGRAM [ARG]...
  *
  * Goes into the background and returns once shim.json is written: 0 when the task is on its
  * way, 3 when DIR has had its task already, 1 with a line on stderr when the shim cannot work
@@ -39,6 +39,7 @@ enum { SHIM_STARTED = 0, SHIM_FAILED = 1, SHIM_ALREADY = 3 };
 struct shim {
     const char *folder;
     const char *cookie;
+    const char *workdir; /* of the task; NULL: the folder */
     char **command;
     int64_t memory_bytes;
     int64_t log_bytes;
@@ -77,6 +78,8 @@ static bool arguments_parse(struct shim *shim, int count, char **arguments)
             shim->memory_bytes = strtoll(value, NULL, 10);
         else if (strcmp(arguments[i], "--log-limit") == 0)
             shim->log_bytes = strtoll(value, NULL, 10);
+        else if (strcmp(arguments[i], "--workdir") == 0)
+            shim->workdir = value;
         else if (strcmp(arguments[i], "--cgroup") == 0 && strcmp(value, "none") == 0)
             shim->no_cgroup = true;
         else
@@ -165,8 +168,13 @@ static void become_task(struct shim *shim, int output, int errors, int report)
     dup2(report, 3);
     fcntl(3, F_SETFD, FD_CLOEXEC);
     close_range(4, ~0U, 0);
-    execvp(shim->command[0], shim->command);
-    int why = errno;
+    int why = 0;
+    if (shim->workdir && chdir(shim->workdir))
+        why = -errno; /* below 0: it was the folder */
+    if (!why) {
+        execvp(shim->command[0], shim->command);
+        why = errno;
+    }
     if (write(3, &why, sizeof(why)) < 0) {
         /* The exit code says nearly as much. */
     }
@@ -181,12 +189,14 @@ static void task_start(struct shim *shim)
     int errors = capture_open(&shim->errors, "stderr.log", shim->log_bytes);
     shim->outcome.started_us = record_now_us();
     int why = 0;
+    bool forked = false;
     if (output < 0 || errors < 0 || pipe2(report, O_CLOEXEC) || (shim->pid = fork()) < 0) {
         why = errno;
         shim->pid = 0;
     } else if (shim->pid == 0) {
         become_task(shim, output, errors, report[1]);
     } else {
+        forked = true;
         close(report[1]);
         if (read(report[0], &why, sizeof(why)) != (ssize_t)sizeof(why))
             why = 0;
@@ -198,9 +208,14 @@ static void task_start(struct shim *shim)
         close(errors);
     if (!why)
         return;
-    snprintf(shim->error, sizeof(shim->error), "cannot run %s: %s", shim->command[0],
-             strerror(why));
+    if (why < 0)
+        snprintf(shim->error, sizeof(shim->error), "cannot go to the folder %.500s: %s",
+                 shim->workdir, strerror(-why));
+    else
+        snprintf(shim->error, sizeof(shim->error), "cannot run %.500s: %s", shim->command[0],
+                 strerror(why));
     shim->outcome.error = shim->error;
+    shim->outcome.refused = forked;
     shim->outcome.code = 127;
     shim->outcome.ended_us = record_now_us();
     shim->ended = true;
@@ -352,8 +367,9 @@ int main(int count, char **arguments)
     struct shim shim = {
         .signals = -1, .output = {.pipe = -1, .file = -1}, .errors = {.pipe = -1, .file = -1}};
     if (!arguments_parse(&shim, count, arguments)) {
-        fprintf(stderr, "usage: trainyard-shim --folder DIR --cookie C [--memory BYTES] "
-                        "[--log-limit BYTES] [--cgroup none] -- PROGRAM [ARG]...\n");
+        fprintf(stderr,
+                "usage: trainyard-shim --folder DIR --cookie C [--memory BYTES] "
+                "[--log-limit BYTES] [--workdir DIR] [--cgroup none] -- PROGRAM [ARG]...\n");
         return 2;
     }
     int starter = detach();

@@ -94,14 +94,15 @@ bool record_exit_write(const struct record_exit *record)
 {
     char error[1200], text[2000];
     json_escape(record->error ? record->error : "", error, sizeof(error));
-    snprintf(
-        text, sizeof(text),
-        "{\"code\": %d, \"signal\": %d, \"oom\": %s, \"killed\": %s, \"terminated\": %s, "
-        "\"started_us\": %lld, \"ended_us\": %lld, \"cpu_us\": %lld, \"memory_bytes\": %lld, "
-        "\"error\": \"%s\"}\n",
-        record->code, record->signal, record->oom ? "true" : "false",
-        record->killed ? "true" : "false", record->terminated ? "true" : "false",
-        (long long)record->started_us, (long long)record->ended_us, (long long)record->cpu_us,
-        (long long)record->memory_bytes, error);
+    snprintf(text, sizeof(text),
+             "{\"code\": %d, \"signal\": %d, \"oom\": %s, \"killed\": %s, \"terminated\": %s, "
+             "\"refused\": %s, \"started_us\": %lld, \"ended_us\": %lld, \"cpu_us\": %lld, "
+             "\"memory_bytes\": %lld, "
+             "\"error\": \"%s\"}\n",
+             record->code, record->signal, record->oom ? "true" : "false",
+             record->killed ? "true" : "false", record->terminated ? "true" : "false",
+             record->refused ? "true" : "false", (long long)record->started_us,
+             (long long)record->ended_us, (long long)record->cpu_us,
+             (long long)record->memory_bytes, error);
     return file_publish("exit.json", text);
 }

@@ -23,6 +23,7 @@ struct record_exit { /* exit.json */
     bool oom;        /* killed for memory, by the kernel or by the shim */
     bool killed;     /* KILL was asked for while it ran */
     bool terminated; /* TERM was */
+    bool refused;    /* it could not be run: there is no such program, or no such folder */
     int64_t started_us;
     int64_t ended_us;
     int64_t cpu_us;

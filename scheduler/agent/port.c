@@ -1,0 +1,39 @@
+/* port.c - the ports of the node that programs get. */
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "scheduler/agent/internal.h"
+
+/* Below those that the kernel gives to connections that go out. */
+#define PORTS_FIRST 20000
+#define PORTS_COUNT 10000
+
+static bool port_is_free(const struct agent *agent, int port)
+{
+    for (int i = 0; i < agent->held_count; i++) {
+        if (attempt_has_port(agent->held[i].attempt, port))
+            return false;
+    }
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bool ok = fd >= 0 && bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0;
+    if (fd >= 0)
+        close(fd);
+    return ok;
+}
+
+int port_take(struct agent *agent)
+{
+    if (!agent->port) /* several agents on one machine begin at different ones */
+        agent->port = PORTS_FIRST + (int)(agent->random % PORTS_COUNT);
+    for (int i = 0; i < PORTS_COUNT; i++) {
+        agent->port++;
+        if (agent->port >= PORTS_FIRST + PORTS_COUNT)
+            agent->port = PORTS_FIRST;
+        if (port_is_free(agent, agent->port))
+            return agent->port;
+    }
+    return 0;
+}

@@ -1,0 +1,36 @@
+/*
+ * prepare.h - what a program waits for before it starts: its files, and the addresses of the
+ * tasks that it works with.
+ *
+ * Nothing of it is kept: an agent that was killed begins anew.
+ */
+#pragma once
+
+#include <jansson.h>
+
+#include "base/base.h"
+
+struct agent_task_ref;
+struct error;
+struct link;
+struct prepare;
+
+enum prepare_result {
+    PREPARE_DONE,
+    PREPARE_MORE,   /* it is another task's turn */
+    PREPARE_LATER,  /* at prepare_again_us(), as others are not there yet */
+    PREPARE_ABSENT, /* the server does not answer, `err` says why */
+    PREPARE_FAILED, /* it cannot be had, `err` says why */
+};
+
+/* For the attempt in `folder`; `start` is start.json, which gets its "cluster". */
+struct prepare *prepare_new(const char *folder, json_t *start);
+void prepare_free(struct prepare *prepare); /* NULL is fine */
+
+/* Does a bounded piece of it; `host` is how other nodes reach this one. */
+enum prepare_result prepare_go_on(struct prepare *prepare, struct link *link,
+                                  const struct agent_task_ref *task, const char *host,
+                                  struct error *err);
+
+/* Monotonic, microseconds; meaningful after PREPARE_LATER. */
+uint64_t prepare_again_us(const struct prepare *prepare);

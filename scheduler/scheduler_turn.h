@@ -1,0 +1,72 @@
+/*
+ * scheduler_turn.h - whose turn it is, and what the others leave him: what the scheduler's own
+ * files ask of scheduler_share.c, scheduler_reserve.c and scheduler_preempt.c.
+ */
+#pragma once
+
+#include "scheduler/fit.h"
+
+struct job;
+struct lane;
+struct project;
+
+/* --- scheduler_share.c --- */
+
+/* By name; made with defaults if it is not there. */
+struct lane *scheduler_share_lane(struct scheduler *s, const char *name);
+struct project *scheduler_share_project(struct scheduler *s, const char *name);
+void scheduler_share_free(struct scheduler *s);
+
+struct scheduler_amount scheduler_share_amount(const struct scheduler_need *needs, int count);
+bool scheduler_share_within(const struct scheduler_amount *amount,
+                            const struct scheduler_amount *quota);
+
+/* Whether the quota of its project lets the job start beside what the project holds. */
+bool scheduler_share_allows(const struct job *job);
+
+/* What is left of `usage` after `age_us`. */
+uint64_t scheduler_share_faded(uint64_t usage, uint64_t age_us, uint64_t half_us);
+
+/* The job holds what it asks for, from its placement to the end of the attempt. */
+void scheduler_share_take(struct job *job, uint64_t now_us);
+void scheduler_share_give(struct scheduler *s, struct job *job, uint64_t now_us,
+                          struct scheduler_actions *actions);
+
+/* Sums up what all nodes have. */
+void scheduler_share_total(struct scheduler *s);
+
+/* Below 0 when `a` is of lower rank: the queue's priority, then the job's. */
+int scheduler_share_rank(const struct job *a, const struct job *b);
+
+/* Puts the jobs that wait into s->order. */
+void scheduler_share_order(struct scheduler *s, uint64_t now_us);
+
+/* --- scheduler_reserve.c --- */
+
+/* When the job will have ended at the latest, were it started now if it is queued; UINT64_MAX:
+ * it has no limit. */
+uint64_t scheduler_reserve_end_us(const struct scheduler *s, const struct job *job,
+                                  uint64_t now_us);
+
+/*
+ * When `head` can start, if all end as late as they may; UINT64_MAX: some have no limit.  What
+ * is free then, without what the head takes, is in s->spare.  False when it would not fit on
+ * the nodes that offer themselves even if all had ended.
+ */
+bool scheduler_reserve(struct scheduler *s, const struct job *head, uint64_t now_us,
+                       uint64_t *start_us);
+
+/* Sets a node of s->later to the least of s->fit and s->spare. */
+void scheduler_reserve_limit(struct scheduler *s, int node);
+
+/* As if all tasks of the job had ended. */
+void scheduler_reserve_give(struct fit *fit, const struct job *job);
+
+/* --- scheduler_preempt.c --- */
+
+/* The fewest and least jobs of lower rank whose end lets `head` start, owned; 0 of them when
+ * that is not to be had, or on its way already.  Uses s->spare. */
+int scheduler_preempt_choose(struct scheduler *s, const struct job *head,
+                             struct job ***victims);
+bool scheduler_preempt(struct scheduler *s, const struct job *head, uint64_t now_us,
+                       struct scheduler_actions *actions);
