@@ -21,6 +21,8 @@ int agent_main(int argc, char **argv)
         {"name", OPTION_TEXT, &options.node_name, "of the node (the machine's name)"},
         {"cpus", OPTION_NUMBER, &cpus, "CPUs to lend (all)"},
         {"memory", OPTION_NUMBER, &options.memory_bytes, "bytes to lend (all)"},
+        {"labels", OPTION_TEXT, &options.labels,
+         "what jobs may ask of the node: NAME=VALUE,NAME=VALUE"},
         {"fake-gpus", OPTION_NUMBER, &gpus, "GPUs that do not exist, to try scheduling"},
         {0},
     };

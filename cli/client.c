@@ -121,6 +121,11 @@ const char *client_name(const struct client *client)
     return client->name;
 }
 
+bool client_is_local(const struct client *client)
+{
+    return client->socket_path != NULL;
+}
+
 bool client_keep(const char *url, const char *token, struct error *err)
 {
     char *path = login_path();
@@ -158,15 +163,23 @@ static size_t on_header(char *bytes, size_t size, size_t count, void *into)
     return size * count;
 }
 
-static struct curl_slist *headers_of(const struct client *client, const char *body,
+struct body { /* of a request */
+    const void *bytes;
+    size_t size;
+    const char *type;
+};
+
+static struct curl_slist *headers_of(const struct client *client, const struct body *body,
                                      const char *key, const char *accept)
 {
     struct curl_slist *headers = NULL;
     char line[300];
     if (client->bearer)
         headers = curl_slist_append(headers, client->bearer);
-    if (body)
-        headers = curl_slist_append(headers, "Content-Type: application/json");
+    if (body) {
+        snprintf(line, sizeof(line), "Content-Type: %s", body->type);
+        headers = curl_slist_append(headers, line);
+    }
     if (key) {
         snprintf(line, sizeof(line), "Idempotency-Key: %s", key);
         headers = curl_slist_append(headers, line);
@@ -224,8 +237,8 @@ static bool problem_of(const struct str *answer, long status, struct error *err)
 
 /* Sends a request and reads the whole answer. */
 static bool exchange(struct client *client, const char *method, const char *path,
-                     const char *body, const char *key, const char *accept, struct str *answer,
-                     int64_t *next_offset, struct error *err)
+                     const struct body *body, const char *key, const char *accept,
+                     struct str *answer, int64_t *next_offset, struct error *err)
 {
     char *url = alloc_printf("%s%s", client->url, path);
     struct curl_slist *headers = headers_of(client, body, key, accept);
@@ -238,8 +251,8 @@ static bool exchange(struct client *client, const char *method, const char *path
         curl_easy_setopt(client->curl, CURLOPT_HEADERDATA, next_offset);
     }
     if (body) {
-        curl_easy_setopt(client->curl, CURLOPT_POSTFIELDS, body);
-        curl_easy_setopt(client->curl, CURLOPT_POSTFIELDSIZE, (long)strlen(body));
+        curl_easy_setopt(client->curl, CURLOPT_POSTFIELDS, body->bytes);
+        curl_easy_setopt(client->curl, CURLOPT_POSTFIELDSIZE, (long)body->size);
     }
     long status = 0;
     CURLcode code = curl_easy_perform(client->curl);
@@ -251,8 +264,8 @@ static bool exchange(struct client *client, const char *method, const char *path
     return status < 400 || problem_of(answer, status, err);
 }
 
-json_t *client_json(struct client *client, const char *method, const char *path,
-                    const char *body, const char *key, struct error *err)
+static json_t *exchange_json(struct client *client, const char *method, const char *path,
+                             const struct body *body, const char *key, struct error *err)
 {
     struct str answer = {0};
     json_t *json = NULL;
@@ -263,6 +276,20 @@ json_t *client_json(struct client *client, const char *method, const char *path,
     }
     str_release(&answer);
     return json;
+}
+
+json_t *client_json(struct client *client, const char *method, const char *path,
+                    const char *body, const char *key, struct error *err)
+{
+    struct body json = {body, body ? strlen(body) : 0, "application/json"};
+    return exchange_json(client, method, path, body ? &json : NULL, key, err);
+}
+
+json_t *client_put(struct client *client, const char *path, const void *bytes, size_t size,
+                   struct error *err)
+{
+    struct body body = {bytes, size, "application/octet-stream"};
+    return exchange_json(client, "PUT", path, &body, NULL, err);
 }
 
 bool client_text(struct client *client, const char *path, struct str *out, int64_t *next_offset,
@@ -321,6 +348,15 @@ static size_t on_stream(char *bytes, size_t size, size_t count, void *argument)
     return follow->done ? 0 : size * count;
 }
 
+static int on_progress(void *argument, curl_off_t total, curl_off_t now, curl_off_t up_total,
+                       curl_off_t up_now)
+{
+    const struct follow *follow = argument;
+    (void)total, (void)now, (void)up_total, (void)up_now;
+    follow->follower->tick(follow->follower->self);
+    return 0;
+}
+
 /* One connection, until it breaks or is not wanted any more.  False: a problem that will not go
  * away. */
 static bool follow_once(struct follow *follow, const char *url, struct error *err)
@@ -340,6 +376,11 @@ static bool follow_once(struct follow *follow, const char *url, struct error *er
     curl_easy_setopt(follow->curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
     curl_easy_setopt(follow->curl, CURLOPT_LOW_SPEED_TIME, (long)CLIENT_SILENCE_S);
     curl_easy_setopt(follow->curl, CURLOPT_CONNECTTIMEOUT, 5L);
+    if (follow->follower->tick) {
+        curl_easy_setopt(follow->curl, CURLOPT_NOPROGRESS, 0L);
+        curl_easy_setopt(follow->curl, CURLOPT_XFERINFOFUNCTION, on_progress);
+        curl_easy_setopt(follow->curl, CURLOPT_XFERINFODATA, follow);
+    }
     curl_easy_perform(follow->curl);
     long status = 0;
     curl_easy_getinfo(follow->curl, CURLINFO_RESPONSE_CODE, &status);

@@ -20,6 +20,9 @@ void client_close(struct client *client); /* NULL is fine */
 /* "http://127.0.0.1:7070" or the socket's path: for messages. */
 const char *client_name(const struct client *client);
 
+/* Whether the server is the one of a folder on this machine. */
+bool client_is_local(const struct client *client);
+
 /*
  * One request.  `body` NULL: none; `key` NULL or an Idempotency-Key.  Returns the answer, owned
  * (json_null() when it is empty); on a problem NULL, with its code, text, pointer and hint in
@@ -27,6 +30,10 @@ const char *client_name(const struct client *client);
  */
 json_t *client_json(struct client *client, const char *method, const char *path,
                     const char *body, const char *key, struct error *err) CHECKED;
+
+/* The same with PUT for bytes. */
+json_t *client_put(struct client *client, const char *path, const void *bytes, size_t size,
+                   struct error *err) CHECKED;
 
 /* The same with GET for text; `headers_offset` (may be NULL) gets X-Next-Offset, -1 without. */
 struct str;
@@ -36,11 +43,13 @@ bool client_text(struct client *client, const char *path, struct str *out, int64
 /*
  * Follows server-sent events and gives the data of each to `event` until that returns false
  * (then true is returned).  Goes on after the last one when the server goes away and comes
- * back; `lost` (may be NULL) is told then, and once it is back.
+ * back; `lost` (may be NULL) is told then, and once it is back.  `tick` (may be NULL) is called
+ * every second or so, whatever comes.
  */
 struct client_follower {
     bool (*event)(void *self, const char *topic, json_t *event);
     void (*lost)(void *self, bool is_lost);
+    void (*tick)(void *self);
     void *self;
 };
 bool client_follow(struct client *client, const char *path,

@@ -21,8 +21,8 @@
 #define MAKE_COUNT_MAX 10000000
 
 static const char usage[] =
-    "dataset add NAME [--from FOLDER] [--dir DIR]   copy or download into "
-    "DIR/datasets\n"
+    "dataset add NAME [--from FOLDER] [--dir DIR]   copy, make or download "
+    "into DIR/datasets\n"
     "       trainyard dataset make digits|linear|census|blobs FOLDER  make data into FOLDER\n"
     "       trainyard dataset show NAME|FOLDER [--spec FILE]          its columns and words\n"
     "       trainyard dataset list [--dir DIR]                        what there is";
@@ -111,6 +111,43 @@ static void print_dataset(const char *name, const char *folder,
     printf("   %s\n", folder);
 }
 
+/* --- the makers --- */
+
+static const struct maker {
+    const char *name;
+    int64_t train_count, test_count; /* when nobody says how many */
+    bool (*write)(const char *folder, int64_t train_count, int64_t test_count, uint64_t seed,
+                  struct error *err);
+} makers[] = {{"digits", 20000, 4000, digits_write},
+              {"linear", 2000, 500, tables_linear},
+              {"census", 30000, 6000, tables_census},
+              {"blobs", 3000, 600, tables_blobs}};
+
+static const struct maker *find_maker(const char *what)
+{
+    for (int i = 0; i < ARRAY_LEN(makers); i++) {
+        if (!strcmp(makers[i].name, what))
+            return &makers[i];
+    }
+    return NULL;
+}
+
+/* Makes as many examples as the options or the maker say into `folder`. */
+static bool make_into(const struct maker *maker, const struct dataset_options *options,
+                      const char *folder, struct error *err)
+{
+    const int64_t counts[] = {
+        options->train_count >= 0 ? options->train_count : maker->train_count,
+        options->test_count >= 0 ? options->test_count : maker->test_count};
+    for (int i = 0; i < 2; i++) {
+        if (counts[i] < 1 || counts[i] > MAKE_COUNT_MAX)
+            return fail(err, INVALID, "--%s is %lld; it must be from 1 to %d",
+                        i ? "test" : "train", (long long)counts[i], MAKE_COUNT_MAX);
+    }
+    fprintf(stderr, "making %lld examples ...\n", (long long)(counts[0] + counts[1]));
+    return maker->write(folder, counts[0], counts[1], (uint64_t)options->seed, err);
+}
+
 /* --- add --- */
 
 /* Makes the folders that a file's path names from `start` on. */
@@ -149,13 +186,16 @@ static bool files_bring(const struct dataset_options *options, const char *name,
 {
     if (options->from)
         return copy_into(options->from, folder, err);
+    const struct maker *maker = find_maker(name);
+    if (maker)
+        return make_into(maker, options, folder, err);
     const struct dataset_source *source = dataset_fetch_find(name);
     if (source)
         return dataset_fetch(source, options->url, folder, err);
     return fail(
         err, INVALID,
-        "there is no download for '%s' (only for mnist, fashion-mnist and cifar10): name the "
-        "folder that holds its files with --from FOLDER",
+        "'%s' is neither made here (digits, linear, census, blobs) nor downloaded (mnist, "
+        "fashion-mnist, cifar10): name the folder that holds its files with --from FOLDER",
         name);
 }
 
@@ -202,9 +242,9 @@ static bool dataset_add(const struct dataset_options *options, const char *name,
     char *folder = alloc_printf("%s/%s", parent, name);
     char *building = alloc_printf("%s/.%s.building", parent, name);
     struct dataset_files files = {0};
-    bool is_download = !options->from;
+    bool is_download = !options->from && dataset_fetch_find(name);
     bool ok = true;
-    if (is_download && dataset_files_read(folder, &files, err)) {
+    if (!options->from && dataset_files_read(folder, &files, err)) {
         printf("%s is there already\n", name);
         goto out;
     }
@@ -246,45 +286,17 @@ static bool files_publish(const char *what, const char *building, const char *fo
     return ok;
 }
 
-static const struct maker {
-    const char *name;
-    int64_t train_count, test_count; /* when nobody says how many */
-    bool (*write)(const char *folder, int64_t train_count, int64_t test_count, uint64_t seed,
-                  struct error *err);
-} makers[] = {{"digits", 20000, 4000, digits_write},
-              {"linear", 2000, 500, tables_linear},
-              {"census", 30000, 6000, tables_census},
-              {"blobs", 3000, 600, tables_blobs}};
-
-static const struct maker *find_maker(const char *what, struct error *err)
-{
-    for (int i = 0; i < ARRAY_LEN(makers); i++) {
-        if (!strcmp(makers[i].name, what))
-            return &makers[i];
-    }
-    return fail_null(err, INVALID,
-                     "'%.60s' cannot be made; there are: digits, linear, census, blobs", what);
-}
-
 static bool dataset_make(const struct dataset_options *options, const char *what,
                          const char *folder, struct error *err)
 {
-    const struct maker *maker = find_maker(what, err);
+    const struct maker *maker = find_maker(what);
     if (!maker)
-        return false;
-    const int64_t counts[] = {
-        options->train_count >= 0 ? options->train_count : maker->train_count,
-        options->test_count >= 0 ? options->test_count : maker->test_count};
-    for (int i = 0; i < 2; i++) {
-        if (counts[i] < 1 || counts[i] > MAKE_COUNT_MAX)
-            return fail(err, INVALID, "--%s is %lld; it must be from 1 to %d",
-                        i ? "test" : "train", (long long)counts[i], MAKE_COUNT_MAX);
-    }
+        return fail(err, INVALID,
+                    "'%.60s' cannot be made; there are: digits, linear, census, blobs", what);
     struct dataset_files files = {0};
-    fprintf(stderr, "making %lld examples ...\n", (long long)(counts[0] + counts[1]));
     char *building = alloc_printf("%s/.making", folder);
     bool ok = folder_make(folder, err) && folder_make(building, err) &&
-              maker->write(building, counts[0], counts[1], (uint64_t)options->seed, err) &&
+              make_into(maker, options, building, err) &&
               dataset_files_describe(building, &files, err) &&
               files_publish(what, building, folder, &files, err);
     building_remove(building);

@@ -82,7 +82,7 @@ static bool follow(struct client *client, const char *job, struct logs *logs, lo
     str_add(&path, "/api/v1/jobs/");
     url_encode(&path, job);
     str_printf(&path, "/events?topics=logs,state&after=%lld-0", seq);
-    struct client_follower follower = {on_event, NULL, logs};
+    struct client_follower follower = {on_event, NULL, NULL, logs};
     bool ok = client_follow(client, str_text(&path), &follower, err);
     str_release(&path);
     return ok;

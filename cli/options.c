@@ -41,6 +41,14 @@ static bool set_value(const struct option_row *row, const char *value, struct er
         *(const char **)row->into = value;
         return true;
     }
+    if (row->kind == OPTION_LIST) {
+        struct options_words *list = row->into;
+        if (list->count == OPTIONS_WORDS_MAX)
+            return fail(err, INVALID, "--%s is given more than %d times", row->name,
+                        OPTIONS_WORDS_MAX);
+        list->word[list->count++] = value;
+        return true;
+    }
     char *end;
     errno = 0;
     long long number = strtoll(value, &end, 10);
@@ -99,7 +107,7 @@ void options_print(const struct option_row *rows)
 {
     for (; rows->name; rows++) {
         char left[40];
-        static const char *const values[] = {" TEXT", " N", ""};
+        static const char *const values[] = {" TEXT", " N", "", " TEXT"};
         snprintf(left, sizeof(left), "%s%s%s", rows->name[1] ? "--" : "-", rows->name,
                  values[rows->kind]);
         printf("  %-22s %s\n", left, rows->help);

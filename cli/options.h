@@ -7,16 +7,17 @@
 
 struct error;
 
-enum option_kind { OPTION_TEXT, OPTION_NUMBER, OPTION_FLAG };
+enum option_kind { OPTION_TEXT, OPTION_NUMBER, OPTION_FLAG, OPTION_LIST };
 
 struct option_row {
     const char *name; /* "dir"; NULL ends the table */
     enum option_kind kind;
-    void *into; /* const char **, int64_t *, bool * */
+    void *into; /* const char **, int64_t *, bool *; of a list, which is given again and again,
+                   struct options_words * */
     const char *help;
 };
 
-#define OPTIONS_WORDS_MAX 16
+#define OPTIONS_WORDS_MAX 64
 
 /* Words that are no options, in order. */
 struct options_words {

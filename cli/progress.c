@@ -267,7 +267,7 @@ int progress_show(struct client *client, const struct progress_options *options)
     show(&p, !p.terminal || is_final(p.state));
     if (!is_final(p.state)) {
         char *path = alloc_printf("/api/v1/jobs/%s/events?topics=state,metrics", options->job);
-        struct client_follower follower = {on_event, on_lost, &p};
+        struct client_follower follower = {on_event, on_lost, NULL, &p};
         bool ok = client_follow(client, path, &follower, &err);
         free(path);
         if (!ok)

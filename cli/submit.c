@@ -13,6 +13,7 @@
 #include "cli/client.h"
 #include "cli/options.h"
 #include "cli/progress.h"
+#include "cli/upload.h"
 
 struct submit {
     const char *folder;
@@ -112,12 +113,16 @@ static int show_job(struct client *client, json_t *job, const struct submit *sub
     return status;
 }
 
-static int send(const struct submit *submit, json_t *spec)
+static int send(const struct submit *submit, json_t *spec, const char *folder)
 {
     struct error err;
     struct client *client = client_open(submit->folder, &err);
     if (!client)
         return cli_fail(&err);
+    if (!upload_files(client, spec, folder, &err)) {
+        client_close(client);
+        return cli_fail(&err);
+    }
     char *body = json_dumps(spec, JSON_COMPACT);
     const char *path = submit->plan ? "/api/v1/jobs?dry_run=plan" : "/api/v1/jobs";
     json_t *answer =
@@ -163,7 +168,12 @@ int submit_main(int argc, char **argv)
         return CLI_USAGE;
     }
     override(spec, &submit);
-    int status = send(&submit, spec);
+    /* Files are named as seen from the spec. */
+    const char *slash = strrchr(words.word[0], '/');
+    char *folder = slash ? alloc_text_n(words.word[0], (size_t)(slash - words.word[0]) + 1)
+                         : alloc_text(".");
+    int status = send(&submit, spec, folder);
+    free(folder);
     json_decref(spec);
     return status;
 }

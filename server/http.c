@@ -147,10 +147,16 @@ static bool check_framing(struct request *req, struct error *err)
     return true;
 }
 
-static bool body_too_large(struct request *req, struct error *err)
+static int64_t body_limit(const struct request *req)
+{
+    bool file = req->route && req->route->body && strchr(req->route->body, '/');
+    return file ? LIMIT_FILE_BYTES : LIMIT_HTTP_BODY_BYTES;
+}
+
+static bool body_too_large(struct request *req, int64_t limit, struct error *err)
 {
     req->reply.status = 413;
-    return fail(err, EXHAUSTED, "the body is larger than %d bytes", LIMIT_HTTP_BODY_BYTES);
+    return fail(err, EXHAUSTED, "the body is larger than %lld bytes", (long long)limit);
 }
 
 static bool check_head(struct exchange *x, struct error *err)
@@ -169,8 +175,8 @@ static bool check_head(struct exchange *x, struct error *err)
     const char *length = request_header(req, "Content-Length");
     req->has_body =
         request_header(req, "Transfer-Encoding") || (length && length[strspn(length, "0")]);
-    if (length && (strlen(length) > 18 || strtoll(length, NULL, 10) > LIMIT_HTTP_BODY_BYTES))
-        return body_too_large(req, err);
+    if (length && (strlen(length) > 18 || strtoll(length, NULL, 10) > LIMIT_FILE_BYTES))
+        return body_too_large(req, LIMIT_FILE_BYTES, err);
     const char *coding = request_header(req, "Content-Encoding");
     if (coding && strcasecmp(coding, "identity") != 0) {
         req->reply.status = 415;
@@ -178,6 +184,14 @@ static bool check_head(struct exchange *x, struct error *err)
                     "Content-Encoding '%.40s' is not understood; send it plain", coding);
     }
     return true;
+}
+
+/* Once its route is known. */
+static bool check_body_size(struct request *req, struct error *err)
+{
+    const char *length = request_header(req, "Content-Length");
+    int64_t limit = body_limit(req);
+    return !length || strtoll(length, NULL, 10) <= limit || body_too_large(req, limit, err);
 }
 
 /* --- the reply --- */
@@ -225,6 +239,12 @@ static struct MHD_Response *make_response(struct exchange *x)
         reply->stream->start(reply->stream->self, &x->waker);
         return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 8192, on_stream_read, x,
                                                  NULL);
+    }
+    if (reply->is_file) {
+        struct MHD_Response *response = MHD_create_response_from_fd64(reply->size, reply->file);
+        if (response)
+            reply->is_file = false;
+        return response;
     }
     enum MHD_ResponseMemoryMode mode =
         reply->owned ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT;
@@ -320,7 +340,7 @@ static enum MHD_Result refuse_body(struct exchange *x)
     struct error err;
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(x->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-    if (!body_too_large(req, &err))
+    if (!body_too_large(req, body_limit(req), &err))
         reply_problem(req, req->reply.status, &err);
     struct str text = {0};
     str_printf(&text,
@@ -347,7 +367,7 @@ static enum MHD_Result take_body(struct exchange *x, const char *bytes, size_t *
         x->refused_bytes += count;
         return x->refused_bytes <= HTTP_REFUSED_BYTES ? MHD_YES : MHD_NO;
     }
-    if (x->body.size + count > LIMIT_HTTP_BODY_BYTES)
+    if ((int64_t)(x->body.size + count) > body_limit(&x->request))
         return refuse_body(x);
     str_add_bytes(&x->body, bytes, count);
     return MHD_YES;
@@ -410,6 +430,8 @@ static enum MHD_Result on_call(void *argument, struct MHD_Connection *connection
         if (!check_head(x, &err))
             return reject(x, &err);
         x->admitted = routes_admit(&x->request);
+        if (x->admitted && !check_body_size(&x->request, &err))
+            return reject(x, &err);
         /* An answer now closes the connection: right for one whose body nobody wants. */
         return x->admitted || !x->request.has_body ? MHD_YES : send_reply(x, true);
     }
@@ -438,6 +460,8 @@ static void on_completed(void *argument, struct MHD_Connection *connection, void
         reply->stream->free(reply->stream->self);
     if (reply->owned)
         free((void *)reply->bytes);
+    if (reply->is_file)
+        close(reply->file);
     arena_free(x->request.arena);
     str_release(&x->body);
     pthread_mutex_destroy(&x->waker.lock);

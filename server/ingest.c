@@ -16,6 +16,7 @@
 #include "proto/tfevent.h"
 #include "server/feed.h"
 #include "server/ingest.h"
+#include "server/store.h"
 
 #define INGEST_PARTIAL_MAX                                                                     \
     (INT64_C(512) << 20) /* bytes of unfinished records, all files together */
@@ -31,6 +32,7 @@ struct partial {
 struct ingest {
     struct db *db;
     struct feed *feed;
+    const char *folder;
     struct map *partials; /* "EPOCH/ROLE/INDEX/FILE" */
     int64_t partial_bytes;
 };
@@ -39,6 +41,7 @@ struct ingest {
 struct harvest {
     struct arena *arena;
     struct db_ship ship;
+    const char *prefix; /* of names of series: the folder of the event file and '/'; "" */
     struct db_point *points;
     int points_capacity;
     struct db_artifact_new *artifacts;
@@ -47,11 +50,12 @@ struct harvest {
     int checkpoints_capacity;
 };
 
-struct ingest *ingest_new(struct db *db, struct feed *feed)
+struct ingest *ingest_new(struct db *db, struct feed *feed, const char *folder)
 {
     struct ingest *ingest = alloc_bytes(sizeof(*ingest));
     ingest->db = db;
     ingest->feed = feed;
+    ingest->folder = folder;
     ingest->partials = map_new();
     return ingest;
 }
@@ -106,8 +110,10 @@ static void add_point(struct harvest *harvest, const struct tfevent *event,
 {
     harvest->points = alloc_grow(harvest->points, harvest->ship.points_count,
                                  &harvest->points_capacity, sizeof(*harvest->points));
-    harvest->points[harvest->ship.points_count++] =
-        (struct db_point){value->tag, event->step, wall_us(event), value->scalar};
+    harvest->points[harvest->ship.points_count++] = (struct db_point){
+        harvest->prefix[0] ? arena_printf(harvest->arena, "%s%s", harvest->prefix, value->tag)
+                           : value->tag,
+        event->step, wall_us(event), value->scalar};
 }
 
 static void add_artifact(struct harvest *harvest, const char *kind, const char *name,
@@ -119,8 +125,11 @@ static void add_artifact(struct harvest *harvest, const char *kind, const char *
         (struct db_artifact_new){kind, name, step, bytes, size};
 }
 
+/* What our own tasks say of their attempt; other writers mean other things by it. */
 static void add_session(struct harvest *harvest, const struct tfevent *event)
 {
+    if (strchr(harvest->ship.file, '/'))
+        return;
     if (event->status == TFEVENT_START) {
         harvest->ship.starts = true;
         harvest->ship.start_step = event->step;
@@ -312,6 +321,18 @@ static bool ship_events(struct ingest *ingest, const struct agent_ship_request *
     return ok;
 }
 
+/* The bytes go to their file first: a cursor never says more than is there. */
+static bool ship_artifact(struct ingest *ingest, const struct agent_ship_request *ship,
+                          struct harvest *harvest, int64_t *cursor, struct error *err)
+{
+    if (!stored_cursor(ingest, ship, cursor, err))
+        return false;
+    if (*cursor != ship->offset) /* said before, or from too far on */
+        return true;
+    return store_ship(ingest->folder, ship, err) &&
+           (!ship->data_size || store(ingest, harvest, cursor, err));
+}
+
 static const char *log_name(const char *file)
 {
     if (strcmp(file, "stdout.log") == 0)
@@ -319,14 +340,28 @@ static const char *log_name(const char *file)
     return strcmp(file, "stderr.log") == 0 ? "stderr" : NULL;
 }
 
+/* Of a program's event files, "out/train/events..." has series like "train/loss". */
+static const char *series_prefix(const char *file, struct arena *arena)
+{
+    static const char out[] = "out/";
+    if (strncmp(file, out, strlen(out)) != 0)
+        return "";
+    file += strlen(out);
+    const char *slash = strrchr(file, '/');
+    return slash ? arena_text_n(arena, file, (size_t)(slash + 1 - file)) : "";
+}
+
 bool ingest_ship(void *self, const struct agent_ship_request *ship, int64_t *cursor,
                  struct error *err)
 {
     struct ingest *ingest = self;
-    if (!ship->data_size)
+    bool artifact = store_is_artifact(ship->file);
+    if (!ship->data_size && !(artifact && ship->last))
         return stored_cursor(ingest, ship, cursor, err);
+    struct arena *arena = arena_new();
     struct harvest harvest = {
-        .arena = arena_new(),
+        .arena = arena,
+        .prefix = series_prefix(ship->file, arena),
         .ship = {.job = ship->task.job_id,
                  .epoch = ship->task.attempt_epoch,
                  .role = ship->task.role,
@@ -341,12 +376,14 @@ bool ingest_ship(void *self, const struct agent_ship_request *ship, int64_t *cur
         harvest.ship.log_bytes = ship->data;
         harvest.ship.log_size = ship->data_size;
         ok = store(ingest, &harvest, cursor, err);
+    } else if (artifact) {
+        ok = ship_artifact(ingest, ship, &harvest, cursor, err);
     } else {
         ok = ship_events(ingest, ship, &harvest, cursor, err);
     }
     free(harvest.points);
     free(harvest.artifacts);
     free(harvest.checkpoints);
-    arena_free(harvest.arena);
+    arena_free(arena);
     return ok;
 }

@@ -15,8 +15,8 @@ struct error;
 struct feed;
 struct ingest;
 
-/* Both are borrowed. */
-struct ingest *ingest_new(struct db *db, struct feed *feed);
+/* All are borrowed; `folder` is the server's. */
+struct ingest *ingest_new(struct db *db, struct feed *feed, const char *folder);
 void ingest_free(struct ingest *ingest); /* NULL is fine */
 
 /*

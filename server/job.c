@@ -178,16 +178,18 @@ json_t *job_json(struct request *req, const struct job_reader *reader, const str
         return NULL;
     }
     json_t *json = json_pack(
-        "{s:s, s:I, s:s, s:s, s:s, s:i, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:i, s:i, s:i, s:o, "
-        "s:o, s:o, s:o}",
+        "{s:s, s:I, s:s, s:s, s:s, s:i, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:i, s:i, s:i, s:i, "
+        "s:o, s:o, s:o, s:o, s:o}",
         "id", job->id, "number", (json_int_t)job->number, "name", job->name, "project",
         job->project, "queue", job->queue, "priority", job->priority, "user", job->user,
         "state", db_job_state_name(job->state), "reason",
         job_text(job_reason(reader, job, req->arena)), "code", job_text(job->reason),
         "created_at", job_time(job->created_us), "started_at", job_time(job->started_us),
         "ended_at", job_time(job->ended_us), "attempt", job->attempt, "restarts", job->restarts,
-        "restart_max", job->restart_max, "step", step < 0 ? json_null() : json_integer(step),
-        "steps", steps < 0 ? json_null() : json_integer(steps), "last", last, "nodes", nodes);
+        "restart_max", job->restart_max, "preemptions", job->preemptions, "step",
+        step < 0 ? json_null() : json_integer(step), "steps",
+        steps < 0 ? json_null() : json_integer(steps), "last", last, "nodes", nodes, "program",
+        job_text(job->program));
     if (!json)
         return fail_null(err, INTERNAL, "job %lld cannot be written as JSON",
                          (long long)job->number);

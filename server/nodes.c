@@ -15,8 +15,10 @@
 #include "scheduler/loop.h"
 #include "server/nodes.h"
 #include "server/nodes_session.h"
+#include "server/program.h"
+#include "server/store.h"
 
-#define SHIPS_WAITING 1024
+#define ERRANDS_WAITING 1024
 
 struct nodes {
     struct db *db;
@@ -25,8 +27,9 @@ struct nodes {
     nodes_ship_fn *ship;
     void *ship_self;
     struct nodes_sessions *sessions;
-    struct mailbox *ships; /* of struct rpc_call */
-    pthread_t ship_thread;
+    struct meetings *meetings;
+    struct mailbox *errands; /* of struct errand */
+    pthread_t errand_thread;
     bool started;
 };
 
@@ -142,6 +145,9 @@ static struct loop_join *join_read(struct nodes *nodes, struct rpc_call *call, b
     if (request.asked_us < 0 || capacity->cpu_millis <= 0 || capacity->memory_bytes < 0 ||
         capacity->gpus < 0)
         return fail_null(err, INVALID, "node '%s' offers no CPU", request.node_name);
+    if (capacity->gpus > SCHEDULER_GPUS_MAX)
+        return fail_null(err, INVALID, "node '%s' offers %d GPUs; at most %d are possible",
+                         request.node_name, capacity->gpus, SCHEDULER_GPUS_MAX);
     if (!reports_are_sane(request.tasks, request.tasks_count, err))
         return NULL;
 
@@ -292,7 +298,7 @@ static bool start_read(struct nodes *nodes, const struct loop_task *task, struct
     *start = (struct agent_start_task){
         .task = task_ref(task),
         .attempt = task->attempt,
-        .spec = job.spec,
+        .spec = job.program[0] ? "" : job.spec,
         .job_folder = arena_printf(arena, "%s/jobs/%lld", nodes->folder, (long long)task->job),
         .dataset_folder =
             job.dataset[0] ? arena_printf(arena, "%s/datasets/%s", nodes->folder, job.dataset)
@@ -300,8 +306,11 @@ static bool start_read(struct nodes *nodes, const struct loop_task *task, struct
         .cpu_millis = task->resources.cpu_millis,
         .memory_bytes = task->resources.memory_bytes,
         .gpus = (int)task->resources.gpus,
+        .gpu_mask = task->gpu_mask,
+        .gpu_share = task->gpu_share,
     };
-    return true;
+    return !job.program[0] ||
+           program_read(job.spec, job.tasks_count, arena, &start->program, err);
 }
 
 static void on_start(void *self, int64_t node, const struct loop_task *task)
@@ -352,28 +361,37 @@ static uint64_t on_flush(void *self)
     return nodes_session_flush(nodes->sessions);
 }
 
-/* --- Ship --- */
+/* --- errands: calls that read or write the disk, on a thread of their own --- */
 
-static void serve_ship(void *self, struct rpc_call *call)
+typedef void errand_fn(struct nodes *nodes, struct rpc_call *call);
+
+struct errand {
+    errand_fn *run;
+    struct rpc_call *call;
+};
+
+static void errand_post(struct nodes *nodes, errand_fn *run, struct rpc_call *call)
 {
-    struct nodes *nodes = self;
-    if (!mailbox_post(nodes->ships, call))
-        busy(call);
+    struct errand *errand = alloc_bytes(sizeof(*errand));
+    *errand = (struct errand){run, call};
+    if (mailbox_post(nodes->errands, errand))
+        return;
+    free(errand);
+    busy(call);
 }
 
 /* The task must be one that was given to this very node. */
-static bool ship_is_theirs(struct nodes *nodes, const struct agent_ship_request *ship,
+static bool task_is_theirs(struct nodes *nodes, int64_t node, const struct agent_task_ref *ref,
                            struct arena *arena, struct error *err)
 {
     struct db_task task;
-    const struct agent_task_ref *ref = &ship->task;
     struct db_conn *conn = db_read(nodes->db, DB_CONTROL, err);
     bool ok = conn &&
               db_tasks_find(conn, ref->attempt_epoch, ref->role, ref->index, arena, &task, err);
     db_read_done(nodes->db, conn);
     if (!ok)
         return false;
-    return (task.node_id == ship->node_id && task.job == ref->job_id) ||
+    return (task.node_id == node && task.job == ref->job_id) ||
            fail(err, DENIED, "%s:%d of attempt %lld is not this node's", ref->role, ref->index,
                 (long long)ref->attempt_epoch);
 }
@@ -389,7 +407,7 @@ static void ship_run(struct nodes *nodes, struct rpc_call *call)
     bool ok = agent_ship_request_unpack(bytes, size, arena, &ship, &err) &&
               nodes_session_check(nodes->sessions, ship.node_id, ship.node_epoch, ship.node_key,
                                   &err) &&
-              ship_is_theirs(nodes, &ship, arena, &err);
+              task_is_theirs(nodes, ship.node_id, &ship.task, arena, &err);
     if (ok && (ship.offset < 0 || ship.data_size > LIMIT_SHIP_BYTES))
         ok = fail(&err, INVALID, "no piece of a file: offset %lld, %zu bytes",
                   (long long)ship.offset, ship.data_size);
@@ -405,32 +423,98 @@ static void ship_run(struct nodes *nodes, struct rpc_call *call)
     arena_free(arena);
 }
 
-static void *nodes_ship_main(void *arg)
+static void serve_ship(void *self, struct rpc_call *call)
+{
+    errand_post(self, ship_run, call);
+}
+
+static void fetch_run(struct nodes *nodes, struct rpc_call *call)
+{
+    struct error err;
+    struct agent_fetch_request fetch;
+    struct agent_fetch_response piece = {0};
+    size_t size;
+    const void *bytes = rpc_call_bytes(call, &size);
+    struct arena *arena = arena_new();
+    char *data = alloc_bytes(LIMIT_SHIP_BYTES);
+    bool ok = agent_fetch_request_unpack(bytes, size, arena, &fetch, &err) &&
+              nodes_session_check(nodes->sessions, fetch.node_id, fetch.node_epoch,
+                                  fetch.node_key, &err) &&
+              task_is_theirs(nodes, fetch.node_id, &fetch.task, arena, &err);
+    if (ok && fetch.offset < 0)
+        ok = fail(&err, INVALID, "offset %lld is negative", (long long)fetch.offset);
+    if (ok && store_read(nodes->folder, fetch.sha256, fetch.offset, data, LIMIT_SHIP_BYTES,
+                         &piece.data_size, &err)) {
+        struct str answer = {0};
+        piece.data = data;
+        agent_fetch_response_pack(&piece, &answer);
+        rpc_call_reply(call, answer.data, answer.size);
+        str_release(&answer);
+    } else {
+        rpc_call_fail(call, &err);
+    }
+    free(data);
+    arena_free(arena);
+}
+
+static void serve_fetch(void *self, struct rpc_call *call)
+{
+    errand_post(self, fetch_run, call);
+}
+
+static void meet_run(struct nodes *nodes, struct rpc_call *call)
+{
+    struct error err;
+    struct agent_meet_request meet;
+    struct agent_meet_response met;
+    size_t size;
+    const void *bytes = rpc_call_bytes(call, &size);
+    struct arena *arena = arena_new();
+    if (agent_meet_request_unpack(bytes, size, arena, &meet, &err) &&
+        nodes_session_check(nodes->sessions, meet.node_id, meet.node_epoch, meet.node_key,
+                            &err) &&
+        task_is_theirs(nodes, meet.node_id, &meet.task, arena, &err) &&
+        program_meet(nodes->meetings, nodes->db, &meet, arena, &met, &err)) {
+        struct str answer = {0};
+        agent_meet_response_pack(&met, &answer);
+        rpc_call_reply(call, answer.data, answer.size);
+        str_release(&answer);
+    } else {
+        rpc_call_fail(call, &err);
+    }
+    arena_free(arena);
+}
+
+static void serve_meet(void *self, struct rpc_call *call)
+{
+    errand_post(self, meet_run, call);
+}
+
+static void *nodes_errand_main(void *arg)
 {
     struct nodes *nodes = arg;
     for (;;) {
-        struct rpc_call *call = mailbox_take(nodes->ships, 1000);
-        if (call)
-            ship_run(nodes, call);
-        else if (mailbox_closed(nodes->ships))
+        struct errand *errand = mailbox_take(nodes->errands, 1000);
+        if (errand)
+            errand->run(nodes, errand->call);
+        else if (mailbox_closed(nodes->errands))
             return NULL;
+        free(errand);
     }
 }
 
 /* --- the whole --- */
 
 const struct rpc_method nodes_methods_local[] = {
-    {AGENT_PATH_JOIN, serve_join_local},
-    {AGENT_PATH_SYNC, serve_sync},
-    {AGENT_PATH_SHIP, serve_ship},
-    {0},
+    {AGENT_PATH_JOIN, serve_join_local}, {AGENT_PATH_SYNC, serve_sync},
+    {AGENT_PATH_SHIP, serve_ship},       {AGENT_PATH_FETCH, serve_fetch},
+    {AGENT_PATH_MEET, serve_meet},       {0},
 };
 
 const struct rpc_method nodes_methods_remote[] = {
-    {AGENT_PATH_JOIN, serve_join_remote},
-    {AGENT_PATH_SYNC, serve_sync},
-    {AGENT_PATH_SHIP, serve_ship},
-    {0},
+    {AGENT_PATH_JOIN, serve_join_remote}, {AGENT_PATH_SYNC, serve_sync},
+    {AGENT_PATH_SHIP, serve_ship},        {AGENT_PATH_FETCH, serve_fetch},
+    {AGENT_PATH_MEET, serve_meet},        {0},
 };
 
 struct nodes *nodes_new(const struct nodes_options *options, struct error *err)
@@ -442,8 +526,9 @@ struct nodes *nodes_new(const struct nodes_options *options, struct error *err)
     nodes->ship = options->ship;
     nodes->ship_self = options->ship_self;
     nodes->sessions = nodes_session_new();
-    nodes->ships = mailbox_new(SHIPS_WAITING);
-    if (pthread_create(&nodes->ship_thread, NULL, nodes_ship_main, nodes)) {
+    nodes->meetings = program_meetings_new();
+    nodes->errands = mailbox_new(ERRANDS_WAITING);
+    if (pthread_create(&nodes->errand_thread, NULL, nodes_errand_main, nodes)) {
         fail(err, EXHAUSTED, "cannot start the thread that stores what agents ship");
         nodes_free(nodes);
         return NULL;
@@ -465,9 +550,9 @@ struct nodes *nodes_new(const struct nodes_options *options, struct error *err)
 
 void nodes_stop(struct nodes *nodes)
 {
-    mailbox_close(nodes->ships);
+    mailbox_close(nodes->errands);
     if (nodes->started)
-        pthread_join(nodes->ship_thread, NULL);
+        pthread_join(nodes->errand_thread, NULL);
     nodes->started = false;
     nodes_session_close(nodes->sessions, 0);
 }
@@ -479,7 +564,8 @@ void nodes_free(struct nodes *nodes)
     if (nodes->started)
         nodes_stop(nodes);
     nodes_session_free(nodes->sessions);
-    mailbox_free(nodes->ships);
+    mailbox_free(nodes->errands);
+    program_meetings_free(nodes->meetings);
     free(nodes->folder);
     free(nodes);
 }

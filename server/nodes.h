@@ -7,8 +7,8 @@
  * to say. Sessions live in memory only: after a restart of the server every agent is told to
  * join again, and what it then says of its tasks decides what is adopted.
  *
- * A thread of its own (nodes_ship_main) stores what is shipped, so that a slow disk never keeps
- * heartbeats waiting.
+ * A thread of its own (nodes_errand_main) stores what is shipped and reads what is fetched, so
+ * that a slow disk never keeps heartbeats waiting.
  */
 #pragma once
 

@@ -33,32 +33,38 @@ const struct openapi_schema openapi_schemas[] = {
         FIELD("notes", TEXT) FIELD("tags", LIST(TEXT))
         FIELD("priority", "{\"type\":\"integer\",\"minimum\":0,\"maximum\":100}") FIELD("seed", INTEGER)
         FIELD("example", TEXT) FIELD("model", OBJECT) FIELD("data", OBJECT) FIELD("train", OBJECT)
+        FIELD("command", LIST(TEXT)) FIELD("env", MAP(TEXT)) FIELD("files", MAP(TEXT)) FIELD("workdir", TEXT)
         FIELD("tasks", OBJECT) FIELD("strategy", OBJECT) FIELD("placement", OBJECT) FIELD("checkpoint", OBJECT)
         FIELD("restart", OBJECT) FIELD("stop", OBJECT) FIELD("trace", OBJECT) "}}"},
     {"Job", FIELDS(FIRST("id", TEXT) FIELD("number", INTEGER) FIELD("name", TEXT) FIELD("project", TEXT)
         FIELD("queue", TEXT) FIELD("priority", INTEGER) FIELD("user", TEXT) FIELD("state", STATE)
         FIELD("reason", TEXT_OR_NULL) FIELD("code", TEXT_OR_NULL) FIELD("created_at", TIME)
         FIELD("started_at", TIME) FIELD("ended_at", TIME) FIELD("attempt", INTEGER) FIELD("restarts", INTEGER)
-        FIELD("restart_max", INTEGER) FIELD("step", INTEGER_OR_NULL) FIELD("steps", INTEGER_OR_NULL)
-        FIELD("last", MAP(VALUE)) FIELD("nodes", LIST(TEXT)) FIELD("tags", LIST(TEXT)))},
+        FIELD("restart_max", INTEGER) FIELD("preemptions", INTEGER) FIELD("step", INTEGER_OR_NULL) FIELD("steps", INTEGER_OR_NULL)
+        FIELD("last", MAP(VALUE)) FIELD("nodes", LIST(TEXT)) FIELD("program", TEXT_OR_NULL) FIELD("tags", LIST(TEXT)))},
     {"JobList", FIELDS(FIRST("items", LIST(REF("Job"))) FIELD("next_cursor", TEXT_OR_NULL))},
     {"JobState", FIELDS(FIRST("id", TEXT) FIELD("number", INTEGER) FIELD("state", STATE))},
     {"Explanation", FIELDS(FIRST("code", TEXT) FIELD("text", TEXT) FIELD("blockers", LIST(OBJECT))
         FIELD("suggestions", LIST(TEXT)) FIELD("resource", TEXT) FIELD("role", TEXT) FIELD("needed", INTEGER)
-        FIELD("best_free", INTEGER) FIELD("largest", INTEGER) FIELD("nodes", INTEGER) FIELD("ahead", INTEGER))},
+        FIELD("best_free", INTEGER) FIELD("largest", INTEGER) FIELD("nodes", INTEGER) FIELD("ahead", INTEGER)
+        FIELD("starts_in_seconds", "{\"type\":[\"number\",\"null\"]}"))},
     {"Event", FIELDS(FIRST("seq", INTEGER) FIELD("time", TIME) FIELD("type", TEXT) FIELD("text", TEXT)
         FIELD("state", TEXT_OR_NULL) FIELD("task", TEXT_OR_NULL) FIELD("attempt", INTEGER) FIELD("reason", TEXT))},
     {"History", FIELDS(FIRST("items", LIST(REF("Event"))) FIELD("next_after_seq", INTEGER_OR_NULL))},
     {"Task", FIELDS(FIRST("task", TEXT) FIELD("node", TEXT_OR_NULL) FIELD("state", TEXT) FIELD("pid", INTEGER)
         FIELD("started_at", TIME) FIELD("ended_at", TIME) FIELD("reason", TEXT) FIELD("exit_code", INTEGER)
         FIELD("signal", INTEGER) FIELD("error", TEXT_OR_NULL) FIELD("step", INTEGER_OR_NULL)
-        FIELD("cpus", NUMBER) FIELD("memory_bytes", INTEGER) FIELD("gpus", INTEGER))},
+        FIELD("cpus", NUMBER) FIELD("memory_bytes", INTEGER) FIELD("gpus", NUMBER)
+        FIELD("gpu_indexes", LIST(INTEGER)))},
     {"Attempt", FIELDS(FIRST("attempt", INTEGER) FIELD("epoch", INTEGER) FIELD("created_at", TIME)
         FIELD("started_at", TIME) FIELD("ended_at", TIME) FIELD("reason", TEXT) FIELD("text", TEXT_OR_NULL)
         FIELD("tasks", LIST(REF("Task"))))},
     {"AttemptList", FIELDS(FIRST("items", LIST(REF("Attempt"))))},
     {"Checkpoint", FIELDS(FIRST("step", INTEGER) FIELD("epoch", INTEGER) FIELD("time", TIME) FIELD("path", TEXT))},
     {"CheckpointList", FIELDS(FIRST("items", LIST(REF("Checkpoint"))))},
+    {"File", FIELDS(FIRST("sha256", TEXT) FIELD("size", INTEGER))},
+    {"Artifact", FIELDS(FIRST("task", TEXT) FIELD("path", TEXT) FIELD("size", INTEGER) FIELD("modified_at", TIME))},
+    {"ArtifactList", FIELDS(FIRST("items", LIST(REF("Artifact"))))},
     {"Series", FIELDS(FIRST("name", TEXT) FIELD("task", TEXT) FIELD("steps", LIST(INTEGER))
         FIELD("values", LIST(VALUE)) FIELD("min", LIST(VALUE)) FIELD("max", LIST(VALUE))
         FIELD("times", LIST(NUMBER)))},
@@ -77,6 +83,15 @@ const struct openapi_schema openapi_schemas[] = {
         FIELD("version", TEXT) FIELD("labels", MAP(TEXT)) FIELD("joined_at", TIME) FIELD("last_seen_at", TIME))},
     {"NodeList", FIELDS(FIRST("items", LIST(REF("Node"))))},
     {"NodeDrain", FIELDS(FIRST("name", TEXT) FIELD("draining", BOOLEAN))},
+    {"Queue", FIELDS(FIRST("name", TEXT) FIELD("priority", INTEGER) FIELD("weight", INTEGER)
+        FIELD("preempt", BOOLEAN))},
+    {"QueueRequest", FIELDS(FIRST("priority", INTEGER) FIELD("weight", INTEGER) FIELD("preempt", BOOLEAN))},
+    {"QueueList", FIELDS(FIRST("items", LIST(REF("Queue"))))},
+    {"ProjectRequest", FIELDS(FIRST("weight", INTEGER) FIELD("quota", OBJECT))},
+    {"Project", FIELDS(FIRST("name", TEXT) FIELD("weight", INTEGER) FIELD("quota", OBJECT)
+        FIELD("cpu_seconds", NUMBER) FIELD("gpu_seconds", NUMBER))},
+    {"ProjectList", FIELDS(FIRST("items", LIST(REF("Project"))))},
+    {"JobChange", FIELDS(FIRST("priority", "{\"type\":\"integer\",\"minimum\":0,\"maximum\":100}"))},
     {"TokenRequest", FIELDS(FIRST("name", TEXT) FIELD("kind", "{\"enum\":[\"api\",\"join\"]}") FIELD("days", INTEGER))},
     {"Token", FIELDS(FIRST("token", TEXT))},
     {"TokenList", FIELDS(FIRST("items", LIST(FIELDS(FIRST("id", INTEGER) FIELD("kind", TEXT) FIELD("name", TEXT)

@@ -8,6 +8,7 @@
 #include "base/limits.h"
 #include "base/str.h"
 #include "db/nodes.h"
+#include "db/queues.h"
 #include "runtime/dataset/feeds.h"
 #include "runtime/spec/spec.h"
 #include "scheduler/loop.h"
@@ -16,7 +17,22 @@
 
 #define PLAN_RANK_MAX 8 /* dimensions of one example */
 
-static bool collect_needs(const struct spec *spec, struct plan *plan, struct error *err)
+/* Labels that a node must have, as the database keeps them. */
+static const char *labels_json(const struct spec_task *task, struct arena *arena)
+{
+    json_t *object = json_object();
+    for (int i = 0; i < task->node_labels_count; i++)
+        json_object_set_new(object, task->node_labels[i].name,
+                            json_string(task->node_labels[i].value));
+    char *text = json_dumps(object, JSON_COMPACT | JSON_SORT_KEYS);
+    const char *copy = arena_text(arena, text);
+    free(text);
+    json_decref(object);
+    return copy;
+}
+
+static bool collect_needs(const struct spec *spec, struct arena *arena, struct plan *plan,
+                          struct error *err)
 {
     static_assert(SPEC_ROLES <= PLAN_ROLES_MAX, "a need for every role");
     for (int role = 0; role < SPEC_ROLES; role++) {
@@ -30,6 +46,10 @@ static bool collect_needs(const struct spec *spec, struct plan *plan, struct err
             .cpu_millis = task->cpu_millis,
             .memory_bytes = task->memory_bytes,
             .gpus = task->gpus,
+            .gpu_share = task->gpu_share,
+            .gpu_type = task->gpu_type,
+            .gpu_memory_bytes = task->gpu_memory_bytes,
+            .node_labels = labels_json(task, arena),
         };
     }
     if (plan->tasks_count > LIMIT_JOB_TASKS)
@@ -79,7 +99,7 @@ static bool read_column(const json_t *json, struct arena *arena, struct dataset_
 static bool reads_otherwise(const struct spec_data *data, const char *format)
 {
     bool table = !strcmp(format, "csv") || !strcmp(format, "tfrecord");
-    return data->columns_count || data->format || data->text.sequence_length ||
+    return data->columns_count || data->format || data->weight || data->text.sequence_length ||
            data->text.skip_gram || data->image_size[0] || data->augment_count ||
            (table && (data->target || data->features_count));
 }
@@ -109,6 +129,18 @@ static bool check_model(struct request *req, const struct spec *spec, const json
     return model_summary(spec, &feeds.data, req->arena, &plan->model, err);
 }
 
+/* Whether `trainyard dataset add NAME` makes or downloads it; others come from a folder. */
+static bool comes_by_name(const char *name)
+{
+    static const char *const names[] = {"mnist",  "fashion-mnist", "cifar10", "digits",
+                                        "linear", "census",        "blobs"};
+    for (int i = 0; i < ARRAY_LEN(names); i++) {
+        if (!strcmp(names[i], name))
+            return true;
+    }
+    return false;
+}
+
 /* Finds the dataset, and looks whether the model fits it. */
 static bool check_dataset(struct request *req, const struct spec *spec, struct plan *plan,
                           struct error *err)
@@ -126,10 +158,11 @@ static bool check_dataset(struct request *req, const struct spec *spec, struct p
     }
     struct str known = {0};
     add_known(folder, &known);
-    error_at(
-        err, "/data/dataset", INVALID,
-        "dataset '%s' is not on this server%s. Add it with: trainyard dataset add %s --dir %s",
-        name, str_text(&known), name, req->services->folder);
+    error_at(err, "/data/dataset", INVALID,
+             "dataset '%s' is not on this server%s. Add it with: trainyard dataset add %s%s "
+             "--dir %s",
+             name, str_text(&known), name, comes_by_name(name) ? "" : " --from FOLDER",
+             req->services->folder);
     str_release(&known);
     return false;
 }
@@ -190,11 +223,36 @@ static void describe(struct plan *plan, int nodes_count)
                  (long long)plan->model.parameters);
 }
 
+/* A queue must be there: a word that was mistyped is none. */
+static bool check_queue(struct request *req, const struct spec *spec, struct error *err)
+{
+    struct db_queue *queues;
+    int count;
+    struct db_conn *conn = db_read(req->services->db, DB_CONTROL, err);
+    bool ok = conn && db_queues_list(conn, req->arena, &queues, &count, err);
+    db_read_done(req->services->db, conn);
+    if (!ok)
+        return false;
+    struct str known = {0};
+    for (int i = 0; i < count; i++) {
+        if (strcmp(queues[i].name, spec->queue) == 0) {
+            str_release(&known);
+            return true;
+        }
+        str_printf(&known, "%s%s", i ? ", " : "", queues[i].name);
+    }
+    error_at(err, "/queue", INVALID, "there is no queue '%s'; there are: %s", spec->queue,
+             str_text(&known));
+    str_release(&known);
+    return false;
+}
+
 bool plan_make(struct request *req, const struct spec *spec, struct plan *plan,
                struct error *err)
 {
     *plan = (struct plan){0};
-    return collect_needs(spec, plan, err) && check_dataset(req, spec, plan, err) &&
+    return collect_needs(spec, req->arena, plan, err) && check_queue(req, spec, err) &&
+           check_dataset(req, spec, plan, err) &&
            loop_check(req->services->loop, plan->needs, plan->needs_count, err);
 }
 

@@ -123,6 +123,14 @@ bool reply_owned(struct request *req, int status, const char *type, char *bytes,
     return true;
 }
 
+bool reply_file(struct request *req, int status, const char *type, int file, size_t size)
+{
+    reply_bytes(req, status, type, NULL, size);
+    req->reply.is_file = true;
+    req->reply.file = file;
+    return true;
+}
+
 bool reply_json(struct request *req, int status, json_t *json, struct error *err)
 {
     char *text = json ? json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;

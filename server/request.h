@@ -48,7 +48,9 @@ struct reply {
     const char *type;
     const void *bytes; /* borrowed until the reply is sent, unless owned */
     size_t size;
-    bool owned; /* bytes are free()d */
+    bool owned;   /* bytes are free()d */
+    bool is_file; /* `size` bytes of the descriptor `file`, which is closed, in their place */
+    int file;
     struct url_pair headers[REPLY_HEADERS_MAX];
     int headers_count;
     struct reply_stream *stream; /* in place of bytes */

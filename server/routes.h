@@ -24,7 +24,7 @@ struct route {
     route_handler *handler;
     const char *summary;
     const char *query;  /* "limit:integer cursor:string"; NULL: takes none */
-    const char *body;   /* name of the schema; NULL: takes none */
+    const char *body;   /* name of the schema, or the media type of a file; NULL: takes none */
     int status;         /* of success */
     const char *answer; /* name of the schema of the answer, or a media type; NULL: any JSON */
 };

@@ -104,7 +104,7 @@ static bool start_scheduler(struct serve *s, const struct serve_options *options
     s->loop = loop_new(&loop, err);
     if (!s->loop)
         return false;
-    s->ingest = ingest_new(s->db, s->feed);
+    s->ingest = ingest_new(s->db, s->feed, s->folder);
     struct nodes_options nodes = {s->db, s->loop, s->folder, ingest_ship, s->ingest};
     s->nodes = nodes_new(&nodes, err);
     if (!s->nodes || !loop_start(s->loop, err))

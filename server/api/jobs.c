@@ -9,10 +9,12 @@
 #include "base/str.h"
 #include "db/artifacts.h"
 #include "runtime/spec/spec.h"
+#include "runtime/spec/spec_read.h"
 #include "scheduler/loop.h"
 #include "server/api/api.h"
 #include "server/job.h"
 #include "server/plan.h"
+#include "server/program.h"
 #include "server/reply.h"
 #include "server/request.h"
 
@@ -99,7 +101,8 @@ static bool jobs_create(struct request *req, struct error *err)
     struct spec resolved = *spec;
     spec = &resolved;
     struct plan plan;
-    if (!find_start(req, &resolved, err) || !plan_make(req, spec, &plan, err))
+    if (!find_start(req, &resolved, err) || !plan_make(req, spec, &plan, err) ||
+        !program_check_files(spec, req->services->folder, err))
         return false;
     if (dry_run)
         return plan_forecast(req, &plan, err) &&
@@ -117,8 +120,10 @@ static bool jobs_create(struct request *req, struct error *err)
         .priority = spec->priority,
         .spec = str_text(&text),
         .dataset = spec->data.dataset ? spec->data.dataset : "",
+        .program = program_text(spec, req->arena),
         .needs = plan.needs,
         .needs_count = plan.needs_count,
+        .spread = spec->spread,
         .restart_max = spec->restart_max,
         .stop_us = spec->stop.max_seconds * 1000000,
         .idempotency_key = *key ? key : NULL,
@@ -215,6 +220,27 @@ static bool jobs_spec(struct request *req, struct error *err)
     return reply_bytes(req, 200, "application/json", job.spec, strlen(job.spec));
 }
 
+/* PATCH /api/v1/jobs/{id} {"priority": N}: of a job that is queued. */
+static bool jobs_change(struct request *req, struct error *err)
+{
+    static const char *const allowed[] = {"priority", NULL};
+    struct db_job job;
+    json_error_t where;
+    int64_t priority = -1;
+    if (!job_find(req, &job, err))
+        return false;
+    json_t *body = json_loadb(req->body, req->body_size, JSON_REJECT_DUPLICATES, &where);
+    struct spec_object object = {body, "", req->arena, err};
+    bool ok = json_is_object(body)
+                  ? spec_read_only(&object, allowed) &&
+                        spec_read_required(&object, "priority", "0 to 100") &&
+                        spec_read_integer(&object, "priority", 0, 100, &priority)
+                  : fail(err, INVALID, "the body must be a JSON object");
+    json_decref(body);
+    return ok && loop_priority(req->services->loop, job.number, (int)priority, err) &&
+           reply_job(req, 200, job.number, err);
+}
+
 static bool end_job(struct request *req, bool kill, struct error *err)
 {
     struct db_job job;
@@ -246,6 +272,8 @@ const struct route jobs_routes[] = {
     {"GET", "/api/v1/jobs/{id}", ROLE_VIEWER, jobs_show, "One job", NULL, NULL, 200, "Job"},
     {"GET", "/api/v1/jobs/{id}/spec", ROLE_VIEWER, jobs_spec,
      "The spec of a job, with its defaults", NULL, NULL, 200, "JobSpec"},
+    {"PATCH", "/api/v1/jobs/{id}", ROLE_MEMBER, jobs_change,
+     "Give a job that is queued another priority", NULL, "JobChange", 200, "Job"},
     {"POST", "/api/v1/jobs/{id}:cancel", ROLE_MEMBER, jobs_cancel,
      "Stop a job after a checkpoint", NULL, NULL, 202, "JobState"},
     {"POST", "/api/v1/jobs/{id}:kill", ROLE_MEMBER, jobs_kill, "End a job at once", NULL, NULL,

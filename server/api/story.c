@@ -44,11 +44,13 @@ static json_t *waiting_json(const struct explain *why)
     if (*why->next)
         json_array_append_new(suggestions, json_string(why->next));
     return json_pack(
-        "{s:s, s:s, s:o, s:o, s:s, s:s, s:I, s:I, s:I, s:i, s:i}", "code",
+        "{s:s, s:s, s:o, s:o, s:s, s:s, s:I, s:I, s:I, s:i, s:i, s:o}", "code",
         explain_code_name(why->code), "text", why->text, "blockers", blockers, "suggestions",
         suggestions, "resource", explain_resource_name(why->resource), "role", why->role,
         "needed", (json_int_t)why->needed, "best_free", (json_int_t)why->best_free, "largest",
-        (json_int_t)why->largest, "nodes", why->nodes_count, "ahead", why->ahead_count);
+        (json_int_t)why->largest, "nodes", why->nodes_count, "ahead", why->ahead_count,
+        "starts_in_seconds",
+        why->start_us < 0 ? json_null() : json_real((double)why->start_us / 1000000));
 }
 
 /* What the newest attempt says of its end, with a pointer to where to look. */
@@ -143,15 +145,21 @@ static bool story_history(struct request *req, struct error *err)
 static json_t *task_json(const struct db_task *task)
 {
     json_t *name = json_sprintf("%s/%d", task->role, task->index);
+    json_t *indexes = json_array();
+    for (int g = 0; g < 64; g++) {
+        if (task->gpu_mask >> g & 1)
+            json_array_append_new(indexes, json_integer(g));
+    }
     return json_pack(
-        "{s:o, s:o, s:s, s:I, s:o, s:o, s:s, s:i, s:i, s:o, s:o, s:f, s:I, s:i}", "task", name,
-        "node", job_text(task->node), "state", db_task_state_name(task->state), "pid",
+        "{s:o, s:o, s:s, s:I, s:o, s:o, s:s, s:i, s:i, s:o, s:o, s:f, s:I, s:f, s:o}", "task",
+        name, "node", job_text(task->node), "state", db_task_state_name(task->state), "pid",
         (json_int_t)task->pid, "started_at", job_time(task->started_us), "ended_at",
         job_time(task->ended_us), "reason", db_exit_reason_name(task->reason), "exit_code",
         task->exit_code, "signal", task->signal, "error", job_text(task->error), "step",
         task->step < 0 ? json_null() : json_integer(task->step), "cpus",
         (double)task->cpu_millis / 1000, "memory_bytes", (json_int_t)task->memory_bytes, "gpus",
-        task->gpus);
+        task->gpu_share ? task->gpu_share / 1000.0 : (double)task->gpus, "gpu_indexes",
+        indexes);
 }
 
 static json_t *attempt_json(struct db_conn *conn, const struct db_attempt *attempt,

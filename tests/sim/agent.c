@@ -28,12 +28,21 @@ int agent_alive_count(const struct agent *agent)
 static void check_machine(const struct agent *agent, int node)
 {
     struct scheduler_resources sum = {0};
+    int gpus[SCHEDULER_GPUS_MAX] = {0};
     for (int i = 0; i < agent->processes_count; i++) {
         if (!agent->processes[i].alive)
             continue;
         sum.cpu_millis += agent->processes[i].resources.cpu_millis;
         sum.memory_bytes += agent->processes[i].resources.memory_bytes;
         sum.gpus += agent->processes[i].resources.gpus;
+        int share = agent->processes[i].gpu_share;
+        for (int g = 0; g < SCHEDULER_GPUS_MAX; g++)
+            if (agent->processes[i].gpu_mask >> g & 1)
+                gpus[g] += share ? share : SCHEDULER_GPU_WHOLE;
+    }
+    for (int g = 0; g < SCHEDULER_GPUS_MAX; g++) {
+        if (gpus[g] > SCHEDULER_GPU_WHOLE)
+            sim_broken("I4: two processes on node %d have GPU %d", node + 1, g);
     }
     if (sum.cpu_millis > agent->capacity.cpu_millis || sum.gpus > agent->capacity.gpus ||
         sum.memory_bytes > agent->capacity.memory_bytes)
@@ -76,6 +85,8 @@ static void process_start(struct world *world, int node, const struct command *c
                 command->task.index, (long long)command->task.epoch);
     struct process *process = process_add(agent, &command->task);
     process->resources = command->resources;
+    process->gpu_share = command->gpu_share;
+    process->gpu_mask = command->gpu_mask;
     process->state = TASK_STARTING;
     process->alive = true;
     process->hangs = world_fault(world, FAULT_TASK, 5);

@@ -19,6 +19,8 @@ struct command {
     bool kill;
     struct ref task;
     struct scheduler_resources resources;
+    int gpu_share;
+    uint64_t gpu_mask;
     uint64_t grace_us;
 };
 
@@ -45,6 +47,8 @@ struct message {
 struct process {
     struct ref task;
     struct scheduler_resources resources;
+    int gpu_share;
+    uint64_t gpu_mask;
     enum task_state state;
     enum exit_reason reason;
     bool alive;      /* there is a process */
@@ -62,6 +66,10 @@ struct agent {
     int64_t done;
     uint64_t asked_us; /* of the newest join: answers to older ones are not waited for */
     struct scheduler_resources capacity;
+    const char *gpu_type;
+    int64_t gpu_memory_bytes;
+    const struct scheduler_label *labels;
+    int labels_count;
     struct process *processes; /* in the order in which they came */
     int processes_count;
     int processes_capacity;

@@ -51,6 +51,8 @@ static void session_command(struct world *world, const struct scheduler_action *
                                 .kill = a->kill,
                                 .task = {.job = a->job, .epoch = a->epoch, .index = a->index},
                                 .resources = a->resources,
+                                .gpu_share = a->gpu_share,
+                                .gpu_mask = a->gpu_mask,
                                 .grace_us = a->grace_us};
     memcpy(command->task.role, a->role, sizeof(command->task.role));
 }
@@ -137,8 +139,9 @@ static void send_action(struct world *world, const struct scheduler_action *a)
 
 static void trace_actions(const struct world *world)
 {
-    static const char *const kinds[] = {"job",  "note",   "attempt", "runs", "ends", "task",
-                                        "node", "joined", "start",   "stop", "ack",  "discard"};
+    static const char *const kinds[] = {"job",   "note", "attempt",  "runs",   "ends",
+                                        "task",  "node", "priority", "usage",  "joined",
+                                        "start", "stop", "ack",      "discard"};
     for (int i = 0; world->trace && i < world->actions.count; i++) {
         const struct scheduler_action *a = &world->actions.list[i];
         if (a->kind == DO_JOB)
@@ -200,11 +203,16 @@ static void message_join(struct world *world, const struct message *message)
 {
     char name[16];
     snprintf(name, sizeof(name), "n%d", message->node + 1);
-    struct scheduler_node_info info = {.id = message->node + 1,
-                                       .name = name,
-                                       .capacity = world->agents[message->node].capacity,
-                                       .boot_id = message->boot_id,
-                                       .asked_us = message->asked_us};
+    struct scheduler_node_info info = {
+        .id = message->node + 1,
+        .name = name,
+        .capacity = world->agents[message->node].capacity,
+        .gpu_type = world->agents[message->node].gpu_type,
+        .gpu_memory_bytes = world->agents[message->node].gpu_memory_bytes,
+        .labels = world->agents[message->node].labels,
+        .labels_count = world->agents[message->node].labels_count,
+        .boot_id = message->boot_id,
+        .asked_us = message->asked_us};
     int64_t epoch_before = scheduler_epoch(world->scheduler);
     step(world, &(struct scheduler_event){.kind = ON_JOIN,
                                           .node = &info,
@@ -284,7 +292,7 @@ void server_submit(struct world *world, int64_t index)
     batch_begin(world);
     struct scheduler_job_info info;
     struct scheduler_task_info tasks[STORE_TASKS_MAX];
-    store_tell(job, world->now_us, &info, tasks);
+    store_tell(&world->store, job, world->now_us, &info, tasks);
     step(world, &(struct scheduler_event){.kind = ON_SUBMIT, .job = &info});
     batch_end(world, NULL);
 }

@@ -58,6 +58,10 @@ void store_node_joins(struct store *store, const struct scheduler_node_info *nod
         store->nodes[store->nodes_count++] = (struct store_node){.id = node->id};
     struct store_node *row = &store->nodes[i];
     row->capacity = node->capacity;
+    row->gpu_type = node->gpu_type;
+    row->gpu_memory_bytes = node->gpu_memory_bytes;
+    row->labels = node->labels;
+    row->labels_count = node->labels_count;
     row->asked_us = node->asked_us;
     snprintf(row->name, sizeof(row->name), "%s", node->name);
     snprintf(row->boot_id, sizeof(row->boot_id), "%s", node->boot_id);
@@ -78,6 +82,80 @@ static bool edge_is_legal(enum job_state from, enum job_state to)
     return legal[from] >> to & 1;
 }
 
+static int rank(const struct store *store, const struct store_job *job)
+{
+    return store->queues[job->queue].priority * 1000 + job->priority;
+}
+
+/* An attempt is ended for another job only if one of higher rank, that may do so, waits. */
+static void check_preempts(const struct store *store, const struct store_job *victim)
+{
+    for (int i = 0; i < store->jobs_count; i++) {
+        const struct store_job *job = &store->jobs[i];
+        if (job->state == JOB_QUEUED && store->queues[job->queue].preempt &&
+            rank(store, job) > rank(store, victim))
+            return;
+    }
+    sim_broken("job %lld makes room for nobody of higher rank", (long long)victim->number);
+}
+
+static struct scheduler_amount asks_of(const struct store_job *job)
+{
+    struct scheduler_amount sum = {.jobs = 1};
+    for (int i = 0; i < job->needs_count; i++) {
+        const struct scheduler_need *need = &job->needs[i];
+        sum.cpu_millis += need->each.cpu_millis * need->replicas;
+        sum.memory_bytes += need->each.memory_bytes * need->replicas;
+        sum.gpu_millis +=
+            (need->gpu_share ? need->gpu_share : need->each.gpus * 1000) * need->replicas;
+    }
+    return sum;
+}
+
+/* A project never starts a job beyond its quota. */
+static void check_quota(const struct store *store, int project)
+{
+    const struct scheduler_amount *quota = &store->projects[project].quota;
+    struct scheduler_amount sum = {0};
+    for (int i = 0; i < store->jobs_count; i++) {
+        if (store->jobs[i].project != project || !store->jobs[i].attempt_alive)
+            continue;
+        struct scheduler_amount asks = asks_of(&store->jobs[i]);
+        sum.cpu_millis += asks.cpu_millis;
+        sum.memory_bytes += asks.memory_bytes;
+        sum.gpu_millis += asks.gpu_millis;
+        sum.jobs++;
+    }
+    if ((quota->cpu_millis >= 0 && sum.cpu_millis > quota->cpu_millis) ||
+        (quota->memory_bytes >= 0 && sum.memory_bytes > quota->memory_bytes) ||
+        (quota->gpu_millis >= 0 && sum.gpu_millis > quota->gpu_millis) ||
+        (quota->jobs >= 0 && sum.jobs > quota->jobs))
+        sim_broken("I4: project %s holds more than its quota", store->projects[project].name);
+}
+
+static void commit_usage(struct store *store, const struct scheduler_action *a, uint64_t now_us)
+{
+    struct store_project *project = &store->projects[store_find(store, a->job)->project];
+    if (strcmp(project->name, a->project) != 0)
+        sim_broken("I15: job %lld is charged to project %s", (long long)a->job, a->project);
+    project->usage = a->usage;
+    project->usage_us = now_us;
+    project->cpu_ms += a->cpu_ms;
+    project->gpu_ms += a->gpu_ms;
+}
+
+/* I15: what is charged is the sum of the attempts. */
+static void check_charged(const struct store *store)
+{
+    for (int i = 0; i < STORE_PROJECTS; i++) {
+        const struct store_project *project = &store->projects[i];
+        if (project->cpu_ms != project->cpu_ms_due || project->gpu_ms != project->gpu_ms_due)
+            sim_broken("I15: project %s is charged %lld of %lld CPU milliseconds",
+                       project->name, (long long)project->cpu_ms,
+                       (long long)project->cpu_ms_due);
+    }
+}
+
 static void commit_job(struct store *store, const struct scheduler_action *a, uint64_t now_us)
 {
     struct store_job *job = store_find(store, a->job);
@@ -96,12 +174,19 @@ static void commit_job(struct store *store, const struct scheduler_action *a, ui
     if (job->cancelled && (a->to == JOB_QUEUED || a->to == JOB_FAILED))
         sim_broken("F33: job %lld was cancelled and becomes %s", (long long)a->job,
                    db_job_state_name(a->to));
+    if (a->preemptions != job->preemptions + (strcmp(a->reason, "PREEMPTED") == 0))
+        sim_broken("job %lld counts %d preemptions", (long long)a->job, a->preemptions);
+    if (strcmp(a->reason, "PREEMPTED") == 0 && a->restarts != job->restarts)
+        sim_broken("I6: job %lld pays for a preemption", (long long)a->job);
+    if (strcmp(a->reason, "PREEMPT") == 0)
+        check_preempts(store, job);
     if (a->restarts > job->restart_max)
         sim_broken("I6: job %lld uses restart %d of %d", (long long)a->job, a->restarts,
                    job->restart_max);
     store->edges[a->from][a->to]++;
     job->state = a->to;
     job->restarts = a->restarts;
+    job->preemptions = a->preemptions;
     snprintf(job->reason, sizeof(job->reason), "%s", a->reason);
     if (a->to == JOB_QUEUED) {
         job->queued_us = now_us;
@@ -110,7 +195,8 @@ static void commit_job(struct store *store, const struct scheduler_action *a, ui
     }
 }
 
-static void commit_attempt(struct store *store, const struct scheduler_action *a, int64_t epoch)
+static void commit_attempt(struct store *store, const struct scheduler_action *a, int64_t epoch,
+                           uint64_t now_us)
 {
     struct store_job *job = store_find(store, a->job);
     if (job->attempt_alive)
@@ -120,13 +206,15 @@ static void commit_attempt(struct store *store, const struct scheduler_action *a
     if (a->epoch <= job->epoch || a->epoch > epoch)
         sim_broken("I5: job %lld goes from epoch %lld to %lld", (long long)a->job,
                    (long long)job->epoch, (long long)a->epoch);
-    if (a->attempt != job->attempt + 1 || a->attempt > 1 + job->restart_max)
+    if (a->attempt != job->attempt + 1 || a->attempt > 1 + job->restarts + job->preemptions)
         sim_broken("I6: job %lld makes attempt %d of at most %d", (long long)a->job, a->attempt,
-                   1 + job->restart_max);
+                   1 + job->restarts + job->preemptions);
     job->attempt = a->attempt;
     job->epoch = a->epoch;
     job->attempt_alive = true;
+    job->held_us = now_us;
     job->tasks_count = 0;
+    check_quota(store, job->project);
 }
 
 static void commit_attempt_ends(struct store *store, const struct scheduler_action *a,
@@ -142,6 +230,10 @@ static void commit_attempt_ends(struct store *store, const struct scheduler_acti
                        job->tasks[i].role, job->tasks[i].index);
     }
     job->attempt_alive = false;
+    struct scheduler_amount asks = asks_of(job);
+    int64_t held_ms = (int64_t)((now_us - job->held_us) / 1000);
+    store->projects[job->project].cpu_ms_due += asks.cpu_millis * held_ms / 1000;
+    store->projects[job->project].gpu_ms_due += asks.gpu_millis * held_ms / 1000;
     if (job->started_us)
         job->ran_us += now_us - job->started_us;
     job->started_us = 0;
@@ -152,6 +244,7 @@ static void check_books(struct store *store, int64_t id)
 {
     const struct store_node *node = node_find(store, id);
     struct scheduler_resources sum = {0};
+    int gpus[SCHEDULER_GPUS_MAX] = {0};
     for (int j = 0; j < store->jobs_count; j++) {
         for (int t = 0; t < store->jobs[j].tasks_count; t++) {
             const struct store_task *task = &store->jobs[j].tasks[t];
@@ -160,13 +253,61 @@ static void check_books(struct store *store, int64_t id)
             sum.cpu_millis += task->resources.cpu_millis;
             sum.memory_bytes += task->resources.memory_bytes;
             sum.gpus += task->resources.gpus;
+            for (int g = 0; g < SCHEDULER_GPUS_MAX; g++)
+                if (task->gpu_mask >> g & 1)
+                    gpus[g] += task->gpu_share ? task->gpu_share : SCHEDULER_GPU_WHOLE;
         }
+    }
+    for (int g = 0; g < SCHEDULER_GPUS_MAX; g++) {
+        if (gpus[g] > (g < node->capacity.gpus ? SCHEDULER_GPU_WHOLE : 0))
+            sim_broken("I4: GPU %d of node %lld is given %d thousandths over", g, (long long)id,
+                       gpus[g]);
     }
     if (sum.cpu_millis > node->capacity.cpu_millis ||
         sum.memory_bytes > node->capacity.memory_bytes || sum.gpus > node->capacity.gpus)
         sim_broken("I4: node %lld has given %lld of %lld CPU, %lld of %lld GPUs", (long long)id,
                    (long long)sum.cpu_millis, (long long)node->capacity.cpu_millis,
                    (long long)sum.gpus, (long long)node->capacity.gpus);
+}
+
+static const struct scheduler_need *need_of(const struct store_job *job, const char *role)
+{
+    for (int i = 0; i < job->needs_count; i++) {
+        if (strcmp(job->needs[i].role, role) == 0)
+            return &job->needs[i];
+    }
+    sim_broken("job %lld has no tasks of role %s", (long long)job->number, role);
+}
+
+/* A task goes only to a node that is what it asks for, and gets all that it asks for. */
+static void check_place(struct store *store, const struct store_job *job,
+                        const struct scheduler_action *a)
+{
+    const struct store_node *node = node_find(store, a->node);
+    const struct scheduler_need *need = need_of(job, a->role);
+    if (node->state != NODE_JOINED || node->draining)
+        sim_broken("job %lld is placed on node %lld, which is %s%s", (long long)a->job,
+                   (long long)a->node, db_node_state_name(node->state),
+                   node->draining ? " and drained" : "");
+    if (need->gpu_type && strcmp(need->gpu_type, node->gpu_type) != 0)
+        sim_broken("job %lld asks for %s, node %lld has %s", (long long)a->job, need->gpu_type,
+                   (long long)a->node, node->gpu_type);
+    if (need->gpu_memory_bytes > node->gpu_memory_bytes)
+        sim_broken("job %lld asks for more GPU memory than node %lld has", (long long)a->job,
+                   (long long)a->node);
+    for (int i = 0; i < need->labels_count; i++) {
+        bool has = false;
+        for (int l = 0; l < node->labels_count && !has; l++)
+            has = strcmp(node->labels[l].name, need->labels[i].name) == 0 &&
+                  strcmp(node->labels[l].value, need->labels[i].value) == 0;
+        if (!has)
+            sim_broken("job %lld asks for %s=%s, node %lld has it not", (long long)a->job,
+                       need->labels[i].name, need->labels[i].value, (long long)a->node);
+    }
+    int64_t gpus = need->gpu_share ? 1 : need->each.gpus;
+    if (__builtin_popcountll(a->gpu_mask) != gpus || a->gpu_share != need->gpu_share)
+        sim_broken("job %lld asks for %lld GPUs and gets others", (long long)a->job,
+                   (long long)gpus);
 }
 
 static void commit_task(struct store *store, const struct scheduler_action *a)
@@ -183,11 +324,9 @@ static void commit_task(struct store *store, const struct scheduler_action *a)
         task->index = a->index;
         task->node = a->node;
         task->resources = a->resources;
-        const struct store_node *node = node_find(store, a->node);
-        if (node->state != NODE_JOINED || node->draining)
-            sim_broken("job %lld is placed on node %lld, which is %s%s", (long long)a->job,
-                       (long long)a->node, db_node_state_name(node->state),
-                       node->draining ? " and drained" : "");
+        task->gpu_share = a->gpu_share;
+        task->gpu_mask = a->gpu_mask;
+        check_place(store, job, a);
     } else if (task->state == TASK_EXITED || a->task_state <= task->state) {
         sim_broken("%s:%d of job %lld goes from %s to %s", a->role, a->index, (long long)a->job,
                    db_task_state_name(task->state), db_task_state_name(a->task_state));
@@ -209,7 +348,7 @@ static void commit_action(struct store *store, const struct scheduler_action *a,
         snprintf(store_find(store, a->job)->reason, 16, "%s", a->reason);
         break;
     case DO_ATTEMPT:
-        commit_attempt(store, a, epoch);
+        commit_attempt(store, a, epoch, now_us);
         break;
     case DO_ATTEMPT_RUNS:
         store_find(store, a->job)->started_us = now_us;
@@ -219,6 +358,14 @@ static void commit_action(struct store *store, const struct scheduler_action *a,
         break;
     case DO_TASK:
         commit_task(store, a);
+        break;
+    case DO_PRIORITY:
+        if (store_find(store, a->job)->state != JOB_QUEUED)
+            sim_broken("job %lld gets another priority, and is not queued", (long long)a->job);
+        store_find(store, a->job)->priority = a->priority;
+        break;
+    case DO_USAGE:
+        commit_usage(store, a, now_us);
         break;
     case DO_JOINED:
     case DO_NODE:
@@ -243,9 +390,11 @@ void store_commit(struct store *store, const struct scheduler_actions *actions, 
         store_mix(store, (uint64_t)a->kind);
         store_mix(store, (uint64_t)a->job << 32 | (uint64_t)a->epoch);
         store_mix(store, (uint64_t)a->node << 8 | (uint64_t)a->to);
+        store_mix(store, a->gpu_mask);
         store_mix(store, now_us);
     }
     store->epoch = epoch;
+    check_charged(store);
 }
 
 /* --- loading --- */
@@ -255,18 +404,35 @@ static uint64_t since(uint64_t then_us, uint64_t now_us)
     return now_us > then_us ? now_us - then_us : 0;
 }
 
-void store_tell(const struct store_job *job, uint64_t now_us, struct scheduler_job_info *info,
+struct scheduler_project_info store_project_info(const struct store *store, int index,
+                                                 uint64_t now_us)
+{
+    const struct store_project *project = &store->projects[index];
+    return (struct scheduler_project_info){.name = project->name,
+                                           .weight = project->weight,
+                                           .quota = project->quota,
+                                           .usage = project->usage,
+                                           .usage_age_us = since(project->usage_us, now_us)};
+}
+
+void store_tell(const struct store *store, const struct store_job *job, uint64_t now_us,
+                struct scheduler_job_info *info,
                 struct scheduler_task_info tasks[STORE_TASKS_MAX])
 {
     *info = (struct scheduler_job_info){
         .number = job->number,
+        .queue = store->queues[job->queue].name,
+        .project = store->projects[job->project].name,
         .priority = job->priority,
         .state = job->state,
         .reason = job->reason,
         .needs = job->needs,
         .needs_count = job->needs_count,
+        .spread = job->spread,
         .restart_max = job->restart_max,
         .restarts = job->restarts,
+        .preemptions = job->preemptions,
+        .held_us = job->attempt_alive ? since(job->held_us, now_us) : 0,
         .attempt = job->attempt,
         .epoch = job->epoch,
         .stop_us = job->stop_us,
@@ -282,7 +448,9 @@ void store_tell(const struct store_job *job, uint64_t now_us, struct scheduler_j
                                                 .node = from->node,
                                                 .state = from->state,
                                                 .reason = from->reason,
-                                                .resources = from->resources};
+                                                .resources = from->resources,
+                                                .gpu_share = from->gpu_share,
+                                                .gpu_mask = from->gpu_mask};
         memcpy(tasks[i].role, from->role, sizeof(tasks[i].role));
     }
 }
@@ -299,16 +467,26 @@ struct scheduler *store_load(const struct store *store, const struct scheduler_o
                                            .state = node->state,
                                            .draining = node->draining,
                                            .capacity = node->capacity,
+                                           .gpu_type = node->gpu_type,
+                                           .gpu_memory_bytes = node->gpu_memory_bytes,
+                                           .labels = node->labels,
+                                           .labels_count = node->labels_count,
                                            .boot_id = node->boot_id,
                                            .asked_us = node->asked_us};
         scheduler_load_node(scheduler, &info, now_us);
+    }
+    for (int i = 0; i < STORE_QUEUES; i++)
+        scheduler_load_queue(scheduler, &store->queues[i]);
+    for (int i = 0; i < STORE_PROJECTS; i++) {
+        struct scheduler_project_info info = store_project_info(store, i, now_us);
+        scheduler_load_project(scheduler, &info, now_us);
     }
     for (int i = 0; i < store->jobs_count; i++) {
         if (db_job_state_final(store->jobs[i].state))
             continue;
         struct scheduler_job_info info;
         struct scheduler_task_info tasks[STORE_TASKS_MAX];
-        store_tell(&store->jobs[i], now_us, &info, tasks);
+        store_tell(store, &store->jobs[i], now_us, &info, tasks);
         scheduler_load_job(scheduler, &info, now_us);
     }
     return scheduler;

@@ -21,18 +21,25 @@ struct store_task {
     enum task_state state;
     enum exit_reason reason;
     struct scheduler_resources resources;
+    int gpu_share;
+    uint64_t gpu_mask;
 };
 
 struct store_job {
     int64_t number;
     uint64_t key; /* of the client */
+    int queue;    /* index */
+    int project;  /* index */
     int priority;
     enum job_state state;
     char reason[16];
     struct scheduler_need needs[2];
     int needs_count;
+    bool spread;
     int restart_max;
     int restarts;
+    int preemptions;
+    uint64_t held_us; /* since when the living attempt holds its nodes */
     int attempt;
     int64_t epoch;
     bool attempt_alive;
@@ -52,11 +59,32 @@ struct store_node {
     enum node_state state;
     bool draining;
     struct scheduler_resources capacity;
+    const char *gpu_type; /* a literal */
+    int64_t gpu_memory_bytes;
+    const struct scheduler_label *labels; /* constants */
+    int labels_count;
     char boot_id[16];
     uint64_t asked_us;
 };
 
+#define STORE_QUEUES 3
+#define STORE_PROJECTS 3
+
+struct store_project {
+    const char *name; /* a literal */
+    int weight;
+    struct scheduler_amount quota;
+    uint64_t usage;
+    uint64_t usage_us;
+    int64_t cpu_ms; /* as charged ... */
+    int64_t gpu_ms;
+    int64_t cpu_ms_due; /* ... and as its attempts lasted */
+    int64_t gpu_ms_due;
+};
+
 struct store {
+    struct scheduler_queue_info queues[STORE_QUEUES];
+    struct store_project projects[STORE_PROJECTS];
     int64_t epoch;
     struct store_job jobs[STORE_JOBS_MAX];
     int jobs_count;
@@ -82,12 +110,17 @@ void store_commit(struct store *store, const struct scheduler_actions *actions, 
 /* What is stored with the DO_JOINED of this join, just before its commit. */
 void store_node_joins(struct store *store, const struct scheduler_node_info *node);
 
+/* A project as its settings are stored. */
+struct scheduler_project_info store_project_info(const struct store *store, int index,
+                                                 uint64_t now_us);
+
 /* A scheduler built from what is stored. */
 struct scheduler *store_load(const struct store *store, const struct scheduler_options *options,
                              uint64_t now_us);
 
 /* The event that tells a scheduler of a job. */
-void store_tell(const struct store_job *job, uint64_t now_us, struct scheduler_job_info *info,
+void store_tell(const struct store *store, const struct store_job *job, uint64_t now_us,
+                struct scheduler_job_info *info,
                 struct scheduler_task_info tasks[STORE_TASKS_MAX]);
 
 /* The scheduler's state must be what is stored. */

@@ -107,8 +107,36 @@ void world_send(struct world *world, bool to_server, const struct message *messa
 
 /* --- people and faults --- */
 
+/* A quota that is lowered takes nothing back; one that is raised lets jobs start. */
+static void quota_changes(struct world *world)
+{
+    struct scheduler_project_info info;
+    int index = random_below(&world->random, STORE_PROJECTS);
+    struct store_project *project = &world->store.projects[index];
+    project->quota = scheduler_no_quota;
+    if (random_chance(&world->random, 60))
+        project->quota.cpu_millis = 1000 * random_below(&world->random, 10);
+    if (random_chance(&world->random, 30))
+        project->quota.gpu_millis = 500 * random_below(&world->random, 6);
+    if (random_chance(&world->random, 20))
+        project->quota.jobs = random_below(&world->random, 4);
+    info = store_project_info(&world->store, index, world->now_us);
+    server_user(world, &(struct scheduler_event){.kind = ON_PROJECT, .project = &info});
+}
+
 static void user_acts(struct world *world)
 {
+    if (world->scheduler && random_chance(&world->random, 25)) {
+        quota_changes(world);
+        return;
+    }
+    if (random_chance(&world->random, 25)) {
+        server_user(world, &(struct scheduler_event){
+                               .kind = ON_PRIORITY,
+                               .number = 1 + random_below(&world->random, world->jobs_count),
+                               .priority = random_below(&world->random, 101)});
+        return;
+    }
     struct scheduler_event event = {.kind = ON_CANCEL};
     int64_t number = 1 + random_below(&world->random, world->jobs_count);
     if (random_chance(&world->random, 20)) {
@@ -181,6 +209,12 @@ static void heal(struct world *world)
         agent_heal(world, i);
         server_user(world, &(struct scheduler_event){.kind = ON_DRAIN, .id = i + 1});
     }
+    for (int i = 0; i < STORE_PROJECTS; i++) {
+        world->store.projects[i].quota = scheduler_no_quota;
+        struct scheduler_project_info info =
+            store_project_info(&world->store, i, world->now_us);
+        server_user(world, &(struct scheduler_event){.kind = ON_PROJECT, .project = &info});
+    }
     for (int i = 0; i < world->store.jobs_count; i++) {
         const struct store_job *job = &world->store.jobs[i];
         if (!db_job_state_final(job->state) &&
@@ -194,10 +228,15 @@ static void heal(struct world *world)
 
 /* --- beginning --- */
 
+static const char *const gpu_types[] = {"small", "large"};
+static const struct scheduler_label zones[] = {{"zone", "a"}, {"zone", "b"}};
+
 static void draw_job(struct world *world, struct store_job *job, uint64_t key)
 {
     struct random *random = &world->random;
     *job = (struct store_job){.key = key,
+                              .queue = random_below(random, STORE_QUEUES),
+                              .project = random_below(random, STORE_PROJECTS),
                               .priority = random_below(random, 3) * 25,
                               .restart_max = random_below(random, 6),
                               .needs_count = random_chance(random, 25) ? 2 : 1};
@@ -210,12 +249,40 @@ static void draw_job(struct world *world, struct store_job *job, uint64_t key)
         need->each.cpu_millis = 500 * (1 + random_below(random, 6));
         need->each.memory_bytes = random_below(random, 4) * INT64_C(1000000000);
         need->each.gpus = random_chance(random, 30) ? 1 + random_below(random, 2) : 0;
+        if (!need->each.gpus && random_chance(random, 15))
+            need->gpu_share = 100 * (1 + random_below(random, 9));
+        if (random_chance(random, 10))
+            need->gpu_type = gpu_types[random_below(random, 2)];
+        if (need->each.gpus && random_chance(random, 20))
+            need->gpu_memory_bytes = 1 + random_below(random, 100);
+        if (random_chance(random, 10)) {
+            need->labels = &zones[random_below(random, 2)];
+            need->labels_count = 1;
+        }
     }
+    job->spread = random_chance(random, 20);
+}
+
+static void draw_shares(struct world *world)
+{
+    static const char *const queues[STORE_QUEUES] = {"default", "urgent", "night"};
+    static const char *const projects[STORE_PROJECTS] = {"default", "a", "b"};
+    struct random *random = &world->random;
+    for (int i = 0; i < STORE_QUEUES; i++)
+        world->store.queues[i] = (struct scheduler_queue_info){
+            queues[i], 25 * random_below(random, 3), 50 * (1 + random_below(random, 4)),
+            random_chance(random, 40)};
+    for (int i = 0; i < STORE_PROJECTS; i++)
+        world->store.projects[i] =
+            (struct store_project){.name = projects[i],
+                                   .weight = 50 * (1 + random_below(random, 4)),
+                                   .quota = scheduler_no_quota};
 }
 
 static void draw_world(struct world *world)
 {
     struct random *random = &world->random;
+    draw_shares(world);
     world->faults = (uint32_t)random_next(random) & (uint32_t)(BIT(FAULTS_COUNT) - 1);
     world->heal_us = random_between(random, 20 * SECOND, 200 * SECOND);
     world->agents_count = 1 + random_below(random, 6);
@@ -225,6 +292,10 @@ static void draw_world(struct world *world)
         agent->capacity.cpu_millis = 1000 * (1 + random_below(random, 8));
         agent->capacity.memory_bytes = (1 + random_below(random, 16)) * INT64_C(1000000000);
         agent->capacity.gpus = random_chance(random, 50) ? random_below(random, 5) : 0;
+        agent->gpu_type = agent->capacity.gpus ? gpu_types[random_below(random, 2)] : "";
+        agent->gpu_memory_bytes = agent->capacity.gpus ? 50 + random_below(random, 51) : 0;
+        agent->labels = &zones[random_below(random, 2)];
+        agent->labels_count = random_chance(random, 70);
     }
     world->jobs_count = 1 + random_below(random, 40);
     world->jobs = alloc_array((size_t)world->jobs_count, sizeof(*world->jobs));
@@ -252,6 +323,8 @@ static void world_begin(struct world *world, uint64_t seed, bool trace)
         .backoff_max_us = 10 * SECOND,
         .overtake_us = 60 * SECOND,
         .stall_us = 3 * SECOND,
+        .half_us = 100 * SECOND,
+        .turn_us = 20 * SECOND,
     };
     world->now_us = SECOND;
     draw_world(world);

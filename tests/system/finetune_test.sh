@@ -50,6 +50,27 @@ spec jobs "$head" '"steps": 5, "init": {"job": 3}'
 run jobs jobs
 check a_job_needs_its_server has "$said" "checkpoints of job 3 are on its server"
 
+# A text with other tokens: refused, unless all the same is wanted.
+for name in one two; do
+    mkdir "$name.text"
+    for i in $(seq 40); do printf 'the %s line %s\n' "$name" $((i % 7)); done >"$name.text/a.txt"
+    cat >"$name.json" <<JSON
+{"model": {"layers": [{"layer": "Embedding", "input_dim": 24, "output_dim": 4}, {"layer": "Dense", "units": 24}]},
+ "data": {"dataset": "$name", "sequence_length": 4, "batch_size": 8}, "train": {"steps": 2}}
+JSON
+done
+"$trainyard" train one.json --data one.text --out one >/dev/null 2>&1
+check trains_a_text same $? 0
+sed -i 's|"steps": 2|"steps": 2, "init": {"file": "one"}|' one.json two.json
+said=$("$trainyard" train one.json --data one.text 2>&1)
+check goes_on_with_its_tokens has "$said" "started from one"
+said=$("$trainyard" train two.json --data two.text 2>&1)
+check other_tokens same $? 2
+check says_that_tokens_differ has "$said" 'was trained on a text with other tokens than dataset "two" has (17 there, 18 here)'
+sed -i 's/"init": {/"init": {"strict": false, /' two.json
+said=$("$trainyard" train two.json --data two.text 2>&1)
+check takes_other_tokens_all_the_same has "$said" "started from one"
+
 # Early stopping with best checkpoints; the same when it is killed and resumed.
 spec early "$body, $head" '"steps": 100000, "eval_every": 7' '"checkpoint": {"every_steps": 5, "keep_latest": 2, "keep_best": {"metric": "val_accuracy", "count": 2}},
  "stop": {"early": {"metric": "val_loss", "patience": 6, "min_delta": 0.001}}'

@@ -87,6 +87,10 @@ says submit_example_beside_a_folder 0 "would start now" "$trainyard" submit digi
 rmdir digits-cnn
 says submit_plan 0 "would start now" "$trainyard" submit digits-mlp --plan
 says submit_example 0 "succeeded" "$trainyard" submit digits-mlp --steps 50 --watch
+says submit_without_what_is_made 2 "trainyard dataset add linear --dir $dir" "$trainyard" submit linear
+says submit_without_what_is_brought 2 "trainyard dataset add shakespeare --from FOLDER --dir $dir" "$trainyard" submit shakespeare-lstm
+says dataset_add_made 0 "2000 to train" "$trainyard" dataset add linear --dir "$dir"
+says dataset_add_unknown 2 "with --from FOLDER" "$trainyard" dataset add shakespeare --dir "$dir"
 "$trainyard" dataset make linear linear >/dev/null 2>&1
 says dataset_add_table 0 "2000 to train" "$trainyard" dataset add linear --from linear --dir "$dir"
 says dataset_show_table 0 "target   float" "$trainyard" dataset show linear --dir "$dir"

@@ -102,3 +102,19 @@ PY
 cat result
 grep -q '^FAIL' result && failed=1
 [ $failed -eq 0 ] || echo "  replay with: SEED=$seed KILLS=$kills make system T=resume"
+
+# In bfloat16 too: resumed after 140 steps, the last checkpoint has the bits of the run that was not stopped, and what it
+# has learnt is worth what float32 has learnt in as many steps.
+sed 's/"train": {/"train": {"precision": "bfloat16", /' spec.json >bf16.json
+ends() { # ends SPEC FOLDER STEPS [OPTION...] : trains, and prints the accuracy at the end
+    "$trainyard" train "$1" --data digits.made --out "$2" --steps "$3" --threads 1 --json "${@:4}" 2>>"$2.log" |
+        python3 -c 'import json, sys; print(json.loads(sys.stdin.readlines()[-1])["metrics"]["val_accuracy"])'
+}
+whole=$(ends bf16.json bf16.whole 300)
+ends bf16.json bf16.broken 140 >/dev/null
+resumed=$(ends bf16.json bf16.broken 300 --resume)
+float=$(ends spec.json float 300)
+check bf16_resumed_learns_the_same same "$resumed" "$whole"
+check bf16_resumed_has_the_same_bits cmp bf16.{whole,broken}/checkpoints/model.ckpt-300.data-00000-of-00001
+check bf16_learns_as_float python3 -c "import sys; sys.exit(not (float('$whole') > 0.8 and abs(float('$whole') - float('$float')) < 0.05))"
+check bf16_is_not_float sh -c '! cmp -s bf16.whole/checkpoints/model.ckpt-300.data-00000-of-00001 float/checkpoints/model.ckpt-300.data-00000-of-00001'

@@ -30,8 +30,9 @@ static void world_close(struct world *world)
     folder_free(world->folder);
 }
 
-static const struct db_need needs[] = {{"worker", 2, 1000, 1 << 20, 1},
-                                       {"ps", 1, 500, 1 << 10, 0}};
+static const struct db_need needs[] = {
+    {.role = "worker", .replicas = 2, .cpu_millis = 1000, .memory_bytes = 1 << 20, .gpus = 1},
+    {.role = "ps", .replicas = 1, .cpu_millis = 500, .memory_bytes = 1 << 10, .gpus = 0}};
 
 static struct db_job_new a_job(const char *name)
 {

@@ -78,6 +78,8 @@ TEST(agent_pb_sync)
                    .cpu_millis = 1500,
                    .memory_bytes = 9,
                    .gpus = 1,
+                   .gpu_mask = UINT64_C(1) << 63,
+                   .gpu_share = 250,
                    .cluster = cluster,
                    .cluster_count = 2}},
         {.sequence = 2,

@@ -161,7 +161,11 @@ static struct told expect(struct world *world, const char *what)
 static int64_t submit(struct world *world, int cpus, int restart_max)
 {
     struct error err;
-    struct db_need need = {"worker", 1, 1000 * cpus, 1 << 20, 0};
+    struct db_need need = {.role = "worker",
+                           .replicas = 1,
+                           .cpu_millis = 1000 * cpus,
+                           .memory_bytes = 1 << 20,
+                           .gpus = 0};
     struct db_job_new job = {.user_id = 1,
                              .name = "j",
                              .project = "p",
@@ -446,17 +450,20 @@ TEST(loop_checks_and_drains)
     struct error err;
     struct world world = world_open();
     loop_begin(&world);
-    struct db_need need = {"worker", 1, 8000, 0, 0};
+    struct db_need need = {
+        .role = "worker", .replicas = 1, .cpu_millis = 8000, .memory_bytes = 0, .gpus = 0};
     CHECK_OK(loop_check(world.loop, &need, 1, &err), &err); /* no node yet: anything may come */
     join_as(&world, "n1", "a", NULL, 0);
     expect(&world, "joined");
     CHECK_FAILS(loop_check(world.loop, &need, 1, &err), &err, INVALID);
     CHECK_TEXT(err.pointer, "/tasks/worker/cpus");
     CHECK(strstr(err.text, "4.000"));
-    need = (struct db_need){"worker", 1, 1000, 0, 2};
+    need = (struct db_need){
+        .role = "worker", .replicas = 1, .cpu_millis = 1000, .memory_bytes = 0, .gpus = 2};
     CHECK_FAILS(loop_check(world.loop, &need, 1, &err), &err, INVALID);
     CHECK_TEXT(err.pointer, "/tasks/worker/gpus");
-    need = (struct db_need){"worker", 5, 1000, 0, 0};
+    need = (struct db_need){
+        .role = "worker", .replicas = 5, .cpu_millis = 1000, .memory_bytes = 0, .gpus = 0};
     CHECK_FAILS(loop_check(world.loop, &need, 1, &err), &err, INVALID);
     CHECK_TEXT(err.pointer, "/tasks");
     need.replicas = 4;

@@ -1,155 +1,103 @@
 /* scheduler_test.c - the pure core, one event at a time, with a clock of its own. */
 
-#include "base/arena.h"
-#include "scheduler/explain.h"
+#include "base/alloc.h"
+#include "base/error.h"
 #include "scheduler/fit.h"
-#include "tests/unit/test.h"
-
-#define SECOND UINT64_C(1000000)
-
-struct world {
-    struct scheduler *scheduler;
-    struct scheduler_actions actions;
-    uint64_t now_us;
-};
-
-static struct world world_new(void)
-{
-    struct world world = {.now_us = 1000 * SECOND};
-    world.actions.arena = arena_new();
-    world.scheduler = scheduler_new(&scheduler_defaults, world.now_us);
-    return world;
-}
-
-static void world_free(struct world *world)
-{
-    scheduler_check(world->scheduler);
-    scheduler_free(world->scheduler);
-    arena_free(world->actions.arena);
-    scheduler_actions_release(&world->actions);
-}
-
-/* One event and a tick; the actions of before are forgotten. */
-static void happens(struct world *world, const struct scheduler_event *event)
-{
-    scheduler_actions_clear(&world->actions);
-    if (event)
-        scheduler_step(world->scheduler, event, world->now_us, &world->actions);
-    scheduler_step(world->scheduler, &(struct scheduler_event){.kind = ON_TICK}, world->now_us,
-                   &world->actions);
-    scheduler_check(world->scheduler);
-}
-
-/* Lets time pass in steps of a second, with the heartbeat of node 1 when it has a session. */
-static void passes(struct world *world, int seconds, int64_t session)
-{
-    for (int i = 0; i < seconds; i++) {
-        world->now_us += SECOND;
-        happens(world,
-                session ? &(struct scheduler_event){.kind = ON_SEEN, .id = 1, .epoch = session}
-                        : NULL);
-    }
-}
-
-static int64_t joins(struct world *world, int64_t id, int cpus, int gpus)
-{
-    struct scheduler_node_info node = {
-        .id = id, .name = id == 1 ? "n1" : "n2", .capacity = {1000 * cpus, 1 << 30, gpus}};
-    happens(world, &(struct scheduler_event){.kind = ON_JOIN, .node = &node});
-    return world->actions.list[0].epoch;
-}
-
-static void submit_with(struct world *world, int64_t number, int priority, int replicas,
-                        int cpus, int gpus, int restart_max, uint64_t stop_us)
-{
-    struct scheduler_need need = {
-        .role = "worker", .replicas = replicas, .each = {1000 * cpus, 0, gpus}};
-    struct scheduler_job_info job = {.number = number,
-                                     .priority = priority,
-                                     .reason = "",
-                                     .needs = &need,
-                                     .needs_count = 1,
-                                     .restart_max = restart_max,
-                                     .stop_us = stop_us};
-    happens(world, &(struct scheduler_event){.kind = ON_SUBMIT, .job = &job});
-}
-
-static void submit(struct world *world, int64_t number, int cpus)
-{
-    submit_with(world, number, 50, 1, cpus, 0, 5, 0);
-}
-
-static void reports(struct world *world, int64_t session, int64_t job, int64_t epoch,
-                    enum task_state state, enum exit_reason reason)
-{
-    struct scheduler_report report = {.job = job,
-                                      .epoch = epoch,
-                                      .role = "worker",
-                                      .state = state,
-                                      .reason = reason,
-                                      .error = ""};
-    happens(world, &(struct scheduler_event){.kind = ON_REPORT,
-                                             .id = 1,
-                                             .epoch = session,
-                                             .reports = &report,
-                                             .reports_count = 1});
-}
-
-/* The n-th action of a kind; NULL when there are fewer. */
-static const struct scheduler_action *action(const struct world *world,
-                                             enum scheduler_action_kind kind, int n)
-{
-    for (int i = 0; i < world->actions.count; i++) {
-        if (world->actions.list[i].kind == kind && n-- == 0)
-            return &world->actions.list[i];
-    }
-    return NULL;
-}
-
-static int64_t started_epoch(const struct world *world, int64_t job)
-{
-    for (int i = 0; i < world->actions.count; i++) {
-        const struct scheduler_action *a = &world->actions.list[i];
-        if (a->kind == DO_START && a->job == job)
-            return a->epoch;
-    }
-    CHECK_STOP("job %lld was not started", (long long)job);
-    return 0;
-}
-
-/* The last state that a job was given. */
-static const struct scheduler_action *became(const struct world *world, int64_t job)
-{
-    const struct scheduler_action *last = NULL;
-    for (int i = 0; i < world->actions.count; i++) {
-        if (world->actions.list[i].kind == DO_JOB && world->actions.list[i].job == job)
-            last = &world->actions.list[i];
-    }
-    CHECK(last);
-    return last;
-}
-
-static struct explain explained(struct world *world, int64_t job)
-{
-    struct explain explain;
-    CHECK(explain_job(world->scheduler, job, world->now_us, &explain));
-    return explain;
-}
+#include "scheduler/refuse.h"
+#include "tests/unit/scheduler/core.h"
 
 /* --- fit --- */
+
+/* One more node, with the id that its place gives it. */
+static struct fit_node *fit_node(struct fit *fit, int64_t cpu_millis, int gpus)
+{
+    fit->nodes = alloc_grow(fit->nodes, fit->count, &fit->capacity, sizeof(*fit->nodes));
+    struct fit_node *node = &fit->nodes[fit->count++];
+    *node = (struct fit_node){
+        .id = fit->count, .offered = true, .free = {cpu_millis, 0, gpus}, .gpus_count = gpus};
+    for (int g = 0; g < gpus; g++)
+        node->gpu_free[g] = SCHEDULER_GPU_WHOLE;
+    return node;
+}
 
 TEST(fit_places_all_tasks_or_none)
 {
     struct scheduler_need need = {.role = "worker", .replicas = 3, .each = {0, 0, 2}};
-    struct fit_node nodes[2] = {{true, {0, 0, 4}}, {false, {0, 0, 8}}}, scratch[2];
-    int placement[3];
-    CHECK(!fit_job(&need, 1, nodes, 2, scratch, placement));
-    nodes[1].offered = true;
-    CHECK(fit_job(&need, 1, nodes, 2, scratch, placement));
-    CHECK_INT(placement[0], 0); /* where it leaves the fewest idle */
-    CHECK_INT(placement[1], 0);
-    CHECK_INT(placement[2], 1);
-    CHECK(!fit_job(&need, 1, nodes, 0, scratch, placement));
+    struct fit_ask ask = {.needs = &need, .needs_count = 1};
+    struct fit_place places[3];
+    struct fit fit = {0};
+    fit_node(&fit, 0, 4);
+    fit_node(&fit, 0, 8)->offered = false;
+    fit_ready(&fit);
+    CHECK(!fit_job(&ask, &fit, places));
+    CHECK_INT(fit.nodes[0].free.gpus, 4); /* what was taken is given back */
+    fit.nodes[1].offered = true;
+    fit_ready(&fit);
+    CHECK(fit_job(&ask, &fit, places));
+    CHECK_INT(places[0].node, 0); /* where it leaves the fewest idle */
+    CHECK_INT(places[1].node, 0);
+    CHECK_INT(places[2].node, 1);
+    CHECK_INT(places[0].gpu_mask, 3);
+    CHECK_INT(places[1].gpu_mask, 12);
+    CHECK_INT(fit.nodes[1].free.gpus, 6);
+    fit_undo(&ask, &fit, places);
+    CHECK_INT(fit.nodes[0].free.gpus, 4);
+    CHECK_INT(fit.nodes[1].free.gpus, 8);
+    ask.spread = true;
+    CHECK(fit_job(&ask, &fit, places));
+    CHECK_INT(places[1].node, 1);
+    CHECK_INT(places[2].node, 0);
+    fit_release(&fit);
+    fit_ready(&fit);
+    CHECK(!fit_job(&ask, &fit, places));
+}
+
+/* Parts of GPUs go together, so that whole ones stay whole. */
+TEST(fit_shares_a_gpu_before_it_breaks_another)
+{
+    struct scheduler_need parts = {.replicas = 3, .gpu_share = 400};
+    struct scheduler_need whole = {.replicas = 1, .each = {0, 0, 3}};
+    struct fit_ask ask = {.needs = &parts, .needs_count = 1};
+    struct fit_ask more = {.needs = &whole, .needs_count = 1};
+    struct fit_place places[3];
+    struct fit fit = {0};
+    fit_node(&fit, 0, 2);
+    fit_node(&fit, 0, 4);
+    fit_ready(&fit);
+    CHECK(fit_job(&ask, &fit, places));
+    CHECK_INT(places[0].node, 0);
+    CHECK_INT(places[0].gpu_mask, 1);
+    CHECK_INT(places[1].gpu_mask, 1);
+    CHECK_INT(places[2].node, 0);
+    CHECK_INT(places[2].gpu_mask, 2);
+    CHECK_INT(fit.nodes[0].free.gpus, 0);
+    CHECK(fit_job(&more, &fit, places));
+    CHECK_INT(places[0].node, 1);
+    CHECK_INT(places[0].gpu_mask, 7);
+    CHECK(!fit_job(&more, &fit, places));
+    fit_release(&fit);
+}
+
+TEST(fit_goes_where_it_may)
+{
+    struct scheduler_need need = {.replicas = 1, .each = {1000, 0, 0}};
+    bool only_second[] = {false, true};
+    bool *suits[] = {only_second};
+    int64_t bad[] = {3};
+    struct fit_ask ask = {.needs = &need, .needs_count = 1, .suits = suits};
+    struct fit_place places[1];
+    struct fit fit = {0};
+    fit_node(&fit, 1000, 0);
+    fit_node(&fit, 8000, 0)->kind = 1;
+    fit_node(&fit, 4000, 0)->kind = 1;
+    fit_ready(&fit);
+    CHECK(fit_job(&ask, &fit, places));
+    CHECK_INT(places[0].node, 2);
+    ask.excluded = bad;
+    ask.excluded_count = 1;
+    CHECK(fit_job(&ask, &fit, places));
+    CHECK_INT(places[0].node, 1);
+    fit_release(&fit);
 }
 
 /* The large task would find no room any more if the small one went first. */
@@ -159,12 +107,17 @@ TEST(fit_places_large_tasks_first)
         {.role = "ps", .replicas = 2, .each = {1000, 0, 0}},
         {.role = "worker", .replicas = 1, .each = {4000, 0, 0}},
     };
-    struct fit_node nodes[] = {{true, {4000, 0, 0}}, {true, {2000, 0, 0}}}, scratch[2];
-    int placement[3];
-    CHECK(fit_job(needs, 2, nodes, 2, scratch, placement));
-    CHECK_INT(placement[2], 0);
-    CHECK_INT(placement[0], 1);
-    CHECK_INT(placement[1], 1);
+    struct fit_ask ask = {.needs = needs, .needs_count = 2};
+    struct fit_place places[3];
+    struct fit fit = {0};
+    fit_node(&fit, 4000, 0);
+    fit_node(&fit, 2000, 0);
+    fit_ready(&fit);
+    CHECK(fit_job(&ask, &fit, places));
+    CHECK_INT(places[2].node, 0);
+    CHECK_INT(places[0].node, 1);
+    CHECK_INT(places[1].node, 1);
+    fit_release(&fit);
 }
 
 /* --- the queue --- */
@@ -407,5 +360,121 @@ TEST(explain_says_what_is_missing)
     reports(&world, session, 2, epoch, TASK_EXITED, EXIT_OK);
     struct explain none;
     CHECK(!explain_job(world.scheduler, 2, world.now_us, &none));
+    world_free(&world);
+}
+
+/* --- what can never run --- */
+
+static void refused(const struct world *world, struct scheduler_need need, const char *pointer,
+                    const char *text)
+{
+    struct error err;
+    snprintf(need.role, sizeof(need.role), "worker");
+    if (refuse_check(world->scheduler, &need, 1, &err))
+        CHECK_STOP("%s was let pass", text);
+    CHECK_TEXT(err.pointer, pointer);
+    if (!strstr(err.text, text))
+        CHECK_STOP("said '%s', expected '%s'", err.text, text);
+}
+
+TEST(refuse_says_the_largest_value_possible)
+{
+    struct world world = world_new();
+    struct error err;
+    struct scheduler_label zones[] = {{"zone", "a"}, {"zone", "b"}, {"rack", "1"}};
+    struct scheduler_need any = {.replicas = 1, .each = {64000, 0, 0}};
+    CHECK_OK(refuse_check(world.scheduler, &any, 1, &err), &err); /* nodes may come */
+    struct scheduler_node_info node = {.id = 1,
+                                       .name = "n1",
+                                       .capacity = {4000, 1 << 30, 2},
+                                       .gpu_type = "h100",
+                                       .gpu_memory_bytes = 80000,
+                                       .labels = zones,
+                                       .labels_count = 1};
+    happens(&world, &(struct scheduler_event){.kind = ON_JOIN, .node = &node});
+    struct scheduler_node_info big = {.id = 2,
+                                      .name = "n2",
+                                      .capacity = {8000, 1 << 20, 0},
+                                      .labels = &zones[2],
+                                      .labels_count = 1};
+    happens(&world, &(struct scheduler_event){.kind = ON_JOIN, .node = &big});
+    refused(&world, any, "/tasks/worker/cpus", "the largest has 8.000");
+    refused(&world, (struct scheduler_need){.replicas = 1, .each = {0, INT64_C(1) << 40, 0}},
+            "/tasks/worker/memory_bytes", "the largest has 1073741824");
+    refused(&world, (struct scheduler_need){.replicas = 1, .each = {0, 0, 3}},
+            "/tasks/worker/gpus", "the largest has 2");
+    refused(&world, (struct scheduler_need){.replicas = 1, .gpu_type = "a100"},
+            "/tasks/worker/gpu_type", "no node has GPUs of type 'a100'; there are: h100");
+    refused(&world, (struct scheduler_need){.replicas = 1, .gpu_memory_bytes = 80001},
+            "/tasks/worker/gpu_memory_bytes", "the largest has 80000");
+    refused(&world,
+            (struct scheduler_need){.replicas = 1, .gpu_share = 500, .gpu_memory_bytes = 40001},
+            "/tasks/worker/gpu_memory_bytes", "the largest has 40000");
+    refused(&world,
+            (struct scheduler_need){.replicas = 1, .labels = &zones[1], .labels_count = 1},
+            "/tasks/worker/node_labels/zone", "no node has zone=b; there are: a");
+    refused(&world,
+            (struct scheduler_need){.replicas = 1, .each = {8000, 0, 0}, .gpu_type = "h100"},
+            "/tasks/worker", "together");
+    refused(&world, (struct scheduler_need){.replicas = 13, .each = {1000, 0, 0}}, "/tasks",
+            "its 13 tasks do not fit on the 2 nodes");
+    struct scheduler_need good = {.replicas = 2,
+                                  .gpu_share = 500,
+                                  .gpu_type = "h100",
+                                  .gpu_memory_bytes = 40000,
+                                  .labels = zones,
+                                  .labels_count = 1};
+    CHECK_OK(refuse_check(world.scheduler, &good, 1, &err), &err);
+    world_free(&world);
+}
+
+/* Which GPUs a task holds survives the server, and nobody else gets them. */
+TEST(scheduler_gives_gpus_by_index)
+{
+    struct world world = world_new();
+    joins(&world, 1, 8, 4);
+    submit_with(&world, 1, 50, 1, 1, 2, 0, 0);
+    CHECK_INT(action(&world, DO_START, 0)->gpu_mask, 3);
+    struct scheduler_need part = {.role = "worker", .replicas = 2, .gpu_share = 300};
+    struct scheduler_job_info job = {
+        .number = 2, .reason = "", .needs = &part, .needs_count = 1};
+    happens(&world, &(struct scheduler_event){.kind = ON_SUBMIT, .job = &job});
+    CHECK_INT(action(&world, DO_START, 0)->gpu_mask, 4);
+    CHECK_INT(action(&world, DO_START, 1)->gpu_mask, 4);
+    CHECK_INT(action(&world, DO_START, 1)->gpu_share, 300);
+    submit_with(&world, 3, 50, 1, 1, 2, 0, 0);
+    CHECK_TEXT(explain_code_name(explained(&world, 3).code), "RESOURCES");
+    submit_with(&world, 4, 50, 1, 1, 1, 0, 0);
+    CHECK_INT(action(&world, DO_START, 0)->gpu_mask, 8);
+
+    /* Another scheduler, from what was stored. */
+    struct scheduler_task_info tasks[] = {{.role = "worker",
+                                           .node = 1,
+                                           .state = TASK_RUNNING,
+                                           .resources = {1000, 0, 2},
+                                           .gpu_mask = 10}};
+    struct world again = world_new();
+    struct scheduler_node_info node = {.id = 1, .name = "n1", .capacity = {8000, 1 << 30, 4}};
+    scheduler_load_epoch(again.scheduler, 9);
+    scheduler_load_node(again.scheduler, &node, again.now_us);
+    struct scheduler_need two = {.role = "worker", .replicas = 1, .each = {1000, 0, 2}};
+    struct scheduler_job_info runs = {.number = 1,
+                                      .state = JOB_RUNNING,
+                                      .reason = "",
+                                      .needs = &two,
+                                      .needs_count = 1,
+                                      .attempt = 1,
+                                      .epoch = 5,
+                                      .tasks = tasks,
+                                      .tasks_count = 1};
+    scheduler_load_job(again.scheduler, &runs, again.now_us);
+    struct scheduler_report report = {
+        .job = 1, .epoch = 5, .role = "worker", .state = TASK_RUNNING, .error = ""};
+    happens(&again,
+            &(struct scheduler_event){
+                .kind = ON_JOIN, .node = &node, .reports = &report, .reports_count = 1});
+    submit_with(&again, 2, 50, 1, 1, 2, 0, 0);
+    CHECK_INT(action(&again, DO_START, 0)->gpu_mask, 5);
+    world_free(&again);
     world_free(&world);
 }

@@ -42,9 +42,10 @@ static void world_open(struct world *w)
     *w = (struct world){.arena = arena_new()};
     CHECK_OK((w->db = db_open(folder_path(name), &err)) != NULL, &err);
     CHECK_OK((w->feed = feed_new(w->db, &err)) != NULL, &err);
-    w->ingest = ingest_new(w->db, w->feed);
+    w->ingest = ingest_new(w->db, w->feed, folder_path("yard"));
     w->services = (struct services){.db = w->db, .feed = w->feed};
-    static const struct db_need need = {"worker", 1, 1000, 0, 0};
+    static const struct db_need need = {
+        .role = "worker", .replicas = 1, .cpu_millis = 1000, .memory_bytes = 0, .gpus = 0};
     struct db_job_new job = {.user_id = DB_USER_ADMIN,
                              .name = "j",
                              .project = "p",
@@ -174,7 +175,7 @@ TEST(an_unfinished_record_is_asked_for_again_after_a_restart)
     CHECK_OK(ship(&w, FILE_NAME, 0, file.data, file.size - 7, &cursor, &err), &err);
     CHECK_INT(cursor, (int64_t)file.size - 7);
     ingest_free(w.ingest);
-    w.ingest = ingest_new(w.db, w.feed);
+    w.ingest = ingest_new(w.db, w.feed, folder_path("yard"));
     CHECK_OK(ship(&w, FILE_NAME, cursor, file.data + cursor, 7, &cursor, &err), &err);
     CHECK(cursor < (int64_t)file.size - 7);
     CHECK_OK(ship(&w, FILE_NAME, cursor, file.data + cursor, file.size - (size_t)cursor,

@@ -157,7 +157,11 @@ static bool call_ship(struct world *world, const struct agent_join_response *ses
 static int64_t submit(struct world *world)
 {
     struct error err;
-    struct db_need need = {"worker", 1, 1000, 1 << 20, 0};
+    struct db_need need = {.role = "worker",
+                           .replicas = 1,
+                           .cpu_millis = 1000,
+                           .memory_bytes = 1 << 20,
+                           .gpus = 0};
     struct db_job_new job = {.user_id = 1,
                              .name = "j",
                              .project = "p",

@@ -1,0 +1,37 @@
+/* change.c - one request of a verb, and its answer. */
+
+#include "cli/change.h"
+#include "base/str.h"
+#include "cli/cli.h"
+#include "cli/client.h"
+#include "server/url.h"
+
+json_t *change_send(const char *folder, const char *method, const char *collection,
+                    const char *name, json_t *body, int *status)
+{
+    struct error err;
+    struct client *client = client_open(folder, &err);
+    json_t *answer = NULL;
+    if (client) {
+        struct str path = {0};
+        str_printf(&path, "/api/v1/%s", collection);
+        if (name) {
+            str_add_char(&path, '/');
+            url_encode(&path, name);
+        }
+        char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
+        answer = client_json(client, method, str_text(&path), text, NULL, &err);
+        free(text);
+        str_release(&path);
+    }
+    client_close(client);
+    json_decref(body);
+    *status = answer ? CLI_OK : cli_fail(&err);
+    return answer;
+}
+
+void change_add(json_t *object, const char *name, int64_t value)
+{
+    if (value != CHANGE_NOT_GIVEN)
+        json_object_set_new(object, name, value < 0 ? json_null() : json_integer(value));
+}

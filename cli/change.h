@@ -1,0 +1,20 @@
+/*
+ * change.h - verbs that change something by one request, and show what has become of it.
+ */
+#pragma once
+
+#include <jansson.h>
+
+#include "base/base.h"
+
+#define CHANGE_NOT_GIVEN INT64_MIN /* of an option that is a number */
+
+/*
+ * Sends METHOD /api/v1/COLLECTION or, with a name, /api/v1/COLLECTION/NAME.  Takes `body`
+ * (NULL: none).  Returns the answer, owned; NULL with the error printed and `*status` set.
+ */
+json_t *change_send(const char *folder, const char *method, const char *collection,
+                    const char *name, json_t *body, int *status);
+
+/* Adds a number that was given; below 0 it is null: no bound. */
+void change_add(json_t *object, const char *name, int64_t value);

@@ -1,0 +1,40 @@
+/*
+ * program.h - what the server tells agents of jobs that run a program: the program itself, its
+ * files, and where the other tasks are.
+ */
+#pragma once
+
+#include "proto/agent_pb.h"
+
+struct arena;
+struct db;
+struct error;
+struct meetings;
+struct spec;
+struct str;
+
+/* The command line as one text, as a person would type it: at most PROGRAM_TEXT_BYTES. */
+#define PROGRAM_TEXT_BYTES 400
+const char *program_text(const struct spec *spec, struct arena *arena);
+
+/* What the stored spec says; it and all in it live in `arena`. */
+bool program_read(const char *spec, int tasks, struct arena *arena,
+                  struct agent_program *program, struct error *err) CHECKED;
+
+/* INVALID with the pointer of the first file that nobody has uploaded to the server's `folder`.
+ */
+bool program_check_files(const struct spec *spec, const char *folder,
+                         struct error *err) CHECKED;
+
+/* --- meeting --- */
+
+struct meetings *program_meetings_new(void);
+void program_meetings_free(struct meetings *meetings); /* NULL is fine */
+
+/*
+ * Takes the address of a task; `*met` has those of all tasks of its attempt once all have come,
+ * before that none.  It lives in `arena`.  One thread at a time.
+ */
+bool program_meet(struct meetings *meetings, struct db *db,
+                  const struct agent_meet_request *request, struct arena *arena,
+                  struct agent_meet_response *met, struct error *err) CHECKED;

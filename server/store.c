@@ -1,0 +1,292 @@
+/* store.c - uploaded files and artifacts on the server's disk. */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sodium.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/path.h"
+#include "proto/agent_pb.h"
+#include "scheduler/agent/files.h"
+#include "server/job.h"
+#include "server/store.h"
+
+#define ARTIFACTS "out/artifacts/" /* what their names in a ship begin with */
+
+/* --- disk --- */
+
+static bool disk_error(struct error *err, const char *what, const char *path)
+{
+    return error_errno(err, errno == ENOSPC || errno == EDQUOT ? EXHAUSTED : INTERNAL,
+                       "cannot %s %s", what, path);
+}
+
+static bool write_at(int fd, const char *bytes, size_t size, int64_t offset)
+{
+    while (size) {
+        ssize_t n = pwrite(fd, bytes, size, offset);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return false;
+        bytes += n;
+        offset += n;
+        size -= (size_t)n;
+    }
+    return fdatasync(fd) == 0;
+}
+
+static void folder_sync(const char *file)
+{
+    char *folder = alloc_text(file);
+    char *slash = strrchr(folder, '/');
+    if (slash)
+        *slash = '\0';
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0) {
+        fsync(fd);
+        close(fd);
+    }
+    free(folder);
+}
+
+/* Makes the folders above a file. */
+static bool make_above(char *file, struct error *err)
+{
+    char *slash = strrchr(file, '/');
+    *slash = '\0';
+    bool ok = files_make_folder(file, err);
+    *slash = '/';
+    return ok;
+}
+
+/* --- uploaded files --- */
+
+bool store_is_hash(const char *text)
+{
+    return strlen(text) == STORE_HASH_DIGITS &&
+           strspn(text, "0123456789abcdef") == STORE_HASH_DIGITS;
+}
+
+static char *file_path(const char *folder, const char *sha256)
+{
+    return alloc_printf("%s/files/%.2s/%s", folder, sha256, sha256);
+}
+
+static bool check_hash(const char *sha256, const void *bytes, size_t size, struct error *err)
+{
+    uint8_t hash[crypto_hash_sha256_BYTES];
+    char text[STORE_HASH_DIGITS + 1];
+    crypto_hash_sha256(hash, bytes, size);
+    sodium_bin2hex(text, sizeof(text), hash, sizeof(hash));
+    return strcmp(text, sha256) == 0 ||
+           fail(err, INVALID, "the SHA-256 of these %zu bytes is %s, not %.80s", size, text,
+                sha256);
+}
+
+bool store_put(const char *folder, const char *sha256, const void *bytes, size_t size,
+               struct error *err)
+{
+    if (!check_hash(sha256, bytes, size, err))
+        return false;
+    char *path = file_path(folder, sha256);
+    char *aside = alloc_printf("%s.%llx", path, (unsigned long long)(uintptr_t)&path);
+    bool ok = access(path, F_OK) == 0;
+    if (!ok && make_above(path, err)) {
+        int fd = open(aside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+        ok = fd >= 0 && write_at(fd, bytes, size, 0) && rename(aside, path) == 0;
+        if (!ok) {
+            disk_error(err, "write", path);
+            unlink(aside);
+        }
+        if (fd >= 0)
+            close(fd);
+        folder_sync(path);
+    }
+    free(aside);
+    free(path);
+    return ok;
+}
+
+static int file_open(const char *folder, const char *sha256, struct error *err)
+{
+    if (!store_is_hash(sha256)) {
+        fail(err, INVALID, "'%.80s' is no SHA-256, allowed: 64 digits 0-9 a-f", sha256);
+        return -1;
+    }
+    char *path = file_path(folder, sha256);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 && errno == ENOENT)
+        fail(err, NOT_FOUND, "nobody has uploaded a file with the SHA-256 %s", sha256);
+    else if (fd < 0)
+        disk_error(err, "read", path);
+    free(path);
+    return fd;
+}
+
+bool store_size(const char *folder, const char *sha256, int64_t *size, struct error *err)
+{
+    struct stat info;
+    int fd = file_open(folder, sha256, err);
+    bool ok = fd >= 0 && (fstat(fd, &info) == 0 || disk_error(err, "read", sha256));
+    if (ok)
+        *size = info.st_size;
+    if (fd >= 0)
+        close(fd);
+    return ok;
+}
+
+bool store_read(const char *folder, const char *sha256, int64_t offset, void *out, size_t size,
+                size_t *got, struct error *err)
+{
+    int fd = file_open(folder, sha256, err);
+    ssize_t n = 0;
+    *got = 0;
+    while (fd >= 0 && *got < size &&
+           (n = pread(fd, (char *)out + *got, size - *got, offset + (int64_t)*got)) > 0)
+        *got += (size_t)n;
+    if (fd < 0)
+        return false;
+    bool ok = n >= 0 || disk_error(err, "read", sha256);
+    close(fd);
+    return ok;
+}
+
+/* --- artifacts --- */
+
+bool store_is_artifact(const char *file)
+{
+    return strncmp(file, ARTIFACTS, strlen(ARTIFACTS)) == 0;
+}
+
+/* The last piece has come: the file gets its name. */
+static bool artifact_name(const char *part, char *path, struct error *err)
+{
+    if (!make_above(path, err))
+        return false;
+    if (rename(part, path) && (errno != ENOENT || access(path, F_OK)))
+        return disk_error(err, "keep", path);
+    folder_sync(path);
+    return true;
+}
+
+bool store_ship(const char *folder, const struct agent_ship_request *ship, struct error *err)
+{
+    const char *name = ship->file + strlen(ARTIFACTS);
+    const struct agent_task_ref *task = &ship->task;
+    if (!path_is_below(name))
+        return fail(err, INVALID, "'%.200s' cannot name an artifact", name);
+    if (ship->offset > LIMIT_ARTIFACTS_BYTES)
+        return fail(err, INVALID, "artifact %.200s is larger than %lld bytes", name,
+                    (long long)LIMIT_ARTIFACTS_BYTES);
+    char *artifacts = alloc_printf("%s/jobs/%lld/artifacts", folder, (long long)task->job_id);
+    char *part = alloc_printf("%s/.part-%lld/%s-%d/%s", artifacts,
+                              (long long)task->attempt_epoch, task->role, task->index, name);
+    char *path = alloc_printf("%s/%s-%d/%s", artifacts, task->role, task->index, name);
+    bool ok = true;
+    if (ship->data_size || ship->offset == 0) {
+        int fd = -1;
+        ok = make_above(part, err);
+        if (ok)
+            fd = open(part, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+        if (ok && (fd < 0 || !write_at(fd, ship->data, ship->data_size, ship->offset)))
+            ok = disk_error(err, "write", part);
+        if (fd >= 0)
+            close(fd);
+    }
+    if (ok && ship->last)
+        ok = artifact_name(part, path, err);
+    free(path);
+    free(part);
+    free(artifacts);
+    return ok;
+}
+
+struct listing {
+    const char *folder; /* of all artifacts of the job */
+    json_t *items;
+};
+
+static bool list_one(void *self, const char *path, bool is_folder)
+{
+    struct listing *listing = self;
+    struct stat info;
+    const char *slash = strchr(path, '/');
+    const char *dash = strrchr(path, '-');
+    if (is_folder)
+        return path[0] != '.';
+    char *whole = alloc_printf("%s/%s", listing->folder, path);
+    bool known = slash && lstat(whole, &info) == 0;
+    while (dash && dash > slash && known) /* the one in ROLE-INDEX */
+        dash = memrchr(path, '-', (size_t)(dash - path));
+    if (known && dash)
+        json_array_append_new(listing->items,
+                              json_pack("{s:o, s:s, s:I, s:o}", "task",
+                                        json_sprintf("%.*s/%.*s", (int)(dash - path), path,
+                                                     (int)(slash - dash - 1), dash + 1),
+                                        "path", slash + 1, "size", (json_int_t)info.st_size,
+                                        "modified_at",
+                                        job_time((int64_t)info.st_mtim.tv_sec * 1000000)));
+    free(whole);
+    return true;
+}
+
+static int compare_items(const void *a, const void *b)
+{
+    json_t *const *x = a, *const *y = b;
+    int tasks = strcmp(json_string_value(json_object_get(*x, "task")),
+                       json_string_value(json_object_get(*y, "task")));
+    return tasks ? tasks
+                 : strcmp(json_string_value(json_object_get(*x, "path")),
+                          json_string_value(json_object_get(*y, "path")));
+}
+
+json_t *store_artifacts(const char *folder, int64_t job)
+{
+    char *artifacts = alloc_printf("%s/jobs/%lld/artifacts", folder, (long long)job);
+    struct listing listing = {artifacts, json_array()};
+    files_walk(artifacts, "", list_one, &listing);
+    size_t count = json_array_size(listing.items);
+    json_t **list = alloc_array(count + 1, sizeof(*list));
+    json_t *sorted = json_array();
+    for (size_t i = 0; i < count; i++)
+        list[i] = json_array_get(listing.items, i);
+    qsort(list, count, sizeof(*list), compare_items);
+    for (size_t i = 0; i < count; i++)
+        json_array_append(sorted, list[i]);
+    json_decref(listing.items);
+    free(list);
+    free(artifacts);
+    return sorted;
+}
+
+int store_open_artifact(const char *folder, int64_t job, const char *task, const char *path,
+                        int64_t *size, struct error *err)
+{
+    const char *slash = strchr(task, '/');
+    struct stat info;
+    if (!slash || !path_is_below(task) || !path_is_below(path)) {
+        fail(err, INVALID, "task '%.40s' and path '%.200s' cannot name an artifact", task,
+             path);
+        return -1;
+    }
+    char *artifacts = alloc_printf("%s/jobs/%lld/artifacts", folder, (long long)job);
+    char *name = alloc_printf("%.*s-%s/%s", (int)(slash - task), task, slash + 1, path);
+    int fd = files_open_below(artifacts, name);
+    if (fd >= 0 && (fstat(fd, &info) || !S_ISREG(info.st_mode))) {
+        close(fd);
+        fd = -1;
+    }
+    if (fd < 0)
+        fail(err, NOT_FOUND, "%s of job %lld has left no artifact '%s'", task, (long long)job,
+             path);
+    else
+        *size = info.st_size;
+    free(name);
+    free(artifacts);
+    return fd;
+}

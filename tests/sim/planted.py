@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""planted.py [--seeds N] [NAME...] - plants known bugs into a copy of the scheduler, one at a time, and sees that the
+simulator finds each.  A simulator that misses one is itself failing."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+# name, file, what is there, what is put in its place
+BUGS = [
+    ("no_epoch_check", "scheduler/scheduler_node.c", "if (!*job || (*job)->epoch != report->epoch)", "if (!*job)"),
+    ("epoch_given_twice", "scheduler/scheduler_job.c", "job->epoch = ++s->epoch;", "job->epoch = s->epoch;"),
+    ("room_given_back_twice", "scheduler/scheduler_job.c", "    scheduler_books_give(task->node, task);\n",
+     "    scheduler_books_give(task->node, task);\n    scheduler_books_give(task->node, task);\n"),
+    ("room_never_given_back", "scheduler/scheduler_job.c", "    scheduler_books_give(task->node, task);\n", ""),
+    ("gpu_given_twice", "scheduler/scheduler_books.c", "(empty ? 0 : node->gpu_held[g])", "(empty ? 0 : node->gpu_held[g] / 2)"),
+    ("drained_node_used", "scheduler/scheduler_node.c", "node->state == NODE_JOINED && !node->draining &&", "node->state == NODE_JOINED &&"),
+    ("suspect_node_used", "scheduler/scheduler_node.c", "node->state == NODE_JOINED && !node->draining &&", "!node->draining &&"),
+    ("ghosts_not_waited_for", "scheduler/scheduler_node.c", "!node->draining &&\n           !node->ghosts_count;", "!node->draining;"),
+    ("orphans_live_on", "scheduler/scheduler_node.c", "    ghost_add(node, report);\n    if (joining)\n        answer(DO_DISCARD, node, report, actions);\n    else\n        answer(DO_STOP, node, report, actions)->kill = true;",
+     "    (void)joining;\n    (void)ghost_add;"),
+    ("old_reports_taken", "scheduler/scheduler_node.c", "    if (event->asked_us && event->asked_us <= node->reported_us)\n        return;", "    if (false)\n        return;"),
+    ("lost_node_keeps_its_tasks", "scheduler/scheduler_node.c", "                scheduler_job_task_exits(s, job, &job->tasks[t], EXIT_LOST, NULL, actions);", "                continue;"),
+    ("budget_off_by_one", "scheduler/scheduler_job.c", "job->restarts < job->restart_max", "job->restarts <= job->restart_max"),
+    ("cancel_forgotten_while_stopping", "scheduler/scheduler_job.c", "    if (cancels)\n        job->intent = INTENT_CANCEL;\n", ""),
+    ("cancel_not_stored", "scheduler/scheduler_job.c", "        struct scheduler_action *note = scheduler_act(actions, DO_NOTE);",
+     "        struct scheduler_action forgotten, *note = &forgotten;"),
+    ("backoff_ignored", "scheduler/scheduler_pass.c", "job->retry_us > now_us || ", ""),
+    ("servers_waited_for", "scheduler/scheduler_job.c", 'return strcmp(task->role, "ps") == 0 || ', 'return '),
+    ("quota_ignored", "scheduler/scheduler_pass.c", " || !scheduler_share_allows(job)", ""),
+    ("preemption_costs_a_restart", "scheduler/scheduler_job.c", "    job->preemptions++;\n", "    job->preemptions++;\n    job->restarts++;\n"),
+    ("equals_preempted", "scheduler/scheduler_preempt.c", "scheduler_share_rank(job, head) < 0", "scheduler_share_rank(job, head) <= 0"),
+    ("labels_ignored", "scheduler/match.c", "        if (!has_label(kind, &need->labels[i]))\n            return false;", "        (void)has_label;"),
+    ("attempt_charged_twice", "scheduler/scheduler_share.c", "action->cpu_ms = job->asks.cpu_millis", "action->cpu_ms = 2 * job->asks.cpu_millis"),
+    ("told_before_the_commit", "tests/sim/server.c", "    if (world->actions.count && world_fault(world, FAULT_SERVER_CRASH, 1)) {\n        server_crash(world, \"before its commit\");",
+     "    for (int i = 0; i < world->actions.count; i++)\n        if (world->actions.list[i].kind == DO_START)\n            session_command(world, &world->actions.list[i]);\n"
+     "    for (int i = 0; i < world->agents_count; i++)\n        if (world->sessions[i].epoch && world->sessions[i].commands_count)\n            send_synced(world, i, NULL);\n"
+     "    if (world->actions.count && world_fault(world, FAULT_SERVER_CRASH, 1)) {\n        server_crash(world, \"before its commit\");"),
+]
+
+CORE = ["scheduler/" + name + ".c" for name in (
+    "explain fit match queue refuse scheduler scheduler_books scheduler_job scheduler_node scheduler_pass scheduler_preempt "
+    "scheduler_reserve scheduler_share").split()]
+SIM = ["tests/sim/" + name + ".c" for name in "agent server sim store world".split()]
+FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-O1", "-w"]
+
+
+def compile_file(tree, source, output):
+    subprocess.run([os.environ.get("CC", "gcc"), *FLAGS, "-I", tree, "-c", os.path.join(tree, source), "-o", output], check=True)
+
+
+def plant(tree, bug):
+    name, path, before, after = bug
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    if text.count(before) != 1:
+        sys.exit(f"FAIL planted {name}: its place in {path} is there {text.count(before)} times")
+    with open(os.path.join(tree, path), "w", encoding="utf-8") as file:
+        file.write(text.replace(before, after))
+
+
+def main():
+    arguments = sys.argv[1:]
+    seeds = "10000"
+    if arguments[:1] == ["--seeds"]:
+        seeds, arguments = arguments[1], arguments[2:]
+    build = os.environ.get("TRAINYARD_BUILD", "build")
+    missed = 0
+    with tempfile.TemporaryDirectory() as work:
+        tree = os.path.join(work, "tree")
+        for folder in ("base", "db", "scheduler", "tests/sim"):
+            shutil.copytree(folder, os.path.join(tree, folder))
+        objects = {source: os.path.join(work, source.replace("/", "-") + ".o") for source in CORE + SIM}
+        for source, output in objects.items():
+            compile_file(tree, source, output)
+        libraries = [os.path.join(build, name) for name in ("libdb.a", "libbase.a")]
+        for bug in BUGS:
+            name, path = bug[:2]
+            if arguments and name not in arguments:
+                continue
+            plant(tree, bug)
+            planted = os.path.join(work, "planted.o")
+            compile_file(tree, path, planted)
+            shutil.copy(path, os.path.join(tree, path))
+            program = os.path.join(work, "sim")
+            subprocess.run([os.environ.get("CC", "gcc"), "-o", program, planted,
+                            *[output for source, output in objects.items() if source != path], *libraries, "-lpthread"], check=True)
+            run = subprocess.run([program, "--seeds", seeds], capture_output=True, text=True, check=False)
+            found = [line for line in run.stdout.splitlines() if line.startswith("FAIL")]
+            if found:
+                print(f"ok planted {name}: {found[0][5:]}", flush=True)
+            else:
+                missed += 1
+                print(f"FAIL planted {name}: {seeds} worlds and nothing was found", flush=True)
+    sys.exit(missed > 0)
+
+
+main()
