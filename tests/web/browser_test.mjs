@@ -188,6 +188,17 @@ try {
         await page.screenshot({ path: join(shots, "cancelled.png") });
     });
 
+    await check("the form is live by itself, and names a schedule", async () => {
+        await page.goto(`${site}/new`);
+        await page.getByText("live", { exact: true }).waitFor({ timeout: 15000 });
+        await page.getByLabel("Start from an example").selectOption("word2vec");
+        await page.getByText(/--from FOLDER/).first().waitFor({ timeout: 15000 });
+        const rate = page.getByLabel("Learning rate");
+        expect((await rate.inputValue()) === "", `the learning rate is ${await rate.inputValue()}`);
+        expect((await rate.getAttribute("placeholder"))?.startsWith("CosineDecay"), "the schedule has no name");
+        await page.screenshot({ path: join(shots, "form-without-data.png"), fullPage: true });
+    });
+
     await check("a failed job says why", async () => {
         const bad = join(folder, "missing-dataset.json");
         const spec = JSON.parse(readFileSync(join(top, "examples/digits-cnn.json"), "utf8"));

@@ -1,6 +1,6 @@
 // api.ts - the only place that calls fetch: one function per thing the page asks for.
 
-import type { Example, Explanation, GraphNode, Job, JobEvent, LogLine, Node, Placed, Problem, Series } from "./types";
+import type { Artifact, Example, Explanation, GraphNode, Job, JobEvent, LogLine, Node, Placed, Problem, Series } from "./types";
 
 export class ApiError extends Error {
     constructor(readonly problem: Problem) {
@@ -85,6 +85,14 @@ export interface Layer {
 
 export async function metrics(id: string): Promise<Series[]> {
     return (await request<{ series: Series[] }>("GET", `/jobs/${id}/metrics?buckets=2000`)).series;
+}
+
+export async function artifacts(id: string): Promise<Artifact[]> {
+    return (await request<{ items: Artifact[] }>("GET", `/jobs/${id}/artifacts`)).items;
+}
+
+export function artifactUrl(id: string, one: Artifact): string {
+    return `/api/v1/jobs/${id}/artifacts/content?task=${encodeURIComponent(one.task)}&path=${encodeURIComponent(one.path)}`;
 }
 
 export async function placement(id: string): Promise<Placed[]> {

@@ -37,8 +37,10 @@ export function linkState(): { link: Link; age: number } {
     return { link, age: lastMessageAt ? (Date.now() - lastMessageAt) / 1000 : 0 };
 }
 
+// Who watches the link wants one, whether or not the page subscribes to anything.
 export function watchLink(watcher: (link: Link) => void): () => void {
     watchers.add(watcher);
+    connect();
     return () => watchers.delete(watcher);
 }
 

@@ -25,7 +25,14 @@ export interface Job {
     steps: number | null;
     last: Record<string, number>;
     nodes: string[];
+    program: string | null; // its command line, when it trains no model
     tags: string[];
+}
+
+export interface Artifact {
+    task: string;
+    path: string;
+    size: number;
 }
 
 export interface Explanation {

@@ -11,12 +11,14 @@ import { GraphTab } from "../parts/graph-tab";
 import { LogTail } from "../parts/log-tail";
 import { PlacementTable } from "../parts/placement-table";
 import { ProblemNotice } from "../parts/problem";
+import { ProgramFigures, ProgramOverview } from "../parts/program";
 import { Bar, StateMark } from "../parts/state";
 import { merge, pointsOf, withPoints } from "../points";
 import type { Job, Series } from "../types";
 import { isTerminal } from "../types";
 
 const TABS = ["overview", "graph", "placement", "logs", "spec", "events"];
+const PROGRAM_TABS = ["overview", "logs", "spec", "events"];
 
 function useJob(id: string): { job: Job | null; series: Series[]; error: api.ApiError | null; reload: () => void } {
     const job = useLoad(() => api.job(id), [id]);
@@ -96,13 +98,43 @@ function heading(name: string): string {
     return (name[0] ?? "").toUpperCase() + spoken(name.slice(1));
 }
 
-function Top({ job, tab }: { job: Job; tab: string }): preact.JSX.Element {
-    const now = useNow();
+function Figures({ job, ran }: { job: Job; ran: number | null }): preact.JSX.Element {
     const speed = job.last["examples_per_second"];
-    const ran = seconds(job.started_at, job.ended_at, now);
     const left =
         job.state === "running" && job.step && job.steps && ran ? (ran / job.step) * (job.steps - job.step) : null;
     const metrics = metricNames(Object.keys(job.last));
+    return (
+        <div class="figures">
+            <Bar state={job.state} step={job.step} steps={job.steps} />
+            <span>
+                step <b>{count(job.step)}</b>
+                {job.steps ? ` of ${count(job.steps)}` : ""}
+            </span>
+            {left !== null ? <span>{duration(left)} left</span> : null}
+            <span>
+                <b>{speed === undefined ? "–" : count(Math.round(speed))}</b> examples/s
+            </span>
+            <span>
+                loss <b>{metric(job.last["loss"])}</b>
+            </span>
+            {metrics.slice(0, METRICS_IN_HEAD).map((name) => (
+                <span key={name}>
+                    {spoken(name)} <b>{metric(job.last[name])}</b>
+                    {job.last[`val_${name}`] !== undefined ? (
+                        <>
+                            {" "}
+                            · validation <b>{metric(job.last[`val_${name}`])}</b>
+                        </>
+                    ) : null}
+                </span>
+            ))}
+        </div>
+    );
+}
+
+function Top({ job, tab }: { job: Job; tab: string }): preact.JSX.Element {
+    const now = useNow();
+    const ran = seconds(job.started_at, job.ended_at, now);
     return (
         <div class="top">
             <div class="head">
@@ -118,33 +150,9 @@ function Top({ job, tab }: { job: Job; tab: string }): preact.JSX.Element {
                 <span class="space" />
                 <Actions job={job} />
             </div>
-            <div class="figures">
-                <Bar state={job.state} step={job.step} steps={job.steps} />
-                <span>
-                    step <b>{count(job.step)}</b>
-                    {job.steps ? ` of ${count(job.steps)}` : ""}
-                </span>
-                {left !== null ? <span>{duration(left)} left</span> : null}
-                <span>
-                    <b>{speed === undefined ? "–" : count(Math.round(speed))}</b> examples/s
-                </span>
-                <span>
-                    loss <b>{metric(job.last["loss"])}</b>
-                </span>
-                {metrics.slice(0, METRICS_IN_HEAD).map((name) => (
-                    <span key={name}>
-                        {spoken(name)} <b>{metric(job.last[name])}</b>
-                        {job.last[`val_${name}`] !== undefined ? (
-                            <>
-                                {" "}
-                                · validation <b>{metric(job.last[`val_${name}`])}</b>
-                            </>
-                        ) : null}
-                    </span>
-                ))}
-            </div>
+            {job.program ? <ProgramFigures job={job} /> : <Figures job={job} ran={ran} />}
             <nav class="tabs" aria-label="Job">
-                {TABS.map((name) => (
+                {(job.program ? PROGRAM_TABS : TABS).map((name) => (
                     <a key={name} href={`/jobs/${job.number}${name === "overview" ? "" : `/${name}`}`} aria-current={name === tab ? "page" : undefined}>
                         {name[0]?.toUpperCase()}
                         {name.slice(1)}
@@ -181,6 +189,13 @@ function Overview({ job, series }: { job: Job; series: Series[] }): preact.JSX.E
             : job.state === "running"
               ? "Running; the first point comes with the first steps."
               : `The job is ${job.state}; points come when it runs.`;
+    if (job.program)
+        return (
+            <>
+                <Why job={job} />
+                <ProgramOverview job={job} series={series} />
+            </>
+        );
     const named = (...names: string[]): Series[] => series.filter((one) => names.includes(one.name));
     return (
         <>

@@ -35,6 +35,10 @@ function Row({ job: listed, now }: { job: Job; now: number }): preact.JSX.Elemen
             <td>
                 {job.state === "queued" || (job.state === "failed" && job.reason) ? (
                     <span class={job.state === "failed" ? "error-text" : "muted"}>{job.reason ?? "waits for the scheduler"}</span>
+                ) : job.program ? (
+                    <code class="clip muted" title={job.program}>
+                        {job.program}
+                    </code>
                 ) : (
                     <Bar state={job.state} step={job.step} steps={job.steps} />
                 )}

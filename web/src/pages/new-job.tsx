@@ -29,6 +29,11 @@ function put(spec: Json, path: string[], value: unknown): Json {
     return copy;
 }
 
+// What stands where a simple value could: a schedule by its name, say.
+function summary(value: Json): string {
+    return String(value["name"] ?? Object.keys(value)[0] ?? "an object");
+}
+
 interface FieldProps {
     label: string;
     path: string[];
@@ -41,6 +46,7 @@ interface FieldProps {
 
 function Field({ label, path, spec, change, kind = "text", placeholder, wrong }: FieldProps): preact.JSX.Element {
     const value = at(spec, path);
+    const composed = value !== null && typeof value === "object"; /* a schedule, say: seen on the right */
     return (
         <label class="field">
             <span>{label}</span>
@@ -48,8 +54,8 @@ function Field({ label, path, spec, change, kind = "text", placeholder, wrong }:
                 type="text"
                 inputMode={kind === "number" ? "decimal" : "text"}
                 class={wrong ? "invalid" : ""}
-                value={value === undefined ? "" : String(value)}
-                placeholder={placeholder}
+                value={value === undefined || composed ? "" : String(value)}
+                placeholder={composed ? `${summary(value as Json)}, as the JSON says` : placeholder}
                 onInput={(event) => {
                     const text = event.currentTarget.value;
                     const number = Number(text);

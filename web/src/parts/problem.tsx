@@ -3,9 +3,10 @@
 import { ApiError } from "../api";
 
 export function ProblemNotice({ error, retry }: { error: ApiError; retry?: () => void }): preact.JSX.Element {
+    const said = error.problem.errors.some((field) => field.detail === error.problem.detail); // below, with its place
     return (
         <div class="notice bad" role="alert">
-            <p>{error.problem.detail}</p>
+            {said ? null : <p>{error.problem.detail}</p>}
             {error.problem.errors.map((field) => (
                 <p key={field.pointer}>
                     <code>{field.pointer}</code> {field.detail}
