@@ -267,7 +267,7 @@ void *message_unpack(const ProtobufCMessageDescriptor *descriptor, const void *b
     if (unpack.exhausted)
         return fail_null(err, EXHAUSTED, "%s of %zu bytes takes more memory than allowed",
                          descriptor->name, size);
-    return fail_null(err, INVALID, "malformed %s: a field has the wrong type",
+    return fail_null(err, INVALID, "malformed %s: a field has the wrong type, or comes twice",
                      descriptor->name);
 }
 

@@ -16,7 +16,8 @@ struct open {
     const ProtobufCMessageDescriptor *descriptor;
     const ProtobufCFieldDescriptor *list; /* of the parent: in [ ], more may follow */
     struct str bytes;
-    uint32_t id; /* of the field that it is */
+    uint64_t seen; /* fields that may come once and did, by their place among the first 64 */
+    uint32_t id;   /* of the field that it is */
     char close;
 };
 
@@ -346,6 +347,8 @@ static bool read_list(struct reader *r, const ProtobufCFieldDescriptor *field)
         char c = peek(r);
         if (c == '{' || c == '<')
             return open_message(r, field, field);
+        if (field->type == PROTOBUF_C_TYPE_MESSAGE)
+            return bad(r, "a '{' is missing in the list", field->name);
         if (!read_scalar(r, field))
             return false;
         if (!take(r, ',') && peek(r) != ']')
@@ -367,6 +370,28 @@ static bool close_message(struct reader *r)
     return read_list(r, closed.list);
 }
 
+/* A field that is no list comes once, and one of those that exclude each other. */
+static bool see_field(struct reader *r, const ProtobufCFieldDescriptor *field)
+{
+    struct open *in = &r->stack[r->depth];
+    const ProtobufCFieldDescriptor *fields = in->descriptor->fields;
+    if (field->label == PROTOBUF_C_LABEL_REPEATED)
+        return true;
+    for (size_t i = 0; i < in->descriptor->n_fields && i < 64; i++) {
+        if (!(in->seen >> i & 1))
+            continue;
+        if (&fields[i] == field)
+            return bad(r, "a field that is no list comes twice:", field->name);
+        if (field->flags & fields[i].flags & PROTOBUF_C_FIELD_FLAG_ONEOF &&
+            fields[i].quantifier_offset == field->quantifier_offset)
+            return bad(r, "a field that excludes it came before", field->name);
+    }
+    size_t place = (size_t)(field - fields);
+    if (place < 64)
+        in->seen |= (uint64_t)1 << place;
+    return true;
+}
+
 static bool read_field(struct reader *r)
 {
     char name[WORD_MAX];
@@ -385,6 +410,8 @@ static bool read_field(struct reader *r)
         protobuf_c_message_descriptor_get_field_by_name(r->stack[r->depth].descriptor, name);
     if (!field)
         return bad(r, "there is no field", name);
+    if (!see_field(r, field))
+        return false;
     bool colon = take(r, ':');
     char c = peek(r);
     bool message = field->type == PROTOBUF_C_TYPE_MESSAGE, ok;
@@ -393,7 +420,8 @@ static bool read_field(struct reader *r)
     else if (!colon && !(message && c == '['))
         ok = bad(r, message ? "a '{' is missing after" : "a ':' is missing after", name);
     else if (take(r, '['))
-        ok = read_list(r, field);
+        ok = field->label == PROTOBUF_C_LABEL_REPEATED ? read_list(r, field)
+                                                       : bad(r, "not a list:", name);
     else
         ok = message ? bad(r, "a '{' is missing after", name) : read_scalar(r, field);
     if (ok && peek(r) != '}')

@@ -98,6 +98,12 @@ TEST(what_is_wrong_is_told_with_its_line)
     check_bad("node { input: [\"a\" \"b\" 3] }", "");
     check_bad("}", "a name or a value is missing");
     check_bad("debug_info { files: ", "a message does not end");
+    check_bad("node: [ { name: \"a\" } 5 ]", "a '{' is missing in the list \"node\"");
+    check_bad("node { name: [\"a\"] }", "not a list: \"name\"");
+    check_bad("node { name: \"a\" name: \"b\" }", "comes twice: \"name\"");
+    check_bad("node { attr { value { } key: \"a\" value { } } }", "comes twice: \"value\"");
+    check_bad("node { attr { value { i: 1 b: true } } }",
+              "a field that excludes it came before \"b\"");
 }
 
 TEST(nesting_has_a_limit)
