@@ -1,7 +1,9 @@
 #!/bin/bash
-# check.sh - every fuzz target, S seconds (or RUNS inputs) each, from its seeds and what earlier runs found.
+# check.sh - every fuzz target, S seconds or RUNS inputs each (given both, what comes first), from its
+# seeds and what earlier runs found.
 #
-# SEED makes a run that can be repeated, from the seeds alone; without it every run goes new ways.
+# SEED makes a run that can be repeated, from the seeds alone and without what comparisons see (it
+# differs from run to run); without it every run goes new ways.
 # $BUILD holds the programs and the grown corpora; F picks one target.  A crash leaves its input in
 # $BUILD/crash-NAME-*, and `$BUILD/fuzz_NAME FILE` shows it again.  RUNS and the numbers printed do
 # not count the inputs that a run begins with, those of earlier ones.
@@ -24,10 +26,11 @@ fuzz() { # target
     mkdir -p "$grown"
     seeds=("$grown" "tests/fuzz/corpus/$name")
     [ "$name" = graph ] && [ -d build/fuzz/graphs ] && seeds+=(build/fuzz/graphs)
-    options=(-max_total_time="${S:-20}")
+    [ -z "${RUNS:-}" ] && options=(-max_total_time="${S:-20}")
     # It begins with the empty input and all that there are.
-    [ -n "${RUNS:-}" ] && options=(-runs=$((RUNS + 1 + $(find "${seeds[@]}" -type f | wc -l))))
-    [ -n "${SEED:-}" ] && options+=(-seed="$SEED")
+    [ -n "${RUNS:-}" ] && options=(-runs=$((RUNS + 1 + $(find "${seeds[@]}" -type f | wc -l)))
+                                   -max_total_time="${S:-0}")
+    [ -n "${SEED:-}" ] && options+=(-seed="$SEED" -use_cmp=0)
     # Over so many graphs, finding out which of them has the rarest features takes longer than running them.
     [ "$name" = graph ] && options+=(-entropic=0)
     if "$BUILD/fuzz_$name" "${options[@]}" -timeout=20 -rss_limit_mb=2048 -max_len=20000 -print_final_stats=1 \
