@@ -108,15 +108,17 @@ static bool add_run(struct db_conn *conn, void *arg, struct error *err)
             "text,"
             " spec, dataset, restart_max, restarts, attempt, epoch, stop_us, retry_us,"
             " created_us, started_us, ended_us, tasks_count, seq, idempotency_key, body_hash,"
-            " spread, program)"
+            " spread, program, retry_on, exclude_bad)"
             " VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0, '', '', ?7, ?8, ?9, 0, 0, 0, ?10, 0, ?11, 0, "
             "0,"
-            " ?12, 0, ?13, ?14, ?15, ?16)",
-            "titttittiiiitbit", add->added->id, job->user_id, job->name, job->project,
+            " ?12, 0, ?13, ?14, ?15, ?16, ?17, ?18)",
+            "titttittiiiitbitii", add->added->id, job->user_id, job->name, job->project,
             job->queue, (int64_t)job->priority, job->spec, job->dataset,
             (int64_t)job->restart_max, job->stop_us, now_us, (int64_t)tasks_count,
             job->idempotency_key, job->body_hash, (size_t)DB_HASH_BYTES, (int64_t)job->spread,
-            job->program ? job->program : ""))
+            job->program ? job->program : "",
+            (int64_t)(job->retry_on ? job->retry_on : EXIT_REASONS_RETRIED),
+            (int64_t)job->exclude_bad))
         return false;
     add->added->number = db_inserted(conn);
 
@@ -144,7 +146,8 @@ bool db_jobs_add(struct db *db, const struct db_job_new *job, struct db_job_adde
 #define JOB_COLUMNS                                                                            \
     "number, j.id, user_id, u.name, j.name, project, queue, priority, state, reason, text,"    \
     " dataset, restart_max, restarts, attempt, epoch, stop_us, retry_us, j.created_us,"        \
-    " started_us, ended_us, tasks_count, seq, spread, preemptions, program"
+    " started_us, ended_us, tasks_count, seq, spread, preemptions, program, retry_on,"         \
+    " exclude_bad"
 #define JOB_TABLES " FROM jobs j JOIN users u ON u.id = j.user_id "
 
 static void job_read(sqlite3_stmt *stmt, struct arena *arena, struct db_job *job)
@@ -177,6 +180,8 @@ static void job_read(sqlite3_stmt *stmt, struct arena *arena, struct db_job *job
     job->spread = sqlite3_column_int(stmt, c++) != 0;
     job->preemptions = sqlite3_column_int(stmt, c++);
     job->program = db_column_text(stmt, c++, arena);
+    job->retry_on = (uint32_t)sqlite3_column_int64(stmt, c++);
+    job->exclude_bad = sqlite3_column_int(stmt, c++);
     if (c < sqlite3_column_count(stmt))
         job->spec = db_column_text(stmt, c, arena);
 }
@@ -326,6 +331,32 @@ bool db_jobs_needs(struct db_conn *conn, int64_t number, struct arena *arena,
         };
     *needs = db_rows_end(&rows, arena, needs_count);
     return row == 0;
+}
+
+bool db_failures_list(struct db_conn *conn, int64_t job, struct arena *arena,
+                      struct db_failure **failures, int *failures_count, struct error *err)
+{
+    sqlite3_stmt *stmt = db_query(
+        conn, err, "SELECT node_id, count FROM failures WHERE job = ?1 ORDER BY node_id", "i",
+        job);
+    if (!stmt)
+        return false;
+    struct db_rows rows = {.row_size = sizeof(struct db_failure)};
+    int row;
+    while ((row = db_row(conn, stmt, err)) > 0)
+        *(struct db_failure *)db_rows_add(&rows) =
+            (struct db_failure){sqlite3_column_int64(stmt, 0), sqlite3_column_int(stmt, 1)};
+    *failures = db_rows_end(&rows, arena, failures_count);
+    return row == 0;
+}
+
+bool db_failures_set(struct db_conn *conn, int64_t job, const struct db_failure *failure,
+                     struct error *err)
+{
+    return db_run(
+        conn, err,
+        "INSERT INTO failures VALUES (?1, ?2, ?3) ON CONFLICT DO UPDATE SET count = ?3", "iii",
+        job, failure->node_id, (int64_t)failure->count);
 }
 
 bool db_jobs_change(struct db_conn *conn, const struct db_job_change *change, struct error *err)

@@ -40,7 +40,10 @@ struct db_job_new {
     int needs_count;
     bool spread; /* tasks on as many nodes as possible */
     int restart_max;
-    int64_t stop_us;             /* stop.max_seconds; 0: no bound */
+    uint32_t
+        retry_on;    /* bit i: tried again after enum exit_reason i; 0: EXIT_REASONS_RETRIED */
+    int exclude_bad; /* not again on a node that failed it so often; 0: nodes are not asked */
+    int64_t stop_us; /* stop.max_seconds; 0: no bound */
     const char *idempotency_key; /* NULL: none */
     const uint8_t *body_hash;    /* DB_HASH_BYTES of the request's body, with a key only */
 };
@@ -63,10 +66,12 @@ struct db_job {
     bool spread;
     const char *program;
     int restart_max;
-    int restarts;    /* used up */
-    int preemptions; /* attempts that made room for a job of higher priority */
-    int attempt;     /* number of the newest attempt, 0 before the first */
-    int64_t epoch;   /* of it, 0 before the first */
+    uint32_t retry_on; /* bit i: tried again after enum exit_reason i */
+    int exclude_bad;   /* not again on a node that failed it so often; 0 */
+    int restarts;      /* used up */
+    int preemptions;   /* attempts that made room for a job of higher priority */
+    int attempt;       /* number of the newest attempt, 0 before the first */
+    int64_t epoch;     /* of it, 0 before the first */
     int64_t stop_us;
     int64_t retry_us; /* wall clock before which it is not tried again; 0 */
     int64_t created_us;
@@ -197,6 +202,17 @@ bool db_jobs_priority(struct db_conn *conn, int64_t job, int attempt, int priori
 /* Gives a job that is stopping another reason for it, and appends the event "job.note". */
 bool db_jobs_note(struct db_conn *conn, int64_t job, int attempt, const char *reason,
                   const char *text, int64_t now_us, struct error *err) CHECKED;
+
+/* How often a job has failed on a node. */
+struct db_failure {
+    int64_t node_id;
+    int count;
+};
+bool db_failures_list(struct db_conn *conn, int64_t job, struct arena *arena,
+                      struct db_failure **failures, int *failures_count,
+                      struct error *err) CHECKED;
+bool db_failures_set(struct db_conn *conn, int64_t job, const struct db_failure *failure,
+                     struct error *err) CHECKED;
 
 bool db_attempts_add(struct db_conn *conn, const struct db_attempt *attempt,
                      struct error *err) CHECKED;

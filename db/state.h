@@ -40,6 +40,11 @@ enum exit_reason {
 };
 #define EXIT_REASONS_COUNT 8
 
+/* Bit i: a job is tried again after reason i, when its spec does not say otherwise. */
+#define EXIT_REASONS_RETRIED                                                                   \
+    (uint32_t)(BIT(EXIT_STOPPED) | BIT(EXIT_CRASH) | BIT(EXIT_MEMORY) | BIT(EXIT_LOST) |       \
+               BIT(EXIT_START))
+
 enum node_state {
     NODE_JOINED = 0,
     NODE_SUSPECT = 1, /* silent for some seconds: nothing new is started there */

@@ -85,7 +85,7 @@ static struct scheduler_resources node_free(const struct node *node)
 /* --- the questions, in order of precedence --- */
 
 /* Which nodes count for a question. */
-enum among { ALL_EMPTY, JOINED_EMPTY, UNDRAINED_EMPTY, OFFERED };
+enum among { ALL_EMPTY, JOINED_EMPTY, UNDRAINED_EMPTY, WELCOME_EMPTY, OFFERED };
 
 /* Would the job fit on these nodes, `without` the jobs that wait before it? */
 static bool fits(const struct scheduler *s, const struct job *job, enum among among)
@@ -93,13 +93,16 @@ static bool fits(const struct scheduler *s, const struct job *job, enum among am
     struct fit fit = {0};
     struct fit_place places[LIMIT_JOB_TASKS];
     struct fit_ask ask = scheduler_books_ask(job);
+    if (among < WELCOME_EMPTY)
+        ask.excluded_count = 0;
     fit_resize(&fit, s->nodes_count);
     for (int i = 0; i < s->nodes_count; i++) {
         const struct node *node = s->nodes[i];
         bool there = node->session && node->state == NODE_JOINED && !node->ghosts_count;
         scheduler_books_read(node, among != OFFERED, &fit.nodes[i]);
         fit.nodes[i].offered = among == ALL_EMPTY || (among == JOINED_EMPTY && there) ||
-                               (among == UNDRAINED_EMPTY && there && !node->draining) ||
+                               ((among == UNDRAINED_EMPTY || among == WELCOME_EMPTY) && there &&
+                                !node->draining) ||
                                scheduler_node_offers(node);
     }
     fit_ready(&fit);
@@ -349,6 +352,42 @@ static bool explain_turn(const struct scheduler *s, const struct job *job, uint6
                (long long)(in_us / 1000000));
 }
 
+/* "n1 and 2 more": the nodes that the job passes over. */
+static const char *excluded_text(const struct scheduler *s, const struct job *job, char *out,
+                                 size_t size)
+{
+    const char *first = node_name(s, job->excluded[0]);
+    if (job->excluded_count == 1)
+        snprintf(out, size, "%.100s", first);
+    else
+        snprintf(out, size, "%.100s and %d more", first, job->excluded_count - 1);
+    return out;
+}
+
+static bool explain_excluded(const struct scheduler *s, const struct job *job,
+                             struct explain *out)
+{
+    char nodes[140];
+    advise(out, "Add a node, or submit it again without restart.exclude_bad_nodes.");
+    return say(out, EXPLAIN_EXCLUDED,
+               "Waiting: it passes over %s, where it has failed %d time%s or more, and does "
+               "not fit on the other nodes even when they are empty.",
+               excluded_text(s, job, nodes, sizeof(nodes)), job->exclude_bad,
+               job->exclude_bad == 1 ? "" : "s");
+}
+
+/* What else there would be, had it not failed there. */
+static bool add_excluded(const struct scheduler *s, const struct job *job, struct explain *out)
+{
+    char nodes[140];
+    size_t used = strlen(out->text);
+    if (job->excluded_count)
+        snprintf(out->text + used, sizeof(out->text) - used,
+                 " It passes over %s, where it has failed.",
+                 excluded_text(s, job, nodes, sizeof(nodes)));
+    return true;
+}
+
 bool explain_job(const struct scheduler *s, int64_t number, uint64_t now_us,
                  struct explain *out)
 {
@@ -388,12 +427,14 @@ bool explain_job(const struct scheduler *s, int64_t number, uint64_t now_us,
         advise(out, "Undrain a node.");
         return say(out, EXPLAIN_DRAINING, "Waiting: nodes that could hold it are drained.");
     }
+    if (!fits(s, job, WELCOME_EMPTY))
+        return explain_excluded(s, job, out);
     if (!scheduler_share_allows(job))
         return explain_quota(job, out);
     int making = making_room(s, job);
     if (making)
         return explain_preempting(s, making, now_us, out);
     if (!fits(s, job, OFFERED))
-        return explain_resources(s, job, now_us, out);
-    return explain_turn(s, job, now_us, out);
+        return explain_resources(s, job, now_us, out) && add_excluded(s, job, out);
+    return explain_turn(s, job, now_us, out) && add_excluded(s, job, out);
 }

@@ -19,6 +19,7 @@ struct scheduler;
     X(TOO_LARGE)   /* no node is large enough, even when empty */                              \
     X(NODES_AWAY)  /* nodes that could hold it are silent, lost, or being cleaned */           \
     X(DRAINING)    /* nodes that could hold it take nothing new */                             \
+    X(EXCLUDED)    /* nodes that could hold it have failed it too often */                     \
     X(QUOTA)       /* its project holds as much as it may */                                   \
     X(PREEMPTING)  /* jobs of lower priority are making room for it */                         \
     X(PRIORITY)    /* it would fit, but a job ahead of it keeps the room */                    \

@@ -68,6 +68,13 @@ struct job {
     int tasks_max; /* over all needs */
     bool spread;
     int restart_max;
+    uint32_t retry_on; /* bit i: after enum exit_reason i */
+    int exclude_bad;
+    struct scheduler_failure *failures; /* with exclude_bad alone */
+    int failures_count;
+    int failures_capacity;
+    int64_t *excluded; /* ids of nodes that failed it too often */
+    int excluded_count;
     int restarts;
     int preemptions;
     int attempt;
@@ -214,6 +221,9 @@ void scheduler_job_send_stop(const struct scheduler *s, const struct job *job,
                              const struct task *task, struct scheduler_actions *actions);
 void scheduler_job_send_start(const struct job *job, const struct task *task,
                               struct scheduler_actions *actions);
+
+/* The job has failed on the node `count` times: perhaps too often to go there again. */
+void scheduler_job_failed_on(struct job *job, int64_t node, int count);
 
 /* The intent that is stored as this reason of state stopping. */
 enum intent scheduler_intent(const char *reason, bool *killed);

@@ -142,6 +142,20 @@ static uint64_t since(int64_t then_us, int64_t now_us)
     return now_us > then_us ? (uint64_t)(now_us - then_us) : 0;
 }
 
+static bool load_failures(struct db_conn *conn, struct arena *arena,
+                          struct scheduler_job_info *info, struct error *err)
+{
+    struct db_failure *failures;
+    if (!db_failures_list(conn, info->number, arena, &failures, &info->failures_count, err))
+        return false;
+    struct scheduler_failure *copies =
+        arena_array(arena, (size_t)info->failures_count, sizeof(*copies));
+    for (int i = 0; i < info->failures_count; i++)
+        copies[i] = (struct scheduler_failure){failures[i].node_id, failures[i].count};
+    info->failures = copies;
+    return true;
+}
+
 /* How long a job has run, and when it was queued last: from the wall clocks of its attempts. */
 static bool load_times(struct db_conn *conn, struct arena *arena, const struct db_job *job,
                        struct scheduler_job_info *info, struct error *err)
@@ -178,6 +192,8 @@ static bool load_job(struct db_conn *conn, struct arena *arena, const struct db_
         .reason = job->reason,
         .spread = job->spread,
         .restart_max = job->restart_max,
+        .retry_on = job->retry_on,
+        .exclude_bad = job->exclude_bad,
         .restarts = job->restarts,
         .preemptions = job->preemptions,
         .attempt = job->attempt,
@@ -185,6 +201,7 @@ static bool load_job(struct db_conn *conn, struct arena *arena, const struct db_
         .stop_us = (uint64_t)job->stop_us,
     };
     if (!load_needs(conn, arena, &info, err) || !load_times(conn, arena, job, &info, err) ||
+        (job->exclude_bad && !load_failures(conn, arena, &info, err)) ||
         (job->state != JOB_QUEUED && !load_tasks(conn, arena, &info, err)))
         return error_prefix(err, "job %lld: ", (long long)job->number);
     scheduler_load_job(scheduler, &info, clock_monotonic_us());

@@ -57,6 +57,8 @@ static void job_free(struct job *job)
 {
     scheduler_books_suits_free(job->suits, job->needs_count);
     scheduler_books_needs_free(job->needs, job->needs_count);
+    free(job->failures);
+    free(job->excluded);
     free(job->tasks);
     free(job);
 }
@@ -266,6 +268,10 @@ void scheduler_load_job(struct scheduler *s, const struct scheduler_job_info *in
     for (int i = 0; i < info->needs_count; i++)
         job->tasks_max += info->needs[i].replicas;
     job->restart_max = info->restart_max;
+    job->retry_on = info->retry_on ? info->retry_on : EXIT_REASONS_RETRIED;
+    job->exclude_bad = info->exclude_bad;
+    for (int i = 0; i < info->failures_count; i++)
+        scheduler_job_failed_on(job, info->failures[i].node, info->failures[i].count);
     job->restarts = info->restarts;
     job->preemptions = info->preemptions;
     job->attempt = info->attempt;

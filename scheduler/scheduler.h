@@ -50,6 +50,12 @@ struct scheduler_task_info {
     uint64_t gpu_mask;
 };
 
+/* How often a job has failed on a node. */
+struct scheduler_failure {
+    int64_t node;
+    int count;
+};
+
 /* A job as it was submitted, or stored. */
 struct scheduler_job_info {
     int64_t number;
@@ -62,6 +68,10 @@ struct scheduler_job_info {
     int needs_count;
     bool spread; /* its tasks on as many nodes as possible; else as tightly as possible */
     int restart_max;
+    uint32_t retry_on; /* bit i: after enum exit_reason i; 0: EXIT_REASONS_RETRIED */
+    int exclude_bad; /* passes over nodes that failed it so often; 0: none, nor are they kept */
+    const struct scheduler_failure *failures;
+    int failures_count;
     int restarts;
     int preemptions;
     int attempt;
@@ -149,6 +159,7 @@ enum scheduler_action_kind {
     DO_TASK,         /* is now in `task_state`; with the report that says so, if any */
     DO_NODE,         /* is now in `node_state`, `draining` */
     DO_PRIORITY,     /* job has this priority now */
+    DO_FAILURE,      /* job has failed on the node `count` times now */
     DO_USAGE,        /* the job's attempt has cost its project cpu_ms and gpu_ms; its usage */
     DO_JOINED,       /* node has a new session with this epoch */
 
@@ -170,6 +181,7 @@ struct scheduler_action {
     int restarts;
     int preemptions;
     int priority;
+    int count;
     const char *project;
     uint64_t usage;
     int64_t cpu_ms; /* CPUs times milliseconds */

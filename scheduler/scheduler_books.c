@@ -111,5 +111,7 @@ struct fit_ask scheduler_books_ask(const struct job *job)
     return (struct fit_ask){.needs = job->needs,
                             .needs_count = job->needs_count,
                             .suits = job->suits,
+                            .excluded = job->excluded,
+                            .excluded_count = job->excluded_count,
                             .spread = job->spread};
 }

@@ -322,6 +322,44 @@ static void job_retry(struct scheduler *s, struct job *job, const char *why, uin
     job_waits_again(s, job, wait_us, now_us);
 }
 
+void scheduler_job_failed_on(struct job *job, int64_t node, int count)
+{
+    int at = 0;
+    while (at < job->failures_count && job->failures[at].node != node)
+        at++;
+    if (at == job->failures_count) {
+        job->failures = alloc_grow(job->failures, job->failures_count, &job->failures_capacity,
+                                   sizeof(*job->failures));
+        job->excluded = alloc_resize(job->excluded,
+                                     (size_t)job->failures_capacity * sizeof(*job->excluded));
+        job->failures_count++;
+    }
+    job->failures[at] = (struct scheduler_failure){node, count};
+    job->excluded_count = 0;
+    for (int i = 0; i < job->failures_count; i++) {
+        if (job->failures[i].count >= job->exclude_bad)
+            job->excluded[job->excluded_count++] = job->failures[i].node;
+    }
+}
+
+/* One more failure on the node of the task that decided; its own error says nothing of that. */
+static void job_blame_node(struct job *job, const struct task *culprit,
+                           struct scheduler_actions *actions)
+{
+    int count = 1;
+    if (!job->exclude_bad || culprit->reason == EXIT_USER)
+        return;
+    for (int i = 0; i < job->failures_count; i++) {
+        if (job->failures[i].node == culprit->node->id)
+            count += job->failures[i].count;
+    }
+    scheduler_job_failed_on(job, culprit->node->id, count);
+    struct scheduler_action *action = scheduler_act(actions, DO_FAILURE);
+    action->job = job->number;
+    action->node = culprit->node->id;
+    action->count = count;
+}
+
 /* Made room for another: that is none of its own faults, and costs it no restart. */
 static void job_preempted(struct scheduler *s, struct job *job, uint64_t now_us,
                           struct scheduler_actions *actions)
@@ -340,11 +378,16 @@ static void job_faulted(struct scheduler *s, struct job *job, const struct task 
         [EXIT_STOPPED] = "STOPPED", [EXIT_USER] = "USER", [EXIT_CRASH] = "CRASH",
         [EXIT_MEMORY] = "MEMORY",   [EXIT_LOST] = "LOST", [EXIT_START] = "START",
     };
-    if (culprit->reason != EXIT_USER && job->restarts < job->restart_max) {
+    bool again = job->retry_on >> culprit->reason & 1;
+    if (again && job->restarts < job->restart_max) {
+        job_blame_node(job, culprit, actions);
         job_retry(s, job, why, now_us, actions);
         return;
     }
-    if (culprit->reason != EXIT_USER && job->restart_max)
+    if (!again && culprit->reason != EXIT_USER)
+        why = arena_printf(actions->arena, "%s; its spec has no restart on \"%s\"", why,
+                           db_exit_reason_name(culprit->reason));
+    else if (again && job->restart_max)
         why = arena_printf(actions->arena, "%s; all %d restarts are used up", why,
                            job->restart_max);
     job_end(s, job, JOB_FAILED, codes[culprit->reason], why, actions);

@@ -90,7 +90,8 @@ static bool fits_in(struct fit *fit, struct refused *refused, const struct job *
         return false;
     if (fit_job(&ask, fit, places))
         return true;
-    refuse(refused, job);
+    if (!job->excluded_count) /* else others may go where it may not */
+        refuse(refused, job);
     return false;
 }
 

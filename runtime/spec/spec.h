@@ -211,6 +211,8 @@ struct spec {
     struct spec_checkpoint checkpoint;
     bool spread; /* placement.tasks: on as many nodes as possible; else as tightly */
     int restart_max;
+    uint32_t restart_on; /* bit i: tried again when a task ended for reason i of task.proto */
+    int restart_bad; /* not again on a node that failed it so often; 0: nodes are not asked */
     struct spec_stop stop;
     int64_t trace_every_steps; /* 0: never */
 };

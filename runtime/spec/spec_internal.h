@@ -41,6 +41,9 @@ void spec_media_write(const struct spec_data *data, struct str *out);
 /* Appends the fields of a command as JSON, secrets by their names alone (spec_command.c). */
 void spec_command_write(const struct spec_command *command, struct str *out);
 
+/* Appends the restart section as JSON, with a comma (spec_run.c). */
+void spec_restart_write(const struct spec *spec, struct str *out);
+
 /* Appends the data section as JSON (spec_data.c). */
 void spec_data_write(const struct spec_data *data, struct str *out);
 

@@ -214,12 +214,13 @@ void spec_to_json(const struct spec *spec, struct str *out)
     add_tasks(out, spec);
     str_printf(out, " \"placement\": {\"tasks\": \"%s\"},\n", spec->spread ? "spread" : "pack");
     if (program) {
-        str_printf(out, " \"restart\": {\"max\": %d},\n \"stop\": {\"max_seconds\": %lld}}\n",
-                   spec->restart_max, (long long)spec->stop.max_seconds);
+        spec_restart_write(spec, out);
+        str_printf(out, " \"stop\": {\"max_seconds\": %lld}}\n",
+                   (long long)spec->stop.max_seconds);
         return;
     }
     add_checkpoint(out, &spec->checkpoint);
-    str_printf(out, " \"restart\": {\"max\": %d},\n", spec->restart_max);
+    spec_restart_write(spec, out);
     add_stop(out, &spec->stop);
     str_printf(out, " \"trace\": {\"every_steps\": %lld}}\n",
                (long long)spec->trace_every_steps);

@@ -2,12 +2,14 @@
 
 #include "base/arena.h"
 #include "base/limits.h"
+#include "base/str.h"
 #include "runtime/spec/spec_internal.h"
 
 #define SPEC_COUNT_MAX INT64_C(1000000000000)
 #define SPEC_CPUS_MAX 4096
 #define SPEC_GPUS_MAX 1024
 #define SPEC_MEMORY_MAX (INT64_C(1) << 50)
+#define RESTARTS_MAX 1000
 
 /* The order is that of enum spec_role. */
 static const char *const role_names[] = {"worker", "ps", "chief", "evaluator", NULL};
@@ -185,21 +187,106 @@ bool spec_parse_placement(const struct spec_object *whole, struct spec *spec)
 
 /* --- restart, trace --- */
 
+/* How a task can end badly, as attempts name it; its number in proto/trainyard/task.proto is
+ * FAULT_FIRST more than its place. */
+static const char *const faults[] = {"stopped", "user",  "crash", "memory",
+                                     "lost",    "start", NULL};
+#define FAULT_FIRST 2
+#define FAULT_USER 3
+
+/* A list of faults into bits, which are left alone when it is absent. */
+static bool faults_parse(const struct spec_object *restart, const char *field, uint32_t *bits)
+{
+    json_t *list = spec_read_value(restart, field), *item;
+    char found[SPEC_FOUND_BYTES];
+    size_t index;
+    if (!list)
+        return true;
+    if (!json_is_array(list))
+        return error_at(restart->err, spec_read_pointer(restart, field, -1), INVALID,
+                        "%s is %s, allowed: a list of faults", field,
+                        spec_read_found(list, found, sizeof(found)));
+    *bits = 0;
+    json_array_foreach(list, index, item)
+    {
+        const char *name = json_string_value(item);
+        int fault = name ? spec_read_find(faults, name) : -1;
+        if (fault < 0)
+            return spec_read_suggest(
+                restart->err, spec_read_pointer(restart, field, (int)index), "unknown fault",
+                name ? name : spec_read_found(item, found, sizeof(found)), faults);
+        *bits |= UINT32_C(1) << (FAULT_FIRST + fault);
+    }
+    return true;
+}
+
+/* After which faults another attempt is made: those of `on` without those of `never_on`. */
+static bool restart_on_parse(const struct spec_object *restart, struct spec *spec)
+{
+    uint32_t on = 0, never = 0;
+    for (int i = 0; faults[i]; i++)
+        on |= UINT32_C(1) << (FAULT_FIRST + i);
+    on &= ~(UINT32_C(1) << FAULT_USER);
+    if (!faults_parse(restart, "on", &on) || !faults_parse(restart, "never_on", &never))
+        return false;
+    for (int i = 0; faults[i] && spec_read_value(restart, "on"); i++) {
+        if (on & never & UINT32_C(1) << (FAULT_FIRST + i))
+            return error_at(restart->err, spec_read_pointer(restart, "never_on", -1), INVALID,
+                            "%s is in on, too; allowed: one of the two", faults[i]);
+    }
+    spec->restart_on = on & ~never;
+    if (spec->restart_on)
+        return true;
+    return error_at(restart->err, spec_read_pointer(restart, never ? "never_on" : "on", -1),
+                    INVALID, "no fault is left to be tried again after; with max 0 none is");
+}
+
+/* true: after the first failure there; or after so many. */
+static bool restart_bad_parse(const struct spec_object *restart, struct spec *spec)
+{
+    json_t *json = spec_read_value(restart, "exclude_bad_nodes");
+    char found[SPEC_FOUND_BYTES];
+    spec->restart_bad = json_is_true(json);
+    if (!json || json_is_boolean(json))
+        return true;
+    if (!json_is_integer(json) || json_integer_value(json) < 1 ||
+        json_integer_value(json) > RESTARTS_MAX)
+        return error_at(restart->err, spec_read_pointer(restart, "exclude_bad_nodes", -1),
+                        INVALID,
+                        "exclude_bad_nodes is %s, allowed: true, false, or after how many "
+                        "failures on a node, 1 to %d",
+                        spec_read_found(json, found, sizeof(found)), RESTARTS_MAX);
+    spec->restart_bad = (int)json_integer_value(json);
+    return true;
+}
+
 bool spec_parse_restart(const struct spec_object *whole, struct spec *spec)
 {
     static const char *const allowed[] = {"max", "on", "never_on", "exclude_bad_nodes", NULL};
-    static const char why[] =
-        "this version restarts after every fault that is not the job's own";
     struct spec_object object;
     int64_t max = 5;
     if (!spec_read_object(whole, "restart", &object) ||
         (object.json && !spec_read_only(&object, allowed)) ||
-        !spec_read_integer(&object, "max", 0, 1000, &max))
+        !spec_read_integer(&object, "max", 0, RESTARTS_MAX, &max))
         return false;
     spec->restart_max = (int)max;
-    return spec_read_not_yet(&object, "on", NULL, why) &&
-           spec_read_not_yet(&object, "never_on", NULL, why) &&
-           spec_read_not_yet(&object, "exclude_bad_nodes", json_false(), why);
+    return restart_on_parse(&object, spec) && restart_bad_parse(&object, spec);
+}
+
+void spec_restart_write(const struct spec *spec, struct str *out)
+{
+    bool first = true;
+    str_printf(out, " \"restart\": {\"max\": %d, \"on\": [", spec->restart_max);
+    for (int i = 0; faults[i]; i++) {
+        if (!(spec->restart_on >> (FAULT_FIRST + i) & 1))
+            continue;
+        str_printf(out, "%s\"%s\"", first ? "" : ", ", faults[i]);
+        first = false;
+    }
+    if (spec->restart_bad)
+        str_printf(out, "], \"exclude_bad_nodes\": %d},\n", spec->restart_bad);
+    else
+        str_add(out, "], \"exclude_bad_nodes\": false},\n");
 }
 
 bool spec_parse_run(const struct spec_object *whole, struct spec *spec)

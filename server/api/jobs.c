@@ -125,6 +125,8 @@ static bool jobs_create(struct request *req, struct error *err)
         .needs_count = plan.needs_count,
         .spread = spec->spread,
         .restart_max = spec->restart_max,
+        .retry_on = spec->restart_on,
+        .exclude_bad = spec->restart_bad,
         .stop_us = spec->stop.max_seconds * 1000000,
         .idempotency_key = *key ? key : NULL,
         .body_hash = *key ? hash : NULL,

@@ -180,6 +180,9 @@ static void commit_job(struct store *store, const struct scheduler_action *a, ui
         sim_broken("I6: job %lld pays for a preemption", (long long)a->job);
     if (strcmp(a->reason, "PREEMPT") == 0)
         check_preempts(store, job);
+    if (strcmp(a->reason, "RETRY") == 0 && job->retry_on && !(job->retry_on >> job->ended & 1))
+        sim_broken("I6: job %lld is tried again after %s", (long long)a->job,
+                   db_exit_reason_name(job->ended));
     if (a->restarts > job->restart_max)
         sim_broken("I6: job %lld uses restart %d of %d", (long long)a->job, a->restarts,
                    job->restart_max);
@@ -230,6 +233,7 @@ static void commit_attempt_ends(struct store *store, const struct scheduler_acti
                        job->tasks[i].role, job->tasks[i].index);
     }
     job->attempt_alive = false;
+    job->ended = a->exit;
     struct scheduler_amount asks = asks_of(job);
     int64_t held_ms = (int64_t)((now_us - job->held_us) / 1000);
     store->projects[job->project].cpu_ms_due += asks.cpu_millis * held_ms / 1000;
@@ -304,10 +308,32 @@ static void check_place(struct store *store, const struct store_job *job,
             sim_broken("job %lld asks for %s=%s, node %lld has it not", (long long)a->job,
                        need->labels[i].name, need->labels[i].value, (long long)a->node);
     }
+    for (int i = 0; i < job->failures_count; i++) {
+        if (job->exclude_bad && job->failures[i].node == a->node &&
+            job->failures[i].count >= job->exclude_bad)
+            sim_broken("job %lld has failed %d times on node %lld and is placed there again",
+                       (long long)a->job, job->failures[i].count, (long long)a->node);
+    }
     int64_t gpus = need->gpu_share ? 1 : need->each.gpus;
     if (__builtin_popcountll(a->gpu_mask) != gpus || a->gpu_share != need->gpu_share)
         sim_broken("job %lld asks for %lld GPUs and gets others", (long long)a->job,
                    (long long)gpus);
+}
+
+/* Failures on a node are counted one by one. */
+static void commit_failure(struct store *store, const struct scheduler_action *a)
+{
+    struct store_job *job = store_find(store, a->job);
+    int i = 0;
+    while (i < job->failures_count && job->failures[i].node != a->node)
+        i++;
+    assert(i < STORE_NODES_MAX);
+    if (i == job->failures_count)
+        job->failures[job->failures_count++] = (struct scheduler_failure){a->node, 0};
+    if (!job->exclude_bad || a->count != job->failures[i].count + 1)
+        sim_broken("job %lld has failed %d times on node %lld, and %d are counted",
+                   (long long)a->job, job->failures[i].count, (long long)a->node, a->count);
+    job->failures[i].count = a->count;
 }
 
 static void commit_task(struct store *store, const struct scheduler_action *a)
@@ -363,6 +389,9 @@ static void commit_action(struct store *store, const struct scheduler_action *a,
         if (store_find(store, a->job)->state != JOB_QUEUED)
             sim_broken("job %lld gets another priority, and is not queued", (long long)a->job);
         store_find(store, a->job)->priority = a->priority;
+        break;
+    case DO_FAILURE:
+        commit_failure(store, a);
         break;
     case DO_USAGE:
         commit_usage(store, a, now_us);
@@ -430,6 +459,10 @@ void store_tell(const struct store *store, const struct store_job *job, uint64_t
         .needs_count = job->needs_count,
         .spread = job->spread,
         .restart_max = job->restart_max,
+        .retry_on = job->retry_on,
+        .exclude_bad = job->exclude_bad,
+        .failures = job->failures,
+        .failures_count = job->failures_count,
         .restarts = job->restarts,
         .preemptions = job->preemptions,
         .held_us = job->attempt_alive ? since(job->held_us, now_us) : 0,

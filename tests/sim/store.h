@@ -37,13 +37,18 @@ struct store_job {
     int needs_count;
     bool spread;
     int restart_max;
+    uint32_t retry_on;
+    int exclude_bad;
+    struct scheduler_failure failures[STORE_NODES_MAX];
+    int failures_count;
     int restarts;
     int preemptions;
     uint64_t held_us; /* since when the living attempt holds its nodes */
     int attempt;
     int64_t epoch;
     bool attempt_alive;
-    bool cancelled; /* a user was told so */
+    enum exit_reason ended; /* of the attempt before */
+    bool cancelled;         /* a user was told so */
     uint64_t stop_us;
     uint64_t ran_us;
     uint64_t started_us; /* of the attempt that runs; 0 */

@@ -194,6 +194,15 @@ static void fault_strikes(struct world *world)
         world_later(world, random_between(&world->random, 100 * MS, 8000 * MS), FAULT_STRIKES);
 }
 
+/* It has failed too often on the nodes that could hold it. */
+static bool is_shut_out(const struct world *world, const struct store_job *job)
+{
+    struct explain why;
+    return job->failures_count &&
+           explain_job(world->scheduler, job->number, world->now_us, &why) &&
+           why.code == EXPLAIN_EXCLUDED;
+}
+
 /* Everything works from now on; what could never start is taken back by its owner. */
 static void heal(struct world *world)
 {
@@ -218,7 +227,8 @@ static void heal(struct world *world)
     for (int i = 0; i < world->store.jobs_count; i++) {
         const struct store_job *job = &world->store.jobs[i];
         if (!db_job_state_final(job->state) &&
-            !scheduler_possible(world->scheduler, job->needs, job->needs_count))
+            (is_shut_out(world, job) ||
+             !scheduler_possible(world->scheduler, job->needs, job->needs_count)))
             server_user(world, &(struct scheduler_event){.kind = ON_CANCEL, .number = i + 1});
     }
     /* Again later: nodes may have been unknown, or jobs not submitted yet. */
@@ -261,6 +271,10 @@ static void draw_job(struct world *world, struct store_job *job, uint64_t key)
         }
     }
     job->spread = random_chance(random, 20);
+    if (random_chance(random, 10))
+        job->retry_on = (uint32_t)(BIT(EXIT_CRASH) | BIT(EXIT_LOST) | BIT(EXIT_USER));
+    if (random_chance(random, 20))
+        job->exclude_bad = 1 + random_below(random, 2);
 }
 
 static void draw_shares(struct world *world)

@@ -176,7 +176,7 @@ static bool change(struct db_conn *conn, void *arg, struct error *err)
 TEST(jobs_change_along_legal_edges_only)
 {
     static const bool legal[JOB_STATES_COUNT][JOB_STATES_COUNT] = {
-        [JOB_QUEUED] = {[JOB_ALLOCATED] = true, [JOB_CANCELLED] = true},
+        [JOB_QUEUED] = {[JOB_ALLOCATED] = true, [JOB_FAILED] = true, [JOB_CANCELLED] = true},
         [JOB_ALLOCATED] = {[JOB_STARTING] = true, [JOB_STOPPING] = true},
         [JOB_STARTING] = {[JOB_RUNNING] = true, [JOB_STOPPING] = true},
         [JOB_RUNNING] = {[JOB_STOPPING] = true},
@@ -280,6 +280,33 @@ static bool attempt_ends(struct db_conn *conn, void *arg, struct error *err)
 {
     const struct attempt *a = arg;
     return db_attempts_end(conn, a->epoch, EXIT_CRASH, "it crashed", 9, err);
+}
+
+static bool failures_add(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct db_failure once = {3, 1}, twice = {3, 2};
+    int64_t *job = arg;
+    return db_failures_set(conn, *job, &once, err) && db_failures_set(conn, *job, &twice, err);
+}
+
+TEST(failures_are_counted_for_each_node)
+{
+    struct error err;
+    struct world world = world_open();
+    struct db_failure *list;
+    int count;
+    struct attempt a = {add(&world, "j"), 10};
+    CHECK_INT(find(&world, a.job).retry_on, EXIT_REASONS_RETRIED);
+    CHECK_INT(find(&world, a.job).exclude_bad, 0);
+    CHECK_OK(db_write(world.db, DB_CONTROL, attempt_with_task, &a, &err), &err);
+    CHECK_OK(db_write(world.db, DB_CONTROL, failures_add, &a.job, &err), &err);
+    struct db_conn *conn = db_read(world.db, DB_CONTROL, &err);
+    CHECK_OK(db_failures_list(conn, a.job, world.arena, &list, &count, &err), &err);
+    CHECK_INT(count, 1);
+    CHECK_INT(list[0].node_id, 3);
+    CHECK_INT(list[0].count, 2);
+    db_read_done(world.db, conn);
+    world_close(&world);
 }
 
 TEST(attempts_and_tasks)

@@ -194,6 +194,12 @@ TEST(spec_fills_in_defaults)
     CHECK_INT(spec->checkpoint.every_seconds, 60);
     CHECK_INT(spec->checkpoint.keep_latest, 3);
     CHECK_INT(spec->restart_max, 5);
+    CHECK_INT(spec->restart_on, 244); /* all that are not the job's own */
+    CHECK_INT(spec->restart_bad, 0);
+    const struct spec *other = parse(arena, WITH("\"restart\": {\"never_on\": [\"memory\"], "
+                                                 "\"exclude_bad_nodes\": 3}"));
+    CHECK_INT(other->restart_on, 244 - (1 << 5));
+    CHECK_INT(other->restart_bad, 3);
     arena_free(arena);
 }
 
@@ -697,7 +703,15 @@ static const struct bad {
     {WITH("\"checkpoint\": {\"keep_best\": {\"count\": 0}}"), INVALID,
      "/checkpoint/keep_best/count", "0"},
     {WITH("\"restart\": {\"max\": -1}"), INVALID, "/restart/max", "-1"},
-    {WITH("\"restart\": {\"on\": [\"crash\"]}"), UNIMPLEMENTED, "/restart/on", "every fault"},
+    {WITH("\"restart\": {\"on\": \"crash\"}"), INVALID, "/restart/on", "a list"},
+    {WITH("\"restart\": {\"on\": [\"crush\"]}"), INVALID, "/restart/on/0",
+     "did you mean \"crash\""},
+    {WITH("\"restart\": {\"on\": []}"), INVALID, "/restart/on", "no fault is left"},
+    {WITH("\"restart\": {\"on\": [\"lost\"], \"never_on\": [\"lost\"]}"), INVALID,
+     "/restart/never_on", "lost is in on, too"},
+    {WITH("\"restart\": {\"never_on\": [3]}"), INVALID, "/restart/never_on/0", "\"3\""},
+    {WITH("\"restart\": {\"exclude_bad_nodes\": 0}"), INVALID, "/restart/exclude_bad_nodes",
+     "is 0"},
     {WITH("\"stop\": {\"max_second\": 1}"), INVALID, "/stop/max_second",
      "did you mean \"max_seconds\""},
     {WITH("\"stop\": {\"target\": {\"metric\": \"val_loss\"}}"), INVALID, "/stop/target",
@@ -842,7 +856,8 @@ TEST(spec_of_a_command)
         arena, "{\"command\": [\"python3\", \"/x/train.py\", \"--lr\", \"0.1\\n\"], \"env\": "
                "{\"A\": \"1\", \"B_2\": \"x y\"}, \"files\": {\"a/b.txt\": \"" HASH
                "\"}, \"tasks\": {\"worker\": 3, \"ps\": {\"replicas\": 2, \"cpus\": 0.5}}, "
-               "\"stop\": {\"max_seconds\": 60}, \"restart\": {\"max\": 2}}");
+               "\"stop\": {\"max_seconds\": 60}, \"restart\": {\"max\": 2, \"on\": "
+               "[\"user\", \"crash\"], \"exclude_bad_nodes\": true}}");
     CHECK_INT(spec->command.words_count, 4);
     CHECK_TEXT(spec->command.words[3], "0.1\n");
     CHECK_TEXT(spec->name, "train.py");
@@ -856,6 +871,8 @@ TEST(spec_of_a_command)
     CHECK_INT(spec->tasks[ROLE_PS].cpu_millis, 500);
     CHECK_INT(spec->stop.max_seconds, 60);
     CHECK_INT(spec->restart_max, 2);
+    CHECK_INT(spec->restart_on, 1 << 3 | 1 << 4); /* EXIT_USER, EXIT_CRASH */
+    CHECK_INT(spec->restart_bad, 1);
     CHECK_INT(spec->layers_count, 0);
 
     spec_to_json(spec, &text);
