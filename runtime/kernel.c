@@ -156,18 +156,19 @@ static struct tensor *output_on_heap(struct kernel_call *call, int index,
     enum dtype dtype = slot->dtype;
     int64_t bytes_max = call->step->memory_bytes_max;
 
-    struct tensor made;
-    if (!tensor_init(&made, dtype, shape, err))
-        return NULL;
-    if ((int64_t)made.buffer->size > bytes_max) {
+    /* Before there is such a tensor: what a graph asks for may be many times the machine. */
+    int64_t count = shape_count(shape);
+    if (count > bytes_max / (int64_t)tensor_element_bytes(dtype)) {
         char text[SHAPE_TEXT_BYTES];
-        tensor_release(&made);
         return fail_null(err, EXHAUSTED,
                          "OOM when allocating tensor with shape%s and type %s: more than the "
                          "session's limit of %lld bytes",
                          shape_text(shape, text, sizeof(text)), dtype_name(dtype),
                          (long long)bytes_max);
     }
+    struct tensor made;
+    if (!tensor_init(&made, dtype, shape, err))
+        return NULL;
     if (made.buffer->size > slot->needed)
         slot->needed = made.buffer->size;
     slot->seen = SEEN_OWN;

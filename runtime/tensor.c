@@ -30,8 +30,7 @@ static void handles_destroy(struct buffer *buffer)
 
 /* --- tensors --- */
 
-/* Bytes that one element takes in the buffer, which for strings is their header. */
-static size_t element_bytes(enum dtype dtype)
+size_t tensor_element_bytes(enum dtype dtype)
 {
     switch (dtype) {
     case STRING:
@@ -64,7 +63,7 @@ bool tensor_init(struct tensor *out, enum dtype dtype, const struct shape *shape
                     shape_text(shape, text, sizeof(text)));
 
     size_t size;
-    if (__builtin_mul_overflow((size_t)count, element_bytes(dtype), &size) ||
+    if (__builtin_mul_overflow((size_t)count, tensor_element_bytes(dtype), &size) ||
         size > (size_t)LIMIT_TENSOR_BYTES)
         return fail(err, EXHAUSTED,
                     "a tensor of type %s and shape %s is larger than the limit of %lld bytes",
@@ -199,7 +198,7 @@ bool tensor_is_exclusive(const struct tensor *tensor)
 
 size_t tensor_bytes(const struct tensor *tensor)
 {
-    size_t bytes = (size_t)tensor->count * element_bytes(tensor->dtype);
+    size_t bytes = (size_t)tensor->count * tensor_element_bytes(tensor->dtype);
     if (tensor->dtype == STRING)
         for (int64_t i = 0; i < tensor->count; i++)
             bytes += tensor_strings(tensor)[i].size;
@@ -360,6 +359,6 @@ bool tensor_equal(const struct tensor *a, const struct tensor *b)
         return false;
     if (a->dtype == STRING)
         return strings_equal(a, b);
-    size_t size = (size_t)a->count * element_bytes(a->dtype);
+    size_t size = (size_t)a->count * tensor_element_bytes(a->dtype);
     return !size || a->data == b->data || !memcmp(a->data, b->data, size);
 }

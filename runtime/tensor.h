@@ -41,6 +41,9 @@ struct tensor {
     struct shape shape; /* last: that of a small tensor shares the cache line of the rest */
 };
 
+/* Bytes that one element takes in a buffer, which for strings is their header. */
+size_t tensor_element_bytes(enum dtype dtype);
+
 /*
  * Makes `*out` a new tensor with undefined contents (strings: all empty; resources: all NULL).
  * `*out` is overwritten, not released.  Fails with EXHAUSTED when there is no memory or the

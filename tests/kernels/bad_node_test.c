@@ -238,3 +238,20 @@ TEST(a_default_that_is_a_tensor_outlives_its_nodes)
         graph_free(graph);
     }
 }
+
+/* What a graph asks for may be many times the machine: it is refused, not tried. */
+TEST(a_result_over_the_memory_limit_is_refused_before_it_is_made)
+{
+    begin();
+    zeros("large", 50000, 50000);
+    struct session *session =
+        session_new(&(struct session_options){.memory_bytes_max = 1 << 20}, &err);
+    CHECK_OK(builder_ok(&b) && session_extend_graph(session, graph, &err), &err);
+    const char *name = "large";
+    const struct session_run run = {.fetches = &name, .fetches_count = 1};
+    struct tensor out;
+    CHECK_FAILS(session_run(session, &run, &out, &err), &err, EXHAUSTED);
+    CHECK(strstr(err.text, "limit of 1048576 bytes"));
+    session_free(session);
+    graph_free(graph);
+}
