@@ -48,13 +48,18 @@ struct resource_handle {
 struct variable {
     struct resource resource;
     pthread_mutex_t
-        lock;    /* guards: value; an update in place need not hold it to write elements */
-    bool by_ref; /* __atomic; never reset */
-    enum dtype dtype;
+        lock;         /* guards: value; an update in place need not hold it to write elements */
+    bool by_ref;      /* __atomic; never reset */
+    enum dtype dtype; /* variable_dtype(): the first assignment settles it */
     struct shape shape;  /* as declared, may be partly unknown */
     struct tensor value; /* DTYPE_NONE until first assigned */
     char *name;
 };
+
+static inline enum dtype variable_dtype(const struct variable *variable)
+{
+    return __atomic_load_n(&variable->dtype, __ATOMIC_RELAXED);
+}
 
 struct resources *resources_new(const char *default_container);
 void resources_free(struct resources *resources); /* NULL is fine */

@@ -177,10 +177,11 @@ static bool check_shared(const struct variable *variable, const char *name, enum
                          const struct shape *shape, struct error *err)
 {
     char first[SHAPE_TEXT_BYTES], second[SHAPE_TEXT_BYTES];
-    if (variable->dtype != dtype)
+    enum dtype holds = variable_dtype(variable);
+    if (holds != dtype)
         return fail(err, INVALID,
                     "Trying to share variable %s with different dtypes: %s and %s", name,
-                    dtype_name(variable->dtype), dtype_name(dtype));
+                    dtype_name(holds), dtype_name(dtype));
     return shape_compatible(&variable->shape, shape) ||
            fail(err, INVALID,
                 "Trying to share variable %s, but specified shape %s does not match its "

@@ -104,11 +104,12 @@ static bool variable_run(struct kernel_call *call, struct error *err)
     if (!variable)
         return false;
     enum dtype dtype = (enum dtype)node_attr_type(call->node, "dtype");
-    if (variable->dtype != dtype) {
+    enum dtype holds = variable_dtype(variable);
+    if (holds != dtype) {
         resource_unref(&variable->resource);
         return fail(err, INTERNAL,
                     "Output 0 of type %s_ref does not match declared output type %s_ref",
-                    dtype_name(variable->dtype), dtype_name(dtype));
+                    dtype_name(holds), dtype_name(dtype));
     }
     kernel_hold(call, &variable->resource);
     kernel_output_ref(call, 0, variable);
@@ -168,7 +169,7 @@ static bool check_type_locked(struct variable *variable, const struct tensor *va
                               struct error *err)
 {
     if (variable->value.dtype == DTYPE_NONE)
-        variable->dtype = value->dtype;
+        __atomic_store_n(&variable->dtype, value->dtype, __ATOMIC_RELAXED);
     return variable->dtype == value->dtype ||
            fail(err, INVALID,
                 "Trying to assign variable %s with wrong dtype. Expected %s got %s",
@@ -241,7 +242,7 @@ static bool variable_shape_run(struct kernel_call *call, struct error *err)
 {
     struct variable *variable = kernel_variable(call, 0, err);
     struct tensor value;
-    if (!variable || !kernel_snapshot(call, variable, variable->dtype, &value, err))
+    if (!variable || !kernel_snapshot(call, variable, variable_dtype(variable), &value, err))
         return false;
     int rank = value.shape.rank;
     struct tensor *out = kernel_output(call, 0, &SHAPE(rank), err);
