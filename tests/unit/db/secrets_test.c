@@ -1,0 +1,195 @@
+/* secrets_test.c - a secret comes back by its name alone, and nothing on disk shows it. */
+
+#include <fcntl.h>
+
+#include "base/arena.h"
+#include "base/str.h"
+#include "db/internal.h"
+#include "db/secrets.h"
+#include "db/tokens.h"
+#include "tests/unit/db/folder.h"
+
+#define VALUE "correct horse battery staple"
+
+struct yard {
+    char *folder;
+    struct db *db;
+    struct arena *arena;
+    struct error err;
+};
+
+static struct yard yard_open(char *folder)
+{
+    struct yard yard = {.folder = folder, .arena = arena_new()};
+    yard.db = db_open(folder, &yard.err);
+    if (!yard.db)
+        CHECK_STOP("%s", yard.err.text);
+    return yard;
+}
+
+static void yard_close(struct yard *yard)
+{
+    db_close(yard->db);
+    arena_free(yard->arena);
+}
+
+/* The value, or NULL with yard->err. */
+static const char *value_of(struct yard *yard, const char *name)
+{
+    const char *value = NULL;
+    struct db_conn *conn = db_read(yard->db, DB_CONTROL, &yard->err);
+    CHECK(conn != NULL);
+    if (!db_secrets_read(yard->db, conn, name, yard->arena, &value, &yard->err))
+        value = NULL;
+    db_read_done(yard->db, conn);
+    return value;
+}
+
+static bool set(struct yard *yard, const char *name, const char *value)
+{
+    return db_secrets_set(yard->db, name, value, DB_USER_ADMIN, &yard->err);
+}
+
+static char *key_path(const struct yard *yard)
+{
+    return alloc_printf("%s/" DB_SECRET_KEY_FILE, yard->folder);
+}
+
+/* Whether a file of the folder has these bytes in it. */
+static bool file_has(const char *folder, const char *name, const char *bytes)
+{
+    struct str text = {0};
+    char buffer[65536];
+    char *path = alloc_printf("%s/%s", folder, name);
+    FILE *file = fopen(path, "rb");
+    size_t n;
+    while (file && (n = fread(buffer, 1, sizeof(buffer), file)) > 0)
+        str_add_bytes(&text, buffer, n);
+    if (file)
+        fclose(file);
+    bool found = text.size && memmem(text.data, text.size, bytes, strlen(bytes)) != NULL;
+    str_release(&text);
+    free(path);
+    return found;
+}
+
+TEST(secrets_come_back_after_a_restart)
+{
+    char *folder = folder_new();
+    struct yard yard = yard_open(folder);
+    struct stat info;
+    char *key = key_path(&yard);
+    CHECK(stat(key, &info) != 0); /* made at first use */
+    CHECK_OK(set(&yard, "TOKEN", VALUE), &yard.err);
+    CHECK_OK(set(&yard, "OTHER", "abcd"), &yard.err);
+    CHECK_INT(stat(key, &info), 0);
+    CHECK_INT(info.st_mode & 0777, 0600);
+    CHECK_INT(info.st_size, 32);
+    CHECK_TEXT(value_of(&yard, "TOKEN"), VALUE);
+    CHECK(file_has(folder, "control.db-wal", "TOKEN"));
+    CHECK(!file_has(folder, "control.db-wal", VALUE));
+    yard_close(&yard);
+    CHECK(!file_has(folder, "control.db", VALUE));
+
+    yard = yard_open(folder);
+    CHECK_TEXT(value_of(&yard, "TOKEN"), VALUE);
+    CHECK_TEXT(value_of(&yard, "OTHER"), "abcd");
+    CHECK_OK(set(&yard, "TOKEN", "another value"), &yard.err);
+    CHECK_TEXT(value_of(&yard, "TOKEN"), "another value");
+    yard_close(&yard);
+    free(key);
+    folder_free(folder);
+}
+
+TEST(secrets_are_listed_without_values_and_removed)
+{
+    char *folder = folder_new();
+    struct yard yard = yard_open(folder);
+    struct db_secret *list;
+    int count;
+    bool known;
+    CHECK_OK(set(&yard, "B", VALUE), &yard.err);
+    CHECK_OK(set(&yard, "A", VALUE), &yard.err);
+    struct db_conn *conn = db_read(yard.db, DB_CONTROL, &yard.err);
+    CHECK_OK(db_secrets_list(conn, yard.arena, &list, &count, &yard.err), &yard.err);
+    CHECK_INT(count, 2);
+    CHECK_TEXT(list[0].name, "A");
+    CHECK_TEXT(list[1].name, "B");
+    CHECK_TEXT(list[1].user, "admin");
+    CHECK(list[1].created_us > 0);
+    CHECK_INT(list[1].created_us, list[1].changed_us);
+    CHECK_OK(db_secrets_known(conn, "A", &known, &yard.err), &yard.err);
+    CHECK(known);
+    db_read_done(yard.db, conn);
+
+    CHECK_OK(db_secrets_remove(yard.db, "A", &yard.err), &yard.err);
+    CHECK_FAILS(db_secrets_remove(yard.db, "A", &yard.err), &yard.err, NOT_FOUND);
+    CHECK(!value_of(&yard, "A"));
+    CHECK_INT(yard.err.code, NOT_FOUND);
+    CHECK_TEXT(value_of(&yard, "B"), VALUE);
+    yard_close(&yard);
+    folder_free(folder);
+}
+
+TEST(secrets_have_bounds)
+{
+    char *folder = folder_new();
+    struct yard yard = yard_open(folder);
+    char *longest = alloc_bytes(DB_SECRET_BYTES_MAX + 2);
+    memset(longest, 'x', DB_SECRET_BYTES_MAX);
+    CHECK_FAILS(set(&yard, "SHORT", "abc"), &yard.err, INVALID);
+    CHECK_TEXT(yard.err.text, "the value of secret SHORT has 3 bytes, allowed: 4 to 65536");
+    CHECK_OK(set(&yard, "LONG", longest), &yard.err);
+    CHECK_TEXT(value_of(&yard, "LONG"), longest);
+    longest[DB_SECRET_BYTES_MAX] = 'x';
+    CHECK_FAILS(set(&yard, "LONG", longest), &yard.err, INVALID);
+    free(longest);
+    yard_close(&yard);
+    folder_free(folder);
+}
+
+static bool swap_run(struct db_conn *conn, void *arg, struct error *err)
+{
+    (void)arg;
+    return db_run(conn, err,
+                  "UPDATE secrets SET sealed = (SELECT sealed FROM secrets WHERE name = 'A')"
+                  " WHERE name = 'B'",
+                  "");
+}
+
+/* A value is bound to its name, to its bytes, and to the one key. */
+TEST(secrets_that_were_touched_do_not_open)
+{
+    char *folder = folder_new();
+    struct yard yard = yard_open(folder);
+    char *key = key_path(&yard), *kept = alloc_printf("%s.kept", key);
+    CHECK_OK(set(&yard, "A", VALUE), &yard.err);
+    CHECK_OK(set(&yard, "B", "something else"), &yard.err);
+    CHECK_OK(db_write(yard.db, DB_CONTROL, swap_run, NULL, &yard.err), &yard.err);
+    CHECK(!value_of(&yard, "B"));
+    CHECK_INT(yard.err.code, DATA_LOSS);
+    CHECK_TEXT(value_of(&yard, "A"), VALUE);
+
+    CHECK_INT(rename(key, kept), 0);
+    CHECK(!value_of(&yard, "A"));
+    CHECK_INT(yard.err.code, DATA_LOSS);
+    CHECK_FAILS(set(&yard, "C", VALUE), &yard.err, DATA_LOSS); /* no second key is made */
+    CHECK(access(key, F_OK) != 0);
+
+    FILE *wrong = fopen(key, "wb");
+    CHECK_INT(fwrite("0123456789abcdef0123456789abcdef", 1, 32, wrong), 32);
+    fclose(wrong);
+    CHECK_INT(chmod(key, 0644), 0);
+    CHECK(!value_of(&yard, "A"));
+    CHECK_INT(yard.err.code, PRECONDITION);
+    CHECK_INT(chmod(key, 0600), 0);
+    CHECK(!value_of(&yard, "A"));
+    CHECK_INT(yard.err.code, DATA_LOSS);
+
+    CHECK_INT(rename(kept, key), 0);
+    CHECK_TEXT(value_of(&yard, "A"), VALUE);
+    free(kept);
+    free(key);
+    yard_close(&yard);
+    folder_free(folder);
+}
