@@ -295,10 +295,13 @@ $(patsubst %.c,$(OBJ)/%.o,$(UNIT_CONTROL) $(UNIT_RUNTIME)): $(OBJ)/%_test.o: $(G
 
 $(patsubst %.c,$(BUILD)/%,$(UNIT_CONTROL)): $(BUILD)/%: $(OBJ)/%.o $(LIBS_CONTROL)
 	@mkdir -p $(@D)
-	$(Q)$(call link,$<,$(LIBS_CONTROL),$(LINK_CONTROL) -lcmocka)
+	$(Q)$(call link,$(filter %.o,$^),$(LIBS_CONTROL),$(LINK_CONTROL) -lcmocka)
 $(patsubst %.c,$(BUILD)/%,$(UNIT_RUNTIME)): $(BUILD)/%: $(OBJ)/%.o $(LIBS_RUNTIME) $(BUILD)/libcapi.a
 	@mkdir -p $(@D)
 	$(Q)$(call link,$<,$(LIBS_RUNTIME) $(BUILD)/libcapi.a,$(LINK_RUNTIME) -lcmocka)
+
+# This one is of the shim, which is in no library.
+$(BUILD)/tests/unit/scheduler/mask_test: $(OBJ)/scheduler/shim/mask.o
 
 # This one starts real shims.
 $(BUILD)/tests/unit/scheduler/agent_test: | $(BUILD)/trainyard-shim

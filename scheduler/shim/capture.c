@@ -8,10 +8,11 @@
 
 #define TURN_BYTES (1 << 20)
 
-int capture_open(struct capture *capture, const char *name, int64_t limit)
+int capture_open(struct capture *capture, const char *name, int64_t limit,
+                 const struct mask *mask)
 {
     int ends[2];
-    *capture = (struct capture){.pipe = -1, .file = -1, .limit = limit};
+    *capture = (struct capture){.pipe = -1, .file = -1, .limit = limit, .mask = mask};
     capture->tail = malloc(CAPTURE_TAIL_BYTES);
     if (!capture->tail || pipe2(ends, O_CLOEXEC))
         return -1;
@@ -37,8 +38,10 @@ static size_t file_write(struct capture *capture, const char *bytes, size_t size
     return done;
 }
 
-static void capture_add(struct capture *capture, const char *bytes, size_t size)
+/* Takes bytes that may be seen. */
+static void capture_add(void *self, const char *bytes, size_t size)
 {
+    struct capture *capture = self;
     if (!capture->overflow) {
         int64_t room = capture->limit - capture->size;
         size_t fits = room <= 0 ? 0 : (size_t)room < size ? (size_t)room : size;
@@ -57,7 +60,7 @@ void capture_read(struct capture *capture)
     for (size_t taken = 0; capture->pipe >= 0 && taken < TURN_BYTES;) {
         ssize_t n = read(capture->pipe, buffer, sizeof(buffer));
         if (n > 0) {
-            capture_add(capture, buffer, (size_t)n);
+            mask_take(capture->mask, &capture->masked, buffer, (size_t)n, capture_add, capture);
             taken += (size_t)n;
         } else if (n == 0 || (errno != EINTR && errno != EAGAIN)) {
             close(capture->pipe);
@@ -74,6 +77,8 @@ void capture_close(struct capture *capture)
     capture_read(capture);
     if (capture->pipe >= 0)
         close(capture->pipe);
+    if (capture->mask)
+        mask_end(capture->mask, &capture->masked, capture_add, capture);
     int64_t kept =
         capture->overflow < CAPTURE_TAIL_BYTES ? capture->overflow : CAPTURE_TAIL_BYTES;
     if (capture->overflow > kept) {

@@ -28,6 +28,7 @@
 #include "scheduler/shim/capture.h"
 #include "scheduler/shim/control.h"
 #include "scheduler/shim/group.h"
+#include "scheduler/shim/mask.h"
 #include "scheduler/shim/record.h"
 
 #define LOG_LIMIT_BYTES (INT64_C(64) << 20)
@@ -47,6 +48,7 @@ struct shim {
 
     int signals; /* signalfd */
     struct control control;
+    struct mask mask; /* the task's secrets */
     struct capture output;
     struct capture errors;
     pid_t pid; /* of the task's first process */
@@ -185,8 +187,8 @@ static void become_task(struct shim *shim, int output, int errors, int report)
 static void task_start(struct shim *shim)
 {
     int report[2];
-    int output = capture_open(&shim->output, "stdout.log", shim->log_bytes);
-    int errors = capture_open(&shim->errors, "stderr.log", shim->log_bytes);
+    int output = capture_open(&shim->output, "stdout.log", shim->log_bytes, &shim->mask);
+    int errors = capture_open(&shim->errors, "stderr.log", shim->log_bytes, &shim->mask);
     shim->outcome.started_us = record_now_us();
     int why = 0;
     bool forked = false;
@@ -333,6 +335,15 @@ static void serve(struct shim *shim)
 
 /* --- the whole --- */
 
+/* The task cannot be started: exit.json will say it. */
+static int refuse(struct shim *shim, const char *what)
+{
+    snprintf(shim->error, sizeof(shim->error), "%s: %s", what, strerror(errno));
+    shim->outcome = (struct record_exit){.code = 127, .error = shim->error};
+    shim->ended = true;
+    return SHIM_STARTED;
+}
+
 /* Everything up to the task's start; the result is the starter's exit status. */
 static int shim_start(struct shim *shim)
 {
@@ -346,13 +357,10 @@ static int shim_start(struct shim *shim)
         return SHIM_FAILED;
     }
     prctl(PR_SET_CHILD_SUBREAPER, 1);
-    if (!signals_open(shim) || !control_open(&shim->control)) {
-        snprintf(shim->error, sizeof(shim->error), "the shim cannot make control.sock: %s",
-                 strerror(errno));
-        shim->outcome = (struct record_exit){.code = 127, .error = shim->error};
-        shim->ended = true;
-        return SHIM_STARTED; /* exit.json will say it */
-    }
+    if (!signals_open(shim) || !control_open(&shim->control))
+        return refuse(shim, "the shim cannot make control.sock");
+    if (!mask_open(&shim->mask)) /* what cannot be masked is not told */
+        return refuse(shim, "the shim cannot read the secrets");
     group_open(shim->no_cgroup ? NULL : shim->cookie, shim->memory_bytes);
     task_start(shim);
     identity.cgroup = group_folder();
@@ -395,6 +403,7 @@ int main(int count, char **arguments)
     }
     capture_close(&shim.output);
     capture_close(&shim.errors);
+    mask_close(&shim.mask); /* secrets do not outlive the task */
     group_close();
     bool written = record_exit_write(&shim.outcome);
     for (int i = 0; i < 600 && !written; i++) { /* a full disk may get room again */
