@@ -46,6 +46,7 @@ int nodes_main(int argc, char **argv);
 int priority_main(int argc, char **argv);
 int project_main(int argc, char **argv);
 int queue_main(int argc, char **argv);
+int secret_main(int argc, char **argv);
 int run_main(int argc, char **argv);
 int serve_main(int argc, char **argv);
 int show_main(int argc, char **argv);

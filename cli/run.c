@@ -26,6 +26,7 @@ struct run {
     const char *queue;
     const char *workdir;
     struct options_words env;
+    struct options_words secrets;
     struct options_words files;
     int64_t priority;
     int64_t workers;
@@ -93,6 +94,21 @@ static void add_folder(json_t *spec, const struct run *run, const struct client 
     free(here);
 }
 
+/* NAME, to be told in a file, or NAME=env. */
+static void add_secrets(json_t *spec, const struct options_words *secrets)
+{
+    json_t *object = json_object();
+    for (int i = 0; i < secrets->count; i++) {
+        const char *word = secrets->word[i], *equals = strchr(word, '=');
+        char *name = equals ? alloc_text_n(word, (size_t)(equals - word)) : alloc_text(word);
+        json_object_set_new(object, name, json_string(equals ? equals + 1 : "file"));
+        free(name);
+    }
+    if (secrets->count)
+        json_object_set(spec, "secrets", object);
+    json_decref(object);
+}
+
 static json_t *make_spec(const struct run *run, const struct client *client, char **words,
                          struct error *err)
 {
@@ -117,6 +133,7 @@ static json_t *make_spec(const struct run *run, const struct client *client, cha
             json_array_append_new(files, json_string(run->files.word[i]));
         json_object_set_new(spec, "files", files);
     }
+    add_secrets(spec, &run->secrets);
     add_folder(spec, run, client);
     if (add_env(spec, &run->env, err))
         return spec;
@@ -420,6 +437,8 @@ int run_main(int argc, char **argv)
         {"memory", OPTION_NUMBER, &run.memory, "bytes for each task"},
         {"max-seconds", OPTION_NUMBER, &run.seconds, "the longest it may run"},
         {"env", OPTION_LIST, &run.env, "NAME=VALUE, or NAME as it is here; again for more"},
+        {"secret", OPTION_LIST, &run.secrets,
+         "NAME of a secret, told in the file $NAME_FILE, or NAME=env, told in $NAME, too"},
         {"file", OPTION_LIST, &run.files, "file or folder to take along; again for more"},
         {"workdir", OPTION_TEXT, &run.workdir, "folder of the node to run in"},
         {"detach", OPTION_FLAG, &run.detach, "only submit"},

@@ -23,6 +23,8 @@ const struct verb verbs_all[] = {
     {"priority", priority_main, "JOB N", "give a queued job another priority"},
     {"queue", queue_main, "[NAME ...]", "list queues, make or change one"},
     {"project", project_main, "[NAME ...]", "list projects, set weight and quota of one"},
+    {"secret", secret_main, "set|list|remove [NAME]",
+     "keep what jobs are told and nobody else sees"},
     {"nodes", nodes_main, "", "list nodes and what is in use"},
     {"dataset", dataset_main, "add|make|show|list ...", "put datasets where jobs find them"},
     {"train", train_main, "SPEC [--data FOLDER]", "train here and now, without a server"},

@@ -63,6 +63,12 @@ struct agent_variable {
     const char *value;
 };
 
+struct agent_secret {
+    const char *name;
+    const char *value;
+    bool in_env; /* told as a variable of this name, too */
+};
+
 struct agent_file {
     const char *path;
     const char *sha256;
@@ -73,12 +79,13 @@ struct agent_program {
     int words_count; /* 0: there is no program */
     const struct agent_variable *variables;
     int variables_count;
-    const struct agent_variable *secrets;
+    const struct agent_secret *secrets;
     int secrets_count;
     const struct agent_file *files;
     int files_count;
     const char *folder;
     int tasks;
+    const char *problem; /* why it cannot be started, or "" */
 };
 
 struct agent_start_task {

@@ -23,6 +23,20 @@ static Pb__Variable **variables_wire(const struct agent_variable *from, int coun
     return all;
 }
 
+static Pb__Secret **secrets_wire(const struct agent_secret *from, int count,
+                                 struct arena *arena)
+{
+    Pb__Secret **all = arena_array(arena, (size_t)count, sizeof(*all));
+    for (int i = 0; i < count; i++) {
+        all[i] = arena_alloc(arena, sizeof(*all[i]));
+        pb__secret__init(all[i]);
+        all[i]->name = agent_wire_text(from[i].name);
+        all[i]->value = agent_wire_text(from[i].value);
+        all[i]->in_env = from[i].in_env;
+    }
+    return all;
+}
+
 Pb__Program *agent_wire_program(const struct agent_program *from, struct arena *arena)
 {
     Pb__Program *to = arena_alloc(arena, sizeof(*to));
@@ -34,7 +48,7 @@ Pb__Program *agent_wire_program(const struct agent_program *from, struct arena *
     to->n_variables = (size_t)from->variables_count;
     to->variables = variables_wire(from->variables, from->variables_count, arena);
     to->n_secrets = (size_t)from->secrets_count;
-    to->secrets = variables_wire(from->secrets, from->secrets_count, arena);
+    to->secrets = secrets_wire(from->secrets, from->secrets_count, arena);
     to->n_files = (size_t)from->files_count;
     to->files = arena_array(arena, to->n_files, sizeof(*to->files));
     for (int i = 0; i < from->files_count; i++) {
@@ -45,6 +59,7 @@ Pb__Program *agent_wire_program(const struct agent_program *from, struct arena *
     }
     to->folder = agent_wire_text(from->folder);
     to->tasks = from->tasks;
+    to->problem = agent_wire_text(from->problem);
     return to;
 }
 
@@ -54,6 +69,16 @@ static bool variables_plain(Pb__Variable **from, size_t count, struct arena *are
     struct agent_variable *all = agent_plain_array(arena, count, sizeof(*all), err);
     for (size_t i = 0; all && i < count; i++)
         all[i] = (struct agent_variable){from[i]->name, from[i]->value};
+    *out = all;
+    return all != NULL;
+}
+
+static bool secrets_plain(Pb__Secret **from, size_t count, struct arena *arena,
+                          const struct agent_secret **out, struct error *err)
+{
+    struct agent_secret *all = agent_plain_array(arena, count, sizeof(*all), err);
+    for (size_t i = 0; all && i < count; i++)
+        all[i] = (struct agent_secret){from[i]->name, from[i]->value, from[i]->in_env};
     *out = all;
     return all != NULL;
 }
@@ -72,9 +97,10 @@ bool agent_plain_program(const Pb__Program *from, struct arena *arena, struct ag
     to->files_count = (int)from->n_files;
     to->folder = from->folder;
     to->tasks = from->tasks;
+    to->problem = from->problem;
     return files &&
            variables_plain(from->variables, from->n_variables, arena, &to->variables, err) &&
-           variables_plain(from->secrets, from->n_secrets, arena, &to->secrets, err);
+           secrets_plain(from->secrets, from->n_secrets, arena, &to->secrets, err);
 }
 
 /* --- fetch --- */

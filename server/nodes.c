@@ -290,8 +290,11 @@ static bool start_read(struct nodes *nodes, const struct loop_task *task, struct
                        struct agent_start_task *start, struct error *err)
 {
     struct db_job job;
+    struct agent_program program = {0};
     struct db_conn *conn = db_read(nodes->db, DB_CONTROL, err);
-    bool ok = conn && db_jobs_find(conn, task->job, arena, &job, err);
+    bool ok = conn && db_jobs_find(conn, task->job, arena, &job, err) &&
+              (!job.program[0] ||
+               program_read(nodes->db, conn, job.spec, job.tasks_count, arena, &program, err));
     db_read_done(nodes->db, conn);
     if (!ok)
         return false;
@@ -308,9 +311,9 @@ static bool start_read(struct nodes *nodes, const struct loop_task *task, struct
         .gpus = (int)task->resources.gpus,
         .gpu_mask = task->gpu_mask,
         .gpu_share = task->gpu_share,
+        .program = program,
     };
-    return !job.program[0] ||
-           program_read(job.spec, job.tasks_count, arena, &start->program, err);
+    return true;
 }
 
 static void on_start(void *self, int64_t node, const struct loop_task *task)

@@ -33,7 +33,8 @@ const struct openapi_schema openapi_schemas[] = {
         FIELD("notes", TEXT) FIELD("tags", LIST(TEXT))
         FIELD("priority", "{\"type\":\"integer\",\"minimum\":0,\"maximum\":100}") FIELD("seed", INTEGER)
         FIELD("example", TEXT) FIELD("model", OBJECT) FIELD("data", OBJECT) FIELD("train", OBJECT)
-        FIELD("command", LIST(TEXT)) FIELD("env", MAP(TEXT)) FIELD("files", MAP(TEXT)) FIELD("workdir", TEXT)
+        FIELD("command", LIST(TEXT)) FIELD("env", MAP(TEXT)) FIELD("secrets", MAP("{\"enum\":[\"file\",\"env\"]}"))
+        FIELD("files", MAP(TEXT)) FIELD("workdir", TEXT)
         FIELD("tasks", OBJECT) FIELD("strategy", OBJECT) FIELD("placement", OBJECT) FIELD("checkpoint", OBJECT)
         FIELD("restart", OBJECT) FIELD("stop", OBJECT) FIELD("trace", OBJECT) "}}"},
     {"Job", FIELDS(FIRST("id", TEXT) FIELD("number", INTEGER) FIELD("name", TEXT) FIELD("project", TEXT)
@@ -96,6 +97,9 @@ const struct openapi_schema openapi_schemas[] = {
     {"Token", FIELDS(FIRST("token", TEXT))},
     {"TokenList", FIELDS(FIRST("items", LIST(FIELDS(FIRST("id", INTEGER) FIELD("kind", TEXT) FIELD("name", TEXT)
         FIELD("created_at", TIME) FIELD("expires_at", TIME) FIELD("used_at", TIME)))))},
+    {"SecretRequest", FIELDS(FIRST("value", TEXT))},
+    {"Secret", FIELDS(FIRST("name", TEXT) FIELD("user", TEXT) FIELD("created_at", TIME) FIELD("changed_at", TIME))},
+    {"SecretList", FIELDS(FIRST("items", LIST(REF("Secret"))))},
     {"Example", FIELDS(FIRST("name", TEXT) FIELD("description", TEXT) FIELD("spec", REF("JobSpec")))},
     {"ExampleList", FIELDS(FIRST("items", LIST(REF("Example"))))},
     {0},

@@ -6,9 +6,11 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/limits.h"
 #include "base/map.h"
 #include "base/str.h"
 #include "db/jobs.h"
+#include "db/secrets.h"
 #include "runtime/spec/spec.h"
 #include "server/store.h"
 
@@ -63,8 +65,25 @@ static const struct agent_variable *variables(const struct spec_variable *from, 
     return to;
 }
 
-bool program_read(const char *spec, int tasks, struct arena *arena,
-                  struct agent_program *program, struct error *err)
+/* The values, as they are now; what cannot be read is the program's problem. */
+static const struct agent_secret *secrets(const struct db *db, struct db_conn *conn,
+                                          const struct spec_command *command,
+                                          struct arena *arena, const char **problem)
+{
+    struct error err;
+    struct agent_secret *to =
+        arena_array(arena, (size_t)command->secrets_count + 1, sizeof(*to));
+    for (int i = 0; i < command->secrets_count; i++) {
+        const struct spec_secret *from = &command->secrets[i];
+        to[i] = (struct agent_secret){from->name, "", from->in_env};
+        if (!db_secrets_read(db, conn, from->name, arena, &to[i].value, &err))
+            *problem = arena_text(arena, err.text);
+    }
+    return to;
+}
+
+bool program_read(const struct db *db, struct db_conn *conn, const char *spec, int tasks,
+                  struct arena *arena, struct agent_program *program, struct error *err)
 {
     const struct spec *parsed = spec_parse(arena, spec, strlen(spec), err);
     if (!parsed)
@@ -74,15 +93,20 @@ bool program_read(const char *spec, int tasks, struct arena *arena,
         arena_array(arena, (size_t)command->files_count + 1, sizeof(*files));
     for (int i = 0; i < command->files_count; i++)
         files[i] = (struct agent_file){command->files[i].path, command->files[i].sha256};
+    const char *problem = "";
+    const struct agent_secret *values = secrets(db, conn, command, arena, &problem);
     *program = (struct agent_program){
         .words = command->words,
         .words_count = command->words_count,
         .variables = variables(command->env, command->env_count, arena),
         .variables_count = command->env_count,
+        .secrets = values,
+        .secrets_count = *problem ? 0 : command->secrets_count,
         .files = files,
         .files_count = command->files_count,
         .folder = command->workdir ? command->workdir : "",
         .tasks = tasks,
+        .problem = problem,
     };
     return true;
 }
@@ -101,6 +125,26 @@ bool program_check_files(const struct spec *spec, const char *folder, struct err
                         file->path, file->sha256);
     }
     return true;
+}
+
+bool program_check_secrets(const struct spec *spec, struct db *db, struct error *err)
+{
+    if (!spec->command.secrets_count)
+        return true;
+    struct db_conn *conn = db_read(db, DB_CONTROL, err);
+    bool ok = conn != NULL;
+    for (int i = 0; i < spec->command.secrets_count && ok; i++) {
+        const char *name = spec->command.secrets[i].name;
+        bool known;
+        char pointer[LIMIT_NAME_BYTES + 16];
+        snprintf(pointer, sizeof(pointer), "/secrets/%s", name);
+        ok = db_secrets_known(conn, name, &known, err) &&
+             (known || error_at(err, pointer, INVALID,
+                                "there is no secret %s: set it with trainyard secret set %s",
+                                name, name));
+    }
+    db_read_done(db, conn);
+    return ok;
 }
 
 /* --- meeting --- */

@@ -175,7 +175,12 @@ struct spec_stop {
 
 struct spec_variable {
     const char *name;
-    const char *value; /* of a secret that is stored: NULL */
+    const char *value;
+};
+
+struct spec_secret { /* stored by the server, told when the program starts */
+    const char *name;
+    bool in_env; /* as a variable of this name, beside the file */
 };
 
 struct spec_file {      /* that the program finds in its folder */
@@ -188,7 +193,7 @@ struct spec_command { /* words_count 0: there is none */
     int words_count;
     const struct spec_variable *env;
     int env_count;
-    const struct spec_variable *secrets;
+    const struct spec_secret *secrets;
     int secrets_count;
     const struct spec_file *files;
     int files_count;
@@ -254,3 +259,7 @@ const char *spec_role_name(enum spec_role role); /* "worker" */
 /* Whether `name` may name a job, dataset, node: [A-Za-z0-9._-], 1 to LIMIT_NAME_BYTES, not "."
  * "..". */
 bool spec_is_name(const char *name);
+
+/* Whether `name` may name a variable or a secret: [A-Za-z_][A-Za-z0-9_]*, at most
+ * LIMIT_NAME_BYTES, not beginning with TRAINYARD_, which are the platform's own. */
+bool spec_is_variable(const char *name);

@@ -45,18 +45,33 @@ static bool words_parse(const struct spec_object *whole, struct spec_command *ou
 
 /* --- variables and secrets --- */
 
-static bool name_check(const struct spec_object *object, const char *name)
+static bool is_word(const char *name)
 {
     size_t size = strlen(name), start = strspn(name, letters);
-    bool known = start > 0;
+    bool known = start > 0 && size <= LIMIT_NAME_BYTES;
     for (size_t i = 0; i < size && known; i++)
         known = strchr(letters, name[i]) || strchr(digits, name[i]);
-    if (!known || size > LIMIT_NAME_BYTES)
+    return known;
+}
+
+static bool is_ours(const char *name)
+{
+    return strncmp(name, "TRAINYARD_", 10) == 0;
+}
+
+bool spec_is_variable(const char *name)
+{
+    return is_word(name) && !is_ours(name);
+}
+
+static bool name_check(const struct spec_object *object, const char *name)
+{
+    if (!is_word(name))
         return error_at(object->err, spec_read_pointer(object, name, -1), INVALID,
                         "\"%.60s\" cannot name a variable, allowed: 1 to %d of the letters A-Z "
                         "a-z 0-9 _, no digit first",
                         name, LIMIT_NAME_BYTES);
-    if (!strncmp(name, "TRAINYARD_", 10))
+    if (is_ours(name))
         return error_at(object->err, spec_read_pointer(object, name, -1), INVALID,
                         "%s: names that begin with TRAINYARD_ are the platform's own", name);
     return true;
@@ -90,6 +105,43 @@ static bool variables_parse(const struct spec_object *object, int max,
                                    arena_text(object->arena, json_string_value(value))};
     }
     *out = list;
+    return true;
+}
+
+/* An object of NAME: "file" or "env". */
+static bool secrets_parse(const struct spec_object *whole, struct spec_command *out)
+{
+    char found[SPEC_FOUND_BYTES];
+    struct spec_object object;
+    if (!spec_read_object(whole, "secrets", &object))
+        return false;
+    size_t size = json_object_size(object.json);
+    struct spec_secret *list = arena_array(whole->arena, size + 1, sizeof(*list));
+    if (size > SECRETS_MAX)
+        return error_at(whole->err, "/secrets", INVALID, "%zu secrets, allowed: at most %d",
+                        size, SECRETS_MAX);
+    const char *name;
+    json_t *value;
+    json_object_foreach(object.json, name, value)
+    {
+        const char *way = json_is_string(value) ? json_string_value(value) : "";
+        bool in_env = strcmp(way, "env") == 0;
+        if (!name_check(&object, name))
+            return false;
+        if (!in_env && strcmp(way, "file") != 0)
+            return error_at(whole->err, spec_read_pointer(&object, name, -1), INVALID,
+                            "%s is %s, allowed: how the program is told it, \"file\" (its "
+                            "path is in $%s_FILE) or \"env\" (in $%s, too)",
+                            name, spec_read_found(value, found, sizeof(found)), name, name);
+        for (int i = 0; i < out->env_count; i++) {
+            if (in_env && strcmp(out->env[i].name, name) == 0)
+                return error_at(whole->err, spec_read_pointer(&object, name, -1), INVALID,
+                                "%s is a variable of env already", name);
+        }
+        list[out->secrets_count++] =
+            (struct spec_secret){arena_text(whole->arena, name), in_env};
+    }
+    out->secrets = list;
     return true;
 }
 
@@ -186,8 +238,7 @@ bool spec_parse_command(const struct spec_object *whole, struct spec *spec)
     if (!refuse_model(whole) || !words_parse(whole, out) ||
         !spec_read_object(whole, "env", &env) ||
         !variables_parse(&env, VARIABLES_MAX, &out->env, &out->env_count) ||
-        !spec_read_not_yet(whole, "secrets", NULL, "this version has none yet") ||
-        !files_parse(whole, out) || !workdir_parse(whole, out) ||
+        !secrets_parse(whole, out) || !files_parse(whole, out) || !workdir_parse(whole, out) ||
         !spec_read_object(whole, "tasks", &tasks) || !spec_parse_tasks(&tasks, spec) ||
         !spec_parse_placement(whole, spec) || !spec_parse_restart(whole, spec) ||
         !spec_read_object(whole, "stop", &stop) ||
@@ -222,6 +273,12 @@ void spec_command_write(const struct spec_command *command, struct str *out)
     for (int i = 0; i < command->env_count; i++)
         add_pair(out, i == 0, command->env[i].name, command->env[i].value);
     str_add(out, "},\n");
+    if (command->secrets_count)
+        str_add(out, " \"secrets\": {");
+    for (int i = 0; i < command->secrets_count; i++)
+        add_pair(out, i == 0, command->secrets[i].name,
+                 command->secrets[i].in_env ? "env" : "file");
+    str_add(out, command->secrets_count ? "},\n" : "");
     if (command->files_count)
         str_add(out, " \"files\": {");
     for (int i = 0; i < command->files_count; i++)

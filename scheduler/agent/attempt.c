@@ -348,6 +348,10 @@ struct attempt *attempt_new(const struct attempt_places *places,
     char cookie[2 * sizeof(noise) + 1];
     struct attempt *attempt = attempt_make(&start->task);
     attempt->places = places;
+    if (start->program.problem && *start->program.problem) {
+        attempt_end(attempt, AGENT_EXIT_USER, start->program.problem);
+        return attempt;
+    }
     bool ok = getrandom(noise, sizeof(noise), 0) == (ssize_t)sizeof(noise);
     if (!ok)
         error_errno(&err, INTERNAL, "no random numbers");

@@ -89,7 +89,8 @@ static void command_make(struct words *words, const char *shim_path, const char 
 }
 
 /* Nothing of the agent's own environment but where programs and the home are. */
-static void environment_make(struct words *words, const char *folder, const json_t *start)
+static bool environment_make(struct words *words, const char *folder, const json_t *start,
+                             struct error *err)
 {
     const char *path = getenv("PATH"), *home = getenv("HOME");
     words_variable(words, "PATH", path ? path : "/usr/local/bin:/usr/bin:/bin");
@@ -101,8 +102,7 @@ static void environment_make(struct words *words, const char *folder, const json
     words_variable(words, "TRAINYARD_ROLE", files_text(start, "role"));
     words_variable_int(words, "TRAINYARD_INDEX", files_int(start, "index"));
     words_variable(words, "TRAINYARD_COOKIE", files_text(start, "cookie"));
-    if (json_object_get(start, "program"))
-        program_environment(words, folder, start);
+    return !json_object_get(start, "program") || program_environment(words, folder, start, err);
 }
 
 bool launch_shim(const char *shim_path, const char *task_path, const char *folder,
@@ -113,9 +113,9 @@ bool launch_shim(const char *shim_path, const char *task_path, const char *folde
     struct arena *arena = arena_new();
     struct words command = {.arena = arena}, environment = {.arena = arena};
     command_make(&command, shim_path, task_path, folder, start);
-    environment_make(&environment, folder, start);
     const char *log = arena_printf(arena, "%s/shim.log", folder);
-    bool ok = spawn_run(command.list, environment.list, log, &code, err);
+    bool ok = environment_make(&environment, folder, start, err) &&
+              spawn_run(command.list, environment.list, log, &code, err);
     if (ok && code != 0 && code != SHIM_ALREADY) {
         const char *last = files_last_line(folder, "shim.log", line, sizeof(line));
         ok = fail(err, INTERNAL, "the shim could not start (code %d)%s%s", code,

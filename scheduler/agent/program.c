@@ -27,21 +27,22 @@ static json_t *variables_json(const struct agent_variable *variables, int count)
 
 json_t *program_json(const struct agent_program *program)
 {
-    json_t *words = json_array(), *files = json_object(), *secrets = json_array();
+    json_t *words = json_array(), *files = json_object(), *secrets = json_object();
     for (int i = 0; i < program->words_count; i++)
         json_array_append_new(words, json_string(program->words[i]));
     for (int i = 0; i < program->files_count; i++)
         json_object_set_new(files, program->files[i].path,
                             json_string(program->files[i].sha256));
     for (int i = 0; i < program->secrets_count; i++)
-        json_array_append_new(secrets, json_string(program->secrets[i].name));
+        json_object_set_new(secrets, program->secrets[i].name,
+                            json_string(program->secrets[i].in_env ? "env" : "file"));
     return json_pack("{s:o, s:o, s:o, s:o, s:s, s:i}", "words", words, "variables",
                      variables_json(program->variables, program->variables_count), "files",
                      files, "secrets", secrets, "folder", program->folder, "tasks",
                      program->tasks);
 }
 
-static bool secret_write(const char *folder, const struct agent_variable *secret,
+static bool secret_write(const char *folder, const struct agent_secret *secret,
                          struct error *err)
 {
     char *path = alloc_printf("%s/" SECRETS "/%s", folder, secret->name);
@@ -182,7 +183,33 @@ static void add_gpus(struct words *words, const json_t *start)
     free(text);
 }
 
-void program_environment(struct words *words, const char *folder, const json_t *start)
+/* NAME=value, the value from its file. */
+static bool secret_read(struct words *words, const char *name, const char *path,
+                        struct error *err)
+{
+    struct stat info;
+    size_t size = 0;
+    ssize_t n = 1;
+    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    bool ok = fd >= 0 && fstat(fd, &info) == 0;
+    char *value = arena_alloc(words->arena, ok ? (size_t)info.st_size + 1 : 1);
+    while (ok && n && size < (size_t)info.st_size) {
+        n = read(fd, value + size, (size_t)info.st_size - size);
+        ok = n >= 0 || errno == EINTR;
+        size += n > 0 ? (size_t)n : 0;
+    }
+    value[size] = '\0';
+    if (ok)
+        words_variable(words, name, value);
+    else
+        error_errno(err, INTERNAL, "cannot read the secret %s", name);
+    if (fd >= 0)
+        close(fd);
+    return ok;
+}
+
+bool program_environment(struct words *words, const char *folder, const json_t *start,
+                         struct error *err)
 {
     const json_t *program = json_object_get(start, "program");
     int64_t threads = (files_int(start, "cpu_millis") + 999) / 1000;
@@ -200,21 +227,23 @@ void program_environment(struct words *words, const char *folder, const json_t *
     add_ranks(words, start);
     add_gpus(words, start);
 
-    size_t i;
     json_t *value;
     const char *name;
-    json_array_foreach(json_object_get(program, "secrets"), i, value)
+    const json_t *secrets = json_object_get(program, "secrets");
+    json_object_foreach((json_t *)secrets, name, value)
     {
-        name = arena_printf(words->arena, "%s_FILE", json_string_value(value));
-        words_variable(
-            words, name,
-            arena_printf(words->arena, "%s/" SECRETS "/%s", folder, json_string_value(value)));
+        const char *path = arena_printf(words->arena, "%s/" SECRETS "/%s", folder, name);
+        words_variable(words, arena_printf(words->arena, "%s_FILE", name), path);
+        if (strcmp(json_string_value(value), "env") == 0 &&
+            !secret_read(words, name, path, err))
+            return false;
     }
-    if (json_array_size(json_object_get(program, "secrets")))
+    if (json_object_size(secrets))
         words_variable(words, "TRAINYARD_SECRETS",
                        arena_printf(words->arena, "%s/" SECRETS, folder));
     json_object_foreach(json_object_get(program, "variables"), name, value)
     {
         words_variable(words, name, json_string_value(value));
     }
+    return true;
 }

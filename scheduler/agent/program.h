@@ -34,6 +34,8 @@ void program_command(struct words *words, const json_t *start);
 
 /*
  * What programs look for: TF_CONFIG, RANK and its like, MASTER_ADDR, the GPUs that are theirs,
- * $TRAINYARD_OUT; then the variables that the job sets.
+ * $TRAINYARD_OUT; where its secrets are, and those that it wants as variables; then the
+ * variables that the job sets.  Fails when a secret cannot be read.
  */
-void program_environment(struct words *words, const char *folder, const json_t *start);
+bool program_environment(struct words *words, const char *folder, const json_t *start,
+                         struct error *err) CHECKED;

@@ -21,4 +21,5 @@ extern const struct route nodes_routes[];
 extern const struct route examples_routes[];
 extern const struct route queues_routes[];
 extern const struct route tokens_routes[];
+extern const struct route secrets_routes[];
 extern const struct route openapi_routes[];

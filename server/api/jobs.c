@@ -102,7 +102,8 @@ static bool jobs_create(struct request *req, struct error *err)
     spec = &resolved;
     struct plan plan;
     if (!find_start(req, &resolved, err) || !plan_make(req, spec, &plan, err) ||
-        !program_check_files(spec, req->services->folder, err))
+        !program_check_files(spec, req->services->folder, err) ||
+        !program_check_secrets(spec, req->services->db, err))
         return false;
     if (dry_run)
         return plan_forecast(req, &plan, err) &&

@@ -67,6 +67,9 @@ TEST(agent_pb_join)
 
 TEST(agent_pb_sync)
 {
+    const char *const words[] = {"sh", "-c", "x"};
+    const struct agent_variable variables[] = {{"A", "1"}};
+    const struct agent_secret secrets[] = {{"KEY", "v1", false}, {"TOKEN", "v2", true}};
     const struct agent_task_address cluster[] = {{"worker", 0, "a:1"}, {"ps", 0, "b:2"}};
     const struct agent_command commands[] = {
         {.sequence = 1,
@@ -81,7 +84,15 @@ TEST(agent_pb_sync)
                    .gpu_mask = UINT64_C(1) << 63,
                    .gpu_share = 250,
                    .cluster = cluster,
-                   .cluster_count = 2}},
+                   .cluster_count = 2,
+                   .program = {.words = words,
+                               .words_count = 3,
+                               .variables = variables,
+                               .variables_count = 1,
+                               .secrets = secrets,
+                               .secrets_count = 2,
+                               .tasks = 2,
+                               .problem = "none"}}},
         {.sequence = 2,
          .kind = AGENT_COMMAND_STOP,
          .stop = {.task = worker1, .kill = true, .grace_ms = 30}},
@@ -99,6 +110,15 @@ TEST(agent_pb_sync)
     CHECK_TEXT(got.commands[0].start.dataset_folder, "");
     CHECK_INT(got.commands[0].start.cluster_count, 2);
     CHECK_TEXT(got.commands[0].start.cluster[1].address, "b:2");
+    const struct agent_program *program = &got.commands[0].start.program;
+    CHECK_TEXT(program->words[2], "x");
+    CHECK_TEXT(program->variables[0].value, "1");
+    CHECK_INT(program->secrets_count, 2);
+    CHECK_TEXT(program->secrets[0].name, "KEY");
+    CHECK(!program->secrets[0].in_env);
+    CHECK_TEXT(program->secrets[1].value, "v2");
+    CHECK(program->secrets[1].in_env);
+    CHECK_TEXT(program->problem, "none");
     CHECK_INT(got.commands[1].kind, AGENT_COMMAND_STOP);
     CHECK(got.commands[1].stop.kill);
     CHECK_INT(got.commands[1].stop.grace_ms, 30);

@@ -854,7 +854,8 @@ TEST(spec_of_a_command)
     struct str text = {0};
     const struct spec *spec = parse(
         arena, "{\"command\": [\"python3\", \"/x/train.py\", \"--lr\", \"0.1\\n\"], \"env\": "
-               "{\"A\": \"1\", \"B_2\": \"x y\"}, \"files\": {\"a/b.txt\": \"" HASH
+               "{\"A\": \"1\", \"B_2\": \"x y\"}, \"secrets\": {\"KEY\": \"file\", "
+               "\"HF_TOKEN\": \"env\"}, \"files\": {\"a/b.txt\": \"" HASH
                "\"}, \"tasks\": {\"worker\": 3, \"ps\": {\"replicas\": 2, \"cpus\": 0.5}}, "
                "\"stop\": {\"max_seconds\": 60}, \"restart\": {\"max\": 2, \"on\": "
                "[\"user\", \"crash\"], \"exclude_bad_nodes\": true}}");
@@ -864,6 +865,11 @@ TEST(spec_of_a_command)
     CHECK_INT(spec->command.env_count, 2);
     CHECK_TEXT(spec->command.env[1].name, "B_2");
     CHECK_TEXT(spec->command.env[1].value, "x y");
+    CHECK_INT(spec->command.secrets_count, 2);
+    CHECK_TEXT(spec->command.secrets[0].name, "KEY");
+    CHECK(!spec->command.secrets[0].in_env);
+    CHECK_TEXT(spec->command.secrets[1].name, "HF_TOKEN");
+    CHECK(spec->command.secrets[1].in_env);
     CHECK_TEXT(spec->command.files[0].path, "a/b.txt");
     CHECK_TEXT(spec->command.files[0].sha256, HASH);
     CHECK_INT(spec->tasks[ROLE_WORKER].replicas, 3);
@@ -903,6 +909,13 @@ TEST(spec_of_a_command_refuses)
         {"{\"command\": [\"a\"], \"env\": {\"A\": 1}}", "/env/A", "A is 1"},
         {"{\"command\": [\"a\"], \"env\": {\"TRAINYARD_OUT\": \"x\"}}", "/env/TRAINYARD_OUT",
          "the platform's own"},
+        {"{\"command\": [\"a\"], \"secrets\": {\"A-B\": \"env\"}}", "/secrets/A-B",
+         "no digit first"},
+        {"{\"command\": [\"a\"], \"secrets\": {\"A\": \"x\"}}", "/secrets/A", "$A_FILE"},
+        {"{\"command\": [\"a\"], \"secrets\": {\"A\": 5}}", "/secrets/A", "A is 5"},
+        {"{\"command\": [\"a\"], \"secrets\": [\"A\"]}", "/secrets", "secrets is a list"},
+        {"{\"command\": [\"a\"], \"env\": {\"A\": \"x\"}, \"secrets\": {\"A\": \"env\"}}",
+         "/secrets/A", "a variable of env already"},
         {"{\"command\": [\"a\"], \"files\": {\"../x\": \"" HASH "\"}}", "/files/..~1x",
          "cannot name a file"},
         {"{\"command\": [\"a\"], \"files\": {\"x\": \"ABC\"}}", "/files/x", "64 digits"},
@@ -914,6 +927,7 @@ TEST(spec_of_a_command_refuses)
          "unknown field"},
         {"{\"command\": [\"a\"], \"tasks\": {\"worker\": 0}}", "/tasks/worker", "at least 1"},
         {WITH("\"env\": {\"A\": \"b\"}"), "/env", "belongs to a \"command\""},
+        {WITH("\"secrets\": {\"A\": \"env\"}"), "/secrets", "belongs to a \"command\""},
     };
     struct arena *arena = arena_new();
     for (int i = 0; i < ARRAY_LEN(cases); i++) {
