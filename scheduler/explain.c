@@ -232,10 +232,14 @@ static bool explain_resources(const struct scheduler *s, const struct job *job, 
             "node "
             "%s has %s free.",
             job->tasks_max, out->role, needed, node_name(s, out->best_node), best);
-    else
+    else if (out->best_node)
         say(out, EXPLAIN_RESOURCES,
             "Waiting: each %s task needs %s on one node; the best node, %s, has %s free.",
-            out->role, needed, out->best_node ? node_name(s, out->best_node) : "of none", best);
+            out->role, needed, node_name(s, out->best_node), best);
+    else
+        say(out, EXPLAIN_RESOURCES,
+            "Waiting: each %s task needs %s on one node; no node has any free.", out->role,
+            needed);
     if (out->holders_count) {
         char held[64];
         const struct explain_holder *h = &out->holders[0];

@@ -46,6 +46,18 @@ struct explain_holder {
 
 #define EXPLAIN_HOLDERS_MAX 8
 
+/* A change that would start the job; advise.h finds them. */
+struct explain_change {
+    char field[160]; /* pointer into the spec, or "node NAME", "project NAME", "job NUMBER" */
+    char from[120];
+    char to[120];
+    bool is_text;     /* from and to are texts; else numbers */
+    int64_t start_us; /* from now: 0, or until jobs of lower rank have made room */
+    char text[400];
+};
+
+#define EXPLAIN_CHANGES_MAX 8
+
 struct explain {
     enum explain_code code;
     char text[400]; /* a sentence or two, with numbers */
@@ -59,11 +71,14 @@ struct explain {
     int64_t best_node;              /* id of the node with best_free, 0 */
     int nodes_count;                /* joined nodes */
     int ahead_count;                /* waiting jobs that come before it */
-    int64_t start_us;               /* estimated, from now; -1: nobody knows */
+    int64_t start_us;               /* at the latest, from now; -1: nobody knows */
+    char start_node[132];           /* where its first task starts then; "" */
     int64_t ahead_job;              /* the first of those that come before it; 0 */
     int64_t retry_us;               /* BACKOFF: until the next attempt, from now */
     struct explain_holder holders[EXPLAIN_HOLDERS_MAX];
     int holders_count;
+    struct explain_change changes[EXPLAIN_CHANGES_MAX]; /* the smallest first */
+    int changes_count;
 };
 
 /* "RESOURCES" and so on. */

@@ -33,6 +33,7 @@ struct task {
 /* A queue, as it is named. */
 struct lane {
     char *name;
+    int at; /* its place among the lanes */
     int priority;
     int weight;
     bool preempt;
@@ -41,6 +42,7 @@ struct lane {
 
 struct project {
     char *name;
+    int at; /* its place among the projects */
     int weight;
     struct scheduler_amount quota;
     struct scheduler_amount held;
@@ -193,6 +195,9 @@ void scheduler_books_suits_free(bool **suits, int count); /* NULL is fine */
 
 /* What a job asks for, as fit.h wants it; borrowed from the job. */
 struct fit_ask scheduler_books_ask(const struct job *job);
+
+/* What its needs ask for altogether, and which nodes suit them; after a change of the needs. */
+void scheduler_books_asks(const struct scheduler *s, struct job *job);
 
 /* --- scheduler_job.c --- */
 

@@ -50,8 +50,15 @@ void loop_wake(struct loop *loop);
 bool loop_cancel(struct loop *loop, int64_t job, bool kill, enum job_state *state,
                  struct error *err) CHECKED;
 
-/* Why the job waits.  For one that does not, code NOT_WAITING.  NOT_FOUND when there is none.
+/*
+ * The scheduler's state as it is now, owned, and its clock: to try things on (whatif.h).  The
+ * caller does the work in his own thread; the loop's only copies.
  */
+bool loop_copy(struct loop *loop, struct scheduler **copy, uint64_t *now_us,
+               struct error *err) CHECKED;
+
+/* Why the job waits, when it will start, what would start it now.  For one that does not wait,
+ * code NOT_WAITING.  NOT_FOUND when there is none. */
 bool loop_explain(struct loop *loop, int64_t job, struct explain *out,
                   struct error *err) CHECKED;
 

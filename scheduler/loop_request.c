@@ -1,6 +1,7 @@
 /* loop_request.c - what the REST API asks of the loop. */
 
 #include "base/clock.h"
+#include "scheduler/advise.h"
 #include "scheduler/loop_state.h"
 #include "scheduler/refuse.h"
 
@@ -127,20 +128,22 @@ static bool priority_finish(struct loop *loop, struct loop_request *request)
                 (long long)request->number, db_job_state_name(state));
 }
 
-static bool explain_finish(struct loop *loop, struct loop_request *request)
+/* A copy of the state, with the job, if one is named.  `found`: it has not ended. */
+static bool copy_finish(struct loop *loop, struct loop_request *request)
 {
-    uint64_t now_us = clock_monotonic_us();
-    if (explain_job(loop->scheduler, request->number, now_us, request->explain))
-        return true;
     enum job_state state;
-    if (!loop_load_jobs(loop->db, loop->scheduler, &loop->last_job, request->err))
-        return false;
-    if (explain_job(loop->scheduler, request->number, now_us, request->explain))
-        return true;
-    if (!stored_state(loop, request->number, &state, request->err))
-        return false;
-    snprintf(request->explain->text, sizeof(request->explain->text), "The job %s %s.",
-             state == JOB_CANCELLED ? "was" : "has", db_job_state_name(state));
+    request->found =
+        !request->number || scheduler_job_state(loop->scheduler, request->number, &state);
+    if (!request->found) {
+        /* It may have been added a moment ago. */
+        if (!loop_load_jobs(loop->db, loop->scheduler, &loop->last_job, request->err))
+            return false;
+        request->found = scheduler_job_state(loop->scheduler, request->number, &state);
+    }
+    if (!request->found)
+        return stored_state(loop, request->number, request->state, request->err);
+    *request->copy = scheduler_copy(loop->scheduler);
+    *request->now_us = clock_monotonic_us();
     return true;
 }
 
@@ -185,8 +188,8 @@ void loop_request_finish(struct loop *loop, struct loop_request *request)
     case LOOP_CANCEL:
         ok = cancel_finish(loop, request);
         break;
-    case LOOP_EXPLAIN:
-        ok = explain_finish(loop, request);
+    case LOOP_COPY:
+        ok = copy_finish(loop, request);
         break;
     case LOOP_CHECK:
         ok = check_finish(loop, request);
@@ -232,11 +235,37 @@ bool loop_cancel(struct loop *loop, int64_t job, bool kill, enum job_state *stat
     return request_run(loop, &request);
 }
 
-bool loop_explain(struct loop *loop, int64_t job, struct explain *out, struct error *err)
+bool loop_copy(struct loop *loop, struct scheduler **copy, uint64_t *now_us, struct error *err)
 {
     struct loop_request request = {
-        .kind = LOOP_EXPLAIN, .number = job, .explain = out, .err = err};
+        .kind = LOOP_COPY, .copy = copy, .now_us = now_us, .err = err};
     return request_run(loop, &request);
+}
+
+bool loop_explain(struct loop *loop, int64_t job, struct explain *out, struct error *err)
+{
+    enum job_state state;
+    struct scheduler *copy;
+    uint64_t now_us;
+    struct loop_request request = {.kind = LOOP_COPY,
+                                   .number = job,
+                                   .state = &state,
+                                   .copy = &copy,
+                                   .now_us = &now_us,
+                                   .err = err};
+    if (!request_run(loop, &request))
+        return false;
+    if (!request.found) {
+        *out = (struct explain){.resource = EXPLAIN_NONE, .start_us = -1};
+        snprintf(out->text, sizeof(out->text), "The job %s %s.",
+                 state == JOB_CANCELLED ? "was" : "has", db_job_state_name(state));
+        return true;
+    }
+    /* Here, in the caller's thread: the scheduler's has better to do. */
+    explain_job(copy, job, now_us, out);
+    advise_job(copy, job, now_us, out);
+    scheduler_free(copy);
+    return true;
 }
 
 bool loop_check(struct loop *loop, const struct db_need *needs, int needs_count,

@@ -30,7 +30,7 @@ struct loop_known_list {
 /* What callers ask; lives on their stack until `done`. */
 enum loop_request_kind {
     LOOP_CANCEL,
-    LOOP_EXPLAIN,
+    LOOP_COPY,
     LOOP_CHECK,
     LOOP_DRAIN,
     LOOP_NODES,
@@ -45,7 +45,8 @@ struct loop_request {
     int priority;
     bool found; /* the number was one of the scheduler's */
     enum job_state *state;
-    struct explain *explain;
+    struct scheduler **copy;
+    uint64_t *now_us;
     const struct db_need *needs;
     int needs_count;
     struct arena *arena;

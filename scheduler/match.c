@@ -34,6 +34,32 @@ void match_release(struct match *match)
     *match = (struct match){0};
 }
 
+/* A new kind at the end. */
+static void kind_add(struct match *match, const char *gpu_type, int64_t gpu_memory_bytes,
+                     const struct scheduler_label *labels, int labels_count)
+{
+    match->kinds =
+        alloc_grow(match->kinds, match->count, &match->capacity, sizeof(*match->kinds));
+    struct match_kind *kind = &match->kinds[match->count++];
+    kind->gpu_type = alloc_text(gpu_type);
+    kind->gpu_memory_bytes = gpu_memory_bytes;
+    kind->labels = alloc_array((size_t)labels_count, sizeof(*kind->labels));
+    kind->labels_count = labels_count;
+    for (int i = 0; i < labels_count; i++)
+        kind->labels[i] =
+            (struct scheduler_label){alloc_text(labels[i].name), alloc_text(labels[i].value)};
+}
+
+void match_copy(struct match *copy, const struct match *match)
+{
+    *copy = (struct match){0};
+    for (int k = 0; k < match->count; k++) {
+        const struct match_kind *kind = &match->kinds[k];
+        kind_add(copy, kind->gpu_type, kind->gpu_memory_bytes, kind->labels,
+                 kind->labels_count);
+    }
+}
+
 int match_kind_of(struct match *match, const struct scheduler_node_info *node)
 {
     for (int k = 0; k < match->count; k++) {
@@ -43,17 +69,9 @@ int match_kind_of(struct match *match, const struct scheduler_node_info *node)
             labels_equal(kind->labels, kind->labels_count, node->labels, node->labels_count))
             return k;
     }
-    match->kinds =
-        alloc_grow(match->kinds, match->count, &match->capacity, sizeof(*match->kinds));
-    struct match_kind *kind = &match->kinds[match->count];
-    kind->gpu_type = alloc_text(text_of(node->gpu_type));
-    kind->gpu_memory_bytes = node->gpu_memory_bytes;
-    kind->labels = alloc_array((size_t)node->labels_count, sizeof(*kind->labels));
-    kind->labels_count = node->labels_count;
-    for (int i = 0; i < node->labels_count; i++)
-        kind->labels[i] = (struct scheduler_label){alloc_text(node->labels[i].name),
-                                                   alloc_text(node->labels[i].value)};
-    return match->count++;
+    kind_add(match, text_of(node->gpu_type), node->gpu_memory_bytes, node->labels,
+             node->labels_count);
+    return match->count - 1;
 }
 
 static bool has_label(const struct match_kind *kind, const struct scheduler_label *label)

@@ -23,6 +23,9 @@ struct match { /* embedded; all zero is empty */
 
 void match_release(struct match *match);
 
+/* Makes `copy` equal, with texts of its own. */
+void match_copy(struct match *copy, const struct match *match);
+
 /* The number of the node's kind; a new one raises `count`. */
 int match_kind_of(struct match *match, const struct scheduler_node_info *node);
 

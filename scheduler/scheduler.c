@@ -262,11 +262,8 @@ void scheduler_load_job(struct scheduler *s, const struct scheduler_job_info *in
     job->state = info->state;
     job->needs = scheduler_books_needs(info->needs, info->needs_count);
     job->needs_count = info->needs_count;
-    job->asks = scheduler_share_amount(job->needs, job->needs_count);
-    job->suits = scheduler_books_suits(s, job->needs, job->needs_count);
+    scheduler_books_asks(s, job);
     job->spread = info->spread;
-    for (int i = 0; i < info->needs_count; i++)
-        job->tasks_max += info->needs[i].replicas;
     job->restart_max = info->restart_max;
     job->retry_on = info->retry_on ? info->retry_on : EXIT_REASONS_RETRIED;
     job->exclude_bad = info->exclude_bad;

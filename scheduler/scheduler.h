@@ -221,6 +221,9 @@ void scheduler_actions_release(struct scheduler_actions *actions);
 struct scheduler *scheduler_new(const struct scheduler_options *options, uint64_t now_us);
 void scheduler_free(struct scheduler *scheduler); /* NULL is fine */
 
+/* The same state once more, owned: what is tried on it changes nothing here.  O(everything). */
+struct scheduler *scheduler_copy(const struct scheduler *scheduler);
+
 /* Building it from what was stored: first the epoch, then all nodes, queues and projects, then
  * all jobs. */
 void scheduler_load_epoch(struct scheduler *scheduler, int64_t epoch);

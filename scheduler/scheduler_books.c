@@ -115,3 +115,13 @@ struct fit_ask scheduler_books_ask(const struct job *job)
                             .excluded_count = job->excluded_count,
                             .spread = job->spread};
 }
+
+void scheduler_books_asks(const struct scheduler *s, struct job *job)
+{
+    scheduler_books_suits_free(job->suits, job->needs_count);
+    job->asks = scheduler_share_amount(job->needs, job->needs_count);
+    job->suits = scheduler_books_suits(s, job->needs, job->needs_count);
+    job->tasks_max = 0;
+    for (int i = 0; i < job->needs_count; i++)
+        job->tasks_max += job->needs[i].replicas;
+}

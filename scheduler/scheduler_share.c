@@ -20,7 +20,8 @@ struct lane *scheduler_share_lane(struct scheduler *s, const char *name)
             return s->lanes[i];
     }
     s->lanes = alloc_grow(s->lanes, s->lanes_count, &s->lanes_capacity, sizeof(*s->lanes));
-    struct lane *lane = s->lanes[s->lanes_count++] = alloc_bytes(sizeof(*lane));
+    struct lane *lane = s->lanes[s->lanes_count] = alloc_bytes(sizeof(*lane));
+    lane->at = s->lanes_count++;
     lane->name = alloc_text(name);
     lane->priority = SCHEDULER_QUEUE_PRIORITY;
     lane->weight = SCHEDULER_WEIGHT;
@@ -35,7 +36,8 @@ struct project *scheduler_share_project(struct scheduler *s, const char *name)
     }
     s->projects =
         alloc_grow(s->projects, s->projects_count, &s->projects_capacity, sizeof(*s->projects));
-    struct project *project = s->projects[s->projects_count++] = alloc_bytes(sizeof(*project));
+    struct project *project = s->projects[s->projects_count] = alloc_bytes(sizeof(*project));
+    project->at = s->projects_count++;
     project->name = alloc_text(name);
     project->weight = SCHEDULER_WEIGHT;
     project->quota = scheduler_no_quota;

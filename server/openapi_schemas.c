@@ -8,6 +8,8 @@
 #define INTEGER "{\"type\":\"integer\"}"
 #define INTEGER_OR_NULL "{\"type\":[\"integer\",\"null\"]}"
 #define NUMBER "{\"type\":\"number\"}"
+#define NUMBER_OR_NULL "{\"type\":[\"number\",\"null\"]}"
+#define ANY "{}"
 #define VALUE "{\"type\":[\"number\",\"string\"]}" /* NaN and infinities are texts */
 #define BOOLEAN "{\"type\":\"boolean\"}"
 #define OBJECT "{\"type\":\"object\"}"
@@ -48,7 +50,9 @@ const struct openapi_schema openapi_schemas[] = {
     {"Explanation", FIELDS(FIRST("code", TEXT) FIELD("text", TEXT) FIELD("blockers", LIST(OBJECT))
         FIELD("suggestions", LIST(TEXT)) FIELD("resource", TEXT) FIELD("role", TEXT) FIELD("needed", INTEGER)
         FIELD("best_free", INTEGER) FIELD("largest", INTEGER) FIELD("nodes", INTEGER) FIELD("ahead", INTEGER)
-        FIELD("starts_in_seconds", "{\"type\":[\"number\",\"null\"]}"))},
+        FIELD("starts_in_seconds", NUMBER_OR_NULL) FIELD("starts_on", TEXT_OR_NULL) FIELD("changes", LIST(REF("Change"))))},
+    {"Change", FIELDS(FIRST("text", TEXT) FIELD("field", TEXT) FIELD("from", ANY) FIELD("to", ANY)
+        FIELD("starts_in_seconds", NUMBER))},
     {"Event", FIELDS(FIRST("seq", INTEGER) FIELD("time", TIME) FIELD("type", TEXT) FIELD("text", TEXT)
         FIELD("state", TEXT_OR_NULL) FIELD("task", TEXT_OR_NULL) FIELD("attempt", INTEGER) FIELD("reason", TEXT))},
     {"History", FIELDS(FIRST("items", LIST(REF("Event"))) FIELD("next_after_seq", INTEGER_OR_NULL))},

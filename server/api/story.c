@@ -35,22 +35,46 @@ static json_t *holder_json(const struct explain_holder *holder)
                      (json_int_t)holder->memory_bytes, "gpus", holder->gpus);
 }
 
+/* One side of a change: a text, a number, or null for what there is not. */
+static json_t *side_json(const struct explain_change *change, const char *side)
+{
+    return change->is_text ? job_text(side) : json_loads(side, JSON_DECODE_ANY, NULL);
+}
+
+static json_t *change_json(const struct explain_change *change)
+{
+    return json_pack("{s:s, s:s, s:o, s:o, s:f}", "text", change->text, "field", change->field,
+                     "from", side_json(change, change->from), "to",
+                     side_json(change, change->to), "starts_in_seconds",
+                     (double)change->start_us / 1000000);
+}
+
+/* Estimates of the scheduler, as JSON: seconds, or null. */
+static json_t *start_json(const struct explain *why)
+{
+    return why->start_us < 0 ? json_null() : json_real((double)why->start_us / 1000000);
+}
+
 static json_t *waiting_json(const struct explain *why)
 {
     json_t *blockers = json_array();
     for (int i = 0; i < why->holders_count; i++)
         json_array_append_new(blockers, holder_json(&why->holders[i]));
-    json_t *suggestions = json_array();
+    json_t *suggestions = json_array(), *changes = json_array();
     if (*why->next)
         json_array_append_new(suggestions, json_string(why->next));
-    return json_pack(
-        "{s:s, s:s, s:o, s:o, s:s, s:s, s:I, s:I, s:I, s:i, s:i, s:o}", "code",
-        explain_code_name(why->code), "text", why->text, "blockers", blockers, "suggestions",
-        suggestions, "resource", explain_resource_name(why->resource), "role", why->role,
-        "needed", (json_int_t)why->needed, "best_free", (json_int_t)why->best_free, "largest",
-        (json_int_t)why->largest, "nodes", why->nodes_count, "ahead", why->ahead_count,
-        "starts_in_seconds",
-        why->start_us < 0 ? json_null() : json_real((double)why->start_us / 1000000));
+    for (int i = 0; i < why->changes_count; i++) {
+        json_array_append_new(suggestions, json_string(why->changes[i].text));
+        json_array_append_new(changes, change_json(&why->changes[i]));
+    }
+    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:s, s:s, s:I, s:I, s:I, s:i, s:i, s:o, s:o}",
+                     "code", explain_code_name(why->code), "text", why->text, "blockers",
+                     blockers, "suggestions", suggestions, "changes", changes, "resource",
+                     explain_resource_name(why->resource), "role", why->role, "needed",
+                     (json_int_t)why->needed, "best_free", (json_int_t)why->best_free,
+                     "largest", (json_int_t)why->largest, "nodes", why->nodes_count, "ahead",
+                     why->ahead_count, "starts_in_seconds", start_json(why), "starts_on",
+                     job_text(why->start_node));
 }
 
 /* What the newest attempt says of its end, with a pointer to where to look. */

@@ -47,6 +47,11 @@ check "... by the command line, too" same "$has_text" "job $second has priority 
 api PATCH "/api/v1/jobs/$low" '{"priority": 80}' >/dev/null
 check "one that runs does not" same "$(status)" 409
 check "the one ahead is counted" same "$(field "$(api GET "/api/v1/jobs/$first/explain")" ahead)" 1
+why=$(api GET "/api/v1/jobs/$first/explain")
+check "what would start it now is found out" has "$(field "$why" changes 0)" "urgent"
+check "... and told" has "$why" "In queue urgent in place of default, jobs of lower rank would make room for it"
+check "... on the command line, too" has "$("$trainyard" explain "$second" --dir "$dir")" "If job $low ended, it would start now on"
+check "nobody knows when a job without a limit ends" has "$why" '"starts_in_seconds":null'
 api PUT /api/v1/projects/a '{"quota": {"cpus": 0}}' >/dev/null
 "$trainyard" cancel "$low" --dir "$dir" >/dev/null
 wait_for 60 is_state "$low" cancelled

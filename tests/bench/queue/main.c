@@ -3,12 +3,15 @@
  *
  * NODES of several kinds are full, JOBS wait: of many projects and three queues, with needs
  * that differ.  Then, PASSES times over, one job ends and another is submitted, and the time of
- * that batch, with its pass, is measured.  Prints a line of JSON.
+ * that batch, with its pass, is measured; then a copy of the state, and answers to why a job
+ * waits, with what would start it.  Prints a line of JSON.
  */
 
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/clock.h"
+#include "scheduler/advise.h"
+#include "scheduler/explain.h"
 #include "scheduler/scheduler.h"
 #include "tests/sim/random.h"
 
@@ -127,6 +130,38 @@ static int by_value(const void *left, const void *right)
     return *a < *b ? -1 : *a > *b;
 }
 
+/* Half of `count` answers take no longer; with how many changes they name, on average. */
+static double explain_ms(struct bench *bench, int count, double *changes)
+{
+    uint64_t *took_us = alloc_array((size_t)count, sizeof(*took_us));
+    int named = 0;
+    for (int i = 0; i < count;) {
+        int64_t number = 1 + random_below(&bench->random, (int)bench->jobs);
+        enum job_state state;
+        struct explain why;
+        if (!scheduler_job_state(bench->scheduler, number, &state) || state != JOB_QUEUED)
+            continue;
+        uint64_t begin_us = clock_monotonic_us();
+        explain_job(bench->scheduler, number, bench->now_us, &why);
+        advise_job(bench->scheduler, number, bench->now_us, &why);
+        took_us[i++] = clock_monotonic_us() - begin_us;
+        named += why.changes_count;
+    }
+    qsort(took_us, (size_t)count, sizeof(*took_us), by_value);
+    double middle = (double)took_us[count / 2] / 1000;
+    *changes = (double)named / count;
+    free(took_us);
+    return middle;
+}
+
+static double copy_ms(const struct bench *bench)
+{
+    uint64_t begin_us = clock_monotonic_us();
+    for (int i = 0; i < 10; i++)
+        scheduler_free(scheduler_copy(bench->scheduler));
+    return (double)(clock_monotonic_us() - begin_us) / 10000;
+}
+
 static int number(int argc, char **argv, int index, int otherwise)
 {
     return argc > index ? (int)strtol(argv[index], NULL, 10) : otherwise;
@@ -164,13 +199,15 @@ int main(int argc, char **argv)
         total_us += took_us[i];
     }
     qsort(took_us, (size_t)passes, sizeof(*took_us), by_value);
+    double changes, explained = explain_ms(&bench, 20, &changes);
     printf(
         "{\"nodes\": %d, \"queued\": %lld, \"running\": %d, \"passes\": %d, \"started\": %ld, "
-        "\"mean_ms\": %.3f, \"p50_ms\": %.3f, \"p99_ms\": %.3f, \"max_ms\": %.3f}\n",
+        "\"mean_ms\": %.3f, \"p50_ms\": %.3f, \"p99_ms\": %.3f, \"max_ms\": %.3f, "
+        "\"copy_ms\": %.3f, \"explain_ms\": %.3f, \"changes\": %.1f}\n",
         nodes, (long long)(bench.jobs - bench.started), bench.live_count, passes,
         bench.started - started, (double)total_us / passes / 1000,
         (double)took_us[passes / 2] / 1000, (double)took_us[passes * 99 / 100] / 1000,
-        (double)took_us[passes - 1] / 1000);
+        (double)took_us[passes - 1] / 1000, copy_ms(&bench), explained, changes);
     scheduler_free(bench.scheduler);
     arena_free(bench.actions.arena);
     scheduler_actions_release(&bench.actions);
