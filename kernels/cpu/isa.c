@@ -6,6 +6,17 @@
 
 static const struct isa *chosen;
 
+#ifdef __x86_64__
+static const struct isa *with_bf16(void)
+{
+    static struct isa both;
+    both = isa_avx512;
+    both.name = "avx512_bf16";
+    both.bf16 = isa_avx512_bf16;
+    return &both;
+}
+#endif
+
 static void choose_once(void)
 {
     chosen = &isa_base;
@@ -22,7 +33,7 @@ static void choose_once(void)
         __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
         chosen = &isa_avx512;
     if (most >= 3 && chosen == &isa_avx512 && __builtin_cpu_supports("avx512bf16"))
-        chosen = &isa_avx512_bf16;
+        chosen = with_bf16();
 #endif
 }
 

@@ -1,10 +1,10 @@
 /*
  * isa.h - the inner loops of the CPU kernels, compiled once per instruction set.
  *
- * isa_base.c (any CPU), isa_avx2.c, isa_avx512.c and isa_avx512_bf16.c each compile the
- * *_body.h files with their own compiler flags and fill one struct isa; isa() picks the best
- * that this machine can run. All functions here run on the calling thread; kernels split the
- * work.
+ * isa_base.c (any CPU), isa_avx2.c and isa_avx512.c each compile the *_body.h files with their
+ * own compiler flags and fill one struct isa, isa_avx512_bf16.c a part of one; isa() picks the
+ * best that this machine can run. All functions here run on the calling thread; kernels split
+ * the work.
  */
 #pragma once
 
@@ -289,5 +289,5 @@ extern const struct isa isa_base;
 #ifdef __x86_64__
 extern const struct isa isa_avx2;
 extern const struct isa isa_avx512;
-extern const struct isa isa_avx512_bf16;
+extern const struct isa_bf16 isa_avx512_bf16; /* in place of isa_avx512's */
 #endif

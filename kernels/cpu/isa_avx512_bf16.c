@@ -1,8 +1,23 @@
-/* isa_avx512_bf16.c - as isa_avx512.c, where the machine multiplies bfloat16 as well. */
+/* isa_avx512_bf16.c - what differs where a machine with AVX-512 multiplies bfloat16 as well. */
 #ifdef __x86_64__
-#define ISA isa_avx512_bf16
-#define ISA_NAME "avx512_bf16"
 #define LANES 16
 #define TILE_ROWS 12
-#include "kernels/cpu/isa_body.h"
+#include "kernels/cpu/isa.h"
+
+#include <math.h>
+
+#define TILE_COLUMNS (2 * LANES)
+
+#include "kernels/cpu/vec_body.h"
+
+#include "kernels/cpu/bf16_body.h"
+#include "kernels/cpu/tile_body.h"
+
+TILES(tile_bf16, true)
+
+const struct isa_bf16 isa_avx512_bf16 = {.instructions = HAS_BF16,
+                                         .tile = tile_bf16,
+                                         .pair_columns = pair_columns,
+                                         .pair_rows = pair_rows,
+                                         .round = round_bf16};
 #endif

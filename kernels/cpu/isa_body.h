@@ -1,6 +1,6 @@
 /*
  * isa_body.h - one instruction set's struct isa; included by isa_base.c, isa_avx2.c,
- * isa_avx512.c, isa_avx512_bf16.c.
+ * isa_avx512.c.
  *
  * The includer defines ISA (the constant's name), ISA_NAME, LANES (floats per vector register)
  * and TILE_ROWS (of the register tile; its columns are two vectors).
@@ -17,15 +17,19 @@
 
 #include "kernels/cpu/bf16_body.h"
 #include "kernels/cpu/chain_body.h"
-#include "kernels/cpu/gemm_body.h"
+#include "kernels/cpu/dot_body.h"
 #include "kernels/cpu/norm_body.h"
 #include "kernels/cpu/pack_body.h"
 #include "kernels/cpu/philox_body.h"
 #include "kernels/cpu/pool_body.h"
 #include "kernels/cpu/recurrent_body.h"
 #include "kernels/cpu/rows_body.h"
+#include "kernels/cpu/tile_body.h"
 #include "kernels/cpu/transformer_body.h"
 #include "kernels/cpu/winograd_body.h"
+
+TILES(tile, false)
+TILES(tile_bf16, true)
 
 const struct isa ISA = {
     .name = ISA_NAME,

@@ -34,10 +34,10 @@ static int all_isas(const struct isa **list)
 #ifdef __x86_64__
     if (isa() != &isa_base)
         list[count++] = &isa_avx2; /* a machine with AVX-512 has it too */
-    if (isa() == &isa_avx512 || isa() == &isa_avx512_bf16)
+    if (!strncmp(isa()->name, "avx512", 6))
         list[count++] = &isa_avx512;
-    if (isa() == &isa_avx512_bf16)
-        list[count++] = &isa_avx512_bf16;
+    if (list[count - 1] != isa() && isa() != &isa_base)
+        list[count++] = isa(); /* with instructions for bfloat16 */
 #endif
     return count;
 }
