@@ -201,7 +201,8 @@ static bool is_hopeless(struct advise *a, const struct variant *v)
         return false;
     struct fit_place places[LIMIT_JOB_TASKS];
     struct scheduler_need *needs = changed_needs(a->job, v, a->arena);
-    struct fit_ask ask = {.needs = needs, .needs_count = a->job->needs_count};
+    struct fit_ask ask = scheduler_books_ask(a->job);
+    ask.needs = needs;
     bool **suits = scheduler_books_suits(a->s, needs, ask.needs_count);
     ask.suits = suits;
     bool fits = fit_job(&ask, &a->offers, places);

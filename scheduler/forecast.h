@@ -40,7 +40,7 @@ struct forecast {
 /*
  * Plays a scheduler on, from its state at `now_us` until the job `number` has started (0: until
  * all have that can), or `*work` is used up, and takes what it used from that.  The scheduler
- * is good for nothing else afterwards: give it a copy.  The list lives in the arena.
+ * stays as it is then, the job just placed: give it a copy.  The list lives in the arena.
  */
 void forecast_play(struct scheduler *copy, uint64_t now_us, int64_t number, int64_t *work,
                    struct arena *arena, struct forecast *out);

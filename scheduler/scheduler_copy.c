@@ -3,16 +3,27 @@
 #include "base/alloc.h"
 #include "scheduler/internal.h"
 
+/* What a node or a job owns is copied below: a new field of one stops here. */
+static_assert(sizeof(struct node) == 288 && sizeof(struct job) == 280,
+              "scheduler_copy.c copies all that nodes and jobs own");
+
+/* An array of its own, of `count` elements. */
+static void *copy_array(const void *from, int count, size_t size)
+{
+    void *copy = alloc_array((size_t)count, size);
+    if (count)
+        memcpy(copy, from, (size_t)count * size);
+    return copy;
+}
+
 static struct node *copy_node(const struct node *node)
 {
     struct node *copy = alloc_bytes(sizeof(*copy));
     *copy = *node;
     copy->name = alloc_text(node->name);
     copy->boot_id = alloc_text(node->boot_id);
-    copy->ghosts = alloc_array((size_t)node->ghosts_count, sizeof(*copy->ghosts));
+    copy->ghosts = copy_array(node->ghosts, node->ghosts_count, sizeof(*copy->ghosts));
     copy->ghosts_capacity = node->ghosts_count;
-    if (node->ghosts_count)
-        memcpy(copy->ghosts, node->ghosts, (size_t)node->ghosts_count * sizeof(*copy->ghosts));
     return copy;
 }
 
@@ -20,10 +31,8 @@ static bool **copy_suits(const struct scheduler *s, const struct job *job)
 {
     bool **suits = alloc_array((size_t)job->needs_count, sizeof(*suits));
     for (int i = 0; i < job->needs_count; i++) {
-        if (!job->suits[i])
-            continue;
-        suits[i] = alloc_array((size_t)s->match.count, sizeof(**suits));
-        memcpy(suits[i], job->suits[i], (size_t)s->match.count * sizeof(**suits));
+        if (job->suits[i])
+            suits[i] = copy_array(job->suits[i], s->match.count, sizeof(**suits));
     }
     return suits;
 }
@@ -37,13 +46,16 @@ static struct job *copy_job(const struct scheduler *s, const struct job *job)
     copy->project = s->projects[job->project->at];
     copy->needs = scheduler_books_needs(job->needs, job->needs_count);
     copy->suits = copy_suits(s, job);
+    if (job->failures) {
+        copy->failures = copy_array(job->failures, job->failures_count, sizeof(*job->failures));
+        copy->failures_capacity = job->failures_count;
+        copy->excluded = copy_array(job->excluded, job->failures_count, sizeof(*job->excluded));
+    }
     if (!job->tasks)
         return copy;
-    copy->tasks = alloc_array((size_t)job->tasks_count, sizeof(*copy->tasks));
-    for (int i = 0; i < job->tasks_count; i++) {
-        copy->tasks[i] = job->tasks[i];
+    copy->tasks = copy_array(job->tasks, job->tasks_count, sizeof(*copy->tasks));
+    for (int i = 0; i < job->tasks_count; i++)
         copy->tasks[i].node = s->nodes[job->tasks[i].node->at];
-    }
     if (job->first_bad)
         copy->first_bad = &copy->tasks[job->first_bad - job->tasks];
     return copy;

@@ -51,6 +51,30 @@ TEST(a_copy_goes_the_same_way)
     world_free(&twin);
 }
 
+/* A node that failed the job is passed over by its copy, too. */
+TEST(a_copy_knows_what_failed)
+{
+    struct world world = world_new();
+    int64_t session = joins(&world, 1, 8, 0);
+    struct scheduler_need need = {.role = "worker", .replicas = 1, .each = {1000, 0, 0}};
+    struct scheduler_job_info job = {.number = 1,
+                                     .reason = "",
+                                     .needs = &need,
+                                     .needs_count = 1,
+                                     .restart_max = 5,
+                                     .exclude_bad = 1};
+    happens(&world, &(struct scheduler_event){.kind = ON_SUBMIT, .job = &job});
+    reports(&world, session, 1, started_epoch(&world, 1), TASK_EXITED, EXIT_CRASH);
+    struct world twin = {.now_us = world.now_us, .scheduler = scheduler_copy(world.scheduler)};
+    twin.actions.arena = arena_new();
+    passes(&twin, 60, session);
+    CHECK(!action(&twin, DO_START, 0));
+    joins(&twin, 2, 8, 0);
+    CHECK_INT(action(&twin, DO_START, 0)->node, 2);
+    world_free(&world);
+    world_free(&twin);
+}
+
 TEST(a_start_is_told_by_time_limits)
 {
     struct world world = world_new();
