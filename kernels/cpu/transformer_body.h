@@ -70,9 +70,8 @@ static void gelu(int64_t count, const float *x, float *y, float *slope)
     for (int64_t i = 0; i < count; i += LANES) {
         int64_t left = count - i;
         vec v = load_part(x + i, left, 0);
-        vec a = (vec)((ivec)v & 0x7fffffff);
+        vec a = between(0, 14, (vec)((ivec)v & 0x7fffffff));
         ivec far = a >= 14.0f;
-        a = choose(far, splat(14.0f), a);
         vec e = choose(far, (vec){0}, exponential(a * a * -0.5f)); /* of a NaN a NaN */
         /* The mass above a, divided by e: a rational function, to 6e-9. */
         vec p = a * 4.077319521456957e-3f + 4.03706319630146e-2f;
@@ -93,9 +92,82 @@ static void gelu(int64_t count, const float *x, float *y, float *slope)
 
 /* --- attention --- */
 
+/* Vectors of a row that are kept in registers: written and read again, what was stored in part
+ * would have to reach the cache first. */
+enum { SHORT_VECS = 4 };
+
+/* The `vecs` vectors that begin below `count`, then zeros. */
+INLINE void store_short(const int vecs, int64_t count, int64_t columns, const vec *v, float *x)
+{
+    for (int64_t j = (vecs - 1) * LANES; j < columns; j += LANES)
+        store_part(x + j, columns - j, (vec){0});
+#pragma GCC unroll 4
+    for (int i = 0; i < vecs - 1; i++)
+        store(x + i * LANES, v[i]);
+    store_part(x + (vecs - 1) * LANES, count - (vecs - 1) * LANES, v[vecs - 1]);
+}
+
+INLINE void weights_short(const int vecs, int64_t count, int64_t columns, float scale, float *x)
+{
+    vec v[SHORT_VECS];
+    vec best = splat(-INFINITY), total = {0};
+#pragma GCC unroll 4
+    for (int i = 0; i < vecs; i++) {
+        v[i] = i < vecs - 1 ? load(x + i * LANES)
+                            : load_part(x + i * LANES, count - i * LANES, -INFINITY);
+        best = larger(best, v[i]);
+    }
+    const float most = lanes_maximum(best) * scale;
+#pragma GCC unroll 4
+    for (int i = 0; i < vecs; i++)
+        total += v[i] = exponential(v[i] * scale - most);
+    const float by = 1.0f / lanes_sum(total);
+#pragma GCC unroll 4
+    for (int i = 0; i < vecs; i++)
+        v[i] *= by;
+    store_short(vecs, count, columns, v, x);
+}
+
+INLINE void weights_grad_short(const int vecs, int64_t count, int64_t columns, float scale,
+                               const float *w, float *g)
+{
+    vec a[SHORT_VECS], b[SHORT_VECS];
+    vec total = {0};
+#pragma GCC unroll 4
+    for (int i = 0; i < vecs; i++) {
+        int64_t left = i < vecs - 1 ? LANES : count - i * LANES;
+        a[i] = load_part(w + i * LANES, left, 0);
+        b[i] = load_part(g + i * LANES, left, 0);
+        total += a[i] * b[i];
+    }
+    const float mean = lanes_sum(total);
+#pragma GCC unroll 4
+    for (int i = 0; i < vecs; i++)
+        a[i] = (b[i] - mean) * a[i] * scale;
+    store_short(vecs, count, columns, a, g);
+}
+
+#define SHORT(name, vecs, ...)                                                                 \
+    switch (vecs) {                                                                            \
+    case 1:                                                                                    \
+        name(1, __VA_ARGS__);                                                                  \
+        return;                                                                                \
+    case 2:                                                                                    \
+        name(2, __VA_ARGS__);                                                                  \
+        return;                                                                                \
+    case 3:                                                                                    \
+        name(3, __VA_ARGS__);                                                                  \
+        return;                                                                                \
+    default:                                                                                   \
+        name(4, __VA_ARGS__);                                                                  \
+        return;                                                                                \
+    }
+
 /* Softmax of scale * x in place; from `count` to `columns` zeros. */
 static void attention_weights(int64_t count, int64_t columns, float scale, float *x)
 {
+    if (columns <= SHORT_VECS * LANES)
+        SHORT(weights_short, (count + LANES - 1) / LANES, count, columns, scale, x)
     vec best = splat(-INFINITY);
     for (int64_t j = 0; j < count; j += LANES)
         best = larger(best, load_part(x + j, count - j, -INFINITY));
@@ -118,6 +190,8 @@ static void attention_weights(int64_t count, int64_t columns, float scale, float
 static void attention_weights_grad(int64_t count, int64_t columns, float scale, const float *w,
                                    float *g)
 {
+    if (columns <= SHORT_VECS * LANES)
+        SHORT(weights_grad_short, (count + LANES - 1) / LANES, count, columns, scale, w, g)
     vec total = {0};
     for (int64_t j = 0; j < count; j += LANES)
         total += load_part(w + j, count - j, 0) * load_part(g + j, count - j, 0);

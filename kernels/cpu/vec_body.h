@@ -36,6 +36,16 @@ INLINE vec choose(ivec mask, vec a, vec b)
     return (vec)(((ivec)a & mask) | ((ivec)b & ~mask));
 }
 
+/* x between the two; NaN stays. */
+INLINE vec between(float least, float most, vec x)
+{
+#if LANES == 16
+    return _mm512_min_ps(splat(most), _mm512_max_ps(splat(least), x)); /* NaN: the second */
+#else
+    return choose(x > most, splat(most), choose(x < least, splat(least), x));
+#endif
+}
+
 /* The gradient of Relu: what is not finite is so also where nothing came through. */
 INLINE vec relu_grad(vec grad, vec features)
 {
@@ -103,12 +113,20 @@ INLINE void store_part(float *p, int64_t count, vec v)
 /* The larger; NaN if either is. */
 INLINE vec larger(vec a, vec b)
 {
+#if LANES == 16
+    return _mm512_mask_mov_ps(_mm512_max_ps(b, a), _mm512_cmp_ps_mask(b, b, _CMP_UNORD_Q), b);
+#else
     return choose((a < b) | (b != b), b, a);
+#endif
 }
 
 INLINE vec smaller(vec a, vec b)
 {
+#if LANES == 16
+    return _mm512_mask_mov_ps(_mm512_min_ps(b, a), _mm512_cmp_ps_mask(b, b, _CMP_UNORD_Q), b);
+#else
     return choose((b < a) | (b != b), b, a);
+#endif
 }
 
 INLINE vec root(vec x)
@@ -169,7 +187,7 @@ INLINE float lanes_maximum(vec v)
 /* e^x to 2 units in the last place; exact at the ends: 0, inf, NaN. */
 INLINE vec exponential(vec x)
 {
-    vec clamped = choose(x > 89.0f, splat(89.0f), choose(x < -104.0f, splat(-104.0f), x));
+    vec clamped = between(-104.0f, 89.0f, x);
     vec n = (clamped * 1.44269504f + 12582912.0f) - 12582912.0f; /* rounded to an integer */
     vec r = clamped - n * 0.693359375f;
     r = r - n * -2.12194440e-4f;
@@ -179,12 +197,18 @@ INLINE vec exponential(vec x)
     p = p * r + 1.6666665459e-1f;
     p = p * r + 5.0000001201e-1f;
     p = p * (r * r) + (r + 1.0f);
+    /* What would come to 0 is 0 at once: processors are slow where a result is too small. */
+#if LANES == 16
+    return _mm512_maskz_scalef_ps(_mm512_cmp_ps_mask(x, splat(-104.0f), _CMP_NLT_UQ), p, n);
+#else
+    p = choose(x < -104.0f, (vec){0}, p);
     /* 2^n in two steps, for n is -150 to 129. */
     ivec whole = __builtin_convertvector(choose(n == n, n, (vec){0}), ivec);
     ivec half = whole >> 1;
     vec low = (vec)((half + 127) << 23);
     vec high = (vec)((whole - half + 127) << 23);
     return p * low * high;
+#endif
 }
 
 /* log x to 1 unit in the last place; exact at the ends: -inf, inf, NaN. */

@@ -99,6 +99,81 @@ TEST(exponential_is_that_of_the_library)
                 CHECK_STOP("%s: exp(%.9g) is %.9g, not %.9g", list[k]->name, (double)x,
                            (double)y, wanted);
         }
+        const float ends[] = {0, -0.0f, -INFINITY, INFINITY, NAN, -1e30f, 1e30f, -104.5f};
+        const float wanted[] = {1, 1, 0, INFINITY, NAN, 0, INFINITY, 0};
+        float is[ARRAY_LEN(ends)];
+        list[k]->unary(ISA_EXP, ARRAY_LEN(ends), ends, is);
+        check_close(list[k]->name, is, wanted, ARRAY_LEN(ends), 0);
+    }
+}
+
+/* NaN if either is, and the first of two zeros: on all of them. */
+TEST(larger_and_smaller_keep_nan)
+{
+    const struct isa *list[ISAS];
+    const float x[] = {NAN, 1, NAN, 0, -0.0f, 2, -INFINITY, INFINITY};
+    const float y[] = {1, NAN, NAN, -0.0f, 0, 3, 4, NAN};
+    const float most[] = {NAN, NAN, NAN, 0, -0.0f, 3, 4, NAN};
+    const float least[] = {NAN, NAN, NAN, 0, -0.0f, 2, -INFINITY, NAN};
+    int count = all_isas(list);
+    for (int k = 0; k < count; k++) {
+        float is[ARRAY_LEN(x)];
+        list[k]->binary(ISA_MAXIMUM, ARRAY_LEN(x), x, false, y, false, is);
+        check_close(list[k]->name, is, most, ARRAY_LEN(x), 0);
+        CHECK(!signbit(is[3]) && signbit(is[4]));
+        list[k]->binary(ISA_MINIMUM, ARRAY_LEN(x), x, false, y, false, is);
+        check_close(list[k]->name, is, least, ARRAY_LEN(x), 0);
+        CHECK(!signbit(is[3]) && signbit(is[4]));
+    }
+}
+
+static void check_attention_row(const struct isa *ops, int64_t count, int64_t columns)
+{
+    float w[160], g[160], wanted[160], scale = 0.25f;
+    double most = -INFINITY, total = 0, mean = 0;
+    for (int64_t j = 0; j < count; j++)
+        most = fmax(most, (double)(a[j] * scale));
+    for (int64_t j = 0; j < count; j++)
+        total += exp((double)(a[j] * scale) - most);
+    memcpy(w, a, sizeof(w));
+    memcpy(g, b, sizeof(g));
+    w[columns] = g[columns] = 123;
+    for (int64_t j = 0; j < columns; j++)
+        wanted[j] = j < count ? (float)(exp((double)(a[j] * scale) - most) / total) : 0;
+    ops->attention_weights(count, columns, scale, w);
+    check_close(ops->name, w, wanted, columns, 1e-6);
+    for (int64_t j = 0; j < count; j++)
+        mean += (double)(w[j] * b[j]);
+    for (int64_t j = 0; j < columns; j++)
+        wanted[j] = j < count ? (float)(((double)b[j] - mean) * (double)(w[j] * scale)) : 0;
+    ops->attention_weights_grad(count, columns, scale, w, g);
+    check_close(ops->name, g, wanted, columns, 1e-6);
+    CHECK(w[columns] == 123);
+    CHECK(g[columns] == 123);
+}
+
+/* Rows that fit the registers, and longer ones; behind what is seen all is 0, even of a NaN. */
+TEST(attention_rows_of_all_lengths)
+{
+    const struct isa *list[ISAS];
+    int isas = all_isas(list);
+    fill(a);
+    fill(b);
+    for (int k = 0; k < isas; k++)
+        for (int64_t columns = 1; columns <= 150; columns++)
+            for (int64_t count = 1; count <= columns; count += 1 + columns / 40)
+                check_attention_row(list[k], count, columns);
+    for (int k = 0; k < isas; k++) {
+        for (int64_t columns = 20; columns < 150; columns += 29) {
+            float w[160], g[160];
+            memcpy(w, a, sizeof(w));
+            memcpy(g, b, sizeof(g));
+            w[2] = NAN;
+            list[k]->attention_weights(7, columns, 1, w);
+            list[k]->attention_weights_grad(7, columns, 1, w, g);
+            for (int64_t j = 0; j < columns; j++)
+                CHECK(j < 7 ? isnan(w[j]) && isnan(g[j]) : w[j] == 0 && g[j] == 0);
+        }
     }
 }
 
