@@ -30,6 +30,17 @@ json_t *change_send(const char *folder, const char *method, const char *collecti
     return answer;
 }
 
+json_t *change_list(const char *text)
+{
+    json_t *list = json_array();
+    while (*text) {
+        size_t size = strcspn(text, ",");
+        json_array_append_new(list, json_stringn(text, size));
+        text += size + (text[size] == ',');
+    }
+    return list;
+}
+
 void change_add(json_t *object, const char *name, int64_t value)
 {
     if (value != CHANGE_NOT_GIVEN)

@@ -16,5 +16,8 @@
 json_t *change_send(const char *folder, const char *method, const char *collection,
                     const char *name, json_t *body, int *status);
 
+/* The words between commas as a list of texts, owned. */
+json_t *change_list(const char *text);
+
 /* Adds a number that was given; below 0 it is null: no bound. */
 void change_add(json_t *object, const char *name, int64_t value);

@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/str.h"
+#include "cli/change.h"
 #include "cli/cli.h"
 #include "cli/client.h"
 #include "cli/options.h"
@@ -25,6 +26,7 @@ struct run {
     const char *project;
     const char *queue;
     const char *workdir;
+    const char *after;
     struct options_words env;
     struct options_words secrets;
     struct options_words files;
@@ -122,6 +124,8 @@ static json_t *make_spec(const struct run *run, const struct client *client, cha
     add_text(spec, "name", run->name);
     add_text(spec, "project", run->project);
     add_text(spec, "queue", run->queue);
+    if (run->after)
+        json_object_set_new(spec, "after", change_list(run->after));
     if (run->priority >= 0)
         json_object_set_new(spec, "priority", json_integer(run->priority));
     if (run->seconds > 0)
@@ -430,6 +434,7 @@ int run_main(int argc, char **argv)
         {"project", OPTION_TEXT, &run.project, "that the job belongs to"},
         {"queue", OPTION_TEXT, &run.queue, "that it waits in"},
         {"priority", OPTION_NUMBER, &run.priority, "0 to 100, higher first (50)"},
+        {"after", OPTION_TEXT, &run.after, "jobs that must succeed first, by commas"},
         {"workers", OPTION_NUMBER, &run.workers, "tasks that run the program (1)"},
         {"ps", OPTION_NUMBER, &run.ps, "parameter servers beside them"},
         {"cpus", OPTION_NUMBER, &run.cpus, "for each task (1)"},

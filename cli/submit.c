@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/str.h"
+#include "cli/change.h"
 #include "cli/cli.h"
 #include "cli/client.h"
 #include "cli/options.h"
@@ -19,6 +20,7 @@ struct submit {
     const char *folder;
     const char *name;
     const char *key;
+    const char *after;
     int64_t steps;
     int64_t priority;
     bool watch;
@@ -72,6 +74,8 @@ static void override(json_t *spec, const struct submit *submit)
 {
     if (submit->name)
         json_object_set_new(spec, "name", json_string(submit->name));
+    if (submit->after)
+        json_object_set_new(spec, "after", change_list(submit->after));
     if (submit->priority >= 0)
         json_object_set_new(spec, "priority", json_integer(submit->priority));
     if (submit->steps > 0) {
@@ -150,6 +154,7 @@ int submit_main(int argc, char **argv)
         {"steps", OPTION_NUMBER, &submit.steps, "in place of train.steps"},
         {"priority", OPTION_NUMBER, &submit.priority,
          "in place of the spec's priority, 0 to 100"},
+        {"after", OPTION_TEXT, &submit.after, "jobs that must succeed first, by commas"},
         {"key", OPTION_TEXT, &submit.key,
          "Idempotency-Key: submitting twice with one key makes one job"},
         {"json", OPTION_FLAG, &submit.json, "print the job as JSON"},

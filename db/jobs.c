@@ -37,31 +37,30 @@ struct add {
     struct db_job_added *added;
 };
 
-/* Fills `added` when the key is known; false on failure, also for another body. */
-static bool add_find_key(struct db_conn *conn, const struct add *add, struct error *err)
+bool db_jobs_find_key(struct db_conn *conn, int64_t user_id, const char *key,
+                      const uint8_t *body_hash, struct db_job_added *added, struct error *err)
 {
-    const struct db_job_new *job = add->job;
+    added->existed = false;
     sqlite3_stmt *stmt = db_query(conn, err,
                                   "SELECT number, id, body_hash FROM jobs"
                                   " WHERE user_id = ?1 AND idempotency_key = ?2",
-                                  "it", job->user_id, job->idempotency_key);
+                                  "it", user_id, key);
     int row = stmt ? db_row(conn, stmt, err) : -1;
     if (row <= 0)
         return row == 0;
 
-    add->added->existed = true;
-    add->added->number = sqlite3_column_int64(stmt, 0);
-    snprintf(add->added->id, sizeof(add->added->id), "%s",
-             (const char *)sqlite3_column_text(stmt, 1));
+    added->existed = true;
+    added->number = sqlite3_column_int64(stmt, 0);
+    snprintf(added->id, sizeof(added->id), "%s", (const char *)sqlite3_column_text(stmt, 1));
     bool same = sqlite3_column_bytes(stmt, 2) == DB_HASH_BYTES &&
-                memcmp(sqlite3_column_blob(stmt, 2), job->body_hash, DB_HASH_BYTES) == 0;
+                memcmp(sqlite3_column_blob(stmt, 2), body_hash, DB_HASH_BYTES) == 0;
     db_query_end(stmt);
     if (same)
         return true;
     return fail(
         err, PRECONDITION,
         "this Idempotency-Key came with another body before, for job %lld: use a new key",
-        (long long)add->added->number);
+        (long long)added->number);
 }
 
 static bool add_needs(struct db_conn *conn, const struct add *add, struct error *err)
@@ -80,12 +79,23 @@ static bool add_needs(struct db_conn *conn, const struct add *add, struct error 
     return true;
 }
 
+static bool add_after(struct db_conn *conn, const struct add *add, struct error *err)
+{
+    for (int i = 0; i < add->job->after_count; i++) {
+        if (!db_run(conn, err, "INSERT INTO dependencies VALUES (?1, ?2)", "ii",
+                    add->added->number, add->job->after[i]))
+            return false;
+    }
+    return true;
+}
+
 static bool add_run(struct db_conn *conn, void *arg, struct error *err)
 {
     struct add *add = arg;
     const struct db_job_new *job = add->job;
     add->added->existed = false;
-    if (job->idempotency_key && !add_find_key(conn, add, err))
+    if (job->idempotency_key && !db_jobs_find_key(conn, job->user_id, job->idempotency_key,
+                                                  job->body_hash, add->added, err))
         return false;
     if (add->added->existed)
         return true;
@@ -127,7 +137,8 @@ static bool add_run(struct db_conn *conn, void *arg, struct error *err)
                              .job = add->added->number,
                              .state = JOB_QUEUED,
                              .state_from = -1};
-    return add_needs(conn, add, err) && db_events_add(conn, &event, err) &&
+    return add_needs(conn, add, err) && add_after(conn, add, err) &&
+           db_events_add(conn, &event, err) &&
            db_run(conn, err, "UPDATE jobs SET seq = ?1 WHERE number = ?2", "ii", event.seq,
                   add->added->number);
 }
@@ -330,6 +341,25 @@ bool db_jobs_needs(struct db_conn *conn, int64_t number, struct arena *arena,
             .node_labels = db_column_text(stmt, 8, arena),
         };
     *needs = db_rows_end(&rows, arena, needs_count);
+    return row == 0;
+}
+
+bool db_jobs_after(struct db_conn *conn, int64_t number, struct arena *arena,
+                   struct db_after **after, int *after_count, struct error *err)
+{
+    sqlite3_stmt *stmt = db_query(conn, err,
+                                  "SELECT d.after, j.state FROM dependencies d"
+                                  " JOIN jobs j ON j.number = d.after"
+                                  " WHERE d.job = ?1 ORDER BY d.after",
+                                  "i", number);
+    if (!stmt)
+        return false;
+    struct db_rows rows = {.row_size = sizeof(struct db_after)};
+    int row;
+    while ((row = db_row(conn, stmt, err)) > 0)
+        *(struct db_after *)db_rows_add(&rows) = (struct db_after){
+            sqlite3_column_int64(stmt, 0), (enum job_state)sqlite3_column_int(stmt, 1)};
+    *after = db_rows_end(&rows, arena, after_count);
     return row == 0;
 }
 

@@ -44,6 +44,8 @@ struct db_job_new {
         retry_on;    /* bit i: tried again after enum exit_reason i; 0: EXIT_REASONS_RETRIED */
     int exclude_bad; /* not again on a node that failed it so often; 0: nodes are not asked */
     int64_t stop_us; /* stop.max_seconds; 0: no bound */
+    const int64_t *after; /* numbers of jobs that must have succeeded, each once */
+    int after_count;
     const char *idempotency_key; /* NULL: none */
     const uint8_t *body_hash;    /* DB_HASH_BYTES of the request's body, with a key only */
 };
@@ -129,6 +131,12 @@ struct db_job_added {
 bool db_jobs_add(struct db *db, const struct db_job_new *job, struct db_job_added *added,
                  struct error *err) CHECKED;
 
+/* Fills `added` when the user has sent this key before; else `existed` is false.  PRECONDITION
+ * when that was with another body. */
+bool db_jobs_find_key(struct db_conn *conn, int64_t user_id, const char *key,
+                      const uint8_t *body_hash, struct db_job_added *added,
+                      struct error *err) CHECKED;
+
 /* The job with this number, or with this text: "7", "job_01JD...", else the newest of that
  * name. */
 bool db_jobs_find(struct db_conn *conn, int64_t number, struct arena *arena, struct db_job *job,
@@ -202,6 +210,14 @@ bool db_jobs_priority(struct db_conn *conn, int64_t job, int attempt, int priori
 /* Gives a job that is stopping another reason for it, and appends the event "job.note". */
 bool db_jobs_note(struct db_conn *conn, int64_t job, int attempt, const char *reason,
                   const char *text, int64_t now_us, struct error *err) CHECKED;
+
+/* A job that another one comes after. */
+struct db_after {
+    int64_t job;
+    enum job_state state;
+};
+bool db_jobs_after(struct db_conn *conn, int64_t number, struct arena *arena,
+                   struct db_after **after, int *after_count, struct error *err) CHECKED;
 
 /* How often a job has failed on a node. */
 struct db_failure {

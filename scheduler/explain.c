@@ -356,6 +356,22 @@ static bool explain_turn(const struct scheduler *s, const struct job *job, uint6
                (long long)(in_us / 1000000));
 }
 
+/* The jobs that must succeed first are those that hold it up. */
+static bool explain_after(const struct scheduler *s, const struct job *job, struct explain *out)
+{
+    for (int i = 0; i < job->after_count && i < EXPLAIN_HOLDERS_MAX; i++) {
+        const struct job *other = scheduler_find_job(s, job->after[i]);
+        out->holders[out->holders_count++] = (struct explain_holder){
+            .job = job->after[i], .state = other ? other->state : JOB_QUEUED, .ends_us = -1};
+    }
+    char more[40] = "";
+    if (job->after_count > 1)
+        snprintf(more, sizeof(more), " and %d more", job->after_count - 1);
+    advise(out, "Starts when they have succeeded; fails if one of them does not.");
+    return say(out, EXPLAIN_DEPENDENCY, "Waiting: it comes after job %lld (%s)%s.",
+               (long long)job->after[0], db_job_state_name(out->holders[0].state), more);
+}
+
 /* "n1 and 2 more": the nodes that the job passes over. */
 static const char *excluded_text(const struct scheduler *s, const struct job *job, char *out,
                                  size_t size)
@@ -403,6 +419,8 @@ bool explain_job(const struct scheduler *s, int64_t number, uint64_t now_us,
         out->nodes_count += s->nodes[i]->session && s->nodes[i]->state != NODE_LOST;
     if (job->state != JOB_QUEUED)
         return say(out, EXPLAIN_NOT_WAITING, "The job is %s.", db_job_state_name(job->state));
+    if (job->after_count)
+        return explain_after(s, job, out);
     find_ahead(s, job, out);
     if (s->head == job->number && s->head_start_us != UINT64_MAX)
         out->start_us = s->head_start_us > now_us ? (int64_t)(s->head_start_us - now_us) : 0;

@@ -69,6 +69,8 @@ struct job {
     bool **suits;  /* of each need, by kind of node; as fit_ask has it */
     int tasks_max; /* over all needs */
     bool spread;
+    int64_t *after; /* numbers of jobs that have not succeeded yet */
+    int after_count;
     int restart_max;
     uint32_t retry_on; /* bit i: after enum exit_reason i */
     int exclude_bad;
@@ -128,6 +130,12 @@ struct node {
     int ghosts_capacity;
 };
 
+/* A job that has ended in this batch. */
+struct ended {
+    int64_t job;
+    enum job_state state;
+};
+
 struct scheduler {
     struct scheduler_options options;
     int64_t epoch;
@@ -141,8 +149,12 @@ struct scheduler {
     int jobs_count;
     int jobs_capacity;
 
-    struct queue queue; /* those of them that wait */
-    bool dirty;         /* something has changed that may let a job start */
+    struct queue queue;  /* those of them that wait */
+    struct ended *ended; /* since the last tick, by number */
+    int ended_count;
+    int ended_capacity;
+    int after_count; /* jobs that wait for the success of others */
+    bool dirty;      /* something has changed that may let a job start */
 
     struct lane **lanes;
     int lanes_count;
@@ -236,6 +248,27 @@ enum intent scheduler_intent(const char *reason, bool *killed);
 /* Ends the attempt for a job of higher priority: TERM, and the queue again. */
 void scheduler_job_preempt(struct scheduler *s, struct job *job, const struct job *winner,
                            uint64_t now_us, struct scheduler_actions *actions);
+
+/* Queued, but not to be started for now, whatever room there is. */
+bool scheduler_job_is_held(const struct job *job);
+
+/* A job that is queued ends without (another) attempt. */
+void scheduler_job_give_up(struct scheduler *s, struct job *job, const char *reason,
+                           const char *text, struct scheduler_actions *actions);
+
+/* --- scheduler_after.c --- */
+
+/* What a new job comes after. */
+void scheduler_after_load(struct scheduler *s, struct job *job,
+                          const struct scheduler_job_info *info);
+
+/* Remembers how a job has ended, until those that come after it are told. */
+void scheduler_after_note(struct scheduler *s, int64_t job, enum job_state state);
+
+/* Lets go those whose last predecessor has succeeded, and gives up those of which one has not.
+ */
+void scheduler_after_settle(struct scheduler *s, uint64_t now_us,
+                            struct scheduler_actions *actions);
 
 /* --- scheduler_node.c --- */
 

@@ -156,6 +156,20 @@ static bool load_failures(struct db_conn *conn, struct arena *arena,
     return true;
 }
 
+static bool load_after(struct db_conn *conn, struct arena *arena,
+                       struct scheduler_job_info *info, struct error *err)
+{
+    struct db_after *after;
+    if (!db_jobs_after(conn, info->number, arena, &after, &info->after_count, err))
+        return false;
+    struct scheduler_after *copies =
+        arena_array(arena, (size_t)info->after_count, sizeof(*copies));
+    for (int i = 0; i < info->after_count; i++)
+        copies[i] = (struct scheduler_after){after[i].job, after[i].state};
+    info->after = copies;
+    return true;
+}
+
 /* How long a job has run, and when it was queued last: from the wall clocks of its attempts. */
 static bool load_times(struct db_conn *conn, struct arena *arena, const struct db_job *job,
                        struct scheduler_job_info *info, struct error *err)
@@ -201,6 +215,7 @@ static bool load_job(struct db_conn *conn, struct arena *arena, const struct db_
         .stop_us = (uint64_t)job->stop_us,
     };
     if (!load_needs(conn, arena, &info, err) || !load_times(conn, arena, job, &info, err) ||
+        (job->state == JOB_QUEUED && !load_after(conn, arena, &info, err)) ||
         (job->exclude_bad && !load_failures(conn, arena, &info, err)) ||
         (job->state != JOB_QUEUED && !load_tasks(conn, arena, &info, err)))
         return error_prefix(err, "job %lld: ", (long long)job->number);

@@ -57,6 +57,7 @@ static void job_free(struct job *job)
 {
     scheduler_books_suits_free(job->suits, job->needs_count);
     scheduler_books_needs_free(job->needs, job->needs_count);
+    free(job->after);
     free(job->failures);
     free(job->excluded);
     free(job->tasks);
@@ -77,6 +78,7 @@ void scheduler_free(struct scheduler *s)
     }
     queue_release(&s->queue);
     free(s->jobs);
+    free(s->ended);
     free(s->nodes);
     fit_release(&s->fit);
     fit_release(&s->spare);
@@ -125,6 +127,8 @@ void scheduler_drop_job(struct scheduler *s, struct job *job)
     assert(db_job_state_final(job->state));
     int at = jobs_below(s, job->number);
     assert(s->jobs[at] == job);
+    scheduler_after_note(s, job->number, job->state);
+    s->after_count -= job->after_count > 0;
     s->jobs_count--;
     memmove(&s->jobs[at], &s->jobs[at + 1], (size_t)(s->jobs_count - at) * sizeof(*s->jobs));
     job_free(job);
@@ -265,6 +269,7 @@ void scheduler_load_job(struct scheduler *s, const struct scheduler_job_info *in
     scheduler_books_asks(s, job);
     job->spread = info->spread;
     job->restart_max = info->restart_max;
+    scheduler_after_load(s, job, info);
     job->retry_on = info->retry_on ? info->retry_on : EXIT_REASONS_RETRIED;
     job->exclude_bad = info->exclude_bad;
     for (int i = 0; i < info->failures_count; i++)
@@ -320,6 +325,7 @@ static void tick(struct scheduler *s, uint64_t now_us, struct scheduler_actions 
         scheduler_node_tick(s, s->nodes[i], now_us, actions);
     for (int i = s->jobs_count - 1; i >= 0; i--)
         scheduler_job_tick(s, s->jobs[i], now_us, actions);
+    scheduler_after_settle(s, now_us, actions);
     if (s->dirty)
         scheduler_pass(s, now_us, actions);
 }
@@ -450,6 +456,7 @@ static void check_job(const struct scheduler *s, const struct job *job)
     assert(waits == (queue_position(&s->queue, job) >= 0));
     assert(waits == (job->tasks_count == 0));
     assert((job->state == JOB_STOPPING) == (job->intent != INTENT_NONE));
+    assert(waits || !job->after_count);
     int alive = 0;
     for (int i = 0; i < job->tasks_count; i++)
         alive += job->tasks[i].state != TASK_EXITED;
@@ -505,6 +512,10 @@ static void check_project(const struct scheduler *s, const struct project *proje
 
 void scheduler_check(const struct scheduler *s)
 {
+    int after_count = 0;
+    for (int i = 0; i < s->jobs_count; i++)
+        after_count += s->jobs[i]->after_count > 0;
+    assert(after_count == s->after_count);
     for (int i = 0; i < s->jobs_count; i++) {
         assert(i == 0 || s->jobs[i - 1]->number < s->jobs[i]->number);
         check_job(s, s->jobs[i]);

@@ -56,6 +56,12 @@ struct scheduler_failure {
     int count;
 };
 
+/* A job that another comes after, as it is stored. */
+struct scheduler_after {
+    int64_t job;
+    enum job_state state;
+};
+
 /* A job as it was submitted, or stored. */
 struct scheduler_job_info {
     int64_t number;
@@ -67,6 +73,9 @@ struct scheduler_job_info {
     const struct scheduler_need *needs;
     int needs_count;
     bool spread; /* its tasks on as many nodes as possible; else as tightly as possible */
+    const struct scheduler_after *after; /* starts when all of them have succeeded, and fails
+                                            when one ends otherwise; of lower numbers */
+    int after_count;
     int restart_max;
     uint32_t retry_on; /* bit i: after enum exit_reason i; 0: EXIT_REASONS_RETRIED */
     int exclude_bad; /* passes over nodes that failed it so often; 0: none, nor are they kept */

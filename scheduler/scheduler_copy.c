@@ -4,7 +4,7 @@
 #include "scheduler/internal.h"
 
 /* What a node or a job owns is copied below: a new field of one stops here. */
-static_assert(sizeof(struct node) == 288 && sizeof(struct job) == 280,
+static_assert(sizeof(struct node) == 288 && sizeof(struct job) == 288,
               "scheduler_copy.c copies all that nodes and jobs own");
 
 /* An array of its own, of `count` elements. */
@@ -46,6 +46,7 @@ static struct job *copy_job(const struct scheduler *s, const struct job *job)
     copy->project = s->projects[job->project->at];
     copy->needs = scheduler_books_needs(job->needs, job->needs_count);
     copy->suits = copy_suits(s, job);
+    copy->after = copy_array(job->after, job->after_count, sizeof(*job->after));
     if (job->failures) {
         copy->failures = copy_array(job->failures, job->failures_count, sizeof(*job->failures));
         copy->failures_capacity = job->failures_count;
@@ -97,6 +98,8 @@ struct scheduler *scheduler_copy(const struct scheduler *s)
     copy->queue.capacity = s->queue.count;
     for (int i = 0; i < s->queue.count; i++)
         copy->queue.jobs[i] = scheduler_find_job(copy, s->queue.jobs[i]->number);
+    copy->ended = copy_array(s->ended, s->ended_count, sizeof(*s->ended));
+    copy->ended_capacity = s->ended_count;
     /* What a pass leaves behind is its own. */
     copy->fit = copy->spare = copy->later = (struct fit){0};
     copy->order = NULL;

@@ -50,7 +50,7 @@ static bool edge_is_legal(enum job_state from, enum job_state to)
 {
     switch (from) {
     case JOB_QUEUED:
-        return to == JOB_ALLOCATED || to == JOB_CANCELLED;
+        return to == JOB_ALLOCATED || to == JOB_FAILED || to == JOB_CANCELLED;
     case JOB_ALLOCATED:
         return to == JOB_STARTING || to == JOB_STOPPING;
     case JOB_STARTING:
@@ -172,6 +172,7 @@ void scheduler_job_start(struct scheduler *s, struct job *job, const struct fit_
 {
     assert(job->state == JOB_QUEUED);
     assert(job->retry_us <= now_us);
+    assert(!scheduler_job_is_held(job));
     queue_remove(&s->queue, job);
     job->attempt++;
     job->epoch = ++s->epoch;
@@ -291,6 +292,19 @@ static void job_end(struct scheduler *s, struct job *job, enum job_state state,
 {
     job_change(job, state, reason, text, actions);
     scheduler_drop_job(s, job);
+}
+
+bool scheduler_job_is_held(const struct job *job)
+{
+    return job->after_count > 0;
+}
+
+void scheduler_job_give_up(struct scheduler *s, struct job *job, const char *reason,
+                           const char *text, struct scheduler_actions *actions)
+{
+    assert(job->state == JOB_QUEUED);
+    queue_remove(&s->queue, job);
+    job_end(s, job, JOB_FAILED, reason, text, actions);
 }
 
 /* Back into the queue, for another attempt. */

@@ -6,6 +6,8 @@
  * project has used fades: half of it is forgotten with every `half_us`.
  */
 
+#include <limits.h>
+
 #include "base/alloc.h"
 #include "scheduler/internal.h"
 
@@ -240,22 +242,27 @@ static void turns_begin(struct scheduler *s, uint64_t now_us)
  */
 void scheduler_share_order(struct scheduler *s, uint64_t now_us)
 {
-    int count = s->queue.count;
-    if (count > s->order_capacity) {
-        s->order_capacity = 2 * count;
+    int count = 0;
+    if (s->queue.count > s->order_capacity) {
+        s->order_capacity = 2 * s->queue.count;
         s->order = alloc_resize(s->order, (size_t)s->order_capacity * sizeof(struct job *));
     }
     turns_begin(s, now_us);
     bool lanes_differ = false;
-    for (int i = 0; i < count; i++) {
-        struct job *job = s->order[i] = s->queue.jobs[i];
+    for (int i = 0; i < s->queue.count; i++) {
+        struct job *job = s->queue.jobs[i];
+        job->place = INT_MAX;
+        if (scheduler_job_is_held(job))
+            continue; /* it takes no turn of others */
         uint64_t price = cost(s, job, s->options.turn_us) * SCHEDULER_WEIGHT;
+        const struct job *before = count ? s->order[count - 1] : NULL;
+        s->order[count++] = job;
         /* The queue is sorted by rank already: this numbers the ranks. */
-        job->rank = i && !scheduler_share_rank(job, s->order[i - 1]) ? s->order[i - 1]->rank
-                                                                     : count - i;
+        job->rank =
+            before && !scheduler_share_rank(job, before) ? before->rank : s->queue.count - i;
         job->project_turn = job->project->turn;
         job->project->turn += price / (uint64_t)job->project->weight;
-        lanes_differ |= job->lane != s->queue.jobs[0]->lane;
+        lanes_differ |= job->lane != s->order[0]->lane;
     }
     qsort(s->order, (size_t)count, sizeof(*s->order), by_project);
     for (int i = 0; lanes_differ && i < count; i++) {

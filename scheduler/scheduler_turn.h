@@ -38,7 +38,7 @@ void scheduler_share_total(struct scheduler *s);
 /* Below 0 when `a` is of lower rank: the queue's priority, then the job's. */
 int scheduler_share_rank(const struct job *a, const struct job *b);
 
-/* Puts the jobs that wait into s->order. */
+/* Puts the jobs that wait, and are not held, into s->order. */
 void scheduler_share_order(struct scheduler *s, uint64_t now_us);
 
 /* --- scheduler_reserve.c --- */

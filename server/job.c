@@ -166,6 +166,21 @@ static json_t *tags_of(const struct db_job *job)
     return json_array();
 }
 
+/* The numbers of the jobs that it comes after. */
+static json_t *after_of(const struct job_reader *reader, const struct db_job *job,
+                        struct arena *arena)
+{
+    struct error ignored;
+    struct db_after *after;
+    int count = 0;
+    json_t *list = json_array();
+    if (!db_jobs_after(reader->control, job->number, arena, &after, &count, &ignored))
+        return list;
+    for (int i = 0; i < count; i++)
+        json_array_append_new(list, json_integer(after[i].job));
+    return list;
+}
+
 json_t *job_json(struct request *req, const struct job_reader *reader, const struct db_job *job,
                  struct error *err)
 {
@@ -193,7 +208,9 @@ json_t *job_json(struct request *req, const struct job_reader *reader, const str
     if (!json)
         return fail_null(err, INTERNAL, "job %lld cannot be written as JSON",
                          (long long)job->number);
-    if (job->spec)
+    if (job->spec) {
         json_object_set_new(json, "tags", tags_of(job));
+        json_object_set_new(json, "after", after_of(reader, job, req->arena));
+    }
     return json;
 }

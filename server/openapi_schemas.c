@@ -33,6 +33,7 @@ const struct openapi_schema openapi_schemas[] = {
     {"JobSpec", "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{"
         FIRST("version", "{\"const\":1}") FIELD("name", TEXT) FIELD("project", TEXT) FIELD("queue", TEXT)
         FIELD("notes", TEXT) FIELD("tags", LIST(TEXT))
+        FIELD("after", LIST("{\"type\":[\"integer\",\"string\"]}"))
         FIELD("priority", "{\"type\":\"integer\",\"minimum\":0,\"maximum\":100}") FIELD("seed", INTEGER)
         FIELD("example", TEXT) FIELD("model", OBJECT) FIELD("data", OBJECT) FIELD("train", OBJECT)
         FIELD("command", LIST(TEXT)) FIELD("env", MAP(TEXT)) FIELD("secrets", MAP("{\"enum\":[\"file\",\"env\"]}"))
@@ -44,7 +45,8 @@ const struct openapi_schema openapi_schemas[] = {
         FIELD("reason", TEXT_OR_NULL) FIELD("code", TEXT_OR_NULL) FIELD("created_at", TIME)
         FIELD("started_at", TIME) FIELD("ended_at", TIME) FIELD("attempt", INTEGER) FIELD("restarts", INTEGER)
         FIELD("restart_max", INTEGER) FIELD("preemptions", INTEGER) FIELD("step", INTEGER_OR_NULL) FIELD("steps", INTEGER_OR_NULL)
-        FIELD("last", MAP(VALUE)) FIELD("nodes", LIST(TEXT)) FIELD("program", TEXT_OR_NULL) FIELD("tags", LIST(TEXT)))},
+        FIELD("last", MAP(VALUE)) FIELD("nodes", LIST(TEXT)) FIELD("program", TEXT_OR_NULL) FIELD("tags", LIST(TEXT))
+        FIELD("after", LIST(INTEGER)))},
     {"JobList", FIELDS(FIRST("items", LIST(REF("Job"))) FIELD("next_cursor", TEXT_OR_NULL))},
     {"JobState", FIELDS(FIRST("id", TEXT) FIELD("number", INTEGER) FIELD("state", STATE))},
     {"Explanation", FIELDS(FIRST("code", TEXT) FIELD("text", TEXT) FIELD("blockers", LIST(OBJECT))

@@ -99,6 +99,34 @@ static bool tags_parse(const struct spec_object *whole, struct spec *spec)
     return true;
 }
 
+/* Jobs by their numbers, ids or names; whether there are such the server knows. */
+static bool after_parse(const struct spec_object *whole, struct spec *spec)
+{
+    json_t *list = spec_read_value(whole, "after"), *item;
+    char found[SPEC_FOUND_BYTES];
+    size_t index;
+    if (list && (!json_is_array(list) || json_array_size(list) > SPEC_AFTER_MAX))
+        return error_at(whole->err, "/after", INVALID,
+                        "after is %s, allowed: a list of at most %d jobs",
+                        spec_read_found(list, found, sizeof(found)), SPEC_AFTER_MAX);
+    const char **after = arena_array(whole->arena, json_array_size(list) + 1, sizeof(*after));
+    json_array_foreach(list, index, item)
+    {
+        if (json_is_integer(item) && json_integer_value(item) > 0)
+            after[index] =
+                arena_printf(whole->arena, "%lld", (long long)json_integer_value(item));
+        else if (json_is_string(item) && spec_is_name(json_string_value(item)))
+            after[index] = arena_text(whole->arena, json_string_value(item));
+        else
+            return error_at(whole->err, spec_read_pointer(whole, "after", (int)index), INVALID,
+                            "a job is %s, allowed: its number, id or name",
+                            spec_read_found(item, found, sizeof(found)));
+    }
+    spec->after = after;
+    spec->after_count = (int)json_array_size(list);
+    return true;
+}
+
 static bool identity_parse(const struct spec_object *whole, struct spec *spec)
 {
     int64_t version = 1, priority = 50;
@@ -113,14 +141,13 @@ static bool identity_parse(const struct spec_object *whole, struct spec *spec)
         !spec_read_integer(whole, "seed", 0, SPEC_SEED_MAX, &spec->seed))
         return false;
     spec->priority = (int)priority;
-    return tags_parse(whole, spec);
+    return tags_parse(whole, spec) && after_parse(whole, spec);
 }
 
 /* What version 1 names and this program cannot run yet. */
 static bool refuse_later(const struct spec_object *whole)
 {
-    return spec_read_not_yet(whole, "after", json_array(), "this version has none yet") &&
-           spec_read_not_yet(whole, "array", NULL, "this version has none yet");
+    return spec_read_not_yet(whole, "array", NULL, "this version has none yet");
 }
 
 /* What only a program has. */

@@ -200,11 +200,15 @@ struct spec_command { /* words_count 0: there is none */
     const char *workdir; /* folder on the node to run in; NULL: one of the task's own */
 };
 
+#define SPEC_AFTER_MAX 1000
+
 struct spec {
     const char *name, *project, *queue, *notes;
     const char *const *tags;
     int tags_count;
-    int priority; /* 0 to 100, higher first */
+    int priority;             /* 0 to 100, higher first */
+    const char *const *after; /* jobs that must have succeeded: by number, id or name */
+    int after_count;
     int64_t seed;
     struct spec_command command; /* then no layers, data and train: */
     const struct spec_layer *layers;

@@ -185,6 +185,11 @@ static void add_identity(struct str *out, const struct spec *spec)
         str_add(out, i ? ", " : "");
         add_text(out, spec->tags[i]);
     }
+    str_add(out, spec->after_count ? "], \"after\": [" : "");
+    for (int i = 0; i < spec->after_count; i++) {
+        str_add(out, i ? ", " : "");
+        add_text(out, spec->after[i]);
+    }
     str_add(out, "], \"notes\": ");
     add_text(out, spec->notes);
     str_add(out, ",\n");

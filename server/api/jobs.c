@@ -1,22 +1,18 @@
 /* jobs.c - submitting, listing, showing and ending jobs. */
 
 #include <sodium.h>
-#include <sys/stat.h>
 
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/limits.h"
-#include "base/str.h"
-#include "db/artifacts.h"
-#include "runtime/spec/spec.h"
 #include "runtime/spec/spec_read.h"
 #include "scheduler/loop.h"
 #include "server/api/api.h"
 #include "server/job.h"
 #include "server/plan.h"
-#include "server/program.h"
 #include "server/reply.h"
 #include "server/request.h"
+#include "server/submit.h"
 
 #define JOBS_KEY_BYTES 200 /* of an Idempotency-Key */
 
@@ -43,38 +39,18 @@ static bool reply_job(struct request *req, int status, int64_t number, struct er
     return json && reply_json(req, status, json, err);
 }
 
-/*
- * The job whose checkpoint the spec starts from, by its number, which is what tasks know it by.
- * Fails with INVALID when there is none, or it has not written that checkpoint.
- */
-static bool find_start(struct request *req, struct spec *spec, struct error *err)
+/* The job that was made of this very request before: it stays, whatever has changed since. */
+static bool find_key(struct request *req, const char *key, struct db_job_added *added,
+                     struct error *err)
 {
-    struct spec_init *init = &spec->train.init;
-    struct job_reader reader;
-    struct db_job job;
-    struct db_checkpoint *list;
-    int count = 0;
-    bool listed = init->step < 0;
-    if (!init->job)
-        return true;
-    if (!job_reader_open(req, &reader, err))
-        return false;
-    bool found = db_jobs_find_text(reader.control, init->job, req->arena, &job, err);
-    bool ok = found &&
-              db_checkpoints_list(reader.metrics, job.number, req->arena, &list, &count, err);
-    job_reader_close(req, &reader);
-    if (!ok)
-        return !found && err->code == NOT_FOUND ? error_at(err, "/train/init/job", INVALID,
-                                                           "there is no job '%s'", init->job)
-                                                : false;
-    for (int i = 0; i < count; i++)
-        listed = listed || list[i].step == init->step;
-    if (!count || !listed)
-        return error_at(err, count ? "/train/init/step" : "/train/init/job", INVALID,
-                        "job %lld has published no checkpoint%s", (long long)job.number,
-                        count ? " of that step" : " yet");
-    init->job = arena_printf(req->arena, "%lld", (long long)job.number);
-    return true;
+    uint8_t hash[DB_HASH_BYTES];
+    crypto_hash_sha256(hash, req->body, req->body_size);
+    struct db_conn *conn = db_read(req->services->db, DB_CONTROL, err);
+    bool ok = conn && db_jobs_find_key(conn, req->user.user_id, key, hash, added, err);
+    db_read_done(req->services->db, conn);
+    if (!ok && err->code == PRECONDITION)
+        req->reply.status = 422;
+    return ok;
 }
 
 /*
@@ -92,55 +68,19 @@ static bool jobs_create(struct request *req, struct error *err)
     const char *key = idempotency_key(req, err);
     if (!key)
         return false;
-    const struct spec *spec = spec_parse(req->arena, req->body, req->body_size, err);
-    if (!spec) {
-        if (err->code == EXHAUSTED) /* too large or too deep: the sender's fault */
-            req->reply.status = 400;
+    struct db_job_added added = {0};
+    if (!dry_run && *key && !find_key(req, key, &added, err))
         return false;
-    }
-    struct spec resolved = *spec;
-    spec = &resolved;
-    struct plan plan;
-    if (!find_start(req, &resolved, err) || !plan_make(req, spec, &plan, err) ||
-        !program_check_files(spec, req->services->folder, err) ||
-        !program_check_secrets(spec, req->services->db, err))
+    if (added.existed)
+        return reply_job(req, 201, added.number, err);
+    struct submission submission;
+    if (!submit_prepare(req, req->body, req->body_size, &submission, err))
         return false;
     if (dry_run)
-        return plan_forecast(req, &plan, err) &&
-               reply_json(req, 200, plan_json(&plan, spec), err);
-
-    uint8_t hash[DB_HASH_BYTES];
-    crypto_hash_sha256(hash, req->body, req->body_size);
-    struct str text = {0};
-    spec_to_json(spec, &text);
-    struct db_job_new job = {
-        .user_id = req->user.user_id,
-        .name = spec->name,
-        .project = spec->project,
-        .queue = spec->queue,
-        .priority = spec->priority,
-        .spec = str_text(&text),
-        .dataset = spec->data.dataset ? spec->data.dataset : "",
-        .program = program_text(spec, req->arena),
-        .needs = plan.needs,
-        .needs_count = plan.needs_count,
-        .spread = spec->spread,
-        .restart_max = spec->restart_max,
-        .retry_on = spec->restart_on,
-        .exclude_bad = spec->restart_bad,
-        .stop_us = spec->stop.max_seconds * 1000000,
-        .idempotency_key = *key ? key : NULL,
-        .body_hash = *key ? hash : NULL,
-    };
-    struct db_job_added added;
-    bool ok = db_jobs_add(req->services->db, &job, &added, err);
-    str_release(&text);
-    if (!ok) {
-        if (*key && err->code == PRECONDITION)
-            req->reply.status = 422;
+        return plan_forecast(req, &submission.plan, err) &&
+               reply_json(req, 200, plan_json(&submission.plan, &submission.spec), err);
+    if (!submit_send(req, &submission, key, &added, err))
         return false;
-    }
-    loop_wake(req->services->loop);
     reply_header(req, "Location", arena_printf(req->arena, "/api/v1/jobs/%s", added.id));
     return reply_job(req, 201, added.number, err);
 }

@@ -25,6 +25,9 @@ static json_t *holder_json(const struct explain_holder *holder)
                          (double)holder->memory_bytes / (1 << 30));
     if (holder->gpus)
         used += snprintf(text + used, sizeof(text) - (size_t)used, ", %d GPUs", holder->gpus);
+    if (!holder->cpu_millis && !holder->memory_bytes && !holder->gpus)
+        used = snprintf(text, sizeof(text), "job %lld (%s)", (long long)holder->job,
+                        db_job_state_name(holder->state));
     if (holder->ends_us >= 0)
         snprintf(text + used, sizeof(text) - (size_t)used,
                  ", until %lld s from now at the latest",

@@ -190,6 +190,7 @@ static bool batch_end(struct world *world, const struct message *request)
             send_synced(world, i, NULL);
     }
     store_compare(&world->store, world->scheduler);
+    store_check_after(&world->store, world->scheduler);
     return true;
 }
 

@@ -113,7 +113,7 @@ int main(int argc, char **argv)
     }
     double real_s = (double)(clock_monotonic_us() - begin_us) / 1e6;
     printf("ok sim: %llu worlds from seed %llu, %llu jobs, %llu events, %llu virtual hours, "
-           "%d of 11 edges, %.1f s, %.0f worlds a minute (each played twice)\n",
+           "%d of 12 edges, %.1f s, %.0f worlds a minute (each played twice)\n",
            (unsigned long long)worlds, (unsigned long long)first, (unsigned long long)jobs,
            (unsigned long long)events, (unsigned long long)hours / 3600, edges_taken(edges),
            real_s, (double)worlds / real_s * 60);

@@ -44,6 +44,16 @@ int64_t store_submit(struct store *store, const struct store_job *job, uint64_t 
     *row = *job;
     row->number = store->jobs_count;
     row->queued_us = now_us;
+    row->after_count = 0;
+    for (int i = 0; i < job->after_count && row->number > 1; i++) {
+        int64_t other = 1 + job->after[i].job % (row->number - 1);
+        bool known = false;
+        for (int k = 0; k < row->after_count && !known; k++)
+            known = row->after[k].job == other;
+        if (!known)
+            row->after[row->after_count++] =
+                (struct scheduler_after){other, store->jobs[other - 1].state};
+    }
     store_mix(store, job->key);
     return row->number;
 }
@@ -72,7 +82,7 @@ void store_node_joins(struct store *store, const struct scheduler_node_info *nod
 static bool edge_is_legal(enum job_state from, enum job_state to)
 {
     static const uint8_t legal[JOB_STATES_COUNT] = {
-        [JOB_QUEUED] = 1 << JOB_ALLOCATED | 1 << JOB_CANCELLED,
+        [JOB_QUEUED] = 1 << JOB_ALLOCATED | 1 << JOB_FAILED | 1 << JOB_CANCELLED,
         [JOB_ALLOCATED] = 1 << JOB_STARTING | 1 << JOB_STOPPING,
         [JOB_STARTING] = 1 << JOB_RUNNING | 1 << JOB_STOPPING,
         [JOB_RUNNING] = 1 << JOB_STOPPING,
@@ -156,6 +166,27 @@ static void check_charged(const struct store *store)
     }
 }
 
+/* One that the job comes after and that has ended otherwise than well; NULL. */
+static const struct scheduler_after *bad_after(const struct store_job *job)
+{
+    for (int i = 0; i < job->after_count; i++) {
+        if (job->after[i].state == JOB_FAILED || job->after[i].state == JOB_CANCELLED)
+            return &job->after[i];
+    }
+    return NULL;
+}
+
+/* What those that come after it see of a job. */
+static void tell_after(struct store *store, const struct store_job *job)
+{
+    for (int i = 0; i < store->jobs_count; i++) {
+        for (int k = 0; k < store->jobs[i].after_count; k++) {
+            if (store->jobs[i].after[k].job == job->number)
+                store->jobs[i].after[k].state = job->state;
+        }
+    }
+}
+
 static void commit_job(struct store *store, const struct scheduler_action *a, uint64_t now_us)
 {
     struct store_job *job = store_find(store, a->job);
@@ -186,8 +217,11 @@ static void commit_job(struct store *store, const struct scheduler_action *a, ui
     if (a->restarts > job->restart_max)
         sim_broken("I6: job %lld uses restart %d of %d", (long long)a->job, a->restarts,
                    job->restart_max);
+    if (a->from == JOB_QUEUED && a->to == JOB_FAILED && !bad_after(job))
+        sim_broken("job %lld fails and has not begun", (long long)a->job);
     store->edges[a->from][a->to]++;
     job->state = a->to;
+    tell_after(store, job);
     job->restarts = a->restarts;
     job->preemptions = a->preemptions;
     snprintf(job->reason, sizeof(job->reason), "%s", a->reason);
@@ -212,6 +246,12 @@ static void commit_attempt(struct store *store, const struct scheduler_action *a
     if (a->attempt != job->attempt + 1 || a->attempt > 1 + job->restarts + job->preemptions)
         sim_broken("I6: job %lld makes attempt %d of at most %d", (long long)a->job, a->attempt,
                    1 + job->restarts + job->preemptions);
+    for (int i = 0; i < job->after_count; i++) {
+        if (job->after[i].state != JOB_SUCCEEDED)
+            sim_broken("job %lld starts while job %lld, which it comes after, is %s",
+                       (long long)a->job, (long long)job->after[i].job,
+                       db_job_state_name(job->after[i].state));
+    }
     job->attempt = a->attempt;
     job->epoch = a->epoch;
     job->attempt_alive = true;
@@ -459,6 +499,8 @@ void store_tell(const struct store *store, const struct store_job *job, uint64_t
         .needs_count = job->needs_count,
         .spread = job->spread,
         .restart_max = job->restart_max,
+        .after = job->after,
+        .after_count = job->after_count,
         .retry_on = job->retry_on,
         .exclude_bad = job->exclude_bad,
         .failures = job->failures,
@@ -543,6 +585,18 @@ void store_compare(const struct store *store, const struct scheduler *scheduler)
                        (long long)job->number, db_job_state_name(job->state));
     }
     scheduler_check(scheduler);
+}
+
+void store_check_after(const struct store *store, const struct scheduler *scheduler)
+{
+    for (int i = 0; i < store->jobs_count; i++) {
+        const struct store_job *job = &store->jobs[i];
+        enum job_state state;
+        if (job->state == JOB_QUEUED && bad_after(job) &&
+            scheduler_job_state(scheduler, job->number, &state))
+            sim_broken("job %lld waits for job %lld, which has ended", (long long)job->number,
+                       (long long)bad_after(job)->job);
+    }
 }
 
 bool store_all_ended(const struct store *store)

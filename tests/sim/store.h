@@ -13,6 +13,7 @@
 #define STORE_NODES_MAX 16
 #define STORE_TASKS_MAX 8
 #define STORE_ATTEMPTS_MAX 1024
+#define STORE_AFTER_MAX 3
 
 struct store_task {
     char role[SCHEDULER_ROLE_BYTES];
@@ -37,6 +38,8 @@ struct store_job {
     int needs_count;
     bool spread;
     int restart_max;
+    struct scheduler_after after[STORE_AFTER_MAX]; /* as drawn, any number; then the jobs' */
+    int after_count;
     uint32_t retry_on;
     int exclude_bad;
     struct scheduler_failure failures[STORE_NODES_MAX];
@@ -130,6 +133,9 @@ void store_tell(const struct store *store, const struct store_job *job, uint64_t
 
 /* The scheduler's state must be what is stored. */
 void store_compare(const struct store *store, const struct scheduler *scheduler);
+
+/* After a batch: no job that the scheduler knows waits for one that has failed. */
+void store_check_after(const struct store *store, const struct scheduler *scheduler);
 
 struct store_job *store_find(struct store *store, int64_t number);
 bool store_all_ended(const struct store *store);

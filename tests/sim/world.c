@@ -271,6 +271,10 @@ static void draw_job(struct world *world, struct store_job *job, uint64_t key)
         }
     }
     job->spread = random_chance(random, 20);
+    job->after_count =
+        random_chance(random, 15) ? 1 + random_below(random, STORE_AFTER_MAX) : 0;
+    for (int i = 0; i < job->after_count; i++)
+        job->after[i].job = random_below(random, 1000);
     if (random_chance(random, 10))
         job->retry_on = (uint32_t)(BIT(EXIT_CRASH) | BIT(EXIT_LOST) | BIT(EXIT_USER));
     if (random_chance(random, 20))

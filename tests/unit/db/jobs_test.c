@@ -289,6 +289,33 @@ static bool failures_add(struct db_conn *conn, void *arg, struct error *err)
     return db_failures_set(conn, *job, &once, err) && db_failures_set(conn, *job, &twice, err);
 }
 
+TEST(jobs_come_after_others)
+{
+    struct error err;
+    struct world world = world_open();
+    struct db_after *after;
+    int count;
+    int64_t first = add(&world, "a"), second = add(&world, "b");
+    struct db_job_new job = a_job("c");
+    struct db_job_added added;
+    job.after = (int64_t[]){second, first};
+    job.after_count = 2;
+    CHECK_OK(db_jobs_add(world.db, &job, &added, &err), &err);
+    struct db_job_change c = {.job = first, .from = JOB_QUEUED, .to = JOB_FAILED};
+    CHECK_OK(db_write(world.db, DB_CONTROL, change, &c, &err), &err);
+    struct db_conn *conn = db_read(world.db, DB_CONTROL, &err);
+    CHECK_OK(db_jobs_after(conn, added.number, world.arena, &after, &count, &err), &err);
+    CHECK_INT(count, 2);
+    CHECK_INT(after[0].job, first);
+    CHECK_INT(after[0].state, JOB_FAILED);
+    CHECK_INT(after[1].state, JOB_QUEUED);
+    db_read_done(world.db, conn);
+    job.after = (int64_t[]){1000};
+    job.after_count = 1;
+    CHECK(!db_jobs_add(world.db, &job, &added, &err)); /* there is none */
+    world_close(&world);
+}
+
 TEST(failures_are_counted_for_each_node)
 {
     struct error err;

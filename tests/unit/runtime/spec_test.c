@@ -196,6 +196,15 @@ TEST(spec_fills_in_defaults)
     CHECK_INT(spec->restart_max, 5);
     CHECK_INT(spec->restart_on, 244); /* all that are not the job's own */
     CHECK_INT(spec->restart_bad, 0);
+    CHECK_INT(spec->after_count, 0);
+    const struct spec *later = parse(arena, WITH("\"after\": [12, \"prepare\"]"));
+    CHECK_INT(later->after_count, 2);
+    CHECK_TEXT(later->after[0], "12");
+    struct str text = {0};
+    spec_to_json(later, &text);
+    later = parse(arena, str_text(&text));
+    str_release(&text);
+    CHECK_TEXT(later->after[1], "prepare");
     const struct spec *other = parse(arena, WITH("\"restart\": {\"never_on\": [\"memory\"], "
                                                  "\"exclude_bad_nodes\": 3}"));
     CHECK_INT(other->restart_on, 244 - (1 << 5));
@@ -456,9 +465,11 @@ static const struct bad {
     {WITH("\"priority\": 1.5"), INVALID, "/priority", "1.5"},
     {WITH("\"seed\": -1"), INVALID, "/seed", "-1"},
     {WITH("\"seed\": 9007199254740992"), INVALID, "/seed", "from 0 to 9007199254740991"},
+    {WITH("\"after\": 3"), INVALID, "/after", "after is 3"},
+    {WITH("\"after\": [3, 0]"), INVALID, "/after/1", "a job is 0"},
+    {WITH("\"after\": [\"a b\"]"), INVALID, "/after/0", "a job is \"a b\""},
     {WITH("\"tags\": \"x\""), INVALID, "/tags", "tags is \"x\""},
     {WITH("\"tags\": [\"x\", \"\"]"), INVALID, "/tags/1", "a tag is \"\""},
-    {WITH("\"after\": [7]"), UNIMPLEMENTED, "/after", "a list of 1"},
     {WITH("\"array\": {}"), UNIMPLEMENTED, "/array", "this version"},
     /* examples */
     {"{\"example\": 3}", INVALID, "/example", "example is 3"},

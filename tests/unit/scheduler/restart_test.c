@@ -139,6 +139,14 @@ TEST(restart_remembers_bad_nodes_as_they_were_stored)
     struct explain why = explained(&world, 9);
     CHECK_INT(why.code, EXPLAIN_RESOURCES);
     CHECK(strstr(why.text, "It passes over n1, where it has failed."));
+
+    /* A copy has it, too, and is a state of its own. */
+    struct scheduler *copy = scheduler_copy(world.scheduler);
+    const struct job *job = scheduler_find_job(copy, 9);
+    CHECK_INT(job->excluded_count, 1);
+    CHECK_INT(job->excluded[0], 1);
+    scheduler_check(copy);
+    scheduler_free(copy);
     world_free(&world);
 }
 

@@ -1,0 +1,147 @@
+/* submit.c - checks a spec, and makes a job of it. */
+
+#include <sodium.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/str.h"
+#include "db/artifacts.h"
+#include "scheduler/loop.h"
+#include "server/job.h"
+#include "server/program.h"
+#include "server/request.h"
+#include "server/submit.h"
+
+/*
+ * The job whose checkpoint the spec starts from, by its number, which is what tasks know it by.
+ * Fails with INVALID when there is none, or it has not written that checkpoint.
+ */
+static bool find_start(struct request *req, struct spec *spec, struct error *err)
+{
+    struct spec_init *init = &spec->train.init;
+    struct job_reader reader;
+    struct db_job job;
+    struct db_checkpoint *list;
+    int count = 0;
+    bool listed = init->step < 0;
+    if (!init->job)
+        return true;
+    if (!job_reader_open(req, &reader, err))
+        return false;
+    bool found = db_jobs_find_text(reader.control, init->job, req->arena, &job, err);
+    bool ok = found &&
+              db_checkpoints_list(reader.metrics, job.number, req->arena, &list, &count, err);
+    job_reader_close(req, &reader);
+    if (!ok)
+        return !found && err->code == NOT_FOUND ? error_at(err, "/train/init/job", INVALID,
+                                                           "there is no job '%s'", init->job)
+                                                : false;
+    for (int i = 0; i < count; i++)
+        listed = listed || list[i].step == init->step;
+    if (!count || !listed)
+        return error_at(err, count ? "/train/init/step" : "/train/init/job", INVALID,
+                        "job %lld has published no checkpoint%s", (long long)job.number,
+                        count ? " of that step" : " yet");
+    init->job = arena_printf(req->arena, "%lld", (long long)job.number);
+    return true;
+}
+
+/* A job that this one is to come after. */
+static bool find_one_after(struct db_conn *conn, const struct request *req, int index,
+                           struct submission *submission, struct error *err)
+{
+    struct spec *spec = &submission->spec;
+    struct db_job job;
+    const char *pointer = arena_printf(req->arena, "/after/%d", index);
+    if (!db_jobs_find_text(conn, spec->after[index], req->arena, &job, err))
+        return err->code == NOT_FOUND &&
+               error_at(err, pointer, INVALID, "there is no job '%s'", spec->after[index]);
+    if (job.state == JOB_FAILED || job.state == JOB_CANCELLED)
+        return error_at(
+            err, pointer, INVALID, "job %lld %s: one that comes after it would never start",
+            (long long)job.number, job.state == JOB_FAILED ? "has failed" : "was cancelled");
+    for (int i = 0; i < submission->after_count; i++) {
+        if (submission->after[i] == job.number)
+            return true;
+    }
+    submission->after[submission->after_count++] = job.number;
+    return true;
+}
+
+/* The jobs that must succeed first, by their numbers. */
+static bool find_after(struct request *req, struct submission *submission, struct error *err)
+{
+    struct spec *spec = &submission->spec;
+    if (!spec->after_count)
+        return true;
+    submission->after =
+        arena_array(req->arena, (size_t)spec->after_count, sizeof(*submission->after));
+    struct db_conn *conn = db_read(req->services->db, DB_CONTROL, err);
+    bool ok = conn != NULL;
+    for (int i = 0; ok && i < spec->after_count; i++)
+        ok = find_one_after(conn, req, i, submission, err);
+    db_read_done(req->services->db, conn);
+    const char **numbers =
+        arena_array(req->arena, (size_t)submission->after_count, sizeof(*numbers));
+    for (int i = 0; i < submission->after_count; i++)
+        numbers[i] = arena_printf(req->arena, "%lld", (long long)submission->after[i]);
+    spec->after = numbers;
+    spec->after_count = submission->after_count;
+    return ok;
+}
+
+bool submit_prepare(struct request *req, const char *text, size_t size,
+                    struct submission *submission, struct error *err)
+{
+    *submission = (struct submission){0};
+    const struct spec *spec = spec_parse(req->arena, text, size, err);
+    if (!spec) {
+        if (err->code == EXHAUSTED) /* too large or too deep: the sender's fault */
+            req->reply.status = 400;
+        return false;
+    }
+    submission->spec = *spec;
+    return find_start(req, &submission->spec, err) && find_after(req, submission, err) &&
+           plan_make(req, &submission->spec, &submission->plan, err) &&
+           program_check_files(&submission->spec, req->services->folder, err) &&
+           program_check_secrets(&submission->spec, req->services->db, err);
+}
+
+bool submit_send(struct request *req, const struct submission *submission, const char *key,
+                 struct db_job_added *added, struct error *err)
+{
+    static_assert(EXIT_REASONS_RETRIED == 244, "as restart.on of the spec has it");
+    const struct spec *spec = &submission->spec;
+    uint8_t hash[DB_HASH_BYTES];
+    crypto_hash_sha256(hash, req->body, req->body_size);
+    struct str text = {0};
+    spec_to_json(spec, &text);
+    struct db_job_new job = {
+        .user_id = req->user.user_id,
+        .name = spec->name,
+        .project = spec->project,
+        .queue = spec->queue,
+        .priority = spec->priority,
+        .spec = str_text(&text),
+        .dataset = spec->data.dataset ? spec->data.dataset : "",
+        .program = program_text(spec, req->arena),
+        .needs = submission->plan.needs,
+        .needs_count = submission->plan.needs_count,
+        .spread = spec->spread,
+        .restart_max = spec->restart_max,
+        .retry_on = spec->restart_on,
+        .exclude_bad = spec->restart_bad,
+        .stop_us = spec->stop.max_seconds * 1000000,
+        .after = submission->after,
+        .after_count = submission->after_count,
+        .idempotency_key = *key ? key : NULL,
+        .body_hash = *key ? hash : NULL,
+    };
+    bool ok = db_jobs_add(req->services->db, &job, added, err);
+    str_release(&text);
+    if (ok)
+        loop_wake(req->services->loop);
+    else if (*key && err->code == PRECONDITION)
+        req->reply.status = 422;
+    return ok;
+}

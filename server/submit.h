@@ -1,0 +1,33 @@
+/*
+ * submit.h - from a spec, as a person wrote it, to a job on disk.
+ */
+#pragma once
+
+#include "db/jobs.h"
+#include "runtime/spec/spec.h"
+#include "server/plan.h"
+
+struct error;
+struct request;
+
+/* A spec that has been looked at whole; all of it lives in the request's arena. */
+struct submission {
+    struct spec spec; /* other jobs in it are named by their numbers */
+    struct plan plan;
+    int64_t *after; /* numbers, each once */
+    int after_count;
+};
+
+/*
+ * Parses a spec and checks what can be known before it is a job: its model, dataset, files,
+ * queue, nodes, and the jobs that it names.  Fails with a pointer.
+ */
+bool submit_prepare(struct request *req, const char *text, size_t size,
+                    struct submission *submission, struct error *err) CHECKED;
+
+/*
+ * Makes it a job and wakes the scheduler.  Returns when it is on disk.  With an
+ * Idempotency-Key ("": none) the same request makes one job however often it is sent.
+ */
+bool submit_send(struct request *req, const struct submission *submission, const char *key,
+                 struct db_job_added *added, struct error *err) CHECKED;
