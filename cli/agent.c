@@ -23,6 +23,8 @@ int agent_main(int argc, char **argv)
         {"memory", OPTION_NUMBER, &options.memory_bytes, "bytes to lend (all)"},
         {"labels", OPTION_TEXT, &options.labels,
          "what jobs may ask of the node: NAME=VALUE,NAME=VALUE"},
+        {"task-user", OPTION_TEXT, &options.task_user,
+         "FIRST-LAST: unused user ids that tasks run as, one a job (as root)"},
         {"fake-gpus", OPTION_NUMBER, &gpus, "GPUs that do not exist, to try scheduling"},
         {0},
     };

@@ -59,6 +59,8 @@ int serve_main(int argc, char **argv)
         {"cpus", OPTION_NUMBER, &cpus, "CPUs that tasks may use here (all)"},
         {"memory", OPTION_NUMBER, &options.memory_bytes, "bytes that tasks may use here (all)"},
         {"fake-gpus", OPTION_NUMBER, &gpus, "GPUs that do not exist, to try scheduling"},
+        {"task-user", OPTION_TEXT, &options.task_user,
+         "FIRST-LAST: unused user ids that tasks run as, one a job (as root)"},
         {"allow-host", OPTION_TEXT, &allowed,
          "other names that browsers use for this server, by commas"},
         {"token-rate", OPTION_NUMBER, &options.token_rate,

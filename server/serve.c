@@ -168,6 +168,7 @@ static bool start_agent(struct serve *s, const struct serve_options *options, st
         .cpu_millis = options->cpu_millis,
         .memory_bytes = options->memory_bytes,
         .fake_gpus = options->fake_gpus,
+        .task_user = options->task_user,
     };
     s->agent = agent_start(&agent, err);
     free(folder);

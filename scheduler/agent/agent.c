@@ -161,7 +161,8 @@ struct agent *agent_start(const struct agent_options *options, struct error *err
         agent->task_path,
     };
     bool ok = agent->shim_path && labels_parse(options->labels, &agent->labels, err) &&
-              folder_take(agent, err) && identity_take(agent, options->node_name, err);
+              users_parse(options->task_user, &agent->users, err) && folder_take(agent, err) &&
+              identity_take(agent, options->node_name, err);
     if (ok && agent->inotify < 0)
         ok = error_errno(err, EXHAUSTED, "cannot watch files");
     ok = ok && work_adopt(agent, err);

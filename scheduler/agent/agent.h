@@ -30,6 +30,7 @@ struct agent_options {
     int64_t cpu_millis;        /* 0: what this process may use */
     int64_t memory_bytes;      /* 0: what the machine or the cgroup has */
     int fake_gpus;             /* this many GPUs that do not exist, for tests of scheduling */
+    const char *task_user;     /* "FIRST-LAST": the ids that tasks run as; NULL: as the agent */
     const char *labels;        /* "zone=a,disk=ssd": what jobs may ask of the node; NULL */
 };
 

@@ -23,6 +23,7 @@
 #include "scheduler/agent/prepare.h"
 #include "scheduler/agent/program.h"
 #include "scheduler/agent/tail.h"
+#include "scheduler/agent/users.h"
 
 #define CONTROL_WAIT_MS 1000 /* for the shim to take and answer a command */
 
@@ -205,7 +206,8 @@ static void shim_adopt(struct attempt *attempt, const json_t *shim)
 static void shim_start(struct attempt *attempt)
 {
     struct error err;
-    if (!launch_shim(attempt->places->shim_path, attempt->places->task_path, attempt->folder,
+    if (!users_give(attempt->folder, attempt->start, &err) ||
+        !launch_shim(attempt->places->shim_path, attempt->places->task_path, attempt->folder,
                      attempt->start, &err)) {
         attempt_end(attempt, AGENT_EXIT_START, err.text);
         return;
@@ -341,7 +343,7 @@ static bool folder_write(struct attempt *attempt, const struct agent_start_task 
 }
 
 struct attempt *attempt_new(const struct attempt_places *places,
-                            const struct agent_start_task *start, int port)
+                            const struct agent_start_task *start, const struct attempt_own *own)
 {
     struct error err;
     unsigned char noise[16];
@@ -350,6 +352,11 @@ struct attempt *attempt_new(const struct attempt_places *places,
     attempt->places = places;
     if (start->program.problem && *start->program.problem) {
         attempt_end(attempt, AGENT_EXIT_USER, start->program.problem);
+        return attempt;
+    }
+    if (own->user == ATTEMPT_NO_USER) {
+        attempt_end(attempt, AGENT_EXIT_START,
+                    "all users of --task-user are taken on this node: give it a larger range");
         return attempt;
     }
     bool ok = getrandom(noise, sizeof(noise), 0) == (ssize_t)sizeof(noise);
@@ -363,7 +370,9 @@ struct attempt *attempt_new(const struct attempt_places *places,
         ok = fail(&err, INVALID, "'%s' is no role", start->task.role);
     if (ok) {
         attempt->start = launch_start_json(start, cookie);
-        json_object_set_new(attempt->start, "port", json_integer(port));
+        json_object_set_new(attempt->start, "port", json_integer(own->port));
+        json_object_set_new(attempt->start, "user", json_integer(own->user));
+        json_object_set_new(attempt->start, "group", json_integer(own->group));
         attempt->folder = alloc_printf("%s/%lld-%s-%d", places->attempts_folder,
                                        (long long)start->task.attempt_epoch, start->task.role,
                                        start->task.index);
@@ -447,6 +456,11 @@ bool attempt_watches(const struct attempt *attempt, int watch)
 bool attempt_has_port(const struct attempt *attempt, int port)
 {
     return attempt->state != AGENT_TASK_EXITED && files_int(attempt->start, "port") == port;
+}
+
+uid_t attempt_user(const struct attempt *attempt)
+{
+    return users_of(attempt->start);
 }
 
 int attempt_fd(const struct attempt *attempt)
@@ -541,10 +555,11 @@ static void events_keep(const struct attempt *attempt)
     free(kept);
 }
 
-void attempt_clean(struct attempt *attempt)
+void attempt_clean(struct attempt *attempt, bool last)
 {
     if (!attempt->folder)
         return;
+    users_take_back(attempt->folder, attempt->start, last);
     events_keep(attempt);
     /* A half-removed folder must not look like an attempt. */
     char *aside = alloc_printf("%s.tmp", attempt->folder);

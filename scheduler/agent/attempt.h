@@ -5,6 +5,8 @@
  */
 #pragma once
 
+#include <sys/types.h>
+
 #include "base/base.h"
 #include "proto/agent_pb.h"
 
@@ -18,13 +20,20 @@ struct attempt_places {
     const char *task_path;
 };
 
+struct attempt_own { /* of the node, the task's alone */
+    int port;        /* 0: none */
+    uid_t user;      /* 0: it runs as the agent; ATTEMPT_NO_USER: there is none left */
+    uid_t group;
+};
+#define ATTEMPT_NO_USER ((uid_t)-1)
+
 /*
- * Makes the folder with spec.json and start.json; `port` of the node is this task's alone, 0 is
- * none.  On failure an attempt is returned all the
+ * Makes the folder with spec.json and start.json.  On failure an attempt is returned all the
  * same, one that has ended with AGENT_EXIT_START and the error's text.
  */
 struct attempt *attempt_new(const struct attempt_places *places,
-                            const struct agent_start_task *start, int port);
+                            const struct agent_start_task *start,
+                            const struct attempt_own *own);
 
 /* Takes over what an earlier agent left in folder `name`: a living shim, an exit, or neither.
  */
@@ -44,6 +53,9 @@ bool attempt_watches(const struct attempt *attempt, int watch);
 
 /* Whether it holds this port of the node. */
 bool attempt_has_port(const struct attempt *attempt, int port);
+
+/* The user that it runs as; 0: the agent's. */
+uid_t attempt_user(const struct attempt *attempt);
 
 /* When attempt_launch() wants to be called again (monotonic, microseconds); 0: not for time. */
 uint64_t attempt_again_us(const struct attempt *attempt);
@@ -83,5 +95,6 @@ bool attempt_ship(struct attempt *attempt, struct link *link, int *again_ms, str
 /* What there is to say; borrows the attempt's texts. */
 void attempt_report(const struct attempt *attempt, struct agent_task_report *report);
 
-/* The server knows the end: event files go to the job's folder, the rest is removed. */
-void attempt_clean(struct attempt *attempt);
+/* The server knows the end: event files go to the job's folder, the rest is removed.  `last`:
+ * no other task of the job is here. */
+void attempt_clean(struct attempt *attempt, bool last);

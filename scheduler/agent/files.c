@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <linux/openat2.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -64,7 +63,9 @@ json_t *files_read_json(const char *folder, const char *name, struct error *err)
     char *path = alloc_printf("%s/%s", folder, name);
     json_error_t problem;
     json_t *json = NULL;
-    FILE *file = fopen(path, "re");
+    /* A task may write beside: nothing is followed or waited for. */
+    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
     if (!file) {
         error_errno(err, errno == ENOENT ? NOT_FOUND : INTERNAL, "cannot read %s", path);
     } else {
@@ -118,18 +119,59 @@ bool files_make_folder(const char *path, struct error *err)
     return ok;
 }
 
-static int tree_remove(const char *path, const struct stat *info, int kind, struct FTW *where)
+/* Removes what is in `folder` but for the folders that are not empty, which move to `top`. */
+static void folder_empty(int folder, int top, unsigned *moved)
 {
-    (void)info;
-    (void)kind;
-    (void)where;
-    remove(path);
-    return 0;
+    char name[32];
+    DIR *list = fdopendir(folder);
+    struct dirent *entry;
+    while (list && (entry = readdir(list))) {
+        if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..") ||
+            unlinkat(folder, entry->d_name, 0) == 0 ||
+            unlinkat(folder, entry->d_name, AT_REMOVEDIR) == 0)
+            continue;
+        do {
+            snprintf(name, sizeof(name), ".moved-%u", (*moved)++);
+        } while (renameat(folder, entry->d_name, top, name) &&
+                 (errno == ENOTEMPTY || errno == EEXIST || errno == ENOTDIR));
+    }
+    if (list)
+        closedir(list);
+    else
+        close(folder);
 }
 
+/* By descriptors and without recursion: what a task has made may be as deep as it likes, and
+ * may change meanwhile. */
 void files_remove_folder(const char *path)
 {
-    nftw(path, tree_remove, 16, FTW_DEPTH | FTW_PHYS);
+    static const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+    unsigned moved = 0;
+    bool progress = true;
+    while (progress) {
+        int top = open(path, flags);
+        DIR *list = top >= 0 ? fdopendir(top) : NULL;
+        struct dirent *entry;
+        progress = false;
+        while (list && (entry = readdir(list))) {
+            if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
+                continue;
+            if (unlinkat(top, entry->d_name, 0) == 0) {
+                progress = true;
+                continue;
+            }
+            int below = openat(top, entry->d_name, flags);
+            if (below < 0)
+                continue;
+            folder_empty(below, top, &moved);
+            progress = unlinkat(top, entry->d_name, AT_REMOVEDIR) == 0 || progress;
+        }
+        if (list)
+            closedir(list);
+        else if (top >= 0)
+            close(top);
+    }
+    rmdir(path);
 }
 
 struct walk {

@@ -7,6 +7,7 @@
 #include "proto/agent_pb.h"
 #include "scheduler/agent/attempt.h"
 #include "scheduler/agent/labels.h"
+#include "scheduler/agent/users.h"
 
 struct link;
 struct mailbox;
@@ -29,6 +30,7 @@ struct agent {
     char *shim_path;
     char host[64]; /* how other nodes reach this one */
     int port;      /* that was handed out last */
+    struct users users;
     char boot_id[64];
     struct agent_resources capacity;
     struct labels labels;
@@ -67,3 +69,7 @@ bool work_adopt(struct agent *agent, struct error *err) CHECKED;
  * 0: there is none.  (port.c)
  */
 int port_take(struct agent *agent);
+
+/* The user for a task of the job: as the others of the job here, else one that no job here has;
+ * 0: the agent's own, ATTEMPT_NO_USER: there is none. */
+uid_t port_user(const struct agent *agent, int64_t job);

@@ -15,6 +15,7 @@
 #include "scheduler/agent/launch.h"
 #include "scheduler/agent/program.h"
 #include "scheduler/agent/spawn.h"
+#include "scheduler/agent/users.h"
 #include "scheduler/agent/words.h"
 
 #define SHIM_ALREADY 3 /* its exit code when the folder has had its task */
@@ -79,6 +80,9 @@ static void command_make(struct words *words, const char *shim_path, const char 
     words_option(words, "--cookie", files_text(start, "cookie"));
     if (files_int(start, "memory_bytes") > 0)
         words_option_int(words, "--memory", files_int(start, "memory_bytes"));
+    if (users_of(start))
+        words_option(words, "--user",
+                     arena_printf(words->arena, "%u:%u", users_of(start), users_group(start)));
     if (program)
         words_option(words, "--workdir", program_folder(start));
     words_add(words, "--");
@@ -88,13 +92,24 @@ static void command_make(struct words *words, const char *shim_path, const char 
         training_command(words, task_path, folder, start);
 }
 
+/* The home of a task with a user of its own is where it may write. */
+static const char *home_of(struct words *words, const char *folder, const json_t *start)
+{
+    const char *home = getenv("HOME");
+    if (!users_of(start))
+        return home ? home : "/";
+    return json_object_get(start, "program")
+               ? arena_printf(words->arena, "%s/" PROGRAM_WORK, folder)
+               : folder;
+}
+
 /* Nothing of the agent's own environment but where programs and the home are. */
 static bool environment_make(struct words *words, const char *folder, const json_t *start,
                              struct error *err)
 {
-    const char *path = getenv("PATH"), *home = getenv("HOME");
+    const char *path = getenv("PATH");
     words_variable(words, "PATH", path ? path : "/usr/local/bin:/usr/bin:/bin");
-    words_variable(words, "HOME", home ? home : "/");
+    words_variable(words, "HOME", home_of(words, folder, start));
     words_variable(words, "LANG", "C.UTF-8");
     words_variable_int(words, "TRAINYARD_JOB", files_int(start, "job_id"));
     words_variable_int(words, "TRAINYARD_EPOCH", files_int(start, "attempt_epoch"));

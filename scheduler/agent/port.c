@@ -1,4 +1,4 @@
-/* port.c - the ports of the node that programs get. */
+/* port.c - the ports of the node that programs get, and the users that tasks run as. */
 
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -36,4 +36,30 @@ int port_take(struct agent *agent)
             return agent->port;
     }
     return 0;
+}
+
+static bool user_is_free(const struct agent *agent, uid_t user)
+{
+    for (int i = 0; i < agent->held_count; i++) {
+        if (attempt_user(agent->held[i].attempt) == user)
+            return false;
+    }
+    return true;
+}
+
+uid_t port_user(const struct agent *agent, int64_t job)
+{
+    if (!agent->users.count)
+        return 0;
+    for (int i = 0; i < agent->held_count; i++) {
+        const struct attempt *other = agent->held[i].attempt;
+        if (attempt_task(other)->job_id == job && attempt_user(other))
+            return attempt_user(other);
+    }
+    uid_t user = users_first(&agent->users, job);
+    for (int i = 0; i < agent->users.count; i++, user = users_next(&agent->users, user)) {
+        if (user_is_free(agent, user))
+            return user;
+    }
+    return ATTEMPT_NO_USER;
 }

@@ -13,8 +13,6 @@
 #include "scheduler/agent/program.h"
 #include "scheduler/agent/words.h"
 
-#define SECRETS "secrets"
-
 /* --- folders --- */
 
 static json_t *variables_json(const struct agent_variable *variables, int count)
@@ -45,7 +43,7 @@ json_t *program_json(const struct agent_program *program)
 static bool secret_write(const char *folder, const struct agent_secret *secret,
                          struct error *err)
 {
-    char *path = alloc_printf("%s/" SECRETS "/%s", folder, secret->name);
+    char *path = alloc_printf("%s/" PROGRAM_SECRETS "/%s", folder, secret->name);
     size_t size = strlen(secret->value), done = 0;
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0400);
     while (fd >= 0 && done < size) {
@@ -65,7 +63,7 @@ static bool secret_write(const char *folder, const struct agent_secret *secret,
 
 bool program_make(const char *folder, const struct agent_program *program, struct error *err)
 {
-    static const char *const names[] = {PROGRAM_WORK, PROGRAM_ARTIFACTS, SECRETS};
+    static const char *const names[] = {PROGRAM_WORK, PROGRAM_ARTIFACTS, PROGRAM_SECRETS};
     bool ok = true;
     for (int i = 0; i < ARRAY_LEN(names) && ok; i++) {
         char *path = alloc_printf("%s/%s", folder, names[i]);
@@ -232,7 +230,8 @@ bool program_environment(struct words *words, const char *folder, const json_t *
     const json_t *secrets = json_object_get(program, "secrets");
     json_object_foreach((json_t *)secrets, name, value)
     {
-        const char *path = arena_printf(words->arena, "%s/" SECRETS "/%s", folder, name);
+        const char *path =
+            arena_printf(words->arena, "%s/" PROGRAM_SECRETS "/%s", folder, name);
         words_variable(words, arena_printf(words->arena, "%s_FILE", name), path);
         if (strcmp(json_string_value(value), "env") == 0 &&
             !secret_read(words, name, path, err))
@@ -240,7 +239,7 @@ bool program_environment(struct words *words, const char *folder, const json_t *
     }
     if (json_object_size(secrets))
         words_variable(words, "TRAINYARD_SECRETS",
-                       arena_printf(words->arena, "%s/" SECRETS, folder));
+                       arena_printf(words->arena, "%s/" PROGRAM_SECRETS, folder));
     json_object_foreach(json_object_get(program, "variables"), name, value)
     {
         words_variable(words, name, json_string_value(value));

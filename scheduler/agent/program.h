@@ -18,6 +18,7 @@ struct words;
 #define PROGRAM_OUT "out"
 #define PROGRAM_ARTIFACTS "out/artifacts"
 #define PROGRAM_WORK "work"
+#define PROGRAM_SECRETS "secrets"
 
 /* The program's part of start.json, without its secrets; owned by the caller. */
 json_t *program_json(const struct agent_program *program);

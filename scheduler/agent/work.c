@@ -103,9 +103,21 @@ static struct held *held_add(struct agent *agent, struct attempt *attempt)
     return held;
 }
 
+/* Whether no other task of its job is here. */
+static bool is_last(const struct agent *agent, const struct held *held)
+{
+    for (int i = 0; i < agent->held_count; i++) {
+        const struct held *other = &agent->held[i];
+        if (other != held &&
+            attempt_task(other->attempt)->job_id == attempt_task(held->attempt)->job_id)
+            return false;
+    }
+    return true;
+}
+
 static void held_remove(struct agent *agent, struct held *held)
 {
-    attempt_clean(held->attempt);
+    attempt_clean(held->attempt, is_last(agent, held));
     attempt_free(held->attempt);
     *held = agent->held[--agent->held_count];
 }
@@ -162,10 +174,13 @@ static void command_run(struct agent *agent, const struct agent_command *command
              : command->stop.kill                  ? "kill"
                                                    : "stop");
     if (command->kind == AGENT_COMMAND_START) {
+        const struct attempt_own own = {
+            .port = command->start.program.words_count ? port_take(agent) : 0,
+            .user = port_user(agent, task->job_id),
+            .group = agent->users.group,
+        };
         if (!held)
-            held = held_add(
-                agent, attempt_new(&agent->places, &command->start,
-                                   command->start.program.words_count ? port_take(agent) : 0));
+            held = held_add(agent, attempt_new(&agent->places, &command->start, &own));
         held->to_report = true;
     } else if (command->kind == AGENT_COMMAND_STOP) {
         if (!held)
@@ -451,6 +466,10 @@ static void wait_for_something(struct agent *agent, int timeout_ms)
 void *work_main(void *argument)
 {
     struct agent *agent = argument;
+    char text[200];
+    bool warn;
+    users_text(&agent->users, text, sizeof(text), &warn);
+    log_line(warn ? LOG_WARN : LOG_INFO, "agent", "node=%s msg=\"%s\"", agent->node_name, text);
     while (!mailbox_closed(agent->mailbox)) {
         struct link_mail *mail;
         inotify_take(agent);

@@ -2,7 +2,7 @@
  * main.c - trainyard-shim: owns the processes of one task, so that agent and server may die.
  *
  *   trainyard-shim --folder DIR --cookie C [--memory BYTES] [--log-limit BYTES]
- *                  [--workdir DIR] -- PROGRAM [ARG]...
+ *                  [--workdir DIR] [--user UID:GROUP] -- PROGRAM [ARG]...
  *
  * Goes into the background and returns once shim.json is written: 0 when the task is on its
  * way, 3 when DIR has had its task already, 1 with a line on stderr when the shim cannot work
@@ -15,6 +15,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/file.h>
@@ -32,8 +34,9 @@
 #include "scheduler/shim/record.h"
 
 #define LOG_LIMIT_BYTES (INT64_C(64) << 20)
-#define WATCH_MS 500 /* between looks at the memory of the task */
-#define REAP_MS 100  /* between attempts to kill what is left of it */
+#define WATCH_MS 500        /* between looks at the memory of the task */
+#define REAP_MS 100         /* between attempts to kill what is left of it */
+#define USER_FAILED INT_MIN /* in place of an errno */
 
 enum { SHIM_STARTED = 0, SHIM_FAILED = 1, SHIM_ALREADY = 3 };
 
@@ -42,6 +45,8 @@ struct shim {
     const char *cookie;
     const char *workdir; /* of the task; NULL: the folder */
     char **command;
+    uid_t user;  /* of the task, and its group's number; 0: this process's */
+    gid_t group; /* of which it is a member, too */
     int64_t memory_bytes;
     int64_t log_bytes;
     bool no_cgroup; /* tests: find the processes by walking /proc alone */
@@ -66,6 +71,13 @@ static bool say(const char *what)
 
 /* --- starting --- */
 
+static bool user_parse(struct shim *shim, const char *text)
+{
+    int used = 0;
+    return sscanf(text, "%10u:%10u%n", &shim->user, &shim->group, &used) == 2 && !text[used] &&
+           shim->user;
+}
+
 static bool arguments_parse(struct shim *shim, int count, char **arguments)
 {
     shim->log_bytes = LOG_LIMIT_BYTES;
@@ -82,6 +94,8 @@ static bool arguments_parse(struct shim *shim, int count, char **arguments)
             shim->log_bytes = strtoll(value, NULL, 10);
         else if (strcmp(arguments[i], "--workdir") == 0)
             shim->workdir = value;
+        else if (strcmp(arguments[i], "--user") == 0 && user_parse(shim, value))
+            continue;
         else if (strcmp(arguments[i], "--cgroup") == 0 && strcmp(value, "none") == 0)
             shim->no_cgroup = true;
         else
@@ -148,6 +162,15 @@ static bool signals_open(struct shim *shim)
     return shim->signals >= 0;
 }
 
+/* For good: no program that it starts gets more again. */
+static bool become_user(const struct shim *shim)
+{
+    return setgroups(1, &shim->group) == 0 &&
+           setresgid(shim->user, shim->user, shim->user) == 0 &&
+           setresuid(shim->user, shim->user, shim->user) == 0 &&
+           prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
+}
+
 /* The rest of the child: becomes the task, or says into `report` why it could not. */
 static void become_task(struct shim *shim, int output, int errors, int report)
 {
@@ -157,8 +180,6 @@ static void become_task(struct shim *shim, int output, int errors, int report)
     signal(SIGPIPE, SIG_DFL);
     signal(SIGHUP, SIG_DFL);
     setpgid(0, 0);
-    /* Nobody would hear of its end if it outlived the shim. */
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
     setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
     int score = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
     if (score >= 0 && write(score, "500", 3) < 0) {
@@ -171,7 +192,12 @@ static void become_task(struct shim *shim, int output, int errors, int report)
     fcntl(3, F_SETFD, FD_CLOEXEC);
     close_range(4, ~0U, 0);
     int why = 0;
-    if (shim->workdir && chdir(shim->workdir))
+    if (shim->user && (fchown(1, shim->user, shim->user) || /* for /dev/stdout */
+                       fchown(2, shim->user, shim->user) || !become_user(shim)))
+        why = USER_FAILED;
+    /* Nobody would hear of its end if it outlived the shim; a change of user forgets it. */
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (!why && shim->workdir && chdir(shim->workdir))
         why = -errno; /* below 0: it was the folder */
     if (!why) {
         execvp(shim->command[0], shim->command);
@@ -210,14 +236,18 @@ static void task_start(struct shim *shim)
         close(errors);
     if (!why)
         return;
-    if (why < 0)
+    if (why == USER_FAILED)
+        snprintf(shim->error, sizeof(shim->error),
+                 "cannot start a task as user %u: this machine does not let the agent",
+                 shim->user);
+    else if (why < 0)
         snprintf(shim->error, sizeof(shim->error), "cannot go to the folder %.500s: %s",
                  shim->workdir, strerror(-why));
     else
         snprintf(shim->error, sizeof(shim->error), "cannot run %.500s: %s", shim->command[0],
                  strerror(why));
     shim->outcome.error = shim->error;
-    shim->outcome.refused = forked;
+    shim->outcome.refused = forked && why != USER_FAILED;
     shim->outcome.code = 127;
     shim->outcome.ended_us = record_now_us();
     shim->ended = true;
@@ -375,9 +405,9 @@ int main(int count, char **arguments)
     struct shim shim = {
         .signals = -1, .output = {.pipe = -1, .file = -1}, .errors = {.pipe = -1, .file = -1}};
     if (!arguments_parse(&shim, count, arguments)) {
-        fprintf(stderr,
-                "usage: trainyard-shim --folder DIR --cookie C [--memory BYTES] "
-                "[--log-limit BYTES] [--workdir DIR] [--cgroup none] -- PROGRAM [ARG]...\n");
+        fprintf(stderr, "usage: trainyard-shim --folder DIR --cookie C [--memory BYTES] "
+                        "[--log-limit BYTES] [--workdir DIR] [--user UID:GROUP] [--cgroup "
+                        "none] -- PROGRAM [ARG]...\n");
         return 2;
     }
     int starter = detach();

@@ -111,7 +111,10 @@ bool mask_open(struct mask *mask)
 
 void mask_close(struct mask *mask)
 {
-    DIR *folder = opendir(MASK_FOLDER);
+    /* Without secrets the folder is not ours: a task may have made it, or a link. */
+    int fd =
+        mask->count ? open(MASK_FOLDER, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
+    DIR *folder = fd >= 0 ? fdopendir(fd) : NULL;
     struct dirent *entry;
     while (folder && (entry = readdir(folder))) {
         if (entry->d_name[0] != '.')

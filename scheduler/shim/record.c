@@ -17,7 +17,8 @@ static bool file_publish(const char *name, const char *text)
 {
     char aside[64];
     snprintf(aside, sizeof(aside), "%s.tmp", name);
-    int fd = open(aside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    unlink(aside); /* a task may write here, too: nothing of its is followed */
+    int fd = open(aside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return false;
     size_t size = strlen(text);
