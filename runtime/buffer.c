@@ -1,13 +1,9 @@
 /* buffer.c - counted, aligned memory. */
 
 #include <stdlib.h>
-#include <sys/mman.h>
 
+#include "runtime/pages.h"
 #include "runtime/tensor.h"
-
-/* Large ones come in large pages: the system fills them 512 times as seldom. */
-#define HUGE_PAGE ((size_t)2 << 20)
-#define HUGE_MIN ((size_t)4 << 20)
 
 /* Header and elements are one allocation: the header fills the first TENSOR_ALIGN bytes. */
 static void buffer_destroy(struct buffer *buffer)
@@ -18,15 +14,10 @@ static void buffer_destroy(struct buffer *buffer)
 struct buffer *buffer_new(size_t size)
 {
     static_assert(sizeof(struct buffer) <= TENSOR_ALIGN, "the header fits in front");
-    if (size > SIZE_MAX - 2 * HUGE_PAGE)
-        return NULL;
-    size_t align = size >= HUGE_MIN ? HUGE_PAGE : TENSOR_ALIGN;
-    size_t rounded = (TENSOR_ALIGN + size + align - 1) / align * align;
-    struct buffer *buffer = aligned_alloc(align, rounded);
+    struct buffer *buffer =
+        size < SIZE_MAX - TENSOR_ALIGN ? pages_new(TENSOR_ALIGN + size) : NULL;
     if (!buffer)
         return NULL;
-    if (size >= HUGE_MIN)
-        madvise(buffer, rounded, MADV_HUGEPAGE); /* a hint: no matter if it is not taken */
     *buffer = (struct buffer){.references = 1,
                               .data = (char *)buffer + TENSOR_ALIGN,
                               .size = size,

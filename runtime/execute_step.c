@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "runtime/cancel.h"
 #include "runtime/internal.h"
+#include "runtime/pages.h"
 
 /* --- begin and end --- */
 
@@ -69,7 +70,7 @@ void execute_reset_scratch(struct step *step)
         size += block->size;
     if (step->scratch->next) {
         free_scratch(step);
-        struct scratch_block *block = aligned_alloc(TENSOR_ALIGN, TENSOR_ALIGN + size);
+        struct scratch_block *block = pages_new(TENSOR_ALIGN + size);
         if (!block)
             return; /* the next kernel that asks will be told */
         *block = (struct scratch_block){.size = size};

@@ -10,6 +10,7 @@
 #include "runtime/internal.h"
 #include "runtime/kernel.h"
 #include "runtime/op.h"
+#include "runtime/pages.h"
 
 /* --- tables --- */
 
@@ -280,7 +281,7 @@ void *kernel_scratch(struct kernel_call *call, size_t size, struct error *err)
     struct scratch_block *block = step->scratch;
     if (!block || block->size - block->used < rounded) {
         size_t wanted = rounded < SCRATCH_FIRST ? SCRATCH_FIRST : rounded;
-        struct scratch_block *more = aligned_alloc(TENSOR_ALIGN, TENSOR_ALIGN + wanted);
+        struct scratch_block *more = pages_new(TENSOR_ALIGN + wanted);
         if (!more)
             return fail_null(err, EXHAUSTED, "OOM when allocating %zu bytes of scratch memory",
                              size);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "runtime/pages.h"
 #include "runtime/tensor.h"
 
 void workspace_pool_init(struct workspace_pool *all)
@@ -55,8 +56,7 @@ struct workspace *workspace_take(struct workspace_pool *all, size_t size)
     workspace_drop(all, workspace); /* too small: another takes its place */
     size_t rounded = (size + TENSOR_ALIGN - 1) / TENSOR_ALIGN * TENSOR_ALIGN;
     workspace = alloc_bytes(sizeof(*workspace));
-    *workspace =
-        (struct workspace){.memory = aligned_alloc(TENSOR_ALIGN, rounded), .size = rounded};
+    *workspace = (struct workspace){.memory = pages_new(rounded), .size = rounded};
     if (!workspace->memory) {
         workspace_free(workspace);
         return NULL;
