@@ -17,10 +17,11 @@
 #include "kernels/cpu/parallel.h"
 
 enum {
-    BLOCK_DEPTH = 320,   /* where a panel's width does not ask for less */
-    PANEL_FLOATS = 6144, /* of B: fits L1, beside what passes by of A and C */
-    BLOCK_ROWS = 240,    /* of A, so that they and what is made of them stay in L2 */
-    GROUP = 16,          /* panels packed at a time: long reads along B's rows */
+    BLOCK_DEPTH = 320,     /* where a panel's width does not ask for less */
+    PANEL_FLOATS = 6144,   /* of B: fits L1, beside what passes by of A and C */
+    BLOCK_ROWS = 264,      /* of A, so that they and what is made of them stay in L2 */
+    GROUP = 16,            /* panels packed at a time: long reads along B's rows */
+    WHOLE_BYTES = 1 << 20, /* of B, to be packed once for all blocks of rows */
     NARROW_COLUMNS = 16,
     CROWDED = 1024,      /* floats between rows, see is_crowded() */
     SERIAL_WORK = 200000 /* multiplications that one thread does sooner than two start */
@@ -71,6 +72,12 @@ static bool is_tall(const struct gemm *g)
            !g->relu;
 }
 
+/* Few rows read B as it is; so many take all of it packed, where it is small. */
+static bool is_packed_whole(const struct gemm *g)
+{
+    return g->m > BLOCK_ROWS && (uint64_t)g->k * (uint64_t)g->n <= WHOLE_BYTES / sizeof(float);
+}
+
 static int threads_for(const struct gemm *g, int threads)
 {
     return g->m * g->n * g->k < SERIAL_WORK ? 1 : threads;
@@ -85,6 +92,8 @@ size_t gemm_scratch(const struct gemm *g, int threads)
     size_t bytes = (size_t)threads_for(g, threads) * (panels_bytes() + block_bytes());
     if (is_tall(g))
         bytes += 2 * (size_t)(g->m * g->n) * sizeof(float);
+    else if (is_packed_whole(g))
+        bytes += gemm_pack_bytes(g->k, g->n);
     return bytes;
 }
 
@@ -147,9 +156,10 @@ static void run_column(const struct gemm *g, const struct block *block, int64_t 
     }
 }
 
-/* Columns [j0,j1) of the block, of panels or of B in place. */
+/* Columns [j0,j1) of the block, of panels or, with NULL, of B in place; `room` for one panel.
+ */
 static void run_group(const struct gemm *g, const struct block *block, int64_t j0, int64_t j1,
-                      bool in_place, float *panels)
+                      const float *panels, float *room)
 {
     const struct isa *ops = isa();
     int64_t depth = block->p1 - block->p0;
@@ -157,13 +167,13 @@ static void run_group(const struct gemm *g, const struct block *block, int64_t j
     for (int64_t j = j0; j < j1; j += width) {
         int columns = (int)minimum(j1 - j, width);
         const float *b = g->b + block->p0 * g->b_row + j * g->b_column;
-        if (!in_place) {
+        if (panels) {
             run_column(g, block, j, columns, panels + (j - j0) * depth, width);
         } else if (columns == width) {
             run_column(g, block, j, columns, b, g->b_row);
         } else {
-            ops->pack(panels, depth, columns, b, g->b_row, 1);
-            run_column(g, block, j, columns, panels, width);
+            ops->pack(room, depth, columns, b, g->b_row, 1);
+            run_column(g, block, j, columns, room, width);
         }
     }
 }
@@ -201,13 +211,44 @@ static struct block take_block(const struct gemm *g, int64_t i0, int64_t i1, int
     return block;
 }
 
-static void run_part(const struct gemm *g, const struct part *part, float *panels,
-                     float *a_block)
+/* Depth [p0,p1) of columns [j0,j1) of B. */
+static void pack_panels(const struct gemm *g, int64_t p0, int64_t p1, int64_t j0, int64_t j1,
+                        float *panels)
 {
-    const struct isa *ops = isa();
+    isa()->pack(panels, p1 - p0, j1 - j0, g->b + p0 * g->b_row + j0 * g->b_column, g->b_row,
+                g->b_column);
+}
+
+/* Where depth [p0,p1) of column j is among all of B, a depth after the other. */
+static float *whole_panel(const struct gemm *g, const float *whole, int64_t p0, int64_t p1,
+                          int64_t j)
+{
+    size_t depth_bytes = gemm_pack_bytes(1, g->n);
+    return (float *)whole + (size_t)p0 * depth_bytes / sizeof(float) + j * (p1 - p0);
+}
+
+static void pack_whole(const struct gemm *g, int threads, float *whole)
+{
+    int64_t depth = depth_of(g->k);
+#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
+    for (int t = 0; t < threads; t++) {
+        struct range r = parallel_range(g->n, isa()->tile_columns, threads, t);
+        for (int64_t p0 = 0; p0 < g->k; p0 += depth) {
+            int64_t p1 = minimum(p0 + depth, g->k);
+            pack_panels(g, p0, p1, r.from, r.to, whole_panel(g, whole, p0, p1, r.from));
+        }
+    }
+}
+
+/* `room` is of panels_bytes() and block_bytes(); `whole` is B of pack_whole(), or NULL. */
+static void run_part(const struct gemm *g, const struct part *part, char *room,
+                     const float *whole)
+{
+    float *panels = (float *)(void *)room, *a_block = (float *)(void *)(room + panels_bytes());
     int64_t depth = depth_of(g->k), rows = part->m_to - part->m_from;
-    int64_t blocks = (rows + BLOCK_ROWS - 1) / BLOCK_ROWS, wide = GROUP * ops->tile_columns;
-    bool in_place = g->b_column == 1 && rows <= 2 * ops->tile_rows;
+    int64_t blocks = (rows + BLOCK_ROWS - 1) / BLOCK_ROWS;
+    int64_t wide = (int64_t)GROUP * isa()->tile_columns;
+    bool in_place = !whole && g->b_column == 1 && rows <= 2 * isa()->tile_rows;
     bool pack = part->n_to - part->n_from > 64;
     for (int64_t i = 0; i < blocks; i++) {
         int64_t i0 = part->m_from + rows * i / blocks;
@@ -217,10 +258,12 @@ static void run_part(const struct gemm *g, const struct part *part, float *panel
             struct block block = take_block(g, i0, i1, p0, p1, pack, a_block);
             for (int64_t j0 = part->n_from; j0 < part->n_to; j0 += wide) {
                 int64_t j1 = minimum(j0 + wide, part->n_to);
-                if (!in_place)
-                    ops->pack(panels, p1 - p0, j1 - j0, g->b + p0 * g->b_row + j0 * g->b_column,
-                              g->b_row, g->b_column);
-                run_group(g, &block, j0, j1, in_place, panels);
+                const float *group = in_place ? NULL : panels;
+                if (whole)
+                    group = whole_panel(g, whole, p0, p1, j0);
+                else if (!in_place)
+                    pack_panels(g, p0, p1, j0, j1, panels);
+                run_group(g, &block, j0, j1, group, panels);
             }
         }
     }
@@ -253,13 +296,16 @@ static void run_parallel(const struct gemm *g, int threads, char *scratch)
 {
     int across = gemm_threads_across(g, threads);
     size_t each = panels_bytes() + block_bytes();
+    float *whole =
+        is_packed_whole(g) ? (float *)(void *)(scratch + (size_t)threads * each) : NULL;
+    if (whole)
+        pack_whole(g, threads, whole);
 #pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
     for (int t = 0; t < threads; t++) {
         struct range m = parallel_range(g->m, isa()->tile_rows, threads / across, t / across);
         struct range n = parallel_range(g->n, isa()->tile_columns, across, t % across);
         struct part part = {m.from, m.to, n.from, n.to};
-        char *mine = scratch + (size_t)t * each;
-        run_part(g, &part, (float *)(void *)mine, (float *)(void *)(mine + panels_bytes()));
+        run_part(g, &part, scratch + (size_t)t * each, whole);
     }
 }
 
@@ -303,9 +349,7 @@ static void run_tall(const struct gemm *g, int threads, char *scratch)
                                .c_row = rows,
                                .alpha = 1};
         struct part part = {.m_to = g->n, .n_to = rows};
-        char *mine = scratch + (size_t)t * each;
-        run_part(&swapped, &part, (float *)(void *)mine,
-                 (float *)(void *)(mine + panels_bytes()));
+        run_part(&swapped, &part, scratch + (size_t)t * each, NULL);
         isa()->transpose(g->n, rows, swapped.c, rows,
                          put ? g->c + r.from * g->c_row : straight + at, put ? g->c_row : g->n);
         if (!put)

@@ -92,17 +92,31 @@ static void pack(float *panels, int64_t k, int64_t columns, const float *b, int6
     }
 }
 
+enum { TILES_ABREAST = 32 };
+
+/* The tiles [first,last) of pack_tiles(), along A's rows of memory, which are far apart. */
+static void pack_some_tiles(float *to, int64_t k, int64_t rows, int64_t tiles, const float *a,
+                            int64_t column, int64_t first, int64_t last)
+{
+    int64_t from[TILES_ABREAST + 1];
+    int count = (int)(last - first);
+    for (int t = 0; t <= count; t++)
+        from[t] = rows * (first + t) / tiles;
+    for (int64_t p = 0; p < k; p++) {
+        for (int t = 0; t < count; t++) {
+            int64_t high = from[t + 1] - from[t];
+            store_part(to + from[t] * k + p * high, high, load_part(a + from[t], high, 0));
+        }
+        a += column;
+    }
+}
+
 /* A tile's column is at most one vector: TILE_ROWS <= LANES. */
 static void pack_tiles(float *to, int64_t k, int64_t rows, int64_t tiles, const float *a,
                        int64_t column)
 {
-    for (int64_t t = 0; t < tiles; t++) {
-        int64_t from = rows * t / tiles, high = rows * (t + 1) / tiles - from;
-        const float *x = a + from;
-        for (int64_t p = 0; p < k; p++) {
-            store_part(to, high, load_part(x, high, 0));
-            to += high;
-            x += column;
-        }
+    for (int64_t t = 0; t < tiles; t += TILES_ABREAST) {
+        int64_t end = t + TILES_ABREAST < tiles ? t + TILES_ABREAST : tiles;
+        pack_some_tiles(to, k, rows, tiles, a, column, t, end);
     }
 }

@@ -458,8 +458,9 @@ TEST(products_of_many_blocks)
 {
     static const struct {
         int64_t m, n, k;
-    } sizes[] = {{450, 70, 200},  {13, 600, 512}, {101, 130, 1024}, {820, 65, 97},
-                 {25, 1040, 321}, {64, 33, 2048}, {12, 1100, 1024}, {300, 100, 1}};
+    } sizes[] = {{450, 70, 200},   {13, 600, 512},  {101, 130, 1024},
+                 {820, 65, 97},    {25, 1040, 321}, {64, 33, 2048},
+                 {12, 1100, 1024}, {300, 100, 1},   {270, 530, 40}};
     for (int i = 0; i < 4 * ARRAY_LEN(sizes); i++) {
         bool ta = i & 1, tb = i & 2;
         int64_t m = sizes[i / 4].m, n = sizes[i / 4].n, k = sizes[i / 4].k;
@@ -486,21 +487,44 @@ TEST(products_of_many_blocks)
     }
 }
 
+/* B of more than 1 MiB, so that each block of rows packs it group by group. */
+TEST(products_with_a_large_factor)
+{
+    enum { M = 265, N = 520, K = 520 };
+    float *x = numbers(M * K), *y = numbers(K * N), *start = numbers(M * N);
+    const struct gemm g = {.m = M,
+                           .n = N,
+                           .k = K,
+                           .a = x,
+                           .a_row = 1,
+                           .a_column = M,
+                           .b = y,
+                           .b_row = N,
+                           .b_column = 1,
+                           .c_row = N,
+                           .alpha = 1,
+                           .beta = 1};
+    check_gemm(g, start, 1);
+    free(x);
+    free(y);
+    free(start);
+}
+
 TEST(rows_packed_in_tiles)
 {
     const struct isa *list[ISAS];
     int count = all_isas(list);
     fill(a);
     for (int k = 0; k < count; k++) {
-        for (int64_t rows = 1; rows < 60; rows++) {
+        for (int64_t rows = 1; rows < 500; rows += rows < 60 ? 1 : 71) {
             int64_t tiles = (rows + list[k]->tile_rows - 1) / list[k]->tile_rows, at = 0;
-            float is[60 * 7 + 1];
+            float is[500 * 7 + 1];
             is[rows * 7] = 123;
-            list[k]->pack_tiles(is, 7, rows, tiles, a, 64);
+            list[k]->pack_tiles(is, 7, rows, tiles, a, 512);
             for (int64_t t = 0; t < tiles; t++)
                 for (int64_t p = 0; p < 7; p++)
                     for (int64_t i = rows * t / tiles; i < rows * (t + 1) / tiles; i++)
-                        CHECK(is[at++] == a[p * 64 + i]);
+                        CHECK(is[at++] == a[p * 512 + i]);
             CHECK(is[rows * 7] == 123);
         }
     }
