@@ -43,6 +43,7 @@ int kill_main(int argc, char **argv);
 int login_main(int argc, char **argv);
 int logs_main(int argc, char **argv);
 int nodes_main(int argc, char **argv);
+int plan_main(int argc, char **argv);
 int priority_main(int argc, char **argv);
 int project_main(int argc, char **argv);
 int queue_main(int argc, char **argv);

@@ -1,9 +1,6 @@
-/* submit.c - trainyard submit: a spec from a file, from stdin ("-"), or a shipped example by
- * its name. */
+/* submit.c - trainyard submit. */
 
 #include <jansson.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -14,6 +11,7 @@
 #include "cli/client.h"
 #include "cli/options.h"
 #include "cli/progress.h"
+#include "cli/specfile.h"
 #include "cli/upload.h"
 
 struct submit {
@@ -27,47 +25,6 @@ struct submit {
     bool plan;
     bool json;
 };
-
-static bool read_file(const char *path, struct str *text, struct error *err)
-{
-    FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "re");
-    if (!file)
-        return error_errno(err, NOT_FOUND, "%s", path);
-    size_t size;
-    char part[16384];
-    while ((size = fread(part, 1, sizeof(part), file)) > 0 &&
-           text->size <= LIMIT_HTTP_BODY_BYTES)
-        str_add_bytes(text, part, size);
-    bool ok = !ferror(file) || error_errno(err, UNAVAILABLE, "%s", path);
-    if (file != stdin)
-        fclose(file);
-    return ok;
-}
-
-/* A file that is there is a file; any other word is the name of an example, which the server
- * knows. */
-static json_t *read_spec(const char *word, struct error *err)
-{
-    struct stat info; /* a folder of that name is its data, as a rule */
-    bool is_there = stat(word, &info) == 0 && !S_ISDIR(info.st_mode);
-    if (strcmp(word, "-") != 0 && !is_there && !strchr(word, '/') && !strstr(word, ".json"))
-        return json_pack("{s:s}", "example", word);
-    struct str text = {0};
-    json_t *spec = NULL;
-    if (read_file(word, &text, err)) {
-        json_error_t where;
-        spec = json_loadb(str_text(&text), text.size, JSON_REJECT_DUPLICATES, &where);
-        if (!spec)
-            fail(err, INVALID, "%s, line %d, column %d: %s", word, where.line, where.column,
-                 where.text);
-        else if (!json_is_object(spec)) {
-            json_decref(spec);
-            spec = fail_null(err, INVALID, "%s: a spec is a JSON object", word);
-        }
-    }
-    str_release(&text);
-    return spec;
-}
 
 /* Puts what the options say over the spec. */
 static void override(json_t *spec, const struct submit *submit)
@@ -167,7 +124,7 @@ int submit_main(int argc, char **argv)
         return cli_usage(usage, rows, NULL);
     if (!options_parse(argc, argv, rows, 1, 1, &words, &err))
         return cli_usage(usage, rows, &err);
-    json_t *spec = read_spec(words.word[0], &err);
+    json_t *spec = specfile_read(words.word[0], &err);
     if (!spec) {
         (void)cli_fail(&err);
         return CLI_USAGE;

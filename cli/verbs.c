@@ -18,6 +18,8 @@ const struct verb verbs_all[] = {
     {"watch", watch_main, "JOB", "follow a job until it ends"},
     {"logs", logs_main, "JOB [-f]", "print what a job wrote"},
     {"explain", explain_main, "JOB", "say why a job waits, or how it ended"},
+    {"plan", plan_main, "[SPEC] [--drain NODE ...]",
+     "say what a job, or a change of nodes, would do"},
     {"cancel", cancel_main, "JOB...", "stop jobs after a checkpoint"},
     {"kill", kill_main, "JOB...", "end jobs at once"},
     {"priority", priority_main, "JOB N", "give a queued job another priority"},

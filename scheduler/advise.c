@@ -228,8 +228,9 @@ static bool try_it(struct advise *a, const struct variant *v, struct outcome *ou
         v->kind == OTHER_LABEL ? a->job->needs[v->need].labels[v->index].name : NULL;
     apply(s, job, v, a->now_us, &actions);
     scheduler_step(s, &(struct scheduler_event){.kind = ON_TICK}, a->now_us, &actions);
-    bool starts = job->state != JOB_QUEUED;
-    bool room = !starts && s->head == job->number && s->head_start_us != UINT64_MAX &&
+    job = scheduler_find_job(s, a->job->number); /* one that comes after what ended is gone */
+    bool starts = job && job->state != JOB_QUEUED;
+    bool room = job && !starts && s->head == job->number && s->head_start_us != UINT64_MAX &&
                 rooms_made(s) > rooms_made(a->s);
     if (starts)
         look_where(s, job, name, out);

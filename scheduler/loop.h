@@ -12,6 +12,7 @@
 #include "db/jobs.h"
 #include "scheduler/explain.h"
 #include "scheduler/scheduler.h"
+#include "scheduler/whatif.h"
 
 struct arena;
 struct loop;
@@ -61,6 +62,14 @@ bool loop_copy(struct loop *loop, struct scheduler **copy, uint64_t *now_us,
  * code NOT_WAITING.  NOT_FOUND when there is none. */
 bool loop_explain(struct loop *loop, int64_t job, struct explain *out,
                   struct error *err) CHECKED;
+
+/*
+ * What would happen if the job (NULL: none) were added now, and nodes came or went: whatif.h.
+ * Lists live in the arena.  Fails with INVALID at the field at fault, and UNAVAILABLE.
+ */
+bool loop_whatif(struct loop *loop, const struct db_job_new *job,
+                 const struct whatif_node *nodes, int nodes_count, struct arena *arena,
+                 struct whatif *out, struct error *err) CHECKED;
 
 /*
  * Asks, before a job is added, whether it could ever run.  Fails with INVALID, the pointer of

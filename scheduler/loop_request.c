@@ -147,12 +147,20 @@ static bool copy_finish(struct loop *loop, struct loop_request *request)
     return true;
 }
 
+/* Needs as the scheduler knows them, in the arena. */
+static struct scheduler_need *read_needs(const struct db_need *from, int count,
+                                         struct arena *arena)
+{
+    struct scheduler_need *needs = arena_array(arena, (size_t)count, sizeof(*needs));
+    for (int i = 0; i < count; i++)
+        loop_load_need(&from[i], arena, &needs[i]);
+    return needs;
+}
+
 static bool check_finish(const struct loop *loop, const struct loop_request *request)
 {
-    struct scheduler_need *needs =
-        arena_array(request->arena, (size_t)request->needs_count, sizeof(*needs));
-    for (int i = 0; i < request->needs_count; i++)
-        loop_load_need(&request->needs[i], request->arena, &needs[i]);
+    const struct scheduler_need *needs =
+        read_needs(request->needs, request->needs_count, request->arena);
     return refuse_check(loop->scheduler, needs, request->needs_count, request->err);
 }
 
@@ -266,6 +274,31 @@ bool loop_explain(struct loop *loop, int64_t job, struct explain *out, struct er
     advise_job(copy, job, now_us, out);
     scheduler_free(copy);
     return true;
+}
+
+bool loop_whatif(struct loop *loop, const struct db_job_new *job,
+                 const struct whatif_node *nodes, int nodes_count, struct arena *arena,
+                 struct whatif *out, struct error *err)
+{
+    struct scheduler *copy;
+    struct scheduler_job_info info = {0};
+    uint64_t now_us;
+    if (job)
+        info = (struct scheduler_job_info){
+            .queue = job->queue,
+            .project = job->project,
+            .priority = job->priority,
+            .needs = read_needs(job->needs, job->needs_count, arena),
+            .needs_count = job->needs_count,
+            .spread = job->spread,
+            .restart_max = job->restart_max,
+            .stop_us = (uint64_t)job->stop_us,
+        };
+    if (!loop_copy(loop, &copy, &now_us, err))
+        return false;
+    bool ok = whatif_ask(copy, job ? &info : NULL, nodes, nodes_count, now_us, arena, out, err);
+    scheduler_free(copy);
+    return ok;
 }
 
 bool loop_check(struct loop *loop, const struct db_need *needs, int needs_count,

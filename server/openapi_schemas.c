@@ -55,6 +55,18 @@ const struct openapi_schema openapi_schemas[] = {
         FIELD("starts_in_seconds", NUMBER_OR_NULL) FIELD("starts_on", TEXT_OR_NULL) FIELD("changes", LIST(REF("Change"))))},
     {"Change", FIELDS(FIRST("text", TEXT) FIELD("field", TEXT) FIELD("from", ANY) FIELD("to", ANY)
         FIELD("starts_in_seconds", NUMBER))},
+    {"PlanRequest", FIELDS(FIRST("spec", REF("JobSpec")) FIELD("nodes", LIST(REF("PlanNode"))))},
+    {"PlanNode", FIELDS(FIRST("name", TEXT) FIELD("remove", BOOLEAN) FIELD("drain", BOOLEAN) FIELD("count", INTEGER)
+        FIELD("cpus", NUMBER) FIELD("memory_bytes", INTEGER) FIELD("gpus", INTEGER) FIELD("gpu_type", TEXT)
+        FIELD("gpu_memory_bytes", INTEGER) FIELD("labels", MAP(TEXT)))},
+    {"PlanMove", FIELDS(FIRST("job", INTEGER) FIELD("before_seconds", NUMBER_OR_NULL)
+        FIELD("after_seconds", NUMBER_OR_NULL) FIELD("text", TEXT))},
+    {"Plan", FIELDS(FIRST("text", TEXT) FIELD("starts_now", BOOLEAN) FIELD("starts_in_seconds", NUMBER_OR_NULL)
+        FIELD("code", TEXT) FIELD("why", TEXT) FIELD("placement", LIST(FIELDS(FIRST("task", TEXT)
+        FIELD("node", TEXT) FIELD("gpu_indexes", LIST(INTEGER))))) FIELD("delayed", LIST(REF("PlanMove")))
+        FIELD("sooner", LIST(REF("PlanMove"))) FIELD("stopped", LIST(REF("PlanMove"))) FIELD("looked_seconds", NUMBER_OR_NULL)
+        FIELD("name", TEXT) FIELD("tasks", INTEGER) FIELD("needs", LIST(OBJECT)) FIELD("parameters", INTEGER)
+        FIELD("layers", LIST(OBJECT)))},
     {"Event", FIELDS(FIRST("seq", INTEGER) FIELD("time", TIME) FIELD("type", TEXT) FIELD("text", TEXT)
         FIELD("state", TEXT_OR_NULL) FIELD("task", TEXT_OR_NULL) FIELD("attempt", INTEGER) FIELD("reason", TEXT))},
     {"History", FIELDS(FIRST("items", LIST(REF("Event"))) FIELD("next_after_seq", INTEGER_OR_NULL))},

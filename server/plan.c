@@ -13,6 +13,7 @@
 #include "runtime/spec/spec.h"
 #include "scheduler/loop.h"
 #include "server/plan.h"
+#include "server/plan_whatif.h"
 #include "server/request.h"
 
 #define PLAN_RANK_MAX 8 /* dimensions of one example */
@@ -167,39 +168,8 @@ static bool check_dataset(struct request *req, const struct spec *spec, struct p
     return false;
 }
 
-/* A node where one task of `need` fits now; -1 if there is none. */
-static int node_for(const struct db_need *need, const struct loop_node *nodes, int count)
-{
-    for (int i = 0; i < count; i++) {
-        bool takes = nodes[i].state == NODE_JOINED && nodes[i].session && !nodes[i].cleaning &&
-                     !nodes[i].draining;
-        if (takes && nodes[i].cpu_millis_free >= need->cpu_millis &&
-            nodes[i].memory_bytes_free >= need->memory_bytes &&
-            nodes[i].gpus_free >= need->gpus)
-            return i;
-    }
-    return -1;
-}
-
-/* Puts tasks on a copy of what is free, first fit: a forecast, which the scheduler need not
- * follow. */
-static bool fits_now(const struct plan *plan, struct loop_node *nodes, int count)
-{
-    for (int n = 0; n < plan->needs_count; n++) {
-        const struct db_need *need = &plan->needs[n];
-        for (int i = 0; i < need->replicas; i++) {
-            int at = node_for(need, nodes, count);
-            if (at < 0)
-                return false;
-            nodes[at].cpu_millis_free -= need->cpu_millis;
-            nodes[at].memory_bytes_free -= need->memory_bytes;
-            nodes[at].gpus_free -= need->gpus;
-        }
-    }
-    return true;
-}
-
-static void describe(struct plan *plan, int nodes_count)
+/* "1 task, 2 CPUs in all" */
+static void describe_needs(const struct plan *plan, struct str *text)
 {
     int64_t cpus = 0;
     int gpus = 0;
@@ -207,20 +177,10 @@ static void describe(struct plan *plan, int nodes_count)
         cpus += plan->needs[n].cpu_millis * plan->needs[n].replicas;
         gpus += plan->needs[n].gpus * plan->needs[n].replicas;
     }
-    char what[120];
-    int used = snprintf(what, sizeof(what), "%d task%s, %g CPU%s in all", plan->tasks_count,
-                        plan->tasks_count == 1 ? "" : "s", (double)cpus / 1000,
-                        cpus == 1000 ? "" : "s");
+    str_printf(text, "%d task%s, %g CPU%s in all", plan->tasks_count,
+               plan->tasks_count == 1 ? "" : "s", (double)cpus / 1000, cpus == 1000 ? "" : "s");
     if (gpus)
-        snprintf(what + used, sizeof(what) - (size_t)used, ", %d GPU%s", gpus,
-                 gpus == 1 ? "" : "s");
-    const char *when = plan->starts_now ? "would start now"
-                       : nodes_count    ? "would wait: what it needs is in use"
-                                        : "would wait: no node has joined";
-    used = snprintf(plan->text, sizeof(plan->text), "%s; %s.", what, when);
-    if (plan->has_model)
-        snprintf(plan->text + used, sizeof(plan->text) - (size_t)used, " %lld parameters.",
-                 (long long)plan->model.parameters);
+        str_printf(text, ", %d GPU%s", gpus, gpus == 1 ? "" : "s");
 }
 
 /* A queue must be there: a word that was mistyped is none. */
@@ -247,23 +207,46 @@ static bool check_queue(struct request *req, const struct spec *spec, struct err
     return false;
 }
 
-bool plan_make(struct request *req, const struct spec *spec, struct plan *plan,
-               struct error *err)
+bool plan_make_for(struct request *req, const struct spec *spec, struct plan *plan,
+                   struct error *err)
 {
     *plan = (struct plan){0};
     return collect_needs(spec, req->arena, plan, err) && check_queue(req, spec, err) &&
-           check_dataset(req, spec, plan, err) &&
+           check_dataset(req, spec, plan, err);
+}
+
+bool plan_make(struct request *req, const struct spec *spec, struct plan *plan,
+               struct error *err)
+{
+    return plan_make_for(req, spec, plan, err) &&
            loop_check(req->services->loop, plan->needs, plan->needs_count, err);
 }
 
-bool plan_forecast(struct request *req, struct plan *plan, struct error *err)
+bool plan_forecast(struct request *req, const struct spec *spec,
+                   const struct whatif_node *nodes, int nodes_count, struct plan *plan,
+                   struct error *err)
 {
-    struct loop_node *nodes;
-    int nodes_count;
-    if (!loop_nodes(req->services->loop, req->arena, &nodes, &nodes_count, err))
+    struct db_job_new job = {
+        .project = spec->project,
+        .queue = spec->queue,
+        .priority = spec->priority,
+        .needs = plan->needs,
+        .needs_count = plan->needs_count,
+        .spread = spec->spread,
+        .restart_max = spec->restart_max,
+        .stop_us = spec->stop.max_seconds * 1000000,
+    };
+    if (!loop_whatif(req->services->loop, &job, nodes, nodes_count, req->arena, &plan->what,
+                     err))
         return false;
-    plan->starts_now = fits_now(plan, nodes, nodes_count);
-    describe(plan, nodes_count);
+    struct str text = {0};
+    describe_needs(plan, &text);
+    str_add(&text, "; ");
+    plan_whatif_text(&plan->what, &text);
+    if (plan->has_model)
+        str_printf(&text, " %lld parameters.", (long long)plan->model.parameters);
+    snprintf(plan->text, sizeof(plan->text), "%s", str_text(&text));
+    str_release(&text);
     return true;
 }
 
@@ -293,10 +276,10 @@ json_t *plan_json(const struct plan *plan, const struct spec *spec)
                                         (double)need->cpu_millis / 1000, "memory_bytes",
                                         (json_int_t)need->memory_bytes, "gpus", need->gpus));
     }
-    json_t *json =
-        json_pack("{s:s, s:s, s:b, s:i, s:o}", "name", spec->name, "text", plan->text,
-                  "starts_now", plan->starts_now, "tasks", plan->tasks_count, "needs", needs);
-    if (json && plan->has_model) {
+    json_t *json = json_pack("{s:s, s:s, s:i, s:o}", "name", spec->name, "text", plan->text,
+                             "tasks", plan->tasks_count, "needs", needs);
+    plan_whatif_json(&plan->what, json);
+    if (plan->has_model) {
         json_object_set_new(json, "parameters",
                             json_integer((json_int_t)plan->model.parameters));
         json_object_set_new(json, "layers", layers_json(&plan->model));

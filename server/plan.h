@@ -7,6 +7,7 @@
 
 #include "db/jobs.h"
 #include "runtime/model/model.h"
+#include "scheduler/whatif.h"
 
 struct request;
 struct spec;
@@ -17,11 +18,10 @@ struct plan {
     struct db_need needs[PLAN_ROLES_MAX];
     int needs_count;
     int tasks_count;
-    bool starts_now;            /* of plan_forecast(), as `text` */
+    struct whatif what;         /* of plan_forecast(), as `text` */
     bool has_model;             /* the dataset says what its examples look like */
     struct model_summary model; /* with has_model; lives in the request's arena */
-    char text[400]; /* for a person: "1 task, 1 CPU in all; would start now. 61,706 parameters."
-                     */
+    char text[1000]; /* for a person: "1 task, 1 CPU in all; would start now on n1." */
 };
 
 /*
@@ -32,9 +32,17 @@ struct plan {
 bool plan_make(struct request *req, const struct spec *spec, struct plan *plan,
                struct error *err) CHECKED;
 
-/* Adds whether it would start now, and the text.  Fails with UNAVAILABLE. */
-bool plan_forecast(struct request *req, struct plan *plan, struct error *err) CHECKED;
+/* The same but for the nodes: those of plan_forecast() may be others. */
+bool plan_make_for(struct request *req, const struct spec *spec, struct plan *plan,
+                   struct error *err) CHECKED;
 
-/* {text, starts_now, tasks, needs: […], parameters, layers: [{name, layer, output_shape,
- * parameters}]}, owned. */
+/* Adds when and where it would start, what it would delay or preempt, and the text.  Fails with
+ * INVALID at what is wrong with the nodes, or cannot be held by them; and UNAVAILABLE. */
+bool plan_forecast(struct request *req, const struct spec *spec,
+                   const struct whatif_node *nodes, int nodes_count, struct plan *plan,
+                   struct error *err) CHECKED;
+
+/* {text, starts_now, …} of plan_whatif_json(), with {name, tasks, needs: […], parameters,
+ * layers:
+ * [{name, layer, output_shape, parameters}]}, owned. */
 json_t *plan_json(const struct plan *plan, const struct spec *spec);

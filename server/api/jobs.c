@@ -77,7 +77,7 @@ static bool jobs_create(struct request *req, struct error *err)
     if (!submit_prepare(req, req->body, req->body_size, &submission, err))
         return false;
     if (dry_run)
-        return plan_forecast(req, &submission.plan, err) &&
+        return plan_forecast(req, &submission.spec, NULL, 0, &submission.plan, err) &&
                reply_json(req, 200, plan_json(&submission.plan, &submission.spec), err);
     if (!submit_send(req, &submission, key, &added, err))
         return false;

@@ -52,6 +52,21 @@ check "what would start it now is found out" has "$(field "$why" changes 0)" "ur
 check "... and told" has "$why" "In queue urgent in place of default, jobs of lower rank would make room for it"
 check "... on the command line, too" has "$("$trainyard" explain "$second" --dir "$dir")" "If job $low ended, it would start now on"
 check "nobody knows when a job without a limit ends" has "$why" '"starts_in_seconds":null'
+# --- what would happen ---
+spec late 10 ',"queue":"urgent"' >"$work/late.json"
+plan=$(api POST /api/v1/plan '{"spec": '"$(cat "$work/late.json")"'}')
+check "a plan says whom a job would stop" same "$(field "$plan" stopped 0 job)" "$low"
+check "... and what it takes to start" same "$(field "$plan" code)" PREEMPTING
+check "a dry run says the same" has "$(api POST '/api/v1/jobs?dry_run=plan' "$(cat "$work/late.json")")" "Would stop job $low"
+plan=$("$trainyard" plan --add '{"name": "more", "cpus": '"$cpus"', "memory_bytes": 100000000000}' --dir "$dir")
+check "a node more would let a job start sooner" has "$plan" "Would let job $second start sooner"
+plan=$("$trainyard" plan "$work/late.json" --add '{"name": "more", "cpus": '"$cpus"', "memory_bytes": 100000000000}' --dir "$dir")
+check "... and a job that is submitted then start there" has "$plan" "worker/0 on more"
+api POST /api/v1/plan '{"nodes": [{"name": "nobody", "drain": true}]}' >/dev/null
+check "a node that is not there is named" has "$(cat "$work/body")" "there is no node 'nobody'"
+api POST /api/v1/plan '{"nodes": [{"name": "x"}]}' >/dev/null
+check "a change that is none is refused" same "$(status)" 400
+check "nothing of it was done" same "$(field "$(api GET "/api/v1/jobs?state=queued")" items | grep -o '"number"' | wc -l)" 2
 api PUT /api/v1/projects/a '{"quota": {"cpus": 0}}' >/dev/null
 "$trainyard" cancel "$low" --dir "$dir" >/dev/null
 wait_for 60 is_state "$low" cancelled

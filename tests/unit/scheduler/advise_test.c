@@ -91,6 +91,26 @@ TEST(a_start_is_told_by_time_limits)
     world_free(&world);
 }
 
+TEST(a_job_after_another_starts_when_that_ends)
+{
+    struct world world = world_new();
+    joins(&world, 1, 8, 0);
+    submit_with(&world, 1, 50, 1, 1, 0, 0, 100 * SECOND);
+    struct scheduler_after after = {1, JOB_RUNNING};
+    struct scheduler_need need = {.role = "worker", .replicas = 1, .each = {1000, 0, 0}};
+    struct scheduler_job_info job = {.number = 2,
+                                     .reason = "",
+                                     .needs = &need,
+                                     .needs_count = 1,
+                                     .after = &after,
+                                     .after_count = 1};
+    happens(&world, &(struct scheduler_event){.kind = ON_SUBMIT, .job = &job});
+    struct explain why = advised(&world, 2);
+    CHECK_INT(why.start_us, 100 * SECOND + scheduler_defaults.grace_us);
+    CHECK_INT(why.changes_count, 0);
+    world_free(&world);
+}
+
 TEST(without_a_limit_nobody_knows)
 {
     struct world world = world_new();

@@ -1,0 +1,16 @@
+/*
+ * specfile.h - the job spec that a word of the command line names.
+ */
+#pragma once
+
+#include <jansson.h>
+
+#include "base/base.h"
+
+struct error;
+
+/*
+ * The spec in a file ("-": stdin), owned; a word that is no file is the name of an example,
+ * which the server knows.  Fails with NOT_FOUND, and INVALID with file, line and column.
+ */
+json_t *specfile_read(const char *word, struct error *err) CHECKED;
