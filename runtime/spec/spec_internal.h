@@ -9,6 +9,9 @@ bool spec_parse_model(const struct spec_object *model,
                       struct spec *spec) CHECKED; /* spec_model.c */
 bool spec_parse_keras(const struct spec_object *model,
                       struct spec *spec) CHECKED; /* spec_keras.c: its field "keras" */
+/* What a layer's config says of its type: *precision becomes BF16 where it is mixed_bfloat16
+ * (spec_keras_policy.c). */
+bool spec_read_keras_policy(const struct spec_object *config, int *precision) CHECKED;
 bool spec_parse_data(const struct spec_object *data,
                      struct spec *spec) CHECKED; /* spec_data.c */
 bool spec_parse_train(const struct spec_object *train,

@@ -56,6 +56,7 @@ struct keras {
     int models_count, models_capacity;
     struct spec_layer *layers;
     int layers_count;
+    int *precision; /* of the spec: BF16 when a layer says mixed_bfloat16 */
 };
 
 static bool refuse(const struct keras *k, const char *pointer, const char *what)
@@ -307,6 +308,7 @@ static bool read_class(const struct keras *k, const struct keras_call *call,
     struct spec_object object = {json, arena_printf(model->arena, "%s/config", call->pointer),
                                  model->arena, model->err};
     bool ok = config_read_keras_object(&object, class, &layer_family, &layer->config) &&
+              (is_input(call) || spec_read_keras_policy(&object, k->precision)) &&
               spec_read_bool(&object, "trainable", &layer->trainable);
     json_decref(json);
     return ok;
@@ -583,11 +585,10 @@ bool spec_parse_keras(const struct spec_object *model, struct spec *spec)
     struct spec_object object;
     if (!spec_read_object(model, "keras", &object))
         return false;
-    struct keras k = {.model = &object};
+    struct keras k = {.model = &object, .precision = &spec->train.precision};
     struct keras_model whole = {.config = json_object_get(object.json, "config"),
                                 .pointer = spec_read_pointer(&object, "config", -1),
-                                .prefix = "",
-                                .name = ""};
+                                .prefix = ""};
     bool ok = is_model(object.json, &whole.sequential)
                   ? read_all(&k, &whole, spec)
                   : refuse(&k, spec_read_pointer(&object, "class_name", -1),

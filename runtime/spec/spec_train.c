@@ -163,7 +163,7 @@ static bool precision_parse(const struct spec_object *train, int *out)
 {
     static const char *const names[] = {"float32", "bfloat16", "float16", NULL};
     static const int types[] = {F32, BF16, F16};
-    int index = 0;
+    int index = *out == BF16; /* what a model of Keras says */
     if (!spec_read_choice(train, "precision", names, &index))
         return false;
     *out = types[index];
@@ -178,7 +178,7 @@ bool spec_parse_train(const struct spec_object *train, struct spec *spec)
         "eval_every",     "precision", "check_numerics",   "clip",  "schedule",
         "moving_average", "init",      "weighted_metrics", NULL};
     struct spec_train *out = &spec->train;
-    *out = (struct spec_train){0};
+    *out = (struct spec_train){.precision = out->precision};
     if (train->json && !spec_read_only(train, allowed))
         return false;
     return precision_parse(train, &out->precision) && loss_parse(train, out) &&

@@ -6,58 +6,14 @@
 #include "base/str.h"
 #include "runtime/model/optimizer.h"
 #include "runtime/spec/config.h"
-#include "runtime/spec/spec.h"
-#include "tests/unit/test.h"
+#include "tests/unit/runtime/specs.h"
 
 #define DENSE "\"model\": {\"layers\": [{\"layer\": \"Dense\", \"units\": 10}]}"
-#define DATA "\"data\": {\"dataset\": \"mnist\"}"
 #define LAYER(fields)                                                                          \
     "{\"model\": {\"layers\": [{\"layer\": \"Flatten\"}, {" fields "}]}, " DATA "}"
 #define DATA_WITH(fields) "{" DENSE ", \"data\": {\"dataset\": \"m\", " fields "}}"
 #define TRAIN(fields) "{" DENSE ", " DATA ", \"train\": {" fields "}}"
-#define KERAS(layers)                                                                          \
-    "{\"model\": {\"keras\": {\"class_name\": \"Functional\", \"config\": {\"layers\": "       \
-    "[" layers "], \"output_layers\": [[\"a\", 0, 0]]}}}, " DATA "}"
-#define INPUT_I                                                                                \
-    "{\"class_name\": \"InputLayer\", \"config\": {\"name\": \"i\"}, \"inbound_nodes\": []}"
-#define TENSOR_I                                                                               \
-    "{\"class_name\": \"__keras_tensor__\", \"config\": {\"keras_history\": [\"i\", 0, 0]}}"
 #define WITH(fields) "{" DENSE ", " DATA ", " fields "}"
-
-static const struct spec *parse(struct arena *arena, const char *text)
-{
-    struct error err;
-    const struct spec *spec = spec_parse(arena, text, strlen(text), &err);
-    if (!spec)
-        CHECK_STOP("%s: %s: %s", text, err.pointer, err.text);
-    return spec;
-}
-
-/* A model as a layer of another, called twice: its layers are listed, the second time shared.
- */
-TEST(spec_flattens_models_inside_of_models)
-{
-    struct arena *arena = arena_new();
-    const char *text =
-        "{\"model\": {\"keras\": {\"class_name\": \"Functional\", \"config\": {\"layers\": ["
-        "{\"class_name\": \"InputLayer\", \"config\": {\"name\": \"in\"}, \"inbound_nodes\": "
-        "[]}, {\"class_name\": \"Sequential\", \"config\": {\"name\": \"block\", \"layers\": ["
-        "{\"class_name\": \"Dense\", \"config\": {\"name\": \"d\", \"units\": 4}}, "
-        "{\"class_name\": \"ReLU\", \"config\": {\"name\": \"r\"}}]}, \"name\": \"block\", "
-        "\"inbound_nodes\": [[[\"in\", 0, 0, {}]], [[\"block\", 0, 0, {}]]]}], "
-        "\"input_layers\": [[\"in\", 0, 0]], \"output_layers\": [[\"block\", 1, 0]]}}}, " DATA
-        "}";
-    const struct spec *spec = parse(arena, text);
-    CHECK_INT(spec->layers_count, 5);
-    CHECK_TEXT(spec->layers[1].name, "block.d");
-    CHECK_TEXT(spec->layers[2].name, "block.r");
-    CHECK_INT(spec->layers[1].inputs[0].layer, 0);
-    CHECK_INT(spec->layers[3].shared, 1);
-    CHECK_INT(spec->layers[3].inputs[0].layer, 2);
-    CHECK_INT(spec->layers[4].shared, 2);
-    CHECK_INT(spec->output, 4);
-    arena_free(arena);
-}
 
 #define BLOCKS(blocks, layers)                                                                 \
     "{\"model\": {\"blocks\": {" blocks "}, \"layers\": [" layers "]}, " DATA "}"
@@ -360,82 +316,7 @@ TEST(spec_example_is_overridden_field_by_field)
     arena_free(arena);
 }
 
-/* Each call takes what the layer behind gives, so that a pass over them adds one. */
-TEST(spec_refuses_models_of_keras_that_take_too_long)
-{
-    enum { LAYERS = 25, CALLS = 64 };
-    struct arena *arena = arena_new();
-    struct error err;
-    struct str text = {0};
-    str_add(&text, "{\"model\": {\"keras\": {\"class_name\": \"Functional\", \"config\": "
-                   "{\"layers\": [");
-    for (int i = 0; i < LAYERS; i++) {
-        str_printf(&text,
-                   "{\"class_name\": \"Flatten\", \"name\": \"d%d\", \"config\": {}, "
-                   "\"inbound_nodes\": [",
-                   i);
-        for (int n = 0; n < CALLS; n++) {
-            bool last = i + 1 == LAYERS;
-            str_printf(&text, "%s[[\"d%d\",%d,0]]", n ? "," : "", last && n ? 0 : i + 1,
-                       last && n ? n - 1 : n);
-        }
-        str_add(&text, "]},");
-    }
-    str_printf(&text,
-               "{\"class_name\": \"InputLayer\", \"name\": \"d%d\", \"config\": {}, "
-               "\"inbound_nodes\": []}], \"output_layers\": [[\"d0\", 0, 0]]}}}, " DATA "}",
-               LAYERS);
-    CHECK_FAILS(spec_parse(arena, text.data, text.size, &err), &err, INVALID);
-    if (!strstr(err.text, "too many layers whose inputs come after them"))
-        CHECK_STOP("%s, not: too many layers", err.text);
-    str_release(&text);
-    arena_free(arena);
-}
-
-/* Versions 2 and 3 write inputs in different ways; a layer may be called twice. */
-TEST(spec_reads_models_of_keras)
-{
-    static const char *const texts[] = {
-        "[[[\"d\", 0, 0, {}], [\"d\", 1, 0, {}]]]",
-        "[{\"args\": [[{\"class_name\": \"__keras_tensor__\", \"config\": {\"keras_history\": "
-        "[\"d\", 0, 0]}}, {\"class_name\": \"__keras_tensor__\", \"config\": "
-        "{\"keras_history\": [\"d\", 1, 0]}}]], \"kwargs\": {}}]"};
-    for (int i = 0; i < ARRAY_LEN(texts); i++) {
-        struct arena *arena = arena_new();
-        const char *text = arena_printf(
-            arena,
-            "{\"model\": {\"keras\": {\"class_name\": \"Functional\", \"config\": {\"layers\": "
-            "["
-            "{\"class_name\": \"Add\", \"name\": \"sum\", \"config\": {}, "
-            "\"inbound_nodes\": %s},"
-            "{\"class_name\": \"InputLayer\", \"name\": \"x\", \"config\": {}, "
-            "\"inbound_nodes\": []},"
-            "{\"class_name\": \"Dense\", \"name\": \"d\", \"config\": {\"units\": 3, "
-            "\"activation\": {\"class_name\": \"function\", \"config\": \"relu\"}, "
-            "\"kernel_initializer\": {\"class_name\": \"HeNormal\", \"config\": {\"seed\": "
-            "null}}}, \"inbound_nodes\": [[[\"x\", 0, 0, {}]], [[\"x\", 0, 0, {}]]]}],"
-            "\"output_layers\": [[\"sum\", 0, 0]]}}}, " DATA "}",
-            texts[i]);
-        const struct spec *spec = parse(arena, text);
-        CHECK_INT(spec->layers_count, 4);
-        CHECK_TEXT(spec->layers[0].name, "x");
-        CHECK_TEXT(spec->layers[1].name, "d");
-        CHECK_TEXT(config_choice(spec->layers[1].config, "activation"), "relu");
-        CHECK_INT(spec->layers[2].shared, 1);
-        CHECK_TEXT(spec->layers[3].name, "sum");
-        CHECK_INT(spec->layers[3].inputs_count, 2);
-        CHECK_INT(spec->layers[3].inputs[1].layer, 2);
-        CHECK_INT(spec->output, 3);
-        arena_free(arena);
-    }
-}
-
-static const struct bad {
-    const char *spec;
-    enum error_code code;
-    const char *pointer;
-    const char *text; /* part of it */
-} bad_specs[] = {
+static const struct bad_spec bad_specs[] = {
     /* syntax */
     {"", INVALID, "", "not JSON: line 1"},
     {"{", INVALID, "", "not JSON: line 1"},
@@ -484,41 +365,6 @@ static const struct bad {
     {"{\"model\": {\"layers\": {}}, " DATA "}", INVALID, "/model/layers",
      "an object, allowed: a list"},
     {"{\"model\": {\"layers\": []}, " DATA "}", INVALID, "/model/layers", "1 to 1000 layers"},
-    {"{\"model\": {\"keras\": {}}, " DATA "}", INVALID, "/model/keras/class_name",
-     "Sequential and Functional"},
-    {"{\"model\": {\"keras\": {}, \"layers\": []}, " DATA "}", INVALID, "/model/keras",
-     "one of the two"},
-    {"{\"model\": {\"keras\": {\"class_name\": \"Sequential\", \"config\": {\"layers\": "
-     "[{\"class_name\": \"Dens\", \"config\": {\"name\": \"a\"}}]}}}, " DATA "}",
-     INVALID, "/model/keras/config/layers/0/class_name", "did you mean \"Dense\""},
-    {"{\"model\": {\"keras\": {\"class_name\": \"Functional\", \"config\": {\"layers\": "
-     "[{\"class_name\": \"Flatten\", \"name\": \"a\", \"config\": {}, \"inbound_nodes\": "
-     "[[[\"a\", 0, 0, {}]]]}]}}}, " DATA "}",
-     INVALID, "/model/keras/config/layers/0", "goes in a circle"},
-    {KERAS("{\"class_name\": \"InputLayer\", \"name\": \"a\", \"config\": {}},"
-           "{\"class_name\": \"Flatten\", \"name\": \"b\", \"config\": {}, \"inbound_nodes\": "
-           "[[[\"a\", 0, 8, {}]]]}"),
-     INVALID, "/model/keras/config/layers/1", "an output that none has"},
-    {KERAS("{\"class_name\": \"InputLayer\", \"name\": \"a\", \"config\": {}},"
-           "{\"class_name\": \"Flatten\", \"name\": \"b\", \"config\": {}, \"inbound_nodes\": "
-           "[[[\"a\", 0, -1, {}]]]}"),
-     INVALID, "/model/keras/config/layers/1", "an output that none has"},
-    {KERAS("{\"class_name\": \"InputLayer\", \"name\": \"a\", \"config\": {}},"
-           "{\"class_name\": \"Flatten\", \"name\": \"b\", \"config\": {}}"),
-     INVALID, "/model/keras/config/layers/1", "called with nothing"},
-    {KERAS(INPUT_I ", {\"class_name\": \"GRU\", \"config\": {\"name\": \"a\", \"units\": 2}, "
-                   "\"inbound_nodes\": [{\"args\": [" TENSOR_I
-                   "], \"kwargs\": {\"mask\": " TENSOR_I "}}]}"),
-     UNIMPLEMENTED, "/model/keras/config/layers/1", "a mask of \"i\""},
-    {KERAS(INPUT_I
-           ", {\"module\": \"keras.src.ops.numpy\", \"class_name\": \"Exp\", \"config\": "
-           "{\"name\": \"e\"}, \"inbound_nodes\": [{\"args\": [" TENSOR_I
-           "]}]}, {\"class_name\": \"ReLU\", \"config\": {\"name\": \"a\"}, "
-           "\"inbound_nodes\": [[[\"e\", 0, 0]]]}"),
-     UNIMPLEMENTED, "/model/keras/config/layers/2", "the operation \"e\""},
-    {KERAS("{\"class_name\": \"InputLayer\", \"name\": \"a\", \"config\": {}},"
-           "{\"class_name\": \"InputLayer\", \"name\": \"a\", \"config\": {}}"),
-     INVALID, "/model/keras/config/layers/1", "the same name"},
     {"{\"model\": {\"graph\": \"x\"}, " DATA "}", UNIMPLEMENTED, "/model/graph",
      "\"layers\" or \"keras\""},
     {"{\"model\": {\"layers\": [7]}, " DATA "}", INVALID, "/model/layers/0", "layer 0 is 7"},
@@ -772,18 +618,8 @@ static const struct bad {
 
 TEST(spec_refuses_with_pointer_and_reason)
 {
-    for (int i = 0; i < ARRAY_LEN(bad_specs); i++) {
-        const struct bad *bad = &bad_specs[i];
-        struct arena *arena = arena_new();
-        struct error err = {0};
-        if (spec_parse(arena, bad->spec, strlen(bad->spec), &err))
-            CHECK_STOP("%s: did not fail", bad->spec);
-        if (err.code != bad->code || strcmp(err.pointer, bad->pointer) ||
-            !strstr(err.text, bad->text))
-            CHECK_STOP("%s\n gives %s at \"%s\": %s", bad->spec, error_code_name(err.code),
-                       err.pointer, err.text);
-        arena_free(arena);
-    }
+    for (int i = 0; i < ARRAY_LEN(bad_specs); i++)
+        check_bad_spec(&bad_specs[i]);
 }
 
 /* Every prefix of a good spec is refused, none is read beyond its end. */
