@@ -126,10 +126,11 @@ static struct edge source_of(struct walk *w, struct edge edge, const struct loop
 static bool recall_here(struct walk *w, struct edge edge, struct loop_frame *frame,
                         struct edge *value)
 {
-    if (strcmp(edge.from->op->name, "Const") != 0)
+    const struct tensor *constant = node_constant(edge.from);
+    if (!constant)
         return push_and_pop(w, edge, frame, value);
     struct builder b = gradient_builder(w, edge.from);
-    *value = builder_const(&b, "Const", node_attr_tensor(edge.from, "value"));
+    *value = builder_const(&b, "Const", constant);
     if (!builder_ok(&b))
         return false;
     graph_add_control(w->graph, value->from, frame->pivot);

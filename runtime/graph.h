@@ -182,6 +182,9 @@ const int64_t *node_attr_ints(const struct node *node, const char *name, int *co
 const struct shape *node_attr_shape(const struct node *node, const char *name);   /* or NULL */
 const struct tensor *node_attr_tensor(const struct node *node, const char *name); /* or NULL */
 
+/* The value of a Const; NULL for any other op, and where it is not of the type that is said. */
+const struct tensor *node_constant(const struct node *node);
+
 /* --- GraphDef, serialized --- */
 
 /*

@@ -1,6 +1,7 @@
 /* node.c - attributes of a node by name, with a fallback where there is none. */
 
 #include "runtime/graph.h"
+#include "runtime/op.h"
 #include "runtime/tensor.h"
 
 const struct attr *node_attr(const struct node *node, const char *name)
@@ -66,4 +67,12 @@ const struct tensor *node_attr_tensor(const struct node *node, const char *name)
 {
     const struct attr *attr = single(node, name, ATTR_TENSOR);
     return attr ? attr->tensors : NULL;
+}
+
+const struct tensor *node_constant(const struct node *node)
+{
+    if (strcmp(node->op->name, "Const") != 0 || node->fault || node->outputs_count != 1)
+        return NULL;
+    const struct tensor *value = node_attr_tensor(node, "value");
+    return value && value->dtype == dtype_base(node->output_types[0]) ? value : NULL;
 }

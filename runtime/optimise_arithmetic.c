@@ -38,9 +38,7 @@ static const struct edge none = {0};
 static const struct tensor *constant(const struct simplifier *s, struct edge edge)
 {
     edge = rewrite_now(&s->rewrite, edge);
-    const struct node *node = edge.from;
-    bool plain = !strcmp(node->op->name, "Const") && !node->fault && !node->controls_count;
-    return plain ? node_attr_tensor(node, "value") : NULL;
+    return edge.from->controls_count ? NULL : node_constant(edge.from);
 }
 
 /* The node that made an input, if it is of op `op` and waits for nobody. */

@@ -155,9 +155,7 @@ static bool is_input_grad(const struct node *node)
 
 static const struct tensor *constant_sizes(const struct node *node)
 {
-    const struct node *from = node->inputs[0].from;
-    const struct tensor *value =
-        !strcmp(from->op->name, "Const") ? node_attr_tensor(from, "value") : NULL;
+    const struct tensor *value = node_constant(node->inputs[0].from);
     return value && value->dtype == I32 && value->count == 4 ? value : NULL;
 }
 

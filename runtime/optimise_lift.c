@@ -56,8 +56,7 @@ static bool is_plain(const struct node *node, const char *const *ops)
 
 static bool is_scalar(struct edge edge)
 {
-    const struct tensor *value =
-        strcmp(edge.from->op->name, "Const") ? NULL : node_attr_tensor(edge.from, "value");
+    const struct tensor *value = node_constant(edge.from);
     return value && value->shape.rank == 0;
 }
 

@@ -30,8 +30,7 @@ static bool can_merge(const struct node *node)
         if (dtype_is_ref(edge->from->output_types[edge->output]))
             return false;
     }
-    const struct tensor *value =
-        strcmp(node->op->name, "Const") ? NULL : node_attr_tensor(node, "value");
+    const struct tensor *value = node_constant(node);
     return !value || tensor_bytes(value) <= CONST_BYTES_MAX;
 }
 

@@ -75,9 +75,9 @@ static bool same_edge(struct edge a, struct edge b)
 /* A Sum over the last dimension alone. */
 static bool is_sum_of_last(const struct softmaxer *s, const struct node *sum)
 {
-    if (!fuse_is(sum, "Sum") || !is_f32(sum) || !fuse_is(sum->inputs[1].from, "Const"))
+    if (!fuse_is(sum, "Sum") || !is_f32(sum))
         return false;
-    const struct tensor *axis = node_attr_tensor(sum->inputs[1].from, "value");
+    const struct tensor *axis = node_constant(sum->inputs[1].from);
     if (!axis || axis->count != 1 || !(BIT(axis->dtype) & (BIT(I32) | BIT(I64))))
         return false;
     int64_t last = tensor_integer(axis, 0);

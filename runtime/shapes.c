@@ -48,8 +48,7 @@ static bool infer_node(struct shapes *shapes, const struct node *node, struct er
         const struct node *from = node->inputs[i].from;
         inputs[i] =
             from->id < shapes->count ? *shapes_at(shapes, node->inputs[i]) : SHAPE_UNKNOWN;
-        if (!strcmp(from->op->name, "Const"))
-            constants[i] = node_attr_tensor(from, "value");
+        constants[i] = node_constant(from);
     }
     struct infer infer = {node, inputs, constants, outputs};
     bool ok = node->op->infer(&infer, err);

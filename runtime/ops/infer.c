@@ -47,8 +47,7 @@ bool op_infer_value(const struct infer *infer, int index, int64_t *value)
 /* The elements of a Const of integers; false when it is none. */
 static bool constant_elements(const struct node *node, int64_t *out, int max, int *count)
 {
-    const struct tensor *value =
-        strcmp(node->op->name, "Const") ? NULL : node_attr_tensor(node, "value");
+    const struct tensor *value = node_constant(node);
     if (!value || (value->dtype != I32 && value->dtype != I64) || value->count > max)
         return false;
     *count = (int)value->count;
