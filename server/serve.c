@@ -22,6 +22,7 @@
 #include "scheduler/agent/agent.h"
 #include "scheduler/loop.h"
 #include "server/auth.h"
+#include "server/clean.h"
 #include "server/door.h"
 #include "server/feed.h"
 #include "server/http.h"
@@ -51,6 +52,7 @@ struct serve {
     struct live *live;
     struct http *http;
     struct agent *agent;
+    struct clean *clean;
 };
 
 static void prepare_process(void)
@@ -204,12 +206,14 @@ static bool start(struct serve *s, const struct serve_options *options, struct e
     if (!s->folder)
         return error_errno(err, UNAVAILABLE, "%s", options->folder);
     return start_scheduler(s, options, err) && start_http(s, options, err) &&
-           start_agent(s, options, err) && write_addresses(s, err);
+           start_agent(s, options, err) && write_addresses(s, err) &&
+           (s->clean = clean_start(s->db, s->folder));
 }
 
 /* What was started last goes first; each is NULL when it was not reached. */
 static void stop(struct serve *s)
 {
+    clean_stop(s->clean);
     agent_stop(s->agent);
     if (s->feed)
         feed_close(s->feed);

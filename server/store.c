@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sodium.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -40,27 +41,33 @@ static bool write_at(int fd, const char *bytes, size_t size, int64_t offset)
     return fdatasync(fd) == 0;
 }
 
-static void folder_sync(const char *file)
+/* Has the folder of `file` say on disk that it is there. */
+static bool folder_sync(const char *file, struct error *err)
 {
     char *folder = alloc_text(file);
     char *slash = strrchr(folder, '/');
     if (slash)
         *slash = '\0';
     int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd >= 0) {
-        fsync(fd);
+    bool ok = (fd >= 0 && fsync(fd) == 0) || disk_error(err, "sync", folder);
+    if (fd >= 0)
         close(fd);
-    }
     free(folder);
+    return ok;
 }
 
-/* Makes the folders above a file. */
+/* Makes the folders above a file; new ones are on disk when it returns. */
 static bool make_above(char *file, struct error *err)
 {
-    char *slash = strrchr(file, '/');
-    *slash = '\0';
-    bool ok = files_make_folder(file, err);
-    *slash = '/';
+    bool ok = true;
+    for (char *slash = strchr(file + 1, '/'); slash && ok; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        if (mkdir(file, 0700) == 0)
+            ok = folder_sync(file, err);
+        else if (errno != EEXIST)
+            ok = disk_error(err, "make the folder", file);
+        *slash = '/';
+    }
     return ok;
 }
 
@@ -88,6 +95,34 @@ static bool check_hash(const char *sha256, const void *bytes, size_t size, struc
                 sha256);
 }
 
+/* A file that is used is not removed as unused: one at a time. */
+static pthread_mutex_t use_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Whether the file is there; if so it has been used now. */
+static bool file_use(const char *path)
+{
+    pthread_mutex_lock(&use_lock);
+    bool known = utimensat(AT_FDCWD, path, NULL, 0) == 0;
+    pthread_mutex_unlock(&use_lock);
+    return known;
+}
+
+bool store_remove_unused(const char *folder, const char *name, int64_t before_us,
+                         int64_t *bytes)
+{
+    struct stat info;
+    char *path = file_path(folder, name);
+    pthread_mutex_lock(&use_lock);
+    bool removed =
+        lstat(path, &info) == 0 && S_ISREG(info.st_mode) &&
+        (int64_t)info.st_mtim.tv_sec * 1000000 + info.st_mtim.tv_nsec / 1000 < before_us &&
+        unlink(path) == 0;
+    pthread_mutex_unlock(&use_lock);
+    *bytes = removed ? info.st_size : 0;
+    free(path);
+    return removed;
+}
+
 bool store_put(const char *folder, const char *sha256, const void *bytes, size_t size,
                struct error *err)
 {
@@ -95,17 +130,16 @@ bool store_put(const char *folder, const char *sha256, const void *bytes, size_t
         return false;
     char *path = file_path(folder, sha256);
     char *aside = alloc_printf("%s.%llx", path, (unsigned long long)(uintptr_t)&path);
-    bool ok = access(path, F_OK) == 0;
+    bool ok = file_use(path);
     if (!ok && make_above(path, err)) {
         int fd = open(aside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-        ok = fd >= 0 && write_at(fd, bytes, size, 0) && rename(aside, path) == 0;
-        if (!ok) {
-            disk_error(err, "write", path);
+        ok = (fd >= 0 && write_at(fd, bytes, size, 0) && rename(aside, path) == 0) ||
+             disk_error(err, "write", path);
+        if (!ok)
             unlink(aside);
-        }
         if (fd >= 0)
             close(fd);
-        folder_sync(path);
+        ok = ok && folder_sync(path, err);
     }
     free(aside);
     free(path);
@@ -131,6 +165,10 @@ static int file_open(const char *folder, const char *sha256, struct error *err)
 bool store_size(const char *folder, const char *sha256, int64_t *size, struct error *err)
 {
     struct stat info;
+    char *path = file_path(folder, sha256);
+    if (store_is_hash(sha256))
+        (void)file_use(path);
+    free(path);
     int fd = file_open(folder, sha256, err);
     bool ok = fd >= 0 && (fstat(fd, &info) == 0 || disk_error(err, "read", sha256));
     if (ok)
@@ -163,6 +201,22 @@ bool store_is_artifact(const char *file)
     return strncmp(file, ARTIFACTS, strlen(ARTIFACTS)) == 0;
 }
 
+/* Writes a piece; one that comes again after the last has been said already. */
+static bool artifact_write(const struct agent_ship_request *ship, char *part, const char *path,
+                           struct error *err)
+{
+    if (!make_above(part, err))
+        return false;
+    int fd = open(part, O_WRONLY | O_CLOEXEC | (ship->offset ? 0 : O_CREAT), 0600);
+    if (fd < 0 && errno == ENOENT && access(path, F_OK) == 0)
+        return true;
+    bool ok = (fd >= 0 && write_at(fd, ship->data, ship->data_size, ship->offset)) ||
+              disk_error(err, "write", part);
+    if (fd >= 0)
+        close(fd);
+    return ok;
+}
+
 /* The last piece has come: the file gets its name. */
 static bool artifact_name(const char *part, char *path, struct error *err)
 {
@@ -170,8 +224,7 @@ static bool artifact_name(const char *part, char *path, struct error *err)
         return false;
     if (rename(part, path) && (errno != ENOENT || access(path, F_OK)))
         return disk_error(err, "keep", path);
-    folder_sync(path);
-    return true;
+    return folder_sync(path, err);
 }
 
 bool store_ship(const char *folder, const struct agent_ship_request *ship, struct error *err)
@@ -188,16 +241,8 @@ bool store_ship(const char *folder, const struct agent_ship_request *ship, struc
                               (long long)task->attempt_epoch, task->role, task->index, name);
     char *path = alloc_printf("%s/%s-%d/%s", artifacts, task->role, task->index, name);
     bool ok = true;
-    if (ship->data_size || ship->offset == 0) {
-        int fd = -1;
-        ok = make_above(part, err);
-        if (ok)
-            fd = open(part, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-        if (ok && (fd < 0 || !write_at(fd, ship->data, ship->data_size, ship->offset)))
-            ok = disk_error(err, "write", part);
-        if (fd >= 0)
-            close(fd);
-    }
+    if (ship->data_size || ship->offset == 0)
+        ok = artifact_write(ship, part, path, err);
     if (ok && ship->last)
         ok = artifact_name(part, path, err);
     free(path);

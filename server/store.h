@@ -27,13 +27,19 @@ bool store_is_hash(const char *text);
 bool store_put(const char *folder, const char *sha256, const void *bytes, size_t size,
                struct error *err) CHECKED;
 
-/* The size of a file, NOT_FOUND when nobody has uploaded it. */
+/* The size of a file, NOT_FOUND when nobody has uploaded it.  Who asks is about to name it: it
+ * stays as if it were uploaded now. */
 bool store_size(const char *folder, const char *sha256, int64_t *size,
                 struct error *err) CHECKED;
 
 /* Up to `size` bytes from `offset` on, into `out`; `*got` is less at the end alone. */
 bool store_read(const char *folder, const char *sha256, int64_t offset, void *out, size_t size,
                 size_t *got, struct error *err) CHECKED;
+
+/* Removes the file `name` of DIR/files/ab/ that nobody has uploaded or asked the size of since
+ * `before_us` (wall clock); `*bytes` is what it had.  False when it stays. */
+bool store_remove_unused(const char *folder, const char *name, int64_t before_us,
+                         int64_t *bytes);
 
 /* --- artifacts --- */
 

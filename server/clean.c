@@ -1,0 +1,132 @@
+/* clean.c - what of DIR/files/ may go. */
+
+#include <dirent.h>
+#include <pthread.h>
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "db/files.h"
+#include "server/clean.h"
+#include "server/store.h"
+
+#define PERIOD_S 3600
+#define HOUR_US (INT64_C(3600) * 1000000)
+
+struct clean {
+    struct db *db;
+    const char *folder;
+    pthread_mutex_t lock; /* guards: stopping */
+    pthread_cond_t changed;
+    bool stopping;
+    pthread_t thread;
+};
+
+static int compare_hashes(const void *name, const void *hash)
+{
+    return strcmp(name, *(const char *const *)hash);
+}
+
+/* One of DIR/files/00 to ff.  What is not named like a file is left of a broken upload. */
+static void clean_folder(const char *folder, int number, const char **named, int named_count,
+                         int64_t before_us, struct clean_removed *removed)
+{
+    char *path = alloc_printf("%s/files/%02x", folder, (unsigned)number);
+    DIR *list = opendir(path);
+    struct dirent *entry;
+    while (list && (entry = readdir(list))) {
+        int64_t bytes;
+        if (entry->d_name[0] == '.' ||
+            bsearch(entry->d_name, named, (size_t)named_count, sizeof(*named), compare_hashes))
+            continue;
+        if (store_remove_unused(folder, entry->d_name, before_us, &bytes)) {
+            removed->files++;
+            removed->bytes += bytes;
+        }
+    }
+    if (list)
+        closedir(list);
+    free(path);
+}
+
+bool clean_now(struct db *db, const char *folder, int64_t now_us, struct clean_removed *removed,
+               struct error *err)
+{
+    const char **named = NULL;
+    int count = 0;
+    struct arena *arena = arena_new();
+    *removed = (struct clean_removed){0};
+    struct db_conn *conn = db_read(db, DB_CONTROL, err);
+    bool ok = conn && db_files_named(conn, now_us - CLEAN_ENDED_DAYS * 24 * HOUR_US, arena,
+                                     &named, &count, err);
+    db_read_done(db, conn);
+    for (int i = 0; i < 256 && ok; i++)
+        clean_folder(folder, i, named, count, now_us - CLEAN_UNUSED_HOURS * HOUR_US, removed);
+    arena_free(arena);
+    return ok;
+}
+
+static void clean_look(struct clean *clean)
+{
+    struct error err;
+    struct clean_removed removed;
+    char text[400];
+    if (!clean_now(clean->db, clean->folder, (int64_t)clock_wall_us(), &removed, &err))
+        log_line(LOG_WARN, "clean", "code=%s msg=%s", error_code_name(err.code),
+                 log_quote(err.text, text, sizeof(text)));
+    else if (removed.files)
+        log_line(LOG_INFO, "clean", "files=%d bytes=%lld msg=\"removed what no job needs\"",
+                 removed.files, (long long)removed.bytes);
+}
+
+static void *clean_main(void *argument)
+{
+    struct clean *clean = argument;
+    pthread_mutex_lock(&clean->lock);
+    while (!clean->stopping) {
+        struct timespec until;
+        pthread_mutex_unlock(&clean->lock);
+        clean_look(clean);
+        clock_gettime(CLOCK_MONOTONIC, &until);
+        until.tv_sec += PERIOD_S;
+        pthread_mutex_lock(&clean->lock);
+        while (!clean->stopping &&
+               pthread_cond_timedwait(&clean->changed, &clean->lock, &until) == 0) {
+        }
+    }
+    pthread_mutex_unlock(&clean->lock);
+    return NULL;
+}
+
+struct clean *clean_start(struct db *db, const char *folder)
+{
+    struct clean *clean = alloc_bytes(sizeof(*clean));
+    clean->db = db;
+    clean->folder = folder;
+    pthread_mutex_init(&clean->lock, NULL);
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&clean->changed, &attributes);
+    pthread_condattr_destroy(&attributes);
+    int failed = pthread_create(&clean->thread, NULL, clean_main, clean);
+    assert(!failed);
+    pthread_setname_np(clean->thread, "clean");
+    return clean;
+}
+
+void clean_stop(struct clean *clean)
+{
+    if (!clean)
+        return;
+    pthread_mutex_lock(&clean->lock);
+    clean->stopping = true;
+    pthread_cond_signal(&clean->changed);
+    pthread_mutex_unlock(&clean->lock);
+    pthread_join(clean->thread, NULL);
+    pthread_cond_destroy(&clean->changed);
+    pthread_mutex_destroy(&clean->lock);
+    free(clean);
+}

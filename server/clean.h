@@ -1,0 +1,32 @@
+/*
+ * clean.h - removes uploaded files that no job needs any more.
+ *
+ * A file is kept as long as a job names it that has not ended, CLEAN_ENDED_DAYS after the last
+ * such job ended, so that it can be tried again; and CLEAN_UNUSED_HOURS after it was last
+ * uploaded or asked for, so that a job may come to name it.
+ *
+ * DESIGN: one thread (clean_main), which looks when the server starts and each hour after.
+ */
+#pragma once
+
+#include "base/base.h"
+
+struct clean;
+struct db;
+struct error;
+
+#define CLEAN_ENDED_DAYS 30
+#define CLEAN_UNUSED_HOURS 24
+
+/* Borrows both, until clean_stop(). */
+struct clean *clean_start(struct db *db, const char *folder);
+void clean_stop(struct clean *clean); /* NULL is fine */
+
+struct clean_removed {
+    int files;
+    int64_t bytes;
+};
+
+/* One look, at the time `now_us`. */
+bool clean_now(struct db *db, const char *folder, int64_t now_us, struct clean_removed *removed,
+               struct error *err) CHECKED;
