@@ -10,8 +10,10 @@
 int end_jobs(int argc, char **argv, const char *usage, const char *verb)
 {
     const char *folder = NULL;
+    bool array = false;
     const struct option_row rows[] = {
         {"dir", OPTION_TEXT, &folder, "folder of a server on this machine"},
+        {"array", OPTION_FLAG, &array, "all jobs of the array that JOB is of"},
         {0},
     };
     struct options_words words;
@@ -26,12 +28,17 @@ int end_jobs(int argc, char **argv, const char *usage, const char *verb)
     int status = CLI_OK;
     for (int i = 0; i < words.count; i++) {
         struct str path = {0};
-        str_add(&path, "/api/v1/jobs/");
+        str_add(&path, array ? "/api/v1/arrays/" : "/api/v1/jobs/");
         url_encode(&path, words.word[i]);
         str_printf(&path, ":%s", verb);
         json_t *answer = client_json(client, "POST", str_text(&path), "{}", NULL, &err);
         str_release(&path);
-        if (answer)
+        if (answer && array)
+            printf("array %lld: %lld of %lld jobs had not ended\n",
+                   (long long)json_integer_value(json_object_get(answer, "array")),
+                   (long long)json_integer_value(json_object_get(answer, "told")),
+                   (long long)json_integer_value(json_object_get(answer, "count")));
+        else if (answer)
             printf("job %lld is %s\n",
                    (long long)json_integer_value(json_object_get(answer, "number")),
                    json_string_value(json_object_get(answer, "state")));

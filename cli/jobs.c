@@ -58,11 +58,13 @@ int jobs_main(int argc, char **argv)
 {
     const char *folder = NULL;
     const char *state = NULL;
+    const char *array = NULL;
     int64_t limit = 50;
     bool json = false;
     const struct option_row rows[] = {
         {"dir", OPTION_TEXT, &folder, "folder of a server on this machine"},
         {"state", OPTION_TEXT, &state, "only these states, by commas"},
+        {"array", OPTION_TEXT, &array, "only those of the array that began with this job"},
         {"limit", OPTION_NUMBER, &limit, "at most this many, newest first (50)"},
         {"json", OPTION_FLAG, &json, "as JSON"},
         {0},
@@ -82,6 +84,10 @@ int jobs_main(int argc, char **argv)
     if (state) {
         str_add(&path, "&state=");
         url_encode(&path, state);
+    }
+    if (array) {
+        str_add(&path, "&array=");
+        url_encode(&path, array);
     }
     json_t *page = client_json(client, "GET", str_text(&path), NULL, NULL, &err);
     str_release(&path);

@@ -63,6 +63,8 @@ static int show_job(struct client *client, json_t *job, const struct submit *sub
     } else {
         printf("job %lld submitted (%s)\n", number, id);
     }
+    if (json_is_integer(json_object_get(job, "array")) && !submit->json)
+        printf("The first of an array. All of it: trainyard jobs --array %lld\n", number);
     fflush(stdout);
     if (!submit->watch)
         return CLI_OK;

@@ -33,7 +33,11 @@ static void job_id(uint64_t now_us, char id[DB_JOB_ID_BYTES])
 }
 
 struct add {
-    const struct db_job_new *job;
+    const struct db_job_new *job; /* the next one */
+    int count;
+    bool array;
+    int index;
+    int64_t first;
     struct db_job_added *added;
 };
 
@@ -89,17 +93,9 @@ static bool add_after(struct db_conn *conn, const struct add *add, struct error 
     return true;
 }
 
-static bool add_run(struct db_conn *conn, void *arg, struct error *err)
+static bool add_one(struct db_conn *conn, const struct add *add, struct error *err)
 {
-    struct add *add = arg;
     const struct db_job_new *job = add->job;
-    add->added->existed = false;
-    if (job->idempotency_key && !db_jobs_find_key(conn, job->user_id, job->idempotency_key,
-                                                  job->body_hash, add->added, err))
-        return false;
-    if (add->added->existed)
-        return true;
-
     int64_t waiting;
     if (!db_number(conn, err, &waiting, 0, "SELECT value FROM meta WHERE name = 'waiting'", ""))
         return false;
@@ -118,17 +114,18 @@ static bool add_run(struct db_conn *conn, void *arg, struct error *err)
             "text,"
             " spec, dataset, restart_max, restarts, attempt, epoch, stop_us, retry_us,"
             " created_us, started_us, ended_us, tasks_count, seq, idempotency_key, body_hash,"
-            " spread, program, retry_on, exclude_bad)"
+            " spread, program, retry_on, exclude_bad, array, array_index, parameters)"
             " VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0, '', '', ?7, ?8, ?9, 0, 0, 0, ?10, 0, ?11, 0, "
             "0,"
-            " ?12, 0, ?13, ?14, ?15, ?16, ?17, ?18)",
-            "titttittiiiitbitii", add->added->id, job->user_id, job->name, job->project,
+            " ?12, 0, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)",
+            "titttittiiiitbitiiiit", add->added->id, job->user_id, job->name, job->project,
             job->queue, (int64_t)job->priority, job->spec, job->dataset,
             (int64_t)job->restart_max, job->stop_us, now_us, (int64_t)tasks_count,
             job->idempotency_key, job->body_hash, (size_t)DB_HASH_BYTES, (int64_t)job->spread,
             job->program ? job->program : "",
             (int64_t)(job->retry_on ? job->retry_on : EXIT_REASONS_RETRIED),
-            (int64_t)job->exclude_bad))
+            (int64_t)job->exclude_bad, add->first, (int64_t)add->index,
+            job->parameters ? job->parameters : ""))
         return false;
     add->added->number = db_inserted(conn);
 
@@ -143,12 +140,44 @@ static bool add_run(struct db_conn *conn, void *arg, struct error *err)
                   add->added->number);
 }
 
+static bool add_run(struct db_conn *conn, void *arg, struct error *err)
+{
+    const struct add *all = arg;
+    const struct db_job_new *first = all->job;
+    struct db_job_added *added = all->added, other;
+    added->existed = false;
+    if (first->idempotency_key &&
+        !db_jobs_find_key(conn, first->user_id, first->idempotency_key, first->body_hash, added,
+                          err))
+        return false;
+    if (added->existed)
+        return true;
+    for (int i = 0; i < all->count; i++) {
+        struct add one = {.job = &first[i],
+                          .index = i,
+                          .first = i ? added->number : 0,
+                          .added = i ? &other : added};
+        if (!add_one(conn, &one, err))
+            return false;
+    }
+    return !all->array || db_run(conn, err, "UPDATE jobs SET array = number WHERE number = ?1",
+                                 "i", added->number);
+}
+
 bool db_jobs_add(struct db *db, const struct db_job_new *job, struct db_job_added *added,
                  struct error *err)
 {
     assert(job->needs_count > 0);
     assert(!job->idempotency_key || job->body_hash);
-    struct add add = {job, added};
+    struct add add = {.job = job, .count = 1, .added = added};
+    return db_write(db, DB_CONTROL, add_run, &add, err);
+}
+
+bool db_jobs_add_array(struct db *db, const struct db_job_new *jobs, int jobs_count,
+                       struct db_job_added *added, struct error *err)
+{
+    assert(jobs_count > 0);
+    struct add add = {.job = jobs, .count = jobs_count, .array = true, .added = added};
     return db_write(db, DB_CONTROL, add_run, &add, err);
 }
 
@@ -158,7 +187,7 @@ bool db_jobs_add(struct db *db, const struct db_job_new *job, struct db_job_adde
     "number, j.id, user_id, u.name, j.name, project, queue, priority, state, reason, text,"    \
     " dataset, restart_max, restarts, attempt, epoch, stop_us, retry_us, j.created_us,"        \
     " started_us, ended_us, tasks_count, seq, spread, preemptions, program, retry_on,"         \
-    " exclude_bad"
+    " exclude_bad, array, array_index, parameters"
 #define JOB_TABLES " FROM jobs j JOIN users u ON u.id = j.user_id "
 
 static void job_read(sqlite3_stmt *stmt, struct arena *arena, struct db_job *job)
@@ -193,6 +222,9 @@ static void job_read(sqlite3_stmt *stmt, struct arena *arena, struct db_job *job
     job->program = db_column_text(stmt, c++, arena);
     job->retry_on = (uint32_t)sqlite3_column_int64(stmt, c++);
     job->exclude_bad = sqlite3_column_int(stmt, c++);
+    job->array = sqlite3_column_int64(stmt, c++);
+    job->array_index = sqlite3_column_int(stmt, c++);
+    job->parameters = db_column_text(stmt, c++, arena);
     if (c < sqlite3_column_count(stmt))
         job->spec = db_column_text(stmt, c, arena);
 }
@@ -267,10 +299,11 @@ bool db_jobs_list(struct db_conn *conn, const struct db_jobs_filter *filter,
                  "SELECT " JOB_COLUMNS JOB_TABLES "WHERE number < ?1 AND (?2 >> state & 1)"
                  " AND (?3 IS NULL OR j.name = ?3) AND (?4 IS NULL OR project = ?4)"
                  " AND (?5 IS NULL OR instr(lower(j.name), lower(?5)) > 0)"
+                 " AND (?7 = 0 OR array = ?7)"
                  " ORDER BY number DESC LIMIT ?6",
-                 "iittti", filter->before ? filter->before : INT64_MAX,
+                 "iitttii", filter->before ? filter->before : INT64_MAX,
                  (int64_t)(filter->states ? filter->states : UINT32_MAX), filter->name,
-                 filter->project, filter->text, (int64_t)filter->limit + 1);
+                 filter->project, filter->text, (int64_t)filter->limit + 1, filter->array);
     if (!stmt)
         return false;
 
@@ -285,6 +318,23 @@ bool db_jobs_list(struct db_conn *conn, const struct db_jobs_filter *filter,
         *jobs_count = filter->limit;
         *next = (*jobs)[filter->limit - 1].number;
     }
+    return row == 0;
+}
+
+bool db_jobs_of_array(struct db_conn *conn, int64_t array, struct arena *arena,
+                      struct db_job **jobs, int *jobs_count, struct error *err)
+{
+    sqlite3_stmt *stmt = db_query(conn, err,
+                                  "SELECT " JOB_COLUMNS JOB_TABLES
+                                  "WHERE array = ?1 AND array <> 0 ORDER BY array_index",
+                                  "i", array);
+    if (!stmt)
+        return false;
+    struct db_rows rows = {.row_size = sizeof(struct db_job)};
+    int row;
+    while ((row = db_row(conn, stmt, err)) > 0)
+        job_read(stmt, arena, db_rows_add(&rows));
+    *jobs = db_rows_end(&rows, arena, jobs_count);
     return row == 0;
 }
 

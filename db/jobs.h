@@ -44,7 +44,8 @@ struct db_job_new {
         retry_on;    /* bit i: tried again after enum exit_reason i; 0: EXIT_REASONS_RETRIED */
     int exclude_bad; /* not again on a node that failed it so often; 0: nodes are not asked */
     int64_t stop_us; /* stop.max_seconds; 0: no bound */
-    const int64_t *after; /* numbers of jobs that must have succeeded, each once */
+    const char *parameters; /* of one of an array: JSON of what it has of the grid; else NULL */
+    const int64_t *after;   /* numbers of jobs that must have succeeded, each once */
     int after_count;
     const char *idempotency_key; /* NULL: none */
     const uint8_t *body_hash;    /* DB_HASH_BYTES of the request's body, with a key only */
@@ -67,6 +68,9 @@ struct db_job {
     const char *dataset;
     bool spread;
     const char *program;
+    int64_t array; /* number of the first job of the array it is of; 0: of none */
+    int array_index;
+    const char *parameters; /* JSON object {pointer: value}; "" */
     int restart_max;
     uint32_t retry_on; /* bit i: tried again after enum exit_reason i */
     int exclude_bad;   /* not again on a node that failed it so often; 0 */
@@ -131,6 +135,15 @@ struct db_job_added {
 bool db_jobs_add(struct db *db, const struct db_job_new *job, struct db_job_added *added,
                  struct error *err) CHECKED;
 
+/* Adds the jobs of an array, all or none, with numbers in a row; `added` is the first, whose
+ * key speaks for all. */
+bool db_jobs_add_array(struct db *db, const struct db_job_new *jobs, int jobs_count,
+                       struct db_job_added *added, struct error *err) CHECKED;
+
+/* Jobs of the array whose first job has this number, and their numbers, in their order. */
+bool db_jobs_of_array(struct db_conn *conn, int64_t array, struct arena *arena,
+                      struct db_job **jobs, int *jobs_count, struct error *err) CHECKED;
+
 /* Fills `added` when the user has sent this key before; else `existed` is false.  PRECONDITION
  * when that was with another body. */
 bool db_jobs_find_key(struct db_conn *conn, int64_t user_id, const char *key,
@@ -149,6 +162,7 @@ struct db_jobs_filter {
     const char *name;    /* exact; NULL: any */
     const char *project; /* exact; NULL: any */
     const char *text;    /* found within the name; NULL: any */
+    int64_t array;       /* jobs of this array only; 0: all */
     int64_t before;      /* numbers below this only (the cursor); 0: from the newest */
     int limit;           /* at most LIMIT_PAGE_ITEMS */
 };

@@ -58,8 +58,12 @@ bool loop_cancel(struct loop *loop, int64_t job, bool kill, enum job_state *stat
 bool loop_copy(struct loop *loop, struct scheduler **copy, uint64_t *now_us,
                struct error *err) CHECKED;
 
-/* Why the job waits, when it will start, what would start it now.  For one that does not wait,
- * code NOT_WAITING.  NOT_FOUND when there is none. */
+/* The same for many, stored together: `*told` is how many of them had not ended yet. */
+bool loop_cancel_many(struct loop *loop, const int64_t *jobs, int jobs_count, bool kill,
+                      int *told, struct error *err) CHECKED;
+
+/* Why the job waits.  For one it will start, what would start it now.  For one that does not
+ * wait, code NOT_WAITING.  NOT_FOUND when there is none. */
 bool loop_explain(struct loop *loop, int64_t job, struct explain *out,
                   struct error *err) CHECKED;
 

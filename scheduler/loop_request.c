@@ -35,6 +35,17 @@ static bool cancel_step(struct loop *loop, struct loop_request *request)
     return true;
 }
 
+static void cancel_many_step(struct loop *loop, struct loop_request *request)
+{
+    enum job_state state;
+    struct loop_request one = {.flag = request->flag, .state = &state};
+    *request->told = 0;
+    for (int i = 0; i < request->numbers_count; i++) {
+        one.number = request->numbers[i];
+        *request->told += cancel_step(loop, &one);
+    }
+}
+
 static bool drain_step(struct loop *loop, const struct loop_request *request)
 {
     loop_step(loop, &(struct scheduler_event){
@@ -78,6 +89,13 @@ void loop_request_step(struct loop *loop, struct loop_request *request)
         request->found = drain_step(loop, request);
     if (request->kind == LOOP_SHARES)
         shares_step(loop, request);
+    if (request->kind == LOOP_CANCEL_MANY) {
+        /* Some may have been added a moment ago. */
+        request->found =
+            loop_load_jobs(loop->db, loop->scheduler, &loop->last_job, request->err);
+        if (request->found)
+            cancel_many_step(loop, request);
+    }
     if (request->kind != LOOP_CANCEL && request->kind != LOOP_PRIORITY)
         return;
     bool (*step)(struct loop *, struct loop_request *) =
@@ -209,6 +227,7 @@ void loop_request_finish(struct loop *loop, struct loop_request *request)
     case LOOP_PRIORITY:
         ok = priority_finish(loop, request);
         break;
+    case LOOP_CANCEL_MANY:
     case LOOP_SHARES:
         ok = request->found;
         break;
@@ -247,6 +266,18 @@ bool loop_copy(struct loop *loop, struct scheduler **copy, uint64_t *now_us, str
 {
     struct loop_request request = {
         .kind = LOOP_COPY, .copy = copy, .now_us = now_us, .err = err};
+    return request_run(loop, &request);
+}
+
+bool loop_cancel_many(struct loop *loop, const int64_t *jobs, int jobs_count, bool kill,
+                      int *told, struct error *err)
+{
+    struct loop_request request = {.kind = LOOP_CANCEL_MANY,
+                                   .numbers = jobs,
+                                   .numbers_count = jobs_count,
+                                   .flag = kill,
+                                   .told = told,
+                                   .err = err};
     return request_run(loop, &request);
 }
 

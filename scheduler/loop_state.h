@@ -30,6 +30,7 @@ struct loop_known_list {
 /* What callers ask; lives on their stack until `done`. */
 enum loop_request_kind {
     LOOP_CANCEL,
+    LOOP_CANCEL_MANY,
     LOOP_COPY,
     LOOP_CHECK,
     LOOP_DRAIN,
@@ -41,7 +42,10 @@ enum loop_request_kind {
 struct loop_request {
     enum loop_request_kind kind;
     int64_t number; /* job or node */
-    bool flag;      /* kill, drain */
+    const int64_t *numbers;
+    int numbers_count;
+    int *told;
+    bool flag; /* kill, drain */
     int priority;
     bool found; /* the number was one of the scheduler's */
     enum job_state *state;

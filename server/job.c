@@ -181,6 +181,16 @@ static json_t *after_of(const struct job_reader *reader, const struct db_job *jo
     return list;
 }
 
+/* Of one of an array: which, its place, and what it has of the grid. */
+static void add_array(json_t *json, const struct db_job *job)
+{
+    json_t *parameters = json_loads(job->parameters, 0, NULL);
+    json_object_set_new(json, "array", job->array ? json_integer(job->array) : json_null());
+    json_object_set_new(json, "array_index",
+                        job->array ? json_integer(job->array_index) : json_null());
+    json_object_set_new(json, "parameters", parameters ? parameters : json_null());
+}
+
 json_t *job_json(struct request *req, const struct job_reader *reader, const struct db_job *job,
                  struct error *err)
 {
@@ -208,6 +218,7 @@ json_t *job_json(struct request *req, const struct job_reader *reader, const str
     if (!json)
         return fail_null(err, INTERNAL, "job %lld cannot be written as JSON",
                          (long long)job->number);
+    add_array(json, job);
     if (job->spec) {
         json_object_set_new(json, "tags", tags_of(job));
         json_object_set_new(json, "after", after_of(reader, job, req->arena));

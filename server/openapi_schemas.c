@@ -39,14 +39,17 @@ const struct openapi_schema openapi_schemas[] = {
         FIELD("command", LIST(TEXT)) FIELD("env", MAP(TEXT)) FIELD("secrets", MAP("{\"enum\":[\"file\",\"env\"]}"))
         FIELD("files", MAP(TEXT)) FIELD("workdir", TEXT)
         FIELD("tasks", OBJECT) FIELD("strategy", OBJECT) FIELD("placement", OBJECT) FIELD("checkpoint", OBJECT)
-        FIELD("restart", OBJECT) FIELD("stop", OBJECT) FIELD("trace", OBJECT) "}}"},
+        FIELD("restart", OBJECT) FIELD("stop", OBJECT) FIELD("trace", OBJECT) FIELD("array", MAP(LIST("{}"))) "}}"},
     {"Job", FIELDS(FIRST("id", TEXT) FIELD("number", INTEGER) FIELD("name", TEXT) FIELD("project", TEXT)
         FIELD("queue", TEXT) FIELD("priority", INTEGER) FIELD("user", TEXT) FIELD("state", STATE)
         FIELD("reason", TEXT_OR_NULL) FIELD("code", TEXT_OR_NULL) FIELD("created_at", TIME)
         FIELD("started_at", TIME) FIELD("ended_at", TIME) FIELD("attempt", INTEGER) FIELD("restarts", INTEGER)
         FIELD("restart_max", INTEGER) FIELD("preemptions", INTEGER) FIELD("step", INTEGER_OR_NULL) FIELD("steps", INTEGER_OR_NULL)
         FIELD("last", MAP(VALUE)) FIELD("nodes", LIST(TEXT)) FIELD("program", TEXT_OR_NULL) FIELD("tags", LIST(TEXT))
-        FIELD("after", LIST(INTEGER)))},
+        FIELD("after", LIST(INTEGER)) FIELD("array", INTEGER_OR_NULL) FIELD("array_index", INTEGER_OR_NULL)
+        FIELD("parameters", "{\"type\":[\"object\",\"null\"]}"))},
+    {"Array", FIELDS(FIRST("array", INTEGER) FIELD("name", TEXT) FIELD("count", INTEGER) FIELD("states", MAP(INTEGER)))},
+    {"ArrayEnd", FIELDS(FIRST("array", INTEGER) FIELD("count", INTEGER) FIELD("told", INTEGER))},
     {"JobList", FIELDS(FIRST("items", LIST(REF("Job"))) FIELD("next_cursor", TEXT_OR_NULL))},
     {"JobState", FIELDS(FIRST("id", TEXT) FIELD("number", INTEGER) FIELD("state", STATE))},
     {"Explanation", FIELDS(FIRST("code", TEXT) FIELD("text", TEXT) FIELD("blockers", LIST(OBJECT))

@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/limits.h"
 #include "base/str.h"
 #include "db/artifacts.h"
 #include "scheduler/loop.h"
@@ -90,16 +91,12 @@ static bool find_after(struct request *req, struct submission *submission, struc
     return ok;
 }
 
-bool submit_prepare(struct request *req, const char *text, size_t size,
-                    struct submission *submission, struct error *err)
+static bool prepare_one(struct request *req, const char *text, size_t size,
+                        struct submission *submission, struct error *err)
 {
-    *submission = (struct submission){0};
     const struct spec *spec = spec_parse(req->arena, text, size, err);
-    if (!spec) {
-        if (err->code == EXHAUSTED) /* too large or too deep: the sender's fault */
-            req->reply.status = 400;
+    if (!spec)
         return false;
-    }
     submission->spec = *spec;
     return find_start(req, &submission->spec, err) && find_after(req, submission, err) &&
            plan_make(req, &submission->spec, &submission->plan, err) &&
@@ -107,13 +104,55 @@ bool submit_prepare(struct request *req, const char *text, size_t size,
            program_check_secrets(&submission->spec, req->services->db, err);
 }
 
-bool submit_send(struct request *req, const struct submission *submission, const char *key,
-                 struct db_job_added *added, struct error *err)
+/* The jobs of an array are told apart by their names, unless the grid names them. */
+static bool name_one(struct request *req, struct submission *submission, int index,
+                     struct error *err)
+{
+    struct spec *spec = &submission->spec;
+    spec->name = arena_printf(req->arena, "%s-%d", spec->name, index);
+    return strlen(spec->name) <= LIMIT_NAME_BYTES ||
+           error_at(err, "/name", INVALID,
+                    "with its place in the array the name has %zu letters, allowed: %d",
+                    strlen(spec->name), LIMIT_NAME_BYTES);
+}
+
+static bool prepare_all(struct request *req, const struct spec_array *array,
+                        struct submissions *out, struct error *err)
+{
+    for (int i = 0; i < out->count; i++) {
+        struct submission *one = &out->list[i];
+        const char *text = spec_array_at(array, req->arena, i, &one->parameters);
+        if (!prepare_one(req, text, strlen(text), one, err) ||
+            (!spec_array_has(array, "/name") && !name_one(req, one, i, err)))
+            return error_prefix(err, "job %d of the array, %.200s: ", i, one->parameters);
+    }
+    return true;
+}
+
+bool submit_prepare(struct request *req, const char *text, size_t size,
+                    struct submissions *submissions, struct error *err)
+{
+    *submissions = (struct submissions){0};
+    struct spec_array *array = spec_array_open(req->arena, text, size, err);
+    bool ok = array != NULL;
+    if (ok) {
+        submissions->array = spec_array_count(array) > 0;
+        submissions->count = submissions->array ? spec_array_count(array) : 1;
+        submissions->list =
+            arena_array(req->arena, (size_t)submissions->count, sizeof(*submissions->list));
+        ok = submissions->array ? prepare_all(req, array, submissions, err)
+                                : prepare_one(req, text, size, submissions->list, err);
+    }
+    spec_array_close(array);
+    if (!ok && err->code == EXHAUSTED) /* too large or too deep: the sender's fault */
+        req->reply.status = 400;
+    return ok;
+}
+
+static struct db_job_new job_of(struct request *req, const struct submission *submission)
 {
     static_assert(EXIT_REASONS_RETRIED == 244, "as restart.on of the spec has it");
     const struct spec *spec = &submission->spec;
-    uint8_t hash[DB_HASH_BYTES];
-    crypto_hash_sha256(hash, req->body, req->body_size);
     struct str text = {0};
     spec_to_json(spec, &text);
     struct db_job_new job = {
@@ -122,7 +161,7 @@ bool submit_send(struct request *req, const struct submission *submission, const
         .project = spec->project,
         .queue = spec->queue,
         .priority = spec->priority,
-        .spec = str_text(&text),
+        .spec = arena_text(req->arena, str_text(&text)),
         .dataset = spec->data.dataset ? spec->data.dataset : "",
         .program = program_text(spec, req->arena),
         .needs = submission->plan.needs,
@@ -134,11 +173,28 @@ bool submit_send(struct request *req, const struct submission *submission, const
         .stop_us = spec->stop.max_seconds * 1000000,
         .after = submission->after,
         .after_count = submission->after_count,
-        .idempotency_key = *key ? key : NULL,
-        .body_hash = *key ? hash : NULL,
+        .parameters = submission->parameters,
     };
-    bool ok = db_jobs_add(req->services->db, &job, added, err);
     str_release(&text);
+    return job;
+}
+
+bool submit_send(struct request *req, const struct submissions *submissions, const char *key,
+                 struct db_job_added *added, struct error *err)
+{
+    struct db_job_new *jobs =
+        arena_array(req->arena, (size_t)submissions->count, sizeof(*jobs));
+    uint8_t hash[DB_HASH_BYTES];
+    for (int i = 0; i < submissions->count; i++)
+        jobs[i] = job_of(req, &submissions->list[i]);
+    if (*key) {
+        crypto_hash_sha256(hash, req->body, req->body_size);
+        jobs[0].idempotency_key = key;
+        jobs[0].body_hash = hash;
+    }
+    bool ok = submissions->array
+                  ? db_jobs_add_array(req->services->db, jobs, submissions->count, added, err)
+                  : db_jobs_add(req->services->db, jobs, added, err);
     if (ok)
         loop_wake(req->services->loop);
     else if (*key && err->code == PRECONDITION)

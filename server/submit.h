@@ -16,18 +16,26 @@ struct submission {
     struct plan plan;
     int64_t *after; /* numbers, each once */
     int after_count;
+    const char *parameters; /* of one of an array: {pointer: value} */
+};
+
+struct submissions {
+    struct submission *list;
+    int count;
+    bool array; /* the spec has one: `list` are its jobs */
 };
 
 /*
- * Parses a spec and checks what can be known before it is a job: its model, dataset, files,
- * queue, nodes, and the jobs that it names.  Fails with a pointer.
+ * Parses a spec, or all the specs of an array, and checks what can be known before it is a job:
+ * its model, dataset, files, queue, nodes, and the jobs that it names.  Fails with a pointer.
  */
 bool submit_prepare(struct request *req, const char *text, size_t size,
-                    struct submission *submission, struct error *err) CHECKED;
+                    struct submissions *submissions, struct error *err) CHECKED;
 
 /*
- * Makes it a job and wakes the scheduler.  Returns when it is on disk.  With an
- * Idempotency-Key ("": none) the same request makes one job however often it is sent.
+ * Makes it a job (or all of them, or none) and wakes the scheduler.  Returns when it is on
+ * disk.  With an Idempotency-Key ("": none) the same request makes one job however often it is
+ * sent.
  */
-bool submit_send(struct request *req, const struct submission *submission, const char *key,
+bool submit_send(struct request *req, const struct submissions *submissions, const char *key,
                  struct db_job_added *added, struct error *err) CHECKED;

@@ -50,7 +50,7 @@ static bool check_size(const char *text, size_t size, struct error *err)
     return true;
 }
 
-static json_t *load(const char *text, size_t size, struct error *err)
+json_t *spec_load(const char *text, size_t size, struct error *err)
 {
     if (!check_size(text, size, err))
         return NULL;
@@ -144,10 +144,12 @@ static bool identity_parse(const struct spec_object *whole, struct spec *spec)
     return tags_parse(whole, spec) && after_parse(whole, spec);
 }
 
-/* What version 1 names and this program cannot run yet. */
-static bool refuse_later(const struct spec_object *whole)
+/* One spec is one job; who makes jobs has taken the array apart (spec_array.c). */
+static bool refuse_array(const struct spec_object *whole)
 {
-    return spec_read_not_yet(whole, "array", NULL, "this version has none yet");
+    return !spec_read_value(whole, "array") ||
+           error_at(whole->err, "/array", INVALID,
+                    "an array is many jobs, which a server makes: trainyard submit");
 }
 
 /* What only a program has. */
@@ -166,7 +168,7 @@ static bool refuse_without_command(const struct spec_object *whole)
 static bool sections_parse(const struct spec_object *whole, struct spec *spec)
 {
     struct spec_object model, data, train, tasks;
-    if (!spec_read_only(whole, top_fields) || !refuse_later(whole) ||
+    if (!spec_read_only(whole, top_fields) || !refuse_array(whole) ||
         !identity_parse(whole, spec))
         return false;
     if (spec_read_value(whole, "command"))
@@ -189,7 +191,7 @@ static bool sections_parse(const struct spec_object *whole, struct spec *spec)
 const struct spec *spec_parse(struct arena *arena, const char *text, size_t size,
                               struct error *err)
 {
-    json_t *document = load(text, size, err);
+    json_t *document = spec_load(text, size, err);
     if (!document)
         return NULL;
     json_t *merged = spec_example_merge(document, err);

@@ -50,6 +50,10 @@ void spec_restart_write(const struct spec *spec, struct str *out);
 /* Appends the data section as JSON (spec_data.c). */
 void spec_data_write(const struct spec_data *data, struct str *out);
 
+/* A document of JSON that is neither too large nor too deep, and an object; a new reference
+ * (spec.c). */
+json_t *spec_load(const char *text, size_t size, struct error *err) CHECKED;
+
 /* The document with its example put under it; a new reference, NULL on failure
  * (spec_example.c). */
 json_t *spec_example_merge(json_t *document, struct error *err) CHECKED;

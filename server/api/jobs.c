@@ -39,6 +39,22 @@ static bool reply_job(struct request *req, int status, int64_t number, struct er
     return json && reply_json(req, status, json, err);
 }
 
+/* What one job comes to: of an array the first, and how many there are. */
+static bool reply_plan(struct request *req, struct submissions *submissions, struct error *err)
+{
+    struct submission *first = submissions->list;
+    if (!plan_forecast(req, &first->spec, NULL, 0, &first->plan, err))
+        return false;
+    json_t *json = plan_json(&first->plan, &first->spec);
+    if (submissions->array) {
+        json_object_set_new(json, "array_count", json_integer(submissions->count));
+        json_object_set_new(
+            json, "text",
+            json_sprintf("%d jobs; the first: %s", submissions->count, first->plan.text));
+    }
+    return reply_json(req, 200, json, err);
+}
+
 /* The job that was made of this very request before: it stays, whatever has changed since. */
 static bool find_key(struct request *req, const char *key, struct db_job_added *added,
                      struct error *err)
@@ -73,13 +89,12 @@ static bool jobs_create(struct request *req, struct error *err)
         return false;
     if (added.existed)
         return reply_job(req, 201, added.number, err);
-    struct submission submission;
-    if (!submit_prepare(req, req->body, req->body_size, &submission, err))
+    struct submissions submissions;
+    if (!submit_prepare(req, req->body, req->body_size, &submissions, err))
         return false;
     if (dry_run)
-        return plan_forecast(req, &submission.spec, NULL, 0, &submission.plan, err) &&
-               reply_json(req, 200, plan_json(&submission.plan, &submission.spec), err);
-    if (!submit_send(req, &submission, key, &added, err))
+        return reply_plan(req, &submissions, err);
+    if (!submit_send(req, &submissions, key, &added, err))
         return false;
     reply_header(req, "Location", arena_printf(req->arena, "/api/v1/jobs/%s", added.id));
     return reply_job(req, 201, added.number, err);
@@ -142,6 +157,7 @@ static bool jobs_list(struct request *req, struct error *err)
     int64_t limit;
     if (!request_query_int(req, "limit", 1, LIMIT_PAGE_ITEMS, 50, &limit, err) ||
         !request_query_int(req, "cursor", 1, INT64_MAX, 0, &filter.before, err) ||
+        !request_query_int(req, "array", 1, INT64_MAX, 0, &filter.array, err) ||
         !parse_states(request_query(req, "state"), &filter.states, err))
         return false;
     filter.limit = (int)limit;
@@ -210,8 +226,9 @@ const struct route jobs_routes[] = {
     {"POST", "/api/v1/jobs", ROLE_MEMBER, jobs_create, "Submit a job, or plan one",
      "dry_run:string", "JobSpec", 201, "Job"},
     {"GET", "/api/v1/jobs", ROLE_VIEWER, jobs_list, "Jobs, newest first",
-     "limit:integer cursor:integer state:string name:string project:string q:string", NULL, 200,
-     "JobList"},
+     "limit:integer cursor:integer state:string name:string project:string q:string "
+     "array:integer",
+     NULL, 200, "JobList"},
     {"GET", "/api/v1/jobs/{id}", ROLE_VIEWER, jobs_show, "One job", NULL, NULL, 200, "Job"},
     {"GET", "/api/v1/jobs/{id}/spec", ROLE_VIEWER, jobs_spec,
      "The spec of a job, with its defaults", NULL, NULL, 200, "JobSpec"},

@@ -316,6 +316,51 @@ TEST(jobs_come_after_others)
     world_close(&world);
 }
 
+TEST(arrays_are_added_whole)
+{
+    struct error err;
+    struct world world = world_open();
+    struct db_job_new list[3] = {a_job("a-0"), a_job("a-1"), a_job("a-2")};
+    uint8_t hash[DB_HASH_BYTES] = {1};
+    struct db_job_added added, again;
+    struct db_job *jobs;
+    int count;
+    list[1].parameters = "{\"/seed\":2}";
+    list[0].idempotency_key = "k";
+    list[0].body_hash = hash;
+    int64_t before = add(&world, "other");
+    CHECK_OK(db_jobs_add_array(world.db, list, 3, &added, &err), &err);
+    CHECK_INT(added.number, before + 1);
+    CHECK_OK(db_jobs_add_array(world.db, list, 3, &again, &err), &err);
+    CHECK(again.existed && again.number == added.number);
+    list[0].idempotency_key = NULL;
+    list[2].after = &(int64_t){1000};
+    list[2].after_count = 1;
+    CHECK(!db_jobs_add_array(world.db, list, 3, &again, &err)); /* then none of it is there */
+
+    struct db_conn *conn = db_read(world.db, DB_CONTROL, &err);
+    CHECK_OK(db_jobs_of_array(conn, added.number, world.arena, &jobs, &count, &err), &err);
+    CHECK_INT(count, 3);
+    for (int i = 0; i < 3; i++) {
+        CHECK_INT(jobs[i].number, added.number + i);
+        CHECK_INT(jobs[i].array, added.number);
+        CHECK_INT(jobs[i].array_index, i);
+    }
+    CHECK_TEXT(jobs[0].parameters, "");
+    CHECK_TEXT(jobs[1].parameters, "{\"/seed\":2}");
+    int64_t next;
+    struct db_jobs_filter filter = {.limit = 10, .array = added.number};
+    CHECK_OK(db_jobs_list(conn, &filter, world.arena, &jobs, &count, &next, &err), &err);
+    CHECK_INT(count, 3);
+    filter.array = 0;
+    CHECK_OK(db_jobs_list(conn, &filter, world.arena, &jobs, &count, &next, &err), &err);
+    CHECK_INT(count, 4);
+    CHECK_OK(db_jobs_of_array(conn, 0, world.arena, &jobs, &count, &err), &err);
+    CHECK_INT(count, 0);
+    db_read_done(world.db, conn);
+    world_close(&world);
+}
+
 TEST(failures_are_counted_for_each_node)
 {
     struct error err;

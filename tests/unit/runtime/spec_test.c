@@ -351,7 +351,7 @@ static const struct bad_spec bad_specs[] = {
     {WITH("\"after\": [\"a b\"]"), INVALID, "/after/0", "a job is \"a b\""},
     {WITH("\"tags\": \"x\""), INVALID, "/tags", "tags is \"x\""},
     {WITH("\"tags\": [\"x\", \"\"]"), INVALID, "/tags/1", "a tag is \"\""},
-    {WITH("\"array\": {}"), UNIMPLEMENTED, "/array", "this version"},
+    {WITH("\"array\": {}"), INVALID, "/array", "a server makes"},
     /* examples */
     {"{\"example\": 3}", INVALID, "/example", "example is 3"},
     {"{\"example\": \"mnist-cn\"}", NOT_FOUND, "/example", "did you mean \"mnist-cnn\""},
