@@ -43,7 +43,7 @@ TEST(files_come_back)
 TEST(files_remove_what_a_task_has_made)
 {
     struct error err;
-    char name[16];
+    char name[24];
     folder_put_text("outside", "kept", "x");
     const char *outside = folder_path("outside"), *tree = folder_path("tree");
     CHECK_OK(files_make_folder(tree, &err), &err);
