@@ -29,6 +29,7 @@
     X(layer_norm_grad_cpu)                                                                     \
     X(gelu_cpu)                                                                                \
     X(unsorted_segment_sum_cpu)                                                                \
+    X(transpose_cpu)                                                                           \
     X(add_n_cpu)                                                                               \
     X(gru_sequence_cpu)                                                                        \
     X(gru_sequence_grad_cpu)                                                                   \

@@ -3,7 +3,8 @@
 #include "kernels/ref/move.h"
 #include "kernels/ref/sums.h"
 
-static bool transpose_run(struct kernel_call *call, struct error *err)
+bool kernel_transposed(const struct kernel_call *call, struct shape *shape, struct places *from,
+                       struct error *err)
 {
     const struct tensor *in = kernel_in(call, 0), *order = kernel_in(call, 1);
     int rank = in->shape.rank;
@@ -11,9 +12,10 @@ static bool transpose_run(struct kernel_call *call, struct error *err)
         return fail(err, INVALID,
                     "transpose expects a vector of size %d. But input(1) has %lld", rank,
                     (long long)order->count);
-    struct shape shape = {.rank = rank};
-    struct places own = kernel_places(&in->shape), from = {0};
+    struct places own = kernel_places(&in->shape);
     uint64_t seen = 0;
+    *shape = (struct shape){.rank = rank};
+    *from = (struct places){0};
     for (int d = 0; d < rank; d++) {
         int64_t axis = tensor_integer(order, d);
         axis += axis < 0 ? rank : 0;
@@ -23,14 +25,23 @@ static bool transpose_run(struct kernel_call *call, struct error *err)
             return fail(err, INVALID, "%lld is missing or twice in the permutation",
                         (long long)axis);
         seen |= BIT(axis);
-        shape.dims[d] = in->shape.dims[axis];
-        from.steps[d] = own.steps[axis];
+        shape->dims[d] = in->shape.dims[axis];
+        from->steps[d] = own.steps[axis];
     }
-    struct tensor *out = kernel_output(call, 0, &shape, err);
+    return true;
+}
+
+static bool transpose_run(struct kernel_call *call, struct error *err)
+{
+    struct shape shape;
+    struct places from;
+    struct tensor *out = NULL;
+    if (kernel_transposed(call, &shape, &from, err))
+        out = kernel_output(call, 0, &shape, err);
     if (!out)
         return false;
     struct places to = kernel_places(&shape);
-    kernel_move(out, &to, in, &from, shape.dims, rank);
+    kernel_move(out, &to, kernel_in(call, 0), &from, shape.dims, shape.rank);
     return true;
 }
 

@@ -24,6 +24,11 @@ int64_t kernel_place(const struct places *places, const struct shape *all, int64
 void kernel_move(struct tensor *to, const struct places *to_places, const struct tensor *from,
                  const struct places *from_places, const int64_t *dims, int rank);
 
+/* The shape that a Transpose gives, and where its elements are in what it is given.  Fails with
+ * INVALID. */
+bool kernel_transposed(const struct kernel_call *call, struct shape *shape, struct places *from,
+                       struct error *err) CHECKED;
+
 /* The part of a tensor that begin, end, strides and the masks of a node stand for. */
 struct strided {
     struct shape box;   /* sizes along the dimensions of the tensor */

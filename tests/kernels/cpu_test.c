@@ -399,6 +399,30 @@ TEST(softmax_and_cross_entropy)
     }
 }
 
+/* --- transposes --- */
+
+TEST(transposes_shared_among_threads)
+{
+    for (int i = 0; i < 40; i++) {
+        struct shape shape = random_shape(5, 7);
+        if (i % 8 == 5)
+            shape = SHAPE(3, 170, 100);
+        if (i % 8 == 6)
+            shape = SHAPE(0, 4);
+        int64_t order[LIMIT_TENSOR_RANK];
+        for (int d = 0; d < shape.rank; d++) {
+            int64_t k = pick(0, d);
+            order[d] = order[k];
+            order[k] = d;
+        }
+        struct sample s = {.op = "Transpose",
+                           .inputs = {whole_tensor(shape), ints(order, shape.rank)},
+                           .inputs_count = 2,
+                           .outputs_count = 1};
+        check_sample(&s);
+    }
+}
+
 /* --- reductions --- */
 
 TEST(reductions_over_any_axes)
