@@ -94,14 +94,28 @@ void recurrent_whole_simple(struct recurrent *r, struct edge x, struct edge *out
     whole_own(r, "_RNNSequence", 0, x, outputs, states);
 }
 
+static const int64_t swap[] = {1, 0, 2};
+
+/* (steps, batch, numbers) of x (batch, steps, numbers); rows of a table are looked up in that
+ * order at once, rather than moved. */
+static struct edge time_first(struct build *m, struct edge x)
+{
+    const struct node *look_up = x.from;
+    if (!build_ok(m) || strcmp(look_up->op->name, "ResourceGather") != 0 ||
+        build_shape(m, look_up->inputs[1])->rank != 2)
+        return build_transpose(m, x, swap, 3);
+    struct edge rows = build_transpose(m, look_up->inputs[1], swap, 2);
+    return builder_add(&m->b, "ResourceGather", "embedding_lookup",
+                       INPUTS(look_up->inputs[0], rows),
+                       ATTRS(attr_type("dtype", build_dtype(x))));
+}
+
 void recurrent_run_whole(struct recurrent *r)
 {
-    static const int64_t swap[] = {1, 0, 2};
     struct build *m = r->call->m;
     const struct config *config = r->call->config;
     struct edge states[RECURRENT_STATES_MAX], outputs;
-    struct edge x = recurrent_drop_inputs(r, r->call->inputs[0]);
-    x = build_transpose(m, x, swap, 3);
+    struct edge x = time_first(m, recurrent_drop_inputs(r, r->call->inputs[0]));
     if (config_bool(config, "go_backwards"))
         x = build_binary(m, "ReverseV2", x, build_ints(m, (const int64_t[]){0}, 1));
     r->whole(r, x, &outputs, states);
