@@ -1,9 +1,11 @@
 /* secrets.c - values that jobs are told: set, listed by name, removed, never shown. */
 
-#include "db/secrets.h"
+#include <sodium.h>
+
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/limits.h"
+#include "db/secrets.h"
 #include "runtime/spec/spec.h"
 #include "server/api/api.h"
 #include "server/job.h"
@@ -71,6 +73,9 @@ static bool secrets_set(struct request *req, struct error *err)
     const char *value = read_value(body, err);
     bool ok = value && db_secrets_set(req->services->db, name, value, req->user.user_id, err) &&
               read_all(req, &secrets, &count, err);
+    if (value)
+        sodium_memzero((char *)value, strlen(value));
+    sodium_memzero((char *)req->body, req->body_size); /* ours alone, and done with */
     json_decref(body);
     for (int i = 0; ok && i < count; i++) {
         if (strcmp(secrets[i].name, name) == 0)

@@ -86,3 +86,12 @@ check removed_once has "$(cat "$work/said")" "there is no secret 'TOKEN'"
 check waits_fails wait_for 20 is_state waits failed
 check waits_says has "$(api GET /api/v1/jobs/waits)" "there is no secret 'TOKEN'"
 check tried_once same "$(field "$(api GET /api/v1/jobs/waits)" attempt)" 1
+
+# --- to another machine's agent, too ---
+serve far --no-agent
+"$trainyard" agent --server "$(field "$(cat "$dir/server.json")" agents)" --token "$("$trainyard" token create --join --dir "$dir")" --dir "$work/node" >/dev/null 2>"$work/node.log" &
+pids+=($!)
+wait_for 10 has "$(api GET /api/v1/nodes)" joined
+printf %s "$value" | "$trainyard" secret set FAR --dir "$dir"
+check far_away same "$("$trainyard" run --dir "$dir" --workdir / --secret FAR=env -- sh -c 'echo "<$FAR>"; sha256sum <$FAR_FILE')" "$(printf '<***>\n%s' "$(printf %s "$value" | sha256sum)")"
+check far_on_disk same "$(grep -rla -- "$value" "$dir" "$work/node" "$work/node.log")" ""

@@ -65,6 +65,23 @@ check job_folder_taken_back same "$(stat -c '%u:%g %a' "$dir/jobs/$number")" "0:
 "$trainyard" run --name twice --workdir / -- sh -c 'cd $TRAINYARD_CHECKPOINTS; [ -e kept ] && exec cat kept; echo from the first >kept; mkdir -p deep/er; kill -SEGV $$' >"$work/said" 2>&1
 check checkpoints_kept has "$(cat "$work/said")" "from the first"
 
+# --- the tasks of one job are one user, and share its checkpoints ---
+both=$("$trainyard" run --workers 2 --workdir / -- sh -c 'echo $RANK >$TRAINYARD_CHECKPOINTS/rank-$RANK
+    while [ "$(ls $TRAINYARD_CHECKPOINTS | wc -l)" -lt 2 ]; do sleep 0.05; done; echo user $(id -u)' 2>/dev/null)
+check tasks_of_a_job same "$(grep -o 'user [0-9]*' <<<"$both" | sort | uniq -c | awk '{print $1}')" 2
+
+# --- a server that is killed finds its tasks again, and they stay whose they are ---
+"$trainyard" run --detach --name outlives --workdir / -- sh -c 'id -u; trap "id -u; exit 0" TERM; while :; do sleep 0.05; done' >/dev/null
+wait_for 10 sh -c "'$trainyard' logs outlives | grep -q '^6'"
+stop KILL
+again --cpus 4 --task-user 61200-61299 --grace-ms 1000 --backoff-ms 100
+check adopted wait_for 10 is_state outlives running
+before=$("$trainyard" logs outlives)
+check others_differ test "$("$trainyard" run --workdir / -- id -u)" != "$before"
+"$trainyard" cancel outlives >/dev/null
+check adopted_ends wait_for 10 is_final outlives
+check adopted_user same "$("$trainyard" logs outlives | grep -o '6[0-9]*$')" "$(printf '%s\n%s' "$before" "$before")"
+
 # --- a model ---
 digits "$dir"
 chmod -R go= "$dir/datasets/digits" # as if made by a server with a strict umask
