@@ -5,5 +5,8 @@
 
 int cancel_main(int argc, char **argv)
 {
-    return end_jobs(argc, argv, "cancel JOB...     (writes a checkpoint first)", "cancel");
+    static const struct end end = {.usage = "cancel JOB...     (writes a checkpoint first)",
+                                   .verb = "cancel",
+                                   .arrays = true};
+    return end_jobs(argc, argv, &end);
 }

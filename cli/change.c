@@ -6,27 +6,46 @@
 #include "cli/client.h"
 #include "server/url.h"
 
-json_t *change_send(const char *folder, const char *method, const char *collection,
-                    const char *name, json_t *body, int *status)
+static json_t *send(const char *folder, const char *method, const char *path, json_t *body,
+                    int *status)
 {
     struct error err;
     struct client *client = client_open(folder, &err);
     json_t *answer = NULL;
     if (client) {
-        struct str path = {0};
-        str_printf(&path, "/api/v1/%s", collection);
-        if (name) {
-            str_add_char(&path, '/');
-            url_encode(&path, name);
-        }
         char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
-        answer = client_json(client, method, str_text(&path), text, NULL, &err);
+        answer = client_json(client, method, path, text, NULL, &err);
         free(text);
-        str_release(&path);
     }
     client_close(client);
     json_decref(body);
     *status = answer ? CLI_OK : cli_fail(&err);
+    return answer;
+}
+
+json_t *change_send(const char *folder, const char *method, const char *collection,
+                    const char *name, json_t *body, int *status)
+{
+    struct str path = {0};
+    str_printf(&path, "/api/v1/%s", collection);
+    if (name) {
+        str_add_char(&path, '/');
+        url_encode(&path, name);
+    }
+    json_t *answer = send(folder, method, str_text(&path), body, status);
+    str_release(&path);
+    return answer;
+}
+
+json_t *change_verb(const char *folder, const char *job, const char *verb, json_t *body,
+                    int *status)
+{
+    struct str path = {0};
+    str_add(&path, "/api/v1/jobs/");
+    url_encode(&path, job);
+    str_printf(&path, ":%s", verb);
+    json_t *answer = send(folder, "POST", str_text(&path), body, status);
+    str_release(&path);
     return answer;
 }
 

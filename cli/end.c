@@ -7,21 +7,25 @@
 #include "cli/options.h"
 #include "server/url.h"
 
-int end_jobs(int argc, char **argv, const char *usage, const char *verb)
+int end_jobs(int argc, char **argv, const struct end *end)
 {
     const char *folder = NULL;
-    bool array = false;
-    const struct option_row rows[] = {
-        {"dir", OPTION_TEXT, &folder, "folder of a server on this machine"},
-        {"array", OPTION_FLAG, &array, "all jobs of the array that JOB is of"},
-        {0},
-    };
+    bool array = false, undo = false;
+    int count = 0;
+    struct option_row rows[4] = {{0}};
+    rows[count++] =
+        (struct option_row){"dir", OPTION_TEXT, &folder, "folder of a server on this machine"};
+    if (end->arrays)
+        rows[count++] = (struct option_row){"array", OPTION_FLAG, &array,
+                                            "all jobs of the array that JOB is of"};
+    if (end->undo)
+        rows[count++] = (struct option_row){"undo", OPTION_FLAG, &undo, "the other way"};
     struct options_words words;
     struct error err;
     if (cli_wants_help(argc, argv))
-        return cli_usage(usage, rows, NULL);
+        return cli_usage(end->usage, rows, NULL);
     if (!options_parse(argc, argv, rows, 1, OPTIONS_WORDS_MAX, &words, &err))
-        return cli_usage(usage, rows, &err);
+        return cli_usage(end->usage, rows, &err);
     struct client *client = client_open(folder, &err);
     if (!client)
         return cli_fail(&err);
@@ -30,7 +34,7 @@ int end_jobs(int argc, char **argv, const char *usage, const char *verb)
         struct str path = {0};
         str_add(&path, array ? "/api/v1/arrays/" : "/api/v1/jobs/");
         url_encode(&path, words.word[i]);
-        str_printf(&path, ":%s", verb);
+        str_printf(&path, ":%s", undo ? end->undo : end->verb);
         json_t *answer = client_json(client, "POST", str_text(&path), "{}", NULL, &err);
         str_release(&path);
         if (answer && array)
@@ -39,9 +43,11 @@ int end_jobs(int argc, char **argv, const char *usage, const char *verb)
                    (long long)json_integer_value(json_object_get(answer, "told")),
                    (long long)json_integer_value(json_object_get(answer, "count")));
         else if (answer)
-            printf("job %lld is %s\n",
+            printf("job %lld is %s%s%s\n",
                    (long long)json_integer_value(json_object_get(answer, "number")),
-                   json_string_value(json_object_get(answer, "state")));
+                   json_string_value(json_object_get(answer, "state")),
+                   json_is_true(json_object_get(answer, "paused")) ? ", paused" : "",
+                   json_is_true(json_object_get(answer, "archived")) ? ", archived" : "");
         else
             status = cli_fail(&err);
         json_decref(answer);

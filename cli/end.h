@@ -1,7 +1,15 @@
 /*
- * end.h - what the verbs cancel and kill share.
+ * end.h - what the verbs that ask something of jobs share: cancel, kill, pause ….
  */
 #pragma once
 
-/* The whole verb: asks for each JOB to end by POST /api/v1/jobs/JOB:VERB. */
-int end_jobs(int argc, char **argv, const char *usage, const char *verb);
+#include "base/base.h"
+
+/* A verb that asks for something of each JOB by POST /api/v1/jobs/JOB:VERB. */
+struct end {
+    const char *usage;
+    const char *verb;
+    bool arrays;      /* also of all jobs of an array */
+    const char *undo; /* the verb with --undo; NULL: there is none */
+};
+int end_jobs(int argc, char **argv, const struct end *end);

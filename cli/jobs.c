@@ -21,7 +21,9 @@ static void add_row(struct table *table, json_t *job)
     json_t *steps = json_object_get(job, "steps");
     json_t *loss = json_object_get(json_object_get(job, "last"), "loss");
     table_cell(table, "%lld", (long long)json_integer_value(json_object_get(job, "number")));
-    table_cell(table, "%s", text_of(job, "state"));
+    bool rests = json_is_true(json_object_get(job, "paused")) &&
+                 strcmp(text_of(job, "state"), "queued") == 0;
+    table_cell(table, "%s", rests ? "paused" : text_of(job, "state"));
     table_cell(table, "%s", text_of(job, "name"));
     if (json_is_integer(step) && json_is_integer(steps))
         table_cell(table, "%lld/%lld", (long long)json_integer_value(step),
@@ -59,12 +61,14 @@ int jobs_main(int argc, char **argv)
     const char *folder = NULL;
     const char *state = NULL;
     const char *array = NULL;
+    bool archived = false;
     int64_t limit = 50;
     bool json = false;
     const struct option_row rows[] = {
         {"dir", OPTION_TEXT, &folder, "folder of a server on this machine"},
         {"state", OPTION_TEXT, &state, "only these states, by commas"},
         {"array", OPTION_TEXT, &array, "only those of the array that began with this job"},
+        {"archived", OPTION_FLAG, &archived, "those that are archived, in place of the others"},
         {"limit", OPTION_NUMBER, &limit, "at most this many, newest first (50)"},
         {"json", OPTION_FLAG, &json, "as JSON"},
         {0},
@@ -85,6 +89,8 @@ int jobs_main(int argc, char **argv)
         str_add(&path, "&state=");
         url_encode(&path, state);
     }
+    if (archived)
+        str_add(&path, "&archived=true");
     if (array) {
         str_add(&path, "&array=");
         url_encode(&path, array);

@@ -5,5 +5,8 @@
 
 int kill_main(int argc, char **argv)
 {
-    return end_jobs(argc, argv, "kill JOB...     (at once, without a checkpoint)", "kill");
+    static const struct end end = {.usage = "kill JOB...     (at once, without a checkpoint)",
+                                   .verb = "kill",
+                                   .arrays = true};
+    return end_jobs(argc, argv, &end);
 }

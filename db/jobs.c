@@ -187,7 +187,7 @@ bool db_jobs_add_array(struct db *db, const struct db_job_new *jobs, int jobs_co
     "number, j.id, user_id, u.name, j.name, project, queue, priority, state, reason, text,"    \
     " dataset, restart_max, restarts, attempt, epoch, stop_us, retry_us, j.created_us,"        \
     " started_us, ended_us, tasks_count, seq, spread, preemptions, program, retry_on,"         \
-    " exclude_bad, array, array_index, parameters"
+    " exclude_bad, array, array_index, parameters, paused, archived"
 #define JOB_TABLES " FROM jobs j JOIN users u ON u.id = j.user_id "
 
 static void job_read(sqlite3_stmt *stmt, struct arena *arena, struct db_job *job)
@@ -225,6 +225,8 @@ static void job_read(sqlite3_stmt *stmt, struct arena *arena, struct db_job *job
     job->array = sqlite3_column_int64(stmt, c++);
     job->array_index = sqlite3_column_int(stmt, c++);
     job->parameters = db_column_text(stmt, c++, arena);
+    job->paused = sqlite3_column_int(stmt, c++) != 0;
+    job->archived = sqlite3_column_int(stmt, c++) != 0;
     if (c < sqlite3_column_count(stmt))
         job->spec = db_column_text(stmt, c, arena);
 }
@@ -294,16 +296,16 @@ bool db_jobs_list(struct db_conn *conn, const struct db_jobs_filter *filter,
                   struct error *err)
 {
     assert(filter->limit > 0 && filter->limit <= LIMIT_PAGE_ITEMS);
-    sqlite3_stmt *stmt =
-        db_query(conn, err,
-                 "SELECT " JOB_COLUMNS JOB_TABLES "WHERE number < ?1 AND (?2 >> state & 1)"
-                 " AND (?3 IS NULL OR j.name = ?3) AND (?4 IS NULL OR project = ?4)"
-                 " AND (?5 IS NULL OR instr(lower(j.name), lower(?5)) > 0)"
-                 " AND (?7 = 0 OR array = ?7)"
-                 " ORDER BY number DESC LIMIT ?6",
-                 "iitttii", filter->before ? filter->before : INT64_MAX,
-                 (int64_t)(filter->states ? filter->states : UINT32_MAX), filter->name,
-                 filter->project, filter->text, (int64_t)filter->limit + 1, filter->array);
+    sqlite3_stmt *stmt = db_query(
+        conn, err,
+        "SELECT " JOB_COLUMNS JOB_TABLES "WHERE number < ?1 AND (?2 >> state & 1)"
+        " AND (?3 IS NULL OR j.name = ?3) AND (?4 IS NULL OR project = ?4)"
+        " AND (?5 IS NULL OR instr(lower(j.name), lower(?5)) > 0)"
+        " AND (?7 = 0 OR array = ?7) AND archived = ?8"
+        " ORDER BY number DESC LIMIT ?6",
+        "iitttiii", filter->before ? filter->before : INT64_MAX,
+        (int64_t)(filter->states ? filter->states : UINT32_MAX), filter->name, filter->project,
+        filter->text, (int64_t)filter->limit + 1, filter->array, (int64_t)filter->archived);
     if (!stmt)
         return false;
 
@@ -488,6 +490,67 @@ bool db_jobs_priority(struct db_conn *conn, int64_t job, int attempt, int priori
     return db_events_add(conn, &event, err) &&
            db_run(conn, err, "UPDATE jobs SET priority = ?2, seq = ?3 WHERE number = ?1", "iii",
                   job, (int64_t)priority, event.seq);
+}
+
+bool db_jobs_pause(struct db_conn *conn, int64_t job, int attempt, bool paused,
+                   const char *reason, const char *text, int64_t now_us, struct error *err)
+{
+    struct db_event event = {
+        .wall_us = now_us,
+        .kind = paused ? "job.paused" : "job.resumed",
+        .job = job,
+        .attempt = attempt,
+        .state = -1,
+        .state_from = -1,
+        .text = paused ? "paused by a user" : "resumed by a user",
+    };
+    /* While it stops, the reason says why. */
+    return db_events_add(conn, &event, err) &&
+           db_run(conn, err,
+                  "UPDATE jobs SET paused = ?2, seq = ?3,"
+                  " reason = CASE WHEN state = 0 THEN ?4 ELSE reason END,"
+                  " text = CASE WHEN state = 0 THEN ?5 ELSE text END WHERE number = ?1",
+                  "iiitt", job, (int64_t)paused, event.seq, reason, text);
+}
+
+struct archive {
+    int64_t number;
+    bool archived;
+};
+
+static bool archive_run(struct db_conn *conn, void *arg, struct error *err)
+{
+    const struct archive *archive = arg;
+    int64_t state, now;
+    if (!db_number(conn, err, &state, -1, "SELECT state FROM jobs WHERE number = ?1", "i",
+                   archive->number) ||
+        !db_number(conn, err, &now, 0, "SELECT archived FROM jobs WHERE number = ?1", "i",
+                   archive->number))
+        return false;
+    if (state < 0)
+        return fail(err, NOT_FOUND, "there is no job %lld", (long long)archive->number);
+    if (!db_job_state_final((enum job_state)state))
+        return fail(err, PRECONDITION, "job %lld is %s: only one that has ended is archived",
+                    (long long)archive->number, db_job_state_name((enum job_state)state));
+    if ((now != 0) == archive->archived)
+        return true;
+    struct db_event event = {
+        .wall_us = (int64_t)clock_wall_us(),
+        .kind = archive->archived ? "job.archived" : "job.unarchived",
+        .job = archive->number,
+        .state = -1,
+        .state_from = -1,
+        .text = archive->archived ? "archived by a user" : "taken out of the archive by a user",
+    };
+    return db_events_add(conn, &event, err) &&
+           db_run(conn, err, "UPDATE jobs SET archived = ?2, seq = ?3 WHERE number = ?1", "iii",
+                  archive->number, (int64_t)archive->archived, event.seq);
+}
+
+bool db_jobs_archive(struct db *db, int64_t number, bool archived, struct error *err)
+{
+    struct archive archive = {number, archived};
+    return db_write(db, DB_CONTROL, archive_run, &archive, err);
 }
 
 bool db_jobs_note(struct db_conn *conn, int64_t job, int attempt, const char *reason,

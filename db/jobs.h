@@ -67,6 +67,8 @@ struct db_job {
     const char *spec; /* NULL in lists */
     const char *dataset;
     bool spread;
+    bool paused;   /* by a person: queued, it does not start */
+    bool archived; /* ended, and left out of lists */
     const char *program;
     int64_t array; /* number of the first job of the array it is of; 0: of none */
     int array_index;
@@ -140,6 +142,10 @@ bool db_jobs_add(struct db *db, const struct db_job_new *job, struct db_job_adde
 bool db_jobs_add_array(struct db *db, const struct db_job_new *jobs, int jobs_count,
                        struct db_job_added *added, struct error *err) CHECKED;
 
+/* Leaves a job out of lists, or takes it in again, with the event "job.archived" or
+ * "job.unarchived"; twice is as good as once.  PRECONDITION when it has not ended. */
+bool db_jobs_archive(struct db *db, int64_t number, bool archived, struct error *err) CHECKED;
+
 /* Jobs of the array whose first job has this number, and their numbers, in their order. */
 bool db_jobs_of_array(struct db_conn *conn, int64_t array, struct arena *arena,
                       struct db_job **jobs, int *jobs_count, struct error *err) CHECKED;
@@ -163,6 +169,7 @@ struct db_jobs_filter {
     const char *project; /* exact; NULL: any */
     const char *text;    /* found within the name; NULL: any */
     int64_t array;       /* jobs of this array only; 0: all */
+    bool archived;       /* those that are archived, in place of those that are not */
     int64_t before;      /* numbers below this only (the cursor); 0: from the newest */
     int limit;           /* at most LIMIT_PAGE_ITEMS */
 };
@@ -220,6 +227,12 @@ bool db_jobs_change(struct db_conn *conn, const struct db_job_change *change,
 /* Gives a job another priority, and appends the event "job.priority". */
 bool db_jobs_priority(struct db_conn *conn, int64_t job, int attempt, int priority,
                       int64_t now_us, struct error *err) CHECKED;
+
+/* Pauses a job, or resumes it, and appends the event "job.paused" or "job.resumed".  One that
+ * is queued says so by reason and text. */
+bool db_jobs_pause(struct db_conn *conn, int64_t job, int attempt, bool paused,
+                   const char *reason, const char *text, int64_t now_us,
+                   struct error *err) CHECKED;
 
 /* Gives a job that is stopping another reason for it, and appends the event "job.note". */
 bool db_jobs_note(struct db_conn *conn, int64_t job, int attempt, const char *reason,

@@ -561,8 +561,9 @@ void advise_job(const struct scheduler *s, int64_t number, uint64_t now_us, stru
     scheduler_books_offers(s, &a.offers);
     add_start(s, number, now_us, a.arena, why);
     arena_clear(a.arena);
-    if (why->code != EXPLAIN_DEPENDENCY && why->code != EXPLAIN_BACKOFF &&
-        why->code != EXPLAIN_PREEMPTING && why->code != EXPLAIN_PENDING) {
+    if (why->code != EXPLAIN_PAUSED && why->code != EXPLAIN_DEPENDENCY &&
+        why->code != EXPLAIN_BACKOFF && why->code != EXPLAIN_PREEMPTING &&
+        why->code != EXPLAIN_PENDING) {
         consider_queues(&a);
         consider_priority(&a);
         for (int n = 0; n < job->needs_count; n++) {

@@ -419,6 +419,12 @@ bool explain_job(const struct scheduler *s, int64_t number, uint64_t now_us,
         out->nodes_count += s->nodes[i]->session && s->nodes[i]->state != NODE_LOST;
     if (job->state != JOB_QUEUED)
         return say(out, EXPLAIN_NOT_WAITING, "The job is %s.", db_job_state_name(job->state));
+    if (job->paused) {
+        advise(out, "trainyard resume %lld", (long long)number);
+        return say(out, EXPLAIN_PAUSED, "Paused by a user: it holds nothing, and %s.",
+                   job->attempt ? "goes on from its checkpoint when it is resumed"
+                                : "does not start before it is resumed");
+    }
     if (job->after_count)
         return explain_after(s, job, out);
     find_ahead(s, job, out);

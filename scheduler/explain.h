@@ -14,6 +14,7 @@ struct scheduler;
 /* code, in order of precedence */
 #define EXPLAIN_CODES(X)                                                                       \
     X(NOT_WAITING) /* it has been placed, or has ended */                                      \
+    X(PAUSED)      /* a person holds it */                                                     \
     X(DEPENDENCY)  /* it comes after jobs that have not succeeded yet */                       \
     X(BACKOFF)     /* the last attempt failed; waits before the next */                        \
     X(NO_NODES)    /* no node has joined */                                                    \

@@ -17,6 +17,7 @@ enum intent {
     INTENT_TIME,    /* stop.max_seconds */
     INTENT_CANCEL,  /* a person wants it */
     INTENT_PREEMPT, /* a job of higher priority needs the room */
+    INTENT_PAUSE,   /* a person wants it to rest */
 };
 
 struct task {
@@ -69,6 +70,7 @@ struct job {
     bool **suits;  /* of each need, by kind of node; as fit_ask has it */
     int tasks_max; /* over all needs */
     bool spread;
+    bool paused;
     int64_t *after; /* numbers of jobs that have not succeeded yet */
     int after_count;
     int restart_max;
@@ -239,9 +241,6 @@ void scheduler_job_send_stop(const struct scheduler *s, const struct job *job,
 void scheduler_job_send_start(const struct job *job, const struct task *task,
                               struct scheduler_actions *actions);
 
-/* The job has failed on the node `count` times: perhaps too often to go there again. */
-void scheduler_job_failed_on(struct job *job, int64_t node, int count);
-
 /* The intent that is stored as this reason of state stopping. */
 enum intent scheduler_intent(const char *reason, bool *killed);
 
@@ -249,26 +248,16 @@ enum intent scheduler_intent(const char *reason, bool *killed);
 void scheduler_job_preempt(struct scheduler *s, struct job *job, const struct job *winner,
                            uint64_t now_us, struct scheduler_actions *actions);
 
+/* Holds a job, or lets it go. */
+void scheduler_job_pause(struct scheduler *s, struct job *job, bool pause, uint64_t now_us,
+                         struct scheduler_actions *actions);
+
 /* Queued, but not to be started for now, whatever room there is. */
 bool scheduler_job_is_held(const struct job *job);
 
 /* A job that is queued ends without (another) attempt. */
 void scheduler_job_give_up(struct scheduler *s, struct job *job, const char *reason,
                            const char *text, struct scheduler_actions *actions);
-
-/* --- scheduler_after.c --- */
-
-/* What a new job comes after. */
-void scheduler_after_load(struct scheduler *s, struct job *job,
-                          const struct scheduler_job_info *info);
-
-/* Remembers how a job has ended, until those that come after it are told. */
-void scheduler_after_note(struct scheduler *s, int64_t job, enum job_state state);
-
-/* Lets go those whose last predecessor has succeeded, and gives up those of which one has not.
- */
-void scheduler_after_settle(struct scheduler *s, uint64_t now_us,
-                            struct scheduler_actions *actions);
 
 /* --- scheduler_node.c --- */
 

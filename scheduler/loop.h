@@ -52,13 +52,21 @@ bool loop_cancel(struct loop *loop, int64_t job, bool kill, enum job_state *stat
                  struct error *err) CHECKED;
 
 /*
+ * Pauses a job: what runs of it writes a checkpoint and leaves its nodes, and it waits, queued,
+ * until it is resumed.  Returns when that is on disk; twice is as good as once.  NOT_FOUND;
+ * PRECONDITION when it has ended or is ending.
+ */
+bool loop_pause(struct loop *loop, int64_t job, bool pause, enum job_state *state,
+                struct error *err) CHECKED;
+
+/*
  * The scheduler's state as it is now, owned, and its clock: to try things on (whatif.h).  The
  * caller does the work in his own thread; the loop's only copies.
  */
 bool loop_copy(struct loop *loop, struct scheduler **copy, uint64_t *now_us,
                struct error *err) CHECKED;
 
-/* The same for many, stored together: `*told` is how many of them had not ended yet. */
+/* Cancels or kills many, stored together: `*told` is how many of them had not ended yet. */
 bool loop_cancel_many(struct loop *loop, const int64_t *jobs, int jobs_count, bool kill,
                       int *told, struct error *err) CHECKED;
 

@@ -204,6 +204,7 @@ static bool load_job(struct db_conn *conn, struct arena *arena, const struct db_
         .priority = job->priority,
         .state = job->state,
         .reason = job->reason,
+        .paused = job->paused,
         .spread = job->spread,
         .restart_max = job->restart_max,
         .retry_on = job->retry_on,

@@ -57,6 +57,14 @@ static bool drain_step(struct loop *loop, const struct loop_request *request)
     return false;
 }
 
+static bool pause_step(struct loop *loop, struct loop_request *request)
+{
+    loop_step(loop, &(struct scheduler_event){
+                        .kind = ON_PAUSE, .number = request->number, .pause = request->flag});
+    return scheduler_job_state(loop->scheduler, request->number, request->state) &&
+           scheduler_job_is_paused(loop->scheduler, request->number) == request->flag;
+}
+
 static bool priority_step(struct loop *loop, struct loop_request *request)
 {
     enum job_state state;
@@ -96,10 +104,13 @@ void loop_request_step(struct loop *loop, struct loop_request *request)
         if (request->found)
             cancel_many_step(loop, request);
     }
-    if (request->kind != LOOP_CANCEL && request->kind != LOOP_PRIORITY)
+    if (request->kind != LOOP_CANCEL && request->kind != LOOP_PAUSE &&
+        request->kind != LOOP_PRIORITY)
         return;
     bool (*step)(struct loop *, struct loop_request *) =
-        request->kind == LOOP_CANCEL ? cancel_step : priority_step;
+        request->kind == LOOP_CANCEL  ? cancel_step
+        : request->kind == LOOP_PAUSE ? pause_step
+                                      : priority_step;
     request->found = step(loop, request);
     struct error unread;
     /* It may have been added a moment ago. */
@@ -175,6 +186,18 @@ static struct scheduler_need *read_needs(const struct db_need *from, int count,
     return needs;
 }
 
+static bool pause_finish(struct loop *loop, struct loop_request *request)
+{
+    if (request->found)
+        return true;
+    if (!scheduler_job_state(loop->scheduler, request->number, request->state) &&
+        !stored_state(loop, request->number, request->state, request->err))
+        return false;
+    return fail(request->err, PRECONDITION, "job %lld %s %s: it cannot be %s",
+                (long long)request->number, db_job_state_final(*request->state) ? "has" : "is",
+                db_job_state_name(*request->state), request->flag ? "paused" : "resumed");
+}
+
 static bool check_finish(const struct loop *loop, const struct loop_request *request)
 {
     const struct scheduler_need *needs =
@@ -227,6 +250,9 @@ void loop_request_finish(struct loop *loop, struct loop_request *request)
     case LOOP_PRIORITY:
         ok = priority_finish(loop, request);
         break;
+    case LOOP_PAUSE:
+        ok = pause_finish(loop, request);
+        break;
     case LOOP_CANCEL_MANY:
     case LOOP_SHARES:
         ok = request->found;
@@ -266,6 +292,14 @@ bool loop_copy(struct loop *loop, struct scheduler **copy, uint64_t *now_us, str
 {
     struct loop_request request = {
         .kind = LOOP_COPY, .copy = copy, .now_us = now_us, .err = err};
+    return request_run(loop, &request);
+}
+
+bool loop_pause(struct loop *loop, int64_t job, bool pause, enum job_state *state,
+                struct error *err)
+{
+    struct loop_request request = {
+        .kind = LOOP_PAUSE, .number = job, .flag = pause, .state = state, .err = err};
     return request_run(loop, &request);
 }
 

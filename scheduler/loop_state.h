@@ -31,6 +31,7 @@ struct loop_known_list {
 enum loop_request_kind {
     LOOP_CANCEL,
     LOOP_CANCEL_MANY,
+    LOOP_PAUSE,
     LOOP_COPY,
     LOOP_CHECK,
     LOOP_DRAIN,

@@ -268,12 +268,13 @@ void scheduler_load_job(struct scheduler *s, const struct scheduler_job_info *in
     job->needs_count = info->needs_count;
     scheduler_books_asks(s, job);
     job->spread = info->spread;
+    job->paused = info->paused;
     job->restart_max = info->restart_max;
     scheduler_after_load(s, job, info);
     job->retry_on = info->retry_on ? info->retry_on : EXIT_REASONS_RETRIED;
     job->exclude_bad = info->exclude_bad;
     for (int i = 0; i < info->failures_count; i++)
-        scheduler_job_failed_on(job, info->failures[i].node, info->failures[i].count);
+        scheduler_failure_note(job, info->failures[i].node, info->failures[i].count);
     job->restarts = info->restarts;
     job->preemptions = info->preemptions;
     job->attempt = info->attempt;
@@ -362,6 +363,10 @@ void scheduler_step(struct scheduler *s, const struct scheduler_event *event, ui
                                  actions);
         s->dirty = true;
         break;
+    case ON_PAUSE:
+        if (job)
+            scheduler_job_pause(s, job, event->pause, now_us, actions);
+        break;
     case ON_PRIORITY:
         change_priority(s, job, event->priority, actions);
         break;
@@ -411,6 +416,12 @@ bool scheduler_job_state(const struct scheduler *s, int64_t number, enum job_sta
     if (job)
         *state = job->state;
     return job != NULL;
+}
+
+bool scheduler_job_is_paused(const struct scheduler *s, int64_t number)
+{
+    const struct job *job = scheduler_find_job(s, number);
+    return job && job->paused;
 }
 
 struct scheduler_amount scheduler_project_held(const struct scheduler *s, const char *name)

@@ -72,6 +72,7 @@ struct scheduler_job_info {
     const char *reason;   /* code stored with the state */
     const struct scheduler_need *needs;
     int needs_count;
+    bool paused; /* by a person */
     bool spread; /* its tasks on as many nodes as possible; else as tightly as possible */
     const struct scheduler_after *after; /* starts when all of them have succeeded, and fails
                                             when one ends otherwise; of lower numbers */
@@ -135,6 +136,7 @@ enum scheduler_event_kind {
     ON_REPORT, /* id, epoch of the session, reports; those that come after newer ones are old
                   news */
     ON_DRAIN,  /* id, drain */
+    ON_PAUSE,  /* number, pause: held, or not; an attempt that lives ends with a checkpoint */
     ON_PRIORITY, /* number, priority: of a job that is queued */
     ON_QUEUE,    /* queue: made, or changed */
     ON_PROJECT,  /* project: weight and quota */
@@ -149,6 +151,7 @@ struct scheduler_event {
     int64_t number;
     int priority;
     bool kill;
+    bool pause;
     const struct scheduler_node_info *node;
     int64_t id;
     int64_t epoch;
@@ -168,6 +171,7 @@ enum scheduler_action_kind {
     DO_TASK,         /* is now in `task_state`; with the report that says so, if any */
     DO_NODE,         /* is now in `node_state`, `draining` */
     DO_PRIORITY,     /* job has this priority now */
+    DO_PAUSE,        /* job is paused, or no more: `pause` */
     DO_FAILURE,      /* job has failed on the node `count` times now */
     DO_USAGE,        /* the job's attempt has cost its project cpu_ms and gpu_ms; its usage */
     DO_JOINED,       /* node has a new session with this epoch */
@@ -190,6 +194,7 @@ struct scheduler_action {
     int restarts;
     int preemptions;
     int priority;
+    bool pause;
     int count;
     const char *project;
     uint64_t usage;
@@ -258,6 +263,9 @@ int64_t scheduler_epoch(const struct scheduler *scheduler);
 /* The state of a job that has not ended; false when there is none of this number. */
 bool scheduler_job_state(const struct scheduler *scheduler, int64_t number,
                          enum job_state *state);
+
+/* Whether a job that has not ended is paused. */
+bool scheduler_job_is_paused(const struct scheduler *scheduler, int64_t number);
 
 /* What a project holds now. */
 struct scheduler_amount scheduler_project_held(const struct scheduler *scheduler,

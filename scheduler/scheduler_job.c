@@ -6,7 +6,8 @@
 
 /* --- words --- */
 
-static const char *const intents[] = {"", "DONE", "FAULT", "TIME", "CANCEL", "PREEMPT"};
+static const char *const intents[] = {"",       "DONE",    "FAULT", "TIME",
+                                      "CANCEL", "PREEMPT", "PAUSE"};
 
 enum intent scheduler_intent(const char *reason, bool *killed)
 {
@@ -233,7 +234,7 @@ void scheduler_job_cancel(struct scheduler *s, struct job *job, bool kill, uint6
 
     /* It is ending already.  What has finished stays finished; the rest must not come back. */
     bool cancels = job->intent == INTENT_FAULT || job->intent == INTENT_TIME ||
-                   job->intent == INTENT_PREEMPT;
+                   job->intent == INTENT_PREEMPT || job->intent == INTENT_PAUSE;
     if (cancels)
         job->intent = INTENT_CANCEL;
     if (cancels || kills) {
@@ -255,6 +256,27 @@ void scheduler_job_preempt(struct scheduler *s, struct job *job, const struct jo
     const char *text =
         arena_printf(actions->arena, "makes room for job %lld", (long long)winner->number);
     job_stop(s, job, INTENT_PREEMPT, text, now_us, actions);
+}
+
+void scheduler_job_pause(struct scheduler *s, struct job *job, bool pause, uint64_t now_us,
+                         struct scheduler_actions *actions)
+{
+    bool ends = job->intent == INTENT_DONE || job->intent == INTENT_CANCEL;
+    if (job->paused == pause || (pause && ends))
+        return;
+    job->paused = pause;
+    struct scheduler_action *action = scheduler_act(actions, DO_PAUSE);
+    action->job = job->number;
+    action->attempt = job->attempt;
+    action->pause = pause;
+    action->reason = pause ? "PAUSED" : "";
+    action->text = pause ? "paused by a user" : "";
+    if (job->state == JOB_QUEUED) {
+        job->queued_us = now_us;
+        s->dirty = true;
+    } else if (pause && job->state != JOB_STOPPING) {
+        job_stop(s, job, INTENT_PAUSE, "paused by a user", now_us, actions);
+    }
 }
 
 /* --- ending --- */
@@ -296,7 +318,7 @@ static void job_end(struct scheduler *s, struct job *job, enum job_state state,
 
 bool scheduler_job_is_held(const struct job *job)
 {
-    return job->after_count > 0;
+    return job->after_count > 0 || job->paused;
 }
 
 void scheduler_job_give_up(struct scheduler *s, struct job *job, const char *reason,
@@ -336,51 +358,19 @@ static void job_retry(struct scheduler *s, struct job *job, const char *why, uin
     job_waits_again(s, job, wait_us, now_us);
 }
 
-void scheduler_job_failed_on(struct job *job, int64_t node, int count)
-{
-    int at = 0;
-    while (at < job->failures_count && job->failures[at].node != node)
-        at++;
-    if (at == job->failures_count) {
-        job->failures = alloc_grow(job->failures, job->failures_count, &job->failures_capacity,
-                                   sizeof(*job->failures));
-        job->excluded = alloc_resize(job->excluded,
-                                     (size_t)job->failures_capacity * sizeof(*job->excluded));
-        job->failures_count++;
-    }
-    job->failures[at] = (struct scheduler_failure){node, count};
-    job->excluded_count = 0;
-    for (int i = 0; i < job->failures_count; i++) {
-        if (job->failures[i].count >= job->exclude_bad)
-            job->excluded[job->excluded_count++] = job->failures[i].node;
-    }
-}
-
-/* One more failure on the node of the task that decided; its own error says nothing of that. */
-static void job_blame_node(struct job *job, const struct task *culprit,
-                           struct scheduler_actions *actions)
-{
-    int count = 1;
-    if (!job->exclude_bad || culprit->reason == EXIT_USER)
-        return;
-    for (int i = 0; i < job->failures_count; i++) {
-        if (job->failures[i].node == culprit->node->id)
-            count += job->failures[i].count;
-    }
-    scheduler_job_failed_on(job, culprit->node->id, count);
-    struct scheduler_action *action = scheduler_act(actions, DO_FAILURE);
-    action->job = job->number;
-    action->node = culprit->node->id;
-    action->count = count;
-}
-
-/* Made room for another: that is none of its own faults, and costs it no restart. */
+/* Made room for another, or rests: that is none of its own faults, and costs it no restart. */
 static void job_preempted(struct scheduler *s, struct job *job, uint64_t now_us,
                           struct scheduler_actions *actions)
 {
     job->preemptions++;
-    job_change(job, JOB_QUEUED, "PREEMPTED",
-               "made room for a job of higher priority; goes on from its checkpoint", actions);
+    if (job->paused)
+        job_change(job, JOB_QUEUED, "PAUSED", "paused by a user", actions);
+    else if (job->intent == INTENT_PAUSE)
+        job_change(job, JOB_QUEUED, "RESUMED", "goes on from its checkpoint", actions);
+    else
+        job_change(job, JOB_QUEUED, "PREEMPTED",
+                   "made room for a job of higher priority; goes on from its checkpoint",
+                   actions);
     job_waits_again(s, job, 0, now_us);
 }
 
@@ -394,7 +384,7 @@ static void job_faulted(struct scheduler *s, struct job *job, const struct task 
     };
     bool again = job->retry_on >> culprit->reason & 1;
     if (again && job->restarts < job->restart_max) {
-        job_blame_node(job, culprit, actions);
+        scheduler_failure_blame(job, culprit, actions);
         job_retry(s, job, why, now_us, actions);
         return;
     }
@@ -453,6 +443,7 @@ static void job_over(struct scheduler *s, struct job *job, uint64_t now_us,
                 job->killed ? "killed by a user" : "cancelled by a user", actions);
         break;
     case INTENT_PREEMPT:
+    case INTENT_PAUSE:
         if (clean || job_has_finished(job))
             job_end(s, job, JOB_SUCCEEDED, "", "", actions);
         else if (culprit->reason == EXIT_USER)

@@ -1,6 +1,7 @@
 /*
  * scheduler_turn.h - whose turn it is, and what the others leave him: what the scheduler's own
- * files ask of scheduler_share.c, scheduler_reserve.c and scheduler_preempt.c.
+ * files ask of scheduler_share.c, scheduler_reserve.c, scheduler_preempt.c,
+ * scheduler_after.c and scheduler_failure.c.
  */
 #pragma once
 
@@ -9,6 +10,7 @@
 struct job;
 struct lane;
 struct project;
+struct task;
 
 /* --- scheduler_share.c --- */
 
@@ -70,3 +72,26 @@ int scheduler_preempt_choose(struct scheduler *s, const struct job *head,
                              struct job ***victims);
 bool scheduler_preempt(struct scheduler *s, const struct job *head, uint64_t now_us,
                        struct scheduler_actions *actions);
+
+/* --- scheduler_after.c --- */
+
+/* What a new job comes after. */
+void scheduler_after_load(struct scheduler *s, struct job *job,
+                          const struct scheduler_job_info *info);
+
+/* Remembers how a job has ended, until those that come after it are told. */
+void scheduler_after_note(struct scheduler *s, int64_t job, enum job_state state);
+
+/* Lets go those whose last predecessor has succeeded, and gives up those of which one has not.
+ */
+void scheduler_after_settle(struct scheduler *s, uint64_t now_us,
+                            struct scheduler_actions *actions);
+
+/* --- scheduler_failure.c --- */
+
+/* The job has failed on the node `count` times: perhaps too often to go there again. */
+void scheduler_failure_note(struct job *job, int64_t node, int count);
+
+/* One more failure on the node of the task that decided; its own error says nothing of that. */
+void scheduler_failure_blame(struct job *job, const struct task *culprit,
+                             struct scheduler_actions *actions);

@@ -218,6 +218,8 @@ json_t *job_json(struct request *req, const struct job_reader *reader, const str
     if (!json)
         return fail_null(err, INTERNAL, "job %lld cannot be written as JSON",
                          (long long)job->number);
+    json_object_set_new(json, "paused", json_boolean(job->paused));
+    json_object_set_new(json, "archived", json_boolean(job->archived));
     add_array(json, job);
     if (job->spec) {
         json_object_set_new(json, "tags", tags_of(job));

@@ -46,12 +46,13 @@ const struct openapi_schema openapi_schemas[] = {
         FIELD("started_at", TIME) FIELD("ended_at", TIME) FIELD("attempt", INTEGER) FIELD("restarts", INTEGER)
         FIELD("restart_max", INTEGER) FIELD("preemptions", INTEGER) FIELD("step", INTEGER_OR_NULL) FIELD("steps", INTEGER_OR_NULL)
         FIELD("last", MAP(VALUE)) FIELD("nodes", LIST(TEXT)) FIELD("program", TEXT_OR_NULL) FIELD("tags", LIST(TEXT))
-        FIELD("after", LIST(INTEGER)) FIELD("array", INTEGER_OR_NULL) FIELD("array_index", INTEGER_OR_NULL)
+        FIELD("after", LIST(INTEGER)) FIELD("paused", BOOLEAN) FIELD("archived", BOOLEAN)
+        FIELD("array", INTEGER_OR_NULL) FIELD("array_index", INTEGER_OR_NULL)
         FIELD("parameters", "{\"type\":[\"object\",\"null\"]}"))},
     {"Array", FIELDS(FIRST("array", INTEGER) FIELD("name", TEXT) FIELD("count", INTEGER) FIELD("states", MAP(INTEGER)))},
     {"ArrayEnd", FIELDS(FIRST("array", INTEGER) FIELD("count", INTEGER) FIELD("told", INTEGER))},
     {"JobList", FIELDS(FIRST("items", LIST(REF("Job"))) FIELD("next_cursor", TEXT_OR_NULL))},
-    {"JobState", FIELDS(FIRST("id", TEXT) FIELD("number", INTEGER) FIELD("state", STATE))},
+    {"JobState", FIELDS(FIRST("id", TEXT) FIELD("number", INTEGER) FIELD("state", STATE) FIELD("paused", BOOLEAN))},
     {"Explanation", FIELDS(FIRST("code", TEXT) FIELD("text", TEXT) FIELD("blockers", LIST(OBJECT))
         FIELD("suggestions", LIST(TEXT)) FIELD("resource", TEXT) FIELD("role", TEXT) FIELD("needed", INTEGER)
         FIELD("best_free", INTEGER) FIELD("largest", INTEGER) FIELD("nodes", INTEGER) FIELD("ahead", INTEGER)

@@ -7,6 +7,7 @@
 #include "base/limits.h"
 #include "base/str.h"
 #include "db/artifacts.h"
+#include "runtime/spec/spec_array.h"
 #include "scheduler/loop.h"
 #include "server/job.h"
 #include "server/program.h"

@@ -244,34 +244,6 @@ const struct spec *spec_parse_training(struct arena *arena, const char *text, si
 /* Appends the spec as JSON with every default written out; spec_parse() reads it back equal. */
 void spec_to_json(const struct spec *spec, struct str *out);
 
-/* --- arrays: a grid of parameters over one spec --- */
-
-#define SPEC_ARRAY_JOBS_MAX 1000
-#define SPEC_ARRAY_PARAMETERS_MAX 16
-#define SPEC_ARRAY_POINTER_BYTES 200
-#define SPEC_ARRAY_BYTES_MAX (32 << 20) /* of all the specs */
-
-struct spec_array;
-
-/*
- * Reads the field "array" of a spec: JSON pointers into it, each with a list of values.  Fails
- * with INVALID and a pointer; what the specs say is not looked at yet.  To be closed.
- */
-struct spec_array *spec_array_open(struct arena *arena, const char *text, size_t size,
-                                   struct error *err) CHECKED;
-void spec_array_close(struct spec_array *array); /* NULL is fine */
-
-/* Points of the grid; 0: the spec has no array, and is its own point 0. */
-int spec_array_count(const struct spec_array *array);
-
-/* Whether the pointer is one of the parameters. */
-bool spec_array_has(const struct spec_array *array, const char *pointer);
-
-/* The spec of a point, and {pointer: value} of it, both JSON in the arena.  The last parameter
- * changes first. */
-const char *spec_array_at(const struct spec_array *array, struct arena *arena, int index,
-                          const char **parameters);
-
 /* --- shipped examples, in the order of their names --- */
 
 struct spec_example {
@@ -283,6 +255,14 @@ struct spec_example {
 int spec_example_count(void);
 const struct spec_example *spec_example_at(int index);
 const struct spec_example *spec_example_find(const char *name); /* NULL if there is none */
+
+/*
+ * A spec with the fields of `patch` over it, as they come over an example: JSON in the arena,
+ * for spec_parse().  A field that is null is as if it had never been said.  NULL when one of
+ * both is no object, or too large.
+ */
+const char *spec_patch(struct arena *arena, const char *spec, const char *patch,
+                       size_t patch_size, struct error *err) CHECKED;
 
 /* --- names, as they are written --- */
 

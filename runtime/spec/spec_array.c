@@ -1,5 +1,6 @@
 /* spec_array.c - one spec with a grid of parameters, as one spec for each of its points. */
 
+#include "runtime/spec/spec_array.h"
 #include "base/arena.h"
 #include "base/str.h"
 #include "runtime/spec/spec_internal.h"

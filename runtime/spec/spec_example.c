@@ -1,5 +1,6 @@
 /* spec_example.c - the shipped examples, built into every program, and jobs made from them. */
 
+#include "base/arena.h"
 #include "base/map.h"
 #include "runtime/spec/spec_internal.h"
 
@@ -88,4 +89,21 @@ json_t *spec_example_merge(json_t *document, struct error *err)
     if (!json_object_get(whole, "name"))
         json_object_set_new(whole, "name", json_string(example->name));
     return whole;
+}
+
+const char *spec_patch(struct arena *arena, const char *spec, const char *patch,
+                       size_t patch_size, struct error *err)
+{
+    json_t *whole = spec_load(spec, strlen(spec), err);
+    json_t *over = whole ? spec_load(patch, patch_size, err) : NULL;
+    char *text = NULL;
+    if (over) {
+        merge(whole, over, 4);
+        text = json_dumps(whole, JSON_COMPACT);
+    }
+    const char *copy = text ? arena_text(arena, text) : NULL;
+    free(text);
+    json_decref(whole);
+    json_decref(over);
+    return copy;
 }

@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/limits.h"
+#include "runtime/spec/spec.h"
 #include "runtime/spec/spec_read.h"
 #include "scheduler/loop.h"
 #include "server/api/api.h"
@@ -146,6 +147,14 @@ static bool reply_list(struct request *req, const struct db_jobs_filter *filter,
                       err);
 }
 
+static bool read_archived(const struct request *req, bool *archived, struct error *err)
+{
+    const char *text = request_query(req, "archived");
+    *archived = text && strcmp(text, "true") == 0;
+    return !text || *archived || strcmp(text, "false") == 0 ||
+           fail(err, INVALID, "archived is '%.40s'; it can be true or false", text);
+}
+
 /* GET /api/v1/jobs: newest first, a page at a time; stable while jobs are added. */
 static bool jobs_list(struct request *req, struct error *err)
 {
@@ -157,6 +166,7 @@ static bool jobs_list(struct request *req, struct error *err)
     int64_t limit;
     if (!request_query_int(req, "limit", 1, LIMIT_PAGE_ITEMS, 50, &limit, err) ||
         !request_query_int(req, "cursor", 1, INT64_MAX, 0, &filter.before, err) ||
+        !read_archived(req, &filter.archived, err) ||
         !request_query_int(req, "array", 1, INT64_MAX, 0, &filter.array, err) ||
         !parse_states(request_query(req, "state"), &filter.states, err))
         return false;
@@ -222,12 +232,75 @@ static bool jobs_kill(struct request *req, struct error *err)
     return end_job(req, true, err);
 }
 
+static bool pause_job(struct request *req, bool pause, struct error *err)
+{
+    struct db_job job;
+    enum job_state state;
+    if (!job_find(req, &job, err) ||
+        !loop_pause(req->services->loop, job.number, pause, &state, err))
+        return false;
+    json_t *json =
+        json_pack("{s:s, s:I, s:s, s:b}", "id", job.id, "number", (json_int_t)job.number,
+                  "state", db_job_state_name(state), "paused", pause);
+    return reply_json(req, 202, json, err);
+}
+
+static bool jobs_pause(struct request *req, struct error *err)
+{
+    return pause_job(req, true, err);
+}
+
+static bool jobs_resume(struct request *req, struct error *err)
+{
+    return pause_job(req, false, err);
+}
+
+/* POST /api/v1/jobs/{id}:clone     body: fields over the spec's, or none     201 and the new
+ * job
+ */
+static bool jobs_clone(struct request *req, struct error *err)
+{
+    struct db_job job;
+    struct submissions submissions;
+    struct db_job_added added;
+    if (request_header(req, "Idempotency-Key"))
+        return fail(err, INVALID,
+                    "a clone takes no Idempotency-Key: submit its spec with one in place");
+    if (!job_find(req, &job, err))
+        return false;
+    const char *text = spec_patch(req->arena, job.spec, req->body_size ? req->body : "{}",
+                                  req->body_size ? req->body_size : 2, err);
+    if (!text || !submit_prepare(req, text, strlen(text), &submissions, err) ||
+        !submit_send(req, &submissions, "", &added, err))
+        return false;
+    reply_header(req, "Location", arena_printf(req->arena, "/api/v1/jobs/%s", added.id));
+    return reply_job(req, 201, added.number, err);
+}
+
+static bool archive_job(struct request *req, bool archived, struct error *err)
+{
+    struct db_job job;
+    return job_find(req, &job, err) &&
+           db_jobs_archive(req->services->db, job.number, archived, err) &&
+           reply_job(req, 200, job.number, err);
+}
+
+static bool jobs_archive(struct request *req, struct error *err)
+{
+    return archive_job(req, true, err);
+}
+
+static bool jobs_unarchive(struct request *req, struct error *err)
+{
+    return archive_job(req, false, err);
+}
+
 const struct route jobs_routes[] = {
     {"POST", "/api/v1/jobs", ROLE_MEMBER, jobs_create, "Submit a job, or plan one",
      "dry_run:string", "JobSpec", 201, "Job"},
     {"GET", "/api/v1/jobs", ROLE_VIEWER, jobs_list, "Jobs, newest first",
      "limit:integer cursor:integer state:string name:string project:string q:string "
-     "array:integer",
+     "array:integer archived:boolean",
      NULL, 200, "JobList"},
     {"GET", "/api/v1/jobs/{id}", ROLE_VIEWER, jobs_show, "One job", NULL, NULL, 200, "Job"},
     {"GET", "/api/v1/jobs/{id}/spec", ROLE_VIEWER, jobs_spec,
@@ -238,5 +311,17 @@ const struct route jobs_routes[] = {
      "Stop a job after a checkpoint", NULL, NULL, 202, "JobState"},
     {"POST", "/api/v1/jobs/{id}:kill", ROLE_MEMBER, jobs_kill, "End a job at once", NULL, NULL,
      202, "JobState"},
+    {"POST", "/api/v1/jobs/{id}:pause", ROLE_MEMBER, jobs_pause,
+     "Hold a job; what runs of it writes a checkpoint and leaves its nodes", NULL, NULL, 202,
+     "JobState"},
+    {"POST", "/api/v1/jobs/{id}:resume", ROLE_MEMBER, jobs_resume,
+     "Let a job that was paused wait for its turn again", NULL, NULL, 202, "JobState"},
+    {"POST", "/api/v1/jobs/{id}:clone", ROLE_MEMBER, jobs_clone,
+     "A new job of the same spec, with the fields of the body over it", NULL, "JobSpec", 201,
+     "Job"},
+    {"POST", "/api/v1/jobs/{id}:archive", ROLE_MEMBER, jobs_archive,
+     "Leave a job that has ended out of lists", NULL, NULL, 200, "Job"},
+    {"POST", "/api/v1/jobs/{id}:unarchive", ROLE_MEMBER, jobs_unarchive,
+     "Take an archived job into lists again", NULL, NULL, 200, "Job"},
     {0},
 };

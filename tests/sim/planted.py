@@ -29,7 +29,8 @@ BUGS = [
      "        struct scheduler_action forgotten, *note = &forgotten;"),
     ("backoff_ignored", "scheduler/scheduler_pass.c", "job->retry_us > now_us || ", ""),
     ("servers_waited_for", "scheduler/scheduler_job.c", 'return strcmp(task->role, "ps") == 0 || ', 'return '),
-    ("predecessors_ignored", "scheduler/scheduler_job.c", "    return job->after_count > 0;", "    (void)job;\n    return false;"),
+    ("predecessors_ignored", "scheduler/scheduler_job.c", "job->after_count > 0 || job->paused;", "job->paused;"),
+    ("pause_ignored", "scheduler/scheduler_job.c", "job->after_count > 0 || job->paused;", "job->after_count > 0;"),
     ("failed_predecessor_forgotten", "scheduler/scheduler_after.c", "if (has && s->ended[at].state != JOB_SUCCEEDED)", "if (has && s->ended[at].state == JOB_CANCELLED)"),
     ("quota_ignored", "scheduler/scheduler_pass.c", " || !scheduler_share_allows(job)", ""),
     ("preemption_costs_a_restart", "scheduler/scheduler_job.c", "    job->preemptions++;\n", "    job->preemptions++;\n    job->restarts++;\n"),
@@ -43,7 +44,7 @@ BUGS = [
 ]
 
 CORE = ["scheduler/" + name + ".c" for name in (
-    "explain fit match queue refuse scheduler scheduler_after scheduler_books scheduler_job scheduler_node scheduler_pass scheduler_preempt "
+    "explain fit match queue refuse scheduler scheduler_after scheduler_books scheduler_failure scheduler_job scheduler_node scheduler_pass scheduler_preempt "
     "scheduler_reserve scheduler_share").split()]
 SIM = ["tests/sim/" + name + ".c" for name in "agent server sim store world".split()]
 FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-O1", "-w"]

@@ -205,9 +205,11 @@ static void commit_job(struct store *store, const struct scheduler_action *a, ui
     if (job->cancelled && (a->to == JOB_QUEUED || a->to == JOB_FAILED))
         sim_broken("F33: job %lld was cancelled and becomes %s", (long long)a->job,
                    db_job_state_name(a->to));
-    if (a->preemptions != job->preemptions + (strcmp(a->reason, "PREEMPTED") == 0))
+    bool unharmed = strcmp(a->reason, "PREEMPTED") == 0 || strcmp(a->reason, "PAUSED") == 0 ||
+                    strcmp(a->reason, "RESUMED") == 0;
+    if (a->preemptions != job->preemptions + unharmed)
         sim_broken("job %lld counts %d preemptions", (long long)a->job, a->preemptions);
-    if (strcmp(a->reason, "PREEMPTED") == 0 && a->restarts != job->restarts)
+    if (unharmed && a->restarts != job->restarts)
         sim_broken("I6: job %lld pays for a preemption", (long long)a->job);
     if (strcmp(a->reason, "PREEMPT") == 0)
         check_preempts(store, job);
@@ -246,6 +248,8 @@ static void commit_attempt(struct store *store, const struct scheduler_action *a
     if (a->attempt != job->attempt + 1 || a->attempt > 1 + job->restarts + job->preemptions)
         sim_broken("I6: job %lld makes attempt %d of at most %d", (long long)a->job, a->attempt,
                    1 + job->restarts + job->preemptions);
+    if (job->paused)
+        sim_broken("job %lld is paused and starts", (long long)a->job);
     for (int i = 0; i < job->after_count; i++) {
         if (job->after[i].state != JOB_SUCCEEDED)
             sim_broken("job %lld starts while job %lld, which it comes after, is %s",
@@ -430,6 +434,9 @@ static void commit_action(struct store *store, const struct scheduler_action *a,
             sim_broken("job %lld gets another priority, and is not queued", (long long)a->job);
         store_find(store, a->job)->priority = a->priority;
         break;
+    case DO_PAUSE:
+        store_find(store, a->job)->paused = a->pause;
+        break;
     case DO_FAILURE:
         commit_failure(store, a);
         break;
@@ -497,6 +504,7 @@ void store_tell(const struct store *store, const struct store_job *job, uint64_t
         .reason = job->reason,
         .needs = job->needs,
         .needs_count = job->needs_count,
+        .paused = job->paused,
         .spread = job->spread,
         .restart_max = job->restart_max,
         .after = job->after,

@@ -37,6 +37,7 @@ struct store_job {
     struct scheduler_need needs[2];
     int needs_count;
     bool spread;
+    bool paused;
     int restart_max;
     struct scheduler_after after[STORE_AFTER_MAX]; /* as drawn, any number; then the jobs' */
     int after_count;

@@ -137,6 +137,13 @@ static void user_acts(struct world *world)
                                .priority = random_below(&world->random, 101)});
         return;
     }
+    if (random_chance(&world->random, 40)) {
+        server_user(world, &(struct scheduler_event){
+                               .kind = ON_PAUSE,
+                               .number = 1 + random_below(&world->random, world->jobs_count),
+                               .pause = random_chance(&world->random, 60)});
+        return;
+    }
     struct scheduler_event event = {.kind = ON_CANCEL};
     int64_t number = 1 + random_below(&world->random, world->jobs_count);
     if (random_chance(&world->random, 20)) {
@@ -226,6 +233,8 @@ static void heal(struct world *world)
     }
     for (int i = 0; i < world->store.jobs_count; i++) {
         const struct store_job *job = &world->store.jobs[i];
+        if (job->paused)
+            server_user(world, &(struct scheduler_event){.kind = ON_PAUSE, .number = i + 1});
         if (!db_job_state_final(job->state) &&
             (is_shut_out(world, job) ||
              !scheduler_possible(world->scheduler, job->needs, job->needs_count)))

@@ -361,6 +361,45 @@ TEST(arrays_are_added_whole)
     world_close(&world);
 }
 
+static bool pause_run(struct db_conn *conn, void *arg, struct error *err)
+{
+    int64_t *job = arg;
+    return db_jobs_pause(conn, *job, 0, true, "PAUSED", "paused by a user", 7, err);
+}
+
+TEST(jobs_rest_and_are_archived)
+{
+    struct error err;
+    struct world world = world_open();
+    int64_t first = add(&world, "a"), second = add(&world, "b");
+    CHECK_OK(db_write(world.db, DB_CONTROL, pause_run, &first, &err), &err);
+    CHECK(find(&world, first).paused && !find(&world, second).paused);
+    CHECK_TEXT(find(&world, first).reason, "PAUSED");
+    CHECK_FAILS(db_jobs_archive(world.db, first, true, &err), &err, PRECONDITION);
+    CHECK_FAILS(db_jobs_archive(world.db, 1000, true, &err), &err, NOT_FOUND);
+    struct db_job_change c = {.job = first, .from = JOB_QUEUED, .to = JOB_CANCELLED};
+    CHECK_OK(db_write(world.db, DB_CONTROL, change, &c, &err), &err);
+    CHECK_OK(db_jobs_archive(world.db, first, true, &err), &err);
+    CHECK_OK(db_jobs_archive(world.db, first, true, &err), &err);
+
+    struct db_job *jobs;
+    int count;
+    int64_t next;
+    struct db_jobs_filter filter = {.limit = 10};
+    struct db_conn *conn = db_read(world.db, DB_CONTROL, &err);
+    CHECK_OK(db_jobs_list(conn, &filter, world.arena, &jobs, &count, &next, &err), &err);
+    CHECK_INT(count, 1);
+    CHECK_INT(jobs[0].number, second);
+    filter.archived = true;
+    CHECK_OK(db_jobs_list(conn, &filter, world.arena, &jobs, &count, &next, &err), &err);
+    CHECK_INT(count, 1);
+    CHECK_INT(jobs[0].number, first);
+    db_read_done(world.db, conn);
+    CHECK_OK(db_jobs_archive(world.db, first, false, &err), &err);
+    CHECK(!find(&world, first).archived);
+    world_close(&world);
+}
+
 TEST(failures_are_counted_for_each_node)
 {
     struct error err;

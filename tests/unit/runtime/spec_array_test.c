@@ -3,7 +3,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/str.h"
-#include "runtime/spec/spec.h"
+#include "runtime/spec/spec_array.h"
 #include "tests/unit/test.h"
 
 #define SPEC                                                                                   \

@@ -695,6 +695,30 @@ TEST(spec_keeps_data)
 
 #define HASH "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
+TEST(spec_takes_a_patch)
+{
+    struct arena *arena = arena_new();
+    struct error err;
+    struct str text = {0};
+    spec_to_json(
+        parse(arena, WITH("\"train\": {\"epochs\": 3}, \"priority\": 60, \"seed\": 5")), &text);
+    const char *patch = "{\"seed\": 6, \"priority\": null, \"train\": {\"steps\": 9, "
+                        "\"optimizer\": {\"name\": \"SGD\", \"momentum\": 0.5}}}";
+    const char *patched = spec_patch(arena, str_text(&text), patch, strlen(patch), &err);
+    CHECK(patched);
+    const struct spec *spec = parse(arena, patched);
+    CHECK_INT(spec->seed, 6);
+    CHECK_INT(spec->priority, 50);
+    CHECK_INT(spec->train.steps, 9);
+    CHECK_INT(spec->train.epochs, 0);
+    CHECK(config_is(spec->train.optimizer, "SGD"));
+    CHECK_INT(spec->layers_count, 1);
+    CHECK(!spec_patch(arena, str_text(&text), "[]", 2, &err));
+    CHECK(!spec_patch(arena, str_text(&text), "{", 1, &err));
+    str_release(&text);
+    arena_free(arena);
+}
+
 TEST(spec_of_a_command)
 {
     struct arena *arena = arena_new();

@@ -1,0 +1,62 @@
+#!/bin/bash
+# pause_test.sh - jobs are paused, resumed, cloned and archived, with real processes.
+source "$(dirname "$0")/lib.sh"
+
+serve yard --cpus 2 --grace-ms 5000
+digits "$dir"
+wait_for 20 has "$(api GET /api/v1/nodes)" '"joined"'
+at() { field "$(api GET "/api/v1/jobs/$1")" "$2"; }
+rests() { [ "$(at "$1" state) $(at "$1" code)" = "queued PAUSED" ]; }
+
+# --- a model: the losses are those of a run that nobody disturbed ---
+spec='{"name": "rests", "model": {"layers": [{"layer": "Flatten"}, {"layer": "Dense", "units": 10}]}, "seed": 3,
+    "data": {"dataset": "digits", "batch_size": 20}, "train": {"loss": "sparse_categorical_crossentropy", "steps": 20000},
+    "checkpoint": {"every_steps": 500}, "tasks": {"worker": {"cpus": 2}}}'
+job=$(field "$(api POST /api/v1/jobs "$spec")" number)
+stepped() { [ "$(at "$job" step)" -gt 600 ]; }
+wait_for 30 stepped
+says=$("$trainyard" pause "$job" --dir "$dir")
+check "a running job is told to pause" same "$says" "job $job is stopping, paused"
+check "it leaves its node" wait_for 20 rests "$job"
+check "it says why it waits" has "$(api GET "/api/v1/jobs/$job/explain")" '"code":"PAUSED"'
+check "the list says so" has "$("$trainyard" jobs --dir "$dir")" "paused"
+other=$(field "$(api POST /api/v1/jobs '{"command": ["true"], "tasks": {"worker": {"cpus": 2}}}')" number)
+check "others get its room" wait_for 20 is_state "$other" succeeded
+stop KILL; again --cpus 2 --grace-ms 5000
+sleep 1
+check "it rests after a crash of the server, too" rests "$job"
+check "to pause it again is nothing new" same "$(field "$(api POST "/api/v1/jobs/$job:pause" '{}')" state)" queued
+api POST "/api/v1/jobs/$job:resume" '{}' >/dev/null
+check "resumed it runs again" wait_for 20 is_state "$job" running
+check "... and ends" wait_for 120 is_state "$job" succeeded
+check "it cost no restart" same "$(at "$job" restarts) $(at "$job" attempt)" "0 2"
+api POST "/api/v1/jobs/$job:pause" '{}' >/dev/null
+check "what has ended is not paused" same "$(status)" 409
+
+# --- clones ---
+copy=$("$trainyard" clone "$job" --dir "$dir" | grep -o '[0-9]*' | head -1)
+check "a clone runs" wait_for 120 is_state "$copy" succeeded
+losses() { echo "$(field "$(api GET "/api/v1/jobs/$1")" last loss) $(field "$(api GET "/api/v1/jobs/$1")" last val_loss)"; }
+check "a run has losses" has "$(losses "$job")" .
+check "... to the same loss, undisturbed" same "$(losses "$copy")" "$(losses "$job")"
+other=$(field "$(api POST "/api/v1/jobs/$job:clone" '{"seed": 4, "train": {"steps": 5}, "name": "other"}')" number)
+check "a clone may differ" has "$(api GET "/api/v1/jobs/$other/spec")" '"seed": 4'
+check "what is wrong in it is refused" has "$(api POST "/api/v1/jobs/$job:clone" '{"train": {"stepz": 5}}')" '"/train/stepz"'
+wait_for 60 is_state "$other" succeeded
+
+# --- the archive ---
+check "a job is archived" same "$("$trainyard" archive "$other" --dir "$dir")" "job $other is succeeded, archived"
+ids() { python3 -c 'import json, sys; print(*[j["number"] for j in json.loads(sys.argv[1])["items"]])' "$(api GET "/api/v1/jobs$1")"; }
+check "lists leave it out" same "$(ids '?name=other')" ""
+check "unless asked" same "$(ids '?archived=true')" "$other"
+check "it is there as before" same "$(at "$other" archived)" true
+"$trainyard" archive "$other" --undo --dir "$dir" >/dev/null
+check "and comes back" same "$(ids '?name=other')" "$other"
+last=$(field "$(api POST /api/v1/jobs '{"command": ["sleep", "100"]}')" number)
+api POST "/api/v1/jobs/$last:archive" '{}' >/dev/null
+check "one that has not ended is not archived" same "$(status)" 409
+wait_for 20 is_state "$last" running
+api POST "/api/v1/jobs/$last:pause" '{}' >/dev/null
+check "a program rests, too" wait_for 20 rests "$last"
+"$trainyard" cancel "$last" --dir "$dir" >/dev/null
+check "and is cancelled while it does" is_state "$last" cancelled
