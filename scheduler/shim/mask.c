@@ -174,6 +174,21 @@ static void word_step(const struct mask_word *word, struct mask_stream *stream, 
     *marked = 0;
 }
 
+/* Follows the bytes from `at` to `end`; those that begin nothing are passed over at once. */
+static void word_run(const struct mask_word *word, struct mask_stream *stream, size_t at,
+                     size_t end, size_t *matched, size_t *marked)
+{
+    while (at < end) {
+        const char *bytes = stream->bytes + at;
+        const char *first = *matched ? bytes : memchr(bytes, word->bytes[0], end - at);
+        size_t passed = first ? (size_t)(first - bytes) : end - at;
+        *marked = passed < word->size - *marked ? *marked + passed : word->size;
+        at += passed;
+        if (at < end)
+            word_step(word, stream, at++, matched, marked);
+    }
+}
+
 /* Hands on the first `count` bytes. */
 static void stream_out(struct mask_stream *stream, size_t count, mask_out *out, void *self)
 {
@@ -216,10 +231,9 @@ void mask_take(const struct mask *mask, struct mask_stream *stream, const char *
         return;
     memcpy(stream->bytes + stream->size, bytes, size);
     memset(stream->hidden + stream->size, false, size * sizeof(*stream->hidden));
-    for (int i = 0; i < mask->count; i++) {
-        for (size_t at = stream->size; at < stream->size + size; at++)
-            word_step(&mask->words[i], stream, at, &stream->matched[i], &stream->marked[i]);
-    }
+    for (int i = 0; i < mask->count; i++)
+        word_run(&mask->words[i], stream, stream->size, stream->size + size,
+                 &stream->matched[i], &stream->marked[i]);
     stream->size += size;
     stream_out(stream, stream->size - stream_undecided(mask, stream), out, self);
 }
