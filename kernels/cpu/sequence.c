@@ -2,6 +2,8 @@
 
 #include "kernels/cpu/sequence.h"
 
+#include "kernels/cpu/isa.h"
+#include "kernels/cpu/parallel.h"
 #include "runtime/kernel.h"
 
 int sequence_threads(const struct kernel_call *call, int64_t batch, int64_t work)
@@ -95,7 +97,16 @@ bool sequence_states_grad(struct kernel_call *call, int64_t steps, int64_t batch
 void sequence_pack(const struct kernel_call *call, float *panels, int64_t k, int64_t n,
                    const float *b, int64_t b_row, int64_t b_column)
 {
-    (call->precision == BF16 ? gemm_pack_bf16 : gemm_pack)(panels, k, n, b, b_row, b_column);
+    bool bf16 = call->precision == BF16;
+    int64_t row = bf16 ? gemm_bf16_row(k) : k;
+    int threads = parallel_threads(call, k * n);
+#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
+    for (int t = 0; t < threads; t++) {
+        struct range r = parallel_range(n, isa()->tile_columns, threads, t);
+        if (r.from < r.to)
+            (bf16 ? gemm_pack_bf16 : gemm_pack)(panels + r.from * row, k, r.to - r.from,
+                                                b + r.from * b_column, b_row, b_column);
+    }
 }
 
 bool sequence_room(struct kernel_call *call, int64_t rows, int64_t k, float **room,

@@ -41,7 +41,7 @@ bool sequence_states_grad(struct kernel_call *call, int64_t steps, int64_t batch
 
 /* --- the products of the steps: packed weights, in the precision of the call --- */
 
-/* gemm_pack(), or gemm_pack_bf16(). */
+/* gemm_pack(), or gemm_pack_bf16(), by all threads of the call. */
 void sequence_pack(const struct kernel_call *call, float *panels, int64_t k, int64_t n,
                    const float *b, int64_t b_row, int64_t b_column);
 
