@@ -396,7 +396,7 @@ check: ## lint, gcc and clang, tests, sanitizers, fuzz, simulator, browser, inte
 
 $(BUILD)/sim: $(call objects,$(wildcard tests/sim/*.c)) $(BUILD)/libscheduler.a $(BUILD)/libdb.a $(BUILD)/libbase.a
 	@echo "  LINK    $@"
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ -lpthread
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ -ljansson -lsqlite3 -lsodium -lpthread
 
 .PHONY: sim sim-check
 sim: $(BUILD)/sim ## simulator (build/sim --seeds N | --seconds T | --seed S --trace)

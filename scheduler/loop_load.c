@@ -114,27 +114,38 @@ static bool load_needs(struct db_conn *conn, struct arena *arena,
     return true;
 }
 
+static void load_task(const struct db_task *from, struct scheduler_task_info *to)
+{
+    *to = (struct scheduler_task_info){
+        .index = from->index,
+        .node = from->node_id,
+        .state = from->state,
+        .reason = from->reason,
+        .resources = {from->cpu_millis, from->memory_bytes, from->gpus},
+        .gpu_share = from->gpu_share,
+        .gpu_mask = from->gpu_mask,
+    };
+    snprintf(to->role, sizeof(to->role), "%s", from->role);
+}
+
+/* In the order of the needs, as they were placed: what is decided goes by it. */
 static bool load_tasks(struct db_conn *conn, struct arena *arena,
                        struct scheduler_job_info *info, struct error *err)
 {
     struct db_task *tasks;
-    if (!db_tasks_list(conn, info->epoch, arena, &tasks, &info->tasks_count, err))
+    int count;
+    if (!db_tasks_list(conn, info->epoch, arena, &tasks, &count, err))
         return false;
-    struct scheduler_task_info *copies =
-        arena_array(arena, (size_t)info->tasks_count, sizeof(*copies));
-    for (int i = 0; i < info->tasks_count; i++) {
-        snprintf(copies[i].role, sizeof(copies[i].role), "%s", tasks[i].role);
-        copies[i].index = tasks[i].index;
-        copies[i].node = tasks[i].node_id;
-        copies[i].state = tasks[i].state;
-        copies[i].reason = tasks[i].reason;
-        copies[i].resources = (struct scheduler_resources){
-            tasks[i].cpu_millis, tasks[i].memory_bytes, tasks[i].gpus};
-        copies[i].gpu_share = tasks[i].gpu_share;
-        copies[i].gpu_mask = tasks[i].gpu_mask;
+    struct scheduler_task_info *copies = arena_array(arena, (size_t)count, sizeof(*copies));
+    for (int n = 0; n < info->needs_count; n++) {
+        for (int i = 0; i < count; i++)
+            if (strcmp(tasks[i].role, info->needs[n].role) == 0)
+                load_task(&tasks[i], &copies[info->tasks_count++]);
     }
     info->tasks = copies;
-    return true;
+    return info->tasks_count == count ||
+           fail(err, DATA_LOSS, "%d of its %d tasks have a role that it does not ask for",
+                count - info->tasks_count, count);
 }
 
 static uint64_t since(int64_t then_us, int64_t now_us)

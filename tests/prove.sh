@@ -73,8 +73,8 @@ fuzz() { # target
     echo "$runs inputs, 0 findings"
 }
 
-sim() { # worlds
-    make --no-print-directory sim && build/sim --seeds "$1"
+sim() { # worlds, options
+    make --no-print-directory sim && build/sim --seeds "$@"
 }
 
 part check make check
@@ -85,6 +85,7 @@ done
 part ops tests/interop/ops_fuzz.sh build/interop-venv/bin/python build 1 20000
 part programs tests/interop/ops_fuzz.sh build/interop-venv/bin/python build 1 10000 "" programs_generate.py
 part sim sim 1000000
+part sim-sqlite sim 20000 --sqlite
 part resume make system T=resume KILLS=100 TIMEOUT=3600
 part kills make system T=kill_test KILLS=500 TIMEOUT=7200
 part fuzz-graph fuzz graph

@@ -22,6 +22,14 @@ int agent_alive_count(const struct agent *agent)
     return count;
 }
 
+bool agent_runs(const struct agent *agent, const struct ref *task)
+{
+    for (int i = 0; i < agent->processes_count; i++)
+        if (ref_equal(&agent->processes[i].task, task))
+            return agent->processes[i].alive;
+    return false;
+}
+
 /* --- processes --- */
 
 /* I4, as the machine sees it: what runs there never needs more than it has. */

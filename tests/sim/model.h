@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/arena.h"
+#include "tests/sim/disk.h"
 #include "tests/sim/world.h"
 
 struct ref {
@@ -75,6 +76,7 @@ struct agent {
     int processes_capacity;
     uint64_t cut_to_us;   /* until then nothing goes to the server */
     uint64_t cut_from_us; /* ... or comes from it */
+    uint64_t door_us;     /* when its newest message came to a server that stood still */
 };
 
 struct session {
@@ -132,6 +134,7 @@ struct world {
     int events;
 
     struct store store;
+    struct disk *disk; /* NULL: the store alone */
     struct scheduler_options options;
     struct scheduler *scheduler; /* NULL: the server is down */
     struct scheduler_actions actions;
@@ -182,3 +185,6 @@ void process_ends(struct world *world, int node, const struct ref *task,
                   enum exit_reason reason, bool killed);
 void agent_heal(struct world *world, int node);
 int agent_alive_count(const struct agent *agent);
+
+/* Whether the task has a process there. */
+bool agent_runs(const struct agent *agent, const struct ref *task);

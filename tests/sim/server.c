@@ -26,7 +26,8 @@ void server_crash(struct world *world, const char *why)
 void server_boot(struct world *world)
 {
     assert(!world->scheduler);
-    world->scheduler = store_load(&world->store, &world->options, world->now_us);
+    world->scheduler = world->disk ? disk_load(world->disk, &world->options, world->now_us)
+                                   : store_load(&world->store, &world->options, world->now_us);
     world_trace(world, "server: up");
     store_compare(&world->store, world->scheduler);
 }
@@ -156,6 +157,54 @@ static void trace_actions(const struct world *world)
     }
 }
 
+/* F2: whoever spoke while the server stood still is not silent. */
+static void check_silence(const struct world *world, const struct scheduler_action *a)
+{
+    const struct agent *agent = &world->agents[node_index(a->node)];
+    if (a->node_state == NODE_LOST && agent->door_us &&
+        world->now_us - agent->door_us < world->options.lost_us)
+        sim_broken("F2: node %lld is lost, and its messages wait at the door",
+                   (long long)a->node);
+}
+
+/* A join that was asked for before the machine's newest boot: nothing tells the server which of
+ * two boots came first. */
+static bool joins_late(const struct world *world, const struct agent *agent)
+{
+    char boot[16];
+    snprintf(boot, sizeof(boot), "boot%d", agent->boots);
+    return world->joining && strcmp(world->joining->boot_id, boot) != 0;
+}
+
+/* F32: a task is given up with its node, or when it is gone; not while it runs there. */
+static void check_given_up(const struct world *world, const struct scheduler_action *a)
+{
+    struct ref task = {.job = a->job, .epoch = a->epoch, .index = a->index};
+    memcpy(task.role, a->role, sizeof(task.role));
+    if (a->task_state != TASK_EXITED || a->exit != EXIT_LOST)
+        return;
+    for (int i = 0; i < world->store.nodes_count; i++) {
+        const struct store_node *node = &world->store.nodes[i];
+        const struct agent *agent = &world->agents[node_index(a->node)];
+        if (node->id == a->node && node->state != NODE_LOST && agent_runs(agent, &task) &&
+            !joins_late(world, agent))
+            sim_broken("F32: %s:%d of job %lld is given up, and runs on node %lld", a->role,
+                       a->index, (long long)a->job, (long long)a->node);
+    }
+}
+
+/* What the store cannot know: how things stand on the nodes. */
+static void check_nodes(const struct world *world)
+{
+    for (int i = 0; i < world->actions.count; i++) {
+        const struct scheduler_action *a = &world->actions.list[i];
+        if (a->kind == DO_NODE)
+            check_silence(world, a);
+        if (a->kind == DO_TASK)
+            check_given_up(world, a);
+    }
+}
+
 static void step(struct world *world, const struct scheduler_event *event)
 {
     scheduler_step(world->scheduler, event, world->now_us, &world->actions);
@@ -174,6 +223,10 @@ static bool batch_end(struct world *world, const struct message *request)
         store_node_joins(&world->store, world->joining);
     store_commit(&world->store, &world->actions, scheduler_epoch(world->scheduler),
                  world->now_us);
+    check_nodes(world);
+    if (world->disk)
+        disk_commit(world->disk, &world->actions, scheduler_epoch(world->scheduler),
+                    world->joining, world->now_us);
     if (world->actions.count && world_fault(world, FAULT_SERVER_CRASH, 1)) {
         server_crash(world, "after its commit");
         return false;
@@ -281,6 +334,8 @@ void server_submit(struct world *world, int64_t index)
     }
     int64_t number = store_submit(&world->store, &world->jobs[index], world->now_us);
     const struct store_job *job = store_find(&world->store, number);
+    if (world->disk)
+        disk_submit(world->disk, &world->store, job, world->now_us);
     world_trace(world, "client: job %lld", (long long)number);
     if (world_fault(world, FAULT_SERVER_CRASH, 1)) {
         server_crash(world, "before its answer to a client");
@@ -291,10 +346,14 @@ void server_submit(struct world *world, int64_t index)
     if (db_job_state_final(job->state))
         return;
     batch_begin(world);
-    struct scheduler_job_info info;
-    struct scheduler_task_info tasks[STORE_TASKS_MAX];
-    store_tell(&world->store, job, world->now_us, &info, tasks);
-    step(world, &(struct scheduler_event){.kind = ON_SUBMIT, .job = &info});
+    if (world->disk) {
+        disk_tell(world->disk, world->scheduler, world->now_us);
+    } else {
+        struct scheduler_job_info info;
+        struct scheduler_task_info tasks[STORE_TASKS_MAX];
+        store_tell(&world->store, job, world->now_us, &info, tasks);
+        step(world, &(struct scheduler_event){.kind = ON_SUBMIT, .job = &info});
+    }
     batch_end(world, NULL);
 }
 

@@ -1,9 +1,10 @@
 /*
  * sim.c - plays the scheduler through thousands of worlds full of faults.
  *
- *   sim [--seeds N] [--seed S] [--seconds T] [--trace]
+ *   sim [--seeds N] [--seed S] [--seconds T] [--trace] [--sqlite]
  *
- * Every seed is a world of its own, played twice: both must do the same.  A world that breaks a
+ * Every seed is a world of its own, played twice: both must do the same.  With --sqlite the
+ * second time the server stores all in SQLite, and loads it from there.  A world that breaks a
  * promise prints its seed, and how to play it again.
  */
 
@@ -15,10 +16,12 @@
 #include "tests/sim/world.h"
 
 static uint64_t playing;
+static bool with_sqlite;
 
 static void how_again(void)
 {
-    printf("     again: %s --seed %llu --trace\n", "build/sim", (unsigned long long)playing);
+    printf("     again: %s --seed %llu --trace%s\n", "build/sim", (unsigned long long)playing,
+           with_sqlite ? " --sqlite" : "");
     fflush(stdout);
 }
 
@@ -64,25 +67,27 @@ static int edges_taken(uint32_t edges[JOB_STATES_COUNT][JOB_STATES_COUNT])
     return taken;
 }
 
-static struct world_result play(uint64_t seed, bool trace)
+static struct world_result play(uint64_t seed, bool trace, bool sqlite)
 {
     playing = seed;
-    struct world_result first = world_run(seed, trace);
+    struct world_result first = world_run(seed, trace, sqlite && trace);
     if (trace)
         return first;
-    struct world_result again = world_run(seed, false);
+    struct world_result again = world_run(seed, false, sqlite);
     if (first.hash != again.hash)
-        sim_broken("played twice, it went two ways");
+        sim_broken("played twice%s, it went two ways", sqlite ? ", once with SQLite" : "");
     return first;
 }
 
 int main(int argc, char **argv)
 {
     uint64_t seeds = 1000, first = 1, seconds = 0;
-    bool trace = false;
+    bool trace = false, sqlite = false;
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--trace") == 0) {
             trace = true;
+        } else if (strcmp(argv[i], "--sqlite") == 0) {
+            sqlite = with_sqlite = true;
         } else if (strcmp(argv[i], "--seeds") == 0) {
             seeds = number_of(argv[++i]);
         } else if (strcmp(argv[i], "--seconds") == 0) {
@@ -92,7 +97,8 @@ int main(int argc, char **argv)
             first = number_of(argv[++i]);
             seeds = 1;
         } else {
-            fprintf(stderr, "usage: sim [--seeds N] [--seconds T] [--seed S] [--trace]\n");
+            fprintf(stderr,
+                    "usage: sim [--seeds N] [--seconds T] [--seed S] [--trace] [--sqlite]\n");
             return 2;
         }
     }
@@ -103,7 +109,7 @@ int main(int argc, char **argv)
     for (uint64_t seed = first; worlds < seeds; seed++, worlds++) {
         if (seconds && clock_monotonic_us() - begin_us > seconds * 1000000)
             break;
-        struct world_result result = play(seed, trace);
+        struct world_result result = play(seed, trace, sqlite);
         events += (uint64_t)result.events;
         jobs += (uint64_t)result.jobs;
         hours += result.virtual_us / 1000000;
@@ -113,9 +119,9 @@ int main(int argc, char **argv)
     }
     double real_s = (double)(clock_monotonic_us() - begin_us) / 1e6;
     printf("ok sim: %llu worlds from seed %llu, %llu jobs, %llu events, %llu virtual hours, "
-           "%d of 12 edges, %.1f s, %.0f worlds a minute (each played twice)\n",
+           "%d of 12 edges, %.1f s, %.0f worlds a minute (each played twice%s)\n",
            (unsigned long long)worlds, (unsigned long long)first, (unsigned long long)jobs,
            (unsigned long long)events, (unsigned long long)hours / 3600, edges_taken(edges),
-           real_s, (double)worlds / real_s * 60);
+           real_s, (double)worlds / real_s * 60, sqlite ? ", once with SQLite" : "");
     return 0;
 }

@@ -120,12 +120,16 @@ static void quota_changes(struct world *world)
         project->quota.gpu_millis = 500 * random_below(&world->random, 6);
     if (random_chance(&world->random, 20))
         project->quota.jobs = random_below(&world->random, 4);
+    if (world->disk)
+        disk_project(world->disk, project);
     info = store_project_info(&world->store, index, world->now_us);
     server_user(world, &(struct scheduler_event){.kind = ON_PROJECT, .project = &info});
 }
 
 static void user_acts(struct world *world)
 {
+    if (world->now_us < world->stalled_until_us)
+        return; /* he gets no answer */
     if (world->scheduler && random_chance(&world->random, 25)) {
         quota_changes(world);
         return;
@@ -216,8 +220,7 @@ static void heal(struct world *world)
     if (!world->healed)
         world_trace(world, "world: heals");
     world->healed = true;
-    world->stalled_until_us = 0;
-    if (!world->scheduler) {
+    if (!world->scheduler || world->now_us < world->stalled_until_us) {
         world_later(world, 1000 * MS, HEAL);
         return;
     }
@@ -227,6 +230,8 @@ static void heal(struct world *world)
     }
     for (int i = 0; i < STORE_PROJECTS; i++) {
         world->store.projects[i].quota = scheduler_no_quota;
+        if (world->disk)
+            disk_project(world->disk, &world->store.projects[i]);
         struct scheduler_project_info info =
             store_project_info(&world->store, i, world->now_us);
         server_user(world, &(struct scheduler_event){.kind = ON_PROJECT, .project = &info});
@@ -334,7 +339,7 @@ static void draw_world(struct world *world)
     }
 }
 
-static void world_begin(struct world *world, uint64_t seed, bool trace)
+static void world_begin(struct world *world, uint64_t seed, bool trace, bool sqlite)
 {
     random_init(&world->random, seed);
     world->arena = arena_new();
@@ -355,6 +360,8 @@ static void world_begin(struct world *world, uint64_t seed, bool trace)
     };
     world->now_us = SECOND;
     draw_world(world);
+    if (sqlite)
+        world->disk = disk_new(&world->store, world->now_us);
     server_boot(world);
     world_later(world, 0, SERVER_TICK);
     world_later(world, 0, FAULT_STRIKES);
@@ -365,6 +372,7 @@ static void world_begin(struct world *world, uint64_t seed, bool trace)
 
 static void world_end(struct world *world)
 {
+    disk_free(world->disk, &world->store);
     for (int i = 0; i < world->agents_count; i++) {
         free(world->agents[i].processes);
         free(world->sessions[i].commands);
@@ -390,6 +398,10 @@ static bool waits_for_server(struct world *world, const struct happening *happen
         (kind != AT_SERVER && kind != SERVER_TICK && kind != CLIENT_SUBMITS))
         return false;
     struct happening again = *happening;
+    /* Of a session that is over nothing is heard. */
+    if (kind == AT_SERVER && happening->message->epoch &&
+        happening->message->epoch == world->sessions[happening->node].epoch)
+        world->agents[happening->node].door_us = world->now_us;
     struct happening *later =
         world_later(world, world->stalled_until_us - world->now_us, again.kind);
     later->node = again.node;
@@ -483,12 +495,12 @@ static void check_bound(const struct world *world)
                world->store.jobs_count);
 }
 
-struct world_result world_run(uint64_t seed, bool trace)
+struct world_result world_run(uint64_t seed, bool trace, bool sqlite)
 {
     static struct world worlds[1]; /* large */
     struct world *world = &worlds[0];
     *world = (struct world){0};
-    world_begin(world, seed, trace);
+    world_begin(world, seed, trace, sqlite);
     while (!world_is_over(world)) {
         check_bound(world);
         struct happening next = heap_take(world);

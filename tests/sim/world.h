@@ -36,5 +36,6 @@ struct world_result {
     uint32_t edges[JOB_STATES_COUNT][JOB_STATES_COUNT];
 };
 
-/* Plays one seed to its end; breaks off by sim_broken(). */
-struct world_result world_run(uint64_t seed, bool trace);
+/* Plays one seed to its end; breaks off by sim_broken().  With `sqlite` the server's store is
+ * SQLite (disk.h), beside the fold that watches over it. */
+struct world_result world_run(uint64_t seed, bool trace, bool sqlite);
