@@ -58,8 +58,13 @@
     X(experimental_max_intra_op_parallelism_dataset) \
     X(experimental_non_serializable_dataset) X(experimental_private_thread_pool_dataset) \
     X(experimental_set_stats_aggregator_dataset) X(experimental_unique_dataset) \
+    /* parse_examples.c */ \
+    X(parse_example_dataset) X(parse_example_dataset_v2) \
+    X(experimental_parse_example_dataset) \
     /* prefetch.c */ \
     X(prefetch_dataset) \
+    /* ragged.c */ \
+    X(ragged_tensor_to_variant) X(ragged_tensor_from_variant) \
     /* shuffle.c */ \
     X(shuffle_dataset) X(shuffle_dataset_v2) X(shuffle_dataset_v3) \
     X(shuffle_and_repeat_dataset) X(shuffle_and_repeat_dataset_v2) \

@@ -23,7 +23,7 @@ would be.  In short:
 To add a family: a function here that draws actions from a Program and runs them (program.py).
 """
 
-from programs import (accumulators, arrays, data, files, flow, optimizers, queues, random_ops, tables,
+from programs import (accumulators, arrays, data, examples, files, flow, optimizers, queues, random_ops, tables,
                       training, variables)
 
 FAMILIES = {
@@ -43,6 +43,8 @@ FAMILIES = {
     "readers": files.readers,
     "files": files.plain,
     "event_files": files.event_files,
+    "examples": examples.parsed,
+    "ragged_variants": examples.variants,
     "checkpoints": files.checkpoints,
     "loops": flow.first_form,
     "functional_loops": flow.functional_form,
