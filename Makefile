@@ -148,6 +148,12 @@ $(BUILD)/bench/queue: $(OBJ)/tests/bench/queue/main.o $(BUILD)/libscheduler.a $(
 	@echo "  LINK    $@"
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ -lpthread
 
+BENCH_TRACE := $(call objects,$(call sources,tests/bench/trace))
+$(BUILD)/bench/trace: $(BENCH_TRACE) $(BUILD)/libscheduler.a $(BUILD)/libdb.a $(BUILD)/libbase.a
+	@mkdir -p $(@D)
+	@echo "  LINK    $@"
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ -lm -lpthread
+
 $(BUILD)/bench/cases: $(call objects,$(BENCH)) $(LIBS_RUNTIME)
 	@mkdir -p $(@D)
 	@echo "  LINK    $@"
@@ -447,11 +453,12 @@ demo: ## install packages, build, start, train a network, print the link
 	$(Q)$(BUILD)/trainyard demo
 
 .PHONY: bench
-bench: all $(BUILD)/bench/cases $(BUILD)/bench/executor $(BUILD)/bench/submits $(BUILD)/bench/queue ## training speed of the benchmark's cases (CASES= THREADS= ROUNDS= PEERS=folder)
+bench: all $(BUILD)/bench/cases $(BUILD)/bench/executor $(BUILD)/bench/submits $(BUILD)/bench/queue $(BUILD)/bench/trace ## training speed of the benchmark's cases (CASES= THREADS= ROUNDS= PEERS=folder)
 	$(Q)tests/bench/run.sh $(BUILD)
 	$(Q)python3 tests/bench/executor.py $(BUILD) $(PEERS)
 	$(Q)python3 tests/bench/platform.py $(BUILD)
 	$(Q)$(BUILD)/bench/queue
+	$(Q)$(BUILD)/bench/trace 1000 10000
 
 .PHONY: clean
 clean: ## remove all that was built

@@ -110,10 +110,15 @@ struct job *scheduler_find_job(const struct scheduler *s, int64_t number)
 
 static int nodes_below(const struct scheduler *s, int64_t id)
 {
-    int at = 0;
-    while (at < s->nodes_count && s->nodes[at]->id < id)
-        at++;
-    return at;
+    int low = 0, high = s->nodes_count;
+    while (low < high) {
+        int middle = low + (high - low) / 2;
+        if (s->nodes[middle]->id < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
 }
 
 struct node *scheduler_find_node(const struct scheduler *s, int64_t id)

@@ -77,6 +77,10 @@ sim() { # worlds, options
     make --no-print-directory sim && build/sim --seeds "$@"
 }
 
+trace() {
+    make --no-print-directory build/bench/trace && build/bench/trace
+}
+
 part check make check
 for source in tests/fuzz/fuzz_*.c; do
     target=${source##*/fuzz_} target=${target%.c}
@@ -86,6 +90,7 @@ part ops tests/interop/ops_fuzz.sh build/interop-venv/bin/python build 1 20000
 part programs tests/interop/ops_fuzz.sh build/interop-venv/bin/python build 1 10000 "" programs_generate.py
 part sim sim 1000000
 part sim-sqlite sim 20000 --sqlite
+part trace trace
 part resume make system T=resume KILLS=100 TIMEOUT=3600
 part kills make system T=kill_test KILLS=500 TIMEOUT=7200
 part fuzz-graph fuzz graph
