@@ -43,6 +43,7 @@ int kill_main(int argc, char **argv);
 int pause_main(int argc, char **argv);
 int resume_main(int argc, char **argv);
 int clone_main(int argc, char **argv);
+int edit_main(int argc, char **argv);
 int archive_main(int argc, char **argv);
 int login_main(int argc, char **argv);
 int logs_main(int argc, char **argv);

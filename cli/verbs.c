@@ -24,6 +24,7 @@ const struct verb verbs_all[] = {
     {"kill", kill_main, "JOB...", "end jobs at once"},
     {"pause", pause_main, "JOB...", "hold jobs, after a checkpoint, and free their nodes"},
     {"resume", resume_main, "JOB...", "let paused jobs wait for their turn again"},
+    {"edit", edit_main, "JOB --set JSON", "change the spec of a job that is queued"},
     {"clone", clone_main, "JOB [--set JSON]", "submit the spec of a job once more"},
     {"archive", archive_main, "JOB...", "leave jobs that have ended out of lists"},
     {"priority", priority_main, "JOB N", "give a queued job another priority"},

@@ -228,6 +228,11 @@ bool db_jobs_change(struct db_conn *conn, const struct db_job_change *change,
 bool db_jobs_priority(struct db_conn *conn, int64_t job, int attempt, int priority,
                       int64_t now_us, struct error *err) CHECKED;
 
+/* Makes a job that is queued what `edited` says, but for dependencies, array and key, and
+ * appends the event "job.edited". */
+bool db_jobs_edit(struct db_conn *conn, int64_t job, int attempt,
+                  const struct db_job_new *edited, int64_t now_us, struct error *err) CHECKED;
+
 /* Pauses a job, or resumes it, and appends the event "job.paused" or "job.resumed".  One that
  * is queued says so by reason and text. */
 bool db_jobs_pause(struct db_conn *conn, int64_t job, int attempt, bool paused,

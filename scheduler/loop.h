@@ -52,6 +52,14 @@ bool loop_cancel(struct loop *loop, int64_t job, bool kill, enum job_state *stat
                  struct error *err) CHECKED;
 
 /*
+ * Makes another job of one that is queued and has made `attempt` attempts: all that `edited`
+ * says but dependencies, array and key.  Returns when that is on disk.  NOT_FOUND; PRECONDITION
+ * when it is not queued, or has tried again meanwhile.
+ */
+bool loop_edit(struct loop *loop, int64_t job, int attempt, const struct db_job_new *edited,
+               struct error *err) CHECKED;
+
+/*
  * Pauses a job: what runs of it writes a checkpoint and leaves its nodes, and it waits, queued,
  * until it is resumed.  Returns when that is on disk; twice is as good as once.  NOT_FOUND;
  * PRECONDITION when it has ended or is ending.

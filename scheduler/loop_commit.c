@@ -124,6 +124,9 @@ static bool commit_action(struct db_conn *conn, const struct commit *commit,
     case DO_PRIORITY:
         return db_jobs_priority(conn, action->job, action->attempt, action->priority,
                                 commit->now_us, err);
+    case DO_EDIT:
+        return db_jobs_edit(conn, action->job, action->attempt, action->edit, commit->now_us,
+                            err);
     case DO_PAUSE:
         return db_jobs_pause(conn, action->job, action->attempt, action->pause, action->reason,
                              action->text, commit->now_us, err);

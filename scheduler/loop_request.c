@@ -65,6 +65,32 @@ static bool pause_step(struct loop *loop, struct loop_request *request)
            scheduler_job_is_paused(loop->scheduler, request->number) == request->flag;
 }
 
+static bool edit_step(struct loop *loop, struct loop_request *request)
+{
+    const struct db_job_new *edited = request->edited;
+    struct scheduler_need *needs =
+        arena_array(request->arena, (size_t)edited->needs_count, sizeof(*needs));
+    for (int i = 0; i < edited->needs_count; i++)
+        loop_load_need(&edited->needs[i], request->arena, &needs[i]);
+    struct scheduler_job_info info = {
+        .number = request->number,
+        .attempt = request->attempt,
+        .queue = edited->queue,
+        .project = edited->project,
+        .priority = edited->priority,
+        .needs = needs,
+        .needs_count = edited->needs_count,
+        .spread = edited->spread,
+        .restart_max = edited->restart_max,
+        .retry_on = edited->retry_on,
+        .exclude_bad = edited->exclude_bad,
+        .stop_us = (uint64_t)edited->stop_us,
+    };
+    int before = loop->actions.count;
+    loop_step(loop, &(struct scheduler_event){.kind = ON_EDIT, .job = &info, .edit = edited});
+    return loop->actions.count > before;
+}
+
 static bool priority_step(struct loop *loop, struct loop_request *request)
 {
     enum job_state state;
@@ -105,12 +131,15 @@ void loop_request_step(struct loop *loop, struct loop_request *request)
             cancel_many_step(loop, request);
     }
     if (request->kind != LOOP_CANCEL && request->kind != LOOP_PAUSE &&
-        request->kind != LOOP_PRIORITY)
+        request->kind != LOOP_EDIT && request->kind != LOOP_PRIORITY)
         return;
-    bool (*step)(struct loop *, struct loop_request *) =
-        request->kind == LOOP_CANCEL  ? cancel_step
-        : request->kind == LOOP_PAUSE ? pause_step
-                                      : priority_step;
+    bool (*const steps[])(struct loop *, struct loop_request *) = {
+        [LOOP_CANCEL] = cancel_step,
+        [LOOP_PAUSE] = pause_step,
+        [LOOP_EDIT] = edit_step,
+        [LOOP_PRIORITY] = priority_step,
+    };
+    bool (*step)(struct loop *, struct loop_request *) = steps[request->kind];
     request->found = step(loop, request);
     struct error unread;
     /* It may have been added a moment ago. */
@@ -198,6 +227,19 @@ static bool pause_finish(struct loop *loop, struct loop_request *request)
                 db_job_state_name(*request->state), request->flag ? "paused" : "resumed");
 }
 
+static bool edit_finish(struct loop *loop, struct loop_request *request)
+{
+    enum job_state state;
+    if (request->found)
+        return true;
+    if (!scheduler_job_state(loop->scheduler, request->number, &state) &&
+        !stored_state(loop, request->number, &state, request->err))
+        return false;
+    return fail(request->err, PRECONDITION,
+                "job %lld is %s: only one that is queued can be edited",
+                (long long)request->number, db_job_state_name(state));
+}
+
 static bool check_finish(const struct loop *loop, const struct loop_request *request)
 {
     const struct scheduler_need *needs =
@@ -250,6 +292,9 @@ void loop_request_finish(struct loop *loop, struct loop_request *request)
     case LOOP_PRIORITY:
         ok = priority_finish(loop, request);
         break;
+    case LOOP_EDIT:
+        ok = edit_finish(loop, request);
+        break;
     case LOOP_PAUSE:
         ok = pause_finish(loop, request);
         break;
@@ -293,6 +338,20 @@ bool loop_copy(struct loop *loop, struct scheduler **copy, uint64_t *now_us, str
     struct loop_request request = {
         .kind = LOOP_COPY, .copy = copy, .now_us = now_us, .err = err};
     return request_run(loop, &request);
+}
+
+bool loop_edit(struct loop *loop, int64_t job, int attempt, const struct db_job_new *edited,
+               struct error *err)
+{
+    struct loop_request request = {.kind = LOOP_EDIT,
+                                   .number = job,
+                                   .attempt = attempt,
+                                   .edited = edited,
+                                   .arena = arena_new(),
+                                   .err = err};
+    bool ok = request_run(loop, &request);
+    arena_free(request.arena);
+    return ok;
 }
 
 bool loop_pause(struct loop *loop, int64_t job, bool pause, enum job_state *state,

@@ -32,6 +32,7 @@ enum loop_request_kind {
     LOOP_CANCEL,
     LOOP_CANCEL_MANY,
     LOOP_PAUSE,
+    LOOP_EDIT,
     LOOP_COPY,
     LOOP_CHECK,
     LOOP_DRAIN,
@@ -46,6 +47,8 @@ struct loop_request {
     const int64_t *numbers;
     int numbers_count;
     int *told;
+    int attempt;
+    const struct db_job_new *edited;
     bool flag; /* kill, drain */
     int priority;
     bool found; /* the number was one of the scheduler's */

@@ -224,6 +224,49 @@ static void change_priority(struct scheduler *s, struct job *job, int priority,
     action->priority = priority;
 }
 
+/* What a job asks for, as it was submitted or is edited. */
+static void set_asked(struct scheduler *s, struct job *job,
+                      const struct scheduler_job_info *info)
+{
+    job->lane = scheduler_share_lane(s, info->queue ? info->queue : "default");
+    job->project = scheduler_share_project(s, info->project ? info->project : "default");
+    job->priority = info->priority;
+    job->needs = scheduler_books_needs(info->needs, info->needs_count);
+    job->needs_count = info->needs_count;
+    scheduler_books_asks(s, job);
+    job->spread = info->spread;
+    job->restart_max = info->restart_max;
+    job->retry_on = info->retry_on ? info->retry_on : EXIT_REASONS_RETRIED;
+    job->exclude_bad = info->exclude_bad;
+    job->stop_us = info->stop_us;
+}
+
+static void edit_job(struct scheduler *s, const struct scheduler_event *event,
+                     struct scheduler_actions *actions)
+{
+    const struct scheduler_job_info *info = event->job;
+    struct job *job = scheduler_find_job(s, info->number);
+    if (!job || job->state != JOB_QUEUED || job->attempt != info->attempt)
+        return;
+    queue_remove(&s->queue, job);
+    scheduler_books_suits_free(job->suits, job->needs_count);
+    job->suits = NULL;
+    scheduler_books_needs_free(job->needs, job->needs_count);
+    set_asked(s, job, info);
+    if (job->restart_max < job->restarts)
+        job->restart_max = job->restarts; /* those were made already */
+    if (!job->exclude_bad)
+        job->failures_count = job->excluded_count = 0;
+    for (int i = 0; i < job->failures_count; i++)
+        scheduler_failure_note(job, job->failures[i].node, job->failures[i].count);
+    queue_add(&s->queue, job);
+    s->dirty = true;
+    struct scheduler_action *action = scheduler_act(actions, DO_EDIT);
+    action->job = job->number;
+    action->attempt = job->attempt;
+    action->edit = event->edit;
+}
+
 static void load_tasks(struct scheduler *s, struct job *job,
                        const struct scheduler_job_info *info)
 {
@@ -265,26 +308,16 @@ void scheduler_load_job(struct scheduler *s, const struct scheduler_job_info *in
     struct job *job = alloc_bytes(sizeof(*job));
     s->jobs[at] = job;
     job->number = info->number;
-    job->lane = scheduler_share_lane(s, info->queue ? info->queue : "default");
-    job->project = scheduler_share_project(s, info->project ? info->project : "default");
-    job->priority = info->priority;
     job->state = info->state;
-    job->needs = scheduler_books_needs(info->needs, info->needs_count);
-    job->needs_count = info->needs_count;
-    scheduler_books_asks(s, job);
-    job->spread = info->spread;
+    set_asked(s, job, info);
     job->paused = info->paused;
-    job->restart_max = info->restart_max;
     scheduler_after_load(s, job, info);
-    job->retry_on = info->retry_on ? info->retry_on : EXIT_REASONS_RETRIED;
-    job->exclude_bad = info->exclude_bad;
     for (int i = 0; i < info->failures_count; i++)
         scheduler_failure_note(job, info->failures[i].node, info->failures[i].count);
     job->restarts = info->restarts;
     job->preemptions = info->preemptions;
     job->attempt = info->attempt;
     job->epoch = info->epoch;
-    job->stop_us = info->stop_us;
     job->ran_us = info->ran_us;
     job->unkillable_us = UINT64_MAX;
 
@@ -371,6 +404,9 @@ void scheduler_step(struct scheduler *s, const struct scheduler_event *event, ui
     case ON_PAUSE:
         if (job)
             scheduler_job_pause(s, job, event->pause, now_us, actions);
+        break;
+    case ON_EDIT:
+        edit_job(s, event, actions);
         break;
     case ON_PRIORITY:
         change_priority(s, job, event->priority, actions);

@@ -137,6 +137,8 @@ enum scheduler_event_kind {
                   news */
     ON_DRAIN,  /* id, drain */
     ON_PAUSE,  /* number, pause: held, or not; an attempt that lives ends with a checkpoint */
+    ON_EDIT, /* job, edit: a job that is queued, and has made as many attempts as it says, asks
+                for something else now */
     ON_PRIORITY, /* number, priority: of a job that is queued */
     ON_QUEUE,    /* queue: made, or changed */
     ON_PROJECT,  /* project: weight and quota */
@@ -152,6 +154,7 @@ struct scheduler_event {
     int priority;
     bool kill;
     bool pause;
+    const void *edit; /* given back in the action */
     const struct scheduler_node_info *node;
     int64_t id;
     int64_t epoch;
@@ -171,6 +174,7 @@ enum scheduler_action_kind {
     DO_TASK,         /* is now in `task_state`; with the report that says so, if any */
     DO_NODE,         /* is now in `node_state`, `draining` */
     DO_PRIORITY,     /* job has this priority now */
+    DO_EDIT,         /* job is now what `edit` of the event says */
     DO_PAUSE,        /* job is paused, or no more: `pause` */
     DO_FAILURE,      /* job has failed on the node `count` times now */
     DO_USAGE,        /* the job's attempt has cost its project cpu_ms and gpu_ms; its usage */
@@ -195,6 +199,7 @@ struct scheduler_action {
     int preemptions;
     int priority;
     bool pause;
+    const void *edit;
     int count;
     const char *project;
     uint64_t usage;

@@ -114,7 +114,6 @@ const struct openapi_schema openapi_schemas[] = {
     {"Project", FIELDS(FIRST("name", TEXT) FIELD("weight", INTEGER) FIELD("quota", OBJECT)
         FIELD("cpu_seconds", NUMBER) FIELD("gpu_seconds", NUMBER))},
     {"ProjectList", FIELDS(FIRST("items", LIST(REF("Project"))))},
-    {"JobChange", FIELDS(FIRST("priority", "{\"type\":\"integer\",\"minimum\":0,\"maximum\":100}"))},
     {"TokenRequest", FIELDS(FIRST("name", TEXT) FIELD("kind", "{\"enum\":[\"api\",\"join\"]}") FIELD("days", INTEGER))},
     {"Token", FIELDS(FIRST("token", TEXT))},
     {"TokenList", FIELDS(FIRST("items", LIST(FIELDS(FIRST("id", INTEGER) FIELD("kind", TEXT) FIELD("name", TEXT)

@@ -202,3 +202,52 @@ bool submit_send(struct request *req, const struct submissions *submissions, con
         req->reply.status = 422;
     return ok;
 }
+
+/* The fields that may change once a job has run. */
+static bool may_change(const char *field, bool has_run)
+{
+    static const char *const always[] = {"name",  "notes",     "tags",       "project",
+                                         "queue", "priority",  "restart",    "stop",
+                                         "tasks", "placement", "checkpoint", "trace"};
+    for (int i = 0; i < ARRAY_LEN(always); i++) {
+        if (!strcmp(always[i], field))
+            return true;
+    }
+    return !has_run && strcmp(field, "after") != 0;
+}
+
+static bool check_changes(const struct db_job *job, const char *edited, struct error *err)
+{
+    json_t *before = json_loads(job->spec, 0, NULL), *after = json_loads(edited, 0, NULL);
+    const char *field;
+    json_t *value;
+    bool ok = before && after;
+    json_t *all = json_object();
+    json_object_update(all, before);
+    json_object_update(all, after);
+    json_object_foreach(all, field, value)
+    {
+        if (!ok || json_equal(json_object_get(before, field), json_object_get(after, field)) ||
+            may_change(field, job->attempt > 0))
+            continue;
+        char pointer[60];
+        snprintf(pointer, sizeof(pointer), "/%.50s", field);
+        ok = error_at(err, pointer, INVALID,
+                      "%.50s of job %lld cannot change any more%s: clone it", field,
+                      (long long)job->number, job->attempt ? ", as it has run" : "");
+    }
+    json_decref(all);
+    json_decref(before);
+    json_decref(after);
+    return ok;
+}
+
+bool submit_edit(struct request *req, const struct db_job *job,
+                 const struct submissions *submissions, struct error *err)
+{
+    if (submissions->array)
+        return error_at(err, "/array", INVALID, "a job cannot become an array: clone it");
+    struct db_job_new edited = job_of(req, submissions->list);
+    return check_changes(job, edited.spec, err) &&
+           loop_edit(req->services->loop, job->number, job->attempt, &edited, err);
+}

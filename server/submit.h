@@ -33,6 +33,13 @@ bool submit_prepare(struct request *req, const char *text, size_t size,
                     struct submissions *submissions, struct error *err) CHECKED;
 
 /*
+ * Makes it what a job is that is queued.  Fails with INVALID and the pointer of what may not
+ * change: once it has run, all that its checkpoints are of; PRECONDITION when it is not queued.
+ */
+bool submit_edit(struct request *req, const struct db_job *job,
+                 const struct submissions *submissions, struct error *err) CHECKED;
+
+/*
  * Makes it a job (or all of them, or none) and wakes the scheduler.  Returns when it is on
  * disk.  With an Idempotency-Key ("": none) the same request makes one job however often it is
  * sent.

@@ -189,7 +189,19 @@ static bool jobs_spec(struct request *req, struct error *err)
     return reply_bytes(req, 200, "application/json", job.spec, strlen(job.spec));
 }
 
-/* PATCH /api/v1/jobs/{id} {"priority": N}: of a job that is queued. */
+/* Fields over the spec of a job that is queued. */
+static bool edit_job(struct request *req, const struct db_job *job, struct error *err)
+{
+    struct submissions submissions;
+    if (job->state != JOB_QUEUED)
+        return fail(err, PRECONDITION, "job %lld is %s: only one that is queued can be edited",
+                    (long long)job->number, db_job_state_name(job->state));
+    const char *text = spec_patch(req->arena, job->spec, req->body, req->body_size, err);
+    return text && submit_prepare(req, text, strlen(text), &submissions, err) &&
+           submit_edit(req, job, &submissions, err) && reply_job(req, 200, job->number, err);
+}
+
+/* PATCH /api/v1/jobs/{id}     body: fields over the spec's, of a job that is queued */
 static bool jobs_change(struct request *req, struct error *err)
 {
     static const char *const allowed[] = {"priority", NULL};
@@ -199,6 +211,10 @@ static bool jobs_change(struct request *req, struct error *err)
     if (!job_find(req, &job, err))
         return false;
     json_t *body = json_loadb(req->body, req->body_size, JSON_REJECT_DUPLICATES, &where);
+    if (json_object_size(body) != 1 || !json_object_get(body, "priority")) {
+        json_decref(body);
+        return edit_job(req, &job, err);
+    }
     struct spec_object object = {body, "", req->arena, err};
     bool ok = json_is_object(body)
                   ? spec_read_only(&object, allowed) &&
@@ -306,7 +322,7 @@ const struct route jobs_routes[] = {
     {"GET", "/api/v1/jobs/{id}/spec", ROLE_VIEWER, jobs_spec,
      "The spec of a job, with its defaults", NULL, NULL, 200, "JobSpec"},
     {"PATCH", "/api/v1/jobs/{id}", ROLE_MEMBER, jobs_change,
-     "Give a job that is queued another priority", NULL, "JobChange", 200, "Job"},
+     "Put fields over the spec of a job that is queued", NULL, "JobSpec", 200, "Job"},
     {"POST", "/api/v1/jobs/{id}:cancel", ROLE_MEMBER, jobs_cancel,
      "Stop a job after a checkpoint", NULL, NULL, 202, "JobState"},
     {"POST", "/api/v1/jobs/{id}:kill", ROLE_MEMBER, jobs_kill, "End a job at once", NULL, NULL,

@@ -141,7 +141,7 @@ static void send_action(struct world *world, const struct scheduler_action *a)
 static void trace_actions(const struct world *world)
 {
     static const char *const kinds[] = {
-        "job",   "note",    "attempt", "runs",   "ends",  "task", "node", "priority",
+        "job",   "note",    "attempt", "runs",   "ends",  "task", "node", "priority", "edit",
         "pause", "failure", "usage",   "joined", "start", "stop", "ack",  "discard"};
     for (int i = 0; world->trace && i < world->actions.count; i++) {
         const struct scheduler_action *a = &world->actions.list[i];
