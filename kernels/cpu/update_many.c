@@ -3,8 +3,7 @@
  * variables, in one call.
  *
  * Everything is checked before anything is changed.  The elements of all variables are shared
- * among the threads as if they were one array.  Gradients that come with a factor are
- * multiplied piece by piece, in the first cache.
+ * among the threads as if they were one array.
  */
 #include "base/alloc.h"
 #include "base/error.h"
@@ -13,7 +12,7 @@
 #include "kernels/list.h"
 #include "runtime/resource.h"
 
-enum { SLOTS_MAX = 3, SCALARS_MAX = 6, PIECE = 2048 };
+enum { SLOTS_MAX = 3, SCALARS_MAX = 6 };
 
 struct one {
     int64_t count;
@@ -25,44 +24,39 @@ struct settings {
     float scalars[SCALARS_MAX];
     bool nesterov;
     struct isa_adam adam;
-    bool scaled;
-    float scale; /* of the gradients, if `scaled` */
 };
 
-static void descent(const struct one *one, const struct settings *s, const float *grad,
-                    int64_t from, int64_t count)
+static void descent(const struct one *one, const struct settings *s, int64_t from,
+                    int64_t count)
 {
-    isa()->scale_add(count, -s->scalars[0], grad, one->slots[0].data + from);
+    isa()->scale_add(count, -s->scalars[0], one->grad + from, one->slots[0].data + from);
 }
 
-static void momentum(const struct one *one, const struct settings *s, const float *grad,
-                     int64_t from, int64_t count)
+static void momentum(const struct one *one, const struct settings *s, int64_t from,
+                     int64_t count)
 {
-    isa()->momentum(count, s->scalars[0], s->scalars[1], s->nesterov, grad,
+    isa()->momentum(count, s->scalars[0], s->scalars[1], s->nesterov, one->grad + from,
                     one->slots[1].data + from, one->slots[0].data + from);
 }
 
-static void keras_momentum(const struct one *one, const struct settings *s, const float *grad,
-                           int64_t from, int64_t count)
+static void keras_momentum(const struct one *one, const struct settings *s, int64_t from,
+                           int64_t count)
 {
-    isa()->keras_momentum(count, s->scalars[0], s->scalars[1], s->nesterov, grad,
+    isa()->keras_momentum(count, s->scalars[0], s->scalars[1], s->nesterov, one->grad + from,
                           one->slots[1].data + from, one->slots[0].data + from);
 }
 
-static void adam(const struct one *one, const struct settings *s, const float *grad,
-                 int64_t from, int64_t count)
+static void adam(const struct one *one, const struct settings *s, int64_t from, int64_t count)
 {
-    isa()->adam(count, &s->adam, grad, one->slots[1].data + from, one->slots[2].data + from,
-                one->slots[0].data + from);
+    isa()->adam(count, &s->adam, one->grad + from, one->slots[1].data + from,
+                one->slots[2].data + from, one->slots[0].data + from);
 }
 
 struct rule {
     const char *name; /* of the op, without Resource */
     int slots;        /* the variable and its slots */
     int scalars;
-    /* elements [from, from + count) of the variable, with their gradients */
-    void (*step)(const struct one *one, const struct settings *s, const float *grad,
-                 int64_t from, int64_t count);
+    void (*step)(const struct one *one, const struct settings *s, int64_t from, int64_t count);
 };
 
 static const struct rule rules[] = {
@@ -83,14 +77,12 @@ static const struct rule *find_rule(const struct node *node)
     return NULL;
 }
 
-/* One more scalar than the rule has: what all gradients are multiplied with. */
 static bool accepts(const struct node *node)
 {
     const struct rule *rule = find_rule(node);
     int64_t updates = node_attr_int(node, "N", 0);
-    int64_t scale = rule ? node_attr_int(node, "S", 0) - rule->scalars : -1;
     return rule && node_attr_int(node, "V", 0) == updates * rule->slots &&
-           (scale == 0 || scale == 1);
+           node_attr_int(node, "S", 0) == rule->scalars;
 }
 
 static void close_all(const struct rule *rule, struct one *all, int count)
@@ -99,13 +91,12 @@ static void close_all(const struct rule *rule, struct one *all, int count)
         kernel_close_variables(all[i].slots, rule->slots);
 }
 
-/* `first`: the input that is the first gradient. */
 static bool open_all(struct kernel_call *call, const struct rule *rule, struct one *all,
-                     int count, int first, int64_t *elements, struct error *err)
+                     int count, int64_t *elements, struct error *err)
 {
     *elements = 0;
     for (int i = 0; i < count; i++) {
-        const struct tensor *grad = kernel_in(call, first + i);
+        const struct tensor *grad = kernel_in(call, count * rule->slots + rule->scalars + i);
         if (!kernel_open_variables(call, i * rule->slots, rule->slots, grad, all[i].slots,
                                    err)) {
             close_all(rule, all, i);
@@ -118,21 +109,6 @@ static bool open_all(struct kernel_call *call, const struct rule *rule, struct o
     return true;
 }
 
-static void run_one(const struct rule *rule, const struct one *one,
-                    const struct settings *settings, int64_t from, int64_t count)
-{
-    float grad[PIECE];
-    if (!settings->scaled) {
-        rule->step(one, settings, one->grad + from, from, count);
-        return;
-    }
-    for (int64_t end = from + count; from < end; from += PIECE) {
-        int64_t some = end - from < PIECE ? end - from : PIECE;
-        isa()->binary(ISA_MUL, some, one->grad + from, false, &settings->scale, true, grad);
-        rule->step(one, settings, grad, from, some);
-    }
-}
-
 /* Elements [from,to) of all variables, laid end to end. */
 static void run_range(const struct rule *rule, const struct one *all, int count,
                       const struct settings *settings, int64_t from, int64_t to)
@@ -142,7 +118,7 @@ static void run_range(const struct rule *rule, const struct one *all, int count,
         int64_t first = from > start ? from - start : 0;
         int64_t last = to - start < all[i].count ? to - start : all[i].count;
         if (first < last)
-            run_one(rule, &all[i], settings, first, last - first);
+            rule->step(&all[i], settings, first, last - first);
         start += all[i].count;
     }
 }
@@ -151,13 +127,7 @@ static bool update_run(struct kernel_call *call, struct error *err)
 {
     const struct rule *rule = find_rule(call->node);
     int count = (int)node_attr_int(call->node, "N", 0);
-    int scalars = (int)node_attr_int(call->node, "S", 0);
-    struct settings settings = {.nesterov = node_attr_bool(call->node, "use_nesterov", false),
-                                .scaled = scalars > rule->scalars};
-    if (settings.scaled &&
-        !kernel_read_scalar(call, count * rule->slots + rule->scalars,
-                            "the factor of the gradients", &settings.scale, err))
-        return false;
+    struct settings settings = {.nesterov = node_attr_bool(call->node, "use_nesterov", false)};
     for (int i = 0; i < rule->scalars; i++)
         if (!kernel_read_scalar(call, count * rule->slots + i, "a setting of the optimizer",
                                 &settings.scalars[i], err))
@@ -166,8 +136,7 @@ static bool update_run(struct kernel_call *call, struct error *err)
         settings.adam = kernel_adam(settings.scalars, settings.nesterov);
     int64_t elements;
     struct one *all = kernel_scratch(call, (size_t)count * sizeof(*all), err);
-    if (!all ||
-        !open_all(call, rule, all, count, count * rule->slots + scalars, &elements, err))
+    if (!all || !open_all(call, rule, all, count, &elements, err))
         return false;
     int threads = parallel_threads(call, elements * rule->slots);
 #pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)

@@ -144,10 +144,8 @@ static struct edge variable(const char *name, const struct shape *shape, bool by
 
 enum { UPDATES = 5 };
 
-/* One training step of UPDATES variables, the last one of `large` elements; fetches all of
- * them. All gradients are `scaled` by a number, from either side. */
-static void check_scaled_updates(const char *op, int slots, int settings, int grad, bool by_ref,
-                                 bool scaled, int64_t large)
+/* One training step of UPDATES variables; fetches all of them. */
+static void check_updates(const char *op, int slots, int settings, int grad, bool by_ref)
 {
     begin();
     seed = 5;
@@ -155,19 +153,10 @@ static void check_scaled_updates(const char *op, int slots, int settings, int gr
     struct edge vars[4 * UPDATES], shared[8];
     char *names[UPDATES];
     int count = 0;
-    static const int64_t axis = 0;
-    struct edge scale = builder_add(
-        &b, "Sum", "sum",
-        INPUTS(placeholder("scale", &SHAPE(3)), builder_ints(&b, "axis", I32, &axis, 1)),
-        NO_ATTRS);
-    struct tensor feed;
-    fill(&feed, &SHAPE(3));
     for (int i = 0; i < settings; i++)
         shared[i] = builder_scalar(&b, "setting", F32, 0.25 + 0.05 * i);
     for (int u = 0; u < UPDATES; u++) {
-        struct shape shape = u % 2 ? SHAPE(3 + u, 11) : SHAPE(17 * u + 1);
-        if (u == UPDATES - 1 && large)
-            shape = SHAPE(large);
+        const struct shape shape = u % 2 ? SHAPE(3 + u, 11) : SHAPE(17 * u + 1);
         struct edge inputs[10];
         int at = 0, setting = 0;
         for (int i = 0; i < slots; i++, count++) {
@@ -177,8 +166,6 @@ static void check_scaled_updates(const char *op, int slots, int settings, int gr
             free(name);
         }
         struct edge gradient = unary("Square", constant("gradient", &shape));
-        if (scaled)
-            gradient = u % 2 ? binary("Mul", scale, gradient) : binary("Mul", gradient, scale);
         while (at < slots + settings + 1)
             inputs[at] = at == grad ? gradient : shared[setting++], at++;
         updates[u] = builder_add(&b, op, "update", inputs, at, NO_ATTRS).from;
@@ -194,38 +181,18 @@ static void check_scaled_updates(const char *op, int slots, int settings, int gr
         names[u] = alloc_text(read.from->name);
     }
     const char *target = "train";
-    const struct what what = {.run = {.feeds = (const char *const[]){"scale"},
-                                      .feed_values = &feed,
-                                      .feeds_count = 1,
-                                      .fetches = (const char *const *)names,
+    const struct what what = {.run = {.fetches = (const char *const *)names,
                                       .fetches_count = UPDATES,
                                       .targets = &target,
                                       .targets_count = 1},
                               .first = "init_all",
                               .runs = 4};
-    check_count(&what, OPTIMISE_UPDATE, by_ref ? "_UpdateRefs" : "_UpdateResources",
-                1 + (large && scaled), 0);
-    check_count(&what, OPTIMISE_UPDATE, op, large && !scaled, UPDATES);
-    check_count(&what, OPTIMISE_UPDATE, "Mul", 0, scaled ? UPDATES : 0);
+    check_count(&what, OPTIMISE_UPDATE, by_ref ? "_UpdateRefs" : "_UpdateResources", 1, 0);
+    check_count(&what, OPTIMISE_UPDATE, op, 0, UPDATES);
     check_same(&what);
-    tensor_release(&feed);
     for (int u = 0; u < UPDATES; u++)
         free(names[u]);
     graph_free(graph);
-}
-
-static void check_updates(const char *op, int slots, int settings, int grad, bool by_ref)
-{
-    check_scaled_updates(op, slots, settings, grad, by_ref, false, 0);
-    check_scaled_updates(op, slots, settings, grad, by_ref, true, 0);
-}
-
-TEST(updates_multiply_their_gradients)
-{
-    enum { LARGE = 40000 };
-    check_scaled_updates("ResourceApplyAdam", 3, 6, 9, false, false, LARGE);
-    check_scaled_updates("ResourceApplyAdam", 3, 6, 9, false, true, LARGE);
-    check_scaled_updates("ApplyMomentum", 2, 2, 3, true, true, LARGE);
 }
 
 TEST(updates_of_small_variables_are_one_call)
