@@ -97,8 +97,8 @@ static bool change(struct scheduler *s, const struct scheduler_job_info *job, in
         if (ok)
             scheduler_load_job(s, &info, now_us);
     }
-    scheduler_actions_release(&actions);
     arena_free(actions.arena);
+    scheduler_actions_release(&actions);
     return ok;
 }
 
@@ -142,8 +142,8 @@ static void look_at_why(const struct scheduler *changed, int64_t number, uint64_
     scheduler_step(s, &(struct scheduler_event){.kind = ON_TICK}, now_us, &actions);
     explain_job(s, number, now_us, &out->why);
     scheduler_free(s);
-    scheduler_actions_release(&actions);
     arena_free(actions.arena);
+    scheduler_actions_release(&actions);
 }
 
 /* --- the others --- */
