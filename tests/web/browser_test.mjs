@@ -177,6 +177,27 @@ try {
         await page.locator(".state.succeeded").first().waitFor({ timeout: 240000 });
     });
 
+    await check("a job is paused, resumed and cloned", async () => {
+        await page.goto(`${site}/new`);
+        await page.getByLabel("Start from an example").selectOption("digits-cnn");
+        await page.getByLabel("Steps").fill("100000");
+        await page.getByRole("button", { name: "Submit" }).click();
+        await page.locator(".state.running").first().waitFor({ timeout: 60000 });
+        await page.getByRole("button", { name: "Pause" }).click();
+        await page.getByRole("button", { name: "Resume" }).waitFor({ timeout: 30000 });
+        await page.locator(".state.queued").first().waitFor({ timeout: 60000 });
+        await page.getByRole("button", { name: "Resume" }).click();
+        await page.locator(".state.running").first().waitFor({ timeout: 60000 });
+        const first = page.url();
+        await page.getByRole("button", { name: "Clone" }).click();
+        await page.waitForFunction((old) => location.href !== old, first, { timeout: 30000 });
+        await page.getByRole("button", { name: "Stop" }).click();
+        await page.locator(".state.cancelled").first().waitFor({ timeout: 60000 });
+        await page.goto(first);
+        await page.getByRole("button", { name: "Stop" }).click();
+        await page.locator(".state.cancelled").first().waitFor({ timeout: 60000 });
+    });
+
     await check("a cancelled job says so", async () => {
         await page.goto(`${site}/new`);
         await page.getByLabel("Start from an example").selectOption("digits-cnn");

@@ -66,6 +66,9 @@ export const job = (id: string): Promise<Job> => request("GET", `/jobs/${id}`);
 export const explain = (id: string): Promise<Explanation> => request("GET", `/jobs/${id}/explain`);
 export const spec = (id: string): Promise<unknown> => request("GET", `/jobs/${id}/spec`);
 export const cancel = (id: string): Promise<void> => request("POST", `/jobs/${id}:cancel`, {});
+export const pause = (id: string): Promise<void> => request("POST", `/jobs/${id}:pause`, {});
+export const resume = (id: string): Promise<void> => request("POST", `/jobs/${id}:resume`, {});
+export const clone = (id: string): Promise<Job> => request("POST", `/jobs/${id}:clone`, {});
 export const kill = (id: string): Promise<void> => request("POST", `/jobs/${id}:kill`, {});
 
 export async function submit(body: string): Promise<Job> {

@@ -27,6 +27,7 @@ export interface Job {
     nodes: string[];
     program: string | null; // its command line, when it trains no model
     tags: string[];
+    paused: boolean;
 }
 
 export interface Artifact {

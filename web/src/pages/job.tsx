@@ -4,7 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 
 import * as api from "../api";
 import { ago, count, duration, metric, seconds } from "../format";
-import { useLoad, useNow } from "../hooks";
+import { go, useLoad, useNow } from "../hooks";
 import { subscribe } from "../live";
 import { Chart } from "../parts/chart";
 import { GraphTab } from "../parts/graph-tab";
@@ -62,13 +62,41 @@ export function JobPage({ id, tab }: { id: string; tab: string }): preact.JSX.El
 
 function Actions({ job }: { job: Job }): preact.JSX.Element | null {
     const [problem, setProblem] = useState<api.ApiError | null>(null);
-    if (isTerminal(job.state)) return null;
+    const clone = (
+        <button
+            class="button"
+            title="A new job of the same spec"
+            onClick={() => {
+                api.clone(job.id).then((other) => go(`/jobs/${other.number}`), setProblem);
+            }}
+        >
+            Clone
+        </button>
+    );
+    const trouble = problem ? <span class="error-text">{problem.message}</span> : null;
+    if (isTerminal(job.state))
+        return (
+            <>
+                {trouble}
+                {clone}
+            </>
+        );
     const act = (call: (id: string) => Promise<void>) => () => {
         call(job.id).catch(setProblem);
     };
     return (
         <>
-            {problem ? <span class="error-text">{problem.message}</span> : null}
+            {trouble}
+            {job.paused ? (
+                <button class="button" title="Waits for its turn again, and goes on from its checkpoint" onClick={act(api.resume)}>
+                    Resume
+                </button>
+            ) : (
+                <button class="button" title="Writes a checkpoint, gives its nodes back and waits" disabled={job.state === "stopping"} onClick={act(api.pause)}>
+                    Pause
+                </button>
+            )}
+            {clone}
             <button class="button" title="Writes a checkpoint, then ends" disabled={job.state === "stopping"} onClick={act(api.cancel)}>
                 Stop
             </button>
