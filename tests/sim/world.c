@@ -199,7 +199,7 @@ static void fault_strikes(struct world *world)
         }
         break;
     }
-    if (world_fault(world, FAULT_USER, 30))
+    if (world_fault(world, FAULT_USER, 60))
         user_acts(world);
     if (!world->healed)
         world_later(world, random_between(&world->random, 100 * MS, 8000 * MS), FAULT_STRIKES);
