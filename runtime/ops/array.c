@@ -81,8 +81,8 @@ static bool infer_reshape(struct infer *infer, struct error *err)
         if (out->dims[d] < 0) {
             unknown = d;
             unknown_count++;
-        } else {
-            known *= out->dims[d];
+        } else if (__builtin_mul_overflow(known, out->dims[d], &known)) {
+            return true; /* the kernel tells */
         }
     }
     if (infer->constants[1] && unknown_count == 1 && total > 0 && known > 0)

@@ -255,3 +255,20 @@ TEST(a_result_over_the_memory_limit_is_refused_before_it_is_made)
     session_free(session);
     graph_free(graph);
 }
+
+/* What a shape's numbers come to is over any number: nothing is worked out of them. */
+TEST(a_reshape_to_huge_dimensions_is_refused)
+{
+    static const int64_t dims[] = {INT64_C(1) << 62, INT64_C(1) << 62, -1};
+    begin();
+    struct edge shape = builder_ints(&b, "dims", I64, dims, 3);
+    builder_add(&b, "Reshape", "huge", INPUTS(zeros("few", 2, 3), shape), NO_ATTRS);
+    struct session *session = session_new(NULL, &err);
+    CHECK_OK(builder_ok(&b) && session_extend_graph(session, graph, &err), &err);
+    const char *name = "huge";
+    const struct session_run run = {.fetches = &name, .fetches_count = 1};
+    struct tensor out;
+    CHECK_FAILS(session_run(session, &run, &out, &err), &err, INVALID);
+    session_free(session);
+    graph_free(graph);
+}
