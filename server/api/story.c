@@ -18,13 +18,16 @@
 static json_t *holder_json(const struct explain_holder *holder)
 {
     char text[200];
-    int used = snprintf(text, sizeof(text), "job %lld (%s) has %g CPUs", (long long)holder->job,
-                        db_job_state_name(holder->state), (double)holder->cpu_millis / 1000);
+    int used =
+        snprintf(text, sizeof(text), "job %lld (%s) has %g CPU%s", (long long)holder->job,
+                 db_job_state_name(holder->state), (double)holder->cpu_millis / 1000,
+                 holder->cpu_millis == 1000 ? "" : "s");
     if (holder->memory_bytes)
         used += snprintf(text + used, sizeof(text) - (size_t)used, ", %.1f GiB",
                          (double)holder->memory_bytes / (1 << 30));
     if (holder->gpus)
-        used += snprintf(text + used, sizeof(text) - (size_t)used, ", %d GPUs", holder->gpus);
+        used += snprintf(text + used, sizeof(text) - (size_t)used, ", %d GPU%s", holder->gpus,
+                         holder->gpus == 1 ? "" : "s");
     if (!holder->cpu_millis && !holder->memory_bytes && !holder->gpus)
         used = snprintf(text, sizeof(text), "job %lld (%s)", (long long)holder->job,
                         db_job_state_name(holder->state));
