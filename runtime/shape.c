@@ -61,15 +61,14 @@ int64_t shape_count(const struct shape *shape)
     if (shape->rank < 0)
         return -1;
     int64_t count = 1;
-    bool overflow = false, empty = false;
+    bool empty = false;
     for (int i = 0; i < shape->rank; i++) {
-        if (shape->dims[i] < 0)
+        int64_t dim = shape->dims[i];
+        empty = empty || dim == 0;
+        if (dim < 0 || __builtin_mul_overflow(count, dim ? dim : 1, &count))
             return -1;
-        empty = empty || shape->dims[i] == 0;
-        if (!overflow)
-            overflow = __builtin_mul_overflow(count, shape->dims[i], &count);
     }
-    return empty ? 0 : overflow ? -1 : count;
+    return empty ? 0 : count;
 }
 
 int64_t shape_sum(int64_t a, int64_t b)

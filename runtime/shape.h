@@ -34,7 +34,10 @@ bool shape_compatible(const struct shape *a, const struct shape *b);
 bool shape_merge(const struct shape *a, const struct shape *b, struct shape *out,
                  struct error *err) CHECKED;
 
-/* Number of elements of a full shape; -1 when it overflows or is not full. */
+/*
+ * Number of elements of a full shape; -1 when it is not full, or overflows.  A dimension of 0
+ * hides no overflow of the others, so that who has a tensor may multiply any of its sizes.
+ */
 int64_t shape_count(const struct shape *shape);
 
 /*
