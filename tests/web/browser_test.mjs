@@ -35,6 +35,11 @@ function expect(condition, text) {
     if (!condition) throw new Error(text);
 }
 
+async function expectNoOverflow(page) {
+    const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    expect(overflow <= 0, `the page is ${overflow} px wider than the screen`);
+}
+
 async function freePort() {
     return new Promise((done) => {
         const probe = createServer();
@@ -150,6 +155,7 @@ try {
         await page.screenshot({ path: join(shots, "graph.png") });
         await page.getByRole("link", { name: "Placement", exact: true }).click();
         await page.locator("td", { hasText: "CPU:0" }).first().waitFor({ timeout: 5000 });
+        await expectNoOverflow(page);
         await page.screenshot({ path: join(shots, "placement.png") });
         await page.getByRole("link", { name: "Logs", exact: true }).click();
         await page.locator(".log span").first().waitFor({ timeout: 5000 });
@@ -246,9 +252,11 @@ try {
         await page.setViewportSize({ width: 375, height: 780 });
         await page.goto(`${site}/jobs/1`);
         await page.locator(".uplot").first().waitFor({ timeout: 10000 });
-        const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
         await page.screenshot({ path: join(shots, "job-narrow.png") });
-        expect(overflow <= 0, `the page is ${overflow} px wider than the screen`);
+        await expectNoOverflow(page);
+        await page.getByRole("link", { name: "Placement", exact: true }).click();
+        await page.locator("td", { hasText: "CPU:0" }).first().waitFor({ timeout: 5000 });
+        await expectNoOverflow(page);
     });
 
     await check("nothing was reported on the browser's console", async () => {

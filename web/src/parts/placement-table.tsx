@@ -25,26 +25,28 @@ export function PlacementTable({ job }: { job: Job }): preact.JSX.Element {
                 </span>
                 <input value={find} onInput={(event) => setFind(event.currentTarget.value)} placeholder="conv2d, MatMul, CPU:0" />
             </label>
-            <table>
-                <thead>
-                    <tr>
-                        <th>Node</th>
-                        <th>Op</th>
-                        <th>Device</th>
-                        <th>Why there</th>
-                    </tr>
-                </thead>
-                <tbody>
-                    {found.slice(0, ROWS_MAX).map((row) => (
-                        <tr key={row.node}>
-                            <td class="mono">{row.node}</td>
-                            <td class="mono">{row.op}</td>
-                            <td class="mono">{row.device.replace(/^.*\/task:/, "task:")}</td>
-                            <td class="muted">{row.reason ?? ""}</td>
+            <div class="wide">
+                <table>
+                    <thead>
+                        <tr>
+                            <th>Node</th>
+                            <th>Op</th>
+                            <th>Device</th>
+                            <th>Why there</th>
                         </tr>
-                    ))}
-                </tbody>
-            </table>
+                    </thead>
+                    <tbody>
+                        {found.slice(0, ROWS_MAX).map((row) => (
+                            <tr key={row.node}>
+                                <td class="mono break">{row.node}</td>
+                                <td class="mono">{row.op}</td>
+                                <td class="mono">{row.device.replace(/^.*\/task:/, "task:")}</td>
+                                <td class="muted">{row.reason ?? ""}</td>
+                            </tr>
+                        ))}
+                    </tbody>
+                </table>
+            </div>
             {found.length > ROWS_MAX ? <p class="muted">The first {ROWS_MAX} are shown; narrow the search to see others.</p> : null}
         </>
     );
