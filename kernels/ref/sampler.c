@@ -22,7 +22,7 @@ enum sampler_kind {
 };
 
 #define FILE_BYTES_MAX (INT64_C(1) << 30)
-#define RANGE_MAX (INT64_C(1) << 31) /* of samplers that keep something for each class */
+#define RANGE_MAX (INT64_C(1) << 26) /* of samplers that keep something for each class */
 
 /* The alternative of a class, and the chance that the class itself is taken (Walker, 1977). */
 struct alias {
@@ -232,9 +232,9 @@ static bool prepare(const struct node *node, void **state, struct error *err)
     if (range < 1)
         return fail(err, INVALID, "node '%s': range_max is %lld, it must be positive",
                     node->name, (long long)range);
-    if ((kind == SAMPLE_LEARNED || kind == SAMPLE_FIXED) && range >= RANGE_MAX)
+    if ((kind == SAMPLE_LEARNED || kind == SAMPLE_FIXED) && range > RANGE_MAX)
         return fail(err, EXHAUSTED, "node '%s': range_max is %lld, at most %lld", node->name,
-                    (long long)range, (long long)RANGE_MAX - 1);
+                    (long long)range, (long long)RANGE_MAX);
     struct sampler *sampler = alloc_bytes(sizeof(*sampler));
     *sampler = (struct sampler){.kind = kind, .range = range};
     pthread_mutex_init(&sampler->lock, NULL);
