@@ -104,7 +104,7 @@ static bool take_value(struct reading *r, const struct hdf5_head *head, struct t
         shape.dims[i] = (int64_t)dims[i];
         count *= dims[i];
     }
-    if (count > r->left / each || head->data_size > r->left ||
+    if (shape_count(&shape) < 0 || count > r->left / each || head->data_size > r->left ||
         (head->dtype != STRING && head->data_size != count * each) ||
         (head->dtype == STRING && head->data_size < count * each))
         return damaged(r, "it is damaged: more data than the file could hold");
