@@ -48,7 +48,7 @@ UNCOVERED = {
     **dict.fromkeys(("Empty", "NonDeterministicInts", "FakeParam"), "values that are left open"),
     **dict.fromkeys(("DisableCopyOnRead", "RemoteCall", "SymbolicGradient", "MatrixExponential"),
                     "made by TensorFlow's own rewriting, or by nothing any more"),
-    **dict.fromkeys(("GetSessionHandleV2", "ResourceSparseApplyAdagradDA", "ScatterNdNonAliasingAdd",
+    **dict.fromkeys(("GetSessionHandleV2", "ScatterNdNonAliasingAdd",
                      "TensorArrayGradWithShape", "TensorListConcat", "TensorListPushBackBatch",
                      "TensorListScatter"),
                     "no program draws them: the recorded cases and those of the kernel's other name do"),
