@@ -1,4 +1,5 @@
-/* specs.h - job specs in tests: those that parse, and those that are refused. */
+/* specs.h - job specs in tests: their usual parts, those that parse, and those that are
+ * refused. */
 #pragma once
 
 #include "base/arena.h"
@@ -7,6 +8,22 @@
 #include "tests/unit/test.h"
 
 #define DATA "\"data\": {\"dataset\": \"mnist\"}"
+#define DENSE "\"model\": {\"layers\": [{\"layer\": \"Dense\", \"units\": 10}]}"
+#define LAYER(fields)                                                                          \
+    "{\"model\": {\"layers\": [{\"layer\": \"Flatten\"}, {" fields "}]}, " DATA "}"
+#define DATA_WITH(fields) "{" DENSE ", \"data\": {\"dataset\": \"m\", " fields "}}"
+#define TRAIN(fields) "{" DENSE ", " DATA ", \"train\": {" fields "}}"
+#define WITH(fields) "{" DENSE ", " DATA ", " fields "}"
+
+#define BLOCKS(blocks, layers)                                                                 \
+    "{\"model\": {\"blocks\": {" blocks "}, \"layers\": [" layers "]}, " DATA "}"
+
+/* A block with two arguments. */
+#define RESIDUAL                                                                               \
+    "\"residual\": {\"arguments\": {\"units\": null, \"activation\": \"relu\"}, \"layers\": [" \
+    "{\"layer\": \"Dense\", \"name\": \"wide\", \"units\": \"$units\", \"activation\": "       \
+    "\"$activation\"}, {\"layer\": \"Dense\", \"units\": 4}, "                                 \
+    "{\"layer\": \"Add\", \"inputs\": [\"input\", \"dense_1\"]}]}"
 
 /* A spec that must parse. */
 static inline const struct spec *parse(struct arena *arena, const char *text)
