@@ -23,6 +23,9 @@
     X(matmul_descent_cpu)                                                                      \
     X(batch_mat_mul_cpu)                                                                       \
     X(batch_mat_mul_v2_cpu)                                                                    \
+    X(mat_mul_bf16_cpu)                                                                        \
+    X(batch_mat_mul_bf16_cpu)                                                                  \
+    X(batch_mat_mul_v2_bf16_cpu)                                                               \
     X(attention_cpu)                                                                           \
     X(attention_grad_cpu)                                                                      \
     X(layer_norm_cpu)                                                                          \

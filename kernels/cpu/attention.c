@@ -2,10 +2,13 @@
  * attention.c - _Attention and its gradient in float, a head at a time in the cache.
  *
  * Products go tile by tile over queries, keys and values where they lie, without transposed
- * copies of whole arrays; with `causal`, tiles that no query may see are left out.
+ * copies of whole arrays; with `causal`, tiles that no query may see are left out.  In bfloat16
+ * both factors of a head's product are rounded aside first, in pairs along its depth; the
+ * weights that are kept stay float.
  */
 #include "kernels/ref/attention.h"
 #include "base/error.h"
+#include "kernels/cpu/gemm.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/list.h"
@@ -13,10 +16,12 @@
 /* One head of one example: rows of q, k, v and their gradients `row` and `value_row` apart. */
 struct head {
     const struct kernel_attention *is;
+    bool bf16; /* factors are rounded to it */
     int64_t row, value_row;
     const float *q, *k, *v, *dout;
     float *out, *w, *dq, *dk, *dv;
-    float *panels; /* room for k or v turned round */
+    float *panels; /* room for a right factor, as the tiles want it, */
+    float *pairs;  /* and in bfloat16 for a left one */
     float *dw;     /* (queries, keys) */
 };
 
@@ -25,10 +30,39 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+static int64_t most(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
 static int64_t padded(int64_t columns)
 {
     int64_t width = isa()->tile_columns;
     return (columns + width - 1) / width * width;
+}
+
+/* So many steps along k does a tile make for a depth of `count`. */
+static int64_t steps(const struct head *h, int64_t count)
+{
+    return h->bf16 ? gemm_bf16_row(count) : count;
+}
+
+static void run_tile(const struct head *h, const struct isa_tile *tile)
+{
+    if (h->bf16)
+        isa()->bf16.tile(tile);
+    else
+        isa()->tile(tile);
+}
+
+/* b (depth,columns), element (p,j) at b[p * row + j * column], to the panels. */
+static void pack(const struct head *h, int64_t depth, int64_t columns, const float *b,
+                 int64_t row, int64_t column)
+{
+    if (h->bf16)
+        gemm_pack_bf16(h->panels, depth, columns, b, row, column);
+    else
+        isa()->pack(h->panels, depth, columns, b, row, column);
 }
 
 /* (queries, keys) c = a b^T, with b (keys, size) packed as its transpose. */
@@ -36,12 +70,18 @@ static void scores(const struct head *h, const float *a, int64_t a_row, int64_t 
 {
     const struct isa *ops = isa();
     const struct kernel_attention *is = h->is;
+    int64_t k = steps(h, size);
+    if (h->bf16) {
+        gemm_pack_a_bf16(h->pairs, is->queries, size, a, a_row);
+        a = h->pairs;
+        a_row = k;
+    }
     for (int64_t j = 0; j < is->keys; j += ops->tile_columns) {
         struct isa_tile tile = {.columns = (int)least(is->keys - j, ops->tile_columns),
-                                .k = size,
+                                .k = k,
                                 .a_row = a_row,
                                 .a_column = 1,
-                                .b = h->panels + j * size,
+                                .b = h->panels + j * k,
                                 .b_row = ops->tile_columns,
                                 .c_row = is->keys,
                                 .alpha = 1};
@@ -51,16 +91,33 @@ static void scores(const struct head *h, const float *a, int64_t a_row, int64_t 
                 continue;
             tile.a = a + i * a_row;
             tile.c = c + i * is->keys + j;
-            ops->tile(&tile);
+            run_tile(h, &tile);
         }
     }
+}
+
+/* w (queries, keys) or, `turned`, its transpose as a left factor: element (i,k) of what is
+ * returned at [i * *row + k * *column]. */
+static const float *left_factor(const struct head *h, bool turned, const float *w, int64_t *row,
+                                int64_t *column)
+{
+    const struct kernel_attention *is = h->is;
+    *row = turned ? 1 : steps(h, is->keys);
+    *column = turned ? is->keys : 1;
+    if (!h->bf16)
+        return w;
+    if (turned)
+        isa()->bf16.pair_rows(is->queries, is->keys, w, is->keys, h->pairs, is->keys);
+    else
+        gemm_pack_a_bf16(h->pairs, is->queries, is->keys, w, is->keys);
+    return h->pairs;
 }
 
 /*
  * (rows, columns) c = a b over `depth`, where of row tile [i, i + rows) of c only the depths
  * [from, to) count: those up to the last key that its queries see (rows are queries), or from
- * the first query that sees its keys (rows are keys, `turned`).  The last columns of b, short
- * of a tile, are copied aside.
+ * the first query that sees its keys (rows are keys, `turned`); a is 0 where a pair has more.
+ * The last columns of b, short of a tile, are copied aside.
  */
 static void combine(const struct head *h, bool turned, const float *w, const float *b,
                     int64_t b_row, int64_t columns, float *c, int64_t c_row)
@@ -68,16 +125,14 @@ static void combine(const struct head *h, bool turned, const float *w, const flo
     const struct isa *ops = isa();
     const struct kernel_attention *is = h->is;
     int64_t rows = turned ? is->keys : is->queries, depth = turned ? is->queries : is->keys;
+    struct isa_tile tile = {.c_row = c_row, .alpha = 1};
+    const float *a = left_factor(h, turned, w, &tile.a_row, &tile.a_column);
     for (int64_t j = 0; j < columns; j += ops->tile_columns) {
-        struct isa_tile tile = {.columns = (int)least(columns - j, ops->tile_columns),
-                                .a_row = turned ? 1 : is->keys,
-                                .a_column = turned ? is->keys : 1,
-                                .b_row = b_row,
-                                .c_row = c_row,
-                                .alpha = 1};
         const float *from = b + j;
-        if (tile.columns < ops->tile_columns) {
-            ops->pack(h->panels, depth, tile.columns, b + j, b_row, 1);
+        tile.columns = (int)least(columns - j, ops->tile_columns);
+        tile.b_row = b_row;
+        if (h->bf16 || tile.columns < ops->tile_columns) {
+            pack(h, depth, tile.columns, b + j, b_row, 1);
             from = h->panels;
             tile.b_row = ops->tile_columns;
         }
@@ -85,11 +140,12 @@ static void combine(const struct head *h, bool turned, const float *w, const flo
             tile.rows = (int)least(rows - i, ops->tile_rows);
             int64_t first = turned && is->causal ? least(i, depth) : 0;
             int64_t last = turned ? depth : kernel_attention_seen(is, i + tile.rows - 1);
-            tile.k = last - first;
-            tile.a = w + i * tile.a_row + first * tile.a_column;
+            first = h->bf16 ? first / 2 : first;
+            tile.k = steps(h, last) - first;
+            tile.a = a + i * tile.a_row + first * tile.a_column;
             tile.b = from + first * tile.b_row;
             tile.c = c + i * c_row + j;
-            ops->tile(&tile);
+            run_tile(h, &tile);
         }
     }
 }
@@ -97,7 +153,7 @@ static void combine(const struct head *h, bool turned, const float *w, const flo
 static void head_forward(const struct head *h)
 {
     const struct kernel_attention *is = h->is;
-    isa()->pack(h->panels, is->size, is->keys, h->k, 1, h->row);
+    pack(h, is->size, is->keys, h->k, 1, h->row);
     scores(h, h->q, h->row, is->size, h->w);
     for (int64_t i = 0; i < is->queries; i++)
         isa()->attention_weights(kernel_attention_seen(is, i), is->keys, (float)is->scale,
@@ -108,7 +164,7 @@ static void head_forward(const struct head *h)
 static void head_back(const struct head *h)
 {
     const struct kernel_attention *is = h->is;
-    isa()->pack(h->panels, is->value_size, is->keys, h->v, 1, h->value_row);
+    pack(h, is->value_size, is->keys, h->v, 1, h->value_row);
     scores(h, h->dout, h->value_row, is->value_size, h->dw);
     combine(h, true, h->w, h->dout, h->value_row, is->value_size, h->dv, h->value_row);
     for (int64_t i = 0; i < is->queries; i++)
@@ -118,19 +174,29 @@ static void head_back(const struct head *h)
     combine(h, true, h->dw, h->q, h->row, is->size, h->dk, h->row);
 }
 
+/* Floats of the room for a right factor, and for a left one. */
+static int64_t panels_floats(const struct kernel_attention *is)
+{
+    int64_t scores = padded(is->keys) * most(is->size, is->value_size);
+    return most(scores, most(is->queries, is->keys) * isa()->tile_columns);
+}
+
+static int64_t pairs_floats(const struct kernel_attention *is)
+{
+    int64_t wide = most(is->keys, most(is->size, is->value_size));
+    return most(is->queries * gemm_bf16_row(wide), gemm_bf16_row(is->queries) * is->keys);
+}
+
 /* Arrays of all heads; work() gets each head's part of them. */
 static bool each_head(struct kernel_call *call, const struct head *all,
                       void (*work)(const struct head *h), struct error *err)
 {
     const struct kernel_attention *is = all->is;
+    bool bf16 = call->precision == BF16;
     int64_t heads = is->batch * is->heads, weights = is->queries * is->keys;
-    int64_t wide = is->size > is->value_size ? is->size : is->value_size;
-    int64_t deep = is->queries > is->keys ? is->queries : is->keys;
-    int64_t panels = padded(is->keys) * wide;
-    if (panels < deep * isa()->tile_columns)
-        panels = deep * isa()->tile_columns;
+    int64_t panels = panels_floats(is), pairs = bf16 ? pairs_floats(is) : 0;
     int threads = parallel_threads(call, heads * weights);
-    int64_t each = panels + (all->dout ? weights : 0) + 16;
+    int64_t each = panels + pairs + (all->dout ? weights : 0) + 16;
     float *room = kernel_scratch(call, (size_t)(threads * each) * sizeof(*room), err);
     if (!room)
         return false;
@@ -144,6 +210,7 @@ static bool each_head(struct kernel_call *call, const struct head *all,
             int64_t v = b * is->keys * all->value_row + one * is->value_size;
             int64_t o = b * is->queries * all->value_row + one * is->value_size;
             struct head h = {.is = is,
+                             .bf16 = bf16,
                              .row = all->row,
                              .value_row = all->value_row,
                              .q = all->q + q,
@@ -151,7 +218,8 @@ static bool each_head(struct kernel_call *call, const struct head *all,
                              .v = all->v + v,
                              .w = all->w + n * weights,
                              .panels = room + t * each};
-            h.dw = h.panels + panels;
+            h.pairs = h.panels + panels;
+            h.dw = h.pairs + pairs;
             if (all->dout) {
                 h.dout = all->dout + o;
                 h.dq = all->dq + q;

@@ -2,6 +2,8 @@
  * matmul.c - MatMul, and with bias, Relu or a step of gradient descent at its end, in float.
  */
 
+#include "kernels/cpu/matmul.h"
+
 #include "base/alloc.h"
 #include "base/error.h"
 #include "kernels/cpu/gemm.h"
@@ -41,8 +43,8 @@ static bool fused_accepts(const struct node *node)
            node->inputs_count == 3;
 }
 
-static bool check_shapes(const struct matmul *m, const struct tensor *a, const struct tensor *b,
-                         struct error *err)
+bool matmul_check_shapes(bool transpose_a, bool transpose_b, const struct tensor *a,
+                         const struct tensor *b, struct error *err)
 {
     char a_text[SHAPE_TEXT_BYTES], b_text[SHAPE_TEXT_BYTES];
     if (a->shape.rank != 2)
@@ -51,7 +53,7 @@ static bool check_shapes(const struct matmul *m, const struct tensor *a, const s
     if (b->shape.rank != 2)
         return fail(err, INVALID, "In[1] is not a matrix. Instead it has shape %s",
                     shape_text(&b->shape, b_text, sizeof(b_text)));
-    if (a->shape.dims[!m->transpose_a] != b->shape.dims[m->transpose_b])
+    if (a->shape.dims[!transpose_a] != b->shape.dims[transpose_b])
         return fail(err, INVALID, "Matrix size-incompatible: In[0]: %s, In[1]: %s",
                     shape_text(&a->shape, a_text, sizeof(a_text)),
                     shape_text(&b->shape, b_text, sizeof(b_text)));
@@ -105,7 +107,8 @@ static bool matmul_run(struct kernel_call *call, struct error *err)
     const struct matmul *m = call->state;
     const struct tensor *a = kernel_in(call, 0);
     const struct tensor *b = kernel_in(call, 1);
-    if (!check_shapes(m, a, b, err) || (m->bias && !check_bias(m, b, kernel_in(call, 2), err)))
+    if (!matmul_check_shapes(m->transpose_a, m->transpose_b, a, b, err) ||
+        (m->bias && !check_bias(m, b, kernel_in(call, 2), err)))
         return false;
     struct shape shape = SHAPE(a->shape.dims[m->transpose_a], b->shape.dims[!m->transpose_b]);
     struct tensor *c = kernel_output(call, 0, &shape, err);
@@ -123,7 +126,7 @@ static bool descent_run(struct kernel_call *call, struct error *err)
     if (alpha->shape.rank != 0)
         return fail(err, INVALID, "alpha is not a scalar: %s",
                     shape_text(&alpha->shape, is, sizeof(is)));
-    if (!check_shapes(m, a, b, err))
+    if (!matmul_check_shapes(m->transpose_a, m->transpose_b, a, b, err))
         return false;
     /* What the product will be: its shape, for the check against the variable's. */
     const struct tensor delta = {
