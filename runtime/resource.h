@@ -78,6 +78,11 @@ struct variable *resources_variable(struct resources *resources, const char *con
                                     const char *name, enum dtype dtype,
                                     const struct shape *shape, struct error *err) CHECKED;
 
+/* The same for one by reference, which shares no name with those behind handles. */
+struct variable *resources_reference(struct resources *resources, const char *container,
+                                     const char *name, enum dtype dtype,
+                                     const struct shape *shape, struct error *err) CHECKED;
+
 /* NULL if there is none of that kind; borrowed. */
 struct resource *resources_find(struct resources *resources, const char *container,
                                 const char *kind, const char *name);

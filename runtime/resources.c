@@ -203,15 +203,30 @@ static struct resource *make_variable(const void *arg, struct error *err)
     return &variable_new(wanted->name, wanted->dtype, wanted->shape)->resource;
 }
 
+static struct variable *find_or_make(struct resources *resources, const char *container,
+                                     const char *kind, const struct wanted *wanted,
+                                     struct error *err)
+{
+    struct variable *variable = (struct variable *)resources_find_or_make(
+        resources, container, kind, wanted->name, make_variable, wanted, err);
+    if (!variable || check_shared(variable, wanted->name, wanted->dtype, wanted->shape, err))
+        return variable;
+    resource_unref(&variable->resource);
+    return NULL;
+}
+
 struct variable *resources_variable(struct resources *resources, const char *container,
                                     const char *name, enum dtype dtype,
                                     const struct shape *shape, struct error *err)
 {
     const struct wanted wanted = {name, dtype, shape};
-    struct variable *variable = (struct variable *)resources_find_or_make(
-        resources, container, "variable", name, make_variable, &wanted, err);
-    if (!variable || check_shared(variable, name, dtype, shape, err))
-        return variable;
-    resource_unref(&variable->resource);
-    return NULL;
+    return find_or_make(resources, container, "variable", &wanted, err);
+}
+
+struct variable *resources_reference(struct resources *resources, const char *container,
+                                     const char *name, enum dtype dtype,
+                                     const struct shape *shape, struct error *err)
+{
+    const struct wanted wanted = {name, dtype, shape};
+    return find_or_make(resources, container, "reference", &wanted, err);
 }

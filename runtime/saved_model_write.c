@@ -57,6 +57,11 @@ static bool check_ops(const struct saved_model_content *content, const bool *wan
         if (wanted[i] && node->op->name[0] == '_')
             return fail(err, UNIMPLEMENTED, "node \"%s\" is a %s, which TensorFlow has not",
                         node->name, node->op->name);
+        if (wanted[i] && node->outputs_count && dtype_is_ref(node->output_types[0]))
+            return fail(err, UNIMPLEMENTED,
+                        "node \"%s\" is a %s, a variable by reference: only resource variables "
+                        "are written",
+                        node->name, node->op->name);
     }
     return true;
 }

@@ -1,14 +1,24 @@
 /* export_keras.c - a trained model, or its weights alone, for Keras 3. */
 
+#include "base/error.h"
 #include "base/str.h"
+#include "runtime/spec/spec.h"
 #include "runtime/train/keras.h"
 #include "runtime/train/trained.h"
 #include "task/export.h"
 
+/* Keras knows layers alone. */
+static bool has_layers(const struct trained *trained, struct error *err)
+{
+    return trained->spec->layers_count ||
+           fail(err, UNIMPLEMENTED, "\"%s\" is a graph of another program, not layers of Keras",
+                trained->spec->name);
+}
+
 static bool write_model(const struct trained *trained, const char *out, struct str *notes,
                         struct error *err)
 {
-    if (!keras_write_model(trained, out, err))
+    if (!has_layers(trained, err) || !keras_write_model(trained, out, err))
         return false;
     str_add(notes, "for keras.models.load_model(); without the optimizer's state\n");
     return true;
@@ -17,7 +27,7 @@ static bool write_model(const struct trained *trained, const char *out, struct s
 static bool write_weights(const struct trained *trained, const char *out, struct str *notes,
                           struct error *err)
 {
-    if (!keras_write_weights(trained, out, err))
+    if (!has_layers(trained, err) || !keras_write_weights(trained, out, err))
         return false;
     str_add(notes, "for load_weights() of a Keras model with the same layers\n");
     return true;

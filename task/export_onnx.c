@@ -19,8 +19,8 @@ static bool write_model(const struct trained *trained, const char *out, struct s
                                        .values = trained->values,
                                        .variables_count = trained->model.variables_count};
     struct str bytes = {0};
-    bool ok =
-        onnx_convert(&source, &bytes, err) && file_write(out, bytes.data, bytes.size, err);
+    bool ok = trained_predicts(trained, err) && onnx_convert(&source, &bytes, err) &&
+              file_write(out, bytes.data, bytes.size, err);
     if (ok)
         str_printf(notes, "opset %d, %zu bytes\n", ONNX_OPSET, bytes.size);
     str_release(&bytes);

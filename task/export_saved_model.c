@@ -10,13 +10,13 @@ static bool write_model(const struct trained *trained, const char *out, struct s
 {
     const struct saved_model_content content = {
         .graph = trained->model.graph,
-        .scope = MODEL_EVAL,
+        .scope = trained->model.eval_scope,
         .variables = trained->model.variables,
         .values = trained->values,
         .variables_count = trained->model.variables_count,
         .signature = &trained->signature,
     };
-    if (!saved_model_write(out, &content, err))
+    if (!trained_predicts(trained, err) || !saved_model_write(out, &content, err))
         return false;
     str_printf(notes, "signature \"%s\", tags \"serve\"\n", trained->signature.name);
     return true;

@@ -7,8 +7,8 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "runtime/dataset/vocabulary.h"
+#include "runtime/io/base64.h"
 #include "runtime/spec/spec_read.h"
-#include "task/predict_base64.h"
 
 /* --- a tensor --- */
 
@@ -90,7 +90,7 @@ static bool set_text(struct tensor *out, int64_t index, const json_t *value)
         return true;
     }
     struct str bytes = {0};
-    bool ok = json_is_string(b64) && predict_base64_decode(json_string_value(b64), &bytes);
+    bool ok = json_is_string(b64) && base64_decode(json_string_value(b64), &bytes);
     if (ok)
         tensor_set_string(out, index, str_text(&bytes), bytes.size);
     str_release(&bytes);
@@ -368,7 +368,7 @@ static void add_element(const struct tensor *tensor, int64_t index, struct str *
             str_add_json(out, text->data, text->size);
         } else {
             str_add(out, "{\"b64\": \"");
-            predict_base64_encode(text->data, text->size, out);
+            base64_encode(text->data, text->size, out);
             str_add(out, "\"}");
         }
     } else if (tensor->dtype == BOOL) {

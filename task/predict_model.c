@@ -36,6 +36,10 @@ bool predict_model_open(const struct predict_wish *wish, struct predict_model *o
                 "%s is no run's folder, no checkpoint, no .keras file and no SavedModel",
                 wish->path);
         ok = trained_open(wish->path, &options, &model.trained, err);
+        if (ok && !trained_predicts(&model.trained, err)) {
+            trained_close(&model.trained);
+            ok = false;
+        }
         model.session = model.trained.session;
     } else {
         ok = saved_model_open(wish->path, wish->tags, &options, &model.saved, err);

@@ -6,10 +6,12 @@
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "runtime/gradient.h"
+#include "runtime/model/imported.h"
 #include "runtime/model/layer.h"
 #include "runtime/model/loss.h"
 #include "runtime/model/metric.h"
 #include "runtime/model/optimizer.h"
+#include "runtime/resource.h"
 #include "runtime/spec/spec.h"
 
 struct building {
@@ -466,9 +468,23 @@ static int64_t parameters(const struct building *g)
     return count;
 }
 
+/* Whether all parts of it are there and take the data. */
+static bool summary_of_graph(const struct spec *spec, const struct model_data *data,
+                             struct model_summary *out, struct error *err)
+{
+    struct model model;
+    if (!imported_build(spec, data, &model, err))
+        return false;
+    *out = (struct model_summary){.parameters = model.summary.parameters};
+    model_release(&model);
+    return true;
+}
+
 bool model_summary(const struct spec *spec, const struct model_data *data, struct arena *arena,
                    struct model_summary *out, struct error *err)
 {
+    if (spec->graph.meta_graph)
+        return summary_of_graph(spec, data, out, err);
     struct graph *graph = graph_new();
     struct building g = begin(spec, data, graph, err);
     g.layers = arena_array(arena, (size_t)spec->layers_count, sizeof(*g.layers));
@@ -483,9 +499,20 @@ bool model_summary(const struct spec *spec, const struct model_data *data, struc
     return ok;
 }
 
+/* What the output layer gives, with the examples in front. */
+static struct shape output_shape(const struct building *g)
+{
+    const struct shape *one = &g->layers[g->spec->output].output;
+    struct shape shape = {.rank = one->rank + 1, .dims = {-1}};
+    memcpy(shape.dims + 1, one->dims, (size_t)one->rank * sizeof(*one->dims));
+    return shape;
+}
+
 bool model_build(const struct spec *spec, const struct model_data *data, struct model *out,
                  struct error *err)
 {
+    if (spec->graph.meta_graph)
+        return imported_build(spec, data, out, err);
     struct graph *graph = graph_new();
     struct building g = begin(spec, data, graph, err);
     struct build *m = &g.m;
@@ -506,12 +533,27 @@ bool model_build(const struct spec *spec, const struct model_data *data, struct 
             .metrics_count = spec->train.metrics_count + 1,
             .summary = {g.layers, spec->layers_count, parameters(&g)},
             .output = g.output,
+            .output_shape = output_shape(&g),
+            .scope = "",
+            .eval_scope = MODEL_EVAL,
+            .train = MODEL_TRAIN,
+            .init = MODEL_INIT,
+            .step = MODEL_STEP,
         };
     } else {
         graph_free(graph);
     }
     build_release(m);
     return ok;
+}
+
+struct variable *model_variable_in(const struct model_variable *face,
+                                   struct resources *resources, struct error *err)
+{
+    enum dtype dtype = (enum dtype)face->dtype;
+    return face->by_ref
+               ? resources_reference(resources, "", face->name, dtype, &face->shape, err)
+               : resources_variable(resources, "", face->name, dtype, &face->shape, err);
 }
 
 void model_release(struct model *model)

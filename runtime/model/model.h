@@ -1,5 +1,6 @@
 /*
- * model.h - the layers of a job spec as a graph that trains them.
+ * model.h - the layers of a job spec as a graph that trains them, or a graph that another
+ * program wrote (imported.h) under the same names.
  *
  * One graph holds it all, with TensorFlow's op names: variables and their initial values, the
  * forward pass of training, loss, gradients, updates, and a forward pass for evaluation (no
@@ -33,7 +34,7 @@ struct model_data {
     struct model_feature weight; /* how much an example counts; no name: all count the same */
 };
 
-/* --- names in the graph --- */
+/* --- names in the graph of a model of layers --- */
 
 #define MODEL_LOSS "loss"   /* of a training step: the loss over the batch, before the update */
 #define MODEL_TRAIN "train" /* target: one update of every variable and of the step */
@@ -67,12 +68,21 @@ bool model_summary(const struct spec *spec, const struct model_data *data, struc
 
 /* --- the graph --- */
 
+struct resources;
+struct variable;
+
 struct model_variable {
     const char *name; /* as Keras: "conv2d/kernel"; of its slots "conv2d/kernel/Adam" */
     int dtype;
     struct shape shape;
     bool trainable;
+    bool by_ref; /* VariableV2 of another program, not behind a resource handle */
 };
+
+/* The variable in a session; counted, made without a value if there is none.  Fails with
+ * INVALID when it has another type or shape there. */
+struct variable *model_variable_in(const struct model_variable *face,
+                                   struct resources *resources, struct error *err) CHECKED;
 
 /* A number that is followed: its sums over a batch, metric.h. */
 struct model_metric {
@@ -89,7 +99,10 @@ struct model {
     const struct model_metric *metrics; /* the first is the loss */
     int metrics_count;
     struct model_summary summary;
-    const char *output; /* what the model predicts, in evaluation */
+    const char *output; /* what the model predicts, in evaluation; NULL: nothing is known */
+    struct shape output_shape;       /* of it, with the examples in front */
+    const char *scope, *eval_scope;  /* in front of the names of what is fed: "", "eval/" */
+    const char *train, *init, *step; /* as named above; step NULL: only checkpoints tell */
 };
 
 /*

@@ -35,6 +35,22 @@ struct spec_layer {
     const char *pointer;
 };
 
+struct spec_tensor { /* a name and the tensor that it means: "images", "x:0" */
+    const char *name;
+    const char *tensor;
+};
+
+#define SPEC_GRAPH_METRIC_BYTES 64
+
+struct spec_graph {         /* a graph that another program wrote, in the place of layers */
+    const char *meta_graph; /* a MetaGraphDef in base64; NULL: there are layers */
+    const char *loss, *train, *init, *output; /* NULL: as its collections and signatures say */
+    const struct spec_tensor *inputs;         /* what takes which feature of the data */
+    int inputs_count;
+    const struct spec_tensor *metrics; /* means over a batch, which become train.metrics */
+    int metrics_count;
+};
+
 /* --- training --- */
 
 enum spec_column_type {
@@ -110,7 +126,7 @@ struct spec_init {    /* what the variables start from; no job, no file: as thei
 };
 
 struct spec_train {
-    const struct config *loss, *optimizer;
+    const struct config *loss, *optimizer; /* of a graph NULL: it has its own */
     const struct spec_metric *metrics;
     int metrics_count;
     int64_t steps; /* one of steps and epochs is above 0 */
@@ -213,7 +229,8 @@ struct spec {
     struct spec_command command; /* then no layers, data and train: */
     const struct spec_layer *layers;
     int layers_count;
-    int output; /* the layer whose output the loss takes */
+    int output;              /* the layer whose output the loss takes; of a graph: -1 */
+    struct spec_graph graph; /* then no layers, no loss and no optimizer */
     struct spec_data data;
     struct spec_train train;
     struct spec_task tasks[SPEC_ROLES];

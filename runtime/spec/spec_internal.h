@@ -9,6 +9,9 @@ bool spec_parse_model(const struct spec_object *model,
                       struct spec *spec) CHECKED; /* spec_model.c */
 bool spec_parse_keras(const struct spec_object *model,
                       struct spec *spec) CHECKED; /* spec_keras.c: its field "keras" */
+bool spec_parse_graph(const struct spec_object *model,
+                      struct spec *spec) CHECKED; /* spec_graph.c: its field "graph" */
+void spec_graph_write(const struct spec_graph *graph, struct str *out);
 /* What a layer's config says of its type: *precision becomes BF16 where it is mixed_bfloat16
  * (spec_keras_policy.c). */
 bool spec_read_keras_policy(const struct spec_object *config, int *precision) CHECKED;

@@ -77,22 +77,32 @@ static void add_init(struct str *out, const struct spec_init *init)
     str_add_char(out, '}');
 }
 
-static void add_train(struct str *out, const struct spec_train *train)
+/* What a graph of another program has in itself. */
+static void add_learning(struct str *out, const struct spec_train *train)
 {
-    str_add(out, " \"train\": {\"loss\": ");
+    str_add(out, "\"loss\": ");
     config_write(train->loss, out);
     str_add(out, ",\n  \"optimizer\": ");
     config_write(train->optimizer, out);
     str_add(out, ",\n  \"metrics\": ");
     add_metrics(out, train, false);
+    str_add(out, ", ");
     bool any = false;
     for (int i = 0; i < train->metrics_count; i++)
         any |= train->metrics[i].weighted;
     if (any) {
-        str_add(out, ", \"weighted_metrics\": ");
+        str_add(out, "\"weighted_metrics\": ");
         add_metrics(out, train, true);
+        str_add(out, ", ");
     }
-    str_printf(out, ", \"%s\": %lld, \"eval_every\": %lld, \"precision\": \"%s\"",
+}
+
+static void add_train(struct str *out, const struct spec_train *train)
+{
+    str_add(out, " \"train\": {");
+    if (train->loss)
+        add_learning(out, train);
+    str_printf(out, "\"%s\": %lld, \"eval_every\": %lld, \"precision\": \"%s\"",
                train->steps ? "steps" : "epochs",
                (long long)(train->steps ? train->steps : train->epochs),
                (long long)train->eval_every, train->precision == BF16 ? "bfloat16" : "float32");
@@ -195,14 +205,26 @@ static void add_identity(struct str *out, const struct spec *spec)
     str_add(out, ",\n");
 }
 
-static void add_model(struct str *out, const struct spec *spec)
+static void add_layers(struct str *out, const struct spec *spec)
 {
-    str_add(out, " \"model\": {\"layers\": [");
+    str_add(out, "\"layers\": [");
     for (int i = 0; i < spec->layers_count; i++) {
         str_add(out, i ? ",\n  " : "\n  ");
         add_layer(out, spec, i);
     }
-    str_printf(out, "], \"output\": \"%s\"},\n \"data\": ", spec->layers[spec->output].name);
+    str_printf(out, "], \"output\": \"%s\"", spec->layers[spec->output].name);
+}
+
+static void add_model(struct str *out, const struct spec *spec)
+{
+    str_add(out, " \"model\": {");
+    if (spec->graph.meta_graph) {
+        str_add(out, "\"graph\": ");
+        spec_graph_write(&spec->graph, out);
+    } else {
+        add_layers(out, spec);
+    }
+    str_add(out, "},\n \"data\": ");
     spec_data_write(&spec->data, out);
     str_add(out, ",\n");
     add_train(out, &spec->train);

@@ -283,13 +283,22 @@ static bool layers_parse(struct parsing *p, struct spec *spec)
 bool spec_parse_model(const struct spec_object *model, struct spec *spec)
 {
     static const char *const allowed[] = {"layers", "blocks", "output", "keras", "graph", NULL};
-    if (!spec_read_only(model, allowed) ||
-        !spec_read_not_yet(model, "graph", NULL, "this version takes \"layers\" or \"keras\""))
+    static const char *const kinds[] = {"layers", "keras", "graph"};
+    const char *kind = NULL;
+    if (!spec_read_only(model, allowed))
         return false;
-    if (spec_read_value(model, "keras") && spec_read_value(model, "layers"))
-        return error_at(model->err, spec_read_pointer(model, "keras", -1), INVALID,
-                        "the model has \"layers\" and \"keras\", allowed: one of the two");
-    if (spec_read_value(model, "keras"))
+    for (int i = 0; i < ARRAY_LEN(kinds); i++) {
+        if (!spec_read_value(model, kinds[i]))
+            continue;
+        if (kind)
+            return error_at(model->err, spec_read_pointer(model, kinds[i], -1), INVALID,
+                            "the model has \"%s\" and \"%s\", allowed: one of the two", kind,
+                            kinds[i]);
+        kind = kinds[i];
+    }
+    if (kind && !strcmp(kind, "graph"))
+        return spec_parse_graph(model, spec);
+    if (kind && !strcmp(kind, "keras"))
         return spec_parse_keras(model, spec);
     if (!spec_read_required(model, "layers", "a list of layers"))
         return false;

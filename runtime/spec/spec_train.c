@@ -171,6 +171,22 @@ static bool precision_parse(const struct spec_object *train, int *out)
                                             "this version multiplies in float32 or bfloat16");
 }
 
+/* What a graph of another program says itself. */
+static bool refuse_learning(const struct spec_object *train)
+{
+    static const char *const fields[] = {"loss",           "optimizer", "metrics",
+                                         "clip",           "schedule",  "weighted_metrics",
+                                         "moving_average", "init"};
+    for (int i = 0; i < ARRAY_LEN(fields); i++) {
+        if (spec_read_value(train, fields[i]))
+            return error_at(train->err, spec_read_pointer(train, fields[i], -1), INVALID,
+                            "%s belongs to a model of layers; what a \"graph\" trains by is in "
+                            "it, and \"model\" names it",
+                            fields[i]);
+    }
+    return true;
+}
+
 bool spec_parse_train(const struct spec_object *train, struct spec *spec)
 {
     static const char *const allowed[] = {
@@ -178,11 +194,13 @@ bool spec_parse_train(const struct spec_object *train, struct spec *spec)
         "eval_every",     "precision", "check_numerics",   "clip",  "schedule",
         "moving_average", "init",      "weighted_metrics", NULL};
     struct spec_train *out = &spec->train;
-    *out = (struct spec_train){.precision = out->precision};
+    bool graph = spec->graph.meta_graph;
     if (train->json && !spec_read_only(train, allowed))
         return false;
-    return precision_parse(train, &out->precision) && loss_parse(train, out) &&
-           spec_parse_optimizer(train, out) && metrics_parse(train, out) &&
+    return precision_parse(train, &out->precision) &&
+           (graph ? refuse_learning(train)
+                  : loss_parse(train, out) && spec_parse_optimizer(train, out) &&
+                        metrics_parse(train, out)) &&
            spec_parse_init(train, out) && length_parse(train, out) &&
            spec_read_integer(train, "eval_every", 0, SPEC_STEPS_MAX, &out->eval_every) &&
            spec_read_bool(train, "check_numerics", &out->check_numerics);

@@ -37,11 +37,11 @@ struct callable *evaluate_prepare(struct session *session, const struct model *m
     struct arena *arena = arena_new();
     for (int i = 0; i < model->metrics_count; i++)
         fetches[i] = model->metrics[i].eval_sums;
-    const struct session_run run = {.feeds =
-                                        evaluate_feed_names(&dataset->feeds, MODEL_EVAL, arena),
-                                    .feeds_count = dataset->feeds.count,
-                                    .fetches = fetches,
-                                    .fetches_count = model->metrics_count};
+    const struct session_run run = {
+        .feeds = evaluate_feed_names(&dataset->feeds, model->eval_scope, arena),
+        .feeds_count = dataset->feeds.count,
+        .fetches = fetches,
+        .fetches_count = model->metrics_count};
     struct callable *call = session_prepare(session, &run, err);
     arena_free(arena);
     return call;

@@ -11,7 +11,7 @@ struct error;
 struct session;
 
 /* Feeds of a pass over `feeds`: the placeholders of features, target and weight, whose names
- * have `scope` in front ("" or MODEL_EVAL).  Lives in `arena`. */
+ * have `scope` in front (of the model).  Lives in `arena`. */
 const char *const *evaluate_feed_names(const struct feeds *feeds, const char *scope,
                                        struct arena *arena);
 

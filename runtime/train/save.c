@@ -40,9 +40,7 @@ bool save_claim(struct train *train, struct error *err)
 static struct variable *find_variable(struct train *train, const struct model_variable *face,
                                       struct error *err)
 {
-    struct variable *variable =
-        resources_variable(session_resources(train->session), "", face->name,
-                           (enum dtype)face->dtype, &face->shape, err);
+    struct variable *variable = model_variable_in(face, session_resources(train->session), err);
     if (variable)
         resource_unref(&variable->resource);
     return variable;
@@ -197,8 +195,9 @@ static void restore_stopping(struct train *train, const struct checkpoint *check
 
 static bool restore(struct train *train, const struct checkpoint *checkpoint, struct error *err)
 {
-    int64_t step, position, seed;
-    if (!saved_number(checkpoint, MODEL_STEP, &step, err) ||
+    int64_t step = checkpoint->step, position, seed;
+    const char *counter = train->model.step;
+    if ((counter && !saved_number(checkpoint, counter, &step, err)) ||
         !saved_number(checkpoint, SAVE_POSITION, &position, err) ||
         !saved_number(checkpoint, SAVE_SEED, &seed, err))
         return false;

@@ -55,21 +55,32 @@ static bool names_layer(const char *text, const char *layer)
     return false;
 }
 
+/* What mostly makes training diverge; a graph of another program keeps its rate to itself. */
+static const char *suspect(const struct train *train, char *out, size_t size)
+{
+    const struct config *optimizer = train->spec->train.optimizer;
+    if (optimizer)
+        snprintf(out, size, "the learning rate %g may be too high", optimizer_rate(optimizer));
+    else
+        snprintf(out, size, "its learning rate may be too high");
+    return out;
+}
+
 /* A step that met the first NaN or infinity: which step, and in which layer. */
 static bool tell_numerics(const struct train *train, struct error *err)
 {
     const struct spec *spec = train->spec;
     const char *layer = NULL;
+    char why[TRAIN_NAME_BYTES];
     for (int i = 0; i < spec->layers_count; i++)
         if (names_layer(err->text, spec->layers[i].name))
             layer = spec->layers[i].name;
     if (strcmp(err->pointer, NUMERICS_POINTER) != 0)
         return error_prefix(err, "step %lld: ", (long long)train->step + 1);
     return error_prefix(
-        err,
-        "step %lld: training has diverged (the learning rate %g may be too high), %s%s%s: ",
-        (long long)train->step + 1, optimizer_rate(spec->train.optimizer),
-        layer ? "in layer '" : "outside of the layers", layer ? layer : "", layer ? "'" : "");
+        err, "step %lld: training has diverged (%s), %s%s%s: ", (long long)train->step + 1,
+        suspect(train, why, sizeof(why)), layer ? "in layer '" : "outside of the layers",
+        layer ? layer : "", layer ? "'" : "");
 }
 
 /* The loss itself, and what the sums of the other metrics come to. */
@@ -191,13 +202,14 @@ static bool check_loss(struct train *train, struct error *err)
     if (isfinite(train->values[0]))
         return true;
     struct train_report report;
+    char why[TRAIN_NAME_BYTES];
     return do_point(train, &report, err) &&
            fail(err, INVALID,
-                "the loss is %s after step %lld: training has diverged (the learning rate %g "
-                "may be too high; with \"check_numerics\": true in \"train\" the step fails at "
+                "the loss is %s after step %lld: training has diverged (%s; with "
+                "\"check_numerics\": true in \"train\" the step fails at "
                 "the op where it begins)",
                 isnan(train->values[0]) ? "not a number" : "infinite", (long long)train->step,
-                optimizer_rate(train->spec->train.optimizer));
+                suspect(train, why, sizeof(why)));
 }
 
 static bool do_evaluate(struct train *train, struct train_report *report, struct error *err)

@@ -108,18 +108,17 @@ static bool build_session(struct train *train, struct error *err)
 
 static bool prepare_calls(struct train *train, struct error *err)
 {
-    static const char *const targets[] = {MODEL_TRAIN};
     const struct dataset *dataset = &train->dataset;
     const char *fetches[TRAIN_METRICS_MAX];
     int metrics = train->model.metrics_count;
     for (int i = 0; i < metrics; i++)
         fetches[i] = train->model.metrics[i].sums;
     const struct session_run step = {
-        .feeds = evaluate_feed_names(&dataset->feeds, "", dataset->arena),
+        .feeds = evaluate_feed_names(&dataset->feeds, train->model.scope, dataset->arena),
         .feeds_count = dataset->feeds.count,
         .fetches = fetches,
         .fetches_count = metrics,
-        .targets = targets,
+        .targets = &train->model.train,
         .targets_count = 1};
     train->step_call = session_prepare(train->session, &step, err);
     train->eval_call =
@@ -142,8 +141,7 @@ static bool set_state(struct train *train, struct error *err)
     train->facts.resumed_from = train->step;
     if (found)
         return true;
-    static const char *const targets[] = {MODEL_INIT};
-    const struct session_run init = {.targets = targets, .targets_count = 1};
+    const struct session_run init = {.targets = &train->model.init, .targets_count = 1};
     if (!session_run(train->session, &init, NULL, err) || !init_apply(train, err))
         return false;
     if (train->notice.size)

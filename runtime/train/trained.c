@@ -157,8 +157,7 @@ bool trained_set(struct trained *trained, int index, const struct tensor *value,
     if (!value || (int)value->dtype != face->dtype || !shape_equal(&value->shape, &face->shape))
         return fail(err, DATA_LOSS, "it has no \"%s\" as its spec has it", face->name);
     struct variable *variable =
-        resources_variable(session_resources(trained->session), "", face->name,
-                           (enum dtype)face->dtype, &face->shape, err);
+        model_variable_in(face, session_resources(trained->session), err);
     bool ok = variable && variable_assign(variable, value, err);
     if (ok)
         tensor_share(&trained->values[index], value);
@@ -179,12 +178,12 @@ static bool set_variables(struct trained *trained, const struct checkpoint *chec
     return ok;
 }
 
-static struct signature_tensor tensor_of(struct arena *arena,
+static struct signature_tensor tensor_of(struct arena *arena, const char *scope,
                                          const struct model_feature *feature)
 {
     struct signature_tensor out = {.name = feature->name,
                                    .tensor =
-                                       arena_printf(arena, MODEL_EVAL "%s:0", feature->name),
+                                       arena_printf(arena, "%s%s:0", scope, feature->name),
                                    .dtype = feature->dtype,
                                    .shape = {.rank = feature->shape.rank + 1, .dims = {-1}}};
     memcpy(out.shape.dims + 1, feature->shape.dims,
@@ -207,24 +206,22 @@ static bool set_signature(struct trained *trained, struct error *err)
         arena_array(arena, (size_t)data->features_count, sizeof(*inputs));
     struct signature_tensor *output = arena_alloc(arena, sizeof(*output));
     for (int i = 0; i < data->features_count; i++)
-        inputs[i] = tensor_of(arena, &data->features[i]),
+        inputs[i] = tensor_of(arena, model->eval_scope, &data->features[i]),
         set_words(&inputs[i], &trained->dataset.columns[i]);
     struct edge edge;
-    if (!graph_edge(model->graph, model->output, &edge, err))
+    if (model->output && !graph_edge(model->graph, model->output, &edge, err))
         return false;
-    *output = (struct signature_tensor){.name = "predictions",
-                                        .tensor = model->output,
-                                        .dtype = edge.from->output_types[edge.output],
-                                        .shape = {.rank = 1, .dims = {-1}}};
-    const struct shape *last = &model->summary.layers[trained->spec->output].output;
+    if (model->output)
+        *output = (struct signature_tensor){.name = "predictions",
+                                            .tensor = model->output,
+                                            .dtype = edge.from->output_types[edge.output],
+                                            .shape = model->output_shape};
     set_words(output, &trained->dataset.columns[data->features_count]);
-    output->shape.rank += last->rank;
-    memcpy(output->shape.dims + 1, last->dims, (size_t)last->rank * sizeof(*last->dims));
     trained->signature = (struct signature){.name = "serving_default",
                                             .inputs = inputs,
                                             .inputs_count = data->features_count,
                                             .outputs = output,
-                                            .outputs_count = 1};
+                                            .outputs_count = model->output ? 1 : 0};
     return true;
 }
 
@@ -296,6 +293,15 @@ bool trained_open(const char *path, const struct session_options *options, struc
     else
         trained_close(&trained);
     return ok;
+}
+
+bool trained_predicts(const struct trained *trained, struct error *err)
+{
+    return trained->model.output ||
+           fail(err, INVALID,
+                "\"%s\" is a graph of which nobody said what it predicts (\"output\" in "
+                "\"graph\" of its spec)",
+                trained->spec->name);
 }
 
 void trained_close(struct trained *trained)

@@ -46,6 +46,9 @@ struct trained {
  */
 bool trained_open(const char *path, const struct session_options *options, struct trained *out,
                   struct error *err) CHECKED;
+/* Fails with INVALID when it is a graph of another program whose spec names no output. */
+bool trained_predicts(const struct trained *trained, struct error *err) CHECKED;
+
 void trained_close(struct trained *trained); /* fine on a zeroed one */
 
 /* Whether `path` looks like something that trained_open() opens. */

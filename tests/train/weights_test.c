@@ -19,14 +19,16 @@ static const char layers[] =
 
 static struct model_variable variable(const char *name, struct shape shape)
 {
-    return (struct model_variable){name, F32, shape, true};
+    return (struct model_variable){
+        .name = name, .dtype = F32, .shape = shape, .trainable = true};
 }
 
 /* As the model of `layers` has them, with what an optimizer keeps beside one. */
 static int variables(struct model_variable *out)
 {
     int n = 0;
-    out[n++] = (struct model_variable){"global_step", I64, SHAPE_SCALAR, false};
+    out[n++] =
+        (struct model_variable){.name = "global_step", .dtype = I64, .shape = SHAPE_SCALAR};
     out[n++] = variable("a/kernel", SHAPE(4, 3));
     out[n++] = variable("a/bias", SHAPE(3));
     out[n++] = variable("b/forward/kernel", SHAPE(3, 6));

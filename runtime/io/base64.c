@@ -1,12 +1,12 @@
-/* predict_base64.c - see predict_base64.h. */
+/* base64.c - see base64.h. */
 
-#include "task/predict_base64.h"
+#include "runtime/io/base64.h"
 
 #include "base/str.h"
 
 static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-void predict_base64_encode(const void *bytes, size_t size, struct str *out)
+void base64_encode(const void *bytes, size_t size, struct str *out)
 {
     const uint8_t *at = bytes;
     for (size_t i = 0; i < size; i += 3) {
@@ -19,7 +19,7 @@ void predict_base64_encode(const void *bytes, size_t size, struct str *out)
     }
 }
 
-bool predict_base64_decode(const char *text, struct str *out)
+bool base64_decode(const char *text, struct str *out)
 {
     uint32_t bits = 0;
     int count = 0;
