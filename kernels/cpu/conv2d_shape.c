@@ -7,6 +7,12 @@
 #include "runtime/graph.h"
 #include "runtime/optimise.h"
 
+/* What is none is left to the reference kernel, which says so. */
+static bool is_size(int64_t value)
+{
+    return value > 0 && value <= INT32_MAX;
+}
+
 bool conv2d_accepts(const struct node *node)
 {
     if (strcmp(node_attr_string(node, "data_format", "NHWC"), "NHWC"))
@@ -15,7 +21,14 @@ bool conv2d_accepts(const struct node *node)
     for (int i = 0; i < ARRAY_LEN(lists); i++) {
         int count;
         const int64_t *values = node_attr_ints(node, lists[i], &count);
-        if (count == 4 && (values[0] != 1 || values[3] != 1))
+        if (count == 4 &&
+            (values[0] != 1 || values[3] != 1 || !is_size(values[1]) || !is_size(values[2])))
+            return false;
+    }
+    int pads_count;
+    const int64_t *pads = node_attr_ints(node, "explicit_paddings", &pads_count);
+    for (int i = 0; i < pads_count; i++) {
+        if (pads[i] < 0 || pads[i] > INT32_MAX)
             return false;
     }
     const struct attr *fused = node_attr(node, "fused_ops");
@@ -135,6 +148,9 @@ bool conv2d_shape(const struct conv2d *c, const struct shape *image, const struc
                     (long long)s->out_channels);
     if (s->filter_height <= 0 || s->filter_width <= 0)
         return fail(err, INVALID, "filter %s has no elements",
+                    shape_text(filter, text, sizeof(text)));
+    if (s->filter_height > INT32_MAX || s->filter_width > INT32_MAX)
+        return fail(err, INVALID, "filter %s: rows and columns must be positive int32 values",
                     shape_text(filter, text, sizeof(text)));
     return size_axis(c, 0, s->in_height, s->filter_height, &s->out_height, &s->pad_top,
                      &s->pad_bottom, err) &&

@@ -14,6 +14,12 @@ struct max_pool {
     bool same;
 };
 
+/* What is none is left to the reference kernel, which says so. */
+static bool is_size(int64_t value)
+{
+    return value > 0 && value <= INT32_MAX;
+}
+
 static bool max_pool_accepts(const struct node *node)
 {
     if (strcmp(node_attr_string(node, "data_format", "NHWC"), "NHWC"))
@@ -22,7 +28,8 @@ static bool max_pool_accepts(const struct node *node)
     for (int i = 0; i < ARRAY_LEN(lists); i++) {
         int count;
         const int64_t *values = node_attr_ints(node, lists[i], &count);
-        if (count != 4 || values[0] != 1 || values[3] != 1 || values[1] < 1 || values[2] < 1)
+        if (count != 4 || values[0] != 1 || values[3] != 1 || !is_size(values[1]) ||
+            !is_size(values[2]))
             return false;
     }
     return strcmp(node_attr_string(node, "padding", "VALID"), "EXPLICIT") != 0;
