@@ -34,6 +34,7 @@ int cli_fail(const struct error *err);
 int agent_main(int argc, char **argv);
 int cancel_main(int argc, char **argv);
 int completion_main(int argc, char **argv);
+int db_main(int argc, char **argv);
 int dataset_main(int argc, char **argv);
 int demo_main(int argc, char **argv);
 int explain_main(int argc, char **argv);

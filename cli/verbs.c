@@ -33,6 +33,8 @@ const struct verb verbs_all[] = {
     {"secret", secret_main, "set|list|remove [NAME]",
      "keep what jobs are told and nobody else sees"},
     {"nodes", nodes_main, "", "list nodes and what is in use"},
+    {"db", db_main, "check|backup|restore --dir DIR",
+     "look through, copy or put back the databases"},
     {"dataset", dataset_main, "add|make|show|list ...", "put datasets where jobs find them"},
     {"train", train_main, "SPEC [--data FOLDER]", "train here and now, without a server"},
     {"evaluate", train_main, "MODEL [--data FOLDER]",

@@ -26,7 +26,7 @@ struct db_conn {
 bool db_fail(struct db_conn *conn, struct error *err)
 {
     int code = sqlite3_extended_errcode(conn->sqlite);
-    const char *file = sqlite3_db_filename(conn->sqlite, "main");
+    const char *file = db_path(conn);
     const char *text = sqlite3_errmsg(conn->sqlite);
     switch (code & 0xff) {
     case SQLITE_FULL:
@@ -97,36 +97,14 @@ void db_conn_close(struct db_conn *conn)
     free(conn);
 }
 
+const char *db_path(struct db_conn *conn)
+{
+    return sqlite3_db_filename(conn->sqlite, "main");
+}
+
 bool db_script(struct db_conn *conn, const char *sql, struct error *err)
 {
     return sqlite3_exec(conn->sqlite, sql, NULL, NULL, NULL) == SQLITE_OK || db_fail(conn, err);
-}
-
-bool db_migrate(struct db_conn *conn, const char *const *migrations, struct error *err)
-{
-    int newest = 0;
-    while (migrations[newest])
-        newest++;
-
-    int64_t version;
-    if (!db_number(conn, err, &version, 0, "PRAGMA user_version", ""))
-        return false;
-    if (version > newest)
-        return fail(err, PRECONDITION,
-                    "%s has schema %lld, this program knows up to %d: use a newer trainyard",
-                    sqlite3_db_filename(conn->sqlite, "main"), (long long)version, newest);
-
-    for (int i = (int)version; i < newest; i++) {
-        char mark[64];
-        snprintf(mark, sizeof(mark), "PRAGMA user_version=%d; COMMIT", i + 1);
-        if (!db_script(conn, "BEGIN IMMEDIATE", err))
-            return false;
-        if (!db_script(conn, migrations[i], err) || !db_script(conn, mark, err)) {
-            db_rollback(conn);
-            return error_prefix(err, "schema step %d: ", i + 1);
-        }
-    }
-    return true;
 }
 
 /* --- statements --- */

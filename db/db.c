@@ -1,15 +1,13 @@
-/* db.c - opens the folder, and lends out readers. */
+/* db.c - opens the two files of a folder, and lends out readers. */
 
-#include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <sodium.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/arena.h"
+#include "db/folder.h"
 #include "db/internal.h"
 #include "db/writer.h"
 
@@ -35,54 +33,9 @@ struct db {
     int lent_capacity;
 };
 
-static const char *const file_names[2] = {"control.db", "metrics.db"};
-
-static bool folder_make(const char *folder, struct error *err)
-{
-    if (mkdir(folder, 0700) == 0 || errno == EEXIST)
-        return true;
-    return error_errno(err, errno == ENOSPC ? EXHAUSTED : DENIED, "cannot make the folder %s",
-                       folder);
-}
-
-/* Who holds the lock has written his process id into it. */
-static bool folder_taken(const struct db *db, struct error *err)
-{
-    char pid[32] = "";
-    ssize_t size = pread(db->lock_fd, pid, sizeof(pid) - 1, 0);
-    pid[size > 0 ? size : 0] = '\0';
-    pid[strcspn(pid, "\n")] = '\0';
-    return fail(err, PRECONDITION, "another trainyard serve (pid %s) uses %s",
-                pid[0] ? pid : "unknown", db->folder);
-}
-
-static bool folder_lock(struct db *db, struct error *err)
-{
-    char *path = alloc_printf("%s/lock", db->folder);
-    db->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (db->lock_fd < 0 && errno == ENOTDIR)
-        fail(err, INVALID, "%s is no folder", db->folder);
-    else if (db->lock_fd < 0)
-        error_errno(err, errno == ENOSPC ? EXHAUSTED : DENIED, "cannot open %s", path);
-    free(path);
-    if (db->lock_fd < 0)
-        return false;
-    if (flock(db->lock_fd, LOCK_EX | LOCK_NB))
-        return errno == EWOULDBLOCK
-                   ? folder_taken(db, err)
-                   : error_errno(err, DENIED, "cannot lock %s/lock", db->folder);
-
-    char pid[32];
-    int size = snprintf(pid, sizeof(pid), "%ld\n", (long)getpid());
-    if (ftruncate(db->lock_fd, 0) || pwrite(db->lock_fd, pid, (size_t)size, 0) != size)
-        return error_errno(err, EXHAUSTED, "cannot write %s/lock", db->folder);
-    return true;
-}
-
 /*
- * Reads the file through and fails with DATA_LOSS when its pages do not fit together.  A large
- * metrics.db is not read: it would keep the server from starting; its pages are still checked
- * as they are used.
+ * Reads the file through.  A large metrics.db is not read: it would keep the server from
+ * starting; its pages are still checked as they are used.
  */
 static bool file_check(const struct db *db, enum db_file file, struct db_conn *conn,
                        struct error *err)
@@ -91,46 +44,23 @@ static bool file_check(const struct db *db, enum db_file file, struct db_conn *c
     if (file == DB_METRICS && stat(db->paths[file], &info) == 0 &&
         info.st_size > CHECK_BYTES_MAX)
         return true;
-
-    sqlite3_stmt *stmt = db_query(conn, err, "PRAGMA quick_check(1)", "");
-    int row = stmt ? db_row(conn, stmt, err) : -1;
-    if (row < 0)
-        return false;
-    struct arena *arena = arena_new();
-    const char *text = row ? db_column_text(stmt, 0, arena) : "ok";
-    bool ok = strcmp(text, "ok") == 0;
-    if (!ok)
-        fail(err, DATA_LOSS, "%s is damaged: %s; restore a copy of it", db->paths[file], text);
-    db_query_end(stmt);
-    arena_free(arena);
-    return ok;
+    return db_pages_check(conn, err);
 }
 
 static bool file_open(struct db *db, enum db_file file, struct error *err)
 {
-    db->paths[file] = alloc_printf("%s/%s", db->folder, file_names[file]);
+    db->paths[file] = alloc_printf("%s/%s", db->folder, db_file_names[file]);
     struct db_conn *conn = db_conn_open(db->paths[file], true, err);
     if (!conn)
         return false;
-    const char *const *migrations =
-        file == DB_CONTROL ? db_migrate_control : db_migrate_metrics;
-    if (!file_check(db, file, conn, err) || !db_migrate(conn, migrations, err) ||
-        !(db->writers[file] = db_writer_start(conn, file_names[file], err))) {
+    const char *const *migrations = db_migrations(file);
+    if (!file_check(db, file, conn, err) || !db_keep_older(conn, migrations, err) ||
+        !db_migrate(conn, migrations, err) ||
+        !(db->writers[file] = db_writer_start(conn, db_file_names[file], err))) {
         db_conn_close(conn);
         return false;
     }
     return true;
-}
-
-/* The names of the files must survive a power cut as their content does. */
-static bool folder_sync(const struct db *db, struct error *err)
-{
-    int fd = open(db->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        return error_errno(err, DENIED, "cannot open %s", db->folder);
-    bool ok = fsync(fd) == 0 || error_errno(err, UNAVAILABLE, "cannot sync %s", db->folder);
-    close(fd);
-    return ok;
 }
 
 struct db *db_open(const char *folder, struct error *err)
@@ -141,8 +71,9 @@ struct db *db_open(const char *folder, struct error *err)
     db->lock_fd = -1;
     db->folder = alloc_text(folder);
     pthread_mutex_init(&db->lock, NULL);
-    if (!folder_make(folder, err) || !folder_lock(db, err) || !file_open(db, DB_CONTROL, err) ||
-        !file_open(db, DB_METRICS, err) || !folder_sync(db, err)) {
+    if (!db_folder_make(folder, err) || (db->lock_fd = db_folder_lock(folder, err)) < 0 ||
+        !file_open(db, DB_CONTROL, err) || !file_open(db, DB_METRICS, err) ||
+        !db_folder_sync(folder, err)) {
         db_close(db);
         return NULL;
     }

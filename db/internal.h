@@ -15,7 +15,24 @@ struct arena;
 
 /* Opens one connection with all the settings that make it safe. */
 struct db_conn *db_conn_open(const char *path, bool writable, struct error *err) CHECKED;
-void db_conn_close(struct db_conn *conn); /* NULL is fine */
+void db_conn_close(struct db_conn *conn);  /* NULL is fine */
+const char *db_path(struct db_conn *conn); /* of its file; borrowed */
+
+/*
+ * Reads the file's pages through and fails with DATA_LOSS when they do not fit together, naming
+ * what would mend it.
+ */
+bool db_pages_check(struct db_conn *conn, struct error *err) CHECKED;
+
+/*
+ * Copies what the file holds now into the new file `to`, and onto the disk.  Others may go on
+ * writing; the copy is of one moment.  EXISTS when `to` is there already.
+ */
+bool db_copy(struct db_conn *conn, const char *to, struct error *err) CHECKED;
+
+/* When db_migrate() would change the schema: a copy of the file beside it, FILE.schema-N. */
+bool db_keep_older(struct db_conn *conn, const char *const *migrations,
+                   struct error *err) CHECKED;
 
 /* Brings the schema to the newest version, each step in a transaction. */
 bool db_migrate(struct db_conn *conn, const char *const *migrations, struct error *err) CHECKED;
@@ -75,6 +92,9 @@ bool db_rollback(struct db_conn *conn);
 bool db_in_transaction(struct db_conn *conn);
 int64_t
 db_conn_noted(struct db_conn *conn); /* newest seq of db_conn_note(), 0; and forgets it */
+
+extern const char *const db_file_names[2]; /* "control.db", "metrics.db" */
+const char *const *db_migrations(enum db_file file);
 
 /* The schema steps of each file, ended by NULL: generated from db/migrate/ at build. */
 extern const char *const db_migrate_control[];

@@ -49,6 +49,15 @@ TEST(migrate_takes_over_the_first_version)
     if (!db)
         CHECK_STOP("%s", err.text);
 
+    char kept[300];
+    snprintf(kept, sizeof(kept), "%s/control.db.schema-1", folder);
+    struct db_conn *older = db_conn_open(kept, false, &err);
+    int64_t version;
+    CHECK(older);
+    CHECK_OK(db_number(older, &err, &version, 0, "PRAGMA user_version", ""), &err);
+    CHECK_INT(version, 1);
+    db_conn_close(older);
+
     struct db_job *jobs;
     struct db_need *needs;
     struct db_task *tasks;
