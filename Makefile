@@ -40,7 +40,7 @@ objects = $(patsubst %.c,$(OBJ)/%.o,$(1))
 
 BASE      := $(call sources,base)
 PROTO     := $(call sources,proto)
-RUNTIME   := $(call sources,runtime runtime/ops runtime/io runtime/onnx runtime/spec runtime/dataset runtime/model runtime/model/layers runtime/train)
+RUNTIME   := $(call sources,runtime runtime/ops runtime/io runtime/onnx runtime/spec runtime/dataset runtime/model runtime/model/layers runtime/train runtime/worker runtime/cluster)
 KERNELS   := $(call sources,kernels kernels/ref kernels/cpu kernels/state kernels/io kernels/data)
 DB        := $(call sources,db)
 SCHEDULER := $(call sources,scheduler scheduler/engines scheduler/agent)

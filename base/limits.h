@@ -22,6 +22,12 @@
 #define LIMIT_LOWERED_NODES 300000 /* that the calls of one run may become */
 #define LIMIT_TENSOR_RANK 32
 #define LIMIT_TENSOR_BYTES (INT64_C(64) << 30)
+#define LIMIT_RENDEZVOUS_WAITING 1000000 /* values and receivers of one step */
+#define LIMIT_RENDEZVOUS_KEY_BYTES 8192
+#define LIMIT_WORKER_STEPS 100000 /* that one worker knows at a time */
+#define LIMIT_WORKER_THREADS 1024 /* that run parts of steps */
+#define LIMIT_WORKER_SESSIONS 10000
+#define LIMIT_WORKER_GRAPHS 100000           /* of one session */
 #define LIMIT_LIST_ITEMS (1 << 24)           /* tensors in a tensor array, list or stack */
 #define LIMIT_LIST_DEPTH 64                  /* lists in lists */
 #define LIMIT_IMAGE_BYTES (INT64_C(1) << 30) /* the pixels of one image file */

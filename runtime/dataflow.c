@@ -5,7 +5,8 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "runtime/cancel.h"
-#include "runtime/dataflow_internal.h"
+#include "runtime/dataflow_call.h"
+#include "runtime/rendezvous.h"
 
 /* --- ready nodes: a heap, the oldest iteration and first node on top --- */
 
@@ -104,10 +105,9 @@ void dataflow_give(struct dataflow_run *run, struct dataflow_iteration *to,
 
 /* --- values that are passed on --- */
 
-/* Input `input` of the node into `out`, or `variable` when it takes a reference. */
-static bool take_input(struct dataflow_run *run, struct dataflow_iteration *iteration,
-                       const struct dataflow_node *node, int input, struct tensor *out,
-                       struct variable **variable, struct error *err)
+bool dataflow_take_input(struct dataflow_run *run, struct dataflow_iteration *iteration,
+                         const struct dataflow_node *node, int input, struct tensor *out,
+                         struct variable **variable, struct error *err)
 {
     int source = run->flow->sources[node->in_first + input];
     const struct edge *edge = &node->node->inputs[input];
@@ -135,8 +135,8 @@ static bool pass(struct dataflow_run *run, struct dataflow_iteration *iteration,
                  int output, struct error *err)
 {
     int value = node->out_first + output;
-    if (!take_input(run, iteration, node, input, &to->tensors[value], &to->variables[value],
-                    err))
+    if (!dataflow_take_input(run, iteration, node, input, &to->tensors[value],
+                             &to->variables[value], err))
         return false;
     if (!to->uses[value])
         tensor_release(&to->tensors[value]);
@@ -167,7 +167,7 @@ static bool run_switch(struct dataflow_run *run, struct dataflow_iteration *iter
     struct tensor which = {0};
     struct variable *none;
     char text[SHAPE_TEXT_BYTES];
-    if (!take_input(run, iteration, node, 1, &which, &none, err))
+    if (!dataflow_take_input(run, iteration, node, 1, &which, &none, err))
         return false;
     bool scalar = which.shape.rank == 0;
     if (!scalar)
@@ -200,7 +200,8 @@ static bool hold(struct dataflow_run *run, struct dataflow_iteration *iteration,
 {
     struct dataflow_held *held = &frame->constants[node->place];
     struct dataflow_fixed *fixed = &frame->fixed[~node->out_first];
-    if (live && !take_input(run, iteration, node, 0, &held->tensor, &held->variable, err))
+    if (live &&
+        !dataflow_take_input(run, iteration, node, 0, &held->tensor, &held->variable, err))
         return false;
     held->from = node;
     held->live = live;
@@ -258,7 +259,8 @@ static bool run_next(struct dataflow_run *run, struct dataflow_iteration *iterat
         struct dataflow_held *held = &frame->waiting[frame->waiting_count];
         *held = (struct dataflow_held){.from = node, .live = true};
         frame->waiting_count++;
-        return take_input(run, iteration, node, 0, &held->tensor, &held->variable, err);
+        return dataflow_take_input(run, iteration, node, 0, &held->tensor, &held->variable,
+                                   err);
     }
     if (!pass(run, iteration, node, 0, to, 0, err))
         return false;
@@ -274,7 +276,8 @@ static bool run_retval(struct dataflow_run *run, struct dataflow_iteration *iter
         return fail(err, INTERNAL, "Retval[%d] has already been set.", node->place);
     result->came = true;
     run->wanted -= result->wanted;
-    return take_input(run, iteration, node, 0, &result->tensor, &result->variable, err);
+    return dataflow_take_input(run, iteration, node, 0, &result->tensor, &result->variable,
+                               err);
 }
 
 /* --- one node --- */
@@ -330,6 +333,12 @@ static bool run_alive(struct dataflow_run *run, struct dataflow_iteration *itera
         break;
     case FLOW_RETVAL:
         return run_retval(run, iteration, node, err);
+    case FLOW_SEND:
+        ok = dataflow_transfer_send(run, iteration, node, true, err);
+        break;
+    case FLOW_RECV:
+        *waits = true;
+        return dataflow_transfer_receive(run, iteration, node, err);
     }
     if (ok)
         dataflow_give(run, iteration, node, true, output);
@@ -337,11 +346,18 @@ static bool run_alive(struct dataflow_run *run, struct dataflow_iteration *itera
 }
 
 static bool run_dead(struct dataflow_run *run, struct dataflow_iteration *iteration,
-                     const struct dataflow_node *node, struct error *err)
+                     const struct dataflow_node *node, bool *waits, struct error *err)
 {
     switch (node->node->op->flow) {
     case FLOW_ENTER:
         return run_enter(run, iteration, node, false, err);
+    case FLOW_SEND:
+        if (!dataflow_transfer_send(run, iteration, node, false, err))
+            return false;
+        break;
+    case FLOW_RECV:
+        *waits = true;
+        return dataflow_transfer_receive(run, iteration, node, err);
     case FLOW_EXIT:
     case FLOW_NEXT:
         return true;
@@ -350,9 +366,10 @@ static bool run_dead(struct dataflow_run *run, struct dataflow_iteration *iterat
         run->results[node->place].wanted = false;
         return true;
     default:
-        dataflow_give(run, iteration, node, false, DATAFLOW_ALL);
-        return true;
+        break;
     }
+    dataflow_give(run, iteration, node, false, DATAFLOW_ALL);
+    return true;
 }
 
 static void fail_run(struct dataflow_run *run, const struct error *err)
@@ -365,7 +382,8 @@ static void fail_run(struct dataflow_run *run, const struct error *err)
 static void fail_node(struct dataflow_run *run, const struct dataflow_node *node,
                       struct error *err)
 {
-    (void)error_prefix(err, "node '%s' (%s): ", node->node->name, node->node->op->name);
+    if (node->node->op->flow != FLOW_RECV) /* another part failed: that one says where */
+        (void)error_prefix(err, "node '%s' (%s): ", node->node->name, node->node->op->name);
     fail_run(run, err);
 }
 
@@ -377,7 +395,7 @@ static void run_one(struct dataflow_run *run)
     bool dead = iteration->states[node->local].dead > 0 && node->node->op->flow != FLOW_TRIGGER;
     bool waits = false;
     struct error err;
-    if (!(dead ? run_dead(run, iteration, node, &err)
+    if (!(dead ? run_dead(run, iteration, node, &waits, &err)
                : run_alive(run, iteration, node, &waits, &err)))
         fail_node(run, node, &err);
     else if (!waits)
@@ -389,8 +407,9 @@ static bool collect_one(struct dataflow_run *run, bool wait)
 {
     struct dataflow_iteration *iteration;
     struct error err;
-    bool ok;
-    const struct dataflow_node *node = dataflow_call_collect(run, wait, &iteration, &ok, &err);
+    bool ok, dead;
+    const struct dataflow_node *node =
+        dataflow_call_collect(run, wait, &iteration, &dead, &ok, &err);
     if (!node)
         return false;
     if (!ok)
@@ -398,7 +417,7 @@ static bool collect_one(struct dataflow_run *run, bool wait)
     if (run->failed)
         return true;
     drop_unread(iteration, node);
-    dataflow_give(run, iteration, node, true, DATAFLOW_ALL);
+    dataflow_give(run, iteration, node, !dead, DATAFLOW_ALL);
     finish_node(run, iteration, node);
     return true;
 }
@@ -428,6 +447,8 @@ void dataflow_go(struct dataflow_run *run)
         else if (execute_stopped(&run->step, run->options, &err))
             fail_run(run, &err);
     }
+    if (run->options && run->options->rendezvous)
+        rendezvous_abort(run->options->rendezvous, run->err);
     if (run->started)
         cancel_now(run->step.cancel);
     while (run->started)

@@ -7,23 +7,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "runtime/cancel.h"
-#include "runtime/dataflow_internal.h"
+#include "runtime/dataflow_call.h"
 #include "runtime/numerics.h"
-
-/* A kernel that has been started, with all that its call points at. */
-struct dataflow_started {
-    struct kernel_call call;
-    struct dataflow_started *next; /* in the mailbox */
-    struct dataflow_run *run;
-    struct dataflow_iteration *iteration;
-    const struct dataflow_node *node;
-    uint64_t start_ns;
-    struct error *err; /* NULL: it went well */
-    const struct tensor **in;
-    struct variable **refs;
-    struct tensor *read;
-    struct kernel_slot *slots;
-};
 
 static bool is_ref_input(const struct node *node, int input)
 {
@@ -124,6 +109,7 @@ static bool run_now(struct dataflow_run *run, struct dataflow_iteration *iterati
 
 static void release_started(struct dataflow_started *started)
 {
+    tensor_release(&started->received);
     free(started->err);
     free(started->in);
     free(started->refs);
@@ -159,10 +145,8 @@ static struct dataflow_started *new_started(struct dataflow_run *run,
     return started;
 }
 
-/* By kernel_done(), on any thread. */
-static void come_back(struct kernel_call *call, const struct error *err)
+void dataflow_call_post(struct dataflow_started *started, const struct error *err)
 {
-    struct dataflow_started *started = call->waiter;
     struct dataflow_mailbox *mailbox = &started->run->mailbox;
     if (err) {
         started->err = alloc_bytes(sizeof(*err));
@@ -175,6 +159,12 @@ static void come_back(struct kernel_call *call, const struct error *err)
     __atomic_store_n(&mailbox->full, 1, __ATOMIC_RELEASE);
     pthread_cond_signal(&mailbox->filled);
     pthread_mutex_unlock(&mailbox->lock);
+}
+
+/* By kernel_done(), on any thread. */
+static void come_back(struct kernel_call *call, const struct error *err)
+{
+    dataflow_call_post(call->waiter, err);
 }
 
 static bool start(struct dataflow_run *run, struct dataflow_iteration *iteration,
@@ -241,7 +231,7 @@ static struct dataflow_started *take(struct dataflow_run *run, bool wait)
 
 const struct dataflow_node *dataflow_call_collect(struct dataflow_run *run, bool wait,
                                                   struct dataflow_iteration **iteration,
-                                                  bool *ok, struct error *err)
+                                                  bool *dead, bool *ok, struct error *err)
 {
     struct dataflow_started *started = take(run, wait);
     if (!started)
@@ -250,11 +240,15 @@ const struct dataflow_node *dataflow_call_collect(struct dataflow_run *run, bool
     const struct dataflow_node *node = started->node;
     *iteration = started->iteration;
     *ok = !started->err;
+    *dead = started->dead;
     if (started->err)
         *err = *started->err;
-    else if (run->options && run->options->trace)
+    else if (!node->step && !started->dead)
+        dataflow_move(&started->iteration->tensors[node->out_first], &started->received);
+    else if (node->step && run->options && run->options->trace)
         trace_add(run->options->trace, &started->call, started->start_ns);
-    finish(started->iteration, node, started->slots, started->read);
+    if (node->step)
+        finish(started->iteration, node, started->slots, started->read);
     release_started(started);
     return node;
 }

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
-#include "runtime/dataflow_internal.h"
+#include "runtime/dataflow_call.h"
 
 /* --- iterations --- */
 
@@ -164,6 +164,7 @@ static struct dataflow_frame *begin_frame(struct dataflow_run *run,
     else
         frame = new_frame(loop);
     frame->parent = parent;
+    frame->id = dataflow_transfer_frame_id(parent->frame, parent->number, loop);
     frame->sibling = parent->entered;
     frame->before = NULL;
     if (frame->sibling)

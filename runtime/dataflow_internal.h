@@ -70,6 +70,7 @@ struct dataflow_fixed {
 /* A frame as the graph has it. */
 struct dataflow_loop {
     const char *name;
+    uint64_t hash; /* of the name */
     int parent;
     int parallel; /* iterations at a time */
     int nodes_count;
@@ -150,6 +151,7 @@ struct dataflow_held {
 
 struct dataflow_frame {
     const struct dataflow_loop *loop;
+    uint64_t id;                             /* by which the parts of a step know it */
     struct dataflow_iteration *parent;       /* NULL: the graph itself */
     struct dataflow_frame *sibling, *before; /* entered from the same iteration */
     struct dataflow_frame *newer, *older;    /* of all that live in this run */
@@ -208,7 +210,8 @@ struct dataflow_run {
     bool partial; /* stops when nothing is wanted any more, to be continued */
     int wanted;   /* results that have not come */
     bool failed;
-    struct error *err; /* of the first failure */
+    struct error *err;        /* of the first failure */
+    uint64_t transfer_ticket; /* at the step's cancel, with a rendezvous */
     struct dataflow_mailbox mailbox;
 };
 
@@ -236,23 +239,6 @@ void dataflow_frame_settle(struct dataflow_run *run, struct dataflow_iteration *
 void dataflow_frame_clear(struct dataflow_run *run);
 void dataflow_frame_free_all(struct dataflow_run *run);
 
-/* --- dataflow_call.c --- */
-
-/* Runs or starts the node's kernel; `*waits` when it will come back by the mailbox. */
-bool dataflow_call(struct dataflow_run *run, struct dataflow_iteration *iteration,
-                   const struct dataflow_node *node, bool *waits, struct error *err) CHECKED;
-
-/*
- * One kernel that has come back, NULL if there is none; waits for one if so asked, at most to
- * the run's deadline.  `*ok` and `err` are what it said.
- */
-const struct dataflow_node *dataflow_call_collect(struct dataflow_run *run, bool wait,
-                                                  struct dataflow_iteration **iteration,
-                                                  bool *ok, struct error *err);
-
-void dataflow_call_init(struct dataflow_run *run);
-void dataflow_call_release(struct dataflow_run *run);
-
 /* --- dataflow_run.c --- */
 
 /* A first one, so that kernels are prepared (and fail) when the plan is made. */
@@ -270,6 +256,11 @@ void dataflow_ready(struct dataflow_run *run, struct dataflow_iteration *iterati
 /* Something came to a node along an edge. */
 void dataflow_arrive(struct dataflow_run *run, struct dataflow_iteration *iteration,
                      const struct dataflow_edge *edge, bool live, bool from_enter);
+
+/* Input `input` of the node into `out`, or `variable` when it takes a reference. */
+bool dataflow_take_input(struct dataflow_run *run, struct dataflow_iteration *iteration,
+                         const struct dataflow_node *node, int input, struct tensor *out,
+                         struct variable **variable, struct error *err) CHECKED;
 
 /* All that leads away from `node`; `output` says which of its outputs lives, if `live`. */
 void dataflow_give(struct dataflow_run *run, struct dataflow_iteration *to,

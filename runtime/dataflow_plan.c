@@ -6,7 +6,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/map.h"
-#include "runtime/dataflow_internal.h"
+#include "runtime/dataflow_call.h"
 
 const struct op dataflow_retval = {.name = "_Retval",
                                    .inputs = "input:T",
@@ -83,7 +83,8 @@ static int add_loop(struct dataflow *flow, const char *name, int parent, int64_t
     flow->loops =
         alloc_grow(flow->loops, flow->loops_count, &flow->loops_capacity, sizeof(*flow->loops));
     struct dataflow_loop *loop = &flow->loops[flow->loops_count];
-    *loop = (struct dataflow_loop){.name = name, .parent = parent};
+    *loop = (struct dataflow_loop){
+        .name = name, .hash = dataflow_transfer_hash(name), .parent = parent};
     loop->parallel = parallel < 1 ? 1 : parallel > PARALLEL_MAX ? PARALLEL_MAX : (int)parallel;
     return flow->loops_count++;
 }

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "runtime/arithmetic.h"
 #include "runtime/cancel.h"
-#include "runtime/dataflow_internal.h"
+#include "runtime/dataflow_call.h"
 
 /* --- what comes in, what goes out --- */
 
@@ -190,10 +190,15 @@ static struct dataflow_run *open_run(struct plan *plan, const struct execute_opt
         give_run(run);
         return NULL;
     }
-    if (run) {
-        run->options = options;
-        begin(run, err);
+    if (!run)
+        return NULL;
+    run->options = options;
+    if (!dataflow_transfer_open(run, err)) {
+        execute_end(&run->step, options);
+        give_run(run);
+        return NULL;
     }
+    begin(run, err);
     return run;
 }
 
@@ -201,6 +206,7 @@ static void close_run(struct dataflow_run *run)
 {
     clear_results(run);
     dataflow_frame_clear(run);
+    dataflow_transfer_close(run);
     execute_end(&run->step, run->options);
     give_run(run);
 }

@@ -15,6 +15,7 @@ struct dataflow;
 struct dataflow_run;
 struct frame;
 struct plan;
+struct rendezvous;
 struct resources;
 struct variable;
 
@@ -73,6 +74,9 @@ struct frame {
     int layout_version;          /* 0: measuring, all on the heap */
 };
 
+/* In front of the text of an error that only says that another part of the step failed. */
+#define EXECUTE_DERIVED "[_Derived_]"
+
 /* How a run is watched, and ended from outside. */
 struct execute_options {
     struct trace *trace;   /* NULL: no statistics */
@@ -80,6 +84,8 @@ struct execute_options {
     struct cancel *cancel; /* borrowed; ends the run from outside; NULL: nobody does */
     struct cancel *own;    /* borrowed; of this run alone, which cancels it when it fails */
     uint64_t deadline_ns;  /* by the monotonic clock; 0: none */
+    /* Borrowed: where the parts of the step meet; aborted when the run fails.  NULL: alone. */
+    struct rendezvous *rendezvous;
 };
 
 /*

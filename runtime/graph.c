@@ -25,7 +25,8 @@ struct graph {
     int count;
     int capacity;
     int64_t edges;
-    bool view; /* no index by name; attributes borrowed, but for those of `own` */
+    bool view;          /* no index by name; attributes borrowed, but for those of `own` */
+    bool private_names; /* imported names may begin with "_" */
     struct node **own;
     int own_count;
     int own_capacity;
@@ -106,7 +107,7 @@ static bool check_name(const struct graph *graph, const struct node_def *def, bo
 {
     if (graph->view)
         return true; /* stands for nodes of any name, and is not found by it */
-    if (!name_is_good(def->name, imported))
+    if (!name_is_good(def->name, imported && !graph->private_names))
         return fail(
             err, INVALID,
             "node '%s' (%s): a name must match [A-Za-z0-9.][A-Za-z0-9_./\\-]* and have at "
@@ -137,6 +138,11 @@ struct graph *graph_new_view(void)
     graph->arena = arena_new();
     graph->view = true;
     return graph;
+}
+
+void graph_allow_private(struct graph *graph)
+{
+    graph->private_names = true;
 }
 
 static void release_node(struct node *node)

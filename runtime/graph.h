@@ -139,6 +139,12 @@ const int *graph_order(const struct graph *graph);
 /* A name that is not taken: `name`, or name_1, name_2 ...; lives in the graph's arena. */
 const char *graph_unique_name(struct graph *graph, const char *name);
 
+/*
+ * Names of nodes that are imported may begin with "_" from now on, as those of the parts of a
+ * step do.
+ */
+void graph_allow_private(struct graph *graph);
+
 /* The functions that the graph carries; borrowed, NULL in a view. */
 struct function_library *graph_library(const struct graph *graph);
 

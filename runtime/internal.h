@@ -14,6 +14,7 @@
 #include "runtime/graph.h"
 #include "runtime/kernel.h"
 #include "runtime/optimise.h"
+#include "runtime/place.h"
 #include "runtime/resource.h"
 #include "runtime/workspace.h"
 
@@ -136,42 +137,6 @@ bool optimise_is_flow(const struct node *node);
  * be freed; NULL when there are none.
  */
 bool *optimise_inner(const struct subgraph *subgraph, const int *order);
-
-/* --- place.c: a device for each node, with reasons --- */
-
-enum place_reason {
-    PLACE_ONLY,      /* there is one device, and it can */
-    PLACE_REQUESTED, /* the wish leaves one device */
-    PLACE_WITH,      /* colocated with the node that leads the group */
-    PLACE_KERNEL,    /* the only device that has a kernel */
-    PLACE_FIRST,     /* several can: the first by type, then by name */
-};
-
-struct decision {
-    const struct node *node;
-    const struct node
-        *leader; /* of the group of nodes that must be together; the node if alone */
-    enum place_reason reason;
-};
-
-struct placement {
-    const struct device *devices;
-    int devices_count;
-    struct decision *decisions; /* by node id */
-    int count;
-};
-
-/*
- * Sets node->device on all nodes.  `placement` is filled, to be given to place_release(). Fails
- * with INVALID when a wish is malformed or cannot be met, or no kernel exists.
- */
-bool place_graph(struct graph *graph, const struct device *devices, int devices_count,
-                 struct placement *placement, struct error *err) CHECKED;
-void place_release(struct placement *placement);
-
-/* Appends one JSON object for the node: device, request, reason and candidates. */
-void place_explain(const struct placement *placement, const struct node *node,
-                   struct str *json);
 
 /* --- partition.c: one part per device --- */
 

@@ -47,7 +47,9 @@ enum op_flow {
     FLOW_NEXT,    /* gives its input to the next iteration */
     FLOW_PASS,    /* gives its input as it is */
     FLOW_TRIGGER, /* runs after its controls, dead or alive */
-    FLOW_RETVAL   /* keeps its input for the end of the run: a fetch */
+    FLOW_RETVAL,  /* keeps its input for the end of the run: a fetch */
+    FLOW_SEND,    /* gives its input, dead or alive, to the step's rendezvous */
+    FLOW_RECV     /* takes its output from there */
 };
 
 /* What shape inference sees of one node. */

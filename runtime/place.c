@@ -1,10 +1,11 @@
 /*
- * place.c - a device for every node, with reasons.
+ * place.c - a device for every node.
  *
  * Nodes that must be together form groups: the ends of an edge that carries a reference or a
  * resource, and those that ask for it ("loc:@name").  A group has one wish, merged from its
  * nodes', and the device types for which every node of it has a kernel.  Of the devices that
- * are left the first by type (GPU before CPU) and name is taken.
+ * are left the first by type (GPU before CPU) and name is taken; but what makes a value from
+ * nothing goes where all its readers are, and what only looks at a shape stays with its input.
  */
 
 #include <stdlib.h>
@@ -16,9 +17,10 @@
 #include "runtime/internal.h"
 #include "runtime/op.h"
 
-struct group {                /* valid at the leader's index */
-    struct device_name *wish; /* NULL: none */
-    unsigned types;           /* bit per device type */
+struct group {                 /* valid at the leader's index */
+    struct device_name *wish;  /* NULL: none */
+    const struct device *kept; /* NULL: to be chosen */
+    unsigned types;            /* bit per device type */
     int size;
 };
 
@@ -26,12 +28,13 @@ struct placer {
     struct graph *graph;
     const struct device *devices;
     int devices_count;
+    struct place_options options;
     int *parent; /* union-find by node id */
     struct group *groups;
 };
 
 /* What the executor does itself; it can be anywhere. */
-static bool needs_no_kernel(const struct node *node)
+bool place_needs_no_kernel(const struct node *node)
 {
     const char *op = node->op->name;
     return node->op == &prune_arg || !strcmp(op, "NoOp") || !strcmp(op, "Const") ||
@@ -42,7 +45,8 @@ static unsigned kernel_types(const struct node *node)
 {
     unsigned types = 0;
     for (int type = 0; type < DEVICE_TYPES; type++)
-        if (needs_no_kernel(node) || node->fault || kernel_exists(node, (enum device_type)type))
+        if (place_needs_no_kernel(node) || node->fault ||
+            kernel_exists(node, (enum device_type)type))
             types |= 1u << type;
     return types;
 }
@@ -67,6 +71,7 @@ static bool init_group(struct placer *placer, const struct node *node, struct er
     struct group *group = &placer->groups[node->id];
     placer->parent[node->id] = node->id;
     group->size = 1;
+    group->kept = placer->options.keep ? node->device : NULL;
     group->types = kernel_types(node);
     if (!group->types) {
         struct error none;
@@ -75,7 +80,7 @@ static bool init_group(struct placer *placer, const struct node *node, struct er
         return fail(err, INVALID, "Cannot assign a device for operation %s: %s", node->name,
                     none.text);
     }
-    if (node->requested_device[0]) {
+    if (node->requested_device[0] && !group->kept) {
         group->wish = alloc_bytes(sizeof(*group->wish));
         if (!device_name_parse(node->requested_device, group->wish, err))
             return error_prefix(err, "node '%s': ", node->name);
@@ -83,27 +88,42 @@ static bool init_group(struct placer *placer, const struct node *node, struct er
     return true;
 }
 
-/* The lower id leads, so that results do not depend on the order of joining. */
-static bool join(struct placer *placer, const struct node *a, const struct node *b,
-                 struct error *err)
+static bool merge_wishes(const struct placer *placer, struct group *into, struct group *from,
+                         struct error *err)
 {
-    int into = leader(placer, a->id);
-    int from = leader(placer, b->id);
-    if (into == from)
+    if (into->kept || from->kept) {
+        into->kept = into->kept ? into->kept : from->kept;
         return true;
-    if (from < into) {
-        int swap = into;
-        into = from;
-        from = swap;
     }
+    if (into->wish && from->wish)
+        return device_name_merge(into->wish, from->wish, placer->options.soft, err);
+    if (from->wish) {
+        into->wish = from->wish;
+        from->wish = NULL;
+    }
+    return true;
+}
+
+/*
+ * The lower id leads, so that results do not depend on the order of joining.  `follows`: `b`
+ * takes what `a` has, so what it wished for itself counts only where it can be met, too.
+ */
+static bool join(struct placer *placer, const struct node *a, const struct node *b,
+                 bool follows, struct error *err)
+{
+    int source = leader(placer, a->id), reader = leader(placer, b->id);
+    if (source == reader)
+        return true;
+    int into = source < reader ? source : reader;
+    int from = source < reader ? reader : source;
     struct group *group = &placer->groups[into];
     struct group *other = &placer->groups[from];
-    if (other->wish && group->wish) {
-        if (!device_name_merge(group->wish, other->wish, false, err))
+    if (!merge_wishes(placer, group, other, err)) {
+        if (!follows)
             return error_prefix(err, "Cannot colocate nodes '%s' and '%s': ", a->name, b->name);
-    } else if (other->wish) {
-        group->wish = other->wish;
-        other->wish = NULL;
+        struct device_name *wish = placer->groups[source].wish;
+        placer->groups[source].wish = group->wish;
+        group->wish = wish;
     }
     group->types &= other->types;
     if (!group->types)
@@ -117,9 +137,9 @@ static bool join(struct placer *placer, const struct node *a, const struct node 
     return true;
 }
 
-static bool ties(const struct node *from, int output)
+static bool ties(const struct node *node, int input)
 {
-    int type = from->output_types[output];
+    int type = node->input_types[input];
     return dtype_is_ref(type) || type == RESOURCE;
 }
 
@@ -127,11 +147,9 @@ static bool join_edges(struct placer *placer, struct error *err)
 {
     for (int i = 0; i < graph_count(placer->graph); i++) {
         const struct node *node = graph_node(placer->graph, i);
-        for (int k = 0; k < node->inputs_count; k++) {
-            const struct edge *edge = &node->inputs[k];
-            if (ties(edge->from, edge->output) && !join(placer, edge->from, node, err))
+        for (int k = 0; !node->fault && k < node->inputs_count; k++)
+            if (ties(node, k) && !join(placer, node->inputs[k].from, node, true, err))
                 return false;
-        }
     }
     return true;
 }
@@ -150,7 +168,7 @@ static bool join_classes(struct placer *placer, struct error *err)
                 continue;
             const struct node *first = map_find(labels, text + 5);
             if (first)
-                ok = join(placer, first, node, err);
+                ok = join(placer, first, node, false, err);
             else
                 map_set(labels, text + 5, (void *)node);
         }
@@ -159,7 +177,7 @@ static bool join_classes(struct placer *placer, struct error *err)
         const struct node *node = graph_node(placer->graph, i);
         const struct node *first = map_find(labels, node->name);
         if (first)
-            ok = join(placer, first, node, err);
+            ok = join(placer, first, node, false, err);
     }
     map_free(labels);
     return ok;
@@ -169,8 +187,11 @@ static bool join_classes(struct placer *placer, struct error *err)
 
 static bool can_take(const struct group *group, const struct device *device)
 {
-    return (group->types >> device->type & 1) &&
-           (!group->wish || device_name_matches(group->wish, &device->parts));
+    if (!(group->types >> device->type & 1))
+        return false;
+    if (group->kept)
+        return device == group->kept;
+    return !group->wish || device_name_matches(group->wish, &device->parts);
 }
 
 /* GPUs first, then by name. */
@@ -192,8 +213,18 @@ static const struct device *choose(const struct placer *placer, const struct gro
     return best;
 }
 
-static enum place_reason reason_of(const struct placer *placer, const struct group *group,
-                                   bool alone)
+/* Who asked for what is not there keeps only the task of his wish. */
+static const struct device *choose_softly(const struct placer *placer, struct group *group)
+{
+    const struct device *device = choose(placer, group);
+    if (device || !placer->options.soft || !group->wish)
+        return device;
+    group->wish->type[0] = '\0';
+    group->wish->index = -1;
+    return choose(placer, group);
+}
+
+static enum place_reason reason_of(const struct placer *placer, const struct group *group)
 {
     int left = 0, with_kernel = 0;
     for (int i = 0; i < placer->devices_count; i++) {
@@ -202,11 +233,18 @@ static enum place_reason reason_of(const struct placer *placer, const struct gro
     }
     if (placer->devices_count == 1)
         return PLACE_ONLY;
-    if (!alone)
+    if (group->kept)
+        return PLACE_KEPT;
+    if (group->size > 1)
         return PLACE_WITH;
     if (left == 1)
         return with_kernel == 1 ? PLACE_KERNEL : PLACE_REQUESTED;
     return PLACE_FIRST;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
 static bool fail_choice(const struct placer *placer, const struct node *node,
@@ -214,42 +252,112 @@ static bool fail_choice(const struct placer *placer, const struct node *node,
 {
     struct str known = {0};
     char wish[160] = "";
+    size_t count = (size_t)placer->devices_count;
+    const char **names = alloc_array(count, sizeof(*names));
+    for (size_t i = 0; i < count; i++)
+        names[i] = placer->devices[i].name;
+    qsort(names, count, sizeof(*names), compare_names);
+    for (size_t i = 0; i < count; i++)
+        str_printf(&known, "%s%s", i ? ", " : "", names[i]);
     if (group->wish)
         device_name_text(group->wish, wish, sizeof(wish));
-    for (int i = 0; i < placer->devices_count; i++)
-        str_printf(&known, "%s%s", i ? ", " : "", placer->devices[i].name);
     fail(err, INVALID,
-         "Cannot assign a device for operation %s (%s): '%s' was explicitly assigned to '%s' "
-         "but "
-         "available devices are [ %s ]",
-         node->name, node->op->name, node->name, wish, str_text(&known));
+         "Cannot assign a device for operation %s: {{node %s}} was explicitly assigned to %s "
+         "but available devices are [ %s ]. Make sure the device specification refers to a "
+         "valid device.\n\t [[%s]]",
+         node->name, node->name, node->requested_device[0] ? node->requested_device : wish,
+         str_text(&known), node->name);
     str_release(&known);
+    free(names);
     return false;
 }
 
-static bool choose_all(struct placer *placer, struct placement *placement, struct error *err)
+/* Makes one value out of nothing: it can as well be made where it is read. */
+static bool is_generator(const struct node *node)
 {
-    for (int i = 0; i < graph_count(placer->graph); i++) {
-        struct node *node = graph_node(placer->graph, i);
-        int lead = leader(placer, i);
-        const struct group *group = &placer->groups[lead];
-        if (lead != i) { /* the leader has the lowest id, so it is placed */
-            node->device = graph_node(placer->graph, lead)->device;
-        } else {
-            node->device = choose(placer, group);
-            if (!node->device)
-                return fail_choice(placer, node, group, err);
-        }
-        placement->decisions[i] =
-            (struct decision){.node = node,
-                              .leader = graph_node(placer->graph, lead),
-                              .reason = reason_of(placer, group, group->size == 1)};
-    }
-    return true;
+    return !node->inputs_count && node->outputs_count == 1 &&
+           !dtype_is_ref(node->output_types[0]);
 }
 
-bool place_graph(struct graph *graph, const struct device *devices, int devices_count,
-                 struct placement *placement, struct error *err)
+/* Looks at the shape of a value alone. */
+static bool is_metadata(const struct node *node)
+{
+    const char *op = node->op->name;
+    return node->inputs_count == 1 &&
+           (!strcmp(op, "Shape") || !strcmp(op, "Size") || !strcmp(op, "Rank"));
+}
+
+/*
+ * By node id: the device where all readers of a generator are, NULL when they differ or there
+ * are none.  Readers that are generators' are not waited for.  To be freed.
+ */
+static const struct device **find_readers(const struct placer *placer)
+{
+    size_t count = (size_t)graph_count(placer->graph);
+    const struct device **readers = alloc_array(count, sizeof(struct device *));
+    bool *differ = alloc_array(count, sizeof(bool));
+    for (size_t i = 0; i < count; i++) {
+        const struct node *node = graph_node(placer->graph, (int)i);
+        for (int k = 0; node->device && k < node->inputs_count; k++) {
+            int from = node->inputs[k].from->id;
+            differ[from] |= readers[from] && readers[from] != node->device;
+            readers[from] = node->device;
+        }
+    }
+    for (size_t i = 0; i < count; i++)
+        if (differ[i])
+            readers[i] = NULL;
+    free(differ);
+    return readers;
+}
+
+/* The device of the group of `node`, or (`near`, if it can be) another that suits it more. */
+static bool choose_one(struct placer *placer, struct node *node, const struct device *near,
+                       struct placement *placement, struct error *err)
+{
+    int lead = leader(placer, node->id);
+    struct group *group = &placer->groups[lead];
+    struct node *first = graph_node(placer->graph, lead);
+    struct decision *decision = &placement->decisions[node->id];
+    *decision = (struct decision){.node = node, .leader = first};
+    bool suits = near && group->size == 1 && can_take(group, near);
+    if (lead != node->id) /* the leader has the lowest id, so it is placed */
+        node->device = first->device;
+    else
+        node->device = suits ? near : choose_softly(placer, group);
+    decision->reason = suits ? PLACE_NEAR : reason_of(placer, group);
+    return node->device || fail_choice(placer, node, group, err);
+}
+
+/* Generators last, as they go where their readers are. */
+static bool choose_all(struct placer *placer, struct placement *placement, struct error *err)
+{
+    int count = graph_count(placer->graph);
+    bool several = placer->devices_count > 1, ok = true;
+    for (int i = 0; !placer->options.keep && i < count; i++)
+        graph_node(placer->graph, i)->device = NULL;
+    for (int i = 0; ok && i < count; i++) {
+        struct node *node = graph_node(placer->graph, i);
+        const struct group *group = &placer->groups[leader(placer, i)];
+        if (several && group->size == 1 && !group->kept && is_generator(node))
+            continue;
+        const struct device *near =
+            several && is_metadata(node) ? node->inputs[0].from->device : NULL;
+        ok = choose_one(placer, node, near, placement, err);
+    }
+    const struct device **readers = ok && several ? find_readers(placer) : NULL;
+    for (int i = 0; ok && several && i < count; i++) {
+        struct node *node = graph_node(placer->graph, i);
+        if (!node->device)
+            ok = choose_one(placer, node, readers[i], placement, err);
+    }
+    free(readers);
+    return ok;
+}
+
+bool place_graph_over(struct graph *graph, const struct device *devices, int devices_count,
+                      const struct place_options *options, struct placement *placement,
+                      struct error *err)
 {
     assert(devices_count > 0);
     size_t count = (size_t)graph_count(graph);
@@ -257,6 +365,7 @@ bool place_graph(struct graph *graph, const struct device *devices, int devices_
         .graph = graph,
         .devices = devices,
         .devices_count = devices_count,
+        .options = *options,
         .parent = alloc_array(count, sizeof(int)),
         .groups = alloc_array(count, sizeof(struct group)),
     };
@@ -280,92 +389,15 @@ bool place_graph(struct graph *graph, const struct device *devices, int devices_
     return ok;
 }
 
+bool place_graph(struct graph *graph, const struct device *devices, int devices_count,
+                 struct placement *placement, struct error *err)
+{
+    return place_graph_over(graph, devices, devices_count, &(struct place_options){0},
+                            placement, err);
+}
+
 void place_release(struct placement *placement)
 {
     free(placement->decisions);
     *placement = (struct placement){0};
-}
-
-/* --- explaining --- */
-
-static void add_text(struct str *json, const char *text)
-{
-    str_add_json(json, text, strlen(text));
-}
-
-static void add_reason(const struct decision *decision, struct str *json)
-{
-    const struct node *node = decision->node;
-    struct str text = {0};
-    switch (decision->reason) {
-    case PLACE_ONLY:
-        str_printf(&text, "the only device of this task; it has a kernel for %s",
-                   node->op->name);
-        break;
-    case PLACE_REQUESTED:
-        str_printf(&text, "requested: %s", node->requested_device);
-        break;
-    case PLACE_WITH:
-        str_printf(&text, "must be with '%s': they share a variable or ask for it",
-                   decision->leader->name);
-        break;
-    case PLACE_KERNEL:
-        str_printf(&text, "the only device with a kernel for %s", node->op->name);
-        break;
-    case PLACE_FIRST:
-        str_add(&text, "the first of several, by type and name");
-        break;
-    }
-    add_text(json, str_text(&text));
-    str_release(&text);
-}
-
-/* Why a device was not taken, NULL for the one that was. */
-static const char *rejection(const struct node *node, const struct device *device)
-{
-    struct device_name wish;
-    struct error err;
-    if (device == node->device)
-        return NULL;
-    if (!needs_no_kernel(node) && !kernel_exists(node, device->type))
-        return "no kernel for this op and its types";
-    if (node->requested_device[0] && device_name_parse(node->requested_device, &wish, &err) &&
-        !device_name_matches(&wish, &device->parts))
-        return "not what was requested";
-    return "another device comes first";
-}
-
-void place_explain(const struct placement *placement, const struct node *node, struct str *json)
-{
-    assert(node->id < placement->count);
-    str_add(json, "{\"node\":");
-    add_text(json, node->name);
-    str_add(json, ",\"op\":");
-    add_text(json, node->op->name);
-    const struct attr *parts = node_attr(node, OPTIMISE_STANDS_FOR);
-    for (int i = 0; parts && i < parts->count; i++) {
-        str_add(json, i ? "," : ",\"stands_for\":[");
-        str_add_json(json, parts->strings[i].data, parts->strings[i].size);
-        str_add(json, i + 1 == parts->count ? "]" : "");
-    }
-    str_add(json, ",\"device\":");
-    add_text(json, node->device->name);
-    str_add(json, ",\"requested\":");
-    add_text(json, node->requested_device);
-    str_add(json, ",\"reason\":");
-    add_reason(&placement->decisions[node->id], json);
-    str_add(json, ",\"candidates\":[");
-    for (int i = 0; i < placement->devices_count; i++) {
-        const struct device *device = &placement->devices[i];
-        const char *rejected = rejection(node, device);
-        str_add(json, i ? ",{\"device\":" : "{\"device\":");
-        add_text(json, device->name);
-        str_add(json, ",\"rejected\":");
-        if (rejected)
-            add_text(json, rejected);
-        else
-            str_add(json, "null");
-        str_add(json, "}");
-    }
-    str_add(json, "]}");
 }

@@ -259,6 +259,8 @@
     X(lstm_block_cell) X(lstm_block_cell_grad) X(block_lstm) X(block_lstm_v2) \
     X(block_lstm_grad) X(block_lstm_grad_v2) X(gru_block_cell) X(gru_block_cell_grad)
 
+#define OPS_TRANSFER(X) X(send) X(recv) X(host_send) X(host_recv)
+
 #define OPS_LIST(X) \
     OPS_FRAMEWORK(X) OPS_STATE(X) OPS_MATH(X) OPS_UNARY(X) OPS_COMPARE(X) OPS_MATRIX(X) \
     OPS_REDUCE(X) OPS_SEGMENT(X) OPS_ARRAY(X) OPS_SLICE(X) OPS_LAYOUT(X) OPS_GATHER(X) \
@@ -266,4 +268,4 @@
     OPS_TRAINING_SPARSE(X) OPS_FILES(X) OPS_SUMMARY(X) OPS_FUSED(X) \
     OPS_CONTROL_FLOW(X) OPS_FUNCTIONAL(X) OPS_QUEUE(X) OPS_TABLE(X) OPS_TENSOR_ARRAY(X) OPS_TENSOR_LIST(X) \
     OPS_SESSION(X) OPS_DATASET(X) OPS_STRING(X) OPS_PARSE(X) OPS_READER(X) OPS_STAGE(X) OPS_IMAGE(X) \
-    OPS_SPARSE(X) OPS_SAMPLER(X) OPS_RNN(X) OPS_RARE(X)
+    OPS_SPARSE(X) OPS_SAMPLER(X) OPS_RNN(X) OPS_TRANSFER(X) OPS_RARE(X)

@@ -155,7 +155,7 @@ static inline struct world *world_new(void)
 }
 
 /* By way of a GraphDef, where loops may be closed. */
-static void begin(struct world *world)
+static inline void begin(struct world *world)
 {
     struct str bytes = {0};
     if (!builder_ok(&world->b))

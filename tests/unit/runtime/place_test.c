@@ -99,10 +99,10 @@ TEST(what_shares_a_variable_stays_together)
     CHECK_OK(place_graph(graph, devices, 3, &placement, &err), &err);
     CHECK_TEXT(device_of(v), "device:CPU:0");
     CHECK_TEXT(device_of(assign), "device:CPU:0");
-    CHECK_TEXT(device_of(read), "device:CPU:0");
+    CHECK_TEXT(device_of(read), "device:GPU:0"); /* takes the value alone */
     CHECK_TEXT(device_of(free_one), "device:GPU:0");
     struct str json = {0};
-    place_explain(&placement, read.from, &json);
+    place_explain(&placement, assign.from, &json);
     CHECK(strstr(json.data, "must be with 'v'"));
     str_release(&json);
     place_release(&placement);
@@ -138,18 +138,76 @@ TEST(wishes_that_cannot_be_met_are_refused)
     graph_free(graph);
 
     begin();
-    struct edge v = variable("v");
     b.device = "/device:GPU:0";
-    builder_add(&b, "Assign", "assign", INPUTS(v, builder_scalar(&b, "c", F32, 1)), NO_ATTRS);
+    struct edge v = variable("v");
+    b.device = "/device:GPU:1";
+    const struct attr_bytes class = {"loc:@v", 6};
+    const struct attr list = {
+        .name = "_class", .kind = ATTR_STRING, .is_list = true, .count = 1, .strings = &class};
+    builder_add(&b, "Identity", "read", INPUTS(v), ATTRS(list));
     CHECK_FAILS(place_graph(graph, devices, 3, &placement, &err), &err, INVALID);
+    CHECK(strstr(err.text, "Cannot colocate"));
     graph_free(graph);
 
     begin();
-    b.device = "/device:GPU:0";
-    v = variable("v");
-    b.device = "/device:GPU:1";
-    identity("read", v);
+    b.device = "/device:TPU:0";
+    builder_scalar(&b, "lost", F32, 1);
     CHECK_FAILS(place_graph(graph, devices, 3, &placement, &err), &err, INVALID);
-    CHECK(strstr(err.text, "Cannot colocate"));
+    CHECK(strstr(err.text,
+                 "{{node lost}} was explicitly assigned to /device:TPU:0 but "
+                 "available devices are [ /job:localhost/replica:0/task:0/device:CPU:0, "
+                 "/job:localhost"));
+    graph_free(graph);
+}
+
+/* What takes a reference goes where its variable is, whatever it asked for itself. */
+TEST(readers_of_a_reference_follow_it)
+{
+    begin();
+    b.device = "/device:CPU:0";
+    struct edge v = variable("v");
+    b.device = "/device:GPU:0";
+    struct edge assign = builder_add(&b, "Assign", "assign",
+                                     INPUTS(v, builder_scalar(&b, "c", F32, 1)), NO_ATTRS);
+    struct placement placement;
+    CHECK_OK(place_graph(graph, devices, 3, &placement, &err), &err);
+    CHECK_TEXT(device_of(assign), "device:CPU:0");
+    place_release(&placement);
+    graph_free(graph);
+}
+
+TEST(soft_wishes_keep_only_their_task)
+{
+    begin();
+    b.device = "/task:0/device:GPU:7";
+    struct edge far = identity("far", builder_scalar(&b, "c", F32, 1));
+    struct placement placement;
+    CHECK_OK(place_graph_over(graph, devices, 3, &(struct place_options){.soft = true},
+                              &placement, &err),
+             &err);
+    CHECK_TEXT(device_of(far), "device:GPU:0");
+    place_release(&placement);
+    graph_free(graph);
+}
+
+/* A node that has its place keeps it when the graph grows, and others join it. */
+TEST(what_is_placed_stays)
+{
+    const struct place_options keep = {.keep = true};
+    struct placement placement;
+    begin();
+    struct edge v = variable("v");
+    CHECK_OK(place_graph_over(graph, devices, 3, &keep, &placement, &err), &err);
+    CHECK_TEXT(device_of(v), "device:GPU:0");
+    place_release(&placement);
+    builder_add(&b, "Assign", "assign", INPUTS(v, builder_scalar(&b, "c", F32, 1)), NO_ATTRS);
+    CHECK_FAILS(place_graph_over(graph, devices, 3, &keep, &placement, &err), &err, INVALID);
+    graph_truncate(graph, 1);
+    b.device = "/device:GPU:1";
+    struct edge read = identity("read", v);
+    CHECK_OK(place_graph_over(graph, devices, 3, &keep, &placement, &err), &err);
+    CHECK_TEXT(device_of(v), "device:GPU:0");
+    CHECK_TEXT(device_of(read), "device:GPU:1");
+    place_release(&placement);
     graph_free(graph);
 }

@@ -1,0 +1,65 @@
+/*
+ * cluster.h - a session whose graph lies on the devices of several tasks.
+ *
+ * The master's half of distributed steps: the whole graph is placed when it comes, so a
+ * variable stays where it is; for each signature of feeds, fetches and targets it is pruned,
+ * cut by task, and registered with each task's worker; a step runs all parts at once and
+ * gathers what was fetched.  The counterpart of session.h, with the same errors; a worker's
+ * error says which task it is from, and when one part fails, the others are cancelled.
+ */
+#pragma once
+
+#include "base/base.h"
+
+struct cluster_session;
+struct device;
+struct error;
+struct graph;
+struct session_run;
+struct str;
+struct tensor;
+struct worker_link;
+
+struct cluster_options {
+    struct worker_link *const *links; /* one for each task; borrowed */
+    int links_count;
+    int home;                   /* whose first device is the client's; never filtered out */
+    const char *const *filters; /* partial device names: only tasks that one of them meets */
+    int filters_count;          /* 0: all tasks */
+    bool soft_placement;
+    bool compress; /* floats travel as bfloat16 */
+    bool isolate;  /* variables of its own */
+};
+
+/*
+ * Asks each task for its devices and makes a session there.  `handle` is unique in the cluster.
+ * Fails as the tasks do: UNAVAILABLE when one cannot be reached.
+ */
+struct cluster_session *cluster_session_new(const struct cluster_options *options,
+                                            const char *handle, struct error *err) CHECKED;
+
+/* Ends all runs with CANCELLED and returns when none is left; later ones fail. */
+void cluster_session_close(struct cluster_session *session);
+void cluster_session_free(struct cluster_session *session); /* closes; NULL is fine */
+
+/* The devices of all tasks that are not filtered out, the client's first; borrowed. */
+const struct device *cluster_session_devices(const struct cluster_session *session, int *count);
+
+/* Adds a serialized GraphDef, or the nodes of another graph, and places them: all or nothing.
+ */
+bool cluster_session_extend(struct cluster_session *session, const void *graph_def, size_t size,
+                            struct error *err) CHECKED;
+bool cluster_session_extend_graph(struct cluster_session *session, const struct graph *graph,
+                                  struct error *err) CHECKED;
+
+/* As session_run(), without statistics. */
+bool cluster_session_run(struct cluster_session *session, const struct session_run *run,
+                         struct tensor *fetched, struct error *err) CHECKED;
+
+/*
+ * Appends the serialized GraphDefs of the parts that `run` has, with devices: one for each
+ * task; `*sizes` (to be freed) says where they end.
+ */
+bool cluster_session_parts(struct cluster_session *session, const struct session_run *run,
+                           struct str *graph_defs, size_t **sizes, int *count,
+                           struct error *err) CHECKED;

@@ -1,0 +1,229 @@
+/* cluster_session.c - a graph over several tasks: its devices, its extensions, its plans. */
+
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/map.h"
+#include "base/str.h"
+#include "runtime/cluster/internal.h"
+#include "runtime/function_library.h"
+#include "runtime/session.h"
+
+enum { DEVICES_MAX = 64 }; /* of one task */
+
+/* --- tasks and devices --- */
+
+static bool is_wanted(const struct cluster_options *options, int link, bool *wanted,
+                      struct error *err)
+{
+    struct device_name name, task;
+    *wanted = !options->filters_count || link == options->home;
+    if (!device_name_parse(options->links[link]->task, &task, err))
+        return false;
+    for (int i = 0; i < options->filters_count; i++) {
+        if (!device_name_parse(options->filters[i], &name, err))
+            return error_prefix(err, "device_filters[%d]: ", i);
+        name.type[0] = '\0';
+        name.index = -1;
+        *wanted |= device_name_matches(&name, &task);
+    }
+    return true;
+}
+
+/* The task's devices, and a session there. */
+static bool add_task(struct cluster_session *session, struct worker_link *link, bool isolate,
+                     struct error *err)
+{
+    struct device found[DEVICES_MAX];
+    int count;
+    if (!link->kind->status(link, found, DEVICES_MAX, &count, err) ||
+        !link->kind->create_session(link, session->handle, isolate, err))
+        return false;
+    session->links[session->links_count++] = link;
+    int total = session->devices_count + count;
+    session->devices =
+        alloc_resize(session->devices, (size_t)total * sizeof(*session->devices));
+    memcpy(session->devices + session->devices_count, found, (size_t)count * sizeof(*found));
+    session->devices_count = total;
+    return true;
+}
+
+static bool add_tasks(struct cluster_session *session, const struct cluster_options *options,
+                      struct error *err)
+{
+    session->links = alloc_array((size_t)options->links_count, sizeof(*session->links));
+    if (!add_task(session, options->links[options->home], options->isolate, err))
+        return false;
+    for (int i = 0; i < options->links_count; i++) {
+        bool wanted;
+        if (!is_wanted(options, i, &wanted, err))
+            return false;
+        if (wanted && i != options->home &&
+            !add_task(session, options->links[i], options->isolate, err))
+            return false;
+    }
+    return true;
+}
+
+/* --- life --- */
+
+struct cluster_session *cluster_session_new(const struct cluster_options *options,
+                                            const char *handle, struct error *err)
+{
+    assert(options->home >= 0 && options->home < options->links_count);
+    struct cluster_session *session = alloc_bytes(sizeof(*session));
+    session->handle = alloc_text(handle);
+    session->soft = options->soft_placement;
+    session->compress = options->compress;
+    session->graph = graph_new();
+    session->plans = map_new();
+    pthread_rwlock_init(&session->graph_lock, NULL);
+    pthread_mutex_init(&session->lock, NULL);
+    runs_init(&session->runs);
+    if (add_tasks(session, options, err))
+        return session;
+    cluster_session_free(session);
+    return NULL;
+}
+
+void cluster_session_close(struct cluster_session *session)
+{
+    runs_close(&session->runs);
+}
+
+void cluster_session_free(struct cluster_session *session)
+{
+    if (!session)
+        return;
+    struct error gone;
+    cluster_session_close(session);
+    for (int i = 0; i < map_count(session->plans); i++)
+        cluster_plan_free(session, map_value(session->plans, i));
+    for (int i = 0; i < session->links_count; i++)
+        (void)!session->links[i]->kind->delete_session(session->links[i], session->handle,
+                                                       &gone);
+    map_free(session->plans);
+    graph_free(session->graph);
+    runs_release(&session->runs);
+    pthread_mutex_destroy(&session->lock);
+    pthread_rwlock_destroy(&session->graph_lock);
+    free(session->links);
+    free(session->devices);
+    free(session->handle);
+    free(session);
+}
+
+const struct device *cluster_session_devices(const struct cluster_session *session, int *count)
+{
+    *count = session->devices_count;
+    return session->devices;
+}
+
+/* --- the graph --- */
+
+/* New nodes only: what is placed stays where its state is. */
+static bool place_new_locked(struct cluster_session *session, struct error *err)
+{
+    const struct place_options options = {.soft = session->soft, .keep = true};
+    struct placement placement;
+    if (!place_graph_over(session->graph, session->devices, session->devices_count, &options,
+                          &placement, err))
+        return false;
+    place_release(&placement);
+    return true;
+}
+
+/* Adds what `other` has, or else the serialized graph. */
+static bool extend(struct cluster_session *session, const struct graph *other,
+                   const void *graph_def, size_t size, struct error *err)
+{
+    pthread_rwlock_wrlock(&session->graph_lock);
+    struct graph *graph = session->graph;
+    int count = graph_count(graph);
+    const struct function_library_mark functions = function_library_mark(graph_library(graph));
+    bool ok =
+        other ? graph_add_all(graph, other, err) : graph_import(graph, graph_def, size, err);
+    if (ok && !place_new_locked(session, err)) {
+        graph_truncate(graph, count);
+        function_library_truncate(graph_library(graph), functions);
+        ok = false;
+    }
+    pthread_rwlock_unlock(&session->graph_lock);
+    return ok;
+}
+
+bool cluster_session_extend(struct cluster_session *session, const void *graph_def, size_t size,
+                            struct error *err)
+{
+    return extend(session, NULL, graph_def, size, err);
+}
+
+bool cluster_session_extend_graph(struct cluster_session *session, const struct graph *graph,
+                                  struct error *err)
+{
+    return extend(session, graph, NULL, 0, err);
+}
+
+/* --- runs --- */
+
+/* All names, with what they are for. */
+static void signature_text(const struct session_run *run, struct str *out)
+{
+    const char *const *lists[] = {run->feeds, run->fetches, run->targets};
+    const int counts[] = {run->feeds_count, run->fetches_count, run->targets_count};
+    for (int l = 0; l < ARRAY_LEN(lists); l++) {
+        for (int i = 0; i < counts[l]; i++) {
+            str_add(out, lists[l][i]);
+            str_add_char(out, '\x1f');
+        }
+        str_add_char(out, '\x1e');
+    }
+}
+
+/* Made at first use. */
+static struct cluster_plan *find_plan(struct cluster_session *session,
+                                      const struct session_run *run, struct error *err)
+{
+    struct str text = {0};
+    signature_text(run, &text);
+    pthread_rwlock_rdlock(&session->graph_lock);
+    pthread_mutex_lock(&session->lock);
+    struct cluster_plan *plan = map_find(session->plans, str_text(&text));
+    if (!plan) {
+        plan = cluster_plan_new(session, run, err);
+        if (plan)
+            map_set(session->plans, str_text(&text), plan);
+    }
+    pthread_mutex_unlock(&session->lock);
+    pthread_rwlock_unlock(&session->graph_lock);
+    str_release(&text);
+    return plan;
+}
+
+bool cluster_session_run(struct cluster_session *session, const struct session_run *run,
+                         struct tensor *fetched, struct error *err)
+{
+    struct running *running = runs_begin(&session->runs, err);
+    if (!running)
+        return false;
+    struct cluster_plan *plan = find_plan(session, run, err);
+    bool ok = plan && cluster_step_run(session, plan, run, running->cancel, fetched, err);
+    runs_end(&session->runs, running);
+    return ok || runs_explain(&session->runs, err);
+}
+
+bool cluster_session_parts(struct cluster_session *session, const struct session_run *run,
+                           struct str *graph_defs, size_t **sizes, int *count,
+                           struct error *err)
+{
+    struct cluster_plan *plan = find_plan(session, run, err);
+    if (!plan)
+        return false;
+    *count = plan->parts_count;
+    *sizes = alloc_array((size_t)plan->parts_count, sizeof(**sizes));
+    for (int i = 0; i < plan->parts_count; i++)
+        (*sizes)[i] = plan->parts[i].graph_end;
+    str_add_bytes(graph_defs, plan->graph_defs.data, plan->graph_defs.size);
+    return true;
+}

@@ -1,0 +1,252 @@
+/*
+ * cluster_step.c - one step of a cluster session: all parts run at once, their ends are
+ * gathered.
+ *
+ * The thread that runs the step waits; what ends a part comes by a callback.  At the first
+ * failure (or a cancel, or when time is up) the step is cleaned up on all workers, which ends
+ * the parts that still run; so the step is over when all have answered.
+ */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/random.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/str.h"
+#include "runtime/cancel.h"
+#include "runtime/cluster/internal.h"
+#include "runtime/session.h"
+
+struct step_run {
+    struct cluster_plan *plan;
+    int64_t id;
+    pthread_mutex_t lock;   /* guards: running, ended, ending, and each part's outcome */
+    pthread_cond_t changed; /* by the monotonic clock */
+    int running;
+    bool failed; /* a part has, or the step was ended */
+    struct part_run {
+        struct worker_run run;
+        struct step_run *step;
+        bool bad;
+        struct error err;
+    } * parts;
+    struct tensor *received; /* by fetch of the plan */
+    const char **send_keys, **receive_keys;
+    struct tensor *sends; /* borrowed values */
+};
+
+static int64_t new_step_id(void)
+{
+    uint64_t id = 0;
+    ssize_t got = getrandom(&id, sizeof(id), 0);
+    assert(got == (ssize_t)sizeof(id));
+    return (int64_t)(id >> 7);
+}
+
+static void part_done(struct worker_run *run, const struct error *err)
+{
+    struct part_run *part = run->arg;
+    struct step_run *step = part->step;
+    pthread_mutex_lock(&step->lock);
+    part->bad = err;
+    if (err) {
+        part->err = *err;
+        step->failed = true;
+    }
+    step->running--;
+    pthread_cond_signal(&step->changed);
+    pthread_mutex_unlock(&step->lock);
+}
+
+static void wake(void *arg)
+{
+    struct step_run *step = arg;
+    pthread_mutex_lock(&step->lock);
+    step->failed = true;
+    pthread_cond_signal(&step->changed);
+    pthread_mutex_unlock(&step->lock);
+}
+
+/* --- before and after --- */
+
+static void init(struct step_run *step, struct cluster_session *session,
+                 struct cluster_plan *plan, const struct session_run *run)
+{
+    const struct partition_parts *ends = &plan->ends;
+    pthread_condattr_t attr;
+    *step = (struct step_run){.plan = plan, .id = new_step_id()};
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_mutex_init(&step->lock, NULL);
+    pthread_cond_init(&step->changed, &attr);
+    pthread_condattr_destroy(&attr);
+    step->parts = alloc_array((size_t)plan->parts_count, sizeof(*step->parts));
+    step->received = alloc_array((size_t)ends->fetches_count, sizeof(*step->received));
+    step->receive_keys = alloc_array((size_t)ends->fetches_count, sizeof(char *));
+    step->send_keys = alloc_array((size_t)ends->feeds_count, sizeof(char *));
+    step->sends = alloc_array((size_t)ends->feeds_count, sizeof(*step->sends));
+    for (int i = 0; i < ends->feeds_count; i++) {
+        step->send_keys[i] = ends->feeds[i].key;
+        step->sends[i] = run->feed_values[ends->feeds[i].index];
+    }
+    for (int i = 0; i < ends->fetches_count; i++)
+        step->receive_keys[i] = ends->fetches[i].key;
+    for (int i = 0; i < plan->parts_count; i++) {
+        struct part_run *part = &step->parts[i];
+        bool home = plan->parts[i].home;
+        part->step = step;
+        part->run = (struct worker_run){
+            .session = session->handle,
+            .graph = plan->parts[i].handle,
+            .step_id = step->id,
+            .send_keys = step->send_keys,
+            .sends = step->sends,
+            .sends_count = home ? ends->feeds_count : 0,
+            .receive_keys = step->receive_keys,
+            .received = step->received,
+            .receives_count = home ? ends->fetches_count : 0,
+            .done = part_done,
+            .arg = part,
+        };
+    }
+}
+
+static void release(struct step_run *step)
+{
+    for (int i = 0; i < step->plan->ends.fetches_count; i++)
+        tensor_release(&step->received[i]);
+    pthread_mutex_destroy(&step->lock);
+    pthread_cond_destroy(&step->changed);
+    free(step->parts);
+    free(step->received);
+    free(step->receive_keys);
+    free(step->send_keys);
+    free(step->sends);
+}
+
+static void clean_up(const struct step_run *step)
+{
+    for (int i = 0; i < step->plan->parts_count; i++) {
+        struct worker_link *link = step->plan->parts[i].link;
+        link->kind->cleanup_graph(link, step->id);
+    }
+}
+
+/* --- the outcome --- */
+
+static bool is_derived(const struct error *err)
+{
+    return !strncmp(err->text, EXECUTE_DERIVED, strlen(EXECUTE_DERIVED));
+}
+
+/* The first error that is its own; else the first that another one caused. */
+static bool report(const struct step_run *step, struct error *err)
+{
+    int count = step->plan->parts_count, found = -1;
+    for (int i = count - 1; i >= 0; i--)
+        if (step->parts[i].bad && !is_derived(&step->parts[i].err))
+            found = i;
+    for (int i = 0; found < 0 && i < count; i++)
+        if (step->parts[i].bad)
+            found = i;
+    if (found < 0)
+        return true;
+    const struct error *cause = &step->parts[found].err;
+    size_t skip = is_derived(cause) ? strlen(EXECUTE_DERIVED) : 0;
+    return fail(err, cause->code, "From %s:\n%s", step->plan->parts[found].link->task,
+                cause->text + skip);
+}
+
+/* Until all parts are done.  True when they went well, or failed on their own. */
+static bool wait_for_parts(struct step_run *step, uint64_t deadline_ns)
+{
+    const struct timespec end = {.tv_sec = (time_t)(deadline_ns / 1000000000),
+                                 .tv_nsec = (long)(deadline_ns % 1000000000)};
+    bool in_time = true, cleaned = false;
+    pthread_mutex_lock(&step->lock);
+    while (step->running) {
+        if (step->failed && !cleaned) {
+            cleaned = true;
+            pthread_mutex_unlock(&step->lock);
+            clean_up(step);
+            pthread_mutex_lock(&step->lock);
+            continue;
+        }
+        int result = deadline_ns && !cleaned
+                         ? pthread_cond_timedwait(&step->changed, &step->lock, &end)
+                         : pthread_cond_wait(&step->changed, &step->lock);
+        if (result == ETIMEDOUT && step->running && !cleaned) {
+            step->failed = true;
+            in_time = false;
+        }
+    }
+    pthread_mutex_unlock(&step->lock);
+    return in_time;
+}
+
+/* Whether a later fetch of the run is the same. */
+static bool is_wanted_again(const struct cluster_plan *plan, int index)
+{
+    for (int i = index + 1; i < plan->fetches_count; i++)
+        if (plan->ends.fetch_of[i] == plan->ends.fetch_of[index])
+            return true;
+    return false;
+}
+
+static bool give_fetched(struct step_run *step, struct tensor *fetched, struct error *err)
+{
+    for (int i = 0; i < step->plan->fetches_count; i++) {
+        struct tensor *received = &step->received[step->plan->ends.fetch_of[i]];
+        fetched[i] = (struct tensor){0};
+        if (execute_fetch(received, !is_wanted_again(step->plan, i), &fetched[i], err))
+            continue;
+        while (i > 0)
+            tensor_release(&fetched[--i]);
+        return false;
+    }
+    return true;
+}
+
+static bool run_parts(struct step_run *step, uint64_t deadline_ns, struct cancel *own,
+                      struct cancel *cancel, struct error *err)
+{
+    struct cluster_plan *plan = step->plan;
+    step->running = plan->parts_count;
+    for (int i = 0; i < plan->parts_count; i++)
+        plan->parts[i].link->kind->run_graph(plan->parts[i].link, &step->parts[i].run);
+    bool in_time = wait_for_parts(step, deadline_ns);
+    clean_up(step);
+    if (!in_time)
+        return fail(err, DEADLINE, "the run was not done within its time");
+    if (cancel_requested(own) || (cancel && cancel_requested(cancel)))
+        return fail(err, CANCELLED, "the run was cancelled");
+    return report(step, err);
+}
+
+bool cluster_step_run(struct cluster_session *session, struct cluster_plan *plan,
+                      const struct session_run *run, struct cancel *own, struct tensor *fetched,
+                      struct error *err)
+{
+    struct step_run step;
+    uint64_t deadline_ns =
+        run->timeout_ms > 0 ? clock_monotonic_ns() + (uint64_t)run->timeout_ms * 1000000 : 0;
+    uint64_t own_ticket, ticket;
+    init(&step, session, plan, run);
+    bool ok = false;
+    if (!cancel_add(own, wake, &step, &own_ticket)) {
+        (void)fail(err, CANCELLED, "the run was cancelled before it began");
+    } else if (run->cancel && !cancel_add(run->cancel, wake, &step, &ticket)) {
+        (void)fail(err, CANCELLED, "the run was cancelled before it began");
+        (void)cancel_remove(own, own_ticket);
+    } else {
+        ok = run_parts(&step, deadline_ns, own, run->cancel, err);
+        (void)cancel_remove(own, own_ticket);
+        if (run->cancel)
+            (void)cancel_remove(run->cancel, ticket);
+        ok = ok && give_fetched(&step, fetched, err);
+    }
+    release(&step);
+    return ok;
+}

@@ -1,0 +1,166 @@
+/* dataflow_transfer.c - values of a run from and to the other parts of its step. */
+
+#include <inttypes.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/str.h"
+#include "runtime/cancel.h"
+#include "runtime/dataflow_call.h"
+#include "runtime/rendezvous.h"
+
+/* --- frames: each part makes the same ids, without a word to the others --- */
+
+/* TensorFlow's Hash64: that of Austin Appleby's MurmurHash2 for 64 bits. */
+uint64_t dataflow_transfer_hash(const char *name)
+{
+    const uint64_t factor = UINT64_C(0xc6a4a7935bd1e995);
+    size_t size = strlen(name);
+    uint64_t hash = UINT64_C(0xDECAFCAFFE) ^ (size * factor);
+    for (; size >= 8; size -= 8, name += 8) {
+        uint64_t word;
+        memcpy(&word, name, sizeof(word));
+        word *= factor;
+        word ^= word >> 47;
+        hash = (hash ^ word * factor) * factor;
+    }
+    for (size_t i = size; i > 0; i--)
+        hash ^= (uint64_t)(unsigned char)name[i - 1] << (8 * (i - 1));
+    if (size)
+        hash *= factor;
+    hash = (hash ^ hash >> 47) * factor;
+    return hash ^ hash >> 47;
+}
+
+static uint64_t combine(uint64_t a, uint64_t b)
+{
+    return a ^ (b + UINT64_C(0x9e3779b97f4a7800) + (a << 10) + (a >> 4));
+}
+
+uint64_t dataflow_transfer_frame_id(const struct dataflow_frame *parent, int64_t iteration,
+                                    const struct dataflow_loop *loop)
+{
+    return combine(parent->id, combine((uint64_t)iteration, loop->hash));
+}
+
+/* --- sending and receiving --- */
+
+static void add_key(struct str *key, const struct dataflow_iteration *iteration,
+                    const struct node *node)
+{
+    str_printf(key, "%s;%016" PRIx64 ";%s;%s;%" PRIu64 ":%" PRId64,
+               node_attr_string(node, "send_device", ""),
+               (uint64_t)node_attr_int(node, "send_device_incarnation", 0),
+               node_attr_string(node, "recv_device", ""),
+               node_attr_string(node, "tensor_name", ""), iteration->frame->id,
+               iteration->number);
+}
+
+static bool find_rendezvous(const struct dataflow_run *run, struct rendezvous **rendezvous,
+                            struct error *err)
+{
+    *rendezvous = run->options ? run->options->rendezvous : NULL;
+    return *rendezvous || fail(err, INVALID, "this step has no other part to meet");
+}
+
+/* The value as it is now: what a reference leads to may change before it is received. */
+static bool take_value(struct dataflow_run *run, struct dataflow_iteration *iteration,
+                       const struct dataflow_node *node, struct tensor *value,
+                       struct error *err)
+{
+    const struct edge *edge = &node->node->inputs[0];
+    struct variable *none = NULL;
+    struct tensor seen = {0};
+    if (!dtype_is_ref(edge->from->output_types[edge->output]))
+        return dataflow_take_input(run, iteration, node, 0, value, &none, err);
+    if (!dataflow_take_input(run, iteration, node, 0, &seen, &none, err))
+        return false;
+    bool ok = tensor_clone(value, &seen, err);
+    tensor_release(&seen);
+    return ok;
+}
+
+bool dataflow_transfer_send(struct dataflow_run *run, struct dataflow_iteration *iteration,
+                            const struct dataflow_node *node, bool live, struct error *err)
+{
+    struct rendezvous *rendezvous;
+    struct tensor value = {0};
+    if (!find_rendezvous(run, &rendezvous, err) ||
+        (live && !take_value(run, iteration, node, &value, err)))
+        return false;
+    struct str key = {0};
+    add_key(&key, iteration, node->node);
+    bool ok = rendezvous_send(rendezvous, str_text(&key), &value, !live, err);
+    str_release(&key);
+    tensor_release(&value);
+    return ok;
+}
+
+static void received(void *arg, const struct tensor *value, bool dead, const struct error *err)
+{
+    struct dataflow_started *started = arg;
+    const struct node *node = started->node->node;
+    struct error why;
+    if (err) {
+        why = *err;
+        if (strncmp(why.text, EXECUTE_DERIVED, strlen(EXECUTE_DERIVED)) != 0)
+            (void)error_prefix(&why, EXECUTE_DERIVED);
+        dataflow_call_post(started, &why);
+        return;
+    }
+    started->dead = dead;
+    if (dead) {
+        dataflow_call_post(started, NULL);
+    } else if ((int)value->dtype != node->output_types[0]) {
+        (void)fail(&why, INTERNAL,
+                   "Output 0 of type %s does not match declared output type %s for node "
+                   "{{node %s}}",
+                   dtype_name(value->dtype), dtype_name(node->output_types[0]), node->name);
+        dataflow_call_post(started, &why);
+    } else {
+        tensor_share(&started->received, value);
+        dataflow_call_post(started, NULL);
+    }
+}
+
+bool dataflow_transfer_receive(struct dataflow_run *run, struct dataflow_iteration *iteration,
+                               const struct dataflow_node *node, struct error *err)
+{
+    struct rendezvous *rendezvous;
+    if (!find_rendezvous(run, &rendezvous, err))
+        return false;
+    struct dataflow_started *started = alloc_bytes(sizeof(*started));
+    started->run = run;
+    started->iteration = iteration;
+    started->node = node;
+    run->started++;
+    struct str key = {0};
+    add_key(&key, iteration, node->node);
+    rendezvous_receive(rendezvous, str_text(&key), received, started);
+    str_release(&key);
+    return true;
+}
+
+/* --- the end --- */
+
+static void abort_step(void *arg)
+{
+    struct dataflow_run *run = arg;
+    const struct error err = {.code = CANCELLED,
+                              .text = EXECUTE_DERIVED "the run was cancelled"};
+    rendezvous_abort(run->options->rendezvous, &err);
+}
+
+bool dataflow_transfer_open(struct dataflow_run *run, struct error *err)
+{
+    if (!run->options || !run->options->rendezvous)
+        return true;
+    return cancel_add(run->step.cancel, abort_step, run, &run->transfer_ticket) ||
+           fail(err, CANCELLED, "the run was cancelled before it began");
+}
+
+void dataflow_transfer_close(struct dataflow_run *run)
+{
+    if (run->options && run->options->rendezvous)
+        (void)cancel_remove(run->step.cancel, run->transfer_ticket);
+}

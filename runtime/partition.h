@@ -1,0 +1,90 @@
+/*
+ * partition.h - a placed graph cut into one part for each task.
+ *
+ * An edge between two devices of different tasks becomes a pair of nodes, _Send and _Recv (one
+ * pair for a tensor and a device that reads it), that meet at the step's rendezvous.  A control
+ * edge carries an empty tensor.  What is fed and fetched passes through the client's device.
+ *
+ * A loop that lies on several tasks is run by each of them: every one that has a node of it
+ * gets a small loop of its own that turns as often, as it receives the loop's condition.
+ */
+#pragma once
+
+#include "base/base.h"
+
+struct device;
+struct error;
+struct graph;
+struct node;
+struct subgraph;
+
+struct partition_options {
+    const struct device *client;    /* where feeds come from and fetches go to */
+    const char *const *fetch_names; /* as the run gives them */
+    bool compress;                  /* floats travel as bfloat16 */
+};
+
+struct partition_part {
+    const struct device *device; /* one of the task's */
+    struct graph *graph;         /* a view of the whole; all nodes have devices */
+};
+
+/* What crosses from or to the client. */
+struct partition_end {
+    int index; /* of the run's feed or fetch */
+    char *key; /* at the rendezvous of the client's task */
+};
+
+struct partition_parts {
+    struct partition_part *parts;
+    int count;
+    struct partition_end *feeds; /* those that are needed */
+    int feeds_count;
+    struct partition_end *fetches; /* each edge once */
+    int fetches_count;
+    int *fetch_of; /* by the run's fetch: which of `fetches` */
+};
+
+/*
+ * Cuts `whole`, whose nodes are all placed; it gets nodes for its loops.  `parts` borrows from
+ * it.  Fails with INVALID when a loop over several tasks has no LoopCond, or frames do not
+ * nest.
+ */
+bool partition_split(struct subgraph *whole, const struct partition_options *options,
+                     struct partition_parts *parts, struct error *err) CHECKED;
+void partition_release(struct partition_parts *parts);
+
+/* --- partition_flow.c: devices of control flow, and frames --- */
+
+struct partition_loop {
+    const char *name;
+    int parent;
+    const struct node *enter; /* the first that leads in */
+    struct node *cond;        /* its LoopCond, NULL: none */
+    bool crossed;             /* an edge in it leads to another device */
+};
+
+struct partition_flow {
+    int *in;  /* by node id: the loop in which it runs, 0: none */
+    int *out; /* the one of its outputs */
+    int nodes_count;
+    struct partition_loop *loops;
+    int loops_count;
+    int loops_capacity;
+    const struct device **devices; /* that have nodes */
+    int devices_count;
+    struct node *
+        *turns; /* by loop and device: what a receive there runs after, NULL: nothing */
+};
+
+/*
+ * Puts Switch, Exit, Enter and NextIteration beside what they belong to, finds the frames of
+ * all `needed` nodes (by id), and adds the loops that turn with those of other devices.
+ */
+bool partition_flow_init(struct partition_flow *flow, struct subgraph *whole,
+                         const bool *needed, struct error *err) CHECKED;
+void partition_flow_release(struct partition_flow *flow);
+
+/* What a receive on `device` of an output of `from` runs after; NULL: nothing. */
+struct node *partition_flow_turn(const struct partition_flow *flow, const struct node *from,
+                                 const struct device *device);

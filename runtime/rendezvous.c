@@ -1,0 +1,271 @@
+/*
+ * rendezvous.c - a table of values without a receiver and receivers without a value.
+ *
+ * A key has one or the other, oldest first; what meets leaves the table.
+ */
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "runtime/rendezvous.h"
+#include "runtime/tensor.h"
+
+enum { BUCKETS = 256 };
+
+struct waiting {
+    struct waiting *next;          /* of the bucket, newest last */
+    rendezvous_receiver *receiver; /* NULL: a value */
+    void *arg;
+    struct tensor value;
+    bool dead;
+    char key[]; /* NUL-terminated */
+};
+
+struct rendezvous {
+    int references; /* __atomic */
+    char *task;
+    rendezvous_fetch *fetch; /* (optional) */
+    void *arg;
+
+    pthread_mutex_t lock; /* guards: all below */
+    struct waiting *buckets[BUCKETS];
+    int count;
+    bool aborted;
+    struct error status; /* of the abort */
+};
+
+/* --- keys --- */
+
+bool rendezvous_check_key(const char *key, struct error *err)
+{
+    int parts = 1;
+    for (const char *c = key; *c; c++)
+        parts += *c == ';';
+    if (parts != 5 || strlen(key) > LIMIT_RENDEZVOUS_KEY_BYTES)
+        return fail(err, INVALID, "Invalid  rendezvous key: %s", key);
+    return true;
+}
+
+bool rendezvous_key_is_from(const char *key, const char *task)
+{
+    size_t size = strlen(task);
+    return !strncmp(key, task, size) && (key[size] == '/' || key[size] == ';');
+}
+
+static struct waiting **bucket_of(struct rendezvous *rendezvous, const char *key)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    for (const char *c = key; *c; c++)
+        hash = (hash ^ (unsigned char)*c) * UINT64_C(0x100000001b3);
+    return &rendezvous->buckets[(hash ^ hash >> 32) % BUCKETS];
+}
+
+/* --- life --- */
+
+struct rendezvous *rendezvous_new(const char *task, rendezvous_fetch *fetch, void *arg)
+{
+    struct rendezvous *rendezvous = alloc_bytes(sizeof(*rendezvous));
+    rendezvous->references = 1;
+    rendezvous->task = alloc_text(task);
+    rendezvous->fetch = fetch;
+    rendezvous->arg = arg;
+    pthread_mutex_init(&rendezvous->lock, NULL);
+    return rendezvous;
+}
+
+void rendezvous_ref(struct rendezvous *rendezvous)
+{
+    __atomic_add_fetch(&rendezvous->references, 1, __ATOMIC_RELAXED);
+}
+
+static void free_waiting(struct waiting *waiting)
+{
+    tensor_release(&waiting->value);
+    free(waiting);
+}
+
+void rendezvous_unref(struct rendezvous *rendezvous)
+{
+    if (!rendezvous || __atomic_sub_fetch(&rendezvous->references, 1, __ATOMIC_ACQ_REL))
+        return;
+    for (int i = 0; i < BUCKETS; i++)
+        while (rendezvous->buckets[i]) {
+            struct waiting *waiting = rendezvous->buckets[i];
+            assert(!waiting->receiver); /* who waits holds a reference */
+            rendezvous->buckets[i] = waiting->next;
+            free_waiting(waiting);
+        }
+    pthread_mutex_destroy(&rendezvous->lock);
+    free(rendezvous->task);
+    free(rendezvous);
+}
+
+/* --- the table --- */
+
+/* The oldest of the key; takes it out if it is of the kind that is looked for. */
+static struct waiting *take_locked(struct rendezvous *rendezvous, const char *key,
+                                   bool receivers)
+{
+    struct waiting **at = bucket_of(rendezvous, key);
+    while (*at && strcmp((*at)->key, key) != 0)
+        at = &(*at)->next;
+    struct waiting *found = *at;
+    if (!found || !found->receiver == receivers)
+        return NULL;
+    *at = found->next;
+    rendezvous->count--;
+    return found;
+}
+
+static bool add_locked(struct rendezvous *rendezvous, const char *key,
+                       const struct waiting *what, struct error *err)
+{
+    if (rendezvous->count >= LIMIT_RENDEZVOUS_WAITING)
+        return fail(err, EXHAUSTED, "more than %d tensors of one step wait to be exchanged",
+                    LIMIT_RENDEZVOUS_WAITING);
+    size_t size = strlen(key) + 1;
+    struct waiting *added = alloc_bytes(sizeof(*added) + size);
+    *added = *what;
+    memcpy(added->key, key, size);
+    struct waiting **at = bucket_of(rendezvous, key);
+    while (*at)
+        at = &(*at)->next;
+    *at = added;
+    rendezvous->count++;
+    return true;
+}
+
+bool rendezvous_send(struct rendezvous *rendezvous, const char *key, const struct tensor *value,
+                     bool dead, struct error *err)
+{
+    struct waiting what = {.dead = dead};
+    struct waiting *receiver = NULL;
+    if (!dead)
+        tensor_share(&what.value, value);
+    pthread_mutex_lock(&rendezvous->lock);
+    bool ok = !rendezvous->aborted;
+    if (!ok)
+        *err = rendezvous->status;
+    else if (!(receiver = take_locked(rendezvous, key, true)))
+        ok = add_locked(rendezvous, key, &what, err);
+    pthread_mutex_unlock(&rendezvous->lock);
+    if (receiver) {
+        receiver->receiver(receiver->arg, &what.value, dead, NULL);
+        free(receiver);
+    }
+    if (receiver || !ok)
+        tensor_release(&what.value);
+    return ok;
+}
+
+void rendezvous_receive_local(struct rendezvous *rendezvous, const char *key,
+                              rendezvous_receiver *receiver, void *arg)
+{
+    const struct waiting what = {.receiver = receiver, .arg = arg};
+    struct waiting *value = NULL;
+    struct error err;
+    pthread_mutex_lock(&rendezvous->lock);
+    bool ok = !rendezvous->aborted;
+    if (!ok)
+        err = rendezvous->status;
+    else if (!(value = take_locked(rendezvous, key, false)))
+        ok = add_locked(rendezvous, key, &what, &err);
+    pthread_mutex_unlock(&rendezvous->lock);
+    if (!ok) {
+        receiver(arg, NULL, false, &err);
+    } else if (value) {
+        receiver(arg, &value->value, value->dead, NULL);
+        free_waiting(value);
+    }
+}
+
+/* What another task was asked for; its receiver waits here, so that an abort reaches it. */
+struct fetched {
+    struct rendezvous *rendezvous;
+    char key[];
+};
+
+static void deliver(void *arg, const struct tensor *value, bool dead, const struct error *err)
+{
+    struct fetched *fetched = arg;
+    struct error late; /* the step is over: nobody waits any more */
+    if (err)
+        rendezvous_abort(fetched->rendezvous, err);
+    else
+        (void)!rendezvous_send(fetched->rendezvous, fetched->key, value, dead, &late);
+    rendezvous_unref(fetched->rendezvous);
+    free(fetched);
+}
+
+void rendezvous_receive(struct rendezvous *rendezvous, const char *key,
+                        rendezvous_receiver *receiver, void *arg)
+{
+    size_t size = strlen(key) + 1;
+    struct fetched *fetched = NULL;
+    if (rendezvous->fetch && !rendezvous_key_is_from(key, rendezvous->task)) {
+        fetched = alloc_bytes(sizeof(*fetched) + size);
+        memcpy(fetched->key, key, size);
+        rendezvous_ref(rendezvous);
+        fetched->rendezvous = rendezvous;
+    }
+    rendezvous_receive_local(rendezvous, key, receiver, arg);
+    if (fetched)
+        fetched->rendezvous->fetch(fetched->rendezvous->arg, fetched->key, deliver, fetched);
+}
+
+bool rendezvous_withdraw(struct rendezvous *rendezvous, const char *key, const void *arg)
+{
+    pthread_mutex_lock(&rendezvous->lock);
+    struct waiting **at = bucket_of(rendezvous, key);
+    while (*at && !((*at)->receiver && (*at)->arg == arg && !strcmp((*at)->key, key)))
+        at = &(*at)->next;
+    struct waiting *found = *at;
+    if (found) {
+        *at = found->next;
+        rendezvous->count--;
+    }
+    pthread_mutex_unlock(&rendezvous->lock);
+    free(found);
+    return found;
+}
+
+/* --- the end --- */
+
+void rendezvous_abort(struct rendezvous *rendezvous, const struct error *err)
+{
+    struct waiting *all = NULL;
+    pthread_mutex_lock(&rendezvous->lock);
+    if (!rendezvous->aborted) {
+        rendezvous->aborted = true;
+        rendezvous->status = *err;
+        rendezvous->count = 0;
+        for (int i = 0; i < BUCKETS; i++)
+            while (rendezvous->buckets[i]) {
+                struct waiting *waiting = rendezvous->buckets[i];
+                rendezvous->buckets[i] = waiting->next;
+                waiting->next = all;
+                all = waiting;
+            }
+    }
+    pthread_mutex_unlock(&rendezvous->lock);
+    while (all) {
+        struct waiting *waiting = all;
+        all = waiting->next;
+        if (waiting->receiver)
+            waiting->receiver(waiting->arg, NULL, false, err);
+        free_waiting(waiting);
+    }
+}
+
+bool rendezvous_aborted(struct rendezvous *rendezvous, struct error *err)
+{
+    pthread_mutex_lock(&rendezvous->lock);
+    bool aborted = rendezvous->aborted;
+    if (aborted)
+        *err = rendezvous->status;
+    pthread_mutex_unlock(&rendezvous->lock);
+    return aborted;
+}

@@ -1,0 +1,67 @@
+/*
+ * link.h - the worker of a task as masters and other workers reach it.
+ *
+ * Two kinds: in this process (link_local.c), and another process over gRPC (link_grpc.c).
+ * Callable from any thread.
+ */
+#pragma once
+
+#include "runtime/device.h"
+#include "runtime/rendezvous.h"
+
+struct error;
+struct str;
+struct worker;
+struct worker_link;
+
+enum { WORKER_HANDLE_BYTES = 17 };
+
+/* A part of a step to be run.  Borrowed until `done`, which is called once, by any thread. */
+struct worker_run {
+    const char *session;
+    const char *graph; /* the handle of worker_register_graph() */
+    int64_t step_id;
+    const char *const *send_keys;
+    const struct tensor *sends;
+    int sends_count;
+    const char *const *receive_keys;
+    struct tensor *received; /* filled when it went well: owned by the caller */
+    int receives_count;
+    void (*done)(struct worker_run *run, const struct error *err); /* NULL: it went well */
+    void *arg;
+};
+
+struct worker_link_kind {
+    bool (*status)(struct worker_link *link, struct device *devices, int devices_max,
+                   int *count, struct error *err);
+    bool (*create_session)(struct worker_link *link, const char *session, bool isolate,
+                           struct error *err);
+    bool (*delete_session)(struct worker_link *link, const char *session, struct error *err);
+    bool (*register_graph)(struct worker_link *link, const char *session, const void *graph_def,
+                           size_t size, char handle[WORKER_HANDLE_BYTES], struct error *err);
+    bool (*deregister_graph)(struct worker_link *link, const char *session, const char *handle,
+                             struct error *err);
+    void (*run_graph)(struct worker_link *link, struct worker_run *run);
+    /* Ends the step there: what still runs is cancelled, what still waits is told. */
+    void (*cleanup_graph)(struct worker_link *link, int64_t step_id);
+    bool (*cleanup_all)(struct worker_link *link, const char *const *containers, int count,
+                        struct error *err);
+    /* A tensor of the step that the task sends; see rendezvous.h. */
+    void (*receive)(struct worker_link *link, int64_t step_id, const char *key,
+                    rendezvous_receiver *receiver, void *arg);
+    void (*free)(struct worker_link *link);
+};
+
+struct worker_link {
+    const struct worker_link_kind *kind;
+    char task[96]; /* "/job:ps/replica:0/task:0" */
+};
+
+/* A worker of this process, borrowed. */
+struct worker_link *link_local_new(struct worker *worker);
+
+static inline void link_free(struct worker_link *link)
+{
+    if (link)
+        link->kind->free(link);
+}

@@ -1,0 +1,66 @@
+/*
+ * worker.h - a task's half of distributed steps: it keeps the parts that masters registered,
+ * runs them, and gives others the tensors that they send.
+ *
+ * The counterpart of TensorFlow's WorkerService; worker_service.c speaks its messages.
+ * Callable from any thread.
+ */
+#pragma once
+
+#include "runtime/worker/link.h"
+
+struct resources;
+struct worker;
+
+struct worker_options {
+    const char *job; /* "worker" */
+    int task;
+    int threads;                 /* for kernels; 0: as many as the process may use */
+    bool no_optimise;            /* run parts as they come */
+    struct resources *resources; /* shared with others, borrowed; NULL: the worker's own */
+    int64_t memory_bytes_max;    /* 0: LIMIT_TENSOR_BYTES */
+};
+
+struct worker *worker_new(const struct worker_options *options, struct error *err) CHECKED;
+
+/* Cancels what runs, waits for it, and frees.  NULL is fine. */
+void worker_free(struct worker *worker);
+
+/* How it reaches other tasks; `links` is borrowed.  Before the first step. */
+void worker_set_peers(struct worker *worker, struct worker_link *const *links, int count);
+
+const struct device *worker_device(const struct worker *worker);
+const char *worker_task(const struct worker *worker); /* "/job:ps/replica:0/task:0" */
+
+/* `isolate`: with variables of its own.  Fails with EXISTS, EXHAUSTED. */
+bool worker_create_session(struct worker *worker, const char *session, bool isolate,
+                           struct error *err) CHECKED;
+/* Forgets the session and its graphs.  Fails with ABORTED when there is none. */
+bool worker_delete_session(struct worker *worker, const char *session,
+                           struct error *err) CHECKED;
+
+/*
+ * Makes a part ready to run.  Session "" is there without being made.  Fails with ABORTED for
+ * an unknown session, INVALID for a bad graph, as running it alone would.
+ */
+bool worker_register_graph(struct worker *worker, const char *session, const void *graph_def,
+                           size_t size, char handle[WORKER_HANDLE_BYTES],
+                           struct error *err) CHECKED;
+bool worker_deregister_graph(struct worker *worker, const char *session, const char *handle,
+                             struct error *err) CHECKED;
+
+/* Begins to run a part; run->done is called when it has ended, perhaps before this returns. */
+void worker_run_graph(struct worker *worker, struct worker_run *run);
+void worker_cleanup_graph(struct worker *worker, int64_t step_id);
+
+/* Forgets what is in these containers; none: in the default one. */
+void worker_cleanup_all(struct worker *worker, const char *const *containers, int count);
+
+/*
+ * A tensor that this task sends in that step, which may be yet to come.  Fails with INVALID for
+ * a bad key, ABORTED when it names another incarnation of this task.
+ */
+void worker_receive(struct worker *worker, int64_t step_id, const char *key,
+                    rendezvous_receiver *receiver, void *arg);
+/* The receiver will not be called; false if it was. */
+bool worker_withdraw(struct worker *worker, int64_t step_id, const char *key, const void *arg);

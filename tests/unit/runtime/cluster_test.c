@@ -1,0 +1,233 @@
+/* cluster_test.c - one graph over three tasks of this process gives what it gives on one. */
+
+#include "runtime/internal.h"
+#include "tests/unit/runtime/cluster.h"
+
+static struct world *world;
+static struct cluster *cluster;
+static struct cluster_session *session;
+
+static void start(void)
+{
+    world = world_new();
+    cluster = cluster_new(false);
+    session = open_session(cluster, "s", (struct cluster_options){0});
+}
+
+static void stop(void)
+{
+    cluster_session_free(session);
+    cluster_free(cluster);
+    world_free(world);
+}
+
+static struct edge on(int task, struct edge edge)
+{
+    edge.from->requested_device = task_names[task];
+    return edge;
+}
+
+static const char *place_of(const char *fetch, const char *node)
+{
+    static char text[200];
+    struct str graphs = {0};
+    size_t *ends;
+    int count;
+    const struct session_run run = {.fetches = &fetch, .fetches_count = 1};
+    CHECK_OK(cluster_session_parts(session, &run, &graphs, &ends, &count, &err), &err);
+    text[0] = '\0';
+    for (int i = 0; i < count; i++) {
+        struct graph *graph = graph_new();
+        size_t first = i ? ends[i - 1] : 0;
+        graph_allow_private(graph);
+        CHECK_OK(graph_import(graph, graphs.data + first, ends[i] - first, &err), &err);
+        const struct node *found = graph_find(graph, node);
+        if (found)
+            snprintf(text, sizeof(text), "%s", found->requested_device);
+        graph_free(graph);
+    }
+    str_release(&graphs);
+    free(ends);
+    return text;
+}
+
+TEST(a_chain_over_three_tasks)
+{
+    start();
+    struct edge x = placeholder(world, "x", F32);
+    struct edge a = on(2, node2(world, "AddV2", "a", x, scalar(world, "one", 1)));
+    struct edge b = on(0, node1(world, "Neg", "b", a));
+    on(1, node2(world, "AddV2", "c", b, a));
+    extend(session, world);
+    for (int i = 0; i < 5; i++) {
+        CHECK(fetch_number(session, "x:0", i, "b:0") == -(i + 1));
+        CHECK(fetch_number(session, "x:0", i, "c:0") == 0);
+    }
+    CHECK(fetch_number(session, "a", 7, "b") == -7);
+    stop();
+}
+
+/* Generators go with their readers, and what has no wish goes to the first task by name. */
+TEST(places_over_tasks)
+{
+    start();
+    struct edge c = scalar(world, "c", 1);
+    on(2, node1(world, "Neg", "far", c));
+    node1(world, "Neg", "free", scalar(world, "d", 2));
+    extend(session, world);
+    CHECK_TEXT(place_of("far:0", "c"), "/job:worker/replica:0/task:1/device:CPU:0");
+    CHECK_TEXT(place_of("free:0", "free"), "/job:ps/replica:0/task:0/device:CPU:0");
+    CHECK_TEXT(place_of("free:0", "d"), "/job:ps/replica:0/task:0/device:CPU:0");
+    stop();
+}
+
+TEST(impossible_places_are_refused_as_tensorflow_does)
+{
+    start();
+    struct edge lost = scalar(world, "lost", 1);
+    lost.from->requested_device = "/job:worker/task:99";
+    CHECK(!try_extend(session, world));
+    CHECK_INT(err.code, INVALID);
+    CHECK_TEXT(err.text,
+               "Cannot assign a device for operation lost: {{node lost}} was explicitly "
+               "assigned to /job:worker/task:99 but available devices are [ "
+               "/job:ps/replica:0/task:0/device:CPU:0, "
+               "/job:worker/replica:0/task:0/device:CPU:0, "
+               "/job:worker/replica:0/task:1/device:CPU:0 ]. Make sure the device "
+               "specification refers to a valid device.\n\t [[lost]]");
+    lost.from->requested_device = "/job:worker/task:1/device:GPU:7";
+    CHECK(!try_extend(session, world));
+    struct cluster_session *soft =
+        open_session(cluster, "soft", (struct cluster_options){.soft_placement = true});
+    extend(soft, world);
+    CHECK(fetch_number(soft, NULL, 0, "lost") == 1);
+    cluster_session_free(soft);
+    stop();
+}
+
+TEST(tasks_are_filtered)
+{
+    start();
+    static const char *const filters[] = {"/job:ps"};
+    int count;
+    struct cluster_session *few = open_session(
+        cluster, "few", (struct cluster_options){.filters = filters, .filters_count = 1});
+    const struct device *devices = cluster_session_devices(few, &count);
+    CHECK_INT(count, 2);
+    CHECK_TEXT(devices[0].name, "/job:worker/replica:0/task:0/device:CPU:0");
+    CHECK_TEXT(devices[1].name, "/job:ps/replica:0/task:0/device:CPU:0");
+    cluster_session_free(few);
+    stop();
+}
+
+/* A variable lives in its task: sessions share it, and it stays when one is closed. */
+TEST(variables_stay_in_their_task)
+{
+    start();
+    struct edge v =
+        on(0, builder_add(&world->b, "VariableV2", "v", NO_INPUTS,
+                          ATTRS(attr_type("dtype", F32), attr_shape("shape", &SHAPE_SCALAR))));
+    struct edge x = placeholder(world, "x", F32);
+    node2(world, "Assign", "assign", v, x);
+    on(2, node1(world, "Neg", "read", v));
+    extend(session, world);
+    CHECK(!try_fetch(session, NULL, 0, "read", &(double){0}));
+    CHECK_INT(err.code, PRECONDITION);
+    CHECK(fetch_number(session, "x", 5, "assign") == 5);
+    CHECK(fetch_number(session, NULL, 0, "read") == -5);
+    struct cluster_session *other = open_session(cluster, "t", (struct cluster_options){0});
+    extend(other, world);
+    CHECK(fetch_number(other, NULL, 0, "read") == -5);
+    CHECK(fetch_number(other, "x", 6, "assign") == 6);
+    cluster_session_free(other);
+    CHECK(fetch_number(session, NULL, 0, "read") == -6);
+    struct cluster_session *alone =
+        open_session(cluster, "alone", (struct cluster_options){.isolate = true});
+    extend(alone, world);
+    CHECK(!try_fetch(alone, NULL, 0, "read", &(double){0}));
+    cluster_session_free(alone);
+    stop();
+}
+
+/* What fails says where, and the step ends on all tasks; the next one is as if nothing was. */
+TEST(an_error_on_another_task)
+{
+    start();
+    struct edge v =
+        on(0, builder_add(&world->b, "VariableV2", "empty", NO_INPUTS,
+                          ATTRS(attr_type("dtype", F32), attr_shape("shape", &SHAPE_SCALAR))));
+    struct edge x = placeholder(world, "x", F32);
+    struct edge bad = on(0, node2(world, "AddV2", "bad", x, v));
+    struct edge there = on(2, node1(world, "Neg", "there", bad));
+    on(1, node1(world, "Neg", "here", there));
+    on(2, node1(world, "Neg", "good", x));
+    extend(session, world);
+    for (int i = 0; i < 10; i++) {
+        double out;
+        CHECK(!try_fetch(session, "x", 1, "here", &out));
+        CHECK_INT(err.code, PRECONDITION);
+        CHECK(!strncmp(err.text, "From /job:ps/replica:0/task:0:\n", 31));
+        CHECK(strstr(err.text, "uninitialized value empty"));
+        CHECK(fetch_number(session, "x", 3, "good") == -3);
+    }
+    stop();
+}
+
+TEST(a_dead_branch_crosses_tasks)
+{
+    start();
+    struct edge x = placeholder(world, "x", F32);
+    struct edge less = node2(world, "Less", "less", x, scalar(world, "ten", 10));
+    struct edge split = on(1, node2(world, "Switch", "split", x, less));
+    struct edge no = on(0, node1(world, "Neg", "no", split));
+    struct edge yes = on(2, node2(world, "AddV2", "yes", builder_output(split, 1), x));
+    on(1, node2(world, "Merge", "merge", no, yes));
+    extend(session, world);
+    for (int i = 0; i < 3; i++) {
+        CHECK(fetch_number(session, "x", 3, "merge") == 6);
+        CHECK(fetch_number(session, "x", 11, "merge") == -11);
+    }
+    double out;
+    CHECK(!try_fetch(session, "x", 11, "yes", &out));
+    CHECK_INT(err.code, INVALID);
+    CHECK(strstr(err.text, "The tensor returned for "));
+    stop();
+}
+
+TEST(a_loop_over_tasks)
+{
+    start();
+    struct edge limit = placeholder(world, "n", F32);
+    struct loop loop = loop_begin(world, "loop", scalar(world, "zero", 0), limit, 4);
+    struct variable_of_loop v = loop_variable(world, &loop, "v", scalar(world, "first", 1));
+    struct edge sum = on(2, node2(world, "AddV2", "sum", v.now, loop.i));
+    loop_close(world, &loop, "v", v, on(0, node1(world, "Identity", "moved", sum)));
+    on(2, node1(world, "Neg", "out", v.exit));
+    extend(session, world);
+    for (int n = 0; n < 20; n++)
+        CHECK(fetch_number(session, "n", n, "out") == -(1 + n * (n - 1) / 2));
+    stop();
+}
+
+/* A kernel that waits for ever ends when the time is up, or the session is closed. */
+TEST(what_waits_is_ended)
+{
+    start();
+    struct edge x = placeholder(world, "x", F32);
+    struct edge wait = on(0, node1(world, "Wait", "wait", x));
+    on(2, node1(world, "Neg", "out", wait));
+    extend(session, world);
+    struct tensor in = number(F32, 1), out;
+    const char *feed = "x", *fetch = "out";
+    const struct session_run run = {.feeds = &feed,
+                                    .feed_values = &in,
+                                    .feeds_count = 1,
+                                    .fetches = &fetch,
+                                    .fetches_count = 1,
+                                    .timeout_ms = 50};
+    CHECK_FAILS(cluster_session_run(session, &run, &out, &err), &err, DEADLINE);
+    cluster_session_close(session);
+    CHECK_FAILS(cluster_session_run(session, &run, &out, &err), &err, CANCELLED);
+    tensor_release(&in);
+    stop();
+}
