@@ -11,6 +11,7 @@ CC := gcc
 SAN ?=
 BUILD ?= build$(if $(SAN),/$(SAN))$(if $(filter clang%,$(notdir $(CC))),/clang)
 PREFIX ?= /usr/local
+VERSION := $(shell sed -n 's/.*CLI_VERSION "\(.*\)"/\1/p' cli/version.c)
 Q := $(if $(V),,@)
 
 GEN := $(BUILD)/gen
@@ -435,16 +436,24 @@ prove: all ## the full counts, part by part, resumable; results go to docs/proof
 
 .PHONY: install install-library
 install: all install-library ## install under PREFIX (/usr/local)
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/doc/trainyard
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/doc/trainyard $(DESTDIR)$(PREFIX)/share/bash-completion/completions \
+	  $(DESTDIR)$(PREFIX)/share/zsh/vendor-completions $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
 	install -m 755 $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin
-	install -m 644 README.md LICENSE $(DESTDIR)$(PREFIX)/share/doc/trainyard
+	install -m 644 README.md LICENSE docs/*.md $(DESTDIR)$(PREFIX)/share/doc/trainyard
+	$(BUILD)/trainyard completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/trainyard
+	$(BUILD)/trainyard completion zsh > $(DESTDIR)$(PREFIX)/share/zsh/vendor-completions/_trainyard
+	$(BUILD)/trainyard completion fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/trainyard.fish
 
 install-library: $(LIBRARY) # the C API alone
 	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include/runtime
 	install -m 755 $(LIBRARY) $(DESTDIR)$(PREFIX)/lib
 	ln -sf $(notdir $(LIBRARY)) $(DESTDIR)$(PREFIX)/lib/libtrainyard.so
 	install -m 644 runtime/trainyard.h $(DESTDIR)$(PREFIX)/include/runtime
-	sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|0.1.0|' runtime/trainyard.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/trainyard.pc
+	sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|' runtime/trainyard.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/trainyard.pc
+
+.PHONY: deb
+deb: all ## a Debian package, in build/
+	$(Q)deploy/debian/build.sh $(BUILD) $(VERSION)
 
 .PHONY: demo
 demo: ## install packages, build, start, train a network, print the link
