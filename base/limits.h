@@ -64,5 +64,6 @@
 
 /* Waiting, in milliseconds */
 #define LIMIT_RPC_MS 10000
+#define LIMIT_WORKER_CALL_MS 300000 /* a worker's answer: it may have a large graph to read */
 #define LIMIT_LONG_POLL_MS 2000
 #define LIMIT_SHUTDOWN_MS 5000

@@ -43,6 +43,8 @@ struct rpc_transport {
     void (*client_free)(struct rpc_client *client);
     bool (*client_call)(struct rpc_client *client, const char *path, const struct str *request,
                         struct str *response, int timeout_ms, struct error *err);
+    void (*client_start)(struct rpc_client *client, const char *path, const struct str *request,
+                         rpc_done *done, void *arg); /* (optional) */
     void (*client_cancel)(struct rpc_client *client);
 };
 

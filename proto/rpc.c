@@ -107,6 +107,20 @@ bool rpc_client_call(struct rpc_client *client, const char *path, const struct s
     return client->transport->client_call(client, path, request, response, timeout_ms, err);
 }
 
+void rpc_client_start(struct rpc_client *client, const char *path, const struct str *request,
+                      rpc_done *done, void *arg)
+{
+    struct error err;
+    assert(path[0] == '/');
+    if (client->transport->client_start) {
+        client->transport->client_start(client, path, request, done, arg);
+        return;
+    }
+    fail(&err, UNIMPLEMENTED, "calls to %s cannot be started, only waited for",
+         client->address);
+    done(arg, NULL, &err);
+}
+
 void rpc_client_cancel(struct rpc_client *client)
 {
     client->transport->client_cancel(client);

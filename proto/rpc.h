@@ -79,7 +79,8 @@ struct rpc_client_options {
 /* Connects lazily: an absent server shows at the first call. */
 struct rpc_client *rpc_client_new(const struct rpc_client_options *options,
                                   struct error *err) CHECKED;
-void rpc_client_free(struct rpc_client *client); /* no call may be open; NULL is fine */
+/* No rpc_client_call() may be open; waits for calls that were started.  NULL is fine. */
+void rpc_client_free(struct rpc_client *client);
 
 /*
  * One call: sends `request`, waits at most `timeout_ms`, puts the answer into `response`
@@ -88,6 +89,17 @@ void rpc_client_free(struct rpc_client *client); /* no call may be open; NULL is
  */
 bool rpc_client_call(struct rpc_client *client, const char *path, const struct str *request,
                      struct str *response, int timeout_ms, struct error *err) CHECKED;
+
+/* `err` NULL: `response` is the answer, borrowed. */
+typedef void rpc_done(void *arg, const struct str *response, const struct error *err);
+
+/*
+ * The same without waiting, and without a time limit: `done` is called once, by the client's
+ * thread (which it must not hold up) or before this returns.  Not for "local:" addresses, where
+ * it is told UNIMPLEMENTED.
+ */
+void rpc_client_start(struct rpc_client *client, const char *path, const struct str *request,
+                      rpc_done *done, void *arg);
 
 /* Makes every open and later call on this client fail with CANCELLED; callable from any thread.
  */

@@ -75,5 +75,6 @@ const struct rpc_transport rpc_grpc_transport = {
     .client_new = rpc_grpc_client_new,
     .client_free = rpc_grpc_client_free,
     .client_call = rpc_grpc_client_call,
+    .client_start = rpc_grpc_client_start,
     .client_cancel = rpc_grpc_client_cancel,
 };

@@ -69,4 +69,6 @@ void rpc_grpc_client_free(struct rpc_client *client);
 bool rpc_grpc_client_call(struct rpc_client *client, const char *path,
                           const struct str *request, struct str *response, int timeout_ms,
                           struct error *err);
+void rpc_grpc_client_start(struct rpc_client *client, const char *path,
+                           const struct str *request, rpc_done *done, void *arg);
 void rpc_grpc_client_cancel(struct rpc_client *client);

@@ -2,7 +2,7 @@
  * rpc_grpc_client.c - making calls over gRPC.
  *
  * DESIGN: a call is one batch; its caller waits on a condition that the thread of the queue
- * signals.
+ * signals, or (of a call that was started) has left a function that this thread calls.
  */
 
 #include <grpc/support/time.h>
@@ -19,18 +19,21 @@ struct grpc_guest {
     grpc_completion_queue *queue;
     pthread_t thread;
 
-    pthread_mutex_t lock; /* guards: calls, cancelled, and `done` of each call */
+    pthread_mutex_t lock;   /* guards: calls, cancelled, and `done` of each call */
+    pthread_cond_t drained; /* the last call has gone */
     struct made_call *calls;
     bool cancelled;
 };
 
-struct made_call { /* on the stack of the caller, who waits for it */
+struct made_call { /* on the stack of the caller, who waits for it; on the heap if started */
     struct tag tag;
     struct grpc_guest *guest;
     struct made_call *next;
     grpc_call *call;
     pthread_cond_t finished;
     bool done;
+    rpc_done *callback; /* of a call that was started; NULL: somebody waits */
+    void *arg;
 
     grpc_metadata_array initial;
     grpc_metadata_array trailing;
@@ -79,6 +82,7 @@ struct rpc_client *rpc_grpc_client_new(const struct rpc_client_options *options,
     grpc_channel_credentials_release(credentials);
     guest->queue = grpc_completion_queue_create_for_next(NULL);
     pthread_mutex_init(&guest->lock, NULL);
+    pthread_cond_init(&guest->drained, NULL);
     int failed = pthread_create(&guest->thread, NULL, rpc_client_main, guest);
     assert(!failed);
     pthread_setname_np(guest->thread, "rpc");
@@ -88,26 +92,21 @@ struct rpc_client *rpc_grpc_client_new(const struct rpc_client_options *options,
 void rpc_grpc_client_free(struct rpc_client *base)
 {
     struct grpc_guest *guest = (struct grpc_guest *)base;
-    assert(!guest->calls);
+    pthread_mutex_lock(&guest->lock);
+    for (const struct made_call *call = guest->calls; call; call = call->next)
+        assert(call->callback);
+    while (guest->calls)
+        pthread_cond_wait(&guest->drained, &guest->lock);
+    pthread_mutex_unlock(&guest->lock);
     grpc_channel_destroy(guest->channel);
     grpc_completion_queue_shutdown(guest->queue);
     pthread_join(guest->thread, NULL);
     grpc_completion_queue_destroy(guest->queue);
+    pthread_cond_destroy(&guest->drained);
     pthread_mutex_destroy(&guest->lock);
     free(base->address);
     free(guest);
     grpc_shutdown();
-}
-
-static void on_made_done(struct tag *tag, bool ok)
-{
-    struct made_call *call = (struct made_call *)tag;
-    struct grpc_guest *guest = call->guest;
-    (void)ok; /* the status says it */
-    pthread_mutex_lock(&guest->lock);
-    call->done = true;
-    pthread_cond_signal(&call->finished);
-    pthread_mutex_unlock(&guest->lock);
 }
 
 static void made_send(struct made_call *call, const struct str *request)
@@ -126,29 +125,6 @@ static void made_send(struct made_call *call, const struct str *request)
     ops[5].data.recv_status_on_client.status_details = &call->details;
     rpc_grpc_batch(call->call, ops, ARRAY_LEN(ops), &call->tag);
     grpc_byte_buffer_destroy(message);
-}
-
-/* Sends and waits for the end; cancels when the client has been cancelled meanwhile. */
-static void made_run(struct made_call *call, const struct str *request)
-{
-    struct grpc_guest *guest = call->guest;
-    made_send(call, request);
-    pthread_mutex_lock(&guest->lock);
-    call->next = guest->calls;
-    guest->calls = call;
-    bool cancelled = guest->cancelled;
-    pthread_mutex_unlock(&guest->lock);
-    if (cancelled)
-        grpc_call_cancel(call->call, NULL);
-
-    pthread_mutex_lock(&guest->lock);
-    while (!call->done)
-        pthread_cond_wait(&call->finished, &guest->lock);
-    struct made_call **at = &guest->calls;
-    while (*at != call)
-        at = &(*at)->next;
-    *at = call->next;
-    pthread_mutex_unlock(&guest->lock);
 }
 
 static void slice_text(grpc_slice slice, char *out, size_t out_size)
@@ -183,47 +159,143 @@ static bool made_error(const struct made_call *call, int timeout_ms, struct erro
     return false;
 }
 
+/* The answer into `*answer` (empty before), or what went wrong. */
+static bool made_result(struct made_call *call, int timeout_ms, struct str *answer,
+                        struct error *err)
+{
+    const char *address = call->guest->base.address;
+    bool ok = call->status == GRPC_STATUS_OK || made_error(call, timeout_ms, err);
+    if (ok && !call->message)
+        ok = fail(err, INTERNAL, "%s answered without a message", address);
+    if (call->message && !rpc_grpc_read(call->message, answer) && ok)
+        ok = fail(err, INTERNAL, "%s answered unreadably", address);
+    return ok;
+}
+
+static void made_open(struct made_call *call, struct grpc_guest *guest, const char *path,
+                      gpr_timespec deadline)
+{
+    call->guest = guest;
+    grpc_metadata_array_init(&call->initial);
+    grpc_metadata_array_init(&call->trailing);
+    call->details = grpc_empty_slice();
+    grpc_slice method = grpc_slice_from_copied_string(path);
+    call->call = grpc_channel_create_call(guest->channel, NULL, GRPC_PROPAGATE_DEFAULTS,
+                                          guest->queue, method, NULL, deadline, NULL);
+    grpc_slice_unref(method);
+}
+
+static void made_release(struct made_call *call)
+{
+    grpc_slice_unref(call->details);
+    grpc_metadata_array_destroy(&call->initial);
+    grpc_metadata_array_destroy(&call->trailing);
+    grpc_call_unref(call->call);
+}
+
+/* Into the client's list, unless it has been cancelled. */
+static bool made_join(struct made_call *call)
+{
+    struct grpc_guest *guest = call->guest;
+    pthread_mutex_lock(&guest->lock);
+    bool joins = !guest->cancelled;
+    if (joins) {
+        call->next = guest->calls;
+        guest->calls = call;
+    }
+    pthread_mutex_unlock(&guest->lock);
+    return joins;
+}
+
+static void made_leave_locked(struct made_call *call)
+{
+    struct grpc_guest *guest = call->guest;
+    struct made_call **at = &guest->calls;
+    while (*at != call)
+        at = &(*at)->next;
+    *at = call->next;
+    if (!guest->calls)
+        pthread_cond_broadcast(&guest->drained);
+}
+
+static void on_made_done(struct tag *tag, bool ok)
+{
+    struct made_call *call = (struct made_call *)tag;
+    struct grpc_guest *guest = call->guest;
+    (void)ok; /* the status says it */
+    pthread_mutex_lock(&guest->lock);
+    call->done = true;
+    pthread_cond_signal(&call->finished);
+    pthread_mutex_unlock(&guest->lock);
+}
+
 bool rpc_grpc_client_call(struct rpc_client *base, const char *path, const struct str *request,
                           struct str *response, int timeout_ms, struct error *err)
 {
     struct grpc_guest *guest = (struct grpc_guest *)base;
-    pthread_mutex_lock(&guest->lock);
-    bool cancelled = guest->cancelled;
-    pthread_mutex_unlock(&guest->lock);
-    if (cancelled)
-        return fail(err, CANCELLED, "the call was cancelled");
-
-    struct made_call call = {.tag = {.completed = on_made_done}, .guest = guest};
-    gpr_timespec deadline = gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
-                                         gpr_time_from_millis(timeout_ms, GPR_TIMESPAN));
-    rpc_cond_init(&call.finished);
-    grpc_metadata_array_init(&call.initial);
-    grpc_metadata_array_init(&call.trailing);
-    call.details = grpc_empty_slice();
-    grpc_slice method = grpc_slice_from_copied_string(path);
-    call.call = grpc_channel_create_call(guest->channel, NULL, GRPC_PROPAGATE_DEFAULTS,
-                                         guest->queue, method, NULL, deadline, NULL);
-    grpc_slice_unref(method);
-    made_run(&call, request);
-
+    struct made_call call = {.tag = {.completed = on_made_done}};
     struct str answer = {0};
-    bool ok = call.status == GRPC_STATUS_OK || made_error(&call, timeout_ms, err);
-    if (ok && !call.message)
-        ok = fail(err, INTERNAL, "%s answered %s without a message", base->address, path);
-    if (call.message && !rpc_grpc_read(call.message, &answer) && ok)
-        ok = fail(err, INTERNAL, "%s answered %s unreadably", base->address, path);
+    bool ok = false;
+    rpc_cond_init(&call.finished);
+    made_open(&call, guest, path,
+              gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
+                           gpr_time_from_millis(timeout_ms, GPR_TIMESPAN)));
+    if (made_join(&call)) {
+        made_send(&call, request);
+        pthread_mutex_lock(&guest->lock);
+        while (!call.done)
+            pthread_cond_wait(&call.finished, &guest->lock);
+        made_leave_locked(&call);
+        pthread_mutex_unlock(&guest->lock);
+        ok = made_result(&call, timeout_ms, &answer, err);
+    } else {
+        (void)fail(err, CANCELLED, "the call was cancelled");
+    }
     if (ok) {
         str_release(response);
         *response = answer;
     } else {
         str_release(&answer);
     }
-    grpc_slice_unref(call.details);
-    grpc_metadata_array_destroy(&call.initial);
-    grpc_metadata_array_destroy(&call.trailing);
-    grpc_call_unref(call.call);
+    made_release(&call);
     pthread_cond_destroy(&call.finished);
     return ok;
+}
+
+static void on_started_done(struct tag *tag, bool ok)
+{
+    struct made_call *call = (struct made_call *)tag;
+    struct grpc_guest *guest = call->guest;
+    struct str answer = {0};
+    struct error err;
+    (void)ok; /* the status says it */
+    bool went_well = made_result(call, 0, &answer, &err);
+    call->callback(call->arg, went_well ? &answer : NULL, went_well ? NULL : &err);
+    str_release(&answer);
+    pthread_mutex_lock(&guest->lock);
+    made_leave_locked(call);
+    pthread_mutex_unlock(&guest->lock);
+    made_release(call);
+    free(call);
+}
+
+void rpc_grpc_client_start(struct rpc_client *base, const char *path, const struct str *request,
+                           rpc_done *done, void *arg)
+{
+    struct grpc_guest *guest = (struct grpc_guest *)base;
+    struct made_call *call = alloc_bytes(sizeof(*call));
+    *call =
+        (struct made_call){.tag = {.completed = on_started_done}, .callback = done, .arg = arg};
+    made_open(call, guest, path, gpr_inf_future(GPR_CLOCK_MONOTONIC));
+    if (made_join(call)) {
+        made_send(call, request);
+        return;
+    }
+    struct error err;
+    fail(&err, CANCELLED, "the call was cancelled");
+    made_release(call);
+    free(call);
+    done(arg, NULL, &err);
 }
 
 void rpc_grpc_client_cancel(struct rpc_client *base)

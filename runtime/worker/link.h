@@ -1,7 +1,7 @@
 /*
  * link.h - the worker of a task as masters and other workers reach it.
  *
- * Two kinds: in this process (link_local.c), and another process over gRPC (link_grpc.c).
+ * Two kinds: in this process (link_local.c), and another process over gRPC (link_rpc.c).
  * Callable from any thread.
  */
 #pragma once
@@ -59,6 +59,10 @@ struct worker_link {
 
 /* A worker of this process, borrowed. */
 struct worker_link *link_local_new(struct worker *worker);
+
+/* The worker that serves `address`; connects when first needed. */
+struct worker_link *link_rpc_new(const char *task, const char *address,
+                                 struct error *err) CHECKED;
 
 static inline void link_free(struct worker_link *link)
 {

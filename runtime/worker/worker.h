@@ -2,7 +2,7 @@
  * worker.h - a task's half of distributed steps: it keeps the parts that masters registered,
  * runs them, and gives others the tensors that they send.
  *
- * The counterpart of TensorFlow's WorkerService; worker_service.c speaks its messages.
+ * The counterpart of TensorFlow's WorkerService; service.c speaks its messages.
  * Callable from any thread.
  */
 #pragma once

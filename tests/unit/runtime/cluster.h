@@ -1,11 +1,13 @@
 /*
- * cluster.h - a ps and two workers in this process, and the same graph in a session beside
- * them to compare with.  The graph is that of flow.h's world.
+ * cluster.h - a ps and two workers in this process, which reach each other directly or as
+ * other processes would.  The graph is that of flow.h's world.
  */
 #pragma once
 
+#include "base/limits.h"
 #include "runtime/cluster/cluster.h"
 #include "runtime/device.h"
+#include "runtime/worker/service.h"
 #include "runtime/worker/worker.h"
 #include "tests/unit/runtime/flow.h"
 
@@ -15,10 +17,25 @@ static const char *const task_names[TASKS] = {"/job:ps/task:0", "/job:worker/tas
 
 struct cluster {
     struct worker *workers[TASKS];
+    struct service *services[TASKS]; /* NULL: no servers */
+    struct rpc_server *servers[TASKS];
     struct worker_link *links[TASKS];
 };
 
-static struct cluster *cluster_new(bool no_optimise)
+static void serve(struct cluster *cluster, int task)
+{
+    const struct rpc_server_options options = {.address = "127.0.0.1:0",
+                                               .message_bytes_max = LIMIT_MESSAGE_BYTES};
+    cluster->services[task] = service_new(cluster->workers[task]);
+    cluster->servers[task] =
+        rpc_server_start(&options, service_methods, cluster->services[task], &err);
+    CHECK_OK(cluster->servers[task], &err);
+    cluster->links[task] = link_rpc_new(worker_task(cluster->workers[task]),
+                                        rpc_server_address(cluster->servers[task]), &err);
+    CHECK_OK(cluster->links[task], &err);
+}
+
+static struct cluster *cluster_new(bool no_optimise, bool over_rpc)
 {
     struct cluster *cluster = alloc_bytes(sizeof(*cluster));
     for (int i = 0; i < TASKS; i++) {
@@ -28,7 +45,10 @@ static struct cluster *cluster_new(bool no_optimise)
                                                .no_optimise = no_optimise};
         cluster->workers[i] = worker_new(&options, &err);
         CHECK(cluster->workers[i]);
-        cluster->links[i] = link_local_new(cluster->workers[i]);
+        if (over_rpc)
+            serve(cluster, i);
+        else
+            cluster->links[i] = link_local_new(cluster->workers[i]);
     }
     for (int i = 0; i < TASKS; i++)
         worker_set_peers(cluster->workers[i], cluster->links, TASKS);
@@ -38,9 +58,13 @@ static struct cluster *cluster_new(bool no_optimise)
 static void cluster_free(struct cluster *cluster)
 {
     for (int i = 0; i < TASKS; i++)
-        worker_free(cluster->workers[i]);
-    for (int i = 0; i < TASKS; i++)
         link_free(cluster->links[i]);
+    for (int i = 0; i < TASKS; i++)
+        rpc_server_stop(cluster->servers[i]);
+    for (int i = 0; i < TASKS; i++) {
+        service_free(cluster->services[i]);
+        worker_free(cluster->workers[i]);
+    }
     free(cluster);
 }
 

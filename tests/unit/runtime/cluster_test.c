@@ -1,4 +1,4 @@
-/* cluster_test.c - one graph over three tasks of this process gives what it gives on one. */
+/* cluster_test.c - a graph over three tasks of this process. */
 
 #include "runtime/internal.h"
 #include "tests/unit/runtime/cluster.h"
@@ -10,7 +10,7 @@ static struct cluster_session *session;
 static void start(void)
 {
     world = world_new();
-    cluster = cluster_new(false);
+    cluster = cluster_new(false, false);
     session = open_session(cluster, "s", (struct cluster_options){0});
 }
 

@@ -1,0 +1,212 @@
+/* link_rpc.c - a worker of another process, by TensorFlow's WorkerService over rpc.h. */
+
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/str.h"
+#include "proto/rpc.h"
+#include "runtime/worker/link.h"
+#include "runtime/worker/wire.h"
+
+struct remote {
+    struct worker_link base; /* first */
+    struct rpc_client *client;
+};
+
+#define METHOD(name) "/tensorflow.WorkerService/" name
+
+/* A call that waits for its answer; the request is given back. */
+static bool ask(struct worker_link *link, const char *path, struct str *request,
+                struct str *response, struct error *err)
+{
+    bool ok = rpc_client_call(((struct remote *)link)->client, path, request, response,
+                              LIMIT_WORKER_CALL_MS, err);
+    str_release(request);
+    return ok;
+}
+
+/* The same, when the answer says nothing but that it went well. */
+static bool tell(struct worker_link *link, const char *path, struct str *request,
+                 struct error *err)
+{
+    struct str response = {0};
+    bool ok = ask(link, path, request, &response, err);
+    str_release(&response);
+    return ok;
+}
+
+static bool remote_status(struct worker_link *link, struct device *devices, int devices_max,
+                          int *count, struct error *err)
+{
+    struct str request = {0}, response = {0};
+    bool ok = ask(link, METHOD("GetStatus"), &request, &response, err) &&
+              wire_read_status(response.data, response.size, devices, devices_max, count, err);
+    str_release(&response);
+    return ok;
+}
+
+static bool remote_create_session(struct worker_link *link, const char *session, bool isolate,
+                                  struct error *err)
+{
+    const struct wire_session in = {.session = session, .isolate = isolate};
+    struct str request = {0};
+    wire_write_create_session(&in, &request);
+    return tell(link, METHOD("CreateWorkerSession"), &request, err);
+}
+
+static bool remote_delete_session(struct worker_link *link, const char *session,
+                                  struct error *err)
+{
+    const struct wire_session in = {.session = session};
+    struct str request = {0};
+    wire_write_delete_session(&in, &request);
+    return tell(link, METHOD("DeleteWorkerSession"), &request, err);
+}
+
+static bool remote_register_graph(struct worker_link *link, const char *session,
+                                  const void *graph_def, size_t size,
+                                  char handle[WORKER_HANDLE_BYTES], struct error *err)
+{
+    const struct wire_session in = {
+        .session = session, .graph_def = graph_def, .graph_def_size = size};
+    struct str request = {0}, response = {0};
+    wire_write_register_graph(&in, &request);
+    bool ok = ask(link, METHOD("RegisterGraph"), &request, &response, err) &&
+              wire_read_handle(response.data, response.size, handle, WORKER_HANDLE_BYTES, err);
+    str_release(&response);
+    return ok;
+}
+
+static bool remote_deregister_graph(struct worker_link *link, const char *session,
+                                    const char *handle, struct error *err)
+{
+    const struct wire_session in = {.session = session, .graph = handle};
+    struct str request = {0};
+    wire_write_deregister_graph(&in, &request);
+    return tell(link, METHOD("DeregisterGraph"), &request, err);
+}
+
+static bool remote_cleanup_all(struct worker_link *link, const char *const *containers,
+                               int count, struct error *err)
+{
+    struct str request = {0};
+    wire_write_cleanup_all(containers, count, &request);
+    return tell(link, METHOD("CleanupAll"), &request, err);
+}
+
+/* --- calls whose answer takes as long as it takes: no thread waits for it --- */
+
+static void ran(void *arg, const struct str *response, const struct error *err)
+{
+    struct worker_run *run = arg;
+    struct error bad;
+    bool ok = !err && wire_read_ran(response->data, response->size, run->receive_keys,
+                                    run->received, run->receives_count, &bad);
+    run->done(run, ok ? NULL : err ? err : &bad);
+}
+
+static void remote_run_graph(struct worker_link *link, struct worker_run *run)
+{
+    const struct wire_run in = {
+        .session = run->session,
+        .graph = run->graph,
+        .step_id = run->step_id,
+        .send_keys = (const char **)run->send_keys,
+        .sends = (struct tensor *)run->sends,
+        .sends_count = run->sends_count,
+        .receive_keys = (const char **)run->receive_keys,
+        .receives_count = run->receives_count,
+        .errors_in_body = true,
+    };
+    struct str request = {0};
+    wire_write_run(&in, &request);
+    rpc_client_start(((struct remote *)link)->client, METHOD("RunGraph"), &request, ran, run);
+    str_release(&request);
+}
+
+static void cleaned_up(void *arg, const struct str *response, const struct error *err)
+{
+    (void)arg;
+    (void)response;
+    (void)err; /* a task that cannot be reached has nothing to clean up */
+}
+
+static void remote_cleanup_graph(struct worker_link *link, int64_t step_id)
+{
+    struct str request = {0};
+    wire_write_cleanup_graph(step_id, &request);
+    rpc_client_start(((struct remote *)link)->client, METHOD("CleanupGraph"), &request,
+                     cleaned_up, NULL);
+    str_release(&request);
+}
+
+struct asked { /* for a tensor */
+    rendezvous_receiver *receiver;
+    void *arg;
+};
+
+static void received(void *arg, const struct str *response, const struct error *err)
+{
+    struct asked *asked = arg;
+    struct tensor value = {0};
+    struct error bad;
+    bool dead = false;
+    if (err)
+        asked->receiver(asked->arg, NULL, false, err);
+    else if (!wire_read_received(response->data, response->size, &value, &dead, &bad))
+        asked->receiver(asked->arg, NULL, false, &bad);
+    else
+        asked->receiver(asked->arg, &value, dead, NULL);
+    tensor_release(&value);
+    free(asked);
+}
+
+static void remote_receive(struct worker_link *link, int64_t step_id, const char *key,
+                           rendezvous_receiver *receiver, void *arg)
+{
+    struct asked *asked = alloc_bytes(sizeof(*asked));
+    struct str request = {0};
+    asked->receiver = receiver;
+    asked->arg = arg;
+    wire_write_receive(step_id, key, &request);
+    rpc_client_start(((struct remote *)link)->client, METHOD("RecvTensor"), &request, received,
+                     asked);
+    str_release(&request);
+}
+
+static void remote_free(struct worker_link *link)
+{
+    struct remote *remote = (struct remote *)link;
+    rpc_client_cancel(remote->client);
+    rpc_client_free(remote->client);
+    free(remote);
+}
+
+static const struct worker_link_kind remote_kind = {
+    .status = remote_status,
+    .create_session = remote_create_session,
+    .delete_session = remote_delete_session,
+    .register_graph = remote_register_graph,
+    .deregister_graph = remote_deregister_graph,
+    .run_graph = remote_run_graph,
+    .cleanup_graph = remote_cleanup_graph,
+    .cleanup_all = remote_cleanup_all,
+    .receive = remote_receive,
+    .free = remote_free,
+};
+
+struct worker_link *link_rpc_new(const char *task, const char *address, struct error *err)
+{
+    const struct rpc_client_options options = {.address = address,
+                                               .message_bytes_max = LIMIT_MESSAGE_BYTES};
+    struct rpc_client *client = rpc_client_new(&options, err);
+    if (!client)
+        return NULL;
+    struct remote *link = alloc_bytes(sizeof(*link));
+    link->base.kind = &remote_kind;
+    snprintf(link->base.task, sizeof(link->base.task), "%s", task);
+    link->client = client;
+    return &link->base;
+}

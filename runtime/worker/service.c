@@ -1,0 +1,303 @@
+/* service.c - requests to a worker: read, done, answered. */
+
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/str.h"
+#include "runtime/worker/crew.h"
+#include "runtime/worker/service.h"
+#include "runtime/worker/wire.h"
+#include "runtime/worker/worker.h"
+
+struct service {
+    struct worker *worker;
+    struct crew *crew;
+};
+
+struct service *service_new(struct worker *worker)
+{
+    struct service *service = alloc_bytes(sizeof(*service));
+    service->worker = worker;
+    service->crew = crew_new(LIMIT_WORKER_THREADS);
+    return service;
+}
+
+void service_free(struct service *service)
+{
+    if (!service)
+        return;
+    crew_free(service->crew);
+    free(service);
+}
+
+/* The memory that a request of this call may take. */
+static struct arena *arena_for(const struct rpc_call *call)
+{
+    size_t size;
+    (void)rpc_call_bytes(call, &size);
+    return arena_new_limited(size * LIMIT_MESSAGE_EXPANSION + LIMIT_MESSAGE_EXPANSION_BASE);
+}
+
+/* Answers with an empty message, or the error. */
+static void answer(struct rpc_call *call, bool ok, const struct error *err)
+{
+    if (ok)
+        rpc_call_reply(call, "", 0);
+    else
+        rpc_call_fail(call, err);
+}
+
+/* --- sessions and graphs --- */
+
+static void get_status(void *self, struct rpc_call *call)
+{
+    const struct service *service = self;
+    struct str out = {0};
+    wire_write_status(worker_device(service->worker), 1, &out);
+    rpc_call_reply(call, out.data, out.size);
+    str_release(&out);
+}
+
+static void create_session(void *self, struct rpc_call *call)
+{
+    const struct service *service = self;
+    size_t size;
+    const void *bytes = rpc_call_bytes(call, &size);
+    struct arena *arena = arena_for(call);
+    struct wire_session in;
+    struct error err;
+    bool ok = wire_read_create_session(bytes, size, arena, &in, &err) &&
+              worker_create_session(service->worker, in.session, in.isolate, &err);
+    answer(call, ok, &err);
+    arena_free(arena);
+}
+
+static void deregister_graph(void *self, struct rpc_call *call)
+{
+    const struct service *service = self;
+    size_t size;
+    const void *bytes = rpc_call_bytes(call, &size);
+    struct arena *arena = arena_for(call);
+    struct wire_session in;
+    struct error err;
+    bool ok = wire_read_deregister_graph(bytes, size, arena, &in, &err) &&
+              worker_deregister_graph(service->worker, in.session, in.graph, &err);
+    answer(call, ok, &err);
+    arena_free(arena);
+}
+
+/* --- on a thread of the crew --- */
+
+struct work {
+    struct service *service;
+    struct rpc_call *call;
+    void (*does)(struct service *service, struct rpc_call *call);
+};
+
+static void work(void *arg)
+{
+    struct work *todo = arg;
+    todo->does(todo->service, todo->call);
+    free(todo);
+}
+
+static void hand_over(struct service *service, struct rpc_call *call,
+                      void (*does)(struct service *service, struct rpc_call *call))
+{
+    struct work *todo = alloc_bytes(sizeof(*todo));
+    struct error err;
+    *todo = (struct work){service, call, does};
+    if (crew_do(service->crew, work, todo, &err))
+        return;
+    free(todo);
+    rpc_call_fail(call, &err);
+}
+
+static void do_register_graph(struct service *service, struct rpc_call *call)
+{
+    size_t size;
+    const void *bytes = rpc_call_bytes(call, &size);
+    struct arena *arena = arena_for(call);
+    char handle[WORKER_HANDLE_BYTES];
+    struct wire_session in;
+    struct str out = {0};
+    struct error err;
+    if (wire_read_register_graph(bytes, size, arena, &in, &err) &&
+        worker_register_graph(service->worker, in.session, in.graph_def, in.graph_def_size,
+                              handle, &err)) {
+        wire_write_handle(handle, &out);
+        rpc_call_reply(call, out.data, out.size);
+    } else {
+        rpc_call_fail(call, &err);
+    }
+    str_release(&out);
+    arena_free(arena);
+}
+
+static void register_graph(void *self, struct rpc_call *call)
+{
+    hand_over(self, call, do_register_graph);
+}
+
+static void do_delete_session(struct service *service, struct rpc_call *call)
+{
+    size_t size;
+    const void *bytes = rpc_call_bytes(call, &size);
+    struct arena *arena = arena_for(call);
+    struct wire_session in;
+    struct error err;
+    bool ok = wire_read_delete_session(bytes, size, arena, &in, &err) &&
+              worker_delete_session(service->worker, in.session, &err);
+    answer(call, ok, &err);
+    arena_free(arena);
+}
+
+static void delete_session(void *self, struct rpc_call *call)
+{
+    hand_over(self, call, do_delete_session);
+}
+
+static void do_cleanup_all(struct service *service, struct rpc_call *call)
+{
+    size_t size;
+    const void *bytes = rpc_call_bytes(call, &size);
+    struct arena *arena = arena_for(call);
+    const char *const *containers;
+    int count;
+    struct error err;
+    bool ok = wire_read_cleanup_all(bytes, size, arena, &containers, &count, &err);
+    if (ok)
+        worker_cleanup_all(service->worker, containers, count);
+    answer(call, ok, &err);
+    arena_free(arena);
+}
+
+static void cleanup_all(void *self, struct rpc_call *call)
+{
+    hand_over(self, call, do_cleanup_all);
+}
+
+/* --- runs --- */
+
+struct served_run {
+    struct worker_run run;
+    struct wire_run in;
+    struct arena *arena;
+    struct rpc_call *call;
+};
+
+static void ran(struct worker_run *run, const struct error *err)
+{
+    struct served_run *served = run->arg;
+    struct str out = {0};
+    if (err && !served->in.errors_in_body) {
+        rpc_call_fail(served->call, err);
+    } else {
+        wire_write_ran(run->receive_keys, run->received, run->receives_count, err, &out);
+        rpc_call_reply(served->call, out.data, out.size);
+    }
+    for (int i = 0; !err && i < run->receives_count; i++)
+        tensor_release(&run->received[i]);
+    str_release(&out);
+    wire_release_run(&served->in);
+    free(run->received);
+    arena_free(served->arena);
+    free(served);
+}
+
+static void do_run_graph(struct service *service, struct rpc_call *call)
+{
+    size_t size;
+    const void *bytes = rpc_call_bytes(call, &size);
+    struct served_run *served = alloc_bytes(sizeof(*served));
+    struct error err;
+    served->arena = arena_for(call);
+    served->call = call;
+    if (!wire_read_run(bytes, size, served->arena, &served->in, &err)) {
+        arena_free(served->arena);
+        free(served);
+        rpc_call_fail(call, &err);
+        return;
+    }
+    served->run = (struct worker_run){
+        .session = served->in.session,
+        .graph = served->in.graph,
+        .step_id = served->in.step_id,
+        .send_keys = served->in.send_keys,
+        .sends = served->in.sends,
+        .sends_count = served->in.sends_count,
+        .receive_keys = served->in.receive_keys,
+        .received = alloc_array((size_t)served->in.receives_count, sizeof(struct tensor)),
+        .receives_count = served->in.receives_count,
+        .done = ran,
+        .arg = served,
+    };
+    worker_run_graph(service->worker, &served->run);
+}
+
+static void run_graph(void *self, struct rpc_call *call)
+{
+    hand_over(self, call, do_run_graph);
+}
+
+static void cleanup_graph(void *self, struct rpc_call *call)
+{
+    const struct service *service = self;
+    size_t size;
+    const void *bytes = rpc_call_bytes(call, &size);
+    int64_t step_id;
+    struct error err;
+    bool ok = wire_read_cleanup_graph(bytes, size, &step_id, &err);
+    if (ok)
+        worker_cleanup_graph(service->worker, step_id);
+    answer(call, ok, &err);
+}
+
+/* --- tensors --- */
+
+static void received(void *arg, const struct tensor *value, bool dead, const struct error *err)
+{
+    struct rpc_call *call = arg;
+    struct str out = {0};
+    if (err) {
+        rpc_call_fail(call, err);
+        return;
+    }
+    wire_write_received(value, dead, &out);
+    rpc_call_reply(call, out.data, out.size);
+    str_release(&out);
+}
+
+static void receive_tensor(void *self, struct rpc_call *call)
+{
+    const struct service *service = self;
+    size_t size;
+    const void *bytes = rpc_call_bytes(call, &size);
+    struct arena *arena = arena_for(call);
+    const char *key;
+    int64_t step_id;
+    struct error err;
+    if (wire_read_receive(bytes, size, arena, &step_id, &key, &err))
+        worker_receive(service->worker, step_id, key, received, call);
+    else
+        rpc_call_fail(call, &err);
+    arena_free(arena);
+}
+
+#define METHOD(name) "/tensorflow.WorkerService/" name
+
+const struct rpc_method service_methods[] = {
+    {METHOD("GetStatus"), get_status},
+    {METHOD("CreateWorkerSession"), create_session},
+    {METHOD("DeleteWorkerSession"), delete_session},
+    {METHOD("RegisterGraph"), register_graph},
+    {METHOD("DeregisterGraph"), deregister_graph},
+    {METHOD("RunGraph"), run_graph},
+    {METHOD("CleanupGraph"), cleanup_graph},
+    {METHOD("CleanupAll"), cleanup_all},
+    {METHOD("RecvTensor"), receive_tensor},
+    {0},
+};

@@ -1,0 +1,22 @@
+/*
+ * service.h - a worker for other processes: TensorFlow's WorkerService over rpc.h.
+ *
+ * DESIGN: what may take long (a graph, a step's values) is taken apart on a crew's threads, and
+ * what has to wait for others (a run, a tensor that is yet to be sent) is kept and answered
+ * when it has come; the thread of the completion queue only reads small messages.
+ */
+#pragma once
+
+#include "proto/rpc.h"
+
+struct service;
+struct worker;
+
+/* The worker is borrowed. */
+struct service *service_new(struct worker *worker);
+
+/* After the server has been stopped, and before the worker is freed.  NULL is fine. */
+void service_free(struct service *service);
+
+/* For rpc_server_start(), with the service as `self`; ends with a NULL path. */
+extern const struct rpc_method service_methods[];

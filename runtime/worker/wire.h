@@ -1,0 +1,91 @@
+/*
+ * wire.h - the messages of TensorFlow's WorkerService as plain structs, for both ends.
+ *
+ * What is read lives in the arena that it is given; texts that are written are borrowed.
+ */
+#pragma once
+
+#include "runtime/device.h"
+#include "runtime/tensor.h"
+
+struct arena;
+struct error;
+struct str;
+
+/* CreateWorkerSession, DeleteWorkerSession, RegisterGraph, DeregisterGraph. */
+struct wire_session {
+    const char *session; /* "": the one that is there without being made */
+    bool isolate;
+    const char *graph; /* a handle */
+    const void *graph_def;
+    size_t graph_def_size;
+};
+
+struct wire_run {
+    const char *session;
+    const char *graph;
+    int64_t step_id;
+    const char **send_keys;
+    struct tensor *sends; /* owned: wire_release_run() */
+    int sends_count;
+    const char **receive_keys;
+    int receives_count;
+    bool errors_in_body;
+};
+
+/* --- requests --- */
+
+void wire_write_create_session(const struct wire_session *in, struct str *out);
+void wire_write_delete_session(const struct wire_session *in, struct str *out);
+void wire_write_register_graph(const struct wire_session *in, struct str *out);
+void wire_write_deregister_graph(const struct wire_session *in, struct str *out);
+bool wire_read_create_session(const void *bytes, size_t size, struct arena *arena,
+                              struct wire_session *out, struct error *err) CHECKED;
+bool wire_read_delete_session(const void *bytes, size_t size, struct arena *arena,
+                              struct wire_session *out, struct error *err) CHECKED;
+bool wire_read_register_graph(const void *bytes, size_t size, struct arena *arena,
+                              struct wire_session *out, struct error *err) CHECKED;
+bool wire_read_deregister_graph(const void *bytes, size_t size, struct arena *arena,
+                                struct wire_session *out, struct error *err) CHECKED;
+
+void wire_write_run(const struct wire_run *in, struct str *out);
+bool wire_read_run(const void *bytes, size_t size, struct arena *arena, struct wire_run *out,
+                   struct error *err) CHECKED;
+void wire_release_run(struct wire_run *run);
+
+void wire_write_cleanup_graph(int64_t step_id, struct str *out);
+bool wire_read_cleanup_graph(const void *bytes, size_t size, int64_t *step_id,
+                             struct error *err) CHECKED;
+void wire_write_cleanup_all(const char *const *containers, int count, struct str *out);
+bool wire_read_cleanup_all(const void *bytes, size_t size, struct arena *arena,
+                           const char *const **containers, int *count,
+                           struct error *err) CHECKED;
+
+void wire_write_receive(int64_t step_id, const char *key, struct str *out);
+bool wire_read_receive(const void *bytes, size_t size, struct arena *arena, int64_t *step_id,
+                       const char **key, struct error *err) CHECKED;
+
+/* --- answers --- */
+
+void wire_write_status(const struct device *devices, int count, struct str *out);
+/* Fails with EXHAUSTED when there are more than `devices_max`. */
+bool wire_read_status(const void *bytes, size_t size, struct device *devices, int devices_max,
+                      int *count, struct error *err) CHECKED;
+
+void wire_write_handle(const char *handle, struct str *out);
+bool wire_read_handle(const void *bytes, size_t size, char *handle, size_t handle_size,
+                      struct error *err) CHECKED;
+
+/* `status` NULL: it went well. */
+void wire_write_ran(const char *const *keys, const struct tensor *received, int count,
+                    const struct error *status, struct str *out);
+/*
+ * `received` gets a tensor for each of `keys`.  Fails with the status that the answer holds,
+ * and with INTERNAL when a key is missing.
+ */
+bool wire_read_ran(const void *bytes, size_t size, const char *const *keys,
+                   struct tensor *received, int count, struct error *err) CHECKED;
+
+void wire_write_received(const struct tensor *value, bool dead, struct str *out);
+bool wire_read_received(const void *bytes, size_t size, struct tensor *value, bool *dead,
+                        struct error *err) CHECKED;

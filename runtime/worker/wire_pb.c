@@ -1,0 +1,415 @@
+/* wire_pb.c - WorkerService's messages from and to protobuf. */
+
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/str.h"
+#include "proto/message.h"
+#include "runtime/tensor_pb.h"
+#include "runtime/worker/wire.h"
+#include "tensorflow/worker.pb-c.h"
+
+static struct arena *arena_for(size_t size)
+{
+    return arena_new_limited(size * LIMIT_MESSAGE_EXPANSION + LIMIT_MESSAGE_EXPANSION_BASE);
+}
+
+/* --- sessions and graphs --- */
+
+void wire_write_create_session(const struct wire_session *in, struct str *out)
+{
+    Tensorflow__CreateWorkerSessionRequest request =
+        TENSORFLOW__CREATE_WORKER_SESSION_REQUEST__INIT;
+    request.session_handle = (char *)in->session;
+    request.isolate_session_state = in->isolate;
+    message_pack(&request.base, out);
+}
+
+void wire_write_delete_session(const struct wire_session *in, struct str *out)
+{
+    Tensorflow__DeleteWorkerSessionRequest request =
+        TENSORFLOW__DELETE_WORKER_SESSION_REQUEST__INIT;
+    request.session_handle = (char *)in->session;
+    message_pack(&request.base, out);
+}
+
+void wire_write_register_graph(const struct wire_session *in, struct str *out)
+{
+    Tensorflow__RegisterGraphRequest request = TENSORFLOW__REGISTER_GRAPH_REQUEST__INIT;
+    request.session_handle = (char *)in->session;
+    request.create_worker_session_called = in->session[0];
+    request.graph_def.data = (uint8_t *)in->graph_def;
+    request.graph_def.len = in->graph_def_size;
+    message_pack(&request.base, out);
+}
+
+void wire_write_deregister_graph(const struct wire_session *in, struct str *out)
+{
+    Tensorflow__DeregisterGraphRequest request = TENSORFLOW__DEREGISTER_GRAPH_REQUEST__INIT;
+    request.session_handle = (char *)in->session;
+    request.create_worker_session_called = in->session[0];
+    request.graph_handle = (char *)in->graph;
+    message_pack(&request.base, out);
+}
+
+bool wire_read_create_session(const void *bytes, size_t size, struct arena *arena,
+                              struct wire_session *out, struct error *err)
+{
+    const Tensorflow__CreateWorkerSessionRequest *request = message_unpack(
+        &tensorflow__create_worker_session_request__descriptor, bytes, size, arena, err);
+    if (request)
+        *out = (struct wire_session){.session = request->session_handle,
+                                     .isolate = request->isolate_session_state};
+    return request;
+}
+
+bool wire_read_delete_session(const void *bytes, size_t size, struct arena *arena,
+                              struct wire_session *out, struct error *err)
+{
+    const Tensorflow__DeleteWorkerSessionRequest *request = message_unpack(
+        &tensorflow__delete_worker_session_request__descriptor, bytes, size, arena, err);
+    if (request)
+        *out = (struct wire_session){.session = request->session_handle};
+    return request;
+}
+
+/* The session that a request is about: one that was made, or the one that is always there. */
+static const char *session_of(const char *handle, bool made)
+{
+    return made ? handle : "";
+}
+
+bool wire_read_register_graph(const void *bytes, size_t size, struct arena *arena,
+                              struct wire_session *out, struct error *err)
+{
+    const Tensorflow__RegisterGraphRequest *request = message_unpack(
+        &tensorflow__register_graph_request__descriptor, bytes, size, arena, err);
+    if (request)
+        *out = (struct wire_session){
+            .session =
+                session_of(request->session_handle, request->create_worker_session_called),
+            .graph_def = request->graph_def.data,
+            .graph_def_size = request->graph_def.len,
+        };
+    return request;
+}
+
+bool wire_read_deregister_graph(const void *bytes, size_t size, struct arena *arena,
+                                struct wire_session *out, struct error *err)
+{
+    const Tensorflow__DeregisterGraphRequest *request = message_unpack(
+        &tensorflow__deregister_graph_request__descriptor, bytes, size, arena, err);
+    if (request)
+        *out = (struct wire_session){
+            .session =
+                session_of(request->session_handle, request->create_worker_session_called),
+            .graph = request->graph_handle,
+        };
+    return request;
+}
+
+/* --- runs --- */
+
+static Tensorflow__NamedTensorProto **pack_named(const char *const *names,
+                                                 const struct tensor *tensors, int count,
+                                                 struct arena *arena)
+{
+    Tensorflow__NamedTensorProto **all = arena_array(arena, (size_t)count, sizeof(*all));
+    for (int i = 0; i < count; i++) {
+        all[i] = arena_alloc(arena, sizeof(**all));
+        tensorflow__named_tensor_proto__init(all[i]);
+        all[i]->name = (char *)names[i];
+        all[i]->tensor = tensor_pack(&tensors[i], true, arena);
+    }
+    return all;
+}
+
+void wire_write_run(const struct wire_run *in, struct str *out)
+{
+    struct arena *arena = arena_new();
+    Tensorflow__RunGraphRequest request = TENSORFLOW__RUN_GRAPH_REQUEST__INIT;
+    request.session_handle = (char *)in->session;
+    request.create_worker_session_called = in->session[0];
+    request.graph_handle = (char *)in->graph;
+    request.step_id = in->step_id;
+    request.n_send = (size_t)in->sends_count;
+    request.send = pack_named(in->send_keys, in->sends, in->sends_count, arena);
+    request.n_recv_key = (size_t)in->receives_count;
+    request.recv_key = (char **)in->receive_keys;
+    request.store_errors_in_response_body = in->errors_in_body;
+    message_pack(&request.base, out);
+    arena_free(arena);
+}
+
+static bool read_sends(const Tensorflow__RunGraphRequest *request, struct wire_run *out,
+                       struct arena *arena, struct error *err)
+{
+    out->send_keys = arena_array(arena, request->n_send, sizeof(char *));
+    out->sends = arena_array(arena, request->n_send, sizeof(*out->sends));
+    for (size_t i = 0; i < request->n_send; i++) {
+        const Tensorflow__NamedTensorProto *named = request->send[i];
+        if (!named->tensor)
+            return fail(err, INVALID, "send[%zu] ('%s') has no tensor", i, named->name);
+        if (!tensor_unpack(&out->sends[i], named->tensor, err))
+            return error_prefix(err, "send[%zu] ('%s'): ", i, named->name);
+        out->send_keys[out->sends_count++] = named->name;
+    }
+    return true;
+}
+
+bool wire_read_run(const void *bytes, size_t size, struct arena *arena, struct wire_run *out,
+                   struct error *err)
+{
+    const Tensorflow__RunGraphRequest *request =
+        message_unpack(&tensorflow__run_graph_request__descriptor, bytes, size, arena, err);
+    if (!request)
+        return false;
+    *out = (struct wire_run){
+        .session = session_of(request->session_handle, request->create_worker_session_called),
+        .graph = request->graph_handle,
+        .step_id = request->step_id,
+        .receive_keys = (const char **)request->recv_key,
+        .receives_count = (int)request->n_recv_key,
+        .errors_in_body = request->store_errors_in_response_body,
+    };
+    if (read_sends(request, out, arena, err))
+        return true;
+    wire_release_run(out);
+    return false;
+}
+
+void wire_release_run(struct wire_run *run)
+{
+    for (int i = 0; i < run->sends_count; i++)
+        tensor_release(&run->sends[i]);
+    run->sends_count = 0;
+}
+
+void wire_write_ran(const char *const *keys, const struct tensor *received, int count,
+                    const struct error *status, struct str *out)
+{
+    struct arena *arena = arena_new();
+    Tensorflow__RunGraphResponse response = TENSORFLOW__RUN_GRAPH_RESPONSE__INIT;
+    if (status) {
+        response.status_code = (int32_t)status->code;
+        response.status_error_message = (char *)status->text;
+    } else {
+        response.n_recv = (size_t)count;
+        response.recv = pack_named(keys, received, count, arena);
+    }
+    message_pack(&response.base, out);
+    arena_free(arena);
+}
+
+static bool take_received(const Tensorflow__RunGraphResponse *response, const char *key,
+                          struct tensor *out, struct error *err)
+{
+    for (size_t i = 0; i < response->n_recv; i++)
+        if (!strcmp(response->recv[i]->name, key) && response->recv[i]->tensor)
+            return tensor_unpack(out, response->recv[i]->tensor, err);
+    return fail(err, INTERNAL, "the worker's answer lacks %s", key);
+}
+
+bool wire_read_ran(const void *bytes, size_t size, const char *const *keys,
+                   struct tensor *received, int count, struct error *err)
+{
+    struct arena *arena = arena_for(size);
+    const Tensorflow__RunGraphResponse *response =
+        message_unpack(&tensorflow__run_graph_response__descriptor, bytes, size, arena, err);
+    bool ok = response;
+    if (ok && response->status_code)
+        ok = fail(err, (enum error_code)response->status_code, "%s",
+                  response->status_error_message);
+    for (int i = 0; ok && i < count; i++) {
+        ok = take_received(response, keys[i], &received[i], err);
+        for (int k = 0; !ok && k < i; k++)
+            tensor_release(&received[k]);
+    }
+    arena_free(arena);
+    return ok;
+}
+
+/* --- the end of steps, containers --- */
+
+void wire_write_cleanup_graph(int64_t step_id, struct str *out)
+{
+    Tensorflow__CleanupGraphRequest request = TENSORFLOW__CLEANUP_GRAPH_REQUEST__INIT;
+    request.step_id = step_id;
+    message_pack(&request.base, out);
+}
+
+bool wire_read_cleanup_graph(const void *bytes, size_t size, int64_t *step_id,
+                             struct error *err)
+{
+    struct arena *arena = arena_for(size);
+    const Tensorflow__CleanupGraphRequest *request =
+        message_unpack(&tensorflow__cleanup_graph_request__descriptor, bytes, size, arena, err);
+    if (request)
+        *step_id = request->step_id;
+    arena_free(arena);
+    return request;
+}
+
+void wire_write_cleanup_all(const char *const *containers, int count, struct str *out)
+{
+    Tensorflow__CleanupAllRequest request = TENSORFLOW__CLEANUP_ALL_REQUEST__INIT;
+    request.n_container = (size_t)count;
+    request.container = (char **)containers;
+    message_pack(&request.base, out);
+}
+
+bool wire_read_cleanup_all(const void *bytes, size_t size, struct arena *arena,
+                           const char *const **containers, int *count, struct error *err)
+{
+    const Tensorflow__CleanupAllRequest *request =
+        message_unpack(&tensorflow__cleanup_all_request__descriptor, bytes, size, arena, err);
+    if (!request)
+        return false;
+    *containers = (const char *const *)request->container;
+    *count = (int)request->n_container;
+    return true;
+}
+
+/* --- tensors --- */
+
+void wire_write_receive(int64_t step_id, const char *key, struct str *out)
+{
+    Tensorflow__RecvTensorRequest request = TENSORFLOW__RECV_TENSOR_REQUEST__INIT;
+    request.step_id = step_id;
+    request.rendezvous_key = (char *)key;
+    message_pack(&request.base, out);
+}
+
+bool wire_read_receive(const void *bytes, size_t size, struct arena *arena, int64_t *step_id,
+                       const char **key, struct error *err)
+{
+    const Tensorflow__RecvTensorRequest *request =
+        message_unpack(&tensorflow__recv_tensor_request__descriptor, bytes, size, arena, err);
+    if (!request)
+        return false;
+    *step_id = request->step_id;
+    *key = request->rendezvous_key;
+    return true;
+}
+
+/* TensorFlow's form: what is dead is an empty tensor, and says so. */
+void wire_write_received(const struct tensor *value, bool dead, struct str *out)
+{
+    struct arena *arena = arena_new();
+    Tensorflow__RecvTensorResponse response = TENSORFLOW__RECV_TENSOR_RESPONSE__INIT;
+    const struct tensor nothing = {.dtype = F32, .shape = SHAPE(0)};
+    response.tensor = tensor_pack(dead ? &nothing : value, true, arena);
+    response.is_dead = dead;
+    response.send_start_micros = (int64_t)clock_wall_us();
+    message_pack(&response.base, out);
+    arena_free(arena);
+}
+
+bool wire_read_received(const void *bytes, size_t size, struct tensor *value, bool *dead,
+                        struct error *err)
+{
+    struct arena *arena = arena_for(size);
+    const Tensorflow__RecvTensorResponse *response =
+        message_unpack(&tensorflow__recv_tensor_response__descriptor, bytes, size, arena, err);
+    bool ok = response;
+    *dead = ok && response->is_dead;
+    if (ok && !*dead && !response->tensor)
+        ok = fail(err, INTERNAL, "an answer to RecvTensor holds no tensor");
+    else if (ok && !*dead)
+        ok = tensor_unpack(value, response->tensor, err);
+    arena_free(arena);
+    return ok;
+}
+
+/* --- devices and handles --- */
+
+void wire_write_status(const struct device *devices, int count, struct str *out)
+{
+    struct arena *arena = arena_new();
+    Tensorflow__GetStatusResponse response = TENSORFLOW__GET_STATUS_RESPONSE__INIT;
+    Tensorflow__DeviceLocality locality = TENSORFLOW__DEVICE_LOCALITY__INIT;
+    response.n_device_attributes = (size_t)count;
+    response.device_attributes =
+        arena_array(arena, (size_t)count, sizeof(*response.device_attributes));
+    for (int i = 0; i < count; i++) {
+        Tensorflow__DeviceAttributes *to = arena_alloc(arena, sizeof(*to));
+        tensorflow__device_attributes__init(to);
+        to->name = (char *)devices[i].name;
+        to->device_type = (char *)device_type_name(devices[i].type);
+        to->memory_limit = devices[i].memory_bytes;
+        to->locality = &locality;
+        to->incarnation = devices[i].incarnation;
+        to->xla_global_id = -1;
+        response.device_attributes[i] = to;
+    }
+    message_pack(&response.base, out);
+    arena_free(arena);
+}
+
+static bool read_device(const Tensorflow__DeviceAttributes *from, struct device *to,
+                        struct error *err)
+{
+    *to = (struct device){.memory_bytes = from->memory_limit, .incarnation = from->incarnation};
+    if (strlen(from->name) >= sizeof(to->name))
+        return fail(err, INVALID, "a device's name has %zu bytes, at most %zu are allowed",
+                    strlen(from->name), sizeof(to->name) - 1);
+    memcpy(to->name, from->name, strlen(from->name) + 1);
+    if (!device_name_parse(to->name, &to->parts, err))
+        return false;
+    to->type = strcmp(from->device_type, device_type_name(GPU)) ? CPU : GPU;
+    return true;
+}
+
+/* Of other kinds (XLA_CPU ...) none is used. */
+static bool is_known(const Tensorflow__DeviceAttributes *device)
+{
+    return !strcmp(device->device_type, device_type_name(CPU)) ||
+           !strcmp(device->device_type, device_type_name(GPU));
+}
+
+bool wire_read_status(const void *bytes, size_t size, struct device *devices, int devices_max,
+                      int *count, struct error *err)
+{
+    struct arena *arena = arena_for(size);
+    const Tensorflow__GetStatusResponse *response =
+        message_unpack(&tensorflow__get_status_response__descriptor, bytes, size, arena, err);
+    bool ok = response;
+    *count = 0;
+    for (size_t i = 0; ok && i < response->n_device_attributes; i++) {
+        if (!is_known(response->device_attributes[i]))
+            continue;
+        if (*count == devices_max)
+            ok = fail(err, EXHAUSTED, "a task has more than %d devices", devices_max);
+        else
+            ok = read_device(response->device_attributes[i], &devices[(*count)++], err);
+    }
+    arena_free(arena);
+    return ok;
+}
+
+void wire_write_handle(const char *handle, struct str *out)
+{
+    Tensorflow__RegisterGraphResponse response = TENSORFLOW__REGISTER_GRAPH_RESPONSE__INIT;
+    response.graph_handle = (char *)handle;
+    message_pack(&response.base, out);
+}
+
+bool wire_read_handle(const void *bytes, size_t size, char *handle, size_t handle_size,
+                      struct error *err)
+{
+    struct arena *arena = arena_for(size);
+    const Tensorflow__RegisterGraphResponse *response = message_unpack(
+        &tensorflow__register_graph_response__descriptor, bytes, size, arena, err);
+    bool ok = response;
+    if (ok && strlen(response->graph_handle) >= handle_size)
+        ok = fail(err, INTERNAL, "a graph's handle has %zu bytes, at most %zu are allowed",
+                  strlen(response->graph_handle), handle_size - 1);
+    if (ok)
+        memcpy(handle, response->graph_handle, strlen(response->graph_handle) + 1);
+    arena_free(arena);
+    return ok;
+}

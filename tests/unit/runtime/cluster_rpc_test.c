@@ -1,0 +1,184 @@
+/* cluster_rpc_test.c - workers that reach each other by TensorFlow's WorkerService. */
+
+#include "runtime/worker/wire.h"
+#include "tests/unit/runtime/cluster.h"
+
+static struct world *world;
+static struct cluster *cluster;
+static struct cluster_session *session;
+
+static void start(void)
+{
+    world = world_new();
+    cluster = cluster_new(false, true);
+    session = open_session(cluster, "s", (struct cluster_options){0});
+}
+
+static void stop(void)
+{
+    cluster_session_free(session);
+    cluster_free(cluster);
+    world_free(world);
+}
+
+static struct edge on(int task, struct edge edge)
+{
+    edge.from->requested_device = task_names[task];
+    return edge;
+}
+
+/* Every type, large tensors and empty ones go there and back as they are. */
+TEST(every_type_crosses_tasks)
+{
+    static const enum dtype types[] = {F32, F64, F16, BF16, I8, U8, I16, I32, I64, BOOL, C64};
+    start();
+    struct tensor in[ARRAY_LEN(types) + 2], out[ARRAY_LEN(types) + 2];
+    const char *feeds[ARRAY_LEN(types) + 2], *fetches[ARRAY_LEN(types) + 2];
+    static char names[ARRAY_LEN(types) + 2][2][16];
+    int count = ARRAY_LEN(types) + 2;
+    for (int i = 0; i < count; i++) {
+        enum dtype type = i < ARRAY_LEN(types) ? types[i] : i == count - 1 ? STRING : F32;
+        struct shape shape = i == count - 2 ? SHAPE(0, 3) : i ? SHAPE(2, 3) : SHAPE(1000, 1000);
+        CHECK_OK(tensor_init(&in[i], type, &shape, &err), &err);
+        for (int64_t k = 0; k < in[i].count; k++) {
+            if (type == STRING)
+                tensor_set_string(&in[i], k, "a\0bcdef", (size_t)k);
+            else
+                memset((char *)in[i].data + (size_t)k * dtype_size(type), (int)(k % 2),
+                       dtype_size(type));
+        }
+        snprintf(names[i][0], sizeof(names[i][0]), "x%d", i);
+        snprintf(names[i][1], sizeof(names[i][1]), "y%d", i);
+        feeds[i] = names[i][0];
+        fetches[i] = names[i][1];
+        on(2, node1(world, "Identity", names[i][1], placeholder(world, names[i][0], type)));
+    }
+    extend(session, world);
+    const struct session_run run = {.feeds = feeds,
+                                    .feed_values = in,
+                                    .feeds_count = count,
+                                    .fetches = fetches,
+                                    .fetches_count = count,
+                                    .timeout_ms = 20000};
+    CHECK_OK(cluster_session_run(session, &run, out, &err), &err);
+    for (int i = 0; i < count; i++) {
+        CHECK(tensor_equal(&in[i], &out[i]));
+        tensor_release(&in[i]);
+        tensor_release(&out[i]);
+    }
+    stop();
+}
+
+TEST(an_error_on_another_task_ends_the_step)
+{
+    start();
+    struct edge v =
+        on(0, builder_add(&world->b, "VariableV2", "empty", NO_INPUTS,
+                          ATTRS(attr_type("dtype", F32), attr_shape("shape", &SHAPE_SCALAR))));
+    struct edge x = placeholder(world, "x", F32);
+    struct edge bad = on(0, node2(world, "AddV2", "bad", x, v));
+    on(1, node1(world, "Neg", "here", on(2, node1(world, "Neg", "there", bad))));
+    on(2, node1(world, "Neg", "good", x));
+    extend(session, world);
+    for (int i = 0; i < 10; i++) {
+        double out;
+        CHECK(!try_fetch(session, "x", 1, "here", &out));
+        CHECK_INT(err.code, PRECONDITION);
+        CHECK(!strncmp(err.text, "From /job:ps/replica:0/task:0:\n", 31));
+        CHECK(strstr(err.text, "uninitialized value empty"));
+        CHECK(fetch_number(session, "x", 3, "good") == -3);
+    }
+    stop();
+}
+
+TEST(what_waits_on_another_task_is_ended)
+{
+    start();
+    struct edge x = placeholder(world, "x", F32);
+    struct edge wait = on(0, node1(world, "Wait", "wait", x));
+    on(2, node1(world, "Neg", "out", wait));
+    extend(session, world);
+    struct tensor in = number(F32, 1), out;
+    const char *feed = "x", *fetch = "out";
+    const struct session_run run = {.feeds = &feed,
+                                    .feed_values = &in,
+                                    .feeds_count = 1,
+                                    .fetches = &fetch,
+                                    .fetches_count = 1,
+                                    .timeout_ms = 50};
+    CHECK_FAILS(cluster_session_run(session, &run, &out, &err), &err, DEADLINE);
+    tensor_release(&in);
+    stop();
+}
+
+/* Steps that need a task that is gone fail at once; others go on. */
+TEST(a_task_is_gone)
+{
+    start();
+    struct edge x = placeholder(world, "x", F32);
+    on(1, node1(world, "Neg", "far", on(0, node1(world, "Neg", "ps", x))));
+    on(2, node1(world, "Neg", "near", x));
+    extend(session, world);
+    CHECK(fetch_number(session, "x", 2, "far") == 2);
+    rpc_server_stop(cluster->servers[0]);
+    cluster->servers[0] = NULL;
+    double out;
+    CHECK(!try_fetch(session, "x", 2, "far", &out));
+    CHECK_INT(err.code, UNAVAILABLE);
+    CHECK(fetch_number(session, "x", 2, "near") == -2);
+    stop();
+}
+
+/* --- what a worker says to requests that do not fit --- */
+
+static bool ask(const char *method, struct str *request, struct str *response)
+{
+    const struct rpc_client_options options = {
+        .address = rpc_server_address(cluster->servers[0]), .message_bytes_max = 1 << 20};
+    struct rpc_client *client = rpc_client_new(&options, &err);
+    CHECK_OK(client, &err);
+    bool ok = rpc_client_call(client, method, request, response, 5000, &err);
+    rpc_client_free(client);
+    str_release(request);
+    return ok;
+}
+
+TEST(unknown_handles_and_keys_are_refused)
+{
+    start();
+    struct str request = {0}, response = {0};
+    wire_write_register_graph(&(struct wire_session){.session = "none"}, &request);
+    CHECK(!ask("/tensorflow.WorkerService/RegisterGraph", &request, &response));
+    CHECK_INT(err.code, ABORTED);
+    CHECK(strstr(err.text, "Session handle is not found: none. Possibly this worker"));
+
+    wire_write_run(&(struct wire_run){.session = "s", .graph = "0000000000000009"}, &request);
+    CHECK(!ask("/tensorflow.WorkerService/RunGraph", &request, &response));
+    CHECK_INT(err.code, ABORTED);
+    wire_write_run(&(struct wire_run){.session = "s", .graph = "9", .errors_in_body = true},
+                   &request);
+    CHECK_OK(ask("/tensorflow.WorkerService/RunGraph", &request, &response), &err);
+    CHECK(!wire_read_ran(response.data, response.size, NULL, NULL, 0, &err));
+    CHECK_TEXT(err.text, "Graph handle is not found: 9");
+
+    wire_write_receive(1, "a;b", &request);
+    CHECK(!ask("/tensorflow.WorkerService/RecvTensor", &request, &response));
+    CHECK_INT(err.code, INVALID);
+    CHECK_TEXT(err.text, "Invalid  rendezvous key: a;b");
+    wire_write_receive(1, "/job:ps/replica:0/task:0/device:CPU:0;0000000000000002;/job:w;e;0:0",
+                       &request);
+    CHECK(!ask("/tensorflow.WorkerService/RecvTensor", &request, &response));
+    CHECK_INT(err.code, ABORTED);
+    CHECK(strstr(err.text, "RecvTensor expects a different device incarnation: 2 vs. "));
+
+    wire_write_create_session(&(struct wire_session){.session = "s"}, &request);
+    CHECK(!ask("/tensorflow.WorkerService/CreateWorkerSession", &request, &response));
+    CHECK_INT(err.code, EXISTS);
+    str_add(&request, "\x0a\xff");
+    CHECK(!ask("/tensorflow.WorkerService/RunGraph", &request, &response));
+    CHECK_INT(err.code, INVALID);
+    CHECK(!ask("/tensorflow.WorkerService/Tracing", &request, &response));
+    CHECK_INT(err.code, UNIMPLEMENTED);
+    str_release(&response);
+    stop();
+}
