@@ -37,12 +37,12 @@ json_t *change_send(const char *folder, const char *method, const char *collecti
     return answer;
 }
 
-json_t *change_verb(const char *folder, const char *job, const char *verb, json_t *body,
-                    int *status)
+json_t *change_verb(const char *folder, const char *collection, const char *name,
+                    const char *verb, json_t *body, int *status)
 {
     struct str path = {0};
-    str_add(&path, "/api/v1/jobs/");
-    url_encode(&path, job);
+    str_printf(&path, "/api/v1/%s/", collection);
+    url_encode(&path, name);
     str_printf(&path, ":%s", verb);
     json_t *answer = send(folder, "POST", str_text(&path), body, status);
     str_release(&path);

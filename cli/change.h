@@ -16,9 +16,9 @@
 json_t *change_send(const char *folder, const char *method, const char *collection,
                     const char *name, json_t *body, int *status);
 
-/* The same for POST /api/v1/jobs/JOB:VERB. */
-json_t *change_verb(const char *folder, const char *job, const char *verb, json_t *body,
-                    int *status);
+/* The same for POST /api/v1/COLLECTION/NAME:VERB. */
+json_t *change_verb(const char *folder, const char *collection, const char *name,
+                    const char *verb, json_t *body, int *status);
 
 /* The words between commas as a list of texts, owned. */
 json_t *change_list(const char *text);

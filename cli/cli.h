@@ -32,6 +32,7 @@ bool cli_wants_help(int argc, char **argv);
 int cli_fail(const struct error *err);
 
 int agent_main(int argc, char **argv);
+int audit_main(int argc, char **argv);
 int cancel_main(int argc, char **argv);
 int completion_main(int argc, char **argv);
 int db_main(int argc, char **argv);
@@ -60,5 +61,6 @@ int show_main(int argc, char **argv);
 int submit_main(int argc, char **argv);
 int token_main(int argc, char **argv);
 int train_main(int argc, char **argv);
+int user_main(int argc, char **argv);
 int version_main(int argc, char **argv);
 int watch_main(int argc, char **argv);

@@ -31,7 +31,7 @@ int clone_main(int argc, char **argv)
     }
     if (name)
         json_object_set_new(body, "name", json_string(name));
-    json_t *answer = change_verb(folder, words.word[0], "clone", body, &status);
+    json_t *answer = change_verb(folder, "jobs", words.word[0], "clone", body, &status);
     if (answer)
         printf("job %lld submitted (%s)\n",
                (long long)json_integer_value(json_object_get(answer, "number")),

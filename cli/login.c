@@ -1,11 +1,14 @@
 /* login.c - trainyard login: keeps a token for a server, or prints a link for the browser. */
 
+#include <sodium.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "cli/cli.h"
 #include "cli/client.h"
 #include "cli/options.h"
+#include "cli/prompt.h"
+#include "server/passwords.h"
 
 /* On the server's machine: a new one-time link. */
 static bool print_link(const char *folder, struct error *err)
@@ -38,9 +41,35 @@ static char *read_token(void)
     return alloc_text(line);
 }
 
-static bool sign_in(const char *url, struct error *err)
+/* A token of one's own, by name and password; owned, NULL on failure. */
+static char *ask_token(const char *url, const char *user, struct error *err)
 {
-    char *token = read_token();
+    char password[PASSWORD_BYTES_MAX + 3];
+    size_t size = prompt_read("password", password, PASSWORD_BYTES_MAX + 1);
+    json_t *request =
+        json_pack("{s:s, s:s%}", "user", user, "password", password, (size_t)size);
+    sodium_memzero(password, sizeof(password));
+    char *body = request ? json_dumps(request, JSON_COMPACT) : NULL;
+    json_decref(request);
+    if (!body)
+        return fail_null(err, INVALID, "the user or the password is no UTF-8 text");
+    struct client *client = client_open_url(url, NULL, err);
+    json_t *answer =
+        client ? client_json(client, "POST", "/api/v1/session/token", body, NULL, err) : NULL;
+    const char *token = json_string_value(json_object_get(answer, "token"));
+    char *own = token ? alloc_text(token) : NULL;
+    sodium_memzero(body, strlen(body));
+    free(body);
+    json_decref(answer);
+    client_close(client);
+    return own;
+}
+
+static bool sign_in(const char *url, const char *user, struct error *err)
+{
+    char *token = user ? ask_token(url, user, err) : read_token();
+    if (!token)
+        return false;
     struct client *client = client_open_url(url, token, err);
     json_t *session =
         client ? client_json(client, "GET", "/api/v1/session", NULL, NULL, err) : NULL;
@@ -56,14 +85,15 @@ static bool sign_in(const char *url, struct error *err)
 
 int login_main(int argc, char **argv)
 {
-    const char *folder = NULL;
+    const char *folder = NULL, *user = NULL;
     const struct option_row rows[] = {
+        {"user", OPTION_TEXT, &user, "sign in by name and password, which is asked for"},
         {"dir", OPTION_TEXT, &folder,
          "print a one-time link to the page of this folder's server"},
         {0},
     };
-    static const char usage[] =
-        "login URL | login --dir DIR     (the token is asked for, or in TRAINYARD_TOKEN)";
+    static const char usage[] = "login URL [--user NAME] | login --dir DIR     (the token is "
+                                "asked for, or in TRAINYARD_TOKEN)";
     struct options_words words;
     struct error err;
     if (cli_wants_help(argc, argv))
@@ -72,6 +102,6 @@ int login_main(int argc, char **argv)
         ((folder != NULL) == (words.count == 1) &&
          !fail(&err, INVALID, "give a URL, or --dir DIR")))
         return cli_usage(usage, rows, &err);
-    bool ok = folder ? print_link(folder, &err) : sign_in(words.word[0], &err);
+    bool ok = folder ? print_link(folder, &err) : sign_in(words.word[0], user, &err);
     return ok ? CLI_OK : cli_fail(&err);
 }

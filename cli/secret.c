@@ -1,35 +1,20 @@
 /* secret.c - trainyard secret: what jobs are told and nobody else sees. */
 
-#include <termios.h>
-#include <unistd.h>
-
 #include "base/alloc.h"
 #include "cli/change.h"
 #include "cli/cli.h"
 #include "cli/options.h"
+#include "cli/prompt.h"
 #include "cli/table.h"
 #include "db/secrets.h"
 
-/* Standard input to its end, or one line of a terminal, which does not show it; without the
- * newline at the end.  Owned; NULL on failure. */
+/* Owned; NULL on failure. */
 static char *read_value(const char *name, size_t *size, struct error *err)
 {
-    struct termios shown, hidden;
-    bool terminal = isatty(0) && tcgetattr(0, &shown) == 0;
     char *value = alloc_bytes(DB_SECRET_BYTES_MAX + 3);
-    if (terminal) {
-        hidden = shown;
-        hidden.c_lflag &= ~(tcflag_t)ECHO;
-        fprintf(stderr, "value of %s: ", name);
-        tcsetattr(0, TCSAFLUSH, &hidden);
-        *size = fgets(value, DB_SECRET_BYTES_MAX + 3, stdin) ? strlen(value) : 0;
-        tcsetattr(0, TCSAFLUSH, &shown);
-        fputc('\n', stderr);
-    } else {
-        *size = fread(value, 1, DB_SECRET_BYTES_MAX + 2, stdin);
-    }
-    if (*size && value[*size - 1] == '\n')
-        value[--*size] = '\0';
+    char *label = alloc_printf("value of %s", name);
+    *size = prompt_read(label, value, DB_SECRET_BYTES_MAX + 1); /* with its newline */
+    free(label);
     if (*size >= DB_SECRET_BYTES_MIN && *size <= DB_SECRET_BYTES_MAX)
         return value;
     fail(err, INVALID, "the value of %.128s has %s%zu bytes, allowed: %d to %d", name,

@@ -1,18 +1,24 @@
-/* token.c - trainyard token create: through the server of a folder, or in the folder itself
- * when none runs. */
+/* token.c - trainyard token: through a server, or to create one in a folder whose server does
+ * not run. */
 
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/str.h"
+#include "cli/change.h"
 #include "cli/cli.h"
 #include "cli/client.h"
 #include "cli/options.h"
+#include "cli/table.h"
 #include "db/tokens.h"
+#include "server/url.h"
 
 struct token_options {
     const char *folder;
     const char *name;
+    const char *role;
+    const char *user;
     int64_t days;
     bool join;
 };
@@ -21,8 +27,11 @@ static bool ask_server(struct client *client, const struct token_options *option
                        struct error *err)
 {
     json_t *request =
-        json_pack("{s:s, s:s, s:I}", "name", options->name, "kind",
-                  options->join ? "join" : "api", "days", (json_int_t)options->days);
+        json_pack("{s:s, s:s}", "name", options->name, "kind", options->join ? "join" : "api");
+    if (options->days)
+        json_object_set_new(request, "days", json_integer(options->days));
+    if (options->role)
+        json_object_set_new(request, "role", json_string(options->role));
     char *body = json_dumps(request, JSON_COMPACT);
     json_decref(request);
     json_t *answer = client_json(client, "POST", "/api/v1/tokens", body, NULL, err);
@@ -44,18 +53,70 @@ static bool make_here(const struct token_options *options, struct error *err)
         return fail(err, NOT_FOUND,
                     "%s is no folder of a server; begin with: trainyard serve --dir %s",
                     options->folder, options->folder);
+    enum user_role role = ROLE_ADMIN;
+    if (options->role && !db_role_find(options->role, &role))
+        return fail(err, INVALID, "--role is '%.40s'; it can be viewer, member, admin",
+                    options->role);
     struct db *db = db_open(options->folder, err);
     if (!db)
         return false;
     char token[DB_TOKEN_BYTES];
     int64_t expires_us =
         options->days ? (int64_t)clock_wall_us() + options->days * 86400 * 1000000 : 0;
-    bool ok = db_tokens_add(db, DB_USER_ADMIN, options->join ? TOKEN_JOIN : TOKEN_API,
+    bool ok = db_tokens_add(db, DB_USER_ADMIN, options->join ? TOKEN_JOIN : TOKEN_API, role,
                             options->name, expires_us, token, err);
     db_close(db);
     if (ok)
         puts(token);
     return ok;
+}
+
+static int create(const struct token_options *options)
+{
+    struct error err;
+    struct client *client = client_open(options->folder, &err);
+    bool ok = client && ask_server(client, options, &err);
+    client_close(client);
+    if (!ok && err.code == UNAVAILABLE && options->folder)
+        ok = make_here(options, &err);
+    return ok ? CLI_OK : cli_fail(&err);
+}
+
+static const char *text_of(const json_t *object, const char *name)
+{
+    const char *text = json_string_value(json_object_get(object, name));
+    return text ? text : "-";
+}
+
+static int list(const struct token_options *options)
+{
+    static const char *const head[] = {">ID", "KIND", "NAME", "ROLE", "CREATED", "EXPIRES"};
+    int status;
+    struct str what = {0};
+    str_add(&what, "tokens");
+    if (options->user) {
+        str_add(&what, "?user=");
+        url_encode(&what, options->user);
+    }
+    json_t *answer = change_send(options->folder, "GET", str_text(&what), NULL, NULL, &status);
+    str_release(&what);
+    if (!answer)
+        return status;
+    struct table *table = table_new(head, ARRAY_LEN(head));
+    size_t i;
+    json_t *token;
+    json_array_foreach(json_object_get(answer, "items"), i, token)
+    {
+        table_cell(table, "%lld", (long long)json_integer_value(json_object_get(token, "id")));
+        table_cell(table, "%s", text_of(token, "kind"));
+        table_cell(table, "%s", text_of(token, "name"));
+        table_cell(table, "%s", text_of(token, "role"));
+        table_cell(table, "%s", text_of(token, "created_at"));
+        table_cell(table, "%s", text_of(token, "expires_at"));
+    }
+    table_print(table);
+    json_decref(answer);
+    return CLI_OK;
 }
 
 int token_main(int argc, char **argv)
@@ -65,27 +126,36 @@ int token_main(int argc, char **argv)
         {"dir", OPTION_TEXT, &options.folder,
          "folder of a server on this machine (else the server signed in to)"},
         {"name", OPTION_TEXT, &options.name, "what to call it"},
+        {"role", OPTION_TEXT, &options.role,
+         "viewer, member or admin: the most it may do (what you may)"},
         {"days", OPTION_NUMBER, &options.days, "valid for this long (for ever)"},
         {"join", OPTION_FLAG, &options.join, "for `trainyard agent` in place of the API"},
+        {"user", OPTION_TEXT, &options.user, "list those of another user"},
         {0},
     };
     static const char usage[] =
-        "token create [--dir DIR] [options]     (prints the token, alone)";
+        "token create [options] | token list | token revoke ID     (create prints the token, "
+        "alone)";
     struct options_words words;
     struct error err;
+    int status;
     if (cli_wants_help(argc, argv))
         return cli_usage(usage, rows, NULL);
-    if (!options_parse(argc, argv, rows, 1, 1, &words, &err))
+    if (!options_parse(argc, argv, rows, 1, 2, &words, &err))
         return cli_usage(usage, rows, &err);
-    if (strcmp(words.word[0], "create") != 0) {
-        fail(&err, INVALID, "there is no 'token %.40s'; there is 'token create'",
-             words.word[0]);
-        return cli_usage(usage, rows, &err);
+    const char *verb = words.word[0];
+    if (words.count == 1 && strcmp(verb, "create") == 0)
+        return create(&options);
+    if (words.count == 1 && strcmp(verb, "list") == 0)
+        return list(&options);
+    if (words.count == 2 && strcmp(verb, "revoke") == 0) {
+        json_decref(
+            change_send(options.folder, "DELETE", "tokens", words.word[1], NULL, &status));
+        return status;
     }
-    struct client *client = client_open(options.folder, &err);
-    bool ok = client && ask_server(client, &options, &err);
-    client_close(client);
-    if (!ok && err.code == UNAVAILABLE && options.folder)
-        ok = make_here(&options, &err);
-    return ok ? CLI_OK : cli_fail(&err);
+    fail(&err, INVALID,
+         "there is no 'token %.40s' with %d words more; there are: create, list, "
+         "revoke ID",
+         verb, words.count - 1);
+    return cli_usage(usage, rows, &err);
 }

@@ -1,4 +1,4 @@
-/* tokens.c - users and their secrets. */
+/* tokens.c - the secrets by which users and agents are known. */
 
 #include <sodium.h>
 
@@ -24,63 +24,10 @@ static void token_make(char token[DB_TOKEN_BYTES])
     sodium_memzero(secret, sizeof(secret));
 }
 
-struct user_add {
-    const char *name;
-    enum user_role role;
-    int64_t id;
-};
-
-static bool user_add_run(struct db_conn *conn, void *arg, struct error *err)
-{
-    struct user_add *add = arg;
-    int64_t existing;
-    if (!db_number(conn, err, &existing, 0, "SELECT id FROM users WHERE name = ?1", "t",
-                   add->name))
-        return false;
-    if (existing)
-        return fail(err, EXISTS, "there is a user '%s' already", add->name);
-    if (!db_run(conn, err, "INSERT INTO users (name, role, created_us) VALUES (?1, ?2, ?3)",
-                "tii", add->name, (int64_t)add->role, (int64_t)clock_wall_us()))
-        return false;
-    add->id = db_inserted(conn);
-    return true;
-}
-
-bool db_users_add(struct db *db, const char *name, enum user_role role, int64_t *id,
-                  struct error *err)
-{
-    struct user_add add = {.name = name, .role = role};
-    if (!db_write(db, DB_CONTROL, user_add_run, &add, err))
-        return false;
-    *id = add.id;
-    return true;
-}
-
-bool db_users_list(struct db_conn *conn, struct arena *arena, struct db_user **users,
-                   int *users_count, struct error *err)
-{
-    sqlite3_stmt *stmt =
-        db_query(conn, err, "SELECT id, name, role, created_us FROM users ORDER BY id", "");
-    if (!stmt)
-        return false;
-    struct db_rows rows = {.row_size = sizeof(struct db_user)};
-    int row;
-    while ((row = db_row(conn, stmt, err)) > 0)
-        *(struct db_user *)db_rows_add(&rows) = (struct db_user){
-            .id = sqlite3_column_int64(stmt, 0),
-            .name = db_column_text(stmt, 1, arena),
-            .role = (enum user_role)sqlite3_column_int(stmt, 2),
-            .created_us = sqlite3_column_int64(stmt, 3),
-        };
-    *users = db_rows_end(&rows, arena, users_count);
-    return row == 0;
-}
-
-/* --- tokens --- */
-
 struct token_add {
     int64_t user_id;
     enum token_kind kind;
+    enum user_role role;
     const char *name;
     int64_t expires_us;
     const char *token;
@@ -94,21 +41,23 @@ static bool token_add_run(struct db_conn *conn, void *arg, struct error *err)
     return db_run(
         conn, err,
         "INSERT INTO tokens (hash, kind, user_id, name, created_us, expires_us, used_us,"
-        " revoked_us) VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0, 0)",
-        "biitii", hash, sizeof(hash), (int64_t)add->kind, add->user_id, add->name,
-        (int64_t)clock_wall_us(), add->expires_us);
+        " revoked_us, role) VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0, 0, ?7)",
+        "biitiii", hash, sizeof(hash), (int64_t)add->kind, add->user_id, add->name,
+        (int64_t)clock_wall_us(), add->expires_us, (int64_t)add->role);
 }
 
-bool db_tokens_add(struct db *db, int64_t user_id, enum token_kind kind, const char *name,
-                   int64_t expires_us, char token[DB_TOKEN_BYTES], struct error *err)
+bool db_tokens_add(struct db *db, int64_t user_id, enum token_kind kind, enum user_role role,
+                   const char *name, int64_t expires_us, char token[DB_TOKEN_BYTES],
+                   struct error *err)
 {
     token_make(token);
-    struct token_add add = {user_id, kind, name, expires_us, token};
+    struct token_add add = {user_id, kind, role, name, expires_us, token};
     return db_write(db, DB_CONTROL, token_add_run, &add, err);
 }
 
 #define TOKEN_COLUMNS                                                                          \
-    "t.id, kind, user_id, u.name, role, t.name, t.created_us, expires_us, used_us"
+    "t.id, kind, user_id, u.name, min(u.role, t.role), t.name, t.created_us, expires_us, "     \
+    "used_us"
 #define TOKEN_TABLES " FROM tokens t JOIN users u ON u.id = t.user_id "
 
 static void token_read(sqlite3_stmt *stmt, struct arena *arena, struct db_token *token)
@@ -135,7 +84,8 @@ bool db_tokens_find(struct db_conn *conn, const char *token, enum token_kind kin
     sqlite3_stmt *stmt =
         db_query(conn, err,
                  "SELECT " TOKEN_COLUMNS TOKEN_TABLES "WHERE hash = ?1 AND kind = ?2"
-                 " AND revoked_us = 0 AND (expires_us = 0 OR expires_us > ?3)",
+                 " AND revoked_us = 0 AND (expires_us = 0 OR expires_us > ?3)"
+                 " AND (kind = 3 OR NOT u.disabled)",
                  "bii", hash, sizeof(hash), (int64_t)kind, now_us);
     int row = stmt ? db_row(conn, stmt, err) : -1;
     if (row < 0)
@@ -164,8 +114,8 @@ static bool exchange_run(struct db_conn *conn, void *arg, struct error *err)
               db_run(conn, err, "UPDATE tokens SET used_us = ?2, revoked_us = ?2 WHERE id = ?1",
                      "ii", login.id, exchange->now_us);
     if (ok) {
-        struct token_add add = {login.user_id, TOKEN_SESSION, login.name, exchange->expires_us,
-                                exchange->session};
+        struct token_add add = {login.user_id, TOKEN_SESSION,        ROLE_ADMIN,
+                                login.name,    exchange->expires_us, exchange->session};
         ok = token_add_run(conn, &add, err);
     }
     arena_free(arena);
@@ -197,19 +147,27 @@ bool db_tokens_list(struct db_conn *conn, int64_t user_id, struct arena *arena,
     return row == 0;
 }
 
+struct revoke {
+    int64_t id;
+    int64_t user_id;
+};
+
 static bool revoke_run(struct db_conn *conn, void *arg, struct error *err)
 {
-    const int64_t *id = arg;
-    if (!db_run(conn, err, "UPDATE tokens SET revoked_us = ?2 WHERE id = ?1 AND revoked_us = 0",
-                "ii", *id, (int64_t)clock_wall_us()))
+    const struct revoke *revoke = arg;
+    if (!db_run(conn, err,
+                "UPDATE tokens SET revoked_us = ?2 WHERE id = ?1 AND revoked_us = 0"
+                " AND (?3 = 0 OR user_id = ?3)",
+                "iii", revoke->id, (int64_t)clock_wall_us(), revoke->user_id))
         return false;
     return db_changes_count(conn) == 1 ||
-           fail(err, NOT_FOUND, "there is no token %lld", (long long)*id);
+           fail(err, NOT_FOUND, "there is no token %lld", (long long)revoke->id);
 }
 
-bool db_tokens_revoke(struct db *db, int64_t id, struct error *err)
+bool db_tokens_revoke(struct db *db, int64_t id, int64_t user_id, struct error *err)
 {
-    return db_write(db, DB_CONTROL, revoke_run, &id, err);
+    struct revoke revoke = {id, user_id};
+    return db_write(db, DB_CONTROL, revoke_run, &revoke, err);
 }
 
 bool db_tokens_valid(struct db_conn *conn, int64_t id, int64_t now_us, bool *valid,

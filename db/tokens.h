@@ -1,5 +1,5 @@
 /*
- * tokens.h - users, and the secrets by which they and the agents are known.
+ * tokens.h - the secrets by which users and agents are known.
  *
  * A token is "ty_" and 43 characters (256 random bits).  Only its SHA-256 is stored: who reads
  * the database cannot log in with it.
@@ -7,7 +7,7 @@
 #pragma once
 
 #include "db/db.h"
-#include "db/state.h"
+#include "db/users.h"
 
 #define DB_TOKEN_BYTES 64 /* room for the text of a token, with the NUL */
 
@@ -18,38 +18,29 @@ enum token_kind {
     TOKEN_JOIN = 3,    /* a node's agent */
 };
 
-struct db_user {
-    int64_t id;
-    const char *name;
-    enum user_role role;
-    int64_t created_us;
-};
-
 struct db_token {
     int64_t id;
     enum token_kind kind;
     int64_t user_id;
     const char *user;
-    enum user_role role;
-    const char *name; /* what its owner calls it */
+    enum user_role role; /* the lesser of the user's and the token's own */
+    const char *name;    /* what its owner calls it */
     int64_t created_us;
     int64_t expires_us; /* 0: never */
     int64_t used_us;    /* when it was used up (TOKEN_LOGIN); 0 */
 };
 
-/* The user every new database begins with: "admin", role admin. */
-#define DB_USER_ADMIN 1
+/*
+ * Makes a token that may do what `role` may, at most, and writes its text, which nobody can ask
+ * for again, into `token`.
+ */
+bool db_tokens_add(struct db *db, int64_t user_id, enum token_kind kind, enum user_role role,
+                   const char *name, int64_t expires_us, char token[DB_TOKEN_BYTES],
+                   struct error *err) CHECKED;
 
-bool db_users_add(struct db *db, const char *name, enum user_role role, int64_t *id,
-                  struct error *err) CHECKED;
-bool db_users_list(struct db_conn *conn, struct arena *arena, struct db_user **users,
-                   int *users_count, struct error *err) CHECKED;
-
-/* Makes a token and writes its text, which nobody can ask for again, into `token`. */
-bool db_tokens_add(struct db *db, int64_t user_id, enum token_kind kind, const char *name,
-                   int64_t expires_us, char token[DB_TOKEN_BYTES], struct error *err) CHECKED;
-
-/* The token with this text.  UNAUTHENTICATED when unknown, of another kind, expired or revoked.
+/*
+ * The token with this text.  UNAUTHENTICATED when unknown, of another kind, expired, revoked,
+ * or of a user who is disabled.
  */
 bool db_tokens_find(struct db_conn *conn, const char *token, enum token_kind kind,
                     int64_t now_us, struct arena *arena, struct db_token *found,
@@ -64,7 +55,9 @@ bool db_tokens_exchange(struct db *db, const char *login, int64_t now_us, int64_
 
 bool db_tokens_list(struct db_conn *conn, int64_t user_id, struct arena *arena,
                     struct db_token **tokens, int *tokens_count, struct error *err) CHECKED;
-bool db_tokens_revoke(struct db *db, int64_t id, struct error *err) CHECKED;
+
+/* NOT_FOUND when there is none, or it is of another than `user_id` (0: of anybody). */
+bool db_tokens_revoke(struct db *db, int64_t id, int64_t user_id, struct error *err) CHECKED;
 
 /* Whether the token is neither revoked nor expired. */
 bool db_tokens_valid(struct db_conn *conn, int64_t id, int64_t now_us, bool *valid,

@@ -13,6 +13,7 @@
 #include "base/str.h"
 #include "db/tokens.h"
 #include "server/auth.h"
+#include "server/passwords.h"
 #include "server/rate.h"
 #include "server/reply.h"
 #include "server/request.h"
@@ -31,8 +32,15 @@ struct auth {
     int failures;
     uint64_t failures_since_us;
     struct rate *rate;
+    struct passwords *passwords;
     atomic_uint_fast64_t generation; /* counts what is revoked */
 };
+
+const char *auth_way_name(enum auth_way way)
+{
+    static const char *const names[] = {"nothing", "socket", "token", "session"};
+    return names[way];
+}
 
 struct auth *auth_new(struct db *db, const char *origin, int64_t per_second)
 {
@@ -41,6 +49,7 @@ struct auth *auth_new(struct db *db, const char *origin, int64_t per_second)
     auth->origin = origin;
     auth->hosts = map_new();
     auth->rate = rate_new(per_second);
+    auth->passwords = passwords_new();
     pthread_mutex_init(&auth->lock, NULL);
     const char *host = strstr(origin, "://");
     host = host ? host + 3 : origin;
@@ -64,6 +73,7 @@ void auth_free(struct auth *auth)
         return;
     map_free(auth->hosts);
     rate_free(auth->rate);
+    passwords_free(auth->passwords);
     pthread_mutex_destroy(&auth->lock);
     free(auth);
 }
@@ -143,7 +153,7 @@ bool auth_token(struct auth *auth, const char *token, struct arena *arena,
 }
 
 /* What a browser sends along with a request that some other site made it send. */
-static bool check_session(const struct auth *auth, const struct request *req, struct error *err)
+static bool check_site(const struct request *req, struct error *err)
 {
     const char *origin = request_header(req, "Origin");
     const char *host = request_header(req, "Host");
@@ -156,15 +166,23 @@ static bool check_session(const struct auth *auth, const struct request *req, st
         return true;
     if (site && strcmp(site, "same-origin") != 0 && strcmp(site, "none") != 0)
         return fail(err, DENIED, "the request comes from another site");
+    const char *type = request_header(req, "Content-Type");
+    if (req->has_body && (!type || strncasecmp(type, "application/json", 16) != 0))
+        return fail(err, DENIED, "the body must be sent as application/json");
+    return true;
+}
+
+static bool check_session(const struct request *req, struct error *err)
+{
+    if (!check_site(req, err))
+        return false;
+    if (strcmp(req->method, "GET") == 0 || strcmp(req->method, "HEAD") == 0)
+        return true;
     const char *csrf = request_header(req, "X-CSRF");
     if (!csrf || strlen(csrf) != strlen(req->user.csrf) ||
         sodium_memcmp(csrf, req->user.csrf, strlen(csrf)) != 0)
         return fail(err, DENIED,
                     "the header X-CSRF is missing or wrong; GET /api/v1/session tells it");
-    const char *type = request_header(req, "Content-Type");
-    if (req->has_body && (!type || strncasecmp(type, "application/json", 16) != 0))
-        return fail(err, DENIED, "the body must be sent as application/json");
-    (void)auth;
     return true;
 }
 
@@ -190,7 +208,7 @@ static bool identify(struct auth *auth, struct request *req, struct error *err)
         return fail(err, UNAUTHENTICATED,
                     "sign in first: there is no token and no session in the request");
     return find_token(auth, session, TOKEN_SESSION, req->arena, &req->user, err) &&
-           check_session(auth, req, err);
+           check_session(req, err);
 }
 
 /* Counts the request; false when there were too many of this token. */
@@ -216,12 +234,12 @@ bool auth_request(struct auth *auth, struct request *req, int role, struct error
     return true;
 }
 
-bool auth_link(struct auth *auth, struct str *link, struct error *err)
+bool auth_link(struct auth *auth, int64_t user_id, struct str *link, struct error *err)
 {
     char code[DB_TOKEN_BYTES];
     int64_t expires_us = (int64_t)(clock_wall_us() + AUTH_LINK_US);
-    if (!db_tokens_add(auth->db, DB_USER_ADMIN, TOKEN_LOGIN, "login link", expires_us, code,
-                       err))
+    if (!db_tokens_add(auth->db, user_id, TOKEN_LOGIN, ROLE_ADMIN, "login link", expires_us,
+                       code, err))
         return false;
     str_printf(link, "%s/login?code=%s", auth->origin, code);
     return true;
@@ -241,6 +259,14 @@ static bool count_failure(struct auth *auth)
     return few;
 }
 
+static void set_cookie(struct auth *auth, struct request *req, const char *session)
+{
+    reply_header(req, "Set-Cookie",
+                 arena_printf(req->arena, "%s=%s; Path=/; HttpOnly; SameSite=Lax; Max-Age=%d",
+                              auth->cookie, session,
+                              *session ? (int)(AUTH_SESSION_US / 1000000) : 0));
+}
+
 bool auth_sign_in(struct auth *auth, struct request *req, const char *code, struct error *err)
 {
     char session[DB_TOKEN_BYTES];
@@ -254,15 +280,66 @@ bool auth_sign_in(struct auth *auth, struct request *req, const char *code, stru
         }
         return false;
     }
-    reply_header(req, "Set-Cookie",
-                 arena_printf(req->arena, "%s=%s; Path=/; HttpOnly; SameSite=Lax; Max-Age=%d",
-                              auth->cookie, session, (int)(AUTH_SESSION_US / 1000000)));
+    set_cookie(auth, req, session);
     return true;
 }
 
-bool auth_revoke(struct auth *auth, int64_t token_id, struct error *err)
+/* Who tries too often is told when to try again. */
+static bool tried(struct request *req, bool ok, const struct error *err)
 {
-    if (!db_tokens_revoke(auth->db, token_id, err))
+    if (!ok && err->code == EXHAUSTED)
+        req->reply.status = 429;
+    return ok;
+}
+
+const char *auth_hash(struct auth *auth, struct request *req, const char *password,
+                      struct error *err)
+{
+    char *hash = arena_alloc(req->arena, PASSWORD_HASH_BYTES);
+    return tried(req, passwords_hash(auth->passwords, password, hash, err), err) ? hash : NULL;
+}
+
+bool auth_password(struct auth *auth, struct request *req, const char *name,
+                   const char *password, struct db_user *user, struct error *err)
+{
+    *user = (struct db_user){.password = ""};
+    struct db_conn *conn = check_site(req, err) ? db_read(auth->db, DB_CONTROL, err) : NULL;
+    if (!conn)
+        return false;
+    bool found = db_users_find(conn, name, req->arena, user, err);
+    db_read_done(auth->db, conn);
+    if (!found && err->code != NOT_FOUND)
+        return false;
+    const char *hash = user->disabled ? "" : user->password;
+    return tried(
+        req, passwords_check(auth->passwords, name, hash, password, clock_monotonic_us(), err),
+        err);
+}
+
+bool auth_begin(struct auth *auth, struct request *req, const struct db_user *user,
+                struct error *err)
+{
+    char session[DB_TOKEN_BYTES];
+    int64_t expires_us = (int64_t)(clock_wall_us() + AUTH_SESSION_US);
+    if (!db_tokens_add(auth->db, user->id, TOKEN_SESSION, ROLE_ADMIN, "password", expires_us,
+                       session, err) ||
+        !find_token(auth, session, TOKEN_SESSION, req->arena, &req->user, err))
+        return false;
+    set_cookie(auth, req, session);
+    return true;
+}
+
+bool auth_change(struct auth *auth, const struct db_user *user, struct error *err)
+{
+    if (!db_users_set(auth->db, user, err))
+        return false;
+    atomic_fetch_add(&auth->generation, 1);
+    return true;
+}
+
+bool auth_revoke(struct auth *auth, int64_t token_id, int64_t user_id, struct error *err)
+{
+    if (!db_tokens_revoke(auth->db, token_id, user_id, err))
         return false;
     atomic_fetch_add(&auth->generation, 1);
     return true;
@@ -300,10 +377,8 @@ bool auth_sign_out(struct auth *auth, struct request *req, struct error *err)
     bool found = db_tokens_find(conn, session, TOKEN_SESSION, (int64_t)clock_wall_us(),
                                 req->arena, &token, err);
     db_read_done(auth->db, conn);
-    if (found && !auth_revoke(auth, token.id, err))
+    if (found && !auth_revoke(auth, token.id, 0, err))
         return false;
-    reply_header(req, "Set-Cookie",
-                 arena_printf(req->arena, "%s=; Path=/; HttpOnly; SameSite=Lax; Max-Age=0",
-                              auth->cookie));
+    set_cookie(auth, req, "");
     return true;
 }

@@ -2,8 +2,8 @@
  * auth.h - who is asking, and may he.
  *
  * Ways in: DIR/control.sock (the file's mode lets only the same user in), a bearer token, and a
- * browser session that a one-time login link was exchanged for.  Tokens, session cookies and
- * link codes are 256 random bits; the database holds their hashes only.
+ * browser session that a one-time login link or a password was exchanged for.  Tokens, session
+ * cookies and link codes are 256 random bits; the database holds their hashes only.
  */
 #pragma once
 
@@ -12,6 +12,7 @@
 struct arena;
 struct auth;
 struct db;
+struct db_user;
 struct error;
 struct request;
 struct str;
@@ -20,6 +21,9 @@ struct str;
 #define AUTH_PUBLIC (-1)
 
 enum auth_way { AUTH_BY_NOTHING, AUTH_BY_SOCKET, AUTH_BY_TOKEN, AUTH_BY_SESSION };
+
+/* "nothing", "socket", "token", "session". */
+const char *auth_way_name(enum auth_way way);
 
 struct auth_identity {
     enum auth_way way;
@@ -62,11 +66,36 @@ bool auth_token(struct auth *auth, const char *token, struct arena *arena,
  */
 bool auth_still(struct auth *auth, struct auth_identity *user);
 
-/* Ends a token, or a session.  Those that stay connected by it must be woken (feed_tick). */
-bool auth_revoke(struct auth *auth, int64_t token_id, struct error *err) CHECKED;
+/*
+ * Ends a token, or a session, of `user_id` (0: of anybody); NOT_FOUND when he has none of that
+ * number.  Those that stay connected by it must be woken (feed_tick).
+ */
+bool auth_revoke(struct auth *auth, int64_t token_id, int64_t user_id,
+                 struct error *err) CHECKED;
 
-/* Appends a login link, good once and for a day: "http://127.0.0.1:7070/login?code=…". */
-bool auth_link(struct auth *auth, struct str *link, struct error *err) CHECKED;
+/* Writes a user (db_users_set), and has those that stay connected asked for anew. */
+bool auth_change(struct auth *auth, const struct db_user *user, struct error *err) CHECKED;
+
+/*
+ * Appends a login link of a user, good once and for a day:
+ * "http://127.0.0.1:7070/login?code=…".
+ */
+bool auth_link(struct auth *auth, int64_t user_id, struct str *link, struct error *err) CHECKED;
+
+/* The hash of a new password, in the request's arena; NULL with INVALID or EXHAUSTED (429). */
+const char *auth_hash(struct auth *auth, struct request *req, const char *password,
+                      struct error *err) CHECKED;
+
+/*
+ * Finds the user of that name and password.  UNAUTHENTICATED when there is none, or he is
+ * disabled; DENIED when another site's page asks; too many wrong ones set 429.
+ */
+bool auth_password(struct auth *auth, struct request *req, const char *name,
+                   const char *password, struct db_user *user, struct error *err) CHECKED;
+
+/* Makes a session of the user, sets its cookie in the reply, and makes req->user be it. */
+bool auth_begin(struct auth *auth, struct request *req, const struct db_user *user,
+                struct error *err) CHECKED;
 
 /*
  * Exchanges the code in a link for a session and sets its cookie in the reply.  UNAUTHENTICATED

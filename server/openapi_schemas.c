@@ -19,6 +19,7 @@
 #define FIELDS(fields) "{\"type\":\"object\",\"properties\":{" fields "}}"
 #define FIRST(name, schema) "\"" name "\":" schema
 #define FIELD(name, schema) ",\"" name "\":" schema
+#define ROLE "{\"enum\":[\"viewer\",\"member\",\"admin\"]}"
 #define STATE                                                                                  \
     "{\"enum\":[\"queued\",\"allocated\",\"starting\",\"running\",\"stopping\","               \
     "\"succeeded\",\"failed\",\"cancelled\"]}"
@@ -29,6 +30,17 @@ const struct openapi_schema openapi_schemas[] = {
         FIELD("instance", TEXT) FIELD("code", TEXT) FIELD("hint", TEXT) FIELD("request_id", TEXT)
         FIELD("errors", LIST(FIELDS(FIRST("pointer", TEXT) FIELD("detail", TEXT)))))},
     {"Session", FIELDS(FIRST("user", TEXT) FIELD("role", TEXT) FIELD("way", TEXT) FIELD("csrf", TEXT))},
+    {"SignIn", FIELDS(FIRST("user", TEXT) FIELD("password", TEXT))},
+    {"TokenSignIn", FIELDS(FIRST("user", TEXT) FIELD("password", TEXT) FIELD("days", INTEGER))},
+    {"PasswordChange", FIELDS(FIRST("old", TEXT) FIELD("new", TEXT))},
+    {"UserRequest", FIELDS(FIRST("name", TEXT) FIELD("role", ROLE) FIELD("password", TEXT))},
+    {"UserChange", FIELDS(FIRST("role", ROLE) FIELD("password", TEXT) FIELD("disabled", BOOLEAN))},
+    {"User", FIELDS(FIRST("name", TEXT) FIELD("role", ROLE) FIELD("password", BOOLEAN) FIELD("disabled", BOOLEAN)
+        FIELD("created_at", TIME))},
+    {"UserList", FIELDS(FIRST("items", LIST(REF("User"))))},
+    {"AuditEntry", FIELDS(FIRST("seq", INTEGER) FIELD("time", TIME) FIELD("user", TEXT) FIELD("way", TEXT)
+        FIELD("method", TEXT) FIELD("path", TEXT) FIELD("status", INTEGER) FIELD("request_id", TEXT))},
+    {"AuditList", FIELDS(FIRST("items", LIST(REF("AuditEntry"))) FIELD("next_cursor", TEXT_OR_NULL))},
     {"LoginLink", FIELDS(FIRST("url", TEXT))},
     {"JobSpec", "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{"
         FIRST("version", "{\"const\":1}") FIELD("name", TEXT) FIELD("project", TEXT) FIELD("queue", TEXT)
@@ -114,10 +126,11 @@ const struct openapi_schema openapi_schemas[] = {
     {"Project", FIELDS(FIRST("name", TEXT) FIELD("weight", INTEGER) FIELD("quota", OBJECT)
         FIELD("cpu_seconds", NUMBER) FIELD("gpu_seconds", NUMBER))},
     {"ProjectList", FIELDS(FIRST("items", LIST(REF("Project"))))},
-    {"TokenRequest", FIELDS(FIRST("name", TEXT) FIELD("kind", "{\"enum\":[\"api\",\"join\"]}") FIELD("days", INTEGER))},
+    {"TokenRequest", FIELDS(FIRST("name", TEXT) FIELD("kind", "{\"enum\":[\"api\",\"join\"]}") FIELD("role", ROLE)
+        FIELD("days", INTEGER))},
     {"Token", FIELDS(FIRST("token", TEXT))},
     {"TokenList", FIELDS(FIRST("items", LIST(FIELDS(FIRST("id", INTEGER) FIELD("kind", TEXT) FIELD("name", TEXT)
-        FIELD("created_at", TIME) FIELD("expires_at", TIME) FIELD("used_at", TIME)))))},
+        FIELD("role", ROLE) FIELD("created_at", TIME) FIELD("expires_at", TIME) FIELD("used_at", TIME)))))},
     {"SecretRequest", FIELDS(FIRST("value", TEXT))},
     {"Secret", FIELDS(FIRST("name", TEXT) FIELD("user", TEXT) FIELD("created_at", TIME) FIELD("changed_at", TIME))},
     {"SecretList", FIELDS(FIRST("items", LIST(REF("Secret"))))},

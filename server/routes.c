@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "server/api/api.h"
 #include "server/assets.h"
+#include "server/audit.h"
 #include "server/reply.h"
 #include "server/request.h"
 
@@ -14,7 +15,7 @@ const struct route *const routes_all[] = {
     health_routes,  session_routes, plan_routes,     jobs_routes,   arrays_routes,
     story_routes,   metrics_routes, logs_routes,     graph_routes,  files_routes,
     follow_routes,  nodes_routes,   examples_routes, queues_routes, tokens_routes,
-    secrets_routes, openapi_routes,
+    secrets_routes, users_routes,   openapi_routes,
 };
 const int routes_all_count = ARRAY_LEN(routes_all);
 
@@ -164,6 +165,8 @@ void routes_dispatch(struct request *req)
 {
     struct error err;
     assert(req->route);
-    if (!req->route->handler(req, &err))
+    if (req->route->handler(req, &err))
+        audit_request(req);
+    else
         refuse(req, &err);
 }

@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "db/db.h"
+#include "db/users.h"
 #include "proto/rpc.h"
 #include "scheduler/agent/agent.h"
 #include "scheduler/loop.h"
@@ -276,7 +277,7 @@ bool serve_run(const struct serve_options *options, serve_ready_fn *ready, void 
 
     struct serve serve = {0};
     struct str link = {0};
-    bool ok = start(&serve, options, err) && auth_link(serve.auth, &link, err);
+    bool ok = start(&serve, options, err) && auth_link(serve.auth, DB_USER_ADMIN, &link, err);
     if (ok) {
         printf("ready: %s   sign in once with %s\n", serve.origin, str_text(&link));
         fflush(stdout);

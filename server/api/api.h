@@ -24,4 +24,5 @@ extern const struct route examples_routes[];
 extern const struct route queues_routes[];
 extern const struct route tokens_routes[];
 extern const struct route secrets_routes[];
+extern const struct route users_routes[];
 extern const struct route openapi_routes[];

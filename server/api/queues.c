@@ -7,6 +7,7 @@
 #include "runtime/spec/spec_read.h"
 #include "scheduler/loop.h"
 #include "server/api/api.h"
+#include "server/body.h"
 #include "server/reply.h"
 #include "server/request.h"
 
@@ -76,19 +77,6 @@ static bool projects_list(struct request *req, struct error *err)
 
 /* --- changes --- */
 
-/* The body as an object, owned; NULL on failure. */
-static json_t *read_body(struct request *req, struct spec_object *object, struct error *err)
-{
-    json_error_t where;
-    json_t *body = json_loadb(req->body, req->body_size, JSON_REJECT_DUPLICATES, &where);
-    if (!json_is_object(body)) {
-        json_decref(body);
-        return fail_null(err, INVALID, "the body must be a JSON object");
-    }
-    *object = (struct spec_object){body, "", req->arena, err};
-    return body;
-}
-
 static bool check_name(const char *what, const char *name, struct error *err)
 {
     return spec_is_name(name) ||
@@ -126,7 +114,7 @@ static bool queues_set(struct request *req, struct error *err)
         if (strcmp(queues[i].name, queue.name) == 0)
             queue = queues[i];
     }
-    json_t *body = read_body(req, &object, err);
+    json_t *body = body_object(req, &object, err);
     bool ok = body && queue_read(&object, &queue);
     json_decref(body);
     return ok && db_queues_set(req->services->db, &queue, err) &&
@@ -189,7 +177,7 @@ static bool projects_set(struct request *req, struct error *err)
         if (strcmp(projects[i].name, project.name) == 0)
             project = projects[i];
     }
-    json_t *body = read_body(req, &object, err);
+    json_t *body = body_object(req, &object, err);
     bool ok = body && project_read(&object, &project);
     json_decref(body);
     return ok && db_projects_set(req->services->db, &project, err) &&

@@ -1,12 +1,21 @@
-/* session.c - signing in with a link, and who one is. */
+/* session.c - signing in with a link or a password, and who one is. */
 
 #include "base/arena.h"
+#include "base/clock.h"
 #include "base/error.h"
+#include "base/limits.h"
 #include "base/str.h"
+#include "db/tokens.h"
+#include "runtime/spec/spec_read.h"
 #include "server/api/api.h"
+#include "server/body.h"
 #include "server/feed.h"
+#include "server/passwords.h"
 #include "server/reply.h"
 #include "server/request.h"
+
+#define SESSION_TOKEN_DAYS 30
+#define SESSION_TOKEN_DAYS_MAX 365
 
 /* A page of plain HTML for a person whose link did not work. */
 static bool reply_page(struct request *req, int status, const struct error *why)
@@ -48,14 +57,89 @@ static bool session_login(struct request *req, struct error *err)
     return reply_bytes(req, 303, NULL, "", 0);
 }
 
+static bool reply_session(struct request *req, int status, struct error *err)
+{
+    json_t *json = json_pack("{s:s, s:s, s:s, s:s}", "user", req->user.user, "role",
+                             db_role_name(req->user.role), "way", auth_way_name(req->user.way),
+                             "csrf", req->user.csrf);
+    return reply_json(req, status, json, err);
+}
+
 /* GET /api/v1/session: who one is, and what X-CSRF must say. */
 static bool session_show(struct request *req, struct error *err)
 {
-    static const char *const ways[] = {"nothing", "socket", "token", "session"};
-    json_t *json = json_pack("{s:s, s:s, s:s, s:s}", "user", req->user.user, "role",
-                             db_role_name(req->user.role), "way", ways[req->user.way], "csrf",
-                             req->user.csrf);
-    return reply_json(req, 200, json, err);
+    return reply_session(req, 200, err);
+}
+
+/* Who signs in by {user, password}, and for how many days if `days` is not NULL. */
+static bool read_sign_in(struct request *req, int64_t *days, struct db_user *user,
+                         struct error *err)
+{
+    const char *const allowed[] = {"user", "password", days ? "days" : NULL, NULL};
+    struct spec_object object;
+    const char *name = "", *password = "";
+    json_t *body = body_object(req, &object, err);
+    bool ok = body && spec_read_only(&object, allowed) &&
+              spec_read_required(&object, "user", "the name of a user") &&
+              spec_read_text(&object, "user", LIMIT_NAME_BYTES, &name) &&
+              spec_read_required(&object, "password", "his password") &&
+              spec_read_text(&object, "password", PASSWORD_BYTES_MAX, &password) &&
+              (!days || spec_read_integer(&object, "days", 1, SESSION_TOKEN_DAYS_MAX, days));
+    json_decref(body);
+    return ok && auth_password(req->services->auth, req, name, password, user, err);
+}
+
+/* POST /api/v1/session {user, password}: signs in, by a cookie. */
+static bool session_begin(struct request *req, struct error *err)
+{
+    struct db_user user;
+    return read_sign_in(req, NULL, &user, err) &&
+           auth_begin(req->services->auth, req, &user, err) && reply_session(req, 201, err);
+}
+
+/* POST /api/v1/session/token {user, password, days}: the same for scripts: 201 {token}. */
+static bool session_token(struct request *req, struct error *err)
+{
+    char token[DB_TOKEN_BYTES];
+    struct db_user user;
+    int64_t days = SESSION_TOKEN_DAYS;
+    if (!read_sign_in(req, &days, &user, err))
+        return false;
+    int64_t expires_us = (int64_t)clock_wall_us() + days * 86400 * 1000000;
+    return db_tokens_add(req->services->db, user.id, TOKEN_API, ROLE_ADMIN, "login", expires_us,
+                         token, err) &&
+           auth_token(req->services->auth, token, req->arena, &req->user, err) &&
+           reply_json(req, 201, json_pack("{s:s}", "token", token), err);
+}
+
+/*
+ * PUT /api/v1/session/password {old, new}: one's own; who has none yet leaves `old` out.  All
+ * sessions of the user end, but for the one that asks, which is given a new cookie.
+ */
+static bool session_password(struct request *req, struct error *err)
+{
+    static const char *const allowed[] = {"old", "new", NULL};
+    struct auth *auth = req->services->auth;
+    struct spec_object object;
+    struct db_user user;
+    const char *old = "", *new = "";
+    json_t *body = body_object(req, &object, err);
+    bool ok = body && spec_read_only(&object, allowed) &&
+              spec_read_text(&object, "old", PASSWORD_BYTES_MAX, &old) &&
+              spec_read_required(&object, "new", "the new password") &&
+              spec_read_text(&object, "new", PASSWORD_BYTES_MAX, &new);
+    json_decref(body);
+    struct db_conn *conn = ok ? db_read(req->services->db, DB_CONTROL, err) : NULL;
+    ok = conn && db_users_find(conn, req->user.user, req->arena, &user, err);
+    db_read_done(req->services->db, conn);
+    if (!ok || (*user.password && !auth_password(auth, req, user.name, old, &user, err)))
+        return false;
+    user.password = auth_hash(auth, req, new, err);
+    if (!user.password || !auth_change(auth, &user, err))
+        return false;
+    bool session = req->user.way == AUTH_BY_SESSION;
+    feed_tick(req->services->feed); /* streams that the others opened end */
+    return (!session || auth_begin(auth, req, &user, err)) && reply_session(req, 200, err);
 }
 
 /* DELETE /api/v1/session: signs out. */
@@ -71,7 +155,7 @@ static bool session_end(struct request *req, struct error *err)
 static bool session_link(struct request *req, struct error *err)
 {
     struct str link = {0};
-    bool ok = auth_link(req->services->auth, &link, err) &&
+    bool ok = auth_link(req->services->auth, DB_USER_ADMIN, &link, err) &&
               reply_json(req, 201, json_pack("{s:s}", "url", str_text(&link)), err);
     str_release(&link);
     return ok;
@@ -82,8 +166,14 @@ const struct route session_routes[] = {
      NULL, 303, "text/html"},
     {"GET", "/api/v1/session", ROLE_VIEWER, session_show, "Who I am", NULL, NULL, 200,
      "Session"},
+    {"POST", "/api/v1/session", AUTH_PUBLIC, session_begin, "Sign in with a password", NULL,
+     "SignIn", 201, "Session"},
+    {"POST", "/api/v1/session/token", AUTH_PUBLIC, session_token, "Make a token by a password",
+     NULL, "TokenSignIn", 201, "Token"},
+    {"PUT", "/api/v1/session/password", ROLE_VIEWER, session_password, "Change my password",
+     NULL, "PasswordChange", 200, "Session"},
     {"DELETE", "/api/v1/session", ROLE_VIEWER, session_end, "Sign out", NULL, NULL, 204, NULL},
-    {"POST", "/api/v1/login-links", ROLE_ADMIN, session_link, "Make a one-time login link",
-     NULL, NULL, 201, "LoginLink"},
+    {"POST", "/api/v1/login-links", ROLE_ADMIN, session_link,
+     "Make a one-time login link of the first user", NULL, NULL, 201, "LoginLink"},
     {0},
 };

@@ -5,8 +5,11 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/limits.h"
 #include "db/tokens.h"
+#include "runtime/spec/spec_read.h"
 #include "server/api/api.h"
+#include "server/body.h"
 #include "server/feed.h"
 #include "server/job.h"
 #include "server/reply.h"
@@ -16,107 +19,125 @@
 
 struct token_request {
     const char *name;
-    enum token_kind kind;
-    int64_t days; /* 0: for ever */
+    int kind;     /* enum token_kind, of the two that can be asked for */
+    int role;     /* enum user_role: at most */
+    int64_t days; /* 0: for ever; -1: not said */
 };
 
-static bool read_member(struct request *req, json_t *body, struct token_request *token,
-                        struct error *err)
+/* What a token makes must not outlive it: else one that leaked would never end. */
+static bool find_end(const struct request *req, int64_t days, int64_t *expires_us,
+                     struct error *err)
 {
-    const char *name;
-    json_t *value;
-    json_object_foreach(body, name, value)
-    {
-        if (strcmp(name, "name") == 0 && json_is_string(value))
-            token->name = arena_text(req->arena, json_string_value(value));
-        else if (strcmp(name, "kind") == 0 && json_is_string(value) &&
-                 strcmp(json_string_value(value), "join") == 0)
-            token->kind = TOKEN_JOIN;
-        else if (strcmp(name, "kind") == 0 && json_is_string(value) &&
-                 strcmp(json_string_value(value), "api") == 0)
-            token->kind = TOKEN_API;
-        else if (strcmp(name, "days") == 0 && json_is_integer(value) &&
-                 json_integer_value(value) >= 0 && json_integer_value(value) <= TOKENS_DAYS_MAX)
-            token->days = json_integer_value(value);
-        else
-            return error_at(
-                err, arena_printf(req->arena, "/%.40s", name), INVALID,
-                "a token has name (text), kind (\"api\" or \"join\") and days (0 to %d)",
-                TOKENS_DAYS_MAX);
-    }
+    int64_t now_us = (int64_t)clock_wall_us();
+    int64_t last_us = req->user.way == AUTH_BY_TOKEN ? req->user.expires_us : 0;
+    *expires_us = days > 0 ? now_us + days * 86400 * 1000000 : 0;
+    if (days < 0)
+        *expires_us = last_us;
+    else if (last_us && (!days || *expires_us > last_us))
+        return error_at(err, "/days", DENIED,
+                        "your own token ends in %.1f days, and one made by it must end before",
+                        (double)(last_us - now_us) / 86400e6);
     return true;
 }
 
+static bool read_token(const struct request *req, const struct spec_object *object,
+                       struct token_request *token)
+{
+    static const char *const allowed[] = {"name", "kind", "role", "days", NULL};
+    static const char *const kinds[] = {"api", "join", NULL};
+    static const char *const roles[] = {"viewer", "member", "admin", NULL};
+    int kind = 0;
+    if (!spec_read_only(object, allowed) ||
+        !spec_read_text(object, "name", LIMIT_NAME_BYTES, &token->name) ||
+        !spec_read_choice(object, "kind", kinds, &kind) ||
+        !spec_read_choice(object, "role", roles, &token->role) ||
+        !spec_read_integer(object, "days", 0, TOKENS_DAYS_MAX, &token->days))
+        return false;
+    token->kind = kind ? TOKEN_JOIN : TOKEN_API;
+    if (kind && req->user.role != ROLE_ADMIN)
+        return error_at(object->err, "/kind", DENIED,
+                        "a token for nodes needs the role admin; yours is %s",
+                        db_role_name(req->user.role));
+    return token->role <= (int)req->user.role ||
+           error_at(object->err, "/role", DENIED, "your role is %s, a token cannot have more",
+                    db_role_name(req->user.role));
+}
+
 /*
- * POST /api/v1/tokens {name, kind: "api" | "join", days}     201 {token}
+ * POST /api/v1/tokens {name, kind: "api" | "join", role, days}     201 {token}
  *
- * The token is shown this once; only its hash is kept.
+ * The token is shown this once; only its hash is kept.  It may do what its user may, but no
+ * more than `role` may; it never has more, or lives longer, than the token that made it. `days`
+ * 0: for ever, as without `days` when it is not made by a token that ends.
  */
 static bool tokens_create(struct request *req, struct error *err)
 {
-    struct token_request token = {.name = "token", .kind = TOKEN_API};
-    json_error_t where;
-    json_t *body = req->body_size
-                       ? json_loadb(req->body, req->body_size, JSON_REJECT_DUPLICATES, &where)
-                       : json_object();
-    if (!json_is_object(body)) {
-        json_decref(body);
-        return fail(err, INVALID, "the body must be a JSON object");
-    }
-    bool ok = read_member(req, body, &token, err);
-    json_decref(body);
+    struct token_request token = {.name = "token", .role = (int)req->user.role, .days = -1};
+    struct spec_object object;
     char secret[DB_TOKEN_BYTES];
-    int64_t expires_us =
-        token.days ? (int64_t)clock_wall_us() + token.days * 86400 * 1000000 : 0;
-    return ok &&
-           db_tokens_add(req->services->db, req->user.user_id, token.kind, token.name,
-                         expires_us, secret, err) &&
+    int64_t expires_us;
+    json_t *body = body_object(req, &object, err);
+    bool ok = body && read_token(req, &object, &token);
+    json_decref(body);
+    return ok && find_end(req, token.days, &expires_us, err) &&
+           db_tokens_add(req->services->db, req->user.user_id, (enum token_kind)token.kind,
+                         (enum user_role)token.role, token.name, expires_us, secret, err) &&
            reply_json(req, 201, json_pack("{s:s}", "token", secret), err);
 }
 
-/* GET /api/v1/tokens: one's own, without their secrets. */
+/* GET /api/v1/tokens: one's own, without their secrets; an administrator may ask for another's.
+ */
 static bool tokens_list(struct request *req, struct error *err)
 {
+    const char *name = request_query(req, "user");
+    struct db_user user = {.id = req->user.user_id};
+    if (name && req->user.role != ROLE_ADMIN && strcmp(name, req->user.user) != 0)
+        return fail(err, DENIED, "the tokens of others are for the role admin; yours is %s",
+                    db_role_name(req->user.role));
     struct db_conn *conn = db_read(req->services->db, DB_CONTROL, err);
     if (!conn)
         return false;
     struct db_token *tokens;
     int count = 0;
-    bool ok = db_tokens_list(conn, req->user.user_id, req->arena, &tokens, &count, err);
+    bool ok = (!name || db_users_find(conn, name, req->arena, &user, err)) &&
+              db_tokens_list(conn, user.id, req->arena, &tokens, &count, err);
     db_read_done(req->services->db, conn);
     if (!ok)
         return false;
     static const char *const kinds[] = {"api", "session", "login", "join"};
     json_t *items = json_array();
     for (int i = 0; i < count; i++)
-        json_array_append_new(items, json_pack("{s:I, s:s, s:s, s:o, s:o, s:o}", "id",
+        json_array_append_new(items, json_pack("{s:I, s:s, s:s, s:s, s:o, s:o, s:o}", "id",
                                                (json_int_t)tokens[i].id, "kind",
                                                kinds[tokens[i].kind], "name", tokens[i].name,
+                                               "role", db_role_name(tokens[i].role),
                                                "created_at", job_time(tokens[i].created_us),
                                                "expires_at", job_time(tokens[i].expires_us),
                                                "used_at", job_time(tokens[i].used_us)));
     return reply_json(req, 200, json_pack("{s:o}", "items", items), err);
 }
 
-/* DELETE /api/v1/tokens/{id}: it does not work any more from now. */
+/* DELETE /api/v1/tokens/{id}: it does not work any more from now.  One's own; an administrator
+ * may end anybody's. */
 static bool tokens_revoke(struct request *req, struct error *err)
 {
     char *end;
     long long id = strtoll(req->params[0], &end, 10);
     if (*end || id <= 0)
         return fail(err, NOT_FOUND, "there is no token '%.40s'", req->params[0]);
-    if (!auth_revoke(req->services->auth, id, err))
+    int64_t owner = req->user.role == ROLE_ADMIN ? 0 : req->user.user_id;
+    if (!auth_revoke(req->services->auth, id, owner, err))
         return false;
     feed_tick(req->services->feed); /* streams that it opened end */
     return reply_bytes(req, 204, NULL, "", 0);
 }
 
 const struct route tokens_routes[] = {
-    {"POST", "/api/v1/tokens", ROLE_ADMIN, tokens_create, "Make a token", NULL, "TokenRequest",
+    {"POST", "/api/v1/tokens", ROLE_VIEWER, tokens_create, "Make a token", NULL, "TokenRequest",
      201, "Token"},
-    {"GET", "/api/v1/tokens", ROLE_ADMIN, tokens_list, "Tokens, without their secrets", NULL,
-     NULL, 200, "TokenList"},
-    {"DELETE", "/api/v1/tokens/{id}", ROLE_ADMIN, tokens_revoke, "Revoke a token", NULL, NULL,
+    {"GET", "/api/v1/tokens", ROLE_VIEWER, tokens_list, "My tokens, without their secrets",
+     "user:string", NULL, 200, "TokenList"},
+    {"DELETE", "/api/v1/tokens/{id}", ROLE_VIEWER, tokens_revoke, "Revoke a token", NULL, NULL,
      204, NULL},
     {0},
 };

@@ -497,7 +497,9 @@ TEST(tokens_are_known_by_hash)
     struct error err;
     struct world world = world_open();
     char token[DB_TOKEN_BYTES], login[DB_TOKEN_BYTES], session[DB_TOKEN_BYTES];
-    CHECK_OK(db_tokens_add(world.db, DB_USER_ADMIN, TOKEN_API, "ci", 100, token, &err), &err);
+    CHECK_OK(
+        db_tokens_add(world.db, DB_USER_ADMIN, TOKEN_API, ROLE_ADMIN, "ci", 100, token, &err),
+        &err);
     CHECK_INT(strncmp(token, "ty_", 3), 0);
     CHECK_INT(strlen(token), 46);
     CHECK(token_is(&world, token, TOKEN_API, 99));
@@ -505,7 +507,8 @@ TEST(tokens_are_known_by_hash)
     CHECK(!token_is(&world, token, TOKEN_SESSION, 99));
     CHECK(!token_is(&world, "ty_", TOKEN_API, 99));
 
-    CHECK_OK(db_tokens_add(world.db, DB_USER_ADMIN, TOKEN_LOGIN, "first", 100, login, &err),
+    CHECK_OK(db_tokens_add(world.db, DB_USER_ADMIN, TOKEN_LOGIN, ROLE_ADMIN, "first", 100,
+                           login, &err),
              &err);
     CHECK_OK(db_tokens_exchange(world.db, login, 50, 0, session, &err), &err);
     CHECK(token_is(&world, session, TOKEN_SESSION, 1000000));
@@ -518,8 +521,8 @@ TEST(tokens_are_known_by_hash)
     CHECK_OK(db_tokens_list(conn, DB_USER_ADMIN, world.arena, &tokens, &count, &err), &err);
     CHECK_INT(count, 2);
     db_read_done(world.db, conn);
-    CHECK_OK(db_tokens_revoke(world.db, tokens[0].id, &err), &err);
-    CHECK_FAILS(db_tokens_revoke(world.db, tokens[0].id, &err), &err, NOT_FOUND);
+    CHECK_OK(db_tokens_revoke(world.db, tokens[0].id, 0, &err), &err);
+    CHECK_FAILS(db_tokens_revoke(world.db, tokens[0].id, 0, &err), &err, NOT_FOUND);
     CHECK(!token_is(&world, token, TOKEN_API, 99));
     world_close(&world);
 }
@@ -529,8 +532,8 @@ TEST(users_have_names_of_their_own)
     struct error err;
     struct world world = world_open();
     int64_t id;
-    CHECK_OK(db_users_add(world.db, "ana", ROLE_MEMBER, &id, &err), &err);
-    CHECK_FAILS(db_users_add(world.db, "ana", ROLE_VIEWER, &id, &err), &err, EXISTS);
+    CHECK_OK(db_users_add(world.db, "ana", ROLE_MEMBER, "", &id, &err), &err);
+    CHECK_FAILS(db_users_add(world.db, "ana", ROLE_VIEWER, "", &id, &err), &err, EXISTS);
     struct db_conn *conn = db_read(world.db, DB_CONTROL, &err);
     struct db_user *users;
     int count;

@@ -65,7 +65,7 @@ static const char *sign_in(struct fixture *f)
 {
     struct error err;
     struct str link = {0};
-    CHECK_OK(auth_link(f->auth, &link, &err), &err);
+    CHECK_OK(auth_link(f->auth, DB_USER_ADMIN, &link, &err), &err);
     const char *code = strstr(str_text(&link), "code=") + 5;
     struct request *req = begin(f, "GET");
     CHECK_OK(auth_sign_in(f->auth, req, code, &err), &err);
@@ -83,7 +83,7 @@ TEST(a_link_works_once)
     struct error err;
     struct str link = {0};
     open_fixture(&f);
-    CHECK_OK(auth_link(f.auth, &link, &err), &err);
+    CHECK_OK(auth_link(f.auth, DB_USER_ADMIN, &link, &err), &err);
     const char *code = strstr(str_text(&link), "code=") + 5;
     CHECK_OK(auth_sign_in(f.auth, begin(&f, "GET"), code, &err), &err);
     CHECK_FAILS(auth_sign_in(f.auth, begin(&f, "GET"), code, &err), &err, UNAUTHENTICATED);
@@ -115,7 +115,8 @@ TEST(tokens_let_in_until_they_are_revoked_or_old)
     struct error err;
     char token[DB_TOKEN_BYTES];
     open_fixture(&f);
-    CHECK_OK(db_tokens_add(f.db, DB_USER_ADMIN, TOKEN_API, "t", 0, token, &err), &err);
+    CHECK_OK(db_tokens_add(f.db, DB_USER_ADMIN, TOKEN_API, ROLE_ADMIN, "t", 0, token, &err),
+             &err);
     begin(&f, "POST");
     header(&f, "Authorization", arena_printf(f.arena, "Bearer %s", token));
     CHECK_OK(auth_request(f.auth, &f.req, ROLE_ADMIN, &err), &err);
@@ -127,8 +128,8 @@ TEST(tokens_let_in_until_they_are_revoked_or_old)
     header(&f, "Cookie", arena_printf(f.arena, "trainyard_7070=%s", token));
     CHECK_FAILS(auth_request(f.auth, &f.req, ROLE_VIEWER, &err), &err, UNAUTHENTICATED);
 
-    CHECK_OK(db_tokens_add(f.db, DB_USER_ADMIN, TOKEN_API, "old", (int64_t)clock_wall_us() - 1,
-                           token, &err),
+    CHECK_OK(db_tokens_add(f.db, DB_USER_ADMIN, TOKEN_API, ROLE_ADMIN, "old",
+                           (int64_t)clock_wall_us() - 1, token, &err),
              &err);
     begin(&f, "GET");
     header(&f, "Authorization", arena_printf(f.arena, "Bearer %s", token));
@@ -235,8 +236,8 @@ TEST(roles_are_held)
     int64_t user;
     char token[DB_TOKEN_BYTES];
     open_fixture(&f);
-    CHECK_OK(db_users_add(f.db, "eve", ROLE_VIEWER, &user, &err), &err);
-    CHECK_OK(db_tokens_add(f.db, user, TOKEN_API, "t", 0, token, &err), &err);
+    CHECK_OK(db_users_add(f.db, "eve", ROLE_VIEWER, "", &user, &err), &err);
+    CHECK_OK(db_tokens_add(f.db, user, TOKEN_API, ROLE_ADMIN, "t", 0, token, &err), &err);
     begin(&f, "GET");
     header(&f, "Authorization", arena_printf(f.arena, "Bearer %s", token));
     CHECK_OK(auth_request(f.auth, &f.req, ROLE_VIEWER, &err), &err);
@@ -270,16 +271,20 @@ TEST(a_revoked_token_is_good_no_more)
     int64_t later_us = (int64_t)clock_wall_us() + 3600000000;
     struct auth_identity user, another, short_lived;
     open_fixture(&f);
-    CHECK_OK(db_tokens_add(f.db, DB_USER_ADMIN, TOKEN_API, "a", 0, token, &err), &err);
-    CHECK_OK(db_tokens_add(f.db, DB_USER_ADMIN, TOKEN_API, "b", 0, other, &err), &err);
-    CHECK_OK(db_tokens_add(f.db, DB_USER_ADMIN, TOKEN_API, "c", later_us, old, &err), &err);
+    CHECK_OK(db_tokens_add(f.db, DB_USER_ADMIN, TOKEN_API, ROLE_ADMIN, "a", 0, token, &err),
+             &err);
+    CHECK_OK(db_tokens_add(f.db, DB_USER_ADMIN, TOKEN_API, ROLE_ADMIN, "b", 0, other, &err),
+             &err);
+    CHECK_OK(
+        db_tokens_add(f.db, DB_USER_ADMIN, TOKEN_API, ROLE_ADMIN, "c", later_us, old, &err),
+        &err);
     CHECK_OK(auth_token(f.auth, token, f.arena, &user, &err), &err);
     CHECK_OK(auth_token(f.auth, other, f.arena, &another, &err), &err);
     CHECK_OK(auth_token(f.auth, old, f.arena, &short_lived, &err), &err);
     struct auth_identity nobody = {.way = AUTH_BY_NOTHING};
     CHECK(auth_still(f.auth, &user) && auth_still(f.auth, &another));
     CHECK(auth_still(f.auth, &short_lived) && auth_still(f.auth, &nobody));
-    CHECK_OK(auth_revoke(f.auth, user.token_id, &err), &err);
+    CHECK_OK(auth_revoke(f.auth, user.token_id, 0, &err), &err);
     CHECK(!auth_still(f.auth, &user));
     CHECK(auth_still(f.auth, &another) && auth_still(f.auth, &nobody));
     CHECK_FAILS(auth_token(f.auth, token, f.arena, &user, &err), &err, UNAUTHENTICATED);

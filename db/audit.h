@@ -1,0 +1,30 @@
+/*
+ * audit.h - who changed what: a list that is only added to.
+ */
+#pragma once
+
+#include "db/db.h"
+
+struct arena;
+
+struct db_audit {
+    int64_t seq;
+    int64_t wall_us;
+    const char *user;
+    const char *way; /* "socket", "token", "session" */
+    const char *method;
+    const char *path;
+    int status;
+    const char *request; /* its id */
+};
+
+/* `seq` is given by the database.  Returns after the commit. */
+bool db_audit_add(struct db *db, const struct db_audit *entry, struct error *err) CHECKED;
+
+/*
+ * At most `limit` entries before `before` (0: the newest), newest first, of one user (NULL: of
+ * all).  `*next` is the `before` of the next page, 0 when there is none.
+ */
+bool db_audit_list(struct db_conn *conn, int64_t before, const char *user, int limit,
+                   struct arena *arena, struct db_audit **entries, int *entries_count,
+                   int64_t *next, struct error *err) CHECKED;

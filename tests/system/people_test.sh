@@ -1,0 +1,136 @@
+#!/bin/bash
+# people_test.sh - users, passwords and tokens: who gets in, what each role may call, what is written down.
+. "$(dirname "$0")/lib.sh"
+serve yard --no-agent
+admin=$token
+as() { token=$1; shift; api "$@"; token=$admin; }
+# sign_in USER PASSWORD [CURL OPTION...]
+sign_in() {
+    curl -sS -m 20 -o "$work/body" -w '%{http_code}' -c "$work/cookies" -H 'Content-Type: application/json' \
+        --data-binary "{\"user\": \"$1\", \"password\": \"$2\"}" "${@:3}" "$url/api/v1/session"
+}
+by_cookie() { curl -sS -m 20 -o "$work/body" -w '%{http_code}' -b "$work/cookies" "$@"; }
+
+# --- adding people ---
+printf 'correct horse\n' | "$trainyard" user add ana --role member --password --dir "$dir"
+check added same "$("$trainyard" user list --dir "$dir" | awk '{print $1, $2, $3, $4}')" "$(printf 'USER ROLE PASSWORD STATE\nadmin admin no -\nana member yes -')"
+check no_hash_shown same "$(api GET /api/v1/users | grep -c argon)" 0
+check no_text_kept same "$(grep -c 'correct horse' "$dir/control.db" "$dir/control.db-wal" | cut -d: -f2 | sort -u)" 0
+check hashed has "$(grep -ao 'argon2id[^,]*,t=[0-9]*' "$dir/control.db" "$dir/control.db-wal")" "argon2id"
+api POST /api/v1/users '{"name": "ana", "role": "viewer"}' >/dev/null; check taken same "$(status)" 409
+api POST /api/v1/users '{"name": "../x", "role": "viewer"}' >/dev/null; check bad_name same "$(status)" 400
+has_pointer() { has "$(field "$(cat "$work/body")" errors 0 pointer)" "$1"; }
+check bad_name_pointer has_pointer /name
+api POST /api/v1/users '{"name": "x", "role": "viewer", "password": "short"}' >/dev/null; check short_password has "$(cat "$work/body")" "the password has 5 bytes, allowed: 8 to 128"
+api POST /api/v1/users '{"name": "x", "role": "king"}' >/dev/null; check bad_role has_pointer /role
+api POST /api/v1/users '{"name": "x"}' >/dev/null; check role_wanted has_pointer /role
+api POST /api/v1/users '{"name": "x", "role": "viewer", "admin": true}' >/dev/null; check unknown_field has_pointer /admin
+api PATCH /api/v1/users/admin '{"role": "viewer"}' >/dev/null; check first_stays_admin same "$(status)" 409
+api PATCH /api/v1/users/admin '{"disabled": true}' >/dev/null; check first_stays_enabled same "$(status)" 409
+
+# --- by password, with a cookie ---
+check signs_in same "$(sign_in ana 'correct horse')" 201
+csrf=$(field "$(cat "$work/body")" csrf)
+check cookie_is_http_only has "$(cat "$work/cookies")" "#HttpOnly"
+check cookie_works same "$(by_cookie "$url/api/v1/session")" 200
+check is_ana same "$(field "$(cat "$work/body")" user)" ana
+check wrong_password same "$(sign_in ana 'wrong horse!')" 401
+wrong=$(field "$(cat "$work/body")" detail)
+check unknown_user same "$(sign_in nobody 'wrong horse!')" 401
+check tells_nothing same "$(field "$(cat "$work/body")" detail)" "$wrong"
+check no_password_no_way same "$(sign_in admin '')" 401
+check other_site same "$(sign_in ana 'correct horse' -H 'Origin: http://evil.example')" 403
+check as_a_form same "$(curl -sS -o /dev/null -w '%{http_code}' -d '{"user": "ana", "password": "correct horse"}' "$url/api/v1/session")" 403
+
+# --- one's own password: other sessions end, this one goes on ---
+sign_in ana 'correct horse' >/dev/null; cp "$work/cookies" "$work/old"
+sign_in ana 'correct horse' >/dev/null; csrf=$(field "$(cat "$work/body")" csrf)
+change() { by_cookie -X PUT -H "X-CSRF: $csrf" -H 'Content-Type: application/json' --data-binary "$1" -c "$work/cookies" "$url/api/v1/session/password"; }
+check old_password_wanted same "$(change '{"old": "not this one", "new": "battery staple"}')" 401
+check changes_password same "$(change '{"old": "correct horse", "new": "battery staple"}')" 200
+check goes_on same "$(by_cookie "$url/api/v1/session")" 200
+check others_end same "$(curl -sS -o /dev/null -w '%{http_code}' -b "$work/old" "$url/api/v1/session")" 401
+check new_password same "$(sign_in ana 'battery staple')" 201
+check old_password same "$(sign_in ana 'correct horse')" 401
+
+# --- guessing ---
+api POST /api/v1/users '{"name": "eve", "role": "viewer", "password": "eves password"}' >/dev/null
+for i in 1 2 3 4 5; do sign_in eve "guess number $i" >/dev/null; done
+check guesses_bounded same "$(sign_in eve 'eves password' -D "$work/head")" 429
+check says_when has "$(cat "$work/head")" "Retry-After"
+check others_not_bounded same "$(sign_in ana 'battery staple')" 201
+
+# --- tokens: no more than their user, nor than what made them ---
+printf 'battery staple' | "$trainyard" login "$url" --user ana >"$work/said"
+check cli_signs_in has "$(cat "$work/said")" "signed in to $url as ana"
+check cli_is_ana has "$("$trainyard" user list 2>&1)" "needs the role admin; yours is member"
+ana=$("$trainyard" token create --name mine)
+weak=$("$trainyard" token create --role viewer --days 2 --name weak)
+check token_role same "$(field "$(as "$weak" GET /api/v1/session)" role)" viewer
+as "$weak" POST /api/v1/tokens '{"role": "member"}' >/dev/null; check no_more_than_itself same "$(status)" 403
+as "$weak" POST /api/v1/tokens '{"days": 3}' >/dev/null; check no_longer_than_itself same "$(status)" 403
+as "$weak" POST /api/v1/tokens '{"days": 1}' >/dev/null; check shorter_is_fine same "$(status)" 201
+as "$ana" POST /api/v1/tokens '{"role": "admin"}' >/dev/null; check no_more_than_user same "$(status)" 403
+as "$ana" POST /api/v1/tokens '{"kind": "join"}' >/dev/null; check join_for_admins same "$(status)" 403
+check own_tokens has "$("$trainyard" token list)" weak
+as "$ana" GET '/api/v1/tokens?user=admin' >/dev/null; check not_others_tokens same "$(status)" 403
+id_of() { python3 -c 'import json,sys; print([t["id"] for t in json.loads(sys.argv[1])["items"] if t["name"] == sys.argv[2]][0])' "$@"; }
+theirs=$(id_of "$(api GET /api/v1/tokens)" "command line")
+as "$ana" DELETE "/api/v1/tokens/$theirs" >/dev/null; check not_anothers_token same "$(status)" 404
+check admin_sees_anothers has "$("$trainyard" token list --user ana --dir "$dir")" weak
+"$trainyard" token revoke "$(id_of "$(as "$ana" GET /api/v1/tokens)" weak)"
+as "$weak" GET /api/v1/session >/dev/null; check revoked same "$(status)" 401
+
+# --- a link of another user ---
+curl -sS -o /dev/null -c "$work/cookies" "$("$trainyard" user link ana --dir "$dir")"
+by_cookie "$url/api/v1/session" >/dev/null; check link_is_anas same "$(field "$(cat "$work/body")" user)" ana
+
+# --- every route, for every role: from the server's own description ---
+api POST /api/v1/users '{"name": "vic", "role": "viewer", "password": "a password"}' >/dev/null
+viewer=$(field "$(curl -sS -H 'Content-Type: application/json' -d '{"user": "vic", "password": "a password"}' "$url/api/v1/session/token")" token)
+api GET /api/v1/openapi.json >"$work/api.json"
+check each_route_each_role same "$(python3 - "$work/api.json" "$url" "viewer=$viewer" "member=$ana" "admin=$admin" <<'P'
+import json, re, sys, urllib.error, urllib.request
+document, url, tokens = json.load(open(sys.argv[1])), sys.argv[2], dict(t.split("=", 1) for t in sys.argv[3:])
+rank = {"viewer": 0, "member": 1, "admin": 2}
+calls = 0
+def call(method, path, token):
+    request = urllib.request.Request(url + re.sub(r"{\w+}", "999999", path), method=method.upper(), headers={"Authorization": f"Bearer {token}"} if token else {})
+    try:
+        return urllib.request.urlopen(request, timeout=20).status
+    except urllib.error.HTTPError as error:
+        return error.code
+for path, methods in document["paths"].items():
+    for method, operation in methods.items():
+        wanted = operation.get("x-role")
+        for role, token in [(None, None), *tokens.items()]:
+            got = call(method, path, token)
+            calls += 1
+            if not wanted: good = got not in (401, 403) or path.startswith(("/login", "/api/v1/session"))
+            elif role is None: good = got == 401
+            elif rank[role] < rank[wanted]: good = got == 403
+            else: good = got not in (401, 403) and got < 500
+            if not good: print(method, path, role, got)
+print("all" if calls > 200 else calls)
+P
+)" all
+
+# --- disabled: everything of his ends ---
+"$trainyard" user set ana --disable --dir "$dir"
+as "$ana" GET /api/v1/session >/dev/null; check disabled_token same "$(status)" 401
+check disabled_password same "$(sign_in ana 'battery staple')" 401
+api POST /api/v1/users/ana:link >/dev/null; check disabled_link same "$(status)" 409
+"$trainyard" user set ana --enable --role viewer --dir "$dir"
+check enabled_again same "$(sign_in ana 'battery staple')" 201
+check other_role same "$(field "$(cat "$work/body")" role)" viewer
+
+# --- the audit ---
+audit=$("$trainyard" audit --dir "$dir" --limit 200)
+check audit_of_users has "$audit" "PATCH"
+check audit_of_user has "$("$trainyard" audit --user ana --dir "$dir")" "/api/v1/session/password"
+check audit_of_socket has "$audit" "socket"
+check audit_has_no_reads same "$(grep -c 'GET' <<<"$audit")" 0
+first=$(api GET '/api/v1/audit?limit=3')
+second=$(api GET "/api/v1/audit?limit=3&cursor=$(field "$first" next_cursor)")
+check audit_pages test "$(field "$first" items 2 seq)" -gt "$(field "$second" items 0 seq)"
+check audit_stays has "$(python3 -c 'import sqlite3,sys; sqlite3.connect(sys.argv[1]).execute("DELETE FROM audit")' "$dir/control.db" 2>&1)" "the audit is never deleted"
