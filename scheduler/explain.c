@@ -339,15 +339,16 @@ static bool explain_turn(const struct scheduler *s, const struct job *job, uint6
 {
     if (!s->head || s->head == job->number)
         return say(out, EXPLAIN_PENDING, "About to start.");
-    advise(out, "Raise its priority, or wait for job %lld%s.", (long long)s->head,
-           job->stop_us ? ""
-                        : "; with a stop.max_seconds that is short enough it could go first");
+    int64_t first = s->kept_for ? s->kept_for : s->head;
+    advise(out, "Raise its priority, or wait for job %lld%s.", (long long)first,
+           job->stop_us || s->kept_for
+               ? ""
+               : "; with a stop.max_seconds that is short enough it could go first");
     if (s->head_start_us == UINT64_MAX)
         return say(out, EXPLAIN_PRIORITY,
                    "Waiting: %d job%s ahead; job %lld waits so long that it is not overtaken "
                    "any more.",
-                   out->ahead_count, out->ahead_count == 1 ? " is" : "s are",
-                   (long long)s->head);
+                   out->ahead_count, out->ahead_count == 1 ? " is" : "s are", (long long)first);
     int64_t in_us = s->head_start_us > now_us ? (int64_t)(s->head_start_us - now_us) : 0;
     return say(out, EXPLAIN_PRIORITY,
                "Waiting: %d job%s ahead; the room is kept for job %lld, which starts in %lld s "

@@ -165,6 +165,7 @@ struct scheduler {
     int projects_count;
     int projects_capacity;
     struct scheduler_resources total; /* of all nodes */
+    struct scheduler_resources most;  /* no node has more of each */
 
     struct match match;
     struct fit fit;     /* of a pass: what each node offers */
@@ -175,6 +176,7 @@ struct scheduler {
     int order_capacity;
     int64_t head; /* of the last pass: the first job that had to wait, 0 */
     uint64_t head_start_us;
+    int64_t kept_for; /* of the last pass: a job for which nodes are kept, 0 */
 };
 
 /* --- scheduler.c --- */

@@ -3,7 +3,8 @@
  *
  * The first job that must wait, the head, gets a reservation.  A later one may pass it only if
  * that does not delay the head: it ends in time, or it takes what the head leaves.  Where no
- * time limit says when the head can start, others pass it until it has waited `overtake_us`.
+ * time limit says when the head can start, others pass it until it has waited `overtake_us`;
+ * then nodes are kept for the first that has waited so long and needs whole ones.
  */
 
 #include "base/limits.h"
@@ -11,6 +12,7 @@
 
 #define REFUSED_MAX 64
 #define HEADS_MAX 8 /* so many are tried that could not start on the nodes that are there */
+#define KEEPS_MAX 8 /* and so many that wait long */
 
 /* Needs that did not fit: room only shrinks, so those that ask for as much need not be tried.
  */
@@ -25,7 +27,9 @@ struct pass {
     struct scheduler_actions *actions;
     const struct job *head;
     int heads_tried;
-    uint64_t start_us;     /* of the head; UINT64_MAX: nobody knows */
+    uint64_t start_us; /* of the head; UINT64_MAX: nobody knows */
+    int keeps_tried;
+    bool kept;             /* nodes, for one that waits long */
     bool strict;           /* nobody may delay the head */
     struct refused now;    /* in what is free */
     struct refused beside; /* in what is free and the head leaves */
@@ -130,10 +134,20 @@ static bool place(struct pass *pass, const struct job *job, struct fit_place *pl
     return true;
 }
 
+/* Nodes are kept for one job at a time. */
+static void keep(struct pass *pass, const struct job *job)
+{
+    if (!pass->kept && scheduler_keep_suits(pass->s, job) && pass->keeps_tried++ < KEEPS_MAX)
+        pass->kept = scheduler_keep(pass->s, job, pass->now_us);
+}
+
 /* The job must wait: is it the first that does so, and keeps room? */
 static void must_wait(struct pass *pass, const struct job *job)
 {
     struct scheduler *s = pass->s;
+    bool late = pass->now_us - job->queued_us >= s->options.overtake_us;
+    if (pass->head && !pass->strict && late)
+        keep(pass, job);
     if (pass->head || pass->heads_tried == HEADS_MAX)
         return;
     pass->heads_tried++;
@@ -144,8 +158,10 @@ static void must_wait(struct pass *pass, const struct job *job)
     pass->head = job;
     s->head = job->number;
     s->head_start_us = pass->start_us;
-    pass->strict =
-        pass->start_us != UINT64_MAX || pass->now_us - job->queued_us >= s->options.overtake_us;
+    bool known = pass->start_us != UINT64_MAX;
+    if (!known && late)
+        keep(pass, job);
+    pass->strict = known || (late && !pass->kept);
     if (!pass->strict)
         return;
     fit_resize(&s->later, s->nodes_count);
@@ -159,7 +175,7 @@ void scheduler_pass(struct scheduler *s, uint64_t now_us, struct scheduler_actio
     struct pass pass = {.s = s, .now_us = now_us, .actions = actions};
     struct fit_place places[LIMIT_JOB_TASKS];
     s->dirty = false;
-    s->head = 0;
+    s->head = s->kept_for = 0;
     if (!s->queue.count)
         return;
     scheduler_books_offers(s, &s->fit);

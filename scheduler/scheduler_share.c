@@ -65,13 +65,22 @@ void scheduler_share_free(struct scheduler *s)
 
 const struct scheduler_amount scheduler_no_quota = {-1, -1, -1, -1};
 
+static void raise_to(int64_t *most, int64_t value)
+{
+    *most = value > *most ? value : *most;
+}
+
 void scheduler_share_total(struct scheduler *s)
 {
-    s->total = (struct scheduler_resources){0};
+    s->total = s->most = (struct scheduler_resources){0};
     for (int i = 0; i < s->nodes_count; i++) {
-        s->total.cpu_millis += s->nodes[i]->capacity.cpu_millis;
-        s->total.memory_bytes += s->nodes[i]->capacity.memory_bytes;
-        s->total.gpus += s->nodes[i]->capacity.gpus;
+        const struct scheduler_resources *has = &s->nodes[i]->capacity;
+        s->total.cpu_millis += has->cpu_millis;
+        s->total.memory_bytes += has->memory_bytes;
+        s->total.gpus += has->gpus;
+        raise_to(&s->most.cpu_millis, has->cpu_millis);
+        raise_to(&s->most.memory_bytes, has->memory_bytes);
+        raise_to(&s->most.gpus, has->gpus);
     }
 }
 

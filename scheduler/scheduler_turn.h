@@ -34,7 +34,7 @@ void scheduler_share_take(struct job *job, uint64_t now_us);
 void scheduler_share_give(struct scheduler *s, struct job *job, uint64_t now_us,
                           struct scheduler_actions *actions);
 
-/* Sums up what all nodes have. */
+/* Sums up what all nodes have, and finds the most of each. */
 void scheduler_share_total(struct scheduler *s);
 
 /* Below 0 when `a` is of lower rank: the queue's priority, then the job's. */
@@ -63,6 +63,15 @@ void scheduler_reserve_limit(struct scheduler *s, int node);
 
 /* As if all tasks of the job had ended. */
 void scheduler_reserve_give(struct fit *fit, const struct job *job);
+
+/* --- scheduler_keep.c --- */
+
+/* Whether each task of the job needs a whole node. */
+bool scheduler_keep_suits(const struct scheduler *s, const struct job *job);
+
+/* Closes, in s->fit, a node for each task of such a job: those that will be empty soonest.
+ * False, and nothing is closed, when there are too few. */
+bool scheduler_keep(struct scheduler *s, const struct job *job, uint64_t now_us);
 
 /* --- scheduler_preempt.c --- */
 

@@ -1,8 +1,9 @@
 /*
- * main.c - trace [NODES] [JOBS] [HOURS] [SEED]: the scheduler replays a workload that is shaped
- * like those of public traces (workload.h), in a time of its own.
+ * main.c - trace [NODES] [JOBS] [HOURS] [SEED] [LIMITED]: the scheduler replays a workload that
+ * is shaped like those of public traces (workload.h), in a time of its own.
  *
- * Three of four nodes have 8 GPUs and 64 CPUs, the others 64 CPUs.  JOBS come within HOURS.
+ * Three of four nodes have 8 GPUs and 64 CPUs, the others 64 CPUs.  JOBS come within HOURS,
+ * LIMITED of a hundred with a time limit.
  * What happens within 5 seconds is one batch, as for a server that is busy; a task that is
  * stopped for another job goes on later where it was.  Prints a line of JSON: waits, use,
  * fairness, and what the scheduler took.
@@ -261,6 +262,7 @@ int main(int argc, char **argv)
 {
     int nodes = number(argc, argv, 1, 10000), jobs = number(argc, argv, 2, 100000);
     int hours = number(argc, argv, 3, 24), seed = number(argc, argv, 4, 1);
+    int limited = number(argc, argv, 5, 60);
     uint64_t span_us = (uint64_t)hours * 3600 * SECOND;
     struct replay r = {.now_us = SECOND, .jobs_count = jobs};
     struct scheduler_options options = scheduler_defaults;
@@ -268,7 +270,7 @@ int main(int argc, char **argv)
                                            << 60; /* heartbeats are not the matter */
     r.use.span_us = span_us;
     r.actions.arena = arena_new();
-    r.plan = workload_make((uint64_t)seed, jobs, span_us);
+    r.plan = workload_make((uint64_t)seed, jobs, span_us, limited);
     r.jobs = alloc_array((size_t)jobs, sizeof(*r.jobs));
     r.sessions = alloc_array((size_t)nodes + 1, sizeof(*r.sessions));
     r.scheduler = scheduler_new(&options, r.now_us);

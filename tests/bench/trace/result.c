@@ -51,6 +51,7 @@ void trace_use_passes(struct trace_use *use, uint64_t from_us, uint64_t to_us)
     if (count < 2)
         return;
     use->contended_us += us;
+    use->busy_gpu_us += us * (double)use->gpus;
     use->fair_us += us * jain(sum, squares, count);
 }
 
@@ -140,11 +141,12 @@ void trace_result_print(int nodes, const struct workload_job *plan,
         printf(", ");
         print_waits(workload_size_name(size), plan, jobs, count, size);
     }
-    printf(
-        "}, \"gpu_use\": %.3f, \"cpu_use\": %.3f, \"contended\": %.3f, \"held_jain\": %.3f, ",
-        use->gpu_us / use->all_gpu_us, use->cpu_us / use->all_cpu_us,
-        use->contended_us / (double)use->span_us,
-        use->contended_us > 0 ? use->fair_us / use->contended_us : 1);
+    printf("}, \"gpu_use\": %.3f, \"gpu_use_contended\": %.3f, \"cpu_use\": %.3f, "
+           "\"contended\": %.3f, \"held_jain\": %.3f, ",
+           use->gpu_us / use->all_gpu_us,
+           use->contended_us > 0 ? use->busy_gpu_us / (use->contended_us * use->gpus_total) : 0,
+           use->cpu_us / use->all_cpu_us, use->contended_us / (double)use->span_us,
+           use->contended_us > 0 ? use->fair_us / use->contended_us : 1);
     print_slowdowns(plan, jobs, count);
     printf(", \"batches\": %d, \"batch_p50_ms\": %.2f, \"batch_p99_ms\": %.2f, "
            "\"batch_max_ms\": %.2f, \"took_s\": %.1f, \"jobs_per_s\": %.0f}\n",

@@ -30,6 +30,7 @@ struct trace_use {
     double gpu_us, cpu_us;
     double all_gpu_us, all_cpu_us; /* had all been held */
     double contended_us;           /* somebody waited for longer than a batch */
+    double busy_gpu_us;            /* ... and held then */
     double fair_us;                /* times Jain's index of GPUs held among those who wait */
 };
 

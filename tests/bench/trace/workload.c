@@ -59,7 +59,7 @@ static uint64_t draw_submit(struct random *random, uint64_t span_us)
     }
 }
 
-static void draw(struct random *random, uint64_t span_us, struct workload_job *job)
+static void draw(struct random *random, uint64_t span_us, int limited, struct workload_job *job)
 {
     int size = draw_size(random);
     double minutes = sizes[size].minutes * exp(2.0 * normal(random));
@@ -72,7 +72,7 @@ static void draw(struct random *random, uint64_t span_us, struct workload_job *j
     job->cpus = job->gpus ? 6 * job->gpus : 1 + random_below(random, 16);
     if (size == WORKLOAD_CLASSES - 2)
         job->replicas = random_chance(random, 60) ? 4 : 8;
-    if (random_chance(random, 60)) /* people guess, and guess too much */
+    if (random_chance(random, limited)) /* people guess, and guess too much */
         job->limit_us = (uint64_t)(minutes * (1 + 4 * part(random)) / 10 + 1) * 10 * MINUTE;
     /* A tenth of the projects submits most of the jobs. */
     double skewed = part(random) * part(random) * part(random);
@@ -87,13 +87,13 @@ static int by_submit(const void *left, const void *right)
     return a->submit_us < b->submit_us ? -1 : a->submit_us > b->submit_us;
 }
 
-struct workload_job *workload_make(uint64_t seed, int count, uint64_t span_us)
+struct workload_job *workload_make(uint64_t seed, int count, uint64_t span_us, int limited)
 {
     struct random random;
     struct workload_job *jobs = alloc_array((size_t)count, sizeof(*jobs));
     random_init(&random, seed);
     for (int i = 0; i < count; i++)
-        draw(&random, span_us, &jobs[i]);
+        draw(&random, span_us, limited, &jobs[i]);
     qsort(jobs, (size_t)count, sizeof(*jobs), by_submit);
     return jobs;
 }

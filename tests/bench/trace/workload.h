@@ -23,8 +23,9 @@ struct workload_job {
     int fails; /* so many attempts crash half way */
 };
 
-/* `count` jobs over `span_us`, by the time of their submit, owned. */
-struct workload_job *workload_make(uint64_t seed, int count, uint64_t span_us);
+/* `count` jobs over `span_us`, by the time of their submit, owned; `limited` of a hundred name
+ * a time limit. */
+struct workload_job *workload_make(uint64_t seed, int count, uint64_t span_us, int limited);
 
 /* "1 GPU" and so on. */
 const char *workload_size_name(int size);

@@ -238,6 +238,46 @@ TEST(reserve_lends_what_the_head_leaves)
     world_free(&world);
 }
 
+static void starts_on(const struct world *world, int64_t node)
+{
+    CHECK(action(world, DO_START, 0));
+    CHECK_INT(action(world, DO_START, 0)->node, node);
+}
+
+/* Small jobs without a time limit come and go on two nodes: one of these is emptied for the job
+ * that needs it whole, once that has waited ten minutes. */
+TEST(reserve_keeps_a_node_for_a_job_that_needs_it_whole)
+{
+    struct world world = world_new();
+    int64_t session = joins(&world, 1, 4, 0);
+    joins(&world, 2, 4, 0);
+    for (int64_t number = 1; number <= 7; number++)
+        submits(&world, (struct submitted){.number = number, .cpus = 1});
+    submits(&world, (struct submitted){.number = 8, .cpus = 3}); /* takes a whole node */
+    submits(&world, (struct submitted){.number = 9, .cpus = 1});
+    starts_on(&world, 2); /* passes it, as yet: now both nodes are full */
+    submits(&world, (struct submitted){.number = 10, .cpus = 1});
+    for (int64_t number = 1; number <= 3; number++)
+        runs(&world, session, number);
+    ends(&world, session, 1);
+    started(&world, "10");
+    runs(&world, session, 10);
+    world.scheduler->options.suspect_us = world.scheduler->options.lost_us = 3600 * SECOND;
+    passes(&world, 600, session);
+    submits(&world, (struct submitted){.number = 11, .cpus = 1});
+    ends(&world, session, 2);
+    started(&world, "");
+    struct explain why = explained(&world, 11);
+    CHECK_TEXT(explain_code_name(why.code), "PRIORITY");
+    CHECK(strstr(why.text, "job 8 waits so long"));
+    ends(&world, session, 3);
+    started(&world, ""); /* two of four CPUs are free */
+    ends(&world, session, 10);
+    started(&world, "8");
+    starts_on(&world, 1);
+    world_free(&world);
+}
+
 /* --- preemption --- */
 
 TEST(preempt_ends_the_least_and_keeps_its_budget)
