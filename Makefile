@@ -455,6 +455,11 @@ install-library: $(LIBRARY) # the C API alone
 deb: all ## a Debian package, in build/
 	$(Q)deploy/debian/build.sh $(BUILD) $(VERSION)
 
+.PHONY: wheel
+wheel: ## the Python client as a wheel, in build/
+	$(Q)rm -rf $(BUILD)/wheel && mkdir -p $(BUILD)/wheel && cp -r python $(BUILD)/wheel/source && python3 -m venv $(BUILD)/wheel/venv
+	$(Q)$(BUILD)/wheel/venv/bin/pip -q wheel --no-deps -w $(BUILD) $(BUILD)/wheel/source && ls $(BUILD)/trainyard-*.whl
+
 .PHONY: demo
 demo: ## install packages, build, start, train a network, print the link
 	$(Q)$(MAKE) --no-print-directory deps
