@@ -3,6 +3,7 @@
 #include "server/serve.h"
 #include "cli/cli.h"
 #include "cli/options.h"
+#include "cli/pem.h"
 #include "server/auth.h"
 
 #define SERVE_HOSTS_MAX 8
@@ -44,6 +45,7 @@ int serve_main(int argc, char **argv)
     char *allowed = NULL;
     struct serve_options options = {
         .host = "127.0.0.1", .token_rate = AUTH_RATE_DEFAULT, .hosts = hosts};
+    struct pem_paths paths = {.option = "agents-"};
     int64_t port = 7070;
     int64_t agents_port = 0;
     int64_t gpus = 0;
@@ -55,6 +57,13 @@ int serve_main(int argc, char **argv)
         {"host", OPTION_TEXT, &options.host, "address to listen on (127.0.0.1)"},
         {"agents-port", OPTION_NUMBER, &agents_port,
          "of agents on other machines; -1: none (a free one)"},
+        {"agents-host", OPTION_TEXT, &options.agents_host,
+         "address to listen on for agents (--host)"},
+        {"agents-cert", OPTION_TEXT, &paths.certificate,
+         "PEM file: the certificate that agents are shown"},
+        {"agents-key", OPTION_TEXT, &paths.key, "PEM file with its key"},
+        {"agents-ca", OPTION_TEXT, &paths.ca,
+         "PEM file: agents must show a certificate of this authority"},
         {"no-agent", OPTION_FLAG, &options.no_agent, "run no tasks on this machine"},
         {"cpus", OPTION_NUMBER, &cpus, "CPUs that tasks may use here (all)"},
         {"memory", OPTION_NUMBER, &options.memory_bytes, "bytes that tasks may use here (all)"},
@@ -93,5 +102,11 @@ int serve_main(int argc, char **argv)
     options.fake_gpus = (int)gpus;
     options.cpu_millis = cpus * 1000;
     options.hosts_count = split_hosts(allowed, hosts);
-    return serve_run(&options, NULL, NULL, &err) ? CLI_OK : cli_fail(&err);
+    struct pem pem;
+    if (!pem_read(&paths, &pem, &err))
+        return cli_fail(&err);
+    options.agents_tls = pem_tls(&pem);
+    bool ok = serve_run(&options, NULL, NULL, &err);
+    pem_release(&pem);
+    return ok ? CLI_OK : cli_fail(&err);
 }

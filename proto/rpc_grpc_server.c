@@ -316,8 +316,9 @@ static bool host_listen(struct grpc_host *host, const struct rpc_server_options 
     grpc_server_credentials_release(credentials);
     if (!port)
         return fail(err, UNAVAILABLE,
-                    "cannot listen on %s: it is in use, or no address of this machine",
-                    address);
+                    "cannot listen on %s: it is in use, or no address of this machine%s",
+                    address,
+                    options->tls ? ", or the certificate and its key are no pair" : "");
     host->base.address = alloc_printf("%.*s:%d", (int)(colon - address), address, port);
     return true;
 }

@@ -90,6 +90,34 @@ static bool check_host(const struct serve_options *options, struct error *err)
                 options->host);
 }
 
+static bool check_agents(const struct serve_options *options, struct error *err)
+{
+    struct in_addr address;
+    const char *host = options->agents_host;
+    const struct rpc_tls *tls = options->agents_tls;
+    if (tls && !tls->certificate)
+        return fail(err, INVALID, "--agents-ca needs --agents-cert and --agents-key");
+    if (host && inet_pton(AF_INET, host, &address) != 1)
+        return fail(err, INVALID,
+                    "--agents-host is '%.60s'; it must be an IPv4 address of "
+                    "this machine",
+                    host);
+    if (host && !tls && strncmp(host, "127.", 4) != 0)
+        return fail(err, INVALID,
+                    "--agents-host %s: agents are told secrets; add "
+                    "--agents-cert and --agents-key, so that what they are told is encrypted",
+                    host);
+    return true;
+}
+
+/* Where agents of other machines come in. */
+static const char *agents_host(const struct serve_options *options)
+{
+    if (options->agents_host)
+        return options->agents_host;
+    return options->agents_tls ? options->host : "127.0.0.1";
+}
+
 /* The scheduler, and the doors for agents. */
 static bool start_scheduler(struct serve *s, const struct serve_options *options,
                             struct error *err)
@@ -121,8 +149,9 @@ static bool start_scheduler(struct serve *s, const struct serve_options *options
     if (options->agents_port < 0)
         return true;
     char address[64];
-    snprintf(address, sizeof(address), "%s:%d", options->host, options->agents_port);
+    snprintf(address, sizeof(address), "%s:%d", agents_host(options), options->agents_port);
     rpc.address = address;
+    rpc.tls = options->agents_tls;
     s->remote_rpc = rpc_server_start(&rpc, nodes_methods_remote, s->nodes, err);
     return s->remote_rpc || error_prefix(err, "the port for agents (--agents-port): ");
 }
@@ -266,7 +295,7 @@ bool serve_run(const struct serve_options *options, serve_ready_fn *ready, void 
 {
     if (sodium_init() < 0)
         return fail(err, INTERNAL, "libsodium did not start");
-    if (!check_host(options, err))
+    if (!check_host(options, err) || !check_agents(options, err))
         return false;
     prepare_process();
     sigset_t signals;

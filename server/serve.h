@@ -6,16 +6,19 @@
 #include "base/base.h"
 
 struct error;
+struct rpc_tls;
 
 struct serve_options {
     const char *folder;
-    const char *host; /* numeric address; only loopback without `insecure` */
-    int port;         /* 0: any free one */
-    int agents_port;  /* for agents of other machines; 0: any free one, -1: none */
-    bool insecure;    /* allow a host that is not loopback, without TLS */
-    bool no_agent;    /* no tasks on this machine */
-    int fake_gpus;    /* of the embedded agent */
-    int64_t cpu_millis, memory_bytes;                  /* of it; 0: all there is */
+    const char *host;        /* numeric address; only loopback without `insecure` */
+    int port;                /* 0: any free one */
+    int agents_port;         /* for agents of other machines; 0: any free one, -1: none */
+    const char *agents_host; /* numeric address; NULL: `host`, without TLS 127.0.0.1 */
+    const struct rpc_tls *agents_tls; /* NULL: plaintext, and loopback only */
+    bool insecure;                    /* allow a host that is not loopback, without TLS */
+    bool no_agent;                    /* no tasks on this machine */
+    int fake_gpus;                    /* of the embedded agent */
+    int64_t cpu_millis, memory_bytes; /* of it; 0: all there is */
     int64_t suspect_ms, lost_ms, grace_ms, backoff_ms; /* 0: defaults (scheduler/loop.h) */
     const char *task_user;    /* of the embedded agent: "FIRST-LAST", or NULL */
     int64_t token_rate;       /* requests a second of one token or session; 0: any number */
