@@ -12,3 +12,10 @@ struct trace;
 /* Appends a serialized RunMetadata with one DeviceStepStats: a row per call, `_SOURCE` first.
  */
 void statistics_add(const struct device *device, const struct trace *trace, struct str *out);
+
+/* The same as a StepStats, which another task makes part of the RunMetadata of the step. */
+void statistics_add_step(const struct device *device, const struct trace *trace,
+                         struct str *out);
+
+/* Appends a serialized StepStats to a serialized RunMetadata. */
+void statistics_join(const void *step_stats, size_t size, struct str *out);

@@ -108,9 +108,9 @@ static void add_outputs(row_proto *row, const struct trace_row *times, struct ar
         row->output[row->n_output++] = new_output(&times->outputs[i], arena);
 }
 
-void statistics_add(const struct device *device, const struct trace *trace, struct str *out)
+static Tensorflow__StepStats *new_step(const struct device *device, const struct trace *trace,
+                                       struct arena *arena)
 {
-    struct arena *arena = arena_new();
     size_t count = (size_t)trace->rows_count + 1;
     row_proto **rows = arena_array(arena, count, sizeof(*rows));
     rows[0] = new_row(trace, trace->start_ns, trace->start_ns, arena);
@@ -128,16 +128,44 @@ void statistics_add(const struct device *device, const struct trace *trace, stru
         rows[s + 1] = row;
     }
 
-    Tensorflow__DeviceStepStats stats = TENSORFLOW__DEVICE_STEP_STATS__INIT;
-    stats.device = (char *)device->name;
-    stats.n_node_stats = count;
-    stats.node_stats = rows;
-    Tensorflow__StepStats step = TENSORFLOW__STEP_STATS__INIT;
-    Tensorflow__DeviceStepStats *devices[] = {&stats};
-    step.n_dev_stats = 1;
-    step.dev_stats = devices;
+    Tensorflow__DeviceStepStats **devices = arena_array(arena, 1, sizeof(*devices));
+    devices[0] = arena_alloc(arena, sizeof(**devices));
+    tensorflow__device_step_stats__init(devices[0]);
+    devices[0]->device = (char *)device->name;
+    devices[0]->n_node_stats = count;
+    devices[0]->node_stats = rows;
+    Tensorflow__StepStats *step = arena_alloc(arena, sizeof(*step));
+    tensorflow__step_stats__init(step);
+    step->n_dev_stats = 1;
+    step->dev_stats = devices;
+    return step;
+}
+
+void statistics_add(const struct device *device, const struct trace *trace, struct str *out)
+{
+    struct arena *arena = arena_new();
     Tensorflow__RunMetadata metadata = TENSORFLOW__RUN_METADATA__INIT;
-    metadata.step_stats = &step;
+    metadata.step_stats = new_step(device, trace, arena);
     message_pack(&metadata.base, out);
     arena_free(arena);
+}
+
+void statistics_add_step(const struct device *device, const struct trace *trace,
+                         struct str *out)
+{
+    struct arena *arena = arena_new();
+    message_pack(&new_step(device, trace, arena)->base, out);
+    arena_free(arena);
+}
+
+void statistics_join(const void *step_stats, size_t size, struct str *out)
+{
+    str_add_char(out,
+                 0x0a); /* RunMetadata.step_stats; readers merge what comes several times */
+    for (size_t rest = size;; rest >>= 7) {
+        str_add_char(out, (char)(rest < 0x80 ? rest : (rest & 0x7f) | 0x80));
+        if (rest < 0x80)
+            break;
+    }
+    str_add_bytes(out, step_stats, size);
 }

@@ -52,7 +52,7 @@ bool cluster_session_extend(struct cluster_session *session, const void *graph_d
 bool cluster_session_extend_graph(struct cluster_session *session, const struct graph *graph,
                                   struct error *err) CHECKED;
 
-/* As session_run(), without statistics. */
+/* As session_run(); statistics are those of all tasks. */
 bool cluster_session_run(struct cluster_session *session, const struct session_run *run,
                          struct tensor *fetched, struct error *err) CHECKED;
 

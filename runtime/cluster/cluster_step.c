@@ -18,6 +18,7 @@
 #include "runtime/cancel.h"
 #include "runtime/cluster/internal.h"
 #include "runtime/session.h"
+#include "runtime/statistics.h"
 
 struct step_run {
     struct cluster_plan *plan;
@@ -29,6 +30,7 @@ struct step_run {
     struct part_run {
         struct worker_run run;
         struct step_run *step;
+        struct str step_stats;
         bool bad;
         struct error err;
     } * parts;
@@ -107,6 +109,7 @@ static void init(struct step_run *step, struct cluster_session *session,
             .receive_keys = step->receive_keys,
             .received = step->received,
             .receives_count = home ? ends->fetches_count : 0,
+            .step_stats = run->trace ? &part->step_stats : NULL,
             .done = part_done,
             .arg = part,
         };
@@ -117,6 +120,8 @@ static void release(struct step_run *step)
 {
     for (int i = 0; i < step->plan->ends.fetches_count; i++)
         tensor_release(&step->received[i]);
+    for (int i = 0; i < step->plan->parts_count; i++)
+        str_release(&step->parts[i].step_stats);
     pthread_mutex_destroy(&step->lock);
     pthread_cond_destroy(&step->changed);
     free(step->parts);
@@ -209,6 +214,14 @@ static bool give_fetched(struct step_run *step, struct tensor *fetched, struct e
     return true;
 }
 
+static void give_statistics(const struct step_run *step, struct str *out)
+{
+    for (int i = 0; i < step->plan->parts_count; i++) {
+        const struct str *stats = &step->parts[i].step_stats;
+        statistics_join(stats->data, stats->size, out);
+    }
+}
+
 static bool run_parts(struct step_run *step, uint64_t deadline_ns, struct cancel *own,
                       struct cancel *cancel, struct error *err)
 {
@@ -246,6 +259,8 @@ bool cluster_step_run(struct cluster_session *session, struct cluster_plan *plan
         if (run->cancel)
             (void)cancel_remove(run->cancel, ticket);
         ok = ok && give_fetched(&step, fetched, err);
+        if (ok && run->trace && run->statistics)
+            give_statistics(&step, run->statistics);
     }
     release(&step);
     return ok;

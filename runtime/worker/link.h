@@ -27,6 +27,8 @@ struct worker_run {
     const char *const *receive_keys;
     struct tensor *received; /* filled when it went well: owned by the caller */
     int receives_count;
+    struct str *step_stats; /* NULL, or a serialized StepStats is appended */
+    struct str *graph_def;  /* NULL, or the part's GraphDef is appended, as it was registered */
     void (*done)(struct worker_run *run, const struct error *err); /* NULL: it went well */
     void *arg;
 };

@@ -102,8 +102,12 @@ static void ran(void *arg, const struct str *response, const struct error *err)
 {
     struct worker_run *run = arg;
     struct error bad;
-    bool ok = !err && wire_read_ran(response->data, response->size, run->receive_keys,
-                                    run->received, run->receives_count, &bad);
+    const struct wire_ran out = {.keys = run->receive_keys,
+                                 .received = run->received,
+                                 .received_count = run->receives_count,
+                                 .step_stats = run->step_stats,
+                                 .graph_def = run->graph_def};
+    bool ok = !err && wire_read_ran(response->data, response->size, &out, &bad);
     run->done(run, ok ? NULL : err ? err : &bad);
 }
 
@@ -119,6 +123,8 @@ static void remote_run_graph(struct worker_link *link, struct worker_run *run)
         .receive_keys = (const char **)run->receive_keys,
         .receives_count = run->receives_count,
         .errors_in_body = true,
+        .trace = run->step_stats,
+        .with_graph = run->graph_def,
     };
     struct str request = {0};
     wire_write_run(&in, &request);

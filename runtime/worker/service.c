@@ -187,6 +187,7 @@ struct served_run {
     struct wire_run in;
     struct arena *arena;
     struct rpc_call *call;
+    struct str step_stats, graph_def;
 };
 
 static void ran(struct worker_run *run, const struct error *err)
@@ -196,12 +197,19 @@ static void ran(struct worker_run *run, const struct error *err)
     if (err && !served->in.errors_in_body) {
         rpc_call_fail(served->call, err);
     } else {
-        wire_write_ran(run->receive_keys, run->received, run->receives_count, err, &out);
+        const struct wire_ran in = {.keys = run->receive_keys,
+                                    .received = run->received,
+                                    .received_count = run->receives_count,
+                                    .step_stats = run->step_stats,
+                                    .graph_def = run->graph_def};
+        wire_write_ran(&in, err, &out);
         rpc_call_reply(served->call, out.data, out.size);
     }
     for (int i = 0; !err && i < run->receives_count; i++)
         tensor_release(&run->received[i]);
     str_release(&out);
+    str_release(&served->step_stats);
+    str_release(&served->graph_def);
     wire_release_run(&served->in);
     free(run->received);
     arena_free(served->arena);
@@ -232,6 +240,8 @@ static void do_run_graph(struct service *service, struct rpc_call *call)
         .receive_keys = served->in.receive_keys,
         .received = alloc_array((size_t)served->in.receives_count, sizeof(struct tensor)),
         .receives_count = served->in.receives_count,
+        .step_stats = served->in.trace ? &served->step_stats : NULL,
+        .graph_def = served->in.with_graph ? &served->graph_def : NULL,
         .done = ran,
         .arg = served,
     };

@@ -31,6 +31,17 @@ struct wire_run {
     const char **receive_keys;
     int receives_count;
     bool errors_in_body;
+    bool trace;      /* the answer has step statistics */
+    bool with_graph; /* the answer has the part's GraphDef */
+};
+
+/* The answer to it. */
+struct wire_ran {
+    const char *const *keys; /* of what is received */
+    struct tensor *received;
+    int received_count;
+    struct str *step_stats; /* a serialized StepStats; NULL: none (read: not looked at) */
+    struct str *graph_def;
 };
 
 /* --- requests --- */
@@ -77,14 +88,13 @@ bool wire_read_handle(const void *bytes, size_t size, char *handle, size_t handl
                       struct error *err) CHECKED;
 
 /* `status` NULL: it went well. */
-void wire_write_ran(const char *const *keys, const struct tensor *received, int count,
-                    const struct error *status, struct str *out);
+void wire_write_ran(const struct wire_ran *in, const struct error *status, struct str *out);
 /*
- * `received` gets a tensor for each of `keys`.  Fails with the status that the answer holds,
- * and with INTERNAL when a key is missing.
+ * Fills `out->received` and the rest.  Fails with the status that the answer holds, and with
+ * INTERNAL when a key is missing.
  */
-bool wire_read_ran(const void *bytes, size_t size, const char *const *keys,
-                   struct tensor *received, int count, struct error *err) CHECKED;
+bool wire_read_ran(const void *bytes, size_t size, const struct wire_ran *out,
+                   struct error *err) CHECKED;
 
 void wire_write_received(const struct tensor *value, bool dead, struct str *out);
 bool wire_read_received(const void *bytes, size_t size, struct tensor *value, bool *dead,

@@ -141,6 +141,10 @@ void wire_write_run(const struct wire_run *in, struct str *out)
     request.n_recv_key = (size_t)in->receives_count;
     request.recv_key = (char **)in->receive_keys;
     request.store_errors_in_response_body = in->errors_in_body;
+    Tensorflow__ExecutorOpts options = TENSORFLOW__EXECUTOR_OPTS__INIT;
+    options.record_timeline = in->trace;
+    options.record_partition_graphs = in->with_graph;
+    request.exec_opts = &options;
     message_pack(&request.base, out);
     arena_free(arena);
 }
@@ -175,6 +179,8 @@ bool wire_read_run(const void *bytes, size_t size, struct arena *arena, struct w
         .receive_keys = (const char **)request->recv_key,
         .receives_count = (int)request->n_recv_key,
         .errors_in_body = request->store_errors_in_response_body,
+        .trace = request->exec_opts && request->exec_opts->record_timeline,
+        .with_graph = request->exec_opts && request->exec_opts->record_partition_graphs,
     };
     if (read_sends(request, out, arena, err))
         return true;
@@ -189,17 +195,26 @@ void wire_release_run(struct wire_run *run)
     run->sends_count = 0;
 }
 
-void wire_write_ran(const char *const *keys, const struct tensor *received, int count,
-                    const struct error *status, struct str *out)
+void wire_write_ran(const struct wire_ran *in, const struct error *status, struct str *out)
 {
     struct arena *arena = arena_new();
     Tensorflow__RunGraphResponse response = TENSORFLOW__RUN_GRAPH_RESPONSE__INIT;
+    ProtobufCBinaryData graph = {0};
     if (status) {
         response.status_code = (int32_t)status->code;
         response.status_error_message = (char *)status->text;
     } else {
-        response.n_recv = (size_t)count;
-        response.recv = pack_named(keys, received, count, arena);
+        response.n_recv = (size_t)in->received_count;
+        response.recv = pack_named(in->keys, in->received, in->received_count, arena);
+    }
+    if (!status && in->step_stats) {
+        response.step_stats.data = (uint8_t *)in->step_stats->data;
+        response.step_stats.len = in->step_stats->size;
+    }
+    if (!status && in->graph_def) {
+        graph = (ProtobufCBinaryData){in->graph_def->size, (uint8_t *)in->graph_def->data};
+        response.n_partition_graph = 1;
+        response.partition_graph = &graph;
     }
     message_pack(&response.base, out);
     arena_free(arena);
@@ -214,8 +229,8 @@ static bool take_received(const Tensorflow__RunGraphResponse *response, const ch
     return fail(err, INTERNAL, "the worker's answer lacks %s", key);
 }
 
-bool wire_read_ran(const void *bytes, size_t size, const char *const *keys,
-                   struct tensor *received, int count, struct error *err)
+bool wire_read_ran(const void *bytes, size_t size, const struct wire_ran *out,
+                   struct error *err)
 {
     struct arena *arena = arena_for(size);
     const Tensorflow__RunGraphResponse *response =
@@ -224,11 +239,16 @@ bool wire_read_ran(const void *bytes, size_t size, const char *const *keys,
     if (ok && response->status_code)
         ok = fail(err, (enum error_code)response->status_code, "%s",
                   response->status_error_message);
-    for (int i = 0; ok && i < count; i++) {
-        ok = take_received(response, keys[i], &received[i], err);
+    for (int i = 0; ok && i < out->received_count; i++) {
+        ok = take_received(response, out->keys[i], &out->received[i], err);
         for (int k = 0; !ok && k < i; k++)
-            tensor_release(&received[k]);
+            tensor_release(&out->received[k]);
     }
+    if (ok && out->step_stats)
+        str_add_bytes(out->step_stats, response->step_stats.data, response->step_stats.len);
+    for (size_t i = 0; ok && out->graph_def && i < response->n_partition_graph; i++)
+        str_add_bytes(out->graph_def, response->partition_graph[i].data,
+                      response->partition_graph[i].len);
     arena_free(arena);
     return ok;
 }

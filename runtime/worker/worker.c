@@ -7,9 +7,11 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/map.h"
+#include "runtime/statistics.h"
 #include "runtime/worker/crew.h"
 #include "runtime/worker/internal.h"
 
@@ -153,16 +155,30 @@ static bool take_receives(const struct running_part *part, struct error *err)
     return true;
 }
 
+static bool execute(const struct running_part *part, struct error *err)
+{
+    const struct worker *worker = part->step->worker;
+    struct worker_run *run = part->run;
+    struct execute_options options = {.cancel = part->step->cancel,
+                                      .rendezvous = part->step->rendezvous};
+    struct trace trace = {.start_us = clock_wall_us(), .start_ns = clock_monotonic_ns()};
+    if (run->step_stats)
+        options.trace = &trace;
+    bool ok = execute_plan(part->graph->plan, NULL, NULL, &options, err);
+    if (ok && run->step_stats)
+        statistics_add_step(&worker->device, &trace, run->step_stats);
+    if (ok && run->graph_def)
+        graph_export(part->graph->graph, true, 0, run->graph_def);
+    trace_release(&trace);
+    return ok;
+}
+
 static void run_part(void *arg)
 {
     struct running_part *part = arg;
     struct worker_run *run = part->run;
-    const struct execute_options options = {.cancel = part->step->cancel,
-                                            .rendezvous = part->step->rendezvous};
     struct error err;
-    bool ok = put_sends(part, &err) &&
-              execute_plan(part->graph->plan, NULL, NULL, &options, &err) &&
-              take_receives(part, &err);
+    bool ok = put_sends(part, &err) && execute(part, &err) && take_receives(part, &err);
     if (!ok)
         rendezvous_abort(part->step->rendezvous, &err);
     worker_session_unref_graph(part->graph);

@@ -129,6 +129,41 @@ TEST(a_task_is_gone)
     stop();
 }
 
+/* Statistics are those of all tasks; a worker gives its part of the graph when asked. */
+TEST(a_traced_step)
+{
+    start();
+    struct edge x = placeholder(world, "x", F32);
+    on(2, node1(world, "Neg", "far", on(0, node1(world, "Neg", "ps", x))));
+    extend(session, world);
+    struct str statistics = {0}, graph_def = {0}, none = {0};
+    struct tensor in = number(F32, 1), out;
+    const char *feed = "x", *fetch = "far";
+    const struct session_run run = {.feeds = &feed,
+                                    .feed_values = &in,
+                                    .feeds_count = 1,
+                                    .fetches = &fetch,
+                                    .fetches_count = 1,
+                                    .trace = true,
+                                    .statistics = &statistics};
+    CHECK_OK(cluster_session_run(session, &run, &out, &err), &err);
+    for (int i = 0; i < TASKS; i++) {
+        const char *name = worker_device(cluster->workers[i])->name;
+        CHECK(memmem(statistics.data, statistics.size, name, strlen(name)));
+    }
+    const struct wire_ran in_ran = {.graph_def = &(struct str){"abc", 3, 0}};
+    const struct wire_ran out_ran = {.graph_def = &graph_def};
+    wire_write_ran(&in_ran, NULL, &none);
+    CHECK_OK(wire_read_ran(none.data, none.size, &out_ran, &err), &err);
+    CHECK_TEXT(str_text(&graph_def), "abc");
+    str_release(&none);
+    str_release(&graph_def);
+    str_release(&statistics);
+    tensor_release(&in);
+    tensor_release(&out);
+    stop();
+}
+
 /* --- what a worker says to requests that do not fit --- */
 
 static bool ask(const char *method, struct str *request, struct str *response)
@@ -158,7 +193,7 @@ TEST(unknown_handles_and_keys_are_refused)
     wire_write_run(&(struct wire_run){.session = "s", .graph = "9", .errors_in_body = true},
                    &request);
     CHECK_OK(ask("/tensorflow.WorkerService/RunGraph", &request, &response), &err);
-    CHECK(!wire_read_ran(response.data, response.size, NULL, NULL, 0, &err));
+    CHECK(!wire_read_ran(response.data, response.size, &(struct wire_ran){0}, &err));
     CHECK_TEXT(err.text, "Graph handle is not found: 9");
 
     wire_write_receive(1, "a;b", &request);

@@ -1,5 +1,6 @@
 /* cluster_test.c - a graph over three tasks of this process. */
 
+#include "kernels/list.h"
 #include "runtime/internal.h"
 #include "tests/unit/runtime/cluster.h"
 
@@ -206,6 +207,26 @@ TEST(a_loop_over_tasks)
     extend(session, world);
     for (int n = 0; n < 20; n++)
         CHECK(fetch_number(session, "n", n, "out") == -(1 + n * (n - 1) / 2));
+    stop();
+}
+
+/* Floats that travel lose half of their bits when that is asked for; what stays does not. */
+TEST(compressed_floats)
+{
+    start();
+    kernels_add(true); /* behind those of the tests: Cast */
+    struct edge x = placeholder(world, "x", F32);
+    on(1, node1(world, "Identity", "near", x));
+    on(2, node1(world, "Identity", "far", x));
+    struct cluster_session *small =
+        open_session(cluster, "small", (struct cluster_options){.compress = true});
+    extend(small, world);
+    extend(session, world);
+    const float value = 1.00390625f + 1.0f / 4096;
+    CHECK(fetch_number(small, "x", value, "near") == value);
+    CHECK(fetch_number(small, "x", value, "far") == 1);
+    CHECK(fetch_number(session, "x", value, "far") == value);
+    cluster_session_free(small);
     stop();
 }
 
