@@ -54,6 +54,9 @@
 #define OPS_DILATION(X) \
     X(dilation2d) X(dilation2d_backprop_input) X(dilation2d_backprop_filter)
 
+#define OPS_CTC(X) \
+    X(ctc_loss) X(ctc_greedy_decoder) X(ctc_beam_search_decoder)
+
 #define OPS_NO_KERNEL(X) \
     X(cudnn_rnn_params_size) X(cudnn_rnn) X(cudnn_rnnv2) X(cudnn_rnnv3) \
     X(cudnn_rnn_backprop) X(cudnn_rnn_backprop_v2) X(cudnn_rnn_backprop_v3) \
@@ -65,4 +68,4 @@
 #define OPS_RARE(X) \
     OPS_COUNT(X) OPS_BESSEL(X) OPS_FFT(X) OPS_DECOMPOSE(X) \
     OPS_BAND(X) OPS_FAKE_QUANT(X) OPS_RAGGED(X) OPS_ARRAY_MORE(X) \
-    OPS_SET(X) OPS_DILATION(X) OPS_NO_KERNEL(X)
+    OPS_SET(X) OPS_DILATION(X) OPS_CTC(X) OPS_NO_KERNEL(X)
