@@ -113,7 +113,8 @@ int user_main(int argc, char **argv)
         "(link prints a one-time login link)";
     struct user_options options = {0};
     const struct option_row rows[] = {
-        {"role", OPTION_TEXT, &options.role, "viewer, member (of a new one) or admin"},
+        {"role", OPTION_TEXT, &options.role,
+         "none, viewer, member (of a new one) or admin, in every project"},
         {"password", OPTION_FLAG, &options.password,
          "ask for one; or it comes by standard input"},
         {"disable", OPTION_FLAG, &options.disable, "he gets in no more"},

@@ -12,6 +12,7 @@ const struct verb verbs_all[] = {
      "keep a token for a server, or print a login link"},
     {"token", token_main, "create|list|revoke", "tokens for scripts and agents"},
     {"user", user_main, "list|add|set|link [NAME]", "who may sign in, and as what"},
+    {"member", member_main, "list|set|remove PROJECT ...", "who has which role in a project"},
     {"audit", audit_main, "[--user NAME]", "who changed what"},
     {"submit", submit_main, "FILE|EXAMPLE [--watch]", "submit a job"},
     {"run", run_main, "[OPTIONS] -- PROGRAM...", "run any program as a job, here and now"},

@@ -273,25 +273,35 @@ static int64_t text_number(const char *text)
     return number;
 }
 
-bool db_jobs_find_text(struct db_conn *conn, const char *text, struct arena *arena,
-                       struct db_job *job, struct error *err)
+#define JOB_SEEN " AND (?2 = 0 OR project IN (SELECT project FROM members WHERE user_id = ?2)) "
+
+bool db_jobs_find_text(struct db_conn *conn, const char *text, int64_t viewer,
+                       struct arena *arena, struct db_job *job, struct error *err)
 {
     int64_t number = text_number(text);
-    if (number)
-        return db_jobs_find(conn, number, arena, job, err);
-
     bool found;
-    sqlite3_stmt *stmt = db_query(
-        conn, err, "SELECT " JOB_COLUMNS ", spec" JOB_TABLES "WHERE j.id = ?1", "t", text);
+    sqlite3_stmt *stmt;
+    if (number) {
+        stmt = db_query(conn, err,
+                        "SELECT " JOB_COLUMNS ", spec" JOB_TABLES "WHERE number = ?1" JOB_SEEN,
+                        "ii", number, viewer);
+        if (!job_one(conn, stmt, arena, job, &found, err))
+            return false;
+        return found || fail(err, NOT_FOUND, "there is no job %lld", (long long)number);
+    }
+
+    stmt = db_query(conn, err,
+                    "SELECT " JOB_COLUMNS ", spec" JOB_TABLES "WHERE j.id = ?1" JOB_SEEN, "ti",
+                    text, viewer);
     if (!job_one(conn, stmt, arena, job, &found, err))
         return false;
     if (found)
         return true;
 
     stmt = db_query(conn, err,
-                    "SELECT " JOB_COLUMNS ", spec" JOB_TABLES
-                    "WHERE j.name = ?1 ORDER BY number DESC LIMIT 1",
-                    "t", text);
+                    "SELECT " JOB_COLUMNS ", spec" JOB_TABLES "WHERE j.name = ?1" JOB_SEEN
+                    "ORDER BY number DESC LIMIT 1",
+                    "ti", text, viewer);
     if (!job_one(conn, stmt, arena, job, &found, err))
         return false;
     return found || fail(err, NOT_FOUND, "there is no job '%.100s'", text);
@@ -302,16 +312,18 @@ bool db_jobs_list(struct db_conn *conn, const struct db_jobs_filter *filter,
                   struct error *err)
 {
     assert(filter->limit > 0 && filter->limit <= LIMIT_PAGE_ITEMS);
-    sqlite3_stmt *stmt = db_query(
-        conn, err,
-        "SELECT " JOB_COLUMNS JOB_TABLES "WHERE number < ?1 AND (?2 >> state & 1)"
-        " AND (?3 IS NULL OR j.name = ?3) AND (?4 IS NULL OR project = ?4)"
-        " AND (?5 IS NULL OR instr(lower(j.name), lower(?5)) > 0)"
-        " AND (?7 = 0 OR array = ?7) AND archived = ?8"
-        " ORDER BY number DESC LIMIT ?6",
-        "iitttiii", filter->before ? filter->before : INT64_MAX,
-        (int64_t)(filter->states ? filter->states : UINT32_MAX), filter->name, filter->project,
-        filter->text, (int64_t)filter->limit + 1, filter->array, (int64_t)filter->archived);
+    sqlite3_stmt *stmt =
+        db_query(conn, err,
+                 "SELECT " JOB_COLUMNS JOB_TABLES "WHERE number < ?1 AND (?2 >> state & 1)"
+                 " AND (?3 IS NULL OR j.name = ?3) AND (?4 IS NULL OR project = ?4)"
+                 " AND (?5 IS NULL OR instr(lower(j.name), lower(?5)) > 0)"
+                 " AND (?7 = 0 OR array = ?7) AND archived = ?8"
+                 " AND (?9 = 0 OR project IN (SELECT project FROM members WHERE user_id = ?9))"
+                 " ORDER BY number DESC LIMIT ?6",
+                 "iitttiiii", filter->before ? filter->before : INT64_MAX,
+                 (int64_t)(filter->states ? filter->states : UINT32_MAX), filter->name,
+                 filter->project, filter->text, (int64_t)filter->limit + 1, filter->array,
+                 (int64_t)filter->archived, filter->viewer);
     if (!stmt)
         return false;
 

@@ -160,8 +160,8 @@ bool db_jobs_find_key(struct db_conn *conn, int64_t user_id, const char *key,
  * name. */
 bool db_jobs_find(struct db_conn *conn, int64_t number, struct arena *arena, struct db_job *job,
                   struct error *err) CHECKED;
-bool db_jobs_find_text(struct db_conn *conn, const char *text, struct arena *arena,
-                       struct db_job *job, struct error *err) CHECKED;
+bool db_jobs_find_text(struct db_conn *conn, const char *text, int64_t viewer,
+                       struct arena *arena, struct db_job *job, struct error *err) CHECKED;
 
 struct db_jobs_filter {
     uint32_t states;     /* BIT(JOB_QUEUED) | ...; 0: all */
@@ -169,6 +169,7 @@ struct db_jobs_filter {
     const char *project; /* exact; NULL: any */
     const char *text;    /* found within the name; NULL: any */
     int64_t array;       /* jobs of this array only; 0: all */
+    int64_t viewer;      /* see members.h */
     bool archived;       /* those that are archived, in place of those that are not */
     int64_t before;      /* numbers below this only (the cursor); 0: from the newest */
     int limit;           /* at most LIMIT_PAGE_ITEMS */

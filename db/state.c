@@ -11,7 +11,7 @@ static const char *const exit_reasons[] = {
     "", "ok", "stopped", "user", "crash", "memory", "lost", "start",
 };
 static const char *const node_states[] = {"joined", "suspect", "lost"};
-static const char *const user_roles[] = {"viewer", "member", "admin"};
+static const char *const user_roles[] = {"none", "viewer", "member", "admin"};
 
 static int name_index(const char *const *names, int count, const char *name)
 {
@@ -62,8 +62,8 @@ const char *db_node_state_name(enum node_state state)
 
 const char *db_role_name(enum user_role role)
 {
-    assert((int)role >= 0 && (int)role < ARRAY_LEN(user_roles));
-    return user_roles[role];
+    assert(role >= ROLE_NONE && role <= ROLE_ADMIN);
+    return user_roles[role - ROLE_NONE];
 }
 
 bool db_role_find(const char *name, enum user_role *role)
@@ -71,6 +71,6 @@ bool db_role_find(const char *name, enum user_role *role)
     int index = name_index(user_roles, ARRAY_LEN(user_roles), name);
     if (index < 0)
         return false;
-    *role = (enum user_role)index;
+    *role = (enum user_role)(index + ROLE_NONE);
     return true;
 }

@@ -51,7 +51,8 @@ enum node_state {
     NODE_LOST = 2,    /* silent for so long that its tasks are given up; it may join again */
 };
 
-enum user_role { ROLE_VIEWER = 0, ROLE_MEMBER = 1, ROLE_ADMIN = 2 };
+/* ROLE_NONE is never stored: no role in every project, but perhaps in some. */
+enum user_role { ROLE_NONE = -1, ROLE_VIEWER = 0, ROLE_MEMBER = 1, ROLE_ADMIN = 2 };
 
 /* "queued", "allocated" and so on. */
 const char *db_job_state_name(enum job_state state);
@@ -69,6 +70,6 @@ const char *db_exit_reason_name(enum exit_reason reason);
 /* "joined", "suspect", "lost". */
 const char *db_node_state_name(enum node_state state);
 
-/* "viewer", "member", "admin". */
+/* "none", "viewer", "member", "admin". */
 const char *db_role_name(enum user_role role);
 bool db_role_find(const char *name, enum user_role *role);

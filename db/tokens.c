@@ -56,8 +56,9 @@ bool db_tokens_add(struct db *db, int64_t user_id, enum token_kind kind, enum us
 }
 
 #define TOKEN_COLUMNS                                                                          \
-    "t.id, kind, user_id, u.name, min(u.role, t.role), t.name, t.created_us, expires_us, "     \
-    "used_us"
+    "t.id, kind, user_id, u.name, iif(u.projects_only, -1, min(u.role, t.role)), t.name,"      \
+    " t.created_us, expires_us, used_us, t.role, u.rights,"                                    \
+    " (SELECT coalesce(max(m.role), -1) FROM members m WHERE m.user_id = u.id)"
 #define TOKEN_TABLES " FROM tokens t JOIN users u ON u.id = t.user_id "
 
 static void token_read(sqlite3_stmt *stmt, struct arena *arena, struct db_token *token)
@@ -72,7 +73,12 @@ static void token_read(sqlite3_stmt *stmt, struct arena *arena, struct db_token 
         .created_us = sqlite3_column_int64(stmt, 6),
         .expires_us = sqlite3_column_int64(stmt, 7),
         .used_us = sqlite3_column_int64(stmt, 8),
+        .most = (enum user_role)sqlite3_column_int(stmt, 9),
+        .rights = sqlite3_column_int64(stmt, 10),
     };
+    enum user_role best = (enum user_role)sqlite3_column_int(stmt, 11);
+    best = best < token->most ? best : token->most;
+    token->best = best > token->role ? best : token->role;
 }
 
 bool db_tokens_find(struct db_conn *conn, const char *token, enum token_kind kind,
@@ -170,14 +176,15 @@ bool db_tokens_revoke(struct db *db, int64_t id, int64_t user_id, struct error *
     return db_write(db, DB_CONTROL, revoke_run, &revoke, err);
 }
 
-bool db_tokens_valid(struct db_conn *conn, int64_t id, int64_t now_us, bool *valid,
-                     struct error *err)
+bool db_tokens_valid(struct db_conn *conn, int64_t id, int64_t rights, int64_t now_us,
+                     bool *valid, struct error *err)
 {
     int64_t found = 0;
     if (!db_number(conn, err, &found, 0,
-                   "SELECT 1 FROM tokens WHERE id = ?1 AND revoked_us = 0"
-                   " AND (expires_us = 0 OR expires_us > ?2)",
-                   "ii", id, now_us))
+                   "SELECT 1 FROM tokens t JOIN users u ON u.id = t.user_id WHERE t.id = ?1"
+                   " AND revoked_us = 0 AND (expires_us = 0 OR expires_us > ?2)"
+                   " AND u.rights = ?3",
+                   "iii", id, now_us, rights))
         return false;
     *valid = found;
     return true;

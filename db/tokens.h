@@ -23,7 +23,10 @@ struct db_token {
     enum token_kind kind;
     int64_t user_id;
     const char *user;
-    enum user_role role; /* the lesser of the user's and the token's own */
+    enum user_role role; /* in every project: the lesser of the user's and `most` */
+    enum user_role best; /* the highest he has in any, of members too; at most `most` */
+    enum user_role most; /* the token's own */
+    int64_t rights;      /* of its user, for db_tokens_valid() */
     const char *name;    /* what its owner calls it */
     int64_t created_us;
     int64_t expires_us; /* 0: never */
@@ -59,6 +62,7 @@ bool db_tokens_list(struct db_conn *conn, int64_t user_id, struct arena *arena,
 /* NOT_FOUND when there is none, or it is of another than `user_id` (0: of anybody). */
 bool db_tokens_revoke(struct db *db, int64_t id, int64_t user_id, struct error *err) CHECKED;
 
-/* Whether the token is neither revoked nor expired. */
-bool db_tokens_valid(struct db_conn *conn, int64_t id, int64_t now_us, bool *valid,
-                     struct error *err) CHECKED;
+/* Whether the token is neither revoked nor expired, and its user may do what he could when he
+ * had `rights`. */
+bool db_tokens_valid(struct db_conn *conn, int64_t id, int64_t rights, int64_t now_us,
+                     bool *valid, struct error *err) CHECKED;

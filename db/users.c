@@ -27,8 +27,8 @@ static bool add_run(struct db_conn *conn, void *arg, struct error *err)
         return fail(err, EXHAUSTED, "there are %lld users, allowed: at most %d",
                     (long long)count, DB_USERS_MAX);
     if (!db_run(conn, err,
-                "INSERT INTO users (name, role, password, disabled, created_us)"
-                " VALUES (?1, ?2, ?3, 0, ?4)",
+                "INSERT INTO users (name, role, projects_only, password, disabled, created_us)"
+                " VALUES (?1, max(?2, 0), ?2 < 0, ?3, 0, ?4)",
                 "titi", add->name, (int64_t)add->role, add->password, (int64_t)clock_wall_us()))
         return false;
     add->id = db_inserted(conn);
@@ -45,7 +45,7 @@ bool db_users_add(struct db *db, const char *name, enum user_role role, const ch
     return true;
 }
 
-#define USER_COLUMNS "id, name, role, password, disabled, created_us"
+#define USER_COLUMNS "id, name, iif(projects_only, -1, role), password, disabled, created_us"
 
 static void user_read(sqlite3_stmt *stmt, struct arena *arena, struct db_user *user)
 {
@@ -106,7 +106,9 @@ static bool set_run(struct db_conn *conn, void *arg, struct error *err)
     else if (!same)
         kinds = BIT(TOKEN_SESSION) | BIT(TOKEN_LOGIN);
     return db_run(conn, err,
-                  "UPDATE users SET role = ?2, password = ?3, disabled = ?4 WHERE id = ?1",
+                  "UPDATE users SET role = max(?2, 0), projects_only = ?2 < 0, password = ?3,"
+                  " disabled = ?4, rights = rights + (iif(projects_only, -1, role) <> ?2)"
+                  " WHERE id = ?1",
                   "iiti", user->id, (int64_t)user->role, user->password,
                   (int64_t)user->disabled) &&
            db_run(conn, err,

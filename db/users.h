@@ -18,7 +18,7 @@ struct arena;
 struct db_user {
     int64_t id;
     const char *name;
-    enum user_role role;
+    enum user_role role;  /* in every project; ROLE_NONE: only where he is a member */
     const char *password; /* its hash; "": has none */
     bool disabled;
     int64_t created_us;

@@ -11,12 +11,14 @@
 #include "base/error.h"
 #include "base/map.h"
 #include "base/str.h"
+#include "db/members.h"
 #include "db/tokens.h"
 #include "server/auth.h"
 #include "server/passwords.h"
 #include "server/rate.h"
 #include "server/reply.h"
 #include "server/request.h"
+#include "server/routes.h"
 
 #define AUTH_LINK_US (UINT64_C(24) * 3600 * 1000000)
 #define AUTH_SESSION_US (UINT64_C(7) * 24 * 3600 * 1000000)
@@ -138,6 +140,9 @@ static bool find_token(struct auth *auth, const char *text, enum token_kind kind
         .user_id = token.user_id,
         .user = token.user,
         .role = token.role,
+        .best = token.best,
+        .most = token.most,
+        .rights = token.rights,
         .csrf = kind == TOKEN_SESSION ? csrf_of(arena, text) : "",
         .token_id = token.id,
         .expires_us = token.expires_us,
@@ -193,6 +198,8 @@ static bool identify(struct auth *auth, struct request *req, struct error *err)
                                            .user_id = DB_USER_ADMIN,
                                            .user = "admin",
                                            .role = ROLE_ADMIN,
+                                           .best = ROLE_ADMIN,
+                                           .most = ROLE_ADMIN,
                                            .csrf = ""};
         return true;
     }
@@ -228,10 +235,52 @@ bool auth_request(struct auth *auth, struct request *req, int role, struct error
         return true;
     if (!identify(auth, req, err) || !check_rate(auth, req, err))
         return false;
-    if ((int)req->user.role < role)
-        return fail(err, DENIED, "this needs the role %s; yours is %s",
-                    db_role_name((enum user_role)role), db_role_name(req->user.role));
+    bool in_project;
+    const char *name = auth_role_name(role, &in_project);
+    enum user_role have = in_project ? req->user.best : req->user.role;
+    return (int)have >= (in_project ? role - AUTH_IN_PROJECT(0) : role) ||
+           fail(err, DENIED, "this needs the role %s; yours is %s", name, db_role_name(have));
+}
+
+const char *auth_role_name(int role, bool *in_project)
+{
+    *in_project = role >= AUTH_IN_PROJECT(ROLE_VIEWER);
+    return db_role_name((enum user_role)(*in_project ? role - AUTH_IN_PROJECT(0) : role));
+}
+
+int64_t auth_viewer(const struct auth_identity *user)
+{
+    return user->role == ROLE_NONE ? user->user_id : 0;
+}
+
+bool auth_role(struct auth *auth, const struct auth_identity *user, const char *project,
+               enum user_role *role, struct error *err)
+{
+    *role = user->role;
+    if (user->best <= user->role)
+        return true;
+    enum user_role member;
+    struct db_conn *conn = db_read(auth->db, DB_CONTROL, err);
+    bool ok = conn && db_members_role(conn, user->user_id, project, &member, err);
+    db_read_done(auth->db, conn);
+    if (!ok)
+        return false;
+    member = member < user->most ? member : user->most;
+    *role = member > *role ? member : *role;
     return true;
+}
+
+bool auth_project(struct request *req, const char *project, struct error *err)
+{
+    int wanted = req->route->role;
+    enum user_role have;
+    bool in_project;
+    const char *name = auth_role_name(wanted, &in_project);
+    assert(in_project); /* or those would be let in who may not */
+    return auth_role(req->services->auth, &req->user, project, &have, err) &&
+           ((int)have >= wanted - AUTH_IN_PROJECT(0) ||
+            fail(err, DENIED, "this needs the role %s in project '%.128s'; yours is %s", name,
+                 project, db_role_name(have)));
 }
 
 bool auth_link(struct auth *auth, int64_t user_id, struct str *link, struct error *err)
@@ -345,6 +394,14 @@ bool auth_revoke(struct auth *auth, int64_t token_id, int64_t user_id, struct er
     return true;
 }
 
+bool auth_member(struct auth *auth, const struct db_member *member, struct error *err)
+{
+    if (!db_members_set(auth->db, member, err))
+        return false;
+    atomic_fetch_add(&auth->generation, 1);
+    return true;
+}
+
 bool auth_still(struct auth *auth, struct auth_identity *user)
 {
     int64_t now = (int64_t)clock_wall_us();
@@ -358,7 +415,8 @@ bool auth_still(struct auth *auth, struct auth_identity *user)
     struct error ignored;
     bool valid = false;
     struct db_conn *conn = db_read(auth->db, DB_CONTROL, &ignored);
-    bool ok = conn && db_tokens_valid(conn, user->token_id, now, &valid, &ignored);
+    bool ok =
+        conn && db_tokens_valid(conn, user->token_id, user->rights, now, &valid, &ignored);
     db_read_done(auth->db, conn);
     if (ok && valid)
         user->generation = generation;

@@ -12,13 +12,20 @@
 struct arena;
 struct auth;
 struct db;
+struct db_member;
 struct db_user;
 struct error;
 struct request;
 struct str;
 
 /* Of a route: nobody need sign in.  Else the lowest role that may call it (db/state.h). */
-#define AUTH_PUBLIC (-1)
+#define AUTH_PUBLIC (-2)
+
+/*
+ * Of a route: the role is needed in the project of what it works on, which its handler finds
+ * and asks auth_project() about (job_find() does); to be let in at all it is needed in any.
+ */
+#define AUTH_IN_PROJECT(role) ((role) + 16)
 
 enum auth_way { AUTH_BY_NOTHING, AUTH_BY_SOCKET, AUTH_BY_TOKEN, AUTH_BY_SESSION };
 
@@ -28,8 +35,11 @@ const char *auth_way_name(enum auth_way way);
 struct auth_identity {
     enum auth_way way;
     int64_t user_id;
-    const char *user; /* name */
-    enum user_role role;
+    const char *user;    /* name */
+    enum user_role role; /* in every project; perhaps ROLE_NONE */
+    enum user_role best; /* the highest he has in any */
+    enum user_role most; /* the token's own: not more than this, in any */
+    int64_t rights;      /* as they were when they were read: for auth_still() */
     const char *csrf;    /* of a session: what X-CSRF must say; else "" */
     int64_t token_id;    /* of the token or the session; 0: none */
     int64_t expires_us;  /* of it; 0: never */
@@ -56,6 +66,22 @@ void auth_allow_host(struct auth *auth, const char *host);
  */
 bool auth_request(struct auth *auth, struct request *req, int role, struct error *err) CHECKED;
 
+/* The `viewer` that queries take (db/members.h): 0 for one who sees all projects. */
+int64_t auth_viewer(const struct auth_identity *user);
+
+/* The role that `user` has in a project. */
+bool auth_role(struct auth *auth, const struct auth_identity *user, const char *project,
+               enum user_role *role, struct error *err) CHECKED;
+
+/*
+ * Whether who sent `req` has in `project` the role that its route needs there.  Fails with
+ * DENIED.
+ */
+bool auth_project(struct request *req, const char *project, struct error *err) CHECKED;
+
+/* The name of the role that a route needs, and whether it is needed in a project. */
+const char *auth_role_name(int role, bool *in_project);
+
 /* Whether `token` is a valid bearer token, and whose (in `arena`).  UNAUTHENTICATED if not. */
 bool auth_token(struct auth *auth, const char *token, struct arena *arena,
                 struct auth_identity *identity, struct error *err) CHECKED;
@@ -73,8 +99,12 @@ bool auth_still(struct auth *auth, struct auth_identity *user);
 bool auth_revoke(struct auth *auth, int64_t token_id, int64_t user_id,
                  struct error *err) CHECKED;
 
-/* Writes a user (db_users_set), and has those that stay connected asked for anew. */
+/*
+ * Writes a user (db_users_set) or his role in a project (db_members_set), and has those that
+ * stay connected asked for anew.
+ */
 bool auth_change(struct auth *auth, const struct db_user *user, struct error *err) CHECKED;
+bool auth_member(struct auth *auth, const struct db_member *member, struct error *err) CHECKED;
 
 /*
  * Appends a login link of a user, good once and for a day:

@@ -69,9 +69,13 @@ static json_t *operation(const struct route *route)
             json_pack("{s:b, s:o}", "required", 1, "content", content(route->body)));
     if (route->role == AUTH_PUBLIC)
         json_object_set_new(json, "security", json_array());
-    else
+    else {
+        bool in_project;
         json_object_set_new(json, "x-role",
-                            json_string(db_role_name((enum user_role)route->role)));
+                            json_string(auth_role_name(route->role, &in_project)));
+        if (in_project)
+            json_object_set_new(json, "x-role-in", json_string("project"));
+    }
     return json;
 }
 

@@ -19,6 +19,7 @@
 #define FIELDS(fields) "{\"type\":\"object\",\"properties\":{" fields "}}"
 #define FIRST(name, schema) "\"" name "\":" schema
 #define FIELD(name, schema) ",\"" name "\":" schema
+#define ROLE_OR_NONE "{\"enum\":[\"none\",\"viewer\",\"member\",\"admin\"]}"
 #define ROLE "{\"enum\":[\"viewer\",\"member\",\"admin\"]}"
 #define STATE                                                                                  \
     "{\"enum\":[\"queued\",\"allocated\",\"starting\",\"running\",\"stopping\","               \
@@ -29,13 +30,13 @@ const struct openapi_schema openapi_schemas[] = {
     {"Problem", FIELDS(FIRST("type", TEXT) FIELD("title", TEXT) FIELD("status", INTEGER) FIELD("detail", TEXT)
         FIELD("instance", TEXT) FIELD("code", TEXT) FIELD("hint", TEXT) FIELD("request_id", TEXT)
         FIELD("errors", LIST(FIELDS(FIRST("pointer", TEXT) FIELD("detail", TEXT)))))},
-    {"Session", FIELDS(FIRST("user", TEXT) FIELD("role", TEXT) FIELD("way", TEXT) FIELD("csrf", TEXT))},
+    {"Session", FIELDS(FIRST("user", TEXT) FIELD("role", ROLE_OR_NONE) FIELD("projects", MAP(ROLE)) FIELD("way", TEXT) FIELD("csrf", TEXT))},
     {"SignIn", FIELDS(FIRST("user", TEXT) FIELD("password", TEXT))},
     {"TokenSignIn", FIELDS(FIRST("user", TEXT) FIELD("password", TEXT) FIELD("days", INTEGER))},
     {"PasswordChange", FIELDS(FIRST("old", TEXT) FIELD("new", TEXT))},
-    {"UserRequest", FIELDS(FIRST("name", TEXT) FIELD("role", ROLE) FIELD("password", TEXT))},
-    {"UserChange", FIELDS(FIRST("role", ROLE) FIELD("password", TEXT) FIELD("disabled", BOOLEAN))},
-    {"User", FIELDS(FIRST("name", TEXT) FIELD("role", ROLE) FIELD("password", BOOLEAN) FIELD("disabled", BOOLEAN)
+    {"UserRequest", FIELDS(FIRST("name", TEXT) FIELD("role", ROLE_OR_NONE) FIELD("password", TEXT))},
+    {"UserChange", FIELDS(FIRST("role", ROLE_OR_NONE) FIELD("password", TEXT) FIELD("disabled", BOOLEAN))},
+    {"User", FIELDS(FIRST("name", TEXT) FIELD("role", ROLE_OR_NONE) FIELD("password", BOOLEAN) FIELD("disabled", BOOLEAN)
         FIELD("created_at", TIME))},
     {"UserList", FIELDS(FIRST("items", LIST(REF("User"))))},
     {"AuditEntry", FIELDS(FIRST("seq", INTEGER) FIELD("time", TIME) FIELD("user", TEXT) FIELD("way", TEXT)
@@ -126,6 +127,9 @@ const struct openapi_schema openapi_schemas[] = {
     {"Project", FIELDS(FIRST("name", TEXT) FIELD("weight", INTEGER) FIELD("quota", OBJECT)
         FIELD("cpu_seconds", NUMBER) FIELD("gpu_seconds", NUMBER))},
     {"ProjectList", FIELDS(FIRST("items", LIST(REF("Project"))))},
+    {"MemberRequest", FIELDS(FIRST("role", ROLE))},
+    {"Member", FIELDS(FIRST("project", TEXT) FIELD("user", TEXT) FIELD("role", ROLE))},
+    {"MemberList", FIELDS(FIRST("items", LIST(REF("Member"))))},
     {"TokenRequest", FIELDS(FIRST("name", TEXT) FIELD("kind", "{\"enum\":[\"api\",\"join\"]}") FIELD("role", ROLE)
         FIELD("days", INTEGER))},
     {"Token", FIELDS(FIRST("token", TEXT))},

@@ -20,7 +20,7 @@ typedef bool route_handler(struct request *req, struct error *err);
 struct route {
     const char *method;
     const char *pattern; /* segments: literal, "{name}" or "{name}:verb" */
-    int role;            /* AUTH_PUBLIC, or the lowest that may call it */
+    int role;            /* AUTH_PUBLIC, or the lowest that may call it (AUTH_IN_PROJECT) */
     route_handler *handler;
     const char *summary;
     const char *query;  /* "limit:integer cursor:string"; NULL: takes none */

@@ -142,7 +142,7 @@ static bool find_job(struct stream *stream, json_t *job, struct subscription *su
         return false;
     struct arena *arena = arena_new();
     struct db_job found;
-    bool ok = db_jobs_find_text(conn, text, arena, &found, err);
+    bool ok = db_jobs_find_text(conn, text, auth_viewer(&stream->user), arena, &found, err);
     if (ok) {
         subscription->topic.job = found.number;
         snprintf(subscription->job_id, sizeof(subscription->job_id), "%s", found.id);
@@ -163,6 +163,7 @@ static bool read_subscription(struct stream *stream, json_t *message,
                     "job.logs, job.placement, queue, nodes",
                     name ? name : "");
     subscription->topic.kind = (enum topic_kind)kind;
+    subscription->topic.viewer = auth_viewer(&stream->user);
     json_t *job = json_object_get(message, "job");
     if (job && !json_is_null(job)) {
         if (!find_job(stream, job, subscription, err))

@@ -30,7 +30,8 @@ static bool find_start(struct request *req, struct spec *spec, struct error *err
         return true;
     if (!job_reader_open(req, &reader, err))
         return false;
-    bool found = db_jobs_find_text(reader.control, init->job, req->arena, &job, err);
+    bool found = db_jobs_find_text(reader.control, init->job, auth_viewer(&req->user),
+                                   req->arena, &job, err);
     bool ok = found &&
               db_checkpoints_list(reader.metrics, job.number, req->arena, &list, &count, err);
     job_reader_close(req, &reader);
@@ -55,7 +56,8 @@ static bool find_one_after(struct db_conn *conn, const struct request *req, int 
     struct spec *spec = &submission->spec;
     struct db_job job;
     const char *pointer = arena_printf(req->arena, "/after/%d", index);
-    if (!db_jobs_find_text(conn, spec->after[index], req->arena, &job, err))
+    if (!db_jobs_find_text(conn, spec->after[index], auth_viewer(&req->user), req->arena, &job,
+                           err))
         return err->code == NOT_FOUND &&
                error_at(err, pointer, INVALID, "there is no job '%s'", spec->after[index]);
     if (job.state == JOB_FAILED || job.state == JOB_CANCELLED)
@@ -92,6 +94,20 @@ static bool find_after(struct request *req, struct submission *submission, struc
     return ok;
 }
 
+/* Whether the sender may have a job in its project, and what it wants of the whole server. */
+static bool check_rights(struct request *req, const struct spec *spec, struct error *err)
+{
+    if (!auth_project(req, spec->project, err)) {
+        if (err->code == DENIED)
+            snprintf(err->pointer, sizeof(err->pointer), "/project");
+        return false;
+    }
+    return !spec->command.secrets_count || req->user.role >= ROLE_MEMBER ||
+           error_at(
+               err, "/secrets", DENIED,
+               "secrets are the whole server's: for those who are members of all projects");
+}
+
 static bool prepare_one(struct request *req, const char *text, size_t size,
                         struct submission *submission, struct error *err)
 {
@@ -99,7 +115,8 @@ static bool prepare_one(struct request *req, const char *text, size_t size,
     if (!spec)
         return false;
     submission->spec = *spec;
-    return find_start(req, &submission->spec, err) && find_after(req, submission, err) &&
+    return check_rights(req, &submission->spec, err) &&
+           find_start(req, &submission->spec, err) && find_after(req, submission, err) &&
            plan_make(req, &submission->spec, &submission->plan, err) &&
            program_check_files(&submission->spec, req->services->folder, err) &&
            program_check_secrets(&submission->spec, req->services->db, err);

@@ -13,11 +13,15 @@ static bool find_array(struct request *req, struct db_job **jobs, int *count, st
 {
     struct db_job job;
     struct db_conn *conn = db_read(req->services->db, DB_CONTROL, err);
-    bool ok = conn && db_jobs_find_text(conn, req->params[0], req->arena, &job, err);
+    bool ok = conn && db_jobs_find_text(conn, req->params[0], auth_viewer(&req->user),
+                                        req->arena, &job, err);
     if (ok && !job.array)
         ok = fail(err, NOT_FOUND, "job %lld is not of an array", (long long)job.number);
     ok = ok && db_jobs_of_array(conn, job.array, req->arena, jobs, count, err);
     db_read_done(req->services->db, conn);
+    /* A grid may go over projects: all or nothing. */
+    for (int i = 0; ok && i < *count; i++)
+        ok = auth_project(req, (*jobs)[i].project, err);
     return ok;
 }
 
@@ -71,11 +75,11 @@ static bool arrays_kill(struct request *req, struct error *err)
 }
 
 const struct route arrays_routes[] = {
-    {"GET", "/api/v1/arrays/{id}", ROLE_VIEWER, arrays_show,
+    {"GET", "/api/v1/arrays/{id}", AUTH_IN_PROJECT(ROLE_VIEWER), arrays_show,
      "How the jobs of an array stand; its name is any of them", NULL, NULL, 200, "Array"},
-    {"POST", "/api/v1/arrays/{id}:cancel", ROLE_MEMBER, arrays_cancel,
+    {"POST", "/api/v1/arrays/{id}:cancel", AUTH_IN_PROJECT(ROLE_MEMBER), arrays_cancel,
      "Stop all jobs of an array after a checkpoint", NULL, NULL, 202, "ArrayEnd"},
-    {"POST", "/api/v1/arrays/{id}:kill", ROLE_MEMBER, arrays_kill,
+    {"POST", "/api/v1/arrays/{id}:kill", AUTH_IN_PROJECT(ROLE_MEMBER), arrays_kill,
      "End all jobs of an array at once", NULL, NULL, 202, "ArrayEnd"},
     {0},
 };

@@ -23,7 +23,7 @@ static bool examples_list(struct request *req, struct error *err)
 }
 
 const struct route examples_routes[] = {
-    {"GET", "/api/v1/examples", ROLE_VIEWER, examples_list, "Example specs", NULL, NULL, 200,
-     "ExampleList"},
+    {"GET", "/api/v1/examples", AUTH_IN_PROJECT(ROLE_VIEWER), examples_list, "Example specs",
+     NULL, NULL, 200, "ExampleList"},
     {0},
 };

@@ -63,14 +63,15 @@ static bool artifacts_content(struct request *req, struct error *err)
 }
 
 const struct route files_routes[] = {
-    {"PUT", "/api/v1/files/{sha256}", ROLE_MEMBER, files_put,
+    {"PUT", "/api/v1/files/{sha256}", AUTH_IN_PROJECT(ROLE_MEMBER), files_put,
      "Upload a file that jobs bring, by the SHA-256 of its bytes", NULL,
      "application/octet-stream", 200, "File"},
-    {"GET", "/api/v1/files/{sha256}", ROLE_MEMBER, files_show, "Whether a file was uploaded",
-     NULL, NULL, 200, "File"},
-    {"GET", "/api/v1/jobs/{id}/artifacts", ROLE_VIEWER, artifacts_list,
+    {"GET", "/api/v1/files/{sha256}", AUTH_IN_PROJECT(ROLE_MEMBER), files_show,
+     "Whether a file was uploaded", NULL, NULL, 200, "File"},
+    {"GET", "/api/v1/jobs/{id}/artifacts", AUTH_IN_PROJECT(ROLE_VIEWER), artifacts_list,
      "Files that the tasks of a job have left", NULL, NULL, 200, "ArtifactList"},
-    {"GET", "/api/v1/jobs/{id}/artifacts/content", ROLE_VIEWER, artifacts_content,
-     "One of them", "task:string path:string", NULL, 200, "application/octet-stream"},
+    {"GET", "/api/v1/jobs/{id}/artifacts/content", AUTH_IN_PROJECT(ROLE_VIEWER),
+     artifacts_content, "One of them", "task:string path:string", NULL, 200,
+     "application/octet-stream"},
     {0},
 };

@@ -54,7 +54,7 @@ static bool follow_websocket(struct request *req, struct error *err)
                     "/api/v1/jobs/{id}/events");
     }
     struct error why;
-    if (!auth_request(req->services->auth, req, ROLE_VIEWER, &why)) {
+    if (!auth_request(req->services->auth, req, ROLE_NONE, &why)) {
         if (why.code == DENIED) {
             *err = why;
             return false;
@@ -238,7 +238,7 @@ static bool choose_topics(struct follow *follow, int64_t job, const char *names,
         follow->cursors[follow->topics_count] = feed_seq(follow->services->feed, line, 0);
         follow->fresh[follow->topics_count] = true;
         follow->topics[follow->topics_count++] =
-            (struct topic){(enum topic_kind)kind, job, follow->job_id};
+            (struct topic){(enum topic_kind)kind, job, follow->job_id, 0};
         names += size + (names[size] == ',');
     }
     return follow->topics_count || fail(err, INVALID, "no topics");
@@ -283,7 +283,7 @@ static bool follow_events(struct request *req, struct error *err)
 const struct route follow_routes[] = {
     {"GET", "/api/v1/stream", AUTH_PUBLIC, follow_websocket,
      "Websocket with everything that happens", NULL, NULL, 101, NULL},
-    {"GET", "/api/v1/jobs/{id}/events", ROLE_VIEWER, follow_events,
+    {"GET", "/api/v1/jobs/{id}/events", AUTH_IN_PROJECT(ROLE_VIEWER), follow_events,
      "Server-sent events of a job", "topics:string after:string", NULL, 200,
      "text/event-stream"},
     {0},

@@ -202,9 +202,9 @@ static bool graph_placement(struct request *req, struct error *err)
 }
 
 const struct route graph_routes[] = {
-    {"GET", "/api/v1/jobs/{id}/graph", ROLE_VIEWER, graph_show, "Nodes of the graph that runs",
-     NULL, NULL, 200, "Graph"},
-    {"GET", "/api/v1/jobs/{id}/placement", ROLE_VIEWER, graph_placement,
+    {"GET", "/api/v1/jobs/{id}/graph", AUTH_IN_PROJECT(ROLE_VIEWER), graph_show,
+     "Nodes of the graph that runs", NULL, NULL, 200, "Graph"},
+    {"GET", "/api/v1/jobs/{id}/placement", AUTH_IN_PROJECT(ROLE_VIEWER), graph_placement,
      "Which op runs where, and why", NULL, NULL, 200, "Placement"},
     {0},
 };

@@ -182,7 +182,8 @@ static bool logs_show(struct request *req, struct error *err)
 }
 
 const struct route logs_routes[] = {
-    {"GET", "/api/v1/jobs/{id}/logs", ROLE_VIEWER, logs_show, "Output of the tasks",
+    {"GET", "/api/v1/jobs/{id}/logs", AUTH_IN_PROJECT(ROLE_VIEWER), logs_show,
+     "Output of the tasks",
      "task:string stream:string attempt:integer tail:integer offset:integer", NULL, 200,
      "Logs"},
     {0},

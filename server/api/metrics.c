@@ -127,7 +127,7 @@ static bool metrics_show(struct request *req, struct error *err)
 }
 
 const struct route metrics_routes[] = {
-    {"GET", "/api/v1/jobs/{id}/metrics", ROLE_VIEWER, metrics_show,
+    {"GET", "/api/v1/jobs/{id}/metrics", AUTH_IN_PROJECT(ROLE_VIEWER), metrics_show,
      "Series of a job, thinned for a chart",
      "names:string task:string from:integer to:integer buckets:integer", NULL, 200, "Metrics"},
     {0},

@@ -98,8 +98,8 @@ static bool nodes_undrain(struct request *req, struct error *err)
 }
 
 const struct route nodes_routes[] = {
-    {"GET", "/api/v1/nodes", ROLE_VIEWER, nodes_list, "Nodes and what is in use on them", NULL,
-     NULL, 200, "NodeList"},
+    {"GET", "/api/v1/nodes", AUTH_IN_PROJECT(ROLE_VIEWER), nodes_list,
+     "Nodes and what is in use on them", NULL, NULL, 200, "NodeList"},
     {"POST", "/api/v1/nodes/{name}:drain", ROLE_ADMIN, nodes_drain,
      "Start nothing new on a node", NULL, NULL, 202, "NodeDrain"},
     {"POST", "/api/v1/nodes/{name}:undrain", ROLE_ADMIN, nodes_undrain, "Use a node again",

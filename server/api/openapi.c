@@ -11,7 +11,7 @@ static bool openapi_show(struct request *req, struct error *err)
 }
 
 const struct route openapi_routes[] = {
-    {"GET", "/api/v1/openapi.json", ROLE_VIEWER, openapi_show, "This description", NULL, NULL,
-     200, NULL},
+    {"GET", "/api/v1/openapi.json", AUTH_IN_PROJECT(ROLE_VIEWER), openapi_show,
+     "This description", NULL, NULL, 200, NULL},
     {0},
 };

@@ -62,7 +62,7 @@ static bool queues_list(struct request *req, struct error *err)
     return reply_json(req, 200, json_pack("{s:o}", "items", items), err);
 }
 
-/* GET /api/v1/projects: those of which something is known. */
+/* GET /api/v1/projects: those of which something is known, to one who may see them. */
 static bool projects_list(struct request *req, struct error *err)
 {
     struct db_project *projects;
@@ -70,8 +70,15 @@ static bool projects_list(struct request *req, struct error *err)
     if (!read_all(req, NULL, NULL, &projects, &count, err))
         return false;
     json_t *items = json_array();
-    for (int i = 0; i < count; i++)
-        json_array_append_new(items, project_json(&projects[i]));
+    for (int i = 0; i < count; i++) {
+        enum user_role role;
+        if (!auth_role(req->services->auth, &req->user, projects[i].name, &role, err)) {
+            json_decref(items);
+            return false;
+        }
+        if (role != ROLE_NONE)
+            json_array_append_new(items, project_json(&projects[i]));
+    }
     return reply_json(req, 200, json_pack("{s:o}", "items", items), err);
 }
 
@@ -186,11 +193,11 @@ static bool projects_set(struct request *req, struct error *err)
 }
 
 const struct route queues_routes[] = {
-    {"GET", "/api/v1/queues", ROLE_VIEWER, queues_list, "Queues, by name", NULL, NULL, 200,
-     "QueueList"},
+    {"GET", "/api/v1/queues", AUTH_IN_PROJECT(ROLE_VIEWER), queues_list, "Queues, by name",
+     NULL, NULL, 200, "QueueList"},
     {"PUT", "/api/v1/queues/{name}", ROLE_ADMIN, queues_set, "Make a queue, or change it", NULL,
      "QueueRequest", 200, "Queue"},
-    {"GET", "/api/v1/projects", ROLE_VIEWER, projects_list,
+    {"GET", "/api/v1/projects", AUTH_IN_PROJECT(ROLE_VIEWER), projects_list,
      "Projects with their quotas and what they have used", NULL, NULL, 200, "ProjectList"},
     {"PUT", "/api/v1/projects/{name}", ROLE_ADMIN, projects_set,
      "Set the weight and the quota of a project", NULL, "ProjectRequest", 200, "Project"},

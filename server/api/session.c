@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/str.h"
+#include "db/members.h"
 #include "db/tokens.h"
 #include "runtime/spec/spec_read.h"
 #include "server/api/api.h"
@@ -59,13 +60,25 @@ static bool session_login(struct request *req, struct error *err)
 
 static bool reply_session(struct request *req, int status, struct error *err)
 {
-    json_t *json = json_pack("{s:s, s:s, s:s, s:s}", "user", req->user.user, "role",
-                             db_role_name(req->user.role), "way", auth_way_name(req->user.way),
-                             "csrf", req->user.csrf);
+    struct db_member *members;
+    int count = 0;
+    struct db_conn *conn = db_read(req->services->db, DB_CONTROL, err);
+    bool ok = conn &&
+              db_members_list(conn, NULL, req->user.user_id, req->arena, &members, &count, err);
+    db_read_done(req->services->db, conn);
+    if (!ok)
+        return false;
+    json_t *projects = json_object();
+    for (int i = 0; i < count; i++)
+        json_object_set_new(projects, members[i].project,
+                            json_string(db_role_name(members[i].role)));
+    json_t *json = json_pack("{s:s, s:s, s:o, s:s, s:s}", "user", req->user.user, "role",
+                             db_role_name(req->user.role), "projects", projects, "way",
+                             auth_way_name(req->user.way), "csrf", req->user.csrf);
     return reply_json(req, status, json, err);
 }
 
-/* GET /api/v1/session: who one is, and what X-CSRF must say. */
+/* GET /api/v1/session: who one is, his roles in single projects, and what X-CSRF must say. */
 static bool session_show(struct request *req, struct error *err)
 {
     return reply_session(req, 200, err);
@@ -164,15 +177,14 @@ static bool session_link(struct request *req, struct error *err)
 const struct route session_routes[] = {
     {"GET", "/login", AUTH_PUBLIC, session_login, "Sign in with a one-time link", "code:string",
      NULL, 303, "text/html"},
-    {"GET", "/api/v1/session", ROLE_VIEWER, session_show, "Who I am", NULL, NULL, 200,
-     "Session"},
+    {"GET", "/api/v1/session", ROLE_NONE, session_show, "Who I am", NULL, NULL, 200, "Session"},
     {"POST", "/api/v1/session", AUTH_PUBLIC, session_begin, "Sign in with a password", NULL,
      "SignIn", 201, "Session"},
     {"POST", "/api/v1/session/token", AUTH_PUBLIC, session_token, "Make a token by a password",
      NULL, "TokenSignIn", 201, "Token"},
-    {"PUT", "/api/v1/session/password", ROLE_VIEWER, session_password, "Change my password",
-     NULL, "PasswordChange", 200, "Session"},
-    {"DELETE", "/api/v1/session", ROLE_VIEWER, session_end, "Sign out", NULL, NULL, 204, NULL},
+    {"PUT", "/api/v1/session/password", ROLE_NONE, session_password, "Change my password", NULL,
+     "PasswordChange", 200, "Session"},
+    {"DELETE", "/api/v1/session", ROLE_NONE, session_end, "Sign out", NULL, NULL, 204, NULL},
     {"POST", "/api/v1/login-links", ROLE_ADMIN, session_link,
      "Make a one-time login link of the first user", NULL, NULL, 201, "LoginLink"},
     {0},

@@ -258,13 +258,13 @@ static bool story_checkpoints(struct request *req, struct error *err)
 }
 
 const struct route story_routes[] = {
-    {"GET", "/api/v1/jobs/{id}/explain", ROLE_VIEWER, story_explain,
+    {"GET", "/api/v1/jobs/{id}/explain", AUTH_IN_PROJECT(ROLE_VIEWER), story_explain,
      "Why a job waits, or how it ended", NULL, NULL, 200, "Explanation"},
-    {"GET", "/api/v1/jobs/{id}/history", ROLE_VIEWER, story_history, "What happened to a job",
-     "after_seq:integer limit:integer", NULL, 200, "History"},
-    {"GET", "/api/v1/jobs/{id}/attempts", ROLE_VIEWER, story_attempts,
+    {"GET", "/api/v1/jobs/{id}/history", AUTH_IN_PROJECT(ROLE_VIEWER), story_history,
+     "What happened to a job", "after_seq:integer limit:integer", NULL, 200, "History"},
+    {"GET", "/api/v1/jobs/{id}/attempts", AUTH_IN_PROJECT(ROLE_VIEWER), story_attempts,
      "Attempts and their tasks", NULL, NULL, 200, "AttemptList"},
-    {"GET", "/api/v1/jobs/{id}/checkpoints", ROLE_VIEWER, story_checkpoints,
+    {"GET", "/api/v1/jobs/{id}/checkpoints", AUTH_IN_PROJECT(ROLE_VIEWER), story_checkpoints,
      "Published checkpoints", NULL, NULL, 200, "CheckpointList"},
     {0},
 };

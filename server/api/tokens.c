@@ -40,6 +40,12 @@ static bool find_end(const struct request *req, int64_t days, int64_t *expires_u
     return true;
 }
 
+/* The highest role that a token of the sender may have. */
+static enum user_role most_of(const struct request *req)
+{
+    return req->user.best > ROLE_VIEWER ? req->user.best : ROLE_VIEWER;
+}
+
 static bool read_token(const struct request *req, const struct spec_object *object,
                        struct token_request *token)
 {
@@ -58,9 +64,9 @@ static bool read_token(const struct request *req, const struct spec_object *obje
         return error_at(object->err, "/kind", DENIED,
                         "a token for nodes needs the role admin; yours is %s",
                         db_role_name(req->user.role));
-    return token->role <= (int)req->user.role ||
+    return token->role <= (int)most_of(req) ||
            error_at(object->err, "/role", DENIED, "your role is %s, a token cannot have more",
-                    db_role_name(req->user.role));
+                    db_role_name(most_of(req)));
 }
 
 /*
@@ -72,7 +78,7 @@ static bool read_token(const struct request *req, const struct spec_object *obje
  */
 static bool tokens_create(struct request *req, struct error *err)
 {
-    struct token_request token = {.name = "token", .role = (int)req->user.role, .days = -1};
+    struct token_request token = {.name = "token", .role = (int)most_of(req), .days = -1};
     struct spec_object object;
     char secret[DB_TOKEN_BYTES];
     int64_t expires_us;
@@ -110,7 +116,7 @@ static bool tokens_list(struct request *req, struct error *err)
         json_array_append_new(items, json_pack("{s:I, s:s, s:s, s:s, s:o, s:o, s:o}", "id",
                                                (json_int_t)tokens[i].id, "kind",
                                                kinds[tokens[i].kind], "name", tokens[i].name,
-                                               "role", db_role_name(tokens[i].role),
+                                               "role", db_role_name(tokens[i].most),
                                                "created_at", job_time(tokens[i].created_us),
                                                "expires_at", job_time(tokens[i].expires_us),
                                                "used_at", job_time(tokens[i].used_us)));
@@ -133,11 +139,11 @@ static bool tokens_revoke(struct request *req, struct error *err)
 }
 
 const struct route tokens_routes[] = {
-    {"POST", "/api/v1/tokens", ROLE_VIEWER, tokens_create, "Make a token", NULL, "TokenRequest",
+    {"POST", "/api/v1/tokens", ROLE_NONE, tokens_create, "Make a token", NULL, "TokenRequest",
      201, "Token"},
-    {"GET", "/api/v1/tokens", ROLE_VIEWER, tokens_list, "My tokens, without their secrets",
+    {"GET", "/api/v1/tokens", ROLE_NONE, tokens_list, "My tokens, without their secrets",
      "user:string", NULL, 200, "TokenList"},
-    {"DELETE", "/api/v1/tokens/{id}", ROLE_VIEWER, tokens_revoke, "Revoke a token", NULL, NULL,
+    {"DELETE", "/api/v1/tokens/{id}", ROLE_NONE, tokens_revoke, "Revoke a token", NULL, NULL,
      204, NULL},
     {0},
 };

@@ -16,7 +16,7 @@
 #include "server/reply.h"
 #include "server/request.h"
 
-static const char *const roles[] = {"viewer", "member", "admin", NULL};
+static const char *const roles[] = {"none", "viewer", "member", "admin", NULL};
 
 static json_t *user_json(const struct db_user *user)
 {
@@ -60,13 +60,13 @@ static bool users_show(struct request *req, struct error *err)
 static bool read_user(struct request *req, const struct spec_object *object,
                       struct db_user *user)
 {
-    int role = (int)user->role;
+    int role = (int)user->role - ROLE_NONE;
     const char *password = NULL;
     if (!spec_read_choice(object, "role", roles, &role) ||
         !spec_read_bool(object, "disabled", &user->disabled) ||
         !spec_read_text(object, "password", PASSWORD_BYTES_MAX, &password))
         return false;
-    user->role = (enum user_role)role;
+    user->role = (enum user_role)(role + ROLE_NONE);
     if (password)
         user->password = auth_hash(req->services->auth, req, password, object->err);
     return user->password != NULL;
@@ -83,7 +83,7 @@ static bool users_create(struct request *req, struct error *err)
     bool ok = body && spec_read_only(&object, allowed) &&
               spec_read_required(&object, "name", "a name: 1 to 128 of A-Z a-z 0-9 . _ -") &&
               spec_read_name(&object, "name", &user.name) &&
-              spec_read_required(&object, "role", "viewer, member or admin") &&
+              spec_read_required(&object, "role", "none, viewer, member or admin") &&
               read_user(req, &object, &user);
     json_decref(body);
     return ok &&

@@ -92,7 +92,7 @@ api GET /api/v1/openapi.json >"$work/api.json"
 check each_route_each_role same "$(python3 - "$work/api.json" "$url" "viewer=$viewer" "member=$ana" "admin=$admin" <<'P'
 import json, re, sys, urllib.error, urllib.request
 document, url, tokens = json.load(open(sys.argv[1])), sys.argv[2], dict(t.split("=", 1) for t in sys.argv[3:])
-rank = {"viewer": 0, "member": 1, "admin": 2}
+rank = {"none": -1, "viewer": 0, "member": 1, "admin": 2}
 calls = 0
 def call(method, path, token):
     request = urllib.request.Request(url + re.sub(r"{\w+}", "999999", path), method=method.upper(), headers={"Authorization": f"Bearer {token}"} if token else {})
@@ -114,6 +114,83 @@ for path, methods in document["paths"].items():
 print("all" if calls > 200 else calls)
 P
 )" all
+
+# --- rights in single projects: pia has none but in apples, where she is a member, and looks at plums ---
+"$trainyard" user add pia --role none --dir "$dir"
+"$trainyard" member set apples pia member --dir "$dir"
+"$trainyard" member set plums pia viewer --dir "$dir"
+curl -sS -o /dev/null -c "$work/cookies" "$("$trainyard" user link pia --dir "$dir")"
+csrf=$(by_cookie "$url/api/v1/session" >/dev/null; field "$(cat "$work/body")" csrf)
+by_cookie -X POST -H "X-CSRF: $csrf" "$url/api/v1/tokens" >/dev/null
+pia=$(field "$(cat "$work/body")" token)
+check her_projects same "$(field "$(as "$pia" GET /api/v1/session)" projects)" '{"apples": "member", "plums": "viewer"}'
+job_in() { printf '{"name": "j", "project": "%s", "command": ["true"], "tasks": {"worker": {"cpus": 1}}%s}' "$1" "${2:-}"; }
+pears=$(field "$(api POST /api/v1/jobs "$(job_in pears)")" number)
+plums=$(field "$(api POST /api/v1/jobs "$(job_in plums)")" number)
+as "$pia" POST /api/v1/jobs "$(job_in pears)" >/dev/null; check not_into_foreign same "$(status)" 403
+check not_into_foreign_says has "$(cat "$work/body")" '"pointer":"/project"'
+as "$pia" POST /api/v1/jobs "$(job_in plums)" >/dev/null; check not_where_she_looks same "$(status)" 403
+apples=$(field "$(as "$pia" POST /api/v1/jobs "$(job_in apples)")" number)
+check into_her_own same "$(status)" 201
+newer=$(field "$(api POST /api/v1/jobs "$(job_in pears)")" number)
+numbers() { python3 -c 'import json,sys; print(*sorted(j["number"] for j in json.loads(sys.argv[1])["items"]))' "$1"; }
+check list_has_hers same "$(numbers "$(as "$pia" GET /api/v1/jobs)")" "$plums $apples"
+check list_of_admin same "$(numbers "$(api GET /api/v1/jobs)")" "$pears $plums $apples $newer"
+check list_by_project same "$(numbers "$(as "$pia" GET '/api/v1/jobs?project=pears')")" ""
+check name_is_hers same "$(field "$(as "$pia" GET /api/v1/jobs/j)" number)" "$apples"
+as "$pia" GET "/api/v1/jobs/$pears" >"$work/foreign"; as "$pia" GET /api/v1/jobs/99999 >"$work/none"
+check foreign_is_as_none same "$(sed "s/\b$pears\b/N/g; s/req_[^\"]*//" "$work/foreign")" "$(sed 's/99999/N/g; s/req_[^"]*//' "$work/none")"
+as "$pia" POST /api/v1/jobs "$(job_in apples ", \"after\": [$pears]")" >/dev/null; check after_foreign has "$(cat "$work/body")" "there is no job '$pears'"
+as "$pia" PATCH "/api/v1/jobs/$apples" '{"project": "pears"}' >/dev/null; check not_moved_to_foreign same "$(status)" 403
+printf 'the secret' | "$trainyard" secret set KEY --dir "$dir"
+as "$pia" POST /api/v1/jobs "$(job_in apples ', "secrets": {"KEY": "env"}')" >/dev/null; check no_secrets same "$(status)" 403
+check quota_of_hers same "$(api PUT /api/v1/projects/pears '{"weight": 5}' >/dev/null; api PUT /api/v1/projects/apples '{"weight": 6}' >/dev/null; field "$(as "$pia" GET /api/v1/projects)" items | grep -o '"weight": .')" '"weight": 6'
+as "$pia" GET /api/v1/projects/apples/members >/dev/null; check members_for_admins same "$(status)" 403
+
+# What she follows: all jobs, and is told of hers.
+printf '{"op": "subscribe", "id": 2, "topic": "job.events", "job": %s}\n{"op": "subscribe", "id": 1, "topic": "job.state", "after_seq": 0}\n' "$pears" |
+    python3 "$here/ws.py" "${url#http://}" "$pia" --until '"number":'"$apples" --seconds 5 >"$work/followed"
+check follows_her_own same "$(grep -o '"number": *[0-9]*' "$work/followed" | sort -u)" "$(printf '"number":%s\n' $plums $apples | sort)"
+check follows_no_foreign has "$(cat "$work/followed")" "there is no job $pears"
+
+# Each route with a job of hers, one she looks at, and one that is foreign.
+check each_route_each_project same "$(python3 - "$work/api.json" "$url" "$pia" "$apples" "$plums" "$pears" <<'P'
+import json, sys, urllib.error, urllib.request
+document, (url, token, own, seen, foreign) = json.load(open(sys.argv[1])), sys.argv[2:]
+calls = 0
+def call(method, path):
+    request = urllib.request.Request(url + path, method=method.upper(), headers={"Authorization": f"Bearer {token}"})
+    try:
+        return urllib.request.urlopen(request, timeout=3).status
+    except urllib.error.HTTPError as error:
+        return error.code
+for path, methods in document["paths"].items():
+    for method, operation in methods.items():
+        role, single = operation.get("x-role"), operation.get("x-role-in") == "project"
+        if "/jobs/{id}" in path or "/arrays/{id}" in path:
+            assert single, path
+            for job in (own, seen, foreign):
+                got = call(method, path.replace("{id}", job) + ("?path=x" if path.endswith("content") else ""))
+                calls += 1
+                if job == foreign: good = got == 404
+                elif job == own or role == "viewer": good = got not in (401, 403) and got < 500
+                else: good = got == 403 or (got == 404 and "arrays" in path) # none of these is an array
+                if not good: print(method, path, job, got)
+        elif role in ("viewer", "member", "admin") and not single:
+            got = call(method, path.replace("{name}", "999").replace("{id}", "999"))
+            calls += 1
+            if got != 403: print(method, path, got)
+print("all" if calls > 70 else calls)
+P
+)" all
+
+# A role that is taken away ends what it opened.
+curl -sSN -m 20 -H "Authorization: Bearer $pia" "$url/api/v1/jobs/$apples/events" >"$work/stream" 2>&1 &
+follower=$!
+wait_for 5 test -s "$work/stream"
+"$trainyard" member remove apples pia --dir "$dir"
+check stream_ends wait_for 5 sh -c "! kill -0 $follower 2>/dev/null"
+as "$pia" GET "/api/v1/jobs/$apples" >/dev/null; check no_longer_hers same "$(status)" 404
 
 # --- disabled: everything of his ends ---
 "$trainyard" user set ana --disable --dir "$dir"

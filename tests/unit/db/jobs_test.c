@@ -84,7 +84,7 @@ TEST(jobs_are_added_and_found)
     struct db_job job;
     const char *const names[] = {"1", added.id, "mnist-cnn"};
     for (int i = 0; i < ARRAY_LEN(names); i++) {
-        CHECK_OK(db_jobs_find_text(conn, names[i], world.arena, &job, &err), &err);
+        CHECK_OK(db_jobs_find_text(conn, names[i], 0, world.arena, &job, &err), &err);
         CHECK_INT(job.number, 1);
         CHECK_TEXT(job.id, added.id);
         CHECK_TEXT(job.user, "admin");
@@ -93,9 +93,9 @@ TEST(jobs_are_added_and_found)
         CHECK_INT(job.tasks_count, 3);
         CHECK_INT(job.seq, 1);
     }
-    CHECK_FAILS(db_jobs_find_text(conn, "nobody", world.arena, &job, &err), &err, NOT_FOUND);
-    CHECK_FAILS(db_jobs_find_text(conn, "99999999999999999999", world.arena, &job, &err), &err,
-                NOT_FOUND);
+    CHECK_FAILS(db_jobs_find_text(conn, "nobody", 0, world.arena, &job, &err), &err, NOT_FOUND);
+    CHECK_FAILS(db_jobs_find_text(conn, "99999999999999999999", 0, world.arena, &job, &err),
+                &err, NOT_FOUND);
 
     struct db_need *stored;
     int stored_count;
