@@ -379,11 +379,18 @@ static void fail_run(struct dataflow_run *run, const struct error *err)
     run->failed = true;
 }
 
+/*
+ * Says which node failed; a step over several tasks does so as TensorFlow, whose clients look
+ * for the node.  A receive is no cause: another part failed, and that one says where.
+ */
 static void fail_node(struct dataflow_run *run, const struct dataflow_node *node,
                       struct error *err)
 {
-    if (node->node->op->flow != FLOW_RECV) /* another part failed: that one says where */
+    const struct error why = *err;
+    if (!run->options || !run->options->rendezvous)
         (void)error_prefix(err, "node '%s' (%s): ", node->node->name, node->node->op->name);
+    else if (node->node->op->flow != FLOW_RECV)
+        (void)fail(err, why.code, "%s\n\t [[{{node %s}}]]", why.text, node->node->name);
     fail_run(run, err);
 }
 

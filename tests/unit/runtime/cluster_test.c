@@ -168,7 +168,7 @@ TEST(an_error_on_another_task)
         CHECK(!try_fetch(session, "x", 1, "here", &out));
         CHECK_INT(err.code, PRECONDITION);
         CHECK(!strncmp(err.text, "From /job:ps/replica:0/task:0:\n", 31));
-        CHECK(strstr(err.text, "uninitialized value empty"));
+        CHECK(strstr(err.text, "uninitialized value empty\n\t [[{{node bad}}]]"));
         CHECK(fetch_number(session, "x", 3, "good") == -3);
     }
     stop();
