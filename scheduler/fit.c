@@ -4,15 +4,29 @@
 #include "base/alloc.h"
 #include "base/limits.h"
 
+static void grow(struct fit *fit, int count)
+{
+    if (count <= fit->capacity)
+        return;
+    fit->capacity = count;
+    fit->nodes = alloc_resize(fit->nodes, (size_t)count * sizeof(*fit->nodes));
+}
+
 void fit_resize(struct fit *fit, int count)
 {
-    if (count > fit->capacity) {
-        fit->capacity = count;
-        fit->nodes = alloc_resize(fit->nodes, (size_t)count * sizeof(*fit->nodes));
-    }
+    grow(fit, count);
     fit->count = count;
     if (count)
         memset(fit->nodes, 0, (size_t)count * sizeof(*fit->nodes));
+}
+
+void fit_copy(struct fit *copy, const struct fit *fit)
+{
+    grow(copy, fit->count);
+    copy->count = fit->count;
+    copy->most = fit->most;
+    if (fit->count)
+        memcpy(copy->nodes, fit->nodes, (size_t)fit->count * sizeof(*fit->nodes));
 }
 
 void fit_release(struct fit *fit)

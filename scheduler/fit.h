@@ -42,6 +42,9 @@ struct fit_place {
 void fit_resize(struct fit *fit, int count);
 void fit_release(struct fit *fit);
 
+/* Makes `copy` the same as `fit`. */
+void fit_copy(struct fit *copy, const struct fit *fit);
+
 /* Sets `most`; after the nodes were filled in. */
 void fit_ready(struct fit *fit);
 
