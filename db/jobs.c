@@ -369,6 +369,28 @@ bool db_jobs_count(struct db_conn *conn, int64_t counts[JOB_STATES_COUNT], struc
     return row == 0;
 }
 
+bool db_jobs_groups(struct db_conn *conn, struct arena *arena, struct db_job_group **groups,
+                    int *groups_count, struct error *err)
+{
+    sqlite3_stmt *stmt = db_query(conn, err,
+                                  "SELECT project, queue, state, count(*) FROM jobs"
+                                  " WHERE state <= 4 GROUP BY project, queue, state",
+                                  "");
+    if (!stmt)
+        return false;
+    struct db_rows rows = {.row_size = sizeof(struct db_job_group)};
+    int row;
+    while ((row = db_row(conn, stmt, err)) > 0)
+        *(struct db_job_group *)db_rows_add(&rows) = (struct db_job_group){
+            .project = db_column_text(stmt, 0, arena),
+            .queue = db_column_text(stmt, 1, arena),
+            .state = (enum job_state)sqlite3_column_int(stmt, 2),
+            .count = sqlite3_column_int64(stmt, 3),
+        };
+    *groups = db_rows_end(&rows, arena, groups_count);
+    return row == 0;
+}
+
 bool db_jobs_alive(struct db_conn *conn, int64_t after, struct arena *arena,
                    struct db_job **jobs, int *jobs_count, struct error *err)
 {

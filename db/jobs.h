@@ -184,6 +184,16 @@ bool db_jobs_list(struct db_conn *conn, const struct db_jobs_filter *filter,
 bool db_jobs_count(struct db_conn *conn, int64_t counts[JOB_STATES_COUNT],
                    struct error *err) CHECKED;
 
+/* How many jobs that have not ended are in each state of each queue and project. */
+struct db_job_group {
+    const char *project;
+    const char *queue;
+    enum job_state state;
+    int64_t count;
+};
+bool db_jobs_groups(struct db_conn *conn, struct arena *arena, struct db_job_group **groups,
+                    int *groups_count, struct error *err) CHECKED;
+
 /* Jobs that have not ended, of a number above `after`, by number; specs are left out. */
 bool db_jobs_alive(struct db_conn *conn, int64_t after, struct arena *arena,
                    struct db_job **jobs, int *jobs_count, struct error *err) CHECKED;

@@ -26,4 +26,5 @@ extern const struct route tokens_routes[];
 extern const struct route secrets_routes[];
 extern const struct route users_routes[];
 extern const struct route members_routes[];
+extern const struct route prometheus_routes[];
 extern const struct route openapi_routes[];

@@ -1,0 +1,45 @@
+#!/bin/bash
+# prometheus_test.sh - GET /metrics: its form, line by line, and whether its numbers are true.
+. "$(dirname "$0")/lib.sh"
+serve yard --cpus 2 --backoff-ms 100
+wait_for 10 has "$(api GET /api/v1/nodes)" joined
+"$trainyard" run --dir "$dir" --workdir / -- true >/dev/null
+"$trainyard" run --dir "$dir" --workdir / --detach -- sleep 60 >/dev/null
+wait_for 10 is_state 2 running
+api POST /api/v1/jobs '{"project": "big", "command": ["true"], "tasks": {"worker": {"cpus": 2}}}' >/dev/null
+api GET /metrics "" -D "$work/head" >"$work/metrics"
+check answers same "$(status)" 200
+check type has "$(cat "$work/head")" "text/plain; version=0.0.4"
+check form same "$(python3 - "$work/metrics" <<'P'
+import re, sys
+family, seen, samples = None, set(), set()
+for line in open(sys.argv[1]):
+    line = line.rstrip("\n")
+    head = re.fullmatch(r"# (HELP|TYPE) (trainyard_[a-z_]+) (.+)", line)
+    if head:
+        kind, name, rest = head.groups()
+        if kind == "HELP":
+            assert name not in seen, f"{name} comes twice"
+            seen.add(name); family = name
+        else: assert name == family and rest in ("gauge", "counter"), line
+        continue
+    sample = re.fullmatch(r'(trainyard_[a-z_]+)(\{[a-z]+="[^"\n]*"(,[a-z]+="[^"\n]*")*\})? (-?[0-9.e+-]+)', line)
+    assert sample and sample[1] == family, line
+    key = (sample[1], sample[2])
+    assert key not in samples, line
+    samples.add(key); float(sample[4])
+print("good" if len(seen) > 12 else seen)
+P
+)" good
+value() { grep -v '^#' "$work/metrics" | grep -F "$1 " | awk '{print $NF}'; }
+check succeeded same "$(value 'trainyard_jobs{state="succeeded"}')" 1
+check running same "$(value 'trainyard_jobs_active{project="default",queue="default",state="running"}')" 1
+check queued same "$(value 'trainyard_jobs_active{project="big",queue="default",state="queued"}')" 1
+node=$(field "$(api GET /api/v1/nodes)" items 0 name)
+check node_up same "$(value "trainyard_node_up{node=\"$node\"}")" 1
+check node_cpus same "$(value "trainyard_node_cpus{node=\"$node\"}")" 2
+check node_tasks same "$(value "trainyard_node_tasks{node=\"$node\"}")" 1
+check memory_is_sane test "$(value trainyard_resident_memory_bytes)" -gt 1000000
+token= api GET /metrics >/dev/null; check not_for_anybody same "$(status)" 401
+"$trainyard" kill 2 --dir "$dir" >/dev/null
+wait_for 10 is_final 2
