@@ -47,7 +47,8 @@ struct bundle_writer *bundle_writer_open(const char *prefix, struct error *err) 
 bool bundle_writer_add(struct bundle_writer *writer, const char *name,
                        const struct tensor *tensor, struct error *err) CHECKED;
 
-/* Adds one part of the tensor `name`, whose shape is `full`. */
+/* Adds one part of the tensor `name`, whose shape is `full`; a part that is all of it is added
+ * as the tensor itself. */
 bool bundle_writer_add_slice(struct bundle_writer *writer, const char *name,
                              const struct shape *full, const struct bundle_slice *slice,
                              const struct tensor *tensor, struct error *err) CHECKED;

@@ -195,11 +195,11 @@ static bool slice_add(struct bundle_writer *writer, const char *name, const stru
     if (!bundle_slice_shape(slice, full, &shape) || !shape_equal(&shape, &tensor->shape))
         return fail(err, INVALID, "tensor '%s': its shape %s is not that of the slice", name,
                     shape_text(&tensor->shape, text, sizeof(text)));
+    if (shape_equal(&shape, full)) /* all of it: no slice, to those who merge it */
+        return key_add(writer, name, strlen(name), name, tensor, err);
     struct writer_entry *whole = entry_find(writer, name, strlen(name));
     if (!whole)
         whole = entry_new(writer, name, strlen(name), tensor->dtype, full);
-    else if (!whole->entry.slices_count)
-        return fail(err, INVALID, "tensor '%s' is added to %s twice", name, writer->prefix);
     else if (whole->entry.dtype != (int)tensor->dtype ||
              !shape_equal(&whole->entry.shape, full))
         return fail(err, INVALID, "tensor '%s': its slices differ in type or full shape", name);

@@ -281,6 +281,33 @@ TEST(bundle_refuses_a_name_twice)
     CHECK_FAILS(bundle_writer_open("/nonexistent/x", &err), &err, NOT_FOUND);
 }
 
+/* A slice that is all of the tensor is stored as TensorFlow does it: whole. */
+TEST(bundle_stores_a_whole_slice_as_the_tensor)
+{
+    static const char *const texts[] = {"", "2 3 -:-", "2 3 0,2:-"};
+    struct str indexes[ARRAY_LEN(texts)] = {{0}};
+    struct error err;
+    struct tensor tensor = floats(&SHAPE(2, 3), 1);
+    for (int i = 0; i < ARRAY_LEN(texts); i++) {
+        struct shape full;
+        struct bundle_slice slice;
+        struct bundle_writer *writer = bundle_writer_open(folder_path("whole"), &err);
+        CHECK_OK(writer, &err);
+        if (i)
+            CHECK_OK(bundle_slice_parse(texts[i], &full, &slice, &err), &err);
+        CHECK_OK(i ? bundle_writer_add_slice(writer, "w", &full, &slice, &tensor, &err)
+                   : bundle_writer_add(writer, "w", &tensor, &err),
+                 &err);
+        CHECK_OK(bundle_writer_finish(writer, &err), &err);
+        CHECK_OK(file_read(folder_path("whole.index"), 1 << 20, &indexes[i], &err), &err);
+        CHECK(indexes[i].size == indexes[0].size);
+        CHECK(!memcmp(indexes[i].data, indexes[0].data, indexes[0].size));
+    }
+    for (int i = 0; i < ARRAY_LEN(texts); i++)
+        str_release(&indexes[i]);
+    tensor_release(&tensor);
+}
+
 /* Every flipped bit of the index is found, at opening or when it matters. */
 TEST(bundle_finds_damage_of_the_index)
 {
