@@ -107,6 +107,21 @@ try {
         await page.screenshot({ path: join(shots, "signed-out.png") });
     });
 
+    await check("a name and a password sign in, and one can leave again", async () => {
+        const added = spawnSync(join(build, "trainyard"), ["user", "add", "ana", "--role", "viewer", "--password", "--dir", folder], { input: "correct horse" });
+        expect(added.status === 0, String(added.stderr));
+        await page.getByLabel("User").fill("ana");
+        await page.getByLabel("Password").fill("wrong horse");
+        await page.getByRole("button", { name: "Sign in" }).click();
+        await page.getByRole("alert").filter({ hasText: "the user or the password is wrong" }).waitFor({ timeout: 5000 });
+        await page.getByLabel("Password").fill("correct horse");
+        await page.getByLabel("Password").press("Enter");
+        await page.getByRole("heading", { name: "Jobs" }).waitFor({ timeout: 5000 });
+        await page.getByTitle("viewer in every project").waitFor({ timeout: 5000 });
+        await page.getByRole("button", { name: "Sign out" }).click();
+        await page.getByText("Sign in to Trainyard").waitFor({ timeout: 5000 });
+    });
+
     await check("the one-time link signs in and leaves no token in the address", async () => {
         await page.goto(link);
         await page.getByRole("heading", { name: "Jobs" }).waitFor({ timeout: 5000 });

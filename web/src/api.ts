@@ -52,11 +52,21 @@ async function request<T>(method: string, path: string, body?: unknown, headers:
     return value as T;
 }
 
-export async function session(): Promise<{ user: string }> {
-    const value = await request<{ user: string; csrf: string }>("GET", "/session");
-    csrf = value.csrf;
-    return value;
+export interface Session {
+    user: string;
+    role: string;
+    projects: Record<string, string>;
+    csrf: string;
 }
+
+function kept(session: Session): Session {
+    csrf = session.csrf;
+    return session;
+}
+
+export const session = async (): Promise<Session> => kept(await request("GET", "/session"));
+export const signIn = async (user: string, password: string): Promise<Session> => kept(await request("POST", "/session", { user, password }));
+export const signOut = (): Promise<void> => request("DELETE", "/session");
 
 export async function jobs(cursor?: string): Promise<{ items: Job[]; next_cursor: string | null }> {
     return request("GET", `/jobs?limit=100${cursor ? `&cursor=${encodeURIComponent(cursor)}` : ""}`);

@@ -44,6 +44,24 @@ function Item({ path, here, icon, children }: { path: string; here: boolean; ico
     );
 }
 
+/* Who one is; what one may do is in the title. */
+function Me({ session }: { session: api.Session }): preact.JSX.Element {
+    const own = Object.entries(session.projects).map(([project, role]) => `${role} in ${project}`);
+    const rights = [session.role === "none" ? "" : `${session.role} in every project`, ...own].filter(Boolean).join(", ");
+    const leave = (): void => void api.signOut().finally(() => location.assign("/"));
+    return (
+        <div class="me">
+            <span class="label" title={rights || "no role in any project yet"}>
+                {session.user}
+            </span>
+            <button class="button" title={`Sign out ${session.user}`} onClick={leave}>
+                <span aria-hidden="true">→</span>
+                <span class="label"> Sign out</span>
+            </button>
+        </div>
+    );
+}
+
 function Page({ path }: { path: string }): preact.JSX.Element {
     const job = /^\/jobs\/([^/]+)(?:\/([a-z]+))?$/.exec(path);
     if (path === "/" || path === "/jobs") return <JobsPage />;
@@ -62,19 +80,16 @@ function Page({ path }: { path: string }): preact.JSX.Element {
 
 function App(): preact.JSX.Element {
     const path = useRoute();
-    const [signedIn, setSignedIn] = useState<boolean | null>(null);
+    const [session, setSession] = useState<api.Session | null | undefined>(undefined);
     const [problem, setProblem] = useState("");
     useEffect(() => {
-        api.session().then(
-            () => setSignedIn(true),
-            (error: api.ApiError) => {
-                setProblem(error.problem.status === 401 ? "" : error.message);
-                setSignedIn(false);
-            },
-        );
+        api.session().then(setSession, (error: api.ApiError) => {
+            setProblem(error.problem.status === 401 ? "" : error.message);
+            setSession(null);
+        });
     }, []);
-    if (signedIn === null) return <div class="empty muted">Loading…</div>;
-    if (!signedIn) return <SignInPage problem={problem} />;
+    if (session === undefined) return <div class="empty muted">Loading…</div>;
+    if (session === null) return <SignInPage problem={problem} signedIn={setSession} />;
     return (
         <div class="frame">
             <nav class="rail" aria-label="Main">
@@ -95,6 +110,7 @@ function App(): preact.JSX.Element {
                     New job
                 </Item>
                 <Live />
+                <Me session={session} />
             </nav>
             <main class="content">
                 <Page path={path} />
