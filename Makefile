@@ -330,6 +330,7 @@ lint-arrows:
 lint-words:
 	@echo "  LINT    words"
 	$(Q)tests/lint/words.sh
+	$(Q)tests/lint/faults.sh
 lint-lengths:
 	@echo "  LINT    lengths"
 	$(Q)awk -f tests/lint/lengths.awk $(filter-out tests/% runtime/trainyard.h,$(C_FILES))

@@ -59,7 +59,7 @@ SQLITE = ("scheduler/loop_commit.c", "scheduler/loop_load.c")
 
 CORE = ["scheduler/" + name + ".c" for name in (
     "explain fit match queue refuse scheduler scheduler_after scheduler_books scheduler_failure scheduler_job scheduler_node scheduler_pass scheduler_preempt "
-    "scheduler_reserve scheduler_share loop_commit loop_load").split()]
+    "scheduler_keep scheduler_reserve scheduler_share loop_commit loop_load").split()]
 SIM = ["tests/sim/" + name + ".c" for name in "agent disk server sim store world".split()]
 FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-O1", "-w"]
 
