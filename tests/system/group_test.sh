@@ -29,6 +29,9 @@ check ps_has_no_rank same "$("$trainyard" run --workers 1 --ps 1 -- sh -c 'echo 
 out=$("$trainyard" run --name falls --workers 2 -- sh -c 'echo "$RANK in $TRAINYARD_ATTEMPT"; [ "$RANK$TRAINYARD_ATTEMPT" = 11 ] && { sleep 0.3; kill -KILL $$; }; [ $TRAINYARD_ATTEMPT = 1 ] && exec sleep 1000; exit 0' 2>/dev/null | sort)
 check whole_group_again same "$out" "$(printf 'worker/%d | %d in %d\n' 0 0 1 0 0 2 1 1 1 1 1 2)"
 check whole_group_twice same "$(field "$(api GET /api/v1/jobs/falls)" attempt)" 2
+"$trainyard" run --name served --workers 1 --ps 1 -- sh -c '[ $TRAINYARD_ROLE$TRAINYARD_ATTEMPT = ps1 ] && { sleep 0.3; kill -KILL $$; }; [ $TRAINYARD_ROLE$TRAINYARD_ATTEMPT = worker2 ] || exec sleep 1000' >/dev/null 2>&1
+check ps_falls_group_again same "$?" 0
+check ps_falls_group_twice same "$(field "$(api GET /api/v1/jobs/served)" attempt)" 2
 "$trainyard" run --name wrong --workers 2 -- sh -c '[ $RANK = 1 ] && exit 5; exec sleep 1000' 2>/dev/null
 check own_error_ends_all same "$?" 5
 check own_error_is_not_tried_again same "$(field "$(api GET /api/v1/jobs/wrong)" attempt)" 1
