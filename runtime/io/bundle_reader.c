@@ -382,7 +382,7 @@ static bool slices_read(struct bundle_reader *reader, const char *name,
     if (!dtype_savable(entry->dtype))
         return fail(err, UNIMPLEMENTED, "type %d cannot be restored", entry->dtype);
     if (!slices_disjoint(entry))
-        return fail(err, DATA_LOSS, "its slices overlap");
+        return fail(err, INTERNAL, "its slices overlap");
     int64_t covered = 0;
     for (int i = 0; i < entry->slices_count; i++)
         covered += bundle_slice_common(&entry->shape, &entry->slices[i], slice);
