@@ -27,6 +27,8 @@ struct rpc_call { /* as the server sees it */
     const struct rpc_transport *transport;
     struct str request;
     char *peer;
+    void (*gone)(void *arg); /* (optional) */
+    void *gone_arg;          /* owned */
 };
 
 struct rpc_transport {
@@ -37,6 +39,8 @@ struct rpc_transport {
     void (*answer)(struct rpc_call *call, const void *bytes, size_t size,
                    const struct error *err); /* err is NULL for a reply */
     bool (*cancelled)(const struct rpc_call *call);
+    /* (optional) Notes who is to be called; false: the client has gone already. */
+    bool (*watch)(struct rpc_call *call, void (*gone)(void *arg), void *arg);
 
     struct rpc_client *(*client_new)(const struct rpc_client_options *options,
                                      struct error *err);

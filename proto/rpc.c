@@ -75,6 +75,16 @@ bool rpc_call_cancelled(const struct rpc_call *call)
     return call->transport->cancelled(call);
 }
 
+void rpc_call_watch(struct rpc_call *call, void (*gone)(void *arg), void *arg)
+{
+    if (!call->transport->watch) {
+        free(arg);
+    } else if (!call->transport->watch(call, gone, arg)) {
+        gone(arg);
+        free(arg);
+    }
+}
+
 void rpc_call_reply(struct rpc_call *call, const void *bytes, size_t size)
 {
     call->transport->answer(call, bytes, size, NULL);

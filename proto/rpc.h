@@ -64,6 +64,13 @@ const char *rpc_call_peer(const struct rpc_call *call);
 /* True once the client has gone or its deadline has passed. */
 bool rpc_call_cancelled(const struct rpc_call *call);
 
+/*
+ * `gone(arg)` is called, at most once and by the server's thread, when the client goes before
+ * it has its answer, or its deadline passes; `arg` is freed (free()) with the call.  A handler
+ * calls this before anything else may answer.  With "local:" addresses it is never called.
+ */
+void rpc_call_watch(struct rpc_call *call, void (*gone)(void *arg), void *arg);
+
 /* Answers; the call is gone after this.  Copies `bytes`. */
 void rpc_call_reply(struct rpc_call *call, const void *bytes, size_t size);
 void rpc_call_fail(struct rpc_call *call, const struct error *err);

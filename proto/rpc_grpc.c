@@ -72,6 +72,7 @@ const struct rpc_transport rpc_grpc_transport = {
     .server_stop = rpc_grpc_server_stop,
     .answer = rpc_grpc_server_answer,
     .cancelled = rpc_grpc_server_cancelled,
+    .watch = rpc_grpc_server_watch,
     .client_new = rpc_grpc_client_new,
     .client_free = rpc_grpc_client_free,
     .client_call = rpc_grpc_client_call,

@@ -82,6 +82,7 @@ static void served_free(struct served_call *call)
 {
     str_release(&call->base.request);
     gpr_free(call->base.peer);
+    free(call->base.gone_arg);
     grpc_call_details_destroy(&call->details);
     grpc_metadata_array_destroy(&call->metadata);
     host_unref(call->host);
@@ -132,8 +133,28 @@ static void served_step(struct served_call *call, enum served_step step)
 
 static void on_closed(struct tag *tag, bool ok)
 {
+    struct served_call *call = ((struct served_tag *)tag)->call;
     (void)ok;
-    served_step(((struct served_tag *)tag)->call, STEP_CLOSED);
+    pthread_mutex_lock(&call->host->lock);
+    call->is_cancelled = call->close_cancelled != 0; /* who watches from now on is told so */
+    void (*gone)(void *arg) = call->is_cancelled && !call->is_answered ? call->base.gone : NULL;
+    pthread_mutex_unlock(&call->host->lock);
+    if (gone)
+        gone(call->base.gone_arg);
+    served_step(call, STEP_CLOSED);
+}
+
+bool rpc_grpc_server_watch(struct rpc_call *base, void (*gone)(void *arg), void *arg)
+{
+    struct served_call *call = (struct served_call *)base;
+    pthread_mutex_lock(&call->host->lock);
+    bool watches = !call->is_cancelled;
+    if (watches) {
+        base->gone = gone;
+        base->gone_arg = arg;
+    }
+    pthread_mutex_unlock(&call->host->lock);
+    return watches;
 }
 
 static void on_sent(struct tag *tag, bool ok)

@@ -216,6 +216,25 @@ static void ran(struct worker_run *run, const struct error *err)
     free(served);
 }
 
+/* Whose master has gone: nobody will end the step any more, so it must not go on for ever. */
+struct left_step {
+    struct worker *worker;
+    int64_t id;
+};
+
+static void end_left_step(void *arg)
+{
+    const struct left_step *left = arg;
+    worker_cleanup_graph(left->worker, left->id);
+}
+
+static void watch_master(struct service *service, struct rpc_call *call, int64_t step_id)
+{
+    struct left_step *left = alloc_bytes(sizeof(*left));
+    *left = (struct left_step){service->worker, step_id};
+    rpc_call_watch(call, end_left_step, left);
+}
+
 static void do_run_graph(struct service *service, struct rpc_call *call)
 {
     size_t size;
@@ -230,6 +249,7 @@ static void do_run_graph(struct service *service, struct rpc_call *call)
         rpc_call_fail(call, &err);
         return;
     }
+    watch_master(service, call, served->in.step_id);
     served->run = (struct worker_run){
         .session = served->in.session,
         .graph = served->in.graph,

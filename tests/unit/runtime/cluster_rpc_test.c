@@ -1,5 +1,7 @@
 /* cluster_rpc_test.c - workers that reach each other by TensorFlow's WorkerService. */
 
+#include <unistd.h>
+
 #include "runtime/worker/wire.h"
 #include "tests/unit/runtime/cluster.h"
 
@@ -108,6 +110,44 @@ TEST(what_waits_on_another_task_is_ended)
                                     .timeout_ms = 50};
     CHECK_FAILS(cluster_session_run(session, &run, &out, &err), &err, DEADLINE);
     tensor_release(&in);
+    stop();
+}
+
+static void note_end(struct worker_run *run, const struct error *error)
+{
+    CHECK(error);
+    *(int *)run->arg = (int)error->code;
+}
+
+/* A run that waits does not outlive the master that asked for it. */
+TEST(a_master_is_gone)
+{
+    start();
+    node1(world, "Wait", "wait", scalar(world, "one", 1));
+    struct str graph = {0};
+    char handle[WORKER_HANDLE_BYTES];
+    int code = -1;
+    graph_export(world->graph, false, 0, &graph);
+    struct worker_link *master = link_rpc_new(worker_task(cluster->workers[0]),
+                                              rpc_server_address(cluster->servers[0]), &err);
+    CHECK_OK(master, &err);
+    CHECK_OK(master->kind->register_graph(master, "s", graph.data, graph.size, handle, &err),
+             &err);
+    struct worker_run run = {
+        .session = "s", .graph = handle, .step_id = 7, .done = note_end, .arg = &code};
+    master->kind->run_graph(master, &run);
+    await_waits(1);
+    link_free(master);
+    CHECK_INT(code, CANCELLED);
+    int left = 1;
+    for (int i = 0; left && i < 1000; i++) {
+        usleep(10000);
+        pthread_mutex_lock(&waits.lock);
+        left = waits.count;
+        pthread_mutex_unlock(&waits.lock);
+    }
+    CHECK_INT(left, 0);
+    str_release(&graph);
     stop();
 }
 
