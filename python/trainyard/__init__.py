@@ -1,9 +1,12 @@
-"""Submits training jobs to a Trainyard server and watches them."""
+"""Trainyard from Python: submit jobs, follow them, read what they measured.
 
-from .client import Client
-from .errors import Error, Unreachable
-from .events import Event
-from .job import Job, LogLine, Series
+    import trainyard
+    yard = trainyard.Client()          # what `trainyard login` has kept, or TRAINYARD_URL and TRAINYARD_TOKEN
+    job = yard.submit({"example": "digits-cnn"})
+    job.watch()                        # a line for each change, and the loss as it falls
+    job.metrics()["loss"][-1]
+"""
 
-__all__ = ["Client", "Error", "Event", "Job", "LogLine", "Series", "Unreachable"]
-__version__ = "0.1.0"
+from .client import Client, Job, Problem
+
+__all__ = ["Client", "Job", "Problem"]
