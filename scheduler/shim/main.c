@@ -29,6 +29,7 @@
 
 #include "scheduler/shim/capture.h"
 #include "scheduler/shim/control.h"
+#include "scheduler/shim/filter.h"
 #include "scheduler/shim/group.h"
 #include "scheduler/shim/mask.h"
 #include "scheduler/shim/record.h"
@@ -168,7 +169,8 @@ static bool become_user(const struct shim *shim)
     return setgroups(1, &shim->group) == 0 &&
            setresgid(shim->user, shim->user, shim->user) == 0 &&
            setresuid(shim->user, shim->user, shim->user) == 0 &&
-           prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
+           prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           (filter_enter() || errno == ENOSYS || errno == EINVAL); /* no such kernel */
 }
 
 /* The rest of the child: becomes the task, or says into `report` why it could not. */

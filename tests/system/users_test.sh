@@ -25,9 +25,30 @@ check in_range test "$user" -gt 61200 -a "$user" -le 61299
 check group same "$(sed -n '2,3p' <<<"$who")" "$(printf '%s\n%s 61200' "$user" "$user")"
 check no_new_privileges has "$who" "$(printf 'NoNewPrivs:\t1')"
 check no_capabilities has "$who" "0000000000000000"
+cat >"$work/doors.py" <<'P'
+import ctypes, os, threading
+call = ctypes.CDLL(None, use_errno=True).syscall
+def asks(number, *words):
+    ctypes.set_errno(0)
+    call(number, *words)
+    return os.strerror(ctypes.get_errno()) if ctypes.get_errno() else "done"
+NEW_USER = 0x10000000
+x86 = os.uname().machine == "x86_64"
+print("unshare", asks(272 if x86 else 97, NEW_USER))
+print("clone", asks(56 if x86 else 220, NEW_USER | 17, 0, 0, 0, 0))
+print("io_uring", asks(425, 1, 0))
+print("keys", asks(250 if x86 else 219, 0, -3, 1))
+thread = threading.Thread(target=print, args=("a thread runs",))
+thread.start()
+thread.join()
+print("a child ends with", os.system("exit 3") >> 8)
+P
+check doors_are_shut same "$(cd "$work" && "$trainyard" run --file doors.py -- python3 doors.py)" "$(printf '%s\n' \
+    'unshare Operation not permitted' 'clone Operation not permitted' 'io_uring Function not implemented' 'keys Operation not permitted' \
+    'a thread runs' 'a child ends with 3')"
 echo 'open("made", "w").write("x"); print(open("main.py").read()[:4])' >"$work/main.py"
 check own_files same "$(cd "$work" && "$trainyard" run --file main.py -- sh -c 'python3 main.py; stat -c "%u %a" . made "$HOME"')" \
-    "$(n=$((user + 1)); printf 'open\n%s 700\n%s 600\n%s 700' $n $n $n)"
+    "$(n=$((user + 2)); printf 'open\n%s 700\n%s 600\n%s 700' $n $n $n)"
 check dev_stdout same "$("$trainyard" run --workdir / -- sh -c 'echo seen >/dev/stdout')" seen
 
 # --- two at once: users of their own, neither sees the other's, nor the server's ---
