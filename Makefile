@@ -74,10 +74,6 @@ all: $(PROGRAMS) $(LIBRARY) $(BUILD)/tf-cases $(BUILD)/keras-vectors $(BUILD)/sa
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-.PHONY: wheel
-wheel: ## the Python client as a wheel
-	$(Q)python3 python/wheel.py $(VERSION) $(BUILD)
-
 # --- programs ------------------------------------------------------------------------------
 
 , := ,

@@ -1,12 +1,9 @@
-"""Trainyard from Python: submit jobs, follow them, read what they measured.
+"""Submits training jobs to a Trainyard server and watches them."""
 
-    import trainyard
-    yard = trainyard.Client()          # what `trainyard login` has kept, or TRAINYARD_URL and TRAINYARD_TOKEN
-    job = yard.submit({"example": "digits-cnn"})
-    job.watch()                        # a line for each change, and the loss as it falls
-    job.metrics()["loss"][-1]
-"""
+from .client import Client
+from .errors import Error, Unreachable
+from .events import Event
+from .job import Job, LogLine, Series
 
-from .client import Client, Job, Problem
-
-__all__ = ["Client", "Job", "Problem"]
+__all__ = ["Client", "Error", "Event", "Job", "LogLine", "Series", "Unreachable"]
+__version__ = "0.1.0"
