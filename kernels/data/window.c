@@ -73,6 +73,8 @@ struct window {
 struct windows {
     struct iterator it;
     struct rows buffer;
+    struct error **failures; /* by row: why there is no such element; NULL: there is one */
+    int64_t failures_capacity;
     bool over; /* the input has ended */
 };
 
@@ -83,9 +85,27 @@ static bool windows_begin(struct iterator *it, struct error *err)
     return true;
 }
 
+/* Forgets the first `count` rows. */
+static void drop(struct windows *windows, int64_t count)
+{
+    int64_t left = windows->buffer.count - count;
+    for (int64_t i = 0; i < count; i++)
+        free(windows->failures[i]);
+    if (left && count)
+        memmove(windows->failures, windows->failures + count,
+                (size_t)left * sizeof(*windows->failures));
+    if (left)
+        kernel_rows_drop(&windows->buffer, count);
+    else
+        kernel_rows_cut(&windows->buffer, 0);
+}
+
 static void windows_end(struct iterator *it)
 {
-    kernel_rows_release(&((struct windows *)it)->buffer);
+    struct windows *windows = (struct windows *)it;
+    drop(windows, windows->buffer.count);
+    free(windows->failures);
+    kernel_rows_release(&windows->buffer);
 }
 
 /* Component `c` of every stride-th row in the buffer, as a dataset in a scalar. */
@@ -108,11 +128,31 @@ static bool window_component(const struct windows *windows, int c, int64_t count
     return ok;
 }
 
-/* As TensorFlow: an error that comes at the input's end is that end. */
+/*
+ * As TensorFlow: an error that comes at the input's end is that end, and an element that fails
+ * has its place among the others.  Fails when the run is over.
+ */
 static bool pull(struct windows *windows, struct error *err)
 {
-    return kernel_rows_pull(&windows->buffer, windows->it.input, &windows->over, err) ||
-           windows->over;
+    struct error *failure = NULL;
+    if (!kernel_rows_pull(&windows->buffer, windows->it.input, &windows->over, err) &&
+        !windows->over) {
+        if (err->code == CANCELLED || err->code == DEADLINE)
+            return false;
+        failure = alloc_bytes(sizeof(*failure));
+        *failure = *err;
+        kernel_rows_add(&windows->buffer);
+    }
+    if (windows->over)
+        return true;
+    int64_t count = windows->buffer.count;
+    if (count > windows->failures_capacity) {
+        windows->failures_capacity = 2 * count;
+        windows->failures = alloc_resize(windows->failures, (size_t)windows->failures_capacity *
+                                                                sizeof(*windows->failures));
+    }
+    windows->failures[count - 1] = failure;
+    return true;
 }
 
 /* Drops what the next window begins behind. */
@@ -121,14 +161,14 @@ static bool advance(struct windows *windows, struct error *err)
     const struct window *window = (const struct window *)windows->it.dataset;
     int64_t buffered = windows->buffer.count;
     if (window->shift < buffered) {
-        kernel_rows_drop(&windows->buffer, window->shift);
+        drop(windows, window->shift);
         return true;
     }
-    kernel_rows_cut(&windows->buffer, 0);
+    drop(windows, buffered);
     for (int64_t i = buffered; i < window->shift && !windows->over; i++) {
         if (!pull(windows, err))
             return false;
-        kernel_rows_cut(&windows->buffer, 0);
+        drop(windows, windows->buffer.count);
     }
     return true;
 }
@@ -148,8 +188,18 @@ static bool windows_next(struct iterator *it, struct tensor *out, bool *end, str
     *end = buffered == 0 || (window->drop_remainder && buffered < target);
     if (*end)
         return true;
+    int64_t count = 1 + (buffered - 1) / window->stride;
+    for (int64_t i = 0; i < count; i++) {
+        const struct error *failure = windows->failures[i * window->stride];
+        if (!failure)
+            continue;
+        const struct error first = *failure;
+        if (advance(windows, err))
+            *err = first;
+        return false;
+    }
     for (int c = 0; c < it->dataset->width; c++)
-        if (!window_component(windows, c, 1 + (buffered - 1) / window->stride, &out[c], err))
+        if (!window_component(windows, c, count, &out[c], err))
             return false;
     return advance(windows, err);
 }
