@@ -41,7 +41,7 @@ objects = $(patsubst %.c,$(OBJ)/%.o,$(1))
 
 BASE      := $(call sources,base)
 PROTO     := $(call sources,proto)
-RUNTIME   := $(call sources,runtime runtime/ops runtime/io runtime/onnx runtime/spec runtime/dataset runtime/model runtime/model/layers runtime/train runtime/worker runtime/cluster)
+RUNTIME   := $(call sources,runtime runtime/ops runtime/io runtime/onnx runtime/spec runtime/dataset runtime/model runtime/model/layers runtime/train runtime/worker runtime/cluster runtime/master)
 KERNELS   := $(call sources,kernels kernels/ref kernels/cpu kernels/state kernels/io kernels/data)
 DB        := $(call sources,db)
 SCHEDULER := $(call sources,scheduler scheduler/engines scheduler/agent)
@@ -214,7 +214,7 @@ build/web/stamp: $(WEB_FILES) web/node_modules/.package-lock.json
 
 # Only *_pb.c and rpc_*.c may see generated code; any other include of it does not compile.
 $(OBJ)/%_pb.o: CFLAGS += -I$(GEN)
-PB_TESTS := $(CASES) $(OBJ)/tests/unit/proto/message_pb_test.o $(OBJ)/tests/unit/proto/text_pb_test.o
+PB_TESTS := $(CASES) $(OBJ)/tests/unit/proto/message_pb_test.o $(OBJ)/tests/unit/proto/text_pb_test.o $(OBJ)/tests/unit/runtime/master_pb_test.o
 $(PB_TESTS): CFLAGS += -I$(GEN)
 $(PB_TESTS): $(GEN)/stamp
 

@@ -41,6 +41,7 @@ struct rpc_transport {
     bool (*cancelled)(const struct rpc_call *call);
     /* (optional) Notes who is to be called; false: the client has gone already. */
     bool (*watch)(struct rpc_call *call, void (*gone)(void *arg), void *arg);
+    void (*unwatch)(struct rpc_call *call); /* (optional) */
 
     struct rpc_client *(*client_new)(const struct rpc_client_options *options,
                                      struct error *err);
@@ -55,8 +56,9 @@ struct rpc_transport {
 extern const struct rpc_transport rpc_grpc_transport;
 extern const struct rpc_transport rpc_local_transport;
 
-/* The handler of `path`, or NULL. */
-rpc_handler *rpc_find_handler(const struct rpc_method *methods, const char *path, size_t size);
+/* The handler of `path` and what it is given, or NULL. */
+rpc_handler *rpc_find_handler(const struct rpc_service *services, const char *path, size_t size,
+                              void **self);
 
 /* A condition variable that waits by the monotonic clock, and the moment to wait for. */
 void rpc_cond_init(pthread_cond_t *cond);

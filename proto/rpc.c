@@ -8,11 +8,15 @@ static const struct rpc_transport *transport_of(const char *address)
     return strncmp(address, "local:", 6) == 0 ? &rpc_local_transport : &rpc_grpc_transport;
 }
 
-rpc_handler *rpc_find_handler(const struct rpc_method *methods, const char *path, size_t size)
+rpc_handler *rpc_find_handler(const struct rpc_service *services, const char *path, size_t size,
+                              void **self)
 {
-    for (const struct rpc_method *method = methods; method->path; method++) {
-        if (strlen(method->path) == size && memcmp(method->path, path, size) == 0)
-            return method->handler;
+    for (; services; services = services->next) {
+        *self = services->self;
+        for (const struct rpc_method *method = services->methods; method->path; method++) {
+            if (strlen(method->path) == size && memcmp(method->path, path, size) == 0)
+                return method->handler;
+        }
     }
     return NULL;
 }
@@ -83,6 +87,12 @@ void rpc_call_watch(struct rpc_call *call, void (*gone)(void *arg), void *arg)
         gone(arg);
         free(arg);
     }
+}
+
+void rpc_call_unwatch(struct rpc_call *call)
+{
+    if (call->transport->unwatch)
+        call->transport->unwatch(call);
 }
 
 void rpc_call_reply(struct rpc_call *call, const void *bytes, size_t size)

@@ -29,6 +29,13 @@ struct rpc_method {
     rpc_handler *handler; /* a row with a NULL path ends the table */
 };
 
+/* Methods with a `self` of their own. */
+struct rpc_service {
+    const struct rpc_method *methods;
+    void *self;
+    const struct rpc_service *next;
+};
+
 struct rpc_tls { /* PEM texts; NULL for plaintext */
     const char *ca;
     const char *certificate;
@@ -38,7 +45,8 @@ struct rpc_tls { /* PEM texts; NULL for plaintext */
 struct rpc_server_options {
     const char *address; /* "127.0.0.1:0" takes a free port */
     int64_t message_bytes_max;
-    const struct rpc_tls *tls; /* NULL: plaintext, loopback only */
+    const struct rpc_tls *tls;      /* NULL: plaintext, loopback only */
+    const struct rpc_service *more; /* besides the methods that are given; borrowed */
 };
 
 /*
@@ -70,6 +78,9 @@ bool rpc_call_cancelled(const struct rpc_call *call);
  * calls this before anything else may answer.  With "local:" addresses it is never called.
  */
 void rpc_call_watch(struct rpc_call *call, void (*gone)(void *arg), void *arg);
+
+/* `gone` will not be called any more, and does not run now.  Before the answer. */
+void rpc_call_unwatch(struct rpc_call *call);
 
 /* Answers; the call is gone after this.  Copies `bytes`. */
 void rpc_call_reply(struct rpc_call *call, const void *bytes, size_t size);

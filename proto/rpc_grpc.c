@@ -73,6 +73,7 @@ const struct rpc_transport rpc_grpc_transport = {
     .answer = rpc_grpc_server_answer,
     .cancelled = rpc_grpc_server_cancelled,
     .watch = rpc_grpc_server_watch,
+    .unwatch = rpc_grpc_server_unwatch,
     .client_new = rpc_grpc_client_new,
     .client_free = rpc_grpc_client_free,
     .client_call = rpc_grpc_client_call,

@@ -62,6 +62,7 @@ void rpc_grpc_server_stop(struct rpc_server *server);
 void rpc_grpc_server_answer(struct rpc_call *call, const void *bytes, size_t size,
                             const struct error *err);
 bool rpc_grpc_server_watch(struct rpc_call *call, void (*gone)(void *arg), void *arg);
+void rpc_grpc_server_unwatch(struct rpc_call *call);
 bool rpc_grpc_server_cancelled(const struct rpc_call *call);
 
 struct rpc_client *rpc_grpc_client_new(const struct rpc_client_options *options,

@@ -25,8 +25,7 @@ struct host_tag { /* of the server itself */
 
 struct grpc_host {
     struct rpc_server base;
-    const struct rpc_method *methods;
-    void *self;
+    struct rpc_service services;
     grpc_server *server;
     grpc_completion_queue *queue;
     pthread_t thread;
@@ -61,6 +60,7 @@ struct served_call {
     bool is_cancelled;
     bool is_sending;
     bool is_answered;
+    bool is_telling; /* that the client has gone */
 };
 
 enum served_step { STEP_CLOSED, STEP_SENT, STEP_ANSWERED, STEP_NONE };
@@ -138,10 +138,26 @@ static void on_closed(struct tag *tag, bool ok)
     pthread_mutex_lock(&call->host->lock);
     call->is_cancelled = call->close_cancelled != 0; /* who watches from now on is told so */
     void (*gone)(void *arg) = call->is_cancelled && !call->is_answered ? call->base.gone : NULL;
+    call->is_telling = gone;
     pthread_mutex_unlock(&call->host->lock);
-    if (gone)
+    if (gone) {
         gone(call->base.gone_arg);
+        pthread_mutex_lock(&call->host->lock);
+        call->is_telling = false;
+        pthread_cond_broadcast(&call->host->changed);
+        pthread_mutex_unlock(&call->host->lock);
+    }
     served_step(call, STEP_CLOSED);
+}
+
+void rpc_grpc_server_unwatch(struct rpc_call *base)
+{
+    struct served_call *call = (struct served_call *)base;
+    pthread_mutex_lock(&call->host->lock);
+    while (call->is_telling)
+        pthread_cond_wait(&call->host->changed, &call->host->lock);
+    base->gone = NULL;
+    pthread_mutex_unlock(&call->host->lock);
 }
 
 bool rpc_grpc_server_watch(struct rpc_call *base, void (*gone)(void *arg), void *arg)
@@ -221,14 +237,15 @@ static void on_received(struct tag *tag, bool ok)
     struct error err;
     bool read = ok && call->message && rpc_grpc_read(call->message, &call->base.request);
     const char *path = (const char *)GRPC_SLICE_START_PTR(call->details.method);
+    void *self;
     rpc_handler *handler =
-        rpc_find_handler(host->methods, path, GRPC_SLICE_LENGTH(call->details.method));
+        rpc_find_handler(&host->services, path, GRPC_SLICE_LENGTH(call->details.method), &self);
     if (!handler)
         fail(&err, UNIMPLEMENTED, "the server has no such method");
     else if (!read)
         fail(&err, INVALID, "the call carries no message that can be read");
     if (handler && read)
-        handler(host->self, &call->base);
+        handler(self, &call->base);
     else
         rpc_grpc_server_answer(&call->base, NULL, 0, &err);
 }
@@ -364,8 +381,7 @@ struct rpc_server *rpc_grpc_server_start(const struct rpc_server_options *option
     grpc_channel_args args = {ARRAY_LEN(list), (grpc_arg *)list};
     struct grpc_host *host = alloc_bytes(sizeof(*host));
     host->base.transport = &rpc_grpc_transport;
-    host->methods = methods;
-    host->self = self;
+    host->services = (struct rpc_service){methods, self, options->more};
     host->references = 1;
     host->shut_down = (struct host_tag){{.completed = on_shut_down}, host};
     pthread_mutex_init(&host->lock, NULL);

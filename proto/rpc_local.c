@@ -17,8 +17,7 @@
 
 struct local_server {
     struct rpc_server base;
-    const struct rpc_method *methods;
-    void *self;
+    struct rpc_service services;
     int64_t message_bytes_max;
     pthread_t thread;
     pthread_cond_t changed;  /* a call came or was answered, or `stopping` */
@@ -40,6 +39,7 @@ struct local_call {
     struct rpc_call base;
     struct local_server *server; /* NULL once answered or abandoned */
     rpc_handler *handler;
+    void *self;
     struct local_call *open_next;    /* of server->open */
     struct local_call *waiting_next; /* of client->waiting */
     pthread_cond_t finished;
@@ -170,7 +170,7 @@ static void *rpc_local_main(void *argument)
     struct local_call *call;
     while ((call = server_take(server)) != NULL) {
         if (call->handler) {
-            call->handler(server->self, &call->base);
+            call->handler(call->self, &call->base);
             continue;
         }
         struct error err;
@@ -202,8 +202,7 @@ static struct rpc_server *local_server_start(const struct rpc_server_options *op
     struct local_server *server = alloc_bytes(sizeof(*server));
     server->base.transport = &rpc_local_transport;
     server->base.address = alloc_text(options->address);
-    server->methods = methods;
-    server->self = self;
+    server->services = (struct rpc_service){methods, self, options->more};
     server->message_bytes_max = options->message_bytes_max;
     server->open_end = &server->open;
     rpc_cond_init(&server->changed);
@@ -289,7 +288,7 @@ static bool call_send_locked(struct local_client *client, struct local_call *cal
     if (server->open_count >= LOCAL_CALLS_MAX)
         return fail(err, EXHAUSTED, "%s has %d calls open", client->base.address,
                     server->open_count);
-    call->handler = rpc_find_handler(server->methods, path, strlen(path));
+    call->handler = rpc_find_handler(&server->services, path, strlen(path), &call->self);
     call->waiting_next = client->waiting;
     client->waiting = call;
     call_join_locked(call, server);

@@ -36,6 +36,7 @@ struct session {
     struct resources *own_resources; /* NULL when they are shared */
     struct plan_context context;
     struct device device;
+    struct place_options placing;
 
     pthread_mutex_t lock;  /* guards: callables */
     struct map *callables; /* by signature */
@@ -123,7 +124,8 @@ static struct callable *make_watched(struct session *session, const struct sessi
     ok = ok && lower_subgraph(made->subgraph, graph_library(session->graph), err);
     if (ok && session->optimise)
         ok = optimise_graph_watched(made->subgraph, &session->context, by_shapes, watcher, err);
-    ok = ok && place_graph(made->subgraph->graph, &session->device, 1, &made->placement, err);
+    ok = ok && place_graph_over(made->subgraph->graph, &session->device, 1, &session->placing,
+                                &made->placement, err);
     ok = ok && partition_graph(made->subgraph, &made->parts, &made->parts_count, err);
     ok = ok && make_plans(session, made, err);
     if (!ok) {
@@ -354,7 +356,8 @@ static bool check_extended_locked(struct session *session, int count_before,
                                   struct error *err)
 {
     struct placement placement;
-    bool ok = place_graph(session->graph, &session->device, 1, &placement, err);
+    bool ok = place_graph_over(session->graph, &session->device, 1, &session->placing,
+                               &placement, err);
     if (ok) {
         place_release(&placement);
     } else {
@@ -405,8 +408,14 @@ static int threads_default(void)
     return CPU_COUNT(&set);
 }
 
-static bool init_device(struct device *device, int threads, struct error *err)
+static bool init_device(struct device *device, const struct device *given, int threads,
+                        struct error *err)
 {
+    if (given) {
+        *device = *given;
+        device->threads = threads;
+        return true;
+    }
     snprintf(device->name, sizeof(device->name), "/job:localhost/replica:0/task:0/device:%s:0",
              device_type_name(CPU));
     device->type = CPU;
@@ -426,7 +435,7 @@ struct session *session_new(const struct session_options *options, struct error 
         options = &defaults;
     struct session *session = alloc_bytes(sizeof(*session));
     int threads = options->threads > 0 ? options->threads : threads_default();
-    if (!init_device(&session->device, threads, err)) {
+    if (!init_device(&session->device, options->device, threads, err)) {
         free(session);
         return NULL;
     }
@@ -434,6 +443,7 @@ struct session *session_new(const struct session_options *options, struct error 
     pthread_mutex_init(&session->lock, NULL);
     runs_init(&session->runs);
     session->graph = graph_new();
+    session->placing.soft = options->soft_placement;
     session->optimise = !options->no_optimise;
     session->check_numerics = options->check_numerics;
     session->callables = map_new();
@@ -479,6 +489,15 @@ void session_free(struct session *session)
 }
 
 /* --- reports --- */
+
+bool session_export(struct session *session, const struct session_run *run, struct str *out,
+                    struct error *err)
+{
+    const struct callable *callable = find_callable(session, run, false, err);
+    if (callable)
+        graph_export(callable->subgraph->graph, true, 0, out);
+    return callable;
+}
 
 struct resources *session_resources(struct session *session)
 {

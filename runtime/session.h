@@ -29,6 +29,8 @@ struct session_options {
     int precision;       /* BF16: products of floats round their factors to it; 0 or F32: not */
     bool check_numerics; /* a run fails at its first NaN or infinity, naming the op */
     struct resources *resources; /* shared with others, borrowed; NULL: the session's own */
+    const struct device *device; /* what runs it, copied; NULL: /job:localhost's CPU */
+    bool soft_placement;         /* nodes that name another device run on this one */
     int64_t memory_bytes_max;    /* 0: LIMIT_TENSOR_BYTES */
     /* What a step should fit in, with variables and all: what is cheap and would not fit is
      * computed again for gradients, not kept.  0: memory_bytes_max, if that is given. */
@@ -119,6 +121,12 @@ struct resources *session_resources(struct session *session);
  */
 void session_explain_placement(const struct session *session, const struct callable *callable,
                                struct str *json);
+
+/* Appends what `run` executes as a serialized GraphDef with devices.  Fails as
+ * session_prepare().
+ */
+bool session_export(struct session *session, const struct session_run *run, struct str *out,
+                    struct error *err) CHECKED;
 
 /*
  * Makes a plan for `run` while `watcher` looks on (optimise.h), and forgets it again.  Fails as

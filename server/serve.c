@@ -142,7 +142,8 @@ static bool start_scheduler(struct serve *s, const struct serve_options *options
         return false;
     s->loop_started = true;
 
-    struct rpc_server_options rpc = {SERVE_LOCAL, LIMIT_CONTROL_MESSAGE_BYTES, NULL};
+    struct rpc_server_options rpc = {.address = SERVE_LOCAL,
+                                     .message_bytes_max = LIMIT_CONTROL_MESSAGE_BYTES};
     s->local_rpc = rpc_server_start(&rpc, nodes_methods_local, s->nodes, err);
     if (!s->local_rpc)
         return false;

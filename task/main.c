@@ -10,6 +10,7 @@
 #include "task/mode_export.h"
 #include "task/mode_graph.h"
 #include "task/mode_predict.h"
+#include "task/mode_serve.h"
 #include "task/mode_trace.h"
 #include "task/mode_train.h"
 
@@ -42,6 +43,8 @@ int main(int argc, char **argv)
 
     settle_threads(argv);
     kernels_add(false);
+    if (mode_serve_wanted(argc, argv))
+        return mode_serve(argc - 1, argv + 1);
     for (int i = 0; argc > 1 && i < ARRAY_LEN(modes); i++) {
         if (!strcmp(argv[1], modes[i].name))
             return modes[i].run(argc - 2, argv + 2);
@@ -49,6 +52,8 @@ int main(int argc, char **argv)
     fputs("usage: trainyard-task MODE ...; modes:", stderr);
     for (int i = 0; i < ARRAY_LEN(modes); i++)
         fprintf(stderr, "%s %s", i ? "," : "", modes[i].name);
-    fputs(" (MODE --help tells more)\n", stderr);
+    fputs(" (MODE --help tells more), or --cluster FILE --job NAME --task N for a task of a "
+          "cluster\n",
+          stderr);
     return 2;
 }

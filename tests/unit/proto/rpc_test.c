@@ -533,7 +533,8 @@ TEST(rpc_mutual_tls)
     const struct rpc_tls both = {certificate, certificate, key}, half = {.ca = certificate};
     struct error err;
     struct str request = {0}, response = {0};
-    const struct rpc_server_options options = {"127.0.0.1:0", 1 << 20, &both};
+    const struct rpc_server_options options = {
+        .address = "127.0.0.1:0", .message_bytes_max = 1 << 20, .tls = &both};
     struct rpc_server *server = rpc_server_start(&options, methods, NULL, &err);
     CHECK_OK(server != NULL, &err);
     const char *address = rpc_server_address(server);

@@ -1,0 +1,57 @@
+/* internal.h - what the files of the master share. */
+#pragma once
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "runtime/master/master.h"
+
+struct callable_names;
+struct cluster_session;
+struct partial_run;
+struct session;
+
+struct master {
+    struct master_options options;
+    pthread_mutex_t lock; /* guards: sessions, seen */
+    struct master_session *sessions;
+    struct seen *seen;
+};
+
+struct master_session {
+    struct master_session *next; /* of the master's */
+    char handle[MASTER_HANDLE_BYTES];
+    const struct master_options *options;
+    int64_t timeout_ms;
+    struct session *here;            /* one of these two */
+    struct cluster_session *cluster; /* over several tasks */
+    atomic_int references;
+
+    pthread_mutex_t extending; /* one at a time; guards: version */
+    int64_t version;
+
+    pthread_mutex_t lock; /* guards: all below */
+    struct partial_run *partials;
+    struct callable_names *callables;
+    int64_t partials_made;
+    int64_t callables_made;
+};
+
+/* --- master_session.c --- */
+
+struct master_session *master_session_new(struct master *master,
+                                          const struct master_config *config,
+                                          const char *handle, struct error *err) CHECKED;
+void master_session_close(struct master_session *session);
+
+/* --- master_partial.c, master_callable.c: when the session ends --- */
+
+void master_partials_free(struct master_session *session);
+void master_callables_free(struct master_session *session);
+
+/* --- seen.c: numbers that came before --- */
+
+struct seen *seen_new(int count);
+void seen_free(struct seen *seen);
+/* Whether it is new among the last `count`; remembers it. */
+bool seen_first(struct seen *seen, uint64_t number);

@@ -1,0 +1,123 @@
+/* master.c - sessions by their handles. */
+
+#include <errno.h>
+#include <sys/random.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "runtime/master/internal.h"
+#include "runtime/worker/link.h"
+
+struct master *master_new(const struct master_options *options)
+{
+    struct master *master = alloc_bytes(sizeof(*master));
+    master->options = *options;
+    pthread_mutex_init(&master->lock, NULL);
+    master->seen = seen_new(MASTER_REQUESTS_KEPT);
+    return master;
+}
+
+/* Takes all sessions out of the list and ends them. */
+static void close_all(struct master *master)
+{
+    pthread_mutex_lock(&master->lock);
+    struct master_session *session = master->sessions;
+    master->sessions = NULL;
+    pthread_mutex_unlock(&master->lock);
+    while (session) {
+        struct master_session *next = session->next;
+        master_session_close(session);
+        master_release(session);
+        session = next;
+    }
+}
+
+void master_free(struct master *master)
+{
+    if (!master)
+        return;
+    close_all(master);
+    seen_free(master->seen);
+    pthread_mutex_destroy(&master->lock);
+    free(master);
+}
+
+bool master_first_time(struct master *master, int64_t request, struct error *err)
+{
+    pthread_mutex_lock(&master->lock);
+    bool first = seen_first(master->seen, (uint64_t)request);
+    pthread_mutex_unlock(&master->lock);
+    return first ||
+           fail(err, ABORTED,
+                "The same request (Master) was received twice: %lld. It was carried out "
+                "the first time.",
+                (long long)request);
+}
+
+bool master_create(struct master *master, const struct master_config *config,
+                   const void *graph_def, size_t size, char handle[MASTER_HANDLE_BYTES],
+                   struct error *err)
+{
+    uint64_t random;
+    int64_t version;
+    if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random))
+        return error_errno(err, INTERNAL, "no random number for a session's handle");
+    snprintf(handle, MASTER_HANDLE_BYTES, "%016llx", (unsigned long long)random);
+    struct master_session *session = master_session_new(master, config, handle, err);
+    if (!session)
+        return false;
+    if (!master_extend(session, 0, graph_def, size, &version, err)) {
+        master_session_close(session);
+        master_release(session);
+        return false;
+    }
+    session->version = 0; /* the first graph is version 0 */
+    pthread_mutex_lock(&master->lock);
+    session->next = master->sessions;
+    master->sessions = session;
+    pthread_mutex_unlock(&master->lock);
+    return true;
+}
+
+struct master_session *master_find(struct master *master, const char *handle, struct error *err)
+{
+    pthread_mutex_lock(&master->lock);
+    struct master_session *session = master->sessions;
+    while (session && strcmp(session->handle, handle) != 0)
+        session = session->next;
+    if (session)
+        atomic_fetch_add(&session->references, 1);
+    pthread_mutex_unlock(&master->lock);
+    return session ? session : fail_null(err, ABORTED, "Session %.64s is not found.", handle);
+}
+
+bool master_close(struct master *master, const char *handle, struct error *err)
+{
+    pthread_mutex_lock(&master->lock);
+    struct master_session **at = &master->sessions;
+    while (*at && strcmp((*at)->handle, handle) != 0)
+        at = &(*at)->next;
+    struct master_session *session = *at;
+    if (session)
+        *at = session->next;
+    pthread_mutex_unlock(&master->lock);
+    if (!session)
+        return fail(err, ABORTED,
+                    "Session %.64s is not found. Possibly, this master has restarted.", handle);
+    master_session_close(session);
+    master_release(session);
+    return true;
+}
+
+bool master_reset(struct master *master, const char *const *containers, int count,
+                  struct error *err)
+{
+    close_all(master);
+    bool ok = true;
+    for (int i = 0; ok && i < master->options.links_count; i++) {
+        struct worker_link *link = master->options.links[i];
+        ok = link->kind->cleanup_all(link, containers, count, err) ||
+             error_prefix(err, "From %s:\n", link->task);
+    }
+    return ok;
+}

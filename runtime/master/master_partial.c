@@ -1,0 +1,102 @@
+/* master_partial.c - runs in several calls. */
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "runtime/master/internal.h"
+#include "runtime/partial.h"
+#include "runtime/session.h"
+
+struct partial_run {
+    struct partial_run *next;
+    int64_t handle;
+    struct partial *partial;
+    pthread_mutex_t calling; /* one call at a time */
+    int references;          /* the list's and each call's; the session's lock guards it */
+};
+
+static void partial_drop(struct master_session *session, struct partial_run *run)
+{
+    pthread_mutex_lock(&session->lock);
+    bool last = --run->references == 0;
+    pthread_mutex_unlock(&session->lock);
+    if (!last)
+        return;
+    partial_free(run->partial);
+    pthread_mutex_destroy(&run->calling);
+    free(run);
+}
+
+bool master_partial_setup(struct master_session *session, const struct session_run *names,
+                          int64_t *handle, struct error *err)
+{
+    if (!session->here)
+        return fail(err, UNIMPLEMENTED,
+                    "a partial run needs a cluster of one task; this one has %d",
+                    session->options->links_count);
+    struct partial *partial = session_partial_setup(session->here, names, err);
+    if (!partial)
+        return false;
+    struct partial_run *run = alloc_bytes(sizeof(*run));
+    run->partial = partial;
+    run->references = 1;
+    pthread_mutex_init(&run->calling, NULL);
+    pthread_mutex_lock(&session->lock);
+    *handle = run->handle = ++session->partials_made;
+    run->next = session->partials;
+    session->partials = run;
+    pthread_mutex_unlock(&session->lock);
+    return true;
+}
+
+static struct partial_run *partial_find(struct master_session *session, int64_t handle)
+{
+    pthread_mutex_lock(&session->lock);
+    struct partial_run *run = session->partials;
+    while (run && run->handle != handle)
+        run = run->next;
+    if (run)
+        run->references++;
+    pthread_mutex_unlock(&session->lock);
+    return run;
+}
+
+/* Takes a run that is over out of the list. */
+static void partial_forget(struct master_session *session, struct partial_run *run)
+{
+    pthread_mutex_lock(&session->lock);
+    struct partial_run **at = &session->partials;
+    while (*at && *at != run)
+        at = &(*at)->next;
+    bool found = *at;
+    if (found)
+        *at = run->next;
+    pthread_mutex_unlock(&session->lock);
+    if (found)
+        partial_drop(session, run);
+}
+
+bool master_partial_run(struct master_session *session, int64_t handle,
+                        const struct session_run *run, struct tensor *fetched,
+                        struct error *err)
+{
+    struct partial_run *found = partial_find(session, handle);
+    if (!found)
+        return fail(err, INVALID,
+                    "Must run 'setup' before performing partial runs: there is no partial run "
+                    "%lld",
+                    (long long)handle);
+    pthread_mutex_lock(&found->calling);
+    bool ok = session_partial_run(session->here, found->partial, run, fetched, err);
+    bool done = partial_is_done(found->partial);
+    pthread_mutex_unlock(&found->calling);
+    if (done)
+        partial_forget(session, found);
+    partial_drop(session, found);
+    return ok;
+}
+
+void master_partials_free(struct master_session *session)
+{
+    while (session->partials)
+        partial_forget(session, session->partials);
+}

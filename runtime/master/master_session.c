@@ -1,0 +1,149 @@
+/* master_session.c - one session: here, or over the tasks of a cluster. */
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/str.h"
+#include "runtime/cluster/cluster.h"
+#include "runtime/master/internal.h"
+#include "runtime/session.h"
+#include "runtime/worker/link.h"
+
+/* The graph runs in this process. */
+static bool open_here(struct master_session *session, const struct master_config *config,
+                      struct error *err)
+{
+    const struct master_options *options = session->options;
+    const struct session_options here = {
+        .threads = options->threads,
+        .device = options->device,
+        .soft_placement = config->soft_placement,
+        .resources = config->isolate ? NULL : options->resources,
+    };
+    session->here = session_new(&here, err);
+    return session->here;
+}
+
+static bool open_cluster(struct master_session *session, const struct master_config *config,
+                         struct error *err)
+{
+    const struct cluster_options options = {
+        .links = session->options->links,
+        .links_count = session->options->links_count,
+        .home = session->options->home,
+        .filters = config->device_filters,
+        .filters_count = config->device_filters_count,
+        .soft_placement = config->soft_placement,
+        .compress = config->compress,
+        .isolate = config->isolate,
+    };
+    session->cluster = cluster_session_new(&options, session->handle, err);
+    return session->cluster;
+}
+
+struct master_session *master_session_new(struct master *master,
+                                          const struct master_config *config,
+                                          const char *handle, struct error *err)
+{
+    if (config->own_threads)
+        return fail_null(err, INVALID,
+                         "Distributed session does not support session thread pool options.");
+    struct master_session *session = alloc_bytes(sizeof(*session));
+    snprintf(session->handle, sizeof(session->handle), "%s", handle);
+    session->options = &master->options;
+    session->timeout_ms = config->timeout_ms;
+    atomic_init(&session->references, 1);
+    pthread_mutex_init(&session->extending, NULL);
+    pthread_mutex_init(&session->lock, NULL);
+    bool ok = master->options.links_count > 1 ? open_cluster(session, config, err)
+                                              : open_here(session, config, err);
+    if (ok)
+        return session;
+    master_release(session);
+    return NULL;
+}
+
+void master_session_close(struct master_session *session)
+{
+    if (session->here)
+        session_close(session->here);
+    if (session->cluster)
+        cluster_session_close(session->cluster);
+}
+
+void master_release(struct master_session *session)
+{
+    if (atomic_fetch_sub(&session->references, 1) != 1)
+        return;
+    master_partials_free(session);
+    master_callables_free(session);
+    session_free(session->here);
+    cluster_session_free(session->cluster);
+    pthread_mutex_destroy(&session->extending);
+    pthread_mutex_destroy(&session->lock);
+    free(session);
+}
+
+bool master_extend(struct master_session *session, int64_t expected, const void *graph_def,
+                   size_t size, int64_t *version, struct error *err)
+{
+    pthread_mutex_lock(&session->extending);
+    bool ok = session->version == expected ||
+              fail(err, ABORTED, "Current version is %lld but caller expected %lld.",
+                   (long long)session->version, (long long)expected);
+    ok = ok && (session->here ? session_extend(session->here, graph_def, size, err)
+                              : cluster_session_extend(session->cluster, graph_def, size, err));
+    if (ok)
+        *version = ++session->version;
+    pthread_mutex_unlock(&session->extending);
+    return ok;
+}
+
+bool master_run(struct master_session *session, const struct session_run *run,
+                struct tensor *fetched, struct error *err)
+{
+    struct session_run limited = *run;
+    if (!limited.timeout_ms)
+        limited.timeout_ms = session->timeout_ms;
+    return session->here ? session_run(session->here, &limited, fetched, err)
+                         : cluster_session_run(session->cluster, &limited, fetched, err);
+}
+
+/* RunMetadata.partition_graphs is field 3; fields that are appended are merged. */
+static void add_part(struct str *metadata, const char *graph_def, size_t size)
+{
+    str_add_char(metadata, 3 << 3 | 2);
+    size_t left = size;
+    for (; left >= 0x80; left >>= 7)
+        str_add_char(metadata, (char)(left | 0x80));
+    str_add_char(metadata, (char)left);
+    str_add_bytes(metadata, graph_def, size);
+}
+
+bool master_add_parts(struct master_session *session, const struct session_run *run,
+                      struct str *metadata, struct error *err)
+{
+    struct str graphs = {0};
+    size_t *ends = NULL, begin = 0;
+    int count = 1;
+    bool ok = session->here
+                  ? session_export(session->here, run, &graphs, err)
+                  : cluster_session_parts(session->cluster, run, &graphs, &ends, &count, err);
+    for (int i = 0; ok && i < count; i++) {
+        size_t end = ends ? ends[i] : graphs.size;
+        add_part(metadata, graphs.data + begin, end - begin);
+        begin = end;
+    }
+    free(ends);
+    str_release(&graphs);
+    return ok;
+}
+
+const struct device *master_devices(const struct master_session *session, int *count,
+                                    int *local_count)
+{
+    *local_count = 1;
+    if (session->cluster)
+        return cluster_session_devices(session->cluster, count);
+    *count = 1;
+    return session->options->device;
+}

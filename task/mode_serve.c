@@ -1,0 +1,193 @@
+/* mode_serve.c - a task of a cluster: clients and other tasks drive it over gRPC. */
+
+#include "task/mode_serve.h"
+
+#include <signal.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "proto/rpc.h"
+#include "runtime/master/master.h"
+#include "runtime/master/master_service.h"
+#include "runtime/resource.h"
+#include "runtime/worker/link.h"
+#include "runtime/worker/service.h"
+#include "runtime/worker/worker.h"
+#include "task/arguments.h"
+#include "task/cluster_spec.h"
+
+static const char usage[] =
+    "usage: trainyard-task --insecure --cluster FILE --job NAME --task N [options]\n"
+    "\n"
+    "Serves one task of a cluster, as a TensorFlow server does: clients drive it with\n"
+    "tf.compat.v1.Session(\"grpc://host:port\"), other tasks exchange tensors with it.\n"
+    "\n"
+    "  --cluster FILE   {\"ps\": [\"host:port\", ...], \"worker\": [...]}, or that text "
+    "itself\n"
+    "  --job NAME       which job of it this is\n"
+    "  --task N         which task of that job, from 0\n"
+    "                   (all three come from TF_CONFIG where they are not given)\n"
+    "  --threads N      for kernels (all processors that it may use)\n"
+    "  --insecure       serve without encryption, on a loopback address\n";
+
+struct serving {
+    struct arena *arena;
+    struct cluster_spec spec;
+    const char *address;
+    int threads;
+    struct resources *resources;
+    struct worker *worker;
+    struct worker_link **links;
+    int links_count;
+    int home;
+    struct master *master;
+    struct service *worker_service;
+    struct master_service *master_service;
+    struct rpc_service workers; /* beside the master's methods */
+    struct rpc_server *server;
+};
+
+bool mode_serve_wanted(int argc, char **argv)
+{
+    return argc > 1 && argv[1][0] == '-' && strcmp(argv[1], "--help") != 0;
+}
+
+/* --- arguments --- */
+
+static bool read_arguments(int argc, char **argv, struct serving *serving, struct error *err)
+{
+    const char *cluster = NULL, *job = NULL, *config = getenv("TF_CONFIG");
+    int64_t task = -1, threads = 0;
+    bool insecure = false;
+    int words;
+    const struct argument rows[] = {
+        {.name = "--cluster", .text = &cluster},
+        {.name = "--job", .text = &job},
+        {.name = "--task", .number = &task, .max = 9999},
+        {.name = "--threads", .number = &threads, .max = 1024},
+        {.name = "--insecure", .flag = &insecure},
+    };
+    if (!arguments_read(argc, argv, rows, ARRAY_LEN(rows), NULL, 0, &words, err))
+        return false;
+    if (!insecure)
+        return fail(err, INVALID,
+                    "a task that is started by hand serves without encryption: say --insecure");
+    if (!cluster && !config)
+        return fail(err, INVALID, "--cluster is missing, and TF_CONFIG is not set");
+    bool ok = cluster ? cluster_spec_read(cluster, serving->arena, &serving->spec, err)
+                      : cluster_spec_read_config(config, serving->arena, &serving->spec, err);
+    if (!ok)
+        return false;
+    if (job)
+        serving->spec.job = job;
+    if (task >= 0)
+        serving->spec.task = (int)task;
+    if (!serving->spec.job || serving->spec.task < 0)
+        return fail(err, INVALID,
+                    "--job and --task are missing: which task of the cluster is this?");
+    serving->threads = arguments_set_threads(threads);
+    serving->address =
+        cluster_spec_address(&serving->spec, serving->spec.job, serving->spec.task, err);
+    return serving->address;
+}
+
+/* --- what is served --- */
+
+static bool link_tasks(struct serving *serving, struct error *err)
+{
+    const struct cluster_spec *spec = &serving->spec;
+    serving->links = alloc_array((size_t)cluster_spec_tasks(spec), sizeof(*serving->links));
+    for (int j = 0; j < spec->jobs_count; j++) {
+        for (int t = 0; t < spec->jobs[j].tasks_count; t++) {
+            bool here = !strcmp(spec->jobs[j].name, spec->job) && t == spec->task;
+            char name[96];
+            snprintf(name, sizeof(name), "/job:%s/replica:0/task:%d", spec->jobs[j].name, t);
+            struct worker_link *link =
+                here ? link_local_new(serving->worker)
+                     : link_rpc_new(name, spec->jobs[j].addresses[t], err);
+            if (!link)
+                return false;
+            if (here)
+                serving->home = serving->links_count;
+            serving->links[serving->links_count++] = link;
+        }
+    }
+    return true;
+}
+
+static bool start(struct serving *serving, struct error *err)
+{
+    const struct cluster_spec *spec = &serving->spec;
+    serving->resources = resources_new(spec->job);
+    serving->worker = worker_new(&(struct worker_options){.job = spec->job,
+                                                          .task = spec->task,
+                                                          .threads = serving->threads,
+                                                          .resources = serving->resources},
+                                 err);
+    if (!serving->worker || !link_tasks(serving, err))
+        return false;
+    worker_set_peers(serving->worker, serving->links, serving->links_count);
+    serving->master = master_new(&(struct master_options){
+        .links = serving->links,
+        .links_count = serving->links_count,
+        .home = serving->home,
+        .device = worker_device(serving->worker),
+        .threads = serving->threads,
+        .resources = serving->resources,
+    });
+    serving->worker_service = service_new(serving->worker);
+    serving->master_service = master_service_new(serving->master);
+    serving->workers = (struct rpc_service){service_methods, serving->worker_service, NULL};
+    const struct rpc_server_options options = {.address = serving->address,
+                                               .message_bytes_max = LIMIT_MESSAGE_BYTES - 1,
+                                               .more = &serving->workers};
+    serving->server =
+        rpc_server_start(&options, master_service_methods, serving->master_service, err);
+    return serving->server;
+}
+
+static void end(struct serving *serving)
+{
+    if (serving->server)
+        rpc_server_stop(serving->server);
+    master_free(serving->master);
+    master_service_free(serving->master_service);
+    service_free(serving->worker_service);
+    worker_free(serving->worker);
+    for (int i = 0; i < serving->links_count; i++)
+        link_free(serving->links[i]);
+    free(serving->links);
+    resources_free(serving->resources);
+    arena_free(serving->arena);
+}
+
+int mode_serve(int argc, char **argv)
+{
+    struct serving serving = {.arena = arena_new()};
+    struct error err;
+    sigset_t signals;
+    int signal;
+    /* Before there are threads: all of them leave these to this one. */
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGINT);
+    pthread_sigmask(SIG_BLOCK, &signals, NULL);
+    int code = 0;
+    if (read_arguments(argc, argv, &serving, &err) && start(&serving, &err)) {
+        printf("ready: grpc://%s serves /job:%s/replica:0/task:%d of %d\n",
+               rpc_server_address(serving.server), serving.spec.job, serving.spec.task,
+               cluster_spec_tasks(&serving.spec));
+        fflush(stdout);
+        sigwait(&signals, &signal);
+    } else {
+        fprintf(stderr, "trainyard-task: %s\n", err.text);
+        if (err.code == INVALID)
+            fputs(usage, stderr);
+        code = arguments_exit_code(&err);
+    }
+    end(&serving);
+    return code;
+}
