@@ -26,6 +26,7 @@
 #define LIMIT_RENDEZVOUS_KEY_BYTES 8192
 #define LIMIT_WORKER_STEPS 100000 /* that one worker knows at a time */
 #define LIMIT_WORKER_THREADS 1024 /* that run parts of steps */
+#define LIMIT_CLOSER_THREADS 16   /* that end sessions */
 #define LIMIT_WORKER_SESSIONS 10000
 #define LIMIT_WORKER_GRAPHS 100000           /* of one session */
 #define LIMIT_LIST_ITEMS (1 << 24)           /* tensors in a tensor array, list or stack */

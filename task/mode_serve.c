@@ -153,8 +153,10 @@ static void end(struct serving *serving)
 {
     if (serving->server)
         rpc_server_stop(serving->server);
-    master_free(serving->master);
+    if (serving->master)
+        master_stop(serving->master); /* what still runs ends */
     master_service_free(serving->master_service);
+    master_free(serving->master);
     service_free(serving->worker_service);
     worker_free(serving->worker);
     for (int i = 0; i < serving->links_count; i++)

@@ -13,7 +13,8 @@ struct session;
 
 struct master {
     struct master_options options;
-    pthread_mutex_t lock; /* guards: sessions, seen */
+    pthread_mutex_t lock; /* guards: all below */
+    bool stopped;
     struct master_session *sessions;
     struct seen *seen;
 };

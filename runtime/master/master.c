@@ -32,11 +32,19 @@ static void close_all(struct master *master)
     }
 }
 
+void master_stop(struct master *master)
+{
+    pthread_mutex_lock(&master->lock);
+    master->stopped = true;
+    pthread_mutex_unlock(&master->lock);
+    close_all(master);
+}
+
 void master_free(struct master *master)
 {
     if (!master)
         return;
-    close_all(master);
+    master_stop(master);
     seen_free(master->seen);
     pthread_mutex_destroy(&master->lock);
     free(master);
@@ -73,10 +81,17 @@ bool master_create(struct master *master, const struct master_config *config,
     }
     session->version = 0; /* the first graph is version 0 */
     pthread_mutex_lock(&master->lock);
-    session->next = master->sessions;
-    master->sessions = session;
+    bool stopped = master->stopped;
+    if (!stopped) {
+        session->next = master->sessions;
+        master->sessions = session;
+    }
     pthread_mutex_unlock(&master->lock);
-    return true;
+    if (!stopped)
+        return true;
+    master_session_close(session);
+    master_release(session);
+    return fail(err, UNAVAILABLE, "the server is shutting down");
 }
 
 struct master_session *master_find(struct master *master, const char *handle, struct error *err)

@@ -43,7 +43,9 @@ struct master_config {
 };
 
 struct master *master_new(const struct master_options *options);
-void master_free(struct master *master); /* closes all sessions; NULL is fine */
+/* Closes all sessions; those that are made later fail with UNAVAILABLE. */
+void master_stop(struct master *master);
+void master_free(struct master *master); /* stops; nobody else uses it; NULL is fine */
 
 /* Makes a session with its first graph, and its handle.  Fails as extending does. */
 bool master_create(struct master *master, const struct master_config *config,

@@ -14,7 +14,8 @@
 
 struct master_service {
     struct master *master;
-    struct crew *crew;
+    struct crew *crew;   /* for what may wait long: steps, and making them ready */
+    struct crew *closer; /* for what ends them: never refused because of them */
 };
 
 struct master_service *master_service_new(struct master *master)
@@ -22,6 +23,7 @@ struct master_service *master_service_new(struct master *master)
     struct master_service *service = alloc_bytes(sizeof(*service));
     service->master = master;
     service->crew = crew_new(LIMIT_WORKER_THREADS);
+    service->closer = crew_new(LIMIT_CLOSER_THREADS);
     return service;
 }
 
@@ -30,6 +32,7 @@ void master_service_free(struct master_service *service)
     if (!service)
         return;
     crew_free(service->crew);
+    crew_free(service->closer);
     free(service);
 }
 
@@ -63,22 +66,23 @@ static void carry_out(void *arg)
     free(order);
 }
 
-static void hand_over(struct master_service *service, struct rpc_call *call,
+static void hand_over(struct master_service *service, struct crew *crew, struct rpc_call *call,
                       bool (*does)(struct order *, const void *, size_t, struct error *))
 {
     struct order *order = alloc_bytes(sizeof(*order));
     struct error err;
     *order = (struct order){.service = service, .call = call, .does = does};
-    if (crew_do(service->crew, carry_out, order, &err))
+    if (crew_do(crew, carry_out, order, &err))
         return;
     free(order);
     rpc_call_fail(call, &err);
 }
 
-#define HANDLER(name)                                                                          \
+#define HANDLER(name, crew_of)                                                                 \
     static void name(void *self, struct rpc_call *call)                                        \
     {                                                                                          \
-        hand_over(self, call, do_##name);                                                      \
+        struct master_service *service = self;                                                 \
+        hand_over(service, service->crew_of, call, do_##name);                                 \
     }
 
 /* --- sessions --- */
@@ -94,7 +98,7 @@ static bool do_create(struct order *order, const void *bytes, size_t size, struc
     master_wire_created(handle, &order->out);
     return true;
 }
-HANDLER(create)
+HANDLER(create, crew)
 
 static bool do_extend(struct order *order, const void *bytes, size_t size, struct error *err)
 {
@@ -112,7 +116,7 @@ static bool do_extend(struct order *order, const void *bytes, size_t size, struc
         master_wire_extended(version, &order->out);
     return ok;
 }
-HANDLER(extend)
+HANDLER(extend, crew)
 
 static bool do_close(struct order *order, const void *bytes, size_t size, struct error *err)
 {
@@ -120,7 +124,7 @@ static bool do_close(struct order *order, const void *bytes, size_t size, struct
     return master_wire_close(bytes, size, order->arena, &in, err) &&
            master_close(order->service->master, in.session, err);
 }
-HANDLER(close)
+HANDLER(close, closer)
 
 static bool do_list(struct order *order, const void *bytes, size_t size, struct error *err)
 {
@@ -138,7 +142,7 @@ static bool do_list(struct order *order, const void *bytes, size_t size, struct 
     master_release(session);
     return true;
 }
-HANDLER(list)
+HANDLER(list, closer)
 
 static bool do_reset(struct order *order, const void *bytes, size_t size, struct error *err)
 {
@@ -147,7 +151,7 @@ static bool do_reset(struct order *order, const void *bytes, size_t size, struct
     return master_wire_reset(bytes, size, order->arena, &containers, &count, err) &&
            master_reset(order->service->master, containers, count, err);
 }
-HANDLER(reset)
+HANDLER(reset, closer)
 
 /* --- steps --- */
 
@@ -240,7 +244,7 @@ static bool do_run(struct order *order, const void *bytes, size_t size, struct e
     master_wire_ran(NULL, NULL, 0, NULL, err, &order->out);
     return true;
 }
-HANDLER(run)
+HANDLER(run, crew)
 
 static bool do_partial_setup(struct order *order, const void *bytes, size_t size,
                              struct error *err)
@@ -260,7 +264,7 @@ static bool do_partial_setup(struct order *order, const void *bytes, size_t size
         master_wire_partial_made(handle, &order->out);
     return ok;
 }
-HANDLER(partial_setup)
+HANDLER(partial_setup, crew)
 
 static bool do_make_callable(struct order *order, const void *bytes, size_t size,
                              struct error *err)
@@ -280,7 +284,7 @@ static bool do_make_callable(struct order *order, const void *bytes, size_t size
         master_wire_callable_made(handle, &order->out);
     return ok;
 }
-HANDLER(make_callable)
+HANDLER(make_callable, crew)
 
 static bool do_run_callable(struct order *order, const void *bytes, size_t size,
                             struct error *err)
@@ -296,7 +300,7 @@ static bool do_run_callable(struct order *order, const void *bytes, size_t size,
     master_wire_release(&step);
     return ok;
 }
-HANDLER(run_callable)
+HANDLER(run_callable, crew)
 
 static bool do_release_callable(struct order *order, const void *bytes, size_t size,
                                 struct error *err)
@@ -311,7 +315,7 @@ static bool do_release_callable(struct order *order, const void *bytes, size_t s
     master_release(session);
     return true;
 }
-HANDLER(release_callable)
+HANDLER(release_callable, closer)
 
 #define METHOD(name) "/tensorflow.MasterService/" name
 

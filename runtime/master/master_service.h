@@ -11,7 +11,7 @@ struct master_service;
 /* The master is borrowed. */
 struct master_service *master_service_new(struct master *master);
 
-/* After the server has stopped: waits for the steps that go on.  NULL is fine. */
+/* After the server and the master have stopped: waits for the last steps.  NULL is fine. */
 void master_service_free(struct master_service *service);
 
 /* "/tensorflow.MasterService/…"; `self` of the handlers is the service. */

@@ -108,14 +108,15 @@ static bool make_room_locked(struct crew *crew, struct error *err)
     pthread_t thread;
     pthread_attr_t attr;
     if (crew->threads >= crew->threads_max)
-        return fail(err, EXHAUSTED, "%d parts of steps run already: no thread for another",
+        return fail(err, EXHAUSTED,
+                    "%d steps or parts of them run already: no thread for another",
                     crew->threads);
     pthread_attr_init(&attr);
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
     int failed = pthread_create(&thread, &attr, crew_main, crew);
     pthread_attr_destroy(&attr);
     if (failed)
-        return fail(err, EXHAUSTED, "no thread for a part of a step: %s", strerror(failed));
+        return fail(err, EXHAUSTED, "no thread for another step: %s", strerror(failed));
     crew->threads++;
     return true;
 }

@@ -64,8 +64,9 @@ static void task_stop(struct task *task)
 {
     rpc_client_free(task->client);
     rpc_server_stop(task->server);
-    master_free(task->master);
+    master_stop(task->master);
     master_service_free(task->service);
+    master_free(task->master);
     link_free(task->link);
     worker_free(task->worker);
     resources_free(task->resources);

@@ -259,7 +259,7 @@ TEST(output_becomes_lines)
     CHECK_OK(ship(&w, "stdout.log", 0, "one\ntw", 6, &cursor, &err), &err);
     CHECK_OK(ship(&w, "stdout.log", 6, "o\n\xff three\r\nfo", 13, &cursor, &err), &err);
     CHECK_INT(cursor, 19);
-    struct topic topic = {TOPIC_LOGS, w.job, w.job_id};
+    struct topic topic = {.kind = TOPIC_LOGS, .job = w.job, .id = w.job_id};
     struct topic_batch batch;
     struct str events = {0};
     CHECK_OK(topic_read(w.db, w.feed, &topic, 0, "\n", &events, &batch, &err), &err);
