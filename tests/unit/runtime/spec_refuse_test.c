@@ -53,8 +53,6 @@ static const struct bad_spec bad_specs[] = {
     {"{\"model\": {\"layers\": {}}, " DATA "}", INVALID, "/model/layers",
      "an object, allowed: a list"},
     {"{\"model\": {\"layers\": []}, " DATA "}", INVALID, "/model/layers", "1 to 1000 layers"},
-    {"{\"model\": {\"graph\": \"x\"}, " DATA "}", UNIMPLEMENTED, "/model/graph",
-     "\"layers\" or \"keras\""},
     {"{\"model\": {\"layers\": [7]}, " DATA "}", INVALID, "/model/layers/0", "layer 0 is 7"},
     {LAYER("\"units\": 3"), INVALID, "/model/layers/1/layer", "layer is missing"},
     {LAYER("\"layer\": 5"), INVALID, "/model/layers/1/layer", "layer is 5"},
