@@ -47,8 +47,9 @@ int build_weight_add(struct build *m, const char *name, const struct shape *shap
         alloc_grow(m->weights, m->weights_count, &m->weights_capacity, sizeof(*m->weights));
     m->inits = alloc_grow(m->inits, m->inits_count, &m->inits_capacity, sizeof(*m->inits));
     m->inits[m->inits_count++] = assign.from;
-    m->weights[m->weights_count] =
-        (struct build_weight){.face = {name, (int)dtype, *shape, trainable}, .handle = handle};
+    m->weights[m->weights_count] = (struct build_weight){
+        .face = {.name = name, .dtype = (int)dtype, .shape = *shape, .trainable = trainable},
+        .handle = handle};
     return m->weights_count++;
 }
 
