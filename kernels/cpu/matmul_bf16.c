@@ -63,7 +63,7 @@ static bool multiply(struct kernel_call *call, const struct kernel_batches *m,
     gemm.c = right + lines(y->count);
     widen(x, left);
     widen(y, right);
-    for (int64_t n = 0; n < m->count; n++) {
+    for (int64_t n = 0; each && n < m->count; n++) {
         int64_t at_x, at_y;
         kernel_batches_at(m, n, &at_x, &at_y);
         gemm.a = left + at_x;

@@ -107,10 +107,11 @@ static bool max_pool_run(struct kernel_call *call, struct error *err)
     const float *from = tensor_f32(x);
     float *to = tensor_f32_mut(out);
     int threads = parallel_threads(call, x->count);
+    int64_t images = out->count ? batch : 0;
     int64_t in_size = pool.height * pool.width * pool.channels;
     int64_t out_size = pool.out_height * pool.out_width * pool.channels;
 #pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
-    for (int64_t n = 0; n < batch; n++)
+    for (int64_t n = 0; n < images; n++)
         isa()->max_pool(&pool, 0, pool.out_height, from + n * in_size, to + n * out_size);
     return true;
 }
@@ -143,18 +144,18 @@ static bool spread(struct kernel_call *call, const struct isa_pool *pool, const 
                    struct error *err)
 {
     const struct tensor *x = kernel_in(call, 0);
-    int64_t batch = x->shape.dims[0];
     struct tensor *dx = kernel_output(call, 0, &x->shape, err);
     if (!dx)
         return false;
     const float *image = tensor_f32(x), *most = tensor_f32(kernel_in(call, 1));
     float *to = tensor_f32_mut(dx);
     int threads = parallel_threads(call, x->count);
+    int64_t images = dx->count ? x->shape.dims[0] : 0;
     int64_t in_size = pool->height * pool->width * pool->channels;
     int64_t out_size = pool->out_height * pool->out_width * pool->channels;
     bool clear = !covers(pool);
 #pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
-    for (int64_t n = 0; n < batch; n++) {
+    for (int64_t n = 0; n < images; n++) {
         if (clear)
             memset(to + n * in_size, 0, (size_t)in_size * sizeof(float));
         isa()->max_pool_grad(pool, 0, pool->out_height, image + n * in_size,

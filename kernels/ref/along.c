@@ -89,7 +89,7 @@ static bool cumulate(struct kernel_call *call, bool product, struct error *err)
         return false;
     kernel_load_bits *load = kernel_load_bits_for(in->dtype);
     kernel_store_bits *store = kernel_store_bits_for(in->dtype);
-    for (int64_t o = 0; o < a.outer; o++)
+    for (int64_t o = 0; out->count && o < a.outer; o++)
         for (int64_t i = 0; i < a.inner; i++) {
             uint64_t whole = product;
             double complex sum = product;

@@ -83,7 +83,7 @@ static void walk(const struct products *p)
     static const int64_t origin[3];
     const struct window *w = &p->conv->w;
     int64_t outputs = window_places(w->out), elements = window_places(w->window);
-    for (int64_t n = 0; n < w->batch; n++) {
+    for (int64_t n = 0; outputs && elements && n < w->batch; n++) {
         int64_t o[3] = {0}, f[3] = {0}, place[3];
         for (int64_t i = 0; i < outputs; i++, window_step(origin, w->out, o))
             for (int64_t j = 0; j < elements; j++, window_step(origin, w->window, f))

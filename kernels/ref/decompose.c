@@ -61,7 +61,7 @@ static bool qr_run(struct kernel_call *call, struct error *err)
     if (!a)
         return false;
     double complex *to = a + m * n, *v = to + m * columns, *taus = v + m * k;
-    for (int64_t i = 0; i < batch_of(in); i++) {
+    for (int64_t i = 0; (q->count || r->count) && i < batch_of(in); i++) {
         kernel_linear_load(in, i, m * n, a);
         qr(a, m, n, to, columns, v, taus);
         kernel_linear_store(q, i, m * columns, to);
@@ -150,7 +150,8 @@ static bool svd_run(struct kernel_call *call, struct error *err)
         kernel_zero(u, 0, 1);
         kernel_zero(v, 0, 1);
     }
-    for (int64_t i = 0; i < batch_of(in); i++) {
+    bool has_results = s->count || (vectors && (u->count || v->count));
+    for (int64_t i = 0; has_results && i < batch_of(in); i++) {
         kernel_linear_load(in, i, m * n, a);
         kernel_linear_svd(a, m, n, full, is_complex, kernel_linear_epsilon(in), values, left,
                           right, work);

@@ -69,7 +69,7 @@ static bool gather(struct kernel_call *call, const struct tensor *params,
     int64_t outer = kernel_span(from, plan.batch, plan.axis);
     int64_t inner = kernel_span(from, plan.axis + 1, from->rank);
     int64_t picked = kernel_span(chosen, plan.batch, chosen->rank), to = 0;
-    for (int64_t b = 0; b < batches; b++)
+    for (int64_t b = 0; out->count && b < batches; b++)
         for (int64_t o = 0; o < outer; o++)
             for (int64_t k = 0; k < picked; k++, to += inner) {
                 int64_t index = tensor_integer(indices, b * picked + k);

@@ -159,7 +159,7 @@ static bool batch_mat_mul_run(struct kernel_call *call, struct error *err)
     if (!kernel_batches_read(call, &m, err))
         return false;
     struct tensor *out = kernel_output(call, 0, &m.out, err);
-    for (int64_t n = 0; out && n < m.count; n++) {
+    for (int64_t n = 0; out && out->count && n < m.count; n++) {
         int64_t at_x, at_y;
         kernel_batches_at(&m, n, &at_x, &at_y);
         struct matrix left = view(x, at_x, m.adj_x, m.adj_x);

@@ -43,9 +43,15 @@ static inline int64_t resize_at(const struct resize *r, const int64_t size[2], i
     return ((n * size[0] + y) * size[1] + x) * r->channels + c;
 }
 
-/* Walks an image of that size in the order (batch, y, x, channel). */
+/* How many images to walk: none that have no elements, however large their other sizes are. */
+static inline int64_t resize_images(const struct resize *r, const int64_t size[2])
+{
+    return size[0] && size[1] && r->channels ? r->batch : 0;
+}
+
+/* Walks images of that size in the order (batch, y, x, channel). */
 #define RESIZE_EACH(r, size, n, y, x, c)                                                       \
-    for (int64_t n = 0; n < (r)->batch; n++)                                                   \
+    for (int64_t n = 0; n < resize_images((r), (size)); n++)                                   \
         for (int64_t y = 0; y < (size)[0]; y++)                                                \
             for (int64_t x = 0; x < (size)[1]; x++)                                            \
                 for (int64_t c = 0; c < (r)->channels; c++)

@@ -164,3 +164,56 @@ TEST(axes_beyond_the_last)
                 ATTRS(attr_int("new_axis_mask", 1)));
     CHECK_INT(end(w), INVALID);
 }
+
+/* Without elements there is nothing to do, however often. */
+TEST(nothing_takes_no_time)
+{
+    const int64_t many = INT64_C(1) << 50, sizes[] = {1 << 30, 1 << 30}, axis[] = {1};
+    const int64_t ones[] = {1, 1, 1, 1};
+    const struct attr windows[] = {attr_int_list("ksize", ones, 4),
+                                   attr_int_list("strides", ones, 4),
+                                   attr_string("padding", "VALID")};
+    struct world *w = begin();
+    builder_add(
+        &w->b, "ResizeNearestNeighbor", "y",
+        INPUTS(zeros(w, &SHAPE(2, 3, 3, 0)), builder_ints(&w->b, "size", I32, sizes, 2)),
+        NO_ATTRS);
+    CHECK_INT(end(w), -1);
+
+    w = begin();
+    builder_add(
+        &w->b, "Cumsum", "y",
+        INPUTS(zeros(w, &SHAPE(1 << 30, 0, 1 << 30)), builder_scalar(&w->b, "axis", I32, 1)),
+        NO_ATTRS);
+    CHECK_INT(end(w), -1);
+
+    w = begin();
+    builder_add(&w->b, "GatherV2", "y",
+                INPUTS(zeros(w, &SHAPE(many, 4, 0)), builder_ints(&w->b, "at", I32, axis, 1),
+                       builder_scalar(&w->b, "axis", I32, 1)),
+                NO_ATTRS);
+    CHECK_INT(end(w), -1);
+
+    w = begin();
+    builder_add(&w->b, "BatchMatMulV2", "y",
+                INPUTS(zeros(w, &SHAPE(many, 0, 3)), zeros(w, &SHAPE(many, 3, 0))), NO_ATTRS);
+    CHECK_INT(end(w), -1);
+
+    static const char *const decompositions[] = {"Qr", "Svd"};
+    for (int i = 0; i < ARRAY_LEN(decompositions); i++) {
+        w = begin();
+        builder_add(&w->b, decompositions[i], "y", INPUTS(zeros(w, &SHAPE(many, 0, 0))),
+                    NO_ATTRS);
+        CHECK_INT(end(w), -1);
+    }
+
+    w = begin();
+    builder_add(&w->b, "MaxPool", "y", INPUTS(zeros(w, &SHAPE(many, 2, 2, 0))), windows, 3);
+    CHECK_INT(end(w), -1);
+
+    w = begin();
+    builder_add(&w->b, "Conv2D", "y",
+                INPUTS(zeros(w, &SHAPE(many, 0, 2, 3)), zeros(w, &SHAPE(1, 1, 3, 4))),
+                windows + 1, 2);
+    CHECK_INT(end(w), -1);
+}
