@@ -10,6 +10,7 @@
 #include "runtime/device.h"
 #include "runtime/function_library.h"
 #include "runtime/graph.h"
+#include "runtime/io/wire.h"
 #include "runtime/op.h"
 #include "tensorflow/graph.pb-c.h"
 
@@ -24,6 +25,10 @@ typedef Tensorflow__NodeDef node_proto;
 /* So many nodes ahead, a name's place in the index is asked for: about the time of one access
  * to memory. */
 #define AHEAD 4
+
+/* Fields as they lie on the wire: GraphDef's node, NodeDef's input. */
+#define GRAPH_NODE WIRE_TAG(1, WIRE_BYTES)
+#define NODE_INPUT WIRE_TAG(3, WIRE_BYTES)
 
 /* --- reading nodes --- */
 
@@ -81,16 +86,20 @@ static bool check_callee(const struct graph *graph, const struct node *node, str
 struct links {
     struct edge *inputs;
     struct node **controls;
-    size_t room;
+    int inputs_count;
+    int controls_count;
+    int room;
+    struct str text;
 };
 
-static void make_room(struct links *links, size_t count)
+static void make_room(struct links *links)
 {
-    if (count <= links->room)
+    if (links->inputs_count + links->controls_count < links->room)
         return;
-    links->room = 2 * count;
-    links->inputs = alloc_resize(links->inputs, links->room * sizeof(*links->inputs));
-    links->controls = alloc_resize(links->controls, links->room * sizeof(*links->controls));
+    links->room = links->room ? 2 * links->room : 16;
+    links->inputs = alloc_resize(links->inputs, (size_t)links->room * sizeof(*links->inputs));
+    links->controls =
+        alloc_resize(links->controls, (size_t)links->room * sizeof(*links->controls));
 }
 
 /* An output is written without zeros in front: "x:0", not "x:00". */
@@ -100,40 +109,56 @@ static bool is_odd(const char *text)
     return colon && colon[1] == '0' && colon[2];
 }
 
-static bool link_node(struct graph *graph, struct node *node, const node_proto *proto,
+static bool link_input(struct graph *graph, const struct node *node, const char *text,
+                       struct links *links, struct error *err)
+{
+    struct edge edge;
+    make_room(links);
+    if (text[0] == '^') {
+        struct node *control = graph_find(graph, text + 1);
+        if (!control)
+            return fail(err, INVALID, "Node '%s': Unknown input node '%s'", node->name, text);
+        links->controls[links->controls_count++] = control;
+        return true;
+    }
+    if (links->controls_count)
+        return fail(err, INVALID,
+                    "Node '%s': input '%s' comes after a control input; those must be last",
+                    node->name, text);
+    if (is_odd(text))
+        return fail(err, INVALID, "Node '%s': Illegal op input name '%s'", node->name, text);
+    if (!graph_edge(graph, text, &edge, err)) {
+        if (err->code == NOT_FOUND)
+            return fail(err, INVALID, "Node '%s': Unknown input node '%s'", node->name, text);
+        return error_prefix(err, "Node '%s': input ", node->name);
+    }
+    links->inputs[links->inputs_count++] = edge;
+    return true;
+}
+
+/* The inputs are read from the wire once more: that costs less than to keep them. */
+static bool link_node(struct graph *graph, struct node *node, struct wire wire,
                       struct links *links, struct error *err)
 {
-    int inputs_count = 0;
-    int controls_count = 0;
-    make_room(links, proto->n_input);
-    for (size_t i = 0; i < proto->n_input; i++) {
-        const char *text = proto->input[i];
-        struct edge edge;
-        if (text[0] == '^') {
-            struct node *control = graph_find(graph, text + 1);
-            if (!control)
-                return fail(err, INVALID, "Node '%s': Unknown input node '%s'", node->name,
-                            text);
-            links->controls[controls_count++] = control;
-            continue;
+    links->inputs_count = 0;
+    links->controls_count = 0;
+    while (wire_left(&wire)) {
+        uint64_t tag;
+        struct wire input = {0};
+        bool is_whole = wire_varint(&wire, &tag);
+        if (is_whole && tag == NODE_INPUT) {
+            is_whole = wire_piece(&wire, &input);
+            str_clear(&links->text);
+            str_add_bytes(&links->text, input.at, wire_left(&input));
+            if (!link_input(graph, node, str_text(&links->text), links, err))
+                return false;
+        } else if (is_whole) {
+            is_whole = wire_skip(&wire, tag);
         }
-        if (controls_count)
-            return fail(err, INVALID,
-                        "Node '%s': input '%s' comes after a control input; those must be last",
-                        node->name, text);
-        if (is_odd(text))
-            return fail(err, INVALID, "Node '%s': Illegal op input name '%s'", node->name,
-                        text);
-        if (!graph_edge(graph, text, &edge, err)) {
-            if (err->code == NOT_FOUND)
-                return fail(err, INVALID, "Node '%s': Unknown input node '%s'", node->name,
-                            text);
-            return error_prefix(err, "Node '%s': input ", node->name);
-        }
-        links->inputs[inputs_count++] = edge;
+        assert(is_whole); /* it was unpacked before */
     }
-    return graph_link_imported(graph, node, links->inputs, inputs_count, links->controls,
-                               controls_count, err);
+    return graph_link_imported(graph, node, links->inputs, links->inputs_count, links->controls,
+                               links->controls_count, err);
 }
 
 static bool check_versions(const Tensorflow__VersionDef *versions, struct error *err)
@@ -150,46 +175,113 @@ static bool check_versions(const Tensorflow__VersionDef *versions, struct error 
     return true;
 }
 
-static bool read_graph(struct graph *graph, const graph_proto *proto, struct error *err)
-{
-    if (!check_versions(proto->versions, err))
-        return false;
-    int first = graph_count(graph);
-    if (proto->n_node > LIMIT_GRAPH_NODES)
-        return fail(err, EXHAUSTED, "the graph has more than %d nodes", LIMIT_GRAPH_NODES);
-    if (proto->library && !function_library_unpack(graph_library(graph), proto->library, err))
-        return false;
-    graph_reserve(graph, (int)proto->n_node);
-    for (size_t i = 0; i < proto->n_node; i++) {
-        if (i + AHEAD < proto->n_node)
-            graph_expect(graph, proto->node[i + AHEAD]->name);
-        if (!read_node(graph, proto->node[i], err) ||
-            !check_callee(graph, graph_node(graph, first + (int)i), err))
-            return false;
-    }
+/* A GraphDef whose nodes are still on the wire. */
+struct pieces {
+    struct wire *nodes;
+    int count;
+    int room;
+    struct str rest; /* all its other fields */
+};
 
-    struct links links = {0};
+static bool take_apart(struct wire wire, struct pieces *pieces, struct error *err)
+{
+    while (wire_left(&wire)) {
+        const uint8_t *start = wire.at;
+        uint64_t tag;
+        bool is_whole = wire_varint(&wire, &tag);
+        if (is_whole && tag == GRAPH_NODE) {
+            if (pieces->count == LIMIT_GRAPH_NODES)
+                return fail(err, EXHAUSTED, "the graph has more than %d nodes",
+                            LIMIT_GRAPH_NODES);
+            pieces->nodes =
+                alloc_grow(pieces->nodes, pieces->count, &pieces->room, sizeof(*pieces->nodes));
+            is_whole = wire_piece(&wire, &pieces->nodes[pieces->count++]);
+        } else if (is_whole) {
+            is_whole = wire_skip(&wire, tag);
+            str_add_bytes(&pieces->rest, start, (size_t)(wire.at - start));
+        }
+        if (!is_whole)
+            return fail(err, INVALID, "malformed GraphDef: a field is cut short");
+    }
+    return true;
+}
+
+/* Nodes are unpacked a few ahead of their reading, each into memory that an earlier one had. */
+static bool read_nodes(struct graph *graph, const struct pieces *pieces, struct error *err)
+{
+    struct arena *arenas[AHEAD + 1] = {0};
+    const node_proto *protos[AHEAD + 1];
+    int first = graph_count(graph);
     bool ok = true;
-    for (size_t i = 0; ok && i < proto->n_node; i++)
-        ok = link_node(graph, graph_node(graph, first + (int)i), proto->node[i], &links, err);
+    for (int i = 0; ok && i < pieces->count + AHEAD; i++) {
+        if (i < pieces->count) {
+            struct arena **arena = &arenas[i % (AHEAD + 1)];
+            const struct wire *piece = &pieces->nodes[i];
+            if (*arena)
+                arena_clear(*arena);
+            else
+                *arena = arena_new();
+            const node_proto *proto = message_unpack(&tensorflow__node_def__descriptor,
+                                                     piece->at, wire_left(piece), *arena, err);
+            ok = proto != NULL;
+            if (ok)
+                graph_expect(graph, proto->name);
+            protos[i % (AHEAD + 1)] = proto;
+        }
+        if (ok && i >= AHEAD)
+            ok = read_node(graph, protos[(i - AHEAD) % (AHEAD + 1)], err) &&
+                 check_callee(graph, graph_node(graph, first + i - AHEAD), err);
+    }
+    for (int i = 0; i <= AHEAD; i++)
+        arena_free(arenas[i]);
+    return ok;
+}
+
+static bool link_nodes(struct graph *graph, const struct pieces *pieces, struct error *err)
+{
+    struct links links = {0};
+    int first = graph_count(graph) - pieces->count;
+    bool ok = true;
+    for (int i = 0; ok && i < pieces->count; i++)
+        ok = link_node(graph, graph_node(graph, first + i), pieces->nodes[i], &links, err);
     free(links.inputs);
     free(links.controls);
-    return ok && graph_check_order(graph, err);
+    str_release(&links.text);
+    return ok;
+}
+
+static bool read_graph(struct graph *graph, const struct pieces *pieces, struct arena *arena,
+                       struct error *err)
+{
+    const graph_proto *rest =
+        message_unpack(&tensorflow__graph_def__descriptor, str_text(&pieces->rest),
+                       pieces->rest.size, arena, err);
+    if (!rest || !check_versions(rest->versions, err))
+        return false;
+    if (rest->library && !function_library_unpack(graph_library(graph), rest->library, err))
+        return false;
+    graph_reserve(graph, pieces->count);
+    return read_nodes(graph, pieces, err) && link_nodes(graph, pieces, err) &&
+           graph_check_order(graph, err);
 }
 
 bool graph_import(struct graph *graph, const void *bytes, size_t size, struct error *err)
 {
     int count = graph_count(graph);
     const struct function_library_mark functions = function_library_mark(graph_library(graph));
-    struct arena *arena =
-        arena_new_limited(size * LIMIT_MESSAGE_EXPANSION + LIMIT_MESSAGE_EXPANSION_BASE);
-    const graph_proto *proto =
-        message_unpack(&tensorflow__graph_def__descriptor, bytes, size, arena, err);
-    bool ok = proto && read_graph(graph, proto, err);
+    if (size > LIMIT_MESSAGE_BYTES)
+        return fail(err, EXHAUSTED, "GraphDef of %zu bytes is over the limit of %lld", size,
+                    (long long)LIMIT_MESSAGE_BYTES);
+    struct arena *arena = arena_new();
+    struct pieces pieces = {0};
+    bool ok = take_apart(wire_of(bytes, size), &pieces, err) &&
+              read_graph(graph, &pieces, arena, err);
     if (!ok) {
         graph_truncate(graph, count);
         function_library_truncate(graph_library(graph), functions);
     }
+    free(pieces.nodes);
+    str_release(&pieces.rest);
     arena_free(arena);
     return ok;
 }
