@@ -86,6 +86,7 @@ static Pb__StartTask *start_wire(const struct agent_start_task *from, struct are
     to->gpu_share = from->gpu_share;
     to->n_cluster = (size_t)from->cluster_count;
     to->cluster = agent_wire_addresses(from->cluster, from->cluster_count, arena);
+    to->tasks = from->tasks;
     if (from->program.words_count)
         to->program = agent_wire_program(&from->program, arena);
     return to;
@@ -308,6 +309,7 @@ static bool start_plain(const Pb__StartTask *from, struct arena *arena,
     to->gpu_mask = from->gpu_mask;
     to->gpu_share = from->gpu_share;
     to->cluster_count = (int)from->n_cluster;
+    to->tasks = from->tasks;
     to->program = (struct agent_program){.folder = ""};
     return agent_plain_addresses(from->cluster, from->n_cluster, arena, &to->cluster, err) &&
            (!from->program || agent_plain_program(from->program, arena, &to->program, err));

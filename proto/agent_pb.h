@@ -101,6 +101,7 @@ struct agent_start_task {
     int gpu_share;     /* thousandths of its one GPU; 0: its GPUs are its alone */
     const struct agent_task_address *cluster;
     int cluster_count;
+    int tasks; /* of the attempt */
     struct agent_program program;
 };
 

@@ -311,6 +311,7 @@ static bool start_read(struct nodes *nodes, const struct loop_task *task, struct
         .gpus = (int)task->resources.gpus,
         .gpu_mask = task->gpu_mask,
         .gpu_share = task->gpu_share,
+        .tasks = job.tasks_count,
         .program = program,
     };
     return true;

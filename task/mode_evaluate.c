@@ -14,6 +14,7 @@
 #include "runtime/session.h"
 #include "runtime/spec/spec.h"
 #include "runtime/train/evaluate.h"
+#include "runtime/train/runner.h"
 #include "runtime/train/trained.h"
 #include "task/arguments.h"
 
@@ -159,14 +160,16 @@ static bool evaluate(const struct arguments *a, const struct trained *trained,
 {
     const char *name = "";
     const struct dataset_part *part = find_part(a, dataset, &name, err);
-    struct callable *call =
-        part && check_data(trained, dataset, err)
-            ? evaluate_prepare(trained->session, &trained->model, dataset, err)
-            : NULL;
+    if (!part || !check_data(trained, dataset, err))
+        return false;
+    struct runner *runner = runner_of(trained->session, &trained->model);
+    const struct runner_call *call = evaluate_prepare(runner, &trained->model, dataset, err);
     double values[SPEC_METRICS_MAX + 1];
     uint64_t start = clock_monotonic_us();
-    if (!call ||
-        !evaluate_examples(trained->session, call, &trained->model, dataset, part, values, err))
+    bool ok =
+        call && evaluate_examples(runner, call, &trained->model, dataset, part, values, err);
+    runner_free(runner);
+    if (!ok)
         return false;
     double seconds = (double)(clock_monotonic_us() - start) / 1e6;
     (a->json ? tell_json : tell)(trained, name, part->count, values, seconds);

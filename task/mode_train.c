@@ -19,6 +19,7 @@
 #include "runtime/train/train.h"
 #include "task/libraries.h"
 #include "task/show.h"
+#include "task/train_cluster.h"
 
 /* libgomp's; clang has no omp.h without a runtime of its own. */
 void omp_set_num_threads(int threads);
@@ -47,6 +48,7 @@ struct arguments {
     int64_t steps, threads, epoch, attempt;
     bool resume, json, help;
     bool data_guessed;
+    struct arena *arena;
 };
 
 /* --- arguments --- */
@@ -278,9 +280,12 @@ static void tell_earlier_run(const struct arguments *a, struct show *show)
 }
 
 /* Trains to the end; sets `*code` on success. */
-static bool run(const struct arguments *a, const struct spec *spec, struct show *show,
-                int *code, struct error *err)
+static bool run(struct arguments *a, const struct spec *spec, struct train_cluster *tasks,
+                struct show *show, int *code, struct error *err)
 {
+    const struct runner_cluster *cluster = tasks ? train_cluster_tasks(tasks, err) : NULL;
+    if ((tasks && !cluster) || !set_folders(a, spec, a->arena, err))
+        return false;
     const struct train_options options = {.spec = spec,
                                           .data = a->data,
                                           .out = a->out,
@@ -290,6 +295,7 @@ static bool run(const struct arguments *a, const struct spec *spec, struct show 
                                           .threads = (int)a->threads,
                                           .resume = a->resume,
                                           .epoch = a->epoch,
+                                          .cluster = cluster,
                                           .wait_for_room = a->epoch > 0};
     struct train *train = train_open(&options, err);
     if (!train)
@@ -312,6 +318,22 @@ static bool run(const struct arguments *a, const struct spec *spec, struct show 
     return ok;
 }
 
+/* The same as one of several tasks. */
+static bool run_among(struct arguments *a, const struct spec *spec, struct show *show,
+                      int *code, struct error *err)
+{
+    const struct train_cluster_options options = {
+        .spec = spec, .spec_path = a->spec, .threads = (int)a->threads, .stop = &stop_asked};
+    struct train_cluster *tasks = train_cluster_start(&options, err);
+    bool ok = tasks;
+    if (tasks && train_cluster_is_chief(tasks))
+        ok = run(a, spec, tasks, show, code, err);
+    else if (tasks)
+        *code = train_cluster_serve(tasks) ? EXIT_FINISHED : EXIT_STOPPED;
+    train_cluster_end(tasks);
+    return ok;
+}
+
 static int train(struct arguments *a, struct arena *arena)
 {
     struct show show;
@@ -322,13 +344,16 @@ static int train(struct arguments *a, struct arena *arena)
     if (!a->threads)
         a->threads = cpus();
     omp_set_num_threads((int)a->threads);
-    bool folders = spec && set_folders(a, spec, arena, &err);
-    if (!folders || (a->library && !libraries_load(a->library, &err)) ||
-        !run(a, spec, &show, &code, &err)) {
+    bool ready = spec && (!a->library || libraries_load(a->library, &err));
+    a->arena = arena;
+    if (!ready || !(spec_tasks(spec) > 1 ? run_among(a, spec, &show, &code, &err)
+                                         : run(a, spec, NULL, &show, &code, &err))) {
         show_error(&show, &err);
         write_error_file(a->out, &err);
         return exit_code(&err);
     }
+    if (!a->data) /* it served others */
+        return code;
     if (code == EXIT_FINISHED && !a->epoch && !a->json)
         show_line(&show, "in %s: checkpoints, and events for `tensorboard --logdir %s`", a->out,
                   a->out);

@@ -52,6 +52,12 @@ bool cluster_session_extend(struct cluster_session *session, const void *graph_d
 bool cluster_session_extend_graph(struct cluster_session *session, const struct graph *graph,
                                   struct error *err) CHECKED;
 
+/* The graph as extended so far, with devices; borrowed, valid until the next extend. */
+const struct graph *cluster_session_graph(const struct cluster_session *session);
+
+/* Appends why each node is where it is, as session_explain_placement() does. */
+void cluster_session_explain_placement(struct cluster_session *session, struct str *json);
+
 /* As session_run(); statistics are those of all tasks. */
 bool cluster_session_run(struct cluster_session *session, const struct session_run *run,
                          struct tensor *fetched, struct error *err) CHECKED;

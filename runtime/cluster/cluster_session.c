@@ -108,6 +108,7 @@ void cluster_session_free(struct cluster_session *session)
     runs_release(&session->runs);
     pthread_mutex_destroy(&session->lock);
     pthread_rwlock_destroy(&session->graph_lock);
+    str_release(&session->reasons);
     free(session->links);
     free(session->devices);
     free(session->handle);
@@ -123,15 +124,32 @@ const struct device *cluster_session_devices(const struct cluster_session *sessi
 /* --- the graph --- */
 
 /* New nodes only: what is placed stays where its state is. */
-static bool place_new_locked(struct cluster_session *session, struct error *err)
+static bool place_new_locked(struct cluster_session *session, int first, struct error *err)
 {
     const struct place_options options = {.soft = session->soft, .keep = true};
     struct placement placement;
     if (!place_graph_over(session->graph, session->devices, session->devices_count, &options,
                           &placement, err))
         return false;
+    for (int i = first; i < graph_count(session->graph); i++) {
+        if (session->reasons.size)
+            str_add_char(&session->reasons, ',');
+        place_explain(&placement, graph_node(session->graph, i), &session->reasons);
+    }
     place_release(&placement);
     return true;
+}
+
+const struct graph *cluster_session_graph(const struct cluster_session *session)
+{
+    return session->graph;
+}
+
+void cluster_session_explain_placement(struct cluster_session *session, struct str *json)
+{
+    pthread_rwlock_rdlock(&session->graph_lock);
+    str_printf(json, "[%s]", str_text(&session->reasons));
+    pthread_rwlock_unlock(&session->graph_lock);
 }
 
 /* Adds what `other` has, or else the serialized graph. */
@@ -144,7 +162,7 @@ static bool extend(struct cluster_session *session, const struct graph *other,
     const struct function_library_mark functions = function_library_mark(graph_library(graph));
     bool ok =
         other ? graph_add_all(graph, other, err) : graph_import(graph, graph_def, size, err);
-    if (ok && !place_new_locked(session, err)) {
+    if (ok && !place_new_locked(session, count, err)) {
         graph_truncate(graph, count);
         function_library_truncate(graph_library(graph), functions);
         ok = false;

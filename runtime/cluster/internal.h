@@ -17,6 +17,7 @@ struct cluster_session {
     char *handle;
     pthread_rwlock_t graph_lock; /* guards: graph; making plans reads, extending writes */
     struct graph *graph;
+    struct str reasons;   /* guarded as the graph: why its nodes are where they are, JSON */
     pthread_mutex_t lock; /* guards: plans */
     struct map *plans;    /* by signature */
     struct runs runs;     /* those that go on */

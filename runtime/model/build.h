@@ -17,6 +17,7 @@ struct spec;
 struct build_weight {
     struct model_variable face;
     struct edge handle;
+    const char *device;                            /* wished for it; NULL: none */
     const struct config *regularizer, *constraint; /* NULL: none */
 };
 
@@ -40,6 +41,12 @@ struct build {
     struct node **updates; /* what training does beside the optimizer: moving averages */
     int updates_count, updates_capacity;
     struct edge step; /* the value of global_step */
+    int replica;      /* of which task this pass is, replica.h */
+
+    /* The tasks that variables lie on, by their device names, and how many bytes each has. */
+    const char *const *servers;
+    int64_t *server_bytes;
+    int servers_count;
 };
 
 void build_release(struct build *m);

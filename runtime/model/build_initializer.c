@@ -12,7 +12,7 @@ int64_t build_seed(const struct build *m, const char *purpose)
     uint64_t x = UINT64_C(0xcbf29ce484222325);
     for (const char *c = purpose; *c; c++)
         x = (x ^ (unsigned char)*c) * UINT64_C(0x100000001b3);
-    x += (uint64_t)m->seed * UINT64_C(0x9e3779b97f4a7c15);
+    x += ((uint64_t)m->seed + ((uint64_t)m->replica << 32)) * UINT64_C(0x9e3779b97f4a7c15);
     x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
     x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
     return (int64_t)((x ^ (x >> 31)) >> 11); /* what a double keeps exact */

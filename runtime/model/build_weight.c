@@ -24,15 +24,45 @@ static bool fits(struct build *m, const char *name, const struct shape *shape, e
     return false;
 }
 
+/*
+ * Where variables go when there are several tasks for them: with the one that they belong to
+ * ("conv/kernel/Adam" to "conv/kernel"), else where the fewest bytes are.
+ */
+static const char *choose_device(struct build *m, const char *name, const struct shape *shape,
+                                 enum dtype dtype)
+{
+    int least = 0;
+    size_t longest = 0;
+    const char *device = NULL;
+    if (!m->servers_count)
+        return NULL;
+    for (int i = 0; i < m->weights_count; i++) {
+        const char *other = m->weights[i].face.name;
+        size_t size = strlen(other);
+        if (size > longest && !strncmp(name, other, size) && name[size] == '/') {
+            longest = size;
+            device = m->weights[i].device;
+        }
+    }
+    for (int i = 1; i < m->servers_count; i++)
+        least = m->server_bytes[i] < m->server_bytes[least] ? i : least;
+    for (int i = 0; device && i < m->servers_count; i++)
+        least = device == m->servers[i] ? i : least;
+    m->server_bytes[least] += shape_count(shape) * (int64_t)dtype_size(dtype);
+    return m->servers[least];
+}
+
 int build_weight_add(struct build *m, const char *name, const struct shape *shape,
                      enum dtype dtype, bool trainable, struct edge initial)
 {
     struct builder *b = &m->b;
     if (b->failed || !fits(m, name, shape, dtype))
         return -1;
-    const char *outside = b->scope;
+    const char *outside = b->scope, *outside_device = b->device;
     b->scope = "";
     name = arena_text(m->arena, name);
+    b->device = choose_device(m, name, shape, dtype);
+    const char *device = b->device;
     struct edge handle =
         builder_add(b, "VarHandleOp", name, NO_INPUTS,
                     ATTRS(attr_type("dtype", (int)dtype), attr_shape("shape", shape),
@@ -41,6 +71,7 @@ int build_weight_add(struct build *m, const char *name, const struct shape *shap
         builder_add(b, "AssignVariableOp", arena_printf(m->arena, "%s/Assign", name),
                     INPUTS(handle, initial), ATTRS(attr_type("dtype", (int)dtype)));
     b->scope = outside;
+    b->device = outside_device;
     if (b->failed)
         return -1;
     m->weights =
@@ -49,7 +80,8 @@ int build_weight_add(struct build *m, const char *name, const struct shape *shap
     m->inits[m->inits_count++] = assign.from;
     m->weights[m->weights_count] = (struct build_weight){
         .face = {.name = name, .dtype = (int)dtype, .shape = *shape, .trainable = trainable},
-        .handle = handle};
+        .handle = handle,
+        .device = device};
     return m->weights_count++;
 }
 

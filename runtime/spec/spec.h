@@ -243,6 +243,8 @@ struct spec {
     int64_t trace_every_steps; /* 0: never */
 };
 
+int spec_tasks(const struct spec *spec); /* how many, of all roles */
+
 /*
  * Parses a spec; all of it lives in `arena`.  `example` in it is replaced by the shipped
  * example of that name under the other fields.

@@ -6,7 +6,6 @@
 #include "runtime/spec/config.h"
 #include "runtime/spec/spec_internal.h"
 
-#define SPEC_BATCH_MAX 1000000
 #define SPEC_SHUFFLE_MAX 1000000000
 #define SPEC_VALIDATION_MAX 1000000000
 #define SPEC_SKIP_MAX 1000000000

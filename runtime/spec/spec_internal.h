@@ -5,6 +5,8 @@
 #include "runtime/spec/spec_read.h"
 
 /* All return false after setting the object's error. */
+#define SPEC_BATCH_MAX 1000000 /* examples in a step, of all workers */
+
 bool spec_parse_model(const struct spec_object *model,
                       struct spec *spec) CHECKED; /* spec_model.c */
 bool spec_parse_keras(const struct spec_object *model,
@@ -27,6 +29,8 @@ bool spec_parse_checkpoint(const struct spec_object *whole,
                            struct spec *spec) CHECKED; /* spec_end.c */
 bool spec_parse_stop(const struct spec_object *whole,
                      struct spec *spec) CHECKED; /* spec_end.c */
+bool spec_parse_strategy(const struct spec_object *whole, struct spec *spec)
+    CHECKED; /* spec_strategy.c: after what it looks at */
 bool spec_parse_tasks(const struct spec_object *tasks,
                       struct spec *spec) CHECKED; /* spec_run.c */
 bool spec_parse_placement(const struct spec_object *whole,

@@ -1,4 +1,4 @@
-/* spec_run.c - where and how a job runs: tasks, strategy, restart, trace. */
+/* spec_run.c - where and how a job runs: tasks, placement, restart, trace. */
 
 #include "base/arena.h"
 #include "base/limits.h"
@@ -133,41 +133,10 @@ bool spec_parse_tasks(const struct spec_object *tasks, struct spec *spec)
     if (!spec->tasks[ROLE_WORKER].replicas)
         return error_at(tasks->err, spec_read_pointer(tasks, "worker", -1), INVALID,
                         "worker is 0, allowed: at least 1 replica");
-    for (int role = 0; role < SPEC_ROLES && !spec->command.words_count; role++) {
-        if (spec->tasks[role].replicas > (role == ROLE_WORKER))
-            return error_at(tasks->err, spec_read_pointer(tasks, role_names[role], -1),
-                            UNIMPLEMENTED,
-                            "%d tasks of role %s: this version trains with one worker",
-                            spec->tasks[role].replicas, role_names[role]);
-    }
     return true;
 }
 
-/* --- strategy, placement --- */
-
-static bool strategy_parse(const struct spec_object *whole)
-{
-    static const char *const allowed[] = {"mode", "backup_workers", "compress", "elastic",
-                                          NULL};
-    static const char *const modes[] = {"sync", "async", "allreduce", "pipeline", NULL};
-    static const char *const compressions[] = {"none", "bfloat16", "float16", NULL};
-    static const char one_worker[] = "this version trains with one worker";
-    struct spec_object object;
-    int mode = 0, compress = 0;
-    int64_t backup = 0;
-    bool elastic = false;
-    if (!spec_read_object(whole, "strategy", &object) ||
-        (object.json && !spec_read_only(&object, allowed)) ||
-        !spec_read_choice(&object, "mode", modes, &mode) ||
-        !spec_read_integer(&object, "backup_workers", 0, LIMIT_JOB_TASKS, &backup) ||
-        !spec_read_choice(&object, "compress", compressions, &compress) ||
-        !spec_read_bool(&object, "elastic", &elastic))
-        return false;
-    return (!mode || spec_read_not_yet(&object, "mode", NULL, one_worker)) &&
-           (!backup || spec_read_not_yet(&object, "backup_workers", NULL, one_worker)) &&
-           (!compress || spec_read_not_yet(&object, "compress", NULL, one_worker)) &&
-           (!elastic || spec_read_not_yet(&object, "elastic", NULL, one_worker));
-}
+/* --- placement --- */
 
 bool spec_parse_placement(const struct spec_object *whole, struct spec *spec)
 {
@@ -293,7 +262,7 @@ bool spec_parse_run(const struct spec_object *whole, struct spec *spec)
 {
     static const char *const trace_fields[] = {"every_steps", NULL};
     struct spec_object trace;
-    if (!strategy_parse(whole) || !spec_parse_placement(whole, spec) ||
+    if (!spec_parse_placement(whole, spec) || !spec_parse_strategy(whole, spec) ||
         !spec_parse_checkpoint(whole, spec) || !spec_parse_restart(whole, spec) ||
         !spec_parse_stop(whole, spec))
         return false;

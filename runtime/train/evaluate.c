@@ -11,8 +11,8 @@
 #define EVALUATE_BATCH 200
 
 struct evaluation {
-    struct session *session;
-    struct callable *call;
+    struct runner *runner;
+    const struct runner_call *call;
     const struct dataset *dataset;
     int metrics;
     double *sums[TRAIN_METRICS_MAX]; /* of each metric, over all batches */
@@ -30,8 +30,8 @@ const char *const *evaluate_feed_names(const struct feeds *feeds, const char *sc
     return names;
 }
 
-struct callable *evaluate_prepare(struct session *session, const struct model *model,
-                                  const struct dataset *dataset, struct error *err)
+struct runner_call *evaluate_prepare(struct runner *runner, const struct model *model,
+                                     const struct dataset *dataset, struct error *err)
 {
     const char *fetches[TRAIN_METRICS_MAX];
     struct arena *arena = arena_new();
@@ -42,7 +42,7 @@ struct callable *evaluate_prepare(struct session *session, const struct model *m
         .feeds_count = dataset->feeds.count,
         .fetches = fetches,
         .fetches_count = model->metrics_count};
-    struct callable *call = session_prepare(session, &run, err);
+    struct runner_call *call = runner_prepare(runner, &run, err);
     arena_free(arena);
     return call;
 }
@@ -67,7 +67,7 @@ static bool add_batch(struct evaluation *all, const struct dataset_part *part, i
     if (!dataset_batch_read(&batch, all->dataset, part, first, count, err))
         return false;
     struct tensor fetched[TRAIN_METRICS_MAX];
-    bool ok = session_call(all->session, all->call, batch.feeds, fetched, NULL, err);
+    bool ok = runner_call(all->runner, all->call, batch.feeds, fetched, NULL, err);
     dataset_batch_release(&batch);
     if (!ok)
         return false;
@@ -78,12 +78,12 @@ static bool add_batch(struct evaluation *all, const struct dataset_part *part, i
     return true;
 }
 
-bool evaluate_examples(struct session *session, struct callable *call,
+bool evaluate_examples(struct runner *runner, const struct runner_call *call,
                        const struct model *model, const struct dataset *dataset,
                        const struct dataset_part *part, double *values, struct error *err)
 {
     struct evaluation all = {
-        .session = session, .call = call, .dataset = dataset, .metrics = model->metrics_count};
+        .runner = runner, .call = call, .dataset = dataset, .metrics = model->metrics_count};
     bool ok = true;
     for (int64_t first = 0; ok && first < part->count; first += EVALUATE_BATCH) {
         int64_t left = part->count - first;
@@ -100,7 +100,7 @@ bool evaluate_examples(struct session *session, struct callable *call,
 
 bool evaluate_run(struct train *train, struct error *err)
 {
-    if (!evaluate_examples(train->session, train->eval_call, &train->model, &train->dataset,
+    if (!evaluate_examples(train->runner, train->eval_call, &train->model, &train->dataset,
                            train->eval, train->val_values, err))
         return error_prefix(err, "evaluation after step %lld: ", (long long)train->step);
     train->last.val_values = train->val_values;

@@ -5,7 +5,6 @@
 #include "runtime/checkpoint.h"
 #include "runtime/dataset/tokenizer.h"
 #include "runtime/io/file.h"
-#include "runtime/resource.h"
 #include "runtime/train/internal.h"
 #include "runtime/train/weights.h"
 
@@ -62,17 +61,7 @@ static bool set_variable(struct train *train, const struct weights_match *match,
     struct tensor value;
     if (!weights_value(match, &value, err))
         return false;
-    struct variable *variable =
-        resources_variable(session_resources(train->session), "", face->name,
-                           (enum dtype)face->dtype, &face->shape, err);
-    if (!variable) {
-        tensor_release(&value);
-        return false;
-    }
-    tensor_release(&variable->value);
-    variable->value = value;
-    resource_unref(&variable->resource);
-    return true;
+    return runner_set(train->runner, (int)(face - train->model.variables), &value, err);
 }
 
 static int64_t tokens_of(const char *vocabulary)

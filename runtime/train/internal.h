@@ -12,6 +12,7 @@
 #include "runtime/spec/spec.h"
 #include "runtime/tensor.h"
 #include "runtime/train/input.h"
+#include "runtime/train/runner.h"
 #include "runtime/train/train.h"
 
 #define TRAIN_METRICS_MAX (SPEC_METRICS_MAX + 1)
@@ -42,14 +43,15 @@ struct train {
     struct dataset dataset;
     const struct dataset_part *eval; /* of the dataset: what evaluations look at; NULL: none */
     struct model model;
-    struct session *session;
-    struct callable *step_call;
-    struct callable *eval_call;
+    struct runner *runner;
+    struct runner_call *step_call;
+    struct runner_call *eval_call;
     struct input *input;
     struct events *events; /* NULL: none */
     char *events_path;
     uint64_t graph_hash; /* tells whether a checkpoint is of this very graph */
 
+    int64_t batch; /* examples in a step, of all workers */
     int64_t step;
     int64_t position; /* of the input: examples taken since the first epoch began */
     int pending;      /* enum train_pending */

@@ -25,9 +25,12 @@ static void tell_largest(const struct memory_estimate *memory, struct str *text)
     }
 }
 
-static bool check(const struct train *train, const struct callable *call, const char *what,
+static bool check(const struct train *train, const struct runner_call *of, const char *what,
                   struct error *err)
 {
+    const struct callable *call = runner_callable(of);
+    if (!call)
+        return true;
     const char *pointer;
     int64_t limit = memory_limit(train, &pointer);
     struct memory_estimate memory;

@@ -5,7 +5,6 @@
 
 #include "base/alloc.h"
 #include "runtime/checkpoint.h"
-#include "runtime/resource.h"
 #include "runtime/train/internal.h"
 #include "runtime/train/trained.h"
 
@@ -34,16 +33,6 @@ bool save_claim(struct train *train, struct error *err)
 {
     const struct checkpoint_settings settings = settings_of(train);
     return checkpoint_claim(&settings, err);
-}
-
-/* Borrowed from the table, which nobody clears while a training runs. */
-static struct variable *find_variable(struct train *train, const struct model_variable *face,
-                                      struct error *err)
-{
-    struct variable *variable = model_variable_in(face, session_resources(train->session), err);
-    if (variable)
-        resource_unref(&variable->resource);
-    return variable;
 }
 
 static bool set_number(struct checkpoint_item *item, const char *name, int64_t value,
@@ -89,17 +78,17 @@ static bool collect_stopping(struct train *train, struct checkpoint_item *items,
 static bool collect(struct train *train, struct checkpoint_item *items, int *count,
                     struct error *err)
 {
-    for (int i = 0; i < train->model.variables_count; i++) {
-        const struct model_variable *face = &train->model.variables[i];
-        struct variable *variable = find_variable(train, face, err);
-        if (!variable)
-            return false;
-        if (!variable->value.dtype)
-            return fail(err, INTERNAL, "variable \"%s\" has no value to save", face->name);
+    int variables = train->model.variables_count;
+    struct tensor *values = alloc_array((size_t)variables, sizeof(*values));
+    bool ok = runner_get(train->runner, values, err);
+    for (int i = 0; ok && i < variables; i++) {
         struct checkpoint_item *item = &items[(*count)++];
-        item->name = face->name;
-        tensor_share(&item->tensor, &variable->value);
+        item->name = train->model.variables[i].name;
+        item->tensor = values[i];
     }
+    free(values);
+    if (!ok)
+        return false;
     if (!set_number(&items[*count], SAVE_POSITION, train->position, err))
         return false;
     (*count)++;
@@ -140,8 +129,9 @@ bool save_write(struct train *train, struct str *path, struct error *err)
 /* --- reading --- */
 
 static bool restore_variable(struct train *train, const struct checkpoint *checkpoint,
-                             const struct model_variable *face, struct error *err)
+                             int index, struct error *err)
 {
+    const struct model_variable *face = &train->model.variables[index];
     const struct tensor *saved = checkpoint_find(checkpoint, face->name);
     char wanted[SHAPE_TEXT_BYTES], found[SHAPE_TEXT_BYTES];
     if (!saved)
@@ -155,16 +145,10 @@ static bool restore_variable(struct train *train, const struct checkpoint *check
                     checkpoint->prefix, face->name, dtype_name(saved->dtype),
                     shape_text(&saved->shape, found, sizeof(found)), dtype_name(face->dtype),
                     shape_text(&face->shape, wanted, sizeof(wanted)));
-    struct variable *variable = find_variable(train, face, err);
-    if (!variable)
-        return false;
     /* A copy, so that the variable is the only owner and can be updated in place. */
     struct tensor value;
-    if (!tensor_init_copy(&value, saved->dtype, &saved->shape, saved->data, err))
-        return false;
-    tensor_release(&variable->value);
-    variable->value = value;
-    return true;
+    return tensor_init_copy(&value, saved->dtype, &saved->shape, saved->data, err) &&
+           runner_set(train->runner, index, &value, err);
 }
 
 static bool saved_number(const struct checkpoint *checkpoint, const char *name, int64_t *value,
@@ -205,7 +189,7 @@ static bool restore(struct train *train, const struct checkpoint *checkpoint, st
         return fail(err, DATA_LOSS, "%s: step %lld and position %lld make no sense",
                     checkpoint->prefix, (long long)step, (long long)position);
     for (int i = 0; i < train->model.variables_count; i++) {
-        if (!restore_variable(train, checkpoint, &train->model.variables[i], err))
+        if (!restore_variable(train, checkpoint, i, err))
             return false;
     }
     char hash[24];

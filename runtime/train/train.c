@@ -28,7 +28,7 @@ static void measure(struct train *train, uint64_t spent_us)
     train->busy_steps++;
     train->window_us += spent_us;
     train->window_steps++;
-    double batch = (double)train->spec->data.batch_size;
+    double batch = (double)train->batch;
     if (train->window_us >= TRAIN_WINDOW_US || train->busy_us < TRAIN_WINDOW_US) {
         train->last.examples_per_second =
             (double)train->window_steps * batch * 1e6 / (double)(train->window_us + 1);
@@ -112,8 +112,8 @@ static bool run_step(struct train *train, struct error *err)
     struct str trace = {0};
     bool traced = is_traced(train);
     uint64_t start_us = clock_monotonic_us();
-    bool ok = session_call(train->session, train->step_call, batch->feeds, fetched,
-                           traced ? &trace : NULL, err);
+    bool ok = runner_call(train->runner, train->step_call, batch->feeds, fetched,
+                          traced ? &trace : NULL, err);
     uint64_t spent_us = clock_monotonic_us() - start_us;
     input_give_back(train->input, batch);
     if (!ok) {
@@ -121,7 +121,7 @@ static bool run_step(struct train *train, struct error *err)
         return tell_numerics(train, err);
     }
     train->step++;
-    train->position += train->spec->data.batch_size;
+    train->position += train->batch;
     take_values(train, fetched);
     if (traced)
         events_trace(train->events, train->step, trace.data, trace.size);
@@ -277,9 +277,8 @@ static bool do_end(struct train *train, struct train_report *report, struct erro
     report->what = TRAIN_ENDED;
     report->end = train->end;
     if (train->busy_us)
-        train->last.examples_per_second = (double)train->busy_steps *
-                                          (double)train->spec->data.batch_size * 1e6 /
-                                          (double)train->busy_us;
+        train->last.examples_per_second =
+            (double)train->busy_steps * (double)train->batch * 1e6 / (double)train->busy_us;
     if (!train->events)
         return true;
     if (train->end == TRAIN_FINISHED)
@@ -324,9 +323,8 @@ static void fill_report(const struct train *train, struct train_report *report)
     report->steps = train->facts.steps;
     report->text = str_text(&train->text);
     double rate = train->last.examples_per_second;
-    report->seconds_left = rate > 0 ? (double)(report->steps - report->step) *
-                                          (double)train->spec->data.batch_size / rate
-                                    : 0;
+    report->seconds_left =
+        rate > 0 ? (double)(report->steps - report->step) * (double)train->batch / rate : 0;
 }
 
 bool train_next(struct train *train, struct train_report *report, struct error *err)

@@ -16,6 +16,7 @@
 
 struct error;
 struct model_metric;
+struct runner_cluster;
 struct spec;
 struct train;
 
@@ -30,6 +31,7 @@ struct train_options {
     bool resume;      /* from the newest checkpoint, if there is one */
     int64_t
         epoch; /* of the attempt: a newer one's checkpoints are never overwritten; 0: none */
+    const struct runner_cluster *cluster; /* the tasks of a spec that has several; NULL: one */
     bool wait_for_room; /* on a full disk: pauses until there is room, in place of failing; an
                            end that is asked for meanwhile fails with UNAVAILABLE */
 };

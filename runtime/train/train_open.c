@@ -10,7 +10,7 @@
 static int64_t steps_in_all(const struct train *train)
 {
     const struct spec *spec = train->spec;
-    int64_t examples = train->dataset.train.count, batch = spec->data.batch_size;
+    int64_t examples = train->dataset.train.count, batch = train->batch;
     int64_t steps = spec->train.steps;
     if (!steps)
         steps = (spec->train.epochs * examples + batch - 1) / batch;
@@ -102,8 +102,8 @@ static bool build_session(struct train *train, struct error *err)
     train->facts.metrics_count = train->model.metrics_count;
     train->facts.parameters = train->model.summary.parameters;
     train->graph_hash = hash_graph(train->model.graph);
-    train->session = session_new(&options, err);
-    return train->session && session_extend_graph(train->session, train->model.graph, err);
+    train->runner = runner_new(&options, train->options.cluster, &train->model, err);
+    return train->runner;
 }
 
 static bool prepare_calls(struct train *train, struct error *err)
@@ -120,9 +120,9 @@ static bool prepare_calls(struct train *train, struct error *err)
         .fetches_count = metrics,
         .targets = &train->model.train,
         .targets_count = 1};
-    train->step_call = session_prepare(train->session, &step, err);
+    train->step_call = runner_prepare(train->runner, &step, err);
     train->eval_call =
-        train->step_call ? evaluate_prepare(train->session, &train->model, dataset, err) : NULL;
+        train->step_call ? evaluate_prepare(train->runner, &train->model, dataset, err) : NULL;
     return train->eval_call;
 }
 
@@ -141,8 +141,7 @@ static bool set_state(struct train *train, struct error *err)
     train->facts.resumed_from = train->step;
     if (found)
         return true;
-    const struct session_run init = {.targets = &train->model.init, .targets_count = 1};
-    if (!session_run(train->session, &init, NULL, err) || !init_apply(train, err))
+    if (!runner_run(train->runner, train->model.init, err) || !init_apply(train, err))
         return false;
     if (train->notice.size)
         train->pending |= PENDING_NOTICE;
@@ -155,7 +154,7 @@ static bool start_input(struct train *train, struct error *err)
     const struct input_options options = {
         .dataset = &train->dataset,
         .part = &train->dataset.train,
-        .batch_size = data->batch_size,
+        .batch_size = train->batch,
         .shuffle = data->shuffle,
         .seed = train->spec->seed,
         .position = train->position,
@@ -172,9 +171,8 @@ void train_tell_run(struct train *train, const char *ended)
         "{\"steps\": %lld, \"examples\": %lld, \"parameters\": %lld, \"batch_size\": %lld, "
         "\"threads\": %d, \"resumed_from\": %lld, \"skipped\": %lld",
         (long long)train->facts.steps, (long long)train->facts.examples,
-        (long long)train->facts.parameters, (long long)train->spec->data.batch_size,
-        train->facts.threads, (long long)train->facts.resumed_from,
-        (long long)train->facts.skipped);
+        (long long)train->facts.parameters, (long long)train->batch, train->facts.threads,
+        (long long)train->facts.resumed_from, (long long)train->facts.skipped);
     if (ended) {
         str_add(&text, ", \"ended\": ");
         str_add_json(&text, ended, strlen(ended));
@@ -198,10 +196,10 @@ static bool start_events(struct train *train, struct error *err)
     events_session(train->events, train->step, TFEVENT_START, "");
     train_tell_run(train, NULL);
     struct str text = {0};
-    graph_export(session_graph(train->session), true, 1024, &text);
+    graph_export(runner_graph(train->runner), true, 1024, &text);
     events_graph(train->events, text.data, text.size);
     str_clear(&text);
-    session_explain_placement(train->session, train->step_call, &text);
+    runner_explain(train->runner, train->step_call, &text);
     events_placement(train->events, train->step, str_text(&text));
     str_release(&text);
     return room_flush(train, err);
@@ -213,6 +211,7 @@ struct train *train_open(const struct train_options *options, struct error *err)
     train->options = *options;
     train->last.values = train->values;
     train->spec = options->spec;
+    train->batch = options->spec->data.batch_size * options->spec->tasks[ROLE_WORKER].replicas;
     train->facts.threads = options->threads;
     train->saved_step = train->evaluated_step = train->point_step = -1;
     train->opened_us = train->saved_us = clock_monotonic_us();
@@ -240,7 +239,7 @@ void train_close(struct train *train)
     input_stop(train->input);
     if (!events_close(train->events, &ignored))
         train->events = NULL;
-    session_free(train->session);
+    runner_free(train->runner);
     if (train->model.graph)
         model_release(&train->model);
     dataset_close(&train->dataset);

@@ -241,6 +241,11 @@ static bool open_transforms(struct trained *trained, struct error *err)
 bool trained_build(struct trained *trained, const struct session_options *options,
                    struct error *err)
 {
+    /* Whatever trained it: it is used in one task. */
+    struct spec *alone = arena_copy(trained->arena, trained->spec, sizeof(*alone));
+    alone->tasks[ROLE_WORKER].replicas = 1;
+    alone->tasks[ROLE_PS].replicas = 0;
+    trained->spec = alone;
     if (!open_transforms(trained, err) ||
         !model_build(trained->spec, &trained->dataset.feeds.data, &trained->model, err))
         return false;

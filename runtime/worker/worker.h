@@ -39,6 +39,9 @@ bool worker_create_session(struct worker *worker, const char *session, bool isol
 bool worker_delete_session(struct worker *worker, const char *session,
                            struct error *err) CHECKED;
 
+/* Those that masters have made and not deleted. */
+int worker_sessions_count(struct worker *worker);
+
 /*
  * Makes a part ready to run.  Session "" is there without being made.  Fails with ABORTED for
  * an unknown session, INVALID for a bad graph, as running it alone would.

@@ -212,6 +212,14 @@ bool worker_delete_session(struct worker *worker, const char *handle, struct err
     return true;
 }
 
+int worker_sessions_count(struct worker *worker)
+{
+    pthread_mutex_lock(&worker->lock);
+    int count = map_count(worker->sessions) - (map_find(worker->sessions, "") != NULL);
+    pthread_mutex_unlock(&worker->lock);
+    return count;
+}
+
 void worker_session_free_all(struct worker *worker)
 {
     for (int i = 0; i < map_count(worker->sessions); i++)

@@ -226,7 +226,7 @@ bool attempt_launch(struct attempt *attempt, struct link *link, const char *host
     enum prepare_result result = PREPARE_DONE;
     if (attempt->state != AGENT_TASK_STARTING)
         return true;
-    if (is_program(attempt)) {
+    if (prepare_wanted(attempt->start)) {
         if (!attempt->prepare)
             attempt->prepare = prepare_new(attempt->folder, attempt->start);
         result = prepare_go_on(attempt->prepare, link, &attempt->task, host, err);

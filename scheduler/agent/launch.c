@@ -43,6 +43,8 @@ json_t *launch_start_json(const struct agent_start_task *start, const char *cook
     json_object_set_new(json, "gpu_ids", gpus);
     if (start->program.words_count)
         json_object_set_new(json, "program", program_json(&start->program));
+    else
+        json_object_set_new(json, "tasks", json_integer(start->tasks));
     return json;
 }
 
@@ -117,6 +119,8 @@ static bool environment_make(struct words *words, const char *folder, const json
     words_variable(words, "TRAINYARD_ROLE", files_text(start, "role"));
     words_variable_int(words, "TRAINYARD_INDEX", files_int(start, "index"));
     words_variable(words, "TRAINYARD_COOKIE", files_text(start, "cookie"));
+    if (files_int(start, "tasks") > 1)
+        program_add_cluster(words, start);
     return !json_object_get(start, "program") || program_environment(words, folder, start, err);
 }
 

@@ -172,6 +172,17 @@ static json_t *address_json(const struct agent_task_address *address)
                      "address", address->address);
 }
 
+static int64_t tasks_of(const json_t *start)
+{
+    const json_t *program = json_object_get(start, "program");
+    return files_int(program ? program : start, "tasks");
+}
+
+bool prepare_wanted(const json_t *start)
+{
+    return json_object_get(start, "program") || tasks_of(start) > 1;
+}
+
 static enum prepare_result meet(struct prepare *prepare, struct link *link,
                                 const struct agent_task_ref *task, const char *host,
                                 struct error *err)
@@ -182,8 +193,7 @@ static enum prepare_result meet(struct prepare *prepare, struct link *link,
                                        arena_printf(arena, "127.0.0.1:%d", port)};
     struct agent_meet_response met = {&alone, 1};
     enum prepare_result result = PREPARE_DONE;
-    if (files_int(json_object_get(prepare->start, "program"), "tasks") > 1 &&
-        !link_meet(link, task, host, port, arena, &met, err)) {
+    if (tasks_of(prepare->start) > 1 && !link_meet(link, task, host, port, arena, &met, err)) {
         result = call_failed(err);
     } else if (!met.cluster_count) {
         prepare->wait_ms = prepare->wait_ms ? prepare->wait_ms * 2 : WAIT_FIRST_MS;

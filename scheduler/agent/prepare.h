@@ -1,6 +1,6 @@
 /*
- * prepare.h - what a program waits for before it starts: its files, and the addresses of the
- * tasks that it works with.
+ * prepare.h - what a task waits for before it starts: the files of a program, and the addresses
+ * of the tasks that it works with.
  *
  * Nothing of it is kept: an agent that was killed begins anew.
  */
@@ -22,6 +22,9 @@ enum prepare_result {
     PREPARE_ABSENT, /* the server does not answer, `err` says why */
     PREPARE_FAILED, /* it cannot be had, `err` says why */
 };
+
+/* Whether a task has anything to wait for: programs, and tasks that train one model. */
+bool prepare_wanted(const json_t *start);
 
 /* For the attempt in `folder`; `start` is start.json, which gets its "cluster". */
 struct prepare *prepare_new(const char *folder, json_t *start);

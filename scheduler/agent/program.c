@@ -120,6 +120,13 @@ static char *tf_config(const json_t *start)
     return text;
 }
 
+void program_add_cluster(struct words *words, const json_t *start)
+{
+    char *config = tf_config(start);
+    words_variable(words, "TF_CONFIG", config ? config : "{}");
+    free(config);
+}
+
 /* Whether a task is one of equals, who count themselves through: ps and evaluators serve. */
 static bool has_rank(const char *role)
 {
@@ -219,9 +226,7 @@ bool program_environment(struct words *words, const char *folder, const json_t *
     words_variable_int(words, "TRAINYARD_PORT", files_int(start, "port"));
     words_variable(words, "PYTHONUNBUFFERED", "1"); /* lines are seen when they are printed */
     words_variable_int(words, "OMP_NUM_THREADS", threads > 0 ? threads : 1);
-    char *config = tf_config(start);
-    words_variable(words, "TF_CONFIG", config ? config : "{}");
-    free(config);
+    program_add_cluster(words, start);
     add_ranks(words, start);
     add_gpus(words, start);
 

@@ -33,6 +33,9 @@ const char *program_folder(const json_t *start);
 /* The program and its arguments; `start` is start.json. */
 void program_command(struct words *words, const json_t *start);
 
+/* TF_CONFIG: which task this is, and where all are. */
+void program_add_cluster(struct words *words, const json_t *start);
+
 /*
  * What programs look for: TF_CONFIG, RANK and its like, MASTER_ADDR, the GPUs that are theirs,
  * $TRAINYARD_OUT; where its secrets are, and those that it wants as variables; then the

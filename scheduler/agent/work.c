@@ -175,7 +175,9 @@ static void command_run(struct agent *agent, const struct agent_command *command
                                                    : "stop");
     if (command->kind == AGENT_COMMAND_START) {
         const struct attempt_own own = {
-            .port = command->start.program.words_count ? port_take(agent) : 0,
+            .port = command->start.program.words_count || command->start.tasks > 1
+                        ? port_take(agent)
+                        : 0,
             .user = port_user(agent, task->job_id),
             .group = agent->users.group,
         };

@@ -1,0 +1,164 @@
+/* replica.c - see replica.h. */
+
+#include "runtime/model/replica.h"
+
+#include "base/arena.h"
+#include "runtime/op.h"
+#include "runtime/spec/spec.h"
+
+bool replica_wanted(const struct spec *spec)
+{
+    return spec_tasks(spec) > 1;
+}
+
+static const char *device_of(enum spec_role role, int index, struct arena *arena)
+{
+    return arena_printf(arena, "/job:%s/task:%d", spec_role_name(role), index);
+}
+
+const char *replica_device(const struct build *m, int worker)
+{
+    return device_of(ROLE_WORKER, worker, m->arena);
+}
+
+void replica_begin(struct building *g)
+{
+    struct build *m = &g->m;
+    int servers = g->spec->tasks[ROLE_PS].replicas;
+    if (!replica_wanted(g->spec))
+        return;
+    m->servers_count = servers ? servers : 1;
+    m->server_bytes = arena_array(m->arena, (size_t)m->servers_count, sizeof(*m->server_bytes));
+    const char **names = arena_array(m->arena, (size_t)m->servers_count, sizeof(*names));
+    for (int i = 0; i < m->servers_count; i++)
+        names[i] = device_of(servers ? ROLE_PS : ROLE_WORKER, i, m->arena);
+    m->servers = names;
+}
+
+/* --- one batch for all --- */
+
+/* Equal parts of what is fed to the first worker. */
+static struct edge *parts_of(struct build *m, struct edge all, int count)
+{
+    struct edge *parts = arena_array(m->arena, (size_t)count, sizeof(*parts));
+    if (!all.from || count == 1) {
+        parts[0] = all;
+        return parts;
+    }
+    struct edge first = build_split(m, all, 0, count);
+    for (int i = 0; i < count; i++)
+        parts[i] = builder_output(first, i);
+    return parts;
+}
+
+/* A pass for each worker, with its part of each input. */
+static struct pass *passes_new(struct building *g, int workers)
+{
+    struct build *m = &g->m;
+    int features = g->data->features_count;
+    struct pass *passes = arena_array(m->arena, (size_t)workers, sizeof(*passes));
+    struct pass whole = pass_fed(g, g->spec->data.batch_size * workers);
+    for (int i = 0; i < workers; i++)
+        passes[i] = pass_new(g);
+    for (int f = 0; f < features; f++) {
+        struct edge *parts = parts_of(m, whole.features[f], workers);
+        for (int i = 0; i < workers; i++)
+            passes[i].features[f] = parts[i];
+    }
+    struct edge *targets = parts_of(m, whole.target, workers);
+    struct edge *weights = parts_of(m, whole.weight, workers);
+    for (int i = 0; i < workers; i++) {
+        passes[i].target = targets[i];
+        passes[i].weight = weights[i];
+    }
+    return passes;
+}
+
+/* --- what comes of all --- */
+
+static struct edge sum_of(struct build *m, const struct edge *xs, int count)
+{
+    return count == 1 ? xs[0] : builder_add(&m->b, "AddN", "AddN", xs, count, NO_ATTRS);
+}
+
+static struct edge mean_of(struct build *m, const struct edge *xs, int count)
+{
+    struct edge sum = sum_of(m, xs, count);
+    return count == 1 ? sum : build_with_number(m, "Mul", sum, 1.0 / count);
+}
+
+/* The mean of each gradient, where its variable is. */
+static void mean_gradients(struct build *m, struct edge *const *grads, int workers,
+                           struct replica_result *out)
+{
+    struct edge *each = arena_array(m->arena, (size_t)workers, sizeof(*each));
+    out->grads = arena_array(m->arena, (size_t)out->grads_count, sizeof(*out->grads));
+    for (int i = 0, n = 0; i < m->weights_count && n < out->grads_count && build_ok(m); i++) {
+        if (!m->weights[i].face.trainable)
+            continue;
+        for (int w = 0; w < workers; w++)
+            each[w] = grads[w][n];
+        m->b.device = m->weights[i].device;
+        out->grads[n++] = mean_of(m, each, workers);
+    }
+}
+
+void replica_build(struct building *g, struct replica_result *out)
+{
+    struct build *m = &g->m;
+    int workers = g->spec->tasks[ROLE_WORKER].replicas;
+    int metrics = g->spec->train.metrics_count + 1;
+    struct edge *losses = arena_array(m->arena, (size_t)workers, sizeof(*losses));
+    struct edge *sums = arena_array(m->arena, (size_t)metrics * (size_t)workers, sizeof(*sums));
+    struct edge **grads = arena_array(m->arena, (size_t)workers, sizeof(struct edge *));
+    struct node **updates = NULL;
+    int updates_count = 0;
+    m->b.device = replica_device(m, 0);
+    struct pass *passes = passes_new(g, workers);
+    for (int w = 0; w < workers && build_ok(m); w++) {
+        m->replica = w;
+        m->b.device = replica_device(m, w);
+        const char *outside = build_enter(m, arena_printf(m->arena, "replica_%d", w));
+        pass_run(g, &passes[w], true);
+        struct edge of_each = pass_losses(g, &passes[w]);
+        losses[w] = pass_loss(g, &passes[w], of_each);
+        struct edge *own = arena_array(m->arena, (size_t)metrics, sizeof(*own));
+        pass_add_metrics(g, &passes[w], of_each, own);
+        for (int i = 0; i < metrics; i++)
+            sums[i * workers + w] = own[i];
+        build_leave(m, outside);
+        grads[w] = pass_gradients(g, losses[w], &out->grads_count);
+        if (!w) {
+            updates_count = m->updates_count;
+            updates =
+                arena_copy(m->arena, m->updates, (size_t)updates_count * sizeof(*updates));
+        }
+    }
+    m->replica = 0;
+    if (!build_ok(m))
+        return;
+    mean_gradients(m, grads, workers, out);
+    m->b.device = replica_device(m, 0);
+    for (int i = 1; i < metrics; i++)
+        out->sums[i] = sum_of(m, &sums[i * workers], workers);
+    out->loss = builder_add(&m->b, "Identity", MODEL_LOSS, INPUTS(mean_of(m, losses, workers)),
+                            NO_ATTRS);
+    m->b.device = NULL;
+    if (updates_count)
+        memcpy(m->updates, updates, (size_t)updates_count * sizeof(*updates));
+    m->updates_count = updates_count;
+}
+
+void replica_pin(struct build *m)
+{
+    if (!m->servers_count || !build_ok(m))
+        return;
+    for (int i = 0; i < graph_count(m->b.graph); i++) {
+        struct node *node = graph_node(m->b.graph, i);
+        for (int k = 0; k < node->inputs_count; k++) {
+            const struct node *from = node->inputs[k].from;
+            if (from && !strcmp(from->op->name, "VarHandleOp"))
+                node->requested_device = from->requested_device;
+        }
+    }
+}

@@ -1,0 +1,259 @@
+/* runner.c - see runner.h. */
+
+#include "runtime/train/runner.h"
+
+#include <stdlib.h>
+#include <sys/random.h>
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/str.h"
+#include "runtime/builder.h"
+#include "runtime/cluster/cluster.h"
+#include "runtime/model/model.h"
+#include "runtime/resource.h"
+#include "runtime/session.h"
+
+/* A step that takes longer has lost a task that does not say so. */
+#define STEP_TIMEOUT_MS (30 * 60 * 1000)
+
+/* The ops that read and write variables over a cluster. */
+#define STATE_VALUE "state/value_%d"
+#define STATE_WRITE "state/write_%d"
+
+struct runner_call {
+    struct callable *callable; /* of a session */
+    struct session_run run;    /* over a cluster; names are in the runner's arena */
+};
+
+struct runner {
+    const struct model *model;
+    struct session *session; /* one of the two */
+    struct cluster_session *cluster;
+    bool borrowed;
+    struct arena *arena;     /* of calls */
+    struct runner_call *get; /* over a cluster: all variables */
+};
+
+/* --- over a cluster --- */
+
+/* Reads and writes of each variable. */
+static bool add_state(struct runner *runner, struct graph *graph, struct error *err)
+{
+    struct builder b = {.graph = graph, .scope = "", .err = err};
+    const struct model *model = runner->model;
+    const char **fetches =
+        arena_array(runner->arena, (size_t)model->variables_count, sizeof(*fetches));
+    for (int i = 0; i < model->variables_count && builder_ok(&b); i++) {
+        const struct model_variable *face = &model->variables[i];
+        struct node *handle = graph_find(graph, face->name);
+        if (!handle)
+            return fail(err, INTERNAL, "the variable \"%s\" is not in the graph", face->name);
+        const struct edge at = {handle, 0};
+        b.device = handle->requested_device;
+        builder_add(&b, "ReadVariableOp", arena_printf(runner->arena, "state/read_%d", i),
+                    INPUTS(at), ATTRS(attr_type("dtype", face->dtype)));
+        fetches[i] = arena_printf(runner->arena, "state/read_%d:0", i);
+        struct edge value = builder_add(
+            &b, "Placeholder", arena_printf(runner->arena, STATE_VALUE, i), NO_INPUTS,
+            ATTRS(attr_type("dtype", face->dtype), attr_shape("shape", &face->shape)));
+        builder_add(&b, "AssignVariableOp", arena_printf(runner->arena, STATE_WRITE, i),
+                    INPUTS(at, value), ATTRS(attr_type("dtype", face->dtype)));
+    }
+    const struct session_run all = {.fetches = fetches,
+                                    .fetches_count = model->variables_count};
+    return builder_ok(&b) && (runner->get = runner_prepare(runner, &all, err));
+}
+
+static bool open_cluster(struct runner *runner, const struct runner_cluster *cluster,
+                         struct graph *graph, struct error *err)
+{
+    uint64_t random = 0;
+    ssize_t got = getrandom(&random, sizeof(random), 0);
+    assert(got == (ssize_t)sizeof(random));
+    char handle[17];
+    snprintf(handle, sizeof(handle), "%016llx", (unsigned long long)random);
+    const struct cluster_options options = {.links = cluster->links,
+                                            .links_count = cluster->links_count,
+                                            .home = cluster->home,
+                                            .isolate = true};
+    runner->cluster = cluster_session_new(&options, handle, err);
+    return runner->cluster && add_state(runner, graph, err) &&
+           cluster_session_extend_graph(runner->cluster, graph, err);
+}
+
+static bool run_cluster(struct runner *runner, const struct session_run *wanted,
+                        const struct tensor *feeds, struct tensor *fetched,
+                        struct str *statistics, struct error *err)
+{
+    struct session_run run = *wanted;
+    run.feed_values = feeds;
+    run.timeout_ms = STEP_TIMEOUT_MS;
+    run.trace = statistics != NULL;
+    run.statistics = statistics;
+    return cluster_session_run(runner->cluster, &run, fetched, err);
+}
+
+/* --- both --- */
+
+static struct runner *begin(const struct model *model)
+{
+    struct runner *runner = alloc_bytes(sizeof(*runner));
+    runner->model = model;
+    runner->arena = arena_new();
+    return runner;
+}
+
+struct runner *runner_new(const struct session_options *options,
+                          const struct runner_cluster *cluster, struct model *model,
+                          struct error *err)
+{
+    struct runner *runner = begin(model);
+    bool ok;
+    if (cluster) {
+        ok = open_cluster(runner, cluster, model->graph, err);
+    } else {
+        runner->session = session_new(options, err);
+        ok = runner->session && session_extend_graph(runner->session, model->graph, err);
+    }
+    if (ok)
+        return runner;
+    runner_free(runner);
+    return NULL;
+}
+
+struct runner *runner_of(struct session *session, const struct model *model)
+{
+    struct runner *runner = begin(model);
+    runner->session = session;
+    runner->borrowed = true;
+    return runner;
+}
+
+void runner_free(struct runner *runner)
+{
+    if (!runner)
+        return;
+    if (!runner->borrowed)
+        session_free(runner->session);
+    cluster_session_free(runner->cluster);
+    arena_free(runner->arena);
+    free(runner);
+}
+
+static const char *const *copy_names(struct arena *arena, const char *const *names, int count)
+{
+    const char **copies = arena_array(arena, (size_t)count, sizeof(*copies));
+    for (int i = 0; i < count; i++)
+        copies[i] = arena_text(arena, names[i]);
+    return copies;
+}
+
+struct runner_call *runner_prepare(struct runner *runner, const struct session_run *run,
+                                   struct error *err)
+{
+    struct arena *arena = runner->arena;
+    struct runner_call *call = arena_alloc(arena, sizeof(*call));
+    if (runner->session) {
+        call->callable = session_prepare(runner->session, run, err);
+        return call->callable ? call : NULL;
+    }
+    call->run =
+        (struct session_run){.feeds = copy_names(arena, run->feeds, run->feeds_count),
+                             .feeds_count = run->feeds_count,
+                             .fetches = copy_names(arena, run->fetches, run->fetches_count),
+                             .fetches_count = run->fetches_count,
+                             .targets = copy_names(arena, run->targets, run->targets_count),
+                             .targets_count = run->targets_count};
+    return call;
+}
+
+bool runner_call(struct runner *runner, const struct runner_call *call,
+                 const struct tensor *feeds, struct tensor *fetched, struct str *statistics,
+                 struct error *err)
+{
+    return runner->session
+               ? session_call(runner->session, call->callable, feeds, fetched, statistics, err)
+               : run_cluster(runner, &call->run, feeds, fetched, statistics, err);
+}
+
+bool runner_run(struct runner *runner, const char *target, struct error *err)
+{
+    const struct session_run run = {.targets = &target, .targets_count = 1};
+    return runner->session ? session_run(runner->session, &run, NULL, err)
+                           : run_cluster(runner, &run, NULL, NULL, NULL, err);
+}
+
+/* Borrowed from the table, which nobody clears while a training runs. */
+static struct variable *find_variable(struct runner *runner, int index, struct error *err)
+{
+    struct variable *variable = model_variable_in(&runner->model->variables[index],
+                                                  session_resources(runner->session), err);
+    if (variable)
+        resource_unref(&variable->resource);
+    return variable;
+}
+
+bool runner_get(struct runner *runner, struct tensor *values, struct error *err)
+{
+    if (runner->cluster)
+        return runner_call(runner, runner->get, NULL, values, NULL, err);
+    for (int i = 0; i < runner->model->variables_count; i++) {
+        struct variable *variable = find_variable(runner, i, err);
+        bool ok = variable && (variable->value.dtype ||
+                               fail(err, INTERNAL, "variable \"%s\" has no value to save",
+                                    runner->model->variables[i].name));
+        if (ok) {
+            tensor_share(&values[i], &variable->value);
+            continue;
+        }
+        while (i--)
+            tensor_release(&values[i]);
+        return false;
+    }
+    return true;
+}
+
+bool runner_set(struct runner *runner, int index, struct tensor *value, struct error *err)
+{
+    char feed[32], target[32];
+    if (runner->cluster) {
+        snprintf(feed, sizeof(feed), STATE_VALUE, index);
+        snprintf(target, sizeof(target), STATE_WRITE, index);
+        const char *feeds[] = {feed}, *targets[] = {target};
+        const struct session_run run = {
+            .feeds = feeds, .feeds_count = 1, .targets = targets, .targets_count = 1};
+        bool ok = run_cluster(runner, &run, value, NULL, NULL, err);
+        tensor_release(value);
+        return ok;
+    }
+    struct variable *variable = find_variable(runner, index, err);
+    if (!variable) {
+        tensor_release(value);
+        return false;
+    }
+    tensor_release(&variable->value);
+    variable->value = *value;
+    return true;
+}
+
+const struct graph *runner_graph(const struct runner *runner)
+{
+    return runner->session ? session_graph(runner->session)
+                           : cluster_session_graph(runner->cluster);
+}
+
+void runner_explain(const struct runner *runner, const struct runner_call *call,
+                    struct str *json)
+{
+    if (runner->session)
+        session_explain_placement(runner->session, call->callable, json);
+    else
+        cluster_session_explain_placement(runner->cluster, json);
+}
+
+const struct callable *runner_callable(const struct runner_call *call)
+{
+    return call->callable;
+}

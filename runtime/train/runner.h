@@ -1,0 +1,70 @@
+/*
+ * runner.h - what runs a training's graph: a session of this process, or one over the tasks of
+ * a cluster (runtime/cluster).  Training, evaluation and checkpoints are the same for both.
+ */
+#pragma once
+
+#include "base/base.h"
+
+struct callable;
+struct error;
+struct graph;
+struct model;
+struct runner;
+struct runner_call;
+struct session;
+struct session_options;
+struct session_run;
+struct str;
+struct tensor;
+struct worker_link;
+
+/* The tasks that a training runs over; all borrowed for its life. */
+struct runner_cluster {
+    struct worker_link *const *links;
+    int links_count;
+    int home; /* which of them is this process */
+};
+
+/*
+ * A runner of the model's graph, which is copied.  `cluster` NULL: a session of `options`.
+ * Over a cluster the model's graph gets the ops "state/..." by which its variables are read and
+ * written.  Fails as session_new() and cluster_session_new() do.
+ */
+struct runner *runner_new(const struct session_options *options,
+                          const struct runner_cluster *cluster, struct model *model,
+                          struct error *err) CHECKED;
+
+/* One that borrows a session, whose graph has the model. */
+struct runner *runner_of(struct session *session, const struct model *model);
+void runner_free(struct runner *runner); /* NULL is fine */
+
+/* A run that will be repeated: names are copied.  Owned by the runner.  Fails as
+ * session_prepare(). */
+struct runner_call *runner_prepare(struct runner *runner, const struct session_run *run,
+                                   struct error *err) CHECKED;
+
+/* Runs it once, as session_call() does; `statistics` NULL: no trace. */
+bool runner_call(struct runner *runner, const struct runner_call *call,
+                 const struct tensor *feeds, struct tensor *fetched, struct str *statistics,
+                 struct error *err) CHECKED;
+
+/* Runs one target once. */
+bool runner_run(struct runner *runner, const char *target, struct error *err) CHECKED;
+
+/* The values of all variables of the model, in their order, each to be released.  Fails with
+ * INTERNAL when one has none. */
+bool runner_get(struct runner *runner, struct tensor *values, struct error *err) CHECKED;
+
+/* Gives variable `index` a value; takes the tensor, also on failure. */
+bool runner_set(struct runner *runner, int index, struct tensor *value,
+                struct error *err) CHECKED;
+
+const struct graph *runner_graph(const struct runner *runner); /* with devices */
+
+/* Appends the placement, as session_explain_placement() does. */
+void runner_explain(const struct runner *runner, const struct runner_call *call,
+                    struct str *json);
+
+/* What session_estimate() takes; NULL over a cluster, whose tasks look after themselves. */
+const struct callable *runner_callable(const struct runner_call *call);
