@@ -429,6 +429,11 @@ deps: ## install the Debian packages that are missing
 	echo "deps: installing$$missing"; \
 	$$as apt-get update -qq && $$as env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing >/dev/null && echo "deps: done"
 
+SLURM := slurmctld slurmd slurm-client slurm-wlm-basic-plugins munge
+.PHONY: deps-slurm
+deps-slurm: ## install the Slurm that a system test runs (without it the test is left out)
+	@$(MAKE) --no-print-directory DEPS="$(SLURM)" deps
+
 # --- installing ----------------------------------------------------------------------------
 
 .PHONY: prove

@@ -64,6 +64,8 @@ int serve_main(int argc, char **argv)
         {"agents-key", OPTION_TEXT, &paths.key, "PEM file with its key"},
         {"agents-ca", OPTION_TEXT, &paths.ca,
          "PEM file: agents must show a certificate of this authority"},
+        {"engine-config", OPTION_TEXT, &options.engine_config,
+         "JSON file: Slurm or Kubernetes, which brings nodes when jobs wait for them"},
         {"no-agent", OPTION_FLAG, &options.no_agent, "run no tasks on this machine"},
         {"cpus", OPTION_NUMBER, &cpus, "CPUs that tasks may use here (all)"},
         {"memory", OPTION_NUMBER, &options.memory_bytes, "bytes that tasks may use here (all)"},

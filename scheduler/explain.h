@@ -17,6 +17,7 @@ struct scheduler;
     X(PAUSED)      /* a person holds it */                                                     \
     X(DEPENDENCY)  /* it comes after jobs that have not succeeded yet */                       \
     X(BACKOFF)     /* the last attempt failed; waits before the next */                        \
+    X(ENGINE)      /* an engine (Slurm, Kubernetes) was asked for a node */                    \
     X(NO_NODES)    /* no node has joined */                                                    \
     X(TOO_LARGE)   /* no node is large enough, even when empty */                              \
     X(NODES_AWAY)  /* nodes that could hold it are silent, lost, or being cleaned */           \

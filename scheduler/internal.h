@@ -280,6 +280,10 @@ void scheduler_node_tick(struct scheduler *s, struct node *node, uint64_t now_us
                          struct scheduler_actions *actions);
 uint64_t scheduler_node_next_us(const struct scheduler *s, const struct node *node);
 
+/* Its machine is gone: its tasks are given up now. */
+void scheduler_node_gone(struct scheduler *s, struct node *node, const char *why,
+                         uint64_t now_us, struct scheduler_actions *actions);
+
 /* True when new tasks may be placed there. */
 bool scheduler_node_offers(const struct node *node);
 

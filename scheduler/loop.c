@@ -353,6 +353,12 @@ void loop_set_agents(struct loop *loop, const struct loop_agents *agents)
     loop->agents = *agents;
 }
 
+void loop_set_engine(struct loop *loop, const struct loop_engine *engine)
+{
+    assert(!loop->started);
+    loop->engine = *engine;
+}
+
 bool loop_start(struct loop *loop, struct error *err)
 {
     assert(!loop->started);

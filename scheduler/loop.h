@@ -94,13 +94,17 @@ bool loop_whatif(struct loop *loop, const struct db_job_new *job,
 /*
  * Asks, before a job is added, whether it could ever run.  Fails with INVALID, the pointer of
  * the field and the largest value possible, when nodes have joined and none is large enough;
- * with no nodes anything passes.
+ * with no nodes anything passes, and so does what an engine could bring nodes for.
  */
-bool loop_check(struct loop *loop, const struct db_need *needs, int needs_count,
-                struct error *err) CHECKED;
+bool loop_check(struct loop *loop, const char *queue, const struct db_need *needs,
+                int needs_count, struct error *err) CHECKED;
 
 /* From now on nothing new is started on the node, or it is again.  NOT_FOUND. */
 bool loop_drain(struct loop *loop, int64_t node, bool drain, struct error *err) CHECKED;
+
+/* The node's machine is known to be gone, and `why`: its tasks are given up at once.  What is
+ * lost already stays so.  NOT_FOUND. */
+bool loop_gone(struct loop *loop, int64_t node, const char *why, struct error *err) CHECKED;
 
 /*
  * Gives a job that is queued another priority, 0 to 100.  NOT_FOUND; PRECONDITION when it is
@@ -190,6 +194,22 @@ struct loop_agents {
     /* After each batch.  Returns when it wants to be called again (clock_monotonic_us). */
     uint64_t (*flush)(void *self);
 };
+
+/* Who brings nodes when jobs wait for them; engines/engine.h. */
+struct loop_engine {
+    void *self;
+
+    /* Whether a job of this queue could run, were all nodes here that may be brought.  From any
+     * thread; `copy` is the caller's. */
+    bool (*possible)(void *self, struct scheduler *copy, const char *queue,
+                     const struct scheduler_need *needs, int needs_count);
+
+    /* Says more of a job that waits for nodes.  From any thread. */
+    void (*explain)(void *self, const char *queue, struct explain *out);
+};
+
+/* Before loop_start(); copies.  It must live as long as the loop. */
+void loop_set_engine(struct loop *loop, const struct loop_engine *engine);
 
 /* Before loop_start(); copies. */
 void loop_set_agents(struct loop *loop, const struct loop_agents *agents);

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "scheduler/advise.h"
+#include "scheduler/demand.h"
 #include "scheduler/loop_state.h"
 #include "scheduler/refuse.h"
 
@@ -46,15 +47,27 @@ static void cancel_many_step(struct loop *loop, struct loop_request *request)
     }
 }
 
+static bool loop_knows(const struct loop *loop, int64_t node)
+{
+    for (int i = 0; i < loop->known.count; i++) {
+        if (loop->known.list[i].id == node)
+            return true;
+    }
+    return false;
+}
+
 static bool drain_step(struct loop *loop, const struct loop_request *request)
 {
     loop_step(loop, &(struct scheduler_event){
                         .kind = ON_DRAIN, .id = request->number, .drain = request->flag});
-    for (int i = 0; i < loop->known.count; i++) {
-        if (loop->known.list[i].id == request->number)
-            return true;
-    }
-    return false;
+    return loop_knows(loop, request->number);
+}
+
+static bool gone_step(struct loop *loop, const struct loop_request *request)
+{
+    loop_step(loop, &(struct scheduler_event){
+                        .kind = ON_GONE, .id = request->number, .text = request->text});
+    return loop_knows(loop, request->number);
 }
 
 static bool pause_step(struct loop *loop, struct loop_request *request)
@@ -121,6 +134,8 @@ void loop_request_step(struct loop *loop, struct loop_request *request)
 {
     if (request->kind == LOOP_DRAIN)
         request->found = drain_step(loop, request);
+    if (request->kind == LOOP_GONE)
+        request->found = gone_step(loop, request);
     if (request->kind == LOOP_SHARES)
         shares_step(loop, request);
     if (request->kind == LOOP_CANCEL_MANY) {
@@ -286,6 +301,7 @@ void loop_request_finish(struct loop *loop, struct loop_request *request)
         ok = check_finish(loop, request);
         break;
     case LOOP_DRAIN:
+    case LOOP_GONE:
         ok = request->found ||
              fail(request->err, NOT_FOUND, "there is no node %lld", (long long)request->number);
         break;
@@ -396,6 +412,8 @@ bool loop_explain(struct loop *loop, int64_t job, struct explain *out, struct er
     /* Here, in the caller's thread: the scheduler's has better to do. */
     explain_job(copy, job, now_us, out);
     advise_job(copy, job, now_us, out);
+    if (loop->engine.explain)
+        loop->engine.explain(loop->engine.self, demand_queue(copy, job), out);
     scheduler_free(copy);
     return true;
 }
@@ -425,15 +443,32 @@ bool loop_whatif(struct loop *loop, const struct db_job_new *job,
     return ok;
 }
 
-bool loop_check(struct loop *loop, const struct db_need *needs, int needs_count,
-                struct error *err)
+/* Whether an engine could bring the nodes for it. */
+static bool engine_could(struct loop *loop, const char *queue, const struct db_need *needs,
+                         int needs_count, struct arena *arena)
+{
+    struct error unread;
+    struct scheduler *copy;
+    uint64_t now_us;
+    if (!loop->engine.possible || !loop_copy(loop, &copy, &now_us, &unread))
+        return false;
+    bool could = loop->engine.possible(loop->engine.self, copy, queue,
+                                       read_needs(needs, needs_count, arena), needs_count);
+    scheduler_free(copy);
+    return could;
+}
+
+bool loop_check(struct loop *loop, const char *queue, const struct db_need *needs,
+                int needs_count, struct error *err)
 {
     struct loop_request request = {.kind = LOOP_CHECK,
                                    .needs = needs,
                                    .needs_count = needs_count,
                                    .arena = arena_new(),
                                    .err = err};
-    bool ok = request_run(loop, &request);
+    bool ok =
+        request_run(loop, &request) ||
+        (err->code == INVALID && engine_could(loop, queue, needs, needs_count, request.arena));
     arena_free(request.arena);
     return ok;
 }
@@ -442,6 +477,12 @@ bool loop_drain(struct loop *loop, int64_t node, bool drain, struct error *err)
 {
     struct loop_request request = {
         .kind = LOOP_DRAIN, .number = node, .flag = drain, .err = err};
+    return request_run(loop, &request);
+}
+
+bool loop_gone(struct loop *loop, int64_t node, const char *why, struct error *err)
+{
+    struct loop_request request = {.kind = LOOP_GONE, .number = node, .text = why, .err = err};
     return request_run(loop, &request);
 }
 

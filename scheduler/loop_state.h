@@ -36,6 +36,7 @@ enum loop_request_kind {
     LOOP_COPY,
     LOOP_CHECK,
     LOOP_DRAIN,
+    LOOP_GONE,
     LOOP_NODES,
     LOOP_PRIORITY,
     LOOP_SHARES,
@@ -50,6 +51,7 @@ struct loop_request {
     int attempt;
     const struct db_job_new *edited;
     bool flag; /* kill, drain */
+    const char *text;
     int priority;
     bool found; /* the number was one of the scheduler's */
     enum job_state *state;
@@ -80,6 +82,7 @@ struct loop {
     struct db *db;
     struct scheduler_options options;
     struct loop_agents agents;
+    struct loop_engine engine;
     struct mailbox *mailbox;
     pthread_t thread;
     bool started;

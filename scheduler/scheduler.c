@@ -401,6 +401,10 @@ void scheduler_step(struct scheduler *s, const struct scheduler_event *event, ui
                                  actions);
         s->dirty = true;
         break;
+    case ON_GONE:
+        if (node)
+            scheduler_node_gone(s, node, event->text, now_us, actions);
+        break;
     case ON_PAUSE:
         if (job)
             scheduler_job_pause(s, job, event->pause, now_us, actions);
@@ -485,6 +489,7 @@ void scheduler_node_view(const struct scheduler *s, int index, struct scheduler_
     const struct node *node = s->nodes[index];
     *view = (struct scheduler_node_view){
         .id = node->id,
+        .name = node->name,
         .state = node->state,
         .session = node->session,
         .cleaning = node->ghosts_count > 0,

@@ -1,6 +1,5 @@
 /*
- * scheduler.h - which job gets which nodes, and what follows from everything that happens to
- * them.
+ * scheduler.h - which job gets which nodes, and what follows from all that happens to them.
  *
  * The pure core: events and the time go in, actions come out.  No clock, no thread, no system
  * call, no floating point, no order that depends on hashes or addresses: equal inputs give
@@ -8,8 +7,7 @@
  *
  * Whoever drives it must store the actions of kind "stored" below, in order, before carrying
  * out those of kind "sent", and before telling anybody.  From what was stored, the loads below
- * build the same state again.  Sent actions may be lost: they are repeated when a node joins
- * again.
+ * build the same state again.  Sent actions may be lost: a node's next join repeats them.
  *
  * Time is monotonic, in microseconds, and never goes back.
  */
@@ -21,7 +19,6 @@
 
 struct arena;
 struct scheduler;
-
 /* In microseconds. */
 struct scheduler_options {
     uint64_t suspect_us;     /* a node silent for so long gets nothing new */
@@ -136,6 +133,7 @@ enum scheduler_event_kind {
     ON_REPORT, /* id, epoch of the session, reports; those that come after newer ones are old
                   news */
     ON_DRAIN,  /* id, drain */
+    ON_GONE,   /* id, text: its machine is known to be gone; nobody waits for its silence */
     ON_PAUSE,  /* number, pause: held, or not; an attempt that lives ends with a checkpoint */
     ON_EDIT, /* job, edit: a job that is queued, and has made as many attempts as it says, asks
                 for something else now */
@@ -159,6 +157,7 @@ struct scheduler_event {
     int64_t id;
     int64_t epoch;
     bool drain;
+    const char *text;  /* ON_GONE: what is known, for people */
     uint64_t asked_us; /* ON_REPORT: the node's own clock when it said so; 0: not known */
     const struct scheduler_report *reports;
     int reports_count;
@@ -283,6 +282,7 @@ bool scheduler_possible(const struct scheduler *scheduler, const struct schedule
 /* Nodes, in order of their ids. */
 struct scheduler_node_view {
     int64_t id;
+    const char *name; /* borrowed */
     enum node_state state;
     bool session;
     bool cleaning;

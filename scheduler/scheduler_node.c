@@ -342,15 +342,13 @@ uint64_t scheduler_node_next_us(const struct scheduler *s, const struct node *no
     return UINT64_MAX;
 }
 
-static void node_lost(struct scheduler *s, struct node *node, uint64_t now_us,
+static void node_lost(struct scheduler *s, struct node *node, const char *why, uint64_t now_us,
                       struct scheduler_actions *actions)
 {
     node->state = NODE_LOST;
     node->session = false;
     node->ghosts_count = 0;
-    node_changed(node,
-                 arena_printf(actions->arena, "lost: silent for %llu s; its tasks are given up",
-                              (unsigned long long)((now_us - node->seen_us) / 1000000)),
+    node_changed(node, arena_printf(actions->arena, "lost: %s; its tasks are given up", why),
                  actions);
     for (int i = s->jobs_count - 1; i >= 0; i--) {
         struct job *job = s->jobs[i];
@@ -377,5 +375,17 @@ void scheduler_node_tick(struct scheduler *s, struct node *node, uint64_t now_us
                      actions);
     }
     if (now_us - node->seen_us >= s->options.lost_us)
-        node_lost(s, node, now_us, actions);
+        node_lost(s, node,
+                  arena_printf(actions->arena, "silent for %llu s",
+                               (unsigned long long)((now_us - node->seen_us) / 1000000)),
+                  now_us, actions);
+}
+
+void scheduler_node_gone(struct scheduler *s, struct node *node, const char *why,
+                         uint64_t now_us, struct scheduler_actions *actions)
+{
+    if (node->state == NODE_LOST)
+        return;
+    node_lost(s, node, why, now_us, actions);
+    s->dirty = true;
 }

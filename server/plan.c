@@ -219,7 +219,7 @@ bool plan_make(struct request *req, const struct spec *spec, struct plan *plan,
                struct error *err)
 {
     return plan_make_for(req, spec, plan, err) &&
-           loop_check(req->services->loop, plan->needs, plan->needs_count, err);
+           loop_check(req->services->loop, spec->queue, plan->needs, plan->needs_count, err);
 }
 
 bool plan_forecast(struct request *req, const struct spec *spec,

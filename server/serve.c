@@ -21,6 +21,7 @@
 #include "db/users.h"
 #include "proto/rpc.h"
 #include "scheduler/agent/agent.h"
+#include "scheduler/engines/engine.h"
 #include "scheduler/loop.h"
 #include "server/auth.h"
 #include "server/clean.h"
@@ -44,6 +45,7 @@ struct serve {
     struct feed *feed;
     struct ingest *ingest;
     struct nodes *nodes;
+    struct engine *engine; /* NULL: none */
     struct rpc_server *local_rpc;
     struct rpc_server *remote_rpc;
     bool loop_started;
@@ -118,6 +120,15 @@ static const char *agents_host(const struct serve_options *options)
     return options->agents_tls ? options->host : "127.0.0.1";
 }
 
+static bool make_engine(struct serve *s, const struct serve_options *options, struct error *err)
+{
+    if (!options->engine_config)
+        return true;
+    s->engine = engine_new(
+        &(struct engine_options){options->engine_config, s->folder, s->db, s->loop}, err);
+    return s->engine || error_prefix(err, "--engine-config: ");
+}
+
 /* The scheduler, and the doors for agents. */
 static bool start_scheduler(struct serve *s, const struct serve_options *options,
                             struct error *err)
@@ -138,7 +149,7 @@ static bool start_scheduler(struct serve *s, const struct serve_options *options
     s->ingest = ingest_new(s->db, s->feed, s->folder);
     struct nodes_options nodes = {s->db, s->loop, s->folder, ingest_ship, s->ingest};
     s->nodes = nodes_new(&nodes, err);
-    if (!s->nodes || !loop_start(s->loop, err))
+    if (!s->nodes || !make_engine(s, options, err) || !loop_start(s->loop, err))
         return false;
     s->loop_started = true;
 
@@ -190,6 +201,15 @@ static bool start_http(struct serve *s, const struct serve_options *options, str
     return s->http != NULL;
 }
 
+/* Last: what it brings calls the server. */
+static bool start_engine(struct serve *s, struct error *err)
+{
+    return !s->engine ||
+           engine_start(s->engine, s->remote_rpc ? rpc_server_address(s->remote_rpc) : "",
+                        err) ||
+           error_prefix(err, "--engine-config: ");
+}
+
 static bool start_agent(struct serve *s, const struct serve_options *options, struct error *err)
 {
     if (options->no_agent)
@@ -237,13 +257,14 @@ static bool start(struct serve *s, const struct serve_options *options, struct e
     if (!s->folder)
         return error_errno(err, UNAVAILABLE, "%s", options->folder);
     return start_scheduler(s, options, err) && start_http(s, options, err) &&
-           start_agent(s, options, err) && write_addresses(s, err) &&
+           start_agent(s, options, err) && start_engine(s, err) && write_addresses(s, err) &&
            (s->clean = clean_start(s->db, s->folder));
 }
 
 /* What was started last goes first; each is NULL when it was not reached. */
 static void stop(struct serve *s)
 {
+    engine_stop(s->engine);
     clean_stop(s->clean);
     agent_stop(s->agent);
     if (s->feed)
@@ -258,6 +279,7 @@ static void stop(struct serve *s)
         loop_stop(s->loop);
     nodes_free(s->nodes);
     loop_free(s->loop);
+    engine_free(s->engine);
     ingest_free(s->ingest);
     auth_free(s->auth);
     db_close(s->db); /* which still tells the feed of its last commits */

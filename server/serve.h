@@ -20,9 +20,10 @@ struct serve_options {
     int fake_gpus;                    /* of the embedded agent */
     int64_t cpu_millis, memory_bytes; /* of it; 0: all there is */
     int64_t suspect_ms, lost_ms, grace_ms, backoff_ms; /* 0: defaults (scheduler/loop.h) */
-    const char *task_user;    /* of the embedded agent: "FIRST-LAST", or NULL */
-    int64_t token_rate;       /* requests a second of one token or session; 0: any number */
-    const char *const *hosts; /* other names that browsers may use */
+    const char *engine_config; /* file: an engine that brings nodes (docs/engines.md); NULL */
+    const char *task_user;     /* of the embedded agent: "FIRST-LAST", or NULL */
+    int64_t token_rate;        /* requests a second of one token or session; 0: any number */
+    const char *const *hosts;  /* other names that browsers may use */
     int hosts_count;
 };
 

@@ -452,22 +452,23 @@ TEST(loop_checks_and_drains)
     loop_begin(&world);
     struct db_need need = {
         .role = "worker", .replicas = 1, .cpu_millis = 8000, .memory_bytes = 0, .gpus = 0};
-    CHECK_OK(loop_check(world.loop, &need, 1, &err), &err); /* no node yet: anything may come */
+    CHECK_OK(loop_check(world.loop, "default", &need, 1, &err),
+             &err); /* no node yet: anything may come */
     join_as(&world, "n1", "a", NULL, 0);
     expect(&world, "joined");
-    CHECK_FAILS(loop_check(world.loop, &need, 1, &err), &err, INVALID);
+    CHECK_FAILS(loop_check(world.loop, "default", &need, 1, &err), &err, INVALID);
     CHECK_TEXT(err.pointer, "/tasks/worker/cpus");
     CHECK(strstr(err.text, "4.000"));
     need = (struct db_need){
         .role = "worker", .replicas = 1, .cpu_millis = 1000, .memory_bytes = 0, .gpus = 2};
-    CHECK_FAILS(loop_check(world.loop, &need, 1, &err), &err, INVALID);
+    CHECK_FAILS(loop_check(world.loop, "default", &need, 1, &err), &err, INVALID);
     CHECK_TEXT(err.pointer, "/tasks/worker/gpus");
     need = (struct db_need){
         .role = "worker", .replicas = 5, .cpu_millis = 1000, .memory_bytes = 0, .gpus = 0};
-    CHECK_FAILS(loop_check(world.loop, &need, 1, &err), &err, INVALID);
+    CHECK_FAILS(loop_check(world.loop, "default", &need, 1, &err), &err, INVALID);
     CHECK_TEXT(err.pointer, "/tasks");
     need.replicas = 4;
-    CHECK_OK(loop_check(world.loop, &need, 1, &err), &err);
+    CHECK_OK(loop_check(world.loop, "default", &need, 1, &err), &err);
 
     CHECK_OK(loop_drain(world.loop, 1, true, &err), &err);
     CHECK_FAILS(loop_drain(world.loop, 9, true, &err), &err, NOT_FOUND);
