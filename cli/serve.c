@@ -76,6 +76,8 @@ int serve_main(int argc, char **argv)
          "other names that browsers use for this server, by commas"},
         {"token-rate", OPTION_NUMBER, &options.token_rate,
          "requests a second of one token; 0: any number (10000)"},
+        {"webhooks-anywhere", OPTION_FLAG, &options.webhooks_anywhere,
+         "webhooks may call addresses that are not public, and http"},
         {"insecure-i-know", OPTION_FLAG, &options.insecure,
          "listen on a host that is not loopback, unencrypted"},
         {"suspect-ms", OPTION_NUMBER, &options.suspect_ms,

@@ -1,9 +1,7 @@
 /*
  * secrets.h - values that jobs are told and that nobody can ask for again.
  *
- * A value is stored encrypted (XChaCha20-Poly1305, its name bound to it).  The key is the file
- * DIR/secret.key, for its owner alone, made when the first secret is set: who has a copy of the
- * database and not of the key has nothing.
+ * A value is stored encrypted (seal.h).
  */
 #pragma once
 
@@ -14,7 +12,6 @@ struct arena;
 #define DB_SECRETS_MAX 1000
 #define DB_SECRET_BYTES_MIN 4 /* what is shorter cannot be masked in what a task prints */
 #define DB_SECRET_BYTES_MAX 65536
-#define DB_SECRET_KEY_FILE "secret.key"
 
 struct db_secret {
     const char *name;

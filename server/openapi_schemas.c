@@ -137,6 +137,15 @@ const struct openapi_schema openapi_schemas[] = {
         FIELD("role", ROLE) FIELD("created_at", TIME) FIELD("expires_at", TIME) FIELD("used_at", TIME)))))},
     {"SecretRequest", FIELDS(FIRST("value", TEXT))},
     {"Secret", FIELDS(FIRST("name", TEXT) FIELD("user", TEXT) FIELD("created_at", TIME) FIELD("changed_at", TIME))},
+    {"WebhookRequest", FIELDS(FIRST("project", TEXT) FIELD("url", TEXT) FIELD("states", LIST(STATE)))},
+    {"WebhookChange", FIELDS(FIRST("url", TEXT) FIELD("states", LIST(STATE)) FIELD("disabled", BOOLEAN))},
+    {"Webhook", FIELDS(FIRST("id", INTEGER) FIELD("project", TEXT) FIELD("url", TEXT) FIELD("states", LIST(STATE))
+        FIELD("disabled", BOOLEAN) FIELD("user", TEXT) FIELD("created_at", TIME) FIELD("waiting", INTEGER) FIELD("secret", TEXT))},
+    {"WebhookList", FIELDS(FIRST("items", LIST(REF("Webhook"))))},
+    {"Delivery", FIELDS(FIRST("id", INTEGER) FIELD("seq", INTEGER_OR_NULL) FIELD("type", TEXT)
+        FIELD("state", "{\"enum\":[\"waiting\",\"delivered\",\"failed\"]}") FIELD("created_at", TIME) FIELD("tries", INTEGER)
+        FIELD("next_at", TIME) FIELD("tried_at", TIME) FIELD("status", INTEGER_OR_NULL) FIELD("error", TEXT_OR_NULL))},
+    {"DeliveryList", FIELDS(FIRST("items", LIST(REF("Delivery"))) FIELD("next_cursor", TEXT_OR_NULL))},
     {"SecretList", FIELDS(FIRST("items", LIST(REF("Secret"))))},
     {"Example", FIELDS(FIRST("name", TEXT) FIELD("description", TEXT) FIELD("spec", REF("JobSpec")))},
     {"ExampleList", FIELDS(FIRST("items", LIST(REF("Example"))))},

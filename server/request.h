@@ -16,6 +16,7 @@ struct feed;
 struct http_waker;
 struct loop;
 struct route;
+struct webhooks;
 
 /* What handlers work on: one for the whole server, filled by serve.c. */
 struct services {
@@ -23,6 +24,7 @@ struct services {
     struct db *db;
     struct feed *feed;
     struct loop *loop;
+    struct webhooks *webhooks;
     const char *folder;  /* DIR */
     const char *origin;  /* "http://127.0.0.1:7070" */
     uint64_t started_us; /* monotonic */

@@ -33,6 +33,7 @@
 #include "server/nodes.h"
 #include "server/request.h"
 #include "server/serve.h"
+#include "server/webhooks.h"
 
 #define SERVE_FILES_MAX 65536 /* file descriptors; tables of libraries grow with the limit */
 #define SERVE_LOCAL "local:server"
@@ -50,6 +51,7 @@ struct serve {
     struct rpc_server *remote_rpc;
     bool loop_started;
     char origin[80];
+    struct webhooks *webhooks;
     struct auth *auth;
     struct services services;
     struct live *live;
@@ -176,6 +178,7 @@ static bool start_http(struct serve *s, const struct serve_options *options, str
     if (listener < 0)
         return false;
     snprintf(s->origin, sizeof(s->origin), "http://%s:%d", options->host, port);
+    s->webhooks = webhooks_start(s->db, s->feed, options->webhooks_anywhere);
     s->auth = auth_new(s->db, s->origin, options->token_rate);
     for (int i = 0; i < options->hosts_count; i++)
         auth_allow_host(s->auth, options->hosts[i]);
@@ -184,6 +187,7 @@ static bool start_http(struct serve *s, const struct serve_options *options, str
         .db = s->db,
         .feed = s->feed,
         .loop = s->loop,
+        .webhooks = s->webhooks,
         .folder = s->folder,
         .origin = s->origin,
         .started_us = clock_monotonic_us(),
@@ -271,6 +275,7 @@ static void stop(struct serve *s)
         feed_close(s->feed);
     live_stop(s->live);
     http_stop(s->http);
+    webhooks_stop(s->webhooks);
     if (s->remote_rpc)
         rpc_server_stop(s->remote_rpc);
     if (s->local_rpc)

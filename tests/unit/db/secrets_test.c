@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "base/str.h"
 #include "db/internal.h"
+#include "db/seal.h"
 #include "db/secrets.h"
 #include "db/tokens.h"
 #include "tests/unit/db/folder.h"
@@ -52,7 +53,7 @@ static bool set(struct yard *yard, const char *name, const char *value)
 
 static char *key_path(const struct yard *yard)
 {
-    return alloc_printf("%s/" DB_SECRET_KEY_FILE, yard->folder);
+    return alloc_printf("%s/" DB_SEAL_KEY_FILE, yard->folder);
 }
 
 /* Whether a file of the folder has these bytes in it. */
