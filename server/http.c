@@ -241,7 +241,8 @@ static struct MHD_Response *make_response(struct exchange *x)
                                                  NULL);
     }
     if (reply->is_file) {
-        struct MHD_Response *response = MHD_create_response_from_fd64(reply->size, reply->file);
+        struct MHD_Response *response = MHD_create_response_from_fd_at_offset64(
+            reply->size, reply->file, (uint64_t)reply->file_first);
         if (response)
             reply->is_file = false;
         return response;

@@ -96,7 +96,8 @@ const struct openapi_schema openapi_schemas[] = {
         FIELD("started_at", TIME) FIELD("ended_at", TIME) FIELD("reason", TEXT) FIELD("text", TEXT_OR_NULL)
         FIELD("tasks", LIST(REF("Task"))))},
     {"AttemptList", FIELDS(FIRST("items", LIST(REF("Attempt"))))},
-    {"Checkpoint", FIELDS(FIRST("step", INTEGER) FIELD("epoch", INTEGER) FIELD("time", TIME) FIELD("path", TEXT))},
+    {"Checkpoint", FIELDS(FIRST("step", INTEGER) FIELD("epoch", INTEGER) FIELD("time", TIME) FIELD("path", TEXT)
+        FIELD("files", LIST(FIELDS(FIRST("path", TEXT) FIELD("size", INTEGER)))))},
     {"CheckpointList", FIELDS(FIRST("items", LIST(REF("Checkpoint"))))},
     {"File", FIELDS(FIRST("sha256", TEXT) FIELD("size", INTEGER))},
     {"Artifact", FIELDS(FIRST("task", TEXT) FIELD("path", TEXT) FIELD("size", INTEGER) FIELD("modified_at", TIME))},

@@ -69,6 +69,7 @@ const char *reply_status_text(int status)
         {201, "Created"},
         {202, "Accepted"},
         {204, "No Content"},
+        {206, "Partial Content"},
         {303, "See Other"},
         {304, "Not Modified"},
         {400, "Bad Request"},
@@ -80,6 +81,7 @@ const char *reply_status_text(int status)
         {413, "Content Too Large"},
         {414, "URI Too Long"},
         {415, "Unsupported Media Type"},
+        {416, "Range Not Satisfiable"},
         {421, "Misdirected Request"},
         {422, "Unprocessable Content"},
         {426, "Upgrade Required"},
@@ -123,11 +125,13 @@ bool reply_owned(struct request *req, int status, const char *type, char *bytes,
     return true;
 }
 
-bool reply_file(struct request *req, int status, const char *type, int file, size_t size)
+bool reply_file(struct request *req, int status, const char *type, int file, int64_t first,
+                size_t size)
 {
     reply_bytes(req, status, type, NULL, size);
     req->reply.is_file = true;
     req->reply.file = file;
+    req->reply.file_first = first;
     return true;
 }
 

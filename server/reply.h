@@ -20,8 +20,9 @@ bool reply_bytes(struct request *req, int status, const char *type, const void *
 /* The same for bytes on the heap (takes them). */
 bool reply_owned(struct request *req, int status, const char *type, char *bytes, size_t size);
 
-/* The same for a file that is open (takes it). */
-bool reply_file(struct request *req, int status, const char *type, int file, size_t size);
+/* The same for `size` bytes from `first` on of a file that is open (takes it). */
+bool reply_file(struct request *req, int status, const char *type, int file, int64_t first,
+                size_t size);
 
 /* Adds a header; both texts must outlive the request (static, or in its arena). */
 void reply_header(struct request *req, const char *name, const char *value);

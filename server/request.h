@@ -53,6 +53,7 @@ struct reply {
     bool owned;   /* bytes are free()d */
     bool is_file; /* `size` bytes of the descriptor `file`, which is closed, in their place */
     int file;
+    int64_t file_first; /* where they begin */
     struct url_pair headers[REPLY_HEADERS_MAX];
     int headers_count;
     struct reply_stream *stream; /* in place of bytes */

@@ -58,4 +58,4 @@ json_t *store_artifacts(const char *folder, int64_t job);
 
 /* Opens one to be read; -1 with NOT_FOUND or INVALID. */
 int store_open_artifact(const char *folder, int64_t job, const char *task, const char *path,
-                        int64_t *size, struct error *err) CHECKED;
+                        struct error *err) CHECKED;

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "server/api/api.h"
+#include "server/download.h"
 #include "server/job.h"
 #include "server/reply.h"
 #include "server/request.h"
@@ -48,18 +49,14 @@ static bool artifacts_list(struct request *req, struct error *err)
 static bool artifacts_content(struct request *req, struct error *err)
 {
     struct db_job job;
-    int64_t size;
     const char *path = request_query(req, "path"), *task = request_query(req, "task");
     if (!path)
         return fail(err, INVALID, "path is missing: the artifact's, as the list has it");
     if (!job_find(req, &job, err))
         return false;
     int file = store_open_artifact(req->services->folder, job.number, task ? task : "worker/0",
-                                   path, &size, err);
-    if (file < 0)
-        return false;
-    reply_header(req, "Content-Disposition", "attachment");
-    return reply_file(req, 200, "application/octet-stream", file, (size_t)size);
+                                   path, err);
+    return file >= 0 && download_reply(req, file, err);
 }
 
 const struct route files_routes[] = {
@@ -71,7 +68,7 @@ const struct route files_routes[] = {
     {"GET", "/api/v1/jobs/{id}/artifacts", AUTH_IN_PROJECT(ROLE_VIEWER), artifacts_list,
      "Files that the tasks of a job have left", NULL, NULL, 200, "ArtifactList"},
     {"GET", "/api/v1/jobs/{id}/artifacts/content", AUTH_IN_PROJECT(ROLE_VIEWER),
-     artifacts_content, "One of them", "task:string path:string", NULL, 200,
+     artifacts_content, "One of them, or a part of it", "task:string path:string", NULL, 200,
      "application/octet-stream"},
     {0},
 };

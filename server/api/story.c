@@ -1,4 +1,4 @@
-/* story.c - what became of a job: why it waits or failed, its events, attempts, checkpoints. */
+/* story.c - what became of a job: why it waits or failed, its events, attempts. */
 
 #include "base/arena.h"
 #include "base/clock.h"
@@ -233,30 +233,6 @@ static bool story_attempts(struct request *req, struct error *err)
     return reply_json(req, 200, json_pack("{s:o}", "items", items), err);
 }
 
-/* GET /api/v1/jobs/{id}/checkpoints: those published, oldest first. */
-static bool story_checkpoints(struct request *req, struct error *err)
-{
-    struct db_job job;
-    if (!job_find(req, &job, err))
-        return false;
-    struct db_conn *conn = db_read(req->services->db, DB_METRICS, err);
-    if (!conn)
-        return false;
-    struct db_checkpoint *checkpoints;
-    int count = 0;
-    bool ok = db_checkpoints_list(conn, job.number, req->arena, &checkpoints, &count, err);
-    db_read_done(req->services->db, conn);
-    if (!ok)
-        return false;
-    json_t *items = json_array();
-    for (int i = 0; i < count; i++)
-        json_array_append_new(
-            items, json_pack("{s:I, s:I, s:o, s:s}", "step", (json_int_t)checkpoints[i].step,
-                             "epoch", (json_int_t)checkpoints[i].epoch, "time",
-                             job_time(checkpoints[i].wall_us), "path", checkpoints[i].path));
-    return reply_json(req, 200, json_pack("{s:o}", "items", items), err);
-}
-
 const struct route story_routes[] = {
     {"GET", "/api/v1/jobs/{id}/explain", AUTH_IN_PROJECT(ROLE_VIEWER), story_explain,
      "Why a job waits, or how it ended", NULL, NULL, 200, "Explanation"},
@@ -264,7 +240,5 @@ const struct route story_routes[] = {
      "What happened to a job", "after_seq:integer limit:integer", NULL, 200, "History"},
     {"GET", "/api/v1/jobs/{id}/attempts", AUTH_IN_PROJECT(ROLE_VIEWER), story_attempts,
      "Attempts and their tasks", NULL, NULL, 200, "AttemptList"},
-    {"GET", "/api/v1/jobs/{id}/checkpoints", AUTH_IN_PROJECT(ROLE_VIEWER), story_checkpoints,
-     "Published checkpoints", NULL, NULL, 200, "CheckpointList"},
     {0},
 };
