@@ -126,6 +126,11 @@ static bool make_engine(struct serve *s, const struct serve_options *options, st
 {
     if (!options->engine_config)
         return true;
+    if (options->agents_port <= 0)
+        return fail(
+            err, INVALID,
+            "--engine-config needs --agents-port with a number from 1 to 65535: nodes "
+            "that the engine brought look for the server there, also after its restart");
     s->engine = engine_new(
         &(struct engine_options){options->engine_config, s->folder, s->db, s->loop}, err);
     return s->engine || error_prefix(err, "--engine-config: ");

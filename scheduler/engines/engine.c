@@ -13,6 +13,7 @@
 #include "base/str.h"
 #include "db/tokens.h"
 #include "scheduler/engines/engine.h"
+#include "scheduler/engines/kubernetes.h"
 #include "scheduler/engines/slurm.h"
 #include "scheduler/loop.h"
 
@@ -23,7 +24,7 @@
     366 /* a pilot's token is revoked when it is gone; this is for a lost one                  \
          */
 
-static const struct engine_kind *const kinds[] = {&slurm_engine};
+static const struct engine_kind *const kinds[] = {&slurm_engine, &kubernetes_engine};
 
 struct engine {
     struct arena *arena; /* of the configuration */
@@ -40,6 +41,7 @@ struct engine {
     pthread_mutex_t lock; /* guards: pilots; and `stop` with `stopped` */
     pthread_cond_t stopped;
     struct pilots *pilots;
+    char silence[300]; /* why nothing could be seen, "" when it could; under the lock */
 };
 
 static void complain(const char *doing, const struct error *err)
@@ -280,15 +282,31 @@ static bool look_and_decide(struct engine *engine, struct arena *arena,
     return true;
 }
 
+/* Whether the engine could be looked at; said once, not with every look. */
+static void hear(struct engine *engine, const struct error *err)
+{
+    char before[sizeof(engine->silence)];
+    pthread_mutex_lock(&engine->lock);
+    snprintf(before, sizeof(before), "%s", engine->silence);
+    snprintf(engine->silence, sizeof(engine->silence), "%.299s", err ? err->text : "");
+    bool news = strcmp(before, engine->silence) != 0;
+    pthread_mutex_unlock(&engine->lock);
+    if (news && err)
+        complain("look", err);
+    else if (news)
+        log_line(LOG_INFO, "engine", "doing=look msg=\"answers again\"");
+}
+
 static void turn(struct engine *engine)
 {
     struct arena *arena = arena_new();
     struct pilots_orders orders = {0};
     struct error err;
-    if (look_and_decide(engine, arena, &orders, &err))
+    bool ok = look_and_decide(engine, arena, &orders, &err);
+    if (ok)
         carry_out(engine, &orders);
-    else if (!atomic_load(&engine->stop))
-        complain("look", &err);
+    if (!atomic_load(&engine->stop))
+        hear(engine, ok ? NULL : &err);
     pilots_orders_release(&orders);
     arena_free(arena);
 }
@@ -372,7 +390,12 @@ static void on_explain(void *self, const char *queue, struct explain *out)
         return;
     char text[sizeof(out->text)];
     pthread_mutex_lock(&engine->lock);
-    bool said = pilots_explain(engine->pilots, q, clock_monotonic_us(), text, sizeof(text));
+    bool said = engine->silence[0] != 0;
+    if (said)
+        snprintf(text, sizeof(text), "Waiting for a node, and %s cannot be asked: %s",
+                 engine->kind->title, engine->silence);
+    else
+        said = pilots_explain(engine->pilots, q, clock_monotonic_us(), text, sizeof(text));
     pthread_mutex_unlock(&engine->lock);
     if (!said)
         return;

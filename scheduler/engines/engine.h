@@ -28,8 +28,9 @@ struct engine_pilot {
 
 /* A kind of engine.  Called by one thread; every call has a bound on its time. */
 struct engine_kind {
-    const char *name; /* "slurm" */
-    const char *what; /* "Slurm job" */
+    const char *name;  /* "slurm" */
+    const char *title; /* "Slurm" */
+    const char *what;  /* "Slurm job" */
 
     /* Of a server: `tag` is in the names of its jobs.  NULL on failure. */
     void *(*open)(const struct settings *settings, const char *tag, const atomic_bool *stop,

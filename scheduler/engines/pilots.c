@@ -198,11 +198,11 @@ static void ended(struct pilots *p, struct place *place, const struct pilots_see
     }
     if (place->state == UNSURE && now_us - place->since_us < UNSURE_US)
         return;
-    snprintf(text, sizeof(text), "its %s %s has ended: %s", p->what, place->id,
+    snprintf(text, sizeof(text), "its %s %s has ended: %.200s", p->what, place->id,
              seen && seen->says[0] ? seen->says : "the engine does not know it any more");
     node_gone(p, place, node, text, orders);
     if (place->state == WAITS || place->state == STARTED) {
-        snprintf(text, sizeof(text), "%s %s ended before its agent joined: %s", p->what,
+        snprintf(text, sizeof(text), "%s %s ended before its agent joined: %.200s", p->what,
                  place->id, seen && seen->says[0] ? seen->says : "nobody knows why");
         failed(p, place, text, now_us);
     }

@@ -15,8 +15,8 @@
 #include "base/base.h"
 
 #define PILOTS_NAME_BYTES 132 /* of a pilot, and so of a node */
-#define PILOTS_ID_BYTES 64    /* what the engine calls its job */
-#define PILOTS_SAYS_BYTES 160
+#define PILOTS_ID_BYTES 128   /* what the engine calls its job */
+#define PILOTS_SAYS_BYTES 300
 #define PILOTS_PLACES_MAX 1000 /* of all queues */
 
 /* Of a queue. */

@@ -10,7 +10,7 @@
 
 #define FILE_BYTES_MAX (1 << 20)
 #define TEXT_BYTES_MAX 4096
-#define QUEUE_BYTES_MAX 64 /* of a name: a node's has more */
+#define QUEUE_BYTES_MAX 40 /* of a name: a pod's has more */
 #define SECONDS_MAX 31622400
 #define CPUS_MAX 100000
 #define BYTES_MAX (INT64_C(1) << 50)
@@ -136,6 +136,26 @@ static void take_labels(struct reader *r, struct settings_queue *queue)
     str_release(&words);
 }
 
+static void take_selector(struct reader *r, struct settings_queue *queue)
+{
+    json_t *object = take(r, "node_selector");
+    const char *name;
+    json_t *value;
+    queue->node_selector = "{}";
+    if (object && !json_is_object(object))
+        refuse(r, "node_selector", "must be an object of texts");
+    json_object_foreach(object, name, value)
+    {
+        if (!json_is_string(value))
+            refuse(r, "node_selector", "must be an object of texts");
+    }
+    if (r->failed || !object)
+        return;
+    char *text = json_dumps(object, JSON_COMPACT);
+    queue->node_selector = arena_text(r->arena, text);
+    free(text);
+}
+
 /* What nobody asked for is refused. */
 static void only_known(struct reader *r)
 {
@@ -155,7 +175,8 @@ static void only_known(struct reader *r)
     }
 }
 
-static void read_queue(struct reader *r, const char *name, struct settings_queue *queue)
+static void read_queue(struct reader *r, const char *name, bool slurm,
+                       struct settings_queue *queue)
 {
     struct pilots_bounds *bounds = &queue->bounds;
     struct scheduler_node_info *like = &queue->like;
@@ -177,15 +198,17 @@ static void read_queue(struct reader *r, const char *name, struct settings_queue
     if (*like->gpu_type && !name_is_plain(like->gpu_type, LIMIT_NAME_BYTES))
         refuse(r, "gpu_type", "must be letters, digits, '.', '_' and '-'");
     take_labels(r, queue);
-    queue->partition = take_text(r, "partition", "");
-    queue->account = take_text(r, "account", "");
-    queue->qos = take_text(r, "qos", "");
+    queue->partition = slurm ? take_text(r, "partition", "") : "";
+    queue->account = slurm ? take_text(r, "account", "") : "";
+    queue->qos = slurm ? take_text(r, "qos", "") : "";
     queue->time_minutes = take_number(r, "time_minutes", 0, 1, SECONDS_MAX / 60);
-    queue->options = take_words(r, "options");
+    queue->options = slurm ? take_words(r, "options") : NULL;
+    if (!slurm)
+        take_selector(r, queue);
     only_known(r);
 }
 
-static void read_queues(struct reader *r, struct settings *settings)
+static void read_queues(struct reader *r, bool slurm, struct settings *settings)
 {
     json_t *queues = take(r, "queues");
     const char *name;
@@ -201,14 +224,16 @@ static void read_queues(struct reader *r, struct settings *settings)
     {
         struct reader one = {.object = value, .arena = r->arena, .err = r->err};
         snprintf(one.at, sizeof(one.at), "/queues/%.100s", name);
-        if (!name_is_plain(name, QUEUE_BYTES_MAX))
+        if (!slurm && strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-") != strlen(name))
+            refuse(&one, "", "pods need a queue's name of small letters, digits and '-'");
+        else if (!name_is_plain(name, QUEUE_BYTES_MAX))
             refuse(&one, "",
                    "a queue with pilots has a name of letters, digits, '.', '_' and "
-                   "'-', 64 at most");
+                   "'-', 40 at most");
         else if (!json_is_object(value))
             refuse(&one, "", "must be an object");
         else
-            read_queue(&one, name, &settings->queues[settings->queues_count]);
+            read_queue(&one, name, slurm, &settings->queues[settings->queues_count]);
         if (one.failed) {
             r->failed = true;
             return;
@@ -219,11 +244,36 @@ static void read_queues(struct reader *r, struct settings *settings)
         refuse(r, "queues", "all 'max' together are over 1000");
 }
 
+static void read_kubernetes(struct reader *r, struct settings *settings)
+{
+    static const char account[] = "/var/run/secrets/kubernetes.io/serviceaccount";
+    settings->url = take_text(r, "url", "");
+    settings->namespace = take_text(r, "namespace", "default");
+    settings->token_file =
+        take_text(r, "token_file", arena_printf(r->arena, "%s/token", account));
+    settings->ca_file = take_text(r, "ca_file", arena_printf(r->arena, "%s/ca.crt", account));
+    settings->image = take_text(r, "image", "");
+    settings->claim = take_text(r, "claim", "");
+    settings->claim_path = take_text(r, "claim_path", "");
+    if (!*settings->claim != !*settings->claim_path ||
+        (*settings->claim && settings->claim_path[0] != '/'))
+        refuse(r, "claim_path", "goes with 'claim', and must be an absolute path");
+    if (*settings->url && strncmp(settings->url, "https://", 8) != 0 &&
+        strncmp(settings->url, "http://127.", 11) != 0)
+        refuse(r, "url",
+               "must begin with https:// (http:// on 127.… alone): it is told a token");
+    if (!*settings->image)
+        refuse(r, "image", "is missing: the container image of the pods");
+    if (!name_is_plain(settings->namespace, 63))
+        refuse(r, "namespace", "must be letters, digits and '-', 63 at most");
+}
+
 static void read_all(struct reader *r, struct settings *settings)
 {
     settings->engine = take_text(r, "engine", "");
-    if (strcmp(settings->engine, "slurm") != 0) {
-        refuse(r, "engine", "must be \"slurm\"");
+    bool slurm = strcmp(settings->engine, "slurm") == 0;
+    if (!slurm && strcmp(settings->engine, "kubernetes") != 0) {
+        refuse(r, "engine", "must be \"slurm\" or \"kubernetes\"");
         return;
     }
     settings->server = take_text(r, "server", "");
@@ -231,12 +281,14 @@ static void read_all(struct reader *r, struct settings *settings)
     settings->agent_options = take_words(r, "agent_options");
     settings->folder = take_text(r, "folder", "/tmp");
     settings->poll_ms = take_number(r, "poll_seconds", 5, 1, 600) * 1000;
-    settings->bin = take_text(r, "bin", "");
-    settings->logs = take_text(r, "logs", settings->folder);
+    settings->bin = slurm ? take_text(r, "bin", "") : "";
+    settings->logs = slurm ? take_text(r, "logs", settings->folder) : "";
     if (settings->folder[0] != '/')
         refuse(r, "folder", "must be an absolute path");
+    if (!slurm)
+        read_kubernetes(r, settings);
     if (!r->failed)
-        read_queues(r, settings);
+        read_queues(r, slurm, settings);
     if (!r->failed)
         only_known(r);
 }

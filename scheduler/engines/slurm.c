@@ -231,6 +231,7 @@ static bool slurm_cancel(void *self, const char *const *ids, int ids_count, stru
 
 const struct engine_kind slurm_engine = {
     .name = "slurm",
+    .title = "Slurm",
     .what = "Slurm job",
     .open = slurm_open,
     .close = slurm_close,

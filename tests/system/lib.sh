@@ -56,6 +56,8 @@ for name in sys.argv[2:]:
     value = value[int(name) if isinstance(value, list) else name]
 print(value if isinstance(value, str) else json.dumps(value))' "$@"; }
 
+free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
+
 # serve NAME [OPTION...] : starts a server on $work/NAME; sets dir, pid, url, link, token
 serve() {
     dir=$work/$1; shift

@@ -12,8 +12,6 @@ slurm_missing() {
     getent hosts "$(hostname -s)" >/dev/null || echo "this machine's name has no address"
 }
 
-free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
-
 slurm_conf() {
     local nodes=$1 ports=() i host
     host=$(hostname -s)

@@ -12,14 +12,16 @@ cat >"$work/engine.json" <<END
 {"engine": "slurm", "agent": "$trainyard", "folder": "$work/pilots", "poll_seconds": 1,
  "queues": {"default": {"max": 2, "idle_seconds": 2, "join_seconds": 30, "cpus": 2, "memory_bytes": 1073741824, "labels": {"from": "slurm"}}}}
 END
-engine=(--no-agent --engine-config "$work/engine.json" --backoff-ms 200)
+engine=(--no-agent --agents-port "$(free_port)" --engine-config "$work/engine.json" --backoff-ms 200)
 serve yard "${engine[@]}"
 check_config() { # NAME JSON TEXT
     echo "$2" >"$work/bad.json"
-    check "$1" has "$("$trainyard" serve --dir "$work/other" --port 0 --engine-config "$work/bad.json" 2>&1)" "$3"
+    check "$1" has "$("$trainyard" serve --dir "$work/other" --port 0 --agents-port 1 --engine-config "$work/bad.json" 2>&1)" "$3"
 }
 check_config unknown_field '{"engine": "slurm", "queues": {"default": {"cpus": 1, "memory_bytes": 1048576, "maxx": 1}}}' "/queues/default/maxx: there is no such field"
 check_config limit '{"engine": "slurm", "queues": {"default": {"cpus": 1, "memory_bytes": 1048576, "max": 5000}}}' "/queues/default/max: is 5000; it must be from 1 to 1000"
+
+check needs_a_port has "$("$trainyard" serve --dir "$work/other" --port 0 --engine-config "$work/engine.json" 2>&1)" "needs --agents-port with a number"
 
 job() { field "$(api POST /api/v1/jobs "$1")" id; }
 node_state() { api GET /api/v1/nodes | python3 -c 'import json, sys; print(" ".join(n["name"] + ":" + n["state"] for n in json.load(sys.stdin)["items"]))'; }

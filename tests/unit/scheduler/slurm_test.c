@@ -165,6 +165,23 @@ TEST(settings_are_checked)
             "/queues", "over 1000");
 }
 
+#define PODS "{\"engine\": \"kubernetes\", "
+
+TEST(settings_for_pods_are_checked)
+{
+    refused(PODS QUEUE "}", "/image", "missing");
+    refused(PODS "\"image\": \"i\", \"url\": \"http://10.0.0.1\", " QUEUE "}", "/url",
+            "https://");
+    refused(PODS "\"image\": \"i\", \"claim\": \"c\", " QUEUE "}", "/claim_path", "goes with");
+    refused(PODS "\"image\": \"i\", \"queues\": {\"Q\": {}}}", "/queues/Q/", "small letters");
+    refused(PODS "\"image\": \"i\", \"queues\": {\"q\": {\"cpus\": 1, \"memory_bytes\": "
+                 "1048576, \"partition\": \"p\"}}}",
+            "/queues/q/partition", "no such field");
+    refused(PODS "\"image\": \"i\", \"queues\": {\"q\": {\"cpus\": 1, \"memory_bytes\": "
+                 "1048576, \"node_selector\": {\"a\": 1}}}}",
+            "/queues/q/node_selector", "texts");
+}
+
 /* Whatever stands in the settings is a word for the shell, and no more. */
 TEST(the_script_quotes_what_it_is_told)
 {
