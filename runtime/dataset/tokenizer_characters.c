@@ -51,7 +51,7 @@ static struct tokenizer *learn(const char *text, size_t size, int64_t size_max,
                                struct error *err)
 {
     (void)size_max;
-    bool *seen = alloc_array(CODE_POINTS, sizeof(*seen));
+    uint64_t *seen = alloc_array(CODE_POINTS / 64, sizeof(*seen)); /* a bit each */
     int64_t count = 0;
     bool ok = true;
     int step;
@@ -60,16 +60,16 @@ static struct tokenizer *learn(const char *text, size_t size, int64_t size_max,
         step = tokenizer_code_point(text + at, size - at, &point);
         if (!step)
             ok = refuse(text, at, err);
-        count += !seen[point];
-        seen[point] = true;
+        count += !(seen[point / 64] >> point % 64 & 1);
+        seen[point / 64] |= UINT64_C(1) << point % 64;
     }
     struct tokenizer *tokenizer = NULL;
     if (ok) {
         uint32_t *points = alloc_array((size_t)count, sizeof(*points));
         int64_t i = 0;
-        for (uint32_t point = 0; point < CODE_POINTS; point++)
-            if (seen[point])
-                points[i++] = point;
+        for (uint32_t word = 0; word < CODE_POINTS / 64; word++)
+            for (uint64_t left = seen[word]; left; left &= left - 1)
+                points[i++] = 64 * word + (uint32_t)__builtin_ctzll(left);
         tokenizer = make(points, count);
     }
     free(seen);

@@ -9,7 +9,6 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "base/limits.h"
 
 struct reader {
     const unsigned char *at, *end;
@@ -232,29 +231,27 @@ static bool add_frame(struct reader *r, const struct frame *frame, struct image 
         return false;
     if (*least < 1 || *least > 11)
         return fail(r->err, INVALID, "Invalid GIF data: codes of %d bits", *least);
-    if (frame->width * frame->height > LIMIT_IMAGE_BYTES)
-        return fail(
-            r->err, EXHAUSTED, "a frame of a GIF file of %lldx%lld, allowed: %lld bytes",
-            (long long)frame->width, (long long)frame->height, (long long)LIMIT_IMAGE_BYTES);
+    struct image colors = {
+        .frames = 1, .height = frame->height, .width = frame->width, .channels = 1, .bits = 8};
+    if (!image_alloc(&colors, r->err))
+        return false;
     struct decoder *decoder = alloc_bytes(sizeof(*decoder));
     decoder->r = r;
-    uint8_t *colors = calloc((size_t)(frame->width * frame->height) + 1, 1);
-    bool ok = colors || fail(r->err, EXHAUSTED, "no memory for a frame of a GIF file");
-    ok = ok && unpack(decoder, *least, colors, frame->width * frame->height);
+    bool ok = unpack(decoder, *least, colors.pixels, frame->width * frame->height);
     /* What is left of the data. */
     if (ok && !decoder->ended)
         ok = take(r, (size_t)decoder->block_left) && skip_blocks(r);
     if (ok) {
         unsigned char *own = (unsigned char *)image->pixels + image->frames * size;
         memcpy(own, canvas, (size_t)size);
-        paint(frame, colors, image, own);
+        paint(frame, colors.pixels, image, own);
         image->frames++;
         if (frame->control.disposal != 3)
             memcpy(canvas, own, (size_t)size);
         if (frame->control.disposal == 2)
             clear_place(frame, image, canvas);
     }
-    free(colors);
+    image_release(&colors);
     free(decoder);
     return ok;
 }
