@@ -174,9 +174,9 @@ static bool precision_parse(const struct spec_object *train, int *out)
 /* What a graph of another program says itself. */
 static bool refuse_learning(const struct spec_object *train)
 {
-    static const char *const fields[] = {"loss",           "optimizer", "metrics",
-                                         "clip",           "schedule",  "weighted_metrics",
-                                         "moving_average", "init"};
+    static const char *const fields[] = {"loss",          "optimizer", "metrics",
+                                         "clip",          "schedule",  "weighted_metrics",
+                                         "moving_average"};
     for (int i = 0; i < ARRAY_LEN(fields); i++) {
         if (spec_read_value(train, fields[i]))
             return error_at(train->err, spec_read_pointer(train, fields[i], -1), INVALID,

@@ -124,9 +124,6 @@ bool init_apply(struct train *train, struct error *err)
     const struct spec_init *init = &train->spec->train.init;
     if (!train->options.init && !init->job && !init->file)
         return true;
-    if (train->spec->graph.meta_graph)
-        return error_at(err, INIT_POINTER, UNIMPLEMENTED,
-                        "a graph starts as its own op sets its variables, allowed: no init");
     struct arena *arena = arena_new();
     const char *path = train->options.init ? train->options.init
                        : init->file        ? init->file

@@ -55,13 +55,13 @@ const char *weights_vocabulary(const struct weights *weights);
 
 struct weights_place {
     const struct model_variable *variable;
-    const char *layer, *place, *inner; /* as in an entry; `place` NULL: none */
+    const char *layer, *place, *inner; /* as in an entry; NULL: none, as in a graph */
     int number, index;
     int layer_index; /* `index` of Keras 2: among all of the layer, those that learn first */
 };
 
 /* The variables of layers, in their order; lives in `arena`.  The rest, what the optimizer
- * keeps for one, is left out. */
+ * keeps for one, is left out.  Those of a graph are found by their names alone. */
 struct weights_place *weights_places(const struct spec *spec,
                                      const struct model_variable *variables, int count,
                                      struct arena *arena, int *places_count);

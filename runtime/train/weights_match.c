@@ -27,6 +27,8 @@ static bool is_for(const struct weights_entry *entry, const struct weights_place
 {
     if (entry->name)
         return by == BY_NAME && !strcmp(entry->name, place->variable->name);
+    if (!place->layer)
+        return false;
     if (entry->inner) /* version 3 */
         return entry->index == place->index && same(entry->inner, place->inner) &&
                (by == BY_NAME ? same(entry->layer, place->layer)

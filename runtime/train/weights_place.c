@@ -203,10 +203,42 @@ static void number_places(struct weights_place *places, int count)
     }
 }
 
+/* Whether the variable is kept for another one: "dense/kernel/Adam", also in a scope of its own
+ * ("training/dense/kernel/Adam"). */
+static bool is_slot(const struct model_variable *variables, int count, int index)
+{
+    const char *name = variables[index].name;
+    for (int i = 0; i < count; i++) {
+        const char *other = variables[i].name, *at = i == index ? NULL : strstr(name, other);
+        for (; at; at = strstr(at + 1, other)) {
+            if (at[strlen(other)] == '/' && (at == name || at[-1] == '/'))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* What a graph of another program learns, and averages like those of batch normalization; its
+ * step, and what its optimizer keeps, start as its own op sets them. */
+static struct weights_place *places_of_graph(const struct model_variable *variables, int count,
+                                             struct arena *arena, int *places_count)
+{
+    struct weights_place *places = arena_array(arena, (size_t)count + 1, sizeof(*places));
+    *places_count = 0;
+    for (int i = 0; i < count; i++) {
+        bool averages = BIT(variables[i].dtype) & DTYPES_FLOAT && variables[i].shape.rank > 0;
+        if (variables[i].trainable || (averages && !is_slot(variables, count, i)))
+            places[(*places_count)++] = (struct weights_place){.variable = &variables[i]};
+    }
+    return places;
+}
+
 struct weights_place *weights_places(const struct spec *spec,
                                      const struct model_variable *variables, int count,
                                      struct arena *arena, int *places_count)
 {
+    if (spec->graph.meta_graph)
+        return places_of_graph(variables, count, arena, places_count);
     struct weights_place *places = arena_array(arena, (size_t)count + 1, sizeof(*places));
     const char **layers = weights_layer_places(spec, arena);
     *places_count = 0;

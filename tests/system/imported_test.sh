@@ -1,6 +1,6 @@
 #!/bin/bash
 # imported_test.sh - a graph that TensorFlow wrote as the model of a spec: trained, resumed to the same bits, evaluated, asked,
-# exported; and what is refused of it.
+# exported, trained on from, on a server too; and what is refused of it.
 . "$(dirname "$0")/lib.sh"
 metas=$here/../train
 cd "$work" || exit 1
@@ -22,6 +22,7 @@ spec() {
 JSON
 }
 run() { "$trainyard" train "$1.json" --data data --out "$2" --threads 1 "${@:3}" 2>&1; }
+loss_of() { sed -n 's/.*step 20: validation loss \([0-9.]*\).*/\1/p' <<<"$1"; }
 parts=', "inputs": {"numbers": "x", "label": "y_"}, "output": "probabilities", "metrics": {"accuracy": "accuracy"}'
 
 for kind in resource reference; do
@@ -47,6 +48,33 @@ check nor_as_layers has "$("$trainyard" export resource out.keras 2>&1)" "not la
 spec mute resource ', "inputs": {"numbers": "x", "label": "y_"}'
 run mute mute --steps 2 >/dev/null
 check asks_what_it_predicts has "$("$trainyard" predict mute one.json 2>&1)" "nobody said what it predicts"
-check starts_as_it_says has "$(run mute other --init resource)" "a graph starts as its own op sets its variables"
+
+# From what another run has learned: the optimizer's state and the step are new.
+for kind in resource reference; do
+    fresh=$(run $kind $kind-20 --steps 20 | grep 'step 20: validation')
+    said=$(run $kind $kind-tuned --steps 20 --init resource)
+    check ${kind}_starts_from_a_run has "$said" "started from resource: 2 of 2 variables"
+    check ${kind}_goes_on_from_there test "$(loss_of "$said")" '<' "$(loss_of "$fresh")"
+done
+check wants_all_that_is_learned has "$(run resource other --init "$here/../train/imported_resource.meta")" "imported_resource.meta"
+
 spec blind resource ''
 check names_the_placeholders has "$(run blind blind)" 'there are: "x", "y_", "keep"'
+
+# The same on a server: trained by a task, and trained on from there.
+serve server
+"$trainyard" dataset add d --from data --dir "$dir" >/dev/null
+spec there resource "$parts"
+one=$(field "$(api POST /api/v1/jobs "$(cat there.json)")" number) || exit 1
+wait_for 60 is_final "$one"
+check trained_by_a_task same "$(state_of "$one")" succeeded
+check to_the_same_bits cmp "$dir/jobs/$one/checkpoints/model.ckpt-60.data-00000-of-00001" resource/checkpoints/model.ckpt-60.data-00000-of-00001
+two=$(field "$(api POST /api/v1/jobs "$(sed "s/\"steps\": 60/\"steps\": 20, \"init\": {\"job\": $one}/" there.json)")" number) || exit 1
+wait_for 60 is_final "$two"
+check trained_on same "$(state_of "$two")" succeeded
+run there tuned-there --steps 20 --init "$dir/jobs/$one/checkpoints" >/dev/null
+check from_that_job cmp "$dir/jobs/$two/checkpoints/model.ckpt-20.data-00000-of-00001" tuned-there/checkpoints/model.ckpt-20.data-00000-of-00001
+three=$(field "$(api POST /api/v1/jobs "$(sed 's/"numbers": "x"/"numbers": "nope"/' there.json)")" number) || exit 1
+wait_for 60 is_final "$three"
+check another_placeholder_fails same "$(state_of "$three")" failed
+check and_is_named has "$(api GET "/api/v1/jobs/$three")" '/model/graph/inputs'

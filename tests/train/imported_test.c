@@ -209,7 +209,6 @@ TEST(refusals)
         {INPUTS_PART, "\"optimizer\": \"SGD\"", "/train/optimizer",
          "optimizer belongs to a model of layers"},
         {INPUTS_PART, "\"loss\": \"MeanSquaredError\"", "/train/loss", "loss belongs to"},
-        {INPUTS_PART, "\"init\": {\"file\": \"x\"}", "/train/init", "init belongs to"},
     };
     struct str graph = graph_text("resource");
     for (int i = 0; i < ARRAY_LEN(cases); i++)

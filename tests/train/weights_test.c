@@ -156,6 +156,42 @@ TEST(what_does_not_fit_is_told)
           "\"c/kernel\" is float [4,7] there, float [4,2] in the model");
 }
 
+/* What it trains and averages, not what counts or is kept for another; by names alone, so
+ * nothing of a file of layers fits. */
+TEST(of_a_graph)
+{
+    static const char graph[] =
+        "{\"model\": {\"graph\": \"AAAA\"}, \"data\": {\"dataset\": \"x\"}}";
+    const struct wanted all[] = {{"layers/dense/vars/0", "w", SHAPE(4), F32}};
+    struct model_variable made[] = {
+        variable("w", SHAPE(4)),      variable("scale", SHAPE_SCALAR),
+        variable("w/Adam", SHAPE(4)), variable("opt/w/Adam_1", SHAPE(4)),
+        variable("mean", SHAPE(4)),   variable("beta1", SHAPE_SCALAR),
+        variable("ww/w_x", SHAPE(4)), variable("step", SHAPE_SCALAR)};
+    struct arena *arena = arena_new();
+    struct error err;
+    struct str names = {0};
+    int count;
+    for (int i = 2; i < ARRAY_LEN(made); i++)
+        made[i].trainable = false;
+    made[7].dtype = I64;
+    const struct spec *spec = spec_parse(arena, graph, strlen(graph), &err);
+    CHECK_OK(spec, &err);
+    const struct weights_place *places =
+        weights_places(spec, made, ARRAY_LEN(made), arena, &count);
+    struct weights *weights = weights_open(file(all, 1), &err);
+    CHECK_OK(weights, &err);
+    const struct weights_match *matches = weights_match(weights, places, count, arena);
+    for (int i = 0; i < count; i++) {
+        str_printf(&names, "%s ", places[i].variable->name);
+        CHECK(!matches[i].entry);
+    }
+    CHECK(!strcmp(str_text(&names), "w scale mean ww/w_x "));
+    str_release(&names);
+    weights_close(weights);
+    arena_free(arena);
+}
+
 TEST(files_that_are_none_are_refused)
 {
     struct error err;
