@@ -44,19 +44,41 @@ static json_t *content(const char *what)
     return json_pack("{s:{s:o}}", "application/json", "schema", schema);
 }
 
+/* Adds the answer with a status; `what` as for content(), "" when it has no body. */
+static void add_response(json_t *responses, int status, const char *what, size_t size)
+{
+    char key[8], name[64];
+    snprintf(key, sizeof(key), "%d", status);
+    snprintf(name, sizeof(name), "%.*s", (int)size, what);
+    const char *text = status == 101 ? "Switching Protocols" : reply_status_text(status);
+    json_t *response = json_pack("{s:s}", "description", text);
+    if (size)
+        json_object_set_new(response, "content", content(name));
+    json_object_set_new(responses, key, response);
+}
+
 static json_t *responses(const struct route *route)
 {
-    char status[8];
-    snprintf(status, sizeof(status), "%d", route->status);
-    const char *text =
-        route->status == 101 ? "Switching Protocols" : reply_status_text(route->status);
-    json_t *good = json_pack("{s:s}", "description", text);
-    if (route->answer)
-        json_object_set_new(good, "content", content(route->answer));
-    json_t *problem =
-        json_pack("{s:s, s:{s:{s:{s:s}}}}", "description", "A problem (RFC 9457)", "content",
-                  "application/problem+json", "schema", "$ref", "#/components/schemas/Problem");
-    return json_pack("{s:o, s:o}", status, good, "default", problem);
+    json_t *list = json_object();
+    const char *at = route->answer ? route->answer : "";
+    size_t word = strcspn(at, " ");
+    add_response(list, route->status, at, word);
+    for (at += word; *at; at += word) {
+        int status = (int)strtol(++at, (char **)&at, 10);
+        at += *at == ':';
+        word = strcspn(at, " ");
+        add_response(list, status, at, word);
+    }
+    json_t *problems = json_pack("{s:{s:{s:s}}}", "application/problem+json", "schema", "$ref",
+                                 "#/components/schemas/Problem");
+    if (route->answer &&
+        strcmp(route->answer, "text/html") == 0) /* a person is told on a page */
+        json_object_set_new(problems, "text/html",
+                            json_pack("{s:{s:s}}", "schema", "type", "string"));
+    json_object_set_new(
+        list, "default",
+        json_pack("{s:s, s:o}", "description", "A problem (RFC 9457)", "content", problems));
+    return list;
 }
 
 static json_t *operation(const struct route *route)

@@ -112,7 +112,7 @@ const struct openapi_schema openapi_schemas[] = {
         FIELD("shapes", LIST(TEXT)) FIELD("attrs", MAP(TEXT)))},
     {"Graph", FIELDS(FIRST("nodes", LIST(REF("GraphNode"))))},
     {"Placed", FIELDS(FIRST("node", TEXT) FIELD("op", TEXT) FIELD("device", TEXT) FIELD("requested", TEXT)
-        FIELD("reason", TEXT) FIELD("candidates", LIST(OBJECT)))},
+        FIELD("reason", TEXT) FIELD("candidates", LIST(OBJECT)) FIELD("stands_for", LIST(TEXT)))},
     {"Placement", FIELDS(FIRST("items", LIST(REF("Placed"))))},
     {"Node", FIELDS(FIRST("id", INTEGER) FIELD("name", TEXT) FIELD("state", TEXT) FIELD("cpus", NUMBER)
         FIELD("cpus_used", NUMBER) FIELD("memory_bytes", INTEGER) FIELD("memory_bytes_used", INTEGER)

@@ -69,6 +69,6 @@ const struct route files_routes[] = {
      "Files that the tasks of a job have left", NULL, NULL, 200, "ArtifactList"},
     {"GET", "/api/v1/jobs/{id}/artifacts/content", AUTH_IN_PROJECT(ROLE_VIEWER),
      artifacts_content, "One of them, or a part of it", "task:string path:string", NULL, 200,
-     "application/octet-stream"},
+     "application/octet-stream 206:application/octet-stream 304"},
     {0},
 };

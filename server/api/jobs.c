@@ -314,7 +314,7 @@ static bool jobs_unarchive(struct request *req, struct error *err)
 
 const struct route jobs_routes[] = {
     {"POST", "/api/v1/jobs", AUTH_IN_PROJECT(ROLE_MEMBER), jobs_create,
-     "Submit a job, or plan one", "dry_run:string", "JobSpec", 201, "Job"},
+     "Submit a job, or plan one", "dry_run:string", "JobSpec", 201, "Job 200:Plan"},
     {"GET", "/api/v1/jobs", AUTH_IN_PROJECT(ROLE_VIEWER), jobs_list, "Jobs, newest first",
      "limit:integer cursor:integer state:string name:string project:string q:string "
      "array:integer archived:boolean",
