@@ -3,6 +3,7 @@
  * and Functional ones, and such as layers of each other, which become one flat list.
  */
 
+#include "runtime/spec/spec_keras.h"
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/limits.h"
@@ -16,13 +17,6 @@
 /* What the first layer of a Sequential model inside of another takes, if it is no input itself.
  */
 #define KERAS_OUTSIDE ""
-
-/* Output `tensor` of call `call` of the layer `name`, all of one model. */
-struct keras_tensor {
-    const char *name;
-    int call;
-    int tensor;
-};
 
 /* The whole, or a call of a model that is a layer of another: its layers are listed once for
  * each of its calls. */
@@ -80,50 +74,9 @@ static const json_t *layers_of(const struct keras_model *model)
                                         : json_object_get(model->config, "layers");
 }
 
-/* ["dense", 0, 0], perhaps with more behind. */
-static bool read_history(const json_t *json, struct keras_tensor *out)
-{
-    if (json_array_size(json) < 3 || !json_is_string(json_array_get(json, 0)) ||
-        !json_is_integer(json_array_get(json, 1)) || !json_is_integer(json_array_get(json, 2)))
-        return false;
-    *out = (struct keras_tensor){json_string_value(json_array_get(json, 0)),
-                                 (int)json_integer_value(json_array_get(json, 1)),
-                                 (int)json_integer_value(json_array_get(json, 2))};
-    return true;
-}
-
 static bool is_output(const struct keras_tensor *tensor)
 {
     return tensor->tensor >= 0 && tensor->tensor < LAYER_OUTPUTS_MAX;
-}
-
-struct gathering {
-    struct keras_tensor tensors[LAYER_CALL_INPUTS_MAX];
-    int count;
-    bool too_many;
-};
-
-/*
- * Every tensor in what a layer is called with, in order: version 3 marks them by a class,
- * version 2 writes their history alone.  Depth is bounded by that of the document.
- */
-static void gather(const json_t *json, struct gathering *g)
-{
-    struct keras_tensor tensor;
-    const char *class = json_string_value(json_object_get(json, "class_name"));
-    const json_t *history = json_object_get(json_object_get(json, "config"), "keras_history");
-    bool found = class && !strcmp(class, "__keras_tensor__") && read_history(history, &tensor);
-    if (found || (json_is_array(json) && read_history(json, &tensor))) {
-        g->too_many |= g->count == LAYER_CALL_INPUTS_MAX;
-        if (!g->too_many)
-            g->tensors[g->count++] = tensor;
-        return;
-    }
-    for (size_t i = 0; json_is_array(json) && i < json_array_size(json); i++)
-        gather(json_array_get(json, i), g);
-    const char *field;
-    json_t *value;
-    json_object_foreach((json_t *)json, field, value) gather(value, g);
 }
 
 /* Operations that are no layers: Keras lists those that its masks are made with. */
@@ -131,54 +84,6 @@ static bool is_op(const json_t *layer)
 {
     const char *module = json_string_value(json_object_get(layer, "module"));
     return module && (strstr(module, "keras.src.ops") || strstr(module, "keras.ops"));
-}
-
-/* Arguments for masks, which Keras fills in by itself, as the layers here do. */
-static bool is_mask(const char *field)
-{
-    static const char *const names[] = {"mask", "query_mask", "value_mask", "key_mask"};
-    for (int i = 0; i < ARRAY_LEN(names); i++) {
-        if (!strcmp(field, names[i]))
-            return true;
-    }
-    return false;
-}
-
-static void repeat_input(struct gathering *g, int index)
-{
-    struct keras_tensor tensor = g->tensors[index < g->count ? index : 0];
-    if (g->count < LAYER_CALL_INPUTS_MAX)
-        g->tensors[g->count++] = tensor;
-}
-
-/* Version 3: positional arguments, then those by name; what an attention may look at is the
- * fourth, after the keys, which are the values where they are not said. */
-static void gather_arguments(const json_t *node, struct gathering *g)
-{
-    json_t *named = json_object_get(node, "kwargs"), *value;
-    const json_t *allowed = json_object_get(named, "attention_mask");
-    const char *field;
-    gather(json_object_get(node, "args"), g);
-    json_object_foreach(named, field, value)
-    {
-        if (!is_mask(field) && strcmp(field, "attention_mask"))
-            gather(value, g);
-    }
-    while (json_is_object(allowed) && g->count && g->count < 3)
-        repeat_input(g, 1);
-    gather(allowed, g);
-}
-
-/* What a call takes: tensors of its model. */
-static void gather_inputs(const json_t *node, const char *before, struct gathering *g)
-{
-    *g = (struct gathering){.count = 0};
-    if (json_object_get(node, "args"))
-        gather_arguments(node, g);
-    else if (node)
-        gather(node, g);
-    else if (before)
-        g->tensors[g->count++] = (struct keras_tensor){before, 0, 0};
 }
 
 static bool is_input(const struct keras_call *call)
@@ -216,8 +121,8 @@ static const struct keras_model *find_model(const struct keras *k,
 /* Which input of its model an InputLayer is. */
 static int input_index(const struct keras_model *model, const struct keras_call *call)
 {
-    struct gathering inputs = {.count = 0};
-    gather(json_object_get(model->config, "input_layers"), &inputs);
+    struct keras_tensors inputs = {.count = 0};
+    spec_keras_tensors(json_object_get(model->config, "input_layers"), &inputs);
     for (int i = 0; i < inputs.count; i++) {
         if (!strcmp(inputs.tensors[i].name, call->own))
             return i;
@@ -228,9 +133,9 @@ static int input_index(const struct keras_model *model, const struct keras_call 
 /* The tensor that a model inside gives as its output; of a Sequential one the last layer's. */
 static bool output_of(const struct keras_model *model, struct keras_tensor *tensor)
 {
-    struct gathering outputs = {.count = 0};
+    struct keras_tensors outputs = {.count = 0};
     if (!model->sequential) {
-        gather(json_object_get(model->config, "output_layers"), &outputs);
+        spec_keras_tensors(json_object_get(model->config, "output_layers"), &outputs);
         if (tensor->tensor < 0 || tensor->tensor >= outputs.count)
             return false;
         *tensor = outputs.tensors[tensor->tensor];
@@ -258,9 +163,9 @@ static const struct keras_call *find(const struct keras *k, const struct keras_m
         if (call && (!model->outer || !is_input(call)))
             return call;
         if (call || outside) {
-            struct gathering given;
+            struct keras_tensors given;
             int index = call ? input_index(model, call) : 0;
-            gather_inputs(model->node, model->before, &given);
+            spec_keras_inputs(model->node, model->before, &given);
             if (index >= given.count)
                 return NULL;
             *tensor = given.tensors[index];
@@ -325,7 +230,7 @@ static const struct keras_call *find_first(const struct keras *k, const struct k
 }
 
 /* The spec's layer for a call whose inputs are all there. */
-static bool add(struct keras *k, struct keras_call *call, const struct gathering *inputs)
+static bool add(struct keras *k, struct keras_call *call, const struct keras_tensors *inputs)
 {
     struct arena *arena = k->model->arena;
     struct spec_layer *layer = &k->layers[k->layers_count];
@@ -365,7 +270,7 @@ static bool add(struct keras *k, struct keras_call *call, const struct gathering
 
 /* Whether everything that the call takes has an index. */
 static bool is_ready(const struct keras *k, const struct keras_call *call,
-                     const struct gathering *inputs)
+                     const struct keras_tensors *inputs)
 {
     const struct keras_call *first = find_first(k, call);
     if (call->total && (!first || first->index < 0))
@@ -395,9 +300,9 @@ static bool check_masks(const struct keras *k, const struct keras_call *call)
     const char *field;
     json_object_foreach(named, field, value)
     {
-        struct gathering masks = {.count = 0};
-        if (is_mask(field))
-            gather(value, &masks);
+        struct keras_tensors masks = {.count = 0};
+        if (spec_keras_is_mask(field))
+            spec_keras_tensors(value, &masks);
         for (int i = 0; i < masks.count; i++) {
             const struct keras_call *from = find(k, call->model, &masks.tensors[i]);
             if (from && !is_op(from->layer))
@@ -413,8 +318,8 @@ static bool check_masks(const struct keras *k, const struct keras_call *call)
 /* Why a call was never ready. */
 static bool refuse_call(const struct keras *k, const struct keras_call *call)
 {
-    struct gathering inputs;
-    gather_inputs(call->node, call->before, &inputs);
+    struct keras_tensors inputs;
+    spec_keras_inputs(call->node, call->before, &inputs);
     for (int i = 0; i < inputs.count; i++) {
         const struct keras_call *from = find(k, call->model, &inputs.tensors[i]);
         if (from && is_op(from->layer))
@@ -435,14 +340,14 @@ static bool add_all(struct keras *k)
         added = 0;
         for (int i = 0; i < k->calls_count; i++) {
             struct keras_call *call = &k->calls[i];
-            struct gathering inputs;
+            struct keras_tensors inputs;
             if (is_done(call))
                 continue;
             steps += k->calls_count; /* among which its inputs are looked for */
             if (steps > KERAS_STEPS_MAX)
                 return refuse(k, call->pointer,
                               "the model has too many layers whose inputs come after them");
-            gather_inputs(call->node, call->before, &inputs);
+            spec_keras_inputs(call->node, call->before, &inputs);
             if (inputs.too_many)
                 return refuse(k, call->pointer, "the layer has too many inputs");
             if (!is_ready(k, call, &inputs))
