@@ -445,7 +445,7 @@ install: all install-library ## install under PREFIX (/usr/local)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/doc/trainyard $(DESTDIR)$(PREFIX)/share/bash-completion/completions \
 	  $(DESTDIR)$(PREFIX)/share/zsh/vendor-completions $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
 	install -m 755 $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin
-	install -m 644 README.md LICENSE docs/*.md $(DESTDIR)$(PREFIX)/share/doc/trainyard
+	install -m 644 README.md LICENSE docs/*.md deploy/grafana/trainyard.json $(DESTDIR)$(PREFIX)/share/doc/trainyard
 	$(BUILD)/trainyard completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/trainyard
 	$(BUILD)/trainyard completion zsh > $(DESTDIR)$(PREFIX)/share/zsh/vendor-completions/_trainyard
 	$(BUILD)/trainyard completion fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/trainyard.fish

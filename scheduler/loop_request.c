@@ -418,6 +418,32 @@ bool loop_explain(struct loop *loop, int64_t job, struct explain *out, struct er
     return true;
 }
 
+/* Whether an engine could bring the nodes for it. */
+static bool engine_could(struct loop *loop, const char *queue, const struct db_need *needs,
+                         int needs_count, struct arena *arena)
+{
+    struct error unread;
+    struct scheduler *copy;
+    uint64_t now_us;
+    if (!loop->engine.possible || !loop_copy(loop, &copy, &now_us, &unread))
+        return false;
+    bool could = loop->engine.possible(loop->engine.self, copy, queue,
+                                       read_needs(needs, needs_count, arena), needs_count);
+    scheduler_free(copy);
+    return could;
+}
+
+/* No node could hold the job, but the engine's could: nobody can say when they come. */
+static void whatif_engine(struct whatif *out)
+{
+    *out = (struct whatif){.has_job = true};
+    out->why =
+        (struct explain){.code = EXPLAIN_ENGINE, .resource = EXPLAIN_NONE, .start_us = -1};
+    snprintf(out->why.text, sizeof(out->why.text),
+             "No node that is here could hold it; it starts when the engine has brought some "
+             "that can.");
+}
+
 bool loop_whatif(struct loop *loop, const struct db_job_new *job,
                  const struct whatif_node *nodes, int nodes_count, struct arena *arena,
                  struct whatif *out, struct error *err)
@@ -440,22 +466,12 @@ bool loop_whatif(struct loop *loop, const struct db_job_new *job,
         return false;
     bool ok = whatif_ask(copy, job ? &info : NULL, nodes, nodes_count, now_us, arena, out, err);
     scheduler_free(copy);
+    if (!ok && job && !nodes_count && err->code == INVALID &&
+        engine_could(loop, job->queue, job->needs, job->needs_count, arena)) {
+        whatif_engine(out);
+        ok = true;
+    }
     return ok;
-}
-
-/* Whether an engine could bring the nodes for it. */
-static bool engine_could(struct loop *loop, const char *queue, const struct db_need *needs,
-                         int needs_count, struct arena *arena)
-{
-    struct error unread;
-    struct scheduler *copy;
-    uint64_t now_us;
-    if (!loop->engine.possible || !loop_copy(loop, &copy, &now_us, &unread))
-        return false;
-    bool could = loop->engine.possible(loop->engine.self, copy, queue,
-                                       read_needs(needs, needs_count, arena), needs_count);
-    scheduler_free(copy);
-    return could;
 }
 
 bool loop_check(struct loop *loop, const char *queue, const struct db_need *needs,

@@ -11,6 +11,7 @@
 
 struct arena;
 struct db;
+struct engine;
 struct error;
 struct feed;
 struct http_waker;
@@ -24,6 +25,7 @@ struct services {
     struct db *db;
     struct feed *feed;
     struct loop *loop;
+    struct engine *engine; /* NULL: none */
     struct webhooks *webhooks;
     const char *folder;  /* DIR */
     const char *origin;  /* "http://127.0.0.1:7070" */

@@ -192,6 +192,7 @@ static bool start_http(struct serve *s, const struct serve_options *options, str
         .db = s->db,
         .feed = s->feed,
         .loop = s->loop,
+        .engine = s->engine,
         .webhooks = s->webhooks,
         .folder = s->folder,
         .origin = s->origin,

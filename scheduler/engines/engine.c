@@ -404,6 +404,17 @@ static void on_explain(void *self, const char *queue, struct explain *out)
     snprintf(out->next, sizeof(out->next), "It starts when the node has joined.");
 }
 
+int engine_counts(struct engine *engine, struct pilots_count counts[SETTINGS_QUEUES_MAX])
+{
+    if (!engine)
+        return 0;
+    pthread_mutex_lock(&engine->lock);
+    for (int q = 0; q < engine->settings.queues_count; q++)
+        counts[q] = pilots_count(engine->pilots, q);
+    pthread_mutex_unlock(&engine->lock);
+    return engine->settings.queues_count;
+}
+
 /* --- the whole --- */
 
 /* What this server's jobs are known by at the engine; kept for ever in DIR/engine.tag. */

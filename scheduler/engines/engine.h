@@ -66,6 +66,10 @@ bool engine_start(struct engine *engine, const char *server, struct error *err) 
 void engine_stop(struct engine *engine);
 void engine_free(struct engine *engine); /* after the loop; NULL is fine */
 
+/* How many pilots there are now, by queue; at most SETTINGS_QUEUES_MAX, how many.  NULL is
+ * fine: 0.  From any thread. */
+int engine_counts(struct engine *engine, struct pilots_count counts[SETTINGS_QUEUES_MAX]);
+
 /* The script that starts a pilot's agent, with a folder of its own that it removes. */
 void engine_script(const struct settings *settings, const struct settings_queue *queue,
                    const char *name, const char *server, struct str *script);

@@ -412,6 +412,18 @@ int pilots_room(const struct pilots *p, int queue)
     return count_in(p, queue, FREE, FREE);
 }
 
+struct pilots_count pilots_count(const struct pilots *p, int queue)
+{
+    return (struct pilots_count){
+        .queue = p->queues[queue].bounds.queue,
+        .waiting = count_in(p, queue, ASKED, WAITS),
+        .starting = count_in(p, queue, STARTED, STARTED),
+        .joined = count_in(p, queue, JOINED, JOINED),
+        .leaving = count_in(p, queue, LEAVING, LEAVING),
+        .max = p->queues[queue].bounds.max,
+    };
+}
+
 bool pilots_explain(const struct pilots *p, int at, uint64_t now_us, char *text,
                     size_t text_size)
 {

@@ -123,6 +123,17 @@ void pilots_submitted(struct pilots *pilots, int place, const char *id, const ch
 int pilots_coming(const struct pilots *pilots, int queue);
 int pilots_room(const struct pilots *pilots, int queue);
 
+/* How many pilots of a queue there are. */
+struct pilots_count {
+    const char *queue; /* borrowed */
+    int waiting;       /* asked for, or in the engine's queue */
+    int starting;      /* run, and have not joined */
+    int joined;
+    int leaving;
+    int max;
+};
+struct pilots_count pilots_count(const struct pilots *pilots, int queue);
+
 /* At the end of the server: cancels all but those whose nodes have tasks. */
 void pilots_end(struct pilots *pilots, const struct pilots_view *view,
                 struct pilots_orders *orders);

@@ -13,6 +13,7 @@
 #include "db/jobs.h"
 #include "db/nodes.h"
 #include "db/queues.h"
+#include "scheduler/engines/engine.h"
 #include "scheduler/loop.h"
 #include "server/api/api.h"
 #include "server/reply.h"
@@ -189,6 +190,23 @@ static void add_nodes(struct str *out, const struct facts *facts)
     }
 }
 
+static void add_pilots(struct str *out, struct engine *engine)
+{
+    struct pilots_count counts[SETTINGS_QUEUES_MAX];
+    int count = engine_counts(engine, counts);
+    family(out, "pilots", "gauge", "Nodes that an engine was asked for.");
+    for (int i = 0; i < count; i++) {
+        const char *queue = counts[i].queue;
+        sample(out, "pilots", counts[i].waiting, "queue", queue, "state", "waiting", NULL);
+        sample(out, "pilots", counts[i].starting, "queue", queue, "state", "starting", NULL);
+        sample(out, "pilots", counts[i].joined, "queue", queue, "state", "joined", NULL);
+        sample(out, "pilots", counts[i].leaving, "queue", queue, "state", "leaving", NULL);
+    }
+    family(out, "pilots_max", "gauge", "Nodes that an engine may be asked for.");
+    for (int i = 0; i < count; i++)
+        sample(out, "pilots_max", counts[i].max, "queue", counts[i].queue, NULL);
+}
+
 /* GET /metrics */
 static bool prometheus_show(struct request *req, struct error *err)
 {
@@ -200,6 +218,7 @@ static bool prometheus_show(struct request *req, struct error *err)
     add_jobs(&out, &facts);
     add_projects(&out, &facts);
     add_nodes(&out, &facts);
+    add_pilots(&out, req->services->engine);
     size_t size = out.size;
     return reply_owned(req, 200, "text/plain; version=0.0.4; charset=utf-8", str_take(&out),
                        size);

@@ -153,7 +153,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if name in fake and query:
             fake[name] = query["is"] == "true"
         if name == "evict":
-            processes[query["pod"]].kill()
+            os.killpg(processes[query["pod"]].pid, 9)
         self.answer(200, {"calls": calls, "pods": list(pods), "secrets": list(secrets), **fake})
 
     def handle_one(self):

@@ -30,14 +30,21 @@ check image_is_missing has "$("$trainyard" serve --dir "$work/other" --port 0 --
 engine_config ', "image": "trainyard:1"' | sed 's,http://127.0.0.1,http://10.0.0.1,' >"$work/bad.json"
 check unencrypted has "$("$trainyard" serve --dir "$work/other" --port 0 --agents-port 1 --engine-config "$work/bad.json" 2>&1)" "/url: must begin with https://"
 engine_config ', "image": "trainyard:1"' >"$work/engine.json"
-engine=(--no-agent --agents-port "$(free_port)" --engine-config "$work/engine.json" --backoff-ms 200)
+engine=(--cpus 1 --agents-port "$(free_port)" --engine-config "$work/engine.json" --backoff-ms 200)
 serve yard "${engine[@]}"
+
+wait_for 10 has "$(api GET /api/v1/nodes)" joined
+plan=$(api POST '/api/v1/jobs?dry_run=plan' '{"command": ["true"], "tasks": {"worker": {"cpus": 2}}}')
+check planned same "$(status)" 200
+check plan_says_who has "$plan" '"code":"ENGINE"'
+api POST '/api/v1/jobs?dry_run=plan' '{"command": ["true"], "tasks": {"worker": {"cpus": 3}}}' >/dev/null
+check too_large same "$(status)" 400
 
 job() { field "$(api POST /api/v1/jobs "$1")" id; }
 pods() { [ "$(field "$(fake all)" pods | tr , '\n' | grep -c trainyard-)" = "$1" ]; }
 explains() { has "$(api GET "/api/v1/jobs/$1/explain")" "$2" >/dev/null; }
 
-id=$(job '{"command": ["sh", "-c", "sleep 1"]}')
+id=$(job '{"command": ["sh", "-c", "sleep 1"], "tasks": {"worker": {"cpus": 2}}}')
 check succeeds wait_for 30 is_state "$id" succeeded
 check ran_there same "$(field "$(api GET "/api/v1/jobs/$id")" nodes)" '["kubernetes-default-1"]'
 check released wait_for 20 pods 0
@@ -71,7 +78,7 @@ check ends wait_for 20 is_final "$id"
 # The token is replaced by one that is no good: said to whom it concerns.
 check idle wait_for 20 pods 0
 echo wrong >"$work/token"
-id=$(job '{"command": ["true"]}')
+id=$(job '{"command": ["true"], "tasks": {"worker": {"cpus": 2}}}')
 check refused_and_said wait_for 15 explains "$id" "Kubernetes cannot be asked: GET /api/v1/namespaces/trainyard/pods"
 stop TERM
 check none_left pods 0

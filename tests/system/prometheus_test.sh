@@ -31,6 +31,31 @@ for line in open(sys.argv[1]):
 print("good" if len(seen) > 12 else seen)
 P
 )" good
+# The board for Grafana: every metric and label that it names is there, and its panels do not lie on each other.
+check board same "$(python3 - "$work/metrics" "$here/../../deploy/grafana/trainyard.json" <<'P'
+import json, re, sys
+text = open(sys.argv[1]).read()
+exported = set(re.findall(r"^# TYPE (\S+)", text, re.M))
+labels = set(re.findall(r'[{,]([a-z]+)="', text)) | {"instance", "queue", "state"}
+board = json.load(open(sys.argv[2]))
+panels = board["panels"]
+expressions = [t["expr"] for p in panels for t in p.get("targets", [])] + [v["query"] for v in board["templating"]["list"]]
+named = {m for e in expressions for m in re.findall(r"trainyard_[a-z_]+", e)}
+assert named <= exported, f"not exported: {named - exported}"
+asked = {l for e in expressions for l in re.findall(r'[{,]\s*([a-z]+)(?==)', e)} | {
+    l.strip() for e in expressions for by in re.findall(r"by \(([^)]*)\)", e) for l in by.split(",")}
+assert asked <= labels, f"no such label: {asked - labels}"
+assert len({p["id"] for p in panels}) == len(panels)
+cells = set()
+for p in panels:
+    g = p["gridPos"]
+    own = {(x, y) for x in range(g["x"], g["x"] + g["w"]) for y in range(g["y"], g["y"] + g["h"])}
+    assert not own & cells and max(x for x, _ in own) < 24, p["title"]
+    cells |= own
+unused = exported - named
+print("good" if len(named) > 12 and not unused else f"on no panel: {unused}")
+P
+)" good
 value() { grep -v '^#' "$work/metrics" | grep -F "$1 " | awk '{print $NF}'; }
 check succeeded same "$(value 'trainyard_jobs{state="succeeded"}')" 1
 check running same "$(value 'trainyard_jobs_active{project="default",queue="default",state="running"}')" 1

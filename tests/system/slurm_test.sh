@@ -55,6 +55,10 @@ check too_large has "$(api POST /api/v1/jobs '{"command": ["true"], "tasks": {"w
 id=$(job '{"command": ["sleep", "60"], "tasks": {"worker": {"replicas": 2, "cpus": 2}}, "restart": {"max": 2}}')
 check gang_runs wait_for 30 is_state "$id" running
 
+pilots() { api GET /metrics | grep -F "trainyard_pilots{queue=\"default\",state=\"$1\"} " | awk '{print $NF}'; }
+both_joined() { [ "$(pilots joined)" = 2 ]; }
+check counted wait_for 5 both_joined
+
 # A restart of the server finds its pilots again.
 stop TERM
 check tasks_keep_their_pilots running 2
