@@ -53,7 +53,7 @@ static void print_jobs(json_t *page)
     }
     table_print(table);
     if (json_is_string(json_object_get(page, "next_cursor")))
-        printf("There are older ones: --limit N\n");
+        printf("There are more: --limit N\n");
 }
 
 int jobs_main(int argc, char **argv)
@@ -61,6 +61,7 @@ int jobs_main(int argc, char **argv)
     const char *folder = NULL;
     const char *state = NULL;
     const char *array = NULL;
+    const char *order = NULL;
     bool archived = false;
     int64_t limit = 50;
     bool json = false;
@@ -69,7 +70,9 @@ int jobs_main(int argc, char **argv)
         {"state", OPTION_TEXT, &state, "only these states, by commas"},
         {"array", OPTION_TEXT, &array, "only those of the array that began with this job"},
         {"archived", OPTION_FLAG, &archived, "those that are archived, in place of the others"},
-        {"limit", OPTION_NUMBER, &limit, "at most this many, newest first (50)"},
+        {"order-by", OPTION_TEXT, &order,
+         "metrics.NAME lowest first, -metrics.NAME highest first (newest first)"},
+        {"limit", OPTION_NUMBER, &limit, "at most this many (50)"},
         {"json", OPTION_FLAG, &json, "as JSON"},
         {0},
     };
@@ -88,6 +91,10 @@ int jobs_main(int argc, char **argv)
     if (state) {
         str_add(&path, "&state=");
         url_encode(&path, state);
+    }
+    if (order) {
+        str_add(&path, "&order_by=");
+        url_encode(&path, order);
     }
     if (archived)
         str_add(&path, "&archived=true");

@@ -307,23 +307,50 @@ bool db_jobs_find_text(struct db_conn *conn, const char *text, int64_t viewer,
     return found || fail(err, NOT_FOUND, "there is no job '%.100s'", text);
 }
 
+/* What a filter lets through; ?1 and ?6 are the caller's. */
+#define JOB_FILTER                                                                             \
+    " AND (?2 >> state & 1)"                                                                   \
+    " AND (?3 IS NULL OR j.name = ?3) AND (?4 IS NULL OR project = ?4)"                        \
+    " AND (?5 IS NULL OR instr(lower(j.name), lower(?5)) > 0)"                                 \
+    " AND (?7 = 0 OR array = ?7) AND archived = ?8"                                            \
+    " AND (?9 = 0 OR project IN (SELECT project FROM members WHERE user_id = ?9))"
+
+/* Binds a filter to a query that has JOB_FILTER. */
+static sqlite3_stmt *query_filtered(struct db_conn *conn, const char *sql,
+                                    const struct db_jobs_filter *filter, int64_t number,
+                                    struct error *err)
+{
+    return db_query(conn, err, sql, "iitttiiii", number,
+                    (int64_t)(filter->states ? filter->states : UINT32_MAX), filter->name,
+                    filter->project, filter->text, (int64_t)filter->limit + 1, filter->array,
+                    (int64_t)filter->archived, filter->viewer);
+}
+
+bool db_jobs_pick(struct db_conn *conn, const struct db_jobs_filter *filter, int64_t number,
+                  struct arena *arena, struct db_job *job, bool *found, struct error *err)
+{
+    sqlite3_stmt *stmt = query_filtered(
+        conn, "SELECT " JOB_COLUMNS JOB_TABLES "WHERE number = ?1" JOB_FILTER " LIMIT ?6",
+        filter, number, err);
+    int row = stmt ? db_row(conn, stmt, err) : -1;
+    *found = row > 0;
+    if (*found) {
+        job_read(stmt, arena, job);
+        db_query_end(stmt);
+    }
+    return row >= 0;
+}
+
 bool db_jobs_list(struct db_conn *conn, const struct db_jobs_filter *filter,
                   struct arena *arena, struct db_job **jobs, int *jobs_count, int64_t *next,
                   struct error *err)
 {
     assert(filter->limit > 0 && filter->limit <= LIMIT_PAGE_ITEMS);
     sqlite3_stmt *stmt =
-        db_query(conn, err,
-                 "SELECT " JOB_COLUMNS JOB_TABLES "WHERE number < ?1 AND (?2 >> state & 1)"
-                 " AND (?3 IS NULL OR j.name = ?3) AND (?4 IS NULL OR project = ?4)"
-                 " AND (?5 IS NULL OR instr(lower(j.name), lower(?5)) > 0)"
-                 " AND (?7 = 0 OR array = ?7) AND archived = ?8"
-                 " AND (?9 = 0 OR project IN (SELECT project FROM members WHERE user_id = ?9))"
-                 " ORDER BY number DESC LIMIT ?6",
-                 "iitttiiii", filter->before ? filter->before : INT64_MAX,
-                 (int64_t)(filter->states ? filter->states : UINT32_MAX), filter->name,
-                 filter->project, filter->text, (int64_t)filter->limit + 1, filter->array,
-                 (int64_t)filter->archived, filter->viewer);
+        query_filtered(conn,
+                       "SELECT " JOB_COLUMNS JOB_TABLES "WHERE number < ?1" JOB_FILTER
+                       " ORDER BY number DESC LIMIT ?6",
+                       filter, filter->before ? filter->before : INT64_MAX, err);
     if (!stmt)
         return false;
 

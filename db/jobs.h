@@ -180,6 +180,11 @@ bool db_jobs_list(struct db_conn *conn, const struct db_jobs_filter *filter,
                   struct arena *arena, struct db_job **jobs, int *jobs_count, int64_t *next,
                   struct error *err) CHECKED;
 
+/* The job of this number, if the filter lets it through; `before` and `limit` do not count. */
+bool db_jobs_pick(struct db_conn *conn, const struct db_jobs_filter *filter, int64_t number,
+                  struct arena *arena, struct db_job *job, bool *found,
+                  struct error *err) CHECKED;
+
 /* How many jobs are in each state. */
 bool db_jobs_count(struct db_conn *conn, int64_t counts[JOB_STATES_COUNT],
                    struct error *err) CHECKED;

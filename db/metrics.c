@@ -39,6 +39,37 @@ bool db_metrics_series(struct db_conn *conn, int64_t job, struct arena *arena,
     return row == 0;
 }
 
+/* The series that speaks for its job. */
+#define SPEAKS                                                                                 \
+    " AND NOT EXISTS (SELECT 1 FROM series b WHERE b.job = s.job AND b.name = s.name"          \
+    "  AND (b.role <> 'chief', b.role, b.idx) < (s.role <> 'chief', s.role, s.idx))"
+
+bool db_metrics_order(struct db_conn *conn, const char *name, bool descending,
+                      struct db_ranked after, int limit, struct arena *arena,
+                      struct db_ranked **ranked, int *ranked_count, struct error *err)
+{
+    sqlite3_stmt *stmt =
+        descending ? db_query(conn, err,
+                              "SELECT job, last_value FROM series s WHERE name = ?1 AND"
+                              " (last_value, job) < (?2, ?3)" SPEAKS
+                              " ORDER BY last_value DESC, job DESC LIMIT ?4",
+                              "tdii", name, after.value, after.job, (int64_t)limit)
+                   : db_query(conn, err,
+                              "SELECT job, last_value FROM series s WHERE name = ?1 AND"
+                              " (last_value, job) > (?2, ?3)" SPEAKS
+                              " ORDER BY last_value, job LIMIT ?4",
+                              "tdii", name, after.value, after.job, (int64_t)limit);
+    if (!stmt)
+        return false;
+    struct db_rows rows = {.row_size = sizeof(struct db_ranked)};
+    int row;
+    while ((row = db_row(conn, stmt, err)) > 0)
+        *(struct db_ranked *)db_rows_add(&rows) =
+            (struct db_ranked){sqlite3_column_int64(stmt, 0), sqlite3_column_double(stmt, 1)};
+    *ranked = db_rows_end(&rows, arena, ranked_count);
+    return row == 0;
+}
+
 bool db_metrics_find(struct db_conn *conn, int64_t job, const char *role, int index,
                      const char *name, struct arena *arena, struct db_series *series,
                      struct error *err)

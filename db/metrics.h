@@ -23,6 +23,21 @@ struct db_series {
 bool db_metrics_series(struct db_conn *conn, int64_t job, struct arena *arena,
                        struct db_series **series, int *series_count, struct error *err) CHECKED;
 
+/* A job and the last value that it has of a metric. */
+struct db_ranked {
+    int64_t job;
+    double value;
+};
+
+/*
+ * The jobs that have a metric, by its last value and then by number, falling if `descending`;
+ * those behind `after`, at most `limit`.  Of several tasks the chief speaks for the job, else
+ * the first worker; where that is NaN the job is left out.
+ */
+bool db_metrics_order(struct db_conn *conn, const char *name, bool descending,
+                      struct db_ranked after, int limit, struct arena *arena,
+                      struct db_ranked **ranked, int *ranked_count, struct error *err) CHECKED;
+
 /* NOT_FOUND when the task has reported no such name. */
 bool db_metrics_find(struct db_conn *conn, int64_t job, const char *role, int index,
                      const char *name, struct arena *arena, struct db_series *series,

@@ -1,4 +1,4 @@
-/* jobs.c - submitting, listing, showing and ending jobs. */
+/* jobs.c - submitting, showing and ending jobs. */
 
 #include <sodium.h>
 
@@ -99,80 +99,6 @@ static bool jobs_create(struct request *req, struct error *err)
         return false;
     reply_header(req, "Location", arena_printf(req->arena, "/api/v1/jobs/%s", added.id));
     return reply_job(req, 201, added.number, err);
-}
-
-/* "running,queued" into bits. */
-static bool parse_states(const char *text, uint32_t *states, struct error *err)
-{
-    while (text && *text) {
-        char word[32];
-        size_t size = strcspn(text, ",");
-        enum job_state state;
-        snprintf(word, sizeof(word), "%.*s", (int)(size < 31 ? size : 31), text);
-        if (!db_job_state_find(word, &state))
-            return fail(
-                err, INVALID,
-                "state is '%s'; it can be queued, allocated, starting, running, stopping, "
-                "succeeded, failed, cancelled",
-                word);
-        *states |= (uint32_t)BIT(state);
-        text += size + (text[size] == ',');
-    }
-    return true;
-}
-
-static bool reply_list(struct request *req, const struct db_jobs_filter *filter,
-                       struct error *err)
-{
-    struct job_reader reader;
-    if (!job_reader_open(req, &reader, err))
-        return false;
-    struct db_job *jobs;
-    int count;
-    int64_t next;
-    json_t *items = json_array();
-    bool ok = db_jobs_list(reader.control, filter, req->arena, &jobs, &count, &next, err);
-    for (int i = 0; ok && i < count; i++) {
-        json_t *json = job_json(req, &reader, &jobs[i], err);
-        ok = json != NULL;
-        json_array_append_new(items, json);
-    }
-    job_reader_close(req, &reader);
-    if (!ok) {
-        json_decref(items);
-        return false;
-    }
-    json_t *cursor = next ? json_sprintf("%lld", (long long)next) : json_null();
-    return reply_json(req, 200, json_pack("{s:o, s:o}", "items", items, "next_cursor", cursor),
-                      err);
-}
-
-static bool read_archived(const struct request *req, bool *archived, struct error *err)
-{
-    const char *text = request_query(req, "archived");
-    *archived = text && strcmp(text, "true") == 0;
-    return !text || *archived || strcmp(text, "false") == 0 ||
-           fail(err, INVALID, "archived is '%.40s'; it can be true or false", text);
-}
-
-/* GET /api/v1/jobs: newest first, a page at a time; stable while jobs are added. */
-static bool jobs_list(struct request *req, struct error *err)
-{
-    struct db_jobs_filter filter = {
-        .name = request_query(req, "name"),
-        .project = request_query(req, "project"),
-        .text = request_query(req, "q"),
-        .viewer = auth_viewer(&req->user),
-    };
-    int64_t limit;
-    if (!request_query_int(req, "limit", 1, LIMIT_PAGE_ITEMS, 50, &limit, err) ||
-        !request_query_int(req, "cursor", 1, INT64_MAX, 0, &filter.before, err) ||
-        !read_archived(req, &filter.archived, err) ||
-        !request_query_int(req, "array", 1, INT64_MAX, 0, &filter.array, err) ||
-        !parse_states(request_query(req, "state"), &filter.states, err))
-        return false;
-    filter.limit = (int)limit;
-    return reply_list(req, &filter, err);
 }
 
 static bool jobs_show(struct request *req, struct error *err)
@@ -315,10 +241,6 @@ static bool jobs_unarchive(struct request *req, struct error *err)
 const struct route jobs_routes[] = {
     {"POST", "/api/v1/jobs", AUTH_IN_PROJECT(ROLE_MEMBER), jobs_create,
      "Submit a job, or plan one", "dry_run:string", "JobSpec", 201, "Job 200:Plan"},
-    {"GET", "/api/v1/jobs", AUTH_IN_PROJECT(ROLE_VIEWER), jobs_list, "Jobs, newest first",
-     "limit:integer cursor:integer state:string name:string project:string q:string "
-     "array:integer archived:boolean",
-     NULL, 200, "JobList"},
     {"GET", "/api/v1/jobs/{id}", AUTH_IN_PROJECT(ROLE_VIEWER), jobs_show, "One job", NULL, NULL,
      200, "Job"},
     {"GET", "/api/v1/jobs/{id}/spec", AUTH_IN_PROJECT(ROLE_VIEWER), jobs_spec,

@@ -405,3 +405,57 @@ TEST(ship_changes_can_be_followed)
     CHECK_INT(count, 0);
     world_close(&world);
 }
+
+static void ship_value(struct world *world, int64_t job, const char *role, int index,
+                       const char *name, double value)
+{
+    struct db_point point = {name, 1, 1000, value};
+    struct db_ship piece = {.job = job,
+                            .epoch = job,
+                            .role = role,
+                            .index = index,
+                            .file = name,
+                            .end = 1,
+                            .points = &point,
+                            .points_count = 1};
+    CHECK(ship(world, &piece).stored);
+}
+
+/* "3 1 2": the jobs behind `after`, in their order. */
+static const char *ranking(struct world *world, bool descending, struct db_ranked after,
+                           int limit)
+{
+    struct error err;
+    struct db_ranked *ranked;
+    const char *text = "";
+    int count = 0;
+    CHECK_OK(db_metrics_order(look(world), "loss", descending, after, limit, world->arena,
+                              &ranked, &count, &err),
+             &err);
+    for (int i = 0; i < count; i++)
+        text = arena_printf(world->arena, "%s%s%lld", text, i ? " " : "",
+                            (long long)ranked[i].job);
+    return text;
+}
+
+TEST(jobs_are_ordered_by_what_their_chief_or_first_worker_says)
+{
+    struct world world = world_open();
+    struct db_ranked lowest = {-1, -HUGE_VAL}, highest = {INT64_MAX, HUGE_VAL};
+    ship_value(&world, 1, "worker", 0, "loss", 0.5);
+    ship_value(&world, 1, "worker", 1, "loss", -9);
+    ship_value(&world, 2, "chief", 0, "loss", 0.25);
+    ship_value(&world, 2, "chief", 0, "accuracy", 7);
+    ship_value(&world, 2, "worker", 0, "loss", 9);
+    ship_value(&world, 3, "worker", 0, "loss", 0.25);
+    ship_value(&world, 4, "worker", 0, "loss", NAN);
+    ship_value(&world, 4, "worker", 1, "loss", 0.1);
+    ship_value(&world, 5, "worker", 0, "loss", HUGE_VAL);
+    ship_value(&world, 6, "worker", 0, "accuracy", 1);
+    CHECK_TEXT(ranking(&world, false, lowest, 10), "2 3 1 5");
+    CHECK_TEXT(ranking(&world, true, highest, 10), "5 1 3 2");
+    CHECK_TEXT(ranking(&world, false, lowest, 2), "2 3");
+    CHECK_TEXT(ranking(&world, false, (struct db_ranked){2, 0.25}, 10), "3 1 5");
+    CHECK_TEXT(ranking(&world, true, (struct db_ranked){3, 0.25}, 10), "2");
+    world_close(&world);
+}

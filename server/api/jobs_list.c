@@ -1,0 +1,208 @@
+/* jobs_list.c - lists of jobs: which of them, in which order, a page at a time. */
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "db/metrics.h"
+#include "server/api/api.h"
+#include "server/job.h"
+#include "server/reply.h"
+#include "server/request.h"
+
+/* "running,queued" into bits. */
+static bool parse_states(const char *text, uint32_t *states, struct error *err)
+{
+    while (text && *text) {
+        char word[32];
+        size_t size = strcspn(text, ",");
+        enum job_state state;
+        snprintf(word, sizeof(word), "%.*s", (int)(size < 31 ? size : 31), text);
+        if (!db_job_state_find(word, &state))
+            return fail(
+                err, INVALID,
+                "state is '%s'; it can be queued, allocated, starting, running, stopping, "
+                "succeeded, failed, cancelled",
+                word);
+        *states |= (uint32_t)BIT(state);
+        text += size + (text[size] == ',');
+    }
+    return true;
+}
+
+/* --- the order --- */
+
+/* How a list is ordered, and behind what it begins. */
+struct order {
+    const char *metric; /* NULL: newest first */
+    bool descending;
+    struct db_ranked after;
+};
+
+/* What stands in a cursor: the bits of the value, and the number. */
+static const char *cursor_text(struct arena *arena, const struct db_ranked *ranked)
+{
+    uint64_t bits;
+    memcpy(&bits, &ranked->value, sizeof(bits));
+    return arena_printf(arena, "%016" PRIx64 "-%" PRId64, bits, ranked->job);
+}
+
+static bool cursor_read(const char *text, struct db_ranked *ranked, struct error *err)
+{
+    uint64_t bits = 0;
+    char *end = NULL;
+    bool ok = strlen(text) > 17 && strspn(text, "0123456789abcdef") == 16 && text[16] == '-' &&
+              text[17] >= '0' && text[17] <= '9';
+    if (ok) {
+        bits = strtoull(text, NULL, 16);
+        memcpy(&ranked->value, &bits, sizeof(bits));
+        errno = 0;
+        ranked->job = strtoll(text + 17, &end, 10);
+    }
+    return (ok && !*end && !errno && !isnan(ranked->value)) ||
+           fail(err, INVALID, "cursor '%.60s' is none that this list has given", text);
+}
+
+/* "metrics.loss", or "-metrics.loss": the highest first. */
+static bool order_read(const struct request *req, struct order *order, struct error *err)
+{
+    static const char prefix[] = "metrics.";
+    const char *text = request_query(req, "order_by");
+    const char *cursor = request_query(req, "cursor");
+    *order = (struct order){0};
+    if (!text)
+        return true;
+    order->descending = *text == '-';
+    const char *name = text + order->descending;
+    if (strncmp(name, prefix, strlen(prefix)) != 0 || !name[strlen(prefix)])
+        return fail(err, INVALID,
+                    "order_by is '%.80s'; it can be metrics.NAME, lowest first, or "
+                    "-metrics.NAME, highest first",
+                    text);
+    order->metric = name + strlen(prefix);
+    order->after = order->descending ? (struct db_ranked){INT64_MAX, HUGE_VAL}
+                                     : (struct db_ranked){-1, -HUGE_VAL};
+    return !cursor || cursor_read(cursor, &order->after, err);
+}
+
+/* --- the list --- */
+
+/* A page of jobs, and the cursor behind it, NULL at the end. */
+struct page {
+    struct db_job *jobs;
+    int count;
+    const char *next;
+};
+
+/* Takes from the jobs that have the metric those that the filter lets through. */
+static bool read_ordered(struct request *req, const struct job_reader *reader,
+                         const struct db_jobs_filter *filter, const struct order *order,
+                         struct page *page, struct error *err)
+{
+    struct db_ranked *ranked;
+    struct db_ranked after = order->after, last = after;
+    int ranked_count = 0;
+    page->jobs = arena_array(req->arena, (size_t)filter->limit + 1, sizeof(*page->jobs));
+    do {
+        if (!db_metrics_order(reader->metrics, order->metric, order->descending, after,
+                              filter->limit + 1, req->arena, &ranked, &ranked_count, err))
+            return false;
+        for (int i = 0; i < ranked_count; i++) {
+            bool found;
+            after = ranked[i];
+            if (!db_jobs_pick(reader->control, filter, after.job, req->arena,
+                              &page->jobs[page->count], &found, err))
+                return false;
+            if (found && page->count == filter->limit) { /* one more: there is another page */
+                page->next = cursor_text(req->arena, &last);
+                return true;
+            }
+            page->count += found;
+            last = found ? after : last;
+        }
+    } while (ranked_count > filter->limit);
+    return true;
+}
+
+static bool read_page(struct request *req, const struct job_reader *reader,
+                      const struct db_jobs_filter *filter, const struct order *order,
+                      struct page *page, struct error *err)
+{
+    int64_t next;
+    if (order->metric)
+        return read_ordered(req, reader, filter, order, page, err);
+    bool ok = db_jobs_list(reader->control, filter, req->arena, &page->jobs, &page->count,
+                           &next, err);
+    if (ok && next)
+        page->next = arena_printf(req->arena, "%" PRId64, next);
+    return ok;
+}
+
+static bool reply_list(struct request *req, const struct db_jobs_filter *filter,
+                       const struct order *order, struct error *err)
+{
+    struct job_reader reader;
+    struct page page = {0};
+    if (!job_reader_open(req, &reader, err))
+        return false;
+    json_t *items = json_array();
+    bool ok = read_page(req, &reader, filter, order, &page, err);
+    for (int i = 0; ok && i < page.count; i++) {
+        json_t *json = job_json(req, &reader, &page.jobs[i], err);
+        ok = json != NULL;
+        json_array_append_new(items, json);
+    }
+    job_reader_close(req, &reader);
+    if (!ok) {
+        json_decref(items);
+        return false;
+    }
+    return reply_json(req, 200,
+                      json_pack("{s:o, s:s?}", "items", items, "next_cursor", page.next), err);
+}
+
+static bool read_archived(const struct request *req, bool *archived, struct error *err)
+{
+    const char *text = request_query(req, "archived");
+    *archived = text && strcmp(text, "true") == 0;
+    return !text || *archived || strcmp(text, "false") == 0 ||
+           fail(err, INVALID, "archived is '%.40s'; it can be true or false", text);
+}
+
+/*
+ * GET /api/v1/jobs: newest first, or by the last value of a metric, which leaves jobs out that
+ * have none; a page at a time, stable while jobs are added.
+ */
+static bool jobs_list(struct request *req, struct error *err)
+{
+    struct db_jobs_filter filter = {
+        .name = request_query(req, "name"),
+        .project = request_query(req, "project"),
+        .text = request_query(req, "q"),
+        .viewer = auth_viewer(&req->user),
+    };
+    struct order order;
+    int64_t limit;
+    if (!order_read(req, &order, err) ||
+        !request_query_int(req, "limit", 1, LIMIT_PAGE_ITEMS, 50, &limit, err) ||
+        (!order.metric &&
+         !request_query_int(req, "cursor", 1, INT64_MAX, 0, &filter.before, err)) ||
+        !read_archived(req, &filter.archived, err) ||
+        !request_query_int(req, "array", 1, INT64_MAX, 0, &filter.array, err) ||
+        !parse_states(request_query(req, "state"), &filter.states, err))
+        return false;
+    filter.limit = (int)limit;
+    return reply_list(req, &filter, &order, err);
+}
+
+const struct route jobs_list_routes[] = {
+    {"GET", "/api/v1/jobs", AUTH_IN_PROJECT(ROLE_VIEWER), jobs_list,
+     "Jobs, newest first, or by a metric",
+     "limit:integer cursor:string state:string name:string project:string q:string "
+     "array:integer archived:boolean order_by:string",
+     NULL, 200, "JobList"},
+    {0},
+};

@@ -1,0 +1,46 @@
+#!/bin/bash
+# order_test.sh - lists of jobs by a metric: order, pages that stay whole, filters, and cursors from elsewhere.
+. "$(dirname "$0")/lib.sh"
+serve yard --no-agent
+for i in $(seq 7); do
+    api POST /api/v1/jobs "{\"name\": \"j$i\", \"project\": \"$([ $((i % 2)) = 0 ] && echo even || echo odd)\", \"command\": [\"true\"], \"tasks\": {\"worker\": {\"cpus\": 1}}}" >/dev/null
+done
+stop TERM
+# What workers would have reported: job 7 nothing, 6 what is no number, two the same.
+python3 - "$dir" <<'P'
+import sqlite3, sys
+with sqlite3.connect(sys.argv[1] + "/metrics.db") as db:
+    for job, value in (1, 0.5), (2, 0.25), (3, 2.0), (4, 0.5), (5, -1e300), (6, None):
+        db.execute("INSERT INTO series (job, role, idx, name, points_count, last_step, last_wall_us, last_value) VALUES (?, 'worker', 0, 'val/loss', 1, 1, 1, ?)", (job, value))
+P
+again --no-agent
+list() { api GET "/api/v1/jobs?order_by=$1" >"$work/page"; python3 -c 'import json, sys; print(*(j["number"] for j in json.load(sys.stdin)["items"]))' <"$work/page"; }
+next() { python3 -c 'import json, sys; print(json.load(sys.stdin)["next_cursor"])' <"$work/page"; }
+check lowest_first same "$(list metrics.val/loss)" "5 2 1 4 3"
+check highest_first same "$(list -metrics.val/loss)" "3 4 1 2 5"
+check command_line same "$("$trainyard" jobs --order-by -metrics.val/loss --dir "$dir" | awk 'NR > 1 {print $1}' | xargs)" "3 4 1 2 5"
+check filtered same "$(list 'metrics.val/loss&project=even')" "2 4"
+check unknown_metric same "$(list metrics.none)" ""
+check end_has_no_cursor same "$(next)" None
+for order in metrics.val/loss -metrics.val/loss; do
+    for filter in '' '&project=odd' '&state=queued'; do
+        whole=$(list "$order$filter") pages= cursor=
+        for _ in $(seq 9); do
+            page=$(list "$order$filter&limit=1$cursor"); next=$(next)
+            pages="$pages${pages:+ }$page"
+            [ "$next" = None ] && break
+            cursor="&cursor=$next"
+        done
+        check "pages_of_${order%.*}_$filter" same "$pages" "$whole"
+    done
+done
+list 'metrics.val/loss&limit=2' >/dev/null; cursor=$(next)
+api POST /api/v1/jobs '{"name": "new", "command": ["true"], "tasks": {"worker": {"cpus": 1}}}' >/dev/null
+check stays_whole same "$(list "metrics.val/loss&limit=2&cursor=$cursor")" "1 4"
+for bad in loss metrics. -metrics. --metrics.loss created_at ''; do
+    check "refused_$bad" same "$(list "$bad" >/dev/null 2>&1; status)" 400
+done
+for bad in 7 x 3fe0000000000000 3fe0000000000000- 3fe0000000000000-x 7ff8000000000001-1 3FE0000000000000-1 3fe0000000000000-99999999999999999999 "$cursor-"; do
+    check "cursor_refused_$bad" same "$(list "metrics.val/loss&cursor=$bad" >/dev/null 2>&1; status)" 400
+done
+check cursor_of_order_is_none_of_numbers same "$(api GET "/api/v1/jobs?cursor=$cursor" >/dev/null; status)" 400
