@@ -141,6 +141,7 @@ struct world {
     uint64_t stalled_until_us;
     struct session sessions[STORE_NODES_MAX];
     const struct scheduler_node_info *joining; /* in this batch */
+    int64_t gone;                              /* in this batch: the node that is said to be */
 
     struct agent agents[STORE_NODES_MAX];
     int agents_count;

@@ -161,6 +161,13 @@ static void trace_actions(const struct world *world)
 static void check_silence(const struct world *world, const struct scheduler_action *a)
 {
     const struct agent *agent = &world->agents[node_index(a->node)];
+    for (int i = 0; i < world->store.nodes_count; i++) {
+        const struct store_node *node = &world->store.nodes[i];
+        if (node->id == a->node && node->state == NODE_LOST)
+            return; /* it was before: now it is drained, or no more */
+    }
+    if (a->node == world->gone)
+        return; /* it was not silence */
     if (a->node_state == NODE_LOST && agent->door_us &&
         world->now_us - agent->door_us < world->options.lost_us)
         sim_broken("F2: node %lld is lost, and its messages wait at the door",
@@ -198,8 +205,6 @@ static void check_nodes(const struct world *world)
 {
     for (int i = 0; i < world->actions.count; i++) {
         const struct scheduler_action *a = &world->actions.list[i];
-        if (a->kind == DO_NODE)
-            check_silence(world, a);
         if (a->kind == DO_TASK)
             check_given_up(world, a);
     }
@@ -221,6 +226,9 @@ static bool batch_end(struct world *world, const struct message *request)
     }
     if (world->joining)
         store_node_joins(&world->store, world->joining);
+    for (int i = 0; i < world->actions.count; i++)
+        if (world->actions.list[i].kind == DO_NODE)
+            check_silence(world, &world->actions.list[i]);
     store_commit(&world->store, &world->actions, scheduler_epoch(world->scheduler),
                  world->now_us);
     check_nodes(world);

@@ -166,6 +166,20 @@ static void user_acts(struct world *world)
     server_user(world, &event);
 }
 
+/* Slurm or Kubernetes has ended what an agent runs in, or only thinks so. */
+static void engine_says(struct world *world, int node)
+{
+    if (!world->scheduler || world->now_us < world->stalled_until_us)
+        return;
+    world_trace(world, "engine: node %d is gone", node + 1);
+    if (random_chance(&world->random, 70))
+        machine_crash(world, node);
+    world->gone = node + 1;
+    server_user(world, &(struct scheduler_event){
+                           .kind = ON_GONE, .id = world->gone, .text = "the engine says so"});
+    world->gone = 0;
+}
+
 static void fault_strikes(struct world *world)
 {
     int node = random_below(&world->random, world->agents_count);
@@ -199,6 +213,8 @@ static void fault_strikes(struct world *world)
         }
         break;
     }
+    if (world_fault(world, FAULT_ENGINE, 20))
+        engine_says(world, node);
     if (world_fault(world, FAULT_USER, 60))
         user_acts(world);
     if (!world->healed)

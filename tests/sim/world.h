@@ -25,6 +25,7 @@ enum fault {
     FAULT_SERVER_STALL, /* it stands still for a while */
     FAULT_TASK,         /* tasks crash, hang, cannot start, or cannot be killed */
     FAULT_USER,         /* people cancel, kill and drain */
+    FAULT_ENGINE,       /* an engine says that a machine is gone; not always is it */
     FAULTS_COUNT,
 };
 

@@ -59,6 +59,13 @@ slurmd() {
     pids+=("$slurmd")
 }
 
+# slurmctld [OPTION] : starts the controller; its pid is in $slurmctld
+slurmctld() {
+    /usr/sbin/slurmctld -D "$@" -f "$slurm/slurm.conf" >>"$slurm/slurmctld.out" 2>&1 &
+    slurmctld=$!
+    pids+=("$slurmctld")
+}
+
 slurm_start() {
     local nodes=$1 i
     mkdir -p "$slurm"/{munge,state,spool}
@@ -70,8 +77,7 @@ slurm_start() {
         --log-file="$slurm/munge/log" --seed-file="$slurm/munge/seed" >"$slurm/munge.out" 2>&1 &
     pids+=("$!")
     wait_for 5 test -S "$slurm/munge/socket" || return 1
-    /usr/sbin/slurmctld -D -c -f "$slurm/slurm.conf" >"$slurm/slurmctld.out" 2>&1 &
-    pids+=("$!")
+    slurmctld -c
     for ((i = 1; i <= nodes; i++)); do mkdir -p "$slurm/spool/n$i"; slurmd "n$i"; done
     wait_for 20 slurm_is_idle "$nodes"
 }

@@ -66,6 +66,19 @@ again "${engine[@]}"
 check runs_on wait_for 20 is_state "$id" running
 check no_more_pilots same "$(slurm_jobs PENDING,RUNNING)" 2
 
+# The controller dies: nothing is decided until it is back, and nothing is asked for twice.
+kill -9 "$slurmctld"
+waits=$(job '{"command": ["true"]}')
+check says_that_slurm_is_silent wait_for 40 explains "$waits" "Slurm cannot be asked"
+check still_runs is_state "$id" running
+slurmctld
+answers() { squeue --noheader >/dev/null 2>&1; }
+check controller_is_back wait_for 20 answers
+spoken() { explains "$waits" '"code"' && ! explains "$waits" "cannot be asked"; }
+check heard_again wait_for 20 spoken
+check no_pilot_is_doubled same "$(slurm_jobs PENDING,RUNNING)" 2
+api POST "/api/v1/jobs/$waits:cancel" '{}' >/dev/null
+
 # A pilot that is ended by others: its tasks are given up at once, and tried again on a new one.
 attempt() { [ "$(field "$(api GET "/api/v1/jobs/$id")" attempt)" = "$1" ] && is_state "$id" running; }
 scancel --full "$(squeue --noheader --format=%i --states=RUNNING | head -n 1)"
