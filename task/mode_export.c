@@ -84,7 +84,7 @@ static bool run(const char *model, const char *out, const char *name, bool force
         return false;
     if (!force && !stat(out, &info))
         return fail(err, EXISTS, "%s is there already (--force replaces it)", out);
-    if (!trained_open(model, NULL, &trained, err))
+    if (!trained_open_plain(model, &trained, err))
         return false;
     struct str notes = {0};
     bool ok = format->write(&trained, out, &notes, err);

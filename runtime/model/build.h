@@ -27,6 +27,7 @@ struct build {
     const struct spec *spec;
     int64_t seed;
     const char *pointer; /* of what is being built, for errors */
+    bool plain;          /* evaluation is exported: TensorFlow's ops alone */
     struct shapes shapes;
 
     struct build_weight *weights; /* in the order in which they were made */

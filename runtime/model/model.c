@@ -171,14 +171,15 @@ static struct shape output_shape(const struct building *g)
     return shape;
 }
 
-bool model_build(const struct spec *spec, const struct model_data *data, struct model *out,
-                 struct error *err)
+static bool build_model(const struct spec *spec, const struct model_data *data, bool plain,
+                        struct model *out, struct error *err)
 {
     if (spec->graph.meta_graph)
         return imported_build(spec, data, out, err);
     struct graph *graph = graph_new();
     struct building g = begin(spec, data, graph, err);
     struct build *m = &g.m;
+    m->plain = plain;
     replica_begin(&g);
     build_training(&g);
     build_evaluation(&g);
@@ -210,6 +211,18 @@ bool model_build(const struct spec *spec, const struct model_data *data, struct 
     }
     build_release(m);
     return ok;
+}
+
+bool model_build(const struct spec *spec, const struct model_data *data, struct model *out,
+                 struct error *err)
+{
+    return build_model(spec, data, false, out, err);
+}
+
+bool model_build_plain(const struct spec *spec, const struct model_data *data,
+                       struct model *out, struct error *err)
+{
+    return build_model(spec, data, true, out, err);
 }
 
 struct variable *model_variable_in(const struct model_variable *face,

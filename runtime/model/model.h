@@ -111,4 +111,9 @@ struct model {
  */
 bool model_build(const struct spec *spec, const struct model_data *data, struct model *out,
                  struct error *err) CHECKED;
+
+/* The same to be exported: evaluation, by which a model predicts, has TensorFlow's ops alone,
+ * which may be slower. */
+bool model_build_plain(const struct spec *spec, const struct model_data *data,
+                       struct model *out, struct error *err) CHECKED;
 void model_release(struct model *model);

@@ -246,8 +246,10 @@ bool trained_build(struct trained *trained, const struct session_options *option
     alone->tasks[ROLE_WORKER].replicas = 1;
     alone->tasks[ROLE_PS].replicas = 0;
     trained->spec = alone;
+    const struct model_data *data = &trained->dataset.feeds.data;
     if (!open_transforms(trained, err) ||
-        !model_build(trained->spec, &trained->dataset.feeds.data, &trained->model, err))
+        !(trained->is_plain ? model_build_plain(alone, data, &trained->model, err)
+                            : model_build(alone, data, &trained->model, err)))
         return false;
     trained->values = arena_array(trained->arena, (size_t)trained->model.variables_count + 1,
                                   sizeof(struct tensor));
@@ -288,16 +290,27 @@ static bool open_path(struct trained *trained, const char *path,
     return ok;
 }
 
-bool trained_open(const char *path, const struct session_options *options, struct trained *out,
-                  struct error *err)
+static bool open_trained(const char *path, const struct session_options *options, bool plain,
+                         struct trained *out, struct error *err)
 {
-    struct trained trained = {.arena = arena_new()};
+    struct trained trained = {.is_plain = plain, .arena = arena_new()};
     bool ok = open_path(&trained, path, options, err);
     if (ok)
         *out = trained;
     else
         trained_close(&trained);
     return ok;
+}
+
+bool trained_open(const char *path, const struct session_options *options, struct trained *out,
+                  struct error *err)
+{
+    return open_trained(path, options, false, out, err);
+}
+
+bool trained_open_plain(const char *path, struct trained *out, struct error *err)
+{
+    return open_trained(path, NULL, true, out, err);
 }
 
 bool trained_predicts(const struct trained *trained, struct error *err)

@@ -30,6 +30,7 @@ struct trained {
     struct signature signature; /* the features in, "predictions" out */
     const char *prefix;         /* of the checkpoint */
     bool is_keras;              /* of a .keras file: how it was trained is not known */
+    bool is_plain;              /* to be exported: the model is of TensorFlow's ops */
     int64_t step;               /* after which it was written */
     struct arena *arena;        /* where all of this lives */
 };
@@ -46,6 +47,10 @@ struct trained {
  */
 bool trained_open(const char *path, const struct session_options *options, struct trained *out,
                   struct error *err) CHECKED;
+
+/* The same to be exported, model_build_plain(). */
+bool trained_open_plain(const char *path, struct trained *out, struct error *err) CHECKED;
+
 /* Fails with INVALID when it is a graph of another program whose spec names no output. */
 bool trained_predicts(const struct trained *trained, struct error *err) CHECKED;
 

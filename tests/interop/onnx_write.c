@@ -113,7 +113,7 @@ static bool build(struct run *r)
     if (!find_shape(r, &probe, &data.target.shape))
         return false;
     r->spec = read_spec(r, "spec");
-    if (!r->spec || !model_build(r->spec, &data, &r->model, r->err))
+    if (!r->spec || !model_build_plain(r->spec, &data, &r->model, r->err))
         return false;
     r->session = session_new(NULL, r->err);
     return r->session && session_extend_graph(r->session, r->model.graph, r->err) &&

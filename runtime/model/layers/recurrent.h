@@ -25,7 +25,7 @@ struct recurrent {
      */
     void (*whole)(struct recurrent *r, struct edge x, struct edge *outputs,
                   struct edge *states);
-    bool own; /* by an op of our own: in training alone, for evaluations may be exported */
+    bool own; /* by an op of our own: not where it is exported */
     /* From a row of the product with the inputs and the states to the states after it. */
     void (*step)(struct recurrent *r, struct edge projected, struct edge *states);
 };

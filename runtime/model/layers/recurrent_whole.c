@@ -17,7 +17,8 @@ bool recurrent_is_whole(const struct recurrent *r)
     const char *gate = config_has(config, "recurrent_activation")
                            ? config_choice(config, "recurrent_activation")
                            : "sigmoid";
-    return r->whole && !layer_mask(r->call, 0).from && (r->call->training || !r->own) &&
+    return r->whole && !layer_mask(r->call, 0).from &&
+           (r->call->training || !r->own || !r->call->m->plain) &&
            build_dtype(r->call->inputs[0]) == F32 && activation && gate &&
            !strcmp(activation, "tanh") && !strcmp(gate, "sigmoid") &&
            config_real(config, "recurrent_dropout") == 0;

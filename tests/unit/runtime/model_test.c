@@ -4,6 +4,7 @@
 #include "base/str.h"
 #include "runtime/graph.h"
 #include "runtime/model/model.h"
+#include "runtime/op.h"
 #include "runtime/spec/spec.h"
 #include "runtime/tensor.h"
 #include "tests/unit/test.h"
@@ -258,4 +259,38 @@ TEST(model_scales_begin_with_ones)
     CHECK(tensor_number(node_attr_tensor(value, "value"), 0) == 1);
     model_release(&model);
     arena_free(arena);
+}
+
+/* How many nodes of evaluation are of that op; of any op of our own: NULL. */
+static int count_in_eval(const struct graph *graph, const char *op)
+{
+    int count = 0;
+    for (int i = 0; i < graph_count(graph); i++) {
+        const struct node *node = graph_node(graph, i);
+        if (!strncmp(node->name, MODEL_EVAL, strlen(MODEL_EVAL)))
+            count += op ? !strcmp(node->op->name, op) : node->op->name[0] == '_';
+    }
+    return count;
+}
+
+/* A sequence is one node of our own; TensorFlow reads what is exported. */
+TEST(model_is_of_plain_ops_to_be_exported)
+{
+    static const char *const cases[][2] = {
+        {SPEC("{\"layer\": \"GRU\", \"units\": 3}," DENSE), "_GRUSequence"},
+        {SPEC("{\"layer\": \"SimpleRNN\", \"units\": 3}," DENSE), "_RNNSequence"}};
+    for (int i = 0; i < ARRAY_LEN(cases); i++) {
+        struct arena *arena = arena_new();
+        struct model model;
+        struct error err;
+        const struct spec *spec = parse(arena, cases[i][0]);
+        CHECK_OK(model_build(spec, images(&SHAPE(5, 4), 10), &model, &err), &err);
+        CHECK_INT(count_in_eval(model.graph, cases[i][1]), 1);
+        model_release(&model);
+        CHECK_OK(model_build_plain(spec, images(&SHAPE(5, 4), 10), &model, &err), &err);
+        CHECK_INT(count_in_eval(model.graph, NULL), 0);
+        CHECK(count_in_eval(model.graph, "MatMul") >= 5);
+        model_release(&model);
+        arena_free(arena);
+    }
 }
