@@ -443,12 +443,13 @@ prove: all ## the full counts, part by part, resumable; results go to docs/proof
 .PHONY: install install-library
 install: all install-library ## install under PREFIX (/usr/local)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/doc/trainyard $(DESTDIR)$(PREFIX)/share/bash-completion/completions \
-	  $(DESTDIR)$(PREFIX)/share/zsh/vendor-completions $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
+	  $(DESTDIR)$(PREFIX)/share/zsh/vendor-completions $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 755 $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin
 	install -m 644 README.md LICENSE docs/*.md deploy/grafana/trainyard.json $(DESTDIR)$(PREFIX)/share/doc/trainyard
 	$(BUILD)/trainyard completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/trainyard
 	$(BUILD)/trainyard completion zsh > $(DESTDIR)$(PREFIX)/share/zsh/vendor-completions/_trainyard
 	$(BUILD)/trainyard completion fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/trainyard.fish
+	$(BUILD)/trainyard man | gzip -9n > $(DESTDIR)$(PREFIX)/share/man/man1/trainyard.1.gz
 
 install-library: $(LIBRARY) # the C API alone
 	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include/runtime

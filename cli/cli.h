@@ -49,6 +49,7 @@ int edit_main(int argc, char **argv);
 int archive_main(int argc, char **argv);
 int login_main(int argc, char **argv);
 int logs_main(int argc, char **argv);
+int man_main(int argc, char **argv);
 int member_main(int argc, char **argv);
 int nodes_main(int argc, char **argv);
 int plan_main(int argc, char **argv);

@@ -5,43 +5,15 @@
  * itself prints for --help, asked of this very program.  So nothing is listed twice.
  */
 
-#include <fcntl.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
+#include "cli/completion.h"
 #include "base/alloc.h"
 #include "base/str.h"
 #include "cli/cli.h"
-#include "cli/completion.h"
+#include "cli/help.h"
 #include "cli/options.h"
 #include "runtime/spec/spec.h"
 
 /* --- reading what there is --- */
-
-/* What `trainyard VERB --help` prints. */
-static bool ask_help(const char *verb, struct str *text, struct error *err)
-{
-    int pipes[2], status = -1;
-    if (pipe2(pipes, O_CLOEXEC) != 0)
-        return error_errno(err, INTERNAL, "cannot ask for the options of '%s'", verb);
-    pid_t pid = fork();
-    if (pid == 0) {
-        dup2(pipes[1], STDOUT_FILENO);
-        execl("/proc/self/exe", "trainyard", verb, "--help", (char *)NULL);
-        _exit(127);
-    }
-    close(pipes[1]);
-    for (;;) {
-        ssize_t count = read(pipes[0], str_extend(text, 4096), 4096);
-        text->size -= 4096 - (size_t)(count > 0 ? count : 0);
-        if (count <= 0)
-            break;
-    }
-    close(pipes[0]);
-    if (pid < 0 || waitpid(pid, &status, 0) != pid || status != 0)
-        return fail(err, INTERNAL, "`trainyard %s --help` did not work", verb);
-    return true;
-}
 
 /* "  --dir TEXT     where everything is kept": the name, what it takes, and the rest. */
 static void read_option(const char *line, struct completion_option *option)
@@ -95,7 +67,7 @@ static bool read_entry(const struct verb *verb, struct completion *entry, struct
 {
     *entry = (struct completion){.verb = verb};
     struct str help = {0};
-    bool ok = ask_help(verb->name, &help, err);
+    bool ok = help_ask(verb->name, &help, err);
     if (ok) {
         str_add_char(&help, '\n');
         read_options(help.data, entry);

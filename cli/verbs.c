@@ -50,6 +50,7 @@ const struct verb verbs_all[] = {
     {"graph", train_main, "show FILE", "show a GraphDef before and after the optimiser"},
     {"trace", train_main, "EVENTS", "traced steps for chrome://tracing and Perfetto"},
     {"completion", completion_main, "bash|zsh|fish", "print what makes a shell complete these"},
+    {"man", man_main, "", "print the manual page"},
     {"version", version_main, "", "print the version"},
     {"help", help_main, "", "this list"},
 };

@@ -1,7 +1,7 @@
 #!/bin/bash
 # build.sh BUILD VERSION - makes BUILD/trainyard_VERSION_ARCH.deb of the programs that are in BUILD.
 #
-# The programs, the C API, the units, completions and documents; what they need of Debian is read
+# The programs, the C API, the units, completions, manual page and documents; what they need of Debian is read
 # from the programs themselves.  Symbols are stripped.
 set -eu
 build=$1 version=$2

@@ -46,6 +46,7 @@ pids+=($!)
 check the_page_is_there has "$(api GET /)" "<html"
 job=$(field "$(api POST /api/v1/jobs '{"name": "a", "command": ["sh", "-c", "echo it runs"]}')" id)
 check a_job_runs wait_for 30 is_state "$job" succeeded
+check manual_is_there sh -c 'zcat "$1" | grep -q "^.SS submit"' _ "$root/usr/share/man/man1/trainyard.1.gz"
 check completion_is_there grep -q trainyard "$root/usr/share/bash-completion/completions/trainyard"
 
 # The C API, from its pkg-config file.
