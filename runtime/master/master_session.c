@@ -98,14 +98,25 @@ bool master_extend(struct master_session *session, int64_t expected, const void 
     return ok;
 }
 
+/* A dead tensor that is fetched has another error for clients of a server than in a process. */
+static bool tell_dead(const struct session_run *run, struct error *err)
+{
+    int index;
+    if (err->code != INVALID || sscanf(err->text, "Retval[%d] does not have value", &index) != 1 ||
+        index < 0 || index >= run->fetches_count)
+        return false;
+    return fail(err, INTERNAL, "The tensor returned for %s was not valid.", run->fetches[index]);
+}
+
 bool master_run(struct master_session *session, const struct session_run *run,
                 struct tensor *fetched, struct error *err)
 {
     struct session_run limited = *run;
     if (!limited.timeout_ms)
         limited.timeout_ms = session->timeout_ms;
-    return session->here ? session_run(session->here, &limited, fetched, err)
-                         : cluster_session_run(session->cluster, &limited, fetched, err);
+    bool ok = session->here ? session_run(session->here, &limited, fetched, err)
+                            : cluster_session_run(session->cluster, &limited, fetched, err);
+    return ok || tell_dead(run, err);
 }
 
 /* RunMetadata.partition_graphs is field 3; fields that are appended are merged. */

@@ -25,6 +25,17 @@ static _Noreturn void child_main(const struct case_records *records,
                                  const struct case_wanted *wanted, int from, int out)
 {
     FILE *report = fdopen(out, "w");
+    struct case_how how = {.options = wanted->options};
+    struct error failure;
+    if (wanted->master_tasks) {
+        how.master = case_master_start(wanted->master_tasks, wanted->options.threads,
+                                       wanted->seed, &failure);
+        if (!how.master) {
+            fprintf(report, "C the servers\nF %s\n", failure.text);
+            fclose(report);
+            exit(1);
+        }
+    }
     for (int i = from; i < records->count; i++) {
         Case *c = case_records_unpack(records, i);
         struct str missing = {0};
@@ -40,7 +51,7 @@ static _Noreturn void child_main(const struct case_records *records,
             fprintf(report, "O\n");
         else if (missing.size)
             fprintf(report, "S %s\n", str_text(&missing));
-        else if (case_run(c, &wanted->options, wanted->times, &err))
+        else if (case_run(c, &how, wanted->times, &err))
             fprintf(report, "P\n");
         else {
             for (char *p = err.text; *p; p++)
@@ -53,7 +64,7 @@ static _Noreturn void child_main(const struct case_records *records,
             trainyard__cases__case__free_unpacked(c, NULL);
     }
     fclose(report);
-    exit(0);
+    _exit(0); /* servers and all */
 }
 
 static void count_missing(struct case_totals *totals, char *ops)

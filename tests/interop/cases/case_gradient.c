@@ -86,7 +86,7 @@ bool case_gradient(struct case_world *world, const Gradient *gradient, struct er
 {
     struct graph *graph = graph_new();
     struct edge *grads = alloc_array(gradient->n_x + 1, sizeof(*grads));
-    struct session *session = session_new(world->options, err);
+    struct session *session = session_new(&world->how->options, err);
     bool ok = session && graph_import(graph, world->c->graph.data, world->c->graph.len, err);
     for (size_t i = 0; ok && i < world->c->n_run; i++)
         if (world->c->run[i]->extend.len && world->c->run[i]->error_code == 0)

@@ -21,12 +21,49 @@ typedef Trainyard__Cases__Tensor Expected;
 bool case_compare(const struct tensor *got, const struct tensor *want, const Expected *how,
                   struct error *err) CHECKED;
 
+/* --- by MasterService --- */
+
+struct case_master; /* servers of this process, and a client of the first */
+
+/*
+ * `tasks` 1: one worker.  More: a parameter server and workers, over which each graph is
+ * scattered by chance, as `seed` has it.  Not freed: they end with the process.
+ */
+struct case_master *case_master_start(int tasks, int threads, uint64_t seed,
+                                      struct error *err) CHECKED;
+
+struct case_session {
+    char handle[40];
+    int64_t version;
+};
+
+/* What a client sends, and fails with what it is told. */
+bool case_master_create(struct case_master *m, const void *graph, size_t size,
+                        struct case_session *session, struct error *err) CHECKED;
+bool case_master_extend(struct case_master *m, struct case_session *session, const void *graph,
+                        size_t size, struct error *err) CHECKED;
+bool case_master_run(struct case_master *m, struct case_session *session,
+                     const struct session_run *run, struct tensor *fetched,
+                     struct error *err) CHECKED;
+void case_master_close(struct case_master *m, struct case_session *session);
+
+/* Appends the graph with a wish for a task at each node; false: it is refused as it is. */
+bool case_scatter(const void *graph_def, size_t size, const char *const *tasks, int tasks_count,
+                  uint64_t seed, struct str *out) CHECKED;
+
 /* --- one case --- */
+
+/* How cases are run. */
+struct case_how {
+    struct session_options options;
+    struct case_master *master; /* NULL: in a session of the process */
+};
 
 struct case_world {
     const Case *c;
-    const struct session_options *options;
-    struct session *session;
+    const struct case_how *how;
+    struct session *session; /* one of the two */
+    struct case_session remote;
     char folder[64]; /* in place of $TMP in strings */
     uint64_t bits;   /* a hash of all numbers that were compared */
 };
@@ -35,8 +72,7 @@ struct case_world {
  * Runs the whole case in a session of its own, `times` times.  Fails with what is not as
  * recorded, or when a later time gives other bits than the first.
  */
-bool case_run(const Case *c, const struct session_options *options, int times,
-              struct error *err) CHECKED;
+bool case_run(const Case *c, const struct case_how *how, int times, struct error *err) CHECKED;
 
 /* One run in the world's session, its values or its error compared. */
 bool case_run_once(struct case_world *world, const Run *run, struct error *err) CHECKED;
@@ -87,6 +123,8 @@ void case_records_write_graphs(const char *path, const char *folder);
 
 struct case_wanted {
     struct session_options options;
+    int master_tasks; /* not 0: by MasterService, over so many tasks */
+    uint64_t seed;    /* of how graphs are scattered over them */
     const char *only; /* cases whose name holds this, or NULL */
     const char *but;  /* not those whose name holds this, or NULL */
     int times;        /* how often each is run */

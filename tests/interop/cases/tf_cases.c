@@ -2,14 +2,17 @@
  * tf_cases.c - TensorFlow's recorded answers: every graph is run here, every value compared.
  *
  *   tf-cases [--ref] [--threads N] [--no-optimise] [--without PASS,...] [--only TEXT]
- *            [--but TEXT] [--memory BYTES] [--times N] FILE.tfrecord...
+ *            [--but TEXT] [--memory BYTES] [--times N] [--master] [--tasks N [--seed N]]
+ *            FILE.tfrecord...
  *   tf-cases --graphs FOLDER FILE.tfrecord...     writes each case's GraphDef there
  *   tf-cases --signatures                         prints the signature of every op
  *   tf-cases --ops                                prints the name of each op that we can run
  *
  * Prints a line for each case that failed and for each op that is missing; exits 1 if any
  * failed.  With --memory what a step keeps is limited (session.h); with --times each case is
- * run so often, and must give the same bits.
+ * run so often, and must give the same bits.  With --master they are sent to TensorFlow's
+ * MasterService, served by this process; with --tasks N over so many tasks, each graph cut by
+ * chance.  Gradients, which are ours to make, are left out then.
  */
 
 #include "tests/interop/cases/cases.h"
@@ -51,6 +54,12 @@ int main(int argc, char **argv)
             wanted.options.memory_limit = strtoll(argv[++first], NULL, 10);
         else if (strcmp(argv[first], "--times") == 0 && first + 1 < argc)
             wanted.times = (int)strtol(argv[++first], NULL, 10);
+        else if (strcmp(argv[first], "--master") == 0)
+            wanted.master_tasks = wanted.master_tasks ? wanted.master_tasks : 1;
+        else if (strcmp(argv[first], "--tasks") == 0 && first + 1 < argc)
+            wanted.master_tasks = (int)strtol(argv[++first], NULL, 10);
+        else if (strcmp(argv[first], "--seed") == 0 && first + 1 < argc)
+            wanted.seed = strtoull(argv[++first], NULL, 10);
         else if (strcmp(argv[first], "--only") == 0 && first + 1 < argc)
             wanted.only = argv[++first];
         else if (strcmp(argv[first], "--but") == 0 && first + 1 < argc)
@@ -60,10 +69,11 @@ int main(int argc, char **argv)
         else
             break;
     }
-    if (first >= argc || argv[first][0] == '-') {
+    if (first >= argc || argv[first][0] == '-' || wanted.master_tasks < 0 ||
+        wanted.master_tasks > 8) {
         fprintf(stderr, "usage: tf-cases [--ref] [--threads N] [--no-optimise] "
                         "[--without PASS,...] [--only TEXT] [--but TEXT] [--memory BYTES] "
-                        "[--times N] FILE.tfrecord...\n");
+                        "[--times N] [--master] [--tasks 1..8 [--seed N]] FILE.tfrecord...\n");
         return 2;
     }
     if (graphs) {
