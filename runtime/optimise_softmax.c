@@ -36,7 +36,10 @@ static bool live_alike(const struct softmaxer *s, const struct node *a, const st
     return !s->inner || (!s->inner[a->id] && b->id < s->f.count && !s->inner[b->id]);
 }
 
-/* Whether `node` comes after `first`, or perhaps: it was made here. */
+/*
+ * Whether `node` comes after `first`, or perhaps: it was made here, or comes from another task,
+ * which may wait for what this one sends.
+ */
 static bool depends_on(struct softmaxer *s, const struct node *node, const struct node *first)
 {
     int depth = 0, search = ++s->searches;
@@ -46,7 +49,7 @@ static bool depends_on(struct softmaxer *s, const struct node *node, const struc
     s->seen[node->id] = search;
     while (depth) {
         const struct node *at = graph_node(s->f.graph, s->stack[--depth]);
-        if (at == first)
+        if (at == first || fuse_is(at, "_Recv") || fuse_is(at, "_HostRecv"))
             return true;
         for (int i = 0; i < at->inputs_count + at->controls_count; i++) {
             const struct node *before =

@@ -108,15 +108,33 @@ static bool is_after(const struct node *node, const bool *after)
     return false;
 }
 
+/*
+ * Whether another task hears of an update.  Then whatever comes from others may wait for it:
+ * two updates that would wait for each other's tasks must not become one.
+ */
+static bool is_told(const struct fuser *f, const int *order)
+{
+    bool told = false, *after = alloc_array((size_t)f->count, sizeof(*after));
+    for (int i = 0; i < f->count; i++) {
+        const struct node *node = graph_node(f->graph, order[i]);
+        after[node->id] = is_after(node, after) || find_rule(node);
+        told |= after[node->id] && (fuse_is(node, "_Send") || fuse_is(node, "_HostSend"));
+    }
+    free(after);
+    return told;
+}
+
 static int find_groups(const struct fuser *f, const int *order, const bool *inner,
                        struct group *groups)
 {
     int count = 0;
+    bool told = is_told(f, order);
     bool *after = alloc_array((size_t)f->count, sizeof(*after));
     for (int i = 0; i < f->count; i++) {
         struct node *node = graph_node(f->graph, order[i]);
         const struct rule *rule = f->needed[node->id] ? find_rule(node) : NULL;
-        after[node->id] = is_after(node, after);
+        after[node->id] = is_after(node, after) ||
+                          (told && (fuse_is(node, "_Recv") || fuse_is(node, "_HostRecv")));
         if (!rule)
             continue;
         if (!after[node->id] && !(inner && inner[node->id]) && can_join(f, rule, node))

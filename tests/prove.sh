@@ -77,6 +77,15 @@ sim() { # worlds, options
     make --no-print-directory sim && build/sim --seeds "$@"
 }
 
+# All recorded cases but those of errors, cut over three tasks in so many ways.
+cut_cases() { # ways
+    local way folder=${TRAINYARD_SHARED:-../shared}/tf-cases files=()
+    for file in "$folder"/local-*.tfrecord; do [ "${file##*/}" = local-errors.tfrecord ] || files+=("$file"); done
+    for ((way = 1; way <= $1; way++)); do
+        build/tf-cases --tasks 3 --seed $way --threads 1 "${files[@]}" || return 1
+    done
+}
+
 trace() {
     make --no-print-directory build/bench/trace && build/bench/trace
 }
@@ -88,6 +97,7 @@ for source in tests/fuzz/fuzz_*.c; do
 done
 part ops tests/interop/ops_fuzz.sh build/interop-venv/bin/python build 1 20000
 part programs tests/interop/ops_fuzz.sh build/interop-venv/bin/python build 1 10000 "" programs_generate.py
+part tasks cut_cases 20
 part sim sim 1000000
 part sim-sqlite sim 20000 --sqlite
 part trace trace

@@ -102,10 +102,12 @@ bool master_extend(struct master_session *session, int64_t expected, const void 
 static bool tell_dead(const struct session_run *run, struct error *err)
 {
     int index;
-    if (err->code != INVALID || sscanf(err->text, "Retval[%d] does not have value", &index) != 1 ||
-        index < 0 || index >= run->fetches_count)
+    if (err->code != INVALID ||
+        sscanf(err->text, "Retval[%d] does not have value", &index) != 1 || index < 0 ||
+        index >= run->fetches_count)
         return false;
-    return fail(err, INTERNAL, "The tensor returned for %s was not valid.", run->fetches[index]);
+    return fail(err, INTERNAL, "The tensor returned for %s was not valid.",
+                run->fetches[index]);
 }
 
 bool master_run(struct master_session *session, const struct session_run *run,

@@ -26,6 +26,7 @@ struct worker {
     struct resources *own_resources; /* NULL when they are shared */
     int threads;
     bool optimise;
+    uint32_t passes_off;
     int64_t memory_bytes_max;
     struct worker_link *const *peers;
     int peers_count;

@@ -47,6 +47,7 @@ struct worker *worker_new(const struct worker_options *options, struct error *er
         return NULL;
     }
     worker->optimise = !options->no_optimise;
+    worker->passes_off = options->passes_off;
     worker->memory_bytes_max =
         options->memory_bytes_max > 0 ? options->memory_bytes_max : LIMIT_TENSOR_BYTES;
     if (!options->resources)

@@ -17,6 +17,7 @@ struct worker_options {
     int task;
     int threads;                 /* for kernels; 0: as many as the process may use */
     bool no_optimise;            /* run parts as they come */
+    uint32_t passes_off;         /* of the optimiser: OPTIMISE_BIT()s of optimise.h */
     struct resources *resources; /* shared with others, borrowed; NULL: the worker's own */
     int64_t memory_bytes_max;    /* 0: LIMIT_TENSOR_BYTES */
 };

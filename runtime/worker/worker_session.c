@@ -106,6 +106,7 @@ static struct worker_session *new_session(struct worker *worker, bool isolate)
     session->graphs = map_new();
     pthread_mutex_init(&session->making, NULL);
     plan_context_init(&session->context, resources, worker->threads, worker->memory_bytes_max);
+    session->context.passes_off = worker->passes_off;
     session->context.functions = function_set_new(&(struct function_set_options){
         .library = session->library,
         .device = &worker->device,
@@ -113,6 +114,7 @@ static struct worker_session *new_session(struct worker *worker, bool isolate)
         .threads = worker->threads,
         .memory_bytes_max = worker->memory_bytes_max,
         .optimise = worker->optimise,
+        .passes_off = worker->passes_off,
     });
     return session;
 }

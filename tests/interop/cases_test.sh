@@ -3,7 +3,7 @@
 #
 # The recordings are not part of a clone: where they are absent this says so.  Cases that need an op
 # which is not there yet are counted as skipped by build/tf-cases.  One case of local-errors expects
-# the code that a master gives over gRPC for a dead fetch, which in process has another: it is left out.
+# the code that a master gives over gRPC for a dead fetch, which in process has another: it is left out there.
 #
 # recorded.tfrecord is: cases of ops_fuzz.sh that once differed (ops_keep.py).
 shared=${TRAINYARD_SHARED:-../shared}/tf-cases
@@ -17,8 +17,11 @@ for file in tests/interop/recorded.tfrecord "$shared"/*.tfrecord; do
     # Little memory, so that much is computed twice; and the same bits each time.
     [ "$name" = local-training ] && hows+=("--threads 1 --memory 1" "--threads 2 --times 2 --but cnn" "--threads 2 --times 100 --only train/mlp")
     [ "$name" = local-nn ] && hows+=("--threads 1 --memory 1")
+    # By MasterService; and cut over three tasks.
+    case $name in local-*) hows+=("--master --threads 1") ;; esac
+    case $name in local-control-flow | local-queues | local-training) hows+=("--tasks 3 --seed 1 --threads 1") ;; esac
     for how in "${hows[@]}"; do
-        [ "$name" = local-errors ] && how="$how --but run/dead-fetch"
+        [ "$name" = local-errors ] && [ "${how#--master}" = "$how" ] && how="$how --but run/dead-fetch"
         output=$($program $how "$file" 2>&1) || failed=1
         line=$(tail -n 1 <<<"$output")
         if grep -q '^[0-9]* passed, 0 failed' <<<"$line"; then

@@ -28,8 +28,8 @@ static _Noreturn void child_main(const struct case_records *records,
     struct case_how how = {.options = wanted->options};
     struct error failure;
     if (wanted->master_tasks) {
-        how.master = case_master_start(wanted->master_tasks, wanted->options.threads,
-                                       wanted->seed, &failure);
+        how.master =
+            case_master_start(wanted->master_tasks, &wanted->options, wanted->seed, &failure);
         if (!how.master) {
             fprintf(report, "C the servers\nF %s\n", failure.text);
             fclose(report);

@@ -61,13 +61,16 @@ static int index_of(int task)
 }
 
 /* The first tells its port when it runs, so a task's own links come after all servers. */
-static bool start_task(struct case_master *m, int t, int threads, struct error *err)
+static bool start_task(struct case_master *m, int t, const struct session_options *how,
+                       struct error *err)
 {
     struct task *task = &m->tasks[t];
     task->resources = resources_new(job_of(t));
     task->worker = worker_new(&(struct worker_options){.job = job_of(t),
                                                        .task = index_of(t),
-                                                       .threads = threads,
+                                                       .threads = how->threads,
+                                                       .no_optimise = how->no_optimise,
+                                                       .passes_off = how->passes_off,
                                                        .resources = task->resources},
                               err);
     if (!task->worker)
@@ -139,15 +142,16 @@ static bool choose_port(struct task *task, struct error *err)
     return true;
 }
 
-struct case_master *case_master_start(int tasks, int threads, uint64_t seed, struct error *err)
+struct case_master *case_master_start(int tasks, const struct session_options *options,
+                                      uint64_t seed, struct error *err)
 {
     struct case_master *m = alloc_bytes(sizeof(*m));
     m->tasks_count = tasks;
     m->seed = seed;
     bool ok = choose_port(&m->tasks[0], err);
     for (int t = 0; ok && t < tasks; t++)
-        ok = start_task(m, t, threads, err);
-    if (ok && link_tasks(m, err) && start_master(m, threads, err))
+        ok = start_task(m, t, options, err);
+    if (ok && link_tasks(m, err) && start_master(m, options->threads, err))
         return m;
     return NULL; /* the process ends */
 }

@@ -169,7 +169,8 @@ bool case_run_once(struct case_world *world, const Run *run, struct error *err)
         int code = ran ? 0 : (int)failure.code;
         if (world->how->master && strstr(failure.text, "was not valid") &&
             strstr(run->error_text, "does not have value"))
-            code = run->error_code; /* a dead tensor, which sessions and servers tell otherwise */
+            code =
+                run->error_code; /* a dead tensor, which sessions and servers tell otherwise */
         if (code != run->error_code && ran)
             ok = fail(err, DATA_LOSS, "succeeded, not %s (%.200s)",
                       error_code_name((enum error_code)run->error_code), run->error_text);

@@ -29,8 +29,8 @@ struct case_master; /* servers of this process, and a client of the first */
  * `tasks` 1: one worker.  More: a parameter server and workers, over which each graph is
  * scattered by chance, as `seed` has it.  Not freed: they end with the process.
  */
-struct case_master *case_master_start(int tasks, int threads, uint64_t seed,
-                                      struct error *err) CHECKED;
+struct case_master *case_master_start(int tasks, const struct session_options *options,
+                                      uint64_t seed, struct error *err) CHECKED;
 
 struct case_session {
     char handle[40];
