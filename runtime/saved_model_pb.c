@@ -16,6 +16,7 @@ typedef Tensorflow__TensorInfo info_proto;
 typedef Tensorflow__TrackableObjectGraph keys_proto;
 
 #define INIT_SIGNATURE "__saved_model_init_op"
+#define DEFAULTS_FILLED_MAX (INT64_C(16) << 20) /* bytes, of all signatures of a model */
 #define KEY_STEPS_MAX 100000000 /* comparisons of names, so that no file costs minutes */
 
 /* --- which meta graph --- */
@@ -238,9 +239,35 @@ static int compare_tensors(const void *a, const void *b)
                   ((const struct signature_tensor *)b)->name);
 }
 
+/* A few bytes may ask for a large tensor of one value: what all defaults take that the file
+ * does not hold byte by byte is bounded, and counted in `*filled`. */
+static bool check_default(const Tensorflow__TensorProto *value, int64_t *filled,
+                          struct error *err)
+{
+    struct shape shape = SHAPE_SCALAR;
+    char text[SHAPE_TEXT_BYTES];
+    if (value->tensor_content.len && value->dtype != TENSORFLOW__DATA_TYPE__DT_STRING)
+        return true;
+    if (value->tensor_shape && !tensor_unpack_shape(&shape, value->tensor_shape, err))
+        return false;
+    int64_t count = shape_count(&shape);
+    if (count < 0 || !dtype_known((int)value->dtype))
+        return true; /* tensor_unpack() tells */
+    int64_t size = (int64_t)tensor_element_bytes((enum dtype)value->dtype);
+    if (count > (DEFAULTS_FILLED_MAX - *filled) / size)
+        return fail(err, EXHAUSTED,
+                    "a value of shape %s of %s, allowed for all that are filled with theirs: "
+                    "%lld bytes",
+                    shape_text(&shape, text, sizeof(text)), dtype_name((int)value->dtype),
+                    (long long)DEFAULTS_FILLED_MAX);
+    *filled += count * size;
+    return true;
+}
+
 /* The values that inputs, sorted by their names, have when nobody gives them. */
 static bool take_defaults(struct signature_tensor *inputs, int count, struct arena *arena,
-                          const Tensorflow__SignatureDef *from, struct error *err)
+                          const Tensorflow__SignatureDef *from, int64_t *filled,
+                          struct error *err)
 {
     for (size_t d = 0; d < from->n_defaults; d++) {
         const struct signature_tensor wanted = {.name = from->defaults[d]->key};
@@ -249,7 +276,8 @@ static bool take_defaults(struct signature_tensor *inputs, int count, struct are
         if (!input || !from->defaults[d]->value || input->when_absent)
             continue;
         struct tensor *value = arena_alloc(arena, sizeof(*value));
-        if (!tensor_unpack(value, from->defaults[d]->value, err))
+        if (!check_default(from->defaults[d]->value, filled, err) ||
+            !tensor_unpack(value, from->defaults[d]->value, err))
             return error_prefix(err, "the default of \"%s\": ", input->name);
         input->when_absent = value;
     }
@@ -257,7 +285,8 @@ static bool take_defaults(struct signature_tensor *inputs, int count, struct are
 }
 
 static bool take_signature(struct signature *out, struct arena *arena, const char *name,
-                           const Tensorflow__SignatureDef *from, struct error *err)
+                           const Tensorflow__SignatureDef *from, int64_t *filled,
+                           struct error *err)
 {
     struct list in = {0}, given = {0};
     bool ok = true;
@@ -280,7 +309,7 @@ static bool take_signature(struct signature *out, struct arena *arena, const cha
                                   .inputs_count = in.count,
                                   .outputs = copy_of(&given, arena),
                                   .outputs_count = given.count};
-        ok = take_defaults(inputs, in.count, arena, from, err);
+        ok = take_defaults(inputs, in.count, arena, from, filled, err);
     }
     free(in.items);
     free(given.items);
@@ -294,6 +323,7 @@ static int compare_signatures(const void *a, const void *b)
 
 static bool take_signatures(struct saved_meta *out, const meta_proto *meta, struct error *err)
 {
+    int64_t filled = 0;
     out->signatures =
         arena_array(out->arena, meta->n_signature_def + 1, sizeof(*out->signatures));
     for (size_t i = 0; i < meta->n_signature_def; i++) {
@@ -301,7 +331,7 @@ static bool take_signatures(struct saved_meta *out, const meta_proto *meta, stru
         if (!entry->value || !strcmp(entry->key, INIT_SIGNATURE))
             continue;
         if (!take_signature(&out->signatures[out->signatures_count++], out->arena, entry->key,
-                            entry->value, err))
+                            entry->value, &filled, err))
             return false;
     }
     qsort(out->signatures, (size_t)out->signatures_count, sizeof(*out->signatures),
