@@ -251,7 +251,7 @@ static bool check_default(const Tensorflow__TensorProto *value, int64_t *filled,
     if (value->tensor_shape && !tensor_unpack_shape(&shape, value->tensor_shape, err))
         return false;
     int64_t count = shape_count(&shape);
-    if (count < 0 || !dtype_known((int)value->dtype))
+    if (count < 0 || !dtype_known((int)value->dtype) || dtype_is_ref((int)value->dtype))
         return true; /* tensor_unpack() tells */
     int64_t size = (int64_t)tensor_element_bytes((enum dtype)value->dtype);
     if (count > (DEFAULTS_FILLED_MAX - *filled) / size)

@@ -54,6 +54,8 @@ TEST(defaults_take_no_more_than_they_may)
          "for all that are filled with theirs: 16777216 bytes"},
         {3, FLOATS("2000000"), "signature \"s2\": the default of \"x\": a value of shape"},
         {1, "dtype: DT_STRING tensor_shape { dim { size: 10000000 } }", "of string, allowed"},
+        {1, "dtype: DT_STRING_REF tensor_shape { dim { size: 1 } }",
+         "the type 107, which is none"},
         {1, FLOATS("-7"), "Shape dimension 0 is -7"},
     };
     for (int i = 0; i < ARRAY_LEN(cases); i++) {
