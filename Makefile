@@ -364,7 +364,8 @@ interop: all $(BUILD)/tf-read $(BUILD)/tf-write $(BUILD)/onnx-write $(BUILD)/ker
 
 # Fuzz targets are built by clang with libFuzzer in a folder of their own.
 FUZZ_TARGETS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
-FUZZ_LIBS := $(OBJ)/tests/fuzz/mutate.o $(OBJ)/server/url.o $(LIBS_RUNTIME)
+FUZZ_ENGINE := $(patsubst %,$(OBJ)/scheduler/engines/%.o,settings slurm command kubernetes_pod)
+FUZZ_LIBS := $(OBJ)/tests/fuzz/mutate.o $(OBJ)/server/url.o $(FUZZ_ENGINE) $(LIBS_RUNTIME)
 fuzz_make = $(MAKE) --no-print-directory CC=clang-14 SAN=fuzz BUILD=build/fuzz
 
 $(addprefix $(BUILD)/,$(FUZZ_TARGETS)): $(BUILD)/%: $(OBJ)/tests/fuzz/%.o $(FUZZ_LIBS)

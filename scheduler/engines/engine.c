@@ -51,6 +51,17 @@ static void complain(const char *doing, const struct error *err)
              log_quote(err->text, text, sizeof(text)));
 }
 
+/* What programs and machines say goes into JSON: bytes that are no UTF-8, or were cut, do not.
+ */
+static const char *readable(char *text)
+{
+    bool fine = str_is_utf8(text, strlen(text));
+    for (char *c = text; *c && !fine; c++)
+        if ((unsigned char)*c >= 0x80)
+            *c = '?';
+    return text;
+}
+
 /* --- the script --- */
 
 /* A word for the shell, whatever is in it. */
@@ -191,10 +202,10 @@ static void cancel(struct engine *engine, const struct pilots_order *orders, int
     free(ids);
 }
 
-static void carry_out(struct engine *engine, const struct pilots_orders *orders)
+static void carry_out(struct engine *engine, struct pilots_orders *orders)
 {
     for (int i = 0; i < orders->count; i++) {
-        const struct pilots_order *order = &orders->list[i];
+        struct pilots_order *order = &orders->list[i];
         struct error err;
         bool ok = true;
         if (order->kind == PILOTS_SUBMIT)
@@ -202,7 +213,7 @@ static void carry_out(struct engine *engine, const struct pilots_orders *orders)
         else if (order->kind == PILOTS_DRAIN)
             ok = loop_drain(engine->loop, order->node, order->drain, &err);
         else if (order->kind == PILOTS_GONE)
-            ok = loop_gone(engine->loop, order->node, order->text, &err);
+            ok = loop_gone(engine->loop, order->node, readable(order->text), &err);
         else if (order->kind == PILOTS_FORGET)
             ok = token_revoke(engine, order->name, &err);
         if (!ok)
@@ -400,7 +411,7 @@ static void on_explain(void *self, const char *queue, struct explain *out)
     if (!said)
         return;
     out->code = EXPLAIN_ENGINE;
-    snprintf(out->text, sizeof(out->text), "%s", text);
+    snprintf(out->text, sizeof(out->text), "%s", readable(text));
     snprintf(out->next, sizeof(out->next), "It starts when the node has joined.");
 }
 
