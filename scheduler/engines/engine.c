@@ -253,7 +253,8 @@ static void pool_of(struct engine *engine, int queue, struct demand_pool *pool)
                                  .room = pilots_room(engine->pilots, queue)};
 }
 
-/* Under the lock: nothing below waits for anybody. */
+/* This thread alone changes the pilots: they stay as they are while the demand is reckoned,
+ * which takes long when many jobs wait, and others may ask after them meanwhile. */
 static void decide(struct engine *engine, const struct scheduler *copy,
                    const struct pilots_view *view, struct arena *arena, uint64_t now_us,
                    struct pilots_orders *orders)
@@ -261,13 +262,17 @@ static void decide(struct engine *engine, const struct scheduler *copy,
     int count = engine->settings.queues_count;
     struct demand_pool *pools = arena_array(arena, (size_t)count, sizeof(*pools));
     struct pilots_demand *demand = arena_array(arena, (size_t)count, sizeof(*demand));
+    pthread_mutex_lock(&engine->lock);
     pilots_look(engine->pilots, view, now_us, orders);
+    pthread_mutex_unlock(&engine->lock);
     for (int q = 0; q < count; q++)
         pool_of(engine, q, &pools[q]);
     demand_read(copy, pools, count, now_us);
     for (int q = 0; q < count; q++)
         demand[q] = (struct pilots_demand){pools[q].used, pools[q].wanted};
+    pthread_mutex_lock(&engine->lock);
     pilots_decide(engine->pilots, view, demand, now_us, orders);
+    pthread_mutex_unlock(&engine->lock);
 }
 
 static bool look_and_decide(struct engine *engine, struct arena *arena,
@@ -286,9 +291,7 @@ static bool look_and_decide(struct engine *engine, struct arena *arena,
     if (!loop_copy(engine->loop, &copy, &now_us, err))
         return false;
     view.nodes = read_nodes(copy, arena, &view.nodes_count);
-    pthread_mutex_lock(&engine->lock);
     decide(engine, copy, &view, arena, now_us, orders);
-    pthread_mutex_unlock(&engine->lock);
     scheduler_free(copy);
     return true;
 }
