@@ -246,13 +246,15 @@ static bool check_default(const Tensorflow__TensorProto *value, int64_t *filled,
 {
     struct shape shape = SHAPE_SCALAR;
     char text[SHAPE_TEXT_BYTES];
-    if (value->tensor_content.len && value->dtype != TENSORFLOW__DATA_TYPE__DT_STRING)
+    if (!dtype_known((int)value->dtype) || dtype_is_ref((int)value->dtype))
+        return true; /* tensor_unpack() tells */
+    if (value->tensor_content.len && BIT(value->dtype) & DTYPES_PLAIN)
         return true;
     if (value->tensor_shape && !tensor_unpack_shape(&shape, value->tensor_shape, err))
         return false;
     int64_t count = shape_count(&shape);
-    if (count < 0 || !dtype_known((int)value->dtype) || dtype_is_ref((int)value->dtype))
-        return true; /* tensor_unpack() tells */
+    if (count < 0)
+        return true;
     int64_t size = (int64_t)tensor_element_bytes((enum dtype)value->dtype);
     if (count > (DEFAULTS_FILLED_MAX - *filled) / size)
         return fail(err, EXHAUSTED,

@@ -209,16 +209,13 @@ static bool unpack_strings(struct tensor *out, const tensor_proto *proto, struct
     return true;
 }
 
-static bool unpack_handles(struct tensor *out, const tensor_proto *proto, struct error *err)
+static void unpack_handles(struct tensor *out, const tensor_proto *proto)
 {
-    if (proto->n_resource_handle_val < (size_t)out->count)
-        return fail(err, UNIMPLEMENTED, "resource handles in tensor_content are not read");
     struct resource_handle *handles = out->data;
     for (int64_t i = 0; i < out->count; i++) {
         handles[i].container = alloc_text(proto->resource_handle_val[i]->container);
         handles[i].name = alloc_text(proto->resource_handle_val[i]->name);
     }
-    return true;
 }
 
 /*
@@ -232,6 +229,9 @@ static bool check_size(const tensor_proto *proto, const struct shape *shape, str
     if (count < 0)
         return fail(err, INVALID, "a tensor has the shape %s, which is unknown or too large",
                     shape_text(shape, text, sizeof(text)));
+    if (proto->dtype == TENSORFLOW__DATA_TYPE__DT_RESOURCE &&
+        proto->n_resource_handle_val < (size_t)count)
+        return fail(err, UNIMPLEMENTED, "resource handles in tensor_content are not read");
     bool filled = !proto->tensor_content.len && proto->n_string_val < (size_t)count;
     if (filled && count > LIMIT_MESSAGE_BYTES / 16)
         return fail(err, EXHAUSTED,
@@ -269,7 +269,7 @@ bool tensor_unpack(struct tensor *out, const tensor_proto *proto, struct error *
     if (dtype == STRING)
         ok = unpack_strings(&made, proto, err);
     else if (dtype == RESOURCE)
-        ok = unpack_handles(&made, proto, err);
+        unpack_handles(&made, proto);
     else
         unpack_plain(&made, proto);
     if (!ok) {
