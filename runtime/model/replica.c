@@ -58,6 +58,7 @@ static struct pass *passes_new(struct building *g, int workers)
     int features = g->data->features_count;
     struct pass *passes = arena_array(m->arena, (size_t)workers, sizeof(*passes));
     struct pass whole = pass_fed(g, g->spec->data.batch_size * workers);
+    const char *outside = build_enter(m, "replicas");
     for (int i = 0; i < workers; i++)
         passes[i] = pass_new(g);
     for (int f = 0; f < features; f++) {
@@ -71,6 +72,7 @@ static struct pass *passes_new(struct building *g, int workers)
         passes[i].target = targets[i];
         passes[i].weight = weights[i];
     }
+    build_leave(m, outside);
     return passes;
 }
 
@@ -137,12 +139,14 @@ void replica_build(struct building *g, struct replica_result *out)
     m->replica = 0;
     if (!build_ok(m))
         return;
+    const char *outside = build_enter(m, "replicas");
     mean_gradients(m, grads, workers, out);
     m->b.device = replica_device(m, 0);
     for (int i = 1; i < metrics; i++)
         out->sums[i] = sum_of(m, &sums[i * workers], workers);
-    out->loss = builder_add(&m->b, "Identity", MODEL_LOSS, INPUTS(mean_of(m, losses, workers)),
-                            NO_ATTRS);
+    struct edge loss = mean_of(m, losses, workers);
+    build_leave(m, outside);
+    out->loss = builder_add(&m->b, "Identity", MODEL_LOSS, INPUTS(loss), NO_ATTRS);
     m->b.device = NULL;
     if (updates_count)
         memcpy(m->updates, updates, (size_t)updates_count * sizeof(*updates));

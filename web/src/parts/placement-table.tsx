@@ -9,6 +9,13 @@ import { ProblemNotice } from "./problem";
 
 const ROWS_MAX = 500;
 
+/** "/job:ps/replica:0/task:1/device:CPU:0" as "ps/1 CPU:0"; of a job with one task "CPU:0". */
+function deviceOf(name: string): string {
+    return name
+        .replace(/^\/job:localhost\/replica:\d+\/task:\d+\/device:/, "")
+        .replace(/^\/job:([^/]+)\/replica:\d+\/task:(\d+)\/device:/, "$1/$2\u00a0");
+}
+
 export function PlacementTable({ job }: { job: Job }): preact.JSX.Element {
     const { value, error, reload } = useLoad(() => api.placement(job.id), [job.id, job.state]);
     const [find, setFind] = useState("");
@@ -40,7 +47,9 @@ export function PlacementTable({ job }: { job: Job }): preact.JSX.Element {
                             <tr key={row.node}>
                                 <td class="mono break">{row.node}</td>
                                 <td class="mono">{row.op}</td>
-                                <td class="mono">{row.device.replace(/^.*\/task:/, "task:")}</td>
+                                <td class="mono" title={row.device}>
+                                    {deviceOf(row.device)}
+                                </td>
                                 <td class="muted">{row.reason ?? ""}</td>
                             </tr>
                         ))}
