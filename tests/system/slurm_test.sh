@@ -67,6 +67,7 @@ check runs_on wait_for 20 is_state "$id" running
 check no_more_pilots same "$(slurm_jobs PENDING,RUNNING)" 2
 
 # The controller dies: nothing is decided until it is back, and nothing is asked for twice.
+sleep 6 # it saves its state every 5 s: jobs that it was killed over before are forgotten, and submitted again
 kill -9 "$slurmctld"
 waits=$(job '{"command": ["true"]}')
 check says_that_slurm_is_silent wait_for 40 explains "$waits" "Slurm cannot be asked"
