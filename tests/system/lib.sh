@@ -22,7 +22,7 @@ finish() {
     done
     # Tasks run on without their server: end those of our own folders, by the pid their shim wrote.
     local shim
-    for shim in "$work"/*/agent/attempts/*/shim.json "$work"/*/attempts/*/shim.json; do
+    for shim in "$work"/*/agent/attempts/*/shim.json "$work"/*/attempts/*/shim.json "$work"/pilots/*/attempts/*/shim.json; do
         [ -e "$shim" ] && [ ! -e "${shim%/*}/exit.json" ] && kill -9 -- "-$(sed -n 's/.*"pid": *\([0-9]*\).*/\1/p' "$shim")" 2>/dev/null
     done
     [ $failed -eq 0 ] || for log in "$work"/*.log; do echo "== ${log##*/}"; tail -n 40 "$log"; done
