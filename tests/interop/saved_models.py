@@ -102,8 +102,8 @@ def ours(name, make, layers):
     run("predict", f"saved-{name}", "x.npy", "--output", "again.npy")
     again = np.load(f"{work}/again.npy")
     # A GRU is one op in the run and written out in what is exported, which rounds otherwise.
-    same = np.allclose(again, want, rtol=0, atol=1e-6) if name == "lstm" else np.array_equal(again, want)
-    check(f"{name} by our own loader", same, f"off by {np.abs(again - want).max()}")
+    agrees = np.allclose(again, want, rtol=0, atol=1e-6) if name == "lstm" else np.array_equal(again, want)
+    check(f"{name} by our own loader", agrees, f"off by {np.abs(again - want).max()}")
     model = tf.saved_model.load(f"{work}/saved-{name}")
     call = model.signatures["serving_default"]
     feature = list(call.structured_input_signature[1])[0]
