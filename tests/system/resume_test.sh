@@ -116,5 +116,5 @@ resumed=$(ends bf16.json bf16.broken 300 --resume)
 float=$(ends spec.json float 300)
 check bf16_resumed_learns_the_same same "$resumed" "$whole"
 check bf16_resumed_has_the_same_bits cmp bf16.{whole,broken}/checkpoints/model.ckpt-300.data-00000-of-00001
-check bf16_learns_as_float python3 -c "import sys; sys.exit(not (float('$whole') > 0.8 and abs(float('$whole') - float('$float')) < 0.05))"
+check bf16_learns_as_float python3 -c "import sys; sys.exit(not (float('$whole') > 0.6 and abs(float('$whole') - float('$float')) < 0.04))"
 check bf16_is_not_float sh -c '! cmp -s bf16.whole/checkpoints/model.ckpt-300.data-00000-of-00001 float/checkpoints/model.ckpt-300.data-00000-of-00001'
