@@ -76,6 +76,9 @@ def main():
         met = mine <= goal if less else mine >= goal
         missed += not met
         print(f"{name:38} {mine:10.4g} {f'{other:10.4g}' if other else '-':>10} {f'{ratio:6.1f}x' if ratio else '-':>7} {goal:6g}{'' if met else '  missed'}")
+    written, read = (find(ours, key, what="plain copy of 800 MB") for key in ("written_GBps", "read_GBps"))
+    if written:
+        print(f"what limits the checkpoint here: two threads write a new file in memory at {written:.3g} GB/s, and read it into fresh memory at {read:.3g} GB/s")
     with open(os.path.join(build, "bench", "executor.json"), "w") as out:
         json.dump({"ours": ours, "tensorflow": theirs, "load": os.getloadavg()[0]}, out, indent=1)
 

@@ -33,7 +33,7 @@ fuzz() { # target
     [ -n "${SEED:-}" ] && options+=(-seed="$SEED" -use_cmp=0)
     # Over so many graphs, finding out which of them has the rarest features takes longer than running them.
     [ "$name" = graph ] && options+=(-entropic=0)
-    if "$BUILD/fuzz_$name" "${options[@]}" -timeout=20 -rss_limit_mb=2048 -max_len=20000 -print_final_stats=1 \
+    if "$BUILD/fuzz_$name" "${options[@]}" -timeout="${TIMEOUT:-20}" -rss_limit_mb=2048 -max_len=20000 -print_final_stats=1 \
         -artifact_prefix="$BUILD/crash-$name-" "${seeds[@]}" >"$log" 2>&1; then
         all=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
         first=$(sed -n 's/^#\([0-9]*\)[[:space:]]*INITED.*/\1/p' "$log")

@@ -22,6 +22,7 @@
 #include "runtime/session.h"
 #include "tests/bench/executor/checkpoint.h"
 #include "tests/bench/executor/loop.h"
+#include "tests/bench/executor/plain.h"
 
 static struct error err;
 
@@ -284,8 +285,10 @@ int main(int argc, char **argv)
     }
     if (is_wanted(argc, argv, "load"))
         bench_load();
-    if (is_wanted(argc, argv, "checkpoint"))
+    if (is_wanted(argc, argv, "checkpoint")) {
         checkpoint_bench();
+        plain_bench();
+    }
     tensor_release(&one);
     return 0;
 }
