@@ -42,6 +42,10 @@
     X(block_lstm_v2_cpu)                                                                       \
     X(block_lstm_grad_cpu)                                                                     \
     X(block_lstm_grad_v2_cpu)                                                                  \
+    X(lookup_block_lstm_cpu)                                                                   \
+    X(lookup_block_lstm_v2_cpu)                                                                \
+    X(lookup_block_lstm_grad_cpu)                                                              \
+    X(lookup_block_lstm_grad_v2_cpu)                                                           \
     X(conv2d_cpu)                                                                              \
     X(fused_conv2d_cpu)                                                                        \
     X(conv2d_input_grad_cpu)                                                                   \

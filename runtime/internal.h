@@ -122,6 +122,7 @@ bool optimise_arithmetic(struct pass *pass, struct error *err) CHECKED;
 void optimise_fold(struct subgraph *subgraph, struct plan_context *context);
 void optimise_merge(struct subgraph *subgraph);
 bool optimise_fuse(struct subgraph *subgraph, struct error *err) CHECKED;
+bool optimise_lookup(struct pass *pass, struct error *err) CHECKED;
 bool optimise_norm(struct pass *pass, struct error *err) CHECKED;
 bool optimise_winograd(struct pass *pass, struct error *err) CHECKED;
 bool optimise_softmax(struct pass *pass, struct error *err) CHECKED;

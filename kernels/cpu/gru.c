@@ -15,8 +15,9 @@ enum { GRU_GATES = 3 };
 /* One sequence: cells with `is.gates` gates, forward and back. */
 struct sequence {
     struct kernel_recurrent is;
+    struct sequence_in in;
     int64_t state; /* batch * cells */
-    const float *x, *first, *kernel, *recurrent, *bias;
+    const float *first, *kernel, *recurrent, *bias;
     float *h, *gates[GRU_GATES], *inner; /* of a GRU: z, r, candidate, and its state's part */
     float *panels;                       /* the recurrent weights, packed */
     size_t pack;                         /* floats of one gate's panels */
@@ -36,11 +37,12 @@ static float *scratch(struct kernel_call *call, int64_t count, struct error *err
 static bool read_sequence(struct kernel_call *call, struct sequence *s, struct error *err)
 {
     *s = (struct sequence){0};
-    if (!kernel_recurrent_read(call, &s->is, err))
+    if (!kernel_recurrent_read(call, &s->is, err) ||
+        !sequence_in_read(call, 0, -1, &s->in, err))
         return false;
-    const float **const inputs[] = {&s->x, &s->first, &s->kernel, &s->recurrent, &s->bias};
+    const float **const inputs[] = {&s->first, &s->kernel, &s->recurrent, &s->bias};
     for (int i = 0; i < ARRAY_LEN(inputs); i++)
-        *inputs[i] = tensor_f32(kernel_in(call, i));
+        *inputs[i] = tensor_f32(kernel_in(call, 1 + i));
     s->state = s->is.batch * s->is.cells;
     s->threads = sequence_threads(call, s->is.batch, s->state * s->is.cells * s->is.gates);
     return true;
@@ -122,7 +124,7 @@ static bool forward(struct kernel_call *call, struct error *err)
     struct sequence s;
     if (!read_sequence(call, &s, err))
         return false;
-    int64_t cells = s.is.cells, columns = s.is.gates * cells, rows = s.is.steps * s.is.batch;
+    int64_t cells = s.is.cells, columns = s.is.gates * cells;
     bool gru = s.is.gates == GRU_GATES;
     float **const outputs[] = {&s.h, &s.gates[0], &s.gates[1], &s.gates[2], &s.inner};
     for (int i = 0; i < (gru ? 5 : 1); i++) {
@@ -142,8 +144,8 @@ static bool forward(struct kernel_call *call, struct error *err)
     for (int g = 0; g < s.is.gates; g++) {
         sequence_pack(call, s.panels + (size_t)g * s.pack, cells, cells,
                       s.recurrent + g * cells, columns, 1);
-        if (!sequence_project(call, rows, s.is.inputs, cells, s.x, s.kernel + g * cells,
-                              columns, bias + g * cells, gru ? s.gates[g] : s.h, err))
+        if (!sequence_project(call, &s.in, cells, s.kernel + g * cells, columns,
+                              bias + g * cells, gru ? s.gates[g] : s.h, err))
             return false;
     }
     each_step(&s, gru ? gru_step : simple_step, false);
@@ -198,8 +200,8 @@ static void step_back(const struct sequence *s, int64_t t, int64_t from, int64_t
 static bool finish_weights(struct kernel_call *call, const struct sequence *s,
                            struct error *err)
 {
-    int64_t cells = s->is.cells, columns = s->is.gates * cells, inputs = s->is.inputs;
-    int64_t rows = s->is.steps * s->is.batch;
+    int64_t cells = s->is.cells, columns = s->is.gates * cells;
+    int64_t rows = s->in.rows;
     float *grads[5] = {NULL};
     for (int i = 0; i < 5; i++) {
         if (i == 1)
@@ -210,10 +212,9 @@ static bool finish_weights(struct kernel_call *call, const struct sequence *s,
         grads[i] = tensor_f32_mut(out);
     }
     bool gru = s->is.gates == GRU_GATES;
-    return sequence_inputs_grad(call, rows, inputs, columns, s->sums, s->kernel, grads[0],
-                                err) &&
-           sequence_weights_grad(call, rows, inputs, columns, s->x, s->sums, false, grads[2],
-                                 err) &&
+    return sequence_inputs_grad(call, &s->in, columns, s->sums, s->kernel, grads[0], err) &&
+           sequence_weights_grad(call, rows, s->in.inputs, columns, s->in.x, s->sums, false,
+                                 grads[2], err) &&
            sequence_states_grad(call, s->is.steps, s->is.batch, cells, columns, s->first, s->h,
                                 s->inner_sums, grads[3], err) &&
            columns_sum(call, rows, columns, s->sums, NULL, NULL, grads[4], err) &&

@@ -1,5 +1,6 @@
 /*
- * lstm.c - BlockLSTM and its gradient in float: a sequence through LSTM cells.
+ * lstm.c - BlockLSTM and its gradient in float: a sequence through LSTM cells; and the same
+ * of inputs that are looked up in a table (_LookupBlockLSTM).
  *
  * What the inputs add to the gates is one large product for all steps; what the step before
  * adds is a product with packed weights, panel by panel, and the gates of a panel's cells are
@@ -20,9 +21,11 @@
 
 enum { GATE_I, GATE_CS, GATE_F, GATE_O, GATE_CI, GATE_CO, GATE_H, GATES };
 enum { GATES_OF_WEIGHTS = 4 };
+enum { TABLE = 9, TABLE_OF_GRAD = 18 }; /* inputs of the _Lookup ops, behind the others' */
 
 struct sequence {
     struct kernel_lstm is;
+    struct sequence_in in;
     int64_t steps, length;   /* in all; those before seq_len_max */
     int64_t state;           /* batch * cells */
     const float *w, *cs, *h; /* cs and h before the first step */
@@ -43,15 +46,35 @@ static float *scratch(struct kernel_call *call, int64_t count, struct error *err
     return kernel_scratch(call, (size_t)count * sizeof(float) + 1, err);
 }
 
-static bool read_sequence(struct kernel_call *call, struct sequence *s, struct error *err)
+/* The shape of x: of what ids stand for, where there is a table. */
+static bool shape_of_inputs(const struct kernel_call *call, int table, struct shape *x,
+                            struct error *err)
+{
+    *x = kernel_in(call, 1)->shape;
+    if (table < 0)
+        return true;
+    const struct shape *rows = &kernel_in(call, table)->shape;
+    if (x->rank != 2 || rows->rank != 2)
+        return fail(err, INVALID, "indices and the table must be 2D");
+    x->dims[x->rank++] = rows->dims[1];
+    return true;
+}
+
+/* Input `table` is the one whose rows are looked up; -1: there is none. */
+static bool read_sequence(struct kernel_call *call, int table, struct sequence *s,
+                          struct error *err)
 {
     int64_t length;
+    struct shape x;
     *s = (struct sequence){0};
     if (!kernel_scalar(call, 0, "seq_len_max", &length, err) ||
-        !kernel_lstm_read(call, 1, 3, &s->is, err))
+        !shape_of_inputs(call, table, &x, err) ||
+        !kernel_lstm_read(call, 1, &x, 3, &s->is, err) ||
+        !sequence_in_read(call, 1, table, &s->in, err))
         return false;
     s->steps = kernel_in(call, 1)->shape.dims[0];
     s->length = length < 0 ? 0 : length < s->steps ? length : s->steps;
+    s->in.rows = s->length * s->is.batch;
     s->state = s->is.batch * s->is.cells;
     s->cs = tensor_f32(kernel_in(call, 2));
     s->h = tensor_f32(kernel_in(call, 3));
@@ -73,8 +96,7 @@ static bool project(struct kernel_call *call, const struct sequence *s, struct e
     int64_t cells = s->is.cells;
     for (int g = 0; g < GATES_OF_WEIGHTS; g++) {
         int64_t column = s->block[gates_of_weights[g]] * cells;
-        if (!sequence_project(call, s->length * s->is.batch, s->is.inputs, cells,
-                              tensor_f32(kernel_in(call, 1)), s->w + column, 4 * cells,
+        if (!sequence_project(call, &s->in, cells, s->w + column, 4 * cells,
                               tensor_f32(kernel_in(call, 8)) + column,
                               s->out[gates_of_weights[g]], err))
             return false;
@@ -118,10 +140,10 @@ static void step_rows(const struct sequence *s, int64_t t, int64_t from, int64_t
     }
 }
 
-static bool block_lstm_run(struct kernel_call *call, struct error *err)
+static bool forward(struct kernel_call *call, int table, struct error *err)
 {
     struct sequence s;
-    if (!read_sequence(call, &s, err))
+    if (!read_sequence(call, table, &s, err))
         return false;
     int64_t cells = s.is.cells;
     size_t pack = gemm_pack_bytes(cells, cells) / sizeof(float);
@@ -206,28 +228,36 @@ static void steps_back(const struct sequence *s, const struct back *b, int64_t f
     }
 }
 
-/* The gradients of x, w and b, from those of the sums of all steps. */
+/* The gradients of x or the table, w and b, from those of the sums of all steps. */
 static bool finish_weights(struct kernel_call *call, const struct sequence *s,
                            const struct back *b, struct error *err)
 {
     int64_t cells = s->is.cells, inputs = s->is.inputs, columns = 4 * cells;
-    int64_t rows = s->length * s->is.batch;
-    const struct tensor *x = kernel_in(call, 1);
-    struct tensor *x_grad = kernel_output(call, 0, &x->shape, err);
+    struct sequence_in in = s->in, folded = s->in;
+    bool of_table = in.table && !node_attr_bool(call->node, "by_rows", false);
+    const struct shape shape = {.rank = 3, .dims = {s->steps, s->is.batch, inputs}};
+    struct tensor *grad =
+        kernel_output(call, 0, of_table ? &kernel_in(call, TABLE_OF_GRAD)->shape : &shape, err);
     struct tensor *w_grad = kernel_output(call, 3, &kernel_in(call, 4)->shape, err);
     struct tensor *b_grad = kernel_output(call, 7, &SHAPE(columns), err);
-    if (!x_grad || !w_grad || !b_grad)
+    if (!grad || !w_grad || !b_grad)
         return false;
-    memset(tensor_f32_mut(x_grad) + rows * inputs, 0,
-           (size_t)(x->count - rows * inputs) * sizeof(float));
+    if (!of_table) { /* the steps after the last have no gradient */
+        memset(tensor_f32_mut(grad) + in.rows * inputs, 0,
+               (size_t)(grad->count - in.rows * inputs) * sizeof(float));
+        in.ids = NULL;
+    }
     float *own = tensor_f32_mut(w_grad), *of_states = own + inputs * columns;
-    return sequence_inputs_grad(call, rows, inputs, columns, b->sums, s->w,
-                                tensor_f32_mut(x_grad), err) &&
-           sequence_weights_grad(call, rows, inputs, columns, tensor_f32(x), b->sums, false,
-                                 own, err) &&
+    const float *sums = b->sums;
+    return sequence_in_fold(call, &folded, columns, &sums, err) &&
+           sequence_inputs_grad(call, of_table ? &folded : &in, columns,
+                                of_table ? sums : b->sums, s->w, tensor_f32_mut(grad), err) &&
+           sequence_weights_grad(call, folded.rows, inputs, columns, folded.x, sums, false, own,
+                                 err) &&
            sequence_states_grad(call, s->length, s->is.batch, cells, columns, s->h,
                                 s->out[GATE_H], b->sums, of_states, err) &&
-           columns_sum(call, rows, columns, b->sums, NULL, NULL, tensor_f32_mut(b_grad), err);
+           columns_sum(call, folded.rows, columns, sums, NULL, NULL, tensor_f32_mut(b_grad),
+                       err);
 }
 
 /* Inputs as BlockLSTM's, then its outputs, then cs_grad and h_grad. */
@@ -263,11 +293,11 @@ static bool read_back(struct kernel_call *call, struct sequence *s, struct back 
     return true;
 }
 
-static bool block_lstm_grad_run(struct kernel_call *call, struct error *err)
+static bool backward(struct kernel_call *call, int table, struct error *err)
 {
     struct sequence s;
     struct back b;
-    if (!read_sequence(call, &s, err) || !read_back(call, &s, &b, err))
+    if (!read_sequence(call, table, &s, err) || !read_back(call, &s, &b, err))
         return false;
     int64_t cells = s.is.cells;
     sequence_pack(call, s.panels, 4 * cells, cells, s.w + s.is.inputs * 4 * cells, 1,
@@ -280,6 +310,26 @@ static bool block_lstm_grad_run(struct kernel_call *call, struct error *err)
     return finish_weights(call, &s, &b, err);
 }
 
+static bool block_lstm_run(struct kernel_call *call, struct error *err)
+{
+    return forward(call, -1, err);
+}
+
+static bool block_lstm_grad_run(struct kernel_call *call, struct error *err)
+{
+    return backward(call, -1, err);
+}
+
+static bool lookup_lstm_run(struct kernel_call *call, struct error *err)
+{
+    return forward(call, TABLE, err);
+}
+
+static bool lookup_lstm_grad_run(struct kernel_call *call, struct error *err)
+{
+    return backward(call, TABLE_OF_GRAD, err);
+}
+
 #define LSTM(name_, run_)                                                                      \
     {                                                                                          \
         .op = name_, .device = CPU, .dtypes = BIT(F32), .accepts = accepts, .run = run_        \
@@ -290,3 +340,10 @@ const struct kernel kernel_block_lstm_v2_cpu = LSTM("BlockLSTMV2", block_lstm_ru
 const struct kernel kernel_block_lstm_grad_cpu = LSTM("BlockLSTMGrad", block_lstm_grad_run);
 const struct kernel kernel_block_lstm_grad_v2_cpu =
     LSTM("BlockLSTMGradV2", block_lstm_grad_run);
+const struct kernel kernel_lookup_block_lstm_cpu = LSTM("_LookupBlockLSTM", lookup_lstm_run);
+const struct kernel kernel_lookup_block_lstm_v2_cpu =
+    LSTM("_LookupBlockLSTMV2", lookup_lstm_run);
+const struct kernel kernel_lookup_block_lstm_grad_cpu =
+    LSTM("_LookupBlockLSTMGrad", lookup_lstm_grad_run);
+const struct kernel kernel_lookup_block_lstm_grad_v2_cpu =
+    LSTM("_LookupBlockLSTMGradV2", lookup_lstm_grad_run);

@@ -2,8 +2,10 @@
 
 #include "kernels/cpu/sequence.h"
 
+#include "base/error.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/parallel.h"
+#include "kernels/ref/numbers.h"
 #include "runtime/kernel.h"
 
 int sequence_threads(const struct kernel_call *call, int64_t batch, int64_t work)
@@ -22,45 +24,142 @@ bool sequence_product(struct kernel_call *call, const struct gemm *gemm, struct 
     return room != NULL;
 }
 
-bool sequence_project(struct kernel_call *call, int64_t rows, int64_t inputs, int64_t columns,
-                      const float *x, const float *w, int64_t w_row, const float *bias,
-                      float *out, struct error *err)
+/* --- what goes in --- */
+
+static float *scratch(struct kernel_call *call, int64_t count, struct error *err)
 {
-    return sequence_product(call,
-                            &(struct gemm){.m = rows,
-                                           .n = columns,
-                                           .k = inputs,
-                                           .a = x,
-                                           .a_row = inputs,
-                                           .a_column = 1,
-                                           .b = w,
-                                           .b_row = w_row,
-                                           .b_column = 1,
-                                           .c = out,
-                                           .c_row = columns,
-                                           .alpha = 1,
-                                           .bias = bias},
-                            err);
+    return kernel_scratch(call, (size_t)count * sizeof(float) + 1, err);
 }
 
-bool sequence_inputs_grad(struct kernel_call *call, int64_t rows, int64_t inputs,
-                          int64_t columns, const float *sums, const float *w, float *x_grad,
+/* to (rows,columns): row i is row ids[i] of `from`. */
+static void look_up(const struct kernel_call *call, int64_t rows, int64_t columns,
+                    const float *from, const int32_t *ids, float *to)
+{
+    int threads = parallel_threads(call, rows * columns);
+#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
+    for (int t = 0; t < threads; t++) {
+        struct range r = parallel_range(rows, 1, threads, t);
+        for (int64_t i = r.from; i < r.to; i++)
+            memcpy(to + i * columns, from + ids[i] * columns, (size_t)columns * sizeof(float));
+    }
+}
+
+/* to (table_rows,columns): the rows of `from` (rows,columns) summed by id, in their order. */
+static void sum_up(const struct kernel_call *call, const struct sequence_in *in, int64_t rows,
+                   int64_t columns, const float *from, float *to)
+{
+    int threads = parallel_threads(call, rows * columns);
+    memset(to, 0, (size_t)(in->table_rows * columns) * sizeof(float));
+#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
+    for (int t = 0; t < threads; t++) {
+        struct range r = parallel_range(columns, 16, threads, t);
+        for (int64_t i = 0; i < rows && r.from < r.to; i++) {
+            float *row = to + in->ids[i] * columns + r.from;
+            isa()->binary(ISA_ADD, r.to - r.from, row, false, from + i * columns + r.from,
+                          false, row);
+        }
+    }
+}
+
+bool sequence_in_read(struct kernel_call *call, int x, int table, struct sequence_in *in,
+                      struct error *err)
+{
+    enum { OFTEN = 2 }; /* a row is looked up on average, so that the table's product pays */
+    const struct tensor *given = kernel_in(call, x);
+    *in = (struct sequence_in){.rows = given->shape.dims[0] * given->shape.dims[1]};
+    if (table < 0) {
+        in->inputs = given->shape.dims[2];
+        in->x = tensor_f32(given);
+        return true;
+    }
+    const struct tensor *rows = kernel_in(call, table);
+    in->table = tensor_f32(rows);
+    in->table_rows = rows->shape.dims[0];
+    in->inputs = rows->shape.dims[1];
+    int32_t *ids = kernel_scratch(call, (size_t)in->rows * sizeof(*ids) + 1, err);
+    if (!ids)
+        return false;
+    for (int64_t i = 0; i < in->rows; i++) {
+        int64_t id = tensor_integer(given, i);
+        if (id < 0 || id >= in->table_rows)
+            return fail(err, INVALID, "indices[%lld] = %lld is not in [0, %lld)", (long long)i,
+                        (long long)id, (long long)in->table_rows);
+        ids[i] = (int32_t)id;
+    }
+    in->ids = ids;
+    if (in->rows / OFTEN >= in->table_rows)
+        return true;
+    float *looked_up = scratch(call, in->rows * in->inputs, err);
+    if (!looked_up)
+        return false;
+    look_up(call, in->rows, in->inputs, in->table, ids, looked_up);
+    in->x = looked_up;
+    return true;
+}
+
+bool sequence_project(struct kernel_call *call, const struct sequence_in *in, int64_t columns,
+                      const float *w, int64_t w_row, const float *bias, float *out,
+                      struct error *err)
+{
+    float *products = in->x ? out : scratch(call, in->table_rows * columns, err);
+    if (!products || !sequence_product(call,
+                                       &(struct gemm){.m = in->x ? in->rows : in->table_rows,
+                                                      .n = columns,
+                                                      .k = in->inputs,
+                                                      .a = in->x ? in->x : in->table,
+                                                      .a_row = in->inputs,
+                                                      .a_column = 1,
+                                                      .b = w,
+                                                      .b_row = w_row,
+                                                      .b_column = 1,
+                                                      .c = products,
+                                                      .c_row = columns,
+                                                      .alpha = 1,
+                                                      .bias = bias},
+                                       err))
+        return false;
+    if (!in->x)
+        look_up(call, in->rows, columns, products, in->ids, out);
+    return true;
+}
+
+bool sequence_in_fold(struct kernel_call *call, struct sequence_in *in, int64_t columns,
+                      const float **sums, struct error *err)
+{
+    if (in->x)
+        return true;
+    float *folded = scratch(call, in->table_rows * columns, err);
+    if (!folded)
+        return false;
+    sum_up(call, in, in->rows, columns, *sums, folded);
+    *in = (struct sequence_in){.rows = in->table_rows, .inputs = in->inputs, .x = in->table};
+    *sums = folded;
+    return true;
+}
+
+bool sequence_inputs_grad(struct kernel_call *call, const struct sequence_in *in,
+                          int64_t columns, const float *sums, const float *w, float *grad,
                           struct error *err)
 {
-    return sequence_product(call,
-                            &(struct gemm){.m = rows,
-                                           .n = inputs,
-                                           .k = columns,
-                                           .a = sums,
-                                           .a_row = columns,
-                                           .a_column = 1,
-                                           .b = w,
-                                           .b_row = 1,
-                                           .b_column = columns,
-                                           .c = x_grad,
-                                           .c_row = inputs,
-                                           .alpha = 1},
-                            err);
+    float *of_rows = in->ids ? scratch(call, in->rows * in->inputs, err) : grad;
+    if (!of_rows || !sequence_product(call,
+                                      &(struct gemm){.m = in->rows,
+                                                     .n = in->inputs,
+                                                     .k = columns,
+                                                     .a = sums,
+                                                     .a_row = columns,
+                                                     .a_column = 1,
+                                                     .b = w,
+                                                     .b_row = 1,
+                                                     .b_column = columns,
+                                                     .c = of_rows,
+                                                     .c_row = in->inputs,
+                                                     .alpha = 1},
+                                      err))
+        return false;
+    if (in->ids)
+        sum_up(call, in, in->rows, in->inputs, of_rows, grad);
+    return true;
 }
 
 bool sequence_weights_grad(struct kernel_call *call, int64_t rows, int64_t inputs,

@@ -16,14 +16,46 @@ int sequence_threads(const struct kernel_call *call, int64_t batch, int64_t work
 bool sequence_product(struct kernel_call *call, const struct gemm *gemm,
                       struct error *err) CHECKED;
 
-/* out (rows,columns) = x (rows,inputs) w + bias; w's rows are w_row apart. */
-bool sequence_project(struct kernel_call *call, int64_t rows, int64_t inputs, int64_t columns,
-                      const float *x, const float *w, int64_t w_row, const float *bias,
-                      float *out, struct error *err) CHECKED;
+/*
+ * What goes into the steps: rows of numbers, or rows of a table that ids name.  A table that is
+ * small beside the sequence takes part in products itself, each of its rows once however often
+ * it is looked up: (x w)[i] = (table w)[ids[i]], and in the gradients what flows back to a row
+ * is summed before it is multiplied.
+ */
+struct sequence_in {
+    int64_t rows, inputs;
+    const float *x;     /* (rows,inputs); NULL where the table takes part itself */
+    const float *table; /* (table_rows,inputs), NULL: there is none */
+    int64_t table_rows;
+    const int32_t *ids; /* of the rows */
+};
 
-/* And back: x_grad (rows,inputs) = sums (rows,columns) w^T; w's rows are `columns` long. */
-bool sequence_inputs_grad(struct kernel_call *call, int64_t rows, int64_t inputs,
-                          int64_t columns, const float *sums, const float *w, float *x_grad,
+/*
+ * Reads input `x` of the call, (steps,batch,inputs) numbers, or with input `table`
+ * (table_rows,inputs), (steps,batch) ids; -1: there is no table.  Fails with INVALID where an
+ * id is not in the table.
+ */
+bool sequence_in_read(struct kernel_call *call, int x, int table, struct sequence_in *in,
+                      struct error *err) CHECKED;
+
+/* out (rows,columns) = x w + bias; w's rows are w_row apart. */
+bool sequence_project(struct kernel_call *call, const struct sequence_in *in, int64_t columns,
+                      const float *w, int64_t w_row, const float *bias, float *out,
+                      struct error *err) CHECKED;
+
+/*
+ * Before the gradients: `sums`, of (rows,columns), become those of the rows that take part in
+ * the products, and `in` these rows: the table's, or as they are.
+ */
+bool sequence_in_fold(struct kernel_call *call, struct sequence_in *in, int64_t columns,
+                      const float **sums, struct error *err) CHECKED;
+
+/*
+ * And back, after sequence_in_fold(): grad, of x, or of the table if there is one, from sums
+ * (rows,columns) w^T; w's rows are `columns` long.
+ */
+bool sequence_inputs_grad(struct kernel_call *call, const struct sequence_in *in,
+                          int64_t columns, const float *sums, const float *w, float *grad,
                           struct error *err) CHECKED;
 
 /* grad (inputs,columns) = x^T sums, over `rows` rows; or is added. */

@@ -38,11 +38,10 @@ bool kernel_lstm_check(const struct kernel_call *call, int index, const char *na
                 shape_text(shape, a, sizeof(a)), shape_text(wanted, b, sizeof(b)));
 }
 
-bool kernel_lstm_read(struct kernel_call *call, int first, int rank, struct kernel_lstm *l,
-                      struct error *err)
+bool kernel_lstm_read(struct kernel_call *call, int first, const struct shape *x, int rank,
+                      struct kernel_lstm *l, struct error *err)
 {
     const struct node *node = call->node;
-    const struct shape *x = &kernel_in(call, first)->shape;
     const struct shape *cs = &kernel_in(call, first + 1)->shape;
     bool second = strstr(node->op->name, "V2") != NULL;
     if (x->rank != rank)
@@ -76,7 +75,7 @@ static bool read_lstm(struct kernel_call *call, int first, int rank, struct lstm
                       struct error *err)
 {
     struct kernel_lstm s;
-    if (!kernel_lstm_read(call, first, rank, &s, err))
+    if (!kernel_lstm_read(call, first, &kernel_in(call, first)->shape, rank, &s, err))
         return false;
     *l = (struct lstm){
         .batch = s.batch,

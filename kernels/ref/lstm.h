@@ -16,10 +16,10 @@ struct kernel_lstm {
 
 /*
  * Reads attributes and sizes.  Inputs x, cs_prev, h_prev, w, wci, wcf, wco, b from `first` on;
- * x has `rank` dimensions.  Fails with INVALID where they do not fit each other.
+ * x, of shape `x`, has `rank` dimensions.  Fails with INVALID where they do not fit each other.
  */
-bool kernel_lstm_read(struct kernel_call *call, int first, int rank, struct kernel_lstm *l,
-                      struct error *err) CHECKED;
+bool kernel_lstm_read(struct kernel_call *call, int first, const struct shape *x, int rank,
+                      struct kernel_lstm *l, struct error *err) CHECKED;
 
 /* Fails with INVALID where input `index`, called `name`, has another shape. */
 bool kernel_lstm_check(const struct kernel_call *call, int index, const char *name,

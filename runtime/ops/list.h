@@ -183,6 +183,8 @@
     X(mat_mul_descent) X(elementwise) X(update_refs) X(update_resources) X(fused_batch_norm_ex) \
     X(fused_batch_norm_grad_ex) \
     X(fused_softmax_grad) X(fused_log_softmax_grad) X(fused_cross_entropy) X(fused_softmax_losses) \
+    X(lookup_block_lstm) X(lookup_block_lstm_v2) X(lookup_block_lstm_grad) \
+    X(lookup_block_lstm_grad_v2) \
     X(gru_sequence) X(gru_sequence_grad) X(rnn_sequence) X(rnn_sequence_grad) \
     X(layer_norm) X(layer_norm_grad) X(gelu) X(attention) X(attention_grad)
 
