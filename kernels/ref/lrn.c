@@ -18,9 +18,12 @@ static bool read_lrn(const struct kernel_call *call, struct lrn *lrn, struct err
         if (!shape_equal(shape, &kernel_in(call, i)->shape))
             return fail(err, INVALID,
                         "input_grads, input_image, and out_image should have the same shape");
+    int64_t radius = node_attr_int(call->node, "depth_radius", 5);
+    if (radius < 0 || radius >= INT32_MAX)
+        return fail(err, INVALID, "depth_radius = %lld larger than int max", (long long)radius);
     *lrn = (struct lrn){
         .depth = shape->dims[3],
-        .radius = node_attr_int(call->node, "depth_radius", 5),
+        .radius = radius,
         .bias = node_attr_float(call->node, "bias", 1),
         .alpha = node_attr_float(call->node, "alpha", 1),
         .beta = node_attr_float(call->node, "beta", 0.5F),

@@ -82,6 +82,19 @@ TEST(blocks_whose_square_overflows)
     }
 }
 
+TEST(radii_below_the_least)
+{
+    static const int64_t bad[] = {-1, INT32_MAX, INT64_MIN, LARGEST};
+    for (int i = 0; i < 2 * ARRAY_LEN(bad); i++) {
+        struct world *w = begin();
+        struct edge x = zeros(w, &SHAPE(1, 2, 2, 4));
+        const struct attr radius = attr_int("depth_radius", bad[i / 2]);
+        builder_add(&w->b, i % 2 ? "LRNGrad" : "LRN", "y", (const struct edge[]){x, x, x},
+                    i % 2 ? 3 : 1, &radius, 1);
+        CHECK_INT(end(w), INVALID);
+    }
+}
+
 /* As many counts as segments, though the output is empty: memory that nobody has. */
 TEST(segments_that_overflow)
 {
