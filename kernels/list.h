@@ -38,6 +38,10 @@
     X(gru_sequence_grad_cpu)                                                                   \
     X(rnn_sequence_cpu)                                                                        \
     X(rnn_sequence_grad_cpu)                                                                   \
+    X(lookup_gru_sequence_cpu)                                                                 \
+    X(lookup_gru_sequence_grad_cpu)                                                            \
+    X(lookup_rnn_sequence_cpu)                                                                 \
+    X(lookup_rnn_sequence_grad_cpu)                                                            \
     X(block_lstm_cpu)                                                                          \
     X(block_lstm_v2_cpu)                                                                       \
     X(block_lstm_grad_cpu)                                                                     \

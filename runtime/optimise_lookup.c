@@ -28,6 +28,10 @@ static const struct sequence_op {
     {"BlockLSTMV2", "_LookupBlockLSTMV2", 1, false},
     {"BlockLSTMGrad", "_LookupBlockLSTMGrad", 1, true},
     {"BlockLSTMGradV2", "_LookupBlockLSTMGradV2", 1, true},
+    {"_GRUSequence", "_LookupGRUSequence", 0, false},
+    {"_GRUSequenceGrad", "_LookupGRUSequenceGrad", 0, true},
+    {"_RNNSequence", "_LookupRNNSequence", 0, false},
+    {"_RNNSequenceGrad", "_LookupRNNSequenceGrad", 0, true},
 };
 
 struct looker {
@@ -197,7 +201,8 @@ static void visit(struct looker *l, struct node *gather)
 
 bool optimise_lookup(struct pass *pass, struct error *err)
 {
-    static const char *const starts[] = {"BlockLSTM", "BlockLSTMV2", NULL};
+    static const char *const starts[] = {"BlockLSTM", "BlockLSTMV2", "_GRUSequence",
+                                         "_RNNSequence", NULL};
     if (!pass->by_shapes || !fuse_has(pass->subgraph, starts))
         return true;
     int *order = graph_sorted(pass->subgraph->graph, err);

@@ -1,6 +1,6 @@
 /*
- * gru.c - _GRUSequence, _RNNSequence and their gradients in float; the steps go as those of
- * lstm.c.
+ * gru.c - _GRUSequence, _RNNSequence, the same of inputs that are looked up in a table, and
+ * their gradients in float; the steps go as those of lstm.c.
  */
 #include "base/error.h"
 #include "kernels/cpu/columns.h"
@@ -8,6 +8,7 @@
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/sequence.h"
 #include "kernels/list.h"
+#include "kernels/ref/numbers.h"
 #include "kernels/ref/recurrent.h"
 
 enum { GRU_GATES = 3 };
@@ -16,7 +17,8 @@ enum { GRU_GATES = 3 };
 struct sequence {
     struct kernel_recurrent is;
     struct sequence_in in;
-    int64_t state; /* batch * cells */
+    int states_end; /* the inputs before the table */
+    int64_t state;  /* batch * cells */
     const float *first, *kernel, *recurrent, *bias;
     float *h, *gates[GRU_GATES], *inner; /* of a GRU: z, r, candidate, and its state's part */
     float *panels;                       /* the recurrent weights, packed */
@@ -34,11 +36,16 @@ static float *scratch(struct kernel_call *call, int64_t count, struct error *err
     return kernel_scratch(call, (size_t)count * sizeof(float) + 1, err);
 }
 
+/* The last input is the table whose rows are looked up, if the op has one. */
 static bool read_sequence(struct kernel_call *call, struct sequence *s, struct error *err)
 {
-    *s = (struct sequence){0};
-    if (!kernel_recurrent_read(call, &s->is, err) ||
-        !sequence_in_read(call, 0, -1, &s->in, err))
+    struct shape x;
+    bool looks_up = strstr(call->node->op->name, "Lookup");
+    int table = looks_up ? call->in_count - 1 : -1;
+    *s = (struct sequence){.states_end = call->in_count - looks_up};
+    if (!sequence_in_shape(call, 0, table, &x, err) ||
+        !kernel_recurrent_read(call, &x, s->states_end, &s->is, err) ||
+        !sequence_in_read(call, 0, table, &s->in, err))
         return false;
     const float **const inputs[] = {&s->first, &s->kernel, &s->recurrent, &s->bias};
     for (int i = 0; i < ARRAY_LEN(inputs); i++)
@@ -196,29 +203,24 @@ static void step_back(const struct sequence *s, int64_t t, int64_t from, int64_t
     gemm_packed_run(&product, 0, cells);
 }
 
-/* The gradients of x, weights and bias. */
+/* The gradients of what goes in, weights and bias. */
 static bool finish_weights(struct kernel_call *call, const struct sequence *s,
                            struct error *err)
 {
     int64_t cells = s->is.cells, columns = s->is.gates * cells;
-    int64_t rows = s->in.rows;
     float *grads[5] = {NULL};
-    for (int i = 0; i < 5; i++) {
-        if (i == 1)
-            continue;
+    for (int i = 2; i < 5; i++) {
         struct tensor *out = kernel_output(call, i, &kernel_in(call, i)->shape, err);
         if (!out)
             return false;
         grads[i] = tensor_f32_mut(out);
     }
     bool gru = s->is.gates == GRU_GATES;
-    return sequence_inputs_grad(call, &s->in, columns, s->sums, s->kernel, grads[0], err) &&
-           sequence_weights_grad(call, rows, s->in.inputs, columns, s->in.x, s->sums, false,
-                                 grads[2], err) &&
+    return sequence_in_grads(call, &s->in, &SHAPE(s->is.steps, s->is.batch, s->is.inputs),
+                             columns, s->sums, s->kernel, grads[2], grads[4], err) &&
            sequence_states_grad(call, s->is.steps, s->is.batch, cells, columns, s->first, s->h,
                                 s->inner_sums, grads[3], err) &&
-           columns_sum(call, rows, columns, s->sums, NULL, NULL, grads[4], err) &&
-           (!gru || columns_sum(call, rows, columns, s->inner_sums, NULL, NULL,
+           (!gru || columns_sum(call, s->in.rows, columns, s->inner_sums, NULL, NULL,
                                 grads[4] + columns, err));
 }
 
@@ -233,7 +235,7 @@ static bool backward(struct kernel_call *call, struct error *err)
     float **const given[] = {&s.h, &s.gates[0], &s.gates[1], &s.gates[2], &s.inner};
     for (int i = 0; i < (gru ? 5 : 1); i++)
         *given[i] = (float *)tensor_f32(kernel_in(call, 5 + i));
-    s.h_grad = tensor_f32(kernel_in(call, call->in_count - 1));
+    s.h_grad = tensor_f32(kernel_in(call, s.states_end - 1));
     s.panels = kernel_scratch(call, gemm_pack_bytes(columns, cells) + 1, err);
     s.sums = s.panels ? scratch(call, gru ? 2 * count : count, err) : NULL;
     bool room = s.sums && sequence_room(call, s.is.batch, columns, &s.room, err);
@@ -258,3 +260,9 @@ const struct kernel kernel_gru_sequence_cpu = SEQUENCE("_GRUSequence", forward);
 const struct kernel kernel_gru_sequence_grad_cpu = SEQUENCE("_GRUSequenceGrad", backward);
 const struct kernel kernel_rnn_sequence_cpu = SEQUENCE("_RNNSequence", forward);
 const struct kernel kernel_rnn_sequence_grad_cpu = SEQUENCE("_RNNSequenceGrad", backward);
+const struct kernel kernel_lookup_gru_sequence_cpu = SEQUENCE("_LookupGRUSequence", forward);
+const struct kernel kernel_lookup_gru_sequence_grad_cpu =
+    SEQUENCE("_LookupGRUSequenceGrad", backward);
+const struct kernel kernel_lookup_rnn_sequence_cpu = SEQUENCE("_LookupRNNSequence", forward);
+const struct kernel kernel_lookup_rnn_sequence_grad_cpu =
+    SEQUENCE("_LookupRNNSequenceGrad", backward);

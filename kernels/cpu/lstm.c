@@ -12,7 +12,6 @@
  */
 #include "kernels/ref/lstm.h"
 #include "base/error.h"
-#include "kernels/cpu/columns.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/sequence.h"
@@ -46,20 +45,6 @@ static float *scratch(struct kernel_call *call, int64_t count, struct error *err
     return kernel_scratch(call, (size_t)count * sizeof(float) + 1, err);
 }
 
-/* The shape of x: of what ids stand for, where there is a table. */
-static bool shape_of_inputs(const struct kernel_call *call, int table, struct shape *x,
-                            struct error *err)
-{
-    *x = kernel_in(call, 1)->shape;
-    if (table < 0)
-        return true;
-    const struct shape *rows = &kernel_in(call, table)->shape;
-    if (x->rank != 2 || rows->rank != 2)
-        return fail(err, INVALID, "indices and the table must be 2D");
-    x->dims[x->rank++] = rows->dims[1];
-    return true;
-}
-
 /* Input `table` is the one whose rows are looked up; -1: there is none. */
 static bool read_sequence(struct kernel_call *call, int table, struct sequence *s,
                           struct error *err)
@@ -68,7 +53,7 @@ static bool read_sequence(struct kernel_call *call, int table, struct sequence *
     struct shape x;
     *s = (struct sequence){0};
     if (!kernel_scalar(call, 0, "seq_len_max", &length, err) ||
-        !shape_of_inputs(call, table, &x, err) ||
+        !sequence_in_shape(call, 1, table, &x, err) ||
         !kernel_lstm_read(call, 1, &x, 3, &s->is, err) ||
         !sequence_in_read(call, 1, table, &s->in, err))
         return false;
@@ -233,31 +218,15 @@ static bool finish_weights(struct kernel_call *call, const struct sequence *s,
                            const struct back *b, struct error *err)
 {
     int64_t cells = s->is.cells, inputs = s->is.inputs, columns = 4 * cells;
-    struct sequence_in in = s->in, folded = s->in;
-    bool of_table = in.table && !node_attr_bool(call->node, "by_rows", false);
-    const struct shape shape = {.rank = 3, .dims = {s->steps, s->is.batch, inputs}};
-    struct tensor *grad =
-        kernel_output(call, 0, of_table ? &kernel_in(call, TABLE_OF_GRAD)->shape : &shape, err);
     struct tensor *w_grad = kernel_output(call, 3, &kernel_in(call, 4)->shape, err);
-    struct tensor *b_grad = kernel_output(call, 7, &SHAPE(columns), err);
-    if (!grad || !w_grad || !b_grad)
-        return false;
-    if (!of_table) { /* the steps after the last have no gradient */
-        memset(tensor_f32_mut(grad) + in.rows * inputs, 0,
-               (size_t)(grad->count - in.rows * inputs) * sizeof(float));
-        in.ids = NULL;
-    }
-    float *own = tensor_f32_mut(w_grad), *of_states = own + inputs * columns;
-    const float *sums = b->sums;
-    return sequence_in_fold(call, &folded, columns, &sums, err) &&
-           sequence_inputs_grad(call, of_table ? &folded : &in, columns,
-                                of_table ? sums : b->sums, s->w, tensor_f32_mut(grad), err) &&
-           sequence_weights_grad(call, folded.rows, inputs, columns, folded.x, sums, false, own,
-                                 err) &&
+    struct tensor *b_grad = w_grad ? kernel_output(call, 7, &SHAPE(columns), err) : NULL;
+    return b_grad &&
+           sequence_in_grads(call, &s->in, &SHAPE(s->steps, s->is.batch, inputs), columns,
+                             b->sums, s->w, tensor_f32_mut(w_grad), tensor_f32_mut(b_grad),
+                             err) &&
            sequence_states_grad(call, s->length, s->is.batch, cells, columns, s->h,
-                                s->out[GATE_H], b->sums, of_states, err) &&
-           columns_sum(call, folded.rows, columns, sums, NULL, NULL, tensor_f32_mut(b_grad),
-                       err);
+                                s->out[GATE_H], b->sums,
+                                tensor_f32_mut(w_grad) + inputs * columns, err);
 }
 
 /* Inputs as BlockLSTM's, then its outputs, then cs_grad and h_grad. */

@@ -3,6 +3,7 @@
 #include "kernels/cpu/sequence.h"
 
 #include "base/error.h"
+#include "kernels/cpu/columns.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/ref/numbers.h"
@@ -44,21 +45,34 @@ static void look_up(const struct kernel_call *call, int64_t rows, int64_t column
     }
 }
 
-/* to (table_rows,columns): the rows of `from` (rows,columns) summed by id, in their order. */
-static void sum_up(const struct kernel_call *call, const struct sequence_in *in, int64_t rows,
+/* to (rows of the table,columns): the rows of `from` summed by id, in their order. */
+static void sum_up(const struct kernel_call *call, const struct sequence_in *in,
                    int64_t columns, const float *from, float *to)
 {
-    int threads = parallel_threads(call, rows * columns);
-    memset(to, 0, (size_t)(in->table_rows * columns) * sizeof(float));
+    int threads = parallel_threads(call, in->rows * columns);
+    memset(to, 0, (size_t)(in->table_shape.dims[0] * columns) * sizeof(float));
 #pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
     for (int t = 0; t < threads; t++) {
         struct range r = parallel_range(columns, 16, threads, t);
-        for (int64_t i = 0; i < rows && r.from < r.to; i++) {
+        for (int64_t i = 0; i < in->rows && r.from < r.to; i++) {
             float *row = to + in->ids[i] * columns + r.from;
             isa()->binary(ISA_ADD, r.to - r.from, row, false, from + i * columns + r.from,
                           false, row);
         }
     }
+}
+
+bool sequence_in_shape(const struct kernel_call *call, int x, int table, struct shape *shape,
+                       struct error *err)
+{
+    *shape = kernel_in(call, x)->shape;
+    if (table < 0)
+        return true;
+    const struct shape *rows = &kernel_in(call, table)->shape;
+    if (shape->rank != 2 || rows->rank != 2)
+        return fail(err, INVALID, "indices and the table must be 2D");
+    shape->dims[shape->rank++] = rows->dims[1];
+    return true;
 }
 
 bool sequence_in_read(struct kernel_call *call, int x, int table, struct sequence_in *in,
@@ -74,20 +88,21 @@ bool sequence_in_read(struct kernel_call *call, int x, int table, struct sequenc
     }
     const struct tensor *rows = kernel_in(call, table);
     in->table = tensor_f32(rows);
-    in->table_rows = rows->shape.dims[0];
+    in->table_shape = rows->shape;
     in->inputs = rows->shape.dims[1];
+    int64_t table_rows = rows->shape.dims[0];
     int32_t *ids = kernel_scratch(call, (size_t)in->rows * sizeof(*ids) + 1, err);
     if (!ids)
         return false;
     for (int64_t i = 0; i < in->rows; i++) {
         int64_t id = tensor_integer(given, i);
-        if (id < 0 || id >= in->table_rows)
+        if (id < 0 || id >= table_rows)
             return fail(err, INVALID, "indices[%lld] = %lld is not in [0, %lld)", (long long)i,
-                        (long long)id, (long long)in->table_rows);
+                        (long long)id, (long long)table_rows);
         ids[i] = (int32_t)id;
     }
     in->ids = ids;
-    if (in->rows / OFTEN >= in->table_rows)
+    if (in->rows / OFTEN >= table_rows)
         return true;
     float *looked_up = scratch(call, in->rows * in->inputs, err);
     if (!looked_up)
@@ -101,9 +116,10 @@ bool sequence_project(struct kernel_call *call, const struct sequence_in *in, in
                       const float *w, int64_t w_row, const float *bias, float *out,
                       struct error *err)
 {
-    float *products = in->x ? out : scratch(call, in->table_rows * columns, err);
+    int64_t rows = in->x ? in->rows : in->table_shape.dims[0];
+    float *products = in->x ? out : scratch(call, rows * columns, err);
     if (!products || !sequence_product(call,
-                                       &(struct gemm){.m = in->x ? in->rows : in->table_rows,
+                                       &(struct gemm){.m = rows,
                                                       .n = columns,
                                                       .k = in->inputs,
                                                       .a = in->x ? in->x : in->table,
@@ -120,45 +136,6 @@ bool sequence_project(struct kernel_call *call, const struct sequence_in *in, in
         return false;
     if (!in->x)
         look_up(call, in->rows, columns, products, in->ids, out);
-    return true;
-}
-
-bool sequence_in_fold(struct kernel_call *call, struct sequence_in *in, int64_t columns,
-                      const float **sums, struct error *err)
-{
-    if (in->x)
-        return true;
-    float *folded = scratch(call, in->table_rows * columns, err);
-    if (!folded)
-        return false;
-    sum_up(call, in, in->rows, columns, *sums, folded);
-    *in = (struct sequence_in){.rows = in->table_rows, .inputs = in->inputs, .x = in->table};
-    *sums = folded;
-    return true;
-}
-
-bool sequence_inputs_grad(struct kernel_call *call, const struct sequence_in *in,
-                          int64_t columns, const float *sums, const float *w, float *grad,
-                          struct error *err)
-{
-    float *of_rows = in->ids ? scratch(call, in->rows * in->inputs, err) : grad;
-    if (!of_rows || !sequence_product(call,
-                                      &(struct gemm){.m = in->rows,
-                                                     .n = in->inputs,
-                                                     .k = columns,
-                                                     .a = sums,
-                                                     .a_row = columns,
-                                                     .a_column = 1,
-                                                     .b = w,
-                                                     .b_row = 1,
-                                                     .b_column = columns,
-                                                     .c = of_rows,
-                                                     .c_row = in->inputs,
-                                                     .alpha = 1},
-                                      err))
-        return false;
-    if (in->ids)
-        sum_up(call, in, in->rows, in->inputs, of_rows, grad);
     return true;
 }
 
@@ -181,6 +158,72 @@ bool sequence_weights_grad(struct kernel_call *call, int64_t rows, int64_t input
                                            .alpha = 1,
                                            .beta = add ? 1 : 0},
                             err);
+}
+
+/*
+ * Turns `sums` (rows,columns) to those of the rows that take part in products, and `in` to
+ * these rows: the table's, or as they are.
+ */
+static bool fold(struct kernel_call *call, struct sequence_in *in, int64_t columns,
+                 const float **sums, struct error *err)
+{
+    if (in->x)
+        return true;
+    float *folded = scratch(call, in->table_shape.dims[0] * columns, err);
+    if (!folded)
+        return false;
+    sum_up(call, in, columns, *sums, folded);
+    *in = (struct sequence_in){
+        .rows = in->table_shape.dims[0], .inputs = in->inputs, .x = in->table};
+    *sums = folded;
+    return true;
+}
+
+/* grad of the rows, or summed by id where there are ids: sums w^T. */
+static bool inputs_grad(struct kernel_call *call, const struct sequence_in *in, int64_t columns,
+                        const float *sums, const float *w, float *grad, struct error *err)
+{
+    float *of_rows = in->ids ? scratch(call, in->rows * in->inputs, err) : grad;
+    if (!of_rows || !sequence_product(call,
+                                      &(struct gemm){.m = in->rows,
+                                                     .n = in->inputs,
+                                                     .k = columns,
+                                                     .a = sums,
+                                                     .a_row = columns,
+                                                     .a_column = 1,
+                                                     .b = w,
+                                                     .b_row = 1,
+                                                     .b_column = columns,
+                                                     .c = of_rows,
+                                                     .c_row = in->inputs,
+                                                     .alpha = 1},
+                                      err))
+        return false;
+    if (in->ids)
+        sum_up(call, in, in->inputs, of_rows, grad);
+    return true;
+}
+
+bool sequence_in_grads(struct kernel_call *call, const struct sequence_in *in,
+                       const struct shape *x, int64_t columns, const float *sums,
+                       const float *w, float *w_grad, float *b_grad, struct error *err)
+{
+    bool of_table = in->table && !node_attr_bool(call->node, "by_rows", false);
+    struct tensor *grad = kernel_output(call, 0, of_table ? &in->table_shape : x, err);
+    struct sequence_in rows = *in, folded = *in;
+    const float *folded_sums = sums;
+    if (!grad || !fold(call, &folded, columns, &folded_sums, err))
+        return false;
+    if (!of_table) { /* the steps after the last have no gradient */
+        memset(tensor_f32_mut(grad) + in->rows * in->inputs, 0,
+               (size_t)(grad->count - in->rows * in->inputs) * sizeof(float));
+        rows.ids = NULL;
+    }
+    return inputs_grad(call, of_table ? &folded : &rows, columns, of_table ? folded_sums : sums,
+                       w, tensor_f32_mut(grad), err) &&
+           sequence_weights_grad(call, folded.rows, in->inputs, columns, folded.x, folded_sums,
+                                 false, w_grad, err) &&
+           columns_sum(call, folded.rows, columns, folded_sums, NULL, NULL, b_grad, err);
 }
 
 bool sequence_states_grad(struct kernel_call *call, int64_t steps, int64_t batch, int64_t cells,

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "kernels/cpu/gemm.h"
+#include "runtime/shape.h"
 
 struct error;
 struct kernel_call;
@@ -26,9 +27,16 @@ struct sequence_in {
     int64_t rows, inputs;
     const float *x;     /* (rows,inputs); NULL where the table takes part itself */
     const float *table; /* (table_rows,inputs), NULL: there is none */
-    int64_t table_rows;
+    struct shape table_shape;
     const int32_t *ids; /* of the rows */
 };
+
+/*
+ * The shape of input `x`, with input `table` of what its indices stand for; -1: there is no
+ * table.  Fails with INVALID where they do not name rows of a matrix.
+ */
+bool sequence_in_shape(const struct kernel_call *call, int x, int table, struct shape *shape,
+                       struct error *err) CHECKED;
 
 /*
  * Reads input `x` of the call, (steps,batch,inputs) numbers, or with input `table`
@@ -44,19 +52,13 @@ bool sequence_project(struct kernel_call *call, const struct sequence_in *in, in
                       struct error *err) CHECKED;
 
 /*
- * Before the gradients: `sums`, of (rows,columns), become those of the rows that take part in
- * the products, and `in` these rows: the table's, or as they are.
+ * The gradients of what goes in, from those of the sums (rows,columns): output 0 of the call,
+ * of shape `x`, or the table's if there is one and the node does not say `by_rows`; w_grad
+ * (inputs,columns) and b_grad (columns).  w's rows are `columns` long.
  */
-bool sequence_in_fold(struct kernel_call *call, struct sequence_in *in, int64_t columns,
-                      const float **sums, struct error *err) CHECKED;
-
-/*
- * And back, after sequence_in_fold(): grad, of x, or of the table if there is one, from sums
- * (rows,columns) w^T; w's rows are `columns` long.
- */
-bool sequence_inputs_grad(struct kernel_call *call, const struct sequence_in *in,
-                          int64_t columns, const float *sums, const float *w, float *grad,
-                          struct error *err) CHECKED;
+bool sequence_in_grads(struct kernel_call *call, const struct sequence_in *in,
+                       const struct shape *x, int64_t columns, const float *sums,
+                       const float *w, float *w_grad, float *b_grad, struct error *err) CHECKED;
 
 /* grad (inputs,columns) = x^T sums, over `rows` rows; or is added. */
 bool sequence_weights_grad(struct kernel_call *call, int64_t rows, int64_t inputs,

@@ -23,10 +23,9 @@ static bool check(const struct kernel_call *call, int index, const struct shape 
                 shape_text(wanted, b, sizeof(b)));
 }
 
-bool kernel_recurrent_read(struct kernel_call *call, struct kernel_recurrent *r,
-                           struct error *err)
+bool kernel_recurrent_read(struct kernel_call *call, const struct shape *x, int end,
+                           struct kernel_recurrent *r, struct error *err)
 {
-    const struct shape *x = &kernel_in(call, X)->shape;
     const struct shape *first = &kernel_in(call, FIRST)->shape;
     if (x->rank != 3 || first->rank != 2)
         return fail(err, INVALID, "x must be 3D and h_prev 2D");
@@ -34,7 +33,7 @@ bool kernel_recurrent_read(struct kernel_call *call, struct kernel_recurrent *r,
                                    .batch = x->dims[1],
                                    .inputs = x->dims[2],
                                    .cells = first->dims[1],
-                                   .gates = call->node->op->name[1] == 'G' ? 3 : 1};
+                                   .gates = strstr(call->node->op->name, "GRU") ? 3 : 1};
     int64_t columns = r->gates * r->cells;
     struct shape state = SHAPE(r->steps, r->batch, r->cells);
     struct shape bias = r->gates == 3 ? SHAPE(2, columns) : SHAPE(columns);
@@ -43,7 +42,7 @@ bool kernel_recurrent_read(struct kernel_call *call, struct kernel_recurrent *r,
         !check(call, RECURRENT, &SHAPE(r->cells, columns), err) ||
         !check(call, BIAS, &bias, err))
         return false;
-    for (int i = INPUTS; i < call->in_count; i++)
+    for (int i = INPUTS; i < end; i++)
         if (!check(call, i, &state, err))
             return false;
     return true;
@@ -58,7 +57,7 @@ struct cells {
 static bool load_inputs(struct kernel_call *call, struct cells *c, struct error *err)
 {
     *c = (struct cells){0};
-    if (!kernel_recurrent_read(call, &c->is, err))
+    if (!kernel_recurrent_read(call, &kernel_in(call, X)->shape, call->in_count, &c->is, err))
         return false;
     for (int i = 0; i < INPUTS; i++)
         if (!(c->in[i] = kernel_doubles_load(call, i, err)))

@@ -5,6 +5,7 @@
 
 struct error;
 struct kernel_call;
+struct shape;
 
 struct kernel_recurrent {
     int64_t steps, batch, inputs, cells;
@@ -12,8 +13,8 @@ struct kernel_recurrent {
 };
 
 /*
- * Sizes, from inputs x, h_prev, kernel, recurrent and bias, and of a gradient what follows.
- * Fails with INVALID where they do not fit each other.
+ * Sizes, from inputs x, of shape `x`, h_prev, kernel, recurrent and bias, and of a gradient
+ * what follows up to input `end`.  Fails with INVALID where they do not fit each other.
  */
-bool kernel_recurrent_read(struct kernel_call *call, struct kernel_recurrent *r,
-                           struct error *err) CHECKED;
+bool kernel_recurrent_read(struct kernel_call *call, const struct shape *x, int end,
+                           struct kernel_recurrent *r, struct error *err) CHECKED;

@@ -20,14 +20,21 @@ static bool infer_lookup_lstm(struct infer *infer, struct error *err)
     return true;
 }
 
+/* The first output of a gradient, whose indices are input `indices`. */
+static void infer_rows_grad(struct infer *infer, int indices)
+{
+    const struct shape *table = &infer->inputs[infer->node->inputs_count - 1];
+    bool by_rows = node_attr_bool(infer->node, "by_rows", false);
+    infer->outputs[0] =
+        by_rows ? SHAPE(op_infer_dim(infer, indices, 0), op_infer_dim(infer, indices, 1),
+                        table->rank == 2 ? table->dims[1] : -1)
+                : *table;
+}
+
 static bool infer_lookup_lstm_grad(struct infer *infer, struct error *err)
 {
     (void)err;
-    const struct shape *table = &infer->inputs[infer->node->inputs_count - 1];
-    bool by_rows = node_attr_bool(infer->node, "by_rows", false);
-    infer->outputs[0] = by_rows ? SHAPE(op_infer_dim(infer, 1, 0), op_infer_dim(infer, 1, 1),
-                                        table->rank == 2 ? table->dims[1] : -1)
-                                : *table;
+    infer_rows_grad(infer, 1);
     for (int i = 1; i < 8; i++)
         infer->outputs[i] = infer->inputs[1 + i];
     return true;
@@ -54,3 +61,45 @@ const struct op op_lookup_block_lstm_v2 =
     LOOKUP_LSTM("_LookupBlockLSTMV2", "cell_clip:float=0");
 const struct op op_lookup_block_lstm_grad = LOOKUP_LSTM_GRAD("_LookupBlockLSTMGrad");
 const struct op op_lookup_block_lstm_grad_v2 = LOOKUP_LSTM_GRAD("_LookupBlockLSTMGradV2");
+
+static bool infer_lookup_sequence(struct infer *infer, struct error *err)
+{
+    (void)err;
+    for (int i = 0; i < infer->node->outputs_count; i++)
+        infer->outputs[i] = SHAPE(op_infer_dim(infer, 0, 0), op_infer_dim(infer, 0, 1),
+                                  op_infer_dim(infer, 1, 1));
+    return true;
+}
+
+static bool infer_lookup_sequence_grad(struct infer *infer, struct error *err)
+{
+    (void)err;
+    infer_rows_grad(infer, 0);
+    for (int i = 1; i < infer->node->outputs_count; i++)
+        infer->outputs[i] = infer->inputs[i];
+    return true;
+}
+
+#define SEQUENCE_INPUTS "indices:Tindices h_prev:T kernel:T recurrent:T bias:T"
+#define GRU_STATES "h:T z:T r:T candidate:T inner:T"
+
+#define LOOKUP_SEQUENCE(name_, outputs_)                                                       \
+    {                                                                                          \
+        .name = name_, .inputs = SEQUENCE_INPUTS " table:T", .outputs = outputs_,              \
+        .attrs = LOOKUP_TYPES, .flags = OP_EXPENSIVE, .infer = infer_lookup_sequence,          \
+        .no_gradient = true,                                                                   \
+    }
+#define LOOKUP_SEQUENCE_GRAD(name_, states_)                                                   \
+    {                                                                                          \
+        .name = name_, .inputs = SEQUENCE_INPUTS " " states_ " h_grad:T table:T",              \
+        .outputs = "grad:T h_prev_grad:T kernel_grad:T recurrent_grad:T bias_grad:T",          \
+        .attrs = "by_rows:bool=false" LOOKUP_TYPES, .flags = OP_EXPENSIVE,                     \
+        .infer = infer_lookup_sequence_grad, .no_gradient = true,                              \
+    }
+
+const struct op op_lookup_gru_sequence = LOOKUP_SEQUENCE("_LookupGRUSequence", GRU_STATES);
+const struct op op_lookup_gru_sequence_grad =
+    LOOKUP_SEQUENCE_GRAD("_LookupGRUSequenceGrad", GRU_STATES);
+const struct op op_lookup_rnn_sequence = LOOKUP_SEQUENCE("_LookupRNNSequence", "h:T");
+const struct op op_lookup_rnn_sequence_grad =
+    LOOKUP_SEQUENCE_GRAD("_LookupRNNSequenceGrad", "h:T");

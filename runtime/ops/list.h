@@ -184,7 +184,8 @@
     X(fused_batch_norm_grad_ex) \
     X(fused_softmax_grad) X(fused_log_softmax_grad) X(fused_cross_entropy) X(fused_softmax_losses) \
     X(lookup_block_lstm) X(lookup_block_lstm_v2) X(lookup_block_lstm_grad) \
-    X(lookup_block_lstm_grad_v2) \
+    X(lookup_block_lstm_grad_v2) X(lookup_gru_sequence) X(lookup_gru_sequence_grad) \
+    X(lookup_rnn_sequence) X(lookup_rnn_sequence_grad) \
     X(gru_sequence) X(gru_sequence_grad) X(rnn_sequence) X(rnn_sequence_grad) \
     X(layer_norm) X(layer_norm_grad) X(gelu) X(attention) X(attention_grad)
 

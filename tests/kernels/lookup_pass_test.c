@@ -8,7 +8,8 @@
 enum { STEPS = 5, BATCH = 6, INPUTS_OF_CELLS = 9, CELLS = 20 };
 
 struct form {
-    const char *op;    /* BlockLSTM or BlockLSTMV2 */
+    const char *op, *fused, *fused_grad;
+    int gates;         /* of an op of our own; 0: an LSTM of TensorFlow's */
     bool own_gradient; /* of the V2: BlockLSTMGradV2 */
     bool variable;     /* the table is a resource */
     bool rows;         /* the gradient of what was looked up is wanted too */
@@ -32,6 +33,30 @@ static struct edge table_of(const struct form *form, struct edge *read)
     return handle;
 }
 
+static struct edge lstm(const struct form *form, struct edge x)
+{
+    struct edge state = constant("state", &SHAPE(BATCH, CELLS)),
+                hole = constant("hole", &SHAPE(CELLS));
+    struct edge all = builder_add(
+        &b, form->op, "lstm",
+        INPUTS(builder_scalar(&b, "length", I64, (double)form->length), x, state, state,
+               constant("w", &SHAPE(INPUTS_OF_CELLS + CELLS, 4 * CELLS)), hole, hole, hole,
+               constant("b", &SHAPE(4 * CELLS))),
+        ATTRS(attr_float("cell_clip", 0), attr_bool(OP_OWN_GRADIENT, form->own_gradient)));
+    return builder_output(all, 6);
+}
+
+static struct edge own_sequence(const struct form *form, struct edge x)
+{
+    int64_t columns = form->gates * CELLS;
+    struct edge bias = constant("b", form->gates > 1 ? &SHAPE(2, columns) : &SHAPE(columns));
+    return builder_add(&b, form->op, "sequence",
+                       INPUTS(x, constant("state", &SHAPE(BATCH, CELLS)),
+                              constant("kernel", &SHAPE(INPUTS_OF_CELLS, columns)),
+                              constant("recurrent", &SHAPE(CELLS, columns)), bias),
+                       NO_ATTRS);
+}
+
 /* "x" is what is looked up, "loss" a number; `*table` what the loss depends on. */
 static struct edge make(const struct form *form, struct edge *table, struct edge *x)
 {
@@ -45,16 +70,8 @@ static struct edge make(const struct form *form, struct edge *table, struct edge
                            ATTRS(attr_type("dtype", F32)))
              : builder_add(&b, "GatherV2", "x",
                            INPUTS(read, ids, builder_scalar(&b, "axis", I32, 0)), NO_ATTRS);
-    struct edge state = constant("state", &SHAPE(BATCH, CELLS)),
-                hole = constant("hole", &SHAPE(CELLS));
-    struct edge all = builder_add(
-        &b, form->op, "lstm",
-        INPUTS(builder_scalar(&b, "length", I64, (double)form->length), *x, state, state,
-               constant("w", &SHAPE(INPUTS_OF_CELLS + CELLS, 4 * CELLS)), hole, hole, hole,
-               constant("b", &SHAPE(4 * CELLS))),
-        ATTRS(attr_float("cell_clip", 0), attr_bool(OP_OWN_GRADIENT, form->own_gradient)));
-    struct edge product =
-        binary("Mul", builder_output(all, 6), constant("factor", &SHAPE(STEPS, BATCH, CELLS)));
+    struct edge h = form->gates ? own_sequence(form, *x) : lstm(form, *x);
+    struct edge product = binary("Mul", h, constant("factor", &SHAPE(STEPS, BATCH, CELLS)));
     const int64_t axes[] = {0, 1, 2};
     return binary("Sum", product, builder_ints(&b, "axes", I32, axes, 3));
 }
@@ -83,37 +100,42 @@ static void check_form(const struct form *form)
                               .first = form->variable ? "set_table" : NULL,
                               .runs = 2,
                               .tolerance = 1e-4f};
-    bool second = strstr(form->op, "V2");
-    check_count(&what, OPTIMISE_LOOKUP, second ? "_LookupBlockLSTMV2" : "_LookupBlockLSTM", 1,
-                0);
-    check_count(&what, OPTIMISE_LOOKUP,
-                form->own_gradient ? "_LookupBlockLSTMGradV2" : "_LookupBlockLSTMGrad", 1, 0);
+    check_count(&what, OPTIMISE_LOOKUP, form->fused, 1, 0);
+    check_count(&what, OPTIMISE_LOOKUP, form->fused_grad, 1, 0);
     check_count(&what, OPTIMISE_LOOKUP, "UnsortedSegmentSum", form->rows || !form->variable, 1);
     check_same_without(&what, OPTIMISE_LOOKUP, OPTIMISE_LOOKUP + 1);
     tensor_release(&ids);
     graph_free(graph);
 }
 
+static const struct form forms[] = {
+    {"BlockLSTM", "_LookupBlockLSTM", "_LookupBlockLSTMGrad", .gates = 0},
+    {"BlockLSTMV2", "_LookupBlockLSTMV2", "_LookupBlockLSTMGradV2", .own_gradient = true},
+    {"_GRUSequence", "_LookupGRUSequence", "_LookupGRUSequenceGrad", .gates = 3},
+    {"_RNNSequence", "_LookupRNNSequence", "_LookupRNNSequenceGrad", .gates = 1},
+};
+
 TEST(what_is_looked_up_gives_what_it_gave)
 {
     static const int64_t tables[] = {1, 7, 15, 16, 40};
     for (int t = 0; t < ARRAY_LEN(tables); t++)
-        for (int i = 0; i < 16; i++) {
-            struct form form = {.op = i & 1 ? "BlockLSTMV2" : "BlockLSTM",
-                                .own_gradient = i & 1,
-                                .variable = i & 2,
-                                .rows = i & 4,
-                                .table = tables[t],
-                                .length = i & 8 ? STEPS : STEPS - 2,
-                                .ids = i & 1 ? I64 : I32};
+        for (int i = 0; i < 8 * ARRAY_LEN(forms); i++) {
+            struct form form = forms[i / 8];
+            form.variable = i & 1;
+            form.rows = i & 2;
+            form.length = i & 4 ? STEPS : STEPS - 2;
+            form.table = tables[t];
+            form.ids = i & 1 ? I64 : I32;
             check_form(&form);
         }
 }
 
 TEST(a_sequence_of_no_steps)
 {
-    const struct form form = {
-        .op = "BlockLSTMV2", .own_gradient = true, .variable = true, .table = 3, .ids = I32};
+    struct form form = forms[1];
+    form.variable = true;
+    form.table = 3;
+    form.ids = I32;
     check_form(&form);
 }
 

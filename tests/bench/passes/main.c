@@ -197,6 +197,34 @@ static const char *build_evaluation(const struct shape *x, const char **init)
     return binary("SoftmaxCrossEntropyWithLogits", placeholder(x), constant(x)).from->name;
 }
 
+/* An LSTM of 256 over looked-up rows of 256, and the gradients of the weights and of the table
+ * of 64; the indices are made of what is fed. */
+static const char *build_lookup(const struct shape *x, const char **init)
+{
+    enum { ROWS = 64, CELLS = 256 };
+    (void)init;
+    const struct shape rows = SHAPE(ROWS, CELLS), state = SHAPE(x->dims[1], CELLS);
+    struct edge ids = builder_add(&b, "Cast", "ids",
+                                  INPUTS(binary("Mul", unary("Abs", placeholder(x)),
+                                                builder_scalar(&b, "rows", F32, ROWS - 1))),
+                                  ATTRS(attr_type("DstT", I32)));
+    struct edge table = constant(&rows), w = constant(&SHAPE(2 * CELLS, 4 * CELLS)), grads[2];
+    struct edge in = builder_add(&b, "Gather", "rows", INPUTS(table, ids), NO_ATTRS);
+    struct edge begin = constant(&state), hole = constant(&SHAPE(CELLS));
+    struct edge all =
+        builder_add(&b, "BlockLSTM", "lstm",
+                    INPUTS(builder_scalar(&b, "steps", I64, (double)x->dims[0]), in, begin,
+                           begin, w, hole, hole, hole, constant(&SHAPE(4 * CELLS))),
+                    NO_ATTRS);
+    struct edge y = builder_output(all, 6),
+                dy = constant(&SHAPE(x->dims[0], x->dims[1], CELLS));
+    const struct edge of[] = {table, w};
+    if (!builder_ok(&b) || !gradient_build(b.graph, &y, 1, &dy, of, 2, grads, &err))
+        stop("gradient");
+    return builder_group(&b, "both", (struct node *const[]){grads[0].from, grads[1].from}, 2)
+        ->name;
+}
+
 /* --- measuring --- */
 
 struct side {
@@ -289,6 +317,8 @@ int main(void)
         {"the same, 128x10", OPTIMISE_SOFTMAX, SHAPE(128, 10), build_loss},
         {"cross-entropy alone, 2048x4096", OPTIMISE_SOFTMAX, SHAPE(2048, 4096),
          build_evaluation},
+        {"LSTM of 256, 64 steps of 32, a table of 64", OPTIMISE_LOOKUP, SHAPE(64, 32),
+         build_lookup},
         {"MatMul, bias, Relu, 128x512x512", OPTIMISE_FUSE, SHAPE(128, 512), build_product},
     };
     kernels_add(false);
