@@ -119,6 +119,26 @@ static bool check_minimum(const struct node *node, const struct attr *attr,
     return true;
 }
 
+static bool is_number_of(const struct op_arg *args, int count, const char *name)
+{
+    for (int i = 0; i < count; i++)
+        if (args[i].number_attr && !strcmp(args[i].number_attr, name))
+            return true;
+    return false;
+}
+
+/* What says how many inputs or outputs there are is no more than a graph may have edges. */
+static bool check_number(const struct node *node, const struct attr *attr, struct error *err)
+{
+    const struct op_signature *signature = op_signature(node->op);
+    return attr->kind != ATTR_INT || attr->is_list || attr->ints[0] <= LIMIT_GRAPH_EDGES ||
+           !(is_number_of(signature->inputs, signature->inputs_count, attr->name) ||
+             is_number_of(signature->outputs, signature->outputs_count, attr->name)) ||
+           fail(err, INVALID, "node '%s' (%s): attribute '%s' is %lld, but must be at most %d",
+                node->name, node->op->name, attr->name, (long long)attr->ints[0],
+                LIMIT_GRAPH_EDGES);
+}
+
 /* A type that the op does not allow is refused at once, other bounds (lenient) when it runs. */
 static bool check_attr(struct node *node, struct attr *attr, const struct op_attr *declared,
                        bool lenient, struct arena *arena, struct error *err)
@@ -130,7 +150,7 @@ static bool check_attr(struct node *node, struct attr *attr, const struct op_att
     if (!ok && !invalid_type)
         return false;
     if (ok)
-        ok = check_minimum(node, attr, declared, err);
+        ok = check_minimum(node, attr, declared, err) && check_number(node, attr, err);
     if (ok && attr->kind == ATTR_STRING)
         ok = check_strings(node, attr, declared, err);
     if (ok || !lenient)

@@ -95,6 +95,22 @@ TEST(radii_below_the_least)
     }
 }
 
+TEST(numbers_of_outputs_that_no_graph_has)
+{
+    static const char *const ops[] = {"Split", "Unpack"};
+    for (int i = 0; i < ARRAY_LEN(ops); i++) {
+        struct world *w = begin();
+        struct edge x = zeros(w, &SHAPE(2, 4));
+        struct edge axis = builder_scalar(&w->b, "axis", I32, 0);
+        const struct attr number = attr_int(i ? "num" : "num_split", INT64_C(1) << 62);
+        const struct edge inputs[] = {axis, x};
+        builder_add(&w->b, ops[i], "y", inputs + i, 2 - i, &number, 1);
+        CHECK(!builder_ok(&w->b));
+        CHECK(strstr(w->err.text, "must be at most"));
+        world_free(w);
+    }
+}
+
 /* As many counts as segments, though the output is empty: memory that nobody has. */
 TEST(segments_that_overflow)
 {
