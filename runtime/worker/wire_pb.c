@@ -229,6 +229,12 @@ static bool take_received(const Tensorflow__RunGraphResponse *response, const ch
     return fail(err, INTERNAL, "the worker's answer lacks %s", key);
 }
 
+/* The worker's number may be none of ours. */
+static enum error_code known_code(int32_t number)
+{
+    return number > 0 && number <= UNAUTHENTICATED ? (enum error_code)number : UNKNOWN;
+}
+
 bool wire_read_ran(const void *bytes, size_t size, const struct wire_ran *out,
                    struct error *err)
 {
@@ -237,8 +243,7 @@ bool wire_read_ran(const void *bytes, size_t size, const struct wire_ran *out,
         message_unpack(&tensorflow__run_graph_response__descriptor, bytes, size, arena, err);
     bool ok = response;
     if (ok && response->status_code)
-        ok = fail(err, (enum error_code)response->status_code, "%s",
-                  response->status_error_message);
+        ok = fail(err, known_code(response->status_code), "%s", response->status_error_message);
     for (int i = 0; ok && i < out->received_count; i++) {
         ok = take_received(response, out->keys[i], &out->received[i], err);
         for (int k = 0; !ok && k < i; k++)
