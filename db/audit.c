@@ -14,9 +14,19 @@ static bool add_run(struct db_conn *conn, void *arg, struct error *err)
                   entry->path, (int64_t)entry->status, entry->request);
 }
 
-bool db_audit_add(struct db *db, const struct db_audit *entry, struct error *err)
+void db_audit_begin(const struct db_audit *entry)
 {
-    return db_write(db, DB_CONTROL, add_run, (void *)entry, err);
+    db_along(add_run, (void *)entry);
+}
+
+bool db_audit_end(struct db *db, const struct db_audit *entry, struct error *err)
+{
+    return db_along_end() || db_write(db, DB_CONTROL, add_run, (void *)entry, err);
+}
+
+void db_audit_drop(void)
+{
+    (void)db_along_end();
 }
 
 bool db_audit_list(struct db_conn *conn, int64_t before, const char *user, int limit,

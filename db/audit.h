@@ -18,8 +18,17 @@ struct db_audit {
     const char *request; /* its id */
 };
 
-/* `seq` is given by the database.  Returns after the commit. */
-bool db_audit_add(struct db *db, const struct db_audit *entry, struct error *err) CHECKED;
+/*
+ * The entry goes along with the next change that this thread writes (db_along()); it is
+ * borrowed until db_audit_end(), which writes it by itself where nothing changed the database
+ * meanwhile, and returns after the commit.  `seq` is given by the database.
+ */
+void db_audit_begin(const struct db_audit *entry);
+bool db_audit_end(struct db *db, const struct db_audit *entry, struct error *err) CHECKED;
+
+/* In place of db_audit_end(): what was asked was refused, and there is no entry, unless
+ * something was changed before. */
+void db_audit_drop(void);
 
 /*
  * At most `limit` entries before `before` (0: the newest), newest first, of one user (NULL: of

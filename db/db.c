@@ -104,9 +104,45 @@ const char *db_folder(const struct db *db)
     return db->folder;
 }
 
+/* Of each thread: what goes along with its next write; fn NULL: nothing, or it went. */
+static _Thread_local struct along {
+    db_write_fn *fn;
+    void *arg;
+} along;
+
+struct both {
+    db_write_fn *fn;
+    void *arg;
+    struct along along;
+};
+
+static bool both_run(struct db_conn *conn, void *arg, struct error *err)
+{
+    const struct both *both = arg;
+    return both->fn(conn, both->arg, err) && both->along.fn(conn, both->along.arg, err);
+}
+
 bool db_write(struct db *db, enum db_file file, db_write_fn *fn, void *arg, struct error *err)
 {
-    return db_writer_run(db->writers[file], fn, arg, err);
+    struct both both = {fn, arg, along};
+    if (file != DB_CONTROL || !along.fn)
+        return db_writer_run(db->writers[file], fn, arg, err);
+    if (!db_writer_run(db->writers[file], both_run, &both, err))
+        return false;
+    along = (struct along){NULL};
+    return true;
+}
+
+void db_along(db_write_fn *fn, void *arg)
+{
+    along = (struct along){fn, arg};
+}
+
+bool db_along_end(void)
+{
+    bool went = !along.fn;
+    along = (struct along){NULL};
+    return went;
 }
 
 void db_watch(struct db *db, db_watch_fn *fn, void *self)

@@ -52,6 +52,15 @@ typedef bool db_write_fn(struct db_conn *conn, void *arg, struct error *err);
 bool db_write(struct db *db, enum db_file file, db_write_fn *fn, void *arg,
               struct error *err) CHECKED;
 
+/*
+ * What must not be written without a change, nor the change without it: from db_along() until
+ * db_along_end() the first write of this thread to DB_CONTROL that succeeds runs `fn` behind
+ * its own function, in the same transaction; both are undone when one fails.  db_along_end()
+ * says whether there was such a write.
+ */
+void db_along(db_write_fn *fn, void *arg);
+bool db_along_end(void);
+
 /* Lends a read-only connection, by which one snapshot is seen until it is given back. */
 struct db_conn *db_read(struct db *db, enum db_file file, struct error *err) CHECKED;
 void db_read_done(struct db *db, struct db_conn *conn); /* NULL is fine */

@@ -15,23 +15,31 @@ static bool changes(const struct request *req)
            strcmp(req->route->pattern, "/api/v1/plan") != 0 && !request_query(req, "dry_run");
 }
 
-void audit_request(const struct request *req)
+bool audit_handle(struct request *req, struct error *err)
 {
-    if (!changes(req) || req->user.way == AUTH_BY_NOTHING || req->reply.status >= 400)
-        return;
+    if (!changes(req) || req->user.way == AUTH_BY_NOTHING)
+        return req->route->handler(req, err);
     struct db_audit entry = {
         .wall_us = (int64_t)clock_wall_us(),
         .user = req->user.user,
         .way = auth_way_name(req->user.way),
         .method = req->method,
         .path = req->url.path,
-        .status = req->reply.status,
+        .status = req->route->status,
         .request = req->id,
     };
-    struct error err;
+    db_audit_begin(&entry);
+    bool ok = req->route->handler(req, err);
+    if (!ok || req->reply.status >= 400) {
+        db_audit_drop();
+        return ok;
+    }
+    entry.status = req->reply.status;
+    struct error failure;
     char text[400];
-    if (!db_audit_add(req->services->db, &entry, &err))
+    if (!db_audit_end(req->services->db, &entry, &failure))
         log_line(LOG_WARN, "audit", "request=%s user=%s method=%s status=%d msg=%s", req->id,
                  req->user.user, req->method, req->reply.status,
-                 log_quote(err.text, text, sizeof(text)));
+                 log_quote(failure.text, text, sizeof(text)));
+    return true;
 }

@@ -5,7 +5,11 @@
 
 #include "base/base.h"
 
+struct error;
 struct request;
 
-/* To be called with the reply ready: adds an entry when `req` changed something. */
-void audit_request(const struct request *req);
+/*
+ * Runs the handler of the request's route.  Where it changes something, an entry is written in
+ * the transaction of the change, or by itself before the reply is given.
+ */
+bool audit_handle(struct request *req, struct error *err) CHECKED;

@@ -166,8 +166,6 @@ void routes_dispatch(struct request *req)
 {
     struct error err;
     assert(req->route);
-    if (req->route->handler(req, &err))
-        audit_request(req);
-    else
+    if (!audit_handle(req, &err))
         refuse(req, &err);
 }

@@ -51,6 +51,32 @@ TEST(db_keeps_what_was_written)
     folder_free(folder);
 }
 
+/* What goes along is written with the first change that is written, or not at all. */
+TEST(db_writes_both_or_neither)
+{
+    struct error err;
+    char *folder = folder_new();
+    struct db *db = db_open(folder, &err);
+    CHECK(db);
+    db_along(add_event, "along");
+    CHECK_FAILS(db_write(db, DB_CONTROL, add_event, "bad", &err), &err, ABORTED);
+    CHECK_INT(events_count(db), 0);
+    CHECK_OK(db_write(db, DB_CONTROL, add_event, "one", &err), &err);
+    CHECK_INT(events_count(db), 2);
+    CHECK_OK(db_write(db, DB_CONTROL, add_event, "two", &err), &err);
+    CHECK_INT(events_count(db), 3); /* it went already */
+    CHECK(db_along_end());
+
+    db_along(add_event, "bad");
+    CHECK_FAILS(db_write(db, DB_CONTROL, add_event, "three", &err), &err, ABORTED);
+    CHECK_INT(events_count(db), 3);
+    CHECK(!db_along_end());
+    CHECK_OK(db_write(db, DB_CONTROL, add_event, "four", &err), &err);
+    CHECK_INT(events_count(db), 4);
+    db_close(db);
+    folder_free(folder);
+}
+
 TEST(db_is_used_by_one_process)
 {
     struct error err, second;
