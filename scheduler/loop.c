@@ -8,7 +8,9 @@
 
 #define MAILBOX_MESSAGES 4096
 #define SLEEP_MS 1000 /* the longest sleep: a lost wake-up costs no more */
-#define REST_MS 500   /* after the database has failed */
+/* New jobs alone wait three times as long as the last batch took, and no longer than this. */
+#define RESTS_US_MAX 100000
+#define REST_MS 500 /* after the database has failed */
 
 /* --- events --- */
 
@@ -269,12 +271,23 @@ static int sleep_ms(const struct loop *loop)
     return ms < SLEEP_MS ? (int)ms : SLEEP_MS;
 }
 
+/* How long a wake-up may wait: jobs that come one by one do not cost a pass each. */
+static int rest_ms(const struct loop *loop)
+{
+    uint64_t now_us = clock_monotonic_us();
+    return now_us < loop->rested_us ? (int)((loop->rested_us - now_us + 999) / 1000) : 0;
+}
+
 static void batch_take(struct loop *loop, int timeout_ms)
 {
     struct loop_message *message = mailbox_take(loop->mailbox, timeout_ms);
+    bool urgent = false;
     while (message) {
         loop->batch[loop->batch_count++] = message;
-        message = loop->batch_count < LOOP_BATCH ? mailbox_take(loop->mailbox, 0) : NULL;
+        urgent = urgent || message->kind != LOOP_WAKE;
+        message = loop->batch_count < LOOP_BATCH
+                      ? mailbox_take(loop->mailbox, urgent ? 0 : rest_ms(loop))
+                      : NULL;
     }
 }
 
@@ -293,14 +306,17 @@ static void batch_free(struct loop *loop)
 static void *loop_main(void *arg)
 {
     struct loop *loop = arg;
-    int rest_ms = 0;
+    int failed_ms = 0;
     while (!mailbox_closed(loop->mailbox)) {
-        batch_take(loop, rest_ms ? rest_ms : sleep_ms(loop));
+        batch_take(loop, failed_ms ? failed_ms : sleep_ms(loop));
         struct error err;
+        uint64_t start_us = clock_monotonic_us();
         bool ok = batch_run(loop, &err);
         if (!ok)
             state_drop(loop, &err);
-        rest_ms = ok ? 0 : REST_MS;
+        failed_ms = ok ? 0 : REST_MS;
+        uint64_t end_us = clock_monotonic_us(), took_us = end_us - start_us;
+        loop->rested_us = end_us + (took_us < RESTS_US_MAX / 3 ? 3 * took_us : RESTS_US_MAX);
         batch_free(loop);
         if (loop->agents.flush)
             loop->flush_us = loop->agents.flush(loop->agents.self);

@@ -92,7 +92,8 @@ struct loop {
     struct scheduler *scheduler; /* NULL: to be built anew */
     struct loop_known_list known;
     int64_t last_job;
-    uint64_t flush_us; /* when the agents' side wants to be called */
+    uint64_t flush_us;  /* when the agents' side wants to be called */
+    uint64_t rested_us; /* before this wake-ups are gathered */
     struct scheduler_actions actions;
     struct loop_message *batch[LOOP_BATCH];
     int batch_count;
