@@ -129,7 +129,7 @@ bool db_write(struct db *db, enum db_file file, db_write_fn *fn, void *arg, stru
         return db_writer_run(db->writers[file], fn, arg, err);
     if (!db_writer_run(db->writers[file], both_run, &both, err))
         return false;
-    along = (struct along){NULL};
+    along.fn = NULL;
     return true;
 }
 
@@ -141,7 +141,7 @@ void db_along(db_write_fn *fn, void *arg)
 bool db_along_end(void)
 {
     bool went = !along.fn;
-    along = (struct along){NULL};
+    along.fn = NULL;
     return went;
 }
 
