@@ -241,6 +241,28 @@ try {
         await page.screenshot({ path: join(shots, "form-without-data.png"), fullPage: true });
     });
 
+    await check("the form asks for precision and for several tasks", async () => {
+        const json = async () => JSON.parse(await page.getByLabel("Job spec").inputValue());
+        await page.getByLabel("Start from an example").selectOption("digits-cnn");
+        const before = JSON.stringify(await json());
+        await page.getByLabel("Precision").selectOption("bfloat16");
+        await page.getByLabel("Workers", { exact: true }).fill("2");
+        await page.getByLabel("Parameter servers").fill("1");
+        let spec = await json();
+        expect(spec.train.precision === "bfloat16", `the precision is ${spec.train.precision}`);
+        expect(JSON.stringify(spec.tasks) === '{"worker":{"replicas":2},"ps":{"replicas":1}}', `the tasks are ${JSON.stringify(spec.tasks)}`);
+        await page.getByText(/bfloat16/).filter({ visible: true }).first().waitFor({ timeout: 15000 });
+        await page.screenshot({ path: join(shots, "form-tasks.png"), fullPage: true });
+        await page.getByLabel("Precision").selectOption("float32");
+        await page.getByLabel("Workers", { exact: true }).fill("");
+        await page.getByLabel("Parameter servers").fill("");
+        spec = await json();
+        expect(JSON.stringify(spec) === before, `what was taken back leaves ${JSON.stringify(spec)}`);
+        await page.getByLabel("Workers", { exact: true }).fill("300");
+        await page.locator("small.error-text").first().waitFor({ timeout: 15000 });
+        await page.getByLabel("Workers", { exact: true }).fill("");
+    });
+
     await check("a failed job says why", async () => {
         const bad = join(folder, "missing-dataset.json");
         const spec = JSON.parse(readFileSync(join(top, "examples/digits-cnn.json"), "utf8"));

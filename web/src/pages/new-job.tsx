@@ -11,21 +11,28 @@ type Json = Record<string, unknown>;
 
 const DRAFT = "trainyard.draft";
 
+// `"worker": 3` is short for `"worker": {"replicas": 3}`.
 function at(spec: Json, path: string[]): unknown {
-    return path.reduce<unknown>((value, key) => (value && typeof value === "object" ? (value as Json)[key] : undefined), spec);
+    return path.reduce<unknown>((value, key) => {
+        if (typeof value === "number" && key === "replicas") return value;
+        return value && typeof value === "object" ? (value as Json)[key] : undefined;
+    }, spec);
 }
 
+// The spec with another value there; without one, and without objects that it leaves empty.
 function put(spec: Json, path: string[], value: unknown): Json {
     const [key, ...rest] = path;
     if (key === undefined) return spec;
     const copy = { ...spec };
-    if (rest.length === 0) {
-        if (value === undefined || value === "") delete copy[key];
-        else copy[key] = value;
-    } else {
-        const inner = copy[key];
-        copy[key] = put(inner && typeof inner === "object" ? (inner as Json) : {}, rest, value);
+    const inner = copy[key];
+    let next = value;
+    if (rest.length > 0) {
+        const whole = typeof inner === "number" ? { replicas: inner } : inner && typeof inner === "object" ? (inner as Json) : {};
+        next = put(whole, rest, value);
+        if (Object.keys(next as Json).length === 0) next = undefined;
     }
+    if (next === undefined || next === "") delete copy[key];
+    else copy[key] = next;
     return copy;
 }
 
@@ -62,6 +69,33 @@ function Field({ label, path, spec, change, kind = "text", placeholder, wrong }:
                     change(put(spec, path, kind === "number" && text !== "" && !Number.isNaN(number) ? number : text));
                 }}
             />
+            {wrong ? <small class="error-text">{wrong}</small> : null}
+        </label>
+    );
+}
+
+interface ChoiceProps {
+    label: string;
+    path: string[];
+    choices: string[];
+    spec: Json;
+    change: (spec: Json) => void;
+    wrong: string | undefined;
+}
+
+// One of a few words, the first of which need not be said.
+function Choice({ label, path, choices, spec, change, wrong }: ChoiceProps): preact.JSX.Element {
+    const value = String(at(spec, path) ?? choices[0]);
+    return (
+        <label class="field">
+            <span>{label}</span>
+            <select value={value} onChange={(event) => change(put(spec, path, event.currentTarget.value === choices[0] ? undefined : event.currentTarget.value))}>
+                {[...new Set([...choices, value])].map((choice) => (
+                    <option key={choice} value={choice}>
+                        {choice}
+                    </option>
+                ))}
+            </select>
             {wrong ? <small class="error-text">{wrong}</small> : null}
         </label>
     );
@@ -184,6 +218,34 @@ export function NewJobPage(): preact.JSX.Element {
                                 spec={spec}
                                 change={change}
                                 wrong={wrong("/train/optimizer/learning_rate")}
+                            />
+                            <Choice label="Precision" path={["train", "precision"]} choices={["float32", "bfloat16"]} spec={spec} change={change} wrong={wrong("/train/precision")} />
+                            <Field
+                                label="Workers"
+                                path={["tasks", "worker", "replicas"]}
+                                kind="number"
+                                placeholder="1"
+                                spec={spec}
+                                change={change}
+                                wrong={wrong("/tasks/worker/replicas") ?? wrong("/tasks/worker")}
+                            />
+                            <Field
+                                label="Parameter servers"
+                                path={["tasks", "ps", "replicas"]}
+                                kind="number"
+                                placeholder="none"
+                                spec={spec}
+                                change={change}
+                                wrong={wrong("/tasks/ps/replicas") ?? wrong("/tasks/ps")}
+                            />
+                            <Field
+                                label="GPUs for each worker"
+                                path={["tasks", "worker", "gpus"]}
+                                kind="number"
+                                placeholder="none"
+                                spec={spec}
+                                change={change}
+                                wrong={wrong("/tasks/worker/gpus")}
                             />
                             <Field label="Seed" path={["seed"]} kind="number" spec={spec} change={change} wrong={wrong("/seed")} />
                         </>
