@@ -169,6 +169,19 @@ static bool batch_mat_mul_run(struct kernel_call *call, struct error *err)
     return out != NULL;
 }
 
+/* TensorFlow's combinations: one type for all, 8-bit integers to int32, or with bfloat16. */
+static bool batch_mat_mul_v3_accepts(const struct node *node)
+{
+    int x = node_attr_type(node, "Ta"), y = node_attr_type(node, "Tb");
+    int out = node_attr_type(node, "Tout");
+    bool byte_x = x == I8 || x == U8, byte_y = y == I8 || y == U8;
+    if (byte_x && byte_y)
+        return out == I32;
+    if (byte_x || byte_y)
+        return (byte_x ? y : x) == BF16 && out == BF16;
+    return x == y && y == out;
+}
+
 const struct kernel kernel_mat_mul_ref = {
     .op = "MatMul", .device = CPU, .dtypes = DTYPES_NUMBER, .run = mat_mul_run};
 const struct kernel kernel_sparse_mat_mul_ref = {
@@ -177,5 +190,7 @@ const struct kernel kernel_batch_mat_mul_ref = {
     .op = "BatchMatMul", .device = CPU, .dtypes = DTYPES_NUMBER, .run = batch_mat_mul_run};
 const struct kernel kernel_batch_mat_mul_v2_ref = {
     .op = "BatchMatMulV2", .device = CPU, .dtypes = DTYPES_NUMBER, .run = batch_mat_mul_run};
-const struct kernel kernel_batch_mat_mul_v3_ref = {
-    .op = "BatchMatMulV3", .device = CPU, .run = batch_mat_mul_run};
+const struct kernel kernel_batch_mat_mul_v3_ref = {.op = "BatchMatMulV3",
+                                                   .device = CPU,
+                                                   .accepts = batch_mat_mul_v3_accepts,
+                                                   .run = batch_mat_mul_run};

@@ -246,3 +246,17 @@ TEST(nothing_takes_no_time)
                 windows + 1, 2);
     CHECK_INT(end(w), -1);
 }
+
+TEST(products_of_types_that_no_kernel_has)
+{
+    struct world *w = begin();
+    builder_add(&w->b, "BatchMatMulV3", "y",
+                INPUTS(zeros(w, &SHAPE(2, 3)), zeros(w, &SHAPE(3, 2))),
+                ATTRS(attr_type("Tout", I16)));
+    CHECK_INT(end(w), INVALID);
+    w = begin();
+    builder_add(&w->b, "BatchMatMulV3", "y",
+                INPUTS(zeros(w, &SHAPE(2, 3)), zeros(w, &SHAPE(3, 2))),
+                ATTRS(attr_type("Tout", F32)));
+    CHECK_INT(end(w), -1);
+}
