@@ -26,8 +26,8 @@ static int64_t window_dim(const struct infer *infer, int d, int64_t window, int6
     const char *padding = node_attr_string(infer->node, "padding", "VALID");
     int count;
     const int64_t *pads = node_attr_ints(infer->node, "explicit_paddings", &count);
-    if (size < 0 || size > INT64_MAX / 4 || !is_size(window) || !is_size(stride - 1) ||
-        !is_size(dilation))
+    if (size < 0 || size > INT64_MAX / 4 || !is_size(window) || stride < 1 ||
+        !is_size(stride) || !is_size(dilation))
         return -1;
     if (strcmp(padding, "SAME") == 0)
         return (size - 1 + stride) / stride;

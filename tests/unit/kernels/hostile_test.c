@@ -260,3 +260,17 @@ TEST(products_of_types_that_no_kernel_has)
                 ATTRS(attr_type("Tout", F32)));
     CHECK_INT(end(w), -1);
 }
+
+TEST(strides_that_cannot_be)
+{
+    static const int64_t bad[] = {INT64_MIN, -1, 0, INT32_MAX + INT64_C(1), LARGEST};
+    static const int64_t ones[] = {1, 1, 1, 1};
+    for (int i = 0; i < ARRAY_LEN(bad); i++) {
+        const int64_t strides[] = {1, bad[i], 1, 1};
+        struct world *w = begin();
+        builder_add(&w->b, "MaxPool", "y", INPUTS(zeros(w, &SHAPE(1, 4, 4, 1))),
+                    ATTRS(attr_int_list("ksize", ones, 4), attr_int_list("strides", strides, 4),
+                          attr_string("padding", i % 2 ? "VALID" : "SAME")));
+        CHECK_INT(end(w), INVALID);
+    }
+}
