@@ -182,9 +182,13 @@ static bool fixed_init(struct sampler *sampler, const struct node *node, struct 
     if (w.shards < 1 || w.shard < 0 || w.shard >= w.shards)
         return fail(err, INVALID, "shard %lld of %lld", (long long)w.shard,
                     (long long)w.shards);
+    int64_t reserved = node_attr_int(node, "num_reserved_ids", 0);
+    if (reserved > RANGE_MAX)
+        return fail(err, EXHAUSTED, "num_reserved_ids is %lld, at most %lld",
+                    (long long)reserved, (long long)RANGE_MAX);
     sampler->weights = alloc_array((size_t)sampler->range, sizeof(*sampler->weights));
     bool fits = true;
-    for (int64_t i = 0; fits && i < node_attr_int(node, "num_reserved_ids", 0); i++)
+    for (int64_t i = 0; fits && i < reserved; i++)
         fits = add_weight(&w, 0, true);
     w.word = w.count; /* numbering starts behind the reserved ones of this shard */
     for (int i = 0; fits && i < given; i++)

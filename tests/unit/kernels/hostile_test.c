@@ -274,3 +274,20 @@ TEST(strides_that_cannot_be)
         CHECK_INT(end(w), INVALID);
     }
 }
+
+TEST(reserved_ids_without_end)
+{
+    static const float unigrams[] = {1, 2, 3};
+    struct world *w = begin();
+    builder_add(
+        &w->b, "FixedUnigramCandidateSampler", "y", INPUTS(ints(w, &SHAPE(1, 1), VALUES(0))),
+        ATTRS(attr_int("num_true", 1), attr_int("num_sampled", 1), attr_bool("unique", true),
+              attr_int("range_max", 3), attr_int("num_reserved_ids", LARGEST),
+              attr_int("num_shards", LARGEST), attr_int("shard", LARGEST - 1),
+              (struct attr){.name = "unigrams",
+                            .kind = ATTR_FLOAT,
+                            .is_list = true,
+                            .count = 3,
+                            .floats = unigrams}));
+    CHECK_INT(end(w), EXHAUSTED);
+}
