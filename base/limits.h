@@ -63,6 +63,11 @@
 #define LIMIT_ARTIFACTS 1000                      /* that one task leaves */
 #define LIMIT_ARTIFACTS_BYTES (INT64_C(16) << 30) /* all of them */
 
+/* Datasets that are uploaded */
+#define LIMIT_DATASET_PATH_BYTES 255             /* a file's name within its dataset */
+#define LIMIT_DESCRIBE_S 600                     /* to find out what is in it */
+#define LIMIT_DISK_LEFT_BYTES (INT64_C(1) << 30) /* the disk keeps so much free */
+
 /* Waiting, in milliseconds */
 #define LIMIT_RPC_MS 10000
 #define LIMIT_WORKER_CALL_MS 300000 /* a worker's answer: it may have a large graph to read */

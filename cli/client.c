@@ -21,6 +21,7 @@ struct client {
     char *name;
     char *socket_path; /* NULL: TCP */
     char *bearer;      /* the header, or NULL */
+    long timeout_s;    /* of one request */
     char problem[CURL_ERROR_SIZE];
 };
 
@@ -38,6 +39,7 @@ static char *login_path(void)
 static struct client *client_new(const char *url, const char *token, const char *socket_path)
 {
     struct client *client = alloc_bytes(sizeof(*client));
+    client->timeout_s = CLIENT_TIMEOUT_S;
     client->curl = curl_easy_init();
     assert(client->curl);
     size_t size = strlen(url);
@@ -243,7 +245,7 @@ static bool exchange(struct client *client, const char *method, const char *path
     char *url = alloc_printf("%s%s", client->url, path);
     struct curl_slist *headers = headers_of(client, body, key, accept);
     prepare(client, client->curl, method, url, headers);
-    curl_easy_setopt(client->curl, CURLOPT_TIMEOUT, (long)CLIENT_TIMEOUT_S);
+    curl_easy_setopt(client->curl, CURLOPT_TIMEOUT, client->timeout_s);
     curl_easy_setopt(client->curl, CURLOPT_WRITEDATA, answer);
     if (next_offset) {
         *next_offset = -1;
@@ -283,6 +285,11 @@ json_t *client_json(struct client *client, const char *method, const char *path,
 {
     struct body json = {body, body ? strlen(body) : 0, "application/json"};
     return exchange_json(client, method, path, body ? &json : NULL, key, err);
+}
+
+void client_patience(struct client *client, int seconds)
+{
+    client->timeout_s = seconds;
 }
 
 json_t *client_put(struct client *client, const char *path, const void *bytes, size_t size,

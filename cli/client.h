@@ -31,6 +31,9 @@ bool client_is_local(const struct client *client);
 json_t *client_json(struct client *client, const char *method, const char *path,
                     const char *body, const char *key, struct error *err) CHECKED;
 
+/* How long the requests that follow may take, where 30 seconds are too short. */
+void client_patience(struct client *client, int seconds);
+
 /* The same with PUT for bytes. */
 json_t *client_put(struct client *client, const char *path, const void *bytes, size_t size,
                    struct error *err) CHECKED;

@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/limits.h"
 #include "cli/cli.h"
+#include "cli/client.h"
 #include "cli/dataset.h"
 #include "cli/digits.h"
 #include "cli/options.h"
@@ -25,7 +26,10 @@ static const char usage[] =
     "into DIR/datasets\n"
     "       trainyard dataset make digits|linear|census|blobs FOLDER  make data into FOLDER\n"
     "       trainyard dataset show NAME|FOLDER [--spec FILE]          its columns and words\n"
-    "       trainyard dataset list [--dir DIR]                        what there is";
+    "       trainyard dataset list [--dir DIR]                        what there is\n"
+    "       trainyard dataset upload NAME --from FOLDER [--dir DIR]   send the files to a "
+    "server\n"
+    "       trainyard dataset remove NAME [--dir DIR]                 remove one from a server";
 
 struct dataset_options {
     const char *dir;
@@ -86,15 +90,6 @@ static bool file_copy(const char *from, const char *to, struct error *err)
         ok = error_errno(err, EXHAUSTED, "cannot write %s", to);
     free(buffer);
     return ok;
-}
-
-static bool same_files(const struct dataset_files *a, const struct dataset_files *b)
-{
-    bool same = a->files_count == b->files_count;
-    for (int i = 0; same && i < a->files_count; i++)
-        same = !strcmp(a->files[i].name, b->files[i].name) &&
-               !strcmp(a->files[i].sha256, b->files[i].sha256);
-    return same;
 }
 
 static void print_dataset(const char *name, const char *folder,
@@ -206,7 +201,7 @@ static bool folder_publish(const char *name, const char *building, const char *f
     struct dataset_files old;
     struct error ignored;
     if (dataset_files_read(folder, &old, &ignored)) {
-        bool same = same_files(&old, files);
+        bool same = dataset_files_same(&old, files);
         dataset_files_release(&old);
         return same ||
                fail(err, EXISTS, "another dataset '%s' is there already: remove %s first", name,
@@ -367,14 +362,23 @@ static bool dataset_list(const struct dataset_options *options, struct error *er
     return ok;
 }
 
+/* Whether commands speak to a server that is not on this machine. */
+static bool is_elsewhere(void)
+{
+    struct error none;
+    struct client *client = client_open(NULL, &none);
+    bool elsewhere = client && !client_is_local(client);
+    client_close(client);
+    return elsewhere;
+}
+
 int dataset_main(int argc, char **argv)
 {
     const char *dir = getenv("TRAINYARD_DIR");
-    struct dataset_options options = {
-        .dir = dir && dir[0] ? dir : ".", .train_count = -1, .test_count = -1, .seed = 42};
+    struct dataset_options options = {.train_count = -1, .test_count = -1, .seed = 42};
     const struct option_row rows[] = {
         {"dir", OPTION_TEXT, &options.dir, "the server's folder ($TRAINYARD_DIR, or this one)"},
-        {"from", OPTION_TEXT, &options.from, "add: the folder that holds the files"},
+        {"from", OPTION_TEXT, &options.from, "add, upload: the folder that holds the files"},
         {"url", OPTION_TEXT, &options.url,
          "add: download from here (https, or http on loopback)"},
         {"train", OPTION_NUMBER, &options.train_count, "make: examples to train on"},
@@ -393,7 +397,9 @@ int dataset_main(int argc, char **argv)
         return cli_fail(&err);
     }
     bool ok;
-    const char *verb = words.count ? words.word[0] : "";
+    const char *verb = words.count ? words.word[0] : "", *given = options.dir;
+    if (!given)
+        options.dir = dir && dir[0] ? dir : ".";
     if (!strcmp(verb, "add") && words.count == 2) {
         ok = dataset_add(&options, words.word[1], &err);
     } else if (!strcmp(verb, "make") && words.count == 3) {
@@ -401,9 +407,17 @@ int dataset_main(int argc, char **argv)
     } else if (!strcmp(verb, "show") && words.count == 2) {
         ok = dataset_show(&options, words.word[1], &err);
     } else if (!strcmp(verb, "list") && words.count == 1) {
-        ok = dataset_list(&options, &err);
+        ok =
+            !given && is_elsewhere() ? dataset_upload_list(&err) : dataset_list(&options, &err);
+    } else if (!strcmp(verb, "upload") && words.count == 2) {
+        ok = name_check(words.word[1], &err) &&
+             dataset_upload(given, words.word[1], options.from, &err);
+    } else if (!strcmp(verb, "remove") && words.count == 2) {
+        ok = dataset_upload_remove(given, words.word[1], &err);
     } else {
-        fail(&err, INVALID, "say what to do: add NAME, make WHAT FOLDER, show NAME, or list");
+        fail(&err, INVALID,
+             "say what to do: add NAME, upload NAME, make WHAT FOLDER, show NAME, list, or "
+             "remove NAME");
         return cli_usage(usage, rows, &err);
     }
     return ok ? CLI_OK : cli_fail(&err);

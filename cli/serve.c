@@ -76,6 +76,8 @@ int serve_main(int argc, char **argv)
          "other names that browsers use for this server, by commas"},
         {"token-rate", OPTION_NUMBER, &options.token_rate,
          "requests a second of one token; 0: any number (10000)"},
+        {"dataset-bytes", OPTION_NUMBER, &options.dataset_bytes,
+         "that all datasets may have together, when one is uploaded; 0: what the disk has (0)"},
         {"webhooks-anywhere", OPTION_FLAG, &options.webhooks_anywhere,
          "webhooks may call addresses that are not public, and http"},
         {"insecure-i-know", OPTION_FLAG, &options.insecure,
@@ -96,6 +98,7 @@ int serve_main(int argc, char **argv)
     if (!options_parse(argc, argv, rows, 0, 0, &words, &err) ||
         !options_need(options.folder, "dir", "the folder where everything is kept", &err) ||
         !check_number("token-rate", options.token_rate, SERVE_RATE_MAX, &err) ||
+        !check_number("dataset-bytes", options.dataset_bytes, SERVE_BYTES_MAX, &err) ||
         !check_number("cpus", cpus, SERVE_CPUS_MAX, &err) ||
         !check_number("memory", options.memory_bytes, SERVE_BYTES_MAX, &err) ||
         !check_number("fake-gpus", gpus, SERVE_GPUS_MAX, &err) ||

@@ -435,6 +435,13 @@ bool db_jobs_alive(struct db_conn *conn, int64_t after, struct arena *arena,
     return row == 0;
 }
 
+bool db_jobs_using(struct db_conn *conn, const char *dataset, int64_t *count, struct error *err)
+{
+    return db_number(conn, err, count, 0,
+                     "SELECT count(*) FROM jobs WHERE state <= 4 AND dataset = ?1", "t",
+                     dataset);
+}
+
 bool db_jobs_needs(struct db_conn *conn, int64_t number, struct arena *arena,
                    struct db_need **needs, int *needs_count, struct error *err)
 {

@@ -203,6 +203,10 @@ bool db_jobs_groups(struct db_conn *conn, struct arena *arena, struct db_job_gro
 bool db_jobs_alive(struct db_conn *conn, int64_t after, struct arena *arena,
                    struct db_job **jobs, int *jobs_count, struct error *err) CHECKED;
 
+/* How many jobs that have not ended name the dataset. */
+bool db_jobs_using(struct db_conn *conn, const char *dataset, int64_t *count,
+                   struct error *err) CHECKED;
+
 /* What the tasks of a job ask for, in the order of the spec. */
 bool db_jobs_needs(struct db_conn *conn, int64_t number, struct arena *arena,
                    struct db_need **needs, int *needs_count, struct error *err) CHECKED;

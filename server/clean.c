@@ -11,6 +11,7 @@
 #include "db/files.h"
 #include "server/clean.h"
 #include "server/store.h"
+#include "server/upload.h"
 
 #define PERIOD_S 3600
 #define HOUR_US (INT64_C(3600) * 1000000)
@@ -65,6 +66,7 @@ bool clean_now(struct db *db, const char *folder, int64_t now_us, struct clean_r
     for (int i = 0; i < 256 && ok; i++)
         clean_folder(folder, i, named, count, now_us - CLEAN_UNUSED_HOURS * HOUR_US, removed);
     arena_free(arena);
+    removed->uploads = upload_clean(folder, now_us - UPLOAD_IDLE_DAYS * 24 * HOUR_US);
     return ok;
 }
 
@@ -79,6 +81,9 @@ static void clean_look(struct clean *clean)
     else if (removed.files)
         log_line(LOG_INFO, "clean", "files=%d bytes=%lld msg=\"removed what no job needs\"",
                  removed.files, (long long)removed.bytes);
+    if (removed.uploads)
+        log_line(LOG_INFO, "clean", "uploads=%d msg=\"removed, nobody went on for %d days\"",
+                 removed.uploads, UPLOAD_IDLE_DAYS);
 }
 
 static void *clean_main(void *argument)

@@ -25,6 +25,7 @@ void clean_stop(struct clean *clean); /* NULL is fine */
 struct clean_removed {
     int files;
     int64_t bytes;
+    int uploads; /* of datasets that were never published (upload.h) */
 };
 
 /* One look, at the time `now_us`. */

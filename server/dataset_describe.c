@@ -9,17 +9,37 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdatomic.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/error.h"
+#include "base/limits.h"
 #include "base/str.h"
-#include "cli/dataset.h"
+#include "server/dataset.h"
 
 #define DESCRIBE_OUTPUT_BYTES (64 << 20)
+#define READ_BYTES 65536
+#define LOOK_MS 200      /* whether it is to end */
 #define DESCRIBE_DEPTH 8 /* folders in folders */
+
+static atomic_bool ending;
+
+void dataset_describe_end(void)
+{
+    atomic_store(&ending, true);
+}
+
+bool dataset_describe_goes_on(struct error *err)
+{
+    return !atomic_load(&ending) || fail(err, UNAVAILABLE, "the server is ending");
+}
 
 /* --- the files --- */
 
@@ -87,6 +107,38 @@ bool dataset_task(char path[PATH_MAX], struct error *err)
     return true;
 }
 
+/* Takes all that the program prints, until it ends its output or its time is over. */
+static bool read_output(int fd, struct str *output, uint64_t until_us)
+{
+    for (;;) {
+        uint64_t now_us = clock_monotonic_us();
+        struct pollfd wait = {.fd = fd, .events = POLLIN};
+        if (now_us >= until_us || output->size > DESCRIBE_OUTPUT_BYTES || atomic_load(&ending))
+            return false;
+        if (poll(&wait, 1, LOOK_MS) <= 0)
+            continue;
+        char *room = str_extend(output, READ_BYTES);
+        ssize_t count = read(fd, room, READ_BYTES);
+        output->size -= READ_BYTES - (size_t)(count > 0 ? count : 0);
+        if (count == 0)
+            return true;
+        if (count < 0 && errno != EINTR)
+            return false;
+    }
+}
+
+static pid_t start(const char *path, const char *folder, int output)
+{
+    pid_t pid;
+    posix_spawn_file_actions_t actions;
+    const char *const args[] = {path, "dataset", folder, "--json", "--words", "100", NULL};
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
+    bool ok = posix_spawn(&pid, path, &actions, NULL, (char *const *)args, environ) == 0;
+    posix_spawn_file_actions_destroy(&actions);
+    return ok ? pid : -1;
+}
+
 /* Runs it on a folder; what it prints is appended to `output`. */
 static bool run(const char *folder, struct str *output, struct error *err)
 {
@@ -96,24 +148,20 @@ static bool run(const char *folder, struct str *output, struct error *err)
         return false;
     if (pipe2(pipes, O_CLOEXEC) != 0)
         return error_errno(err, EXHAUSTED, "cannot make a pipe");
-    pid_t pid = fork();
-    if (pid == 0) {
-        dup2(pipes[1], STDOUT_FILENO);
-        execl(path, path, "dataset", folder, "--json", "--words", "100", (char *)NULL);
-        _exit(127);
-    }
+    uint64_t until_us = clock_monotonic_us() + LIMIT_DESCRIBE_S * UINT64_C(1000000);
+    pid_t pid = start(path, folder, pipes[1]);
     close(pipes[1]);
-    ssize_t count = 1;
-    while (pid > 0 && count && output->size < DESCRIBE_OUTPUT_BYTES) {
-        char *room = str_extend(output, 65536);
-        count = read(pipes[0], room, 65536);
-        output->size -= 65536 - (size_t)(count > 0 ? count : 0);
-        if (count < 0 && errno != EINTR)
-            break;
-    }
+    bool whole = pid > 0 && read_output(pipes[0], output, until_us);
     close(pipes[0]);
-    if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status) ||
-        WEXITSTATUS(status) == 127)
+    if (pid > 0 && !whole)
+        kill(pid, SIGKILL);
+    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    if (!dataset_describe_goes_on(err))
+        return false;
+    if (pid > 0 && !whole && clock_monotonic_us() >= until_us)
+        return fail(err, DEADLINE, "reading it took longer than %d seconds", LIMIT_DESCRIBE_S);
+    if (!whole || !WIFEXITED(status) || WEXITSTATUS(status) == 127)
         return fail(err, INTERNAL, "%s could not read %s", path, folder);
     return true;
 }

@@ -10,7 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "cli/dataset.h"
+#include "server/dataset.h"
 
 #define READ_BYTES (256 << 10)
 #define CIFAR_RECORD_BYTES 3073
@@ -26,15 +26,18 @@ bool dataset_files_sha256(const char *path, char hex[DATASET_SHA256_TEXT], int64
     crypto_hash_sha256_state state;
     crypto_hash_sha256_init(&state);
     unsigned char *buffer = alloc_bytes(READ_BYTES);
-    ssize_t count;
+    ssize_t count = 0;
+    bool ok;
     *bytes = 0;
-    while ((count = read(fd, buffer, READ_BYTES)) > 0 || (count < 0 && errno == EINTR)) {
+    while ((ok = dataset_describe_goes_on(err)) &&
+           ((count = read(fd, buffer, READ_BYTES)) > 0 || (count < 0 && errno == EINTR))) {
         if (count < 0)
             continue;
         crypto_hash_sha256_update(&state, buffer, (unsigned long long)count);
         *bytes += count;
     }
-    bool ok = count == 0 || error_errno(err, UNKNOWN, "cannot read %s", path);
+    if (ok && count != 0)
+        ok = error_errno(err, UNKNOWN, "cannot read %s", path);
     crypto_hash_sha256_final(&state, digest);
     sodium_bin2hex(hex, DATASET_SHA256_TEXT, digest, sizeof(digest));
     close(fd);
@@ -229,10 +232,12 @@ bool dataset_files_write(const char *folder, const char *name,
         json_array_append_new(list, json_pack("{s:s, s:I, s:s}", "name", file->name, "bytes",
                                               (json_int_t)file->bytes, "sha256", file->sha256));
     }
-    json_t *root = json_pack(
-        "{s:s, s:s, s:I, s:I, s:I, s:O*, s:o}", "name", name, "format", files->format, "train",
-        (json_int_t)files->train_count, "validation", (json_int_t)files->validation_count,
-        "test", (json_int_t)files->test_count, "columns", files->columns, "files", list);
+    json_t *root =
+        json_pack("{s:s, s:s, s:I, s:I, s:I, s:O*, s:o, s:s, s:I}", "name", name, "format",
+                  files->format, "train", (json_int_t)files->train_count, "validation",
+                  (json_int_t)files->validation_count, "test", (json_int_t)files->test_count,
+                  "columns", files->columns, "files", list, "added_by", files->added_by,
+                  "added_us", (json_int_t)files->added_us);
     char *text = json_dumps(root, JSON_INDENT(2));
     char *path = alloc_printf("%s/dataset.json", folder);
     bool ok = text_write(path, text, err);
@@ -245,11 +250,13 @@ bool dataset_files_write(const char *folder, const char *name,
 static bool json_take(json_t *root, struct dataset_files *files)
 {
     const char *format;
-    json_int_t train, validation = 0, test;
+    const char *added_by = "";
+    json_int_t train, validation = 0, test, added_us = 0;
     json_t *list, *columns = NULL;
-    if (json_unpack(root, "{s:s, s:I, s?I, s:I, s?o, s:o}", "format", &format, "train", &train,
-                    "validation", &validation, "test", &test, "columns", &columns, "files",
-                    &list) < 0 ||
+    if (json_unpack(root, "{s:s, s:I, s?I, s:I, s?o, s:o, s?s, s?I}", "format", &format,
+                    "train", &train, "validation", &validation, "test", &test, "columns",
+                    &columns, "files", &list, "added_by", &added_by, "added_us",
+                    &added_us) < 0 ||
         json_array_size(list) > DATASET_FILES_MAX)
         return false;
     snprintf(files->format, sizeof(files->format), "%s", format);
@@ -257,6 +264,8 @@ static bool json_take(json_t *root, struct dataset_files *files)
     files->train_count = train;
     files->validation_count = validation;
     files->test_count = test;
+    files->added_us = added_us;
+    snprintf(files->added_by, sizeof(files->added_by), "%s", added_by);
     for (size_t i = 0; i < json_array_size(list); i++) {
         struct dataset_file *file = dataset_files_more(files);
         const char *name, *sha256;
@@ -276,6 +285,15 @@ void dataset_files_release(struct dataset_files *files)
     json_decref(files->columns);
     free(files->files);
     *files = (struct dataset_files){0};
+}
+
+bool dataset_files_same(const struct dataset_files *a, const struct dataset_files *b)
+{
+    bool same = a->files_count == b->files_count;
+    for (int i = 0; same && i < a->files_count; i++)
+        same = !strcmp(a->files[i].name, b->files[i].name) &&
+               !strcmp(a->files[i].sha256, b->files[i].sha256);
+    return same;
 }
 
 bool dataset_files_read(const char *folder, struct dataset_files *files, struct error *err)

@@ -100,6 +100,14 @@ const struct openapi_schema openapi_schemas[] = {
         FIELD("files", LIST(FIELDS(FIRST("path", TEXT) FIELD("size", INTEGER)))))},
     {"CheckpointList", FIELDS(FIRST("items", LIST(REF("Checkpoint"))))},
     {"File", FIELDS(FIRST("sha256", TEXT) FIELD("size", INTEGER))},
+    {"DatasetFile", FIELDS(FIRST("path", TEXT) FIELD("size", INTEGER) FIELD("sha256", TEXT))},
+    {"Dataset", FIELDS(FIRST("name", TEXT) FIELD("state", "{\"enum\":[\"ready\",\"uploading\",\"damaged\"]}")
+        FIELD("format", TEXT) FIELD("train", INTEGER) FIELD("validation", INTEGER) FIELD("test", INTEGER)
+        FIELD("size", INTEGER) FIELD("files_count", INTEGER) FIELD("added_by", TEXT_OR_NULL) FIELD("added_at", TIME)
+        FIELD("error", TEXT) FIELD("columns", LIST(FIELDS(FIRST("name", TEXT) FIELD("role", TEXT) FIELD("dtype", TEXT)
+        FIELD("shape", LIST(INTEGER)) FIELD("classes", INTEGER)))) FIELD("files", LIST(REF("DatasetFile"))))},
+    {"DatasetList", FIELDS(FIRST("items", LIST(REF("Dataset"))))},
+    {"DatasetRequest", FIELDS(FIRST("files", MAP(TEXT)))},
     {"Artifact", FIELDS(FIRST("task", TEXT) FIELD("path", TEXT) FIELD("size", INTEGER) FIELD("modified_at", TIME))},
     {"ArtifactList", FIELDS(FIRST("items", LIST(REF("Artifact"))))},
     {"Series", FIELDS(FIRST("name", TEXT) FIELD("task", TEXT) FIELD("steps", LIST(INTEGER))

@@ -27,9 +27,10 @@ struct services {
     struct loop *loop;
     struct engine *engine; /* NULL: none */
     struct webhooks *webhooks;
-    const char *folder;  /* DIR */
-    const char *origin;  /* "http://127.0.0.1:7070" */
-    uint64_t started_us; /* monotonic */
+    const char *folder;    /* DIR */
+    const char *origin;    /* "http://127.0.0.1:7070" */
+    uint64_t started_us;   /* monotonic */
+    int64_t dataset_bytes; /* that all datasets may have together; 0: what the disk holds */
 };
 
 /* A reply that is written as it comes: server-sent events. */

@@ -25,6 +25,7 @@
 #include "scheduler/loop.h"
 #include "server/auth.h"
 #include "server/clean.h"
+#include "server/dataset.h"
 #include "server/door.h"
 #include "server/feed.h"
 #include "server/http.h"
@@ -197,6 +198,7 @@ static bool start_http(struct serve *s, const struct serve_options *options, str
         .folder = s->folder,
         .origin = s->origin,
         .started_us = clock_monotonic_us(),
+        .dataset_bytes = options->dataset_bytes,
     };
     s->live = live_start(&s->services, err);
     if (!s->live) {
@@ -274,6 +276,7 @@ static bool start(struct serve *s, const struct serve_options *options, struct e
 /* What was started last goes first; each is NULL when it was not reached. */
 static void stop(struct serve *s)
 {
+    dataset_describe_end();
     engine_stop(s->engine);
     clean_stop(s->clean);
     agent_stop(s->agent);

@@ -29,5 +29,6 @@ extern const struct route secrets_routes[];
 extern const struct route users_routes[];
 extern const struct route members_routes[];
 extern const struct route webhooks_routes[];
+extern const struct route datasets_routes[];
 extern const struct route prometheus_routes[];
 extern const struct route openapi_routes[];

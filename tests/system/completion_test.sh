@@ -30,7 +30,7 @@ check bash_verbs same "$(in_bash trainyard '' | sort)" "$verbs"
 check bash_verb same "$(in_bash trainyard subm)" submit
 check bash_options same "$(in_bash trainyard token create --)" "$(printf '%s\n' --dir --name --role --days --join --user --help)"
 check bash_option same "$(in_bash trainyard serve --token-r)" --token-rate
-check bash_choices same "$(in_bash trainyard dataset '')" "$(printf '%s\n' add make show list)"
+check bash_choices same "$(in_bash trainyard dataset '')" "$(printf '%s\n' add upload make show list remove)"
 check bash_choices_once same "$(in_bash trainyard dataset add wai)" waits.json
 check bash_examples same "$(in_bash trainyard train digits-)" "$(printf '%s\n' digits-cnn digits-mlp)"
 check bash_files same "$(in_bash trainyard submit wai)" waits.json

@@ -98,6 +98,7 @@ array = json.loads(call("POST", "/api/v1/jobs", {**command, "array": {"/priority
 hook = json.loads(call("POST", "/api/v1/webhooks", {"project": "default", "url": "http://127.0.0.1:1/"})[2])["id"]
 delivery = json.loads(call("POST", f"/api/v1/webhooks/{hook}:test")[2])["id"]
 call("POST", "/api/v1/tokens", {"name": "spare"})
+call("PUT", "/api/v1/datasets/sent/files?path=a.csv", b"a,b\n")
 spare = max(t["id"] for t in json.loads(call("GET", "/api/v1/tokens")[2])["items"])
 empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
@@ -130,6 +131,10 @@ calls = {
     f"GET {J}/{{id}}/logs": [f"{J}/{model}/logs", f"{J}/{program}/logs?task=worker/0&stream=stdout&tail=5"],
     f"GET {J}/{{id}}/graph": [f"{J}/{model}/graph"], f"GET {J}/{{id}}/placement": [f"{J}/{model}/placement"],
     "PUT /api/v1/files/{sha256}": [(f"/api/v1/files/{empty}", b"")], "GET /api/v1/files/{sha256}": [f"/api/v1/files/{empty}"],
+    "PUT /api/v1/datasets/{name}/files": [("/api/v1/datasets/rows/files?path=train.csv&offset=0", b"a,b,label\n1,2,x\n3,4,y\n")],
+    "POST /api/v1/datasets/{name}:publish": [("/api/v1/datasets/rows:publish", {})],
+    "GET /api/v1/datasets": ["/api/v1/datasets"], "GET /api/v1/datasets/{name}": ["/api/v1/datasets/rows", "/api/v1/datasets/sent"],
+    "GET /api/v1/datasets/{name}/files": ["/api/v1/datasets/rows/files?path=train.csv"], "DELETE /api/v1/datasets/{name}": ["/api/v1/datasets/rows"],
     f"GET {J}/{{id}}/artifacts": [f"{J}/{program}/artifacts"], f"GET {J}/{{id}}/artifacts/content": [f"{J}/{program}/artifacts/content?path=a"],
     f"GET {J}/{{id}}/events": [f"{J}/{model}/events"],
     "GET /api/v1/nodes": ["/api/v1/nodes"], "POST /api/v1/nodes/{name}:drain": [f"/api/v1/nodes/{node}:drain"],
