@@ -357,7 +357,7 @@ cases: $(BUILD)/tf-cases $(BUILD)/keras-vectors $(BUILD)/saved-models ## TensorF
 
 .PHONY: browser
 browser: all build/web/stamp ## browser tests (Debian's Chromium)
-	$(Q)TRAINYARD_BUILD=$(BUILD) tests/run.sh --timeout 900 tests/web/browser_test.sh
+	$(Q)TRAINYARD_BUILD=$(BUILD) tests/run.sh --timeout 900 tests/web/*_test.sh
 
 interop: all $(BUILD)/tf-read $(BUILD)/tf-write $(BUILD)/onnx-write $(BUILD)/kernel-types ## files and checkpoints against TensorFlow itself
 	$(Q)BUILD=$(BUILD) tests/run.sh --timeout 1200 tests/interop/interop.sh

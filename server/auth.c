@@ -171,8 +171,10 @@ static bool check_site(const struct request *req, struct error *err)
         return true;
     if (site && strcmp(site, "same-origin") != 0 && strcmp(site, "none") != 0)
         return fail(err, DENIED, "the request comes from another site");
+    /* No form of another site can send these types. */
     const char *type = request_header(req, "Content-Type");
-    if (req->has_body && (!type || strncasecmp(type, "application/json", 16) != 0))
+    if (req->has_body && (!type || (strncasecmp(type, "application/json", 16) != 0 &&
+                                    strncasecmp(type, "application/octet-stream", 24) != 0)))
         return fail(err, DENIED, "the body must be sent as application/json");
     return true;
 }

@@ -128,6 +128,9 @@ static int upload_lock(const struct upload *upload, const char *root, int how,
     return ok ? fd : -1;
 }
 
+/* Several pieces may be the first: one of them makes the folder. */
+static pthread_mutex_t begin_lock = PTHREAD_MUTEX_INITIALIZER;
+
 /* Makes the folder when it is not there. */
 static bool upload_begin(const struct upload *upload, const char *root, struct error *err)
 {
@@ -139,13 +142,16 @@ static bool upload_begin(const struct upload *upload, const char *root, struct e
                     "there is a dataset '%s' already: remove it first, or take another name",
                     upload->name);
     char *path = alloc_printf("%s/" UPLOAD_FILE, root);
-    bool ok = access(path, F_OK) == 0;
+    pthread_mutex_lock(&begin_lock);
+    bool ok = access(path, F_OK) == 0 ||
+              (files_make_folder(root, err) &&
+               files_write_json(root, UPLOAD_FILE,
+                                json_pack("{s:s, s:I}", "user", upload->user, "started_us",
+                                          (json_int_t)clock_wall_us()),
+                                err));
+    pthread_mutex_unlock(&begin_lock);
     free(path);
-    return ok || (files_make_folder(root, err) &&
-                  files_write_json(root, UPLOAD_FILE,
-                                   json_pack("{s:s, s:I}", "user", upload->user, "started_us",
-                                             (json_int_t)clock_wall_us()),
-                                   err));
+    return ok;
 }
 
 /* --- pieces --- */

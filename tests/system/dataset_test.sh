@@ -68,6 +68,17 @@ check ready same "$(field "$(as "$vic" GET /api/v1/datasets/flowers)" state)" re
 curl -sS -m 20 -H "Authorization: Bearer $vic" -o "$work/back" "$url/api/v1/datasets/flowers/files?path=train.csv"
 check same_bytes cmp "$work/train.csv" "$work/back"
 
+# --- many first pieces at once ---
+senders=()
+for i in 1 2 3 4 5 6 7 8; do
+    curl -sS -m 20 -X PUT -H "Authorization: Bearer $ana" -H 'Content-Type: application/octet-stream' -o /dev/null -w '%{http_code}\n' \
+        --data-binary "@$work/first" "$url/api/v1/datasets/crowd/files?path=part$i.csv&offset=0" >"$work/crowd$i" &
+    senders+=($!)
+done
+wait "${senders[@]}"
+check all_come same "$(cat "$work"/crowd? | sort -u)" 200
+as "$ana" DELETE /api/v1/datasets/crowd >/dev/null
+
 # --- names and paths that cannot be ---
 for path in ../x /etc/passwd a/../b .hidden a/.b dataset.json "$(printf 'n%.0s' {1..300})"; do
     check "path_$(printf %.12s "$path")" same "$(piece "$ana" weeds "$(python3 -c 'import sys, urllib.parse; print(urllib.parse.quote(sys.argv[1], safe=""))' "$path")" 0 "$work/first")" 400

@@ -1,6 +1,24 @@
 // api.ts - the only place that calls fetch: one function per thing the page asks for.
 
-import type { Artifact, Example, Explanation, GraphNode, Job, JobEvent, LogLine, Node, Placed, Problem, Series } from "./types";
+import type {
+    Artifact,
+    AuditEntry,
+    Dataset,
+    Example,
+    Explanation,
+    GraphNode,
+    Job,
+    JobEvent,
+    LogLine,
+    Member,
+    Node,
+    Placed,
+    Problem,
+    Project,
+    Series,
+    Token,
+    User,
+} from "./types";
 
 export class ApiError extends Error {
     constructor(readonly problem: Problem) {
@@ -17,11 +35,11 @@ async function request<T>(method: string, path: string, body?: unknown, headers:
             method,
             headers: {
                 Accept: "application/json",
-                ...(body === undefined ? {} : { "Content-Type": "application/json" }),
+                ...(body === undefined ? {} : { "Content-Type": body instanceof Blob ? "application/octet-stream" : "application/json" }),
                 ...(method === "GET" ? {} : { "X-CSRF": csrf }),
                 ...headers,
             },
-            ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
+            ...(body === undefined ? {} : { body: typeof body === "string" || body instanceof Blob ? body : JSON.stringify(body) }),
         });
     } catch {
         throw new ApiError({
@@ -130,4 +148,64 @@ export async function nodes(): Promise<Node[]> {
 
 export async function examples(): Promise<Example[]> {
     return (await request<{ items: Example[] }>("GET", "/examples")).items;
+}
+
+// --- datasets ---
+
+const datasetPath = (name: string): string => `/datasets/${encodeURIComponent(name)}`;
+
+export async function datasets(): Promise<Dataset[]> {
+    return (await request<{ items: Dataset[] }>("GET", "/datasets")).items;
+}
+
+export const dataset = (name: string): Promise<Dataset> => request("GET", datasetPath(name));
+export const removeDataset = (name: string): Promise<void> => request("DELETE", datasetPath(name));
+export const publishDataset = (name: string): Promise<Dataset> => request("POST", `${datasetPath(name)}:publish`, {});
+
+export function sendPiece(name: string, path: string, offset: number, piece: Blob): Promise<{ size: number }> {
+    return request("PUT", `${datasetPath(name)}/files?path=${encodeURIComponent(path)}&offset=${offset}`, piece);
+}
+
+// --- people ---
+
+const userPath = (name: string): string => `/users/${encodeURIComponent(name)}`;
+
+export async function users(): Promise<User[]> {
+    return (await request<{ items: User[] }>("GET", "/users")).items;
+}
+
+export const addUser = (name: string, role: string): Promise<User> => request("POST", "/users", { name, role });
+export const changeUser = (name: string, change: { role?: string; disabled?: boolean }): Promise<User> => request("PATCH", userPath(name), change);
+
+export async function userLink(name: string): Promise<string> {
+    return (await request<{ url: string }>("POST", `${userPath(name)}:link`)).url;
+}
+
+export async function tokens(): Promise<Token[]> {
+    return (await request<{ items: Token[] }>("GET", "/tokens")).items;
+}
+
+export async function addToken(name: string, role: string, days: number): Promise<string> {
+    return (await request<{ token: string }>("POST", "/tokens", { name, role, days })).token;
+}
+
+export const revokeToken = (id: number): Promise<void> => request("DELETE", `/tokens/${id}`);
+
+export async function projects(): Promise<Project[]> {
+    return (await request<{ items: Project[] }>("GET", "/projects")).items;
+}
+
+const projectPath = (name: string): string => `/projects/${encodeURIComponent(name)}`;
+export const addProject = (name: string): Promise<Project> => request("PUT", projectPath(name), {});
+
+export async function members(project: string): Promise<Member[]> {
+    return (await request<{ items: Member[] }>("GET", `${projectPath(project)}/members`)).items;
+}
+
+export const setMember = (project: string, user: string, role: string): Promise<Member> =>
+    request("PUT", `${projectPath(project)}/members/${encodeURIComponent(user)}`, { role });
+export const removeMember = (project: string, user: string): Promise<void> => request("DELETE", `${projectPath(project)}/members/${encodeURIComponent(user)}`);
+
+export async function audit(cursor?: string): Promise<{ items: AuditEntry[]; next_cursor: string | null }> {
+    return request("GET", `/audit?limit=100${cursor ? `&cursor=${encodeURIComponent(cursor)}` : ""}`);
 }

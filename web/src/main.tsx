@@ -8,10 +8,12 @@ import * as api from "./api";
 import { duration } from "./format";
 import { go, useNow, useRoute } from "./hooks";
 import { linkState, watchLink } from "./live";
+import { DatasetsPage } from "./pages/datasets";
 import { JobPage } from "./pages/job";
 import { JobsPage } from "./pages/jobs";
 import { NewJobPage } from "./pages/new-job";
 import { NodesPage } from "./pages/nodes";
+import { PeoplePage } from "./pages/people";
 import { SignInPage } from "./pages/sign-in";
 
 function Live(): preact.JSX.Element {
@@ -62,11 +64,14 @@ function Me({ session }: { session: api.Session }): preact.JSX.Element {
     );
 }
 
-function Page({ path }: { path: string }): preact.JSX.Element {
+function Page({ path, session }: { path: string; session: api.Session }): preact.JSX.Element {
+    const people = /^\/people(?:\/([a-z]+))?$/.exec(path);
     const job = /^\/jobs\/([^/]+)(?:\/([a-z]+))?$/.exec(path);
     if (path === "/" || path === "/jobs") return <JobsPage />;
     if (path === "/new") return <NewJobPage />;
     if (path === "/nodes") return <NodesPage />;
+    if (path === "/datasets") return <DatasetsPage session={session} />;
+    if (people) return <PeoplePage session={session} tab={people[1] ?? "tokens"} />;
     if (job?.[1]) return <JobPage key={job[1]} id={job[1]} tab={job[2] ?? "overview"} />;
     return (
         <div class="empty">
@@ -106,6 +111,12 @@ function App(): preact.JSX.Element {
                 <Item path="/nodes" here={path === "/nodes"} icon="▦">
                     Nodes
                 </Item>
+                <Item path="/datasets" here={path === "/datasets"} icon="▤">
+                    Datasets
+                </Item>
+                <Item path="/people" here={path.startsWith("/people")} icon="◉">
+                    People
+                </Item>
                 <Item path="/new" here={path === "/new"} icon="+">
                     New job
                 </Item>
@@ -113,7 +124,7 @@ function App(): preact.JSX.Element {
                 <Me session={session} />
             </nav>
             <main class="content">
-                <Page path={path} />
+                <Page path={path} session={session} />
             </main>
         </div>
     );

@@ -100,6 +100,65 @@ export interface Example {
     spec: Record<string, unknown>;
 }
 
+export interface Dataset {
+    name: string;
+    state: "ready" | "uploading" | "damaged";
+    format?: string;
+    train?: number;
+    validation?: number;
+    test?: number;
+    size?: number;
+    files_count?: number;
+    added_by?: string | null;
+    added_at?: string | null;
+    error?: string;
+    columns?: { name: string; role: string; dtype: string; shape: number[]; classes: number }[];
+    files?: { path: string; size: number }[];
+}
+
+export interface User {
+    name: string;
+    role: string;
+    password: boolean;
+    disabled: boolean;
+    created_at: string;
+}
+
+export interface Token {
+    id: number;
+    kind: string;
+    name: string;
+    role: string;
+    created_at: string;
+    expires_at: string | null;
+    used_at: string | null;
+}
+
+export interface Project {
+    name: string;
+    weight: number;
+    quota: Record<string, number | null>;
+    cpu_seconds: number;
+    gpu_seconds: number;
+}
+
+export interface Member {
+    project: string;
+    user: string;
+    role: string;
+}
+
+export interface AuditEntry {
+    seq: number;
+    time: string;
+    user: string;
+    way: string;
+    method: string;
+    path: string;
+    status: number;
+    request_id: string;
+}
+
 export interface Problem {
     status: number;
     code: string;

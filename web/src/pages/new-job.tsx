@@ -48,10 +48,11 @@ interface FieldProps {
     change: (spec: Json) => void;
     kind?: "text" | "number";
     placeholder?: string;
+    list?: string; // id of a <datalist> to choose from
     wrong: string | undefined;
 }
 
-function Field({ label, path, spec, change, kind = "text", placeholder, wrong }: FieldProps): preact.JSX.Element {
+function Field({ label, path, spec, change, kind = "text", placeholder, list, wrong }: FieldProps): preact.JSX.Element {
     const value = at(spec, path);
     const composed = value !== null && typeof value === "object"; /* a schedule, say: seen on the right */
     return (
@@ -61,6 +62,7 @@ function Field({ label, path, spec, change, kind = "text", placeholder, wrong }:
                 type="text"
                 inputMode={kind === "number" ? "decimal" : "text"}
                 class={wrong ? "invalid" : ""}
+                list={list}
                 value={value === undefined || composed ? "" : String(value)}
                 placeholder={composed ? `${summary(value as Json)}, as the JSON says` : placeholder}
                 onInput={(event) => {
@@ -103,6 +105,7 @@ function Choice({ label, path, choices, spec, change, wrong }: ChoiceProps): pre
 
 export function NewJobPage(): preact.JSX.Element {
     const examples = useLoad(api.examples, []);
+    const datasets = useLoad(api.datasets, []);
     const [text, setText] = useState(sessionStorage.getItem(DRAFT) ?? "");
     const [plan, setPlan] = useState<Awaited<ReturnType<typeof api.plan>> | null>(null);
     const [problem, setProblem] = useState<api.ApiError | null>(null);
@@ -199,7 +202,21 @@ export function NewJobPage(): preact.JSX.Element {
                     {spec ? (
                         <>
                             <Field label="Name" path={["name"]} spec={spec} change={change} wrong={wrong("/name")} />
-                            <Field label="Dataset" path={["data", "dataset"]} spec={spec} change={change} wrong={wrong("/data/dataset")} />
+                            <Field
+                                label="Dataset"
+                                path={["data", "dataset"]}
+                                list="datasets"
+                                spec={spec}
+                                change={change}
+                                wrong={wrong("/data/dataset")}
+                            />
+                            <datalist id="datasets">
+                                {(datasets.value ?? [])
+                                    .filter((one) => one.state === "ready")
+                                    .map((one) => (
+                                        <option key={one.name} value={one.name} />
+                                    ))}
+                            </datalist>
                             <Field label="Batch size" path={["data", "batch_size"]} kind="number" spec={spec} change={change} wrong={wrong("/data/batch_size")} />
                             <Field
                                 label="Steps"

@@ -1,0 +1,105 @@
+// lib.mjs - what browser tests share: a server of their own, a browser, checks with pictures.
+//
+// Prints "ok NAME" or "FAIL NAME: why" for each check; screenshots go to $SHOTS (build/shots).
+
+import { spawn, spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { createRequire } from "node:module";
+import { fileURLToPath } from "node:url";
+
+export const top = fileURLToPath(new URL("../..", import.meta.url)); // import.meta.dirname is not in Debian's Node.js
+export const build = resolve(top, process.env.TRAINYARD_BUILD ?? "build");
+export const shots = resolve(top, process.env.SHOTS ?? "build/shots");
+const require = createRequire(join(top, "web/package.json"));
+const { chromium } = require("playwright-core");
+
+let shown = null; // the page that a failure is a picture of
+let failed = 0;
+
+export const show = (page) => (shown = page);
+
+export async function check(name, body) {
+    try {
+        await body();
+        console.log(`ok ${name}`);
+    } catch (error) {
+        failed++;
+        console.log(`FAIL ${name}: ${String(error.message ?? error).split("\n").slice(0, 6).join(" / ")}`);
+        const picture = join(shots, `failed-${failed}.png`);
+        await shown?.screenshot({ path: picture }).then(() => console.log(`     the page: ${shown.url()}, ${picture}`), () => {});
+    }
+}
+
+export function expect(condition, text) {
+    if (!condition) throw new Error(text);
+}
+
+export async function expectNoOverflow(page) {
+    const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    expect(overflow <= 0, `the page is ${overflow} px wider than the screen`);
+}
+
+export async function freePort() {
+    return new Promise((done) => {
+        const probe = createServer();
+        probe.listen(0, "127.0.0.1", () => {
+            const { port } = probe.address();
+            probe.close(() => done(port));
+        });
+    });
+}
+
+export function trainyard(...args) {
+    const run = spawnSync(join(build, "trainyard"), args, { encoding: "utf8", timeout: 60000 });
+    if (run.status !== 0) throw new Error(`trainyard ${args.join(" ")}: ${run.stderr || run.stdout}`);
+    return run.stdout;
+}
+
+// Starts the server; resolves with the process and its one-time link once it is ready.
+export async function serve(folder, port) {
+    const server = spawn(join(build, "trainyard"), ["serve", "--dir", folder, "--port", String(port)], {
+        stdio: ["ignore", "pipe", "pipe"],
+    });
+    let output = "";
+    server.stderr.on("data", (data) => (output += data));
+    const link = await new Promise((done, stop) => {
+        const timer = setTimeout(() => stop(new Error(`server not ready in 20 s: ${output}`)), 20000);
+        server.stdout.on("data", (data) => {
+            output += data;
+            const found = /http:\/\/127\.0\.0\.1:\d+\/login[^\s]*/.exec(output);
+            if (found) {
+                clearTimeout(timer);
+                done(found[0]);
+            }
+        });
+        server.on("exit", (code) => stop(new Error(`server ended with ${code}: ${output}`)));
+    });
+    return { server, link };
+}
+
+mkdirSync(shots, { recursive: true });
+
+export function launch() {
+    return chromium.launch({
+        executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+        args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"],
+    });
+}
+
+export const newFolder = () => mkdtempSync(join(tmpdir(), "trainyard-web-"));
+
+// Ends all and says how it went.
+export async function finish(browser, server, folder) {
+    await browser.close();
+    server.removeAllListeners("exit");
+    server.kill("SIGTERM");
+    await new Promise((done) => {
+        server.once("close", done);
+        setTimeout(done, 8000);
+    });
+    if (existsSync(folder)) rmSync(folder, { recursive: true, force: true });
+    process.exitCode = failed ? 1 : 0;
+}
