@@ -9,7 +9,8 @@
 
 static void print_entries(const json_t *answer)
 {
-    static const char *const head[] = {"TIME", "USER", "BY", "METHOD", "PATH", "REQUEST"};
+    static const char *const head[] = {"TIME", "USER",    "BY",     "METHOD",
+                                       "PATH", "REQUEST", ">STATUS"};
     static const char *const fields[] = {"time", "user", "way", "method", "path", "request_id"};
     struct table *table = table_new(head, ARRAY_LEN(head));
     size_t i;
@@ -18,6 +19,8 @@ static void print_entries(const json_t *answer)
     {
         for (int f = 0; f < ARRAY_LEN(fields); f++)
             table_cell(table, "%s", json_string_value(json_object_get(entry, fields[f])));
+        table_cell(table, "%lld",
+                   (long long)json_integer_value(json_object_get(entry, "status")));
     }
     table_print(table);
 }

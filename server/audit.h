@@ -10,6 +10,14 @@ struct request;
 
 /*
  * Runs the handler of the request's route.  Where it changes something, an entry is written in
- * the transaction of the change, or by itself before the reply is given.
+ * the transaction of the change, or by itself before the reply is given; so is one where
+ * somebody has signed in.
  */
 bool audit_handle(struct request *req, struct error *err) CHECKED;
+
+/*
+ * Writes down that a request was refused, where that is worth knowing: one who is signed in was
+ * denied something, or somebody who named himself (req->claimed) could not sign in.  At most a
+ * few a second of each.  audit_handle() calls it for handlers.
+ */
+void audit_refused(struct request *req, const struct error *why);

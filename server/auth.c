@@ -331,6 +331,8 @@ bool auth_sign_in(struct auth *auth, struct request *req, const char *code, stru
         }
         return false;
     }
+    if (!find_token(auth, session, TOKEN_SESSION, req->arena, &req->user, err))
+        return false;
     set_cookie(auth, req, session);
     return true;
 }

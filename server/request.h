@@ -80,6 +80,7 @@ struct request {
     const struct route *route; /* once it may go to its handler */
     bool local; /* came through DIR/control.sock: the user of the server himself */
     struct auth_identity user;
+    const char *claimed; /* who he says he is, while that is being found out; NULL */
     struct reply reply;
 };
 

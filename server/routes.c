@@ -157,8 +157,10 @@ static void refuse(struct request *req, const struct error *err)
 bool routes_admit(struct request *req)
 {
     struct error err;
-    if (!admit(req, &err))
+    if (!admit(req, &err)) {
+        audit_refused(req, &err);
         refuse(req, &err);
+    }
     return req->route;
 }
 

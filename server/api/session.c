@@ -9,6 +9,7 @@
 #include "db/tokens.h"
 #include "runtime/spec/spec_read.h"
 #include "server/api/api.h"
+#include "server/audit.h"
 #include "server/body.h"
 #include "server/feed.h"
 #include "server/passwords.h"
@@ -47,11 +48,13 @@ static bool session_login(struct request *req, struct error *err)
 {
     const char *code = request_query(req, "code");
     struct error why;
+    req->claimed = "";
     if (!auth_sign_in(req->services->auth, req, code ? code : "", &why)) {
         if (why.code != UNAUTHENTICATED && why.code != EXHAUSTED) {
             *err = why;
             return false;
         }
+        audit_refused(req, &why);
         return reply_page(req, req->reply.status ? req->reply.status : 401, &why);
     }
     reply_header(req, "Location", "/");
@@ -99,6 +102,7 @@ static bool read_sign_in(struct request *req, int64_t *days, struct db_user *use
               spec_read_text(&object, "password", PASSWORD_BYTES_MAX, &password) &&
               (!days || spec_read_integer(&object, "days", 1, SESSION_TOKEN_DAYS_MAX, days));
     json_decref(body);
+    req->claimed = ok ? name : NULL;
     return ok && auth_password(req->services->auth, req, name, password, user, err);
 }
 

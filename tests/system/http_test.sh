@@ -64,6 +64,73 @@ try websocket_needed 426 'websocket' GET /api/v1/stream
 try deep_json 400 'nests deeper' POST /api/v1/jobs "$(printf '[%.0s' $(seq 5000))"
 head -c 1100000 /dev/zero | tr '\0' ' ' >"$work/large"
 check large_body same "$(code -H "Authorization: Bearer $token" --data-binary "@$work/large" "$url/api/v1/jobs")" 413
+# --- what costs others a server: refused before it costs anything ---
+rss() { awk '/VmRSS/ {print $2}' "/proc/$pid/status"; }
+before=$(rss)
+python3 - "${url#http://}" "$token" >"$work/hostile" <<'PY'
+import socket, sys, time
+host, port = sys.argv[1].split(":")
+auth = f"Host: {host}:{port}\r\nAuthorization: Bearer {sys.argv[2]}\r\n"
+def ask(head, body=b"", wait=5):
+    began = time.time()
+    s = socket.create_connection((host, int(port)), 5)
+    s.settimeout(wait)
+    out = b""
+    try:
+        s.sendall(head.encode() + body)
+    except OSError:
+        pass
+    try:
+        while part := s.recv(65536):
+            out += part
+            if b"\r\n\r\n" in out:
+                break
+    except OSError:
+        pass
+    s.close()
+    return out.split(b" ")[1].decode() if out.count(b" ") else "nothing", time.time() - began
+def chunks(size):
+    part = b"10000\r\n" + b" " * 65536 + b"\r\n"
+    return part * (size // 65536)
+json = "Content-Type: application/json\r\n"
+for name, head, body in (
+    # Only the head is sent: an answer shows that nobody waits for the body.
+    ("declared", f"POST /api/v1/jobs HTTP/1.1\r\n{auth}{json}Content-Length: 104857600\r\n\r\n", b""),
+    ("declared_file", f"PUT /api/v1/files/{'0' * 64} HTTP/1.1\r\n{auth}Content-Length: 104857600\r\n\r\n", b""),
+    ("declared_piece", f"PUT /api/v1/datasets/x/files?path=a HTTP/1.1\r\n{auth}Content-Length: 104857600\r\n\r\n", b""),
+    ("declared_by_nobody", f"POST /api/v1/jobs HTTP/1.1\r\nHost: {host}:{port}\r\n{json}Content-Length: 100000\r\n\r\n", b""),
+    ("chunked", f"POST /api/v1/jobs HTTP/1.1\r\n{auth}{json}Transfer-Encoding: chunked\r\n\r\n", chunks(100 << 20)),
+    ("header", f"GET /api/v1/jobs HTTP/1.1\r\n{auth}X-Large: {'a' * (1 << 20)}\r\n\r\n", b""),
+    ("target", f"GET /api/v1/jobs?{'a' * (1 << 20)} HTTP/1.1\r\n{auth}\r\n", b""),
+):
+    status, seconds = ask(head, body)
+    print(name, status, "at once" if seconds < 4 else f"after {seconds:.0f} s")
+PY
+answered() { sed -n "s/^$1 //p" "$work/hostile"; }
+check body_of_100_mb same "$(answered declared)" "413 at once"
+check file_of_100_mb same "$(answered declared_file)" "413 at once"
+check piece_of_100_mb same "$(answered declared_piece)" "413 at once"
+check body_of_nobody same "$(answered declared_by_nobody)" "401 at once"
+check chunks_of_100_mb has "413 nothing" "$(answered chunked | cut -d' ' -f1)"
+check header_of_1_mb has "431 413 400 nothing" "$(answered header | cut -d' ' -f1)"
+check target_of_1_mb has "414 431 413 400 nothing" "$(answered target | cut -d' ' -f1)"
+name=$(head -c 1000000 /dev/zero | tr '\0' n)
+printf '{"example": "digits-cnn", "name": "%s"}' "$name" >"$work/long"
+check name_of_1_mb same "$(code -H "Authorization: Bearer $token" --data-binary "@$work/long" "$url/api/v1/jobs")" 400
+check name_of_1_mb_says has "$(cat "$work/body")" '"pointer":"/name"'
+check name_of_1_mb_is_short test "$(stat -c %s "$work/body")" -lt 2000
+for made in '../x' '..' 'a/b' '.' 'x y' 'é'; do
+    try "name_$made" 400 '"pointer":"/name"' POST /api/v1/jobs "{\"example\": \"digits-cnn\", \"name\": \"$made\"}"
+done
+for path in jobs/..%2f..%2fcontrol.db queues/..%2fx files/..%2f..%2fsecret.key datasets/..%2fx nodes/..%2fx:drain users/%2e%2e secrets/..%2fKEY; do
+    check "path_$path" has "400 404 405" "$(code -H "Authorization: Bearer $token" "$url/api/v1/$path")"
+done
+for value in NaN Infinity -Infinity 1e999 0x10 01 1.; do
+    try "number_$value" 400 'INVALID_ARGUMENT' POST /api/v1/jobs "{\"example\": \"digits-cnn\", \"train\": {\"learning_rate\": $value}}"
+done
+try text_nan 400 'INVALID_ARGUMENT' POST /api/v1/jobs '{"example": "digits-cnn", "train": {"optimizer": {"name": "SGD", "learning_rate": "NaN"}}}'
+after=$(rss)
+check memory_stays test "$after" -lt $((before + 60000))
 check openapi_lists_routes has "$(api GET /api/v1/openapi.json)" '"/api/v1/jobs/{id}:cancel"'
 
 # --- bytes that no library sends: refused, and never answered as if they were something else ---
