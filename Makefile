@@ -58,7 +58,7 @@ GEN_OBJ   := $(patsubst $(GEN)/%.c,$(OBJ)/gen/%.o,$(GEN_C))
 LIBS_CONTROL := $(BUILD)/libcli.a $(BUILD)/libserver.a $(BUILD)/libscheduler.a $(BUILD)/libdb.a $(BUILD)/libruntime.a $(BUILD)/libproto.a $(BUILD)/libbase.a
 LIBS_RUNTIME := $(BUILD)/libkernels.a $(BUILD)/libruntime.a $(BUILD)/libproto.a $(BUILD)/libbase.a
 
-LINK_CONTROL := -lmicrohttpd -lwebsockets -lsqlite3 -ljansson -lsodium -lcurl -lgrpc -lgpr -lprotobuf-c -lz -lm -lpthread
+LINK_CONTROL := -lmicrohttpd -lssl -lcrypto -lwebsockets -lsqlite3 -ljansson -lsodium -lcurl -lgrpc -lgpr -lprotobuf-c -lz -lm -lpthread
 # Programs have libhdf5 inside: as a shared library it would bring libcurl and thirty more to every start.
 LINK_HDF5 := -l:libhdf5_serial.a -l:libsz.a -l:libaec.a
 LINK_RUNTIME := -ldnnl -lgomp -lpng -ljpeg -licuuc -lzip $(LINK_HDF5) -ljansson -lgrpc -lgpr -lprotobuf-c -lz -lm -ldl -lpthread

@@ -200,6 +200,9 @@ static void prepare(struct client *client, CURL *curl, const char *method, const
     curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
     curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, client->problem);
     curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+    const char *authority = getenv("TRAINYARD_CA");
+    if (authority && *authority)
+        curl_easy_setopt(curl, CURLOPT_CAINFO, authority);
     curl_easy_setopt(curl, CURLOPT_NOPROXY, "localhost,127.0.0.1");
     curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_bytes);
     if (client->socket_path)

@@ -2,7 +2,8 @@
  * client.h - the REST API from the command line's side.
  *
  * Which server: --dir DIR (its control.sock, no token), else TRAINYARD_URL and TRAINYARD_TOKEN,
- * else TRAINYARD_DIR, else what `trainyard login` has kept.
+ * else TRAINYARD_DIR, else what `trainyard login` has kept.  Where its certificate is of an
+ * authority that the system does not know, TRAINYARD_CA names the file with that authority's.
  */
 #pragma once
 

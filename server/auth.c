@@ -29,7 +29,8 @@ struct auth {
     struct db *db;
     const char *origin;
     struct map *hosts;    /* names that the Host header may have */
-    char cookie[32];      /* has the port in its name: cookies know no ports */
+    char cookie[40];      /* has the port in its name: cookies know no ports */
+    bool encrypted;       /* the origin is https:// */
     pthread_mutex_t lock; /* guards: failures, failures_since_us */
     int failures;
     uint64_t failures_since_us;
@@ -57,8 +58,9 @@ struct auth *auth_new(struct db *db, const char *origin, int64_t per_second)
     host = host ? host + 3 : origin;
     const char *port = strrchr(host, ':');
     port = port ? port : "";
-    snprintf(auth->cookie, sizeof(auth->cookie), "trainyard%s%s", *port ? "_" : "",
-             *port ? port + 1 : "");
+    auth->encrypted = strncmp(origin, "https://", 8) == 0;
+    snprintf(auth->cookie, sizeof(auth->cookie), "%strainyard%s%s",
+             auth->encrypted ? "__Host-" : "", *port ? "_" : "", *port ? port + 1 : "");
     auth_allow_host(auth, host);
     static const char *const loopback[] = {"127.0.0.1", "localhost", "[::1]"};
     for (int i = 0; i < ARRAY_LEN(loopback); i++) {
@@ -163,7 +165,8 @@ static bool check_site(const struct request *req, struct error *err)
     const char *origin = request_header(req, "Origin");
     const char *host = request_header(req, "Host");
     const char *bare = origin ? strstr(origin, "://") : NULL;
-    if (origin && (!bare || !host || strcasecmp(bare + 3, host) != 0))
+    bool plain = req->services->encrypted && origin && strncasecmp(origin, "https:", 6) != 0;
+    if (origin && (!bare || !host || strcasecmp(bare + 3, host) != 0 || plain))
         return fail(err, DENIED, "the request comes from another site (%.80s)", origin);
     const char *site = request_header(req, "Sec-Fetch-Site");
     bool safe = strcmp(req->method, "GET") == 0 || strcmp(req->method, "HEAD") == 0;
@@ -313,8 +316,8 @@ static bool count_failure(struct auth *auth)
 static void set_cookie(struct auth *auth, struct request *req, const char *session)
 {
     reply_header(req, "Set-Cookie",
-                 arena_printf(req->arena, "%s=%s; Path=/; HttpOnly; SameSite=Lax; Max-Age=%d",
-                              auth->cookie, session,
+                 arena_printf(req->arena, "%s=%s; Path=/; HttpOnly; SameSite=Lax%s; Max-Age=%d",
+                              auth->cookie, session, auth->encrypted ? "; Secure" : "",
                               *session ? (int)(AUTH_SESSION_US / 1000000) : 0));
 }
 

@@ -31,6 +31,7 @@
 #define HTTP_IDLE_S 15
 #define HTTP_PER_ADDRESS 2000
 #define HTTP_WORKERS 8
+#define HTTP_TAKERS 2
 #define HTTP_REFUSED_MS 2000         /* for the rest of a body that is too large ... */
 #define HTTP_REFUSED_BYTES (8 << 20) /* ... and this much of it */
 
@@ -46,8 +47,11 @@ struct http {
     struct live *live;
     struct deadline *deadline;
     struct workers *workers;
-    struct http_door tcp;
+    struct http_door tcp; /* without a listener: unused */
     struct http_door unix_socket;
+    struct http_door taken[HTTP_TAKERS]; /* for http_take(), in turn: libmicrohttpd gives no
+                                          * pool to a daemon that does not listen */
+    atomic_uint taken_next;
     char *socket_path;
     atomic_uint_fast64_t requests; /* numbers the request ids */
 };
@@ -274,6 +278,8 @@ static enum MHD_Result send_reply(struct exchange *x, bool close_after)
     MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
     MHD_add_response_header(response, "Referrer-Policy", "no-referrer");
     MHD_add_response_header(response, "X-Request-Id", x->request.id);
+    if (x->request.services->encrypted && !x->door->local)
+        MHD_add_response_header(response, "Strict-Transport-Security", "max-age=31536000");
     if (close_after)
         MHD_add_response_header(response, "Connection", "close");
     x->phase = PHASE_REPLIED;
@@ -509,24 +515,28 @@ static bool open_door(struct http_door *door, struct http *http, int listener, b
 {
     door->http = http;
     door->local = local;
-    unsigned flags =
-        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
+    unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME |
+                     MHD_USE_ERROR_LOG |
+                     (listener < 0 ? MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ITC : 0);
     struct MHD_OptionItem more[] = {
         {MHD_OPTION_THREAD_POOL_SIZE, threads, NULL},
+        {listener < 0 ? MHD_OPTION_PER_IP_CONNECTION_LIMIT : MHD_OPTION_LISTEN_SOCKET,
+         listener < 0 ? HTTP_PER_ADDRESS : listener, NULL},
         {local ? MHD_OPTION_END : MHD_OPTION_PER_IP_CONNECTION_LIMIT, HTTP_PER_ADDRESS, NULL},
         {MHD_OPTION_END, 0, NULL},
     };
     door->daemon = MHD_start_daemon(
         flags, 0, NULL, NULL, on_call, door, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL,
-        MHD_OPTION_LISTEN_SOCKET, listener, MHD_OPTION_CONNECTION_LIMIT,
-        (unsigned)LIMIT_HTTP_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)HTTP_IDLE_S,
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)LIMIT_HTTP_CONNECTIONS,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)HTTP_IDLE_S,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HTTP_HEADER_MEMORY,
         MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_URI_LOG_CALLBACK, on_target, door,
         MHD_OPTION_NOTIFY_COMPLETED, on_completed, door, MHD_OPTION_NOTIFY_CONNECTION,
         on_connection, door, MHD_OPTION_UNESCAPE_CALLBACK, on_unescape, NULL, MHD_OPTION_ARRAY,
         more, MHD_OPTION_END);
     if (!door->daemon) {
-        close(listener);
+        if (listener >= 0)
+            close(listener);
         return fail(err, UNAVAILABLE, "the web server did not start: %s",
                     errno ? strerror(errno) : "unknown reason");
     }
@@ -547,12 +557,24 @@ struct http *http_start(const struct http_options *options, const struct service
     http->socket_path = alloc_text(options->socket_path);
     if (!http->workers)
         fail(err, EXHAUSTED, "the threads of the web server did not start");
-    if (!http->workers || !open_door(&http->unix_socket, http, local, true, 0, err) ||
-        !open_door(&http->tcp, http, options->listener, false, options->threads, err)) {
+    bool ok = http->workers && open_door(&http->unix_socket, http, local, true, 0, err);
+    if (options->listener >= 0)
+        ok = ok && open_door(&http->tcp, http, options->listener, false, options->threads, err);
+    for (int i = 0; i < HTTP_TAKERS && options->listener < 0; i++)
+        ok = ok && open_door(&http->taken[i], http, -1, false, 0, err);
+    if (!ok) {
         http_stop(http);
         return NULL;
     }
     return http;
+}
+
+bool http_take(void *self, int fd, const struct sockaddr *from, socklen_t from_size)
+{
+    struct http *http = self;
+    unsigned turn = atomic_fetch_add(&http->taken_next, 1);
+    struct MHD_Daemon *daemon = http->taken[turn % HTTP_TAKERS].daemon;
+    return MHD_add_connection(daemon, fd, from, from_size) == MHD_YES;
 }
 
 void http_stop(struct http *http)
@@ -562,6 +584,9 @@ void http_stop(struct http *http)
     workers_stop(http->workers); /* wakes the connections that wait for them */
     if (http->tcp.daemon)
         MHD_stop_daemon(http->tcp.daemon);
+    for (int i = 0; i < HTTP_TAKERS; i++)
+        if (http->taken[i].daemon)
+            MHD_stop_daemon(http->taken[i].daemon);
     if (http->unix_socket.daemon)
         MHD_stop_daemon(http->unix_socket.daemon);
     unlink(http->socket_path);

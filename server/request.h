@@ -29,6 +29,7 @@ struct services {
     struct webhooks *webhooks;
     const char *folder;    /* DIR */
     const char *origin;    /* "http://127.0.0.1:7070" */
+    bool encrypted;        /* the origin is https:// */
     uint64_t started_us;   /* monotonic */
     int64_t dataset_bytes; /* that all datasets may have together; 0: what the disk holds */
 };

@@ -34,6 +34,7 @@
 #include "server/nodes.h"
 #include "server/request.h"
 #include "server/serve.h"
+#include "server/tls.h"
 #include "server/webhooks.h"
 
 #define SERVE_FILES_MAX 65536 /* file descriptors; tables of libraries grow with the limit */
@@ -57,6 +58,7 @@ struct serve {
     struct services services;
     struct live *live;
     struct http *http;
+    struct tls *tls; /* NULL: the page is plain HTTP */
     struct agent *agent;
     struct clean *clean;
 };
@@ -86,12 +88,15 @@ static bool check_host(const struct serve_options *options, struct error *err)
             err, INVALID,
             "--host is '%.60s'; it must be an IPv4 address of this machine, as 127.0.0.1",
             options->host);
+    if (!options->tls_certificate != !options->tls_key)
+        return fail(err, INVALID, "--tls-cert and --tls-key go together");
+    if (options->tls_certificate)
+        return tls_check(options->tls_certificate, options->tls_key, err);
     if (strncmp(options->host, "127.", 4) == 0 || options->insecure)
         return true;
     return fail(err, INVALID,
-                "--host %s would let other machines in without encryption; use 127.0.0.1 "
-                "behind a proxy with TLS, or add "
-                "--insecure-i-know",
+                "--host %s would let other machines in without encryption: add --tls-cert and "
+                "--tls-key, or use 127.0.0.1 behind a proxy with TLS, or add --insecure-i-know",
                 options->host);
 }
 
@@ -183,7 +188,9 @@ static bool start_http(struct serve *s, const struct serve_options *options, str
     int listener = door_tcp(options->host, &port, err);
     if (listener < 0)
         return false;
-    snprintf(s->origin, sizeof(s->origin), "http://%s:%d", options->host, port);
+    bool encrypted = options->tls_certificate != NULL;
+    snprintf(s->origin, sizeof(s->origin), "http%s://%s:%d", encrypted ? "s" : "",
+             options->host, port);
     s->webhooks = webhooks_start(s->db, s->feed, options->webhooks_anywhere);
     s->auth = auth_new(s->db, s->origin, options->token_rate);
     for (int i = 0; i < options->hosts_count; i++)
@@ -197,6 +204,7 @@ static bool start_http(struct serve *s, const struct serve_options *options, str
         .webhooks = s->webhooks,
         .folder = s->folder,
         .origin = s->origin,
+        .encrypted = encrypted,
         .started_us = clock_monotonic_us(),
         .dataset_bytes = options->dataset_bytes,
     };
@@ -207,10 +215,20 @@ static bool start_http(struct serve *s, const struct serve_options *options, str
     }
     char *socket_path = alloc_printf("%s/control.sock", s->folder);
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-    struct http_options http = {listener, socket_path, cpus < 2 ? 2 : cpus > 4 ? 4 : (int)cpus};
+    struct http_options http = {encrypted ? -1 : listener, socket_path,
+                                cpus < 2   ? 2
+                                : cpus > 4 ? 4
+                                           : (int)cpus};
     s->http = http_start(&http, &s->services, s->live, err);
     free(socket_path);
-    return s->http != NULL;
+    if (!s->http && encrypted)
+        close(listener);
+    if (!s->http || !encrypted)
+        return s->http != NULL;
+    struct tls_options tls = {listener, options->tls_certificate, options->tls_key, http_take,
+                              s->http};
+    s->tls = tls_start(&tls, err);
+    return s->tls != NULL;
 }
 
 /* Last: what it brings calls the server. */
@@ -249,7 +267,7 @@ static bool write_addresses(const struct serve *s, struct error *err)
     bool ok = file != NULL;
     if (ok) {
         fprintf(file, "{\"http\": \"%s\", \"agents\": \"%s\", \"pid\": %d}\n",
-                s->origin + strlen("http://"),
+                strstr(s->origin, "://") + 3,
                 s->remote_rpc ? rpc_server_address(s->remote_rpc) : "", (int)getpid());
         ok = fclose(file) == 0 && rename(next, path) == 0;
     }
@@ -283,6 +301,7 @@ static void stop(struct serve *s)
     if (s->feed)
         feed_close(s->feed);
     live_stop(s->live);
+    tls_stop(s->tls);
     http_stop(s->http);
     webhooks_stop(s->webhooks);
     if (s->remote_rpc)

@@ -24,8 +24,10 @@ struct serve_options {
     const char *task_user;     /* of the embedded agent: "FIRST-LAST", or NULL */
     int64_t token_rate;        /* requests a second of one token or session; 0: any number */
     int64_t dataset_bytes;     /* of all datasets, when one is uploaded; 0: what the disk has */
-    bool webhooks_anywhere;    /* webhooks may call private addresses, and http */
-    const char *const *hosts;  /* other names that browsers may use */
+    const char *tls_certificate; /* of the page and the API: PEM files; NULL: plain HTTP */
+    const char *tls_key;
+    bool webhooks_anywhere;   /* webhooks may call private addresses, and http */
+    const char *const *hosts; /* other names that browsers may use */
     int hosts_count;
 };
 

@@ -6,6 +6,7 @@ import http.client
 import json
 import os
 import socket
+import ssl
 from typing import Any, Dict, Mapping, Optional, Tuple
 from urllib.parse import urlencode, urlsplit
 
@@ -75,7 +76,8 @@ class Transport:
         if self._socket:
             return _SocketConnection(self._socket, timeout)
         if self._tls:
-            return http.client.HTTPSConnection(self._host, self._port, timeout=timeout)
+            context = ssl.create_default_context(cafile=os.environ.get("TRAINYARD_CA") or None)
+            return http.client.HTTPSConnection(self._host, self._port, timeout=timeout, context=context)
         return http.client.HTTPConnection(self._host, self._port, timeout=timeout)
 
     def open(self, method: str, path: str, body: Optional[bytes] = None, headers: Optional[Mapping[str, str]] = None,

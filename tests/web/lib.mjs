@@ -59,8 +59,8 @@ export function trainyard(...args) {
 }
 
 // Starts the server; resolves with the process and its one-time link once it is ready.
-export async function serve(folder, port) {
-    const server = spawn(join(build, "trainyard"), ["serve", "--dir", folder, "--port", String(port)], {
+export async function serve(folder, port, ...options) {
+    const server = spawn(join(build, "trainyard"), ["serve", "--dir", folder, "--port", String(port), ...options], {
         stdio: ["ignore", "pipe", "pipe"],
     });
     let output = "";
@@ -69,7 +69,7 @@ export async function serve(folder, port) {
         const timer = setTimeout(() => stop(new Error(`server not ready in 20 s: ${output}`)), 20000);
         server.stdout.on("data", (data) => {
             output += data;
-            const found = /http:\/\/127\.0\.0\.1:\d+\/login[^\s]*/.exec(output);
+            const found = /https?:\/\/127\.0\.0\.1:\d+\/login[^\s]*/.exec(output);
             if (found) {
                 clearTimeout(timer);
                 done(found[0]);
