@@ -346,10 +346,12 @@ format: ## format all C files
 	$(Q)clang-format-14 -i $(C_FILES)
 
 SYSTEM := $(wildcard tests/system/*_test.sh)
+# They mostly wait.
+AT_ONCE ?= 2
 TIMEOUT ?= 300
 .PHONY: system test interop fuzz fuzz-build fuzz-check check totals
 system: all ## system tests: real processes (T=part of a name, KILLS=N, SEED=N, TIMEOUT=seconds for each)
-	$(Q)TRAINYARD_BUILD=$(BUILD) tests/run.sh --timeout $(TIMEOUT) $(foreach t,$(SYSTEM),$(if $(T),$(if $(findstring $(T),$(t)),$(t)),$(t)))
+	$(Q)TRAINYARD_BUILD=$(BUILD) tests/run.sh --timeout $(TIMEOUT) --at-once $(AT_ONCE) $(foreach t,$(SYSTEM),$(if $(T),$(if $(findstring $(T),$(t)),$(t)),$(t)))
 
 .PHONY: cases
 cases: $(BUILD)/tf-cases $(BUILD)/keras-vectors $(BUILD)/saved-models ## TensorFlow's and Keras's recorded answers, where the recordings are

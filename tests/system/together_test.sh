@@ -1,6 +1,9 @@
 #!/bin/bash
 # together_test.sh - one model over several tasks: what one task with the whole batch learns, to the rounding of sums,
 # and always with the same bits; tasks that are killed; a server that starts them, and starts them again.
+#
+# It looks for tasks by their command lines:
+# alone
 . "$(dirname "$0")/lib.sh"
 
 cd "$work" || exit 1
