@@ -321,6 +321,22 @@ static void set_cookie(struct auth *auth, struct request *req, const char *sessi
                               *session ? (int)(AUTH_SESSION_US / 1000000) : 0));
 }
 
+/* Who signs in anew has one session in his browser, not two. */
+static bool end_session(struct auth *auth, struct request *req, struct error *err)
+{
+    const char *session = cookie_value(auth, req);
+    struct db_token token;
+    if (!session)
+        return true;
+    struct db_conn *conn = db_read(auth->db, DB_CONTROL, err);
+    if (!conn)
+        return false;
+    bool found = db_tokens_find(conn, session, TOKEN_SESSION, (int64_t)clock_wall_us(),
+                                req->arena, &token, err);
+    db_read_done(auth->db, conn);
+    return !found || auth_revoke(auth, token.id, 0, err);
+}
+
 bool auth_sign_in(struct auth *auth, struct request *req, const char *code, struct error *err)
 {
     char session[DB_TOKEN_BYTES];
@@ -334,7 +350,8 @@ bool auth_sign_in(struct auth *auth, struct request *req, const char *code, stru
         }
         return false;
     }
-    if (!find_token(auth, session, TOKEN_SESSION, req->arena, &req->user, err))
+    if (!end_session(auth, req, err) ||
+        !find_token(auth, session, TOKEN_SESSION, req->arena, &req->user, err))
         return false;
     set_cookie(auth, req, session);
     return true;
@@ -379,6 +396,7 @@ bool auth_begin(struct auth *auth, struct request *req, const struct db_user *us
     int64_t expires_us = (int64_t)(clock_wall_us() + AUTH_SESSION_US);
     if (!db_tokens_add(auth->db, user->id, TOKEN_SESSION, ROLE_ADMIN, "password", expires_us,
                        session, err) ||
+        !end_session(auth, req, err) ||
         !find_token(auth, session, TOKEN_SESSION, req->arena, &req->user, err))
         return false;
     set_cookie(auth, req, session);
@@ -432,18 +450,9 @@ bool auth_still(struct auth *auth, struct auth_identity *user)
 
 bool auth_sign_out(struct auth *auth, struct request *req, struct error *err)
 {
-    const char *session = cookie_value(auth, req);
-    if (!session)
-        return true;
-    struct db_conn *conn = db_read(auth->db, DB_CONTROL, err);
-    if (!conn)
-        return false;
-    struct db_token token;
-    bool found = db_tokens_find(conn, session, TOKEN_SESSION, (int64_t)clock_wall_us(),
-                                req->arena, &token, err);
-    db_read_done(auth->db, conn);
-    if (found && !auth_revoke(auth, token.id, 0, err))
+    if (!end_session(auth, req, err))
         return false;
     set_cookie(auth, req, "");
+    reply_header(req, "Clear-Site-Data", "\"storage\"");
     return true;
 }

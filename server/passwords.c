@@ -12,6 +12,11 @@
 
 static_assert(crypto_pwhash_STRBYTES <= PASSWORD_HASH_BYTES, "room for a hash");
 
+/* What everybody tries first. */
+static const uint32_t common[] = {
+#include "server/passwords_common.inc"
+};
+
 struct failures {
     uint64_t since_us;
     int count;
@@ -63,6 +68,32 @@ static bool make(const char *password, char hash[PASSWORD_HASH_BYTES], struct er
            fail(err, EXHAUSTED, "there is no memory to hash a password");
 }
 
+static uint64_t short_hash(const char *text, size_t size)
+{
+    uint64_t hash = 0;
+    static const unsigned char key[crypto_shorthash_KEYBYTES];
+    static_assert(crypto_shorthash_BYTES == sizeof(hash), "a short hash is a number");
+    crypto_shorthash((unsigned char *)&hash, (const unsigned char *)text, size, key);
+    return hash;
+}
+
+static int compare_hashes(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+static bool is_common(const char *password, size_t size)
+{
+    char lower[PASSWORD_BYTES_MAX];
+    for (size_t i = 0; i < size; i++)
+        lower[i] = (char)(password[i] >= 'A' && password[i] <= 'Z' ? password[i] + ('a' - 'A')
+                                                                   : password[i]);
+    uint32_t hash = (uint32_t)short_hash(lower, size);
+    sodium_memzero(lower, sizeof(lower));
+    return bsearch(&hash, common, ARRAY_LEN(common), sizeof(common[0]), compare_hashes);
+}
+
 bool passwords_hash(struct passwords *passwords, const char *password,
                     char hash[PASSWORD_HASH_BYTES], struct error *err)
 {
@@ -71,6 +102,10 @@ bool passwords_hash(struct passwords *passwords, const char *password,
         return error_at(err, "/password", INVALID,
                         "the password has %zu bytes, allowed: %d to %d", size,
                         PASSWORD_BYTES_MIN, PASSWORD_BYTES_MAX);
+    if (is_common(password, size))
+        return error_at(err, "/password", INVALID,
+                        "the password is one of those that are tried first: take another, a "
+                        "few words will do");
     if (!begin(passwords, err))
         return false;
     bool ok = make(password, hash, err);
@@ -80,11 +115,7 @@ bool passwords_hash(struct passwords *passwords, const char *password,
 
 static struct failures *row_of(struct passwords *passwords, const char *user)
 {
-    uint64_t hash = 0;
-    static const unsigned char key[crypto_shorthash_KEYBYTES];
-    static_assert(crypto_shorthash_BYTES == sizeof(hash), "a short hash is a number");
-    crypto_shorthash((unsigned char *)&hash, (const unsigned char *)user, strlen(user), key);
-    return &passwords->of[hash % PASSWORD_ROWS];
+    return &passwords->of[short_hash(user, strlen(user)) % PASSWORD_ROWS];
 }
 
 static int count_now(struct failures *failures, uint64_t now_us)

@@ -21,7 +21,8 @@ struct passwords;
 struct passwords *passwords_new(void);
 void passwords_free(struct passwords *passwords); /* NULL is fine */
 
-/* INVALID when it is too short or too long; EXHAUSTED when others are being hashed. */
+/* INVALID when it is too short, too long or one of the 5,000 that are tried first; EXHAUSTED
+ * when others are being hashed. */
 bool passwords_hash(struct passwords *passwords, const char *password,
                     char hash[PASSWORD_HASH_BYTES], struct error *err) CHECKED;
 

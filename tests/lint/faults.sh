@@ -1,9 +1,19 @@
 #!/bin/bash
-# faults.sh - each test that docs/reliability.md names is there: a file, a test file without its ending, or a word in one.
+# faults.sh - each test that docs/reliability.md and docs/security.md name is there: a file, a test file without its
+# ending, or a word in one.
 missing=0
-for name in $(sed -n '/^| F[0-9]/s/.*| \([^|]*\) |$/\1/p' docs/reliability.md | grep -o '`[^`]*`' | tr -d '`' | sort -u); do
-    [ "$name" != stop.max_seconds ] || continue
-    [ -e "$name" ] || [ -e "tests/system/$name.sh" ] || grep -rqF --include=*.c --include=*.sh --include=*.py -- "$name" tests ||
-        { echo "docs/reliability.md: there is no test '$name'"; missing=1; }
-done
+# look PAGE : reads names
+look() {
+    local bad=0
+    while read -r name; do
+        [ -e "$name" ] || [ -e "tests/system/$name.sh" ] || grep -rqF --include=*.c --include=*.sh --include=*.py -- "$name" tests ||
+            { echo "$1: there is no test '$name'"; bad=1; }
+    done
+    return $bad
+}
+sed -n '/^| F[0-9]/s/.*| \([^|]*\) |$/\1/p' docs/reliability.md | grep -o '`[^`]*`' | tr -d '`' | grep -vx 'stop.max_seconds' | sort -u |
+    look docs/reliability.md || missing=1
+# There names of tests have an underscore, no space, no sign and no capital.
+sed -n '/^| [0-9]/s/.*| \([^|]*\) |$/\1/p' docs/security.md | grep -o '`[^`]*`' | tr -d '`' | grep -x '[a-z0-9/]*_[a-z0-9_]*' | sort -u |
+    look docs/security.md || missing=1
 exit $missing

@@ -22,6 +22,8 @@ api POST /api/v1/users '{"name": "../x", "role": "viewer"}' >/dev/null; check ba
 has_pointer() { has "$(field "$(cat "$work/body")" errors 0 pointer)" "$1"; }
 check bad_name_pointer has_pointer /name
 api POST /api/v1/users '{"name": "x", "role": "viewer", "password": "short"}' >/dev/null; check short_password has "$(cat "$work/body")" "the password has 5 bytes, allowed: 8 to 128"
+api POST /api/v1/users '{"name": "x", "role": "viewer", "password": "PassWord123"}' >/dev/null; check common_password has "$(cat "$work/body")" "one of those that are tried first"
+check common_password_pointer has_pointer /password
 api POST /api/v1/users '{"name": "x", "role": "king"}' >/dev/null; check bad_role has_pointer /role
 api POST /api/v1/users '{"name": "x"}' >/dev/null; check role_wanted has_pointer /role
 api POST /api/v1/users '{"name": "x", "role": "viewer", "admin": true}' >/dev/null; check unknown_field has_pointer /admin
@@ -41,6 +43,11 @@ check tells_nothing same "$(field "$(cat "$work/body")" detail)" "$wrong"
 check no_password_no_way same "$(sign_in admin '')" 401
 check other_site same "$(sign_in ana 'correct horse' -H 'Origin: http://evil.example')" 403
 check as_a_form same "$(curl -sS -o /dev/null -w '%{http_code}' -d '{"user": "ana", "password": "correct horse"}' "$url/api/v1/session")" 403
+
+# --- signing in again: one session in the browser, not two ---
+sign_in ana 'correct horse' >/dev/null; cp "$work/cookies" "$work/earlier"
+check signs_in_again same "$(sign_in ana 'correct horse' -b "$work/earlier")" 201
+check earlier_session_ends same "$(curl -sS -o /dev/null -w '%{http_code}' -b "$work/earlier" "$url/api/v1/session")" 401
 
 # --- one's own password: other sessions end, this one goes on ---
 sign_in ana 'correct horse' >/dev/null; cp "$work/cookies" "$work/old"

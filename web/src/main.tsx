@@ -50,7 +50,11 @@ function Item({ path, here, icon, children }: { path: string; here: boolean; ico
 function Me({ session }: { session: api.Session }): preact.JSX.Element {
     const own = Object.entries(session.projects).map(([project, role]) => `${role} in ${project}`);
     const rights = [session.role === "none" ? "" : `${session.role} in every project`, ...own].filter(Boolean).join(", ");
-    const leave = (): void => void api.signOut().finally(() => location.assign("/"));
+    const leave = (): void =>
+        void api.signOut().finally(() => {
+            sessionStorage.clear(); // a draft of a job is for who wrote it
+            location.assign("/");
+        });
     return (
         <div class="me">
             <span class="label" title={rights || "no role in any project yet"}>
