@@ -8,6 +8,7 @@
 #include "task/mode_dataset.h"
 #include "task/mode_evaluate.h"
 #include "task/mode_export.h"
+#include "task/mode_gpus.h"
 #include "task/mode_graph.h"
 #include "task/mode_predict.h"
 #include "task/mode_serve.h"
@@ -36,10 +37,11 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         int (*run)(int argc, char **argv);
-    } modes[] = {
-        {"checkpoint", mode_checkpoint}, {"classes", mode_classes}, {"dataset", mode_dataset},
-        {"evaluate", mode_evaluate},     {"export", mode_export},   {"graph", mode_graph},
-        {"predict", mode_predict},       {"trace", mode_trace},     {"train", mode_train}};
+    } modes[] = {{"checkpoint", mode_checkpoint}, {"classes", mode_classes},
+                 {"dataset", mode_dataset},       {"evaluate", mode_evaluate},
+                 {"export", mode_export},         {"gpus", mode_gpus},
+                 {"graph", mode_graph},           {"predict", mode_predict},
+                 {"trace", mode_trace},           {"train", mode_train}};
 
     settle_threads(argv);
     kernels_add(false);

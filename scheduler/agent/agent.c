@@ -112,6 +112,7 @@ static void agent_free(struct agent *agent)
     pthread_cond_destroy(&agent->failing);
     pthread_mutex_destroy(&agent->lock);
     labels_release(&agent->labels);
+    gpus_release(&agent->gpus);
     free(agent->folder);
     free(agent->attempts_folder);
     free(agent->node_name);
@@ -149,6 +150,23 @@ static struct agent *agent_make(const struct agent_options *options)
     return agent;
 }
 
+/* After what runs was found: as long as tasks hold GPUs these keep their numbers. */
+static void offer_gpus(struct agent *agent)
+{
+    bool held = false;
+    for (int i = 0; i < agent->held_count; i++)
+        held |= attempt_has_gpus(agent->held[i].attempt);
+    gpus_find(agent->task_path, agent->folder, held, &agent->gpus);
+    struct agent_resources *capacity = &agent->capacity;
+    capacity->gpus = agent->gpus.count;
+    for (int i = 0; i < agent->gpus.count; i++) {
+        const struct gpu *gpu = &agent->gpus.list[i];
+        if (!i || gpu->memory_bytes < capacity->gpu_memory_bytes)
+            capacity->gpu_memory_bytes = gpu->memory_bytes;
+        capacity->gpu_type = agent->gpus.list[0].name;
+    }
+}
+
 struct agent *agent_start(const struct agent_options *options, struct error *err)
 {
     struct agent *agent = agent_make(options);
@@ -166,6 +184,8 @@ struct agent *agent_start(const struct agent_options *options, struct error *err
     if (ok && agent->inotify < 0)
         ok = error_errno(err, EXHAUSTED, "cannot watch files");
     ok = ok && work_adopt(agent, err);
+    if (ok && !options->fake_gpus)
+        offer_gpus(agent);
     if (ok)
         agent->link = link_new(options->server, options->tls, agent->mailbox, err);
     if (!agent->link) {

@@ -18,6 +18,7 @@
 #include "base/str.h"
 #include "scheduler/agent/attempt.h"
 #include "scheduler/agent/files.h"
+#include "scheduler/agent/gpus.h"
 #include "scheduler/agent/inventory.h"
 #include "scheduler/agent/launch.h"
 #include "scheduler/agent/prepare.h"
@@ -342,6 +343,23 @@ static bool folder_write(struct attempt *attempt, const struct agent_start_task 
     return ok;
 }
 
+/* What NVIDIA's libraries know the task's GPUs by. */
+static json_t *gpu_uuids(const json_t *numbers, const struct gpus *gpus)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < json_array_size(numbers); i++) {
+        json_int_t number = json_integer_value(json_array_get(numbers, i));
+        if (gpus && number < gpus->count)
+            json_array_append_new(list, json_string(gpus->list[number].uuid));
+    }
+    return list;
+}
+
+bool attempt_has_gpus(const struct attempt *attempt)
+{
+    return !attempt_ended(attempt) && files_int(attempt->start, "gpus") > 0;
+}
+
 struct attempt *attempt_new(const struct attempt_places *places,
                             const struct agent_start_task *start, const struct attempt_own *own)
 {
@@ -373,6 +391,8 @@ struct attempt *attempt_new(const struct attempt_places *places,
         json_object_set_new(attempt->start, "port", json_integer(own->port));
         json_object_set_new(attempt->start, "user", json_integer(own->user));
         json_object_set_new(attempt->start, "group", json_integer(own->group));
+        json_object_set_new(attempt->start, "gpu_uuids",
+                            gpu_uuids(json_object_get(attempt->start, "gpu_ids"), own->gpus));
         attempt->folder = alloc_printf("%s/%lld-%s-%d", places->attempts_folder,
                                        (long long)start->task.attempt_epoch, start->task.role,
                                        start->task.index);

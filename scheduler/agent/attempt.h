@@ -12,6 +12,7 @@
 
 struct attempt;
 struct error;
+struct gpus;
 struct link;
 
 struct attempt_places {
@@ -24,6 +25,7 @@ struct attempt_own { /* of the node, the task's alone */
     int port;        /* 0: none */
     uid_t user;      /* 0: it runs as the agent; ATTEMPT_NO_USER: there is none left */
     uid_t group;
+    const struct gpus *gpus; /* of the node, by number; none when they are fake */
 };
 #define ATTEMPT_NO_USER ((uid_t)-1)
 
@@ -53,6 +55,9 @@ bool attempt_watches(const struct attempt *attempt, int watch);
 
 /* Whether it holds this port of the node. */
 bool attempt_has_port(const struct attempt *attempt, int port);
+
+/* Whether GPUs are its own, and it has not ended. */
+bool attempt_has_gpus(const struct attempt *attempt);
 
 /* The user that it runs as; 0: the agent's. */
 uid_t attempt_user(const struct attempt *attempt);

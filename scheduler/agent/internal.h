@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "proto/agent_pb.h"
 #include "scheduler/agent/attempt.h"
+#include "scheduler/agent/gpus.h"
 #include "scheduler/agent/labels.h"
 #include "scheduler/agent/users.h"
 
@@ -33,6 +34,7 @@ struct agent {
     struct users users;
     char boot_id[64];
     struct agent_resources capacity;
+    struct gpus gpus;
     struct labels labels;
     int lock_file; /* held as long as the agent lives */
     struct attempt_places places;

@@ -177,10 +177,14 @@ static void add_gpus(struct words *words, const json_t *start)
     char *text = alloc_text("");
     size_t i;
     json_t *gpu;
-    json_array_foreach(json_object_get(start, "gpu_ids"), i, gpu)
+    const json_t *uuids = json_object_get(start, "gpu_uuids");
+    bool known = json_array_size(uuids) > 0;
+    json_array_foreach(known ? uuids : json_object_get(start, "gpu_ids"), i, gpu)
     {
+        const char *comma = i ? "," : "";
         char *more =
-            alloc_printf("%s%s%lld", text, i ? "," : "", (long long)json_integer_value(gpu));
+            known ? alloc_printf("%s%s%s", text, comma, json_string_value(gpu))
+                  : alloc_printf("%s%s%lld", text, comma, (long long)json_integer_value(gpu));
         free(text);
         text = more;
     }

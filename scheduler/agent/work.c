@@ -180,6 +180,7 @@ static void command_run(struct agent *agent, const struct agent_command *command
                         : 0,
             .user = port_user(agent, task->job_id),
             .group = agent->users.group,
+            .gpus = &agent->gpus,
         };
         if (!held)
             held = held_add(agent, attempt_new(&agent->places, &command->start, &own));

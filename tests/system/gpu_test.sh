@@ -1,0 +1,79 @@
+#!/bin/bash
+# gpu_test.sh - GPUs as NVIDIA's driver tells of them (a library in its place): offered, busy (F45), lost (F28), claimed by
+# another agent (F44), of another kind, a driver that hangs; their numbers over restarts.
+. "$(dirname "$0")/lib.sh"
+${CC:-cc} -shared -fPIC -o "$work/nvml.so" "$here/fake_nvml.c" || { echo "skip gpu: no compiler"; exit 0; }
+export TRAINYARD_NVML=$work/nvml.so FAKE_NVML=$work/gpus
+tag=$$-$RANDOM # locks are the machine's
+gpu() { printf 'GPU-%s-%s|%s|85899345920|%s\n' "$tag" "$1" "${2:-NVIDIA H100 80GB HBM3}" "${3:-}"; }
+node() { field "$(api GET /api/v1/nodes)" items 0 "$1"; }
+joined() { has "$(api GET /api/v1/nodes)" joined; }
+log_has() { has "$(cat "$dir.log")" "$1"; }
+
+# --- what is offered, and what is not ---
+sleep 300 & foreign=$!; pids+=($foreign)
+{ gpu a; gpu b "" "$foreign"; printf 'GPU-%s-c|lost\n' "$tag"; gpu d "NVIDIA T4"; gpu e; } >"$FAKE_NVML"
+check driver_is_asked has "$("$build/trainyard-task" gpus)" "GPU-$tag-a  NVIDIA H100 80GB HBM3  80.0 GiB, 0 processes"
+check driver_tells_of_lost has "$("$build/trainyard-task" gpus)" "GPU is lost"
+serve yard --cpus 4 --backoff-ms 100
+wait_for 10 joined
+check two_are_offered same "$(node gpus)" 2
+check kind same "$(node gpu_type)" "NVIDIA H100 80GB HBM3"
+check busy_one_is_named log_has "gpu=GPU-$tag-b msg=\"not offered: another program uses it: process $foreign\""
+check lost_one_is_named log_has "gpu=GPU-$tag-c msg=\"not offered: it does not answer: GPU is lost\""
+check other_kind_is_named log_has "gpu=GPU-$tag-d msg=\"not offered: it is of another kind than the first: NVIDIA T4\""
+export TRAINYARD_DIR=$dir
+check too_many same "$(api POST /api/v1/jobs '{"command": ["true"], "tasks": {"worker": {"gpus": 3}}}' >/dev/null; status)" 400
+
+# --- a task gets its own, by name ---
+echo '{"command": ["sh", "-c", "echo $CUDA_VISIBLE_DEVICES; sleep 60"], "tasks": {"worker": {"gpus": 1, "cpus": 1}}}' >"$work/one.json"
+first=$(field "$("$trainyard" submit "$work/one.json" --json)" number)
+second=$(field "$("$trainyard" submit "$work/one.json" --json)" number)
+wait_for 20 sh -c "'$trainyard' logs $first | grep -q GPU- && '$trainyard' logs $second | grep -q GPU-"
+check each_has_its_own same "$(printf '%s\n' "$("$trainyard" logs "$first")" "$("$trainyard" logs "$second")" | sort)" "$(printf 'GPU-%s-a\nGPU-%s-e' "$tag" "$tag")"
+mine=$("$trainyard" logs "$first")
+
+# --- another agent on the machine ---
+mkdir "$work/other"
+yard=$dir server=$pid
+TRAINYARD_DIR= serve other --cpus 4
+wait_for 10 joined
+check claimed_ones_are_not_offered same "$(node gpus) $(node gpu_type)" "1 NVIDIA T4"
+check claim_is_named log_has "another agent of this machine has claimed it"
+stop TERM
+dir=$yard pid=$server url=http://$(field "$(cat "$yard/server.json")" http) token=$(TRAINYARD_DIR= "$trainyard" token create --dir "$yard")
+
+# --- numbers stay while tasks hold them, also when the driver tells of others now ---
+kill -KILL "$pid"; wait "$pid" 2>/dev/null
+{ gpu e; gpu a "" "$foreign"; gpu f; } >"$FAKE_NVML"
+again --cpus 4 --backoff-ms 100
+wait_for 10 joined
+check same_after_a_restart same "$(node gpus)" 2
+"$trainyard" cancel "$first" >/dev/null; wait_for 20 is_final "$first"
+third=$(field "$("$trainyard" submit "$work/one.json" --json)" number)
+wait_for 20 sh -c "'$trainyard' logs $third | grep -q GPU-"
+check freed_one_goes_on same "$("$trainyard" logs "$third")" "$mine"
+for job in "$second" "$third"; do "$trainyard" cancel "$job" >/dev/null; wait_for 20 is_final "$job"; done
+stop TERM
+again --cpus 4
+wait_for 10 joined
+check looked_at_anew same "$(node gpus)" 2
+check now_busy log_has "gpu=GPU-$tag-a msg=\"not offered: another program uses it"
+stop TERM
+
+# --- a driver that hangs, and none ---
+echo hang >"$FAKE_NVML"
+began=$(date +%s)
+again --cpus 4
+check hanging_driver_stops_nobody test $(($(date +%s) - began)) -lt 15
+wait_for 10 joined
+check no_gpu_then same "$(node gpus)" 0
+check hanging_is_named log_has "NVIDIA's driver did not answer in 10 s"
+stop TERM
+rm "$FAKE_NVML"
+again --cpus 4
+wait_for 10 joined
+check no_driver same "$(node gpus)" 0
+check no_driver_is_named log_has "Driver Not Loaded"
+stop TERM
+rm -f "/run/lock/trainyard-GPU-$tag-"*.lock "/tmp/trainyard-GPU-$tag-"*.lock
