@@ -199,9 +199,9 @@ static bool go_on(struct connection *c, int result)
 /* Somebody who speaks plain HTTP to this port is told so. */
 static bool is_plain(struct connection *c)
 {
-    static const char answer[] =
-        "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n"
-        "This port speaks TLS: use https://\n";
+    static const char answer[] = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; "
+                                 "charset=utf-8\r\nConnection: close\r\n\r\n"
+                                 "This port speaks TLS: use https://\n";
     unsigned char first = TLS_FIRST_BYTE;
     if (c->begun || recv(c->client, &first, 1, MSG_PEEK | MSG_DONTWAIT) != 1)
         return false;
