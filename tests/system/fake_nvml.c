@@ -1,6 +1,8 @@
-/* fake_nvml.c - a library in the place of NVIDIA's: what it says of GPUs is in the file $FAKE_NVML.
+/* fake_nvml.c - a library in the place of NVIDIA's: what it says of GPUs is in the file
+ * $FAKE_NVML.
  *
- * A line a GPU: UUID|NAME|MEMORY BYTES|PID,PID... ; UUID|lost for one that does not answer; a line "hang" and nothing answers.
+ * A line a GPU: UUID|NAME|MEMORY BYTES|PID,PID... ; UUID|lost for one that does not answer; a
+ * line "hang" and nothing answers.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,8 +13,14 @@
 static char lines[MAX][256];
 static unsigned count;
 
-struct memory { unsigned long long total, free, used; };
-struct process { unsigned pid; unsigned long long used; unsigned gpu_instance, compute_instance; };
+struct memory {
+    unsigned long long total, free, used;
+};
+struct process {
+    unsigned pid;
+    unsigned long long used;
+    unsigned gpu_instance, compute_instance;
+};
 
 static const char *part(const char *line, int n)
 {
@@ -23,7 +31,10 @@ static const char *part(const char *line, int n)
     out[strcspn(out, "|\n")] = 0;
     return out;
 }
-static int lost(const char *line) { return strcmp(part(line, 1), "lost") == 0 ? 15 : 0; }
+static int lost(const char *line)
+{
+    return strcmp(part(line, 1), "lost") == 0 ? 15 : 0;
+}
 int nvmlInit_v2(void)
 {
     FILE *file = fopen(getenv("FAKE_NVML"), "r");
@@ -34,12 +45,35 @@ int nvmlInit_v2(void)
     }
     return file ? fclose(file) : 9;
 }
-int nvmlShutdown(void) { return 0; }
-int nvmlDeviceGetCount_v2(unsigned *out) { *out = count; return 0; }
-int nvmlDeviceGetHandleByIndex_v2(unsigned i, void **out) { *out = lines[i]; return 0; }
-int nvmlDeviceGetUUID(void *gpu, char *out, unsigned size) { snprintf(out, size, "%s", part(gpu, 0)); return 0; }
-int nvmlDeviceGetName(void *gpu, char *out, unsigned size) { snprintf(out, size, "%s", part(gpu, 1)); return lost(gpu); }
-int nvmlDeviceGetMemoryInfo(void *gpu, struct memory *out) { out->total = strtoull(part(gpu, 2), NULL, 10); return lost(gpu); }
+int nvmlShutdown(void)
+{
+    return 0;
+}
+int nvmlDeviceGetCount_v2(unsigned *out)
+{
+    *out = count;
+    return 0;
+}
+int nvmlDeviceGetHandleByIndex_v2(unsigned i, void **out)
+{
+    *out = lines[i];
+    return 0;
+}
+int nvmlDeviceGetUUID(void *gpu, char *out, unsigned size)
+{
+    snprintf(out, size, "%s", part(gpu, 0));
+    return 0;
+}
+int nvmlDeviceGetName(void *gpu, char *out, unsigned size)
+{
+    snprintf(out, size, "%s", part(gpu, 1));
+    return lost(gpu);
+}
+int nvmlDeviceGetMemoryInfo(void *gpu, struct memory *out)
+{
+    out->total = strtoull(part(gpu, 2), NULL, 10);
+    return lost(gpu);
+}
 int nvmlDeviceGetComputeRunningProcesses_v3(void *gpu, unsigned *n, struct process *out)
 {
     char pids[256];
@@ -50,4 +84,7 @@ int nvmlDeviceGetComputeRunningProcesses_v3(void *gpu, unsigned *n, struct proce
     *n = found;
     return lost(gpu);
 }
-const char *nvmlErrorString(int code) { return code == 15 ? "GPU is lost" : code ? "Driver Not Loaded" : "Success"; }
+const char *nvmlErrorString(int code)
+{
+    return code == 15 ? "GPU is lost" : code ? "Driver Not Loaded" : "Success";
+}
