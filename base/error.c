@@ -1,8 +1,21 @@
-/* error.c - fills struct error; formatting only, no allocation. */
+/* error.c - fills struct error; nothing is allocated but for texts that are too long. */
 
 #include <errno.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
+#include "base/error_whole.h"
+#include "base/str.h"
+
+/* What was cut off can be had for a while (error_whole.h). */
+static void keep_whole(const struct error *err, int size, const char *format, va_list args)
+{
+    size_t room = size < ERROR_WHOLE_BYTES ? (size_t)size + 1 : ERROR_WHOLE_BYTES;
+    char *whole = alloc_bytes(room);
+    vsnprintf(whole, room, format, args);
+    error_whole_keep(err, whole, strlen(whole));
+    free(whole);
+}
 
 static void error_set(struct error *err, const char *pointer, enum error_code code,
                       const char *format, va_list args)
@@ -11,7 +24,12 @@ static void error_set(struct error *err, const char *pointer, enum error_code co
     assert(code != OK);
     err->code = code;
     snprintf(err->pointer, sizeof(err->pointer), "%s", pointer);
-    vsnprintf(err->text, sizeof(err->text), format, args);
+    va_list again;
+    va_copy(again, args);
+    int size = vsnprintf(err->text, sizeof(err->text), format, args);
+    if (size >= (int)sizeof(err->text))
+        keep_whole(err, size, format, again);
+    va_end(again);
 }
 
 bool fail(struct error *err, enum error_code code, const char *format, ...)
@@ -56,15 +74,19 @@ bool error_errno(struct error *err, enum error_code code, const char *format, ..
 
 bool error_prefix(struct error *err, const char *format, ...)
 {
-    char rest[sizeof(err->text)];
-    memcpy(rest, err->text, sizeof(rest));
-
+    const struct error before = *err;
     va_list args;
     va_start(args, format);
     vsnprintf(err->text, sizeof(err->text), format, args);
     va_end(args);
-    size_t used = strlen(err->text);
-    snprintf(err->text + used, sizeof(err->text) - used, "%s", rest);
+    size_t used = strlen(err->text), room = sizeof(err->text) - used;
+    if (snprintf(err->text + used, room, "%s", before.text) < (int)room)
+        return false;
+    struct str whole = {0};
+    str_add_bytes(&whole, err->text, used);
+    error_whole_add(&before, &whole);
+    error_whole_keep(err, str_text(&whole), whole.size);
+    str_release(&whole);
     return false;
 }
 

@@ -40,7 +40,7 @@ enum error_code {
 
 struct error {
     enum error_code code;
-    char text[1000];   /* UTF-8, cut at the end if too long */
+    char text[1000];   /* UTF-8, cut at the end if too long (the whole: error_whole.h) */
     char pointer[200]; /* JSON pointer of the field at fault, "" when there is none */
 };
 

@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/error_whole.h"
 #include "base/str.h"
 #include "proto/message.h"
 #include "runtime/device.h"
@@ -291,11 +292,13 @@ static ProtobufCBinaryData metadata_bytes(const struct str *metadata)
 void master_wire_ran(const char *const *names, const struct tensor *fetched, int count,
                      const struct str *metadata, const struct error *status, struct str *out)
 {
+    struct str text = {0};
     struct arena *arena = arena_new();
     Tensorflow__RunStepResponse response = TENSORFLOW__RUN_STEP_RESPONSE__INIT;
     if (status) {
         response.status_code = (int32_t)status->code;
-        response.status_error_message = (char *)status->text;
+        error_whole_add(status, &text);
+        response.status_error_message = (char *)str_text(&text);
     } else {
         response.n_tensor = (size_t)count;
         response.tensor = arena_array(arena, (size_t)count, sizeof(*response.tensor));
@@ -308,6 +311,7 @@ void master_wire_ran(const char *const *names, const struct tensor *fetched, int
         response.metadata = metadata_bytes(metadata);
     }
     message_pack(&response.base, out);
+    str_release(&text);
     arena_free(arena);
 }
 

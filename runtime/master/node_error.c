@@ -2,6 +2,7 @@
 
 #include "runtime/master/node_error.h"
 #include "base/error.h"
+#include "base/error_whole.h"
 #include "base/str.h"
 
 /* Cuts "node 'NAME' (OP): " off the text; false when it does not begin so. */
@@ -40,16 +41,25 @@ static bool name_placeholder(const char *text, char *name, size_t name_size)
 void node_error(struct error *err)
 {
     char name[512];
-    struct str nodes = {0};
+    struct str nodes = {0}, whole = {0};
+    error_whole_add(err, &whole); /* before its beginning goes */
     if (name_placeholder(err->text, name, sizeof(name)) && !strstr(err->text, "[[{{node "))
         str_printf(&nodes, "\n\t [[{{node %s}}]]", name);
-    while (cut_node(err->text, name, sizeof(name)))
+    while (cut_node(err->text, name, sizeof(name))) {
+        (void)cut_node(whole.data, name, sizeof(name));
+        whole.size = strlen(whole.data);
         str_printf(&nodes, "\n\t [[{{node %s}}]]", name);
+    }
     size_t used = strlen(err->text), room = sizeof(err->text) - 1;
     if (nodes.size && nodes.size < room) {
         if (used + nodes.size > room) /* the node is worth more than the end of the text */
             used = room - nodes.size;
         memcpy(err->text + used, str_text(&nodes), nodes.size + 1);
+        if (whole.size > used) {
+            str_add_bytes(&whole, str_text(&nodes), nodes.size);
+            error_whole_keep(err, str_text(&whole), whole.size);
+        }
     }
     str_release(&nodes);
+    str_release(&whole);
 }

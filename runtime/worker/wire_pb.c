@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/error_whole.h"
 #include "base/limits.h"
 #include "base/str.h"
 #include "proto/message.h"
@@ -197,12 +198,14 @@ void wire_release_run(struct wire_run *run)
 
 void wire_write_ran(const struct wire_ran *in, const struct error *status, struct str *out)
 {
+    struct str text = {0};
     struct arena *arena = arena_new();
     Tensorflow__RunGraphResponse response = TENSORFLOW__RUN_GRAPH_RESPONSE__INIT;
     ProtobufCBinaryData graph = {0};
     if (status) {
         response.status_code = (int32_t)status->code;
-        response.status_error_message = (char *)status->text;
+        error_whole_add(status, &text);
+        response.status_error_message = (char *)str_text(&text);
     } else {
         response.n_recv = (size_t)in->received_count;
         response.recv = pack_named(in->keys, in->received, in->received_count, arena);
@@ -217,6 +220,7 @@ void wire_write_ran(const struct wire_ran *in, const struct error *status, struc
         response.partition_graph = &graph;
     }
     message_pack(&response.base, out);
+    str_release(&text);
     arena_free(arena);
 }
 

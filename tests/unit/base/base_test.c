@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/clock.h"
+#include "base/error_whole.h"
 #include "base/log.h"
 #include "base/mailbox.h"
 #include "base/map.h"
@@ -186,4 +187,50 @@ TEST(log_quotes_control_characters)
     char out[32];
     CHECK_TEXT(log_quote("a \"b\"\n", out, sizeof(out)), "\"a \\\"b\\\"\\x0a\"");
     CHECK(strlen(log_quote("0123456789012345678901234567890123456789", out, sizeof(out))) < 32);
+}
+
+/* --- long texts of errors --- */
+
+static void check_whole(const struct error *err, const char *begins, size_t size,
+                        const char *ends)
+{
+    struct str whole = {0};
+    error_whole_add(err, &whole);
+    CHECK_INT(whole.size, size);
+    CHECK(!strncmp(str_text(&whole), begins, strlen(begins)));
+    CHECK_TEXT(str_text(&whole) + whole.size - strlen(ends), ends);
+    str_release(&whole);
+}
+
+TEST(long_texts_are_kept_for_a_while)
+{
+    struct error err, copy;
+    char *text = alloc_bytes(20001);
+    memset(text, 'x', 20000);
+    (void)fail(&err, INVALID, "said: %s!", text);
+    CHECK_INT(strlen(err.text), sizeof(err.text) - 1);
+    copy = err;
+    check_whole(&copy, "said: xxx", 20007, "xx!");
+    (void)error_prefix(&copy, "node '%s': ", "n");
+    check_whole(&copy, "node 'n': said: xxx", 20017, "xx!");
+    (void)fail(&err, ABORTED, "%s", copy.text); /* handed on */
+    check_whole(&err, "node 'n': said: xxx", 20017, "xx!");
+    (void)fail(&err, INVALID, "short");
+    check_whole(&err, "short", 5, "short");
+    free(text);
+}
+
+TEST(long_texts_have_an_end_and_make_room)
+{
+    struct error first, err;
+    size_t size = ERROR_WHOLE_BYTES + 1000;
+    char *text = alloc_bytes(size + 1);
+    memset(text, 'y', size);
+    (void)fail(&first, INVALID, "first %s", text);
+    check_whole(&first, "first y", ERROR_WHOLE_BYTES - 1, "y");
+    for (int i = 0; i < ERROR_WHOLE_MAX; i++)
+        (void)fail(&err, INVALID, "%d %.2000s", i, text);
+    check_whole(&err, "63 y", 2003, "y");
+    check_whole(&first, "first y", sizeof(first.text) - 1, "y");
+    free(text);
 }
