@@ -126,6 +126,7 @@ try {
         await page.getByRole("button", { name: "Add a project" }).click();
         await page.getByRole("button", { name: "vision" }).click();
         await page.getByLabel("User to add to vision").fill("ana");
+        await page.getByLabel("Role in vision", { exact: true }).selectOption("viewer");
         await page.getByRole("button", { name: "Add", exact: true }).click();
         await page.getByLabel("Role of ana in vision").waitFor({ timeout: 5000 });
         await page.screenshot({ path: join(shots, "people-projects.png") });
@@ -138,6 +139,7 @@ try {
         await page.screenshot({ path: join(shots, "people-audit.png") });
     });
 
+    trainyard("run", "--detach", "--name", "seen-by-all", "--workdir", "/", "--dir", folder, "--", "true");
     await check("one who may do less sees less", async () => {
         const other = await browser.newContext({ viewport: { width: 1360, height: 860 } });
         const his = await other.newPage();
@@ -151,6 +153,12 @@ try {
         await his.getByRole("link", { name: "Datasets" }).click();
         await his.locator("tbody tr", { hasText: "flowers" }).waitFor({ timeout: 5000 });
         expect((await his.getByRole("button", { name: "Remove" }).count()) === 0, "another's dataset can be removed");
+        expect((await his.getByRole("button", { name: "Add a dataset" }).count()) === 0, "a viewer is offered to send a dataset");
+        await his.getByRole("link", { name: "Jobs" }).click();
+        await his.locator("tbody tr", { hasText: "seen-by-all" }).click();
+        await his.getByRole("heading", { name: /seen-by-all/ }).waitFor({ timeout: 5000 });
+        expect((await his.getByRole("button", { name: "Clone" }).count()) === 0, "a viewer is offered to clone");
+        expect((await his.getByRole("link", { name: "New job" }).count()) === 0, "a viewer is offered to submit");
         await other.close();
     });
 

@@ -15,6 +15,7 @@ import { NewJobPage } from "./pages/new-job";
 import { NodesPage } from "./pages/nodes";
 import { PeoplePage } from "./pages/people";
 import { SignInPage } from "./pages/sign-in";
+import { SessionContext, useMay } from "./session";
 
 function Live(): preact.JSX.Element {
     const [, redraw] = useState(0);
@@ -68,14 +69,14 @@ function Me({ session }: { session: api.Session }): preact.JSX.Element {
     );
 }
 
-function Page({ path, session }: { path: string; session: api.Session }): preact.JSX.Element {
+function Page({ path }: { path: string }): preact.JSX.Element {
     const people = /^\/people(?:\/([a-z]+))?$/.exec(path);
     const job = /^\/jobs\/([^/]+)(?:\/([a-z]+))?$/.exec(path);
     if (path === "/" || path === "/jobs") return <JobsPage />;
     if (path === "/new") return <NewJobPage />;
     if (path === "/nodes") return <NodesPage />;
-    if (path === "/datasets") return <DatasetsPage session={session} />;
-    if (people) return <PeoplePage session={session} tab={people[1] ?? "tokens"} />;
+    if (path === "/datasets") return <DatasetsPage />;
+    if (people) return <PeoplePage tab={people[1] ?? "tokens"} />;
     if (job?.[1]) return <JobPage key={job[1]} id={job[1]} tab={job[2] ?? "overview"} />;
     return (
         <div class="empty">
@@ -100,6 +101,15 @@ function App(): preact.JSX.Element {
     if (session === undefined) return <div class="empty muted">Loading…</div>;
     if (session === null) return <SignInPage problem={problem} signedIn={setSession} />;
     return (
+        <SessionContext.Provider value={session}>
+            <Frame path={path} session={session} />
+        </SessionContext.Provider>
+    );
+}
+
+function Frame({ path, session }: { path: string; session: api.Session }): preact.JSX.Element {
+    const may = useMay();
+    return (
         <div class="frame">
             <nav class="rail" aria-label="Main">
                 <a class="brand" href="/jobs">
@@ -121,14 +131,16 @@ function App(): preact.JSX.Element {
                 <Item path="/people" here={path.startsWith("/people")} icon="◉">
                     People
                 </Item>
-                <Item path="/new" here={path === "/new"} icon="+">
-                    New job
-                </Item>
+                {may ? (
+                    <Item path="/new" here={path === "/new"} icon="+">
+                        New job
+                    </Item>
+                ) : null}
                 <Live />
                 <Me session={session} />
             </nav>
             <main class="content">
-                <Page path={path} session={session} />
+                <Page path={path} />
             </main>
         </div>
     );

@@ -8,18 +8,15 @@ import { ago, bytes, count, duration } from "../format";
 import { useLoad, useNow } from "../hooks";
 import { ProblemNotice } from "../parts/problem";
 import { Sure } from "../parts/sure";
+import { useMay, useSession } from "../session";
 import type { Dataset } from "../types";
 import type { Picked, Progress } from "../upload";
 import { droppedOf, pickedOf, upload } from "../upload";
 
-function mayChange(session: api.Session): boolean {
-    return [session.role, ...Object.values(session.projects)].some((role) => role === "member" || role === "admin");
-}
-
-export function DatasetsPage({ session }: { session: api.Session }): preact.JSX.Element {
+export function DatasetsPage(): preact.JSX.Element {
     const { value, error, reload } = useLoad(api.datasets, []);
     const [adding, setAdding] = useState(false);
-    const may = mayChange(session);
+    const may = useMay();
     return (
         <>
             <div class="head">
@@ -42,12 +39,13 @@ export function DatasetsPage({ session }: { session: api.Session }): preact.JSX.
                     </p>
                 </div>
             ) : null}
-            {value && value.length > 0 ? <List datasets={value} session={session} reload={reload} /> : null}
+            {value && value.length > 0 ? <List datasets={value} reload={reload} /> : null}
         </>
     );
 }
 
-function List({ datasets, session, reload }: { datasets: Dataset[]; session: api.Session; reload: () => void }): preact.JSX.Element {
+function List({ datasets, reload }: { datasets: Dataset[]; reload: () => void }): preact.JSX.Element {
+    const session = useSession();
     const [open, setOpen] = useState("");
     const [problem, setProblem] = useState<api.ApiError | null>(null);
     const now = useNow();

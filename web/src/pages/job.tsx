@@ -14,6 +14,7 @@ import { ProblemNotice } from "../parts/problem";
 import { ProgramFigures, ProgramOverview } from "../parts/program";
 import { Bar, StateMark } from "../parts/state";
 import { merge, pointsOf, withPoints } from "../points";
+import { useMay } from "../session";
 import type { Job, Series } from "../types";
 import { isTerminal } from "../types";
 
@@ -162,6 +163,7 @@ function Figures({ job, ran }: { job: Job; ran: number | null }): preact.JSX.Ele
 
 function Top({ job, tab }: { job: Job; tab: string }): preact.JSX.Element {
     const now = useNow();
+    const may = useMay(job.project);
     const ran = seconds(job.started_at, job.ended_at, now);
     return (
         <div class="top">
@@ -176,7 +178,7 @@ function Top({ job, tab }: { job: Job; tab: string }): preact.JSX.Element {
                     {job.nodes.length > 0 ? ` · ${job.nodes.join(", ")}` : ""}
                 </span>
                 <span class="space" />
-                <Actions job={job} />
+                {may ? <Actions job={job} /> : null}
             </div>
             {job.program ? <ProgramFigures job={job} /> : <Figures job={job} ran={ran} />}
             <nav class="tabs" aria-label="Job">

@@ -10,6 +10,7 @@ import { ProblemNotice } from "../parts/problem";
 import { Bar, StateMark } from "../parts/state";
 import type { Point } from "../points";
 import { pointsOf, withPoints } from "../points";
+import { useMay } from "../session";
 import type { Example, Job } from "../types";
 import { isTerminal } from "../types";
 
@@ -84,6 +85,7 @@ export function JobsPage(): preact.JSX.Element {
     const { value, error, reload } = useLoad(() => api.jobs(), []);
     const [older, setOlder] = useState<{ items: Job[]; next: string | null } | null>(null);
     const now = useNow();
+    const may = useMay();
     useEffect(() => subscribe("job.state", undefined, reload, reload), []);
     const items = [...(value?.items ?? []), ...(older?.items ?? [])];
     const next = older ? older.next : (value?.next_cursor ?? null);
@@ -96,12 +98,14 @@ export function JobsPage(): preact.JSX.Element {
                     running {tally(["starting", "running", "stopping", "allocated"])} · queued {tally(["queued"])} · failed {tally(["failed"])}
                 </span>
                 <span class="space" />
-                <a class="button accent" href="/new">
-                    New job
-                </a>
+                {may ? (
+                    <a class="button accent" href="/new">
+                        New job
+                    </a>
+                ) : null}
             </div>
             {error ? <ProblemNotice error={error} retry={reload} /> : null}
-            {value && items.length === 0 ? <FirstJob /> : null}
+            {value && items.length === 0 ? may ? <FirstJob /> : <p class="muted">There is no job yet.</p> : null}
             {items.length > 0 ? (
                 <table>
                     <thead>

@@ -8,6 +8,7 @@ import { ago, duration } from "../format";
 import { useLoad, useNow } from "../hooks";
 import { ProblemNotice } from "../parts/problem";
 import { Sure } from "../parts/sure";
+import { useSession } from "../session";
 import type { AuditEntry } from "../types";
 
 const ROLES = ["viewer", "member", "admin"];
@@ -34,7 +35,8 @@ function useAct(reload: () => void): { problem: api.ApiError | null; act: <T>(wh
     };
 }
 
-export function PeoplePage({ session, tab }: { session: api.Session; tab: string }): preact.JSX.Element {
+export function PeoplePage({ tab }: { tab: string }): preact.JSX.Element {
+    const session = useSession();
     const tabs = isAdmin(session) ? ["tokens", "users", "projects", "audit"] : ["tokens", "projects"];
     return (
         <>
@@ -50,9 +52,9 @@ export function PeoplePage({ session, tab }: { session: api.Session; tab: string
                     ))}
                 </nav>
             </div>
-            {tab === "tokens" ? <Tokens session={session} /> : null}
-            {tab === "users" && tabs.includes(tab) ? <Users session={session} /> : null}
-            {tab === "projects" ? <Projects session={session} /> : null}
+            {tab === "tokens" ? <Tokens /> : null}
+            {tab === "users" && tabs.includes(tab) ? <Users /> : null}
+            {tab === "projects" ? <Projects /> : null}
             {tab === "audit" && tabs.includes(tab) ? <Audit /> : null}
             {tabs.includes(tab) ? null : <p class="muted">This is for administrators.</p>}
         </>
@@ -94,7 +96,8 @@ function Once({ text, secret, close }: { text: string; secret: string; close: ()
 
 // --- tokens ---
 
-function Tokens({ session }: { session: api.Session }): preact.JSX.Element {
+function Tokens(): preact.JSX.Element {
+    const session = useSession();
     const { value, error, reload } = useLoad(api.tokens, []);
     const { problem, act } = useAct(reload);
     const best = ROLES.filter((role) => [session.role, ...Object.values(session.projects)].includes(role)).at(-1) ?? "viewer";
@@ -179,7 +182,8 @@ function Tokens({ session }: { session: api.Session }): preact.JSX.Element {
 
 // --- users ---
 
-function Users({ session }: { session: api.Session }): preact.JSX.Element {
+function Users(): preact.JSX.Element {
+    const session = useSession();
     const { value, error, reload } = useLoad(api.users, []);
     const { problem, act } = useAct(reload);
     const [name, setName] = useState("");
@@ -285,7 +289,8 @@ function quotaText(quota: Record<string, number | null>): string {
     return set.length ? set.map(([what, limit]) => `${what} ${limit}`).join(", ") : "none";
 }
 
-function Projects({ session }: { session: api.Session }): preact.JSX.Element {
+function Projects(): preact.JSX.Element {
+    const session = useSession();
     const { value, error, reload } = useLoad(api.projects, []);
     const { problem, act } = useAct(reload);
     const [open, setOpen] = useState("");
