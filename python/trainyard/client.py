@@ -3,15 +3,33 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Union
-from urllib.parse import quote
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
+from urllib.parse import quote, urlencode
 
 from .errors import Error
 from .job import Job
 from .transport import Transport
 
 FILE_BYTES_MAX = 64 << 20  # the server takes no larger one
+PIECE_BYTES = 8 << 20
+PUBLISH_SECONDS = 1200.0  # the server reads all of a dataset
+
+
+def _dataset_path(name: str) -> str:
+    return "/api/v1/datasets/" + quote(name, safe="")
+
+
+def _files_below(folder: str) -> Iterator[Tuple[str, str]]:
+    """The name within the dataset and the path here of each file; hidden ones are left out."""
+    for place, folders, names in os.walk(folder):
+        folders[:] = sorted(one for one in folders if not one.startswith("."))
+        for name in sorted(names):
+            whole = os.path.join(place, name)
+            path = os.path.relpath(whole, folder).replace(os.sep, "/")
+            if not name.startswith(".") and path != "dataset.json" and os.path.isfile(whole):
+                yield path, whole
 
 
 class Client:
@@ -86,6 +104,59 @@ class Client:
             cursor = page.get("next_cursor")
             if not cursor:
                 return
+
+    # --- datasets ---
+
+    def datasets(self) -> List[Dict[str, Any]]:
+        """What jobs can name, and what is being sent."""
+        return self._transport.call("GET", "/api/v1/datasets")["items"]
+
+    def dataset(self, name: str) -> Dict[str, Any]:
+        """One of them, with its columns and files."""
+        return self._transport.call("GET", _dataset_path(name))
+
+    def upload_dataset(self, name: str, folder: str) -> Dict[str, Any]:
+        """Sends the files of a folder, each from where an earlier try ended, and makes a dataset of them."""
+        come = self._come_so_far(name)
+        hashes: Dict[str, str] = {}
+        for path, whole in _files_below(folder):
+            digest = hashlib.sha256()
+            with open(whole, "rb") as file:
+                for piece in iter(lambda: file.read(PIECE_BYTES), b""):
+                    digest.update(piece)
+                offset = come.get(path, 0)
+                file.seek(offset)
+                piece = file.read(PIECE_BYTES)
+                while piece or path not in come:  # an empty file is one piece of nothing
+                    come[path] = self._send_piece(name, path, offset, piece)
+                    offset = come[path]
+                    piece = file.read(PIECE_BYTES)
+            hashes[path] = digest.hexdigest()
+        if not hashes:
+            raise ValueError(f"the folder {folder} has no files that could be sent")
+        return self._transport.call("POST", _dataset_path(name) + ":publish", {"files": hashes}, timeout=PUBLISH_SECONDS)
+
+    def remove_dataset(self, name: str) -> None:
+        """A dataset that no job needs, or what has come of one."""
+        self._transport.call("DELETE", _dataset_path(name))
+
+    def _come_so_far(self, name: str) -> Dict[str, int]:
+        try:
+            found = self.dataset(name)
+        except Error as error:
+            if error.status != 404:
+                raise
+            return {}
+        return {row["path"]: row["size"] for row in found["files"]} if found["state"] == "uploading" else {}
+
+    def _send_piece(self, name: str, path: str, offset: int, piece: bytes) -> int:
+        query = urlencode({"path": path, "offset": offset})
+        connection, response = self._transport.open("PUT", f"{_dataset_path(name)}/files?{query}", piece,
+                                                    {"Content-Type": "application/octet-stream"})
+        try:
+            return int(json.loads(response.read())["size"])
+        finally:
+            connection.close()
 
     # --- what there is ---
 

@@ -106,7 +106,7 @@ class Transport:
             raise
 
     def call(self, method: str, path: str, body: Any = None, query: Optional[Mapping[str, Any]] = None,
-             headers: Optional[Mapping[str, str]] = None) -> Any:
+             headers: Optional[Mapping[str, str]] = None, timeout: float = TIMEOUT_SECONDS) -> Any:
         """One request with a JSON body and a JSON answer (None when there is none)."""
         wanted = {name: value for name, value in (query or {}).items() if value is not None}
         if wanted:
@@ -116,7 +116,7 @@ class Transport:
         if body is not None:
             data = json.dumps(body).encode()
             all_headers["Content-Type"] = "application/json"
-        connection, response = self.open(method, path, data, all_headers)
+        connection, response = self.open(method, path, data, all_headers, timeout)
         try:
             text = response.read()
         except (OSError, http.client.HTTPException) as error:

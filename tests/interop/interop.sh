@@ -64,7 +64,7 @@ check keras/load "$venv/bin/python" -W ignore tests/interop/keras_load.py "$work
 check tensorflow/saved-models "$venv/bin/python" -W ignore tests/interop/saved_models.py "$BUILD/trainyard-task" "$work/saved"
 clients=${TRAINYARD_SHARED:-../shared}/tf-clients
 if [ -d "$clients" ]; then
-    for name in session_basics sharing queues; do
+    for name in session_basics sharing queues error_codes; do
         check "clients/$name" "$venv/bin/python" "$clients/run.py" --server-cmd \
             "$(realpath "$BUILD")/trainyard-task --insecure --cluster {cluster} --job {job} --task {index}" "$name"
     done

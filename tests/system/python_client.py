@@ -7,6 +7,7 @@ import io
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -87,6 +88,25 @@ check("jobs_newest_first", names == ["copy", "program"], names)
 for _ in range(101):
     client.submit({"command": ["true"]}, name="many", tasks={"worker": {"cpus": 3}})
 check("jobs_page_by_page", len(list(client.jobs(name="many"))) == 101)
+
+# --- datasets ---
+with tempfile.TemporaryDirectory() as made:
+    os.makedirs(os.path.join(made, "rows/.cache"))
+    for path, rows in (("rows/train.csv", 50), ("rows/test.csv", 10), ("rows/.cache/x", 1)):
+        with open(os.path.join(made, path), "w") as file:
+            file.write("a,b,label\n" + "".join(f"{i},{-i},{'xy'[i % 2]}\n" for i in range(rows)))
+    client._send_piece("rows", "train.csv", 0, b"a,b,label\n")  # an earlier try
+    sent = client.upload_dataset("rows", os.path.join(made, "rows"))
+    check("dataset_sent", (sent["format"], sent["train"], sent["test"]) == ("csv", 50, 10), sent)
+    check("dataset_listed", [(row["name"], row["state"]) for row in client.datasets() if row["name"] == "rows"] == [("rows", "ready")])
+    check("dataset_files", [row["path"] for row in client.dataset("rows")["files"]] == ["test.csv", "train.csv"], client.dataset("rows"))
+    client.remove_dataset("rows")
+    check_refused("dataset_removed", lambda: client.dataset("rows"), "NOT_FOUND")
+    os.makedirs(os.path.join(made, "empty"))
+    try:
+        check("dataset_without_files", False, client.upload_dataset("none", os.path.join(made, "empty")))
+    except ValueError as error:
+        check("dataset_without_files", "has no files" in str(error), error)
 
 # --- what is wrong ---
 error = check_refused("typo", lambda: client.submit({"example": "digits-mlp"}, train={"stepz": 1}), "stepz")
