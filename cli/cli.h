@@ -52,6 +52,8 @@ int logs_main(int argc, char **argv);
 int man_main(int argc, char **argv);
 int member_main(int argc, char **argv);
 int nodes_main(int argc, char **argv);
+int drain_main(int argc, char **argv);
+int top_main(int argc, char **argv);
 int plan_main(int argc, char **argv);
 int priority_main(int argc, char **argv);
 int project_main(int argc, char **argv);

@@ -36,6 +36,8 @@ const struct verb verbs_all[] = {
     {"secret", secret_main, "set|list|remove [NAME]",
      "keep what jobs are told and nobody else sees"},
     {"nodes", nodes_main, "", "list nodes and what is in use"},
+    {"drain", drain_main, "NODE... [--undo]", "let nodes take nothing new"},
+    {"top", top_main, "", "nodes and running jobs, every two seconds"},
     {"db", db_main, "check|backup|restore --dir DIR",
      "look through, copy or put back the databases"},
     {"dataset", dataset_main, "add|upload|make|show|list|remove ...",
