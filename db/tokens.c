@@ -176,6 +176,24 @@ bool db_tokens_revoke(struct db *db, int64_t id, int64_t user_id, struct error *
     return db_write(db, DB_CONTROL, revoke_run, &revoke, err);
 }
 
+struct use {
+    int64_t id;
+    int64_t now_us;
+};
+
+static bool use_run(struct db_conn *conn, void *arg, struct error *err)
+{
+    const struct use *use = arg;
+    return db_run(conn, err, "UPDATE tokens SET used_us = max(used_us, ?2) WHERE id = ?1", "ii",
+                  use->id, use->now_us);
+}
+
+bool db_tokens_use(struct db *db, int64_t id, int64_t now_us, struct error *err)
+{
+    struct use use = {id, now_us};
+    return db_write(db, DB_CONTROL, use_run, &use, err);
+}
+
 bool db_tokens_valid(struct db_conn *conn, int64_t id, int64_t rights, int64_t now_us,
                      bool *valid, struct error *err)
 {

@@ -30,7 +30,7 @@ struct db_token {
     const char *name;    /* what its owner calls it */
     int64_t created_us;
     int64_t expires_us; /* 0: never */
-    int64_t used_us;    /* when it was used up (TOKEN_LOGIN); 0 */
+    int64_t used_us; /* when it was used last, to some minutes, or used up (TOKEN_LOGIN); 0 */
 };
 
 /*
@@ -58,6 +58,9 @@ bool db_tokens_exchange(struct db *db, const char *login, int64_t now_us, int64_
 
 bool db_tokens_list(struct db_conn *conn, int64_t user_id, struct arena *arena,
                     struct db_token **tokens, int *tokens_count, struct error *err) CHECKED;
+
+/* Writes down that it was used. */
+bool db_tokens_use(struct db *db, int64_t id, int64_t now_us, struct error *err) CHECKED;
 
 /* NOT_FOUND when there is none, or it is of another than `user_id` (0: of anybody). */
 bool db_tokens_revoke(struct db *db, int64_t id, int64_t user_id, struct error *err) CHECKED;

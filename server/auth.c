@@ -9,6 +9,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "base/map.h"
 #include "base/str.h"
 #include "db/members.h"
@@ -22,7 +23,9 @@
 
 #define AUTH_LINK_US (UINT64_C(24) * 3600 * 1000000)
 #define AUTH_SESSION_US (UINT64_C(7) * 24 * 3600 * 1000000)
-#define AUTH_FAILURES_MAX 5 /* wrong login codes in AUTH_FAILURES_US */
+#define AUTH_IDLE_US (INT64_C(12) * 3600 * 1000000) /* of a session, until it ends */
+#define AUTH_USED_US (INT64_C(5) * 60 * 1000000)    /* how exactly its last use is known */
+#define AUTH_FAILURES_MAX 5                         /* wrong login codes in AUTH_FAILURES_US */
 #define AUTH_FAILURES_US 60000000
 
 struct auth {
@@ -125,6 +128,26 @@ static const char *csrf_of(struct arena *arena, const char *session)
     return sodium_bin2hex(text, 2 * sizeof(hash) + 1, hash, sizeof(hash));
 }
 
+/*
+ * Sessions that nobody uses end.  When it was used is written down now and then; where that
+ * cannot be (a full disk) it may be used all the same.
+ */
+static bool check_use(struct auth *auth, const struct db_token *token, int64_t now_us,
+                      struct error *err)
+{
+    int64_t last_us = token->used_us > token->created_us ? token->used_us : token->created_us;
+    struct error none;
+    char text[400];
+    if (token->kind == TOKEN_SESSION && now_us - last_us > AUTH_IDLE_US)
+        return fail(err, UNAUTHENTICATED,
+                    "the session has ended: it was not used for %lld hours",
+                    (long long)(AUTH_IDLE_US / 1000000 / 3600));
+    if (now_us - token->used_us > AUTH_USED_US &&
+        !db_tokens_use(auth->db, token->id, now_us, &none))
+        log_line(LOG_DEBUG, "auth", "msg=%s", log_quote(none.text, text, sizeof(text)));
+    return true;
+}
+
 static bool find_token(struct auth *auth, const char *text, enum token_kind kind,
                        struct arena *arena, struct auth_identity *identity, struct error *err)
 {
@@ -133,9 +156,10 @@ static bool find_token(struct auth *auth, const char *text, enum token_kind kind
     if (!conn)
         return false;
     struct db_token token;
-    bool found = db_tokens_find(conn, text, kind, (int64_t)clock_wall_us(), arena, &token, err);
+    int64_t now_us = (int64_t)clock_wall_us();
+    bool found = db_tokens_find(conn, text, kind, now_us, arena, &token, err);
     db_read_done(auth->db, conn);
-    if (!found)
+    if (!found || !check_use(auth, &token, now_us, err))
         return false;
     *identity = (struct auth_identity){
         .way = kind == TOKEN_SESSION ? AUTH_BY_SESSION : AUTH_BY_TOKEN,

@@ -242,3 +242,19 @@ first=$(api GET '/api/v1/audit?limit=3')
 second=$(api GET "/api/v1/audit?limit=3&cursor=$(field "$first" next_cursor)")
 check audit_pages test "$(field "$first" items 2 seq)" -gt "$(field "$second" items 0 seq)"
 check audit_stays has "$(python3 -c 'import sqlite3,sys; sqlite3.connect(sys.argv[1]).execute("DELETE FROM audit")' "$dir/control.db" 2>&1)" "the audit is never deleted"
+
+# --- a session that nobody uses ends; tokens say when they were used ---
+stop TERM; again --no-agent
+check used_token_says_when has "$(api GET /api/v1/tokens | python3 -c 'import json, sys; print([bool(t["used_at"]) for t in json.load(sys.stdin)["items"] if t["kind"] == "api"])')" True
+check session_before same "$(sign_in ana 'battery staple')" 201
+check session_is_good same "$(by_cookie "$url/api/v1/session")" 200
+age() { python3 -c 'import sqlite3, sys
+db = sqlite3.connect(sys.argv[1], timeout=10)
+db.execute("UPDATE tokens SET created_us = created_us - ?1, used_us = max(0, used_us - ?1) WHERE kind = 1", (int(sys.argv[2]) * 3600 * 1000000,))
+db.commit()' "$dir/control.db" "$1"; }
+age 11
+check eleven_hours_are_well same "$(by_cookie "$url/api/v1/session")" 200
+age 13
+check thirteen_are_not same "$(by_cookie "$url/api/v1/session")" 401
+check says_how_long has "$(cat "$work/body")" "not used for 12 hours"
+stop TERM
