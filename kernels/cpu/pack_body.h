@@ -94,7 +94,10 @@ static void pack(float *panels, int64_t k, int64_t columns, const float *b, int6
 
 enum { TILES_ABREAST = 32 };
 
-/* The tiles [first,last) of pack_tiles(), along A's rows of memory, which are far apart. */
+/* The tiles [first,last) of pack_tiles(), along A's rows of memory, which are far apart.  Whole
+ * vectors are read and stored while they stay within A and within the tile, for a part of a
+ * vector costs some processors a dozen times as much: what is stored too much, the next p
+ * stores over. */
 static void pack_some_tiles(float *to, int64_t k, int64_t rows, int64_t tiles, const float *a,
                             int64_t column, int64_t first, int64_t last)
 {
@@ -102,12 +105,17 @@ static void pack_some_tiles(float *to, int64_t k, int64_t rows, int64_t tiles, c
     int count = (int)(last - first);
     for (int t = 0; t <= count; t++)
         from[t] = rows * (first + t) / tiles;
-    for (int64_t p = 0; p < k; p++) {
+    int64_t lowest = rows / tiles;
+    int64_t whole = k - (LANES + lowest - 1) / lowest;
+    int64_t p = 0;
+    for (; p <= whole; p++, a += column)
+        for (int t = 0; t < count; t++)
+            store(to + from[t] * k + p * (from[t + 1] - from[t]), load(a + from[t]));
+    for (; p < k; p++, a += column) {
         for (int t = 0; t < count; t++) {
             int64_t high = from[t + 1] - from[t];
             store_part(to + from[t] * k + p * high, high, load_part(a + from[t], high, 0));
         }
-        a += column;
     }
 }
 
