@@ -309,7 +309,7 @@ bool db_jobs_find_text(struct db_conn *conn, const char *text, int64_t viewer,
 
 /* What a filter lets through; ?1 and ?6 are the caller's. */
 #define JOB_FILTER                                                                             \
-    " AND (?2 >> state & 1)"                                                                   \
+    " AND (?2 >> state & 1 OR (?2 >> 30 & 1 AND paused AND state = 0))"                        \
     " AND (?3 IS NULL OR j.name = ?3) AND (?4 IS NULL OR project = ?4)"                        \
     " AND (?5 IS NULL OR instr(lower(j.name), lower(?5)) > 0)"                                 \
     " AND (?7 = 0 OR array = ?7) AND archived = ?8"                                            \

@@ -163,8 +163,10 @@ bool db_jobs_find(struct db_conn *conn, int64_t number, struct arena *arena, str
 bool db_jobs_find_text(struct db_conn *conn, const char *text, int64_t viewer,
                        struct arena *arena, struct db_job *job, struct error *err) CHECKED;
 
+#define DB_JOBS_PAUSED 30 /* BIT() of it: those that are paused and wait, beside the states */
+
 struct db_jobs_filter {
-    uint32_t states;     /* BIT(JOB_QUEUED) | ...; 0: all */
+    uint32_t states;     /* BIT(JOB_QUEUED) | BIT(DB_JOBS_PAUSED) | ...; 0: all */
     const char *name;    /* exact; NULL: any */
     const char *project; /* exact; NULL: any */
     const char *text;    /* found within the name; NULL: any */

@@ -21,13 +21,14 @@ static bool parse_states(const char *text, uint32_t *states, struct error *err)
         size_t size = strcspn(text, ",");
         enum job_state state;
         snprintf(word, sizeof(word), "%.*s", (int)(size < 31 ? size : 31), text);
-        if (!db_job_state_find(word, &state))
+        bool paused = strcmp(word, "paused") == 0; /* queued, and told to wait */
+        if (!paused && !db_job_state_find(word, &state))
             return fail(
                 err, INVALID,
-                "state is '%s'; it can be queued, allocated, starting, running, stopping, "
-                "succeeded, failed, cancelled",
+                "state is '%s'; it can be queued, paused, allocated, starting, running, "
+                "stopping, succeeded, failed, cancelled",
                 word);
-        *states |= (uint32_t)BIT(state);
+        *states |= (uint32_t)(paused ? BIT(DB_JOBS_PAUSED) : BIT(state));
         text += size + (text[size] == ',');
     }
     return true;

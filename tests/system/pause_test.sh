@@ -19,7 +19,11 @@ says=$("$trainyard" pause "$job" --dir "$dir")
 check "a running job is told to pause" same "$says" "job $job is stopping, paused"
 check "it leaves its node" wait_for 20 rests "$job"
 check "it says why it waits" has "$(api GET "/api/v1/jobs/$job/explain")" '"code":"PAUSED"'
+ids() { python3 -c 'import json, sys; print(*[j["number"] for j in json.loads(sys.argv[1])["items"]])' "$(api GET "/api/v1/jobs$1")"; }
 check "the list says so" has "$("$trainyard" jobs --dir "$dir")" "paused"
+check "lists of what is paused have it" same "$(ids '?state=paused')" "$job"
+check "... with other states, too" same "$(ids '?state=running,paused')" "$job"
+check "lists of what runs do not" same "$(ids '?state=running')" ""
 other=$(field "$(api POST /api/v1/jobs '{"command": ["true"], "tasks": {"worker": {"cpus": 2}}}')" number)
 check "others get its room" wait_for 20 is_state "$other" succeeded
 stop KILL; again --cpus 2 --grace-ms 5000
@@ -46,7 +50,6 @@ wait_for 60 is_state "$other" succeeded
 
 # --- the archive ---
 check "a job is archived" same "$("$trainyard" archive "$other" --dir "$dir")" "job $other is succeeded, archived"
-ids() { python3 -c 'import json, sys; print(*[j["number"] for j in json.loads(sys.argv[1])["items"]])' "$(api GET "/api/v1/jobs$1")"; }
 check "lists leave it out" same "$(ids '?name=other')" ""
 check "unless asked" same "$(ids '?archived=true')" "$other"
 check "it is there as before" same "$(at "$other" archived)" true
