@@ -1,10 +1,10 @@
 /* metrics.c - reads series and their points. */
 
-#include <math.h>
+#include "db/metrics.h"
 
 #include "base/arena.h"
 #include "db/internal.h"
-#include "db/metrics.h"
+#include "db/sums.h"
 
 #define SERIES_COLUMNS "id, role, idx, name, points_count, last_step, last_wall_us, last_value"
 
@@ -118,18 +118,6 @@ bool db_metrics_points(struct db_conn *conn, int64_t series, int64_t from, int64
     return row == 0;
 }
 
-static void bucket_add(struct db_bucket *bucket, int64_t step, int64_t wall_us, double value)
-{
-    if (!bucket->count)
-        bucket->min = bucket->max = value;
-    bucket->min = fmin(bucket->min, value); /* fmin and fmax prefer numbers to NaN */
-    bucket->max = fmax(bucket->max, value);
-    bucket->step = step;
-    bucket->wall_us = wall_us;
-    bucket->last = value;
-    bucket->count++;
-}
-
 /* The first and last steps that there are within `*from` to `*to`; false when there are none.
  */
 static bool points_range(struct db_conn *conn, int64_t series, int64_t *from, int64_t *to,
@@ -151,38 +139,59 @@ static bool points_range(struct db_conn *conn, int64_t series, int64_t *from, in
     return true;
 }
 
+/* A chart as it is filled, from the left. */
+struct chart {
+    struct db_bucket *buckets;
+    int count;
+    int max;
+    int64_t origin;
+    uint64_t width;
+    uint64_t current; /* which of its columns the last bucket is */
+};
+
+static void chart_add(void *arg, const struct db_bucket *piece)
+{
+    struct chart *chart = arg;
+    uint64_t column = ((uint64_t)piece->step - (uint64_t)chart->origin) / chart->width;
+    if (!chart->count || column != chart->current)
+        chart->count++;
+    chart->current = column;
+    assert(chart->count <= chart->max);
+    db_bucket_add(&chart->buckets[chart->count - 1], piece);
+}
+
+/* Columns of equal width that begin where sums do, so that a sum is in one of them.  They come
+ * out up to half as wide again as the steps ask for. */
+static bool chart_fill(struct db_conn *conn, int64_t series, int64_t from, int64_t to,
+                       struct chart *chart, struct error *err)
+{
+    bool any;
+    struct db_sums sums;
+    if (!points_range(conn, series, &from, &to, &any, err) ||
+        !db_sums_find(conn, series, &sums, err))
+        return false;
+    if (!any)
+        return true;
+    /* Unsigned: the distance between any two steps fits. */
+    uint64_t columns = (uint64_t)chart->max;
+    uint64_t unit = 1, width = ((uint64_t)to - (uint64_t)from) / columns + 1;
+    if (from >= 0)
+        unit = db_sums_width(&sums, width / 2);
+    chart->origin = from - (int64_t)((uint64_t)from % unit) * (from >= 0);
+    width = ((uint64_t)to - (uint64_t)chart->origin) / columns + 1;
+    chart->width = (width + unit - 1) / unit * unit;
+    return db_sums_walk(conn, &sums, from, to, unit, chart_add, chart, err);
+}
+
 bool db_metrics_buckets(struct db_conn *conn, int64_t series, int64_t from, int64_t to,
                         int buckets_max, struct arena *arena, struct db_bucket **buckets,
                         int *buckets_count, struct error *err)
 {
     assert(buckets_max > 0);
-    *buckets = NULL;
-    *buckets_count = 0;
-    bool any;
-    if (!points_range(conn, series, &from, &to, &any, err))
-        return false;
-    if (!any)
-        return true;
-
-    /* Unsigned: the distance between any two steps fits. */
-    uint64_t width = ((uint64_t)to - (uint64_t)from) / (uint64_t)buckets_max + 1;
-    sqlite3_stmt *stmt = points_query(conn, series, from, to, INT64_MAX, err);
-    if (!stmt)
-        return false;
-    struct db_bucket *all = arena_array(arena, (size_t)buckets_max, sizeof(*all));
-    int count = 0, row;
-    uint64_t current = UINT64_MAX;
-    while ((row = db_row(conn, stmt, err)) > 0) {
-        int64_t step = sqlite3_column_int64(stmt, 0);
-        uint64_t index = ((uint64_t)step - (uint64_t)from) / width;
-        if (index != current)
-            count++;
-        current = index;
-        assert(count <= buckets_max);
-        bucket_add(&all[count - 1], step, sqlite3_column_int64(stmt, 1),
-                   db_column_double(stmt, 2));
-    }
-    *buckets = all;
-    *buckets_count = count;
-    return row == 0;
+    struct chart chart = {.max = buckets_max};
+    chart.buckets = arena_array(arena, (size_t)buckets_max, sizeof(*chart.buckets));
+    bool ok = chart_fill(conn, series, from, to, &chart, err);
+    *buckets = chart.buckets;
+    *buckets_count = chart.count;
+    return ok;
 }

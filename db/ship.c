@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "db/internal.h"
+#include "db/sums.h"
 
 #define CHUNK_BYTES 65536 /* bytes of a log in one row */
 
@@ -68,7 +69,8 @@ static bool ship_start(struct db_conn *conn, const struct shipping *s, struct er
            db_run(conn, err,
                   "UPDATE series SET last_step = coalesce((SELECT step" LAST_POINT "), -1),"
                   " last_wall_us = coalesce((SELECT wall_us" LAST_POINT "), 0),"
-                  " last_value = (SELECT value" LAST_POINT ")"
+                  " last_value = (SELECT value" LAST_POINT "),"
+                  " summed_until = max(0, min(summed_until, ?4))"
                   " WHERE job = ?1 AND role = ?2 AND idx = ?3 AND last_step > ?4",
                   "itii", ship->job, ship->role, (int64_t)ship->index, ship->start_step) &&
            db_run(conn, err,
@@ -89,8 +91,11 @@ static bool series_find(struct db_conn *conn, const struct db_ship *ship, const 
         return false;
     if (*series)
         return true;
-    if (!db_run(conn, err, "INSERT INTO series VALUES (NULL, ?1, ?2, ?3, ?4, 0, -1, 0, NULL)",
-                "itit", ship->job, ship->role, (int64_t)ship->index, name))
+    if (!db_run(
+            conn, err,
+            "INSERT INTO series (job, role, idx, name, points_count, last_step, last_wall_us)"
+            " VALUES (?1, ?2, ?3, ?4, 0, -1, 0)",
+            "itit", ship->job, ship->role, (int64_t)ship->index, name))
         return false;
     *series = db_inserted(conn);
     return true;
@@ -143,7 +148,8 @@ static bool tally_store(struct db_conn *conn, const struct shipping *s, const st
            db_run(conn, err,
                   "UPDATE series SET last_step = ?2, last_wall_us = ?3, last_value = ?4"
                   " WHERE id = ?1 AND last_step <= ?2",
-                  "iiid", t->series, t->last_step, t->last_wall_us, t->last_value);
+                  "iiid", t->series, t->last_step, t->last_wall_us, t->last_value) &&
+           db_sums_stored(conn, t->series, t->first_step, t->count, err);
 }
 
 static bool ship_points(struct db_conn *conn, const struct shipping *s, struct arena *arena,
@@ -291,12 +297,17 @@ static bool ship_cursor(struct db_conn *conn, const struct db_ship *ship, int64_
     return db_ship_cursor(conn, ship->epoch, ship->role, ship->index, ship->file, cursor, err);
 }
 
+static bool next_seq(struct db_conn *conn, int64_t *seq, struct error *err)
+{
+    return db_number(conn, err, seq, 0,
+                     "UPDATE meta SET value = value + 1 WHERE name = 'seq' RETURNING value",
+                     "");
+}
+
 static bool ship_store(struct db_conn *conn, struct shipping *s, struct error *err)
 {
     const struct db_ship *ship = s->ship;
-    if (!db_number(conn, err, &s->shipped->seq, 0,
-                   "UPDATE meta SET value = value + 1 WHERE name = 'seq' RETURNING value",
-                   "") ||
+    if (!next_seq(conn, &s->shipped->seq, err) ||
         !db_run(conn, err,
                 "INSERT INTO cursors VALUES (?1, ?2, ?3, ?4, ?5)"
                 " ON CONFLICT DO UPDATE SET cursor = ?5",
@@ -338,6 +349,35 @@ bool db_ship(struct db *db, const struct db_ship *ship, struct db_shipped *shipp
     assert(ship->end >= ship->offset);
     struct shipping shipping = {.ship = ship, .shipped = shipped};
     return db_write(db, DB_METRICS, ship_run, &shipping, err);
+}
+
+struct points_shipping {
+    const struct db_ship *ships;
+    int count;
+    int64_t *seq;
+};
+
+static bool points_run(struct db_conn *conn, void *arg, struct error *err)
+{
+    const struct points_shipping *all = arg;
+    struct arena *arena = arena_new();
+    bool ok = true;
+    for (int i = 0; ok && i < all->count; i++) {
+        struct db_shipped shipped = {0};
+        struct shipping s = {.ship = &all->ships[i], .shipped = &shipped};
+        ok = fence_look(conn, &s, err) && next_seq(conn, &shipped.seq, err) &&
+             ship_points(conn, &s, arena, err);
+        *all->seq = shipped.seq;
+    }
+    arena_free(arena);
+    return ok;
+}
+
+bool db_ship_points(struct db *db, const struct db_ship *ships, int ships_count, int64_t *seq,
+                    struct error *err)
+{
+    struct points_shipping all = {ships, ships_count, seq};
+    return db_write(db, DB_METRICS, points_run, &all, err);
 }
 
 bool db_ship_cursor(struct db_conn *conn, int64_t epoch, const char *role, int index,

@@ -70,6 +70,13 @@ struct db_shipped {
 bool db_ship(struct db *db, const struct db_ship *ship, struct db_shipped *shipped,
              struct error *err) CHECKED;
 
+/*
+ * Stores points that come from no file: of each ship job, epoch, role, index and points count.
+ * All or none; `*seq` is the number of the last.  Returns after the commit.
+ */
+bool db_ship_points(struct db *db, const struct db_ship *ships, int ships_count, int64_t *seq,
+                    struct error *err) CHECKED;
+
 /* How far a file was stored, 0 for one that is new. */
 bool db_ship_cursor(struct db_conn *conn, int64_t epoch, const char *role, int index,
                     const char *file, int64_t *cursor, struct error *err) CHECKED;

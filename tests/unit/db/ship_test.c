@@ -226,42 +226,6 @@ TEST(ship_of_an_old_attempt_is_fenced)
     world_close(&world);
 }
 
-TEST(metrics_buckets_keep_spikes)
-{
-    struct error err;
-    struct world world = world_open();
-    for (int64_t i = 0; i < 10; i++)
-        ship_points(&world, 1, i * 10, i * 10 + 10, i * 1000, i * 1000 + 1000, (double)i);
-    ship_points(&world, 1, 100, 110, 4321, 4322, 99.0);
-    ship_points(&world, 1, 110, 120, 4322, 4323, (double)NAN);
-
-    struct db_series series;
-    struct db_bucket *buckets;
-    int count;
-    struct db_conn *conn = look(&world);
-    CHECK_OK(db_metrics_find(conn, 1, "worker", 0, "loss", world.arena, &series, &err), &err);
-    CHECK_OK(db_metrics_buckets(conn, series.id, 0, INT64_MAX, 100, world.arena, &buckets,
-                                &count, &err),
-             &err);
-    CHECK_INT(count, 100);
-    int64_t points = 0;
-    for (int i = 0; i < count; i++) {
-        points += buckets[i].count;
-        CHECK(buckets[i].max == (i == 43 ? 99.0 : (double)(i / 10)));
-    }
-    CHECK_INT(points, 10000);
-    CHECK_INT(buckets[99].step, 9999);
-    CHECK_OK(db_metrics_buckets(conn, series.id, 20000, 30000, 100, world.arena, &buckets,
-                                &count, &err),
-             &err);
-    CHECK_INT(count, 0);
-    CHECK_OK(db_metrics_buckets(conn, series.id, INT64_MIN, 0, 1, world.arena, &buckets, &count,
-                                &err),
-             &err);
-    CHECK_INT(count, 1);
-    world_close(&world);
-}
-
 static struct db_shipped ship_log(struct world *world, int64_t offset, const char *bytes,
                                   size_t size)
 {
