@@ -139,7 +139,7 @@ $(BUILD)/bench/input: $(OBJ)/tests/bench/input/main.o $(LIBS_RUNTIME)
 	@echo "  LINK    $@"
 	$(Q)$(call link,$<,$(LIBS_RUNTIME),$(LINK_RUNTIME))
 
-$(BUILD)/bench/submits: $(OBJ)/tests/bench/submits/main.o $(BUILD)/libbase.a
+$(BUILD)/bench/load: $(OBJ)/tests/bench/load/main.o $(BUILD)/libbase.a
 	@mkdir -p $(@D)
 	@echo "  LINK    $@"
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ -lpthread
@@ -480,7 +480,7 @@ demo: ## install packages, build, start, train a network, print the link
 	$(Q)$(BUILD)/trainyard demo
 
 .PHONY: bench
-bench: all $(BUILD)/bench/cases $(BUILD)/bench/executor $(BUILD)/bench/submits $(BUILD)/bench/queue $(BUILD)/bench/trace ## training speed of the benchmark's cases (CASES= THREADS= ROUNDS= PEERS=folder)
+bench: all $(BUILD)/bench/cases $(BUILD)/bench/executor $(BUILD)/bench/load $(BUILD)/bench/queue $(BUILD)/bench/trace ## training speed of the benchmark's cases (CASES= THREADS= ROUNDS= PEERS=folder)
 	$(Q)tests/bench/run.sh $(BUILD)
 	$(Q)python3 tests/bench/executor.py $(BUILD) $(PEERS)
 	$(Q)python3 tests/bench/platform.py $(BUILD)

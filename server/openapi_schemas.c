@@ -114,6 +114,9 @@ const struct openapi_schema openapi_schemas[] = {
         FIELD("values", LIST(VALUE)) FIELD("min", LIST(VALUE)) FIELD("max", LIST(VALUE))
         FIELD("times", LIST(NUMBER)))},
     {"Metrics", FIELDS(FIRST("seq", INTEGER) FIELD("series", LIST(REF("Series"))))},
+    {"Points", FIELDS(FIRST("points", LIST(FIELDS(FIRST("task", TEXT) FIELD("step", INTEGER) FIELD("wall", NUMBER)
+        FIELD("values", MAP(VALUE))))) FIELD("attempt", INTEGER))},
+    {"PointsStored", FIELDS(FIRST("stored", INTEGER) FIELD("seq", INTEGER))},
     {"LogLine", FIELDS(FIRST("task", TEXT) FIELD("stream", TEXT) FIELD("text", TEXT))},
     {"Logs", FIELDS(FIRST("seq", INTEGER) FIELD("items", LIST(REF("LogLine"))) FIELD("logs", LIST(OBJECT)))},
     {"GraphNode", FIELDS(FIRST("name", TEXT) FIELD("op", TEXT) FIELD("device", TEXT) FIELD("inputs", LIST(TEXT))

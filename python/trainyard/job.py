@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
@@ -114,6 +115,15 @@ class Job:
             key = series.name if series.name not in found else f"{series.name} {series.task}"
             found[key] = series
         return found
+
+    def report(self, values: Mapping[str, float], step: int, task: str = "worker/0", wall: Optional[float] = None) -> None:
+        """Adds numbers of a step to the job's metrics; a later value of a name and step replaces one that is there."""
+        told = {name: value if math.isfinite(value) else {math.inf: "Infinity", -math.inf: "-Infinity"}.get(value, "NaN")
+                for name, value in values.items()}
+        point: Dict[str, Any] = {"task": task, "step": step, "values": told}
+        if wall is not None:
+            point["wall"] = wall
+        self._transport.call("POST", self._path("/metrics"), {"points": [point]})
 
     def logs(self, tail: Optional[int] = None, task: Optional[str] = None) -> List[LogLine]:
         answer = self._transport.call("GET", self._path("/logs"), query={"tail": tail, "task": task})

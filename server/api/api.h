@@ -17,6 +17,7 @@ extern const struct route arrays_routes[];
 extern const struct route story_routes[];
 extern const struct route checkpoints_routes[];
 extern const struct route metrics_routes[];
+extern const struct route points_routes[];
 extern const struct route logs_routes[];
 extern const struct route graph_routes[];
 extern const struct route files_routes[];

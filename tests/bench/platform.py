@@ -2,9 +2,9 @@
 """platform.py BUILD - what the platform costs around the training.
 
 Prints a line of JSON for each figure: memory of an idle server, a point query over REST (one client, kept
-open), the time from submit to the first step's loss in the stream, 50 of 10,000 runs, newest first and by a metric, a
-chart of a million points in 800 buckets, and how many submits a second are put on disk.  Starts a server of its own in a
-temporary folder and stops it by its process id.
+open), the time from submit to the first step's loss in the stream, 50 of 10,000 runs, newest first and by a metric, points
+that a script reports, a chart of a million of them in 800 buckets (POINTS=N: of so many), and how many submits a second are
+put on disk.  Starts a server of its own in a temporary folder and stops it by its process id.
 """
 import http.client, json, os, shutil, signal, sqlite3, statistics, subprocess, sys, tempfile, time
 
@@ -85,10 +85,6 @@ try:
         db.execute("WITH RECURSIVE r (n) AS (SELECT 6 UNION ALL SELECT n + 1 FROM r WHERE n < 10000), m (name) AS (VALUES"
                    " ('loss'), ('accuracy'), ('val_loss'), ('val_accuracy')) INSERT INTO series (job, role, idx, name, points_count,"
                    " last_step, last_wall_us, last_value) SELECT n, 'worker', 0, name, 50, 49, 1, (n * 7919) % 10007 / 1e4 FROM r, m")
-        (series,) = db.execute("SELECT id FROM series WHERE job = 10000 AND name = 'loss'").fetchone()
-        db.execute("WITH RECURSIVE r (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM r WHERE n < 999999) INSERT INTO points (series, step,"
-                   " wall_us, value) SELECT ?, n, n, (n * 7919) % 10007 / 1e4 FROM r", (series,))
-        db.execute("UPDATE series SET points_count = 1000000, last_step = 999999 WHERE job = 10000 AND name = 'loss'")
     server = subprocess.Popen([trainyard, "serve", "--dir", yard, "--port", "0", "--no-agent"], stdout=subprocess.PIPE,
                               stderr=subprocess.DEVNULL, text=True)
     address = server.stdout.readline().split()[1].removeprefix("http://")
@@ -102,12 +98,36 @@ try:
         times.sort()
         figure(f"50 of 10,000 runs {name}, median", times[100], "ms")
         figure(f"50 of 10,000 runs {name}, p99", times[197], "ms")
+    # Points over REST, a million of them in batches, and one by one from several connections.
+    points = int(os.environ.get("POINTS", "1000000"))
+    asked, taken = time.perf_counter(), 0
+    for first in range(0, points, 10000):
+        body = json.dumps({"points": [{"step": n, "values": {"many": n * 7919 % 10007 / 1e4}} for n in range(first, first + 10000)]})
+        sent = time.perf_counter()
+        call("POST", "/api/v1/jobs/1/metrics", body)
+        taken += time.perf_counter() - sent
+    figure(f"{points:,} points over REST in batches of 10,000", points / taken, "1/s")
     times = []
-    for _ in range(20):
+    for _ in range(50):
         asked = time.perf_counter()
-        assert len(call("GET", "/api/v1/jobs/10000/metrics?names=loss&buckets=800")["series"][0]["steps"]) == 800
+        series = call("GET", "/api/v1/jobs/1/metrics?names=many&buckets=800")["series"][0]
         times.append(1e3 * (time.perf_counter() - asked))
-    figure("chart of 1,000,000 points in 800 buckets, median", statistics.median(times), "ms")
+        assert 500 < len(series["steps"]) <= 800 and max(series["max"]) == 1.0006 and min(series["min"]) == 0
+    times.sort()
+    figure(f"chart of {points:,} points in 800 buckets, median", times[25], "ms")
+    figure(f"chart of {points:,} points in 800 buckets, p99", times[48], "ms")
+    token = headers["Authorization"].split()[1]
+    point = os.path.join(folder, "point.json")
+    with open(point, "w") as file:
+        file.write('{"points": [{"step": @@@@@@@@, "values": {"single": 0.25}}]}')
+
+    def load(connections, what, method, path, *file):
+        subprocess.run([os.path.join(build, "bench/load"), address, token, str(connections), "5", what, method, path, *file], check=True)
+
+    for connections in (1, 16, 64):
+        load(connections, "points one by one over REST", "POST", "/api/v1/jobs/2/metrics", point)
+    for connections in (1, 16):
+        load(connections, "REST point query", "GET", "/api/v1/jobs/1")
     server.send_signal(signal.SIGTERM)
     server.wait(20)
 
