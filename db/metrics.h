@@ -61,8 +61,8 @@ struct db_bucket {
 /*
  * The points of steps `from` to `to` in at most `buckets_max` buckets of equal width in steps;
  * empty ones are left out.  Of many points some thousand rows are read, and a third fewer
- * buckets may come: see db/sums.h.  Spikes survive in min and max; NaN is counted, and is `last` when
- * it is.
+ * buckets may come: see db/sums.h.  Spikes survive in min and max; NaN is counted, and is
+ * `last` when it is.
  */
 bool db_metrics_buckets(struct db_conn *conn, int64_t series, int64_t from, int64_t to,
                         int buckets_max, struct arena *arena, struct db_bucket **buckets,
