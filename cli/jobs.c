@@ -62,6 +62,7 @@ int jobs_main(int argc, char **argv)
     const char *state = NULL;
     const char *array = NULL;
     const char *order = NULL;
+    const char *filter = NULL;
     bool archived = false;
     int64_t limit = 50;
     bool json = false;
@@ -72,6 +73,8 @@ int jobs_main(int argc, char **argv)
         {"archived", OPTION_FLAG, &archived, "those that are archived, in place of the others"},
         {"order-by", OPTION_TEXT, &order,
          "metrics.NAME lowest first, -metrics.NAME highest first (newest first)"},
+        {"filter", OPTION_TEXT, &filter,
+         "such as \"metrics.loss < 0.3 and tags = 'baseline'\""},
         {"limit", OPTION_NUMBER, &limit, "at most this many (50)"},
         {"json", OPTION_FLAG, &json, "as JSON"},
         {0},
@@ -95,6 +98,10 @@ int jobs_main(int argc, char **argv)
     if (order) {
         str_add(&path, "&order_by=");
         url_encode(&path, order);
+    }
+    if (filter) {
+        str_add(&path, "&filter=");
+        url_encode(&path, filter);
     }
     if (archived)
         str_add(&path, "&archived=true");

@@ -70,6 +70,22 @@ bool db_metrics_order(struct db_conn *conn, const char *name, bool descending,
     return row == 0;
 }
 
+bool db_metrics_last(struct db_conn *conn, int64_t job, const char *name, double *value,
+                     bool *found, struct error *err)
+{
+    sqlite3_stmt *stmt = db_query(conn, err,
+                                  "SELECT last_value FROM series WHERE job = ?1 AND name = ?2"
+                                  " ORDER BY role <> 'chief', role, idx LIMIT 1",
+                                  "it", job, name);
+    int row = stmt ? db_row(conn, stmt, err) : -1;
+    *found = row > 0;
+    if (row > 0) {
+        *value = db_column_double(stmt, 0);
+        db_query_end(stmt);
+    }
+    return row >= 0;
+}
+
 bool db_metrics_find(struct db_conn *conn, int64_t job, const char *role, int index,
                      const char *name, struct arena *arena, struct db_series *series,
                      struct error *err)

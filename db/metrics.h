@@ -38,6 +38,10 @@ bool db_metrics_order(struct db_conn *conn, const char *name, bool descending,
                       struct db_ranked after, int limit, struct arena *arena,
                       struct db_ranked **ranked, int *ranked_count, struct error *err) CHECKED;
 
+/* The last value of a job's metric, as db_metrics_order() has it but for NaN. */
+bool db_metrics_last(struct db_conn *conn, int64_t job, const char *name, double *value,
+                     bool *found, struct error *err) CHECKED;
+
 /* NOT_FOUND when the task has reported no such name. */
 bool db_metrics_find(struct db_conn *conn, int64_t job, const char *role, int index,
                      const char *name, struct arena *arena, struct db_series *series,

@@ -5,13 +5,18 @@
 #include <math.h>
 
 #include "base/arena.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "db/metrics.h"
 #include "server/api/api.h"
 #include "server/job.h"
+#include "server/job_filter.h"
 #include "server/reply.h"
 #include "server/request.h"
+
+#define JOBS_LIST_US 1000000 /* to look for jobs that an expression lets through, */
+#define SCAN_ROWS 200        /* so many at a time */
 
 /* "running,queued" into bits. */
 static bool parse_states(const char *text, uint32_t *states, struct error *err)
@@ -91,6 +96,14 @@ static bool order_read(const struct request *req, struct order *order, struct er
 
 /* --- the list --- */
 
+/* Which jobs, and until when they are looked for. */
+struct wanted {
+    struct db_jobs_filter filter;
+    const struct filter *expression; /* NULL: none */
+    struct order order;
+    uint64_t until_us; /* monotonic */
+};
+
 /* A page of jobs, and the cursor behind it, NULL at the end. */
 struct page {
     struct db_job *jobs;
@@ -100,57 +113,87 @@ struct page {
 
 /* Takes from the jobs that have the metric those that the filter lets through. */
 static bool read_ordered(struct request *req, const struct job_reader *reader,
-                         const struct db_jobs_filter *filter, const struct order *order,
-                         struct page *page, struct error *err)
+                         const struct wanted *wanted, struct page *page, struct error *err)
 {
+    const struct order *order = &wanted->order;
+    int limit = wanted->filter.limit;
     struct db_ranked *ranked;
     struct db_ranked after = order->after, last = after;
     int ranked_count = 0;
-    page->jobs = arena_array(req->arena, (size_t)filter->limit + 1, sizeof(*page->jobs));
     do {
         if (!db_metrics_order(reader->metrics, order->metric, order->descending, after,
-                              filter->limit + 1, req->arena, &ranked, &ranked_count, err))
+                              limit + 1, req->arena, &ranked, &ranked_count, err))
             return false;
         for (int i = 0; i < ranked_count; i++) {
+            struct db_job *job = &page->jobs[page->count];
             bool found;
             after = ranked[i];
-            if (!db_jobs_pick(reader->control, filter, after.job, req->arena,
-                              &page->jobs[page->count], &found, err))
+            if (!db_jobs_pick(reader->control, &wanted->filter, after.job, req->arena, job,
+                              &found, err) ||
+                (found && !job_filter_match(wanted->expression, reader, job, &found, err)))
                 return false;
-            if (found && page->count == filter->limit) { /* one more: there is another page */
+            if (found && page->count == limit) { /* one more: there is another page */
                 page->next = cursor_text(req->arena, &last);
                 return true;
             }
             page->count += found;
             last = found ? after : last;
         }
-    } while (ranked_count > filter->limit);
+        if (clock_monotonic_us() > wanted->until_us) {
+            page->next = cursor_text(req->arena, &after);
+            return true;
+        }
+    } while (ranked_count > limit);
     return true;
 }
 
-static bool read_page(struct request *req, const struct job_reader *reader,
-                      const struct db_jobs_filter *filter, const struct order *order,
-                      struct page *page, struct error *err)
+/* Newest first.  A page may come short of its limit when few are found for long: its cursor
+ * goes on from there. */
+static bool read_newest(struct request *req, const struct job_reader *reader,
+                        const struct wanted *wanted, struct page *page, struct error *err)
 {
-    int64_t next;
-    if (order->metric)
-        return read_ordered(req, reader, filter, order, page, err);
-    bool ok = db_jobs_list(reader->control, filter, req->arena, &page->jobs, &page->count,
-                           &next, err);
-    if (ok && next)
-        page->next = arena_printf(req->arena, "%" PRId64, next);
-    return ok;
+    struct db_jobs_filter filter = wanted->filter;
+    int64_t next, last = 0;
+    int limit = filter.limit;
+    if (wanted->expression && limit < SCAN_ROWS)
+        filter.limit = SCAN_ROWS;
+    do {
+        struct db_job *jobs;
+        int count;
+        if (!db_jobs_list(reader->control, &filter, req->arena, &jobs, &count, &next, err))
+            return false;
+        for (int i = 0; i < count; i++) {
+            bool found;
+            if (!job_filter_match(wanted->expression, reader, &jobs[i], &found, err))
+                return false;
+            if (found && page->count == limit) {
+                page->next = arena_printf(req->arena, "%" PRId64, last);
+                return true;
+            }
+            if (!found)
+                continue;
+            page->jobs[page->count++] = jobs[i];
+            last = jobs[i].number;
+        }
+        filter.before = next;
+        if (next && (!wanted->expression || clock_monotonic_us() > wanted->until_us)) {
+            page->next = arena_printf(req->arena, "%" PRId64, next);
+            return true;
+        }
+    } while (next);
+    return true;
 }
 
-static bool reply_list(struct request *req, const struct db_jobs_filter *filter,
-                       const struct order *order, struct error *err)
+static bool reply_list(struct request *req, const struct wanted *wanted, struct error *err)
 {
     struct job_reader reader;
     struct page page = {0};
     if (!job_reader_open(req, &reader, err))
         return false;
     json_t *items = json_array();
-    bool ok = read_page(req, &reader, filter, order, &page, err);
+    page.jobs = arena_array(req->arena, (size_t)wanted->filter.limit + 1, sizeof(*page.jobs));
+    bool ok = wanted->order.metric ? read_ordered(req, &reader, wanted, &page, err)
+                                   : read_newest(req, &reader, wanted, &page, err);
     for (int i = 0; ok && i < page.count; i++) {
         json_t *json = job_json(req, &reader, &page.jobs[i], err);
         ok = json != NULL;
@@ -175,35 +218,39 @@ static bool read_archived(const struct request *req, bool *archived, struct erro
 
 /*
  * GET /api/v1/jobs: newest first, or by the last value of a metric, which leaves jobs out that
- * have none; a page at a time, stable while jobs are added.
+ * have none; a page at a time, stable while jobs are added.  `filter` is an expression, see
+ * job_filter.h.
  */
 static bool jobs_list(struct request *req, struct error *err)
 {
-    struct db_jobs_filter filter = {
-        .name = request_query(req, "name"),
-        .project = request_query(req, "project"),
-        .text = request_query(req, "q"),
-        .viewer = auth_viewer(&req->user),
+    struct wanted wanted = {
+        .filter = {.name = request_query(req, "name"),
+                   .project = request_query(req, "project"),
+                   .text = request_query(req, "q"),
+                   .viewer = auth_viewer(&req->user)},
+        .until_us = clock_monotonic_us() + JOBS_LIST_US,
     };
-    struct order order;
+    struct db_jobs_filter *filter = &wanted.filter;
+    struct filter *expression;
     int64_t limit;
-    if (!order_read(req, &order, err) ||
+    if (!order_read(req, &wanted.order, err) || !job_filter_read(req, &expression, err) ||
         !request_query_int(req, "limit", 1, LIMIT_PAGE_ITEMS, 50, &limit, err) ||
-        (!order.metric &&
-         !request_query_int(req, "cursor", 1, INT64_MAX, 0, &filter.before, err)) ||
-        !read_archived(req, &filter.archived, err) ||
-        !request_query_int(req, "array", 1, INT64_MAX, 0, &filter.array, err) ||
-        !parse_states(request_query(req, "state"), &filter.states, err))
+        (!wanted.order.metric &&
+         !request_query_int(req, "cursor", 1, INT64_MAX, 0, &filter->before, err)) ||
+        !read_archived(req, &filter->archived, err) ||
+        !request_query_int(req, "array", 1, INT64_MAX, 0, &filter->array, err) ||
+        !parse_states(request_query(req, "state"), &filter->states, err))
         return false;
-    filter.limit = (int)limit;
-    return reply_list(req, &filter, &order, err);
+    filter->limit = (int)limit;
+    wanted.expression = expression;
+    return reply_list(req, &wanted, err);
 }
 
 const struct route jobs_list_routes[] = {
     {"GET", "/api/v1/jobs", AUTH_IN_PROJECT(ROLE_VIEWER), jobs_list,
      "Jobs, newest first, or by a metric",
      "limit:integer cursor:string state:string name:string project:string q:string "
-     "array:integer archived:boolean order_by:string",
+     "array:integer archived:boolean order_by:string filter:string",
      NULL, 200, "JobList"},
     {0},
 };

@@ -44,3 +44,29 @@ for bad in 7 x 3fe0000000000000 3fe0000000000000- 3fe0000000000000-x 7ff80000000
     check "cursor_refused_$bad" same "$(list "metrics.val/loss&cursor=$bad" >/dev/null 2>&1; status)" 400
 done
 check cursor_of_order_is_none_of_numbers same "$(api GET "/api/v1/jobs?cursor=$cursor" >/dev/null; status)" 400
+
+# --- expressions ---
+api POST /api/v1/jobs '{"name": "tagged", "tags": ["baseline", "Paper-2"], "priority": 70, "command": ["true"], "tasks": {"worker": {"cpus": 2}}}' >/dev/null
+encoded() { python3 -c 'import sys, urllib.parse; print(urllib.parse.quote(sys.argv[1]))' "$1"; }
+chosen() { api GET "/api/v1/jobs?${2:-}filter=$(encoded "$1")" >"$work/page"; python3 -c 'import json, sys; print(*(j["number"] for j in json.load(sys.stdin)["items"]))' <"$work/page"; }
+check metric same "$(chosen 'metrics.val/loss < 0.4')" "5 2"
+check metric_that_is_not_there same "$(chosen 'metrics.val/loss = null')" "9 8 7"
+check both same "$(chosen "metrics.val/loss >= 0.25 and project = 'odd'")" "3 1"
+check tags same "$(chosen "tags = 'baseline' or tags ~ 'PAPER-3'")" "9"
+check spec same "$(chosen 'spec.tasks.worker.cpus > 1')" "9"
+check list_in_the_spec same "$(chosen "spec.command = 'true' and not name ~ 'j'")" "9 8"
+check row same "$(chosen "priority = 70 and state = 'queued' and started_at = null and seconds = null and paused = false")" "9"
+check time same "$(chosen "created_at > '2020-01-01' and number <= 2")" "2 1"
+check with_an_order same "$(chosen "project = 'even'" 'order_by=-metrics.val/loss&')" "4 2"
+check "command line" same "$("$trainyard" jobs --filter 'metrics.val/loss < 0.4' --dir "$dir" | awk 'NR > 1 {print $1}' | xargs)" "5 2"
+pages= cursor=
+for _ in $(seq 9); do
+    page=$(chosen "name ~ 'j'" "limit=2&$cursor"); next=$(next)
+    pages="$pages${pages:+ }$page"
+    [ "$next" = None ] && break
+    cursor="cursor=$next&"
+done
+check pages same "$pages" "7 6 5 4 3 2 1"
+check wrong_is_told_by_its_column has "$(api GET "/api/v1/jobs?filter=$(encoded 'metrics.loss << 3')")" "column 15"
+check ... same "$(status)" 400
+check unknown_field has "$(api GET "/api/v1/jobs?filter=$(encoded 'priorty = 3')")" "no field 'priorty'; there are"
