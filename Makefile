@@ -368,9 +368,15 @@ interop: all $(BUILD)/tf-read $(BUILD)/tf-write $(BUILD)/onnx-write $(BUILD)/ker
 FUZZ_TARGETS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_ENGINE := $(patsubst %,$(OBJ)/scheduler/engines/%.o,settings slurm command kubernetes_pod)
 FUZZ_LIBS := $(OBJ)/tests/fuzz/mutate.o $(OBJ)/server/url.o $(FUZZ_ENGINE) $(LIBS_RUNTIME)
+# These have a whole server inside.
+FUZZ_SERVER := $(addprefix $(BUILD)/,fuzz_http fuzz_websocket fuzz_filter)
 fuzz_make = $(MAKE) --no-print-directory CC=clang-14 SAN=fuzz BUILD=build/fuzz
 
-$(addprefix $(BUILD)/,$(FUZZ_TARGETS)): $(BUILD)/%: $(OBJ)/tests/fuzz/%.o $(FUZZ_LIBS)
+$(FUZZ_SERVER): $(BUILD)/%: $(OBJ)/tests/fuzz/%.o $(OBJ)/tests/fuzz/yard.o $(LIBS_CONTROL)
+	@echo "  LINK    $@"
+	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $< $(OBJ)/tests/fuzz/yard.o -Wl,--start-group $(LIBS_CONTROL) -Wl,--end-group $(LINK_CONTROL)
+
+$(filter-out $(FUZZ_SERVER),$(addprefix $(BUILD)/,$(FUZZ_TARGETS))): $(BUILD)/%: $(OBJ)/tests/fuzz/%.o $(FUZZ_LIBS)
 	@echo "  LINK    $@"
 	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $< -Wl,--start-group $(FUZZ_LIBS) -Wl,--end-group $(LINK_RUNTIME)
 

@@ -237,9 +237,7 @@ static const struct filter *parse_comparison(struct parser *p)
         return NULL;
     filter->field = p->token.text;
     if (!p->field(filter->field, &kind, p->err)) {
-        char prefix[40];
-        snprintf(prefix, sizeof(prefix), "filter, column %d: ", column);
-        (void)error_prefix(p->err, prefix);
+        (void)error_prefix(p->err, "filter, column %d: ", column);
         return NULL;
     }
     if (!next(p) || !parse_operator(p, &filter->op))

@@ -1,6 +1,5 @@
 /* jobs_list.c - lists of jobs: which of them, in which order, a page at a time. */
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 
@@ -11,6 +10,7 @@
 #include "db/metrics.h"
 #include "server/api/api.h"
 #include "server/job.h"
+#include "server/job_cursor.h"
 #include "server/job_filter.h"
 #include "server/reply.h"
 #include "server/request.h"
@@ -48,30 +48,6 @@ struct order {
     struct db_ranked after;
 };
 
-/* What stands in a cursor: the bits of the value, and the number. */
-static const char *cursor_text(struct arena *arena, const struct db_ranked *ranked)
-{
-    uint64_t bits;
-    memcpy(&bits, &ranked->value, sizeof(bits));
-    return arena_printf(arena, "%016" PRIx64 "-%" PRId64, bits, ranked->job);
-}
-
-static bool cursor_read(const char *text, struct db_ranked *ranked, struct error *err)
-{
-    uint64_t bits = 0;
-    char *end = NULL;
-    bool ok = strlen(text) > 17 && strspn(text, "0123456789abcdef") == 16 && text[16] == '-' &&
-              text[17] >= '0' && text[17] <= '9';
-    if (ok) {
-        bits = strtoull(text, NULL, 16);
-        memcpy(&ranked->value, &bits, sizeof(bits));
-        errno = 0;
-        ranked->job = strtoll(text + 17, &end, 10);
-    }
-    return (ok && !*end && !errno && !isnan(ranked->value)) ||
-           fail(err, INVALID, "cursor '%.60s' is none that this list has given", text);
-}
-
 /* "metrics.loss", or "-metrics.loss": the highest first. */
 static bool order_read(const struct request *req, struct order *order, struct error *err)
 {
@@ -91,7 +67,7 @@ static bool order_read(const struct request *req, struct order *order, struct er
     order->metric = name + strlen(prefix);
     order->after = order->descending ? (struct db_ranked){INT64_MAX, HUGE_VAL}
                                      : (struct db_ranked){-1, -HUGE_VAL};
-    return !cursor || cursor_read(cursor, &order->after, err);
+    return !cursor || job_cursor_read(cursor, &order->after, err);
 }
 
 /* --- the list --- */
@@ -133,14 +109,14 @@ static bool read_ordered(struct request *req, const struct job_reader *reader,
                 (found && !job_filter_match(wanted->expression, reader, job, &found, err)))
                 return false;
             if (found && page->count == limit) { /* one more: there is another page */
-                page->next = cursor_text(req->arena, &last);
+                page->next = job_cursor_text(req->arena, &last);
                 return true;
             }
             page->count += found;
             last = found ? after : last;
         }
         if (clock_monotonic_us() > wanted->until_us) {
-            page->next = cursor_text(req->arena, &after);
+            page->next = job_cursor_text(req->arena, &after);
             return true;
         }
     } while (ranked_count > limit);
