@@ -54,10 +54,10 @@ bool loop_cancel(struct loop *loop, int64_t job, bool kill, enum job_state *stat
 /*
  * Makes another job of one that is queued and has made `attempt` attempts: all that `edited`
  * says but dependencies, array and key.  Returns when that is on disk.  NOT_FOUND; PRECONDITION
- * when it is not queued, or has tried again meanwhile.
+ * when it is not queued, has tried again meanwhile, or its last change was not `seq` (0: any).
  */
-bool loop_edit(struct loop *loop, int64_t job, int attempt, const struct db_job_new *edited,
-               struct error *err) CHECKED;
+bool loop_edit(struct loop *loop, int64_t job, int attempt, int64_t seq,
+               const struct db_job_new *edited, struct error *err) CHECKED;
 
 /*
  * Pauses a job: what runs of it writes a checkpoint and leaves its nodes, and it waits, queued,
@@ -108,9 +108,10 @@ bool loop_gone(struct loop *loop, int64_t node, const char *why, struct error *e
 
 /*
  * Gives a job that is queued another priority, 0 to 100.  NOT_FOUND; PRECONDITION when it is
- * not queued.
+ * not queued, or its last change was not `seq` (0: any).
  */
-bool loop_priority(struct loop *loop, int64_t job, int priority, struct error *err) CHECKED;
+bool loop_priority(struct loop *loop, int64_t job, int priority, int64_t seq,
+                   struct error *err) CHECKED;
 
 /* Queues or projects were changed in the database: the loop reads them again. */
 bool loop_shares(struct loop *loop, struct error *err) CHECKED;

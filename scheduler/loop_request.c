@@ -78,6 +78,25 @@ static bool pause_step(struct loop *loop, struct loop_request *request)
            scheduler_job_is_paused(loop->scheduler, request->number) == request->flag;
 }
 
+/* Whether the job's last change is another than the caller knows: one on disk, or one that this
+ * batch brings. */
+static bool has_changed(struct loop *loop, struct loop_request *request)
+{
+    struct error unread;
+    struct db_job job = {.seq = 0};
+    if (!request->seq)
+        return false;
+    struct arena *arena = arena_new();
+    struct db_conn *conn = db_read(loop->db, DB_CONTROL, &unread);
+    bool read = conn && db_jobs_find(conn, request->number, arena, &job, &unread);
+    db_read_done(loop->db, conn);
+    arena_free(arena);
+    request->changed = !read || job.seq != request->seq;
+    for (int i = 0; i < loop->actions.count; i++)
+        request->changed |= loop->actions.list[i].job == request->number;
+    return request->changed;
+}
+
 static bool edit_step(struct loop *loop, struct loop_request *request)
 {
     const struct db_job_new *edited = request->edited;
@@ -155,6 +174,8 @@ void loop_request_step(struct loop *loop, struct loop_request *request)
         [LOOP_PRIORITY] = priority_step,
     };
     bool (*step)(struct loop *, struct loop_request *) = steps[request->kind];
+    if (has_changed(loop, request))
+        return;
     request->found = step(loop, request);
     struct error unread;
     /* It may have been added a moment ago. */
@@ -196,6 +217,9 @@ static bool priority_finish(struct loop *loop, struct loop_request *request)
     if (!scheduler_job_state(loop->scheduler, request->number, &state) &&
         !stored_state(loop, request->number, &state, request->err))
         return false;
+    if (request->changed)
+        return fail(request->err, PRECONDITION, "job %lld has changed since: look again",
+                    (long long)request->number);
     return fail(request->err, PRECONDITION,
                 "job %lld is %s: only one that is queued can get another priority",
                 (long long)request->number, db_job_state_name(state));
@@ -250,6 +274,9 @@ static bool edit_finish(struct loop *loop, struct loop_request *request)
     if (!scheduler_job_state(loop->scheduler, request->number, &state) &&
         !stored_state(loop, request->number, &state, request->err))
         return false;
+    if (request->changed)
+        return fail(request->err, PRECONDITION, "job %lld has changed since: look again",
+                    (long long)request->number);
     return fail(request->err, PRECONDITION,
                 "job %lld is %s: only one that is queued can be edited",
                 (long long)request->number, db_job_state_name(state));
@@ -356,12 +383,13 @@ bool loop_copy(struct loop *loop, struct scheduler **copy, uint64_t *now_us, str
     return request_run(loop, &request);
 }
 
-bool loop_edit(struct loop *loop, int64_t job, int attempt, const struct db_job_new *edited,
-               struct error *err)
+bool loop_edit(struct loop *loop, int64_t job, int attempt, int64_t seq,
+               const struct db_job_new *edited, struct error *err)
 {
     struct loop_request request = {.kind = LOOP_EDIT,
                                    .number = job,
                                    .attempt = attempt,
+                                   .seq = seq,
                                    .edited = edited,
                                    .arena = arena_new(),
                                    .err = err};
@@ -502,10 +530,10 @@ bool loop_gone(struct loop *loop, int64_t node, const char *why, struct error *e
     return request_run(loop, &request);
 }
 
-bool loop_priority(struct loop *loop, int64_t job, int priority, struct error *err)
+bool loop_priority(struct loop *loop, int64_t job, int priority, int64_t seq, struct error *err)
 {
     struct loop_request request = {
-        .kind = LOOP_PRIORITY, .number = job, .priority = priority, .err = err};
+        .kind = LOOP_PRIORITY, .number = job, .priority = priority, .seq = seq, .err = err};
     return request_run(loop, &request);
 }
 

@@ -49,6 +49,8 @@ struct loop_request {
     int numbers_count;
     int *told;
     int attempt;
+    int64_t seq;  /* of the job's last change that the caller knows; 0: any */
+    bool changed; /* it was not the last */
     const struct db_job_new *edited;
     bool flag; /* kill, drain */
     const char *text;

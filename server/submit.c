@@ -259,12 +259,12 @@ static bool check_changes(const struct db_job *job, const char *edited, struct e
     return ok;
 }
 
-bool submit_edit(struct request *req, const struct db_job *job,
+bool submit_edit(struct request *req, const struct db_job *job, int64_t seq,
                  const struct submissions *submissions, struct error *err)
 {
     if (submissions->array)
         return error_at(err, "/array", INVALID, "a job cannot become an array: clone it");
     struct db_job_new edited = job_of(req, submissions->list);
     return check_changes(job, edited.spec, err) &&
-           loop_edit(req->services->loop, job->number, job->attempt, &edited, err);
+           loop_edit(req->services->loop, job->number, job->attempt, seq, &edited, err);
 }

@@ -34,9 +34,10 @@ bool submit_prepare(struct request *req, const char *text, size_t size,
 
 /*
  * Makes it what a job is that is queued.  Fails with INVALID and the pointer of what may not
- * change: once it has run, all that its checkpoints are of; PRECONDITION when it is not queued.
+ * change: once it has run, all that its checkpoints are of; PRECONDITION when it is not queued,
+ * or its last change was not `seq` (0: any).
  */
-bool submit_edit(struct request *req, const struct db_job *job,
+bool submit_edit(struct request *req, const struct db_job *job, int64_t seq,
                  const struct submissions *submissions, struct error *err) CHECKED;
 
 /*

@@ -26,7 +26,7 @@ static const char *idempotency_key(struct request *req, struct error *err)
     return key ? key : "";
 }
 
-/* Answers with the job as it is now. */
+/* Answers with the job as it is now; its ETag is the number of its last change. */
 static bool reply_job(struct request *req, int status, int64_t number, struct error *err)
 {
     struct job_reader reader;
@@ -34,8 +34,10 @@ static bool reply_job(struct request *req, int status, int64_t number, struct er
         return false;
     struct db_job job;
     json_t *json = NULL;
-    if (db_jobs_find(reader.control, number, req->arena, &job, err))
+    if (db_jobs_find(reader.control, number, req->arena, &job, err)) {
         json = job_json(req, &reader, &job, err);
+        reply_header(req, "ETag", arena_printf(req->arena, "\"%lld\"", (long long)job.seq));
+    }
     job_reader_close(req, &reader);
     return json && reply_json(req, status, json, err);
 }
@@ -116,8 +118,23 @@ static bool jobs_spec(struct request *req, struct error *err)
     return reply_bytes(req, 200, "application/json", job.spec, strlen(job.spec));
 }
 
+/* What If-Match says: the ETag of a job, or 0 for any. */
+static bool read_match(const struct request *req, int64_t *seq, struct error *err)
+{
+    const char *text = request_header(req, "If-Match");
+    char *end = NULL;
+    *seq = 0;
+    if (!text || strcmp(text, "*") == 0)
+        return true;
+    if (text[0] == '"' && text[1] >= '1' && text[1] <= '9')
+        *seq = strtoll(text + 1, &end, 10);
+    return (end && strcmp(end, "\"") == 0 && *seq < INT64_MAX) ||
+           fail(err, INVALID, "If-Match is '%.60s'; it can be the ETag of the job, or *", text);
+}
+
 /* Fields over the spec of a job that is queued. */
-static bool edit_job(struct request *req, const struct db_job *job, struct error *err)
+static bool edit_job(struct request *req, const struct db_job *job, int64_t seq,
+                     struct error *err)
 {
     struct submissions submissions;
     if (job->state != JOB_QUEUED)
@@ -125,22 +142,20 @@ static bool edit_job(struct request *req, const struct db_job *job, struct error
                     (long long)job->number, db_job_state_name(job->state));
     const char *text = spec_patch(req->arena, job->spec, req->body, req->body_size, err);
     return text && submit_prepare(req, text, strlen(text), &submissions, err) &&
-           submit_edit(req, job, &submissions, err) && reply_job(req, 200, job->number, err);
+           submit_edit(req, job, seq, &submissions, err) &&
+           reply_job(req, 200, job->number, err);
 }
 
-/* PATCH /api/v1/jobs/{id}     body: fields over the spec's, of a job that is queued */
-static bool jobs_change(struct request *req, struct error *err)
+static bool change_job(struct request *req, const struct db_job *job, int64_t seq,
+                       struct error *err)
 {
     static const char *const allowed[] = {"priority", NULL};
-    struct db_job job;
     json_error_t where;
     int64_t priority = -1;
-    if (!job_find(req, &job, err))
-        return false;
     json_t *body = json_loadb(req->body, req->body_size, JSON_REJECT_DUPLICATES, &where);
     if (json_object_size(body) != 1 || !json_object_get(body, "priority")) {
         json_decref(body);
-        return edit_job(req, &job, err);
+        return edit_job(req, job, seq, err);
     }
     struct spec_object object = {body, "", req->arena, err};
     bool ok = json_is_object(body)
@@ -149,8 +164,26 @@ static bool jobs_change(struct request *req, struct error *err)
                         spec_read_integer(&object, "priority", 0, 100, &priority)
                   : fail(err, INVALID, "the body must be a JSON object");
     json_decref(body);
-    return ok && loop_priority(req->services->loop, job.number, (int)priority, err) &&
-           reply_job(req, 200, job.number, err);
+    return ok && loop_priority(req->services->loop, job->number, (int)priority, seq, err) &&
+           reply_job(req, 200, job->number, err);
+}
+
+/*
+ * PATCH /api/v1/jobs/{id}     body: fields over the spec's, of a job that is queued
+ *
+ * With If-Match, 412 when the job has changed since it had that ETag.
+ */
+static bool jobs_change(struct request *req, struct error *err)
+{
+    struct db_job job;
+    int64_t seq;
+    if (!job_find(req, &job, err) || !read_match(req, &seq, err))
+        return false;
+    if (change_job(req, &job, seq, err))
+        return true;
+    if (seq && err->code == PRECONDITION)
+        req->reply.status = 412;
+    return false;
 }
 
 static bool end_job(struct request *req, bool kill, struct error *err)

@@ -18,6 +18,28 @@ check "... by the command line, too" same "$says $(at "$job" priority)" "job $jo
 check "what is wrong is refused" has "$(api PATCH "/api/v1/jobs/$job" '{"tasks": {"worker": {"cpus": 3}}}')" "the largest has 2"
 check "... and what it comes after stays" has "$(api PATCH "/api/v1/jobs/$job" '{"after": ['"$hog"']}')" '"/after"'
 check "an array it cannot become" has "$(api PATCH "/api/v1/jobs/$job" '{"array": {"/seed": [1]}}')" '"/array"'
+# Two who look at the same job: the second must look again.
+etag() { curl -sS -D - -o "$work/body" -H "Authorization: Bearer $token" "$url/api/v1/jobs/$job" | tr -d '\r' | sed -n 's/^[Ee][Tt]ag: //p'; }
+seen=$(etag)
+patch() { api PATCH "/api/v1/jobs/$job" "$1" -H "If-Match: $2"; }
+check "a job has an ETag" has "$seen" '"'
+patch '{"notes": "first"}' "$seen" >/dev/null
+check "what nobody has changed is changed" same "$(status)" 200
+check "what was is told" has "$(patch '{"notes": "second"}' "$seen")" "has changed since"
+check "... by 412" same "$(status)" 412
+patch '{"priority": 71}' "$seen" >/dev/null
+check "... for its priority, too" same "$(status) $(at "$job" priority)" "412 70"
+patch '{"priority": 71}' "$(etag)" >/dev/null
+check "... unless one has looked again" same "$(status) $(at "$job" priority)" "200 71"
+patch '{"priority": 70}' '*' >/dev/null
+check "any is good" same "$(status)" 200
+patch '{"priority": 70}' 'W/"1"' >/dev/null
+check "what is no ETag of a job is refused" same "$(status)" 400
+seen=$(etag)
+for i in 1 2 3 4 5 6; do curl -sS -o /dev/null -w '%{http_code}\n' -X PATCH -H "Authorization: Bearer $token" -H "If-Match: $seen" -d "{\"notes\": \"n$i\"}" "$url/api/v1/jobs/$job" >"$work/at.$i" & at[i]=$!; done
+wait "${at[@]}"
+check "of many at once one is first" same "$(sort "$work"/at.? | uniq -c | xargs)" "1 200 5 412"
+
 api PATCH "/api/v1/jobs/$hog" '{"notes": "y"}' >/dev/null
 check "one that runs is not edited" same "$(status)" 409
 stop KILL; again --cpus 2 --grace-ms 1000
