@@ -1,6 +1,7 @@
 /* client.c - libcurl, over TCP or DIR/control.sock. */
 
 #include <curl/curl.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -306,6 +307,89 @@ bool client_text(struct client *client, const char *path, struct str *out, int64
                  struct error *err)
 {
     return exchange(client, "GET", path, NULL, NULL, "text/plain", out, next_offset, err);
+}
+
+/* --- a file --- */
+
+struct download {
+    CURL *curl;
+    int fd;
+    int64_t left; /* that are to come */
+    int error_number;
+    struct str problem; /* what comes in place of the file */
+};
+
+static size_t on_piece(char *bytes, size_t one, size_t size, void *argument)
+{
+    struct download *download = argument;
+    long status = 0;
+    curl_easy_getinfo(download->curl, CURLINFO_RESPONSE_CODE, &status);
+    if (status >= 400) {
+        if (download->problem.size < 65536)
+            str_add_bytes(&download->problem, bytes, one * size);
+        return one * size;
+    }
+    download->left -= (int64_t)size;
+    for (size_t at = 0; download->left >= 0 && at < size;) {
+        ssize_t count = write(download->fd, bytes + at, size - at);
+        if (count < 0) {
+            download->error_number = errno;
+            return 0;
+        }
+        at += (size_t)count;
+    }
+    return download->left >= 0 ? one * size : 0;
+}
+
+static bool receive(struct client *client, const char *path, const char *part,
+                    struct download *download, struct error *err)
+{
+    int64_t have = lseek(download->fd, 0, SEEK_END);
+    struct body *none = NULL;
+    download->left -= have;
+    if (download->left <= 0)
+        return true;
+    char *url = alloc_printf("%s%s", client->url, path);
+    struct curl_slist *headers = headers_of(client, none, NULL, "application/octet-stream");
+    prepare(client, client->curl, "GET", url, headers);
+    curl_easy_setopt(client->curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
+    curl_easy_setopt(client->curl, CURLOPT_LOW_SPEED_TIME, client->timeout_s);
+    curl_easy_setopt(client->curl, CURLOPT_RESUME_FROM_LARGE, (curl_off_t)have);
+    curl_easy_setopt(client->curl, CURLOPT_WRITEFUNCTION, on_piece);
+    curl_easy_setopt(client->curl, CURLOPT_WRITEDATA, download);
+    long status = 0;
+    CURLcode code = curl_easy_perform(client->curl);
+    curl_easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, &status);
+    curl_slist_free_all(headers);
+    free(url);
+    if (status >= 400)
+        return problem_of(&download->problem, status, err);
+    errno = download->error_number;
+    if (errno)
+        return error_errno(err, errno == ENOSPC ? EXHAUSTED : UNAVAILABLE, "cannot write %s",
+                           part);
+    return code == CURLE_OK || download->left < 0 || unreachable(client, code, err);
+}
+
+bool client_download(struct client *client, const char *path, const char *to, int64_t size,
+                     struct error *err)
+{
+    char *part = alloc_printf("%s.part", to);
+    struct download download = {.curl = client->curl, .left = size};
+    download.fd = open(part, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    bool ok = download.fd >= 0 || error_errno(err, UNAVAILABLE, "cannot write %s", part);
+    ok = ok && receive(client, path, part, &download, err);
+    if (ok && download.left) {
+        ok = fail(err, DATA_LOSS, "%s: %lld bytes %s than the server has; remove it", part,
+                  (long long)llabs(download.left), download.left < 0 ? "more" : "fewer");
+    }
+    if (download.fd >= 0 && close(download.fd) && ok)
+        ok = error_errno(err, UNAVAILABLE, "cannot write %s", part);
+    if (ok && rename(part, to))
+        ok = error_errno(err, UNAVAILABLE, "cannot rename %s", part);
+    str_release(&download.problem);
+    free(part);
+    return ok;
 }
 
 /* --- server-sent events --- */

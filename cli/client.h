@@ -45,6 +45,13 @@ bool client_text(struct client *client, const char *path, struct str *out, int64
                  struct error *err) CHECKED;
 
 /*
+ * GET into the file `to`, which then has `size` bytes.  What comes is kept in `to`.part until it
+ * is whole; a later call goes on behind what is there.
+ */
+bool client_download(struct client *client, const char *path, const char *to, int64_t size,
+                     struct error *err) CHECKED;
+
+/*
  * Follows server-sent events and gives the data of each to `event` until that returns false
  * (then true is returned).  Goes on after the last one when the server goes away and comes
  * back; `lost` (may be NULL) is told then, and once it is back.  `tick` (may be NULL) is called

@@ -96,6 +96,24 @@ api POST "/api/v1/webhooks/$inward:test" >/dev/null
 was_refused() { has "$(api GET "/api/v1/webhooks/$inward/deliveries")" "its address is not public"; }
 check name_of_loopback wait_for 10 was_refused
 
+# --- by the command line ---
+hook() { "$trainyard" webhook "$@" --dir "$dir" 2>&1; }
+said=$(hook add https://localhost:1/x --project q --states failed,succeeded)
+check cli_adds has "$said" "its secret, shown this once: whsec_"
+mine=$(echo "$said" | grep -o '[0-9]*' | head -1)
+check cli_lists has "$(hook list)" "succeeded,failed"
+check cli_changes has "$(hook change "$mine" --disable && hook list)" "disabled"
+hook change "$mine" --enable --states failed >/dev/null
+check cli_enables same "$(hook list | grep -c disabled)" 0
+check cli_tests has "$(hook test "$mine")" "is sent something"
+logged() { has "$(hook log "$mine")" "its address is not public"; }
+check cli_shows_its_log wait_for 10 logged
+delivery=$(hook log "$mine" | awk 'NR == 2 { print $1 }')
+check cli_tells_again has "$(hook again "$mine" "$delivery")" "is told once more"
+check cli_removes has "$(hook remove "$mine")" "is removed"
+check cli_gone has "$(hook log "$mine")" "no webhook"
+check cli_wrong has "$(hook log x)" "an ID is a number"
+
 # --- rights: for who manages the project ---
 "$trainyard" user add pia --role none --dir "$dir"
 "$trainyard" member set apples pia admin --dir "$dir"
