@@ -65,3 +65,10 @@ chart=$(api GET "$J/metrics?names=many&buckets=50")
 check "few columns" python3 -c 'import json, sys; s = json.loads(sys.argv[1])["series"][0]; sys.exit(not (25 < len(s["steps"]) <= 50))' "$chart"
 check "the spike is seen" has "$chart" 1000
 check "a part of it whole" same "$(python3 -c 'import json, sys; print(len(json.loads(sys.argv[1])["series"][0]["steps"]))' "$(api GET "$J/metrics?names=many&from=4300&to=4330")")" 31
+
+# --- small answers and events do not wait for acknowledgements (TCP_NODELAY) ---
+read -r answered seen < <(python3 "$(dirname "$0")/nodelay.py" "${url#http://}" "$token" "$job")
+echo "median: answered after $answered ms, seen in a stream after $seen ms"
+holds() { python3 -c "import sys; sys.exit(not ($1))"; }
+check "a small write is answered at once" holds "$answered < 30"
+check "... and streamed as fast: events that wait come ten times as late" holds "$seen < 4 * $answered + 3"
