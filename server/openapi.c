@@ -8,11 +8,35 @@
 #include "server/request.h"
 #include "server/routes.h"
 
+/* Adds what is known of a parameter by its name. */
+static void describe(json_t *schema, const char *name, size_t size)
+{
+    const char *type = json_string_value(json_object_get(schema, "type"));
+    for (const struct openapi_schema *row = openapi_parameters; row->name; row++) {
+        if (strlen(row->name) != size || memcmp(row->name, name, size) != 0)
+            continue;
+        json_t *more = json_loads(row->json, 0, NULL);
+        assert(more);
+        /* A name may be of a number here and of a text there. */
+        if (strcmp(type, "integer") == 0)
+            json_object_del(more, "pattern");
+        else if (json_object_get(more, "minimum") && json_object_del(more, "minimum") == 0)
+            json_object_del(more, "maximum");
+        json_object_update(schema, more);
+        json_decref(more);
+    }
+}
+
+/* A type that ends with '!' is of a parameter that must be there. */
 static json_t *parameter(const char *name, size_t size, const char *where, const char *type,
                          size_t type_size)
 {
-    return json_pack("{s:s%, s:s, s:b, s:{s:s%}}", "name", name, size, "in", where, "required",
-                     strcmp(where, "path") == 0, "schema", "type", type, type_size);
+    bool required = type[type_size - 1] == '!' || strcmp(where, "path") == 0;
+    type_size -= type[type_size - 1] == '!';
+    json_t *schema = json_pack("{s:s%}", "type", type, type_size);
+    describe(schema, name, size);
+    return json_pack("{s:s%, s:s, s:b, s:o}", "name", name, size, "in", where, "required",
+                     (int)required, "schema", schema);
 }
 
 /* Parameters in the path ("{id}") and in the query ("limit:integer cursor:string"). */
@@ -81,14 +105,25 @@ static json_t *responses(const struct route *route)
     return list;
 }
 
+/* A body may be left out where its schema asks for nothing. */
+static bool body_required(const char *name)
+{
+    bool required = false;
+    for (const struct openapi_schema *row = openapi_schemas; row->name; row++)
+        if (strcmp(row->name, name) == 0)
+            required =
+                strstr(row->json, "\"required\":") || strstr(row->json, "\"minProperties\":");
+    return required;
+}
+
 static json_t *operation(const struct route *route)
 {
     json_t *json = json_pack("{s:s, s:o, s:o}", "summary", route->summary, "parameters",
                              parameters(route), "responses", responses(route));
     if (route->body)
-        json_object_set_new(
-            json, "requestBody",
-            json_pack("{s:b, s:o}", "required", 1, "content", content(route->body)));
+        json_object_set_new(json, "requestBody",
+                            json_pack("{s:b, s:o}", "required", (int)body_required(route->body),
+                                      "content", content(route->body)));
     if (route->role == AUTH_PUBLIC)
         json_object_set_new(json, "security", json_array());
     else {

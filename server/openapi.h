@@ -15,3 +15,6 @@ struct openapi_schema {
     const char *json;
 };
 extern const struct openapi_schema openapi_schemas[];
+
+/* What is said of a parameter beside its type (openapi_parameters.c), wherever it is taken. */
+extern const struct openapi_schema openapi_parameters[];

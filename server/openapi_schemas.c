@@ -19,6 +19,22 @@
 #define FIELDS(fields) "{\"type\":\"object\",\"properties\":{" fields "}}"
 #define FIRST(name, schema) "\"" name "\":" schema
 #define FIELD(name, schema) ",\"" name "\":" schema
+/* Of requests: nothing else may be there, and what is named first must. */
+#define STRICT(required, fields)                                                               \
+    "{\"type\":\"object\",\"additionalProperties\":false," required "\"properties\":{" fields  \
+    "}}"
+#define STRICT_OR_NULL(fields)                                                                 \
+    "{\"type\":[\"object\",\"null\"],\"additionalProperties\":false,\"properties\":{" fields   \
+    "}}"
+#define REQUIRED(names) "\"required\":[" names "],"
+#define SOME "\"minProperties\":1,"
+#define NAME "{\"type\":\"string\",\"pattern\":\"^[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}$\"}"
+#define WHOLE(min, max) "{\"type\":\"integer\",\"minimum\":" #min ",\"maximum\":" #max "}"
+#define WHOLE_OR_NULL(min, max)                                                                \
+    "{\"type\":[\"integer\",\"null\"],\"minimum\":" #min ",\"maximum\":" #max "}"
+#define BOOLEAN_OR_NULL "{\"type\":[\"boolean\",\"null\"]}"
+#define PASSWORD "{\"type\":\"string\",\"minLength\":8,\"maxLength\":128}"
+#define SHA256 "{\"type\":\"string\",\"pattern\":\"^[0-9a-f]{64}$\"}"
 #define ROLE_OR_NONE "{\"enum\":[\"none\",\"viewer\",\"member\",\"admin\"]}"
 #define ROLE "{\"enum\":[\"viewer\",\"member\",\"admin\"]}"
 #define STATE                                                                                  \
@@ -31,11 +47,11 @@ const struct openapi_schema openapi_schemas[] = {
         FIELD("instance", TEXT) FIELD("code", TEXT) FIELD("hint", TEXT) FIELD("request_id", TEXT)
         FIELD("errors", LIST(FIELDS(FIRST("pointer", TEXT) FIELD("detail", TEXT)))))},
     {"Session", FIELDS(FIRST("user", TEXT) FIELD("role", ROLE_OR_NONE) FIELD("projects", MAP(ROLE)) FIELD("way", TEXT) FIELD("csrf", TEXT))},
-    {"SignIn", FIELDS(FIRST("user", TEXT) FIELD("password", TEXT))},
-    {"TokenSignIn", FIELDS(FIRST("user", TEXT) FIELD("password", TEXT) FIELD("days", INTEGER))},
-    {"PasswordChange", FIELDS(FIRST("old", TEXT) FIELD("new", TEXT))},
-    {"UserRequest", FIELDS(FIRST("name", TEXT) FIELD("role", ROLE_OR_NONE) FIELD("password", TEXT))},
-    {"UserChange", FIELDS(FIRST("role", ROLE_OR_NONE) FIELD("password", TEXT) FIELD("disabled", BOOLEAN))},
+    {"SignIn", STRICT(REQUIRED("\"user\",\"password\""), FIRST("user", TEXT) FIELD("password", TEXT))},
+    {"TokenSignIn", STRICT(REQUIRED("\"user\",\"password\""), FIRST("user", TEXT) FIELD("password", TEXT) FIELD("days", WHOLE_OR_NULL(1, 365)))},
+    {"PasswordChange", STRICT(REQUIRED("\"new\""), FIRST("old", TEXT) FIELD("new", PASSWORD))},
+    {"UserRequest", STRICT(REQUIRED("\"name\""), FIRST("name", NAME) FIELD("role", ROLE_OR_NONE) FIELD("password", PASSWORD))},
+    {"UserChange", STRICT("", FIRST("role", ROLE_OR_NONE) FIELD("password", PASSWORD) FIELD("disabled", BOOLEAN))},
     {"User", FIELDS(FIRST("name", TEXT) FIELD("role", ROLE_OR_NONE) FIELD("password", BOOLEAN) FIELD("disabled", BOOLEAN)
         FIELD("created_at", TIME))},
     {"UserList", FIELDS(FIRST("items", LIST(REF("User"))))},
@@ -43,7 +59,7 @@ const struct openapi_schema openapi_schemas[] = {
         FIELD("method", TEXT) FIELD("path", TEXT) FIELD("status", INTEGER) FIELD("request_id", TEXT))},
     {"AuditList", FIELDS(FIRST("items", LIST(REF("AuditEntry"))) FIELD("next_cursor", TEXT_OR_NULL))},
     {"LoginLink", FIELDS(FIRST("url", TEXT))},
-    {"JobSpec", "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{"
+    {"JobSpec", "{\"type\":\"object\",\"additionalProperties\":false,\"minProperties\":1,\"properties\":{"
         FIRST("version", "{\"const\":1}") FIELD("name", TEXT) FIELD("project", TEXT) FIELD("queue", TEXT)
         FIELD("notes", TEXT) FIELD("tags", LIST(TEXT))
         FIELD("after", LIST("{\"type\":[\"integer\",\"string\"]}"))
@@ -72,8 +88,8 @@ const struct openapi_schema openapi_schemas[] = {
         FIELD("starts_in_seconds", NUMBER_OR_NULL) FIELD("starts_on", TEXT_OR_NULL) FIELD("changes", LIST(REF("Change"))))},
     {"Change", FIELDS(FIRST("text", TEXT) FIELD("field", TEXT) FIELD("from", ANY) FIELD("to", ANY)
         FIELD("starts_in_seconds", NUMBER))},
-    {"PlanRequest", FIELDS(FIRST("spec", REF("JobSpec")) FIELD("nodes", LIST(REF("PlanNode"))))},
-    {"PlanNode", FIELDS(FIRST("name", TEXT) FIELD("remove", BOOLEAN) FIELD("drain", BOOLEAN) FIELD("count", INTEGER)
+    {"PlanRequest", STRICT(SOME, FIRST("spec", REF("JobSpec")) FIELD("nodes", LIST(REF("PlanNode"))))},
+    {"PlanNode", STRICT(REQUIRED("\"name\""), FIRST("name", TEXT) FIELD("remove", BOOLEAN) FIELD("drain", BOOLEAN) FIELD("count", INTEGER)
         FIELD("cpus", NUMBER) FIELD("memory_bytes", INTEGER) FIELD("gpus", INTEGER) FIELD("gpu_type", TEXT)
         FIELD("gpu_memory_bytes", INTEGER) FIELD("labels", MAP(TEXT)))},
     {"PlanMove", FIELDS(FIRST("job", INTEGER) FIELD("before_seconds", NUMBER_OR_NULL)
@@ -107,15 +123,19 @@ const struct openapi_schema openapi_schemas[] = {
         FIELD("error", TEXT) FIELD("columns", LIST(FIELDS(FIRST("name", TEXT) FIELD("role", TEXT) FIELD("dtype", TEXT)
         FIELD("shape", LIST(INTEGER)) FIELD("classes", INTEGER)))) FIELD("files", LIST(REF("DatasetFile"))))},
     {"DatasetList", FIELDS(FIRST("items", LIST(REF("Dataset"))))},
-    {"DatasetRequest", FIELDS(FIRST("files", MAP(TEXT)))},
+    {"DatasetRequest", STRICT("", FIRST("files", "{\"type\":\"object\",\"propertyNames\":{\"pattern\":\"^[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}$\"},\"additionalProperties\":" SHA256 "}"))},
     {"Artifact", FIELDS(FIRST("task", TEXT) FIELD("path", TEXT) FIELD("size", INTEGER) FIELD("modified_at", TIME))},
     {"ArtifactList", FIELDS(FIRST("items", LIST(REF("Artifact"))))},
     {"Series", FIELDS(FIRST("name", TEXT) FIELD("task", TEXT) FIELD("steps", LIST(INTEGER))
         FIELD("values", LIST(VALUE)) FIELD("min", LIST(VALUE)) FIELD("max", LIST(VALUE))
         FIELD("times", LIST(NUMBER)))},
     {"Metrics", FIELDS(FIRST("seq", INTEGER) FIELD("series", LIST(REF("Series"))))},
-    {"Points", FIELDS(FIRST("points", LIST(FIELDS(FIRST("task", TEXT) FIELD("step", INTEGER) FIELD("wall", NUMBER)
-        FIELD("values", MAP(VALUE))))) FIELD("attempt", INTEGER))},
+    {"Points", STRICT(REQUIRED("\"points\""), FIRST("points", LIST(STRICT(REQUIRED("\"step\",\"values\""),
+        FIRST("task", "{\"type\":\"string\",\"pattern\":\"^(worker|ps|chief|evaluator)/[0-9]{1,2}$\"}")
+        FIELD("step", WHOLE(0, 9007199254740991)) FIELD("wall", "{\"type\":\"number\",\"minimum\":0,\"maximum\":100000000000}")
+        FIELD("values", "{\"type\":\"object\",\"propertyNames\":{\"pattern\":\"^[A-Za-z0-9_./ -]{1,100}$\"},\"additionalProperties\":"
+        "{\"anyOf\":[{\"type\":\"number\"},{\"enum\":[\"NaN\",\"Infinity\",\"-Infinity\"]}]}}"))))
+        FIELD("attempt", WHOLE_OR_NULL(1, 2147483647)))},
     {"PointsStored", FIELDS(FIRST("stored", INTEGER) FIELD("seq", INTEGER))},
     {"LogLine", FIELDS(FIRST("task", TEXT) FIELD("stream", TEXT) FIELD("text", TEXT))},
     {"Logs", FIELDS(FIRST("seq", INTEGER) FIELD("items", LIST(REF("LogLine"))) FIELD("logs", LIST(OBJECT)))},
@@ -133,24 +153,25 @@ const struct openapi_schema openapi_schemas[] = {
     {"NodeDrain", FIELDS(FIRST("name", TEXT) FIELD("draining", BOOLEAN))},
     {"Queue", FIELDS(FIRST("name", TEXT) FIELD("priority", INTEGER) FIELD("weight", INTEGER)
         FIELD("preempt", BOOLEAN))},
-    {"QueueRequest", FIELDS(FIRST("priority", INTEGER) FIELD("weight", INTEGER) FIELD("preempt", BOOLEAN))},
+    {"QueueRequest", STRICT("", FIRST("priority", WHOLE_OR_NULL(0, 100)) FIELD("weight", WHOLE_OR_NULL(1, 1000)) FIELD("preempt", BOOLEAN_OR_NULL))},
     {"QueueList", FIELDS(FIRST("items", LIST(REF("Queue"))))},
-    {"ProjectRequest", FIELDS(FIRST("weight", INTEGER) FIELD("quota", OBJECT))},
+    {"ProjectRequest", STRICT("", FIRST("weight", WHOLE_OR_NULL(1, 1000)) FIELD("quota", STRICT_OR_NULL(FIRST("cpus", NUMBER_OR_NULL) FIELD("memory_bytes", INTEGER_OR_NULL)
+        FIELD("gpus", NUMBER_OR_NULL) FIELD("jobs", INTEGER_OR_NULL))))},
     {"Project", FIELDS(FIRST("name", TEXT) FIELD("weight", INTEGER) FIELD("quota", OBJECT)
         FIELD("cpu_seconds", NUMBER) FIELD("gpu_seconds", NUMBER))},
     {"ProjectList", FIELDS(FIRST("items", LIST(REF("Project"))))},
-    {"MemberRequest", FIELDS(FIRST("role", ROLE))},
+    {"MemberRequest", STRICT(REQUIRED("\"role\""), FIRST("role", ROLE))},
     {"Member", FIELDS(FIRST("project", TEXT) FIELD("user", TEXT) FIELD("role", ROLE))},
     {"MemberList", FIELDS(FIRST("items", LIST(REF("Member"))))},
-    {"TokenRequest", FIELDS(FIRST("name", TEXT) FIELD("kind", "{\"enum\":[\"api\",\"join\"]}") FIELD("role", ROLE)
-        FIELD("days", INTEGER))},
+    {"TokenRequest", STRICT("", FIRST("name", "{\"type\":[\"string\",\"null\"]}") FIELD("kind", "{\"enum\":[\"api\",\"join\",null]}") FIELD("role", "{\"enum\":[\"viewer\",\"member\",\"admin\",null]}")
+        FIELD("days", WHOLE_OR_NULL(0, 3650)))},
     {"Token", FIELDS(FIRST("token", TEXT))},
     {"TokenList", FIELDS(FIRST("items", LIST(FIELDS(FIRST("id", INTEGER) FIELD("kind", TEXT) FIELD("name", TEXT)
         FIELD("role", ROLE) FIELD("created_at", TIME) FIELD("expires_at", TIME) FIELD("used_at", TIME)))))},
-    {"SecretRequest", FIELDS(FIRST("value", TEXT))},
+    {"SecretRequest", STRICT(REQUIRED("\"value\""), FIRST("value", "{\"type\":\"string\",\"minLength\":4,\"maxLength\":16384,\"pattern\":\"^[^\\\\u0000]*$\"}"))},
     {"Secret", FIELDS(FIRST("name", TEXT) FIELD("user", TEXT) FIELD("created_at", TIME) FIELD("changed_at", TIME))},
-    {"WebhookRequest", FIELDS(FIRST("project", TEXT) FIELD("url", TEXT) FIELD("states", LIST(STATE)))},
-    {"WebhookChange", FIELDS(FIRST("url", TEXT) FIELD("states", LIST(STATE)) FIELD("disabled", BOOLEAN))},
+    {"WebhookRequest", STRICT(REQUIRED("\"project\",\"url\""), FIRST("project", NAME) FIELD("url", TEXT) FIELD("states", LIST(STATE)))},
+    {"WebhookChange", STRICT("", FIRST("url", TEXT) FIELD("states", LIST(STATE)) FIELD("disabled", BOOLEAN))},
     {"Webhook", FIELDS(FIRST("id", INTEGER) FIELD("project", TEXT) FIELD("url", TEXT) FIELD("states", LIST(STATE))
         FIELD("disabled", BOOLEAN) FIELD("user", TEXT) FIELD("created_at", TIME) FIELD("waiting", INTEGER) FIELD("secret", TEXT))},
     {"WebhookList", FIELDS(FIRST("items", LIST(REF("Webhook"))))},

@@ -218,6 +218,8 @@ bool upload_piece(const struct upload *upload, const char *path, int64_t offset,
     if (ok) {
         *slash = '\0';
         ok = files_make_folder(whole, err);
+        if (!ok && err->code == PRECONDITION)
+            fail(err, INVALID, "%s lies in what is a file, not a folder", path);
         *slash = '/';
     }
     if (ok) {

@@ -149,20 +149,29 @@ bool spec_read_object(const struct spec_object *object, const char *field,
     return true;
 }
 
+/* 20.0 is a whole number too, as many programs write it. */
+static bool whole(const json_t *json, int64_t *value)
+{
+    double real = json_real_value(json);
+    *value =
+        json_is_real(json) && fabs(real) <= 0x1p53 ? (int64_t)real : json_integer_value(json);
+    return json_is_integer(json) || (json_is_real(json) && (double)*value == real);
+}
+
 bool spec_read_integer(const struct spec_object *object, const char *field, int64_t min,
                        int64_t max, int64_t *value)
 {
     json_t *json = spec_read_value(object, field);
+    int64_t found = 0;
     if (!json)
         return true;
-    if (!json_is_integer(json) || json_integer_value(json) < min ||
-        json_integer_value(json) > max) {
+    if (!whole(json, &found) || found < min || found > max) {
         char allowed[100];
         snprintf(allowed, sizeof(allowed), "an integer from %lld to %lld", (long long)min,
                  (long long)max);
         return refuse(object, field, allowed);
     }
-    *value = json_integer_value(json);
+    *value = found;
     return true;
 }
 

@@ -110,7 +110,11 @@ bool files_make_folder(const char *path, struct error *err)
         *at = '\0';
         ok = mkdir(part, 0700) == 0 || errno == EEXIST;
         if (!ok)
-            error_errno(err, INTERNAL, "cannot make the folder %s", part);
+            error_errno(err,
+                        errno == ENOTDIR                     ? PRECONDITION
+                        : errno == ENOSPC || errno == EDQUOT ? EXHAUSTED
+                                                             : INTERNAL,
+                        "cannot make the folder %s", part);
         *at = end;
         if (!end)
             break;

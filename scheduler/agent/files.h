@@ -27,7 +27,8 @@ const char *files_text(const json_t *object, const char *key);
 int64_t files_int(const json_t *object, const char *key);
 bool files_bool(const json_t *object, const char *key);
 
-/* Makes a folder and those above it, for the owner alone. */
+/* Makes a folder and those above it, for the owner alone.  PRECONDITION when one of those is a
+ * file, EXHAUSTED when the disk is full. */
 bool files_make_folder(const char *path, struct error *err) CHECKED;
 
 /* Removes a folder with all that is in it; what cannot be removed stays. */

@@ -140,6 +140,8 @@ static bool bound_read(const struct spec_object *quota, const char *field, int64
     *value = -1;
     if (json_is_null(json))
         return true;
+    if (unit == 1)
+        return spec_read_integer(quota, field, 0, max, value);
     if (!spec_read_number(quota, field, 0, (double)max, &number))
         return false;
     *value = (int64_t)(number * (double)unit + 0.5);

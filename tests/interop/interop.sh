@@ -39,6 +39,8 @@ SPEC
 check interop/train bash -c "'$BUILD/trainyard' dataset make digits '$work/digits' --train 500 --test 100 &&
     '$BUILD/trainyard-task' train '$work/spec.json' --data '$work/digits' --out '$work/trained'"
 
+tests/interop/rest.sh "$BUILD" || failed=1
+
 # install - TensorFlow into the folder of its own; prints why when it cannot
 install() {
     command -v python3 >/dev/null || { echo "no python3"; return 1; }
@@ -75,8 +77,8 @@ mkdir -p "$work/arrays" "$work/onnx"
 tests/interop/scripts.sh "$venv/bin/python" || failed=1
 check numpy/arrays "$venv/bin/python" -W ignore tests/interop/arrays.py "$BUILD/trainyard-task" "$work/arrays"
 check onnx/models "$venv/bin/python" -W ignore tests/interop/onnx_models.py "$BUILD/onnx-write" "$BUILD/trainyard-task" "$work/onnx" "$shared/keras/models"
-tests/interop/ops_fuzz.sh "$venv/bin/python" "$BUILD" 1 900 || failed=1
-DRAWN=$work/drawn tests/interop/ops_fuzz.sh "$venv/bin/python" "$BUILD" 1 240 "" programs_generate.py || failed=1
+tests/interop/ops_fuzz.sh "$venv/bin/python" "$BUILD" 1 700 || failed=1
+DRAWN=$work/drawn tests/interop/ops_fuzz.sh "$venv/bin/python" "$BUILD" 1 200 "" programs_generate.py || failed=1
 "$BUILD/tf-cases" --ops >"$work/ops"
 spec=${TRAINYARD_SHARED:-../shared}/spec/tensorflow.md
 [ -e "$spec" ] && tiers=(--spec "$spec")

@@ -92,6 +92,8 @@ check reads_no_hidden same "$(as "$ana" GET "/api/v1/datasets/flowers/files?path
 # --- nonsense is told as it was sent, and stays to be mended ---
 printf 'not an archive' >"$work/bad"
 piece "$ana" junk train.npz 0 "$work/bad" >/dev/null
+check below_a_file same "$(piece "$ana" junk train.npz/x/y 0 "$work/bad")" 400
+check below_a_file_is_told has "$(detail)" "lies in what is a file"
 as "$ana" POST /api/v1/datasets/junk:publish '{}' >/dev/null
 check nonsense same "$(status)" 400
 check no_folder_told same "$(grep -c "$dir" "$work/body")" 0

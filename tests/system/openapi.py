@@ -50,9 +50,11 @@ def check(value, schema, where):
     """Compares a value with a schema: what of JSON Schema the document uses, and no more."""
     if "$ref" in schema:
         schema = document["components"]["schemas"][schema["$ref"].rsplit("/", 1)[1]]
-    unknown = set(schema) - {"type", "properties", "items", "enum", "const", "additionalProperties", "format", "minimum", "maximum"}
+    unknown = set(schema) - {"type", "properties", "items", "enum", "const", "additionalProperties", "format", "minimum", "maximum", "minProperties"}
     if unknown:
         return finding(where, "the schema has", *unknown)
+    if len(value if isinstance(value, dict) else ()) < schema.get("minProperties", 0):
+        finding(where, "is empty")
     wanted = schema.get("type", [])
     if wanted and not any(is_type(value, name) for name in ([wanted] if isinstance(wanted, str) else wanted)):
         return finding(where, "is", json.dumps(value)[:80], "wanted", wanted)

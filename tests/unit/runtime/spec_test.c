@@ -88,6 +88,23 @@ TEST(spec_reads_how_a_training_starts_and_ends)
     arena_free(arena);
 }
 
+/* As programs write them that have no integers. */
+TEST(spec_takes_whole_numbers_with_a_point)
+{
+    struct error err;
+    struct arena *arena = arena_new();
+    CHECK_INT(parse(arena, "{\"command\": [\"true\"], \"priority\": 20.0}")->priority, 20);
+    CHECK_INT(parse(arena, "{\"command\": [\"true\"], \"priority\": 2e1}")->priority, 20);
+    static const char *const wrong[] = {"20.5", "1e300", "-0.1", "100.5", "101.0"};
+    for (int i = 0; i < ARRAY_LEN(wrong); i++) {
+        const char *text =
+            arena_printf(arena, "{\"command\": [\"true\"], \"priority\": %s}", wrong[i]);
+        CHECK(!spec_parse(arena, text, strlen(text), &err));
+        CHECK_TEXT(err.pointer, "/priority");
+    }
+    arena_free(arena);
+}
+
 /* A layer around a layer: Keras's "layer" is the key of the class here. */
 TEST(spec_spells_wrapped_layers)
 {
