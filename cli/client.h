@@ -45,8 +45,8 @@ bool client_text(struct client *client, const char *path, struct str *out, int64
                  struct error *err) CHECKED;
 
 /*
- * GET into the file `to`, which then has `size` bytes.  What comes is kept in `to`.part until it
- * is whole; a later call goes on behind what is there.
+ * GET into the file `to`, which then has `size` bytes.  What comes is kept in `to`.part until
+ * it is whole; a later call goes on behind what is there.
  */
 bool client_download(struct client *client, const char *path, const char *to, int64_t size,
                      struct error *err) CHECKED;
