@@ -1,5 +1,10 @@
 /*
  * audit.h - who changed what: a list that is only added to.
+ *
+ * Each entry has a hash: SHA-256 of the hash before (32 zeros for the first) and of the entry,
+ * its numbers as 8 bytes, big end first, each text as its length and its bytes.  Who changes or
+ * takes out an entry must write all later ones anew, and cannot where somebody kept a later
+ * hash.
  */
 #pragma once
 
@@ -16,6 +21,7 @@ struct db_audit {
     const char *path;
     int status;
     const char *request; /* its id */
+    const char *hash;    /* in hexadecimal; "" of before there were hashes */
 };
 
 /*
@@ -29,6 +35,12 @@ bool db_audit_end(struct db *db, const struct db_audit *entry, struct error *err
 /* In place of db_audit_end(): what was asked was refused, and there is no entry, unless
  * something was changed before. */
 void db_audit_drop(void);
+
+/*
+ * Computes all hashes anew.  `*bad` is the first entry that is not as it was written, or behind
+ * which one is missing; 0 when there is none.
+ */
+bool db_audit_verify(struct db_conn *conn, int64_t *bad, struct error *err) CHECKED;
 
 /*
  * At most `limit` entries before `before` (0: the newest), newest first, of one user (NULL: of

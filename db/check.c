@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/error.h"
+#include "db/audit.h"
 #include "db/backup.h"
 #include "db/internal.h"
 
@@ -86,6 +87,21 @@ static void look(struct looking *looking, const struct check *check)
     arena_free(arena);
 }
 
+/* The audit is as it was written. */
+static void look_audit(struct looking *looking)
+{
+    struct error err;
+    int64_t bad;
+    char text[100];
+    if (!db_audit_verify(looking->conn, &bad, &err)) {
+        tell(looking, "audit: ", err.text);
+    } else if (bad) {
+        snprintf(text, sizeof(text), "entry %lld, or what followed it, was changed since",
+                 (long long)bad);
+        tell(looking, "audit: ", text);
+    }
+}
+
 static bool check_one(const char *folder, enum db_file file, db_finding_fn *found, void *self,
                       int *count, struct error *err)
 {
@@ -98,6 +114,8 @@ static bool check_one(const char *folder, enum db_file file, db_finding_fn *foun
     for (const struct check *check = control;
          ok && file == DB_CONTROL && looking.count == 0 && check->query; check++)
         look(&looking, check);
+    if (ok && file == DB_CONTROL && looking.count == 0)
+        look_audit(&looking);
     db_conn_close(looking.conn);
     free(path);
     *count += looking.count;

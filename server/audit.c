@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 
+#include "base/arena.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -120,4 +121,19 @@ bool audit_handle(struct request *req, struct error *err)
         entry_end(req, &entry);
     }
     return ok;
+}
+
+void audit_log_newest(struct db *db)
+{
+    struct db_audit *entries;
+    struct error err;
+    int count = 0;
+    int64_t next;
+    struct arena *arena = arena_new();
+    struct db_conn *conn = db_read(db, DB_CONTROL, &err);
+    if (conn && db_audit_list(conn, 0, NULL, 1, arena, &entries, &count, &next, &err) && count)
+        log_line(LOG_INFO, "audit", "seq=%lld hash=%s msg=\"the newest entry\"",
+                 (long long)entries[0].seq, entries[0].hash);
+    db_read_done(db, conn);
+    arena_free(arena);
 }

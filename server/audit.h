@@ -5,6 +5,7 @@
 
 #include "base/base.h"
 
+struct db;
 struct error;
 struct request;
 
@@ -21,3 +22,6 @@ bool audit_handle(struct request *req, struct error *err) CHECKED;
  * few a second of each.  audit_handle() calls it for handlers.
  */
 void audit_refused(struct request *req, const struct error *why);
+
+/* Logs the newest entry's hash, so that it is kept where the database is not. */
+void audit_log_newest(struct db *db);

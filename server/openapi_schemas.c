@@ -56,7 +56,7 @@ const struct openapi_schema openapi_schemas[] = {
         FIELD("created_at", TIME))},
     {"UserList", FIELDS(FIRST("items", LIST(REF("User"))))},
     {"AuditEntry", FIELDS(FIRST("seq", INTEGER) FIELD("time", TIME) FIELD("user", TEXT) FIELD("way", TEXT)
-        FIELD("method", TEXT) FIELD("path", TEXT) FIELD("status", INTEGER) FIELD("request_id", TEXT))},
+        FIELD("method", TEXT) FIELD("path", TEXT) FIELD("status", INTEGER) FIELD("request_id", TEXT) FIELD("hash", TEXT_OR_NULL))},
     {"AuditList", FIELDS(FIRST("items", LIST(REF("AuditEntry"))) FIELD("next_cursor", TEXT_OR_NULL))},
     {"LoginLink", FIELDS(FIRST("url", TEXT))},
     {"JobSpec", "{\"type\":\"object\",\"additionalProperties\":false,\"minProperties\":1,\"properties\":{"

@@ -23,6 +23,7 @@
 #include "scheduler/agent/agent.h"
 #include "scheduler/engines/engine.h"
 #include "scheduler/loop.h"
+#include "server/audit.h"
 #include "server/auth.h"
 #include "server/clean.h"
 #include "server/dataset.h"
@@ -286,6 +287,7 @@ static bool start(struct serve *s, const struct serve_options *options, struct e
     s->folder = realpath(options->folder, NULL);
     if (!s->folder)
         return error_errno(err, UNAVAILABLE, "%s", options->folder);
+    audit_log_newest(s->db);
     return start_scheduler(s, options, err) && start_http(s, options, err) &&
            start_agent(s, options, err) && start_engine(s, err) && write_addresses(s, err) &&
            (s->clean = clean_start(s->db, s->folder));

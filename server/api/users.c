@@ -142,11 +142,12 @@ static bool users_audit(struct request *req, struct error *err)
     json_t *items = json_array();
     for (int i = 0; i < count; i++)
         json_array_append_new(
-            items, json_pack("{s:I, s:o, s:s, s:s, s:s, s:s, s:i, s:s}", "seq",
-                             (json_int_t)entries[i].seq, "time", job_time(entries[i].wall_us),
-                             "user", entries[i].user, "way", entries[i].way, "method",
-                             entries[i].method, "path", entries[i].path, "status",
-                             entries[i].status, "request_id", entries[i].request));
+            items,
+            json_pack("{s:I, s:o, s:s, s:s, s:s, s:s, s:i, s:s, s:o}", "seq",
+                      (json_int_t)entries[i].seq, "time", job_time(entries[i].wall_us), "user",
+                      entries[i].user, "way", entries[i].way, "method", entries[i].method,
+                      "path", entries[i].path, "status", entries[i].status, "request_id",
+                      entries[i].request, "hash", job_text(entries[i].hash)));
     json_t *cursor = next ? json_sprintf("%lld", (long long)next) : json_null();
     return reply_json(req, 200, json_pack("{s:o, s:o}", "items", items, "next_cursor", cursor),
                       err);
