@@ -9,6 +9,7 @@
 #define SERVE_HOSTS_MAX 8
 #define SERVE_RATE_MAX 100000000
 #define SERVE_CPUS_MAX 100000
+#define SERVE_DAYS_MAX 36500
 #define SERVE_BYTES_MAX (INT64_C(1) << 50)
 #define SERVE_GPUS_MAX 10000
 
@@ -79,6 +80,8 @@ int serve_main(int argc, char **argv)
          "other names that browsers use for this server, by commas"},
         {"token-rate", OPTION_NUMBER, &options.token_rate,
          "requests a second of one token; 0: any number (10000)"},
+        {"keep-days", OPTION_NUMBER, &options.keep_days,
+         "remove logs, points of metrics and traces so many days after a job ended (never)"},
         {"dataset-bytes", OPTION_NUMBER, &options.dataset_bytes,
          "that all datasets may have together, when one is uploaded; 0: what the disk has (0)"},
         {"webhooks-anywhere", OPTION_FLAG, &options.webhooks_anywhere,
@@ -101,6 +104,7 @@ int serve_main(int argc, char **argv)
     if (!options_parse(argc, argv, rows, 0, 0, &words, &err) ||
         !options_need(options.folder, "dir", "the folder where everything is kept", &err) ||
         !check_number("token-rate", options.token_rate, SERVE_RATE_MAX, &err) ||
+        !check_number("keep-days", options.keep_days, SERVE_DAYS_MAX, &err) ||
         !check_number("dataset-bytes", options.dataset_bytes, SERVE_BYTES_MAX, &err) ||
         !check_number("cpus", cpus, SERVE_CPUS_MAX, &err) ||
         !check_number("memory", options.memory_bytes, SERVE_BYTES_MAX, &err) ||

@@ -173,6 +173,16 @@ static bool ship_points(struct db_conn *conn, const struct shipping *s, struct a
 
 /* --- artifacts and checkpoints --- */
 
+/* A run that is traced for weeks keeps its newest steps. */
+static bool trim_traces(struct db_conn *conn, int64_t job, struct error *err)
+{
+    return db_run(conn, err,
+                  "DELETE FROM artifacts WHERE job = ?1 AND kind = 'trace' AND id NOT IN"
+                  " (SELECT id FROM artifacts WHERE job = ?1 AND kind = 'trace'"
+                  " ORDER BY step DESC LIMIT ?2)",
+                  "ii", job, (int64_t)DB_TRACES_MAX);
+}
+
 static bool ship_artifacts(struct db_conn *conn, const struct shipping *s, struct arena *arena,
                            struct error *err)
 {
@@ -187,7 +197,8 @@ static bool ship_artifacts(struct db_conn *conn, const struct shipping *s, struc
                     " DO UPDATE SET epoch = ?4, step = ?5, wall_us = ?6, bytes = ?7",
                     "ittiiib", ship->job, a->kind, a->name, ship->epoch, a->step, now_us,
                     a->bytes, a->size) ||
-            !change_add(conn, s, DB_CHANGE_ARTIFACT, i, a->step, a->step, name, err))
+            !change_add(conn, s, DB_CHANGE_ARTIFACT, i, a->step, a->step, name, err) ||
+            (strcmp(a->kind, "trace") == 0 && !trim_traces(conn, ship->job, err)))
             return false;
     }
     return true;

@@ -21,6 +21,8 @@ struct db_point {
     double value; /* NaN and infinities are kept */
 };
 
+#define DB_TRACES_MAX 100 /* of a job: those of the latest steps */
+
 /* Something whole that is kept by name: the newest replaces the one before. */
 struct db_artifact_new {
     const char *kind; /* "graph", "placement", "run", "trace" */

@@ -1,4 +1,4 @@
-/* clean.c - what of DIR/files/ may go. */
+/* clean.c - what of DIR/files/ may go, and what of old jobs. */
 
 #include <dirent.h>
 #include <pthread.h>
@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "db/files.h"
+#include "db/trim.h"
 #include "server/clean.h"
 #include "server/store.h"
 #include "server/upload.h"
@@ -19,9 +20,10 @@
 struct clean {
     struct db *db;
     const char *folder;
-    pthread_mutex_t lock; /* guards: stopping */
+    int64_t keep_days;
+    pthread_mutex_t lock; /* guards: stopping, but for reads of it alone */
     pthread_cond_t changed;
-    bool stopping;
+    atomic_bool stopping;
     pthread_t thread;
 };
 
@@ -70,6 +72,63 @@ bool clean_now(struct db *db, const char *folder, int64_t now_us, struct clean_r
     return ok;
 }
 
+/* The next job behind `*job` that is to be trimmed; 0 when there is none. */
+static bool next_old(struct db *db, int64_t before_us, const atomic_bool *stopping,
+                     int64_t *job, struct error *err)
+{
+    bool due = false, ok = true;
+    struct db_conn *metrics = db_read(db, DB_METRICS, err);
+    struct db_conn *control = metrics ? db_read(db, DB_CONTROL, err) : NULL;
+    ok = control != NULL;
+    while (ok && !due && !(stopping && *stopping)) {
+        ok = db_trim_next(metrics, *job, job, err);
+        if (!*job)
+            break;
+        ok = ok && db_trim_due(control, *job, before_us, &due, err);
+    }
+    db_read_done(db, control);
+    db_read_done(db, metrics);
+    if (!due)
+        *job = 0;
+    return ok;
+}
+
+bool clean_trim(struct db *db, int64_t now_us, int64_t keep_days, const atomic_bool *stopping,
+                int *jobs, struct error *err)
+{
+    int64_t job = 0, rows;
+    char why[120];
+    snprintf(why, sizeof(why),
+             "its logs, points of metrics and traces were removed, %lld days after it ended",
+             (long long)keep_days);
+    *jobs = 0;
+    if (keep_days <= 0)
+        return true;
+    for (;;) {
+        if (!next_old(db, now_us - keep_days * 24 * HOUR_US, stopping, &job, err))
+            return false;
+        if (!job)
+            return true;
+        if (!db_trim_job(db, job, why, &rows, err))
+            return false;
+        ++*jobs;
+    }
+}
+
+static void clean_old(struct clean *clean)
+{
+    struct error err;
+    int jobs;
+    char text[400];
+    if (!clean_trim(clean->db, (int64_t)clock_wall_us(), clean->keep_days, &clean->stopping,
+                    &jobs, &err))
+        log_line(LOG_WARN, "clean", "code=%s msg=%s", error_code_name(err.code),
+                 log_quote(err.text, text, sizeof(text)));
+    else if (jobs)
+        log_line(LOG_INFO, "clean", "jobs=%d days=%lld msg=\"removed logs and points\"", jobs,
+                 (long long)clean->keep_days);
+}
+
 static void clean_look(struct clean *clean)
 {
     struct error err;
@@ -94,6 +153,7 @@ static void *clean_main(void *argument)
         struct timespec until;
         pthread_mutex_unlock(&clean->lock);
         clean_look(clean);
+        clean_old(clean);
         clock_gettime(CLOCK_MONOTONIC, &until);
         until.tv_sec += PERIOD_S;
         pthread_mutex_lock(&clean->lock);
@@ -105,11 +165,12 @@ static void *clean_main(void *argument)
     return NULL;
 }
 
-struct clean *clean_start(struct db *db, const char *folder)
+struct clean *clean_start(struct db *db, const char *folder, int64_t keep_days)
 {
     struct clean *clean = alloc_bytes(sizeof(*clean));
     clean->db = db;
     clean->folder = folder;
+    clean->keep_days = keep_days;
     pthread_mutex_init(&clean->lock, NULL);
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);

@@ -5,9 +5,13 @@
  * such job ended, so that it can be tried again; and CLEAN_UNUSED_HOURS after it was last
  * uploaded or asked for, so that a job may come to name it.
  *
+ * With `keep_days` above 0 a job is trimmed (db/trim.h) so many days after it ended.
+ *
  * DESIGN: one thread (clean_main), which looks when the server starts and each hour after.
  */
 #pragma once
+
+#include <stdatomic.h>
 
 #include "base/base.h"
 
@@ -19,7 +23,7 @@ struct error;
 #define CLEAN_UNUSED_HOURS 24
 
 /* Borrows both, until clean_stop(). */
-struct clean *clean_start(struct db *db, const char *folder);
+struct clean *clean_start(struct db *db, const char *folder, int64_t keep_days);
 void clean_stop(struct clean *clean); /* NULL is fine */
 
 struct clean_removed {
@@ -27,6 +31,11 @@ struct clean_removed {
     int64_t bytes;
     int uploads; /* of datasets that were never published (upload.h) */
 };
+
+/* Trims the jobs that ended `keep_days` before `now_us`; `*jobs` is how many.  Ends early when
+ * `*stopping` (may be NULL) becomes true. */
+bool clean_trim(struct db *db, int64_t now_us, int64_t keep_days, const atomic_bool *stopping,
+                int *jobs, struct error *err) CHECKED;
 
 /* One look, at the time `now_us`. */
 bool clean_now(struct db *db, const char *folder, int64_t now_us, struct clean_removed *removed,

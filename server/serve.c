@@ -290,7 +290,7 @@ static bool start(struct serve *s, const struct serve_options *options, struct e
     audit_log_newest(s->db);
     return start_scheduler(s, options, err) && start_http(s, options, err) &&
            start_agent(s, options, err) && start_engine(s, err) && write_addresses(s, err) &&
-           (s->clean = clean_start(s->db, s->folder));
+           (s->clean = clean_start(s->db, s->folder, options->keep_days));
 }
 
 /* What was started last goes first; each is NULL when it was not reached. */

@@ -23,6 +23,7 @@ struct serve_options {
     const char *engine_config; /* file: an engine that brings nodes (docs/engines.md); NULL */
     const char *task_user;     /* of the embedded agent: "FIRST-LAST", or NULL */
     int64_t token_rate;        /* requests a second of one token or session; 0: any number */
+    int64_t keep_days;         /* logs and points, after a job has ended; 0: for ever */
     int64_t dataset_bytes;     /* of all datasets, when one is uploaded; 0: what the disk has */
     const char *tls_certificate; /* of the page and the API: PEM files; NULL: plain HTTP */
     const char *tls_key;
