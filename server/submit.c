@@ -14,6 +14,8 @@
 #include "server/request.h"
 #include "server/submit.h"
 
+#define SUBMIT_KEY_BYTES 200
+
 /*
  * The job whose checkpoint the spec starts from, by its number, which is what tasks know it by.
  * Fails with INVALID when there is none, or it has not written that checkpoint.
@@ -197,25 +199,54 @@ static struct db_job_new job_of(struct request *req, const struct submission *su
     return job;
 }
 
-bool submit_send(struct request *req, const struct submissions *submissions, const char *key,
-                 struct db_job_added *added, struct error *err)
+bool submit_key_read(const struct request *req, const char *what, struct submit_key *key,
+                     struct error *err)
+{
+    const char *text = request_header(req, "Idempotency-Key");
+    crypto_hash_sha256_state state;
+    if (text && (!*text || strlen(text) > SUBMIT_KEY_BYTES))
+        return fail(err, INVALID, "Idempotency-Key must have 1 to %d characters",
+                    SUBMIT_KEY_BYTES);
+    key->text = text ? text : "";
+    crypto_hash_sha256_init(&state);
+    crypto_hash_sha256_update(&state, (const uint8_t *)what, strlen(what));
+    crypto_hash_sha256_update(&state, req->body, req->body_size);
+    crypto_hash_sha256_final(&state, key->hash);
+    return true;
+}
+
+bool submit_key_find(struct request *req, const struct submit_key *key,
+                     struct db_job_added *added, struct error *err)
+{
+    *added = (struct db_job_added){0};
+    if (!*key->text)
+        return true;
+    struct db_conn *conn = db_read(req->services->db, DB_CONTROL, err);
+    bool ok =
+        conn && db_jobs_find_key(conn, req->user.user_id, key->text, key->hash, added, err);
+    db_read_done(req->services->db, conn);
+    if (!ok && err->code == PRECONDITION)
+        req->reply.status = 422;
+    return ok;
+}
+
+bool submit_send(struct request *req, const struct submissions *submissions,
+                 const struct submit_key *key, struct db_job_added *added, struct error *err)
 {
     struct db_job_new *jobs =
         arena_array(req->arena, (size_t)submissions->count, sizeof(*jobs));
-    uint8_t hash[DB_HASH_BYTES];
     for (int i = 0; i < submissions->count; i++)
         jobs[i] = job_of(req, &submissions->list[i]);
-    if (*key) {
-        crypto_hash_sha256(hash, req->body, req->body_size);
-        jobs[0].idempotency_key = key;
-        jobs[0].body_hash = hash;
+    if (*key->text) {
+        jobs[0].idempotency_key = key->text;
+        jobs[0].body_hash = key->hash;
     }
     bool ok = submissions->array
                   ? db_jobs_add_array(req->services->db, jobs, submissions->count, added, err)
                   : db_jobs_add(req->services->db, jobs, added, err);
     if (ok)
         loop_wake(req->services->loop);
-    else if (*key && err->code == PRECONDITION)
+    else if (*key->text && err->code == PRECONDITION)
         req->reply.status = 422;
     return ok;
 }

@@ -40,10 +40,25 @@ bool submit_prepare(struct request *req, const char *text, size_t size,
 bool submit_edit(struct request *req, const struct db_job *job, int64_t seq,
                  const struct submissions *submissions, struct error *err) CHECKED;
 
+/* An Idempotency-Key, and what it is the key of. */
+struct submit_key {
+    const char *text; /* "": there is none */
+    uint8_t hash[DB_HASH_BYTES];
+};
+
+/* The request's; `what` is done by it beside what its body says ("": a new job). */
+bool submit_key_read(const struct request *req, const char *what, struct submit_key *key,
+                     struct error *err) CHECKED;
+
+/* The job that this very request made before; added->existed is false when there is none.
+ * PRECONDITION, and 422, when another request had the key. */
+bool submit_key_find(struct request *req, const struct submit_key *key,
+                     struct db_job_added *added, struct error *err) CHECKED;
+
 /*
  * Makes it a job (or all of them, or none) and wakes the scheduler.  Returns when it is on
- * disk.  With an Idempotency-Key ("": none) the same request makes one job however often it is
- * sent.
+ * disk.  With a key the same request makes one job however often it is sent.
  */
-bool submit_send(struct request *req, const struct submissions *submissions, const char *key,
-                 struct db_job_added *added, struct error *err) CHECKED;
+bool submit_send(struct request *req, const struct submissions *submissions,
+                 const struct submit_key *key, struct db_job_added *added,
+                 struct error *err) CHECKED;

@@ -1,7 +1,5 @@
 /* jobs.c - submitting, showing and ending jobs. */
 
-#include <sodium.h>
-
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/limits.h"
@@ -14,17 +12,6 @@
 #include "server/reply.h"
 #include "server/request.h"
 #include "server/submit.h"
-
-#define JOBS_KEY_BYTES 200 /* of an Idempotency-Key */
-
-static const char *idempotency_key(struct request *req, struct error *err)
-{
-    const char *key = request_header(req, "Idempotency-Key");
-    if (key && (!*key || strlen(key) > JOBS_KEY_BYTES))
-        return fail_null(err, INVALID, "Idempotency-Key must have 1 to %d characters",
-                         JOBS_KEY_BYTES);
-    return key ? key : "";
-}
 
 /* Answers with the job as it is now; its ETag is the number of its last change. */
 static bool reply_job(struct request *req, int status, int64_t number, struct error *err)
@@ -58,20 +45,6 @@ static bool reply_plan(struct request *req, struct submissions *submissions, str
     return reply_json(req, 200, json, err);
 }
 
-/* The job that was made of this very request before: it stays, whatever has changed since. */
-static bool find_key(struct request *req, const char *key, struct db_job_added *added,
-                     struct error *err)
-{
-    uint8_t hash[DB_HASH_BYTES];
-    crypto_hash_sha256(hash, req->body, req->body_size);
-    struct db_conn *conn = db_read(req->services->db, DB_CONTROL, err);
-    bool ok = conn && db_jobs_find_key(conn, req->user.user_id, key, hash, added, err);
-    db_read_done(req->services->db, conn);
-    if (!ok && err->code == PRECONDITION)
-        req->reply.status = 422;
-    return ok;
-}
-
 /*
  * POST /api/v1/jobs     body: a job spec          201 and the job
  *
@@ -84,11 +57,10 @@ static bool jobs_create(struct request *req, struct error *err)
     const char *dry_run = request_query(req, "dry_run");
     if (dry_run && strcmp(dry_run, "plan") != 0)
         return fail(err, INVALID, "dry_run is '%.40s'; it can only be 'plan'", dry_run);
-    const char *key = idempotency_key(req, err);
-    if (!key)
-        return false;
+    struct submit_key key;
     struct db_job_added added = {0};
-    if (!dry_run && *key && !find_key(req, key, &added, err))
+    if (!submit_key_read(req, "", &key, err) ||
+        (!dry_run && !submit_key_find(req, &key, &added, err)))
         return false;
     if (added.existed)
         return reply_job(req, 201, added.number, err);
@@ -97,7 +69,7 @@ static bool jobs_create(struct request *req, struct error *err)
         return false;
     if (dry_run)
         return reply_plan(req, &submissions, err);
-    if (!submit_send(req, &submissions, key, &added, err))
+    if (!submit_send(req, &submissions, &key, &added, err))
         return false;
     reply_header(req, "Location", arena_printf(req->arena, "/api/v1/jobs/%s", added.id));
     return reply_job(req, 201, added.number, err);
@@ -239,15 +211,17 @@ static bool jobs_clone(struct request *req, struct error *err)
     struct db_job job;
     struct submissions submissions;
     struct db_job_added added;
-    if (request_header(req, "Idempotency-Key"))
-        return fail(err, INVALID,
-                    "a clone takes no Idempotency-Key: submit its spec with one in place");
-    if (!job_find(req, &job, err))
+    struct submit_key key;
+    if (!job_find(req, &job, err) ||
+        !submit_key_read(req, arena_printf(req->arena, "clone %s ", job.id), &key, err) ||
+        !submit_key_find(req, &key, &added, err))
         return false;
+    if (added.existed)
+        return reply_job(req, 201, added.number, err);
     const char *text = spec_patch(req->arena, job.spec, req->body_size ? req->body : "{}",
                                   req->body_size ? req->body_size : 2, err);
     if (!text || !submit_prepare(req, text, strlen(text), &submissions, err) ||
-        !submit_send(req, &submissions, "", &added, err))
+        !submit_send(req, &submissions, &key, &added, err))
         return false;
     reply_header(req, "Location", arena_printf(req->arena, "/api/v1/jobs/%s", added.id));
     return reply_job(req, 201, added.number, err);

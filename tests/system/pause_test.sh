@@ -45,6 +45,14 @@ check "a run has losses" has "$(losses "$job")" .
 check "... to the same loss, undisturbed" same "$(losses "$copy")" "$(losses "$job")"
 other=$(field "$(api POST "/api/v1/jobs/$job:clone" '{"seed": 4, "train": {"steps": 5}, "name": "other"}')" number)
 check "a clone may differ" has "$(api GET "/api/v1/jobs/$other/spec")" '"seed": 4'
+again_() { api POST "/api/v1/jobs/$1:clone" "{\"seed\": $2, \"name\": \"once-more\", \"train\": {\"steps\": 5}}" -H "Idempotency-Key: copy"; }
+one=$(field "$(again_ "$job" 5)" number)
+check "a clone that is asked for again is one" same "$(field "$(again_ "$job" 5)" number)" "$one"
+again_ "$job" 6 >/dev/null
+check "... of the same values" same "$(status)" 422
+again_ "$copy" 5 >/dev/null
+check "... and the same job" same "$(status)" 422
+wait_for 60 is_state "$one" succeeded
 check "what is wrong in it is refused" has "$(api POST "/api/v1/jobs/$job:clone" '{"train": {"stepz": 5}}')" '"/train/stepz"'
 wait_for 60 is_state "$other" succeeded
 
