@@ -38,10 +38,13 @@ int end_jobs(int argc, char **argv, const struct end *end)
         json_t *answer = client_json(client, "POST", str_text(&path), "{}", NULL, &err);
         str_release(&path);
         if (answer && array)
-            printf("array %lld: %lld of %lld jobs had not ended\n",
+            printf("array %lld: %lld of %lld jobs %s\n",
                    (long long)json_integer_value(json_object_get(answer, "array")),
                    (long long)json_integer_value(json_object_get(answer, "told")),
-                   (long long)json_integer_value(json_object_get(answer, "count")));
+                   (long long)json_integer_value(json_object_get(answer, "count")),
+                   strcmp(end->verb, "pause") == 0    ? "are paused"
+                   : strcmp(end->verb, "resume") == 0 ? "are not paused"
+                                                      : "had not ended");
         else if (answer)
             printf("job %lld is %s%s%s\n",
                    (long long)json_integer_value(json_object_get(answer, "number")),

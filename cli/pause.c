@@ -6,6 +6,7 @@
 int pause_main(int argc, char **argv)
 {
     static const struct end end = {.usage = "pause JOB...     (writes a checkpoint first)",
-                                   .verb = "pause"};
+                                   .verb = "pause",
+                                   .arrays = true};
     return end_jobs(argc, argv, &end);
 }

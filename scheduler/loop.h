@@ -78,6 +78,10 @@ bool loop_copy(struct loop *loop, struct scheduler **copy, uint64_t *now_us,
 bool loop_cancel_many(struct loop *loop, const int64_t *jobs, int jobs_count, bool kill,
                       int *told, struct error *err) CHECKED;
 
+/* Pauses or resumes many, stored together: `*told` is how many of them are so now. */
+bool loop_pause_many(struct loop *loop, const int64_t *jobs, int jobs_count, bool pause,
+                     int *told, struct error *err) CHECKED;
+
 /* Why the job waits.  For one it will start, what would start it now.  For one that does not
  * wait, code NOT_WAITING.  NOT_FOUND when there is none. */
 bool loop_explain(struct loop *loop, int64_t job, struct explain *out,

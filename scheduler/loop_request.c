@@ -36,17 +36,6 @@ static bool cancel_step(struct loop *loop, struct loop_request *request)
     return true;
 }
 
-static void cancel_many_step(struct loop *loop, struct loop_request *request)
-{
-    enum job_state state;
-    struct loop_request one = {.flag = request->flag, .state = &state};
-    *request->told = 0;
-    for (int i = 0; i < request->numbers_count; i++) {
-        one.number = request->numbers[i];
-        *request->told += cancel_step(loop, &one);
-    }
-}
-
 static bool loop_knows(const struct loop *loop, int64_t node)
 {
     for (int i = 0; i < loop->known.count; i++) {
@@ -132,6 +121,18 @@ static bool priority_step(struct loop *loop, struct loop_request *request)
     return scheduler_job_state(loop->scheduler, request->number, &state) && state == JOB_QUEUED;
 }
 
+static void many_step(struct loop *loop, struct loop_request *request)
+{
+    enum job_state state;
+    struct loop_request one = {.flag = request->flag, .state = &state};
+    *request->told = 0;
+    for (int i = 0; i < request->numbers_count; i++) {
+        one.number = request->numbers[i];
+        *request->told +=
+            request->kind == LOOP_PAUSE_MANY ? pause_step(loop, &one) : cancel_step(loop, &one);
+    }
+}
+
 /* What was stored is told anew; what has not changed changes nothing. */
 static void shares_step(struct loop *loop, struct loop_request *request)
 {
@@ -157,12 +158,12 @@ void loop_request_step(struct loop *loop, struct loop_request *request)
         request->found = gone_step(loop, request);
     if (request->kind == LOOP_SHARES)
         shares_step(loop, request);
-    if (request->kind == LOOP_CANCEL_MANY) {
+    if (request->kind == LOOP_CANCEL_MANY || request->kind == LOOP_PAUSE_MANY) {
         /* Some may have been added a moment ago. */
         request->found =
             loop_load_jobs(loop->db, loop->scheduler, &loop->last_job, request->err);
         if (request->found)
-            cancel_many_step(loop, request);
+            many_step(loop, request);
     }
     if (request->kind != LOOP_CANCEL && request->kind != LOOP_PAUSE &&
         request->kind != LOOP_EDIT && request->kind != LOOP_PRIORITY)
@@ -342,6 +343,7 @@ void loop_request_finish(struct loop *loop, struct loop_request *request)
         ok = pause_finish(loop, request);
         break;
     case LOOP_CANCEL_MANY:
+    case LOOP_PAUSE_MANY:
     case LOOP_SHARES:
         ok = request->found;
         break;
@@ -406,16 +408,28 @@ bool loop_pause(struct loop *loop, int64_t job, bool pause, enum job_state *stat
     return request_run(loop, &request);
 }
 
-bool loop_cancel_many(struct loop *loop, const int64_t *jobs, int jobs_count, bool kill,
-                      int *told, struct error *err)
+static bool run_many(struct loop *loop, enum loop_request_kind kind, const int64_t *jobs,
+                     int jobs_count, bool flag, int *told, struct error *err)
 {
-    struct loop_request request = {.kind = LOOP_CANCEL_MANY,
+    struct loop_request request = {.kind = kind,
                                    .numbers = jobs,
                                    .numbers_count = jobs_count,
-                                   .flag = kill,
+                                   .flag = flag,
                                    .told = told,
                                    .err = err};
     return request_run(loop, &request);
+}
+
+bool loop_cancel_many(struct loop *loop, const int64_t *jobs, int jobs_count, bool kill,
+                      int *told, struct error *err)
+{
+    return run_many(loop, LOOP_CANCEL_MANY, jobs, jobs_count, kill, told, err);
+}
+
+bool loop_pause_many(struct loop *loop, const int64_t *jobs, int jobs_count, bool pause,
+                     int *told, struct error *err)
+{
+    return run_many(loop, LOOP_PAUSE_MANY, jobs, jobs_count, pause, told, err);
 }
 
 bool loop_explain(struct loop *loop, int64_t job, struct explain *out, struct error *err)

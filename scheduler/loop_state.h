@@ -32,6 +32,7 @@ enum loop_request_kind {
     LOOP_CANCEL,
     LOOP_CANCEL_MANY,
     LOOP_PAUSE,
+    LOOP_PAUSE_MANY,
     LOOP_EDIT,
     LOOP_COPY,
     LOOP_CHECK,

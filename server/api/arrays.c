@@ -46,7 +46,11 @@ static bool arrays_show(struct request *req, struct error *err)
                       err);
 }
 
-static bool end_array(struct request *req, bool kill, struct error *err)
+typedef bool array_verb(struct loop *loop, const int64_t *jobs, int jobs_count, bool flag,
+                        int *told, struct error *err);
+
+/* Tells all jobs that have not ended. */
+static bool tell_array(struct request *req, array_verb *verb, bool flag, struct error *err)
 {
     struct db_job *jobs;
     int count, alive = 0, told;
@@ -57,7 +61,7 @@ static bool end_array(struct request *req, bool kill, struct error *err)
         if (!db_job_state_final(jobs[i].state))
             numbers[alive++] = jobs[i].number;
     }
-    return loop_cancel_many(req->services->loop, numbers, alive, kill, &told, err) &&
+    return verb(req->services->loop, numbers, alive, flag, &told, err) &&
            reply_json(req, 202,
                       json_pack("{s:I, s:i, s:i}", "array", (json_int_t)jobs[0].array, "count",
                                 count, "told", told),
@@ -66,12 +70,22 @@ static bool end_array(struct request *req, bool kill, struct error *err)
 
 static bool arrays_cancel(struct request *req, struct error *err)
 {
-    return end_array(req, false, err);
+    return tell_array(req, loop_cancel_many, false, err);
 }
 
 static bool arrays_kill(struct request *req, struct error *err)
 {
-    return end_array(req, true, err);
+    return tell_array(req, loop_cancel_many, true, err);
+}
+
+static bool arrays_pause(struct request *req, struct error *err)
+{
+    return tell_array(req, loop_pause_many, true, err);
+}
+
+static bool arrays_resume(struct request *req, struct error *err)
+{
+    return tell_array(req, loop_pause_many, false, err);
 }
 
 const struct route arrays_routes[] = {
@@ -81,5 +95,9 @@ const struct route arrays_routes[] = {
      "Stop all jobs of an array after a checkpoint", NULL, NULL, 202, "ArrayEnd"},
     {"POST", "/api/v1/arrays/{id}:kill", AUTH_IN_PROJECT(ROLE_MEMBER), arrays_kill,
      "End all jobs of an array at once", NULL, NULL, 202, "ArrayEnd"},
+    {"POST", "/api/v1/arrays/{id}:pause", AUTH_IN_PROJECT(ROLE_MEMBER), arrays_pause,
+     "Hold all jobs of an array that have not ended", NULL, NULL, 202, "ArrayEnd"},
+    {"POST", "/api/v1/arrays/{id}:resume", AUTH_IN_PROJECT(ROLE_MEMBER), arrays_resume,
+     "Let the jobs of an array wait for their turn again", NULL, NULL, 202, "ArrayEnd"},
     {0},
 };

@@ -33,6 +33,14 @@ first=$(field "$(api POST /api/v1/jobs '{"command": ["sleep", "1000"], "array": 
 check "names may be parameters" same "$(field "$(api GET "/api/v1/jobs/$((first + 1))")" name)" b
 check "the same request again is the same array" same "$(field "$(api POST /api/v1/jobs '{"command": ["sleep", "1000"], "array": {"/env/LR": ["1", "2", "3", "4", "5", "6"], "/name": ["a", "b"]}}' -H "Idempotency-Key: once")" number)" "$first"
 check "as many run as there is room" wait_for 20 all_in "$first" '{"queued": 8, "running": 4}'
+says=$("$trainyard" pause --array "$first" --dir "$dir")
+check "all are paused" same "$says" "array $first: 12 of 12 jobs are paused"
+check "... and leave their nodes" wait_for 20 all_in "$first" '{"queued": 12}'
+paused() { api GET "/api/v1/jobs?array=$first&state=paused&limit=100" | python3 -c 'import json, sys; print(len(json.load(sys.stdin)["items"]))'; }
+check "... all of them" same "$(paused)" 12
+says=$("$trainyard" resume --array "$first" --dir "$dir")
+check "and go on" same "$says" "array $first: 12 of 12 jobs are not paused"
+check "... as many as there is room" wait_for 30 all_in "$first" '{"queued": 8, "running": 4}'
 says=$("$trainyard" cancel --array "$((first + 7))" --dir "$dir")
 check "all are cancelled by any of them" same "$says" "array $first: 12 of 12 jobs had not ended"
 check "... and end" wait_for 20 all_in "$first" '{"cancelled": 12}'

@@ -125,6 +125,7 @@ calls = {
     f"POST {J}/{{id}}:unarchive": [f"{J}/{program}:unarchive"],
     f"POST {J}/{{id}}:cancel": [f"{J}/{others[0]}:cancel"], f"POST {J}/{{id}}:kill": [f"{J}/{others[1]}:kill"],
     "GET /api/v1/arrays/{id}": [f"/api/v1/arrays/{array}"], "POST /api/v1/arrays/{id}:cancel": [f"/api/v1/arrays/{array}:cancel"],
+    "POST /api/v1/arrays/{id}:pause": [f"/api/v1/arrays/{array}:pause"], "POST /api/v1/arrays/{id}:resume": [f"/api/v1/arrays/{array}:resume"],
     "POST /api/v1/arrays/{id}:kill": [f"/api/v1/arrays/{array}:kill"],
     f"GET {J}/{{id}}/history": [f"{J}/{model}/history", f"{J}/{model}/history?limit=2"], f"GET {J}/{{id}}/attempts": [f"{J}/{model}/attempts", f"{J}/{program}/attempts"],
     f"GET {J}/{{id}}/checkpoints": [f"{J}/{model}/checkpoints"], f"GET {J}/{{id}}/checkpoints/{{step}}": [f"{J}/{model}/checkpoints/40"],
