@@ -147,7 +147,7 @@ $(BUILD)/bench/load: $(OBJ)/tests/bench/load/main.o $(BUILD)/libbase.a
 $(BUILD)/bench/queue: $(OBJ)/tests/bench/queue/main.o $(BUILD)/libscheduler.a $(BUILD)/libdb.a $(BUILD)/libbase.a
 	@mkdir -p $(@D)
 	@echo "  LINK    $@"
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ -lpthread
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ -lm -lpthread
 
 BENCH_TRACE := $(call objects,$(call sources,tests/bench/trace))
 $(BUILD)/bench/trace: $(BENCH_TRACE) $(BUILD)/libscheduler.a $(BUILD)/libdb.a $(BUILD)/libbase.a
@@ -416,7 +416,7 @@ check: ## lint, gcc and clang, tests, sanitizers, fuzz, simulator, browser, inte
 
 $(BUILD)/sim: $(call objects,$(wildcard tests/sim/*.c)) $(BUILD)/libscheduler.a $(BUILD)/libdb.a $(BUILD)/libbase.a
 	@echo "  LINK    $@"
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ -ljansson -lsqlite3 -lsodium -lpthread
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ -ljansson -lsqlite3 -lsodium -lm -lpthread
 
 .PHONY: sim sim-check
 sim: $(BUILD)/sim ## simulator (build/sim --seeds N | --seconds T | --seed S --trace)

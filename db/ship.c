@@ -141,15 +141,19 @@ static bool point_add(struct db_conn *conn, struct tally *tally, const struct db
 static bool tally_store(struct db_conn *conn, const struct shipping *s, const struct tally *t,
                         struct error *err)
 {
+    int64_t waiting; /* each right side sees the row as it was */
     return change_add(conn, s, DB_CHANGE_POINTS, t->series, t->first_step, t->last_step, "",
                       err) &&
-           db_run(conn, err, "UPDATE series SET points_count = points_count + ?2 WHERE id = ?1",
-                  "ii", t->series, t->count) &&
-           db_run(conn, err,
-                  "UPDATE series SET last_step = ?2, last_wall_us = ?3, last_value = ?4"
-                  " WHERE id = ?1 AND last_step <= ?2",
-                  "iiid", t->series, t->last_step, t->last_wall_us, t->last_value) &&
-           db_sums_stored(conn, t->series, t->first_step, t->count, err);
+           db_number(conn, err, &waiting, 0,
+                     "UPDATE series SET points_count = points_count + ?2,"
+                     " last_wall_us = iif(last_step <= ?4, ?5, last_wall_us),"
+                     " last_value = iif(last_step <= ?4, ?6, last_value),"
+                     " last_step = max(last_step, ?4), unsummed = unsummed + ?2,"
+                     " summed_until = max(0, min(summed_until, ?3))"
+                     " WHERE id = ?1 RETURNING unsummed",
+                     "iiiiid", t->series, t->count, t->first_step, t->last_step,
+                     t->last_wall_us, t->last_value) &&
+           (waiting < DB_SUMS_WAIT || db_sums_make(conn, t->series, err));
 }
 
 static bool ship_points(struct db_conn *conn, const struct shipping *s, struct arena *arena,

@@ -10,8 +10,7 @@
 enum {
     FINEST_BITS = 3, /* the finest sums are of about eight points, */
     FANOUT_BITS = 2, /* and four of them make one of the next level */
-    BITS_MAX = 60,
-    WAIT_POINTS = 2048 /* to be summed together */
+    BITS_MAX = 60
 };
 
 bool db_sums_find(struct db_conn *conn, int64_t series, struct db_sums *sums, struct error *err)
@@ -232,17 +231,8 @@ static bool make(struct db_conn *conn, struct db_sums *sums, struct error *err)
                   "iii", sums->series, (int64_t)sums->bits, last);
 }
 
-bool db_sums_stored(struct db_conn *conn, int64_t series, int64_t step, int64_t count,
-                    struct error *err)
+bool db_sums_make(struct db_conn *conn, int64_t series, struct error *err)
 {
-    int64_t waiting;
     struct db_sums sums;
-    if (!db_number(conn, err, &waiting, 0,
-                   "UPDATE series SET unsummed = unsummed + ?3,"
-                   " summed_until = max(0, min(summed_until, ?2)) WHERE id = ?1"
-                   " RETURNING unsummed",
-                   "iii", series, step, count))
-        return false;
-    return waiting < WAIT_POINTS ||
-           (db_sums_find(conn, series, &sums, err) && make(conn, &sums, err));
+    return db_sums_find(conn, series, &sums, err) && make(conn, &sums, err);
 }

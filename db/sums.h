@@ -37,7 +37,10 @@ bool db_sums_walk(struct db_conn *conn, const struct db_sums *sums, int64_t from
 /* Adds what comes after it to a bucket that may be empty (a count of 0). */
 void db_bucket_add(struct db_bucket *bucket, const struct db_bucket *piece);
 
-/* `count` points were stored in the series, the first of them of `step`; to be said before the
- * transaction ends.  Makes sums when it is time. */
-bool db_sums_stored(struct db_conn *conn, int64_t series, int64_t step, int64_t count,
-                    struct error *err) CHECKED;
+/*
+ * Makes sums of what was stored since.  Whoever stores points counts them in series.unsummed,
+ * has series.summed_until not behind the first of them, and calls this in the same transaction
+ * once DB_SUMS_WAIT are waiting.
+ */
+#define DB_SUMS_WAIT 2048
+bool db_sums_make(struct db_conn *conn, int64_t series, struct error *err) CHECKED;
