@@ -203,7 +203,7 @@ TEST(store_forgets_what_no_job_needs)
 
     /* The thread does the same. */
     put(folder, "of no job", 2, unused);
-    struct clean *clean = clean_start(db, folder);
+    struct clean *clean = clean_start(db, folder, 0);
     for (int i = 0; i < 500 && is_there(folder, unused); i++)
         usleep(10000);
     clean_stop(clean);
