@@ -45,7 +45,9 @@ bool db_users_add(struct db *db, const char *name, enum user_role role, const ch
     return true;
 }
 
-#define USER_COLUMNS "id, name, iif(projects_only, -1, role), password, disabled, created_us"
+#define USER_COLUMNS                                                                           \
+    "id, name, iif(projects_only, -1, role), password, disabled, created_us,"                  \
+    " coalesce(subject, '')"
 
 static void user_read(sqlite3_stmt *stmt, struct arena *arena, struct db_user *user)
 {
@@ -56,6 +58,7 @@ static void user_read(sqlite3_stmt *stmt, struct arena *arena, struct db_user *u
         .password = db_column_text(stmt, 3, arena),
         .disabled = sqlite3_column_int(stmt, 4) != 0,
         .created_us = sqlite3_column_int64(stmt, 5),
+        .subject = db_column_text(stmt, 6, arena),
     };
 }
 
@@ -72,6 +75,43 @@ bool db_users_find(struct db_conn *conn, const char *name, struct arena *arena,
     user_read(stmt, arena, user);
     db_query_end(stmt);
     return true;
+}
+
+bool db_users_find_subject(struct db_conn *conn, const char *subject, struct arena *arena,
+                           struct db_user *user, bool *found, struct error *err)
+{
+    sqlite3_stmt *stmt = db_query(
+        conn, err, "SELECT " USER_COLUMNS " FROM users WHERE subject = ?1", "t", subject);
+    int row = stmt ? db_row(conn, stmt, err) : -1;
+    *found = row > 0;
+    if (row > 0) {
+        user_read(stmt, arena, user);
+        db_query_end(stmt);
+    }
+    return row >= 0;
+}
+
+struct user_link {
+    int64_t id;
+    const char *subject;
+};
+
+static bool link_run(struct db_conn *conn, void *arg, struct error *err)
+{
+    const struct user_link *link = arg;
+    if (!db_run(conn, err,
+                "UPDATE users SET subject = ?2 WHERE id = ?1 AND subject IS NULL"
+                " AND NOT EXISTS (SELECT 1 FROM users WHERE subject = ?2)",
+                "it", link->id, link->subject))
+        return false;
+    return db_changes_count(conn) == 1 ||
+           fail(err, EXISTS, "the user signs in as somebody else already");
+}
+
+bool db_users_link(struct db *db, int64_t id, const char *subject, struct error *err)
+{
+    struct user_link link = {id, subject};
+    return db_write(db, DB_CONTROL, link_run, &link, err);
 }
 
 bool db_users_list(struct db_conn *conn, struct arena *arena, struct db_user **users,

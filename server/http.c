@@ -405,7 +405,7 @@ static enum MHD_Result answer(struct exchange *x)
     req->body = str_text(&x->body);
     req->body_size = x->body.size;
     bool reads = strcmp(req->method, "GET") == 0 || strcmp(req->method, "HEAD") == 0;
-    if (x->admitted && !reads)
+    if (x->admitted && (!reads || routes_waits(req->route)))
         return give_away(x);
     if (x->admitted)
         routes_dispatch(req);

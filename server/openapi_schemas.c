@@ -47,6 +47,7 @@ const struct openapi_schema openapi_schemas[] = {
         FIELD("instance", TEXT) FIELD("code", TEXT) FIELD("hint", TEXT) FIELD("request_id", TEXT)
         FIELD("errors", LIST(FIELDS(FIRST("pointer", TEXT) FIELD("detail", TEXT)))))},
     {"Session", FIELDS(FIRST("user", TEXT) FIELD("role", ROLE_OR_NONE) FIELD("projects", MAP(ROLE)) FIELD("way", TEXT) FIELD("csrf", TEXT))},
+    {"Provider", FIELDS(FIRST("issuer", TEXT_OR_NULL))},
     {"SignIn", STRICT(REQUIRED("\"user\",\"password\""), FIRST("user", TEXT) FIELD("password", TEXT))},
     {"TokenSignIn", STRICT(REQUIRED("\"user\",\"password\""), FIRST("user", TEXT) FIELD("password", TEXT) FIELD("days", WHOLE_OR_NULL(1, 365)))},
     {"PasswordChange", STRICT(REQUIRED("\"new\""), FIRST("old", TEXT) FIELD("new", PASSWORD))},

@@ -16,6 +16,7 @@ struct error;
 struct feed;
 struct http_waker;
 struct loop;
+struct oidc;
 struct route;
 struct webhooks;
 
@@ -27,9 +28,11 @@ struct services {
     struct loop *loop;
     struct engine *engine; /* NULL: none */
     struct webhooks *webhooks;
-    const char *folder;    /* DIR */
-    const char *origin;    /* "http://127.0.0.1:7070" */
-    bool encrypted;        /* the origin is https:// */
+    struct oidc *oidc;  /* NULL: people sign in here alone */
+    int oidc_role;      /* of who comes by it for the first time; below ROLE_NONE: nobody may */
+    const char *folder; /* DIR */
+    const char *origin; /* "http://127.0.0.1:7070" */
+    bool encrypted;     /* the origin is https:// */
     uint64_t started_us;   /* monotonic */
     int64_t dataset_bytes; /* that all datasets may have together; 0: what the disk holds */
 };

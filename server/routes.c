@@ -12,13 +12,19 @@
 #include "server/request.h"
 
 const struct route *const routes_all[] = {
-    health_routes,   session_routes,  plan_routes,        jobs_routes,    jobs_list_routes,
-    arrays_routes,   story_routes,    checkpoints_routes, metrics_routes, logs_routes,
-    graph_routes,    files_routes,    follow_routes,      nodes_routes,   examples_routes,
-    queues_routes,   tokens_routes,   secrets_routes,     users_routes,   members_routes,
-    webhooks_routes, datasets_routes, prometheus_routes,  openapi_routes, points_routes,
+    health_routes,    session_routes,  oidc_routes,     plan_routes,        jobs_routes,
+    jobs_list_routes, arrays_routes,   story_routes,    checkpoints_routes, metrics_routes,
+    logs_routes,      graph_routes,    files_routes,    follow_routes,      nodes_routes,
+    examples_routes,  queues_routes,   tokens_routes,   secrets_routes,     users_routes,
+    members_routes,   webhooks_routes, datasets_routes, prometheus_routes,  openapi_routes,
+    points_routes,
 };
 const int routes_all_count = ARRAY_LEN(routes_all);
+
+bool routes_waits(const struct route *route)
+{
+    return strncmp(route->pattern, "/oidc/", 6) == 0;
+}
 
 /* Matches one segment of a pattern; `*param` is set when it takes one. */
 static bool match_segment(struct arena *arena, const char *pattern, size_t pattern_size,

@@ -31,6 +31,9 @@ struct route {
     const char *answer;
 };
 
+/* Whether it asks other machines, so that even a GET is called by a worker (workers.h). */
+bool routes_waits(const struct route *route);
+
 /* The tables, in the order in which they are documented; each ends with an empty row. */
 extern const struct route *const routes_all[];
 extern const int routes_all_count;

@@ -33,6 +33,7 @@
 #include "server/ingest.h"
 #include "server/live.h"
 #include "server/nodes.h"
+#include "server/oidc.h"
 #include "server/request.h"
 #include "server/serve.h"
 #include "server/tls.h"
@@ -56,6 +57,7 @@ struct serve {
     char origin[80];
     struct webhooks *webhooks;
     struct auth *auth;
+    struct oidc *oidc; /* NULL: none */
     struct services services;
     struct live *live;
     struct http *http;
@@ -182,6 +184,51 @@ static bool start_scheduler(struct serve *s, const struct serve_options *options
     return s->remote_rpc || error_prefix(err, "the port for agents (--agents-port): ");
 }
 
+/* The first line of a file; owned. */
+static char *first_line(const char *path, struct error *err)
+{
+    char text[1000];
+    FILE *file = fopen(path, "re");
+    bool ok = file && fgets(text, sizeof(text), file);
+    if (file)
+        fclose(file);
+    text[ok ? strcspn(text, "\r\n") : 0] = 0;
+    if (ok && *text)
+        return alloc_text(text);
+    fail(err, INVALID, "--oidc-secret: %s cannot be read, or is empty", path);
+    return NULL;
+}
+
+static bool make_oidc(struct serve *s, const struct serve_options *options, struct error *err)
+{
+    enum user_role role = ROLE_NONE;
+    s->services.oidc_role = ROLE_NONE - 1;
+    if (!options->oidc_issuer)
+        return true;
+    if (options->oidc_role && !db_role_find(options->oidc_role, &role))
+        return fail(err, INVALID,
+                    "--oidc-role is '%.40s'; it can be none, viewer, member, admin",
+                    options->oidc_role);
+    if (options->oidc_role)
+        s->services.oidc_role = role;
+    char *secret = options->oidc_secret ? first_line(options->oidc_secret, err) : NULL;
+    if (options->oidc_secret && !secret)
+        return false;
+    char *redirect = options->oidc_redirect ? alloc_text(options->oidc_redirect)
+                                            : alloc_printf("%s/oidc/callback", s->origin);
+    s->oidc = oidc_new(
+        &(struct oidc_options){options->oidc_issuer, options->oidc_client, secret,
+                               options->oidc_claim ? options->oidc_claim : "preferred_username",
+                               redirect},
+        err);
+    free(redirect);
+    if (secret)
+        sodium_memzero(secret, strlen(secret));
+    free(secret);
+    s->services.oidc = s->oidc;
+    return s->oidc != NULL;
+}
+
 /* The doors for people and scripts. */
 static bool start_http(struct serve *s, const struct serve_options *options, struct error *err)
 {
@@ -209,7 +256,7 @@ static bool start_http(struct serve *s, const struct serve_options *options, str
         .started_us = clock_monotonic_us(),
         .dataset_bytes = options->dataset_bytes,
     };
-    s->live = live_start(&s->services, err);
+    s->live = make_oidc(s, options, err) ? live_start(&s->services, err) : NULL;
     if (!s->live) {
         close(listener);
         return false;
@@ -317,6 +364,7 @@ static void stop(struct serve *s)
     engine_free(s->engine);
     ingest_free(s->ingest);
     auth_free(s->auth);
+    oidc_free(s->oidc);
     db_close(s->db); /* which still tells the feed of its last commits */
     feed_free(s->feed);
     if (s->http && s->folder) {

@@ -27,8 +27,14 @@ struct serve_options {
     int64_t dataset_bytes;     /* of all datasets, when one is uploaded; 0: what the disk has */
     const char *tls_certificate; /* of the page and the API: PEM files; NULL: plain HTTP */
     const char *tls_key;
-    bool webhooks_anywhere;   /* webhooks may call private addresses, and http */
-    const char *const *hosts; /* other names that browsers may use */
+    const char *oidc_issuer; /* another provider to sign in by; NULL: none (server/oidc.h) */
+    const char *oidc_client;
+    const char *oidc_secret;   /* file with the client's secret; NULL: it has none */
+    const char *oidc_claim;    /* NULL: "preferred_username" */
+    const char *oidc_redirect; /* NULL: /oidc/callback where the server listens */
+    const char *oidc_role;     /* of who comes for the first time; NULL: an admin adds users */
+    bool webhooks_anywhere;    /* webhooks may call private addresses, and http */
+    const char *const *hosts;  /* other names that browsers may use */
     int hosts_count;
 };
 

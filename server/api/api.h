@@ -10,6 +10,7 @@
 
 extern const struct route health_routes[];
 extern const struct route session_routes[];
+extern const struct route oidc_routes[];
 extern const struct route jobs_routes[];
 extern const struct route jobs_list_routes[];
 extern const struct route plan_routes[];

@@ -12,33 +12,13 @@
 #include "server/audit.h"
 #include "server/body.h"
 #include "server/feed.h"
+#include "server/page.h"
 #include "server/passwords.h"
 #include "server/reply.h"
 #include "server/request.h"
 
 #define SESSION_TOKEN_DAYS 30
 #define SESSION_TOKEN_DAYS_MAX 365
-
-/* A page of plain HTML for a person whose link did not work. */
-static bool reply_page(struct request *req, int status, const struct error *why)
-{
-    struct str page = {0};
-    str_add(&page, "<!doctype html><meta charset=utf-8><title>Sign in to Trainyard</title>"
-                   "<h1>This link does not sign you in</h1><p>");
-    for (const char *c = why->text; *c; c++) {
-        if (*c == '<')
-            str_add(&page, "&lt;");
-        else if (*c == '&')
-            str_add(&page, "&amp;");
-        else
-            str_add_char(&page, *c);
-    }
-    str_add(&page, "<p>A link works once, for a day. Make another on the server's machine: "
-                   "<code>trainyard login --dir DIR</code>");
-    size_t size = page.size;
-    reply_header(req, "Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'");
-    return reply_owned(req, status, "text/html; charset=utf-8", str_take(&page), size);
-}
 
 /*
  * GET /login?code=…: exchanges the code for a session cookie and goes on to the page, so that
@@ -55,7 +35,10 @@ static bool session_login(struct request *req, struct error *err)
             return false;
         }
         audit_refused(req, &why);
-        return reply_page(req, req->reply.status ? req->reply.status : 401, &why);
+        return page_refused(req, req->reply.status ? req->reply.status : 401,
+                            "This link does not sign you in", &why,
+                            "A link works once, for a day. Make another on the server's "
+                            "machine: <code>trainyard login --dir DIR</code>");
     }
     reply_header(req, "Location", "/");
     return reply_bytes(req, 303, NULL, "", 0);
