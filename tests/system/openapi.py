@@ -107,6 +107,7 @@ empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 # Route: its calls, in this order, each (path, body).  None: nothing to look at but its refusals.
 J, W = "/api/v1/jobs", f"/api/v1/webhooks/{hook}"
 calls = {
+    "GET /oidc": ["/oidc"], "GET /oidc/login": None, "GET /oidc/callback": None,
     "GET /healthz": ["/healthz"], "GET /readyz": ["/readyz"], "GET /errors/{code}": ["/errors/not-found"], "GET /login": None,
     "GET /api/v1/session": ["/api/v1/session"], "POST /api/v1/session": [("/api/v1/session", {"user": "ana", "password": "correct horse"})],
     "DELETE /api/v1/session": None, "PUT /api/v1/session/password": None, "GET /api/v1/stream": None,

@@ -84,6 +84,11 @@ function kept(session: Session): Session {
 
 export const session = async (): Promise<Session> => kept(await request("GET", "/session"));
 export const signIn = async (user: string, password: string): Promise<Session> => kept(await request("POST", "/session", { user, password }));
+/** The issuer of another provider that one may sign in by; null when there is none. */
+export async function provider(): Promise<string | null> {
+    const response = await fetch("/oidc");
+    return response.ok ? ((await response.json()) as { issuer: string | null }).issuer : null;
+}
 export const signOut = (): Promise<void> => request("DELETE", "/session");
 
 export async function jobs(cursor?: string): Promise<{ items: Job[]; next_cursor: string | null }> {

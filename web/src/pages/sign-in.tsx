@@ -1,6 +1,6 @@
-// sign-in.tsx - the ways in: a name and a password, or the one-time link that the server prints.
+// sign-in.tsx - the ways in: a name and a password, another provider, or the one-time link that the server prints.
 
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 
 import * as api from "../api";
 
@@ -9,6 +9,10 @@ export function SignInPage({ problem, signedIn }: { problem: string; signedIn: (
     const [password, setPassword] = useState("");
     const [wrong, setWrong] = useState(problem);
     const [busy, setBusy] = useState(false);
+    const [issuer, setIssuer] = useState<string | null>(null);
+    useEffect(() => {
+        api.provider().then(setIssuer, () => setIssuer(null));
+    }, []);
     const send = (event: Event): void => {
         event.preventDefault();
         setBusy(true);
@@ -45,6 +49,13 @@ export function SignInPage({ problem, signedIn }: { problem: string; signedIn: (
                     Sign in
                 </button>
             </form>
+            {issuer ? (
+                <p>
+                    <a class="button" href="/oidc/login">
+                        Sign in with {new URL(issuer).host}
+                    </a>
+                </p>
+            ) : null}
             <p>
                 Or open the link that <code>trainyard serve</code> printed when it started. It works once.
             </p>
