@@ -6,6 +6,7 @@
 #include <jansson.h>
 #include <pthread.h>
 #include <sodium.h>
+#include <stdatomic.h>
 
 #include "base/alloc.h"
 #include "base/arena.h"
@@ -17,12 +18,14 @@
 #define ANSWER_BYTES_MAX (256 << 10)
 #define ANSWER_S 10L
 #define KNOWN_US UINT64_C(3600000000) /* then its endpoints are asked for again */
+#define AT_ONCE 3                     /* more would hold up those who change something */
 #define CLOCKS_S 60                   /* by which the provider's clock may differ */
 #define SECRET_BYTES 32
 #define VARIANT sodium_base64_VARIANT_URLSAFE_NO_PADDING
 
 struct oidc {
     char *issuer, *client_id, *client_secret, *claim, *redirect;
+    atomic_int asking;                      /* who wait for the provider */
     uint8_t key[crypto_secretbox_KEYBYTES]; /* of cookies; another after each start */
     pthread_mutex_t lock;                   /* guards: all below */
     char *authorization, *token;            /* endpoints; NULL: not known */
@@ -126,11 +129,11 @@ static json_t *ask(const char *url, const char *form, const char *user, const ch
     curl_easy_cleanup(curl);
     json_t *json = code ? NULL : json_loadb(str_text(&answer), answer.size, 0, NULL);
     str_release(&answer);
-    if (code || !json_is_object(json) || status >= 500)
+    if (code || !json_is_object(json) || status >= (form ? 500 : 400))
         fail(err, UNAVAILABLE, "the provider's %.200s gave no answer that helps: %s", url,
              code && problem[0] ? problem
              : code             ? curl_easy_strerror(code)
-                                : "it is not JSON, or a fault of its own");
+                                : "it is not JSON, or an error");
     else if (status >= 400)
         fail(err, UNAUTHENTICATED, "the provider refused: %.200s",
              json_string_value(json_object_get(json, "error"))
@@ -256,11 +259,29 @@ static void add_pair(struct str *out, const char *name, const char *value)
     url_encode(out, value);
 }
 
+/* One more who may have to wait for the provider; false when there are enough. */
+static bool enter(struct oidc *oidc, struct error *err)
+{
+    if (atomic_fetch_add(&oidc->asking, 1) < AT_ONCE)
+        return true;
+    atomic_fetch_sub(&oidc->asking, 1);
+    return fail(err, EXHAUSTED, "others are signing in just now: try again in a moment");
+}
+
+static void leave(struct oidc *oidc)
+{
+    atomic_fetch_sub(&oidc->asking, 1);
+}
+
 bool oidc_begin(struct oidc *oidc, struct arena *arena, const char **url, const char **cookie,
                 struct error *err)
 {
     const char *authorization, *token;
-    if (!endpoints(oidc, arena, &authorization, &token, err))
+    if (!enter(oidc, err))
+        return false;
+    bool ok = endpoints(oidc, arena, &authorization, &token, err);
+    leave(oidc);
+    if (!ok)
         return false;
     struct step step = {drawn(arena), drawn(arena), drawn(arena),
                         (int64_t)(clock_wall_us() / 1000000) + OIDC_COOKIE_S};
@@ -360,7 +381,7 @@ bool oidc_finish(struct oidc *oidc, struct arena *arena, const char *cookie, con
         return fail(err, UNAUTHENTICATED,
                     "this sign-in was not begun here, or more than %d minutes ago: begin again",
                     OIDC_COOKIE_S / 60);
-    if (!endpoints(oidc, arena, &authorization, &token, err))
+    if (!enter(oidc, err))
         return false;
     struct str form = {0};
     add_pair(&form, "grant_type", "authorization_code");
@@ -368,7 +389,10 @@ bool oidc_finish(struct oidc *oidc, struct arena *arena, const char *cookie, con
     add_pair(&form, "redirect_uri", oidc->redirect);
     add_pair(&form, "client_id", oidc->client_id);
     add_pair(&form, "code_verifier", step.verifier);
-    json_t *answer = ask(token, str_text(&form), oidc->client_id, oidc->client_secret, err);
+    json_t *answer = NULL;
+    if (endpoints(oidc, arena, &authorization, &token, err))
+        answer = ask(token, str_text(&form), oidc->client_id, oidc->client_secret, err);
+    leave(oidc);
     str_release(&form);
     if (!answer)
         return false;

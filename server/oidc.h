@@ -42,7 +42,7 @@ struct oidc_person {
 /*
  * With what the provider sent the browser back: asks it who that is.  UNAUTHENTICATED when this
  * is none of what oidc_begin() began, or the provider says no; UNAVAILABLE when it cannot be
- * asked.
+ * asked, EXHAUSTED (here as above) when too many wait for it.
  */
 bool oidc_finish(struct oidc *oidc, struct arena *arena, const char *cookie, const char *state,
                  const char *code, struct oidc_person *person, struct error *err) CHECKED;

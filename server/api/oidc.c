@@ -45,7 +45,8 @@ static const char *cookie_of(struct request *req)
 static bool refuse(struct request *req, const struct error *why)
 {
     audit_refused(req, why);
-    return page_refused(req, reply_status(why->code), "You are not signed in", why,
+    int status = why->code == EXHAUSTED ? 429 : reply_status(why->code);
+    return page_refused(req, status, "You are not signed in", why,
                         "<a href=\"/oidc/login\">Try again</a>, or <a href=\"/\">sign in "
                         "otherwise</a>.");
 }

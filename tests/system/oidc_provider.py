@@ -32,6 +32,8 @@ class Provider(http.server.BaseHTTPRequestHandler):
         issuer = f"http://127.0.0.1:{self.server.server_port}"
         path, _, query = self.path.partition("?")
         asked = dict(urllib.parse.parse_qsl(query))
+        if path.startswith("/hang/"):
+            time.sleep(8)
         if path == "/become":
             person.update({"wrong": "", **asked})
             return self.reply(200, person)

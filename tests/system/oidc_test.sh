@@ -97,3 +97,12 @@ refused "no role" "--oidc-role is 'boss'" --oidc-issuer https://id.example.com -
 serve away --no-agent --oidc-issuer http://127.0.0.1:1 --oidc-client c
 check "a provider that is away is told" same "$(code_ "$url/oidc/login")" 503
 check "... with what to do" has "$(cat "$work/body")" "Try again"
+stop TERM
+serve slow --no-agent --oidc-issuer "$issuer/hang" --oidc-client c
+for i in 1 2 3 4 5 6 7 8 9; do curl -sS -o /dev/null -w '%{http_code}\n' "$url/oidc/login" >"$work/slow.$i" & slow[i]=$!; done
+sleep 1
+before=$(date +%s%N)
+check "while a provider hangs others work" has "$(api POST /api/v1/jobs '{"command": ["true"]}')" '"number":1'
+check "... at once" test $((($(date +%s%N) - before) / 1000000)) -lt 3000
+wait "${slow[@]}"
+check "three wait for it, others are told to come again" same "$(sort "$work"/slow.? | uniq -c | xargs)" "6 429 3 503"
