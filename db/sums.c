@@ -122,9 +122,9 @@ static bool walk(struct db_conn *conn, const struct db_sums *sums, int level, in
         return give(conn, sums->series, 0, from, to, take, arg, err);
     int64_t width = INT64_C(1) << level_bits(sums, level);
     int64_t end = to < sums->until ? to + 1 : sums->until; /* neither overflows */
-    int64_t low = (from + (width - 1)) & -width;
+    int64_t low = from > INT64_MAX - width ? INT64_MAX : (from + (width - 1)) & -width;
     int64_t high = end & -width;
-    if (from > INT64_MAX - width || low >= high)
+    if (low >= high)
         return walk(conn, sums, level - 1, from, to, take, arg, err);
     return walk(conn, sums, level - 1, from, low - 1, take, arg, err) &&
            give(conn, sums->series, level, low, high - 1, take, arg, err) &&
