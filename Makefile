@@ -387,8 +387,8 @@ fuzz: ## one fuzz target (F=name S=seconds or RUNS=inputs), or all
 fuzz-build:
 	$(Q)$(fuzz_make) -j$(JOBS) $(addprefix build/fuzz/,$(FUZZ_TARGETS))
 
-fuzz-check: fuzz-build # all fuzz targets, the same 20,000 inputs every time, 15 s at most: new ways are for fuzz and prove
-	$(Q)BUILD=build/fuzz SEED=1 RUNS=20000 S=15 tests/run.sh --timeout 900 tests/fuzz/check.sh
+fuzz-check: fuzz-build # all fuzz targets, the same 20,000 inputs every time, 10 s at most: new ways are for fuzz and prove
+	$(Q)BUILD=build/fuzz SEED=1 RUNS=20000 S=10 tests/run.sh --timeout 900 tests/fuzz/check.sh
 
 test: unit system ## all tests of one build (SAN=address|thread, T=name)
 

@@ -20,7 +20,7 @@ url=$(awk '{ print $2 }' "$work/out")
 token=$("$build/trainyard" token create --dir "$work/yard")
 cp "$here/rest.toml" "$work/schemathesis.toml"
 if (cd "$work" && timeout 400 "$venv/bin/schemathesis" run "$url/api/v1/openapi.json" -H "Authorization: Bearer $token" --phases examples,coverage,fuzzing \
-    --exclude-path-regex '/events$|/stream$' -n "${N:-8}" --generation-deterministic --continue-on-failure --request-timeout 20 >log 2>&1) &&
+    --exclude-path-regex '/events$|/stream$' -n "${N:-5}" --generation-deterministic --continue-on-failure --request-timeout 20 >log 2>&1) &&
     kill -0 "$server"; then
     echo "ok rest/openapi"
     sed -n 's/^  \([0-9]* generated.*\)/     \1/p' "$work/log"
