@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sodium.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -34,23 +35,29 @@ static bool key_take(int fd, const char *path, uint8_t key[KEY_BYTES], struct er
     return true;
 }
 
-/* Written aside, and on disk before anything is sealed with it. */
-static bool key_make(const char *folder, const char *path, uint8_t key[KEY_BYTES],
-                     struct error *err)
+/*
+ * Written aside, and on disk before anything is made with it.  Where two do so at once, the
+ * file of the first stays: who comes later reads it.
+ */
+static bool key_make(const char *folder, const char *path, struct error *err)
 {
-    char *aside = alloc_printf("%s.tmp", path);
+    uint8_t key[KEY_BYTES];
+    char *aside = alloc_printf("%s.XXXXXX", path);
     randombytes_buf(key, KEY_BYTES);
-    unlink(aside);
-    int fd = open(aside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    int fd = mkostemp(aside, O_CLOEXEC); /* mode 600 */
     int above = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     bool ok = fd >= 0 && above >= 0 && write(fd, key, KEY_BYTES) == KEY_BYTES &&
-              fsync(fd) == 0 && rename(aside, path) == 0 && fsync(above) == 0;
+              fsync(fd) == 0 && (link(aside, path) == 0 || errno == EEXIST) &&
+              fsync(above) == 0;
     if (!ok)
         error_errno(err, errno == ENOSPC ? EXHAUSTED : INTERNAL, "cannot write %s", path);
-    if (fd >= 0)
+    if (fd >= 0) {
         close(fd);
+        unlink(aside);
+    }
     if (above >= 0)
         close(above);
+    sodium_memzero(key, sizeof(key));
     free(aside);
     return ok;
 }
@@ -61,20 +68,35 @@ static bool key_load(const char *folder, bool may_make, uint8_t key[KEY_BYTES],
 {
     char *path = alloc_printf("%s/" DB_SEAL_KEY_FILE, folder);
     int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    bool ok;
-    if (fd >= 0)
+    bool ok = true;
+    if (fd < 0 && errno == ENOENT && may_make) {
+        ok = key_make(folder, path, err);
+        fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    }
+    if (ok && fd >= 0)
         ok = key_take(fd, path, key, err);
-    else if (errno != ENOENT)
+    else if (ok && errno == ENOENT)
+        ok = fail(err, DATA_LOSS,
+                  "%s is missing, without which no secret can be read; put it back, or remove "
+                  "all secrets and webhooks",
+                  path);
+    else if (ok)
         ok = error_errno(err, INTERNAL, "cannot read %s", path);
-    else
-        ok = may_make ? key_make(folder, path, key, err)
-                      : fail(err, DATA_LOSS,
-                             "%s is missing, without which no secret can be read; put it back, "
-                             "or remove all secrets and webhooks",
-                             path);
     if (fd >= 0)
         close(fd);
     free(path);
+    return ok;
+}
+
+/* Whether nothing has been sealed yet. */
+static bool key_is_free(struct db_conn *conn, bool *is_free, struct error *err)
+{
+    int64_t count = 0;
+    bool ok = db_number(conn, err, &count, 0,
+                        "SELECT (SELECT count(*) FROM secrets) +"
+                        " (SELECT count(*) FROM webhooks WHERE length(sealed) > 0)",
+                        "");
+    *is_free = count == 0;
     return ok;
 }
 
@@ -85,12 +107,8 @@ bool db_seal(struct db_conn *conn, const char *folder, const char *name, const c
 {
     uint8_t key[KEY_BYTES];
     unsigned long long size;
-    int64_t count;
-    if (!db_number(conn, err, &count, 0,
-                   "SELECT (SELECT count(*) FROM secrets) +"
-                   " (SELECT count(*) FROM webhooks WHERE length(sealed) > 0)",
-                   "") ||
-        !key_load(folder, count == 0, key, err))
+    bool is_free;
+    if (!key_is_free(conn, &is_free, err) || !key_load(folder, is_free, key, err))
         return false;
     sealed->bytes = arena_alloc(arena, NONCE_BYTES + strlen(value) + TAG_BYTES);
     randombytes_buf(sealed->bytes, NONCE_BYTES);
@@ -124,5 +142,22 @@ bool db_seal_open(const char *folder, const char *name, const struct db_sealed *
                     name, folder);
     out[size] = '\0';
     *value = out;
+    return true;
+}
+
+/* --- what is made of the key --- */
+
+bool db_seal_derive(struct db_conn *conn, const char *folder, const char *purpose,
+                    int64_t number, uint8_t out[DB_SEAL_DERIVED_BYTES], struct error *err)
+{
+    uint8_t key[KEY_BYTES];
+    bool is_free;
+    if (!key_is_free(conn, &is_free, err) || !key_load(folder, is_free, key, err))
+        return false;
+    char *text = alloc_printf("%s %lld", purpose, (long long)number);
+    crypto_generichash(out, DB_SEAL_DERIVED_BYTES, (const uint8_t *)text, strlen(text), key,
+                       sizeof(key));
+    sodium_memzero(key, sizeof(key));
+    free(text);
     return true;
 }

@@ -12,6 +12,7 @@
 struct arena;
 
 #define DB_SEAL_KEY_FILE "secret.key"
+enum { DB_SEAL_DERIVED_BYTES = 32 };
 
 struct db_sealed {
     uint8_t *bytes; /* in the arena */
@@ -28,3 +29,12 @@ bool db_seal(struct db_conn *conn, const char *folder, const char *name, const c
 /* The text, in the arena; `name` also says in errors what could not be opened. */
 bool db_seal_open(const char *folder, const char *name, const struct db_sealed *sealed,
                   struct arena *arena, const char **value, struct error *err) CHECKED;
+
+/*
+ * Bytes that only who has the key can make: the same for equal `purpose` and `number`, whenever
+ * asked for, and of others nothing can be told from them (keyed BLAKE2b).  With a connection
+ * of DB_CONTROL; fails as db_seal() does.
+ */
+bool db_seal_derive(struct db_conn *conn, const char *folder, const char *purpose,
+                    int64_t number, uint8_t out[DB_SEAL_DERIVED_BYTES],
+                    struct error *err) CHECKED;

@@ -241,6 +241,8 @@ struct agent_meet_request {
 struct agent_meet_response {
     const struct agent_task_address *cluster;
     int cluster_count;
+    const char *certificate; /* PEM, or "" */
+    const char *key;
 };
 
 /* --- to and from bytes --- */

@@ -175,6 +175,8 @@ void agent_meet_response_pack(const struct agent_meet_response *from, struct str
     Pb__MeetResponse to = PB__MEET_RESPONSE__INIT;
     to.n_cluster = (size_t)from->cluster_count;
     to.cluster = agent_wire_addresses(from->cluster, from->cluster_count, arena);
+    to.certificate = agent_wire_text(from->certificate);
+    to.key = agent_wire_text(from->key);
     message_pack(&to.base, out);
     arena_free(arena);
 }
@@ -203,5 +205,7 @@ bool agent_meet_response_unpack(const void *bytes, size_t size, struct arena *ar
     if (!from)
         return error_prefix(err, "MeetResponse: ");
     to->cluster_count = (int)from->n_cluster;
+    to->certificate = from->certificate;
+    to->key = from->key;
     return agent_plain_addresses(from->cluster, from->n_cluster, arena, &to->cluster, err);
 }

@@ -36,10 +36,14 @@ struct rpc_service {
     const struct rpc_service *next;
 };
 
+/* The name in the certificate that the tasks of an attempt share. */
+#define RPC_TASKS_NAME "tasks.trainyard"
+
 struct rpc_tls { /* PEM texts; NULL for plaintext */
     const char *ca;
     const char *certificate;
     const char *key;
+    const char *name; /* that a server must show; NULL: that of its address */
 };
 
 struct rpc_server_options {

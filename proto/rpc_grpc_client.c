@@ -56,6 +56,7 @@ struct rpc_client *rpc_grpc_client_new(const struct rpc_client_options *options,
         return fail_null(err, INVALID, "'%s' is no address: HOST:PORT is needed",
                          options->address);
     rpc_grpc_open();
+    const struct rpc_tls *tls = options->tls;
     const grpc_arg list[] = {
         rpc_grpc_arg(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, options->message_bytes_max),
         rpc_grpc_arg(GRPC_ARG_ENABLE_HTTP_PROXY, 0),
@@ -68,9 +69,12 @@ struct rpc_client *rpc_grpc_client_new(const struct rpc_client_options *options,
         rpc_grpc_arg(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0),
         rpc_grpc_arg(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, RECONNECT_FIRST_MS),
         rpc_grpc_arg(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, RECONNECT_MAX_MS),
+        {.type = GRPC_ARG_STRING,
+         .key = (char *)GRPC_SSL_TARGET_NAME_OVERRIDE_ARG,
+         .value.string = (char *)(tls && tls->name ? tls->name : "")},
     };
-    grpc_channel_args args = {ARRAY_LEN(list), (grpc_arg *)list};
-    const struct rpc_tls *tls = options->tls;
+    const size_t named = tls && tls->name;
+    grpc_channel_args args = {ARRAY_LEN(list) - 1 + named, (grpc_arg *)list};
     grpc_ssl_pem_key_cert_pair pair = {tls ? tls->key : NULL, tls ? tls->certificate : NULL};
     grpc_channel_credentials *credentials =
         tls ? grpc_ssl_credentials_create(tls->ca, tls->certificate ? &pair : NULL, NULL, NULL)

@@ -13,6 +13,7 @@
 #include "db/jobs.h"
 #include "db/tokens.h"
 #include "scheduler/loop.h"
+#include "server/meetings.h"
 #include "server/nodes.h"
 #include "server/nodes_session.h"
 #include "server/program.h"
@@ -478,7 +479,7 @@ static void meet_run(struct nodes *nodes, struct rpc_call *call)
         nodes_session_check(nodes->sessions, meet.node_id, meet.node_epoch, meet.node_key,
                             &err) &&
         task_is_theirs(nodes, meet.node_id, &meet.task, arena, &err) &&
-        program_meet(nodes->meetings, nodes->db, &meet, arena, &met, &err)) {
+        meetings_meet(nodes->meetings, &meet, arena, &met, &err)) {
         struct str answer = {0};
         agent_meet_response_pack(&met, &answer);
         rpc_call_reply(call, answer.data, answer.size);
@@ -530,7 +531,7 @@ struct nodes *nodes_new(const struct nodes_options *options, struct error *err)
     nodes->ship = options->ship;
     nodes->ship_self = options->ship_self;
     nodes->sessions = nodes_session_new();
-    nodes->meetings = program_meetings_new();
+    nodes->meetings = meetings_new(nodes->db, nodes->folder);
     nodes->errands = mailbox_new(ERRANDS_WAITING);
     if (pthread_create(&nodes->errand_thread, NULL, nodes_errand_main, nodes)) {
         fail(err, EXHAUSTED, "cannot start the thread that stores what agents ship");
@@ -569,7 +570,7 @@ void nodes_free(struct nodes *nodes)
         nodes_stop(nodes);
     nodes_session_free(nodes->sessions);
     mailbox_free(nodes->errands);
-    program_meetings_free(nodes->meetings);
+    meetings_free(nodes->meetings);
     free(nodes->folder);
     free(nodes);
 }

@@ -1,6 +1,6 @@
 /*
- * program.h - what the server tells agents of jobs that run a program: the program itself, its
- * files, and where the other tasks are.
+ * program.h - what the server tells agents of jobs that run a program: the program itself and
+ * its files.
  */
 #pragma once
 
@@ -10,7 +10,6 @@ struct arena;
 struct db;
 struct db_conn;
 struct error;
-struct meetings;
 struct spec;
 struct str;
 
@@ -33,16 +32,3 @@ bool program_check_files(const struct spec *spec, const char *folder,
 
 /* INVALID with the pointer of the first secret that nobody has set. */
 bool program_check_secrets(const struct spec *spec, struct db *db, struct error *err) CHECKED;
-
-/* --- meeting --- */
-
-struct meetings *program_meetings_new(void);
-void program_meetings_free(struct meetings *meetings); /* NULL is fine */
-
-/*
- * Takes the address of a task; `*met` has those of all tasks of its attempt once all have come,
- * before that none.  It lives in `arena`.  One thread at a time.
- */
-bool program_meet(struct meetings *meetings, struct db *db,
-                  const struct agent_meet_request *request, struct arena *arena,
-                  struct agent_meet_response *met, struct error *err) CHECKED;

@@ -107,7 +107,7 @@ static bool link_tasks(struct serving *serving, struct error *err)
             snprintf(name, sizeof(name), "/job:%s/replica:0/task:%d", spec->jobs[j].name, t);
             struct worker_link *link =
                 here ? link_local_new(serving->worker)
-                     : link_rpc_new(name, spec->jobs[j].addresses[t], err);
+                     : link_rpc_new(name, spec->jobs[j].addresses[t], NULL, err);
             if (!link)
                 return false;
             if (here)

@@ -44,7 +44,7 @@ enum { EXIT_FINISHED = 0, EXIT_FAULT = 1, EXIT_USER = 2, EXIT_STOPPED = 3 };
 
 struct arguments {
     const char *spec;
-    const char *data, *out, *checkpoints, *library, *init;
+    const char *data, *out, *checkpoints, *library, *init, *certificate;
     int64_t steps, threads, epoch, attempt;
     bool resume, json, help;
     bool data_guessed;
@@ -78,6 +78,7 @@ static bool parse(int argc, char **argv, struct arguments *a, struct error *err)
         {"--out", &a->out, NULL, 0, NULL},
         {"--checkpoints", &a->checkpoints, NULL, 0, NULL},
         {"--init", &a->init, NULL, 0, NULL},
+        {"--certificate", &a->certificate, NULL, 0, NULL},
         {"--load-library", &a->library, NULL, 0, NULL},
         {"--steps", NULL, &a->steps, INT64_C(1000000000000), NULL},
         {"--threads", NULL, &a->threads, 4096, NULL},
@@ -323,7 +324,12 @@ static bool run_among(struct arguments *a, const struct spec *spec, struct show 
                       int *code, struct error *err)
 {
     const struct train_cluster_options options = {
-        .spec = spec, .spec_path = a->spec, .threads = (int)a->threads, .stop = &stop_asked};
+        .spec = spec,
+        .spec_path = a->spec,
+        .certificate = a->certificate,
+        .threads = (int)a->threads,
+        .stop = &stop_asked,
+    };
     struct train_cluster *tasks = train_cluster_start(&options, err);
     bool ok = tasks;
     if (tasks && train_cluster_is_chief(tasks))

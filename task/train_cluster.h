@@ -4,7 +4,8 @@
  * The first worker is the chief: it trains (runtime/train) over the devices of all.  The others
  * serve what it has them compute, and end when it has ended.  TF_CONFIG says which task this is
  * and where the others are; without it this process becomes the chief and starts the others
- * itself, on this machine.  They talk without encryption, on loopback addresses.
+ * itself, on this machine.  Those that a server starts have a certificate of their attempt and
+ * talk to nobody else; without one they talk in the clear, on loopback addresses alone.
  */
 #pragma once
 
@@ -19,14 +20,16 @@ struct train_cluster;
 
 struct train_cluster_options {
     const struct spec *spec;
-    const char *spec_path; /* for tasks that are started here */
+    const char *spec_path;   /* for tasks that are started here */
+    const char *certificate; /* file with what all tasks show and trust, and its key; or NULL */
     int threads;
     const volatile sig_atomic_t *stop; /* set from outside when the task is asked to end */
 };
 
 /*
- * Begins to serve, as the task that it is.  Fails with INVALID when TF_CONFIG is not of this
- * spec, UNAVAILABLE when its address is taken or a task cannot be started.
+ * Begins to serve, as the task that it is.  Fails with INVALID when TF_CONFIG or the
+ * certificate is not of this spec, UNAVAILABLE when its address is taken or a task cannot be
+ * started.
  */
 struct train_cluster *train_cluster_start(const struct train_cluster_options *options,
                                           struct error *err) CHECKED;

@@ -29,8 +29,6 @@ static bool check_several(const struct spec_object *whole, const struct spec *sp
          "/tasks/worker/gpus", "GPUs are for one worker alone, allowed with several tasks: 0"},
         {spec->tasks[ROLE_PS].gpus || spec->tasks[ROLE_PS].gpu_share, "/tasks/ps/gpus",
          "variables lie in main memory, allowed: 0 GPUs"},
-        {spec->spread, "/placement/tasks",
-         "placement is spread: tasks of a model talk to each other on one node, allowed: pack"},
     };
     for (int i = 0; i < ARRAY_LEN(rows); i++) {
         if (rows[i].asked)

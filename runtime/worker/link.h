@@ -10,6 +10,7 @@
 #include "runtime/rendezvous.h"
 
 struct error;
+struct rpc_tls;
 struct str;
 struct worker;
 struct worker_link;
@@ -62,9 +63,10 @@ struct worker_link {
 /* A worker of this process, borrowed. */
 struct worker_link *link_local_new(struct worker *worker);
 
-/* The worker that serves `address`; connects when first needed. */
+/* The worker that serves `address`, with `tls` (NULL: in the clear); connects when first
+ * needed. */
 struct worker_link *link_rpc_new(const char *task, const char *address,
-                                 struct error *err) CHECKED;
+                                 const struct rpc_tls *tls, struct error *err) CHECKED;
 
 static inline void link_free(struct worker_link *link)
 {

@@ -203,10 +203,11 @@ static const struct worker_link_kind remote_kind = {
     .free = remote_free,
 };
 
-struct worker_link *link_rpc_new(const char *task, const char *address, struct error *err)
+struct worker_link *link_rpc_new(const char *task, const char *address,
+                                 const struct rpc_tls *tls, struct error *err)
 {
-    const struct rpc_client_options options = {.address = address,
-                                               .message_bytes_max = LIMIT_MESSAGE_BYTES};
+    const struct rpc_client_options options = {
+        .address = address, .message_bytes_max = LIMIT_MESSAGE_BYTES, .tls = tls};
     struct rpc_client *client = rpc_client_new(&options, err);
     if (!client)
         return NULL;

@@ -71,6 +71,8 @@ static void training_command(struct words *words, const char *task_path, const c
     words_option_int(words, "--epoch", files_int(start, "attempt_epoch"));
     words_option_int(words, "--attempt", files_int(start, "attempt"));
     words_option_int(words, "--threads", threads_of(start));
+    if (*files_text(start, "certificate"))
+        words_option(words, "--certificate", files_text(start, "certificate"));
 }
 
 static void command_make(struct words *words, const char *shim_path, const char *task_path,

@@ -183,6 +183,29 @@ bool prepare_wanted(const json_t *start)
     return json_object_get(start, "program") || tasks_of(start) > 1;
 }
 
+/* The certificate and its key, for the task's user alone; once. */
+static bool keep_certificate(const struct prepare *prepare,
+                             const struct agent_meet_response *met, struct error *err)
+{
+    if (!*met->certificate)
+        return true;
+    char *path = alloc_printf("%s/" PREPARE_CERTIFICATE, prepare->folder);
+    char *text = alloc_printf("%s%s", met->certificate, met->key);
+    unlink(path); /* of an agent that fell in between */
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0400);
+    size_t size = strlen(text);
+    bool ok = (fd >= 0 && write(fd, text, size) == (ssize_t)size) ||
+              error_errno(err, INTERNAL, "cannot write %s", path);
+    if (fd >= 0)
+        close(fd);
+    sodium_memzero(text, size);
+    free(text);
+    free(path);
+    if (ok)
+        json_object_set_new(prepare->start, "certificate", json_string(PREPARE_CERTIFICATE));
+    return ok;
+}
+
 static enum prepare_result meet(struct prepare *prepare, struct link *link,
                                 const struct agent_task_ref *task, const char *host,
                                 struct error *err)
@@ -191,7 +214,7 @@ static enum prepare_result meet(struct prepare *prepare, struct link *link,
     struct arena *arena = arena_new();
     struct agent_task_address alone = {task->role, task->index,
                                        arena_printf(arena, "127.0.0.1:%d", port)};
-    struct agent_meet_response met = {&alone, 1};
+    struct agent_meet_response met = {.cluster = &alone, .cluster_count = 1, .certificate = ""};
     enum prepare_result result = PREPARE_DONE;
     if (tasks_of(prepare->start) > 1 && !link_meet(link, task, host, port, arena, &met, err)) {
         result = call_failed(err);
@@ -201,6 +224,8 @@ static enum prepare_result meet(struct prepare *prepare, struct link *link,
             prepare->wait_ms = WAIT_MAX_MS;
         prepare->again_us = clock_monotonic_us() + (uint64_t)prepare->wait_ms * 1000;
         result = PREPARE_LATER;
+    } else if (!keep_certificate(prepare, &met, err)) {
+        result = PREPARE_FAILED;
     } else {
         json_t *cluster = json_array();
         for (int i = 0; i < met.cluster_count; i++)

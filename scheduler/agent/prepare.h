@@ -13,6 +13,9 @@
 struct agent_task_ref;
 struct error;
 struct link;
+#define PREPARE_CERTIFICATE                                                                    \
+    "tasks.pem" /* in the folder: of the attempt's tasks, with its key */
+
 struct prepare;
 
 enum prepare_result {

@@ -207,6 +207,16 @@ static bool own_below(const char *folder, const char *name, uid_t user, struct e
     return ok;
 }
 
+/* For the user to read, not to change. */
+static bool file_give(const char *folder, const char *name, uid_t user, struct error *err)
+{
+    char *path = alloc_printf("%s/%s", folder, name);
+    bool ok = (chown(path, 0, user) == 0 && chmod(path, 0640) == 0) ||
+              error_errno(err, INTERNAL, "cannot give %s to user %u", path, user);
+    free(path);
+    return ok;
+}
+
 /* What a program writes into is its own; what the agent and the shim write is theirs. */
 static bool give_attempt(const char *folder, const json_t *start, uid_t user, struct error *err)
 {
@@ -216,11 +226,10 @@ static bool give_attempt(const char *folder, const json_t *start, uid_t user, st
                own_below(folder, PROGRAM_SECRETS, user, err) &&
                folder_own(folder, 0, user, 0710, err);
     /* A model's task writes beside the shim: the sticky bit keeps it from the shim's files. */
-    char *spec = alloc_printf("%s/spec.json", folder);
-    bool ok = (chown(spec, 0, user) == 0 && chmod(spec, 0640) == 0) ||
-              error_errno(err, INTERNAL, "cannot give %s to user %u", spec, user);
-    free(spec);
-    return ok && folder_own(folder, 0, user, 01770, err);
+    return file_give(folder, "spec.json", user, err) &&
+           (!*files_text(start, "certificate") ||
+            file_give(folder, files_text(start, "certificate"), user, err)) &&
+           folder_own(folder, 0, user, 01770, err);
 }
 
 static bool give_checkpoints(const char *job_folder, uid_t user, struct error *err)

@@ -65,7 +65,7 @@ check chief_is_refused has "$(run_spec chief c1)" "/tasks/chief"
 sed 's/"tasks"/"strategy": {"mode": "async"}, "tasks"/' long.json >async.json
 check async_is_refused has "$(run_spec async c2)" "/strategy/mode"
 far=$(TF_CONFIG='{"cluster": {"worker": ["127.0.0.1:1", "10.9.9.9:2"], "ps": ["127.0.0.1:3"]}, "task": {"type": "worker", "index": 0}}' run_spec long far)
-check another_node_is_refused has "$far" "10.9.9.9"
+check another_machine_needs_a_certificate has "$far" "10.9.9.9"
 few=$(TF_CONFIG='{"cluster": {"worker": ["127.0.0.1:1"]}, "task": {"type": "worker", "index": 0}}' run_spec long few)
 check other_numbers_are_refused has "$few" "the spec has 2"
 

@@ -118,7 +118,7 @@ static bool link_tasks(struct case_master *m, struct error *err)
         for (int to = 0; to < m->tasks_count; to++) {
             struct worker_link *link =
                 t == to ? link_local_new(m->tasks[t].worker)
-                        : link_rpc_new(m->names[to], m->tasks[to].address, err);
+                        : link_rpc_new(m->names[to], m->tasks[to].address, NULL, err);
             if (!link)
                 return false;
             m->tasks[t].links[to] = link;

@@ -1,6 +1,7 @@
 /* secrets_test.c - a secret comes back by its name alone, and nothing on disk shows it. */
 
 #include <fcntl.h>
+#include <pthread.h>
 
 #include "base/arena.h"
 #include "base/str.h"
@@ -193,4 +194,85 @@ TEST(secrets_that_were_touched_do_not_open)
     free(key);
     yard_close(&yard);
     folder_free(folder);
+}
+
+/* --- what is made of the key --- */
+
+struct derived {
+    struct yard *yard;
+    const char *purpose;
+    int64_t number;
+    uint8_t bytes[DB_SEAL_DERIVED_BYTES];
+    struct error err;
+    bool ok;
+};
+
+static void *derive_main(void *arg)
+{
+    struct derived *d = arg;
+    struct db_conn *conn = db_read(d->yard->db, DB_CONTROL, &d->err);
+    d->ok =
+        conn && db_seal_derive(conn, d->yard->folder, d->purpose, d->number, d->bytes, &d->err);
+    db_read_done(d->yard->db, conn);
+    return NULL;
+}
+
+static struct derived derive(struct yard *yard, const char *purpose, int64_t number)
+{
+    struct derived d = {.yard = yard, .purpose = purpose, .number = number};
+    derive_main(&d);
+    return d;
+}
+
+static bool same_bytes(const struct derived *a, const struct derived *b)
+{
+    return !memcmp(a->bytes, b->bytes, DB_SEAL_DERIVED_BYTES);
+}
+
+TEST(what_is_derived_is_the_same_again)
+{
+    char *folder = folder_new();
+    struct yard yard = yard_open(folder);
+    struct derived one = derive(&yard, "tasks", 1), again, other[2];
+    CHECK_OK(one.ok, &one.err);
+    CHECK_OK(set(&yard, "A", VALUE), &yard.err); /* the key was made, and is the same */
+    again = derive(&yard, "tasks", 1);
+    other[0] = derive(&yard, "tasks", 2);
+    other[1] = derive(&yard, "task", 1);
+    CHECK(same_bytes(&one, &again));
+    CHECK(!same_bytes(&one, &other[0]) && !same_bytes(&one, &other[1]));
+    char *key = key_path(&yard);
+    CHECK_INT(unlink(key), 0);
+    again = derive(&yard, "tasks", 1);
+    CHECK(!again.ok);
+    CHECK_INT(again.err.code, DATA_LOSS); /* something is sealed with it: no other is made */
+    CHECK_TEXT(value_of(&yard, "A") ? "it opened" : "", "");
+    free(key);
+    yard_close(&yard);
+    folder_free(folder);
+}
+
+/* Who comes first makes the key, and nobody has another one. */
+TEST(the_key_is_made_once)
+{
+    for (int round = 0; round < 20; round++) {
+        char *folder = folder_new();
+        struct yard yard = yard_open(folder);
+        struct derived all[4];
+        pthread_t threads[ARRAY_LEN(all)];
+        for (int i = 0; i < ARRAY_LEN(all); i++) {
+            all[i] = (struct derived){.yard = &yard, .purpose = "tasks", .number = 7};
+            CHECK_INT(pthread_create(&threads[i], NULL, derive_main, &all[i]), 0);
+        }
+        CHECK_OK(set(&yard, "A", VALUE), &yard.err);
+        for (int i = 0; i < ARRAY_LEN(all); i++)
+            pthread_join(threads[i], NULL);
+        CHECK_TEXT(value_of(&yard, "A"), VALUE);
+        for (int i = 0; i < ARRAY_LEN(all); i++) {
+            CHECK_OK(all[i].ok, &all[i].err);
+            CHECK(same_bytes(&all[i], &all[0]));
+        }
+        yard_close(&yard);
+        folder_free(folder);
+    }
 }

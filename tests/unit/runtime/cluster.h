@@ -31,7 +31,7 @@ static void serve(struct cluster *cluster, int task)
         rpc_server_start(&options, service_methods, cluster->services[task], &err);
     CHECK_OK(cluster->servers[task], &err);
     cluster->links[task] = link_rpc_new(worker_task(cluster->workers[task]),
-                                        rpc_server_address(cluster->servers[task]), &err);
+                                        rpc_server_address(cluster->servers[task]), NULL, &err);
     CHECK_OK(cluster->links[task], &err);
 }
 

@@ -128,8 +128,8 @@ TEST(a_master_is_gone)
     char handle[WORKER_HANDLE_BYTES];
     int code = -1;
     graph_export(world->graph, false, 0, &graph);
-    struct worker_link *master = link_rpc_new(worker_task(cluster->workers[0]),
-                                              rpc_server_address(cluster->servers[0]), &err);
+    struct worker_link *master = link_rpc_new(
+        worker_task(cluster->workers[0]), rpc_server_address(cluster->servers[0]), NULL, &err);
     CHECK_OK(master, &err);
     CHECK_OK(master->kind->register_graph(master, "s", graph.data, graph.size, handle, &err),
              &err);

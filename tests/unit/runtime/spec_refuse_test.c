@@ -216,8 +216,6 @@ static const struct bad_spec bad_specs[] = {
     {WITH("\"tasks\": {\"worker\": 0}"), INVALID, "/tasks/worker", "at least 1"},
     {WITH("\"tasks\": {\"worker\": {\"replicas\": 2, \"gpus\": 1}}"), UNIMPLEMENTED,
      "/tasks/worker/gpus", "allowed with several tasks: 0"},
-    {WITH("\"tasks\": {\"worker\": 2}, \"placement\": {\"tasks\": \"spread\"}"), UNIMPLEMENTED,
-     "/placement/tasks", "allowed: pack"},
     {"{\"model\": {\"layers\": [{\"layer\": \"Dense\", \"units\": 10}]}, \"data\": "
      "{\"dataset\": "
      "\"mnist\", \"batch_size\": 500001}, \"tasks\": {\"worker\": 2}}",

@@ -21,6 +21,7 @@ static struct { /* what the server has and does; the test's thread sets it betwe
     bool torn;        /* other bytes than the hash says */
     int fetches;
     int tasks_wanted; /* told before all are met */
+    const char *certificate;
     int meets;
 } yard;
 
@@ -66,7 +67,8 @@ static void on_meet(void *self, struct rpc_call *call)
     const struct agent_task_address all[] = {{"chief", 0, "node-a:20001"},
                                              {"worker", 0, "node-b:20002"}};
     bool met = ++yard.meets >= yard.tasks_wanted;
-    const struct agent_meet_response response = {all, met ? 2 : 0};
+    const struct agent_meet_response response = {all, met ? 2 : 0,
+                                                 met ? yard.certificate : NULL, "the key\n"};
     struct str out = {0};
     agent_meet_response_pack(&response, &out);
     rpc_call_reply(call, out.data, out.size);
@@ -260,5 +262,30 @@ TEST(prepare_waits_for_the_other_tasks)
     CHECK_INT(json_array_size(cluster), 2);
     CHECK_TEXT(files_text(json_array_get(cluster, 0), "role"), "chief");
     CHECK_TEXT(files_text(json_array_get(cluster, 1), "address"), "node-b:20002");
+    bench_close(&bench);
+}
+
+/* The tasks of a model have a certificate, which nobody else can read; programs have none. */
+TEST(prepare_keeps_the_certificate)
+{
+    struct stat info;
+    char text[40] = "";
+    struct bench bench = bench_open("certified", "f", "x", 1, 2);
+    char *path = alloc_printf("%s/" PREPARE_CERTIFICATE, bench.folder);
+    FILE *old = fopen(path, "w"); /* of an agent that fell */
+    fclose(old);
+    yard.certificate = "the certificate\n";
+    enum prepare_result result;
+    while ((result = go_on(&bench)) == PREPARE_MORE || result == PREPARE_LATER) {
+    }
+    CHECK_OK(result == PREPARE_DONE, &bench.err);
+    CHECK_TEXT(files_text(bench.start, "certificate"), PREPARE_CERTIFICATE);
+    CHECK_INT(stat(path, &info), 0);
+    CHECK_INT(info.st_mode & 0777, 0400);
+    FILE *file = fopen(path, "r");
+    CHECK(fread(text, 1, sizeof(text) - 1, file) > 0);
+    CHECK_TEXT(text, "the certificate\nthe key\n");
+    fclose(file);
+    free(path);
     bench_close(&bench);
 }

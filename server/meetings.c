@@ -1,0 +1,178 @@
+/* meetings.c - addresses of the tasks of an attempt, as their agents tell them. */
+
+#include "server/meetings.h"
+
+#include <sodium.h>
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/map.h"
+#include "db/jobs.h"
+#include "db/seal.h"
+#include "proto/agent_pb.h"
+#include "proto/rpc.h"
+#include "server/certificate.h"
+
+#define MEETING_US UINT64_C(3600000000) /* then it is forgotten; agents say it again */
+
+struct meeting { /* of the tasks of an attempt */
+    struct place {
+        char role[16];
+        int index;
+        int64_t node;
+        char host[64];
+        int port;
+    } * places;
+    int count;
+    int capacity;
+    uint64_t used_us;
+};
+
+struct meetings {
+    struct db *db;
+    char *folder;
+    struct map *all; /* by the attempt's epoch, as text */
+};
+
+struct meetings *meetings_new(struct db *db, const char *folder)
+{
+    struct meetings *meetings = alloc_bytes(sizeof(*meetings));
+    meetings->db = db;
+    meetings->folder = alloc_text(folder);
+    meetings->all = map_new();
+    return meetings;
+}
+
+static void meeting_drop(struct meetings *meetings, const char *key)
+{
+    char *own = alloc_text(key);
+    struct meeting *meeting = map_remove(meetings->all, own);
+    if (meeting)
+        free(meeting->places);
+    free(meeting);
+    free(own);
+}
+
+void meetings_free(struct meetings *meetings)
+{
+    if (!meetings)
+        return;
+    while (map_count(meetings->all))
+        meeting_drop(meetings, map_key(meetings->all, 0));
+    map_free(meetings->all);
+    free(meetings->folder);
+    free(meetings);
+}
+
+/* The meeting of an attempt, made if there is none; old ones are forgotten. */
+static struct meeting *meeting_of(struct meetings *meetings, int64_t epoch)
+{
+    char key[32];
+    uint64_t now_us = clock_monotonic_us();
+    for (int i = map_count(meetings->all) - 1; i >= 0; i--) {
+        const struct meeting *other = map_value(meetings->all, i);
+        if (now_us - other->used_us > MEETING_US)
+            meeting_drop(meetings, map_key(meetings->all, i));
+    }
+    snprintf(key, sizeof(key), "%lld", (long long)epoch);
+    struct meeting *meeting = map_find(meetings->all, key);
+    if (!meeting) {
+        meeting = alloc_bytes(sizeof(*meeting));
+        map_set(meetings->all, key, meeting);
+    }
+    meeting->used_us = now_us;
+    return meeting;
+}
+
+static struct place *place_find(const struct meeting *meeting, const char *role, int index)
+{
+    for (int i = 0; i < meeting->count; i++) {
+        if (meeting->places[i].index == index && !strcmp(meeting->places[i].role, role))
+            return &meeting->places[i];
+    }
+    return NULL;
+}
+
+static void place_set(struct meeting *meeting, const struct agent_meet_request *request)
+{
+    struct place *place = place_find(meeting, request->task.role, request->task.index);
+    if (!place) {
+        meeting->places = alloc_grow(meeting->places, meeting->count, &meeting->capacity,
+                                     sizeof(*meeting->places));
+        place = &meeting->places[meeting->count++];
+    }
+    *place = (struct place){
+        .index = request->task.index, .node = request->node_id, .port = request->port};
+    snprintf(place->role, sizeof(place->role), "%s", request->task.role);
+    snprintf(place->host, sizeof(place->host), "%s", request->host);
+}
+
+static bool host_is_good(const char *host)
+{
+    return *host && strlen(host) < sizeof(((struct place *)0)->host) &&
+           host[strspn(host, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                             "0123456789.-")] == '\0';
+}
+
+/* The tasks of a model have a certificate that is theirs alone; programs do as they like. */
+static bool certify(const struct meetings *meetings, struct db_conn *conn,
+                    const struct agent_task_ref *task, struct arena *arena,
+                    struct agent_meet_response *met, struct error *err)
+{
+    struct db_job job;
+    uint8_t seed[DB_SEAL_DERIVED_BYTES];
+    if (!db_jobs_find(conn, task->job_id, arena, &job, err))
+        return false;
+    if (job.program[0])
+        return true;
+    bool ok = db_seal_derive(conn, meetings->folder, "the tasks of attempt",
+                             task->attempt_epoch, seed, err) &&
+              certificate_make(seed, RPC_TASKS_NAME, arena, &met->certificate, &met->key, err);
+    sodium_memzero(seed, sizeof(seed));
+    return ok;
+}
+
+/* The addresses of all; false while one is missing. */
+static bool addresses(const struct meeting *meeting, const struct db_task *tasks, int count,
+                      struct arena *arena, struct agent_meet_response *met)
+{
+    struct agent_task_address *cluster = arena_array(arena, (size_t)count, sizeof(*cluster));
+    bool one_node = true;
+    for (int i = 0; i < count; i++)
+        one_node = one_node && tasks[i].node_id == tasks[0].node_id;
+    for (int i = 0; i < count; i++) {
+        const struct place *place = place_find(meeting, tasks[i].role, tasks[i].index);
+        if (!place)
+            return false;
+        cluster[i].role = tasks[i].role;
+        cluster[i].index = tasks[i].index;
+        cluster[i].address =
+            arena_printf(arena, "%s:%d", one_node ? "127.0.0.1" : place->host, place->port);
+    }
+    met->cluster = cluster;
+    met->cluster_count = count;
+    return true;
+}
+
+bool meetings_meet(struct meetings *meetings, const struct agent_meet_request *request,
+                   struct arena *arena, struct agent_meet_response *met, struct error *err)
+{
+    struct db_task *tasks;
+    int count;
+    *met = (struct agent_meet_response){0};
+    if (!host_is_good(request->host) || request->port <= 0 || request->port > 65535)
+        return fail(err, INVALID, "'%.60s:%d' is no address", request->host, request->port);
+    struct db_conn *conn = db_read(meetings->db, DB_CONTROL, err);
+    bool ok =
+        conn && db_tasks_list(conn, request->task.attempt_epoch, arena, &tasks, &count, err);
+    if (ok) {
+        struct meeting *meeting = meeting_of(meetings, request->task.attempt_epoch);
+        place_set(meeting, request);
+        if (addresses(meeting, tasks, count, arena, met))
+            ok = certify(meetings, conn, &request->task, arena, met, err);
+    }
+    db_read_done(meetings->db, conn);
+    return ok;
+}
