@@ -33,6 +33,7 @@
     X(gelu_cpu)                                                                                \
     X(unsorted_segment_sum_cpu)                                                                \
     X(transpose_cpu)                                                                           \
+    X(cast_cpu)                                                                                \
     X(add_n_cpu)                                                                               \
     X(gru_sequence_cpu)                                                                        \
     X(gru_sequence_grad_cpu)                                                                   \
