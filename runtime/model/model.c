@@ -25,13 +25,13 @@ static void add_step(struct building *g)
 
 /*
  * Updates wait for all gradients: no variable changes while a pass still reads it, and all
- * updates can be done in one sweep.
+ * updates can be done in one sweep.  The name of what does them all.
  */
-static void add_updates(struct building *g, struct edge *grads, int trainable)
+static const char *add_updates(struct building *g, struct edge *grads, int trainable)
 {
     struct build *m = &g->m;
     if (!build_ok(m))
-        return;
+        return NULL;
     struct node **nodes = arena_array(m->arena,
                                       (size_t)trainable + (size_t)optimizer_updates_max(m) + 1 +
                                           (size_t)m->updates_count,
@@ -44,7 +44,7 @@ static void add_updates(struct building *g, struct edge *grads, int trainable)
     optimizer_build(m, g->spec->train.optimizer, grads, after, nodes, &updates);
     struct edge one = builder_scalar(&m->b, "train/one", I64, 1);
     if (!build_ok(m))
-        return;
+        return NULL;
     struct edge count =
         builder_add(&m->b, "AssignAddVariableOp", "train/AssignAddVariableOp",
                     INPUTS(m->weights[g->step].handle, one), ATTRS(attr_type("dtype", I64)));
@@ -53,12 +53,83 @@ static void add_updates(struct building *g, struct edge *grads, int trainable)
     nodes[updates++] = count.from;
     for (int i = 0; i < m->updates_count; i++)
         nodes[updates++] = m->updates[i];
-    builder_group(&m->b, MODEL_TRAIN, nodes, updates);
+    const struct node *all = builder_group(&m->b, MODEL_TRAIN, nodes, updates);
+    return build_ok(m) ? all->name : NULL;
 }
 
 static const char *output_text(struct build *m, struct edge edge)
 {
     return build_ok(m) ? arena_printf(m->arena, "%s:%d", edge.from->name, edge.output) : "";
+}
+
+static struct edge number_fed(struct build *m, const char *name)
+{
+    return builder_add(&m->b, "Placeholder", name, NO_INPUTS,
+                       ATTRS(attr_type("dtype", I64), attr_shape("shape", &SHAPE_SCALAR)));
+}
+
+/* What one worker's gradients are for: an update of their own, or one that `gather` takes. */
+static void build_step(struct building *g, int worker, const struct replica_result *own,
+                       struct replica_gather *gather)
+{
+    struct build *m = &g->m;
+    struct model_step *step = &g->steps[worker];
+    m->b.device = replica_device(m, worker);
+    if (!g->spec->strategy.backup) {
+        step->train = add_updates(g, own->grads, own->grads_count);
+    } else if (build_ok(m)) {
+        if (!worker)
+            replica_gather_new(g, gather);
+        step->number = arena_printf(m->arena, REPLICA_SCOPE "/number", worker);
+        struct node *all[2] = {
+            replica_give(g, gather, worker, number_fed(m, step->number), own->grads)};
+        if (build_ok(m) && !worker && m->updates_count)
+            all[1] = builder_group(&m->b, "averages", m->updates, m->updates_count);
+        const struct node *done =
+            build_ok(m) ? builder_group(&m->b, "given", all, all[1] ? 2 : 1) : NULL;
+        step->train = build_ok(m) ? done->name : NULL;
+    }
+    m->b.device = NULL;
+}
+
+/* The update by those gradients that come first. */
+static void build_gathered(struct building *g, const struct replica_gather *gather)
+{
+    struct build *m = &g->m;
+    m->updates_count = 0; /* they are the first worker's */
+    m->b.device = replica_device(m, 0);
+    g->begin_number = "gather/begin";
+    const struct node *begin = replica_set_number(g, gather, number_fed(m, g->begin_number));
+    g->begin = build_ok(m) ? begin->name : NULL;
+    int needed = g->spec->tasks[ROLE_WORKER].replicas - g->spec->strategy.backup;
+    add_updates(g, replica_take(g, gather, needed), gather->count);
+    m->b.device = NULL;
+}
+
+/* Each worker with a batch of its own. */
+static void build_each(struct building *g)
+{
+    struct build *m = &g->m;
+    int metrics = g->spec->train.metrics_count + 1;
+    struct replica_gather gather = {0};
+    g->steps_count = g->spec->tasks[ROLE_WORKER].replicas;
+    g->steps = arena_array(m->arena, (size_t)g->steps_count, sizeof(*g->steps));
+    for (int w = 0; w < g->steps_count && build_ok(m); w++) {
+        const char **sums = arena_array(m->arena, (size_t)metrics, sizeof(*sums));
+        struct replica_result own = {
+            .sums = arena_array(m->arena, (size_t)metrics, sizeof(*own.sums))};
+        replica_build_one(g, w, &own);
+        own.sums[0] = own.loss;
+        for (int i = 0; i < metrics; i++)
+            sums[i] = output_text(m, own.sums[i]);
+        g->steps[w] = (struct model_step){.scope = arena_printf(m->arena, REPLICA_SCOPE "/", w),
+                                          .sums = sums};
+        build_step(g, w, &own, &gather);
+    }
+    if (g->spec->strategy.backup && build_ok(m))
+        build_gathered(g, &gather);
+    for (int i = 0; i < metrics && build_ok(m); i++)
+        g->metrics[i].sums = g->steps[0].sums[i];
 }
 
 static void build_training(struct building *g)
@@ -68,6 +139,10 @@ static void build_training(struct building *g)
     struct replica_result all = {
         .sums = arena_array(g->m.arena, (size_t)metrics, sizeof(*all.sums))};
     add_step(g);
+    if (replica_wanted(spec) && (spec->strategy.async || spec->strategy.backup)) {
+        build_each(g);
+        return;
+    }
     if (replica_wanted(spec)) {
         replica_build(g, &all);
         trainable = all.grads_count;
@@ -200,11 +275,16 @@ static bool build_model(const struct spec *spec, const struct model_data *data, 
             .summary = {g.layers, spec->layers_count, parameters(&g)},
             .output = g.output,
             .output_shape = output_shape(&g),
-            .scope = "",
+            .scope = g.steps_count ? g.steps[0].scope : "",
             .eval_scope = MODEL_EVAL,
-            .train = MODEL_TRAIN,
+            .train = g.steps_count && !g.begin ? g.steps[0].train : MODEL_TRAIN,
             .init = MODEL_INIT,
             .step = MODEL_STEP,
+            .steps = g.steps,
+            .steps_count = g.steps_count,
+            .needed = g.begin ? g.steps_count - spec->strategy.backup : 0,
+            .begin = g.begin,
+            .begin_number = g.begin_number,
         };
     } else {
         graph_free(graph);

@@ -92,6 +92,14 @@ struct model_metric {
     const char *eval_sums; /* and in evaluation */
 };
 
+/* A step of one replica, where each trains on its own. */
+struct model_step {
+    const char *scope;       /* in front of the names of what is fed */
+    const char *number;      /* fed as well: which step it is of, int64; NULL: none is */
+    const char *train;       /* target: one update, or gradients for one */
+    const char *const *sums; /* outputs to fetch, one for each metric */
+};
+
 struct model {
     struct graph *graph; /* owned; the rest lives in its arena; not sealed */
     const struct model_variable *variables;
@@ -103,6 +111,11 @@ struct model {
     struct shape output_shape;       /* of it, with the examples in front */
     const char *scope, *eval_scope;  /* in front of the names of what is fed: "", "eval/" */
     const char *train, *init, *step; /* as named above; step NULL: only checkpoints tell */
+    const struct model_step *steps;  /* NULL: there is one, of the names above */
+    int steps_count;
+    int needed; /* of the replicas' gradients by `train`, which waits for them; 0: of none */
+    const char *begin, *begin_number; /* then the target to run first, and what to feed to it:
+                                         how many steps were done */
 };
 
 /*

@@ -51,9 +51,13 @@ double optimizer_rate(const struct config *config)
 
 /* --- for optimizers --- */
 
+/* One of its own, or that of the replica before. */
 static struct edge variable(struct build *m, const char *name, const struct shape *shape,
                             double value)
 {
+    int known = build_weight_find(m, name);
+    if (known >= 0)
+        return m->weights[known].handle;
     struct edge dims = builder_ints(&m->b, arena_printf(m->arena, "%s/Initializer/shape", name),
                                     I32, shape->dims, shape->rank);
     struct edge each =

@@ -17,7 +17,11 @@ struct building {
     const struct model_data *data;
     struct model_layer *layers;
     struct model_metric *metrics;
-    int step; /* the weight that counts steps */
+    int step;                 /* the weight that counts steps */
+    struct model_step *steps; /* of replicas that train on their own; NULL: none do */
+    int steps_count;
+    const char *begin; /* of model.h */
+    const char *begin_number;
     const char *output;
 };
 

@@ -89,6 +89,28 @@ static struct edge mean_of(struct build *m, const struct edge *xs, int count)
     return count == 1 ? sum : build_with_number(m, "Mul", sum, 1.0 / count);
 }
 
+/* --- one worker's --- */
+
+/*
+ * Its gradients, as its update or the mean of all takes them: rounded here if they travel in
+ * 16 bits, and widened again where the variable is.
+ */
+static void travel(struct building *g, struct edge *grads, int count)
+{
+    struct build *m = &g->m;
+    enum dtype dtype = (enum dtype)g->spec->strategy.compress;
+    const char *here = m->b.device;
+    for (int i = 0, n = 0; dtype != F32 && i < m->weights_count && n < count && build_ok(m);
+         i++) {
+        if (!m->weights[i].face.trainable)
+            continue;
+        struct edge narrow = build_cast(m, grads[n], dtype);
+        m->b.device = m->weights[i].device;
+        grads[n++] = build_cast(m, narrow, F32);
+        m->b.device = here;
+    }
+}
+
 /* The mean of each gradient, where its variable is. */
 static void mean_gradients(struct build *m, struct edge *const *grads, int workers,
                            struct replica_result *out)
@@ -120,7 +142,7 @@ void replica_build(struct building *g, struct replica_result *out)
     for (int w = 0; w < workers && build_ok(m); w++) {
         m->replica = w;
         m->b.device = replica_device(m, w);
-        const char *outside = build_enter(m, arena_printf(m->arena, "replica_%d", w));
+        const char *outside = build_enter(m, arena_printf(m->arena, REPLICA_SCOPE, w));
         pass_run(g, &passes[w], true);
         struct edge of_each = pass_losses(g, &passes[w]);
         losses[w] = pass_loss(g, &passes[w], of_each);
@@ -130,6 +152,8 @@ void replica_build(struct building *g, struct replica_result *out)
             sums[i * workers + w] = own[i];
         build_leave(m, outside);
         grads[w] = pass_gradients(g, losses[w], &out->grads_count);
+        if (build_ok(m))
+            travel(g, grads[w], out->grads_count);
         if (!w) {
             updates_count = m->updates_count;
             updates =
@@ -151,6 +175,26 @@ void replica_build(struct building *g, struct replica_result *out)
     if (updates_count)
         memcpy(m->updates, updates, (size_t)updates_count * sizeof(*updates));
     m->updates_count = updates_count;
+}
+
+void replica_build_one(struct building *g, int worker, struct replica_result *out)
+{
+    struct build *m = &g->m;
+    m->replica = worker;
+    m->updates_count = 0;
+    m->b.device = replica_device(m, worker);
+    const char *outside = build_enter(m, arena_printf(m->arena, REPLICA_SCOPE, worker));
+    struct pass pass = pass_fed(g, g->spec->data.batch_size);
+    pass_run(g, &pass, true);
+    struct edge of_each = pass_losses(g, &pass);
+    out->loss = pass_loss(g, &pass, of_each);
+    pass_add_metrics(g, &pass, of_each, out->sums);
+    build_leave(m, outside);
+    out->grads = pass_gradients(g, out->loss, &out->grads_count);
+    if (build_ok(m))
+        travel(g, out->grads, out->grads_count);
+    m->b.device = NULL;
+    m->replica = 0;
 }
 
 void replica_pin(struct build *m)

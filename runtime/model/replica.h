@@ -1,5 +1,5 @@
 /*
- * replica.h - a model of layers over several tasks: in-graph replication, synchronous.
+ * replica.h - a model of layers over several tasks: in-graph replication.
  *
  * One graph: variables lie on the parameter servers ("/job:ps"), balanced by their bytes (on
  * the first worker when there are none); each worker has a pass over its equal part of the
@@ -7,6 +7,11 @@
  * update. So n workers with a batch of b do what one does with a batch of n b, to the rounding
  * of sums, and always with the same bits.  Moving averages (BatchNormalization) are those of
  * the first worker.  Evaluation is the first worker's.
+ *
+ * With the strategy "async" each worker has a batch, a loss and an update of its own, from
+ * variables as they are when it reads them (Hogwild and DistBelief's downpour); nobody waits.
+ *
+ * Gradients may travel in 16 bits: rounded by the worker, added up in float32.
  */
 #pragma once
 
@@ -29,6 +34,32 @@ struct replica_result {
 
 /* All passes of training, with one batch fed for all. */
 void replica_build(struct building *g, struct replica_result *out);
+
+/* The pass of one worker, with its own placeholders below REPLICA_SCOPE; no means are taken. */
+#define REPLICA_SCOPE "replica_%d"
+void replica_build_one(struct building *g, int worker, struct replica_result *out);
+
+/*
+ * With backup workers (SyncReplicasOptimizer's rule): an accumulator beside each variable takes
+ * gradients of the step that is under way and drops older ones; the update takes their mean
+ * once enough are there.
+ */
+struct replica_gather {
+    struct edge *accumulators; /* of trainable variables, in their order */
+    int count;
+};
+void replica_gather_new(struct building *g, struct replica_gather *out);
+
+/* What gives one worker's gradients of step `number` (an int64); NULL after a failure. */
+struct node *replica_give(struct building *g, const struct replica_gather *gather, int worker,
+                          struct edge number, const struct edge *grads);
+
+/* The means of `needed` of each. */
+struct edge *replica_take(struct building *g, const struct replica_gather *gather, int needed);
+
+/* Tells all accumulators which step is under way; what does it, NULL after a failure. */
+struct node *replica_set_number(struct building *g, const struct replica_gather *gather,
+                                struct edge number);
 
 /* What takes a variable's handle is wished to where the variable is. */
 void replica_pin(struct build *m);

@@ -3,9 +3,7 @@
  *
  * Written by people as JSON, version 1.  Parsing is strict: an unknown field, a wrong type, a
  * value out of bounds is refused with its JSON pointer, what was found and what is allowed.
- * What the spec does not say is filled in, so that whoever reads the struct finds everything
- * decided.
- *
+ * What the spec does not say is filled in: whoever reads the struct finds everything decided.
  * Names and defaults of layers, initialisers, losses and optimizers are Keras's.
  */
 #pragma once
@@ -109,7 +107,6 @@ struct spec_data {
 };
 
 #define SPEC_METRICS_MAX 50
-
 #define SPEC_WEIGHTED "weighted_" /* in front of a metric's name that is there without */
 
 struct spec_metric {
@@ -218,6 +215,12 @@ struct spec_command { /* words_count 0: there is none */
 
 #define SPEC_AFTER_MAX 1000
 
+struct spec_strategy { /* how the tasks of a model train together */
+    bool async;   /* each worker updates the variables when it is done; else all together */
+    int backup;   /* workers whose gradients a step does not wait for */
+    int compress; /* dtype in which gradients travel: F32, BF16, F16 */
+};
+
 struct spec {
     const char *name, *project, *queue, *notes;
     const char *const *tags;
@@ -236,6 +239,7 @@ struct spec {
     struct spec_task tasks[SPEC_ROLES];
     struct spec_checkpoint checkpoint;
     bool spread; /* placement.tasks: on as many nodes as possible; else as tightly */
+    struct spec_strategy strategy;
     int restart_max;
     uint32_t restart_on; /* bit i: tried again when a task ended for reason i of task.proto */
     int restart_bad; /* not again on a node that failed it so often; 0: nodes are not asked */
@@ -283,14 +287,13 @@ const struct spec_example *spec_example_find(const char *name); /* NULL if there
 const char *spec_patch(struct arena *arena, const char *spec, const char *patch,
                        size_t patch_size, struct error *err) CHECKED;
 
-/* --- names, as they are written --- */
+/* --- names, as they are written: 1 to LIMIT_NAME_BYTES --- */
 
 const char *spec_role_name(enum spec_role role); /* "worker" */
 
-/* Whether `name` may name a job, dataset, node: [A-Za-z0-9._-], 1 to LIMIT_NAME_BYTES, not "."
- * "..". */
+/* Whether `name` may name a job, dataset, node: [A-Za-z0-9._-], not "." and "..". */
 bool spec_is_name(const char *name);
 
-/* Whether `name` may name a variable or a secret: [A-Za-z_][A-Za-z0-9_]*, at most
- * LIMIT_NAME_BYTES, not beginning with TRAINYARD_, which are the platform's own. */
+/* Whether `name` may name a variable or a secret: [A-Za-z_][A-Za-z0-9_]*, not beginning with
+ * TRAINYARD_, which are the platform's own. */
 bool spec_is_variable(const char *name);

@@ -230,6 +230,17 @@ static void add_model(struct str *out, const struct spec *spec)
     add_train(out, &spec->train);
 }
 
+static void add_strategy(struct str *out, const struct spec_strategy *strategy)
+{
+    str_printf(out,
+               " \"strategy\": {\"mode\": \"%s\", \"backup_workers\": %d, \"compress\": "
+               "\"%s\"},\n",
+               strategy->async ? "async" : "sync", strategy->backup,
+               strategy->compress == BF16  ? "bfloat16"
+               : strategy->compress == F16 ? "float16"
+                                           : "none");
+}
+
 void spec_to_json(const struct spec *spec, struct str *out)
 {
     bool program = spec->command.words_count > 0;
@@ -239,6 +250,8 @@ void spec_to_json(const struct spec *spec, struct str *out)
     else
         add_model(out, spec);
     add_tasks(out, spec);
+    if (!program && spec_tasks(spec) > 1)
+        add_strategy(out, &spec->strategy);
     str_printf(out, " \"placement\": {\"tasks\": \"%s\"},\n", spec->spread ? "spread" : "pack");
     if (program) {
         spec_restart_write(spec, out);

@@ -2,6 +2,7 @@
 
 #include "base/limits.h"
 #include "runtime/dtype.h"
+#include "runtime/spec/config.h"
 #include "runtime/spec/spec_internal.h"
 
 int spec_tasks(const struct spec *spec)
@@ -37,6 +38,22 @@ static bool check_several(const struct spec_object *whole, const struct spec *sp
     return true;
 }
 
+static bool check_backup(const struct spec_object *strategy, const struct spec *spec,
+                         int64_t backup, bool sync)
+{
+    int workers = spec->tasks[ROLE_WORKER].replicas;
+    if (!backup || (sync && backup < workers))
+        return true;
+    const char *pointer = spec_read_pointer(strategy, "backup_workers", -1);
+    if (!sync)
+        return error_at(strategy->err, pointer, INVALID,
+                        "backup_workers is %lld, but only \"mode\": \"sync\" waits for workers",
+                        (long long)backup);
+    return error_at(strategy->err, pointer, INVALID,
+                    "backup_workers is %lld of %d workers, allowed: 0 to %d", (long long)backup,
+                    workers, workers - 1);
+}
+
 static bool check_tasks(const struct spec_object *whole, const struct spec *spec)
 {
     static const enum spec_role others[] = {ROLE_CHIEF, ROLE_EVALUATOR};
@@ -59,13 +76,33 @@ static bool check_tasks(const struct spec_object *whole, const struct spec *spec
     return spec_tasks(spec) == 1 || check_several(whole, spec);
 }
 
+/* Where workers do not wait for each other, no step is the one that something is due in. */
+static bool check_async(const struct spec_object *whole, const struct spec *spec)
+{
+    static const char *const arguments[] = {"gradient_accumulation_steps",
+                                            "ema_overwrite_frequency"};
+    const struct config *optimizer = spec->train.optimizer;
+    for (int i = 0; optimizer && i < ARRAY_LEN(arguments); i++) {
+        char pointer[80];
+        snprintf(pointer, sizeof(pointer), "/train/optimizer/%s", arguments[i]);
+        if (!config_is_null(optimizer, arguments[i]))
+            return error_at(whole->err, pointer, INVALID,
+                            "%s counts steps of all workers; with \"mode\": \"async\" each "
+                            "has its own, allowed: null",
+                            arguments[i]);
+    }
+    return true;
+}
+
 bool spec_parse_strategy(const struct spec_object *whole, struct spec *spec)
 {
     static const char *const allowed[] = {"mode", "backup_workers", "compress", "elastic",
                                           NULL};
     static const char *const modes[] = {"sync", "async", "allreduce", "pipeline", NULL};
     static const char *const compressions[] = {"none", "bfloat16", "float16", NULL};
-    static const char synchronous[] = "this version trains synchronously, with all workers";
+    static const enum dtype travels[] = {F32, BF16, F16};
+    static const char later[] = "this version trains \"sync\" or \"async\"";
+    static const char fixed[] = "this version trains with as many workers as it began with";
     struct spec_object object;
     int mode = 0, compress = 0;
     int64_t backup = 0;
@@ -77,9 +114,10 @@ bool spec_parse_strategy(const struct spec_object *whole, struct spec *spec)
         !spec_read_choice(&object, "compress", compressions, &compress) ||
         !spec_read_bool(&object, "elastic", &elastic))
         return false;
-    return (!mode || spec_read_not_yet(&object, "mode", NULL, synchronous)) &&
-           (!backup || spec_read_not_yet(&object, "backup_workers", NULL, synchronous)) &&
-           (!compress || spec_read_not_yet(&object, "compress", NULL, synchronous)) &&
-           (!elastic || spec_read_not_yet(&object, "elastic", NULL, synchronous)) &&
-           check_tasks(whole, spec);
+    spec->strategy = (struct spec_strategy){
+        .async = mode == 1, .backup = (int)backup, .compress = travels[compress]};
+    return (mode < 2 || spec_read_not_yet(&object, "mode", NULL, later)) &&
+           (!elastic || spec_read_not_yet(&object, "elastic", NULL, fixed)) &&
+           (mode != 1 || check_async(whole, spec)) &&
+           check_backup(&object, spec, backup, mode == 0) && check_tasks(whole, spec);
 }

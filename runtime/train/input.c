@@ -31,7 +31,7 @@ struct input {
 
     pthread_mutex_t lock; /* guards what follows, save a batch that is being made or lent */
     pthread_cond_t changed;
-    struct made batches[INPUT_BATCHES + INPUT_THREADS_MAX];
+    struct made *batches;
     int batches_count;
     int64_t begun, taken; /* batches */
     int64_t position;     /* of the next batch */
@@ -135,7 +135,9 @@ struct input *input_start(const struct input_options *options, struct error *err
     pthread_mutex_init(&input->lock, NULL);
     pthread_cond_init(&input->changed, NULL);
     bool ok = true;
-    for (int i = 0; ok && i < INPUT_BATCHES + threads; i++)
+    int batches = INPUT_BATCHES + threads + (options->takers ? options->takers - 1 : 0);
+    input->batches = alloc_array((size_t)batches, sizeof(*input->batches));
+    while (ok && input->batches_count < batches)
         ok = add_batch(input, err);
     while (ok && input->threads_count < threads &&
            !pthread_create(&input->threads[input->threads_count], NULL, input_main, input))
@@ -193,6 +195,7 @@ void input_stop(struct input *input)
     }
     pthread_cond_destroy(&input->changed);
     pthread_mutex_destroy(&input->lock);
+    free(input->batches);
     free(input->order);
     free(input);
 }

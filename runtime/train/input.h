@@ -25,6 +25,7 @@ struct input_options {
     int64_t shuffle; /* as in the spec */
     int64_t seed;
     int64_t position; /* where to go on */
+    int takers;       /* threads that each have a batch at a time; 0: one */
 };
 
 /* Starts the threads; owned by the caller.  Fails with EXHAUSTED. */

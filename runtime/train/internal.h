@@ -12,6 +12,7 @@
 #include "runtime/spec/spec.h"
 #include "runtime/tensor.h"
 #include "runtime/train/input.h"
+#include "runtime/train/replicas.h"
 #include "runtime/train/runner.h"
 #include "runtime/train/train.h"
 
@@ -44,7 +45,11 @@ struct train {
     const struct dataset_part *eval; /* of the dataset: what evaluations look at; NULL: none */
     struct model model;
     struct runner *runner;
-    struct runner_call *step_call;
+    struct runner_call *step_call;   /* of the first worker, where each has one */
+    struct runner_call **step_calls; /* of all workers that train on their own; NULL: none do */
+    struct runner_call *update_call; /* that takes the gradients of some; NULL: they update */
+    struct replicas *replicas;       /* of them */
+    int64_t replicas_position;       /* of the input when it began */
     struct runner_call *eval_call;
     struct input *input;
     struct events *events; /* NULL: none */
@@ -53,8 +58,9 @@ struct train {
 
     int64_t batch; /* examples in a step, of all workers */
     int64_t step;
-    int64_t position; /* of the input: examples taken since the first epoch began */
-    int pending;      /* enum train_pending */
+    int64_t position;    /* of the input: examples taken since the first epoch began */
+    int64_t looked_step; /* when it was last asked what is due */
+    int pending;         /* enum train_pending */
     int64_t saved_step, evaluated_step, point_step; /* -1 when never */
     enum train_end end;
     const char *end_text;
@@ -67,8 +73,9 @@ struct train {
     struct str text;   /* of the report that is out */
 
     uint64_t opened_us, point_us, saved_us;
-    uint64_t full_us; /* since when it waits for room on the disk; 0: it does not */
-    uint64_t busy_us; /* spent in steps */
+    uint64_t taken_us; /* when the last of the replicas' steps was taken; 0: it rested since */
+    uint64_t full_us;  /* since when it waits for room on the disk; 0: it does not */
+    uint64_t busy_us;  /* spent in steps */
     int64_t busy_steps;
     uint64_t window_us; /* the same, since the rate was last worked out */
     int64_t window_steps;

@@ -142,6 +142,12 @@ void runner_free(struct runner *runner)
     free(runner);
 }
 
+void runner_cancel(struct runner *runner)
+{
+    if (runner->cluster)
+        cluster_session_close(runner->cluster);
+}
+
 static const char *const *copy_names(struct arena *arena, const char *const *names, int count)
 {
     const char **copies = arena_array(arena, (size_t)count, sizeof(*copies));

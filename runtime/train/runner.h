@@ -39,6 +39,9 @@ struct runner *runner_new(const struct session_options *options,
 struct runner *runner_of(struct session *session, const struct model *model);
 void runner_free(struct runner *runner); /* NULL is fine */
 
+/* Over a cluster: ends calls that run with CANCELLED, and later ones fail. */
+void runner_cancel(struct runner *runner);
+
 /* A run that will be repeated: names are copied.  Owned by the runner.  Fails as
  * session_prepare(). */
 struct runner_call *runner_prepare(struct runner *runner, const struct session_run *run,

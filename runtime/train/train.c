@@ -103,38 +103,58 @@ static void take_values(struct train *train, struct tensor *fetched)
     }
 }
 
-static bool run_step(struct train *train, struct error *err)
+/* The same step of all workers. */
+static bool run_together(struct train *train, struct tensor *fetched, struct str *trace,
+                         uint64_t *spent_us, struct error *err)
 {
     struct dataset_batch *batch = input_take(train->input, err);
     if (!batch)
         return error_prefix(err, "step %lld: ", (long long)train->step + 1);
-    struct tensor fetched[TRAIN_METRICS_MAX];
-    struct str trace = {0};
-    bool traced = is_traced(train);
     uint64_t start_us = clock_monotonic_us();
     bool ok = runner_call(train->runner, train->step_call, batch->feeds, fetched,
-                          traced ? &trace : NULL, err);
-    uint64_t spent_us = clock_monotonic_us() - start_us;
+                          is_traced(train) ? trace : NULL, err);
+    *spent_us = clock_monotonic_us() - start_us;
     input_give_back(train->input, batch);
-    if (!ok) {
-        str_release(&trace);
+    return ok || tell_numerics(train, err);
+}
+
+/* The next of the steps that workers do on their own. */
+static bool run_apart(struct train *train, struct tensor *fetched, struct str *trace,
+                      uint64_t *spent_us, struct error *err)
+{
+    uint64_t start_us = train->taken_us ? train->taken_us : clock_monotonic_us();
+    if (!replicas_next(train->replicas, fetched, trace, err))
         return tell_numerics(train, err);
-    }
-    train->step++;
-    train->position += train->batch;
-    take_values(train, fetched);
-    if (traced)
-        events_trace(train->events, train->step, trace.data, trace.size);
-    str_release(&trace);
-    measure(train, spent_us);
+    train->taken_us = clock_monotonic_us();
+    *spent_us = train->taken_us - start_us;
     return true;
+}
+
+static bool run_step(struct train *train, struct error *err)
+{
+    struct tensor fetched[TRAIN_METRICS_MAX];
+    struct str trace = {0};
+    uint64_t spent_us = 0;
+    bool ok = train->replicas ? run_apart(train, fetched, &trace, &spent_us, err)
+                              : run_together(train, fetched, &trace, &spent_us, err);
+    if (ok) {
+        train->step++;
+        train->position += train->batch;
+        take_values(train, fetched);
+        if (train->events && trace.size)
+            events_trace(train->events, train->step, trace.data, trace.size);
+        measure(train, spent_us);
+    }
+    str_release(&trace);
+    return ok;
 }
 
 /* --- what is due after a step --- */
 
-static bool every(int64_t period, int64_t step)
+/* Whether a multiple of `period` has been reached since the last look. */
+static bool every(const struct train *train, int64_t period)
 {
-    return period && step % period == 0;
+    return period && train->step / period > train->looked_step / period;
 }
 
 static void finish(struct train *train, enum train_end end, const char *text)
@@ -156,14 +176,15 @@ static void look_ahead(struct train *train)
     uint64_t now_us = clock_monotonic_us();
     if (train->busy_steps == 1 || now_us - train->point_us >= TRAIN_POINT_US)
         train->pending |= PENDING_POINT;
-    if (train->eval && every(spec->train.eval_every, train->step))
+    if (train->eval && every(train, spec->train.eval_every))
         train->pending |= PENDING_EVALUATE;
     bool save =
-        every(spec->checkpoint.every_steps, train->step) ||
+        every(train, spec->checkpoint.every_steps) ||
         (spec->checkpoint.every_seconds &&
          now_us - train->saved_us >= (uint64_t)spec->checkpoint.every_seconds * 1000000);
     if (save && train->options.checkpoints)
         train->pending |= PENDING_SAVE;
+    train->looked_step = train->step;
     if (train->step >= train->facts.steps)
         finish(train, TRAIN_FINISHED, "all steps done");
     else if (train->stop)
@@ -185,13 +206,16 @@ static bool do_point(struct train *train, struct train_report *report, struct er
     report->what = TRAIN_POINT;
     if (!train->events)
         return true;
-    struct tfevent_scalar scalars[TRAIN_METRICS_MAX + 1];
+    struct tfevent_scalar scalars[TRAIN_METRICS_MAX + 2];
     int count = 0;
     for (int i = 0; i < train->model.metrics_count; i++)
         scalars[count++] =
             (struct tfevent_scalar){train->model.metrics[i].name, (float)train->values[i]};
     scalars[count++] =
         (struct tfevent_scalar){"examples_per_second", (float)train->last.examples_per_second};
+    if (train->update_call)
+        scalars[count++] =
+            (struct tfevent_scalar){"late_batches", (float)replicas_late(train->replicas)};
     events_scalars(train->events, train->step, scalars, count);
     return true;
 }
@@ -210,6 +234,19 @@ static bool check_loss(struct train *train, struct error *err)
                 "the op where it begins)",
                 isnan(train->values[0]) ? "not a number" : "infinite", (long long)train->step,
                 suspect(train, why, sizeof(why)));
+}
+
+/* What is saved or evaluated stands still, and the steps are counted that made it. */
+static bool rest(struct train *train, struct error *err)
+{
+    bool ok = true;
+    for (int left = train->replicas ? replicas_quiet(train->replicas) : 0; left && ok; left--)
+        ok = run_step(train, err) && check_loss(train, err);
+    train->taken_us = 0;
+    if (train->replicas)
+        train->position = train->replicas_position +
+                          replicas_batches(train->replicas) * train->spec->data.batch_size;
+    return ok;
 }
 
 static bool do_evaluate(struct train *train, struct train_report *report, struct error *err)
@@ -338,6 +375,8 @@ bool train_next(struct train *train, struct train_report *report, struct error *
         if (!run_step(train, err) || !check_loss(train, err))
             return false;
         look_ahead(train);
+        if (train->pending & ~PENDING_POINT && !rest(train, err))
+            return false;
         if (train->events && !events_flush_due(train->events, err) &&
             !(room_wait(train, err) && room_flush(train, err)))
             return false;

@@ -1,6 +1,7 @@
 /* train_open.c - what stands before the first step: data, graph, session, state, event file. */
 
 #include "base/alloc.h"
+#include "base/arena.h"
 #include "base/clock.h"
 #include "runtime/graph.h"
 #include "runtime/machine.h"
@@ -106,23 +107,56 @@ static bool build_session(struct train *train, struct error *err)
     return train->runner;
 }
 
-static bool prepare_calls(struct train *train, struct error *err)
+static struct runner_call *prepare_step(struct train *train, const struct model_step *step,
+                                        struct error *err)
 {
     const struct dataset *dataset = &train->dataset;
+    int count = dataset->feeds.count;
+    const char *const *names =
+        evaluate_feed_names(&dataset->feeds, step->scope, dataset->arena);
+    const char **feeds = arena_array(dataset->arena, (size_t)count + 1, sizeof(*feeds));
+    memcpy(feeds, names, (size_t)count * sizeof(*feeds));
+    if (step->number)
+        feeds[count++] = step->number;
+    const struct session_run run = {.feeds = feeds,
+                                    .feeds_count = count,
+                                    .fetches = step->sums,
+                                    .fetches_count = train->model.metrics_count,
+                                    .targets = &step->train,
+                                    .targets_count = 1};
+    return runner_prepare(train->runner, &run, err);
+}
+
+/* A call for each worker that trains on its own. */
+static bool prepare_steps(struct train *train, struct error *err)
+{
+    const struct model *model = &train->model;
+    train->step_calls = alloc_array((size_t)model->steps_count, sizeof(struct runner_call *));
+    for (int i = 0; i < model->steps_count; i++) {
+        train->step_calls[i] = prepare_step(train, &model->steps[i], err);
+        if (!train->step_calls[i])
+            return false;
+    }
+    train->step_call = train->step_calls[0];
+    const struct session_run update = {.targets = &model->train, .targets_count = 1};
+    if (model->needed)
+        train->update_call = runner_prepare(train->runner, &update, err);
+    return !model->needed || train->update_call;
+}
+
+static bool prepare_calls(struct train *train, struct error *err)
+{
+    const struct model *model = &train->model;
     const char *fetches[TRAIN_METRICS_MAX];
-    int metrics = train->model.metrics_count;
-    for (int i = 0; i < metrics; i++)
-        fetches[i] = train->model.metrics[i].sums;
-    const struct session_run step = {
-        .feeds = evaluate_feed_names(&dataset->feeds, train->model.scope, dataset->arena),
-        .feeds_count = dataset->feeds.count,
-        .fetches = fetches,
-        .fetches_count = metrics,
-        .targets = &train->model.train,
-        .targets_count = 1};
-    train->step_call = runner_prepare(train->runner, &step, err);
-    train->eval_call =
-        train->step_call ? evaluate_prepare(train->runner, &train->model, dataset, err) : NULL;
+    for (int i = 0; i < model->metrics_count; i++)
+        fetches[i] = model->metrics[i].sums;
+    const struct model_step only = {
+        .scope = model->scope, .train = model->train, .sums = fetches};
+    if (model->steps && !prepare_steps(train, err))
+        return false;
+    if (!model->steps && !(train->step_call = prepare_step(train, &only, err)))
+        return false;
+    train->eval_call = evaluate_prepare(train->runner, model, &train->dataset, err);
     return train->eval_call;
 }
 
@@ -138,7 +172,7 @@ static bool set_state(struct train *train, struct error *err)
         return error_prefix(err, "cannot resume: ");
     if (train->notice.size)
         train->pending |= PENDING_NOTICE;
-    train->facts.resumed_from = train->step;
+    train->facts.resumed_from = train->looked_step = train->step;
     if (found)
         return true;
     if (!runner_run(train->runner, train->model.init, err) || !init_apply(train, err))
@@ -154,13 +188,53 @@ static bool start_input(struct train *train, struct error *err)
     const struct input_options options = {
         .dataset = &train->dataset,
         .part = &train->dataset.train,
-        .batch_size = train->batch,
+        .batch_size = train->step_calls ? train->spec->data.batch_size : train->batch,
         .shuffle = data->shuffle,
         .seed = train->spec->seed,
         .position = train->position,
+        .takers = train->step_calls ? train->model.steps_count : 1,
     };
     train->input = input_start(&options, err);
     return train->input;
+}
+
+/* Tells what gathers gradients which step is under way. */
+static bool begin_gathering(struct train *train, struct error *err)
+{
+    const struct model *model = &train->model;
+    const struct session_run run = {.feeds = &model->begin_number,
+                                    .feeds_count = 1,
+                                    .targets = &model->begin,
+                                    .targets_count = 1};
+    struct tensor number;
+    const struct runner_call *call = runner_prepare(train->runner, &run, err);
+    if (!call || !tensor_init(&number, I64, &SHAPE_SCALAR, err))
+        return false;
+    tensor_set_number(&number, 0, (double)train->step);
+    bool ok = runner_call(train->runner, call, &number, NULL, NULL, err);
+    tensor_release(&number);
+    return ok;
+}
+
+static bool start_replicas(struct train *train, struct error *err)
+{
+    const struct replicas_options options = {.runner = train->runner,
+                                             .input = train->input,
+                                             .calls = train->step_calls,
+                                             .calls_count = train->model.steps_count,
+                                             .update = train->update_call,
+                                             .needed = train->model.needed,
+                                             .fetches = train->model.metrics_count,
+                                             .step = train->step,
+                                             .steps = train->facts.steps,
+                                             .trace_every = train->spec->trace_every_steps};
+    if (!train->step_calls)
+        return true;
+    train->replicas_position = train->position;
+    train->replicas = (!train->update_call || begin_gathering(train, err))
+                          ? replicas_start(&options, err)
+                          : NULL;
+    return train->replicas;
 }
 
 void train_tell_run(struct train *train, const char *ended)
@@ -211,14 +285,17 @@ struct train *train_open(const struct train_options *options, struct error *err)
     train->options = *options;
     train->last.values = train->values;
     train->spec = options->spec;
-    train->batch = options->spec->data.batch_size * options->spec->tasks[ROLE_WORKER].replicas;
+    train->batch = options->spec->data.batch_size;
+    if (!options->spec->strategy.async)
+        train->batch *=
+            options->spec->tasks[ROLE_WORKER].replicas - options->spec->strategy.backup;
     train->facts.threads = options->threads;
     train->saved_step = train->evaluated_step = train->point_step = -1;
     train->opened_us = train->saved_us = clock_monotonic_us();
     stop_begin(train);
     bool ok = read_data(train, err) && build_session(train, err) && prepare_calls(train, err) &&
               memory_check(train, err) && set_state(train, err) && start_input(train, err) &&
-              start_events(train, err);
+              start_events(train, err) && start_replicas(train, err);
     if (!ok) {
         train_close(train);
         return NULL;
@@ -236,6 +313,10 @@ void train_close(struct train *train)
     if (!train)
         return;
     struct error ignored; /* whoever closes after a failure has a better one */
+    if (train->replicas)
+        runner_cancel(train->runner);
+    replicas_stop(train->replicas);
+    free(train->step_calls);
     input_stop(train->input);
     if (!events_close(train->events, &ignored))
         train->events = NULL;

@@ -37,6 +37,36 @@ check resumed_bit_for_bit same_bits s1 s2 40
 check evaluates_in_one_task has "$("$trainyard" evaluate s1 --data digits)" "after step 40"
 check both_ps_have_variables test "$(strings s1/events.out.tfevents.* | grep -o '/job:ps/replica:0/task:[01]' | sort -u | wc -l)" = 2
 
+# --- workers that do not wait for each other, or are not waited for; gradients in 16 bits ---
+strategy() { spec "$1" 16 "$4" "$3"; sed -i "s/\"tasks\"/\"strategy\": $2, \"tasks\"/" "$1.json"; }
+ends_below() { python3 -c 'import sys; sys.exit(float(sys.argv[1]) > float(sys.argv[2]))' "$(field "$1" metrics val_loss)" "$2" || { echo "  found $1"; false; }; }
+strategy apart '{"mode": "async"}' '{"ps": 2, "worker": 3}' 120
+check they_learn_apart ends_below "$(run_spec apart p1)" 1.6
+check apart_it_goes_on ends_below "$(run_spec apart p1 --steps 240 --resume)" 1.2
+strategy some '{"backup_workers": 1}' '{"ps": 1, "worker": 3}' 120
+check they_learn_from_those_that_come_first ends_below "$(run_spec some b1)" 1.6
+check late_ones_are_counted has "$(strings b1/events.out.tfevents.* | sort -u)" late_batches
+strategy slow '{"backup_workers": 1}' '{"ps": 1, "worker": 3}' 1000000
+{ run_spec slow b2 >slow.end; } &
+wait_for 20 test -e b2/checkpoints/checkpoint
+slow=$(for p in $(pgrep -f "trainyard-task train slow.json"); do tr '\0' '\n' <"/proc/$p/environ" | grep -q '^TF_CONFIG=.*"type": "worker", "index": 2' && echo "$p"; done)
+kill -STOP "$slow"
+newest() { sed -n 's/^model_checkpoint_path: .*-\([0-9]*\)"$/\1/p' b2/checkpoints/checkpoint; }
+from=$(newest)
+goes_on() { [ "$(newest)" -gt $((from + 60)) ]; }
+check one_that_stands_still_is_not_waited_for wait_for 12 goes_on
+kill -CONT "$slow"
+from=$(newest)
+check it_comes_back wait_for 20 goes_on
+kill -TERM "$(pgrep -f "^[^ ]*trainyard-task train slow.json --data" | head -n 1)"
+wait $!
+check it_ends_when_told has "$(cat slow.end)" "--resume"
+strategy narrow '{"compress": "bfloat16"}' '{"ps": 2, "worker": 3}' 40
+narrow=$(run_spec narrow n1)
+check narrow_gradients_learn_much_the_same python3 -c 'import sys; a, b = map(float, sys.argv[1:]); sys.exit(not 0 < abs(a - b) < 0.01 * b)' "$(loss "$narrow")" "$(loss "$alone")"
+run_spec narrow n2 >/dev/null
+check and_always_the_same same_bits n1 n2 40
+
 # --- tasks that are lost ---
 spec long 16 1000000 '{"ps": 1, "worker": 2}'
 task_of() { # ROLE INDEX : the process that has it
@@ -46,24 +76,34 @@ task_of() { # ROLE INDEX : the process that has it
     done
     false
 }
-for victim in "worker 1" "ps 0"; do
+for case in "worker 1" "ps 0" "worker 1 async" "worker 1 backup" "ps 0 backup"; do
+    read -r role index how <<<"$case"
+    victim="$role $index"
+    case ${how:-} in
+        async) strategy long '{"mode": "async"}' '{"ps": 1, "worker": 2}' 1000000 ;;
+        backup) strategy long '{"backup_workers": 1}' '{"ps": 1, "worker": 2}' 1000000 ;;
+    esac
     # shellcheck disable=SC2086
     { run_spec long "long" >long.end; } &
     wait_for 20 test -e long/checkpoints/checkpoint
     # shellcheck disable=SC2086
     kill -KILL "$(task_of $victim)"
     wait $!
-    check "lost_${victim/ /_}_is_named" has "$(cat long.end)" "/job:${victim% *}/replica:0/task:${victim#* }"
-    check "lost_${victim/ /_}_is_unavailable" has "$(cat long.end)" UNAVAILABLE
-    check "lost_${victim/ /_}_leaves_none" wait_for 10 sh -c '! pgrep -f "trainyard-task train long.jso[n]"'
+    name=lost_${role}_${index}${how:+_$how}
+    check "${name}_is_named" has "$(cat long.end)" "/job:$role/replica:0/task:$index"
+    check "${name}_is_unavailable" has "$(cat long.end)" UNAVAILABLE
+    check "${name}_leaves_none" wait_for 10 sh -c '! pgrep -f "trainyard-task train long.jso[n]"'
     rm -rf long
 done
 
 # --- wrong ---
+spec long 16 1000000 '{"ps": 1, "worker": 2}'
 sed 's/"ps": 1/"chief": 1/' long.json >chief.json
 check chief_is_refused has "$(run_spec chief c1)" "/tasks/chief"
-sed 's/"tasks"/"strategy": {"mode": "async"}, "tasks"/' long.json >async.json
-check async_is_refused has "$(run_spec async c2)" "/strategy/mode"
+strategy ring '{"mode": "allreduce"}' '{"worker": 2}' 10
+check allreduce_is_refused has "$(run_spec ring c2)" "/strategy/mode"
+strategy all '{"backup_workers": 2}' '{"worker": 2}' 10
+check all_in_backup_is_refused has "$(run_spec all c3)" "/strategy/backup_workers"
 far=$(TF_CONFIG='{"cluster": {"worker": ["127.0.0.1:1", "10.9.9.9:2"], "ps": ["127.0.0.1:3"]}, "task": {"type": "worker", "index": 0}}' run_spec long far)
 check another_machine_needs_a_certificate has "$far" "10.9.9.9"
 few=$(TF_CONFIG='{"cluster": {"worker": ["127.0.0.1:1"]}, "task": {"type": "worker", "index": 0}}' run_spec long few)

@@ -355,3 +355,34 @@ TEST(spec_keeps_data)
     }
     arena_free(arena);
 }
+
+TEST(spec_says_how_workers_train_together)
+{
+    static const struct {
+        const char *strategy;
+        bool async;
+        int backup, compress;
+    } rows[] = {
+        {"{}", false, 0, F32},
+        {"{\"mode\": \"async\", \"compress\": \"float16\"}", true, 0, F16},
+        {"{\"backup_workers\": 2, \"compress\": \"bfloat16\"}", false, 2, BF16},
+    };
+    for (int i = 0; i < ARRAY_LEN(rows); i++) {
+        struct arena *arena = arena_new();
+        struct str text = {0};
+        const struct spec *spec = parse(
+            arena,
+            arena_printf(arena, WITH("\"tasks\": {\"ps\": 1, \"worker\": 3}, \"strategy\": %s"),
+                         rows[i].strategy));
+        for (int round = 0; round < 2; round++) { /* read, and read as it was written */
+            CHECK_INT(spec->strategy.async, rows[i].async);
+            CHECK_INT(spec->strategy.backup, rows[i].backup);
+            CHECK_INT(spec->strategy.compress, rows[i].compress);
+            str_clear(&text);
+            spec_to_json(spec, &text);
+            spec = parse(arena, str_text(&text));
+        }
+        str_release(&text);
+        arena_free(arena);
+    }
+}

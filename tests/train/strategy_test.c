@@ -1,0 +1,178 @@
+/*
+ * strategy_test.c - workers that do not wait for each other, workers that are not waited for,
+ * and gradients that travel in 16 bits: a ps and two or three workers in this process.
+ */
+#include "base/arena.h"
+#include "base/str.h"
+#include "kernels/list.h"
+#include "runtime/io/file.h"
+#include "runtime/spec/spec.h"
+#include "runtime/train/runner.h"
+#include "runtime/train/train.h"
+#include "runtime/worker/link.h"
+#include "runtime/worker/worker.h"
+#include "tests/unit/folder.h"
+
+enum { TASKS_MAX = 4, ROWS = 600 };
+
+struct yard {
+    struct worker *workers[TASKS_MAX];
+    struct worker_link *links[TASKS_MAX];
+    struct runner_cluster cluster;
+    struct arena *arena;
+    const struct spec *spec;
+    const char *data, *checkpoints;
+};
+
+/* y is a plane over two features. */
+static const char *make_data(void)
+{
+    static const char *folder;
+    struct error err;
+    struct str text = {0};
+    if (folder)
+        return folder;
+    str_add(&text, "a,b,y\n");
+    for (int i = 0; i < ROWS; i++) {
+        double a = (double)(i * 37 % 101) / 50 - 1, b = (double)(i * 53 % 97) / 48 - 1;
+        str_printf(&text, "%g,%g,%g\n", a, b, 0.7 * a - 0.3 * b + 0.1);
+    }
+    folder = folder_path("plane");
+    CHECK_INT(mkdir(folder, 0700), 0);
+    char *path = alloc_printf("%s/train.csv", folder);
+    CHECK_OK(file_write(path, text.data, text.size, &err), &err);
+    str_release(&text);
+    free(path);
+    return folder;
+}
+
+static struct yard *yard_open(int workers, const char *strategy, const char *name)
+{
+    struct error err;
+    static bool known;
+    struct yard *yard = alloc_bytes(sizeof(*yard));
+    yard->arena = arena_new();
+    yard->data = make_data();
+    if (!known)
+        kernels_add(false);
+    known = true;
+    yard->cluster.links_count = workers + 1;
+    for (int i = 0; i <= workers; i++) {
+        const struct worker_options options = {
+            .job = i ? "worker" : "ps", .task = i ? i - 1 : 0, .threads = 1};
+        yard->workers[i] = worker_new(&options, &err);
+        CHECK_OK(yard->workers[i], &err);
+        yard->links[i] = link_local_new(yard->workers[i]);
+    }
+    for (int i = 0; i <= workers; i++)
+        worker_set_peers(yard->workers[i], yard->links, workers + 1);
+    yard->cluster.home = 1;
+    const char *text = arena_printf(
+        yard->arena,
+        "{\"seed\": 3, \"model\": {\"layers\": [{\"layer\": \"Dense\", \"units\": 1}]},"
+        " \"data\": {\"dataset\": \"plane\", \"batch_size\": 8, \"validation\": 100,"
+        "  \"target\": \"y\"},"
+        " \"train\": {\"loss\": \"mean_squared_error\", \"steps\": 300, \"eval_every\": 100,"
+        "  \"optimizer\": {\"name\": \"Adam\", \"learning_rate\": 0.02}},"
+        " \"checkpoint\": {\"every_steps\": 70}, \"strategy\": %s,"
+        " \"tasks\": {\"ps\": 1, \"worker\": %d}}",
+        strategy, workers);
+    yard->spec = spec_parse_training(yard->arena, text, strlen(text), &err);
+    CHECK_OK(yard->spec, &err);
+    yard->checkpoints = folder_path(name);
+    CHECK_INT(mkdir(yard->checkpoints, 0700), 0);
+    return yard;
+}
+
+static void yard_close(struct yard *yard)
+{
+    for (int i = 0; i < yard->cluster.links_count; i++)
+        worker_free(yard->workers[i]);
+    for (int i = 0; i < yard->cluster.links_count; i++)
+        link_free(yard->links[i]);
+    arena_free(yard->arena);
+    free(yard);
+}
+
+struct outcome {
+    int64_t step, resumed_from;
+    double loss, val_loss;
+    int evaluations, saves;
+};
+
+/* Trains to the end, at most `steps`. */
+static struct outcome train_all(struct yard *yard, int64_t steps, bool resume)
+{
+    struct error err;
+    struct outcome out = {0};
+    struct train_report report = {0};
+    yard->cluster.links = yard->links;
+    const struct train_options options = {.spec = yard->spec,
+                                          .data = yard->data,
+                                          .checkpoints = yard->checkpoints,
+                                          .steps = steps,
+                                          .threads = 1,
+                                          .resume = resume,
+                                          .cluster = &yard->cluster};
+    struct train *train = train_open(&options, &err);
+    CHECK_OK(train, &err);
+    out.resumed_from = train_facts(train)->resumed_from;
+    while (report.what != TRAIN_ENDED) {
+        CHECK_OK(train_next(train, &report, &err), &err);
+        CHECK(report.step >= out.step);
+        out.step = report.step;
+        out.loss = report.values[0];
+        out.evaluations += report.what == TRAIN_EVALUATED;
+        out.saves += report.what == TRAIN_SAVED;
+        if (report.val_values)
+            out.val_loss = report.val_values[0];
+    }
+    train_close(train);
+    return out;
+}
+
+static void check_learns(const char *strategy, int workers, const char *name)
+{
+    struct yard *yard = yard_open(workers, strategy, name);
+    struct outcome begun = train_all(yard, 150, false);
+    CHECK_INT(begun.step, 150);
+    CHECK_INT(begun.saves, 3); /* after 70, 140 and at the end, or a few steps later */
+    CHECK_INT(begun.evaluations, 2);
+    struct outcome whole = train_all(yard, 0, true);
+    CHECK_INT(whole.resumed_from, 150);
+    CHECK_INT(whole.step, 300);
+    if (whole.val_loss > 0.02) /* it begins above 0.2, and ends near 0 */
+        CHECK_STOP("%s ends at %g, after %g in the middle", strategy, whole.val_loss,
+                   begun.val_loss);
+    yard_close(yard);
+}
+
+TEST(workers_that_do_not_wait_learn)
+{
+    check_learns("{\"mode\": \"async\"}", 3, "async");
+}
+
+TEST(a_step_without_the_last_workers_learns)
+{
+    check_learns("{\"backup_workers\": 1}", 3, "backup");
+    check_learns("{\"backup_workers\": 2, \"compress\": \"bfloat16\"}", 3, "first");
+}
+
+TEST(gradients_in_16_bits_learn)
+{
+    check_learns("{\"compress\": \"bfloat16\"}", 2, "bfloat16");
+    check_learns("{\"compress\": \"float16\", \"mode\": \"async\"}", 2, "float16");
+}
+
+/* One worker whom nobody waits for trains as one whom somebody does. */
+TEST(alone_they_are_the_same)
+{
+    static const char *const strategies[] = {"{}", "{\"mode\": \"async\"}"};
+    double losses[ARRAY_LEN(strategies)];
+    for (int i = 0; i < ARRAY_LEN(strategies); i++) {
+        struct yard *yard = yard_open(1, strategies[i], i ? "alone-async" : "alone");
+        losses[i] = train_all(yard, 0, false).val_loss;
+        yard_close(yard);
+    }
+    CHECK(losses[0] == losses[1]);
+}
