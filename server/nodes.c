@@ -530,7 +530,10 @@ struct nodes *nodes_new(const struct nodes_options *options, struct error *err)
     nodes->folder = alloc_text(options->folder);
     nodes->ship = options->ship;
     nodes->ship_self = options->ship_self;
-    nodes->sessions = nodes_session_new();
+    int64_t held_ms = options->suspect_ms / 3;
+    if (!held_ms || held_ms > LIMIT_LONG_POLL_MS)
+        held_ms = LIMIT_LONG_POLL_MS;
+    nodes->sessions = nodes_session_new((uint64_t)held_ms * 1000);
     nodes->meetings = meetings_new(nodes->db, nodes->folder);
     nodes->errands = mailbox_new(ERRANDS_WAITING);
     if (pthread_create(&nodes->errand_thread, NULL, nodes_errand_main, nodes)) {

@@ -3,9 +3,10 @@
  * and ship what the tasks wrote.
  *
  * DESIGN: rpc handlers check who calls and hand over to the scheduler's loop, which answers
- * joins and has commands sent; a Sync is held up to LIMIT_LONG_POLL_MS until there is something
- * to say. Sessions live in memory only: after a restart of the server every agent is told to
- * join again, and what it then says of its tasks decides what is adopted.
+ * joins and has commands sent; a Sync is held until there is something to say, which is at
+ * least three times before its node would count as silent. Sessions live in memory only: after
+ * a restart of the server every agent is told to join again, and what it then says of its tasks
+ * decides what is adopted.
  *
  * A thread of its own (nodes_errand_main) stores what is shipped and reads what is fetched, so
  * that a slow disk never keeps heartbeats waiting.
@@ -33,6 +34,7 @@ struct nodes_options {
     const char *folder;  /* DIR: jobs/ and datasets/ are below it */
     nodes_ship_fn *ship; /* called by one thread at a time */
     void *ship_self;
+    int64_t suspect_ms; /* the loop's: a node silent for so long gets nothing new; 0: default */
 };
 
 /* Ready to serve, once loop_start() was called. */

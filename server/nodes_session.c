@@ -47,6 +47,7 @@ struct nodes_sessions {
     struct session **list;
     int count;
     int capacity;
+    uint64_t hold_us; /* of a poll */
 };
 
 /* A call with its answer, to be given when the lock is not held. */
@@ -96,10 +97,11 @@ static struct answer session_end(struct session *session)
     return answer;
 }
 
-struct nodes_sessions *nodes_session_new(void)
+struct nodes_sessions *nodes_session_new(uint64_t hold_us)
 {
     struct nodes_sessions *sessions = alloc_bytes(sizeof(*sessions));
     pthread_mutex_init(&sessions->lock, NULL);
+    sessions->hold_us = hold_us;
     return sessions;
 }
 
@@ -303,7 +305,7 @@ void nodes_session_hold(struct nodes_sessions *sessions, int64_t node, int64_t e
         if (session->held) /* its caller has given up, or it would not call again */
             older = session_release_locked(session);
         session->held = call;
-        session->held_until_us = clock_monotonic_us() + UINT64_C(1000) * LIMIT_LONG_POLL_MS;
+        session->held_until_us = clock_monotonic_us() + sessions->hold_us;
         answer = session_has_news(session) ? session_release_locked(session)
                                            : (struct answer){.call = NULL};
     }

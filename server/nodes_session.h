@@ -11,7 +11,8 @@
 
 struct nodes_sessions;
 
-struct nodes_sessions *nodes_session_new(void);
+/* A poll is answered after `hold_us` when there is nothing to say. */
+struct nodes_sessions *nodes_session_new(uint64_t hold_us);
 void nodes_session_free(
     struct nodes_sessions *sessions); /* no call may be held; NULL is fine */
 

@@ -163,7 +163,8 @@ static bool start_scheduler(struct serve *s, const struct serve_options *options
     if (!s->loop)
         return false;
     s->ingest = ingest_new(s->db, s->feed, s->folder);
-    struct nodes_options nodes = {s->db, s->loop, s->folder, ingest_ship, s->ingest};
+    struct nodes_options nodes = {s->db,       s->loop,   s->folder,
+                                  ingest_ship, s->ingest, options->suspect_ms};
     s->nodes = nodes_new(&nodes, err);
     if (!s->nodes || !make_engine(s, options, err) || !loop_start(s->loop, err))
         return false;

@@ -46,6 +46,8 @@ node c 13
 node d 14
 joined() { [ "$("$trainyard" nodes --json | grep -o '"state": *"joined"' | wc -l)" = 4 ]; }
 check four_nodes wait_for 20 joined
+stay() { for _ in $(seq 30); do joined || return 1; sleep 0.05; done; }
+check nobody_is_suspected stay
 
 "$trainyard" dataset make digits digits >/dev/null
 "$trainyard" dataset add digits --from digits >/dev/null

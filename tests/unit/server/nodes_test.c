@@ -20,6 +20,7 @@ struct world {
     struct rpc_client *client;
     struct arena *arena;
     int64_t shipped; /* bytes */
+    int64_t suspect_ms;
 };
 
 static bool store(void *self, const struct agent_ship_request *ship, int64_t *cursor,
@@ -37,13 +38,15 @@ static bool store(void *self, const struct agent_ship_request *ship, int64_t *cu
 static void begin(struct world *world, bool remote)
 {
     struct error err;
-    struct loop_options options = {.db = world->db, .backoff_ms = 50};
+    struct loop_options options = {
+        .db = world->db, .backoff_ms = 50, .suspect_ms = world->suspect_ms};
     CHECK((world->loop = loop_new(&options, &err)));
     struct nodes_options nodes = {.db = world->db,
                                   .loop = world->loop,
                                   .folder = "/dir",
                                   .ship = store,
-                                  .ship_self = world};
+                                  .ship_self = world,
+                                  .suspect_ms = world->suspect_ms};
     CHECK((world->nodes = nodes_new(&nodes, &err)));
     CHECK_OK(loop_start(world->loop, &err), &err);
     struct rpc_server_options serve = {.address = remote ? "127.0.0.1:0" : "local:nodes-test",
@@ -350,6 +353,25 @@ TEST(nodes_discard_what_nobody_knows)
     CHECK_INT(response.acknowledged_count, 1);
     if (!response.commands_count)
         sync_start(&world, &session, 0);
+    world_close(&world);
+}
+
+/* An agent whose polls were held for longer would be suspected each time. */
+TEST(nodes_answer_before_they_suspect)
+{
+    struct error err;
+    struct agent_join_response session;
+    struct agent_sync_response response;
+    struct world world;
+    world_open(&world, false);
+    end(&world);
+    world.suspect_ms = 900;
+    begin(&world, false);
+    CHECK_OK(call_join(&world, "", NULL, 0, &session, &err), &err);
+    uint64_t start_us = clock_monotonic_us();
+    CHECK_OK(call_sync(&world, &session, NULL, 0, 0, &response, &err), &err);
+    uint64_t us = clock_monotonic_us() - start_us;
+    CHECK(us >= 250000 && us < 900000);
     world_close(&world);
 }
 
