@@ -14,6 +14,7 @@ void build_release(struct build *m)
     free(m->inits);
     free(m->penalties);
     free(m->updates);
+    free(m->copies);
 }
 
 void build_refuse(struct build *m, enum error_code code, const char *format, ...)

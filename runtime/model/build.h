@@ -18,6 +18,8 @@ struct build_weight {
     struct model_variable face;
     struct edge handle;
     const char *device;                            /* wished for it; NULL: none */
+    struct edge *mirrors;                          /* by replica; NULL: none yet */
+    struct edge mirrored;                          /* its value, for them */
     const struct config *regularizer, *constraint; /* NULL: none */
 };
 
@@ -48,6 +50,12 @@ struct build {
     const char *const *servers;
     int64_t *server_bytes;
     int servers_count;
+
+    /* Where each replica has variables of its own; NULL: all share those of `weights`. */
+    const char *const *mirrors;
+    int mirrors_count;
+    struct node **copies; /* what sets them to those of `weights` */
+    int copies_count, copies_capacity;
 };
 
 void build_release(struct build *m);
@@ -78,6 +86,9 @@ void build_leave(struct build *m, const char *outside);
 int build_weight_find(const struct build *m, const char *name); /* -1: none */
 int build_weight_add(struct build *m, const char *name, const struct shape *shape,
                      enum dtype dtype, bool trainable, struct edge initial);
+
+/* The variable as this pass and its update know it: that of its replica. */
+struct edge build_weight_handle(struct build *m, int weight);
 
 /* Its value; of float weights in the type that the model computes in. */
 struct edge build_weight_read(struct build *m, int weight);

@@ -85,15 +85,59 @@ int build_weight_add(struct build *m, const char *name, const struct shape *shap
     return m->weights_count++;
 }
 
+/* A mirror, and what copies the variable there. */
+static struct edge add_mirror(struct build *m, struct build_weight *of)
+{
+    struct builder *b = &m->b;
+    const char *outside = b->scope, *outside_device = b->device;
+    const char *name = arena_printf(m->arena, "%s/replica_%d", of->face.name, m->replica);
+    b->scope = "";
+    if (!of->mirrored.from) {
+        b->device = of->device;
+        of->mirrored =
+            builder_add(b, "ReadVariableOp", arena_printf(m->arena, "mirror/%s", of->face.name),
+                        INPUTS(of->handle), ATTRS(attr_type("dtype", of->face.dtype)));
+    }
+    b->device = m->mirrors[m->replica];
+    struct edge handle = builder_add(b, "VarHandleOp", name, NO_INPUTS,
+                                     ATTRS(attr_type("dtype", of->face.dtype),
+                                           attr_shape("shape", &of->face.shape),
+                                           attr_string("shared_name", name)));
+    struct edge assign =
+        builder_add(b, "AssignVariableOp", arena_printf(m->arena, "%s/Assign", name),
+                    INPUTS(handle, of->mirrored), ATTRS(attr_type("dtype", of->face.dtype)));
+    b->scope = outside;
+    b->device = outside_device;
+    if (b->failed)
+        return (struct edge){0};
+    m->copies = alloc_grow(m->copies, m->copies_count, &m->copies_capacity, sizeof(*m->copies));
+    m->copies[m->copies_count++] = assign.from;
+    return handle;
+}
+
+struct edge build_weight_handle(struct build *m, int weight)
+{
+    if (m->b.failed || weight < 0)
+        return (struct edge){0};
+    struct build_weight *of = &m->weights[weight];
+    if (!m->mirrors || !m->replica)
+        return of->handle;
+    if (!of->mirrors)
+        of->mirrors = arena_array(m->arena, (size_t)m->mirrors_count, sizeof(*of->mirrors));
+    if (!of->mirrors[m->replica].from)
+        of->mirrors[m->replica] = add_mirror(m, of);
+    return of->mirrors[m->replica];
+}
+
 struct edge build_weight_read(struct build *m, int weight)
 {
     if (m->b.failed || weight < 0)
         return (struct edge){0};
     const struct build_weight *of = &m->weights[weight];
     struct shape shape = of->face.shape;
-    struct edge value =
-        builder_add(&m->b, "ReadVariableOp", "ReadVariableOp", INPUTS(of->handle),
-                    ATTRS(attr_type("dtype", of->face.dtype)));
+    struct edge value = builder_add(&m->b, "ReadVariableOp", "ReadVariableOp",
+                                    INPUTS(build_weight_handle(m, weight)),
+                                    ATTRS(attr_type("dtype", of->face.dtype)));
     if (build_shape(m, value)->rank < 0 && build_ok(m))
         *shapes_at(&m->shapes, value) = shape;
     return value;

@@ -18,16 +18,17 @@ static void add_step(struct building *g)
     struct edge start = builder_scalar(&m->b, MODEL_STEP "/Initializer/zeros", I64, 0);
     g->step = build_weight_add(m, MODEL_STEP, &SHAPE_SCALAR, I64, false, start);
     if (g->step >= 0)
-        m->step =
-            builder_add(&m->b, "ReadVariableOp", MODEL_STEP "/Read",
-                        INPUTS(m->weights[g->step].handle), ATTRS(attr_type("dtype", I64)));
+        m->step = builder_add(&m->b, "ReadVariableOp", MODEL_STEP "/Read",
+                              INPUTS(build_weight_handle(m, g->step)),
+                              ATTRS(attr_type("dtype", I64)));
 }
 
 /*
  * Updates wait for all gradients: no variable changes while a pass still reads it, and all
- * updates can be done in one sweep.  The name of what does them all.
+ * updates can be done in one sweep.  What does them all; NULL after a failure.
  */
-static const char *add_updates(struct building *g, struct edge *grads, int trainable)
+static struct node *add_updates(struct building *g, const struct edge *grads, int trainable,
+                                const char *name)
 {
     struct build *m = &g->m;
     if (!build_ok(m))
@@ -45,16 +46,34 @@ static const char *add_updates(struct building *g, struct edge *grads, int train
     struct edge one = builder_scalar(&m->b, "train/one", I64, 1);
     if (!build_ok(m))
         return NULL;
-    struct edge count =
-        builder_add(&m->b, "AssignAddVariableOp", "train/AssignAddVariableOp",
-                    INPUTS(m->weights[g->step].handle, one), ATTRS(attr_type("dtype", I64)));
+    struct edge count = builder_add(&m->b, "AssignAddVariableOp", "train/AssignAddVariableOp",
+                                    INPUTS(build_weight_handle(m, g->step), one),
+                                    ATTRS(attr_type("dtype", I64)));
     if (build_ok(m)) /* this step's number has been read, and nothing fails any more */
         graph_add_control(m->b.graph, count.from, after);
     nodes[updates++] = count.from;
     for (int i = 0; i < m->updates_count; i++)
         nodes[updates++] = m->updates[i];
-    const struct node *all = builder_group(&m->b, MODEL_TRAIN, nodes, updates);
-    return build_ok(m) ? all->name : NULL;
+    struct node *all = builder_group(&m->b, name, nodes, updates);
+    return build_ok(m) ? all : NULL;
+}
+
+/* Each worker updates its own variables by the same means; the first has moving averages. */
+static void add_mirrored_updates(struct building *g, const struct replica_result *all)
+{
+    struct build *m = &g->m;
+    struct node **each = arena_array(m->arena, (size_t)m->mirrors_count, sizeof(*each));
+    for (int w = 0; w < m->mirrors_count && build_ok(m); w++) {
+        replica_enter(g, w);
+        m->updates_count = w ? 0 : m->updates_count;
+        each[w] = add_updates(g, all->mirrored[w], all->grads_count,
+                              arena_printf(m->arena, REPLICA_SCOPE "/train", w));
+    }
+    replica_leave(g);
+    if (build_ok(m))
+        builder_group(&m->b, MODEL_TRAIN, each, m->mirrors_count);
+    if (build_ok(m))
+        g->mirror = builder_group(&m->b, "mirror", m->copies, m->copies_count)->name;
 }
 
 static const char *output_text(struct build *m, struct edge edge)
@@ -76,7 +95,8 @@ static void build_step(struct building *g, int worker, const struct replica_resu
     struct model_step *step = &g->steps[worker];
     m->b.device = replica_device(m, worker);
     if (!g->spec->strategy.backup) {
-        step->train = add_updates(g, own->grads, own->grads_count);
+        const struct node *all = add_updates(g, own->grads, own->grads_count, MODEL_TRAIN);
+        step->train = all ? all->name : NULL;
     } else if (build_ok(m)) {
         if (!worker)
             replica_gather_new(g, gather);
@@ -102,7 +122,7 @@ static void build_gathered(struct building *g, const struct replica_gather *gath
     const struct node *begin = replica_set_number(g, gather, number_fed(m, g->begin_number));
     g->begin = build_ok(m) ? begin->name : NULL;
     int needed = g->spec->tasks[ROLE_WORKER].replicas - g->spec->strategy.backup;
-    add_updates(g, replica_take(g, gather, needed), gather->count);
+    add_updates(g, replica_take(g, gather, needed), gather->count, MODEL_TRAIN);
     m->b.device = NULL;
 }
 
@@ -139,7 +159,7 @@ static void build_training(struct building *g)
     struct replica_result all = {
         .sums = arena_array(g->m.arena, (size_t)metrics, sizeof(*all.sums))};
     add_step(g);
-    if (replica_wanted(spec) && (spec->strategy.async || spec->strategy.backup)) {
+    if (replica_wanted(spec) && (spec->strategy.mode == MODE_ASYNC || spec->strategy.backup)) {
         build_each(g);
         return;
     }
@@ -157,7 +177,10 @@ static void build_training(struct building *g)
     all.sums[0] = all.loss;
     for (int i = 0; i < metrics && build_ok(&g->m); i++)
         g->metrics[i].sums = output_text(&g->m, all.sums[i]);
-    add_updates(g, all.grads, trainable);
+    if (all.mirrored)
+        add_mirrored_updates(g, &all);
+    else
+        add_updates(g, all.grads, trainable, MODEL_TRAIN);
 }
 
 static void build_evaluation(struct building *g)
@@ -283,6 +306,7 @@ static bool build_model(const struct spec *spec, const struct model_data *data, 
             .steps = g.steps,
             .steps_count = g.steps_count,
             .needed = g.begin ? g.steps_count - spec->strategy.backup : 0,
+            .mirror = g.mirror,
             .begin = g.begin,
             .begin_number = g.begin_number,
         };

@@ -113,6 +113,8 @@ struct model {
     const char *train, *init, *step; /* as named above; step NULL: only checkpoints tell */
     const struct model_step *steps;  /* NULL: there is one, of the names above */
     int steps_count;
+    const char *mirror; /* target to run before the first step: every worker has the variables
+                           as the first has them; NULL: they are shared */
     int needed; /* of the replicas' gradients by `train`, which waits for them; 0: of none */
     const char *begin, *begin_number; /* then the target to run first, and what to feed to it:
                                          how many steps were done */

@@ -57,7 +57,7 @@ static struct edge variable(struct build *m, const char *name, const struct shap
 {
     int known = build_weight_find(m, name);
     if (known >= 0)
-        return m->weights[known].handle;
+        return build_weight_handle(m, known);
     struct edge dims = builder_ints(&m->b, arena_printf(m->arena, "%s/Initializer/shape", name),
                                     I32, shape->dims, shape->rank);
     struct edge each =
@@ -339,7 +339,7 @@ void optimizer_build(struct build *m, const struct config *config, const struct 
         if (!m->weights[i].face.trainable)
             continue;
         call.weight = i;
-        call.variable = m->weights[i].handle;
+        call.variable = build_weight_handle(m, i);
         call.gradient = used[next++];
         update(&call);
     }

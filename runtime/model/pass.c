@@ -338,7 +338,7 @@ struct edge *pass_gradients(struct building *g, struct edge loss, int *count)
         if (!m->weights[i].face.trainable)
             continue;
         names[n] = m->weights[i].face.name;
-        handles[n++] = m->weights[i].handle;
+        handles[n++] = build_weight_handle(m, i);
     }
     m->b.failed =
         !gradient_build(m->b.graph, &loss, 1, NULL, handles, trainable, grads, m->b.err);

@@ -21,6 +21,7 @@ struct building {
     struct model_step *steps; /* of replicas that train on their own; NULL: none do */
     int steps_count;
     const char *begin; /* of model.h */
+    const char *mirror;
     const char *begin_number;
     const char *output;
 };

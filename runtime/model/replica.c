@@ -33,6 +33,31 @@ void replica_begin(struct building *g)
     for (int i = 0; i < m->servers_count; i++)
         names[i] = device_of(servers ? ROLE_PS : ROLE_WORKER, i, m->arena);
     m->servers = names;
+    if (g->spec->strategy.mode != MODE_ALLREDUCE)
+        return;
+    m->mirrors_count = g->spec->tasks[ROLE_WORKER].replicas;
+    const char **mirrors = arena_array(m->arena, (size_t)m->mirrors_count, sizeof(*mirrors));
+    for (int i = 0; i < m->mirrors_count; i++)
+        mirrors[i] = replica_device(m, i);
+    m->mirrors = mirrors;
+}
+
+void replica_enter(struct building *g, int worker)
+{
+    struct build *m = &g->m;
+    m->replica = worker;
+    m->b.device = replica_device(m, worker);
+    if (m->mirrors)
+        m->step = build_weight_read(m, g->step);
+}
+
+void replica_leave(struct building *g)
+{
+    struct build *m = &g->m;
+    if (m->mirrors && m->replica)
+        replica_enter(g, 0);
+    m->replica = 0;
+    m->b.device = NULL;
 }
 
 /* --- one batch for all --- */
@@ -140,9 +165,8 @@ void replica_build(struct building *g, struct replica_result *out)
     m->b.device = replica_device(m, 0);
     struct pass *passes = passes_new(g, workers);
     for (int w = 0; w < workers && build_ok(m); w++) {
-        m->replica = w;
-        m->b.device = replica_device(m, w);
         const char *outside = build_enter(m, arena_printf(m->arena, REPLICA_SCOPE, w));
+        replica_enter(g, w);
         pass_run(g, &passes[w], true);
         struct edge of_each = pass_losses(g, &passes[w]);
         losses[w] = pass_loss(g, &passes[w], of_each);
@@ -152,7 +176,7 @@ void replica_build(struct building *g, struct replica_result *out)
             sums[i * workers + w] = own[i];
         build_leave(m, outside);
         grads[w] = pass_gradients(g, losses[w], &out->grads_count);
-        if (build_ok(m))
+        if (build_ok(m) && !m->mirrors)
             travel(g, grads[w], out->grads_count);
         if (!w) {
             updates_count = m->updates_count;
@@ -160,11 +184,17 @@ void replica_build(struct building *g, struct replica_result *out)
                 arena_copy(m->arena, m->updates, (size_t)updates_count * sizeof(*updates));
         }
     }
-    m->replica = 0;
+    replica_leave(g);
     if (!build_ok(m))
         return;
     const char *outside = build_enter(m, "replicas");
-    mean_gradients(m, grads, workers, out);
+    if (m->mirrors) {
+        replica_reduce(g, grads, out->grads_count);
+        out->mirrored = grads;
+        out->grads = grads[0];
+    } else {
+        mean_gradients(m, grads, workers, out);
+    }
     m->b.device = replica_device(m, 0);
     for (int i = 1; i < metrics; i++)
         out->sums[i] = sum_of(m, &sums[i * workers], workers);
@@ -180,9 +210,8 @@ void replica_build(struct building *g, struct replica_result *out)
 void replica_build_one(struct building *g, int worker, struct replica_result *out)
 {
     struct build *m = &g->m;
-    m->replica = worker;
     m->updates_count = 0;
-    m->b.device = replica_device(m, worker);
+    replica_enter(g, worker);
     const char *outside = build_enter(m, arena_printf(m->arena, REPLICA_SCOPE, worker));
     struct pass pass = pass_fed(g, g->spec->data.batch_size);
     pass_run(g, &pass, true);
@@ -193,8 +222,7 @@ void replica_build_one(struct building *g, int worker, struct replica_result *ou
     out->grads = pass_gradients(g, out->loss, &out->grads_count);
     if (build_ok(m))
         travel(g, out->grads, out->grads_count);
-    m->b.device = NULL;
-    m->replica = 0;
+    replica_leave(g);
 }
 
 void replica_pin(struct build *m)

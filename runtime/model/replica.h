@@ -11,6 +11,10 @@
  * With the strategy "async" each worker has a batch, a loss and an update of its own, from
  * variables as they are when it reads them (Hogwild and DistBelief's downpour); nobody waits.
  *
+ * With "allreduce" each worker has all variables, and an update of its own by the means of all
+ * gradients, which they work out among themselves (replica_reduce.c).  What is saved is the
+ * first worker's; the others' are mirrors, set to it before the first step.
+ *
  * Gradients may travel in 16 bits: rounded by the worker, added up in float32.
  */
 #pragma once
@@ -30,6 +34,7 @@ struct replica_result {
     struct edge *sums;  /* of the metrics: their sums; room for all of them */
     struct edge *grads; /* means, where their variables are */
     int grads_count;
+    struct edge **mirrored; /* with mirrors, by worker: its means; `grads` are the first's */
 };
 
 /* All passes of training, with one batch fed for all. */
@@ -60,6 +65,19 @@ struct edge *replica_take(struct building *g, const struct replica_gather *gathe
 /* Tells all accumulators which step is under way; what does it, NULL after a failure. */
 struct node *replica_set_number(struct building *g, const struct replica_gather *gather,
                                 struct edge number);
+
+/* Goes on with the variables of a worker, whose step is read there. */
+void replica_enter(struct building *g, int worker);
+void replica_leave(struct building *g);
+
+/*
+ * Ring and tree: `grads`, those of each worker, become their means on each worker, with the
+ * same bits on all of them and from run to run.  They are put together into buckets, the last
+ * layers' first, which are under way while the layers before them still work.  A large bucket
+ * goes around in pieces (Patarasuk and Yuan 2009: no worker sends more than twice its bytes),
+ * a small one up a tree and down again.
+ */
+void replica_reduce(struct building *g, struct edge *const *grads, int count);
 
 /* What takes a variable's handle is wished to where the variable is. */
 void replica_pin(struct build *m);

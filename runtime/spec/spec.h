@@ -214,9 +214,10 @@ struct spec_command { /* words_count 0: there is none */
 };
 
 #define SPEC_AFTER_MAX 1000
+enum spec_mode { MODE_SYNC, MODE_ASYNC, MODE_ALLREDUCE, MODE_PIPELINE };
 
 struct spec_strategy { /* how the tasks of a model train together */
-    bool async;   /* each worker updates the variables when it is done; else all together */
+    enum spec_mode mode;
     int backup;   /* workers whose gradients a step does not wait for */
     int compress; /* dtype in which gradients travel: F32, BF16, F16 */
 };

@@ -29,6 +29,7 @@ bool spec_parse_checkpoint(const struct spec_object *whole,
                            struct spec *spec) CHECKED; /* spec_end.c */
 bool spec_parse_stop(const struct spec_object *whole,
                      struct spec *spec) CHECKED; /* spec_end.c */
+extern const char *const spec_modes[]; /* the names of enum spec_mode, NULL at the end */
 bool spec_parse_strategy(const struct spec_object *whole, struct spec *spec)
     CHECKED; /* spec_strategy.c: after what it looks at */
 bool spec_parse_tasks(const struct spec_object *tasks,

@@ -235,7 +235,7 @@ static void add_strategy(struct str *out, const struct spec_strategy *strategy)
     str_printf(out,
                " \"strategy\": {\"mode\": \"%s\", \"backup_workers\": %d, \"compress\": "
                "\"%s\"},\n",
-               strategy->async ? "async" : "sync", strategy->backup,
+               spec_modes[strategy->mode], strategy->backup,
                strategy->compress == BF16  ? "bfloat16"
                : strategy->compress == F16 ? "float16"
                                            : "none");

@@ -5,6 +5,8 @@
 #include "runtime/spec/config.h"
 #include "runtime/spec/spec_internal.h"
 
+const char *const spec_modes[] = {"sync", "async", "allreduce", "pipeline", NULL};
+
 int spec_tasks(const struct spec *spec)
 {
     int count = 0;
@@ -94,14 +96,23 @@ static bool check_async(const struct spec_object *whole, const struct spec *spec
     return true;
 }
 
+/* Every worker has all variables. */
+static bool check_allreduce(const struct spec_object *whole, const struct spec *spec)
+{
+    int servers = spec->tasks[ROLE_PS].replicas;
+    return !servers || error_at(whole->err, "/tasks/ps", INVALID,
+                                "%d parameter servers, but with \"mode\": \"allreduce\" the "
+                                "workers keep the variables themselves, allowed: 0",
+                                servers);
+}
+
 bool spec_parse_strategy(const struct spec_object *whole, struct spec *spec)
 {
     static const char *const allowed[] = {"mode", "backup_workers", "compress", "elastic",
                                           NULL};
-    static const char *const modes[] = {"sync", "async", "allreduce", "pipeline", NULL};
     static const char *const compressions[] = {"none", "bfloat16", "float16", NULL};
     static const enum dtype travels[] = {F32, BF16, F16};
-    static const char later[] = "this version trains \"sync\" or \"async\"";
+    static const char later[] = "this version trains \"sync\", \"async\" or \"allreduce\"";
     static const char fixed[] = "this version trains with as many workers as it began with";
     struct spec_object object;
     int mode = 0, compress = 0;
@@ -109,15 +120,16 @@ bool spec_parse_strategy(const struct spec_object *whole, struct spec *spec)
     bool elastic = false;
     if (!spec_read_object(whole, "strategy", &object) ||
         (object.json && !spec_read_only(&object, allowed)) ||
-        !spec_read_choice(&object, "mode", modes, &mode) ||
+        !spec_read_choice(&object, "mode", spec_modes, &mode) ||
         !spec_read_integer(&object, "backup_workers", 0, LIMIT_JOB_TASKS, &backup) ||
         !spec_read_choice(&object, "compress", compressions, &compress) ||
         !spec_read_bool(&object, "elastic", &elastic))
         return false;
     spec->strategy = (struct spec_strategy){
-        .async = mode == 1, .backup = (int)backup, .compress = travels[compress]};
-    return (mode < 2 || spec_read_not_yet(&object, "mode", NULL, later)) &&
+        .mode = (enum spec_mode)mode, .backup = (int)backup, .compress = travels[compress]};
+    return (mode != MODE_PIPELINE || spec_read_not_yet(&object, "mode", NULL, later)) &&
            (!elastic || spec_read_not_yet(&object, "elastic", NULL, fixed)) &&
-           (mode != 1 || check_async(whole, spec)) &&
-           check_backup(&object, spec, backup, mode == 0) && check_tasks(whole, spec);
+           (mode != MODE_ASYNC || check_async(whole, spec)) &&
+           (mode != MODE_ALLREDUCE || check_allreduce(whole, spec)) &&
+           check_backup(&object, spec, backup, mode == MODE_SYNC) && check_tasks(whole, spec);
 }

@@ -160,6 +160,15 @@ static bool prepare_calls(struct train *train, struct error *err)
     return train->eval_call;
 }
 
+static bool set_start(struct train *train, struct error *err)
+{
+    if (!runner_run(train->runner, train->model.init, err) || !init_apply(train, err))
+        return false;
+    if (train->notice.size)
+        train->pending |= PENDING_NOTICE;
+    return true;
+}
+
 static bool set_state(struct train *train, struct error *err)
 {
     bool found = false;
@@ -173,13 +182,9 @@ static bool set_state(struct train *train, struct error *err)
     if (train->notice.size)
         train->pending |= PENDING_NOTICE;
     train->facts.resumed_from = train->looked_step = train->step;
-    if (found)
-        return true;
-    if (!runner_run(train->runner, train->model.init, err) || !init_apply(train, err))
+    if (!found && !set_start(train, err))
         return false;
-    if (train->notice.size)
-        train->pending |= PENDING_NOTICE;
-    return true;
+    return !train->model.mirror || runner_run(train->runner, train->model.mirror, err);
 }
 
 static bool start_input(struct train *train, struct error *err)
@@ -286,7 +291,7 @@ struct train *train_open(const struct train_options *options, struct error *err)
     train->last.values = train->values;
     train->spec = options->spec;
     train->batch = options->spec->data.batch_size;
-    if (!options->spec->strategy.async)
+    if (options->spec->strategy.mode != MODE_ASYNC)
         train->batch *=
             options->spec->tasks[ROLE_WORKER].replicas - options->spec->strategy.backup;
     train->facts.threads = options->threads;

@@ -67,6 +67,14 @@ check narrow_gradients_learn_much_the_same python3 -c 'import sys; a, b = map(fl
 run_spec narrow n2 >/dev/null
 check and_always_the_same same_bits n1 n2 40
 
+strategy ring '{"mode": "allreduce"}' '{"worker": 3}' 40
+ring=$(run_spec ring r1)
+check workers_among_themselves near "$(loss "$ring")" "$(loss "$alone")"
+run_spec ring r2 --steps 20 >/dev/null
+check among_themselves_resumed near "$(loss "$(run_spec ring r2 --resume)")" "$(loss "$ring")"
+check among_themselves_bit_for_bit same_bits r1 r2 40
+check what_the_first_has_is_saved has "$("$trainyard" evaluate r1 --data digits)" "after step 40"
+
 # --- tasks that are lost ---
 spec long 16 1000000 '{"ps": 1, "worker": 2}'
 task_of() { # ROLE INDEX : the process that has it
@@ -76,11 +84,12 @@ task_of() { # ROLE INDEX : the process that has it
     done
     false
 }
-for case in "worker 1" "ps 0" "worker 1 async" "worker 1 backup" "ps 0 backup"; do
+for case in "worker 1" "ps 0" "worker 1 async" "worker 1 backup" "ps 0 backup" "worker 1 allreduce"; do
     read -r role index how <<<"$case"
     victim="$role $index"
     case ${how:-} in
         async) strategy long '{"mode": "async"}' '{"ps": 1, "worker": 2}' 1000000 ;;
+        allreduce) strategy long '{"mode": "allreduce"}' '{"worker": 2}' 1000000 ;;
         backup) strategy long '{"backup_workers": 1}' '{"ps": 1, "worker": 2}' 1000000 ;;
     esac
     # shellcheck disable=SC2086
@@ -100,8 +109,10 @@ done
 spec long 16 1000000 '{"ps": 1, "worker": 2}'
 sed 's/"ps": 1/"chief": 1/' long.json >chief.json
 check chief_is_refused has "$(run_spec chief c1)" "/tasks/chief"
-strategy ring '{"mode": "allreduce"}' '{"worker": 2}' 10
-check allreduce_is_refused has "$(run_spec ring c2)" "/strategy/mode"
+strategy pipe '{"mode": "pipeline"}' '{"worker": 2}' 10
+check pipeline_is_refused has "$(run_spec pipe c2)" "/strategy/mode"
+strategy ring '{"mode": "allreduce"}' '{"ps": 1, "worker": 2}' 10
+check allreduce_has_no_ps has "$(run_spec ring c2)" "/tasks/ps"
 strategy all '{"backup_workers": 2}' '{"worker": 2}' 10
 check all_in_backup_is_refused has "$(run_spec all c3)" "/strategy/backup_workers"
 far=$(TF_CONFIG='{"cluster": {"worker": ["127.0.0.1:1", "10.9.9.9:2"], "ps": ["127.0.0.1:3"]}, "task": {"type": "worker", "index": 0}}' run_spec long far)

@@ -2,6 +2,8 @@
  * strategy_test.c - workers that do not wait for each other, workers that are not waited for,
  * and gradients that travel in 16 bits: a ps and two or three workers in this process.
  */
+#include <math.h>
+
 #include "base/arena.h"
 #include "base/str.h"
 #include "kernels/list.h"
@@ -27,17 +29,17 @@ struct yard {
 /* y is a plane over two features. */
 static const char *make_data(void)
 {
-    static const char *folder;
+    static char folder[200];
     struct error err;
     struct str text = {0};
-    if (folder)
+    if (folder[0])
         return folder;
     str_add(&text, "a,b,y\n");
     for (int i = 0; i < ROWS; i++) {
         double a = (double)(i * 37 % 101) / 50 - 1, b = (double)(i * 53 % 97) / 48 - 1;
         str_printf(&text, "%g,%g,%g\n", a, b, 0.7 * a - 0.3 * b + 0.1);
     }
-    folder = folder_path("plane");
+    snprintf(folder, sizeof(folder), "%s", folder_path("plane"));
     CHECK_INT(mkdir(folder, 0700), 0);
     char *path = alloc_printf("%s/train.csv", folder);
     CHECK_OK(file_write(path, text.data, text.size, &err), &err);
@@ -46,7 +48,9 @@ static const char *make_data(void)
     return folder;
 }
 
-static struct yard *yard_open(int workers, const char *strategy, const char *name)
+/* `layers` come before the last one; no servers: workers alone. */
+static struct yard *yard_of(int servers, int workers, int batch, const char *layers,
+                            const char *strategy, const char *name)
 {
     struct error err;
     static bool known;
@@ -56,32 +60,38 @@ static struct yard *yard_open(int workers, const char *strategy, const char *nam
     if (!known)
         kernels_add(false);
     known = true;
-    yard->cluster.links_count = workers + 1;
-    for (int i = 0; i <= workers; i++) {
-        const struct worker_options options = {
-            .job = i ? "worker" : "ps", .task = i ? i - 1 : 0, .threads = 1};
+    int tasks = yard->cluster.links_count = servers + workers;
+    for (int i = 0; i < tasks; i++) {
+        const struct worker_options options = {.job = i < servers ? "ps" : "worker",
+                                               .task = i < servers ? i : i - servers,
+                                               .threads = 1};
         yard->workers[i] = worker_new(&options, &err);
         CHECK_OK(yard->workers[i], &err);
         yard->links[i] = link_local_new(yard->workers[i]);
     }
-    for (int i = 0; i <= workers; i++)
-        worker_set_peers(yard->workers[i], yard->links, workers + 1);
-    yard->cluster.home = 1;
+    for (int i = 0; i < tasks; i++)
+        worker_set_peers(yard->workers[i], yard->links, tasks);
+    yard->cluster.home = servers;
     const char *text = arena_printf(
         yard->arena,
-        "{\"seed\": 3, \"model\": {\"layers\": [{\"layer\": \"Dense\", \"units\": 1}]},"
-        " \"data\": {\"dataset\": \"plane\", \"batch_size\": 8, \"validation\": 100,"
+        "{\"seed\": 3, \"model\": {\"layers\": [%s{\"layer\": \"Dense\", \"units\": 1}]},"
+        " \"data\": {\"dataset\": \"plane\", \"batch_size\": %d, \"validation\": 100,"
         "  \"target\": \"y\"},"
         " \"train\": {\"loss\": \"mean_squared_error\", \"steps\": 300, \"eval_every\": 100,"
         "  \"optimizer\": {\"name\": \"Adam\", \"learning_rate\": 0.02}},"
         " \"checkpoint\": {\"every_steps\": 70}, \"strategy\": %s,"
-        " \"tasks\": {\"ps\": 1, \"worker\": %d}}",
-        strategy, workers);
+        " \"tasks\": {\"ps\": %d, \"worker\": %d}}",
+        layers, batch, strategy, servers, workers);
     yard->spec = spec_parse_training(yard->arena, text, strlen(text), &err);
     CHECK_OK(yard->spec, &err);
     yard->checkpoints = folder_path(name);
     CHECK_INT(mkdir(yard->checkpoints, 0700), 0);
     return yard;
+}
+
+static struct yard *yard_open(int workers, const char *strategy, const char *name)
+{
+    return yard_of(1, workers, 8, "", strategy, name);
 }
 
 static void yard_close(struct yard *yard)
@@ -175,4 +185,58 @@ TEST(alone_they_are_the_same)
         yard_close(yard);
     }
     CHECK(losses[0] == losses[1]);
+}
+
+/* --- all-reduce --- */
+
+#define SMALL "{\"layer\": \"Dense\", \"units\": 6, \"activation\": \"tanh\"},"
+#define LARGE /* a ring's worth for each of three, above all of a kernel alone */              \
+    "{\"layer\": \"Dense\", \"units\": 300, \"activation\": \"tanh\"}, {\"layer\": "           \
+    "\"Dense\", "                                                                              \
+    "\"units\": 301, \"activation\": \"tanh\"},"
+
+static double loss_of(int workers, int batch, const char *layers, const char *strategy,
+                      const char *name, int64_t steps)
+{
+    struct yard *yard = yard_of(0, workers, batch, layers, strategy, name);
+    double loss = train_all(yard, steps, false).loss;
+    yard_close(yard);
+    return loss;
+}
+
+/* What workers come to among themselves is what one comes to with all their examples. */
+TEST(workers_among_themselves_learn_what_one_learns)
+{
+    static const struct {
+        const char *layers;
+        int workers;
+    } rows[] = {{SMALL, 2}, {SMALL, 3}, {SMALL, 4}, {LARGE, 2}, {LARGE, 3}};
+    for (int i = 0; i < ARRAY_LEN(rows); i++) {
+        char name[3][24];
+        for (int k = 0; k < 3; k++)
+            snprintf(name[k], sizeof(name[k]), "among-%d-%d", i, k);
+        const char *strategy = "{\"mode\": \"allreduce\"}";
+        double one = loss_of(1, 4 * rows[i].workers, rows[i].layers, "{}", name[0], 40);
+        double all = loss_of(rows[i].workers, 4, rows[i].layers, strategy, name[1], 40);
+        double again = loss_of(rows[i].workers, 4, rows[i].layers, strategy, name[2], 40);
+        CHECK(all == again);
+        if (fabs(all - one) > 1e-4 * fabs(one))
+            CHECK_STOP("%d workers end at %.9g, one at %.9g", rows[i].workers, all, one);
+    }
+}
+
+TEST(workers_among_themselves_resume)
+{
+    for (int halves = 0; halves < 2; halves++) {
+        const char *strategy = halves ? "{\"mode\": \"allreduce\", \"compress\": \"bfloat16\"}"
+                                      : "{\"mode\": \"allreduce\"}";
+        struct yard *yard = yard_of(0, 3, 4, LARGE, strategy, halves ? "half-b" : "half");
+        struct yard *whole = yard_of(0, 3, 4, LARGE, strategy, halves ? "whole-b" : "whole");
+        CHECK_INT(train_all(yard, 30, false).step, 30);
+        struct outcome resumed = train_all(yard, 60, true);
+        CHECK_INT(resumed.resumed_from, 30);
+        CHECK(resumed.loss == train_all(whole, 60, false).loss);
+        yard_close(yard);
+        yard_close(whole);
+    }
 }

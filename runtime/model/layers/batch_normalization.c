@@ -45,14 +45,16 @@ static struct edge along(struct normalizing *n, struct edge x)
 static void follow(struct normalizing *n, int weight, struct edge batch)
 {
     struct build *m = n->call->m;
+    if (m->mirrors && m->replica) /* those of the first are kept */
+        return;
     double momentum = config_real(n->call->config, "momentum");
     struct edge away = build_binary(m, "Sub", build_weight_read(m, weight), batch);
     struct edge change = build_with_number(m, "Mul", away, 1 - momentum);
     if (!build_ok(m))
         return;
-    struct edge update =
-        builder_add(&m->b, "AssignSubVariableOp", "AssignMovingAvg",
-                    INPUTS(m->weights[weight].handle, change), ATTRS(attr_type("dtype", F32)));
+    struct edge update = builder_add(&m->b, "AssignSubVariableOp", "AssignMovingAvg",
+                                     INPUTS(build_weight_handle(m, weight), change),
+                                     ATTRS(attr_type("dtype", F32)));
     if (!build_ok(m))
         return;
     m->updates =

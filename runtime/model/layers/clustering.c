@@ -40,7 +40,7 @@ static void k_means(struct layer_call *call)
     if (!build_ok(m))
         return;
     layer_give(call, builder_add(&m->b, "ResourceGather", "nearest",
-                                 INPUTS(m->weights[weight].handle, nearest),
+                                 INPUTS(build_weight_handle(m, weight), nearest),
                                  ATTRS(attr_type("dtype", F32))));
 }
 

@@ -40,7 +40,7 @@ static struct edge look_up(struct layer_call *call, int table)
     if (build_dtype(numbers) != I32 && build_dtype(numbers) != I64)
         numbers = build_cast(m, numbers, I32); /* as Keras does */
     return builder_add(&m->b, "ResourceGather", "embedding_lookup",
-                       INPUTS(m->weights[table].handle, numbers),
+                       INPUTS(build_weight_handle(m, table), numbers),
                        ATTRS(attr_type("dtype", F32)));
 }
 

@@ -360,12 +360,12 @@ TEST(spec_says_how_workers_train_together)
 {
     static const struct {
         const char *strategy;
-        bool async;
+        enum spec_mode mode;
         int backup, compress;
     } rows[] = {
-        {"{}", false, 0, F32},
-        {"{\"mode\": \"async\", \"compress\": \"float16\"}", true, 0, F16},
-        {"{\"backup_workers\": 2, \"compress\": \"bfloat16\"}", false, 2, BF16},
+        {"{}", MODE_SYNC, 0, F32},
+        {"{\"mode\": \"async\", \"compress\": \"float16\"}", MODE_ASYNC, 0, F16},
+        {"{\"backup_workers\": 2, \"compress\": \"bfloat16\"}", MODE_SYNC, 2, BF16},
     };
     for (int i = 0; i < ARRAY_LEN(rows); i++) {
         struct arena *arena = arena_new();
@@ -375,7 +375,7 @@ TEST(spec_says_how_workers_train_together)
             arena_printf(arena, WITH("\"tasks\": {\"ps\": 1, \"worker\": 3}, \"strategy\": %s"),
                          rows[i].strategy));
         for (int round = 0; round < 2; round++) { /* read, and read as it was written */
-            CHECK_INT(spec->strategy.async, rows[i].async);
+            CHECK_INT(spec->strategy.mode, rows[i].mode);
             CHECK_INT(spec->strategy.backup, rows[i].backup);
             CHECK_INT(spec->strategy.compress, rows[i].compress);
             str_clear(&text);
