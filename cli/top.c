@@ -1,11 +1,14 @@
-/* top.c - trainyard top: the nodes and what runs on them, drawn anew. */
+/* top.c - trainyard top: the nodes and what runs on them, or the tasks of one job, drawn anew.
+ */
 
 #include <unistd.h>
 
+#include "base/str.h"
 #include "cli/cli.h"
 #include "cli/client.h"
 #include "cli/options.h"
 #include "cli/table.h"
+#include "server/url.h"
 
 #define TOP_SECONDS 2
 #define GIB (1 << 30)
@@ -113,9 +116,102 @@ static bool draw(struct client *client, bool clear, struct error *err)
     return queued != NULL;
 }
 
+/* --- one job: where a step's time goes --- */
+
+/* Of several tasks that it waits for the one that it waits for most. */
+static const json_t *latest_of(const json_t *task)
+{
+    const json_t *most = NULL;
+    size_t i;
+    json_t *from;
+    json_array_foreach(json_object_get(task, "from"), i, from)
+    {
+        if (!most || number_of(from, "wait_us") > number_of(most, "wait_us"))
+            most = from;
+    }
+    return most;
+}
+
+static void print_tasks(const json_t *tasks, double us)
+{
+    static const char *const head[] = {"TASK",     ">WORKS MS", ">WAITS MS",     ">OF STEP",
+                                       "MOST FOR", ">MS",       ">RECEIVES MIB", ">TENSORS"};
+    struct table *table = table_new(head, ARRAY_LEN(head));
+    size_t i, k;
+    json_t *task, *from;
+    json_array_foreach(tasks, i, task)
+    {
+        double wait_us = number_of(task, "wait_us"), bytes = 0, tensors = 0;
+        const json_t *most = latest_of(task);
+        json_array_foreach(json_object_get(task, "from"), k, from)
+        {
+            bytes += number_of(from, "bytes");
+            tensors += number_of(from, "tensors");
+        }
+        table_cell(table, "%.60s", text_of(task, "task"));
+        table_cell(table, "%.3f", (number_of(task, "us") - wait_us) / 1e3);
+        table_cell(table, "%.3f", wait_us / 1e3);
+        table_cell(table, "%.0f %%", us > 0 ? 100 * wait_us / us : 0);
+        table_cell(table, "%.60s", most ? text_of(most, "task") : "-");
+        table_cell(table, "%.3f", most ? number_of(most, "wait_us") / 1e3 : 0);
+        table_cell(table, "%.3f", bytes / (1 << 20));
+        table_cell(table, "%.1f", tensors);
+    }
+    table_print(table);
+}
+
+static void print_job(const json_t *job, const json_t *times)
+{
+    const json_t *tasks = json_object_get(times, "tasks");
+    double us = number_of(times, "us");
+    printf("job %lld, %s: %s", (long long)json_integer_value(json_object_get(job, "number")),
+           text_of(job, "name"), text_of(job, "state"));
+    if (json_is_integer(json_object_get(job, "step")))
+        printf(", step %lld", (long long)json_integer_value(json_object_get(job, "step")));
+    printf("\n\n");
+    if (!json_array_size(tasks)) {
+        printf("No step has been measured yet: a task says where its time goes after two "
+               "seconds of training, and at the end.\n");
+        return;
+    }
+    printf("a step takes %.3f ms, and waits for its input %.3f ms before (means of %lld steps, "
+           "up to step %lld)\n\n",
+           us / 1e3, number_of(times, "input_us") / 1e3,
+           (long long)json_integer_value(json_object_get(times, "steps")),
+           (long long)json_integer_value(json_object_get(times, "step")));
+    print_tasks(tasks, us);
+}
+
+static bool draw_job(struct client *client, const char *name, bool clear, struct error *err)
+{
+    struct str path = {0};
+    str_add(&path, "/api/v1/jobs/");
+    url_encode(&path, name);
+    json_t *job = client_json(client, "GET", str_text(&path), NULL, NULL, err);
+    str_add(&path, "/times");
+    json_t *times = job ? client_json(client, "GET", str_text(&path), NULL, NULL, err) : NULL;
+    if (times) {
+        printf("%s", clear ? "\033[H\033[2J" : "");
+        print_job(job, times);
+        fflush(stdout);
+    }
+    json_decref(job);
+    json_decref(times);
+    str_release(&path);
+    return times != NULL;
+}
+
+static bool draw_once(struct client *client, const char *job, bool clear, struct error *err)
+{
+    return job ? draw_job(client, job, clear, err) : draw(client, clear, err);
+}
+
 int top_main(int argc, char **argv)
 {
-    static const char usage[] = "top [--once]";
+    static const char usage[] =
+        "top [JOB] [--once]\n\n"
+        "The nodes and what runs on them; of a JOB its tasks: how long each works in a step, "
+        "and whom it waits for.";
     const char *folder = NULL;
     bool once = false;
     const struct option_row rows[] = {
@@ -127,14 +223,15 @@ int top_main(int argc, char **argv)
     struct error err;
     if (cli_wants_help(argc, argv))
         return cli_usage(usage, rows, NULL);
-    if (!options_parse(argc, argv, rows, 0, 0, &words, &err))
+    if (!options_parse(argc, argv, rows, 0, 1, &words, &err))
         return cli_usage(usage, rows, &err);
     struct client *client = client_open(folder, &err);
     once |= !isatty(STDOUT_FILENO);
-    bool ok = client && draw(client, !once, &err);
+    const char *job = words.count ? words.word[0] : NULL;
+    bool ok = client && draw_once(client, job, !once, &err);
     while (ok && !once) {
         sleep(TOP_SECONDS); /* Ctrl-C ends it */
-        ok = draw(client, true, &err);
+        ok = draw_once(client, job, true, &err);
     }
     client_close(client);
     return ok ? CLI_OK : cli_fail(&err);

@@ -39,7 +39,7 @@ const struct verb verbs_all[] = {
      "have another program told of a project's jobs"},
     {"nodes", nodes_main, "", "list nodes and what is in use"},
     {"drain", drain_main, "NODE... [--undo]", "let nodes take nothing new"},
-    {"top", top_main, "", "nodes and running jobs, every two seconds"},
+    {"top", top_main, "[JOB]", "nodes and running jobs, or where a job's time goes"},
     {"db", db_main, "check|backup|restore --dir DIR",
      "look through, copy or put back the databases"},
     {"dataset", dataset_main, "add|upload|make|show|list|remove ...",

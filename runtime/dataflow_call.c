@@ -9,6 +9,7 @@
 #include "runtime/cancel.h"
 #include "runtime/dataflow_call.h"
 #include "runtime/numerics.h"
+#include "runtime/waits.h"
 
 static bool is_ref_input(const struct node *node, int input)
 {
@@ -193,6 +194,18 @@ bool dataflow_call(struct dataflow_run *run, struct dataflow_iteration *iteratio
 
 /* --- the mailbox --- */
 
+/* What came, and how long there was nothing to do but wait for it. */
+static void count(struct waits *waits, const struct dataflow_started *started, uint64_t wait_ns)
+{
+    const struct node *node = started->node->node;
+    bool received = !started->node->step;
+    struct waits_row *row =
+        waits_of(waits, received ? node_attr_string(node, "send_device", "") : "");
+    row->wait_ns += wait_ns;
+    row->tensors += received;
+    row->bytes += started->dead || !received ? 0 : tensor_bytes(&started->received);
+}
+
 /* The first that has come back; false when time is up. */
 static bool wait_filled_locked(struct dataflow_run *run)
 {
@@ -233,9 +246,13 @@ const struct dataflow_node *dataflow_call_collect(struct dataflow_run *run, bool
                                                   struct dataflow_iteration **iteration,
                                                   bool *dead, bool *ok, struct error *err)
 {
+    struct waits *waits = run->options ? run->options->waits : NULL;
+    uint64_t start_ns = waits && wait ? clock_monotonic_ns() : 0;
     struct dataflow_started *started = take(run, wait);
     if (!started)
         return NULL;
+    if (waits)
+        count(waits, started, start_ns ? clock_monotonic_ns() - start_ns : 0);
     run->started--;
     const struct dataflow_node *node = started->node;
     *iteration = started->iteration;

@@ -141,6 +141,12 @@ void events_placement(struct events *events, int64_t step, const char *json)
                      strlen(json));
 }
 
+void events_times(struct events *events, int64_t step, const char *json)
+{
+    tfevent_add_text(&events->buffer, now(), step, "trainyard/times", "text", json,
+                     strlen(json));
+}
+
 void events_scalars(struct events *events, int64_t step, const struct tfevent_scalar *scalars,
                     int scalars_count)
 {

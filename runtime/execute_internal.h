@@ -18,6 +18,7 @@ struct plan;
 struct rendezvous;
 struct resources;
 struct variable;
+struct waits;
 
 /* --- execute.c: frames, and running them --- */
 
@@ -86,6 +87,7 @@ struct execute_options {
     uint64_t deadline_ns;  /* by the monotonic clock; 0: none */
     /* Borrowed: where the parts of the step meet; aborted when the run fails.  NULL: alone. */
     struct rendezvous *rendezvous;
+    struct waits *waits; /* NULL: nobody asks for whom the run waits */
 };
 
 /*

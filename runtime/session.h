@@ -11,6 +11,7 @@
 
 #include "base/base.h"
 
+struct account;
 struct cancel;
 struct device;
 struct error;
@@ -71,10 +72,11 @@ struct session_run {
     int fetches_count;
     const char *const *targets; /* nodes to run without looking at outputs */
     int targets_count;
-    bool trace;             /* record step statistics */
-    struct str *statistics; /* with trace: serialized RunMetadata is appended */
-    struct cancel *cancel;  /* (optional) borrowed: cancel_now() ends the run, CANCELLED */
-    int64_t timeout_ms;     /* 0: none; else the run fails with DEADLINE when it is over */
+    bool trace;              /* record step statistics */
+    struct str *statistics;  /* with trace: serialized RunMetadata is appended */
+    struct cancel *cancel;   /* (optional) borrowed: cancel_now() ends the run, CANCELLED */
+    int64_t timeout_ms;      /* 0: none; else the run fails with DEADLINE when it is over */
+    struct account *account; /* over a cluster: is told where the time went; NULL: nobody is */
 };
 
 /*

@@ -152,6 +152,8 @@ static void add_values(struct harvest *harvest, const struct tfevent *event)
             add_artifact(harvest, "run", "", event->step, value->bytes, value->size);
         else if (value->bytes && strcmp(value->tag, "trainyard/placement") == 0)
             add_artifact(harvest, "placement", "", event->step, value->bytes, value->size);
+        else if (value->bytes && strcmp(value->tag, "trainyard/times") == 0)
+            add_artifact(harvest, "times", "", event->step, value->bytes, value->size);
     }
 }
 

@@ -16,9 +16,11 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "runtime/cancel.h"
+#include "runtime/cluster/account.h"
 #include "runtime/cluster/internal.h"
 #include "runtime/session.h"
 #include "runtime/statistics.h"
+#include "runtime/waits.h"
 
 struct step_run {
     struct cluster_plan *plan;
@@ -31,6 +33,7 @@ struct step_run {
         struct worker_run run;
         struct step_run *step;
         struct str step_stats;
+        struct waits waits;
         bool bad;
         struct error err;
     } * parts;
@@ -109,6 +112,7 @@ static void init(struct step_run *step, struct cluster_session *session,
             .receive_keys = step->receive_keys,
             .received = step->received,
             .receives_count = home ? ends->fetches_count : 0,
+            .waits = run->account ? &part->waits : NULL,
             .step_stats = run->trace ? &part->step_stats : NULL,
             .done = part_done,
             .arg = part,
@@ -120,8 +124,10 @@ static void release(struct step_run *step)
 {
     for (int i = 0; i < step->plan->ends.fetches_count; i++)
         tensor_release(&step->received[i]);
-    for (int i = 0; i < step->plan->parts_count; i++)
+    for (int i = 0; i < step->plan->parts_count; i++) {
         str_release(&step->parts[i].step_stats);
+        waits_release(&step->parts[i].waits);
+    }
     pthread_mutex_destroy(&step->lock);
     pthread_cond_destroy(&step->changed);
     free(step->parts);
@@ -222,6 +228,12 @@ static void give_statistics(const struct step_run *step, struct str *out)
     }
 }
 
+static void tell_account(const struct step_run *step, struct account *account)
+{
+    for (int i = 0; i < step->plan->parts_count; i++)
+        account_part(account, step->plan->parts[i].link->task, &step->parts[i].waits);
+}
+
 static bool run_parts(struct step_run *step, uint64_t deadline_ns, struct cancel *own,
                       struct cancel *cancel, struct error *err)
 {
@@ -259,6 +271,8 @@ bool cluster_step_run(struct cluster_session *session, struct cluster_plan *plan
         if (run->cancel)
             (void)cancel_remove(run->cancel, ticket);
         ok = ok && give_fetched(&step, fetched, err);
+        if (ok && run->account)
+            tell_account(&step, run->account);
         if (ok && run->trace && run->statistics)
             give_statistics(&step, run->statistics);
     }

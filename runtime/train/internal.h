@@ -77,6 +77,11 @@ struct train {
     uint64_t full_us;  /* since when it waits for room on the disk; 0: it does not */
     uint64_t busy_us;  /* spent in steps */
     int64_t busy_steps;
+    struct train_times {
+        uint64_t told_us; /* when they were last told */
+        uint64_t step_us, input_us;
+        int64_t steps;
+    } times;            /* times.c: since then */
     uint64_t window_us; /* the same, since the rate was last worked out */
     int64_t window_steps;
 };
@@ -88,6 +93,15 @@ int64_t memory_limit(const struct train *train, const char **pointer);
 
 /* Fails with EXHAUSTED, naming what is largest, when a step cannot fit the memory there is. */
 bool memory_check(struct train *train, struct error *err) CHECKED;
+
+/* --- times.c --- */
+
+/* A step took so long, and its input was waited for so long before. */
+void times_add(struct train *train, uint64_t step_us, uint64_t input_us);
+
+/* Tells where the time of the steps went since it was last told: every few seconds, and when
+ * `now`. */
+void times_tell(struct train *train, bool now);
 
 /* --- evaluate.c --- */
 

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "runtime/builder.h"
+#include "runtime/cluster/account.h"
 #include "runtime/cluster/cluster.h"
 #include "runtime/model/model.h"
 #include "runtime/resource.h"
@@ -34,6 +35,7 @@ struct runner {
     bool borrowed;
     struct arena *arena;     /* of calls */
     struct runner_call *get; /* over a cluster: all variables */
+    struct account *account; /* over a cluster */
 };
 
 /* --- over a cluster --- */
@@ -79,6 +81,7 @@ static bool open_cluster(struct runner *runner, const struct runner_cluster *clu
                                             .home = cluster->home,
                                             .isolate = true};
     runner->cluster = cluster_session_new(&options, handle, err);
+    runner->account = account_new();
     return runner->cluster && add_state(runner, graph, err) &&
            cluster_session_extend_graph(runner->cluster, graph, err);
 }
@@ -138,6 +141,7 @@ void runner_free(struct runner *runner)
     if (!runner->borrowed)
         session_free(runner->session);
     cluster_session_free(runner->cluster);
+    account_free(runner->account);
     arena_free(runner->arena);
     free(runner);
 }
@@ -171,7 +175,8 @@ struct runner_call *runner_prepare(struct runner *runner, const struct session_r
                              .fetches = copy_names(arena, run->fetches, run->fetches_count),
                              .fetches_count = run->fetches_count,
                              .targets = copy_names(arena, run->targets, run->targets_count),
-                             .targets_count = run->targets_count};
+                             .targets_count = run->targets_count,
+                             .account = run->account};
     return call;
 }
 
@@ -242,6 +247,11 @@ bool runner_set(struct runner *runner, int index, struct tensor *value, struct e
     tensor_release(&variable->value);
     variable->value = *value;
     return true;
+}
+
+struct account *runner_account(const struct runner *runner)
+{
+    return runner->account;
 }
 
 const struct graph *runner_graph(const struct runner *runner)

@@ -6,6 +6,7 @@
 
 #include "base/base.h"
 
+struct account;
 struct callable;
 struct error;
 struct graph;
@@ -68,6 +69,9 @@ const struct graph *runner_graph(const struct runner *runner); /* with devices *
 /* Appends the placement, as session_explain_placement() does. */
 void runner_explain(const struct runner *runner, const struct runner_call *call,
                     struct str *json);
+
+/* Over a cluster: what calls may tell where their time goes; else NULL. */
+struct account *runner_account(const struct runner *runner);
 
 /* What session_estimate() takes; NULL over a cluster, whose tasks look after themselves. */
 const struct callable *runner_callable(const struct runner_call *call);

@@ -107,6 +107,7 @@ static void take_values(struct train *train, struct tensor *fetched)
 static bool run_together(struct train *train, struct tensor *fetched, struct str *trace,
                          uint64_t *spent_us, struct error *err)
 {
+    uint64_t asked_us = clock_monotonic_us();
     struct dataset_batch *batch = input_take(train->input, err);
     if (!batch)
         return error_prefix(err, "step %lld: ", (long long)train->step + 1);
@@ -114,6 +115,7 @@ static bool run_together(struct train *train, struct tensor *fetched, struct str
     bool ok = runner_call(train->runner, train->step_call, batch->feeds, fetched,
                           is_traced(train) ? trace : NULL, err);
     *spent_us = clock_monotonic_us() - start_us;
+    times_add(train, *spent_us, start_us - asked_us);
     input_give_back(train->input, batch);
     return ok || tell_numerics(train, err);
 }
@@ -127,6 +129,7 @@ static bool run_apart(struct train *train, struct tensor *fetched, struct str *t
         return tell_numerics(train, err);
     train->taken_us = clock_monotonic_us();
     *spent_us = train->taken_us - start_us;
+    times_add(train, *spent_us, 0);
     return true;
 }
 
@@ -217,6 +220,7 @@ static bool do_point(struct train *train, struct train_report *report, struct er
         scalars[count++] =
             (struct tfevent_scalar){"late_batches", (float)replicas_late(train->replicas)};
     events_scalars(train->events, train->step, scalars, count);
+    times_tell(train, train->pending & PENDING_END);
     return true;
 }
 

@@ -123,7 +123,8 @@ static struct runner_call *prepare_step(struct train *train, const struct model_
                                     .fetches = step->sums,
                                     .fetches_count = train->model.metrics_count,
                                     .targets = &step->train,
-                                    .targets_count = 1};
+                                    .targets_count = 1,
+                                    .account = runner_account(train->runner)};
     return runner_prepare(train->runner, &run, err);
 }
 
@@ -138,7 +139,8 @@ static bool prepare_steps(struct train *train, struct error *err)
             return false;
     }
     train->step_call = train->step_calls[0];
-    const struct session_run update = {.targets = &model->train, .targets_count = 1};
+    const struct session_run update = {
+        .targets = &model->train, .targets_count = 1, .account = runner_account(train->runner)};
     if (model->needed)
         train->update_call = runner_prepare(train->runner, &update, err);
     return !model->needed || train->update_call;

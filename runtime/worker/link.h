@@ -14,6 +14,7 @@ struct rpc_tls;
 struct str;
 struct worker;
 struct worker_link;
+struct waits;
 
 enum { WORKER_HANDLE_BYTES = 17 };
 
@@ -29,6 +30,7 @@ struct worker_run {
     struct tensor *received; /* filled when it went well: owned by the caller */
     int receives_count;
     struct str *step_stats; /* NULL, or a serialized StepStats is appended */
+    struct waits *waits;    /* NULL, or filled */
     struct str *graph_def;  /* NULL, or the part's GraphDef is appended, as it was registered */
     void (*done)(struct worker_run *run, const struct error *err); /* NULL: it went well */
     void *arg;

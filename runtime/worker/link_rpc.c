@@ -106,6 +106,7 @@ static void ran(void *arg, const struct str *response, const struct error *err)
                                  .received = run->received,
                                  .received_count = run->receives_count,
                                  .step_stats = run->step_stats,
+                                 .waits = run->waits,
                                  .graph_def = run->graph_def};
     bool ok = !err && wire_read_ran(response->data, response->size, &out, &bad);
     run->done(run, ok ? NULL : err ? err : &bad);
@@ -124,6 +125,7 @@ static void remote_run_graph(struct worker_link *link, struct worker_run *run)
         .receives_count = run->receives_count,
         .errors_in_body = true,
         .trace = run->step_stats,
+        .with_waits = run->waits,
         .with_graph = run->graph_def,
     };
     struct str request = {0};
@@ -149,9 +151,22 @@ static void remote_cleanup_graph(struct worker_link *link, int64_t step_id)
 }
 
 struct asked { /* for a tensor */
+    struct worker_link *link;
     rendezvous_receiver *receiver;
     void *arg;
 };
+
+/* Says which task it was that could not be reached, in TensorFlow's words. */
+static void fail_asked(const struct asked *asked, const struct error *err)
+{
+    struct error named = *err;
+    if (err->code == UNAVAILABLE)
+        (void)fail(&named, err->code,
+                   "%s\nAdditional GRPC error information from remote target %s while calling "
+                   "%s",
+                   err->text, asked->link->task, METHOD("RecvTensor"));
+    asked->receiver(asked->arg, NULL, false, &named);
+}
 
 static void received(void *arg, const struct str *response, const struct error *err)
 {
@@ -160,7 +175,7 @@ static void received(void *arg, const struct str *response, const struct error *
     struct error bad;
     bool dead = false;
     if (err)
-        asked->receiver(asked->arg, NULL, false, err);
+        fail_asked(asked, err);
     else if (!wire_read_received(response->data, response->size, &value, &dead, &bad))
         asked->receiver(asked->arg, NULL, false, &bad);
     else
@@ -174,6 +189,7 @@ static void remote_receive(struct worker_link *link, int64_t step_id, const char
 {
     struct asked *asked = alloc_bytes(sizeof(*asked));
     struct str request = {0};
+    asked->link = link;
     asked->receiver = receiver;
     asked->arg = arg;
     wire_write_receive(step_id, key, &request);

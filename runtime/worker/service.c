@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/str.h"
+#include "runtime/waits.h"
 #include "runtime/worker/crew.h"
 #include "runtime/worker/service.h"
 #include "runtime/worker/wire.h"
@@ -188,6 +189,7 @@ struct served_run {
     struct arena *arena;
     struct rpc_call *call;
     struct str step_stats, graph_def;
+    struct waits waits;
 };
 
 static void ran(struct worker_run *run, const struct error *err)
@@ -201,6 +203,7 @@ static void ran(struct worker_run *run, const struct error *err)
                                     .received = run->received,
                                     .received_count = run->receives_count,
                                     .step_stats = run->step_stats,
+                                    .waits = run->waits,
                                     .graph_def = run->graph_def};
         wire_write_ran(&in, err, &out);
         rpc_call_reply(served->call, out.data, out.size);
@@ -210,6 +213,7 @@ static void ran(struct worker_run *run, const struct error *err)
     str_release(&out);
     str_release(&served->step_stats);
     str_release(&served->graph_def);
+    waits_release(&served->waits);
     wire_release_run(&served->in);
     free(run->received);
     arena_free(served->arena);
@@ -261,6 +265,7 @@ static void do_run_graph(struct service *service, struct rpc_call *call)
         .received = alloc_array((size_t)served->in.receives_count, sizeof(struct tensor)),
         .receives_count = served->in.receives_count,
         .step_stats = served->in.trace ? &served->step_stats : NULL,
+        .waits = served->in.with_waits ? &served->waits : NULL,
         .graph_def = served->in.with_graph ? &served->graph_def : NULL,
         .done = ran,
         .arg = served,

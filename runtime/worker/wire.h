@@ -11,6 +11,7 @@
 struct arena;
 struct error;
 struct str;
+struct waits;
 
 /* CreateWorkerSession, DeleteWorkerSession, RegisterGraph, DeregisterGraph. */
 struct wire_session {
@@ -31,8 +32,9 @@ struct wire_run {
     const char **receive_keys;
     int receives_count;
     bool errors_in_body;
-    bool trace;      /* the answer has step statistics */
-    bool with_graph; /* the answer has the part's GraphDef */
+    bool trace;      /* the answer has step statistics, */
+    bool with_waits; /* ... struct waits */
+    bool with_graph; /* ... the part's GraphDef */
 };
 
 /* The answer to it. */
@@ -41,6 +43,7 @@ struct wire_ran {
     struct tensor *received;
     int received_count;
     struct str *step_stats; /* a serialized StepStats; NULL: none (read: not looked at) */
+    struct waits *waits;
     struct str *graph_def;
 };
 

@@ -11,6 +11,7 @@
 #include "base/str.h"
 #include "proto/message.h"
 #include "runtime/tensor_pb.h"
+#include "runtime/waits.h"
 #include "runtime/worker/wire.h"
 #include "tensorflow/worker.pb-c.h"
 
@@ -146,6 +147,7 @@ void wire_write_run(const struct wire_run *in, struct str *out)
     options.record_timeline = in->trace;
     options.record_partition_graphs = in->with_graph;
     request.exec_opts = &options;
+    request.want_waits = in->with_waits;
     message_pack(&request.base, out);
     arena_free(arena);
 }
@@ -181,6 +183,7 @@ bool wire_read_run(const void *bytes, size_t size, struct arena *arena, struct w
         .receives_count = (int)request->n_recv_key,
         .errors_in_body = request->store_errors_in_response_body,
         .trace = request->exec_opts && request->exec_opts->record_timeline,
+        .with_waits = request->want_waits,
         .with_graph = request->exec_opts && request->exec_opts->record_partition_graphs,
     };
     if (read_sends(request, out, arena, err))
@@ -194,6 +197,36 @@ void wire_release_run(struct wire_run *run)
     for (int i = 0; i < run->sends_count; i++)
         tensor_release(&run->sends[i]);
     run->sends_count = 0;
+}
+
+static Tensorflow__PartWaits *pack_waits(const struct waits *waits, struct arena *arena)
+{
+    Tensorflow__PartWaits *out = arena_alloc(arena, sizeof(*out));
+    *out = (Tensorflow__PartWaits)TENSORFLOW__PART_WAITS__INIT;
+    out->total_ns = waits->total_ns;
+    out->n_rows = (size_t)waits->rows_count;
+    out->rows = arena_array(arena, out->n_rows, sizeof(*out->rows));
+    for (int i = 0; i < waits->rows_count; i++) {
+        const struct waits_row *row = &waits->rows[i];
+        out->rows[i] = arena_alloc(arena, sizeof(*out->rows[i]));
+        *out->rows[i] = (Tensorflow__PartWaits__Row)TENSORFLOW__PART_WAITS__ROW__INIT;
+        out->rows[i]->task = (char *)row->task;
+        out->rows[i]->wait_ns = row->wait_ns;
+        out->rows[i]->bytes = row->bytes;
+        out->rows[i]->tensors = row->tensors;
+    }
+    return out;
+}
+
+static void read_waits(const Tensorflow__PartWaits *in, struct waits *out)
+{
+    out->total_ns = in->total_ns;
+    for (size_t i = 0; i < in->n_rows && i <= LIMIT_JOB_TASKS; i++) {
+        struct waits_row *row = waits_of(out, in->rows[i]->task);
+        row->wait_ns += in->rows[i]->wait_ns;
+        row->bytes += in->rows[i]->bytes;
+        row->tensors += in->rows[i]->tensors;
+    }
 }
 
 void wire_write_ran(const struct wire_ran *in, const struct error *status, struct str *out)
@@ -214,6 +247,8 @@ void wire_write_ran(const struct wire_ran *in, const struct error *status, struc
         response.step_stats.data = (uint8_t *)in->step_stats->data;
         response.step_stats.len = in->step_stats->size;
     }
+    if (!status && in->waits)
+        response.waits = pack_waits(in->waits, arena);
     if (!status && in->graph_def) {
         graph = (ProtobufCBinaryData){in->graph_def->size, (uint8_t *)in->graph_def->data};
         response.n_partition_graph = 1;
@@ -255,6 +290,8 @@ bool wire_read_ran(const void *bytes, size_t size, const struct wire_ran *out,
     }
     if (ok && out->step_stats)
         str_add_bytes(out->step_stats, response->step_stats.data, response->step_stats.len);
+    if (ok && out->waits && response->waits)
+        read_waits(response->waits, out->waits);
     for (size_t i = 0; ok && out->graph_def && i < response->n_partition_graph; i++)
         str_add_bytes(out->graph_def, response->partition_graph[i].data,
                       response->partition_graph[i].len);

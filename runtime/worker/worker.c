@@ -12,6 +12,7 @@
 #include "base/limits.h"
 #include "base/map.h"
 #include "runtime/statistics.h"
+#include "runtime/waits.h"
 #include "runtime/worker/crew.h"
 #include "runtime/worker/internal.h"
 
@@ -161,11 +162,14 @@ static bool execute(const struct running_part *part, struct error *err)
     const struct worker *worker = part->step->worker;
     struct worker_run *run = part->run;
     struct execute_options options = {.cancel = part->step->cancel,
-                                      .rendezvous = part->step->rendezvous};
+                                      .rendezvous = part->step->rendezvous,
+                                      .waits = run->waits};
     struct trace trace = {.start_us = clock_wall_us(), .start_ns = clock_monotonic_ns()};
     if (run->step_stats)
         options.trace = &trace;
     bool ok = execute_plan(part->graph->plan, NULL, NULL, &options, err);
+    if (run->waits)
+        run->waits->total_ns = clock_monotonic_ns() - trace.start_ns;
     if (ok && run->step_stats)
         statistics_add_step(&worker->device, &trace, run->step_stats);
     if (ok && run->graph_def)

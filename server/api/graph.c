@@ -201,10 +201,29 @@ static bool graph_placement(struct request *req, struct error *err)
     return reply_owned(req, 200, "application/json", str_take(&out), size);
 }
 
+/* GET /api/v1/jobs/{id}/times: {step, steps, us, input_us, tasks: […]}; {tasks: []} before
+ * there is anything to tell. */
+static bool graph_times(struct request *req, struct error *err)
+{
+    struct db_artifact artifact;
+    bool found;
+    if (!read_artifact(req, "times", &artifact, &found, err))
+        return false;
+    json_t *times = found ? json_loadb(artifact.bytes, artifact.size, 0, NULL) : NULL;
+    if (!json_is_array(json_object_get(times, "tasks"))) { /* none, or another program's */
+        json_decref(times);
+        times = json_pack("{s:[]}", "tasks");
+    }
+    return reply_json(req, 200, times, err);
+}
+
 const struct route graph_routes[] = {
     {"GET", "/api/v1/jobs/{id}/graph", AUTH_IN_PROJECT(ROLE_VIEWER), graph_show,
      "Nodes of the graph that runs", NULL, NULL, 200, "Graph"},
     {"GET", "/api/v1/jobs/{id}/placement", AUTH_IN_PROJECT(ROLE_VIEWER), graph_placement,
      "Which op runs where, and why", NULL, NULL, 200, "Placement"},
+    {"GET", "/api/v1/jobs/{id}/times", AUTH_IN_PROJECT(ROLE_VIEWER), graph_times,
+     "Where the time of its steps goes: input, each task, waiting for others", NULL, NULL, 200,
+     "StepTimes"},
     {0},
 };

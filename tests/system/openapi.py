@@ -135,6 +135,7 @@ calls = {
     f"POST {J}/{{id}}/metrics": [(f"{J}/{program}/metrics", {"points": [{"step": 3, "values": {"score": 0.5, "gap": "NaN"}}]})],
     f"GET {J}/{{id}}/logs": [f"{J}/{model}/logs", f"{J}/{program}/logs?task=worker/0&stream=stdout&tail=5"],
     f"GET {J}/{{id}}/graph": [f"{J}/{model}/graph"], f"GET {J}/{{id}}/placement": [f"{J}/{model}/placement"],
+    f"GET {J}/{{id}}/times": [f"{J}/{model}/times"],
     "PUT /api/v1/files/{sha256}": [(f"/api/v1/files/{empty}", b"")], "GET /api/v1/files/{sha256}": [f"/api/v1/files/{empty}"],
     "PUT /api/v1/datasets/{name}/files": [("/api/v1/datasets/rows/files?path=train.csv&offset=0", b"a,b,label\n1,2,x\n3,4,y\n")],
     "POST /api/v1/datasets/{name}:publish": [("/api/v1/datasets/rows:publish", {})],

@@ -138,7 +138,8 @@ check same_as_undisturbed near "$(field "$(api GET '/api/v1/jobs/job/metrics?nam
 spec stopped 16 1000000 '{"ps": 1, "worker": 2}'
 "$trainyard" submit stopped.json >/dev/null
 wait_for 30 is_state stopped running
-sleep 1
+says_who_waits() { "$trainyard" top stopped | grep -q '^worker:1 .* ps:0 '; }
+check top_says_who_waits_for_whom wait_for 20 says_who_waits
 "$trainyard" cancel stopped >/dev/null
 check cancel_ends wait_for 20 is_final stopped
 check cancelled is_state stopped cancelled

@@ -212,7 +212,7 @@ TEST(workers_among_themselves_learn_what_one_learns)
         int workers;
     } rows[] = {{SMALL, 2}, {SMALL, 3}, {SMALL, 4}, {LARGE, 2}, {LARGE, 3}};
     for (int i = 0; i < ARRAY_LEN(rows); i++) {
-        char name[3][24];
+        char name[3][40];
         for (int k = 0; k < 3; k++)
             snprintf(name[k], sizeof(name[k]), "among-%d-%d", i, k);
         const char *strategy = "{\"mode\": \"allreduce\"}";

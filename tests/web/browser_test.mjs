@@ -1,7 +1,7 @@
 // browser_test.mjs - the page in a real browser, against a real server that trains a real job.
 
 import { spawnSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { build, check, expect, expectNoOverflow, finish, freePort, launch, newFolder, serve, shots, show, top, trainyard } from "./lib.mjs";
@@ -187,12 +187,39 @@ try {
         await page.getByLabel("Workers", { exact: true }).fill("");
     });
 
+    await check("a job of several tasks shows who waits for whom", async () => {
+        const spec = join(folder, "together.json");
+        const layers = [{ layer: "Flatten" }, { layer: "Dense", units: 32, activation: "relu" }, { layer: "Dense", units: 10 }];
+        writeFileSync(spec, JSON.stringify({
+            name: "together", model: { layers }, data: { dataset: "digits", batch_size: 16 },
+            train: { steps: 100000, optimizer: { name: "SGD", learning_rate: 0.01 } }, strategy: { mode: "allreduce" }, tasks: { worker: 2 },
+        }));
+        trainyard("submit", spec, "--dir", folder);
+        await page.goto(`${site}/jobs`);
+        await page.getByRole("link", { name: "together" }).first().click();
+        await page.getByRole("link", { name: "Time" }).click();
+        await page.getByText("Nothing has been measured yet").or(page.getByText("A step takes")).waitFor({ timeout: 10000 });
+        await page.getByText("A step takes").waitFor({ timeout: 20000 });
+        await page.getByRole("heading", { name: "Who waits for whom" }).waitFor({ timeout: 5000 });
+        expect((await page.getByRole("cell", { name: "worker:1" }).count()) > 0, "worker:1 is not among the tasks");
+        const steps = await page.getByText(/up to step \d+/).textContent();
+        await page.waitForFunction((before) => !document.body.textContent.includes(before), steps, { timeout: 15000 });
+        await expectNoOverflow(page);
+        await page.screenshot({ path: join(shots, "time.png") });
+        await page.emulateMedia({ colorScheme: "dark" });
+        await page.setViewportSize({ width: 420, height: 800 });
+        await expectNoOverflow(page);
+        await page.screenshot({ path: join(shots, "time-dark-narrow.png"), fullPage: true });
+        await page.setViewportSize({ width: 1360, height: 860 });
+        await page.emulateMedia({ colorScheme: "light" });
+        trainyard("kill", "together", "--dir", folder);
+    });
+
     await check("a failed job says why", async () => {
         const bad = join(folder, "missing-dataset.json");
         const spec = JSON.parse(readFileSync(join(top, "examples/digits-cnn.json"), "utf8"));
         spec.name = "no-such-data";
         spec.data.dataset = "no-such-data";
-        const { writeFileSync } = await import("node:fs");
         writeFileSync(bad, JSON.stringify(spec));
         const run = spawnSync(join(build, "trainyard"), ["submit", bad, "--dir", folder], { encoding: "utf8" });
         const text = run.stdout + run.stderr;

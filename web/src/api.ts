@@ -13,6 +13,7 @@ import type {
     Member,
     Node,
     Placed,
+    StepTimes,
     Problem,
     Project,
     Series,
@@ -129,6 +130,10 @@ export async function artifacts(id: string): Promise<Artifact[]> {
 
 export function artifactUrl(id: string, one: Artifact): string {
     return `/api/v1/jobs/${id}/artifacts/content?task=${encodeURIComponent(one.task)}&path=${encodeURIComponent(one.path)}`;
+}
+
+export async function times(id: string): Promise<StepTimes> {
+    return await request<StepTimes>("GET", `/jobs/${id}/times`);
 }
 
 export async function placement(id: string): Promise<Placed[]> {

@@ -41,6 +41,12 @@ export function duration(seconds: number | null | undefined): string {
     return `${Math.floor(s / 86400)}d ${Math.floor((s % 86400) / 3600)}h`;
 }
 
+/** Of microseconds. */
+export function milliseconds(us: number): string {
+    if (us >= 1e6) return `${trim(us / 1e6)} s`;
+    return us >= 1000 || us === 0 ? `${trim(us / 1000)} ms` : `${trim(us)} µs`;
+}
+
 export function ago(time: string | null | undefined, now: number): string {
     if (!time) return "–";
     const seconds = (now - Date.parse(time)) / 1000;

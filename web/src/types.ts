@@ -50,6 +50,21 @@ export interface Series {
     values: number[];
 }
 
+export interface TaskTimes {
+    task: string;
+    us: number;
+    wait_us: number;
+    from: { task: string; wait_us: number; bytes: number; tensors: number }[];
+}
+
+export interface StepTimes {
+    step: number;
+    steps: number;
+    us: number;
+    input_us: number;
+    tasks: TaskTimes[];
+}
+
 export interface Placed {
     node: string;
     op: string;

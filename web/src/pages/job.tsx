@@ -13,12 +13,13 @@ import { PlacementTable } from "../parts/placement-table";
 import { ProblemNotice } from "../parts/problem";
 import { ProgramFigures, ProgramOverview } from "../parts/program";
 import { Bar, StateMark } from "../parts/state";
+import { StepTimesTab } from "../parts/step-times";
 import { merge, pointsOf, withPoints } from "../points";
 import { useMay } from "../session";
 import type { Job, Series } from "../types";
 import { isTerminal } from "../types";
 
-const TABS = ["overview", "graph", "placement", "logs", "spec", "events"];
+const TABS = ["overview", "graph", "placement", "time", "logs", "spec", "events"];
 const PROGRAM_TABS = ["overview", "logs", "spec", "events"];
 
 function useJob(id: string): { job: Job | null; series: Series[]; error: api.ApiError | null; reload: () => void } {
@@ -54,6 +55,7 @@ export function JobPage({ id, tab }: { id: string; tab: string }): preact.JSX.El
             {tab === "overview" ? <Overview job={job} series={series} /> : null}
             {tab === "graph" ? <GraphTab job={job} /> : null}
             {tab === "placement" ? <PlacementTable job={job} /> : null}
+            {tab === "time" ? <StepTimesTab job={job} /> : null}
             {tab === "logs" ? <LogTail job={job} lines={5000} /> : null}
             {tab === "spec" ? <Spec job={job} /> : null}
             {tab === "events" ? <Events job={job} /> : null}

@@ -1,0 +1,122 @@
+/* account.c - see account.h. */
+
+#include "runtime/cluster/account.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/str.h"
+#include "runtime/waits.h"
+
+struct entry { /* of one task */
+    char task[WAITS_TASK_BYTES];
+    struct waits waits; /* of all its parts */
+};
+
+struct account {
+    pthread_mutex_t lock; /* guards: all below */
+    struct entry *entries;
+    int count, capacity;
+};
+
+struct account *account_new(void)
+{
+    struct account *account = alloc_bytes(sizeof(*account));
+    pthread_mutex_init(&account->lock, NULL);
+    return account;
+}
+
+static void clear(struct account *account)
+{
+    for (int i = 0; i < account->count; i++)
+        waits_release(&account->entries[i].waits);
+    account->count = 0;
+}
+
+void account_free(struct account *account)
+{
+    if (!account)
+        return;
+    clear(account);
+    free(account->entries);
+    pthread_mutex_destroy(&account->lock);
+    free(account);
+}
+
+static struct entry *entry_of(struct account *account, const char *task)
+{
+    for (int i = 0; i < account->count; i++)
+        if (!strcmp(account->entries[i].task, task))
+            return &account->entries[i];
+    account->entries = alloc_grow(account->entries, account->count, &account->capacity,
+                                  sizeof(*account->entries));
+    struct entry *entry = &account->entries[account->count++];
+    *entry = (struct entry){0};
+    snprintf(entry->task, sizeof(entry->task), "%s", task);
+    return entry;
+}
+
+void account_part(struct account *account, const char *task, const struct waits *waits)
+{
+    pthread_mutex_lock(&account->lock);
+    struct waits *sum = &entry_of(account, task)->waits;
+    sum->total_ns += waits->total_ns;
+    for (int i = 0; i < waits->rows_count; i++) {
+        const struct waits_row *from = &waits->rows[i];
+        struct waits_row *row = waits_of(sum, from->task);
+        row->wait_ns += from->wait_ns;
+        row->bytes += from->bytes;
+        row->tensors += from->tensors;
+    }
+    pthread_mutex_unlock(&account->lock);
+}
+
+/* "worker:1" of "/job:worker/replica:0/task:1"; others as they are. */
+static void add_name(struct str *json, const char *task)
+{
+    char job[WAITS_TASK_BYTES], name[WAITS_TASK_BYTES + 16];
+    int replica, index;
+    if (sscanf(task, "/job:%79[^/]/replica:%d/task:%d", job, &replica, &index) == 3)
+        snprintf(name, sizeof(name), "%s:%d", job, index);
+    else
+        snprintf(name, sizeof(name), "%s", task);
+    str_add_json(json, name, strlen(name));
+}
+
+static void add_rows(struct str *json, const struct entry *entry, double steps)
+{
+    int added = 0;
+    for (int i = 0; i < entry->waits.rows_count; i++) {
+        const struct waits_row *row = &entry->waits.rows[i];
+        if (!row->task[0] || !strcmp(row->task, entry->task))
+            continue;
+        str_add(json, added++ ? ", {\"task\": " : "{\"task\": ");
+        add_name(json, row->task);
+        str_printf(json, ", \"wait_us\": %.1f, \"bytes\": %.0f, \"tensors\": %.1f}",
+                   (double)row->wait_ns / 1e3 / steps, (double)row->bytes / steps,
+                   (double)row->tensors / steps);
+    }
+}
+
+void account_take(struct account *account, int64_t count, struct str *json)
+{
+    double steps = count > 0 ? (double)count : 1;
+    pthread_mutex_lock(&account->lock);
+    str_add(json, "[");
+    for (int i = 0; i < account->count; i++) {
+        const struct entry *entry = &account->entries[i];
+        uint64_t wait_ns = 0;
+        for (int r = 0; r < entry->waits.rows_count; r++)
+            wait_ns += entry->waits.rows[r].wait_ns;
+        str_add(json, i ? ",\n {\"task\": " : "{\"task\": ");
+        add_name(json, entry->task);
+        str_printf(json, ", \"us\": %.1f, \"wait_us\": %.1f, \"from\": [",
+                   (double)entry->waits.total_ns / 1e3 / steps, (double)wait_ns / 1e3 / steps);
+        add_rows(json, entry, steps);
+        str_add(json, "]}");
+    }
+    str_add(json, "]");
+    clear(account);
+    pthread_mutex_unlock(&account->lock);
+}

@@ -1,0 +1,55 @@
+/* times.c - where the time of steps goes: waiting for input, in each task, and for each other.
+ */
+
+#include "base/clock.h"
+#include "runtime/cluster/account.h"
+#include "runtime/train/internal.h"
+
+#define TIMES_EVERY_US 2000000
+
+/* The first step makes plans, and is like no other. */
+static void forget(struct train *train)
+{
+    struct account *account = runner_account(train->runner);
+    struct str ignored = {0};
+    if (account)
+        account_take(account, 1, &ignored);
+    str_release(&ignored);
+}
+
+void times_add(struct train *train, uint64_t step_us, uint64_t input_us)
+{
+    if (!train->busy_steps) {
+        forget(train);
+        return;
+    }
+    train->times.steps++;
+    train->times.step_us += step_us;
+    train->times.input_us += input_us;
+}
+
+void times_tell(struct train *train, bool now)
+{
+    struct train_times *times = &train->times;
+    uint64_t now_us = clock_monotonic_us();
+    uint64_t told_us = times->told_us ? times->told_us : train->opened_us;
+    if (!train->events || !times->steps || (!now && now_us - told_us < TIMES_EVERY_US))
+        return;
+    struct account *account = runner_account(train->runner);
+    double steps = (double)times->steps, step_us = (double)times->step_us / steps;
+    struct str json = {0};
+    str_printf(&json, "{\"step\": %lld, \"steps\": %lld, \"us\": %.1f, \"input_us\": %.1f, ",
+               (long long)train->step, (long long)times->steps, step_us,
+               (double)times->input_us / steps);
+    str_add(&json, "\"tasks\": ");
+    if (account)
+        account_take(account, times->steps, &json);
+    else
+        str_printf(&json,
+                   "[{\"task\": \"worker:0\", \"us\": %.1f, \"wait_us\": 0, \"from\": []}]",
+                   step_us);
+    str_add_char(&json, '}');
+    events_times(train->events, train->step, str_text(&json));
+    str_release(&json);
+    *times = (struct train_times){.told_us = now_us};
+}
