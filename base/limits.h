@@ -31,6 +31,7 @@
 #define LIMIT_WORKER_GRAPHS 100000           /* of one session */
 #define LIMIT_LIST_ITEMS (1 << 24)           /* tensors in a tensor array, list or stack */
 #define LIMIT_LIST_DEPTH 64                  /* lists in lists */
+#define LIMIT_META_GRAPH_BYTES (32 << 20)    /* of a spec, decompressed */
 #define LIMIT_IMAGE_BYTES (INT64_C(1) << 30) /* the pixels of one image file */
 
 /* Names of jobs, datasets, nodes, artifacts: [A-Za-z0-9._-], not "." or ".." */

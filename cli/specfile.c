@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/str.h"
+#include "runtime/spec/spec_embed.h"
 
 static bool read_file(const char *path, struct str *text, struct error *err)
 {
@@ -41,6 +42,9 @@ json_t *specfile_read(const char *word, struct error *err)
         else if (!json_is_object(spec)) {
             json_decref(spec);
             spec = fail_null(err, INVALID, "%s: a spec is a JSON object", word);
+        } else if (!spec_embed(spec, word, NULL, err)) {
+            json_decref(spec);
+            spec = NULL;
         }
     }
     str_release(&text);

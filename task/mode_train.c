@@ -3,6 +3,7 @@
 #include "task/mode_train.h"
 
 #include <errno.h>
+#include <jansson.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -16,6 +17,7 @@
 #include "base/str.h"
 #include "runtime/io/file.h"
 #include "runtime/spec/spec.h"
+#include "runtime/spec/spec_embed.h"
 #include "runtime/train/train.h"
 #include "task/libraries.h"
 #include "task/show.h"
@@ -127,6 +129,21 @@ static bool is_file(const char *path)
     return !stat(path, &info) && !S_ISDIR(info.st_mode);
 }
 
+/* Puts the files that the spec names into its text, which else stays as it is. */
+static bool embed(struct str *text, const char *path, struct error *err)
+{
+    json_t *spec = json_loadb(str_text(text), text->size, JSON_REJECT_DUPLICATES, NULL);
+    bool changed = false, ok = !spec || spec_embed(spec, path, &changed, err);
+    char *with = ok && changed ? json_dumps(spec, JSON_COMPACT) : NULL;
+    if (with) {
+        str_clear(text);
+        str_add(text, with);
+    }
+    free(with);
+    json_decref(spec);
+    return ok;
+}
+
 static const struct spec *read_spec(const char *name, struct arena *arena, struct error *err)
 {
     struct str text = {0};
@@ -146,7 +163,9 @@ static const struct spec *read_spec(const char *name, struct arena *arena, struc
         str_release(&all);
         return NULL;
     }
-    const struct spec *spec = spec_parse_training(arena, str_text(&text), text.size, err);
+    const struct spec *spec = NULL;
+    if (embed(&text, name, err))
+        spec = spec_parse_training(arena, str_text(&text), text.size, err);
     if (!spec)
         error_prefix(err, "%s: ", name);
     str_release(&text);

@@ -3,11 +3,11 @@
  * or compressed bytes.
  */
 
-#include <zlib.h>
-
 #include "base/error.h"
+#include "base/limits.h"
 #include "base/str.h"
 #include "kernels/list.h"
+#include "runtime/io/gzip.h"
 #include "runtime/tensor_pb.h"
 
 static bool parse_run(struct kernel_call *call, struct error *err)
@@ -46,48 +46,14 @@ static bool serialize_run(struct kernel_call *call, struct error *err)
 
 /* --- compressed bytes --- */
 
-#define INFLATE_STEP_BYTES (256 << 10)
-
-/* Inflates all of `in`; members of gzip may follow each other. */
-static bool inflate_all(z_stream *stream, struct str *out, struct error *err)
-{
-    for (int result = Z_OK;;) {
-        if (out->size > (size_t)LIMIT_MESSAGE_BYTES)
-            return fail(err, EXHAUSTED, "compressed bytes inflate to more than %lld bytes",
-                        (long long)LIMIT_MESSAGE_BYTES);
-        if (result == Z_STREAM_END) {
-            if (stream->avail_in == 0)
-                return true;
-            inflateReset(stream);
-        }
-        size_t before = out->size;
-        stream->next_out = (Bytef *)str_extend(out, INFLATE_STEP_BYTES);
-        stream->avail_out = INFLATE_STEP_BYTES;
-        result = inflate(stream, Z_NO_FLUSH);
-        out->size = before + INFLATE_STEP_BYTES - stream->avail_out;
-        if (result == Z_BUF_ERROR || (result == Z_OK && stream->avail_out && !stream->avail_in))
-            return true; /* cut off: as TensorFlow, what there is */
-        if (result != Z_OK && result != Z_STREAM_END)
-            return fail(err, DATA_LOSS, "inflate() failed with error %d: %s", result,
-                        stream->msg ? stream->msg : "unknown");
-    }
-}
-
+/* What was cut off is, as in TensorFlow, what there is of it. */
 static bool decompress(const struct tensor_string *in, bool gzip, struct str *out,
                        struct error *err)
 {
-    z_stream stream = {.next_in = (Bytef *)in->data, .avail_in = (uInt)in->size};
+    bool whole;
     str_clear(out);
-    if (in->size == 0)
-        return true;
-    if (in->size > UINT32_MAX)
-        return fail(err, EXHAUSTED, "compressed bytes: %zu are more than %u", in->size,
-                    UINT32_MAX);
-    if (inflateInit2(&stream, gzip ? MAX_WBITS + 16 : MAX_WBITS) != Z_OK)
-        return fail(err, EXHAUSTED, "no memory to inflate");
-    bool ok = inflate_all(&stream, out, err);
-    inflateEnd(&stream);
-    return ok;
+    return !in->size ||
+           gzip_decompress(in->data, in->size, gzip, LIMIT_MESSAGE_BYTES, out, &whole, err);
 }
 
 static bool decompress_prepare(const struct node *node, void **state, struct error *err)

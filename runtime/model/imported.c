@@ -3,8 +3,11 @@
 #include "runtime/model/imported.h"
 
 #include "base/arena.h"
+#include "base/error.h"
+#include "base/limits.h"
 #include "base/str.h"
 #include "runtime/io/base64.h"
+#include "runtime/io/gzip.h"
 #include "runtime/model/imported_internal.h"
 #include "runtime/model/metric.h"
 #include "runtime/op.h"
@@ -25,13 +28,35 @@ static void fail_here(struct importing *g)
 
 /* --- the graph --- */
 
+/* Compressed or not. */
+static bool unpack(struct importing *g, struct str *bytes)
+{
+    struct str packed = {0};
+    bool whole = true, ok = true;
+    if (!base64_decode(g->spec->graph.meta_graph, bytes)) {
+        build_refuse(&g->m, INVALID, "meta_graph is not base64");
+        return false;
+    }
+    if (gzip_is(bytes->data, bytes->size)) {
+        packed = *bytes;
+        *bytes = (struct str){0};
+        ok = gzip_decompress(packed.data, packed.size, true, LIMIT_META_GRAPH_BYTES, bytes,
+                             &whole, g->m.b.err);
+        str_release(&packed);
+    }
+    if (!ok)
+        fail_here(g);
+    else if (!whole)
+        build_refuse(&g->m, DATA_LOSS, "meta_graph is cut off: its gzip does not end");
+    return ok && whole;
+}
+
 static void read_graph(struct importing *g)
 {
     struct str bytes = {0};
     imported_at(g, IMPORTED_POINTER "/meta_graph");
-    if (!base64_decode(g->spec->graph.meta_graph, &bytes))
-        build_refuse(&g->m, INVALID, "meta_graph is not base64");
-    else if (!meta_graph_read(str_text(&bytes), bytes.size, g->m.b.graph, &g->meta, g->m.b.err))
+    if (unpack(g, &bytes) &&
+        !meta_graph_read(str_text(&bytes), bytes.size, g->m.b.graph, &g->meta, g->m.b.err))
         fail_here(g);
     str_release(&bytes);
     g->nodes_count = graph_count(g->m.b.graph);

@@ -41,7 +41,7 @@ struct spec_tensor { /* a name and the tensor that it means: "images", "x:0" */
 #define SPEC_GRAPH_METRIC_BYTES 64
 
 struct spec_graph {         /* a graph that another program wrote, in the place of layers */
-    const char *meta_graph; /* a MetaGraphDef in base64; NULL: there are layers */
+    const char *meta_graph; /* a MetaGraphDef, perhaps in gzip, in base64; NULL: layers */
     const char *loss, *train, *init, *output; /* NULL: as its collections and signatures say */
     const struct spec_tensor *inputs;         /* what takes which feature of the data */
     int inputs_count;

@@ -69,6 +69,10 @@ static bool parts_parse(const struct spec_object *graph, struct spec *spec)
     static const char *const allowed[] = {"meta_graph", "loss",   "train",   "init",
                                           "output",     "inputs", "metrics", NULL};
     struct spec_graph *out = &spec->graph;
+    if (spec_read_value(graph, "file"))
+        return error_at(graph->err, spec_read_pointer(graph, "file", -1), INVALID,
+                        "a file is put in by the command line (trainyard submit, train): here "
+                        "its bytes go into meta_graph, in base64, also compressed by gzip");
     return spec_read_only(graph, allowed) &&
            spec_read_required(graph, "meta_graph", "a MetaGraphDef in base64") &&
            spec_read_text(graph, "meta_graph", LIMIT_HTTP_BODY_BYTES, &out->meta_graph) &&

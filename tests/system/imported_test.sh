@@ -39,6 +39,19 @@ for kind in resource reference; do
     check ${kind}_answers has "$answer" "[[2, 0.9"
 done
 
+# The graph as a file beside the spec; and compressed in it.
+mkdir beside && cp "$metas/imported_resource.meta" beside/
+sed -E 's|"meta_graph": "[^"]*"|"file": "imported_resource.meta"|' resource.json >beside/named.json
+"$trainyard" train beside/named.json --data data --out named --threads 1 >/dev/null 2>&1
+check named_as_a_file_trains_to_the_same_bits cmp resource/checkpoints/model.ckpt-60.data-00000-of-00001 named/checkpoints/model.ckpt-60.data-00000-of-00001
+sed -E "s|\"meta_graph\": \"[^\"]*\"|\"meta_graph\": \"$(gzip -9c "$metas/imported_resource.meta" | base64 -w0)\"|" resource.json >packed.json
+run packed packed --steps 2 >/dev/null
+check compressed_trains test -s packed/checkpoints/model.ckpt-2.index
+sed -E "s|\"meta_graph\": \"[^\"]*\"|\"meta_graph\": \"$(gzip -9c "$metas/imported_resource.meta" | head -c -20 | base64 -w0)\"|" resource.json >cut.json
+check compressed_and_cut_is_refused has "$(run cut cut)" "meta_graph is cut off"
+sed -E 's|"file": "[^"]*"|"file": "none.meta"|' beside/named.json >beside/none.json
+check absent_file_is_named has "$(run beside/none none)" "beside/none.meta"
+
 "$trainyard" export resource saved --format saved_model >/dev/null
 check exported_it_answers_the_same same "$("$trainyard" predict saved one.json --top 1)" "$("$trainyard" predict resource one.json --top 1)"
 check exported_it_answers has "$("$trainyard" predict saved one.json)" '[0.'
@@ -69,6 +82,10 @@ one=$(field "$(api POST /api/v1/jobs "$(cat there.json)")" number) || exit 1
 wait_for 60 is_final "$one"
 check trained_by_a_task same "$(state_of "$one")" succeeded
 check to_the_same_bits cmp "$dir/jobs/$one/checkpoints/model.ckpt-60.data-00000-of-00001" resource/checkpoints/model.ckpt-60.data-00000-of-00001
+four=$("$trainyard" submit beside/named.json --dir "$dir" --json | sed 's/.*"number": *\([0-9]*\).*/\1/')
+wait_for 60 is_final "$four"
+check submitted_with_a_file same "$(state_of "$four")" succeeded
+check rest_wants_its_bytes has "$(api POST /api/v1/jobs "$(cat beside/named.json)")" "its bytes go into meta_graph"
 two=$(field "$(api POST /api/v1/jobs "$(sed "s/\"steps\": 60/\"steps\": 20, \"init\": {\"job\": $one}/" there.json)")" number) || exit 1
 wait_for 60 is_final "$two"
 check trained_on same "$(state_of "$two")" succeeded
