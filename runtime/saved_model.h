@@ -56,6 +56,18 @@ bool saved_model_open_meta(const char *path, const char *prefix,
                            const struct session_options *options, struct saved_model *out,
                            struct error *err) CHECKED;
 
+/* Whether `path` is a file that may hold a graph alone: .meta, .pb or .pbtxt. */
+bool saved_model_is_file(const char *path);
+
+/*
+ * Opens such a file: a MetaGraphDef ("model.meta"), with the variables of the checkpoint that
+ * lies beside it ("model.index"), if one does; or a GraphDef, whose weights are constants.  One
+ * without signatures gets one called "graph": its placeholders in, and out what is computed
+ * from them and read by no other node.  Else as saved_model_open_meta().
+ */
+bool saved_model_open_file(const char *path, const struct session_options *options,
+                           struct saved_model *out, struct error *err) CHECKED;
+
 /*
  * The signature of that name; NULL: "serving_default", or the only one.  Fails with NOT_FOUND,
  * naming those that there are.
@@ -80,3 +92,20 @@ struct saved_model_content {
  */
 bool saved_model_write(const char *path, const struct saved_model_content *content,
                        struct error *err) CHECKED;
+
+/*
+ * Writes PREFIX.meta, a MetaGraphDef, and the checkpoint PREFIX beside it, as TensorFlow 1's
+ * Saver does: import_meta_graph("PREFIX.meta").restore(session, "PREFIX") has the model.  Fails
+ * as saved_model_write() does.
+ */
+bool saved_model_write_meta(const char *prefix, const struct saved_model_content *content,
+                            struct error *err) CHECKED;
+
+/*
+ * Writes a GraphDef, binary or as text, with the values of variables as constants in it, as
+ * TensorFlow's freeze_graph does.  Fails as saved_model_write() does, with UNIMPLEMENTED when a
+ * variable is not only read, and with EXHAUSTED when they take more than a message can hold.
+ */
+bool saved_model_write_graph(const char *path, bool as_text,
+                             const struct saved_model_content *content,
+                             struct error *err) CHECKED;

@@ -61,9 +61,40 @@ bool saved_model_read_keys(struct saved_meta *meta, const void *bytes, size_t si
 
 /* --- writing --- */
 
+/* What is made into a message. */
+struct packing {
+    const struct saved_model_content *content;
+    const bool *wanted;        /* by the id of a node of its graph: whether it is written */
+    const struct graph *saver; /* NULL: none */
+    struct arena *arena;       /* of what we make */
+    struct arena *messages;    /* of what was a graph of ours */
+};
+
 /*
- * Appends a serialized SavedModel: the nodes of `content` that `wanted` marks (by id), without
- * their scope, and those of `saver`, which has the variables and what saves and restores them.
+ * A name without the scope: "eval/dense/MatMul:0" as "dense/MatMul:0", "^eval/x" as "^x"; one
+ * that would then be taken stays.  The same for a node (a NodeDef) and what it reads, which
+ * also loses its "_class": that names other nodes and is of no use.
+ */
+char *saved_model_short_name(const struct packing *p, const char *name);
+void saved_model_shorten(const struct packing *p, void *node);
+
+/* The GraphDef of a graph, in p->messages. */
+void *saved_model_graph_message(struct packing *p, const struct graph *graph,
+                                struct error *err);
+
+/*
+ * Appends a serialized SavedModel, or the MetaGraphDef alone: the nodes of `content` that
+ * `wanted` marks (by id), without their scope, and those of `saver`, which has the variables
+ * and what saves and restores them.
  */
 bool saved_model_pack(const struct saved_model_content *content, const bool *wanted,
-                      const struct graph *saver, struct str *out, struct error *err) CHECKED;
+                      const struct graph *saver, bool is_meta_graph, struct str *out,
+                      struct error *err) CHECKED;
+
+/* Appends the serialized GraphDef of the nodes marked, with variables' values as constants. */
+bool saved_model_pack_frozen(const struct saved_model_content *content, const bool *wanted,
+                             struct str *out, struct error *err) CHECKED;
+
+/* Appends a GraphDef in text form. */
+bool saved_model_print_graph(const struct str *graph, struct str *out,
+                             struct error *err) CHECKED;

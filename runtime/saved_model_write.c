@@ -1,5 +1,5 @@
-/* saved_model_write.c - a model of ours as a SavedModel: the nodes that its signature needs,
- * and a saver as TensorFlow 1 has it. */
+/* saved_model_write.c - a model of ours as a SavedModel, a MetaGraphDef with its checkpoint or
+ * a GraphDef: the nodes that its signature needs, and a saver as TensorFlow 1 has it. */
 
 #include <errno.h>
 #include <sys/stat.h>
@@ -198,49 +198,77 @@ static bool make_folder(const char *path, struct error *err)
     return mkdir(path, 0777) == 0 || errno == EEXIST || file_error(err, "create folder", path);
 }
 
-static bool write_variables(const char *folder, const struct saved_model_content *content,
-                            struct error *err)
+/* A checkpoint of what the graph's saver restores. */
+static bool write_checkpoint(const char *prefix, const struct saved_model_content *content,
+                             struct error *err)
 {
-    char *inside = alloc_printf("%s/variables", folder);
-    char *prefix = alloc_printf("%s/variables", inside);
-    bool ok = make_folder(inside, err);
-    struct bundle_writer *writer = ok ? bundle_writer_open(prefix, err) : NULL;
-    ok = writer != NULL;
+    struct bundle_writer *writer = bundle_writer_open(prefix, err);
+    bool ok = writer != NULL;
     for (int i = 0; ok && i < content->variables_count; i++)
         ok = !content->values[i].dtype ||
              bundle_writer_add(writer, content->variables[i].name, &content->values[i], err);
     if (ok)
-        ok = bundle_writer_finish(writer, err);
-    else
-        bundle_writer_discard(writer);
-    free(prefix);
-    free(inside);
-    return ok;
+        return bundle_writer_finish(writer, err);
+    bundle_writer_discard(writer);
+    return false;
 }
 
-/* Variables first: who finds the model's file finds all of it. */
-static bool write_files(const char *path, const struct saved_model_content *content,
-                        const struct str *model, struct error *err)
+/* The message of the model; of a MetaGraphDef, or of a SavedModel. */
+static bool pack(const struct saved_model_content *content, bool is_meta_graph, struct str *out,
+                 struct error *err)
 {
-    char *file = alloc_printf("%s/saved_model.pb", path);
-    bool ok = make_folder(path, err) && write_variables(path, content, err) &&
-              file_write(file, model->data, model->size, err);
-    free(file);
-    return ok;
-}
-
-bool saved_model_write(const char *path, const struct saved_model_content *content,
-                       struct error *err)
-{
-    struct str model = {0};
     struct graph *saver = graph_new();
     bool *wanted = alloc_array((size_t)graph_count(content->graph) + 1, sizeof(*wanted));
     bool ok = mark_wanted(content, wanted, err) && check_ops(content, wanted, err) &&
               build_saver(content, saver, err) &&
-              saved_model_pack(content, wanted, saver, &model, err) &&
-              write_files(path, content, &model, err);
+              saved_model_pack(content, wanted, saver, is_meta_graph, out, err);
     free(wanted);
     graph_free(saver);
+    return ok;
+}
+
+/* Variables first: who finds the model's file finds all of it. */
+bool saved_model_write(const char *path, const struct saved_model_content *content,
+                       struct error *err)
+{
+    struct str model = {0};
+    char *file = alloc_printf("%s/saved_model.pb", path);
+    char *inside = alloc_printf("%s/variables", path);
+    char *prefix = alloc_printf("%s/variables", inside);
+    bool ok = pack(content, false, &model, err) && make_folder(path, err) &&
+              make_folder(inside, err) && write_checkpoint(prefix, content, err) &&
+              file_write(file, model.data, model.size, err);
+    free(prefix);
+    free(inside);
+    free(file);
     str_release(&model);
+    return ok;
+}
+
+bool saved_model_write_meta(const char *prefix, const struct saved_model_content *content,
+                            struct error *err)
+{
+    struct str meta = {0};
+    char *file = alloc_printf("%s.meta", prefix);
+    bool ok = pack(content, true, &meta, err) && write_checkpoint(prefix, content, err) &&
+              file_write(file, meta.data, meta.size, err);
+    free(file);
+    str_release(&meta);
+    return ok;
+}
+
+bool saved_model_write_graph(const char *path, bool as_text,
+                             const struct saved_model_content *content, struct error *err)
+{
+    struct str graph = {0}, text = {0};
+    bool *wanted = alloc_array((size_t)graph_count(content->graph) + 1, sizeof(*wanted));
+    bool ok = mark_wanted(content, wanted, err) && check_ops(content, wanted, err) &&
+              saved_model_pack_frozen(content, wanted, &graph, err) &&
+              (!as_text || saved_model_print_graph(&graph, &text, err));
+    const struct str *bytes = as_text ? &text : &graph;
+    ok = ok && file_write(path, bytes->data, bytes->size, err);
+    free(wanted);
+    str_release(&graph);
+    str_release(&text);
     return ok;
 }

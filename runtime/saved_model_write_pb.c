@@ -1,4 +1,4 @@
-/* saved_model_write_pb.c - the SavedModel message of a model of ours. */
+/* saved_model_write_pb.c - the MetaGraphDef of a model of ours, alone or in a SavedModel. */
 
 #include "base/arena.h"
 #include "base/error.h"
@@ -19,21 +19,9 @@ typedef Tensorflow__MetaGraphDef meta_proto;
 #define WRITE_VERSION "1.15.0"
 #define WRITE_METHOD "tensorflow/serving/predict"
 
-struct packing {
-    const struct saved_model_content *content;
-    const bool *wanted;
-    const struct graph *saver;
-    struct arena *arena;    /* of what we make */
-    struct arena *messages; /* of what was a graph of ours */
-};
-
 /* --- names without their scope --- */
 
-/*
- * "eval/dense/MatMul:0" as "dense/MatMul:0", "^eval/x" as "^x"; a name that would then be taken
- * stays.
- */
-static char *short_name(const struct packing *p, const char *name)
+char *saved_model_short_name(const struct packing *p, const char *name)
 {
     const char *scope = p->content->scope;
     size_t caret = name[0] == '^', size = strlen(scope);
@@ -42,27 +30,30 @@ static char *short_name(const struct packing *p, const char *name)
     const char *rest = name + caret + size;
     char *node = arena_text_n(p->arena, rest, strcspn(rest, ":"));
     const struct node *other = graph_find(p->content->graph, node);
-    if (!*node || graph_find(p->saver, node) || (other && p->wanted[other->id]))
+    if (!*node || (p->saver && graph_find(p->saver, node)) || (other && p->wanted[other->id]))
         return arena_text(p->arena, name);
     return arena_printf(p->arena, "%s%s", caret ? "^" : "", rest);
 }
 
 /* --- the graph --- */
 
-static graph_proto *export(struct packing *p, const struct graph *graph, struct error *err)
+void *saved_model_graph_message(struct packing *p, const struct graph *graph, struct error *err)
 {
     struct str bytes = {0};
     graph_export(graph, false, 0, &bytes);
-    graph_proto *out = message_unpack(&tensorflow__graph_def__descriptor, str_text(&bytes),
-                                      bytes.size, p->messages, err);
+    void *out = message_unpack(&tensorflow__graph_def__descriptor, str_text(&bytes), bytes.size,
+                               p->messages, err);
     str_release(&bytes);
     return out;
 }
 
-/* Without "_class", which names other nodes and is of no use. */
-static void drop_class(node_proto *node)
+void saved_model_shorten(const struct packing *p, void *message)
 {
+    node_proto *node = message;
     size_t kept = 0;
+    node->name = saved_model_short_name(p, node->name);
+    for (size_t k = 0; k < node->n_input; k++)
+        node->input[k] = saved_model_short_name(p, node->input[k]);
     for (size_t i = 0; i < node->n_attr; i++)
         if (strcmp(node->attr[i]->key, "_class") != 0)
             node->attr[kept++] = node->attr[i];
@@ -71,8 +62,8 @@ static void drop_class(node_proto *node)
 
 static graph_proto *join_graphs(struct packing *p, struct error *err)
 {
-    graph_proto *from = export(p, p->content->graph, err);
-    graph_proto *saver = from ? export(p, p->saver, err) : NULL;
+    graph_proto *from = saved_model_graph_message(p, p->content->graph, err);
+    graph_proto *saver = from ? saved_model_graph_message(p, p->saver, err) : NULL;
     if (!saver)
         return NULL;
     node_proto **nodes =
@@ -84,10 +75,7 @@ static graph_proto *join_graphs(struct packing *p, struct error *err)
         node_proto *node = from->node[i];
         if (!p->wanted[i] || graph_find(p->saver, node->name))
             continue;
-        node->name = short_name(p, node->name);
-        for (size_t k = 0; k < node->n_input; k++)
-            node->input[k] = short_name(p, node->input[k]);
-        drop_class(node);
+        saved_model_shorten(p, node);
         nodes[count++] = node;
     }
     from->node = nodes;
@@ -103,7 +91,7 @@ static Tensorflow__TensorInfo *make_info(struct packing *p,
     Tensorflow__TensorInfo *info = arena_alloc(p->arena, sizeof(*info));
     tensorflow__tensor_info__init(info);
     info->encoding_case = TENSORFLOW__TENSOR_INFO__ENCODING_NAME;
-    info->name = short_name(p, tensor->tensor);
+    info->name = saved_model_short_name(p, tensor->tensor);
     info->dtype = (Tensorflow__DataType)tensor->dtype;
     info->tensor_shape = tensor_pack_shape(&tensor->shape, p->arena);
     return info;
@@ -184,7 +172,7 @@ make_collection(struct packing *p, const char *name, bool trainable)
 
 /* --- the whole --- */
 
-static bool pack(struct packing *p, struct str *out, struct error *err)
+static bool pack(struct packing *p, bool is_meta_graph, struct str *out, struct error *err)
 {
     Tensorflow__SavedModel model = TENSORFLOW__SAVED_MODEL__INIT;
     meta_proto meta = TENSORFLOW__META_GRAPH_DEF__INIT, *metas = &meta;
@@ -219,19 +207,20 @@ static bool pack(struct packing *p, struct str *out, struct error *err)
     model.saved_model_schema_version = 1;
     model.meta_graphs = &metas;
     model.n_meta_graphs = 1;
-    message_pack(&model.base, out);
+    message_pack(is_meta_graph ? &meta.base : &model.base, out);
     return true;
 }
 
 bool saved_model_pack(const struct saved_model_content *content, const bool *wanted,
-                      const struct graph *saver, struct str *out, struct error *err)
+                      const struct graph *saver, bool is_meta_graph, struct str *out,
+                      struct error *err)
 {
     struct packing p = {.content = content,
                         .wanted = wanted,
                         .saver = saver,
                         .arena = arena_new(),
                         .messages = arena_new()};
-    bool ok = pack(&p, out, err);
+    bool ok = pack(&p, is_meta_graph, out, err);
     arena_free(p.arena);
     arena_free(p.messages);
     return ok;

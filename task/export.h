@@ -28,6 +28,9 @@ struct export_format {
 /* Every format; the name of its constant after "export_". */
 #define EXPORT_FORMATS(X)                                                                      \
     X(saved_model)                                                                             \
+    X(meta_graph)                                                                              \
+    X(graph_def)                                                                               \
+    X(graph_def_text)                                                                          \
     X(keras)                                                                                   \
     X(keras_weights)                                                                           \
     X(onnx)                                                                                    \

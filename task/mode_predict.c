@@ -23,8 +23,8 @@ static const char usage[] =
     "usage: trainyard predict MODEL [INPUT...] [options]\n"
     "\n"
     "What a trained model says of examples.  MODEL is the folder of a run (its newest\n"
-    "checkpoint), a checkpoint (FOLDER/model.ckpt-500), a .keras file, or the folder of a\n"
-    "SavedModel.\n"
+    "checkpoint), a checkpoint (FOLDER/model.ckpt-500), a .keras file, the folder of a\n"
+    "SavedModel, a MetaGraphDef (.meta, with its checkpoint beside it) or a GraphDef (.pb).\n"
     "INPUT is a file, or - or nothing for stdin: JSON ({\"instances\": [...]}, {\"inputs\": "
     "...},\n"
     "a list, or an example a line), NPY, NPZ with an array for each input, or one or more\n"
@@ -40,7 +40,7 @@ static const char usage[] =
     "  --json            a JSON document on stdout, in place of a line for each example\n"
     "  --top N           the N likeliest classes of each example, with their scores\n"
     "  --inputs          what the model takes and gives, and nothing else\n"
-    "  --signature NAME  of a SavedModel (default: serving_default)\n"
+    "  --signature NAME  of a SavedModel or MetaGraphDef (default: serving_default)\n"
     "  --tags A,B        the meta graph of a SavedModel that has more than one\n"
     "  --scale X         what whole numbers, pixels too, are multiplied by for a model of "
     "floats\n"
@@ -76,6 +76,8 @@ static void tell_model(const struct predict_model *model)
     if (model->is_trained)
         printf(model->trained.is_keras ? "%s, of Keras\n" : "%s after step %lld\n",
                model->trained.spec->name, (long long)model->trained.step);
+    else if (model->is_graph)
+        printf("a graph, signature %s\n", model->signature->name);
     else
         printf("SavedModel, tags %s, signature %s\n", model->saved.tags,
                model->signature->name);

@@ -23,8 +23,12 @@ bool predict_model_open(const struct predict_wish *wish, struct predict_model *o
                         struct error *err)
 {
     const struct session_options options = {.threads = wish->threads};
-    struct predict_model model = {.is_trained = !saved_model_is(wish->path)};
     bool ok;
+    struct predict_model model = {.is_graph = saved_model_is_file(wish->path)};
+    model.is_trained = !model.is_graph && !saved_model_is(wish->path);
+    if (model.is_graph && wish->tags)
+        return fail(err, INVALID, "%s is one graph: it has no tags to choose by (--tags)",
+                    wish->path);
     if (model.is_trained) {
         if (wish->signature || wish->tags)
             return fail(err, INVALID, "%s is no SavedModel: it has no %s", wish->path,
@@ -33,7 +37,8 @@ bool predict_model_open(const struct predict_wish *wish, struct predict_model *o
         if (!trained_is(wish->path))
             return fail(
                 err, NOT_FOUND,
-                "%s is no run's folder, no checkpoint, no .keras file and no SavedModel",
+                "%s is no run's folder, no checkpoint, no .keras file, no SavedModel and no "
+                "graph (.meta, .pb)",
                 wish->path);
         ok = trained_open(wish->path, &options, &model.trained, err);
         if (ok && !trained_predicts(&model.trained, err)) {
@@ -42,7 +47,9 @@ bool predict_model_open(const struct predict_wish *wish, struct predict_model *o
         }
         model.session = model.trained.session;
     } else {
-        ok = saved_model_open(wish->path, wish->tags, &options, &model.saved, err);
+        ok = model.is_graph
+                 ? saved_model_open_file(wish->path, &options, &model.saved, err)
+                 : saved_model_open(wish->path, wish->tags, &options, &model.saved, err);
         model.session = model.saved.session;
     }
     if (!ok)

@@ -9,17 +9,19 @@ struct predict_model {
     const struct signature *signature;
     bool batches; /* every input and output has examples as its first, open dimension */
     bool is_trained;
+    bool is_graph;          /* a file alone: saved_model_open_file() */
     struct trained trained; /* one of the two */
     struct saved_model saved;
 };
 
 struct predict_wish {
     const char *path;
-    const char *signature, *tags; /* of a SavedModel; NULL: the usual ones */
+    const char *signature, *tags; /* of a model of TensorFlow; NULL: the usual ones */
     int threads;
 };
 
-/* Opens a run's folder, a checkpoint or a SavedModel.  Fails as their own openings do. */
+/* Opens a run's folder, a checkpoint, a SavedModel or a graph.  Fails as their own openings do.
+ */
 bool predict_model_open(const struct predict_wish *wish, struct predict_model *out,
                         struct error *err) CHECKED;
 void predict_model_close(struct predict_model *model);

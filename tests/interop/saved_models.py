@@ -115,6 +115,28 @@ def ours(name, make, layers):
              session.run(signature.outputs["predictions"].name, {signature.inputs[feature].name: x}), want)
         check(f"{name} has variables", len(tf1.global_variables()) > 0 and len(tf1.trainable_variables()) > 0, "none")
         tf1.train.Saver().save(session, f"{work}/again-{name}/model.ckpt")
+    graphs(name, x, feature, want, again)
+
+
+def graphs(name, x, feature, want, again):
+    """The same model as a MetaGraphDef with its checkpoint, and as a GraphDef with the weights in it."""
+    for ending in ("meta", "pb", "pbtxt"):
+        run("export", f"run-{name}", f"graph-{name}.{ending}")
+        run("predict", f"graph-{name}.{ending}", "x.npy", "--output", "graph.npy")
+        check(f"{name}.{ending} by our own loader", np.array_equal(np.load(f"{work}/graph.npy"), again), "other predictions")
+    with tf1.Session(graph=tf.Graph()) as session:
+        saver = tf1.train.import_meta_graph(f"{work}/graph-{name}.meta")
+        saver.restore(session, f"{work}/graph-{name}")
+        same(f"{name} by import_meta_graph", session.run("predictions:0", {f"{feature}:0": x}), want)
+        check(f"{name}.meta has variables", len(tf1.trainable_variables()) > 0, "none")
+    frozen = tf1.GraphDef.FromString(open(f"{work}/graph-{name}.pb", "rb").read())
+    from google.protobuf import text_format
+    text = text_format.Parse(open(f"{work}/graph-{name}.pbtxt").read(), tf1.GraphDef())
+    check(f"{name}.pbtxt is {name}.pb", text.SerializeToString(deterministic=True) == frozen.SerializeToString(deterministic=True), "it is not")
+    check(f"{name}.pb has no variables", not any("Variable" in node.op or node.op == "VarHandleOp" for node in frozen.node), "it has")
+    with tf1.Session(graph=tf.Graph()) as session:
+        tf1.import_graph_def(frozen, name="")
+        same(f"{name} by import_graph_def", session.run("predictions:0", {f"{feature}:0": x}), want)
 
 
 # --- TensorFlow's, read by us ---

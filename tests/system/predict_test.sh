@@ -151,6 +151,20 @@ check export_by_force code_is 0
 refused export_to_nowhere 'none/saved' export run none/saved --format saved_model
 refused export_of_no_format '--format is "savedmodel"; did you mean saved_model?' export run x --format savedmodel
 refused export_by_ending 'the ending of "x" does not tell the format' export run x
+for graph in graph.meta graph.pb graph.pbtxt; do
+    run export run $graph </dev/null
+    check "exports_$graph" says 'feed "images:0"; fetch "predictions:0"'
+    run predict $graph floats.npy </dev/null
+    check "${graph}_predicts_the_same" cmp -s out floats.out
+done
+run predict graph.pb --inputs </dev/null
+check graph_tells_its_signature says 'a graph, signature graph'
+refused meta_graph_by_another_name 'the name of a MetaGraphDef ends in .meta' export run graph --format meta_graph
+refused tags_of_a_graph 'graph.pb is one graph: it has no tags' predict graph.pb --tags serve
+head -c 1000 graph.pb >cut.pb
+refused cut_graph 'cut.pb' predict cut.pb floats.npy
+rm graph.index
+refused graph_without_variables 'Could not find variable' predict graph.meta floats.npy
 refused evaluate_of_exported 'is a SavedModel, which does not tell its loss' evaluate saved
 refused signature_of_that_name 'there is no signature "x", there are: serving_default' predict saved --signature x floats.npy
 rm saved/variables/variables.index
