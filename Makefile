@@ -144,10 +144,20 @@ $(BUILD)/bench/load: $(OBJ)/tests/bench/load/main.o $(BUILD)/libbase.a
 	@echo "  LINK    $@"
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ -lpthread
 
+$(BUILD)/bench/live: $(OBJ)/tests/bench/live/main.o $(BUILD)/libbase.a
+	@mkdir -p $(@D)
+	@echo "  LINK    $@"
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ -lpthread
+
 $(BUILD)/bench/queue: $(OBJ)/tests/bench/queue/main.o $(BUILD)/libscheduler.a $(BUILD)/libdb.a $(BUILD)/libbase.a
 	@mkdir -p $(@D)
 	@echo "  LINK    $@"
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ -lm -lpthread
+
+$(BUILD)/bench/points: $(OBJ)/tests/bench/points/main.o $(BUILD)/libdb.a $(BUILD)/libbase.a
+	@mkdir -p $(@D)
+	@echo "  LINK    $@"
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ -ljansson -lsqlite3 -lsodium -lm -lpthread
 
 BENCH_TRACE := $(call objects,$(call sources,tests/bench/trace))
 $(BUILD)/bench/trace: $(BENCH_TRACE) $(BUILD)/libscheduler.a $(BUILD)/libdb.a $(BUILD)/libbase.a
@@ -486,7 +496,7 @@ demo: ## install packages, build, start, train a network, print the link
 	$(Q)$(BUILD)/trainyard demo
 
 .PHONY: bench
-bench: all $(BUILD)/bench/cases $(BUILD)/bench/executor $(BUILD)/bench/load $(BUILD)/bench/queue $(BUILD)/bench/trace ## training speed of the benchmark's cases (CASES= THREADS= ROUNDS= PEERS=folder)
+bench: all $(BUILD)/bench/cases $(BUILD)/bench/executor $(BUILD)/bench/load $(BUILD)/bench/live $(BUILD)/bench/points $(BUILD)/bench/queue $(BUILD)/bench/trace ## training speed of the benchmark's cases (CASES= THREADS= ROUNDS= PEERS=folder)
 	$(Q)tests/bench/run.sh $(BUILD)
 	$(Q)python3 tests/bench/executor.py $(BUILD) $(PEERS)
 	$(Q)python3 tests/bench/platform.py $(BUILD)

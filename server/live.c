@@ -21,6 +21,7 @@
 #include "server/feed.h"
 #include "server/http.h"
 #include "server/live.h"
+#include "server/recent.h"
 #include "server/request.h"
 #include "server/stream.h"
 
@@ -34,7 +35,7 @@
 #define LIVE_UNSENT_BYTES (64 << 10)  /* on their way to one client: no more for now */
 #define LIVE_PIECE_BYTES (16 << 10)   /* written at once */
 #define LIVE_BUFFER_BYTES (200 << 10) /* the kernel's for one client; it doubles that */
-#define LIVE_LOOK_US 20000            /* when one is slow: look again after this */
+#define LIVE_LOOK_US 20000            /* when one is slow: look again after this, or longer */
 
 /* A socket on its way in. */
 struct adoption {
@@ -72,7 +73,8 @@ struct live {
     /* of the thread alone */
     struct client *clients;
     struct adoption *adopting; /* whose handshake libwebsockets is in */
-    struct str out;            /* LWS_PRE bytes, then the message being written */
+    struct recent *recent;
+    struct str out; /* LWS_PRE bytes, then the message being written */
     lws_sorted_usec_list_t ping_timer;
 };
 
@@ -98,7 +100,7 @@ static int client_open(struct live *live, struct client *client, struct lws *wsi
     live->adopting = NULL;
     client->wsi = wsi;
     client->waker = adoption->waker;
-    client->stream = stream_new(live->services, &adoption->user);
+    client->stream = stream_new(live->services, live->recent, &adoption->user);
     client->opened_us = clock_monotonic_us();
     client->next = live->clients;
     client->link = &live->clients;
@@ -169,8 +171,8 @@ static bool client_takes(struct client *client)
         client->slow_us = now_us;
     if (now_us - client->slow_us > LIVE_SLOW_S * UINT64_C(1000000))
         client_refuse(client, STREAM_CLOSE_BUSY);
-    else
-        lws_set_timer_usecs(client->wsi, LIVE_LOOK_US);
+    else /* again when it has been slow twice as long: many who read nothing cost little */
+        lws_set_timer_usecs(client->wsi, LIVE_LOOK_US + (lws_usec_t)(now_us - client->slow_us));
     return false;
 }
 
@@ -391,6 +393,7 @@ struct live *live_start(const struct services *services, struct error *err)
     struct live *live = alloc_bytes(sizeof(*live));
     live->services = services;
     live->adoptions = mailbox_new(LIVE_ADOPTIONS_MAX);
+    live->recent = recent_new();
     lws_set_log_level(LLL_ERR | LLL_WARN, on_log);
     struct lws_context_creation_info info = {
         .port = CONTEXT_PORT_NO_LISTEN_SERVER,
@@ -409,6 +412,7 @@ struct live *live_start(const struct services *services, struct error *err)
         if (live->context)
             lws_context_destroy(live->context);
         mailbox_free(live->adoptions);
+        recent_free(live->recent);
         free(live);
         return fail_null(err, UNAVAILABLE, "the websocket service did not start");
     }
@@ -427,6 +431,7 @@ void live_stop(struct live *live)
     lws_cancel_service(live->context);
     pthread_join(live->thread, NULL);
     mailbox_free(live->adoptions);
+    recent_free(live->recent);
     str_release(&live->out);
     free(live);
 }

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "db/jobs.h"
+#include "server/recent.h"
 #include "server/request.h"
 #include "server/stream.h"
 #include "server/topic.h"
@@ -29,6 +30,7 @@ struct subscription {
 
 struct stream {
     const struct services *services;
+    struct recent *recent;
     struct arena *arena; /* of the identity */
     struct auth_identity user;
     struct subscription *subscriptions;
@@ -67,10 +69,12 @@ static void answer_error(struct stream *stream, json_int_t id, const struct erro
     answer(stream, str_take(&message));
 }
 
-struct stream *stream_new(const struct services *services, const struct auth_identity *user)
+struct stream *stream_new(const struct services *services, struct recent *recent,
+                          const struct auth_identity *user)
 {
     struct stream *stream = alloc_bytes(sizeof(*stream));
     stream->services = services;
+    stream->recent = recent;
     stream->arena = arena_new();
     stream->user = *user;
     stream->user.user = arena_text(stream->arena, user->user ? user->user : "");
@@ -284,26 +288,29 @@ static bool serve(struct stream *stream, struct subscription *s, struct str *out
     bool snapshot = s->new && !s->resumes;
     bool first = s->new;
     size_t before = out->size;
-    struct str events = {0};
-    bool ok = snapshot ? topic_snapshot(services->db, services->feed, &s->topic, &events,
+    struct str standing = {0};
+    const struct str *events = &standing;
+    bool ok = snapshot ? topic_snapshot(services->db, services->feed, &s->topic, &standing,
                                         &batch, &err)
-                       : topic_read(services->db, services->feed, &s->topic, s->cursor, ",",
-                                    &events, &batch, &err);
+                       : recent_read(stream->recent, services->db, services->feed, &s->topic,
+                                     s->cursor, &events, &batch, &err);
     s->new = false;
     if (!ok) {
         answer_error(stream, s->id, &err);
         unsubscribe(stream, s->id);
-        str_release(&events);
+        str_release(&standing);
         return false;
     }
     if (batch.gap)
         add_gap(s, &batch, out);
-    else if (first || batch.events_count)
-        str_printf(out, "{\"op\":\"%s\",\"id\":%lld,\"seq\":%lld,\"events\":[%s]}",
-                   snapshot ? "snapshot" : "batch", (long long)s->id, (long long)batch.seq,
-                   str_text(&events));
+    else if (first || batch.events_count) {
+        str_printf(out, "{\"op\":\"%s\",\"id\":%lld,\"seq\":%lld,\"events\":[",
+                   snapshot ? "snapshot" : "batch", (long long)s->id, (long long)batch.seq);
+        str_add_bytes(out, events->data, events->size);
+        str_add(out, "]}");
+    }
     s->cursor = batch.seq;
-    str_release(&events);
+    str_release(&standing);
     return out->size > before;
 }
 

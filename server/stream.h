@@ -23,6 +23,7 @@
 #include "base/base.h"
 #include "server/auth.h"
 
+struct recent;
 struct services;
 struct stream;
 struct str;
@@ -37,8 +38,10 @@ struct str;
 #define STREAM_CLOSE_BUSY 1013
 #define STREAM_CLOSE_SIGNED_OUT 4401
 
-/* `user->way` AUTH_BY_NOTHING: the first message must be "auth".  Copies `user`. */
-struct stream *stream_new(const struct services *services, const struct auth_identity *user);
+/* `user->way` AUTH_BY_NOTHING: the first message must be "auth".  Copies `user`; `recent` is
+ * the thread's. */
+struct stream *stream_new(const struct services *services, struct recent *recent,
+                          const struct auth_identity *user);
 void stream_free(struct stream *stream); /* NULL is fine */
 
 bool stream_signed_in(const struct stream *stream);

@@ -1,17 +1,21 @@
 #!/usr/bin/env python3
-"""platform.py BUILD - what the platform costs around the training.
+"""platform.py BUILD [PART...] - what the platform costs around the training, a line of JSON for each figure.
 
-Prints a line of JSON for each figure: memory of an idle server, a point query over REST (one client, kept
-open), the time from submit to the first step's loss in the stream, 50 of 10,000 runs, newest first and by a metric, points
-that a script reports, a chart of a million of them in 800 buckets (POINTS=N: of so many), and how many submits a second are
-put on disk.  Starts a server of its own in a temporary folder and stops it by its process id.
+Parts: idle (start, memory, sizes), first (from submit to the first loss), runs (50 of 10,000), points (over REST, charts),
+queries, live (from a point to websocket clients), submits, huge.  Starts servers of its own in a temporary folder and stops
+them by their process ids.
+
+POINTS=N        the chart is of so many points (1,000,000)
+HUGE=FOLDER     part huge: a chart of 100,000,000, in a database that is made there once, which takes minutes and 4 GB
 """
-import http.client, json, os, shutil, signal, sqlite3, statistics, subprocess, sys, tempfile, time
+import glob, http.client, json, os, shutil, signal, sqlite3, statistics, subprocess, sys, tempfile, time
 
 build = os.path.realpath(sys.argv[1] if len(sys.argv) > 1 else "build")
 trainyard = os.path.join(build, "trainyard")
+system = os.path.join(os.path.dirname(os.path.realpath(__file__)), "../system")
 folder = tempfile.mkdtemp(prefix="trainyard-bench-")
 yard = os.path.join(folder, "yard")
+FINAL = ("succeeded", "failed", "cancelled")
 
 
 def figure(name, value, unit):
@@ -22,60 +26,105 @@ def run(*words):
     return subprocess.run([trainyard, *words], check=True, capture_output=True, text=True).stdout
 
 
-def resident_mib(pid):
-    with open(f"/proc/{pid}/status") as status:
-        return next(int(line.split()[1]) / 1024 for line in status if line.startswith("VmRSS"))
+class Server:
+    def __init__(self, *options, folder=yard):
+        started = time.monotonic()
+        self.folder = folder
+        self.process = subprocess.Popen([trainyard, "serve", "--dir", folder, "--port", "0", *options],
+                                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.address = self.process.stdout.readline().split()[1].removeprefix("http://")
+        self.rest = http.client.HTTPConnection(self.address, timeout=30)
+        self.token = ""
+        self.call("GET", "/readyz")
+        self.first_answer_ms = 1000 * (time.monotonic() - started)
 
+    def __enter__(self):
+        self.token = run("token", "create", "--dir", self.folder).strip()
+        return self
 
-server = subprocess.Popen([trainyard, "serve", "--dir", yard, "--port", "0"], stdout=subprocess.PIPE,
-                          stderr=subprocess.DEVNULL, text=True)
-try:
-    started = time.monotonic()
-    address = server.stdout.readline().split()[1].removeprefix("http://")
-    figure("server ready", 1000 * (time.monotonic() - started), "ms")
-    time.sleep(1)
-    figure("server idle, resident", resident_mib(server.pid), "MiB")
+    def __exit__(self, *_):
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait(20)
 
-    digits = os.path.join(folder, "digits")
-    run("dataset", "make", "digits", digits, "--train", "2000", "--test", "200")
-    run("dataset", "add", "digits", "--from", digits, "--dir", yard)
-    headers = {"Authorization": "Bearer " + run("token", "create", "--dir", yard).strip()}
-    rest = http.client.HTTPConnection(address, timeout=30)
+    def headers(self):
+        return {"Authorization": "Bearer " + self.token, "Content-Type": "application/json"} if self.token else {}
 
-    def call(method, path, body=None):
-        rest.request(method, path, body, {**headers, "Content-Type": "application/json"})
-        answer = rest.getresponse()
+    def call(self, method, path, body=None):
+        self.rest.request(method, path, json.dumps(body) if body else None, self.headers())
+        answer = self.rest.getresponse()
         text = answer.read()
         assert answer.status < 300, text
         return json.loads(text)
 
-    spec = {"example": "digits-mlp", "name": "bench", "train": {"steps": 50}}
-    waits = []
+    def resident_mib(self):
+        with open(f"/proc/{self.process.pid}/status") as status:
+            return next(int(line.split()[1]) / 1024 for line in status if line.startswith("VmRSS"))
+
+    def times(self, count, path, check=lambda answer: True):
+        """The median and the 99th percentile of a query, in ms, this client included."""
+        took = []
+        for _ in range(count):
+            asked = time.perf_counter()
+            answer = self.call("GET", path)
+            took.append(1e3 * (time.perf_counter() - asked))
+            assert check(answer), answer
+        took.sort()
+        return took[count // 2], took[count * 99 // 100]
+
+    def load(self, connections, what, method, path, *file):
+        subprocess.run([os.path.join(build, "bench/load"), self.address, self.token, str(connections), "5", what, method, path,
+                        *file], check=True)
+
+    def live(self, job, clients, deaf, rate, seconds):
+        subprocess.run([os.path.join(build, "bench/live"), self.address, self.token,
+                        *map(str, (job, clients, deaf, rate, seconds, self.process.pid))], check=True)
+
+    def end_of(self, job):
+        while self.call("GET", f"/api/v1/jobs/{job}")["state"] not in FINAL:
+            time.sleep(0.02)
+
+
+def idle():
+    stripped = os.path.join(folder, "program")
+    subprocess.run(["strip", "-o", stripped, trainyard], check=True)
+    figure("program trainyard with the page in it, stripped", os.path.getsize(stripped) / 1e6, "MB")
+    for path in glob.glob(os.path.join(build, "*.deb")):
+        figure("package " + os.path.basename(path), os.path.getsize(path) / 1e6, "MB")
+    starts = []
     for _ in range(5):
-        submitted = time.monotonic()
-        job = call("POST", "/api/v1/jobs", json.dumps(spec))
-        stream = http.client.HTTPConnection(address, timeout=60)
-        stream.request("GET", f"/api/v1/jobs/{job['number']}/events?topics=metrics", headers={**headers, "Last-Event-ID": "0"})
-        answer = stream.getresponse()
-        while b'"loss"' not in answer.readline():
-            pass
-        waits.append(1000 * (time.monotonic() - submitted))
-        stream.close()
-        while call("GET", f"/api/v1/jobs/{job['number']}")["state"] not in ("succeeded", "failed", "cancelled"):
-            time.sleep(0.05)
+        with Server() as server:
+            starts.append(server.first_answer_ms)
+            time.sleep(1)
+            resident = server.resident_mib()
+    figure("first answer after the start, the most of 5", max(starts), "ms")
+    figure("server idle, resident", resident, "MiB")
+
+
+def first():
+    """Jobs 1 to 5 of the folder, which others build upon."""
+    digits = os.path.join(folder, "digits")
+    run("dataset", "make", "digits", digits, "--train", "2000", "--test", "200")
+    run("dataset", "add", "digits", "--from", digits, "--dir", yard)
+    waits = []
+    with Server() as server:
+        for _ in range(5):
+            submitted = time.monotonic()
+            job = server.call("POST", "/api/v1/jobs", {"example": "digits-mlp", "name": "bench", "train": {"steps": 50}})
+            stream = http.client.HTTPConnection(server.address, timeout=60)
+            stream.request("GET", f"/api/v1/jobs/{job['number']}/events?topics=metrics",
+                           headers={**server.headers(), "Last-Event-ID": "0"})
+            answer = stream.getresponse()
+            while b'"loss"' not in answer.readline():
+                pass
+            waits.append(1000 * (time.monotonic() - submitted))
+            stream.close()
+            server.end_of(job["number"])
     figure("submit to the first loss in the stream, median of 5", statistics.median(waits), "ms")
 
-    times = []
-    for _ in range(2000):
-        asked = time.perf_counter()
-        call("GET", "/api/v1/jobs/1")
-        times.append(1e6 * (time.perf_counter() - asked))
-    figure("REST point query, one client in Python, median", statistics.median(times), "us")
-    figure("server after that, resident", resident_mib(server.pid), "MiB")
-    server.send_signal(signal.SIGTERM)
-    server.wait(20)
 
-    # 9,995 more runs like the five, each with four metrics.
+def runs():
+    """9,995 more runs like the five, each with four metrics."""
+    first_jobs()
     with sqlite3.connect(os.path.join(yard, "control.db")) as db:
         names = [row[1] for row in db.execute("PRAGMA table_info(jobs)")]
         columns = ", ".join({"number": "n", "id": "'job_' || n", "idempotency_key": "NULL"}.get(name, name) for name in names)
@@ -85,63 +134,106 @@ try:
         db.execute("WITH RECURSIVE r (n) AS (SELECT 6 UNION ALL SELECT n + 1 FROM r WHERE n < 10000), m (name) AS (VALUES"
                    " ('loss'), ('accuracy'), ('val_loss'), ('val_accuracy')) INSERT INTO series (job, role, idx, name, points_count,"
                    " last_step, last_wall_us, last_value) SELECT n, 'worker', 0, name, 50, 49, 1, (n * 7919) % 10007 / 1e4 FROM r, m")
-    server = subprocess.Popen([trainyard, "serve", "--dir", yard, "--port", "0", "--no-agent"], stdout=subprocess.PIPE,
-                              stderr=subprocess.DEVNULL, text=True)
-    address = server.stdout.readline().split()[1].removeprefix("http://")
-    rest = http.client.HTTPConnection(address, timeout=30)
-    for name, order in (("newest first", ""), ("by a metric", "&order_by=metrics.loss")):
-        times = []
-        for _ in range(200):
-            asked = time.perf_counter()
-            assert len(call("GET", "/api/v1/jobs?limit=50" + order)["items"]) == 50
-            times.append(1e3 * (time.perf_counter() - asked))
-        times.sort()
-        figure(f"50 of 10,000 runs {name}, median", times[100], "ms")
-        figure(f"50 of 10,000 runs {name}, p99", times[197], "ms")
-    # Points over REST, a million of them in batches, and one by one from several connections.
-    points = int(os.environ.get("POINTS", "1000000"))
-    asked, taken = time.perf_counter(), 0
-    for first in range(0, points, 10000):
-        body = json.dumps({"points": [{"step": n, "values": {"many": n * 7919 % 10007 / 1e4}} for n in range(first, first + 10000)]})
-        sent = time.perf_counter()
-        call("POST", "/api/v1/jobs/1/metrics", body)
-        taken += time.perf_counter() - sent
-    figure(f"{points:,} points over REST in batches of 10,000", points / taken, "1/s")
-    times = []
-    for _ in range(50):
-        asked = time.perf_counter()
-        series = call("GET", "/api/v1/jobs/1/metrics?names=many&buckets=800")["series"][0]
-        times.append(1e3 * (time.perf_counter() - asked))
-        assert 500 < len(series["steps"]) <= 800 and max(series["max"]) == 1.0006 and min(series["min"]) == 0
-    times.sort()
-    figure(f"chart of {points:,} points in 800 buckets, median", times[25], "ms")
-    figure(f"chart of {points:,} points in 800 buckets, p99", times[48], "ms")
-    token = headers["Authorization"].split()[1]
-    point = os.path.join(folder, "point.json")
-    with open(point, "w") as file:
-        file.write('{"points": [{"step": @@@@@@@@, "values": {"single": 0.25}}]}')
+    with Server("--no-agent") as server:
+        for name, order in (("newest first", ""), ("by a metric", "&order_by=metrics.loss")):
+            median, p99 = server.times(300, "/api/v1/jobs?limit=50" + order, lambda answer: len(answer["items"]) == 50)
+            figure(f"50 of 10,000 runs {name}, median", median, "ms")
+            figure(f"50 of 10,000 runs {name}, p99", p99, "ms")
 
-    def load(connections, what, method, path, *file):
-        subprocess.run([os.path.join(build, "bench/load"), address, token, str(connections), "5", what, method, path, *file], check=True)
 
-    for connections in (1, 16, 64):
-        load(connections, "points one by one over REST", "POST", "/api/v1/jobs/2/metrics", point)
-    for connections in (1, 16):
-        load(connections, "REST point query", "GET", "/api/v1/jobs/1")
-    server.send_signal(signal.SIGTERM)
-    server.wait(20)
+def chart(server, job, points):
+    def whole(answer):
+        series = answer["series"][0]
+        return 400 < len(series["steps"]) <= 800 and max(series["max"]) == 1.0006 and min(series["min"]) == 0
 
-    # Jobs that nothing can start are put on disk and answered; each group of connections fills commits together.
-    server = subprocess.Popen([trainyard, "serve", "--dir", yard, "--port", "0", "--no-agent"], stdout=subprocess.PIPE,
-                              stderr=subprocess.DEVNULL, text=True)
-    address = server.stdout.readline().split()[1].removeprefix("http://")
+    median, p99 = server.times(100, f"/api/v1/jobs/{job}/metrics?names=many&buckets=800", whole)
+    figure(f"chart of {points:,} points in 800 buckets, median", median, "ms")
+    figure(f"chart of {points:,} points in 800 buckets, p99", p99, "ms")
+
+
+def points():
+    """A million of them in batches, and one by one from several connections."""
+    first_jobs()
+    count, taken = int(os.environ.get("POINTS", "1000000")), 0
+    with Server("--no-agent") as server:
+        for start in range(0, count, 10000):
+            body = {"points": [{"step": n, "values": {"many": n * 7919 % 10007 / 1e4}} for n in range(start, start + 10000)]}
+            sent = time.perf_counter()
+            server.call("POST", "/api/v1/jobs/1/metrics", body)
+            taken += time.perf_counter() - sent
+        figure(f"{count:,} points over REST in batches of 10,000", count / taken, "1/s")
+        chart(server, 1, count)
+        point = os.path.join(folder, "point.json")
+        with open(point, "w") as file:
+            file.write('{"points": [{"step": @@@@@@@@, "values": {"single": 0.25}}]}')
+        for connections in (1, 16, 64):
+            server.load(connections, "points one by one over REST", "POST", "/api/v1/jobs/2/metrics", point)
+
+
+def queries():
+    first_jobs()
+    with Server("--no-agent") as server:
+        median, _ = server.times(2000, "/api/v1/jobs/1")
+        figure("REST point query, one client in Python, median", 1000 * median, "us")
+        for connections in (1, 4, 16, 64):
+            server.load(connections, "REST point query", "GET", "/api/v1/jobs/1")
+
+
+WRITER = """import sys, time
+sys.path.insert(0, {!r})
+import events_write as w
+file = w.opened()
+for step in range(400):
+    w.record(file, w.event(step, w.v1(b"loss", 1 / (step + 1))))
+    time.sleep(0.025)
+"""
+
+
+def live():
+    with Server() as server:
+        job = server.call("POST", "/api/v1/jobs", {"name": "writer", "command": ["python3", "-c", WRITER.format(system)]})
+        server.live(job["number"], 1, 0, 0, 10)
+        server.end_of(job["number"])
+        server.live(job["number"], 1, 0, 20, 10)
+        server.live(job["number"], 1000, 50, 20, 20)
+
+
+def submits():
+    """Jobs that nothing can start are put on disk and answered; connections fill commits together."""
+    first_jobs()
     spec = os.path.join(folder, "spec.json")
     with open(spec, "w") as file:
         json.dump({"example": "digits-mlp", "name": "load"}, file)
-    token = headers["Authorization"].split()[1]
-    for connections in (1, 16, 64):
-        subprocess.run([os.path.join(build, "bench/submits"), address, token, str(connections), "5", spec], check=True)
+    with Server("--no-agent") as server:
+        for connections in (1, 16, 64):
+            server.load(connections, "submits", "POST", "/api/v1/jobs", spec)
+
+
+def huge():
+    where = os.environ.get("HUGE")
+    if not where:
+        print("chart of 100,000,000 points: left out; HUGE=FOLDER makes them there", file=sys.stderr)
+        return
+    count, done = 100_000_000, os.path.join(where, "done")
+    if not os.path.exists(done):
+        with Server("--no-agent", folder=where):
+            run("run", "--detach", "--dir", where, "--", "true")
+        subprocess.run([os.path.join(build, "bench/points"), where, "1", "many", str(count)], check=True)
+        open(done, "w").close()
+    with Server("--no-agent", folder=where) as server:
+        figure(f"first answer after the start, over {count:,} points", server.first_answer_ms, "ms")
+        chart(server, 1, count)
+
+
+def first_jobs():
+    if not os.path.exists(os.path.join(yard, "datasets")):
+        first()
+
+
+PARTS = (idle, first, runs, points, queries, live, submits, huge)
+try:
+    for part in PARTS:
+        if not sys.argv[2:] or part.__name__ in sys.argv[2:]:
+            part()
 finally:
-    server.send_signal(signal.SIGTERM)
-    server.wait(20)
     shutil.rmtree(folder, ignore_errors=True)

@@ -15,6 +15,7 @@
 #include "proto/tfevent.h"
 #include "server/feed.h"
 #include "server/ingest.h"
+#include "server/recent.h"
 #include "server/request.h"
 #include "server/stream.h"
 #include "server/topic.h"
@@ -28,6 +29,7 @@ struct world {
     struct feed *feed;
     struct ingest *ingest;
     struct arena *arena;
+    struct recent *recent;
     struct services services;
     int64_t job;
     char job_id[DB_JOB_ID_BYTES];
@@ -43,6 +45,7 @@ static void world_open(struct world *w)
     CHECK_OK((w->db = db_open(folder_path(name), &err)) != NULL, &err);
     CHECK_OK((w->feed = feed_new(w->db, &err)) != NULL, &err);
     w->ingest = ingest_new(w->db, w->feed, folder_path("yard"));
+    w->recent = recent_new();
     w->services = (struct services){.db = w->db, .feed = w->feed};
     static const struct db_need need = {
         .role = "worker", .replicas = 1, .cpu_millis = 1000, .memory_bytes = 0, .gpus = 0};
@@ -64,6 +67,7 @@ static void world_open(struct world *w)
 static void world_close(struct world *w)
 {
     ingest_free(w->ingest);
+    recent_free(w->recent);
     db_close(w->db);
     feed_free(w->feed);
     arena_free(w->arena);
@@ -281,6 +285,46 @@ TEST(output_becomes_lines)
     world_close(&w);
 }
 
+/* What is kept is what was read: the same text from the same place, and what is new behind it.
+ */
+TEST(recent_batches_are_those_of_the_database)
+{
+    struct world w;
+    struct error err;
+    int64_t cursor;
+    world_open(&w);
+    CHECK_OK(ship(&w, "stdout.log", 0, "one\n", 4, &cursor, &err), &err);
+    struct topic topic = {.kind = TOPIC_LOGS, .job = w.job, .id = w.job_id};
+    struct topic_batch first, again, second, direct;
+    const struct str *kept, *next;
+    struct str events = {0};
+    CHECK_OK(recent_read(w.recent, w.db, w.feed, &topic, 0, &kept, &first, &err), &err);
+    CHECK_OK(topic_read(w.db, w.feed, &topic, 0, ",", &events, &direct, &err), &err);
+    CHECK_TEXT(str_text(kept), str_text(&events));
+    CHECK_INT(first.seq, direct.seq);
+
+    /* More comes: who is at the same place gets the same batch, and then what is new. */
+    CHECK_OK(ship(&w, "stdout.log", 4, "two\n", 4, &cursor, &err), &err);
+    CHECK_OK(recent_read(w.recent, w.db, w.feed, &topic, 0, &kept, &again, &err), &err);
+    CHECK_TEXT(str_text(kept), str_text(&events));
+    CHECK_INT(again.seq, first.seq);
+    CHECK_OK(recent_read(w.recent, w.db, w.feed, &topic, again.seq, &next, &second, &err),
+             &err);
+    CHECK(strstr(str_text(next), "\"two\"") && !strstr(str_text(next), "\"one\""));
+
+    /* Another topic at the same place, and one who comes later. */
+    topic.kind = TOPIC_METRICS;
+    CHECK_OK(recent_read(w.recent, w.db, w.feed, &topic, 0, &next, &second, &err), &err);
+    CHECK(!strstr(str_text(next), "\"one\""));
+    topic.kind = TOPIC_LOGS;
+    clock_freeze(clock_monotonic_us() + 2 * RECENT_US);
+    CHECK_OK(recent_read(w.recent, w.db, w.feed, &topic, 0, &next, &second, &err), &err);
+    CHECK(strstr(str_text(next), "\"two\"") && second.seq > first.seq);
+    clock_freeze(0);
+    str_release(&events);
+    world_close(&w);
+}
+
 /* --- a client of the stream --- */
 
 static json_t *next_message(struct stream *stream, uint64_t now_us)
@@ -326,7 +370,7 @@ TEST(a_stream_resumes_after_any_number)
     int64_t cursor = 0;
     world_open(&w);
     struct auth_identity user = {.way = AUTH_BY_TOKEN, .user = "admin", .csrf = ""};
-    struct stream *stream = stream_new(&w.services, &user);
+    struct stream *stream = stream_new(&w.services, w.recent, &user);
     json_t *message = next_message(stream, 1);
     expect(message, "hello");
     json_decref(message);
@@ -356,7 +400,7 @@ TEST(a_stream_resumes_after_any_number)
     /* Within its interval it waits; a second client that comes with the number gets just the
      * rest. */
     CHECK(!next_message(stream, 1000001));
-    struct stream *other = stream_new(&w.services, &user);
+    struct stream *other = stream_new(&w.services, w.recent, &user);
     json_decref(next_message(other, 1));
     say(other,
         "{\"op\": \"subscribe\", \"id\": 9, \"topic\": \"job.metrics\", \"job\": %lld, "
@@ -391,7 +435,7 @@ TEST(strangers_and_nonsense_are_shown_out)
     struct auth_identity user = {.way = AUTH_BY_TOKEN, .user = "admin", .csrf = ""};
     static const char subscribe[] =
         "{\"op\": \"subscribe\", \"id\": 1, \"topic\": \"job.state\"}";
-    struct stream *stream = stream_new(&w.services, &nobody);
+    struct stream *stream = stream_new(&w.services, w.recent, &nobody);
     CHECK(!stream_pending(stream));
     CHECK_INT(stream_receive(stream, subscribe, strlen(subscribe)), STREAM_CLOSE_SIGNED_OUT);
     stream_free(stream);
@@ -399,7 +443,7 @@ TEST(strangers_and_nonsense_are_shown_out)
     static const char *const nonsense[] = {
         "", "x", "[]", "{}", "{\"op\": 1}", "{\"op\": \"ping\", \"op\": \"ping\"}", "\xff"};
     for (int i = 0; i < ARRAY_LEN(nonsense); i++) {
-        stream = stream_new(&w.services, &user);
+        stream = stream_new(&w.services, w.recent, &user);
         CHECK_INT(stream_receive(stream, nonsense[i], strlen(nonsense[i])),
                   STREAM_CLOSE_POLICY);
         stream_free(stream);
@@ -413,7 +457,7 @@ TEST(strangers_and_nonsense_are_shown_out)
         "{\"op\": \"subscribe\", \"id\": 1, \"topic\": \"job.state\", \"max_hz\": 0}",
         "{\"op\": \"dance\"}",
     };
-    stream = stream_new(&w.services, &user);
+    stream = stream_new(&w.services, w.recent, &user);
     json_decref(next_message(stream, 1));
     for (int i = 0; i < ARRAY_LEN(wrong); i++) {
         CHECK_INT(stream_receive(stream, wrong[i], strlen(wrong[i])), 0);
