@@ -30,10 +30,12 @@ int audit_main(int argc, char **argv)
     static const char usage[] = "audit [--user NAME] [--limit N]";
     const char *folder = NULL, *user = NULL;
     int64_t limit = 50;
+    bool json = false;
     const struct option_row rows[] = {
         {"user", OPTION_TEXT, &user, "changes of this user alone"},
         {"limit", OPTION_NUMBER, &limit, "this many, at most (50)"},
         {"dir", OPTION_TEXT, &folder, "folder of a server on this machine"},
+        {"json", OPTION_FLAG, &json, "as JSON"},
         {0},
     };
     struct options_words words;
@@ -51,8 +53,9 @@ int audit_main(int argc, char **argv)
     }
     json_t *answer = change_send(folder, "GET", str_text(&what), NULL, NULL, &status);
     str_release(&what);
-    if (answer)
-        print_entries(answer);
+    if (!answer || (json && change_print(answer)))
+        return status;
+    print_entries(answer);
     json_decref(answer);
     return status;
 }

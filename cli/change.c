@@ -49,6 +49,15 @@ json_t *change_verb(const char *folder, const char *collection, const char *name
     return answer;
 }
 
+bool change_print(json_t *answer)
+{
+    char *text = json_dumps(answer, JSON_INDENT(2));
+    puts(text);
+    free(text);
+    json_decref(answer);
+    return true;
+}
+
 json_t *change_list(const char *text)
 {
     json_t *list = json_array();

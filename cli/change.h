@@ -20,6 +20,9 @@ json_t *change_send(const char *folder, const char *method, const char *collecti
 json_t *change_verb(const char *folder, const char *collection, const char *name,
                     const char *verb, json_t *body, int *status);
 
+/* Prints an answer as JSON and frees it; returns true. */
+bool change_print(json_t *answer);
+
 /* The words between commas as a list of texts, owned. */
 json_t *change_list(const char *text);
 

@@ -47,6 +47,8 @@ int resume_main(int argc, char **argv);
 int clone_main(int argc, char **argv);
 int edit_main(int argc, char **argv);
 int archive_main(int argc, char **argv);
+int remove_main(int argc, char **argv);
+int restart_main(int argc, char **argv);
 int login_main(int argc, char **argv);
 int logs_main(int argc, char **argv);
 int man_main(int argc, char **argv);

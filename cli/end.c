@@ -7,6 +7,26 @@
 #include "cli/options.h"
 #include "server/url.h"
 
+static void print(const json_t *answer, const struct end *end, bool array, const char *job)
+{
+    if (end->method)
+        printf("job %s is removed\n", job);
+    else if (array)
+        printf("array %lld: %lld of %lld jobs %s\n",
+               (long long)json_integer_value(json_object_get(answer, "array")),
+               (long long)json_integer_value(json_object_get(answer, "told")),
+               (long long)json_integer_value(json_object_get(answer, "count")),
+               strcmp(end->verb, "pause") == 0    ? "are paused"
+               : strcmp(end->verb, "resume") == 0 ? "are not paused"
+                                                  : "had not ended");
+    else
+        printf("job %lld is %s%s%s\n",
+               (long long)json_integer_value(json_object_get(answer, "number")),
+               json_string_value(json_object_get(answer, "state")),
+               json_is_true(json_object_get(answer, "paused")) ? ", paused" : "",
+               json_is_true(json_object_get(answer, "archived")) ? ", archived" : "");
+}
+
 int end_jobs(int argc, char **argv, const struct end *end)
 {
     const char *folder = NULL;
@@ -34,23 +54,13 @@ int end_jobs(int argc, char **argv, const struct end *end)
         struct str path = {0};
         str_add(&path, array ? "/api/v1/arrays/" : "/api/v1/jobs/");
         url_encode(&path, words.word[i]);
-        str_printf(&path, ":%s", undo ? end->undo : end->verb);
-        json_t *answer = client_json(client, "POST", str_text(&path), "{}", NULL, &err);
+        if (!end->method)
+            str_printf(&path, ":%s", undo ? end->undo : end->verb);
+        json_t *answer = client_json(client, end->method ? end->method : "POST",
+                                     str_text(&path), end->method ? NULL : "{}", NULL, &err);
         str_release(&path);
-        if (answer && array)
-            printf("array %lld: %lld of %lld jobs %s\n",
-                   (long long)json_integer_value(json_object_get(answer, "array")),
-                   (long long)json_integer_value(json_object_get(answer, "told")),
-                   (long long)json_integer_value(json_object_get(answer, "count")),
-                   strcmp(end->verb, "pause") == 0    ? "are paused"
-                   : strcmp(end->verb, "resume") == 0 ? "are not paused"
-                                                      : "had not ended");
-        else if (answer)
-            printf("job %lld is %s%s%s\n",
-                   (long long)json_integer_value(json_object_get(answer, "number")),
-                   json_string_value(json_object_get(answer, "state")),
-                   json_is_true(json_object_get(answer, "paused")) ? ", paused" : "",
-                   json_is_true(json_object_get(answer, "archived")) ? ", archived" : "");
+        if (answer)
+            print(answer, end, array, words.word[i]);
         else
             status = cli_fail(&err);
         json_decref(answer);

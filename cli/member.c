@@ -7,12 +7,12 @@
 #include "cli/table.h"
 #include "server/url.h"
 
-static int list(const char *folder, const char *members)
+static int list(const char *folder, const char *members, bool json)
 {
     static const char *const head[] = {"USER", "ROLE"};
     int status;
     json_t *answer = change_send(folder, "GET", members, NULL, NULL, &status);
-    if (!answer)
+    if (!answer || (json && change_print(answer)))
         return status;
     struct table *table = table_new(head, ARRAY_LEN(head));
     size_t i;
@@ -33,8 +33,10 @@ int member_main(int argc, char **argv)
         "member list PROJECT | member set PROJECT USER ROLE | member remove PROJECT USER     "
         "(ROLE: viewer, member, admin)";
     const char *folder = NULL;
+    bool json = false;
     const struct option_row rows[] = {
         {"dir", OPTION_TEXT, &folder, "folder of a server on this machine"},
+        {"json", OPTION_FLAG, &json, "list: as JSON"},
         {0},
     };
     struct options_words words;
@@ -50,7 +52,7 @@ int member_main(int argc, char **argv)
     str_add(&members, "/members");
     const char *verb = words.word[0];
     if (words.count == 2 && strcmp(verb, "list") == 0)
-        status = list(folder, str_text(&members));
+        status = list(folder, str_text(&members), json);
     else if (words.count == 4 && strcmp(verb, "set") == 0)
         json_decref(change_send(folder, "PUT", str_text(&members), words.word[2],
                                 json_pack("{s:s}", "role", words.word[3]), &status));

@@ -43,6 +43,7 @@ int project_main(int argc, char **argv)
     static const char usage[] =
         "project [NAME [--weight N] [--cpus N] [--memory BYTES] [--gpus N] [--jobs N]]";
     const char *folder = NULL;
+    bool json = false;
     int64_t weight = CHANGE_NOT_GIVEN, cpus = CHANGE_NOT_GIVEN, memory = CHANGE_NOT_GIVEN,
             gpus = CHANGE_NOT_GIVEN, jobs = CHANGE_NOT_GIVEN;
     const struct option_row rows[] = {
@@ -52,6 +53,7 @@ int project_main(int argc, char **argv)
         {"gpus", OPTION_NUMBER, &gpus, "it may hold at once; -1: no bound"},
         {"jobs", OPTION_NUMBER, &jobs, "it may run at once; -1: no bound"},
         {"dir", OPTION_TEXT, &folder, "folder of a server on this machine"},
+        {"json", OPTION_FLAG, &json, "as JSON"},
         {0},
     };
     struct options_words words;
@@ -74,8 +76,9 @@ int project_main(int argc, char **argv)
             return status;
     }
     json_t *answer = change_send(folder, "GET", "projects", NULL, NULL, &status);
-    if (answer)
-        print_projects(answer);
+    if (!answer || (json && change_print(answer)))
+        return status;
+    print_projects(answer);
     json_decref(answer);
     return status;
 }

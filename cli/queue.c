@@ -25,6 +25,7 @@ int queue_main(int argc, char **argv)
 {
     static const char usage[] = "queue [NAME [--priority N] [--weight N] [--preempt yes|no]]";
     const char *folder = NULL, *preempt = NULL;
+    bool json = false;
     int64_t priority = CHANGE_NOT_GIVEN, weight = CHANGE_NOT_GIVEN;
     const struct option_row rows[] = {
         {"priority", OPTION_NUMBER, &priority, "0 to 100: before queues of lower ones (50)"},
@@ -32,6 +33,7 @@ int queue_main(int argc, char **argv)
         {"preempt", OPTION_TEXT, &preempt,
          "yes: its jobs may end attempts of jobs of lower priority (no)"},
         {"dir", OPTION_TEXT, &folder, "folder of a server on this machine"},
+        {"json", OPTION_FLAG, &json, "as JSON"},
         {0},
     };
     struct options_words words;
@@ -56,8 +58,9 @@ int queue_main(int argc, char **argv)
             return status;
     }
     json_t *answer = change_send(folder, "GET", "queues", NULL, NULL, &status);
-    if (answer)
-        print_queues(answer);
+    if (!answer || (json && change_print(answer)))
+        return status;
+    print_queues(answer);
     json_decref(answer);
     return status;
 }

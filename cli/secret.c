@@ -46,12 +46,12 @@ static int set(const char *folder, const char *name)
     return status;
 }
 
-static int list(const char *folder)
+static int list(const char *folder, bool json)
 {
     static const char *const head[] = {"SECRET", "SET BY", "CREATED", "CHANGED"};
     int status;
     json_t *answer = change_send(folder, "GET", "secrets", NULL, NULL, &status);
-    if (!answer)
+    if (!answer || (json && change_print(answer)))
         return status;
     struct table *table = table_new(head, ARRAY_LEN(head));
     size_t i;
@@ -74,8 +74,10 @@ int secret_main(int argc, char **argv)
         "secret set NAME < FILE | secret list | secret remove NAME     (a job names it in "
         "\"secrets\")";
     const char *folder = NULL;
+    bool json = false;
     const struct option_row rows[] = {
         {"dir", OPTION_TEXT, &folder, "folder of a server on this machine"},
+        {"json", OPTION_FLAG, &json, "list: as JSON"},
         {0},
     };
     struct options_words words;
@@ -89,7 +91,7 @@ int secret_main(int argc, char **argv)
     if (words.count == 2 && strcmp(verb, "set") == 0)
         return set(folder, words.word[1]);
     if (words.count == 1 && strcmp(verb, "list") == 0)
-        return list(folder);
+        return list(folder, json);
     if (words.count == 2 && strcmp(verb, "remove") == 0) {
         json_decref(change_send(folder, "DELETE", "secrets", words.word[1], NULL, &status));
         return status;

@@ -109,6 +109,7 @@ int submit_main(int argc, char **argv)
         {"dir", OPTION_TEXT, &submit.folder, "folder of a server on this machine"},
         {"watch", OPTION_FLAG, &submit.watch, "follow the job until it ends"},
         {"plan", OPTION_FLAG, &submit.plan, "only say what would happen"},
+        {"dry-run", OPTION_FLAG, &submit.plan, "the same"},
         {"name", OPTION_TEXT, &submit.name, "in place of the spec's name"},
         {"steps", OPTION_NUMBER, &submit.steps, "in place of train.steps"},
         {"priority", OPTION_NUMBER, &submit.priority,

@@ -21,6 +21,7 @@ struct token_options {
     const char *user;
     int64_t days;
     bool join;
+    bool json;
 };
 
 static bool ask_server(struct client *client, const struct token_options *options,
@@ -100,7 +101,7 @@ static int list(const struct token_options *options)
     }
     json_t *answer = change_send(options->folder, "GET", str_text(&what), NULL, NULL, &status);
     str_release(&what);
-    if (!answer)
+    if (!answer || (options->json && change_print(answer)))
         return status;
     struct table *table = table_new(head, ARRAY_LEN(head));
     size_t i;
@@ -131,6 +132,7 @@ int token_main(int argc, char **argv)
         {"days", OPTION_NUMBER, &options.days, "valid for this long (for ever)"},
         {"join", OPTION_FLAG, &options.join, "for `trainyard agent` in place of the API"},
         {"user", OPTION_TEXT, &options.user, "list those of another user"},
+        {"json", OPTION_FLAG, &options.json, "list: as JSON"},
         {0},
     };
     static const char usage[] =

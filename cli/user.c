@@ -16,6 +16,7 @@ struct user_options {
     bool password;
     bool disable;
     bool enable;
+    bool json;
 };
 
 static const char *text_of(const json_t *object, const char *name)
@@ -29,7 +30,7 @@ static int list(const struct user_options *options)
     static const char *const head[] = {"USER", "ROLE", "PASSWORD", "STATE", "CREATED"};
     int status;
     json_t *answer = change_send(options->folder, "GET", "users", NULL, NULL, &status);
-    if (!answer)
+    if (!answer || (options->json && change_print(answer)))
         return status;
     struct table *table = table_new(head, ARRAY_LEN(head));
     size_t i;
@@ -120,6 +121,7 @@ int user_main(int argc, char **argv)
         {"disable", OPTION_FLAG, &options.disable, "he gets in no more"},
         {"enable", OPTION_FLAG, &options.enable, "he may sign in again"},
         {"dir", OPTION_TEXT, &options.folder, "folder of a server on this machine"},
+        {"json", OPTION_FLAG, &options.json, "list: as JSON"},
         {0},
     };
     struct options_words words;

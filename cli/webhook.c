@@ -17,6 +17,7 @@ struct wish {
     const char *url;
     const char *states;
     bool disable, enable;
+    bool json;
 };
 
 static const char *text_of(const json_t *object, const char *name)
@@ -47,7 +48,7 @@ static int list(const struct wish *wish)
     static const char *const head[] = {">ID", "PROJECT", "URL", "STATES", "", ">WAITING"};
     int status;
     json_t *answer = change_send(wish->folder, "GET", "webhooks", NULL, NULL, &status);
-    if (!answer)
+    if (!answer || (wish->json && change_print(answer)))
         return status;
     struct table *table = table_new(head, ARRAY_LEN(head));
     size_t i;
@@ -113,7 +114,7 @@ static int log_of(const struct wish *wish, const char *id)
     json_t *answer =
         change_send(wish->folder, "GET", str_text(&name), "deliveries", NULL, &status);
     str_release(&name);
-    if (!answer)
+    if (!answer || (wish->json && change_print(answer)))
         return status;
     struct table *table = table_new(head, ARRAY_LEN(head));
     size_t i;
@@ -180,6 +181,7 @@ int webhook_main(int argc, char **argv)
         {"disable", OPTION_FLAG, &wish.disable, "tell it nothing for now"},
         {"enable", OPTION_FLAG, &wish.enable, "tell it again"},
         {"dir", OPTION_TEXT, &wish.folder, "folder of a server on this machine"},
+        {"json", OPTION_FLAG, &wish.json, "list, log: as JSON"},
         {0},
     };
     static const char *const of_one[] = {"change", "remove", "test", "log", NULL};

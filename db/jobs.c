@@ -273,7 +273,10 @@ static int64_t text_number(const char *text)
     return number;
 }
 
-#define JOB_SEEN " AND (?2 = 0 OR project IN (SELECT project FROM members WHERE user_id = ?2)) "
+/* Not removed, and in a project of the viewer's. */
+#define JOB_SEEN                                                                               \
+    " AND archived < 2 AND (?2 = 0 OR project IN (SELECT project FROM members WHERE user_id "  \
+    "= ?2)) "
 
 bool db_jobs_find_text(struct db_conn *conn, const char *text, int64_t viewer,
                        struct arena *arena, struct db_job *job, struct error *err)

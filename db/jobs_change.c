@@ -104,9 +104,12 @@ bool db_jobs_pause(struct db_conn *conn, int64_t job, int attempt, bool paused,
                   "iiitt", job, (int64_t)paused, event.seq, reason, text);
 }
 
+/* What jobs.archived says. */
+enum { LISTED, ARCHIVED, REMOVED, REMOVED_WITH_ALL };
+
 struct archive {
     int64_t number;
-    bool archived;
+    int archived;
 };
 
 static bool archive_run(struct db_conn *conn, void *arg, struct error *err)
@@ -121,17 +124,23 @@ static bool archive_run(struct db_conn *conn, void *arg, struct error *err)
     if (state < 0)
         return fail(err, NOT_FOUND, "there is no job %lld", (long long)archive->number);
     if (!db_job_state_final((enum job_state)state))
-        return fail(err, PRECONDITION, "job %lld is %s: only one that has ended is archived",
-                    (long long)archive->number, db_job_state_name((enum job_state)state));
-    if ((now != 0) == archive->archived)
+        return fail(err, PRECONDITION, "job %lld is %s: only one that has ended is %s",
+                    (long long)archive->number, db_job_state_name((enum job_state)state),
+                    archive->archived == REMOVED ? "removed" : "archived");
+    if (now == archive->archived || now >= REMOVED)
         return true;
+    static const struct {
+        const char *kind, *text;
+    } told[] = {{"job.unarchived", "taken out of the archive by a user"},
+                {"job.archived", "archived by a user"},
+                {"job.removed", "removed by a user"}};
     struct db_event event = {
         .wall_us = (int64_t)clock_wall_us(),
-        .kind = archive->archived ? "job.archived" : "job.unarchived",
+        .kind = told[archive->archived].kind,
         .job = archive->number,
         .state = -1,
         .state_from = -1,
-        .text = archive->archived ? "archived by a user" : "taken out of the archive by a user",
+        .text = told[archive->archived].text,
     };
     return db_events_add(conn, &event, err) &&
            db_run(conn, err, "UPDATE jobs SET archived = ?2, seq = ?3 WHERE number = ?1", "iii",
@@ -140,8 +149,33 @@ static bool archive_run(struct db_conn *conn, void *arg, struct error *err)
 
 bool db_jobs_archive(struct db *db, int64_t number, bool archived, struct error *err)
 {
-    struct archive archive = {number, archived};
+    struct archive archive = {number, archived ? ARCHIVED : LISTED};
     return db_write(db, DB_CONTROL, archive_run, &archive, err);
+}
+
+bool db_jobs_remove(struct db *db, int64_t number, struct error *err)
+{
+    struct archive archive = {number, REMOVED};
+    return db_write(db, DB_CONTROL, archive_run, &archive, err);
+}
+
+bool db_jobs_removed(struct db_conn *conn, int64_t after, int64_t *number, struct error *err)
+{
+    return db_number(conn, err, number, 0,
+                     "SELECT number FROM jobs WHERE archived = 2 AND number > ?1"
+                     " ORDER BY number LIMIT 1",
+                     "i", after);
+}
+
+static bool removed_run(struct db_conn *conn, void *arg, struct error *err)
+{
+    return db_run(conn, err, "UPDATE jobs SET archived = ?2 WHERE number = ?1 AND archived = 2",
+                  "ii", *(const int64_t *)arg, (int64_t)REMOVED_WITH_ALL);
+}
+
+bool db_jobs_removed_done(struct db *db, int64_t number, struct error *err)
+{
+    return db_write(db, DB_CONTROL, removed_run, &number, err);
 }
 
 bool db_jobs_note(struct db_conn *conn, int64_t job, int attempt, const char *reason,

@@ -10,11 +10,13 @@ enum { ROWS_AT_A_TIME = 20000, CHUNKS_AT_A_TIME = 100 /* of 64 KiB */ };
 
 #define SERIES " IN (SELECT id FROM series WHERE job = ?1) LIMIT ?2)"
 
-/* What is last says that there is something to trim. */
-static const struct {
+struct part {
     const char *sql;
     int64_t rows;
-} parts[] = {
+};
+
+/* What is last says that there is something to trim. */
+static const struct part parts[] = {
     {"DELETE FROM points WHERE (series, step) IN (SELECT series, step FROM points WHERE"
      " series" SERIES,
      ROWS_AT_A_TIME},
@@ -34,6 +36,17 @@ static const struct {
      ROWS_AT_A_TIME},
     {"DELETE FROM changes WHERE (job, seq, kind, series) IN (SELECT job, seq, kind, series"
      " FROM changes WHERE job = ?1 LIMIT ?2)",
+     ROWS_AT_A_TIME},
+};
+
+/* What is left of one that is trimmed. */
+static const struct part rest[] = {
+    {"DELETE FROM artifacts WHERE id IN (SELECT id FROM artifacts WHERE job = ?1 LIMIT ?2)",
+     CHUNKS_AT_A_TIME},
+    {"DELETE FROM series WHERE id IN (SELECT id FROM series WHERE job = ?1 LIMIT ?2)",
+     ROWS_AT_A_TIME},
+    {"DELETE FROM checkpoints WHERE (job, step) IN (SELECT job, step FROM checkpoints"
+     " WHERE job = ?1 LIMIT ?2)",
      ROWS_AT_A_TIME},
 };
 
@@ -58,15 +71,14 @@ bool db_trim_due(struct db_conn *conn, int64_t job, int64_t before_us, bool *due
 struct trimming {
     int64_t job;
     const char *why;
-    int part;
+    const struct part *part;
     int rows; /* that went */
 };
 
 static bool trim_run(struct db_conn *conn, void *arg, struct error *err)
 {
     struct trimming *trimming = arg;
-    if (!db_run(conn, err, parts[trimming->part].sql, "ii", trimming->job,
-                parts[trimming->part].rows))
+    if (!db_run(conn, err, trimming->part->sql, "ii", trimming->job, trimming->part->rows))
         return false;
     trimming->rows = db_changes_count(conn);
     return true;
@@ -86,17 +98,31 @@ static bool note_run(struct db_conn *conn, void *arg, struct error *err)
     return db_events_add(conn, &event, err);
 }
 
+/* One part after the other, each in as many transactions as it takes. */
+static bool trim_parts(struct db *db, struct trimming *trimming, const struct part *list,
+                       int count, int64_t *rows, struct error *err)
+{
+    for (trimming->part = list; trimming->part < list + count;) {
+        if (!db_write(db, DB_METRICS, trim_run, trimming, err))
+            return false;
+        *rows += trimming->rows;
+        trimming->part += trimming->rows < trimming->part->rows;
+    }
+    return true;
+}
+
 bool db_trim_job(struct db *db, int64_t job, const char *why, int64_t *rows, struct error *err)
 {
     struct trimming trimming = {.job = job, .why = why};
     *rows = 0;
-    if (!db_write(db, DB_CONTROL, note_run, &trimming, err))
-        return false;
-    while (trimming.part < ARRAY_LEN(parts)) {
-        if (!db_write(db, DB_METRICS, trim_run, &trimming, err))
-            return false;
-        *rows += trimming.rows;
-        trimming.part += trimming.rows < parts[trimming.part].rows;
-    }
-    return true;
+    return db_write(db, DB_CONTROL, note_run, &trimming, err) &&
+           trim_parts(db, &trimming, parts, ARRAY_LEN(parts), rows, err);
+}
+
+bool db_trim_all(struct db *db, int64_t job, struct error *err)
+{
+    struct trimming trimming = {.job = job};
+    int64_t rows = 0;
+    return trim_parts(db, &trimming, parts, ARRAY_LEN(parts), &rows, err) &&
+           trim_parts(db, &trimming, rest, ARRAY_LEN(rest), &rows, err);
 }

@@ -24,3 +24,6 @@ bool db_trim_due(struct db_conn *conn, int64_t job, int64_t before_us, bool *due
  */
 bool db_trim_job(struct db *db, int64_t job, const char *why, int64_t *rows,
                  struct error *err) CHECKED;
+
+/* All that metrics.db has of a job that was removed (db_jobs_remove). */
+bool db_trim_all(struct db *db, int64_t job, struct error *err) CHECKED;

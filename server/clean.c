@@ -1,6 +1,7 @@
 /* clean.c - what of DIR/files/ may go, and what of old jobs. */
 
 #include <dirent.h>
+#include <ftw.h>
 #include <pthread.h>
 
 #include "base/alloc.h"
@@ -9,20 +10,23 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "db/files.h"
+#include "db/jobs.h"
 #include "db/trim.h"
 #include "server/clean.h"
 #include "server/store.h"
 #include "server/upload.h"
 
 #define PERIOD_S 3600
+#define FOLDERS_OPEN 16 /* at a time, when they are removed */
 #define HOUR_US (INT64_C(3600) * 1000000)
 
 struct clean {
     struct db *db;
     const char *folder;
     int64_t keep_days;
-    pthread_mutex_t lock; /* guards: stopping, but for reads of it alone */
+    pthread_mutex_t lock; /* guards: woken; stopping, but for reads of it alone */
     pthread_cond_t changed;
+    bool woken;
     atomic_bool stopping;
     pthread_t thread;
 };
@@ -115,6 +119,46 @@ bool clean_trim(struct db *db, int64_t now_us, int64_t keep_days, const atomic_b
     }
 }
 
+static int remove_one(const char *path, const struct stat *status, int kind, struct FTW *place)
+{
+    (void)status;
+    (void)kind;
+    (void)place;
+    return remove(path);
+}
+
+bool clean_jobs(struct db *db, const char *folder, const atomic_bool *stopping, int *jobs,
+                struct error *err)
+{
+    int64_t job = 0;
+    for (*jobs = 0; !(stopping && *stopping); ++*jobs) {
+        struct db_conn *conn = db_read(db, DB_CONTROL, err);
+        bool ok = conn && db_jobs_removed(conn, job, &job, err);
+        db_read_done(db, conn);
+        if (!ok || !job)
+            return ok;
+        /* What is no folder of a job's, or cannot be removed, is no reason to keep the rest. */
+        char *path = alloc_printf("%s/jobs/%lld", folder, (long long)job);
+        (void)nftw(path, remove_one, FOLDERS_OPEN, FTW_DEPTH | FTW_PHYS);
+        free(path);
+        if (!db_trim_all(db, job, err) || !db_jobs_removed_done(db, job, err))
+            return false;
+    }
+    return true;
+}
+
+static void clean_removed_jobs(struct clean *clean)
+{
+    struct error err;
+    int jobs;
+    char text[400];
+    if (!clean_jobs(clean->db, clean->folder, &clean->stopping, &jobs, &err))
+        log_line(LOG_WARN, "clean", "code=%s msg=%s", error_code_name(err.code),
+                 log_quote(err.text, text, sizeof(text)));
+    else if (jobs)
+        log_line(LOG_INFO, "clean", "jobs=%d msg=\"removed what they left\"", jobs);
+}
+
 static void clean_old(struct clean *clean)
 {
     struct error err;
@@ -151,13 +195,15 @@ static void *clean_main(void *argument)
     pthread_mutex_lock(&clean->lock);
     while (!clean->stopping) {
         struct timespec until;
+        clean->woken = false;
         pthread_mutex_unlock(&clean->lock);
+        clean_removed_jobs(clean);
         clean_look(clean);
         clean_old(clean);
         clock_gettime(CLOCK_MONOTONIC, &until);
         until.tv_sec += PERIOD_S;
         pthread_mutex_lock(&clean->lock);
-        while (!clean->stopping &&
+        while (!clean->stopping && !clean->woken &&
                pthread_cond_timedwait(&clean->changed, &clean->lock, &until) == 0) {
         }
     }
@@ -181,6 +227,16 @@ struct clean *clean_start(struct db *db, const char *folder, int64_t keep_days)
     assert(!failed);
     pthread_setname_np(clean->thread, "clean");
     return clean;
+}
+
+void clean_wake(struct clean *clean)
+{
+    if (!clean)
+        return;
+    pthread_mutex_lock(&clean->lock);
+    clean->woken = true;
+    pthread_cond_signal(&clean->changed);
+    pthread_mutex_unlock(&clean->lock);
 }
 
 void clean_stop(struct clean *clean)

@@ -8,6 +8,7 @@
 #include "db/artifacts.h"
 #include "db/metrics.h"
 #include "server/job.h"
+#include "server/reply.h"
 #include "server/request.h"
 
 json_t *job_time(int64_t wall_us)
@@ -227,4 +228,32 @@ json_t *job_json(struct request *req, const struct job_reader *reader, const str
         json_object_set_new(json, "after", after_of(reader, job, req->arena));
     }
     return json;
+}
+
+bool job_reply(struct request *req, int status, int64_t number, struct error *err)
+{
+    struct job_reader reader;
+    if (!job_reader_open(req, &reader, err))
+        return false;
+    struct db_job job;
+    json_t *json = NULL;
+    if (db_jobs_find(reader.control, number, req->arena, &job, err)) {
+        json = job_json(req, &reader, &job, err);
+        reply_header(req, "ETag", arena_printf(req->arena, "\"%lld\"", (long long)job.seq));
+    }
+    job_reader_close(req, &reader);
+    return json && reply_json(req, status, json, err);
+}
+
+bool job_match(const struct request *req, int64_t *seq, struct error *err)
+{
+    const char *text = request_header(req, "If-Match");
+    char *end = NULL;
+    *seq = 0;
+    if (!text || strcmp(text, "*") == 0)
+        return true;
+    if (text[0] == '"' && text[1] >= '1' && text[1] <= '9')
+        *seq = strtoll(text + 1, &end, 10);
+    return (end && strcmp(end, "\"") == 0 && *seq < INT64_MAX) ||
+           fail(err, INVALID, "If-Match is '%.60s'; it can be the ETag of the job, or *", text);
 }

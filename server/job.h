@@ -32,6 +32,12 @@ void job_reader_close(struct request *req, struct job_reader *reader);
 json_t *job_json(struct request *req, const struct job_reader *reader, const struct db_job *job,
                  struct error *err) CHECKED;
 
+/* Answers with the job as it is now; its ETag is the number of its last change. */
+bool job_reply(struct request *req, int status, int64_t number, struct error *err) CHECKED;
+
+/* What If-Match says: the ETag of a job, or 0 for any. */
+bool job_match(const struct request *req, int64_t *seq, struct error *err) CHECKED;
+
 /*
  * Why the job is in its state, for people: what the scheduler noted, and what the task that
  * failed said of itself.  "" when there is nothing to say; lives in the arena.

@@ -39,7 +39,8 @@ static json_t *parameter(const char *name, size_t size, const char *where, const
                      (int)required, "schema", schema);
 }
 
-/* Parameters in the path ("{id}") and in the query ("limit:integer cursor:string"). */
+/* Parameters in the path ("{id}"), in the query ("limit:integer cursor:string") and in the head
+ * ("If-Match:header"). */
 static json_t *parameters(const struct route *route)
 {
     json_t *list = json_array();
@@ -49,8 +50,11 @@ static json_t *parameters(const struct route *route)
     for (const char *at = route->query ? route->query : ""; *at;) {
         size_t word = strcspn(at, " ");
         size_t name = strcspn(at, ":");
-        json_array_append_new(list,
-                              parameter(at, name, "query", at + name + 1, word - name - 1));
+        const char *type = at + name + 1;
+        bool header = strncmp(type, "header", 6) == 0;
+        json_array_append_new(list, header
+                                        ? parameter(at, name, "header", "string", 6)
+                                        : parameter(at, name, "query", type, word - name - 1));
         at += word + (at[word] == ' ');
     }
     return list;

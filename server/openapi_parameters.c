@@ -28,5 +28,9 @@ const struct openapi_schema openapi_parameters[] = {
     {"names", "{\"pattern\":\"^[A-Za-z0-9_,./-]{0,200}$\"}"},
     {"stream", "{\"enum\":[\"stdout\",\"stderr\"]}"},
     {"task", "{\"pattern\":\"^(worker|ps|chief|evaluator)/[0-9]{1,2}$\"}"},
+    {"Idempotency-Key", "{\"pattern\":\"^[!-~]{1,128}$\"}"},
+    {"If-Match", "{\"pattern\":\"^([*]|\\\"[1-9][0-9]{0,17}\\\")$\"}"},
+    {"Last-Event-ID", "{\"pattern\":\"^[0-9]{1,15}(-[0-9]{1,15}){0,6}$\"}"},
+    {"Accept", "{\"enum\":[\"text/event-stream\",\"application/x-ndjson\"]}"},
     {0},
 };

@@ -112,6 +112,8 @@ const struct openapi_schema openapi_schemas[] = {
     {"Attempt", FIELDS(FIRST("attempt", INTEGER) FIELD("epoch", INTEGER) FIELD("created_at", TIME)
         FIELD("started_at", TIME) FIELD("ended_at", TIME) FIELD("reason", TEXT) FIELD("text", TEXT_OR_NULL)
         FIELD("tasks", LIST(REF("Task"))))},
+    {"TaskList", FIELDS(FIRST("attempt", INTEGER) FIELD("items", LIST(REF("Task"))))},
+    {"StreamTicket", FIELDS(FIRST("ticket", TEXT) FIELD("seconds", INTEGER))},
     {"AttemptList", FIELDS(FIRST("items", LIST(REF("Attempt"))))},
     {"Checkpoint", FIELDS(FIRST("step", INTEGER) FIELD("epoch", INTEGER) FIELD("time", TIME) FIELD("path", TEXT)
         FIELD("files", LIST(FIELDS(FIRST("path", TEXT) FIELD("size", INTEGER)))))},

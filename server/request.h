@@ -10,6 +10,7 @@
 #include "server/url.h"
 
 struct arena;
+struct clean;
 struct db;
 struct engine;
 struct error;
@@ -18,6 +19,7 @@ struct http_waker;
 struct loop;
 struct oidc;
 struct route;
+struct tickets;
 struct webhooks;
 
 /* What handlers work on: one for the whole server, filled by serve.c. */
@@ -28,7 +30,9 @@ struct services {
     struct loop *loop;
     struct engine *engine; /* NULL: none */
     struct webhooks *webhooks;
-    struct oidc *oidc;  /* NULL: people sign in here alone */
+    struct tickets *tickets;
+    struct clean *clean; /* NULL: nothing is cleaned */
+    struct oidc *oidc;   /* NULL: people sign in here alone */
     int oidc_role;      /* of who comes by it for the first time; below ROLE_NONE: nobody may */
     const char *folder; /* DIR */
     const char *origin; /* "http://127.0.0.1:7070" */

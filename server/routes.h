@@ -23,9 +23,11 @@ struct route {
     int role;            /* AUTH_PUBLIC, or the lowest that may call it (AUTH_IN_PROJECT) */
     route_handler *handler;
     const char *summary;
-    const char *query; /* "limit:integer cursor:string"; NULL: takes none */
-    const char *body;  /* name of the schema, or the media type of a file; NULL: takes none */
-    int status;        /* of success */
+    /* "limit:integer cursor:string", and what it reads of the head, "If-Match:header"; NULL:
+     * none */
+    const char *query;
+    const char *body; /* name of the schema, or the media type of a file; NULL: takes none */
+    int status;       /* of success */
     /* Name of the schema of the answer, or a media type; NULL: any JSON.  What else may be
      * answered that is no problem follows, by its status: "Job 200:Plan". */
     const char *answer;

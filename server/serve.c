@@ -36,6 +36,7 @@
 #include "server/oidc.h"
 #include "server/request.h"
 #include "server/serve.h"
+#include "server/tickets.h"
 #include "server/tls.h"
 #include "server/webhooks.h"
 
@@ -57,6 +58,7 @@ struct serve {
     char origin[80];
     struct webhooks *webhooks;
     struct auth *auth;
+    struct tickets *tickets;
     struct oidc *oidc; /* NULL: none */
     struct services services;
     struct live *live;
@@ -240,6 +242,8 @@ static bool start_http(struct serve *s, const struct serve_options *options, str
     bool encrypted = options->tls_certificate != NULL;
     snprintf(s->origin, sizeof(s->origin), "http%s://%s:%d", encrypted ? "s" : "",
              options->host, port);
+    s->clean = clean_start(s->db, s->folder, options->keep_days);
+    s->tickets = tickets_new();
     s->webhooks = webhooks_start(s->db, s->feed, options->webhooks_anywhere);
     s->auth = auth_new(s->db, s->origin, options->token_rate);
     for (int i = 0; i < options->hosts_count; i++)
@@ -251,6 +255,8 @@ static bool start_http(struct serve *s, const struct serve_options *options, str
         .loop = s->loop,
         .engine = s->engine,
         .webhooks = s->webhooks,
+        .clean = s->clean,
+        .tickets = s->tickets,
         .folder = s->folder,
         .origin = s->origin,
         .encrypted = encrypted,
@@ -337,8 +343,7 @@ static bool start(struct serve *s, const struct serve_options *options, struct e
         return error_errno(err, UNAVAILABLE, "%s", options->folder);
     audit_log_newest(s->db);
     return start_scheduler(s, options, err) && start_http(s, options, err) &&
-           start_agent(s, options, err) && start_engine(s, err) && write_addresses(s, err) &&
-           (s->clean = clean_start(s->db, s->folder, options->keep_days));
+           start_agent(s, options, err) && start_engine(s, err) && write_addresses(s, err);
 }
 
 /* What was started last goes first; each is NULL when it was not reached. */
@@ -346,13 +351,13 @@ static void stop(struct serve *s)
 {
     dataset_describe_end();
     engine_stop(s->engine);
-    clean_stop(s->clean);
     agent_stop(s->agent);
     if (s->feed)
         feed_close(s->feed);
     live_stop(s->live);
     tls_stop(s->tls);
     http_stop(s->http);
+    clean_stop(s->clean);
     webhooks_stop(s->webhooks);
     if (s->remote_rpc)
         rpc_server_stop(s->remote_rpc);
@@ -364,6 +369,7 @@ static void stop(struct serve *s)
     loop_free(s->loop);
     engine_free(s->engine);
     ingest_free(s->ingest);
+    tickets_free(s->tickets);
     auth_free(s->auth);
     oidc_free(s->oidc);
     db_close(s->db); /* which still tells the feed of its last commits */

@@ -11,6 +11,7 @@
 #include "server/recent.h"
 #include "server/request.h"
 #include "server/stream.h"
+#include "server/tickets.h"
 #include "server/topic.h"
 
 #define STREAM_HZ_DEFAULT 25
@@ -213,9 +214,14 @@ static void subscribe(struct stream *stream, json_int_t id, json_t *message)
 static int sign_in(struct stream *stream, json_t *message)
 {
     struct error err;
+    const struct services *services = stream->services;
     const char *token = json_string_value(json_object_get(message, "token"));
+    const char *ticket = json_string_value(json_object_get(message, "ticket"));
     struct auth_identity user;
-    if (!token || !auth_token(stream->services->auth, token, stream->arena, &user, &err))
+    bool ok = token ? auth_token(services->auth, token, stream->arena, &user, &err)
+                    : ticket && tickets_take(services->tickets, ticket, clock_monotonic_us(),
+                                             stream->arena, &user, &err);
+    if (!ok)
         return STREAM_CLOSE_SIGNED_OUT;
     stream->user = user;
     greet(stream);

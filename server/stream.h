@@ -7,7 +7,7 @@
  * can be sent.  So a client that reads slowly gets larger batches less often, and then a gap;
  * one that stops reading is shown out by live.c.
  *
- * Messages in:   {"op": "auth", "token": "ty_…"}
+ * Messages in:   {"op": "auth", "token": "ty_…"}, or with "ticket" (tickets.h)
  *                {"op": "subscribe", "id": 1, "topic": "job.metrics", "job": "7", "after_seq":
  * 12, "max_hz": 5}
  *                {"op": "unsubscribe", "id": 1}      {"op": "ping"}

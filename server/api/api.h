@@ -13,6 +13,7 @@ extern const struct route session_routes[];
 extern const struct route oidc_routes[];
 extern const struct route jobs_routes[];
 extern const struct route jobs_list_routes[];
+extern const struct route jobs_ended_routes[];
 extern const struct route plan_routes[];
 extern const struct route arrays_routes[];
 extern const struct route story_routes[];

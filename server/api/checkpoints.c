@@ -157,7 +157,8 @@ const struct route checkpoints_routes[] = {
     {"GET", "/api/v1/jobs/{id}/checkpoints/{step}", AUTH_IN_PROJECT(ROLE_VIEWER),
      checkpoints_show, "One of them, and its files", NULL, NULL, 200, "Checkpoint"},
     {"GET", "/api/v1/jobs/{id}/checkpoints/{step}/content", AUTH_IN_PROJECT(ROLE_VIEWER),
-     checkpoints_content, "A file of a checkpoint, or a part of it", "path:string!", NULL, 200,
+     checkpoints_content, "A file of a checkpoint, or a part of it",
+     "path:string! Range:header If-Range:header If-None-Match:header", NULL, 200,
      "application/octet-stream 206:application/octet-stream 304"},
     {0},
 };

@@ -68,7 +68,8 @@ const struct route files_routes[] = {
     {"GET", "/api/v1/jobs/{id}/artifacts", AUTH_IN_PROJECT(ROLE_VIEWER), artifacts_list,
      "Files that the tasks of a job have left", NULL, NULL, 200, "ArtifactList"},
     {"GET", "/api/v1/jobs/{id}/artifacts/content", AUTH_IN_PROJECT(ROLE_VIEWER),
-     artifacts_content, "One of them, or a part of it", "task:string path:string!", NULL, 200,
+     artifacts_content, "One of them, or a part of it",
+     "task:string path:string! Range:header If-Range:header If-None-Match:header", NULL, 200,
      "application/octet-stream 206:application/octet-stream 304"},
     {0},
 };

@@ -14,6 +14,7 @@
 #include "server/job.h"
 #include "server/reply.h"
 #include "server/request.h"
+#include "server/tickets.h"
 #include "server/topic.h"
 
 #define FOLLOW_PING_US 14000000
@@ -63,6 +64,15 @@ static bool follow_websocket(struct request *req, struct error *err)
     }
     req->reply.websocket = true;
     return true;
+}
+
+/* POST /api/v1/stream-tickets: what opens one websocket, by {"op": "auth", "ticket": …}. */
+static bool follow_ticket(struct request *req, struct error *err)
+{
+    char text[DB_TOKEN_BYTES];
+    tickets_add(req->services->tickets, &req->user, clock_monotonic_us(), text);
+    return reply_json(req, 201,
+                      json_pack("{s:s, s:i}", "ticket", text, "seconds", TICKET_SECONDS), err);
 }
 
 /* --- server-sent events and NDJSON --- */
@@ -283,8 +293,12 @@ static bool follow_events(struct request *req, struct error *err)
 const struct route follow_routes[] = {
     {"GET", "/api/v1/stream", AUTH_PUBLIC, follow_websocket,
      "Websocket with everything that happens", NULL, NULL, 101, NULL},
+    {"POST", "/api/v1/stream-tickets", ROLE_NONE, follow_ticket,
+     "What opens one websocket within half a minute, in place of a token", NULL, NULL, 201,
+     "StreamTicket"},
     {"GET", "/api/v1/jobs/{id}/events", AUTH_IN_PROJECT(ROLE_VIEWER), follow_events,
-     "Server-sent events of a job", "topics:string after:string", NULL, 200,
+     "Server-sent events of a job",
+     "topics:string after:string Last-Event-ID:header Accept:header", NULL, 200,
      "text/event-stream"},
     {0},
 };

@@ -13,22 +13,6 @@
 #include "server/request.h"
 #include "server/submit.h"
 
-/* Answers with the job as it is now; its ETag is the number of its last change. */
-static bool reply_job(struct request *req, int status, int64_t number, struct error *err)
-{
-    struct job_reader reader;
-    if (!job_reader_open(req, &reader, err))
-        return false;
-    struct db_job job;
-    json_t *json = NULL;
-    if (db_jobs_find(reader.control, number, req->arena, &job, err)) {
-        json = job_json(req, &reader, &job, err);
-        reply_header(req, "ETag", arena_printf(req->arena, "\"%lld\"", (long long)job.seq));
-    }
-    job_reader_close(req, &reader);
-    return json && reply_json(req, status, json, err);
-}
-
 /* What one job comes to: of an array the first, and how many there are. */
 static bool reply_plan(struct request *req, struct submissions *submissions, struct error *err)
 {
@@ -63,7 +47,7 @@ static bool jobs_create(struct request *req, struct error *err)
         (!dry_run && !submit_key_find(req, &key, &added, err)))
         return false;
     if (added.existed)
-        return reply_job(req, 201, added.number, err);
+        return job_reply(req, 201, added.number, err);
     struct submissions submissions;
     if (!submit_prepare(req, req->body, req->body_size, &submissions, err))
         return false;
@@ -72,13 +56,13 @@ static bool jobs_create(struct request *req, struct error *err)
     if (!submit_send(req, &submissions, &key, &added, err))
         return false;
     reply_header(req, "Location", arena_printf(req->arena, "/api/v1/jobs/%s", added.id));
-    return reply_job(req, 201, added.number, err);
+    return job_reply(req, 201, added.number, err);
 }
 
 static bool jobs_show(struct request *req, struct error *err)
 {
     struct db_job job;
-    return job_find(req, &job, err) && reply_job(req, 200, job.number, err);
+    return job_find(req, &job, err) && job_reply(req, 200, job.number, err);
 }
 
 /* GET /api/v1/jobs/{id}/spec: as it runs, defaults filled in. */
@@ -88,20 +72,6 @@ static bool jobs_spec(struct request *req, struct error *err)
     if (!job_find(req, &job, err))
         return false;
     return reply_bytes(req, 200, "application/json", job.spec, strlen(job.spec));
-}
-
-/* What If-Match says: the ETag of a job, or 0 for any. */
-static bool read_match(const struct request *req, int64_t *seq, struct error *err)
-{
-    const char *text = request_header(req, "If-Match");
-    char *end = NULL;
-    *seq = 0;
-    if (!text || strcmp(text, "*") == 0)
-        return true;
-    if (text[0] == '"' && text[1] >= '1' && text[1] <= '9')
-        *seq = strtoll(text + 1, &end, 10);
-    return (end && strcmp(end, "\"") == 0 && *seq < INT64_MAX) ||
-           fail(err, INVALID, "If-Match is '%.60s'; it can be the ETag of the job, or *", text);
 }
 
 /* Fields over the spec of a job that is queued. */
@@ -115,7 +85,7 @@ static bool edit_job(struct request *req, const struct db_job *job, int64_t seq,
     const char *text = spec_patch(req->arena, job->spec, req->body, req->body_size, err);
     return text && submit_prepare(req, text, strlen(text), &submissions, err) &&
            submit_edit(req, job, seq, &submissions, err) &&
-           reply_job(req, 200, job->number, err);
+           job_reply(req, 200, job->number, err);
 }
 
 static bool change_job(struct request *req, const struct db_job *job, int64_t seq,
@@ -137,7 +107,7 @@ static bool change_job(struct request *req, const struct db_job *job, int64_t se
                   : fail(err, INVALID, "the body must be a JSON object");
     json_decref(body);
     return ok && loop_priority(req->services->loop, job->number, (int)priority, seq, err) &&
-           reply_job(req, 200, job->number, err);
+           job_reply(req, 200, job->number, err);
 }
 
 /*
@@ -149,13 +119,21 @@ static bool jobs_change(struct request *req, struct error *err)
 {
     struct db_job job;
     int64_t seq;
-    if (!job_find(req, &job, err) || !read_match(req, &seq, err))
+    if (!job_find(req, &job, err) || !job_match(req, &seq, err))
         return false;
     if (change_job(req, &job, seq, err))
         return true;
     if (seq && err->code == PRECONDITION)
         req->reply.status = 412;
     return false;
+}
+
+static bool reply_state(struct request *req, const struct db_job *job, enum job_state state,
+                        struct error *err)
+{
+    json_t *json = json_pack("{s:s, s:I, s:s}", "id", job->id, "number",
+                             (json_int_t)job->number, "state", db_job_state_name(state));
+    return reply_json(req, 202, json, err);
 }
 
 static bool end_job(struct request *req, bool kill, struct error *err)
@@ -165,9 +143,7 @@ static bool end_job(struct request *req, bool kill, struct error *err)
     if (!job_find(req, &job, err) ||
         !loop_cancel(req->services->loop, job.number, kill, &state, err))
         return false;
-    json_t *json = json_pack("{s:s, s:I, s:s}", "id", job.id, "number", (json_int_t)job.number,
-                             "state", db_job_state_name(state));
-    return reply_json(req, 202, json, err);
+    return reply_state(req, &job, state, err);
 }
 
 static bool jobs_cancel(struct request *req, struct error *err)
@@ -217,43 +193,46 @@ static bool jobs_clone(struct request *req, struct error *err)
         !submit_key_find(req, &key, &added, err))
         return false;
     if (added.existed)
-        return reply_job(req, 201, added.number, err);
+        return job_reply(req, 201, added.number, err);
     const char *text = spec_patch(req->arena, job.spec, req->body_size ? req->body : "{}",
                                   req->body_size ? req->body_size : 2, err);
     if (!text || !submit_prepare(req, text, strlen(text), &submissions, err) ||
         !submit_send(req, &submissions, &key, &added, err))
         return false;
     reply_header(req, "Location", arena_printf(req->arena, "/api/v1/jobs/%s", added.id));
-    return reply_job(req, 201, added.number, err);
+    return job_reply(req, 201, added.number, err);
 }
 
-static bool archive_job(struct request *req, bool archived, struct error *err)
+/*
+ * POST /api/v1/jobs/{id}:restart: what runs of it writes a checkpoint and ends, and a new
+ * attempt goes on from there, which costs no restart of its budget.
+ */
+static bool jobs_restart(struct request *req, struct error *err)
 {
     struct db_job job;
-    return job_find(req, &job, err) &&
-           db_jobs_archive(req->services->db, job.number, archived, err) &&
-           reply_job(req, 200, job.number, err);
-}
-
-static bool jobs_archive(struct request *req, struct error *err)
-{
-    return archive_job(req, true, err);
-}
-
-static bool jobs_unarchive(struct request *req, struct error *err)
-{
-    return archive_job(req, false, err);
+    enum job_state state;
+    if (!job_find(req, &job, err))
+        return false;
+    if (job.state == JOB_QUEUED || job.paused)
+        return fail(err, PRECONDITION, "job %lld is %s: there is nothing to restart",
+                    (long long)job.number, job.paused ? "paused" : "queued");
+    if (!loop_pause(req->services->loop, job.number, true, &state, err) ||
+        !loop_pause(req->services->loop, job.number, false, &state, err))
+        return false;
+    return reply_state(req, &job, state, err);
 }
 
 const struct route jobs_routes[] = {
     {"POST", "/api/v1/jobs", AUTH_IN_PROJECT(ROLE_MEMBER), jobs_create,
-     "Submit a job, or plan one", "dry_run:string", "JobSpec", 201, "Job 200:Plan"},
+     "Submit a job, or plan one", "dry_run:string Idempotency-Key:header", "JobSpec", 201,
+     "Job 200:Plan"},
     {"GET", "/api/v1/jobs/{id}", AUTH_IN_PROJECT(ROLE_VIEWER), jobs_show, "One job", NULL, NULL,
      200, "Job"},
     {"GET", "/api/v1/jobs/{id}/spec", AUTH_IN_PROJECT(ROLE_VIEWER), jobs_spec,
      "The spec of a job, with its defaults", NULL, NULL, 200, "JobSpec"},
     {"PATCH", "/api/v1/jobs/{id}", AUTH_IN_PROJECT(ROLE_MEMBER), jobs_change,
-     "Put fields over the spec of a job that is queued", NULL, "JobSpec", 200, "Job"},
+     "Put fields over the spec of a job that is queued", "If-Match:header", "JobSpec", 200,
+     "Job"},
     {"POST", "/api/v1/jobs/{id}:cancel", AUTH_IN_PROJECT(ROLE_MEMBER), jobs_cancel,
      "Stop a job after a checkpoint", NULL, NULL, 202, "JobState"},
     {"POST", "/api/v1/jobs/{id}:kill", AUTH_IN_PROJECT(ROLE_MEMBER), jobs_kill,
@@ -263,12 +242,11 @@ const struct route jobs_routes[] = {
      "JobState"},
     {"POST", "/api/v1/jobs/{id}:resume", AUTH_IN_PROJECT(ROLE_MEMBER), jobs_resume,
      "Let a job that was paused wait for its turn again", NULL, NULL, 202, "JobState"},
+    {"POST", "/api/v1/jobs/{id}:restart", AUTH_IN_PROJECT(ROLE_MEMBER), jobs_restart,
+     "End what runs of a job after a checkpoint, and go on from there in a new attempt", NULL,
+     NULL, 202, "JobState"},
     {"POST", "/api/v1/jobs/{id}:clone", AUTH_IN_PROJECT(ROLE_MEMBER), jobs_clone,
-     "A new job of the same spec, with the fields of the body over it", NULL, "JobSpec", 201,
-     "Job"},
-    {"POST", "/api/v1/jobs/{id}:archive", AUTH_IN_PROJECT(ROLE_MEMBER), jobs_archive,
-     "Leave a job that has ended out of lists", NULL, NULL, 200, "Job"},
-    {"POST", "/api/v1/jobs/{id}:unarchive", AUTH_IN_PROJECT(ROLE_MEMBER), jobs_unarchive,
-     "Take an archived job into lists again", NULL, NULL, 200, "Job"},
+     "A new job of the same spec, with the fields of the body over it",
+     "Idempotency-Key:header", "JobSpec", 201, "Job"},
     {0},
 };

@@ -52,6 +52,15 @@ static json_t *node_json(const struct db_node *node, const struct loop_node *now
         job_time(node->joined_us), "last_seen_at", job_time(seen));
 }
 
+/* What the scheduler knows of it; NULL: nothing. */
+static const struct loop_node *now_of(const struct loop_node *now, int count, int64_t id)
+{
+    for (int i = 0; i < count; i++)
+        if (now[i].id == id)
+            return &now[i];
+    return NULL;
+}
+
 /* GET /api/v1/nodes: {items: […]}, by id. */
 static bool nodes_list(struct request *req, struct error *err)
 {
@@ -63,25 +72,34 @@ static bool nodes_list(struct request *req, struct error *err)
         !loop_nodes(req->services->loop, req->arena, &now, &now_count, err))
         return false;
     json_t *items = json_array();
-    for (int i = 0; i < count; i++) {
-        const struct loop_node *found = NULL;
-        for (int k = 0; k < now_count && !found; k++)
-            if (now[k].id == nodes[i].id)
-                found = &now[k];
-        json_array_append_new(items, node_json(&nodes[i], found));
-    }
+    for (int i = 0; i < count; i++)
+        json_array_append_new(items, node_json(&nodes[i], now_of(now, now_count, nodes[i].id)));
     return reply_json(req, 200, json_pack("{s:o}", "items", items), err);
+}
+
+static bool find_node(struct request *req, struct db_node *node, struct error *err)
+{
+    struct db_conn *conn = db_read(req->services->db, DB_CONTROL, err);
+    bool ok = conn && db_nodes_find(conn, req->params[0], req->arena, node, err);
+    db_read_done(req->services->db, conn);
+    return ok;
+}
+
+/* GET /api/v1/nodes/{name} */
+static bool nodes_show(struct request *req, struct error *err)
+{
+    struct db_node node;
+    struct loop_node *now;
+    int count;
+    return find_node(req, &node, err) &&
+           loop_nodes(req->services->loop, req->arena, &now, &count, err) &&
+           reply_json(req, 200, node_json(&node, now_of(now, count, node.id)), err);
 }
 
 static bool drain(struct request *req, bool on, struct error *err)
 {
     struct db_node node;
-    struct db_conn *conn = db_read(req->services->db, DB_CONTROL, err);
-    if (!conn)
-        return false;
-    bool ok = db_nodes_find(conn, req->params[0], req->arena, &node, err);
-    db_read_done(req->services->db, conn);
-    if (!ok || !loop_drain(req->services->loop, node.id, on, err))
+    if (!find_node(req, &node, err) || !loop_drain(req->services->loop, node.id, on, err))
         return false;
     return reply_json(req, 202, json_pack("{s:s, s:b}", "name", node.name, "draining", on),
                       err);
@@ -100,6 +118,8 @@ static bool nodes_undrain(struct request *req, struct error *err)
 const struct route nodes_routes[] = {
     {"GET", "/api/v1/nodes", AUTH_IN_PROJECT(ROLE_VIEWER), nodes_list,
      "Nodes and what is in use on them", NULL, NULL, 200, "NodeList"},
+    {"GET", "/api/v1/nodes/{name}", AUTH_IN_PROJECT(ROLE_VIEWER), nodes_show, "One node", NULL,
+     NULL, 200, "Node"},
     {"POST", "/api/v1/nodes/{name}:drain", ROLE_ADMIN, nodes_drain,
      "Start nothing new on a node", NULL, NULL, 202, "NodeDrain"},
     {"POST", "/api/v1/nodes/{name}:undrain", ROLE_ADMIN, nodes_undrain, "Use a node again",

@@ -62,6 +62,19 @@ static bool queues_list(struct request *req, struct error *err)
     return reply_json(req, 200, json_pack("{s:o}", "items", items), err);
 }
 
+/* GET /api/v1/queues/{name} */
+static bool queues_show(struct request *req, struct error *err)
+{
+    struct db_queue *queues;
+    int count;
+    if (!read_all(req, &queues, &count, NULL, NULL, err))
+        return false;
+    for (int i = 0; i < count; i++)
+        if (strcmp(queues[i].name, req->params[0]) == 0)
+            return reply_json(req, 200, queue_json(&queues[i]), err);
+    return fail(err, NOT_FOUND, "there is no queue '%.100s'", req->params[0]);
+}
+
 /* GET /api/v1/projects: those of which something is known, to one who may see them. */
 static bool projects_list(struct request *req, struct error *err)
 {
@@ -80,6 +93,21 @@ static bool projects_list(struct request *req, struct error *err)
             json_array_append_new(items, project_json(&projects[i]));
     }
     return reply_json(req, 200, json_pack("{s:o}", "items", items), err);
+}
+
+/* GET /api/v1/projects/{name}: to others than those who may see it there is none. */
+static bool projects_show(struct request *req, struct error *err)
+{
+    struct db_project *projects;
+    int count;
+    enum user_role role;
+    if (!read_all(req, NULL, NULL, &projects, &count, err) ||
+        !auth_role(req->services->auth, &req->user, req->params[0], &role, err))
+        return false;
+    for (int i = 0; i < count; i++)
+        if (role != ROLE_NONE && strcmp(projects[i].name, req->params[0]) == 0)
+            return reply_json(req, 200, project_json(&projects[i]), err);
+    return fail(err, NOT_FOUND, "there is no project '%.100s'", req->params[0]);
 }
 
 /* --- changes --- */
@@ -197,10 +225,14 @@ static bool projects_set(struct request *req, struct error *err)
 const struct route queues_routes[] = {
     {"GET", "/api/v1/queues", AUTH_IN_PROJECT(ROLE_VIEWER), queues_list, "Queues, by name",
      NULL, NULL, 200, "QueueList"},
+    {"GET", "/api/v1/queues/{name}", AUTH_IN_PROJECT(ROLE_VIEWER), queues_show, "One queue",
+     NULL, NULL, 200, "Queue"},
     {"PUT", "/api/v1/queues/{name}", ROLE_ADMIN, queues_set, "Make a queue, or change it", NULL,
      "QueueRequest", 200, "Queue"},
     {"GET", "/api/v1/projects", AUTH_IN_PROJECT(ROLE_VIEWER), projects_list,
      "Projects with their quotas and what they have used", NULL, NULL, 200, "ProjectList"},
+    {"GET", "/api/v1/projects/{name}", AUTH_IN_PROJECT(ROLE_VIEWER), projects_show,
+     "One project, with its quota", NULL, NULL, 200, "Project"},
     {"PUT", "/api/v1/projects/{name}", ROLE_ADMIN, projects_set,
      "Set the weight and the quota of a project", NULL, "ProjectRequest", 200, "Project"},
     {0},

@@ -233,6 +233,38 @@ static bool story_attempts(struct request *req, struct error *err)
     return reply_json(req, 200, json_pack("{s:o}", "items", items), err);
 }
 
+/* GET /api/v1/jobs/{id}/tasks: of the newest attempt, or the one that is asked for. */
+static bool story_tasks(struct request *req, struct error *err)
+{
+    struct db_job job;
+    int64_t wanted;
+    if (!job_find(req, &job, err) ||
+        !request_query_int(req, "attempt", 1, INT32_MAX, job.attempt, &wanted, err))
+        return false;
+    struct db_conn *conn = db_read(req->services->db, DB_CONTROL, err);
+    if (!conn)
+        return false;
+    struct db_attempt *attempts;
+    struct db_task *tasks;
+    int attempts_count = 0, count = 0;
+    int64_t epoch = 0;
+    bool ok = db_attempts_list(conn, job.number, req->arena, &attempts, &attempts_count, err);
+    for (int i = 0; ok && i < attempts_count; i++)
+        epoch = attempts[i].attempt == wanted ? attempts[i].epoch : epoch;
+    if (ok && wanted && !epoch)
+        ok = fail(err, NOT_FOUND, "job %lld has no attempt %lld", (long long)job.number,
+                  (long long)wanted);
+    ok = ok && (!epoch || db_tasks_list(conn, epoch, req->arena, &tasks, &count, err));
+    db_read_done(req->services->db, conn);
+    if (!ok)
+        return false;
+    json_t *items = json_array();
+    for (int i = 0; i < count; i++)
+        json_array_append_new(items, task_json(&tasks[i]));
+    return reply_json(
+        req, 200, json_pack("{s:I, s:o}", "attempt", (json_int_t)wanted, "items", items), err);
+}
+
 const struct route story_routes[] = {
     {"GET", "/api/v1/jobs/{id}/explain", AUTH_IN_PROJECT(ROLE_VIEWER), story_explain,
      "Why a job waits, or how it ended", NULL, NULL, 200, "Explanation"},
@@ -240,5 +272,7 @@ const struct route story_routes[] = {
      "What happened to a job", "after_seq:integer limit:integer", NULL, 200, "History"},
     {"GET", "/api/v1/jobs/{id}/attempts", AUTH_IN_PROJECT(ROLE_VIEWER), story_attempts,
      "Attempts and their tasks", NULL, NULL, 200, "AttemptList"},
+    {"GET", "/api/v1/jobs/{id}/tasks", AUTH_IN_PROJECT(ROLE_VIEWER), story_tasks,
+     "Tasks of the newest attempt, or of another", "attempt:integer", NULL, 200, "TaskList"},
     {0},
 };

@@ -1,5 +1,5 @@
 #!/bin/bash
-# pause_test.sh - jobs are paused, resumed, cloned and archived, with real processes.
+# pause_test.sh - jobs are paused, resumed, restarted, cloned, archived and removed, with real processes.
 source "$(dirname "$0")/lib.sh"
 
 serve yard --cpus 2 --grace-ms 5000
@@ -71,3 +71,41 @@ api POST "/api/v1/jobs/$last:pause" '{}' >/dev/null
 check "a program rests, too" wait_for 20 rests "$last"
 "$trainyard" cancel "$last" --dir "$dir" >/dev/null
 check "and is cancelled while it does" is_state "$last" cancelled
+
+# --- restarted: a new attempt goes on from the checkpoint ---
+long='{"name": "long", "model": {"layers": [{"layer": "Flatten"}, {"layer": "Dense", "units": 10}]}, "seed": 3,
+    "data": {"dataset": "digits", "batch_size": 20}, "train": {"loss": "sparse_categorical_crossentropy", "steps": 2000000},
+    "checkpoint": {"every_steps": 500}, "tasks": {"worker": {"cpus": 2}}}'
+job=$(field "$(api POST /api/v1/jobs "$long")" number)
+wait_for 30 stepped
+check "a job is restarted" same "$("$trainyard" restart "$job" --dir "$dir")" "job $job is stopping"
+second() { [ "$(at "$job" attempt) $(at "$job" state)" = "2 running" ]; }
+check "a second attempt runs" wait_for 30 second
+check "... not from the beginning" wait_for 20 has "$(api GET "/api/v1/jobs/$job/history")" "goes on from its checkpoint"
+check "it costs no restart" same "$(at "$job" restarts)" 0
+check "its tasks are those of the second" same "$(field "$(api GET "/api/v1/jobs/$job/tasks")" attempt)" 2
+check "and those of the first are known" same "$(field "$(api GET "/api/v1/jobs/$job/tasks?attempt=1")" items 0 state)" exited
+api GET "/api/v1/jobs/$job/tasks?attempt=7" >/dev/null; check "of a seventh nobody knows" same "$(status)" 404
+api DELETE "/api/v1/jobs/$job" >/dev/null; check "what runs is not removed" same "$(status)" 409
+"$trainyard" cancel "$job" --dir "$dir" >/dev/null
+wait_for 20 is_final "$job"
+api POST "/api/v1/jobs/$job:restart" >/dev/null; check "what has ended is not restarted" same "$(status)" 409
+
+# --- removed: nobody finds it, and what it left is gone ---
+check "it left checkpoints" test -d "$dir/jobs/$job/checkpoints"
+tag=$(curl -sS -m 10 -D - -o /dev/null -H "Authorization: Bearer $token" "$url/api/v1/jobs/$job" | tr -d '\r' | sed -n 's/^ETag: //p')
+api DELETE "/api/v1/jobs/$job" "" -H 'If-Match: "1"' >/dev/null; check "an old ETag removes nothing" same "$(status)" 412
+api DELETE "/api/v1/jobs/$job" "" -H "If-Match: $tag" >/dev/null; check "the one that it has removes it" same "$(status)" 204
+api GET "/api/v1/jobs/$job" >/dev/null; check "it is not found" same "$(status)" 404
+check "nor by its name" same "$(ids '?name=long')" ""
+check "nor in the archive" same "$(ids '?name=long&archived=true')" ""
+check "its folder is gone" wait_for 10 test ! -e "$dir/jobs/$job"
+left() { [ "$(sqlite3 "$dir/metrics.db" "SELECT count(*) FROM series WHERE job = $job")" = 0 ]; }
+check "its metrics are gone" wait_for 10 left
+check "the command line removes as well" same "$("$trainyard" remove "$other" --dir "$dir")" "job $other is removed"
+check "what is not there is not removed" has "$("$trainyard" remove "$other" --dir "$dir" 2>&1)" "there is no job"
+next=$(field "$(api POST /api/v1/jobs '{"command": ["true"]}')" number)
+check "numbers are not given twice" test "$next" -gt "$job"
+wait_for 20 is_state "$next" succeeded
+stop TERM
+check "the databases agree" "$trainyard" db check --dir "$dir"

@@ -57,6 +57,33 @@ def resident_kib():
         return next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
 
 
+# --- a ticket opens one websocket, in place of a token ---
+def ticket_of(bearer):
+    return call("POST", "/api/v1/stream-tickets", bearer=bearer)[1]["ticket"]
+
+
+def by_ticket(ticket):
+    ws = WebSocket(host, int(port))
+    ws.send({"op": "auth", "ticket": ticket})
+    return ws
+
+
+status, lent = call("POST", "/api/v1/tokens", json.dumps({"name": "lends tickets"}))
+ticket = ticket_of(lent["token"])
+ws = by_ticket(ticket)
+said = ws.json()
+check("a ticket signs in", said == {"op": "hello", "user": "admin"}, said)
+follow(ws)
+check("... and what it opened follows", ws.json()["op"] == "snapshot")
+code, _ = close_code(by_ticket(ticket), 5)
+check("a ticket is good once", code == 4401, code)
+code, _ = close_code(by_ticket("tk_" + "A" * 43), 5)
+check("another is none", code == 4401, code)
+lender = next(item["id"] for item in call("GET", "/api/v1/tokens")[1]["items"] if item["name"] == "lends tickets")
+call("DELETE", f"/api/v1/tokens/{lender}")
+code, _ = close_code(ws, 10)
+check("with its token ends what a ticket opened", code == 4401, code)
+
 # --- a revoked token ends what it opened, and nothing else ---
 _, made = call("POST", "/api/v1/tokens", json.dumps({"name": "short-lived"}))
 short = made["token"]

@@ -397,6 +397,30 @@ TEST(jobs_rest_and_are_archived)
     db_read_done(world.db, conn);
     CHECK_OK(db_jobs_archive(world.db, first, false, &err), &err);
     CHECK(!find(&world, first).archived);
+
+    /* Removed: its row is there, and nobody finds it. */
+    int64_t removed;
+    struct db_job job;
+    CHECK_FAILS(db_jobs_remove(world.db, second, &err), &err, PRECONDITION);
+    CHECK_OK(db_jobs_remove(world.db, first, &err), &err);
+    CHECK_OK(db_jobs_archive(world.db, first, false, &err), &err); /* changes nothing */
+    conn = db_read(world.db, DB_CONTROL, &err);
+    CHECK_OK(db_jobs_find(conn, first, world.arena, &job, &err), &err);
+    CHECK_FAILS(db_jobs_find_text(conn, "a", 0, world.arena, &job, &err), &err, NOT_FOUND);
+    CHECK_FAILS(db_jobs_find_text(conn, job.id, 0, world.arena, &job, &err), &err, NOT_FOUND);
+    for (int archived = 0; archived < 2; archived++) {
+        filter.archived = archived;
+        CHECK_OK(db_jobs_list(conn, &filter, world.arena, &jobs, &count, &next, &err), &err);
+        CHECK_INT(count, 1 - archived);
+    }
+    CHECK_OK(db_jobs_removed(conn, 0, &removed, &err), &err);
+    CHECK_INT(removed, first);
+    db_read_done(world.db, conn);
+    CHECK_OK(db_jobs_removed_done(world.db, first, &err), &err);
+    conn = db_read(world.db, DB_CONTROL, &err);
+    CHECK_OK(db_jobs_removed(conn, 0, &removed, &err), &err);
+    CHECK_INT(removed, 0);
+    db_read_done(world.db, conn);
     world_close(&world);
 }
 

@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "db/artifacts.h"
 #include "db/events.h"
+#include "db/internal.h"
 #include "db/jobs.h"
 #include "db/logs.h"
 #include "db/metrics.h"
@@ -134,6 +135,43 @@ TEST(trim_leaves_what_tells_of_the_job)
     CHECK_OK(db_trim_due(conn, other, INT64_MAX, &due, &err), &err);
     CHECK(!due); /* it has not ended */
     db_read_done(db, conn);
+    db_close(db);
+    folder_free(folder);
+}
+
+/* Rows of a table of metrics.db that belong to the job. */
+static int64_t rows_of(struct db *db, const char *sql, int64_t job)
+{
+    struct error err;
+    int64_t rows;
+    struct db_conn *conn = db_read(db, DB_METRICS, &err);
+    CHECK(conn);
+    CHECK_OK(db_number(conn, &err, &rows, -1, sql, "i", job), &err);
+    db_read_done(db, conn);
+    return rows;
+}
+
+TEST(trim_all_leaves_nothing)
+{
+    struct error err;
+    char *folder = folder_new();
+    struct db *db = db_open(folder, &err);
+    CHECK(db);
+    int64_t old = add_job(db), other = add_job(db);
+    report(db, old, 45000, 3);
+    report(db, other, 10, 2);
+    CHECK_OK(db_trim_all(db, old, &err), &err);
+    static const char *const counts[] = {
+        "SELECT count(*) FROM series WHERE job = ?1",
+        "SELECT count(*) FROM logs WHERE job = ?1",
+        "SELECT count(*) FROM artifacts WHERE job = ?1",
+        "SELECT count(*) FROM changes WHERE job = ?1",
+        "SELECT count(*) FROM points p JOIN series s ON s.id = p.series WHERE s.job = ?1"};
+    for (int i = 0; i < ARRAY_LEN(counts); i++) {
+        CHECK_INT(rows_of(db, counts[i], old), 0);
+        CHECK(rows_of(db, counts[i], other) > 0);
+    }
+    CHECK_INT(rows_of(db, "SELECT count(*) FROM points WHERE ?1", 1), 10);
     db_close(db);
     folder_free(folder);
 }
