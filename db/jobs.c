@@ -344,6 +344,19 @@ bool db_jobs_pick(struct db_conn *conn, const struct db_jobs_filter *filter, int
     return row >= 0;
 }
 
+bool db_jobs_total(struct db_conn *conn, const struct db_jobs_filter *filter, int64_t *total,
+                   struct error *err)
+{
+    sqlite3_stmt *stmt = query_filtered(
+        conn, "SELECT count(*)" JOB_TABLES "WHERE number > ?1" JOB_FILTER " LIMIT ?6", filter,
+        0, err);
+    if (!stmt || db_row(conn, stmt, err) <= 0)
+        return false;
+    *total = sqlite3_column_int64(stmt, 0);
+    db_query_end(stmt);
+    return true;
+}
+
 bool db_jobs_list(struct db_conn *conn, const struct db_jobs_filter *filter,
                   struct arena *arena, struct db_job **jobs, int *jobs_count, int64_t *next,
                   struct error *err)

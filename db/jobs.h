@@ -142,22 +142,6 @@ bool db_jobs_add(struct db *db, const struct db_job_new *job, struct db_job_adde
 bool db_jobs_add_array(struct db *db, const struct db_job_new *jobs, int jobs_count,
                        struct db_job_added *added, struct error *err) CHECKED;
 
-/* Leaves a job out of lists, or takes it in again, with the event "job.archived" or
- * "job.unarchived"; twice is as good as once.  PRECONDITION when it has not ended. */
-bool db_jobs_archive(struct db *db, int64_t number, bool archived, struct error *err) CHECKED;
-
-/* Has nobody find a job by its text or in lists any more, with the event "job.removed"; what it
- * left is to be removed (db_jobs_removed).  Its row stays, so that its number is not given
- * again and the event log adds up.  PRECONDITION when it has not ended. */
-bool db_jobs_remove(struct db *db, int64_t number, struct error *err) CHECKED;
-
-/* The next job behind `after` that was removed and whose leavings were not; 0: none. */
-bool db_jobs_removed(struct db_conn *conn, int64_t after, int64_t *number,
-                     struct error *err) CHECKED;
-
-/* They are gone too. */
-bool db_jobs_removed_done(struct db *db, int64_t number, struct error *err) CHECKED;
-
 /* Jobs of the array whose first job has this number, and their numbers, in their order. */
 bool db_jobs_of_array(struct db_conn *conn, int64_t array, struct arena *arena,
                       struct db_job **jobs, int *jobs_count, struct error *err) CHECKED;
@@ -198,6 +182,10 @@ bool db_jobs_list(struct db_conn *conn, const struct db_jobs_filter *filter,
 bool db_jobs_pick(struct db_conn *conn, const struct db_jobs_filter *filter, int64_t number,
                   struct arena *arena, struct db_job *job, bool *found,
                   struct error *err) CHECKED;
+
+/* How many jobs the filter lets through; `before` and `limit` do not count. */
+bool db_jobs_total(struct db_conn *conn, const struct db_jobs_filter *filter, int64_t *total,
+                   struct error *err) CHECKED;
 
 /* How many jobs are in each state. */
 bool db_jobs_count(struct db_conn *conn, int64_t counts[JOB_STATES_COUNT],

@@ -1,10 +1,10 @@
 /* jobs_change.c - what becomes of jobs: states, priorities, pauses, failures, the archive. */
 
+#include "db/jobs_change.h"
 #include "base/arena.h"
 #include "base/clock.h"
 #include "db/events.h"
 #include "db/internal.h"
-#include "db/jobs.h"
 
 bool db_failures_list(struct db_conn *conn, int64_t job, struct arena *arena,
                       struct db_failure **failures, int *failures_count, struct error *err)
@@ -104,8 +104,8 @@ bool db_jobs_pause(struct db_conn *conn, int64_t job, int attempt, bool paused,
                   "iiitt", job, (int64_t)paused, event.seq, reason, text);
 }
 
-/* What jobs.archived says. */
-enum { LISTED, ARCHIVED, REMOVED, REMOVED_WITH_ALL };
+/* What jobs.archived says; trim.c goes on from REMOVED. */
+enum { LISTED, ARCHIVED, REMOVED };
 
 struct archive {
     int64_t number;
@@ -157,25 +157,6 @@ bool db_jobs_remove(struct db *db, int64_t number, struct error *err)
 {
     struct archive archive = {number, REMOVED};
     return db_write(db, DB_CONTROL, archive_run, &archive, err);
-}
-
-bool db_jobs_removed(struct db_conn *conn, int64_t after, int64_t *number, struct error *err)
-{
-    return db_number(conn, err, number, 0,
-                     "SELECT number FROM jobs WHERE archived = 2 AND number > ?1"
-                     " ORDER BY number LIMIT 1",
-                     "i", after);
-}
-
-static bool removed_run(struct db_conn *conn, void *arg, struct error *err)
-{
-    return db_run(conn, err, "UPDATE jobs SET archived = ?2 WHERE number = ?1 AND archived = 2",
-                  "ii", *(const int64_t *)arg, (int64_t)REMOVED_WITH_ALL);
-}
-
-bool db_jobs_removed_done(struct db *db, int64_t number, struct error *err)
-{
-    return db_write(db, DB_CONTROL, removed_run, &number, err);
 }
 
 bool db_jobs_note(struct db_conn *conn, int64_t job, int attempt, const char *reason,

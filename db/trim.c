@@ -119,10 +119,25 @@ bool db_trim_job(struct db *db, int64_t job, const char *why, int64_t *rows, str
            trim_parts(db, &trimming, parts, ARRAY_LEN(parts), rows, err);
 }
 
+bool db_trim_removed(struct db_conn *conn, int64_t after, int64_t *job, struct error *err)
+{
+    return db_number(conn, err, job, 0,
+                     "SELECT number FROM jobs WHERE archived = 2 AND number > ?1"
+                     " ORDER BY number LIMIT 1",
+                     "i", after);
+}
+
+static bool done_run(struct db_conn *conn, void *arg, struct error *err)
+{
+    return db_run(conn, err, "UPDATE jobs SET archived = 3 WHERE number = ?1 AND archived = 2",
+                  "i", *(const int64_t *)arg);
+}
+
 bool db_trim_all(struct db *db, int64_t job, struct error *err)
 {
     struct trimming trimming = {.job = job};
     int64_t rows = 0;
     return trim_parts(db, &trimming, parts, ARRAY_LEN(parts), &rows, err) &&
-           trim_parts(db, &trimming, rest, ARRAY_LEN(rest), &rows, err);
+           trim_parts(db, &trimming, rest, ARRAY_LEN(rest), &rows, err) &&
+           db_write(db, DB_CONTROL, done_run, &job, err);
 }

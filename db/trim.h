@@ -25,5 +25,10 @@ bool db_trim_due(struct db_conn *conn, int64_t job, int64_t before_us, bool *due
 bool db_trim_job(struct db *db, int64_t job, const char *why, int64_t *rows,
                  struct error *err) CHECKED;
 
-/* All that metrics.db has of a job that was removed (db_jobs_remove). */
+/* The next job behind `after` that was removed (db_jobs_remove) and whose leavings were not;
+ * 0: none.  DB_CONTROL. */
+bool db_trim_removed(struct db_conn *conn, int64_t after, int64_t *job,
+                     struct error *err) CHECKED;
+
+/* Removes all that metrics.db has of such a job, and notes that nothing is left of it. */
 bool db_trim_all(struct db *db, int64_t job, struct error *err) CHECKED;

@@ -10,7 +10,6 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "db/files.h"
-#include "db/jobs.h"
 #include "db/trim.h"
 #include "server/clean.h"
 #include "server/store.h"
@@ -133,7 +132,7 @@ bool clean_jobs(struct db *db, const char *folder, const atomic_bool *stopping, 
     int64_t job = 0;
     for (*jobs = 0; !(stopping && *stopping); ++*jobs) {
         struct db_conn *conn = db_read(db, DB_CONTROL, err);
-        bool ok = conn && db_jobs_removed(conn, job, &job, err);
+        bool ok = conn && db_trim_removed(conn, job, &job, err);
         db_read_done(db, conn);
         if (!ok || !job)
             return ok;
@@ -141,7 +140,7 @@ bool clean_jobs(struct db *db, const char *folder, const atomic_bool *stopping, 
         char *path = alloc_printf("%s/jobs/%lld", folder, (long long)job);
         (void)nftw(path, remove_one, FOLDERS_OPEN, FTW_DEPTH | FTW_PHYS);
         free(path);
-        if (!db_trim_all(db, job, err) || !db_jobs_removed_done(db, job, err))
+        if (!db_trim_all(db, job, err))
             return false;
     }
     return true;

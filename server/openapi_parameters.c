@@ -25,6 +25,7 @@ const struct openapi_schema openapi_parameters[] = {
     {"filter", "{\"pattern\":\"^(metrics[.][A-Za-z0-9_./-]{1,100}|priority) (=|!=|<|<=|>|>=) [0-9]{1,9}$\"}"},
     {"state", "{\"pattern\":\"^((queued|paused|allocated|starting|running|stopping|succeeded|failed|cancelled)"
               "(,(queued|paused|allocated|starting|running|stopping|succeeded|failed|cancelled)){0,8})?$\"}"},
+    {"fields", "{\"pattern\":\"^[a-z_,]{1,200}$\"}"},
     {"names", "{\"pattern\":\"^[A-Za-z0-9_,./-]{0,200}$\"}"},
     {"stream", "{\"enum\":[\"stdout\",\"stderr\"]}"},
     {"task", "{\"pattern\":\"^(worker|ps|chief|evaluator)/[0-9]{1,2}$\"}"},

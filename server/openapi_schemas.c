@@ -81,7 +81,7 @@ const struct openapi_schema openapi_schemas[] = {
         FIELD("parameters", "{\"type\":[\"object\",\"null\"]}"))},
     {"Array", FIELDS(FIRST("array", INTEGER) FIELD("name", TEXT) FIELD("count", INTEGER) FIELD("states", MAP(INTEGER)))},
     {"ArrayEnd", FIELDS(FIRST("array", INTEGER) FIELD("count", INTEGER) FIELD("told", INTEGER))},
-    {"JobList", FIELDS(FIRST("items", LIST(REF("Job"))) FIELD("next_cursor", TEXT_OR_NULL))},
+    {"JobList", FIELDS(FIRST("items", LIST(REF("Job"))) FIELD("next_cursor", TEXT_OR_NULL) FIELD("total", INTEGER))},
     {"JobState", FIELDS(FIRST("id", TEXT) FIELD("number", INTEGER) FIELD("state", STATE) FIELD("paused", BOOLEAN))},
     {"Explanation", FIELDS(FIRST("code", TEXT) FIELD("text", TEXT) FIELD("blockers", LIST(OBJECT))
         FIELD("suggestions", LIST(TEXT)) FIELD("resource", TEXT) FIELD("role", TEXT) FIELD("needed", INTEGER)

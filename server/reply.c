@@ -1,6 +1,7 @@
 /* reply.c - replies, and the one table between error codes and HTTP. */
 
 #include <ctype.h>
+#include <zlib.h>
 
 #include "base/arena.h"
 #include "base/error.h"
@@ -148,6 +149,41 @@ void reply_header(struct request *req, const char *name, const char *value)
 {
     assert(req->reply.headers_count < REPLY_HEADERS_MAX);
     req->reply.headers[req->reply.headers_count++] = (struct url_pair){name, value};
+}
+
+/* "gzip, br", and not "gzip;q=0". */
+static bool takes_gzip(const struct request *req)
+{
+    const char *accepted = request_header(req, "Accept-Encoding");
+    const char *found = accepted ? strstr(accepted, "gzip") : NULL;
+    return found && strncmp(found, "gzip;q=0", 8) != 0;
+}
+
+void reply_compress(struct request *req)
+{
+    struct reply *reply = &req->reply;
+    bool text = reply->type && (strcmp(reply->type, "application/json") == 0 ||
+                                strncmp(reply->type, "text/plain", 10) == 0);
+    if (!text || !reply->owned || reply->size < REPLY_GZIP_BYTES || req->local ||
+        !takes_gzip(req))
+        return;
+    z_stream z = {.next_in = (void *)reply->bytes, .avail_in = (uInt)reply->size};
+    if (reply->size > UINT32_MAX || deflateInit2(&z, Z_BEST_SPEED, Z_DEFLATED, 15 + 16, 8, 0))
+        return; /* it goes as it is */
+    size_t room = deflateBound(&z, (uLong)reply->size);
+    char *bytes = malloc(room);
+    z.next_out = (void *)bytes;
+    z.avail_out = (uInt)room;
+    bool ok = bytes && room <= UINT32_MAX && deflate(&z, Z_FINISH) == Z_STREAM_END;
+    size_t size = z.total_out;
+    deflateEnd(&z);
+    if (!ok) {
+        free(bytes);
+        return;
+    }
+    reply_owned(req, reply->status, reply->type, bytes, size);
+    reply_header(req, "Content-Encoding", "gzip");
+    reply_header(req, "Vary", "Accept-Encoding");
 }
 
 /* "/errors/invalid-argument": the page that explains the code. */

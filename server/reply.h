@@ -24,6 +24,13 @@ bool reply_owned(struct request *req, int status, const char *type, char *bytes,
 bool reply_file(struct request *req, int status, const char *type, int file, int64_t first,
                 size_t size);
 
+/*
+ * Compresses what is long (REPLY_GZIP_BYTES) and text, for a client that takes gzip.  Answers
+ * with secrets are short: what is compressed beside them tells nothing of them.
+ */
+#define REPLY_GZIP_BYTES 4096
+void reply_compress(struct request *req);
+
 /* Adds a header; both texts must outlive the request (static, or in its arena). */
 void reply_header(struct request *req, const char *name, const char *value);
 

@@ -177,4 +177,5 @@ void routes_dispatch(struct request *req)
     assert(req->route);
     if (!audit_handle(req, &err))
         refuse(req, &err);
+    reply_compress(req);
 }

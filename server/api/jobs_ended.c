@@ -1,6 +1,7 @@
 /* jobs_ended.c - what is done with jobs that have ended: left out of lists, removed. */
 
 #include "base/error.h"
+#include "db/jobs_change.h"
 #include "server/api/api.h"
 #include "server/clean.h"
 #include "server/job.h"

@@ -77,7 +77,9 @@ struct wanted {
     struct db_jobs_filter filter;
     const struct filter *expression; /* NULL: none */
     struct order order;
-    uint64_t until_us; /* monotonic */
+    bool total;
+    const char *fields; /* "number,name"; NULL: all */
+    uint64_t until_us;  /* monotonic */
 };
 
 /* A page of jobs, and the cursor behind it, NULL at the end. */
@@ -160,42 +162,77 @@ static bool read_newest(struct request *req, const struct job_reader *reader,
     return true;
 }
 
+/* Leaves of a job the fields whose names stand between commas. */
+static json_t *only_fields(json_t *job, const char *fields)
+{
+    json_t *left = json_object();
+    for (const char *at = fields; *at; at += *at == ',') {
+        size_t size = strcspn(at, ",");
+        char name[64];
+        snprintf(name, sizeof(name), "%.*s", (int)(size < 63 ? size : 63), at);
+        json_t *value = json_object_get(job, name);
+        if (value)
+            json_object_set(left, name, value);
+        at += size;
+    }
+    json_decref(job);
+    return left;
+}
+
+/* How many there are in all; of what an expression chooses nobody counts. */
+static bool add_total(const struct job_reader *reader, const struct wanted *wanted,
+                      json_t *list, struct error *err)
+{
+    int64_t total;
+    if (!wanted->total)
+        return true;
+    if (wanted->expression || wanted->order.metric)
+        return fail(err, INVALID, "total is not possible with filter or order_by");
+    return db_jobs_total(reader->control, &wanted->filter, &total, err) &&
+           json_object_set_new(list, "total", json_integer(total)) == 0;
+}
+
 static bool reply_list(struct request *req, const struct wanted *wanted, struct error *err)
 {
     struct job_reader reader;
     struct page page = {0};
     if (!job_reader_open(req, &reader, err))
         return false;
-    json_t *items = json_array();
+    json_t *items = json_array(), *list = json_object();
     page.jobs = arena_array(req->arena, (size_t)wanted->filter.limit + 1, sizeof(*page.jobs));
     bool ok = wanted->order.metric ? read_ordered(req, &reader, wanted, &page, err)
                                    : read_newest(req, &reader, wanted, &page, err);
     for (int i = 0; ok && i < page.count; i++) {
         json_t *json = job_json(req, &reader, &page.jobs[i], err);
         ok = json != NULL;
+        if (ok && wanted->fields)
+            json = only_fields(json, wanted->fields);
         json_array_append_new(items, json);
     }
+    json_object_set_new(list, "items", items);
+    json_object_set_new(list, "next_cursor", page.next ? json_string(page.next) : json_null());
+    ok = ok && add_total(&reader, wanted, list, err);
     job_reader_close(req, &reader);
-    if (!ok) {
-        json_decref(items);
-        return false;
-    }
-    return reply_json(req, 200,
-                      json_pack("{s:o, s:s?}", "items", items, "next_cursor", page.next), err);
+    if (ok)
+        return reply_json(req, 200, list, err);
+    json_decref(list);
+    return false;
 }
 
-static bool read_archived(const struct request *req, bool *archived, struct error *err)
+static bool read_truth(const struct request *req, const char *name, bool *value,
+                       struct error *err)
 {
-    const char *text = request_query(req, "archived");
-    *archived = text && strcmp(text, "true") == 0;
-    return !text || *archived || strcmp(text, "false") == 0 ||
-           fail(err, INVALID, "archived is '%.40s'; it can be true or false", text);
+    const char *text = request_query(req, name);
+    *value = text && strcmp(text, "true") == 0;
+    return !text || *value || strcmp(text, "false") == 0 ||
+           fail(err, INVALID, "%s is '%.40s'; it can be true or false", name, text);
 }
 
 /*
  * GET /api/v1/jobs: newest first, or by the last value of a metric, which leaves jobs out that
  * have none; a page at a time, stable while jobs are added.  `filter` is an expression, see
- * job_filter.h.
+ * job_filter.h; `fields` leaves of each job the names between commas, `total=true` adds how
+ * many there are.
  */
 static bool jobs_list(struct request *req, struct error *err)
 {
@@ -204,6 +241,7 @@ static bool jobs_list(struct request *req, struct error *err)
                    .project = request_query(req, "project"),
                    .text = request_query(req, "q"),
                    .viewer = auth_viewer(&req->user)},
+        .fields = request_query(req, "fields"),
         .until_us = clock_monotonic_us() + JOBS_LIST_US,
     };
     struct db_jobs_filter *filter = &wanted.filter;
@@ -213,7 +251,8 @@ static bool jobs_list(struct request *req, struct error *err)
         !request_query_int(req, "limit", 1, LIMIT_PAGE_ITEMS, 50, &limit, err) ||
         (!wanted.order.metric &&
          !request_query_int(req, "cursor", 1, INT64_MAX, 0, &filter->before, err)) ||
-        !read_archived(req, &filter->archived, err) ||
+        !read_truth(req, "archived", &filter->archived, err) ||
+        !read_truth(req, "total", &wanted.total, err) ||
         !request_query_int(req, "array", 1, INT64_MAX, 0, &filter->array, err) ||
         !parse_states(request_query(req, "state"), &filter->states, err))
         return false;
@@ -226,7 +265,7 @@ const struct route jobs_list_routes[] = {
     {"GET", "/api/v1/jobs", AUTH_IN_PROJECT(ROLE_VIEWER), jobs_list,
      "Jobs, newest first, or by a metric",
      "limit:integer cursor:string state:string name:string project:string q:string "
-     "array:integer archived:boolean order_by:string filter:string",
+     "array:integer archived:boolean order_by:string filter:string fields:string total:boolean",
      NULL, 200, "JobList"},
     {0},
 };

@@ -54,7 +54,7 @@ class Server:
         answer = self.rest.getresponse()
         text = answer.read()
         assert answer.status < 300, text
-        return json.loads(text)
+        return json.loads(text) if answer.headers["Content-Type"] == "application/json" else text
 
     def resident_mib(self):
         with open(f"/proc/{self.process.pid}/status") as status:
@@ -180,6 +180,7 @@ def queries():
 
 
 WRITER = """import sys, time
+sys.dont_write_bytecode = True
 sys.path.insert(0, {!r})
 import events_write as w
 file = w.opened()

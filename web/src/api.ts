@@ -97,12 +97,21 @@ export async function jobs(cursor?: string): Promise<{ items: Job[]; next_cursor
 }
 
 export const job = (id: string): Promise<Job> => request("GET", `/jobs/${id}`);
+// How many jobs there are in all, on whatever page.
+export async function tally(): Promise<{ running: number; queued: number; failed: number }> {
+    const total = async (states: string): Promise<number> =>
+        (await request<{ total: number }>("GET", `/jobs?total=true&limit=1&fields=number&state=${states}`)).total;
+    const [running, queued, failed] = await Promise.all([total("allocated,starting,running,stopping"), total("queued"), total("failed")]);
+    return { running, queued, failed };
+}
+
 export const explain = (id: string): Promise<Explanation> => request("GET", `/jobs/${id}/explain`);
 export const spec = (id: string): Promise<unknown> => request("GET", `/jobs/${id}/spec`);
 export const cancel = (id: string): Promise<void> => request("POST", `/jobs/${id}:cancel`, {});
 export const pause = (id: string): Promise<void> => request("POST", `/jobs/${id}:pause`, {});
 export const resume = (id: string): Promise<void> => request("POST", `/jobs/${id}:resume`, {});
 export const clone = (id: string): Promise<Job> => request("POST", `/jobs/${id}:clone`, {});
+export const remove = (id: string): Promise<void> => request("DELETE", `/jobs/${id}`);
 export const kill = (id: string): Promise<void> => request("POST", `/jobs/${id}:kill`, {});
 
 export async function submit(body: string): Promise<Job> {

@@ -2,9 +2,10 @@
 
 #include "base/arena.h"
 #include "db/events.h"
-#include "db/jobs.h"
+#include "db/jobs_change.h"
 #include "db/nodes.h"
 #include "db/tokens.h"
+#include "db/trim.h"
 #include "tests/unit/db/folder.h"
 
 struct world {
@@ -413,12 +414,12 @@ TEST(jobs_rest_and_are_archived)
         CHECK_OK(db_jobs_list(conn, &filter, world.arena, &jobs, &count, &next, &err), &err);
         CHECK_INT(count, 1 - archived);
     }
-    CHECK_OK(db_jobs_removed(conn, 0, &removed, &err), &err);
+    CHECK_OK(db_trim_removed(conn, 0, &removed, &err), &err);
     CHECK_INT(removed, first);
     db_read_done(world.db, conn);
-    CHECK_OK(db_jobs_removed_done(world.db, first, &err), &err);
+    CHECK_OK(db_trim_all(world.db, first, &err), &err);
     conn = db_read(world.db, DB_CONTROL, &err);
-    CHECK_OK(db_jobs_removed(conn, 0, &removed, &err), &err);
+    CHECK_OK(db_trim_removed(conn, 0, &removed, &err), &err);
     CHECK_INT(removed, 0);
     db_read_done(world.db, conn);
     world_close(&world);

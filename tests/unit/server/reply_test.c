@@ -1,5 +1,8 @@
 /* reply_test.c - problems, and the table from codes to HTTP. */
 
+#include <zlib.h>
+
+#include "base/alloc.h"
 #include "base/arena.h"
 #include "server/reply.h"
 #include "server/request.h"
@@ -76,5 +79,48 @@ TEST(a_problem_replaces_what_was_there)
     reply_problem(&req, 0, &err);
     CHECK_INT(req.reply.status, 401);
     CHECK_TEXT(req.reply.headers[0].name, "WWW-Authenticate");
+    drop(&req);
+}
+
+/* Answers `size` bytes of JSON to a client that accepts so; what comes of them. */
+static void answer(struct request *req, size_t size, const struct url_pair *header)
+{
+    struct error err;
+    char *text = alloc_bytes(size + 1);
+    memset(text, 'a', size);
+    *req = (struct request){.arena = arena_new(),
+                            .id = "req_7",
+                            .url = {"/", NULL, 0},
+                            .headers = header,
+                            .headers_count = 1};
+    CHECK_OK(reply_json(req, 200, json_pack("{s:s}", "text", text), &err), &err);
+    reply_compress(req);
+    free(text);
+}
+
+TEST(long_answers_are_compressed_for_those_who_take_it)
+{
+    static const struct url_pair takes = {"accept-encoding", "br, gzip"},
+                                 refuses = {"Accept-Encoding", "gzip;q=0"};
+    struct request req;
+    answer(&req, 100000, &takes);
+    CHECK(req.reply.size < 2000 && req.reply.owned);
+    CHECK_TEXT(req.reply.headers[0].name, "Content-Encoding");
+    char bytes[110000];
+    z_stream z = {.next_in = (void *)req.reply.bytes,
+                  .avail_in = (uInt)req.reply.size,
+                  .next_out = (void *)bytes,
+                  .avail_out = sizeof(bytes)};
+    CHECK_INT(inflateInit2(&z, 15 + 16), Z_OK);
+    CHECK_INT(inflate(&z, Z_FINISH), Z_STREAM_END);
+    CHECK_INT(z.total_out, 100000 + strlen("{\"text\":\"\"}"));
+    inflateEnd(&z);
+    drop(&req);
+
+    answer(&req, 100, &takes);
+    CHECK_INT(req.reply.headers_count, 0);
+    drop(&req);
+    answer(&req, 100000, &refuses);
+    CHECK(req.reply.size > 100000 && !req.reply.headers_count);
     drop(&req);
 }

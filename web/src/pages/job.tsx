@@ -14,6 +14,7 @@ import { ProblemNotice } from "../parts/problem";
 import { ProgramFigures, ProgramOverview } from "../parts/program";
 import { Bar, StateMark } from "../parts/state";
 import { StepTimesTab } from "../parts/step-times";
+import { Sure } from "../parts/sure";
 import { merge, pointsOf, withPoints } from "../points";
 import { useMay } from "../session";
 import type { Job, Series } from "../types";
@@ -82,6 +83,13 @@ function Actions({ job }: { job: Job }): preact.JSX.Element | null {
             <>
                 {trouble}
                 {clone}
+                <Sure
+                    label="Remove"
+                    title="With its logs, metrics and checkpoints; nobody finds it any more"
+                    act={() => {
+                        api.remove(job.id).then(() => go("/jobs"), setProblem);
+                    }}
+                />
             </>
         );
     const act = (call: (id: string) => Promise<void>) => () => {

@@ -29,13 +29,18 @@ function Row({ job: listed, now }: { job: Job; now: number }): preact.JSX.Elemen
                 <StateMark state={job.state} />
             </td>
             <td>
-                <a href={path}>{job.name}</a> <span class="muted">#{job.number}</span>
+                <a class="clip name" href={path} title={job.name}>
+                    {job.name}
+                </a>{" "}
+                <span class="muted">#{job.number}</span>
             </td>
             <td class="right">{metric(job.last["loss"])}</td>
             <td class="right hide-narrow">{metric(job.last["val_accuracy"] ?? job.last["accuracy"])}</td>
             <td>
                 {job.state === "queued" || (job.state === "failed" && job.reason) ? (
-                    <span class={job.state === "failed" ? "error-text" : "muted"}>{job.reason ?? "waits for the scheduler"}</span>
+                    <span class={`clip ${job.state === "failed" ? "error-text" : "muted"}`} title={job.reason ?? ""}>
+                        {job.reason ?? "waits for the scheduler"}
+                    </span>
                 ) : job.program ? (
                     <code class="clip muted" title={job.program}>
                         {job.program}
@@ -86,17 +91,21 @@ export function JobsPage(): preact.JSX.Element {
     const [older, setOlder] = useState<{ items: Job[]; next: string | null } | null>(null);
     const now = useNow();
     const may = useMay();
-    useEffect(() => subscribe("job.state", undefined, reload, reload), []);
+    useEffect(() => {
+        const look = (): void => {
+            reload();
+            recount();
+        };
+        return subscribe("job.state", undefined, look, look);
+    }, []);
     const items = [...(value?.items ?? []), ...(older?.items ?? [])];
     const next = older ? older.next : (value?.next_cursor ?? null);
-    const tally = (states: string[]): number => items.filter((job) => states.includes(job.state)).length;
+    const { value: tally, reload: recount } = useLoad(api.tally, []);
     return (
         <>
             <div class="head">
                 <h1>Jobs</h1>
-                <span class="muted">
-                    running {tally(["starting", "running", "stopping", "allocated"])} · queued {tally(["queued"])} · failed {tally(["failed"])}
-                </span>
+                <span class="muted">{tally ? `running ${tally.running} · queued ${tally.queued} · failed ${tally.failed}` : ""}</span>
                 <span class="space" />
                 {may ? (
                     <a class="button accent" href="/new">
@@ -107,24 +116,26 @@ export function JobsPage(): preact.JSX.Element {
             {error ? <ProblemNotice error={error} retry={reload} /> : null}
             {value && items.length === 0 ? may ? <FirstJob /> : <p class="muted">There is no job yet.</p> : null}
             {items.length > 0 ? (
-                <table>
-                    <thead>
-                        <tr>
-                            <th>State</th>
-                            <th>Job</th>
-                            <th class="right">Loss</th>
-                            <th class="right hide-narrow">Accuracy</th>
-                            <th>Progress</th>
-                            <th class="right hide-narrow">Step</th>
-                            <th class="right">Submitted</th>
-                        </tr>
-                    </thead>
-                    <tbody>
-                        {items.map((job) => (
-                            <Row key={job.id} job={job} now={now} />
-                        ))}
-                    </tbody>
-                </table>
+                <div class="wide slim">
+                    <table>
+                        <thead>
+                            <tr>
+                                <th>State</th>
+                                <th>Job</th>
+                                <th class="right">Loss</th>
+                                <th class="right hide-narrow">Accuracy</th>
+                                <th>Progress</th>
+                                <th class="right hide-narrow">Step</th>
+                                <th class="right">Submitted</th>
+                            </tr>
+                        </thead>
+                        <tbody>
+                            {items.map((job) => (
+                                <Row key={job.id} job={job} now={now} />
+                            ))}
+                        </tbody>
+                    </table>
+                </div>
             ) : null}
             {next ? (
                 <p>
