@@ -61,7 +61,7 @@ static bool conv2d_run(struct kernel_call *call, struct error *err)
         return false;
     if (out->count == 0)
         return true;
-    if (c->winograd && call->precision != BF16 && winograd_suits(&s))
+    if (c->winograd && winograd_suits(call, &s))
         return winograd_forward(
             call, &s, tensor_f32(kernel_in(call, 0)), tensor_f32(kernel_in(call, 1)),
             c->bias ? tensor_f32(kernel_in(call, 2)) : NULL, c->relu, tensor_f32_mut(out), err);

@@ -238,7 +238,7 @@ static bool conv2d_filter_run(struct kernel_call *call, struct error *err)
         memset(dw->data, 0, (size_t)dw->count * sizeof(float));
         return true;
     }
-    if (c->winograd && call->precision != BF16 && winograd_suits(&s))
+    if (c->winograd && winograd_suits(call, &s))
         return winograd_filter_grad(call, &s, tensor_f32(kernel_in(call, 0)),
                                     tensor_f32(kernel_in(call, 2)), tensor_f32_mut(dw), err);
     return run_filter(c, call, &s, dw, err);

@@ -94,7 +94,7 @@ static bool conv2d_input_run(struct kernel_call *call, struct error *err)
         memset(dx->data, 0, (size_t)dx->count * sizeof(float));
         return true;
     }
-    if (c->winograd && call->precision != BF16 && winograd_suits(&s))
+    if (c->winograd && winograd_suits(call, &s))
         return winograd_image_grad(call, &s, tensor_f32(kernel_in(call, 1)),
                                    tensor_f32(kernel_in(call, 2)), tensor_f32_mut(dx), err);
     return run_input(c, call, &s, tensor_f32_mut(dx), err);

@@ -12,12 +12,21 @@
 
 #include "kernels/cpu/bf16_body.h"
 #include "kernels/cpu/tile_body.h"
+#include "kernels/cpu/winograd_body.h"
+#include "kernels/cpu/winograd_product_body.h"
 
 TILES(tile_bf16, true)
+WINOGRAD_SPREAD(winograd_spread_channels, WINOGRAD_CHANNELS)
+WINOGRAD_SPREAD(winograd_spread_patches, WINOGRAD_PATCHES)
+WINOGRAD_PRODUCTS(winograd_bf16, true)
 
 const struct isa_bf16 isa_avx512_bf16 = {.instructions = HAS_BF16,
                                          .tile = tile_bf16,
                                          .pair_columns = pair_columns,
                                          .pair_rows = pair_rows,
-                                         .round = round_bf16};
+                                         .round = round_bf16,
+                                         .winograd_spread_channels = winograd_spread_channels,
+                                         .winograd_spread_patches = winograd_spread_patches,
+                                         .winograd_product = winograd_bf16_product,
+                                         .winograd_sums = winograd_bf16_sums};
 #endif

@@ -8,6 +8,8 @@
 #include "base/base.h"
 
 struct isa_tile;
+struct isa_winograd;
+struct isa_winograd_product;
 
 struct isa_bf16 {
     bool instructions; /* that multiply it; else it is done with those for float */
@@ -28,4 +30,17 @@ struct isa_bf16 {
 
     /* to = from, rounded to what bfloat16 can tell. */
     void (*round)(int64_t count, const float *from, float *to);
+
+    /*
+     * As struct isa's winograd_spread(), to pairs of channels, so that a vector of them is half
+     * as long; and of the second of two patches, to pairs with the first, whose floats are at
+     * the points.  NULL without instructions, as are the two below.
+     */
+    void (*winograd_spread_channels)(int n, const struct isa_winograd *w);
+    void (*winograd_spread_patches)(int n, const struct isa_winograd *w);
+
+    /* y = x filter, of pairs of channels and of rows; sums = x' y, of pairs of patches, which
+     * `patches` and `room` count then. */
+    void (*winograd_product)(const struct isa_winograd_product *p);
+    void (*winograd_sums)(const struct isa_winograd_product *p);
 };

@@ -27,9 +27,13 @@
 #include "kernels/cpu/tile_body.h"
 #include "kernels/cpu/transformer_body.h"
 #include "kernels/cpu/winograd_body.h"
+#include "kernels/cpu/winograd_product_body.h"
 
 TILES(tile, false)
 TILES(tile_bf16, true)
+WINOGRAD_SPREAD(winograd_spread, WINOGRAD_WHOLE)
+WINOGRAD_GATHER(winograd_gather)
+WINOGRAD_PRODUCTS(winograd, false)
 
 const struct isa ISA = {
     .name = ISA_NAME,

@@ -29,6 +29,7 @@ struct winograd {
     int64_t top, left;             /* where the first patch begins, before the image */
     struct images from, to;
     int64_t room; /* see isa_winograd_product */
+    bool pairs;   /* what is at the points is rounded to bfloat16: isa_bf16.h */
     int threads;
 };
 
@@ -37,10 +38,16 @@ static int64_t patches_along(int64_t size, int64_t taps)
     return (size + 6 - taps) / (7 - taps);
 }
 
-/* Fewer patches are not worth bringing the filter to the points. */
-bool winograd_suits(const struct conv2d_shape *s)
+static bool in_pairs(const struct kernel_call *call)
 {
-    return s->filter_height == s->filter_width &&
+    return call->precision == BF16;
+}
+
+/* Fewer patches are not worth bringing the filter to the points. */
+bool winograd_suits(const struct kernel_call *call, const struct conv2d_shape *s)
+{
+    return (!in_pairs(call) || isa()->bf16.instructions) &&
+           s->filter_height == s->filter_width &&
            (s->filter_height == 3 || s->filter_height == 5) && s->groups == 1 &&
            s->stride_height == 1 && s->stride_width == 1 && s->dilation_height == 1 &&
            s->dilation_width == 1 && s->in_channels % CHANNELS == 0 &&
@@ -53,7 +60,9 @@ bool winograd_suits(const struct conv2d_shape *s)
 static struct winograd plan(const struct kernel_call *call, const struct conv2d_shape *s,
                             int64_t to_height, int64_t to_width)
 {
-    struct winograd w = {.taps = (int)s->filter_height, .step = 7 - (int)s->filter_height};
+    struct winograd w = {.taps = (int)s->filter_height,
+                         .step = 7 - (int)s->filter_height,
+                         .pairs = in_pairs(call)};
     w.down = patches_along(to_height, w.taps);
     w.across = patches_along(to_width, w.taps);
     w.patches = s->batch * w.down * w.across;
@@ -80,34 +89,62 @@ static void find_places(const struct winograd *w, const struct images *images, i
     }
 }
 
-/*
- * Patches [from,to) to the points at `points`.  What the patch after the next will read is
- * fetched meanwhile: processors do not see where rows of patches go on.
+/* What a number at the points takes of a float's room, as a divisor. */
+static int halves(const struct winograd *w)
+{
+    return w->pairs ? 2 : 1;
+}
+
+/* Of the patch that is `index`-th in its block to the points; of patches in pairs `by_patch`.
  */
-static void spread(const struct winograd *w, const struct images *images, int n, int64_t from,
-                   int64_t to, int64_t top, int64_t left, float *outside, float *points)
+static void spread_one(const struct winograd *w, int n, int64_t index, bool by_patch,
+                       float *points, struct isa_winograd *patch)
 {
     const struct isa *isa_now = isa();
+    if (!w->pairs || by_patch) {
+        patch->points = points + index / (by_patch ? 2 : 1) * isa_now->lanes;
+        (by_patch && index % 2 ? isa_now->bf16.winograd_spread_patches
+                               : isa_now->winograd_spread)(n, patch);
+        return;
+    }
+    patch->points = points + index * isa_now->lanes / 2;
+    isa_now->bf16.winograd_spread_channels(n, patch);
+}
+
+/*
+ * Patches [from,to) to the points at `points`; with w->pairs, in pairs of channels, or, if they
+ * are to be summed over patches, of these: the last one alone is paired with zeros.  What the
+ * patch after the next will read is fetched meanwhile: processors do not see where rows of
+ * patches go on.
+ */
+static void spread(const struct winograd *w, const struct images *images, int n, int64_t from,
+                   int64_t to, int64_t top, int64_t left, bool summed, float *outside,
+                   float *points)
+{
     float *at[AHEAD + 1][POINTS];
+    bool by_patch = w->pairs && summed;
+    int64_t end = by_patch ? from + (to - from + 1) / 2 * 2 : to;
     struct isa_winograd patch = {.channels = images->channels,
-                                 .points = points,
-                                 .stride = w->room * images->channels,
-                                 .advance = w->room * isa_now->lanes};
-    for (int64_t t = from; t < to + AHEAD; t++) {
+                                 .stride = w->room * images->channels / halves(w),
+                                 .advance = w->room * isa()->lanes / halves(w)};
+    for (int64_t t = from; t < end + AHEAD; t++) {
         if (t < to)
             find_places(w, images, n, t, top, left, outside, at[t % (AHEAD + 1)]);
+        else if (t < end)
+            for (int i = 0; i < n * n; i++)
+                at[t % (AHEAD + 1)][i] = outside;
         if (t - from < AHEAD)
             continue;
         patch.space = at[(t - AHEAD) % (AHEAD + 1)];
-        patch.later = t < to ? at[t % (AHEAD + 1)] : patch.space;
-        isa_now->winograd_spread(n, &patch);
-        patch.points += isa_now->lanes;
+        patch.later = t < end ? at[t % (AHEAD + 1)] : patch.space;
+        spread_one(w, n, t - AHEAD - from, by_patch, points, &patch);
     }
 }
 
 /* --- the filter --- */
 
-/* Filters (taps,taps,in,out) to the points; `turned` ones read from their end. */
+/* Filters (taps,taps,in,out) to the points, (in,out) at each, or pairs of the rows of these;
+ * `turned` ones read from their end. */
 static void spread_filter(const struct winograd *w, const float *filter, int64_t in,
                           int64_t out, bool turned, float *points)
 {
@@ -125,6 +162,9 @@ static void spread_filter(const struct winograd *w, const float *filter, int64_t
                                          .advance = isa()->lanes};
         isa()->winograd_spread(w->taps, &row);
     }
+#pragma omp parallel for num_threads(w->threads) schedule(static) if (w->threads > 1)
+    for (int p = 0; p < (w->pairs ? POINTS : 0); p++) /* in place: a row is read before */
+        isa()->bf16.pair_rows(in, out, points + p * in * out, out, points + p * in * out, out);
 }
 
 /* --- results --- */
@@ -155,16 +195,16 @@ static void convolve_block(const struct winograd *w, const struct bench *b, int6
 {
     const struct isa *isa_now = isa();
     int64_t in = w->from.channels, out = w->to.channels;
-    spread(w, &w->from, PATCH, from, to, w->top, w->left, b->no_x, b->x);
+    spread(w, &w->from, PATCH, from, to, w->top, w->left, false, b->no_x, b->x);
     for (int p = 0; p < POINTS; p++) {
         const struct isa_winograd_product product = {.patches = to - from,
                                                      .room = w->room,
                                                      .in = in,
                                                      .out = out,
-                                                     .x = b->x + p * w->room * in,
+                                                     .x = b->x + p * w->room * in / halves(w),
                                                      .filter = filter + p * in * out,
                                                      .y = b->y + p * w->room * out};
-        isa_now->winograd_product(&product);
+        (w->pairs ? isa_now->bf16.winograd_product : isa_now->winograd_product)(&product);
     }
     float *at[POINTS];
     struct isa_winograd patch = {.channels = out,
@@ -247,19 +287,21 @@ bool winograd_image_grad(struct kernel_call *call, const struct conv2d_shape *s,
 static void add_block(const struct winograd *w, const struct bench *b, int64_t from, int64_t to,
                       bool add, float *sums)
 {
-    int64_t in = w->from.channels, out = w->to.channels;
-    spread(w, &w->from, PATCH, from, to, w->top, w->left, b->no_x, b->x);
-    spread(w, &w->to, w->step, from, to, 0, 0, b->no_y, b->y);
+    const struct isa *isa_now = isa();
+    int64_t in = w->from.channels, out = w->to.channels, room = w->room / halves(w);
+    spread(w, &w->from, PATCH, from, to, w->top, w->left, true, b->no_x, b->x);
+    spread(w, &w->to, w->step, from, to, 0, 0, true, b->no_y, b->y);
     for (int p = 0; p < POINTS; p++) {
-        const struct isa_winograd_product product = {.patches = to - from,
-                                                     .room = w->room,
+        const struct isa_winograd_product product = {.patches = (to - from + halves(w) - 1) /
+                                                                halves(w),
+                                                     .room = room,
                                                      .in = in,
                                                      .out = out,
-                                                     .x = b->x + p * w->room * in,
-                                                     .y = b->y + p * w->room * out,
+                                                     .x = b->x + p * room * in,
+                                                     .y = b->y + p * room * out,
                                                      .sums = sums + p * in * out,
                                                      .add = add};
-        isa()->winograd_sums(&product);
+        (w->pairs ? isa_now->bf16.winograd_sums : isa_now->winograd_sums)(&product);
     }
 }
 

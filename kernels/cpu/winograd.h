@@ -6,6 +6,8 @@
  * F(2x2,5x5) 2.8 times fewer.  The error is some times that of the sum itself: about 1e-6 of
  * the largest result.  What becomes of a patch does not depend on the others, nor on the
  * threads; only the sums of the filter's gradient are put together by threads.
+ *
+ * Where the call wants bfloat16, it is the numbers at the points that are rounded to it.
  */
 #pragma once
 
@@ -15,8 +17,11 @@ struct conv2d_shape;
 struct error;
 struct kernel_call;
 
-/* Filters of 3x3 or 5x5 that move by one place, channels in whole vectors of 16. */
-bool winograd_suits(const struct conv2d_shape *shape);
+/*
+ * Filters of 3x3 or 5x5 that move by one place, channels in whole vectors of 16; and a call
+ * that wants bfloat16 only where the machine has instructions for it.
+ */
+bool winograd_suits(const struct kernel_call *call, const struct conv2d_shape *shape);
 
 /* With bias (NULL: none) and Relu.  Takes scratch memory: fails with EXHAUSTED. */
 bool winograd_forward(struct kernel_call *call, const struct conv2d_shape *shape,

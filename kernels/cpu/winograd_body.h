@@ -1,6 +1,6 @@
 /*
- * winograd_body.h - Winograd's convolution: the changes between space and points, and the
- * products at each point, vectors along the channels; see winograd.h and isa.h.
+ * winograd_body.h - Winograd's convolution: the changes between space and points, vectors along
+ * the channels; see winograd.h and isa.h.
  *
  * A row of six values of an image is the product of two shorter polynomials (a filter's, and
  * what becomes of the result by transposition).  Polynomials are multiplied at six points: 0,
@@ -96,8 +96,27 @@ INLINE void winograd_row(const int n, vec v[6])
         winograd_evaluate(n, v);
 }
 
+/* What stands at the points: floats; pairs of channels in bfloat16; or of patches, of which the
+ * first one's floats are there already. */
+enum winograd_form { WINOGRAD_WHOLE, WINOGRAD_CHANNELS, WINOGRAD_PATCHES };
+
+INLINE void winograd_put(const enum winograd_form form, float *to, vec v)
+{
+#ifdef __AVX512BF16__
+    if (form == WINOGRAD_CHANNELS) {
+        _mm256_storeu_si256((__m256i *)to, (__m256i)_mm512_cvtneps_pbh(v));
+        return;
+    }
+    if (form == WINOGRAD_PATCHES)
+        v = pair_lanes(load(to), v);
+#endif
+    (void)form;
+    store(to, v);
+}
+
 /* (n,n) places in space to the points. */
-INLINE void winograd_to_points(const int n, const struct isa_winograd *w)
+INLINE void winograd_to_points(const int n, const enum winograd_form form,
+                               const struct isa_winograd *w)
 {
     for (int64_t c = 0, at = 0; c < w->channels; c += LANES, at += w->advance) {
         vec rows[6][6], v[6];
@@ -123,7 +142,7 @@ INLINE void winograd_to_points(const int n, const struct isa_winograd *w)
             winograd_row(n, v);
 #pragma GCC unroll 6
             for (int i = 0; i < 6; i++)
-                store(points + (i * 6 + j) * w->stride, v[i]);
+                winograd_put(form, points + (i * 6 + j) * w->stride, v[i]);
         }
     }
 }
@@ -162,127 +181,42 @@ INLINE void winograd_to_space(const int n, const struct isa_winograd *w)
     }
 }
 
-static void winograd_spread(int n, const struct isa_winograd *w)
-{
-    switch (n) {
-    case 2:
-        winograd_to_points(2, w);
-        break;
-    case 3:
-        winograd_to_points(3, w);
-        break;
-    case 4:
-        winograd_to_points(4, w);
-        break;
-    case 5:
-        winograd_to_points(5, w);
-        break;
-    default:
-        winograd_to_points(6, w);
+/* A function of the change for each n. */
+#define WINOGRAD_SPREAD(name, form)                                                            \
+    static void name(int n, const struct isa_winograd *w)                                      \
+    {                                                                                          \
+        switch (n) {                                                                           \
+        case 2:                                                                                \
+            winograd_to_points(2, form, w);                                                    \
+            break;                                                                             \
+        case 3:                                                                                \
+            winograd_to_points(3, form, w);                                                    \
+            break;                                                                             \
+        case 4:                                                                                \
+            winograd_to_points(4, form, w);                                                    \
+            break;                                                                             \
+        case 5:                                                                                \
+            winograd_to_points(5, form, w);                                                    \
+            break;                                                                             \
+        default:                                                                               \
+            winograd_to_points(6, form, w);                                                    \
+        }                                                                                      \
     }
-}
 
-static void winograd_gather(int n, const struct isa_winograd *w)
-{
-    switch (n) {
-    case 2:
-        winograd_to_space(2, w);
-        break;
-    case 3:
-        winograd_to_space(3, w);
-        break;
-    case 4:
-        winograd_to_space(4, w);
-        break;
-    default:
-        winograd_to_space(5, w);
+#define WINOGRAD_GATHER(name)                                                                  \
+    static void name(int n, const struct isa_winograd *w)                                      \
+    {                                                                                          \
+        switch (n) {                                                                           \
+        case 2:                                                                                \
+            winograd_to_space(2, w);                                                           \
+            break;                                                                             \
+        case 3:                                                                                \
+            winograd_to_space(3, w);                                                           \
+            break;                                                                             \
+        case 4:                                                                                \
+            winograd_to_space(4, w);                                                           \
+            break;                                                                             \
+        default:                                                                               \
+            winograd_to_space(5, w);                                                           \
+        }                                                                                      \
     }
-}
-
-/* TILE_ROWS patches by one or two vectors of outputs. */
-INLINE void winograd_product_of(const int vecs, const struct isa_winograd_product *p,
-                                const float *x, const float *filter, float *y)
-{
-    vec sums[TILE_ROWS][2];
-#pragma GCC unroll 16
-    for (int i = 0; i < TILE_ROWS; i++)
-        sums[i][0] = sums[i][1] = (vec){0};
-    const int64_t room = p->room * LANES;
-    for (int64_t c = 0; c < p->in; c += LANES, x += room - LANES) {
-        for (int l = 0; l < LANES; l++, x++, filter += p->out) {
-            vec f0 = load(filter);
-            vec f1 = vecs > 1 ? load(filter + LANES) : f0;
-#pragma GCC unroll 16
-            for (int i = 0; i < TILE_ROWS; i++) {
-                vec s = splat(x[i * LANES]);
-                sums[i][0] += s * f0;
-                if (vecs > 1)
-                    sums[i][1] += s * f1;
-            }
-        }
-    }
-#pragma GCC unroll 16
-    for (int i = 0; i < TILE_ROWS; i++) {
-        store(y + i * LANES, sums[i][0]);
-        if (vecs > 1)
-            store(y + room + i * LANES, sums[i][1]);
-    }
-}
-
-static void winograd_product(const struct isa_winograd_product *p)
-{
-    for (int64_t k = 0; k < p->out; k += 2 * LANES)
-        for (int64_t t = 0; t < p->patches; t += TILE_ROWS) {
-            float *y = p->y + k * p->room + t * LANES;
-            if (k + LANES < p->out)
-                winograd_product_of(2, p, p->x + t * LANES, p->filter + k, y);
-            else
-                winograd_product_of(1, p, p->x + t * LANES, p->filter + k, y);
-        }
-}
-
-/* Some channels of x by one or two vectors of y, summed over the patches. */
-INLINE void winograd_sums_of(const int rows, const int vecs,
-                             const struct isa_winograd_product *p, const float *x,
-                             const float *y, float *filter)
-{
-    vec sums[LANES][2];
-#pragma GCC unroll 16
-    for (int i = 0; i < rows; i++)
-        sums[i][0] = sums[i][1] = (vec){0};
-    const int64_t room = p->room * LANES;
-    for (int64_t t = 0; t < p->patches; t++, x += LANES, y += LANES) {
-        vec y0 = load(y);
-        vec y1 = vecs > 1 ? load(y + room) : y0;
-#pragma GCC unroll 16
-        for (int i = 0; i < rows; i++) {
-            vec s = splat(x[i]);
-            sums[i][0] += s * y0;
-            if (vecs > 1)
-                sums[i][1] += s * y1;
-        }
-    }
-#pragma GCC unroll 16
-    for (int i = 0; i < rows; i++)
-#pragma GCC unroll 2
-        for (int v = 0; v < vecs; v++) {
-            float *to = filter + i * p->out + v * LANES;
-            store(to, p->add ? load(to) + sums[i][v] : sums[i][v]);
-        }
-}
-
-static void winograd_sums(const struct isa_winograd_product *p)
-{
-    for (int64_t k = 0; k < p->out; k += 2 * LANES)
-        for (int64_t c = 0; c < p->in; c += LANES) {
-            const float *x = p->x + c * p->room, *y = p->y + k * p->room;
-            float *filter = p->sums + c * p->out + k;
-            if (k + LANES < p->out) {
-                winograd_sums_of(LANES / 2, 2, p, x, y, filter);
-                winograd_sums_of(LANES / 2, 2, p, x + LANES / 2, y,
-                                 filter + LANES / 2 * p->out);
-            } else {
-                winograd_sums_of(LANES, 1, p, x, y, filter);
-            }
-        }
-}
