@@ -2,10 +2,11 @@
  * gemm.c - matrix multiplication: cut into a rectangle per thread, blocks per cache, tiles per
  * register file.
  *
- * Each thread works alone on its part of C: for a block of rows and a depth of k it packs a
- * group of panels of B (in L2), and multiplies all row tiles of the block with one panel (in
- * L1) after the other.  A is read in place where its rows are contiguous and not crowded (see
- * is_crowded()), else packed by block.  B that is used by few row tiles is read in place too.
+ * Each thread works alone on its part of C: for a block of rows and a depth of k it multiplies
+ * all row tiles of the block with one panel of B (in L1) after the other.  B whose rows are
+ * contiguous is packed by the first tile that reads a panel, unless only two do; else a group
+ * of panels is packed before (in L2).  A is read in place where its rows are contiguous and not
+ * crowded (see is_crowded()), else packed by block.
  *
  * Narrow results (n <= 16 and deep k, the last layer of a classifier) waste half of a tile:
  * those are computed as dot products along k, or with the roles of A and B swapped.
@@ -124,9 +125,10 @@ static int64_t tiles_of(int64_t rows)
     return (rows + isa()->tile_rows - 1) / isa()->tile_rows;
 }
 
-/* All row tiles of the block, for the columns from j on that fit one tile. */
+/* All row tiles of the block, for the columns from j on that fit one tile.  With `panel`, the
+ * first of them packs B there for the others. */
 static void run_column(const struct gemm *g, const struct block *block, int64_t j, int columns,
-                       const float *b, int64_t b_row)
+                       const float *b, int64_t b_row, float *panel)
 {
     const struct isa *ops = isa();
     bool last = block->p1 == g->k;
@@ -136,6 +138,7 @@ static void run_column(const struct gemm *g, const struct block *block, int64_t 
                             .a_column = block->a_column,
                             .b = b,
                             .b_row = b_row,
+                            .panel = panel,
                             .c_row = g->c_row,
                             .alpha = g->alpha,
                             .beta = block->p0 == 0 ? g->beta : 1,
@@ -153,27 +156,33 @@ static void run_column(const struct gemm *g, const struct block *block, int64_t 
         }
         tile.c = g->c + (block->i0 + i) * g->c_row + j;
         ops->tile(&tile);
+        if (panel) {
+            tile.panel = NULL;
+            tile.b = panel;
+            tile.b_row = ops->tile_columns;
+        }
     }
 }
 
-/* Columns [j0,j1) of the block, of panels or, with NULL, of B in place; `room` for one panel.
- */
+/* Columns [j0,j1) of the block, of panels or, with NULL, of B in place, which `room` takes a
+ * panel of where many tiles read it. */
 static void run_group(const struct gemm *g, const struct block *block, int64_t j0, int64_t j1,
                       const float *panels, float *room)
 {
     const struct isa *ops = isa();
     int64_t depth = block->p1 - block->p0;
     int width = ops->tile_columns;
+    bool many = block->i1 - block->i0 > 2 * ops->tile_rows;
     for (int64_t j = j0; j < j1; j += width) {
         int columns = (int)minimum(j1 - j, width);
         const float *b = g->b + block->p0 * g->b_row + j * g->b_column;
         if (panels) {
-            run_column(g, block, j, columns, panels + (j - j0) * depth, width);
+            run_column(g, block, j, columns, panels + (j - j0) * depth, width, NULL);
         } else if (columns == width) {
-            run_column(g, block, j, columns, b, g->b_row);
+            run_column(g, block, j, columns, b, g->b_row, many ? room : NULL);
         } else {
             ops->pack(room, depth, columns, b, g->b_row, 1);
-            run_column(g, block, j, columns, room, width);
+            run_column(g, block, j, columns, room, width, NULL);
         }
     }
 }
@@ -248,7 +257,7 @@ static void run_part(const struct gemm *g, const struct part *part, char *room,
     int64_t depth = depth_of(g->k), rows = part->m_to - part->m_from;
     int64_t blocks = (rows + BLOCK_ROWS - 1) / BLOCK_ROWS;
     int64_t wide = (int64_t)GROUP * isa()->tile_columns;
-    bool in_place = !whole && g->b_column == 1 && rows <= 2 * isa()->tile_rows;
+    bool in_place = !whole && g->b_column == 1;
     bool pack = part->n_to - part->n_from > 64;
     for (int64_t i = 0; i < blocks; i++) {
         int64_t i0 = part->m_from + rows * i / blocks;

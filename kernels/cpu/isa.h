@@ -26,6 +26,7 @@ struct isa_tile {
     int64_t a_column;
     const float *b; /* element (k,j) at b[k * b_row + j]; readable up to tile_columns */
     int64_t b_row;
+    float *panel; /* where B is packed, (k,tile_columns), while it is read; NULL: it is not */
     float *c;
     int64_t c_row;
     float alpha; /* C = alpha * A B + beta * C; beta 0 does not read C */

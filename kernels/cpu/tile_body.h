@@ -2,6 +2,8 @@
  * tile_body.h - the register tile of matrix multiplication; see isa.h.
  */
 
+#define TILE_AHEAD 16 /* rows of B that are asked for before they are packed */
+
 /* Scales, adds bias, clips and stores the accumulators. */
 INLINE void tile_finish(const int rows, const int vecs, const struct isa_tile *t,
                         vec acc[TILE_ROWS][2])
@@ -64,9 +66,17 @@ INLINE void tile_body(const int rows, const int vecs, const bool bf16, const str
 #pragma GCC unroll 2
         for (int v = 0; v < vecs * LANES; v += 16)
             __builtin_prefetch(t->c + i * t->c_row + v, 1);
+    float *panel = bf16 || vecs < 2 ? NULL : t->panel;
     for (int64_t k = t->k; k > 0; k--) {
         vec b0 = load(b);
         vec b1 = vecs > 1 ? load(b + LANES) : b0;
+        if (panel) {
+            store(panel, b0);
+            store(panel + LANES, b1);
+            panel += 2 * LANES;
+            __builtin_prefetch(b + TILE_AHEAD * b_row);
+            __builtin_prefetch(b + TILE_AHEAD * b_row + LANES);
+        }
 #pragma GCC unroll 16
         for (int i = 0; i < rows; i++) {
             if (bf16) {
