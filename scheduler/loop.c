@@ -8,8 +8,9 @@
 
 #define MAILBOX_MESSAGES 4096
 #define SLEEP_MS 1000 /* the longest sleep: a lost wake-up costs no more */
-/* New jobs alone wait three times as long as the last batch took, and no longer than this. */
-#define RESTS_US_MAX 100000
+/* New jobs alone wait nine times as long as the last batch took, and no longer than this. */
+#define RESTS 9
+#define RESTS_US_MAX 500000
 #define REST_MS 500 /* after the database has failed */
 
 /* --- events --- */
@@ -186,6 +187,18 @@ static void send_action(struct loop *loop, const struct scheduler_action *action
     }
 }
 
+/* What is remembered of the nodes may no longer be so. */
+static void batch_forget(struct loop *loop)
+{
+    bool nodes = false;
+    for (int i = 0; i < loop->actions.count; i++) {
+        enum scheduler_action_kind kind = loop->actions.list[i].kind;
+        nodes = nodes || kind == DO_JOINED || kind == DO_NODE;
+    }
+    if (nodes)
+        loop_check_forget(loop);
+}
+
 static void batch_send(struct loop *loop)
 {
     if (loop->agents.self) {
@@ -227,6 +240,7 @@ static void state_drop(struct loop *loop, const struct error *err)
     batch_refuse(loop, err);
     scheduler_free(loop->scheduler);
     loop->scheduler = NULL;
+    loop_check_forget(loop);
     if (loop->agents.self)
         loop->agents.forget(loop->agents.self, 0);
 }
@@ -255,6 +269,7 @@ static bool batch_run(struct loop *loop, struct error *err)
     if (!loop_commit(loop->db, &loop->actions, epoch_before, scheduler_epoch(loop->scheduler),
                      loop->joins, loop->joins_count, err))
         return false;
+    batch_forget(loop);
     batch_send(loop);
     return true;
 }
@@ -316,7 +331,8 @@ static void *loop_main(void *arg)
             state_drop(loop, &err);
         failed_ms = ok ? 0 : REST_MS;
         uint64_t end_us = clock_monotonic_us(), took_us = end_us - start_us;
-        loop->rested_us = end_us + (took_us < RESTS_US_MAX / 3 ? 3 * took_us : RESTS_US_MAX);
+        loop->rested_us =
+            end_us + (took_us < RESTS_US_MAX / RESTS ? RESTS * took_us : RESTS_US_MAX);
         batch_free(loop);
         if (loop->agents.flush)
             loop->flush_us = loop->agents.flush(loop->agents.self);
@@ -399,6 +415,7 @@ void loop_free(struct loop *loop)
     assert(!loop->started);
     scheduler_free(loop->scheduler);
     loop_load_known_clear(&loop->known);
+    loop_check_forget(loop);
     arena_free(loop->actions.arena);
     scheduler_actions_release(&loop->actions);
     mailbox_free(loop->mailbox);

@@ -42,6 +42,15 @@ void loop_load_need(const struct db_need *from, struct arena *arena,
     need->labels_count = loop_load_labels(from->node_labels, arena, &need->labels);
 }
 
+struct scheduler_need *loop_load_needs(const struct db_need *from, int count,
+                                       struct arena *arena)
+{
+    struct scheduler_need *needs = arena_array(arena, (size_t)count, sizeof(*needs));
+    for (int i = 0; i < count; i++)
+        loop_load_need(&from[i], arena, &needs[i]);
+    return needs;
+}
+
 /* --- nodes --- */
 
 struct loop_known *loop_load_known(struct loop_known_list *known, const char *name)

@@ -4,7 +4,6 @@
 #include "scheduler/advise.h"
 #include "scheduler/demand.h"
 #include "scheduler/loop_state.h"
-#include "scheduler/refuse.h"
 
 /* --- in the loop's thread --- */
 
@@ -245,16 +244,6 @@ static bool copy_finish(struct loop *loop, struct loop_request *request)
     return true;
 }
 
-/* Needs as the scheduler knows them, in the arena. */
-static struct scheduler_need *read_needs(const struct db_need *from, int count,
-                                         struct arena *arena)
-{
-    struct scheduler_need *needs = arena_array(arena, (size_t)count, sizeof(*needs));
-    for (int i = 0; i < count; i++)
-        loop_load_need(&from[i], arena, &needs[i]);
-    return needs;
-}
-
 static bool pause_finish(struct loop *loop, struct loop_request *request)
 {
     if (request->found)
@@ -281,13 +270,6 @@ static bool edit_finish(struct loop *loop, struct loop_request *request)
     return fail(request->err, PRECONDITION,
                 "job %lld is %s: only one that is queued can be edited",
                 (long long)request->number, db_job_state_name(state));
-}
-
-static bool check_finish(const struct loop *loop, const struct loop_request *request)
-{
-    const struct scheduler_need *needs =
-        read_needs(request->needs, request->needs_count, request->arena);
-    return refuse_check(loop->scheduler, needs, request->needs_count, request->err);
 }
 
 static void nodes_finish(const struct loop *loop, const struct loop_request *request)
@@ -326,7 +308,7 @@ void loop_request_finish(struct loop *loop, struct loop_request *request)
         ok = copy_finish(loop, request);
         break;
     case LOOP_CHECK:
-        ok = check_finish(loop, request);
+        ok = loop_check_finish(loop, request);
         break;
     case LOOP_DRAIN:
     case LOOP_GONE:
@@ -356,7 +338,7 @@ void loop_request_finish(struct loop *loop, struct loop_request *request)
 
 /* --- in the callers' threads --- */
 
-static bool request_run(struct loop *loop, struct loop_request *request)
+bool loop_request_run(struct loop *loop, struct loop_request *request)
 {
     struct loop_message message = {.kind = LOOP_REQUEST, .request = request};
     pthread_cond_init(&request->answered, NULL);
@@ -375,14 +357,14 @@ bool loop_cancel(struct loop *loop, int64_t job, bool kill, enum job_state *stat
 {
     struct loop_request request = {
         .kind = LOOP_CANCEL, .number = job, .flag = kill, .state = state, .err = err};
-    return request_run(loop, &request);
+    return loop_request_run(loop, &request);
 }
 
 bool loop_copy(struct loop *loop, struct scheduler **copy, uint64_t *now_us, struct error *err)
 {
     struct loop_request request = {
         .kind = LOOP_COPY, .copy = copy, .now_us = now_us, .err = err};
-    return request_run(loop, &request);
+    return loop_request_run(loop, &request);
 }
 
 bool loop_edit(struct loop *loop, int64_t job, int attempt, int64_t seq,
@@ -395,7 +377,7 @@ bool loop_edit(struct loop *loop, int64_t job, int attempt, int64_t seq,
                                    .edited = edited,
                                    .arena = arena_new(),
                                    .err = err};
-    bool ok = request_run(loop, &request);
+    bool ok = loop_request_run(loop, &request);
     arena_free(request.arena);
     return ok;
 }
@@ -405,7 +387,7 @@ bool loop_pause(struct loop *loop, int64_t job, bool pause, enum job_state *stat
 {
     struct loop_request request = {
         .kind = LOOP_PAUSE, .number = job, .flag = pause, .state = state, .err = err};
-    return request_run(loop, &request);
+    return loop_request_run(loop, &request);
 }
 
 static bool run_many(struct loop *loop, enum loop_request_kind kind, const int64_t *jobs,
@@ -417,7 +399,7 @@ static bool run_many(struct loop *loop, enum loop_request_kind kind, const int64
                                    .flag = flag,
                                    .told = told,
                                    .err = err};
-    return request_run(loop, &request);
+    return loop_request_run(loop, &request);
 }
 
 bool loop_cancel_many(struct loop *loop, const int64_t *jobs, int jobs_count, bool kill,
@@ -443,7 +425,7 @@ bool loop_explain(struct loop *loop, int64_t job, struct explain *out, struct er
                                    .copy = &copy,
                                    .now_us = &now_us,
                                    .err = err};
-    if (!request_run(loop, &request))
+    if (!loop_request_run(loop, &request))
         return false;
     if (!request.found) {
         *out = (struct explain){.resource = EXPLAIN_NONE, .start_us = -1};
@@ -458,21 +440,6 @@ bool loop_explain(struct loop *loop, int64_t job, struct explain *out, struct er
         loop->engine.explain(loop->engine.self, demand_queue(copy, job), out);
     scheduler_free(copy);
     return true;
-}
-
-/* Whether an engine could bring the nodes for it. */
-static bool engine_could(struct loop *loop, const char *queue, const struct db_need *needs,
-                         int needs_count, struct arena *arena)
-{
-    struct error unread;
-    struct scheduler *copy;
-    uint64_t now_us;
-    if (!loop->engine.possible || !loop_copy(loop, &copy, &now_us, &unread))
-        return false;
-    bool could = loop->engine.possible(loop->engine.self, copy, queue,
-                                       read_needs(needs, needs_count, arena), needs_count);
-    scheduler_free(copy);
-    return could;
 }
 
 /* No node could hold the job, but the engine's could: nobody can say when they come. */
@@ -498,7 +465,7 @@ bool loop_whatif(struct loop *loop, const struct db_job_new *job,
             .queue = job->queue,
             .project = job->project,
             .priority = job->priority,
-            .needs = read_needs(job->needs, job->needs_count, arena),
+            .needs = loop_load_needs(job->needs, job->needs_count, arena),
             .needs_count = job->needs_count,
             .spread = job->spread,
             .restart_max = job->restart_max,
@@ -509,25 +476,10 @@ bool loop_whatif(struct loop *loop, const struct db_job_new *job,
     bool ok = whatif_ask(copy, job ? &info : NULL, nodes, nodes_count, now_us, arena, out, err);
     scheduler_free(copy);
     if (!ok && job && !nodes_count && err->code == INVALID &&
-        engine_could(loop, job->queue, job->needs, job->needs_count, arena)) {
+        loop_check_engine(loop, job->queue, job->needs, job->needs_count, arena)) {
         whatif_engine(out);
         ok = true;
     }
-    return ok;
-}
-
-bool loop_check(struct loop *loop, const char *queue, const struct db_need *needs,
-                int needs_count, struct error *err)
-{
-    struct loop_request request = {.kind = LOOP_CHECK,
-                                   .needs = needs,
-                                   .needs_count = needs_count,
-                                   .arena = arena_new(),
-                                   .err = err};
-    bool ok =
-        request_run(loop, &request) ||
-        (err->code == INVALID && engine_could(loop, queue, needs, needs_count, request.arena));
-    arena_free(request.arena);
     return ok;
 }
 
@@ -535,26 +487,26 @@ bool loop_drain(struct loop *loop, int64_t node, bool drain, struct error *err)
 {
     struct loop_request request = {
         .kind = LOOP_DRAIN, .number = node, .flag = drain, .err = err};
-    return request_run(loop, &request);
+    return loop_request_run(loop, &request);
 }
 
 bool loop_gone(struct loop *loop, int64_t node, const char *why, struct error *err)
 {
     struct loop_request request = {.kind = LOOP_GONE, .number = node, .text = why, .err = err};
-    return request_run(loop, &request);
+    return loop_request_run(loop, &request);
 }
 
 bool loop_priority(struct loop *loop, int64_t job, int priority, int64_t seq, struct error *err)
 {
     struct loop_request request = {
         .kind = LOOP_PRIORITY, .number = job, .priority = priority, .seq = seq, .err = err};
-    return request_run(loop, &request);
+    return loop_request_run(loop, &request);
 }
 
 bool loop_shares(struct loop *loop, struct error *err)
 {
     struct loop_request request = {.kind = LOOP_SHARES, .err = err};
-    return request_run(loop, &request);
+    return loop_request_run(loop, &request);
 }
 
 bool loop_nodes(struct loop *loop, struct arena *arena, struct loop_node **nodes,
@@ -565,5 +517,5 @@ bool loop_nodes(struct loop *loop, struct arena *arena, struct loop_node **nodes
                                    .nodes = nodes,
                                    .nodes_count = nodes_count,
                                    .err = err};
-    return request_run(loop, &request);
+    return loop_request_run(loop, &request);
 }

@@ -25,7 +25,8 @@ struct loop_known_list {
     int capacity;
 };
 
-#define LOOP_BATCH 256 /* messages stored in one transaction */
+#define LOOP_BATCH 256   /* messages stored in one transaction */
+#define LOOP_CHECKED 256 /* answers that are remembered */
 
 /* What callers ask; lives on their stack until `done`. */
 enum loop_request_kind {
@@ -103,7 +104,9 @@ struct loop {
     struct loop_join *joins[LOOP_BATCH]; /* of the batch, as far as they went well */
     int joins_count;
 
-    pthread_mutex_t lock; /* guards: `done` of requests */
+    pthread_mutex_t lock;        /* guards: `done` of requests, checked, checked_next */
+    char *checked[LOOP_CHECKED]; /* needs that the nodes as they are could meet */
+    int checked_next;
 };
 
 /* --- loop.c --- */
@@ -125,6 +128,20 @@ void loop_request_finish(struct loop *loop, struct loop_request *request);
 /* Answers with a failure. */
 void loop_request_refuse(struct loop *loop, struct loop_request *request,
                          const struct error *err);
+
+/* In a caller's thread: gives it to the loop's, and waits for the answer. */
+bool loop_request_run(struct loop *loop, struct loop_request *request) CHECKED;
+
+/* --- loop_check.c --- */
+
+bool loop_check_finish(struct loop *loop, const struct loop_request *request) CHECKED;
+
+/* Nodes are others than they were, or may be: in the loop's thread, or before it runs. */
+void loop_check_forget(struct loop *loop);
+
+/* Whether an engine could bring the nodes for it. */
+bool loop_check_engine(struct loop *loop, const char *queue, const struct db_need *needs,
+                       int needs_count, struct arena *arena);
 
 /* --- loop_load.c --- */
 
@@ -154,6 +171,8 @@ bool loop_load_shares(struct db_conn *conn, struct arena *arena, struct loop_sha
 /* A need as the scheduler knows it; its texts are borrowed from `from`. */
 void loop_load_need(const struct db_need *from, struct arena *arena,
                     struct scheduler_need *need);
+struct scheduler_need *loop_load_needs(const struct db_need *from, int count,
+                                       struct arena *arena);
 
 struct loop_known *loop_load_known(struct loop_known_list *known, const char *name);
 struct loop_known *loop_load_known_add(struct loop_known_list *known, int64_t id,

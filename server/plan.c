@@ -1,22 +1,17 @@
 /* plan.c - needs of a spec, and the nodes that could meet them now. */
 
-#include <dirent.h>
-#include <unistd.h>
-
+#include "server/plan.h"
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/str.h"
 #include "db/nodes.h"
 #include "db/queues.h"
-#include "runtime/dataset/feeds.h"
 #include "runtime/spec/spec.h"
 #include "scheduler/loop.h"
-#include "server/plan.h"
+#include "server/plan_model.h"
 #include "server/plan_whatif.h"
 #include "server/request.h"
-
-#define PLAN_RANK_MAX 8 /* dimensions of one example */
 
 /* Labels that a node must have, as the database keeps them. */
 static const char *labels_json(const struct spec_task *task, struct arena *arena)
@@ -57,115 +52,6 @@ static bool collect_needs(const struct spec *spec, struct arena *arena, struct p
         return error_at(err, "/tasks", INVALID, "%d tasks; at most %d are possible",
                         plan->tasks_count, LIMIT_JOB_TASKS);
     return true;
-}
-
-/* Names the datasets that there are, for one who asked for another. */
-static void add_known(const char *folder, struct str *text)
-{
-    DIR *dir = opendir(folder);
-    int count = 0;
-    struct dirent *entry;
-    while (dir && (entry = readdir(dir)) && count < 20)
-        if (entry->d_name[0] != '.' && spec_is_name(entry->d_name))
-            str_printf(text, "%s%s", count++ ? ", " : "; there are: ", entry->d_name);
-    if (dir)
-        closedir(dir);
-    if (!count)
-        str_add(text, "; there is none yet");
-}
-
-/* A column as dataset.json tells it; false when it makes no sense. */
-static bool read_column(const json_t *json, struct arena *arena, struct dataset_column *out)
-{
-    const char *name, *role, *dtype;
-    json_t *shape;
-    json_int_t classes;
-    if (json_unpack((json_t *)json, "{s:s, s:s, s:s, s:o, s:I}", "name", &name, "role", &role,
-                    "dtype", &dtype, "shape", &shape, "classes", &classes) < 0 ||
-        json_array_size(shape) > PLAN_RANK_MAX)
-        return false;
-    *out = (struct dataset_column){.name = arena_text(arena, name),
-                                   .role = !strcmp(role, "feature")  ? DATASET_FEATURE
-                                           : !strcmp(role, "target") ? DATASET_TARGET
-                                                                     : DATASET_UNUSED,
-                                   .stored = dtype_find(dtype),
-                                   .dtype = dtype_find(dtype),
-                                   .classes = classes};
-    for (size_t i = 0; i < json_array_size(shape); i++)
-        out->shape.dims[out->shape.rank++] = json_integer_value(json_array_get(shape, i));
-    return out->dtype != DTYPE_NONE && shape_is_full(&out->shape);
-}
-
-/* Whether the spec reads the data otherwise than dataset.json, made without it, tells. */
-static bool reads_otherwise(const struct spec_data *data, const char *format)
-{
-    bool table = !strcmp(format, "csv") || !strcmp(format, "tfrecord");
-    return data->columns_count || data->format || data->weight || data->text.sequence_length ||
-           data->text.skip_gram || data->image_size[0] || data->augment_count ||
-           (table && (data->target || data->features_count));
-}
-
-/*
- * Looks whether the layers fit the examples and each other.  What dataset.json does not tell,
- * or the spec changes, the task finds out.
- */
-static bool check_model(struct request *req, const struct spec *spec, const json_t *dataset,
-                        struct plan *plan, struct error *err)
-{
-    const char *format;
-    json_t *list = json_object_get(dataset, "columns");
-    size_t count = json_array_size(list);
-    struct dataset_column *columns = arena_array(req->arena, count + 1, sizeof(*columns));
-    struct feeds feeds;
-    if (!count || json_unpack((json_t *)dataset, "{s:s}", "format", &format) < 0 ||
-        reads_otherwise(&spec->data, format))
-        return true;
-    for (size_t i = 0; i < count; i++) {
-        if (!read_column(json_array_get(list, i), req->arena, &columns[i]))
-            return true;
-    }
-    if (!feeds_choose(columns, (int)count, &spec->data, req->arena, &feeds, err))
-        return false;
-    plan->has_model = true;
-    return model_summary(spec, &feeds.data, req->arena, &plan->model, err);
-}
-
-/* Whether `trainyard dataset add NAME` makes or downloads it; others come from a folder. */
-static bool comes_by_name(const char *name)
-{
-    static const char *const names[] = {"mnist",  "fashion-mnist", "cifar10", "digits",
-                                        "linear", "census",        "blobs"};
-    for (int i = 0; i < ARRAY_LEN(names); i++) {
-        if (!strcmp(names[i], name))
-            return true;
-    }
-    return false;
-}
-
-/* Finds the dataset, and looks whether the model fits it. */
-static bool check_dataset(struct request *req, const struct spec *spec, struct plan *plan,
-                          struct error *err)
-{
-    const char *name = spec->data.dataset;
-    if (!name || !*name)
-        return true;
-    const char *folder = arena_printf(req->arena, "%s/datasets", req->services->folder);
-    json_t *dataset =
-        json_load_file(arena_printf(req->arena, "%s/%s/dataset.json", folder, name), 0, NULL);
-    if (dataset) {
-        bool ok = check_model(req, spec, dataset, plan, err);
-        json_decref(dataset);
-        return ok;
-    }
-    struct str known = {0};
-    add_known(folder, &known);
-    error_at(err, "/data/dataset", INVALID,
-             "dataset '%s' is not on this server%s. Add it with: trainyard dataset add %s%s "
-             "--dir %s",
-             name, str_text(&known), name, comes_by_name(name) ? "" : " --from FOLDER",
-             req->services->folder);
-    str_release(&known);
-    return false;
 }
 
 /* "1 task, 2 CPUs in all" */
@@ -212,7 +98,7 @@ bool plan_make_for(struct request *req, const struct spec *spec, struct plan *pl
 {
     *plan = (struct plan){0};
     return collect_needs(spec, req->arena, plan, err) && check_queue(req, spec, err) &&
-           check_dataset(req, spec, plan, err);
+           plan_model(req, spec, plan, err);
 }
 
 bool plan_make(struct request *req, const struct spec *spec, struct plan *plan,

@@ -19,6 +19,7 @@ struct http_waker;
 struct loop;
 struct oidc;
 struct route;
+struct summaries;
 struct tickets;
 struct webhooks;
 
@@ -31,6 +32,7 @@ struct services {
     struct engine *engine; /* NULL: none */
     struct webhooks *webhooks;
     struct tickets *tickets;
+    struct summaries *summaries;
     struct clean *clean; /* NULL: nothing is cleaned */
     struct oidc *oidc;   /* NULL: people sign in here alone */
     int oidc_role;      /* of who comes by it for the first time; below ROLE_NONE: nobody may */

@@ -36,6 +36,7 @@
 #include "server/oidc.h"
 #include "server/request.h"
 #include "server/serve.h"
+#include "server/summaries.h"
 #include "server/tickets.h"
 #include "server/tls.h"
 #include "server/webhooks.h"
@@ -60,6 +61,7 @@ struct serve {
     struct auth *auth;
     struct tickets *tickets;
     struct oidc *oidc; /* NULL: none */
+    struct summaries *summaries;
     struct services services;
     struct live *live;
     struct http *http;
@@ -245,6 +247,7 @@ static bool start_http(struct serve *s, const struct serve_options *options, str
     s->clean = clean_start(s->db, s->folder, options->keep_days);
     s->tickets = tickets_new();
     s->webhooks = webhooks_start(s->db, s->feed, options->webhooks_anywhere);
+    s->summaries = summaries_new();
     s->auth = auth_new(s->db, s->origin, options->token_rate);
     for (int i = 0; i < options->hosts_count; i++)
         auth_allow_host(s->auth, options->hosts[i]);
@@ -257,6 +260,7 @@ static bool start_http(struct serve *s, const struct serve_options *options, str
         .webhooks = s->webhooks,
         .clean = s->clean,
         .tickets = s->tickets,
+        .summaries = s->summaries,
         .folder = s->folder,
         .origin = s->origin,
         .encrypted = encrypted,
@@ -372,6 +376,7 @@ static void stop(struct serve *s)
     tickets_free(s->tickets);
     auth_free(s->auth);
     oidc_free(s->oidc);
+    summaries_free(s->summaries);
     db_close(s->db); /* which still tells the feed of its last commits */
     feed_free(s->feed);
     if (s->http && s->folder) {

@@ -454,8 +454,9 @@ TEST(loop_checks_and_drains)
         .role = "worker", .replicas = 1, .cpu_millis = 8000, .memory_bytes = 0, .gpus = 0};
     CHECK_OK(loop_check(world.loop, "default", &need, 1, &err),
              &err); /* no node yet: anything may come */
+    CHECK_OK(loop_check(world.loop, "default", &need, 1, &err), &err); /* remembered ... */
     join_as(&world, "n1", "a", NULL, 0);
-    expect(&world, "joined");
+    expect(&world, "joined"); /* ... until a node joins */
     CHECK_FAILS(loop_check(world.loop, "default", &need, 1, &err), &err, INVALID);
     CHECK_TEXT(err.pointer, "/tasks/worker/cpus");
     CHECK(strstr(err.text, "4.000"));
@@ -469,6 +470,9 @@ TEST(loop_checks_and_drains)
     CHECK_TEXT(err.pointer, "/tasks");
     need.replicas = 4;
     CHECK_OK(loop_check(world.loop, "default", &need, 1, &err), &err);
+    CHECK_OK(loop_check(world.loop, "default", &need, 1, &err), &err); /* remembered */
+    need.replicas = 5;
+    CHECK_FAILS(loop_check(world.loop, "default", &need, 1, &err), &err, INVALID);
 
     CHECK_OK(loop_drain(world.loop, 1, true, &err), &err);
     CHECK_FAILS(loop_drain(world.loop, 9, true, &err), &err, NOT_FOUND);
