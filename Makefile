@@ -165,6 +165,7 @@ $(BUILD)/bench/trace: $(BENCH_TRACE) $(BUILD)/libscheduler.a $(BUILD)/libdb.a $(
 	@echo "  LINK    $@"
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ -lm -lpthread
 
+$(OBJ)/tests/bench/peak.o: CFLAGS += $(OPENMP)
 $(BUILD)/bench/cases: $(call objects,$(BENCH)) $(LIBS_RUNTIME)
 	@mkdir -p $(@D)
 	@echo "  LINK    $@"
@@ -496,8 +497,9 @@ demo: ## install packages, build, start, train a network, print the link
 	$(Q)$(BUILD)/trainyard demo
 
 .PHONY: bench
-bench: all $(BUILD)/bench/cases $(BUILD)/bench/executor $(BUILD)/bench/load $(BUILD)/bench/live $(BUILD)/bench/points $(BUILD)/bench/queue $(BUILD)/bench/trace ## training speed of the benchmark's cases (CASES= THREADS= ROUNDS= PEERS=folder)
+bench: all $(BUILD)/bench/cases $(BUILD)/bench/input $(BUILD)/bench/executor $(BUILD)/bench/load $(BUILD)/bench/live $(BUILD)/bench/points $(BUILD)/bench/queue $(BUILD)/bench/trace ## training speed of the benchmark's cases (CASES= THREADS= ROUNDS= PEERS=folder)
 	$(Q)tests/bench/run.sh $(BUILD)
+	$(Q)$(BUILD)/bench/input $(BUILD)/bench
 	$(Q)python3 tests/bench/executor.py $(BUILD) $(PEERS)
 	$(Q)python3 tests/bench/platform.py $(BUILD)
 	$(Q)$(BUILD)/bench/queue

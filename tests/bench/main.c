@@ -14,6 +14,7 @@
 #include "kernels/list.h"
 #include "runtime/session.h"
 #include "tests/bench/cases.h"
+#include "tests/bench/peak.h"
 
 enum { SAMPLES_MAX = 4096, WARM_STEPS = 3 };
 #define CHUNK_SECONDS 0.03 /* steps are timed in chunks of about this */
@@ -129,19 +130,21 @@ static bool report(struct run *r, int threads, double seconds)
     double first = now() - start;
     if (!measure(r, seconds, &median, &best) || !step_with_loss(r, &last_loss))
         return false;
+    double gflops = r->c->flop / median * 1e-9;
+    double peak = bench_peak(threads, r->precision == BF16);
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
     int64_t arena_bytes, variable_bytes;
     session_memory(r->session, &arena_bytes, &variable_bytes);
-    printf(
-        "{\"case\": \"%s\", \"tag\": \"%s\", \"threads\": %d, \"ex_per_s\": %.1f, "
-        "\"step_us\": %.2f, \"p10_step_us\": %.2f, \"gflops\": %.2f, \"flop_per_step\": %.0f, "
-        "\"first_step_s\": %.3f, \"loss0\": %.4f, \"loss_end\": %.4f, \"arena_mb\": %.1f, "
-        "\"variables_mb\": %.1f, \"maxrss_mb\": %ld}\n",
-        r->c->name, r->precision == BF16 ? "trainyard bf16" : "trainyard", threads,
-        (double)r->c->examples / median, median * 1e6, best * 1e6, r->c->flop / median * 1e-9,
-        r->c->flop, first, first_loss, last_loss, (double)arena_bytes / 1048576,
-        (double)variable_bytes / 1048576, usage.ru_maxrss >> 10);
+    printf("{\"case\": \"%s\", \"tag\": \"%s\", \"threads\": %d, \"ex_per_s\": %.1f, "
+           "\"step_us\": %.2f, \"p10_step_us\": %.2f, \"gflops\": %.2f, \"of_peak\": %.3f, "
+           "\"flop_per_step\": %.0f, "
+           "\"first_step_s\": %.3f, \"loss0\": %.4f, \"loss_end\": %.4f, \"arena_mb\": %.1f, "
+           "\"variables_mb\": %.1f, \"maxrss_mb\": %ld}\n",
+           r->c->name, r->precision == BF16 ? "trainyard bf16" : "trainyard", threads,
+           (double)r->c->examples / median, median * 1e6, best * 1e6, gflops, gflops / peak,
+           r->c->flop, first, first_loss, last_loss, (double)arena_bytes / 1048576,
+           (double)variable_bytes / 1048576, usage.ru_maxrss >> 10);
     return true;
 }
 
