@@ -38,6 +38,7 @@ struct rpc_transport {
     void (*server_stop)(struct rpc_server *server);
     void (*answer)(struct rpc_call *call, const void *bytes, size_t size,
                    const struct error *err); /* err is NULL for a reply */
+    void (*answer_from)(struct rpc_call *call, struct rpc_source *source); /* (optional) */
     bool (*cancelled)(const struct rpc_call *call);
     /* (optional) Notes who is to be called; false: the client has gone already. */
     bool (*watch)(struct rpc_call *call, void (*gone)(void *arg), void *arg);
@@ -50,6 +51,9 @@ struct rpc_transport {
                         struct str *response, int timeout_ms, struct error *err);
     void (*client_start)(struct rpc_client *client, const char *path, const struct str *request,
                          rpc_done *done, void *arg); /* (optional) */
+    void (*client_start_into)(struct rpc_client *client, const char *path,
+                              const struct str *request,
+                              struct rpc_sink *sink); /* (optional) */
     void (*client_cancel)(struct rpc_client *client);
 };
 

@@ -106,6 +106,12 @@ void rpc_call_fail(struct rpc_call *call, const struct error *err)
     call->transport->answer(call, NULL, 0, err);
 }
 
+void rpc_call_reply_from(struct rpc_call *call, struct rpc_source *source)
+{
+    assert(call->transport->answer_from);
+    call->transport->answer_from(call, source);
+}
+
 struct rpc_client *rpc_client_new(const struct rpc_client_options *options, struct error *err)
 {
     assert(options->address);
@@ -139,6 +145,20 @@ void rpc_client_start(struct rpc_client *client, const char *path, const struct 
     fail(&err, UNIMPLEMENTED, "calls to %s cannot be started, only waited for",
          client->address);
     done(arg, NULL, &err);
+}
+
+void rpc_client_start_into(struct rpc_client *client, const char *path,
+                           const struct str *request, struct rpc_sink *sink)
+{
+    struct error err;
+    assert(path[0] == '/');
+    if (client->transport->client_start_into) {
+        client->transport->client_start_into(client, path, request, sink);
+        return;
+    }
+    fail(&err, UNIMPLEMENTED, "calls to %s cannot be started, only waited for",
+         client->address);
+    sink->done(sink, &err);
 }
 
 void rpc_client_cancel(struct rpc_client *client)

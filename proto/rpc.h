@@ -1,5 +1,5 @@
 /*
- * rpc.h - unary calls of byte messages between our processes.
+ * rpc.h - calls of byte messages between our processes; an answer may have several.
  *
  * Two transports behind one interface: gRPC (rpc_grpc*.c, which alone see <grpc/...>) and
  * in-process (rpc_local.c), chosen by the address: "127.0.0.1:7070" or "local:NAME".
@@ -90,6 +90,31 @@ void rpc_call_unwatch(struct rpc_call *call);
 void rpc_call_reply(struct rpc_call *call, const void *bytes, size_t size);
 void rpc_call_fail(struct rpc_call *call, const struct error *err);
 
+/* A stretch of a message: lent until `release(arg)`, by any thread; `release` NULL: copied. */
+struct rpc_piece {
+    const void *data;
+    size_t size;
+    void (*release)(void *arg);
+    void *arg;
+};
+
+enum { RPC_PIECES_MAX = 4 };
+
+/*
+ * Where the messages of an answer come from; the first member of a struct that knows more.  The
+ * transport asks for the next one when it has taken the one before, so a client that takes
+ * slowly holds its source up.
+ */
+struct rpc_source {
+    /* Fills in the pieces of the next message and says how many; `*last`: the answer is whole.
+     * By one thread at a time. */
+    int (*next)(struct rpc_source *source, struct rpc_piece pieces[RPC_PIECES_MAX], bool *last);
+    void (*free)(struct rpc_source *source); /* once: nothing more will be asked of it */
+};
+
+/* Answers with what `source` has; takes it.  Not for "local:" addresses: asserted. */
+void rpc_call_reply_from(struct rpc_call *call, struct rpc_source *source);
+
 /* --- calling --- */
 
 struct rpc_client_options {
@@ -122,6 +147,25 @@ typedef void rpc_done(void *arg, const struct str *response, const struct error 
  */
 void rpc_client_start(struct rpc_client *client, const char *path, const struct str *request,
                       rpc_done *done, void *arg);
+
+struct rpc_span {
+    const void *data;
+    size_t size;
+};
+
+/* Where the messages of an answer go; the first member of a struct that knows more.  Both are
+ * called by the client's thread. */
+struct rpc_sink {
+    /* One message, as it lies in memory; false ends the call with `err`. */
+    bool (*take)(struct rpc_sink *sink, const struct rpc_span *spans, int count,
+                 struct error *err);
+    void (*done)(struct rpc_sink *sink,
+                 const struct error *err); /* once; NULL: all was taken */
+};
+
+/* As rpc_client_start(), for answers of one message or several. */
+void rpc_client_start_into(struct rpc_client *client, const char *path,
+                           const struct str *request, struct rpc_sink *sink);
 
 /* Makes every open and later call on this client fail with CANCELLED; callable from any thread.
  */

@@ -67,10 +67,26 @@ grpc_byte_buffer *rpc_grpc_buffer(const void *bytes, size_t size)
     return buffer;
 }
 
+grpc_byte_buffer *rpc_grpc_buffer_of(const struct rpc_piece *pieces, int count)
+{
+    grpc_slice slices[RPC_PIECES_MAX];
+    assert(count > 0 && count <= RPC_PIECES_MAX);
+    for (int i = 0; i < count; i++)
+        slices[i] = pieces[i].release
+                        ? grpc_slice_new_with_user_data((void *)pieces[i].data, pieces[i].size,
+                                                        pieces[i].release, pieces[i].arg)
+                        : grpc_slice_from_copied_buffer(pieces[i].data, pieces[i].size);
+    grpc_byte_buffer *buffer = grpc_raw_byte_buffer_create(slices, (size_t)count);
+    for (int i = 0; i < count; i++)
+        grpc_slice_unref(slices[i]);
+    return buffer;
+}
+
 const struct rpc_transport rpc_grpc_transport = {
     .server_start = rpc_grpc_server_start,
     .server_stop = rpc_grpc_server_stop,
     .answer = rpc_grpc_server_answer,
+    .answer_from = rpc_grpc_server_answer_from,
     .cancelled = rpc_grpc_server_cancelled,
     .watch = rpc_grpc_server_watch,
     .unwatch = rpc_grpc_server_unwatch,
@@ -78,5 +94,6 @@ const struct rpc_transport rpc_grpc_transport = {
     .client_free = rpc_grpc_client_free,
     .client_call = rpc_grpc_client_call,
     .client_start = rpc_grpc_client_start,
+    .client_start_into = rpc_grpc_client_start_into,
     .client_cancel = rpc_grpc_client_cancel,
 };

@@ -53,6 +53,9 @@ bool rpc_grpc_read(grpc_byte_buffer *buffer, struct str *out);
 /* A copy of `bytes`, owned. */
 grpc_byte_buffer *rpc_grpc_buffer(const void *bytes, size_t size);
 
+/* A message of these pieces, owned; each piece is released with the last that refers to it. */
+grpc_byte_buffer *rpc_grpc_buffer_of(const struct rpc_piece *pieces, int count);
+
 /* --- the two sides: see struct rpc_transport --- */
 
 struct rpc_server *rpc_grpc_server_start(const struct rpc_server_options *options,
@@ -61,6 +64,7 @@ struct rpc_server *rpc_grpc_server_start(const struct rpc_server_options *option
 void rpc_grpc_server_stop(struct rpc_server *server);
 void rpc_grpc_server_answer(struct rpc_call *call, const void *bytes, size_t size,
                             const struct error *err);
+void rpc_grpc_server_answer_from(struct rpc_call *call, struct rpc_source *source);
 bool rpc_grpc_server_watch(struct rpc_call *call, void (*gone)(void *arg), void *arg);
 void rpc_grpc_server_unwatch(struct rpc_call *call);
 bool rpc_grpc_server_cancelled(const struct rpc_call *call);
@@ -73,4 +77,6 @@ bool rpc_grpc_client_call(struct rpc_client *client, const char *path,
                           struct error *err);
 void rpc_grpc_client_start(struct rpc_client *client, const char *path,
                            const struct str *request, rpc_done *done, void *arg);
+void rpc_grpc_client_start_into(struct rpc_client *client, const char *path,
+                                const struct str *request, struct rpc_sink *sink);
 void rpc_grpc_client_cancel(struct rpc_client *client);

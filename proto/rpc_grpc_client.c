@@ -2,7 +2,8 @@
  * rpc_grpc_client.c - making calls over gRPC.
  *
  * DESIGN: a call is one batch; its caller waits on a condition that the thread of the queue
- * signals, or (of a call that was started) has left a function that this thread calls.
+ * signals, or (of a call that was started) has left a function that this thread calls.  A call
+ * into a sink has a batch for each message besides, and is over when none is awaited.
  */
 
 #include <grpc/support/time.h>
@@ -25,6 +26,15 @@ struct grpc_guest {
     bool cancelled;
 };
 
+struct reading { /* the messages of a call into a sink */
+    struct tag tag;
+    struct made_call *call;
+    struct rpc_sink *sink;
+    int awaited; /* batches: the next message, the status */
+    bool has_taken, has_refused;
+    struct error refused;
+};
+
 struct made_call { /* on the stack of the caller, who waits for it; on the heap if started */
     struct tag tag;
     struct grpc_guest *guest;
@@ -32,8 +42,9 @@ struct made_call { /* on the stack of the caller, who waits for it; on the heap 
     grpc_call *call;
     pthread_cond_t finished;
     bool done;
-    rpc_done *callback; /* of a call that was started; NULL: somebody waits */
+    rpc_done *callback; /* of a call that was started; NULL: somebody waits, or it reads */
     void *arg;
+    struct reading *reading; /* NULL: one message, with the status */
 
     grpc_metadata_array initial;
     grpc_metadata_array trailing;
@@ -98,7 +109,7 @@ void rpc_grpc_client_free(struct rpc_client *base)
     struct grpc_guest *guest = (struct grpc_guest *)base;
     pthread_mutex_lock(&guest->lock);
     for (const struct made_call *call = guest->calls; call; call = call->next)
-        assert(call->callback);
+        assert(call->callback || call->reading);
     while (guest->calls)
         pthread_cond_wait(&guest->drained, &guest->lock);
     pthread_mutex_unlock(&guest->lock);
@@ -118,16 +129,17 @@ static void made_send(struct made_call *call, const struct str *request)
     grpc_byte_buffer *message = rpc_grpc_buffer(request->data, request->size);
     grpc_op ops[] = {
         {.op = GRPC_OP_SEND_INITIAL_METADATA},  {.op = GRPC_OP_SEND_MESSAGE},
-        {.op = GRPC_OP_SEND_CLOSE_FROM_CLIENT}, {.op = GRPC_OP_RECV_INITIAL_METADATA},
-        {.op = GRPC_OP_RECV_MESSAGE},           {.op = GRPC_OP_RECV_STATUS_ON_CLIENT},
+        {.op = GRPC_OP_SEND_CLOSE_FROM_CLIENT}, {.op = GRPC_OP_RECV_STATUS_ON_CLIENT},
+        {.op = GRPC_OP_RECV_INITIAL_METADATA},  {.op = GRPC_OP_RECV_MESSAGE},
     };
     ops[1].data.send_message.send_message = message;
-    ops[3].data.recv_initial_metadata.recv_initial_metadata = &call->initial;
-    ops[4].data.recv_message.recv_message = &call->message;
-    ops[5].data.recv_status_on_client.trailing_metadata = &call->trailing;
-    ops[5].data.recv_status_on_client.status = &call->status;
-    ops[5].data.recv_status_on_client.status_details = &call->details;
-    rpc_grpc_batch(call->call, ops, ARRAY_LEN(ops), &call->tag);
+    ops[3].data.recv_status_on_client.trailing_metadata = &call->trailing;
+    ops[3].data.recv_status_on_client.status = &call->status;
+    ops[3].data.recv_status_on_client.status_details = &call->details;
+    ops[4].data.recv_initial_metadata.recv_initial_metadata = &call->initial;
+    ops[5].data.recv_message.recv_message = &call->message;
+    size_t reads_apart = call->reading ? 2 : 0;
+    rpc_grpc_batch(call->call, ops, ARRAY_LEN(ops) - reads_apart, &call->tag);
     grpc_byte_buffer_destroy(message);
 }
 
@@ -300,6 +312,110 @@ void rpc_grpc_client_start(struct rpc_client *base, const char *path, const stru
     made_release(call);
     free(call);
     done(arg, NULL, &err);
+}
+
+/* --- into a sink --- */
+
+static void on_read(struct tag *tag, bool ok);
+
+static void read_next(struct reading *reading)
+{
+    struct made_call *call = reading->call;
+    grpc_op ops[2] = {{.op = GRPC_OP_RECV_MESSAGE}, {.op = GRPC_OP_RECV_INITIAL_METADATA}};
+    ops[0].data.recv_message.recv_message = &call->message;
+    ops[1].data.recv_initial_metadata.recv_initial_metadata = &call->initial;
+    rpc_grpc_batch(call->call, ops, reading->has_taken ? 1 : 2, &reading->tag);
+}
+
+/* One batch less is awaited; after the last the call is over. */
+static void read_step(struct reading *reading)
+{
+    struct made_call *call = reading->call;
+    struct grpc_guest *guest = call->guest;
+    struct error err = reading->refused;
+    if (--reading->awaited)
+        return;
+    bool ok = !reading->has_refused &&
+              (call->status == GRPC_STATUS_OK || made_error(call, 0, &err)) &&
+              (reading->has_taken ||
+               fail(&err, INTERNAL, "%s answered without a message", guest->base.address));
+    reading->sink->done(reading->sink, ok ? NULL : &err);
+    pthread_mutex_lock(&guest->lock);
+    made_leave_locked(call);
+    pthread_mutex_unlock(&guest->lock);
+    made_release(call);
+    free(reading);
+    free(call);
+}
+
+/* The message as it lies in memory; gone after this. */
+static bool take_message(struct reading *reading, grpc_byte_buffer *message, struct error *err)
+{
+    grpc_byte_buffer_reader reader;
+    struct str spans = {0};
+    grpc_slice *slice;
+    if (!grpc_byte_buffer_reader_init(&reader, message)) {
+        grpc_byte_buffer_destroy(message);
+        return fail(err, INTERNAL, "%s answered unreadably",
+                    reading->call->guest->base.address);
+    }
+    while (grpc_byte_buffer_reader_peek(&reader, &slice)) {
+        const struct rpc_span span = {GRPC_SLICE_START_PTR(*slice), GRPC_SLICE_LENGTH(*slice)};
+        str_add_bytes(&spans, &span, sizeof(span));
+    }
+    bool ok = reading->sink->take(reading->sink, (const struct rpc_span *)spans.data,
+                                  (int)(spans.size / sizeof(struct rpc_span)), err);
+    str_release(&spans);
+    grpc_byte_buffer_reader_destroy(&reader);
+    grpc_byte_buffer_destroy(message);
+    return ok;
+}
+
+static void on_read(struct tag *tag, bool ok)
+{
+    struct reading *reading = (struct reading *)tag;
+    struct made_call *call = reading->call;
+    grpc_byte_buffer *message = call->message;
+    call->message = NULL;
+    if (!ok || !message) {
+        read_step(reading);
+    } else if (take_message(reading, message, &reading->refused)) {
+        reading->has_taken = true;
+        read_next(reading);
+    } else {
+        reading->has_refused = true;
+        grpc_call_cancel(call->call, NULL);
+        read_step(reading);
+    }
+}
+
+static void on_status(struct tag *tag, bool ok)
+{
+    (void)ok; /* the status says it */
+    read_step(((struct made_call *)tag)->reading);
+}
+
+void rpc_grpc_client_start_into(struct rpc_client *base, const char *path,
+                                const struct str *request, struct rpc_sink *sink)
+{
+    struct grpc_guest *guest = (struct grpc_guest *)base;
+    struct made_call *call = alloc_bytes(sizeof(*call));
+    struct reading *reading = alloc_bytes(sizeof(*reading));
+    *call = (struct made_call){.tag = {.completed = on_status}, .reading = reading};
+    *reading = (struct reading){
+        .tag = {.completed = on_read}, .call = call, .sink = sink, .awaited = 2};
+    made_open(call, guest, path, gpr_inf_future(GPR_CLOCK_MONOTONIC));
+    if (made_join(call)) {
+        made_send(call, request);
+        read_next(reading);
+        return;
+    }
+    struct error err;
+    fail(&err, CANCELLED, "the call was cancelled");
+    made_release(call);
+    free(reading);
+    free(call);
+    sink->done(sink, &err);
 }
 
 void rpc_grpc_client_cancel(struct rpc_client *base)

@@ -46,6 +46,9 @@ struct served_call {
     grpc_metadata_array metadata;
     grpc_byte_buffer *message;
     int close_cancelled;
+    struct rpc_source
+        *source;    /* of an answer that is on its way; NULL: it has been asked all */
+    bool has_begun; /* a message of the source is out */
     struct served_tag {
         struct tag tag;
         struct served_call *call;
@@ -173,15 +176,46 @@ bool rpc_grpc_server_watch(struct rpc_call *base, void (*gone)(void *arg), void 
     return watches;
 }
 
-static void on_sent(struct tag *tag, bool ok)
+/* The next message of the source, with the status behind the last. */
+static void served_send_next(struct served_call *call)
 {
-    (void)ok; /* a client that has gone is no fault here */
-    served_step(((struct served_tag *)tag)->call, STEP_SENT);
+    struct rpc_piece pieces[RPC_PIECES_MAX];
+    bool last = false;
+    int count = call->source->next(call->source, pieces, &last);
+    grpc_byte_buffer *message = rpc_grpc_buffer_of(pieces, count);
+    grpc_slice text = grpc_empty_slice();
+    grpc_op ops[3];
+    size_t ops_count = 0;
+    if (!call->has_begun)
+        ops[ops_count++] = (grpc_op){.op = GRPC_OP_SEND_INITIAL_METADATA};
+    ops[ops_count] = (grpc_op){.op = GRPC_OP_SEND_MESSAGE};
+    ops[ops_count++].data.send_message.send_message = message;
+    if (last) {
+        ops[ops_count] = (grpc_op){.op = GRPC_OP_SEND_STATUS_FROM_SERVER};
+        ops[ops_count++].data.send_status_from_server.status_details = &text;
+        call->source->free(call->source);
+        call->source = NULL;
+    }
+    call->has_begun = true;
+    rpc_grpc_batch(call->call, ops, ops_count, &call->sent.tag);
+    grpc_byte_buffer_destroy(message);
 }
 
-/* Sends the one answer of a call, unless it has had one or the client has gone. */
-static void served_send(struct served_call *call, const void *bytes, size_t size,
-                        const struct error *err)
+static void on_sent(struct tag *tag, bool ok)
+{
+    struct served_call *call = ((struct served_tag *)tag)->call;
+    if (call->source && ok) {
+        served_send_next(call);
+        return;
+    }
+    if (call->source) /* a client that has gone is no fault here */
+        call->source->free(call->source);
+    call->source = NULL;
+    served_step(call, STEP_SENT);
+}
+
+/* Whether the answer may be sent: the first, to a client that is there. */
+static bool served_may_send(struct served_call *call)
 {
     struct grpc_host *host = call->host;
     pthread_mutex_lock(&host->lock);
@@ -190,11 +224,16 @@ static void served_send(struct served_call *call, const void *bytes, size_t size
         call->is_sending = true;
         call->references++;
     }
-    grpc_call *to = call->call;
     pthread_mutex_unlock(&host->lock);
-    if (!first)
-        return;
+    return first;
+}
 
+/* Sends the one answer of a call, unless it has had one or the client has gone. */
+static void served_send(struct served_call *call, const void *bytes, size_t size,
+                        const struct error *err)
+{
+    if (!served_may_send(call))
+        return;
     grpc_slice text = grpc_slice_from_copied_string(err ? err->text : "");
     grpc_metadata pointer = {.key = grpc_slice_from_static_string(RPC_GRPC_POINTER_KEY),
                              .value = grpc_slice_from_copied_string(err ? err->pointer : "")};
@@ -207,7 +246,7 @@ static void served_send(struct served_call *call, const void *bytes, size_t size
     ops[1].data.send_status_from_server.trailing_metadata = &pointer;
     ops[1].data.send_status_from_server.trailing_metadata_count = err ? 1 : 0;
     ops[2].data.send_message.send_message = message;
-    rpc_grpc_batch(to, ops, message ? 3 : 2, &call->sent.tag);
+    rpc_grpc_batch(call->call, ops, message ? 3 : 2, &call->sent.tag);
     grpc_byte_buffer_destroy(message);
     grpc_slice_unref(pointer.value);
     grpc_slice_unref(text);
@@ -218,6 +257,18 @@ void rpc_grpc_server_answer(struct rpc_call *base, const void *bytes, size_t siz
 {
     struct served_call *call = (struct served_call *)base;
     served_send(call, bytes, size, err);
+    served_step(call, STEP_ANSWERED);
+}
+
+void rpc_grpc_server_answer_from(struct rpc_call *base, struct rpc_source *source)
+{
+    struct served_call *call = (struct served_call *)base;
+    if (served_may_send(call)) {
+        call->source = source;
+        served_send_next(call);
+    } else {
+        source->free(source);
+    }
     served_step(call, STEP_ANSWERED);
 }
 
