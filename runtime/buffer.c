@@ -1,27 +1,105 @@
-/* buffer.c - counted, aligned memory. */
+/*
+ * buffer.c - counted, aligned memory.
+ *
+ * DESIGN: memory of large buffers that came free waits a while for others of about their size,
+ * as a step needs the same again and the system takes longer to clear such memory than a
+ * processor to fill it.  Whoever finds nothing that fits gives all that waits back first, so no
+ * more is ever held than is needed at one time.
+ */
 
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "runtime/pages.h"
 #include "runtime/tensor.h"
 
+enum { SPARE_MAX = 16, SPARE_BYTES_MIN = 4 << 20 };
+#define SPARE_BYTES_MAX ((size_t)256 << 20)
+
+/* A sanitizer is to see who uses a buffer that came free. */
+#ifdef __SANITIZE_ADDRESS__
+#define SPARE_COUNT_MAX 0
+#else
+#define SPARE_COUNT_MAX SPARE_MAX
+#endif
+
+static struct {
+    pthread_mutex_t lock; /* guards: all below */
+    struct buffer *buffers[SPARE_MAX];
+    int count;
+    size_t bytes;
+} spare = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* Takes one that is a quarter larger at most.  If there is none, all are the caller's to free.
+ */
+static struct buffer *take_spare(size_t size, struct buffer *unfit[SPARE_MAX], int *unfit_count)
+{
+    struct buffer *found = NULL;
+    pthread_mutex_lock(&spare.lock);
+    for (int i = 0; i < spare.count && !found; i++) {
+        if (spare.buffers[i]->capacity < size || spare.buffers[i]->capacity / 5 * 4 > size)
+            continue;
+        found = spare.buffers[i];
+        spare.bytes -= found->capacity;
+        spare.buffers[i] = spare.buffers[--spare.count];
+    }
+    *unfit_count = found ? 0 : spare.count;
+    if (!found) {
+        memcpy(unfit, spare.buffers, sizeof(spare.buffers));
+        spare.count = 0;
+        spare.bytes = 0;
+    }
+    pthread_mutex_unlock(&spare.lock);
+    return found;
+}
+
 /* Header and elements are one allocation: the header fills the first TENSOR_ALIGN bytes. */
 static void buffer_destroy(struct buffer *buffer)
 {
-    free(buffer);
+    bool keeps = false;
+    if (buffer->capacity >= SPARE_BYTES_MIN) {
+        pthread_mutex_lock(&spare.lock);
+        keeps =
+            spare.count < SPARE_COUNT_MAX && spare.bytes + buffer->capacity <= SPARE_BYTES_MAX;
+        if (keeps) {
+            spare.buffers[spare.count++] = buffer;
+            spare.bytes += buffer->capacity;
+        }
+        pthread_mutex_unlock(&spare.lock);
+    }
+    if (!keeps)
+        free(buffer);
+}
+
+void buffer_free_spare(void)
+{
+    struct buffer *unfit[SPARE_MAX];
+    int count;
+    struct buffer *none = take_spare(SIZE_MAX, unfit, &count);
+    assert(!none);
+    for (int i = 0; i < count; i++)
+        free(unfit[i]);
 }
 
 struct buffer *buffer_new(size_t size)
 {
     static_assert(sizeof(struct buffer) <= TENSOR_ALIGN, "the header fits in front");
-    struct buffer *buffer =
-        size < SIZE_MAX - TENSOR_ALIGN ? pages_new(TENSOR_ALIGN + size) : NULL;
+    struct buffer *buffer = NULL, *unfit[SPARE_MAX];
+    int unfit_count = 0;
+    if (size >= SPARE_BYTES_MIN)
+        buffer = take_spare(size, unfit, &unfit_count);
+    for (int i = 0; i < unfit_count; i++)
+        free(unfit[i]);
+    size_t capacity = buffer ? buffer->capacity : size;
+    if (!buffer && size < SIZE_MAX - TENSOR_ALIGN)
+        buffer = pages_new(TENSOR_ALIGN + size);
     if (!buffer)
         return NULL;
     *buffer = (struct buffer){.references = 1,
                               .data = (char *)buffer + TENSOR_ALIGN,
                               .size = size,
-                              .destroy = buffer_destroy};
+                              .destroy = buffer_destroy,
+                              .capacity = capacity};
     return buffer;
 }
 

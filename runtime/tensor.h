@@ -25,6 +25,7 @@ struct buffer {
     size_t size;                            /* bytes */
     void (*destroy)(struct buffer *buffer); /* frees data and the struct */
     void *owner;                            /* for destroy */
+    size_t capacity;                        /* of a buffer_new(): bytes that are there */
 };
 
 /* An element of a STRING tensor: bytes owned by the tensor's buffer, not NUL-terminated. */
@@ -129,3 +130,6 @@ static inline const struct tensor_string *tensor_strings(const struct tensor *t)
 struct buffer *buffer_new(size_t size); /* NULL when memory is out; uninitialised bytes */
 void buffer_ref(struct buffer *buffer);
 void buffer_unref(struct buffer *buffer); /* NULL is fine */
+
+/* Gives memory back that waits for large buffers yet to come. */
+void buffer_free_spare(void);

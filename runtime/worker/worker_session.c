@@ -211,6 +211,7 @@ bool worker_delete_session(struct worker *worker, const char *handle, struct err
     if (!session)
         return fail(err, ABORTED, "Session handle is not found: %s.", handle);
     drop_session(session);
+    buffer_free_spare();
     return true;
 }
 
