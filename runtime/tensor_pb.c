@@ -1,6 +1,9 @@
 /* tensor_pb.c - tensors and shapes from and to TensorProto. */
 
 #include "runtime/tensor_pb.h"
+
+#include <inttypes.h>
+
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/error.h"
@@ -137,14 +140,19 @@ static size_t copy_values(struct tensor *out, const tensor_proto *proto)
 #undef COPY_VALUES
 #undef COPY_PAIRS
 
+void tensor_settle(struct tensor *tensor)
+{
+    for (int64_t i = 0; tensor->dtype == BOOL && i < tensor->count; i++)
+        ((uint8_t *)tensor->data)[i] = ((uint8_t *)tensor->data)[i] != 0;
+}
+
 static void unpack_plain(struct tensor *out, const tensor_proto *proto)
 {
     size_t element = dtype_size(out->dtype);
     size_t size = (size_t)out->count * element;
     if (proto->tensor_content.len) {
         memcpy(out->data, proto->tensor_content.data, size);
-        for (size_t i = 0; out->dtype == BOOL && i < size; i++)
-            ((uint8_t *)out->data)[i] = ((uint8_t *)out->data)[i] != 0;
+        tensor_settle(out);
         return;
     }
     size_t given = copy_values(out, proto);
@@ -249,21 +257,51 @@ static bool check_size(const tensor_proto *proto, const struct shape *shape, str
     return true;
 }
 
-bool tensor_unpack(struct tensor *out, const tensor_proto *proto, struct error *err)
+/* The type and the shape, which must be full. */
+static bool unpack_kind(const tensor_proto *proto, struct shape *shape, struct error *err)
 {
     int dtype = proto->dtype;
     if (!dtype_known(dtype) || dtype_is_ref(dtype))
         return fail(err, INVALID, "a tensor has the type %d, which is none", dtype);
     if (dtype == VARIANT)
         return fail(err, UNIMPLEMENTED, "tensors of type variant are not read");
-    struct shape shape = SHAPE_SCALAR;
-    if (proto->tensor_shape && !tensor_unpack_shape(&shape, proto->tensor_shape, err))
+    *shape = SHAPE_SCALAR;
+    return !proto->tensor_shape || tensor_unpack_shape(shape, proto->tensor_shape, err);
+}
+
+bool tensor_unpack_apart(struct tensor *out, const tensor_proto *proto, int64_t content_bytes,
+                         struct error *err)
+{
+    char text[SHAPE_TEXT_BYTES];
+    struct shape shape;
+    if (!unpack_kind(proto, &shape, err))
         return false;
+    enum dtype dtype = (enum dtype)proto->dtype;
+    if (!(BIT(dtype) & DTYPES_PLAIN))
+        return fail(err, INVALID, "the elements of a %s tensor cannot lie apart",
+                    dtype_name(dtype));
+    int64_t count = shape_count(&shape), element = (int64_t)dtype_size(dtype);
+    if (count < 0)
+        return fail(err, INVALID, "a tensor has the shape %s, which is unknown or too large",
+                    shape_text(&shape, text, sizeof(text)));
+    if (content_bytes < 0 || content_bytes % element || content_bytes / element != count)
+        return fail(err, INVALID,
+                    "%" PRId64 " bytes of elements came for a %s tensor of shape %s",
+                    content_bytes, dtype_name(dtype), shape_text(&shape, text, sizeof(text)));
+    return tensor_init(out, dtype, &shape, err);
+}
+
+bool tensor_unpack(struct tensor *out, const tensor_proto *proto, struct error *err)
+{
+    struct shape shape;
+    if (!unpack_kind(proto, &shape, err))
+        return false;
+    enum dtype dtype = (enum dtype)proto->dtype;
     if (!check_size(proto, &shape, err))
         return false;
 
     struct tensor made;
-    if (!tensor_init(&made, (enum dtype)dtype, &shape, err))
+    if (!tensor_init(&made, dtype, &shape, err))
         return false;
     bool ok = true;
     if (dtype == STRING)

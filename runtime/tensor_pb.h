@@ -33,6 +33,14 @@ bool tensor_unpack(struct tensor *out, const struct Tensorflow__TensorProto *pro
                    struct error *err) CHECKED;
 
 /*
+ * The same of a message whose elements lie apart: `content_bytes` of tensor_content, which the
+ * caller copies to `out->data`; then tensor_settle().  Plain types only.
+ */
+bool tensor_unpack_apart(struct tensor *out, const struct Tensorflow__TensorProto *proto,
+                         int64_t content_bytes, struct error *err) CHECKED;
+void tensor_settle(struct tensor *tensor); /* what came as a bool is one */
+
+/*
  * A message in `arena` that borrows the elements of `tensor`; `contents` false: only its type
  * and shape.
  */

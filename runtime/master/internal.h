@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 
 #include "runtime/master/master.h"
+#include "runtime/worker/seen.h"
 
 struct callable_names;
 struct cluster_session;
@@ -49,10 +50,3 @@ void master_session_close(struct master_session *session);
 
 void master_partials_free(struct master_session *session);
 void master_callables_free(struct master_session *session);
-
-/* --- seen.c: numbers that came before --- */
-
-struct seen *seen_new(int count);
-void seen_free(struct seen *seen);
-/* Whether it is new among the last `count`; remembers it. */
-bool seen_first(struct seen *seen, uint64_t number);

@@ -1,5 +1,8 @@
 /* service.c - requests to a worker: read, done, answered. */
 
+#include <inttypes.h>
+#include <malloc.h>
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "base/alloc.h"
@@ -9,20 +12,41 @@
 #include "base/str.h"
 #include "runtime/waits.h"
 #include "runtime/worker/crew.h"
+#include "runtime/worker/outgoing.h"
+#include "runtime/worker/seen.h"
 #include "runtime/worker/service.h"
 #include "runtime/worker/wire.h"
 #include "runtime/worker/worker.h"
 
+enum { REQUESTS_KEPT = 100000 }; /* TensorFlow's number */
+
 struct service {
     struct worker *worker;
     struct crew *crew;
+    pthread_mutex_t lock; /* guards: seen */
+    struct seen *seen;
 };
+
+/*
+ * A transport takes memory by megabytes for what it reads and gives it back at once; the system
+ * is to get it only when there is much of it, as it takes longer to clear it again than to
+ * read. Setting one of the two ends malloc's own guessing at the other.
+ */
+static void keep_freed_memory(void)
+{
+    enum { LARGE_BYTES = 4 << 20, KEPT_BYTES = 32 << 20 };
+    mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
+    mallopt(M_TRIM_THRESHOLD, KEPT_BYTES);
+}
 
 struct service *service_new(struct worker *worker)
 {
+    keep_freed_memory();
     struct service *service = alloc_bytes(sizeof(*service));
     service->worker = worker;
     service->crew = crew_new(LIMIT_WORKER_THREADS);
+    service->seen = seen_new(REQUESTS_KEPT);
+    pthread_mutex_init(&service->lock, NULL);
     return service;
 }
 
@@ -31,6 +55,8 @@ void service_free(struct service *service)
     if (!service)
         return;
     crew_free(service->crew);
+    seen_free(service->seen);
+    pthread_mutex_destroy(&service->lock);
     free(service);
 }
 
@@ -49,6 +75,18 @@ static void answer(struct rpc_call *call, bool ok, const struct error *err)
         rpc_call_reply(call, "", 0);
     else
         rpc_call_fail(call, err);
+}
+
+/* What is taken out by one request must not be asked for by its echo. */
+static bool check_first(struct service *service, const char *method, int64_t request_id,
+                        struct error *err)
+{
+    pthread_mutex_lock(&service->lock);
+    bool first = seen_first(service->seen, (uint64_t)request_id);
+    pthread_mutex_unlock(&service->lock);
+    return first ||
+           fail(err, ABORTED, "The same %s request was received twice. request_id: %" PRId64,
+                method, request_id);
 }
 
 /* --- sessions and graphs --- */
@@ -247,7 +285,10 @@ static void do_run_graph(struct service *service, struct rpc_call *call)
     struct error err;
     served->arena = arena_for(call);
     served->call = call;
-    if (!wire_read_run(bytes, size, served->arena, &served->in, &err)) {
+    bool reads = wire_read_run(bytes, size, served->arena, &served->in, &err);
+    if (!reads || !check_first(service, "RunGraph", served->in.request_id, &err)) {
+        if (reads)
+            wire_release_run(&served->in);
         arena_free(served->arena);
         free(served);
         rpc_call_fail(call, &err);
@@ -295,31 +336,46 @@ static void cleanup_graph(void *self, struct rpc_call *call)
 
 static void received(void *arg, const struct tensor *value, bool dead, const struct error *err)
 {
-    struct rpc_call *call = arg;
-    struct str out = {0};
-    if (err) {
-        rpc_call_fail(call, err);
-        return;
-    }
-    wire_write_received(value, dead, &out);
-    rpc_call_reply(call, out.data, out.size);
-    str_release(&out);
+    if (err)
+        rpc_call_fail(arg, err);
+    else
+        outgoing_reply(arg, value, dead, false);
+}
+
+/* The same for a task of ours. */
+static void received_in_chunks(void *arg, const struct tensor *value, bool dead,
+                               const struct error *err)
+{
+    if (err)
+        rpc_call_fail(arg, err);
+    else
+        outgoing_reply(arg, value, dead, true);
+}
+
+static void answer_receive(struct service *service, struct rpc_call *call,
+                           rendezvous_receiver *receiver)
+{
+    size_t size;
+    const void *bytes = rpc_call_bytes(call, &size);
+    struct arena *arena = arena_for(call);
+    struct wire_receive in;
+    struct error err;
+    if (wire_read_receive(bytes, size, arena, &in, &err) &&
+        check_first(service, "RecvTensor", in.request_id, &err))
+        worker_receive(service->worker, in.step_id, in.key, receiver, call);
+    else
+        rpc_call_fail(call, &err);
+    arena_free(arena);
 }
 
 static void receive_tensor(void *self, struct rpc_call *call)
 {
-    const struct service *service = self;
-    size_t size;
-    const void *bytes = rpc_call_bytes(call, &size);
-    struct arena *arena = arena_for(call);
-    const char *key;
-    int64_t step_id;
-    struct error err;
-    if (wire_read_receive(bytes, size, arena, &step_id, &key, &err))
-        worker_receive(service->worker, step_id, key, received, call);
-    else
-        rpc_call_fail(call, &err);
-    arena_free(arena);
+    answer_receive(self, call, received);
+}
+
+static void receive_chunks(void *self, struct rpc_call *call)
+{
+    answer_receive(self, call, received_in_chunks);
 }
 
 #define METHOD(name) "/tensorflow.WorkerService/" name
@@ -334,5 +390,6 @@ const struct rpc_method service_methods[] = {
     {METHOD("CleanupGraph"), cleanup_graph},
     {METHOD("CleanupAll"), cleanup_all},
     {METHOD("RecvTensor"), receive_tensor},
+    {SERVICE_CHUNKS, receive_chunks},
     {0},
 };

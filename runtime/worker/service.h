@@ -12,6 +12,13 @@
 struct service;
 struct worker;
 
+/*
+ * RecvTensor in a form of our own: the same request; the elements of a large tensor come in
+ * messages behind the first.  A task that answers it says so in GetStatus, and no other is
+ * asked.
+ */
+#define SERVICE_CHUNKS "/trainyard.WorkerService/RecvTensor"
+
 /* The worker is borrowed. */
 struct service *service_new(struct worker *worker);
 

@@ -5,11 +5,11 @@
  */
 #pragma once
 
+#include "proto/rpc.h"
 #include "runtime/device.h"
 #include "runtime/tensor.h"
 
 struct arena;
-struct error;
 struct str;
 struct waits;
 
@@ -32,9 +32,10 @@ struct wire_run {
     const char **receive_keys;
     int receives_count;
     bool errors_in_body;
-    bool trace;      /* the answer has step statistics, */
-    bool with_waits; /* ... struct waits */
-    bool with_graph; /* ... the part's GraphDef */
+    bool trace;         /* the answer has step statistics, */
+    bool with_waits;    /* ... struct waits */
+    bool with_graph;    /* ... the part's GraphDef */
+    int64_t request_id; /* 0: none; else no other of the task's has it */
 };
 
 /* The answer to it. */
@@ -45,6 +46,29 @@ struct wire_ran {
     struct str *step_stats; /* a serialized StepStats; NULL: none (read: not looked at) */
     struct waits *waits;
     struct str *graph_def;
+};
+
+/* RecvTensor. */
+struct wire_receive {
+    int64_t step_id;
+    const char *key;
+    int64_t request_id; /* 0: none; else no other of the task's has it */
+};
+
+struct wire_received {
+    struct tensor value; /* owned; none when dead */
+    bool dead;
+    int64_t content_bytes; /* of elements that lie apart, which `value` lacks; 0: none does */
+};
+
+/* Where a message has the elements of a tensor. */
+struct wire_content {
+    size_t at, size;
+};
+
+enum {
+    WIRE_SMALL_BYTES = 64 << 10, /* what is smaller is copied */
+    WIRE_CHUNK_BYTES = 4 << 20,  /* a message that is nothing but elements, at most */
 };
 
 /* --- requests --- */
@@ -75,16 +99,17 @@ bool wire_read_cleanup_all(const void *bytes, size_t size, struct arena *arena,
                            const char *const **containers, int *count,
                            struct error *err) CHECKED;
 
-void wire_write_receive(int64_t step_id, const char *key, struct str *out);
-bool wire_read_receive(const void *bytes, size_t size, struct arena *arena, int64_t *step_id,
-                       const char **key, struct error *err) CHECKED;
+void wire_write_receive(const struct wire_receive *in, struct str *out);
+bool wire_read_receive(const void *bytes, size_t size, struct arena *arena,
+                       struct wire_receive *out, struct error *err) CHECKED;
 
 /* --- answers --- */
 
 void wire_write_status(const struct device *devices, int count, struct str *out);
-/* Fails with EXHAUSTED when there are more than `devices_max`. */
+/* Fails with EXHAUSTED when there are more than `devices_max`.  `*exchanges`: the task is one
+ * of ours, and serves RecvTensor in our form, too. */
 bool wire_read_status(const void *bytes, size_t size, struct device *devices, int devices_max,
-                      int *count, struct error *err) CHECKED;
+                      int *count, bool *exchanges, struct error *err) CHECKED;
 
 void wire_write_handle(const char *handle, struct str *out);
 bool wire_read_handle(const void *bytes, size_t size, char *handle, size_t handle_size,
@@ -100,5 +125,19 @@ bool wire_read_ran(const void *bytes, size_t size, const struct wire_ran *out,
                    struct error *err) CHECKED;
 
 void wire_write_received(const struct tensor *value, bool dead, struct str *out);
-bool wire_read_received(const void *bytes, size_t size, struct tensor *value, bool *dead,
-                        struct error *err) CHECKED;
+/*
+ * What comes before the elements of a tensor of a plain type: in the same message (TensorFlow's
+ * form; nothing comes after them), or, when it `follows`, in messages of their own.
+ */
+void wire_write_received_head(const struct tensor *value, bool follows, struct str *out);
+
+/* `content_bytes`: of elements that were lifted out of the message; else 0. */
+bool wire_read_received(const void *bytes, size_t size, size_t content_bytes,
+                        struct wire_received *out, struct error *err) CHECKED;
+
+/*
+ * Parts an answer to RecvTensor: the place of the tensor's elements, and in `rest` the message
+ * without them.  False when that cannot be done: it is small, malformed, or unusual.
+ */
+bool wire_lift_content(const struct rpc_span *spans, int count, struct str *rest,
+                       struct wire_content *content);

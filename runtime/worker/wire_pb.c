@@ -4,7 +4,6 @@
 
 #include "base/alloc.h"
 #include "base/arena.h"
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/error_whole.h"
 #include "base/limits.h"
@@ -138,6 +137,7 @@ void wire_write_run(const struct wire_run *in, struct str *out)
     request.create_worker_session_called = in->session[0];
     request.graph_handle = (char *)in->graph;
     request.step_id = in->step_id;
+    request.request_id = in->request_id;
     request.n_send = (size_t)in->sends_count;
     request.send = pack_named(in->send_keys, in->sends, in->sends_count, arena);
     request.n_recv_key = (size_t)in->receives_count;
@@ -179,6 +179,7 @@ bool wire_read_run(const void *bytes, size_t size, struct arena *arena, struct w
         .session = session_of(request->session_handle, request->create_worker_session_called),
         .graph = request->graph_handle,
         .step_id = request->step_id,
+        .request_id = request->request_id,
         .receive_keys = (const char **)request->recv_key,
         .receives_count = (int)request->n_recv_key,
         .errors_in_body = request->store_errors_in_response_body,
@@ -340,57 +341,6 @@ bool wire_read_cleanup_all(const void *bytes, size_t size, struct arena *arena,
     return true;
 }
 
-/* --- tensors --- */
-
-void wire_write_receive(int64_t step_id, const char *key, struct str *out)
-{
-    Tensorflow__RecvTensorRequest request = TENSORFLOW__RECV_TENSOR_REQUEST__INIT;
-    request.step_id = step_id;
-    request.rendezvous_key = (char *)key;
-    message_pack(&request.base, out);
-}
-
-bool wire_read_receive(const void *bytes, size_t size, struct arena *arena, int64_t *step_id,
-                       const char **key, struct error *err)
-{
-    const Tensorflow__RecvTensorRequest *request =
-        message_unpack(&tensorflow__recv_tensor_request__descriptor, bytes, size, arena, err);
-    if (!request)
-        return false;
-    *step_id = request->step_id;
-    *key = request->rendezvous_key;
-    return true;
-}
-
-/* TensorFlow's form: what is dead is an empty tensor, and says so. */
-void wire_write_received(const struct tensor *value, bool dead, struct str *out)
-{
-    struct arena *arena = arena_new();
-    Tensorflow__RecvTensorResponse response = TENSORFLOW__RECV_TENSOR_RESPONSE__INIT;
-    const struct tensor nothing = {.dtype = F32, .shape = SHAPE(0)};
-    response.tensor = tensor_pack(dead ? &nothing : value, true, arena);
-    response.is_dead = dead;
-    response.send_start_micros = (int64_t)clock_wall_us();
-    message_pack(&response.base, out);
-    arena_free(arena);
-}
-
-bool wire_read_received(const void *bytes, size_t size, struct tensor *value, bool *dead,
-                        struct error *err)
-{
-    struct arena *arena = arena_for(size);
-    const Tensorflow__RecvTensorResponse *response =
-        message_unpack(&tensorflow__recv_tensor_response__descriptor, bytes, size, arena, err);
-    bool ok = response;
-    *dead = ok && response->is_dead;
-    if (ok && !*dead && !response->tensor)
-        ok = fail(err, INTERNAL, "an answer to RecvTensor holds no tensor");
-    else if (ok && !*dead)
-        ok = tensor_unpack(value, response->tensor, err);
-    arena_free(arena);
-    return ok;
-}
-
 /* --- devices and handles --- */
 
 void wire_write_status(const struct device *devices, int count, struct str *out)
@@ -398,6 +348,7 @@ void wire_write_status(const struct device *devices, int count, struct str *out)
     struct arena *arena = arena_new();
     Tensorflow__GetStatusResponse response = TENSORFLOW__GET_STATUS_RESPONSE__INIT;
     Tensorflow__DeviceLocality locality = TENSORFLOW__DEVICE_LOCALITY__INIT;
+    response.exchange = 1;
     response.n_device_attributes = (size_t)count;
     response.device_attributes =
         arena_array(arena, (size_t)count, sizeof(*response.device_attributes));
@@ -438,13 +389,14 @@ static bool is_known(const Tensorflow__DeviceAttributes *device)
 }
 
 bool wire_read_status(const void *bytes, size_t size, struct device *devices, int devices_max,
-                      int *count, struct error *err)
+                      int *count, bool *exchanges, struct error *err)
 {
     struct arena *arena = arena_for(size);
     const Tensorflow__GetStatusResponse *response =
         message_unpack(&tensorflow__get_status_response__descriptor, bytes, size, arena, err);
     bool ok = response;
     *count = 0;
+    *exchanges = ok && response->exchange == 1;
     for (size_t i = 0; ok && i < response->n_device_attributes; i++) {
         if (!is_known(response->device_attributes[i]))
             continue;

@@ -6,6 +6,8 @@
  */
 
 #include "base/limits.h"
+#include "runtime/tensor_pb.h"
+#include "runtime/worker/incoming.h"
 #include "runtime/worker/wire.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -71,11 +73,10 @@ static bool read_cleanup_all(const void *bytes, size_t size, struct arena *arena
 
 static bool read_receive(const void *bytes, size_t size, struct arena *arena, struct error *err)
 {
-    int64_t step_id;
-    const char *key;
-    if (!wire_read_receive(bytes, size, arena, &step_id, &key, err))
+    struct wire_receive in;
+    if (!wire_read_receive(bytes, size, arena, &in, err))
         return false;
-    FUZZ_CHECK(strlen(key) <= size);
+    FUZZ_CHECK(strlen(in.key) <= size);
     return true;
 }
 
@@ -84,8 +85,9 @@ static bool read_status(const void *bytes, size_t size, struct arena *arena, str
     enum { DEVICES_MAX = 3 };
     struct device devices[DEVICES_MAX];
     int count;
+    bool exchanges;
     (void)arena;
-    bool ok = wire_read_status(bytes, size, devices, DEVICES_MAX, &count, err);
+    bool ok = wire_read_status(bytes, size, devices, DEVICES_MAX, &count, &exchanges, err);
     FUZZ_CHECK(count >= 0 && count <= DEVICES_MAX);
     return ok;
 }
@@ -123,12 +125,75 @@ static bool read_ran(const void *bytes, size_t size, struct arena *arena, struct
 static bool read_received(const void *bytes, size_t size, struct arena *arena,
                           struct error *err)
 {
-    struct tensor value;
-    bool dead;
+    struct wire_received out;
     (void)arena;
-    bool ok = wire_read_received(bytes, size, &value, &dead, err);
-    if (ok && !dead)
-        tensor_release(&value);
+    bool ok = wire_read_received(bytes, size, 0, &out, err);
+    if (ok && !out.dead)
+        tensor_release(&out.value);
+    return ok;
+}
+
+/*
+ * Messages of a tensor in pieces: each begins with its size (two bytes), the first with how it
+ * lies in memory.  What has come is never more than was said, and a whole one reads the same in
+ * one piece.
+ */
+static bool read_incoming(const void *bytes, size_t size, struct arena *arena,
+                          struct error *err)
+{
+    const uint8_t *at = bytes, *end = at + size;
+    struct incoming incoming = {0};
+    bool ok = true;
+    (void)arena;
+    size_t stride = at < end ? *at++ + 1u : 1;
+    while (ok && end - at >= 2) {
+        size_t left = (size_t)at[0] << 8 | at[1];
+        at += 2;
+        if (left > (size_t)(end - at))
+            left = (size_t)(end - at);
+        struct str spans = {0};
+        int count = 0;
+        for (; left; count++) {
+            const struct rpc_span span = {at, left < stride ? left : stride};
+            str_add_bytes(&spans, &span, sizeof(span));
+            at += span.size;
+            left -= span.size;
+        }
+        ok = incoming_take(&incoming, (const struct rpc_span *)spans.data, count, err);
+        str_release(&spans);
+    }
+    ok = ok && incoming_end(&incoming, err);
+    incoming_release(&incoming);
+    return ok;
+}
+
+/* Elements that are lifted out of a message are in it, and what is left is read as the whole.
+ */
+static bool read_lifted(const void *bytes, size_t size, struct arena *arena, struct error *err)
+{
+    struct str rest = {0};
+    struct wire_content content;
+    struct wire_received whole, parted;
+    struct error later = {0};
+    (void)arena;
+    const struct rpc_span spans[] = {{bytes, size / 3},
+                                     {(const char *)bytes + size / 3, size - size / 3}};
+    bool ok = wire_read_received(bytes, size, 0, &whole, err);
+    if (wire_lift_content(spans, ARRAY_LEN(spans), &rest, &content)) {
+        FUZZ_CHECK(content.size && content.at <= size && content.size <= size - content.at);
+        bool also = wire_read_received(rest.data, rest.size, content.size, &parted, &later);
+        FUZZ_CHECK(!also || !ok || whole.dead == parted.dead);
+        if (also && !parted.dead) {
+            memcpy(parted.value.data, (const char *)bytes + content.at, content.size);
+            tensor_settle(&parted.value);
+            FUZZ_CHECK(!ok || whole.dead || tensor_equal(&whole.value, &parted.value));
+        }
+        if (also)
+            tensor_release(&parted.value);
+    }
+    str_release(&rest);
+    if (ok)
+        tensor_release(&whole.value);
     return ok;
 }
 
@@ -145,7 +210,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                              read_status,
                                              read_handle,
                                              read_ran,
-                                             read_received};
+                                             read_received,
+                                             read_incoming,
+                                             read_lifted};
     if (!size)
         return 0;
     struct error err = {0};

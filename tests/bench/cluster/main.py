@@ -307,4 +307,5 @@ def main():
     return out.returncode
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

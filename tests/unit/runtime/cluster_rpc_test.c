@@ -1,7 +1,9 @@
 /* cluster_rpc_test.c - workers that reach each other by TensorFlow's WorkerService. */
 
+#include <inttypes.h>
 #include <unistd.h>
 
+#include "runtime/worker/incoming.h"
 #include "runtime/worker/wire.h"
 #include "tests/unit/runtime/cluster.h"
 
@@ -236,12 +238,13 @@ TEST(unknown_handles_and_keys_are_refused)
     CHECK(!wire_read_ran(response.data, response.size, &(struct wire_ran){0}, &err));
     CHECK_TEXT(err.text, "Graph handle is not found: 9");
 
-    wire_write_receive(1, "a;b", &request);
+    wire_write_receive(&(struct wire_receive){.step_id = 1, .key = "a;b"}, &request);
     CHECK(!ask("/tensorflow.WorkerService/RecvTensor", &request, &response));
     CHECK_INT(err.code, INVALID);
     CHECK_TEXT(err.text, "Invalid  rendezvous key: a;b");
-    wire_write_receive(1, "/job:ps/replica:0/task:0/device:CPU:0;0000000000000002;/job:w;e;0:0",
-                       &request);
+    static const char stale[] =
+        "/job:ps/replica:0/task:0/device:CPU:0;0000000000000002;/job:w;e;0:0";
+    wire_write_receive(&(struct wire_receive){.step_id = 1, .key = stale}, &request);
     CHECK(!ask("/tensorflow.WorkerService/RecvTensor", &request, &response));
     CHECK_INT(err.code, ABORTED);
     CHECK(strstr(err.text, "RecvTensor expects a different device incarnation: 2 vs. "));
@@ -256,4 +259,188 @@ TEST(unknown_handles_and_keys_are_refused)
     CHECK_INT(err.code, UNIMPLEMENTED);
     str_release(&response);
     stop();
+}
+
+/* --- tensors that are asked for, as a stock task does and as one of ours --- */
+
+struct got {
+    struct rpc_sink base; /* first */
+    struct incoming incoming;
+    int messages;
+    pthread_mutex_t lock; /* guards: is_done, err */
+    pthread_cond_t changed;
+    bool is_done;
+    struct error err;
+};
+
+static bool got_take(struct rpc_sink *sink, const struct rpc_span *spans, int count,
+                     struct error *error)
+{
+    struct got *got = (struct got *)sink;
+    got->messages++;
+    return incoming_take(&got->incoming, spans, count, error);
+}
+
+static void got_done(struct rpc_sink *sink, const struct error *error)
+{
+    struct got *got = (struct got *)sink;
+    pthread_mutex_lock(&got->lock);
+    got->is_done = true;
+    got->err = error ? *error : (struct error){.code = OK};
+    pthread_cond_signal(&got->changed);
+    pthread_mutex_unlock(&got->lock);
+}
+
+/* Asks the ps for a tensor; true when it has come whole. */
+static bool receive_from_ps(struct rpc_client *client, const char *method,
+                            const struct wire_receive *in, struct got *got)
+{
+    struct str request = {0};
+    *got = (struct got){.base = {got_take, got_done}};
+    pthread_mutex_init(&got->lock, NULL);
+    pthread_cond_init(&got->changed, NULL);
+    wire_write_receive(in, &request);
+    rpc_client_start_into(client, method, &request, &got->base);
+    str_release(&request);
+    pthread_mutex_lock(&got->lock);
+    while (!got->is_done)
+        pthread_cond_wait(&got->changed, &got->lock);
+    pthread_mutex_unlock(&got->lock);
+    pthread_cond_destroy(&got->changed);
+    pthread_mutex_destroy(&got->lock);
+    err = got->err;
+    return err.code == OK && incoming_end(&got->incoming, &err);
+}
+
+static void note_done(struct worker_run *run, const struct error *error)
+{
+    __atomic_store_n((int *)run->arg, error ? (int)error->code : 0, __ATOMIC_RELEASE);
+}
+
+/* Puts the tensor where the ps sends it from, in a step of its own. */
+static void put(int64_t step_id, const char *key, const struct tensor *value)
+{
+    struct str graph = {0};
+    char handle[WORKER_HANDLE_BYTES];
+    int code = -1, seen = -1;
+    struct worker_link *ps = cluster->links[0];
+    graph_export(world->graph, false, 0, &graph);
+    CHECK_OK(ps->kind->register_graph(ps, "s", graph.data, graph.size, handle, &err), &err);
+    struct worker_run run = {.session = "s",
+                             .graph = handle,
+                             .step_id = step_id,
+                             .send_keys = &key,
+                             .sends = value,
+                             .sends_count = 1,
+                             .done = note_done,
+                             .arg = &code};
+    ps->kind->run_graph(ps, &run);
+    for (int i = 0; seen < 0 && i < 1000; i++) {
+        usleep(1000);
+        seen = __atomic_load_n(&code, __ATOMIC_ACQUIRE);
+    }
+    CHECK_INT(seen, 0);
+    str_release(&graph);
+}
+
+/* One message from TensorFlow's method, chunks behind the first from ours; never twice. */
+TEST(large_tensors_come_in_both_forms)
+{
+    static const char stock[] = "/tensorflow.WorkerService/RecvTensor";
+    static const struct {
+        const char *method;
+        enum dtype dtype;
+        int count, messages;
+    } cases[] = {
+        {stock, F32, 3000000, 1},
+        {stock, BOOL, 200001, 1},
+        {stock, F64, 5, 1},
+        {SERVICE_CHUNKS, F32, 3000000, 4},
+        {SERVICE_CHUNKS, BOOL, 4194305, 3},
+        {SERVICE_CHUNKS, F32, 1048576, 1},
+        {SERVICE_CHUNKS, F64, 5, 1},
+    };
+    start();
+    scalar(world, "one", 1);
+    const struct rpc_client_options options = {.address =
+                                                   rpc_server_address(cluster->servers[0]),
+                                               .message_bytes_max = LIMIT_MESSAGE_BYTES};
+    struct rpc_client *client = rpc_client_new(&options, &err);
+    CHECK_OK(client, &err);
+    char key[300];
+    const struct device *device = worker_device(cluster->workers[0]);
+    snprintf(key, sizeof(key),
+             "%s;%016" PRIx64 ";/job:worker/replica:0/task:0/device:CPU:0;e;0:0", device->name,
+             device->incarnation);
+    for (int i = 0; i < ARRAY_LEN(cases); i++) {
+        struct tensor value;
+        struct got got;
+        CHECK_OK(tensor_init(&value, cases[i].dtype, &SHAPE(cases[i].count), &err), &err);
+        for (int64_t k = 0; k < value.count; k++)
+            tensor_set_number(&value, k, (double)(k % 251 % (value.dtype == BOOL ? 2 : 251)));
+        struct wire_receive in = {.step_id = 100 + i, .key = key, .request_id = 7 + i};
+        put(in.step_id, key, &value);
+        CHECK_OK(receive_from_ps(client, cases[i].method, &in, &got), &err);
+        CHECK_INT(got.messages, cases[i].messages);
+        CHECK(tensor_equal(&value, &got.incoming.value));
+        incoming_release(&got.incoming);
+        CHECK(!receive_from_ps(client, cases[i].method, &in, &got));
+        CHECK_INT(err.code, ABORTED);
+        CHECK(strstr(err.text, "The same RecvTensor request was received twice."));
+        incoming_release(&got.incoming);
+        tensor_release(&value);
+    }
+    rpc_client_free(client);
+    stop();
+}
+
+/* --- what another task may send in place of a tensor --- */
+
+static bool take_text(struct incoming *incoming, const struct str *message)
+{
+    const struct rpc_span span = {message->data, message->size};
+    return incoming_take(incoming, &span, 1, &err);
+}
+
+TEST(chunks_that_do_not_fit_are_refused)
+{
+    struct tensor value;
+    struct str head = {0}, chunk = {0}, whole = {0};
+    CHECK_OK(tensor_init(&value, F32, &SHAPE(1000), &err), &err);
+    memset(value.data, 0, 4000);
+    wire_write_received_head(&value, true, &head);
+    memset(str_extend(&chunk, 2500), 1, 2500);
+
+    struct incoming incoming = {0};
+    CHECK_OK(take_text(&incoming, &head), &err);
+    CHECK(!incoming_end(&incoming, &err));
+    CHECK_INT(err.code, INTERNAL);
+    CHECK_TEXT(err.text, "an answer to RecvTensor ends 4000 bytes before its tensor");
+    CHECK_OK(take_text(&incoming, &chunk), &err);
+    CHECK(!take_text(&incoming, &chunk));
+    CHECK_INT(err.code, INVALID);
+    CHECK_TEXT(err.text, "2500 bytes of elements came where 1500 are missing");
+    incoming_release(&incoming);
+
+    incoming = (struct incoming){0};
+    CHECK(!incoming_end(&incoming, &err));
+    /* Elements in the head, and more are said to follow. */
+    wire_write_received(&value, false, &whole);
+    str_add_bytes(&whole, "\xc0\x3e\xa0\x1f", 4);
+    CHECK(!take_text(&incoming, &whole));
+    CHECK_INT(err.code, INVALID);
+    CHECK(strstr(err.text, "holds elements, and more follow"));
+    /* 4,001 bytes, or less than none, for 1,000 floats. */
+    head.data[head.size - 2] = (char)0xa1;
+    CHECK(!take_text(&incoming, &head));
+    CHECK(strstr(err.text, "4001 bytes of elements came for a float tensor of shape [1000]"));
+    head.size -= 2;
+    str_add_bytes(&head, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 10);
+    CHECK(!take_text(&incoming, &head));
+    CHECK_INT(err.code, INVALID);
+    incoming_release(&incoming);
+    str_release(&head);
+    str_release(&chunk);
+    str_release(&whole);
+    tensor_release(&value);
 }

@@ -1,7 +1,9 @@
 /* seen.c - the last numbers that came: a ring, and a table with open addressing over it. */
 
+#include <stdlib.h>
+
 #include "base/alloc.h"
-#include "runtime/master/internal.h"
+#include "runtime/worker/seen.h"
 
 struct seen {
     uint64_t *ring;  /* 0: empty */

@@ -1,0 +1,91 @@
+/* incoming.c - from messages to a tensor. */
+
+#include "runtime/worker/incoming.h"
+#include "base/error.h"
+#include "base/str.h"
+#include "runtime/tensor_pb.h"
+#include "runtime/worker/wire.h"
+
+/* `size` bytes from `at` on, which the spans have. */
+static void copy_out(const struct rpc_span *spans, size_t at, size_t size, char *to)
+{
+    for (; size; spans++) {
+        if (at >= spans->size) {
+            at -= spans->size;
+            continue;
+        }
+        size_t here = spans->size - at < size ? spans->size - at : size;
+        memcpy(to, (const char *)spans->data + at, here);
+        to += here;
+        size -= here;
+        at = 0;
+    }
+}
+
+static size_t size_of(const struct rpc_span *spans, int count)
+{
+    size_t size = 0;
+    for (int i = 0; i < count; i++)
+        size += spans[i].size;
+    return size;
+}
+
+static bool take_head(struct incoming *incoming, const struct rpc_span *spans, int count,
+                      struct error *err)
+{
+    struct str rest = {0};
+    struct wire_content content = {0};
+    struct wire_received received;
+    size_t size = size_of(spans, count);
+    if (size < WIRE_SMALL_BYTES || !wire_lift_content(spans, count, &rest, &content)) {
+        str_clear(&rest);
+        content.size = 0;
+        copy_out(spans, 0, size, str_extend(&rest, size));
+    }
+    bool ok = wire_read_received(rest.data, rest.size, content.size, &received, err);
+    str_release(&rest);
+    if (!ok)
+        return false;
+    incoming->has_begun = true;
+    incoming->dead = received.dead;
+    incoming->value = received.value;
+    if (received.dead)
+        return true;
+    if (content.size) {
+        copy_out(spans, content.at, content.size, incoming->value.data);
+        tensor_settle(&incoming->value);
+    } else {
+        incoming->missing = (size_t)received.content_bytes;
+    }
+    return true;
+}
+
+bool incoming_take(struct incoming *incoming, const struct rpc_span *spans, int count,
+                   struct error *err)
+{
+    if (!incoming->has_begun)
+        return take_head(incoming, spans, count, err);
+    size_t size = size_of(spans, count);
+    if (!size || size > incoming->missing)
+        return fail(err, INVALID, "%zu bytes of elements came where %zu are missing", size,
+                    incoming->missing);
+    size_t have = tensor_bytes(&incoming->value) - incoming->missing;
+    copy_out(spans, 0, size, (char *)incoming->value.data + have);
+    incoming->missing -= size;
+    if (!incoming->missing)
+        tensor_settle(&incoming->value);
+    return true;
+}
+
+bool incoming_end(struct incoming *incoming, struct error *err)
+{
+    if (!incoming->has_begun || incoming->missing)
+        return fail(err, INTERNAL, "an answer to RecvTensor ends %zu bytes before its tensor",
+                    incoming->missing);
+    return true;
+}
+
+void incoming_release(struct incoming *incoming)
+{
+    tensor_release(&incoming->value);
+}

@@ -1,0 +1,26 @@
+/*
+ * incoming.h - a tensor as the messages that answer RecvTensor bring it.
+ *
+ * TensorFlow's form is one message; in ours the elements of a large one follow in chunks.  Both
+ * are copied once, from where they came to the tensor.
+ */
+#pragma once
+
+#include "proto/rpc.h"
+#include "runtime/tensor.h"
+
+struct incoming {
+    struct tensor value; /* owned */
+    bool dead;
+    bool has_begun;
+    size_t missing; /* bytes that are to follow */
+};
+
+/* One message.  Fails with INVALID and the like when it does not fit what came before. */
+bool incoming_take(struct incoming *incoming, const struct rpc_span *spans, int count,
+                   struct error *err) CHECKED;
+
+/* All has come: whether that is the whole tensor. */
+bool incoming_end(struct incoming *incoming, struct error *err) CHECKED;
+
+void incoming_release(struct incoming *incoming);

@@ -1,0 +1,99 @@
+/* outgoing.c - from a tensor to messages. */
+
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/str.h"
+#include "runtime/tensor.h"
+#include "runtime/worker/outgoing.h"
+#include "runtime/worker/wire.h"
+
+struct outgoing {
+    struct rpc_source base; /* first */
+    struct tensor value;    /* a reference */
+    bool follows;           /* the elements, in chunks */
+    bool has_begun;
+    size_t sent; /* bytes of elements */
+};
+
+static void give_back(void *arg)
+{
+    struct tensor *lent = arg;
+    tensor_release(lent);
+    free(lent);
+}
+
+/* The next elements, `size` of them at most, where they are. */
+static struct rpc_piece lend(struct outgoing *outgoing, size_t size)
+{
+    struct tensor *lent = alloc_bytes(sizeof(*lent));
+    size_t left = tensor_bytes(&outgoing->value) - outgoing->sent;
+    tensor_share(lent, &outgoing->value);
+    const struct rpc_piece piece = {.data = (const char *)lent->data + outgoing->sent,
+                                    .size = size < left ? size : left,
+                                    .release = give_back,
+                                    .arg = lent};
+    outgoing->sent += piece.size;
+    return piece;
+}
+
+static int next(struct rpc_source *source, struct rpc_piece pieces[RPC_PIECES_MAX], bool *last)
+{
+    struct outgoing *outgoing = (struct outgoing *)source;
+    int count = 0;
+    if (!outgoing->has_begun) {
+        struct str head = {0};
+        wire_write_received_head(&outgoing->value, outgoing->follows, &head);
+        outgoing->has_begun = true;
+        size_t size = head.size;
+        char *bytes = str_take(&head);
+        pieces[count++] =
+            (struct rpc_piece){.data = bytes, .size = size, .release = free, .arg = bytes};
+        if (!outgoing->follows)
+            pieces[count++] = lend(outgoing, SIZE_MAX);
+    } else {
+        pieces[count++] = lend(outgoing, WIRE_CHUNK_BYTES);
+    }
+    *last = outgoing->sent == tensor_bytes(&outgoing->value);
+    return count;
+}
+
+static void free_outgoing(struct rpc_source *source)
+{
+    struct outgoing *outgoing = (struct outgoing *)source;
+    tensor_release(&outgoing->value);
+    free(outgoing);
+}
+
+/* Small, or nothing that lies in one piece. */
+static void reply_copied(struct rpc_call *call, const struct tensor *value, bool dead)
+{
+    struct str out = {0};
+    wire_write_received(value, dead, &out);
+    rpc_call_reply(call, out.data, out.size);
+    str_release(&out);
+}
+
+void outgoing_reply(struct rpc_call *call, const struct tensor *value, bool dead, bool chunks)
+{
+    size_t size = dead ? 0 : tensor_bytes(value);
+    bool plain = dead || BIT(value->dtype) & DTYPES_PLAIN;
+    if (size + WIRE_SMALL_BYTES > LIMIT_MESSAGE_BYTES && !(plain && chunks)) {
+        struct error err;
+        (void)fail(&err, EXHAUSTED, "a tensor of %zu bytes is over the %lld of a message", size,
+                   (long long)LIMIT_MESSAGE_BYTES);
+        rpc_call_fail(call, &err);
+        return;
+    }
+    if (!plain || size < WIRE_SMALL_BYTES) {
+        reply_copied(call, value, dead);
+        return;
+    }
+    struct outgoing *outgoing = alloc_bytes(sizeof(*outgoing));
+    outgoing->base = (struct rpc_source){next, free_outgoing};
+    outgoing->follows = chunks && size > WIRE_CHUNK_BYTES;
+    tensor_share(&outgoing->value, value);
+    rpc_call_reply_from(call, &outgoing->base);
+}

@@ -1,0 +1,18 @@
+/*
+ * outgoing.h - a tensor as the messages that answer RecvTensor.
+ *
+ * The elements of a large one are lent to the transport where they are, with a reference that
+ * is held until it needs them no more.
+ */
+#pragma once
+
+#include "proto/rpc.h"
+
+struct tensor;
+
+/*
+ * Answers with the tensor (shared), or that it is dead: in one message, TensorFlow's form; or,
+ * when `chunks` are understood, with the elements of a large one in chunks.  Fails the call
+ * with EXHAUSTED when one message cannot hold it.
+ */
+void outgoing_reply(struct rpc_call *call, const struct tensor *value, bool dead, bool chunks);

@@ -1,0 +1,247 @@
+/* wire_tensor_pb.c - RecvTensor's messages from and to protobuf. */
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/str.h"
+#include "proto/message.h"
+#include "runtime/tensor_pb.h"
+#include "runtime/worker/wire.h"
+#include "tensorflow/worker.pb-c.h"
+
+static struct arena *arena_for(size_t size)
+{
+    return arena_new_limited(size * LIMIT_MESSAGE_EXPANSION + LIMIT_MESSAGE_EXPANSION_BASE);
+}
+
+void wire_write_receive(const struct wire_receive *in, struct str *out)
+{
+    Tensorflow__RecvTensorRequest request = TENSORFLOW__RECV_TENSOR_REQUEST__INIT;
+    request.step_id = in->step_id;
+    request.rendezvous_key = (char *)in->key;
+    request.request_id = in->request_id;
+    message_pack(&request.base, out);
+}
+
+bool wire_read_receive(const void *bytes, size_t size, struct arena *arena,
+                       struct wire_receive *out, struct error *err)
+{
+    const Tensorflow__RecvTensorRequest *request =
+        message_unpack(&tensorflow__recv_tensor_request__descriptor, bytes, size, arena, err);
+    if (request)
+        *out = (struct wire_receive){.step_id = request->step_id,
+                                     .key = request->rendezvous_key,
+                                     .request_id = request->request_id};
+    return request;
+}
+
+/* TensorFlow's form: what is dead is an empty tensor, and says so. */
+void wire_write_received(const struct tensor *value, bool dead, struct str *out)
+{
+    struct arena *arena = arena_new();
+    Tensorflow__RecvTensorResponse response = TENSORFLOW__RECV_TENSOR_RESPONSE__INIT;
+    const struct tensor nothing = {.dtype = F32, .shape = SHAPE(0)};
+    response.tensor = tensor_pack(dead ? &nothing : value, true, arena);
+    response.is_dead = dead;
+    response.send_start_micros = (int64_t)clock_wall_us();
+    message_pack(&response.base, out);
+    arena_free(arena);
+}
+
+/* --- elements apart --- */
+
+static void add_varint(struct str *out, uint64_t value)
+{
+    for (; value >= 0x80; value >>= 7)
+        str_add_char(out, (char)(value | 0x80));
+    str_add_char(out, (char)value);
+}
+
+static size_t varint_bytes(uint64_t value)
+{
+    size_t size = 1;
+    for (; value >= 0x80; value >>= 7)
+        size++;
+    return size;
+}
+
+enum { TAG_TENSOR = 1 << 3 | 2, TAG_CONTENT = 4 << 3 | 2 };
+
+void wire_write_received_head(const struct tensor *value, bool follows, struct str *out)
+{
+    struct arena *arena = arena_new();
+    struct str kind = {0};
+    size_t content = tensor_bytes(value);
+    Tensorflow__RecvTensorResponse response = TENSORFLOW__RECV_TENSOR_RESPONSE__INIT;
+    Tensorflow__TensorProto *tensor = tensor_pack(value, false, arena);
+    response.send_start_micros = (int64_t)clock_wall_us();
+    if (follows) {
+        response.tensor = tensor;
+        response.content_bytes = (int64_t)content;
+    }
+    message_pack(&response.base, out);
+    if (!follows) {
+        message_pack(&tensor->base, &kind);
+        add_varint(out, TAG_TENSOR);
+        add_varint(out, kind.size + 1 + varint_bytes(content) + content);
+        str_add_bytes(out, kind.data, kind.size);
+        add_varint(out, TAG_CONTENT);
+        add_varint(out, content);
+    }
+    str_release(&kind);
+    arena_free(arena);
+}
+
+bool wire_read_received(const void *bytes, size_t size, size_t content_bytes,
+                        struct wire_received *out, struct error *err)
+{
+    struct arena *arena = arena_for(size);
+    const Tensorflow__RecvTensorResponse *response =
+        message_unpack(&tensorflow__recv_tensor_response__descriptor, bytes, size, arena, err);
+    bool ok = response;
+    *out = (struct wire_received){.dead = ok && response->is_dead,
+                                  .content_bytes = (int64_t)content_bytes};
+    if (ok && response->content_bytes) {
+        out->content_bytes = response->content_bytes;
+        if (content_bytes || (response->tensor && response->tensor->tensor_content.len))
+            ok = fail(err, INVALID, "an answer to RecvTensor holds elements, and more follow");
+    }
+    if (ok && !out->dead && !response->tensor)
+        ok = fail(err, INTERNAL, "an answer to RecvTensor holds no tensor");
+    else if (ok && !out->dead && out->content_bytes)
+        ok = tensor_unpack_apart(&out->value, response->tensor, out->content_bytes, err);
+    else if (ok && !out->dead)
+        ok = tensor_unpack(&out->value, response->tensor, err);
+    arena_free(arena);
+    return ok;
+}
+
+/* --- elements found in a message that lies in many places --- */
+
+struct cursor {
+    const struct rpc_span *spans;
+    int count;
+    int index;      /* of the span */
+    size_t offset;  /* in it */
+    size_t at, end; /* in the message */
+};
+
+static bool next_byte(struct cursor *cursor, uint8_t *byte)
+{
+    while (cursor->index < cursor->count &&
+           cursor->offset == cursor->spans[cursor->index].size) {
+        cursor->index++;
+        cursor->offset = 0;
+    }
+    if (cursor->at == cursor->end || cursor->index == cursor->count)
+        return false;
+    *byte = ((const uint8_t *)cursor->spans[cursor->index].data)[cursor->offset++];
+    cursor->at++;
+    return true;
+}
+
+/* Over `size` bytes; NULL: not kept. */
+static bool pass(struct cursor *cursor, uint64_t size, struct str *kept)
+{
+    if (size > cursor->end - cursor->at || (kept && kept->size + size > WIRE_SMALL_BYTES))
+        return false;
+    for (size_t left = (size_t)size; left;) {
+        const struct rpc_span *span = &cursor->spans[cursor->index];
+        size_t here = span->size - cursor->offset;
+        if (here > left)
+            here = left;
+        if (kept)
+            str_add_bytes(kept, (const char *)span->data + cursor->offset, here);
+        left -= here;
+        cursor->at += here;
+        cursor->offset += here;
+        if (cursor->offset == span->size) {
+            cursor->index++;
+            cursor->offset = 0;
+        }
+    }
+    return true;
+}
+
+static bool varint(struct cursor *cursor, uint64_t *value)
+{
+    uint8_t byte = 0x80;
+    *value = 0;
+    for (int shift = 0; byte & 0x80 && shift < 64; shift += 7) {
+        if (!next_byte(cursor, &byte))
+            return false;
+        *value |= (uint64_t)(byte & 0x7f) << shift;
+    }
+    return !(byte & 0x80);
+}
+
+/* Over a field whose tag was read, which is kept with it. */
+static bool keep_field(struct cursor *cursor, uint64_t tag, struct str *kept)
+{
+    uint64_t value;
+    add_varint(kept, tag);
+    if ((tag & 7) == 1 || (tag & 7) == 5)
+        return pass(cursor, (tag & 7) == 1 ? 8 : 4, kept);
+    if ((tag & 7) != 0 && (tag & 7) != 2)
+        return false;
+    if (!varint(cursor, &value))
+        return false;
+    add_varint(kept, value);
+    return (tag & 7) == 0 || pass(cursor, value, kept);
+}
+
+/* The tensor's fields but its elements, whose place is noted. */
+static bool lift_tensor(struct cursor *cursor, uint64_t size, struct str *kept,
+                        struct wire_content *content)
+{
+    uint64_t tag, length;
+    if (size > cursor->end - cursor->at)
+        return false;
+    size_t end = cursor->at + (size_t)size;
+    while (cursor->at < end) {
+        if (!varint(cursor, &tag))
+            return false;
+        if (tag != TAG_CONTENT) {
+            if (!keep_field(cursor, tag, kept))
+                return false;
+            continue;
+        }
+        if (content->size || !varint(cursor, &length) || !length)
+            return false;
+        *content = (struct wire_content){cursor->at, (size_t)length};
+        if (!pass(cursor, length, NULL))
+            return false;
+    }
+    return cursor->at == end;
+}
+
+bool wire_lift_content(const struct rpc_span *spans, int count, struct str *rest,
+                       struct wire_content *content)
+{
+    struct cursor cursor = {.spans = spans, .count = count};
+    struct str tensor = {0};
+    uint64_t tag, size;
+    bool ok = true, found = false;
+    *content = (struct wire_content){0};
+    for (int i = 0; i < count; i++)
+        cursor.end += spans[i].size;
+    while (ok && cursor.at < cursor.end) {
+        ok = varint(&cursor, &tag);
+        if (ok && tag == TAG_TENSOR) {
+            ok = !found && varint(&cursor, &size) &&
+                 lift_tensor(&cursor, size, &tensor, content);
+            found = true;
+        } else if (ok) {
+            ok = keep_field(&cursor, tag, rest);
+        }
+    }
+    ok = ok && content->size;
+    if (ok) {
+        add_varint(rest, TAG_TENSOR);
+        add_varint(rest, tensor.size);
+        str_add_bytes(rest, tensor.data, tensor.size);
+    }
+    str_release(&tensor);
+    return ok;
+}
