@@ -67,6 +67,7 @@ int serve_main(int argc, char **argv);
 int show_main(int argc, char **argv);
 int submit_main(int argc, char **argv);
 int token_main(int argc, char **argv);
+int tunnel_main(int argc, char **argv);
 int train_main(int argc, char **argv);
 int user_main(int argc, char **argv);
 int version_main(int argc, char **argv);

@@ -12,6 +12,7 @@
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "cli/specfile.h"
+#include "cli/tunnel.h"
 #include "cli/upload.h"
 
 struct submit {
@@ -19,6 +20,9 @@ struct submit {
     const char *name;
     const char *key;
     const char *after;
+    const char *cluster;
+    int64_t idle_seconds;
+    int64_t port;
     int64_t steps;
     int64_t priority;
     bool watch;
@@ -44,6 +48,34 @@ static void override(json_t *spec, const struct submit *submit)
     }
 }
 
+/* "ps=1,worker=2" as the spec of such tasks for clients. */
+static json_t *cluster_spec(const struct submit *submit, struct error *err)
+{
+    json_t *tasks = json_object(), *cluster = json_object();
+    for (const char *at = submit->cluster; *at;) {
+        size_t size = strcspn(at, ",");
+        const char *equals = memchr(at, '=', size);
+        char *end = NULL, *role = alloc_text_n(at, equals ? (size_t)(equals - at) : size);
+        long long replicas = equals ? strtoll(equals + 1, &end, 10) : -1;
+        bool ok = replicas >= 0 && end == at + size && end != equals + 1 &&
+                  !json_object_get(tasks, role);
+        json_object_set_new(tasks, role, json_integer(replicas));
+        free(role);
+        if (!ok) {
+            json_decref(tasks);
+            json_decref(cluster);
+            return fail_null(err, INVALID,
+                             "--cluster is '%.100s', allowed: roles with their numbers, each "
+                             "once, as in ps=1,worker=2",
+                             submit->cluster);
+        }
+        at += size + (at[size] == ',');
+    }
+    if (submit->idle_seconds)
+        json_object_set_new(cluster, "idle_seconds", json_integer(submit->idle_seconds));
+    return json_pack("{s:o, s:o}", "cluster", cluster, "tasks", tasks);
+}
+
 static int show_plan(json_t *plan, bool json)
 {
     char *text = json ? json_dumps(plan, JSON_INDENT(2)) : NULL;
@@ -66,6 +98,11 @@ static int show_job(struct client *client, json_t *job, const struct submit *sub
     if (json_is_integer(json_object_get(job, "array")) && !submit->json)
         printf("The first of an array. All of it: trainyard jobs --array %lld\n", number);
     fflush(stdout);
+    if (submit->cluster && !submit->watch && !submit->json) {
+        const struct tunnel_options tunnel = {
+            .folder = submit->folder, .job = id, .port = submit->port};
+        return tunnel_open(client, &tunnel);
+    }
     if (!submit->watch)
         return CLI_OK;
     char *after =
@@ -102,6 +139,19 @@ static int send(const struct submit *submit, json_t *spec, const char *folder)
     return status;
 }
 
+static bool check(const struct submit *submit, const struct options_words *words,
+                  struct error *err)
+{
+    if (!submit->cluster && (submit->idle_seconds || submit->port))
+        return fail(err, INVALID, "--%s goes with --cluster",
+                    submit->port ? "port" : "idle-seconds");
+    if (submit->port < 0 || submit->port > 65535)
+        return fail(err, INVALID, "--port is %lld, allowed: 0 to 65535",
+                    (long long)submit->port);
+    return (submit->cluster ? 0 : 1) == words->count ||
+           fail(err, INVALID, "allowed: one of a spec and --cluster");
+}
+
 int submit_main(int argc, char **argv)
 {
     struct submit submit = {.priority = -1};
@@ -118,25 +168,32 @@ int submit_main(int argc, char **argv)
         {"key", OPTION_TEXT, &submit.key,
          "Idempotency-Key: submitting twice with one key makes one job"},
         {"json", OPTION_FLAG, &submit.json, "print the job as JSON"},
+        {"cluster", OPTION_TEXT, &submit.cluster,
+         "in place of a spec, ps=1,worker=2: tasks for TensorFlow programs, and a tunnel to "
+         "them"},
+        {"idle-seconds", OPTION_NUMBER, &submit.idle_seconds,
+         "when such a cluster ends because none uses it (3600)"},
+        {"port", OPTION_NUMBER, &submit.port, "of the tunnel (any)"},
         {0},
     };
-    static const char usage[] = "submit FILE|EXAMPLE [options]     (FILE may be -, for stdin)";
+    static const char usage[] = "submit FILE|EXAMPLE [options]     (FILE may be -, for stdin)\n"
+                                "       trainyard submit --cluster ps=1,worker=2 [options]";
     struct options_words words;
     struct error err;
     if (cli_wants_help(argc, argv))
         return cli_usage(usage, rows, NULL);
-    if (!options_parse(argc, argv, rows, 1, 1, &words, &err))
+    if (!options_parse(argc, argv, rows, 0, 1, &words, &err) || !check(&submit, &words, &err))
         return cli_usage(usage, rows, &err);
-    json_t *spec = specfile_read(words.word[0], &err);
+    const char *file = words.count ? words.word[0] : "";
+    json_t *spec = submit.cluster ? cluster_spec(&submit, &err) : specfile_read(file, &err);
     if (!spec) {
         (void)cli_fail(&err);
         return CLI_USAGE;
     }
     override(spec, &submit);
     /* Files are named as seen from the spec. */
-    const char *slash = strrchr(words.word[0], '/');
-    char *folder = slash ? alloc_text_n(words.word[0], (size_t)(slash - words.word[0]) + 1)
-                         : alloc_text(".");
+    const char *slash = strrchr(file, '/');
+    char *folder = slash ? alloc_text_n(file, (size_t)(slash - file) + 1) : alloc_text(".");
     int status = send(&submit, spec, folder);
     free(folder);
     json_decref(spec);

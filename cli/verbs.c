@@ -16,6 +16,7 @@ const struct verb verbs_all[] = {
     {"audit", audit_main, "[--user NAME]", "who changed what"},
     {"submit", submit_main, "FILE|EXAMPLE [--watch]", "submit a job"},
     {"run", run_main, "[OPTIONS] -- PROGRAM...", "run any program as a job, here and now"},
+    {"tunnel", tunnel_main, "JOB", "let TensorFlow programs here drive a cluster's tasks"},
     {"jobs", jobs_main, "[--state S]", "list jobs"},
     {"show", show_main, "JOB", "show one job"},
     {"watch", watch_main, "JOB", "follow a job until it ends"},

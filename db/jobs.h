@@ -119,8 +119,9 @@ struct db_task {
     enum exit_reason reason;
     int exit_code;
     int signal;
-    const char *error; /* what the task said of itself */
-    int64_t step;      /* last known to the agent, -1 */
+    const char *error;   /* what the task said of itself */
+    int64_t step;        /* last known to the agent, -1 */
+    const char *address; /* where it serves clients, "host:port"; "": nowhere, or not yet */
 };
 
 struct db_job_added {
@@ -290,6 +291,9 @@ bool db_attempts_start(struct db_conn *conn, int64_t epoch, int64_t now_us,
                        struct error *err) CHECKED;
 bool db_attempts_end(struct db_conn *conn, int64_t epoch, enum exit_reason reason,
                      const char *text, int64_t now_us, struct error *err) CHECKED;
+
+/* Keeps the addresses of these tasks of one attempt. */
+bool db_tasks_meet(struct db *, const struct db_task *, int count, struct error *) CHECKED;
 
 /* Adds or replaces the row of a task, and appends "task.state" when its state changed. */
 bool db_tasks_set(struct db_conn *conn, const struct db_task *task, int64_t now_us,

@@ -35,7 +35,7 @@ bool db_attempts_list(struct db_conn *conn, int64_t job, struct arena *arena,
 #define TASK_COLUMNS                                                                           \
     "t.epoch, job, role, idx, node_id, n.name, t.state, t.cpu_millis, t.memory_bytes, t.gpus," \
     " pid, started_us, ended_us, reason, exit_code, signal, error, step, t.gpu_share, "        \
-    "t.gpu_mask"
+    "t.gpu_mask, address"
 #define TASK_TABLES " FROM tasks t JOIN nodes n ON n.id = t.node_id "
 
 static void task_read(sqlite3_stmt *stmt, struct arena *arena, struct db_task *task)
@@ -61,6 +61,7 @@ static void task_read(sqlite3_stmt *stmt, struct arena *arena, struct db_task *t
         .step = sqlite3_column_int64(stmt, 17),
         .gpu_share = sqlite3_column_int(stmt, 18),
         .gpu_mask = (uint64_t)sqlite3_column_int64(stmt, 19),
+        .address = db_column_text(stmt, 20, arena),
     };
 }
 
@@ -160,7 +161,8 @@ bool db_tasks_set(struct db_conn *conn, const struct db_task *task, int64_t now_
     if (!db_run(
             conn, err,
             "INSERT INTO tasks VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13,"
-            " ?14, ?15, ?16, ?17, ?18, ?19) ON CONFLICT DO UPDATE SET state = ?6, pid = ?10,"
+            " ?14, ?15, ?16, ?17, ?18, ?19, '') ON CONFLICT DO UPDATE SET state = ?6, pid = "
+            "?10,"
             " started_us = ?11, ended_us = ?12, reason = ?13, exit_code = ?14, signal = ?15,"
             " error = ?16, step = ?17",
             "itiiiiiiiiiiiiitiii", task->epoch, task->role, (int64_t)task->index, task->job,
@@ -171,4 +173,28 @@ bool db_tasks_set(struct db_conn *conn, const struct db_task *task, int64_t now_
             (int64_t)task->gpu_mask))
         return false;
     return before == (int64_t)task->state || task_event(conn, task, now_us, err);
+}
+
+struct met {
+    const struct db_task *tasks;
+    int count;
+};
+
+static bool meet_run(struct db_conn *conn, void *arg, struct error *err)
+{
+    const struct met *met = arg;
+    bool ok = true;
+    for (int i = 0; ok && i < met->count; i++) {
+        const struct db_task *task = &met->tasks[i];
+        ok = db_run(conn, err,
+                    "UPDATE tasks SET address = ?4 WHERE epoch = ?1 AND role = ?2 AND idx = ?3",
+                    "itit", task->epoch, task->role, (int64_t)task->index, task->address);
+    }
+    return ok;
+}
+
+bool db_tasks_meet(struct db *db, const struct db_task *tasks, int count, struct error *err)
+{
+    struct met met = {tasks, count};
+    return db_write(db, DB_CONTROL, meet_run, &met, err);
 }

@@ -101,7 +101,8 @@ struct agent_start_task {
     int gpu_share;     /* thousandths of its one GPU; 0: its GPUs are its alone */
     const struct agent_task_address *cluster;
     int cluster_count;
-    int tasks; /* of the attempt */
+    int tasks;            /* of the attempt */
+    int64_t idle_seconds; /* serves clients until it was unused for so long; 0: it does not */
     struct agent_program program;
 };
 

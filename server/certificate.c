@@ -1,9 +1,11 @@
 /* certificate.c - see certificate.h. */
 
+#include <limits.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
+#include <sys/random.h>
 
 #include "base/arena.h"
 #include "base/error.h"
@@ -12,6 +14,7 @@
 /* RFC 5280 4.1.2.5: no end that is known. */
 #define FOREVER "99991231235959Z"
 #define BEGUN "20000101000000Z"
+#define CLOCKS_DIFFER_S 3600
 
 static bool library_failed(struct error *err)
 {
@@ -23,34 +26,61 @@ static bool library_failed(struct error *err)
     return fail(err, INTERNAL, "cannot make a certificate: %s", text);
 }
 
-static bool add_extension(X509 *certificate, int kind, const char *value)
+static bool add_extension(X509 *certificate, X509 *issuer, int kind, const char *value)
 {
     X509V3_CTX context;
     X509V3_set_ctx_nodb(&context);
-    X509V3_set_ctx(&context, certificate, certificate, NULL, NULL, 0);
+    X509V3_set_ctx(&context, issuer, certificate, NULL, NULL, 0);
     X509_EXTENSION *extension = X509V3_EXT_conf_nid(NULL, &context, kind, value);
     bool ok = extension && X509_add_ext(certificate, extension, -1);
     X509_EXTENSION_free(extension);
     return ok;
 }
 
+/* What both kinds have: whose it is, and by whom. */
+static bool describe(X509 *certificate, EVP_PKEY *key, const char *name, X509 *issuer,
+                     long serial)
+{
+    X509_NAME *subject = X509_get_subject_name(certificate);
+    return X509_set_version(certificate, X509_VERSION_3) &&
+           ASN1_INTEGER_set(X509_get_serialNumber(certificate), serial) &&
+           X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_ASC, (const uint8_t *)name, -1,
+                                      -1, 0) &&
+           X509_set_issuer_name(certificate, X509_get_subject_name(issuer)) &&
+           X509_set_pubkey(certificate, key);
+}
+
 static bool fill(X509 *certificate, EVP_PKEY *key, const char *name)
 {
     char names[200];
-    X509_NAME *subject = X509_get_subject_name(certificate);
     snprintf(names, sizeof(names), "DNS:%s", name);
-    return X509_set_version(certificate, X509_VERSION_3) &&
-           ASN1_INTEGER_set(X509_get_serialNumber(certificate), 1) &&
+    return describe(certificate, key, name, certificate, 1) &&
            ASN1_TIME_set_string_X509(X509_getm_notBefore(certificate), BEGUN) &&
            ASN1_TIME_set_string_X509(X509_getm_notAfter(certificate), FOREVER) &&
-           X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_ASC, (const uint8_t *)name, -1,
-                                      -1, 0) &&
-           X509_set_issuer_name(certificate, subject) && X509_set_pubkey(certificate, key) &&
-           add_extension(certificate, NID_basic_constraints, "critical,CA:TRUE,pathlen:0") &&
-           add_extension(certificate, NID_key_usage, "critical,digitalSignature,keyCertSign") &&
-           add_extension(certificate, NID_ext_key_usage, "serverAuth,clientAuth") &&
-           add_extension(certificate, NID_subject_alt_name, names) &&
+           add_extension(certificate, certificate, NID_basic_constraints,
+                         "critical,CA:TRUE,pathlen:0") &&
+           add_extension(certificate, certificate, NID_key_usage,
+                         "critical,digitalSignature,keyCertSign") &&
+           add_extension(certificate, certificate, NID_ext_key_usage,
+                         "serverAuth,clientAuth") &&
+           add_extension(certificate, certificate, NID_subject_alt_name, names) &&
            X509_sign(certificate, key, NULL);
+}
+
+static bool fill_client(X509 *certificate, EVP_PKEY *key, const char *client, int seconds,
+                        X509 *issuer, EVP_PKEY *issuer_key)
+{
+    char name[ub_common_name + 1]; /* a name may be longer; it is only for those who look */
+    long serial;
+    snprintf(name, sizeof(name), "%s", client);
+    return getrandom(&serial, sizeof(serial), 0) == (ssize_t)sizeof(serial) &&
+           describe(certificate, key, name, issuer, serial & LONG_MAX) &&
+           X509_gmtime_adj(X509_getm_notBefore(certificate), -CLOCKS_DIFFER_S) &&
+           X509_gmtime_adj(X509_getm_notAfter(certificate), seconds) &&
+           add_extension(certificate, issuer, NID_basic_constraints, "critical,CA:FALSE") &&
+           add_extension(certificate, issuer, NID_key_usage, "critical,digitalSignature") &&
+           add_extension(certificate, issuer, NID_ext_key_usage, "clientAuth") &&
+           X509_sign(certificate, issuer_key, NULL);
 }
 
 /* What was written into `memory`, in the arena. */
@@ -61,26 +91,57 @@ static const char *text_of(BIO *memory, struct arena *arena)
     return arena_printf(arena, "%.*s", (int)size, bytes);
 }
 
+static bool write_texts(X509 *certificate, EVP_PKEY *pair, struct arena *arena,
+                        const char **text, const char **key)
+{
+    BIO *first = BIO_new(BIO_s_mem()), *second = BIO_new(BIO_s_secmem());
+    bool ok = first && second && PEM_write_bio_X509(first, certificate) &&
+              PEM_write_bio_PrivateKey(second, pair, NULL, NULL, 0, NULL, NULL);
+    if (ok) {
+        *text = text_of(first, arena);
+        *key = text_of(second, arena);
+    }
+    BIO_free(first);
+    BIO_free(second);
+    return ok;
+}
+
+/* The certificate of the seed, and its keys; NULL when the library fails. */
+static X509 *make(const uint8_t seed[CERTIFICATE_SEED_BYTES], const char *name, EVP_PKEY **pair)
+{
+    X509 *made = X509_new();
+    *pair = EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, NULL, seed, CERTIFICATE_SEED_BYTES);
+    if (made && *pair && fill(made, *pair, name))
+        return made;
+    X509_free(made);
+    return NULL;
+}
+
 bool certificate_make(const uint8_t seed[CERTIFICATE_SEED_BYTES], const char *name,
                       struct arena *arena, const char **certificate, const char **key,
                       struct error *err)
 {
-    EVP_PKEY *pair =
-        EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, NULL, seed, CERTIFICATE_SEED_BYTES);
-    X509 *made = X509_new();
-    BIO *first = BIO_new(BIO_s_mem()), *second = BIO_new(BIO_s_secmem());
-    bool ok = pair && made && first && second && fill(made, pair, name) &&
-              PEM_write_bio_X509(first, made) &&
-              PEM_write_bio_PrivateKey(second, pair, NULL, NULL, 0, NULL, NULL);
-    if (ok) {
-        *certificate = text_of(first, arena);
-        *key = text_of(second, arena);
-    } else {
-        library_failed(err);
-    }
-    BIO_free(first);
-    BIO_free(second);
+    EVP_PKEY *pair;
+    X509 *made = make(seed, name, &pair);
+    bool ok = (made && write_texts(made, pair, arena, certificate, key)) || library_failed(err);
     X509_free(made);
     EVP_PKEY_free(pair);
+    return ok;
+}
+
+bool certificate_sign(const uint8_t seed[CERTIFICATE_SEED_BYTES], const char *name,
+                      const char *client, int seconds, struct arena *arena,
+                      const char **certificate, const char **key, struct error *err)
+{
+    EVP_PKEY *issuer_key, *pair = EVP_PKEY_Q_keygen(NULL, NULL, "ED25519");
+    X509 *issuer = make(seed, name, &issuer_key), *made = X509_new();
+    bool ok = (pair && issuer && made &&
+               fill_client(made, pair, client, seconds, issuer, issuer_key) &&
+               write_texts(made, pair, arena, certificate, key)) ||
+              library_failed(err);
+    X509_free(made);
+    X509_free(issuer);
+    EVP_PKEY_free(pair);
+    EVP_PKEY_free(issuer_key);
     return ok;
 }

@@ -18,3 +18,13 @@ enum { CERTIFICATE_SEED_BYTES = 32 };
 bool certificate_make(const uint8_t seed[CERTIFICATE_SEED_BYTES], const char *name,
                       struct arena *arena, const char **certificate, const char **key,
                       struct error *err) CHECKED;
+
+/*
+ * Another certificate, with a key that nobody had before, signed by the one that `seed` and
+ * `name` make: who trusts that one takes the holder for a client, `client` by name, from now on
+ * and for so many seconds (and an hour before: clocks differ), and nobody takes him for a
+ * server.  PEM texts in `arena`.
+ */
+bool certificate_sign(const uint8_t seed[CERTIFICATE_SEED_BYTES], const char *name,
+                      const char *client, int seconds, struct arena *arena,
+                      const char **certificate, const char **key, struct error *err) CHECKED;

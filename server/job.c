@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "db/artifacts.h"
 #include "db/metrics.h"
+#include "server/cluster.h"
 #include "server/job.h"
 #include "server/reply.h"
 #include "server/request.h"
@@ -220,6 +221,7 @@ json_t *job_json(struct request *req, const struct job_reader *reader, const str
     if (!json)
         return fail_null(err, INTERNAL, "job %lld cannot be written as JSON",
                          (long long)job->number);
+    json_object_set_new(json, "cluster", json_boolean(cluster_is(job)));
     json_object_set_new(json, "paused", json_boolean(job->paused));
     json_object_set_new(json, "archived", json_boolean(job->archived));
     add_array(json, job);

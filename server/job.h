@@ -25,7 +25,7 @@ void job_reader_close(struct request *req, struct job_reader *reader);
 /*
  * {id, number, name, project, queue, priority, user, state, reason, code, created_at,
  * started_at, ended_at, attempt, restarts, restart_max, preemptions, step, steps, last:
- * {metric: value}, nodes, program, array, array_index, parameters, paused, archived},
+ * {metric: value}, nodes, program, cluster, array, array_index, parameters, paused, archived},
  * and of one with its spec
  * {tags, after}; NULL and `err` on failure.  What is not known is null.
  */

@@ -2,18 +2,14 @@
 
 #include "server/meetings.h"
 
-#include <sodium.h>
-
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/map.h"
 #include "db/jobs.h"
-#include "db/seal.h"
 #include "proto/agent_pb.h"
-#include "proto/rpc.h"
-#include "server/certificate.h"
+#include "server/cluster.h"
 
 #define MEETING_US UINT64_C(3600000000) /* then it is forgotten; agents say it again */
 
@@ -118,28 +114,19 @@ static bool host_is_good(const char *host)
 
 /* The tasks of a model have a certificate that is theirs alone; programs do as they like. */
 static bool certify(const struct meetings *meetings, struct db_conn *conn,
-                    const struct agent_task_ref *task, struct arena *arena,
+                    const struct db_job *job, int64_t epoch, struct arena *arena,
                     struct agent_meet_response *met, struct error *err)
 {
-    struct db_job job;
-    uint8_t seed[DB_SEAL_DERIVED_BYTES];
-    if (!db_jobs_find(conn, task->job_id, arena, &job, err))
-        return false;
-    if (job.program[0])
-        return true;
-    bool ok = db_seal_derive(conn, meetings->folder, "the tasks of attempt",
-                             task->attempt_epoch, seed, err) &&
-              certificate_make(seed, RPC_TASKS_NAME, arena, &met->certificate, &met->key, err);
-    sodium_memzero(seed, sizeof(seed));
-    return ok;
+    return job->program[0] || cluster_certificate(conn, meetings->folder, epoch, arena,
+                                                  &met->certificate, &met->key, err);
 }
 
-/* The addresses of all; false while one is missing. */
-static bool addresses(const struct meeting *meeting, const struct db_task *tasks, int count,
-                      struct arena *arena, struct agent_meet_response *met)
+/* The addresses of all; false while one is missing.  `inside`: nobody else comes to them. */
+static bool addresses(const struct meeting *meeting, struct db_task *tasks, int count,
+                      bool inside, struct arena *arena, struct agent_meet_response *met)
 {
     struct agent_task_address *cluster = arena_array(arena, (size_t)count, sizeof(*cluster));
-    bool one_node = true;
+    bool one_node = inside;
     for (int i = 0; i < count; i++)
         one_node = one_node && tasks[i].node_id == tasks[0].node_id;
     for (int i = 0; i < count; i++) {
@@ -148,7 +135,7 @@ static bool addresses(const struct meeting *meeting, const struct db_task *tasks
             return false;
         cluster[i].role = tasks[i].role;
         cluster[i].index = tasks[i].index;
-        cluster[i].address =
+        tasks[i].address = cluster[i].address =
             arena_printf(arena, "%s:%d", one_node ? "127.0.0.1" : place->host, place->port);
     }
     met->cluster = cluster;
@@ -160,19 +147,22 @@ bool meetings_meet(struct meetings *meetings, const struct agent_meet_request *r
                    struct arena *arena, struct agent_meet_response *met, struct error *err)
 {
     struct db_task *tasks;
+    struct db_job job;
     int count;
     *met = (struct agent_meet_response){0};
     if (!host_is_good(request->host) || request->port <= 0 || request->port > 65535)
         return fail(err, INVALID, "'%.60s:%d' is no address", request->host, request->port);
     struct db_conn *conn = db_read(meetings->db, DB_CONTROL, err);
-    bool ok =
-        conn && db_tasks_list(conn, request->task.attempt_epoch, arena, &tasks, &count, err);
+    int64_t epoch = request->task.attempt_epoch;
+    bool all = false;
+    bool ok = conn && db_tasks_list(conn, epoch, arena, &tasks, &count, err) &&
+              db_jobs_find(conn, request->task.job_id, arena, &job, err);
     if (ok) {
-        struct meeting *meeting = meeting_of(meetings, request->task.attempt_epoch);
+        struct meeting *meeting = meeting_of(meetings, epoch);
         place_set(meeting, request);
-        if (addresses(meeting, tasks, count, arena, met))
-            ok = certify(meetings, conn, &request->task, arena, met, err);
+        all = addresses(meeting, tasks, count, !cluster_is(&job), arena, met);
+        ok = !all || certify(meetings, conn, &job, epoch, arena, met, err);
     }
     db_read_done(meetings->db, conn);
-    return ok;
+    return ok && (!all || !cluster_is(&job) || db_tasks_meet(meetings->db, tasks, count, err));
 }

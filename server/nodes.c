@@ -13,6 +13,7 @@
 #include "db/jobs.h"
 #include "db/tokens.h"
 #include "scheduler/loop.h"
+#include "server/cluster.h"
 #include "server/meetings.h"
 #include "server/nodes.h"
 #include "server/nodes_session.h"
@@ -292,10 +293,12 @@ static bool start_read(struct nodes *nodes, const struct loop_task *task, struct
 {
     struct db_job job;
     struct agent_program program = {0};
+    int64_t idle_seconds = 0;
     struct db_conn *conn = db_read(nodes->db, DB_CONTROL, err);
     bool ok = conn && db_jobs_find(conn, task->job, arena, &job, err) &&
               (!job.program[0] ||
                program_read(nodes->db, conn, job.spec, job.tasks_count, arena, &program, err));
+    ok = ok && (!cluster_is(&job) || cluster_idle_seconds(&job, arena, &idle_seconds, err));
     db_read_done(nodes->db, conn);
     if (!ok)
         return false;
@@ -313,6 +316,7 @@ static bool start_read(struct nodes *nodes, const struct loop_task *task, struct
         .gpu_mask = task->gpu_mask,
         .gpu_share = task->gpu_share,
         .tasks = job.tasks_count,
+        .idle_seconds = idle_seconds,
         .program = program,
     };
     return true;

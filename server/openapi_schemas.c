@@ -66,7 +66,7 @@ const struct openapi_schema openapi_schemas[] = {
         FIELD("after", LIST("{\"type\":[\"integer\",\"string\"]}"))
         FIELD("priority", "{\"type\":\"integer\",\"minimum\":0,\"maximum\":100}") FIELD("seed", INTEGER)
         FIELD("example", TEXT) FIELD("model", OBJECT) FIELD("data", OBJECT) FIELD("train", OBJECT)
-        FIELD("command", LIST(TEXT)) FIELD("env", MAP(TEXT)) FIELD("secrets", MAP("{\"enum\":[\"file\",\"env\"]}"))
+        FIELD("command", LIST(TEXT)) FIELD("cluster", STRICT("", FIRST("idle_seconds", WHOLE_OR_NULL(1, 2592000)))) FIELD("env", MAP(TEXT)) FIELD("secrets", MAP("{\"enum\":[\"file\",\"env\"]}"))
         FIELD("files", MAP(TEXT)) FIELD("workdir", TEXT)
         FIELD("tasks", OBJECT) FIELD("strategy", OBJECT) FIELD("placement", OBJECT) FIELD("checkpoint", OBJECT)
         FIELD("restart", OBJECT) FIELD("stop", OBJECT) FIELD("trace", OBJECT) FIELD("array", MAP(LIST("{}"))) "}}"},
@@ -75,7 +75,7 @@ const struct openapi_schema openapi_schemas[] = {
         FIELD("reason", TEXT_OR_NULL) FIELD("code", TEXT_OR_NULL) FIELD("created_at", TIME)
         FIELD("started_at", TIME) FIELD("ended_at", TIME) FIELD("attempt", INTEGER) FIELD("restarts", INTEGER)
         FIELD("restart_max", INTEGER) FIELD("preemptions", INTEGER) FIELD("step", INTEGER_OR_NULL) FIELD("steps", INTEGER_OR_NULL)
-        FIELD("last", MAP(VALUE)) FIELD("nodes", LIST(TEXT)) FIELD("program", TEXT_OR_NULL) FIELD("tags", LIST(TEXT))
+        FIELD("last", MAP(VALUE)) FIELD("nodes", LIST(TEXT)) FIELD("program", TEXT_OR_NULL) FIELD("cluster", BOOLEAN) FIELD("tags", LIST(TEXT))
         FIELD("after", LIST(INTEGER)) FIELD("paused", BOOLEAN) FIELD("archived", BOOLEAN)
         FIELD("array", INTEGER_OR_NULL) FIELD("array_index", INTEGER_OR_NULL)
         FIELD("parameters", "{\"type\":[\"object\",\"null\"]}"))},
@@ -83,6 +83,9 @@ const struct openapi_schema openapi_schemas[] = {
     {"ArrayEnd", FIELDS(FIRST("array", INTEGER) FIELD("count", INTEGER) FIELD("told", INTEGER))},
     {"JobList", FIELDS(FIRST("items", LIST(REF("Job"))) FIELD("next_cursor", TEXT_OR_NULL) FIELD("total", INTEGER))},
     {"JobState", FIELDS(FIRST("id", TEXT) FIELD("number", INTEGER) FIELD("state", STATE) FIELD("paused", BOOLEAN))},
+    {"Tunnel", FIELDS(FIRST("number", INTEGER) FIELD("tasks", LIST(FIELDS(FIRST("role", TEXT) FIELD("index", INTEGER) FIELD("address", TEXT))))
+        FIELD("server_name", TEXT) FIELD("authority", TEXT) FIELD("certificate", TEXT) FIELD("key", TEXT)
+        FIELD("expires_at", TIME) FIELD("idle_seconds", INTEGER))},
     {"Explanation", FIELDS(FIRST("code", TEXT) FIELD("text", TEXT) FIELD("blockers", LIST(OBJECT))
         FIELD("suggestions", LIST(TEXT)) FIELD("resource", TEXT) FIELD("role", TEXT) FIELD("needed", INTEGER)
         FIELD("best_free", INTEGER) FIELD("largest", INTEGER) FIELD("nodes", INTEGER) FIELD("ahead", INTEGER)

@@ -17,7 +17,7 @@ const struct route *const routes_all[] = {
     logs_routes,      graph_routes,      files_routes,    follow_routes,      nodes_routes,
     examples_routes,  queues_routes,     tokens_routes,   secrets_routes,     users_routes,
     members_routes,   webhooks_routes,   datasets_routes, prometheus_routes,  openapi_routes,
-    points_routes,    jobs_ended_routes,
+    points_routes,    jobs_ended_routes, tunnel_routes,
 };
 const int routes_all_count = ARRAY_LEN(routes_all);
 

@@ -17,7 +17,14 @@
 #include "runtime/worker/service.h"
 #include "runtime/worker/worker.h"
 #include "task/arguments.h"
+#include "task/certificate.h"
+#include "task/cluster_idle.h"
 #include "task/cluster_spec.h"
+
+#define IDLE_MAX_S (30 * 24 * 3600)
+#define LOOK_MIN_MS 100
+#define LOOK_MAX_MS 5000
+#define EXIT_CODE_STOPPED 3
 
 static const char usage[] =
     "usage: trainyard-task --insecure --cluster FILE --job NAME --task N [options]\n"
@@ -31,13 +38,17 @@ static const char usage[] =
     "  --task N         which task of that job, from 0\n"
     "                   (all three come from TF_CONFIG where they are not given)\n"
     "  --threads N      for kernels (all processors that it may use)\n"
-    "  --insecure       serve without encryption, on a loopback address\n";
+    "  --insecure       serve without encryption, on a loopback address\n"
+    "  --certificate F  PEM, with its key: all tasks and clients show one by this authority\n"
+    "  --idle-seconds N end when no client has used any of the tasks for so long\n";
 
 struct serving {
     struct arena *arena;
     struct cluster_spec spec;
     const char *address;
     int threads;
+    struct certificate certificate;
+    int64_t idle_seconds; /* 0: it ends when it is told */
     struct resources *resources;
     struct worker *worker;
     struct worker_link **links;
@@ -47,6 +58,8 @@ struct serving {
     struct service *worker_service;
     struct master_service *master_service;
     struct rpc_service workers; /* beside the master's methods */
+    struct cluster_idle *idle;
+    struct rpc_service idles;
     struct rpc_server *server;
 };
 
@@ -59,7 +72,7 @@ bool mode_serve_wanted(int argc, char **argv)
 
 static bool read_arguments(int argc, char **argv, struct serving *serving, struct error *err)
 {
-    const char *cluster = NULL, *job = NULL, *config = getenv("TF_CONFIG");
+    const char *cluster = NULL, *job = NULL, *config = getenv("TF_CONFIG"), *pem = NULL;
     int64_t task = -1, threads = 0;
     bool insecure = false;
     int words;
@@ -69,17 +82,21 @@ static bool read_arguments(int argc, char **argv, struct serving *serving, struc
         {.name = "--task", .number = &task, .max = 9999},
         {.name = "--threads", .number = &threads, .max = 1024},
         {.name = "--insecure", .flag = &insecure},
+        {.name = "--certificate", .text = &pem},
+        {.name = "--idle-seconds", .number = &serving->idle_seconds, .max = IDLE_MAX_S},
     };
     if (!arguments_read(argc, argv, rows, ARRAY_LEN(rows), NULL, 0, &words, err))
         return false;
-    if (!insecure)
+    if (!insecure && !pem)
         return fail(err, INVALID,
                     "a task that is started by hand serves without encryption: say --insecure");
+    if (insecure && pem)
+        return fail(err, INVALID, "allowed: one of --insecure and --certificate");
     if (!cluster && !config)
         return fail(err, INVALID, "--cluster is missing, and TF_CONFIG is not set");
     bool ok = cluster ? cluster_spec_read(cluster, serving->arena, &serving->spec, err)
                       : cluster_spec_read_config(config, serving->arena, &serving->spec, err);
-    if (!ok)
+    if (!ok || !certificate_read(pem, &serving->certificate, err))
         return false;
     if (job)
         serving->spec.job = job;
@@ -107,7 +124,8 @@ static bool link_tasks(struct serving *serving, struct error *err)
             snprintf(name, sizeof(name), "/job:%s/replica:0/task:%d", spec->jobs[j].name, t);
             struct worker_link *link =
                 here ? link_local_new(serving->worker)
-                     : link_rpc_new(name, spec->jobs[j].addresses[t], NULL, err);
+                     : link_rpc_new(name, spec->jobs[j].addresses[t],
+                                    certificate_tls(&serving->certificate), err);
             if (!link)
                 return false;
             if (here)
@@ -140,9 +158,16 @@ static bool start(struct serving *serving, struct error *err)
     });
     serving->worker_service = service_new(serving->worker);
     serving->master_service = master_service_new(serving->master);
-    serving->workers = (struct rpc_service){service_methods, serving->worker_service, NULL};
+    const struct rpc_tls *tls = certificate_tls(&serving->certificate);
+    serving->idle = cluster_idle_new(spec, tls, serving->master, err);
+    if (!serving->idle)
+        return false;
+    serving->idles = (struct rpc_service){cluster_idle_methods, serving->idle, NULL};
+    serving->workers =
+        (struct rpc_service){service_methods, serving->worker_service, &serving->idles};
     const struct rpc_server_options options = {.address = serving->address,
                                                .message_bytes_max = LIMIT_MESSAGE_BYTES - 1,
+                                               .tls = tls,
                                                .more = &serving->workers};
     serving->server =
         rpc_server_start(&options, master_service_methods, serving->master_service, err);
@@ -155,6 +180,7 @@ static void end(struct serving *serving)
         rpc_server_stop(serving->server);
     if (serving->master)
         master_stop(serving->master); /* what still runs ends */
+    cluster_idle_free(serving->idle);
     master_service_free(serving->master_service);
     master_free(serving->master);
     service_free(serving->worker_service);
@@ -163,7 +189,29 @@ static void end(struct serving *serving)
         link_free(serving->links[i]);
     free(serving->links);
     resources_free(serving->resources);
+    certificate_release(&serving->certificate);
     arena_free(serving->arena);
+}
+
+/* Until it is told to end, or nobody needs it.  Its exit code: what a server started has done
+ * its work only when it was left alone. */
+static int wait_for_end(struct serving *serving, const sigset_t *signals)
+{
+    /* Ten looks in the time that is waited for, but neither many nor few. */
+    int64_t look_ms = serving->idle_seconds * 100;
+    look_ms = look_ms < LOOK_MIN_MS   ? LOOK_MIN_MS
+              : look_ms > LOOK_MAX_MS ? LOOK_MAX_MS
+                                      : look_ms;
+    const struct timespec look = {look_ms / 1000, look_ms % 1000 * 1000000};
+    while (sigtimedwait(signals, NULL, serving->idle_seconds ? &look : NULL) < 0) {
+        if (serving->idle_seconds &&
+            cluster_idle_is_over(serving->idle, serving->idle_seconds)) {
+            printf("ends: no client has used it for %lld s\n",
+                   (long long)serving->idle_seconds);
+            return 0;
+        }
+    }
+    return serving->certificate.tls.certificate ? EXIT_CODE_STOPPED : 0;
 }
 
 int mode_serve(int argc, char **argv)
@@ -171,7 +219,6 @@ int mode_serve(int argc, char **argv)
     struct serving serving = {.arena = arena_new()};
     struct error err;
     sigset_t signals;
-    int signal;
     /* Before there are threads: all of them leave these to this one. */
     sigemptyset(&signals);
     sigaddset(&signals, SIGTERM);
@@ -179,11 +226,12 @@ int mode_serve(int argc, char **argv)
     pthread_sigmask(SIG_BLOCK, &signals, NULL);
     int code = 0;
     if (read_arguments(argc, argv, &serving, &err) && start(&serving, &err)) {
-        printf("ready: grpc://%s serves /job:%s/replica:0/task:%d of %d\n",
+        printf("ready: %s%s serves /job:%s/replica:0/task:%d of %d\n",
+               certificate_tls(&serving.certificate) ? "" : "grpc://",
                rpc_server_address(serving.server), serving.spec.job, serving.spec.task,
                cluster_spec_tasks(&serving.spec));
         fflush(stdout);
-        sigwait(&signals, &signal);
+        code = wait_for_end(&serving, &signals);
     } else {
         fprintf(stderr, "trainyard-task: %s\n", err.text);
         if (err.code == INVALID)

@@ -17,11 +17,11 @@
 #include "base/limits.h"
 #include "base/str.h"
 #include "proto/rpc.h"
-#include "runtime/io/file.h"
 #include "runtime/spec/spec.h"
 #include "runtime/train/runner.h"
 #include "runtime/worker/service.h"
 #include "runtime/worker/worker.h"
+#include "task/certificate.h"
 #include "task/cluster_spec.h"
 
 #define ANSWER_MS 60000 /* in which all tasks must have answered */
@@ -33,8 +33,7 @@ struct train_cluster {
     struct train_cluster_options options;
     struct arena *arena;
     struct cluster_spec tasks;
-    struct str pem;
-    struct rpc_tls tls; /* in `pem` */
+    struct certificate certificate;
     struct worker *worker;
     struct service *service;
     struct rpc_server *server;
@@ -142,26 +141,6 @@ static bool start_children(struct train_cluster *cluster, struct error *err)
 
 /* --- this task --- */
 
-/* The file has the certificate and its key: PEM, each found by its own line. */
-static bool read_certificate(struct train_cluster *cluster, struct error *err)
-{
-    const char *path = cluster->options.certificate;
-    if (!path)
-        return true;
-    if (!file_read(path, LIMIT_NAME_BYTES * 128, &cluster->pem, err))
-        return false;
-    const char *text = str_text(&cluster->pem);
-    if (!strstr(text, "CERTIFICATE-----") || !strstr(text, "PRIVATE KEY-----"))
-        return fail(err, INVALID, "%s has no certificate with its key", path);
-    cluster->tls = (struct rpc_tls){text, text, text, RPC_TASKS_NAME};
-    return true;
-}
-
-static const struct rpc_tls *tls_of(const struct train_cluster *cluster)
-{
-    return cluster->tls.certificate ? &cluster->tls : NULL;
-}
-
 /* What is not encrypted may not leave the machine. */
 static bool check_near(const struct cluster_job *job, struct error *err)
 {
@@ -188,7 +167,7 @@ static bool check_config(const struct train_cluster *cluster, struct error *err)
             if (!strcmp(tasks->jobs[i].name, role))
                 found = tasks->jobs[i].tasks_count;
         for (int i = 0; i < tasks->jobs_count; i++)
-            if (!strcmp(tasks->jobs[i].name, role) && !tls_of(cluster) &&
+            if (!strcmp(tasks->jobs[i].name, role) && !certificate_tls(&cluster->certificate) &&
                 !check_near(&tasks->jobs[i], err))
                 return false;
         if (found != wanted)
@@ -210,10 +189,11 @@ static bool link_tasks(struct train_cluster *cluster, struct error *err)
             snprintf(name, sizeof(name), "/job:%s/replica:0/task:%d", role, i);
             const char *address = cluster_spec_address(tasks, role, i, err);
             bool here = !strcmp(role, tasks->job) && i == tasks->task;
-            struct worker_link *link = here ? link_local_new(cluster->worker)
-                                       : address
-                                           ? link_rpc_new(name, address, tls_of(cluster), err)
-                                           : NULL;
+            struct worker_link *link =
+                here ? link_local_new(cluster->worker)
+                : address
+                    ? link_rpc_new(name, address, certificate_tls(&cluster->certificate), err)
+                    : NULL;
             if (!link)
                 return false;
             if (here)
@@ -240,7 +220,7 @@ static bool serve(struct train_cluster *cluster, struct error *err)
     cluster->service = service_new(cluster->worker);
     const struct rpc_server_options options = {.address = address,
                                                .message_bytes_max = LIMIT_MESSAGE_BYTES - 1,
-                                               .tls = tls_of(cluster)};
+                                               .tls = certificate_tls(&cluster->certificate)};
     cluster->server = rpc_server_start(&options, service_methods, cluster->service, err);
     return cluster->server;
 }
@@ -254,8 +234,8 @@ struct train_cluster *train_cluster_start(const struct train_cluster_options *op
     cluster->arena = arena_new();
     bool ok = config ? cluster_spec_read_config(config, cluster->arena, &cluster->tasks, err)
                      : start_children(cluster, err);
-    if (ok && read_certificate(cluster, err) && check_config(cluster, err) &&
-        serve(cluster, err))
+    if (ok && certificate_read(options->certificate, &cluster->certificate, err) &&
+        check_config(cluster, err) && serve(cluster, err))
         return cluster;
     train_cluster_end(cluster);
     return NULL;
@@ -336,7 +316,7 @@ void train_cluster_end(struct train_cluster *cluster)
     for (int i = 0; i < cluster->links_count; i++)
         link_free(cluster->links[i]);
     end_children(cluster);
-    str_release(&cluster->pem);
+    certificate_release(&cluster->certificate);
     free(cluster->children);
     free(cluster->links);
     arena_free(cluster->arena);

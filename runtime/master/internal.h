@@ -17,6 +17,7 @@ struct master {
     pthread_mutex_t lock; /* guards: all below */
     bool stopped;
     struct master_session *sessions;
+    uint64_t used_us; /* when a session came or went */
     struct seen *seen;
 };
 
@@ -27,7 +28,8 @@ struct master_session {
     int64_t timeout_ms;
     struct session *here;            /* one of these two */
     struct cluster_session *cluster; /* over several tasks */
-    atomic_int references;
+    atomic_int references;           /* the list's, and of each call that uses it */
+    atomic_ullong used_us;           /* when a call let go of it */
 
     pthread_mutex_t extending; /* one at a time; guards: version */
     int64_t version;

@@ -4,6 +4,7 @@
 #include <sys/random.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "runtime/master/internal.h"
 #include "runtime/worker/link.h"
@@ -14,6 +15,7 @@ struct master *master_new(const struct master_options *options)
     master->options = *options;
     pthread_mutex_init(&master->lock, NULL);
     master->seen = seen_new(MASTER_REQUESTS_KEPT);
+    master->used_us = clock_monotonic_us();
     return master;
 }
 
@@ -23,6 +25,7 @@ static void close_all(struct master *master)
     pthread_mutex_lock(&master->lock);
     struct master_session *session = master->sessions;
     master->sessions = NULL;
+    master->used_us = clock_monotonic_us();
     pthread_mutex_unlock(&master->lock);
     while (session) {
         struct master_session *next = session->next;
@@ -82,6 +85,7 @@ bool master_create(struct master *master, const struct master_config *config,
     session->version = 0; /* the first graph is version 0 */
     pthread_mutex_lock(&master->lock);
     bool stopped = master->stopped;
+    master->used_us = clock_monotonic_us();
     if (!stopped) {
         session->next = master->sessions;
         master->sessions = session;
@@ -92,6 +96,19 @@ bool master_create(struct master *master, const struct master_config *config,
     master_session_close(session);
     master_release(session);
     return fail(err, UNAVAILABLE, "the server is shutting down");
+}
+
+uint64_t master_idle_us(struct master *master)
+{
+    pthread_mutex_lock(&master->lock);
+    uint64_t now_us = clock_monotonic_us(), used_us = master->used_us;
+    for (const struct master_session *s = master->sessions; s; s = s->next) {
+        uint64_t last_us = atomic_load(&s->references) > 1 ? now_us : atomic_load(&s->used_us);
+        if (last_us > used_us)
+            used_us = last_us;
+    }
+    pthread_mutex_unlock(&master->lock);
+    return now_us > used_us ? now_us - used_us : 0;
 }
 
 struct master_session *master_find(struct master *master, const char *handle, struct error *err)
@@ -113,8 +130,10 @@ bool master_close(struct master *master, const char *handle, struct error *err)
     while (*at && strcmp((*at)->handle, handle) != 0)
         at = &(*at)->next;
     struct master_session *session = *at;
-    if (session)
+    if (session) {
         *at = session->next;
+        master->used_us = clock_monotonic_us();
+    }
     pthread_mutex_unlock(&master->lock);
     if (!session)
         return fail(err, ABORTED,

@@ -52,6 +52,9 @@ bool master_create(struct master *master, const struct master_config *config,
                    const void *graph_def, size_t size, char handle[MASTER_HANDLE_BYTES],
                    struct error *err) CHECKED;
 
+/* How long no client has used any session: made one, run a step, closed it. */
+uint64_t master_idle_us(struct master *master);
+
 /* To be given back with master_release(); ABORTED "Session H is not found." */
 struct master_session *master_find(struct master *master, const char *handle,
                                    struct error *err) CHECKED;

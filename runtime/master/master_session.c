@@ -1,6 +1,7 @@
 /* master_session.c - one session: here, or over the tasks of a cluster. */
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/str.h"
 #include "runtime/cluster/cluster.h"
@@ -72,6 +73,7 @@ void master_session_close(struct master_session *session)
 
 void master_release(struct master_session *session)
 {
+    atomic_store(&session->used_us, clock_monotonic_us());
     if (atomic_fetch_sub(&session->references, 1) != 1)
         return;
     master_partials_free(session);

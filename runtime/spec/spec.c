@@ -71,10 +71,10 @@ json_t *spec_load(const char *text, size_t size, struct error *err)
 /* --- the top --- */
 
 static const char *const top_fields[] = {
-    "version",    "name",    "project", "queue",   "tags",  "seed",     "notes",
-    "priority",   "after",   "example", "model",   "data",  "train",    "command",
-    "env",        "secrets", "files",   "workdir", "tasks", "strategy", "placement",
-    "checkpoint", "restart", "stop",    "trace",   "array", NULL};
+    "version",   "name",       "project", "queue", "tags",    "seed",  "notes",
+    "priority",  "after",      "example", "model", "data",    "train", "command",
+    "cluster",   "env",        "secrets", "files", "workdir", "tasks", "strategy",
+    "placement", "checkpoint", "restart", "stop",  "trace",   "array", NULL};
 
 static bool tags_parse(const struct spec_object *whole, struct spec *spec)
 {
@@ -171,10 +171,13 @@ static bool sections_parse(const struct spec_object *whole, struct spec *spec)
     if (!spec_read_only(whole, top_fields) || !refuse_array(whole) ||
         !identity_parse(whole, spec))
         return false;
-    if (spec_read_value(whole, "command"))
+    if (spec_read_value(whole, "command") && !spec_read_value(whole, "cluster"))
         return spec_parse_command(whole, spec);
-    if (!refuse_without_command(whole) ||
-        !spec_read_required(whole, "model", "{\"layers\": [...]}, or name an \"example\"") ||
+    if (!refuse_without_command(whole))
+        return false;
+    if (spec_read_value(whole, "cluster"))
+        return spec_parse_cluster(whole, spec);
+    if (!spec_read_required(whole, "model", "{\"layers\": [...]}, or name an \"example\"") ||
         !spec_read_required(whole, "data", "{\"dataset\": NAME}") ||
         !spec_read_object(whole, "model", &model) || !spec_read_object(whole, "data", &data) ||
         !spec_read_object(whole, "train", &train) || !spec_read_object(whole, "tasks", &tasks))
@@ -209,10 +212,11 @@ const struct spec *spec_parse_training(struct arena *arena, const char *text, si
                                        struct error *err)
 {
     const struct spec *spec = spec_parse(arena, text, size, err);
-    if (!spec || !spec->command.words_count)
+    if (!spec || (!spec->command.words_count && !spec->idle_seconds))
         return spec;
-    error_at(err, "/command", INVALID,
-             "the job runs a command: there is no model to train. A server runs it: trainyard "
-             "submit");
+    bool program = spec->command.words_count > 0;
+    error_at(err, program ? "/command" : "/cluster", INVALID,
+             "the job %s: there is no model to train. A server runs it: trainyard submit",
+             program ? "runs a command" : "is a cluster for TensorFlow's clients");
     return NULL;
 }

@@ -187,8 +187,7 @@ struct spec_stop {
 /* --- a program in the place of model, data and train --- */
 
 struct spec_variable {
-    const char *name;
-    const char *value;
+    const char *name, *value;
 };
 
 struct spec_secret { /* stored by the server, told when the program starts */
@@ -230,7 +229,8 @@ struct spec {
     const char *const *after; /* jobs that must have succeeded: by number, id or name */
     int after_count;
     int64_t seed;
-    struct spec_command command; /* then no layers, data and train: */
+    struct spec_command command; /* then no layers, data and train, as in a cluster: */
+    int64_t idle_seconds; /* tasks for TensorFlow's clients, until unused for so long; 0: not */
     const struct spec_layer *layers;
     int layers_count;
     int output;              /* the layer whose output the loss takes; of a graph: -1 */
@@ -261,7 +261,7 @@ int spec_tasks(const struct spec *spec); /* how many, of all roles */
 const struct spec *spec_parse(struct arena *arena, const char *text, size_t size,
                               struct error *err) CHECKED;
 
-/* The same for who trains: a job with a command fails with INVALID. */
+/* The same for who trains: a job with a command or a cluster fails with INVALID. */
 const struct spec *spec_parse_training(struct arena *arena, const char *text, size_t size,
                                        struct error *err) CHECKED;
 

@@ -217,32 +217,38 @@ static const char *name_of(const struct spec_command *command, struct arena *are
 }
 
 /* What only a model has. */
-static bool refuse_model(const struct spec_object *whole)
+static bool refuse_model(const struct spec_object *whole, const char *kind)
 {
     static const char *const fields[] = {"model",    "data",       "train",
                                          "strategy", "checkpoint", "trace"};
     for (int i = 0; i < ARRAY_LEN(fields); i++) {
         if (spec_read_value(whole, fields[i]))
             return error_at(whole->err, spec_read_pointer(whole, fields[i], -1), INVALID,
-                            "%s belongs to a model; a job with a \"command\" has none",
-                            fields[i]);
+                            "%s belongs to a model; a job with a \"%s\" has none", fields[i],
+                            kind);
     }
     return true;
 }
 
-bool spec_parse_command(const struct spec_object *whole, struct spec *spec)
+bool spec_parse_bare(const struct spec_object *whole, const char *kind, struct spec *spec)
 {
     static const char *const stop_fields[] = {"max_seconds", NULL};
+    struct spec_object tasks, stop;
+    return refuse_model(whole, kind) && spec_read_object(whole, "tasks", &tasks) &&
+           spec_parse_tasks(&tasks, spec) && spec_parse_placement(whole, spec) &&
+           spec_parse_restart(whole, spec) && spec_read_object(whole, "stop", &stop) &&
+           (!stop.json || spec_read_only(&stop, stop_fields)) &&
+           spec_parse_seconds(&stop, spec);
+}
+
+bool spec_parse_command(const struct spec_object *whole, struct spec *spec)
+{
     struct spec_command *out = &spec->command;
-    struct spec_object env, tasks, stop;
-    if (!refuse_model(whole) || !words_parse(whole, out) ||
+    struct spec_object env;
+    if (!spec_parse_bare(whole, "command", spec) || !words_parse(whole, out) ||
         !spec_read_object(whole, "env", &env) ||
         !variables_parse(&env, VARIABLES_MAX, &out->env, &out->env_count) ||
-        !secrets_parse(whole, out) || !files_parse(whole, out) || !workdir_parse(whole, out) ||
-        !spec_read_object(whole, "tasks", &tasks) || !spec_parse_tasks(&tasks, spec) ||
-        !spec_parse_placement(whole, spec) || !spec_parse_restart(whole, spec) ||
-        !spec_read_object(whole, "stop", &stop) ||
-        (stop.json && !spec_read_only(&stop, stop_fields)) || !spec_parse_seconds(&stop, spec))
+        !secrets_parse(whole, out) || !files_parse(whole, out) || !workdir_parse(whole, out))
         return false;
     if (!spec->name)
         spec->name = name_of(out, whole->arena);

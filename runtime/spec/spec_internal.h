@@ -42,6 +42,12 @@ bool spec_parse_seconds(const struct spec_object *stop,
                         struct spec *spec) CHECKED; /* spec_end.c: its field "max_seconds" */
 bool spec_parse_command(const struct spec_object *whole, struct spec *spec)
     CHECKED; /* spec_command.c: the whole of such a job */
+/* What is left to say of a job without a model, which has the field `kind`; refuses what only
+ * a model has (spec_command.c). */
+bool spec_parse_bare(const struct spec_object *whole, const char *kind,
+                     struct spec *spec) CHECKED;
+bool spec_parse_cluster(const struct spec_object *whole, struct spec *spec)
+    CHECKED; /* spec_cluster.c: the whole of such a job */
 bool spec_parse_run(const struct spec_object *whole,
                     struct spec *spec) CHECKED; /* spec_run.c */
 

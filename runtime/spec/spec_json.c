@@ -243,17 +243,21 @@ static void add_strategy(struct str *out, const struct spec_strategy *strategy)
 
 void spec_to_json(const struct spec *spec, struct str *out)
 {
-    bool program = spec->command.words_count > 0;
+    bool program = spec->command.words_count > 0, cluster = spec->idle_seconds > 0;
+    bool model = !program && !cluster;
     add_identity(out, spec);
     if (program)
         spec_command_write(&spec->command, out);
+    else if (cluster)
+        str_printf(out, " \"cluster\": {\"idle_seconds\": %lld},\n",
+                   (long long)spec->idle_seconds);
     else
         add_model(out, spec);
     add_tasks(out, spec);
-    if (!program && spec_tasks(spec) > 1)
+    if (model && spec_tasks(spec) > 1)
         add_strategy(out, &spec->strategy);
     str_printf(out, " \"placement\": {\"tasks\": \"%s\"},\n", spec->spread ? "spread" : "pack");
-    if (program) {
+    if (!model) {
         spec_restart_write(spec, out);
         str_printf(out, " \"stop\": {\"max_seconds\": %lld}}\n",
                    (long long)spec->stop.max_seconds);

@@ -13,6 +13,7 @@
 #include "proto/agent_pb.h"
 #include "scheduler/agent/files.h"
 #include "scheduler/agent/launch.h"
+#include "scheduler/agent/prepare.h"
 #include "scheduler/agent/program.h"
 #include "scheduler/agent/spawn.h"
 #include "scheduler/agent/users.h"
@@ -45,6 +46,8 @@ json_t *launch_start_json(const struct agent_start_task *start, const char *cook
         json_object_set_new(json, "program", program_json(&start->program));
     else
         json_object_set_new(json, "tasks", json_integer(start->tasks));
+    if (start->idle_seconds)
+        json_object_set_new(json, "idle_seconds", json_integer(start->idle_seconds));
     return json;
 }
 
@@ -75,6 +78,15 @@ static void training_command(struct words *words, const char *task_path, const c
         words_option(words, "--certificate", files_text(start, "certificate"));
 }
 
+/* What it is of which cluster TF_CONFIG says. */
+static void serving_command(struct words *words, const char *task_path, const json_t *start)
+{
+    words_add(words, task_path);
+    words_option(words, "--certificate", files_text(start, "certificate"));
+    words_option_int(words, "--idle-seconds", files_int(start, "idle_seconds"));
+    words_option_int(words, "--threads", threads_of(start));
+}
+
 static void command_make(struct words *words, const char *shim_path, const char *task_path,
                          const char *folder, const json_t *start)
 {
@@ -92,6 +104,8 @@ static void command_make(struct words *words, const char *shim_path, const char 
     words_add(words, "--");
     if (program)
         program_command(words, start);
+    else if (files_int(start, "idle_seconds"))
+        serving_command(words, task_path, start);
     else
         training_command(words, task_path, folder, start);
 }
@@ -121,7 +135,7 @@ static bool environment_make(struct words *words, const char *folder, const json
     words_variable(words, "TRAINYARD_ROLE", files_text(start, "role"));
     words_variable_int(words, "TRAINYARD_INDEX", files_int(start, "index"));
     words_variable(words, "TRAINYARD_COOKIE", files_text(start, "cookie"));
-    if (files_int(start, "tasks") > 1)
+    if (!json_object_get(start, "program") && prepare_wanted(start))
         program_add_cluster(words, start);
     return !json_object_get(start, "program") || program_environment(words, folder, start, err);
 }

@@ -178,9 +178,15 @@ static int64_t tasks_of(const json_t *start)
     return files_int(program ? program : start, "tasks");
 }
 
+/* Whether it must know where others are, or by what they know each other. */
+static bool meets(const json_t *start)
+{
+    return tasks_of(start) > 1 || files_int(start, "idle_seconds");
+}
+
 bool prepare_wanted(const json_t *start)
 {
-    return json_object_get(start, "program") || tasks_of(start) > 1;
+    return json_object_get(start, "program") || meets(start);
 }
 
 /* The certificate and its key, for the task's user alone; once. */
@@ -216,7 +222,7 @@ static enum prepare_result meet(struct prepare *prepare, struct link *link,
                                        arena_printf(arena, "127.0.0.1:%d", port)};
     struct agent_meet_response met = {.cluster = &alone, .cluster_count = 1, .certificate = ""};
     enum prepare_result result = PREPARE_DONE;
-    if (tasks_of(prepare->start) > 1 && !link_meet(link, task, host, port, arena, &met, err)) {
+    if (meets(prepare->start) && !link_meet(link, task, host, port, arena, &met, err)) {
         result = call_failed(err);
     } else if (!met.cluster_count) {
         prepare->wait_ms = prepare->wait_ms ? prepare->wait_ms * 2 : WAIT_FIRST_MS;

@@ -162,6 +162,11 @@ static void discard(struct agent *agent, const struct agent_task_ref *task)
     attempt_kill(held->attempt);
 }
 
+static bool listens(const struct agent_start_task *start)
+{
+    return start->program.words_count || start->tasks > 1 || start->idle_seconds;
+}
+
 static void command_run(struct agent *agent, const struct agent_command *command)
 {
     const struct agent_task_ref *task =
@@ -175,9 +180,7 @@ static void command_run(struct agent *agent, const struct agent_command *command
                                                    : "stop");
     if (command->kind == AGENT_COMMAND_START) {
         const struct attempt_own own = {
-            .port = command->start.program.words_count || command->start.tasks > 1
-                        ? port_take(agent)
-                        : 0,
+            .port = listens(&command->start) ? port_take(agent) : 0,
             .user = port_user(agent, task->job_id),
             .group = agent->users.group,
             .gpus = &agent->gpus,

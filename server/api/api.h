@@ -14,6 +14,7 @@ extern const struct route oidc_routes[];
 extern const struct route jobs_routes[];
 extern const struct route jobs_list_routes[];
 extern const struct route jobs_ended_routes[];
+extern const struct route tunnel_routes[];
 extern const struct route plan_routes[];
 extern const struct route arrays_routes[];
 extern const struct route story_routes[];

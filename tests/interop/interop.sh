@@ -75,6 +75,7 @@ else
 fi
 mkdir -p "$work/arrays" "$work/onnx"
 tests/interop/scripts.sh "$venv/bin/python" || failed=1
+tests/interop/tunnel.sh "$venv/bin/python" || failed=1
 check numpy/arrays "$venv/bin/python" -W ignore tests/interop/arrays.py "$BUILD/trainyard-task" "$work/arrays"
 check onnx/models "$venv/bin/python" -W ignore tests/interop/onnx_models.py "$BUILD/onnx-write" "$BUILD/trainyard-task" "$work/onnx" "$shared/keras/models"
 tests/interop/ops_fuzz.sh "$venv/bin/python" "$BUILD" 1 500 || failed=1

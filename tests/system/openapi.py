@@ -3,7 +3,7 @@ a field that is not described is a finding too.
 
 openapi.py URL TOKEN MODEL_JOB PROGRAM_JOB      prints what does not fit, and "all N" at the end
 """
-import json, re, sys, urllib.error, urllib.request
+import json, re, sys, time, urllib.error, urllib.request
 
 url, token, model, program = sys.argv[1:]
 command = {"name": "c", "command": ["true"], "tasks": {"worker": {"cpus": 1}}}
@@ -92,6 +92,11 @@ document = json.loads(call("GET", "/api/v1/openapi.json")[2])
 # What is needed before: its answers are looked at below.
 call("POST", "/api/v1/users", {"name": "ana", "role": "member", "password": "correct horse"})
 call("PUT", "/api/v1/secrets/KEY", {"value": "abcd"})
+cluster = json.loads(call("POST", "/api/v1/jobs", {"cluster": {"idle_seconds": 60}, "tasks": {"worker": {"cpus": 0.1}}})[2])["id"]
+for _ in range(200):
+    if json.loads(call("GET", f"/api/v1/jobs/{cluster}")[2])["state"] == "running":
+        break
+    time.sleep(0.05)
 node = json.loads(call("GET", "/api/v1/nodes")[2])["items"][0]["name"]
 call("POST", f"/api/v1/nodes/{node}:drain")  # so that jobs wait
 paused = json.loads(call("POST", "/api/v1/jobs", waits)[2])["id"]
@@ -123,6 +128,7 @@ calls = {
     f"GET {J}/{{id}}/explain": [f"{J}/{model}/explain", f"{J}/{paused}/explain"],
     f"POST {J}/{{id}}:pause": [f"{J}/{paused}:pause"], f"POST {J}/{{id}}:resume": [f"{J}/{paused}:resume"],
     f"POST {J}/{{id}}:clone": [f"{J}/{program}:clone"], f"POST {J}/{{id}}:archive": [f"{J}/{program}:archive"],
+    f"POST {J}/{{id}}:tunnel": [(f"{J}/{cluster}:tunnel", None)],
     f"POST {J}/{{id}}:unarchive": [f"{J}/{program}:unarchive"],
     f"POST {J}/{{id}}:cancel": [f"{J}/{others[0]}:cancel"], f"POST {J}/{{id}}:kill": [f"{J}/{others[1]}:kill"],
     "GET /api/v1/arrays/{id}": [f"/api/v1/arrays/{array}"], "POST /api/v1/arrays/{id}:cancel": [f"/api/v1/arrays/{array}:cancel"],

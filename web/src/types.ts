@@ -26,6 +26,7 @@ export interface Job {
     last: Record<string, number>;
     nodes: string[];
     program: string | null; // its command line, when it trains no model
+    cluster: boolean; // its tasks serve TensorFlow programs
     tags: string[];
     paused: boolean;
 }

@@ -80,3 +80,42 @@ TEST(who_has_it_may_speak_and_nobody_else)
     rpc_server_stop(server);
     arena_free(arena);
 }
+
+TEST(who_is_signed_for_is_a_client_for_a_while)
+{
+    static const struct rpc_method methods[] = {{"/e/Echo", echo}, {0}};
+    struct error err;
+    struct arena *arena = arena_new();
+    struct rpc_tls ours = made(1, arena), server_tls = ours, pass = ours, late = ours,
+                   other = ours;
+    uint8_t seed[CERTIFICATE_SEED_BYTES], others[CERTIFICATE_SEED_BYTES];
+    char name[201];
+    memset(seed, 1, sizeof(seed));
+    memset(others, 2, sizeof(others));
+    memset(name, 'n', sizeof(name) - 1); /* longer than a certificate takes */
+    name[sizeof(name) - 1] = '\0';
+    CHECK_OK(certificate_sign(seed, RPC_TASKS_NAME, name, 600, arena, &pass.certificate,
+                              &pass.key, &err),
+             &err);
+    CHECK_OK(certificate_sign(seed, RPC_TASKS_NAME, "ana", -1, arena, &late.certificate,
+                              &late.key, &err),
+             &err);
+    CHECK_OK(certificate_sign(others, RPC_TASKS_NAME, "ana", 600, arena, &other.certificate,
+                              &other.key, &err),
+             &err);
+    CHECK(strcmp(pass.key, ours.key) != 0 && strcmp(pass.key, late.key) != 0);
+    const struct rpc_server_options options = {
+        .address = "127.0.0.1:0", .message_bytes_max = 1000, .tls = &server_tls};
+    struct rpc_server *server = rpc_server_start(&options, methods, NULL, &err);
+    CHECK_OK(server, &err);
+    CHECK(speaks(rpc_server_address(server), &pass));
+    CHECK(!speaks(rpc_server_address(server), &late));
+    CHECK(!speaks(rpc_server_address(server), &other));
+    rpc_server_stop(server);
+    server_tls = pass; /* it is no task: those who trust tasks do not take it for one */
+    server = rpc_server_start(&options, methods, NULL, &err);
+    CHECK_OK(server, &err);
+    CHECK(!speaks(rpc_server_address(server), &ours));
+    rpc_server_stop(server);
+    arena_free(arena);
+}

@@ -11,6 +11,7 @@ import { GraphTab } from "../parts/graph-tab";
 import { LogTail } from "../parts/log-tail";
 import { PlacementTable } from "../parts/placement-table";
 import { ProblemNotice } from "../parts/problem";
+import { ClusterOverview } from "../parts/cluster";
 import { ProgramFigures, ProgramOverview } from "../parts/program";
 import { Bar, StateMark } from "../parts/state";
 import { StepTimesTab } from "../parts/step-times";
@@ -190,9 +191,9 @@ function Top({ job, tab }: { job: Job; tab: string }): preact.JSX.Element {
                 <span class="space" />
                 {may ? <Actions job={job} /> : null}
             </div>
-            {job.program ? <ProgramFigures job={job} /> : <Figures job={job} ran={ran} />}
+            {job.program ? <ProgramFigures job={job} /> : job.cluster ? null : <Figures job={job} ran={ran} />}
             <nav class="tabs" aria-label="Job">
-                {(job.program ? PROGRAM_TABS : TABS).map((name) => (
+                {(job.program || job.cluster ? PROGRAM_TABS : TABS).map((name) => (
                     <a key={name} href={`/jobs/${job.number}${name === "overview" ? "" : `/${name}`}`} aria-current={name === tab ? "page" : undefined}>
                         {name[0]?.toUpperCase()}
                         {name.slice(1)}
@@ -234,6 +235,13 @@ function Overview({ job, series }: { job: Job; series: Series[] }): preact.JSX.E
             <>
                 <Why job={job} />
                 <ProgramOverview job={job} series={series} />
+            </>
+        );
+    if (job.cluster)
+        return (
+            <>
+                <Why job={job} />
+                <ClusterOverview job={job} />
             </>
         );
     const named = (...names: string[]): Series[] => series.filter((one) => names.includes(one.name));

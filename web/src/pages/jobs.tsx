@@ -41,6 +41,8 @@ function Row({ job: listed, now }: { job: Job; now: number }): preact.JSX.Elemen
                     <span class={`clip ${job.state === "failed" ? "error-text" : "muted"}`} title={job.reason ?? ""}>
                         {job.reason ?? "waits for the scheduler"}
                     </span>
+                ) : job.cluster ? (
+                    <span class="muted">cluster for TensorFlow programs</span>
                 ) : job.program ? (
                     <code class="clip muted" title={job.program}>
                         {job.program}

@@ -6,6 +6,7 @@ import * as api from "../api";
 import { count } from "../format";
 import { go, useLoad } from "../hooks";
 import { ProblemNotice } from "../parts/problem";
+import type { Dataset } from "../types";
 
 type Json = Record<string, unknown>;
 
@@ -29,7 +30,7 @@ function put(spec: Json, path: string[], value: unknown): Json {
     if (rest.length > 0) {
         const whole = typeof inner === "number" ? { replicas: inner } : inner && typeof inner === "object" ? (inner as Json) : {};
         next = put(whole, rest, value);
-        if (Object.keys(next as Json).length === 0) next = undefined;
+        if (Object.keys(next as Json).length === 0 && key !== "cluster") next = undefined; /* that one says what kind of job it is */
     }
     if (next === undefined || next === "") delete copy[key];
     else copy[key] = next;
@@ -100,6 +101,60 @@ function Choice({ label, path, choices, spec, change, wrong }: ChoiceProps): pre
             </select>
             {wrong ? <small class="error-text">{wrong}</small> : null}
         </label>
+    );
+}
+
+// Not a program, nor tasks for others.
+function training(spec: Json): boolean {
+    return spec["command"] === undefined && spec["cluster"] === undefined;
+}
+
+interface ModelFieldsProps {
+    spec: Json;
+    change: (spec: Json) => void;
+    wrong: (pointer: string) => string | undefined;
+    datasets: Dataset[];
+}
+
+function ModelFields({ spec, change, wrong, datasets }: ModelFieldsProps): preact.JSX.Element {
+    return (
+        <>
+            <Field
+                label="Dataset"
+                path={["data", "dataset"]}
+                list="datasets"
+                spec={spec}
+                change={change}
+                wrong={wrong("/data/dataset")}
+            />
+            <datalist id="datasets">
+                {datasets
+                    .filter((one) => one.state === "ready")
+                    .map((one) => (
+                        <option key={one.name} value={one.name} />
+                    ))}
+            </datalist>
+            <Field label="Batch size" path={["data", "batch_size"]} kind="number" spec={spec} change={change} wrong={wrong("/data/batch_size")} />
+            <Field
+                label="Steps"
+                path={["train", "steps"]}
+                kind="number"
+                placeholder={at(spec, ["train", "epochs"]) === undefined ? "" : `${String(at(spec, ["train", "epochs"]))} epochs`}
+                spec={spec}
+                change={(next) => change(put(next, ["train", "epochs"], undefined))}
+                wrong={wrong("/train/steps")}
+            />
+            <Field
+                label="Learning rate"
+                path={["train", "optimizer", "learning_rate"]}
+                kind="number"
+                placeholder="the optimizer's default"
+                spec={spec}
+                change={change}
+                wrong={wrong("/train/optimizer/learning_rate")}
+            />
+            <Choice label="Precision" path={["train", "precision"]} choices={["float32", "bfloat16"]} spec={spec} change={change} wrong={wrong("/train/precision")} />
+        </>
     );
 }
 
@@ -202,41 +257,19 @@ export function NewJobPage(): preact.JSX.Element {
                     {spec ? (
                         <>
                             <Field label="Name" path={["name"]} spec={spec} change={change} wrong={wrong("/name")} />
-                            <Field
-                                label="Dataset"
-                                path={["data", "dataset"]}
-                                list="datasets"
-                                spec={spec}
-                                change={change}
-                                wrong={wrong("/data/dataset")}
-                            />
-                            <datalist id="datasets">
-                                {(datasets.value ?? [])
-                                    .filter((one) => one.state === "ready")
-                                    .map((one) => (
-                                        <option key={one.name} value={one.name} />
-                                    ))}
-                            </datalist>
-                            <Field label="Batch size" path={["data", "batch_size"]} kind="number" spec={spec} change={change} wrong={wrong("/data/batch_size")} />
-                            <Field
-                                label="Steps"
-                                path={["train", "steps"]}
-                                kind="number"
-                                placeholder={at(spec, ["train", "epochs"]) === undefined ? "" : `${String(at(spec, ["train", "epochs"]))} epochs`}
-                                spec={spec}
-                                change={(next) => change(put(next, ["train", "epochs"], undefined))}
-                                wrong={wrong("/train/steps")}
-                            />
-                            <Field
-                                label="Learning rate"
-                                path={["train", "optimizer", "learning_rate"]}
-                                kind="number"
-                                placeholder="the optimizer's default"
-                                spec={spec}
-                                change={change}
-                                wrong={wrong("/train/optimizer/learning_rate")}
-                            />
-                            <Choice label="Precision" path={["train", "precision"]} choices={["float32", "bfloat16"]} spec={spec} change={change} wrong={wrong("/train/precision")} />
+                            {spec["cluster"] !== undefined ? (
+                                <Field
+                                    label="Ends when unused for so many seconds"
+                                    path={["cluster", "idle_seconds"]}
+                                    kind="number"
+                                    placeholder="3600"
+                                    spec={spec}
+                                    change={change}
+                                    wrong={wrong("/cluster/idle_seconds")}
+                                />
+                            ) : training(spec) ? (
+                                <ModelFields spec={spec} change={change} wrong={wrong} datasets={datasets.value ?? []} />
+                            ) : null}
                             <Field
                                 label="Workers"
                                 path={["tasks", "worker", "replicas"]}
@@ -255,16 +288,18 @@ export function NewJobPage(): preact.JSX.Element {
                                 change={change}
                                 wrong={wrong("/tasks/ps/replicas") ?? wrong("/tasks/ps")}
                             />
-                            <Field
-                                label="GPUs for each worker"
-                                path={["tasks", "worker", "gpus"]}
-                                kind="number"
-                                placeholder="none"
-                                spec={spec}
-                                change={change}
-                                wrong={wrong("/tasks/worker/gpus")}
-                            />
-                            <Field label="Seed" path={["seed"]} kind="number" spec={spec} change={change} wrong={wrong("/seed")} />
+                            {spec["cluster"] !== undefined ? null : (
+                                <Field
+                                    label="GPUs for each worker"
+                                    path={["tasks", "worker", "gpus"]}
+                                    kind="number"
+                                    placeholder="none"
+                                    spec={spec}
+                                    change={change}
+                                    wrong={wrong("/tasks/worker/gpus")}
+                                />
+                            )}
+                            {training(spec) ? <Field label="Seed" path={["seed"]} kind="number" spec={spec} change={change} wrong={wrong("/seed")} /> : null}
                         </>
                     ) : (
                         <p class="error-text">The text on the right is not JSON yet.</p>
