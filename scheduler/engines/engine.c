@@ -77,10 +77,39 @@ static void add_word(struct str *script, const char *word)
     str_add_char(script, '\'');
 }
 
+/*
+ * The agent leaves its tasks when it ends: here they end with it.  Each shim is told once,
+ * while the agent still tells the server what becomes of its task; what does not end in time is
+ * killed. A shim is known by the folder in which it works, whatever its number has become.
+ */
+static const char script_tasks[] =
+    "told=' '\n"
+    "tasks() { # SIGNAL: true while there are any\n"
+    "    left=1\n"
+    "    for file in \"$folder\"/attempts/*/shim.json; do\n"
+    "        pid=$(sed -n 's/.*\"pid\": *\\([0-9]*\\).*/\\1/p' \"$file\" 2>/dev/null)\n"
+    "        [ -n \"$pid\" ] && [ \"/proc/$pid/cwd\" -ef \"${file%/*}\" ] || continue\n"
+    "        left=0\n"
+    "        case $1$told in TERM*\" $pid \"*) continue ;; esac\n"
+    "        kill \"-$1\" \"$pid\" && told=\"$told$pid \"\n"
+    "    done\n"
+    "    return $left\n"
+    "}\n"
+    "end() { # SECONDS: what runs may take so long\n"
+    "    trap '' TERM INT\n"
+    "    second=0\n"
+    "    while tasks TERM && [ $second -lt \"$1\" ]; do sleep 1; second=$((second + 1)); done\n"
+    "    [ $second = 0 ] || sleep 1 # the agent tells the last of it\n"
+    "    while tasks KILL && [ $second -lt $(($1 + 5)) ]; do sleep 1; second=$((second + 1)); "
+    "done\n"
+    "    [ -z \"$agent\" ] || kill \"$agent\" 2>/dev/null\n"
+    "}\n"
+    "agent=\n";
+
 void engine_script(const struct settings *settings, const struct settings_queue *queue,
                    const char *name, const char *server, struct str *script)
 {
-    char number[32];
+    long long grace_s = (long long)settings->grace_s;
     str_add(script, "#!/bin/sh\n"
                     "# A node of a Trainyard server, for as long as this job may run.\n"
                     "umask 077\n"
@@ -88,33 +117,33 @@ void engine_script(const struct settings *settings, const struct settings_queue 
     char *pattern = alloc_printf("%s/%s.XXXXXX", settings->folder, name);
     add_word(script, pattern);
     free(pattern);
-    str_add(script, ") || exit 1\n"
-                    "agent=\n"
-                    "trap '[ -z \"$agent\" ] || kill \"$agent\"' TERM INT\n");
+    str_add(script, ") || exit 1\n");
+    str_add(script, script_tasks);
+    str_printf(script, "trap 'end %lld' TERM INT\n", grace_s);
     add_word(script, settings->agent);
     str_add(script, " agent --dir \"$folder\" --name");
     add_word(script, name);
     str_add(script, " --server");
     add_word(script, *settings->server ? settings->server : server);
-    snprintf(number, sizeof(number), "%lld", (long long)queue->like.capacity.cpu_millis / 1000);
-    str_add(script, " --cpus");
-    add_word(script, number);
-    snprintf(number, sizeof(number), "%lld", (long long)queue->like.capacity.memory_bytes);
-    str_add(script, " --memory");
-    add_word(script, number);
+    str_printf(script, " --cpus '%lld' --memory '%lld'",
+               (long long)queue->like.capacity.cpu_millis / 1000,
+               (long long)queue->like.capacity.memory_bytes);
     if (*queue->labels) {
         str_add(script, " --labels");
         add_word(script, queue->labels);
     }
     for (const char *const *word = settings->agent_options; *word; word++)
         add_word(script, *word);
-    str_add(script,
-            " &\n"
-            "agent=$!\n"
-            "wait \"$agent\"; status=$?\n"
-            "while kill -0 \"$agent\" 2>/dev/null; do wait \"$agent\"; status=$?; done\n"
-            "rm -rf \"$folder\"\n"
-            "exit $status\n");
+    str_printf(script,
+               " &\n"
+               "agent=$!\n"
+               "wait \"$agent\"; status=$?\n"
+               "while kill -0 \"$agent\" 2>/dev/null; do wait \"$agent\"; status=$?; done\n"
+               "agent=\n"
+               "end %lld # of an agent that died\n"
+               "rm -rf \"$folder\"\n"
+               "exit $status\n",
+               grace_s);
 }
 
 /* --- tokens --- */

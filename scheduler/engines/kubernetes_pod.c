@@ -18,6 +18,8 @@ static json_t *resources(const struct scheduler_resources *each)
     return json_pack("{s:O, s:o}", "requests", limits, "limits", limits);
 }
 
+#define GRACE_MORE_S 10 /* for the agent to tell the last of it */
+
 /* Of the server's folder a task sees no more than it needs. */
 static json_t *mounts(const char *folder)
 {
@@ -48,6 +50,8 @@ char *kubernetes_pod_make(const struct settings *settings, const struct engine_p
     json_t *spec = json_pack("{s:s, s:b, s:b, s:[o]}", "restartPolicy", "Never",
                              "automountServiceAccountToken", 0, "enableServiceLinks", 0,
                              "containers", container(settings, pilot, pod));
+    json_object_set_new(spec, "terminationGracePeriodSeconds",
+                        json_integer(settings->grace_s + GRACE_MORE_S));
     json_t *selector = json_loads(pilot->queue->node_selector, 0, NULL);
     if (json_object_size(selector))
         json_object_set(spec, "nodeSelector", selector);

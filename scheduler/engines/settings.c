@@ -281,6 +281,7 @@ static void read_all(struct reader *r, struct settings *settings)
     settings->agent_options = take_words(r, "agent_options");
     settings->folder = take_text(r, "folder", "/tmp");
     settings->poll_ms = take_number(r, "poll_seconds", 5, 1, 600) * 1000;
+    settings->grace_s = take_number(r, "grace_seconds", 20, 0, 3600);
     settings->bin = slurm ? take_text(r, "bin", "") : "";
     settings->logs = slurm ? take_text(r, "logs", settings->folder) : "";
     if (settings->folder[0] != '/')

@@ -32,6 +32,7 @@ struct settings {
     const char *const *agent_options; /* more words for `trainyard agent`; NULL ends */
     const char *folder;               /* on those machines: each pilot has one below it */
     int64_t poll_ms;
+    int64_t grace_s; /* for tasks, from TERM to the pilot's script to its end */
     struct settings_queue *queues;
     int queues_count;
 

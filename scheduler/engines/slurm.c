@@ -10,7 +10,8 @@
 #include "scheduler/engines/slurm.h"
 
 #define COMMAND_MS 20000
-#define CANCEL_MS 5000 /* also at the end of the server */
+#define CANCEL_MS 5000      /* also at the end of the server */
+#define SIGNAL_EARLIER_S 10 /* than the grace: Slurm looks every now and then */
 #define WORDS_MAX (SETTINGS_WORDS_MAX + 24)
 
 struct slurm {
@@ -158,6 +159,9 @@ static void submit_words(const struct slurm *slurm, const struct engine_pilot *p
         add(words, arena_printf(arena, "--gres=gpu:%lld", (long long)each->gpus));
     if (queue->time_minutes)
         add(words, arena_printf(arena, "--time=%lld", (long long)queue->time_minutes));
+    /* The script hears of the end of its time while its tasks can still write a checkpoint. */
+    add(words, arena_printf(arena, "--signal=B:TERM@%lld",
+                            (long long)slurm->settings->grace_s + SIGNAL_EARLIER_S));
     add_option(words, arena, "chdir", slurm->settings->folder);
     add_option(words, arena, "output",
                arena_printf(arena, "%s/%%x-%%j.log", slurm->settings->logs));

@@ -12,7 +12,7 @@ cat >"$work/engine.json" <<END
 {"engine": "slurm", "agent": "$trainyard", "folder": "$work/pilots", "poll_seconds": 1,
  "queues": {"default": {"max": 2, "idle_seconds": 2, "join_seconds": 30, "cpus": 2, "memory_bytes": 1073741824, "labels": {"from": "slurm"}}}}
 END
-engine=(--no-agent --agents-port "$(free_port)" --engine-config "$work/engine.json" --backoff-ms 200)
+engine=(--no-agent --agents-port "$(free_port)" --engine-config "$work/engine.json" --backoff-ms 3000)
 serve yard "${engine[@]}"
 check_config() { # NAME JSON TEXT
     echo "$2" >"$work/bad.json"
@@ -91,8 +91,30 @@ check node_fails wait_for 40 sh -c "curl -sS -H 'Authorization: Bearer $token' $
 slurmd n2
 check third_attempt wait_for 60 attempt 3
 
-# The end: pilots without tasks go with the server.
 api POST "/api/v1/jobs/$id:kill" '{}' >/dev/null
 check ends wait_for 20 is_final "$id"
+
+# A pilot that Slurm ends: its tasks are told first, and what they say then arrives.
+id=$(job '{"command": ["sh", "-c", "trap \"echo saved; exit 0\" TERM; echo begun; while :; do sleep 0.2; done"], "tasks": {"worker": {"node_labels": {"from": "slurm"}}}}')
+logged() { has "$(api GET "/api/v1/jobs/$id/logs")" "$1" >/dev/null; }
+check runs_to_be_ended wait_for 40 logged begun
+where=$(field "$(api GET "/api/v1/jobs/$id")" nodes 0)
+scancel --signal=TERM --batch "$(squeue --noheader --format='%i %j' --states=RUNNING | sed -n "s/ .*-$where\$//p")"
+check was_told wait_for 20 logged saved
+api POST "/api/v1/jobs/$id:kill" '{}' >/dev/null
+check is_over wait_for 20 is_final "$id"
+
+# An agent that dies leaves nothing behind, though linuxproc does not see what has left its session.
+id=$(job '{"command": ["sleep", "7654.25"], "tasks": {"worker": {"node_labels": {"from": "slurm"}}}}')
+sleeps() { pgrep -f '^sleep 7654.25$' >/dev/null; }
+check sleeps wait_for 40 sleeps
+kill -9 "$(pgrep -f "$work/pilots/slurm-default-[0-9]*\..* --name")"
+gone() { ! sleeps; }
+check task_is_gone wait_for 20 gone
+check its_folder_too wait_for 20 sh -c "! ls -d $work/pilots/slurm-default-*.* | grep -v '^$'"
+api POST "/api/v1/jobs/$id:kill" '{}' >/dev/null
+check is_killed wait_for 20 is_final "$id"
+
+# The end: pilots without tasks go with the server.
 stop TERM
 check none_left wait_for 10 running 0

@@ -2,6 +2,7 @@
 
 #include <signal.h>
 #include <stdatomic.h>
+#include <sys/stat.h>
 
 #include "base/arena.h"
 #include "base/clock.h"
@@ -200,6 +201,53 @@ TEST(the_script_quotes_what_it_is_told)
     CHECK(out.size > strlen(end));
     CHECK_TEXT(str_text(&out) + out.size - strlen(end), end);
     CHECK(strncmp(str_text(&out), "agent --dir /tmp/slurm-q-1.", 27) == 0);
+    str_release(&script);
+    str_release(&out);
+    arena_free(arena);
+}
+
+/* An agent that dies: what it started is told to end, and is killed when it does not. */
+TEST(the_script_ends_what_its_agent_leaves)
+{
+    /* As agents do: each shim works in its attempt's folder, where its number is written. */
+    static const char agent[] =
+        "#!/bin/sh\n"
+        "for name in told stubborn; do\n"
+        "    mkdir -p \"$3/attempts/$name\" && cd \"$3/attempts/$name\" || exit 1\n"
+        "    if [ $name = told ]; then sleep 300 & else (trap '' TERM; exec sleep 300) & fi\n"
+        "    echo \"{\\\"pid\\\": $!, \\\"task_pid\\\": $$}\" >shim.json\n"
+        "    echo $!\n"
+        "done >\"$3.left\" 2>&1 </dev/null\n"
+        "exit 7\n";
+    struct arena *arena = arena_new();
+    struct settings read;
+    struct error err;
+    struct str script = {0}, out = {0};
+    char folder[] = "/tmp/pilot-XXXXXX";
+    CHECK(mkdtemp(folder));
+    const char *program = arena_printf(arena, "%s/agent", folder);
+    FILE *file = fopen(program, "we");
+    CHECK(file && fputs(agent, file) >= 0 && fclose(file) == 0 && chmod(program, 0700) == 0);
+    CHECK_OK(settings(arena_printf(arena,
+                                   "{\"engine\": \"slurm\", \"agent\": \"%s\", \"folder\": "
+                                   "\"%s\", \"grace_seconds\": 1, " QUEUE "}",
+                                   program, folder),
+                      arena, &read, &err),
+             &err);
+    engine_script(&read, &read.queues[0], "q", "10.0.0.1:7071", &script);
+    str_add(&script, "\n");
+    CHECK_FAILS(shell(str_text(&script), NULL, 20000, &out, &err), &err, UNAVAILABLE); /* 7 */
+    /* What has ended has no folder, though nobody may have asked for its end. */
+    CHECK_OK(
+        shell(arena_printf(arena,
+                           "cat %s/q.*.left | while read -r pid; do readlink "
+                           "/proc/$pid/cwd && echo lives; echo seen; done; ls %s; rm -r %s",
+                           folder, folder, folder),
+              NULL, 5000, &out, &err),
+        &err);
+    CHECK(!strstr(str_text(&out), "lives"));
+    CHECK(strncmp(str_text(&out), "seen\nseen\nagent\nq.", 18) == 0);
+    CHECK(strstr(str_text(&out), ".left\n") && !strchr(strstr(str_text(&out), "q.") + 2, 'q'));
     str_release(&script);
     str_release(&out);
     arena_free(arena);
