@@ -150,6 +150,11 @@ void db_watch(struct db *db, db_watch_fn *fn, void *self)
     db_writer_watch(db->writers[DB_CONTROL], fn, self);
 }
 
+uint64_t db_commits(const struct db *db, enum db_file file)
+{
+    return db_writer_commits(db->writers[file]);
+}
+
 struct db_conn *db_read(struct db *db, enum db_file file, struct error *err)
 {
     struct db_conn *conn = NULL;

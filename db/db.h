@@ -61,6 +61,10 @@ bool db_write(struct db *db, enum db_file file, db_write_fn *fn, void *arg,
 void db_along(db_write_fn *fn, void *arg);
 bool db_along_end(void);
 
+/* How many transactions of a file are on disk: as long as the number stays, so does all that is
+ * read. What db_write() has answered is in it. */
+uint64_t db_commits(const struct db *db, enum db_file file);
+
 /* Lends a read-only connection, by which one snapshot is seen until it is given back. */
 struct db_conn *db_read(struct db *db, enum db_file file, struct error *err) CHECKED;
 void db_read_done(struct db *db, struct db_conn *conn); /* NULL is fine */

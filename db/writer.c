@@ -7,6 +7,7 @@
  */
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -31,6 +32,7 @@ struct db_writer {
     struct db_conn *conn; /* the thread's alone */
     const char *name;
     pthread_t thread;
+    atomic_uint_fast64_t commits;
     db_watch_fn *watch;
     void *watch_self;
     pthread_mutex_t lock; /* guards: all below, and `done` of each request */
@@ -112,6 +114,7 @@ static void group_run(struct db_writer *writer, struct request *group)
         group_fail(group, &err);
         return;
     }
+    atomic_fetch_add(&writer->commits, 1); /* before anybody is answered */
     int64_t seq = db_conn_noted(conn);
     if (seq && writer->watch)
         writer->watch(writer->watch_self, seq);
@@ -184,6 +187,11 @@ void db_writer_stop(struct db_writer *writer)
     pthread_cond_destroy(&writer->filled);
     pthread_mutex_destroy(&writer->lock);
     free(writer);
+}
+
+uint64_t db_writer_commits(const struct db_writer *writer)
+{
+    return atomic_load(&writer->commits);
 }
 
 bool db_writer_run(struct db_writer *writer, db_write_fn *fn, void *arg, struct error *err)

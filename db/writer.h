@@ -14,6 +14,9 @@ struct db_writer *db_writer_start(struct db_conn *conn, const char *name,
 /* Finishes what is queued, ends the thread, closes the connection.  NULL is fine. */
 void db_writer_stop(struct db_writer *writer);
 
+/* How often it has committed; from any thread. */
+uint64_t db_writer_commits(const struct db_writer *writer);
+
 /* See db_write() and db_watch(). */
 bool db_writer_run(struct db_writer *writer, db_write_fn *fn, void *arg,
                    struct error *err) CHECKED;

@@ -16,6 +16,7 @@ struct engine;
 struct error;
 struct feed;
 struct http_waker;
+struct job_replies;
 struct loop;
 struct oidc;
 struct route;
@@ -31,6 +32,7 @@ struct services {
     struct loop *loop;
     struct engine *engine; /* NULL: none */
     struct webhooks *webhooks;
+    struct job_replies *job_replies; /* NULL: none are kept */
     struct tickets *tickets;
     struct summaries *summaries;
     struct clean *clean; /* NULL: nothing is cleaned */

@@ -31,6 +31,7 @@
 #include "server/feed.h"
 #include "server/http.h"
 #include "server/ingest.h"
+#include "server/job_replies.h"
 #include "server/live.h"
 #include "server/nodes.h"
 #include "server/oidc.h"
@@ -59,6 +60,7 @@ struct serve {
     char origin[80];
     struct webhooks *webhooks;
     struct auth *auth;
+    struct job_replies *job_replies;
     struct tickets *tickets;
     struct oidc *oidc; /* NULL: none */
     struct summaries *summaries;
@@ -245,6 +247,7 @@ static bool start_http(struct serve *s, const struct serve_options *options, str
     snprintf(s->origin, sizeof(s->origin), "http%s://%s:%d", encrypted ? "s" : "",
              options->host, port);
     s->clean = clean_start(s->db, s->folder, options->keep_days);
+    s->job_replies = job_replies_new();
     s->tickets = tickets_new();
     s->webhooks = webhooks_start(s->db, s->feed, options->webhooks_anywhere);
     s->summaries = summaries_new();
@@ -259,6 +262,7 @@ static bool start_http(struct serve *s, const struct serve_options *options, str
         .engine = s->engine,
         .webhooks = s->webhooks,
         .clean = s->clean,
+        .job_replies = s->job_replies,
         .tickets = s->tickets,
         .summaries = s->summaries,
         .folder = s->folder,
@@ -373,6 +377,7 @@ static void stop(struct serve *s)
     loop_free(s->loop);
     engine_free(s->engine);
     ingest_free(s->ingest);
+    job_replies_free(s->job_replies);
     tickets_free(s->tickets);
     auth_free(s->auth);
     oidc_free(s->oidc);

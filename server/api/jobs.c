@@ -8,6 +8,7 @@
 #include "scheduler/loop.h"
 #include "server/api/api.h"
 #include "server/job.h"
+#include "server/job_replies.h"
 #include "server/plan.h"
 #include "server/reply.h"
 #include "server/request.h"
@@ -62,7 +63,13 @@ static bool jobs_create(struct request *req, struct error *err)
 static bool jobs_show(struct request *req, struct error *err)
 {
     struct db_job job;
-    return job_find(req, &job, err) && job_reply(req, 200, job.number, err);
+    struct job_version version = job_replies_version(req);
+    if (job_replies_find(req, version))
+        return true;
+    if (!job_find(req, &job, err) || !job_reply(req, 200, job.number, err))
+        return false;
+    job_replies_keep(req, version);
+    return true;
 }
 
 /* GET /api/v1/jobs/{id}/spec: as it runs, defaults filled in. */

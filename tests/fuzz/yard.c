@@ -22,8 +22,10 @@
 #include "server/dataset.h"
 #include "server/feed.h"
 #include "server/http.h"
+#include "server/job_replies.h"
 #include "server/live.h"
 #include "server/request.h"
+#include "server/tickets.h"
 #include "server/webhooks.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -37,6 +39,8 @@ static struct {
     struct loop *loop;
     struct webhooks *webhooks;
     struct auth *auth;
+    struct job_replies *job_replies;
+    struct tickets *tickets;
     struct services services;
     struct live *live;
     struct http *http;
@@ -63,6 +67,8 @@ static void yard_close(void)
     webhooks_stop(yard.webhooks);
     loop_stop(yard.loop);
     loop_free(yard.loop);
+    tickets_free(yard.tickets);
+    job_replies_free(yard.job_replies);
     auth_free(yard.auth);
     db_close(yard.db);
     feed_free(yard.feed);
@@ -83,7 +89,11 @@ static void yard_open(void)
     FUZZ_CHECK(yard.feed && yard.loop && loop_start(yard.loop, &err));
     yard.webhooks = webhooks_start(yard.db, yard.feed, false);
     yard.auth = auth_new(yard.db, "http://127.0.0.1:7070", 0);
+    yard.tickets = tickets_new();
+    yard.job_replies = job_replies_new();
     yard.services = (struct services){.auth = yard.auth,
+                                      .tickets = yard.tickets,
+                                      .job_replies = yard.job_replies,
                                       .db = yard.db,
                                       .feed = yard.feed,
                                       .loop = yard.loop,

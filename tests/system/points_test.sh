@@ -66,6 +66,22 @@ check "few columns" python3 -c 'import json, sys; s = json.loads(sys.argv[1])["s
 check "the spike is seen" has "$chart" 1000
 check "a part of it whole" same "$(python3 -c 'import json, sys; print(len(json.loads(sys.argv[1])["series"][0]["steps"]))' "$(api GET "$J/metrics?names=many&from=4300&to=4330")")" 31
 
+# --- what is kept of an answer holds only until something is written ---
+check "a job that is asked for again shows what was written" python3 - "$url" "$token" "$job" <<'P'
+import json, sys, urllib.request
+url, token, job = sys.argv[1:]
+def call(method, path, body=None):
+    request = urllib.request.Request(f"{url}/api/v1/jobs/{job}{path}", body and json.dumps(body).encode(), method=method,
+                                     headers={"Authorization": "Bearer " + token, "Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=20) as answer:
+        return json.load(answer), answer.headers
+for step in range(100):
+    call("POST", "/metrics", {"points": [{"step": 20000 + step, "values": {"again": step}}]})
+    for _ in range(3):
+        seen, headers = call("GET", "")
+        assert seen["last"]["again"] == step and headers["ETag"], (step, seen["last"])
+P
+
 # --- small answers and events do not wait for acknowledgements (TCP_NODELAY) ---
 read -r answered seen < <(python3 "$(dirname "$0")/nodelay.py" "${url#http://}" "$token" "$job")
 echo "median: answered after $answered ms, seen in a stream after $seen ms"
