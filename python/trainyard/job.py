@@ -210,6 +210,10 @@ class Job:
     def resume(self) -> "Job":
         return self._act("resume")
 
+    def restart(self) -> "Job":
+        """Ends what runs after a checkpoint, and goes on from there in a new attempt."""
+        return self._act("restart")
+
     def clone(self, **fields: Any) -> "Job":
         """Submits its spec once more, with fields over it."""
         return Job(self._transport, self._transport.call("POST", self._path(":clone"), fields))
@@ -217,3 +221,7 @@ class Job:
     def archive(self) -> "Job":
         """Leaves it out of lists."""
         return self._act("archive")
+
+    def remove(self) -> None:
+        """Removes it with all that it left; it must have ended."""
+        self._transport.call("DELETE", self._path())

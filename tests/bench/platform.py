@@ -30,7 +30,7 @@ class Server:
     def __init__(self, *options, folder=yard):
         started = time.monotonic()
         self.folder = folder
-        self.process = subprocess.Popen([trainyard, "serve", "--dir", folder, "--port", "0", *options],
+        self.process = subprocess.Popen([trainyard, "serve", "--dir", folder, "--port", "0", "--token-rate", "0", *options],
                                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         self.address = self.process.stdout.readline().split()[1].removeprefix("http://")
         self.rest = http.client.HTTPConnection(self.address, timeout=30)
@@ -96,6 +96,7 @@ def idle():
             starts.append(server.first_answer_ms)
             time.sleep(1)
             resident = server.resident_mib()
+    figure("first answer after the start, median of 5", statistics.median(starts), "ms")
     figure("first answer after the start, the most of 5", max(starts), "ms")
     figure("server idle, resident", resident, "MiB")
 

@@ -86,10 +86,13 @@ check("wait_has_a_bound", isinstance(refused(lambda: sleeper.wait(0.2), "0.2 sec
 check("plan", "text" in client.plan({"example": "digits-mlp"}))
 sleeper.cancel().wait(60)
 check("cancel", sleeper.state == "cancelled", sleeper)
-check("clone", client.job(program.number).clone(name="copy").wait(60).name == "copy")
+copy = client.job(program.number).clone(name="copy").wait(60)
+check("clone", copy.name == "copy")
 check("archive", sleeper.archive().fields["archived"] is True)
 names = [row.name for row in client.jobs(limit=2)]
 check("jobs_newest_first", names == ["copy", "program"], names)
+copy.remove()
+check("removed", not any(job.number == copy.number for job in client.jobs(name="copy")))
 for _ in range(101):
     client.submit({"command": ["true"]}, name="many", tasks={"worker": {"cpus": 3}})
 check("jobs_page_by_page", len(list(client.jobs(name="many"))) == 101)
