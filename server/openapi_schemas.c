@@ -8,6 +8,7 @@
 #define INTEGER "{\"type\":\"integer\"}"
 #define INTEGER_OR_NULL "{\"type\":[\"integer\",\"null\"]}"
 #define NUMBER "{\"type\":\"number\"}"
+#define BOUND "{\"type\":[\"number\",\"null\"],\"minimum\":0,\"maximum\":1000000000}"
 #define NUMBER_OR_NULL "{\"type\":[\"number\",\"null\"]}"
 #define ANY "{}"
 #define VALUE "{\"type\":[\"number\",\"string\"]}" /* NaN and infinities are texts */
@@ -164,8 +165,8 @@ const struct openapi_schema openapi_schemas[] = {
         FIELD("preempt", BOOLEAN))},
     {"QueueRequest", STRICT("", FIRST("priority", WHOLE_OR_NULL(0, 100)) FIELD("weight", WHOLE_OR_NULL(1, 1000)) FIELD("preempt", BOOLEAN_OR_NULL))},
     {"QueueList", FIELDS(FIRST("items", LIST(REF("Queue"))))},
-    {"ProjectRequest", STRICT("", FIRST("weight", WHOLE_OR_NULL(1, 1000)) FIELD("quota", STRICT_OR_NULL(FIRST("cpus", NUMBER_OR_NULL) FIELD("memory_bytes", INTEGER_OR_NULL)
-        FIELD("gpus", NUMBER_OR_NULL) FIELD("jobs", INTEGER_OR_NULL))))},
+    {"ProjectRequest", STRICT("", FIRST("weight", WHOLE_OR_NULL(1, 1000)) FIELD("quota", STRICT_OR_NULL(FIRST("cpus", BOUND)
+        FIELD("memory_bytes", WHOLE_OR_NULL(0, 1152921504606846976)) FIELD("gpus", BOUND) FIELD("jobs", WHOLE_OR_NULL(0, 1000000000)))))},
     {"Project", FIELDS(FIRST("name", TEXT) FIELD("weight", INTEGER) FIELD("quota", OBJECT)
         FIELD("cpu_seconds", NUMBER) FIELD("gpu_seconds", NUMBER))},
     {"ProjectList", FIELDS(FIRST("items", LIST(REF("Project"))))},
