@@ -161,6 +161,12 @@ void rpc_client_start_into(struct rpc_client *client, const char *path,
     sink->done(sink, &err);
 }
 
+void rpc_client_cancel_started(struct rpc_client *client, const void *arg)
+{
+    if (client->transport->client_cancel_started)
+        client->transport->client_cancel_started(client, arg);
+}
+
 void rpc_client_cancel(struct rpc_client *client)
 {
     client->transport->client_cancel(client);

@@ -121,6 +121,7 @@ struct rpc_client_options {
     const char *address;
     int64_t message_bytes_max;
     const struct rpc_tls *tls;
+    bool quiet; /* no pings: servers of others than us hang up on who sends many */
 };
 
 /* Connects lazily: an absent server shows at the first call. */
@@ -166,6 +167,9 @@ struct rpc_sink {
 /* As rpc_client_start(), for answers of one message or several. */
 void rpc_client_start_into(struct rpc_client *client, const char *path,
                            const struct str *request, struct rpc_sink *sink);
+
+/* Makes the call that was started with this `arg` fail with CANCELLED, if it is still open. */
+void rpc_client_cancel_started(struct rpc_client *client, const void *arg);
 
 /* Makes every open and later call on this client fail with CANCELLED; callable from any thread.
  */

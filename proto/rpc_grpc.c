@@ -95,5 +95,6 @@ const struct rpc_transport rpc_grpc_transport = {
     .client_call = rpc_grpc_client_call,
     .client_start = rpc_grpc_client_start,
     .client_start_into = rpc_grpc_client_start_into,
+    .client_cancel_started = rpc_grpc_client_cancel_started,
     .client_cancel = rpc_grpc_client_cancel,
 };

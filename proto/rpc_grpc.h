@@ -79,4 +79,5 @@ void rpc_grpc_client_start(struct rpc_client *client, const char *path,
                            const struct str *request, rpc_done *done, void *arg);
 void rpc_grpc_client_start_into(struct rpc_client *client, const char *path,
                                 const struct str *request, struct rpc_sink *sink);
+void rpc_grpc_client_cancel_started(struct rpc_client *client, const void *arg);
 void rpc_grpc_client_cancel(struct rpc_client *client);

@@ -7,6 +7,7 @@
  */
 
 #include <grpc/support/time.h>
+#include <limits.h>
 
 #include "base/alloc.h"
 #include "proto/rpc_grpc.h"
@@ -74,9 +75,10 @@ struct rpc_client *rpc_grpc_client_new(const struct rpc_client_options *options,
         rpc_grpc_arg(GRPC_ARG_ENABLE_CHANNELZ, 0),
         rpc_grpc_arg(GRPC_ARG_ENABLE_RETRIES, 0),
         rpc_grpc_arg(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1),
-        rpc_grpc_arg(GRPC_ARG_KEEPALIVE_TIME_MS, RPC_GRPC_KEEPALIVE_MS),
+        rpc_grpc_arg(GRPC_ARG_KEEPALIVE_TIME_MS,
+                     options->quiet ? INT_MAX : RPC_GRPC_KEEPALIVE_MS),
         rpc_grpc_arg(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, RPC_GRPC_KEEPALIVE_TIMEOUT_MS),
-        rpc_grpc_arg(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1),
+        rpc_grpc_arg(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, !options->quiet),
         rpc_grpc_arg(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0),
         rpc_grpc_arg(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, RECONNECT_FIRST_MS),
         rpc_grpc_arg(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, RECONNECT_MAX_MS),
@@ -416,6 +418,16 @@ void rpc_grpc_client_start_into(struct rpc_client *base, const char *path,
     free(reading);
     free(call);
     sink->done(sink, &err);
+}
+
+void rpc_grpc_client_cancel_started(struct rpc_client *base, const void *arg)
+{
+    struct grpc_guest *guest = (struct grpc_guest *)base;
+    pthread_mutex_lock(&guest->lock);
+    for (struct made_call *call = guest->calls; call; call = call->next)
+        if (call->callback && call->arg == arg)
+            grpc_call_cancel(call->call, NULL);
+    pthread_mutex_unlock(&guest->lock);
 }
 
 void rpc_grpc_client_cancel(struct rpc_client *base)

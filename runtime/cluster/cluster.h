@@ -11,6 +11,7 @@
 
 #include "base/base.h"
 
+struct cancel;
 struct cluster_session;
 struct device;
 struct error;
@@ -29,11 +30,15 @@ struct cluster_options {
     bool soft_placement;
     bool compress; /* floats travel as bfloat16 */
     bool isolate;  /* variables of its own */
+
+    /* Waits for tasks that cannot be reached yet, and logs which, until this; NULL: fails. */
+    struct cancel *wait;
 };
 
 /*
  * Asks each task for its devices and makes a session there.  `handle` is unique in the cluster.
- * Fails as the tasks do: UNAVAILABLE when one cannot be reached.
+ * Fails as the tasks do: UNAVAILABLE when one cannot be reached, CANCELLED when it waited for
+ * one; INVALID when a task says that it is another one.
  */
 struct cluster_session *cluster_session_new(const struct cluster_options *options,
                                             const char *handle, struct error *err) CHECKED;

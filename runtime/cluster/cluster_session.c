@@ -10,62 +10,6 @@
 #include "runtime/function_library.h"
 #include "runtime/session.h"
 
-enum { DEVICES_MAX = 64 }; /* of one task */
-
-/* --- tasks and devices --- */
-
-static bool is_wanted(const struct cluster_options *options, int link, bool *wanted,
-                      struct error *err)
-{
-    struct device_name name, task;
-    *wanted = !options->filters_count || link == options->home;
-    if (!device_name_parse(options->links[link]->task, &task, err))
-        return false;
-    for (int i = 0; i < options->filters_count; i++) {
-        if (!device_name_parse(options->filters[i], &name, err))
-            return error_prefix(err, "device_filters[%d]: ", i);
-        name.type[0] = '\0';
-        name.index = -1;
-        *wanted |= device_name_matches(&name, &task);
-    }
-    return true;
-}
-
-/* The task's devices, and a session there. */
-static bool add_task(struct cluster_session *session, struct worker_link *link, bool isolate,
-                     struct error *err)
-{
-    struct device found[DEVICES_MAX];
-    int count;
-    if (!link->kind->status(link, found, DEVICES_MAX, &count, err) ||
-        !link->kind->create_session(link, session->handle, isolate, err))
-        return false;
-    session->links[session->links_count++] = link;
-    int total = session->devices_count + count;
-    session->devices =
-        alloc_resize(session->devices, (size_t)total * sizeof(*session->devices));
-    memcpy(session->devices + session->devices_count, found, (size_t)count * sizeof(*found));
-    session->devices_count = total;
-    return true;
-}
-
-static bool add_tasks(struct cluster_session *session, const struct cluster_options *options,
-                      struct error *err)
-{
-    session->links = alloc_array((size_t)options->links_count, sizeof(*session->links));
-    if (!add_task(session, options->links[options->home], options->isolate, err))
-        return false;
-    for (int i = 0; i < options->links_count; i++) {
-        bool wanted;
-        if (!is_wanted(options, i, &wanted, err))
-            return false;
-        if (wanted && i != options->home &&
-            !add_task(session, options->links[i], options->isolate, err))
-            return false;
-    }
-    return true;
-}
-
 /* --- life --- */
 
 struct cluster_session *cluster_session_new(const struct cluster_options *options,
@@ -81,7 +25,7 @@ struct cluster_session *cluster_session_new(const struct cluster_options *option
     pthread_rwlock_init(&session->graph_lock, NULL);
     pthread_mutex_init(&session->lock, NULL);
     runs_init(&session->runs);
-    if (add_tasks(session, options, err))
+    if (cluster_tasks_add(session, options, err))
         return session;
     cluster_session_free(session);
     return NULL;

@@ -14,6 +14,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/limits.h"
 #include "base/str.h"
 #include "runtime/cancel.h"
 #include "runtime/cluster/account.h"
@@ -28,7 +29,8 @@ struct step_run {
     pthread_mutex_t lock;   /* guards: running, ended, ending, and each part's outcome */
     pthread_cond_t changed; /* by the monotonic clock */
     int running;
-    bool failed; /* a part has, or the step was ended */
+    bool failed;    /* a part has, or the step was ended */
+    bool abandoned; /* parts that still ran were told to give up */
     struct part_run {
         struct worker_run run;
         struct step_run *step;
@@ -58,6 +60,8 @@ static void part_done(struct worker_run *run, const struct error *err)
     part->bad = err;
     if (err) {
         part->err = *err;
+        if (step->abandoned && err->code == CANCELLED && !cluster_outcome_is_derived(err))
+            (void)error_prefix(&part->err, EXECUTE_DERIVED);
         step->failed = true;
     }
     step->running--;
@@ -147,52 +151,66 @@ static void clean_up(const struct step_run *step)
 
 /* --- the outcome --- */
 
-static bool is_derived(const struct error *err)
-{
-    return !strncmp(err->text, EXECUTE_DERIVED, strlen(EXECUTE_DERIVED));
-}
-
-/* The first error that is its own; else the first that another one caused. */
 static bool report(const struct step_run *step, struct error *err)
 {
-    int count = step->plan->parts_count, found = -1;
-    for (int i = count - 1; i >= 0; i--)
-        if (step->parts[i].bad && !is_derived(&step->parts[i].err))
-            found = i;
-    for (int i = 0; found < 0 && i < count; i++)
-        if (step->parts[i].bad)
-            found = i;
-    if (found < 0)
-        return true;
-    const struct error *cause = &step->parts[found].err;
-    size_t skip = is_derived(cause) ? strlen(EXECUTE_DERIVED) : 0;
-    return fail(err, cause->code, "From %s:\n%s", step->plan->parts[found].link->task,
-                cause->text + skip);
+    int count = step->plan->parts_count;
+    struct cluster_outcome *parts = alloc_array((size_t)count, sizeof(*parts));
+    for (int i = 0; i < count; i++) {
+        parts[i].task = step->plan->parts[i].link->task;
+        parts[i].err = step->parts[i].bad ? &step->parts[i].err : NULL;
+    }
+    bool ok = cluster_outcome_report(parts, count, err);
+    free(parts);
+    return ok;
 }
 
-/* Until all parts are done.  True when they went well, or failed on their own. */
+/* What a worker has not given up by now, it is told to. */
+static void abandon_parts(const struct step_run *step)
+{
+    for (int i = 0; i < step->plan->parts_count; i++) {
+        struct worker_link *link = step->plan->parts[i].link;
+        if (link->kind->abandon_run)
+            link->kind->abandon_run(link, &step->parts[i].run);
+    }
+}
+
+static bool wait_locked(struct step_run *step, uint64_t until_ns)
+{
+    const struct timespec end = {.tv_sec = (time_t)(until_ns / 1000000000),
+                                 .tv_nsec = (long)(until_ns % 1000000000)};
+    int result = until_ns ? pthread_cond_timedwait(&step->changed, &step->lock, &end)
+                          : pthread_cond_wait(&step->changed, &step->lock);
+    return result != ETIMEDOUT;
+}
+
+/* The step ends early: all workers clean up, and those that take long are told again. */
+static void end_parts_locked(struct step_run *step)
+{
+    pthread_mutex_unlock(&step->lock);
+    clean_up(step);
+    uint64_t until_ns = clock_monotonic_ns() + LIMIT_CLEANUP_MS * UINT64_C(1000000);
+    pthread_mutex_lock(&step->lock);
+    while (step->running && wait_locked(step, until_ns))
+        ;
+    if (!step->running)
+        return;
+    step->abandoned = true;
+    pthread_mutex_unlock(&step->lock);
+    abandon_parts(step);
+    pthread_mutex_lock(&step->lock);
+    while (step->running)
+        (void)wait_locked(step, 0);
+}
+
+/* Until all parts are done.  False when the time was up before they were. */
 static bool wait_for_parts(struct step_run *step, uint64_t deadline_ns)
 {
-    const struct timespec end = {.tv_sec = (time_t)(deadline_ns / 1000000000),
-                                 .tv_nsec = (long)(deadline_ns % 1000000000)};
-    bool in_time = true, cleaned = false;
+    bool in_time = true;
     pthread_mutex_lock(&step->lock);
-    while (step->running) {
-        if (step->failed && !cleaned) {
-            cleaned = true;
-            pthread_mutex_unlock(&step->lock);
-            clean_up(step);
-            pthread_mutex_lock(&step->lock);
-            continue;
-        }
-        int result = deadline_ns && !cleaned
-                         ? pthread_cond_timedwait(&step->changed, &step->lock, &end)
-                         : pthread_cond_wait(&step->changed, &step->lock);
-        if (result == ETIMEDOUT && step->running && !cleaned) {
-            step->failed = true;
-            in_time = false;
-        }
-    }
+    while (step->running && !step->failed && in_time)
+        in_time = wait_locked(step, deadline_ns) || !step->running;
+    if (step->running)
+        end_parts_locked(step);
     pthread_mutex_unlock(&step->lock);
     return in_time;
 }

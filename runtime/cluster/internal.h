@@ -40,6 +40,12 @@ struct cluster_plan {
     struct str graph_defs;
 };
 
+/* --- cluster_tasks.c --- */
+
+/* Asks all tasks that are wanted for their devices, then makes a session at each. */
+bool cluster_tasks_add(struct cluster_session *session, const struct cluster_options *options,
+                       struct error *err) CHECKED;
+
 /* --- cluster_plan.c --- */
 
 /* Prunes, places, cuts and registers; the graph's lock is held for reading. */
@@ -53,3 +59,20 @@ void cluster_plan_free(struct cluster_session *session, struct cluster_plan *pla
 bool cluster_step_run(struct cluster_session *session, struct cluster_plan *plan,
                       const struct session_run *run, struct cancel *own, struct tensor *fetched,
                       struct error *err) CHECKED;
+
+/* --- cluster_outcome.c: what is told of a step some of whose parts failed --- */
+
+struct cluster_outcome {
+    const char *task;
+    const struct error *err; /* NULL: it went well */
+};
+
+/* Whether another error is its cause: its text begins with EXECUTE_DERIVED. */
+bool cluster_outcome_is_derived(const struct error *err);
+
+/*
+ * True when all parts went well.  An error that is nobody else's doing is told with its task;
+ * of several all are, as TensorFlow lists them.
+ */
+bool cluster_outcome_report(const struct cluster_outcome *parts, int count,
+                            struct error *err) CHECKED;

@@ -6,6 +6,7 @@
 
 #include "runtime/master/master.h"
 #include "runtime/worker/seen.h"
+#include "runtime/runs.h"
 
 struct callable_names;
 struct cluster_session;
@@ -19,6 +20,7 @@ struct master {
     struct master_session *sessions;
     uint64_t used_us; /* when a session came or went */
     struct seen *seen;
+    struct runs creating; /* sessions that are being made */
 };
 
 struct master_session {
@@ -45,7 +47,8 @@ struct master_session {
 
 struct master_session *master_session_new(struct master *master,
                                           const struct master_config *config,
-                                          const char *handle, struct error *err) CHECKED;
+                                          const char *handle, struct cancel *wait,
+                                          struct error *err) CHECKED;
 void master_session_close(struct master_session *session);
 
 /* --- master_partial.c, master_callable.c: when the session ends --- */

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "runtime/cancel.h"
 #include "runtime/master/internal.h"
 #include "runtime/worker/link.h"
 
@@ -16,6 +17,7 @@ struct master *master_new(const struct master_options *options)
     pthread_mutex_init(&master->lock, NULL);
     master->seen = seen_new(MASTER_REQUESTS_KEPT);
     master->used_us = clock_monotonic_us();
+    runs_init(&master->creating);
     return master;
 }
 
@@ -40,6 +42,7 @@ void master_stop(struct master *master)
     pthread_mutex_lock(&master->lock);
     master->stopped = true;
     pthread_mutex_unlock(&master->lock);
+    runs_close(&master->creating);
     close_all(master);
 }
 
@@ -49,6 +52,7 @@ void master_free(struct master *master)
         return;
     master_stop(master);
     seen_free(master->seen);
+    runs_release(&master->creating);
     pthread_mutex_destroy(&master->lock);
     free(master);
 }
@@ -65,16 +69,42 @@ bool master_first_time(struct master *master, int64_t request, struct error *err
                 (long long)request);
 }
 
+static void end_creating(void *arg)
+{
+    cancel_now(arg);
+}
+
+/* Ends when the client goes, or the master stops. */
+static struct master_session *open_session(struct master *master,
+                                           const struct master_config *config,
+                                           struct cancel *cancel, const char *handle,
+                                           struct error *err)
+{
+    uint64_t ticket;
+    struct master_session *session = NULL;
+    struct running *running = runs_begin(&master->creating, err);
+    if (!running)
+        return fail_null(err, UNAVAILABLE, "the server is shutting down");
+    if (cancel_add(cancel, end_creating, running->cancel, &ticket)) {
+        session = master_session_new(master, config, handle, running->cancel, err);
+        (void)cancel_remove(cancel, ticket);
+    } else {
+        (void)fail(err, CANCELLED, "the client has gone");
+    }
+    runs_end(&master->creating, running);
+    return session;
+}
+
 bool master_create(struct master *master, const struct master_config *config,
-                   const void *graph_def, size_t size, char handle[MASTER_HANDLE_BYTES],
-                   struct error *err)
+                   const void *graph_def, size_t size, struct cancel *cancel,
+                   char handle[MASTER_HANDLE_BYTES], struct error *err)
 {
     uint64_t random;
     int64_t version;
     if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random))
         return error_errno(err, INTERNAL, "no random number for a session's handle");
     snprintf(handle, MASTER_HANDLE_BYTES, "%016llx", (unsigned long long)random);
-    struct master_session *session = master_session_new(master, config, handle, err);
+    struct master_session *session = open_session(master, config, cancel, handle, err);
     if (!session)
         return false;
     if (!master_extend(session, 0, graph_def, size, &version, err)) {

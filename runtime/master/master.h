@@ -47,10 +47,13 @@ struct master *master_new(const struct master_options *options);
 void master_stop(struct master *master);
 void master_free(struct master *master); /* stops; nobody else uses it; NULL is fine */
 
-/* Makes a session with its first graph, and its handle.  Fails as extending does. */
+/*
+ * Makes a session with its first graph, and its handle.  Waits for tasks of the cluster that
+ * cannot be reached yet, until `cancel`.  Fails as extending does.
+ */
 bool master_create(struct master *master, const struct master_config *config,
-                   const void *graph_def, size_t size, char handle[MASTER_HANDLE_BYTES],
-                   struct error *err) CHECKED;
+                   const void *graph_def, size_t size, struct cancel *cancel,
+                   char handle[MASTER_HANDLE_BYTES], struct error *err) CHECKED;
 
 /* How long no client has used any session: made one, run a step, closed it. */
 uint64_t master_idle_us(struct master *master);

@@ -85,18 +85,48 @@ static void hand_over(struct master_service *service, struct crew *crew, struct 
         hand_over(service, service->crew_of, call, do_##name);                                 \
     }
 
+/* --- what ends with its client --- */
+
+struct watch { /* freed with the call */
+    struct cancel *cancel;
+};
+
+static void client_is_gone(void *arg)
+{
+    const struct watch *watch = arg;
+    cancel_now(watch->cancel);
+}
+
+/* What the client's going away cancels, until unwatch(). */
+static struct cancel *watch_client(struct order *order)
+{
+    struct watch *watch = alloc_bytes(sizeof(*watch));
+    struct cancel *cancel = watch->cancel = cancel_new();
+    rpc_call_watch(order->call, client_is_gone, watch);
+    return cancel;
+}
+
+static void unwatch_client(struct order *order, struct cancel *cancel)
+{
+    rpc_call_unwatch(order->call);
+    cancel_free(cancel);
+}
+
 /* --- sessions --- */
 
 static bool do_create(struct order *order, const void *bytes, size_t size, struct error *err)
 {
     struct master_request in;
     char handle[MASTER_HANDLE_BYTES];
-    if (!master_wire_create(bytes, size, order->arena, &in, err) ||
-        !master_create(order->service->master, &in.config, in.graph_def, in.graph_def_size,
-                       handle, err))
+    if (!master_wire_create(bytes, size, order->arena, &in, err))
         return false;
-    master_wire_created(handle, &order->out);
-    return true;
+    struct cancel *cancel = watch_client(order);
+    bool ok = master_create(order->service->master, &in.config, in.graph_def, in.graph_def_size,
+                            cancel, handle, err);
+    unwatch_client(order, cancel);
+    if (ok)
+        master_wire_created(handle, &order->out);
+    return ok;
 }
 HANDLER(create, crew)
 
@@ -155,25 +185,12 @@ HANDLER(reset, closer)
 
 /* --- steps --- */
 
-struct watch { /* freed with the call */
-    struct cancel *cancel;
-};
-
-static void client_is_gone(void *arg)
-{
-    const struct watch *watch = arg;
-    cancel_now(watch->cancel);
-}
-
 /* Runs with a cancel that the client's going away pulls. */
 static bool run_watched(struct order *order, struct master_session *session,
                         struct master_step *step, struct callable_result *result,
                         struct error *err)
 {
-    struct cancel *cancel = cancel_new();
-    struct watch *watch = alloc_bytes(sizeof(*watch));
-    watch->cancel = step->run.cancel = cancel;
-    rpc_call_watch(order->call, client_is_gone, watch);
+    struct cancel *cancel = step->run.cancel = watch_client(order);
     bool ok;
     if (step->callable >= 0) {
         ok = master_callable_run(session, step->callable, step->feeds, step->feeds_count,
@@ -187,8 +204,7 @@ static bool run_watched(struct order *order, struct master_session *session,
         if (!ok)
             free(result->fetched);
     }
-    rpc_call_unwatch(order->call);
-    cancel_free(cancel);
+    unwatch_client(order, cancel);
     return ok;
 }
 

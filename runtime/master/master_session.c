@@ -25,7 +25,7 @@ static bool open_here(struct master_session *session, const struct master_config
 }
 
 static bool open_cluster(struct master_session *session, const struct master_config *config,
-                         struct error *err)
+                         struct cancel *wait, struct error *err)
 {
     const struct cluster_options options = {
         .links = session->options->links,
@@ -36,6 +36,7 @@ static bool open_cluster(struct master_session *session, const struct master_con
         .soft_placement = config->soft_placement,
         .compress = config->compress,
         .isolate = config->isolate,
+        .wait = wait,
     };
     session->cluster = cluster_session_new(&options, session->handle, err);
     return session->cluster;
@@ -43,7 +44,8 @@ static bool open_cluster(struct master_session *session, const struct master_con
 
 struct master_session *master_session_new(struct master *master,
                                           const struct master_config *config,
-                                          const char *handle, struct error *err)
+                                          const char *handle, struct cancel *wait,
+                                          struct error *err)
 {
     if (config->own_threads)
         return fail_null(err, INVALID,
@@ -55,7 +57,7 @@ struct master_session *master_session_new(struct master *master,
     atomic_init(&session->references, 1);
     pthread_mutex_init(&session->extending, NULL);
     pthread_mutex_init(&session->lock, NULL);
-    bool ok = master->options.links_count > 1 ? open_cluster(session, config, err)
+    bool ok = master->options.links_count > 1 ? open_cluster(session, config, wait, err)
                                               : open_here(session, config, err);
     if (ok)
         return session;

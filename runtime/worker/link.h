@@ -47,6 +47,11 @@ struct worker_link_kind {
     bool (*deregister_graph)(struct worker_link *link, const char *session, const char *handle,
                              struct error *err);
     void (*run_graph)(struct worker_link *link, struct worker_run *run);
+    /*
+     * Waits no more for a run that may have ended already: a worker whose kernels wait on, as
+     * TensorFlow's do after a cleanup, gives them up.  (optional)
+     */
+    void (*abandon_run)(struct worker_link *link, const struct worker_run *run);
     /* Ends the step there: what still runs is cancelled, what still waits is told. */
     void (*cleanup_graph)(struct worker_link *link, int64_t step_id);
     bool (*cleanup_all)(struct worker_link *link, const char *const *containers, int count,

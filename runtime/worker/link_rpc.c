@@ -179,6 +179,11 @@ static void remote_run_graph(struct worker_link *link, struct worker_run *run)
     str_release(&request);
 }
 
+static void remote_abandon_run(struct worker_link *link, const struct worker_run *run)
+{
+    rpc_client_cancel_started(((struct remote *)link)->client, run);
+}
+
 static void cleaned_up(void *arg, const struct str *response, const struct error *err)
 {
     (void)arg;
@@ -271,6 +276,7 @@ static const struct worker_link_kind remote_kind = {
     .register_graph = remote_register_graph,
     .deregister_graph = remote_deregister_graph,
     .run_graph = remote_run_graph,
+    .abandon_run = remote_abandon_run,
     .cleanup_graph = remote_cleanup_graph,
     .cleanup_all = remote_cleanup_all,
     .receive = remote_receive,
@@ -280,8 +286,11 @@ static const struct worker_link_kind remote_kind = {
 struct worker_link *link_rpc_new(const char *task, const char *address,
                                  const struct rpc_tls *tls, struct error *err)
 {
-    const struct rpc_client_options options = {
-        .address = address, .message_bytes_max = LIMIT_MESSAGE_BYTES, .tls = tls};
+    /* In the clear it may be a server of TensorFlow. */
+    const struct rpc_client_options options = {.address = address,
+                                               .message_bytes_max = LIMIT_MESSAGE_BYTES,
+                                               .tls = tls,
+                                               .quiet = !tls};
     struct rpc_client *client = rpc_client_new(&options, err);
     if (!client)
         return NULL;

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/map.h"
+#include "runtime/cancel.h"
 #include "runtime/statistics.h"
 #include "runtime/waits.h"
 #include "runtime/worker/crew.h"
@@ -178,14 +179,24 @@ static bool execute(const struct running_part *part, struct error *err)
     return ok;
 }
 
+/* A part is only cancelled because its step is over: the reason is elsewhere. */
+static void mark_derived(const struct running_part *part, struct error *err)
+{
+    if (err->code == CANCELLED && cancel_requested(part->step->cancel) &&
+        strncmp(err->text, EXECUTE_DERIVED, strlen(EXECUTE_DERIVED)) != 0)
+        (void)error_prefix(err, EXECUTE_DERIVED);
+}
+
 static void run_part(void *arg)
 {
     struct running_part *part = arg;
     struct worker_run *run = part->run;
     struct error err;
     bool ok = put_sends(part, &err) && execute(part, &err) && take_receives(part, &err);
-    if (!ok)
+    if (!ok) {
+        mark_derived(part, &err);
         rendezvous_abort(part->step->rendezvous, &err);
+    }
     worker_session_unref_graph(part->graph);
     worker_step_unref(part->step);
     free(part);

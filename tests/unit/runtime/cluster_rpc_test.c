@@ -115,6 +115,117 @@ TEST(what_waits_on_another_task_is_ended)
     stop();
 }
 
+/* --- tasks that are not there yet --- */
+
+static struct cluster_session *open_waiting(struct cancel *wait)
+{
+    return cluster_session_new(
+        &(struct cluster_options){
+            .links = cluster->links, .links_count = TASKS, .home = 1, .wait = wait},
+        "w", &err);
+}
+
+static void *come_late(void *arg)
+{
+    usleep(300000);
+    const struct rpc_server_options options = {.address = arg,
+                                               .message_bytes_max = LIMIT_MESSAGE_BYTES};
+    struct error why;
+    cluster->servers[0] =
+        rpc_server_start(&options, service_methods, cluster->services[0], &why);
+    CHECK_OK(cluster->servers[0], &why);
+    return NULL;
+}
+
+static void *end_soon(void *arg)
+{
+    usleep(300000);
+    cancel_now(arg);
+    return NULL;
+}
+
+TEST(a_session_waits_for_a_task_that_comes_late)
+{
+    pthread_t thread;
+    char address[64];
+    struct cancel *cancel = cancel_new();
+    start();
+    snprintf(address, sizeof(address), "%s", rpc_server_address(cluster->servers[0]));
+    rpc_server_stop(cluster->servers[0]);
+    cluster->servers[0] = NULL;
+    CHECK_FAILS(open_waiting(NULL), &err, UNAVAILABLE);
+    CHECK(!pthread_create(&thread, NULL, end_soon, cancel));
+    CHECK_FAILS(open_waiting(cancel), &err, CANCELLED);
+    CHECK_TEXT(err.text, "the session was still waiting for /job:ps/replica:0/task:0");
+    CHECK(!pthread_join(thread, NULL));
+    cancel_clear(cancel);
+    CHECK(!pthread_create(&thread, NULL, come_late, address));
+    struct cluster_session *late = open_waiting(cancel);
+    CHECK_OK(late, &err);
+    CHECK(!pthread_join(thread, NULL));
+    cluster_session_free(late);
+    cancel_free(cancel);
+    stop();
+}
+
+TEST(a_task_at_anothers_address)
+{
+    start();
+    struct worker_link *wrong = link_rpc_new(
+        worker_task(cluster->workers[0]), rpc_server_address(cluster->servers[2]), NULL, &err);
+    CHECK_OK(wrong, &err);
+    struct worker_link *right = cluster->links[0];
+    cluster->links[0] = wrong;
+    CHECK_FAILS(open_waiting(NULL), &err, INVALID);
+    CHECK_TEXT(err.text, "the address of /job:ps/replica:0/task:0 in the cluster is that of "
+                         "another task, which has /job:worker/replica:0/task:1/device:CPU:0");
+    cluster->links[0] = right;
+    link_free(wrong);
+    stop();
+}
+
+static void ignore(void *self, struct rpc_call *call)
+{
+    (void)self;
+    rpc_call_reply(call, "", 0);
+}
+
+/* TensorFlow's workers let kernels wait on when a step is cleaned up: the call is cancelled. */
+TEST(a_worker_that_cleans_up_less)
+{
+    start();
+    const struct rpc_method less[] = {{"/tensorflow.WorkerService/CleanupGraph", ignore}, {0}};
+    const struct rpc_service more = {service_methods, cluster->services[0], NULL};
+    struct rpc_server *server = rpc_server_start(
+        &(struct rpc_server_options){
+            .address = "127.0.0.1:0", .message_bytes_max = LIMIT_MESSAGE_BYTES, .more = &more},
+        less, NULL, &err);
+    CHECK_OK(server, &err);
+    struct worker_link *link =
+        link_rpc_new(worker_task(cluster->workers[0]), rpc_server_address(server), NULL, &err);
+    CHECK_OK(link, &err);
+    struct worker_link *usual = cluster->links[0];
+    cluster->links[0] = link;
+    struct cluster_session *other = open_session(cluster, "o", (struct cluster_options){0});
+    on(0, node1(world, "Wait", "wait", placeholder(world, "x", F32)));
+    extend(other, world);
+    struct tensor in = number(F32, 1), out;
+    const char *feed = "x", *fetch = "wait";
+    const struct session_run run = {.feeds = &feed,
+                                    .feed_values = &in,
+                                    .feeds_count = 1,
+                                    .fetches = &fetch,
+                                    .fetches_count = 1,
+                                    .timeout_ms = 50};
+    CHECK_FAILS(cluster_session_run(other, &run, &out, &err), &err, DEADLINE);
+    tensor_release(&in);
+    cluster_session_free(other);
+    cluster->links[0] = usual;
+    link_free(link);
+    rpc_server_stop(server);
+    stop();
+}
+
 static void note_end(struct worker_run *run, const struct error *error)
 {
     CHECK(error);

@@ -174,6 +174,34 @@ TEST(an_error_on_another_task)
     stop();
 }
 
+/* What is cancelled because another part failed is not what is told. */
+static void fail_beside_waiting(int failing, int waiting)
+{
+    start();
+    struct edge v =
+        on(failing,
+           builder_add(&world->b, "VariableV2", "empty", NO_INPUTS,
+                       ATTRS(attr_type("dtype", F32), attr_shape("shape", &SHAPE_SCALAR))));
+    struct edge one = scalar(world, "one", 1);
+    on(waiting, node1(world, "Wait", "wait", one));
+    on(failing, node2(world, "AddV2", "bad", on(1, node1(world, "Neg", "far", one)), v));
+    extend(session, world);
+    const char *targets[] = {"wait", "bad"};
+    const struct session_run run = {
+        .targets = targets, .targets_count = 2, .timeout_ms = 20000};
+    for (int i = 0; i < 20; i++) {
+        CHECK_FAILS(cluster_session_run(session, &run, NULL, &err), &err, PRECONDITION);
+        CHECK(strstr(err.text, "uninitialized value empty\n\t [[{{node bad}}]]"));
+    }
+    stop();
+}
+
+TEST(the_cause_is_told_not_what_it_ended)
+{
+    fail_beside_waiting(2, 0);
+    fail_beside_waiting(0, 2);
+}
+
 TEST(a_dead_branch_crosses_tasks)
 {
     start();
