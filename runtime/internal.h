@@ -47,6 +47,9 @@ void prune_free(struct subgraph *subgraph); /* NULL is fine */
  */
 bool *prune_needed(const struct subgraph *subgraph);
 
+/* Marks the feeds (by index) that lead to that fetch. */
+void prune_feeds_of(const struct subgraph *subgraph, int fetch, bool *needed);
+
 /* The op of a fed value: no inputs, one output. */
 extern const struct op prune_arg;
 

@@ -288,3 +288,28 @@ const char *prune_fed_name(const struct node *arg, int *size)
     *size = (int)(strrchr(name, '_') - name);
     return name;
 }
+
+void prune_feeds_of(const struct subgraph *part, int fetch, bool *needed)
+{
+    size_t count = (size_t)graph_count(part->graph);
+    bool *seen = alloc_array(count, sizeof(*seen));
+    const struct node **stack = alloc_array(count, sizeof(*stack));
+    int left = 0;
+    stack[left++] = part->fetches[fetch].from;
+    seen[stack[0]->id] = true;
+    while (left) {
+        const struct node *node = stack[--left];
+        for (int i = 0; i < part->feeds_count; i++)
+            needed[i] |= part->feeds[i] == node;
+        for (int i = 0; i < node->inputs_count + node->controls_count; i++) {
+            const struct node *from = i < node->inputs_count
+                                          ? node->inputs[i].from
+                                          : node->controls[i - node->inputs_count];
+            if (!seen[from->id])
+                stack[left++] = from;
+            seen[from->id] = true;
+        }
+    }
+    free(seen);
+    free(stack);
+}

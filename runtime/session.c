@@ -333,6 +333,11 @@ struct partial *session_partial_setup(struct session *session, const struct sess
     return callable ? partial_new(callable->plans[0], &callable->run, err) : NULL;
 }
 
+static void cancel_also(void *arg)
+{
+    cancel_now(arg);
+}
+
 bool session_partial_run(struct session *session, struct partial *partial,
                          const struct session_run *run, struct tensor *fetched,
                          struct error *err)
@@ -340,9 +345,25 @@ bool session_partial_run(struct session *session, struct partial *partial,
     struct running *running = runs_begin(&session->runs, err);
     if (!running)
         return false;
-    bool ok = partial_run(partial, run, running->cancel, fetched, err);
+    struct execute_options options = {.own = running->cancel, .cancel = run->cancel};
+    struct deadline deadline;
+    uint64_t ticket;
+    bool ok = true, watched = false;
+    if (run->timeout_ms > 0) {
+        options.deadline_ns = clock_monotonic_ns() + (uint64_t)run->timeout_ms * 1000000;
+        deadline_begin(&deadline, options.deadline_ns, running->cancel);
+    }
+    if (run->cancel) {
+        watched = cancel_add(run->cancel, cancel_also, running->cancel, &ticket);
+        ok = watched || fail(err, CANCELLED, "the run was cancelled before it began");
+    }
+    ok = ok && partial_run(partial, run, running->cancel, fetched, err);
+    if (watched)
+        (void)cancel_remove(run->cancel, ticket);
+    if (options.deadline_ns)
+        deadline_end(&deadline);
     runs_end(&session->runs, running);
-    return ok || runs_explain(&session->runs, err);
+    return ok || runs_explain(&session->runs, err) || explain_end(&options, err);
 }
 
 /* --- the graph --- */

@@ -67,6 +67,23 @@ void cluster_session_explain_placement(struct cluster_session *session, struct s
 bool cluster_session_run(struct cluster_session *session, const struct session_run *run,
                          struct tensor *fetched, struct error *err) CHECKED;
 
+/* Makes all ready for such runs; fails as they would that cannot. */
+bool cluster_session_prepare(struct cluster_session *session, const struct session_run *run,
+                             struct error *err) CHECKED;
+
+/* --- a run in several calls: see partial.h --- */
+
+struct cluster_partial;
+
+/* Begins with its first call; `names` is copied.  Ended before the session is freed. */
+struct cluster_partial *cluster_partial_new(struct cluster_session *session,
+                                            const struct session_run *names,
+                                            struct error *err) CHECKED;
+void cluster_partial_free(struct cluster_partial *partial); /* NULL is fine */
+bool cluster_partial_run(struct cluster_partial *partial, const struct session_run *run,
+                         struct tensor *fetched, struct error *err) CHECKED;
+bool cluster_partial_is_done(const struct cluster_partial *partial);
+
 /*
  * Appends the serialized GraphDefs of the parts that `run` has, with devices: one for each
  * task; `*sizes` (to be freed) says where they end.

@@ -68,6 +68,16 @@ static bool register_part(struct cluster_session *session, struct cluster_plan *
     return true;
 }
 
+/* Which feeds lead to which fetch, while that is known. */
+static bool *feeds_of_fetches(const struct subgraph *subgraph)
+{
+    size_t feeds = (size_t)subgraph->feeds_count;
+    bool *needs = alloc_array((size_t)subgraph->fetches_count * feeds + 1, sizeof(*needs));
+    for (int i = 0; i < subgraph->fetches_count; i++)
+        prune_feeds_of(subgraph, i, needs + (size_t)i * feeds);
+    return needs;
+}
+
 static bool make(struct cluster_session *session, const struct session_run *run,
                  struct cluster_plan *plan, struct subgraph *subgraph, struct error *err)
 {
@@ -86,11 +96,14 @@ static bool make(struct cluster_session *session, const struct session_run *run,
 }
 
 struct cluster_plan *cluster_plan_new(struct cluster_session *session,
-                                      const struct session_run *run, struct error *err)
+                                      const struct session_run *run, bool partial,
+                                      struct error *err)
 {
     struct cluster_plan *plan = alloc_bytes(sizeof(*plan));
     plan->fetches_count = run->fetches_count;
     struct subgraph *subgraph = prune_graph(session->graph, run, err);
+    if (subgraph && partial)
+        plan->needs = feeds_of_fetches(subgraph);
     bool ok = subgraph && make(session, run, plan, subgraph, err);
     for (int i = 0; i < plan->ends.count; i++)
         graph_free(plan->ends.parts[i].graph);
@@ -113,5 +126,6 @@ void cluster_plan_free(struct cluster_session *session, struct cluster_plan *pla
     partition_release(&plan->ends);
     str_release(&plan->graph_defs);
     free(plan->parts);
+    free(plan->needs);
     free(plan);
 }

@@ -130,8 +130,10 @@ bool cluster_session_extend_graph(struct cluster_session *session, const struct 
 /* --- runs --- */
 
 /* All names, with what they are for. */
-static void signature_text(const struct session_run *run, struct str *out)
+static void signature_text(const struct session_run *run, bool partial, struct str *out)
 {
+    if (partial)
+        str_add_char(out, '\x1d');
     const char *const *lists[] = {run->feeds, run->fetches, run->targets};
     const int counts[] = {run->feeds_count, run->fetches_count, run->targets_count};
     for (int l = 0; l < ARRAY_LEN(lists); l++) {
@@ -144,16 +146,17 @@ static void signature_text(const struct session_run *run, struct str *out)
 }
 
 /* Made at first use. */
-static struct cluster_plan *find_plan(struct cluster_session *session,
-                                      const struct session_run *run, struct error *err)
+struct cluster_plan *cluster_session_plan(struct cluster_session *session,
+                                          const struct session_run *run, bool partial,
+                                          struct error *err)
 {
     struct str text = {0};
-    signature_text(run, &text);
+    signature_text(run, partial, &text);
     pthread_rwlock_rdlock(&session->graph_lock);
     pthread_mutex_lock(&session->lock);
     struct cluster_plan *plan = map_find(session->plans, str_text(&text));
     if (!plan) {
-        plan = cluster_plan_new(session, run, err);
+        plan = cluster_plan_new(session, run, partial, err);
         if (plan)
             map_set(session->plans, str_text(&text), plan);
     }
@@ -163,13 +166,19 @@ static struct cluster_plan *find_plan(struct cluster_session *session,
     return plan;
 }
 
+bool cluster_session_prepare(struct cluster_session *session, const struct session_run *run,
+                             struct error *err)
+{
+    return cluster_session_plan(session, run, false, err);
+}
+
 bool cluster_session_run(struct cluster_session *session, const struct session_run *run,
                          struct tensor *fetched, struct error *err)
 {
     struct running *running = runs_begin(&session->runs, err);
     if (!running)
         return false;
-    struct cluster_plan *plan = find_plan(session, run, err);
+    struct cluster_plan *plan = cluster_session_plan(session, run, false, err);
     bool ok = plan && cluster_step_run(session, plan, run, running->cancel, fetched, err);
     runs_end(&session->runs, running);
     return ok || runs_explain(&session->runs, err);
@@ -179,7 +188,7 @@ bool cluster_session_parts(struct cluster_session *session, const struct session
                            struct str *graph_defs, size_t **sizes, int *count,
                            struct error *err)
 {
-    struct cluster_plan *plan = find_plan(session, run, err);
+    struct cluster_plan *plan = cluster_session_plan(session, run, false, err);
     if (!plan)
         return false;
     *count = plan->parts_count;

@@ -23,27 +23,6 @@
 #include "runtime/statistics.h"
 #include "runtime/waits.h"
 
-struct step_run {
-    struct cluster_plan *plan;
-    int64_t id;
-    pthread_mutex_t lock;   /* guards: running, ended, ending, and each part's outcome */
-    pthread_cond_t changed; /* by the monotonic clock */
-    int running;
-    bool failed;    /* a part has, or the step was ended */
-    bool abandoned; /* parts that still ran were told to give up */
-    struct part_run {
-        struct worker_run run;
-        struct step_run *step;
-        struct str step_stats;
-        struct waits waits;
-        bool bad;
-        struct error err;
-    } * parts;
-    struct tensor *received; /* by fetch of the plan */
-    const char **send_keys, **receive_keys;
-    struct tensor *sends; /* borrowed values */
-};
-
 static int64_t new_step_id(void)
 {
     uint64_t id = 0;
@@ -54,8 +33,8 @@ static int64_t new_step_id(void)
 
 static void part_done(struct worker_run *run, const struct error *err)
 {
-    struct part_run *part = run->arg;
-    struct step_run *step = part->step;
+    struct cluster_step_part *part = run->arg;
+    struct cluster_step *step = part->step;
     pthread_mutex_lock(&step->lock);
     part->bad = err;
     if (err) {
@@ -69,9 +48,9 @@ static void part_done(struct worker_run *run, const struct error *err)
     pthread_mutex_unlock(&step->lock);
 }
 
-static void wake(void *arg)
+void cluster_step_wake(void *arg)
 {
-    struct step_run *step = arg;
+    struct cluster_step *step = arg;
     pthread_mutex_lock(&step->lock);
     step->failed = true;
     pthread_cond_signal(&step->changed);
@@ -80,12 +59,12 @@ static void wake(void *arg)
 
 /* --- before and after --- */
 
-static void init(struct step_run *step, struct cluster_session *session,
-                 struct cluster_plan *plan, const struct session_run *run)
+void cluster_step_init(struct cluster_step *step, struct cluster_session *session,
+                       struct cluster_plan *plan, const struct session_run *run)
 {
     const struct partition_parts *ends = &plan->ends;
     pthread_condattr_t attr;
-    *step = (struct step_run){.plan = plan, .id = new_step_id()};
+    *step = (struct cluster_step){.plan = plan, .id = new_step_id()};
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_mutex_init(&step->lock, NULL);
@@ -98,13 +77,14 @@ static void init(struct step_run *step, struct cluster_session *session,
     step->sends = alloc_array((size_t)ends->feeds_count, sizeof(*step->sends));
     for (int i = 0; i < ends->feeds_count; i++) {
         step->send_keys[i] = ends->feeds[i].key;
-        step->sends[i] = run->feed_values[ends->feeds[i].index];
+        if (run)
+            step->sends[i] = run->feed_values[ends->feeds[i].index];
     }
     for (int i = 0; i < ends->fetches_count; i++)
         step->receive_keys[i] = ends->fetches[i].key;
     for (int i = 0; i < plan->parts_count; i++) {
-        struct part_run *part = &step->parts[i];
-        bool home = plan->parts[i].home;
+        struct cluster_step_part *part = &step->parts[i];
+        bool home = run && plan->parts[i].home;
         part->step = step;
         part->run = (struct worker_run){
             .session = session->handle,
@@ -116,15 +96,15 @@ static void init(struct step_run *step, struct cluster_session *session,
             .receive_keys = step->receive_keys,
             .received = step->received,
             .receives_count = home ? ends->fetches_count : 0,
-            .waits = run->account ? &part->waits : NULL,
-            .step_stats = run->trace ? &part->step_stats : NULL,
+            .waits = run && run->account ? &part->waits : NULL,
+            .step_stats = run && run->trace ? &part->step_stats : NULL,
             .done = part_done,
             .arg = part,
         };
     }
 }
 
-static void release(struct step_run *step)
+void cluster_step_release(struct cluster_step *step)
 {
     for (int i = 0; i < step->plan->ends.fetches_count; i++)
         tensor_release(&step->received[i]);
@@ -141,7 +121,7 @@ static void release(struct step_run *step)
     free(step->sends);
 }
 
-static void clean_up(const struct step_run *step)
+static void clean_up(const struct cluster_step *step)
 {
     for (int i = 0; i < step->plan->parts_count; i++) {
         struct worker_link *link = step->plan->parts[i].link;
@@ -151,7 +131,7 @@ static void clean_up(const struct step_run *step)
 
 /* --- the outcome --- */
 
-static bool report(const struct step_run *step, struct error *err)
+static bool report(const struct cluster_step *step, struct error *err)
 {
     int count = step->plan->parts_count;
     struct cluster_outcome *parts = alloc_array((size_t)count, sizeof(*parts));
@@ -165,7 +145,7 @@ static bool report(const struct step_run *step, struct error *err)
 }
 
 /* What a worker has not given up by now, it is told to. */
-static void abandon_parts(const struct step_run *step)
+static void abandon_parts(const struct cluster_step *step)
 {
     for (int i = 0; i < step->plan->parts_count; i++) {
         struct worker_link *link = step->plan->parts[i].link;
@@ -174,7 +154,7 @@ static void abandon_parts(const struct step_run *step)
     }
 }
 
-static bool wait_locked(struct step_run *step, uint64_t until_ns)
+bool cluster_step_wait_locked(struct cluster_step *step, uint64_t until_ns)
 {
     const struct timespec end = {.tv_sec = (time_t)(until_ns / 1000000000),
                                  .tv_nsec = (long)(until_ns % 1000000000)};
@@ -184,13 +164,13 @@ static bool wait_locked(struct step_run *step, uint64_t until_ns)
 }
 
 /* The step ends early: all workers clean up, and those that take long are told again. */
-static void end_parts_locked(struct step_run *step)
+static void end_parts_locked(struct cluster_step *step)
 {
     pthread_mutex_unlock(&step->lock);
     clean_up(step);
     uint64_t until_ns = clock_monotonic_ns() + LIMIT_CLEANUP_MS * UINT64_C(1000000);
     pthread_mutex_lock(&step->lock);
-    while (step->running && wait_locked(step, until_ns))
+    while (step->running && cluster_step_wait_locked(step, until_ns))
         ;
     if (!step->running)
         return;
@@ -199,20 +179,41 @@ static void end_parts_locked(struct step_run *step)
     abandon_parts(step);
     pthread_mutex_lock(&step->lock);
     while (step->running)
-        (void)wait_locked(step, 0);
+        (void)cluster_step_wait_locked(step, 0);
+}
+
+void cluster_step_start(struct cluster_step *step)
+{
+    const struct cluster_plan *plan = step->plan;
+    step->running = plan->parts_count;
+    for (int i = 0; i < plan->parts_count; i++)
+        plan->parts[i].link->kind->run_graph(plan->parts[i].link, &step->parts[i].run);
 }
 
 /* Until all parts are done.  False when the time was up before they were. */
-static bool wait_for_parts(struct step_run *step, uint64_t deadline_ns)
+static bool wait_for_parts(struct cluster_step *step, uint64_t deadline_ns)
 {
     bool in_time = true;
     pthread_mutex_lock(&step->lock);
     while (step->running && !step->failed && in_time)
-        in_time = wait_locked(step, deadline_ns) || !step->running;
+        in_time = cluster_step_wait_locked(step, deadline_ns) || !step->running;
+    pthread_mutex_unlock(&step->lock);
+    return in_time;
+}
+
+bool cluster_step_finish(struct cluster_step *step, bool in_time, const struct cancel *own,
+                         const struct cancel *cancel, struct error *err)
+{
+    pthread_mutex_lock(&step->lock);
     if (step->running)
         end_parts_locked(step);
     pthread_mutex_unlock(&step->lock);
-    return in_time;
+    clean_up(step);
+    if (!in_time)
+        return fail(err, DEADLINE, "the run was not done within its time");
+    if (cancel_requested(own) || (cancel && cancel_requested(cancel)))
+        return fail(err, CANCELLED, "the run was cancelled");
+    return report(step, err);
 }
 
 /* Whether a later fetch of the run is the same. */
@@ -224,7 +225,7 @@ static bool is_wanted_again(const struct cluster_plan *plan, int index)
     return false;
 }
 
-static bool give_fetched(struct step_run *step, struct tensor *fetched, struct error *err)
+static bool give_fetched(struct cluster_step *step, struct tensor *fetched, struct error *err)
 {
     for (int i = 0; i < step->plan->fetches_count; i++) {
         struct tensor *received = &step->received[step->plan->ends.fetch_of[i]];
@@ -238,7 +239,7 @@ static bool give_fetched(struct step_run *step, struct tensor *fetched, struct e
     return true;
 }
 
-static void give_statistics(const struct step_run *step, struct str *out)
+static void give_statistics(const struct cluster_step *step, struct str *out)
 {
     for (int i = 0; i < step->plan->parts_count; i++) {
         const struct str *stats = &step->parts[i].step_stats;
@@ -246,45 +247,31 @@ static void give_statistics(const struct step_run *step, struct str *out)
     }
 }
 
-static void tell_account(const struct step_run *step, struct account *account)
+static void tell_account(const struct cluster_step *step, struct account *account)
 {
     for (int i = 0; i < step->plan->parts_count; i++)
         account_part(account, step->plan->parts[i].link->task, &step->parts[i].waits);
-}
-
-static bool run_parts(struct step_run *step, uint64_t deadline_ns, struct cancel *own,
-                      struct cancel *cancel, struct error *err)
-{
-    struct cluster_plan *plan = step->plan;
-    step->running = plan->parts_count;
-    for (int i = 0; i < plan->parts_count; i++)
-        plan->parts[i].link->kind->run_graph(plan->parts[i].link, &step->parts[i].run);
-    bool in_time = wait_for_parts(step, deadline_ns);
-    clean_up(step);
-    if (!in_time)
-        return fail(err, DEADLINE, "the run was not done within its time");
-    if (cancel_requested(own) || (cancel && cancel_requested(cancel)))
-        return fail(err, CANCELLED, "the run was cancelled");
-    return report(step, err);
 }
 
 bool cluster_step_run(struct cluster_session *session, struct cluster_plan *plan,
                       const struct session_run *run, struct cancel *own, struct tensor *fetched,
                       struct error *err)
 {
-    struct step_run step;
+    struct cluster_step step;
     uint64_t deadline_ns =
         run->timeout_ms > 0 ? clock_monotonic_ns() + (uint64_t)run->timeout_ms * 1000000 : 0;
     uint64_t own_ticket, ticket;
-    init(&step, session, plan, run);
+    cluster_step_init(&step, session, plan, run);
     bool ok = false;
-    if (!cancel_add(own, wake, &step, &own_ticket)) {
+    if (!cancel_add(own, cluster_step_wake, &step, &own_ticket)) {
         (void)fail(err, CANCELLED, "the run was cancelled before it began");
-    } else if (run->cancel && !cancel_add(run->cancel, wake, &step, &ticket)) {
+    } else if (run->cancel && !cancel_add(run->cancel, cluster_step_wake, &step, &ticket)) {
         (void)fail(err, CANCELLED, "the run was cancelled before it began");
         (void)cancel_remove(own, own_ticket);
     } else {
-        ok = run_parts(&step, deadline_ns, own, run->cancel, err);
+        cluster_step_start(&step);
+        bool in_time = wait_for_parts(&step, deadline_ns);
+        ok = cluster_step_finish(&step, in_time, own, run->cancel, err);
         (void)cancel_remove(own, own_ticket);
         if (run->cancel)
             (void)cancel_remove(run->cancel, ticket);
@@ -294,6 +281,6 @@ bool cluster_step_run(struct cluster_session *session, struct cluster_plan *plan
         if (ok && run->trace && run->statistics)
             give_statistics(&step, run->statistics);
     }
-    release(&step);
+    cluster_step_release(&step);
     return ok;
 }

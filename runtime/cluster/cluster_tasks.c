@@ -95,8 +95,8 @@ static void tell(struct waiting *waiting, const struct worker_link *link,
              log_quote(err->text, text, sizeof(text)));
 }
 
-static bool ask(const struct cluster_options *options,
-                struct worker_link *link, struct device *found, int *count, struct error *err)
+static bool ask(const struct cluster_options *options, struct worker_link *link,
+                struct device *found, int *count, struct error *err)
 {
     struct waiting waiting = {.tell_ns =
                                   clock_monotonic_ns() + TELL_FIRST_MS * UINT64_C(1000000)};

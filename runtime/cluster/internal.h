@@ -5,6 +5,7 @@
 #include "runtime/internal.h"
 #include "runtime/partition.h"
 #include "runtime/runs.h"
+#include "runtime/waits.h"
 #include "runtime/worker/link.h"
 
 struct cluster_session {
@@ -37,6 +38,7 @@ struct cluster_plan {
     int parts_count;
     struct partition_parts ends; /* keys of feeds and fetches; its parts are gone */
     int fetches_count;           /* of the run */
+    bool *needs;                 /* of a partial run: by fetch and feed, what leads to it */
     struct str graph_defs;
 };
 
@@ -48,12 +50,62 @@ bool cluster_tasks_add(struct cluster_session *session, const struct cluster_opt
 
 /* --- cluster_plan.c --- */
 
-/* Prunes, places, cuts and registers; the graph's lock is held for reading. */
+/*
+ * Prunes, places, cuts and registers; the graph's lock is held for reading.  `partial`: for
+ * runs in several calls.
+ */
 struct cluster_plan *cluster_plan_new(struct cluster_session *session,
-                                      const struct session_run *run, struct error *err) CHECKED;
+                                      const struct session_run *run, bool partial,
+                                      struct error *err) CHECKED;
 void cluster_plan_free(struct cluster_session *session, struct cluster_plan *plan);
 
+/* Made at its first use. */
+struct cluster_plan *cluster_session_plan(struct cluster_session *session,
+                                          const struct session_run *run, bool partial,
+                                          struct error *err) CHECKED;
+
 /* --- cluster_step.c --- */
+
+struct cluster_step {
+    struct cluster_plan *plan;
+    int64_t id;
+    pthread_mutex_t lock;   /* guards: all that says how far it is */
+    pthread_cond_t changed; /* by the monotonic clock */
+    int running;
+    bool failed;    /* a part has, or the step was ended */
+    bool abandoned; /* parts that still ran were told to give up */
+    struct cluster_step_part {
+        struct worker_run run;
+        struct cluster_step *step;
+        struct str step_stats;
+        struct waits waits;
+        bool bad;
+        struct error err;
+    } * parts;
+    struct tensor *received; /* by fetch of the plan */
+    const char **send_keys, **receive_keys;
+    struct tensor *sends; /* borrowed values */
+};
+
+/* `run` NULL: what is fed and fetched goes its own way (cluster_partial.c). */
+void cluster_step_init(struct cluster_step *step, struct cluster_session *session,
+                       struct cluster_plan *plan, const struct session_run *run);
+void cluster_step_release(struct cluster_step *step);
+
+void cluster_step_start(struct cluster_step *step);
+
+/* Under its lock: until something changes, or that moment (0: never) has come (false). */
+bool cluster_step_wait_locked(struct cluster_step *step, uint64_t until_ns);
+
+/* A cancel_callback: who waits sees that the step has failed. */
+void cluster_step_wake(void *step);
+
+/*
+ * Ends what still runs, on all tasks, and says how it went: CANCELLED when one of the two was
+ * asked for, DEADLINE when it was not `in_time`, else as its parts went.
+ */
+bool cluster_step_finish(struct cluster_step *step, bool in_time, const struct cancel *own,
+                         const struct cancel *cancel, struct error *err) CHECKED;
 
 /* Runs all parts once. */
 bool cluster_step_run(struct cluster_session *session, struct cluster_plan *plan,

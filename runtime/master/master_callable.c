@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/limits.h"
+#include "runtime/cluster/cluster.h"
 #include "runtime/master/internal.h"
 #include "runtime/session.h"
 #include "runtime/tensor.h"
@@ -28,7 +29,8 @@ static const char *const *copy_names(struct arena *arena, const char *const *nam
 static bool check_names(struct master_session *session, const struct session_run *names,
                         struct error *err)
 {
-    return !session->here || session_prepare(session->here, names, err);
+    return session->here ? session_prepare(session->here, names, err) != NULL
+                         : cluster_session_prepare(session->cluster, names, err);
 }
 
 bool master_callable_make(struct master_session *session, const struct session_run *names,

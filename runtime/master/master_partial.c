@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "runtime/cluster/cluster.h"
 #include "runtime/master/internal.h"
 #include "runtime/partial.h"
 #include "runtime/session.h"
@@ -9,9 +10,10 @@
 struct partial_run {
     struct partial_run *next;
     int64_t handle;
-    struct partial *partial;
-    pthread_mutex_t calling; /* one call at a time */
-    int references;          /* the list's and each call's; the session's lock guards it */
+    struct partial *partial;         /* one of these two */
+    struct cluster_partial *cluster; /* over several tasks */
+    pthread_mutex_t calling;         /* one call at a time */
+    int references; /* the list's and each call's; the session's lock guards it */
 };
 
 static void partial_drop(struct master_session *session, struct partial_run *run)
@@ -22,6 +24,7 @@ static void partial_drop(struct master_session *session, struct partial_run *run
     if (!last)
         return;
     partial_free(run->partial);
+    cluster_partial_free(run->cluster);
     pthread_mutex_destroy(&run->calling);
     free(run);
 }
@@ -29,15 +32,17 @@ static void partial_drop(struct master_session *session, struct partial_run *run
 bool master_partial_setup(struct master_session *session, const struct session_run *names,
                           int64_t *handle, struct error *err)
 {
-    if (!session->here)
-        return fail(err, UNIMPLEMENTED,
-                    "a partial run needs a cluster of one task; this one has %d",
-                    session->options->links_count);
-    struct partial *partial = session_partial_setup(session->here, names, err);
-    if (!partial)
+    struct partial *here = NULL;
+    struct cluster_partial *cluster = NULL;
+    if (session->here)
+        here = session_partial_setup(session->here, names, err);
+    else
+        cluster = cluster_partial_new(session->cluster, names, err);
+    if (!here && !cluster)
         return false;
     struct partial_run *run = alloc_bytes(sizeof(*run));
-    run->partial = partial;
+    run->partial = here;
+    run->cluster = cluster;
     run->references = 1;
     pthread_mutex_init(&run->calling, NULL);
     pthread_mutex_lock(&session->lock);
@@ -86,8 +91,14 @@ bool master_partial_run(struct master_session *session, int64_t handle,
                     "%lld",
                     (long long)handle);
     pthread_mutex_lock(&found->calling);
-    bool ok = session_partial_run(session->here, found->partial, run, fetched, err);
-    bool done = partial_is_done(found->partial);
+    struct session_run limited = *run;
+    if (!limited.timeout_ms)
+        limited.timeout_ms = session->timeout_ms;
+    bool ok = found->cluster
+                  ? cluster_partial_run(found->cluster, &limited, fetched, err)
+                  : session_partial_run(session->here, found->partial, &limited, fetched, err);
+    bool done = found->cluster ? cluster_partial_is_done(found->cluster)
+                               : partial_is_done(found->partial);
     pthread_mutex_unlock(&found->calling);
     if (done)
         partial_forget(session, found);

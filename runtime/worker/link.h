@@ -59,6 +59,9 @@ struct worker_link_kind {
     /* A tensor of the step that the task sends; see rendezvous.h. */
     void (*receive)(struct worker_link *link, int64_t step_id, const char *key,
                     rendezvous_receiver *receiver, void *arg);
+    /* Gives the step what its part there receives from its client.  (optional) */
+    bool (*send)(struct worker_link *link, int64_t step_id, const char *key,
+                 const struct tensor *value, struct error *err);
     void (*free)(struct worker_link *link);
 };
 

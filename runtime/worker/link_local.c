@@ -75,6 +75,12 @@ static void local_receive(struct worker_link *link, int64_t step_id, const char 
     worker_receive(of(link), step_id, key, receiver, arg);
 }
 
+static bool local_send(struct worker_link *link, int64_t step_id, const char *key,
+                       const struct tensor *value, struct error *err)
+{
+    return worker_send(of(link), step_id, key, value, err);
+}
+
 static void local_free(struct worker_link *link)
 {
     free(link);
@@ -90,6 +96,7 @@ static const struct worker_link_kind local_kind = {
     .cleanup_graph = local_cleanup_graph,
     .cleanup_all = local_cleanup_all,
     .receive = local_receive,
+    .send = local_send,
     .free = local_free,
 };
 

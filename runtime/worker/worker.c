@@ -236,6 +236,17 @@ void worker_cleanup_all(struct worker *worker, const char *const *containers, in
         resources_clear(worker->resources, containers[i]);
 }
 
+bool worker_send(struct worker *worker, int64_t step_id, const char *key,
+                 const struct tensor *value, struct error *err)
+{
+    struct worker_step *step =
+        rendezvous_check_key(key, err) ? worker_step_ref(worker, step_id, err) : NULL;
+    bool ok = step && rendezvous_send(step->rendezvous, key, value, false, err);
+    if (step)
+        worker_step_unref(step);
+    return ok;
+}
+
 /* --- what it gives --- */
 
 /* The key's second part must be what the device of this process has. */

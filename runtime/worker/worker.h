@@ -60,6 +60,10 @@ void worker_cleanup_graph(struct worker *worker, int64_t step_id);
 /* Forgets what is in these containers; none: in the default one. */
 void worker_cleanup_all(struct worker *worker, const char *const *containers, int count);
 
+/* Gives a step a tensor that its client sends.  Fails with ABORTED when it is over. */
+bool worker_send(struct worker *worker, int64_t step_id, const char *key,
+                 const struct tensor *value, struct error *err) CHECKED;
+
 /*
  * A tensor that this task sends in that step, which may be yet to come.  Fails with INVALID for
  * a bad key, ABORTED when it names another incarnation of this task.

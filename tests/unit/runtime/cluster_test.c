@@ -280,3 +280,94 @@ TEST(what_waits_is_ended)
     tensor_release(&in);
     stop();
 }
+
+/* --- runs in several calls --- */
+
+static struct cluster_partial *begin_partial(const char *const *feeds, int feeds_count,
+                                             const char *const *fetches, int fetches_count)
+{
+    const struct session_run names = {.feeds = feeds,
+                                      .feeds_count = feeds_count,
+                                      .fetches = fetches,
+                                      .fetches_count = fetches_count};
+    struct cluster_partial *partial = cluster_partial_new(session, &names, &err);
+    CHECK_OK(partial, &err);
+    return partial;
+}
+
+/* Feeds one and takes one (NULL: none). */
+static bool go_on(struct cluster_partial *partial, const char *feed, double value,
+                  const char *fetch, double *out)
+{
+    struct tensor in = number(F32, value), got = {0};
+    const struct session_run run = {.feeds = &feed,
+                                    .feed_values = &in,
+                                    .feeds_count = feed ? 1 : 0,
+                                    .fetches = &fetch,
+                                    .fetches_count = fetch ? 1 : 0,
+                                    .timeout_ms = 1000};
+    bool ok = cluster_partial_run(partial, &run, &got, &err);
+    if (ok && fetch)
+        *out = tensor_number(&got, 0);
+    tensor_release(&in);
+    tensor_release(&got);
+    return ok;
+}
+
+TEST(a_partial_run_over_tasks)
+{
+    static const char *const feeds[] = {"a", "b", "c"}, *const fetches[] = {"ab:0", "abc"};
+    double out;
+    start();
+    struct edge a = placeholder(world, "a", F32), b = placeholder(world, "b", F32);
+    struct edge ab = on(2, node2(world, "AddV2", "ab", a, b));
+    on(0, node2(world, "AddV2", "abc", ab, placeholder(world, "c", F32)));
+    extend(session, world);
+    for (int i = 0; i < 3; i++) {
+        struct cluster_partial *partial = begin_partial(feeds, 3, fetches, 2);
+        CHECK_OK(go_on(partial, "a", 1, NULL, NULL), &err);
+        CHECK(!go_on(partial, "c", 7, "ab", &out));
+        CHECK_TEXT(err.text,
+                   "Fetch ab:0 can't be computed from the feeds that have been fed so far.");
+        CHECK_OK(go_on(partial, "b:0", 2, "ab", &out), &err);
+        CHECK(out == 3);
+        CHECK(!go_on(partial, "b", 2, NULL, NULL));
+        CHECK_TEXT(err.text, "The feed 'b' has already been fed.");
+        CHECK(!cluster_partial_is_done(partial));
+        if (i == 0) { /* is left as it is */
+            cluster_partial_free(partial);
+            continue;
+        }
+        CHECK_OK(go_on(partial, "c", 4, "abc:0", &out), &err);
+        CHECK(out == 7);
+        CHECK(cluster_partial_is_done(partial));
+        cluster_partial_free(partial);
+    }
+    stop();
+}
+
+TEST(a_partial_run_that_fails)
+{
+    static const char *const feeds[] = {"a", "b"}, *const fetches[] = {"waits", "bad"};
+    double out;
+    start();
+    struct edge v =
+        on(0, builder_add(&world->b, "VariableV2", "empty", NO_INPUTS,
+                          ATTRS(attr_type("dtype", F32), attr_shape("shape", &SHAPE_SCALAR))));
+    on(2, node1(world, "Wait", "waits", placeholder(world, "a", F32)));
+    on(0, node2(world, "AddV2", "bad", v, placeholder(world, "b", F32)));
+    extend(session, world);
+    struct cluster_partial *partial = begin_partial(feeds, 2, fetches, 2);
+    CHECK_FAILS(go_on(partial, "b", 1, "bad", &out), &err, PRECONDITION);
+    CHECK(cluster_partial_is_done(partial));
+    CHECK_FAILS(go_on(partial, "a", 1, "waits", &out), &err, PRECONDITION);
+    cluster_partial_free(partial);
+    partial = begin_partial(feeds, 1, fetches, 1);
+    CHECK_FAILS(go_on(partial, "a", 1, "waits", &out), &err, DEADLINE);
+    cluster_partial_free(partial);
+    partial = begin_partial(feeds, 1, fetches, 1);
+    cluster_session_close(session);
+    CHECK_FAILS(go_on(partial, "a", 1, "waits", &out), &err, CANCELLED);
+    cluster_partial_free(partial);
+    stop();
+}
