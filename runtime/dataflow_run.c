@@ -47,7 +47,7 @@ static bool fetch_one(struct dataflow_run *run, int index, struct tensor *out,
                     edge->from->name, edge->output);
     bool ok = result->variable ? execute_fetch_ref(result->variable, out, err)
                                : execute_fetch(&result->tensor, true, out, err);
-    return ok || error_prefix(err, "fetch '%s': ", edge->from->name);
+    return ok || error_prefix(err, "node '%s' (%s): ", edge->from->name, edge->from->op->name);
 }
 
 static bool fetch_all(struct dataflow_run *run, struct tensor *fetched, struct error *err)

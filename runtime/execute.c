@@ -383,7 +383,8 @@ static bool fetch_all(struct frame *frame, struct tensor *fetched, struct error 
         if (!ok) {
             for (int k = 0; k < i; k++)
                 tensor_release(&fetched[k]);
-            return error_prefix(err, "fetch '%s': ", fetch->node->name);
+            return error_prefix(err, "node '%s' (%s): ", fetch->node->name,
+                                fetch->node->op->name);
         }
     }
     for (int i = 0; i < plan->fetches_count; i++) {

@@ -370,6 +370,15 @@ bool kernel_output_resource(struct kernel_call *call, int index, struct resource
     return true;
 }
 
+const char *kernel_container(const struct kernel_call *call, int input)
+{
+    const struct tensor *handle = kernel_in(call, input);
+    const char *container = NULL;
+    if (handle && handle->dtype == RESOURCE && handle->count)
+        container = ((const struct resource_handle *)handle->data)->container;
+    return resources_container(call->resources, container ? container : "");
+}
+
 struct resource *kernel_variant(const struct tensor *tensor, int64_t i, const char *kind,
                                 struct error *err)
 {

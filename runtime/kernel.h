@@ -131,6 +131,9 @@ struct resource *kernel_resource(struct kernel_call *call, int index, const char
 bool kernel_output_resource(struct kernel_call *call, int index, struct resource *resource,
                             const char *container, const char *name, struct error *err) CHECKED;
 
+/* The container that the resource handle in that input names; borrowed. */
+const char *kernel_container(const struct kernel_call *call, int input);
+
 /* The object of that kind in element `i` of a VARIANT tensor; borrowed.  Fails with INVALID. */
 struct resource *kernel_variant(const struct tensor *tensor, int64_t i, const char *kind,
                                 struct error *err) CHECKED;

@@ -35,8 +35,8 @@ static bool same_name(const char *a, const char *b)
 
 /* Marks what the call names in `used`; `indices` gets where they are. */
 static bool find_names(const char *const *names, int count, const char *const *known,
-                      int known_count, bool *used, int *indices, const char *what,
-                      struct error *err)
+                       int known_count, bool *used, int *indices, const char *what,
+                       struct error *err)
 {
     for (int i = 0; i < count; i++) {
         int at = 0;

@@ -120,7 +120,10 @@ static bool join(struct placer *placer, const struct node *a, const struct node 
     struct group *other = &placer->groups[from];
     if (!merge_wishes(placer, group, other, err)) {
         if (!follows)
-            return error_prefix(err, "Cannot colocate nodes '%s' and '%s': ", a->name, b->name);
+            return error_prefix(err,
+                                "Cannot colocate nodes {{colocation_node %s}} and "
+                                "{{colocation_node %s}}: ",
+                                b->name, a->name);
         struct device_name *wish = placer->groups[source].wish;
         placer->groups[source].wish = group->wish;
         group->wish = wish;

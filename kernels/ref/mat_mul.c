@@ -81,8 +81,8 @@ static struct matrix view(const struct tensor *tensor, int64_t start, bool trans
 static bool mismatch(const struct kernel_call *call, struct error *err)
 {
     char a[SHAPE_TEXT_BYTES], b[SHAPE_TEXT_BYTES];
-    return fail(err, INVALID, "%s: Matrix size-incompatible: In[0]: %s, In[1]: %s",
-                call->node->op->name, shape_text(&kernel_in(call, 0)->shape, a, sizeof(a)),
+    return fail(err, INVALID, "Matrix size-incompatible: In[0]: %s, In[1]: %s",
+                shape_text(&kernel_in(call, 0)->shape, a, sizeof(a)),
                 shape_text(&kernel_in(call, 1)->shape, b, sizeof(b)));
 }
 

@@ -212,7 +212,10 @@ static bool read_run(struct kernel_call *call, struct error *err)
     if (holds == DTYPE_NONE)
         return fail(err, PRECONDITION,
                     "Could not find variable %s. This could mean that the variable has been "
-                    "deleted. In TF1, it can also mean the variable is uninitialized.",
+                    "deleted. In TF1, it can also mean the variable is uninitialized. Debug "
+                    "info: container=%s, status error message=Resource "
+                    "%s/%s/N10tensorflow3VarE does not exist.",
+                    variable->name, kernel_container(call, 0), kernel_container(call, 0),
                     variable->name);
     return holds == dtype ||
            fail(err, INVALID, "Trying to read variable %s with wrong dtype. Expected %s got %s",

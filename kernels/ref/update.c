@@ -48,9 +48,8 @@ bool kernel_update_check_locked(const struct kernel_call *call, const struct var
         return fail(err, PRECONDITION, "Attempting to use uninitialized value %s",
                     variable->name);
     if (holds == DTYPE_NONE)
-        return fail(err, NOT_FOUND,
-                    "Could not find resource: %s. It was not initialized, or was deleted.",
-                    variable->name);
+        return fail(err, NOT_FOUND, "Resource %s/%s/N10tensorflow3VarE does not exist.",
+                    kernel_container(call, 0), variable->name);
     return holds == dtype ||
            fail(err, INVALID, "Trying to use variable %s with wrong dtype. Expected %s got %s",
                 variable->name, dtype_name(dtype), dtype_name(holds));

@@ -202,7 +202,7 @@ static bool give_fetched(struct cluster_partial *partial, const struct partial_r
         fetched[i] = (struct tensor){0};
         bool ok = end->err.code == OK || fail(err, end->err.code, "%s", end->err.text);
         if (ok && end->dead)
-            ok = fail(err, INVALID, "The tensor returned for %s was not valid.",
+            ok = fail(err, INTERNAL, "The tensor returned for %s was not valid.",
                       partial->names.fetches[fetch]);
         if (ok && execute_fetch(&end->value, false, &fetched[i], err))
             continue;

@@ -28,6 +28,7 @@ struct master_session {
     char handle[MASTER_HANDLE_BYTES];
     const struct master_options *options;
     int64_t timeout_ms;
+    struct resources *own_resources; /* of `here` when it is isolated */
     struct session *here;            /* one of these two */
     struct cluster_session *cluster; /* over several tasks */
     atomic_int references;           /* the list's, and of each call that uses it */

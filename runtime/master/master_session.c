@@ -5,7 +5,9 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "runtime/cluster/cluster.h"
+#include "runtime/device.h"
 #include "runtime/master/internal.h"
+#include "runtime/resource.h"
 #include "runtime/session.h"
 #include "runtime/worker/link.h"
 
@@ -14,11 +16,13 @@ static bool open_here(struct master_session *session, const struct master_config
                       struct error *err)
 {
     const struct master_options *options = session->options;
+    if (config->isolate)
+        session->own_resources = resources_new(options->device->parts.job);
     const struct session_options here = {
         .threads = options->threads,
         .device = options->device,
         .soft_placement = config->soft_placement,
-        .resources = config->isolate ? NULL : options->resources,
+        .resources = config->isolate ? session->own_resources : options->resources,
     };
     session->here = session_new(&here, err);
     return session->here;
@@ -81,6 +85,7 @@ void master_release(struct master_session *session)
     master_partials_free(session);
     master_callables_free(session);
     session_free(session->here);
+    resources_free(session->own_resources);
     cluster_session_free(session->cluster);
     pthread_mutex_destroy(&session->extending);
     pthread_mutex_destroy(&session->lock);
@@ -114,6 +119,14 @@ static bool tell_dead(const struct session_run *run, struct error *err)
                 run->fetches[index]);
 }
 
+/* A step that goes on when its session is closed is told so in other words than a later one. */
+static bool tell_closed(struct error *err)
+{
+    return err->code == CANCELLED && !strcmp(err->text, "Session has been closed.") &&
+           fail(err, CANCELLED,
+                "Step was cancelled by an explicit call to `Session::Close()`.");
+}
+
 bool master_run(struct master_session *session, const struct session_run *run,
                 struct tensor *fetched, struct error *err)
 {
@@ -122,7 +135,7 @@ bool master_run(struct master_session *session, const struct session_run *run,
         limited.timeout_ms = session->timeout_ms;
     bool ok = session->here ? session_run(session->here, &limited, fetched, err)
                             : cluster_session_run(session->cluster, &limited, fetched, err);
-    return ok || tell_dead(run, err);
+    return ok || tell_closed(err) || tell_dead(run, err);
 }
 
 /* RunMetadata.partition_graphs is field 3; fields that are appended are merged. */

@@ -19,18 +19,22 @@
 
 /* --- life --- */
 
-static bool init_device(struct worker *worker, const char *job, int task, struct error *err)
+static bool init_device(struct worker *worker, const struct worker_options *options,
+                        struct error *err)
 {
     struct device *device = &worker->device;
-    snprintf(worker->task, sizeof(worker->task), "/job:%s/replica:0/task:%d", job, task);
+    snprintf(worker->task, sizeof(worker->task), "/job:%s/replica:0/task:%d", options->job,
+             options->task);
     snprintf(device->name, sizeof(device->name), "%s/device:CPU:0", worker->task);
     device->type = CPU;
     device->threads = worker->threads;
     device->memory_bytes = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
-    if (getrandom(&device->incarnation, sizeof(device->incarnation), 0) !=
-        (ssize_t)sizeof(device->incarnation))
+    device->incarnation = options->incarnation;
+    if (!device->incarnation && getrandom(&device->incarnation, sizeof(device->incarnation),
+                                          0) != (ssize_t)sizeof(device->incarnation))
         return error_errno(err, INTERNAL, "no random number for the device's incarnation");
-    device->incarnation |= 1; /* never 0 */
+    if (!options->incarnation)
+        device->incarnation |= 1; /* never 0 */
     return device_name_parse(device->name, &device->parts, err);
 }
 
@@ -44,7 +48,7 @@ struct worker *worker_new(const struct worker_options *options, struct error *er
 {
     struct worker *worker = alloc_bytes(sizeof(*worker));
     worker->threads = options->threads > 0 ? options->threads : threads_default();
-    if (!init_device(worker, options->job, options->task, err)) {
+    if (!init_device(worker, options, err)) {
         free(worker);
         return NULL;
     }
@@ -140,7 +144,7 @@ static bool take_one(const struct running_part *part, const char *key, struct te
     if (end.err.code != OK)
         return fail(err, end.err.code, "%s", end.err.text);
     if (end.dead)
-        return fail(err, INVALID, "The tensor returned for %s was not valid.", key);
+        return fail(err, INTERNAL, "The tensor returned for %s was not valid.", key);
     *out = end.value;
     return true;
 }

@@ -20,6 +20,7 @@ struct worker_options {
     uint32_t passes_off;         /* of the optimiser: OPTIMISE_BIT()s of optimise.h */
     struct resources *resources; /* shared with others, borrowed; NULL: the worker's own */
     int64_t memory_bytes_max;    /* 0: LIMIT_TENSOR_BYTES */
+    uint64_t incarnation;        /* 0: another one each time */
 };
 
 struct worker *worker_new(const struct worker_options *options, struct error *err) CHECKED;

@@ -218,7 +218,7 @@ TEST(a_dead_branch_crosses_tasks)
     }
     double out;
     CHECK(!try_fetch(session, "x", 11, "yes", &out));
-    CHECK_INT(err.code, INVALID);
+    CHECK_INT(err.code, INTERNAL);
     CHECK(strstr(err.text, "The tensor returned for "));
     stop();
 }
