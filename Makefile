@@ -69,7 +69,7 @@ LIBRARY := $(BUILD)/libtrainyard.so.0
 # --- what people type ----------------------------------------------------------------------
 
 .PHONY: all help
-all: $(PROGRAMS) $(LIBRARY) $(BUILD)/tf-cases $(BUILD)/keras-vectors $(BUILD)/saved-models ## build the programs and the page
+all: $(PROGRAMS) $(LIBRARY) $(BUILD)/tf-cases $(BUILD)/tf-sessions $(BUILD)/keras-vectors $(BUILD)/saved-models ## build the programs and the page
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -100,11 +100,18 @@ $(BUILD)/trainyard-shim: $(call objects,$(SHIM))
 	@echo "  LINK    $@"
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^
 
-CASES := $(call objects,$(call sources,tests/interop/cases))
+CASES := $(call objects,$(call sources,tests/interop/cases) tests/interop/servers.c)
 
 $(BUILD)/tf-cases: $(CASES) $(OBJ)/gen/case.pb-c.o $(LIBS_RUNTIME)
 	@echo "  LINK    $@"
 	$(Q)$(call link,$(CASES) $(OBJ)/gen/case.pb-c.o,$(LIBS_RUNTIME),$(LINK_RUNTIME))
+
+SESSIONS := $(call objects,$(call sources,tests/interop/sessions) tests/interop/servers.c \
+  tests/interop/cases/case_compare.c) $(OBJ)/gen/call.pb-c.o
+
+$(BUILD)/tf-sessions: $(SESSIONS) $(LIBS_RUNTIME)
+	@echo "  LINK    $@"
+	$(Q)$(call link,$(SESSIONS),$(LIBS_RUNTIME),$(LINK_RUNTIME))
 
 VECTORS := $(call objects,$(call sources,tests/interop/keras))
 
@@ -225,7 +232,7 @@ build/web/stamp: $(WEB_FILES) web/node_modules/.package-lock.json
 
 # Only *_pb.c and rpc_*.c may see generated code; any other include of it does not compile.
 $(OBJ)/%_pb.o: CFLAGS += -I$(GEN)
-PB_TESTS := $(CASES) $(OBJ)/tests/unit/proto/message_pb_test.o $(OBJ)/tests/unit/proto/text_pb_test.o $(OBJ)/tests/unit/runtime/master_pb_test.o
+PB_TESTS := $(CASES) $(SESSIONS) $(OBJ)/tests/unit/proto/message_pb_test.o $(OBJ)/tests/unit/proto/text_pb_test.o $(OBJ)/tests/unit/runtime/master_pb_test.o
 $(PB_TESTS): CFLAGS += -I$(GEN)
 $(PB_TESTS): $(GEN)/stamp
 
@@ -284,12 +291,12 @@ $(OBJ)/gen/%.o: $(GEN)/%.c
 	$(Q)$(CC) -std=gnu11 -O2 -g -fPIC $(SANFLAGS) -I$(GEN) -c -o $@ $<
 
 # With an empty recipe, make looks at their times again.
-$(GEN_C) $(GEN)/case.pb-c.c: $(GEN)/stamp ;
-$(GEN)/stamp: $(PROTOS) tests/interop/case.proto
+$(GEN_C) $(GEN)/case.pb-c.c $(GEN)/call.pb-c.c: $(GEN)/stamp ;
+$(GEN)/stamp: $(PROTOS) tests/interop/case.proto tests/interop/call.proto
 	@mkdir -p $(GEN)
 	@echo "  PROTOC  proto/"
 	$(Q)protoc-c -Iproto --c_out=$(GEN) $(PROTOS)
-	$(Q)protoc-c -Itests/interop --c_out=$(GEN) tests/interop/case.proto
+	$(Q)protoc-c -Itests/interop --c_out=$(GEN) tests/interop/case.proto tests/interop/call.proto
 	@touch $@
 
 # --- unit tests: one program per file, the list of its tests made from its TEST(...) lines --
@@ -365,7 +372,7 @@ system: all ## system tests: real processes (T=part of a name, KILLS=N, SEED=N, 
 	$(Q)TRAINYARD_BUILD=$(BUILD) tests/run.sh --timeout $(TIMEOUT) --at-once $(AT_ONCE) $(foreach t,$(SYSTEM),$(if $(T),$(if $(findstring $(T),$(t)),$(t)),$(t)))
 
 .PHONY: cases
-cases: $(BUILD)/tf-cases $(BUILD)/keras-vectors $(BUILD)/saved-models ## TensorFlow's and Keras's recorded answers, where the recordings are
+cases: $(BUILD)/tf-cases $(BUILD)/tf-sessions $(BUILD)/keras-vectors $(BUILD)/saved-models ## TensorFlow's and Keras's recorded answers, where the recordings are
 	$(Q)TRAINYARD_BUILD=$(BUILD) tests/run.sh --timeout 600 tests/interop/cases_test.sh
 
 .PHONY: browser

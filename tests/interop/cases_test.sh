@@ -55,4 +55,18 @@ for folder in "${keras%/keras}"/savedmodel/* "${keras%/keras}"/graphs/*; do
         grep '^FAIL' <<<"$output" | head -20 | sed 's/^/  /'
     fi
 done
+# What TensorFlow's clients and servers said to each other, said to our masters and workers.
+sessions=${TRAINYARD_SHARED:-../shared}/tf-sessions
+[ -d "$sessions" ] || echo "skip sessions: no recorded sessions beside this clone ($sessions)"
+for file in "$sessions"/*.client.tfrecord "$sessions"/*.workers.tfrecord; do
+    [ -e "$file" ] || continue
+    output=$("${TRAINYARD_BUILD:-build}"/tf-sessions "$file" 2>&1) || failed=1
+    line=$(tail -n 1 <<<"$output")
+    if grep -q '^[0-9]* passed, 0 failed' <<<"$line"; then
+        echo "ok session $(basename "$file" .tfrecord): $line"
+    else
+        echo "FAIL session $(basename "$file" .tfrecord): $line"
+        grep -a -A3 '^FAIL' <<<"$output" | head -20 | sed 's/^/  /'
+    fi
+done
 exit $failed

@@ -12,148 +12,31 @@
 #include "base/str.h"
 #include "proto/message.h"
 #include "proto/rpc.h"
-#include "runtime/device.h"
-#include "runtime/master/master.h"
-#include "runtime/master/master_service.h"
-#include "runtime/resource.h"
 #include "runtime/tensor_pb.h"
-#include "runtime/worker/link.h"
-#include "runtime/worker/service.h"
-#include "runtime/worker/worker.h"
 #include "tensorflow/master.pb-c.h"
 #include "tests/interop/cases/cases.h"
+#include "tests/interop/servers.h"
 
 #define CALL_MS 60000
-#define TASKS_MAX 8
-
-/* --- servers --- */
-
-/* A task: what serves it, and how it reaches the others. */
-struct task {
-    struct resources *resources;
-    struct worker *worker;
-    struct service *service;
-    struct rpc_server *server;
-    struct worker_link *links[TASKS_MAX];
-    char address[40];
-};
 
 struct case_master {
-    struct task tasks[TASKS_MAX];
-    const char *names[TASKS_MAX];
-    int tasks_count;
-    struct master *master;
-    struct master_service *service;
-    struct rpc_service workers;
-    struct rpc_client *client;
+    struct servers servers;
+    struct rpc_client *client; /* of task 0 */
     uint64_t seed;
 };
-
-/* Task 0 is the client's: a worker.  Of several, 1 is a parameter server. */
-static const char *job_of(int task)
-{
-    return task == 1 ? "ps" : "worker";
-}
-
-static int index_of(int task)
-{
-    return task < 2 ? 0 : task - 1;
-}
-
-/* The first tells its port when it runs, so a task's own links come after all servers. */
-static bool start_task(struct case_master *m, int t, const struct session_options *how,
-                       struct error *err)
-{
-    struct task *task = &m->tasks[t];
-    task->resources = resources_new(job_of(t));
-    task->worker = worker_new(&(struct worker_options){.job = job_of(t),
-                                                       .task = index_of(t),
-                                                       .threads = how->threads,
-                                                       .no_optimise = how->no_optimise,
-                                                       .passes_off = how->passes_off,
-                                                       .resources = task->resources},
-                              err);
-    if (!task->worker)
-        return false;
-    task->service = service_new(task->worker);
-    m->names[t] = worker_task(task->worker);
-    if (t == 0)
-        return true;
-    const struct rpc_server_options options = {.address = "127.0.0.1:0",
-                                               .message_bytes_max = LIMIT_MESSAGE_BYTES - 1};
-    task->server = rpc_server_start(&options, service_methods, task->service, err);
-    if (task->server)
-        snprintf(task->address, sizeof(task->address), "%s", rpc_server_address(task->server));
-    return task->server;
-}
-
-static bool start_master(struct case_master *m, int threads, struct error *err)
-{
-    struct task *task = &m->tasks[0];
-    m->master = master_new(&(struct master_options){.links = task->links,
-                                                    .links_count = m->tasks_count,
-                                                    .home = 0,
-                                                    .device = worker_device(task->worker),
-                                                    .threads = threads,
-                                                    .resources = task->resources});
-    m->service = master_service_new(m->master);
-    m->workers = (struct rpc_service){service_methods, task->service, NULL};
-    const struct rpc_server_options options = {.address = task->address,
-                                               .message_bytes_max = LIMIT_MESSAGE_BYTES - 1,
-                                               .more = &m->workers};
-    task->server = rpc_server_start(&options, master_service_methods, m->service, err);
-    if (!task->server)
-        return false;
-    snprintf(task->address, sizeof(task->address), "%s", rpc_server_address(task->server));
-    m->client =
-        rpc_client_new(&(struct rpc_client_options){.address = task->address,
-                                                    .message_bytes_max = LIMIT_MESSAGE_BYTES},
-                       err);
-    return m->client;
-}
-
-static bool link_tasks(struct case_master *m, struct error *err)
-{
-    for (int t = 0; t < m->tasks_count; t++) {
-        for (int to = 0; to < m->tasks_count; to++) {
-            struct worker_link *link =
-                t == to ? link_local_new(m->tasks[t].worker)
-                        : link_rpc_new(m->names[to], m->tasks[to].address, NULL, err);
-            if (!link)
-                return false;
-            m->tasks[t].links[to] = link;
-        }
-        worker_set_peers(m->tasks[t].worker, m->tasks[t].links, m->tasks_count);
-    }
-    return true;
-}
-
-/* A port that is free now, for the task that others must know before it serves. */
-static bool choose_port(struct task *task, struct error *err)
-{
-    static const struct rpc_method none[] = {{0}};
-    const struct rpc_server_options options = {.address = "127.0.0.1:0",
-                                               .message_bytes_max = 1000};
-    struct rpc_server *server = rpc_server_start(&options, none, NULL, err);
-    if (!server)
-        return false;
-    snprintf(task->address, sizeof(task->address), "%s", rpc_server_address(server));
-    rpc_server_stop(server);
-    return true;
-}
 
 struct case_master *case_master_start(int tasks, const struct session_options *options,
                                       uint64_t seed, struct error *err)
 {
     struct case_master *m = alloc_bytes(sizeof(*m));
-    m->tasks_count = tasks;
     m->seed = seed;
-    bool ok = choose_port(&m->tasks[0], err);
-    for (int t = 0; ok && t < tasks; t++)
-        ok = start_task(m, t, options, err);
-    if (ok && link_tasks(m, err) && start_master(m, options->threads, err))
-        return m;
-    return NULL; /* the process ends */
+    if (!servers_start(&m->servers, tasks, options, err))
+        return NULL; /* the process ends */
+    m->client =
+        rpc_client_new(&(struct rpc_client_options){.address = m->servers.tasks[0].address,
+                                                    .message_bytes_max = LIMIT_MESSAGE_BYTES},
+                       err);
+    return m->client ? m : NULL;
 }
 
 /* --- the client --- */
@@ -174,8 +57,8 @@ static bool call(struct case_master *m, const char *path, const ProtobufCMessage
 static const struct str *scattered(const struct case_master *m, const void *graph, size_t size,
                                    struct str *room)
 {
-    if (m->tasks_count == 1 ||
-        !case_scatter(graph, size, m->names, m->tasks_count, m->seed, room)) {
+    if (m->servers.count == 1 ||
+        !case_scatter(graph, size, m->servers.names, m->servers.count, m->seed, room)) {
         str_clear(room);
         str_add_bytes(room, graph, size);
     }
