@@ -53,8 +53,7 @@ struct rpc_transport {
                          rpc_done *done, void *arg); /* (optional) */
     void (*client_start_into)(struct rpc_client *client, const char *path,
                               const struct str *request,
-                              struct rpc_sink *sink); /* (optional) */
-                         rpc_done *done, void *arg);                           /* (optional) */
+                              struct rpc_sink *sink);                          /* (optional) */
     void (*client_cancel_started)(struct rpc_client *client, const void *arg); /* (as above) */
     void (*client_cancel)(struct rpc_client *client);
 };

@@ -5,8 +5,8 @@
 #include <stdatomic.h>
 
 #include "runtime/master/master.h"
-#include "runtime/worker/seen.h"
 #include "runtime/runs.h"
+#include "runtime/worker/seen.h"
 
 struct callable_names;
 struct cluster_session;

@@ -60,8 +60,14 @@ sessions=${TRAINYARD_SHARED:-../shared}/tf-sessions
 [ -d "$sessions" ] || echo "skip sessions: no recorded sessions beside this clone ($sessions)"
 for file in "$sessions"/*.client.tfrecord "$sessions"/*.workers.tfrecord; do
     [ -e "$file" ] || continue
-    output=$("${TRAINYARD_BUILD:-build}"/tf-sessions "$file" 2>&1) || failed=1
+    # Its two clients race: a gradient that comes later than it did then is stale, and a step waits for ever.
+    tries=1
+    [ "$(basename "$file")" = sync_replicas.client.tfrecord ] && tries=3
+    for ((try = 1; try <= tries; try++)); do
+        output=$("${TRAINYARD_BUILD:-build}"/tf-sessions "$file" 2>&1) && break
+    done
     line=$(tail -n 1 <<<"$output")
+    [ $try -le $tries ] || failed=1
     if grep -q '^[0-9]* passed, 0 failed' <<<"$line"; then
         echo "ok session $(basename "$file" .tfrecord): $line"
     else

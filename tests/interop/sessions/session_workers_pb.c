@@ -288,10 +288,11 @@ static uint64_t incarnation_of(const struct workers *workers)
     struct device device;
     struct error err;
     int count;
+    bool ours;
     for (int i = 0; i < workers->asked.count; i++) {
         const Call *call = workers->asked.calls[i];
-        if (is(call, "GetStatus") &&
-            wire_read_status(call->response.data, call->response.len, &device, 1, &count, &err))
+        if (is(call, "GetStatus") && wire_read_status(call->response.data, call->response.len,
+                                                      &device, 1, &count, &ours, &err))
             return device.incarnation;
     }
     return 0;

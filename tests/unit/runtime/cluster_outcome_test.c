@@ -1,5 +1,6 @@
 /* cluster_outcome_test.c - what is told of a step some of whose parts failed. */
 
+#include "base/error.h"
 #include "base/str.h"
 #include "runtime/cluster/internal.h"
 #include "tests/unit/test.h"
