@@ -37,6 +37,7 @@
 #define LOG_LIMIT_BYTES (INT64_C(64) << 20)
 #define WATCH_MS 500        /* between looks at the memory of the task */
 #define REAP_MS 100         /* between attempts to kill what is left of it */
+#define FOLDER_MS 2000      /* between looks whether the folder is still there */
 #define USER_FAILED INT_MIN /* in place of an errno */
 
 enum { SHIM_STARTED = 0, SHIM_FAILED = 1, SHIM_ALREADY = 3 };
@@ -335,6 +336,13 @@ static void watch_memory(struct shim *shim)
     group_kill();
 }
 
+/* Whether somebody has removed it: nobody would find the task any more, nor its end. */
+static bool folder_is_gone(void)
+{
+    struct stat info;
+    return stat(".", &info) == 0 && info.st_nlink == 0;
+}
+
 /* Waits for something and serves it. */
 static void serve(struct shim *shim)
 {
@@ -347,7 +355,7 @@ static void serve(struct shim *shim)
     };
     for (int i = 0; i < CONTROL_CONNECTIONS; i++)
         fds[4 + i] = (struct pollfd){.fd = control->connections[i].fd, .events = POLLIN};
-    int wait_ms = shim->ended ? REAP_MS : group_needs_watch() ? WATCH_MS : -1;
+    int wait_ms = shim->ended ? REAP_MS : group_needs_watch() ? WATCH_MS : FOLDER_MS;
     if (poll(fds, (nfds_t)ARRAY_LEN(fds), wait_ms) < 0)
         return;
     if (fds[1].revents)
@@ -363,6 +371,8 @@ static void serve(struct shim *shim)
     if (fds[3].revents)
         control_accept(control);
     watch_memory(shim);
+    if (!shim->ended && folder_is_gone())
+        task_kill(shim);
 }
 
 /* --- the whole --- */
@@ -438,7 +448,8 @@ int main(int count, char **arguments)
     mask_close(&shim.mask); /* secrets do not outlive the task */
     group_close();
     bool written = record_exit_write(&shim.outcome);
-    for (int i = 0; i < 600 && !written; i++) { /* a full disk may get room again */
+    for (int i = 0; i < 600 && !written && !folder_is_gone();
+         i++) { /* a full disk may get room again */
         sleep(1);
         written = record_exit_write(&shim.outcome);
     }

@@ -52,6 +52,12 @@ start signal -- sh -c 'kill -SEGV $$'
 ended
 check shim_signal same "$(field code) $(field signal)" "-1 11"
 
+start removed -- sleep 1000
+removed=$(field task_pid shim.json) removed_shim=$(field pid shim.json)
+kill -0 "$removed"; was_there=$?
+rm -rf "$dir"
+check shim_without_a_folder_ends same "$was_there $(wait_for 10 gone "$removed"; wait_for 10 gone "$removed_shim"; echo $?)" "0 0"
+
 start absent -- /no/such/program
 ended
 check shim_exec_failed same "$(field code) $(field error)" "127 cannot run /no/such/program: No such file or directory"
