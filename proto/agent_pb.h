@@ -103,6 +103,7 @@ struct agent_start_task {
     int cluster_count;
     int tasks;            /* of the attempt */
     int64_t idle_seconds; /* serves clients until it was unused for so long; 0: it does not */
+    int64_t stall_ms;     /* it is ended when it has written nothing for so long; 0: never */
     struct agent_program program;
 };
 

@@ -178,8 +178,9 @@ struct spec_early {     /* stop when evaluations improve no more */
 };
 
 struct spec_stop {
-    int64_t max_steps;   /* 0: no such limit */
-    int64_t max_seconds; /* of an attempt; 0: no such limit */
+    int64_t max_steps;     /* 0: no such limit */
+    int64_t max_seconds;   /* of an attempt; 0: no such limit */
+    int64_t stall_seconds; /* without a step, until the attempt is ended; 0: never */
     struct spec_target target;
     struct spec_early early;
 };
@@ -282,8 +283,7 @@ const struct spec_example *spec_example_find(const char *name); /* NULL if there
 
 /*
  * A spec with the fields of `patch` over it, as they come over an example: JSON in the arena,
- * for spec_parse().  A field that is null is as if it had never been said.  NULL when one of
- * both is no object, or too large.
+ * for spec_parse().  A field that is null was never said.  NULL: no object, or too large.
  */
 const char *spec_patch(struct arena *arena, const char *spec, const char *patch,
                        size_t patch_size, struct error *err) CHECKED;

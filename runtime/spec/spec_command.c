@@ -232,7 +232,10 @@ static bool refuse_model(const struct spec_object *whole, const char *kind)
 
 bool spec_parse_bare(const struct spec_object *whole, const char *kind, struct spec *spec)
 {
-    static const char *const stop_fields[] = {"max_seconds", NULL};
+    /* A cluster that nobody asks anything writes nothing. */
+    static const char *const fields[] = {"max_seconds", "stall_seconds", NULL};
+    static const char *const cluster_fields[] = {"max_seconds", NULL};
+    const char *const *stop_fields = strcmp(kind, "cluster") ? fields : cluster_fields;
     struct spec_object tasks, stop;
     return refuse_model(whole, kind) && spec_read_object(whole, "tasks", &tasks) &&
            spec_parse_tasks(&tasks, spec) && spec_parse_placement(whole, spec) &&

@@ -155,12 +155,16 @@ static bool early_parse(const struct spec_object *stop, const struct spec_train 
 
 bool spec_parse_seconds(const struct spec_object *stop, struct spec *spec)
 {
-    return spec_read_integer(stop, "max_seconds", 0, END_SECONDS_MAX, &spec->stop.max_seconds);
+    return spec_read_integer(stop, "max_seconds", 0, END_SECONDS_MAX,
+                             &spec->stop.max_seconds) &&
+           spec_read_integer(stop, "stall_seconds", 0, END_SECONDS_MAX,
+                             &spec->stop.stall_seconds);
 }
 
 bool spec_parse_stop(const struct spec_object *whole, struct spec *spec)
 {
-    static const char *const allowed[] = {"max_steps", "max_seconds", "target", "early", NULL};
+    static const char *const allowed[] = {"max_steps", "max_seconds", "stall_seconds",
+                                          "target",    "early",       NULL};
     struct spec_object object;
     struct spec_stop *out = &spec->stop;
     return spec_read_object(whole, "stop", &object) &&

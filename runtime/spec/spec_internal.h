@@ -38,8 +38,8 @@ bool spec_parse_placement(const struct spec_object *whole,
                           struct spec *spec) CHECKED; /* spec_run.c */
 bool spec_parse_restart(const struct spec_object *whole,
                         struct spec *spec) CHECKED; /* spec_run.c */
-bool spec_parse_seconds(const struct spec_object *stop,
-                        struct spec *spec) CHECKED; /* spec_end.c: its field "max_seconds" */
+bool spec_parse_seconds(const struct spec_object *stop, struct spec *spec)
+    CHECKED; /* spec_end.c: "max_seconds", "stall_seconds" */
 bool spec_parse_command(const struct spec_object *whole, struct spec *spec)
     CHECKED; /* spec_command.c: the whole of such a job */
 /* What is left to say of a job without a model, which has the field `kind`; refuses what only

@@ -166,10 +166,17 @@ static void add_early(struct str *out, const struct spec_early *early)
     str_printf(out, ", \"mode\": \"%s\"}", early->more ? "max" : "min");
 }
 
+static void add_stall(struct str *out, const struct spec_stop *stop)
+{
+    if (stop->stall_seconds)
+        str_printf(out, ", \"stall_seconds\": %lld", (long long)stop->stall_seconds);
+}
+
 static void add_stop(struct str *out, const struct spec_stop *stop)
 {
     str_printf(out, " \"stop\": {\"max_steps\": %lld, \"max_seconds\": %lld",
                (long long)stop->max_steps, (long long)stop->max_seconds);
+    add_stall(out, stop);
     if (stop->target.metric) {
         str_printf(out, ", \"target\": {\"metric\": \"%s\"", stop->target.metric);
         add_real(out, stop->target.has_min ? "min" : "max",
@@ -259,8 +266,9 @@ void spec_to_json(const struct spec *spec, struct str *out)
     str_printf(out, " \"placement\": {\"tasks\": \"%s\"},\n", spec->spread ? "spread" : "pack");
     if (!model) {
         spec_restart_write(spec, out);
-        str_printf(out, " \"stop\": {\"max_seconds\": %lld}}\n",
-                   (long long)spec->stop.max_seconds);
+        str_printf(out, " \"stop\": {\"max_seconds\": %lld", (long long)spec->stop.max_seconds);
+        add_stall(out, &spec->stop);
+        str_add(out, "}}\n");
         return;
     }
     add_checkpoint(out, &spec->checkpoint);

@@ -20,11 +20,13 @@
 #include "scheduler/agent/files.h"
 #include "scheduler/agent/gpus.h"
 #include "scheduler/agent/inventory.h"
+#include "scheduler/agent/keep.h"
 #include "scheduler/agent/launch.h"
 #include "scheduler/agent/prepare.h"
 #include "scheduler/agent/program.h"
 #include "scheduler/agent/tail.h"
 #include "scheduler/agent/users.h"
+#include "scheduler/agent/watchdog.h"
 
 #define CONTROL_WAIT_MS 1000 /* for the shim to take and answer a command */
 
@@ -48,6 +50,8 @@ struct attempt {
     char error[1000];
 
     uint64_t kill_at_us; /* monotonic, 0: no */
+    struct watchdog watchdog;
+    char stalled[200]; /* why the watchdog has ended it; "": it has not */
 };
 
 /* --- outcomes --- */
@@ -146,7 +150,10 @@ static bool exit_read(struct attempt *attempt)
     attempt->exit_code = (int)files_int(end, "code");
     attempt->exit_signal = (int)files_int(end, "signal");
     exit_text(attempt, end, why, sizeof(why));
-    attempt_end(attempt, exit_reason(end, is_program(attempt)), why);
+    if (*attempt->stalled)
+        attempt_end(attempt, AGENT_EXIT_CRASH, attempt->stalled);
+    else
+        attempt_end(attempt, exit_reason(end, is_program(attempt)), why);
     json_decref(end);
     return true;
 }
@@ -301,15 +308,26 @@ void attempt_stop(struct attempt *attempt, int64_t grace_ms)
     attempt->kill_at_us = clock_monotonic_us() + (uint64_t)(grace_ms > 0 ? grace_ms : 0) * 1000;
 }
 
-uint64_t attempt_kill_at(const struct attempt *attempt)
+static bool is_watched(const struct attempt *attempt)
 {
-    return attempt->kill_at_us;
+    return attempt->state == AGENT_TASK_RUNNING && !attempt->kill_at_us && !*attempt->stalled;
+}
+
+uint64_t attempt_due_us(const struct attempt *attempt)
+{
+    return is_watched(attempt) ? watchdog_next_us(&attempt->watchdog) : attempt->kill_at_us;
 }
 
 void attempt_expire(struct attempt *attempt)
 {
-    if (attempt->kill_at_us && clock_monotonic_us() >= attempt->kill_at_us)
+    uint64_t now_us = clock_monotonic_us();
+    if (attempt->kill_at_us && now_us >= attempt->kill_at_us)
         attempt_kill(attempt);
+    if (!is_watched(attempt) || !watchdog_look(&attempt->watchdog, attempt->folder, now_us))
+        return;
+    watchdog_text(&attempt->watchdog, attempt->folder, attempt->stalled,
+                  sizeof(attempt->stalled));
+    attempt_kill(attempt);
 }
 
 /* --- life --- */
@@ -400,6 +418,7 @@ struct attempt *attempt_new(const struct attempt_places *places,
     }
     if (ok) {
         attempt->tail = tail_new(attempt->folder, is_program(attempt), true);
+        attempt->watchdog.stall_ms = start->stall_ms;
     } else {
         free(attempt->folder);
         attempt->folder = NULL;
@@ -427,6 +446,7 @@ struct attempt *attempt_adopt(const struct attempt_places *places, const char *n
     attempt->folder = folder;
     attempt->start = start;
     attempt->tail = tail_new(folder, is_program(attempt), false);
+    attempt->watchdog.stall_ms = files_int(start, "stall_ms");
     json_t *shim = files_read_json(folder, "shim.json", &none);
     if (shim)
         shim_adopt(attempt, shim);
@@ -532,55 +552,12 @@ void attempt_report(const struct attempt *attempt, struct agent_task_report *rep
     };
 }
 
-struct keeping { /* of event files */
-    const char *from;
-    const char *to;
-};
-
-static bool events_move(void *self, const char *path, bool is_folder)
-{
-    const struct keeping *keeping = self;
-    struct error err;
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    if (is_folder)
-        return !*path || strncmp(path, PROGRAM_OUT, strlen(PROGRAM_OUT)) == 0;
-    if (strncmp(name, "events.out.tfevents.", 20) != 0)
-        return true;
-    const char *below = strncmp(path, PROGRAM_OUT "/", strlen(PROGRAM_OUT "/")) == 0
-                            ? strchr(path, '/') + 1
-                            : path;
-    char *from = alloc_printf("%s/%s", keeping->from, path);
-    char *to = alloc_printf("%s/%s", keeping->to, below);
-    char *last = strrchr(to, '/');
-    *last = '\0';
-    bool made = files_make_folder(to, &err);
-    *last = '/';
-    if (made)
-        (void)rename(from, to); /* on another disk it goes with the rest: the server has it */
-    free(from);
-    free(to);
-    return true;
-}
-
-/* Moves event files to JOB/events/ATTEMPT/, where TensorBoard may be pointed at. */
-static void events_keep(const struct attempt *attempt)
-{
-    const char *job_folder = files_text(attempt->start, "job_folder");
-    const char *name = strrchr(attempt->folder, '/') + 1;
-    if (!*job_folder || access(job_folder, W_OK))
-        return;
-    char *kept = alloc_printf("%s/events/%s", job_folder, name);
-    struct keeping keeping = {attempt->folder, kept};
-    files_walk(attempt->folder, "", events_move, &keeping);
-    free(kept);
-}
-
 void attempt_clean(struct attempt *attempt, bool last)
 {
     if (!attempt->folder)
         return;
     users_take_back(attempt->folder, attempt->start, last);
-    events_keep(attempt);
+    keep_events(attempt->folder, files_text(attempt->start, "job_folder"));
     /* A half-removed folder must not look like an attempt. */
     char *aside = alloc_printf("%s.tmp", attempt->folder);
     files_remove_folder(aside);

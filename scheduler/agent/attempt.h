@@ -83,9 +83,9 @@ void attempt_check(struct attempt *attempt);
 void attempt_stop(struct attempt *attempt, int64_t grace_ms);
 void attempt_kill(struct attempt *attempt);
 
-/* When to kill it (monotonic, microseconds), 0 when not; attempt_expire() does if it is time.
- */
-uint64_t attempt_kill_at(const struct attempt *attempt);
+/* When to call attempt_expire() (monotonic, microseconds), 0: never.  It kills a task whose
+ * time is up, or that has stalled (watchdog.h). */
+uint64_t attempt_due_us(const struct attempt *attempt);
 void attempt_expire(struct attempt *attempt);
 
 /* The process has ended, or never was. */

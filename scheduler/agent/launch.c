@@ -42,6 +42,7 @@ json_t *launch_start_json(const struct agent_start_task *start, const char *cook
             json_array_append_new(gpus, json_integer(i));
     }
     json_object_set_new(json, "gpu_ids", gpus);
+    json_object_set_new(json, "stall_ms", json_integer(start->stall_ms));
     if (start->program.words_count)
         json_object_set_new(json, "program", program_json(&start->program));
     else

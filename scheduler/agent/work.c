@@ -421,7 +421,7 @@ static int wait_ms(const struct agent *agent, bool more)
         until_us = agent->quiet_until_us;
     for (int i = 0; i < agent->held_count; i++) {
         const struct held *held = &agent->held[i];
-        uint64_t at_us = attempt_kill_at(held->attempt);
+        uint64_t at_us = attempt_due_us(held->attempt);
         if (at_us && at_us < until_us)
             until_us = at_us;
         at_us = attempt_again_us(held->attempt);

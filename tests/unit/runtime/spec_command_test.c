@@ -40,7 +40,8 @@ TEST(spec_of_a_command)
                "{\"A\": \"1\", \"B_2\": \"x y\"}, \"secrets\": {\"KEY\": \"file\", "
                "\"HF_TOKEN\": \"env\"}, \"files\": {\"a/b.txt\": \"" HASH
                "\"}, \"tasks\": {\"worker\": 3, \"ps\": {\"replicas\": 2, \"cpus\": 0.5}}, "
-               "\"stop\": {\"max_seconds\": 60}, \"restart\": {\"max\": 2, \"on\": "
+               "\"stop\": {\"max_seconds\": 60, \"stall_seconds\": 9}, \"restart\": {\"max\": "
+               "2, \"on\": "
                "[\"user\", \"crash\"], \"exclude_bad_nodes\": true}}");
     CHECK_INT(spec->command.words_count, 4);
     CHECK_TEXT(spec->command.words[3], "0.1\n");
@@ -59,6 +60,7 @@ TEST(spec_of_a_command)
     CHECK_INT(spec->tasks[ROLE_PS].replicas, 2);
     CHECK_INT(spec->tasks[ROLE_PS].cpu_millis, 500);
     CHECK_INT(spec->stop.max_seconds, 60);
+    CHECK_INT(spec->stop.stall_seconds, 9);
     CHECK_INT(spec->restart_max, 2);
     CHECK_INT(spec->restart_on, 1 << 3 | 1 << 4); /* EXIT_USER, EXIT_CRASH */
     CHECK_INT(spec->restart_bad, 1);

@@ -285,6 +285,7 @@ static const struct bad_spec bad_specs[] = {
     {WITH("\"restart\": {\"never_on\": [3]}"), INVALID, "/restart/never_on/0", "\"3\""},
     {WITH("\"restart\": {\"exclude_bad_nodes\": 0}"), INVALID, "/restart/exclude_bad_nodes",
      "is 0"},
+    {WITH("\"stop\": {\"stall_seconds\": -1}"), INVALID, "/stop/stall_seconds", "is -1"},
     {WITH("\"stop\": {\"max_second\": 1}"), INVALID, "/stop/max_second",
      "did you mean \"max_seconds\""},
     {WITH("\"stop\": {\"target\": {\"metric\": \"val_loss\"}}"), INVALID, "/stop/target",

@@ -209,7 +209,8 @@ TEST(spec_takes_everything_it_names)
         " \"placement\": {\"tasks\": \"spread\", \"pins\": {}}, \"checkpoint\": "
         "{\"every_steps\": 5, \"keep_latest\": "
         "1},"
-        " \"restart\": {\"max\": 0}, \"stop\": {\"max_steps\": 8, \"max_seconds\": 7,"
+        " \"restart\": {\"max\": 0}, \"stop\": {\"max_steps\": 8, \"max_seconds\": 7, "
+        "\"stall_seconds\": 9,"
         "  \"target\": {\"metric\": \"val_loss\", \"max\": 0.1}}, \"trace\": {\"every_steps\": "
         "2}}");
     const struct spec_layer *layers = spec->layers;
