@@ -166,6 +166,11 @@ $(BUILD)/bench/points: $(OBJ)/tests/bench/points/main.o $(BUILD)/libdb.a $(BUILD
 	@echo "  LINK    $@"
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ -ljansson -lsqlite3 -lsodium -lm -lpthread
 
+$(BUILD)/bench/flood: $(OBJ)/tests/bench/flood/main.o $(LIBS_CONTROL)
+	@mkdir -p $(@D)
+	@echo "  LINK    $@"
+	$(Q)$(call link,$<,$(LIBS_CONTROL),$(LINK_CONTROL))
+
 BENCH_TRACE := $(call objects,$(call sources,tests/bench/trace))
 $(BUILD)/bench/trace: $(BENCH_TRACE) $(BUILD)/libscheduler.a $(BUILD)/libdb.a $(BUILD)/libbase.a
 	@mkdir -p $(@D)

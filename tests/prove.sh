@@ -86,6 +86,15 @@ cut_cases() { # ways
     done
 }
 
+flood() { # jobs
+    local folder status
+    folder=$(mktemp -d)
+    make --no-print-directory build/bench/flood && build/bench/flood "$folder" "$1"
+    status=$?
+    rm -rf "$folder"
+    return $status
+}
+
 trace() {
     make --no-print-directory build/bench/trace && build/bench/trace
 }
@@ -101,6 +110,7 @@ part tasks cut_cases 20
 part sim sim 1000000
 part sim-sqlite sim 20000 --sqlite
 part trace trace
+part flood flood 1000000
 part resume make system T=resume KILLS=100 TIMEOUT=3600
 part kills make system T=kill_test KILLS=500 TIMEOUT=7200
 part fuzz-graph fuzz graph

@@ -2,7 +2,7 @@
 """platform.py BUILD [PART...] - what the platform costs around the training, a line of JSON for each figure.
 
 Parts: idle (start, memory, sizes), first (from submit to the first loss), runs (50 of 10,000), points (over REST, charts),
-queries, live (from a point to websocket clients), submits, huge.  Starts servers of its own in a temporary folder and stops
+queries, live (from a point to websocket clients), submits, jobs (programs), huge.  Starts servers of its own in a temporary folder and stops
 them by their process ids.
 
 POINTS=N        the chart is of so many points (1,000,000)
@@ -211,6 +211,57 @@ def submits():
             server.load(connections, "submits", "POST", "/api/v1/jobs", spec)
 
 
+def array(server, spec, count):
+    """So many jobs of one spec: the number of the first."""
+    spec = {**spec, "array": {"/notes": [str(n) for n in range(count)]}}
+    return server.call("POST", "/api/v1/jobs", spec)["number"]
+
+
+def ended(first, count):
+    with sqlite3.connect(os.path.join(yard, "control.db"), timeout=20) as db:
+        return db.execute("SELECT count(*), min(created_us), max(ended_us) FROM jobs WHERE number >= ? AND number < ?"
+                          " AND ended_us > 0", (first, first + count)).fetchone()
+
+
+def jobs():
+    """Programs: to the first line, very many short ones, and from one that ends to the next."""
+    with Server("--cpus", "8") as server:
+        waits = []
+        for _ in range(50):
+            submitted = time.monotonic()
+            job = server.call("POST", "/api/v1/jobs", {"command": ["echo", "first line"]})["number"]
+            stream = http.client.HTTPConnection(server.address, timeout=60)
+            stream.request("GET", f"/api/v1/jobs/{job}/events?topics=logs", headers={**server.headers(), "Last-Event-ID": "0"})
+            answer = stream.getresponse()
+            while b"first line" not in answer.readline():
+                pass
+            waits.append(1000 * (time.monotonic() - submitted))
+            stream.close()
+            server.end_of(job)
+        waits.sort()
+        figure("submit to the first line of a program in the stream, median of 50", waits[25], "ms")
+        figure("submit to the first line of a program in the stream, p98", waits[48], "ms")
+        count = 1000
+        first = array(server, {"command": ["true"]}, count)
+        while ended(first, count)[0] < count:
+            time.sleep(0.1)
+        _, begin, end = ended(first, count)
+        figure(f"{count:,} short jobs on 8 CPUs, from submit to the last end", count / (end - begin) * 1e6, "1/s")
+    # One place; the next job's line against the last one's end, by the clock of the machine.
+    with Server("--cpus", "1") as server:
+        count = 1000 + 100
+        first = array(server, {"command": ["date", "+%s%N"]}, count)
+        while ended(first, count)[0] < 100:
+            time.sleep(0.1)
+        with sqlite3.connect(os.path.join(yard, "control.db"), timeout=20) as db:
+            rows = db.execute("SELECT job, ended_us FROM tasks WHERE job >= ? AND ended_us > 0 ORDER BY ended_us LIMIT 100",
+                              (first,)).fetchall()
+        lines = [int(server.call("GET", f"/api/v1/jobs/{job}/logs").split()[0]) / 1000 for job, _ in rows]
+        gaps = sorted((line - end) / 1000 for line, (_, end) in zip(lines[1:], rows))
+        figure("a slot freed to the next program's line, 1,000 waiting, median of 99", gaps[49], "ms")
+        figure("a slot freed to the next program's line, 1,000 waiting, p98", gaps[96], "ms")
+
+
 def huge():
     where = os.environ.get("HUGE")
     if not where:
@@ -232,7 +283,7 @@ def first_jobs():
         first()
 
 
-PARTS = (idle, first, runs, points, queries, live, submits, huge)
+PARTS = (idle, first, runs, points, queries, live, submits, jobs, huge)
 try:
     for part in PARTS:
         if not sys.argv[2:] or part.__name__ in sys.argv[2:]:
