@@ -115,6 +115,16 @@ static bool check_query(const struct request *req, const struct route *route, st
     return true;
 }
 
+/* Who asks for a change on a condition must not get it without. */
+static bool check_condition(const struct request *req, const struct route *route,
+                            struct error *err)
+{
+    return !request_header(req, "If-Match") || strcmp(route->method, "GET") == 0 ||
+           (route->query && strstr(route->query, "If-Match:header")) ||
+           fail(err, INVALID, "If-Match is not looked at by %s %s: leave it out", route->method,
+                route->pattern);
+}
+
 /* Sets req->route; without one the reply is there (a file of the page). */
 static bool admit(struct request *req, struct error *err)
 {
@@ -143,7 +153,7 @@ static bool admit(struct request *req, struct error *err)
         return fail(err, UNIMPLEMENTED, "%s is not possible on %s; possible: %s", req->method,
                     req->url.path, allow);
     }
-    if (!check_query(req, route, err))
+    if (!check_query(req, route, err) || !check_condition(req, route, err))
         return false;
     req->route = route;
     return true;

@@ -36,7 +36,7 @@ function Row({ job: listed, now }: { job: Job; now: number }): preact.JSX.Elemen
             </td>
             <td class="right">{metric(job.last["loss"])}</td>
             <td class="right hide-narrow">{metric(job.last["val_accuracy"] ?? job.last["accuracy"])}</td>
-            <td>
+            <td class="rest">
                 {job.state === "queued" || (job.state === "failed" && job.reason) ? (
                     <span class={`clip ${job.state === "failed" ? "error-text" : "muted"}`} title={job.reason ?? ""}>
                         {job.reason ?? "waits for the scheduler"}
