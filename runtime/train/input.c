@@ -60,8 +60,25 @@ static void plan_locked(struct input *input, struct made *made)
     }
 }
 
+/* What another task still has on its way stays as it is: the batch gets other memory. */
+static bool renew(struct dataset_batch *batch, struct error *err)
+{
+    for (int i = 0; i < batch->feeds_count; i++) {
+        struct tensor *feed = &batch->feeds[i], other;
+        if (tensor_is_exclusive(feed))
+            continue;
+        if (!tensor_init(&other, feed->dtype, &feed->shape, err))
+            return false;
+        tensor_release(feed);
+        *feed = other;
+    }
+    return true;
+}
+
 static bool fill(const struct input_options *options, struct made *made)
 {
+    if (!renew(&made->batch, &made->error))
+        return false;
     for (int64_t row = 0; row < options->batch_size; row++) {
         if (!dataset_batch_put(&made->batch, row, options->dataset, options->part,
                                made->examples[row], made->position + row, &made->error))
@@ -170,8 +187,6 @@ struct dataset_batch *input_take(struct input *input, struct error *err)
 
 void input_give_back(struct input *input, struct dataset_batch *batch)
 {
-    for (int i = 0; i < batch->feeds_count; i++)
-        assert(tensor_is_exclusive(&batch->feeds[i])); /* nobody reads what is filled next */
     pthread_mutex_lock(&input->lock);
     assert(((struct made *)batch)->state == LENT);
     ((struct made *)batch)->state = EMPTY;

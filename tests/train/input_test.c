@@ -109,6 +109,32 @@ static void take_labels(const struct input_options *options, int count, int32_t 
     input_stop(input);
 }
 
+/* What a step has sent to another task may be read for longer than the step. */
+TEST(input_leaves_what_is_still_read)
+{
+    enum { BATCH = 4, BATCHES = 20 };
+    struct error err;
+    struct dataset dataset = make_dataset(BATCH * BATCHES);
+    const struct input_options options = {
+        .dataset = &dataset, .part = &dataset.train, .batch_size = BATCH};
+    struct tensor read[BATCHES];
+    struct input *input = input_start(&options, &err);
+    CHECK_OK(input, &err);
+    for (int i = 0; i < BATCHES; i++) {
+        struct dataset_batch *batch = input_take(input, &err);
+        CHECK_OK(batch, &err);
+        tensor_share(&read[i], &batch->feeds[1]);
+        input_give_back(input, batch);
+    }
+    input_stop(input);
+    for (int i = 0; i < BATCHES; i++) {
+        for (int row = 0; row < BATCH; row++)
+            CHECK_INT(tensor_i32(&read[i])[row], i * BATCH + row);
+        tensor_release(&read[i]);
+    }
+    dataset_close(&dataset);
+}
+
 /* Epochs follow without a seam, and starting in the middle gives what was still to come. */
 TEST(input_goes_on_from_any_position)
 {
