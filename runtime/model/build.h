@@ -50,6 +50,7 @@ struct build {
     const char *const *servers;
     int64_t *server_bytes;
     int servers_count;
+    const char *home; /* where new variables go instead, with their layer; NULL: nowhere else */
 
     /* Where each replica has variables of its own; NULL: all share those of `weights`. */
     const char *const *mirrors;

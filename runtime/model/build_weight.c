@@ -26,7 +26,8 @@ static bool fits(struct build *m, const char *name, const struct shape *shape, e
 
 /*
  * Where variables go when there are several tasks for them: with the one that they belong to
- * ("conv/kernel/Adam" to "conv/kernel"), else where the fewest bytes are.
+ * ("conv/kernel/Adam" to "conv/kernel"), with their layer if it has a place, else where the
+ * fewest bytes are.
  */
 static const char *choose_device(struct build *m, const char *name, const struct shape *shape,
                                  enum dtype dtype)
@@ -34,8 +35,6 @@ static const char *choose_device(struct build *m, const char *name, const struct
     int least = 0;
     size_t longest = 0;
     const char *device = NULL;
-    if (!m->servers_count)
-        return NULL;
     for (int i = 0; i < m->weights_count; i++) {
         const char *other = m->weights[i].face.name;
         size_t size = strlen(other);
@@ -44,12 +43,18 @@ static const char *choose_device(struct build *m, const char *name, const struct
             device = m->weights[i].device;
         }
     }
+    if (!longest)
+        device = m->home;
+    if (!m->servers_count)
+        return device;
     for (int i = 1; i < m->servers_count; i++)
         least = m->server_bytes[i] < m->server_bytes[least] ? i : least;
     for (int i = 0; device && i < m->servers_count; i++)
-        least = device == m->servers[i] ? i : least;
-    m->server_bytes[least] += shape_count(shape) * (int64_t)dtype_size(dtype);
-    return m->servers[least];
+        least = !strcmp(device, m->servers[i]) ? i : least;
+    bool served = !device || !strcmp(device, m->servers[least]);
+    if (served)
+        m->server_bytes[least] += shape_count(shape) * (int64_t)dtype_size(dtype);
+    return served ? m->servers[least] : device;
 }
 
 int build_weight_add(struct build *m, const char *name, const struct shape *shape,

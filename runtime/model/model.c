@@ -9,6 +9,7 @@
 #include "runtime/model/optimizer.h"
 #include "runtime/model/pass.h"
 #include "runtime/model/replica.h"
+#include "runtime/model/stage.h"
 #include "runtime/resource.h"
 #include "runtime/spec/spec.h"
 
@@ -159,11 +160,14 @@ static void build_training(struct building *g)
     struct replica_result all = {
         .sums = arena_array(g->m.arena, (size_t)metrics, sizeof(*all.sums))};
     add_step(g);
-    if (replica_wanted(spec) && (spec->strategy.mode == MODE_ASYNC || spec->strategy.backup)) {
+    if (spec_replicates(spec) && (spec->strategy.mode == MODE_ASYNC || spec->strategy.backup)) {
         build_each(g);
         return;
     }
-    if (replica_wanted(spec)) {
+    if (spec->strategy.mode == MODE_PIPELINE) {
+        pipeline_build(g, &all);
+        trainable = all.grads_count;
+    } else if (spec_replicates(spec)) {
         replica_build(g, &all);
         trainable = all.grads_count;
     } else {
@@ -174,6 +178,7 @@ static void build_training(struct building *g)
         pass_add_metrics(g, &pass, losses, all.sums);
         all.grads = pass_gradients(g, all.loss, &trainable);
     }
+    g->m.b.device = NULL;
     all.sums[0] = all.loss;
     for (int i = 0; i < metrics && build_ok(&g->m); i++)
         g->metrics[i].sums = output_text(&g->m, all.sums[i]);
@@ -190,7 +195,7 @@ static void build_evaluation(struct building *g)
     int metrics = g->spec->train.metrics_count + 1;
     struct edge *sums = arena_array(m->arena, (size_t)metrics, sizeof(*sums));
     m->b.scope = MODEL_EVAL;
-    m->b.device = replica_wanted(g->spec) ? replica_device(m, 0) : NULL;
+    m->b.device = spec_replicates(g->spec) ? replica_device(m, 0) : NULL;
     struct pass pass = pass_fed(g, -1);
     pass_run(g, &pass, false);
     pass_add_metrics(g, &pass, pass_losses(g, &pass), sums);
@@ -200,24 +205,6 @@ static void build_evaluation(struct building *g)
     g->output = output_text(m, prediction);
     m->b.scope = outside;
     m->b.device = NULL;
-}
-
-static struct building begin(const struct spec *spec, const struct model_data *data,
-                             struct graph *graph, struct error *err)
-{
-    struct arena *arena = graph_arena(graph);
-    return (struct building){
-        .m = {.b = {.graph = graph, .scope = "", .err = err},
-              .arena = arena,
-              .spec = spec,
-              .seed = spec->seed,
-              .pointer = ""},
-        .spec = spec,
-        .data = data,
-        .layers = arena_array(arena, (size_t)spec->layers_count, sizeof(struct model_layer)),
-        .metrics = arena_array(arena, (size_t)spec->train.metrics_count + 1,
-                               sizeof(struct model_metric)),
-    };
 }
 
 static int64_t parameters(const struct building *g)
@@ -246,7 +233,7 @@ bool model_summary(const struct spec *spec, const struct model_data *data, struc
     if (spec->graph.meta_graph)
         return summary_of_graph(spec, data, out, err);
     struct graph *graph = graph_new();
-    struct building g = begin(spec, data, graph, err);
+    struct building g = pass_begin(spec, data, graph, err);
     g.layers = arena_array(arena, (size_t)spec->layers_count, sizeof(*g.layers));
     add_step(&g);
     struct pass pass = pass_fed(&g, spec->data.batch_size);
@@ -275,10 +262,11 @@ static bool build_model(const struct spec *spec, const struct model_data *data, 
     if (spec->graph.meta_graph)
         return imported_build(spec, data, out, err);
     struct graph *graph = graph_new();
-    struct building g = begin(spec, data, graph, err);
+    struct building g = pass_begin(spec, data, graph, err);
     struct build *m = &g.m;
     m->plain = plain;
     replica_begin(&g);
+    stage_begin(&g);
     build_training(&g);
     build_evaluation(&g);
     builder_group(&m->b, MODEL_INIT, m->inits, m->inits_count);

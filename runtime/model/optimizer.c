@@ -160,32 +160,59 @@ static struct edge shorten(struct build *m, struct edge x, struct edge norm, dou
     return build_binary(m, "Mul", x, by);
 }
 
+/* What is done to a variable or its gradient is done beside it; with mirrors on the worker. */
+static void go_beside(struct build *m, int weight, const char *here)
+{
+    const char *device = weight >= 0 && !m->mirrors ? m->weights[weight].device : NULL;
+    m->b.device = device ? device : here;
+}
+
+/* The index of the next trainable weight, behind `weight`. */
+static int next_trainable(const struct build *m, int weight)
+{
+    do
+        weight++;
+    while (weight < m->weights_count && !m->weights[weight].face.trainable);
+    return weight;
+}
+
 static void clip(struct build *m, const struct config *config, struct edge *gradients,
                  int count)
 {
+    const char *here = m->b.device;
     if (!config_is_null(config, "clipvalue")) {
         double limit = config_real(config, "clipvalue");
-        for (int i = 0; i < count; i++)
+        for (int i = 0, w = -1; i < count; i++) {
+            go_beside(m, w = next_trainable(m, w), here);
             gradients[i] = build_with_number(
                 m, "Minimum", build_with_number(m, "Maximum", gradients[i], -limit), limit);
+        }
     }
     if (!config_is_null(config, "clipnorm")) {
-        for (int i = 0; i < count; i++)
+        for (int i = 0, w = -1; i < count; i++) {
+            go_beside(m, w = next_trainable(m, w), here);
             gradients[i] =
                 shorten(m, gradients[i], build_unary(m, "Sqrt", square_sum(m, gradients[i])),
                         config_real(config, "clipnorm"));
+        }
     }
     if (!config_is_null(config, "global_clipnorm") && count) {
         struct edge *sums = arena_array(m->arena, (size_t)count, sizeof(*sums));
-        for (int i = 0; i < count; i++)
+        for (int i = 0, w = -1; i < count; i++) {
+            go_beside(m, w = next_trainable(m, w), here);
             sums[i] = square_sum(m, gradients[i]);
+        }
+        m->b.device = here;
         struct edge norm = build_unary(m, "Sqrt",
                                        builder_add(&m->b, "AddN", "global_norm", sums, count,
                                                    ATTRS(attr_int("N", count))));
-        for (int i = 0; i < count; i++)
+        for (int i = 0, w = -1; i < count; i++) {
+            go_beside(m, w = next_trainable(m, w), here);
             gradients[i] =
                 shorten(m, gradients[i], norm, config_real(config, "global_clipnorm"));
+        }
     }
+    m->b.device = here;
 }
 
 /* Whether the step that is done now is the last of `period`. */
@@ -204,11 +231,13 @@ static void accumulate(struct optimizer_call *call, struct edge *gradients, int6
 {
     struct build *m = call->m;
     struct edge due = is_due(m, steps);
+    const char *here = m->b.device;
     int next = 0;
     for (int i = 0, weights = m->weights_count; i < weights && build_ok(m); i++) {
         if (!m->weights[i].face.trainable)
             continue;
         call->weight = i;
+        go_beside(m, i, here);
         struct edge slot = optimizer_slot(call, "accumulated_gradient", 0);
         struct edge sum = build_binary(m, "AddV2", optimizer_read(call, slot), gradients[next]);
         optimizer_assign(call, slot,
@@ -217,6 +246,7 @@ static void accumulate(struct optimizer_call *call, struct edge *gradients, int6
         gradients[next++] = builder_output(
             builder_add(&m->b, "Switch", "when_due", INPUTS(mean, due), NO_ATTRS), 1);
     }
+    m->b.device = here;
     call->weight = -1;
 }
 
@@ -319,7 +349,7 @@ void optimizer_build(struct build *m, const struct config *config, const struct 
                                   .weight = -1};
     int weights = m->weights_count, count = 0, next = 0;
     struct edge *used = arena_array(m->arena, (size_t)weights + 1, sizeof(*used));
-    const char *outside = build_enter(m, class->config.name);
+    const char *outside = build_enter(m, class->config.name), *here = m->b.device;
     for (int i = 0; i < weights; i++)
         count += m->weights[i].face.trainable;
     memcpy(used, gradients, (size_t)count * sizeof(*used));
@@ -339,11 +369,13 @@ void optimizer_build(struct build *m, const struct config *config, const struct 
         if (!m->weights[i].face.trainable)
             continue;
         call.weight = i;
+        go_beside(m, i, here);
         call.variable = build_weight_handle(m, i);
         call.gradient = used[next++];
         update(&call);
     }
     call.weight = -1;
+    m->b.device = here;
     if (class->end)
         class->end(&call);
     build_leave(m, outside);

@@ -6,6 +6,7 @@
 #include "runtime/gradient.h"
 #include "runtime/model/loss.h"
 #include "runtime/model/metric.h"
+#include "runtime/model/stage.h"
 #include "runtime/spec/spec.h"
 
 /* --- inputs --- */
@@ -57,6 +58,9 @@ static const struct edge *gather_inputs(struct building *g, const struct pass *p
             build_refuse(&g->m, INVALID, "\"%s\" has no output %d",
                          g->spec->layers[layer->inputs[i].layer].name, layer->inputs[i].output);
     }
+    for (int i = 0; g->stages && i < count; i++)
+        inputs[i] =
+            stage_enter(g, index, layer->inputs_count ? layer->inputs[i].layer : -1, inputs[i]);
     return inputs;
 }
 
@@ -113,6 +117,8 @@ static void run_layer(struct building *g, struct pass *pass, int index, bool tra
     const struct spec_layer *layer = &g->spec->layers[index];
     int weights = m->weights_count;
     m->pointer = layer->pointer;
+    if (g->stages)
+        m->b.device = m->home = stage_device(g->stages, index);
     struct layer_call call = {
         .m = m,
         .class = layer_of(layer->config->class),
@@ -128,6 +134,7 @@ static void run_layer(struct building *g, struct pass *pass, int index, bool tra
     const char *outside = build_enter(m, layer->name);
     layer_run(&call);
     build_leave(m, outside);
+    m->home = NULL;
     for (int i = 0; i < call.outputs_count; i++)
         pass->outputs[index][i] = call.outputs[i];
     take_masks(g, pass, index, &call);
@@ -168,6 +175,24 @@ static void check_prediction(struct building *g, const struct pass *pass)
                      "the last layer \"%s\" gives %s for each example, wanted: at least the "
                      "%lld classes of the data",
                      layer->name, text, (long long)g->data->classes);
+}
+
+struct building pass_begin(const struct spec *spec, const struct model_data *data,
+                           struct graph *graph, struct error *err)
+{
+    struct arena *arena = graph_arena(graph);
+    return (struct building){
+        .m = {.b = {.graph = graph, .scope = "", .err = err},
+              .arena = arena,
+              .spec = spec,
+              .seed = spec->seed,
+              .pointer = ""},
+        .spec = spec,
+        .data = data,
+        .layers = arena_array(arena, (size_t)spec->layers_count, sizeof(struct model_layer)),
+        .metrics = arena_array(arena, (size_t)spec->train.metrics_count + 1,
+                               sizeof(struct model_metric)),
+    };
 }
 
 struct pass pass_new(struct building *g)
@@ -240,10 +265,14 @@ struct edge pass_loss(struct building *g, const struct pass *pass, struct edge v
     struct edge loss = loss_reduce(m, g->spec->train.loss, values, weights);
     for (int i = 0; i < m->weights_count && build_ok(m); i++) {
         const struct build_weight *weight = &m->weights[i];
-        if (weight->face.trainable && weight->regularizer)
-            loss = build_binary(
-                m, "AddV2", loss,
-                build_regularizer(m, weight->regularizer, build_weight_read(m, i)));
+        if (!weight->face.trainable || !weight->regularizer)
+            continue;
+        const char *here = m->b.device;
+        m->b.device = g->stages ? weight->device : here;
+        struct edge penalty =
+            build_regularizer(m, weight->regularizer, build_weight_read(m, i));
+        m->b.device = here;
+        loss = build_binary(m, "AddV2", loss, penalty);
     }
     for (int i = 0; i < m->penalties_count; i++)
         loss = build_binary(m, "AddV2", loss, m->penalties[i]);

@@ -17,8 +17,9 @@ struct building {
     const struct model_data *data;
     struct model_layer *layers;
     struct model_metric *metrics;
-    int step;                 /* the weight that counts steps */
-    struct model_step *steps; /* of replicas that train on their own; NULL: none do */
+    int step;                    /* the weight that counts steps */
+    const struct stages *stages; /* where each layer is; NULL: where the pass is */
+    struct model_step *steps;    /* of replicas that train on their own; NULL: none do */
     int steps_count;
     const char *begin; /* of model.h */
     const char *mirror;
@@ -55,6 +56,10 @@ struct edge *pass_gradients(struct building *g, struct edge loss, int *count);
 /* The sums of each metric, by its index; the first is the mean of the losses. */
 void pass_add_metrics(struct building *g, const struct pass *pass, struct edge losses,
                       struct edge *sums);
+
+/* A model of which nothing is built yet. */
+struct building pass_begin(const struct spec *spec, const struct model_data *data,
+                           struct graph *graph, struct error *err);
 
 /* What a person wants to see: with the softmax or sigmoid that was left to the loss. */
 struct edge pass_prediction(struct building *g, const struct pass *pass);

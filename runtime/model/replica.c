@@ -6,11 +6,6 @@
 #include "runtime/op.h"
 #include "runtime/spec/spec.h"
 
-bool replica_wanted(const struct spec *spec)
-{
-    return spec_tasks(spec) > 1;
-}
-
 static const char *device_of(enum spec_role role, int index, struct arena *arena)
 {
     return arena_printf(arena, "/job:%s/task:%d", spec_role_name(role), index);
@@ -25,7 +20,7 @@ void replica_begin(struct building *g)
 {
     struct build *m = &g->m;
     int servers = g->spec->tasks[ROLE_PS].replicas;
-    if (!replica_wanted(g->spec))
+    if (spec_tasks(g->spec) == 1)
         return;
     m->servers_count = servers ? servers : 1;
     m->server_bytes = arena_array(m->arena, (size_t)m->servers_count, sizeof(*m->server_bytes));
@@ -227,13 +222,13 @@ void replica_build_one(struct building *g, int worker, struct replica_result *ou
 
 void replica_pin(struct build *m)
 {
-    if (!m->servers_count || !build_ok(m))
+    if (!build_ok(m))
         return;
     for (int i = 0; i < graph_count(m->b.graph); i++) {
         struct node *node = graph_node(m->b.graph, i);
         for (int k = 0; k < node->inputs_count; k++) {
             const struct node *from = node->inputs[k].from;
-            if (from && !strcmp(from->op->name, "VarHandleOp"))
+            if (from && from->requested_device[0] && !strcmp(from->op->name, "VarHandleOp"))
                 node->requested_device = from->requested_device;
         }
     }

@@ -21,8 +21,6 @@
 
 #include "runtime/model/pass.h"
 
-bool replica_wanted(const struct spec *spec); /* whether its tasks are more than one worker */
-
 /* "/job:worker/task:1", in the model's arena. */
 const char *replica_device(const struct build *m, int worker);
 

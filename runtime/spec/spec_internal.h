@@ -36,6 +36,10 @@ bool spec_parse_tasks(const struct spec_object *tasks,
                       struct spec *spec) CHECKED; /* spec_run.c */
 bool spec_parse_placement(const struct spec_object *whole,
                           struct spec *spec) CHECKED; /* spec_run.c */
+bool spec_parse_pins(const struct spec_object *placement,
+                     struct spec *spec) CHECKED; /* spec_pins.c */
+/* Appends the field "pins", with a comma before it (spec_pins.c). */
+void spec_pins_write(const struct spec *spec, struct str *out);
 bool spec_parse_restart(const struct spec_object *whole,
                         struct spec *spec) CHECKED; /* spec_run.c */
 bool spec_parse_seconds(const struct spec_object *stop, struct spec *spec)

@@ -241,11 +241,14 @@ static void add_strategy(struct str *out, const struct spec_strategy *strategy)
 {
     str_printf(out,
                " \"strategy\": {\"mode\": \"%s\", \"backup_workers\": %d, \"compress\": "
-               "\"%s\"},\n",
+               "\"%s\"",
                spec_modes[strategy->mode], strategy->backup,
                strategy->compress == BF16  ? "bfloat16"
                : strategy->compress == F16 ? "float16"
                                            : "none");
+    if (strategy->mode == MODE_PIPELINE)
+        str_printf(out, ", \"micro_batches\": %d", strategy->micro_batches);
+    str_add(out, "},\n");
 }
 
 void spec_to_json(const struct spec *spec, struct str *out)
@@ -261,9 +264,12 @@ void spec_to_json(const struct spec *spec, struct str *out)
     else
         add_model(out, spec);
     add_tasks(out, spec);
-    if (model && spec_tasks(spec) > 1)
+    if (model && (spec_tasks(spec) > 1 || spec->strategy.mode == MODE_PIPELINE))
         add_strategy(out, &spec->strategy);
-    str_printf(out, " \"placement\": {\"tasks\": \"%s\"},\n", spec->spread ? "spread" : "pack");
+    str_printf(out, " \"placement\": {\"tasks\": \"%s\"", spec->spread ? "spread" : "pack");
+    if (spec->pins_count)
+        spec_pins_write(spec, out);
+    str_add(out, "},\n");
     if (!model) {
         spec_restart_write(spec, out);
         str_printf(out, " \"stop\": {\"max_seconds\": %lld", (long long)spec->stop.max_seconds);

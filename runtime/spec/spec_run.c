@@ -142,16 +142,14 @@ bool spec_parse_placement(const struct spec_object *whole, struct spec *spec)
 {
     static const char *const allowed[] = {"tasks", "pins", NULL};
     static const char *const ways[] = {"pack", "spread", NULL};
-    struct spec_object object, pins;
+    struct spec_object object;
     int way = 0;
     if (!spec_read_object(whole, "placement", &object) ||
         (object.json && !spec_read_only(&object, allowed)) ||
-        !spec_read_choice(&object, "tasks", ways, &way) ||
-        !spec_read_object(&object, "pins", &pins))
+        !spec_read_choice(&object, "tasks", ways, &way))
         return false;
     spec->spread = way == 1;
-    return !json_object_size(pins.json) ||
-           spec_read_not_yet(&object, "pins", NULL, "this version has one device in a task");
+    return spec_parse_pins(&object, spec);
 }
 
 /* --- restart, trace --- */

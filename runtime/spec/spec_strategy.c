@@ -5,6 +5,8 @@
 #include "runtime/spec/config.h"
 #include "runtime/spec/spec_internal.h"
 
+#define SPEC_MICRO_BATCHES_MAX 256
+
 const char *const spec_modes[] = {"sync", "async", "allreduce", "pipeline", NULL};
 
 int spec_tasks(const struct spec *spec)
@@ -40,6 +42,19 @@ static bool check_several(const struct spec_object *whole, const struct spec *sp
     return true;
 }
 
+bool spec_replicates(const struct spec *spec)
+{
+    return spec_tasks(spec) > 1 && spec->strategy.mode != MODE_PIPELINE && !spec->pins_count;
+}
+
+int64_t spec_step_examples(const struct spec *spec)
+{
+    int64_t batch = spec->data.batch_size;
+    return !spec_replicates(spec) || spec->strategy.mode == MODE_ASYNC
+               ? batch
+               : batch * (spec->tasks[ROLE_WORKER].replicas - spec->strategy.backup);
+}
+
 static bool check_backup(const struct spec_object *strategy, const struct spec *spec,
                          int64_t backup, bool sync)
 {
@@ -71,7 +86,7 @@ static bool check_tasks(const struct spec_object *whole, const struct spec *spec
                 "worker is chief and evaluates",
                 spec->tasks[others[i]].replicas, name);
     }
-    if (spec->data.batch_size > SPEC_BATCH_MAX / workers)
+    if (spec_replicates(spec) && spec->data.batch_size > SPEC_BATCH_MAX / workers)
         return error_at(whole->err, "/data/batch_size", INVALID,
                         "batch_size is %lld for each of %d workers, allowed: %d in all",
                         (long long)spec->data.batch_size, workers, SPEC_BATCH_MAX);
@@ -106,30 +121,82 @@ static bool check_allreduce(const struct spec_object *whole, const struct spec *
                                 servers);
 }
 
+/* Layers that have a place are those of one model, not of one for each worker. */
+static bool check_pins(const struct spec_object *whole, const struct spec *spec)
+{
+    enum spec_mode mode = spec->strategy.mode;
+    return !spec->pins_count || mode == MODE_PIPELINE ||
+           (mode == MODE_SYNC && !spec->strategy.backup) ||
+           error_at(whole->err, "/placement/pins", INVALID,
+                    "pins put one model on several tasks, but with %s each worker has all of "
+                    "it; allowed: \"mode\": \"sync\" without backup workers, or \"pipeline\"",
+                    mode == MODE_SYNC ? "backup workers" : "this mode");
+}
+
+/* The largest number of equal parts that is worth having: up to four for each stage. */
+static int parts_of(int64_t batch, int stages)
+{
+    int parts = 4 * stages;
+    while (batch % parts)
+        parts--;
+    return parts;
+}
+
+/* Stages are workers; a batch is cut into equal parts. */
+static bool check_pipeline(const struct spec_object *strategy, struct spec *spec)
+{
+    static const char text[] =
+        "with \"mode\": \"pipeline\" workers keep the variables of their "
+        "layers, allowed: 0 parameter servers";
+    int stages = spec->tasks[ROLE_WORKER].replicas, parts = spec->strategy.micro_batches;
+    int64_t batch = spec->data.batch_size;
+    if (spec->tasks[ROLE_PS].replicas)
+        return error_at(strategy->err, "/tasks/ps", INVALID, text);
+    if (stages > spec->layers_count && !spec->pins_count)
+        return error_at(strategy->err, "/tasks/worker", INVALID,
+                        "%d workers for %d layers, allowed: one for each layer at most", stages,
+                        spec->layers_count);
+    if (!parts)
+        parts = spec->strategy.micro_batches = parts_of(batch, stages);
+    return batch % parts == 0 ||
+           error_at(strategy->err, spec_read_pointer(strategy, "micro_batches", -1), INVALID,
+                    "micro_batches is %d, but a batch of %lld is not so many equal parts",
+                    parts, (long long)batch);
+}
+
 bool spec_parse_strategy(const struct spec_object *whole, struct spec *spec)
 {
-    static const char *const allowed[] = {"mode", "backup_workers", "compress", "elastic",
-                                          NULL};
+    static const char *const allowed[] = {"mode",    "backup_workers", "compress",
+                                          "elastic", "micro_batches",  NULL};
     static const char *const compressions[] = {"none", "bfloat16", "float16", NULL};
     static const enum dtype travels[] = {F32, BF16, F16};
-    static const char later[] = "this version trains \"sync\", \"async\" or \"allreduce\"";
     static const char fixed[] = "this version trains with as many workers as it began with";
     struct spec_object object;
     int mode = 0, compress = 0;
-    int64_t backup = 0;
+    int64_t backup = 0, parts = 0;
     bool elastic = false;
     if (!spec_read_object(whole, "strategy", &object) ||
         (object.json && !spec_read_only(&object, allowed)) ||
         !spec_read_choice(&object, "mode", spec_modes, &mode) ||
         !spec_read_integer(&object, "backup_workers", 0, LIMIT_JOB_TASKS, &backup) ||
         !spec_read_choice(&object, "compress", compressions, &compress) ||
+        !spec_read_integer(&object, "micro_batches", 1, SPEC_MICRO_BATCHES_MAX, &parts) ||
         !spec_read_bool(&object, "elastic", &elastic))
         return false;
     spec->strategy = (struct spec_strategy){
-        .mode = (enum spec_mode)mode, .backup = (int)backup, .compress = travels[compress]};
-    return (mode != MODE_PIPELINE || spec_read_not_yet(&object, "mode", NULL, later)) &&
-           (!elastic || spec_read_not_yet(&object, "elastic", NULL, fixed)) &&
+        .mode = (enum spec_mode)mode,
+        .backup = (int)backup,
+        .compress = travels[compress],
+        .micro_batches = (int)parts,
+    };
+    return (!elastic || spec_read_not_yet(&object, "elastic", NULL, fixed)) &&
            (mode != MODE_ASYNC || check_async(whole, spec)) &&
            (mode != MODE_ALLREDUCE || check_allreduce(whole, spec)) &&
-           check_backup(&object, spec, backup, mode == MODE_SYNC) && check_tasks(whole, spec);
+           check_backup(&object, spec, backup, mode == MODE_SYNC) && check_tasks(whole, spec) &&
+           check_pins(whole, spec) &&
+           (mode != MODE_PIPELINE || check_pipeline(&object, spec)) &&
+           (mode == MODE_PIPELINE || !parts ||
+            error_at(object.err, spec_read_pointer(&object, "micro_batches", -1), INVALID,
+                     "micro_batches is %lld, but only \"mode\": \"pipeline\" has such",
+                     (long long)parts));
 }

@@ -292,10 +292,7 @@ struct train *train_open(const struct train_options *options, struct error *err)
     train->options = *options;
     train->last.values = train->values;
     train->spec = options->spec;
-    train->batch = options->spec->data.batch_size;
-    if (options->spec->strategy.mode != MODE_ASYNC)
-        train->batch *=
-            options->spec->tasks[ROLE_WORKER].replicas - options->spec->strategy.backup;
+    train->batch = spec_step_examples(options->spec);
     train->facts.threads = options->threads;
     train->saved_step = train->evaluated_step = train->point_step = -1;
     train->opened_us = train->saved_us = clock_monotonic_us();

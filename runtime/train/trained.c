@@ -245,6 +245,8 @@ bool trained_build(struct trained *trained, const struct session_options *option
     struct spec *alone = arena_copy(trained->arena, trained->spec, sizeof(*alone));
     alone->tasks[ROLE_WORKER].replicas = 1;
     alone->tasks[ROLE_PS].replicas = 0;
+    alone->strategy.mode = MODE_SYNC;
+    alone->pins_count = 0;
     trained->spec = alone;
     const struct model_data *data = &trained->dataset.feeds.data;
     if (!open_transforms(trained, err) ||

@@ -75,6 +75,16 @@ check among_themselves_resumed near "$(loss "$(run_spec ring r2 --resume)")" "$(
 check among_themselves_bit_for_bit same_bits r1 r2 40
 check what_the_first_has_is_saved has "$("$trainyard" evaluate r1 --data digits)" "after step 40"
 
+strategy stages '{"mode": "pipeline"}' '{"worker": 3}' 40
+sed -i 's/"batch_size": 16/"batch_size": 48/' stages.json
+check a_pipeline near "$(loss "$(run_spec stages g1)")" "$(loss "$alone")"
+run_spec stages g2 --steps 20 >/dev/null
+run_spec stages g2 --resume >/dev/null
+check pipeline_bit_for_bit same_bits g1 g2 40
+check stages_evaluate_in_one_task has "$("$trainyard" evaluate g1 --data digits)" "after step 40"
+spec pinned 48 40 '{"worker": 2}, "placement": {"pins": {"dense_1": "/job:worker/task:1"}}'
+check pinned_layers near "$(loss "$(run_spec pinned i1)")" "$(loss "$alone")"
+
 # --- tasks that are lost ---
 spec long 16 1000000 '{"ps": 1, "worker": 2}'
 task_of() { # ROLE INDEX : the process that has it
@@ -84,12 +94,12 @@ task_of() { # ROLE INDEX : the process that has it
     done
     false
 }
-for case in "worker 1" "ps 0" "worker 1 async" "worker 1 backup" "ps 0 backup" "worker 1 allreduce"; do
+for case in "worker 1" "ps 0" "worker 1 async" "worker 1 backup" "ps 0 backup" "worker 1 allreduce" "worker 1 pipeline"; do
     read -r role index how <<<"$case"
     victim="$role $index"
     case ${how:-} in
         async) strategy long '{"mode": "async"}' '{"ps": 1, "worker": 2}' 1000000 ;;
-        allreduce) strategy long '{"mode": "allreduce"}' '{"worker": 2}' 1000000 ;;
+        allreduce | pipeline) strategy long "{\"mode\": \"$how\"}" '{"worker": 2}' 1000000 ;;
         backup) strategy long '{"backup_workers": 1}' '{"ps": 1, "worker": 2}' 1000000 ;;
     esac
     # shellcheck disable=SC2086
@@ -109,8 +119,8 @@ done
 spec long 16 1000000 '{"ps": 1, "worker": 2}'
 sed 's/"ps": 1/"chief": 1/' long.json >chief.json
 check chief_is_refused has "$(run_spec chief c1)" "/tasks/chief"
-strategy pipe '{"mode": "pipeline"}' '{"worker": 2}' 10
-check pipeline_is_refused has "$(run_spec pipe c2)" "/strategy/mode"
+strategy pipe '{"mode": "pipeline"}' '{"ps": 1, "worker": 2}' 10
+check pipeline_has_no_ps has "$(run_spec pipe c2)" "/tasks/ps"
 strategy ring '{"mode": "allreduce"}' '{"ps": 1, "worker": 2}' 10
 check allreduce_has_no_ps has "$(run_spec ring c2)" "/tasks/ps"
 strategy all '{"backup_workers": 2}' '{"worker": 2}' 10

@@ -7,7 +7,10 @@
 #include "base/arena.h"
 #include "base/str.h"
 #include "kernels/list.h"
+#include "runtime/device.h"
+#include "runtime/graph.h"
 #include "runtime/io/file.h"
+#include "runtime/model/model.h"
 #include "runtime/spec/spec.h"
 #include "runtime/train/runner.h"
 #include "runtime/train/train.h"
@@ -239,4 +242,125 @@ TEST(workers_among_themselves_resume)
         yard_close(yard);
         yard_close(whole);
     }
+}
+
+/* --- one model on several tasks --- */
+
+#define DEEP                                                                                   \
+    "{\"layer\": \"Dense\", \"units\": 12, \"activation\": \"tanh\", \"kernel_regularizer\": " \
+    "{\"name\": \"L2\", \"l2\": 0.01}}, {\"layer\": \"Dense\", \"units\": 12, "                \
+    "\"activation\": \"tanh\"}, {\"layer\": \"Dense\", \"units\": 9, \"activation\": "         \
+    "\"tanh\"},"
+
+static void check_near(double found, double wanted, const char *what)
+{
+    if (!(fabs(found - wanted) <= 1e-4 * fabs(wanted)))
+        CHECK_STOP("%s ends at %.9g, one task at %.9g", what, found, wanted);
+}
+
+/* Parts of a batch on several stages come to what one task comes to with the whole of it. */
+TEST(a_pipeline_learns_what_one_task_learns)
+{
+    static const struct {
+        int workers;
+        const char *strategy;
+    } rows[] = {{2, "{\"mode\": \"pipeline\"}"},
+                {3, "{\"mode\": \"pipeline\", \"micro_batches\": 8}"},
+                {4, "{\"mode\": \"pipeline\", \"micro_batches\": 2}"},
+                {2, "{\"mode\": \"pipeline\", \"micro_batches\": 1}"},
+                {1, "{\"mode\": \"pipeline\", \"micro_batches\": 4}"}};
+    double one = loss_of(1, 24, DEEP, "{}", "pipe-one", 60);
+    for (int i = 0; i < ARRAY_LEN(rows); i++) {
+        char name[2][40];
+        for (int k = 0; k < 2; k++)
+            snprintf(name[k], sizeof(name[k]), "pipe-%d-%d", i, k);
+        double all = loss_of(rows[i].workers, 24, DEEP, rows[i].strategy, name[0], 60);
+        double again = loss_of(rows[i].workers, 24, DEEP, rows[i].strategy, name[1], 60);
+        CHECK(all == again);
+        check_near(all, one, rows[i].strategy);
+    }
+}
+
+TEST(a_pipeline_resumes)
+{
+    const char *strategy = "{\"mode\": \"pipeline\", \"compress\": \"bfloat16\"}";
+    struct yard *yard = yard_of(0, 3, 24, DEEP, strategy, "pipe-half");
+    struct yard *whole = yard_of(0, 3, 24, DEEP, strategy, "pipe-whole");
+    CHECK_INT(train_all(yard, 30, false).step, 30);
+    struct outcome resumed = train_all(yard, 60, true);
+    CHECK_INT(resumed.resumed_from, 30);
+    CHECK(resumed.loss == train_all(whole, 60, false).loss);
+    yard_close(yard);
+    yard_close(whole);
+}
+
+#define PINNED                                                                                 \
+    "{}, \"placement\": {\"pins\": {\"dense_1\": \"/job:worker/task:1\", \"*_2\": \"%s\"}}"
+
+static void check_wish(const struct graph *graph, const char *node, const char *wish)
+{
+    const struct node *found = graph_find(graph, node);
+    if (!found || strncmp(found->requested_device, wish, strlen(wish)) != 0)
+        CHECK_STOP("%s is wished to %s, wanted %s", node, found ? found->requested_device : "-",
+                   wish);
+}
+
+static void check_pinned(const struct yard *yard, const char *second)
+{
+    struct error err;
+    struct model model;
+    struct device_name wish;
+    char text[160];
+    const struct model_feature feature = {"x", F32, SHAPE(2)};
+    const struct model_data data = {&feature, 1, {"y", F32, SHAPE(1)}, .classes = 0};
+    CHECK_OK(model_build(yard->spec, &data, &model, &err), &err);
+    CHECK_OK(device_name_parse(second, &wish, &err), &err);
+    device_name_text(&wish, text, sizeof(text));
+    check_wish(model.graph, "dense_1/MatMul", "/job:worker/task:1");
+    check_wish(model.graph, "dense_1/kernel", "/job:worker/task:1");
+    check_wish(model.graph, "dense_1/kernel/Adam", "/job:worker/task:1");
+    check_wish(model.graph, "dense_2/MatMul", text);
+    check_wish(model.graph, "dense_2/bias/Adam_1", text);
+    check_wish(model.graph, "eval/dense_2/MatMul", text);
+    check_wish(model.graph, "gradients/dense_2/MatMul_grad/MatMul", text);
+    check_wish(model.graph, "dense/MatMul", "/job:worker/task:0");
+    model_release(&model);
+}
+
+/* Layers are where they are pinned, with all that is theirs, and learn the same. */
+TEST(pinned_layers_learn_what_one_task_learns)
+{
+    static const struct {
+        int servers;
+        const char *second;
+    } rows[] = {
+        {0, "/job:worker/task:1"}, {0, "/job:worker/replica:0/task:0/cpu:0"}, {1, "/job:ps"}};
+    double one = loss_of(1, 24, DEEP, "{}", "pins-one", 60);
+    for (int i = 0; i < ARRAY_LEN(rows); i++) {
+        char strategy[200], name[40];
+        snprintf(strategy, sizeof(strategy), PINNED, rows[i].second);
+        snprintf(name, sizeof(name), "pins-%d", i);
+        struct yard *yard = yard_of(rows[i].servers, 2, 24, DEEP, strategy, name);
+        check_near(train_all(yard, 60, false).loss, one, strategy);
+        check_pinned(yard, rows[i].second);
+        yard_close(yard);
+    }
+}
+
+/* A device that no task has is what the placer says, as TensorFlow does. */
+TEST(a_pin_that_cannot_be_met_is_told)
+{
+    struct error err;
+    char strategy[200];
+    snprintf(strategy, sizeof(strategy), PINNED, "/job:worker/task:0/gpu:0");
+    struct yard *yard = yard_of(0, 2, 24, DEEP, strategy, "pins-gpu");
+    yard->cluster.links = yard->links;
+    const struct train_options options = {
+        .spec = yard->spec, .data = yard->data, .threads = 1, .cluster = &yard->cluster};
+    CHECK(!train_open(&options, &err));
+    CHECK_INT(err.code, INVALID);
+    CHECK(strstr(err.text, "was explicitly assigned to /job:worker/task:0/device:GPU:0 but "
+                           "available devices are [ /job:worker/replica:0/task:0/device:CPU:0, "
+                           "/job:worker/replica:0/task:1/device:CPU:0 ]"));
+    yard_close(yard);
 }

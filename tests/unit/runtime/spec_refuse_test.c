@@ -245,8 +245,16 @@ static const struct bad_spec bad_specs[] = {
     {WITH("\"placement\": {\"tasks\": \"sprd\"}"), INVALID, "/placement/tasks", "spread"},
     {WITH("\"tasks\": {\"worker\": {\"node_labels\": {\"a\": 1}}}"), INVALID,
      "/tasks/worker/node_labels/a", "text"},
-    {WITH("\"strategy\": {\"mode\": \"pipeline\"}"), UNIMPLEMENTED, "/strategy/mode",
-     "pipeline"},
+    {WITH("\"strategy\": {\"mode\": \"pipeline\"}, \"tasks\": {\"ps\": 1}"), INVALID,
+     "/tasks/ps", "keep the variables"},
+    {WITH("\"strategy\": {\"mode\": \"pipeline\"}, \"tasks\": {\"worker\": 200}"), INVALID,
+     "/tasks/worker", "200 workers for"},
+    {WITH("\"strategy\": {\"mode\": \"pipeline\", \"micro_batches\": 5}"), INVALID,
+     "/strategy/micro_batches", "not so many equal parts"},
+    {WITH("\"strategy\": {\"mode\": \"pipeline\", \"micro_batches\": 0}"), INVALID,
+     "/strategy/micro_batches", "0"},
+    {WITH("\"strategy\": {\"micro_batches\": 4}"), INVALID, "/strategy/micro_batches",
+     "only \"mode\": \"pipeline\""},
     {WITH("\"tasks\": {\"ps\": 2, \"worker\": 2}, \"strategy\": {\"mode\": \"allreduce\"}"),
      INVALID, "/tasks/ps", "2 parameter servers"},
     {WITH("\"strategy\": {\"mode\": \"snyc\"}"), INVALID, "/strategy/mode",
@@ -264,8 +272,27 @@ static const struct bad_spec bad_specs[] = {
     {TRAIN("\"optimizer\": {\"name\": \"sgd\", \"gradient_accumulation_steps\": 2}}, "
            "\"strategy\": {\"mode\": \"async\""),
      INVALID, "/train/optimizer/gradient_accumulation_steps", "allowed: null"},
-    {WITH("\"placement\": {\"pins\": {\"dense*\": \"/gpu:0\"}}"), UNIMPLEMENTED,
-     "/placement/pins", "one device"},
+    {WITH("\"placement\": {\"pins\": {\"dens\": \"/cpu:0\"}}"), INVALID, "/placement/pins/dens",
+     "no layer has a name like \"dens\""},
+    {WITH("\"placement\": {\"pins\": {\"dense*\": \"/cpx:0\"}}"), INVALID,
+     "/placement/pins/dense*", "/cpx:0"},
+    {WITH("\"placement\": {\"pins\": {\"dense*\": 1}}"), INVALID, "/placement/pins/dense*",
+     "text"},
+    {WITH("\"placement\": {\"pins\": {\"dense*\": null}}"), INVALID, "/placement/pins/dense*",
+     "a device"},
+    {WITH("\"placement\": {\"pins\": {\"dense\": \"/job:worker/task:2\"}}, \"tasks\": "
+          "{\"worker\": 2}"),
+     INVALID, "/placement/pins/dense",
+     "Cannot assign a device for operation dense: {{node dense}} was explicitly assigned to "
+     "/job:worker/task:2 but available devices are [ "
+     "/job:worker/replica:0/task:0/device:CPU:0, "
+     "/job:worker/replica:0/task:1/device:CPU:0 ]"},
+    {WITH("\"placement\": {\"pins\": {\"*\": \"/job:worker/task:1\"}}, \"tasks\": "
+          "{\"worker\": 2}, \"strategy\": {\"mode\": \"allreduce\"}"),
+     INVALID, "/placement/pins", "this mode"},
+    {WITH("\"placement\": {\"pins\": {\"*\": \"/job:worker/task:1\"}}, \"tasks\": "
+          "{\"worker\": 2}, \"strategy\": {\"backup_workers\": 1}"),
+     INVALID, "/placement/pins", "backup workers"},
     {WITH("\"checkpoint\": {\"every\": 1}"), INVALID, "/checkpoint/every", "unknown field"},
     {WITH("\"checkpoint\": {\"keep_latest\": 0}"), INVALID, "/checkpoint/keep_latest", "0"},
     {WITH("\"checkpoint\": {\"keep_best\": 1}"), INVALID, "/checkpoint",

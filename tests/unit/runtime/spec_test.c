@@ -387,3 +387,35 @@ TEST(spec_says_how_workers_train_together)
         arena_free(arena);
     }
 }
+
+TEST(spec_pins_layers_by_their_names)
+{
+    static const struct {
+        const char *pattern, *name;
+        bool matches;
+    } rows[] = {
+        {"dense", "dense", true}, {"dense", "dense_1", false},   {"dense*", "dense", true},
+        {"*", "", true},          {"d?nse*1", "dense_11", true}, {"d?nse*1", "dense_12", false},
+        {"*a*b", "aab", true},    {"*a*b", "aba", false},        {"?", "", false},
+        {"a*c*e", "abcde", true}};
+    for (int i = 0; i < ARRAY_LEN(rows); i++)
+        CHECK(spec_pin_matches(rows[i].pattern, rows[i].name) == rows[i].matches);
+    struct arena *arena = arena_new();
+    struct str text = {0};
+    const struct spec *spec =
+        parse(arena, WITH("\"tasks\": {\"worker\": 3}, \"strategy\": {\"mode\": "
+                          "\"pipeline\"}, \"placement\": {\"pins\": {\"dense\": "
+                          "\"/job:worker/task:2\", \"*\": \"/job:worker/task:1/cpu:0\"}}"));
+    for (int round = 0; round < 2; round++) { /* read, and read as it was written */
+        CHECK_TEXT(spec_pin_of(spec, "dense"), "/job:worker/task:2");
+        CHECK_TEXT(spec_pin_of(spec, "flatten"), "/job:worker/task:1/device:CPU:0");
+        CHECK_INT(spec->strategy.mode, MODE_PIPELINE);
+        CHECK_INT(spec->strategy.micro_batches, 8); /* the most that a batch of 32 has, to 12 */
+        CHECK_INT(spec_step_examples(spec), 32);
+        str_clear(&text);
+        spec_to_json(spec, &text);
+        spec = parse(arena, str_text(&text));
+    }
+    str_release(&text);
+    arena_free(arena);
+}
