@@ -20,7 +20,8 @@ struct pipeline {
 
 /* --- a batch in parts --- */
 
-static void cut_into(struct pipeline *p, struct edge all, const char *device, struct edge *parts)
+static void cut_into(struct pipeline *p, struct edge all, const char *device,
+                     struct edge *parts)
 {
     struct build *m = &p->g->m;
     m->b.device = device;
@@ -112,7 +113,8 @@ static void add_up(struct pipeline *p, const struct edge *grads)
 }
 
 /* Its loss; the sums of the metrics. */
-static struct edge build_part(struct pipeline *p, struct pass *pass, int part, struct edge *sums)
+static struct edge build_part(struct pipeline *p, struct pass *pass, int part,
+                              struct edge *sums)
 {
     struct building *g = p->g;
     struct build *m = &g->m;

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "base/base.h"
+#include "runtime/spec/spec_strategy.h"
 
 struct arena;
 struct error;
@@ -214,20 +215,6 @@ struct spec_command { /* words_count 0: there is none */
 };
 
 #define SPEC_AFTER_MAX 1000
-enum spec_mode { MODE_SYNC, MODE_ASYNC, MODE_ALLREDUCE, MODE_PIPELINE };
-
-struct spec_strategy { /* how the tasks of a model train together */
-    enum spec_mode mode;
-    int backup;        /* workers whose gradients a step does not wait for */
-    int compress;      /* dtype in which gradients travel: F32, BF16, F16 */
-    int micro_batches; /* of a pipeline: parts of a batch that are under way at once */
-};
-
-struct spec_pin {        /* layers that are computed on a device */
-    const char *pattern; /* of their names, with * and ? */
-    const char *device;  /* "/job:worker/task:1" */
-};
-
 struct spec {
     const char *name, *project, *queue, *notes;
     const char *const *tags;
@@ -258,15 +245,6 @@ struct spec {
 };
 
 int spec_tasks(const struct spec *spec); /* how many, of all roles */
-
-/* Whether each worker trains on examples of its own; else all of them have parts of one model.
- */
-bool spec_replicates(const struct spec *spec);
-int64_t spec_step_examples(const struct spec *spec); /* how many make one update */
-
-/* The device that a layer of this name is pinned to; NULL: none. */
-const char *spec_pin_of(const struct spec *spec, const char *layer);
-bool spec_pin_matches(const char *pattern, const char *name); /* "dense*" */
 
 /*
  * Parses a spec; all of it lives in `arena`.  `example` in it is replaced by the shipped

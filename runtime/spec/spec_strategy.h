@@ -1,0 +1,29 @@
+/* spec_strategy.h - of a job spec: how its tasks train one model. */
+#pragma once
+
+#include "base/base.h"
+
+struct spec;
+
+enum spec_mode { MODE_SYNC, MODE_ASYNC, MODE_ALLREDUCE, MODE_PIPELINE };
+
+struct spec_strategy { /* how the tasks of a model train together */
+    enum spec_mode mode;
+    int backup;        /* workers whose gradients a step does not wait for */
+    int compress;      /* dtype in which gradients travel: F32, BF16, F16 */
+    int micro_batches; /* of a pipeline: parts of a batch that are under way at once */
+};
+
+struct spec_pin {        /* layers that are computed on a device */
+    const char *pattern; /* of their names, with * and ? */
+    const char *device;  /* "/job:worker/task:1" */
+};
+
+/* Whether each worker trains on examples of its own; else all of them have parts of one model.
+ */
+bool spec_replicates(const struct spec *spec);
+int64_t spec_step_examples(const struct spec *spec); /* how many make one update */
+
+/* The device that a layer of this name is pinned to; NULL: none. */
+const char *spec_pin_of(const struct spec *spec, const char *layer);
+bool spec_pin_matches(const char *pattern, const char *name); /* "dense*" */
