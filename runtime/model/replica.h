@@ -70,10 +70,10 @@ void replica_leave(struct building *g);
 
 /*
  * Ring and tree: `grads`, those of each worker, become their means on each worker, with the
- * same bits on all of them and from run to run.  They are put together into buckets, the last
- * layers' first, which are under way while the layers before them still work.  A large bucket
- * goes around in pieces (Patarasuk and Yuan 2009: no worker sends more than twice its bytes),
- * a small one up a tree and down again.
+ * same bits on all of them and from run to run.  Small ones are put together into buckets,
+ * large ones go alone, the last layers' first: under way while the layers before them still
+ * work.  A large bucket goes around in pieces (Patarasuk and Yuan 2009: no worker sends more
+ * than twice its bytes), a small one up a tree and down again.
  */
 void replica_reduce(struct building *g, struct edge *const *grads, int count);
 

@@ -8,6 +8,10 @@
 /* More of them would wait less for the slowest layer, but each costs its way around. */
 #define BUCKET_BYTES (4 << 20)
 
+/* From here on a gradient goes alone: to be put together and taken apart again would cost more
+ * than a way of its own, on which it can be as soon as it is there. */
+#define ALONE_BYTES (256 << 10)
+
 /* A piece below this is on its way for longer than it takes to send. */
 #define PIECE_BYTES_MIN (64 << 10)
 
@@ -15,8 +19,10 @@ struct reduce {
     struct build *m;
     const char *const *devices; /* of the workers */
     int workers;
-    enum dtype dtype;          /* in which everything travels */
-    const int *weights;        /* of each gradient */
+    enum dtype dtype;   /* in which everything travels */
+    const int *weights; /* of each gradient */
+    int *members;       /* of the bucket that is reduced: its gradients */
+    int members_count;
     struct edge *const *grads; /* by worker */
 };
 
@@ -114,28 +120,28 @@ static struct edge cut(struct reduce *r, struct edge row, const int64_t *sizes, 
                                     ATTRS(attr_int("num_split", count)));
 }
 
-/* The gradients `from` to `to` of one worker. */
-static struct edge gather(struct reduce *r, int worker, int from, int to)
+/* The bucket's gradients of one worker. */
+static struct edge gather(struct reduce *r, int worker)
 {
-    struct edge *rows = arena_array(r->m->arena, (size_t)(to - from), sizeof(*rows));
+    struct edge *rows = arena_array(r->m->arena, (size_t)r->members_count, sizeof(*rows));
     r->m->b.device = r->devices[worker];
-    for (int i = from; i < to; i++)
-        rows[i - from] = flat(r, r->grads[worker][i]);
-    return to - from == 1 ? rows[0] : build_concat(r->m, rows, to - from, 0);
+    for (int i = 0; i < r->members_count; i++)
+        rows[i] = flat(r, r->grads[worker][r->members[i]]);
+    return r->members_count == 1 ? rows[0] : build_concat(r->m, rows, r->members_count, 0);
 }
 
-static void scatter(struct reduce *r, int worker, int from, int to, struct edge row)
+static void scatter(struct reduce *r, int worker, struct edge row)
 {
     struct build *m = r->m;
-    int64_t *sizes = arena_array(m->arena, (size_t)(to - from), sizeof(*sizes));
+    int64_t *sizes = arena_array(m->arena, (size_t)r->members_count, sizeof(*sizes));
     r->m->b.device = r->devices[worker];
-    for (int i = from; i < to; i++)
-        sizes[i - from] = numbers_of(r, i);
-    struct edge parts = cut(r, row, sizes, to - from);
-    for (int i = from; i < to && build_ok(m); i++) {
-        const struct shape *shape = &m->weights[r->weights[i]].face.shape;
-        r->grads[worker][i] =
-            build_reshape(m, builder_output(parts, i - from), shape->dims, shape->rank);
+    for (int i = 0; i < r->members_count; i++)
+        sizes[i] = numbers_of(r, r->members[i]);
+    struct edge parts = cut(r, row, sizes, r->members_count);
+    for (int i = 0; i < r->members_count && build_ok(m); i++) {
+        const struct shape *shape = &m->weights[r->weights[r->members[i]]].face.shape;
+        r->grads[worker][r->members[i]] =
+            build_reshape(m, builder_output(parts, i), shape->dims, shape->rank);
     }
 }
 
@@ -157,21 +163,21 @@ static struct edge *cut_all(struct reduce *r, const struct edge *rows, int64_t n
     return pieces;
 }
 
-static void reduce_bucket(struct reduce *r, int from, int to)
+static void reduce_bucket(struct reduce *r)
 {
     struct build *m = r->m;
     int n = r->workers;
     int64_t numbers = 0;
     struct edge *rows = arena_array(m->arena, (size_t)n, sizeof(*rows));
     struct edge *means = arena_array(m->arena, (size_t)n * (size_t)n, sizeof(*means));
-    for (int i = from; i < to; i++)
-        numbers += numbers_of(r, i);
+    for (int i = 0; i < r->members_count; i++)
+        numbers += numbers_of(r, r->members[i]);
     for (int w = 0; w < n; w++)
-        rows[w] = gather(r, w, from, to);
+        rows[w] = gather(r, w);
     if (numbers * (int64_t)dtype_size(r->dtype) / n < PIECE_BYTES_MIN) {
         tree(r, rows, means);
         for (int w = 0; w < n; w++)
-            scatter(r, w, from, to, means[w]);
+            scatter(r, w, means[w]);
         return;
     }
     const struct edge *pieces = cut_all(r, rows, numbers);
@@ -181,8 +187,44 @@ static void reduce_bucket(struct reduce *r, int from, int to)
         m->b.device = r->devices[w];
         for (int piece = 0; piece < n; piece++)
             rows[piece] = means[piece * n + w];
-        scatter(r, w, from, to, build_concat(m, rows, n, 0));
+        scatter(r, w, build_concat(m, rows, n, 0));
     }
+}
+
+/* Those of the bucket are on their way; the next one is empty. */
+static void end_bucket(struct reduce *r, int *number)
+{
+    struct build *m = r->m;
+    if (r->members_count && build_ok(m)) {
+        const char *outside = build_enter(m, arena_printf(m->arena, "bucket_%d", (*number)++));
+        reduce_bucket(r);
+        build_leave(m, outside);
+    }
+    r->members_count = 0;
+}
+
+/* The last layers' gradients come first: large ones each in a bucket, then the others. */
+static void reduce_all(struct reduce *r, int count)
+{
+    int bucket = 0;
+    int64_t bytes = 0;
+    for (int i = count - 1; i >= 0; i--) {
+        r->members[0] = i;
+        r->members_count = numbers_of(r, i) * (int64_t)sizeof(float) >= ALONE_BYTES;
+        end_bucket(r, &bucket);
+    }
+    for (int i = count - 1; i >= 0; i--) {
+        int64_t more = numbers_of(r, i) * (int64_t)sizeof(float);
+        if (more >= ALONE_BYTES)
+            continue;
+        if (bytes + more > BUCKET_BYTES) {
+            end_bucket(r, &bucket);
+            bytes = 0;
+        }
+        bytes += more;
+        r->members[r->members_count++] = i;
+    }
+    end_bucket(r, &bucket);
 }
 
 void replica_reduce(struct building *g, struct edge *const *grads, int count)
@@ -198,17 +240,8 @@ void replica_reduce(struct building *g, struct edge *const *grads, int count)
                        .workers = m->mirrors_count,
                        .dtype = (enum dtype)g->spec->strategy.compress,
                        .weights = weights,
+                       .members = arena_array(m->arena, (size_t)count, sizeof(int)),
                        .grads = grads};
-    for (int to = count, bucket = 0; to > 0 && build_ok(m); bucket++) {
-        int from = to - 1;
-        int64_t bytes = numbers_of(&r, from) * (int64_t)sizeof(float);
-        while (from > 0 &&
-               bytes + numbers_of(&r, from - 1) * (int64_t)sizeof(float) <= BUCKET_BYTES)
-            bytes += numbers_of(&r, --from) * (int64_t)sizeof(float);
-        const char *outside = build_enter(m, arena_printf(m->arena, "bucket_%d", bucket));
-        reduce_bucket(&r, from, to);
-        build_leave(m, outside);
-        to = from;
-    }
+    reduce_all(&r, count);
     m->b.device = NULL;
 }
