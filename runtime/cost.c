@@ -2,8 +2,12 @@
 
 #include "runtime/cost.h"
 
+#include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
+#include "base/map.h"
 #include "runtime/graph.h"
 #include "runtime/op.h"
 #include "runtime/price.h"
@@ -94,4 +98,62 @@ double cost_of(const struct node *node, const struct shapes *shapes)
     if (steps > us && !flops)
         us = steps;
     return NODE_US + (us > moved ? us : moved);
+}
+
+/* --- what was measured --- */
+
+struct measured {
+    double us, expected_us; /* sums */
+};
+
+struct cost_model {
+    pthread_mutex_t lock; /* guards: ops, and what is in them */
+    struct map *ops;      /* struct measured by the op's name */
+};
+
+struct cost_model *cost_model_new(void)
+{
+    struct cost_model *model = alloc_bytes(sizeof(*model));
+    pthread_mutex_init(&model->lock, NULL);
+    model->ops = map_new();
+    return model;
+}
+
+void cost_model_free(struct cost_model *model)
+{
+    if (!model)
+        return;
+    for (int i = 0; i < map_count(model->ops); i++)
+        free(map_value(model->ops, i));
+    map_free(model->ops);
+    pthread_mutex_destroy(&model->lock);
+    free(model);
+}
+
+void cost_model_measured(struct cost_model *model, const struct node *node,
+                         const struct shapes *shapes, double us)
+{
+    double expected = cost_of(node, shapes);
+    pthread_mutex_lock(&model->lock);
+    struct measured *op = map_find(model->ops, node->op->name);
+    if (!op) {
+        op = alloc_bytes(sizeof(*op));
+        map_set(model->ops, node->op->name, op);
+    }
+    op->us += us;
+    op->expected_us += expected;
+    pthread_mutex_unlock(&model->lock);
+}
+
+double cost_model_of(const struct cost_model *model, const struct node *node,
+                     const struct shapes *shapes)
+{
+    struct cost_model *open = (struct cost_model *)model; /* its lock alone changes */
+    double us = cost_of(node, shapes);
+    pthread_mutex_lock(&open->lock);
+    const struct measured *op = map_find(open->ops, node->op->name);
+    if (op)
+        us *= op->us / op->expected_us;
+    pthread_mutex_unlock(&open->lock);
+    return us;
 }

@@ -6,6 +6,10 @@
  * nodes', and the device types for which every node of it has a kernel.  Of the devices that
  * are left the first by type (GPU before CPU) and name is taken; but what makes a value from
  * nothing goes where all its readers are, and what only looks at a shape stays with its input.
+ *
+ * With costs that is done, too, but in the order of a step, and of several devices the one is
+ * taken where the node is done soonest (place_cost.c); whichever of the two makes the step
+ * shorter stays.
  */
 
 #include <stdlib.h>
@@ -16,11 +20,13 @@
 #include "base/str.h"
 #include "runtime/internal.h"
 #include "runtime/op.h"
+#include "runtime/place_cost.h"
 
-struct group {                 /* valid at the leader's index */
-    struct device_name *wish;  /* NULL: none */
-    const struct device *kept; /* NULL: to be chosen */
-    unsigned types;            /* bit per device type */
+struct group {                   /* valid at the leader's index */
+    struct device_name *wish;    /* NULL: none */
+    const struct device *kept;   /* NULL: to be chosen */
+    const struct device *chosen; /* NULL: not yet */
+    unsigned types;              /* bit per device type */
     int size;
 };
 
@@ -31,6 +37,7 @@ struct placer {
     struct place_options options;
     int *parent; /* union-find by node id */
     struct group *groups;
+    struct place_simulation *simulation; /* NULL: none */
 };
 
 /* What the executor does itself; it can be anywhere. */
@@ -314,35 +321,76 @@ static const struct device **find_readers(const struct placer *placer)
     return readers;
 }
 
+/* Where it is done soonest, of the devices that can take it; the first of equals. */
+static const struct device *choose_by_cost(const struct placer *placer, const struct node *node,
+                                           const struct group *group, struct decision *decision)
+{
+    const struct device *best = NULL;
+    float least = 0;
+    decision->done_us = alloc_array((size_t)placer->devices_count, sizeof(float));
+    for (int i = 0; i < placer->devices_count; i++) {
+        const struct device *device = &placer->devices[i];
+        decision->done_us[i] = -1;
+        if (!can_take(group, device))
+            continue;
+        float done = (float)place_cost_at(placer->simulation, node, device);
+        decision->done_us[i] = done;
+        if (!best || done < least || (done == least && comes_before(device, best))) {
+            best = device;
+            least = done;
+        }
+    }
+    return best;
+}
+
 /* The device of the group of `node`, or (`near`, if it can be) another that suits it more. */
 static bool choose_one(struct placer *placer, struct node *node, const struct device *near,
                        struct placement *placement, struct error *err)
 {
     int lead = leader(placer, node->id);
     struct group *group = &placer->groups[lead];
-    struct node *first = graph_node(placer->graph, lead);
     struct decision *decision = &placement->decisions[node->id];
-    *decision = (struct decision){.node = node, .leader = first};
+    *decision = (struct decision){.node = node, .leader = graph_node(placer->graph, lead)};
     bool suits = near && group->size == 1 && can_take(group, near);
-    if (lead != node->id) /* the leader has the lowest id, so it is placed */
-        node->device = first->device;
-    else
-        node->device = suits ? near : choose_softly(placer, group);
+    if (suits)
+        node->device = near;
+    else if (!group->chosen)
+        group->chosen = choose_softly(placer, group);
     decision->reason = suits ? PLACE_NEAR : reason_of(placer, group);
+    if (!suits && placer->simulation && decision->reason == PLACE_FIRST) {
+        decision->reason = PLACE_COST;
+        group->chosen = choose_by_cost(placer, node, group, decision);
+    }
+    if (!suits)
+        node->device = group->chosen;
+    if (node->device && placer->simulation)
+        place_cost_put(placer->simulation, node, node->device);
     return node->device || fail_choice(placer, node, group, err);
 }
 
-/* Generators last, as they go where their readers are. */
-static bool choose_all(struct placer *placer, struct placement *placement, struct error *err)
+/* What goes where its readers are: it has no place by itself. */
+static bool comes_last(struct placer *placer, const struct node *node)
+{
+    const struct group *group = &placer->groups[leader(placer, node->id)];
+    int left = 0;
+    for (int i = 0; placer->simulation && i < placer->devices_count; i++)
+        left += can_take(group, &placer->devices[i]);
+    return group->size == 1 && !group->kept && left != 1 && is_generator(node);
+}
+
+static bool choose_all(struct placer *placer, const int *order, struct placement *placement,
+                       struct error *err)
 {
     int count = graph_count(placer->graph);
     bool several = placer->devices_count > 1, ok = true;
-    for (int i = 0; !placer->options.keep && i < count; i++)
-        graph_node(placer->graph, i)->device = NULL;
+    for (int i = 0; i < count; i++) {
+        if (!placer->options.keep || !placer->groups[leader(placer, i)].kept)
+            graph_node(placer->graph, i)->device = NULL;
+        placer->groups[i].chosen = NULL;
+    }
     for (int i = 0; ok && i < count; i++) {
-        struct node *node = graph_node(placer->graph, i);
-        const struct group *group = &placer->groups[leader(placer, i)];
-        if (several && group->size == 1 && !group->kept && is_generator(node))
+        struct node *node = graph_node(placer->graph, order ? order[i] : i);
+        if (several && comes_last(placer, node))
             continue;
         const struct device *near =
             several && is_metadata(node) ? node->inputs[0].from->device : NULL;
@@ -356,6 +404,52 @@ static bool choose_all(struct placer *placer, struct placement *placement, struc
     }
     free(readers);
     return ok;
+}
+
+static void forget_decisions(struct placement *placement)
+{
+    for (int i = 0; i < placement->count; i++) {
+        free(placement->decisions[i].done_us);
+        placement->decisions[i] = (struct decision){0};
+    }
+}
+
+/* How long a step takes as all nodes are placed. */
+static double simulate(const struct placer *placer, struct place_simulation *simulation,
+                       const int *order)
+{
+    for (int i = 0; i < graph_count(placer->graph); i++) {
+        const struct node *node = graph_node(placer->graph, order[i]);
+        place_cost_put(simulation, node, node->device);
+    }
+    return place_cost_end(simulation);
+}
+
+/* By cost, unless the step would be shorter without. */
+static bool choose_with_costs(struct placer *placer, struct placement *placement,
+                              struct error *err)
+{
+    int *order = graph_sorted(placer->graph, err);
+    if (!order || !choose_all(placer, NULL, placement, err)) {
+        free(order);
+        return false;
+    }
+    struct place_simulation *simulation = place_cost_new(
+        placer->graph, order, placer->devices, placer->devices_count, placer->options.costs);
+    double plain_us = simulate(placer, simulation, order);
+    forget_decisions(placement);
+    placer->simulation = simulation;
+    bool ok = choose_all(placer, order, placement, err);
+    placer->simulation = NULL;
+    (void)place_cost_end(simulation);
+    placement->makespan_us = ok ? simulate(placer, simulation, order) : 0;
+    place_cost_free(simulation);
+    free(order);
+    if (!ok || placement->makespan_us <= plain_us)
+        return ok;
+    forget_decisions(placement);
+    placement->makespan_us = plain_us;
+    return choose_all(placer, NULL, placement, err);
 }
 
 bool place_graph_over(struct graph *graph, const struct device *devices, int devices_count,
@@ -382,7 +476,8 @@ bool place_graph_over(struct graph *graph, const struct device *devices, int dev
     for (int i = 0; ok && i < (int)count; i++)
         ok = init_group(&placer, graph_node(graph, i), err);
     ok = ok && join_edges(&placer, err) && join_classes(&placer, err) &&
-         choose_all(&placer, placement, err);
+         (options->costs && devices_count > 1 ? choose_with_costs(&placer, placement, err)
+                                              : choose_all(&placer, NULL, placement, err));
     for (size_t i = 0; i < count; i++)
         free(placer.groups[i].wish);
     free(placer.parent);
@@ -401,6 +496,7 @@ bool place_graph(struct graph *graph, const struct device *devices, int devices_
 
 void place_release(struct placement *placement)
 {
+    forget_decisions(placement);
     free(placement->decisions);
     *placement = (struct placement){0};
 }

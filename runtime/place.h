@@ -3,6 +3,7 @@
 
 #include "runtime/graph.h"
 
+struct cost_model;
 struct str;
 
 enum place_reason {
@@ -13,6 +14,7 @@ enum place_reason {
     PLACE_FIRST,     /* several can: the first by type, then by name */
     PLACE_KEPT,      /* it had one before */
     PLACE_NEAR,      /* where its readers are, or its input */
+    PLACE_COST,      /* where it is done soonest, by what it and its inputs cost */
 };
 
 struct decision {
@@ -20,6 +22,8 @@ struct decision {
     const struct node
         *leader; /* of the group of nodes that must be together; the node if alone */
     enum place_reason reason;
+    float *done_us; /* by device: when it would be done there, -1: it cannot be there; NULL: by
+                       another reason */
 };
 
 struct placement {
@@ -27,11 +31,14 @@ struct placement {
     int devices_count;
     struct decision *decisions; /* by node id */
     int count;
+    double makespan_us; /* of a step, by the simulation; 0: there was none */
 };
 
 struct place_options {
     bool soft; /* where a wish cannot be met, only its task counts */
     bool keep; /* nodes that have a device stay there, and theirs with them */
+    const struct cost_model *costs; /* where several devices are left, the one where the node is
+                                       done soonest; NULL: the first by type and name */
 };
 
 /*

@@ -35,6 +35,9 @@ static void add_reason(const struct decision *decision, struct str *json)
     case PLACE_KEPT:
         str_add(&text, "where the session's graph had it before");
         break;
+    case PLACE_COST:
+        str_add(&text, "there it is done soonest, by what it and its inputs cost");
+        break;
     case PLACE_NEAR:
         str_add(&text, "where its value is read, or what it reads is made");
         break;
@@ -44,8 +47,9 @@ static void add_reason(const struct decision *decision, struct str *json)
 }
 
 /* Why a device was not taken, NULL for the one that was. */
-static const char *rejection(const struct node *node, const struct device *device)
+static const char *rejection(const struct decision *decision, const struct device *device)
 {
+    const struct node *node = decision->node;
     struct device_name wish;
     struct error err;
     if (device == node->device)
@@ -55,7 +59,7 @@ static const char *rejection(const struct node *node, const struct device *devic
     if (node->requested_device[0] && device_name_parse(node->requested_device, &wish, &err) &&
         !device_name_matches(&wish, &device->parts))
         return "not what was requested";
-    return "another device comes first";
+    return decision->done_us ? "it would be done later" : "another device comes first";
 }
 
 void place_explain(const struct placement *placement, const struct node *node, struct str *json)
@@ -80,7 +84,8 @@ void place_explain(const struct placement *placement, const struct node *node, s
     str_add(json, ",\"candidates\":[");
     for (int i = 0; i < placement->devices_count; i++) {
         const struct device *device = &placement->devices[i];
-        const char *rejected = rejection(node, device);
+        const struct decision *decision = &placement->decisions[node->id];
+        const char *rejected = rejection(decision, device);
         str_add(json, i ? ",{\"device\":" : "{\"device\":");
         add_text(json, device->name);
         str_add(json, ",\"rejected\":");
@@ -88,6 +93,8 @@ void place_explain(const struct placement *placement, const struct node *node, s
             add_text(json, rejected);
         else
             str_add(json, "null");
+        if (decision->done_us && decision->done_us[i] >= 0)
+            str_printf(json, ",\"done_us\":%.1f", (double)decision->done_us[i]);
         str_add(json, "}");
     }
     str_add(json, "]}");

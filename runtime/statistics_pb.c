@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/error.h"
 #include "base/str.h"
 #include "proto/message.h"
 #include "runtime/device.h"
@@ -168,4 +169,23 @@ void statistics_join(const void *step_stats, size_t size, struct str *out)
             break;
     }
     str_add_bytes(out, step_stats, size);
+}
+
+void statistics_each(const void *metadata, size_t size,
+                     void (*saw)(void *arg, const char *node, double us), void *arg)
+{
+    struct error damaged; /* then nothing was measured */
+    struct arena *arena = arena_new();
+    const Tensorflow__RunMetadata *run =
+        message_unpack(&tensorflow__run_metadata__descriptor, metadata, size, arena, &damaged);
+    for (size_t i = 0; run && run->step_stats && i < run->step_stats->n_dev_stats; i++) {
+        const Tensorflow__DeviceStepStats *device = run->step_stats->dev_stats[i];
+        for (size_t k = 0; k < device->n_node_stats; k++) {
+            const row_proto *row = device->node_stats[k];
+            int64_t ns = row->all_end_rel_nanos ? row->all_end_rel_nanos
+                                                : row->all_end_rel_micros * 1000;
+            saw(arg, row->node_name, (double)ns / 1000);
+        }
+    }
+    arena_free(arena);
 }

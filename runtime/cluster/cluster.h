@@ -30,6 +30,8 @@ struct cluster_options {
     bool soft_placement;
     bool compress; /* floats travel as bfloat16 */
     bool isolate;  /* variables of its own */
+    bool by_cost;  /* nodes that may be on several devices go where a step is done soonest, by
+                      what traced runs have measured; else to the first */
 
     /* Waits for tasks that cannot be reached yet, and logs which, until this; NULL: fails. */
     struct cancel *wait;

@@ -16,7 +16,8 @@
 static bool place(const struct cluster_session *session, struct subgraph *subgraph,
                   struct error *err)
 {
-    const struct place_options options = {.soft = session->soft, .keep = true};
+    const struct place_options options = {
+        .soft = session->soft, .keep = true, .costs = session->costs};
     struct placement placement;
     for (int i = 0; i < subgraph->feeds_count; i++)
         subgraph->feeds[i]->device = &session->devices[0];

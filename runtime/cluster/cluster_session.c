@@ -9,6 +9,8 @@
 #include "runtime/cluster/internal.h"
 #include "runtime/function_library.h"
 #include "runtime/session.h"
+#include "runtime/shapes.h"
+#include "runtime/statistics.h"
 
 /* --- life --- */
 
@@ -20,6 +22,7 @@ struct cluster_session *cluster_session_new(const struct cluster_options *option
     session->handle = alloc_text(handle);
     session->soft = options->soft_placement;
     session->compress = options->compress;
+    session->costs = options->by_cost ? cost_model_new() : NULL;
     session->graph = graph_new();
     session->plans = map_new();
     pthread_rwlock_init(&session->graph_lock, NULL);
@@ -53,6 +56,7 @@ void cluster_session_free(struct cluster_session *session)
     pthread_mutex_destroy(&session->lock);
     pthread_rwlock_destroy(&session->graph_lock);
     str_release(&session->reasons);
+    cost_model_free(session->costs);
     free(session->links);
     free(session->devices);
     free(session->handle);
@@ -70,7 +74,8 @@ const struct device *cluster_session_devices(const struct cluster_session *sessi
 /* New nodes only: what is placed stays where its state is. */
 static bool place_new_locked(struct cluster_session *session, int first, struct error *err)
 {
-    const struct place_options options = {.soft = session->soft, .keep = true};
+    const struct place_options options = {
+        .soft = session->soft, .keep = true, .costs = session->costs};
     struct placement placement;
     if (!place_graph_over(session->graph, session->devices, session->devices_count, &options,
                           &placement, err))
@@ -172,14 +177,47 @@ bool cluster_session_prepare(struct cluster_session *session, const struct sessi
     return cluster_session_plan(session, run, false, err);
 }
 
+/* --- what runs measure --- */
+
+struct measuring {
+    struct cluster_session *session;
+    struct shapes shapes;
+};
+
+static void measured(void *arg, const char *name, double us)
+{
+    const struct measuring *measuring = arg;
+    const struct node *node = graph_find(measuring->session->graph, name);
+    if (node)
+        cost_model_measured(measuring->session->costs, node, &measuring->shapes, us);
+}
+
+static void measure(struct cluster_session *session, const struct str *statistics, size_t from)
+{
+    struct error err;
+    struct measuring measuring = {.session = session};
+    pthread_rwlock_rdlock(&session->graph_lock);
+    int *order = graph_sorted(session->graph, &err);
+    if (order) {
+        shapes_infer(&measuring.shapes, session->graph, order, graph_count(session->graph));
+        statistics_each(statistics->data + from, statistics->size - from, measured, &measuring);
+        shapes_release(&measuring.shapes);
+    }
+    free(order);
+    pthread_rwlock_unlock(&session->graph_lock);
+}
+
 bool cluster_session_run(struct cluster_session *session, const struct session_run *run,
                          struct tensor *fetched, struct error *err)
 {
+    size_t told = run->statistics ? run->statistics->size : 0;
     struct running *running = runs_begin(&session->runs, err);
     if (!running)
         return false;
     struct cluster_plan *plan = cluster_session_plan(session, run, false, err);
     bool ok = plan && cluster_step_run(session, plan, run, running->cancel, fetched, err);
+    if (ok && session->costs && run->trace && run->statistics)
+        measure(session, run->statistics, told);
     runs_end(&session->runs, running);
     return ok || runs_explain(&session->runs, err);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/cluster/cluster.h"
+#include "runtime/cost.h"
 #include "runtime/internal.h"
 #include "runtime/partition.h"
 #include "runtime/runs.h"
@@ -15,6 +16,7 @@ struct cluster_session {
     int devices_count;
     bool soft;
     bool compress;
+    struct cost_model *costs; /* NULL: nodes are not placed by cost */
     char *handle;
     pthread_rwlock_t graph_lock; /* guards: graph; making plans reads, extending writes */
     struct graph *graph;

@@ -38,6 +38,7 @@ struct master_config {
     bool soft_placement;
     bool isolate;       /* variables of its own */
     bool compress;      /* floats travel between tasks as bfloat16 */
+    bool by_cost;       /* nodes without a wish go where a step is done soonest */
     bool own_threads;   /* use_per_session_threads or pools of its own: refused */
     int64_t timeout_ms; /* of steps that say none; 0: none */
 };

@@ -39,6 +39,7 @@ static bool open_cluster(struct master_session *session, const struct master_con
         .filters_count = config->device_filters_count,
         .soft_placement = config->soft_placement,
         .compress = config->compress,
+        .by_cost = config->by_cost,
         .isolate = config->isolate,
         .wait = wait,
     };

@@ -24,6 +24,7 @@ static void read_config(const Tensorflow__ConfigProto *config, struct master_con
         .soft_placement = config->allow_soft_placement,
         .isolate = config->isolate_session_state,
         .compress = config->graph_options && config->graph_options->enable_bfloat16_sendrecv,
+        .by_cost = config->graph_options && config->graph_options->build_cost_model > 0,
         .own_threads =
             config->use_per_session_threads || config->n_session_inter_op_thread_pool > 0,
         .timeout_ms = config->operation_timeout_in_ms,

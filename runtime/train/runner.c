@@ -79,6 +79,7 @@ static bool open_cluster(struct runner *runner, const struct runner_cluster *clu
     const struct cluster_options options = {.links = cluster->links,
                                             .links_count = cluster->links_count,
                                             .home = cluster->home,
+                                            .by_cost = true,
                                             .isolate = true};
     runner->cluster = cluster_session_new(&options, handle, err);
     runner->account = account_new();
