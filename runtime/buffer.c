@@ -1,13 +1,15 @@
 /*
  * buffer.c - counted, aligned memory.
  *
- * DESIGN: memory of large buffers that came free waits a while for others of about their size,
- * as a step needs the same again and the system takes longer to clear such memory than a
- * processor to fill it.  Whoever finds nothing that fits gives all that waits back first, so no
- * more is ever held than is needed at one time.
+ * DESIGN: where tasks exchange tensors, memory of large buffers that came free waits a while
+ * for others of about their size, as a step needs the same again and the system takes longer to
+ * clear such memory than a processor to fill it.  A session alone plans its memory once, and
+ * would only hold what it needed while it began.  Whoever finds nothing that fits gives all
+ * that waits back first, so no more is ever held than is needed at one time.
  */
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "runtime/pages.h"
@@ -24,6 +26,7 @@ enum { SPARE_MAX = 16, SPARE_BYTES_MIN = 4 << 20 };
 #endif
 
 static struct {
+    atomic_bool wanted;   /* by a process that exchanges tensors */
     pthread_mutex_t lock; /* guards: all below */
     struct buffer *buffers[SPARE_MAX];
     int count;
@@ -57,7 +60,7 @@ static struct buffer *take_spare(size_t size, struct buffer *unfit[SPARE_MAX], i
 static void buffer_destroy(struct buffer *buffer)
 {
     bool keeps = false;
-    if (buffer->capacity >= SPARE_BYTES_MIN) {
+    if (buffer->capacity >= SPARE_BYTES_MIN && spare.wanted) {
         pthread_mutex_lock(&spare.lock);
         keeps =
             spare.count < SPARE_COUNT_MAX && spare.bytes + buffer->capacity <= SPARE_BYTES_MAX;
@@ -69,6 +72,11 @@ static void buffer_destroy(struct buffer *buffer)
     }
     if (!keeps)
         free(buffer);
+}
+
+void buffer_keep_spare(void)
+{
+    spare.wanted = true;
 }
 
 void buffer_free_spare(void)

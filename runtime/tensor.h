@@ -131,5 +131,8 @@ struct buffer *buffer_new(size_t size); /* NULL when memory is out; uninitialise
 void buffer_ref(struct buffer *buffer);
 void buffer_unref(struct buffer *buffer); /* NULL is fine */
 
+/* From now on memory of large buffers that come free waits for the next of their size. */
+void buffer_keep_spare(void);
+
 /* Gives memory back that waits for large buffers yet to come. */
 void buffer_free_spare(void);

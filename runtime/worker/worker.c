@@ -47,6 +47,7 @@ static int threads_default(void)
 struct worker *worker_new(const struct worker_options *options, struct error *err)
 {
     struct worker *worker = alloc_bytes(sizeof(*worker));
+    buffer_keep_spare();
     worker->threads = options->threads > 0 ? options->threads : threads_default();
     if (!init_device(worker, options, err)) {
         free(worker);
