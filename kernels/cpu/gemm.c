@@ -73,10 +73,12 @@ static bool is_tall(const struct gemm *g)
            !g->relu;
 }
 
-/* Few rows read B as it is; so many take all of it packed, where it is small. */
+/* B is packed by the way where its rows are contiguous; else so many rows take all of it
+ * packed, where it is small. */
 static bool is_packed_whole(const struct gemm *g)
 {
-    return g->m > BLOCK_ROWS && (uint64_t)g->k * (uint64_t)g->n <= WHOLE_BYTES / sizeof(float);
+    return g->b_column != 1 && g->m > BLOCK_ROWS &&
+           (uint64_t)g->k * (uint64_t)g->n <= WHOLE_BYTES / sizeof(float);
 }
 
 static int threads_for(const struct gemm *g, int threads)
