@@ -540,16 +540,20 @@ TEST(rpc_mutual_tls)
     CHECK_OK(server != NULL, &err);
     const char *address = rpc_server_address(server);
 
-    struct rpc_client *client =
-        rpc_client_new(&(struct rpc_client_options){address, 1 << 20, &both}, &err);
+    struct rpc_client *client = rpc_client_new(
+        &(struct rpc_client_options){
+            .address = address, .message_bytes_max = 1 << 20, .tls = &both},
+        &err);
     CHECK_OK(client != NULL, &err);
     CHECK_OK(rpc_client_call(client, "/t/Echo", &request, &response, 5000, &err), &err);
     rpc_client_free(client);
 
     const struct rpc_tls *strangers[] = {&half, NULL};
     for (int i = 0; i < ARRAY_LEN(strangers); i++) {
-        client =
-            rpc_client_new(&(struct rpc_client_options){address, 1 << 20, strangers[i]}, &err);
+        client = rpc_client_new(&(struct rpc_client_options){.address = address,
+                                                             .message_bytes_max = 1 << 20,
+                                                             .tls = strangers[i]},
+                                &err);
         CHECK_OK(client != NULL, &err);
         CHECK_FAILS(rpc_client_call(client, "/t/Echo", &request, &response, 5000, &err), &err,
                     UNAVAILABLE);

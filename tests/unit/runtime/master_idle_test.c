@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "runtime/cancel.h"
 #include "runtime/master/master.h"
 #include "runtime/resource.h"
 #include "runtime/worker/link.h"
@@ -18,6 +19,7 @@ TEST(what_uses_a_session_uses_its_master)
 {
     struct error err;
     char handle[MASTER_HANDLE_BYTES];
+    struct cancel *cancel = cancel_new();
     struct resources *resources = resources_new("worker");
     struct worker *worker = worker_new(
         &(struct worker_options){.job = "worker", .threads = 1, .resources = resources}, &err);
@@ -30,7 +32,8 @@ TEST(what_uses_a_session_uses_its_master)
                                                                 .resources = resources});
     pass(30000);
     CHECK(master_idle_us(master) >= 30000);
-    CHECK_OK(master_create(master, &(struct master_config){0}, "", 0, handle, &err), &err);
+    CHECK_OK(master_create(master, &(struct master_config){0}, "", 0, cancel, handle, &err),
+             &err);
     CHECK(master_idle_us(master) < 30000);
     struct master_session *session = master_find(master, handle, &err);
     CHECK_OK(session, &err);
@@ -43,6 +46,7 @@ TEST(what_uses_a_session_uses_its_master)
     CHECK_OK(master_close(master, handle, &err), &err);
     CHECK(master_idle_us(master) < 30000);
     master_free(master);
+    cancel_free(cancel);
     link_free(link);
     worker_free(worker);
     resources_free(resources);
