@@ -5,7 +5,7 @@
 
 serve yard --cpus 2
 digits "$dir" || { echo "FAIL digits: no dataset"; failed=1; exit 1; }
-steps=1500
+steps=5000
 job=$(api POST /api/v1/jobs '{"name": "long", "seed": 7, "model": {"layers": [{"layer": "Flatten"}, {"layer": "Dense", "units": 256, "activation": "relu"},
     {"layer": "Dense", "units": 10}]}, "data": {"dataset": "digits", "batch_size": 500}, "checkpoint": {"every_steps": 200},
     "train": {"optimizer": {"name": "Adam", "learning_rate": 0.001}, "metrics": ["accuracy"], "loss": "sparse_categorical_crossentropy", "steps": '$steps'}}')
