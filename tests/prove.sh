@@ -99,7 +99,22 @@ trace() {
     make --no-print-directory build/bench/trace && build/bench/trace
 }
 
+# All programs of TensorFlow's clients, also against clusters of its servers and ours.
+clients() { # folder of a build
+    local names=() file shared=${TRAINYARD_SHARED:-../shared}/tf-clients python=build/interop-venv/bin/python
+    for file in $(grep -l '^NEEDS' "$shared"/*.py); do
+        grep -q '^OPTIONAL = True' "$file" || names+=("$(basename "$file" .py)")
+    done
+    tests/interop/clients.sh $python "$1" cluster_more && tests/interop/clients.sh $python "$1" --mixed "${names[@]}"
+}
+
+clients_checked() {
+    make --no-print-directory SAN=address all && SECONDS_EACH=600 clients build/address
+}
+
 part check make check
+part clients clients build
+part clients-checked clients_checked
 for source in tests/fuzz/fuzz_*.c; do
     target=${source##*/fuzz_} target=${target%.c}
     [ "$target" = graph ] || part "fuzz-$target" fuzz "$target"

@@ -378,6 +378,24 @@ static void receive_chunks(void *self, struct rpc_call *call)
     answer_receive(self, call, received_in_chunks);
 }
 
+/* --- what needs nothing done: there is no log to switch on, and no receipt is waited for ---
+ */
+
+static void accept(void *self, struct rpc_call *call)
+{
+    (void)self;
+    rpc_call_reply(call, "", 0);
+}
+
+/* As TensorFlow's workers answer it. */
+static void trace(void *self, struct rpc_call *call)
+{
+    struct error err;
+    (void)self;
+    (void)fail(&err, UNIMPLEMENTED, "Tracing");
+    rpc_call_fail(call, &err);
+}
+
 #define METHOD(name) "/tensorflow.WorkerService/" name
 
 const struct rpc_method service_methods[] = {
@@ -390,6 +408,9 @@ const struct rpc_method service_methods[] = {
     {METHOD("CleanupGraph"), cleanup_graph},
     {METHOD("CleanupAll"), cleanup_all},
     {METHOD("RecvTensor"), receive_tensor},
+    {METHOD("Logging"), accept},
+    {METHOD("MarkRecvFinished"), accept},
+    {METHOD("Tracing"), trace},
     {SERVICE_CHUNKS, receive_chunks},
     {0},
 };

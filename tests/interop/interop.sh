@@ -64,15 +64,11 @@ check keras/models bash -c "'$venv/bin/python' -W ignore tests/interop/keras_mod
     '$BUILD/keras-vectors' --save '$work/keras-saved' '$work'/models/*"
 check keras/load "$venv/bin/python" -W ignore tests/interop/keras_load.py "$work/keras-saved" "$work"/models/*
 check tensorflow/saved-models "$venv/bin/python" -W ignore tests/interop/saved_models.py "$BUILD/trainyard-task" "$work/saved"
-clients=${TRAINYARD_SHARED:-../shared}/tf-clients
-if [ -d "$clients" ]; then
-    for name in session_basics sharing queues error_codes; do
-        check "clients/$name" "$venv/bin/python" "$clients/run.py" --server-cmd \
-            "$(realpath "$BUILD")/trainyard-task --insecure --cluster {cluster} --job {job} --task {index}" "$name"
-    done
-else
-    echo "skip interop/clients: TensorFlow's client programs are not here"
-fi
+# Programs of TensorFlow's clients; those that take longer, and clusters of both kinds: make prove.
+for name in session_basics error_codes sharing control_flow queues saver summaries tracing input_pipelines \
+    monitored_session placement between_graph restart_worker; do
+    check "clients/$name" tests/interop/clients.sh "$venv/bin/python" "$BUILD" "$name"
+done
 mkdir -p "$work/arrays" "$work/onnx"
 tests/interop/scripts.sh "$venv/bin/python" || failed=1
 tests/interop/tunnel.sh "$venv/bin/python" || failed=1

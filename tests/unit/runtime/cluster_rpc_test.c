@@ -368,6 +368,12 @@ TEST(unknown_handles_and_keys_are_refused)
     CHECK_INT(err.code, INVALID);
     CHECK(!ask("/tensorflow.WorkerService/Tracing", &request, &response));
     CHECK_INT(err.code, UNIMPLEMENTED);
+    CHECK_TEXT(err.text, "Tracing");
+    CHECK_OK(ask("/tensorflow.WorkerService/Logging", &request, &response), &err);
+    CHECK_INT(response.size, 0);
+    CHECK_OK(ask("/tensorflow.WorkerService/MarkRecvFinished", &request, &response), &err);
+    CHECK(!ask("/tensorflow.WorkerService/CompleteGroup", &request, &response));
+    CHECK_INT(err.code, UNIMPLEMENTED);
     str_release(&response);
     stop();
 }

@@ -1,0 +1,303 @@
+"""More programs over a cluster: partial runs, callables, partitioned variables, sharded savers, iterators, tables, traces, limits."""
+from client import *
+from tensorflow.core.protobuf import config_pb2
+
+NEEDS = {"ps": 2, "worker": 2}
+
+
+@check
+def partial_run_over_tasks(c):
+    a, b, d = (tf1.placeholder(tf.float32, [], name=n) for n in "abd")
+    with tf1.device("/job:worker/task:1"):
+        r1 = a + b
+    with tf1.device("/job:ps/task:1"):
+        r2 = r1 * d
+    with c.session() as s:
+        for k in range(3):
+            h = s.partial_run_setup([r1, r2], [a, b, d])
+            close(s.partial_run(h, r1, {a: 1, b: 2 + k}), 3 + k)
+            close(s.partial_run(h, r2, {d: 17}), 17 * (3 + k))
+        h = s.partial_run_setup([r1, r2], [a, b, d])
+        raises(errors.InvalidArgumentError, lambda: s.partial_run(h, r2, {a: 1, b: 2}))
+
+
+@check
+def callable_over_tasks(c):
+    x, z = tf1.placeholder(tf.float32, [2], name="x"), tf1.placeholder(tf.float32, [2], name="z")
+    with tf1.device("/job:ps/task:1"):
+        y = tf.add(x, z, name="y")
+    with tf1.device("/job:worker/task:1"):
+        d = tf.multiply(y, 2.0, name="d")
+    with c.session() as s:
+        f = s._make_callable_from_options(config_pb2.CallableOptions(feed=["x:0", "z:0"], fetch=["d:0", "y:0"]))
+        for k in range(3):
+            got = f(np.array([1, 2], np.float32), np.array([3, k], np.float32))
+            close(got[0], [8, 2 * (2 + k)])
+            close(got[1], [4, 2 + k])
+        raises(errors.NotFoundError, lambda: s._make_callable_from_options(config_pb2.CallableOptions(fetch=["nowhere:0"])))
+
+
+@check
+def partitioned_variable_and_sharded_saver(c):
+    with tf1.device(tf1.train.replica_device_setter(cluster=c.spec, worker_device="/job:worker/task:1")):
+        scope = c.unique("part")
+        with tf1.variable_scope(scope, partitioner=tf1.fixed_size_partitioner(2)):
+            v = tf1.get_variable("v", [10, 4], initializer=tf1.random_uniform_initializer(seed=3), use_resource=False)
+            w = tf1.get_variable("w", [6], initializer=tf1.ones_initializer(), use_resource=True)
+        e = tf1.nn.embedding_lookup(v, [0, 9, 4], partition_strategy="div")
+        loss = tf.reduce_sum(tf.square(e)) + tf.reduce_sum(tf.square(tf.convert_to_tensor(w)))
+        train = tf1.train.AdagradOptimizer(0.1).minimize(loss)
+    saver = tf1.train.Saver(sharded=True)
+    path = c.path(c.unique("ck"))
+    with c.session() as s:
+        s.run(tf1.global_variables_initializer())
+        before = s.run(loss)
+        for _ in range(5):
+            s.run(train)
+        after = s.run([loss, e])
+        true(after[0] < before)
+        p = saver.save(s, path, global_step=5)
+        s.run(tf1.global_variables_initializer())
+        saver.restore(s, p)
+        close(s.run(loss), after[0])
+    r = tf1.train.load_checkpoint(p)
+    full = r.get_tensor(scope + "/v")
+    equal(full.shape, (10, 4))
+
+
+@check
+def initializable_iterator_on_another_task(c):
+    n = tf1.placeholder(tf.int64, [])
+    with tf1.device("/job:worker/task:1"):
+        it = tf1.data.make_initializable_iterator(tf.data.Dataset.range(n).map(lambda x: x * 2).batch(3).prefetch(2))
+        nxt = it.get_next()
+    with tf1.device("/job:ps/task:0"):
+        y = tf.reduce_sum(nxt)
+    with c.session() as s:
+        for k in (7, 4):
+            s.run(it.initializer, {n: k})
+            got = []
+            while True:
+                try:
+                    got.append(s.run(y))
+                except errors.OutOfRangeError:
+                    break
+            equal(sum(got), k * (k - 1))
+
+
+@check
+def iterator_by_handle(c):
+    h = tf1.placeholder(tf.string, [])
+    with tf1.device("/job:worker/task:0"):
+        a = tf1.data.make_initializable_iterator(tf.data.Dataset.range(3))
+        b = tf1.data.make_one_shot_iterator(tf.data.Dataset.range(10, 13))
+        it = tf1.data.Iterator.from_string_handle(h, tf1.data.get_output_types(b), tf1.data.get_output_shapes(b))
+        y = it.get_next()
+        ha, hb = a.string_handle(), b.string_handle()
+    with c.session() as s:
+        s.run(a.initializer)
+        ta, tb = s.run([ha, hb])
+        equal([s.run(y, {h: t}) for t in (ta, tb, ta, tb)], [0, 10, 1, 11])
+
+
+@check
+def tables_on_ps(c):
+    with tf1.device("/job:ps/task:1"):
+        t = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(["a", "b"], [1, 2], tf.string, tf.int64), -1, name=c.unique("t"))
+        m = tf.lookup.experimental.MutableHashTable(tf.string, tf.float32, 0.5, name=c.unique("m"))
+    k = tf1.placeholder(tf.string, [None])
+    with tf1.device("/job:worker/task:1"):
+        k2 = tf.strings.join([k])
+    y, z = t.lookup(k2), m.lookup(k2)
+    put = m.insert(k2, tf.cast(y, tf.float32))
+    with c.session() as s:
+        s.run(tf1.tables_initializer())
+        equal(s.run(y, {k: ["b", "x", "a"]}), [2, -1, 1])
+        s.run(put, {k: ["a", "b"]})
+        close(s.run(z, {k: ["b", "x"]}), [2, 0.5])
+
+
+@check
+def trace_of_a_cluster(c):
+    x = tf1.placeholder(tf.float32, [100, 100])
+    with tf1.device("/job:worker/task:1"):
+        y = tf.matmul(x, x, name="mm")
+    with tf1.device("/job:ps/task:0"):
+        z = tf.reduce_sum(y, name="sum")
+    meta = tf1.RunMetadata()
+    with c.session() as s:
+        s.run(z, {x: np.ones([100, 100])}, options=tf1.RunOptions(trace_level=tf1.RunOptions.FULL_TRACE, output_partition_graphs=True), run_metadata=meta)
+    nodes = {n.node_name.split(":")[0]: d.device for d in meta.step_stats.dev_stats for n in d.node_stats}
+    true(nodes.get("mm", "").startswith("/job:worker/replica:0/task:1"), str(sorted(nodes.items())))
+    true(nodes.get("sum", "").startswith("/job:ps/replica:0/task:0"), str(nodes))
+    true(len(meta.partition_graphs) >= 3, len(meta.partition_graphs))
+    from tensorflow.python.client import timeline
+    true(len(timeline.Timeline(meta.step_stats).generate_chrome_trace_format()) > 100)
+
+
+@check
+def dead_fetch(c):
+    with control_flow(False):
+        x, p = tf1.placeholder(tf.float32, []), tf1.placeholder(tf.bool, [])
+        with tf1.device("/job:ps/task:0"):
+            a, b = tf.raw_ops.Switch(data=x, pred=p)
+        with tf1.device("/job:worker/task:1"):
+            y = tf.identity(b)
+        with c.session() as s:
+            close(s.run(y, {x: 1, p: True}), 1)
+            raises(errors.InternalError, lambda: s.run(y, {x: 1, p: False}), "was not valid")
+
+
+@check
+def limits_and_closing(c):
+    with tf1.device("/job:ps/task:1"):
+        q = tf.queue.FIFOQueue(2, tf.float32, shapes=[[]], shared_name=c.unique("q"))
+    with tf1.device("/job:worker/task:1"):
+        y = q.dequeue() + 1
+    with c.session(operation_timeout_in_ms=600) as s:
+        raises(errors.DeadlineExceededError, lambda: s.run(y))
+        raises(errors.DeadlineExceededError, lambda: s.run(y, options=tf1.RunOptions(timeout_in_ms=200)))
+    s = c.session()
+    seen = []
+
+    def wait():
+        try:
+            s.run(y)
+        except errors.OpError as e:
+            seen.append(e)
+    ts = [threading.Thread(target=wait, daemon=True) for _ in range(5)]
+    for t in ts:
+        t.start()
+    time.sleep(0.5)
+    at = time.time()
+    s.close()
+    for t in ts:
+        t.join(10)
+    true(len(seen) == 5 and all(isinstance(e, errors.CancelledError) for e in seen), str(seen))
+    true(time.time() - at < 5, f"{time.time() - at} s")
+    with c.session() as s:
+        s.run(q.enqueue(5.0))
+        close(s.run(y), 6)
+
+
+@check
+def tensor_array_over_tasks(c):
+    n = tf1.placeholder(tf.int32, [])
+    with control_flow(False), tf1.device("/job:worker/task:1"):
+        ta = tf.TensorArray(tf.float32, size=n, dynamic_size=True)
+
+        def body(i, ta):
+            with tf1.device("/job:ps/task:0"):
+                v = tf.cast(i * i, tf.float32)
+            return i + 1, ta.write(i, v)
+        _, ta = tf1.while_loop(lambda i, _: i < n, body, [0, ta])
+        y = ta.stack()
+    with c.session() as s:
+        close(s.run(y, {n: 5}), [0, 1, 4, 9, 16])
+
+
+@check
+def isolated_sessions(c):
+    with tf1.device("/job:ps/task:0"):
+        v = variable(c.unique(), [], False)
+    add = tf1.assign_add(v, 1.0)
+    with c.session(isolate_session_state=True) as a, c.session(isolate_session_state=True) as b:
+        a.run(v.initializer)
+        raises(errors.FailedPreconditionError, lambda: b.run(v))
+        b.run(v.initializer)
+        a.run(add)
+        equal([a.run(v), b.run(v)], [1, 0])
+
+
+@check
+def reset_over_tasks(c):
+    name = c.unique("box").replace("_", ".")
+    with tf1.container(name), tf1.device("/job:ps/task:1"):
+        v = variable(c.unique(), [], False)
+    s = c.session()
+    s.run(v.initializer)
+    tf1.Session.reset(c.target, [name])
+    with c.session() as s2:
+        raises(errors.FailedPreconditionError, lambda: s2.run(v))
+    raises(errors.AbortedError, lambda: s.run(v))
+
+
+@check
+def compressed_transfers(c):
+    x = tf1.placeholder(tf.float32, [3])
+    with tf1.device("/job:ps/task:0"):
+        y = tf.identity(x)
+    with tf1.device("/job:worker/task:1"):
+        z = y * 1
+    o = tf1.GraphOptions(enable_bfloat16_sendrecv=True)
+    with c.session(graph_options=o) as s:
+        close(s.run(z, {x: [1.0, 2.5, -3.0]}), [1, 2.5, -3])
+
+
+@check
+def many_blocked_steps(c):
+    with tf1.device("/job:ps/task:0"):
+        q = tf.queue.FIFOQueue(2000, tf.float32, shapes=[[]], shared_name=c.unique("q"))
+    with tf1.device("/job:worker/task:1"):
+        y = q.dequeue() + 1
+    fill = q.enqueue_many([tf.ones([300])])
+    got = []
+    with c.session() as s:
+        def one():
+            got.append(s.run(y))
+        ts = [threading.Thread(target=one, daemon=True) for _ in range(300)]
+        for t in ts:
+            t.start()
+        time.sleep(1)
+        s.run(fill)
+        for t in ts:
+            t.join(30)
+    equal(len(got), 300)
+
+
+@check
+def control_dependencies_over_tasks(c):
+    with tf1.device("/job:ps/task:0"):
+        v = variable(c.unique(), [], True)
+    with tf1.device("/job:worker/task:1"):
+        w = variable(c.unique(), [], True)
+    with tf1.control_dependencies([tf1.assign(v, 3.0)]):
+        with tf1.control_dependencies([tf1.assign(w, v.read_value() + 1.0)]):
+            with tf1.device("/job:ps/task:1"):
+                y = w.read_value() * 10
+    with c.session() as s:
+        s.run([v.initializer, w.initializer])
+        for _ in range(5):
+            close(s.run(y), 40)
+
+
+@check
+def options_that_change_nothing(c):
+    x = tf1.placeholder(tf.float32, [])
+    y = x + 1
+    for o in (dict(graph_options=tf1.GraphOptions(enable_recv_scheduling=True)),
+              dict(graph_options=tf1.GraphOptions(place_pruned_graph=False, infer_shapes=True)),
+              dict(graph_options=tf1.GraphOptions(optimizer_options=tf1.OptimizerOptions(opt_level=tf1.OptimizerOptions.L0))),
+              dict(intra_op_parallelism_threads=1, inter_op_parallelism_threads=1), dict(log_device_placement=True),
+              dict(device_count={"CPU": 1}), dict(allow_soft_placement=True),
+              dict(experimental=tf1.ConfigProto.Experimental(collective_group_leader="/job:worker/replica:0/task:0"))):
+        with c.session(**o) as s:
+            close(s.run(y, {x: 1}), 2)
+    for o in (dict(use_per_session_threads=True),):
+        raises(errors.InvalidArgumentError, lambda: c.session(**o).run(y, {x: 1}))
+
+
+@check
+def variable_read_on_worker(c):
+    with tf1.device("/job:ps/task:1"):
+        v = variable(c.unique(), [2, 2], True, tf1.ones_initializer())
+    with tf1.device("/job:worker/task:1"):
+        h = v.handle
+        y = tf1.raw_ops.ReadVariableOp(resource=h, dtype=tf.float32) * 2
+    with c.session() as s:
+        s.run(v.initializer)
+        close(s.run(y), [[2, 2], [2, 2]])
+
+
+if __name__ == "__main__":
+    main(NEEDS)
