@@ -66,7 +66,7 @@ static size_t varint_bytes(uint64_t value)
     return size;
 }
 
-enum { TAG_TENSOR = 1 << 3 | 2, TAG_CONTENT = 4 << 3 | 2 };
+enum { TAG_TENSOR = 1 << 3 | 2, TAG_DTYPE = 1 << 3, TAG_CONTENT = 4 << 3 | 2 };
 
 void wire_write_received_head(const struct tensor *value, bool follows, struct str *out)
 {
@@ -191,6 +191,11 @@ static bool keep_field(struct cursor *cursor, uint64_t tag, struct str *kept)
     return (tag & 7) == 0 || pass(cursor, value, kept);
 }
 
+static bool is_plain(uint64_t dtype)
+{
+    return dtype < 64 && dtype_known((int)dtype) && BIT(dtype) & DTYPES_PLAIN;
+}
+
 /* The tensor's fields but its elements, whose place is noted. */
 static bool lift_tensor(struct cursor *cursor, uint64_t size, struct str *kept,
                         struct wire_content *content)
@@ -202,6 +207,13 @@ static bool lift_tensor(struct cursor *cursor, uint64_t size, struct str *kept,
     while (cursor->at < end) {
         if (!varint(cursor, &tag))
             return false;
+        if (tag == TAG_DTYPE) { /* before the elements; of others these are no bytes to copy */
+            if (!varint(cursor, &length) || !is_plain(length))
+                return false;
+            add_varint(kept, tag);
+            add_varint(kept, length);
+            continue;
+        }
         if (tag != TAG_CONTENT) {
             if (!keep_field(cursor, tag, kept))
                 return false;

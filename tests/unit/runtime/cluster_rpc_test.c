@@ -519,6 +519,37 @@ static bool take_text(struct incoming *incoming, const struct str *message)
     return incoming_take(incoming, &span, 1, &err);
 }
 
+static void add_size(struct str *out, size_t size)
+{
+    for (; size > 0x7f; size >>= 7)
+        str_add_char(out, (char)(size | 0x80));
+    str_add_char(out, (char)size);
+}
+
+/* Stock tasks send strings as elements too, their sizes in front: no bytes to be copied. */
+TEST(large_strings_of_stock_tasks_are_read)
+{
+    static const size_t size = 200000;
+    struct str elements = {0}, tensor = {0}, answer = {0};
+    struct incoming incoming = {0};
+    add_size(&elements, size);
+    memset(str_extend(&elements, size), 's', size);
+    str_add_bytes(&tensor, "\x08\x07\x12\x04\x12\x02\x08\x01\x22", 9); /* string [1] */
+    add_size(&tensor, elements.size);
+    str_add_bytes(&tensor, elements.data, elements.size);
+    str_add_char(&answer, 0x0a);
+    add_size(&answer, tensor.size);
+    str_add_bytes(&answer, tensor.data, tensor.size);
+    CHECK_OK(take_text(&incoming, &answer), &err);
+    CHECK_OK(incoming_end(&incoming, &err), &err);
+    CHECK_INT(tensor_strings(&incoming.value)[0].size, size);
+    CHECK(tensor_strings(&incoming.value)[0].data[size - 1] == 's');
+    incoming_release(&incoming);
+    str_release(&elements);
+    str_release(&tensor);
+    str_release(&answer);
+}
+
 TEST(chunks_that_do_not_fit_are_refused)
 {
     struct tensor value;
