@@ -1,5 +1,7 @@
 /* outgoing.c - from a tensor to messages. */
 
+#include <assert.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/alloc.h"
@@ -18,23 +20,33 @@ struct outgoing {
     size_t sent; /* bytes of elements */
 };
 
+/* A reference for as long as the transport reads the elements. */
+struct lent {
+    struct tensor value;
+    atomic_bool is_made; /* orders what is before for the thread of the transport: thread
+                            sanitizers do not see how it got there */
+};
+
 static void give_back(void *arg)
 {
-    struct tensor *lent = arg;
-    tensor_release(lent);
+    struct lent *lent = arg;
+    bool made = atomic_load_explicit(&lent->is_made, memory_order_acquire);
+    assert(made);
+    tensor_release(&lent->value);
     free(lent);
 }
 
 /* The next elements, `size` of them at most, where they are. */
 static struct rpc_piece lend(struct outgoing *outgoing, size_t size)
 {
-    struct tensor *lent = alloc_bytes(sizeof(*lent));
+    struct lent *lent = alloc_bytes(sizeof(*lent));
     size_t left = tensor_bytes(&outgoing->value) - outgoing->sent;
-    tensor_share(lent, &outgoing->value);
-    const struct rpc_piece piece = {.data = (const char *)lent->data + outgoing->sent,
+    tensor_share(&lent->value, &outgoing->value);
+    const struct rpc_piece piece = {.data = (const char *)lent->value.data + outgoing->sent,
                                     .size = size < left ? size : left,
                                     .release = give_back,
                                     .arg = lent};
+    atomic_store_explicit(&lent->is_made, true, memory_order_release);
     outgoing->sent += piece.size;
     return piece;
 }
