@@ -96,7 +96,7 @@ $(LIBRARY): $(call objects,$(CAPI) $(RUNTIME) $(KERNELS)) $(BUILD)/libproto.a $(
 	  -Wl,--as-needed $(subst $(LINK_HDF5),-lhdf5_serial,$(LINK_RUNTIME))
 	@ln -sf $(@F) $(BUILD)/libtrainyard.so
 
-$(BUILD)/trainyard-shim: $(call objects,$(SHIM))
+$(BUILD)/trainyard-shim: $(call objects,$(SHIM) base/failpoint.c)
 	@echo "  LINK    $@"
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^
 

@@ -2,7 +2,7 @@
  * base.h - what every file sees: the standard headers, a few words, and what is banned.
  *
  * base/ includes nobody.  It is a closed list: error, limits, arena, alloc, str, map, mailbox,
- * log, clock.
+ * log, clock, failpoint.
  */
 #pragma once
 

@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include "base/alloc.h"
+#include "base/failpoint.h"
 #include "base/nearest.h"
 #include "cli/cli.h"
 #include "cli/verbs.h"
@@ -11,6 +12,8 @@
 int main(int argc, char **argv)
 {
     signal(SIGPIPE, SIG_IGN);
+    if (!failpoint_arm())
+        return CLI_USAGE;
     if (argc < 2)
         return help_main(argc, argv) + CLI_USAGE;
     const char *name = strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ? "help"

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/failpoint.h"
 #include "base/log.h"
 #include "db/internal.h"
 #include "db/writer.h"
@@ -80,6 +81,11 @@ static void stop_if_unsynced(struct db_writer *writer, int result)
     _exit(EXIT_DISK);
 }
 
+static void pass(const struct db_writer *writer, const char *control, const char *metrics)
+{
+    failpoint(writer->name == db_file_names[DB_CONTROL] ? control : metrics);
+}
+
 static void group_run(struct db_writer *writer, struct request *group)
 {
     struct db_conn *conn = writer->conn;
@@ -89,6 +95,7 @@ static void group_run(struct db_writer *writer, struct request *group)
         group_fail(group, &err);
         return;
     }
+    pass(writer, "control.begin", "metrics.begin");
 
     for (struct request *r = group; r; r = r->next) {
         r->ok = request_run(conn, r);
@@ -105,6 +112,7 @@ static void group_run(struct db_writer *writer, struct request *group)
         }
     }
 
+    pass(writer, "control.before_commit", "metrics.before_commit");
     int result = db_commit(conn);
     if (result != SQLITE_OK) {
         db_fail(conn, &err);
@@ -114,6 +122,7 @@ static void group_run(struct db_writer *writer, struct request *group)
         group_fail(group, &err);
         return;
     }
+    pass(writer, "control.after_commit", "metrics.after_commit");
     atomic_fetch_add(&writer->commits, 1); /* before anybody is answered */
     int64_t seq = db_conn_noted(conn);
     if (seq && writer->watch)

@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/failpoint.h"
 #include "base/str.h"
 #include "runtime/checkpoint_internal.h"
 #include "runtime/io/bundle.h"
@@ -132,6 +133,7 @@ bool checkpoint_claim(const struct checkpoint_settings *settings, struct error *
         free(path);
         free(text);
     }
+    failpoint("task.claimed");
     if (ok)
         builds_remove(settings->folder);
     close(lock);
@@ -157,8 +159,11 @@ static bool build_write(const char *prefix, const struct checkpoint_point *point
                                            .score = point->score,
                                            .graph = (char *)point->graph,
                                            .model = (char *)point->model};
-    return bundle_writer_finish(writer, err) &&
-           checkpoint_manifest_write(prefix, &manifest, err);
+    bool ok = bundle_writer_finish(writer, err);
+    failpoint("task.ckpt_data");
+    ok = ok && checkpoint_manifest_write(prefix, &manifest, err);
+    failpoint("task.ckpt_manifest");
+    return ok;
 }
 
 static void files_remove(const char *prefix)
@@ -176,6 +181,7 @@ static bool files_move(const char *from_prefix, const char *to_prefix, struct er
     for (int i = 0; ok && i < CHECKPOINT_PARTS; i++) {
         char *from = alloc_printf("%s%s", from_prefix, checkpoint_parts[i]);
         char *to = alloc_printf("%s%s", to_prefix, checkpoint_parts[i]);
+        failpoint("task.ckpt_before_rename");
         ok = file_rename(from, to, err);
         free(from);
         free(to);
@@ -293,12 +299,14 @@ static bool publish(const struct checkpoint_settings *settings, const char *buil
         if (ok) {
             checkpoint_state_add(&state, step);
             int64_t best = state_prune(settings, &state, &dropped);
+            failpoint("task.ckpt_before_state");
             ok = checkpoint_state_write(settings->folder, &state, err) &&
                  (best < 0 || best_write(settings->folder, best, err));
         }
         if (!ok)
             unlisted_remove(settings->folder, prefix, step);
     }
+    failpoint("task.ckpt_after_state");
     for (int i = 0; ok && i < dropped.steps_count; i++) {
         char *old = checkpoint_prefix(settings->folder, dropped.steps[i]);
         files_remove(old);
@@ -321,14 +329,16 @@ bool checkpoint_save(const struct checkpoint_settings *settings,
                                (long long)point->step, (long long)settings->epoch);
     char *prefix = checkpoint_prefix(build, point->step);
     build_remove(build);
-    bool ok = folder_make(build, err) &&
-              build_write(prefix, point, settings->epoch, items, items_count, err);
+    bool ok = folder_make(build, err);
+    failpoint("task.ckpt_open");
+    ok = ok && build_write(prefix, point, settings->epoch, items, items_count, err);
     if (ok) {
         int lock = folder_lock(settings->folder, err);
         ok = lock >= 0 && publish(settings, prefix, point->step, err);
         if (lock >= 0)
             close(lock);
     }
+    failpoint("task.ckpt_published");
     build_remove(build);
     free(prefix);
     free(build);

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/failpoint.h"
 #include "base/str.h"
 
 #define EVENTS_DELAY_US 50000
@@ -36,6 +37,7 @@ static bool write_error(struct events *events)
 static bool write_all(struct events *events)
 {
     size_t done = 0;
+    failpoint("task.before_events");
     while (done < events->buffer.size) {
         ssize_t n = write(events->fd, events->buffer.data + done, events->buffer.size - done);
         if (n < 0 && errno == EINTR)
@@ -46,6 +48,7 @@ static bool write_all(struct events *events)
         }
         done += (size_t)n;
     }
+    failpoint("task.after_events");
     str_clear(&events->buffer);
     events->written_us = clock_monotonic_us();
     return true;

@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/failpoint.h"
 #include "base/log.h"
 #include "base/mailbox.h"
 #include "scheduler/loop_state.h"
@@ -105,9 +106,12 @@ static void message_step(struct loop *loop, struct loop_message *message)
     case LOOP_WAKE:
         break;
     case LOOP_JOIN:
+        failpoint("server.on_join");
         message_join(loop, message);
         break;
     case LOOP_HEARD:
+        if (message->heard.reports_count)
+            failpoint("server.on_report");
         loop_step(loop, &(struct scheduler_event){
                             .kind = message->heard.reports_count ? ON_REPORT : ON_SEEN,
                             .id = message->heard.node,
@@ -202,8 +206,11 @@ static void batch_forget(struct loop *loop)
 static void batch_send(struct loop *loop)
 {
     if (loop->agents.self) {
-        for (int i = 0; i < loop->actions.count; i++)
+        for (int i = 0; i < loop->actions.count; i++) {
+            failpoint("server.before_send");
             send_action(loop, &loop->actions.list[i]);
+            failpoint("server.after_send");
+        }
     }
     for (int i = 0; i < loop->batch_count; i++) {
         const struct loop_message *message = loop->batch[i];
@@ -266,6 +273,8 @@ static bool batch_run(struct loop *loop, struct error *err)
     for (int i = 0; i < loop->batch_count; i++)
         message_step(loop, loop->batch[i]);
     loop_step(loop, &(struct scheduler_event){.kind = ON_TICK});
+    if (loop->actions.count)
+        failpoint("server.before_decide");
     if (!loop_commit(loop->db, &loop->actions, epoch_before, scheduler_epoch(loop->scheduler),
                      loop->joins, loop->joins_count, err))
         return false;

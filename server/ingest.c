@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/failpoint.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/map.h"
@@ -360,6 +361,7 @@ bool ingest_ship(void *self, const struct agent_ship_request *ship, int64_t *cur
     bool artifact = store_is_artifact(ship->file);
     if (!ship->data_size && !(artifact && ship->last))
         return stored_cursor(ingest, ship, cursor, err);
+    failpoint("server.on_ship");
     struct arena *arena = arena_new();
     struct harvest harvest = {
         .arena = arena,
@@ -383,6 +385,7 @@ bool ingest_ship(void *self, const struct agent_ship_request *ship, int64_t *cur
     } else {
         ok = ship_events(ingest, ship, &harvest, cursor, err);
     }
+    failpoint("server.after_ship");
     free(harvest.points);
     free(harvest.artifacts);
     free(harvest.checkpoints);

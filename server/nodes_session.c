@@ -13,6 +13,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/failpoint.h"
 #include "base/limits.h"
 #include "base/str.h"
 #include "server/nodes_session.h"
@@ -69,7 +70,12 @@ static void answer_give(struct answer *answer)
         fail_fenced(&err);
         rpc_call_fail(answer->call, &err);
     } else if (answer->call) {
+        bool says_something = answer->bytes.size > 0;
+        if (says_something)
+            failpoint("server.command_before_send");
         rpc_call_reply(answer->call, answer->bytes.data, answer->bytes.size);
+        if (says_something)
+            failpoint("server.command_after_send");
     }
     str_release(&answer->bytes);
 }

@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/failpoint.h"
 #include "base/limits.h"
 #include "base/path.h"
 #include "proto/agent_pb.h"
@@ -132,9 +133,12 @@ bool store_put(const char *folder, const char *sha256, const void *bytes, size_t
     char *aside = alloc_printf("%s.%llx", path, (unsigned long long)(uintptr_t)&path);
     bool ok = file_use(path);
     if (!ok && make_above(path, err)) {
+        failpoint("store.before_write");
         int fd = open(aside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-        ok = (fd >= 0 && write_at(fd, bytes, size, 0) && rename(aside, path) == 0) ||
-             disk_error(err, "write", path);
+        ok = fd >= 0 && write_at(fd, bytes, size, 0);
+        failpoint("store.before_rename");
+        ok = (ok && rename(aside, path) == 0) || disk_error(err, "write", path);
+        failpoint("store.after_rename");
         if (!ok)
             unlink(aside);
         if (fd >= 0)
@@ -181,6 +185,7 @@ bool store_size(const char *folder, const char *sha256, int64_t *size, struct er
 bool store_read(const char *folder, const char *sha256, int64_t offset, void *out, size_t size,
                 size_t *got, struct error *err)
 {
+    failpoint("server.on_fetch");
     int fd = file_open(folder, sha256, err);
     ssize_t n = 0;
     *got = 0;
@@ -210,6 +215,7 @@ static bool artifact_write(const struct agent_ship_request *ship, char *part, co
     int fd = open(part, O_WRONLY | O_CLOEXEC | (ship->offset ? 0 : O_CREAT), 0600);
     if (fd < 0 && errno == ENOENT && access(path, F_OK) == 0)
         return true;
+    failpoint("store.artifact_before_write");
     bool ok = (fd >= 0 && write_at(fd, ship->data, ship->data_size, ship->offset)) ||
               disk_error(err, "write", part);
     if (fd >= 0)
@@ -222,8 +228,10 @@ static bool artifact_name(const char *part, char *path, struct error *err)
 {
     if (!make_above(path, err))
         return false;
+    failpoint("store.artifact_before_rename");
     if (rename(part, path) && (errno != ENOENT || access(path, F_OK)))
         return disk_error(err, "keep", path);
+    failpoint("store.artifact_after_rename");
     return folder_sync(path, err);
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/failpoint.h"
 #include "base/limits.h"
 #include "base/str.h"
 #include "db/artifacts.h"
@@ -241,9 +242,11 @@ bool submit_send(struct request *req, const struct submissions *submissions,
         jobs[0].idempotency_key = key->text;
         jobs[0].body_hash = key->hash;
     }
+    failpoint("server.submit_before_store");
     bool ok = submissions->array
                   ? db_jobs_add_array(req->services->db, jobs, submissions->count, added, err)
                   : db_jobs_add(req->services->db, jobs, added, err);
+    failpoint("server.submit_after_store");
     if (ok)
         loop_wake(req->services->loop);
     else if (*key->text && err->code == PRECONDITION)

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include "base/failpoint.h"
 #include "kernels/list.h"
 #include "task/mode_checkpoint.h"
 #include "task/mode_classes.h"
@@ -43,6 +44,8 @@ int main(int argc, char **argv)
                  {"graph", mode_graph},           {"predict", mode_predict},
                  {"trace", mode_trace},           {"train", mode_train}};
 
+    if (!failpoint_arm())
+        return 2;
     settle_threads(argv);
     kernels_add(false);
     if (mode_serve_wanted(argc, argv))

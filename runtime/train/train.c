@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/failpoint.h"
 #include "runtime/model/metric.h"
 #include "runtime/model/optimizer.h"
 #include "runtime/numerics.h"
@@ -142,6 +143,7 @@ static bool run_step(struct train *train, struct error *err)
                               : run_together(train, fetched, &trace, &spent_us, err);
     if (ok) {
         train->step++;
+        failpoint("task.step");
         train->position += train->batch;
         take_values(train, fetched);
         if (train->events && trace.size)

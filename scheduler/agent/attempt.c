@@ -15,6 +15,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/failpoint.h"
 #include "base/str.h"
 #include "scheduler/agent/attempt.h"
 #include "scheduler/agent/files.h"
@@ -189,6 +190,7 @@ static void shim_gone(struct attempt *attempt)
     if (attempt->pidfd >= 0)
         close(attempt->pidfd);
     attempt->pidfd = -1;
+    failpoint("agent.ended");
     if (exit_read(attempt))
         return;
     json_t *shim = files_read_json(attempt->folder, "shim.json", &err);
@@ -214,12 +216,14 @@ static void shim_adopt(struct attempt *attempt, const json_t *shim)
 static void shim_start(struct attempt *attempt)
 {
     struct error err;
+    failpoint("agent.before_launch");
     if (!users_give(attempt->folder, attempt->start, &err) ||
         !launch_shim(attempt->places->shim_path, attempt->places->task_path, attempt->folder,
                      attempt->start, &err)) {
         attempt_end(attempt, AGENT_EXIT_START, err.text);
         return;
     }
+    failpoint("agent.after_launch");
     json_t *shim = files_read_json(attempt->folder, "shim.json", &err);
     if (shim)
         shim_adopt(attempt, shim);
@@ -353,10 +357,12 @@ static bool folder_write(struct attempt *attempt, const struct agent_start_task 
         (start->program.words_count ? program_make(aside, &start->program, err)
                                     : files_write(aside, "spec.json", start->spec, err)) &&
         files_write_json(aside, "start.json", json_incref(attempt->start), err);
+    failpoint("agent.folder_before_rename");
     if (ok && rename(aside, attempt->folder))
         ok = error_errno(err, INTERNAL, "cannot make the folder %s", attempt->folder);
     if (!ok)
         files_remove_folder(aside);
+    failpoint("agent.folder_after_rename");
     free(aside);
     return ok;
 }
@@ -556,11 +562,14 @@ void attempt_clean(struct attempt *attempt, bool last)
 {
     if (!attempt->folder)
         return;
+    failpoint("agent.before_clean");
     users_take_back(attempt->folder, attempt->start, last);
     keep_events(attempt->folder, files_text(attempt->start, "job_folder"));
     /* A half-removed folder must not look like an attempt. */
     char *aside = alloc_printf("%s.tmp", attempt->folder);
     files_remove_folder(aside);
-    files_remove_folder(rename(attempt->folder, aside) ? attempt->folder : aside);
+    bool moved = rename(attempt->folder, aside) == 0;
+    failpoint("agent.folder_aside");
+    files_remove_folder(moved ? aside : attempt->folder);
     free(aside);
 }

@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/failpoint.h"
 #include "proto/agent_pb.h"
 #include "scheduler/agent/files.h"
 #include "scheduler/agent/launch.h"
@@ -136,6 +137,8 @@ static bool environment_make(struct words *words, const char *folder, const json
     words_variable(words, "TRAINYARD_ROLE", files_text(start, "role"));
     words_variable_int(words, "TRAINYARD_INDEX", files_int(start, "index"));
     words_variable(words, "TRAINYARD_COOKIE", files_text(start, "cookie"));
+    if (getenv(FAILPOINT_VARIABLE))
+        words_variable(words, FAILPOINT_VARIABLE, getenv(FAILPOINT_VARIABLE));
     if (!json_object_get(start, "program") && prepare_wanted(start))
         program_add_cluster(words, start);
     return !json_object_get(start, "program") || program_environment(words, folder, start, err);

@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/failpoint.h"
 #include "base/limits.h"
 #include "base/path.h"
 #include "proto/agent_pb.h"
@@ -139,6 +140,7 @@ static enum prepare_result fetch_piece(struct prepare *prepare, struct link *lin
         return PREPARE_FAILED;
     struct arena *arena = arena_new();
     enum prepare_result result = PREPARE_MORE;
+    failpoint("agent.fetch");
     if (!link_fetch(link, task, sha256, prepare->size, arena, &piece, err))
         result = call_failed(err);
     else if (!file_write(prepare, &piece, err))

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/failpoint.h"
 #include "base/limits.h"
 #include "scheduler/agent/files.h"
 #include "scheduler/agent/link.h"
@@ -287,11 +288,13 @@ static enum tail_result tail_ship_file(struct tail *tail, struct tail_file *file
             tail_give_up(tail, file, got < 0 ? strerror(errno) : "it was cut short");
             break;
         }
+        failpoint("agent.before_ship");
         if (!link_ship(link, task, file->name, file->cursor, bytes, (size_t)got, false, &stored,
                        err)) {
             result = tail_failed(tail, file, err);
             break;
         }
+        failpoint("agent.after_ship");
         if (stored < 0 || stored > file->cursor + (int64_t)got) {
             tail_give_up(tail, file, "the server has more of it than there is");
             break;

@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/clock.h"
+#include "base/failpoint.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/mailbox.h"
@@ -178,6 +179,7 @@ static void command_run(struct agent *agent, const struct agent_command *command
              : command->kind == AGENT_COMMAND_NONE ? "unknown"
              : command->stop.kill                  ? "kill"
                                                    : "stop");
+    failpoint("agent.command");
     if (command->kind == AGENT_COMMAND_START) {
         const struct attempt_own own = {
             .port = listens(&command->start) ? port_take(agent) : 0,
@@ -209,6 +211,7 @@ static void response_take(struct agent *agent, const struct agent_sync_response 
     }
     for (int i = 0; i < response->acknowledged_count; i++) {
         struct held *held = held_find(agent, &response->acknowledged[i]);
+        failpoint("agent.acknowledged");
         if (held && attempt_ended(held->attempt))
             held_remove(agent, held);
     }
@@ -263,7 +266,9 @@ static void join(struct agent *agent)
     struct error err;
     struct agent_join_response response;
     struct arena *arena = arena_new_limited(LIMIT_CONTROL_MESSAGE_BYTES * 4);
+    failpoint("agent.before_join");
     if (link_join(agent->link, &request, arena, &response, &err)) {
+        failpoint("agent.after_join");
         log_line(LOG_INFO, "agent", "node=%s epoch=%lld tasks=%d msg=joined", agent->node_name,
                  (long long)response.node_epoch, count);
         agent->commands_done = 0;
@@ -335,8 +340,10 @@ static void report_all(struct agent *agent)
         struct error err;
         struct agent_sync_response response;
         struct arena *arena = arena_new_limited(LIMIT_CONTROL_MESSAGE_BYTES * 4);
+        failpoint("agent.before_report");
         if (link_report(agent->link, reports, count, agent->commands_done, arena, &response,
                         &err)) {
+            failpoint("agent.after_report");
             for (int i = 0; i < agent->held_count; i++) {
                 struct held *held = &agent->held[i];
                 if (!is_news(held, now_us))

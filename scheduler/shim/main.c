@@ -27,6 +27,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/failpoint.h"
 #include "scheduler/shim/capture.h"
 #include "scheduler/shim/control.h"
 #include "scheduler/shim/filter.h"
@@ -392,19 +393,23 @@ static int shim_start(struct shim *shim)
     int claimed = folder_claim(shim->folder);
     if (claimed != SHIM_STARTED)
         return claimed;
+    failpoint("shim.claimed");
     struct record_identity identity = {.pid = getpid(), .cookie = shim->cookie, .cgroup = ""};
     identity.started_us = record_now_us();
     if (!record_identity_write(&identity)) {
         say("shim.json");
         return SHIM_FAILED;
     }
+    failpoint("shim.after_identity");
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     if (!signals_open(shim) || !control_open(&shim->control))
         return refuse(shim, "the shim cannot make control.sock");
     if (!mask_open(&shim->mask)) /* what cannot be masked is not told */
         return refuse(shim, "the shim cannot read the secrets");
     group_open(shim->no_cgroup ? NULL : shim->cookie, shim->memory_bytes);
+    failpoint("shim.before_task");
     task_start(shim);
+    failpoint("shim.after_task");
     identity.cgroup = group_folder();
     identity.task_pid = shim->pid;
     identity.started_us = shim->outcome.started_us;
@@ -414,6 +419,8 @@ static int shim_start(struct shim *shim)
 
 int main(int count, char **arguments)
 {
+    if (!failpoint_arm())
+        return 2;
     struct shim shim = {
         .signals = -1, .output = {.pipe = -1, .file = -1}, .errors = {.pipe = -1, .file = -1}};
     if (!arguments_parse(&shim, count, arguments)) {
@@ -428,6 +435,7 @@ int main(int count, char **arguments)
         return SHIM_FAILED;
     }
     char status = (char)shim_start(&shim);
+    failpoint("shim.before_reply");
     if (write(starter, &status, 1) < 0) {
         /* The starter was killed; the task runs all the same. */
     }
@@ -437,6 +445,7 @@ int main(int count, char **arguments)
 
     while (!shim.ended)
         serve(&shim);
+    failpoint("shim.task_ended");
     reap(&shim);
     while (!shim.all_gone) {
         group_kill();
@@ -447,12 +456,14 @@ int main(int count, char **arguments)
     capture_close(&shim.errors);
     mask_close(&shim.mask); /* secrets do not outlive the task */
     group_close();
+    failpoint("shim.before_exit_record");
     bool written = record_exit_write(&shim.outcome);
     for (int i = 0; i < 600 && !written && !folder_is_gone();
          i++) { /* a full disk may get room again */
         sleep(1);
         written = record_exit_write(&shim.outcome);
     }
+    failpoint("shim.after_exit_record");
     control_close(&shim.control);
     return written ? 0 : 1;
 }

@@ -4,6 +4,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/failpoint.h"
 #include "scheduler/shim/record.h"
 
 int64_t record_now_us(void)
@@ -23,7 +24,10 @@ static bool file_publish(const char *name, const char *text)
         return false;
     size_t size = strlen(text);
     bool ok = write(fd, text, size) == (ssize_t)size && fsync(fd) == 0;
-    ok = close(fd) == 0 && ok && rename(aside, name) == 0;
+    ok = close(fd) == 0 && ok;
+    failpoint("shim.record_before_rename");
+    ok = ok && rename(aside, name) == 0;
+    failpoint("shim.record_after_rename");
     int folder = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (folder >= 0) {
         ok = fsync(folder) == 0 && ok;

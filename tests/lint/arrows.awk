@@ -12,7 +12,7 @@ BEGIN {
     allow["task"] = "base/ proto/ runtime/ kernels/ task/"
     allow["scheduler"] = "base/ proto/ db/ scheduler/"
     allow["scheduler/agent"] = "base/ proto/ scheduler/agent/"
-    allow["scheduler/shim"] = "base/base.h scheduler/shim/"
+    allow["scheduler/shim"] = "base/base.h base/failpoint.h scheduler/shim/"
     allow["server"] = "base/ proto/ db/ scheduler/ server/ runtime/spec runtime/graph runtime/op runtime/model runtime/dataset/feeds runtime/attr runtime/shape runtime/tensor runtime/dtype"
     allow["cli"] = "base/ proto/ db/ server/ scheduler/agent/ cli/ runtime/spec"
     allow["tests"] = "base/ proto/ db/ scheduler/ server/ cli/ runtime/ kernels/ capi/ task/ tests/"
