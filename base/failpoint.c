@@ -32,9 +32,10 @@ const char *const failpoint_names[] = {
     "shim.after_identity", "shim.before_task", "shim.after_task", "shim.before_reply",
     "shim.task_ended", "shim.before_exit_record", "shim.after_exit_record",
     /* task: what goes to its agent by the event file, and its checkpoints */
-    "task.claimed", "task.step", "task.before_events", "task.after_events", "task.ckpt_open",
-    "task.ckpt_data", "task.ckpt_manifest", "task.ckpt_before_rename", "task.ckpt_before_state",
-    "task.ckpt_after_state", "task.ckpt_published", NULL};
+    "task.file_before_rename", "task.claimed", "task.step", "task.before_events",
+    "task.after_events", "task.ckpt_open", "task.ckpt_data", "task.ckpt_manifest",
+    "task.ckpt_before_rename", "task.ckpt_before_state", "task.ckpt_after_state",
+    "task.ckpt_published", NULL};
 
 static struct armed {
     const char *name;

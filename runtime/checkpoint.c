@@ -100,17 +100,64 @@ static void build_remove(const char *build)
     rmdir(build);
 }
 
-/* Attempts that died while saving left theirs; the epoch file says that they are over. */
-static void builds_remove(const char *folder_path)
+static void files_remove(const char *prefix)
+{
+    for (int i = CHECKPOINT_PARTS - 1; i >= 0; i--) {
+        char *path = alloc_printf("%s%s", prefix, checkpoint_parts[i]);
+        unlink(path);
+        free(path);
+    }
+}
+
+/* A publication of `step` was broken off: the files that were moved in but are not listed go,
+ * and those that are listed no more. */
+static void publish_undo(const char *folder, int64_t step)
+{
+    struct checkpoint_state state, there = {0};
+    struct error ignored;
+    if (!checkpoint_state_read(folder, &state, &ignored))
+        return;
+    checkpoint_state_search(folder, &there);
+    checkpoint_state_add(&there, step); /* its manifest may be missing */
+    for (int i = 0; i < there.steps_count; i++) {
+        char *prefix = checkpoint_prefix(folder, there.steps[i]);
+        if (there.steps[i] <= step && !checkpoint_state_has(&state, there.steps[i]))
+            files_remove(prefix);
+        free(prefix);
+    }
+    checkpoint_state_release(&there);
+    checkpoint_state_release(&state);
+}
+
+/* Of a file that was being written when its writer died: see file_write(). */
+static bool is_half_written(const char *name)
+{
+    static const char *const names[] = {"checkpoint.tmp-", "best.tmp-", "epoch.tmp-"};
+    for (int i = 0; i < ARRAY_LEN(names); i++) {
+        if (strncmp(name, names[i], strlen(names[i])) == 0)
+            return true;
+    }
+    return false;
+}
+
+/*
+ * Attempts that died while saving left the folders in which they built, whose names tell the
+ * steps; the epoch file says that they are over, and the lock that nobody else is at work.
+ */
+static void leftovers_remove(const char *folder_path)
 {
     DIR *folder = opendir(folder_path);
     for (struct dirent *entry; folder && (entry = readdir(folder));) {
-        size_t size = strlen(entry->d_name), end = strlen(BUILD_END);
-        if (strncmp(entry->d_name, BUILD_START, strlen(BUILD_START)) || size < end ||
-            strcmp(entry->d_name + size - end, BUILD_END) != 0)
-            continue;
+        size_t size = strlen(entry->d_name), start = strlen(BUILD_START);
+        size_t end = strlen(BUILD_END);
         char *path = alloc_printf("%s/%s", folder_path, entry->d_name);
-        build_remove(path);
+        if (is_half_written(entry->d_name)) {
+            unlink(path);
+        } else if (size > start + end && !strncmp(entry->d_name, BUILD_START, start) &&
+                   !strcmp(entry->d_name + size - end, BUILD_END)) {
+            publish_undo(folder_path, strtoll(entry->d_name + start, NULL, 10));
+            build_remove(path);
+        }
         free(path);
     }
     if (folder)
@@ -135,7 +182,7 @@ bool checkpoint_claim(const struct checkpoint_settings *settings, struct error *
     }
     failpoint("task.claimed");
     if (ok)
-        builds_remove(settings->folder);
+        leftovers_remove(settings->folder);
     close(lock);
     return ok;
 }
@@ -164,15 +211,6 @@ static bool build_write(const char *prefix, const struct checkpoint_point *point
     ok = ok && checkpoint_manifest_write(prefix, &manifest, err);
     failpoint("task.ckpt_manifest");
     return ok;
-}
-
-static void files_remove(const char *prefix)
-{
-    for (int i = CHECKPOINT_PARTS - 1; i >= 0; i--) {
-        char *path = alloc_printf("%s%s", prefix, checkpoint_parts[i]);
-        unlink(path);
-        free(path);
-    }
 }
 
 static bool files_move(const char *from_prefix, const char *to_prefix, struct error *err)
@@ -277,10 +315,7 @@ static void unlisted_remove(const char *folder, const char *prefix, int64_t step
     struct error ignored;
     if (!checkpoint_state_read(folder, &state, &ignored))
         return;
-    bool is_listed = false;
-    for (int i = 0; i < state.steps_count; i++)
-        is_listed = is_listed || state.steps[i] == step;
-    if (!is_listed)
+    if (!checkpoint_state_has(&state, step))
         files_remove(prefix);
     checkpoint_state_release(&state);
 }

@@ -43,6 +43,9 @@ bool checkpoint_state_read(const char *folder, struct checkpoint_state *state,
 bool checkpoint_state_write(const char *folder, const struct checkpoint_state *state,
                             struct error *err) CHECKED;
 void checkpoint_state_add(struct checkpoint_state *state, int64_t step); /* as the newest */
+bool checkpoint_state_has(const struct checkpoint_state *state, int64_t step);
+/* Adds every step that has a manifest in the folder, listed or not, and sorts. */
+void checkpoint_state_search(const char *folder, struct checkpoint_state *state);
 void checkpoint_state_remove(struct checkpoint_state *state, int index);
 void checkpoint_state_release(struct checkpoint_state *state);
 

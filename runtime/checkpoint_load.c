@@ -1,7 +1,5 @@
 /* checkpoint_load.c - reads the newest checkpoint that is whole. */
 
-#include <dirent.h>
-
 #include "base/alloc.h"
 #include "base/error.h"
 #include "runtime/checkpoint_internal.h"
@@ -56,31 +54,6 @@ static bool prefix_load(const char *prefix, struct checkpoint *checkpoint, struc
     return true;
 }
 
-static int compare_steps(const void *a, const void *b)
-{
-    int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
-    return left < right ? -1 : left > right;
-}
-
-/* Without a list: every manifest in the folder, by step. */
-static void state_search(const char *folder_path, struct checkpoint_state *state)
-{
-    DIR *folder = opendir(folder_path);
-    for (struct dirent *entry; folder && (entry = readdir(folder));) {
-        size_t size = strlen(entry->d_name);
-        size_t end = strlen(checkpoint_parts[CHECKPOINT_PARTS - 1]);
-        int64_t step;
-        if (size > end &&
-            !strcmp(entry->d_name + size - end, checkpoint_parts[CHECKPOINT_PARTS - 1]) &&
-            checkpoint_state_step(entry->d_name, size - end, &step))
-            checkpoint_state_add(state, step);
-    }
-    if (folder)
-        closedir(folder);
-    if (state->steps_count)
-        qsort(state->steps, (size_t)state->steps_count, sizeof(*state->steps), compare_steps);
-}
-
 static void skip(struct checkpoint *checkpoint, int *capacity, char *prefix, const char *why)
 {
     checkpoint->skipped = alloc_grow(checkpoint->skipped, checkpoint->skipped_count, capacity,
@@ -118,7 +91,7 @@ bool checkpoint_load(const char *folder, struct checkpoint *checkpoint, struct e
     if (!checkpoint_state_read(folder, &state, err))
         return false;
     if (!state.steps_count)
-        state_search(folder, &state);
+        checkpoint_state_search(folder, &state);
 
     int capacity = 0;
     bool ok = false;

@@ -1,6 +1,7 @@
 /* checkpoint_state.c - the file that says which checkpoints are published, as TensorFlow reads
  * it. */
 
+#include <dirent.h>
 #include <errno.h>
 
 #include "base/alloc.h"
@@ -115,6 +116,39 @@ bool checkpoint_state_write(const char *folder, const struct checkpoint_state *s
     free(path);
     str_release(&text);
     return ok;
+}
+
+static int compare_steps(const void *a, const void *b)
+{
+    int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
+    return left < right ? -1 : left > right;
+}
+
+void checkpoint_state_search(const char *folder_path, struct checkpoint_state *state)
+{
+    DIR *folder = opendir(folder_path);
+    for (struct dirent *entry; folder && (entry = readdir(folder));) {
+        size_t size = strlen(entry->d_name);
+        size_t end = strlen(checkpoint_parts[CHECKPOINT_PARTS - 1]);
+        int64_t step;
+        if (size > end &&
+            !strcmp(entry->d_name + size - end, checkpoint_parts[CHECKPOINT_PARTS - 1]) &&
+            checkpoint_state_step(entry->d_name, size - end, &step))
+            checkpoint_state_add(state, step);
+    }
+    if (folder)
+        closedir(folder);
+    if (state->steps_count)
+        qsort(state->steps, (size_t)state->steps_count, sizeof(*state->steps), compare_steps);
+}
+
+bool checkpoint_state_has(const struct checkpoint_state *state, int64_t step)
+{
+    for (int i = 0; i < state->steps_count; i++) {
+        if (state->steps[i] == step)
+            return true;
+    }
+    return false;
 }
 
 void checkpoint_state_release(struct checkpoint_state *state)

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/failpoint.h"
 #include "base/str.h"
 #include "runtime/io/file.h"
 
@@ -135,7 +136,9 @@ static bool write_synced(const char *path, const char *bytes, size_t size, struc
 bool file_write(const char *path, const void *bytes, size_t size, struct error *err)
 {
     char *temporary = alloc_printf("%s.tmp-%ld", path, (long)getpid());
-    bool ok = write_synced(temporary, bytes, size, err) && file_rename(temporary, path, err);
+    bool ok = write_synced(temporary, bytes, size, err);
+    failpoint("task.file_before_rename");
+    ok = ok && file_rename(temporary, path, err);
     if (!ok)
         unlink(temporary);
     free(temporary);

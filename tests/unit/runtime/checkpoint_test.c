@@ -1,5 +1,6 @@
 /* checkpoint_test.c - publication: whole or not at all, kept as told, fenced, found again. */
 
+#include <dirent.h>
 #include <math.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -7,6 +8,7 @@
 #include <sys/wait.h>
 
 #include "base/alloc.h"
+#include "base/failpoint.h"
 #include "base/str.h"
 #include "runtime/checkpoint.h"
 #include "runtime/io/file.h"
@@ -216,4 +218,69 @@ TEST(checkpoint_survives_kills)
         checkpoint_release(&loaded);
     }
     CHECK_OK(checkpoint_claim(&settings, &err), &err);
+}
+
+/* Files of steps that the list does not have, and files that were half written. */
+static int strays(const char *name, int64_t first, int64_t last)
+{
+    int found = 0;
+    DIR *folder = opendir(folder_path(name));
+    CHECK(folder);
+    for (struct dirent *entry; (entry = readdir(folder));) {
+        const char *text = entry->d_name;
+        long long step = 0;
+        bool known =
+            !strcmp(text, ".") || !strcmp(text, "..") || !strcmp(text, "lock") ||
+            !strcmp(text, "epoch") || !strcmp(text, "checkpoint") ||
+            (sscanf(text, "model.ckpt-%lld.", &step) == 1 && step >= first && step <= last);
+        if (!known)
+            print_message("  %s\n", text);
+        found += !known;
+    }
+    closedir(folder);
+    return found;
+}
+
+/* Killed at each place on the way, at the first checkpoint and at one for which another goes:
+ * the next attempt finds one that is whole, and leaves nothing of the dead one. */
+TEST(checkpoint_leaves_nothing_of_a_killed_attempt)
+{
+    struct error err;
+    int killed = 0, folders = 0;
+    for (const char *const *name = failpoint_names; *name; name++) {
+        for (int i = 0; strncmp(*name, "task.", 5) == 0 && i < 10; i++) {
+            char folder[16], armed[100];
+            int at = i / 2 + 1, before = i % 2 ? 2 : 0;
+            snprintf(folder, sizeof(folder), "k%d", folders++);
+            snprintf(armed, sizeof(armed), "%s=kill@%d", *name, at);
+            struct checkpoint_settings settings = {
+                .folder = folder_path(folder), .epoch = 1, .keep_latest = 2};
+            for (int step = 1; step <= before; step++)
+                CHECK_OK(save(&settings, step, (double)NAN, &err), &err);
+            pid_t child = fork();
+            if (child == 0) {
+                setenv(FAILPOINT_VARIABLE, armed, 1);
+                _exit(!failpoint_arm() || !checkpoint_claim(&settings, &err) ||
+                      !save(&settings, before + 1, (double)NAN, &err));
+            }
+            int status;
+            CHECK(waitpid(child, &status, 0) == child);
+            killed += WIFSIGNALED(status);
+            CHECK(WIFSIGNALED(status) ? WTERMSIG(status) == SIGKILL : status == 0);
+            settings.epoch = 2;
+            CHECK_OK(checkpoint_claim(&settings, &err), &err);
+            struct checkpoint loaded;
+            int64_t newest = 0;
+            if (checkpoint_load(settings.folder, &loaded, &err)) {
+                newest = loaded.step;
+                CHECK_INT(loaded.skipped_count, 0);
+                checkpoint_release(&loaded);
+            }
+            CHECK(newest == before || newest == before + 1);
+            CHECK_INT(strays(folder, newest - 1, newest), 0);
+            CHECK_OK(save(&settings, newest + 1, (double)NAN, &err), &err);
+            CHECK_INT(strays(folder, newest, newest + 1), 0);
+        }
+    }
+    CHECK_INT(killed, 2 * 14);
 }
