@@ -129,5 +129,6 @@ part flood flood 1000000
 part resume make system T=resume KILLS=100 TIMEOUT=3600
 part failpoints make system T=failpoint_test LIVES=all TIMEOUT=3600
 part kills make system T=kill_test KILLS=500 TIMEOUT=7200
+part kills-together env WHERE=together make system T=kill_test KILLS=400 TIMEOUT=7200
 part fuzz-graph fuzz graph
 exit $failed

@@ -1,6 +1,8 @@
 """kill.py - kills a yard's processes at random moments, restarts what a person would, and checks that nothing is lost.
 
-usage: kill.py BUILD WORK DATASET WHERE KILLS SEED    (WHERE: embedded | remote)
+usage: kill.py BUILD WORK DATASET WHERE KILLS SEED    (WHERE: embedded | remote | together)
+
+With "together" every job is one model over a parameter server and two workers, the first of which is chief and master.
 
 The choices follow from the seed; the moments within a process do not, so a replay may need several goes.
 """
@@ -10,7 +12,8 @@ import urllib.error, urllib.request
 build, work, dataset, where = sys.argv[1:5]
 kills, seed = int(sys.argv[5]), int(sys.argv[6])
 chance = random.Random(f"{seed} {where}")
-remote = where == "remote"
+remote, together = where == "remote", where == "together"
+cpus, living_jobs = ("6", 2) if together else ("3", 4)
 folder, node = f"{work}/{where}", f"{work}/{where}-node"
 attempts = f"{node}/attempts" if remote else f"{folder}/agent/attempts"
 log = open(f"{work}/{where}.log", "ab")
@@ -29,7 +32,7 @@ def single(value):
     return None if value is None else struct.pack("f", value)
 
 
-# --- specs: three kinds of job, each small, each with everything that a checkpoint must hold ---
+# --- specs: kinds of job, each small, each with everything that a checkpoint must hold ---
 
 def spec(kind):
     layers = {
@@ -38,11 +41,13 @@ def spec(kind):
         "conv": [{"layer": "Conv2D", "filters": 4, "kernel_size": 3, "activation": "relu"}, {"layer": "MaxPooling2D"},
                  {"layer": "Flatten"}, {"layer": "Dense", "units": 10}],
         "plain": [{"layer": "Flatten"}, {"layer": "Dense", "units": 10}],
+        "together": [{"layer": "Flatten"}, {"layer": "Dense", "units": 24, "activation": "relu"}, {"layer": "Dense", "units": 10}],
     }[kind]
-    steps, every, batch = {"dense": (1500, 60, 30), "conv": (400, 25, 32), "plain": (3000, 150, 20)}[kind]
+    steps, every, batch = {"dense": (1500, 60, 30), "conv": (400, 25, 32), "plain": (3000, 150, 20), "together": (400, 40, 15)}[kind]
     optimizer = "Adam" if kind != "plain" else {"name": "SGD", "learning_rate": 0.05, "momentum": 0.9}
     return {"name": kind, "seed": len(kind), "model": {"layers": layers}, "data": {"dataset": "digits", "batch_size": batch},
-            "train": {"optimizer": optimizer, "steps": steps}, "checkpoint": {"every_steps": every}, "restart": {"max": 100}}
+            "train": {"optimizer": optimizer, "steps": steps}, "checkpoint": {"every_steps": every}, "restart": {"max": 100},
+            "tasks": {"ps": 1, "worker": 2} if kind == "together" else {"worker": 1}}
 
 
 def unbroken(kind):
@@ -75,7 +80,7 @@ processes = {}
 
 def start_server():
     words = [trainyard, "serve", "--dir", folder, "--port", str(port), "--backoff-ms", "50", "--grace-ms", "3000"]
-    words += ["--no-agent", "--agents-port", str(agents_port)] if remote else ["--cpus", "3", "--agents-port", "-1"]
+    words += ["--no-agent", "--agents-port", str(agents_port)] if remote else ["--cpus", cpus, "--agents-port", "-1"]
     processes["server"] = subprocess.Popen(words, stdout=log, stderr=log)
 
 
@@ -118,13 +123,13 @@ def insist(*arguments, seconds=40):
 
 
 def shims():
-    """(pid of the shim, pid of its task) of all that run on the node."""
+    """(pid of the shim, pid of its task, "ROLE-INDEX") of all that run on the node."""
     found = []
     for name in os.listdir(attempts) if os.path.isdir(attempts) else []:
         try:
             if not os.path.exists(f"{attempts}/{name}/exit.json"):
                 shim = json.load(open(f"{attempts}/{name}/shim.json"))
-                found.append((shim["pid"], shim.get("task_pid", 0)))
+                found.append((shim["pid"], shim.get("task_pid", 0), name.split("-", 1)[1]))
         except (OSError, ValueError):
             pass
     return sorted(found)
@@ -150,7 +155,8 @@ jobs = {}  # key -> {kind, id, cancelled}
 
 def submit():
     key = f"key-{len(jobs)}"
-    jobs[key] = {"kind": chance.choice(["dense", "dense", "conv", "plain"]), "cancelled": False}
+    kind = "together" if together else chance.choice(["dense", "dense", "conv", "plain"])
+    jobs[key] = {"kind": kind, "cancelled": False}
     body = spec(jobs[key]["kind"])
     if chance.random() < 0.15:
         body["restart"]["max"] = chance.choice([0, 1])
@@ -186,21 +192,22 @@ def at_checkpoint():
 
 
 def strike(target):
-    """Kills it; False when there is no such process now."""
+    """Kills it, and says what it was; None when there is no such process now."""
     if target in ("server", "agent"):
         end(target, signal.SIGKILL)
-        return True
+        return target
     running = shims()
     if not running:
-        return False
-    pid = chance.choice(running)[target == "task"]
+        return None
+    chosen = chance.choice(running)
+    pid = chosen[target == "task"]
     try:
         if pid <= 0 or "trainyard-" not in open(f"/proc/{pid}/cmdline").read():
-            return False
+            return None
         os.kill(pid, signal.SIGKILL)
-        return True
+        return f"{target} {chosen[2]}" if together else target
     except OSError:
-        return False
+        return None
 
 
 def one_round():
@@ -210,7 +217,7 @@ def one_round():
     moment = chance.choice(["any", "any", "checkpoint", "checkpoint", "start", "stop", "submit", "both"])
     pause, wait, down = chance.random() * 0.02, chance.random() * 0.8, chance.choice([0, 0.05, 0.5])
     living = alive()
-    while len(living) < 4:
+    while len(living) < living_jobs:
         send(*submit())
         living.append("new")
     if moment == "any" or moment == "both":
@@ -245,7 +252,7 @@ def one_round():
         start_server()
     if remote and "agent" not in processes:
         start_agent()
-    return target if struck else None
+    return struck
 
 
 # --- the run ---
