@@ -209,7 +209,9 @@ static void fault_strikes(struct world *world)
     case 5:
         if (world_fault(world, FAULT_SERVER_STALL, 50)) {
             world_trace(world, "server: stalls");
-            world->stalled_until_us = world->now_us + length;
+            /* Never cut short: what waits at the door comes when the stall was to end. */
+            if (world->stalled_until_us < world->now_us + length)
+                world->stalled_until_us = world->now_us + length;
         }
         break;
     }
