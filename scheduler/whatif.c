@@ -20,19 +20,6 @@ static struct node *node_named(const struct scheduler *s, const char *name)
     return NULL;
 }
 
-/* Its silence is over the limit: what follows is the scheduler's own. */
-static void lose(struct scheduler *s, struct node *node, uint64_t now_us,
-                 struct scheduler_actions *actions)
-{
-    if (node->state == NODE_LOST)
-        return;
-    node->seen_us = now_us > s->options.lost_us ? now_us - s->options.lost_us : 0;
-    s->options.lost_us = now_us - node->seen_us;
-    scheduler_node_tick(s, node, now_us, actions);
-    assert(node->state == NODE_LOST);
-    s->dirty = true;
-}
-
 static bool add_nodes(struct scheduler *s, const struct whatif_node *change, int at,
                       uint64_t now_us, struct scheduler_actions *actions, struct error *err)
 {
@@ -68,7 +55,7 @@ static bool change_node(struct scheduler *s, const struct whatif_node *change, i
     if (!node)
         return error_at(err, pointer, INVALID, "there is no node '%.100s'", change->name);
     if (change->kind == WHATIF_REMOVE)
-        lose(s, node, now_us, actions);
+        scheduler_node_gone(s, node, "taken away", now_us, actions);
     else
         scheduler_node_drain(s, node, change->kind == WHATIF_DRAIN, "", actions);
     s->dirty = true;

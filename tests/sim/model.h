@@ -139,6 +139,7 @@ struct world {
     struct scheduler *scheduler; /* NULL: the server is down */
     struct scheduler_actions actions;
     uint64_t stalled_until_us;
+    uint64_t stalled_us; /* how long the newest stall lasts */
     struct session sessions[STORE_NODES_MAX];
     const struct scheduler_node_info *joining; /* in this batch */
     int64_t gone;                              /* in this batch: the node that is said to be */

@@ -212,6 +212,7 @@ static void fault_strikes(struct world *world)
             /* Never cut short: what waits at the door comes when the stall was to end. */
             if (world->stalled_until_us < world->now_us + length)
                 world->stalled_until_us = world->now_us + length;
+            world->stalled_us = length;
         }
         break;
     }
@@ -416,8 +417,9 @@ static bool waits_for_server(struct world *world, const struct happening *happen
         (kind != AT_SERVER && kind != SERVER_TICK && kind != CLIENT_SUBMITS))
         return false;
     struct happening again = *happening;
-    /* Of a session that is over nothing is heard. */
+    /* Of a session that is over nothing is heard; a short stall is a slow network to it. */
     if (kind == AT_SERVER && happening->message->epoch &&
+        world->stalled_us >= world->options.stall_us &&
         happening->message->epoch == world->sessions[happening->node].epoch)
         world->agents[happening->node].door_us = world->now_us;
     struct happening *later =
