@@ -220,7 +220,7 @@ static bool artifact_write(const struct agent_ship_request *ship, char *part, co
               disk_error(err, "write", part);
     if (fd >= 0)
         close(fd);
-    return ok;
+    return ok && (ship->offset || folder_sync(part, err));
 }
 
 /* The last piece has come: the file gets its name. */

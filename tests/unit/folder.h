@@ -29,6 +29,12 @@ static inline void folder_remove(void)
     nftw(folder_name, folder_remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
+/* Removes a folder with all it holds. */
+static inline void folder_remove_below(const char *path)
+{
+    nftw(path, folder_remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
 /* The path of `name` in the folder; the last eight stay valid. */
 static inline const char *folder_path(const char *name)
 {
