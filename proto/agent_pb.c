@@ -89,6 +89,7 @@ static Pb__StartTask *start_wire(const struct agent_start_task *from, struct are
     to->tasks = from->tasks;
     to->idle_seconds = from->idle_seconds;
     to->stall_ms = from->stall_ms;
+    to->restarts = from->restarts;
     if (from->program.words_count)
         to->program = agent_wire_program(&from->program, arena);
     return to;
@@ -314,6 +315,7 @@ static bool start_plain(const Pb__StartTask *from, struct arena *arena,
     to->tasks = from->tasks;
     to->idle_seconds = from->idle_seconds;
     to->stall_ms = from->stall_ms;
+    to->restarts = from->restarts;
     to->program = (struct agent_program){.folder = ""};
     return agent_plain_addresses(from->cluster, from->n_cluster, arena, &to->cluster, err) &&
            (!from->program || agent_plain_program(from->program, arena, &to->program, err));

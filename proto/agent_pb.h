@@ -104,6 +104,7 @@ struct agent_start_task {
     int tasks;            /* of the attempt */
     int64_t idle_seconds; /* serves clients until it was unused for so long; 0: it does not */
     int64_t stall_ms;     /* it is ended when it has written nothing for so long; 0: never */
+    int restarts;         /* so often it is started again where it is when it falls */
     struct agent_program program;
 };
 

@@ -17,6 +17,7 @@
 #include "server/meetings.h"
 #include "server/nodes.h"
 #include "server/nodes_session.h"
+#include "server/nodes_spec.h"
 #include "server/program.h"
 #include "server/store.h"
 
@@ -287,21 +288,6 @@ static void on_heard(void *self, void *call, int64_t node, int64_t node_epoch,
 
 /* --- commands --- */
 
-/*
- * How long the task may write nothing.  The first one alone is watched: when another hangs it
- * waits for that one, and there are tasks that never write anything.
- */
-static int64_t stall_ms_of(const char *text, const struct loop_task *task)
-{
-    json_t *spec = json_loads(text, 0, NULL);
-    json_t *seconds = json_object_get(json_object_get(spec, "stop"), "stall_seconds");
-    bool has_chief = json_object_get(json_object_get(spec, "tasks"), "chief") != NULL;
-    bool first = strcmp(task->role, has_chief ? "chief" : "worker") == 0 && task->index == 0;
-    int64_t ms = first ? json_integer_value(seconds) * 1000 : 0;
-    json_decref(spec);
-    return ms;
-}
-
 /* What the node must know of the job to start its task. */
 static bool start_read(struct nodes *nodes, const struct loop_task *task, struct arena *arena,
                        struct agent_start_task *start, struct error *err)
@@ -332,7 +318,8 @@ static bool start_read(struct nodes *nodes, const struct loop_task *task, struct
         .gpu_share = task->gpu_share,
         .tasks = job.tasks_count,
         .idle_seconds = idle_seconds,
-        .stall_ms = strstr(job.spec, "\"stall_seconds\"") ? stall_ms_of(job.spec, task) : 0,
+        .stall_ms = nodes_stall_ms(job.spec, task),
+        .restarts = nodes_restarts(job.spec, task),
         .program = program,
     };
     return true;

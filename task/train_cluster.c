@@ -4,6 +4,7 @@
 
 #include <arpa/inet.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -26,7 +27,8 @@
 
 #define ANSWER_MS 60000 /* in which all tasks must have answered */
 #define LOOK_MS 50      /* between looks at what is waited for */
-#define END_MS 5000     /* in which tasks that were started here must have ended */
+#define LOOKS_A_SECOND (1000 / LOOK_MS)
+#define END_MS 5000 /* in which tasks that were started here must have ended */
 #define DEVICES_MAX 64
 
 struct train_cluster {
@@ -41,7 +43,12 @@ struct train_cluster {
     int links_count;
     int chief; /* in links */
     struct runner_cluster all;
-    pid_t *children;
+    pthread_mutex_t lock; /* guards: children, once they run */
+    char *addresses;      /* of tasks that were started here, as TF_CONFIG has them */
+    struct child {
+        pid_t pid; /* 0: it has ended */
+        int restarts;
+    } * children; /* that were started here: links[1] and on */
     int children_count;
 };
 
@@ -87,15 +94,17 @@ static bool choose_addresses(const struct spec *spec, struct str *text, struct e
     return ok;
 }
 
-static char *config_of(const struct str *addresses, enum spec_role role, int index)
+static char *config_of(const struct train_cluster *cluster, enum spec_role role, int index)
 {
-    return alloc_printf("%s, \"task\": {\"type\": \"%s\", \"index\": %d}}", str_text(addresses),
+    return alloc_printf("%s, \"task\": {\"type\": \"%s\", \"index\": %d}}", cluster->addresses,
                         spec_role_name(role), index);
 }
 
 /* The child dies with this process, and does not hear what the terminal says. */
-static bool start_child(struct train_cluster *cluster, const char *config, struct error *err)
+static bool start_child(struct train_cluster *cluster, struct child *child, enum spec_role role,
+                        int index, struct error *err)
 {
+    char *config = config_of(cluster, role, index);
     char threads[16], *path = alloc_printf("/proc/%d/exe", (int)getpid());
     snprintf(threads, sizeof(threads), "%d", cluster->options.threads);
     pid_t parent = getpid(), pid = fork();
@@ -110,10 +119,9 @@ static bool start_child(struct train_cluster *cluster, const char *config, struc
         _exit(127);
     }
     free(path);
-    if (pid < 0)
-        return error_errno(err, UNAVAILABLE, "cannot start a task");
-    cluster->children[cluster->children_count++] = pid;
-    return true;
+    free(config);
+    child->pid = pid < 0 ? 0 : pid;
+    return pid > 0 || error_errno(err, UNAVAILABLE, "cannot start a task");
 }
 
 static bool start_children(struct train_cluster *cluster, struct error *err)
@@ -122,20 +130,36 @@ static bool start_children(struct train_cluster *cluster, struct error *err)
     struct str addresses = {0};
     bool ok = choose_addresses(spec, &addresses, err);
     int total = 0;
+    cluster->addresses = alloc_text(str_text(&addresses));
+    str_release(&addresses);
     for (int r = 0; r < ARRAY_LEN(roles); r++)
         total += spec->tasks[roles[r]].replicas;
     cluster->children = alloc_array((size_t)total, sizeof(*cluster->children));
     for (int r = 0; ok && r < ARRAY_LEN(roles); r++) {
-        for (int i = roles[r] == ROLE_WORKER; ok && i < spec->tasks[roles[r]].replicas; i++) {
-            char *config = config_of(&addresses, roles[r], i);
-            ok = start_child(cluster, config, err);
-            free(config);
-        }
+        for (int i = roles[r] == ROLE_WORKER; ok && i < spec->tasks[roles[r]].replicas; i++)
+            ok = start_child(cluster, &cluster->children[cluster->children_count++], roles[r],
+                             i, err);
     }
-    char *own = config_of(&addresses, ROLE_WORKER, 0);
+    char *own = config_of(cluster, ROLE_WORKER, 0);
     ok = ok && cluster_spec_read_config(own, cluster->arena, &cluster->tasks, err);
     free(own);
-    str_release(&addresses);
+    return ok;
+}
+
+/* A worker that was started here and has ended is started again, as often as the spec lets a
+ * job be. */
+static bool revive(void *arg, int link)
+{
+    struct train_cluster *cluster = arg;
+    struct child *child = &cluster->children[link - 1];
+    struct error err;
+    int status;
+    pthread_mutex_lock(&cluster->lock);
+    if (child->pid && waitpid(child->pid, &status, WNOHANG) == child->pid)
+        child->pid = 0;
+    bool ok = child->pid || (child->restarts++ < cluster->options.spec->restart_max &&
+                             start_child(cluster, child, ROLE_WORKER, link, &err));
+    pthread_mutex_unlock(&cluster->lock);
     return ok;
 }
 
@@ -232,6 +256,7 @@ struct train_cluster *train_cluster_start(const struct train_cluster_options *op
     const char *config = getenv("TF_CONFIG");
     cluster->options = *options;
     cluster->arena = arena_new();
+    pthread_mutex_init(&cluster->lock, NULL);
     bool ok = config ? cluster_spec_read_config(config, cluster->arena, &cluster->tasks, err)
                      : start_children(cluster, err);
     if (ok && certificate_read(options->certificate, &cluster->certificate, err) &&
@@ -273,17 +298,32 @@ const struct runner_cluster *train_cluster_tasks(struct train_cluster *cluster,
     }
     cluster->all.links = cluster->links;
     cluster->all.links_count = cluster->links_count;
+    if (cluster->children_count)
+        cluster->all.revive = revive, cluster->all.arg = cluster;
     return &cluster->all;
+}
+
+/* A task that was started again may come when all is over: the first worker is there no more,
+ * and nobody will call. */
+static bool chief_is_gone(const struct train_cluster *cluster, uint64_t *answered_us)
+{
+    struct error gone;
+    if (answers(cluster->links[cluster->chief], &gone))
+        *answered_us = clock_monotonic_us();
+    return clock_monotonic_us() - *answered_us > (uint64_t)ANSWER_MS * 1000;
 }
 
 bool train_cluster_serve(struct train_cluster *cluster)
 {
     struct error gone;
     bool begun = false;
-    for (;;) {
+    uint64_t answered_us = clock_monotonic_us();
+    for (int looks = 0;; looks++) {
         int sessions = worker_sessions_count(cluster->worker);
         begun = begun || sessions;
         if (begun && !sessions)
+            return !*cluster->options.stop;
+        if (!begun && looks % LOOKS_A_SECOND == 0 && chief_is_gone(cluster, &answered_us))
             return !*cluster->options.stop;
         if (*cluster->options.stop && !answers(cluster->links[cluster->chief], &gone))
             return false;
@@ -295,9 +335,10 @@ static void end_children(struct train_cluster *cluster)
 {
     uint64_t start = clock_monotonic_us();
     for (int i = 0; i < cluster->children_count; i++) {
-        while (!waitpid(cluster->children[i], NULL, WNOHANG)) {
+        pid_t pid = cluster->children[i].pid;
+        while (pid && !waitpid(pid, NULL, WNOHANG)) {
             if (clock_monotonic_us() - start > (uint64_t)END_MS * 1000)
-                kill(cluster->children[i], SIGKILL);
+                kill(pid, SIGKILL);
             poll(NULL, 0, LOOK_MS);
         }
     }
@@ -307,8 +348,10 @@ void train_cluster_end(struct train_cluster *cluster)
 {
     if (!cluster)
         return;
-    for (int i = 0; i < cluster->children_count; i++)
-        kill(cluster->children[i], SIGTERM);
+    for (int i = 0; i < cluster->children_count; i++) {
+        if (cluster->children[i].pid)
+            kill(cluster->children[i].pid, SIGTERM);
+    }
     if (cluster->server)
         rpc_server_stop(cluster->server);
     service_free(cluster->service);
@@ -317,6 +360,8 @@ void train_cluster_end(struct train_cluster *cluster)
         link_free(cluster->links[i]);
     end_children(cluster);
     certificate_release(&cluster->certificate);
+    pthread_mutex_destroy(&cluster->lock);
+    free(cluster->addresses);
     free(cluster->children);
     free(cluster->links);
     arena_free(cluster->arena);

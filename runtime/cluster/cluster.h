@@ -73,6 +73,27 @@ bool cluster_session_run(struct cluster_session *session, const struct session_r
 bool cluster_session_prepare(struct cluster_session *session, const struct session_run *run,
                              struct error *err) CHECKED;
 
+/* --- tasks that are started again while the session goes on --- */
+
+enum cluster_task {
+    CLUSTER_TASK_SAME,    /* the process that it was */
+    CLUSTER_TASK_ANOTHER, /* it was started again: it has nothing of the session */
+    CLUSTER_TASK_AWAY     /* it cannot be reached; the error says why */
+};
+
+/* How a task of the session ("/job:worker/replica:0/task:1") stands now. */
+enum cluster_task cluster_session_look(struct cluster_session *session, const char *task,
+                                       struct error *err) CHECKED;
+
+/*
+ * Lets a task that was started again take part: what has a part there is made ready anew when
+ * it next runs.  What the task kept (variables, queues) is gone; runs that have a part there
+ * fail until then, the others go on.  Fails as the task does, INVALID when it has other
+ * devices.
+ */
+bool cluster_session_rejoin(struct cluster_session *session, const char *task,
+                            struct error *err) CHECKED;
+
 /* --- a run in several calls: see partial.h --- */
 
 struct cluster_partial;

@@ -22,6 +22,7 @@ struct cluster_session *cluster_session_new(const struct cluster_options *option
     session->handle = alloc_text(handle);
     session->soft = options->soft_placement;
     session->compress = options->compress;
+    session->isolate = options->isolate;
     session->costs = options->by_cost ? cost_model_new() : NULL;
     session->graph = graph_new();
     session->plans = map_new();
@@ -47,10 +48,13 @@ void cluster_session_free(struct cluster_session *session)
     cluster_session_close(session);
     for (int i = 0; i < map_count(session->plans); i++)
         cluster_plan_free(session, map_value(session->plans, i));
+    for (int i = 0; i < session->old_plans_count; i++)
+        cluster_plan_free(session, session->old_plans[i]);
     for (int i = 0; i < session->links_count; i++)
         (void)!session->links[i]->kind->delete_session(session->links[i], session->handle,
                                                        &gone);
     map_free(session->plans);
+    free(session->old_plans);
     graph_free(session->graph);
     runs_release(&session->runs);
     pthread_mutex_destroy(&session->lock);

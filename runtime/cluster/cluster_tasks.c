@@ -12,8 +12,7 @@
 #include "runtime/cluster/internal.h"
 
 enum {
-    DEVICES_MAX = 64, /* of one task */
-    LOOK_MS = 200,    /* between looks at tasks that are not there yet */
+    LOOK_MS = 200, /* between looks at tasks that are not there yet */
     TELL_FIRST_MS = 1000,
     TELL_MS = 10000,
 };
@@ -102,7 +101,7 @@ static bool ask(const struct cluster_options *options, struct worker_link *link,
                                   clock_monotonic_ns() + TELL_FIRST_MS * UINT64_C(1000000)};
     pthread_condattr_t attr;
     uint64_t ticket;
-    if (link->kind->status(link, found, DEVICES_MAX, count, err))
+    if (link->kind->status(link, found, CLUSTER_DEVICES_MAX, count, err))
         return true;
     if (err->code != UNAVAILABLE || !options->wait)
         return false;
@@ -117,7 +116,7 @@ static bool ask(const struct cluster_options *options, struct worker_link *link,
     while (goes_on && !ok) {
         tell(&waiting, link, err);
         goes_on = wait_a_moment(&waiting);
-        ok = goes_on && link->kind->status(link, found, DEVICES_MAX, count, err);
+        ok = goes_on && link->kind->status(link, found, CLUSTER_DEVICES_MAX, count, err);
         goes_on = goes_on && (ok || err->code == UNAVAILABLE);
     }
     if (waits)
@@ -142,7 +141,7 @@ static bool check_device(const struct worker_link *link, const struct device *de
 static bool add_devices(const struct cluster_options *options, struct worker_link *link,
                         struct cluster_session *session, struct error *err)
 {
-    struct device found[DEVICES_MAX];
+    struct device found[CLUSTER_DEVICES_MAX];
     int count;
     if (!ask(options, link, found, &count, err))
         return false;

@@ -9,6 +9,8 @@
 #include "runtime/waits.h"
 #include "runtime/worker/link.h"
 
+enum { CLUSTER_DEVICES_MAX = 64 }; /* of one task */
+
 struct cluster_session {
     struct worker_link **links; /* the tasks that are not filtered out */
     int links_count;
@@ -16,14 +18,18 @@ struct cluster_session {
     int devices_count;
     bool soft;
     bool compress;
+    bool isolate;
     struct cost_model *costs; /* NULL: nodes are not placed by cost */
     char *handle;
     pthread_rwlock_t graph_lock; /* guards: graph; making plans reads, extending writes */
     struct graph *graph;
     struct str reasons;   /* guarded as the graph: why its nodes are where they are, JSON */
-    pthread_mutex_t lock; /* guards: plans */
+    pthread_mutex_t lock; /* guards: plans, old_plans */
     struct map *plans;    /* by signature */
-    struct runs runs;     /* those that go on */
+    struct cluster_plan **old_plans; /* of tasks that were started again since */
+    int old_plans_count;
+    int old_plans_capacity;
+    struct runs runs; /* those that go on */
 };
 
 /* A part that a worker has. */

@@ -244,6 +244,8 @@ struct spec {
     int64_t trace_every_steps; /* 0: never */
 };
 
+#define SPEC_RESTARTS 5 /* restart.max of a spec that does not say it */
+
 int spec_tasks(const struct spec *spec); /* how many, of all roles */
 
 /*

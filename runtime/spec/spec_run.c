@@ -231,7 +231,7 @@ bool spec_parse_restart(const struct spec_object *whole, struct spec *spec)
 {
     static const char *const allowed[] = {"max", "on", "never_on", "exclude_bad_nodes", NULL};
     struct spec_object object;
-    int64_t max = 5;
+    int64_t max = SPEC_RESTARTS;
     if (!spec_read_object(whole, "restart", &object) ||
         (object.json && !spec_read_only(&object, allowed)) ||
         !spec_read_integer(&object, "max", 0, RESTARTS_MAX, &max))

@@ -2,9 +2,11 @@
 
 #include "runtime/train/replicas.h"
 
+#include <errno.h>
 #include <pthread.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/str.h"
 #include "runtime/dataset/dataset_batch.h"
@@ -13,7 +15,12 @@
 #include "runtime/train/input.h"
 #include "runtime/train/runner.h"
 
-enum state { IDLE, RUNNING, DONE };
+/* A worker that is there but fails again and again is not lost. */
+#define TRIES_MAX 8
+#define LOOK_MS 250 /* between looks for one that is lost */
+#define NOTICE_BYTES_MAX 4000
+
+enum state { IDLE, RUNNING, DONE, LOST };
 
 struct hand { /* a worker's place */
     struct replicas *all;
@@ -22,6 +29,7 @@ struct hand { /* a worker's place */
     enum state state;
     int64_t step;  /* gathered: that it began with; -1: none */
     int64_t order; /* asynchronous: in which it was done, among all */
+    int failures;  /* since it last did what it should */
     struct tensor *fetched;
     struct str statistics;
 };
@@ -37,6 +45,7 @@ struct replicas {
     int64_t batches; /* begun */
     int64_t done, late;
     bool quiet, over;
+    struct str notice;
     struct error error; /* why it is over */
 
     /* Gathered: of the step that is under way. */
@@ -123,6 +132,103 @@ static void finish_locked(struct hand *hand, const struct error *err)
     pthread_cond_broadcast(&all->changed);
 }
 
+/* --- a worker that is lost --- */
+
+static int number_of(const struct hand *hand)
+{
+    return (int)(hand - hand->all->hands);
+}
+
+/* What is told when a task falls: by itself, and by those that waited for it. */
+static bool may_be_lost(const struct error *err)
+{
+    return err->code == UNAVAILABLE || err->code == ABORTED || err->code == CANCELLED ||
+           err->code == INTERNAL;
+}
+
+static void pause_locked(struct replicas *all)
+{
+    uint64_t end_ns = clock_monotonic_ns() + LOOK_MS * UINT64_C(1000000);
+    const struct timespec end = {.tv_sec = (time_t)(end_ns / 1000000000),
+                                 .tv_nsec = (long)(end_ns % 1000000000)};
+    while (!all->over && pthread_cond_timedwait(&all->changed, &all->lock, &end) != ETIMEDOUT)
+        ;
+}
+
+static void note_locked(struct replicas *all, const char *text)
+{
+    if (all->notice.size < NOTICE_BYTES_MAX)
+        str_printf(&all->notice, "%s%s", all->notice.size ? "; " : "", text);
+}
+
+static void tell_lost_locked(struct hand *hand, const struct error *why)
+{
+    char *text = alloc_printf("worker %d is lost, the others go on without it: %.300s",
+                              number_of(hand), why->text);
+    for (char *at = text; (at = strchr(at, '\n'));) /* a notice is one line */
+        *at = ' ';
+    note_locked(hand->all, text);
+    free(text);
+}
+
+static void tell_back_locked(struct hand *hand, uint64_t lost_us)
+{
+    char *text = alloc_printf("worker %d is back after %.1f s", number_of(hand),
+                              (double)(clock_monotonic_us() - lost_us) / 1e6);
+    note_locked(hand->all, text);
+    free(text);
+}
+
+/* Until its task is there again, and what failed may be tried once more; false: it is over,
+ * and `why` says why. */
+static bool recover_locked(struct hand *hand, struct error *why)
+{
+    struct replicas *all = hand->all;
+    uint64_t lost_us = 0;
+    struct error now;
+    enum runner_worker found = RUNNER_AWAY;
+    bool told = false;
+    if (!may_be_lost(why) || ++hand->failures > TRIES_MAX)
+        return false;
+    hand->state = LOST;
+    all->step -= !all->options.update; /* another may do it */
+    pthread_cond_broadcast(&all->changed);
+    lost_us = clock_monotonic_us();
+    while (!all->over && found == RUNNER_AWAY) {
+        pthread_mutex_unlock(&all->lock);
+        found = runner_recover(all->options.runner, number_of(hand), &now);
+        pthread_mutex_lock(&all->lock);
+        if (found == RUNNER_AWAY && !told)
+            tell_lost_locked(hand, why), told = true;
+        if (found != RUNNER_NEVER)
+            pause_locked(all);
+    }
+    if (all->over)
+        return false;
+    if (found == RUNNER_NEVER) {
+        *why = now;
+        return false;
+    }
+    if (told)
+        tell_back_locked(hand, lost_us);
+    hand->step = -1; /* gathered: the step under way waits for it, perhaps */
+    hand->state = IDLE;
+    return true;
+}
+
+bool replicas_tell(struct replicas *all, struct str *notice)
+{
+    pthread_mutex_lock(&all->lock);
+    bool any = all->notice.size;
+    if (any)
+        str_printf(notice, "%s%s", notice->size ? "; " : "", str_text(&all->notice));
+    str_clear(&all->notice);
+    pthread_mutex_unlock(&all->lock);
+    return any;
+}
+
+/* --- its thread --- */
+
 static void *replicas_main(void *arg)
 {
     struct hand *hand = arg;
@@ -143,6 +249,9 @@ static void *replicas_main(void *arg)
         pthread_mutex_unlock(&all->lock);
         bool ok = run(hand, step, traced, &err);
         pthread_mutex_lock(&all->lock);
+        if (!ok && !all->over && recover_locked(hand, &err))
+            continue;
+        hand->failures = ok ? 0 : hand->failures;
         bool first = !ok && !all->over; /* later ones tell what that led to */
         finish_locked(hand, ok ? NULL : &err);
         if (first && options->update) {
@@ -164,7 +273,11 @@ struct replicas *replicas_start(const struct replicas_options *options, struct e
     all->hands = alloc_array((size_t)options->calls_count, sizeof(*all->hands));
     all->sums = alloc_array((size_t)options->fetches, sizeof(*all->sums));
     pthread_mutex_init(&all->lock, NULL);
-    pthread_cond_init(&all->changed, NULL);
+    pthread_condattr_t attr;
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&all->changed, &attr);
+    pthread_condattr_destroy(&attr);
     for (int i = 0; i < options->calls_count; i++) {
         struct hand *hand = &all->hands[i];
         hand->all = all;
@@ -329,6 +442,7 @@ void replicas_stop(struct replicas *all)
     for (int f = 0; f < all->options.fetches; f++)
         tensor_release(&all->sums[f]);
     str_release(&all->statistics);
+    str_release(&all->notice);
     pthread_cond_destroy(&all->changed);
     pthread_mutex_destroy(&all->lock);
     free(all->sums);

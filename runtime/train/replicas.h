@@ -11,6 +11,10 @@
  * and leaves what came of it.  When the state must stand still (a checkpoint, an evaluation),
  * the loop asks for quiet: of asynchronous workers none begins, and those that run are waited
  * for; gathered gradients change nothing between two updates.
+ *
+ * A worker whose task is lost is waited for by its thread alone: what it was at is tried again
+ * when the task is there again (runner_recover()), and the others go on meanwhile.  Of an
+ * asynchronous update that was under way some variables may have got their part.
  */
 #pragma once
 
@@ -53,6 +57,10 @@ bool replicas_next(struct replicas *all, struct tensor *fetched, struct str *sta
 /* Waits until nothing changes: how many steps are done and not yet taken.  None begins before
  * they are, and replicas_next() is called again. */
 int replicas_quiet(struct replicas *all);
+
+/* Appends what a person should know since the last time: workers that were lost, or are back.
+ * Whether there was any. */
+bool replicas_tell(struct replicas *all, struct str *notice);
 
 int64_t replicas_batches(struct replicas *all); /* that were begun */
 int64_t replicas_late(struct replicas *all);    /* that were in vain */

@@ -15,6 +15,7 @@
 #include "runtime/model/model.h"
 #include "runtime/resource.h"
 #include "runtime/session.h"
+#include "runtime/worker/link.h"
 
 /* A step that takes longer has lost a task that does not say so. */
 #define STEP_TIMEOUT_MS (30 * 60 * 1000)
@@ -36,6 +37,7 @@ struct runner {
     struct arena *arena;     /* of calls */
     struct runner_call *get; /* over a cluster: all variables */
     struct account *account; /* over a cluster */
+    struct runner_cluster tasks;
 };
 
 /* --- over a cluster --- */
@@ -83,6 +85,7 @@ static bool open_cluster(struct runner *runner, const struct runner_cluster *clu
                                             .isolate = true};
     runner->cluster = cluster_session_new(&options, handle, err);
     runner->account = account_new();
+    runner->tasks = *cluster;
     return runner->cluster && add_state(runner, graph, err) &&
            cluster_session_extend_graph(runner->cluster, graph, err);
 }
@@ -97,6 +100,52 @@ static bool run_cluster(struct runner *runner, const struct session_run *wanted,
     run.trace = statistics != NULL;
     run.statistics = statistics;
     return cluster_session_run(runner->cluster, &run, fetched, err);
+}
+
+/* What it keeps cannot be made again. */
+static bool servers_are_there(struct runner *runner, struct error *err)
+{
+    for (int i = 0; i < runner->tasks.links_count; i++) {
+        const char *task = runner->tasks.links[i]->task;
+        if (strncmp(task, "/job:ps/", 8) != 0)
+            continue;
+        enum cluster_task now = cluster_session_look(runner->cluster, task, err);
+        if (now == CLUSTER_TASK_ANOTHER)
+            return fail(err, UNAVAILABLE,
+                        "%s was started again: the variables that it had are gone", task);
+        if (now == CLUSTER_TASK_AWAY)
+            return error_prefix(err, "%s is lost, and its variables: ", task);
+    }
+    return true;
+}
+
+static int link_of(const struct runner *runner, int worker, char *task, size_t size)
+{
+    snprintf(task, size, "/job:worker/replica:0/task:%d", worker);
+    int link = 0;
+    while (strcmp(runner->tasks.links[link]->task, task) != 0)
+        link++;
+    return link;
+}
+
+enum runner_worker runner_recover(struct runner *runner, int worker, struct error *err)
+{
+    char task[96];
+    if (!servers_are_there(runner, err))
+        return RUNNER_NEVER;
+    int link = link_of(runner, worker, task, sizeof(task));
+    switch (cluster_session_look(runner->cluster, task, err)) {
+    case CLUSTER_TASK_SAME:
+        return RUNNER_THERE;
+    case CLUSTER_TASK_ANOTHER:
+        return cluster_session_rejoin(runner->cluster, task, err) ? RUNNER_THERE : RUNNER_AWAY;
+    case CLUSTER_TASK_AWAY:
+        break;
+    }
+    (void)error_prefix(err, "%s is lost: ", task);
+    return !runner->tasks.revive || runner->tasks.revive(runner->tasks.arg, link)
+               ? RUNNER_AWAY
+               : RUNNER_NEVER;
 }
 
 /* --- both --- */

@@ -25,6 +25,10 @@ struct runner_cluster {
     struct worker_link *const *links;
     int links_count;
     int home; /* which of them is this process */
+    /* A task cannot be reached: who started it may start it again.  False: it will not come
+     * back.  Any thread; NULL: it comes back by itself. */
+    bool (*revive)(void *arg, int link);
+    void *arg;
 };
 
 /*
@@ -52,6 +56,14 @@ struct runner_call *runner_prepare(struct runner *runner, const struct session_r
 bool runner_call(struct runner *runner, const struct runner_call *call,
                  const struct tensor *feeds, struct tensor *fetched, struct str *statistics,
                  struct error *err) CHECKED;
+
+/* Over a cluster: how a worker stands after a call failed that has a part there. */
+enum runner_worker {
+    RUNNER_THERE, /* as before, or again: calls may be tried once more */
+    RUNNER_AWAY,  /* to be asked for again */
+    RUNNER_NEVER  /* it will not come back, or a parameter server is lost: the error says so */
+};
+enum runner_worker runner_recover(struct runner *runner, int worker, struct error *err) CHECKED;
 
 /* Runs one target once. */
 bool runner_run(struct runner *runner, const char *target, struct error *err) CHECKED;

@@ -129,6 +129,8 @@ static bool run_apart(struct train *train, struct tensor *fetched, struct str *t
     if (!replicas_next(train->replicas, fetched, trace, err))
         return tell_numerics(train, err);
     train->taken_us = clock_monotonic_us();
+    if (replicas_tell(train->replicas, &train->notice))
+        train->pending |= PENDING_NOTICE;
     *spent_us = train->taken_us - start_us;
     times_add(train, *spent_us, 0);
     return true;
@@ -381,7 +383,7 @@ bool train_next(struct train *train, struct train_report *report, struct error *
         if (!run_step(train, err) || !check_loss(train, err))
             return false;
         look_ahead(train);
-        if (train->pending & ~PENDING_POINT && !rest(train, err))
+        if (train->pending & ~(PENDING_NOTICE | PENDING_POINT) && !rest(train, err))
             return false;
         if (train->events && !events_flush_due(train->events, err) &&
             !(room_wait(train, err) && room_flush(train, err)))

@@ -44,6 +44,7 @@ json_t *launch_start_json(const struct agent_start_task *start, const char *cook
     }
     json_object_set_new(json, "gpu_ids", gpus);
     json_object_set_new(json, "stall_ms", json_integer(start->stall_ms));
+    json_object_set_new(json, "restarts", json_integer(start->restarts));
     if (start->program.words_count)
         json_object_set_new(json, "program", program_json(&start->program));
     else
@@ -98,6 +99,8 @@ static void command_make(struct words *words, const char *shim_path, const char 
     words_option(words, "--cookie", files_text(start, "cookie"));
     if (files_int(start, "memory_bytes") > 0)
         words_option_int(words, "--memory", files_int(start, "memory_bytes"));
+    if (files_int(start, "restarts") > 0)
+        words_option_int(words, "--restarts", files_int(start, "restarts"));
     if (users_of(start))
         words_option(words, "--user",
                      arena_printf(words->arena, "%u:%u", users_of(start), users_group(start)));

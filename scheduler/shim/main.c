@@ -2,11 +2,13 @@
  * main.c - trainyard-shim: owns the processes of one task, so that agent and server may die.
  *
  *   trainyard-shim --folder DIR --cookie C [--memory BYTES] [--log-limit BYTES]
- *                  [--workdir DIR] [--user UID:GROUP] -- PROGRAM [ARG]...
+ *                  [--workdir DIR] [--user UID:GROUP] [--restarts N] -- PROGRAM [ARG]...
  *
  * Goes into the background and returns once shim.json is written: 0 when the task is on its
  * way, 3 when DIR has had its task already, 1 with a line on stderr when the shim cannot work
  * there. A folder runs a task once: that makes a repeated start harmless.
+ * With --restarts a task that falls (by a signal, or with a code of no outcome of its own: all
+ * but 0, 2 and 3) is started again up to N times, in the same folder; the last end counts.
  *
  * DESIGN: one thread, one poll loop; libc alone.  The shim is the reaper of all that the task
  * forks.  When the task's first process ends, the rest are killed; when none is left to reap,
@@ -40,6 +42,9 @@
 #define REAP_MS 100         /* between attempts to kill what is left of it */
 #define FOLDER_MS 2000      /* between looks whether the folder is still there */
 #define USER_FAILED INT_MIN /* in place of an errno */
+#define RESTARTS_MAX 1000
+#define RESTART_FIRST_MS 500 /* before a task that fell is started again; doubles ... */
+#define RESTART_MAX_MS 30000 /* ... up to this */
 
 enum { SHIM_STARTED = 0, SHIM_FAILED = 1, SHIM_ALREADY = 3 };
 
@@ -52,6 +57,9 @@ struct shim {
     gid_t group; /* of which it is a member, too */
     int64_t memory_bytes;
     int64_t log_bytes;
+    int restarts; /* that are left */
+    int restarted;
+    bool resting;   /* it fell, and will be started again */
     bool no_cgroup; /* tests: find the processes by walking /proc alone */
 
     int signals; /* signalfd */
@@ -93,6 +101,8 @@ static bool arguments_parse(struct shim *shim, int count, char **arguments)
             shim->cookie = value;
         else if (strcmp(arguments[i], "--memory") == 0)
             shim->memory_bytes = strtoll(value, NULL, 10);
+        else if (strcmp(arguments[i], "--restarts") == 0)
+            shim->restarts = (int)strtol(value, NULL, 10);
         else if (strcmp(arguments[i], "--log-limit") == 0)
             shim->log_bytes = strtoll(value, NULL, 10);
         else if (strcmp(arguments[i], "--workdir") == 0)
@@ -109,7 +119,7 @@ static bool arguments_parse(struct shim *shim, int count, char **arguments)
     return shim->folder && shim->cookie && strlen(shim->cookie) <= 64 &&
            strspn(shim->cookie, "0123456789abcdefghijklmnopqrstuvwxyz-") ==
                strlen(shim->cookie) &&
-           i + 1 < count;
+           shim->restarts >= 0 && shim->restarts <= RESTARTS_MAX && i + 1 < count;
 }
 
 /* Leaves the starter behind; it waits on the pipe for the byte that is its exit status. */
@@ -277,24 +287,27 @@ static void reap(struct shim *shim)
         shim->outcome.ended_us = record_now_us();
         shim->outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
         shim->outcome.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-        shim->outcome.cpu_us =
+        shim->outcome.cpu_us +=
             ((int64_t)usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000 +
             usage.ru_utime.tv_usec + usage.ru_stime.tv_usec;
-        shim->outcome.memory_bytes = (int64_t)usage.ru_maxrss * 1024;
+        if ((int64_t)usage.ru_maxrss * 1024 > shim->outcome.memory_bytes)
+            shim->outcome.memory_bytes = (int64_t)usage.ru_maxrss * 1024;
         shim->outcome.oom = shim->outcome.oom || group_oom();
     }
 }
 
 static void task_term(struct shim *shim)
 {
-    shim->outcome.terminated = shim->outcome.terminated || !shim->ended;
+    shim->outcome.terminated = shim->outcome.terminated || !shim->ended || shim->resting;
+    shim->restarts = 0;
     if (!shim->ended)
         kill(-shim->pid, SIGTERM);
 }
 
 static void task_kill(struct shim *shim)
 {
-    shim->outcome.killed = shim->outcome.killed || !shim->ended;
+    shim->outcome.killed = shim->outcome.killed || !shim->ended || shim->resting;
+    shim->restarts = 0;
     group_kill();
 }
 
@@ -387,16 +400,80 @@ static int refuse(struct shim *shim, const char *what)
     return SHIM_STARTED;
 }
 
+static bool has_fallen(const struct shim *shim)
+{
+    const struct record_exit *end = &shim->outcome;
+    bool by_itself = !end->signal && (end->code == 0 || end->code == 2 || end->code == 3);
+    return !by_itself && !end->oom && !end->killed && !end->terminated && !end->error;
+}
+
+static void tell_restart(const struct shim *shim)
+{
+    const struct record_exit *end = &shim->outcome;
+    int file = open("stderr.log", O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    if (file < 0)
+        return;
+    dprintf(file, "[trainyard: the task ended %s %d; it is started again, %d times more]\n",
+            end->signal ? "by signal" : "with code", end->signal ? end->signal : end->code,
+            shim->restarts);
+    close(file);
+}
+
+/* Starts a task that fell again, after a while.  False: that is its end. */
+static bool restart(struct shim *shim, struct record_identity *identity)
+{
+    if (!shim->restarts || !has_fallen(shim) || folder_is_gone())
+        return false;
+    int64_t wait_ms = (int64_t)RESTART_FIRST_MS
+                      << (shim->restarted < 16 ? shim->restarted : 16);
+    if (wait_ms > RESTART_MAX_MS)
+        wait_ms = RESTART_MAX_MS;
+    shim->restarts--;
+    shim->restarted++;
+    tell_restart(shim);
+    shim->resting = true;
+    int64_t until_us = record_now_us() + wait_ms * 1000;
+    while (record_now_us() < until_us && !shim->outcome.terminated && !shim->outcome.killed)
+        serve(shim);
+    shim->resting = false;
+    if (shim->outcome.terminated || shim->outcome.killed)
+        return false;
+    unlink("error.json"); /* of the run that fell */
+    shim->outcome = (struct record_exit){.cpu_us = shim->outcome.cpu_us,
+                                         .memory_bytes = shim->outcome.memory_bytes};
+    shim->ended = shim->all_gone = false;
+    task_start(shim);
+    identity->task_pid = shim->pid;
+    (void)record_identity_write(identity);
+    return true;
+}
+
+/* Runs the task to its end, and to that of all that it has left behind. */
+static void run(struct shim *shim)
+{
+    while (!shim->ended)
+        serve(shim);
+    failpoint("shim.task_ended");
+    reap(shim);
+    while (!shim->all_gone) {
+        group_kill();
+        serve(shim);
+        reap(shim);
+    }
+    capture_close(&shim->output);
+    capture_close(&shim->errors);
+}
+
 /* Everything up to the task's start; the result is the starter's exit status. */
-static int shim_start(struct shim *shim)
+static int shim_start(struct shim *shim, struct record_identity *identity)
 {
     int claimed = folder_claim(shim->folder);
     if (claimed != SHIM_STARTED)
         return claimed;
     failpoint("shim.claimed");
-    struct record_identity identity = {.pid = getpid(), .cookie = shim->cookie, .cgroup = ""};
-    identity.started_us = record_now_us();
-    if (!record_identity_write(&identity)) {
+    *identity = (struct record_identity){
+        .pid = getpid(), .cookie = shim->cookie, .cgroup = "", .started_us = record_now_us()};
+    if (!record_identity_write(identity)) {
         say("shim.json");
         return SHIM_FAILED;
     }
@@ -410,10 +487,10 @@ static int shim_start(struct shim *shim)
     failpoint("shim.before_task");
     task_start(shim);
     failpoint("shim.after_task");
-    identity.cgroup = group_folder();
-    identity.task_pid = shim->pid;
-    identity.started_us = shim->outcome.started_us;
-    (void)record_identity_write(&identity);
+    identity->cgroup = group_folder();
+    identity->task_pid = shim->pid;
+    identity->started_us = shim->outcome.started_us;
+    (void)record_identity_write(identity);
     return SHIM_STARTED;
 }
 
@@ -426,7 +503,7 @@ int main(int count, char **arguments)
     if (!arguments_parse(&shim, count, arguments)) {
         fprintf(stderr, "usage: trainyard-shim --folder DIR --cookie C [--memory BYTES] "
                         "[--log-limit BYTES] [--workdir DIR] [--user UID:GROUP] [--cgroup "
-                        "none] -- PROGRAM [ARG]...\n");
+                        "none] [--restarts N] -- PROGRAM [ARG]...\n");
         return 2;
     }
     int starter = detach();
@@ -434,7 +511,8 @@ int main(int count, char **arguments)
         say("cannot go into the background");
         return SHIM_FAILED;
     }
-    char status = (char)shim_start(&shim);
+    struct record_identity identity;
+    char status = (char)shim_start(&shim, &identity);
     failpoint("shim.before_reply");
     if (write(starter, &status, 1) < 0) {
         /* The starter was killed; the task runs all the same. */
@@ -443,17 +521,9 @@ int main(int count, char **arguments)
     if (status != SHIM_STARTED)
         return status;
 
-    while (!shim.ended)
-        serve(&shim);
-    failpoint("shim.task_ended");
-    reap(&shim);
-    while (!shim.all_gone) {
-        group_kill();
-        serve(&shim);
-        reap(&shim);
-    }
-    capture_close(&shim.output);
-    capture_close(&shim.errors);
+    do
+        run(&shim);
+    while (restart(&shim, &identity));
     mask_close(&shim.mask); /* secrets do not outlive the task */
     group_close();
     failpoint("shim.before_exit_record");

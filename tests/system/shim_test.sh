@@ -52,6 +52,29 @@ start signal -- sh -c 'kill -SEGV $$'
 ended
 check shim_signal same "$(field code) $(field signal)" "-1 11"
 
+# A task that falls is started again where it was, as often as was said; the last end counts.
+start again --restarts 2 -- sh -c 'echo x >>tries; [ "$(wc -l <tries)" = 2 ] && exit 0; kill -KILL $$'
+ended
+check shim_starts_again same "$(wc -l <"$dir/tries") $(field code) $(field signal) $(grep -c 'by signal 9; it is started again' "$dir/stderr.log")" "2 0 0 1"
+start often --restarts 1 -- sh -c 'echo x >>tries; exit 5'
+ended
+check shim_starts_again_so_often_only same "$(wc -l <"$dir/tries") $(field code)" "2 5"
+for code in 0 2 3; do
+    start "own$code" --restarts 1 -- sh -c "echo x >>tries; exit $code"
+    ended
+    check "shim_leaves_code_${code}_alone" same "$(wc -l <"$dir/tries")" 1
+done
+start told --restarts 5 -- sh -c 'echo x >>tries; trap "" TERM; while :; do sleep 0.1; done'
+wait_for 5 test -e "$dir/tries"
+ask KILL >/dev/null
+ended
+check shim_killed_is_not_started_again same "$(wc -l <"$dir/tries") $(field killed)" "1 true"
+start resting --restarts 5 -- sh -c 'echo x >>tries; exit 1'
+wait_for 5 sh -c "[ \"\$(wc -l <'$dir/tries')\" = 2 ]"
+ask TERM >/dev/null
+ended 5
+check shim_told_while_it_rests same "$(wc -l <"$dir/tries") $(field terminated)" "2 true"
+
 start removed -- sleep 1000
 removed=$(field task_pid shim.json) removed_shim=$(field pid shim.json)
 kill -0 "$removed"; was_there=$?

@@ -97,11 +97,13 @@ task_of() { # ROLE INDEX : the process that has it
 for case in "worker 1" "ps 0" "worker 1 async" "worker 1 backup" "ps 0 backup" "worker 1 allreduce" "worker 1 pipeline"; do
     read -r role index how <<<"$case"
     victim="$role $index"
+    spec long 16 1000000 '{"ps": 1, "worker": 2}'
     case ${how:-} in
         async) strategy long '{"mode": "async"}' '{"ps": 1, "worker": 2}' 1000000 ;;
         allreduce | pipeline) strategy long "{\"mode\": \"$how\"}" '{"worker": 2}' 1000000 ;;
         backup) strategy long '{"backup_workers": 1}' '{"ps": 1, "worker": 2}' 1000000 ;;
     esac
+    sed -i 's/"seed"/"restart": {"max": 0}, "seed"/' long.json
     # shellcheck disable=SC2086
     { run_spec long "long" >long.end; } &
     wait_for 20 test -e long/checkpoints/checkpoint
@@ -113,6 +115,22 @@ for case in "worker 1" "ps 0" "worker 1 async" "worker 1 backup" "ps 0 backup" "
     check "${name}_is_unavailable" has "$(cat long.end)" UNAVAILABLE
     check "${name}_leaves_none" wait_for 10 sh -c '! pgrep -f "trainyard-task train long.jso[n]"'
     rm -rf long
+done
+
+# --- workers that come back ---
+for how in '{"mode": "async"}' '{"backup_workers": 1}'; do
+    name=$(grep -o 'async\|backup' <<<"$how")
+    strategy long "$how" '{"ps": 1, "worker": 3}' 1000000
+    { timeout 120 "$trainyard" train long.json --data digits --out "back" --threads 1 >long.end 2>&1; } &
+    wait_for 20 test -e back/checkpoints/checkpoint
+    kill -KILL "$(task_of worker 1)" "$(task_of worker 2)"
+    check "lost_workers_come_back_$name" wait_for 30 sh -c 'grep -q "worker 1 is back" long.end && grep -q "worker 2 is back" long.end'
+    kill -KILL "$(task_of worker 2)"
+    check "and_again_$name" wait_for 30 sh -c '[ "$(grep -o "worker 2 is back" long.end | wc -l)" = 2 ]'
+    kill -TERM "$(pgrep -f "^[^ ]*trainyard-task train long.json --data" | head -n 1)"
+    wait $!
+    check "all_end_$name" wait_for 10 sh -c '! pgrep -f "trainyard-task train long.jso[n]"'
+    rm -rf back
 done
 
 # --- wrong ---
@@ -145,6 +163,16 @@ check job_succeeds is_state job succeeded
 check tried_again same "$(field "$(api GET /api/v1/jobs/job)" attempt)" 2
 spec quiet 16 1500 '{"ps": 1, "worker": 2}'
 check same_as_undisturbed near "$(field "$(api GET '/api/v1/jobs/job/metrics?names=loss')" series 0 values -1)" "$(loss "$(run_spec quiet q1)")"
+strategy alone '{"mode": "async"}' '{"ps": 1, "worker": 2}' 6000
+"$trainyard" submit alone.json >/dev/null
+wait_for 30 is_state alone running
+victim() { for p in $(pgrep -f "^$build/trainyard-task train spec.json"); do tr '\0' '\n' <"/proc/$p/environ" | tr '\n' ' ' | grep -q 'TRAINYARD_ROLE=worker TRAINYARD_INDEX=1' && echo "$p"; done | head -n 1; }
+wait_for 30 sh -c "ls '$dir'/jobs/*/checkpoints/checkpoint"
+sleep 1
+kill -KILL "$(victim)"
+check a_worker_comes_back_alone wait_for 60 is_final alone
+check its_job_succeeds is_state alone succeeded
+check in_its_first_attempt same "$(field "$(api GET /api/v1/jobs/alone)" attempt)" 1
 spec stopped 16 1000000 '{"ps": 1, "worker": 2}'
 "$trainyard" submit stopped.json >/dev/null
 wait_for 30 is_state stopped running
