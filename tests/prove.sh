@@ -135,6 +135,7 @@ part trace trace
 part flood flood 1000000
 part resume make system T=resume KILLS=100 TIMEOUT=3600
 part failpoints make system T=failpoint_test LIVES=all TIMEOUT=3600
+part partitions env WAYS=all make system T=partition_test
 part kills make system T=kill_test KILLS=500 TIMEOUT=7200
 part kills-together kills_together
 part fuzz-graph fuzz graph
