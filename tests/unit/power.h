@@ -354,7 +354,7 @@ static inline void power_cut(const char *root, int calls, enum power_way way, ui
                     power_content(names.file[i], calls, way, &seed, &bytes);
                     FILE *file = fopen(path, "wb");
                     if (file) {
-                        CHECK_INT(fwrite(bytes.data, 1, bytes.size, file), bytes.size);
+                        CHECK_INT(fwrite(str_text(&bytes), 1, bytes.size, file), bytes.size);
                         fclose(file);
                     }
                 }
