@@ -143,7 +143,10 @@ bool store_put(const char *folder, const char *sha256, const void *bytes, size_t
             unlink(aside);
         if (fd >= 0)
             close(fd);
-        ok = ok && folder_sync(path, err);
+        if (ok && !folder_sync(path, err)) {
+            unlink(path); /* or who sends it again would be told that it is there */
+            ok = false;
+        }
     }
     free(aside);
     free(path);
