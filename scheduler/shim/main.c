@@ -186,7 +186,7 @@ static bool become_user(const struct shim *shim)
 }
 
 /* The rest of the child: becomes the task, or says into `report` why it could not. */
-static void become_task(struct shim *shim, int output, int errors, int report)
+static void become_task(struct shim *shim, pid_t parent, int output, int errors, int report)
 {
     sigset_t none;
     sigemptyset(&none);
@@ -211,6 +211,8 @@ static void become_task(struct shim *shim, int output, int errors, int report)
         why = USER_FAILED;
     /* Nobody would hear of its end if it outlived the shim; a change of user forgets it. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) /* it died before it was asked for */
+        _exit(127);
     if (!why && shim->workdir && chdir(shim->workdir))
         why = -errno; /* below 0: it was the folder */
     if (!why) {
@@ -230,13 +232,14 @@ static void task_start(struct shim *shim)
     int output = capture_open(&shim->output, "stdout.log", shim->log_bytes, &shim->mask);
     int errors = capture_open(&shim->errors, "stderr.log", shim->log_bytes, &shim->mask);
     shim->outcome.started_us = record_now_us();
+    pid_t parent = getpid();
     int why = 0;
     bool forked = false;
     if (output < 0 || errors < 0 || pipe2(report, O_CLOEXEC) || (shim->pid = fork()) < 0) {
         why = errno;
         shim->pid = 0;
     } else if (shim->pid == 0) {
-        become_task(shim, output, errors, report[1]);
+        become_task(shim, parent, output, errors, report[1]);
     } else {
         forked = true;
         close(report[1]);

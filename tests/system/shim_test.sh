@@ -150,6 +150,42 @@ task=$(cat "$dir/task.pid")
 kill -9 "$(field pid shim.json)"
 check shim_dies_and_task_with_it wait_for 5 gone "$task"
 
+# The same while the task is being started, at sixty moments.
+survivors=$(python3 - "$build/trainyard-shim" "$work" <<'END'
+import json, os, signal, subprocess, sys, time
+shim, work = sys.argv[1:]
+pids = []
+for i in range(60):
+    folder = f"{work}/early-{i}"
+    os.mkdir(folder)
+    starter = subprocess.Popen([shim, "--folder", folder, "--cookie", f"early-{i}", "--", "sleep", "1005"],
+                               env={"EARLY": work, "PATH": os.environ["PATH"]})
+    while not os.path.exists(f"{folder}/control.sock"):
+        pass
+    pid = json.load(open(f"{folder}/shim.json"))["pid"]
+    until = time.perf_counter() + i * 20e-6
+    while time.perf_counter() < until:
+        pass
+    os.kill(pid, signal.SIGKILL)
+    starter.wait()
+def living():
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if f"EARLY={work}\0" in open(f"/proc/{pid}/environ").read():
+                yield int(pid)
+        except OSError:
+            pass
+until = time.monotonic() + 5
+while list(living()) and time.monotonic() < until:
+    time.sleep(0.05)
+left = list(living())
+for pid in left:
+    os.kill(pid, signal.SIGKILL)
+print(len(left))
+END
+)
+check shim_dies_early_and_task_with_it same "$survivors" 0
+
 check shim_leaves_no_cgroup test -z "$(find /sys/fs/cgroup -maxdepth 3 -name "trainyard-c-$$-[^w]*" 2>/dev/null)"
 rmdir $(find /sys/fs/cgroup -maxdepth 3 -name "trainyard-c-$$-widow" 2>/dev/null) 2>/dev/null
 exit $failed
