@@ -132,10 +132,40 @@ static const json_t *latest_of(const json_t *task)
     return most;
 }
 
-static void print_tasks(const json_t *tasks, double us)
+/* When a worker has done its share of a step; NULL: it is none, or nothing is known. */
+static const json_t *arrival_of(const json_t *times, const char *task)
 {
-    static const char *const head[] = {"TASK",     ">WORKS MS", ">WAITS MS",     ">OF STEP",
-                                       "MOST FOR", ">MS",       ">RECEIVES MIB", ">TENSORS"};
+    size_t i;
+    json_t *arrival;
+    json_array_foreach(json_object_get(times, "arrivals"), i, arrival)
+    {
+        if (!strcmp(text_of(arrival, "task"), task))
+            return arrival;
+    }
+    return NULL;
+}
+
+/* Who is much later than the others, as the task itself tells after some seconds of it. */
+static void print_stragglers(const json_t *times)
+{
+    size_t i;
+    json_t *late;
+    json_array_foreach(json_object_get(times, "arrivals"), i, late)
+    {
+        double us = number_of(late, "us"), others = number_of(late, "others_us");
+        if (others > 0 && us > 1.5 * others && us - others > 500)
+            printf("\n%s is late: its share of a step takes %.1f ms, the others' %.1f ms, %.1f "
+                   "times as long\n",
+                   text_of(late, "task"), us / 1e3, others / 1e3, us / others);
+    }
+}
+
+static void print_tasks(const json_t *times, double us)
+{
+    static const char *const head[] = {"TASK",     ">WORKS MS",     ">WAITS MS",
+                                       ">OF STEP", ">DONE AT",      "MOST FOR",
+                                       ">MS",      ">RECEIVES MIB", ">TENSORS"};
+    const json_t *tasks = json_object_get(times, "tasks");
     struct table *table = table_new(head, ARRAY_LEN(head));
     size_t i, k;
     json_t *task, *from;
@@ -152,6 +182,11 @@ static void print_tasks(const json_t *tasks, double us)
         table_cell(table, "%.3f", (number_of(task, "us") - wait_us) / 1e3);
         table_cell(table, "%.3f", wait_us / 1e3);
         table_cell(table, "%.0f %%", us > 0 ? 100 * wait_us / us : 0);
+        const json_t *arrival = arrival_of(times, text_of(task, "task"));
+        if (arrival)
+            table_cell(table, "%.3f", number_of(arrival, "us") / 1e3);
+        else
+            table_cell(table, "-");
         table_cell(table, "%.60s", most ? text_of(most, "task") : "-");
         table_cell(table, "%.3f", most ? number_of(most, "wait_us") / 1e3 : 0);
         table_cell(table, "%.3f", bytes / (1 << 20));
@@ -179,7 +214,8 @@ static void print_job(const json_t *job, const json_t *times)
            us / 1e3, number_of(times, "input_us") / 1e3,
            (long long)json_integer_value(json_object_get(times, "steps")),
            (long long)json_integer_value(json_object_get(times, "step")));
-    print_tasks(tasks, us);
+    print_tasks(times, us);
+    print_stragglers(times);
 }
 
 static bool draw_job(struct client *client, const char *name, bool clear, struct error *err)

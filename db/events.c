@@ -71,3 +71,24 @@ bool db_events_range(struct db_conn *conn, int64_t *oldest, int64_t *newest, str
     return db_number(conn, err, oldest, 0, "SELECT ifnull(min(seq), 0) FROM events", "") &&
            db_number(conn, err, newest, 0, "SELECT ifnull(max(seq), 0) FROM events", "");
 }
+
+static bool add_notice(struct db_conn *conn, void *arg, struct error *err)
+{
+    return db_events_add(conn, arg, err);
+}
+
+bool db_events_notice(struct db *db, int64_t job, const char *role, int index, const char *text,
+                      int64_t now_us, struct error *err)
+{
+    struct db_event event = {
+        .wall_us = now_us,
+        .kind = "job.notice",
+        .job = job,
+        .state = -1,
+        .state_from = -1,
+        .role = role,
+        .index = index,
+        .text = text,
+    };
+    return db_write(db, DB_CONTROL, add_notice, &event, err);
+}

@@ -12,7 +12,8 @@
 struct db_event {
     int64_t seq;
     int64_t wall_us;
-    const char *kind; /* "job.submitted", "job.state", "job.note", "task.state", "node.state" */
+    const char *kind; /* "job.submitted", "job.state", "job.note", "job.notice", "task.state",
+                         "node.state" */
     int64_t job;      /* 0 when it is about no job */
     int attempt;      /* 0 */
     int64_t node_id;  /* 0 */
@@ -26,6 +27,10 @@ struct db_event {
 
 /* Appends; fills event->seq.  Inside a db_write_fn of DB_CONTROL. */
 bool db_events_add(struct db_conn *conn, struct db_event *event, struct error *err) CHECKED;
+
+/* What a task of a job wants people to know: "job.notice". */
+bool db_events_notice(struct db *db, int64_t job, const char *role, int index, const char *text,
+                      int64_t now_us, struct error *err) CHECKED;
 
 /* Events after `after_seq`, oldest first, at most `limit`; of one job, or of all with job 0. */
 bool db_events_since(struct db_conn *conn, int64_t job, int64_t after_seq, int limit,

@@ -150,6 +150,12 @@ void events_times(struct events *events, int64_t step, const char *json)
                      strlen(json));
 }
 
+void events_notice(struct events *events, int64_t step, const char *text)
+{
+    tfevent_add_text(&events->buffer, now(), step, "trainyard/notice", "text", text,
+                     strlen(text));
+}
+
 void events_scalars(struct events *events, int64_t step, const struct tfevent_scalar *scalars,
                     int scalars_count)
 {

@@ -31,6 +31,9 @@ void events_run(struct events *events, int64_t step, const char *json);
 void events_graph(struct events *events, const void *graph_def, size_t size);
 void events_placement(struct events *events, int64_t step, const char *json);
 void events_times(struct events *events, int64_t step, const char *json);
+
+/* What a person should know: an event of the job. */
+void events_notice(struct events *events, int64_t step, const char *text);
 void events_scalars(struct events *events, int64_t step, const struct tfevent_scalar *scalars,
                     int scalars_count);
 void events_trace(struct events *events, int64_t step, const void *metadata, size_t size);

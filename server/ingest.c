@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/str.h"
+#include "db/events.h"
 #include "db/ship.h"
 #include "proto/agent_pb.h"
 #include "proto/record.h"
@@ -21,6 +22,8 @@
 
 #define INGEST_PARTIAL_MAX                                                                     \
     (INT64_C(512) << 20) /* bytes of unfinished records, all files together */
+#define NOTICES_MAX 8    /* of one piece; more would be noise */
+#define NOTICE_BYTES_MAX 2000
 #define INGEST_STALE_US UINT64_C(600000000)
 
 /* The beginning of a record whose end has not come. */
@@ -49,6 +52,8 @@ struct harvest {
     int artifacts_capacity;
     struct db_checkpoint *checkpoints;
     int checkpoints_capacity;
+    const char *notices[NOTICES_MAX];
+    int notices_count;
 };
 
 struct ingest *ingest_new(struct db *db, struct feed *feed, const char *folder)
@@ -143,6 +148,19 @@ static void add_session(struct harvest *harvest, const struct tfevent *event)
     }
 }
 
+/* What our own tasks want people to know. */
+static void add_notice(struct harvest *harvest, const struct tfevent_value *value)
+{
+    int size = value->size < NOTICE_BYTES_MAX ? (int)value->size : NOTICE_BYTES_MAX;
+    for (int cut = 0; cut < 3 && !str_is_utf8(value->bytes, (size_t)size) && size; cut++)
+        size--; /* in the middle of a letter */
+    if (!str_is_utf8(value->bytes, (size_t)size))
+        return;
+    if (harvest->notices_count < NOTICES_MAX && !strchr(harvest->ship.file, '/'))
+        harvest->notices[harvest->notices_count++] =
+            arena_printf(harvest->arena, "%.*s", size, (const char *)value->bytes);
+}
+
 static void add_values(struct harvest *harvest, const struct tfevent *event)
 {
     for (int i = 0; i < event->values_count; i++) {
@@ -155,6 +173,8 @@ static void add_values(struct harvest *harvest, const struct tfevent *event)
             add_artifact(harvest, "placement", "", event->step, value->bytes, value->size);
         else if (value->bytes && strcmp(value->tag, "trainyard/times") == 0)
             add_artifact(harvest, "times", "", event->step, value->bytes, value->size);
+        else if (value->bytes && strcmp(value->tag, "trainyard/notice") == 0)
+            add_notice(harvest, value);
     }
 }
 
@@ -219,6 +239,20 @@ static size_t read_records(struct harvest *harvest, const char *bytes, size_t si
 
 /* --- a piece --- */
 
+/* In the other database, so at most once: the task's output has them in any case. */
+static void tell_notices(struct ingest *ingest, const struct harvest *harvest)
+{
+    struct error err;
+    char text[700];
+    for (int i = 0; i < harvest->notices_count; i++) {
+        if (!db_events_notice(ingest->db, harvest->ship.job, harvest->ship.role,
+                              harvest->ship.index, harvest->notices[i],
+                              (int64_t)clock_wall_us(), &err))
+            log_line(LOG_WARN, "ingest", "job=%" PRId64 " what=notice msg=%s",
+                     harvest->ship.job, log_quote(err.text, text, sizeof(text)));
+    }
+}
+
 static bool store(struct ingest *ingest, struct harvest *harvest, int64_t *cursor,
                   struct error *err)
 {
@@ -231,6 +265,8 @@ static bool store(struct ingest *ingest, struct harvest *harvest, int64_t *curso
     *cursor = shipped.cursor;
     if (shipped.seq)
         feed_note(ingest->feed, FEED_REPORTS, harvest->ship.job, shipped.seq);
+    if (shipped.stored && !shipped.fenced)
+        tell_notices(ingest, harvest);
     return true;
 }
 

@@ -9,9 +9,13 @@
 #include "base/str.h"
 #include "runtime/waits.h"
 
+#define WORKERS "/job:worker/"
+
 struct entry { /* of one task */
     char task[WAITS_TASK_BYTES];
-    struct waits waits; /* of all its parts */
+    struct waits waits;          /* of all its parts */
+    uint64_t own_ns, own_max_ns; /* until its share was done */
+    int64_t parts;
 };
 
 struct account {
@@ -57,10 +61,28 @@ static struct entry *entry_of(struct account *account, const char *task)
     return entry;
 }
 
-void account_part(struct account *account, const char *task, const struct waits *waits)
+/* What a worker waits for other workers, it would not if they were as fast. */
+static uint64_t own_of(const char *task, const struct waits *waits, uint64_t after_ns)
 {
+    uint64_t others_ns = 0;
+    for (int i = 0; i < waits->rows_count; i++) {
+        const char *from = waits->rows[i].task;
+        if (!strncmp(from, WORKERS, strlen(WORKERS)) && strcmp(from, task) != 0)
+            others_ns += waits->rows[i].wait_ns;
+    }
+    return after_ns > others_ns ? after_ns - others_ns : 0;
+}
+
+void account_part(struct account *account, const char *task, const struct waits *waits,
+                  uint64_t after_ns)
+{
+    uint64_t own_ns = own_of(task, waits, after_ns);
     pthread_mutex_lock(&account->lock);
-    struct waits *sum = &entry_of(account, task)->waits;
+    struct entry *entry = entry_of(account, task);
+    struct waits *sum = &entry->waits;
+    entry->parts++;
+    entry->own_ns += own_ns;
+    entry->own_max_ns = own_ns > entry->own_max_ns ? own_ns : entry->own_max_ns;
     sum->total_ns += waits->total_ns;
     for (int i = 0; i < waits->rows_count; i++) {
         const struct waits_row *from = &waits->rows[i];
@@ -73,14 +95,20 @@ void account_part(struct account *account, const char *task, const struct waits 
 }
 
 /* "worker:1" of "/job:worker/replica:0/task:1"; others as they are. */
-static void add_name(struct str *json, const char *task)
+static void short_name(const char *task, char *name, size_t size)
 {
-    char job[WAITS_TASK_BYTES], name[WAITS_TASK_BYTES + 16];
+    char job[WAITS_TASK_BYTES];
     int replica, index;
     if (sscanf(task, "/job:%79[^/]/replica:%d/task:%d", job, &replica, &index) == 3)
-        snprintf(name, sizeof(name), "%s:%d", job, index);
+        snprintf(name, size, "%s:%d", job, index);
     else
-        snprintf(name, sizeof(name), "%s", task);
+        snprintf(name, size, "%s", task);
+}
+
+static void add_name(struct str *json, const char *task)
+{
+    char name[WAITS_TASK_BYTES + 16];
+    short_name(task, name, sizeof(name));
     str_add_json(json, name, strlen(name));
 }
 
@@ -97,6 +125,24 @@ static void add_rows(struct str *json, const struct entry *entry, double steps)
                    (double)row->wait_ns / 1e3 / steps, (double)row->bytes / steps,
                    (double)row->tensors / steps);
     }
+}
+
+int account_arrivals(struct account *account, struct account_arrival *arrivals, int max)
+{
+    int count = 0;
+    pthread_mutex_lock(&account->lock);
+    for (int i = 0; i < account->count && count < max; i++) {
+        const struct entry *entry = &account->entries[i];
+        if (strncmp(entry->task, WORKERS, strlen(WORKERS)) != 0 || !entry->parts)
+            continue;
+        struct account_arrival *arrival = &arrivals[count++];
+        short_name(entry->task, arrival->task, sizeof(arrival->task));
+        arrival->us = (double)entry->own_ns / 1e3 / (double)entry->parts;
+        arrival->max_us = (double)entry->own_max_ns / 1e3;
+        arrival->steps = entry->parts;
+    }
+    pthread_mutex_unlock(&account->lock);
+    return count;
 }
 
 void account_take(struct account *account, int64_t count, struct str *json)

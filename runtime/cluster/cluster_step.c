@@ -35,7 +35,9 @@ static void part_done(struct worker_run *run, const struct error *err)
 {
     struct cluster_step_part *part = run->arg;
     struct cluster_step *step = part->step;
+    uint64_t after_ns = clock_monotonic_ns() - step->begun_ns;
     pthread_mutex_lock(&step->lock);
+    part->after_ns = after_ns;
     part->bad = err;
     if (err) {
         part->err = *err;
@@ -186,6 +188,7 @@ void cluster_step_start(struct cluster_step *step)
 {
     const struct cluster_plan *plan = step->plan;
     step->running = plan->parts_count;
+    step->begun_ns = clock_monotonic_ns();
     for (int i = 0; i < plan->parts_count; i++)
         plan->parts[i].link->kind->run_graph(plan->parts[i].link, &step->parts[i].run);
 }
@@ -250,7 +253,8 @@ static void give_statistics(const struct cluster_step *step, struct str *out)
 static void tell_account(const struct cluster_step *step, struct account *account)
 {
     for (int i = 0; i < step->plan->parts_count; i++)
-        account_part(account, step->plan->parts[i].link->task, &step->parts[i].waits);
+        account_part(account, step->plan->parts[i].link->task, &step->parts[i].waits,
+                     step->parts[i].after_ns);
 }
 
 bool cluster_step_run(struct cluster_session *session, struct cluster_plan *plan,

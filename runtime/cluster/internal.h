@@ -77,6 +77,7 @@ struct cluster_plan *cluster_session_plan(struct cluster_session *session,
 struct cluster_step {
     struct cluster_plan *plan;
     int64_t id;
+    uint64_t begun_ns;
     pthread_mutex_t lock;   /* guards: all that says how far it is */
     pthread_cond_t changed; /* by the monotonic clock */
     int running;
@@ -87,6 +88,7 @@ struct cluster_step {
         struct cluster_step *step;
         struct str step_stats;
         struct waits waits;
+        uint64_t after_ns; /* it was over, after the step began */
         bool bad;
         struct error err;
     } * parts;

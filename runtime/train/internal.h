@@ -14,6 +14,7 @@
 #include "runtime/train/input.h"
 #include "runtime/train/replicas.h"
 #include "runtime/train/runner.h"
+#include "runtime/train/stragglers.h"
 #include "runtime/train/train.h"
 
 #define TRAIN_METRICS_MAX (SPEC_METRICS_MAX + 1)
@@ -81,7 +82,8 @@ struct train {
         uint64_t told_us; /* when they were last told */
         uint64_t step_us, input_us;
         int64_t steps;
-    } times;            /* times.c: since then */
+    } times; /* times.c: since then */
+    struct stragglers stragglers;
     uint64_t window_us; /* the same, since the rate was last worked out */
     int64_t window_steps;
 };

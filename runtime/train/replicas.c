@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/str.h"
+#include "runtime/cluster/account.h"
 #include "runtime/dataset/dataset_batch.h"
 #include "runtime/shape.h"
 #include "runtime/tensor.h"
@@ -27,9 +28,11 @@ struct hand { /* a worker's place */
     struct runner_call *call;
     pthread_t thread;
     enum state state;
-    int64_t step;  /* gathered: that it began with; -1: none */
-    int64_t order; /* asynchronous: in which it was done, among all */
-    int failures;  /* since it last did what it should */
+    int64_t step;                  /* gathered: that it began with; -1: none */
+    int64_t order;                 /* asynchronous: in which it was done, among all */
+    int failures;                  /* since it last did what it should */
+    uint64_t took_us, took_max_us; /* by steps since they were last asked for */
+    int64_t took_steps;
     struct tensor *fetched;
     struct str statistics;
 };
@@ -163,7 +166,7 @@ static void note_locked(struct replicas *all, const char *text)
 
 static void tell_lost_locked(struct hand *hand, const struct error *why)
 {
-    char *text = alloc_printf("worker %d is lost, the others go on without it: %.300s",
+    char *text = alloc_printf("worker %d is lost, the others go on without it: %s",
                               number_of(hand), why->text);
     for (char *at = text; (at = strchr(at, '\n'));) /* a notice is one line */
         *at = ' ';
@@ -229,6 +232,13 @@ bool replicas_tell(struct replicas *all, struct str *notice)
 
 /* --- its thread --- */
 
+static void count_locked(struct hand *hand, uint64_t took_us)
+{
+    hand->took_us += took_us;
+    hand->took_max_us = took_us > hand->took_max_us ? took_us : hand->took_max_us;
+    hand->took_steps++;
+}
+
 static void *replicas_main(void *arg)
 {
     struct hand *hand = arg;
@@ -247,8 +257,12 @@ static void *replicas_main(void *arg)
         bool traced = options->trace_every && number % options->trace_every == 0;
         hand->state = RUNNING;
         pthread_mutex_unlock(&all->lock);
+        uint64_t start_us = clock_monotonic_us();
         bool ok = run(hand, step, traced, &err);
+        uint64_t took_us = clock_monotonic_us() - start_us;
         pthread_mutex_lock(&all->lock);
+        if (ok)
+            count_locked(hand, took_us);
         if (!ok && !all->over && recover_locked(hand, &err))
             continue;
         hand->failures = ok ? 0 : hand->failures;
@@ -402,6 +416,26 @@ int replicas_quiet(struct replicas *all)
     }
     pthread_mutex_unlock(&all->lock);
     return done;
+}
+
+int replicas_arrivals(struct replicas *all, struct account_arrival *arrivals, int max)
+{
+    int count = 0;
+    pthread_mutex_lock(&all->lock);
+    for (int i = 0; i < all->threads && count < max; i++) {
+        struct hand *hand = &all->hands[i];
+        if (!hand->took_steps)
+            continue;
+        struct account_arrival *arrival = &arrivals[count++];
+        snprintf(arrival->task, sizeof(arrival->task), "worker:%d", i);
+        arrival->us = (double)hand->took_us / (double)hand->took_steps;
+        arrival->max_us = (double)hand->took_max_us;
+        arrival->steps = hand->took_steps;
+        hand->took_us = hand->took_max_us = 0;
+        hand->took_steps = 0;
+    }
+    pthread_mutex_unlock(&all->lock);
+    return count;
 }
 
 static int64_t read_locked(struct replicas *all, const int64_t *number)

@@ -20,6 +20,7 @@
 
 #include "base/base.h"
 
+struct account_arrival;
 struct replicas;
 struct error;
 struct input;
@@ -61,6 +62,10 @@ int replicas_quiet(struct replicas *all);
 /* Appends what a person should know since the last time: workers that were lost, or are back.
  * Whether there was any. */
 bool replicas_tell(struct replicas *all, struct str *notice);
+
+/* How long workers took for their steps since the last call, each by itself; how many did any.
+ */
+int replicas_arrivals(struct replicas *all, struct account_arrival *arrivals, int max);
 
 int64_t replicas_batches(struct replicas *all); /* that were begun */
 int64_t replicas_late(struct replicas *all);    /* that were in vain */

@@ -2,6 +2,7 @@
  */
 
 #include "base/clock.h"
+#include "base/limits.h"
 #include "runtime/cluster/account.h"
 #include "runtime/train/internal.h"
 
@@ -28,6 +29,33 @@ void times_add(struct train *train, uint64_t step_us, uint64_t input_us)
     train->times.input_us += input_us;
 }
 
+/* Steps of their own they tell by themselves. */
+static int arrivals_of(const struct train *train, struct account *account,
+                       struct account_arrival *arrivals)
+{
+    return train->replicas ? replicas_arrivals(train->replicas, arrivals, LIMIT_JOB_TASKS)
+           : account       ? account_arrivals(account, arrivals, LIMIT_JOB_TASKS)
+                           : 0;
+}
+
+static void add_arrivals(const struct account_arrival *arrivals, int count, struct str *json)
+{
+    str_add(json, ", \"arrivals\": [");
+    for (int i = 0; i < count; i++)
+        str_printf(json,
+                   "%s{\"task\": \"%s\", \"us\": %.1f, \"max_us\": %.1f, \"others_us\": %.1f}",
+                   i ? ", " : "", arrivals[i].task, arrivals[i].us, arrivals[i].max_us,
+                   stragglers_median(arrivals, count, i));
+    str_add_char(json, ']');
+}
+
+static void look_for_stragglers(struct train *train, const struct account_arrival *arrivals,
+                                int count)
+{
+    if (stragglers_look(&train->stragglers, arrivals, count, train->step, &train->notice))
+        train->pending |= PENDING_NOTICE;
+}
+
 void times_tell(struct train *train, bool now)
 {
     struct train_times *times = &train->times;
@@ -37,6 +65,8 @@ void times_tell(struct train *train, bool now)
         return;
     struct account *account = runner_account(train->runner);
     double steps = (double)times->steps, step_us = (double)times->step_us / steps;
+    struct account_arrival arrivals[LIMIT_JOB_TASKS];
+    int count = arrivals_of(train, account, arrivals);
     struct str json = {0};
     str_printf(&json, "{\"step\": %lld, \"steps\": %lld, \"us\": %.1f, \"input_us\": %.1f, ",
                (long long)train->step, (long long)times->steps, step_us,
@@ -48,8 +78,10 @@ void times_tell(struct train *train, bool now)
         str_printf(&json,
                    "[{\"task\": \"worker:0\", \"us\": %.1f, \"wait_us\": 0, \"from\": []}]",
                    step_us);
+    add_arrivals(arrivals, count, &json);
     str_add_char(&json, '}');
     events_times(train->events, train->step, str_text(&json));
     str_release(&json);
     *times = (struct train_times){.told_us = now_us};
+    look_for_stragglers(train, arrivals, count);
 }

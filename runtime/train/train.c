@@ -338,12 +338,14 @@ static bool do_end(struct train *train, struct train_report *report, struct erro
 
 static bool do_notice(struct train *train, struct train_report *report, struct error *err)
 {
-    (void)err;
     str_clear(&train->text);
     str_add(&train->text, str_text(&train->notice));
     str_clear(&train->notice);
     report->what = TRAIN_NOTICE;
-    return true;
+    if (!train->events)
+        return true;
+    events_notice(train->events, train->step, str_text(&train->text));
+    return room_flush(train, err);
 }
 
 /* Does the first thing that is pending. */

@@ -178,6 +178,18 @@ spec stopped 16 1000000 '{"ps": 1, "worker": 2}'
 wait_for 30 is_state stopped running
 says_who_waits() { "$trainyard" top stopped | grep -q '^worker:1 .* ps:0 '; }
 check top_says_who_waits_for_whom wait_for 20 says_who_waits
+# stopped four fifths of the time : who is late is an event of the job, with numbers
+slow=$(for p in $(pgrep -f "^$build/trainyard-task train spec.json"); do tr '\0' '\n' <"/proc/$p/environ" | tr '\n' ' ' | grep -q 'TRAINYARD_ROLE=worker TRAINYARD_INDEX=1' && echo "$p"; done | head -n 1)
+timeout 40 python3 -c 'import os, signal, sys, time
+while True:
+    os.kill(int(sys.argv[1]), signal.SIGSTOP); time.sleep(.024)
+    os.kill(int(sys.argv[1]), signal.SIGCONT); time.sleep(.006)' "$slow" 2>/dev/null &
+slowing=$!
+says_who_is_late() { curl -s -m 1 -H "Authorization: Bearer $token" "$url/api/v1/jobs/stopped/events" | grep -q 'worker:1 is a straggler: its share of a step takes'; }
+check straggler_is_an_event wait_for 30 says_who_is_late
+kill $slowing
+wait $slowing
+kill -CONT "$slow"
 "$trainyard" cancel stopped >/dev/null
 check cancel_ends wait_for 20 is_final stopped
 check cancelled is_state stopped cancelled

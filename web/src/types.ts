@@ -64,6 +64,8 @@ export interface StepTimes {
     us: number;
     input_us: number;
     tasks: TaskTimes[];
+    /** When each worker has done its share of a step, and the median of the others. */
+    arrivals?: { task: string; us: number; max_us: number; others_us: number }[];
 }
 
 export interface Placed {

@@ -14,7 +14,7 @@ static void add(struct account *account, const char *task, uint64_t total_us, co
     row->wait_ns = wait_us * 1000;
     row->bytes = bytes;
     row->tensors = 1;
-    account_part(account, task, &waits);
+    account_part(account, task, &waits, total_us * 1000);
     waits_release(&waits);
 }
 

@@ -18,6 +18,17 @@ function latest(tasks: TaskTimes[]): { task: string; us: number } | null {
     return most ? { task: most[0], us: most[1] } : null;
 }
 
+/** Who is much later than the others: as STRAGGLER_FACTOR in runtime/train/stragglers.h. */
+function straggler(times: StepTimes): preact.JSX.Element | null {
+    const late = times.arrivals?.find((one) => one.others_us > 0 && one.us > 1.5 * one.others_us && one.us - one.others_us > 500);
+    if (!late) return null;
+    return (
+        <>
+            <b>{late.task}</b> is a straggler: its share of a step takes {milliseconds(late.us)}, the others&apos; {milliseconds(late.others_us)}.{" "}
+        </>
+    );
+}
+
 function percent(part: number, whole: number): string {
     return whole > 0 ? `${Math.round((100 * part) / whole)} %` : "–";
 }
@@ -35,6 +46,7 @@ function Sentence({ times }: { times: StepTimes }): preact.JSX.Element {
                     The others wait longest for <b>{most.task}</b>: {milliseconds(most.us)} a step between them.
                 </>
             ) : null}{" "}
+            {straggler(times)}
             <span class="muted">
                 Means of {times.steps} steps, up to step {times.step}.
             </span>
