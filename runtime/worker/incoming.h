@@ -2,17 +2,20 @@
  * incoming.h - a tensor as the messages that answer RecvTensor bring it.
  *
  * TensorFlow's form is one message; in ours the elements of a large one follow in chunks.  Both
- * are copied once, from where they came to the tensor.
+ * are copied once, from where they came to the tensor.  A task that is near lends its memory.
  */
 #pragma once
 
 #include "proto/rpc.h"
 #include "runtime/tensor.h"
+#include "runtime/worker/near.h"
 
 struct incoming {
-    struct tensor value; /* owned */
+    const struct near_process *near; /* the sender; NULL: it is not near */
+    struct tensor value;             /* owned */
     bool dead;
     bool has_begun;
+    bool was_lent;  /* the sender must yet confirm that it held the tensor until now */
     size_t missing; /* bytes that are to follow */
 };
 

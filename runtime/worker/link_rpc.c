@@ -1,6 +1,5 @@
 /* link_rpc.c - a worker of another process, by TensorFlow's WorkerService over rpc.h. */
 
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/random.h>
 
@@ -8,27 +7,8 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/str.h"
-#include "proto/rpc.h"
-#include "runtime/worker/incoming.h"
-#include "runtime/worker/link.h"
-#include "runtime/worker/service.h"
+#include "runtime/worker/remote.h"
 #include "runtime/worker/wire.h"
-
-/* What is known of the task: only one that says so is asked in our form. */
-enum peer { PEER_UNKNOWN, PEER_ASKED, PEER_STOCK, PEER_OURS };
-
-struct remote {
-    struct worker_link base; /* first */
-    struct rpc_client *client;
-    atomic_int peer; /* an enum peer */
-    _Atomic uint64_t request_id;
-};
-
-/* Of a request that must not be done twice: begun at random, so no two links' are the same. */
-static int64_t new_request_id(struct remote *remote)
-{
-    return (int64_t)(atomic_fetch_add(&remote->request_id, 1) & INT64_MAX);
-}
 
 #define METHOD(name) "/tensorflow.WorkerService/" name
 
@@ -61,34 +41,9 @@ static bool remote_status(struct worker_link *link, struct device *devices, int 
               wire_read_status(response.data, response.size, devices, devices_max, count,
                                &exchanges, err);
     if (ok)
-        atomic_store(&((struct remote *)link)->peer, exchanges ? PEER_OURS : PEER_STOCK);
+        remote_learn((struct remote *)link, exchanges);
     str_release(&response);
     return ok;
-}
-
-static void learned(void *arg, const struct str *response, const struct error *err)
-{
-    struct remote *remote = arg;
-    struct device devices[64];
-    struct error bad;
-    int count, before = PEER_ASKED;
-    bool exchanges = false;
-    enum peer peer = PEER_UNKNOWN; /* it is asked again when something is next wanted of it */
-    if (!err) {
-        bool read = wire_read_status(response->data, response->size, devices,
-                                     ARRAY_LEN(devices), &count, &exchanges, &bad);
-        peer = read && exchanges ? PEER_OURS : PEER_STOCK;
-    }
-    (void)atomic_compare_exchange_strong(&remote->peer, &before, (int)peer);
-}
-
-/* Asks a task that nobody has asked yet what it is; nobody waits for that. */
-static void learn(struct remote *remote)
-{
-    const struct str request = {0};
-    int before = PEER_UNKNOWN;
-    if (atomic_compare_exchange_strong(&remote->peer, &before, PEER_ASKED))
-        rpc_client_start(remote->client, METHOD("GetStatus"), &request, learned, remote);
 }
 
 static bool remote_create_session(struct worker_link *link, const char *session, bool isolate,
@@ -171,7 +126,7 @@ static void remote_run_graph(struct worker_link *link, struct worker_run *run)
         .trace = run->step_stats,
         .with_waits = run->waits,
         .with_graph = run->graph_def,
-        .request_id = new_request_id((struct remote *)link),
+        .request_id = remote_request_id((struct remote *)link),
     };
     struct str request = {0};
     wire_write_run(&in, &request);
@@ -200,72 +155,12 @@ static void remote_cleanup_graph(struct worker_link *link, int64_t step_id)
     str_release(&request);
 }
 
-struct asked {            /* for a tensor */
-    struct rpc_sink base; /* first */
-    struct incoming incoming;
-    struct remote *remote;
-    rendezvous_receiver *receiver;
-    void *arg;
-};
-
-/* Says which task it was that could not be reached, in TensorFlow's words. */
-static void fail_asked(const struct asked *asked, const struct error *err)
-{
-    struct error named = *err;
-    if (err->code == UNAVAILABLE)
-        (void)fail(&named, err->code,
-                   "%s\nAdditional GRPC error information from remote target %s while calling "
-                   "%s",
-                   err->text, asked->remote->base.task, METHOD("RecvTensor"));
-    asked->receiver(asked->arg, NULL, false, &named);
-}
-
-static bool take(struct rpc_sink *sink, const struct rpc_span *spans, int count,
-                 struct error *err)
-{
-    return incoming_take(&((struct asked *)sink)->incoming, spans, count, err);
-}
-
-static void received(struct rpc_sink *sink, const struct error *err)
-{
-    struct asked *asked = (struct asked *)sink;
-    struct incoming *incoming = &asked->incoming;
-    struct error bad;
-    if (err && err->code == UNIMPLEMENTED) /* another program serves the address by now */
-        atomic_store(&asked->remote->peer, PEER_UNKNOWN);
-    if (err)
-        fail_asked(asked, err);
-    else if (!incoming_end(incoming, &bad))
-        asked->receiver(asked->arg, NULL, false, &bad);
-    else
-        asked->receiver(asked->arg, &incoming->value, incoming->dead, NULL);
-    incoming_release(incoming);
-    free(asked);
-}
-
-static void remote_receive(struct worker_link *link, int64_t step_id, const char *key,
-                           rendezvous_receiver *receiver, void *arg)
-{
-    struct remote *remote = (struct remote *)link;
-    struct asked *asked = alloc_bytes(sizeof(*asked));
-    struct str request = {0};
-    *asked = (struct asked){
-        .base = {take, received}, .remote = remote, .receiver = receiver, .arg = arg};
-    const struct wire_receive in = {
-        .step_id = step_id, .key = key, .request_id = new_request_id(remote)};
-    wire_write_receive(&in, &request);
-    learn(remote);
-    bool ours = atomic_load(&remote->peer) == PEER_OURS;
-    rpc_client_start_into(remote->client, ours ? SERVICE_CHUNKS : METHOD("RecvTensor"),
-                          &request, &asked->base);
-    str_release(&request);
-}
-
 static void remote_free(struct worker_link *link)
 {
     struct remote *remote = (struct remote *)link;
     rpc_client_cancel(remote->client);
     rpc_client_free(remote->client);
+    pthread_mutex_destroy(&remote->lock);
     free(remote);
 }
 
@@ -298,6 +193,7 @@ struct worker_link *link_rpc_new(const char *task, const char *address,
     link->base.kind = &remote_kind;
     snprintf(link->base.task, sizeof(link->base.task), "%s", task);
     link->client = client;
+    pthread_mutex_init(&link->lock, NULL);
     uint64_t begin = 0;
     ssize_t got = getrandom(&begin, sizeof(begin), 0);
     assert(got == (ssize_t)sizeof(begin));

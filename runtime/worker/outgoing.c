@@ -9,6 +9,7 @@
 #include "base/limits.h"
 #include "base/str.h"
 #include "runtime/tensor.h"
+#include "runtime/worker/lent.h"
 #include "runtime/worker/outgoing.h"
 #include "runtime/worker/wire.h"
 
@@ -21,7 +22,7 @@ struct outgoing {
 };
 
 /* A reference for as long as the transport reads the elements. */
-struct lent {
+struct lent_piece {
     struct tensor value;
     atomic_bool is_made; /* orders what is before for the thread of the transport: thread
                             sanitizers do not see how it got there */
@@ -29,7 +30,7 @@ struct lent {
 
 static void give_back(void *arg)
 {
-    struct lent *lent = arg;
+    struct lent_piece *lent = arg;
     bool made = atomic_load_explicit(&lent->is_made, memory_order_acquire);
     assert(made);
     tensor_release(&lent->value);
@@ -39,7 +40,7 @@ static void give_back(void *arg)
 /* The next elements, `size` of them at most, where they are. */
 static struct rpc_piece lend(struct outgoing *outgoing, size_t size)
 {
-    struct lent *lent = alloc_bytes(sizeof(*lent));
+    struct lent_piece *lent = alloc_bytes(sizeof(*lent));
     size_t left = tensor_bytes(&outgoing->value) - outgoing->sent;
     tensor_share(&lent->value, &outgoing->value);
     const struct rpc_piece piece = {.data = (const char *)lent->value.data + outgoing->sent,
@@ -57,7 +58,7 @@ static int next(struct rpc_source *source, struct rpc_piece pieces[RPC_PIECES_MA
     int count = 0;
     if (!outgoing->has_begun) {
         struct str head = {0};
-        wire_write_received_head(&outgoing->value, outgoing->follows, &head);
+        wire_write_received_head(&outgoing->value, outgoing->follows, 0, &head);
         outgoing->has_begun = true;
         size_t size = head.size;
         char *bytes = str_take(&head);
@@ -108,4 +109,21 @@ void outgoing_reply(struct rpc_call *call, const struct tensor *value, bool dead
     outgoing->follows = chunks && size > WIRE_CHUNK_BYTES;
     tensor_share(&outgoing->value, value);
     rpc_call_reply_from(call, &outgoing->base);
+}
+
+void outgoing_lend(struct rpc_call *call, const struct tensor *value, bool dead,
+                   struct lent *lent, int64_t request_id)
+{
+    uint64_t address;
+    bool lends = !dead && BIT(value->dtype) & DTYPES_PLAIN &&
+                 tensor_bytes(value) >= WIRE_NEAR_BYTES &&
+                 lent_add(lent, request_id, value, &address);
+    if (!lends) {
+        outgoing_reply(call, value, dead, true);
+        return;
+    }
+    struct str head = {0};
+    wire_write_received_head(value, false, address, &head);
+    rpc_call_reply(call, head.data, head.size);
+    str_release(&head);
 }

@@ -8,6 +8,7 @@
 
 #include "proto/rpc.h"
 
+struct lent;
 struct tensor;
 
 /*
@@ -16,3 +17,7 @@ struct tensor;
  * with EXHAUSTED when one message cannot hold it.
  */
 void outgoing_reply(struct rpc_call *call, const struct tensor *value, bool dead, bool chunks);
+
+/* The same for a task that is near, which reads a large one where it is. */
+void outgoing_lend(struct rpc_call *call, const struct tensor *value, bool dead,
+                   struct lent *lent, int64_t request_id);

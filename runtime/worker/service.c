@@ -4,6 +4,7 @@
 #include <malloc.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/arena.h"
@@ -12,19 +13,27 @@
 #include "base/str.h"
 #include "runtime/waits.h"
 #include "runtime/worker/crew.h"
+#include "runtime/worker/lent.h"
+#include "runtime/worker/near.h"
 #include "runtime/worker/outgoing.h"
 #include "runtime/worker/seen.h"
 #include "runtime/worker/service.h"
 #include "runtime/worker/wire.h"
 #include "runtime/worker/worker.h"
 
-enum { REQUESTS_KEPT = 100000 }; /* TensorFlow's number */
+enum {
+    REQUESTS_KEPT = 100000, /* TensorFlow's number */
+    TASKS_MET = 1024,       /* remembered */
+};
 
 struct service {
     struct worker *worker;
     struct crew *crew;
-    pthread_mutex_t lock; /* guards: seen */
+    struct lent *lent;
+    pthread_mutex_t lock; /* guards: all below */
     struct seen *seen;
+    unsigned char nonces[TASKS_MET][NEAR_NONCE_BYTES]; /* of tasks that were met last */
+    unsigned met;
 };
 
 /*
@@ -46,6 +55,7 @@ struct service *service_new(struct worker *worker)
     service->worker = worker;
     service->crew = crew_new(LIMIT_WORKER_THREADS);
     service->seen = seen_new(REQUESTS_KEPT);
+    service->lent = lent_new();
     pthread_mutex_init(&service->lock, NULL);
     return service;
 }
@@ -56,6 +66,7 @@ void service_free(struct service *service)
         return;
     crew_free(service->crew);
     seen_free(service->seen);
+    lent_free(service->lent);
     pthread_mutex_destroy(&service->lock);
     free(service);
 }
@@ -314,9 +325,15 @@ static void do_run_graph(struct service *service, struct rpc_call *call)
     worker_run_graph(service->worker, &served->run);
 }
 
+/* A small one is begun at once: that takes less time than to wake a thread. */
 static void run_graph(void *self, struct rpc_call *call)
 {
-    hand_over(self, call, do_run_graph);
+    size_t size;
+    (void)rpc_call_bytes(call, &size);
+    if (size < WIRE_SMALL_BYTES)
+        do_run_graph(self, call);
+    else
+        hand_over(self, call, do_run_graph);
 }
 
 static void cleanup_graph(void *self, struct rpc_call *call)
@@ -342,40 +359,96 @@ static void received(void *arg, const struct tensor *value, bool dead, const str
         outgoing_reply(arg, value, dead, false);
 }
 
-/* The same for a task of ours. */
+/* The same for a task of ours, which waits for it. */
+struct awaited {
+    struct service *service;
+    struct rpc_call *call;
+    int64_t request_id;
+    bool near;
+};
+
 static void received_in_chunks(void *arg, const struct tensor *value, bool dead,
                                const struct error *err)
 {
+    struct awaited *awaited = arg;
     if (err)
-        rpc_call_fail(arg, err);
+        rpc_call_fail(awaited->call, err);
+    else if (awaited->near)
+        outgoing_lend(awaited->call, value, dead, awaited->service->lent, awaited->request_id);
     else
-        outgoing_reply(arg, value, dead, true);
+        outgoing_reply(awaited->call, value, dead, true);
+    free(awaited);
 }
 
-static void answer_receive(struct service *service, struct rpc_call *call,
-                           rendezvous_receiver *receiver)
+static void answer_receive(struct service *service, struct rpc_call *call, bool ours)
 {
     size_t size;
     const void *bytes = rpc_call_bytes(call, &size);
     struct arena *arena = arena_for(call);
     struct wire_receive in;
     struct error err;
-    if (wire_read_receive(bytes, size, arena, &in, &err) &&
-        check_first(service, "RecvTensor", in.request_id, &err))
-        worker_receive(service->worker, in.step_id, in.key, receiver, call);
-    else
+    if (!wire_read_receive(bytes, size, arena, &in, &err) ||
+        !check_first(service, "RecvTensor", in.request_id, &err)) {
         rpc_call_fail(call, &err);
+    } else if (ours) {
+        struct awaited *awaited = alloc_bytes(sizeof(*awaited));
+        *awaited = (struct awaited){service, call, in.request_id, in.near};
+        worker_receive(service->worker, in.step_id, in.key, received_in_chunks, awaited);
+    } else {
+        worker_receive(service->worker, in.step_id, in.key, received, call);
+    }
     arena_free(arena);
 }
 
 static void receive_tensor(void *self, struct rpc_call *call)
 {
-    answer_receive(self, call, received);
+    answer_receive(self, call, false);
 }
 
 static void receive_chunks(void *self, struct rpc_call *call)
 {
-    answer_receive(self, call, received_in_chunks);
+    answer_receive(self, call, true);
+}
+
+static void finished(void *self, struct rpc_call *call)
+{
+    const struct service *service = self;
+    size_t size;
+    const void *bytes = rpc_call_bytes(call, &size);
+    int64_t request_id;
+    struct error err;
+    bool ok = wire_read_finished(bytes, size, &request_id, &err);
+    if (ok && !lent_end(service->lent, request_id))
+        ok = fail(&err, NOT_FOUND, "no tensor is lent by request %" PRId64, request_id);
+    answer(call, ok, &err);
+}
+
+/* Keeps the nonce of a task that may read it, and says where. */
+static void meet(void *self, struct rpc_call *call)
+{
+    struct service *service = self;
+    size_t size;
+    const void *bytes = rpc_call_bytes(call, &size);
+    struct arena *arena = arena_for(call);
+    struct wire_meet in;
+    struct str out = {0};
+    char host[NEAR_HOST_BYTES];
+    struct error err;
+    bool ok = wire_read_meet(bytes, size, arena, &in, &err) && near_host(host, &err);
+    if (ok && strcmp(host, in.host) != 0)
+        ok = fail(&err, PRECONDITION, "the task is of another system, process space or user");
+    if (ok) {
+        pthread_mutex_lock(&service->lock);
+        unsigned char *kept = service->nonces[service->met++ % TASKS_MET];
+        memcpy(kept, in.nonce, NEAR_NONCE_BYTES);
+        pthread_mutex_unlock(&service->lock);
+        wire_write_met(getpid(), (uint64_t)(uintptr_t)kept, &out);
+        rpc_call_reply(call, out.data, out.size);
+    } else {
+        rpc_call_fail(call, &err);
+    }
+    str_release(&out);
+    arena_free(arena);
 }
 
 /* --- what needs nothing done: there is no log to switch on, and no receipt is waited for ---
@@ -412,5 +485,7 @@ const struct rpc_method service_methods[] = {
     {METHOD("MarkRecvFinished"), accept},
     {METHOD("Tracing"), trace},
     {SERVICE_CHUNKS, receive_chunks},
+    {SERVICE_MEET, meet},
+    {SERVICE_FINISHED, finished},
     {0},
 };

@@ -19,6 +19,13 @@ struct worker;
  */
 #define SERVICE_CHUNKS "/trainyard.WorkerService/RecvTensor"
 
+/* Whether a task may read this one's memory: see near.h. */
+#define SERVICE_MEET "/trainyard.WorkerService/Meet"
+
+/* A tensor was read from this task's memory: NOT_FOUND if it was not held until now.  The
+ * request is that of MarkRecvFinished, which is TensorFlow's and promises nothing. */
+#define SERVICE_FINISHED "/trainyard.WorkerService/Finished"
+
 /* The worker is borrowed. */
 struct service *service_new(struct worker *worker);
 

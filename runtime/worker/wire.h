@@ -53,12 +53,19 @@ struct wire_receive {
     int64_t step_id;
     const char *key;
     int64_t request_id; /* 0: none; else no other of the task's has it */
+    bool near;          /* the elements may be read from the sender's memory */
 };
 
 struct wire_received {
     struct tensor value; /* owned; none when dead */
     bool dead;
     int64_t content_bytes; /* of elements that lie apart, which `value` lacks; 0: none does */
+    uint64_t address;      /* of these in the sender's memory; 0: they follow */
+};
+
+struct wire_meet {
+    const char *host;
+    const unsigned char *nonce; /* NEAR_NONCE_BYTES */
 };
 
 /* Where a message has the elements of a tensor. */
@@ -68,6 +75,7 @@ struct wire_content {
 
 enum {
     WIRE_SMALL_BYTES = 64 << 10, /* what is smaller is copied */
+    WIRE_NEAR_BYTES = 1 << 20,   /* what is smaller is not worth being read from memory */
     WIRE_CHUNK_BYTES = 4 << 20,  /* a message that is nothing but elements, at most */
 };
 
@@ -103,7 +111,19 @@ void wire_write_receive(const struct wire_receive *in, struct str *out);
 bool wire_read_receive(const void *bytes, size_t size, struct arena *arena,
                        struct wire_receive *out, struct error *err) CHECKED;
 
+void wire_write_finished(int64_t request_id, struct str *out);
+bool wire_read_finished(const void *bytes, size_t size, int64_t *request_id,
+                        struct error *err) CHECKED;
+
+void wire_write_meet(const struct wire_meet *in, struct str *out);
+bool wire_read_meet(const void *bytes, size_t size, struct arena *arena, struct wire_meet *out,
+                    struct error *err) CHECKED;
+
 /* --- answers --- */
+
+void wire_write_met(int64_t pid, uint64_t proof, struct str *out);
+bool wire_read_met(const void *bytes, size_t size, int64_t *pid, uint64_t *proof,
+                   struct error *err) CHECKED;
 
 void wire_write_status(const struct device *devices, int count, struct str *out);
 /* Fails with EXHAUSTED when there are more than `devices_max`.  `*exchanges`: the task is one
@@ -127,9 +147,11 @@ bool wire_read_ran(const void *bytes, size_t size, const struct wire_ran *out,
 void wire_write_received(const struct tensor *value, bool dead, struct str *out);
 /*
  * What comes before the elements of a tensor of a plain type: in the same message (TensorFlow's
- * form; nothing comes after them), or, when it `follows`, in messages of their own.
+ * form; nothing comes after them), or, when it `follows`, in messages of their own, or, where
+ * there is an `address`, nowhere.
  */
-void wire_write_received_head(const struct tensor *value, bool follows, struct str *out);
+void wire_write_received_head(const struct tensor *value, bool follows, uint64_t address,
+                              struct str *out);
 
 /* `content_bytes`: of elements that were lifted out of the message; else 0. */
 bool wire_read_received(const void *bytes, size_t size, size_t content_bytes,

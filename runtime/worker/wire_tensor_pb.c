@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "proto/message.h"
 #include "runtime/tensor_pb.h"
+#include "runtime/worker/near.h"
 #include "runtime/worker/wire.h"
 #include "tensorflow/worker.pb-c.h"
 
@@ -21,6 +22,7 @@ void wire_write_receive(const struct wire_receive *in, struct str *out)
     request.step_id = in->step_id;
     request.rendezvous_key = (char *)in->key;
     request.request_id = in->request_id;
+    request.near = in->near;
     message_pack(&request.base, out);
 }
 
@@ -32,9 +34,78 @@ bool wire_read_receive(const void *bytes, size_t size, struct arena *arena,
     if (request)
         *out = (struct wire_receive){.step_id = request->step_id,
                                      .key = request->rendezvous_key,
-                                     .request_id = request->request_id};
+                                     .request_id = request->request_id,
+                                     .near = request->near};
     return request;
 }
+
+void wire_write_finished(int64_t request_id, struct str *out)
+{
+    Tensorflow__MarkRecvFinishedRequest request = TENSORFLOW__MARK_RECV_FINISHED_REQUEST__INIT;
+    request.request_id = request_id;
+    message_pack(&request.base, out);
+}
+
+bool wire_read_finished(const void *bytes, size_t size, int64_t *request_id, struct error *err)
+{
+    struct arena *arena = arena_for(size);
+    const Tensorflow__MarkRecvFinishedRequest *request = message_unpack(
+        &tensorflow__mark_recv_finished_request__descriptor, bytes, size, arena, err);
+    if (request)
+        *request_id = request->request_id;
+    arena_free(arena);
+    return request;
+}
+
+/* --- tasks that meet --- */
+
+void wire_write_meet(const struct wire_meet *in, struct str *out)
+{
+    Tensorflow__MeetRequest request = TENSORFLOW__MEET_REQUEST__INIT;
+    request.host = (char *)in->host;
+    request.nonce = (ProtobufCBinaryData){NEAR_NONCE_BYTES, (uint8_t *)in->nonce};
+    message_pack(&request.base, out);
+}
+
+bool wire_read_meet(const void *bytes, size_t size, struct arena *arena, struct wire_meet *out,
+                    struct error *err)
+{
+    const Tensorflow__MeetRequest *request =
+        message_unpack(&tensorflow__meet_request__descriptor, bytes, size, arena, err);
+    if (request && request->nonce.len != NEAR_NONCE_BYTES)
+        return fail(err, INVALID, "nonce has %zu bytes, not %d", request->nonce.len,
+                    NEAR_NONCE_BYTES);
+    if (request)
+        *out = (struct wire_meet){request->host, request->nonce.data};
+    return request;
+}
+
+void wire_write_met(int64_t pid, uint64_t proof, struct str *out)
+{
+    Tensorflow__MeetResponse response = TENSORFLOW__MEET_RESPONSE__INIT;
+    response.pid = pid;
+    response.address = proof;
+    message_pack(&response.base, out);
+}
+
+bool wire_read_met(const void *bytes, size_t size, int64_t *pid, uint64_t *proof,
+                   struct error *err)
+{
+    struct arena *arena = arena_for(size);
+    const Tensorflow__MeetResponse *response =
+        message_unpack(&tensorflow__meet_response__descriptor, bytes, size, arena, err);
+    bool ok = response;
+    if (ok && (response->pid <= 0 || response->pid > INT32_MAX))
+        ok = fail(err, INVALID, "%lld is the number of no process", (long long)response->pid);
+    if (ok) {
+        *pid = response->pid;
+        *proof = response->address;
+    }
+    arena_free(arena);
+    return ok;
+}
+
+/* --- tensors --- */
 
 /* TensorFlow's form: what is dead is an empty tensor, and says so. */
 void wire_write_received(const struct tensor *value, bool dead, struct str *out)
@@ -68,7 +139,8 @@ static size_t varint_bytes(uint64_t value)
 
 enum { TAG_TENSOR = 1 << 3 | 2, TAG_DTYPE = 1 << 3, TAG_CONTENT = 4 << 3 | 2 };
 
-void wire_write_received_head(const struct tensor *value, bool follows, struct str *out)
+void wire_write_received_head(const struct tensor *value, bool follows, uint64_t address,
+                              struct str *out)
 {
     struct arena *arena = arena_new();
     struct str kind = {0};
@@ -76,12 +148,14 @@ void wire_write_received_head(const struct tensor *value, bool follows, struct s
     Tensorflow__RecvTensorResponse response = TENSORFLOW__RECV_TENSOR_RESPONSE__INIT;
     Tensorflow__TensorProto *tensor = tensor_pack(value, false, arena);
     response.send_start_micros = (int64_t)clock_wall_us();
-    if (follows) {
+    bool apart = follows || address;
+    if (apart) {
         response.tensor = tensor;
         response.content_bytes = (int64_t)content;
+        response.address = address;
     }
     message_pack(&response.base, out);
-    if (!follows) {
+    if (!apart) {
         message_pack(&tensor->base, &kind);
         add_varint(out, TAG_TENSOR);
         add_varint(out, kind.size + 1 + varint_bytes(content) + content);
@@ -104,6 +178,7 @@ bool wire_read_received(const void *bytes, size_t size, size_t content_bytes,
                                   .content_bytes = (int64_t)content_bytes};
     if (ok && response->content_bytes) {
         out->content_bytes = response->content_bytes;
+        out->address = response->address;
         if (content_bytes || (response->tensor && response->tensor->tensor_content.len))
             ok = fail(err, INVALID, "an answer to RecvTensor holds elements, and more follow");
     }

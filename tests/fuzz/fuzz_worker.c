@@ -197,6 +197,34 @@ static bool read_lifted(const void *bytes, size_t size, struct arena *arena, str
     return ok;
 }
 
+static bool read_finished(const void *bytes, size_t size, struct arena *arena,
+                          struct error *err)
+{
+    int64_t request_id;
+    (void)arena;
+    return wire_read_finished(bytes, size, &request_id, err);
+}
+
+static bool read_meet(const void *bytes, size_t size, struct arena *arena, struct error *err)
+{
+    struct wire_meet in;
+    if (!wire_read_meet(bytes, size, arena, &in, err))
+        return false;
+    FUZZ_CHECK(strlen(in.host) + NEAR_NONCE_BYTES <= size);
+    return true;
+}
+
+static bool read_met(const void *bytes, size_t size, struct arena *arena, struct error *err)
+{
+    int64_t pid;
+    uint64_t proof;
+    (void)arena;
+    if (!wire_read_met(bytes, size, &pid, &proof, err))
+        return false;
+    FUZZ_CHECK(pid > 0 && pid <= INT32_MAX);
+    return true;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static read_message *const messages[] = {read_create_session,
@@ -212,7 +240,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                              read_ran,
                                              read_received,
                                              read_incoming,
-                                             read_lifted};
+                                             read_lifted,
+                                             read_finished,
+                                             read_meet,
+                                             read_met};
     if (!size)
         return 0;
     struct error err = {0};

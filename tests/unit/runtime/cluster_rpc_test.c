@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include "runtime/worker/incoming.h"
+#include "runtime/worker/lent.h"
+#include "runtime/worker/remote.h"
 #include "runtime/worker/wire.h"
 #include "tests/unit/runtime/cluster.h"
 
@@ -409,11 +411,12 @@ static void got_done(struct rpc_sink *sink, const struct error *error)
 }
 
 /* Asks the ps for a tensor; true when it has come whole. */
-static bool receive_from_ps(struct rpc_client *client, const char *method,
-                            const struct wire_receive *in, struct got *got)
+static bool receive_by(struct rpc_client *client, const char *method,
+                       const struct wire_receive *in, const struct near_process *near,
+                       struct got *got)
 {
     struct str request = {0};
-    *got = (struct got){.base = {got_take, got_done}};
+    *got = (struct got){.base = {got_take, got_done}, .incoming.near = near};
     pthread_mutex_init(&got->lock, NULL);
     pthread_cond_init(&got->changed, NULL);
     wire_write_receive(in, &request);
@@ -427,6 +430,18 @@ static bool receive_from_ps(struct rpc_client *client, const char *method,
     pthread_mutex_destroy(&got->lock);
     err = got->err;
     return err.code == OK && incoming_end(&got->incoming, &err);
+}
+
+static bool receive_from_ps(struct rpc_client *client, const char *method,
+                            const struct wire_receive *in, struct got *got)
+{
+    return receive_by(client, method, in, NULL, got);
+}
+
+static bool receive_near(struct rpc_client *client, const struct wire_receive *in,
+                         const struct near_process *near, struct got *got)
+{
+    return receive_by(client, SERVICE_CHUNKS, in, near, got);
 }
 
 static void note_done(struct worker_run *run, const struct error *error)
@@ -511,6 +526,136 @@ TEST(large_tensors_come_in_both_forms)
     stop();
 }
 
+/* --- tasks that are near --- */
+
+/* Asks whether this process may read the ps's memory, which is this one's. */
+static bool meet_ps(struct rpc_client *client, const char *host, struct near_process *near)
+{
+    struct str request = {0}, response = {0};
+    int64_t pid = 0;
+    memset(near->nonce, 7, sizeof(near->nonce));
+    wire_write_meet(&(struct wire_meet){host, near->nonce}, &request);
+    bool ok = rpc_client_call(client, SERVICE_MEET, &request, &response, 5000, &err) &&
+              wire_read_met(response.data, response.size, &pid, &near->proof, &err);
+    near->pid = (pid_t)pid;
+    str_release(&request);
+    str_release(&response);
+    return ok;
+}
+
+static bool finish(struct rpc_client *client, int64_t request_id)
+{
+    struct str request = {0}, response = {0};
+    wire_write_finished(request_id, &request);
+    bool ok = rpc_client_call(client, SERVICE_FINISHED, &request, &response, 5000, &err);
+    str_release(&request);
+    str_release(&response);
+    return ok;
+}
+
+/* Only who proves to be near reads; what was read is held until its reader is done, no longer.
+ */
+TEST(near_tasks_read_each_others_memory)
+{
+    start();
+    scalar(world, "one", 1);
+    const struct rpc_client_options options = {.address =
+                                                   rpc_server_address(cluster->servers[0]),
+                                               .message_bytes_max = LIMIT_MESSAGE_BYTES};
+    struct rpc_client *client = rpc_client_new(&options, &err);
+    CHECK_OK(client, &err);
+    char key[300], host[NEAR_HOST_BYTES];
+    const struct device *device = worker_device(cluster->workers[0]);
+    snprintf(key, sizeof(key),
+             "%s;%016" PRIx64 ";/job:worker/replica:0/task:0/device:CPU:0;e;0:0", device->name,
+             device->incarnation);
+    struct near_process near;
+    CHECK(!meet_ps(client, "another", &near));
+    CHECK_INT(err.code, PRECONDITION);
+    CHECK_OK(near_host(host, &err), &err);
+    CHECK_OK(meet_ps(client, host, &near), &err);
+    CHECK_INT(near.pid, getpid());
+
+    struct tensor value;
+    CHECK_OK(tensor_init(&value, F32, &SHAPE(2000000), &err), &err);
+    for (int64_t k = 0; k < value.count; k++)
+        ((float *)value.data)[k] = (float)k;
+    struct wire_receive in = {.step_id = 200, .key = key, .request_id = 1, .near = true};
+    struct got got;
+    put(in.step_id, key, &value);
+    CHECK_OK(receive_near(client, &in, &near, &got), &err);
+    CHECK_INT(got.messages, 1);
+    CHECK(got.incoming.was_lent);
+    CHECK(tensor_equal(&value, &got.incoming.value));
+    incoming_release(&got.incoming);
+    CHECK_OK(finish(client, 1), &err);
+    CHECK(!finish(client, 1));
+    CHECK_INT(err.code, NOT_FOUND);
+
+    /* Another process has the number by now; the task did not meet its peer. */
+    in = (struct wire_receive){.step_id = 201, .key = key, .request_id = 2, .near = true};
+    put(in.step_id, key, &value);
+    near.nonce[0]++;
+    CHECK(!receive_near(client, &in, &near, &got));
+    CHECK_INT(err.code, UNAVAILABLE);
+    CHECK(strstr(err.text, "is not the task that it was"));
+    incoming_release(&got.incoming);
+    in = (struct wire_receive){.step_id = 202, .key = key, .request_id = 3, .near = true};
+    put(in.step_id, key, &value);
+    CHECK(!receive_near(client, &in, NULL, &got));
+    CHECK_INT(err.code, INVALID);
+    CHECK(strstr(err.text, "a task that is not near says where its memory is"));
+    incoming_release(&got.incoming);
+    near.proof = 8;
+    CHECK(!near_read(&near, 16, value.data, 4, &err));
+    CHECK(strstr(err.text, "cannot read the memory of process"));
+
+    /* When too many are lent, it is sent instead. */
+    struct lent *lent = lent_new();
+    uint64_t address;
+    for (int i = 1; i <= LENT_MAX; i++)
+        CHECK(lent_add(lent, i, &value, &address));
+    CHECK(address == (uintptr_t)value.data);
+    CHECK(!lent_add(lent, LENT_MAX + 1, &value, &address));
+    CHECK(lent_end(lent, 5) && !lent_end(lent, 5));
+    CHECK(!lent_add(lent, 6, &value, &address) && !lent_add(lent, 0, &value, &address));
+    CHECK(lent_add(lent, 5, &value, &address));
+    lent_free(lent);
+    CHECK(tensor_is_exclusive(&value)); /* all was given back */
+    tensor_release(&value);
+    rpc_client_free(client);
+    stop();
+}
+
+/* Steps find out by themselves that their tasks are near. */
+TEST(large_tensors_of_steps_are_read_nearby)
+{
+    start();
+    struct edge x = placeholder(world, "x", F32);
+    on(2, node1(world, "Neg", "far", on(0, node1(world, "Neg", "ps", x))));
+    extend(session, world);
+    struct tensor in, out;
+    CHECK_OK(tensor_init(&in, F32, &SHAPE(1500, 1000), &err), &err);
+    for (int64_t k = 0; k < in.count; k++)
+        ((float *)in.data)[k] = (float)k;
+    const char *feed = "x", *fetch = "far";
+    const struct session_run run = {.feeds = &feed,
+                                    .feed_values = &in,
+                                    .feeds_count = 1,
+                                    .fetches = &fetch,
+                                    .fetches_count = 1,
+                                    .timeout_ms = 20000};
+    for (int i = 0; i < 20; i++) {
+        CHECK_OK(cluster_session_run(session, &run, &out, &err), &err);
+        CHECK(tensor_equal(&in, &out));
+        tensor_release(&out);
+        usleep(1000);
+    }
+    CHECK_INT(((struct remote *)cluster->links[0])->peer, PEER_NEAR);
+    tensor_release(&in);
+    stop();
+}
+
 /* --- what another task may send in place of a tensor --- */
 
 static bool take_text(struct incoming *incoming, const struct str *message)
@@ -556,7 +701,7 @@ TEST(chunks_that_do_not_fit_are_refused)
     struct str head = {0}, chunk = {0}, whole = {0};
     CHECK_OK(tensor_init(&value, F32, &SHAPE(1000), &err), &err);
     memset(value.data, 0, 4000);
-    wire_write_received_head(&value, true, &head);
+    wire_write_received_head(&value, true, 0, &head);
     memset(str_extend(&chunk, 2500), 1, 2500);
 
     struct incoming incoming = {0};

@@ -1,0 +1,207 @@
+/* remote.c - tensors of a worker of another process, in the best form that it knows. */
+
+#include <stdlib.h>
+#include <sys/random.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/str.h"
+#include "runtime/worker/incoming.h"
+#include "runtime/worker/remote.h"
+#include "runtime/worker/service.h"
+#include "runtime/worker/wire.h"
+
+#define METHOD(name) "/tensorflow.WorkerService/" name
+
+/* --- what the task is --- */
+
+void remote_learn(struct remote *remote, bool exchanges)
+{
+    pthread_mutex_lock(&remote->lock);
+    if (remote->peer == PEER_UNKNOWN || remote->peer == PEER_ASKED)
+        remote->peer = exchanges ? PEER_OURS : PEER_STOCK;
+    pthread_mutex_unlock(&remote->lock);
+}
+
+static void set_peer(struct remote *remote, enum peer peer)
+{
+    pthread_mutex_lock(&remote->lock);
+    remote->peer = peer;
+    pthread_mutex_unlock(&remote->lock);
+}
+
+static void learned(void *arg, const struct str *response, const struct error *err)
+{
+    struct remote *remote = arg;
+    struct device devices[64];
+    struct error bad;
+    int count;
+    bool exchanges = false;
+    if (err) {
+        set_peer(remote, PEER_UNKNOWN); /* it is asked again when something is next wanted */
+        return;
+    }
+    bool read = wire_read_status(response->data, response->size, devices, ARRAY_LEN(devices),
+                                 &count, &exchanges, &bad);
+    remote_learn(remote, read && exchanges);
+}
+
+struct meeting {
+    struct remote *remote;
+    struct near_process near;
+};
+
+static void met(void *arg, const struct str *response, const struct error *err)
+{
+    struct meeting *meeting = arg;
+    struct remote *remote = meeting->remote;
+    struct near_process *near = &meeting->near;
+    unsigned char nonce[NEAR_NONCE_BYTES];
+    struct error bad;
+    int64_t pid;
+    bool is_near =
+        !err && wire_read_met(response->data, response->size, &pid, &near->proof, &bad);
+    if (is_near) {
+        near->pid = (pid_t)pid;
+        is_near = near_read(near, near->proof, nonce, sizeof(nonce), &bad);
+    }
+    pthread_mutex_lock(&remote->lock);
+    if (remote->peer == PEER_MEETS) {
+        remote->near = *near;
+        remote->peer = is_near ? PEER_NEAR : PEER_FAR;
+    }
+    pthread_mutex_unlock(&remote->lock);
+    free(meeting);
+}
+
+static void meet(struct remote *remote)
+{
+    struct meeting *meeting = alloc_bytes(sizeof(*meeting));
+    unsigned char *nonce = meeting->near.nonce;
+    char host[NEAR_HOST_BYTES];
+    struct str request = {0};
+    struct error err;
+    meeting->remote = remote;
+    if (!near_host(host, &err) ||
+        getrandom(nonce, NEAR_NONCE_BYTES, 0) != (ssize_t)NEAR_NONCE_BYTES) {
+        free(meeting);
+        set_peer(remote, PEER_FAR);
+        return;
+    }
+    const struct wire_meet in = {host, nonce};
+    wire_write_meet(&in, &request);
+    rpc_client_start(remote->client, SERVICE_MEET, &request, met, meeting);
+    str_release(&request);
+}
+
+/* What it is as far as is known, and `near` if it is that; asks for what is not known. */
+static enum peer find_peer(struct remote *remote, struct near_process *near)
+{
+    const struct str nothing = {0};
+    pthread_mutex_lock(&remote->lock);
+    enum peer peer = remote->peer;
+    if (peer == PEER_UNKNOWN)
+        remote->peer = PEER_ASKED;
+    else if (peer == PEER_OURS)
+        remote->peer = PEER_MEETS;
+    *near = remote->near;
+    pthread_mutex_unlock(&remote->lock);
+    if (peer == PEER_UNKNOWN)
+        rpc_client_start(remote->client, METHOD("GetStatus"), &nothing, learned, remote);
+    else if (peer == PEER_OURS)
+        meet(remote);
+    return peer;
+}
+
+/* --- a tensor --- */
+
+struct asked {
+    struct rpc_sink base; /* first */
+    struct incoming incoming;
+    struct near_process near;
+    struct remote *remote;
+    int64_t request_id;
+    rendezvous_receiver *receiver;
+    void *arg;
+};
+
+/* Says which task it was that could not be reached, in TensorFlow's words. */
+static void give(struct asked *asked, const struct error *err)
+{
+    struct incoming *incoming = &asked->incoming;
+    struct error named;
+    if (err && err->code == UNAVAILABLE) {
+        (void)fail(&named, err->code,
+                   "%s\nAdditional GRPC error information from remote target %s while calling "
+                   "%s",
+                   err->text, asked->remote->base.task, METHOD("RecvTensor"));
+        err = &named;
+    }
+    if (err)
+        asked->receiver(asked->arg, NULL, false, err);
+    else
+        asked->receiver(asked->arg, &incoming->value, incoming->dead, NULL);
+    incoming_release(incoming);
+    free(asked);
+}
+
+static bool take(struct rpc_sink *sink, const struct rpc_span *spans, int count,
+                 struct error *err)
+{
+    return incoming_take(&((struct asked *)sink)->incoming, spans, count, err);
+}
+
+/* It held the tensor until it had been read, or says that it did not. */
+static void confirmed(void *arg, const struct str *response, const struct error *err)
+{
+    struct asked *asked = arg;
+    struct error late;
+    (void)response;
+    if (err && err->code == NOT_FOUND) {
+        (void)fail(&late, UNAVAILABLE, "a tensor was read after it had been given up");
+        err = &late;
+    }
+    give(asked, err);
+}
+
+static void received(struct rpc_sink *sink, const struct error *err)
+{
+    struct asked *asked = (struct asked *)sink;
+    struct str request = {0};
+    struct error bad;
+    if (!err && !incoming_end(&asked->incoming, &bad))
+        err = &bad;
+    if (err && (err->code == UNIMPLEMENTED || err->code == UNAVAILABLE))
+        set_peer(asked->remote, PEER_UNKNOWN); /* another process may serve the address */
+    if (err || !asked->incoming.was_lent) {
+        give(asked, err);
+        return;
+    }
+    wire_write_finished(asked->request_id, &request);
+    rpc_client_start(asked->remote->client, SERVICE_FINISHED, &request, confirmed, asked);
+    str_release(&request);
+}
+
+void remote_receive(struct worker_link *link, int64_t step_id, const char *key,
+                    rendezvous_receiver *receiver, void *arg)
+{
+    struct remote *remote = (struct remote *)link;
+    struct asked *asked = alloc_bytes(sizeof(*asked));
+    struct str request = {0};
+    *asked = (struct asked){.base = {take, received},
+                            .remote = remote,
+                            .request_id = remote_request_id(remote),
+                            .receiver = receiver,
+                            .arg = arg};
+    enum peer peer = find_peer(remote, &asked->near);
+    asked->incoming.near = peer == PEER_NEAR ? &asked->near : NULL;
+    const struct wire_receive in = {.step_id = step_id,
+                                    .key = key,
+                                    .request_id = asked->request_id,
+                                    .near = peer == PEER_NEAR};
+    wire_write_receive(&in, &request);
+    rpc_client_start_into(remote->client,
+                          peer >= PEER_OURS ? SERVICE_CHUNKS : METHOD("RecvTensor"), &request,
+                          &asked->base);
+    str_release(&request);
+}
