@@ -303,12 +303,28 @@ const struct runner_cluster *train_cluster_tasks(struct train_cluster *cluster,
     return &cluster->all;
 }
 
+/* Asked over a connection of its own: one that was refused fails whatever comes next for a
+ * while, and the first step must not be that. */
+static bool chief_answers(const struct train_cluster *cluster)
+{
+    struct error err;
+    const struct cluster_spec *tasks = &cluster->tasks;
+    const char *address = cluster_spec_address(tasks, spec_role_name(ROLE_WORKER), 0, &err);
+    struct worker_link *link = address
+                                   ? link_rpc_new(cluster->links[cluster->chief]->task, address,
+                                                  certificate_tls(&cluster->certificate), &err)
+                                   : NULL;
+    bool ok = link && answers(link, &err);
+    if (link)
+        link_free(link);
+    return ok;
+}
+
 /* A task that was started again may come when all is over: the first worker is there no more,
  * and nobody will call. */
 static bool chief_is_gone(const struct train_cluster *cluster, uint64_t *answered_us)
 {
-    struct error gone;
-    if (answers(cluster->links[cluster->chief], &gone))
+    if (chief_answers(cluster))
         *answered_us = clock_monotonic_us();
     return clock_monotonic_us() - *answered_us > (uint64_t)ANSWER_MS * 1000;
 }

@@ -29,6 +29,7 @@ END
         pids+=("$!")
     done
     config='{"cluster": {"worker": ["127.0.0.1:'$chief'", "127.0.0.1:'$(cat "$name.worker.port")'"], "ps": ["127.0.0.1:'$(cat "$name.ps.port")'"]}, "task": {"type": "worker", "index": 0}}'
+    sleep "${late:-0}"
     TF_CONFIG=$config timeout 120 "$build/trainyard-task" train "$name.json" --data digits --out "$name" --certificate tasks.pem --threads 1 --json 2>"$name.log" | tail -n 1 >"$name.end" &
     chief_pid=$!
     pids+=("$chief_pid")
@@ -39,9 +40,10 @@ newest() { sed -n 's/^model_checkpoint_path: .*-\([0-9]*\)"$/\1/p' "$1/checkpoin
 ends() { wait_for "$2" test -s "$1.end"; }
 now_ms() { echo $(($(date +%s%N) / 1000000)); }
 
-# --- slow ---
-run quick 40
+# --- slow; and a chief whom the others have asked for before he was there ---
+late=1.3 run quick 40
 ends quick 60
+check a_late_chief_trains test -e quick/checkpoints/model.ckpt-40.index
 run slow 40
 say slow.worker "delay 10"
 say slow.ps "delay 10"
