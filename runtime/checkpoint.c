@@ -189,6 +189,19 @@ bool checkpoint_claim(const struct checkpoint_settings *settings, struct error *
 
 /* --- saving --- */
 
+/* As TensorFlow saves a partitioned variable: its Saver reads it as one. */
+static bool item_write(struct bundle_writer *writer, const struct checkpoint_item *item,
+                       struct error *err)
+{
+    if (!item->whole)
+        return bundle_writer_add(writer, item->name, &item->tensor, err);
+    struct bundle_slice slice = {.rank = item->whole->rank};
+    for (int d = 0; d < slice.rank; d++)
+        slice.length[d] = item->tensor.shape.dims[d];
+    slice.start[0] = item->first;
+    return bundle_writer_add_slice(writer, item->name, item->whole, &slice, &item->tensor, err);
+}
+
 static bool build_write(const char *prefix, const struct checkpoint_point *point, int64_t epoch,
                         const struct checkpoint_item *items, int items_count, struct error *err)
 {
@@ -196,7 +209,7 @@ static bool build_write(const char *prefix, const struct checkpoint_point *point
     if (!writer)
         return false;
     for (int i = 0; i < items_count; i++) {
-        if (!bundle_writer_add(writer, items[i].name, &items[i].tensor, err)) {
+        if (!item_write(writer, &items[i], err)) {
             bundle_writer_discard(writer);
             return false;
         }

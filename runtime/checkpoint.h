@@ -22,6 +22,9 @@ struct error;
 struct checkpoint_item {
     const char *name;
     struct tensor tensor;
+    const struct shape *whole; /* of saving: the tensor has some rows of one of this shape,
+                                  whose other rows are in items of the same name; NULL: all */
+    int64_t first;             /* of them */
 };
 
 struct checkpoint_settings {

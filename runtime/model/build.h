@@ -17,9 +17,10 @@ struct spec;
 struct build_weight {
     struct model_variable face;
     struct edge handle;
-    const char *device;                            /* wished for it; NULL: none */
-    struct edge *mirrors;                          /* by replica; NULL: none yet */
-    struct edge mirrored;                          /* its value, for them */
+    int parts;            /* of the first part: how many there are, in a row; 0: all others */
+    const char *device;   /* wished for it; NULL: none */
+    struct edge *mirrors; /* by replica; NULL: none yet */
+    struct edge mirrored; /* its value, for them */
     const struct config *regularizer, *constraint; /* NULL: none */
 };
 
@@ -87,6 +88,19 @@ void build_leave(struct build *m, const char *outside);
 int build_weight_find(const struct build *m, const char *name); /* -1: none */
 int build_weight_add(struct build *m, const char *name, const struct shape *shape,
                      enum dtype dtype, bool trainable, struct edge initial);
+
+/*
+ * The same in parts, one after the other, for the parameter servers (build_parts.c): the index
+ * of the first, which stands for the whole when it is looked for or read.
+ */
+int build_parts_add(struct build *m, const char *name, const struct shape *shape, int parts,
+                    bool trainable, struct edge initial);
+
+/* All parts put together. */
+struct edge build_parts_read(struct build *m, int first);
+
+/* Rows by their numbers: from each part those that it has. */
+struct edge build_parts_gather(struct build *m, int first, struct edge numbers);
 
 /* The variable as this pass and its update know it: that of its replica. */
 struct edge build_weight_handle(struct build *m, int weight);

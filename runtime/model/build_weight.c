@@ -7,7 +7,8 @@
 int build_weight_find(const struct build *m, const char *name)
 {
     for (int i = 0; i < m->weights_count; i++) {
-        if (!strcmp(m->weights[i].face.name, name))
+        const struct build_weight *weight = &m->weights[i];
+        if (!strcmp(weight->parts ? weight->face.whole : weight->face.name, name))
             return i;
     }
     return -1;
@@ -140,6 +141,8 @@ struct edge build_weight_read(struct build *m, int weight)
         return (struct edge){0};
     const struct build_weight *of = &m->weights[weight];
     struct shape shape = of->face.shape;
+    if (of->parts)
+        return build_parts_read(m, weight);
     struct edge value = builder_add(&m->b, "ReadVariableOp", "ReadVariableOp",
                                     INPUTS(build_weight_handle(m, weight)),
                                     ATTRS(attr_type("dtype", of->face.dtype)));

@@ -1,6 +1,7 @@
 /* layer.c - the table of layers, and what calls of all of them share. */
 
 #include "runtime/model/layer.h"
+#include "runtime/spec/spec.h"
 
 #include "base/alloc.h"
 #include "base/arena.h"
@@ -97,12 +98,26 @@ static const struct config *argument(const struct layer_call *call, const char *
     return config_has(call->config, name) ? config_object(call->config, name) : NULL;
 }
 
+/* A constraint is one on the whole of a variable. */
+static int parts_of(const struct layer_call *call, const char *what, const struct shape *shape,
+                    bool trainable)
+{
+    const struct spec *spec = call->m->spec;
+    if (!trainable || !call->m->servers_count || !spec->tasks[ROLE_PS].replicas ||
+        !shape->rank || argument(call, what, "constraint"))
+        return 1;
+    return spec_parts_of(&spec->strategy, shape->dims[0],
+                         shape_count(shape) * (int64_t)dtype_size(F32));
+}
+
 static int add_started(struct layer_call *call, const char *what, const char *name,
                        const struct shape *shape, struct edge start, bool trainable)
 {
     struct build *m = call->m;
     trainable = trainable && call->trainable;
-    int index = build_weight_add(m, name, shape, F32, trainable, start);
+    int parts = parts_of(call, what, shape, trainable);
+    int index = parts > 1 ? build_parts_add(m, name, shape, parts, trainable, start)
+                          : build_weight_add(m, name, shape, F32, trainable, start);
     if (index >= 0 && trainable) {
         m->weights[index].regularizer = argument(call, what, "regularizer");
         m->weights[index].constraint = argument(call, what, "constraint");

@@ -76,7 +76,10 @@ struct model_variable {
     int dtype;
     struct shape shape;
     bool trainable;
-    bool by_ref; /* VariableV2 of another program, not behind a resource handle */
+    const char *whole; /* of which it is a part: as if there were one variable; NULL: of none */
+    struct shape whole_shape;
+    int64_t first; /* row of the whole that it begins with */
+    bool by_ref;   /* VariableV2 of another program, not behind a resource handle */
 };
 
 /* The variable in a session; counted, made without a value if there is none.  Fails with

@@ -52,12 +52,11 @@ double optimizer_rate(const struct config *config)
 /* --- for optimizers --- */
 
 /* One of its own, or that of the replica before. */
-static struct edge variable(struct build *m, const char *name, const struct shape *shape,
-                            double value)
+static int variable(struct build *m, const char *name, const struct shape *shape, double value)
 {
     int known = build_weight_find(m, name);
     if (known >= 0)
-        return build_weight_handle(m, known);
+        return known;
     struct edge dims = builder_ints(&m->b, arena_printf(m->arena, "%s/Initializer/shape", name),
                                     I32, shape->dims, shape->rank);
     struct edge each =
@@ -65,22 +64,26 @@ static struct edge variable(struct build *m, const char *name, const struct shap
     struct edge start =
         builder_add(&m->b, "Fill", arena_printf(m->arena, "%s/Initializer", name),
                     INPUTS(dims, each), NO_ATTRS);
-    int weight = build_weight_add(m, name, shape, F32, false, start);
-    return weight < 0 ? (struct edge){0} : m->weights[weight].handle;
+    return build_weight_add(m, name, shape, F32, false, start);
 }
 
 struct edge optimizer_slot(struct optimizer_call *call, const char *suffix, double value)
 {
     struct build *m = call->m;
-    struct shape shape = m->weights[call->weight].face.shape;
-    return variable(m,
-                    arena_printf(m->arena, "%s/%s", m->weights[call->weight].face.name, suffix),
-                    &shape, value);
+    const struct model_variable of = m->weights[call->weight].face;
+    int slot = variable(m, arena_printf(m->arena, "%s/%s", of.name, suffix), &of.shape, value);
+    if (slot >= 0 && of.whole && !m->weights[slot].face.whole) { /* a part of one, too */
+        struct model_variable *face = &m->weights[slot].face;
+        face->whole = arena_printf(m->arena, "%s/%s", of.whole, suffix);
+        face->whole_shape = of.whole_shape;
+        face->first = of.first;
+    }
+    return build_weight_handle(m, slot);
 }
 
 struct edge optimizer_scalar(struct optimizer_call *call, const char *name, double value)
 {
-    return variable(call->m, name, &SHAPE_SCALAR, value);
+    return build_weight_handle(call->m, variable(call->m, name, &SHAPE_SCALAR, value));
 }
 
 struct edge optimizer_read(struct optimizer_call *call, struct edge handle)

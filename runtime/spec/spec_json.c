@@ -248,6 +248,15 @@ static void add_strategy(struct str *out, const struct spec_strategy *strategy)
                                            : "none");
     if (strategy->mode == MODE_PIPELINE)
         str_printf(out, ", \"micro_batches\": %d", strategy->micro_batches);
+    if (strategy->partitioner)
+        str_printf(out, ", \"partitioner\": {\"name\": \"%s\", \"%s\": %d",
+                   spec_partitioner_name(strategy->partitioner),
+                   strategy->partitioner == PARTITION_MIN_MAX ? "max_partitions" : "num_shards",
+                   strategy->partitions);
+    if (strategy->partitioner == PARTITION_MIN_MAX)
+        str_printf(out, ", \"min_slice_size\": %lld", (long long)strategy->min_slice_size);
+    if (strategy->partitioner)
+        str_add_char(out, '}');
     str_add(out, "},\n");
 }
 

@@ -164,10 +164,74 @@ static bool check_pipeline(const struct spec_object *strategy, struct spec *spec
                     parts, (long long)batch);
 }
 
+/* --- variables in parts --- */
+
+static const char *const partitioners[] = {"none", "fixed_size_partitioner",
+                                           "min_max_variable_partitioner", NULL};
+
+int spec_parts_of(const struct spec_strategy *strategy, int64_t rows, int64_t bytes)
+{
+    int64_t parts = strategy->partitions;
+    if (strategy->partitioner == PARTITION_NONE)
+        return 1;
+    if (strategy->partitioner == PARTITION_MIN_MAX) {
+        int64_t wanted = (bytes + strategy->min_slice_size - 1) / strategy->min_slice_size;
+        parts = wanted < parts ? wanted : parts;
+    }
+    parts = rows < parts ? rows : parts;
+    return parts > 1 ? (int)parts : 1;
+}
+
+static bool check_partitioner(const struct spec_object *strategy, const struct spec *spec)
+{
+    bool parts = spec->tasks[ROLE_PS].replicas > 0 && spec_replicates(spec);
+    const char *pointer = spec_read_pointer(strategy, "partitioner", -1);
+    if (!parts)
+        return error_at(
+            strategy->err, pointer, INVALID,
+            "partitioner cuts variables into parts for parameter servers, and there "
+            "are none: tasks.ps, with \"mode\": \"sync\" or \"async\" and without "
+            "pins");
+    return !(spec->train.init.job || spec->train.init.file) ||
+           error_at(strategy->err, pointer, UNIMPLEMENTED,
+                    "variables in parts cannot start from other weights (/train/init) yet");
+}
+
+static bool parse_partitioner(const struct spec_object *strategy, struct spec *spec)
+{
+    static const char *const fixed[] = {"name", "num_shards", NULL};
+    static const char *const min_max[] = {"name", "max_partitions", "min_slice_size", NULL};
+    struct spec_object object;
+    int which = PARTITION_NONE;
+    int64_t servers = spec->tasks[ROLE_PS].replicas, parts = servers ? servers : 1;
+    int64_t bytes = 256 << 10;
+    if (!spec_read_object(strategy, "partitioner", &object))
+        return false;
+    if (!object.json)
+        return true;
+    if (!spec_read_choice(&object, "name", partitioners, &which) ||
+        !spec_read_only(&object, which == PARTITION_MIN_MAX ? min_max : fixed) ||
+        !spec_read_integer(&object,
+                           which == PARTITION_MIN_MAX ? "max_partitions" : "num_shards", 1,
+                           LIMIT_JOB_TASKS, &parts) ||
+        (which == PARTITION_MIN_MAX &&
+         !spec_read_integer(&object, "min_slice_size", 1, LIMIT_TENSOR_BYTES, &bytes)))
+        return false;
+    spec->strategy.partitioner = (enum spec_partitioner)which;
+    spec->strategy.partitions = (int)parts;
+    spec->strategy.min_slice_size = bytes;
+    return which == PARTITION_NONE || check_partitioner(strategy, spec);
+}
+
+const char *spec_partitioner_name(enum spec_partitioner partitioner)
+{
+    return partitioners[partitioner];
+}
+
 bool spec_parse_strategy(const struct spec_object *whole, struct spec *spec)
 {
-    static const char *const allowed[] = {"mode",    "backup_workers", "compress",
-                                          "elastic", "micro_batches",  NULL};
+    static const char *const allowed[] = {
+        "mode", "backup_workers", "compress", "elastic", "micro_batches", "partitioner", NULL};
     static const char *const compressions[] = {"none", "bfloat16", "float16", NULL};
     static const enum dtype travels[] = {F32, BF16, F16};
     static const char fixed[] = "this version trains with as many workers as it began with";
@@ -190,6 +254,7 @@ bool spec_parse_strategy(const struct spec_object *whole, struct spec *spec)
         .micro_batches = (int)parts,
     };
     return (!elastic || spec_read_not_yet(&object, "elastic", NULL, fixed)) &&
+           parse_partitioner(&object, spec) &&
            (mode != MODE_ASYNC || check_async(whole, spec)) &&
            (mode != MODE_ALLREDUCE || check_allreduce(whole, spec)) &&
            check_backup(&object, spec, backup, mode == MODE_SYNC) && check_tasks(whole, spec) &&

@@ -124,6 +124,13 @@ bool init_apply(struct train *train, struct error *err)
     const struct spec_init *init = &train->spec->train.init;
     if (!train->options.init && !init->job && !init->file)
         return true;
+    for (int i = 0; i < train->model.variables_count; i++) {
+        if (train->model.variables[i].whole)
+            return error_at(
+                err, INIT_POINTER, UNIMPLEMENTED,
+                "variables in parts (/strategy/partitioner) cannot start from other "
+                "weights yet");
+    }
     struct arena *arena = arena_new();
     const char *path = train->options.init ? train->options.init
                        : init->file        ? init->file

@@ -83,7 +83,10 @@ static bool collect(struct train *train, struct checkpoint_item *items, int *cou
     bool ok = runner_get(train->runner, values, err);
     for (int i = 0; ok && i < variables; i++) {
         struct checkpoint_item *item = &items[(*count)++];
-        item->name = train->model.variables[i].name;
+        const struct model_variable *face = &train->model.variables[i];
+        item->name = face->whole ? face->whole : face->name;
+        item->whole = face->whole ? &face->whole_shape : NULL;
+        item->first = face->first;
         item->tensor = values[i];
     }
     free(values);
@@ -132,22 +135,28 @@ static bool restore_variable(struct train *train, const struct checkpoint *check
                              int index, struct error *err)
 {
     const struct model_variable *face = &train->model.variables[index];
-    const struct tensor *saved = checkpoint_find(checkpoint, face->name);
+    const char *name = face->whole ? face->whole : face->name;
+    const struct shape *shape = face->whole ? &face->whole_shape : &face->shape;
+    const struct tensor *saved = checkpoint_find(checkpoint, name);
     char wanted[SHAPE_TEXT_BYTES], found[SHAPE_TEXT_BYTES];
     if (!saved)
         return fail(
             err, INVALID,
             "%s is of another model: it has no \"%s\" (start anew, or use another folder)",
-            checkpoint->prefix, face->name);
-    if ((int)saved->dtype != face->dtype || !shape_equal(&saved->shape, &face->shape))
+            checkpoint->prefix, name);
+    if ((int)saved->dtype != face->dtype || !shape_equal(&saved->shape, shape))
         return fail(err, INVALID,
                     "%s is of another model: its \"%s\" is %s %s, the spec's is %s %s",
-                    checkpoint->prefix, face->name, dtype_name(saved->dtype),
+                    checkpoint->prefix, name, dtype_name(saved->dtype),
                     shape_text(&saved->shape, found, sizeof(found)), dtype_name(face->dtype),
-                    shape_text(&face->shape, wanted, sizeof(wanted)));
+                    shape_text(shape, wanted, sizeof(wanted)));
+    /* A part has so many rows of it. */
+    size_t row =
+        face->whole ? tensor_bytes(saved) / (size_t)(shape->dims[0] + !shape->dims[0]) : 0;
     /* A copy, so that the variable is the only owner and can be updated in place. */
     struct tensor value;
-    return tensor_init_copy(&value, saved->dtype, &saved->shape, saved->data, err) &&
+    return tensor_init_copy(&value, saved->dtype, &face->shape,
+                            (const char *)saved->data + (size_t)face->first * row, err) &&
            runner_set(train->runner, index, &value, err);
 }
 

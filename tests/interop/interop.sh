@@ -38,6 +38,9 @@ cat >"$work/spec.json" <<'SPEC'
 SPEC
 check interop/train bash -c "'$BUILD/trainyard' dataset make digits '$work/digits' --train 500 --test 100 &&
     '$BUILD/trainyard-task' train '$work/spec.json' --data '$work/digits' --out '$work/trained'"
+sed 's/"train"/"tasks": {"ps": 2, "worker": 1}, "strategy": {"partitioner": {"name": "fixed_size_partitioner", "num_shards": 3}}, "train"/' \
+    "$work/spec.json" >"$work/parts.json"
+check interop/train-in-parts "$BUILD/trainyard-task" train "$work/parts.json" --data "$work/digits" --out "$work/parts"
 
 tests/interop/rest.sh "$BUILD" || failed=1
 

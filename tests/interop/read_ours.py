@@ -53,6 +53,19 @@ def events(folder, expected):
             return f"other points of {tag}"
 
 
+def in_parts(prefix):
+    """What we saved in three parts, restored by a Saver into four, and into one."""
+    tf1, kernel = tf.compat.v1, tf.train.load_checkpoint(prefix).get_tensor("dense/kernel")
+    with tf.Graph().as_default(), tf1.Session() as session:
+        with tf1.variable_scope("", use_resource=False, partitioner=tf1.fixed_size_partitioner(4)):
+            cut = tf1.get_variable("dense/kernel", kernel.shape)
+        tf1.train.Saver().restore(session, prefix)
+        if not (session.run(tf.convert_to_tensor(cut)) == kernel).all():
+            return "dense/kernel in four parts is another one"
+    reader = tf.train.load_checkpoint(prefix)
+    return None if reader.has_tensor("dense/kernel/Adam_1") else "no dense/kernel/Adam_1"
+
+
 def main(folder):
     load = lambda name: json.load(open(os.path.join(folder, name)))
     for name in ("types", "big", "slices"):
@@ -68,6 +81,9 @@ def main(folder):
     if trained:
         tf.train.load_checkpoint(trained).get_variable_to_shape_map()
         check("trained", None)
+    parts = tf.train.latest_checkpoint(os.path.join(folder, "parts", "checkpoints"))
+    if parts:
+        check("parts", in_parts(parts))
     return failed > 0
 
 

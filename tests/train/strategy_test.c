@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "base/str.h"
 #include "kernels/list.h"
+#include "runtime/checkpoint.h"
 #include "runtime/device.h"
 #include "runtime/graph.h"
 #include "runtime/io/file.h"
@@ -244,13 +245,69 @@ TEST(workers_among_themselves_resume)
     }
 }
 
-/* --- one model on several tasks --- */
+/* --- variables in parts --- */
 
 #define DEEP                                                                                   \
     "{\"layer\": \"Dense\", \"units\": 12, \"activation\": \"tanh\", \"kernel_regularizer\": " \
     "{\"name\": \"L2\", \"l2\": 0.01}}, {\"layer\": \"Dense\", \"units\": 12, "                \
     "\"activation\": \"tanh\"}, {\"layer\": \"Dense\", \"units\": 9, \"activation\": "         \
     "\"tanh\"},"
+
+static double loss_in_parts(int servers, const char *strategy, const char *name)
+{
+    struct yard *yard = yard_of(servers, 2, 8, DEEP, strategy, name);
+    double loss = train_all(yard, 40, false).loss;
+    yard_close(yard);
+    return loss;
+}
+
+/* Sums are over the same numbers in the same order, so the bits are those of whole variables.
+ */
+TEST(variables_in_parts_learn_the_same)
+{
+    static const char *const strategies[] = {
+        "{\"partitioner\": {\"name\": \"fixed_size_partitioner\"}}",
+        "{\"partitioner\": {\"name\": \"min_max_variable_partitioner\", "
+        "\"max_partitions\": 4, \"min_slice_size\": 100}}"};
+    double whole = loss_in_parts(2, "{}", "parts-none");
+    for (int i = 0; i < ARRAY_LEN(strategies); i++) {
+        double loss = loss_in_parts(2, strategies[i], i ? "parts-min-max" : "parts-fixed");
+        if (loss != whole)
+            CHECK_STOP("%s ends at %.9g, whole variables at %.9g", strategies[i], loss, whole);
+    }
+}
+
+TEST(variables_in_parts_resume_in_other_parts)
+{
+    struct error err;
+    struct checkpoint saved;
+    struct yard *begun = yard_of(2, 2, 8, DEEP,
+                                 "{\"partitioner\": {\"name\": \"fixed_size_partitioner\", "
+                                 "\"num_shards\": 5}}",
+                                 "parts-begun");
+    struct yard *more = yard_of(1, 2, 8, DEEP,
+                                "{\"partitioner\": {\"name\": \"fixed_size_partitioner\", "
+                                "\"num_shards\": 2}}",
+                                "parts-more");
+    struct yard *whole = yard_of(1, 2, 8, DEEP, "{}", "parts-whole");
+    CHECK_INT(train_all(begun, 20, false).step, 20);
+    CHECK_OK(checkpoint_load(begun->checkpoints, &saved, &err), &err);
+    const struct tensor *kernel = checkpoint_find(&saved, "dense_1/kernel/Adam");
+    CHECK(kernel && kernel->shape.rank == 2 && kernel->shape.dims[0] == 12);
+    CHECK(!checkpoint_find(&saved, "dense_1/kernel/part_0"));
+    checkpoint_release(&saved);
+    more->checkpoints = begun->checkpoints;
+    struct outcome resumed = train_all(more, 40, true);
+    CHECK_INT(resumed.resumed_from, 20);
+    CHECK(resumed.loss == train_all(whole, 40, false).loss);
+    whole->checkpoints = begun->checkpoints;
+    CHECK_INT(train_all(whole, 50, true).resumed_from, 40);
+    yard_close(begun);
+    yard_close(more);
+    yard_close(whole);
+}
+
+/* --- one model on several tasks --- */
 
 static void check_near(double found, double wanted, const char *what)
 {

@@ -39,6 +39,8 @@ static struct edge look_up(struct layer_call *call, int table)
         return numbers;
     if (build_dtype(numbers) != I32 && build_dtype(numbers) != I64)
         numbers = build_cast(m, numbers, I32); /* as Keras does */
+    if (m->weights[table].parts)
+        return build_parts_gather(m, table, numbers);
     return builder_add(&m->b, "ResourceGather", "embedding_lookup",
                        INPUTS(build_weight_handle(m, table), numbers),
                        ATTRS(attr_type("dtype", F32)));

@@ -266,6 +266,15 @@ static const struct bad_spec bad_specs[] = {
     {WITH("\"strategy\": {\"backup_workers\": 1, \"mode\": \"async\"}, \"tasks\": "
           "{\"worker\": 3}"),
      INVALID, "/strategy/backup_workers", "only \"mode\": \"sync\""},
+    {WITH("\"tasks\": {\"worker\": 2}, \"strategy\": {\"partitioner\": {\"name\": "
+          "\"fixed_size_partitioner\"}}"),
+     INVALID, "/strategy/partitioner", "there are none"},
+    {WITH("\"tasks\": {\"ps\": 2}, \"strategy\": {\"partitioner\": {\"name\": "
+          "\"fixed_size_partitioner\", \"num_shards\": 0}}"),
+     INVALID, "/strategy/partitioner/num_shards", "0"},
+    {WITH("\"tasks\": {\"ps\": 2}, \"strategy\": {\"partitioner\": {\"name\": "
+          "\"fixed_size_partitioner\", \"min_slice_size\": 1}}"),
+     INVALID, "/strategy/partitioner/min_slice_size", "num_shards"},
     {WITH("\"strategy\": {\"compress\": \"int8\"}"), INVALID, "/strategy/compress", "int8"},
     {WITH("\"strategy\": {\"elastic\": true}"), UNIMPLEMENTED, "/strategy/elastic",
      "as it began with"},
