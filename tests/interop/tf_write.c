@@ -190,7 +190,7 @@ static void write_published(const char *parent)
     char *folder = alloc_printf("%s/published", parent);
     struct checkpoint_settings settings = {.folder = folder, .epoch = 2, .keep_latest = 2};
     must(checkpoint_claim(&settings, &err));
-    struct checkpoint_item item = {"w", tensor_make(F32, &SHAPE(5, 5))};
+    struct checkpoint_item item = {.name = "w", .tensor = tensor_make(F32, &SHAPE(5, 5))};
     for (int64_t step = 100; step <= 300; step += 100) {
         struct checkpoint_point point = {.step = step, .score = (double)NAN, .graph = ""};
         must(checkpoint_save(&settings, &point, &item, 1, &err));
