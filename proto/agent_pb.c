@@ -129,6 +129,7 @@ void agent_join_request_pack(const struct agent_join_request *from, struct str *
     capacity.gpus = from->capacity.gpus;
     capacity.gpu_type = agent_wire_text(from->capacity.gpu_type);
     capacity.gpu_memory_bytes = from->capacity.gpu_memory_bytes;
+    capacity.gpus_away = from->capacity.gpus_away;
 
     Pb__JoinRequest to = PB__JOIN_REQUEST__INIT;
     to.token = agent_wire_text(from->token);
@@ -362,6 +363,7 @@ bool agent_join_request_unpack(const void *bytes, size_t size, struct arena *are
         plain.capacity.gpus = from->capacity->gpus;
         plain.capacity.gpu_type = from->capacity->gpu_type;
         plain.capacity.gpu_memory_bytes = from->capacity->gpu_memory_bytes;
+        plain.capacity.gpus_away = from->capacity->gpus_away;
     }
     struct agent_label *labels = agent_plain_array(arena, from->n_labels, sizeof(*labels), err);
     for (size_t i = 0; labels && i < from->n_labels; i++) {

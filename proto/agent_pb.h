@@ -135,6 +135,7 @@ struct agent_resources {
     int gpus;
     const char *gpu_type;
     int64_t gpu_memory_bytes;
+    uint64_t gpus_away; /* bit i: nothing is started on GPU i */
 };
 
 struct agent_label {

@@ -68,7 +68,7 @@ void fit_take(struct fit_node *node, const struct scheduler_resources *task, int
     node->free.memory_bytes -= task->memory_bytes;
     int part = gpu_share ? gpu_share : SCHEDULER_GPU_WHOLE;
     for (int g = 0; g < node->gpus_count; g++) {
-        if (!(gpu_mask >> g & 1))
+        if (!((gpu_mask & ~node->gpus_away) >> g & 1))
             continue;
         assert(node->gpu_free[g] >= part);
         node->free.gpus -= node->gpu_free[g] == SCHEDULER_GPU_WHOLE;
@@ -83,7 +83,7 @@ void fit_give(struct fit_node *node, const struct scheduler_resources *task, int
     node->free.memory_bytes += task->memory_bytes;
     int part = gpu_share ? gpu_share : SCHEDULER_GPU_WHOLE;
     for (int g = 0; g < node->gpus_count; g++) {
-        if (!(gpu_mask >> g & 1))
+        if (!((gpu_mask & ~node->gpus_away) >> g & 1))
             continue;
         node->gpu_free[g] = (uint16_t)(node->gpu_free[g] + part);
         assert(node->gpu_free[g] <= SCHEDULER_GPU_WHOLE);

@@ -14,6 +14,7 @@ struct fit_node {
     int mine;                        /* tasks of the job that is being placed */
     int gpus_count;
     uint16_t gpu_free[SCHEDULER_GPUS_MAX]; /* of each, in thousandths */
+    uint64_t gpus_away;                    /* bit i: nothing is free of GPU i, whoever ends */
 };
 
 struct fit {

@@ -125,6 +125,7 @@ struct node {
     int kind;                        /* of match */
     struct scheduler_resources used; /* GPUs: those of which somebody holds a part */
     uint16_t gpu_held[SCHEDULER_GPUS_MAX];
+    uint64_t gpus_away; /* lost, or used by others */
     int tasks_count;
     uint64_t seen_us;
     struct ghost *ghosts;

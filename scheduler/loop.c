@@ -80,6 +80,7 @@ static void message_join(struct loop *loop, struct loop_message *message)
         .capacity = join->capacity,
         .gpu_type = join->gpu_type,
         .gpu_memory_bytes = join->gpu_memory_bytes,
+        .gpus_away = join->gpus_away,
         .boot_id = join->boot_id,
         .asked_us = (uint64_t)join->asked_us,
     };

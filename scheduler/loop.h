@@ -152,7 +152,8 @@ struct loop_join {
     struct scheduler_resources capacity;
     const char *gpu_type;
     int64_t gpu_memory_bytes;
-    int64_t asked_us; /* the node's clock since its boot */
+    uint64_t gpus_away; /* bit i: nothing is started on GPU i */
+    int64_t asked_us;   /* the node's clock since its boot */
     const struct scheduler_report *tasks;
     int tasks_count;
 

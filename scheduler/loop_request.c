@@ -288,7 +288,7 @@ static void nodes_finish(const struct loop *loop, const struct loop_request *req
             .draining = view.draining,
             .cpu_millis_free = view.capacity.cpu_millis - view.used.cpu_millis,
             .memory_bytes_free = view.capacity.memory_bytes - view.used.memory_bytes,
-            .gpus_free = (int)(view.capacity.gpus - view.used.gpus),
+            .gpus_free = view.gpus_free,
             .tasks_count = view.tasks_count,
             .silent_us = view.session ? (int64_t)(now_us - view.seen_us) : -1,
         };

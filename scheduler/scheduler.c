@@ -483,6 +483,14 @@ int scheduler_nodes_count(const struct scheduler *s)
     return s->nodes_count;
 }
 
+static int gpus_free(const struct node *node)
+{
+    int count = 0;
+    for (int g = 0; g < node->capacity.gpus && g < SCHEDULER_GPUS_MAX; g++)
+        count += !node->gpu_held[g] && !(node->gpus_away >> g & 1);
+    return count;
+}
+
 void scheduler_node_view(const struct scheduler *s, int index, struct scheduler_node_view *view)
 {
     assert(index >= 0 && index < s->nodes_count);
@@ -496,6 +504,7 @@ void scheduler_node_view(const struct scheduler *s, int index, struct scheduler_
         .draining = node->draining,
         .capacity = node->capacity,
         .used = node->used,
+        .gpus_free = gpus_free(node),
         .tasks_count = node->tasks_count,
         .seen_us = node->seen_us,
     };

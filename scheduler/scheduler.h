@@ -100,14 +100,14 @@ struct scheduler_node_info {
     struct scheduler_resources capacity;
     const char *gpu_type;     /* NULL, "": not known */
     int64_t gpu_memory_bytes; /* of each GPU */
+    uint64_t gpus_away;       /* bit i: nothing is started on GPU i, until the next join */
     const struct scheduler_label *labels;
     int labels_count;
     const char *boot_id; /* of the newest session, or of the join; "" */
     uint64_t asked_us;   /* the node's own clock, since that boot, when it asked to join; 0 */
 };
 
-/* What an agent says of one of its tasks.  Texts are borrowed until the actions are done with.
- */
+/* What an agent says of one of its tasks.  Texts are borrowed until the actions are done. */
 struct scheduler_report {
     int64_t job;
     int64_t epoch;
@@ -130,8 +130,7 @@ enum scheduler_event_kind {
     ON_JOIN,   /* node, reports: everything that lives there or was not acknowledged.  One that
                   was asked for before the newest session of the same boot changes nothing. */
     ON_SEEN,   /* id, epoch of the session */
-    ON_REPORT, /* id, epoch of the session, reports; those that come after newer ones are old
-                  news */
+    ON_REPORT, /* id, epoch of the session, reports; after newer ones they are old news */
     ON_DRAIN,  /* id, drain */
     ON_GONE,   /* id, text: its machine is known to be gone; nobody waits for its silence */
     ON_PAUSE,  /* number, pause: held, or not; an attempt that lives ends with a checkpoint */
@@ -289,6 +288,7 @@ struct scheduler_node_view {
     bool draining;
     struct scheduler_resources capacity;
     struct scheduler_resources used;
+    int gpus_free; /* whole ones, on which something could be started */
     int tasks_count;
     uint64_t seen_us;
 };

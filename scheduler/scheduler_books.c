@@ -35,18 +35,23 @@ void scheduler_books_give(struct node *node, const struct task *task)
 
 void scheduler_books_read(const struct node *node, bool empty, struct fit_node *out)
 {
-    *out = (struct fit_node){.id = node->id, .kind = node->kind, .free = node->capacity};
+    *out = (struct fit_node){.id = node->id,
+                             .kind = node->kind,
+                             .free = node->capacity,
+                             .gpus_away = node->gpus_away};
     out->gpus_count = node->capacity.gpus < SCHEDULER_GPUS_MAX ? (int)node->capacity.gpus
                                                                : SCHEDULER_GPUS_MAX;
-    for (int g = 0; g < out->gpus_count; g++)
-        out->gpu_free[g] = (uint16_t)(SCHEDULER_GPU_WHOLE - (empty ? 0 : node->gpu_held[g]));
+    out->free.gpus = 0;
+    for (int g = 0; g < out->gpus_count; g++) {
+        bool away = node->gpus_away >> g & 1;
+        int held = empty ? 0 : away ? SCHEDULER_GPU_WHOLE : node->gpu_held[g];
+        out->gpu_free[g] = (uint16_t)(SCHEDULER_GPU_WHOLE - held);
+        out->free.gpus += out->gpu_free[g] == SCHEDULER_GPU_WHOLE;
+    }
     if (empty)
         return;
     out->free.cpu_millis -= node->used.cpu_millis;
     out->free.memory_bytes -= node->used.memory_bytes;
-    out->free.gpus = 0;
-    for (int g = 0; g < out->gpus_count; g++)
-        out->free.gpus += out->gpu_free[g] == SCHEDULER_GPU_WHOLE;
 }
 
 void scheduler_books_offers(const struct scheduler *s, struct fit *fit)

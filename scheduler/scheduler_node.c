@@ -201,12 +201,13 @@ static bool inventory_has(const struct scheduler_event *event, const struct job 
 
 /*
  * A task of ours that the joining node does not speak of.  If nobody ever did, it was not
- * started, and now is; if it had been started, it is gone.
+ * started, and now is, unless its GPUs went away meanwhile; if it had been started, it is gone.
  */
 static void absent_task(struct scheduler *s, struct job *job, struct task *task,
                         struct scheduler_actions *actions)
 {
-    if (task->state == TASK_WAITING && job->state != JOB_STOPPING) {
+    bool away = task->gpu_mask & task->node->gpus_away;
+    if (task->state == TASK_WAITING && job->state != JOB_STOPPING && !away) {
         if (!task->node->ghosts_count)
             scheduler_job_send_start(job, task, actions);
     } else {
@@ -287,6 +288,7 @@ void scheduler_node_join(struct scheduler *s, const struct scheduler_event *even
     }
     scheduler_node_asked(s, node, event->node);
     node->capacity = event->node->capacity;
+    node->gpus_away = event->node->gpus_away;
     scheduler_share_total(s);
     node->epoch = ++s->epoch;
     node->session = true;

@@ -166,6 +166,7 @@ static struct loop_join *join_read(struct nodes *nodes, struct rpc_call *call, b
         .capacity = {capacity->cpu_millis, capacity->memory_bytes, capacity->gpus},
         .gpu_type = capacity->gpu_type,
         .gpu_memory_bytes = capacity->gpu_memory_bytes,
+        .gpus_away = capacity->gpus_away,
         .asked_us = request.asked_us,
         .tasks = reports_copy(request.tasks, request.tasks_count, arena),
         .tasks_count = request.tasks_count,

@@ -112,6 +112,7 @@ static void agent_free(struct agent *agent)
     pthread_cond_destroy(&agent->failing);
     pthread_mutex_destroy(&agent->lock);
     labels_release(&agent->labels);
+    gpus_query_end(&agent->gpus_query);
     gpus_release(&agent->gpus);
     free(agent->folder);
     free(agent->attempts_folder);
@@ -139,6 +140,7 @@ static struct agent *agent_make(const struct agent_options *options)
         .gpu_type = options->fake_gpus ? "fake" : "",
     };
     agent->lock_file = -1;
+    agent->gpus_query.fd = -1;
     agent->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     agent->mailbox = mailbox_new(16);
     pthread_mutex_init(&agent->lock, NULL);
@@ -157,14 +159,7 @@ static void offer_gpus(struct agent *agent)
     for (int i = 0; i < agent->held_count; i++)
         held |= attempt_has_gpus(agent->held[i].attempt);
     gpus_find(agent->task_path, agent->folder, held, &agent->gpus);
-    struct agent_resources *capacity = &agent->capacity;
-    capacity->gpus = agent->gpus.count;
-    for (int i = 0; i < agent->gpus.count; i++) {
-        const struct gpu *gpu = &agent->gpus.list[i];
-        if (!i || gpu->memory_bytes < capacity->gpu_memory_bytes)
-            capacity->gpu_memory_bytes = gpu->memory_bytes;
-        capacity->gpu_type = agent->gpus.list[0].name;
-    }
+    gpu_watch_offer(agent);
 }
 
 struct agent *agent_start(const struct agent_options *options, struct error *err)

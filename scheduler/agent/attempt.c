@@ -52,7 +52,8 @@ struct attempt {
 
     uint64_t kill_at_us; /* monotonic, 0: no */
     struct watchdog watchdog;
-    char stalled[200]; /* why the watchdog has ended it; "": it has not */
+    enum agent_exit_reason failed; /* by attempt_fail(), ... */
+    char why[400];                 /* ... and why; "": it has not been */
 };
 
 /* --- outcomes --- */
@@ -151,8 +152,8 @@ static bool exit_read(struct attempt *attempt)
     attempt->exit_code = (int)files_int(end, "code");
     attempt->exit_signal = (int)files_int(end, "signal");
     exit_text(attempt, end, why, sizeof(why));
-    if (*attempt->stalled)
-        attempt_end(attempt, AGENT_EXIT_CRASH, attempt->stalled);
+    if (*attempt->why)
+        attempt_end(attempt, attempt->failed, attempt->why);
     else
         attempt_end(attempt, exit_reason(end, is_program(attempt)), why);
     json_decref(end);
@@ -312,9 +313,21 @@ void attempt_stop(struct attempt *attempt, int64_t grace_ms)
     attempt->kill_at_us = clock_monotonic_us() + (uint64_t)(grace_ms > 0 ? grace_ms : 0) * 1000;
 }
 
+void attempt_fail(struct attempt *attempt, enum agent_exit_reason reason, const char *text)
+{
+    if (*attempt->why)
+        return;
+    attempt->failed = reason;
+    snprintf(attempt->why, sizeof(attempt->why), "%s", text);
+    if (attempt->state == AGENT_TASK_STARTING)
+        attempt_end(attempt, reason, text);
+    else
+        attempt_kill(attempt);
+}
+
 static bool is_watched(const struct attempt *attempt)
 {
-    return attempt->state == AGENT_TASK_RUNNING && !attempt->kill_at_us && !*attempt->stalled;
+    return attempt->state == AGENT_TASK_RUNNING && !attempt->kill_at_us && !*attempt->why;
 }
 
 uint64_t attempt_due_us(const struct attempt *attempt)
@@ -329,9 +342,9 @@ void attempt_expire(struct attempt *attempt)
         attempt_kill(attempt);
     if (!is_watched(attempt) || !watchdog_look(&attempt->watchdog, attempt->folder, now_us))
         return;
-    watchdog_text(&attempt->watchdog, attempt->folder, attempt->stalled,
-                  sizeof(attempt->stalled));
-    attempt_kill(attempt);
+    char text[200];
+    watchdog_text(&attempt->watchdog, attempt->folder, text, sizeof(text));
+    attempt_fail(attempt, AGENT_EXIT_CRASH, text);
 }
 
 /* --- life --- */
@@ -377,6 +390,15 @@ static json_t *gpu_uuids(const json_t *numbers, const struct gpus *gpus)
             json_array_append_new(list, json_string(gpus->list[number].uuid));
     }
     return list;
+}
+
+uint64_t attempt_gpus(const struct attempt *attempt)
+{
+    const json_t *numbers = json_object_get(attempt->start, "gpu_ids");
+    uint64_t mask = 0;
+    for (size_t i = 0; i < json_array_size(numbers); i++)
+        mask |= UINT64_C(1) << (json_integer_value(json_array_get(numbers, i)) & 63);
+    return mask;
 }
 
 bool attempt_has_gpus(const struct attempt *attempt)

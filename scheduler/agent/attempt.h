@@ -88,6 +88,12 @@ void attempt_kill(struct attempt *attempt);
 uint64_t attempt_due_us(const struct attempt *attempt);
 void attempt_expire(struct attempt *attempt);
 
+/* Kills it at once: its end is `reason`, and `text` says why. */
+void attempt_fail(struct attempt *attempt, enum agent_exit_reason reason, const char *text);
+
+/* The GPUs that it was given, by their numbers: bit i. */
+uint64_t attempt_gpus(const struct attempt *attempt);
+
 /* The process has ended, or never was. */
 bool attempt_ended(const struct attempt *attempt);
 

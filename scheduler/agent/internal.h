@@ -15,10 +15,12 @@ struct mailbox;
 
 struct held { /* an attempt, and what is to be done about it */
     struct attempt *attempt;
-    bool to_ship;     /* something may have been written */
-    bool to_report;   /* something is to be said */
-    bool discarded;   /* superseded: killed; nothing but its end is told */
-    uint64_t said_us; /* when the end was last reported, 0 */
+    bool to_ship;      /* something may have been written */
+    bool to_report;    /* something is to be said */
+    bool discarded;    /* superseded: killed; nothing but its end is told */
+    bool unproven;     /* has ended, but its GPUs may still have processes of it */
+    uint64_t ended_us; /* monotonic: when that was seen */
+    uint64_t said_us;  /* when the end was last reported, 0 */
 };
 
 struct agent {
@@ -35,6 +37,8 @@ struct agent {
     char boot_id[64];
     struct agent_resources capacity;
     struct gpus gpus;
+    struct gpus_query gpus_query;
+    uint64_t gpus_asked_us; /* when the last question was put */
     struct labels labels;
     int lock_file; /* held as long as the agent lives */
     struct attempt_places places;
@@ -75,3 +79,17 @@ int port_take(struct agent *agent);
 /* The user for a task of the job: as the others of the job here, else one that no job here has;
  * 0: the agent's own, ATTEMPT_NO_USER: there is none. */
 uid_t port_user(const struct agent *agent, int64_t job);
+
+/* --- gpu_watch.c: how the GPUs are, asked every few seconds --- */
+
+/* What the node has of GPUs, from agent->gpus. */
+void gpu_watch_offer(struct agent *agent);
+
+/* Asks and takes in answers: ends the tasks of a GPU that is lost, and joins anew when other
+ * GPUs can be had. */
+void gpu_watch(struct agent *agent);
+
+/* The attempt has ended: its end is told once its GPUs have no process any more. */
+void gpu_watch_ended(struct agent *agent, struct held *held);
+
+uint64_t gpu_watch_next_us(const struct agent *agent); /* monotonic; UINT64_MAX: never */

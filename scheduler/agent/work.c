@@ -244,8 +244,9 @@ static void join(struct agent *agent)
         struct agent_task_report *report = &tasks[count++];
         attempt_report(agent->held[i].attempt, report);
         /* An end is told only when all before it has been shipped. */
-        if (report->state == AGENT_TASK_EXITED && agent->held[i].to_ship &&
-            !agent->held[i].discarded)
+        const struct held *held = &agent->held[i];
+        if (report->state == AGENT_TASK_EXITED &&
+            ((held->to_ship && !held->discarded) || held->unproven))
             *report = (struct agent_task_report){.task = report->task,
                                                  .state = AGENT_TASK_RUNNING,
                                                  .pid = report->pid,
@@ -321,7 +322,7 @@ static bool is_news(const struct held *held, uint64_t now_us)
 {
     if (!attempt_ended(held->attempt))
         return held->to_report && !held->discarded;
-    if (held->to_ship && !held->discarded)
+    if ((held->to_ship && !held->discarded) || held->unproven)
         return false; /* first what it wrote, then its end */
     return held->to_report || now_us >= held->said_us + REPORT_AGAIN_MS * 1000;
 }
@@ -372,6 +373,7 @@ static void tend(struct agent *agent)
         attempt_check(held->attempt);
         attempt_expire(held->attempt);
         if (!ended && attempt_ended(held->attempt)) {
+            gpu_watch_ended(agent, held);
             held->to_report = true;
             held->to_ship = true;
         }
@@ -426,6 +428,8 @@ static int wait_ms(const struct agent *agent, bool more)
         return 0;
     if (!agent->failed && now_us < agent->quiet_until_us)
         until_us = agent->quiet_until_us;
+    if (gpu_watch_next_us(agent) < until_us)
+        until_us = gpu_watch_next_us(agent);
     for (int i = 0; i < agent->held_count; i++) {
         const struct held *held = &agent->held[i];
         uint64_t at_us = attempt_due_us(held->attempt);
@@ -435,7 +439,8 @@ static int wait_ms(const struct agent *agent, bool more)
         if (!quiet && at_us && at_us < until_us)
             until_us = at_us;
         at_us = held->said_us + REPORT_AGAIN_MS * 1000;
-        if (!quiet && held->said_us && attempt_ended(held->attempt) && at_us < until_us)
+        if (!quiet && held->said_us && attempt_ended(held->attempt) && !held->unproven &&
+            at_us < until_us)
             until_us = at_us;
         if (!quiet && is_news(held, now_us))
             return 0;
@@ -463,10 +468,11 @@ static void inotify_take(struct agent *agent)
 /* Waits for a shim to go, a file to grow, an answer to come, or time to pass. */
 static void wait_for_something(struct agent *agent, int timeout_ms)
 {
-    nfds_t count = 2;
-    struct pollfd *fds = alloc_array((size_t)agent->held_count + 2, sizeof(*fds));
+    nfds_t count = 3;
+    struct pollfd *fds = alloc_array((size_t)agent->held_count + count, sizeof(*fds));
     fds[0] = (struct pollfd){.fd = mailbox_fd(agent->mailbox), .events = POLLIN};
     fds[1] = (struct pollfd){.fd = agent->inotify, .events = POLLIN};
+    fds[2] = (struct pollfd){.fd = agent->gpus_query.fd, .events = POLLIN};
     for (int i = 0; i < agent->held_count; i++) {
         int fd = attempt_fd(agent->held[i].attempt);
         if (fd >= 0)
@@ -489,6 +495,7 @@ void *work_main(void *argument)
         while ((mail = mailbox_take(agent->mailbox, 0)))
             mail_take(agent, mail);
         tend(agent);
+        gpu_watch(agent);
         bool more = serve(agent);
         if (!mailbox_closed(agent->mailbox))
             wait_for_something(agent, wait_ms(agent, more));

@@ -26,7 +26,7 @@ export TRAINYARD_DIR=$dir
 check too_many same "$(api POST /api/v1/jobs '{"command": ["true"], "tasks": {"worker": {"gpus": 3}}}' >/dev/null; status)" 400
 
 # --- a task gets its own, by name ---
-echo '{"command": ["sh", "-c", "echo $CUDA_VISIBLE_DEVICES; sleep 60"], "tasks": {"worker": {"gpus": 1, "cpus": 1}}}' >"$work/one.json"
+echo '{"command": ["sh", "-c", "echo $CUDA_VISIBLE_DEVICES; sleep 600"], "tasks": {"worker": {"gpus": 1, "cpus": 1}}}' >"$work/one.json"
 first=$(field "$("$trainyard" submit "$work/one.json" --json)" number)
 second=$(field "$("$trainyard" submit "$work/one.json" --json)" number)
 wait_for 20 sh -c "'$trainyard' logs $first | grep -q GPU- && '$trainyard' logs $second | grep -q GPU-"
@@ -45,16 +45,37 @@ dir=$yard pid=$server url=http://$(field "$(cat "$yard/server.json")" http) toke
 
 # --- numbers stay while tasks hold them, also when the driver tells of others now ---
 kill -KILL "$pid"; wait "$pid" 2>/dev/null
-{ gpu e; gpu a "" "$foreign"; gpu f; } >"$FAKE_NVML"
+{ gpu e; gpu a; gpu f; } >"$FAKE_NVML"
 again --cpus 4 --backoff-ms 100
-wait_for 10 joined
-check same_after_a_restart same "$(node gpus)" 2
+has_gpus() { [ "$(node gpus) $(node gpus_used)" = "$1 $2" ]; }
+check new_one_is_offered_behind_them wait_for 10 has_gpus 3 2
 "$trainyard" cancel "$first" >/dev/null; wait_for 20 is_final "$first"
 third=$(field "$("$trainyard" submit "$work/one.json" --json)" number)
 wait_for 20 sh -c "'$trainyard' logs $third | grep -q GPU-"
 check freed_one_goes_on same "$("$trainyard" logs "$third")" "$mine"
-for job in "$second" "$third"; do "$trainyard" cancel "$job" >/dev/null; wait_for 20 is_final "$job"; done
+
+# --- lost while a task uses it; one that others used comes free ---
+attempt_is() { [ "$(field "$(api GET "/api/v1/jobs/$1")" attempt)" = "$2" ]; }
+{ printf 'GPU-%s-e|lost\n' "$tag"; gpu a; gpu f "" "$foreign"; } >"$FAKE_NVML"
+check lost_one_ends_its_task wait_for 20 is_state "$second" queued
+check lost_one_is_told has "$(api GET "/api/v1/jobs/$second/tasks?attempt=1")" "GPU GPU-$tag-e is lost: GPU is lost"
+check lost_one_is_not_given_again has_gpus 3 3
+{ printf 'GPU-%s-e|lost\n' "$tag"; gpu a; gpu f; } >"$FAKE_NVML"
+check free_one_is_offered_again wait_for 20 attempt_is "$second" 2
+wait_for 10 sh -c "'$trainyard' logs $second | grep -q GPU-$tag-f"
+check tried_again_on_another has "$("$trainyard" logs "$second")" "GPU-$tag-f"
+
+# --- a task's end is told when its GPU has no process any more ---
+{ gpu e; gpu a; gpu f "" "$foreign"; } >"$FAKE_NVML"
+"$trainyard" kill "$second" >/dev/null
+sleep 2
+check gpu_with_a_process_is_not_free is_state "$second" stopping
+{ gpu e; gpu a; gpu f; } >"$FAKE_NVML"
+check gpu_is_free_once_proven wait_for 10 is_state "$second" cancelled
+check lost_one_came_back wait_for 20 has_gpus 3 1
+"$trainyard" cancel "$third" >/dev/null; wait_for 20 is_final "$third"
 stop TERM
+{ gpu e; gpu a "" "$foreign"; gpu f; } >"$FAKE_NVML"
 again --cpus 4
 wait_for 10 joined
 check looked_at_anew same "$(node gpus)" 2

@@ -289,6 +289,53 @@ TEST(scheduler_suspects_then_gives_up)
     world_free(&world);
 }
 
+/* A node with three GPUs, of which `away` are lost or used by others; it runs no task. */
+static int64_t joins_without(struct world *world, uint64_t away)
+{
+    struct scheduler_node_info node = {
+        .id = 1, .name = "n1", .capacity = {8000, 1 << 30, 3}, .gpus_away = away};
+    happens(world, &(struct scheduler_event){.kind = ON_JOIN, .node = &node});
+    return world->actions.list[0].epoch;
+}
+
+static int gpus_free(const struct world *world)
+{
+    struct scheduler_node_view view;
+    scheduler_node_view(world->scheduler, 0, &view);
+    return view.gpus_free;
+}
+
+TEST(gpus_that_are_away_are_not_given)
+{
+    struct world world = world_new();
+    joins_without(&world, 1 << 1);
+    CHECK_INT(gpus_free(&world), 2);
+    submit_with(&world, 1, 50, 1, 1, 2, 5, 0);
+    CHECK_INT(action(&world, DO_START, 0)->gpu_mask, 5);
+    CHECK_INT(gpus_free(&world), 0);
+
+    /* One of its own is lost before it was started: it gets others. */
+    int64_t session = joins_without(&world, 1 << 0);
+    CHECK_INT(became(&world, 1)->to, JOB_QUEUED);
+    for (int i = 0; i < 30 && !action(&world, DO_START, 0); i++)
+        passes(&world, 1, session);
+    int64_t epoch = started_epoch(&world, 1);
+    CHECK_INT(action(&world, DO_START, 0)->gpu_mask, 6);
+
+    /* Nobody is ended for what would not be free then. */
+    submit_with(&world, 2, 90, 1, 1, 3, 5, 0);
+    CHECK_INT(world.actions.count, 0);
+    CHECK_TEXT(explain_code_name(explained(&world, 2).code), "RESOURCES");
+
+    reports(&world, session, 1, epoch, TASK_EXITED, EXIT_OK);
+    CHECK(!action(&world, DO_START, 0));
+    joins_without(&world, 0);
+    CHECK_INT(action(&world, DO_START, 0)->gpu_mask, 7);
+    CHECK_INT(action(&world, DO_START, 0)->job, 2);
+    CHECK_INT(gpus_free(&world), 0);
+    world_free(&world);
+}
+
 /* F2: when it was we who stood still, no node is blamed for it. */
 TEST(scheduler_forgives_its_own_stall)
 {
