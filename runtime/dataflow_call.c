@@ -202,6 +202,7 @@ static void count(struct waits *waits, const struct dataflow_started *started, u
     struct waits_row *row =
         waits_of(waits, received ? node_attr_string(node, "send_device", "") : "");
     row->wait_ns += wait_ns;
+    row->receive_ns += started->travel_ns < wait_ns ? started->travel_ns : wait_ns;
     row->tensors += received;
     row->bytes += started->dead || !received ? 0 : tensor_bytes(&started->received);
 }

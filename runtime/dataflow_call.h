@@ -20,6 +20,7 @@ struct dataflow_started {
     struct tensor *read;
     struct kernel_slot *slots;
     struct tensor received; /* of a receive */
+    uint64_t travel_ns;     /* while that was on its way */
     bool dead;              /* what was received is */
 };
 

@@ -3,11 +3,13 @@
 #include <inttypes.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/str.h"
 #include "runtime/cancel.h"
 #include "runtime/dataflow_call.h"
 #include "runtime/rendezvous.h"
+#include "runtime/waits.h"
 
 /* --- frames: each part makes the same ids, without a word to the others --- */
 
@@ -80,8 +82,8 @@ static bool take_value(struct dataflow_run *run, struct dataflow_iteration *iter
     return ok;
 }
 
-bool dataflow_transfer_send(struct dataflow_run *run, struct dataflow_iteration *iteration,
-                            const struct dataflow_node *node, bool live, struct error *err)
+static bool give(struct dataflow_run *run, struct dataflow_iteration *iteration,
+                 const struct dataflow_node *node, bool live, struct error *err)
 {
     struct rendezvous *rendezvous;
     struct tensor value = {0};
@@ -93,6 +95,17 @@ bool dataflow_transfer_send(struct dataflow_run *run, struct dataflow_iteration 
     bool ok = rendezvous_send(rendezvous, str_text(&key), &value, !live, err);
     str_release(&key);
     tensor_release(&value);
+    return ok;
+}
+
+bool dataflow_transfer_send(struct dataflow_run *run, struct dataflow_iteration *iteration,
+                            const struct dataflow_node *node, bool live, struct error *err)
+{
+    struct waits *waits = run->options ? run->options->waits : NULL;
+    uint64_t start_ns = waits ? clock_monotonic_ns() : 0;
+    bool ok = give(run, iteration, node, live, err);
+    if (waits)
+        waits->send_ns += clock_monotonic_ns() - start_ns;
     return ok;
 }
 
@@ -109,6 +122,7 @@ static void received(void *arg, const struct tensor *value, bool dead, const str
         return;
     }
     started->dead = dead;
+    started->travel_ns = rendezvous_travel();
     if (dead) {
         dataflow_call_post(started, NULL);
     } else if ((int)value->dtype != node->output_types[0]) {

@@ -182,6 +182,18 @@ void rendezvous_receive_local(struct rendezvous *rendezvous, const char *key,
     }
 }
 
+static _Thread_local uint64_t travel_ns;
+
+void rendezvous_set_travel(uint64_t ns)
+{
+    travel_ns = ns;
+}
+
+uint64_t rendezvous_travel(void)
+{
+    return travel_ns;
+}
+
 /* What another task was asked for; its receiver waits here, so that an abort reaches it. */
 struct fetched {
     struct rendezvous *rendezvous;

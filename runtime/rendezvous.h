@@ -59,6 +59,13 @@ void rendezvous_abort(struct rendezvous *rendezvous, const struct error *err);
 /* Whether it was aborted, and with what. */
 bool rendezvous_aborted(struct rendezvous *rendezvous, struct error *err);
 
+/*
+ * Who calls a receiver with what came from afar says before, on the same thread, how long it
+ * was on its way, and 0 after; the receiver may ask.
+ */
+void rendezvous_set_travel(uint64_t ns);
+uint64_t rendezvous_travel(void);
+
 /* Whether the key has its five parts; fails with INVALID as TensorFlow does. */
 bool rendezvous_check_key(const char *key, struct error *err) CHECKED;
 

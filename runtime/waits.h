@@ -14,11 +14,13 @@ enum { WAITS_TASK_BYTES = 80 };
 struct waits_row {
     char task[WAITS_TASK_BYTES]; /* "/job:ps/replica:0/task:0"; "": kernels that wait */
     uint64_t wait_ns;            /* until something of it came */
+    uint64_t receive_ns;         /* of that, while it was on its way */
     int64_t bytes, tensors;      /* that came */
 };
 
 struct waits {
     uint64_t total_ns; /* of the part, waits included */
+    uint64_t send_ns;  /* of that, giving values to other parts */
     struct waits_row *rows;
     int rows_count, rows_capacity;
 };

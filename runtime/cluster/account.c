@@ -16,12 +16,14 @@ struct entry { /* of one task */
     struct waits waits;          /* of all its parts */
     uint64_t own_ns, own_max_ns; /* until its share was done */
     int64_t parts;
+    float recent_us[ACCOUNT_RECENT]; /* by step, in turn; below 0: it had no part */
 };
 
 struct account {
     pthread_mutex_t lock; /* guards: all below */
     struct entry *entries;
     int count, capacity;
+    int64_t steps;
 };
 
 struct account *account_new(void)
@@ -36,6 +38,7 @@ static void clear(struct account *account)
     for (int i = 0; i < account->count; i++)
         waits_release(&account->entries[i].waits);
     account->count = 0;
+    account->steps = 0;
 }
 
 void account_free(struct account *account)
@@ -57,6 +60,8 @@ static struct entry *entry_of(struct account *account, const char *task)
                                   sizeof(*account->entries));
     struct entry *entry = &account->entries[account->count++];
     *entry = (struct entry){0};
+    for (int i = 0; i < ACCOUNT_RECENT; i++)
+        entry->recent_us[i] = -1;
     snprintf(entry->task, sizeof(entry->task), "%s", task);
     return entry;
 }
@@ -83,14 +88,26 @@ void account_part(struct account *account, const char *task, const struct waits 
     entry->parts++;
     entry->own_ns += own_ns;
     entry->own_max_ns = own_ns > entry->own_max_ns ? own_ns : entry->own_max_ns;
+    entry->recent_us[account->steps % ACCOUNT_RECENT] = (float)own_ns / 1e3F;
     sum->total_ns += waits->total_ns;
+    sum->send_ns += waits->send_ns;
     for (int i = 0; i < waits->rows_count; i++) {
         const struct waits_row *from = &waits->rows[i];
         struct waits_row *row = waits_of(sum, from->task);
         row->wait_ns += from->wait_ns;
+        row->receive_ns += from->receive_ns;
         row->bytes += from->bytes;
         row->tensors += from->tensors;
     }
+    pthread_mutex_unlock(&account->lock);
+}
+
+void account_step(struct account *account)
+{
+    pthread_mutex_lock(&account->lock);
+    account->steps++;
+    for (int i = 0; i < account->count; i++)
+        account->entries[i].recent_us[account->steps % ACCOUNT_RECENT] = -1;
     pthread_mutex_unlock(&account->lock);
 }
 
@@ -121,10 +138,20 @@ static void add_rows(struct str *json, const struct entry *entry, double steps)
             continue;
         str_add(json, added++ ? ", {\"task\": " : "{\"task\": ");
         add_name(json, row->task);
-        str_printf(json, ", \"wait_us\": %.1f, \"bytes\": %.0f, \"tensors\": %.1f}",
-                   (double)row->wait_ns / 1e3 / steps, (double)row->bytes / steps,
-                   (double)row->tensors / steps);
+        str_printf(json,
+                   ", \"wait_us\": %.1f, \"receive_us\": %.1f, \"bytes\": %.0f, "
+                   "\"tensors\": %.1f}",
+                   (double)row->wait_ns / 1e3 / steps, (double)row->receive_ns / 1e3 / steps,
+                   (double)row->bytes / steps, (double)row->tensors / steps);
     }
+}
+
+static void add_recent(const struct account *account, const struct entry *entry,
+                       struct account_arrival *arrival)
+{
+    int64_t first = account->steps < ACCOUNT_RECENT ? 0 : account->steps - ACCOUNT_RECENT + 1;
+    for (int64_t step = first; step < account->steps; step++)
+        arrival->recent_us[arrival->recent_count++] = entry->recent_us[step % ACCOUNT_RECENT];
 }
 
 int account_arrivals(struct account *account, struct account_arrival *arrivals, int max)
@@ -137,6 +164,8 @@ int account_arrivals(struct account *account, struct account_arrival *arrivals, 
             continue;
         struct account_arrival *arrival = &arrivals[count++];
         short_name(entry->task, arrival->task, sizeof(arrival->task));
+        arrival->recent_count = 0;
+        add_recent(account, entry, arrival);
         arrival->us = (double)entry->own_ns / 1e3 / (double)entry->parts;
         arrival->max_us = (double)entry->own_max_ns / 1e3;
         arrival->steps = entry->parts;
@@ -152,13 +181,19 @@ void account_take(struct account *account, int64_t count, struct str *json)
     str_add(json, "[");
     for (int i = 0; i < account->count; i++) {
         const struct entry *entry = &account->entries[i];
-        uint64_t wait_ns = 0;
-        for (int r = 0; r < entry->waits.rows_count; r++)
+        uint64_t wait_ns = 0, receive_ns = 0;
+        for (int r = 0; r < entry->waits.rows_count; r++) {
             wait_ns += entry->waits.rows[r].wait_ns;
+            receive_ns += entry->waits.rows[r].receive_ns;
+        }
         str_add(json, i ? ",\n {\"task\": " : "{\"task\": ");
         add_name(json, entry->task);
-        str_printf(json, ", \"us\": %.1f, \"wait_us\": %.1f, \"from\": [",
-                   (double)entry->waits.total_ns / 1e3 / steps, (double)wait_ns / 1e3 / steps);
+        str_printf(json,
+                   ", \"us\": %.1f, \"wait_us\": %.1f, \"receive_us\": %.1f, "
+                   "\"send_us\": %.1f, \"from\": [",
+                   (double)entry->waits.total_ns / 1e3 / steps, (double)wait_ns / 1e3 / steps,
+                   (double)receive_ns / 1e3 / steps,
+                   (double)entry->waits.send_ns / 1e3 / steps);
         add_rows(json, entry, steps);
         str_add(json, "]}");
     }

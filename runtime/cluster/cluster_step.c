@@ -255,6 +255,7 @@ static void tell_account(const struct cluster_step *step, struct account *accoun
     for (int i = 0; i < step->plan->parts_count; i++)
         account_part(account, step->plan->parts[i].link->task, &step->parts[i].waits,
                      step->parts[i].after_ns);
+    account_step(account);
 }
 
 bool cluster_step_run(struct cluster_session *session, struct cluster_plan *plan,

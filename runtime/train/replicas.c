@@ -431,6 +431,7 @@ int replicas_arrivals(struct replicas *all, struct account_arrival *arrivals, in
         arrival->us = (double)hand->took_us / (double)hand->took_steps;
         arrival->max_us = (double)hand->took_max_us;
         arrival->steps = hand->took_steps;
+        arrival->recent_count = 0;
         hand->took_us = hand->took_max_us = 0;
         hand->took_steps = 0;
     }

@@ -41,11 +41,16 @@ static int arrivals_of(const struct train *train, struct account *account,
 static void add_arrivals(const struct account_arrival *arrivals, int count, struct str *json)
 {
     str_add(json, ", \"arrivals\": [");
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
         str_printf(json,
-                   "%s{\"task\": \"%s\", \"us\": %.1f, \"max_us\": %.1f, \"others_us\": %.1f}",
+                   "%s{\"task\": \"%s\", \"us\": %.1f, \"max_us\": %.1f, \"others_us\": %.1f, "
+                   "\"recent_us\": [",
                    i ? ", " : "", arrivals[i].task, arrivals[i].us, arrivals[i].max_us,
                    stragglers_median(arrivals, count, i));
+        for (int k = 0; k < arrivals[i].recent_count; k++)
+            str_printf(json, "%s%.0f", k ? ", " : "", (double)arrivals[i].recent_us[k]);
+        str_add(json, "]}");
+    }
     str_add_char(json, ']');
 }
 
@@ -76,7 +81,8 @@ void times_tell(struct train *train, bool now)
         account_take(account, times->steps, &json);
     else
         str_printf(&json,
-                   "[{\"task\": \"worker:0\", \"us\": %.1f, \"wait_us\": 0, \"from\": []}]",
+                   "[{\"task\": \"worker:0\", \"us\": %.1f, \"wait_us\": 0, \"receive_us\": 0, "
+                   "\"send_us\": 0, \"from\": []}]",
                    step_us);
     add_arrivals(arrivals, count, &json);
     str_add_char(&json, '}');

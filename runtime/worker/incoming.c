@@ -49,6 +49,7 @@ static bool take_head(struct incoming *incoming, const struct rpc_span *spans, i
     incoming->has_begun = true;
     incoming->dead = received.dead;
     incoming->value = received.value;
+    incoming->sent_us = received.sent_us;
     if (received.dead)
         return true;
     if (received.address) {

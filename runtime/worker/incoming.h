@@ -15,8 +15,9 @@ struct incoming {
     struct tensor value;             /* owned */
     bool dead;
     bool has_begun;
-    bool was_lent;  /* the sender must yet confirm that it held the tensor until now */
-    size_t missing; /* bytes that are to follow */
+    bool was_lent;   /* the sender must yet confirm that it held the tensor until now */
+    int64_t sent_us; /* by the clock of its sender; 0: it does not say */
+    size_t missing;  /* bytes that are to follow */
 };
 
 /* One message.  Fails with INVALID and the like when it does not fit what came before. */

@@ -4,6 +4,7 @@
 #include <sys/random.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/str.h"
 #include "runtime/worker/incoming.h"
@@ -123,7 +124,18 @@ struct asked {
     int64_t request_id;
     rendezvous_receiver *receiver;
     void *arg;
+    int64_t asked_us;
 };
+
+/* How long the value was on its way: by two clocks, which may differ, so never longer than
+ * since it was asked for. */
+static uint64_t travel_ns(const struct asked *asked)
+{
+    int64_t now_us = (int64_t)clock_wall_us(), since_us = asked->incoming.sent_us;
+    if (since_us < asked->asked_us)
+        since_us = asked->asked_us;
+    return since_us < now_us ? (uint64_t)(now_us - since_us) * 1000 : 0;
+}
 
 /* Says which task it was that could not be reached, in TensorFlow's words. */
 static void give(struct asked *asked, const struct error *err)
@@ -137,10 +149,12 @@ static void give(struct asked *asked, const struct error *err)
                    err->text, asked->remote->base.task, METHOD("RecvTensor"));
         err = &named;
     }
+    rendezvous_set_travel(err ? 0 : travel_ns(asked));
     if (err)
         asked->receiver(asked->arg, NULL, false, err);
     else
         asked->receiver(asked->arg, &incoming->value, incoming->dead, NULL);
+    rendezvous_set_travel(0);
     incoming_release(incoming);
     free(asked);
 }
@@ -192,7 +206,8 @@ void remote_receive(struct worker_link *link, int64_t step_id, const char *key,
                             .remote = remote,
                             .request_id = remote_request_id(remote),
                             .receiver = receiver,
-                            .arg = arg};
+                            .arg = arg,
+                            .asked_us = (int64_t)clock_wall_us()};
     enum peer peer = find_peer(remote, &asked->near);
     asked->incoming.near = peer == PEER_NEAR ? &asked->near : NULL;
     const struct wire_receive in = {.step_id = step_id,

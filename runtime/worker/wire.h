@@ -60,6 +60,7 @@ struct wire_received {
     struct tensor value; /* owned; none when dead */
     bool dead;
     int64_t content_bytes; /* of elements that lie apart, which `value` lacks; 0: none does */
+    int64_t sent_us;       /* when it was sent, by the sender's clock; 0: it does not say */
     uint64_t address;      /* of these in the sender's memory; 0: they follow */
 };
 

@@ -205,6 +205,7 @@ static Tensorflow__PartWaits *pack_waits(const struct waits *waits, struct arena
     Tensorflow__PartWaits *out = arena_alloc(arena, sizeof(*out));
     *out = (Tensorflow__PartWaits)TENSORFLOW__PART_WAITS__INIT;
     out->total_ns = waits->total_ns;
+    out->send_ns = waits->send_ns;
     out->n_rows = (size_t)waits->rows_count;
     out->rows = arena_array(arena, out->n_rows, sizeof(*out->rows));
     for (int i = 0; i < waits->rows_count; i++) {
@@ -213,6 +214,7 @@ static Tensorflow__PartWaits *pack_waits(const struct waits *waits, struct arena
         *out->rows[i] = (Tensorflow__PartWaits__Row)TENSORFLOW__PART_WAITS__ROW__INIT;
         out->rows[i]->task = (char *)row->task;
         out->rows[i]->wait_ns = row->wait_ns;
+        out->rows[i]->receive_ns = row->receive_ns;
         out->rows[i]->bytes = row->bytes;
         out->rows[i]->tensors = row->tensors;
     }
@@ -222,9 +224,11 @@ static Tensorflow__PartWaits *pack_waits(const struct waits *waits, struct arena
 static void read_waits(const Tensorflow__PartWaits *in, struct waits *out)
 {
     out->total_ns = in->total_ns;
+    out->send_ns = in->send_ns;
     for (size_t i = 0; i < in->n_rows && i <= LIMIT_JOB_TASKS; i++) {
         struct waits_row *row = waits_of(out, in->rows[i]->task);
         row->wait_ns += in->rows[i]->wait_ns;
+        row->receive_ns += in->rows[i]->receive_ns;
         row->bytes += in->rows[i]->bytes;
         row->tensors += in->rows[i]->tensors;
     }

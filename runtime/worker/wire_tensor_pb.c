@@ -175,7 +175,8 @@ bool wire_read_received(const void *bytes, size_t size, size_t content_bytes,
         message_unpack(&tensorflow__recv_tensor_response__descriptor, bytes, size, arena, err);
     bool ok = response;
     *out = (struct wire_received){.dead = ok && response->is_dead,
-                                  .content_bytes = (int64_t)content_bytes};
+                                  .content_bytes = (int64_t)content_bytes,
+                                  .sent_us = ok ? response->send_start_micros : 0};
     if (ok && response->content_bytes) {
         out->content_bytes = response->content_bytes;
         out->address = response->address;

@@ -51,6 +51,8 @@ start=$(now_ms)
 check slow_ends ends slow 60
 check it_was_slow test $(($(now_ms) - start)) -ge 800
 check same_bits_as_quick same_bits slow quick 40
+longest() { strings "$1"/events.out.tfevents.* | grep -o '"receive_us": [0-9]*' | sort -t' ' -k2 -n | tail -n 1 | cut -d' ' -f2; }
+check time_on_the_way_is_told test "$(longest slow)" -ge 8000 -a "$(longest quick)" -lt 8000
 
 # --- silent for a while, and then not ---
 run heals 1000000

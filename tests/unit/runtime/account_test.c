@@ -9,9 +9,10 @@
 static void add(struct account *account, const char *task, uint64_t total_us, const char *from,
                 uint64_t wait_us, int64_t bytes)
 {
-    struct waits waits = {.total_ns = total_us * 1000};
+    struct waits waits = {.total_ns = total_us * 1000, .send_ns = 7000};
     struct waits_row *row = waits_of(&waits, from);
     row->wait_ns = wait_us * 1000;
+    row->receive_ns = wait_us * 100;
     row->bytes = bytes;
     row->tensors = 1;
     account_part(account, task, &waits, total_us * 1000);
@@ -29,12 +30,14 @@ TEST(account_tells_means_and_begins_anew)
     add(account, worker, 900, "/job:ps/replica:0/task:0/device:CPU:0", 100, 0);
     add(account, worker, 1100, worker, 40, 8); /* of itself: waited, but not shown from whom */
     account_take(account, 2, &json);
-    CHECK_TEXT(
-        str_text(&json),
-        "[{\"task\": \"ps:0\", \"us\": 600.0, \"wait_us\": 400.0, \"from\": "
-        "[{\"task\": \"worker:1\", \"wait_us\": 400.0, \"bytes\": 64, \"tensors\": 1.0}]},\n"
-        " {\"task\": \"worker:1\", \"us\": 1000.0, \"wait_us\": 70.0, \"from\": "
-        "[{\"task\": \"ps:0\", \"wait_us\": 50.0, \"bytes\": 0, \"tensors\": 0.5}]}]");
+    CHECK_TEXT(str_text(&json), "[{\"task\": \"ps:0\", \"us\": 600.0, \"wait_us\": 400.0, "
+                                "\"receive_us\": 40.0, \"send_us\": 7.0, \"from\": "
+                                "[{\"task\": \"worker:1\", \"wait_us\": 400.0, \"receive_us\": "
+                                "40.0, \"bytes\": 64, \"tensors\": 1.0}]},\n"
+                                " {\"task\": \"worker:1\", \"us\": 1000.0, \"wait_us\": 70.0, "
+                                "\"receive_us\": 7.0, \"send_us\": 7.0, \"from\": "
+                                "[{\"task\": \"ps:0\", \"wait_us\": 50.0, \"receive_us\": 5.0, "
+                                "\"bytes\": 0, \"tensors\": 0.5}]}]");
     str_clear(&json);
     account_take(account, 0, &json);
     CHECK_TEXT(str_text(&json), "[]");
