@@ -1,12 +1,15 @@
-/* report.c - changes since a number, turned into points and lines. */
+/* report.c - changes since a number, turned into points, lines and times. */
 
+#include <jansson.h>
 #include <math.h>
+#include <stdlib.h>
 
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/str.h"
+#include "db/artifacts.h"
 #include "db/logs.h"
 #include "db/metrics.h"
 #include "db/ship.h"
@@ -102,32 +105,6 @@ static bool add_metrics(struct db_conn *conn, struct arena *arena, const struct 
     return true;
 }
 
-bool report_snapshot(struct db *db, const struct topic *topic, struct str *events,
-                     struct topic_batch *batch, struct error *err)
-{
-    struct db_conn *conn = db_read(db, DB_METRICS, err);
-    if (!conn)
-        return false;
-    struct arena *arena = arena_new();
-    struct db_series *series;
-    int count = 0;
-    bool ok = db_metrics_series(conn, topic->job, arena, &series, &count, err);
-    if (ok && count) {
-        begin_event(events, topic, batch->seq, "\"points\":[");
-        for (int i = 0; i < count; i++) {
-            if (i)
-                str_add_char(events, ',');
-            add_point(events, &series[i], series[i].last_step, series[i].last_wall_us,
-                      series[i].last_value);
-        }
-        str_add(events, "]}}");
-        batch->events_count = 1;
-    }
-    arena_free(arena);
-    db_read_done(db, conn);
-    return ok;
-}
-
 /* --- logs --- */
 
 bool report_lines(struct db_conn *conn, const struct db_log *log, int64_t first, int64_t last,
@@ -211,6 +188,81 @@ static void add_placement(const struct topic *topic, const struct db_change *cha
     }
 }
 
+/* --- where the time of steps goes --- */
+
+/* What is stored now, with the number of the last change: who was away gets no older ones. */
+static bool add_timeline(struct db_conn *conn, struct arena *arena, const struct topic *topic,
+                         int64_t seq, struct str *out, struct topic_batch *batch,
+                         struct error *err)
+{
+    struct db_artifact artifact;
+    if (!db_artifacts_find(conn, topic->job, "times", "", arena, &artifact, err))
+        return err->code == NOT_FOUND;
+    json_t *times = json_loadb(artifact.bytes, artifact.size, 0, NULL);
+    char *text = json_is_array(json_object_get(times, "tasks")) /* else another program's */
+                     ? json_dumps(times, JSON_COMPACT)
+                     : NULL;
+    json_decref(times);
+    if (!text)
+        return true;
+    begin_event(out, topic, seq, "");
+    str_add(out, text + 1); /* past its "{" */
+    str_add_char(out, '}');
+    batch->events_count = 1;
+    free(text);
+    return true;
+}
+
+static bool add_new_timeline(struct db_conn *conn, struct arena *arena,
+                             const struct topic *topic, const struct db_change *changes,
+                             int changes_count, struct str *out, struct topic_batch *batch,
+                             struct error *err)
+{
+    for (int i = changes_count - 1; i >= 0; i--)
+        if (changes[i].kind == DB_CHANGE_ARTIFACT && !strcmp(changes[i].name, "times/"))
+            return add_timeline(conn, arena, topic, changes[i].seq, out, batch, err);
+    return true;
+}
+
+/* --- how things stand --- */
+
+static bool add_last_points(struct db_conn *conn, struct arena *arena,
+                            const struct topic *topic, struct str *events,
+                            struct topic_batch *batch, struct error *err)
+{
+    struct db_series *series;
+    int count = 0;
+    if (!db_metrics_series(conn, topic->job, arena, &series, &count, err))
+        return false;
+    if (!count)
+        return true;
+    begin_event(events, topic, batch->seq, "\"points\":[");
+    for (int i = 0; i < count; i++) {
+        if (i)
+            str_add_char(events, ',');
+        add_point(events, &series[i], series[i].last_step, series[i].last_wall_us,
+                  series[i].last_value);
+    }
+    str_add(events, "]}}");
+    batch->events_count = 1;
+    return true;
+}
+
+bool report_snapshot(struct db *db, const struct topic *topic, struct str *events,
+                     struct topic_batch *batch, struct error *err)
+{
+    struct db_conn *conn = db_read(db, DB_METRICS, err);
+    if (!conn)
+        return false;
+    struct arena *arena = arena_new();
+    bool ok = topic->kind == TOPIC_TIMELINE
+                  ? add_timeline(conn, arena, topic, batch->seq, events, batch, err)
+                  : add_last_points(conn, arena, topic, events, batch, err);
+    arena_free(arena);
+    db_read_done(db, conn);
+    return ok;
+}
+
 /* --- all of them --- */
 
 /*
@@ -264,6 +316,8 @@ bool report_read(struct db *db, struct feed *feed, const struct topic *topic, in
             ok = add_metrics(conn, arena, topic, changes, count, events, batch, err);
         else if (topic->kind == TOPIC_LOGS)
             ok = add_logs(conn, arena, topic, changes, count, events, batch, err);
+        else if (topic->kind == TOPIC_TIMELINE)
+            ok = add_new_timeline(conn, arena, topic, changes, count, events, batch, err);
         else
             add_placement(topic, changes, count, separator, events, batch);
     }

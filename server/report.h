@@ -1,5 +1,5 @@
 /*
- * report.h - the topics of what tasks report: metrics, logs, placement (see topic.h).
+ * report.h - the topics of what tasks report: metrics, logs, placement, timeline (topic.h).
  */
 #pragma once
 

@@ -7,10 +7,12 @@
  *
  *   job.state     data {state, from, reason, text, time}
  *   job.events    data {kind, state, task, reason, text, time}, everything in the job's story
- *   job.metrics   data {points: [{task, name, step, time, value}]}; NaN and infinities are
- * texts job.logs      data {lines: [{task, stream, text}]} job.placement data {kind, name}: the
- * graph or the placement is there, or is new queue         as job.state, of all jobs nodes data
- * {node, state, text, time}
+ *   job.metrics   data {points: [{task, name, step, time, value}]}; NaN, infinities are texts
+ *   job.logs      data {lines: [{task, stream, text}]}
+ *   job.placement data {kind}: the graph or the placement is there, or is new
+ *   job.timeline  data as GET …/times: the newest, however many there were since
+ *   queue         as job.state, of all jobs
+ *   nodes         data {node, state, text, time}
  */
 #pragma once
 
@@ -25,6 +27,7 @@ enum topic_kind {
     TOPIC_METRICS,
     TOPIC_LOGS,
     TOPIC_PLACEMENT,
+    TOPIC_TIMELINE,
     TOPIC_QUEUE,
     TOPIC_NODES,
     TOPIC_KINDS,
@@ -63,8 +66,8 @@ bool topic_read(struct db *db, struct feed *feed, const struct topic *topic, int
                 struct error *err) CHECKED;
 
 /*
- * How things stand now, for one who comes without a number: the state of the job, or the last
- * value of each series; nothing for the other topics.
+ * How things stand now, for one who comes without a number: the state of the job, the last
+ * value of each series, or where its steps' time went; nothing for the other topics.
  */
 bool topic_snapshot(struct db *db, struct feed *feed, const struct topic *topic,
                     struct str *events, struct topic_batch *batch, struct error *err) CHECKED;

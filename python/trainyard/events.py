@@ -17,7 +17,7 @@ FINAL = ("succeeded", "failed", "cancelled")
 
 @dataclass(frozen=True)
 class Event:
-    """topic "job.state", "job.metrics", "job.logs" or "job.placement"; data as the server's stream has it."""
+    """topic "job.state", "job.metrics", "job.logs", "job.placement" or "job.timeline"; data as the server's stream has it."""
 
     topic: str
     seq: int

@@ -239,9 +239,11 @@ static bool choose_topics(struct follow *follow, int64_t job, const char *names,
         snprintf(name, sizeof(name), "%.*s", (int)(size < 39 ? size : 39), names);
         int kind = topic_find(name);
         if (kind < 0 || kind == TOPIC_QUEUE || kind == TOPIC_NODES)
-            return fail(err, INVALID,
-                        "unknown topic '%s'; there are state, events, metrics, logs, placement",
-                        name);
+            return fail(
+                err, INVALID,
+                "unknown topic '%s'; there are state, events, metrics, logs, placement, "
+                "timeline",
+                name);
         if (follow->topics_count == TOPIC_KINDS)
             return fail(err, INVALID, "too many topics");
         enum feed_line line = topic_line((enum topic_kind)kind);

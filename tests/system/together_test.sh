@@ -190,6 +190,22 @@ check straggler_is_an_event wait_for 30 says_who_is_late
 kill $slowing
 wait $slowing
 kill -CONT "$slow"
+follow() { # SECONDS : where the time of its steps goes, a line each time it is told
+    curl -sN -m "$1" -H "Authorization: Bearer $token" -H 'Accept: application/x-ndjson' "$url/api/v1/jobs/stopped/events?topics=timeline"
+}
+check times_come_as_they_are_told python3 -c '
+import json, sys
+events = [e for e in map(json.loads, sys.stdin.read().splitlines()) if e]
+steps = [e["data"]["step"] for e in events]
+assert len(steps) >= 2 and steps == sorted(set(steps)), steps
+for data in (e["data"] for e in events):
+    tasks = {t["task"]: t for t in data["tasks"]}
+    assert set(tasks) == {"ps:0", "worker:0", "worker:1"}, tasks
+    assert all(0 < t["send_us"] < t["us"] and 0 <= t["receive_us"] <= t["wait_us"] <= t["us"] for t in tasks.values()), tasks
+    assert {f["task"] for f in tasks["ps:0"]["from"] if f["bytes"] > 0} == {"worker:0", "worker:1"}, tasks
+    rounds = {a["task"]: a["recent_us"] for a in data["arrivals"]}
+    assert len(rounds["worker:0"]) == len(rounds["worker:1"]) == 31 and min(rounds["worker:0"]) > 0, rounds
+' < <(follow 6)
 "$trainyard" cancel stopped >/dev/null
 check cancel_ends wait_for 20 is_final stopped
 check cancelled is_state stopped cancelled
