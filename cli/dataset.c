@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/limits.h"
+#include "cli/change.h"
 #include "cli/cli.h"
 #include "cli/client.h"
 #include "cli/dataset.h"
@@ -39,6 +40,7 @@ struct dataset_options {
     int64_t train_count;
     int64_t test_count;
     int64_t seed;
+    bool json;
 };
 
 static bool name_check(const char *name, struct error *err)
@@ -330,8 +332,22 @@ static int compare_names(const struct dirent **a, const struct dirent **b)
     return strcmp((*a)->d_name, (*b)->d_name);
 }
 
+/* One as the API tells it, without its columns and files, and where it is. */
+static json_t *dataset_json(const char *name, const char *folder,
+                            const struct dataset_files *files)
+{
+    json_int_t size = 0;
+    for (int i = 0; i < files->files_count; i++)
+        size += files->files[i].bytes;
+    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:i, s:s}", "name", name, "format",
+                     files->format, "train", (json_int_t)files->train_count, "validation",
+                     (json_int_t)files->validation_count, "test", (json_int_t)files->test_count,
+                     "size", size, "files_count", files->files_count, "folder", folder);
+}
+
 static bool dataset_list(const struct dataset_options *options, struct error *err)
 {
+    json_t *items = json_array();
     char *parent = alloc_printf("%s/datasets", options->dir);
     struct dirent **entries = NULL;
     int count = scandir(parent, &entries, NULL, compare_names), listed = 0;
@@ -344,9 +360,15 @@ static bool dataset_list(const struct dataset_options *options, struct error *er
         if (entries[i]->d_name[0] == '.') {
             /* the folder itself, and what is not complete */
         } else if (dataset_files_read(folder, &files, &why)) {
-            print_dataset(entries[i]->d_name, folder, &files);
+            if (options->json)
+                json_array_append_new(items, dataset_json(entries[i]->d_name, folder, &files));
+            else
+                print_dataset(entries[i]->d_name, folder, &files);
             dataset_files_release(&files);
             listed++;
+        } else if (options->json) {
+            json_array_append_new(
+                items, json_pack("{s:s, s:s}", "name", entries[i]->d_name, "error", why.text));
         } else {
             printf("%-20s %s\n", entries[i]->d_name, why.text);
             listed++;
@@ -355,9 +377,12 @@ static bool dataset_list(const struct dataset_options *options, struct error *er
         free(entries[i]);
     }
     free(entries);
-    if (ok && !listed)
+    if (ok && options->json)
+        change_print(json_pack("{s:O}", "items", items));
+    else if (ok && !listed)
         printf("no datasets in %s; `trainyard dataset add mnist --dir %s` downloads one\n",
                parent, options->dir);
+    json_decref(items);
     free(parent);
     return ok;
 }
@@ -385,6 +410,7 @@ int dataset_main(int argc, char **argv)
         {"test", OPTION_NUMBER, &options.test_count, "make: examples to test on"},
         {"seed", OPTION_NUMBER, &options.seed, "make: another seed, other examples (42)"},
         {"spec", OPTION_TEXT, &options.spec, "show: a job spec that says how to read it"},
+        {"json", OPTION_FLAG, &options.json, "list: as JSON"},
         {0}};
     struct options_words words;
     struct error err = {0};
@@ -407,8 +433,8 @@ int dataset_main(int argc, char **argv)
     } else if (!strcmp(verb, "show") && words.count == 2) {
         ok = dataset_show(&options, words.word[1], &err);
     } else if (!strcmp(verb, "list") && words.count == 1) {
-        ok =
-            !given && is_elsewhere() ? dataset_upload_list(&err) : dataset_list(&options, &err);
+        ok = !given && is_elsewhere() ? dataset_upload_list(options.json, &err)
+                                      : dataset_list(&options, &err);
     } else if (!strcmp(verb, "upload") && words.count == 2) {
         ok = name_check(words.word[1], &err) &&
              dataset_upload(given, words.word[1], options.from, &err);

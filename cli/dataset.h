@@ -40,7 +40,7 @@ bool dataset_upload(const char *dir, const char *name, const char *from,
                     struct error *err) CHECKED;
 
 /* Prints what the server of client_open(NULL) has. */
-bool dataset_upload_list(struct error *err) CHECKED;
+bool dataset_upload_list(bool json, struct error *err) CHECKED;
 
 /* Removes a dataset, or what has come of one. */
 bool dataset_upload_remove(const char *dir, const char *name, struct error *err) CHECKED;

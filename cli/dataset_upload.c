@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/str.h"
+#include "cli/change.h"
 #include "cli/client.h"
 #include "cli/dataset.h"
 #include "cli/table.h"
@@ -182,7 +183,7 @@ bool dataset_upload(const char *dir, const char *name, const char *from, struct 
 
 /* --- what is there --- */
 
-bool dataset_upload_list(struct error *err)
+bool dataset_upload_list(bool json, struct error *err)
 {
     static const char *const head[] = {"DATASET", "STATE",  "FORMAT",   ">TRAIN",
                                        ">TEST",   ">BYTES", "ADDED BY", "ADDED"};
@@ -192,6 +193,8 @@ bool dataset_upload_list(struct error *err)
     client_close(client);
     if (!answer)
         return false;
+    if (json)
+        return change_print(answer);
     struct table *table = table_new(head, ARRAY_LEN(head));
     size_t i;
     json_t *item;

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/str.h"
+#include "cli/change.h"
 #include "cli/cli.h"
 #include "cli/client.h"
 #include "cli/options.h"
@@ -18,6 +19,7 @@ struct wish {
     const char *job;
     const char *into;
     int64_t step; /* -1: the newest */
+    bool json;
 };
 
 static const char *text_of(const json_t *object, const char *name)
@@ -61,56 +63,111 @@ static void add_values(struct table *table, const json_t *last)
     str_release(&text);
 }
 
+/* A job by what tells it from others, and its checkpoints; NULL when it has none. */
+static json_t *read_model(struct client *client, const struct wish *wish, json_t *job,
+                          struct error *err)
+{
+    static const char *const kept[] = {"id", "number", "name", "project", "state", "last"};
+    struct wish one = *wish;
+    one.job = text_of(job, "id");
+    json_t *found = ask(client, &one, "", err);
+    json_t *items = json_object_get(found, "items"), *model = NULL;
+    if (json_array_size(items)) {
+        model = json_object();
+        for (int i = 0; i < ARRAY_LEN(kept); i++)
+            json_object_set(model, kept[i], json_object_get(job, kept[i]));
+        json_object_set(model, "checkpoints", items);
+    }
+    json_decref(found);
+    return model;
+}
+
+static void print_models(json_t *models)
+{
+    static const char *const head[] = {">JOB", "NAME", "STATE", ">STEP", "AS OF"};
+    struct table *table = table_new(head, ARRAY_LEN(head));
+    size_t i;
+    json_t *model;
+    json_array_foreach(models, i, model)
+    {
+        const json_t *checkpoints = json_object_get(model, "checkpoints");
+        size_t last = json_array_size(checkpoints) - 1;
+        table_cell(table, "%" PRId64, number_of(model, "number"));
+        table_cell(table, "%s", text_of(model, "name"));
+        table_cell(table, "%s", text_of(model, "state"));
+        table_cell(table, "%" PRId64, number_of(json_array_get(checkpoints, last), "step"));
+        add_values(table, json_object_get(model, "last"));
+    }
+    table_print(table);
+}
+
 /* Of the newest jobs those that have a checkpoint. */
 static bool list(struct client *client, const struct wish *wish, struct error *err)
 {
-    static const char *const head[] = {">JOB", "NAME", "STATE", ">STEP", "AS OF"};
-    struct wish one = *wish;
     json_t *jobs = client_json(client, "GET", "/api/v1/jobs?limit=100", NULL, NULL, err);
-    struct table *table = jobs ? table_new(head, ARRAY_LEN(head)) : NULL;
+    if (!jobs)
+        return false;
+    json_t *models = json_array();
     size_t i;
     json_t *job;
     json_array_foreach(json_object_get(jobs, "items"), i, job)
     {
-        one.job = text_of(job, "id");
-        if (!json_is_null(json_object_get(job, "program")) || !number_of(job, "attempt"))
-            continue;
-        json_t *found = ask(client, &one, "", err);
-        const json_t *items = json_object_get(found, "items");
-        if (json_array_size(items)) {
-            table_cell(table, "%" PRId64, number_of(job, "number"));
-            table_cell(table, "%s", text_of(job, "name"));
-            table_cell(table, "%s", text_of(job, "state"));
-            table_cell(table, "%" PRId64,
-                       number_of(json_array_get(items, json_array_size(items) - 1), "step"));
-            add_values(table, json_object_get(job, "last"));
-        }
-        json_decref(found);
+        bool learns =
+            json_is_null(json_object_get(job, "program")) && number_of(job, "attempt");
+        json_t *model = learns ? read_model(client, wish, job, err) : NULL;
+        if (model)
+            json_array_append_new(models, model);
     }
-    if (table)
-        table_print(table);
+    if (wish->json)
+        change_print(json_pack("{s:O}", "items", models));
+    else
+        print_models(models);
+    json_decref(models);
     json_decref(jobs);
-    return table != NULL;
+    return true;
 }
 
 /* --- show --- */
 
-static bool show(struct client *client, const struct wish *wish, struct error *err)
+/* Its checkpoints, each with its files; NULL with the error. */
+static json_t *read_checkpoints(struct client *client, const struct wish *wish,
+                                struct error *err)
 {
-    static const char *const head[] = {">STEP", "TIME", ">FILES", ">MIB"};
-    json_t *all = ask(client, wish, "", err);
-    bool ok = all != NULL;
-    struct table *table = ok ? table_new(head, ARRAY_LEN(head)) : NULL;
-    size_t i, k;
-    json_t *checkpoint, *file;
+    json_t *all = ask(client, wish, "", err), *whole = all ? json_array() : NULL;
+    size_t i;
+    json_t *checkpoint;
     json_array_foreach(json_object_get(all, "items"), i, checkpoint)
     {
         char rest[40];
-        int64_t bytes = 0;
         snprintf(rest, sizeof(rest), "/%" PRId64, number_of(checkpoint, "step"));
-        json_t *whole = ok ? ask(client, wish, rest, err) : NULL;
-        const json_t *files = json_object_get(whole, "files");
-        ok = ok && whole;
+        json_t *one = whole ? ask(client, wish, rest, err) : NULL;
+        if (one) {
+            json_object_update_missing(one, checkpoint);
+            json_array_append_new(whole, one);
+        } else {
+            json_decref(whole);
+            whole = NULL;
+        }
+    }
+    json_decref(all);
+    return whole;
+}
+
+static bool show(struct client *client, const struct wish *wish, struct error *err)
+{
+    static const char *const head[] = {">STEP", "TIME", ">FILES", ">MIB"};
+    json_t *all = read_checkpoints(client, wish, err);
+    if (!all)
+        return false;
+    if (wish->json)
+        return change_print(json_pack("{s:o}", "items", all));
+    struct table *table = table_new(head, ARRAY_LEN(head));
+    size_t i, k;
+    json_t *checkpoint, *file;
+    json_array_foreach(all, i, checkpoint)
+    {
+        int64_t bytes = 0;
+        const json_t *files = json_object_get(checkpoint, "files");
         json_array_foreach(files, k, file) bytes += number_of(file, "size");
         table_cell(table, "%" PRId64, number_of(checkpoint, "step"));
         table_cell(table, "%s", text_of(checkpoint, "time"));
@@ -119,12 +176,10 @@ static bool show(struct client *client, const struct wish *wish, struct error *e
         else
             table_cell(table, "not kept");
         table_cell(table, "%.1f", (double)bytes / (1 << 20));
-        json_decref(whole);
     }
-    if (table)
-        table_print(table);
+    table_print(table);
     json_decref(all);
-    return ok;
+    return true;
 }
 
 /* --- download --- */
@@ -204,6 +259,7 @@ int model_main(int argc, char **argv)
     const struct option_row rows[] = {
         {"step", OPTION_NUMBER, &wish.step, "of the checkpoint (the newest)"},
         {"dir", OPTION_TEXT, &wish.folder, "folder of a server on this machine"},
+        {"json", OPTION_FLAG, &wish.json, "list, show: as JSON"},
         {0},
     };
     struct options_words words;

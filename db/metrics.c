@@ -64,8 +64,8 @@ bool db_metrics_order(struct db_conn *conn, const char *name, bool descending,
     struct db_rows rows = {.row_size = sizeof(struct db_ranked)};
     int row;
     while ((row = db_row(conn, stmt, err)) > 0)
-        *(struct db_ranked *)db_rows_add(&rows) =
-            (struct db_ranked){sqlite3_column_int64(stmt, 0), sqlite3_column_double(stmt, 1)};
+        *(struct db_ranked *)db_rows_add(&rows) = (struct db_ranked){
+            .job = sqlite3_column_int64(stmt, 0), .value = sqlite3_column_double(stmt, 1)};
     *ranked = db_rows_end(&rows, arena, ranked_count);
     return row == 0;
 }

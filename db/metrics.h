@@ -23,10 +23,11 @@ struct db_series {
 bool db_metrics_series(struct db_conn *conn, int64_t job, struct arena *arena,
                        struct db_series **series, int *series_count, struct error *err) CHECKED;
 
-/* A job and the last value that it has of a metric. */
+/* A job and what it is ordered by: the last value that it has of a metric, or a text. */
 struct db_ranked {
     int64_t job;
     double value;
+    const char *text; /* NULL: the value */
 };
 
 /*

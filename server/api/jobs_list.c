@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/limits.h"
-#include "db/metrics.h"
+#include "db/jobs_order.h"
 #include "server/api/api.h"
 #include "server/job.h"
 #include "server/job_cursor.h"
@@ -43,15 +43,27 @@ static bool parse_states(const char *text, uint32_t *states, struct error *err)
 
 /* How a list is ordered, and behind what it begins. */
 struct order {
-    const char *metric; /* NULL: newest first */
+    enum { BY_NUMBER, BY_CREATED, BY_NAME, BY_METRIC } by; /* BY_NUMBER: newest first */
+    const char *metric;
     bool descending;
     struct db_ranked after;
 };
 
-/* "metrics.loss", or "-metrics.loss": the highest first. */
-static bool order_read(const struct request *req, struct order *order, struct error *err)
+static bool order_metric(struct order *order, const char *name)
 {
     static const char prefix[] = "metrics.";
+    if (strncmp(name, prefix, strlen(prefix)) != 0 || !name[strlen(prefix)])
+        return false;
+    order->by = BY_METRIC;
+    order->metric = name + strlen(prefix);
+    order->after = order->descending ? (struct db_ranked){INT64_MAX, HUGE_VAL, NULL}
+                                     : (struct db_ranked){-1, -HUGE_VAL, NULL};
+    return true;
+}
+
+/* "name", "metrics.loss", or "-metrics.loss": the highest first. */
+static bool order_read(const struct request *req, struct order *order, struct error *err)
+{
     const char *text = request_query(req, "order_by");
     const char *cursor = request_query(req, "cursor");
     *order = (struct order){0};
@@ -59,15 +71,19 @@ static bool order_read(const struct request *req, struct order *order, struct er
         return true;
     order->descending = *text == '-';
     const char *name = text + order->descending;
-    if (strncmp(name, prefix, strlen(prefix)) != 0 || !name[strlen(prefix)])
+    if (strcmp(name, "created_at") == 0)
+        order->by = BY_CREATED;
+    else if (strcmp(name, "name") == 0)
+        order->by = BY_NAME;
+    else if (!order_metric(order, name))
         return fail(err, INVALID,
-                    "order_by is '%.80s'; it can be metrics.NAME, lowest first, or "
-                    "-metrics.NAME, highest first",
+                    "order_by is '%.80s'; it can be created_at, name or metrics.NAME, lowest "
+                    "first, or with a - before it, highest first",
                     text);
-    order->metric = name + strlen(prefix);
-    order->after = order->descending ? (struct db_ranked){INT64_MAX, HUGE_VAL}
-                                     : (struct db_ranked){-1, -HUGE_VAL};
-    return !cursor || job_cursor_read(cursor, &order->after, err);
+    if (!cursor)
+        return true;
+    return order->by == BY_NAME ? job_cursor_read_text(cursor, &order->after, err)
+                                : job_cursor_read(cursor, &order->after, err);
 }
 
 /* --- the list --- */
@@ -89,7 +105,20 @@ struct page {
     const char *next;
 };
 
-/* Takes from the jobs that have the metric those that the filter lets through. */
+/* So many jobs behind `after`, whatever the filter says of them. */
+static bool read_ranked(const struct job_reader *reader, const struct order *order,
+                        struct db_ranked after, int limit, struct arena *arena,
+                        struct db_ranked **ranked, int *count, struct error *err)
+{
+    if (order->by == BY_METRIC)
+        return db_metrics_order(reader->metrics, order->metric, order->descending, after, limit,
+                                arena, ranked, count, err);
+    return db_jobs_ordered(reader->control,
+                           order->by == BY_NAME ? DB_JOBS_BY_NAME : DB_JOBS_BY_CREATED,
+                           order->descending, after, limit, arena, ranked, count, err);
+}
+
+/* Takes from the jobs in their order those that the filter lets through. */
 static bool read_ordered(struct request *req, const struct job_reader *reader,
                          const struct wanted *wanted, struct page *page, struct error *err)
 {
@@ -99,8 +128,8 @@ static bool read_ordered(struct request *req, const struct job_reader *reader,
     struct db_ranked after = order->after, last = after;
     int ranked_count = 0;
     do {
-        if (!db_metrics_order(reader->metrics, order->metric, order->descending, after,
-                              limit + 1, req->arena, &ranked, &ranked_count, err))
+        if (!read_ranked(reader, order, after, limit + 1, req->arena, &ranked, &ranked_count,
+                         err))
             return false;
         for (int i = 0; i < ranked_count; i++) {
             struct db_job *job = &page->jobs[page->count];
@@ -186,7 +215,7 @@ static bool add_total(const struct job_reader *reader, const struct wanted *want
     int64_t total;
     if (!wanted->total)
         return true;
-    if (wanted->expression || wanted->order.metric)
+    if (wanted->expression || wanted->order.by != BY_NUMBER)
         return fail(err, INVALID, "total is not possible with filter or order_by");
     return db_jobs_total(reader->control, &wanted->filter, &total, err) &&
            json_object_set_new(list, "total", json_integer(total)) == 0;
@@ -200,8 +229,8 @@ static bool reply_list(struct request *req, const struct wanted *wanted, struct 
         return false;
     json_t *items = json_array(), *list = json_object();
     page.jobs = arena_array(req->arena, (size_t)wanted->filter.limit + 1, sizeof(*page.jobs));
-    bool ok = wanted->order.metric ? read_ordered(req, &reader, wanted, &page, err)
-                                   : read_newest(req, &reader, wanted, &page, err);
+    bool ok = wanted->order.by ? read_ordered(req, &reader, wanted, &page, err)
+                               : read_newest(req, &reader, wanted, &page, err);
     for (int i = 0; ok && i < page.count; i++) {
         json_t *json = job_json(req, &reader, &page.jobs[i], err);
         ok = json != NULL;
@@ -229,10 +258,10 @@ static bool read_truth(const struct request *req, const char *name, bool *value,
 }
 
 /*
- * GET /api/v1/jobs: newest first, or by the last value of a metric, which leaves jobs out that
- * have none; a page at a time, stable while jobs are added.  `filter` is an expression, see
- * job_filter.h; `fields` leaves of each job the names between commas, `total=true` adds how
- * many there are.
+ * GET /api/v1/jobs: newest first, by name, or by the last value of a metric, which leaves jobs
+ * out that have none; a page at a time, stable while jobs are added.  `filter` is an
+ * expression, see job_filter.h; `fields` leaves of each job the names between commas,
+ * `total=true` adds how many there are.
  */
 static bool jobs_list(struct request *req, struct error *err)
 {
@@ -249,7 +278,7 @@ static bool jobs_list(struct request *req, struct error *err)
     int64_t limit;
     if (!order_read(req, &wanted.order, err) || !job_filter_read(req, &expression, err) ||
         !request_query_int(req, "limit", 1, LIMIT_PAGE_ITEMS, 50, &limit, err) ||
-        (!wanted.order.metric &&
+        (wanted.order.by == BY_NUMBER &&
          !request_query_int(req, "cursor", 1, INT64_MAX, 0, &filter->before, err)) ||
         !read_truth(req, "archived", &filter->archived, err) ||
         !read_truth(req, "total", &wanted.total, err) ||
@@ -263,7 +292,7 @@ static bool jobs_list(struct request *req, struct error *err)
 
 const struct route jobs_list_routes[] = {
     {"GET", "/api/v1/jobs", AUTH_IN_PROJECT(ROLE_VIEWER), jobs_list,
-     "Jobs, newest first, or by a metric",
+     "Jobs, newest first, by name or by a metric",
      "limit:integer cursor:string state:string name:string project:string q:string "
      "array:integer archived:boolean order_by:string filter:string fields:string total:boolean",
      NULL, 200, "JobList"},

@@ -35,6 +35,8 @@ static void check_cursor(struct arena *arena, const char *text)
 {
     struct error err = {0};
     struct db_ranked ranked;
+    if (job_cursor_read_text(text, &ranked, &err))
+        FUZZ_CHECK(ranked.job > 0 && *job_cursor_text(arena, &ranked));
     if (job_cursor_read(text, &ranked, &err))
         FUZZ_CHECK(ranked.value == ranked.value &&
                    strlen(job_cursor_text(arena, &ranked)) >= 18);

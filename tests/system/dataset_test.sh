@@ -131,6 +131,7 @@ by_bob() { TRAINYARD_URL=$url TRAINYARD_TOKEN=$bob "$trainyard" "$@"; }
 check sends has "$(by_bob dataset upload pets --from "$work/send" 2>&1)" "dataset pets: images, 12 to train"
 check sends_again_is_fine has "$(by_bob dataset upload pets --from "$work/send" 2>&1)" "already"
 check lists has "$(by_bob dataset list)" pets
+check lists_as_json python3 -c 'import json, sys; assert any(one["name"] == "pets" for one in json.loads(sys.argv[1])["items"])' "$(by_bob dataset list --json)"
 check lists_whose has "$(by_bob dataset list)" bob
 check empty_folder has "$(by_bob dataset upload none --from "$work/config" 2>&1)" "no files"
 check not_anas same "$(as "$ana" DELETE /api/v1/datasets/pets >/dev/null; status)" 403

@@ -10,6 +10,8 @@ api POST /api/v1/jobs '{"command": ["true"]}' >/dev/null
 check "it learns" wait_for 60 is_state "$job" succeeded
 model() { "$trainyard" model "$@" --dir "$dir" 2>&1; }
 check "models are listed" has "$(model list)" "learns  succeeded   300  val_loss"
+check "... as JSON" python3 -c 'import json, sys; [one] = json.loads(sys.argv[1])["items"]; assert one["name"] == "learns" and one["checkpoints"][-1]["step"] == 300, one' "$(model list --json)"
+check "... and one of them" python3 -c 'import json, sys; assert json.loads(sys.argv[1])["items"][-1]["files"]' "$(model show "$job" --json)"
 check "programs are none" same "$(model list | wc -l)" 2
 check "its checkpoints are shown" has "$(model show "$job")" "300"
 check "... with what is not kept" has "$(model show "$job")" "not kept"

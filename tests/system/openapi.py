@@ -121,7 +121,7 @@ calls = {
     "POST /api/v1/plan": [("/api/v1/plan", {"spec": command}), ("/api/v1/plan", {"nodes": [{"name": "new", "cpus": 4}]})],
     f"POST {J}": [(J, command), (J, {**command, "array": {"/priority": [3, 4]}}), (f"{J}?dry_run=plan", command), (f"{J}?dry_run=plan", waits)],
     f"GET {J}": [J, f"{J}?limit=1", f"{J}?archived=true", f"{J}?state=succeeded&project=default",
-                 f"{J}?order_by=-metrics.loss&limit=1", f"{J}?total=true&fields=number,name&limit=2"],
+                 f"{J}?order_by=-metrics.loss&limit=1", f"{J}?order_by=name&limit=1", f"{J}?total=true&fields=number,name&limit=2"],
     f"GET {J}/{{id}}": [f"{J}/{model}", f"{J}/{program}", f"{J}/{paused}", f"{J}/{array}"],
     f"PATCH {J}/{{id}}": [(f"{J}/{paused}", {"priority": 60})],
     f"GET {J}/{{id}}/spec": [f"{J}/{model}/spec", f"{J}/{program}/spec"],

@@ -21,9 +21,15 @@ check highest_first same "$(list -metrics.val/loss)" "3 4 1 2 5"
 check command_line same "$("$trainyard" jobs --order-by -metrics.val/loss --dir "$dir" | awk 'NR > 1 {print $1}' | xargs)" "3 4 1 2 5"
 check filtered same "$(list 'metrics.val/loss&project=even')" "2 4"
 check unknown_metric same "$(list metrics.none)" ""
+check oldest_first same "$(list created_at)" "$(list -created_at | tr ' ' '\n' | tac | xargs)"
+check newest_first same "$(list -created_at)" "$(api GET /api/v1/jobs | python3 -c 'import json, sys; print(*(j["number"] for j in json.load(sys.stdin)["items"]))')"
+list name >/dev/null
+check by_name python3 -c 'import json, sys; names = [(j["name"], j["number"]) for j in json.load(open(sys.argv[1]))["items"]]; assert names == sorted(names) and len(set(names)) > 4, names' "$work/page"
+check by_name_backwards same "$(list -name)" "$(list name | tr ' ' '\n' | tac | xargs)"
+list metrics.none >/dev/null
 check end_has_no_cursor same "$(next)" None
-for order in metrics.val/loss -metrics.val/loss; do
-    for filter in '' '&project=odd' '&state=queued'; do
+for order in metrics.val/loss -metrics.val/loss -name created_at; do
+    for filter in '' '&project=odd'; do
         whole=$(list "$order$filter") pages= cursor=
         for _ in $(seq 9); do
             page=$(list "$order$filter&limit=1$cursor"); next=$(next)
@@ -37,11 +43,14 @@ done
 list 'metrics.val/loss&limit=2' >/dev/null; cursor=$(next)
 api POST /api/v1/jobs '{"name": "new", "command": ["true"], "tasks": {"worker": {"cpus": 1}}}' >/dev/null
 check stays_whole same "$(list "metrics.val/loss&limit=2&cursor=$cursor")" "1 4"
-for bad in loss metrics. -metrics. --metrics.loss created_at ''; do
+for bad in loss metrics. -metrics. --metrics.loss created number ''; do
     check "refused_$bad" same "$(list "$bad" >/dev/null 2>&1; status)" 400
 done
 for bad in 7 x 3fe0000000000000 3fe0000000000000- 3fe0000000000000-x 7ff8000000000001-1 3FE0000000000000-1 3fe0000000000000-99999999999999999999 "$cursor-"; do
     check "cursor_refused_$bad" same "$(list "metrics.val/loss&cursor=$bad" >/dev/null 2>&1; status)" 400
+done
+for bad in 7 x 0:a :a 3fe0000000000000-1 99999999999999999999:a; do
+    check "cursor_of_names_refused_$bad" same "$(list "name&cursor=$bad" >/dev/null 2>&1; status)" 400
 done
 check cursor_of_order_is_none_of_numbers same "$(api GET "/api/v1/jobs?cursor=$cursor" >/dev/null; status)" 400
 

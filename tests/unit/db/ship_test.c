@@ -405,7 +405,7 @@ static const char *ranking(struct world *world, bool descending, struct db_ranke
 TEST(jobs_are_ordered_by_what_their_chief_or_first_worker_says)
 {
     struct world world = world_open();
-    struct db_ranked lowest = {-1, -HUGE_VAL}, highest = {INT64_MAX, HUGE_VAL};
+    struct db_ranked lowest = {-1, -HUGE_VAL, NULL}, highest = {INT64_MAX, HUGE_VAL, NULL};
     ship_value(&world, 1, "worker", 0, "loss", 0.5);
     ship_value(&world, 1, "worker", 1, "loss", -9);
     ship_value(&world, 2, "chief", 0, "loss", 0.25);
@@ -419,7 +419,7 @@ TEST(jobs_are_ordered_by_what_their_chief_or_first_worker_says)
     CHECK_TEXT(ranking(&world, false, lowest, 10), "2 3 1 5");
     CHECK_TEXT(ranking(&world, true, highest, 10), "5 1 3 2");
     CHECK_TEXT(ranking(&world, false, lowest, 2), "2 3");
-    CHECK_TEXT(ranking(&world, false, (struct db_ranked){2, 0.25}, 10), "3 1 5");
-    CHECK_TEXT(ranking(&world, true, (struct db_ranked){3, 0.25}, 10), "2");
+    CHECK_TEXT(ranking(&world, false, (struct db_ranked){2, 0.25, NULL}, 10), "3 1 5");
+    CHECK_TEXT(ranking(&world, true, (struct db_ranked){3, 0.25, NULL}, 10), "2");
     world_close(&world);
 }
