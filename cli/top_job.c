@@ -1,4 +1,5 @@
-/* top_job.c - where the time of one job's steps goes: its tasks, and who gives how much to whom. */
+/* top_job.c - where the time of one job's steps goes: its tasks, and who gives how much to
+ * whom. */
 
 #include "base/str.h"
 #include "cli/client.h"
