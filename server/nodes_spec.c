@@ -48,7 +48,9 @@ int nodes_restarts(const char *text, const struct loop_task *task)
     json_t *spec = json_loads(text, 0, NULL);
     const json_t *strategy = json_object_get(spec, "strategy");
     const char *mode = json_string_value(json_object_get(strategy, "mode"));
-    bool alone = (mode && !strcmp(mode, "async")) ||
+    const json_t *elastic = json_object_get(strategy, "elastic");
+    bool alone = (mode && !strcmp(mode, "async")) || json_is_true(elastic) ||
+                 json_is_object(elastic) ||
                  json_integer_value(json_object_get(strategy, "backup_workers")) > 0;
     int restarts = alone ? restarts_max(spec) : 0;
     json_decref(spec);

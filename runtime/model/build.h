@@ -44,8 +44,11 @@ struct build {
     int penalties_count, penalties_capacity;
     struct node **updates; /* what training does beside the optimizer: moving averages */
     int updates_count, updates_capacity;
-    struct edge step; /* the value of global_step */
-    int replica;      /* of which task this pass is, replica.h */
+    struct edge step;  /* the value of global_step */
+    int replica;       /* of which task this pass is, replica.h */
+    struct edge shard; /* elastic: the number that is fed, of `shards`; what is random goes by
+                          it in place of the replica */
+    int shards;
 
     /* The tasks that variables lie on, by their device names, and how many bytes each has. */
     const char *const *servers;

@@ -2,14 +2,32 @@
  * step.
  */
 
+#include "base/arena.h"
 #include "runtime/model/build.h"
+
+/* Elastic: that of the shard, whoever works on it. */
+static struct edge seed_of(struct build *m, const char *purpose)
+{
+    struct builder *b = &m->b;
+    int replica = m->replica;
+    if (!m->shards)
+        return builder_scalar(b, "dropout/seed", I64, (double)build_seed(m, purpose));
+    int64_t *seeds = arena_array(m->arena, (size_t)m->shards, sizeof(*seeds));
+    for (m->replica = 0; m->replica < m->shards; m->replica++)
+        seeds[m->replica] = build_seed(m, purpose);
+    m->replica = replica;
+    return builder_add(b, "GatherV2", "dropout/seed",
+                       INPUTS(builder_ints(b, "dropout/seeds", I64, seeds, m->shards), m->shard,
+                              builder_scalar(b, "dropout/axis", I32, 0)),
+                       NO_ATTRS);
+}
 
 /* The numbers follow from (job seed, purpose, step) alone: a resumed run has the same ones. */
 static struct edge numbers(struct build *m, const char *op, struct edge shape,
                            const char *purpose)
 {
     struct builder *b = &m->b;
-    struct edge first = builder_scalar(b, "dropout/seed", I64, (double)build_seed(m, purpose));
+    struct edge first = seed_of(m, purpose);
     struct edge pair =
         builder_add(b, "Pack", "dropout/seeds", INPUTS(first, m->step), NO_ATTRS);
     return builder_add(

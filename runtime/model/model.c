@@ -88,22 +88,43 @@ static struct edge number_fed(struct build *m, const char *name)
                        ATTRS(attr_type("dtype", I64), attr_shape("shape", &SHAPE_SCALAR)));
 }
 
-/* What one worker's gradients are for: an update of their own, or one that `gather` takes. */
+/* Where gradients wait for an update of all. */
+struct waiting {
+    struct replica_gather gather;
+    struct replica_shards shards;
+};
+
+static struct node *give(struct building *g, int worker, struct edge number,
+                         const struct replica_result *own, struct waiting *waiting)
+{
+    if (!g->spec->strategy.min_workers) {
+        if (!worker)
+            replica_gather_new(g, &waiting->gather);
+        return replica_give(g, &waiting->gather, worker, number, own->grads);
+    }
+    if (!worker) {
+        const struct node *begin = replica_shards_new(g, &waiting->shards);
+        g->begin = begin ? begin->name : NULL;
+    }
+    return replica_shards_give(g, &waiting->shards, worker, number, own->grads);
+}
+
+/* What one worker's gradients are for: an update of their own, or one of all. */
 static void build_step(struct building *g, int worker, const struct replica_result *own,
-                       struct replica_gather *gather)
+                       struct waiting *waiting)
 {
     struct build *m = &g->m;
     struct model_step *step = &g->steps[worker];
     m->b.device = replica_device(m, worker);
-    if (!g->spec->strategy.backup) {
+    if (g->spec->strategy.mode == MODE_ASYNC) {
         const struct node *all = add_updates(g, own->grads, own->grads_count, MODEL_TRAIN);
         step->train = all ? all->name : NULL;
     } else if (build_ok(m)) {
-        if (!worker)
-            replica_gather_new(g, gather);
-        step->number = arena_printf(m->arena, REPLICA_SCOPE "/number", worker);
-        struct node *all[2] = {
-            replica_give(g, gather, worker, number_fed(m, step->number), own->grads)};
+        struct edge number = m->shard;
+        if (!m->shards)
+            number = number_fed(m, arena_printf(m->arena, REPLICA_SCOPE "/number", worker));
+        step->number = build_ok(m) ? number.from->name : NULL;
+        struct node *all[2] = {give(g, worker, number, own, waiting)};
         if (build_ok(m) && !worker && m->updates_count)
             all[1] = builder_group(&m->b, "averages", m->updates, m->updates_count);
         const struct node *done =
@@ -127,28 +148,52 @@ static void build_gathered(struct building *g, const struct replica_gather *gath
     m->b.device = NULL;
 }
 
+static void build_from_shards(struct building *g, const struct replica_shards *shards)
+{
+    struct build *m = &g->m;
+    m->updates_count = 0; /* they are the first worker's */
+    m->b.device = replica_device(m, 0);
+    add_updates(g, replica_shards_take(g, shards), shards->count, MODEL_TRAIN);
+    m->b.device = NULL;
+}
+
+/* The passes of this worker are on whichever shard is told. */
+static void begin_shards(struct building *g, int worker)
+{
+    struct build *m = &g->m;
+    m->b.device = replica_device(m, worker);
+    m->shards = g->steps_count;
+    m->shard = number_fed(m, arena_printf(m->arena, REPLICA_SCOPE "/number", worker));
+    m->b.device = NULL;
+}
+
 /* Each worker with a batch of its own. */
 static void build_each(struct building *g)
 {
     struct build *m = &g->m;
     int metrics = g->spec->train.metrics_count + 1;
-    struct replica_gather gather = {0};
+    struct waiting waiting = {0};
     g->steps_count = g->spec->tasks[ROLE_WORKER].replicas;
     g->steps = arena_array(m->arena, (size_t)g->steps_count, sizeof(*g->steps));
     for (int w = 0; w < g->steps_count && build_ok(m); w++) {
         const char **sums = arena_array(m->arena, (size_t)metrics, sizeof(*sums));
         struct replica_result own = {
             .sums = arena_array(m->arena, (size_t)metrics, sizeof(*own.sums))};
+        if (g->spec->strategy.min_workers)
+            begin_shards(g, w);
         replica_build_one(g, w, &own);
         own.sums[0] = own.loss;
         for (int i = 0; i < metrics; i++)
             sums[i] = output_text(m, own.sums[i]);
         g->steps[w] = (struct model_step){.scope = arena_printf(m->arena, REPLICA_SCOPE "/", w),
                                           .sums = sums};
-        build_step(g, w, &own, &gather);
+        build_step(g, w, &own, &waiting);
     }
+    m->shards = 0;
     if (g->spec->strategy.backup && build_ok(m))
-        build_gathered(g, &gather);
+        build_gathered(g, &waiting.gather);
+    if (g->spec->strategy.min_workers && build_ok(m))
+        build_from_shards(g, &waiting.shards);
     for (int i = 0; i < metrics && build_ok(m); i++)
         g->metrics[i].sums = g->steps[0].sums[i];
 }
@@ -160,7 +205,8 @@ static void build_training(struct building *g)
     struct replica_result all = {
         .sums = arena_array(g->m.arena, (size_t)metrics, sizeof(*all.sums))};
     add_step(g);
-    if (spec_replicates(spec) && (spec->strategy.mode == MODE_ASYNC || spec->strategy.backup)) {
+    if (spec_replicates(spec) && (spec->strategy.mode == MODE_ASYNC || spec->strategy.backup ||
+                                  spec->strategy.min_workers)) {
         build_each(g);
         return;
     }
@@ -293,6 +339,7 @@ static bool build_model(const struct spec *spec, const struct model_data *data, 
             .step = MODEL_STEP,
             .steps = g.steps,
             .steps_count = g.steps_count,
+            .shards = g.begin && spec->strategy.min_workers ? g.steps_count : 0,
             .needed = g.begin ? g.steps_count - spec->strategy.backup : 0,
             .mirror = g.mirror,
             .begin = g.begin,

@@ -118,9 +118,11 @@ struct model {
     int steps_count;
     const char *mirror; /* target to run before the first step: every worker has the variables
                            as the first has them; NULL: they are shared */
+    int shards; /* of the batch of a step, by `steps`, each of which is fed the shard's number,
+                   before `train`; 0: a step is not cut so */
     int needed; /* of the replicas' gradients by `train`, which waits for them; 0: of none */
     const char *begin, *begin_number; /* then the target to run first, and what to feed to it:
-                                         how many steps were done */
+                                         how many steps were done; NULL: nothing */
 };
 
 /*

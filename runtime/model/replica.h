@@ -64,6 +64,25 @@ struct edge *replica_take(struct building *g, const struct replica_gather *gathe
 struct node *replica_set_number(struct building *g, const struct replica_gather *gather,
                                 struct edge number);
 
+/*
+ * Elastic: the batch of a step is cut into as many shards as there are workers in full number,
+ * and each shard's gradients have a row of their own beside the variable, whichever worker puts
+ * them there; the update takes the mean of all rows, in their order.  So a step has the same
+ * bits whoever is there to do it.
+ */
+struct replica_shards {
+    struct edge *slots; /* of trainable variables, in their order: [number, ...] */
+    int count;
+    int number;
+};
+/* What makes the rows; NULL after a failure. */
+struct node *replica_shards_new(struct building *g, struct replica_shards *out);
+
+/* What puts gradients into row `shard` (an int64). */
+struct node *replica_shards_give(struct building *g, const struct replica_shards *shards,
+                                 int worker, struct edge shard, const struct edge *grads);
+struct edge *replica_shards_take(struct building *g, const struct replica_shards *shards);
+
 /* Goes on with the variables of a worker, whose step is read there. */
 void replica_enter(struct building *g, int worker);
 void replica_leave(struct building *g);

@@ -248,6 +248,8 @@ static void add_strategy(struct str *out, const struct spec_strategy *strategy)
                                            : "none");
     if (strategy->mode == MODE_PIPELINE)
         str_printf(out, ", \"micro_batches\": %d", strategy->micro_batches);
+    if (strategy->min_workers)
+        str_printf(out, ", \"elastic\": {\"min_workers\": %d}", strategy->min_workers);
     if (strategy->partitioner)
         str_printf(out, ", \"partitioner\": {\"name\": \"%s\", \"%s\": %d",
                    spec_partitioner_name(strategy->partitioner),

@@ -228,24 +228,54 @@ const char *spec_partitioner_name(enum spec_partitioner partitioner)
     return partitioners[partitioner];
 }
 
+/* --- elastic --- */
+
+static bool check_elastic(const struct spec_object *strategy, const struct spec *spec)
+{
+    const struct spec_strategy *s = &spec->strategy;
+    return (s->mode == MODE_SYNC && !s->backup && !spec->pins_count) ||
+           error_at(
+               strategy->err, spec_read_pointer(strategy, "elastic", -1), INVALID,
+               "elastic lets the others do the work of workers that are lost; allowed with "
+               "\"mode\": \"sync\", without backup workers and pins");
+}
+
+/* true, or {"min_workers": 2}. */
+static bool parse_elastic(const struct spec_object *strategy, struct spec *spec)
+{
+    static const char *const allowed[] = {"min_workers", NULL};
+    struct spec_object object;
+    int64_t least = 1;
+    bool elastic = false;
+    int workers = spec->tasks[ROLE_WORKER].replicas;
+    if (json_is_object(json_object_get(strategy->json, "elastic"))) {
+        if (!spec_read_object(strategy, "elastic", &object) ||
+            !spec_read_only(&object, allowed) ||
+            !spec_read_integer(&object, "min_workers", 1, workers, &least))
+            return false;
+        elastic = true;
+    } else if (!spec_read_bool(strategy, "elastic", &elastic)) {
+        return false;
+    }
+    spec->strategy.min_workers = elastic ? (int)least : 0;
+    return !elastic || check_elastic(strategy, spec);
+}
+
 bool spec_parse_strategy(const struct spec_object *whole, struct spec *spec)
 {
     static const char *const allowed[] = {
         "mode", "backup_workers", "compress", "elastic", "micro_batches", "partitioner", NULL};
     static const char *const compressions[] = {"none", "bfloat16", "float16", NULL};
     static const enum dtype travels[] = {F32, BF16, F16};
-    static const char fixed[] = "this version trains with as many workers as it began with";
     struct spec_object object;
     int mode = 0, compress = 0;
     int64_t backup = 0, parts = 0;
-    bool elastic = false;
     if (!spec_read_object(whole, "strategy", &object) ||
         (object.json && !spec_read_only(&object, allowed)) ||
         !spec_read_choice(&object, "mode", spec_modes, &mode) ||
         !spec_read_integer(&object, "backup_workers", 0, LIMIT_JOB_TASKS, &backup) ||
         !spec_read_choice(&object, "compress", compressions, &compress) ||
-        !spec_read_integer(&object, "micro_batches", 1, SPEC_MICRO_BATCHES_MAX, &parts) ||
-        !spec_read_bool(&object, "elastic", &elastic))
+        !spec_read_integer(&object, "micro_batches", 1, SPEC_MICRO_BATCHES_MAX, &parts))
         return false;
     spec->strategy = (struct spec_strategy){
         .mode = (enum spec_mode)mode,
@@ -253,8 +283,7 @@ bool spec_parse_strategy(const struct spec_object *whole, struct spec *spec)
         .compress = travels[compress],
         .micro_batches = (int)parts,
     };
-    return (!elastic || spec_read_not_yet(&object, "elastic", NULL, fixed)) &&
-           parse_partitioner(&object, spec) &&
+    return parse_elastic(&object, spec) && parse_partitioner(&object, spec) &&
            (mode != MODE_ASYNC || check_async(whole, spec)) &&
            (mode != MODE_ALLREDUCE || check_allreduce(whole, spec)) &&
            check_backup(&object, spec, backup, mode == MODE_SYNC) && check_tasks(whole, spec) &&

@@ -14,6 +14,7 @@ enum spec_partitioner { PARTITION_NONE, PARTITION_FIXED_SIZE, PARTITION_MIN_MAX 
 struct spec_strategy { /* how the tasks of a model train together */
     enum spec_mode mode;
     int backup;        /* workers whose gradients a step does not wait for */
+    int min_workers;   /* elastic: a step is done while so many are there; 0: it is not */
     int compress;      /* dtype in which gradients travel: F32, BF16, F16 */
     int micro_batches; /* of a pipeline: parts of a batch that are under way at once */
     enum spec_partitioner partitioner;

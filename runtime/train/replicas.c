@@ -2,83 +2,48 @@
 
 #include "runtime/train/replicas.h"
 
-#include <errno.h>
-#include <pthread.h>
-
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "base/error.h"
-#include "base/str.h"
 #include "runtime/cluster/account.h"
 #include "runtime/dataset/dataset_batch.h"
 #include "runtime/shape.h"
-#include "runtime/tensor.h"
 #include "runtime/train/input.h"
+#include "runtime/train/replicas_internal.h"
 #include "runtime/train/runner.h"
-
-/* A worker that is there but fails again and again is not lost. */
-#define TRIES_MAX 8
-#define LOOK_MS 250 /* between looks for one that is lost */
-#define NOTICE_BYTES_MAX 4000
-
-enum state { IDLE, RUNNING, DONE, LOST };
-
-struct hand { /* a worker's place */
-    struct replicas *all;
-    struct runner_call *call;
-    pthread_t thread;
-    enum state state;
-    int64_t step;                  /* gathered: that it began with; -1: none */
-    int64_t order;                 /* asynchronous: in which it was done, among all */
-    int failures;                  /* since it last did what it should */
-    uint64_t took_us, took_max_us; /* by steps since they were last asked for */
-    int64_t took_steps;
-    struct tensor *fetched;
-    struct str statistics;
-};
-
-struct replicas {
-    struct replicas_options options;
-    struct hand *hands;
-    int threads;
-
-    pthread_mutex_t lock; /* guards what follows, and the hands save those that run */
-    pthread_cond_t changed;
-    int64_t step;    /* gathered: that is under way; asynchronous: that was begun last */
-    int64_t batches; /* begun */
-    int64_t done, late;
-    bool quiet, over;
-    struct str notice;
-    struct error error; /* why it is over */
-
-    /* Gathered: of the step that is under way. */
-    int arrived;
-    struct tensor *sums;
-    struct str statistics;
-};
 
 /* --- a worker --- */
 
-static bool run(struct hand *hand, int64_t step, bool traced, struct error *err)
+bool replicas_run(struct hand *hand, struct dataset_batch *batch, int64_t number, bool traced,
+                  struct error *err)
 {
     const struct replicas_options *options = &hand->all->options;
-    struct dataset_batch *batch = input_take(options->input, err);
-    if (!batch)
-        return false;
-    struct tensor number = {0}, *feeds = batch->feeds, *both = NULL;
-    bool ok = !options->update || tensor_init(&number, I64, &SHAPE_SCALAR, err);
-    if (ok && options->update) {
-        tensor_set_number(&number, 0, (double)step);
+    struct tensor fed = {0}, *feeds = batch->feeds, *both = NULL;
+    bool ok = number < 0 || tensor_init(&fed, I64, &SHAPE_SCALAR, err);
+    if (ok && number >= 0) {
+        tensor_set_number(&fed, 0, (double)number);
         both = alloc_array((size_t)batch->feeds_count + 1, sizeof(*both));
         memcpy(both, batch->feeds, (size_t)batch->feeds_count * sizeof(*both));
-        both[batch->feeds_count] = number;
+        both[batch->feeds_count] = fed;
         feeds = both;
     }
     ok = ok && runner_call(options->runner, hand->call, feeds, hand->fetched,
                            traced ? &hand->statistics : NULL, err);
     free(both);
-    tensor_release(&number);
-    input_give_back(options->input, batch);
+    tensor_release(&fed);
+    return ok;
+}
+
+/* A step on the next batch; elastic on the shard that it has. */
+static bool run(struct hand *hand, int64_t step, bool traced, struct error *err)
+{
+    struct replicas *all = hand->all;
+    if (all->shards)
+        return replicas_run(hand, all->shards[hand->shard].batch, hand->shard, traced, err);
+    struct dataset_batch *batch = input_take(all->options.input, err);
+    if (!batch)
+        return false;
+    bool ok = replicas_run(hand, batch, all->options.update ? step : -1, traced, err);
+    input_give_back(all->options.input, batch);
     return ok;
 }
 
@@ -86,10 +51,12 @@ static bool may_begin_locked(const struct replicas *all, const struct hand *hand
 {
     if (hand->state != IDLE || all->quiet || all->step >= all->options.steps)
         return false;
+    if (all->shards)
+        return replicas_shard_locked(hand) >= 0;
     return !all->options.update || hand->step < all->step;
 }
 
-static void add_values(struct tensor *sum, struct tensor *value)
+void replicas_add_values(struct tensor *sum, struct tensor *value)
 {
     if (!sum->dtype) {
         *sum = *value;
@@ -109,7 +76,7 @@ static void arrive_locked(struct replicas *all, struct hand *hand)
         if (late)
             tensor_release(&hand->fetched[i]);
         else
-            add_values(&all->sums[i], &hand->fetched[i]);
+            replicas_add_values(&all->sums[i], &hand->fetched[i]);
     }
     str_add_bytes(&all->statistics, hand->statistics.data, hand->statistics.size);
     str_clear(&hand->statistics);
@@ -126,6 +93,8 @@ static void finish_locked(struct hand *hand, const struct error *err)
         if (!all->over)
             all->error = *err;
         all->over = true;
+    } else if (all->shards) {
+        replicas_shard_done_locked(hand);
     } else if (all->options.update) {
         arrive_locked(all, hand);
     } else {
@@ -133,101 +102,6 @@ static void finish_locked(struct hand *hand, const struct error *err)
         hand->state = DONE;
     }
     pthread_cond_broadcast(&all->changed);
-}
-
-/* --- a worker that is lost --- */
-
-static int number_of(const struct hand *hand)
-{
-    return (int)(hand - hand->all->hands);
-}
-
-/* What is told when a task falls: by itself, and by those that waited for it. */
-static bool may_be_lost(const struct error *err)
-{
-    return err->code == UNAVAILABLE || err->code == ABORTED || err->code == CANCELLED ||
-           err->code == INTERNAL;
-}
-
-static void pause_locked(struct replicas *all)
-{
-    uint64_t end_ns = clock_monotonic_ns() + LOOK_MS * UINT64_C(1000000);
-    const struct timespec end = {.tv_sec = (time_t)(end_ns / 1000000000),
-                                 .tv_nsec = (long)(end_ns % 1000000000)};
-    while (!all->over && pthread_cond_timedwait(&all->changed, &all->lock, &end) != ETIMEDOUT)
-        ;
-}
-
-static void note_locked(struct replicas *all, const char *text)
-{
-    if (all->notice.size < NOTICE_BYTES_MAX)
-        str_printf(&all->notice, "%s%s", all->notice.size ? "; " : "", text);
-}
-
-static void tell_lost_locked(struct hand *hand, const struct error *why)
-{
-    char *text = alloc_printf("worker %d is lost, the others go on without it: %s",
-                              number_of(hand), why->text);
-    for (char *at = text; (at = strchr(at, '\n'));) /* a notice is one line */
-        *at = ' ';
-    note_locked(hand->all, text);
-    free(text);
-}
-
-static void tell_back_locked(struct hand *hand, uint64_t lost_us)
-{
-    char *text = alloc_printf("worker %d is back after %.1f s", number_of(hand),
-                              (double)(clock_monotonic_us() - lost_us) / 1e6);
-    note_locked(hand->all, text);
-    free(text);
-}
-
-/* Until its task is there again, and what failed may be tried once more; false: it is over,
- * and `why` says why. */
-static bool recover_locked(struct hand *hand, struct error *why)
-{
-    struct replicas *all = hand->all;
-    uint64_t lost_us = 0;
-    struct error now;
-    enum runner_worker found = RUNNER_AWAY;
-    bool told = false;
-    if (!may_be_lost(why) || ++hand->failures > TRIES_MAX)
-        return false;
-    hand->state = LOST;
-    all->step -= !all->options.update; /* another may do it */
-    pthread_cond_broadcast(&all->changed);
-    lost_us = clock_monotonic_us();
-    while (!all->over && found == RUNNER_AWAY) {
-        pthread_mutex_unlock(&all->lock);
-        found = runner_recover(all->options.runner, number_of(hand), &now);
-        pthread_mutex_lock(&all->lock);
-        if (found == RUNNER_AWAY && !told)
-            tell_lost_locked(hand, why), told = true;
-        if (found != RUNNER_NEVER)
-            pause_locked(all);
-    }
-    if (all->over)
-        return false;
-    if (found == RUNNER_NEVER) {
-        *why = now;
-        return false;
-    }
-    if (told)
-        tell_back_locked(hand, lost_us);
-    hand->step = -1; /* gathered: the step under way waits for it, perhaps */
-    hand->state = IDLE;
-    return true;
-}
-
-bool replicas_tell(struct replicas *all, struct str *notice)
-{
-    pthread_mutex_lock(&all->lock);
-    bool any = all->notice.size;
-    if (any)
-        str_printf(notice, "%s%s", notice->size ? "; " : "", str_text(&all->notice));
-    str_clear(&all->notice);
-    pthread_mutex_unlock(&all->lock);
-    return any;
 }
 
 /* --- its thread --- */
@@ -251,7 +125,12 @@ static void *replicas_main(void *arg)
             pthread_cond_wait(&all->changed, &all->lock);
             continue;
         }
-        all->batches++;
+        if (all->shards) {
+            hand->shard = replicas_shard_locked(hand);
+            all->shards[hand->shard].state = SHARD_RUNS;
+        } else {
+            all->batches++;
+        }
         all->step += !options->update;
         int64_t step = hand->step = all->step, number = step + (options->update != NULL);
         bool traced = options->trace_every && number % options->trace_every == 0;
@@ -263,7 +142,7 @@ static void *replicas_main(void *arg)
         pthread_mutex_lock(&all->lock);
         if (ok)
             count_locked(hand, took_us);
-        if (!ok && !all->over && recover_locked(hand, &err))
+        if (!ok && !all->over && replicas_recover_locked(hand, &err))
             continue;
         hand->failures = ok ? 0 : hand->failures;
         bool first = !ok && !all->over; /* later ones tell what that led to */
@@ -286,6 +165,8 @@ struct replicas *replicas_start(const struct replicas_options *options, struct e
     all->quiet = true;
     all->hands = alloc_array((size_t)options->calls_count, sizeof(*all->hands));
     all->sums = alloc_array((size_t)options->fetches, sizeof(*all->sums));
+    if (options->shards)
+        all->shards = alloc_array((size_t)options->shards, sizeof(*all->shards));
     pthread_mutex_init(&all->lock, NULL);
     pthread_condattr_t attr;
     pthread_condattr_init(&attr);
@@ -393,6 +274,8 @@ static bool next_gathered(struct replicas *all, struct tensor *fetched, struct s
 bool replicas_next(struct replicas *all, struct tensor *fetched, struct str *statistics,
                    struct error *err)
 {
+    if (all->shards)
+        return replicas_next_shards(all, fetched, statistics, err);
     return all->options.update ? next_gathered(all, fetched, statistics, err)
                                : next_apart(all, fetched, statistics, err);
 }
@@ -476,6 +359,7 @@ void replicas_stop(struct replicas *all)
     }
     for (int f = 0; f < all->options.fetches; f++)
         tensor_release(&all->sums[f]);
+    replicas_shards_free(all);
     str_release(&all->statistics);
     str_release(&all->notice);
     pthread_cond_destroy(&all->changed);

@@ -6,6 +6,8 @@
  * Gathered (backup workers): a step is an update by those gradients that came first; each
  * worker does one batch for it, and one that comes late, with the step before, has done it in
  * vain and goes on with the step of the moment.
+ * Elastic: a step is an update by the gradients of all shards of its batch, whoever of the
+ * workers does them (replicas_shards.c).
  *
  * DESIGN: each worker has a thread (replicas_main) that takes a batch, runs the worker's call
  * and leaves what came of it.  When the state must stand still (a checkpoint, an evaluation),
@@ -37,6 +39,8 @@ struct replicas_options {
     int calls_count;
     struct runner_call *update; /* gathered: of a step; NULL: asynchronous */
     int needed;                 /* gathered: gradients that it takes */
+    int shards;                 /* elastic: of a step's batch; 0: it is not */
+    int workers_min;            /* elastic: that must be there for a step */
     int fetches;                /* of each call: a mean, and sums */
     int64_t step;               /* steps done before */
     int64_t steps;              /* in all */

@@ -220,7 +220,7 @@ static bool do_point(struct train *train, struct train_report *report, struct er
             (struct tfevent_scalar){train->model.metrics[i].name, (float)train->values[i]};
     scalars[count++] =
         (struct tfevent_scalar){"examples_per_second", (float)train->last.examples_per_second};
-    if (train->update_call)
+    if (train->update_call && !train->model.shards)
         scalars[count++] =
             (struct tfevent_scalar){"late_batches", (float)replicas_late(train->replicas)};
     events_scalars(train->events, train->step, scalars, count);

@@ -210,7 +210,7 @@ static bool begin_gathering(struct train *train, struct error *err)
 {
     const struct model *model = &train->model;
     const struct session_run run = {.feeds = &model->begin_number,
-                                    .feeds_count = 1,
+                                    .feeds_count = model->begin_number != NULL,
                                     .targets = &model->begin,
                                     .targets_count = 1};
     struct tensor number;
@@ -231,6 +231,8 @@ static bool start_replicas(struct train *train, struct error *err)
                                              .calls_count = train->model.steps_count,
                                              .update = train->update_call,
                                              .needed = train->model.needed,
+                                             .shards = train->model.shards,
+                                             .workers_min = train->spec->strategy.min_workers,
                                              .fetches = train->model.metrics_count,
                                              .step = train->step,
                                              .steps = train->facts.steps,

@@ -133,6 +133,19 @@ for how in '{"mode": "async"}' '{"backup_workers": 1}'; do
     rm -rf back
 done
 
+# elastic: what is learned does not depend on who was lost
+strategy bend '{"elastic": true}' '{"ps": 1, "worker": 3}' 3000
+strategy steady '{}' '{"ps": 1, "worker": 3}' 3000
+run_spec steady y1 >/dev/null
+{ timeout 120 "$trainyard" train bend.json --data digits --out y2 --threads 1 >bend.end 2>&1; } &
+wait_for 20 test -e y2/checkpoints/checkpoint
+for victim in 1 2; do
+    kill -KILL "$(for p in $(pgrep -f "trainyard-task train bend.json"); do tr '\0' '\n' <"/proc/$p/environ" | grep -q "^TF_CONFIG=.*\"type\": \"worker\", \"index\": $victim" && echo "$p"; done)"
+    check "elastic_worker_${victim}_comes_back" wait_for 30 grep -q "worker $victim is back" bend.end
+done
+wait $!
+check elastic_same_bits_after_kills same_bits y1 y2 3000
+
 # --- wrong ---
 spec long 16 1000000 '{"ps": 1, "worker": 2}'
 sed 's/"ps": 1/"chief": 1/' long.json >chief.json

@@ -245,6 +245,29 @@ TEST(workers_among_themselves_resume)
     }
 }
 
+/* --- elastic --- */
+
+/* A batch in shards, whoever does them, is a step of all workers at once. */
+TEST(an_elastic_step_is_that_of_all_workers)
+{
+    static const char *const strategies[] = {"{}", "{\"elastic\": true}",
+                                             "{\"elastic\": {\"min_workers\": 3}}"};
+    static const char layers[] = SMALL "{\"layer\": \"Dropout\", \"rate\": 0.2},";
+    double losses[ARRAY_LEN(strategies)];
+    for (int i = 0; i < ARRAY_LEN(strategies); i++) {
+        char name[40];
+        snprintf(name, sizeof(name), "elastic-%d", i);
+        struct yard *yard = yard_of(1, 3, 8, layers, strategies[i], name);
+        CHECK_INT(train_all(yard, 75, false).step, 75);
+        struct outcome whole = train_all(yard, 0, true);
+        CHECK_INT(whole.resumed_from, 75);
+        losses[i] = whole.val_loss;
+        yard_close(yard);
+    }
+    CHECK(losses[1] == losses[0]);
+    CHECK(losses[2] == losses[0]);
+}
+
 /* --- variables in parts --- */
 
 #define DEEP                                                                                   \

@@ -276,8 +276,10 @@ static const struct bad_spec bad_specs[] = {
           "\"fixed_size_partitioner\", \"min_slice_size\": 1}}"),
      INVALID, "/strategy/partitioner/min_slice_size", "num_shards"},
     {WITH("\"strategy\": {\"compress\": \"int8\"}"), INVALID, "/strategy/compress", "int8"},
-    {WITH("\"strategy\": {\"elastic\": true}"), UNIMPLEMENTED, "/strategy/elastic",
-     "as it began with"},
+    {WITH("\"strategy\": {\"elastic\": true, \"mode\": \"async\"}"), INVALID,
+     "/strategy/elastic", "\"mode\": \"sync\""},
+    {WITH("\"strategy\": {\"elastic\": {\"min_workers\": 3}}, \"tasks\": {\"worker\": 2}"),
+     INVALID, "/strategy/elastic/min_workers", "3"},
     {TRAIN("\"optimizer\": {\"name\": \"sgd\", \"gradient_accumulation_steps\": 2}}, "
            "\"strategy\": {\"mode\": \"async\""),
      INVALID, "/train/optimizer/gradient_accumulation_steps", "allowed: null"},
