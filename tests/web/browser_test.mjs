@@ -200,7 +200,7 @@ try {
         await page.getByRole("link", { name: "Time" }).click();
         await page.getByText("Nothing has been measured yet").or(page.getByText("A step takes")).waitFor({ timeout: 10000 });
         await page.getByText("A step takes").waitFor({ timeout: 20000 });
-        await page.getByRole("heading", { name: "Who waits for whom" }).waitFor({ timeout: 5000 });
+        await page.getByRole("heading", { name: "Which task waits for which" }).waitFor({ timeout: 5000 });
         expect((await page.getByRole("cell", { name: "worker:1" }).count()) > 0, "worker:1 is not among the tasks");
         const steps = await page.getByText(/up to step \d+/).textContent();
         await page.waitForFunction((before) => !document.body.textContent.includes(before), steps, { timeout: 15000 });

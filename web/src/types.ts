@@ -55,7 +55,19 @@ export interface TaskTimes {
     task: string;
     us: number;
     wait_us: number;
-    from: { task: string; wait_us: number; bytes: number; tensors: number }[];
+    /** Of that, while values were on their way. */
+    receive_us?: number;
+    send_us?: number;
+    from: { task: string; wait_us: number; receive_us?: number; bytes: number; tensors: number }[];
+}
+
+/** When a worker has done its share of a step, the median of the others, and the last steps one by one (-1: it had none). */
+export interface Arrival {
+    task: string;
+    us: number;
+    max_us: number;
+    others_us: number;
+    recent_us?: number[];
 }
 
 export interface StepTimes {
@@ -64,8 +76,7 @@ export interface StepTimes {
     us: number;
     input_us: number;
     tasks: TaskTimes[];
-    /** When each worker has done its share of a step, and the median of the others. */
-    arrivals?: { task: string; us: number; max_us: number; others_us: number }[];
+    arrivals?: Arrival[];
 }
 
 export interface Placed {

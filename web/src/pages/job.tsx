@@ -14,7 +14,7 @@ import { ProblemNotice } from "../parts/problem";
 import { ClusterOverview } from "../parts/cluster";
 import { ProgramFigures, ProgramOverview } from "../parts/program";
 import { Bar, StateMark } from "../parts/state";
-import { StepTimesTab } from "../parts/step-times";
+import { StepTimesPanel, StepTimesTab } from "../parts/step-times";
 import { Sure } from "../parts/sure";
 import { merge, pointsOf, withPoints } from "../points";
 import { useMay } from "../session";
@@ -269,6 +269,7 @@ function Overview({ job, series }: { job: Job; series: Series[] }): preact.JSX.E
                     </header>
                     <Chart series={named("examples_per_second")} waiting={waiting} />
                 </section>
+                <StepTimesPanel job={job} />
                 <section class="panel">
                     <header>
                         <h2>Log</h2>

@@ -1,14 +1,37 @@
-// step-times.tsx - where the time of a step goes: input, the work of each task, and who waits for whom.
+// step-times.tsx - where the time of a step goes: input, the work of each task, who waits for whom and gets what.
 
-import { useEffect } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 
 import * as api from "../api";
 import { bytes, milliseconds } from "../format";
-import { useLoad } from "../hooks";
+import { useLoad, type Loaded } from "../hooks";
 import { subscribe } from "../live";
-import type { Job, StepTimes, TaskTimes } from "../types";
+import type { Arrival, Job, StepTimes, TaskTimes } from "../types";
 import { isTerminal } from "../types";
 import { ProblemNotice } from "./problem";
+import { TaskMatrix } from "./task-matrix";
+
+const ROWS_OF_OVERVIEW = 6;
+const ROWS_AT_FIRST = 16;
+
+// As it is told while the job trains, without asking again.
+function useStepTimes(job: Job): Loaded<StepTimes> {
+    const times = useLoad(() => api.times(job.id), [job.id, job.state]);
+    const ended = isTerminal(job.state);
+    useEffect(() => {
+        if (ended) return undefined;
+        return subscribe(
+            "job.timeline",
+            job.id,
+            (events) => {
+                const newest = events[events.length - 1];
+                if (newest) times.set(() => newest.data as StepTimes);
+            },
+            times.reload,
+        );
+    }, [job.id, ended]);
+    return times;
+}
 
 /** The task that the others wait for longest, with how long that is in all. */
 function latest(tasks: TaskTimes[]): { task: string; us: number } | null {
@@ -27,10 +50,6 @@ function straggler(times: StepTimes): preact.JSX.Element | null {
             <b>{late.task}</b> is a straggler: its share of a step takes {milliseconds(late.us)}, the others&apos; {milliseconds(late.others_us)}.{" "}
         </>
     );
-}
-
-function percent(part: number, whole: number): string {
-    return whole > 0 ? `${Math.round((100 * part) / whole)} %` : "–";
 }
 
 function Sentence({ times }: { times: StepTimes }): preact.JSX.Element {
@@ -54,77 +73,157 @@ function Sentence({ times }: { times: StepTimes }): preact.JSX.Element {
     );
 }
 
-function TaskRow({ task, us }: { task: TaskTimes; us: number }): preact.JSX.Element {
-    const works = Math.max(0, task.us - task.wait_us);
-    const share = (part: number): string => `${Math.min(100, us > 0 ? (100 * part) / us : 0)}%`;
-    const received = task.from.reduce((sum, from) => sum + from.bytes, 0);
-    const said = `${task.task} works ${milliseconds(works)} and waits ${milliseconds(task.wait_us)}; the rest of the step is calls`;
+/** What a task does in a step, in microseconds.  The first worker loads the input of all. */
+function parts(task: TaskTimes, times: StepTimes): { [part: string]: number } {
+    const sends = task.send_us ?? 0;
+    const receives = task.receive_us ?? 0;
+    return {
+        input: task.task === "worker:0" ? times.input_us : 0,
+        works: Math.max(0, task.us - task.wait_us - sends),
+        sends,
+        receives,
+        waits: Math.max(0, task.wait_us - receives),
+    };
+}
+
+const PARTS = ["input", "works", "sends", "receives", "waits"];
+
+function Keys(): preact.JSX.Element {
+    return (
+        <div class="keys">
+            {PARTS.map((part) => (
+                <span key={part} class={`key ${part}`}>
+                    {part}
+                </span>
+            ))}
+        </div>
+    );
+}
+
+/** Of several that it waits for the one that it waits for most. */
+function mostOf(task: TaskTimes): TaskTimes["from"][number] | null {
+    return task.from.reduce<TaskTimes["from"][number] | null>((most, from) => (from.wait_us > (most?.wait_us ?? 0) ? from : most), null);
+}
+
+function TaskRow({ task, times, whole, short }: { task: TaskTimes; times: StepTimes; whole: number; short?: boolean }): preact.JSX.Element {
+    const part = parts(task, times);
+    const most = mostOf(task);
+    const said = `${task.task} ${PARTS.map((name) => `${name} ${milliseconds(part[name] ?? 0)}`).join(", ")}`;
     return (
         <tr>
             <td class="mono">{task.task}</td>
             <td class="spent-cell">
                 <div class="spent" role="img" aria-label={said} title={said}>
-                    <i class="works" style={{ width: share(works) }} />
-                    <i class="waits" style={{ width: share(task.wait_us) }} />
+                    {PARTS.map((name) => (
+                        <i key={name} class={name} style={{ width: `${Math.min(100, whole > 0 ? (100 * (part[name] ?? 0)) / whole : 0)}%` }} />
+                    ))}
                 </div>
             </td>
-            <td class="right">{milliseconds(works)}</td>
-            <td class="right">
-                {milliseconds(task.wait_us)} <span class="muted">{percent(task.wait_us, us)}</span>
+            {short ? null : PARTS.slice(1).map((name) => (
+                <td key={name} class="right">
+                    {milliseconds(part[name] ?? 0)}
+                </td>
+            ))}
+            <td class="mono">
+                {most ? most.task : "–"} {most ? <span class="muted">{milliseconds(most.wait_us)}</span> : null}
             </td>
-            <td class="right">{bytes(Math.round(received))}</td>
+            {short ? null : <td class="right">{bytes(Math.round(task.from.reduce((sum, from) => sum + from.bytes, 0)))}</td>}
         </tr>
     );
 }
 
-function Matrix({ tasks }: { tasks: TaskTimes[] }): preact.JSX.Element {
-    const names = tasks.map((task) => task.task);
-    const cell = (task: TaskTimes, name: string): preact.JSX.Element => {
-        const from = task.from.find((one) => one.task === name);
-        if (!from) return <td class="right muted">{task.task === name ? "" : "–"}</td>;
-        return (
-            <td class="right" title={`${from.tensors} tensors a step`}>
-                {milliseconds(from.wait_us)} <span class="muted">{bytes(Math.round(from.bytes))}</span>
-            </td>
-        );
-    };
+function TaskTable({ times, rows, short }: { times: StepTimes; rows: TaskTimes[]; short?: boolean }): preact.JSX.Element {
+    const whole = Math.max(...times.tasks.map((task) => task.us + (parts(task, times)["input"] ?? 0)), times.us);
+    return (
+        <div class="wide slim">
+            <table>
+                <thead>
+                    <tr>
+                        <th>Task</th>
+                        <th>Of a step</th>
+                        {short ? null : PARTS.slice(1).map((name) => (
+                            <th key={name} class="right">
+                                {(name[0] ?? "").toUpperCase() + name.slice(1)}
+                            </th>
+                        ))}
+                        <th>Waits most for</th>
+                        {short ? null : <th class="right">Gets</th>}
+                    </tr>
+                </thead>
+                <tbody>
+                    {rows.map((task) => (
+                        <TaskRow key={task.task} task={task} times={times} whole={whole} short={short ?? false} />
+                    ))}
+                </tbody>
+            </table>
+        </div>
+    );
+}
+
+/** Of each worker a line with a mark for each of the last steps: when it had done its share. */
+function Arrivals({ arrivals }: { arrivals: Arrival[] }): preact.JSX.Element | null {
+    const last = Math.max(...arrivals.flatMap((one) => one.recent_us ?? []), 0);
+    if (last <= 0 || arrivals.length < 2) return null;
     return (
         <section class="panel">
             <header>
-                <h2>Who waits for whom</h2>
+                <h2>When each worker is done</h2>
+                <span class="space" />
+                <span class="muted">0 to {milliseconds(last)} after the step began</span>
             </header>
-            <p class="muted">Each row is a task that waits; the columns are whom it waits for, how long in a step, and how much comes.</p>
-            <div class="wide slim">
-                <table>
-                    <thead>
-                        <tr>
-                            <th />
-                            {names.map((name) => (
-                                <th key={name} class="right mono">
-                                    {name}
-                                </th>
-                            ))}
-                        </tr>
-                    </thead>
-                    <tbody>
-                        {tasks.map((task) => (
-                            <tr key={task.task}>
-                                <th class="mono">{task.task}</th>
-                                {names.map((name) => (
-                                    <>{cell(task, name)}</>
+            <p class="muted">A mark for each of the last steps, without what a worker waits for other workers; the line is the mean. Who is far right is waited for.</p>
+            <div class="arrivals">
+                {arrivals.map((one) => {
+                    const steps = (one.recent_us ?? []).filter((us) => us >= 0);
+                    const said = `${one.task} is done ${milliseconds(one.us)} after the step began, ${milliseconds(one.max_us)} at most`;
+                    return (
+                        <div key={one.task} class="arrival" title={said}>
+                            <span class="mono">{one.task}</span>
+                            <div role="img" aria-label={said}>
+                                {steps.map((us, i) => (
+                                    <i key={i} style={{ left: `${(100 * us) / last}%` }} />
                                 ))}
-                            </tr>
-                        ))}
-                    </tbody>
-                </table>
+                                <b style={{ left: `${Math.min(100, (100 * one.us) / last)}%` }} />
+                            </div>
+                            <span class="right">{milliseconds(one.us)}</span>
+                        </div>
+                    );
+                })}
             </div>
         </section>
     );
 }
 
+/** Those that work most, when there are more than so many. */
+function busiest(tasks: TaskTimes[], most: number): TaskTimes[] {
+    if (tasks.length <= most) return tasks;
+    return [...tasks].sort((a, b) => b.us - b.wait_us - a.us + a.wait_us).slice(0, most);
+}
+
+/** On the first page of a job. */
+export function StepTimesPanel({ job }: { job: Job }): preact.JSX.Element | null {
+    const { value } = useStepTimes(job);
+    if (!value || value.tasks.length < 2) return null;
+    const rows = busiest(value.tasks, ROWS_OF_OVERVIEW);
+    const more = value.tasks.length - rows.length;
+    return (
+        <section class="panel">
+            <header>
+                <h2>Where a step&apos;s time goes</h2>
+                <span class="space" />
+                <a href={`/jobs/${job.number}/time`}>{more ? `all ${value.tasks.length} tasks` : "all of it"}</a>
+            </header>
+            <Sentence times={value} />
+            <Keys />
+            <TaskTable times={value} rows={rows} short />
+            {more ? <p class="muted">Those that work most of {value.tasks.length}.</p> : null}
+        </section>
+    );
+}
+
 export function StepTimesTab({ job }: { job: Job }): preact.JSX.Element {
-    const { value, error, reload } = useLoad(() => api.times(job.id), [job.id, job.state]);
-    useEffect(() => (isTerminal(job.state) ? undefined : subscribe("job.placement", job.id, reload, reload)), [job.id, job.state]);
+    const { value, error, reload } = useStepTimes(job);
+    const [all, setAll] = useState(false);
     if (error) return <ProblemNotice error={error} retry={reload} />;
     if (!value) return <p class="muted">Loading…</p>;
     if (value.tasks.length === 0)
@@ -135,38 +234,25 @@ export function StepTimesTab({ job }: { job: Job }): preact.JSX.Element {
                     : `Nothing has been measured yet: tasks say where their time goes after two seconds of training; the job is ${job.state}.`}
             </p>
         );
-    const longest = Math.max(...value.tasks.map((task) => task.us), value.us);
     return (
         <>
             <Sentence times={value} />
             <div class="panels stacked">
                 <section class="panel">
                     <header>
-                        <h2>Tasks</h2>
+                        <h2>Where a step&apos;s time goes</h2>
                         <span class="space" />
-                        <span class="key works">works</span>
-                        <span class="key waits">waits</span>
+                        <Keys />
                     </header>
-                    <div class="wide slim">
-                        <table>
-                            <thead>
-                                <tr>
-                                    <th>Task</th>
-                                    <th>Of a step</th>
-                                    <th class="right">Works</th>
-                                    <th class="right">Waits</th>
-                                    <th class="right">Receives</th>
-                                </tr>
-                            </thead>
-                            <tbody>
-                                {value.tasks.map((task) => (
-                                    <TaskRow key={task.task} task={task} us={longest} />
-                                ))}
-                            </tbody>
-                        </table>
-                    </div>
+                    <TaskTable times={value} rows={all ? value.tasks : busiest(value.tasks, ROWS_AT_FIRST)} />
+                    {value.tasks.length > ROWS_AT_FIRST ? (
+                        <button class="plain" onClick={() => setAll(!all)}>
+                            {all ? `Only the ${ROWS_AT_FIRST} that work most` : `The ${ROWS_AT_FIRST} that work most; show all ${value.tasks.length}`}
+                        </button>
+                    ) : null}
                 </section>
-                {value.tasks.length > 1 ? <Matrix tasks={value.tasks} /> : null}
+                {value.tasks.length > 1 ? <TaskMatrix tasks={value.tasks} /> : null}
+                <Arrivals arrivals={value.arrivals ?? []} />
             </div>
         </>
     );
