@@ -22,13 +22,14 @@ static void series_read(sqlite3_stmt *stmt, struct arena *arena, struct db_serie
     };
 }
 
-bool db_metrics_series(struct db_conn *conn, int64_t job, struct arena *arena,
+bool db_metrics_series(struct db_conn *conn, int64_t job, bool hardware, struct arena *arena,
                        struct db_series **series, int *series_count, struct error *err)
 {
     sqlite3_stmt *stmt = db_query(conn, err,
                                   "SELECT " SERIES_COLUMNS " FROM series WHERE job = ?1"
+                                  " AND (name GLOB '" DB_HARDWARE "*') = ?2"
                                   " ORDER BY role, idx, name",
-                                  "i", job);
+                                  "ii", job, (int64_t)hardware);
     if (!stmt)
         return false;
     struct db_rows rows = {.row_size = sizeof(struct db_series)};

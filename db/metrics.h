@@ -19,8 +19,9 @@ struct db_series {
     double last_value;
 };
 
-/* All series of a job, by role, index and name; the last value of each is in it. */
-bool db_metrics_series(struct db_conn *conn, int64_t job, struct arena *arena,
+/* The series of a job, by role, index and name: those that it reports itself, or those of its
+ * `hardware`.  The last value of each is in it. */
+bool db_metrics_series(struct db_conn *conn, int64_t job, bool hardware, struct arena *arena,
                        struct db_series **series, int *series_count, struct error *err) CHECKED;
 
 /* A job and what it is ordered by: the last value that it has of a metric, or a text. */

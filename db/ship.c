@@ -55,6 +55,7 @@ static bool fence_look(struct db_conn *conn, struct shipping *s, struct error *e
     return true;
 }
 
+#define NOT_HARDWARE " AND name NOT GLOB '" DB_HARDWARE "*'"
 #define LAST_POINT " FROM points WHERE points.series = series.id ORDER BY step DESC LIMIT 1"
 
 /* The task goes back to `start_step`: what an older attempt reported beyond it never happened.
@@ -64,14 +65,14 @@ static bool ship_start(struct db_conn *conn, const struct shipping *s, struct er
     const struct db_ship *ship = s->ship;
     return db_run(conn, err,
                   "DELETE FROM points WHERE step > ?4 AND series IN (SELECT id FROM series"
-                  " WHERE job = ?1 AND role = ?2 AND idx = ?3)",
+                  " WHERE job = ?1 AND role = ?2 AND idx = ?3" NOT_HARDWARE ")",
                   "itii", ship->job, ship->role, (int64_t)ship->index, ship->start_step) &&
            db_run(conn, err,
                   "UPDATE series SET last_step = coalesce((SELECT step" LAST_POINT "), -1),"
                   " last_wall_us = coalesce((SELECT wall_us" LAST_POINT "), 0),"
                   " last_value = (SELECT value" LAST_POINT "),"
                   " summed_until = max(0, min(summed_until, ?4))"
-                  " WHERE job = ?1 AND role = ?2 AND idx = ?3 AND last_step > ?4",
+                  " WHERE job = ?1 AND role = ?2 AND idx = ?3 AND last_step > ?4" NOT_HARDWARE,
                   "itii", ship->job, ship->role, (int64_t)ship->index, ship->start_step) &&
            db_run(conn, err,
                   "INSERT INTO fences VALUES (?1, ?2, ?3)"

@@ -13,6 +13,10 @@
 
 #include "db/db.h"
 
+/* How the names of series begin that the agent samples of a task's use of its machine.  Their
+ * steps are seconds since 1970: a new attempt does not go back. */
+#define DB_HARDWARE "hw/"
+
 /* One value of one series. */
 struct db_point {
     const char *name; /* "loss" */

@@ -379,13 +379,15 @@ static const char *log_name(const char *file)
     return strcmp(file, "stderr.log") == 0 ? "stderr" : NULL;
 }
 
-/* Of a program's event files, "out/train/events..." has series like "train/loss". */
+/* Of a program's event files, "out/train/events..." has series like "train/loss"; of the
+ * agent's samples, "hw/events..." like "hw/cpu". */
 static const char *series_prefix(const char *file, struct arena *arena)
 {
     static const char out[] = "out/";
-    if (strncmp(file, out, strlen(out)) != 0)
+    if (strncmp(file, out, strlen(out)) == 0)
+        file += strlen(out);
+    else if (strncmp(file, DB_HARDWARE, strlen(DB_HARDWARE)) != 0)
         return "";
-    file += strlen(out);
     const char *slash = strrchr(file, '/');
     return slash ? arena_text_n(arena, file, (size_t)(slash + 1 - file)) : "";
 }

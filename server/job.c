@@ -144,7 +144,7 @@ static json_t *last_values(const struct job_reader *reader, const struct db_job 
     struct db_series *series;
     int count = 0;
     if (job->attempt && /* before the first there is none */
-        !db_metrics_series(reader->metrics, job->number, arena, &series, &count, err))
+        !db_metrics_series(reader->metrics, job->number, false, arena, &series, &count, err))
         return NULL;
     json_t *last = json_object();
     for (int i = 0; i < count; i++) {

@@ -86,7 +86,8 @@ static bool add_metrics(struct db_conn *conn, struct arena *arena, const struct 
 {
     struct db_series *series;
     int series_count;
-    if (!db_metrics_series(conn, topic->job, arena, &series, &series_count, err))
+    if (!db_metrics_series(conn, topic->job, topic->kind == TOPIC_HARDWARE, arena, &series,
+                           &series_count, err))
         return false;
     size_t before = out->size;
     int total = 0;
@@ -232,7 +233,8 @@ static bool add_last_points(struct db_conn *conn, struct arena *arena,
 {
     struct db_series *series;
     int count = 0;
-    if (!db_metrics_series(conn, topic->job, arena, &series, &count, err))
+    if (!db_metrics_series(conn, topic->job, topic->kind == TOPIC_HARDWARE, arena, &series,
+                           &count, err))
         return false;
     if (!count)
         return true;
@@ -312,7 +314,7 @@ bool report_read(struct db *db, struct feed *feed, const struct topic *topic, in
     if (ok && !batch->more && batch->seq < reached)
         batch->seq = reached;
     if (ok && !batch->gap && count) {
-        if (topic->kind == TOPIC_METRICS)
+        if (topic->kind == TOPIC_METRICS || topic->kind == TOPIC_HARDWARE)
             ok = add_metrics(conn, arena, topic, changes, count, events, batch, err);
         else if (topic->kind == TOPIC_LOGS)
             ok = add_logs(conn, arena, topic, changes, count, events, batch, err);

@@ -165,7 +165,7 @@ static bool read_subscription(struct stream *stream, json_t *message,
     if (kind < 0)
         return fail(err, INVALID,
                     "unknown topic '%.60s'; there are job.state, job.events, job.metrics, "
-                    "job.logs, job.placement, job.timeline, queue, nodes",
+                    "job.hw, job.logs, job.placement, job.timeline, queue, nodes",
                     name ? name : "");
     subscription->topic.kind = (enum topic_kind)kind;
     subscription->topic.viewer = auth_viewer(&stream->user);
@@ -270,8 +270,10 @@ static void add_gap(const struct subscription *s, const struct topic_batch *batc
                     struct str *out)
 {
     static const char *const parts[TOPIC_KINDS] = {
-        [TOPIC_STATE] = "",     [TOPIC_EVENTS] = "/history",      [TOPIC_METRICS] = "/metrics",
-        [TOPIC_LOGS] = "/logs", [TOPIC_PLACEMENT] = "/placement", [TOPIC_TIMELINE] = "/times",
+        [TOPIC_STATE] = "",           [TOPIC_EVENTS] = "/history",
+        [TOPIC_METRICS] = "/metrics", [TOPIC_HARDWARE] = "/hardware",
+        [TOPIC_LOGS] = "/logs",       [TOPIC_PLACEMENT] = "/placement",
+        [TOPIC_TIMELINE] = "/times",
     };
     str_printf(out,
                "{\"op\":\"gap\",\"id\":%lld,\"from\":%lld,\"to\":%lld,\"seq\":%lld,\"fetch\":"

@@ -22,6 +22,7 @@ static const struct {
     [TOPIC_STATE] = {"job.state", false, FEED_EVENTS},
     [TOPIC_EVENTS] = {"job.events", false, FEED_EVENTS},
     [TOPIC_METRICS] = {"job.metrics", true, FEED_REPORTS},
+    [TOPIC_HARDWARE] = {"job.hw", true, FEED_REPORTS},
     [TOPIC_LOGS] = {"job.logs", true, FEED_REPORTS},
     [TOPIC_PLACEMENT] = {"job.placement", true, FEED_REPORTS},
     [TOPIC_TIMELINE] = {"job.timeline", true, FEED_REPORTS},
@@ -227,7 +228,8 @@ bool topic_snapshot(struct db *db, struct feed *feed, const struct topic *topic,
     *batch = (struct topic_batch){.seq = feed_seq(feed, topic_line(topic->kind), 0)};
     if (topic->kind == TOPIC_STATE && topic->job)
         return snapshot_state(db, topic, events, batch, err);
-    if (topic->kind == TOPIC_METRICS || topic->kind == TOPIC_TIMELINE)
+    if (topic->kind == TOPIC_METRICS || topic->kind == TOPIC_HARDWARE ||
+        topic->kind == TOPIC_TIMELINE)
         return report_snapshot(db, topic, events, batch, err);
     return true;
 }

@@ -8,6 +8,7 @@
  *   job.state     data {state, from, reason, text, time}
  *   job.events    data {kind, state, task, reason, text, time}, everything in the job's story
  *   job.metrics   data {points: [{task, name, step, time, value}]}; NaN, infinities are texts
+ *   job.hw        the same of what the job's tasks use of their machines
  *   job.logs      data {lines: [{task, stream, text}]}
  *   job.placement data {kind}: the graph or the placement is there, or is new
  *   job.timeline  data as GET …/times: the newest, however many there were since
@@ -25,6 +26,7 @@ enum topic_kind {
     TOPIC_STATE,
     TOPIC_EVENTS,
     TOPIC_METRICS,
+    TOPIC_HARDWARE,
     TOPIC_LOGS,
     TOPIC_PLACEMENT,
     TOPIC_TIMELINE,

@@ -17,6 +17,9 @@ typedef void *device;
 struct memory {
     unsigned long long total, free, used;
 };
+struct utilization {
+    unsigned gpu, memory; /* per cent of the time */
+};
 struct process {
     unsigned pid;
     unsigned long long used;
@@ -31,6 +34,7 @@ struct nvml {
     int (*uuid)(device, char *, unsigned);
     int (*name)(device, char *, unsigned);
     int (*memory)(device, struct memory *);
+    int (*utilization)(device, struct utilization *);
     int (*processes)(device, unsigned *, struct process *);
     const char *(*text)(int);
 };
@@ -54,6 +58,7 @@ static bool load(struct nvml *nvml, const char **why)
         {"nvmlDeviceGetUUID", (void **)&nvml->uuid},
         {"nvmlDeviceGetName", (void **)&nvml->name},
         {"nvmlDeviceGetMemoryInfo", (void **)&nvml->memory},
+        {"nvmlDeviceGetUtilizationRates", (void **)&nvml->utilization},
         {"nvmlDeviceGetComputeRunningProcesses_v3", (void **)&nvml->processes},
         {"nvmlErrorString", (void **)&nvml->text},
     };
@@ -73,6 +78,7 @@ static json_t *gpu_json(const struct nvml *nvml, unsigned index)
     device gpu;
     char uuid[TEXT_BYTES] = "", name[TEXT_BYTES] = "";
     struct memory memory = {0};
+    struct utilization rates;
     struct process processes[PROCESSES_MAX];
     unsigned count = PROCESSES_MAX;
     json_t *pids = json_array();
@@ -83,9 +89,13 @@ static json_t *gpu_json(const struct nvml *nvml, unsigned index)
     code = code ? code : nvml->processes(gpu, &count, processes);
     for (unsigned i = 0; !code && i < count && i < PROCESSES_MAX; i++)
         json_array_append_new(pids, json_integer(processes[i].pid));
-    return json_pack("{s:s, s:s, s:I, s:o, s:s}", "uuid", uuid, "name", name, "memory_bytes",
-                     (json_int_t)memory.total, "processes", pids, "error",
-                     code ? nvml->text(code) : "");
+    json_t *json =
+        json_pack("{s:s, s:s, s:I, s:I, s:o, s:s}", "uuid", uuid, "name", name, "memory_bytes",
+                  (json_int_t)memory.total, "memory_used_bytes", (json_int_t)memory.used,
+                  "processes", pids, "error", code ? nvml->text(code) : "");
+    if (!code && nvml->utilization(gpu, &rates) == 0) /* parts of a GPU (MIG) have none */
+        json_object_set_new(json, "utilization", json_integer(rates.gpu));
+    return json;
 }
 
 static void print_table(const json_t *gpus)

@@ -18,6 +18,7 @@
 #include "base/failpoint.h"
 #include "base/str.h"
 #include "scheduler/agent/attempt.h"
+#include "scheduler/agent/exit.h"
 #include "scheduler/agent/files.h"
 #include "scheduler/agent/gpus.h"
 #include "scheduler/agent/inventory.h"
@@ -42,7 +43,8 @@ struct attempt {
 
     enum agent_task_state state;
     int pidfd; /* of the shim, -1 when it is gone or not started */
-    int64_t pid;
+    pid_t shim_pid;
+    int64_t pid; /* of the task */
     int64_t started_us;
     int64_t ended_us;
     enum agent_exit_reason reason;
@@ -71,72 +73,9 @@ static void attempt_end(struct attempt *attempt, enum agent_exit_reason reason, 
         snprintf(attempt->error, sizeof(attempt->error), "%s", why);
 }
 
-/* A program's exit codes are its own: any but 0 is its error, and those of a shell, signals. */
-static enum agent_exit_reason program_reason(const json_t *end, int64_t code)
-{
-    if (code == 0)
-        return AGENT_EXIT_OK;
-    if (files_bool(end, "killed") || files_bool(end, "terminated"))
-        return AGENT_EXIT_STOPPED;
-    return code > 128 ? AGENT_EXIT_CRASH : AGENT_EXIT_USER;
-}
-
-static enum agent_exit_reason exit_reason(const json_t *end, bool program)
-{
-    int64_t code = files_int(end, "code"), number = files_int(end, "signal");
-    if (program && files_bool(end, "refused"))
-        return AGENT_EXIT_USER;
-    if (*files_text(end, "error"))
-        return AGENT_EXIT_START;
-    if (files_bool(end, "oom"))
-        return AGENT_EXIT_MEMORY;
-    if (number == SIGKILL && files_bool(end, "killed"))
-        return AGENT_EXIT_STOPPED;
-    if (number == SIGTERM && files_bool(end, "terminated"))
-        return AGENT_EXIT_STOPPED;
-    if (number)
-        return AGENT_EXIT_CRASH;
-    if (program)
-        return program_reason(end, code);
-    return code == 0   ? AGENT_EXIT_OK
-           : code == 2 ? AGENT_EXIT_USER
-           : code == 3 ? AGENT_EXIT_STOPPED
-                       : AGENT_EXIT_CRASH;
-}
-
 static bool is_program(const struct attempt *attempt)
 {
     return json_object_get(attempt->start, "program") != NULL;
-}
-
-/* What is best said of an end that was not asked for: the task's own words come first. */
-static void exit_text(const struct attempt *attempt, const json_t *end, char *out,
-                      size_t out_size)
-{
-    struct error err;
-    char line[300];
-    json_t *own = files_read_json(attempt->folder, "error.json", &err);
-    const char *last = files_last_line(attempt->folder, "stderr.log", line, sizeof(line));
-    int64_t number = files_int(end, "signal"), code = files_int(end, "code");
-    const char *pointer = files_text(own, "pointer");
-    out[0] = '\0';
-    if (*files_text(end, "error"))
-        snprintf(out, out_size, "%s", files_text(end, "error"));
-    else if (own && *files_text(own, "text"))
-        snprintf(out, out_size, "%s%s%s", pointer, *pointer ? ": " : "",
-                 files_text(own, "text"));
-    else if (files_bool(end, "oom"))
-        snprintf(out, out_size, "it used more than the %lld bytes of memory that it asked for",
-                 (long long)files_int(attempt->start, "memory_bytes"));
-    else if (number == SIGKILL && files_bool(end, "killed"))
-        snprintf(out, out_size, "killed, as was asked");
-    else if (number)
-        snprintf(out, out_size, "ended by signal %d (%s)%s%s", (int)number,
-                 strsignal((int)number), *last ? "; its last words: " : "", last);
-    else if (code != 0 && (code != 3 || is_program(attempt)))
-        snprintf(out, out_size, "exit code %d%s%s", (int)code,
-                 *last ? "; its last words: " : "", last);
-    json_decref(own);
 }
 
 /* Fills the outcome from exit.json; false when there is none. */
@@ -151,7 +90,7 @@ static bool exit_read(struct attempt *attempt)
     attempt->ended_us = files_int(end, "ended_us");
     attempt->exit_code = (int)files_int(end, "code");
     attempt->exit_signal = (int)files_int(end, "signal");
-    exit_text(attempt, end, why, sizeof(why));
+    exit_text(attempt->folder, end, attempt->start, why, sizeof(why));
     if (*attempt->why)
         attempt_end(attempt, attempt->failed, attempt->why);
     else
@@ -205,6 +144,7 @@ static void shim_gone(struct attempt *attempt)
 /* Takes over a shim that has written shim.json. */
 static void shim_adopt(struct attempt *attempt, const json_t *shim)
 {
+    attempt->shim_pid = (pid_t)files_int(shim, "pid");
     attempt->pid = files_int(shim, "task_pid");
     attempt->started_us = files_int(shim, "started_us");
     attempt->pidfd = shim_open(shim);
@@ -529,6 +469,16 @@ bool attempt_has_port(const struct attempt *attempt, int port)
 uid_t attempt_user(const struct attempt *attempt)
 {
     return users_of(attempt->start);
+}
+
+const char *attempt_folder(const struct attempt *attempt)
+{
+    return attempt->folder;
+}
+
+pid_t attempt_shim(const struct attempt *attempt)
+{
+    return attempt->pidfd >= 0 ? attempt->shim_pid : 0;
 }
 
 int attempt_fd(const struct attempt *attempt)

@@ -73,6 +73,12 @@ uint64_t attempt_again_us(const struct attempt *attempt);
 bool attempt_launch(struct attempt *attempt, struct link *link, const char *host, bool *more,
                     struct error *err);
 
+/* Where all of it lies. */
+const char *attempt_folder(const struct attempt *attempt);
+
+/* The pid of its shim while that lives, else 0. */
+pid_t attempt_shim(const struct attempt *attempt);
+
 /* A descriptor that is readable when the shim has gone, or -1. */
 int attempt_fd(const struct attempt *attempt);
 

@@ -177,6 +177,7 @@ static void consider(const json_t *json, struct gpus *out)
         snprintf(gpu->uuid, sizeof(gpu->uuid), "%s", uuid);
         snprintf(gpu->name, sizeof(gpu->name), "%s", name);
         gpu->memory_bytes = files_int(json, "memory_bytes");
+        gpu->utilization = -1; /* until it is looked at again */
         out->count++;
     }
 }
@@ -210,6 +211,7 @@ static void remember(const char *folder, struct gpus *out)
         snprintf(gpu->uuid, sizeof(gpu->uuid), "%s", files_text(one, "uuid"));
         snprintf(gpu->name, sizeof(gpu->name), "%s", files_text(one, "name"));
         gpu->memory_bytes = files_int(one, "memory_bytes");
+        gpu->utilization = -1;
         gpu->lock = claim(gpu->uuid);
         out->count++;
     }
@@ -263,6 +265,9 @@ static bool look_at(struct gpu *gpu, const json_t *now, bool held)
     const json_t *processes = json_object_get(now, "processes");
     bool was = gpu->away;
     gpu->busy = json_array_size(processes) > 0;
+    gpu->utilization =
+        json_object_get(now, "utilization") ? (int)files_int(now, "utilization") : -1;
+    gpu->used_bytes = files_int(now, "memory_used_bytes");
     gpu->lost = !now || *files_text(now, "error");
     gpu->away = gpu->lost || (gpu->busy && !held);
     if (!now)

@@ -27,6 +27,8 @@ struct gpu {
     bool lost; /* it does not answer */
     bool away; /* lost, or used by others: nothing is to be started on it */
     char why[160];
+    int utilization; /* per cent of the last second in which it did something; -1: not told */
+    int64_t used_bytes;
 };
 
 struct gpus {

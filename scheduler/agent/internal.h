@@ -8,19 +8,31 @@
 #include "scheduler/agent/attempt.h"
 #include "scheduler/agent/gpus.h"
 #include "scheduler/agent/labels.h"
+#include "scheduler/agent/usage.h"
 #include "scheduler/agent/users.h"
 
 struct link;
 struct mailbox;
+
+struct usage {          /* of usage_watch.c; times are monotonic */
+    uint64_t began_us;  /* when it was first seen to run */
+    uint64_t due_us;    /* the next sample; 0: it has not been seen yet */
+    uint64_t looked_us; /* when `last` was; 0: there is none */
+    struct usage_sum last;
+    int64_t file; /* a part of its name; 0: none yet */
+    int64_t step; /* of the last sample */
+};
 
 struct held { /* an attempt, and what is to be done about it */
     struct attempt *attempt;
     bool to_ship;      /* something may have been written */
     bool to_report;    /* something is to be said */
     bool discarded;    /* superseded: killed; nothing but its end is told */
+    bool adopted;      /* an earlier agent started it */
     bool unproven;     /* has ended, but its GPUs may still have processes of it */
     uint64_t ended_us; /* monotonic: when that was seen */
     uint64_t said_us;  /* when the end was last reported, 0 */
+    struct usage usage;
 };
 
 struct agent {
@@ -93,3 +105,8 @@ void gpu_watch(struct agent *agent);
 void gpu_watch_ended(struct agent *agent, struct held *held);
 
 uint64_t gpu_watch_next_us(const struct agent *agent); /* monotonic; UINT64_MAX: never */
+
+/* --- usage_watch.c: what running tasks use, as metrics of the job --- */
+
+void usage_watch(struct agent *agent);
+uint64_t usage_watch_next_us(const struct agent *agent); /* monotonic; UINT64_MAX: never */

@@ -13,6 +13,7 @@
 #include "scheduler/agent/link.h"
 #include "scheduler/agent/program.h"
 #include "scheduler/agent/tail.h"
+#include "scheduler/agent/usage.h"
 
 #define BATCH_BYTES_MAX                                                                        \
     (LIMIT_CONTROL_MESSAGE_BYTES - (64 << 10)) /* room for the rest of a message */
@@ -149,6 +150,15 @@ static bool found_file(void *self, const char *path, bool is_folder)
     return true;
 }
 
+/* What the agent itself samples. */
+static bool found_samples(void *self, const char *path, bool is_folder)
+{
+    struct tail *tail = self;
+    if (!is_folder && is_events(path) && tail->files_count < EVENT_FILES_MAX)
+        (void)file_add(tail, path);
+    return is_folder && strcmp(path, USAGE_FOLDER) == 0;
+}
+
 /* Below out/. */
 static bool found_events(void *self, const char *path, bool is_folder)
 {
@@ -196,6 +206,7 @@ static bool found_artifact(void *self, const char *path, bool is_folder)
 static void tail_look(struct tail *tail)
 {
     files_walk(tail->folder, "", found_file, tail);
+    files_walk(tail->folder, USAGE_FOLDER, found_samples, tail);
     if (tail->program)
         files_walk(tail->folder, PROGRAM_OUT, found_events, tail);
     if (tail->program && tail->ended && !tail->artifacts_seen) {

@@ -142,7 +142,7 @@ bool work_adopt(struct agent *agent, struct error *err)
         struct error problem;
         struct attempt *attempt = attempt_adopt(&agent->places, entry->d_name, &problem);
         if (attempt)
-            held_add(agent, attempt);
+            held_add(agent, attempt)->adopted = true;
         else
             log_trouble(agent, "adopt", &problem);
     }
@@ -430,6 +430,8 @@ static int wait_ms(const struct agent *agent, bool more)
         until_us = agent->quiet_until_us;
     if (gpu_watch_next_us(agent) < until_us)
         until_us = gpu_watch_next_us(agent);
+    if (usage_watch_next_us(agent) < until_us)
+        until_us = usage_watch_next_us(agent);
     for (int i = 0; i < agent->held_count; i++) {
         const struct held *held = &agent->held[i];
         uint64_t at_us = attempt_due_us(held->attempt);
@@ -496,6 +498,7 @@ void *work_main(void *argument)
             mail_take(agent, mail);
         tend(agent);
         gpu_watch(agent);
+        usage_watch(agent);
         bool more = serve(agent);
         if (!mailbox_closed(agent->mailbox))
             wait_for_something(agent, wait_ms(agent, more));

@@ -14,6 +14,7 @@
 #define METRICS_BUCKETS_MAX 10000
 
 struct metrics_query {
+    bool hardware;
     const char *names; /* "loss,accuracy"; NULL: all */
     const char *task;  /* "worker/0"; NULL: all */
     int64_t from, to;  /* steps */
@@ -78,7 +79,7 @@ static bool add_all(struct request *req, struct db_conn *conn, int64_t job,
     struct db_series *series;
     int count;
     int added = 0;
-    if (!db_metrics_series(conn, job, req->arena, &series, &count, err))
+    if (!db_metrics_series(conn, job, query->hardware, req->arena, &series, &count, err))
         return false;
     for (int i = 0; i < count; i++) {
         const char *task = arena_printf(req->arena, "%s/%d", series[i].role, series[i].index);
@@ -94,13 +95,14 @@ static bool add_all(struct request *req, struct db_conn *conn, int64_t job,
 }
 
 /*
- * GET /api/v1/jobs/{id}/metrics: {seq, series: [{name, task, steps, values, min, max, times}]}.
+ * {seq, series: [{name, task, steps, values, min, max, times}]}.
  * With more points than buckets, each column holds the last, least and greatest value of its
  * steps, so no spike is lost.  A stream goes on without a hole after `seq`.
  */
-static bool metrics_show(struct request *req, struct error *err)
+static bool series_show(struct request *req, bool hardware, struct error *err)
 {
-    struct metrics_query query = {.names = request_query(req, "names"),
+    struct metrics_query query = {.hardware = hardware,
+                                  .names = request_query(req, "names"),
                                   .task = request_query(req, "task")};
     struct db_job job;
     if (!job_find(req, &job, err) ||
@@ -126,9 +128,24 @@ static bool metrics_show(struct request *req, struct error *err)
     return reply_owned(req, 200, "application/json", text, size);
 }
 
+/* GET /api/v1/jobs/{id}/metrics: what the job reports. */
+static bool metrics_show(struct request *req, struct error *err)
+{
+    return series_show(req, false, err);
+}
+
+/* GET /api/v1/jobs/{id}/hardware: what its tasks use; steps are seconds since 1970. */
+static bool hardware_show(struct request *req, struct error *err)
+{
+    return series_show(req, true, err);
+}
+
 const struct route metrics_routes[] = {
     {"GET", "/api/v1/jobs/{id}/metrics", AUTH_IN_PROJECT(ROLE_VIEWER), metrics_show,
      "Series of a job, thinned for a chart",
+     "names:string task:string from:integer to:integer buckets:integer", NULL, 200, "Metrics"},
+    {"GET", "/api/v1/jobs/{id}/hardware", AUTH_IN_PROJECT(ROLE_VIEWER), hardware_show,
+     "What the tasks of a job use of their machines, as series thinned for a chart",
      "names:string task:string from:integer to:integer buckets:integer", NULL, 200, "Metrics"},
     {0},
 };

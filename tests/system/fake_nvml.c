@@ -1,8 +1,8 @@
 /* fake_nvml.c - a library in the place of NVIDIA's: what it says of GPUs is in the file
  * $FAKE_NVML.
  *
- * A line a GPU: UUID|NAME|MEMORY BYTES|PID,PID... ; UUID|lost for one that does not answer; a
- * line "hang" and nothing answers.
+ * A line a GPU: UUID|NAME|MEMORY BYTES|PID,PID...|BYTES USED|PER CENT ; UUID|lost for one that
+ * does not answer; a line "hang" and nothing answers.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,6 +72,13 @@ int nvmlDeviceGetName(void *gpu, char *out, unsigned size)
 int nvmlDeviceGetMemoryInfo(void *gpu, struct memory *out)
 {
     out->total = strtoull(part(gpu, 2), NULL, 10);
+    out->used = strtoull(part(gpu, 4), NULL, 10);
+    return lost(gpu);
+}
+int nvmlDeviceGetUtilizationRates(void *gpu, unsigned out[2])
+{
+    out[0] = (unsigned)atoi(part(gpu, 5));
+    out[1] = 0;
     return lost(gpu);
 }
 int nvmlDeviceGetComputeRunningProcesses_v3(void *gpu, unsigned *n, struct process *out)

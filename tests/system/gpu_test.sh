@@ -32,6 +32,11 @@ second=$(field "$("$trainyard" submit "$work/one.json" --json)" number)
 wait_for 20 sh -c "'$trainyard' logs $first | grep -q GPU- && '$trainyard' logs $second | grep -q GPU-"
 check each_has_its_own same "$(printf '%s\n' "$("$trainyard" logs "$first")" "$("$trainyard" logs "$second")" | sort)" "$(printf 'GPU-%s-a\nGPU-%s-e' "$tag" "$tag")"
 mine=$("$trainyard" logs "$first")
+{ gpu a "" "|1073741824|40"; gpu b "" "$foreign"; gpu d "NVIDIA T4"; gpu e "" "|1073741824|40"; } >"$FAKE_NVML"
+use_is() { python3 -c 'import json, sys
+last = {one["name"]: one["values"][-1] for one in json.load(sys.stdin)["series"]}
+sys.exit(abs(last["hw/gpu"] - 0.4) > 1e-6 or abs(last["hw/gpu_memory"] - 2**30) > 1000)' <<<"$(api GET "/api/v1/jobs/$first/hardware")"; }
+check its_use_is_sampled wait_for 20 use_is
 
 # --- another agent on the machine ---
 mkdir "$work/other"

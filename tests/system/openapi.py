@@ -140,6 +140,7 @@ calls = {
     f"GET {J}/{{id}}/checkpoints": [f"{J}/{model}/checkpoints"], f"GET {J}/{{id}}/checkpoints/{{step}}": [f"{J}/{model}/checkpoints/40"],
     f"GET {J}/{{id}}/checkpoints/{{step}}/content": [f"{J}/{model}/checkpoints/40/content?path=model.ckpt-40.index"],
     f"GET {J}/{{id}}/metrics": [f"{J}/{model}/metrics", f"{J}/{model}/metrics?names=loss&buckets=10"],
+    f"GET {J}/{{id}}/hardware": [f"{J}/{model}/hardware", f"{J}/{program}/hardware?names=hw/cpu&buckets=10"],
     f"POST {J}/{{id}}/metrics": [(f"{J}/{program}/metrics", {"points": [{"step": 3, "values": {"score": 0.5, "gap": "NaN"}}]})],
     f"GET {J}/{{id}}/logs": [f"{J}/{model}/logs", f"{J}/{program}/logs?task=worker/0&stream=stdout&tail=5"],
     f"GET {J}/{{id}}/graph": [f"{J}/{model}/graph"], f"GET {J}/{{id}}/placement": [f"{J}/{model}/placement"],

@@ -137,7 +137,8 @@ TEST(ship_keeps_what_is_no_number)
     CHECK(isinf(stored[1].value));
     struct db_series *series;
     int count;
-    CHECK_OK(db_metrics_series(look(&world), 1, world.arena, &series, &count, &err), &err);
+    CHECK_OK(db_metrics_series(look(&world), 1, false, world.arena, &series, &count, &err),
+             &err);
     CHECK_INT(count, 2);
     CHECK_TEXT(series[0].name, "accuracy");
     CHECK(series[0].last_value == 0.5);

@@ -1,0 +1,32 @@
+/*
+ * usage.h - what the processes of a task use of the machine.
+ *
+ * By /proc, which is there for every agent: cgroups are not, and count the same.  A shim takes
+ * in all orphans of its task, so a task is what descends from its shim; what the dead have used
+ * is in the counters of who has waited for them.
+ */
+#pragma once
+
+#include <sys/types.h>
+
+#include "base/base.h"
+
+#define USAGE_FOLDER                                                                           \
+    "hw" /* of an attempt's folder: its samples, and their names, lie there                    \
+          */
+
+struct usage_sum {
+    double cpu_seconds;    /* of processors, since the task began */
+    int64_t memory_bytes;  /* resident now; what processes share counts for each of them */
+    int64_t read_bytes;    /* from disks since the task began; -1: not to be known */
+    int64_t written_bytes; /* to disks */
+};
+
+/* The processes of the machine at one moment. */
+struct usage_table;
+
+struct usage_table *usage_look(void);
+void usage_free(struct usage_table *table); /* NULL is fine */
+
+/* What descends from the process `shim` has used; false when that is not there. */
+bool usage_of(const struct usage_table *table, pid_t shim, struct usage_sum *sum) CHECKED;

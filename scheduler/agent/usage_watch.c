@@ -1,0 +1,174 @@
+/*
+ * usage_watch.c - samples what running tasks use, into an event file of each.
+ *
+ * DESIGN: the file lies in a folder of its own, hw/, so that TensorBoard on the attempt's
+ * folder takes it for another run; from there it is shipped like every other.  Its steps are
+ * seconds since 1970, and go on over attempts.  An agent that starts anew begins another file:
+ * the last record of the one before may be torn.  The longer a task runs, the rarer the
+ * samples.
+ */
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "proto/tfevent.h"
+#include "scheduler/agent/internal.h"
+
+#define FIRST_US UINT64_C(2000000) /* between samples of the first ten seconds */
+#define USUAL_US UINT64_C(5000000)
+#define LONGEST_US UINT64_C(60000000)
+#define YOUNG_US UINT64_C(10000000)
+#define SAMPLES_OF_AGE 720
+#define TOGETHER_US UINT64_C(500000) /* those due so soon are looked at as well */
+
+static uint64_t interval_us(uint64_t age_us)
+{
+    if (age_us < YOUNG_US)
+        return FIRST_US;
+    uint64_t us = age_us / SAMPLES_OF_AGE;
+    return us < USUAL_US ? USUAL_US : us < LONGEST_US ? us : LONGEST_US;
+}
+
+uint64_t usage_watch_next_us(const struct agent *agent)
+{
+    uint64_t next_us = UINT64_MAX;
+    for (int i = 0; i < agent->held_count; i++) {
+        const struct held *held = &agent->held[i];
+        if (attempt_shim(held->attempt) && held->usage.due_us && held->usage.due_us < next_us)
+            next_us = held->usage.due_us;
+    }
+    return next_us;
+}
+
+/* --- writing --- */
+
+/* All of it or nothing: behind half a record nothing can be read. */
+static bool append(const char *path, const struct str *text)
+{
+    struct stat before;
+    int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    bool open_ok = fd >= 0 && fstat(fd, &before) == 0;
+    bool ok = open_ok && write(fd, text->data, text->size) == (ssize_t)text->size;
+    if (open_ok && !ok && ftruncate(fd, before.st_size) != 0) {
+        /* Then the next sample begins another file. */
+    }
+    if (fd >= 0)
+        close(fd);
+    return ok;
+}
+
+static void write_sample(struct held *held, const struct tfevent_scalar *scalars, int count)
+{
+    struct usage *usage = &held->usage;
+    struct str text = {0};
+    char *folder = alloc_printf("%s/" USAGE_FOLDER, attempt_folder(held->attempt));
+    double now_s = (double)clock_wall_us() / 1e6;
+    int64_t step = (int64_t)now_s;
+    usage->step = step > usage->step ? step : usage->step + 1; /* clocks go back */
+    if (!usage->file) {
+        usage->file = (int64_t)clock_wall_us();
+        (void)mkdir(folder, 0700);
+        tfevent_add_version(&text, now_s, "trainyard agent");
+    }
+    char *path = alloc_printf("%s/events.out.tfevents.%lld", folder, (long long)usage->file);
+    tfevent_add_scalars(&text, now_s, usage->step, scalars, count);
+    if (append(path, &text)) {
+        held->to_ship = true;
+    } else {
+        log_line(LOG_WARN, "usage", "file=%s msg=\"no sample was written\"", path);
+        usage->file = 0;
+    }
+    str_release(&text);
+    free(path);
+    free(folder);
+}
+
+/* --- sampling --- */
+
+/* What the task's GPUs do, as the driver last said; false: it does not tell. */
+static bool gpus_of(const struct agent *agent, const struct attempt *attempt, double *busy,
+                    double *bytes)
+{
+    uint64_t mask = attempt_gpus(attempt);
+    bool known = false;
+    *busy = *bytes = 0;
+    for (int g = 0; g < agent->gpus.count; g++) {
+        const struct gpu *gpu = &agent->gpus.list[g];
+        if (!(mask >> g & 1) || gpu->lost || gpu->utilization < 0)
+            continue;
+        *busy += gpu->utilization / 100.0;
+        *bytes += (double)gpu->used_bytes;
+        known = true;
+    }
+    return known;
+}
+
+static void sample(struct agent *agent, struct held *held, const struct usage_sum *now,
+                   double seconds)
+{
+    const struct usage_sum *last = &held->usage.last;
+    struct tfevent_scalar scalars[6];
+    int count = 0;
+    double cpu = now->cpu_seconds - last->cpu_seconds, busy, bytes;
+    scalars[count++] = (struct tfevent_scalar){"cpu", (float)(cpu > 0 ? cpu / seconds : 0)};
+    scalars[count++] = (struct tfevent_scalar){"memory", (float)now->memory_bytes};
+    if (now->read_bytes >= 0 && last->read_bytes >= 0) {
+        double in = (double)(now->read_bytes - last->read_bytes);
+        double out = (double)(now->written_bytes - last->written_bytes);
+        scalars[count++] =
+            (struct tfevent_scalar){"disk_read", (float)(in > 0 ? in / seconds : 0)};
+        scalars[count++] =
+            (struct tfevent_scalar){"disk_write", (float)(out > 0 ? out / seconds : 0)};
+    }
+    if (gpus_of(agent, held->attempt, &busy, &bytes)) {
+        scalars[count++] = (struct tfevent_scalar){"gpu", (float)busy};
+        scalars[count++] = (struct tfevent_scalar){"gpu_memory", (float)bytes};
+    }
+    write_sample(held, scalars, count);
+}
+
+static void look_at(struct agent *agent, struct held *held, const struct usage_table *table,
+                    uint64_t now_us)
+{
+    struct usage *usage = &held->usage;
+    struct usage_sum now;
+    usage->due_us = now_us + interval_us(now_us - usage->began_us);
+    if (!usage_of(table, attempt_shim(held->attempt), &now))
+        return;
+    if (usage->looked_us && now_us > usage->looked_us)
+        sample(agent, held, &now, (double)(now_us - usage->looked_us) / 1e6);
+    usage->last = now;
+    usage->looked_us = now_us;
+}
+
+void usage_watch(struct agent *agent)
+{
+    uint64_t now_us = clock_monotonic_us();
+    struct usage_table *table = NULL;
+    for (int i = 0; i < agent->held_count; i++) {
+        struct usage *usage = &agent->held[i].usage;
+        if (usage->due_us || !attempt_shim(agent->held[i].attempt))
+            continue;
+        usage->began_us = now_us;
+        usage->due_us = now_us + FIRST_US;
+        if (!agent->held[i].adopted) /* it has used nothing yet */
+            usage->looked_us = now_us;
+    }
+    if (now_us < usage_watch_next_us(agent))
+        return;
+    for (int i = 0; i < agent->held_count; i++) {
+        struct held *held = &agent->held[i];
+        if (!attempt_shim(held->attempt) || held->usage.due_us > now_us + TOGETHER_US)
+            continue;
+        if (!table)
+            table = usage_look();
+        look_at(agent, held, table, now_us);
+    }
+    usage_free(table);
+}
