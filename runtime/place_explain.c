@@ -59,7 +59,16 @@ static const char *rejection(const struct decision *decision, const struct devic
     if (node->requested_device[0] && device_name_parse(node->requested_device, &wish, &err) &&
         !device_name_matches(&wish, &device->parts))
         return "not what was requested";
-    return decision->done_us ? "it would be done later" : "another device comes first";
+    switch (decision->reason) {
+    case PLACE_WITH:
+        return "what it must be with is elsewhere";
+    case PLACE_NEAR:
+        return "its value is neither read nor made there";
+    case PLACE_KEPT:
+        return "it was elsewhere before";
+    default:
+        return decision->done_us ? "it would be done later" : "another device comes first";
+    }
 }
 
 void place_explain(const struct placement *placement, const struct node *node, struct str *json)

@@ -212,6 +212,16 @@ try {
         await page.screenshot({ path: join(shots, "time-dark-narrow.png"), fullPage: true });
         await page.setViewportSize({ width: 1360, height: 860 });
         await page.emulateMedia({ colorScheme: "light" });
+        await page.getByRole("link", { name: "Placement" }).click();
+        await page.getByLabel(/Find an op/).fill("MatMul");
+        await page.getByText("not on 1 other").first().click();
+        await page.getByText("not what was requested").first().waitFor({ timeout: 5000 });
+        await page.getByRole("link", { name: "Graph" }).click();
+        await page.getByLabel(/Find a node/).fill("dense/MatMul");
+        await page.getByRole("button", { name: /dense\/MatMul$/ }).first().click();
+        await page.getByText("why there").waitFor({ timeout: 5000 });
+        await page.getByText("not on 1 other").click();
+        await page.screenshot({ path: join(shots, "why-there.png") });
         trainyard("kill", "together", "--dir", folder);
     });
 

@@ -85,7 +85,8 @@ export interface Placed {
     device: string;
     requested?: string;
     reason?: string;
-    candidates?: { device: string; rejected?: string }[];
+    /** Devices; `rejected` is null for the one taken, `done_us` when it would be done there. */
+    candidates?: { device: string; rejected?: string | null; done_us?: number }[];
 }
 
 export interface GraphNode {

@@ -1,4 +1,6 @@
 """More programs over a cluster: partial runs, callables, partitioned variables, sharded savers, iterators, tables, traces, limits."""
+import json
+
 from client import *
 from tensorflow.core.protobuf import config_pb2
 
@@ -132,7 +134,11 @@ def trace_of_a_cluster(c):
     true(nodes.get("sum", "").startswith("/job:ps/replica:0/task:0"), str(nodes))
     true(len(meta.partition_graphs) >= 3, len(meta.partition_graphs))
     from tensorflow.python.client import timeline
-    true(len(timeline.Timeline(meta.step_stats).generate_chrome_trace_format()) > 100)
+    trace = json.loads(timeline.Timeline(meta.step_stats).generate_chrome_trace_format(show_memory=True))["traceEvents"]
+    rows = {e["pid"]: e["args"]["name"] for e in trace if e["name"] == "process_name"}
+    where = {e["args"]["name"]: rows[e["pid"]] for e in trace if e.get("ph") == "X"}
+    true("/job:worker/replica:0/task:1" in where.get("mm", ""), str(where))
+    true("/job:ps/replica:0/task:0" in where.get("sum", ""), str(where))
 
 
 @check

@@ -2,7 +2,8 @@
 
 import { useMemo, useState } from "preact/hooks";
 
-import type { GraphNode } from "../types";
+import { WhyThere } from "../parts/why-there";
+import type { GraphNode, Placed } from "../types";
 import { place } from "./layout";
 import { insides, scopesOf } from "./scopes";
 
@@ -14,7 +15,7 @@ function firstOpen(nodes: GraphNode[]): Set<string> {
     return tops.size === 1 ? new Set(tops) : new Set();
 }
 
-export function GraphView({ nodes }: { nodes: GraphNode[] }): preact.JSX.Element {
+export function GraphView({ nodes, placement }: { nodes: GraphNode[]; placement: ReadonlyMap<string, Placed> }): preact.JSX.Element {
     const [open, setOpen] = useState<ReadonlySet<string>>(() => firstOpen(nodes));
     const [chosen, setChosen] = useState<string>("");
     const [find, setFind] = useState("");
@@ -108,18 +109,18 @@ export function GraphView({ nodes }: { nodes: GraphNode[] }): preact.JSX.Element
                 </label>
                 {matches.map((node) => (
                     <div key={node.name}>
-                        <button class="button mono" onClick={() => reveal(node.name)}>
+                        <button class="plain mono" onClick={() => reveal(node.name)}>
                             {node.name}
                         </button>
                     </div>
                 ))}
-                <Card node={nodes.find((node) => node.name === chosen) ?? null} reveal={reveal} />
+                <Card node={nodes.find((node) => node.name === chosen) ?? null} placed={placement.get(chosen) ?? null} reveal={reveal} />
             </aside>
         </div>
     );
 }
 
-function Card({ node, reveal }: { node: GraphNode | null; reveal: (name: string) => void }): preact.JSX.Element {
+function Card({ node, placed, reveal }: { node: GraphNode | null; placed: Placed | null; reveal: (name: string) => void }): preact.JSX.Element {
     if (!node) return <p class="muted">Click a box: a scope opens in place, a node shows what it is. A dashed box has so many links that they are left out.</p>;
     return (
         <section class="panel">
@@ -130,7 +131,17 @@ function Card({ node, reveal }: { node: GraphNode | null; reveal: (name: string)
                 <dt>op</dt>
                 <dd class="mono">{node.op}</dd>
                 <dt>device</dt>
-                <dd class="mono">{node.device || "–"}</dd>
+                <dd class="mono">{placed?.device || node.device || "–"}</dd>
+                {placed ? (
+                    <>
+                        <dt>requested</dt>
+                        <dd class="mono">{placed.requested || "–"}</dd>
+                        <dt>why there</dt>
+                        <dd>
+                            <WhyThere placed={placed} />
+                        </dd>
+                    </>
+                ) : null}
                 {(node.shapes ?? []).map((shape, index) => (
                     <>
                         <dt>output {index}</dt>

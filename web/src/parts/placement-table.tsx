@@ -6,15 +6,9 @@ import * as api from "../api";
 import { useLoad } from "../hooks";
 import type { Job } from "../types";
 import { ProblemNotice } from "./problem";
+import { deviceOf, WhyThere } from "./why-there";
 
 const ROWS_MAX = 500;
-
-/** "/job:ps/replica:0/task:1/device:CPU:0" as "ps/1 CPU:0"; of a job with one task "CPU:0". */
-function deviceOf(name: string): string {
-    return name
-        .replace(/^\/job:localhost\/replica:\d+\/task:\d+\/device:/, "")
-        .replace(/^\/job:([^/]+)\/replica:\d+\/task:(\d+)\/device:/, "$1/$2\u00a0");
-}
 
 export function PlacementTable({ job }: { job: Job }): preact.JSX.Element {
     const { value, error, reload } = useLoad(() => api.placement(job.id), [job.id, job.state]);
@@ -50,7 +44,9 @@ export function PlacementTable({ job }: { job: Job }): preact.JSX.Element {
                                 <td class="mono" title={row.device}>
                                     {deviceOf(row.device)}
                                 </td>
-                                <td class="muted">{row.reason ?? ""}</td>
+                                <td class="muted">
+                                    <WhyThere placed={row} />
+                                </td>
                             </tr>
                         ))}
                     </tbody>
