@@ -239,6 +239,21 @@ try {
         await page.screenshot({ path: join(shots, "jobs.png") });
     });
 
+    await check("what a job uses of its machine is drawn as it runs, and again in other colours", async () => {
+        writeFileSync(join(folder, "burn.json"), JSON.stringify({ command: ["python3", "-c", "while True: pass"] }));
+        const number = trainyard("submit", join(folder, "burn.json"), "--dir", folder).match(/job (\d+)/)[1];
+        await page.goto(`${site}/jobs/${number}`);
+        const cpu = page.locator(".hardware .panel", { hasText: "CPU, cores" });
+        await cpu.locator(".uplot canvas").waitFor({ timeout: 30000 });
+        await page.emulateMedia({ colorScheme: "dark" });
+        await page.waitForTimeout(100);
+        expect((await cpu.locator(".uplot").count()) === 1, "the chart has gone with the colours");
+        await page.screenshot({ path: join(shots, "hardware-dark.png"), fullPage: true });
+        await page.emulateMedia({ colorScheme: "light" });
+        trainyard("kill", number, "--dir", folder);
+        await page.locator(".state.cancelled").first().waitFor({ timeout: 20000 });
+    });
+
     await check("dark, narrow and the nodes page hold together", async () => {
         await page.emulateMedia({ colorScheme: "dark" });
         await page.goto(`${site}/jobs/1`);

@@ -133,6 +133,10 @@ export async function metrics(id: string): Promise<Series[]> {
     return (await request<{ series: Series[] }>("GET", `/jobs/${id}/metrics?buckets=2000`)).series;
 }
 
+export async function hardware(id: string): Promise<Series[]> {
+    return (await request<{ series: Series[] }>("GET", `/jobs/${id}/hardware?buckets=2000`)).series;
+}
+
 export async function artifacts(id: string): Promise<Artifact[]> {
     return (await request<{ items: Artifact[] }>("GET", `/jobs/${id}/artifacts`)).items;
 }

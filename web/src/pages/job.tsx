@@ -7,6 +7,7 @@ import { ago, count, duration, metric, seconds } from "../format";
 import { go, useLoad, useNow } from "../hooks";
 import { subscribe } from "../live";
 import { Chart } from "../parts/chart";
+import { Hardware } from "../parts/hardware";
 import { GraphTab } from "../parts/graph-tab";
 import { LogTail } from "../parts/log-tail";
 import { PlacementTable } from "../parts/placement-table";
@@ -55,6 +56,7 @@ export function JobPage({ id, tab }: { id: string; tab: string }): preact.JSX.El
         <>
             <Top job={job} tab={tab} />
             {tab === "overview" ? <Overview job={job} series={series} /> : null}
+            {tab === "overview" ? <Hardware job={job} /> : null}
             {tab === "graph" ? <GraphTab job={job} /> : null}
             {tab === "placement" ? <PlacementTable job={job} /> : null}
             {tab === "time" ? <StepTimesTab job={job} /> : null}

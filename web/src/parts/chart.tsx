@@ -1,9 +1,9 @@
-// chart.tsx - one live curve (or a few) over steps, drawn by uPlot.
+// chart.tsx - one live curve (or a few) over steps or time, drawn by uPlot.
 //
-// The raw line is faint and a smoothed one lies over it when there are many points.  While the right
+// Over steps the raw line is faint and a smoothed one lies over it when there are many points.  While the right
 // edge is in view the chart follows; drag zooms, double click resets.
 
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 
 import { metric } from "../format";
@@ -36,12 +36,12 @@ function color(name: string): string {
     return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
 
-function linesOf(all: Series[]): Line[] {
+function linesOf(all: Series[], time: boolean): Line[] {
     const lines: Line[] = [];
     all.forEach((series, index) => {
         const ink = color(`--series-${index % 8}`);
         const validation = series.name.startsWith("val_");
-        const many = !validation && series.values.length >= SMOOTH_FROM;
+        const many = !time && !validation && series.values.length >= SMOOTH_FROM;
         lines.push({ label: series.name, color: ink, faint: many, dots: validation, series, smooth: 0 });
         if (many) lines.push({ label: `${series.name} smoothed`, color: ink, faint: false, dots: false, series, smooth: 0.9 });
     });
@@ -55,20 +55,32 @@ function dataOf(lines: Line[]): uPlot.AlignedData {
     return uPlot.join(tables);
 }
 
-function options(lines: Line[], width: number): uPlot.Options {
+const DAY = 86400;
+
+function clock(time: number, seconds: boolean): string {
+    return new Date(time * 1000).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit", ...(seconds ? { second: "2-digit" } : {}) });
+}
+
+function date(time: number): string {
+    return new Date(time * 1000).toLocaleDateString("en-GB", { day: "numeric", month: "short" });
+}
+
+function options(lines: Line[], width: number, time: boolean): uPlot.Options {
     const axis = { stroke: color("--muted"), grid: { stroke: color("--line"), width: 1 }, ticks: { stroke: color("--line"), width: 1 } };
     return {
         width,
         height: 220,
-        scales: { x: { time: false } },
+        scales: time ? { x: { time }, y: { range: (_, __, max) => [0, Math.max(max, 0.01) * 1.1] } } : { x: { time } },
         axes: [
-            { ...axis, values: (_, ticks) => ticks.map((tick) => (Number.isInteger(tick) ? tick.toLocaleString("en") : "")) },
+            time
+                ? { ...axis, values: (_, ticks, __, ___, apart) => ticks.map((tick) => (apart >= DAY ? date(tick) : clock(tick, apart < 60))) }
+                : { ...axis, values: (_, ticks) => ticks.map((tick) => (Number.isInteger(tick) ? tick.toLocaleString("en") : "")) },
             { ...axis, size: 64, values: (_, ticks) => ticks.map((tick) => String(Number(tick.toPrecision(6)))) },
         ],
-        cursor: { sync: { key: "steps" }, points: { size: 7 } },
+        cursor: { sync: { key: time ? "time" : "steps" }, points: { size: 7 } },
         legend: { live: true },
         series: [
-            { label: "step" },
+            time ? { label: "time", value: (_, at: number | null) => (at === null ? "–" : `${date(at)} ${clock(at, true)}`) } : { label: "step" },
             ...lines.map((line) => ({
                 label: line.label,
                 stroke: line.faint ? `${line.color}59` : line.color,
@@ -81,12 +93,14 @@ function options(lines: Line[], width: number): uPlot.Options {
     };
 }
 
-export function Chart({ series, waiting }: { series: Series[]; waiting: string }): preact.JSX.Element {
+// `time`: the steps are seconds since 1970, and what is drawn begins at 0.
+export function Chart({ series, waiting, time = false }: { series: Series[]; waiting: string; time?: boolean }): preact.JSX.Element {
     const place = useRef<HTMLDivElement>(null);
     const plot = useRef<uPlot | null>(null);
     const shape = useRef("");
+    const [, redraw] = useState(0);
     const drawn = series.filter((one) => one.values.length > 0);
-    const lines = linesOf(drawn);
+    const lines = linesOf(drawn, time);
 
     useEffect(() => {
         const element = place.current;
@@ -95,7 +109,7 @@ export function Chart({ series, waiting }: { series: Series[]; waiting: string }
         const data = dataOf(lines);
         if (!plot.current || shape.current !== wanted) {
             plot.current?.destroy();
-            plot.current = new uPlot(options(lines, element.clientWidth), data, element);
+            plot.current = new uPlot(options(lines, element.clientWidth, time), data, element);
             shape.current = wanted;
             return;
         }
@@ -113,6 +127,7 @@ export function Chart({ series, waiting }: { series: Series[]; waiting: string }
             plot.current?.destroy();
             plot.current = null;
             shape.current = "";
+            redraw((times) => times + 1);
         };
         const dark = matchMedia("(prefers-color-scheme: dark)");
         addEventListener("resize", resized);
