@@ -404,10 +404,11 @@ static bool host_listen(struct grpc_host *host, const struct rpc_server_options 
     int port = grpc_server_add_http2_port(host->server, address, credentials);
     grpc_server_credentials_release(credentials);
     if (!port)
-        return fail(err, UNAVAILABLE,
-                    "cannot listen on %s: it is in use, or no address of this machine%s",
-                    address,
-                    options->tls ? ", or the certificate and its key are no pair" : "");
+        return fail(
+            err, UNAVAILABLE,
+            "cannot listen on %s: another program has it (ss -ltnp says which), or it is "
+            "no address of this machine%s",
+            address, options->tls ? ", or the certificate and its key are no pair" : "");
     host->base.address = alloc_printf("%.*s:%d", (int)(colon - address), address, port);
     return true;
 }

@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/limits.h"
+#include "base/map.h"
 #include "base/str.h"
 
 #define TASKS_MAX 10000
@@ -55,6 +56,29 @@ static bool read_job(const char *name, const json_t *list, struct arena *arena,
     return true;
 }
 
+/* Two tasks at one address would both get what is meant for one of them. */
+static bool check_once(const struct cluster_spec *spec, struct arena *arena, struct error *err)
+{
+    struct map *seen = map_new();
+    bool ok = true;
+    for (int i = 0; ok && i < spec->jobs_count; i++) {
+        const struct cluster_job *job = &spec->jobs[i];
+        for (int t = 0; ok && t < job->tasks_count; t++) {
+            const char *other = map_find(seen, job->addresses[t]);
+            if (other)
+                ok = fail(err, INVALID,
+                          "task %d of job \"%s\" has the address of %s, %s: each needs a port "
+                          "of its own",
+                          t, job->name, other, job->addresses[t]);
+            else
+                map_set(seen, job->addresses[t],
+                        arena_printf(arena, "task %d of job \"%s\"", t, job->name));
+        }
+    }
+    map_free(seen);
+    return ok;
+}
+
 static bool read_jobs(const json_t *json, struct arena *arena, struct cluster_spec *spec,
                       struct error *err)
 {
@@ -72,7 +96,7 @@ static bool read_jobs(const json_t *json, struct arena *arena, struct cluster_sp
             return false;
         spec->jobs_count++;
     }
-    return true;
+    return check_once(spec, arena, err);
 }
 
 bool cluster_spec_read(const char *file, struct arena *arena, struct cluster_spec *spec,

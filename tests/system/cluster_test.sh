@@ -23,6 +23,8 @@ refuses another_task "worker of 1 task" "$task" --insecure --cluster "$work/clus
 refuses no_address 'is no host:port' "$task" --insecure --cluster '{"worker": ["here"]}' --job worker --task 0
 refuses no_port 'is no host:port' "$task" --insecure --cluster '{"worker": ["127.0.0.1:99999"]}' --job worker --task 0
 refuses no_job "no name of a job" "$task" --insecure --cluster '{"a b": ["127.0.0.1:1"]}' --job worker --task 0
+refuses one_address_twice 'task 0 of job "ps" has the address of task 1 of job "worker", 127.0.0.1:2: each needs a port of its own' \
+    "$task" --insecure --cluster '{"worker": ["127.0.0.1:1", "127.0.0.1:2"], "ps": ["127.0.0.1:2"]}' --job worker --task 0
 refuses no_json "line 1" "$task" --insecure --cluster '{"worker": [' --job worker --task 0
 
 start() {
