@@ -108,6 +108,10 @@ clients() { # folder of a build
     tests/interop/clients.sh $python "$1" cluster_more && tests/interop/clients.sh $python "$1" --mixed "${names[@]}"
 }
 
+upgrade() {
+    make --no-print-directory all && tests/upgrade.sh
+}
+
 clients_checked() {
     make --no-print-directory SAN=address all && SECONDS_EACH=600 clients build/address
 }
@@ -134,6 +138,7 @@ part sim-sqlite sim 20000 --sqlite
 part trace trace
 part flood flood 1000000
 part resume make system T=resume KILLS=100 TIMEOUT=3600
+part upgrade upgrade
 part failpoints make system T=failpoint_test LIVES=all TIMEOUT=3600
 part partitions env WAYS=all make system T=partition_test
 part kills make system T=kill_test KILLS=500 TIMEOUT=7200

@@ -7,7 +7,7 @@ ${CC:-cc} -shared -fPIC -o "$work/fail_sync.so" "$here/fail_sync.c" || { echo "s
 export FAIL_SYNC=$work/failing
 failing() { echo "$1" >"$work/failing.next"; mv "$work/failing.next" "$work/failing"; }
 mended() { rm "$work/failing"; }
-with() { LD_PRELOAD=$work/fail_sync.so "$@"; }
+with() { LD_PRELOAD=$work/fail_sync.so "$@"; } # not in the background: it would be a shell whose pid we know
 gone() { ! kill -0 "$pid" 2>/dev/null; }
 part() { field "$(api GET "/api/v1/jobs/$1")" "$2"; }
 
@@ -67,7 +67,7 @@ stop TERM
 # --- an agent's journal ---
 serve other --no-agent --backoff-ms 200
 join=$("$trainyard" token create --join --dir "$dir")
-with "$trainyard" agent --server "$(field "$(cat "$dir/server.json")" agents)" --token "$join" --dir "$work/node" --name n1 --cpus 1 >"$work/node.log" 2>&1 &
+LD_PRELOAD=$work/fail_sync.so "$trainyard" agent --server "$(field "$(cat "$dir/server.json")" agents)" --token "$join" --dir "$work/node" --name n1 --cpus 1 >"$work/node.log" 2>&1 &
 pids+=("$!")
 joined() { has "$(api GET /api/v1/nodes)" '"state":"joined"'; }
 check joins wait_for 20 joined
