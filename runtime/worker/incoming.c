@@ -54,10 +54,13 @@ static bool take_head(struct incoming *incoming, const struct rpc_span *spans, i
         return true;
     if (received.address) {
         incoming->was_lent = true;
-        return (incoming->near ||
-                fail(err, INVALID, "a task that is not near says where its memory is")) &&
-               near_read(incoming->near, received.address, incoming->value.data,
-                         tensor_bytes(&incoming->value), err);
+        if (!incoming->near)
+            return fail(err, INVALID, "a task that is not near says where its memory is");
+        if (!near_read(incoming->near, received.address, incoming->value.data,
+                       tensor_bytes(&incoming->value), err))
+            return false;
+        tensor_settle(&incoming->value);
+        return true;
     }
     if (content.size) {
         copy_out(spans, content.at, content.size, incoming->value.data);

@@ -592,6 +592,20 @@ TEST(near_tasks_read_each_others_memory)
     CHECK(!finish(client, 1));
     CHECK_INT(err.code, NOT_FOUND);
 
+    /* What another task has for a bool need not be one. */
+    struct tensor flags;
+    CHECK_OK(tensor_init(&flags, BOOL, &SHAPE(2000000), &err), &err);
+    memset(flags.data, 7, 2000000);
+    struct str head = {0};
+    wire_write_received_head(&flags, false, (uint64_t)(uintptr_t)flags.data, &head);
+    const struct rpc_span span = {head.data, head.size};
+    struct incoming incoming = {.near = &near};
+    CHECK_OK(incoming_take(&incoming, &span, 1, &err) && incoming_end(&incoming, &err), &err);
+    CHECK_INT(((uint8_t *)incoming.value.data)[1999999], 1);
+    incoming_release(&incoming);
+    str_release(&head);
+    tensor_release(&flags);
+
     /* Another process has the number by now; the task did not meet its peer. */
     in = (struct wire_receive){.step_id = 201, .key = key, .request_id = 2, .near = true};
     put(in.step_id, key, &value);
