@@ -1,8 +1,14 @@
 /* nodes.c - trainyard nodes. */
 
+#include "cli/change.h"
 #include "cli/cli.h"
+#include "cli/options.h"
 #include "cli/show.h"
 #include "cli/table.h"
+
+static const char usage[] =
+    "nodes | nodes remove NODE...     (remove: its tasks are tried elsewhere, and it needs a new "
+    "token to come back)";
 
 static double number(json_t *node, const char *name)
 {
@@ -33,8 +39,33 @@ static void print_nodes(json_t *answer)
     table_print(table);
 }
 
+static int remove_nodes(int argc, char **argv)
+{
+    const char *folder = NULL;
+    const struct option_row rows[] = {
+        {"dir", OPTION_TEXT, &folder, "folder of a server on this machine"},
+        {0},
+    };
+    struct options_words words;
+    struct error err;
+    int status = CLI_OK;
+    if (!options_parse(argc, argv, rows, 1, OPTIONS_WORDS_MAX, &words, &err))
+        return cli_usage(usage, rows, &err);
+    for (int i = 0; i < words.count; i++) {
+        int one = CLI_OK;
+        json_decref(change_send(folder, "DELETE", "nodes", words.word[i], NULL, &one));
+        if (one == CLI_OK)
+            printf("%s is removed: what ran there is tried elsewhere\n", words.word[i]);
+        else
+            status = one;
+    }
+    return status;
+}
+
 int nodes_main(int argc, char **argv)
 {
-    static const struct show show = {"nodes", "/api/v1/nodes", false, "", print_nodes};
+    static const struct show show = {usage, "/api/v1/nodes", false, "", print_nodes};
+    if (argc > 1 && strcmp(argv[1], "remove") == 0)
+        return remove_nodes(argc - 1, argv + 1);
     return show_answer(argc, argv, &show);
 }

@@ -12,6 +12,7 @@
 #include "cli/options.h"
 #include "cli/table.h"
 #include "db/tokens.h"
+#include "server/authority.h"
 #include "server/url.h"
 
 struct token_options {
@@ -66,9 +67,15 @@ static bool make_here(const struct token_options *options, struct error *err)
         options->days ? (int64_t)clock_wall_us() + options->days * 86400 * 1000000 : 0;
     bool ok = db_tokens_add(db, DB_USER_ADMIN, options->join ? TOKEN_JOIN : TOKEN_API, role,
                             options->name, expires_us, token, err);
+    struct authority *authority = NULL;
+    if (ok && options->join)
+        ok = (authority = authority_new(db, options->folder, err)) != NULL;
     db_close(db);
-    if (ok)
+    if (ok && authority)
+        printf("%s.%s\n", token, authority_pin(authority));
+    else if (ok)
         puts(token);
+    authority_free(authority);
     return ok;
 }
 

@@ -8,6 +8,7 @@
 #define NODE_COLUMNS                                                                           \
     "id, name, identity, boot_id, version, labels, epoch, state, draining, cpu_millis,"        \
     " memory_bytes, gpus, gpu_type, gpu_memory_bytes, joined_us, asked_us"
+#define NODE_REMOVED ", removed, refused_token"
 
 static void node_read(sqlite3_stmt *stmt, struct arena *arena, struct db_node *node)
 {
@@ -28,6 +29,8 @@ static void node_read(sqlite3_stmt *stmt, struct arena *arena, struct db_node *n
         .gpu_memory_bytes = sqlite3_column_int64(stmt, 13),
         .joined_us = sqlite3_column_int64(stmt, 14),
         .asked_us = sqlite3_column_int64(stmt, 15),
+        .removed = sqlite3_column_int(stmt, 16) != 0,
+        .refused_token = sqlite3_column_int64(stmt, 17),
     };
 }
 
@@ -35,7 +38,7 @@ bool db_nodes_list(struct db_conn *conn, struct arena *arena, struct db_node **n
                    int *nodes_count, struct error *err)
 {
     sqlite3_stmt *stmt =
-        db_query(conn, err, "SELECT " NODE_COLUMNS " FROM nodes ORDER BY id", "");
+        db_query(conn, err, "SELECT " NODE_COLUMNS NODE_REMOVED " FROM nodes ORDER BY id", "");
     if (!stmt)
         return false;
     struct db_rows rows = {.row_size = sizeof(struct db_node)};
@@ -50,7 +53,7 @@ bool db_nodes_find(struct db_conn *conn, const char *name, struct arena *arena,
                    struct db_node *node, struct error *err)
 {
     sqlite3_stmt *stmt =
-        db_query(conn, err, "SELECT " NODE_COLUMNS " FROM nodes WHERE name = ?1", "t", name);
+        db_query(conn, err, "SELECT " NODE_COLUMNS NODE_REMOVED " FROM nodes WHERE name = ?1", "t", name);
     int row = stmt ? db_row(conn, stmt, err) : -1;
     if (row < 0)
         return false;
@@ -104,6 +107,31 @@ bool db_nodes_state(struct db_conn *conn, int64_t id, enum node_state state, boo
     return db_run(conn, err, "UPDATE nodes SET state = ?2, draining = ?3 WHERE id = ?1", "iii",
                   id, (int64_t)state, (int64_t)draining) &&
            db_events_add(conn, &event, err);
+}
+
+static bool remove_run(struct db_conn *conn, void *arg, struct error *err)
+{
+    const int64_t *id = arg;
+    return db_run(conn, err,
+                  "UPDATE nodes SET removed = 1, refused_token ="
+                  " (SELECT coalesce(max(id), 0) FROM tokens) WHERE id = ?1",
+                  "i", *id);
+}
+
+bool db_nodes_remove(struct db *db, int64_t id, struct error *err)
+{
+    return db_write(db, DB_CONTROL, remove_run, &id, err);
+}
+
+static bool welcome_run(struct db_conn *conn, void *arg, struct error *err)
+{
+    return db_run(conn, err, "UPDATE nodes SET removed = 0 WHERE name = ?1", "t",
+                  (const char *)arg);
+}
+
+bool db_nodes_welcome(struct db *db, const char *name, struct error *err)
+{
+    return db_write(db, DB_CONTROL, welcome_run, (void *)name, err);
 }
 
 bool db_epoch_read(struct db_conn *conn, int64_t *epoch, struct error *err)

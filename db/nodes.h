@@ -23,12 +23,20 @@ struct db_node {
     int64_t gpu_memory_bytes;
     int64_t joined_us; /* wall clock of the newest session */
     int64_t asked_us;  /* the node's own clock, since its boot, when it asked for that */
+    bool removed;      /* by somebody, and not come back since; not set by db_nodes_set() */
+    int64_t refused_token; /* no token up to this one lets it in; likewise */
 };
 
 bool db_nodes_list(struct db_conn *conn, struct arena *arena, struct db_node **nodes,
                    int *nodes_count, struct error *err) CHECKED;
 bool db_nodes_find(struct db_conn *conn, const char *name, struct arena *arena,
                    struct db_node *node, struct error *err) CHECKED;
+
+/* Marks it: no token of before, and no certificate that came of one, lets it in any more. */
+bool db_nodes_remove(struct db *db, int64_t id, struct error *err) CHECKED;
+
+/* A node of this name has come by a newer token, if it was removed: it is one like others. */
+bool db_nodes_welcome(struct db *db, const char *name, struct error *err) CHECKED;
 
 /* --- for the scheduler's loop, inside its transaction --- */
 

@@ -194,6 +194,15 @@ bool db_tokens_use(struct db *db, int64_t id, int64_t now_us, struct error *err)
     return db_write(db, DB_CONTROL, use_run, &use, err);
 }
 
+bool db_tokens_revoked(struct db_conn *conn, int64_t id, bool *revoked, struct error *err)
+{
+    int64_t found = 0;
+    bool ok = db_number(conn, err, &found, 0,
+                        "SELECT 1 FROM tokens WHERE id = ?1 AND revoked_us > 0", "i", id);
+    *revoked = found;
+    return ok;
+}
+
 bool db_tokens_valid(struct db_conn *conn, int64_t id, int64_t rights, int64_t now_us,
                      bool *valid, struct error *err)
 {

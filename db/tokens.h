@@ -65,6 +65,10 @@ bool db_tokens_use(struct db *db, int64_t id, int64_t now_us, struct error *err)
 /* NOT_FOUND when there is none, or it is of another than `user_id` (0: of anybody). */
 bool db_tokens_revoke(struct db *db, int64_t id, int64_t user_id, struct error *err) CHECKED;
 
+/* Whether somebody revoked the token; one that is not known was not. */
+bool db_tokens_revoked(struct db_conn *conn, int64_t id, bool *revoked,
+                       struct error *err) CHECKED;
+
 /* Whether the token is neither revoked nor expired, and its user may do what he could when he
  * had `rights`. */
 bool db_tokens_valid(struct db_conn *conn, int64_t id, int64_t rights, int64_t now_us,

@@ -74,6 +74,11 @@ const char *rpc_call_peer(const struct rpc_call *call)
     return call->peer;
 }
 
+const char *rpc_call_certificate(const struct rpc_call *call)
+{
+    return call->certificate;
+}
+
 bool rpc_call_cancelled(const struct rpc_call *call)
 {
     return call->transport->cancelled(call);

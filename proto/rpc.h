@@ -39,11 +39,16 @@ struct rpc_service {
 /* The name in the certificate that the tasks of an attempt share. */
 #define RPC_TASKS_NAME "tasks.trainyard"
 
+/* The name in the certificate that a server shows to the agents of its nodes. */
+#define RPC_NODES_NAME "nodes.trainyard"
+
 struct rpc_tls { /* PEM texts; NULL for plaintext */
     const char *ca;
     const char *certificate;
     const char *key;
     const char *name; /* that a server must show; NULL: that of its address */
+    bool asks;        /* serving without `ca`: clients may show any certificate whose key they have;
+                         rpc_call_certificate() tells it, to be checked by who is called */
 };
 
 struct rpc_server_options {
@@ -72,6 +77,9 @@ const void *rpc_call_bytes(const struct rpc_call *call, size_t *size);
 
 /* "ipv4:127.0.0.1:51234", for logs. */
 const char *rpc_call_peer(const struct rpc_call *call);
+
+/* PEM: what the client showed to a server that `asks`, and has the key of; NULL: nothing. */
+const char *rpc_call_certificate(const struct rpc_call *call);
 
 /* True once the client has gone or its deadline has passed. */
 bool rpc_call_cancelled(const struct rpc_call *call);

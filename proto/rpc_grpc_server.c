@@ -30,6 +30,7 @@ struct grpc_host {
     grpc_completion_queue *queue;
     pthread_t thread;
     struct host_tag shut_down;
+    bool asks; /* clients for a certificate */
 
     pthread_mutex_t lock; /* guards: all below, and parts of its calls */
     pthread_cond_t changed;
@@ -85,6 +86,7 @@ static void served_free(struct served_call *call)
 {
     str_release(&call->base.request);
     gpr_free(call->base.peer);
+    free(call->base.certificate);
     free(call->base.gone_arg);
     grpc_call_details_destroy(&call->details);
     grpc_metadata_array_destroy(&call->metadata);
@@ -327,6 +329,19 @@ static void host_arm(struct grpc_host *host)
     assert(refused == GRPC_CALL_OK);
 }
 
+/* Owned; NULL when the client shows none. */
+static char *certificate_shown(grpc_call *call)
+{
+    grpc_auth_context *context = grpc_call_auth_context(call);
+    grpc_auth_property_iterator all =
+        grpc_auth_context_find_properties_by_name(context, GRPC_X509_PEM_CERT_PROPERTY_NAME);
+    const grpc_auth_property *found = grpc_auth_property_iterator_next(&all);
+    char *text =
+        found ? alloc_printf("%.*s", (int)found->value_length, found->value) : NULL;
+    grpc_auth_context_release(context);
+    return text;
+}
+
 static void on_arrived(struct tag *tag, bool ok)
 {
     struct served_call *call = ((struct served_tag *)tag)->call;
@@ -337,6 +352,8 @@ static void on_arrived(struct tag *tag, bool ok)
     }
     host_arm(host);
     call->base.peer = grpc_call_get_peer(call->call);
+    if (host->asks)
+        call->base.certificate = certificate_shown(call->call);
     pthread_mutex_lock(&host->lock);
     call->next = host->calls;
     if (call->next)
@@ -395,8 +412,9 @@ static bool host_listen(struct grpc_host *host, const struct rpc_server_options 
         grpc_ssl_pem_key_cert_pair pair = {tls->key, tls->certificate};
         credentials = grpc_ssl_server_credentials_create_ex(
             tls->ca, &pair, 1,
-            tls->ca ? GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY
-                    : GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE,
+            tls->ca     ? GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY
+            : tls->asks ? GRPC_SSL_REQUEST_CLIENT_CERTIFICATE_BUT_DONT_VERIFY
+                        : GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE,
             NULL);
     } else {
         credentials = grpc_insecure_server_credentials_create();
@@ -435,6 +453,7 @@ struct rpc_server *rpc_grpc_server_start(const struct rpc_server_options *option
     host->base.transport = &rpc_grpc_transport;
     host->services = (struct rpc_service){methods, self, options->more};
     host->references = 1;
+    host->asks = options->tls && !options->tls->ca && options->tls->asks;
     host->shut_down = (struct host_tag){{.completed = on_shut_down}, host};
     pthread_mutex_init(&host->lock, NULL);
     rpc_cond_init(&host->changed);

@@ -28,3 +28,27 @@ bool certificate_make(const uint8_t seed[CERTIFICATE_SEED_BYTES], const char *na
 bool certificate_sign(const uint8_t seed[CERTIFICATE_SEED_BYTES], const char *name,
                       const char *client, int seconds, struct arena *arena,
                       const char **certificate, const char **key, struct error *err) CHECKED;
+
+/*
+ * A certificate for the key of a request (PEM, PKCS #10), signed likewise: of the client
+ * `client`, which its names say, and `mark` besides (certificate_read()).  Nothing else of the
+ * request is looked at but that who made it has the key, which must be Ed25519: INVALID.
+ */
+bool certificate_answer(const uint8_t seed[CERTIFICATE_SEED_BYTES], const char *name,
+                        const char *request, const char *client, int64_t mark, int64_t seconds,
+                        struct arena *arena, const char **certificate,
+                        struct error *err) CHECKED;
+
+struct certificate_client { /* as a certificate says */
+    char name[256];
+    int64_t mark;
+    int64_t until_us; /* wall clock */
+};
+
+/*
+ * Whose the certificate (PEM) is.  UNAUTHENTICATED when the one of `seed` and `name` did not
+ * sign it, or not for a client; that its time is over is for the caller to see.
+ */
+bool certificate_read(const uint8_t seed[CERTIFICATE_SEED_BYTES], const char *name,
+                      const char *certificate, struct certificate_client *client,
+                      struct error *err) CHECKED;

@@ -13,9 +13,11 @@
 #include "db/jobs.h"
 #include "db/tokens.h"
 #include "scheduler/loop.h"
+#include "server/authority.h"
 #include "server/cluster.h"
 #include "server/meetings.h"
 #include "server/nodes.h"
+#include "server/nodes_certify.h"
 #include "server/nodes_session.h"
 #include "server/nodes_spec.h"
 #include "server/program.h"
@@ -26,6 +28,7 @@
 struct nodes {
     struct db *db;
     struct loop *loop;
+    struct authority *authority; /* NULL: others say who a node is */
     char *folder;
     nodes_ship_fn *ship;
     void *ship_self;
@@ -83,31 +86,11 @@ static bool reports_are_sane(const struct agent_task_report *reports, int count,
 
 /* --- Join --- */
 
-static bool token_check(struct nodes *nodes, const char *token, struct arena *arena,
-                        struct error *err)
+static void call_refused(const struct rpc_call *call, const struct error *err)
 {
-    struct db_token found;
-    struct db_conn *conn = db_read(nodes->db, DB_CONTROL, err);
-    bool ok = conn && db_tokens_find(conn, token, TOKEN_JOIN, (int64_t)clock_wall_us(), arena,
-                                     &found, err);
-    db_read_done(nodes->db, conn);
-    if (!ok && err->code == UNAUTHENTICATED)
-        fail(err, UNAUTHENTICATED, "this join token is not valid, or no longer");
-    return ok;
-}
-
-static bool name_is_good(const char *name)
-{
-    size_t size = strlen(name);
-    if (!size || size > LIMIT_NAME_BYTES || name[0] == '.')
-        return false;
-    for (const char *c = name; *c; c++) {
-        bool plain = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') ||
-                     (*c >= '0' && *c <= '9') || *c == '.' || *c == '_' || *c == '-';
-        if (!plain)
-            return false;
-    }
-    return true;
+    char text[700];
+    log_line(LOG_WARN, "nodes", "peer=%s code=%s msg=%s", rpc_call_peer(call),
+             error_code_name(err->code), log_quote(err->text, text, sizeof(text)));
 }
 
 static const char *labels_json(const struct agent_label *labels, int count, struct arena *arena)
@@ -136,14 +119,15 @@ static struct loop_join *join_read(struct nodes *nodes, struct rpc_call *call, b
     const void *bytes = rpc_call_bytes(call, &size);
     if (!agent_join_request_unpack(bytes, size, arena, &request, err))
         return NULL;
-    if (remote && !token_check(nodes, request.token, arena, err))
+    struct db_token token;
+    if (remote && !nodes->authority &&
+        !nodes_token_check(nodes->db, request.token, arena, &token, err))
         return NULL;
-    if (!name_is_good(request.node_name))
-        return fail_null(
-            err, INVALID,
-            "'%.100s' is no name for a node: letters, digits, '.', '_' and '-', at "
-            "most %d of them",
-            request.node_name, LIMIT_NAME_BYTES);
+    if (!nodes_name_check(request.node_name, err))
+        return NULL;
+    if (remote && nodes->authority &&
+        !nodes_admit(nodes->db, nodes->authority, call, request.node_name, err))
+        return NULL;
     const struct agent_resources *capacity = &request.capacity;
     if (request.asked_us < 0 || capacity->cpu_millis <= 0 || capacity->memory_bytes < 0 ||
         capacity->gpus < 0)
@@ -180,6 +164,7 @@ static void serve_join(struct nodes *nodes, struct rpc_call *call, bool remote)
     struct arena *arena = arena_new();
     struct loop_join *join = join_read(nodes, call, remote, arena, &err);
     if (!join) {
+        call_refused(call, &err);
         rpc_call_fail(call, &err);
         arena_free(arena);
     } else if (!loop_join(nodes->loop, join)) {
@@ -220,7 +205,8 @@ static void on_joined(void *self, struct loop_join *join, const struct loop_task
     struct agent_join_response response = {
         .node_id = join->node_id,
         .node_epoch = join->node_epoch,
-        .node_key = nodes_session_open(nodes->sessions, join->node_id, join->node_epoch),
+        .node_key = nodes_session_open(nodes->sessions, join->node_id, join->node_epoch,
+                                       rpc_call_certificate(call) ? join->name : ""),
         .discard = refs,
         .discard_count = discard_count,
     };
@@ -233,6 +219,16 @@ static void on_joined(void *self, struct loop_join *join, const struct loop_task
     loop_join_free(join);
 }
 
+/* The session is the caller's: it has its key, and shows its node's certificate. */
+static bool session_check(struct nodes *nodes, const struct rpc_call *call, int64_t node,
+                          int64_t epoch, const char *key, struct error *err)
+{
+    struct authority_node who = {0};
+    if (rpc_call_certificate(call) && !authority_check(nodes->authority, call, &who, err))
+        return false;
+    return nodes_session_check(nodes->sessions, node, epoch, key, who.name, err);
+}
+
 /* --- Sync --- */
 
 static bool sync_read(struct nodes *nodes, struct rpc_call *call, struct arena *arena,
@@ -241,8 +237,8 @@ static bool sync_read(struct nodes *nodes, struct rpc_call *call, struct arena *
     size_t size;
     const void *bytes = rpc_call_bytes(call, &size);
     return agent_sync_request_unpack(bytes, size, arena, request, err) &&
-           nodes_session_check(nodes->sessions, request->node_id, request->node_epoch,
-                               request->node_key, err) &&
+           session_check(nodes, call, request->node_id, request->node_epoch,
+                         request->node_key, err) &&
            (request->asked_us >= 0 || fail(err, INVALID, "asked_us is negative")) &&
            reports_are_sane(request->reports, request->reports_count, err);
 }
@@ -418,8 +414,7 @@ static void ship_run(struct nodes *nodes, struct rpc_call *call)
     struct arena *arena = arena_new();
     int64_t cursor;
     bool ok = agent_ship_request_unpack(bytes, size, arena, &ship, &err) &&
-              nodes_session_check(nodes->sessions, ship.node_id, ship.node_epoch, ship.node_key,
-                                  &err) &&
+              session_check(nodes, call, ship.node_id, ship.node_epoch, ship.node_key, &err) &&
               task_is_theirs(nodes, ship.node_id, &ship.task, arena, &err);
     if (ok && (ship.offset < 0 || ship.data_size > LIMIT_SHIP_BYTES))
         ok = fail(&err, INVALID, "no piece of a file: offset %lld, %zu bytes",
@@ -451,8 +446,8 @@ static void fetch_run(struct nodes *nodes, struct rpc_call *call)
     struct arena *arena = arena_new();
     char *data = alloc_bytes(LIMIT_SHIP_BYTES);
     bool ok = agent_fetch_request_unpack(bytes, size, arena, &fetch, &err) &&
-              nodes_session_check(nodes->sessions, fetch.node_id, fetch.node_epoch,
-                                  fetch.node_key, &err) &&
+              session_check(nodes, call, fetch.node_id, fetch.node_epoch, fetch.node_key,
+                            &err) &&
               task_is_theirs(nodes, fetch.node_id, &fetch.task, arena, &err);
     if (ok && fetch.offset < 0)
         ok = fail(&err, INVALID, "offset %lld is negative", (long long)fetch.offset);
@@ -484,8 +479,7 @@ static void meet_run(struct nodes *nodes, struct rpc_call *call)
     const void *bytes = rpc_call_bytes(call, &size);
     struct arena *arena = arena_new();
     if (agent_meet_request_unpack(bytes, size, arena, &meet, &err) &&
-        nodes_session_check(nodes->sessions, meet.node_id, meet.node_epoch, meet.node_key,
-                            &err) &&
+        session_check(nodes, call, meet.node_id, meet.node_epoch, meet.node_key, &err) &&
         task_is_theirs(nodes, meet.node_id, &meet.task, arena, &err) &&
         meetings_meet(nodes->meetings, &meet, arena, &met, &err)) {
         struct str answer = {0};
@@ -501,6 +495,29 @@ static void meet_run(struct nodes *nodes, struct rpc_call *call)
 static void serve_meet(void *self, struct rpc_call *call)
 {
     errand_post(self, meet_run, call);
+}
+
+static void certify_run(struct nodes *nodes, struct rpc_call *call)
+{
+    struct error err;
+    struct str answer = {0};
+    bool ok = nodes->authority
+                  ? nodes_certify(nodes->db, nodes->authority, call, &answer, &err)
+                  : fail(&err, PRECONDITION,
+                         "this server lets in certificates of its operator's authority "
+                         "(--agents-ca): give the agent --cert and --key");
+    if (ok) {
+        rpc_call_reply(call, answer.data, answer.size);
+    } else {
+        call_refused(call, &err);
+        rpc_call_fail(call, &err);
+    }
+    str_release(&answer);
+}
+
+static void serve_certify(void *self, struct rpc_call *call)
+{
+    errand_post(self, certify_run, call);
 }
 
 static void *nodes_errand_main(void *arg)
@@ -525,9 +542,10 @@ const struct rpc_method nodes_methods_local[] = {
 };
 
 const struct rpc_method nodes_methods_remote[] = {
-    {AGENT_PATH_JOIN, serve_join_remote}, {AGENT_PATH_SYNC, serve_sync},
-    {AGENT_PATH_SHIP, serve_ship},        {AGENT_PATH_FETCH, serve_fetch},
-    {AGENT_PATH_MEET, serve_meet},        {0},
+    {AGENT_PATH_CERTIFY, serve_certify}, {AGENT_PATH_JOIN, serve_join_remote},
+    {AGENT_PATH_SYNC, serve_sync},       {AGENT_PATH_SHIP, serve_ship},
+    {AGENT_PATH_FETCH, serve_fetch},     {AGENT_PATH_MEET, serve_meet},
+    {0},
 };
 
 struct nodes *nodes_new(const struct nodes_options *options, struct error *err)
@@ -535,6 +553,7 @@ struct nodes *nodes_new(const struct nodes_options *options, struct error *err)
     struct nodes *nodes = alloc_bytes(sizeof(*nodes));
     nodes->db = options->db;
     nodes->loop = options->loop;
+    nodes->authority = options->authority;
     nodes->folder = alloc_text(options->folder);
     nodes->ship = options->ship;
     nodes->ship_self = options->ship_self;

@@ -16,6 +16,7 @@
 #include "proto/agent_pb.h"
 #include "proto/rpc.h"
 
+struct authority;
 struct db;
 struct error;
 struct loop;
@@ -31,6 +32,8 @@ typedef bool nodes_ship_fn(void *self, const struct agent_ship_request *ship, in
 struct nodes_options {
     struct db *db;
     struct loop *loop;   /* made, not started yet */
+    struct authority *authority; /* that certifies remote nodes, borrowed; NULL: a join token
+                                    each time, behind somebody else's certificates */
     const char *folder;  /* DIR: jobs/ and datasets/ are below it */
     nodes_ship_fn *ship; /* called by one thread at a time */
     void *ship_self;
@@ -49,8 +52,8 @@ void nodes_free(struct nodes *nodes); /* NULL is fine */
 
 /*
  * For rpc_server_start(), with the struct nodes as `self`.  The embedded agent calls a server
- * at "local:..." and needs no token; everyone else needs a join token (db_tokens_add,
- * TOKEN_JOIN).
+ * at "local:..." and needs no token; everyone else needs a certificate, which he gets for a
+ * join token (server/authority.h), or without an authority the token alone.
  */
 extern const struct rpc_method nodes_methods_local[];
 extern const struct rpc_method nodes_methods_remote[];

@@ -30,6 +30,7 @@ struct session {
     int64_t node;
     int64_t epoch;
     char key[KEY_BYTES];
+    char *name;
     struct pending *commands;
     int commands_count;
     int commands_capacity;
@@ -98,6 +99,7 @@ static struct answer session_end(struct session *session)
         arena_free(session->commands[i].arena);
     free(session->commands);
     free(session->acknowledged);
+    free(session->name);
     arena_free(session->roles);
     free(session);
     return answer;
@@ -140,12 +142,14 @@ void nodes_session_close(struct nodes_sessions *sessions, int64_t node)
     }
 }
 
-const char *nodes_session_open(struct nodes_sessions *sessions, int64_t node, int64_t epoch)
+const char *nodes_session_open(struct nodes_sessions *sessions, int64_t node, int64_t epoch,
+                               const char *name)
 {
     nodes_session_close(sessions, node);
     struct session *session = alloc_bytes(sizeof(*session));
     session->node = node;
     session->epoch = epoch;
+    session->name = alloc_text(name);
     session->roles = arena_new();
     uint8_t secret[32];
     randombytes_buf(secret, sizeof(secret));
@@ -161,14 +165,17 @@ const char *nodes_session_open(struct nodes_sessions *sessions, int64_t node, in
 }
 
 bool nodes_session_check(struct nodes_sessions *sessions, int64_t node, int64_t epoch,
-                         const char *key, struct error *err)
+                         const char *key, const char *name, struct error *err)
 {
     pthread_mutex_lock(&sessions->lock);
     const struct session *session = session_find_locked(sessions, node);
     bool ok = session && session->epoch == epoch && strlen(key) == strlen(session->key) &&
               sodium_memcmp(key, session->key, strlen(key)) == 0;
+    bool theirs = ok && strcmp(session->name, name) == 0;
     pthread_mutex_unlock(&sessions->lock);
-    return ok || fail_fenced(err);
+    if (!ok)
+        return fail_fenced(err);
+    return theirs || fail(err, DENIED, "the session is another node's, by its certificate");
 }
 
 /* --- what is to be said --- */

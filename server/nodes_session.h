@@ -16,16 +16,22 @@ struct nodes_sessions *nodes_session_new(uint64_t hold_us);
 void nodes_session_free(
     struct nodes_sessions *sessions); /* no call may be held; NULL is fine */
 
-/* A new session for a node, instead of any older one; writes its key (owned by the sessions).
+/*
+ * A new session for a node, instead of any older one; its key is owned by the sessions.  `name`:
+ * whose certificate each call must show, "" when none is asked for; copied.
  */
-const char *nodes_session_open(struct nodes_sessions *sessions, int64_t node, int64_t epoch);
+const char *nodes_session_open(struct nodes_sessions *sessions, int64_t node, int64_t epoch,
+                               const char *name);
 
 /* Ends the session of a node, or (0) of all: a held call fails with "fenced". */
 void nodes_session_close(struct nodes_sessions *sessions, int64_t node);
 
-/* PRECONDITION "fenced" when this is not the newest session of the node. */
+/*
+ * PRECONDITION "fenced" when this is not the newest session of the node, DENIED when the caller,
+ * by its certificate, is not who opened it.
+ */
 bool nodes_session_check(struct nodes_sessions *sessions, int64_t node, int64_t epoch,
-                         const char *key, struct error *err) CHECKED;
+                         const char *key, const char *name, struct error *err) CHECKED;
 
 /* Adds a command, copied, for the node; dropped when it has no session. */
 void nodes_session_command(struct nodes_sessions *sessions, int64_t node,

@@ -12,6 +12,7 @@
 struct arena;
 struct clean;
 struct db;
+struct authority;
 struct engine;
 struct error;
 struct feed;
@@ -31,6 +32,7 @@ struct services {
     struct feed *feed;
     struct loop *loop;
     struct engine *engine; /* NULL: none */
+    const struct authority *authority; /* NULL: nodes are certified by another one */
     struct webhooks *webhooks;
     struct job_replies *job_replies; /* NULL: none are kept */
     struct tickets *tickets;

@@ -25,6 +25,7 @@
 #include "scheduler/loop.h"
 #include "server/audit.h"
 #include "server/auth.h"
+#include "server/authority.h"
 #include "server/clean.h"
 #include "server/dataset.h"
 #include "server/door.h"
@@ -52,6 +53,7 @@ struct serve {
     struct loop *loop;
     struct feed *feed;
     struct ingest *ingest;
+    struct authority *authority; /* NULL: agents show certificates of another one */
     struct nodes *nodes;
     struct engine *engine; /* NULL: none */
     struct rpc_server *local_rpc;
@@ -121,11 +123,6 @@ static bool check_agents(const struct serve_options *options, struct error *err)
                     "--agents-host is '%.60s'; it must be an IPv4 address of "
                     "this machine",
                     host);
-    if (host && !tls && strncmp(host, "127.", 4) != 0)
-        return fail(err, INVALID,
-                    "--agents-host %s: agents are told secrets; add "
-                    "--agents-cert and --agents-key, so that what they are told is encrypted",
-                    host);
     return true;
 }
 
@@ -169,7 +166,13 @@ static bool start_scheduler(struct serve *s, const struct serve_options *options
     if (!s->loop)
         return false;
     s->ingest = ingest_new(s->db, s->feed, s->folder);
-    struct nodes_options nodes = {s->db,       s->loop,   s->folder,
+    const struct rpc_tls *tls = options->agents_tls;
+    if (!tls || !tls->ca) {
+        s->authority = authority_new(s->db, s->folder, err);
+        if (!s->authority)
+            return false;
+    }
+    struct nodes_options nodes = {s->db,       s->loop,   s->authority,       s->folder,
                                   ingest_ship, s->ingest, options->suspect_ms};
     s->nodes = nodes_new(&nodes, err);
     if (!s->nodes || !make_engine(s, options, err) || !loop_start(s->loop, err))
@@ -186,7 +189,9 @@ static bool start_scheduler(struct serve *s, const struct serve_options *options
     char address[64];
     snprintf(address, sizeof(address), "%s:%d", agents_host(options), options->agents_port);
     rpc.address = address;
-    rpc.tls = options->agents_tls;
+    struct rpc_tls shown = tls ? *tls : *authority_tls(s->authority);
+    shown.asks = s->authority != NULL;
+    rpc.tls = &shown;
     s->remote_rpc = rpc_server_start(&rpc, nodes_methods_remote, s->nodes, err);
     return s->remote_rpc || error_prefix(err, "the port for agents (--agents-port): ");
 }
@@ -260,6 +265,7 @@ static bool start_http(struct serve *s, const struct serve_options *options, str
         .feed = s->feed,
         .loop = s->loop,
         .engine = s->engine,
+        .authority = s->authority,
         .webhooks = s->webhooks,
         .clean = s->clean,
         .job_replies = s->job_replies,
@@ -299,7 +305,7 @@ static bool start_engine(struct serve *s, struct error *err)
 {
     return !s->engine ||
            engine_start(s->engine, s->remote_rpc ? rpc_server_address(s->remote_rpc) : "",
-                        err) ||
+                        s->authority ? authority_pin(s->authority) : NULL, err) ||
            error_prefix(err, "--engine-config: ");
 }
 
@@ -374,6 +380,7 @@ static void stop(struct serve *s)
     if (s->loop_started)
         loop_stop(s->loop);
     nodes_free(s->nodes);
+    authority_free(s->authority);
     loop_free(s->loop);
     engine_free(s->engine);
     ingest_free(s->ingest);

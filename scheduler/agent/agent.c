@@ -9,7 +9,9 @@
 #include "base/alloc.h"
 #include "base/limits.h"
 #include "base/mailbox.h"
+#include "proto/rpc.h"
 #include "scheduler/agent/agent.h"
+#include "scheduler/agent/credentials.h"
 #include "scheduler/agent/files.h"
 #include "scheduler/agent/internal.h"
 #include "scheduler/agent/inventory.h"
@@ -111,6 +113,7 @@ static void agent_free(struct agent *agent)
         close(agent->lock_file);
     pthread_cond_destroy(&agent->failing);
     pthread_mutex_destroy(&agent->lock);
+    credentials_free(agent->credentials);
     labels_release(&agent->labels);
     gpus_query_end(&agent->gpus_query);
     gpus_release(&agent->gpus);
@@ -129,7 +132,8 @@ static struct agent *agent_make(const struct agent_options *options)
     struct agent *agent = alloc_bytes(sizeof(*agent));
     agent->folder = path_absolute(options->folder);
     agent->attempts_folder = alloc_printf("%s/attempts", agent->folder);
-    agent->token = alloc_text(options->token ? options->token : "");
+    const char *token = options->token ? options->token : "";
+    agent->token = alloc_printf("%.*s", (int)strcspn(token, "."), token);
     inventory_boot_id(agent->boot_id, sizeof(agent->boot_id));
     inventory_host(options->server, agent->host, sizeof(agent->host));
     agent->capacity = (struct agent_resources){
@@ -162,6 +166,24 @@ static void offer_gpus(struct agent *agent)
     gpu_watch_offer(agent);
 }
 
+/* Of a server in this process, or one that takes certificates of its operator, all is known;
+ * else the agent's thread gets what it needs. */
+static bool connect_link(struct agent *agent, const struct agent_options *options,
+                         struct error *err)
+{
+    const struct rpc_tls *tls = options->tls;
+    agent->link = link_new(options->server, agent->mailbox);
+    if (strncmp(options->server, "local:", 6) == 0 || (tls && tls->certificate))
+        return link_connect(agent->link, tls, err);
+    const struct credentials_options known = {.folder = agent->folder,
+                                              .server = options->server,
+                                              .node_name = agent->node_name,
+                                              .token = options->token,
+                                              .ca = tls ? tls->ca : NULL};
+    agent->credentials = credentials_open(&known, err);
+    return agent->credentials != NULL;
+}
+
 struct agent *agent_start(const struct agent_options *options, struct error *err)
 {
     struct agent *agent = agent_make(options);
@@ -181,9 +203,10 @@ struct agent *agent_start(const struct agent_options *options, struct error *err
     ok = ok && work_adopt(agent, err);
     if (ok && !options->fake_gpus)
         offer_gpus(agent);
-    if (ok)
-        agent->link = link_new(options->server, options->tls, agent->mailbox, err);
-    if (!agent->link) {
+    if (!ok || !connect_link(agent, options, err)) {
+        if (agent->link)
+            link_cancel(agent->link);
+        link_free(agent->link);
         agent_free(agent);
         return NULL;
     }

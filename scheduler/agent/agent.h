@@ -21,8 +21,10 @@ struct rpc_tls;
 
 struct agent_options {
     const char *server;        /* "local:NAME" or "127.0.0.1:7071" */
-    const char *token;         /* a join token; NULL for the embedded agent */
-    const struct rpc_tls *tls; /* NULL: plaintext */
+    const char *token;         /* a join token; NULL for the embedded agent, and when one is not
+                                  needed any more */
+    const struct rpc_tls *tls; /* `ca` alone: what the server is checked against; with a
+                                  certificate: that one is shown; NULL: as credentials.h says */
     const char *folder;        /* made if missing; one agent at a time, held by a lock */
     const char *node_name;     /* NULL: the name kept in the folder, else the host's */
     const char *task_path;     /* NULL: trainyard-task beside this program */

@@ -11,6 +11,7 @@
 #include "scheduler/agent/usage.h"
 #include "scheduler/agent/users.h"
 
+struct credentials;
 struct link;
 struct mailbox;
 
@@ -55,6 +56,7 @@ struct agent {
     int lock_file; /* held as long as the agent lives */
     struct attempt_places places;
 
+    struct credentials *credentials; /* NULL: the link has what it needs */
     struct link *link;
     struct mailbox *mailbox; /* struct link_mail */
     int inotify;

@@ -13,12 +13,15 @@
 #include "scheduler/agent/link.h"
 
 struct link {
-    struct rpc_client *client;
-    struct mailbox *mailbox; /* the agent's */
+    char *server;
+    struct rpc_client *client; /* NULL: not yet; changed by the agent's thread, under the lock */
+    struct mailbox *mailbox;   /* the agent's */
     pthread_t thread;
 
     pthread_mutex_t lock; /* guards: all below */
     pthread_cond_t changed;
+    struct rpc_client *in_use;  /* by the poll that is under way; NULL: none */
+    struct rpc_client *retired; /* in use for the last time; NULL: none */
     bool stopping;
     bool polling; /* a poll or its mail is under way */
     int64_t node_id;
@@ -36,12 +39,13 @@ static struct arena *response_arena(size_t size)
 
 /* --- the long poll --- */
 
-static struct link_mail *poll_once(struct link *link, const struct str *request, int64_t epoch)
+static struct link_mail *poll_once(struct rpc_client *client, const struct str *request,
+                                   int64_t epoch)
 {
     struct link_mail *mail = alloc_bytes(sizeof(*mail));
     struct str response = {0};
     mail->node_epoch = epoch;
-    mail->ok = rpc_client_call(link->client, AGENT_PATH_SYNC, request, &response,
+    mail->ok = rpc_client_call(client, AGENT_PATH_SYNC, request, &response,
                                LIMIT_LONG_POLL_MS + LIMIT_RPC_MS, &mail->error);
     mail->arena = response_arena(response.size);
     mail->ok = mail->ok && agent_sync_response_unpack(response.data, response.size, mail->arena,
@@ -56,8 +60,8 @@ static void mail_free(struct link_mail *mail)
     free(mail);
 }
 
-/* Waits until a poll is due and packs its request; false when stopping. */
-static bool poll_wait(struct link *link, struct str *request, int64_t *epoch)
+/* Waits until a poll is due and packs its request; NULL when stopping, else by whom to ask. */
+static struct rpc_client *poll_wait(struct link *link, struct str *request, int64_t *epoch)
 {
     pthread_mutex_lock(&link->lock);
     for (;;) {
@@ -82,8 +86,18 @@ static bool poll_wait(struct link *link, struct str *request, int64_t *epoch)
     agent_sync_request_pack(&sync, request);
     *epoch = link->node_epoch;
     link->polling = true;
+    struct rpc_client *client = link->in_use = go_on ? link->client : NULL;
     pthread_mutex_unlock(&link->lock);
-    return go_on;
+    return client;
+}
+
+static void poll_done(struct link *link)
+{
+    pthread_mutex_lock(&link->lock);
+    struct rpc_client *retired = link->retired;
+    link->in_use = link->retired = NULL;
+    pthread_mutex_unlock(&link->lock);
+    rpc_client_free(retired);
 }
 
 static void *link_main(void *argument)
@@ -91,8 +105,10 @@ static void *link_main(void *argument)
     struct link *link = argument;
     struct str request = {0};
     int64_t epoch;
-    while (poll_wait(link, &request, &epoch)) {
-        struct link_mail *mail = poll_once(link, &request, epoch);
+    struct rpc_client *client;
+    while ((client = poll_wait(link, &request, &epoch))) {
+        struct link_mail *mail = poll_once(client, &request, epoch);
+        poll_done(link);
         if (!mailbox_post(link->mailbox, mail)) { /* the agent is stopping */
             mail_free(mail);
             break;
@@ -122,16 +138,31 @@ void link_continue(struct link *link, struct link_mail *mail, int64_t commands_d
 
 /* --- life --- */
 
-struct link *link_new(const char *server, const struct rpc_tls *tls, struct mailbox *mailbox,
-                      struct error *err)
+bool link_connect(struct link *link, const struct rpc_tls *tls, struct error *err)
 {
     const struct rpc_client_options options = {
-        .address = server, .message_bytes_max = LIMIT_CONTROL_MESSAGE_BYTES, .tls = tls};
+        .address = link->server, .message_bytes_max = LIMIT_CONTROL_MESSAGE_BYTES, .tls = tls};
     struct rpc_client *client = rpc_client_new(&options, err);
     if (!client)
-        return NULL;
-    struct link *link = alloc_bytes(sizeof(*link));
+        return false;
+    pthread_mutex_lock(&link->lock);
+    struct rpc_client *old = link->client;
     link->client = client;
+    if (old && old == link->in_use) {
+        link->retired = old;
+        old = NULL;
+    }
+    if (link->stopping)
+        rpc_client_cancel(client);
+    pthread_mutex_unlock(&link->lock);
+    rpc_client_free(old);
+    return true;
+}
+
+struct link *link_new(const char *server, struct mailbox *mailbox)
+{
+    struct link *link = alloc_bytes(sizeof(*link));
+    link->server = alloc_text(server);
     link->mailbox = mailbox;
     link->node_key = alloc_text("");
     pthread_mutex_init(&link->lock, NULL);
@@ -151,8 +182,11 @@ void link_cancel(struct link *link)
     pthread_mutex_lock(&link->lock);
     link->stopping = true;
     pthread_cond_signal(&link->changed);
+    if (link->client)
+        rpc_client_cancel(link->client);
+    if (link->retired)
+        rpc_client_cancel(link->retired);
     pthread_mutex_unlock(&link->lock);
-    rpc_client_cancel(link->client);
 }
 
 void link_free(struct link *link)
@@ -164,10 +198,25 @@ void link_free(struct link *link)
     pthread_cond_destroy(&link->changed);
     pthread_mutex_destroy(&link->lock);
     free(link->node_key);
+    free(link->server);
     free(link);
 }
 
 /* --- calls of the agent's thread --- */
+
+bool link_certify(struct link *link, const struct agent_certify_request *request,
+                  struct arena *arena, struct agent_certify_response *response,
+                  struct error *err)
+{
+    struct str bytes = {0}, answer = {0};
+    agent_certify_request_pack(request, &bytes);
+    bool ok =
+        rpc_client_call(link->client, AGENT_PATH_CERTIFY, &bytes, &answer, LIMIT_RPC_MS, err) &&
+        agent_certify_response_unpack(answer.data, answer.size, arena, response, err);
+    str_release(&bytes);
+    str_release(&answer);
+    return ok;
+}
 
 bool link_join(struct link *link, const struct agent_join_request *request, struct arena *arena,
                struct agent_join_response *response, struct error *err)

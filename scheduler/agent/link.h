@@ -24,12 +24,21 @@ struct link_mail { /* what the long poll brought */
     struct error error;                  /* when not */
 };
 
-struct link *link_new(const char *server, const struct rpc_tls *tls, struct mailbox *mailbox,
-                      struct error *err) CHECKED;
+/* Calls can be made once it is connected. */
+struct link *link_new(const char *server, struct mailbox *mailbox);
+
+/* Calls go this way from now on; a poll that is under way ends as it began.  By the agent's
+ * thread, or before it. */
+bool link_connect(struct link *link, const struct rpc_tls *tls, struct error *err) CHECKED;
 
 /* Makes calls fail and the long poll end, for ever; from any thread. */
 void link_cancel(struct link *link);
 void link_free(struct link *link); /* after link_cancel(); NULL is fine */
+
+/* Asks for a certificate.  The response lives in `arena`. */
+bool link_certify(struct link *link, const struct agent_certify_request *request,
+                  struct arena *arena, struct agent_certify_response *response,
+                  struct error *err) CHECKED;
 
 /* Opens a session, and the long poll with it.  The response lives in `arena`. */
 bool link_join(struct link *link, const struct agent_join_request *request, struct arena *arena,

@@ -17,6 +17,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/mailbox.h"
+#include "scheduler/agent/credentials.h"
 #include "scheduler/agent/files.h"
 #include "scheduler/agent/internal.h"
 #include "scheduler/agent/link.h"
@@ -235,6 +236,34 @@ static void mail_take(struct agent *agent, struct link_mail *mail)
 
 /* --- what is said to the server --- */
 
+/* Somebody removed this node: what runs here is tried elsewhere already. */
+static void discard_all(struct agent *agent)
+{
+    for (int i = 0; i < agent->held_count; i++) {
+        agent->held[i].discarded = true;
+        attempt_kill(agent->held[i].attempt);
+    }
+}
+
+static void join_refused(struct agent *agent, const struct error *err)
+{
+    bool refused =
+        err->code == UNAUTHENTICATED || err->code == DENIED || err->code == NOT_FOUND;
+    if (refused && agent->credentials && credentials_refused(agent->credentials)) {
+        log_trouble(agent, "join by the certificate, now by the token", err);
+        back_off(agent);
+    } else if (err->code == NOT_FOUND) {
+        discard_all(agent);
+        give_up(agent, err);
+    } else if (!agent->joined_us &&
+               (refused || err->code == INVALID || err->code == EXISTS)) {
+        give_up(agent, err);
+    } else {
+        log_trouble(agent, "join", err);
+        back_off(agent);
+    }
+}
+
 static void join(struct agent *agent)
 {
     struct agent_task_report *tasks =
@@ -268,7 +297,8 @@ static void join(struct agent *agent)
     struct agent_join_response response;
     struct arena *arena = arena_new_limited(LIMIT_CONTROL_MESSAGE_BYTES * 4);
     failpoint("agent.before_join");
-    if (link_join(agent->link, &request, arena, &response, &err)) {
+    if ((!agent->credentials || credentials_connect(agent->credentials, agent->link, &err)) &&
+        link_join(agent->link, &request, arena, &response, &err)) {
         failpoint("agent.after_join");
         log_line(LOG_INFO, "agent", "node=%s epoch=%lld tasks=%d msg=joined", agent->node_name,
                  (long long)response.node_epoch, count);
@@ -283,15 +313,19 @@ static void join(struct agent *agent)
         }
     } else if (err.code == CANCELLED) {
         /* agent_stop() */
-    } else if (!agent->joined_us && (err.code == UNAUTHENTICATED || err.code == DENIED ||
-                                     err.code == INVALID || err.code == EXISTS)) {
-        give_up(agent, &err);
     } else {
-        log_trouble(agent, "join", &err);
-        back_off(agent);
+        join_refused(agent, &err);
     }
     arena_free(arena);
     free(tasks);
+}
+
+/* Long before it runs out; if it fails the old one is good for some time. */
+static void renew(struct agent *agent)
+{
+    struct error err;
+    if (!credentials_renew(agent->credentials, agent->link, &err) && err.code != CANCELLED)
+        log_trouble(agent, "renew the certificate", &err);
 }
 
 /* Ships what was written; sets `*more` when there is more right away.  False: call no more now.
@@ -413,6 +447,8 @@ static bool serve(struct agent *agent)
         join(agent);
     if (!link_epoch(agent->link))
         return false;
+    if (agent->credentials && credentials_are_due(agent->credentials))
+        renew(agent);
     if (launch_all(agent, &more) && ship_all(agent, &more)) {
         report_all(agent);
         (void)launch_all(agent, &more); /* a report's answer may bring commands */

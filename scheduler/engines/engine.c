@@ -18,6 +18,7 @@
 #include "scheduler/loop.h"
 
 #define TAG_BYTES 9
+#define PIN_BYTES 64 /* with the dot before it */
 #define RETRY_US 10000000
 #define RETRY_MAX_US 600000000
 #define TOKEN_DAYS                                                                             \
@@ -34,6 +35,7 @@ struct engine {
     struct db *db;
     struct loop *loop;
     char *server;
+    char *pin; /* NULL: none */
     pthread_t thread;
     bool started;
     bool listed; /* the engine has been asked once what it runs for us */
@@ -196,15 +198,19 @@ static void submitted(struct engine *engine, const struct pilots_order *order, c
 static void submit(struct engine *engine, const struct pilots_order *order)
 {
     char token[DB_TOKEN_BYTES];
+    char given[DB_TOKEN_BYTES + PIN_BYTES];
     char id[PILOTS_ID_BYTES];
     struct error err;
     struct str script = {0};
     struct engine_pilot pilot = {
-        .name = order->name, .token = token, .queue = &engine->settings.queues[order->queue]};
+        .name = order->name, .token = given, .queue = &engine->settings.queues[order->queue]};
     engine_script(&engine->settings, pilot.queue, order->name, engine->server, &script);
     pilot.script = str_text(&script);
-    if (token_make(engine, order->name, token, &err) &&
-        engine->kind->submit(engine->self, &pilot, id, &err)) {
+    bool made = token_make(engine, order->name, token, &err);
+    if (made)
+        snprintf(given, sizeof(given), "%s%s%s", token, engine->pin ? "." : "",
+                 engine->pin ? engine->pin : "");
+    if (made && engine->kind->submit(engine->self, &pilot, id, &err)) {
         log_line(LOG_INFO, "engine", "pilot=%s job=%s msg=submitted", order->name, id);
         submitted(engine, order, id, NULL);
     } else {
@@ -522,12 +528,14 @@ struct engine *engine_new(const struct engine_options *options, struct error *er
     return engine;
 }
 
-bool engine_start(struct engine *engine, const char *server, struct error *err)
+bool engine_start(struct engine *engine, const char *server, const char *pin,
+                  struct error *err)
 {
     if (!*server && !*engine->settings.server)
         return fail(err, INVALID,
                     "/server is missing, and no port is open for agents (--agents-port)");
     engine->server = alloc_text(server);
+    engine->pin = pin ? alloc_text(pin) : NULL;
     if (pthread_create(&engine->thread, NULL, engine_main, engine))
         return fail(err, EXHAUSTED, "cannot start the engine's thread");
     engine->started = true;
@@ -557,6 +565,7 @@ void engine_free(struct engine *engine)
     pthread_mutex_destroy(&engine->lock);
     pthread_cond_destroy(&engine->stopped);
     free(engine->server);
+    free(engine->pin);
     arena_free(engine->arena);
     free(engine);
 }

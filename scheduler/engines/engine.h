@@ -59,8 +59,12 @@ struct engine_options {
 /* Reads and checks the configuration; the loop knows it from now on. */
 struct engine *engine_new(const struct engine_options *options, struct error *err) CHECKED;
 
-/* Starts the thread; agents are told to call `server`, unless the configuration says where. */
-bool engine_start(struct engine *engine, const char *server, struct error *err) CHECKED;
+/*
+ * Starts the thread; agents are told to call `server`, unless the configuration says where, and
+ * know it by `pin`, which their token ends with (NULL: by what the configuration gives them).
+ */
+bool engine_start(struct engine *engine, const char *server, const char *pin,
+                  struct error *err) CHECKED;
 
 /* Ends the thread, and all pilots that have no task; before loop_stop().  NULL is fine. */
 void engine_stop(struct engine *engine);

@@ -1,6 +1,7 @@
 /* nodes.c - the machines that have joined, what they have and what is in use. */
 
 #include "db/nodes.h"
+#include "base/alloc.h"
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -61,6 +62,12 @@ static const struct loop_node *now_of(const struct loop_node *now, int count, in
     return NULL;
 }
 
+/* Nobody is shown it: the server's own comes back by itself, others with a new token. */
+static bool is_removed(const struct db_node *node, const struct loop_node *now)
+{
+    return node->removed && !(now && now->session);
+}
+
 /* GET /api/v1/nodes: {items: […]}, by id. */
 static bool nodes_list(struct request *req, struct error *err)
 {
@@ -72,8 +79,11 @@ static bool nodes_list(struct request *req, struct error *err)
         !loop_nodes(req->services->loop, req->arena, &now, &now_count, err))
         return false;
     json_t *items = json_array();
-    for (int i = 0; i < count; i++)
-        json_array_append_new(items, node_json(&nodes[i], now_of(now, now_count, nodes[i].id)));
+    for (int i = 0; i < count; i++) {
+        const struct loop_node *here = now_of(now, now_count, nodes[i].id);
+        if (!is_removed(&nodes[i], here))
+            json_array_append_new(items, node_json(&nodes[i], here));
+    }
     return reply_json(req, 200, json_pack("{s:o}", "items", items), err);
 }
 
@@ -94,6 +104,22 @@ static bool nodes_show(struct request *req, struct error *err)
     return find_node(req, &node, err) &&
            loop_nodes(req->services->loop, req->arena, &now, &count, err) &&
            reply_json(req, 200, node_json(&node, now_of(now, count, node.id)), err);
+}
+
+/*
+ * DELETE /api/v1/nodes/{name}: what runs there is given up at once and tried elsewhere, and no
+ * token of before lets the node in again, nor its certificate.
+ */
+static bool nodes_remove(struct request *req, struct error *err)
+{
+    struct db_node node;
+    if (!find_node(req, &node, err))
+        return false;
+    char *why = alloc_printf("node '%s' was removed by %s", node.name, req->user.user);
+    bool ok = db_nodes_remove(req->services->db, node.id, err) &&
+              loop_gone(req->services->loop, node.id, why, err);
+    free(why);
+    return ok && reply_bytes(req, 204, NULL, "", 0);
 }
 
 static bool drain(struct request *req, bool on, struct error *err)
@@ -120,6 +146,9 @@ const struct route nodes_routes[] = {
      "Nodes and what is in use on them", NULL, NULL, 200, "NodeList"},
     {"GET", "/api/v1/nodes/{name}", AUTH_IN_PROJECT(ROLE_VIEWER), nodes_show, "One node", NULL,
      NULL, 200, "Node"},
+    {"DELETE", "/api/v1/nodes/{name}", ROLE_ADMIN, nodes_remove,
+     "Remove a node: its tasks are tried elsewhere, it may not come back by itself", NULL, NULL,
+     204, NULL},
     {"POST", "/api/v1/nodes/{name}:drain", ROLE_ADMIN, nodes_drain,
      "Start nothing new on a node", NULL, NULL, 202, "NodeDrain"},
     {"POST", "/api/v1/nodes/{name}:undrain", ROLE_ADMIN, nodes_undrain, "Use a node again",

@@ -9,6 +9,7 @@
 #include "db/tokens.h"
 #include "runtime/spec/spec_read.h"
 #include "server/api/api.h"
+#include "server/authority.h"
 #include "server/body.h"
 #include "server/feed.h"
 #include "server/job.h"
@@ -72,6 +73,8 @@ static bool read_token(const struct request *req, const struct spec_object *obje
 /*
  * POST /api/v1/tokens {name, kind: "api" | "join", role, days}     201 {token}
  *
+ * A join token ends with what an agent knows the server by (authority.h).
+ *
  * The token is shown this once; only its hash is kept.  It may do what its user may, but no
  * more than `role` may; it never has more, or lives longer, than the token that made it. `days`
  * 0: for ever, as without `days` when it is not made by a token that ends.
@@ -85,10 +88,15 @@ static bool tokens_create(struct request *req, struct error *err)
     json_t *body = body_object(req, &object, err);
     bool ok = body && read_token(req, &object, &token);
     json_decref(body);
-    return ok && find_end(req, token.days, &expires_us, err) &&
-           db_tokens_add(req->services->db, req->user.user_id, (enum token_kind)token.kind,
-                         (enum user_role)token.role, token.name, expires_us, secret, err) &&
-           reply_json(req, 201, json_pack("{s:s}", "token", secret), err);
+    if (!ok || !find_end(req, token.days, &expires_us, err) ||
+        !db_tokens_add(req->services->db, req->user.user_id, (enum token_kind)token.kind,
+                       (enum user_role)token.role, token.name, expires_us, secret, err))
+        return false;
+    const struct authority *authority = req->services->authority;
+    json_t *text = token.kind == TOKEN_JOIN && authority
+                       ? json_sprintf("%s.%s", secret, authority_pin(authority))
+                       : json_string(secret);
+    return reply_json(req, 201, json_pack("{s:o}", "token", text), err);
 }
 
 /* GET /api/v1/tokens: one's own, without their secrets; an administrator may ask for another's.

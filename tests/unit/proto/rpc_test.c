@@ -530,7 +530,7 @@ TEST(rpc_mutual_tls)
     }
     CHECK_INT(program_end(&openssl), 0);
     char *certificate = file_text(certificate_path), *key = file_text(key_path);
-    const struct rpc_tls both = {certificate, certificate, key, NULL},
+    const struct rpc_tls both = {.ca = certificate, .certificate = certificate, .key = key},
                          half = {.ca = certificate};
     struct error err;
     struct str request = {0}, response = {0};
