@@ -40,9 +40,9 @@ int agent_main(int argc, char **argv)
         {"server", OPTION_TEXT, &options.server,
          "its address for agents, HOST:PORT (DIR/server.json has it)"},
         {"token", OPTION_TEXT, &options.token,
-         "a join token: trainyard token create --join (or TRAINYARD_TOKEN)"},
+         "a join token, the first time: trainyard token create --join (or TRAINYARD_TOKEN)"},
         {"ca", OPTION_TEXT, &paths.ca,
-         "PEM file that the server's certificate is checked against (unencrypted)"},
+         "PEM file that the server's certificate is checked against (what the token says)"},
         {"cert", OPTION_TEXT, &paths.certificate, "PEM file to show to a server that asks"},
         {"key", OPTION_TEXT, &paths.key, "PEM file with its key"},
         {"dir", OPTION_TEXT, &options.folder, "where the agent keeps its tasks"},
@@ -56,7 +56,7 @@ int agent_main(int argc, char **argv)
         {"fake-gpus", OPTION_NUMBER, &gpus, "GPUs that do not exist, to try scheduling"},
         {0},
     };
-    static const char usage[] = "agent --server HOST:PORT --token TOKEN --dir DIR [options]";
+    static const char usage[] = "agent --server HOST:PORT --dir DIR [--token TOKEN] [options]";
     struct options_words words;
     struct error err;
     if (cli_wants_help(argc, argv))

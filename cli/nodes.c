@@ -6,9 +6,9 @@
 #include "cli/show.h"
 #include "cli/table.h"
 
-static const char usage[] =
-    "nodes | nodes remove NODE...     (remove: its tasks are tried elsewhere, and it needs a new "
-    "token to come back)";
+static const char usage[] = "nodes | nodes remove NODE...     (remove: its tasks are tried "
+                            "elsewhere, and it needs a new "
+                            "token to come back)";
 
 static double number(json_t *node, const char *name)
 {

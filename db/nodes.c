@@ -53,7 +53,8 @@ bool db_nodes_find(struct db_conn *conn, const char *name, struct arena *arena,
                    struct db_node *node, struct error *err)
 {
     sqlite3_stmt *stmt =
-        db_query(conn, err, "SELECT " NODE_COLUMNS NODE_REMOVED " FROM nodes WHERE name = ?1", "t", name);
+        db_query(conn, err, "SELECT " NODE_COLUMNS NODE_REMOVED " FROM nodes WHERE name = ?1",
+                 "t", name);
     int row = stmt ? db_row(conn, stmt, err) : -1;
     if (row < 0)
         return false;

@@ -21,9 +21,9 @@ struct db_node {
     int gpus;
     const char *gpu_type;
     int64_t gpu_memory_bytes;
-    int64_t joined_us; /* wall clock of the newest session */
-    int64_t asked_us;  /* the node's own clock, since its boot, when it asked for that */
-    bool removed;      /* by somebody, and not come back since; not set by db_nodes_set() */
+    int64_t joined_us;     /* wall clock of the newest session */
+    int64_t asked_us;      /* the node's own clock, since its boot, when it asked for that */
+    bool removed;          /* by somebody, and not come back since; not set by db_nodes_set() */
     int64_t refused_token; /* no token up to this one lets it in; likewise */
 };
 

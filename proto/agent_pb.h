@@ -264,7 +264,6 @@ struct agent_certify_response {
 
 /* --- to and from bytes --- */
 
-
 void agent_join_request_pack(const struct agent_join_request *from, struct str *out);
 void agent_join_response_pack(const struct agent_join_response *from, struct str *out);
 void agent_sync_request_pack(const struct agent_sync_request *from, struct str *out);

@@ -27,7 +27,7 @@ struct rpc_call { /* as the server sees it */
     const struct rpc_transport *transport;
     struct str request;
     char *peer;
-    char *certificate; /* (optional) */
+    char *certificate;       /* (optional) */
     void (*gone)(void *arg); /* (optional) */
     void *gone_arg;          /* owned */
 };

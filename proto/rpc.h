@@ -47,8 +47,8 @@ struct rpc_tls { /* PEM texts; NULL for plaintext */
     const char *certificate;
     const char *key;
     const char *name; /* that a server must show; NULL: that of its address */
-    bool asks;        /* serving without `ca`: clients may show any certificate whose key they have;
-                         rpc_call_certificate() tells it, to be checked by who is called */
+    bool asks; /* serving without `ca`: clients may show any certificate whose key they have;
+                  rpc_call_certificate() tells it, to be checked by who is called */
 };
 
 struct rpc_server_options {

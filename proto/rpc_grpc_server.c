@@ -336,8 +336,7 @@ static char *certificate_shown(grpc_call *call)
     grpc_auth_property_iterator all =
         grpc_auth_context_find_properties_by_name(context, GRPC_X509_PEM_CERT_PROPERTY_NAME);
     const grpc_auth_property *found = grpc_auth_property_iterator_next(&all);
-    char *text =
-        found ? alloc_printf("%.*s", (int)found->value_length, found->value) : NULL;
+    char *text = found ? alloc_printf("%.*s", (int)found->value_length, found->value) : NULL;
     grpc_auth_context_release(context);
     return text;
 }

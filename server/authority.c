@@ -15,7 +15,8 @@
 #include "server/authority.h"
 #include "server/certificate.h"
 
-#define KNOWN 1024 /* certificates that were read already: a signature takes 0.1 ms to check */
+#define KNOWN 1024 /* certificates that were read already: a signature takes 0.1 ms to check   \
+                    */
 
 struct known {
     uint8_t hash[crypto_generichash_BYTES]; /* of the certificate's text */
@@ -41,11 +42,12 @@ struct authority *authority_new(struct db *db, const char *folder, struct error 
     authority->tls.asks = true;
     pthread_mutex_init(&authority->lock, NULL);
     struct db_conn *conn = db_read(db, DB_CONTROL, err);
-    bool ok = conn && db_seal_derive(conn, folder, "the authority of nodes", 0, authority->seed,
-                                     err);
+    bool ok =
+        conn && db_seal_derive(conn, folder, "the authority of nodes", 0, authority->seed, err);
     db_read_done(db, conn);
-    if (ok && certificate_make(authority->seed, RPC_NODES_NAME, authority->arena,
-                               &authority->tls.certificate, &authority->tls.key, err) &&
+    if (ok &&
+        certificate_make(authority->seed, RPC_NODES_NAME, authority->arena,
+                         &authority->tls.certificate, &authority->tls.key, err) &&
         pin_of(authority->tls.certificate, authority->pin, err))
         return authority;
     authority_free(authority);

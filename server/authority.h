@@ -1,13 +1,13 @@
 /*
  * authority.h - the server's own certificate authority: which node somebody is who calls.
  *
- * DESIGN: the authority is one certificate, made of DIR/secret.key (db/seal.h), so a folder that
- * is put back with its key has the authority of before.  The server shows that very certificate
- * to agents, and a join token names it by its SHA-256: "ty_….PIN".  An agent that trusts who
- * shows it sends a request made on its node and its token, and gets a certificate for its name;
- * from then on it is known by that, until the certificate is renewed or runs out, or the node is
- * removed.  A certificate says by which token its node came: one that was made after the removal
- * lets the node in again, those of before and what came of them do not.
+ * DESIGN: the authority is one certificate, made of DIR/secret.key (db/seal.h), so a folder
+ * that is put back with its key has the authority of before.  The server shows that very
+ * certificate to agents, and a join token names it by its SHA-256: "ty_….PIN".  An agent that
+ * trusts who shows it sends a request made on its node and its token, and gets a certificate
+ * for its name; from then on it is known by that, until the certificate is renewed or runs out,
+ * or the node is removed.  A certificate says by which token its node came: one that was made
+ * after the removal lets the node in again, those of before and what came of them do not.
  *
  * TLS itself only proves that a client has the key of what it shows; whose it is is looked at
  * for each call (authority_check()), so that who is refused is told why.

@@ -70,8 +70,8 @@ static bool fill(X509 *certificate, EVP_PKEY *key, const char *name)
 }
 
 /* `names`: what it says of the client beside its name (subjectAltName); NULL: nothing. */
-static bool fill_client(X509 *certificate, EVP_PKEY *key, const char *client,
-                        const char *names, int64_t seconds, X509 *issuer, EVP_PKEY *issuer_key)
+static bool fill_client(X509 *certificate, EVP_PKEY *key, const char *client, const char *names,
+                        int64_t seconds, X509 *issuer, EVP_PKEY *issuer_key)
 {
     char name[ub_common_name + 1]; /* a name may be longer; it is only for those who look */
     long serial;

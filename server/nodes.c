@@ -237,8 +237,8 @@ static bool sync_read(struct nodes *nodes, struct rpc_call *call, struct arena *
     size_t size;
     const void *bytes = rpc_call_bytes(call, &size);
     return agent_sync_request_unpack(bytes, size, arena, request, err) &&
-           session_check(nodes, call, request->node_id, request->node_epoch,
-                         request->node_key, err) &&
+           session_check(nodes, call, request->node_id, request->node_epoch, request->node_key,
+                         err) &&
            (request->asked_us >= 0 || fail(err, INVALID, "asked_us is negative")) &&
            reports_are_sane(request->reports, request->reports_count, err);
 }
@@ -445,10 +445,10 @@ static void fetch_run(struct nodes *nodes, struct rpc_call *call)
     const void *bytes = rpc_call_bytes(call, &size);
     struct arena *arena = arena_new();
     char *data = alloc_bytes(LIMIT_SHIP_BYTES);
-    bool ok = agent_fetch_request_unpack(bytes, size, arena, &fetch, &err) &&
-              session_check(nodes, call, fetch.node_id, fetch.node_epoch, fetch.node_key,
-                            &err) &&
-              task_is_theirs(nodes, fetch.node_id, &fetch.task, arena, &err);
+    bool ok =
+        agent_fetch_request_unpack(bytes, size, arena, &fetch, &err) &&
+        session_check(nodes, call, fetch.node_id, fetch.node_epoch, fetch.node_key, &err) &&
+        task_is_theirs(nodes, fetch.node_id, &fetch.task, arena, &err);
     if (ok && fetch.offset < 0)
         ok = fail(&err, INVALID, "offset %lld is negative", (long long)fetch.offset);
     if (ok && store_read(nodes->folder, fetch.sha256, fetch.offset, data, LIMIT_SHIP_BYTES,
@@ -542,9 +542,12 @@ const struct rpc_method nodes_methods_local[] = {
 };
 
 const struct rpc_method nodes_methods_remote[] = {
-    {AGENT_PATH_CERTIFY, serve_certify}, {AGENT_PATH_JOIN, serve_join_remote},
-    {AGENT_PATH_SYNC, serve_sync},       {AGENT_PATH_SHIP, serve_ship},
-    {AGENT_PATH_FETCH, serve_fetch},     {AGENT_PATH_MEET, serve_meet},
+    {AGENT_PATH_CERTIFY, serve_certify},
+    {AGENT_PATH_JOIN, serve_join_remote},
+    {AGENT_PATH_SYNC, serve_sync},
+    {AGENT_PATH_SHIP, serve_ship},
+    {AGENT_PATH_FETCH, serve_fetch},
+    {AGENT_PATH_MEET, serve_meet},
     {0},
 };
 

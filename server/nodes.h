@@ -31,11 +31,11 @@ typedef bool nodes_ship_fn(void *self, const struct agent_ship_request *ship, in
 
 struct nodes_options {
     struct db *db;
-    struct loop *loop;   /* made, not started yet */
+    struct loop *loop;           /* made, not started yet */
     struct authority *authority; /* that certifies remote nodes, borrowed; NULL: a join token
                                     each time, behind somebody else's certificates */
-    const char *folder;  /* DIR: jobs/ and datasets/ are below it */
-    nodes_ship_fn *ship; /* called by one thread at a time */
+    const char *folder;          /* DIR: jobs/ and datasets/ are below it */
+    nodes_ship_fn *ship;         /* called by one thread at a time */
     void *ship_self;
     int64_t suspect_ms; /* the loop's: a node silent for so long gets nothing new; 0: default */
 };

@@ -1,5 +1,6 @@
 /* nodes_certify.c - see nodes_certify.h. */
 
+#include "server/nodes_certify.h"
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -11,7 +12,6 @@
 #include "proto/agent_pb.h"
 #include "proto/rpc.h"
 #include "server/authority.h"
-#include "server/nodes_certify.h"
 
 bool nodes_token_check(struct db *db, const char *token, struct arena *arena,
                        struct db_token *found, struct error *err)
@@ -47,8 +47,9 @@ static bool not_removed(struct db *db, const struct authority_node *who, bool *w
     struct arena *arena = arena_new();
     bool revoked = false;
     struct db_conn *conn = db_read(db, DB_CONTROL, err);
-    bool ok = conn && (db_nodes_find(conn, who->name, arena, &node, err) ||
-                       err->code == NOT_FOUND) && /* a new one */
+    bool ok = conn &&
+              (db_nodes_find(conn, who->name, arena, &node, err) ||
+               err->code == NOT_FOUND) && /* a new one */
               db_tokens_revoked(conn, who->token, &revoked, err);
     db_read_done(db, conn);
     arena_free(arena);
@@ -109,12 +110,12 @@ bool nodes_certify(struct db *db, struct authority *authority, struct rpc_call *
     bool was_removed;
     size_t size;
     const void *bytes = rpc_call_bytes(call, &size);
-    bool ok = agent_certify_request_unpack(bytes, size, arena, &request, err) &&
-              identify(db, authority, call, &request, arena, &who, err) &&
-              not_removed(db, &who, &was_removed, err) &&
-              authority_issue(authority, request.request, &who, arena, &response.certificate,
-                              err) &&
-              (!was_removed || db_nodes_welcome(db, who.name, err));
+    bool ok =
+        agent_certify_request_unpack(bytes, size, arena, &request, err) &&
+        identify(db, authority, call, &request, arena, &who, err) &&
+        not_removed(db, &who, &was_removed, err) &&
+        authority_issue(authority, request.request, &who, arena, &response.certificate, err) &&
+        (!was_removed || db_nodes_welcome(db, who.name, err));
     if (ok) {
         agent_certify_response_pack(&response, answer);
         log_line(LOG_INFO, "nodes", "node=%s token=%lld msg=\"has a new certificate\"",

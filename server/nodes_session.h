@@ -17,7 +17,7 @@ void nodes_session_free(
     struct nodes_sessions *sessions); /* no call may be held; NULL is fine */
 
 /*
- * A new session for a node, instead of any older one; its key is owned by the sessions.  `name`:
+ * A new session for a node, instead of any older one; its key is owned by the sessions. `name`:
  * whose certificate each call must show, "" when none is asked for; copied.
  */
 const char *nodes_session_open(struct nodes_sessions *sessions, int64_t node, int64_t epoch,
@@ -27,8 +27,8 @@ const char *nodes_session_open(struct nodes_sessions *sessions, int64_t node, in
 void nodes_session_close(struct nodes_sessions *sessions, int64_t node);
 
 /*
- * PRECONDITION "fenced" when this is not the newest session of the node, DENIED when the caller,
- * by its certificate, is not who opened it.
+ * PRECONDITION "fenced" when this is not the newest session of the node, DENIED when the
+ * caller, by its certificate, is not who opened it.
  */
 bool nodes_session_check(struct nodes_sessions *sessions, int64_t node, int64_t epoch,
                          const char *key, const char *name, struct error *err) CHECKED;

@@ -31,7 +31,7 @@ struct services {
     struct db *db;
     struct feed *feed;
     struct loop *loop;
-    struct engine *engine; /* NULL: none */
+    struct engine *engine;             /* NULL: none */
     const struct authority *authority; /* NULL: nodes are certified by another one */
     struct webhooks *webhooks;
     struct job_replies *job_replies; /* NULL: none are kept */

@@ -14,7 +14,7 @@ struct serve_options {
     int port;                /* 0: any free one */
     int agents_port;         /* for agents of other machines; 0: any free one, -1: none */
     const char *agents_host; /* numeric address; NULL: `host`, without TLS 127.0.0.1 */
-    const struct rpc_tls *agents_tls; /* NULL: plaintext, and loopback only */
+    const struct rpc_tls *agents_tls; /* NULL: of the server's own authority */
     bool insecure;                    /* allow a host that is not loopback, without TLS */
     bool no_agent;                    /* no tasks on this machine */
     int fake_gpus;                    /* of the embedded agent */

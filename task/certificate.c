@@ -15,8 +15,8 @@ bool certificate_read(const char *path, struct certificate *out, struct error *e
     const char *text = str_text(&out->pem);
     if (!strstr(text, "CERTIFICATE-----") || !strstr(text, "PRIVATE KEY-----"))
         return fail(err, INVALID, "%s has no certificate with its key", path);
-    out->tls = (struct rpc_tls){
-        .ca = text, .certificate = text, .key = text, .name = RPC_TASKS_NAME};
+    out->tls =
+        (struct rpc_tls){.ca = text, .certificate = text, .key = text, .name = RPC_TASKS_NAME};
     return true;
 }
 

@@ -3,8 +3,8 @@
  *
  * DESIGN: certificate.json in the agent's folder (for the agent's user alone) holds the node's
  * certificate with its key, which is made here and never sent, and the certificate that the
- * server is known by.  It is there after a restart; until it is, a join token gets it.  When half
- * of its time is over it is renewed, by itself: sessions and tasks go on.
+ * server is known by.  It is there after a restart; until it is, a join token gets it.  When
+ * half of its time is over it is renewed, by itself: sessions and tasks go on.
  *
  * By the agent's thread alone.
  */

@@ -14,8 +14,9 @@
 
 struct link {
     char *server;
-    struct rpc_client *client; /* NULL: not yet; changed by the agent's thread, under the lock */
-    struct mailbox *mailbox;   /* the agent's */
+    struct rpc_client
+        *client;             /* NULL: not yet; changed by the agent's thread, under the lock */
+    struct mailbox *mailbox; /* the agent's */
     pthread_t thread;
 
     pthread_mutex_t lock; /* guards: all below */

@@ -255,8 +255,7 @@ static void join_refused(struct agent *agent, const struct error *err)
     } else if (err->code == NOT_FOUND) {
         discard_all(agent);
         give_up(agent, err);
-    } else if (!agent->joined_us &&
-               (refused || err->code == INVALID || err->code == EXISTS)) {
+    } else if (!agent->joined_us && (refused || err->code == INVALID || err->code == EXISTS)) {
         give_up(agent, err);
     } else {
         log_trouble(agent, "join", err);

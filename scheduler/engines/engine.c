@@ -528,8 +528,7 @@ struct engine *engine_new(const struct engine_options *options, struct error *er
     return engine;
 }
 
-bool engine_start(struct engine *engine, const char *server, const char *pin,
-                  struct error *err)
+bool engine_start(struct engine *engine, const char *server, const char *pin, struct error *err)
 {
     if (!*server && !*engine->settings.server)
         return fail(err, INVALID,

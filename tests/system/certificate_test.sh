@@ -124,7 +124,7 @@ agent one
 one=$last
 check joins_before_the_loss wait_for 20 is_in one
 kept=$(serial one)
-"$trainyard" db backup "$work/backup" >/dev/null
+"$trainyard" db backup "$work/backup" --dir "$dir" >/dev/null
 stop TERM
 cp "$dir/secret.key" "$work/secret.key"
 mv "$dir" "$work/lost"

@@ -153,6 +153,7 @@ calls = {
     f"GET {J}/{{id}}/artifacts": [f"{J}/{program}/artifacts"], f"GET {J}/{{id}}/artifacts/content": [f"{J}/{program}/artifacts/content?path=a"],
     f"GET {J}/{{id}}/events": [f"{J}/{model}/events"],
     "GET /api/v1/nodes": ["/api/v1/nodes"], "GET /api/v1/nodes/{name}": [f"/api/v1/nodes/{node}"],
+    "DELETE /api/v1/nodes/{name}": [f"/api/v1/nodes/{node}"],
     "GET /api/v1/queues/{name}": ["/api/v1/queues/default"], "GET /api/v1/projects/{name}": ["/api/v1/projects/default"], "POST /api/v1/nodes/{name}:drain": [f"/api/v1/nodes/{node}:drain"],
     "POST /api/v1/nodes/{name}:undrain": [f"/api/v1/nodes/{node}:undrain"], "GET /api/v1/examples": ["/api/v1/examples"],
     "PUT /api/v1/queues/{name}": [("/api/v1/queues/fast", {"priority": 60, "weight": 2, "preempt": True})], "GET /api/v1/queues": ["/api/v1/queues"],

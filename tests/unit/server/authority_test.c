@@ -72,9 +72,8 @@ TEST(a_node_is_known_by_its_certificate_alone)
     CHECK_OK(db, &err);
     struct authority *authority = authority_new(db, folder, &err);
     CHECK_OK(authority, &err);
-    const struct rpc_server_options options = {.address = "127.0.0.1:0",
-                                               .message_bytes_max = 1000,
-                                               .tls = authority_tls(authority)};
+    const struct rpc_server_options options = {
+        .address = "127.0.0.1:0", .message_bytes_max = 1000, .tls = authority_tls(authority)};
     struct rpc_server *server = rpc_server_start(&options, methods, authority, &err);
     CHECK_OK(server, &err);
     const char *address = rpc_server_address(server);
