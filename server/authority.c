@@ -15,8 +15,9 @@
 #include "server/authority.h"
 #include "server/certificate.h"
 
-#define KNOWN 1024 /* certificates that were read already: a signature takes 0.1 ms to check   \
-                    */
+#define KNOWN                                                                                  \
+    1024 /* certificates that were read already: a signature takes 0.1 ms to check             \
+          */
 
 struct known {
     uint8_t hash[crypto_generichash_BYTES]; /* of the certificate's text */

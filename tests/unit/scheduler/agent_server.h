@@ -18,6 +18,7 @@
 #include "base/str.h"
 #include "proto/agent_pb.h"
 #include "proto/rpc.h"
+#include "server/certificate.h"
 #include "tests/unit/test.h"
 
 struct known_task { /* what was last reported of it */
@@ -305,13 +306,29 @@ static inline void on_ship(void *self, struct rpc_call *call)
 static const struct rpc_method server_methods[] = {
     {AGENT_PATH_JOIN, on_join}, {AGENT_PATH_SYNC, on_sync}, {AGENT_PATH_SHIP, on_ship}, {0}};
 
+/* What both ends show over a socket, the same each time; texts in `arena`. */
+static inline struct rpc_tls server_tls(struct arena *arena)
+{
+    static const uint8_t seed[CERTIFICATE_SEED_BYTES] = {5};
+    struct rpc_tls tls = {.name = RPC_TASKS_NAME};
+    struct error err;
+    CHECK_OK(certificate_make(seed, tls.name, arena, &tls.certificate, &tls.key, &err), &err);
+    tls.ca = tls.certificate;
+    return tls;
+}
+
 static inline void server_serve(struct server *server, const char *address)
 {
     struct error err;
-    const struct rpc_server_options options = {
-        .address = address, .message_bytes_max = LIMIT_CONTROL_MESSAGE_BYTES};
+    struct arena *arena = arena_new();
+    const struct rpc_tls tls = server_tls(arena);
+    bool local = strncmp(address, "local:", 6) == 0;
+    const struct rpc_server_options options = {.address = address,
+                                               .message_bytes_max = LIMIT_CONTROL_MESSAGE_BYTES,
+                                               .tls = local ? NULL : &tls};
     server->rpc = rpc_server_start(&options, server_methods, server, &err);
     CHECK_OK(server->rpc != NULL, &err);
+    arena_free(arena);
 }
 
 static inline void server_open(struct server *server, const char *address)

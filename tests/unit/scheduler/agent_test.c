@@ -84,7 +84,10 @@ static const char *task_path(void)
 static struct agent *agent_begin(const char *server, const char *folder)
 {
     struct error err;
+    struct arena *arena = arena_new();
+    const struct rpc_tls tls = server_tls(arena);
     const struct agent_options options = {.server = server,
+                                          .tls = &tls,
                                           .folder = folder,
                                           .node_name = "n1",
                                           .task_path = task_path(),
@@ -94,6 +97,7 @@ static struct agent *agent_begin(const char *server, const char *folder)
                                           .fake_gpus = 2};
     struct agent *agent = agent_start(&options, &err);
     CHECK_OK(agent != NULL, &err);
+    arena_free(arena);
     return agent;
 }
 
