@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/str.h"
+#include "proto/agent_certify_pb.h"
 #include "proto/agent_wire.h"
 #include "proto/message.h"
 

@@ -250,18 +250,6 @@ struct agent_meet_response {
     const char *key;
 };
 
-/* --- certify --- */
-
-struct agent_certify_request {
-    const char *token; /* "": by the certificate of the call */
-    const char *node_name;
-    const char *request; /* PEM */
-};
-
-struct agent_certify_response {
-    const char *certificate; /* PEM */
-};
-
 /* --- to and from bytes --- */
 
 void agent_join_request_pack(const struct agent_join_request *from, struct str *out);
@@ -274,8 +262,6 @@ void agent_fetch_request_pack(const struct agent_fetch_request *from, struct str
 void agent_fetch_response_pack(const struct agent_fetch_response *from, struct str *out);
 void agent_meet_request_pack(const struct agent_meet_request *from, struct str *out);
 void agent_meet_response_pack(const struct agent_meet_response *from, struct str *out);
-void agent_certify_request_pack(const struct agent_certify_request *from, struct str *out);
-void agent_certify_response_pack(const struct agent_certify_response *from, struct str *out);
 void agent_start_task_pack(const struct agent_start_task *from, struct str *out);
 
 bool agent_join_request_unpack(const void *bytes, size_t size, struct arena *arena,
@@ -298,11 +284,6 @@ bool agent_meet_request_unpack(const void *bytes, size_t size, struct arena *are
                                struct agent_meet_request *to, struct error *err) CHECKED;
 bool agent_meet_response_unpack(const void *bytes, size_t size, struct arena *arena,
                                 struct agent_meet_response *to, struct error *err) CHECKED;
-bool agent_certify_request_unpack(const void *bytes, size_t size, struct arena *arena,
-                                  struct agent_certify_request *to, struct error *err) CHECKED;
-bool agent_certify_response_unpack(const void *bytes, size_t size, struct arena *arena,
-                                   struct agent_certify_response *to,
-                                   struct error *err) CHECKED;
 bool agent_start_task_unpack(const void *bytes, size_t size, struct arena *arena,
                              struct agent_start_task *to, struct error *err) CHECKED;
 

@@ -86,13 +86,6 @@ static bool reports_are_sane(const struct agent_task_report *reports, int count,
 
 /* --- Join --- */
 
-static void call_refused(const struct rpc_call *call, const struct error *err)
-{
-    char text[700];
-    log_line(LOG_WARN, "nodes", "peer=%s code=%s msg=%s", rpc_call_peer(call),
-             error_code_name(err->code), log_quote(err->text, text, sizeof(text)));
-}
-
 static const char *labels_json(const struct agent_label *labels, int count, struct arena *arena)
 {
     struct str json = {0};
@@ -164,7 +157,7 @@ static void serve_join(struct nodes *nodes, struct rpc_call *call, bool remote)
     struct arena *arena = arena_new();
     struct loop_join *join = join_read(nodes, call, remote, arena, &err);
     if (!join) {
-        call_refused(call, &err);
+        nodes_refused(call, &err);
         rpc_call_fail(call, &err);
         arena_free(arena);
     } else if (!loop_join(nodes->loop, join)) {
@@ -501,15 +494,11 @@ static void certify_run(struct nodes *nodes, struct rpc_call *call)
 {
     struct error err;
     struct str answer = {0};
-    bool ok = nodes->authority
-                  ? nodes_certify(nodes->db, nodes->authority, call, &answer, &err)
-                  : fail(&err, PRECONDITION,
-                         "this server lets in certificates of its operator's authority "
-                         "(--agents-ca): give the agent --cert and --key");
+    bool ok = nodes_certify(nodes->db, nodes->authority, call, &answer, &err);
     if (ok) {
         rpc_call_reply(call, answer.data, answer.size);
     } else {
-        call_refused(call, &err);
+        nodes_refused(call, &err);
         rpc_call_fail(call, &err);
     }
     str_release(&answer);

@@ -9,7 +9,7 @@
 #include "base/str.h"
 #include "db/nodes.h"
 #include "db/tokens.h"
-#include "proto/agent_pb.h"
+#include "proto/agent_certify_pb.h"
 #include "proto/rpc.h"
 #include "server/authority.h"
 
@@ -100,6 +100,13 @@ static bool identify(struct db *db, struct authority *authority, const struct rp
     return true;
 }
 
+void nodes_refused(const struct rpc_call *call, const struct error *err)
+{
+    char text[700];
+    log_line(LOG_WARN, "nodes", "peer=%s code=%s msg=%s", rpc_call_peer(call),
+             error_code_name(err->code), log_quote(err->text, text, sizeof(text)));
+}
+
 bool nodes_certify(struct db *db, struct authority *authority, struct rpc_call *call,
                    struct str *answer, struct error *err)
 {
@@ -111,6 +118,9 @@ bool nodes_certify(struct db *db, struct authority *authority, struct rpc_call *
     size_t size;
     const void *bytes = rpc_call_bytes(call, &size);
     bool ok =
+        (authority || fail(err, PRECONDITION,
+                           "this server lets in certificates of its operator's authority "
+                           "(--agents-ca): give the agent --cert and --key")) &&
         agent_certify_request_unpack(bytes, size, arena, &request, err) &&
         identify(db, authority, call, &request, arena, &who, err) &&
         not_removed(db, &who, &was_removed, err) &&

@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "proto/agent_pb.h"
+#include "proto/agent_certify_pb.h"
 #include "proto/rpc.h"
 #include "scheduler/agent/credentials.h"
 #include "scheduler/agent/files.h"

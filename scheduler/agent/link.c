@@ -9,6 +9,7 @@
 #include "base/limits.h"
 #include "base/mailbox.h"
 #include "base/str.h"
+#include "proto/agent_certify_pb.h"
 #include "proto/rpc.h"
 #include "scheduler/agent/link.h"
 

@@ -11,6 +11,8 @@
 #include "base/error.h"
 #include "proto/agent_pb.h"
 
+struct agent_certify_request;
+struct agent_certify_response;
 struct arena;
 struct link;
 struct mailbox;
