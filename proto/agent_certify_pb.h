@@ -1,5 +1,5 @@
 /*
- * agent_certify_pb.h - what an agent asks for its certificate with (proto/trainyard/agent.proto).
+ * agent_certify_pb.h - what an agent asks for its certificate with.
  */
 #pragma once
 
