@@ -165,14 +165,18 @@ bool cluster_step_wait_locked(struct cluster_step *step, uint64_t until_ns)
     return result != ETIMEDOUT;
 }
 
-/* The step ends early: all workers clean up, and those that take long are told again. */
-static void end_parts_locked(struct cluster_step *step)
+/*
+ * The step ends early: all workers clean up, and those that take long are told again.  One that
+ * was `given_up` is told at once: whoever gave it up may go on, and a kernel of a stock task
+ * that still waits, which no cleaning up ends, would take what is meant for his next step.
+ */
+static void end_parts_locked(struct cluster_step *step, bool given_up)
 {
     pthread_mutex_unlock(&step->lock);
     clean_up(step);
     uint64_t until_ns = clock_monotonic_ns() + LIMIT_CLEANUP_MS * UINT64_C(1000000);
     pthread_mutex_lock(&step->lock);
-    while (step->running && cluster_step_wait_locked(step, until_ns))
+    while (step->running && !given_up && cluster_step_wait_locked(step, until_ns))
         ;
     if (!step->running)
         return;
@@ -207,14 +211,15 @@ static bool wait_for_parts(struct cluster_step *step, uint64_t deadline_ns)
 bool cluster_step_finish(struct cluster_step *step, bool in_time, const struct cancel *own,
                          const struct cancel *cancel, struct error *err)
 {
+    bool cancelled = cancel_requested(own) || (cancel && cancel_requested(cancel));
     pthread_mutex_lock(&step->lock);
     if (step->running)
-        end_parts_locked(step);
+        end_parts_locked(step, !in_time || cancelled);
     pthread_mutex_unlock(&step->lock);
     clean_up(step);
     if (!in_time)
         return fail(err, DEADLINE, "the run was not done within its time");
-    if (cancel_requested(own) || (cancel && cancel_requested(cancel)))
+    if (cancelled || cancel_requested(own) || (cancel && cancel_requested(cancel)))
         return fail(err, CANCELLED, "the run was cancelled");
     return report(step, err);
 }
