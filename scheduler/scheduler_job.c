@@ -374,6 +374,22 @@ static void job_preempted(struct scheduler *s, struct job *job, uint64_t now_us,
     job_waits_again(s, job, 0, now_us);
 }
 
+/*
+ * A task was asked to stop by nobody here: by the engine that takes its pilot's machine away,
+ * or somebody there.  It wrote its checkpoint, so this is none of its faults either; the wait
+ * keeps one that is stopped again and again from filling the log.
+ */
+static void job_stopped_there(struct scheduler *s, struct job *job, const char *why,
+                              uint64_t now_us, struct scheduler_actions *actions)
+{
+    uint64_t wait_us = backoff_us(s, 1);
+    job->preemptions++;
+    job_change(job, JOB_QUEUED, "PREEMPTED",
+               arena_printf(actions->arena, "%s; goes on from its checkpoint", why), actions)
+        ->retry_in_us = wait_us;
+    job_waits_again(s, job, wait_us, now_us);
+}
+
 /* A task ended badly, and it was no person's wish. */
 static void job_faulted(struct scheduler *s, struct job *job, const struct task *culprit,
                         const char *why, uint64_t now_us, struct scheduler_actions *actions)
@@ -383,6 +399,10 @@ static void job_faulted(struct scheduler *s, struct job *job, const struct task 
         [EXIT_MEMORY] = "MEMORY",   [EXIT_LOST] = "LOST", [EXIT_START] = "START",
     };
     bool again = job->retry_on >> culprit->reason & 1;
+    if (again && culprit->reason == EXIT_STOPPED) {
+        job_stopped_there(s, job, why, now_us, actions);
+        return;
+    }
     if (again && job->restarts < job->restart_max) {
         scheduler_failure_blame(job, culprit, actions);
         job_retry(s, job, why, now_us, actions);

@@ -56,6 +56,28 @@ static void heartbeats(struct world *world, const int64_t sessions[2], int secon
     }
 }
 
+/* As by the engine that takes the machine away: its checkpoint is written. */
+TEST(restart_is_not_used_up_by_a_stop_from_outside)
+{
+    struct world world = world_new();
+    int64_t sessions[2] = {joins(&world, 1, 4, 0)};
+    submits(&world, 1, &(struct asked){0});
+    for (int i = 1; i <= 8; i++) { /* more often than it may be restarted */
+        ends(&world, sessions, 1, EXIT_STOPPED);
+        CHECK_INT(became(&world, 1)->to, JOB_QUEUED);
+        CHECK_TEXT(became(&world, 1)->reason, "PREEMPTED");
+        CHECK_INT(became(&world, 1)->restarts, 0);
+        CHECK_INT(became(&world, 1)->preemptions, i);
+        CHECK(became(&world, 1)->retry_in_us > 0);
+        passes(&world, 60, sessions[0]);
+    }
+    submits(&world, 2, &(struct asked){.retry_on = BIT(EXIT_LOST)});
+    ends(&world, sessions, 2, EXIT_STOPPED);
+    CHECK_INT(became(&world, 2)->to, JOB_FAILED);
+    CHECK_TEXT(became(&world, 2)->reason, "STOPPED");
+    world_free(&world);
+}
+
 TEST(restart_only_on_what_the_spec_says)
 {
     struct world world = world_new();
