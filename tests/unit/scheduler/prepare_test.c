@@ -110,8 +110,8 @@ static struct bench bench_open(const char *name, const char *path, const char *b
     bench.server = rpc_server_start(&options, methods, NULL, &bench.err);
     CHECK_OK(bench.server != NULL, &bench.err);
     bench.mailbox = mailbox_new(4);
-    bench.link = link_new(address, NULL, bench.mailbox, &bench.err);
-    CHECK_OK(bench.link != NULL, &bench.err);
+    bench.link = link_new(address, bench.mailbox);
+    CHECK_OK(link_connect(bench.link, NULL, &bench.err), &bench.err);
     char *work = alloc_printf("%s/work", bench.folder);
     CHECK_OK(files_make_folder(work, &bench.err), &bench.err);
     bench.start = json_pack("{s:i, s:{s:{s:s}, s:i}}", "port", 20001, "program", "files", path,
