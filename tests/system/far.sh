@@ -11,7 +11,8 @@ if [ -z "${FAR_INSIDE:-}" ]; then
 fi
 . "$(dirname "$0")/lib.sh"
 ip link set lo up
-ip link add name yard type bridge && ip addr add 10.77.0.1/24 dev yard && ip link set yard up
+# An address of its own: else it takes the lowest of its ports', and nodes that know it by another are not heard for a minute.
+ip link add name yard address 02:00:0a:4d:00:01 type bridge && ip addr add 10.77.0.1/24 dev yard && ip link set yard up
 cd "$work" || exit 1
 declare -A holder
 
