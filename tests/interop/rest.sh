@@ -25,7 +25,7 @@ if (cd "$work" && timeout 400 "$venv/bin/schemathesis" run "$url/api/v1/openapi.
     echo "ok rest/openapi"
     sed -n 's/^  \([0-9]* generated.*\)/     \1/p' "$work/log"
 else
-    echo "FAIL rest/openapi"
+    echo "FAIL rest/openapi: $(grep -E '^(_{2,} |- |\[[0-9]+\])' "$work/log" | head -n 6 | tr -s '_\n' ' ')"
     grep -v '^$' "$work/log" | head -n 150
     tail -n 5 "$work/serve.log"
     exit 1
