@@ -62,22 +62,4 @@ for t in max(json.load(sys.stdin)["items"], key=lambda a: a["attempt"])["tasks"]
 }
 attempt_of() { field "$(api GET "/api/v1/jobs/$1")" attempt; }
 variable() { tr '\0' '\n' <"/proc/$1/environ" | sed -n "s/^$2=//p"; }
-# knock ADDRESS [CERTIFICATE KEY] : whether it speaks HTTP/2 with us; without a certificate in the clear, with "" over TLS
-knock() { python3 - "$@" <<'END'
-import socket, ssl, sys
-host, port = sys.argv[1].rsplit(":", 1)
-try:
-    with socket.create_connection((host, int(port)), timeout=5) as s:
-        if len(sys.argv) > 2:
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-            context.set_alpn_protocols(["h2"])
-            if sys.argv[2]:
-                context.load_cert_chain(*sys.argv[2:])
-            s = context.wrap_socket(s)
-        s.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0]))
-        print("speaks" if s.recv(9)[3:4] == b"\4" else "refuses")
-except (OSError, TimeoutError):
-    print("refuses")
-END
-}
+knock() { python3 "$here/knock.py" "$@"; }
