@@ -44,6 +44,7 @@ static bool take_head(struct incoming *incoming, const struct rpc_span *spans, i
     }
     bool ok = wire_read_received(rest.data, rest.size, content.size, &received, err);
     str_release(&rest);
+    incoming->was_lent = received.address;
     if (!ok)
         return false;
     incoming->has_begun = true;
@@ -53,7 +54,6 @@ static bool take_head(struct incoming *incoming, const struct rpc_span *spans, i
     if (received.dead)
         return true;
     if (received.address) {
-        incoming->was_lent = true;
         if (!incoming->near)
             return fail(err, INVALID, "a task that is not near says where its memory is");
         if (!near_read(incoming->near, received.address, incoming->value.data,

@@ -15,7 +15,8 @@ struct incoming {
     struct tensor value;             /* owned */
     bool dead;
     bool has_begun;
-    bool was_lent;   /* the sender must yet confirm that it held the tensor until now */
+    bool was_lent;   /* the sender is to be told when it is not needed any more; an error does
+                        not change that */
     int64_t sent_us; /* by the clock of its sender; 0: it does not say */
     size_t missing;  /* bytes that are to follow */
 };

@@ -11,6 +11,7 @@
 #include "runtime/worker/worker.h"
 
 struct crew;
+struct lent;
 
 struct steps {
     pthread_mutex_t lock; /* guards: all below, and steps' references */
@@ -31,6 +32,7 @@ struct worker {
     struct worker_link *const *peers;
     int peers_count;
     struct crew *crew;
+    struct lent *lent;
     struct steps steps;
 
     pthread_mutex_t lock; /* guards: sessions, and their and their graphs' references */
@@ -82,6 +84,9 @@ void worker_step_release(struct steps *steps); /* ends all; nothing runs */
 struct worker_step *worker_step_ref(struct worker *worker, int64_t id,
                                     struct error *err) CHECKED;
 void worker_step_unref(struct worker_step *step);
+
+/* Whether it was ended, not long ago. */
+bool worker_step_is_over(struct worker *worker, int64_t id);
 
 /* Cancels its runs, tells who waits, and forgets it. */
 void worker_step_end(struct worker *worker, int64_t id);

@@ -1,27 +1,45 @@
-/* lent.c - a short list: who reads is done in milliseconds. */
+/*
+ * lent.c - a short list: who reads is done in milliseconds.
+ *
+ * DESIGN: while anything is lent a thread (lent_main) waits for the loan whose time is over
+ * first, which is that of a reader that has gone; it ends when nothing is lent.
+ */
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "runtime/tensor.h"
 #include "runtime/worker/lent.h"
 
-struct lent {
-    pthread_mutex_t lock; /* guards: all below */
-    int count;
-    struct loan {
-        int64_t request_id;
-        uint64_t until_ns;
-        struct tensor tensor;
-    } loans[LENT_MAX];
+struct held_loan {
+    struct loan loan;
+    uint64_t until_ns;
+    struct tensor tensor;
 };
 
-struct lent *lent_new(void)
+struct lent {
+    uint64_t loan_ns;
+    pthread_mutex_t lock;   /* guards: all below */
+    pthread_cond_t changed; /* by the monotonic clock: it closes, or the thread has ended */
+    bool is_watched;        /* by the thread */
+    bool closing;
+    int count;
+    struct held_loan loans[LENT_MAX];
+};
+
+struct lent *lent_new(int loan_ms)
 {
     struct lent *lent = alloc_bytes(sizeof(*lent));
+    pthread_condattr_t attr;
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_mutex_init(&lent->lock, NULL);
+    pthread_cond_init(&lent->changed, &attr);
+    pthread_condattr_destroy(&attr);
+    lent->loan_ns = (uint64_t)loan_ms * 1000000;
     return lent;
 }
 
@@ -29,13 +47,21 @@ void lent_free(struct lent *lent)
 {
     if (!lent)
         return;
+    pthread_mutex_lock(&lent->lock);
+    lent->closing = true;
+    pthread_cond_broadcast(&lent->changed);
+    while (lent->is_watched)
+        pthread_cond_wait(&lent->changed, &lent->lock);
+    pthread_mutex_unlock(&lent->lock);
     for (int i = 0; i < lent->count; i++)
         tensor_release(&lent->loans[i].tensor);
+    pthread_cond_destroy(&lent->changed);
     pthread_mutex_destroy(&lent->lock);
     free(lent);
 }
 
-/* Takes the loan out; its tensor is the caller's to release. */
+/* --- taking loans out: their tensors are the caller's to release, under no lock --- */
+
 static struct tensor take_locked(struct lent *lent, int index)
 {
     struct tensor tensor = lent->loans[index].tensor;
@@ -43,38 +69,89 @@ static struct tensor take_locked(struct lent *lent, int index)
     return tensor;
 }
 
-/* Whose readers are gone, it seems. */
-static int take_late_locked(struct lent *lent, struct tensor late[LENT_MAX])
+static int take_late_locked(struct lent *lent, struct tensor out[LENT_MAX])
 {
-    uint64_t now = clock_monotonic_ns();
+    uint64_t now_ns = clock_monotonic_ns();
     int count = 0;
     for (int i = lent->count - 1; i >= 0; i--)
-        if (lent->loans[i].until_ns <= now)
-            late[count++] = take_locked(lent, i);
+        if (lent->loans[i].until_ns <= now_ns)
+            out[count++] = take_locked(lent, i);
     return count;
 }
 
-bool lent_add(struct lent *lent, int64_t request_id, const struct tensor *tensor,
+static void release_all(struct tensor *tensors, int count)
+{
+    for (int i = 0; i < count; i++)
+        tensor_release(&tensors[i]);
+}
+
+/* --- the thread --- */
+
+static struct timespec first_end_locked(const struct lent *lent)
+{
+    uint64_t first_ns = lent->loans[0].until_ns;
+    for (int i = 1; i < lent->count; i++)
+        if (lent->loans[i].until_ns < first_ns)
+            first_ns = lent->loans[i].until_ns;
+    return (struct timespec){.tv_sec = (time_t)(first_ns / 1000000000),
+                             .tv_nsec = (long)(first_ns % 1000000000)};
+}
+
+static void *lent_main(void *arg)
+{
+    struct lent *lent = arg;
+    struct tensor late[LENT_MAX];
+    pthread_mutex_lock(&lent->lock);
+    while (lent->count && !lent->closing) {
+        /* No later loan ends before, so none needs to wake this thread. */
+        const struct timespec end = first_end_locked(lent);
+        pthread_cond_timedwait(&lent->changed, &lent->lock, &end);
+        int count = take_late_locked(lent, late);
+        pthread_mutex_unlock(&lent->lock);
+        release_all(late, count);
+        pthread_mutex_lock(&lent->lock);
+    }
+    lent->is_watched = false;
+    pthread_cond_broadcast(&lent->changed);
+    pthread_mutex_unlock(&lent->lock);
+    return NULL;
+}
+
+/* Without a thread what is late is found when the next tensor is lent. */
+static void watch_locked(struct lent *lent)
+{
+    pthread_t thread;
+    pthread_attr_t attr;
+    if (lent->is_watched)
+        return;
+    pthread_attr_init(&attr);
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    lent->is_watched = !pthread_create(&thread, &attr, lent_main, lent);
+    pthread_attr_destroy(&attr);
+}
+
+/* --- lending --- */
+
+bool lent_add(struct lent *lent, const struct loan *loan, const struct tensor *tensor,
               uint64_t *address)
 {
     struct tensor late[LENT_MAX];
-    struct loan loan = {.request_id = request_id,
-                        .until_ns = clock_monotonic_ns() + LENT_MS * UINT64_C(1000000)};
-    tensor_share(&loan.tensor, tensor);
+    struct held_loan added = {.loan = *loan, .until_ns = clock_monotonic_ns() + lent->loan_ns};
+    tensor_share(&added.tensor, tensor);
     pthread_mutex_lock(&lent->lock);
     int late_count = take_late_locked(lent, late);
-    bool ok = request_id && lent->count < LENT_MAX;
+    bool ok = loan->request_id && lent->count < LENT_MAX;
     for (int i = 0; ok && i < lent->count; i++)
-        ok = lent->loans[i].request_id != request_id;
+        ok = lent->loans[i].loan.request_id != loan->request_id;
     if (ok) {
-        *address = (uint64_t)(uintptr_t)loan.tensor.data;
-        lent->loans[lent->count++] = loan;
+        *address = (uint64_t)(uintptr_t)added.tensor.data;
+        lent->loans[lent->count++] = added;
+        watch_locked(lent);
     }
     pthread_mutex_unlock(&lent->lock);
-    for (int i = 0; i < late_count; i++)
-        tensor_release(&late[i]);
+    release_all(late, late_count);
     if (!ok)
-        tensor_release(&loan.tensor);
+        tensor_release(&added.tensor);
     return ok;
 }
 
@@ -84,11 +161,31 @@ bool lent_end(struct lent *lent, int64_t request_id)
     pthread_mutex_lock(&lent->lock);
     bool found = false;
     for (int i = 0; i < lent->count && !found; i++) {
-        found = lent->loans[i].request_id == request_id;
+        found = lent->loans[i].loan.request_id == request_id;
         if (found)
             tensor = take_locked(lent, i);
     }
     pthread_mutex_unlock(&lent->lock);
     tensor_release(&tensor);
     return found;
+}
+
+void lent_end_step(struct lent *lent, int64_t step_id)
+{
+    struct tensor ended[LENT_MAX];
+    int count = 0;
+    pthread_mutex_lock(&lent->lock);
+    for (int i = lent->count - 1; i >= 0; i--)
+        if (lent->loans[i].loan.step_id == step_id)
+            ended[count++] = take_locked(lent, i);
+    pthread_mutex_unlock(&lent->lock);
+    release_all(ended, count);
+}
+
+int lent_count(struct lent *lent)
+{
+    pthread_mutex_lock(&lent->lock);
+    int count = lent->count;
+    pthread_mutex_unlock(&lent->lock);
+    return count;
 }

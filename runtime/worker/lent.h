@@ -1,7 +1,7 @@
 /*
  * lent.h - tensors that tasks of this machine read from this one's memory, by request.
  *
- * Each is held until its reader says that it has read it, and for LENT_MS at most; a
+ * Each is held until its reader says that it has read it, its step ends, or its time is over; a
  * reader that is told that it came too late has read what may no longer have been the tensor.
  * Callable from any thread.
  */
@@ -17,13 +17,24 @@ enum {
     LENT_MS = 60000,
 };
 
-struct lent *lent_new(void);
+struct loan {
+    int64_t step_id;
+    int64_t request_id; /* never 0 */
+};
+
+/* Each loan is for `loan_ms` at most. */
+struct lent *lent_new(int loan_ms);
 void lent_free(struct lent *lent); /* NULL is fine */
 
 /* Shares the tensor and says where its elements are; false when too many are lent, or another
  * has the number. */
-bool lent_add(struct lent *lent, int64_t request_id, const struct tensor *tensor,
+bool lent_add(struct lent *lent, const struct loan *loan, const struct tensor *tensor,
               uint64_t *address);
 
 /* The reader is done; whether the tensor was held until now. */
 bool lent_end(struct lent *lent, int64_t request_id);
+
+/* Nobody is to read what was lent in that step. */
+void lent_end_step(struct lent *lent, int64_t step_id);
+
+int lent_count(struct lent *lent);

@@ -9,9 +9,9 @@
 #include "base/limits.h"
 #include "base/str.h"
 #include "runtime/tensor.h"
-#include "runtime/worker/lent.h"
 #include "runtime/worker/outgoing.h"
 #include "runtime/worker/wire.h"
+#include "runtime/worker/worker.h"
 
 struct outgoing {
     struct rpc_source base; /* first */
@@ -112,12 +112,12 @@ void outgoing_reply(struct rpc_call *call, const struct tensor *value, bool dead
 }
 
 void outgoing_lend(struct rpc_call *call, const struct tensor *value, bool dead,
-                   struct lent *lent, int64_t request_id)
+                   struct worker *worker, const struct loan *loan)
 {
     uint64_t address;
     bool lends = !dead && BIT(value->dtype) & DTYPES_PLAIN &&
                  tensor_bytes(value) >= WIRE_NEAR_BYTES &&
-                 lent_add(lent, request_id, value, &address);
+                 worker_lend(worker, loan, value, &address);
     if (!lends) {
         outgoing_reply(call, value, dead, true);
         return;

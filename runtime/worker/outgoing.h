@@ -8,8 +8,9 @@
 
 #include "proto/rpc.h"
 
-struct lent;
+struct loan;
 struct tensor;
+struct worker;
 
 /*
  * Answers with the tensor (shared), or that it is dead: in one message, TensorFlow's form; or,
@@ -20,4 +21,4 @@ void outgoing_reply(struct rpc_call *call, const struct tensor *value, bool dead
 
 /* The same for a task that is near, which reads a large one where it is. */
 void outgoing_lend(struct rpc_call *call, const struct tensor *value, bool dead,
-                   struct lent *lent, int64_t request_id);
+                   struct worker *worker, const struct loan *loan);

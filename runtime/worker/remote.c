@@ -165,6 +165,22 @@ static bool take(struct rpc_sink *sink, const struct rpc_span *spans, int count,
     return incoming_take(&((struct asked *)sink)->incoming, spans, count, err);
 }
 
+static void finish(const struct asked *asked, rpc_done *done, void *arg)
+{
+    struct str request = {0};
+    wire_write_finished(asked->request_id, &request);
+    rpc_client_start(asked->remote->client, SERVICE_FINISHED, &request, done, arg);
+    str_release(&request);
+}
+
+/* What could not be read is given back, too; if that fails its step's end does it. */
+static void given_back(void *arg, const struct str *response, const struct error *err)
+{
+    (void)arg;
+    (void)response;
+    (void)err;
+}
+
 /* It held the tensor until it had been read, or says that it did not. */
 static void confirmed(void *arg, const struct str *response, const struct error *err)
 {
@@ -181,19 +197,18 @@ static void confirmed(void *arg, const struct str *response, const struct error 
 static void received(struct rpc_sink *sink, const struct error *err)
 {
     struct asked *asked = (struct asked *)sink;
-    struct str request = {0};
     struct error bad;
     if (!err && !incoming_end(&asked->incoming, &bad))
         err = &bad;
     if (err && (err->code == UNIMPLEMENTED || err->code == UNAVAILABLE))
         set_peer(asked->remote, PEER_UNKNOWN); /* another process may serve the address */
-    if (err || !asked->incoming.was_lent) {
-        give(asked, err);
+    if (!err && asked->incoming.was_lent) {
+        finish(asked, confirmed, asked);
         return;
     }
-    wire_write_finished(asked->request_id, &request);
-    rpc_client_start(asked->remote->client, SERVICE_FINISHED, &request, confirmed, asked);
-    str_release(&request);
+    if (asked->incoming.was_lent)
+        finish(asked, given_back, NULL);
+    give(asked, err);
 }
 
 void remote_receive(struct worker_link *link, int64_t step_id, const char *key,

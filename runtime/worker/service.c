@@ -29,7 +29,6 @@ enum {
 struct service {
     struct worker *worker;
     struct crew *crew;
-    struct lent *lent;
     pthread_mutex_t lock; /* guards: all below */
     struct seen *seen;
     unsigned char nonces[TASKS_MET][NEAR_NONCE_BYTES]; /* of tasks that were met last */
@@ -55,7 +54,6 @@ struct service *service_new(struct worker *worker)
     service->worker = worker;
     service->crew = crew_new(LIMIT_WORKER_THREADS);
     service->seen = seen_new(REQUESTS_KEPT);
-    service->lent = lent_new();
     pthread_mutex_init(&service->lock, NULL);
     return service;
 }
@@ -66,7 +64,6 @@ void service_free(struct service *service)
         return;
     crew_free(service->crew);
     seen_free(service->seen);
-    lent_free(service->lent);
     pthread_mutex_destroy(&service->lock);
     free(service);
 }
@@ -363,7 +360,7 @@ static void received(void *arg, const struct tensor *value, bool dead, const str
 struct awaited {
     struct service *service;
     struct rpc_call *call;
-    int64_t request_id;
+    struct loan loan;
     bool near;
 };
 
@@ -374,7 +371,7 @@ static void received_in_chunks(void *arg, const struct tensor *value, bool dead,
     if (err)
         rpc_call_fail(awaited->call, err);
     else if (awaited->near)
-        outgoing_lend(awaited->call, value, dead, awaited->service->lent, awaited->request_id);
+        outgoing_lend(awaited->call, value, dead, awaited->service->worker, &awaited->loan);
     else
         outgoing_reply(awaited->call, value, dead, true);
     free(awaited);
@@ -392,7 +389,7 @@ static void answer_receive(struct service *service, struct rpc_call *call, bool 
         rpc_call_fail(call, &err);
     } else if (ours) {
         struct awaited *awaited = alloc_bytes(sizeof(*awaited));
-        *awaited = (struct awaited){service, call, in.request_id, in.near};
+        *awaited = (struct awaited){service, call, {in.step_id, in.request_id}, in.near};
         worker_receive(service->worker, in.step_id, in.key, received_in_chunks, awaited);
     } else {
         worker_receive(service->worker, in.step_id, in.key, received, call);
@@ -418,7 +415,7 @@ static void finished(void *self, struct rpc_call *call)
     int64_t request_id;
     struct error err;
     bool ok = wire_read_finished(bytes, size, &request_id, &err);
-    if (ok && !lent_end(service->lent, request_id))
+    if (ok && !worker_lend_end(service->worker, request_id))
         ok = fail(&err, NOT_FOUND, "no tensor is lent by request %" PRId64, request_id);
     answer(call, ok, &err);
 }

@@ -16,6 +16,7 @@
 #include "runtime/waits.h"
 #include "runtime/worker/crew.h"
 #include "runtime/worker/internal.h"
+#include "runtime/worker/lent.h"
 
 /* --- life --- */
 
@@ -61,6 +62,7 @@ struct worker *worker_new(const struct worker_options *options, struct error *er
         worker->own_resources = resources_new(options->job);
     worker->resources = options->resources ? options->resources : worker->own_resources;
     worker->crew = crew_new(LIMIT_WORKER_THREADS);
+    worker->lent = lent_new(LENT_MS);
     worker->sessions = map_new();
     pthread_mutex_init(&worker->lock, NULL);
     worker_step_init(&worker->steps);
@@ -73,6 +75,7 @@ void worker_free(struct worker *worker)
         return;
     worker_step_end_all(worker);
     crew_free(worker->crew);
+    lent_free(worker->lent);
     worker_session_free_all(worker);
     worker_step_release(&worker->steps);
     resources_free(worker->own_resources);
@@ -298,4 +301,26 @@ bool worker_withdraw(struct worker *worker, int64_t step_id, const char *key, co
     if (step)
         worker_step_unref(step);
     return withdrawn;
+}
+
+bool worker_lend(struct worker *worker, const struct loan *loan, const struct tensor *tensor,
+                 uint64_t *address)
+{
+    if (!lent_add(worker->lent, loan, tensor, address))
+        return false;
+    /* The step may have ended since it gave the tensor, and its loans with it. */
+    bool over = worker_step_is_over(worker, loan->step_id);
+    if (over)
+        (void)lent_end(worker->lent, loan->request_id);
+    return !over;
+}
+
+bool worker_lend_end(struct worker *worker, int64_t request_id)
+{
+    return lent_end(worker->lent, request_id);
+}
+
+int worker_lent_count(const struct worker *worker)
+{
+    return lent_count(worker->lent);
 }

@@ -9,6 +9,7 @@
 
 #include "runtime/worker/link.h"
 
+struct loan;
 struct resources;
 struct worker;
 
@@ -71,5 +72,16 @@ bool worker_send(struct worker *worker, int64_t step_id, const char *key,
  */
 void worker_receive(struct worker *worker, int64_t step_id, const char *key,
                     rendezvous_receiver *receiver, void *arg);
+
+/*
+ * Lends a tensor that a near task received in that step: see lent.h.  False when it cannot, or
+ * the step is over; what is lent in a step ends with it.
+ */
+bool worker_lend(struct worker *worker, const struct loan *loan, const struct tensor *tensor,
+                 uint64_t *address);
+/* Its reader is done; whether it was held until now. */
+bool worker_lend_end(struct worker *worker, int64_t request_id);
+int worker_lent_count(const struct worker *worker);
+
 /* The receiver will not be called; false if it was. */
 bool worker_withdraw(struct worker *worker, int64_t step_id, const char *key, const void *arg);

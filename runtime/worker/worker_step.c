@@ -8,6 +8,7 @@
 #include "base/limits.h"
 #include "runtime/cancel.h"
 #include "runtime/worker/internal.h"
+#include "runtime/worker/lent.h"
 
 enum { BUCKETS = 1024, OVER = 4096, NO_STEP = -1 };
 
@@ -121,6 +122,16 @@ void worker_step_end(struct worker *worker, int64_t id)
     pthread_mutex_unlock(&steps->lock);
     if (step)
         end_step(step);
+    lent_end_step(worker->lent, id);
+}
+
+bool worker_step_is_over(struct worker *worker, int64_t id)
+{
+    struct steps *steps = &worker->steps;
+    pthread_mutex_lock(&steps->lock);
+    bool over = steps->over[(uint64_t)id % OVER] == id;
+    pthread_mutex_unlock(&steps->lock);
+    return over;
 }
 
 void worker_step_end_all(struct worker *worker)

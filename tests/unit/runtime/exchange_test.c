@@ -1,0 +1,426 @@
+/* exchange_test.c - tensors on their way between tasks: by messages, and by reading memory. */
+
+#include "runtime/worker/lent.h"
+#include "runtime/worker/near.h"
+#include "runtime/worker/remote.h"
+#include "tests/unit/runtime/exchange.h"
+
+/* One message from TensorFlow's method, chunks behind the first from ours; never twice. */
+TEST(large_tensors_come_in_both_forms)
+{
+    static const char stock[] = "/tensorflow.WorkerService/RecvTensor";
+    static const struct {
+        const char *method;
+        enum dtype dtype;
+        int count, messages;
+    } cases[] = {
+        {stock, F32, 3000000, 1},
+        {stock, BOOL, 200001, 1},
+        {stock, F64, 5, 1},
+        {SERVICE_CHUNKS, F32, 3000000, 4},
+        {SERVICE_CHUNKS, BOOL, 4194305, 3},
+        {SERVICE_CHUNKS, F32, 1048576, 1},
+        {SERVICE_CHUNKS, F64, 5, 1},
+    };
+    start();
+    scalar(world, "one", 1);
+    struct rpc_client *client = ps_client();
+    char key[300];
+    send_key(key);
+    for (int i = 0; i < ARRAY_LEN(cases); i++) {
+        struct tensor value;
+        struct got got;
+        CHECK_OK(tensor_init(&value, cases[i].dtype, &SHAPE(cases[i].count), &err), &err);
+        for (int64_t k = 0; k < value.count; k++)
+            tensor_set_number(&value, k, (double)(k % 251 % (value.dtype == BOOL ? 2 : 251)));
+        struct wire_receive in = {.step_id = 100 + i, .key = key, .request_id = 7 + i};
+        put(in.step_id, key, &value);
+        CHECK_OK(receive_from_ps(client, cases[i].method, &in, &got), &err);
+        CHECK_INT(got.messages, cases[i].messages);
+        CHECK(tensor_equal(&value, &got.incoming.value));
+        incoming_release(&got.incoming);
+        CHECK(!receive_from_ps(client, cases[i].method, &in, &got));
+        CHECK_INT(err.code, ABORTED);
+        CHECK(strstr(err.text, "The same RecvTensor request was received twice."));
+        incoming_release(&got.incoming);
+        tensor_release(&value);
+    }
+    rpc_client_free(client);
+    stop();
+}
+
+/* --- tasks that are near --- */
+
+/* Asks whether this process may read the ps's memory, which is this one's. */
+static bool meet_ps(struct rpc_client *client, const char *host, struct near_process *near)
+{
+    struct str request = {0}, response = {0};
+    int64_t pid = 0;
+    memset(near->nonce, 7, sizeof(near->nonce));
+    wire_write_meet(&(struct wire_meet){host, near->nonce}, &request);
+    bool ok = rpc_client_call(client, SERVICE_MEET, &request, &response, 5000, &err) &&
+              wire_read_met(response.data, response.size, &pid, &near->proof, &err);
+    near->pid = (pid_t)pid;
+    str_release(&request);
+    str_release(&response);
+    return ok;
+}
+
+static bool finish(struct rpc_client *client, int64_t request_id)
+{
+    struct str request = {0}, response = {0};
+    wire_write_finished(request_id, &request);
+    bool ok = rpc_client_call(client, SERVICE_FINISHED, &request, &response, 5000, &err);
+    str_release(&request);
+    str_release(&response);
+    return ok;
+}
+
+/* Only who proves to be near reads; what was read is held until its reader is done, no longer.
+ */
+TEST(near_tasks_read_each_others_memory)
+{
+    start();
+    scalar(world, "one", 1);
+    struct rpc_client *client = ps_client();
+    char key[300], host[NEAR_HOST_BYTES];
+    send_key(key);
+    struct near_process near;
+    CHECK(!meet_ps(client, "another", &near));
+    CHECK_INT(err.code, PRECONDITION);
+    CHECK_OK(near_host(host, &err), &err);
+    CHECK_OK(meet_ps(client, host, &near), &err);
+    CHECK_INT(near.pid, getpid());
+
+    struct tensor value;
+    CHECK_OK(tensor_init(&value, F32, &SHAPE(2000000), &err), &err);
+    for (int64_t k = 0; k < value.count; k++)
+        ((float *)value.data)[k] = (float)k;
+    struct wire_receive in = {.step_id = 200, .key = key, .request_id = 1, .near = true};
+    struct got got;
+    put(in.step_id, key, &value);
+    CHECK_OK(receive_near(client, &in, &near, &got), &err);
+    CHECK_INT(got.messages, 1);
+    CHECK(got.incoming.was_lent);
+    CHECK(tensor_equal(&value, &got.incoming.value));
+    incoming_release(&got.incoming);
+    CHECK_OK(finish(client, 1), &err);
+    CHECK(!finish(client, 1));
+    CHECK_INT(err.code, NOT_FOUND);
+
+    /* What another task has for a bool need not be one. */
+    struct tensor flags;
+    CHECK_OK(tensor_init(&flags, BOOL, &SHAPE(2000000), &err), &err);
+    memset(flags.data, 7, 2000000);
+    struct str head = {0};
+    wire_write_received_head(&flags, false, (uint64_t)(uintptr_t)flags.data, &head);
+    const struct rpc_span span = {head.data, head.size};
+    struct incoming incoming = {.near = &near};
+    CHECK_OK(incoming_take(&incoming, &span, 1, &err) && incoming_end(&incoming, &err), &err);
+    CHECK_INT(((uint8_t *)incoming.value.data)[1999999], 1);
+    incoming_release(&incoming);
+    str_release(&head);
+    tensor_release(&flags);
+
+    /* Another process has the number by now; the task did not meet its peer. */
+    in = (struct wire_receive){.step_id = 201, .key = key, .request_id = 2, .near = true};
+    put(in.step_id, key, &value);
+    near.nonce[0]++;
+    CHECK(!receive_near(client, &in, &near, &got));
+    CHECK_INT(err.code, UNAVAILABLE);
+    CHECK(strstr(err.text, "is not the task that it was"));
+    incoming_release(&got.incoming);
+    in = (struct wire_receive){.step_id = 202, .key = key, .request_id = 3, .near = true};
+    put(in.step_id, key, &value);
+    CHECK(!receive_near(client, &in, NULL, &got));
+    CHECK_INT(err.code, INVALID);
+    CHECK(strstr(err.text, "a task that is not near says where its memory is"));
+    incoming_release(&got.incoming);
+    near.proof = 8;
+    CHECK(!near_read(&near, 16, value.data, 4, &err));
+    CHECK(strstr(err.text, "cannot read the memory of process"));
+
+    tensor_release(&value);
+    rpc_client_free(client);
+    stop();
+}
+
+/* --- loans --- */
+
+static struct tensor zeros(int count)
+{
+    struct tensor value;
+    CHECK_OK(tensor_init(&value, F32, &SHAPE(count), &err), &err);
+    memset(value.data, 0, tensor_bytes(&value));
+    return value;
+}
+
+/* When too many are lent, a tensor is sent instead. */
+TEST(loans_are_counted)
+{
+    struct lent *lent = lent_new(LENT_MS);
+    struct tensor value = zeros(10);
+    uint64_t address;
+    for (int i = 1; i <= LENT_MAX; i++)
+        CHECK(lent_add(lent, &(struct loan){1, i}, &value, &address));
+    CHECK(address == (uintptr_t)value.data);
+    CHECK(!lent_add(lent, &(struct loan){1, LENT_MAX + 1}, &value, &address));
+    CHECK(lent_end(lent, 5) && !lent_end(lent, 5));
+    CHECK(!lent_add(lent, &(struct loan){1, 6}, &value, &address));
+    CHECK(!lent_add(lent, &(struct loan){1, 0}, &value, &address));
+    CHECK(lent_add(lent, &(struct loan){2, 5}, &value, &address));
+    lent_end_step(lent, 1);
+    CHECK_INT(lent_count(lent), 1);
+    lent_free(lent);
+    CHECK(tensor_is_exclusive(&value)); /* all was given back */
+    tensor_release(&value);
+}
+
+static void await_exclusive(const struct tensor *value)
+{
+    for (int i = 0; !tensor_is_exclusive(value) && i < 5000; i++)
+        usleep(1000);
+    CHECK(tensor_is_exclusive(value));
+}
+
+/* A reader that is never heard of again holds nothing for ever, though nobody asks. */
+TEST(loans_end_with_their_time)
+{
+    struct lent *lent = lent_new(30);
+    struct tensor value = zeros(10);
+    uint64_t address;
+    for (int round = 0; round < 3; round++) {
+        CHECK(lent_add(lent, &(struct loan){1, 7}, &value, &address));
+        usleep(10000);
+        CHECK(lent_add(lent, &(struct loan){1, 8}, &value, &address));
+        CHECK(!tensor_is_exclusive(&value));
+        await_exclusive(&value);
+        CHECK_INT(lent_count(lent), 0);
+    }
+    CHECK(lent_add(lent, &(struct loan){1, 7}, &value, &address));
+    lent_free(lent);
+    CHECK(tensor_is_exclusive(&value));
+    tensor_release(&value);
+}
+
+static void await_no_loans(void)
+{
+    for (int i = 0; worker_lent_count(cluster->workers[0]) && i < 5000; i++)
+        usleep(1000);
+    CHECK_INT(worker_lent_count(cluster->workers[0]), 0);
+}
+
+/* The reader is lost after it was told where to read; the step ends all the same. */
+TEST(loans_end_with_their_step)
+{
+    start();
+    scalar(world, "one", 1);
+    struct rpc_client *client = ps_client();
+    struct tensor value = zeros(1000000);
+    struct near_process near;
+    struct got got;
+    char key[300], host[NEAR_HOST_BYTES];
+    uint64_t address;
+    send_key(key);
+    CHECK_OK(near_host(host, &err), &err);
+    CHECK_OK(meet_ps(client, host, &near), &err);
+    const struct wire_receive in = {.step_id = 300, .key = key, .request_id = 1, .near = true};
+    put(in.step_id, key, &value);
+    CHECK_OK(receive_near(client, &in, &near, &got), &err);
+    incoming_release(&got.incoming);
+    CHECK_INT(worker_lent_count(cluster->workers[0]), 1);
+    cluster->links[0]->kind->cleanup_graph(cluster->links[0], 300);
+    await_no_loans();
+    CHECK(!finish(client, 1));
+    CHECK_INT(err.code, NOT_FOUND);
+    /* Nor is anything lent in it any more. */
+    CHECK(!worker_lend(cluster->workers[0], &(struct loan){300, 2}, &value, &address));
+    CHECK(worker_lend(cluster->workers[0], &(struct loan){301, 2}, &value, &address));
+    CHECK_INT(worker_lent_count(cluster->workers[0]), 1);
+    CHECK(worker_lend_end(cluster->workers[0], 2));
+    tensor_release(&value);
+    rpc_client_free(client);
+    stop();
+}
+
+struct arrival {
+    int came; /* __atomic */
+    struct error err;
+};
+
+static void arrive(void *arg, const struct tensor *value, bool dead, const struct error *error)
+{
+    struct arrival *arrival = arg;
+    (void)value;
+    (void)dead;
+    arrival->err = error ? *error : (struct error){.code = OK};
+    __atomic_store_n(&arrival->came, 1, __ATOMIC_RELEASE);
+}
+
+/* As a step receives it. */
+static bool receive_by_link(int64_t step_id, const char *key)
+{
+    struct arrival arrival = {0};
+    cluster->links[0]->kind->receive(cluster->links[0], step_id, key, arrive, &arrival);
+    int came = 0;
+    for (int i = 0; !came && i < 5000; i++) {
+        usleep(1000);
+        came = __atomic_load_n(&arrival.came, __ATOMIC_ACQUIRE);
+    }
+    CHECK(came);
+    err = arrival.err;
+    return err.code == OK;
+}
+
+static enum peer peer_of_ps(void)
+{
+    struct remote *remote = (struct remote *)cluster->links[0];
+    pthread_mutex_lock(&remote->lock);
+    enum peer peer = remote->peer;
+    pthread_mutex_unlock(&remote->lock);
+    return peer;
+}
+
+/* Sends it tensors until it is known whether it is near. */
+static enum peer settle_peer(int64_t step_id, const char *key, const struct tensor *value)
+{
+    enum peer peer = PEER_UNKNOWN;
+    for (int i = 0; i < 1000 && peer != PEER_NEAR && peer != PEER_FAR; i++) {
+        put(step_id + i, key, value);
+        CHECK_OK(receive_by_link(step_id + i, key), &err);
+        usleep(1000);
+        peer = peer_of_ps();
+    }
+    return peer;
+}
+
+/* What cannot be read is given back at once; the next tensor finds out anew how to come. */
+TEST(loans_end_when_reading_fails)
+{
+    start();
+    scalar(world, "one", 1);
+    struct tensor value = zeros(1000000);
+    char key[300];
+    send_key(key);
+    CHECK_INT(settle_peer(1000, key, &value), PEER_NEAR);
+    ((struct remote *)cluster->links[0])->near.nonce[0]++;
+    put(300, key, &value);
+    CHECK(!receive_by_link(300, key));
+    CHECK_INT(err.code, UNAVAILABLE);
+    CHECK(strstr(err.text, "is not the task that it was"));
+    await_no_loans();
+    CHECK_INT(settle_peer(3000, key, &value), PEER_NEAR);
+    tensor_release(&value);
+    stop();
+}
+
+/* Steps find out by themselves that their tasks are near. */
+TEST(large_tensors_of_steps_are_read_nearby)
+{
+    start();
+    struct edge x = placeholder(world, "x", F32);
+    on(2, node1(world, "Neg", "far", on(0, node1(world, "Neg", "ps", x))));
+    extend(session, world);
+    struct tensor in, out;
+    CHECK_OK(tensor_init(&in, F32, &SHAPE(1500, 1000), &err), &err);
+    for (int64_t k = 0; k < in.count; k++)
+        ((float *)in.data)[k] = (float)k;
+    const char *feed = "x", *fetch = "far";
+    const struct session_run run = {.feeds = &feed,
+                                    .feed_values = &in,
+                                    .feeds_count = 1,
+                                    .fetches = &fetch,
+                                    .fetches_count = 1,
+                                    .timeout_ms = 20000};
+    for (int i = 0; i < 20; i++) {
+        CHECK_OK(cluster_session_run(session, &run, &out, &err), &err);
+        CHECK(tensor_equal(&in, &out));
+        tensor_release(&out);
+        usleep(1000);
+    }
+    CHECK_INT(((struct remote *)cluster->links[0])->peer, PEER_NEAR);
+    tensor_release(&in);
+    stop();
+}
+
+/* --- what another task may send in place of a tensor --- */
+
+static bool take_text(struct incoming *incoming, const struct str *message)
+{
+    const struct rpc_span span = {message->data, message->size};
+    return incoming_take(incoming, &span, 1, &err);
+}
+
+static void add_size(struct str *out, size_t size)
+{
+    for (; size > 0x7f; size >>= 7)
+        str_add_char(out, (char)(size | 0x80));
+    str_add_char(out, (char)size);
+}
+
+/* Stock tasks send strings as elements too, their sizes in front: no bytes to be copied. */
+TEST(large_strings_of_stock_tasks_are_read)
+{
+    static const size_t size = 200000;
+    struct str elements = {0}, tensor = {0}, answer = {0};
+    struct incoming incoming = {0};
+    add_size(&elements, size);
+    memset(str_extend(&elements, size), 's', size);
+    str_add_bytes(&tensor, "\x08\x07\x12\x04\x12\x02\x08\x01\x22", 9); /* string [1] */
+    add_size(&tensor, elements.size);
+    str_add_bytes(&tensor, elements.data, elements.size);
+    str_add_char(&answer, 0x0a);
+    add_size(&answer, tensor.size);
+    str_add_bytes(&answer, tensor.data, tensor.size);
+    CHECK_OK(take_text(&incoming, &answer), &err);
+    CHECK_OK(incoming_end(&incoming, &err), &err);
+    CHECK_INT(tensor_strings(&incoming.value)[0].size, size);
+    CHECK(tensor_strings(&incoming.value)[0].data[size - 1] == 's');
+    incoming_release(&incoming);
+    str_release(&elements);
+    str_release(&tensor);
+    str_release(&answer);
+}
+
+TEST(chunks_that_do_not_fit_are_refused)
+{
+    struct tensor value;
+    struct str head = {0}, chunk = {0}, whole = {0};
+    CHECK_OK(tensor_init(&value, F32, &SHAPE(1000), &err), &err);
+    memset(value.data, 0, 4000);
+    wire_write_received_head(&value, true, 0, &head);
+    memset(str_extend(&chunk, 2500), 1, 2500);
+
+    struct incoming incoming = {0};
+    CHECK_OK(take_text(&incoming, &head), &err);
+    CHECK(!incoming_end(&incoming, &err));
+    CHECK_INT(err.code, INTERNAL);
+    CHECK_TEXT(err.text, "an answer to RecvTensor ends 4000 bytes before its tensor");
+    CHECK_OK(take_text(&incoming, &chunk), &err);
+    CHECK(!take_text(&incoming, &chunk));
+    CHECK_INT(err.code, INVALID);
+    CHECK_TEXT(err.text, "2500 bytes of elements came where 1500 are missing");
+    incoming_release(&incoming);
+
+    incoming = (struct incoming){0};
+    CHECK(!incoming_end(&incoming, &err));
+    /* Elements in the head, and more are said to follow. */
+    wire_write_received(&value, false, &whole);
+    str_add_bytes(&whole, "\xc0\x3e\xa0\x1f", 4);
+    CHECK(!take_text(&incoming, &whole));
+    CHECK_INT(err.code, INVALID);
+    CHECK(strstr(err.text, "holds elements, and more follow"));
+    /* 4,001 bytes, or less than none, for 1,000 floats. */
+    head.data[head.size - 2] = (char)0xa1;
+    CHECK(!take_text(&incoming, &head));
+    CHECK(strstr(err.text, "4001 bytes of elements came for a float tensor of shape [1000]"));
+    head.size -= 2;
+    str_add_bytes(&head, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 10);
+    CHECK(!take_text(&incoming, &head));
+    CHECK_INT(err.code, INVALID);
+    incoming_release(&incoming);
+    str_release(&head);
+    str_release(&chunk);
+    str_release(&whole);
+    tensor_release(&value);
+}
