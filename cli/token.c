@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/limits.h"
 #include "base/str.h"
 #include "cli/change.h"
 #include "cli/cli.h"
@@ -12,6 +13,7 @@
 #include "cli/options.h"
 #include "cli/table.h"
 #include "db/tokens.h"
+#include "runtime/spec/spec.h"
 #include "server/authority.h"
 #include "server/url.h"
 
@@ -20,6 +22,7 @@ struct token_options {
     const char *name;
     const char *role;
     const char *user;
+    const char *project;
     int64_t days;
     bool join;
     bool json;
@@ -34,6 +37,8 @@ static bool ask_server(struct client *client, const struct token_options *option
         json_object_set_new(request, "days", json_integer(options->days));
     if (options->role)
         json_object_set_new(request, "role", json_string(options->role));
+    if (options->project)
+        json_object_set_new(request, "project", json_string(options->project));
     char *body = json_dumps(request, JSON_COMPACT);
     json_decref(request);
     json_t *answer = client_json(client, "POST", "/api/v1/tokens", body, NULL, err);
@@ -59,14 +64,27 @@ static bool make_here(const struct token_options *options, struct error *err)
     if (options->role && !db_role_find(options->role, &role))
         return fail(err, INVALID, "--role is '%.40s'; it can be viewer, member, admin",
                     options->role);
+    if (options->project && (options->join || !spec_is_name(options->project)))
+        return options->join
+                   ? fail(err, INVALID, "--project is for tokens of the API, not for --join")
+                   : fail(err, INVALID,
+                          "--project is '%.40s', no project can have that name: 1 to %d of "
+                          "A-Z a-z 0-9 . _ -",
+                          options->project, LIMIT_NAME_BYTES);
     struct db *db = db_open(options->folder, err);
     if (!db)
         return false;
     char token[DB_TOKEN_BYTES];
-    int64_t expires_us =
-        options->days ? (int64_t)clock_wall_us() + options->days * 86400 * 1000000 : 0;
-    bool ok = db_tokens_add(db, DB_USER_ADMIN, options->join ? TOKEN_JOIN : TOKEN_API, role,
-                            options->name, expires_us, token, err);
+    struct db_token_new made = {
+        .user_id = DB_USER_ADMIN,
+        .kind = options->join ? TOKEN_JOIN : TOKEN_API,
+        .role = role,
+        .project = options->project,
+        .name = options->name,
+        .expires_us =
+            options->days ? (int64_t)clock_wall_us() + options->days * 86400 * 1000000 : 0,
+    };
+    bool ok = db_tokens_add(db, &made, token, err);
     struct authority *authority = NULL;
     if (ok && options->join)
         ok = (authority = authority_new(db, options->folder, err)) != NULL;
@@ -98,7 +116,8 @@ static const char *text_of(const json_t *object, const char *name)
 
 static int list(const struct token_options *options)
 {
-    static const char *const head[] = {">ID", "KIND", "NAME", "ROLE", "CREATED", "EXPIRES"};
+    static const char *const head[] = {">ID",     "KIND",    "NAME",   "ROLE",
+                                       "PROJECT", "CREATED", "EXPIRES"};
     int status;
     struct str what = {0};
     str_add(&what, "tokens");
@@ -119,6 +138,7 @@ static int list(const struct token_options *options)
         table_cell(table, "%s", text_of(token, "kind"));
         table_cell(table, "%s", text_of(token, "name"));
         table_cell(table, "%s", text_of(token, "role"));
+        table_cell(table, "%s", text_of(token, "project"));
         table_cell(table, "%s", text_of(token, "created_at"));
         table_cell(table, "%s", text_of(token, "expires_at"));
     }
@@ -136,6 +156,8 @@ int token_main(int argc, char **argv)
         {"name", OPTION_TEXT, &options.name, "what to call it"},
         {"role", OPTION_TEXT, &options.role,
          "viewer, member or admin: the most it may do (what you may)"},
+        {"project", OPTION_TEXT, &options.project,
+         "works in this project alone (in all of yours)"},
         {"days", OPTION_NUMBER, &options.days, "valid for this long (for ever)"},
         {"join", OPTION_FLAG, &options.join, "for `trainyard agent` in place of the API"},
         {"user", OPTION_TEXT, &options.user, "list those of another user"},

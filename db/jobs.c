@@ -276,26 +276,28 @@ static int64_t text_number(const char *text)
 /* Not removed, and in a project of the viewer's. */
 #define JOB_SEEN                                                                               \
     " AND archived < 2 AND (?2 = 0 OR project IN (SELECT project FROM members WHERE user_id "  \
-    "= ?2)) "
+    "= ?2)) AND (?3 IS NULL OR project = ?3) "
 
-bool db_jobs_find_text(struct db_conn *conn, const char *text, int64_t viewer,
+bool db_jobs_find_text(struct db_conn *conn, const char *text, const struct db_viewer *viewer,
                        struct arena *arena, struct db_job *job, struct error *err)
 {
+    static const struct db_viewer all;
     int64_t number = text_number(text);
+    viewer = viewer ? viewer : &all;
     bool found;
     sqlite3_stmt *stmt;
     if (number) {
         stmt = db_query(conn, err,
                         "SELECT " JOB_COLUMNS ", spec" JOB_TABLES "WHERE number = ?1" JOB_SEEN,
-                        "ii", number, viewer);
+                        "iit", number, viewer->member, viewer->project);
         if (!job_one(conn, stmt, arena, job, &found, err))
             return false;
         return found || fail(err, NOT_FOUND, "there is no job %lld", (long long)number);
     }
 
     stmt = db_query(conn, err,
-                    "SELECT " JOB_COLUMNS ", spec" JOB_TABLES "WHERE j.id = ?1" JOB_SEEN, "ti",
-                    text, viewer);
+                    "SELECT " JOB_COLUMNS ", spec" JOB_TABLES "WHERE j.id = ?1" JOB_SEEN, "tit",
+                    text, viewer->member, viewer->project);
     if (!job_one(conn, stmt, arena, job, &found, err))
         return false;
     if (found)
@@ -304,7 +306,7 @@ bool db_jobs_find_text(struct db_conn *conn, const char *text, int64_t viewer,
     stmt = db_query(conn, err,
                     "SELECT " JOB_COLUMNS ", spec" JOB_TABLES "WHERE j.name = ?1" JOB_SEEN
                     "ORDER BY number DESC LIMIT 1",
-                    "ti", text, viewer);
+                    "tit", text, viewer->member, viewer->project);
     if (!job_one(conn, stmt, arena, job, &found, err))
         return false;
     return found || fail(err, NOT_FOUND, "there is no job '%.100s'", text);
@@ -316,17 +318,20 @@ bool db_jobs_find_text(struct db_conn *conn, const char *text, int64_t viewer,
     " AND (?3 IS NULL OR j.name = ?3) AND (?4 IS NULL OR project = ?4)"                        \
     " AND (?5 IS NULL OR instr(lower(j.name), lower(?5)) > 0)"                                 \
     " AND (?7 = 0 OR array = ?7) AND archived = ?8"                                            \
-    " AND (?9 = 0 OR project IN (SELECT project FROM members WHERE user_id = ?9))"
+    " AND (?9 = 0 OR project IN (SELECT project FROM members WHERE user_id = ?9))"             \
+    " AND (?10 IS NULL OR project = ?10)"
 
 /* Binds a filter to a query that has JOB_FILTER. */
 static sqlite3_stmt *query_filtered(struct db_conn *conn, const char *sql,
                                     const struct db_jobs_filter *filter, int64_t number,
                                     struct error *err)
 {
-    return db_query(conn, err, sql, "iitttiiii", number,
+    const struct db_viewer *viewer = filter->viewer;
+    return db_query(conn, err, sql, "iitttiiiit", number,
                     (int64_t)(filter->states ? filter->states : UINT32_MAX), filter->name,
                     filter->project, filter->text, (int64_t)filter->limit + 1, filter->array,
-                    (int64_t)filter->archived, filter->viewer);
+                    (int64_t)filter->archived, viewer ? viewer->member : 0,
+                    viewer ? viewer->project : NULL);
 }
 
 bool db_jobs_pick(struct db_conn *conn, const struct db_jobs_filter *filter, int64_t number,

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "db/db.h"
+#include "db/members.h"
 #include "db/state.h"
 
 #define DB_JOB_ID_BYTES 32 /* "job_" and 26 characters, with the NUL */
@@ -153,25 +154,24 @@ bool db_jobs_find_key(struct db_conn *conn, int64_t user_id, const char *key,
                       const uint8_t *body_hash, struct db_job_added *added,
                       struct error *err) CHECKED;
 
-/* The job with this number, or with this text: "7", "job_01JD...", else the newest of that
- * name. */
+/* The job with this number, or this text: "7", "job_01JD...", else the newest so named. */
 bool db_jobs_find(struct db_conn *conn, int64_t number, struct arena *arena, struct db_job *job,
                   struct error *err) CHECKED;
-bool db_jobs_find_text(struct db_conn *conn, const char *text, int64_t viewer,
+bool db_jobs_find_text(struct db_conn *conn, const char *text, const struct db_viewer *viewer,
                        struct arena *arena, struct db_job *job, struct error *err) CHECKED;
 
 #define DB_JOBS_PAUSED 30 /* BIT() of it: those that are paused and wait, beside the states */
 
 struct db_jobs_filter {
-    uint32_t states;     /* BIT(JOB_QUEUED) | BIT(DB_JOBS_PAUSED) | ...; 0: all */
-    const char *name;    /* exact; NULL: any */
-    const char *project; /* exact; NULL: any */
-    const char *text;    /* found within the name; NULL: any */
-    int64_t array;       /* jobs of this array only; 0: all */
-    int64_t viewer;      /* see members.h */
-    bool archived;       /* those that are archived, in place of those that are not */
-    int64_t before;      /* numbers below this only (the cursor); 0: from the newest */
-    int limit;           /* at most LIMIT_PAGE_ITEMS */
+    uint32_t states;                /* BIT(JOB_QUEUED) | BIT(DB_JOBS_PAUSED) | ...; 0: all */
+    const char *name;               /* exact; NULL: any */
+    const char *project;            /* exact; NULL: any */
+    const char *text;               /* found within the name; NULL: any */
+    int64_t array;                  /* jobs of this array only; 0: all */
+    const struct db_viewer *viewer; /* borrowed; NULL: sees all */
+    bool archived;  /* those that are archived, in place of those that are not */
+    int64_t before; /* numbers below this only (the cursor); 0: from the newest */
+    int limit;      /* at most LIMIT_PAGE_ITEMS */
 };
 
 /* Newest first.  `*next` is the `before` of the next page, 0 when this was the last. */

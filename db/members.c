@@ -4,6 +4,19 @@
 #include "base/arena.h"
 #include "db/internal.h"
 
+bool db_viewer_sees(struct db_conn *conn, const struct db_viewer *viewer, const char *project,
+                    bool *sees, struct error *err)
+{
+    enum user_role role = ROLE_VIEWER;
+    *sees = false;
+    if (viewer && viewer->project && strcmp(viewer->project, project) != 0)
+        return true;
+    if (viewer && viewer->member && !db_members_role(conn, viewer->member, project, &role, err))
+        return false;
+    *sees = role != ROLE_NONE;
+    return true;
+}
+
 static bool set_run(struct db_conn *conn, void *arg, struct error *err)
 {
     const struct db_member *member = arg;

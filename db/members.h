@@ -1,8 +1,5 @@
 /*
  * members.h - what users may do in single projects.
- *
- * A query that is made for somebody who does not see everything takes a `viewer`: the id of a
- * user whose projects are all that it finds, or 0 for all.
  */
 #pragma once
 
@@ -10,6 +7,16 @@
 #include "db/state.h"
 
 struct arena;
+
+/* For whom a query is made: it finds nothing of projects that he does not see. */
+struct db_viewer {
+    int64_t member;      /* sees those of this user (his id); 0: all */
+    const char *project; /* sees this one alone of them; NULL: all */
+};
+
+/* Whether he sees a project; a `viewer` of NULL sees all, here and in queries. */
+bool db_viewer_sees(struct db_conn *conn, const struct db_viewer *viewer, const char *project,
+                    bool *sees, struct error *err) CHECKED;
 
 struct db_member {
     const char *project;

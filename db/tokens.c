@@ -25,40 +25,38 @@ static void token_make(char token[DB_TOKEN_BYTES])
 }
 
 struct token_add {
-    int64_t user_id;
-    enum token_kind kind;
-    enum user_role role;
-    const char *name;
-    int64_t expires_us;
+    const struct db_token_new *made;
     const char *token;
 };
 
 static bool token_add_run(struct db_conn *conn, void *arg, struct error *err)
 {
     const struct token_add *add = arg;
+    const struct db_token_new *made = add->made;
     uint8_t hash[crypto_hash_sha256_BYTES];
     token_hash(add->token, hash);
     return db_run(
         conn, err,
         "INSERT INTO tokens (hash, kind, user_id, name, created_us, expires_us, used_us,"
-        " revoked_us, role) VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0, 0, ?7)",
-        "biitiii", hash, sizeof(hash), (int64_t)add->kind, add->user_id, add->name,
-        (int64_t)clock_wall_us(), add->expires_us, (int64_t)add->role);
+        " revoked_us, role, project) VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0, 0, ?7, ?8)",
+        "biitiiit", hash, sizeof(hash), (int64_t)made->kind, made->user_id, made->name,
+        (int64_t)clock_wall_us(), made->expires_us, (int64_t)made->role,
+        made->project ? made->project : "");
 }
 
-bool db_tokens_add(struct db *db, int64_t user_id, enum token_kind kind, enum user_role role,
-                   const char *name, int64_t expires_us, char token[DB_TOKEN_BYTES],
+bool db_tokens_add(struct db *db, const struct db_token_new *made, char token[DB_TOKEN_BYTES],
                    struct error *err)
 {
     token_make(token);
-    struct token_add add = {user_id, kind, role, name, expires_us, token};
+    struct token_add add = {made, token};
     return db_write(db, DB_CONTROL, token_add_run, &add, err);
 }
 
 #define TOKEN_COLUMNS                                                                          \
     "t.id, kind, user_id, u.name, iif(u.projects_only, -1, min(u.role, t.role)), t.name,"      \
     " t.created_us, expires_us, used_us, t.role, u.rights,"                                    \
-    " (SELECT coalesce(max(m.role), -1) FROM members m WHERE m.user_id = u.id)"
+    " (SELECT coalesce(max(m.role), -1) FROM members m WHERE m.user_id = u.id"                 \
+    "  AND (t.project = '' OR m.project = t.project)), t.project"
 #define TOKEN_TABLES " FROM tokens t JOIN users u ON u.id = t.user_id "
 
 static void token_read(sqlite3_stmt *stmt, struct arena *arena, struct db_token *token)
@@ -75,10 +73,13 @@ static void token_read(sqlite3_stmt *stmt, struct arena *arena, struct db_token 
         .used_us = sqlite3_column_int64(stmt, 8),
         .most = (enum user_role)sqlite3_column_int(stmt, 9),
         .rights = sqlite3_column_int64(stmt, 10),
+        .project = db_column_text(stmt, 12, arena),
     };
     enum user_role best = (enum user_role)sqlite3_column_int(stmt, 11);
     best = best < token->most ? best : token->most;
     token->best = best > token->role ? best : token->role;
+    if (*token->project)
+        token->role = ROLE_NONE;
 }
 
 bool db_tokens_find(struct db_conn *conn, const char *token, enum token_kind kind,
@@ -120,8 +121,12 @@ static bool exchange_run(struct db_conn *conn, void *arg, struct error *err)
               db_run(conn, err, "UPDATE tokens SET used_us = ?2, revoked_us = ?2 WHERE id = ?1",
                      "ii", login.id, exchange->now_us);
     if (ok) {
-        struct token_add add = {login.user_id, TOKEN_SESSION,        ROLE_ADMIN,
-                                login.name,    exchange->expires_us, exchange->session};
+        struct db_token_new made = {.user_id = login.user_id,
+                                    .kind = TOKEN_SESSION,
+                                    .role = ROLE_ADMIN,
+                                    .name = login.name,
+                                    .expires_us = exchange->expires_us};
+        struct token_add add = {&made, exchange->session};
         ok = token_add_run(conn, &add, err);
     }
     arena_free(arena);

@@ -26,6 +26,7 @@ struct db_token {
     enum user_role role; /* in every project: the lesser of the user's and `most` */
     enum user_role best; /* the highest he has in any, of members too; at most `most` */
     enum user_role most; /* the token's own */
+    const char *project; /* the only one that it works in; "": all of the user's */
     int64_t rights;      /* of its user, for db_tokens_valid() */
     const char *name;    /* what its owner calls it */
     int64_t created_us;
@@ -33,12 +34,17 @@ struct db_token {
     int64_t used_us; /* when it was used last, to some minutes, or used up (TOKEN_LOGIN); 0 */
 };
 
-/*
- * Makes a token that may do what `role` may, at most, and writes its text, which nobody can ask
- * for again, into `token`.
- */
-bool db_tokens_add(struct db *db, int64_t user_id, enum token_kind kind, enum user_role role,
-                   const char *name, int64_t expires_us, char token[DB_TOKEN_BYTES],
+struct db_token_new {
+    int64_t user_id;
+    enum token_kind kind;
+    enum user_role role; /* may do what this role may, at most */
+    const char *project; /* works in this one alone; NULL: in all of its user's */
+    const char *name;
+    int64_t expires_us; /* 0: never */
+};
+
+/* Makes a token and writes its text, which nobody can ask for again, into `token`. */
+bool db_tokens_add(struct db *db, const struct db_token_new *made, char token[DB_TOKEN_BYTES],
                    struct error *err) CHECKED;
 
 /*

@@ -174,6 +174,7 @@ static bool find_token(struct auth *auth, const char *text, enum token_kind kind
         .expires_us = token.expires_us,
         .generation = generation,
     };
+    snprintf(identity->project, sizeof(identity->project), "%s", token.project);
     return true;
 }
 
@@ -277,16 +278,20 @@ const char *auth_role_name(int role, bool *in_project)
     return db_role_name((enum user_role)(*in_project ? role - AUTH_IN_PROJECT(0) : role));
 }
 
-int64_t auth_viewer(const struct auth_identity *user)
+/* A token of one project was asked when it was found whether its user sees that. */
+struct db_viewer auth_viewer(const struct auth_identity *user)
 {
-    return user->role == ROLE_NONE ? user->user_id : 0;
+    if (*user->project)
+        return (struct db_viewer){.project = user->project};
+    return (struct db_viewer){.member = user->role == ROLE_NONE ? user->user_id : 0};
 }
 
 bool auth_role(struct auth *auth, const struct auth_identity *user, const char *project,
                enum user_role *role, struct error *err)
 {
-    *role = user->role;
-    if (user->best <= user->role)
+    bool elsewhere = *user->project && strcmp(user->project, project) != 0;
+    *role = elsewhere ? ROLE_NONE : *user->project ? user->best : user->role;
+    if (*user->project || user->best <= user->role)
         return true;
     enum user_role member;
     struct db_conn *conn = db_read(auth->db, DB_CONTROL, err);
@@ -316,8 +321,12 @@ bool auth_link(struct auth *auth, int64_t user_id, struct str *link, struct erro
 {
     char code[DB_TOKEN_BYTES];
     int64_t expires_us = (int64_t)(clock_wall_us() + AUTH_LINK_US);
-    if (!db_tokens_add(auth->db, user_id, TOKEN_LOGIN, ROLE_ADMIN, "login link", expires_us,
-                       code, err))
+    struct db_token_new made = {.user_id = user_id,
+                                .kind = TOKEN_LOGIN,
+                                .role = ROLE_ADMIN,
+                                .name = "login link",
+                                .expires_us = expires_us};
+    if (!db_tokens_add(auth->db, &made, code, err))
         return false;
     str_printf(link, "%s/login?code=%s", auth->origin, code);
     return true;
@@ -418,9 +427,12 @@ bool auth_begin(struct auth *auth, struct request *req, const struct db_user *us
 {
     char session[DB_TOKEN_BYTES];
     int64_t expires_us = (int64_t)(clock_wall_us() + AUTH_SESSION_US);
-    if (!db_tokens_add(auth->db, user->id, TOKEN_SESSION, ROLE_ADMIN, "password", expires_us,
-                       session, err) ||
-        !end_session(auth, req, err) ||
+    struct db_token_new made = {.user_id = user->id,
+                                .kind = TOKEN_SESSION,
+                                .role = ROLE_ADMIN,
+                                .name = "password",
+                                .expires_us = expires_us};
+    if (!db_tokens_add(auth->db, &made, session, err) || !end_session(auth, req, err) ||
         !find_token(auth, session, TOKEN_SESSION, req->arena, &req->user, err))
         return false;
     set_cookie(auth, req, session);

@@ -7,12 +7,12 @@
  */
 #pragma once
 
-#include "db/state.h"
+#include "base/limits.h"
+#include "db/members.h"
 
 struct arena;
 struct auth;
 struct db;
-struct db_member;
 struct db_user;
 struct error;
 struct request;
@@ -35,14 +35,15 @@ const char *auth_way_name(enum auth_way way);
 struct auth_identity {
     enum auth_way way;
     int64_t user_id;
-    const char *user;    /* name */
-    enum user_role role; /* in every project; perhaps ROLE_NONE */
-    enum user_role best; /* the highest he has in any */
-    enum user_role most; /* the token's own: not more than this, in any */
-    int64_t rights;      /* as they were when they were read: for auth_still() */
-    const char *csrf;    /* of a session: what X-CSRF must say; else "" */
-    int64_t token_id;    /* of the token or the session; 0: none */
-    int64_t expires_us;  /* of it; 0: never */
+    const char *user;                   /* name */
+    enum user_role role;                /* in every project; perhaps ROLE_NONE */
+    enum user_role best;                /* the highest he has in any */
+    enum user_role most;                /* the token's own: not more than this, in any */
+    char project[LIMIT_NAME_BYTES + 1]; /* of a token that works in this one alone; else "" */
+    int64_t rights;                     /* as they were when they were read: for auth_still() */
+    const char *csrf;                   /* of a session: what X-CSRF must say; else "" */
+    int64_t token_id;                   /* of the token or the session; 0: none */
+    int64_t expires_us;                 /* of it; 0: never */
     uint64_t generation; /* of revocations, when it was last found good: for auth_still() */
 };
 
@@ -66,8 +67,8 @@ void auth_allow_host(struct auth *auth, const char *host);
  */
 bool auth_request(struct auth *auth, struct request *req, int role, struct error *err) CHECKED;
 
-/* The `viewer` that queries take (db/members.h): 0 for one who sees all projects. */
-int64_t auth_viewer(const struct auth_identity *user);
+/* What queries are told of who asks; borrowed from `user`. */
+struct db_viewer auth_viewer(const struct auth_identity *user);
 
 /* The role that `user` has in a project. */
 bool auth_role(struct auth *auth, const struct auth_identity *user, const char *project,

@@ -38,8 +38,8 @@ bool job_find(struct request *req, struct db_job *job, struct error *err)
     struct db_conn *conn = db_read(req->services->db, DB_CONTROL, err);
     if (!conn)
         return false;
-    bool ok =
-        db_jobs_find_text(conn, req->params[0], auth_viewer(&req->user), req->arena, job, err);
+    struct db_viewer viewer = auth_viewer(&req->user);
+    bool ok = db_jobs_find_text(conn, req->params[0], &viewer, req->arena, job, err);
     db_read_done(req->services->db, conn);
     return ok && auth_project(req, job->project, err);
 }

@@ -176,10 +176,10 @@ const struct openapi_schema openapi_schemas[] = {
     {"Member", FIELDS(FIRST("project", TEXT) FIELD("user", TEXT) FIELD("role", ROLE))},
     {"MemberList", FIELDS(FIRST("items", LIST(REF("Member"))))},
     {"TokenRequest", STRICT("", FIRST("name", "{\"type\":[\"string\",\"null\"]}") FIELD("kind", "{\"enum\":[\"api\",\"join\",null]}") FIELD("role", "{\"enum\":[\"viewer\",\"member\",\"admin\",null]}")
-        FIELD("days", WHOLE_OR_NULL(0, 3650)))},
+        FIELD("project", "{\"type\":[\"string\",\"null\"]}") FIELD("days", WHOLE_OR_NULL(0, 3650)))},
     {"Token", FIELDS(FIRST("token", TEXT))},
     {"TokenList", FIELDS(FIRST("items", LIST(FIELDS(FIRST("id", INTEGER) FIELD("kind", TEXT) FIELD("name", TEXT)
-        FIELD("role", ROLE) FIELD("created_at", TIME) FIELD("expires_at", TIME) FIELD("used_at", TIME)))))},
+        FIELD("role", ROLE) FIELD("project", TEXT_OR_NULL) FIELD("created_at", TIME) FIELD("expires_at", TIME) FIELD("used_at", TIME)))))},
     {"SecretRequest", STRICT(REQUIRED("\"value\""), FIRST("value", "{\"type\":\"string\",\"minLength\":4,\"maxLength\":16384,\"pattern\":\"^[^\\\\u0000]*$\"}"))},
     {"Secret", FIELDS(FIRST("name", TEXT) FIELD("user", TEXT) FIELD("created_at", TIME) FIELD("changed_at", TIME))},
     {"WebhookRequest", STRICT(REQUIRED("\"project\",\"url\""), FIRST("project", NAME) FIELD("url", TEXT) FIELD("states", LIST(STATE)))},

@@ -147,7 +147,8 @@ static bool find_job(struct stream *stream, json_t *job, struct subscription *su
         return false;
     struct arena *arena = arena_new();
     struct db_job found;
-    bool ok = db_jobs_find_text(conn, text, auth_viewer(&stream->user), arena, &found, err);
+    struct db_viewer viewer = auth_viewer(&stream->user);
+    bool ok = db_jobs_find_text(conn, text, &viewer, arena, &found, err);
     if (ok) {
         subscription->topic.job = found.number;
         snprintf(subscription->job_id, sizeof(subscription->job_id), "%s", found.id);

@@ -33,8 +33,8 @@ static bool find_start(struct request *req, struct spec *spec, struct error *err
         return true;
     if (!job_reader_open(req, &reader, err))
         return false;
-    bool found = db_jobs_find_text(reader.control, init->job, auth_viewer(&req->user),
-                                   req->arena, &job, err);
+    struct db_viewer viewer = auth_viewer(&req->user);
+    bool found = db_jobs_find_text(reader.control, init->job, &viewer, req->arena, &job, err);
     bool ok = found &&
               db_checkpoints_list(reader.metrics, job.number, req->arena, &list, &count, err);
     job_reader_close(req, &reader);
@@ -59,8 +59,8 @@ static bool find_one_after(struct db_conn *conn, const struct request *req, int 
     struct spec *spec = &submission->spec;
     struct db_job job;
     const char *pointer = arena_printf(req->arena, "/after/%d", index);
-    if (!db_jobs_find_text(conn, spec->after[index], auth_viewer(&req->user), req->arena, &job,
-                           err))
+    struct db_viewer viewer = auth_viewer(&req->user);
+    if (!db_jobs_find_text(conn, spec->after[index], &viewer, req->arena, &job, err))
         return err->code == NOT_FOUND &&
                error_at(err, pointer, INVALID, "there is no job '%s'", spec->after[index]);
     if (job.state == JOB_FAILED || job.state == JOB_CANCELLED)

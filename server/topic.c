@@ -7,7 +7,6 @@
 #include "base/str.h"
 #include "db/events.h"
 #include "db/jobs.h"
-#include "db/members.h"
 #include "db/nodes.h"
 #include "server/report.h"
 
@@ -140,10 +139,10 @@ static bool add_events(struct db_conn *conn, struct arena *arena, const struct t
         if (!topic->job && events[i].job) {
             if (!db_jobs_find(conn, events[i].job, arena, &job, err))
                 return false;
-            enum user_role role = ROLE_VIEWER;
-            if (topic->viewer && !db_members_role(conn, topic->viewer, job.project, &role, err))
+            bool sees;
+            if (!db_viewer_sees(conn, &topic->viewer, job.project, &sees, err))
                 return false;
-            if (role == ROLE_NONE)
+            if (!sees)
                 continue;
             id = job.id;
         }

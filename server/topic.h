@@ -17,6 +17,7 @@
  */
 #pragma once
 
+#include "db/members.h"
 #include "server/feed.h"
 
 struct arena;
@@ -39,7 +40,7 @@ struct topic {
     enum topic_kind kind;
     int64_t job;    /* number; 0: all (state, events, queue, nodes only) */
     const char *id; /* of the job, "" with 0; borrowed by the topic for as long as it is used */
-    int64_t viewer; /* who follows all jobs: those of his projects (db/members.h); 0: all */
+    struct db_viewer viewer; /* who follows all jobs; what it points to is borrowed */
 };
 
 /* "job.state" and so on; the kind of a name, with or without "job.", or -1. */

@@ -180,9 +180,12 @@ static bool token_make(struct engine *engine, const char *pilot, char token[DB_T
 {
     char name[PILOTS_NAME_BYTES + 16];
     int64_t expires_us = (int64_t)clock_wall_us() + (int64_t)TOKEN_DAYS * 24 * 3600 * 1000000;
-    return token_revoke(engine, pilot, err) &&
-           db_tokens_add(engine->db, DB_USER_ADMIN, TOKEN_JOIN, ROLE_VIEWER,
-                         token_name(pilot, name), expires_us, token, err);
+    struct db_token_new made = {.user_id = DB_USER_ADMIN,
+                                .kind = TOKEN_JOIN,
+                                .role = ROLE_VIEWER,
+                                .name = token_name(pilot, name),
+                                .expires_us = expires_us};
+    return token_revoke(engine, pilot, err) && db_tokens_add(engine->db, &made, token, err);
 }
 
 /* --- carrying out --- */

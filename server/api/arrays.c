@@ -13,8 +13,8 @@ static bool find_array(struct request *req, struct db_job **jobs, int *count, st
 {
     struct db_job job;
     struct db_conn *conn = db_read(req->services->db, DB_CONTROL, err);
-    bool ok = conn && db_jobs_find_text(conn, req->params[0], auth_viewer(&req->user),
-                                        req->arena, &job, err);
+    struct db_viewer viewer = auth_viewer(&req->user);
+    bool ok = conn && db_jobs_find_text(conn, req->params[0], &viewer, req->arena, &job, err);
     if (ok && !job.array)
         ok = fail(err, NOT_FOUND, "job %lld is not of an array", (long long)job.number);
     ok = ok && db_jobs_of_array(conn, job.array, req->arena, jobs, count, err);

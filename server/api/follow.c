@@ -250,7 +250,7 @@ static bool choose_topics(struct follow *follow, int64_t job, const char *names,
         follow->cursors[follow->topics_count] = feed_seq(follow->services->feed, line, 0);
         follow->fresh[follow->topics_count] = true;
         follow->topics[follow->topics_count++] =
-            (struct topic){(enum topic_kind)kind, job, follow->job_id, 0};
+            (struct topic){.kind = (enum topic_kind)kind, .job = job, .id = follow->job_id};
         names += size + (names[size] == ',');
     }
     return follow->topics_count || fail(err, INVALID, "no topics");

@@ -265,11 +265,12 @@ static bool read_truth(const struct request *req, const char *name, bool *value,
  */
 static bool jobs_list(struct request *req, struct error *err)
 {
+    struct db_viewer viewer = auth_viewer(&req->user);
     struct wanted wanted = {
         .filter = {.name = request_query(req, "name"),
                    .project = request_query(req, "project"),
                    .text = request_query(req, "q"),
-                   .viewer = auth_viewer(&req->user)},
+                   .viewer = &viewer},
         .fields = request_query(req, "fields"),
         .until_us = clock_monotonic_us() + JOBS_LIST_US,
     };

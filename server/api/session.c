@@ -55,9 +55,12 @@ static bool reply_session(struct request *req, int status, struct error *err)
     if (!ok)
         return false;
     json_t *projects = json_object();
-    for (int i = 0; i < count; i++)
+    const char *only = req->user.project;
+    for (int i = 0; i < count && !*only; i++)
         json_object_set_new(projects, members[i].project,
                             json_string(db_role_name(members[i].role)));
+    if (*only)
+        json_object_set_new(projects, only, json_string(db_role_name(req->user.best)));
     json_t *json = json_pack("{s:s, s:s, s:o, s:s, s:s}", "user", req->user.user, "role",
                              db_role_name(req->user.role), "projects", projects, "way",
                              auth_way_name(req->user.way), "csrf", req->user.csrf);
@@ -106,8 +109,12 @@ static bool session_token(struct request *req, struct error *err)
     if (!read_sign_in(req, &days, &user, err))
         return false;
     int64_t expires_us = (int64_t)clock_wall_us() + days * 86400 * 1000000;
-    return db_tokens_add(req->services->db, user.id, TOKEN_API, ROLE_ADMIN, "login", expires_us,
-                         token, err) &&
+    struct db_token_new made = {.user_id = user.id,
+                                .kind = TOKEN_API,
+                                .role = ROLE_ADMIN,
+                                .name = "login",
+                                .expires_us = expires_us};
+    return db_tokens_add(req->services->db, &made, token, err) &&
            auth_token(req->services->auth, token, req->arena, &req->user, err) &&
            reply_json(req, 201, json_pack("{s:s}", "token", token), err);
 }
@@ -134,6 +141,11 @@ static bool session_password(struct request *req, struct error *err)
     db_read_done(req->services->db, conn);
     if (!ok || (*user.password && !auth_password(auth, req, user.name, old, &user, err)))
         return false;
+    if (!*user.password && req->user.way == AUTH_BY_TOKEN)
+        return fail(
+            err, DENIED,
+            "the first password is not set by a token, which may do less than its user: "
+            "sign in with a link, or ask an administrator");
     user.password = auth_hash(auth, req, new, err);
     if (!user.password || !auth_change(auth, &user, err))
         return false;

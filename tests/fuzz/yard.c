@@ -107,8 +107,9 @@ static void yard_open(void)
     yard.http =
         http_start(&(struct http_options){-1, yard.socket, 2}, &yard.services, yard.live, &err);
     FUZZ_CHECK(yard.http);
-    FUZZ_CHECK(db_tokens_add(yard.db, DB_USER_ADMIN, TOKEN_API, ROLE_ADMIN, "fuzz", 0,
-                             yard.token, &err));
+    FUZZ_CHECK(db_tokens_add(
+        yard.db, &(struct db_token_new){DB_USER_ADMIN, TOKEN_API, ROLE_ADMIN, NULL, "fuzz", 0},
+        yard.token, &err));
     yard.inputs = 0;
 }
 

@@ -183,10 +183,10 @@ printf '{"op": "subscribe", "id": 2, "topic": "job.events", "job": %s}\n{"op": "
 check follows_her_own same "$(grep -o '"number": *[0-9]*' "$work/followed" | sort -u)" "$(printf '"number":%s\n' $plums $apples | sort)"
 check follows_no_foreign has "$(cat "$work/followed")" "there is no job $pears"
 
-# Each route with a job of hers, one she looks at, and one that is foreign.
-check each_route_each_project same "$(python3 - "$work/api.json" "$url" "$pia" "$apples" "$plums" "$pears" <<'P'
+# each_route TOKEN OWN SEEN FOREIGN...: each route with a job of a project where TOKEN is a member's, one where it is a viewer's, and others; "all" when each answers so.
+each_route() { python3 - "$work/api.json" "$url" "$@" <<'P'
 import json, sys, urllib.error, urllib.request
-document, (url, token, own, seen, foreign) = json.load(open(sys.argv[1])), sys.argv[2:]
+document, (url, token, own, seen, *foreign) = json.load(open(sys.argv[1])), sys.argv[2:]
 calls = 0
 def call(method, path):
     request = urllib.request.Request(url + path, method=method.upper(), headers={"Authorization": f"Bearer {token}"})
@@ -199,10 +199,10 @@ for path, methods in document["paths"].items():
         role, single = operation.get("x-role"), operation.get("x-role-in") == "project"
         if "/jobs/{id}" in path or "/arrays/{id}" in path:
             assert single, path
-            for job in (own, seen, foreign):
+            for job in (own, seen, *foreign):
                 got = call(method, path.replace("{id}", job) + ("?path=x" if path.endswith("content") else ""))
                 calls += 1
-                if job == foreign: good = got == 404
+                if job in foreign: good = got == 404
                 elif job == own or role == "viewer": good = got not in (401, 403) and got < 500
                 else: good = got == 403 or (got == 404 and "arrays" in path) # none of these is an array
                 if not good: print(method, path, job, got)
@@ -212,7 +212,32 @@ for path, methods in document["paths"].items():
             if got != 403: print(method, path, got)
 print("all" if calls > 70 else calls)
 P
-)" all
+}
+check each_route_each_project same "$(each_route "$pia" "$apples" "$plums" "$pears")" all
+
+# A token of one project, of an administrator: there it may what it may, elsewhere nothing.
+one=$("$trainyard" token create --dir "$dir" --name one --role member --project apples)
+check one_is_of_apples same "$(field "$(as "$one" GET /api/v1/session)" projects)" '{"apples": "member"}'
+check one_is_nobody_elsewhere same "$(field "$(as "$one" GET /api/v1/session)" role)" none
+check one_is_listed has "$("$trainyard" token list --dir "$dir")" "apples"
+check one_each_route same "$(each_route "$one" "$apples" "$apples" "$plums" "$pears")" all
+check one_sees_its_jobs same "$(numbers "$(as "$one" GET /api/v1/jobs)")" "$(numbers "$(api GET '/api/v1/jobs?project=apples')")"
+check one_sees_no_others same "$(numbers "$(as "$one" GET '/api/v1/jobs?project=pears')")" ""
+check one_sees_its_project same "$(field "$(as "$one" GET /api/v1/projects)" items | grep -o '"name": "[a-z]*"')" '"name": "apples"'
+as "$one" POST /api/v1/jobs "$(job_in pears)" >/dev/null; check one_not_into_pears same "$(status)" 403
+as "$one" POST /api/v1/tokens '{}' >"$work/made"; check one_makes_its_like same "$(field "$(as "$(field "$(cat "$work/made")" token)" GET /api/v1/session)" projects)" '{"apples": "member"}'
+as "$one" POST /api/v1/tokens '{"project": "pears"}' >/dev/null; check one_makes_none_elsewhere has_pointer /project
+as "$one" POST /api/v1/tokens '{"role": "admin"}' >/dev/null; check one_makes_none_higher has_pointer /role
+as "$one" DELETE "/api/v1/tokens/$theirs" >/dev/null; check one_ends_no_other same "$(status)" 403
+as "$one" PUT /api/v1/session/password '{"new": "a way in for ever"}' >/dev/null; check one_sets_no_first_password same "$(status)" 403
+printf '{"op": "subscribe", "id": 2, "topic": "job.events", "job": %s}\n{"op": "subscribe", "id": 1, "topic": "job.state", "after_seq": 0}\n' "$pears" |
+    python3 "$here/ws.py" "${url#http://}" "$one" --until '"number":'"$apples" --seconds 5 >"$work/followed"
+check one_follows_its_own has "$(cat "$work/followed")" '"number":'"$apples"
+check one_follows_no_other same "$(grep -c "\"number\": *\($pears\|$plums\)\b" "$work/followed")" 0
+as "$pia" POST /api/v1/tokens '{"project": "pears"}' >/dev/null; check none_for_where_she_is_none has_pointer /project
+as "$pia" POST /api/v1/tokens '{"project": "plums", "role": "member"}' >/dev/null; check no_more_than_she_is_there has_pointer /role
+api POST /api/v1/tokens '{"project": "a/b"}' >/dev/null; check no_such_project_name has_pointer /project
+api POST /api/v1/tokens '{"project": "apples", "kind": "join"}' >/dev/null; check nodes_are_of_no_project has_pointer /project
 
 # A role that is taken away ends what it opened.
 curl -sSN -m 20 -H "Authorization: Bearer $pia" "$url/api/v1/jobs/$apples/events" >"$work/stream" 2>&1 &

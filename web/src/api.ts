@@ -208,8 +208,8 @@ export async function tokens(): Promise<Token[]> {
     return (await request<{ items: Token[] }>("GET", "/tokens")).items;
 }
 
-export async function addToken(name: string, role: string, days: number): Promise<string> {
-    return (await request<{ token: string }>("POST", "/tokens", { name, role, days })).token;
+export async function addToken(token: { name: string; role: string; project: string | null; days: number }): Promise<string> {
+    return (await request<{ token: string }>("POST", "/tokens", token)).token;
 }
 
 export const revokeToken = (id: number): Promise<void> => request("DELETE", `/tokens/${id}`);

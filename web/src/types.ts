@@ -159,6 +159,7 @@ export interface Token {
     kind: string;
     name: string;
     role: string;
+    project: string | null;
     created_at: string;
     expires_at: string | null;
     used_at: string | null;

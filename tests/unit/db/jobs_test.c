@@ -85,7 +85,7 @@ TEST(jobs_are_added_and_found)
     struct db_job job;
     const char *const names[] = {"1", added.id, "mnist-cnn"};
     for (int i = 0; i < ARRAY_LEN(names); i++) {
-        CHECK_OK(db_jobs_find_text(conn, names[i], 0, world.arena, &job, &err), &err);
+        CHECK_OK(db_jobs_find_text(conn, names[i], NULL, world.arena, &job, &err), &err);
         CHECK_INT(job.number, 1);
         CHECK_TEXT(job.id, added.id);
         CHECK_TEXT(job.user, "admin");
@@ -94,8 +94,9 @@ TEST(jobs_are_added_and_found)
         CHECK_INT(job.tasks_count, 3);
         CHECK_INT(job.seq, 1);
     }
-    CHECK_FAILS(db_jobs_find_text(conn, "nobody", 0, world.arena, &job, &err), &err, NOT_FOUND);
-    CHECK_FAILS(db_jobs_find_text(conn, "99999999999999999999", 0, world.arena, &job, &err),
+    CHECK_FAILS(db_jobs_find_text(conn, "nobody", NULL, world.arena, &job, &err), &err,
+                NOT_FOUND);
+    CHECK_FAILS(db_jobs_find_text(conn, "99999999999999999999", NULL, world.arena, &job, &err),
                 &err, NOT_FOUND);
 
     struct db_need *stored;
@@ -407,8 +408,9 @@ TEST(jobs_rest_and_are_archived)
     CHECK_OK(db_jobs_archive(world.db, first, false, &err), &err); /* changes nothing */
     conn = db_read(world.db, DB_CONTROL, &err);
     CHECK_OK(db_jobs_find(conn, first, world.arena, &job, &err), &err);
-    CHECK_FAILS(db_jobs_find_text(conn, "a", 0, world.arena, &job, &err), &err, NOT_FOUND);
-    CHECK_FAILS(db_jobs_find_text(conn, job.id, 0, world.arena, &job, &err), &err, NOT_FOUND);
+    CHECK_FAILS(db_jobs_find_text(conn, "a", NULL, world.arena, &job, &err), &err, NOT_FOUND);
+    CHECK_FAILS(db_jobs_find_text(conn, job.id, NULL, world.arena, &job, &err), &err,
+                NOT_FOUND);
     for (int archived = 0; archived < 2; archived++) {
         filter.archived = archived;
         CHECK_OK(db_jobs_list(conn, &filter, world.arena, &jobs, &count, &next, &err), &err);
@@ -522,9 +524,11 @@ TEST(tokens_are_known_by_hash)
     struct error err;
     struct world world = world_open();
     char token[DB_TOKEN_BYTES], login[DB_TOKEN_BYTES], session[DB_TOKEN_BYTES];
-    CHECK_OK(
-        db_tokens_add(world.db, DB_USER_ADMIN, TOKEN_API, ROLE_ADMIN, "ci", 100, token, &err),
-        &err);
+    CHECK_OK(db_tokens_add(
+                 world.db,
+                 &(struct db_token_new){DB_USER_ADMIN, TOKEN_API, ROLE_ADMIN, NULL, "ci", 100},
+                 token, &err),
+             &err);
     CHECK_INT(strncmp(token, "ty_", 3), 0);
     CHECK_INT(strlen(token), 46);
     CHECK(token_is(&world, token, TOKEN_API, 99));
@@ -532,7 +536,9 @@ TEST(tokens_are_known_by_hash)
     CHECK(!token_is(&world, token, TOKEN_SESSION, 99));
     CHECK(!token_is(&world, "ty_", TOKEN_API, 99));
 
-    CHECK_OK(db_tokens_add(world.db, DB_USER_ADMIN, TOKEN_LOGIN, ROLE_ADMIN, "first", 100,
+    CHECK_OK(db_tokens_add(world.db,
+                           &(struct db_token_new){DB_USER_ADMIN, TOKEN_LOGIN, ROLE_ADMIN, NULL,
+                                                  "first", 100},
                            login, &err),
              &err);
     CHECK_OK(db_tokens_exchange(world.db, login, 50, 0, session, &err), &err);

@@ -115,7 +115,10 @@ TEST(tokens_let_in_until_they_are_revoked_or_old)
     struct error err;
     char token[DB_TOKEN_BYTES];
     open_fixture(&f);
-    CHECK_OK(db_tokens_add(f.db, DB_USER_ADMIN, TOKEN_API, ROLE_ADMIN, "t", 0, token, &err),
+    CHECK_OK(db_tokens_add(
+                 f.db,
+                 &(struct db_token_new){DB_USER_ADMIN, TOKEN_API, ROLE_ADMIN, NULL, "t", 0},
+                 token, &err),
              &err);
     begin(&f, "POST");
     header(&f, "Authorization", arena_printf(f.arena, "Bearer %s", token));
@@ -128,12 +131,57 @@ TEST(tokens_let_in_until_they_are_revoked_or_old)
     header(&f, "Cookie", arena_printf(f.arena, "trainyard_7070=%s", token));
     CHECK_FAILS(auth_request(f.auth, &f.req, ROLE_VIEWER, &err), &err, UNAUTHENTICATED);
 
-    CHECK_OK(db_tokens_add(f.db, DB_USER_ADMIN, TOKEN_API, ROLE_ADMIN, "old",
-                           (int64_t)clock_wall_us() - 1, token, &err),
+    CHECK_OK(db_tokens_add(f.db,
+                           &(struct db_token_new){DB_USER_ADMIN, TOKEN_API, ROLE_ADMIN, NULL,
+                                                  "old", (int64_t)clock_wall_us() - 1},
+                           token, &err),
              &err);
     begin(&f, "GET");
     header(&f, "Authorization", arena_printf(f.arena, "Bearer %s", token));
     CHECK_FAILS(auth_request(f.auth, &f.req, ROLE_VIEWER, &err), &err, UNAUTHENTICATED);
+    close_fixture(&f);
+}
+
+/* A token of one project is there as nobody everywhere else, even an administrator's. */
+TEST(a_token_of_one_project_works_there_alone)
+{
+    struct fixture f;
+    struct error err;
+    char token[DB_TOKEN_BYTES];
+    enum user_role role;
+    int64_t eve;
+    open_fixture(&f);
+    CHECK_OK(db_tokens_add(f.db,
+                           &(struct db_token_new){DB_USER_ADMIN, TOKEN_API, ROLE_MEMBER,
+                                                  "apples", "t", 0},
+                           token, &err),
+             &err);
+    begin(&f, "GET");
+    header(&f, "Authorization", arena_printf(f.arena, "Bearer %s", token));
+    CHECK_FAILS(auth_request(f.auth, &f.req, ROLE_VIEWER, &err), &err, DENIED);
+    CHECK_FAILS(auth_request(f.auth, &f.req, AUTH_IN_PROJECT(ROLE_ADMIN), &err), &err, DENIED);
+    CHECK_OK(auth_request(f.auth, &f.req, AUTH_IN_PROJECT(ROLE_MEMBER), &err), &err);
+    CHECK_OK(auth_role(f.auth, &f.req.user, "apples", &role, &err), &err);
+    CHECK_INT(role, ROLE_MEMBER);
+    CHECK_OK(auth_role(f.auth, &f.req.user, "pears", &role, &err), &err);
+    CHECK_INT(role, ROLE_NONE);
+    struct db_viewer viewer = auth_viewer(&f.req.user);
+    CHECK_TEXT(viewer.project, "apples");
+
+    /* Of one who is no member there: for nothing, until she is. */
+    CHECK_OK(db_users_add(f.db, "eve", ROLE_NONE, "", &eve, &err), &err);
+    CHECK_OK(db_tokens_add(f.db,
+                           &(struct db_token_new){eve, TOKEN_API, ROLE_ADMIN, "apples", "t", 0},
+                           token, &err),
+             &err);
+    CHECK_OK(auth_member(f.auth, &(struct db_member){"pears", "eve", ROLE_ADMIN}, &err), &err);
+    begin(&f, "GET");
+    header(&f, "Authorization", arena_printf(f.arena, "Bearer %s", token));
+    CHECK_FAILS(auth_request(f.auth, &f.req, AUTH_IN_PROJECT(ROLE_VIEWER), &err), &err, DENIED);
+    CHECK_OK(auth_member(f.auth, &(struct db_member){"apples", "eve", ROLE_VIEWER}, &err),
+             &err);
+    CHECK_OK(auth_request(f.auth, &f.req, AUTH_IN_PROJECT(ROLE_VIEWER), &err), &err);
+    CHECK_FAILS(auth_request(f.auth, &f.req, AUTH_IN_PROJECT(ROLE_MEMBER), &err), &err, DENIED);
     close_fixture(&f);
 }
 
@@ -237,7 +285,10 @@ TEST(roles_are_held)
     char token[DB_TOKEN_BYTES];
     open_fixture(&f);
     CHECK_OK(db_users_add(f.db, "eve", ROLE_VIEWER, "", &user, &err), &err);
-    CHECK_OK(db_tokens_add(f.db, user, TOKEN_API, ROLE_ADMIN, "t", 0, token, &err), &err);
+    CHECK_OK(db_tokens_add(f.db,
+                           &(struct db_token_new){user, TOKEN_API, ROLE_ADMIN, NULL, "t", 0},
+                           token, &err),
+             &err);
     begin(&f, "GET");
     header(&f, "Authorization", arena_printf(f.arena, "Bearer %s", token));
     CHECK_OK(auth_request(f.auth, &f.req, ROLE_VIEWER, &err), &err);
@@ -271,13 +322,21 @@ TEST(a_revoked_token_is_good_no_more)
     int64_t later_us = (int64_t)clock_wall_us() + 3600000000;
     struct auth_identity user, another, short_lived;
     open_fixture(&f);
-    CHECK_OK(db_tokens_add(f.db, DB_USER_ADMIN, TOKEN_API, ROLE_ADMIN, "a", 0, token, &err),
+    CHECK_OK(db_tokens_add(
+                 f.db,
+                 &(struct db_token_new){DB_USER_ADMIN, TOKEN_API, ROLE_ADMIN, NULL, "a", 0},
+                 token, &err),
              &err);
-    CHECK_OK(db_tokens_add(f.db, DB_USER_ADMIN, TOKEN_API, ROLE_ADMIN, "b", 0, other, &err),
+    CHECK_OK(db_tokens_add(
+                 f.db,
+                 &(struct db_token_new){DB_USER_ADMIN, TOKEN_API, ROLE_ADMIN, NULL, "b", 0},
+                 other, &err),
              &err);
-    CHECK_OK(
-        db_tokens_add(f.db, DB_USER_ADMIN, TOKEN_API, ROLE_ADMIN, "c", later_us, old, &err),
-        &err);
+    CHECK_OK(db_tokens_add(f.db,
+                           &(struct db_token_new){DB_USER_ADMIN, TOKEN_API, ROLE_ADMIN, NULL,
+                                                  "c", later_us},
+                           old, &err),
+             &err);
     CHECK_OK(auth_token(f.auth, token, f.arena, &user, &err), &err);
     CHECK_OK(auth_token(f.auth, other, f.arena, &another, &err), &err);
     CHECK_OK(auth_token(f.auth, old, f.arena, &short_lived, &err), &err);

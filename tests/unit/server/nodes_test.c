@@ -218,7 +218,10 @@ static void runs_a_job(bool remote)
     struct world world;
     world_open(&world, remote);
     char token[DB_TOKEN_BYTES];
-    CHECK_OK(db_tokens_add(world.db, 1, TOKEN_JOIN, ROLE_ADMIN, "n", 0, token, &err), &err);
+    CHECK_OK(db_tokens_add(world.db,
+                           &(struct db_token_new){1, TOKEN_JOIN, ROLE_ADMIN, NULL, "n", 0},
+                           token, &err),
+             &err);
     struct agent_join_response session;
     CHECK_OK(call_join(&world, token, NULL, 0, &session, &err), &err);
     int64_t number = submit(&world);

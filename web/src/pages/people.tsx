@@ -100,9 +100,14 @@ function Tokens(): preact.JSX.Element {
     const session = useSession();
     const { value, error, reload } = useLoad(api.tokens, []);
     const { problem, act } = useAct(reload);
-    const best = ROLES.filter((role) => [session.role, ...Object.values(session.projects)].includes(role)).at(-1) ?? "viewer";
+    const projects = useLoad(api.projects, []).value ?? [];
+    const [project, setProject] = useState("");
+    const mine = project ? [session.role, session.projects[project]] : [session.role, ...Object.values(session.projects)];
+    const best = ROLES.filter((role) => mine.includes(role)).at(-1) ?? "viewer";
+    const allowed = ROLES.slice(0, ROLES.indexOf(best) + 1);
     const [name, setName] = useState("");
-    const [role, setRole] = useState(best);
+    const [wanted, setRole] = useState(best);
+    const role = allowed.includes(wanted) ? wanted : best;
     const [days, setDays] = useState("90");
     const [secret, setSecret] = useState("");
     const now = useNow();
@@ -116,14 +121,22 @@ function Tokens(): preact.JSX.Element {
                 class="row"
                 onSubmit={(event) => {
                     event.preventDefault();
-                    act(api.addToken(name, role, Number(days)), (made) => {
+                    act(api.addToken({ name, role, project: project || null, days: Number(days) }), (made) => {
                         setSecret(made);
                         setName("");
                     });
                 }}
             >
                 <input type="text" required maxLength={128} placeholder="What it is for" aria-label="Name of the token" value={name} onInput={(event) => setName(event.currentTarget.value)} />
-                <Roles value={role} roles={ROLES.slice(0, ROLES.indexOf(best) + 1)} label="Role of the token" change={setRole} />
+                <Roles value={role} roles={allowed} label="Role of the token" change={setRole} />
+                <select class="short" aria-label="Project of the token" value={project} onChange={(event) => setProject(event.currentTarget.value)}>
+                    <option value="">in all my projects</option>
+                    {projects.map((one) => (
+                        <option key={one.name} value={one.name}>
+                            in {one.name} alone
+                        </option>
+                    ))}
+                </select>
                 <select class="short" aria-label="How long it is good" value={days} onChange={(event) => setDays(event.currentTarget.value)}>
                     <option value="7">7 days</option>
                     <option value="90">90 days</option>
@@ -146,6 +159,7 @@ function Tokens(): preact.JSX.Element {
                                 <th>Token</th>
                                 <th>Kind</th>
                                 <th>At most</th>
+                                <th>In</th>
                                 <th class="right">Made</th>
                                 <th class="right">Last used</th>
                                 <th class="right">Ends in</th>
@@ -158,6 +172,7 @@ function Tokens(): preact.JSX.Element {
                                     <td class="break">{token.name}</td>
                                     <td>{token.kind === "session" ? "browser" : token.kind}</td>
                                     <td>{token.role}</td>
+                                    <td class="break">{token.project ?? "all projects"}</td>
                                     <td class="right" title={token.created_at}>
                                         {ago(token.created_at, now)}
                                     </td>
