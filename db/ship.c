@@ -7,6 +7,7 @@
 #include "db/sums.h"
 
 #define CHUNK_BYTES 65536 /* bytes of a log in one row */
+#define NOT_SAID -2       /* fences.step of an attempt that has not said where it resumes */
 
 /* A ship on its way through the transaction. */
 struct shipping {
@@ -19,6 +20,8 @@ struct shipping {
 struct tally {
     const char *name;
     int64_t series;
+    int64_t epoch; /* of the newest attempt that has reported it ... */
+    int64_t since; /* ... from this step on */
     int64_t count;
     int64_t first_step;
     int64_t last_step;
@@ -48,32 +51,36 @@ static bool fence_look(struct db_conn *conn, struct shipping *s, struct error *e
     s->fence_step = INT64_MAX;
     if (row > 0) {
         s->shipped->fenced = sqlite3_column_int64(stmt, 0) > ship->epoch;
-        if (s->shipped->fenced)
-            s->fence_step = sqlite3_column_int64(stmt, 1);
+        int64_t step = sqlite3_column_int64(stmt, 1);
+        if (s->shipped->fenced && step != NOT_SAID)
+            s->fence_step = step;
         db_query_end(stmt);
     }
     return true;
 }
 
-#define NOT_HARDWARE " AND name NOT GLOB '" DB_HARDWARE "*'"
 #define LAST_POINT " FROM points WHERE points.series = series.id ORDER BY step DESC LIMIT 1"
+#define OF_ONE "id = ?2"
+#define OF_TASK "job = ?2 AND role = ?3 AND idx = ?4 AND name NOT GLOB '" DB_HARDWARE "*'"
 
-/* The task goes back to `start_step`: what an older attempt reported beyond it never happened.
- */
+/* What was reported of later steps than ?1 never happened: in all series that are `which`. */
+#define CUT_POINTS(which)                                                                      \
+    "DELETE FROM points WHERE step > ?1 AND series IN (SELECT id FROM series WHERE " which ")"
+#define CUT_SERIES(which)                                                                      \
+    "UPDATE series SET last_step = coalesce((SELECT step" LAST_POINT "), -1),"                 \
+    " last_wall_us = coalesce((SELECT wall_us" LAST_POINT "), 0),"                             \
+    " last_value = (SELECT value" LAST_POINT "),"                                              \
+    " summed_until = max(0, min(summed_until, ?1))"                                            \
+    " WHERE last_step > ?1 AND " which
+
+/* The task goes back to `start_step`. */
 static bool ship_start(struct db_conn *conn, const struct shipping *s, struct error *err)
 {
     const struct db_ship *ship = s->ship;
-    return db_run(conn, err,
-                  "DELETE FROM points WHERE step > ?4 AND series IN (SELECT id FROM series"
-                  " WHERE job = ?1 AND role = ?2 AND idx = ?3" NOT_HARDWARE ")",
-                  "itii", ship->job, ship->role, (int64_t)ship->index, ship->start_step) &&
-           db_run(conn, err,
-                  "UPDATE series SET last_step = coalesce((SELECT step" LAST_POINT "), -1),"
-                  " last_wall_us = coalesce((SELECT wall_us" LAST_POINT "), 0),"
-                  " last_value = (SELECT value" LAST_POINT "),"
-                  " summed_until = max(0, min(summed_until, ?4))"
-                  " WHERE job = ?1 AND role = ?2 AND idx = ?3 AND last_step > ?4" NOT_HARDWARE,
-                  "itii", ship->job, ship->role, (int64_t)ship->index, ship->start_step) &&
+    return db_run(conn, err, CUT_POINTS(OF_TASK), "iiti", ship->start_step, ship->job,
+                  ship->role, (int64_t)ship->index) &&
+           db_run(conn, err, CUT_SERIES(OF_TASK), "iiti", ship->start_step, ship->job,
+                  ship->role, (int64_t)ship->index) &&
            db_run(conn, err,
                   "INSERT INTO fences VALUES (?1, ?2, ?3)"
                   " ON CONFLICT DO UPDATE SET epoch = ?2, step = max(step, ?3)",
@@ -82,24 +89,53 @@ static bool ship_start(struct db_conn *conn, const struct shipping *s, struct er
 
 /* --- points --- */
 
-static bool series_find(struct db_conn *conn, const struct db_ship *ship, const char *name,
-                        int64_t *series, struct error *err)
+/* Fills in which series it is; one that is new is made. */
+static bool series_find(struct db_conn *conn, const struct db_ship *ship, struct tally *tally,
+                        struct error *err)
 {
-    if (!db_number(conn, err, series, 0,
-                   "SELECT id FROM series WHERE job = ?1 AND role = ?2 AND idx = ?3"
-                   " AND name = ?4",
-                   "itit", ship->job, ship->role, (int64_t)ship->index, name))
+    sqlite3_stmt *stmt =
+        db_query(conn, err,
+                 "SELECT id, epoch, since FROM series WHERE job = ?1 AND role = ?2"
+                 " AND idx = ?3 AND name = ?4",
+                 "itit", ship->job, ship->role, (int64_t)ship->index, tally->name);
+    int row = stmt ? db_row(conn, stmt, err) : -1;
+    if (row < 0)
         return false;
-    if (*series)
+    if (row > 0) {
+        tally->series = sqlite3_column_int64(stmt, 0);
+        tally->epoch = sqlite3_column_int64(stmt, 1);
+        tally->since = sqlite3_column_int64(stmt, 2);
+        db_query_end(stmt);
         return true;
+    }
     if (!db_run(
             conn, err,
             "INSERT INTO series (job, role, idx, name, points_count, last_step, last_wall_us)"
             " VALUES (?1, ?2, ?3, ?4, 0, -1, 0)",
-            "itit", ship->job, ship->role, (int64_t)ship->index, name))
+            "itit", ship->job, ship->role, (int64_t)ship->index, tally->name))
         return false;
-    *series = db_inserted(conn);
+    tally->series = db_inserted(conn);
     return true;
+}
+
+/*
+ * An attempt's first point of a series says where it goes on there: programs do not say when
+ * they start again.  What comes by REST is of no file, and may be of no attempt's doing; uses
+ * of hardware go on over attempts.
+ */
+static bool series_claim(struct db_conn *conn, const struct db_ship *ship, struct tally *tally,
+                         int64_t step, struct error *err)
+{
+    if (tally->epoch >= ship->epoch || !ship->file ||
+        strncmp(tally->name, DB_HARDWARE, strlen(DB_HARDWARE)) == 0)
+        return true;
+    int64_t before = step > INT64_MIN ? step - 1 : step;
+    tally->epoch = ship->epoch;
+    tally->since = step;
+    return db_run(conn, err, CUT_POINTS(OF_ONE), "ii", before, tally->series) &&
+           db_run(conn, err, CUT_SERIES(OF_ONE), "ii", before, tally->series) &&
+           db_run(conn, err, "UPDATE series SET epoch = ?2, since = ?3 WHERE id = ?1", "iii",
+                  tally->series, ship->epoch, step);
 }
 
 /* The tally of a name; NULL on failure.  A ship has few names, most often in a row. */
@@ -111,12 +147,11 @@ static struct tally *tally_find(struct db_conn *conn, const struct db_ship *ship
         if (strcmp(all[i].name, name) == 0)
             return &all[i];
     }
-    int64_t series;
-    if (!series_find(conn, ship, name, &series, err))
+    struct tally found = {.name = name, .first_step = INT64_MAX, .last_step = INT64_MIN};
+    if (!series_find(conn, ship, &found, err))
         return NULL;
     struct tally *tally = db_rows_add(tallies);
-    *tally = (struct tally){
-        .name = name, .series = series, .first_step = INT64_MAX, .last_step = INT64_MIN};
+    *tally = found;
     return tally;
 }
 
@@ -150,10 +185,11 @@ static bool tally_store(struct db_conn *conn, const struct shipping *s, const st
                      " last_wall_us = iif(last_step <= ?4, ?5, last_wall_us),"
                      " last_value = iif(last_step <= ?4, ?6, last_value),"
                      " last_step = max(last_step, ?4), unsummed = unsummed + ?2,"
-                     " summed_until = max(0, min(summed_until, ?3))"
+                     " summed_until = max(0, min(summed_until, ?3)),"
+                     " since = iif(epoch = ?7, min(since, ?3), since)"
                      " WHERE id = ?1 RETURNING unsummed",
-                     "iiiiid", t->series, t->count, t->first_step, t->last_step,
-                     t->last_wall_us, t->last_value) &&
+                     "iiiiidi", t->series, t->count, t->first_step, t->last_step,
+                     t->last_wall_us, t->last_value, s->ship->epoch) &&
            (waiting < DB_SUMS_WAIT || db_sums_make(conn, t->series, err));
 }
 
@@ -167,12 +203,14 @@ static bool ship_points(struct db_conn *conn, const struct shipping *s, struct a
         if (point->step > s->fence_step)
             continue;
         struct tally *tally = tally_find(conn, s->ship, &tallies, point->name, err);
-        ok = tally && point_add(conn, tally, point, err);
+        ok = tally && series_claim(conn, s->ship, tally, point->step, err);
+        if (ok && (tally->epoch <= s->ship->epoch || point->step < tally->since))
+            ok = point_add(conn, tally, point, err);
     }
     int count;
     const struct tally *all = db_rows_end(&tallies, arena, &count);
     for (int i = 0; ok && i < count; i++)
-        ok = tally_store(conn, s, &all[i], err);
+        ok = !all[i].count || tally_store(conn, s, &all[i], err);
     return ok;
 }
 
@@ -414,9 +452,9 @@ static bool fence_run(struct db_conn *conn, void *arg, struct error *err)
 {
     const struct fence *fence = arg;
     return db_run(conn, err,
-                  "INSERT INTO fences VALUES (?1, ?2, -1)"
-                  " ON CONFLICT DO UPDATE SET epoch = ?2, step = -1 WHERE epoch < ?2",
-                  "ii", fence->job, fence->epoch);
+                  "INSERT INTO fences VALUES (?1, ?2, ?3)"
+                  " ON CONFLICT DO UPDATE SET epoch = ?2, step = ?3 WHERE epoch < ?2",
+                  "iii", fence->job, fence->epoch, (int64_t)NOT_SAID);
 }
 
 bool db_ship_fence(struct db *db, int64_t job, int64_t epoch, struct error *err)

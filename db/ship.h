@@ -88,8 +88,10 @@ bool db_ship_cursor(struct db_conn *conn, int64_t epoch, const char *role, int i
                     const char *file, int64_t *cursor, struct error *err) CHECKED;
 
 /*
- * From now on points and artifacts of attempts of `job` older than `epoch` are dropped, but for
- * steps up to the one from which `epoch` resumes.  Called before the attempt is started.
+ * From now on artifacts and checkpoints of attempts of `job` older than `epoch` are dropped,
+ * and points of steps that are `epoch`'s to report: behind the step from which it says that it
+ * resumes, and in each series from the first one on that its files report.  What was stored of
+ * these steps before is forgotten when it says so.  Called before the attempt is started.
  */
 bool db_ship_fence(struct db *db, int64_t job, int64_t epoch, struct error *err) CHECKED;
 

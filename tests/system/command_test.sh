@@ -71,6 +71,23 @@ assert series["train/epoch_loss"][1] == [0.5, 0.25], series
 assert series["validation/epoch_loss"][1] == [0.75, 0.5], series
 P
 check last_value has "$(field "$(api GET /api/v1/jobs/events)" last loss)" "0.00999"
+# A second attempt that goes back to step 20 and reports other steps: what the first said of steps from there on is gone.
+cat >again.py <<'P'
+from events_write import *
+first = os.environ["TRAINYARD_ATTEMPT"] == "1"
+file = opened()
+for step in range(0, 40) if first else range(20, 60, 3):
+    record(file, event(step, v1(b"loss", 1.0 if first else 2.0)))
+time.sleep(0.3 if first else 0)
+os.kill(os.getpid(), 9) if first else None
+P
+"$trainyard" run --name again -- python3 again.py >/dev/null 2>&1
+check metrics_of_a_second_attempt python3 - "$(api GET /api/v1/jobs/again/metrics)" <<'P'
+import json, sys
+loss, = json.loads(sys.argv[1])["series"]
+assert loss["steps"] == list(range(20)) + list(range(20, 60, 3)), loss["steps"]
+assert loss["values"] == [1.0] * 20 + [2.0] * 14, loss["values"]
+P
 
 # --- artifacts ---
 "$trainyard" run --name keeps -- sh -c 'cd $TRAINYARD_OUT/artifacts; mkdir sub; printf abc >a.txt; : >sub/empty; cp '"$work/here/large.bin"' sub/; ln -s /etc/passwd link'

@@ -192,11 +192,12 @@ TEST(ship_of_an_old_attempt_is_fenced)
     ship_points(&world, 1, 0, 100, 0, 20, 1.0);
     CHECK_OK(db_ship_fence(world.db, 1, 2, &err), &err);
 
+    /* The new one has not said where it begins: it may be behind these. */
     struct db_shipped s = ship_points(&world, 1, 100, 200, 20, 30, 1.0);
     CHECK(s.stored);
     CHECK(s.fenced);
     struct db_point *points;
-    CHECK_INT(points_of(&world, &points), 20);
+    CHECK_INT(points_of(&world, &points), 30);
 
     struct db_ship start = a_ship(2, 0, 10);
     start.starts = true;
@@ -204,7 +205,7 @@ TEST(ship_of_an_old_attempt_is_fenced)
     CHECK(!ship(&world, &start).fenced);
     s = ship_points(&world, 1, 200, 300, 30, 50, 1.0);
     CHECK(s.fenced);
-    CHECK_INT(points_of(&world, &points), 26); /* 0 to 19, and 30 to 35 */
+    CHECK_INT(points_of(&world, &points), 36);
 
     struct db_artifact_new graph = {.kind = "graph", .name = "", .bytes = "old", .size = 3};
     struct db_ship late = a_ship(1, 300, 310);
@@ -224,6 +225,68 @@ TEST(ship_of_an_old_attempt_is_fenced)
     /* A fence never goes back. */
     CHECK_OK(db_ship_fence(world.db, 1, 1, &err), &err);
     CHECK(ship_points(&world, 1, 310, 320, 60, 61, 1.0).fenced);
+    world_close(&world);
+}
+
+/* Programs do not say where they start again: their first point of a series does. */
+TEST(ship_of_a_program_that_starts_again)
+{
+    struct error err;
+    struct world world = world_open();
+    ship_points(&world, 1, 0, 100, 0, 60, 1.0);
+    CHECK_OK(db_ship_fence(world.db, 1, 2, &err), &err);
+    ship_points(&world, 2, 0, 10, 40, 45, 2.0);
+    struct db_point *points;
+    CHECK_INT(points_of(&world, &points), 45);
+    CHECK(points[39].value == 1.0);
+    CHECK(points[40].value == 2.0);
+    struct db_series series;
+    CHECK_OK(db_metrics_find(look(&world), 1, "worker", 0, "loss", world.arena, &series, &err),
+             &err);
+    CHECK_INT(series.last_step, 44);
+
+    /* Late words of the old one: only of what is behind. */
+    ship_points(&world, 1, 100, 200, 30, 80, 3.0);
+    CHECK_INT(points_of(&world, &points), 45);
+    CHECK(points[39].value == 3.0);
+    CHECK(points[40].value == 2.0);
+    ship_points(&world, 1, 200, 300, 50, 80, 3.0);
+    CHECK_INT(points_of(&world, &points), 45);
+
+    /* It goes back itself: its own points stay, and the older one's do not come over them. */
+    ship_points(&world, 2, 10, 20, 35, 36, 2.0);
+    ship_points(&world, 1, 300, 400, 35, 36, 3.0);
+    CHECK_INT(points_of(&world, &points), 45);
+    CHECK(points[35].value == 2.0);
+    CHECK(points[44].value == 2.0);
+
+    /* Of the use of hardware, and what comes by REST, nothing is cut. */
+    struct db_point others[] = {{DB_HARDWARE "cpu", 1000, 1, 0.5}, {"score", 1000, 1, 0.5}};
+    int64_t seq;
+    int count;
+    for (int attempt = 1; attempt <= 3; attempt++) {
+        others[0].step = others[1].step = 1000 - attempt;
+        struct db_ship hardware = a_ship(attempt, 1000, 1001);
+        hardware.file = "usage";
+        hardware.offset = 0;
+        hardware.points = &others[0];
+        hardware.points_count = 1;
+        ship(&world, &hardware);
+        struct db_ship rest = a_ship(attempt, 0, 0);
+        rest.file = NULL;
+        rest.points = &others[1];
+        rest.points_count = 1;
+        CHECK_OK(db_ship_points(world.db, &rest, 1, &seq, &err), &err);
+    }
+    for (int i = 0; i < 2; i++) {
+        CHECK_OK(db_metrics_find(look(&world), 1, "worker", 0, others[i].name, world.arena,
+                                 &series, &err),
+                 &err);
+        CHECK_OK(db_metrics_points(world.conn, series.id, 0, 1000000, 100, world.arena, &points,
+                                   &count, &err),
+                 &err);
+        CHECK_INT(count, 3);
+    }
     world_close(&world);
 }
 
