@@ -5,11 +5,13 @@
  * A database is made in DIR, with the scheduler's loop over it as in a server.  NODES agents
  * join; what they are told to start has run and ended at once.  Jobs are added in arrays of
  * 500, as long as fewer than 2,000 of them wait.  For each tenth of JOBS it prints a line of
- * JSON: jobs a second, resident memory.  Exits 1 when a job was lost or ran twice, or when the
- * last tenth takes twice the time of the second, or a quarter more memory than after it.
+ * JSON: jobs a second, resident memory, size of the database.  Exits 1 when a job was lost or
+ * ran twice, or when the last tenth takes twice the time of the second, or a quarter more
+ * memory than after it.
  */
 
 #include <pthread.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -24,6 +26,7 @@
 enum { ARRAY_JOBS = 500, WAITING_MAX = 2000, PARTS = 10 };
 
 struct flood {
+    const char *folder;
     struct db *db;
     struct loop *loop;
     struct mailbox *told; /* of what the loop told the agents */
@@ -234,6 +237,15 @@ static double resident_mib(void)
     return (double)pages * (double)sysconf(_SC_PAGESIZE) / (1 << 20);
 }
 
+/* Of a file in the database's folder; 0: there is none. */
+static double file_mib(const char *folder, const char *name)
+{
+    char path[4096];
+    struct stat stat_of;
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    return stat(path, &stat_of) == 0 ? (double)stat_of.st_size / (1 << 20) : 0;
+}
+
 struct part {
     double seconds;
     double mib;
@@ -252,8 +264,11 @@ static struct part run_part(struct flood *flood, long until)
     }
     struct part part = {(double)(clock_monotonic_us() - begin_us) / 1e6, resident_mib()};
     printf("{\"case\": \"jobs through agents that only say so\", \"jobs\": %ld, \"value\": "
-           "%.0f, \"unit\": \"1/s\", \"resident_mib\": %.1f}\n",
-           flood->ended, (double)(flood->ended - first) / part.seconds, part.mib);
+           "%.0f, \"unit\": \"1/s\", \"resident_mib\": %.1f, \"control_mib\": %.0f, "
+           "\"wal_mib\": %.0f, \"metrics_mib\": %.1f}\n",
+           flood->ended, (double)(flood->ended - first) / part.seconds, part.mib,
+           file_mib(flood->folder, "control.db"), file_mib(flood->folder, "control.db-wal"),
+           file_mib(flood->folder, "metrics.db"));
     fflush(stdout);
     return part;
 }
@@ -277,7 +292,8 @@ int main(int argc, char **argv)
         fputs("usage: flood DIR [JOBS] [NODES]\n", stderr);
         return 2;
     }
-    struct flood flood = {.jobs = argc > 2 ? strtol(argv[2], NULL, 10) : 100000,
+    struct flood flood = {.folder = argv[1],
+                          .jobs = argc > 2 ? strtol(argv[2], NULL, 10) : 100000,
                           .told = mailbox_new(100000)};
     int nodes = argc > 3 ? (int)strtol(argv[3], NULL, 10) : 100;
     flood.jobs = flood.jobs / (PARTS * ARRAY_JOBS) * (PARTS * ARRAY_JOBS);
