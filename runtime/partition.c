@@ -48,7 +48,6 @@ struct cutter {
     struct map *names;    /* taken, in all parts */
     struct map *received; /* by source, output and device: the node that has it there */
     struct node **copies; /* by node id */
-    int edges;            /* exchanged so far */
     struct error *err;
 };
 
@@ -185,7 +184,7 @@ static struct node *add_pair(struct cutter *cutter, struct edge value,
     int type = dtype_base(value.from->output_types[value.output]);
     bool cast = cutter->options->compress && type == F32;
     struct node *turn = partition_flow_turn(&cutter->flow, source, to);
-    int number = cutter->edges++;
+    int number = __atomic_fetch_add(cutter->options->pairs, 1, __ATOMIC_RELAXED);
     char *tensor = alloc_printf("edge_%d_%s", number, source->name);
     char *send = alloc_printf("%s_S%d", source->name, number);
     char *receive = alloc_printf("%s_R%d", source->name, number);

@@ -22,6 +22,9 @@ struct partition_options {
     const struct device *client;    /* where feeds come from and fetches go to */
     const char *const *fetch_names; /* as the run gives them */
     bool compress;                  /* floats travel as bfloat16 */
+    /* How many pairs there were so far (atomic): they are numbered on from it, as a worker may
+     * keep a stateful node by its name for as long as the session lasts. */
+    int *pairs;
 };
 
 struct partition_part {

@@ -84,7 +84,8 @@ static bool make(struct cluster_session *session, const struct session_run *run,
 {
     const struct partition_options options = {.client = &session->devices[0],
                                               .fetch_names = run->fetches,
-                                              .compress = session->compress};
+                                              .compress = session->compress,
+                                              .pairs = &session->pairs};
     if (!lower_subgraph(subgraph, graph_library(session->graph), err) ||
         !place(session, subgraph, err) ||
         !partition_split(subgraph, &options, &plan->ends, err))

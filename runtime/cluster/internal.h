@@ -21,6 +21,7 @@ struct cluster_session {
     bool isolate;
     struct cost_model *costs; /* NULL: nodes are not placed by cost */
     char *handle;
+    int pairs;                   /* of sends and receives in all plans (atomic) */
     pthread_rwlock_t graph_lock; /* guards: graph; making plans reads, extending writes */
     struct graph *graph;
     struct str reasons;   /* guarded as the graph: why its nodes are where they are, JSON */

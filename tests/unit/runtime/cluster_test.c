@@ -1,5 +1,6 @@
 /* cluster_test.c - a graph over three tasks of this process. */
 
+#include "base/map.h"
 #include "kernels/list.h"
 #include "runtime/internal.h"
 #include "tests/unit/runtime/cluster.h"
@@ -28,27 +29,38 @@ static struct edge on(int task, struct edge edge)
     return edge;
 }
 
-static const char *place_of(const char *fetch, const char *node)
+/* The parts of what is run for `fetch`; returns their number. */
+static int parts_of(const char *fetch, struct graph *parts[TASKS])
 {
-    static char text[200];
     struct str graphs = {0};
     size_t *ends;
     int count;
     const struct session_run run = {.fetches = &fetch, .fetches_count = 1};
     CHECK_OK(cluster_session_parts(session, &run, &graphs, &ends, &count, &err), &err);
-    text[0] = '\0';
+    CHECK(count <= TASKS);
     for (int i = 0; i < count; i++) {
-        struct graph *graph = graph_new();
         size_t first = i ? ends[i - 1] : 0;
-        graph_allow_private(graph);
-        CHECK_OK(graph_import(graph, graphs.data + first, ends[i] - first, &err), &err);
-        const struct node *found = graph_find(graph, node);
-        if (found)
-            snprintf(text, sizeof(text), "%s", found->requested_device);
-        graph_free(graph);
+        parts[i] = graph_new();
+        graph_allow_private(parts[i]);
+        CHECK_OK(graph_import(parts[i], graphs.data + first, ends[i] - first, &err), &err);
     }
     str_release(&graphs);
     free(ends);
+    return count;
+}
+
+static const char *place_of(const char *fetch, const char *node)
+{
+    static char text[200];
+    struct graph *parts[TASKS];
+    int count = parts_of(fetch, parts);
+    text[0] = '\0';
+    for (int i = 0; i < count; i++) {
+        const struct node *found = graph_find(parts[i], node);
+        if (found)
+            snprintf(text, sizeof(text), "%s", found->requested_device);
+        graph_free(parts[i]);
+    }
     return text;
 }
 
@@ -79,6 +91,38 @@ TEST(places_over_tasks)
     CHECK_TEXT(place_of("far:0", "c"), "/job:worker/replica:0/task:1/device:CPU:0");
     CHECK_TEXT(place_of("free:0", "free"), "/job:ps/replica:0/task:0/device:CPU:0");
     CHECK_TEXT(place_of("free:0", "d"), "/job:ps/replica:0/task:0/device:CPU:0");
+    stop();
+}
+
+/* A worker of TensorFlow keeps the kernel of a send by its name for as long as the session. */
+TEST(no_two_plans_have_a_send_of_the_same_name)
+{
+    static const char *const fetches[] = {"far:0", "farther:0"};
+    struct map *seen = map_new();
+    start();
+    struct edge far = on(2, node1(world, "Neg", "far", on(1, scalar(world, "x", 1))));
+    on(0, node1(world, "Neg", "farther", far));
+    extend(session, world);
+    for (int i = 0; i < ARRAY_LEN(fetches); i++) {
+        struct graph *parts[TASKS];
+        int count = parts_of(fetches[i], parts), pairs = 0;
+        for (int k = 0; k < count; k++) {
+            for (int n = 0; n < graph_count(parts[k]); n++) {
+                const struct node *node = graph_node(parts[k], n);
+                if (!strncmp(node->name, "_recv_", 6) || !strncmp(node->name, "_send_", 6))
+                    continue; /* the client's ends */
+                if (strcmp(node->op->name, "_Send") != 0 &&
+                    strcmp(node->op->name, "_Recv") != 0)
+                    continue;
+                CHECK(!map_has(seen, node->name));
+                map_set(seen, node->name, seen);
+                pairs++;
+            }
+            graph_free(parts[k]);
+        }
+        CHECK_INT(pairs, i ? 6 : 4);
+    }
+    map_free(seen);
     stop();
 }
 
