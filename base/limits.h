@@ -73,5 +73,6 @@
 #define LIMIT_RPC_MS 10000
 #define LIMIT_CLEANUP_MS 100        /* for parts of a step that is over to end by themselves */
 #define LIMIT_WORKER_CALL_MS 300000 /* a worker's answer: it may have a large graph to read */
+#define LIMIT_PARTIAL_IDLE_MS 3600000 /* a part of a step for its next call */
 #define LIMIT_LONG_POLL_MS 2000
 #define LIMIT_SHUTDOWN_MS 5000

@@ -17,7 +17,8 @@ struct steps {
     pthread_mutex_t lock; /* guards: all below, and steps' references */
     struct worker_step **buckets;
     int count;
-    int64_t *over; /* those that ended last, by id modulo their number */
+    int64_t *over;                   /* those that ended last, by id modulo their number */
+    struct worker_partial *partials; /* whose plan has not ended */
 };
 
 struct worker {
@@ -65,7 +66,13 @@ struct worker_step {
     struct worker *worker;
     struct rendezvous *rendezvous;
     struct cancel *cancel;
+    struct worker_partial *partial; /* NULL: it is not run in several calls */
 };
+
+/* --- worker.c --- */
+
+bool worker_put_sends(const struct worker_run *run, const struct worker_step *step,
+                      struct error *err) CHECKED;
 
 /* --- worker_session.c --- */
 
@@ -91,3 +98,12 @@ bool worker_step_is_over(struct worker *worker, int64_t id);
 /* Cancels its runs, tells who waits, and forgets it. */
 void worker_step_end(struct worker *worker, int64_t id);
 void worker_step_end_all(struct worker *worker);
+
+/* --- worker_partial.c --- */
+
+/* One call of several, as worker_run_graph(). */
+void worker_partial_run(struct worker *worker, struct worker_run *run);
+void worker_partial_free(struct worker_partial *partial); /* NULL is fine */
+
+/* Ends those of the session; NULL: those that nobody has gone on with for long. */
+void worker_partial_sweep(struct worker *worker, const char *session);

@@ -18,7 +18,12 @@ struct waits;
 
 enum { WORKER_HANDLE_BYTES = 17 };
 
-/* A part of a step to be run.  Borrowed until `done`, which is called once, by any thread. */
+/*
+ * A part of a step to be run.  Borrowed until `done`, which is called once, by any thread.
+ *
+ * In several calls, `partial` in each: the first starts the part, each gives what it sends and
+ * waits for what it receives alone, the `last` one until the part has ended.
+ */
 struct worker_run {
     const char *session;
     const char *graph; /* the handle of worker_register_graph() */
@@ -32,6 +37,7 @@ struct worker_run {
     struct str *step_stats; /* NULL, or a serialized StepStats is appended */
     struct waits *waits;    /* NULL, or filled */
     struct str *graph_def;  /* NULL, or the part's GraphDef is appended, as it was registered */
+    bool partial, last;     /* (a partial one fills none of the three above) */
     void (*done)(struct worker_run *run, const struct error *err); /* NULL: it went well */
     void *arg;
 };

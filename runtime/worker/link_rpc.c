@@ -123,6 +123,8 @@ static void remote_run_graph(struct worker_link *link, struct worker_run *run)
         .receive_keys = (const char **)run->receive_keys,
         .receives_count = run->receives_count,
         .errors_in_body = true,
+        .partial = run->partial,
+        .last = run->last,
         .trace = run->step_stats,
         .with_waits = run->waits,
         .with_graph = run->graph_def,

@@ -316,6 +316,8 @@ static void do_run_graph(struct service *service, struct rpc_call *call)
         .step_stats = served->in.trace ? &served->step_stats : NULL,
         .waits = served->in.with_waits ? &served->waits : NULL,
         .graph_def = served->in.with_graph ? &served->graph_def : NULL,
+        .partial = served->in.partial,
+        .last = served->in.last,
         .done = ran,
         .arg = served,
     };

@@ -32,6 +32,7 @@ struct wire_run {
     const char **receive_keys;
     int receives_count;
     bool errors_in_body;
+    bool partial, last; /* one call of several, the last of them */
     bool trace;         /* the answer has step statistics, */
     bool with_waits;    /* ... struct waits */
     bool with_graph;    /* ... the part's GraphDef */

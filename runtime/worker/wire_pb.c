@@ -143,6 +143,8 @@ void wire_write_run(const struct wire_run *in, struct str *out)
     request.n_recv_key = (size_t)in->receives_count;
     request.recv_key = (char **)in->receive_keys;
     request.store_errors_in_response_body = in->errors_in_body;
+    request.is_partial = in->partial;
+    request.is_last_partial_run = in->last;
     Tensorflow__ExecutorOpts options = TENSORFLOW__EXECUTOR_OPTS__INIT;
     options.record_timeline = in->trace;
     options.record_partition_graphs = in->with_graph;
@@ -183,6 +185,8 @@ bool wire_read_run(const void *bytes, size_t size, struct arena *arena, struct w
         .receive_keys = (const char **)request->recv_key,
         .receives_count = (int)request->n_recv_key,
         .errors_in_body = request->store_errors_in_response_body,
+        .partial = request->is_partial,
+        .last = request->is_last_partial_run,
         .trace = request->exec_opts && request->exec_opts->record_timeline,
         .with_waits = request->want_waits,
         .with_graph = request->exec_opts && request->exec_opts->record_partition_graphs,

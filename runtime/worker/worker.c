@@ -107,13 +107,12 @@ struct running_part {
     struct worker_step *step;
 };
 
-static bool put_sends(const struct running_part *part, struct error *err)
+bool worker_put_sends(const struct worker_run *run, const struct worker_step *step,
+                      struct error *err)
 {
-    const struct worker_run *run = part->run;
     for (int i = 0; i < run->sends_count; i++)
         if (!rendezvous_check_key(run->send_keys[i], err) ||
-            !rendezvous_send(part->step->rendezvous, run->send_keys[i], &run->sends[i], false,
-                             err))
+            !rendezvous_send(step->rendezvous, run->send_keys[i], &run->sends[i], false, err))
             return false;
     return true;
 }
@@ -200,7 +199,8 @@ static void run_part(void *arg)
     struct running_part *part = arg;
     struct worker_run *run = part->run;
     struct error err;
-    bool ok = put_sends(part, &err) && execute(part, &err) && take_receives(part, &err);
+    bool ok = worker_put_sends(run, part->step, &err) && execute(part, &err) &&
+              take_receives(part, &err);
     if (!ok) {
         mark_derived(part, &err);
         rendezvous_abort(part->step->rendezvous, &err);
@@ -213,6 +213,10 @@ static void run_part(void *arg)
 
 void worker_run_graph(struct worker *worker, struct worker_run *run)
 {
+    if (run->partial) {
+        worker_partial_run(worker, run);
+        return;
+    }
     struct error err;
     struct running_part *part = alloc_bytes(sizeof(*part));
     part->run = run;

@@ -210,6 +210,7 @@ bool worker_delete_session(struct worker *worker, const char *handle, struct err
     pthread_mutex_unlock(&worker->lock);
     if (!session)
         return fail(err, ABORTED, "Session handle is not found: %s.", handle);
+    worker_partial_sweep(worker, handle);
     drop_session(session);
     buffer_free_spare();
     return true;

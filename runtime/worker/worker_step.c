@@ -96,6 +96,7 @@ void worker_step_unref(struct worker_step *step)
         return;
     rendezvous_unref(step->rendezvous);
     cancel_free(step->cancel);
+    worker_partial_free(step->partial);
     free(step);
 }
 

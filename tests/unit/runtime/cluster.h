@@ -69,8 +69,8 @@ static void cluster_free(struct cluster *cluster)
 }
 
 /* A session whose client is worker 0. */
-static struct cluster_session *open_session(struct cluster *cluster, const char *handle,
-                                            struct cluster_options options)
+static inline struct cluster_session *open_session(struct cluster *cluster, const char *handle,
+                                                   struct cluster_options options)
 {
     options.links = cluster->links;
     options.links_count = TASKS;
@@ -91,7 +91,7 @@ static bool try_extend(struct cluster_session *session, struct world *world)
     return ok;
 }
 
-static void extend(struct cluster_session *session, struct world *world)
+static inline void extend(struct cluster_session *session, struct world *world)
 {
     CHECK_OK(try_extend(session, world), &err);
 }
