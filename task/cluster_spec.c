@@ -147,15 +147,17 @@ const char *cluster_spec_address(const struct cluster_spec *spec, const char *jo
                                  struct error *err)
 {
     struct str there = {0};
+    const char *found = NULL;
     for (int i = 0; i < spec->jobs_count; i++) {
         const struct cluster_job *one = &spec->jobs[i];
         if (!strcmp(one->name, job) && task >= 0 && task < one->tasks_count)
-            return one->addresses[task];
+            found = one->addresses[task];
         str_printf(&there, "%s%s of %d task%s", i ? ", " : "", one->name, one->tasks_count,
                    one->tasks_count == 1 ? "" : "s");
     }
-    fail(err, INVALID, "task %d of job \"%.60s\" is not in the cluster, which has: %s", task,
-         job, str_text(&there));
+    if (!found)
+        fail(err, INVALID, "task %d of job \"%.60s\" is not in the cluster, which has: %s",
+             task, job, str_text(&there));
     str_release(&there);
-    return NULL;
+    return found;
 }
