@@ -42,6 +42,9 @@ struct subgraph *prune_graph(const struct graph *graph, const struct session_run
                              struct error *err) CHECKED;
 void prune_free(struct subgraph *subgraph); /* NULL is fine */
 
+/* Appends what tells one signature from another. */
+void prune_signature(const struct session_run *run, bool partial, struct str *out);
+
 /*
  * Which nodes (by id) the fetches and targets still need, as the graph is now.  To be freed.
  */
@@ -253,6 +256,9 @@ struct plan {
 struct plan *plan_new(struct subgraph *subgraph, const struct device *device,
                       struct plan_context *context, struct error *err) CHECKED;
 void plan_free(struct plan *plan); /* NULL is fine; nobody runs it */
+
+/* Whether no plan could be made for want of a feed, which TensorFlow only misses in a run. */
+bool plan_lacks_feed(const struct error *err);
 
 /* Steps of their own, for dataflow_plan.c: what can be told before a run, a kernel, a constant.
  */

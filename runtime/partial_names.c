@@ -43,10 +43,10 @@ static bool find_names(const char *const *names, int count, const char *const *k
         while (at < known_count && !same_name(known[at], names[i]))
             at++;
         if (at == known_count)
-            return fail(err, INVALID, "The %s '%s' was not specified in partial_run_setup.",
-                        what, names[i]);
+            return fail(err, INVALID, "The %s %s was not specified in partial_run_setup.", what,
+                        names[i]);
         if (used[at])
-            return fail(err, INVALID, "The %s '%s' has already been %s.", what, names[i],
+            return fail(err, INVALID, "The %s %s has already been %s.", what, names[i],
                         *what == 'f' && what[2] == 'e' ? "fed" : "fetched");
         used[at] = true;
         indices[i] = at;

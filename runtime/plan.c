@@ -62,6 +62,13 @@ static bool makes_step(const struct node *node)
     return node->op != &prune_arg && !is_op(node, "Const") && !is_op(node, "NoOp");
 }
 
+static const char must_feed[] = "You must feed a value for placeholder tensor '";
+
+bool plan_lacks_feed(const struct error *err)
+{
+    return err->code == INVALID && strstr(err->text, must_feed);
+}
+
 bool plan_check_runnable(const struct node *node, struct error *err)
 {
     if (node->fault)
@@ -69,11 +76,9 @@ bool plan_check_runnable(const struct node *node, struct error *err)
     if (is_op(node, "Placeholder") || is_op(node, "PlaceholderV2")) {
         const struct shape *shape = node_attr_shape(node, "shape");
         char text[SHAPE_TEXT_BYTES];
-        return fail(
-            err, INVALID,
-            "You must feed a value for placeholder tensor '%s' with dtype %s and shape %s",
-            node->name, dtype_name(node->output_types[0]),
-            shape ? shape_text(shape, text, sizeof(text)) : "<unknown>");
+        return fail(err, INVALID, "%s%s' with dtype %s and shape %s", must_feed, node->name,
+                    dtype_name(node->output_types[0]),
+                    shape ? shape_text(shape, text, sizeof(text)) : "<unknown>");
     }
     return true;
 }

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/str.h"
 #include "runtime/internal.h"
 #include "runtime/op.h"
 #include "runtime/session.h"
@@ -18,6 +19,9 @@ struct names {
     struct edge *feeds;
     struct edge *fetches;
     struct node **targets;
+    struct connection {
+        struct edge from, to;
+    } * connections;
     int *fed_by; /* by node id: index into feeds of its first fed output, or -1 */
 };
 
@@ -53,6 +57,44 @@ static bool find_names(struct names *names, const struct session_run *run, struc
     return true;
 }
 
+static bool find_connections(struct names *names, const struct session_run *run,
+                             struct error *err)
+{
+    for (int i = 0; i < run->connections_count; i++) {
+        const struct session_connection *told = &run->connections[i];
+        struct connection *found = &names->connections[i];
+        struct error unknown;
+        if (!graph_edge(names->graph, told->to, &found->to, err))
+            return error_prefix(err, "feed ");
+        if (!graph_edge(names->graph, told->from, &found->from, &unknown))
+            return fail(err, INVALID, "Requested tensor connection from unknown node: \"%s\".",
+                        told->from);
+        enum dtype from = dtype_base(found->from.from->output_types[found->from.output]);
+        enum dtype to = dtype_base(found->to.from->output_types[found->to.output]);
+        if (from != to)
+            return fail(err, INVALID,
+                        "Requested tensor connection from \"%s\", which is %s, to \"%s\", "
+                        "which is %s",
+                        told->from, dtype_name(from), told->to, dtype_name(to));
+    }
+    return true;
+}
+
+static bool same_edge(struct edge a, struct edge b)
+{
+    return a.from == b.from && a.output == b.output;
+}
+
+/* What is read in place of this edge. */
+static struct edge connected(const struct names *names, const struct session_run *run,
+                             struct edge edge)
+{
+    for (int i = 0; i < run->connections_count; i++)
+        if (same_edge(names->connections[i].to, edge))
+            return names->connections[i].from;
+    return edge;
+}
+
 /* The feed of this edge, -1 if it is not fed. */
 static int feed_of(const struct names *names, const struct session_run *run, struct edge edge)
 {
@@ -75,10 +117,28 @@ static bool check_feeds(struct names *names, const struct session_run *run, stru
         if (names->fed_by[names->feeds[i].from->id] < 0)
             names->fed_by[names->feeds[i].from->id] = i;
     }
-    for (int i = 0; i < run->fetches_count; i++)
-        if (feed_of(names, run, names->fetches[i]) >= 0)
-            return fail(err, INVALID, "%s:%d is both fed and fetched.",
-                        names->fetches[i].from->name, names->fetches[i].output);
+    return true;
+}
+
+/* An edge is fed or connected, once, and then not fetched. */
+static bool check_connections(const struct names *names, const struct session_run *run,
+                              struct error *err)
+{
+    for (int i = 0; i < run->connections_count; i++) {
+        struct edge to = names->connections[i].to;
+        bool twice = feed_of(names, run, to) >= 0;
+        for (int k = 0; k < i; k++)
+            twice = twice || same_edge(names->connections[k].to, to);
+        if (twice)
+            return fail(err, INVALID, "Endpoint \"%s:%d\" fed more than once.", to.from->name,
+                        to.output);
+    }
+    for (int i = 0; i < run->fetches_count; i++) {
+        struct edge fetch = names->fetches[i];
+        if (feed_of(names, run, fetch) >= 0 || !same_edge(connected(names, run, fetch), fetch))
+            return fail(err, INVALID, "%s:%d is both fed and fetched.", fetch.from->name,
+                        fetch.output);
+    }
     return true;
 }
 
@@ -106,6 +166,23 @@ static void mark(struct walk *walk, const struct node *node)
     walk->stack[walk->count++] = node;
 }
 
+/* Marks all that the marked ones need. */
+static void walk_back(const struct names *names, const struct session_run *run,
+                      struct walk *walk)
+{
+    while (walk->count) {
+        const struct node *node = walk->stack[--walk->count];
+        for (int i = 0; i < node->inputs_count; i++) {
+            struct edge edge = connected(names, run, node->inputs[i]);
+            if (feed_of(names, run, edge) < 0)
+                mark(walk, edge.from);
+        }
+        for (int i = 0; i < node->controls_count; i++)
+            if (!is_satisfied(names, run, node->controls[i]))
+                mark(walk, node->controls[i]);
+    }
+}
+
 /* Marks all that the run needs in the session's graph. */
 static void mark_needed(const struct names *names, const struct session_run *run,
                         struct walk *walk)
@@ -115,15 +192,35 @@ static void mark_needed(const struct names *names, const struct session_run *run
     for (int i = 0; i < run->targets_count; i++)
         if (!is_satisfied(names, run, names->targets[i]))
             mark(walk, names->targets[i]);
-    while (walk->count) {
-        const struct node *node = walk->stack[--walk->count];
-        for (int i = 0; i < node->inputs_count; i++)
-            if (feed_of(names, run, node->inputs[i]) < 0)
-                mark(walk, node->inputs[i].from);
-        for (int i = 0; i < node->controls_count; i++)
-            if (!is_satisfied(names, run, node->controls[i]))
-                mark(walk, node->controls[i]);
+    walk_back(names, run, walk);
+}
+
+/* No value may come to depend on itself. */
+static bool check_cycles(const struct names *names, const struct session_run *run,
+                         struct error *err)
+{
+    size_t count = (size_t)graph_count(names->graph);
+    bool cycle = false;
+    for (int i = 0; !cycle && i < run->connections_count; i++) {
+        const struct connection *connection = &names->connections[i];
+        struct walk walk = {.needed = alloc_array(count, sizeof(bool)),
+                            .stack = alloc_array(count, sizeof(struct node *))};
+        mark(&walk, connection->from.from);
+        walk_back(names, run, &walk);
+        for (size_t k = 0; !cycle && k < count; k++) {
+            const struct node *node = graph_node(names->graph, (int)k);
+            for (int n = 0; walk.needed[k] && n < node->inputs_count; n++)
+                cycle = cycle || same_edge(node->inputs[n], connection->to);
+        }
+        free(walk.needed);
+        free(walk.stack);
+        if (cycle)
+            return fail(err, INVALID,
+                        "Requested Tensor connection between nodes \"%s\" and \"%s\" would "
+                        "create a cycle.",
+                        connection->to.from->name, connection->from.from->name);
     }
+    return true;
 }
 
 bool *prune_needed(const struct subgraph *subgraph)
@@ -198,7 +295,7 @@ static void copy_edges(struct subgraph *part, const struct names *names,
             alloc_resize(edges->controls, (size_t)edges->room * sizeof(struct node *));
     }
     for (int i = 0; i < node->inputs_count; i++) {
-        struct edge edge = node->inputs[i];
+        struct edge edge = connected(names, run, node->inputs[i]);
         int feed = feed_of(names, run, edge);
         edges->inputs[i] = feed >= 0 ? (struct edge){part->feeds[feed], 0}
                                      : (struct edge){copies[edge.from->id], edge.output};
@@ -257,22 +354,44 @@ struct subgraph *prune_graph(const struct graph *graph, const struct session_run
         .feeds = alloc_array((size_t)run->feeds_count, sizeof(struct edge)),
         .fetches = alloc_array((size_t)run->fetches_count, sizeof(struct edge)),
         .targets = alloc_array((size_t)run->targets_count, sizeof(struct node *)),
+        .connections = alloc_array((size_t)run->connections_count, sizeof(struct connection)),
         .fed_by = alloc_array(count, sizeof(int)),
     };
     struct walk walk = {.needed = alloc_array(count, sizeof(bool)),
                         .stack = alloc_array(count, sizeof(struct node *))};
     struct subgraph *part = NULL;
-    if (find_names(&names, run, err) && check_feeds(&names, run, err)) {
+    if (find_names(&names, run, err) && find_connections(&names, run, err) &&
+        check_feeds(&names, run, err) && check_connections(&names, run, err) &&
+        check_cycles(&names, run, err)) {
         mark_needed(&names, run, &walk);
         part = copy_needed(&names, run, walk.needed);
     }
     free(names.feeds);
     free(names.fetches);
     free(names.targets);
+    free(names.connections);
     free(names.fed_by);
     free(walk.needed);
     free(walk.stack);
     return part;
+}
+
+/* All names, with what they are for. */
+void prune_signature(const struct session_run *run, bool partial, struct str *out)
+{
+    if (partial)
+        str_add_char(out, '\x1d');
+    const char *const *lists[] = {run->feeds, run->fetches, run->targets};
+    const int counts[] = {run->feeds_count, run->fetches_count, run->targets_count};
+    for (int l = 0; l < ARRAY_LEN(lists); l++) {
+        for (int i = 0; i < counts[l]; i++) {
+            str_add(out, lists[l][i]);
+            str_add_char(out, '\x1f');
+        }
+        str_add_char(out, '\x1e');
+    }
+    for (int i = 0; i < run->connections_count; i++)
+        str_printf(out, "%s\x1f%s\x1f", run->connections[i].from, run->connections[i].to);
 }
 
 void prune_free(struct subgraph *subgraph)

@@ -211,22 +211,6 @@ static bool execute(struct session *session, struct callable *callable,
 
 /* --- signatures --- */
 
-/* All names, with what they are for; lengths, as a name may hold anything. */
-static void signature_text(const struct session_run *run, bool partial, struct str *out)
-{
-    if (partial)
-        str_add_char(out, '\x1d');
-    const char *const *lists[] = {run->feeds, run->fetches, run->targets};
-    const int counts[] = {run->feeds_count, run->fetches_count, run->targets_count};
-    for (int l = 0; l < ARRAY_LEN(lists); l++) {
-        for (int i = 0; i < counts[l]; i++) {
-            str_add(out, lists[l][i]);
-            str_add_char(out, '\x1f');
-        }
-        str_add_char(out, '\x1e');
-    }
-}
-
 /* Made at first use; the graph's lock is held for reading. */
 static struct callable *find_callable_locked(struct session *session,
                                              const struct session_run *run, bool partial,
@@ -234,7 +218,7 @@ static struct callable *find_callable_locked(struct session *session,
 {
     enum feeding feeding = partial ? BY_PARTS : session->optimise ? BY_SHAPES : BY_ANY_SHAPES;
     struct str text = {0};
-    signature_text(run, partial, &text);
+    prune_signature(run, partial, &text);
     pthread_mutex_lock(&session->lock);
     struct callable *callable = map_find(session->callables, str_text(&text));
     if (!callable) {

@@ -64,6 +64,11 @@ bool session_extend_graph(struct session *session, const struct graph *graph,
 /* The session's graph as extended so far; borrowed, valid until the next extend. */
 const struct graph *session_graph(const struct session *session);
 
+/* Whoever reads `to` reads `from` in its place ("w:0"). */
+struct session_connection {
+    const char *from, *to;
+};
+
 struct session_run {
     const char *const *feeds; /* "x:0" or "x" */
     const struct tensor *feed_values;
@@ -72,6 +77,8 @@ struct session_run {
     int fetches_count;
     const char *const *targets; /* nodes to run without looking at outputs */
     int targets_count;
+    const struct session_connection *connections;
+    int connections_count;
     bool trace;              /* record step statistics */
     struct str *statistics;  /* with trace: serialized RunMetadata is appended */
     struct cancel *cancel;   /* (optional) borrowed: cancel_now() ends the run, CANCELLED */

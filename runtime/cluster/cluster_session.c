@@ -138,29 +138,13 @@ bool cluster_session_extend_graph(struct cluster_session *session, const struct 
 
 /* --- runs --- */
 
-/* All names, with what they are for. */
-static void signature_text(const struct session_run *run, bool partial, struct str *out)
-{
-    if (partial)
-        str_add_char(out, '\x1d');
-    const char *const *lists[] = {run->feeds, run->fetches, run->targets};
-    const int counts[] = {run->feeds_count, run->fetches_count, run->targets_count};
-    for (int l = 0; l < ARRAY_LEN(lists); l++) {
-        for (int i = 0; i < counts[l]; i++) {
-            str_add(out, lists[l][i]);
-            str_add_char(out, '\x1f');
-        }
-        str_add_char(out, '\x1e');
-    }
-}
-
 /* Made at first use. */
 struct cluster_plan *cluster_session_plan(struct cluster_session *session,
                                           const struct session_run *run, bool partial,
                                           struct error *err)
 {
     struct str text = {0};
-    signature_text(run, partial, &text);
+    prune_signature(run, partial, &text);
     pthread_rwlock_rdlock(&session->graph_lock);
     pthread_mutex_lock(&session->lock);
     struct cluster_plan *plan = map_find(session->plans, str_text(&text));

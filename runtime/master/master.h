@@ -31,15 +31,24 @@ struct master_options {
     struct resources *resources; /* of this task, borrowed */
 };
 
+struct master_cluster_task {
+    const char *job;
+    int task;
+    const char *address;
+};
+
 /* What a client's ConfigProto asks for. */
 struct master_config {
     const char *const *device_filters;
     int device_filters_count;
     bool soft_placement;
-    bool isolate;       /* variables of its own */
-    bool compress;      /* floats travel between tasks as bfloat16 */
-    bool by_cost;       /* nodes without a wish go where a step is done soonest */
-    bool own_threads;   /* use_per_session_threads or pools of its own: refused */
+    bool isolate;     /* variables of its own */
+    bool compress;    /* floats travel between tasks as bfloat16 */
+    bool by_cost;     /* nodes without a wish go where a step is done soonest */
+    bool own_threads; /* use_per_session_threads or pools of its own: refused */
+    const struct master_cluster_task *cluster; /* of the session alone: refused */
+    int cluster_count;
+    const char *target; /* by which the client calls this task: "grpc://..." */
     int64_t timeout_ms; /* of steps that say none; 0: none */
 };
 

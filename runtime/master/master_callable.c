@@ -25,6 +25,18 @@ static const char *const *copy_names(struct arena *arena, const char *const *nam
     return copies;
 }
 
+static const struct session_connection *copy_connections(struct arena *arena,
+                                                         const struct session_run *names)
+{
+    size_t count = (size_t)names->connections_count;
+    struct session_connection *copies = arena_array(arena, count, sizeof(*copies));
+    for (size_t i = 0; i < count; i++) {
+        copies[i].from = arena_text(arena, names->connections[i].from);
+        copies[i].to = arena_text(arena, names->connections[i].to);
+    }
+    return copies;
+}
+
 /* Told now, so that wrong names are refused now. */
 static bool check_names(struct master_session *session, const struct session_run *names,
                         struct error *err)
@@ -45,6 +57,7 @@ bool master_callable_make(struct master_session *session, const struct session_r
     made->names.feeds = copy_names(made->arena, names->feeds, names->feeds_count);
     made->names.fetches = copy_names(made->arena, names->fetches, names->fetches_count);
     made->names.targets = copy_names(made->arena, names->targets, names->targets_count);
+    made->names.connections = copy_connections(made->arena, names);
     pthread_mutex_lock(&session->lock);
     *handle = made->handle = session->callables_made++;
     made->next = session->callables;

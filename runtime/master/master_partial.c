@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "runtime/cluster/cluster.h"
+#include "runtime/internal.h"
 #include "runtime/master/internal.h"
 #include "runtime/partial.h"
 #include "runtime/session.h"
@@ -13,6 +14,7 @@ struct partial_run {
     struct partial *partial;         /* one of these two */
     struct cluster_partial *cluster; /* over several tasks */
     pthread_mutex_t calling;         /* one call at a time */
+    struct error unfed;              /* OK, or why there is neither: the first call is told */
     int references; /* the list's and each call's; the session's lock guards it */
 };
 
@@ -38,9 +40,13 @@ bool master_partial_setup(struct master_session *session, const struct session_r
         here = session_partial_setup(session->here, names, err);
     else
         cluster = cluster_partial_new(session->cluster, names, err);
-    if (!here && !cluster)
+    bool made = here || cluster;
+    if (!made && !plan_lacks_feed(err))
         return false;
     struct partial_run *run = alloc_bytes(sizeof(*run));
+    run->unfed.code = OK;
+    if (!made)
+        run->unfed = *err;
     run->partial = here;
     run->cluster = cluster;
     run->references = 1;
@@ -80,25 +86,40 @@ static void partial_forget(struct master_session *session, struct partial_run *r
         partial_drop(session, run);
 }
 
+/* One call; `*done`: there will be no other. */
+static bool go_on(const struct master_session *session, const struct partial_run *found,
+                  const struct session_run *run, struct tensor *fetched, bool *done,
+                  struct error *err)
+{
+    bool ok;
+    *done = true;
+    if (found->unfed.code != OK) {
+        *err = found->unfed;
+        return false;
+    }
+    if (found->cluster) {
+        ok = cluster_partial_run(found->cluster, run, fetched, err);
+        *done = cluster_partial_is_done(found->cluster);
+    } else {
+        ok = session_partial_run(session->here, found->partial, run, fetched, err);
+        *done = partial_is_done(found->partial);
+    }
+    return ok;
+}
+
 bool master_partial_run(struct master_session *session, int64_t handle,
                         const struct session_run *run, struct tensor *fetched,
                         struct error *err)
 {
     struct partial_run *found = partial_find(session, handle);
+    bool done;
     if (!found)
-        return fail(err, INVALID,
-                    "Must run 'setup' before performing partial runs: there is no partial run "
-                    "%lld",
-                    (long long)handle);
+        return fail(err, INVALID, "Must run PartialRunSetup before performing partial runs");
     pthread_mutex_lock(&found->calling);
     struct session_run limited = *run;
     if (!limited.timeout_ms)
         limited.timeout_ms = session->timeout_ms;
-    bool ok = found->cluster
-                  ? cluster_partial_run(found->cluster, &limited, fetched, err)
-                  : session_partial_run(session->here, found->partial, &limited, fetched, err);
-    bool done = found->cluster ? cluster_partial_is_done(found->cluster)
-                               : partial_is_done(found->partial);
+    bool ok = go_on(session, found, &limited, fetched, &done, err);
     pthread_mutex_unlock(&found->calling);
     if (done)
         partial_forget(session, found);

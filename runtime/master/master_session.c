@@ -47,6 +47,42 @@ static bool open_cluster(struct master_session *session, const struct master_con
     return session->cluster;
 }
 
+/* Tasks have the names with which they were started; TensorFlow would give some others. */
+static bool refuse_cluster(const struct master *master, const struct master_config *config,
+                           struct error *err)
+{
+    static const char scheme[] = "grpc://";
+    const struct device_name *own = &master->options.device->parts;
+    const char *target = config->target;
+    if (!strncmp(target, scheme, sizeof(scheme) - 1))
+        target += sizeof(scheme) - 1;
+    struct str tasks = {0};
+    for (int i = 0; i < config->cluster_count; i++) {
+        const struct master_cluster_task *one = &config->cluster[i];
+        str_printf(&tasks, "%s/job:%s/task:%d at %s", i ? ", " : "", one->job, one->task,
+                   one->address);
+        if (strcmp(one->address, target) != 0)
+            continue;
+        str_release(&tasks);
+        if (!strcmp(one->job, own->job) && one->task == own->task)
+            return fail(
+                err, INVALID,
+                "The ClusterSpec names the job and task index to be the same names that "
+                "were provided when the server booted. This is currently not allowed. "
+                "Job: %s, task index: %d",
+                one->job, one->task);
+        return fail(err, UNIMPLEMENTED,
+                    "ConfigProto.cluster_def calls this task /job:%s/task:%d, but it is %s: "
+                    "tasks are known by the names with which they were started",
+                    one->job, one->task, master->options.device->name);
+    }
+    (void)fail(err, INVALID,
+               "The master (current machine) is not included in the provided cluster_def: %s",
+               str_text(&tasks));
+    str_release(&tasks);
+    return false;
+}
+
 struct master_session *master_session_new(struct master *master,
                                           const struct master_config *config,
                                           const char *handle, struct cancel *wait,
@@ -55,6 +91,8 @@ struct master_session *master_session_new(struct master *master,
     if (config->own_threads)
         return fail_null(err, INVALID,
                          "Distributed session does not support session thread pool options.");
+    if (config->cluster_count && !refuse_cluster(master, config, err))
+        return NULL;
     struct master_session *session = alloc_bytes(sizeof(*session));
     snprintf(session->handle, sizeof(session->handle), "%s", handle);
     session->options = &master->options;

@@ -31,6 +31,25 @@ static void read_config(const Tensorflow__ConfigProto *config, struct master_con
     };
 }
 
+static void read_cluster(const Tensorflow__ClusterDef *cluster, struct arena *arena,
+                         struct master_config *out)
+{
+    size_t count = 0;
+    for (size_t j = 0; j < cluster->n_job; j++)
+        count += cluster->job[j]->n_tasks;
+    struct master_cluster_task *tasks = arena_array(arena, count, sizeof(*tasks));
+    count = 0;
+    for (size_t j = 0; j < cluster->n_job; j++)
+        for (size_t t = 0; t < cluster->job[j]->n_tasks; t++)
+            tasks[count++] = (struct master_cluster_task){
+                .job = cluster->job[j]->name,
+                .task = cluster->job[j]->tasks[t]->key,
+                .address = cluster->job[j]->tasks[t]->value,
+            };
+    out->cluster = tasks;
+    out->cluster_count = (int)count;
+}
+
 bool master_wire_create(const void *bytes, size_t size, struct arena *arena,
                         struct master_request *out, struct error *err)
 {
@@ -42,6 +61,9 @@ bool master_wire_create(const void *bytes, size_t size, struct arena *arena,
                                    .graph_def = request->graph_def.data,
                                    .graph_def_size = request->graph_def.len};
     read_config(request->config, &out->config);
+    if (request->config && request->config->cluster_def)
+        read_cluster(request->config->cluster_def, arena, &out->config);
+    out->config.target = request->target;
     return true;
 }
 
@@ -107,7 +129,7 @@ static void read_options(const Tensorflow__RunOptions *options, struct master_st
 {
     if (!options)
         return;
-    out->run.trace = options->trace_level != TENSORFLOW__RUN_OPTIONS__TRACE_LEVEL__NO_TRACE;
+    out->run.trace = options->trace_level == TENSORFLOW__RUN_OPTIONS__TRACE_LEVEL__FULL_TRACE;
     out->run.timeout_ms = options->timeout_in_ms;
     out->wants_parts = options->output_partition_graphs;
 }
@@ -175,6 +197,18 @@ bool master_wire_partial(const void *bytes, size_t size, struct arena *arena,
     return request;
 }
 
+static const struct session_connection *
+read_connections(const Tensorflow__CallableOptions *options, struct arena *arena)
+{
+    struct session_connection *all =
+        arena_array(arena, options->n_tensor_connection, sizeof(*all));
+    for (size_t i = 0; i < options->n_tensor_connection; i++) {
+        all[i].from = options->tensor_connection[i]->from_tensor;
+        all[i].to = options->tensor_connection[i]->to_tensor;
+    }
+    return all;
+}
+
 bool master_wire_make_callable(const void *bytes, size_t size, struct arena *arena,
                                struct master_step *out, struct error *err)
 {
@@ -187,14 +221,19 @@ bool master_wire_make_callable(const void *bytes, size_t size, struct arena *are
     const Tensorflow__CallableOptions *options = request->options;
     if (!options)
         return true;
-    if (options->n_tensor_connection)
-        return fail(err, UNIMPLEMENTED, "a callable with tensor_connection is not supported");
+    if (options->n_feed_devices || options->n_fetch_devices)
+        return fail(err, UNIMPLEMENTED,
+                    "CallableOptions::feed_devices and CallableOptions::fetch_devices to "
+                    "configure feeding/fetching tensors to/from device memory is not yet "
+                    "supported when using a remote session.");
     out->run = (struct session_run){.feeds = (const char *const *)options->feed,
                                     .feeds_count = (int)options->n_feed,
                                     .fetches = (const char *const *)options->fetch,
                                     .fetches_count = (int)options->n_fetch,
                                     .targets = (const char *const *)options->target,
-                                    .targets_count = (int)options->n_target};
+                                    .targets_count = (int)options->n_target,
+                                    .connections = read_connections(options, arena),
+                                    .connections_count = (int)options->n_tensor_connection};
     read_options(options->run_options, out);
     return true;
 }

@@ -56,7 +56,8 @@ struct worker_graph {
     struct worker_session *session;
     struct graph *graph;
     struct subgraph *subgraph;
-    struct plan *plan;
+    struct plan *plan;  /* NULL: none can be made, */
+    struct error fault; /* ... as each run is told */
 };
 
 struct worker_step {

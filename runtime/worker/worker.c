@@ -175,7 +175,9 @@ static bool execute(const struct running_part *part, struct error *err)
     struct trace trace = {.start_us = clock_wall_us(), .start_ns = clock_monotonic_ns()};
     if (run->step_stats)
         options.trace = &trace;
-    bool ok = execute_plan(part->graph->plan, NULL, NULL, &options, err);
+    bool ok =
+        part->graph->plan || fail(err, part->graph->fault.code, "%s", part->graph->fault.text);
+    ok = ok && execute_plan(part->graph->plan, NULL, NULL, &options, err);
     if (run->waits)
         run->waits->total_ns = clock_monotonic_ns() - trace.start_ns;
     if (ok && run->step_stats)

@@ -10,6 +10,7 @@
 #include "base/map.h"
 #include "runtime/function_library.h"
 #include "runtime/function_set.h"
+#include "runtime/master/node_error.h"
 #include "runtime/session.h"
 #include "runtime/worker/internal.h"
 
@@ -88,6 +89,11 @@ static struct worker_graph *new_graph(struct worker_session *session, const void
     }
     if (ok && make_plan(graph, session->worker, err))
         return graph;
+    if (ok && plan_lacks_feed(err)) {
+        graph->fault = *err;
+        node_error(&graph->fault);
+        return graph;
+    }
     free_graph(graph);
     return NULL;
 }

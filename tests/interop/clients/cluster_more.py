@@ -40,6 +40,46 @@ def callable_over_tasks(c):
 
 
 @check
+def connected_callable(c):
+    x = tf1.placeholder(tf.float32, [2], name="x")
+    with tf1.device("/job:ps/task:1"):
+        mid = tf.identity(x, name="mid")
+        tf.add(x, 1.0, name="w")
+    with tf1.device("/job:worker/task:1"):
+        tf.multiply(mid, 3.0, name="z")
+    value = np.array([1, 2], np.float32)
+
+    def make(s, start, to):
+        options = config_pb2.CallableOptions(feed=["x:0"], fetch=["z:0"])
+        options.tensor_connection.add(from_tensor=start, to_tensor=to)
+        return s._make_callable_from_options(options)
+    with c.session() as s:
+        close(make(s, "w:0", "mid:0")(value)[0], [6, 9])
+        raises(errors.InvalidArgumentError, lambda: make(s, "w:0", "x:0"), 'Endpoint "x:0" fed more than once.')
+        raises(errors.InvalidArgumentError, lambda: make(s, "z:0", "mid:0"), 'between nodes "mid" and "z" would create a cycle')
+        raises(errors.InvalidArgumentError, lambda: make(s, "nope:0", "mid:0"), "Requested tensor connection from unknown node")
+        raises(errors.NotFoundError, lambda: make(s, "w:0", "nope:0"))
+
+
+@check
+def partial_run_with_a_feed_too_few(c):
+    a, b = tf1.placeholder(tf.float32, [], name="a"), tf1.placeholder(tf.float32, [], name="b")
+    with tf1.device("/job:worker/task:1"):
+        y = a + b
+    with c.session() as s:
+        h = s.partial_run_setup([y], [a])
+        raises(errors.InvalidArgumentError, lambda: s.partial_run(h, y, {a: 1}), "You must feed a value for placeholder tensor 'b'")
+
+
+@check
+def cluster_of_the_session_itself(c):
+    x = tf.constant(1.0)
+    raises(errors.InvalidArgumentError, lambda: c.session(cluster_def=c.spec.as_cluster_def()).run(x), "This is currently not allowed. Job: worker, task index: 0")
+    other = tf.train.ClusterSpec({"other": [c.cluster["ps"][0]]}).as_cluster_def()
+    raises(errors.InvalidArgumentError, lambda: c.session(cluster_def=other).run(x), "is not included in the provided cluster_def")
+
+
+@check
 def partitioned_variable_and_sharded_saver(c):
     with tf1.device(tf1.train.replica_device_setter(cluster=c.spec, worker_device="/job:worker/task:1")):
         scope = c.unique("part")

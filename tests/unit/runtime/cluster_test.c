@@ -376,7 +376,7 @@ TEST(a_partial_run_over_tasks)
         CHECK_OK(go_on(partial, "b:0", 2, "ab", &out), &err);
         CHECK(out == 3);
         CHECK(!go_on(partial, "b", 2, NULL, NULL));
-        CHECK_TEXT(err.text, "The feed 'b' has already been fed.");
+        CHECK_TEXT(err.text, "The feed b has already been fed.");
         CHECK(!cluster_partial_is_done(partial));
         if (i == 0) { /* is left as it is */
             cluster_partial_free(partial);

@@ -302,6 +302,74 @@ TEST(master_runs_in_parts_and_by_callables)
 }
 
 /* A step that waits ends when its client goes; so does one whose session is reset. */
+/* A feed that was not told is missed by the first call, as a step misses it. */
+TEST(master_tells_of_a_missing_feed_when_it_is_missed)
+{
+    struct task *task = task_start();
+    struct world *world = two_negs();
+    const char *session = create(task, world), *fetches[] = {"y:0"};
+    Tensorflow__PartialRunSetupRequest setup = TENSORFLOW__PARTIAL_RUN_SETUP_REQUEST__INIT;
+    setup.session_handle = (char *)session;
+    setup.n_fetch = 1;
+    setup.fetch = (char **)fetches;
+    const Tensorflow__PartialRunSetupResponse *made =
+        call(task, PATH("PartialRunSetup"), &setup.base,
+             &tensorflow__partial_run_setup_response__descriptor, 20000);
+    CHECK_OK(made, &err);
+    const Tensorflow__RunStepResponse *ran =
+        step(task, session, NAN, "y:0", 0, made->partial_run_handle, 20000);
+    CHECK_INT(ran->status_code, INVALID);
+    CHECK(strstr(ran->status_error_message, "You must feed a value for placeholder"));
+    ran = step(task, session, NAN, "y:0", 0, made->partial_run_handle, 20000);
+    CHECK_TEXT(ran->status_error_message,
+               "Must run PartialRunSetup before performing partial runs");
+    fetches[0] = "nowhere:0";
+    CHECK(!call(task, PATH("PartialRunSetup"), &setup.base,
+                &tensorflow__partial_run_setup_response__descriptor, 20000));
+    CHECK_INT(err.code, NOT_FOUND);
+    world_free(world);
+    task_stop(task);
+}
+
+/* A cluster of the session's own is refused in TensorFlow's words. */
+TEST(master_refuses_a_cluster_def)
+{
+    static const struct {
+        const char *job, *address;
+        enum error_code code;
+        const char *text;
+    } cases[] = {
+        {"worker", "host:1", INVALID,
+         "This is currently not allowed. Job: worker, task index: 0"},
+        {"other", "host:1", UNIMPLEMENTED, "calls this task /job:other/task:0"},
+        {"other", "host:2", INVALID,
+         "The master (current machine) is not included in the provided cluster_def: "
+         "/job:other/task:0 at host:2"},
+    };
+    struct task *task = task_start();
+    for (int i = 0; i < ARRAY_LEN(cases); i++) {
+        Tensorflow__JobDef__TasksEntry where = TENSORFLOW__JOB_DEF__TASKS_ENTRY__INIT;
+        Tensorflow__JobDef job = TENSORFLOW__JOB_DEF__INIT;
+        Tensorflow__ClusterDef cluster = TENSORFLOW__CLUSTER_DEF__INIT;
+        Tensorflow__ConfigProto config = TENSORFLOW__CONFIG_PROTO__INIT;
+        Tensorflow__CreateSessionRequest request = TENSORFLOW__CREATE_SESSION_REQUEST__INIT;
+        where.value = (char *)cases[i].address;
+        job.name = (char *)cases[i].job;
+        job.n_tasks = 1;
+        job.tasks = &(Tensorflow__JobDef__TasksEntry *){&where};
+        cluster.n_job = 1;
+        cluster.job = &(Tensorflow__JobDef *){&job};
+        config.cluster_def = &cluster;
+        request.config = &config;
+        request.target = "grpc://host:1";
+        CHECK(!call(task, PATH("CreateSession"), &request.base,
+                    &tensorflow__create_session_response__descriptor, 20000));
+        CHECK_INT(err.code, cases[i].code);
+        CHECK(strstr(err.text, cases[i].text));
+    }
+    task_stop(task);
+}
+
 TEST(master_ends_steps_that_nobody_waits_for)
 {
     struct task *task = task_start();

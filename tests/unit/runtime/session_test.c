@@ -418,6 +418,58 @@ TEST(a_graph_that_cannot_run_here_is_refused_when_it_comes)
     world_free(world);
 }
 
+/* What reads `to` reads `from`; fetches, feeds and cycles are watched as TensorFlow does. */
+TEST(connections)
+{
+    static const struct {
+        const char *from, *to, *fetch;
+        enum error_code code; /* OK: the answer */
+        double answer;
+        const char *text;
+    } cases[] = {
+        {"w:0", "mid:0", "z", OK, 40, NULL},
+        {"w", "mid", "z:0", OK, 40, NULL},
+        {"x:0", "mid:0", "z", OK, 18, NULL},
+        {"w:0", "mid:0", "w", OK, 20, NULL},
+        {"w:0", "w:0", "z", OK, 18, NULL},
+        {"nope:0", "mid:0", "z", INVALID, 0,
+         "Requested tensor connection from unknown node: \"nope:0\"."},
+        {"w:0", "nope:0", "z", NOT_FOUND, 0, "nope"},
+        {"w:0", "x:0", "z", INVALID, 0, "Endpoint \"x:0\" fed more than once."},
+        {"w:0", "mid:0", "mid:0", INVALID, 0, "mid:0 is both fed and fetched."},
+        {"i:0", "mid:0", "z", INVALID, 0, "which is int32, to \"mid:0\", which is float"},
+        {"z:0", "mid:0", "z", INVALID, 0,
+         "Requested Tensor connection between nodes \"mid\" and \"z\" would create a cycle."},
+    };
+    struct world *world = world_new();
+    struct edge x = placeholder(world, "x");
+    struct edge mid = unary(world, "Neg", "mid", unary(world, "Neg", "first", x));
+    add(world, "z", mid, mid);
+    add(world, "w", x, builder_scalar(&world->b, "eleven", F32, 11));
+    builder_scalar(&world->b, "i", I32, 1);
+    begin(world);
+    for (int i = 0; i < ARRAY_LEN(cases); i++) {
+        const struct session_connection connection = {cases[i].from, cases[i].to};
+        struct tensor in, got;
+        CHECK_OK(tensor_init_scalar(&in, F32, 9, &err), &err);
+        const struct session_run run = {.feeds = (const char *const[]){"x"},
+                                        .feed_values = &in,
+                                        .feeds_count = 1,
+                                        .fetches = &cases[i].fetch,
+                                        .fetches_count = 1,
+                                        .connections = &connection,
+                                        .connections_count = 1};
+        bool ok = session_run(world->session, &run, &got, &err);
+        tensor_release(&in);
+        CHECK_INT(ok ? OK : err.code, cases[i].code);
+        CHECK(ok || strstr(err.text, cases[i].text));
+        CHECK(!ok || tensor_f32(&got)[0] == (float)cases[i].answer);
+        if (ok)
+            tensor_release(&got);
+    }
+    world_free(world);
+}
+
 TEST(plans_stay_good_when_the_graph_grows)
 {
     struct world *world = world_new();

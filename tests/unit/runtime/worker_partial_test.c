@@ -236,6 +236,21 @@ TEST(a_plan_that_cannot_begin)
     stop();
 }
 
+/* TensorFlow's masters register what lacks a feed, and hear of it when it runs. */
+TEST(a_graph_that_lacks_a_feed)
+{
+    start(false);
+    struct str graph = {0};
+    placeholder(world, "unfed", F32);
+    graph_export(world->graph, false, 0, &graph);
+    CHECK_OK(home->kind->register_graph(home, "s", graph.data, graph.size, handle, &err), &err);
+    str_release(&graph);
+    CHECK_INT(go_on(STEP, "a", 1, "ab", false, NULL), INVALID);
+    CHECK(strstr(err.text, "You must feed a value for placeholder tensor 'unfed'"));
+    CHECK(strstr(err.text, "\n\t [[{{node unfed}}]]"));
+    stop();
+}
+
 /* A master that is gone between two calls: its plan does not wait for ever. */
 TEST(nobody_goes_on)
 {
