@@ -1,4 +1,5 @@
-/* files.c - checkpoints (V2) saved, restored and merged; files read, written and found. */
+/* files.c - checkpoints saved (V2), restored (V1, too) and merged; files read, written, found.
+ */
 
 #include <errno.h>
 #include <glob.h>
@@ -6,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/str.h"
+#include "kernels/ref/files_v1.h"
 #include "kernels/ref/numbers.h"
 #include "runtime/io/bundle.h"
 
@@ -144,25 +146,50 @@ static bool check_keys(struct bundle_reader *reader, const struct tensor *names,
     return ok;
 }
 
+/* The checkpoint that is restored: of one of the two formats. */
+struct source {
+    struct bundle_reader *bundle;
+    struct slice_file_reader *slices; /* V1 */
+};
+
+/* What has no index is no V2 checkpoint; it may be of the older format. */
+static bool open_source(struct source *source, const char *prefix, const struct tensor *names,
+                        struct error *err)
+{
+    *source = (struct source){.bundle = bundle_reader_open(prefix, err)};
+    if (source->bundle)
+        return check_keys(source->bundle, names, err);
+    if (err->code == NOT_FOUND)
+        source->slices = slice_file_reader_open(prefix, err);
+    return source->slices;
+}
+
+static void close_source(struct source *source)
+{
+    bundle_reader_close(source->bundle);
+    slice_file_reader_close(source->slices);
+}
+
 static bool restore_run(struct kernel_call *call, struct error *err)
 {
     int count = call->node->outputs_count;
+    struct source source;
     if (!check_names(call, count, err))
         return false;
     char *prefix = text_of(kernel_in(call, 0), 0);
-    struct bundle_reader *reader = bundle_reader_open(prefix, err);
-    bool ok = reader && check_keys(reader, kernel_in(call, 1), err);
+    bool ok = open_source(&source, prefix, kernel_in(call, 1), err);
     for (int i = 0; ok && i < count; i++) {
         struct tensor value = {0};
         char *name = text_of(kernel_in(call, 1), i), *slice = text_of(kernel_in(call, 2), i);
-        ok = restore_one(reader, name, slice, dtype_base(call->node->output_types[i]), &value,
-                         err);
+        enum dtype wanted = dtype_base(call->node->output_types[i]);
+        ok = source.bundle ? restore_one(source.bundle, name, slice, wanted, &value, err)
+                           : files_v1_read(source.slices, name, slice, wanted, &value, err);
         if (ok)
             kernel_output_take(call, i, &value);
         free(name);
         free(slice);
     }
-    bundle_reader_close(reader);
+    close_source(&source);
     free(prefix);
     return ok;
 }

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "kernels/ref/files_v1.h"
 #include "kernels/ref/numbers.h"
-#include "runtime/io/slice_file.h"
 
 /* A string element as text, NUL-terminated; the caller frees. */
 static char *text_of(const struct tensor *tensor, int64_t index)
@@ -112,21 +112,28 @@ static bool read_part(struct slice_file_reader *reader, const char *name,
     return slice_file_reader_read(reader, name, &slice, value, err);
 }
 
+bool files_v1_read(struct slice_file_reader *reader, const char *name, const char *slice,
+                   enum dtype wanted, struct tensor *value, struct error *err)
+{
+    struct shape saved;
+    int dtype = DTYPE_NONE;
+    if (!slice_file_reader_find(reader, name, &dtype, &saved, err))
+        return false;
+    if (dtype != (int)wanted)
+        return fail(err, INVALID,
+                    "Expected to restore a tensor of type %s, got a tensor of type %s instead: "
+                    "tensor_name = %s",
+                    dtype_name(wanted), dtype_name(dtype), name);
+    return read_part(reader, name, slice, &saved, value, err);
+}
+
 static bool restore(struct kernel_call *call, const char *slice, struct error *err)
 {
     char *pattern = text_of(kernel_in(call, 0), 0), *name = text_of(kernel_in(call, 1), 0);
     struct slice_file_reader *reader = slice_file_reader_open(pattern, err);
     enum dtype wanted = dtype_base(call->node->output_types[0]);
-    struct shape saved;
     struct tensor value = {0};
-    int dtype = DTYPE_NONE;
-    bool ok = reader && slice_file_reader_find(reader, name, &dtype, &saved, err);
-    if (ok && dtype != (int)wanted)
-        ok = fail(err, INVALID,
-                  "Expected to restore a tensor of type %s, got a tensor of type %s instead: "
-                  "tensor_name = %s",
-                  dtype_name(wanted), dtype_name(dtype), name);
-    ok = ok && read_part(reader, name, slice, &saved, &value, err);
+    bool ok = reader && files_v1_read(reader, name, slice, wanted, &value, err);
     if (ok)
         kernel_output_take(call, 0, &value);
     slice_file_reader_close(reader);

@@ -69,7 +69,7 @@ check keras/load "$venv/bin/python" -W ignore tests/interop/keras_load.py "$work
 check tensorflow/saved-models "$venv/bin/python" -W ignore tests/interop/saved_models.py "$BUILD/trainyard-task" "$work/saved"
 # Programs of TensorFlow's clients; those that take longer, and clusters of both kinds: make prove.
 for name in session_basics error_codes sharing control_flow queues saver summaries tracing input_pipelines \
-    monitored_session placement; do
+    monitored_session placement client_more; do
     check "clients/$name" tests/interop/clients.sh "$venv/bin/python" "$BUILD" "$name"
 done
 mkdir -p "$work/arrays" "$work/onnx"
