@@ -1,6 +1,9 @@
 /* list.c - the tables of kernels, made from the rows of the lists. */
 
 #include "kernels/list.h"
+#include "runtime/variant.h"
+
+extern const struct variant_kind tensor_list_send_kind, optional_send_kind;
 
 #define KERNEL_ADDRESS(name) &kernel_##name,
 const struct kernel *const kernels_cpu[] = {KERNELS_CPU(KERNEL_ADDRESS) NULL};
@@ -17,4 +20,6 @@ void kernels_add(bool reference_only)
     kernel_add_table(state);
     kernel_add_table(io);
     kernel_add_table(data);
+    variant_add_kind(&tensor_list_send_kind);
+    variant_add_kind(&optional_send_kind);
 }

@@ -11,6 +11,7 @@
 #include "base/str.h"
 #include "proto/message.h"
 #include "runtime/resource.h"
+#include "runtime/variant.h"
 #include "tensorflow/tensor.pb-c.h"
 
 typedef Tensorflow__TensorProto tensor_proto;
@@ -53,6 +54,24 @@ shape_proto *tensor_pack_shape(const struct shape *shape, struct arena *arena)
         proto->dim[i]->size = shape->dims[i];
     }
     return proto;
+}
+
+bool tensor_parse_shape(struct shape *out, const void *bytes, size_t size, struct error *err)
+{
+    struct arena *arena =
+        arena_new_limited(size * LIMIT_MESSAGE_EXPANSION + LIMIT_MESSAGE_EXPANSION_BASE);
+    const shape_proto *proto =
+        message_unpack(&tensorflow__tensor_shape_proto__descriptor, bytes, size, arena, err);
+    bool ok = proto && tensor_unpack_shape(out, proto, err);
+    arena_free(arena);
+    return ok;
+}
+
+void tensor_serialize_shape(const struct shape *shape, struct str *out)
+{
+    struct arena *arena = arena_new();
+    message_pack(&tensor_pack_shape(shape, arena)->base, out);
+    arena_free(arena);
 }
 
 /* --- reading elements --- */
@@ -182,7 +201,7 @@ static bool take_varint32(const uint8_t **at, const uint8_t *end, uint32_t *valu
 }
 
 /* tensor_content of strings: all lengths as varints, then all bytes. */
-static bool unpack_string_content(struct tensor *out, const tensor_proto *proto,
+bool tensor_unpack_string_content(struct tensor *out, const tensor_proto *proto,
                                   struct error *err)
 {
     const uint8_t *end = proto->tensor_content.data + proto->tensor_content.len;
@@ -208,7 +227,7 @@ static bool unpack_string_content(struct tensor *out, const tensor_proto *proto,
 static bool unpack_strings(struct tensor *out, const tensor_proto *proto, struct error *err)
 {
     if (proto->tensor_content.len)
-        return unpack_string_content(out, proto, err);
+        return tensor_unpack_string_content(out, proto, err);
     for (int64_t i = 0; proto->n_string_val && i < out->count; i++) {
         size_t from = (size_t)i < proto->n_string_val ? (size_t)i : proto->n_string_val - 1;
         tensor_set_string(out, i, (const char *)proto->string_val[from].data,
@@ -240,6 +259,10 @@ static bool check_size(const tensor_proto *proto, const struct shape *shape, str
     if (proto->dtype == TENSORFLOW__DATA_TYPE__DT_RESOURCE &&
         proto->n_resource_handle_val < (size_t)count)
         return fail(err, UNIMPLEMENTED, "resource handles in tensor_content are not read");
+    if (proto->dtype == TENSORFLOW__DATA_TYPE__DT_VARIANT && !proto->tensor_content.len &&
+        proto->n_variant_val < (size_t)count)
+        return fail(err, INVALID, "a variant tensor of shape %s has %zu elements",
+                    shape_text(shape, text, sizeof(text)), proto->n_variant_val);
     bool filled = !proto->tensor_content.len && proto->n_string_val < (size_t)count;
     if (filled && count > LIMIT_MESSAGE_BYTES / 16)
         return fail(err, EXHAUSTED,
@@ -251,7 +274,7 @@ static bool check_size(const tensor_proto *proto, const struct shape *shape, str
         return fail(err, INVALID,
                     "tensor_content of a %s tensor has %zu bytes, but its shape needs %zu",
                     dtype_name(proto->dtype), proto->tensor_content.len, bytes);
-    if (proto->dtype == TENSORFLOW__DATA_TYPE__DT_STRING && proto->tensor_content.len &&
+    if (!(BIT(proto->dtype) & DTYPES_PLAIN) && proto->tensor_content.len &&
         (size_t)count > proto->tensor_content.len)
         return fail(err, INVALID, "tensor_content of a string tensor ends in its lengths");
     return true;
@@ -263,8 +286,6 @@ static bool unpack_kind(const tensor_proto *proto, struct shape *shape, struct e
     int dtype = proto->dtype;
     if (!dtype_known(dtype) || dtype_is_ref(dtype))
         return fail(err, INVALID, "a tensor has the type %d, which is none", dtype);
-    if (dtype == VARIANT)
-        return fail(err, UNIMPLEMENTED, "tensors of type variant are not read");
     *shape = SHAPE_SCALAR;
     return !proto->tensor_shape || tensor_unpack_shape(shape, proto->tensor_shape, err);
 }
@@ -308,6 +329,8 @@ bool tensor_unpack(struct tensor *out, const tensor_proto *proto, struct error *
         ok = unpack_strings(&made, proto, err);
     else if (dtype == RESOURCE)
         unpack_handles(&made, proto);
+    else if (dtype == VARIANT)
+        ok = variant_unpack(&made, proto, err);
     else
         unpack_plain(&made, proto);
     if (!ok) {
@@ -370,6 +393,8 @@ tensor_proto *tensor_pack(const struct tensor *tensor, bool contents, struct are
         pack_strings(tensor, proto, arena);
     else if (tensor->dtype == RESOURCE)
         pack_handles(tensor, proto, arena);
+    else if (tensor->dtype == VARIANT)
+        variant_pack(tensor, proto, arena);
     else
         proto->tensor_content = (ProtobufCBinaryData){tensor_bytes(tensor), tensor->data};
     return proto;

@@ -2,7 +2,8 @@
  * tensor_pb.h - tensors and shapes from and to TensorProto.
  *
  * Read: tensor_content or the typed fields; the last value given fills the rest.
- * Written: tensor_content for plain types, string_val for strings, handles by name.
+ * Written: tensor_content for plain types, string_val for strings, handles by name, variants
+ * as variant.h says.
  */
 #pragma once
 
@@ -13,7 +14,7 @@ struct error;
 struct str;
 
 /* A serialized TensorProto, from outside.  Fails with INVALID, EXHAUSTED, UNIMPLEMENTED
- * (variants). */
+ * (variants that cannot be sent). */
 bool tensor_parse(struct tensor *out, const void *bytes, size_t size,
                   struct error *err) CHECKED;
 
@@ -22,6 +23,11 @@ void tensor_serialize(const struct tensor *tensor, struct str *out);
 
 /* The same with strings in tensor_content: all lengths as varints, then all bytes. */
 void tensor_serialize_content(const struct tensor *tensor, struct str *out);
+
+/* A serialized TensorShapeProto, from outside and to it. */
+bool tensor_parse_shape(struct shape *out, const void *bytes, size_t size,
+                        struct error *err) CHECKED;
+void tensor_serialize_shape(const struct shape *shape, struct str *out);
 
 /* --- for files that see generated code --- */
 
@@ -38,6 +44,10 @@ bool tensor_unpack(struct tensor *out, const struct Tensorflow__TensorProto *pro
  */
 bool tensor_unpack_apart(struct tensor *out, const struct Tensorflow__TensorProto *proto,
                          int64_t content_bytes, struct error *err) CHECKED;
+/* The elements of a STRING tensor from tensor_content, which is not empty. */
+bool tensor_unpack_string_content(struct tensor *out,
+                                  const struct Tensorflow__TensorProto *proto,
+                                  struct error *err) CHECKED;
 void tensor_settle(struct tensor *tensor); /* what came as a bool is one */
 
 /*

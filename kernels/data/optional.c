@@ -1,7 +1,12 @@
 /* optional.c - a row of tensors, or none, in a VARIANT scalar. */
 
 #include "kernels/data/optional.h"
+
+#include <stdlib.h>
+
 #include "base/alloc.h"
+#include "base/str.h"
+#include "runtime/variant.h"
 
 static void optional_destroy(struct resource *resource)
 {
@@ -42,19 +47,33 @@ static int depth_of(const struct tensor *tensor)
     return depth;
 }
 
-static bool from_value_run(struct kernel_call *call, struct error *err)
+/* Shares the tensors; fails with EXHAUSTED when that is too deep. */
+static bool set_row(struct optional *optional, const struct tensor *tensors, int count,
+                    struct error *err)
 {
-    struct optional *optional = kernel_optional_new(call->in_count);
-    for (int i = 0; i < call->in_count; i++) {
-        int below = depth_of(kernel_in(call, i));
-        tensor_share(&optional->row[i], kernel_in(call, i));
+    for (int i = 0; i < count; i++) {
+        int below = depth_of(&tensors[i]);
+        tensor_share(&optional->row[i], &tensors[i]);
         if (below + 1 > optional->depth)
             optional->depth = below + 1;
     }
-    if (optional->depth <= DATASET_DEPTH_MAX)
+    return optional->depth <= DATASET_DEPTH_MAX ||
+           fail(err, EXHAUSTED, "more than %d optionals within each other", DATASET_DEPTH_MAX);
+}
+
+static bool from_value_run(struct kernel_call *call, struct error *err)
+{
+    int count = call->in_count;
+    struct tensor *values = alloc_array((size_t)count, sizeof(*values));
+    for (int i = 0; i < count; i++)
+        values[i] = *kernel_in(call, i); /* borrowed */
+    struct optional *optional = kernel_optional_new(count);
+    bool ok = set_row(optional, values, count, err);
+    free(values);
+    if (ok)
         return output(call, optional, err);
     resource_unref(&optional->resource);
-    return fail(err, EXHAUSTED, "more than %d optionals within each other", DATASET_DEPTH_MAX);
+    return false;
 }
 
 static bool none_run(struct kernel_call *call, struct error *err)
@@ -102,3 +121,40 @@ const struct kernel kernel_optional_has_value = {
     .op = "OptionalHasValue", .device = CPU, .run = has_value_run};
 const struct kernel kernel_optional_get_value = {
     .op = "OptionalGetValue", .device = CPU, .run = get_value_run};
+
+/* --- as TensorFlow sends them to other processes: the metadata says whether there is a value
+ * ---
+ */
+
+static int optional_describe(const struct resource *resource, struct str *metadata,
+                             const struct tensor ***tensors)
+{
+    const struct optional *optional = (const struct optional *)resource;
+    int count = optional->row ? optional->width : 0;
+    *tensors = alloc_array((size_t)count, sizeof(**tensors));
+    for (int i = 0; i < count; i++)
+        (*tensors)[i] = &optional->row[i];
+    str_add_char(metadata, optional->row != NULL);
+    return count;
+}
+
+static struct resource *optional_make(const void *metadata, size_t size,
+                                      const struct tensor *tensors, int count,
+                                      struct error *err)
+{
+    if (size != 1 || (!*(const char *)metadata && count))
+        return (struct resource *)fail_null(err, INVALID,
+                                            "an optional of %d tensors has metadata of %zu "
+                                            "bytes",
+                                            count, size);
+    struct optional *optional = kernel_optional_new(*(const char *)metadata ? count : -1);
+    if (set_row(optional, tensors, count, err))
+        return &optional->resource;
+    resource_unref(&optional->resource);
+    return NULL;
+}
+
+const struct variant_kind optional_send_kind = {.kind = OPTIONAL_KIND,
+                                                .type_name = "tensorflow::data::Optional",
+                                                .describe = optional_describe,
+                                                .make = optional_make};

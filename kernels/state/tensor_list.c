@@ -16,7 +16,7 @@ static void list_destroy(struct resource *resource)
     free(list);
 }
 
-static struct tensor_list *list_new(enum dtype dtype, const struct shape *shape, int64_t max)
+struct tensor_list *kernel_list_new(enum dtype dtype, const struct shape *shape, int64_t max)
 {
     struct tensor_list *list = alloc_bytes(sizeof(*list));
     list->resource =
@@ -30,7 +30,7 @@ static struct tensor_list *list_new(enum dtype dtype, const struct shape *shape,
 
 struct tensor_list *kernel_list_like(const struct tensor_list *list)
 {
-    return list_new(list->dtype, &list->shape, list->max);
+    return kernel_list_new(list->dtype, &list->shape, list->max);
 }
 
 /* --- items --- */
@@ -187,7 +187,7 @@ struct tensor_list *kernel_list_output(struct kernel_call *call, enum dtype dtyp
     struct tensor *out = kernel_output(call, 0, &SHAPE_SCALAR, err);
     if (!out)
         return NULL;
-    struct tensor_list *list = list_new(dtype, shape, max);
+    struct tensor_list *list = kernel_list_new(dtype, shape, max);
     kernel_list_set_element(out, 0, list);
     return kernel_list_resize(list, count, err) ? list : NULL;
 }

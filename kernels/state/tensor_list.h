@@ -45,6 +45,9 @@ struct tensor_list *kernel_list_output(struct kernel_call *call, enum dtype dtyp
  */
 struct tensor_list *kernel_list_change(struct kernel_call *call, struct error *err) CHECKED;
 
+/* An empty list; owned by the caller. */
+struct tensor_list *kernel_list_new(enum dtype dtype, const struct shape *shape, int64_t max);
+
 /* An empty list with the type, shape and bound of another; owned by the caller. */
 struct tensor_list *kernel_list_like(const struct tensor_list *list);
 

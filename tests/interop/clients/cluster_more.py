@@ -72,6 +72,51 @@ def partial_run_with_a_feed_too_few(c):
 
 
 @check
+def lists_and_optionals_cross_tasks(c):
+    x = tf1.placeholder(tf.float32, [2])
+    raw = tf.raw_ops
+    with tf1.device("/job:ps/task:0"):
+        some = raw.EmptyTensorList(element_shape=[2], max_num_elements=5, element_dtype=tf.float32)
+        some = raw.TensorListPushBack(input_handle=some, tensor=x)
+        few = raw.TensorListReserve(element_shape=tf.constant(-1), num_elements=3, element_dtype=tf.string)
+        few = raw.TensorListSetItem(input_handle=few, index=1, item=["a", "bc"])
+        maybe = raw.OptionalFromValue(components=[x, tf.constant("text")])
+    with tf1.device("/job:worker/task:1"):
+        some = raw.TensorListPushBack(input_handle=some, tensor=x * 2)
+        text = raw.TensorListGetItem(input_handle=few, index=1, element_shape=tf.constant(-1), element_dtype=tf.string)
+        count = raw.TensorListLength(input_handle=few)
+        value = raw.OptionalGetValue(optional=maybe, output_types=[tf.float32, tf.string], output_shapes=[[2], []])
+    with tf1.device("/job:worker/task:0"):
+        stacked = raw.TensorListStack(input_handle=some, element_shape=[2], element_dtype=tf.float32)
+    with c.session() as s:
+        for k in range(3):
+            got = s.run([stacked, text, count, value], {x: [1, k]})
+            close(got[0], [[1, k], [2, 2 * k]])
+            equal(got[1], np.array([b"a", b"bc"], object))
+            equal(got[2], 3)
+            close(got[3][0], [1, k])
+
+
+@check
+def gradient_of_a_functional_loop_over_tasks(c):
+    with control_flow(True):
+        x, n = tf1.placeholder(tf.float32, []), tf1.placeholder(tf.int32, [])
+
+        def body(i, y):
+            with tf1.device("/job:ps/task:0"):
+                z = y * x
+            with tf1.device("/job:worker/task:1"):
+                return i + 1, z + y
+        with tf1.device("/job:worker/task:0"):
+            _, y = tf1.while_loop(lambda i, _: i < n, body, [0, x])
+            g = tf.gradients(y, x)[0]
+        with c.session() as s:
+            for k in (0, 1, 4):  # x (x + 1)^k
+                got = s.run([y, g], {x: 2, n: k})
+                close(got, [2 * 3.0 ** k, 3.0 ** k + 2 * k * 3.0 ** (k - 1)])
+
+
+@check
 def cluster_of_the_session_itself(c):
     x = tf.constant(1.0)
     raises(errors.InvalidArgumentError, lambda: c.session(cluster_def=c.spec.as_cluster_def()).run(x), "This is currently not allowed. Job: worker, task index: 0")
