@@ -99,6 +99,11 @@ trace() {
     make --no-print-directory build/bench/trace && build/bench/trace
 }
 
+# Graphs made by chance, each cut over three tasks: in one process, and a quarter of them over gRPC.
+cut_graphs() { # graphs
+    make --no-print-directory build/tests/unit/runtime/cluster_random_test && TRIALS=$1 build/tests/unit/runtime/cluster_random_test
+}
+
 # All programs of TensorFlow's clients, also against clusters of its servers and ours.
 clients() { # folder of a build
     local names=() file shared=${TRAINYARD_SHARED:-../shared}/tf-clients python=build/interop-venv/bin/python
@@ -113,8 +118,15 @@ upgrade() {
     make --no-print-directory all && tests/upgrade.sh
 }
 
+# What a server says when it ends, of memory that was lost, is only in its log.
 clients_checked() {
-    make --no-print-directory SAN=address all && SECONDS_EACH=600 clients build/address
+    local logs said
+    logs=$(mktemp -d)
+    make --no-print-directory SAN=address all && SECONDS_EACH=600 LOGS=$logs clients build/address
+    said=$?
+    grep -rhE -A 12 'Sanitizer: |runtime error: ' "$logs" && said=1
+    rm -rf "$logs"
+    return $said
 }
 
 # Over the tasks of one model, on MNIST where it is.
@@ -134,6 +146,7 @@ done
 part ops tests/interop/ops_fuzz.sh build/interop-venv/bin/python build 1 20000
 part programs tests/interop/ops_fuzz.sh build/interop-venv/bin/python build 1 10000 "" programs_generate.py
 part tasks cut_cases 20
+part cut-graphs cut_graphs 5000
 part sim sim 1000000
 part sim-sqlite sim 20000 --sqlite
 part trace trace
