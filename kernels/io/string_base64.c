@@ -55,7 +55,7 @@ static bool decode(const struct tensor_string *in, struct str *out, struct error
         const char *digit = in->data[i] ? strchr(alphabet, in->data[i]) : NULL;
         if (!digit)
             return fail(err, INVALID,
-                        "Invalid character found in base64: byte %d at position %zu",
+                        "Invalid character found in base64. It is byte %d, at position %zu",
                         (uint8_t)in->data[i], i);
         group = group << 6 | (uint32_t)(digit - alphabet);
         bits += 6;

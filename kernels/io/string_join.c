@@ -37,10 +37,12 @@ static bool string_join_run(struct kernel_call *call, struct error *err)
 {
     const char *separator = node_attr_string(call->node, "separator", "");
     const struct shape scalar = SHAPE_SCALAR, *shape = &scalar;
+    char a[SHAPE_TEXT_BYTES], b[SHAPE_TEXT_BYTES];
     for (int i = 0; i < call->in_count; i++) {
         const struct shape *own = &kernel_in(call, i)->shape;
         if (own->rank > 0 && shape->rank > 0 && !shape_equal(own, shape))
-            return fail(err, INVALID, "Input shapes do not match");
+            return fail(err, INVALID, "Input shapes do not match: %s vs. %s",
+                        shape_text(shape, a, sizeof(a)), shape_text(own, b, sizeof(b)));
         shape = own->rank > 0 ? own : shape;
     }
     struct tensor *out = kernel_output(call, 0, shape, err);

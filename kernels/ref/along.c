@@ -36,11 +36,13 @@ static bool beats(const struct tensor *in, int64_t a, int64_t b, bool greatest)
 static bool argument(struct kernel_call *call, bool greatest, struct error *err)
 {
     const struct tensor *in = kernel_in(call, 0);
+    char text[SHAPE_TEXT_BYTES];
     int axis;
     if (!kernel_axis(call, 1, in->shape.rank, &axis, err))
         return false;
     if (in->shape.dims[axis] == 0)
-        return fail(err, INVALID, "Reduction axis %d is empty in shape", axis);
+        return fail(err, INVALID, "Reduction axis %d is empty in shape %s", axis,
+                    shape_text(&in->shape, text, sizeof(text)));
     struct around a = around_axis(&in->shape, axis);
     struct shape shape = {.rank = in->shape.rank - 1};
     for (int d = 0; d < shape.rank; d++)

@@ -28,6 +28,7 @@ static bool add_tensor(struct loop *loops, int which, const struct shape *shape,
                        const int *labels, struct error *err)
 {
     int64_t stride = 1;
+    char text[SHAPE_TEXT_BYTES];
     for (int i = shape->rank - 1; i >= 0; i--) {
         struct loop *loop = &loops[labels[i]];
         int64_t dim = shape->dims[i];
@@ -36,9 +37,10 @@ static bool add_tensor(struct loop *loops, int which, const struct shape *shape,
             loop->size = dim;
         else if (loop->size != dim && !(dots && dim == 1))
             return fail(err, INVALID,
-                        "Expected dimension %lld at axis %d of the input shaped but got "
+                        "Expected dimension %lld at axis %d of the input shaped %s but got "
                         "dimension %lld",
-                        (long long)loop->size, i, (long long)dim);
+                        (long long)loop->size, i, shape_text(shape, text, sizeof(text)),
+                        (long long)dim);
         if (!(dots && dim == 1))
             loop->step[which] += stride;
         stride *= dim;

@@ -147,11 +147,23 @@ static int64_t nd_place(const struct nd *plan, const struct tensor *indices,
     return place;
 }
 
-static bool bad_index(int64_t i, const struct shape *shape, struct error *err)
+static bool bad_index(const struct tensor *indices, const struct nd *plan, int64_t i,
+                      const struct shape *shape, struct error *err)
 {
-    char text[SHAPE_TEXT_BYTES];
-    return fail(err, INVALID, "indices[%lld] does not index into shape %s", (long long)i,
+    char row[ROW_TEXT_BYTES], text[SHAPE_TEXT_BYTES];
+    return fail(err, INVALID, "indices[%lld] = %s does not index into shape %s", (long long)i,
+                kernel_row_text(indices, i, plan->depth, row, sizeof(row)),
                 shape_text(shape, text, sizeof(text)));
+}
+
+static bool bad_param_index(const struct kernel_call *call, const struct nd *plan, int64_t i,
+                            const struct shape *shape, struct error *err)
+{
+    char row[ROW_TEXT_BYTES], text[SHAPE_TEXT_BYTES];
+    return fail(
+        err, INVALID, "indices[%lld] = %s does not index into param shape %s, node name: %s",
+        (long long)i, kernel_row_text(kernel_in(call, 1), i, plan->depth, row, sizeof(row)),
+        shape_text(shape, text, sizeof(text)), call->node->name);
 }
 
 static bool gather_nd(struct kernel_call *call, const struct tensor *params, struct error *err)
@@ -178,7 +190,7 @@ static bool gather_nd(struct kernel_call *call, const struct tensor *params, str
         else if (plan.ignore)
             kernel_zero(out, i * plan.inner, plan.inner);
         else
-            return bad_index(i, &params->shape, err);
+            return bad_param_index(call, &plan, i, &params->shape, err);
     }
     return true;
 }
@@ -264,7 +276,7 @@ static bool scatter_nd_run(struct kernel_call *call, struct error *err)
         if (place >= 0)
             add_elements(out, place * plan.inner, updates, i * plan.inner, plan.inner);
         else if (!plan.ignore)
-            return bad_index(i, &shape, err);
+            return bad_index(indices, &plan, i, &shape, err);
     }
     return true;
 }
@@ -316,7 +328,7 @@ static bool tensor_scatter(struct kernel_call *call, enum change change, struct 
     for (int64_t i = 0; i < plan.count; i++) {
         int64_t place = nd_place(&plan, indices, &in->shape, i);
         if (place < 0 && !plan.ignore)
-            return bad_index(i, &in->shape, err);
+            return bad_index(indices, &plan, i, &in->shape, err);
         if (place < 0)
             continue;
         if (change == UPDATE)

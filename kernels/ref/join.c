@@ -12,17 +12,21 @@ static bool check_parts(const struct kernel_call *call, int first, int count, in
     char a[SHAPE_TEXT_BYTES], b[SHAPE_TEXT_BYTES];
     *sum = 0;
     for (int i = first; i < first + count; i++) {
-        struct shape other = kernel_in(call, i)->shape;
-        if (other.rank == shape->rank) {
-            *sum += other.dims[axis];
-            other.dims[axis] = shape->dims[axis];
-        }
-        if (!shape_equal(&other, shape))
+        const struct shape *other = &kernel_in(call, i)->shape;
+        if (other->rank != shape->rank)
             return fail(err, INVALID,
-                        "ConcatOp : Dimensions of inputs should match: shape[0] = %s vs. "
+                        "ConcatOp : Ranks of all input tensors should match: shape[0] = %s vs. "
                         "shape[%d] = %s",
                         shape_text(shape, a, sizeof(a)), i - first,
-                        shape_text(&kernel_in(call, i)->shape, b, sizeof(b)));
+                        shape_text(other, b, sizeof(b)));
+        *sum += other->dims[axis];
+        for (int d = 0; d < shape->rank; d++)
+            if (d != axis && other->dims[d] != shape->dims[d])
+                return fail(err, INVALID,
+                            "ConcatOp : Dimension %d in both shapes must be equal: shape[0] = "
+                            "%s vs. shape[%d] = %s",
+                            d, shape_text(shape, a, sizeof(a)), i - first,
+                            shape_text(other, b, sizeof(b)));
     }
     return true;
 }
@@ -164,12 +168,13 @@ static bool unpack_run(struct kernel_call *call, struct error *err)
     const struct tensor *in = kernel_in(call, 0);
     int rank = in->shape.rank, count = call->node->outputs_count;
     int64_t axis = node_attr_int(call->node, "axis", 0);
+    char text[SHAPE_TEXT_BYTES];
     if (axis < -rank || axis >= rank)
         return fail(err, INVALID, "axis = %lld not in [%d, %d)", (long long)axis, -rank, rank);
     axis += axis < 0 ? rank : 0;
     if (in->shape.dims[axis] != count)
-        return fail(err, INVALID, "Input shape axis %lld must equal %d, got %lld",
-                    (long long)axis, count, (long long)in->shape.dims[axis]);
+        return fail(err, INVALID, "Input shape axis %lld must equal %d, got shape %s",
+                    (long long)axis, count, shape_text(&in->shape, text, sizeof(text)));
     struct shape shape = {.rank = rank - 1};
     for (int d = 0; d < rank - 1; d++)
         shape.dims[d] = in->shape.dims[d < axis ? d : d + 1];
@@ -233,9 +238,10 @@ static bool split_v_run(struct kernel_call *call, struct error *err)
                     (long long)length);
     if (unknown < 0 ? total != length : total > length)
         return fail(err, INVALID,
-                    "Determined shape must match the input: sizes add up to %lld, dimension %d "
-                    "has %lld",
-                    (long long)total, axis, (long long)length);
+                    "Determined shape must either match input shape along split_dim exactly "
+                    "if fully specified, or be less than the size of the input along split_dim "
+                    "if not fully specified.  Got: %lld",
+                    (long long)total);
     for (int i = 0; i < count; i++) {
         struct shape shape = in->shape;
         int64_t size = i == unknown ? length - total : tensor_integer(sizes, i);

@@ -21,13 +21,14 @@ bool kernel_transposed(const struct kernel_call *call, struct shape *shape, stru
         axis += axis < 0 ? rank : 0;
         if (axis < 0 || axis >= rank)
             return fail(err, INVALID, "%lld is out of range [0 .. %d)", (long long)axis, rank);
-        if (seen & BIT(axis))
-            return fail(err, INVALID, "%lld is missing or twice in the permutation",
-                        (long long)axis);
         seen |= BIT(axis);
         shape->dims[d] = in->shape.dims[axis];
         from->steps[d] = own.steps[axis];
     }
+    for (int d = 0; d < rank; d++)
+        if (!(seen & BIT(d)))
+            return fail(err, INVALID, "%d is missing from the permutation of %d dimensions", d,
+                        rank);
     return true;
 }
 
@@ -284,8 +285,8 @@ static bool reverse_sequence_run(struct kernel_call *call, struct error *err)
     for (int64_t i = 0; i < lengths->count; i++) {
         int64_t length = tensor_integer(lengths, i);
         if (length < 0 || length > in->shape.dims[seq])
-            return fail(err, INVALID, "seq_lengths(%lld) must be within [0, %lld]: %lld",
-                        (long long)i, (long long)in->shape.dims[seq], (long long)length);
+            return fail(err, INVALID, "seq_lens(%lld) %s, it is %lld", (long long)i,
+                        length < 0 ? "< 0" : "> input.dims(seq_dim)", (long long)length);
     }
     struct tensor *out = kernel_output(call, 0, &in->shape, err);
     if (!out)
@@ -318,6 +319,9 @@ static bool block_moves(struct kernel_call *call, bool to_depth, struct error *e
                     BLOCK_MAX, (long long)b);
     int64_t n = in->shape.dims[0], y = in->shape.dims[1], x = in->shape.dims[2],
             c = in->shape.dims[3];
+    if (!to_depth && c % (b * b) != 0)
+        return fail(err, INVALID, "Input depth dimension %lld should be divisible by: %lld",
+                    (long long)c, (long long)(b * b));
     if (to_depth ? y % b != 0 || x % b != 0 : c % (b * b) != 0)
         return fail(err, INVALID,
                     "Image of %lld x %lld x %lld should be divisible by block_size %lld",

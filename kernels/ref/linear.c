@@ -20,7 +20,7 @@ bool kernel_linear_shape(const struct kernel_call *call, int index, bool square,
     *rows = shape->dims[shape->rank - 2];
     *columns = shape->dims[shape->rank - 1];
     return !square || *rows == *columns ||
-           fail(err, INVALID, "Input matrix must be square, got %s",
+           fail(err, INVALID, "Input matrix must be square. Its shape is %s",
                 shape_text(shape, text, sizeof(text)));
 }
 
@@ -275,10 +275,9 @@ static bool cholesky_run(struct kernel_call *call, struct error *err)
         return false;
     for (int64_t i = 0; n > 0 && i < in->count / (n * n); i++) {
         kernel_linear_load(in, i, n * n, a);
-        if (!factor(a, n))
-            return fail(err, INVALID,
-                        "Cholesky decomposition was not successful. The input might not be "
-                        "valid.");
+        if (!factor(a, n)) /* TensorFlow's kernel warns in its log and goes on */
+            for (int64_t k = 0; k < n * n; k++)
+                a[k] = k % n > k / n ? 0 : NAN;
         kernel_linear_store(out, i, n * n, a);
     }
     return true;

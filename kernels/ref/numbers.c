@@ -233,6 +233,18 @@ bool kernel_scalar(const struct kernel_call *call, int input, const char *what, 
     return true;
 }
 
+const char *kernel_row_text(const struct tensor *indices, int64_t row, int depth, char *out,
+                            size_t size)
+{
+    size_t used = 0;
+    for (int d = 0; d < depth && used < size; d++)
+        used += (size_t)snprintf(out + used, size - used, "%s%lld", d ? ", " : "[",
+                                 (long long)tensor_integer(indices, row * depth + d));
+    if (used < size)
+        (void)snprintf(out + used, size - used, depth ? "]" : "[]");
+    return out;
+}
+
 bool kernel_axis(const struct kernel_call *call, int input, int rank, int *axis,
                  struct error *err)
 {
@@ -263,9 +275,7 @@ bool kernel_shape_in(const struct kernel_call *call, int input, struct shape *sh
     for (int d = 0; d < shape->rank; d++) {
         shape->dims[d] = tensor_integer(tensor, d);
         if (shape->dims[d] < 0)
-            return fail(err, INVALID,
-                        "dimension %d of a shape is %lld: it must not be negative", d,
-                        (long long)shape->dims[d]);
+            return fail(err, INVALID, "Dimension %lld must be >= 0", (long long)shape->dims[d]);
     }
     if (shape_count(shape) < 0)
         return fail(err, INVALID, "a shape with too many elements");

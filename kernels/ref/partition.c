@@ -74,8 +74,7 @@ static bool dynamic_stitch_run(struct kernel_call *call, struct error *err)
         for (int64_t k = 0; k < indices->count; k++) {
             int64_t index = tensor_integer(indices, k);
             if (index < 0)
-                return fail(err, INVALID, "indices[%d][%lld] = %lld is out of range", i,
-                            (long long)k, (long long)index);
+                return fail(err, INVALID, "indices[%lld] is out of range", (long long)k);
             rows = index >= rows ? index + 1 : rows;
         }
     }
@@ -126,6 +125,7 @@ static bool sparse_to_dense_run(struct kernel_call *call, struct error *err)
     bool validate = node_attr_bool(call->node, "validate_indices", true);
     int64_t count = 0, last = -1;
     int depth = 0;
+    char row[ROW_TEXT_BYTES], text[SHAPE_TEXT_BYTES];
     struct shape shape;
     if (!check_sparse(call, &count, &depth, err) || !kernel_shape_in(call, 1, &shape, err))
         return false;
@@ -139,12 +139,19 @@ static bool sparse_to_dense_run(struct kernel_call *call, struct error *err)
         for (int d = 0; d < depth; d++) {
             int64_t index = tensor_integer(indices, i * depth + d);
             if (index < 0 || index >= shape.dims[d])
-                return fail(err, INVALID, "indices[%lld] is out of bounds", (long long)i);
+                return fail(err, INVALID,
+                            "indices[%lld] = %s is out of bounds: need 0 <= index < %s",
+                            (long long)i, kernel_row_text(indices, i, depth, row, sizeof(row)),
+                            shape_text(&shape, text, sizeof(text)));
             place = place * shape.dims[d] + index;
         }
         if (validate && place <= last)
-            return fail(err, INVALID, "indices[%lld] is %s", (long long)i,
-                        place == last ? "repeated" : "out of order");
+            return fail(err, INVALID, "indices[%lld] = %s is %s", (long long)i,
+                        kernel_row_text(indices, i, depth, row, sizeof(row)),
+                        place == last ? "repeated"
+                                      : "out of order. Many sparse ops require sorted "
+                                        "indices.\n    Use `tf.sparse.reorder` to create a "
+                                        "correctly ordered copy.\n\n");
         last = place;
         kernel_copy(out, place, values, values->shape.rank ? i : 0, 1);
     }

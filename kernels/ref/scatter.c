@@ -147,10 +147,12 @@ static bool bad_index(const struct tensor *indices, int64_t i, const struct shap
                 (long long)tensor_integer(indices, i), (long long)shape->dims[0]);
 }
 
-static bool bad_indices(int64_t i, const struct shape *shape, struct error *err)
+static bool bad_indices(const struct tensor *indices, int64_t i, int depth,
+                        const struct shape *shape, struct error *err)
 {
-    char text[SHAPE_TEXT_BYTES];
-    return fail(err, INVALID, "indices[%lld] does not index into shape %s", (long long)i,
+    char row[ROW_TEXT_BYTES], text[SHAPE_TEXT_BYTES];
+    return fail(err, INVALID, "indices[%lld] = %s does not index into shape %s", (long long)i,
+                kernel_row_text(indices, i, depth, row, sizeof(row)),
                 shape_text(shape, text, sizeof(text)));
 }
 
@@ -241,7 +243,7 @@ static bool scatter_locked(struct kernel_call *call, struct variable *variable,
         else if (bad < 0)
             bad = i;
     }
-    return bad < 0 || prepared->ignore || bad_indices(bad, shape, err);
+    return bad < 0 || prepared->ignore || bad_indices(indices, bad, names.depth, shape, err);
 }
 
 static bool scatter_run(struct kernel_call *call, struct error *err)

@@ -60,7 +60,8 @@ static bool bound(struct kernel_call *call, bool upper, struct error *err)
     if (sorted->shape.rank != 2 || values->shape.rank != 2)
         return fail(err, INVALID, "sorted input argument and values must be matrices");
     if (sorted->shape.dims[0] != values->shape.dims[0])
-        return fail(err, INVALID, "Leading dim_size of both tensors must match: %lld and %lld",
+        return fail(err, INVALID,
+                    "Leading dim_size of both tensors must match. They are %lld and %lld",
                     (long long)sorted->shape.dims[0], (long long)values->shape.dims[0]);
     if (values->count > INT32_MAX)
         return fail(err, INVALID, "values tensor size must not be over 2^31");

@@ -99,7 +99,6 @@ static bool broadcast_gradient_args_run(struct kernel_call *call, struct error *
  */
 static bool fill_in_unknown(const struct tensor *in, struct shape *shape, struct error *err)
 {
-    char from[SHAPE_TEXT_BYTES], to[SHAPE_TEXT_BYTES];
     int unknown = -1;
     int64_t known = 1;
     bool has_zero = false;
@@ -135,10 +134,9 @@ static bool fill_in_unknown(const struct tensor *in, struct shape *shape, struct
     if (shape_count(shape) == in->count)
         return true;
     return fail(err, INVALID,
-                "Input to reshape is a tensor with %lld values (shape %s), but the requested "
-                "shape %s has %lld",
-                (long long)in->count, shape_text(&in->shape, from, sizeof(from)),
-                shape_text(shape, to, sizeof(to)), (long long)shape_count(shape));
+                "Input to reshape is a tensor with %lld values, but the requested shape has "
+                "%lld",
+                (long long)in->count, (long long)shape_count(shape));
 }
 
 static bool reshape_run(struct kernel_call *call, struct error *err)

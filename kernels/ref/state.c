@@ -158,10 +158,10 @@ static bool check_shape_locked(const struct variable *variable, const struct ten
     if ((!has && !ref) || shape_compatible(shape, &value->shape))
         return true;
     return fail(err, INVALID,
-                "Assign requires shapes of both tensors to match: variable '%s' has shape %s, "
-                "the value %s",
-                variable->name, shape_text(shape, a, sizeof(a)),
-                shape_text(&value->shape, b, sizeof(b)));
+                "Assign requires shapes of both tensors to match. lhs shape= %s rhs shape= %s "
+                "(variable '%s')",
+                shape_text(shape, a, sizeof(a)), shape_text(&value->shape, b, sizeof(b)),
+                variable->name);
 }
 
 /* The first assignment settles the type. */

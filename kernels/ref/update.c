@@ -77,10 +77,10 @@ static bool add_locked(const struct kernel_call *call, struct variable *variable
         return false;
     if (!shape_equal(&variable->value.shape, &value->shape))
         return fail(err, INVALID,
-                    "Cannot update variable '%s' with shape %s using a Tensor with shape %s, "
-                    "shapes must be equal.",
-                    variable->name, shape_text(&variable->value.shape, a, sizeof(a)),
-                    shape_text(&value->shape, b, sizeof(b)));
+                    "Cannot update variable with shape %s using a Tensor with shape %s, "
+                    "shapes must be equal. (variable '%s')",
+                    shape_text(&variable->value.shape, a, sizeof(a)),
+                    shape_text(&value->shape, b, sizeof(b)), variable->name);
     if (!variable_make_exclusive_locked(variable, err))
         return false;
     kernel_add_into(&variable->value, value, subtract);

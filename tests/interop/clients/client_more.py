@@ -72,5 +72,39 @@ def devices_of_feeds_are_refused(c):
         raises(errors.UnimplementedError, lambda: s._make_callable_from_options(options), "not yet supported when using a remote session")
 
 
+@check
+def words_of_errors(c):
+    f = tf1.placeholder(tf.float32)
+    g, i = tf1.placeholder(tf.float32), tf1.placeholder(tf.int32)
+    l = tf1.placeholder(tf.int64)
+    two = np.ones([2, 3], np.float32)
+    v = variable("v", [3], resource=False)
+    cases = [
+        (tf.reshape(f, i), {f: two, i: [4, 2]}, "Input to reshape is a tensor with 6 values, but the requested shape has 8"),
+        (tf.concat([f, g], 0), {f: two, g: np.ones([2, 4])}, "ConcatOp : Dimension 1 in both shapes must be equal: shape[0] = [2,3] vs. shape[1] = [2,4]"),
+        (tf.unstack(f, num=3)[0], {f: two}, "Input shape axis 0 must equal 3, got shape [2,3]"),
+        (tf.gather_nd(f, i, name="nd"), {f: two, i: [[0, 5]]}, "indices[0] = [0, 5] does not index into param shape [2,3], node name: nd"),
+        (tf.scatter_nd(i, f, [3]), {i: [[5]], f: [1]}, "indices[0] = [5] does not index into shape [3]"),
+        (tf.fill(i, 1.0), {i: [-1]}, "Dimension -1 must be >= 0"),
+        (tf1.sparse_to_dense(l, [3], 1.0), {l: [[5]]}, "indices[0] = [5] is out of bounds: need 0 <= index < [3]"),
+        (tf1.sparse_to_dense(l, [3], 1.0), {l: [[2], [1]]}, "indices[1] = [1] is out of order. Many sparse ops require sorted indices."),
+        (tf.sparse.to_dense(tf.SparseTensor(l, [1.0, 2.0], [3])), {l: [[1], [1]]}, "indices[1] = [1] is repeated"),
+        (tf.dynamic_stitch([i], [tf.constant([1.0, 2])]), {i: [0, -1]}, "indices[1] is out of range"),
+        (tf.argmax(f, 0), {f: np.zeros([0, 3])}, "Reduction axis 0 is empty in shape [0,3]"),
+        (tf.transpose(tf.ones([2, 3]), i), {i: [0, 0]}, "1 is missing from"),
+        (tf.einsum("ij,jk->ik", f, g), {f: two, g: two}, "of the input shaped [2,3] but got dimension 2"),
+        (tf1.assign(v, f), {f: [1, 2]}, "Assign requires shapes of both tensors to match. lhs shape= [3] rhs shape= [2]"),
+        (tf.linalg.det(f), {f: two}, "Input matrix must be square."),
+    ]
+    with c.session() as s:
+        s.run(v.initializer)
+        for op, feed, text in cases:
+            e = raises(errors.InvalidArgumentError, lambda: s.run(op, feed), text)
+            true(e.op is not None and "[[{{node " + e.op.name + "}}]]" in str(e), str(e))
+        true(np.isnan(s.run(tf.linalg.cholesky(f), {f: [[1, 2], [2, 1]]})[1, 1]))
+        raises(errors.NotFoundError, lambda: s.run(tf.raw_ops.RestoreV2(prefix="/no/where", tensor_names=["x"], shape_and_slices=[""], dtypes=[tf.float32])),
+               "Unsuccessful TensorSliceReader constructor: Failed to find any matching files for /no/where")
+
+
 if __name__ == "__main__":
     main(NEEDS)
