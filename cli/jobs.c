@@ -72,7 +72,8 @@ int jobs_main(int argc, char **argv)
         {"array", OPTION_TEXT, &array, "only those of the array that began with this job"},
         {"archived", OPTION_FLAG, &archived, "those that are archived, in place of the others"},
         {"order-by", OPTION_TEXT, &order,
-         "name, created_at or metrics.NAME; -metrics.NAME: highest first (newest first)"},
+         "name, created_at, priority or metrics.NAME; -metrics.NAME: highest first (newest "
+         "first)"},
         {"filter", OPTION_TEXT, &filter,
          "such as \"metrics.loss < 0.3 and tags = 'baseline'\""},
         {"limit", OPTION_NUMBER, &limit, "at most this many (50)"},

@@ -12,6 +12,10 @@ static const char *const queries[][2] = {
                          " ORDER BY name, number LIMIT ?3",
                          "SELECT number, name FROM jobs WHERE (name, number) < (?1, ?2)"
                          " ORDER BY name DESC, number DESC LIMIT ?3"},
+    [DB_JOBS_BY_PRIORITY] = {"SELECT number, priority FROM jobs WHERE (priority, number) >"
+                             " (?1, ?2) ORDER BY priority, number LIMIT ?3",
+                             "SELECT number, priority FROM jobs WHERE (priority, number) <"
+                             " (?1, ?2) ORDER BY priority DESC, number DESC LIMIT ?3"},
 };
 
 bool db_jobs_ordered(struct db_conn *conn, enum db_jobs_order order, bool descending,
@@ -24,8 +28,11 @@ bool db_jobs_ordered(struct db_conn *conn, enum db_jobs_order order, bool descen
         after.text = "";
     if (order == DB_JOBS_BY_CREATED)
         after.text = NULL;
-    sqlite3_stmt *stmt = db_query(conn, err, queries[order][descending], "tii", after.text,
-                                  after.job, (int64_t)limit);
+    const char *query = queries[order][descending];
+    sqlite3_stmt *stmt =
+        order == DB_JOBS_BY_PRIORITY
+            ? db_query(conn, err, query, "dii", after.value, after.job, (int64_t)limit)
+            : db_query(conn, err, query, "tii", after.text, after.job, (int64_t)limit);
     if (!stmt)
         return false;
     struct db_rows rows = {.row_size = sizeof(struct db_ranked)};
@@ -35,6 +42,8 @@ bool db_jobs_ordered(struct db_conn *conn, enum db_jobs_order order, bool descen
         *one = (struct db_ranked){.job = sqlite3_column_int64(stmt, 0)};
         if (order == DB_JOBS_BY_NAME)
             one->text = db_column_text(stmt, 1, arena);
+        else
+            one->value = sqlite3_column_double(stmt, 1); /* 0 by number */
     }
     *ranked = db_rows_end(&rows, arena, ranked_count);
     return row == 0;

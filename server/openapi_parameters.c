@@ -21,7 +21,7 @@ const struct openapi_schema openapi_parameters[] = {
     {"cursor", "{\"minimum\":1,\"maximum\":9007199254740991,\"pattern\":\"^[1-9][0-9]{0,15}$\"}"},
     {"array", FROM_1}, {"offset", FROM_0}, {"from", FROM_0}, {"to", FROM_0}, {"after_seq", FROM_0},
     {"dry_run", "{\"const\":\"plan\"}"},
-    {"order_by", "{\"pattern\":\"^-?(created_at|name|metrics[.][^\\\\u0000-\\\\u001f\\\\u007f]{1,200})$\"}"},
+    {"order_by", "{\"pattern\":\"^-?(created_at|name|priority|metrics[.][^\\\\u0000-\\\\u001f\\\\u007f]{1,200})$\"}"},
     {"filter", "{\"pattern\":\"^(metrics[.][A-Za-z0-9_./-]{1,100}|priority) (=|!=|<|<=|>|>=) [0-9]{1,9}$\"}"},
     {"state", "{\"pattern\":\"^((queued|paused|allocated|starting|running|stopping|succeeded|failed|cancelled)"
               "(,(queued|paused|allocated|starting|running|stopping|succeeded|failed|cancelled)){0,8})?$\"}"},

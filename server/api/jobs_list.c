@@ -43,7 +43,13 @@ static bool parse_states(const char *text, uint32_t *states, struct error *err)
 
 /* How a list is ordered, and behind what it begins. */
 struct order {
-    enum { BY_NUMBER, BY_CREATED, BY_NAME, BY_METRIC } by; /* BY_NUMBER: newest first */
+    enum {
+        BY_NUMBER,
+        BY_CREATED,
+        BY_NAME,
+        BY_PRIORITY,
+        BY_METRIC
+    } by; /* BY_NUMBER: newest first */
     const char *metric;
     bool descending;
     struct db_ranked after;
@@ -56,8 +62,6 @@ static bool order_metric(struct order *order, const char *name)
         return false;
     order->by = BY_METRIC;
     order->metric = name + strlen(prefix);
-    order->after = order->descending ? (struct db_ranked){INT64_MAX, HUGE_VAL, NULL}
-                                     : (struct db_ranked){-1, -HUGE_VAL, NULL};
     return true;
 }
 
@@ -75,11 +79,17 @@ static bool order_read(const struct request *req, struct order *order, struct er
         order->by = BY_CREATED;
     else if (strcmp(name, "name") == 0)
         order->by = BY_NAME;
+    else if (strcmp(name, "priority") == 0)
+        order->by = BY_PRIORITY;
     else if (!order_metric(order, name))
-        return fail(err, INVALID,
-                    "order_by is '%.80s'; it can be created_at, name or metrics.NAME, lowest "
-                    "first, or with a - before it, highest first",
-                    text);
+        return fail(
+            err, INVALID,
+            "order_by is '%.80s'; it can be created_at, name, priority or metrics.NAME, lowest "
+            "first, or with a - before it, highest first",
+            text);
+    if (order->by >= BY_PRIORITY)
+        order->after = order->descending ? (struct db_ranked){INT64_MAX, HUGE_VAL, NULL}
+                                         : (struct db_ranked){-1, -HUGE_VAL, NULL};
     if (!cursor)
         return true;
     return order->by == BY_NAME ? job_cursor_read_text(cursor, &order->after, err)
@@ -113,9 +123,11 @@ static bool read_ranked(const struct job_reader *reader, const struct order *ord
     if (order->by == BY_METRIC)
         return db_metrics_order(reader->metrics, order->metric, order->descending, after, limit,
                                 arena, ranked, count, err);
-    return db_jobs_ordered(reader->control,
-                           order->by == BY_NAME ? DB_JOBS_BY_NAME : DB_JOBS_BY_CREATED,
-                           order->descending, after, limit, arena, ranked, count, err);
+    static const enum db_jobs_order orders[] = {[BY_CREATED] = DB_JOBS_BY_CREATED,
+                                                [BY_NAME] = DB_JOBS_BY_NAME,
+                                                [BY_PRIORITY] = DB_JOBS_BY_PRIORITY};
+    return db_jobs_ordered(reader->control, orders[order->by], order->descending, after, limit,
+                           arena, ranked, count, err);
 }
 
 /* Takes from the jobs in their order those that the filter lets through. */

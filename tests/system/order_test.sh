@@ -26,9 +26,12 @@ check newest_first same "$(list -created_at)" "$(api GET /api/v1/jobs | python3 
 list name >/dev/null
 check by_name python3 -c 'import json, sys; names = [(j["name"], j["number"]) for j in json.load(open(sys.argv[1]))["items"]]; assert names == sorted(names) and len(set(names)) > 4, names' "$work/page"
 check by_name_backwards same "$(list -name)" "$(list name | tr ' ' '\n' | tac | xargs)"
+for i in 2 5; do api PATCH "/api/v1/jobs/$i" '{"priority": 80}' >/dev/null; done
+check by_priority same "$(list priority)" "1 3 4 6 7 2 5"
+check highest_priority_first same "$(list -priority)" "5 2 7 6 4 3 1"
 list metrics.none >/dev/null
 check end_has_no_cursor same "$(next)" None
-for order in metrics.val/loss -metrics.val/loss -name created_at; do
+for order in metrics.val/loss -metrics.val/loss -name created_at priority -priority; do
     for filter in '' '&project=odd'; do
         whole=$(list "$order$filter") pages= cursor=
         for _ in $(seq 9); do
