@@ -316,10 +316,13 @@ static bool dataset_show(const struct dataset_options *options, const char *name
     char *folder = alloc_printf("%s/datasets/%s", options->dir, name);
     bool known = access(folder, F_OK) == 0;
     const char *args[8] = {path, "dataset", known ? folder : name};
+    int count = 3;
     if (options->spec) {
-        args[3] = "--spec";
-        args[4] = options->spec;
+        args[count++] = "--spec";
+        args[count++] = options->spec;
     }
+    if (options->json)
+        args[count++] = "--json";
     execv(path, (char *const *)args);
     free(folder);
     return error_errno(err, NOT_FOUND, "cannot start %s", path);
@@ -410,7 +413,7 @@ int dataset_main(int argc, char **argv)
         {"test", OPTION_NUMBER, &options.test_count, "make: examples to test on"},
         {"seed", OPTION_NUMBER, &options.seed, "make: another seed, other examples (42)"},
         {"spec", OPTION_TEXT, &options.spec, "show: a job spec that says how to read it"},
-        {"json", OPTION_FLAG, &options.json, "list: as JSON"},
+        {"json", OPTION_FLAG, &options.json, "show and list: as JSON"},
         {0}};
     struct options_words words;
     struct error err = {0};
@@ -431,7 +434,9 @@ int dataset_main(int argc, char **argv)
     } else if (!strcmp(verb, "make") && words.count == 3) {
         ok = dataset_make(&options, words.word[1], words.word[2], &err);
     } else if (!strcmp(verb, "show") && words.count == 2) {
-        ok = dataset_show(&options, words.word[1], &err);
+        bool there = !given && access(words.word[1], F_OK) != 0 && is_elsewhere();
+        ok = there ? dataset_upload_show(words.word[1], options.json, &err)
+                   : dataset_show(&options, words.word[1], &err);
     } else if (!strcmp(verb, "list") && words.count == 1) {
         ok = !given && is_elsewhere() ? dataset_upload_list(options.json, &err)
                                       : dataset_list(&options, &err);

@@ -42,5 +42,8 @@ bool dataset_upload(const char *dir, const char *name, const char *from,
 /* Prints what the server of client_open(NULL) has. */
 bool dataset_upload_list(bool json, struct error *err) CHECKED;
 
+/* Prints one of them: what it is of and its columns. */
+bool dataset_upload_show(const char *name, bool json, struct error *err) CHECKED;
+
 /* Removes a dataset, or what has come of one. */
 bool dataset_upload_remove(const char *dir, const char *name, struct error *err) CHECKED;

@@ -214,6 +214,48 @@ bool dataset_upload_list(bool json, struct error *err)
     return true;
 }
 
+static void print_column(const json_t *column)
+{
+    char *shape = json_dumps(json_object_get(column, "shape"), JSON_COMPACT);
+    json_int_t classes = files_int(column, "classes");
+    printf("  %-24s %-8s %-8s %-14s", files_text(column, "name"), files_text(column, "role"),
+           files_text(column, "dtype"), shape ? shape : "");
+    if (classes)
+        printf(" %" JSON_INTEGER_FORMAT " classes", classes);
+    putchar('\n');
+    free(shape);
+}
+
+bool dataset_upload_show(const char *name, bool json, struct error *err)
+{
+    struct client *client = client_open(NULL, err);
+    struct str url = {0};
+    str_add(&url, "/api/v1/datasets/");
+    url_encode(&url, name);
+    json_t *answer =
+        client ? client_json(client, "GET", str_text(&url), NULL, NULL, err) : NULL;
+    str_release(&url);
+    client_close(client);
+    if (!answer)
+        return false;
+    if (json)
+        return change_print(answer);
+    if (strcmp(files_text(answer, "state"), "ready") == 0)
+        printf("%s: %" PRId64 " examples to train on, %" PRId64 " for validation, %" PRId64
+               " to test on\n",
+               files_text(answer, "format"), files_int(answer, "train"),
+               files_int(answer, "validation"), files_int(answer, "test"));
+    else
+        printf("%s: %" PRId64 " bytes in %" PRId64 " files have come so far\n",
+               files_text(answer, "state"), files_int(answer, "size"),
+               files_int(answer, "files_count"));
+    size_t i;
+    json_t *column;
+    json_array_foreach(json_object_get(answer, "columns"), i, column) print_column(column);
+    json_decref(answer);
+    return true;
+}
+
 bool dataset_upload_remove(const char *dir, const char *name, struct error *err)
 {
     struct client *client = client_open(dir, err);

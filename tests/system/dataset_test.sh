@@ -129,6 +129,10 @@ for n in range(6):
 PY
 by_bob() { TRAINYARD_URL=$url TRAINYARD_TOKEN=$bob "$trainyard" "$@"; }
 check sends has "$(by_bob dataset upload pets --from "$work/send" 2>&1)" "dataset pets: images, 12 to train"
+check shows_what_is_there has "$(by_bob dataset show pets)" "images: 12 examples to train on"
+check shows_it_as_json same "$(by_bob dataset show pets --json | python3 -c 'import json, sys; d = json.load(sys.stdin); print(d["name"], d["train"], bool(d["columns"]))')" "pets 12 True"
+check shows_what_is_here_as_json same "$("$trainyard" dataset show "$work/send" --json | python3 -c 'import json, sys; d = json.load(sys.stdin); print(d["format"], d["train"])')" "images 12"
+check shows_none has "$(by_bob dataset show nothing 2>&1)" "nothing"
 check sends_again_is_fine has "$(by_bob dataset upload pets --from "$work/send" 2>&1)" "already"
 check lists has "$(by_bob dataset list)" pets
 check lists_as_json python3 -c 'import json, sys; assert any(one["name"] == "pets" for one in json.loads(sys.argv[1])["items"])' "$(by_bob dataset list --json)"
