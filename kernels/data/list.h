@@ -75,6 +75,9 @@
     /* sparse.c */ \
     X(serialize_sparse) X(serialize_many_sparse) X(deserialize_sparse) \
     X(deserialize_many_sparse) \
+    /* sparse_map.c */ \
+    X(add_sparse_to_tensors_map) X(add_many_sparse_to_tensors_map) \
+    X(take_many_sparse_from_tensors_map) \
     /* sparse_batch.c */ \
     X(dense_to_sparse_batch_dataset) \
     /* walk.c */ \

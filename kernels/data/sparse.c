@@ -89,8 +89,8 @@ static bool check_parts(const struct tensor *indices, const struct tensor *value
     return true;
 }
 
-static bool check_sizes(const struct tensor *indices, const struct tensor *values,
-                        const struct tensor *shape, struct error *err)
+bool kernel_sparse_check_sizes(const struct tensor *indices, const struct tensor *values,
+                               const struct tensor *shape, struct error *err)
 {
     if (!check_parts(indices, values, shape, err))
         return false;
@@ -112,14 +112,17 @@ static bool serialize_run(struct kernel_call *call, struct error *err)
     return true;
 }
 
-/* Rows [first, last) of the values, whose first index is left out. */
-static bool write_row(const struct kernel_call *call, int64_t first, int64_t last,
-                      struct tensor *out, int64_t row, struct error *err)
+bool kernel_sparse_row(const struct kernel_call *call, int64_t row, int64_t *at,
+                       struct tensor parts[3], struct error *err)
 {
     const struct tensor *indices = kernel_in(call, 0), *values = kernel_in(call, 1),
                         *shape = kernel_in(call, 2);
-    int64_t rank = shape->count, count = last - first;
-    struct tensor parts[3] = {{0}, {0}, {0}};
+    int64_t rank = shape->count, first = *at;
+    while (*at < values->count && tensor_i64(indices)[*at * rank] == row)
+        ++*at;
+    int64_t count = *at - first;
+    for (int i = 0; i < 3; i++)
+        parts[i] = (struct tensor){0};
     bool ok = tensor_init(&parts[0], I64, &SHAPE(count, rank - 1), err) &&
               tensor_init(&parts[1], values->dtype, &SHAPE(count), err) &&
               tensor_init_copy(&parts[2], I64, &SHAPE(rank - 1), tensor_i64(shape) + 1, err);
@@ -129,9 +132,8 @@ static bool write_row(const struct kernel_call *call, int64_t first, int64_t las
                (size_t)(rank - 1) * sizeof(int64_t));
     if (ok)
         kernel_copy(&parts[1], 0, values, first, count);
-    for (int i = 0; ok && i < 3; i++)
-        ok = write_one(out, 3 * row + i, &parts[i], err);
-    kernel_row_release(parts, 3);
+    else
+        kernel_row_release(parts, 3);
     return ok;
 }
 
@@ -158,53 +160,55 @@ static bool check_places(const int64_t *index, int64_t count, const struct tenso
     return true;
 }
 
-static bool serialize_many_run(struct kernel_call *call, struct error *err)
+bool kernel_sparse_rows(const struct kernel_call *call, int64_t *rows, struct error *err)
 {
     const struct tensor *indices = kernel_in(call, 0), *values = kernel_in(call, 1),
                         *shape = kernel_in(call, 2);
-    if (!check_sizes(indices, values, shape, err))
+    if (!kernel_sparse_check_sizes(indices, values, shape, err))
         return false;
-    int64_t rank = shape->count, at = 0;
-    if (rank <= 1)
+    if (shape->count <= 1)
         return fail(err, INVALID,
                     "Rank of input SparseTensor should be > 1, but saw rank: %lld",
-                    (long long)rank);
-    int64_t rows = tensor_i64(shape)[0];
-    if (rows < 0 || rows > LIMIT_TENSOR_BYTES / 64)
-        return fail(err, INVALID, "a sparse tensor of %lld rows", (long long)rows);
-    if (!check_places(tensor_i64(indices), values->count, shape, err))
+                    (long long)shape->count);
+    *rows = tensor_i64(shape)[0];
+    if (*rows < 0 || *rows > LIMIT_TENSOR_BYTES / 64)
+        return fail(err, INVALID, "a sparse tensor of %lld rows", (long long)*rows);
+    return check_places(tensor_i64(indices), values->count, shape, err);
+}
+
+static bool serialize_many_run(struct kernel_call *call, struct error *err)
+{
+    int64_t rows, at = 0;
+    if (!kernel_sparse_rows(call, &rows, err))
         return false;
     struct tensor *out = kernel_output(call, 0, &SHAPE(rows, 3), err);
-    if (!out)
-        return false;
-    for (int64_t row = 0; row < rows; row++) {
-        int64_t first = at;
-        while (at < values->count && tensor_i64(indices)[at * rank] == row)
-            at++;
-        if (!write_row(call, first, at, out, row, err))
-            return false;
+    bool ok = out;
+    for (int64_t row = 0; ok && row < rows; row++) {
+        struct tensor parts[3];
+        ok = kernel_sparse_row(call, row, &at, parts, err);
+        if (!ok)
+            break;
+        for (int i = 0; ok && i < 3; i++)
+            ok = write_one(out, 3 * row + i, &parts[i], err);
+        kernel_row_release(parts, 3);
     }
-    return true;
+    return ok;
 }
 
 /* --- and back --- */
 
-/* What is read: the parts of each, and what all have together. */
+/* The parts of each, and what all have together. */
 struct parts {
-    struct tensor *tensors; /* indices, values, shape of each */
+    const struct tensor *tensors; /* indices, values, shape of each */
     int64_t count;
     int64_t rank;
     int64_t values;
     int64_t dims[LIMIT_TENSOR_RANK]; /* the largest of each dimension */
 };
 
-static bool read_part(struct parts *parts, const struct tensor *from, int64_t i,
-                      enum dtype dtype, struct error *err)
+static bool add_part(struct parts *parts, int64_t i, enum dtype dtype, struct error *err)
 {
-    struct tensor *three = parts->tensors + 3 * i;
-    for (int k = 0; k < 3; k++)
-        if (!read_one(&three[k], from, 3 * i + k, err))
-            return false;
+    const struct tensor *three = parts->tensors + 3 * i;
     if (three[0].dtype != I64 || three[2].dtype != I64)
         return fail(err, INVALID, "indices and shape of SparseTensor[%lld] are not int64",
                     (long long)i);
@@ -213,7 +217,7 @@ static bool read_part(struct parts *parts, const struct tensor *from, int64_t i,
                     "Requested SparseTensor of type %s but SparseTensor[%lld].values.dtype() "
                     "== %s",
                     dtype_name(dtype), (long long)i, dtype_name(three[1].dtype));
-    if (!check_sizes(&three[0], &three[1], &three[2], err))
+    if (!kernel_sparse_check_sizes(&three[0], &three[1], &three[2], err))
         return false;
     if (i == 0)
         parts->rank = three[2].count;
@@ -264,6 +268,16 @@ static bool join(struct kernel_call *call, const struct parts *parts, const stru
     return true;
 }
 
+bool kernel_sparse_join(struct kernel_call *call, const struct tensor *tensors, int64_t count,
+                        const struct shape *lead, enum dtype dtype, struct error *err)
+{
+    struct parts parts = {.tensors = tensors, .count = count};
+    for (int64_t i = 0; i < count; i++)
+        if (!add_part(&parts, i, dtype, err))
+            return false;
+    return join(call, &parts, lead, err);
+}
+
 static bool deserialize_run(struct kernel_call *call, struct error *err)
 {
     const struct tensor *from = kernel_in(call, 0);
@@ -276,18 +290,15 @@ static bool deserialize_run(struct kernel_call *call, struct error *err)
     if (from->count == 0)
         return fail(err, INVALID, "Serialized sparse should have non-zero dimension %s",
                     shape_text(&from->shape, text, sizeof(text)));
-    struct parts parts = {
-        .tensors = alloc_array((size_t)from->count, sizeof(struct tensor)),
-        .count = from->count / 3,
-    };
+    struct tensor *tensors = alloc_array((size_t)from->count, sizeof(*tensors));
     enum dtype dtype = (enum dtype)node_attr_type(call->node, "dtype");
     bool ok = true;
-    for (int64_t i = 0; ok && i < parts.count; i++)
-        ok = read_part(&parts, from, i, dtype, err);
-    ok = ok && join(call, &parts, &lead, err);
+    for (int64_t i = 0; ok && i < from->count; i++)
+        ok = read_one(&tensors[i], from, i, err);
+    ok = ok && kernel_sparse_join(call, tensors, from->count / 3, &lead, dtype, err);
     for (int64_t i = 0; i < from->count; i++)
-        tensor_release(&parts.tensors[i]);
-    free(parts.tensors);
+        tensor_release(&tensors[i]);
+    free(tensors);
     return ok;
 }
 

@@ -35,6 +35,33 @@ const struct op op_deserialize_many_sparse = {
     .no_gradient = true,
 };
 
+const struct op op_add_sparse_to_tensors_map = {
+    .name = "AddSparseToTensorsMap",
+    .inputs = "sparse_indices:int64 sparse_values:T sparse_shape:int64",
+    .outputs = "sparse_handle:int64",
+    .attrs = "T:type container:string='' shared_name:string=''",
+    .flags = OP_STATEFUL,
+    .no_gradient = true,
+};
+
+const struct op op_add_many_sparse_to_tensors_map = {
+    .name = "AddManySparseToTensorsMap",
+    .inputs = "sparse_indices:int64 sparse_values:T sparse_shape:int64",
+    .outputs = "sparse_handles:int64",
+    .attrs = "T:type container:string='' shared_name:string=''",
+    .flags = OP_STATEFUL,
+    .no_gradient = true,
+};
+
+const struct op op_take_many_sparse_from_tensors_map = {
+    .name = "TakeManySparseFromTensorsMap",
+    .inputs = "sparse_handles:int64",
+    .outputs = "sparse_indices:int64 sparse_values:dtype sparse_shape:int64",
+    .attrs = "dtype:type container:string='' shared_name:string=''",
+    .flags = OP_STATEFUL,
+    .no_gradient = true,
+};
+
 static bool infer_to_variant(struct infer *infer, struct error *err)
 {
     (void)err;

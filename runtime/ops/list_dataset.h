@@ -37,6 +37,8 @@
     X(experimental_map_dataset) X(experimental_parallel_interleave_dataset) \
     X(experimental_scan_dataset) X(experimental_take_while_dataset) X(serialize_sparse) \
     X(serialize_many_sparse) X(deserialize_sparse) X(deserialize_many_sparse) \
+    X(add_sparse_to_tensors_map) X(add_many_sparse_to_tensors_map) \
+    X(take_many_sparse_from_tensors_map) \
     X(ragged_tensor_to_variant) X(ragged_tensor_from_variant) X(parse_example_dataset) \
     X(parse_example_dataset_v2) X(experimental_parse_example_dataset) \
     X(dummy_memory_cache) X(dummy_seed_generator) X(dummy_iteration_counter) X(iterator) \

@@ -63,6 +63,24 @@ def partial_runs_and_their_errors(c):
 
 
 @check
+def sparse_tensors_through_a_queue(c):
+    n = tf1.train.range_input_producer(4, num_epochs=1, shuffle=False).dequeue()
+    s1 = tf1.train.batch([tf.SparseTensor([[0]], [n], [3])], 2)
+    with c.session() as s:
+        s.run(tf1.local_variables_initializer())
+        stop = tf1.train.Coordinator()
+        runners = tf1.train.start_queue_runners(s, stop)
+        for k in (0, 2):
+            got = s.run(s1)
+            equal(got.indices, [[0, 0], [1, 0]])
+            equal(got.values, [k, k + 1])
+            equal(got.dense_shape, [2, 3])
+        raises(errors.OutOfRangeError, lambda: s.run(s1))
+        stop.request_stop()
+        stop.join(runners, stop_grace_period_secs=5)
+
+
+@check
 def devices_of_feeds_are_refused(c):
     from tensorflow.core.protobuf import config_pb2
     tf1.placeholder(tf.float32, [2], name="x") + 1

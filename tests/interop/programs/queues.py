@@ -227,3 +227,36 @@ def stages(p):
             p.run(target=[op("Clear") if keyed else raw.StageClear(**more)])
             held.clear()
     p.actions([stage, stage, stage, unstage, unstage, peek, size, clear], 5, 14)
+
+
+def sparse_maps(p):
+    """Sparse tensors that wait under numbers until many are taken as one."""
+    dtype, rank = p.dtype("float32 int64 string int32 bool"), p.int(1, 3)
+    where = {"container": p.pick("", "box"), "shared_name": "map"}
+    held = []
+
+    def parts(rows=None):
+        dims = ([rows] if rows is not None else []) + [p.int(1, 4) for _ in range(rank)]
+        places = np.sort(p.rng.permutation(int(np.prod(dims)))[:p.int(0, 4)])
+        indices = np.stack(np.unravel_index(places, dims), -1).astype(np.int64).reshape(len(places), len(dims))
+        return {"sparse_indices": p.give(indices), "sparse_values": p.give(p.values([len(places)], -9, 9, dtype)),
+                "sparse_shape": p.give(np.array(dims, np.int64))}
+
+    def add():
+        got = p.run([raw.AddSparseToTensorsMap(**parts(), **where)])
+        if got is not None:
+            held.append(got[0])
+
+    def add_many():
+        got = p.run([raw.AddManySparseToTensorsMap(**parts(p.int(0, 3)), **where)])
+        if got is not None:
+            held.extend(got[0])
+
+    def take():
+        some = p.rng.permutation(len(held))[:p.int(1, 4)].tolist()
+        numbers = [held[i] for i in some] + ([99] if p.chance(0.1) else [])
+        if not numbers:
+            return
+        p.run(raw.TakeManySparseFromTensorsMap(sparse_handles=p.give(np.array(numbers, np.int64)), dtype=dtype, **where))
+        held[:] = [h for i, h in enumerate(held) if i not in some]
+    p.actions([add, add, add_many, take, take], 4, 10)
