@@ -89,6 +89,11 @@ try {
         await page.getByRole("link", { name: "Graph", exact: true }).click();
         await page.locator(".graph svg .scope").first().waitFor({ timeout: 10000 });
         const boxes = await page.locator(".graph svg g").count();
+        const hidden = () => page.locator(".graph").evaluate((frame) => frame.scrollWidth - frame.clientWidth);
+        expect((await hidden()) <= 0, `${await hidden()} px of the graph are outside its frame`);
+        for (let i = 0; i < 6; i++) await page.getByTitle("Larger").click();
+        expect((await hidden()) > 0, "the graph did not grow");
+        await page.getByRole("button", { name: "Fit" }).click();
         await page.locator(".graph svg .scope").first().click();
         await page.waitForFunction((old) => document.querySelectorAll(".graph svg g").length > old, boxes, { timeout: 5000 });
         await page.screenshot({ path: join(shots, "graph.png") });
@@ -263,6 +268,9 @@ try {
         await page.locator("tbody tr").first().waitFor({ timeout: 5000 });
         await page.screenshot({ path: join(shots, "nodes-dark.png") });
         await page.setViewportSize({ width: 375, height: 780 });
+        await page.goto(`${site}/nodes`);
+        await page.locator("tbody tr").first().waitFor({ timeout: 5000 });
+        await expectNoOverflow(page);
         await page.goto(`${site}/jobs/1`);
         await page.locator(".uplot").first().waitFor({ timeout: 10000 });
         await page.screenshot({ path: join(shots, "job-narrow.png") });

@@ -65,6 +65,8 @@ async function request<T>(method: string, path: string, body?: unknown, headers:
             code: problem.code ?? String(response.status),
             title: problem.title ?? response.statusText,
             detail: problem.detail ?? (response.status === 401 ? "You are signed out." : response.statusText),
+            hint: problem.hint,
+            request_id: problem.request_id,
             errors: problem.errors ?? [],
         });
     }

@@ -195,6 +195,8 @@ export interface Problem {
     code: string;
     title: string;
     detail: string;
+    hint?: string | undefined;
+    request_id?: string | undefined;
     errors: { pointer: string; detail: string; hint?: string }[];
 }
 

@@ -8,6 +8,14 @@ import { place } from "./layout";
 import { insides, scopesOf } from "./scopes";
 
 const BOXES_MAX = 1500;
+const SCALE_MIN = 0.5; // texts smaller than that are not read
+const ZOOM = 1.25;
+
+// As wide as its frame, if it can be read so; or `zoom` times its size.
+function sizeOf(placed: { width: number; height: number }, zoom: number | null): Record<string, string> {
+    const width = `${placed.width * (zoom ?? 1)}px`;
+    return zoom ? { width, height: "auto" } : { width, height: "auto", maxWidth: `max(100%, ${placed.width * SCALE_MIN}px)` };
+}
 
 // Scopes open at first: none, or the only one.
 function firstOpen(nodes: GraphNode[]): Set<string> {
@@ -19,6 +27,7 @@ export function GraphView({ nodes, placement }: { nodes: GraphNode[]; placement:
     const [open, setOpen] = useState<ReadonlySet<string>>(() => firstOpen(nodes));
     const [chosen, setChosen] = useState<string>("");
     const [find, setFind] = useState("");
+    const [zoom, setZoom] = useState<number | null>(null); // null: fits
     const root = useMemo(() => scopesOf(nodes), [nodes]);
     const shown = useMemo(() => insides(root, nodes, open), [root, nodes, open]);
     const boxes = useMemo(() => new Map([...shown.values()].flatMap((inside) => inside.boxes.map((box) => [box.id, box] as const))), [shown]);
@@ -44,7 +53,7 @@ export function GraphView({ nodes, placement }: { nodes: GraphNode[]; placement:
             <div>
                 {placed ? (
                     <div class="graph">
-                        <svg width={placed.width} height={placed.height} role="img" aria-label={`Graph of ${nodes.length} nodes`}>
+                        <svg viewBox={`0 0 ${placed.width} ${placed.height}`} style={sizeOf(placed, zoom)} role="img" aria-label={`Graph of ${nodes.length} nodes`}>
                             <defs>
                                 <marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerUnits="userSpaceOnUse" markerWidth="8" markerHeight="8" orient="auto">
                                     <path d="M0 0L8 4L0 8z" />
@@ -103,6 +112,17 @@ export function GraphView({ nodes, placement }: { nodes: GraphNode[]; placement:
                 )}
             </div>
             <aside>
+                <p class="row" role="group" aria-label="Size of the graph">
+                    <button class="button" onClick={() => setZoom((zoom ?? 1) / ZOOM)} title="Smaller">
+                        −
+                    </button>
+                    <button class="button" onClick={() => setZoom(null)} aria-pressed={zoom === null}>
+                        Fit
+                    </button>
+                    <button class="button" onClick={() => setZoom((zoom ?? 1) * ZOOM)} title="Larger">
+                        +
+                    </button>
+                </p>
                 <label class="field">
                     <span>Find a node of {nodes.length}</span>
                     <input value={find} onInput={(event) => setFind(event.currentTarget.value)} placeholder="MatMul" />

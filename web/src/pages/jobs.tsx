@@ -116,6 +116,7 @@ export function JobsPage(): preact.JSX.Element {
                 ) : null}
             </div>
             {error ? <ProblemNotice error={error} retry={reload} /> : null}
+            {value || error ? null : <p class="muted">Loading…</p>}
             {value && items.length === 0 ? may ? <FirstJob /> : <p class="muted">There is no job yet.</p> : null}
             {items.length > 0 ? (
                 <div class="wide slim">

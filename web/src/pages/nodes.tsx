@@ -18,6 +18,7 @@ export function NodesPage(): preact.JSX.Element {
                 <h1>Nodes</h1>
             </div>
             {error ? <ProblemNotice error={error} retry={reload} /> : null}
+            {value || error ? null : <p class="muted">Loading…</p>}
             {value && value.length === 0 ? (
                 <div class="empty">
                     <p>No node has joined yet.</p>
@@ -27,6 +28,7 @@ export function NodesPage(): preact.JSX.Element {
                 </div>
             ) : null}
             {value && value.length > 0 ? (
+                <div class="wide slim">
                 <table>
                     <thead>
                         <tr>
@@ -57,6 +59,7 @@ export function NodesPage(): preact.JSX.Element {
                         ))}
                     </tbody>
                 </table>
+                </div>
             ) : null}
         </>
     );

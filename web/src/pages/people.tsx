@@ -150,6 +150,7 @@ function Tokens(): preact.JSX.Element {
             {secret ? <Once text="This is shown once: keep it where secrets are kept." secret={secret} close={() => setSecret("")} /> : null}
             {problem ? <ProblemNotice error={problem} /> : null}
             {error ? <ProblemNotice error={error} retry={reload} /> : null}
+            {value || error ? null : <p class="muted">Loading…</p>}
             {value && shown.length === 0 ? <p class="muted">You have no tokens.</p> : null}
             {shown.length > 0 ? (
                 <div class="wide">
@@ -239,6 +240,7 @@ function Users(): preact.JSX.Element {
             {link.url ? <Once text={`Give ${link.user} this link: it signs in once, within a day, and a password can be set then.`} secret={link.url} close={() => setLink({ user: "", url: "" })} /> : null}
             {problem ? <ProblemNotice error={problem} /> : null}
             {error ? <ProblemNotice error={error} retry={reload} /> : null}
+            {value || error ? null : <p class="muted">Loading…</p>}
             {value ? (
                 <div class="wide">
                     <table>
@@ -338,6 +340,7 @@ function Projects(): preact.JSX.Element {
             ) : null}
             {problem ? <ProblemNotice error={problem} /> : null}
             {error ? <ProblemNotice error={error} retry={reload} /> : null}
+            {value || error ? null : <p class="muted">Loading…</p>}
             {value && value.length === 0 ? <p class="muted">No project has a quota, a weight or members yet.</p> : null}
             {value && value.length > 0 ? (
                 <table>
@@ -393,6 +396,7 @@ function Members({ project }: { project: string }): preact.JSX.Element {
         <>
             {problem ? <ProblemNotice error={problem} /> : null}
             {error ? <ProblemNotice error={error} retry={reload} /> : null}
+            {value || error ? null : <p class="muted">Loading…</p>}
             {value && value.length === 0 ? <p class="muted">Nobody has a role in this project alone.</p> : null}
             <ul class="members">
                 {(value ?? []).map((member) => (

@@ -13,6 +13,12 @@ export function ProblemNotice({ error, retry }: { error: ApiError; retry?: () =>
                     {field.hint ? <span class="muted"> {field.hint}</span> : null}
                 </p>
             ))}
+            {said || !error.problem.hint ? null : <p class="muted">{error.problem.hint}</p>}
+            {error.problem.status >= 500 && error.problem.request_id ? (
+                <p class="muted">
+                    The server's log has more of it: <code>request={error.problem.request_id}</code>
+                </p>
+            ) : null}
             {retry ? (
                 <button class="button" onClick={retry}>
                     Try again
