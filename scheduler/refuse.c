@@ -168,6 +168,43 @@ static bool check_need(const struct scheduler *s, const struct scheduler_need *n
                    "memory, labels), even when it is empty");
 }
 
+/* How many tasks of needs[which] would fit together with all of the others; 0: none. */
+static int replicas_possible(const struct scheduler *s, const struct scheduler_need *needs,
+                             int needs_count, int which)
+{
+    struct scheduler_need *fewer = alloc_array((size_t)needs_count, sizeof(*fewer));
+    memcpy(fewer, needs, (size_t)needs_count * sizeof(*fewer));
+    int fits = 0, too_many = needs[which].replicas;
+    while (too_many - fits > 1) {
+        fewer[which].replicas = fits + (too_many - fits) / 2;
+        if (scheduler_possible(s, fewer, needs_count))
+            fits = fewer[which].replicas;
+        else
+            too_many = fewer[which].replicas;
+    }
+    free(fewer);
+    return fits;
+}
+
+/* Each of its tasks has a node, but all of them have none: says how many would, of the role
+ * with the most. */
+static bool refuse_together(const struct scheduler *s, const struct scheduler_need *needs,
+                            int needs_count, int tasks_count, struct error *err)
+{
+    int most = 0;
+    char hint[160] = "";
+    for (int i = 1; i < needs_count; i++)
+        most = needs[i].replicas > needs[most].replicas ? i : most;
+    int fits = replicas_possible(s, needs, needs_count, most);
+    if (fits)
+        snprintf(hint, sizeof(hint), "; with %d of role %.100s in place of %d they would", fits,
+                 needs[most].role, needs[most].replicas);
+    return error_at(err, "/tasks", INVALID,
+                    "its %d tasks do not fit on the %d node%s at once, even when all are "
+                    "empty%s",
+                    tasks_count, s->nodes_count, s->nodes_count == 1 ? "" : "s", hint);
+}
+
 bool refuse_check(const struct scheduler *s, const struct scheduler_need *needs,
                   int needs_count, struct error *err)
 {
@@ -180,7 +217,5 @@ bool refuse_check(const struct scheduler *s, const struct scheduler_need *needs,
         tasks_count += needs[i].replicas;
     }
     return scheduler_possible(s, needs, needs_count) ||
-           error_at(err, "/tasks", INVALID,
-                    "its %d tasks do not fit on the %d nodes at once, even when all are empty",
-                    tasks_count, s->nodes_count);
+           refuse_together(s, needs, needs_count, tasks_count, err);
 }

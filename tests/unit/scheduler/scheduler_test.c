@@ -463,8 +463,10 @@ TEST(refuse_says_the_largest_value_possible)
     refused(&world,
             (struct scheduler_need){.replicas = 1, .each = {8000, 0, 0}, .gpu_type = "h100"},
             "/tasks/worker", "together");
-    refused(&world, (struct scheduler_need){.replicas = 13, .each = {1000, 0, 0}}, "/tasks",
-            "its 13 tasks do not fit on the 2 nodes");
+    refused(
+        &world, (struct scheduler_need){.replicas = 13, .each = {1000, 0, 0}}, "/tasks",
+        "its 13 tasks do not fit on the 2 nodes at once, even when all are empty; with 12 of "
+        "role worker in place of 13 they would");
     struct scheduler_need good = {.replicas = 2,
                                   .gpu_share = 500,
                                   .gpu_type = "h100",
