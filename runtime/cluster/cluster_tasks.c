@@ -56,7 +56,8 @@ struct waiting {
     pthread_mutex_t lock; /* guards: over */
     pthread_cond_t changed;
     bool over;
-    uint64_t tell_ns; /* when to say for whom */
+    uint64_t since_ns; /* when it began */
+    uint64_t tell_ns;  /* when to say for whom */
 };
 
 static void end_waiting(void *arg)
@@ -86,19 +87,26 @@ static bool wait_a_moment(struct waiting *waiting)
 static void tell(struct waiting *waiting, const struct worker_link *link,
                  const struct error *err)
 {
-    char text[600];
+    char text[800], advice[600];
     if (clock_monotonic_ns() < waiting->tell_ns)
         return;
     waiting->tell_ns = clock_monotonic_ns() + TELL_MS * UINT64_C(1000000);
-    log_line(LOG_INFO, "session", "waiting_for=%s msg=%s", link->task,
-             log_quote(err->text, text, sizeof(text)));
+    snprintf(
+        advice, sizeof(advice),
+        "%.400s. The session goes on once this task answers: see that it runs, and that all "
+        "tasks were given the same cluster",
+        err->text);
+    log_line(LOG_INFO, "session", "waiting_for=%s seconds=%lld msg=%s", link->task,
+             (long long)((clock_monotonic_ns() - waiting->since_ns) / 1000000000),
+             log_quote(advice, text, sizeof(text)));
 }
 
 static bool ask(const struct cluster_options *options, struct worker_link *link,
                 struct device *found, int *count, struct error *err)
 {
-    struct waiting waiting = {.tell_ns =
-                                  clock_monotonic_ns() + TELL_FIRST_MS * UINT64_C(1000000)};
+    uint64_t now_ns = clock_monotonic_ns();
+    struct waiting waiting = {.since_ns = now_ns,
+                              .tell_ns = now_ns + TELL_FIRST_MS * UINT64_C(1000000)};
     pthread_condattr_t attr;
     uint64_t ticket;
     if (link->kind->status(link, found, CLUSTER_DEVICES_MAX, count, err))
