@@ -4,8 +4,9 @@
  * Nodes that must be together form groups: the ends of an edge that carries a reference or a
  * resource, and those that ask for it ("loc:@name").  A group has one wish, merged from its
  * nodes', and the device types for which every node of it has a kernel.  Of the devices that
- * are left the first by type (GPU before CPU) and name is taken; but what makes a value from
- * nothing goes where all its readers are, and what only looks at a shape stays with its input.
+ * are left the first by type (GPU before CPU), home before others, and name is taken; but what
+ * makes a value from nothing goes where all its readers are, and what only looks at a shape
+ * stays with its input.
  *
  * With costs that is done, too, but in the order of a step, and of several devices the one is
  * taken where the node is done soonest (place_cost.c); whichever of the two makes the step
@@ -204,11 +205,22 @@ static bool can_take(const struct group *group, const struct device *device)
     return !group->wish || device_name_matches(group->wish, &device->parts);
 }
 
-/* GPUs first, then by name. */
-static bool comes_before(const struct device *a, const struct device *b)
+static bool is_home(const struct placer *placer, const struct device *device)
+{
+    const struct device *home = placer->options.home;
+    return home && home->parts.task == device->parts.task &&
+           home->parts.replica == device->parts.replica &&
+           !strcmp(home->parts.job, device->parts.job);
+}
+
+/* GPUs first, then those of the client's task, then by name, as TensorFlow 2 has it. */
+static bool comes_before(const struct placer *placer, const struct device *a,
+                         const struct device *b)
 {
     if (a->type != b->type)
         return a->type == GPU;
+    if (is_home(placer, a) != is_home(placer, b))
+        return is_home(placer, a);
     return strcmp(a->name, b->name) < 0;
 }
 
@@ -217,7 +229,7 @@ static const struct device *choose(const struct placer *placer, const struct gro
     const struct device *best = NULL;
     for (int i = 0; i < placer->devices_count; i++) {
         const struct device *device = &placer->devices[i];
-        if (can_take(group, device) && (!best || comes_before(device, best)))
+        if (can_take(group, device) && (!best || comes_before(placer, device, best)))
             best = device;
     }
     return best;
@@ -335,7 +347,7 @@ static const struct device *choose_by_cost(const struct placer *placer, const st
             continue;
         float done = (float)place_cost_at(placer->simulation, node, device);
         decision->done_us[i] = done;
-        if (!best || done < least || (done == least && comes_before(device, best))) {
+        if (!best || done < least || (done == least && comes_before(placer, device, best))) {
             best = device;
             least = done;
         }

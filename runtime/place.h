@@ -11,7 +11,7 @@ enum place_reason {
     PLACE_REQUESTED, /* the wish leaves one device */
     PLACE_WITH,      /* colocated with the node that leads the group */
     PLACE_KERNEL,    /* the only device that has a kernel */
-    PLACE_FIRST,     /* several can: the first by type, then by name */
+    PLACE_FIRST,     /* several can: the first by type, home before others, then by name */
     PLACE_KEPT,      /* it had one before */
     PLACE_NEAR,      /* where its readers are, or its input */
     PLACE_COST,      /* where it is done soonest, by what it and its inputs cost */
@@ -37,8 +37,10 @@ struct placement {
 struct place_options {
     bool soft; /* where a wish cannot be met, only its task counts */
     bool keep; /* nodes that have a device stay there, and theirs with them */
+    const struct device
+        *home; /* of several devices, those of its task come first; NULL: none */
     const struct cost_model *costs; /* where several devices are left, the one where the node is
-                                       done soonest; NULL: the first by type and name */
+                                       done soonest; NULL: the first by type, home and name */
 };
 
 /*

@@ -30,7 +30,7 @@ static void add_reason(const struct decision *decision, struct str *json)
         str_printf(&text, "the only device with a kernel for %s", node->op->name);
         break;
     case PLACE_FIRST:
-        str_add(&text, "the first of several, by type and name");
+        str_add(&text, "the first of several, by type, its client's task, and name");
         break;
     case PLACE_KEPT:
         str_add(&text, "where the session's graph had it before");

@@ -16,8 +16,7 @@
 static bool place(const struct cluster_session *session, struct subgraph *subgraph,
                   struct error *err)
 {
-    const struct place_options options = {
-        .soft = session->soft, .keep = true, .costs = session->costs};
+    const struct place_options options = cluster_place_options(session);
     struct placement placement;
     for (int i = 0; i < subgraph->feeds_count; i++)
         subgraph->feeds[i]->device = &session->devices[0];

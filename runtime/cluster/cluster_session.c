@@ -75,11 +75,18 @@ const struct device *cluster_session_devices(const struct cluster_session *sessi
 
 /* --- the graph --- */
 
+struct place_options cluster_place_options(const struct cluster_session *session)
+{
+    return (struct place_options){.soft = session->soft,
+                                  .keep = true,
+                                  .home = &session->devices[0],
+                                  .costs = session->costs};
+}
+
 /* New nodes only: what is placed stays where its state is. */
 static bool place_new_locked(struct cluster_session *session, int first, struct error *err)
 {
-    const struct place_options options = {
-        .soft = session->soft, .keep = true, .costs = session->costs};
+    const struct place_options options = cluster_place_options(session);
     struct placement placement;
     if (!place_graph_over(session->graph, session->devices, session->devices_count, &options,
                           &placement, err))

@@ -5,6 +5,7 @@
 #include "runtime/cost.h"
 #include "runtime/internal.h"
 #include "runtime/partition.h"
+#include "runtime/place.h"
 #include "runtime/runs.h"
 #include "runtime/waits.h"
 #include "runtime/worker/link.h"
@@ -50,6 +51,11 @@ struct cluster_plan {
     bool *needs;                 /* of a partial run: by fetch and feed, what leads to it */
     struct str graph_defs;
 };
+
+/* --- cluster_session.c --- */
+
+/* How its nodes are placed: those that have a device keep it. */
+struct place_options cluster_place_options(const struct cluster_session *session);
 
 /* --- cluster_tasks.c --- */
 

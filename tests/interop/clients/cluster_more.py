@@ -40,6 +40,29 @@ def callable_over_tasks(c):
 
 
 @check
+def what_has_no_device_is_at_the_client_s_task(c):
+    for job, task in (("worker", 0), ("worker", 1), ("ps", 1)):
+        with tf.Graph().as_default():
+            x = tf1.placeholder(tf.float32, [])
+            v = variable(c.unique(), [], True)
+            free = tf.add(x, v, name="free")
+            with tf1.device("/job:worker"):
+                any_worker = tf.multiply(free, 2.0, name="any_worker")
+            with tf1.device("/job:ps"):
+                any_ps = tf.multiply(free, 3.0, name="any_ps")
+            meta = tf1.RunMetadata()
+            with c.session(target=c.master(job, task)) as s:
+                s.run(v.initializer)
+                s.run([any_worker, any_ps], {x: 1}, options=tf1.RunOptions(output_partition_graphs=True), run_metadata=meta)
+            at = {n.name: n.device.split("/device:")[0] for g in meta.partition_graphs for n in g.node}
+            home = f"/job:{job}/replica:0/task:{task}"
+            equal(at["free"], home)
+            equal(at[v.op.name], home)
+            equal(at["any_worker"], home if job == "worker" else "/job:worker/replica:0/task:0")
+            equal(at["any_ps"], home if job == "ps" else "/job:ps/replica:0/task:0")
+
+
+@check
 def connected_callable(c):
     x = tf1.placeholder(tf.float32, [2], name="x")
     with tf1.device("/job:ps/task:1"):

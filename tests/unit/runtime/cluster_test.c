@@ -80,17 +80,21 @@ TEST(a_chain_over_three_tasks)
     stop();
 }
 
-/* Generators go with their readers, and what has no wish goes to the first task by name. */
+/* Generators go with their readers, and what has no wish goes to the client's task. */
 TEST(places_over_tasks)
 {
     start();
     struct edge c = scalar(world, "c", 1);
     on(2, node1(world, "Neg", "far", c));
-    node1(world, "Neg", "free", scalar(world, "d", 2));
+    struct edge free = node1(world, "Neg", "free", scalar(world, "d", 2));
+    node1(world, "Neg", "any", free).from->requested_device = "/job:worker";
+    node1(world, "Neg", "first", free).from->requested_device = "/job:ps";
     extend(session, world);
     CHECK_TEXT(place_of("far:0", "c"), "/job:worker/replica:0/task:1/device:CPU:0");
-    CHECK_TEXT(place_of("free:0", "free"), "/job:ps/replica:0/task:0/device:CPU:0");
-    CHECK_TEXT(place_of("free:0", "d"), "/job:ps/replica:0/task:0/device:CPU:0");
+    CHECK_TEXT(place_of("free:0", "free"), "/job:worker/replica:0/task:0/device:CPU:0");
+    CHECK_TEXT(place_of("free:0", "d"), "/job:worker/replica:0/task:0/device:CPU:0");
+    CHECK_TEXT(place_of("any:0", "any"), "/job:worker/replica:0/task:0/device:CPU:0");
+    CHECK_TEXT(place_of("first:0", "first"), "/job:ps/replica:0/task:0/device:CPU:0");
     stop();
 }
 
