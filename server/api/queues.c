@@ -8,6 +8,7 @@
 #include "scheduler/loop.h"
 #include "server/api/api.h"
 #include "server/body.h"
+#include "server/condition.h"
 #include "server/reply.h"
 #include "server/request.h"
 
@@ -35,6 +36,19 @@ static json_t *project_json(const struct db_project *project)
         bound(project->gpu_millis, 1000), "jobs",
         project->jobs < 0 ? json_null() : json_integer(project->jobs), "cpu_seconds",
         (double)project->cpu_ms / 1000, "gpu_seconds", (double)project->gpu_ms / 1000);
+}
+
+static bool reply_queue(struct request *req, const struct db_queue *queue, struct error *err)
+{
+    static const char *const fields[] = {"name", "priority", "weight", "preempt", NULL};
+    return condition_reply(req, queue_json(queue), fields, err);
+}
+
+static bool reply_project(struct request *req, const struct db_project *project,
+                          struct error *err)
+{
+    static const char *const fields[] = {"name", "weight", "quota", NULL};
+    return condition_reply(req, project_json(project), fields, err);
 }
 
 static bool read_all(struct request *req, struct db_queue **queues, int *queues_count,
@@ -71,7 +85,7 @@ static bool queues_show(struct request *req, struct error *err)
         return false;
     for (int i = 0; i < count; i++)
         if (strcmp(queues[i].name, req->params[0]) == 0)
-            return reply_json(req, 200, queue_json(&queues[i]), err);
+            return reply_queue(req, &queues[i], err);
     return fail(err, NOT_FOUND, "there is no queue '%.100s'", req->params[0]);
 }
 
@@ -106,7 +120,7 @@ static bool projects_show(struct request *req, struct error *err)
         return false;
     for (int i = 0; i < count; i++)
         if (role != ROLE_NONE && strcmp(projects[i].name, req->params[0]) == 0)
-            return reply_json(req, 200, project_json(&projects[i]), err);
+            return reply_project(req, &projects[i], err);
     return fail(err, NOT_FOUND, "there is no project '%.100s'", req->params[0]);
 }
 
@@ -134,7 +148,7 @@ static bool queue_read(const struct spec_object *object, struct db_queue *queue)
 
 /* PUT /api/v1/queues/{name} {priority, weight, preempt}: made, or changed; what is not said
  * stays. */
-static bool queues_set(struct request *req, struct error *err)
+static bool queue_set(struct request *req, struct error *err)
 {
     struct spec_object object;
     struct db_queue *queues;
@@ -153,8 +167,12 @@ static bool queues_set(struct request *req, struct error *err)
     bool ok = body && queue_read(&object, &queue);
     json_decref(body);
     return ok && db_queues_set(req->services->db, &queue, err) &&
-           loop_shares(req->services->loop, err) &&
-           reply_json(req, 200, queue_json(&queue), err);
+           loop_shares(req->services->loop, err) && reply_queue(req, &queue, err);
+}
+
+static bool queues_set(struct request *req, struct error *err)
+{
+    return condition_change(req, queues_show, queue_set, err);
 }
 
 /* A number, or null for no bound. */
@@ -196,7 +214,7 @@ static bool project_read(const struct spec_object *object, struct db_project *pr
 
 /* PUT /api/v1/projects/{name} {weight, quota: {cpus, memory_bytes, gpus, jobs}}: what is not
  * said stays, a bound of null is lifted. */
-static bool projects_set(struct request *req, struct error *err)
+static bool project_set(struct request *req, struct error *err)
 {
     struct spec_object object;
     struct db_project *projects;
@@ -218,8 +236,12 @@ static bool projects_set(struct request *req, struct error *err)
     bool ok = body && project_read(&object, &project);
     json_decref(body);
     return ok && db_projects_set(req->services->db, &project, err) &&
-           loop_shares(req->services->loop, err) &&
-           reply_json(req, 200, project_json(&project), err);
+           loop_shares(req->services->loop, err) && reply_project(req, &project, err);
+}
+
+static bool projects_set(struct request *req, struct error *err)
+{
+    return condition_change(req, projects_show, project_set, err);
 }
 
 const struct route queues_routes[] = {
@@ -227,13 +249,14 @@ const struct route queues_routes[] = {
      NULL, NULL, 200, "QueueList"},
     {"GET", "/api/v1/queues/{name}", AUTH_IN_PROJECT(ROLE_VIEWER), queues_show, "One queue",
      NULL, NULL, 200, "Queue"},
-    {"PUT", "/api/v1/queues/{name}", ROLE_ADMIN, queues_set, "Make a queue, or change it", NULL,
-     "QueueRequest", 200, "Queue"},
+    {"PUT", "/api/v1/queues/{name}", ROLE_ADMIN, queues_set, "Make a queue, or change it",
+     "If-Match:header", "QueueRequest", 200, "Queue"},
     {"GET", "/api/v1/projects", AUTH_IN_PROJECT(ROLE_VIEWER), projects_list,
      "Projects with their quotas and what they have used", NULL, NULL, 200, "ProjectList"},
     {"GET", "/api/v1/projects/{name}", AUTH_IN_PROJECT(ROLE_VIEWER), projects_show,
      "One project, with its quota", NULL, NULL, 200, "Project"},
     {"PUT", "/api/v1/projects/{name}", ROLE_ADMIN, projects_set,
-     "Set the weight and the quota of a project", NULL, "ProjectRequest", 200, "Project"},
+     "Set the weight and the quota of a project", "If-Match:header", "ProjectRequest", 200,
+     "Project"},
     {0},
 };

@@ -10,6 +10,7 @@
 #include "runtime/spec/spec_read.h"
 #include "server/api/api.h"
 #include "server/body.h"
+#include "server/condition.h"
 #include "server/feed.h"
 #include "server/job.h"
 #include "server/passwords.h"
@@ -23,6 +24,12 @@ static json_t *user_json(const struct db_user *user)
     return json_pack("{s:s, s:s, s:b, s:b, s:o}", "name", user->name, "role",
                      db_role_name(user->role), "password", *user->password != 0, "disabled",
                      (int)user->disabled, "created_at", job_time(user->created_us));
+}
+
+static bool reply_user(struct request *req, const struct db_user *user, struct error *err)
+{
+    static const char *const fields[] = {"name", "role", "password", "disabled", NULL};
+    return condition_reply(req, user_json(user), fields, err);
 }
 
 static bool find(struct request *req, const char *name, struct db_user *user, struct error *err)
@@ -53,7 +60,7 @@ static bool users_list(struct request *req, struct error *err)
 static bool users_show(struct request *req, struct error *err)
 {
     struct db_user user;
-    return find(req, req->params[0], &user, err) && reply_json(req, 200, user_json(&user), err);
+    return find(req, req->params[0], &user, err) && reply_user(req, &user, err);
 }
 
 /* Role, password and disabled, as far as the body has them. */
@@ -93,7 +100,7 @@ static bool users_create(struct request *req, struct error *err)
 }
 
 /* PATCH /api/v1/users/{name} {role, password, disabled}: what is not said stays. */
-static bool users_change(struct request *req, struct error *err)
+static bool change(struct request *req, struct error *err)
 {
     static const char *const allowed[] = {"role", "password", "disabled", NULL};
     struct spec_object object;
@@ -106,7 +113,12 @@ static bool users_change(struct request *req, struct error *err)
     if (!ok || !auth_change(req->services->auth, &user, err))
         return false;
     feed_tick(req->services->feed); /* streams of one who is disabled end */
-    return reply_json(req, 200, user_json(&user), err);
+    return reply_user(req, &user, err);
+}
+
+static bool users_change(struct request *req, struct error *err)
+{
+    return condition_change(req, users_show, change, err);
 }
 
 /* POST /api/v1/users/{name}:link: a link that signs him in, once. */
@@ -160,7 +172,8 @@ const struct route users_routes[] = {
     {"GET", "/api/v1/users/{name}", ROLE_ADMIN, users_show, "One user", NULL, NULL, 200,
      "User"},
     {"PATCH", "/api/v1/users/{name}", ROLE_ADMIN, users_change,
-     "Give a user another role or password, or disable him", NULL, "UserChange", 200, "User"},
+     "Give a user another role or password, or disable him", "If-Match:header", "UserChange",
+     200, "User"},
     {"POST", "/api/v1/users/{name}:link", ROLE_ADMIN, users_link,
      "Make a one-time login link of a user", NULL, NULL, 201, "LoginLink"},
     {"GET", "/api/v1/audit", ROLE_ADMIN, users_audit, "Who changed what, newest first",

@@ -12,6 +12,7 @@
 #include "runtime/spec/spec_read.h"
 #include "server/api/api.h"
 #include "server/body.h"
+#include "server/condition.h"
 #include "server/delivery.h"
 #include "server/job.h"
 #include "server/reply.h"
@@ -38,6 +39,13 @@ static json_t *webhook_json(const struct db_webhook *webhook)
                      states_json(webhook->states), "disabled", (int)webhook->disabled, "user",
                      webhook->user, "created_at", job_time(webhook->created_us), "waiting",
                      (json_int_t)webhook->waiting);
+}
+
+static bool reply_webhook(struct request *req, const struct db_webhook *webhook,
+                          struct error *err)
+{
+    static const char *const fields[] = {"project", "url", "states", "disabled", NULL};
+    return condition_reply(req, webhook_json(webhook), fields, err);
 }
 
 static json_t *delivery_json(const struct db_delivery *row)
@@ -192,11 +200,11 @@ static bool webhooks_list(struct request *req, struct error *err)
 static bool webhooks_show(struct request *req, struct error *err)
 {
     struct db_webhook webhook;
-    return find(req, &webhook, err) && reply_json(req, 200, webhook_json(&webhook), err);
+    return find(req, &webhook, err) && reply_webhook(req, &webhook, err);
 }
 
 /* PATCH /api/v1/webhooks/{id} {url, states, disabled}: what is not said stays. */
-static bool webhooks_change(struct request *req, struct error *err)
+static bool change(struct request *req, struct error *err)
 {
     static const char *const allowed[] = {"url", "states", "disabled", NULL};
     struct db_webhook webhook;
@@ -211,14 +219,24 @@ static bool webhooks_change(struct request *req, struct error *err)
     if (!ok || !db_webhooks_change(req->services->db, &webhook, err))
         return false;
     webhooks_wake(req->services->webhooks);
-    return reply_json(req, 200, webhook_json(&webhook), err);
+    return reply_webhook(req, &webhook, err);
 }
 
-static bool webhooks_remove(struct request *req, struct error *err)
+static bool webhooks_change(struct request *req, struct error *err)
+{
+    return condition_change(req, webhooks_show, change, err);
+}
+
+static bool webhook_remove(struct request *req, struct error *err)
 {
     struct db_webhook webhook;
     return find(req, &webhook, err) && db_webhooks_remove(req->services->db, webhook.id, err) &&
            reply_bytes(req, 204, NULL, "", 0);
+}
+
+static bool webhooks_remove(struct request *req, struct error *err)
+{
+    return condition_change(req, webhooks_show, webhook_remove, err);
 }
 
 /* --- the log --- */
@@ -291,9 +309,9 @@ const struct route webhooks_routes[] = {
     {"GET", "/api/v1/webhooks/{id}", AUTH_IN_PROJECT(ROLE_ADMIN), webhooks_show, "One webhook",
      NULL, NULL, 200, "Webhook"},
     {"PATCH", "/api/v1/webhooks/{id}", AUTH_IN_PROJECT(ROLE_ADMIN), webhooks_change,
-     "Change a webhook", NULL, "WebhookChange", 200, "Webhook"},
+     "Change a webhook", "If-Match:header", "WebhookChange", 200, "Webhook"},
     {"DELETE", "/api/v1/webhooks/{id}", AUTH_IN_PROJECT(ROLE_ADMIN), webhooks_remove,
-     "Remove a webhook", NULL, NULL, 204, NULL},
+     "Remove a webhook", "If-Match:header", NULL, 204, NULL},
     {"POST", "/api/v1/webhooks/{id}:test", AUTH_IN_PROJECT(ROLE_ADMIN), webhooks_test,
      "Send a webhook something to try it", NULL, NULL, 202, "Delivery"},
     {"GET", "/api/v1/webhooks/{id}/deliveries", AUTH_IN_PROJECT(ROLE_ADMIN), deliveries_list,

@@ -247,6 +247,25 @@ wait_for 5 test -s "$work/stream"
 check stream_ends wait_for 5 sh -c "! kill -0 $follower 2>/dev/null"
 as "$pia" GET "/api/v1/jobs/$apples" >/dev/null; check no_longer_hers same "$(status)" 404
 
+# --- changes on condition that all is as it was seen ---
+tag() { curl -sS -m 10 -D - -o /dev/null -H "Authorization: Bearer $token" "$url/api/v1/$1" | tr -d '\r' | sed -n 's/^ETag: //p'; }
+hook=$(field "$(api POST /api/v1/webhooks '{"project": "apples", "url": "https://hooks.example/x"}')" id)
+api PUT /api/v1/queues/nights '{"weight": 3}' >/dev/null
+for one in 'users/ana|PATCH|{"role": "viewer"}|{"role": "member"}' 'queues/nights|PUT|{"weight": 4}|{"weight": 5}' 'projects/apples|PUT|{"weight": 7}|{"weight": 8}' "webhooks/$hook|PATCH|{\"disabled\": true}|{\"disabled\": false}"; do
+    IFS='|' read -r path method first second <<<"$one"
+    seen=$(tag "$path")
+    check "tag_stays_$path" same "$(tag "$path")" "$seen"
+    api "$method" "/api/v1/$path" "$first" -H "If-Match: $seen" >/dev/null; check "as_seen_$path" same "$(status)" 200
+    api "$method" "/api/v1/$path" "$second" -H "If-Match: $seen" >/dev/null; check "no_longer_as_seen_$path" same "$(status)" 412
+    check "says_what_it_is_$path" has "$(field "$(cat "$work/body")" detail)" "its ETag is $(tag "$path") now"
+    api "$method" "/api/v1/$path" "$second" -H "If-Match: *" >/dev/null; check "whatever_it_is_$path" same "$(status)" 200
+done
+api PUT /api/v1/queues/never '{"weight": 4}' -H 'If-Match: *' >/dev/null; check not_made_by_a_change same "$(status)" 412
+check was_not_made same "$(api GET /api/v1/queues/never >/dev/null; status)" 404
+api DELETE "/api/v1/webhooks/$hook" '' -H 'If-Match: "0"' >/dev/null; check not_removed_unseen same "$(status)" 412
+api DELETE "/api/v1/webhooks/$hook" '' -H "If-Match: $(tag "webhooks/$hook")" >/dev/null; check removed_as_seen same "$(status)" 204
+api DELETE /api/v1/secrets/KEY '' -H 'If-Match: "0"' >/dev/null; check condition_is_never_ignored same "$(status)" 400
+
 # --- disabled: everything of his ends ---
 "$trainyard" user set ana --disable --dir "$dir"
 as "$ana" GET /api/v1/session >/dev/null; check disabled_token same "$(status)" 401
