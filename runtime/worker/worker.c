@@ -12,6 +12,7 @@
 #include "base/limits.h"
 #include "base/map.h"
 #include "runtime/cancel.h"
+#include "runtime/master/node_error.h"
 #include "runtime/statistics.h"
 #include "runtime/waits.h"
 #include "runtime/worker/crew.h"
@@ -204,6 +205,7 @@ static void run_part(void *arg)
     bool ok = worker_put_sends(run, part->step, &err) && execute(part, &err) &&
               take_receives(part, &err);
     if (!ok) {
+        node_error(&err);
         mark_derived(part, &err);
         rendezvous_abort(part->step->rendezvous, &err);
     }

@@ -228,6 +228,21 @@ def tables_on_ps(c):
 
 
 @check
+def an_error_of_a_table_names_its_node(c):
+    path = c.path(c.unique("words"))
+    with open(path, "w") as f:
+        f.write("x\ny\n")
+    for device in ("/job:worker/task:0", "/job:ps/task:1"):
+        with tf1.device(device):
+            t = tf.lookup.StaticHashTable(tf.lookup.TextFileInitializer(path, tf.string, 0, tf.int64, 1), -1, name=c.unique("t"))
+            v = t.lookup(tf.constant(["x"]))
+        with c.session() as s:
+            e = raises(errors.InvalidArgumentError, lambda: s.run(t._init_op), "Invalid number of columns in")
+            true(e.op is not None and e.op.name == t._init_op.name, f"{e.op}")
+            raises(errors.FailedPreconditionError, lambda: s.run(v), "Table not initialized.")
+
+
+@check
 def trace_of_a_cluster(c):
     x = tf1.placeholder(tf.float32, [100, 100])
     with tf1.device("/job:worker/task:1"):
