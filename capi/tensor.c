@@ -108,7 +108,10 @@ struct ty_tensor *ty_tensor_new_over(enum ty_dtype dtype, const int64_t *dims, i
         return copy;
     }
     struct lent *lent = alloc_bytes(sizeof(*lent));
-    *lent = (struct lent){{1, data, size, give_back, NULL, 0}, release, arg};
+    *lent = (struct lent){
+        .buffer = {.references = 1, .data = data, .size = size, .destroy = give_back},
+        .release = release,
+        .arg = arg};
     struct ty_tensor *made = alloc_bytes(sizeof(*made));
     tensor_init_foreign(&made->tensor, (enum dtype)dtype, &shape, &lent->buffer);
     bool ok = check_size(&made->tensor, size, &err);

@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/limits.h"
+#include "runtime/held.h"
 #include "runtime/rendezvous.h"
 #include "runtime/tensor.h"
 
@@ -83,6 +84,8 @@ void rendezvous_ref(struct rendezvous *rendezvous)
 
 static void free_waiting(struct waiting *waiting)
 {
+    if (!waiting->receiver)
+        held_drop(&waiting->value);
     tensor_release(&waiting->value);
     free(waiting);
 }
@@ -126,6 +129,8 @@ static bool add_locked(struct rendezvous *rendezvous, const char *key,
     if (rendezvous->count >= LIMIT_RENDEZVOUS_WAITING)
         return fail(err, EXHAUSTED, "more than %d tensors of one step wait to be exchanged",
                     LIMIT_RENDEZVOUS_WAITING);
+    if (!what->receiver && !held_add(&what->value, err))
+        return false;
     size_t size = strlen(key) + 1;
     struct waiting *added = alloc_bytes(sizeof(*added) + size);
     *added = *what;

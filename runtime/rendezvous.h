@@ -37,7 +37,7 @@ void rendezvous_unref(struct rendezvous *rendezvous); /* NULL is fine */
 
 /*
  * Shares the value, or says that it is dead.  Never waits.  Fails with the status of an abort,
- * and with EXHAUSTED when too many values wait.
+ * and with EXHAUSTED when too many values wait, or too much memory (held.h).
  */
 bool rendezvous_send(struct rendezvous *rendezvous, const char *key, const struct tensor *value,
                      bool dead, struct error *err) CHECKED;

@@ -26,6 +26,7 @@ struct buffer {
     void (*destroy)(struct buffer *buffer); /* frees data and the struct */
     void *owner;                            /* for destroy */
     size_t capacity;                        /* of a buffer_new(): bytes that are there */
+    int holders;                            /* for held.h */
 };
 
 /* An element of a STRING tensor: bytes owned by the tensor's buffer, not NUL-terminated. */

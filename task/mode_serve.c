@@ -38,6 +38,9 @@ static const char usage[] =
     "  --task N         which task of that job, from 0\n"
     "                   (all three come from TF_CONFIG where they are not given)\n"
     "  --threads N      for kernels (all processors that it may use)\n"
+    "  --exchange-bytes N  of tensors between tasks: those that wait to be received, are\n"
+    "                   on their way, or are lent; steps that need more fail with\n"
+    "                   RESOURCE_EXHAUSTED (half of the memory that it may use)\n"
     "  --insecure       serve without encryption, on a loopback address\n"
     "  --certificate F  PEM, with its key: all tasks and clients show one by this authority\n"
     "  --idle-seconds N end when no client has used any of the tasks for so long\n";
@@ -47,6 +50,7 @@ struct serving {
     struct cluster_spec spec;
     const char *address;
     int threads;
+    int64_t exchange_bytes;
     struct certificate certificate;
     int64_t idle_seconds; /* 0: it ends when it is told */
     struct resources *resources;
@@ -81,6 +85,7 @@ static bool read_arguments(int argc, char **argv, struct serving *serving, struc
         {.name = "--job", .text = &job},
         {.name = "--task", .number = &task, .max = 9999},
         {.name = "--threads", .number = &threads, .max = 1024},
+        {.name = "--exchange-bytes", .number = &serving->exchange_bytes, .max = INT64_MAX},
         {.name = "--insecure", .flag = &insecure},
         {.name = "--certificate", .text = &pem},
         {.name = "--idle-seconds", .number = &serving->idle_seconds, .max = IDLE_MAX_S},
@@ -140,11 +145,13 @@ static bool start(struct serving *serving, struct error *err)
 {
     const struct cluster_spec *spec = &serving->spec;
     serving->resources = resources_new(spec->job);
-    serving->worker = worker_new(&(struct worker_options){.job = spec->job,
-                                                          .task = spec->task,
-                                                          .threads = serving->threads,
-                                                          .resources = serving->resources},
-                                 err);
+    serving->worker =
+        worker_new(&(struct worker_options){.job = spec->job,
+                                            .task = spec->task,
+                                            .threads = serving->threads,
+                                            .resources = serving->resources,
+                                            .held_bytes_max = serving->exchange_bytes},
+                   err);
     if (!serving->worker || !link_tasks(serving, err))
         return false;
     worker_set_peers(serving->worker, serving->links, serving->links_count);

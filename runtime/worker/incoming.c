@@ -3,6 +3,7 @@
 #include "runtime/worker/incoming.h"
 #include "base/error.h"
 #include "base/str.h"
+#include "runtime/held.h"
 #include "runtime/tensor_pb.h"
 #include "runtime/worker/wire.h"
 
@@ -53,6 +54,9 @@ static bool take_head(struct incoming *incoming, const struct rpc_span *spans, i
     incoming->sent_us = received.sent_us;
     if (received.dead)
         return true;
+    incoming->is_held = held_add(&incoming->value, err);
+    if (!incoming->is_held)
+        return false;
     if (received.address) {
         if (!incoming->near)
             return fail(err, INVALID, "a task that is not near says where its memory is");
@@ -98,5 +102,8 @@ bool incoming_end(struct incoming *incoming, struct error *err)
 
 void incoming_release(struct incoming *incoming)
 {
+    if (incoming->is_held)
+        held_drop(&incoming->value);
+    incoming->is_held = false;
     tensor_release(&incoming->value);
 }

@@ -15,6 +15,7 @@ struct incoming {
     struct tensor value;             /* owned */
     bool dead;
     bool has_begun;
+    bool is_held;    /* the value is counted: see held.h */
     bool was_lent;   /* the sender is to be told when it is not needed any more; an error does
                         not change that */
     int64_t sent_us; /* by the clock of its sender; 0: it does not say */

@@ -11,6 +11,8 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/error.h"
+#include "runtime/held.h"
 #include "runtime/tensor.h"
 #include "runtime/worker/lent.h"
 
@@ -29,6 +31,12 @@ struct lent {
     int count;
     struct held_loan loans[LENT_MAX];
 };
+
+static void give_back(struct tensor *tensor)
+{
+    held_drop(tensor);
+    tensor_release(tensor);
+}
 
 struct lent *lent_new(int loan_ms)
 {
@@ -54,13 +62,13 @@ void lent_free(struct lent *lent)
         pthread_cond_wait(&lent->changed, &lent->lock);
     pthread_mutex_unlock(&lent->lock);
     for (int i = 0; i < lent->count; i++)
-        tensor_release(&lent->loans[i].tensor);
+        give_back(&lent->loans[i].tensor);
     pthread_cond_destroy(&lent->changed);
     pthread_mutex_destroy(&lent->lock);
     free(lent);
 }
 
-/* --- taking loans out: their tensors are the caller's to release, under no lock --- */
+/* --- taking loans out: their tensors are the caller's to give back, under no lock --- */
 
 static struct tensor take_locked(struct lent *lent, int index)
 {
@@ -79,10 +87,10 @@ static int take_late_locked(struct lent *lent, struct tensor out[LENT_MAX])
     return count;
 }
 
-static void release_all(struct tensor *tensors, int count)
+static void give_back_all(struct tensor *tensors, int count)
 {
     for (int i = 0; i < count; i++)
-        tensor_release(&tensors[i]);
+        give_back(&tensors[i]);
 }
 
 /* --- the thread --- */
@@ -108,7 +116,7 @@ static void *lent_main(void *arg)
         pthread_cond_timedwait(&lent->changed, &lent->lock, &end);
         int count = take_late_locked(lent, late);
         pthread_mutex_unlock(&lent->lock);
-        release_all(late, count);
+        give_back_all(late, count);
         pthread_mutex_lock(&lent->lock);
     }
     lent->is_watched = false;
@@ -137,7 +145,12 @@ bool lent_add(struct lent *lent, const struct loan *loan, const struct tensor *t
 {
     struct tensor late[LENT_MAX];
     struct held_loan added = {.loan = *loan, .until_ns = clock_monotonic_ns() + lent->loan_ns};
+    struct error err;
     tensor_share(&added.tensor, tensor);
+    if (!held_add(&added.tensor, &err)) {
+        tensor_release(&added.tensor); /* who sends it instead will say so */
+        return false;
+    }
     pthread_mutex_lock(&lent->lock);
     int late_count = take_late_locked(lent, late);
     bool ok = loan->request_id && lent->count < LENT_MAX;
@@ -149,9 +162,9 @@ bool lent_add(struct lent *lent, const struct loan *loan, const struct tensor *t
         watch_locked(lent);
     }
     pthread_mutex_unlock(&lent->lock);
-    release_all(late, late_count);
+    give_back_all(late, late_count);
     if (!ok)
-        tensor_release(&added.tensor);
+        give_back(&added.tensor);
     return ok;
 }
 
@@ -166,7 +179,7 @@ bool lent_end(struct lent *lent, int64_t request_id)
             tensor = take_locked(lent, i);
     }
     pthread_mutex_unlock(&lent->lock);
-    tensor_release(&tensor);
+    give_back(&tensor);
     return found;
 }
 
@@ -179,7 +192,7 @@ void lent_end_step(struct lent *lent, int64_t step_id)
         if (lent->loans[i].loan.step_id == step_id)
             ended[count++] = take_locked(lent, i);
     pthread_mutex_unlock(&lent->lock);
-    release_all(ended, count);
+    give_back_all(ended, count);
 }
 
 int lent_count(struct lent *lent)

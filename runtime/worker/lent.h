@@ -26,8 +26,8 @@ struct loan {
 struct lent *lent_new(int loan_ms);
 void lent_free(struct lent *lent); /* NULL is fine */
 
-/* Shares the tensor and says where its elements are; false when too many are lent, or another
- * has the number. */
+/* Shares the tensor and says where its elements are; false when too many or too much (held.h)
+ * are lent, or another has the number. */
 bool lent_add(struct lent *lent, const struct loan *loan, const struct tensor *tensor,
               uint64_t *address);
 

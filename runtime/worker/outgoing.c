@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/str.h"
+#include "runtime/held.h"
 #include "runtime/tensor.h"
 #include "runtime/worker/outgoing.h"
 #include "runtime/worker/wire.h"
@@ -33,6 +34,7 @@ static void give_back(void *arg)
     struct lent_piece *lent = arg;
     bool made = atomic_load_explicit(&lent->is_made, memory_order_acquire);
     assert(made);
+    held_drop(&lent->value);
     tensor_release(&lent->value);
     free(lent);
 }
@@ -43,6 +45,7 @@ static struct rpc_piece lend(struct outgoing *outgoing, size_t size)
     struct lent_piece *lent = alloc_bytes(sizeof(*lent));
     size_t left = tensor_bytes(&outgoing->value) - outgoing->sent;
     tensor_share(&lent->value, &outgoing->value);
+    held_add_again(&lent->value);
     const struct rpc_piece piece = {.data = (const char *)lent->value.data + outgoing->sent,
                                     .size = size < left ? size : left,
                                     .release = give_back,
@@ -76,6 +79,7 @@ static int next(struct rpc_source *source, struct rpc_piece pieces[RPC_PIECES_MA
 static void free_outgoing(struct rpc_source *source)
 {
     struct outgoing *outgoing = (struct outgoing *)source;
+    held_drop(&outgoing->value);
     tensor_release(&outgoing->value);
     free(outgoing);
 }
@@ -93,8 +97,8 @@ void outgoing_reply(struct rpc_call *call, const struct tensor *value, bool dead
 {
     size_t size = dead ? 0 : tensor_bytes(value);
     bool plain = dead || BIT(value->dtype) & DTYPES_PLAIN;
+    struct error err;
     if (size + WIRE_SMALL_BYTES > LIMIT_MESSAGE_BYTES && !(plain && chunks)) {
-        struct error err;
         (void)fail(&err, EXHAUSTED, "a tensor of %zu bytes is over the %lld of a message", size,
                    (long long)LIMIT_MESSAGE_BYTES);
         rpc_call_fail(call, &err);
@@ -104,10 +108,17 @@ void outgoing_reply(struct rpc_call *call, const struct tensor *value, bool dead
         reply_copied(call, value, dead);
         return;
     }
+    struct tensor shared;
+    tensor_share(&shared, value);
+    if (!held_add(&shared, &err)) {
+        tensor_release(&shared);
+        rpc_call_fail(call, &err);
+        return;
+    }
     struct outgoing *outgoing = alloc_bytes(sizeof(*outgoing));
     outgoing->base = (struct rpc_source){next, free_outgoing};
     outgoing->follows = chunks && size > WIRE_CHUNK_BYTES;
-    tensor_share(&outgoing->value, value);
+    outgoing->value = shared;
     rpc_call_reply_from(call, &outgoing->base);
 }
 

@@ -15,7 +15,7 @@ struct worker;
 /*
  * Answers with the tensor (shared), or that it is dead: in one message, TensorFlow's form; or,
  * when `chunks` are understood, with the elements of a large one in chunks.  Fails the call
- * with EXHAUSTED when one message cannot hold it.
+ * with EXHAUSTED when one message cannot hold it, or too much is between tasks (held.h).
  */
 void outgoing_reply(struct rpc_call *call, const struct tensor *value, bool dead, bool chunks);
 

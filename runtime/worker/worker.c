@@ -12,6 +12,7 @@
 #include "base/limits.h"
 #include "base/map.h"
 #include "runtime/cancel.h"
+#include "runtime/held.h"
 #include "runtime/master/node_error.h"
 #include "runtime/statistics.h"
 #include "runtime/waits.h"
@@ -50,6 +51,7 @@ struct worker *worker_new(const struct worker_options *options, struct error *er
 {
     struct worker *worker = alloc_bytes(sizeof(*worker));
     buffer_keep_spare();
+    held_set_max(options->held_bytes_max);
     worker->threads = options->threads > 0 ? options->threads : threads_default();
     if (!init_device(worker, options, err)) {
         free(worker);

@@ -21,6 +21,7 @@ struct worker_options {
     uint32_t passes_off;         /* of the optimiser: OPTIMISE_BIT()s of optimise.h */
     struct resources *resources; /* shared with others, borrowed; NULL: the worker's own */
     int64_t memory_bytes_max;    /* 0: LIMIT_TENSOR_BYTES */
+    int64_t held_bytes_max;      /* between tasks, in this process: see held_set_max() */
     uint64_t incarnation;        /* 0: another one each time */
 };
 

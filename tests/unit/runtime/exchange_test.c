@@ -1,5 +1,6 @@
 /* exchange_test.c - tensors on their way between tasks: by messages, and by reading memory. */
 
+#include "runtime/held.h"
 #include "runtime/worker/lent.h"
 #include "runtime/worker/near.h"
 #include "runtime/worker/remote.h"
@@ -340,6 +341,87 @@ TEST(large_tensors_of_steps_are_read_nearby)
     }
     CHECK_INT(((struct remote *)cluster->links[0])->peer, PEER_NEAR);
     tensor_release(&in);
+    stop();
+}
+
+/* --- more than there is room for --- */
+
+static void await_nothing_held(void)
+{
+    for (int i = 0; held_bytes() && i < 5000; i++)
+        usleep(1000);
+    CHECK_INT(held_bytes(), 0);
+}
+
+/* A step that needs more fails and says so; nothing of it stays, and smaller ones go on. */
+TEST(steps_that_exchange_too_much_fail)
+{
+    static const enum peer kinds[] = {PEER_STOCK, PEER_FAR, PEER_NEAR};
+    start();
+    struct edge x = placeholder(world, "x", F32);
+    on(2, node1(world, "Neg", "far", on(0, node1(world, "Neg", "ps", x))));
+    extend(session, world);
+    struct tensor in = zeros(1000000), out;
+    const char *feed = "x", *fetch = "far";
+    const struct session_run run = {.feeds = &feed,
+                                    .feed_values = &in,
+                                    .feeds_count = 1,
+                                    .fetches = &fetch,
+                                    .fetches_count = 1,
+                                    .timeout_ms = 20000};
+    for (int i = 0; i < ARRAY_LEN(kinds); i++) {
+        if (kinds[i] != PEER_NEAR)
+            ((struct remote *)cluster->links[0])->peer = kinds[i];
+        else
+            remote_learn((struct remote *)cluster->links[0], true);
+        held_set_max(3000000);
+        CHECK_FAILS(cluster_session_run(session, &run, &out, &err), &err, EXHAUSTED);
+        CHECK(
+            strstr(err.text, "of 3000000 bytes are between tasks already (--exchange-bytes)"));
+        await_nothing_held();
+        CHECK(fetch_number(session, "x", 3, "far") == 3);
+        held_set_max(50000000);
+        CHECK_OK(cluster_session_run(session, &run, &out, &err), &err);
+        tensor_release(&out);
+        await_nothing_held();
+    }
+    held_set_max(0);
+    tensor_release(&in);
+    stop();
+}
+
+/* Where it waits or arrives: the value in its step, the answer that is being read. */
+TEST(each_end_counts_what_it_has)
+{
+    start();
+    scalar(world, "one", 1);
+    struct rpc_client *client = ps_client();
+    struct tensor value = zeros(1000000);
+    struct got got;
+    char key[300];
+    send_key(key);
+    put(400, key, &value);
+    CHECK_INT(held_bytes(), 4000000);
+    const struct wire_receive in = {.step_id = 400, .key = key, .request_id = 1};
+    CHECK_OK(receive_from_ps(client, SERVICE_CHUNKS, &in, &got), &err);
+    for (int i = 0; held_bytes() > 4000000 && i < 5000; i++)
+        usleep(1000);
+    CHECK_INT(held_bytes(), 4000000);
+    incoming_release(&got.incoming);
+    await_nothing_held();
+
+    struct str head = {0};
+    struct incoming incoming = {0};
+    wire_write_received_head(&value, true, 0, &head);
+    const struct rpc_span span = {head.data, head.size};
+    held_set_max(3999999);
+    CHECK_FAILS(incoming_take(&incoming, &span, 1, &err), &err, EXHAUSTED);
+    incoming_release(&incoming);
+    CHECK_INT(held_bytes(), 0);
+    held_set_max(0);
+    str_release(&head);
+    tensor_release(&value);
+    rpc_client_free(client);
     stop();
 }
 
