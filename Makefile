@@ -391,8 +391,8 @@ interop: all $(BUILD)/tf-read $(BUILD)/tf-write $(BUILD)/onnx-write $(BUILD)/ker
 FUZZ_TARGETS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_ENGINE := $(patsubst %,$(OBJ)/scheduler/engines/%.o,settings slurm command kubernetes_pod)
 FUZZ_LIBS := $(OBJ)/tests/fuzz/mutate.o $(OBJ)/server/url.o $(FUZZ_ENGINE) $(LIBS_RUNTIME)
-# These have a whole server inside.
-FUZZ_SERVER := $(addprefix $(BUILD)/,fuzz_http fuzz_websocket fuzz_filter)
+# These have the server's code inside.
+FUZZ_SERVER := $(addprefix $(BUILD)/,fuzz_http fuzz_websocket fuzz_filter fuzz_certify)
 fuzz_make = $(MAKE) --no-print-directory CC=clang-14 SAN=fuzz BUILD=build/fuzz
 
 $(FUZZ_SERVER): $(BUILD)/%: $(OBJ)/tests/fuzz/%.o $(OBJ)/tests/fuzz/yard.o $(LIBS_CONTROL)

@@ -93,7 +93,7 @@ static bool read_known(struct authority *authority, const char *text,
     pthread_mutex_unlock(&authority->lock);
     if (found)
         return true;
-    if (!certificate_read(authority->seed, RPC_NODES_NAME, text, client, err))
+    if (!certificate_read(authority->seed, text, client, err))
         return false;
     pthread_mutex_lock(&authority->lock);
     memcpy(known->hash, hash, sizeof(hash));

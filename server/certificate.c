@@ -110,11 +110,16 @@ static bool write_texts(X509 *certificate, EVP_PKEY *pair, struct arena *arena,
     return ok;
 }
 
+static EVP_PKEY *keys_of(const uint8_t seed[CERTIFICATE_SEED_BYTES])
+{
+    return EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, NULL, seed, CERTIFICATE_SEED_BYTES);
+}
+
 /* The certificate of the seed, and its keys; NULL when the library fails. */
 static X509 *make(const uint8_t seed[CERTIFICATE_SEED_BYTES], const char *name, EVP_PKEY **pair)
 {
     X509 *made = X509_new();
-    *pair = EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, NULL, seed, CERTIFICATE_SEED_BYTES);
+    *pair = keys_of(seed);
     if (made && *pair && fill(made, *pair, name))
         return made;
     X509_free(made);
@@ -243,22 +248,18 @@ static bool read_client(X509 *certificate, struct certificate_client *client)
     return client->name[0] && client->mark;
 }
 
-bool certificate_read(const uint8_t seed[CERTIFICATE_SEED_BYTES], const char *name,
-                      const char *text, struct certificate_client *client, struct error *err)
+bool certificate_read(const uint8_t seed[CERTIFICATE_SEED_BYTES], const char *text,
+                      struct certificate_client *client, struct error *err)
 {
-    EVP_PKEY *issuer_key;
-    X509 *issuer = make(seed, name, &issuer_key), *certificate = read_text(text);
-    if (!issuer) {
-        EVP_PKEY_free(issuer_key);
-        X509_free(certificate);
+    EVP_PKEY *issuer_key = keys_of(seed);
+    if (!issuer_key)
         return library_failed(err);
-    }
+    X509 *certificate = read_text(text);
     bool ok = certificate && X509_verify(certificate, issuer_key) == 1 &&
               X509_get_extended_key_usage(certificate) == XKU_SSL_CLIENT &&
               read_client(certificate, client);
     ERR_clear_error();
     X509_free(certificate);
-    X509_free(issuer);
     EVP_PKEY_free(issuer_key);
     return ok || fail(err, UNAUTHENTICATED,
                       "the certificate is not of this server's authority: join again with a "

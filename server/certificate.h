@@ -46,9 +46,8 @@ struct certificate_client { /* as a certificate says */
 };
 
 /*
- * Whose the certificate (PEM) is.  UNAUTHENTICATED when the one of `seed` and `name` did not
- * sign it, or not for a client; that its time is over is for the caller to see.
+ * Whose the certificate (PEM) is.  UNAUTHENTICATED when the key of `seed` did not sign it, or
+ * not for a client; that its time is over is for the caller to see.
  */
-bool certificate_read(const uint8_t seed[CERTIFICATE_SEED_BYTES], const char *name,
-                      const char *certificate, struct certificate_client *client,
-                      struct error *err) CHECKED;
+bool certificate_read(const uint8_t seed[CERTIFICATE_SEED_BYTES], const char *certificate,
+                      struct certificate_client *client, struct error *err) CHECKED;

@@ -4,6 +4,7 @@
  * What unpacks is packed and unpacked again and is the same then.
  */
 
+#include "proto/agent_certify_pb.h"
 #include "proto/agent_pb.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -25,13 +26,16 @@ MESSAGE(sync_response)
 MESSAGE(ship_request)
 MESSAGE(ship_response)
 MESSAGE(start_task)
+MESSAGE(certify_request)
+MESSAGE(certify_response)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static bool (*const again[])(const void *, size_t, struct arena *, struct str *,
                                  struct error *) = {
-        again_join_request, again_join_response, again_sync_request, again_sync_response,
-        again_ship_request, again_ship_response, again_start_task};
+        again_join_request,  again_join_response,   again_sync_request,
+        again_sync_response, again_ship_request,    again_ship_response,
+        again_start_task,    again_certify_request, again_certify_response};
     if (!size)
         return 0;
     int kind = data[0] % ARRAY_LEN(again);
