@@ -96,7 +96,7 @@ static void read_signed(const uint8_t *bytes, size_t size, struct arena *arena)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    if (!size)
+    if (size < 2)
         return 0;
     struct arena *arena = arena_new();
     int kind = *data++ % 5;
