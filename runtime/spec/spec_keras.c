@@ -89,7 +89,7 @@ static bool is_op(const json_t *layer)
 static bool is_input(const struct keras_call *call)
 {
     const char *class = json_string_value(json_object_get(call->layer, "class_name"));
-    return class && !strcmp(class, "InputLayer");
+    return class && (!strcmp(class, "InputLayer") || !strcmp(class, "Input")); /* its alias */
 }
 
 static const struct keras_call *find_call(const struct keras *k,

@@ -152,6 +152,9 @@ static const struct bad_spec bad_specs[] = {
     {KERAS("{\"class_name\": \"InputLayer\", \"name\": \"a\", \"config\": {}},"
            "{\"class_name\": \"InputLayer\", \"name\": \"a\", \"config\": {}}"),
      INVALID, "/model/keras/config/layers/1", "the same name"},
+    {KERAS(INPUT_I ", {\"class_name\": \"Input\", \"config\": {\"name\": \"a\"}, "
+                   "\"inbound_nodes\": [{\"args\": [" TENSOR_I "], \"kwargs\": {}}]}"),
+     INVALID, "/model/keras/config/layers/1", "takes its input from the data"},
     {KERAS(INPUT_I "," DENSE_OF("\"float16\"")), UNIMPLEMENTED,
      "/model/keras/config/layers/1/config/dtype", "computes in \"float16\""},
     {KERAS(INPUT_I "," DENSE_OF(POLICY("mixed_float16"))), UNIMPLEMENTED,
