@@ -271,14 +271,18 @@ static bool batch_run(struct loop *loop, struct error *err)
     if (!state_ready(loop, err))
         return false;
     int64_t epoch_before = scheduler_epoch(loop->scheduler);
+    uint64_t start_us = clock_monotonic_us();
     for (int i = 0; i < loop->batch_count; i++)
         message_step(loop, loop->batch[i]);
     loop_step(loop, &(struct scheduler_event){.kind = ON_TICK});
     if (loop->actions.count)
         failpoint("server.before_decide");
+    uint64_t decided_us = clock_monotonic_us();
     if (!loop_commit(loop->db, &loop->actions, epoch_before, scheduler_epoch(loop->scheduler),
                      loop->joins, loop->joins_count, err))
         return false;
+    loop->pass.decide_us = decided_us - start_us;
+    loop->pass.store_us = clock_monotonic_us() - decided_us;
     batch_forget(loop);
     batch_send(loop);
     return true;
@@ -316,6 +320,17 @@ static void batch_take(struct loop *loop, int timeout_ms)
     }
 }
 
+static void pass_note(struct loop *loop, uint64_t took_us)
+{
+    loop->pass.took_us = took_us;
+    loop->pass.messages = loop->batch_count;
+    loop->pass.decisions = loop->actions.count;
+    loop->pass.nodes = scheduler_nodes_count(loop->scheduler);
+    pthread_mutex_lock(&loop->lock);
+    passes_note(&loop->passes, &loop->pass);
+    pthread_mutex_unlock(&loop->lock);
+}
+
 static void batch_free(struct loop *loop)
 {
     for (int i = 0; i < loop->batch_count; i++) {
@@ -336,6 +351,7 @@ static void *loop_main(void *arg)
         batch_take(loop, failed_ms ? failed_ms : sleep_ms(loop));
         struct error err;
         uint64_t start_us = clock_monotonic_us();
+        loop->pass = (struct pass){.wall_us = (int64_t)clock_wall_us()};
         bool ok = batch_run(loop, &err);
         if (!ok)
             state_drop(loop, &err);
@@ -343,6 +359,8 @@ static void *loop_main(void *arg)
         uint64_t end_us = clock_monotonic_us(), took_us = end_us - start_us;
         loop->rested_us =
             end_us + (took_us < RESTS_US_MAX / RESTS ? RESTS * took_us : RESTS_US_MAX);
+        if (ok)
+            pass_note(loop, took_us);
         batch_free(loop);
         if (loop->agents.flush)
             loop->flush_us = loop->agents.flush(loop->agents.self);
@@ -387,6 +405,13 @@ struct loop *loop_new(const struct loop_options *options, struct error *err)
         return loop;
     loop_free(loop);
     return NULL;
+}
+
+void loop_passes(struct loop *loop, struct passes *out)
+{
+    pthread_mutex_lock(&loop->lock);
+    *out = loop->passes;
+    pthread_mutex_unlock(&loop->lock);
 }
 
 void loop_set_agents(struct loop *loop, const struct loop_agents *agents)

@@ -14,6 +14,7 @@
 #include "scheduler/scheduler.h"
 #include "scheduler/whatif.h"
 
+struct passes;
 struct arena;
 struct loop;
 
@@ -119,6 +120,9 @@ bool loop_priority(struct loop *loop, int64_t job, int priority, int64_t seq,
 
 /* Queues or projects were changed in the database: the loop reads them again. */
 bool loop_shares(struct loop *loop, struct error *err) CHECKED;
+
+/* How long its passes took since the loop was made. */
+void loop_passes(struct loop *loop, struct passes *out);
 
 /* A node as the scheduler sees it now. */
 struct loop_node {

@@ -11,6 +11,7 @@
 #include "db/queues.h"
 #include "db/ship.h"
 #include "scheduler/loop.h"
+#include "scheduler/passes.h"
 
 /* A node as the database knows it. */
 struct loop_known {
@@ -103,10 +104,12 @@ struct loop {
     int batch_count;
     struct loop_join *joins[LOOP_BATCH]; /* of the batch, as far as they went well */
     int joins_count;
+    struct pass pass; /* the one that is under way */
 
-    pthread_mutex_t lock;        /* guards: `done` of requests, checked, checked_next */
+    pthread_mutex_t lock;        /* guards: `done` of requests and what follows */
     char *checked[LOOP_CHECKED]; /* needs that the nodes as they are could meet */
     int checked_next;
+    struct passes passes;
 };
 
 /* --- loop.c --- */

@@ -166,6 +166,8 @@ const struct openapi_schema openapi_schemas[] = {
     {"Queue", FIELDS(FIRST("name", TEXT) FIELD("priority", INTEGER) FIELD("weight", INTEGER)
         FIELD("preempt", BOOLEAN))},
     {"QueueRequest", STRICT("", FIRST("priority", WHOLE_OR_NULL(0, 100)) FIELD("weight", WHOLE_OR_NULL(1, 1000)) FIELD("preempt", BOOLEAN_OR_NULL))},
+    {"Scheduler", FIELDS(FIRST("passes", INTEGER) FIELD("seconds", NUMBER) FIELD("longest", LIST(FIELDS(FIRST("at", TIME) FIELD("seconds", NUMBER)
+        FIELD("decide_seconds", NUMBER) FIELD("store_seconds", NUMBER) FIELD("messages", INTEGER) FIELD("decisions", INTEGER) FIELD("nodes", INTEGER)))))},
     {"QueueList", FIELDS(FIRST("items", LIST(REF("Queue"))))},
     {"ProjectRequest", STRICT("", FIRST("weight", WHOLE_OR_NULL(1, 1000)) FIELD("quota", STRICT_OR_NULL(FIRST("cpus", BOUND)
         FIELD("memory_bytes", WHOLE_OR_NULL(0, 1152921504606846976)) FIELD("gpus", BOUND) FIELD("jobs", WHOLE_OR_NULL(0, 1000000000)))))},

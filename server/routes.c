@@ -12,12 +12,12 @@
 #include "server/request.h"
 
 const struct route *const routes_all[] = {
-    health_routes,    session_routes,    oidc_routes,     plan_routes,        jobs_routes,
-    jobs_list_routes, arrays_routes,     story_routes,    checkpoints_routes, metrics_routes,
-    logs_routes,      graph_routes,      files_routes,    follow_routes,      nodes_routes,
-    examples_routes,  queues_routes,     tokens_routes,   secrets_routes,     users_routes,
-    members_routes,   webhooks_routes,   datasets_routes, prometheus_routes,  openapi_routes,
-    points_routes,    jobs_ended_routes, tunnel_routes,
+    health_routes,    session_routes, oidc_routes,       plan_routes,        jobs_routes,
+    jobs_list_routes, arrays_routes,  story_routes,      checkpoints_routes, metrics_routes,
+    logs_routes,      graph_routes,   files_routes,      follow_routes,      nodes_routes,
+    examples_routes,  passes_routes,  queues_routes,     tokens_routes,      secrets_routes,
+    users_routes,     members_routes, webhooks_routes,   datasets_routes,    prometheus_routes,
+    openapi_routes,   points_routes,  jobs_ended_routes, tunnel_routes,
 };
 const int routes_all_count = ARRAY_LEN(routes_all);
 

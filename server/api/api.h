@@ -27,6 +27,7 @@ extern const struct route files_routes[];
 extern const struct route follow_routes[];
 extern const struct route nodes_routes[];
 extern const struct route examples_routes[];
+extern const struct route passes_routes[];
 extern const struct route queues_routes[];
 extern const struct route tokens_routes[];
 extern const struct route secrets_routes[];

@@ -15,6 +15,7 @@
 #include "db/queues.h"
 #include "scheduler/engines/engine.h"
 #include "scheduler/loop.h"
+#include "scheduler/passes.h"
 #include "server/api/api.h"
 #include "server/reply.h"
 #include "server/request.h"
@@ -207,6 +208,19 @@ static void add_pilots(struct str *out, struct engine *engine)
         sample(out, "pilots_max", counts[i].max, "queue", counts[i].queue, NULL);
 }
 
+static void add_passes(struct str *out, struct loop *loop)
+{
+    struct passes passes;
+    loop_passes(loop, &passes);
+    family(out, "scheduler_passes_total", "counter", "Passes of the scheduler.");
+    sample(out, "scheduler_passes_total", (double)passes.count, NULL);
+    family(out, "scheduler_pass_seconds_total", "counter", "That they took together.");
+    sample(out, "scheduler_pass_seconds_total", (double)passes.took_us / 1e6, NULL);
+    family(out, "scheduler_pass_seconds_longest", "gauge", "The longest of them.");
+    sample(out, "scheduler_pass_seconds_longest",
+           passes.longest_count ? (double)passes.longest[0].took_us / 1e6 : 0, NULL);
+}
+
 /* GET /metrics */
 static bool prometheus_show(struct request *req, struct error *err)
 {
@@ -218,6 +232,7 @@ static bool prometheus_show(struct request *req, struct error *err)
     add_jobs(&out, &facts);
     add_projects(&out, &facts);
     add_nodes(&out, &facts);
+    add_passes(&out, req->services->loop);
     add_pilots(&out, req->services->engine);
     size_t size = out.size;
     return reply_owned(req, 200, "text/plain; version=0.0.4; charset=utf-8", str_take(&out),

@@ -156,7 +156,7 @@ calls = {
     "DELETE /api/v1/nodes/{name}": [f"/api/v1/nodes/{node}"],
     "GET /api/v1/queues/{name}": ["/api/v1/queues/default"], "GET /api/v1/projects/{name}": ["/api/v1/projects/default"], "POST /api/v1/nodes/{name}:drain": [f"/api/v1/nodes/{node}:drain"],
     "POST /api/v1/nodes/{name}:undrain": [f"/api/v1/nodes/{node}:undrain"], "GET /api/v1/examples": ["/api/v1/examples"],
-    "PUT /api/v1/queues/{name}": [("/api/v1/queues/fast", {"priority": 60, "weight": 2, "preempt": True})], "GET /api/v1/queues": ["/api/v1/queues"],
+    "PUT /api/v1/queues/{name}": [("/api/v1/queues/fast", {"priority": 60, "weight": 2, "preempt": True})], "GET /api/v1/queues": ["/api/v1/queues"], "GET /api/v1/scheduler": ["/api/v1/scheduler"],
     "PUT /api/v1/projects/{name}": [("/api/v1/projects/p", {"weight": 2, "quota": {"gpus": 1, "cpus": None}})], "GET /api/v1/projects": ["/api/v1/projects"],
     "POST /api/v1/tokens": [("/api/v1/tokens", {"name": "t", "role": "viewer", "days": 1})], "GET /api/v1/tokens": ["/api/v1/tokens", "/api/v1/tokens?user=ana"],
     "DELETE /api/v1/tokens/{id}": [f"/api/v1/tokens/{spare}"],

@@ -68,3 +68,16 @@ check memory_is_sane test "$(value trainyard_resident_memory_bytes)" -gt 1000000
 token= api GET /metrics >/dev/null; check not_for_anybody same "$(status)" 401
 "$trainyard" kill 2 --dir "$dir" >/dev/null
 wait_for 10 is_final 2
+
+# --- the scheduler's passes ---
+check passes_counted python3 - "$(api GET /api/v1/scheduler)" <<'P'
+import json, sys
+told = json.loads(sys.argv[1])
+took = [one["seconds"] for one in told["longest"]]
+assert told["passes"] >= len(took) > 2 and took == sorted(took, reverse=True), told
+assert 0 < sum(took) <= told["seconds"] + 1e-9 < 60, told
+assert all(one["decide_seconds"] + one["store_seconds"] <= one["seconds"] for one in told["longest"]), told
+assert any(one["decisions"] and one["messages"] and one["nodes"] == 1 for one in told["longest"]), told
+P
+check passes_on_the_command_line has "$("$trainyard" queue --passes --dir "$dir")" "passes since the server started"
+

@@ -15,6 +15,7 @@ import type {
     Placed,
     StepTimes,
     Problem,
+    Passes,
     Project,
     Series,
     Token,
@@ -205,6 +206,8 @@ export const changeUser = (name: string, change: { role?: string; disabled?: boo
 export async function userLink(name: string): Promise<string> {
     return (await request<{ url: string }>("POST", `${userPath(name)}:link`)).url;
 }
+
+export const passes = (): Promise<Passes> => request("GET", "/scheduler");
 
 export async function tokens(): Promise<Token[]> {
     return (await request<{ items: Token[] }>("GET", "/tokens")).items;

@@ -154,6 +154,12 @@ export interface User {
     created_at: string;
 }
 
+export interface Passes {
+    passes: number;
+    seconds: number;
+    longest: { at: string; seconds: number; decide_seconds: number; store_seconds: number; messages: number; decisions: number; nodes: number }[];
+}
+
 export interface Token {
     id: number;
     kind: string;

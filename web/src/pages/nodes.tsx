@@ -61,6 +61,50 @@ export function NodesPage(): preact.JSX.Element {
                 </table>
                 </div>
             ) : null}
+            <Scheduler />
         </>
+    );
+}
+
+// How long the scheduler takes for a pass, and which took longest.
+function Scheduler(): preact.JSX.Element | null {
+    const { value } = useLoad(api.passes, []);
+    const longest = value?.longest[0];
+    if (!value || !longest) return null;
+    const ms = (seconds: number): string => `${(seconds * 1000).toPrecision(3)} ms`;
+    return (
+        <details>
+            <summary class="muted">
+                The scheduler made {value.passes} passes, {ms(value.seconds / value.passes)} each; the longest took {ms(longest.seconds)}
+            </summary>
+            <div class="wide slim">
+                <table>
+                    <thead>
+                        <tr>
+                            <th>Began</th>
+                            <th class="right">Took</th>
+                            <th class="right">Deciding</th>
+                            <th class="right">Storing</th>
+                            <th class="right">Messages</th>
+                            <th class="right">Decisions</th>
+                            <th class="right">Nodes</th>
+                        </tr>
+                    </thead>
+                    <tbody>
+                        {value.longest.map((pass) => (
+                            <tr key={`${pass.at} ${pass.seconds}`}>
+                                <td>{new Date(pass.at).toLocaleString()}</td>
+                                <td class="right">{ms(pass.seconds)}</td>
+                                <td class="right">{ms(pass.decide_seconds)}</td>
+                                <td class="right">{ms(pass.store_seconds)}</td>
+                                <td class="right">{pass.messages}</td>
+                                <td class="right">{pass.decisions}</td>
+                                <td class="right">{pass.nodes}</td>
+                            </tr>
+                        ))}
+                    </tbody>
+                </table>
+            </div>
+        </details>
     );
 }
