@@ -354,6 +354,7 @@ lint-words:
 	@echo "  LINT    words"
 	$(Q)tests/lint/words.sh
 	$(Q)tests/lint/faults.sh
+	$(Q)python3 tests/sim/planted.py --places
 lint-lengths:
 	@echo "  LINT    lengths"
 	$(Q)awk -f tests/lint/lengths.awk $(filter-out tests/% runtime/trainyard.h,$(C_FILES))

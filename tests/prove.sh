@@ -73,6 +73,10 @@ fuzz() { # target
     echo "$runs inputs, 0 findings"
 }
 
+planted() {
+    make --no-print-directory sim && python3 tests/sim/planted.py
+}
+
 sim() { # worlds, options
     make --no-print-directory sim && build/sim --seeds "$@"
 }
@@ -149,6 +153,7 @@ part tasks cut_cases 20
 part cut-graphs cut_graphs 5000
 part sim sim 1000000
 part sim-sqlite sim 20000 --sqlite
+part planted planted
 part trace trace
 part flood flood 1000000
 part resume make system T=resume KILLS=100 TIMEOUT=3600

@@ -89,6 +89,10 @@ static void process_start(struct world *world, int node, const struct command *c
                                 sizeof(*world->started));
     world->started[world->started_count++] = command->task;
 
+    if (command->gpu_mask & agent->gpus_away)
+        sim_broken("F28: %s:%d of attempt %lld is started on a GPU of node %d that is away",
+                   command->task.role, command->task.index, (long long)command->task.epoch,
+                   node + 1);
     world_trace(world, "node %d: starts %s:%d of attempt %lld", node + 1, command->task.role,
                 command->task.index, (long long)command->task.epoch);
     struct process *process = process_add(agent, &command->task);
@@ -242,6 +246,7 @@ void agent_sync(struct world *world, int node)
                                 .epoch = agent->epoch,
                                 .done = agent->done,
                                 .boot_id = arena_printf(world->arena, "boot%d", agent->boots),
+                                .gpus_away = agent->gpus_away,
                                 .asked_us = world->now_us};
     if (!agent->epoch)
         agent->asked_us = world->now_us;
@@ -306,11 +311,28 @@ void machine_boot(struct world *world, int node)
     world->agents[node].agent_up = true;
 }
 
+/* The driver says so: what runs on those that are away is ended, and the agent joins anew. */
+void gpus_change(struct world *world, int node, uint64_t away)
+{
+    struct agent *agent = &world->agents[node];
+    if (agent->gpus_away == away)
+        return;
+    world_trace(world, "node %d: GPUs %#llx are away", node + 1, (unsigned long long)away);
+    for (int i = 0; i < agent->processes_count; i++) {
+        const struct process *process = &agent->processes[i];
+        if (process->alive && process->gpu_mask & away & ~agent->gpus_away)
+            process_later(world, node, &process->task, PROCESS_KILLED, EXIT_CRASH, 1 * MS);
+    }
+    agent->gpus_away = away;
+    agent_forget(agent);
+}
+
 /* Whatever hung lets go. */
 void agent_heal(struct world *world, int node)
 {
     struct agent *agent = &world->agents[node];
     agent->cut_to_us = agent->cut_from_us = 0;
+    gpus_change(world, node, 0);
     for (int i = 0; i < agent->processes_count; i++) {
         struct process *process = &agent->processes[i];
         if (!process->alive || !process->hangs)

@@ -41,6 +41,7 @@ struct message {
     int tasks_count;
     const struct message *request; /* of an answer */
     const char *boot_id;           /* of a join */
+    uint64_t gpus_away;            /* of a join */
     uint64_t asked_us;
 };
 
@@ -69,6 +70,7 @@ struct agent {
     struct scheduler_resources capacity;
     const char *gpu_type;
     int64_t gpu_memory_bytes;
+    uint64_t gpus_away; /* bit i: GPU i is lost, or others use it */
     const struct scheduler_label *labels;
     int labels_count;
     struct process *processes; /* in the order in which they came */
@@ -182,6 +184,7 @@ void agent_sync(struct world *world, int node);
 void agent_crash(struct world *world, int node);
 void machine_crash(struct world *world, int node);
 void machine_boot(struct world *world, int node);
+void gpus_change(struct world *world, int node, uint64_t away);
 void process_runs(struct world *world, int node, const struct ref *task);
 void process_ends(struct world *world, int node, const struct ref *task,
                   enum exit_reason reason, bool killed);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""planted.py [--seeds N] [NAME...] - plants known bugs into a copy of the scheduler, one at a time, and sees that the
-simulator finds each.  A simulator that misses one is itself failing."""
+"""planted.py [--places | --seeds N] [NAME...] - plants known bugs into a copy of the scheduler, one at a time, and sees that the
+simulator finds each.  A simulator that misses one is itself failing.  With --places it only sees that each has its place."""
 
 import os
 import shutil
@@ -15,7 +15,7 @@ BUGS = [
     ("room_given_back_twice", "scheduler/scheduler_job.c", "    scheduler_books_give(task->node, task);\n",
      "    scheduler_books_give(task->node, task);\n    scheduler_books_give(task->node, task);\n"),
     ("room_never_given_back", "scheduler/scheduler_job.c", "    scheduler_books_give(task->node, task);\n", ""),
-    ("gpu_given_twice", "scheduler/scheduler_books.c", "(empty ? 0 : node->gpu_held[g])", "(empty ? 0 : node->gpu_held[g] / 2)"),
+    ("gpu_given_twice", "scheduler/scheduler_books.c", "away ? SCHEDULER_GPU_WHOLE : node->gpu_held[g];", "away ? SCHEDULER_GPU_WHOLE : node->gpu_held[g] / 2;"),
     ("drained_node_used", "scheduler/scheduler_node.c", "node->state == NODE_JOINED && !node->draining &&", "node->state == NODE_JOINED &&"),
     ("suspect_node_used", "scheduler/scheduler_node.c", "node->state == NODE_JOINED && !node->draining &&", "!node->draining &&"),
     ("ghosts_not_waited_for", "scheduler/scheduler_node.c", "!node->draining &&\n           !node->ghosts_count;", "!node->draining;"),
@@ -33,7 +33,7 @@ BUGS = [
     ("pause_ignored", "scheduler/scheduler_job.c", "job->after_count > 0 || job->paused;", "job->after_count > 0;"),
     ("failed_predecessor_forgotten", "scheduler/scheduler_after.c", "if (has && s->ended[at].state != JOB_SUCCEEDED)", "if (has && s->ended[at].state == JOB_CANCELLED)"),
     ("quota_ignored", "scheduler/scheduler_pass.c", " || !scheduler_share_allows(job)", ""),
-    ("preemption_costs_a_restart", "scheduler/scheduler_job.c", "    job->preemptions++;\n", "    job->preemptions++;\n    job->restarts++;\n"),
+    ("preemption_costs_a_restart", "scheduler/scheduler_job.c", "    job->preemptions++;\n    if (job->paused)\n", "    job->preemptions++;\n    job->restarts++;\n    if (job->paused)\n"),
     ("equals_preempted", "scheduler/scheduler_preempt.c", "scheduler_share_rank(job, head) < 0", "scheduler_share_rank(job, head) <= 0"),
     ("labels_ignored", "scheduler/match.c", "        if (!has_label(kind, &need->labels[i]))\n            return false;", "        (void)has_label;"),
     ("attempt_charged_twice", "scheduler/scheduler_share.c", "action->cpu_ms = job->asks.cpu_millis", "action->cpu_ms = 2 * job->asks.cpu_millis"),
@@ -51,6 +51,8 @@ BUGS = [
     ("stall_not_forgiven", "scheduler/scheduler.c", "    if (gap_us < s->options.stall_us)\n        return;", "    if (gap_us)\n        return;"),
     ("stale_join_taken", "scheduler/scheduler_node.c", "    if (node && join_is_stale(node, event->node))\n        return;", "    (void)join_is_stale;"),
     ("restarts_not_stored", "scheduler/loop_commit.c", ".restarts = action->restarts,", ".restarts = 0,"),
+    ("away_gpu_given", "scheduler/scheduler_books.c", "held = empty ? 0 : away ? SCHEDULER_GPU_WHOLE : node->gpu_held[g];", "held = empty ? 0 : node->gpu_held[g]; (void)away;"),
+    ("started_on_a_gpu_that_went_away", "scheduler/scheduler_node.c", "    bool away = task->gpu_mask & task->node->gpus_away;\n", "    bool away = false;\n"),
     ("gpus_not_loaded", "scheduler/loop_load.c", "        .gpu_mask = from->gpu_mask,\n", ""),
     ("time_run_not_loaded", "scheduler/loop_load.c", "            info->ran_us +=\n", "            info->ran_us =\n"),
 ]
@@ -68,12 +70,19 @@ def compile_file(tree, source, output):
     subprocess.run([os.environ.get("CC", "gcc"), *FLAGS, "-I", tree, "-c", os.path.join(tree, source), "-o", output], check=True)
 
 
-def plant(tree, bug):
-    name, path, before, after = bug
+def look(bug):
+    """The file's text, in which the bug has one place."""
+    name, path, before = bug[:3]
     with open(path, encoding="utf-8") as file:
         text = file.read()
     if text.count(before) != 1:
         sys.exit(f"FAIL planted {name}: its place in {path} is there {text.count(before)} times")
+    return text
+
+
+def plant(tree, bug):
+    _, path, before, after = bug
+    text = look(bug)
     with open(os.path.join(tree, path), "w", encoding="utf-8") as file:
         file.write(text.replace(before, after))
 
@@ -81,6 +90,10 @@ def plant(tree, bug):
 def main():
     arguments = sys.argv[1:]
     seeds = "10000"
+    if arguments == ["--places"]:
+        for bug in BUGS:
+            look(bug)
+        return
     if arguments[:1] == ["--seeds"]:
         seeds, arguments = arguments[1], arguments[2:]
     build = os.environ.get("TRAINYARD_BUILD", "build")
@@ -104,7 +117,7 @@ def main():
             program = os.path.join(work, "sim")
             subprocess.run([os.environ.get("CC", "gcc"), "-o", program, planted,
                             *[output for source, output in objects.items() if source != path], *libraries,
-                            "-ljansson", "-lsqlite3", "-lsodium", "-lpthread"], check=True)
+                            "-ljansson", "-lsqlite3", "-lsodium", "-lpthread", "-lm"], check=True)
             run = subprocess.run([program, "--seeds", seeds, *(["--sqlite"] if path in SQLITE else [])], capture_output=True, text=True, check=False)
             found = [line for line in run.stdout.splitlines() if line.startswith("FAIL")]
             if found:

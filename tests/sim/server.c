@@ -271,6 +271,7 @@ static void message_join(struct world *world, const struct message *message)
         .capacity = world->agents[message->node].capacity,
         .gpu_type = world->agents[message->node].gpu_type,
         .gpu_memory_bytes = world->agents[message->node].gpu_memory_bytes,
+        .gpus_away = message->gpus_away,
         .labels = world->agents[message->node].labels,
         .labels_count = world->agents[message->node].labels_count,
         .boot_id = message->boot_id,

@@ -218,6 +218,8 @@ static void fault_strikes(struct world *world)
     }
     if (world_fault(world, FAULT_ENGINE, 20))
         engine_says(world, node);
+    if (agent->capacity.gpus && world_fault(world, FAULT_GPU, 30))
+        gpus_change(world, node, random_next(&world->random) & (BIT(agent->capacity.gpus) - 1));
     if (world_fault(world, FAULT_USER, 60))
         user_acts(world);
     if (!world->healed)

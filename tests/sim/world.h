@@ -26,6 +26,7 @@ enum fault {
     FAULT_TASK,         /* tasks crash, hang, cannot start, or cannot be killed */
     FAULT_USER,         /* people cancel, kill and drain */
     FAULT_ENGINE,       /* an engine says that a machine is gone; not always is it */
+    FAULT_GPU,          /* GPUs are lost or used by others, and come back */
     FAULTS_COUNT,
 };
 
