@@ -11,7 +11,7 @@ look() {
     done
     return $bad
 }
-sed -n '/^| F[0-9]/s/.*| \([^|]*\) |$/\1/p' docs/reliability.md | grep -o '`[^`]*`' | tr -d '`' | grep -vx 'stop.max_seconds' | sort -u |
+sed -n '/^| [FI][0-9]/s/.*| \([^|]*\) |$/\1/p' docs/reliability.md | grep -o '`[^`]*`' | tr -d '`' | grep -vx 'stop.max_seconds' | sort -u |
     look docs/reliability.md || missing=1
 # There names of tests have an underscore, no space, no sign and no capital.
 sed -n '/^| [0-9]/s/.*| \([^|]*\) |$/\1/p' docs/security.md | grep -o '`[^`]*`' | tr -d '`' | grep -x '[a-z0-9/]*_[a-z0-9_]*' | sort -u |
