@@ -188,13 +188,16 @@ static void end_parts_locked(struct cluster_step *step, bool given_up)
         (void)cluster_step_wait_locked(step, 0);
 }
 
+/* The own part comes last: its thread may take this one's processor before the others know. */
 void cluster_step_start(struct cluster_step *step)
 {
     const struct cluster_plan *plan = step->plan;
     step->running = plan->parts_count;
     step->begun_ns = clock_monotonic_ns();
-    for (int i = 0; i < plan->parts_count; i++)
-        plan->parts[i].link->kind->run_graph(plan->parts[i].link, &step->parts[i].run);
+    for (int home = 0; home <= 1; home++)
+        for (int i = 0; i < plan->parts_count; i++)
+            if (plan->parts[i].home == home)
+                plan->parts[i].link->kind->run_graph(plan->parts[i].link, &step->parts[i].run);
 }
 
 /* Until all parts are done.  False when the time was up before they were. */

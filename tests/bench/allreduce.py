@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """allreduce.py BUILD [PEERS] - all-reduce training of 2 workers with a thread each on this machine.
 
-Prints a line of JSON for each model: examples a second of ours (strategy allreduce), of PyTorch's DistributedDataParallel
-over gloo (PEERS/bin/python, where that is there) in the same rounds and turns, the ratio of the medians, and the loss at the
-end, which says that both learn.  ROUNDS=3 STEPS=200 MODELS=mlp,cnn
+Prints for each model examples a second of ours (strategy allreduce) and, where PEERS/bin/python is there, of PyTorch's
+DistributedDataParallel over gloo, in turns: medians, their ratio, and the loss at the end, which says that both learn.  Of
+PyTorch's settings (SETTINGS: as it is, channels last, compiled, both) the one that is fastest in a first round of its own
+counts.  BUILD/bench/allreduce.json has every run.  ROUNDS=3 STEPS=300 MODELS=mlp,cnn
 
-  allreduce.py torch MODEL STEPS    what PEERS/bin/python runs
+  allreduce.py torch MODEL STEPS SETTING DATASET    what PEERS/bin/python runs
 """
 import json, os, shutil, statistics, subprocess, sys, tempfile, time
 
@@ -19,6 +20,7 @@ MODELS = {
             {"layer": "MaxPooling2D", "pool_size": 2}, {"layer": "Flatten"},
             {"layer": "Dense", "units": 512, "activation": "relu"}, {"layer": "Dense", "units": 10}],
 }
+SETTINGS = {"mlp": "eager,compile", "cnn": "eager,channels_last,compile_channels_last"}
 
 
 # --- PyTorch's side ---
@@ -31,22 +33,38 @@ def torch_model(name):
                          nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(3136, 512), nn.ReLU(), nn.Linear(512, 10))
 
 
-def torch_worker(rank, name, steps, store):
+def torch_examples(dataset, rank):
+    """A worker's share of the digits that ours trains on, all in memory as they are used."""
+    import numpy as np
+    import torch
+    read = [np.fromfile(os.path.join(dataset, "train-" + name), np.uint8) for name in ("images-idx3-ubyte", "labels-idx1-ubyte")]
+    images = torch.from_numpy(read[0][16:].reshape(-1, 1, 28, 28)[rank::WORKERS].copy()).float() / 255
+    return images, torch.from_numpy(read[1][8:][rank::WORKERS].astype(np.int64))
+
+
+def torch_worker(rank, name, steps, setting, dataset, store):
     import torch
     import torch.distributed as dist
     torch.set_num_threads(1)
     torch.manual_seed(1)
     dist.init_process_group("gloo", init_method="file://" + store, rank=rank, world_size=WORKERS)
-    model = torch.nn.parallel.DistributedDataParallel(torch_model(name), gradient_as_bucket_view=True)
+    model, (images, labels) = torch_model(name), torch_examples(dataset, rank)
+    for layer in model:  # from where ours begins, too
+        if hasattr(layer, "weight"):
+            torch.nn.init.xavier_uniform_(layer.weight)
+            torch.nn.init.zeros_(layer.bias)
+    if "channels_last" in setting:
+        model, images = model.to(memory_format=torch.channels_last), images.contiguous(memory_format=torch.channels_last)
+    model = torch.nn.parallel.DistributedDataParallel(model, gradient_as_bucket_view=True)
+    if "compile" in setting:
+        model = torch.compile(model)
     optimizer = torch.optim.SGD(model.parameters(), lr=RATE, fused=True)
     lossf = torch.nn.CrossEntropyLoss()
-    labels = torch.randint(0, 10, (20 * BATCH,), generator=torch.Generator().manual_seed(rank))
-    images = torch.rand(20 * BATCH, 1, 28, 28) * 0.2 + labels.view(-1, 1, 1, 1) * 0.08
     for step in range(steps + 10):
         if step == 10:
             dist.barrier()
             start = time.perf_counter()
-        at = step % 20 * BATCH
+        at = step % (len(images) // BATCH) * BATCH
         optimizer.zero_grad(set_to_none=True)
         loss = lossf(model(images[at:at + BATCH]), labels[at:at + BATCH])
         loss.backward()
@@ -58,17 +76,17 @@ def torch_worker(rank, name, steps, store):
     dist.destroy_process_group()
 
 
-def run_torch(name, steps):
+def run_torch(name, steps, setting, dataset):
     import torch.multiprocessing as mp
     with tempfile.TemporaryDirectory() as folder:
-        mp.spawn(torch_worker, (name, steps, os.path.join(folder, "store")), nprocs=WORKERS)
+        mp.spawn(torch_worker, (name, int(steps), setting, dataset, os.path.join(folder, "store")), nprocs=WORKERS)
 
 
 # --- both ---
 
-def last_line(words, cwd=None):
-    out = subprocess.run(words, capture_output=True, text=True, timeout=300, cwd=cwd,
-                         env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONSAFEPATH": "1"})  # platform.py, beside this, is not Python's
+def last_line(words, cwd=None, **environment):
+    out = subprocess.run(words, capture_output=True, text=True, timeout=600, cwd=cwd,
+                         env={**os.environ, "OMP_NUM_THREADS": "1", **environment})
     assert out.returncode == 0, out.stderr
     return json.loads(out.stdout.strip().splitlines()[-1])
 
@@ -85,38 +103,60 @@ def ours(build, folder, name, steps):
     return {"examples_per_second": end["examples_per_second"], "loss": end["metrics"]["loss"]}
 
 
+def gloo(peers, folder, name, steps, setting):
+    shim = os.path.join(peers, "mklshim.so")  # without it MKL is slow on processors that are not Intel's
+    return last_line([os.path.join(peers, "bin/python"), os.path.realpath(__file__), "torch", name, str(steps), setting,
+                      os.path.join(folder, "digits")], PYTHONSAFEPATH="1",  # platform.py, beside this, is not Python's
+                     **({"LD_PRELOAD": shim} if os.path.exists(shim) else {}))
+
+
+def measure(build, peers, folder, name):
+    rounds, steps = int(os.environ.get("ROUNDS", 3)), int(os.environ.get("STEPS", 300))
+    best, mine, theirs = None, [], []
+    if peers:
+        settings = os.environ.get("SETTINGS", SETTINGS[name]).split(",")
+        best = max(settings, key=lambda setting: gloo(peers, folder, name, steps, setting)["examples_per_second"])
+    for _ in range(rounds):
+        mine.append(ours(build, folder, name, steps))
+        if peers:
+            theirs.append(gloo(peers, folder, name, steps, best))
+    line = {"case": "allreduce " + name, "workers": WORKERS, "steps": steps, "rounds": rounds}
+    for who, runs in (("ours", mine), ("gloo_ddp", theirs)):
+        if runs:
+            line[who] = round(statistics.median(r["examples_per_second"] for r in runs), 1)
+            line[who + "_all"] = [round(r["examples_per_second"], 1) for r in runs]
+            line[who + "_loss"] = round(runs[-1]["loss"], 4)
+    if theirs:
+        line.update(setting=best, ratio=round(line["ours"] / line["gloo_ddp"], 3))
+    return line
+
+
 def main():
     build = os.path.realpath(sys.argv[1])
-    peer = os.path.join(sys.argv[2], "bin/python") if len(sys.argv) > 2 else None
-    rounds, steps = int(os.environ.get("ROUNDS", 3)), int(os.environ.get("STEPS", 200))
-    folder = tempfile.mkdtemp(prefix="trainyard-bench-")
+    peers = os.path.abspath(sys.argv[2]) if len(sys.argv) > 2 else None
+    if peers and subprocess.run([os.path.join(peers, "bin/python"), "-c", "import torch"], capture_output=True).returncode:
+        print(f"PyTorch is left out: {peers}/bin/python has none")
+        peers = None
+    folder, lines = tempfile.mkdtemp(prefix="trainyard-bench-"), []
+    print(f"{'all-reduce, 2 workers, 1 thread':32} {'ours ex/s':>10} {'gloo DDP':>10} {'ratio':>6}  losses, PyTorch's setting")
     try:
-        last = [os.path.join(build, "trainyard"), "dataset", "make", "digits", os.path.join(folder, "digits"), "--train", "4000",
-                "--test", "100"]
-        subprocess.run(last, check=True, capture_output=True)
+        subprocess.run([os.path.join(build, "trainyard"), "dataset", "make", "digits", os.path.join(folder, "digits"), "--train",
+                        "4000", "--test", "100"], check=True, capture_output=True)
         for name in os.environ.get("MODELS", "mlp,cnn").split(","):
-            mine, theirs = [], []
-            for _ in range(rounds):
-                mine.append(ours(build, folder, name, steps))
-                if peer and os.access(peer, os.X_OK):
-                    theirs.append(last_line([peer, os.path.realpath(__file__), "torch", name, str(steps)]))
-            line = {"case": "allreduce " + name, "workers": WORKERS, "steps": steps, "rounds": rounds}
-            for who, runs in (("ours", mine), ("gloo_ddp", theirs)):
-                if runs:
-                    line[who] = round(statistics.median(r["examples_per_second"] for r in runs), 1)
-                    line[who + "_all"] = [round(r["examples_per_second"], 1) for r in runs]
-                    line[who + "_loss"] = round(runs[-1]["loss"], 4)
-            if theirs:
-                line["ratio"] = round(line["ours"] / line["gloo_ddp"], 3)
-            print(json.dumps(line), flush=True)
-        if not peer:
-            print("other frameworks: left out; make bench PEERS=FOLDER runs them too")
+            line = measure(build, peers, folder, name)
+            lines.append(line)
+            print(f"{line['case']:32} {line['ours']:10.0f} {line.get('gloo_ddp', 0):10.0f} {line.get('ratio', 0):6.2f}  "
+                  f"{line['ours_loss']} {line.get('gloo_ddp_loss', '-')} {line.get('setting', '')}", flush=True)
+        with open(os.path.join(build, "bench", "allreduce.json"), "w") as file:
+            json.dump(lines, file, indent=1)
     finally:
         shutil.rmtree(folder)
+    if not peers:
+        print("other frameworks: left out; make bench PEERS=FOLDER runs them too")
 
 
 if __name__ == "__main__":
     if sys.argv[1] == "torch":
-        run_torch(sys.argv[2], int(sys.argv[3]))
+        run_torch(*sys.argv[2:])
     else:
         main()
