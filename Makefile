@@ -515,6 +515,7 @@ bench: all $(BUILD)/bench/cases $(BUILD)/bench/input $(BUILD)/bench/executor $(B
 	$(Q)$(BUILD)/bench/input $(BUILD)/bench
 	$(Q)python3 tests/bench/executor.py $(BUILD) $(PEERS)
 	$(Q)python3 tests/bench/cluster/main.py $(BUILD) $(PEERS)
+	$(Q)python3 tests/bench/allreduce.py $(BUILD) $(PEERS)
 	$(Q)python3 tests/bench/platform.py $(BUILD)
 	$(Q)$(BUILD)/bench/queue
 	$(Q)$(BUILD)/bench/trace 1000 10000
