@@ -16,6 +16,7 @@
 #include "scheduler/agent/internal.h"
 #include "scheduler/agent/inventory.h"
 #include "scheduler/agent/link.h"
+#include "scheduler/agent/view.h"
 
 static bool name_is_good(const char *name)
 {
@@ -203,6 +204,10 @@ struct agent *agent_start(const struct agent_options *options, struct error *err
     ok = ok && work_adopt(agent, err);
     if (ok && !options->fake_gpus)
         offer_gpus(agent);
+    if (ok && agent->users.count) {
+        agent->view_refused = view_probe(agent->shim_path);
+        labels_add(&agent->labels, VIEW_LABEL, agent->view_refused ? "shared" : "private");
+    }
     if (!ok || !connect_link(agent, options, err)) {
         if (agent->link)
             link_cancel(agent->link);

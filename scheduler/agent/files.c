@@ -123,6 +123,22 @@ bool files_make_folder(const char *path, struct error *err)
     return ok;
 }
 
+char *files_above(const char *path, int parts)
+{
+    char *out = alloc_text(path);
+    for (int i = 0; i < parts; i++) {
+        char *slash = strrchr(out, '/');
+        *(slash ? slash : out) = '\0';
+    }
+    return out;
+}
+
+bool files_is_within(const char *path, const char *above)
+{
+    size_t size = strlen(above);
+    return size && strncmp(path, above, size) == 0 && (!path[size] || path[size] == '/');
+}
+
 /* Removes what is in `folder` but for the folders that are not empty, which move to `top`. */
 static void folder_empty(int folder, int top, unsigned *moved)
 {

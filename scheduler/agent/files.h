@@ -31,6 +31,12 @@ bool files_bool(const json_t *object, const char *key);
  * file, EXHAUSTED when the disk is full. */
 bool files_make_folder(const char *path, struct error *err) CHECKED;
 
+/* The path without its last `parts`; owned. */
+char *files_above(const char *path, int parts);
+
+/* Whether `path` is `above` or below it; nothing is below "". */
+bool files_is_within(const char *path, const char *above);
+
 /* Removes a folder with all that is in it; what cannot be removed stays. */
 void files_remove_folder(const char *path);
 

@@ -47,6 +47,7 @@ struct agent {
     char host[64]; /* how other nodes reach this one */
     int port;      /* that was handed out last */
     struct users users;
+    int view_refused; /* why tasks get no view of their own (view.h), 0 */
     char boot_id[64];
     struct agent_resources capacity;
     struct gpus gpus;

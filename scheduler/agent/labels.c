@@ -40,6 +40,16 @@ bool labels_parse(const char *text, struct labels *labels, struct error *err)
     return true;
 }
 
+void labels_add(struct labels *labels, const char *name, const char *value)
+{
+    for (int i = 0; i < labels->count; i++) {
+        if (strcmp(labels->list[i].name, name) == 0)
+            return;
+    }
+    if (labels->count < LABELS_MAX)
+        labels->list[labels->count++] = (struct agent_label){name, value};
+}
+
 void labels_release(struct labels *labels)
 {
     free(labels->list);

@@ -21,4 +21,8 @@ struct labels { /* embedded; all zero is none */
  * letters, digits, '.', '_' and '-' only; INVALID, with what was found, if not.
  */
 bool labels_parse(const char *text, struct labels *labels, struct error *err) CHECKED;
+
+/* One more, of constant texts, unless there is one of that name, or no room. */
+void labels_add(struct labels *labels, const char *name, const char *value);
+
 void labels_release(struct labels *labels);

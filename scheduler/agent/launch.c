@@ -18,6 +18,7 @@
 #include "scheduler/agent/program.h"
 #include "scheduler/agent/spawn.h"
 #include "scheduler/agent/users.h"
+#include "scheduler/agent/view.h"
 #include "scheduler/agent/words.h"
 
 #define SHIM_ALREADY 3 /* its exit code when the folder has had its task */
@@ -106,6 +107,7 @@ static void command_make(struct words *words, const char *shim_path, const char 
                      arena_printf(words->arena, "%u:%u", users_of(start), users_group(start)));
     if (program)
         words_option(words, "--workdir", program_folder(start));
+    view_words(words, task_path, folder, start);
     words_add(words, "--");
     if (program)
         program_command(words, start);

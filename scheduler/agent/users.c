@@ -164,13 +164,6 @@ static bool folder_own(const char *path, uid_t owner, gid_t group, mode_t mode,
 
 /* --- a task's --- */
 
-/* Whether `path` is `above` or below it. */
-static bool is_within(const char *path, const char *above)
-{
-    size_t size = strlen(above);
-    return size && strncmp(path, above, size) == 0 && (!path[size] || path[size] == '/');
-}
-
 /*
  * Lets the group pass through the folders above `path`: those in `yard` and `agent_folder` are
  * ours to change.
@@ -186,7 +179,7 @@ static bool reach(const char *path, const char *yard, const char *agent_folder, 
         if (stat(part, &info))
             ok = error_errno(err, INTERNAL, "cannot look at %s", part);
         else if (!(info.st_mode & 01) && !(info.st_gid == group && (info.st_mode & 010)))
-            ok = is_within(part, yard) || is_within(part, agent_folder)
+            ok = files_is_within(part, yard) || files_is_within(part, agent_folder)
                      ? folder_own(part, info.st_uid, group, (info.st_mode & 07707) | 010, err)
                      : fail(err, DENIED,
                             "tasks cannot reach %s: %s has mode %03o; allow others to pass it "
@@ -252,17 +245,6 @@ static bool share_dataset(const char *dataset, gid_t group, struct error *err)
     return tree_change(AT_FDCWD, dataset, 1, &change, err);
 }
 
-/* The path without its last `parts`; owned. */
-static char *above(const char *path, int parts)
-{
-    char *out = alloc_text(path);
-    for (int i = 0; i < parts; i++) {
-        char *slash = strrchr(out, '/');
-        *(slash ? slash : out) = '\0';
-    }
-    return out;
-}
-
 bool users_give(const char *folder, const json_t *start, struct error *err)
 {
     uid_t user = users_of(start);
@@ -271,8 +253,8 @@ bool users_give(const char *folder, const json_t *start, struct error *err)
         return true;
     const char *job_folder = files_text(start, "job_folder");
     const char *dataset = files_text(start, "dataset_folder");
-    char *yard = above(job_folder, 2);     /* DIR/jobs/N */
-    char *agent_folder = above(folder, 2); /* DIR/attempts/NAME */
+    char *yard = files_above(job_folder, 2);     /* DIR/jobs/N */
+    char *agent_folder = files_above(folder, 2); /* DIR/attempts/NAME */
     bool ok = (!*job_folder || give_checkpoints(job_folder, user, err)) &&
               (!*dataset || share_dataset(dataset, group, err)) &&
               reach(folder, yard, agent_folder, group, err) &&

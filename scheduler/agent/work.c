@@ -21,6 +21,7 @@
 #include "scheduler/agent/files.h"
 #include "scheduler/agent/internal.h"
 #include "scheduler/agent/link.h"
+#include "scheduler/agent/view.h"
 
 #define AGENT_VERSION "1"
 #define RETRY_FIRST_MS 100
@@ -526,6 +527,9 @@ void *work_main(void *argument)
     bool warn;
     users_text(&agent->users, text, sizeof(text), &warn);
     log_line(warn ? LOG_WARN : LOG_INFO, "agent", "node=%s msg=\"%s\"", agent->node_name, text);
+    if (agent->users.count)
+        log_line(agent->view_refused ? LOG_WARN : LOG_INFO, "agent", "node=%s msg=\"%s\"",
+                 agent->node_name, view_text(agent->view_refused, text, sizeof(text)));
     while (!mailbox_closed(agent->mailbox)) {
         struct link_mail *mail;
         inotify_take(agent);

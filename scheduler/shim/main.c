@@ -2,13 +2,20 @@
  * main.c - trainyard-shim: owns the processes of one task, so that agent and server may die.
  *
  *   trainyard-shim --folder DIR --cookie C [--memory BYTES] [--log-limit BYTES]
- *                  [--workdir DIR] [--user UID:GROUP] [--restarts N] -- PROGRAM [ARG]...
+ *                  [--workdir DIR] [--user UID:GROUP] [--restarts N]
+ *                  [--private task|group|tmp] [--hide DIR] [--show PATH] [--named PATH]
+ *                  -- PROGRAM [ARG]...
+ *   trainyard-shim --private probe
  *
  * Goes into the background and returns once shim.json is written: 0 when the task is on its
  * way, 3 when DIR has had its task already, 1 with a line on stderr when the shim cannot work
  * there. A folder runs a task once: that makes a repeated start harmless.
  * With --restarts a task that falls (by a signal, or with a code of no outcome of its own: all
  * but 0, 2 and 3) is started again up to N times, in the same folder; the last end counts.
+ * With --private its /tmp is DIR/tmp, and the folders of --hide are empty to it but for the
+ * paths of --show (private.h); of a `group`, /dev/shm stays the machine's; `tmp` is $TMPDIR
+ * alone, as it is where the system allows no more.  `probe` exits with 0 where it does, else
+ * with an errno.
  *
  * DESIGN: one thread, one poll loop; libc alone.  The shim is the reaper of all that the task
  * forks.  When the task's first process ends, the rest are killed; when none is left to reap,
@@ -35,13 +42,15 @@
 #include "scheduler/shim/filter.h"
 #include "scheduler/shim/group.h"
 #include "scheduler/shim/mask.h"
+#include "scheduler/shim/private.h"
 #include "scheduler/shim/record.h"
 
 #define LOG_LIMIT_BYTES (INT64_C(64) << 20)
-#define WATCH_MS 500        /* between looks at the memory of the task */
-#define REAP_MS 100         /* between attempts to kill what is left of it */
-#define FOLDER_MS 2000      /* between looks whether the folder is still there */
-#define USER_FAILED INT_MIN /* in place of an errno */
+#define WATCH_MS 500                 /* between looks at the memory of the task */
+#define REAP_MS 100                  /* between attempts to kill what is left of it */
+#define FOLDER_MS 2000               /* between looks whether the folder is still there */
+#define USER_FAILED INT_MIN          /* in place of an errno, ... */
+#define PRIVATE_FAILED (INT_MIN / 2) /* ... or below it by one */
 #define RESTARTS_MAX 1000
 #define RESTART_FIRST_MS 500 /* before a task that fell is started again; doubles ... */
 #define RESTART_MAX_MS 30000 /* ... up to this */
@@ -61,6 +70,8 @@ struct shim {
     int restarted;
     bool resting;   /* it fell, and will be started again */
     bool no_cgroup; /* tests: find the processes by walking /proc alone */
+    bool own_tmp;   /* it has a folder for temporary files, and perhaps ... */
+    struct private_view view;
 
     int signals; /* signalfd */
     struct control control;
@@ -89,6 +100,21 @@ static bool user_parse(struct shim *shim, const char *text)
            shim->user;
 }
 
+static bool private_parse(struct shim *shim, const char *name, const char *value)
+{
+    struct private_view *view = &shim->view;
+    if (strcmp(name, "--hide") == 0)
+        return private_add(&view->hide, value);
+    if (strcmp(name, "--show") == 0)
+        return private_add(&view->show, value);
+    if (strcmp(name, "--named") == 0)
+        return private_add(&view->named, value);
+    view->memory = strcmp(value, "task") == 0;
+    view->wanted = view->memory || strcmp(value, "group") == 0;
+    shim->own_tmp = view->wanted || strcmp(value, "tmp") == 0;
+    return strcmp(name, "--private") == 0 && shim->own_tmp;
+}
+
 static bool arguments_parse(struct shim *shim, int count, char **arguments)
 {
     shim->log_bytes = LOG_LIMIT_BYTES;
@@ -111,15 +137,17 @@ static bool arguments_parse(struct shim *shim, int count, char **arguments)
             continue;
         else if (strcmp(arguments[i], "--cgroup") == 0 && strcmp(value, "none") == 0)
             shim->no_cgroup = true;
-        else
+        else if (!private_parse(shim, arguments[i], value))
             return false;
     }
+    shim->view.memory_bytes = shim->memory_bytes;
     shim->command = arguments + i + 1;
     /* The cookie becomes part of a path and of JSON. */
     return shim->folder && shim->cookie && strlen(shim->cookie) <= 64 &&
            strspn(shim->cookie, "0123456789abcdefghijklmnopqrstuvwxyz-") ==
                strlen(shim->cookie) &&
-           shim->restarts >= 0 && shim->restarts <= RESTARTS_MAX && i + 1 < count;
+           shim->restarts >= 0 && shim->restarts <= RESTARTS_MAX && i + 1 < count &&
+           (!shim->own_tmp || *shim->folder == '/');
 }
 
 /* Leaves the starter behind; it waits on the pipe for the byte that is its exit status. */
@@ -206,8 +234,11 @@ static void become_task(struct shim *shim, pid_t parent, int output, int errors,
     fcntl(3, F_SETFD, FD_CLOEXEC);
     close_range(4, ~0U, 0);
     int why = 0;
-    if (shim->user && (fchown(1, shim->user, shim->user) || /* for /dev/stdout */
-                       fchown(2, shim->user, shim->user) || !become_user(shim)))
+    if (shim->own_tmp && !private_become(&shim->view, shim->folder, shim->user, shim->group))
+        why = PRIVATE_FAILED - errno;
+    if (!why && shim->user &&
+        (fchown(1, shim->user, shim->user) || /* for /dev/stdout */
+         fchown(2, shim->user, shim->user) || !become_user(shim)))
         why = USER_FAILED;
     /* Nobody would hear of its end if it outlived the shim; a change of user forgets it. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -235,7 +266,8 @@ static void task_start(struct shim *shim)
     pid_t parent = getpid();
     int why = 0;
     bool forked = false;
-    if (output < 0 || errors < 0 || pipe2(report, O_CLOEXEC) || (shim->pid = fork()) < 0) {
+    if (output < 0 || errors < 0 || (shim->own_tmp && !private_make_tmp(shim->user)) ||
+        pipe2(report, O_CLOEXEC) || (shim->pid = fork()) < 0) {
         why = errno;
         shim->pid = 0;
     } else if (shim->pid == 0) {
@@ -253,10 +285,14 @@ static void task_start(struct shim *shim)
         close(errors);
     if (!why)
         return;
+    bool system = why <= PRIVATE_FAILED;
     if (why == USER_FAILED)
         snprintf(shim->error, sizeof(shim->error),
                  "cannot start a task as user %u: this machine does not let the agent",
                  shim->user);
+    else if (why <= PRIVATE_FAILED)
+        snprintf(shim->error, sizeof(shim->error), "cannot make folders of the task's own: %s",
+                 strerror(PRIVATE_FAILED - why));
     else if (why < 0)
         snprintf(shim->error, sizeof(shim->error), "cannot go to the folder %.500s: %s",
                  shim->workdir, strerror(-why));
@@ -264,7 +300,7 @@ static void task_start(struct shim *shim)
         snprintf(shim->error, sizeof(shim->error), "cannot run %.500s: %s", shim->command[0],
                  strerror(why));
     shim->outcome.error = shim->error;
-    shim->outcome.refused = forked && why != USER_FAILED;
+    shim->outcome.refused = forked && !system;
     shim->outcome.code = 127;
     shim->outcome.ended_us = record_now_us();
     shim->ended = true;
@@ -503,10 +539,13 @@ int main(int count, char **arguments)
         return 2;
     struct shim shim = {
         .signals = -1, .output = {.pipe = -1, .file = -1}, .errors = {.pipe = -1, .file = -1}};
+    if (count == 3 && !strcmp(arguments[1], "--private") && !strcmp(arguments[2], "probe"))
+        return private_probe();
     if (!arguments_parse(&shim, count, arguments)) {
         fprintf(stderr, "usage: trainyard-shim --folder DIR --cookie C [--memory BYTES] "
                         "[--log-limit BYTES] [--workdir DIR] [--user UID:GROUP] [--cgroup "
-                        "none] [--restarts N] -- PROGRAM [ARG]...\n");
+                        "none] [--restarts N] [--private task|group|tmp] [--hide DIR] [--show "
+                        "PATH] [--named PATH] -- PROGRAM [ARG]...\n");
         return 2;
     }
     int starter = detach();

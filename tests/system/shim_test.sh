@@ -52,6 +52,21 @@ start signal -- sh -c 'kill -SEGV $$'
 ended
 check shim_signal same "$(field code) $(field signal)" "-1 11"
 
+# Folders of its own, where the machine gives them.
+if "$shim" --private probe; then
+    mkdir -p "$work/yard/jobs/7"; echo key >"$work/yard/key"; echo named >"$work/named"
+    start own --private task --hide "$work/yard" --show "$work/yard/jobs/7" --show "$work/own" --named "$work/named" -- \
+        sh -c "ls -A '$work/yard'; cat '$work/named'; echo x >/tmp/a; cat /var/tmp/a tmp/a; touch '$work/yard/jobs/7/kept'"
+    ended
+    check shim_hides_and_shows same "$(cat "$dir/stdout.log" | tr '\n' ' ')$(ls "$work/yard/jobs/7") $(cat "$work/yard/key" "$dir/tmp/a" | tr '\n' ' ')" "jobs named x x kept key x "
+    check shim_leaves_no_mount same "$(grep -c "$work" /proc/self/mountinfo)" 0
+else
+    echo "skip shim_private: this machine gives no mount namespaces"
+fi
+start tmpdir --private tmp -- sh -c 'echo $TMPDIR'
+ended
+check shim_tmpdir same "$(cat "$dir/stdout.log") $(stat -c %a "$dir/tmp")" "$dir/tmp 1777"
+
 # A task that falls is started again where it was, as often as was said; the last end counts.
 start again --restarts 2 -- sh -c 'echo x >>tries; [ "$(wc -l <tries)" = 2 ] && exit 0; kill -KILL $$'
 ended

@@ -74,6 +74,23 @@ seen=$("$trainyard" run --workdir / -- sh "$work/look.sh" "$out" "$dir" "$task")
 check another_user test "$seen" != "$("$trainyard" logs first | sed -n 2p)"
 check reaches_nothing same "$(tail -n +2 <<<"$seen")" ""
 check attempt_is_private same "$(stat -c '%u %a' "${out%/out}" "$out" "${out%/out}/secrets")" "$(n=$("$trainyard" logs first | sed -n 2p); printf '0 710\n%s 700\n%s 700' "$n" "$n")"
+
+# --- its /tmp is its own, and the yard is not there at all ---
+echo of-the-machine >"$work/shared"
+"$trainyard" run --detach --name scratch --workdir / -- sh -c 'echo mine >/tmp/scratch; echo $TRAINYARD_OUT; sleep 300' >/dev/null
+wait_for 10 sh -c "'$trainyard' logs scratch | grep -q out"
+held=$("$trainyard" logs scratch | head -1)
+check tmp_is_its_own same "$("$trainyard" run --workdir / -- sh -c 'echo $(ls /tmp/scratch /var/tmp/scratch 2>/dev/null); echo here >/tmp/x; cat /var/tmp/x')" "$(printf '\nhere')"
+check tmp_is_in_its_folder same "$(cat "${held%/out}/tmp/scratch") $(ls /tmp/scratch 2>/dev/null)" "mine "
+check yard_is_not_there same "$("$trainyard" run --workdir / -- sh -c 'for f in "$@"; do [ -e "$f" ] && echo "$f"; done; echo looked' look "$dir/control.db" "$dir/secret.key" "$held")" looked
+check named_is_there same "$("$trainyard" run --workdir / -- cat "$work/shared")" of-the-machine
+check shm_is_its_own same "$("$trainyard" run --workdir / -- sh -c 'echo x >/dev/shm/ty-users-test; ls /dev/shm'; ls /dev/shm/ty-users-test 2>/dev/null)" ty-users-test
+check node_says_so has "$(api GET /api/v1/nodes)" '"folders":"private"'
+shim=$(sed -n 's/.*"pid": \([0-9]*\), "start.*/\1/p' "${held%/out}/shim.json")
+kill -9 "$shim"
+"$trainyard" kill scratch >/dev/null
+check tmp_goes wait_for 10 sh -c '[ ! -e "$1" ]' sh "${held%/out}"
+
 "$trainyard" kill first >/dev/null
 check killed wait_for 10 is_state first cancelled
 check nothing_runs sh -c '! kill -0 "$1" 2>/dev/null' sh "$task"
@@ -119,3 +136,13 @@ check dataset_shared same "$(stat -c '%u %g %a' "$dir/datasets/digits" "$dir/dat
 mkdir -m 700 "$work/closed"
 TRAINYARD_DIR= serve closed/yard --cpus 1 --task-user 61200-61299 --backoff-ms 100
 check closed has "$("$trainyard" run --dir "$dir" --workdir / -- true 2>&1)" "$work/closed has mode 700"
+
+# --- a machine that gives no namespaces: said, and the task runs with a folder for its temporary files ---
+setpriv --bounding-set=-sys_admin "$trainyard" serve --dir "$work/plain" --port 0 --cpus 1 --task-user 61200-61299 >"$work/plain.out" 2>"$work/plain.log" &
+pids+=("$!")
+wait_for 20 grep -q '^ready' "$work/plain.out"
+said=$("$trainyard" run --dir "$work/plain" --workdir / -- sh -c 'echo $TMPDIR; echo x >$TMPDIR/a && echo written' 2>&1)
+check refused_is_told has "$said" "no view of their own"
+check refused_has_tmpdir has "$said" "-worker-0/tmp"
+check refused_runs has "$said" written
+check refused_in_the_log has "$(cat "$work/plain.log")" "gives them no view of their own"

@@ -33,3 +33,16 @@ TEST(labels_that_are_none_are_refused)
         labels_release(&labels);
     }
 }
+
+TEST(a_label_of_the_agents_own_leaves_the_operators)
+{
+    struct labels labels;
+    struct error err;
+    CHECK_OK(labels_parse("folders=mine", &labels, &err), &err);
+    labels_add(&labels, "folders", "private");
+    labels_add(&labels, "other", "x");
+    CHECK_INT(labels.count, 2);
+    CHECK_TEXT(labels.list[0].value, "mine");
+    CHECK_TEXT(labels.list[1].name, "other");
+    labels_release(&labels);
+}
