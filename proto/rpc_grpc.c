@@ -2,9 +2,6 @@
 
 #include <grpc/support/log.h>
 #include <grpc/support/time.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "proto/rpc_grpc.h"
@@ -21,32 +18,8 @@ void rpc_grpc_open(void)
     grpc_init();
 }
 
-/*
- * This thread works for microseconds at a time, where others may compute for milliseconds: a
- * short slice (Linux 6.12; older ones ignore it) lets it in when it is woken, before their
- * slice is over.  Its children begin with the usual one.
- */
-static void ask_for_short_slices(void)
-{
-    const struct {
-        uint32_t size, policy;
-        uint64_t flags;
-        int32_t nice;
-        uint32_t priority;
-        uint64_t slice_ns, deadline_ns, period_ns;
-    } attr = {
-        .size = sizeof(attr),
-        .policy = 0, /* SCHED_OTHER */
-        .flags = 1,  /* SCHED_FLAG_RESET_ON_FORK */
-        .nice = getpriority(PRIO_PROCESS, (id_t)gettid()),
-        .slice_ns = 100000,
-    };
-    (void)syscall(SYS_sched_setattr, 0, &attr, 0U);
-}
-
 void rpc_grpc_run(grpc_completion_queue *queue)
 {
-    ask_for_short_slices();
     gpr_timespec never = gpr_inf_future(GPR_CLOCK_MONOTONIC);
     for (;;) {
         grpc_event event = grpc_completion_queue_next(queue, never, NULL);
