@@ -28,10 +28,17 @@ export class ApiError extends Error {
     }
 }
 
+// What was thrown, as an error that can be shown: an answer that is not as expected is one, too.
+export function asApiError(thrown: unknown): ApiError {
+    if (thrown instanceof ApiError) return thrown;
+    return new ApiError({ status: 0, code: "UNREADABLE", title: "The answer cannot be read", detail: `The answer cannot be read: ${String(thrown)}`, errors: [] });
+}
+
 let csrf = "";
 
 async function request<T>(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<T> {
     let response: Response;
+    let text: string;
     try {
         response = await fetch(`/api/v1${path}`, {
             method,
@@ -43,6 +50,7 @@ async function request<T>(method: string, path: string, body?: unknown, headers:
             },
             ...(body === undefined ? {} : { body: typeof body === "string" || body instanceof Blob ? body : JSON.stringify(body) }),
         });
+        text = await response.text(); // which ends with an error, too, when the server dies meanwhile
     } catch {
         throw new ApiError({
             status: 0,
@@ -52,7 +60,6 @@ async function request<T>(method: string, path: string, body?: unknown, headers:
             errors: [],
         });
     }
-    const text = await response.text();
     let value: unknown = null;
     try {
         value = text ? JSON.parse(text) : null;

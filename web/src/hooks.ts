@@ -2,7 +2,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 
-import { ApiError } from "./api";
+import { ApiError, asApiError } from "./api";
 
 // The present time, renewed every second while the component is shown.
 export function useNow(): number {
@@ -35,7 +35,7 @@ export function useLoad<T>(load: () => Promise<T>, keys: unknown[]): Loaded<T> {
                 setError(null);
             },
             (problem: unknown) => {
-                if (current) setError(problem as ApiError);
+                if (current) setError(asApiError(problem));
             },
         );
         return () => {
