@@ -28,7 +28,7 @@ in_bash() {
 }
 check bash_verbs same "$(in_bash trainyard '' | sort)" "$verbs"
 check bash_verb same "$(in_bash trainyard subm)" submit
-check bash_options same "$(in_bash trainyard token create --)" "$(printf '%s\n' --dir --name --role --days --join --user --json --help)"
+check bash_options same "$(in_bash trainyard token create --)" "$(printf '%s\n' --dir --name --role --project --days --join --user --json --help)"
 check bash_option same "$(in_bash trainyard serve --token-r)" --token-rate
 check bash_choices same "$(in_bash trainyard dataset '')" "$(printf '%s\n' add upload make show list remove)"
 check bash_choices_once same "$(in_bash trainyard dataset add wai)" waits.json
@@ -67,7 +67,7 @@ fi
 in_fish() { fish --no-config -c 'source ./fish; complete -C $argv[1]' "$1" 2>&1 | cut -f1; }
 if command -v fish >/dev/null; then
     check fish_verbs same "$(in_fish 'trainyard ' | sort)" "$verbs"
-    check fish_options same "$(in_fish 'trainyard token create --' | sort)" "$(printf '%s\n' --days --dir --help --join --json --name --role --user)"
+    check fish_options same "$(in_fish 'trainyard token create --' | sort)" "$(printf '%s\n' --days --dir --help --join --json --name --project --role --user)"
     check fish_letter has "$(in_fish 'trainyard logs -')" "-f"
     check fish_choices has "$(in_fish 'trainyard dataset m')" make
     check fish_examples has "$(in_fish 'trainyard train digits-')" digits-cnn

@@ -35,7 +35,7 @@ patch '{"priority": 70}' '*' >/dev/null
 check "any is good" same "$(status)" 200
 patch '{"priority": 70}' 'W/"1"' >/dev/null
 check "what is no ETag of a job is refused" same "$(status)" 400
-api PUT /api/v1/queues/fast '{"weight": 2}' -H 'If-Match: "1"' >/dev/null
+api PUT /api/v1/secrets/S '{"value": "a secret"}' -H 'If-Match: "1"' >/dev/null
 check "a condition that nobody looks at is refused" same "$(status)" 400
 seen=$(etag)
 for i in 1 2 3 4 5 6; do curl -sS -o /dev/null -w '%{http_code}\n' -X PATCH -H "Authorization: Bearer $token" -H "If-Match: $seen" -d "{\"notes\": \"n$i\"}" "$url/api/v1/jobs/$job" >"$work/at.$i" & at[i]=$!; done
