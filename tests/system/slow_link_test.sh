@@ -18,7 +18,7 @@ check joins_over_a_slow_link wait_for 20 node_is joined
 # Four programs at once that count.
 jobs=()
 for i in 1 2 3 4; do
-    api POST /api/v1/jobs "{\"name\": \"count$i\", \"command\": [\"sh\", \"-c\", \"for i in \$(seq 0 79); do echo \$i; sleep 0.1; done\"], \"restart\": {\"max\": 3}}" >/dev/null
+    api POST /api/v1/jobs "{\"name\": \"count$i\", \"command\": [\"sh\", \"-c\", \"for i in \$(seq 0 119); do echo \$i; sleep 0.1; done\"], \"restart\": {\"max\": 3}}" >/dev/null
     jobs+=("count$i")
 done
 all_are() { for one in "${jobs[@]}"; do is_state "$one" "$1" || return 1; done; }
@@ -28,7 +28,7 @@ say reset; sleep 1; say reset
 check still_run all_are running
 say "delay 400"
 check all_end wait_for 60 all_are succeeded
-whole=$(seq 0 79 | md5sum)
+whole=$(seq 0 119 | md5sum)
 for one in "${jobs[@]}"; do
     check "started_once_$one" same "$(field "$(api GET "/api/v1/jobs/$one")" attempt)" 1
     lines_are_whole() { [ "$(api GET "/api/v1/jobs/$one/logs?task=worker/0&stream=stdout&offset=0" | md5sum)" = "$whole" ]; }
