@@ -35,9 +35,12 @@ check has_a_checkpoint wait_for 60 has_checkpoint
 node=$(api GET "/api/v1/jobs/$job/tasks" | python3 -c 'import json, sys; print(json.load(sys.stdin)["items"][0]["node"])')
 other=$([ "$node" = one ] && echo two || echo one)
 # All that runs there ends at once, and its disk is gone.
-victims=$(sed -n 's/.*"pid": *\([0-9]*\).*/\1/p' "$work/$node"/attempts/*/shim.json)
-for shim in $victims; do kill -KILL $(ps -o pid= --ppid "$shim") "$shim" 2>/dev/null; done
-kill -KILL "${agents[$node]}"
+victims=()
+for attempt in "$work/$node"/attempts/*/; do
+    [ -e "$attempt/exit.json" ] || victims+=("$(sed -n 's/.*"pid": *\([0-9]*\).*/\1/p' "$attempt/shim.json")")
+done
+kill -KILL "${agents[$node]}" # first, or it would tell of the others' end
+for shim in "${victims[@]}"; do kill -KILL $(ps -o pid= --ppid "$shim") "$shim" 2>/dev/null; done
 rm -rf "$work/$node"
 was=$(state_of "$job")
 check it_was_under_way same "$was" running
