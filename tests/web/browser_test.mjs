@@ -118,7 +118,9 @@ try {
         await page.getByRole("button", { name: "Submit" }).click();
         await page.locator(".uplot").first().waitFor({ timeout: 60000 });
         server.removeAllListeners("exit");
+        const gone = new Promise((done) => server.once("exit", done)); // until then the folder is its
         server.kill("SIGKILL");
+        await gone;
         await page.getByText(/reconnecting/).waitFor({ timeout: 10000 });
         ({ server } = await serve(folder, port));
         await page.getByText("live", { exact: true }).waitFor({ timeout: 15000 });
