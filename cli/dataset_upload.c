@@ -214,6 +214,20 @@ bool dataset_upload_list(bool json, struct error *err)
     return true;
 }
 
+/* A request of one dataset, without a body. */
+static json_t *send_of(const char *dir, const char *method, const char *name, struct error *err)
+{
+    struct client *client = client_open(dir, err);
+    struct str url = {0};
+    str_add(&url, "/api/v1/datasets/");
+    url_encode(&url, name);
+    json_t *answer =
+        client ? client_json(client, method, str_text(&url), NULL, NULL, err) : NULL;
+    str_release(&url);
+    client_close(client);
+    return answer;
+}
+
 static void print_column(const json_t *column)
 {
     char *shape = json_dumps(json_object_get(column, "shape"), JSON_COMPACT);
@@ -228,14 +242,7 @@ static void print_column(const json_t *column)
 
 bool dataset_upload_show(const char *name, bool json, struct error *err)
 {
-    struct client *client = client_open(NULL, err);
-    struct str url = {0};
-    str_add(&url, "/api/v1/datasets/");
-    url_encode(&url, name);
-    json_t *answer =
-        client ? client_json(client, "GET", str_text(&url), NULL, NULL, err) : NULL;
-    str_release(&url);
-    client_close(client);
+    json_t *answer = send_of(NULL, "GET", name, err);
     if (!answer)
         return false;
     if (json)
@@ -258,14 +265,7 @@ bool dataset_upload_show(const char *name, bool json, struct error *err)
 
 bool dataset_upload_remove(const char *dir, const char *name, struct error *err)
 {
-    struct client *client = client_open(dir, err);
-    struct str url = {0};
-    str_add(&url, "/api/v1/datasets/");
-    url_encode(&url, name);
-    json_t *answer =
-        client ? client_json(client, "DELETE", str_text(&url), NULL, NULL, err) : NULL;
-    str_release(&url);
-    client_close(client);
+    json_t *answer = send_of(dir, "DELETE", name, err);
     json_decref(answer);
     return answer != NULL;
 }
