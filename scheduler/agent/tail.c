@@ -9,22 +9,19 @@
 #include "base/error.h"
 #include "base/failpoint.h"
 #include "base/limits.h"
+#include "scheduler/agent/cursor.h"
 #include "scheduler/agent/files.h"
 #include "scheduler/agent/link.h"
 #include "scheduler/agent/program.h"
 #include "scheduler/agent/tail.h"
 #include "scheduler/agent/usage.h"
 
-#define BATCH_BYTES_MAX                                                                        \
-    (LIMIT_CONTROL_MESSAGE_BYTES - (64 << 10)) /* room for the rest of a message */
 #define BATCHES_A_TURN 8
 #define EVENT_FILES_MAX 256
 
 struct tail_file {
     char *name;
-    int64_t cursor; /* -1: the server must be asked */
-    int64_t tried;  /* size of the file when the server last took nothing of it, -1 */
-    size_t batch_bytes;
+    struct cursor cursor;
     bool given_up;
     bool artifact; /* shipped once, when it cannot change any more */
     bool done;     /* the server has all of it */
@@ -131,10 +128,8 @@ static struct tail_file *file_add(struct tail *tail, const char *path)
     tail->files =
         alloc_grow(tail->files, tail->files_count, &tail->files_capacity, sizeof(*tail->files));
     struct tail_file *file = &tail->files[tail->files_count++];
-    *file = (struct tail_file){.name = alloc_text(path),
-                               .cursor = tail->fresh ? 0 : -1,
-                               .tried = -1,
-                               .batch_bytes = LIMIT_SHIP_BYTES};
+    *file = (struct tail_file){.name = alloc_text(path)};
+    cursor_init(&file->cursor, tail->fresh);
     return file;
 }
 
@@ -244,30 +239,25 @@ static enum tail_result tail_failed(struct tail *tail, struct tail_file *file,
     }
 }
 
-/*
- * The server has stored up to `stored`; sets what comes next.  False when that is less than it
- * once had: it keeps the start of a record in memory, and has lost it.
- */
-static bool tail_advance(struct tail *tail, struct tail_file *file, int64_t stored,
-                         int64_t size, size_t sent, struct error *err)
+/* Takes the server's answer; anything but TAIL_DONE or a file given up ends the turn. */
+static enum tail_result tail_advance(struct tail *tail, struct tail_file *file, int64_t stored,
+                                     int64_t size, size_t sent, struct error *err)
 {
-    bool lost = stored < file->cursor;
-    if (stored != file->cursor) {
-        file->batch_bytes = LIMIT_SHIP_BYTES;
-        file->tried = -1;
-    } else if (file->cursor + (int64_t)sent >= size) {
-        file->tried = size; /* the start of something: wait for the rest of it */
-    } else if (file->batch_bytes < BATCH_BYTES_MAX) {
-        file->batch_bytes *= 2;
-        if (file->batch_bytes > BATCH_BYTES_MAX)
-            file->batch_bytes = BATCH_BYTES_MAX;
-    } else {
+    switch (cursor_advance(&file->cursor, stored, size, sent)) {
+    case CURSOR_OK:
+        break;
+    case CURSOR_STUCK:
         tail_give_up(tail, file, "a record is too large to be shipped");
+        break;
+    case CURSOR_BEYOND:
+        tail_give_up(tail, file, "the server has more of it than there is");
+        break;
+    case CURSOR_LOST: /* a server that goes on losing it is asked ever less often */
+        fail(err, UNAVAILABLE,
+             "%s: the server has lost the start of a record, which is said again", file->name);
+        return TAIL_LATER;
     }
-    file->cursor = stored;
-    return !lost || fail(err, UNAVAILABLE,
-                         "%s: the server has lost the start of a record, which is said again",
-                         file->name);
+    return TAIL_DONE;
 }
 
 static enum tail_result tail_ship_file(struct tail *tail, struct tail_file *file, int fd,
@@ -279,46 +269,39 @@ static enum tail_result tail_ship_file(struct tail *tail, struct tail_file *file
         tail_give_up(tail, file, "not a file");
         return TAIL_DONE;
     }
-    int64_t stored = file->cursor;
+    int64_t stored = file->cursor.at;
     if (stored < 0 && !link_ship(link, task, file->name, 0, NULL, 0, false, &stored, err))
         return tail_failed(tail, file, err);
-    file->cursor = stored;
+    file->cursor.at = stored;
     char *bytes = NULL;
     enum tail_result result = TAIL_DONE;
+    size_t size;
     int batches = 0;
-    while (!file->given_up && file->cursor < info.st_size && file->tried != info.st_size) {
+    while (result == TAIL_DONE && !file->given_up &&
+           (size = cursor_next(&file->cursor, info.st_size))) {
         if (batches++ == BATCHES_A_TURN) {
             result = TAIL_MORE;
             break;
         }
-        int64_t rest = info.st_size - file->cursor;
-        size_t size = rest < (int64_t)file->batch_bytes ? (size_t)rest : file->batch_bytes;
         bytes = alloc_resize(bytes, size);
-        ssize_t got = pread(fd, bytes, size, file->cursor);
+        ssize_t got = pread(fd, bytes, size, file->cursor.at);
         if (got <= 0) {
             tail_give_up(tail, file, got < 0 ? strerror(errno) : "it was cut short");
             break;
         }
         failpoint("agent.before_ship");
-        if (!link_ship(link, task, file->name, file->cursor, bytes, (size_t)got, false, &stored,
-                       err)) {
+        if (!link_ship(link, task, file->name, file->cursor.at, bytes, (size_t)got, false,
+                       &stored, err)) {
             result = tail_failed(tail, file, err);
             break;
         }
         failpoint("agent.after_ship");
-        if (stored < 0 || stored > file->cursor + (int64_t)got) {
-            tail_give_up(tail, file, "the server has more of it than there is");
-            break;
-        }
-        if (!tail_advance(tail, file, stored, info.st_size, (size_t)got, err)) {
-            result = TAIL_LATER; /* a server that goes on losing it is asked ever less often */
-            break;
-        }
+        result = tail_advance(tail, file, stored, info.st_size, (size_t)got, err);
     }
     free(bytes);
     if (file->artifact && result == TAIL_DONE && !file->given_up) {
         file->done =
-            link_ship(link, task, file->name, file->cursor, NULL, 0, true, &stored, err);
+            link_ship(link, task, file->name, file->cursor.at, NULL, 0, true, &stored, err);
         if (!file->done)
             result = tail_failed(tail, file, err);
     }
