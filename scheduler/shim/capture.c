@@ -100,4 +100,5 @@ void capture_close(struct capture *capture)
         close(capture->file);
     }
     free(capture->tail);
+    *capture = (struct capture){.pipe = -1, .file = -1};
 }

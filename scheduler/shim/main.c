@@ -42,36 +42,26 @@
 #include "scheduler/shim/filter.h"
 #include "scheduler/shim/group.h"
 #include "scheduler/shim/mask.h"
+#include "scheduler/shim/options.h"
 #include "scheduler/shim/private.h"
 #include "scheduler/shim/record.h"
 
-#define LOG_LIMIT_BYTES (INT64_C(64) << 20)
 #define WATCH_MS 500                 /* between looks at the memory of the task */
 #define REAP_MS 100                  /* between attempts to kill what is left of it */
+#define TELL_MS 1000                 /* between attempts to write how it ended */
 #define FOLDER_MS 2000               /* between looks whether the folder is still there */
 #define USER_FAILED INT_MIN          /* in place of an errno, ... */
 #define PRIVATE_FAILED (INT_MIN / 2) /* ... or below it by one */
-#define RESTARTS_MAX 1000
-#define RESTART_FIRST_MS 500 /* before a task that fell is started again; doubles ... */
-#define RESTART_MAX_MS 30000 /* ... up to this */
+#define RESTART_FIRST_MS 500         /* before a task that fell is started again; doubles ... */
+#define RESTART_MAX_MS 30000         /* ... up to this */
 
 enum { SHIM_STARTED = 0, SHIM_FAILED = 1, SHIM_ALREADY = 3 };
 
 struct shim {
-    const char *folder;
-    const char *cookie;
-    const char *workdir; /* of the task; NULL: the folder */
-    char **command;
-    uid_t user;  /* of the task, and its group's number; 0: this process's */
-    gid_t group; /* of which it is a member, too */
-    int64_t memory_bytes;
-    int64_t log_bytes;
+    struct options options;
     int restarts; /* that are left */
     int restarted;
-    bool resting;   /* it fell, and will be started again */
-    bool no_cgroup; /* tests: find the processes by walking /proc alone */
-    bool own_tmp;   /* it has a folder for temporary files, and perhaps ... */
-    struct private_view view;
+    bool resting; /* it fell, and will be started again */
 
     int signals; /* signalfd */
     struct control control;
@@ -81,6 +71,8 @@ struct shim {
     pid_t pid; /* of the task's first process */
     bool ended;
     bool all_gone;
+    bool telling;  /* it is over; its end is being written, ... */
+    bool given_up; /* ... and nobody wants it any more */
     struct record_exit outcome;
     char error[1000];
 };
@@ -92,63 +84,6 @@ static bool say(const char *what)
 }
 
 /* --- starting --- */
-
-static bool user_parse(struct shim *shim, const char *text)
-{
-    int used = 0;
-    return sscanf(text, "%10u:%10u%n", &shim->user, &shim->group, &used) == 2 && !text[used] &&
-           shim->user;
-}
-
-static bool private_parse(struct shim *shim, const char *name, const char *value)
-{
-    struct private_view *view = &shim->view;
-    if (strcmp(name, "--hide") == 0)
-        return private_add(&view->hide, value);
-    if (strcmp(name, "--show") == 0)
-        return private_add(&view->show, value);
-    if (strcmp(name, "--named") == 0)
-        return private_add(&view->named, value);
-    view->memory = strcmp(value, "task") == 0;
-    view->wanted = view->memory || strcmp(value, "group") == 0;
-    shim->own_tmp = view->wanted || strcmp(value, "tmp") == 0;
-    return strcmp(name, "--private") == 0 && shim->own_tmp;
-}
-
-static bool arguments_parse(struct shim *shim, int count, char **arguments)
-{
-    shim->log_bytes = LOG_LIMIT_BYTES;
-    int i = 1;
-    for (; i + 1 < count && strcmp(arguments[i], "--") != 0; i += 2) {
-        const char *value = arguments[i + 1];
-        if (strcmp(arguments[i], "--folder") == 0)
-            shim->folder = value;
-        else if (strcmp(arguments[i], "--cookie") == 0)
-            shim->cookie = value;
-        else if (strcmp(arguments[i], "--memory") == 0)
-            shim->memory_bytes = strtoll(value, NULL, 10);
-        else if (strcmp(arguments[i], "--restarts") == 0)
-            shim->restarts = (int)strtol(value, NULL, 10);
-        else if (strcmp(arguments[i], "--log-limit") == 0)
-            shim->log_bytes = strtoll(value, NULL, 10);
-        else if (strcmp(arguments[i], "--workdir") == 0)
-            shim->workdir = value;
-        else if (strcmp(arguments[i], "--user") == 0 && user_parse(shim, value))
-            continue;
-        else if (strcmp(arguments[i], "--cgroup") == 0 && strcmp(value, "none") == 0)
-            shim->no_cgroup = true;
-        else if (!private_parse(shim, arguments[i], value))
-            return false;
-    }
-    shim->view.memory_bytes = shim->memory_bytes;
-    shim->command = arguments + i + 1;
-    /* The cookie becomes part of a path and of JSON. */
-    return shim->folder && shim->cookie && strlen(shim->cookie) <= 64 &&
-           strspn(shim->cookie, "0123456789abcdefghijklmnopqrstuvwxyz-") ==
-               strlen(shim->cookie) &&
-           shim->restarts >= 0 && shim->restarts <= RESTARTS_MAX && i + 1 < count &&
-           (!shim->own_tmp || *shim->folder == '/');
-}
 
 /* Leaves the starter behind; it waits on the pipe for the byte that is its exit status. */
 static int detach(void)
@@ -206,9 +141,9 @@ static bool signals_open(struct shim *shim)
 /* For good: no program that it starts gets more again. */
 static bool become_user(const struct shim *shim)
 {
-    return setgroups(1, &shim->group) == 0 &&
-           setresgid(shim->user, shim->user, shim->user) == 0 &&
-           setresuid(shim->user, shim->user, shim->user) == 0 &&
+    return setgroups(1, &shim->options.group) == 0 &&
+           setresgid(shim->options.user, shim->options.user, shim->options.user) == 0 &&
+           setresuid(shim->options.user, shim->options.user, shim->options.user) == 0 &&
            prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
            (filter_enter() || errno == ENOSYS || errno == EINVAL); /* no such kernel */
 }
@@ -234,20 +169,21 @@ static void become_task(struct shim *shim, pid_t parent, int output, int errors,
     fcntl(3, F_SETFD, FD_CLOEXEC);
     close_range(4, ~0U, 0);
     int why = 0;
-    if (shim->own_tmp && !private_become(&shim->view, shim->folder, shim->user, shim->group))
+    if (shim->options.own_tmp && !private_become(&shim->options.view, shim->options.folder,
+                                                 shim->options.user, shim->options.group))
         why = PRIVATE_FAILED - errno;
-    if (!why && shim->user &&
-        (fchown(1, shim->user, shim->user) || /* for /dev/stdout */
-         fchown(2, shim->user, shim->user) || !become_user(shim)))
+    if (!why && shim->options.user &&
+        (fchown(1, shim->options.user, shim->options.user) || /* for /dev/stdout */
+         fchown(2, shim->options.user, shim->options.user) || !become_user(shim)))
         why = USER_FAILED;
     /* Nobody would hear of its end if it outlived the shim; a change of user forgets it. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) /* it died before it was asked for */
         _exit(127);
-    if (!why && shim->workdir && chdir(shim->workdir))
+    if (!why && shim->options.workdir && chdir(shim->options.workdir))
         why = -errno; /* below 0: it was the folder */
     if (!why) {
-        execvp(shim->command[0], shim->command);
+        execvp(shim->options.command[0], shim->options.command);
         why = errno;
     }
     if (write(3, &why, sizeof(why)) < 0) {
@@ -260,13 +196,16 @@ static void become_task(struct shim *shim, pid_t parent, int output, int errors,
 static void task_start(struct shim *shim)
 {
     int report[2];
-    int output = capture_open(&shim->output, "stdout.log", shim->log_bytes, &shim->mask);
-    int errors = capture_open(&shim->errors, "stderr.log", shim->log_bytes, &shim->mask);
+    int output =
+        capture_open(&shim->output, "stdout.log", shim->options.log_bytes, &shim->mask);
+    int errors =
+        capture_open(&shim->errors, "stderr.log", shim->options.log_bytes, &shim->mask);
     shim->outcome.started_us = record_now_us();
     pid_t parent = getpid();
     int why = 0;
     bool forked = false;
-    if (output < 0 || errors < 0 || (shim->own_tmp && !private_make_tmp(shim->user)) ||
+    if (output < 0 || errors < 0 ||
+        (shim->options.own_tmp && !private_make_tmp(shim->options.user)) ||
         pipe2(report, O_CLOEXEC) || (shim->pid = fork()) < 0) {
         why = errno;
         shim->pid = 0;
@@ -289,16 +228,16 @@ static void task_start(struct shim *shim)
     if (why == USER_FAILED)
         snprintf(shim->error, sizeof(shim->error),
                  "cannot start a task as user %u: this machine does not let the agent",
-                 shim->user);
+                 shim->options.user);
     else if (why <= PRIVATE_FAILED)
         snprintf(shim->error, sizeof(shim->error), "cannot make folders of the task's own: %s",
                  strerror(PRIVATE_FAILED - why));
     else if (why < 0)
         snprintf(shim->error, sizeof(shim->error), "cannot go to the folder %.500s: %s",
-                 shim->workdir, strerror(-why));
+                 shim->options.workdir, strerror(-why));
     else
-        snprintf(shim->error, sizeof(shim->error), "cannot run %.500s: %s", shim->command[0],
-                 strerror(why));
+        snprintf(shim->error, sizeof(shim->error), "cannot run %.500s: %s",
+                 shim->options.command[0], strerror(why));
     shim->outcome.error = shim->error;
     shim->outcome.refused = forked && !system;
     shim->outcome.code = 127;
@@ -346,6 +285,7 @@ static void task_term(struct shim *shim)
 static void task_kill(struct shim *shim)
 {
     shim->outcome.killed = shim->outcome.killed || !shim->ended || shim->resting;
+    shim->given_up = shim->telling;
     shim->restarts = 0;
     group_kill();
 }
@@ -372,7 +312,7 @@ static void serve_control(struct shim *shim, int index)
         break;
     case CONTROL_STATUS:
         snprintf(line, sizeof(line), "{\"state\": \"%s\", \"pid\": %d, \"cookie\": \"%s\"}\n",
-                 shim->ended ? "ending" : "running", (int)shim->pid, shim->cookie);
+                 shim->ended ? "ending" : "running", (int)shim->pid, shim->options.cookie);
         control_reply(&shim->control, index, line);
         return;
     case CONTROL_NONE:
@@ -383,7 +323,7 @@ static void serve_control(struct shim *shim, int index)
 
 static void watch_memory(struct shim *shim)
 {
-    if (shim->ended || !group_needs_watch() || group_memory() <= shim->memory_bytes)
+    if (shim->ended || !group_needs_watch() || group_memory() <= shim->options.memory_bytes)
         return;
     shim->outcome.oom = true;
     group_kill();
@@ -408,7 +348,10 @@ static void serve(struct shim *shim)
     };
     for (int i = 0; i < CONTROL_CONNECTIONS; i++)
         fds[4 + i] = (struct pollfd){.fd = control->connections[i].fd, .events = POLLIN};
-    int wait_ms = shim->ended ? REAP_MS : group_needs_watch() ? WATCH_MS : FOLDER_MS;
+    int wait_ms = shim->telling         ? TELL_MS
+                  : shim->ended         ? REAP_MS
+                  : group_needs_watch() ? WATCH_MS
+                                        : FOLDER_MS;
     if (poll(fds, (nfds_t)ARRAY_LEN(fds), wait_ms) < 0)
         return;
     if (fds[1].revents)
@@ -503,15 +446,37 @@ static void run(struct shim *shim)
     capture_close(&shim->errors);
 }
 
+/*
+ * Writes exit.json.  Where its room was not kept and the disk is full, that is tried until it
+ * works: nobody else knows how the task ended.  Who removes the folder, or kills what is left,
+ * does not want to know.
+ */
+static bool tell_end(struct shim *shim)
+{
+    bool written = record_exit_write(&shim->outcome);
+    shim->telling = true;
+    while (!written && !folder_is_gone() && !shim->given_up) {
+        serve(shim);
+        written = record_exit_write(&shim->outcome);
+    }
+    return written;
+}
+
 /* Everything up to the task's start; the result is the starter's exit status. */
 static int shim_start(struct shim *shim, struct record_identity *identity)
 {
-    int claimed = folder_claim(shim->folder);
+    int claimed = folder_claim(shim->options.folder);
     if (claimed != SHIM_STARTED)
         return claimed;
     failpoint("shim.claimed");
-    *identity = (struct record_identity){
-        .pid = getpid(), .cookie = shim->cookie, .cgroup = "", .started_us = record_now_us()};
+    if (!record_exit_reserve()) {
+        say("exit.json");
+        return SHIM_FAILED;
+    }
+    *identity = (struct record_identity){.pid = getpid(),
+                                         .cookie = shim->options.cookie,
+                                         .cgroup = "",
+                                         .started_us = record_now_us()};
     if (!record_identity_write(identity)) {
         say("shim.json");
         return SHIM_FAILED;
@@ -522,7 +487,8 @@ static int shim_start(struct shim *shim, struct record_identity *identity)
         return refuse(shim, "the shim cannot make control.sock");
     if (!mask_open(&shim->mask)) /* what cannot be masked is not told */
         return refuse(shim, "the shim cannot read the secrets");
-    group_open(shim->no_cgroup ? NULL : shim->cookie, shim->memory_bytes);
+    group_open(shim->options.no_cgroup ? NULL : shim->options.cookie,
+               shim->options.memory_bytes);
     failpoint("shim.before_task");
     task_start(shim);
     failpoint("shim.after_task");
@@ -541,13 +507,11 @@ int main(int count, char **arguments)
         .signals = -1, .output = {.pipe = -1, .file = -1}, .errors = {.pipe = -1, .file = -1}};
     if (count == 3 && !strcmp(arguments[1], "--private") && !strcmp(arguments[2], "probe"))
         return private_probe();
-    if (!arguments_parse(&shim, count, arguments)) {
-        fprintf(stderr, "usage: trainyard-shim --folder DIR --cookie C [--memory BYTES] "
-                        "[--log-limit BYTES] [--workdir DIR] [--user UID:GROUP] [--cgroup "
-                        "none] [--restarts N] [--private task|group|tmp] [--hide DIR] [--show "
-                        "PATH] [--named PATH] -- PROGRAM [ARG]...\n");
+    if (!options_parse(&shim.options, count, arguments)) {
+        fputs(options_usage, stderr);
         return 2;
     }
+    shim.restarts = shim.options.restarts;
     int starter = detach();
     if (starter < 0) {
         say("cannot go into the background");
@@ -569,12 +533,7 @@ int main(int count, char **arguments)
     mask_close(&shim.mask); /* secrets do not outlive the task */
     group_close();
     failpoint("shim.before_exit_record");
-    bool written = record_exit_write(&shim.outcome);
-    for (int i = 0; i < 600 && !written && !folder_is_gone();
-         i++) { /* a full disk may get room again */
-        sleep(1);
-        written = record_exit_write(&shim.outcome);
-    }
+    bool written = tell_end(&shim);
     failpoint("shim.after_exit_record");
     control_close(&shim.control);
     return written ? 0 : 1;

@@ -1,11 +1,18 @@
 /* record.c - small JSON files, written so that they are whole. */
 
+#include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/failpoint.h"
 #include "scheduler/shim/record.h"
+
+#define EXIT_BYTES 2000
+#define EXIT_ASIDE "exit.json.tmp"
+
+static int reserved = -1; /* EXIT_ASIDE, with its room */
 
 int64_t record_now_us(void)
 {
@@ -14,16 +21,18 @@ int64_t record_now_us(void)
     return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
-static bool file_publish(const char *name, const char *text)
+static int file_open_aside(const char *aside)
 {
-    char aside[64];
-    snprintf(aside, sizeof(aside), "%s.tmp", name);
     unlink(aside); /* a task may write here, too: nothing of its is followed */
-    int fd = open(aside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return false;
+    return open(aside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+}
+
+/* Writes `text` to `fd`, which has the name `aside`, and gives it its name.  Takes `fd`. */
+static bool file_finish(int fd, const char *aside, const char *name, const char *text)
+{
     size_t size = strlen(text);
-    bool ok = write(fd, text, size) == (ssize_t)size && fsync(fd) == 0;
+    bool ok = pwrite(fd, text, size, 0) == (ssize_t)size && ftruncate(fd, (off_t)size) == 0 &&
+              fsync(fd) == 0;
     ok = close(fd) == 0 && ok;
     failpoint("shim.record_before_rename");
     ok = ok && rename(aside, name) == 0;
@@ -34,6 +43,14 @@ static bool file_publish(const char *name, const char *text)
         close(folder);
     }
     return ok;
+}
+
+static bool file_publish(const char *name, const char *text)
+{
+    char aside[64];
+    snprintf(aside, sizeof(aside), "%s.tmp", name);
+    int fd = file_open_aside(aside);
+    return fd >= 0 && file_finish(fd, aside, name, text);
 }
 
 /* Of the process: field 22 of its stat, in clock ticks since boot. */
@@ -95,9 +112,29 @@ static void json_escape(const char *text, char *out, size_t out_size)
     out[used] = '\0';
 }
 
+bool record_exit_reserve(void)
+{
+    reserved = file_open_aside(EXIT_ASIDE);
+    if (reserved < 0)
+        return false;
+    errno = posix_fallocate(reserved, 0, EXIT_BYTES);
+    if (!errno && fsync(reserved) == 0)
+        return true;
+    unlink(EXIT_ASIDE);
+    return false;
+}
+
+/* Whether the name is still that of the file with the room. */
+static bool reserved_is_there(void)
+{
+    struct stat file, name;
+    return reserved >= 0 && fstat(reserved, &file) == 0 && lstat(EXIT_ASIDE, &name) == 0 &&
+           file.st_ino == name.st_ino && file.st_dev == name.st_dev;
+}
+
 bool record_exit_write(const struct record_exit *record)
 {
-    char error[1200], text[2000];
+    char error[1200], text[EXIT_BYTES];
     json_escape(record->error ? record->error : "", error, sizeof(error));
     snprintf(text, sizeof(text),
              "{\"code\": %d, \"signal\": %d, \"oom\": %s, \"killed\": %s, \"terminated\": %s, "
@@ -109,5 +146,11 @@ bool record_exit_write(const struct record_exit *record)
              record->refused ? "true" : "false", (long long)record->started_us,
              (long long)record->ended_us, (long long)record->cpu_us,
              (long long)record->memory_bytes, error);
-    return file_publish("exit.json", text);
+    int fd = reserved;
+    bool room = reserved_is_there();
+    reserved = -1; /* what did not work once is not tried again */
+    if (fd >= 0 && !room)
+        close(fd);
+    return room ? file_finish(fd, EXIT_ASIDE, "exit.json", text)
+                : file_publish("exit.json", text);
 }

@@ -1,7 +1,9 @@
 /*
  * record.h - what the shim writes about itself and the task: shim.json, exit.json.
  *
- * A record is there whole or not at all: written aside, synced, renamed, folder synced.
+ * A record is there whole or not at all: written aside, synced, renamed, folder synced.  How
+ * the task ended is known here alone, and the disk may be full by then: its room is taken
+ * before the task starts.
  */
 #pragma once
 
@@ -32,6 +34,14 @@ struct record_exit { /* exit.json */
 };
 
 bool record_identity_write(const struct record_identity *identity);
+
+/* Takes the room of exit.json, once, as exit.json.tmp.  False: there is none, by errno. */
+bool record_exit_reserve(void);
+
+/*
+ * Into that room; where it is gone or does not do (a task has removed it, the file system
+ * writes nothing in place), into a new file, which needs room on the disk.  May be tried again.
+ */
 bool record_exit_write(const struct record_exit *record);
 
 /* Wall clock, microseconds. */

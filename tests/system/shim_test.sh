@@ -151,6 +151,13 @@ start memory --memory 50000000 -- python3 -c 'import time; x = bytearray(1500000
 ended 20
 check shim_memory same "$(field signal) $(field oom)" "9 true"
 
+# A full disk.
+if unshare -m true 2>/dev/null; then
+    TRAINYARD_BUILD=$build unshare -m "${0%/*}/full_shim.sh" || failed=1
+else
+    echo "skip full_shim: no right to mount"
+fi
+
 # Nothing open but standard input and output; only the environment that was given.
 exec 77</dev/null
 start clean -- sh -c 'ls /proc/self/fd | tr "\n" " "; grep -c . /proc/self/limits >/dev/null; ulimit -c'
