@@ -85,11 +85,53 @@ bool gradient_of_switch(struct walk *w, const struct node *node, const struct ed
     return true;
 }
 
-/* The gradient goes to the input that the value came from. */
+/* Whether guard `a` has all conditions of guard `b` but that one. */
+static bool has_all_but(const struct walk *w, int a, int b, const struct guard *but)
+{
+    for (; b; b = w->guards[b].up) {
+        const struct guard *g = &w->guards[b];
+        bool same = g->pred.from == but->pred.from && g->pred.output == but->pred.output &&
+                    g->side == but->side;
+        if (!same && !gradient_has_condition(w, a, g))
+            return false;
+    }
+    return true;
+}
+
+/* Whether the Merge's inputs are the two sides of one condition: `*side`, of the first. */
+static bool find_condition(struct walk *w, const struct node *merge, struct guard *side)
+{
+    if (merge->inputs_count != 2)
+        return false;
+    int first = gradient_guard_of(w, merge->inputs[0]);
+    int second = gradient_guard_of(w, merge->inputs[1]);
+    for (int g = first; g; g = w->guards[g].up) {
+        *side = w->guards[g];
+        const struct guard other = {0, side->pred, 1 - side->side};
+        if (gradient_has_condition(w, second, &other))
+            return has_all_but(w, second, first, side) && has_all_but(w, first, second, &other);
+    }
+    return false;
+}
+
+/*
+ * The gradient goes to the input that the value came from.  Where a condition says which that
+ * is, it does so on the way back, too: further derivatives then find the same condition there.
+ */
 bool gradient_of_merge(struct walk *w, const struct node *node, struct edge of_output)
 {
     struct builder b = gradient_builder(w, node);
     int first = graph_count(w->graph);
+    struct guard side;
+    if (find_condition(w, node, &side)) {
+        struct edge gate =
+            builder_add(&b, "Switch", "Switch", INPUTS(of_output, side.pred), NO_ATTRS);
+        if (!builder_ok(&b) || !gradient_localise(w, first, gradient_frame_of(w, node)))
+            return false;
+        gradient_give(w, node, 0, builder_output(gate, side.side));
+        gradient_give(w, node, 1, builder_output(gate, 1 - side.side));
+        return true;
+    }
     struct edge index = {(struct node *)node, 1};
     for (int i = 0; i < node->inputs_count; i++) {
         struct place *place = gradient_place(w, node->inputs[i].from);

@@ -110,7 +110,10 @@ int gradient_guard_of(struct walk *w, struct edge edge)
     int guard = w->where[edge.from->id].guard;
     if (edge.from->op->flow != FLOW_SWITCH || gradient_is_loop_switch(edge.from))
         return guard;
-    const struct guard condition = {0, edge.from->inputs[1], edge.output};
+    struct edge pred = edge.from->inputs[1];
+    while (!strcmp(pred.from->op->name, "Identity") && !pred.from->controls_count)
+        pred = pred.from->inputs[0];
+    const struct guard condition = {0, pred, edge.output};
     return with_condition(w, guard, &condition);
 }
 
@@ -160,6 +163,20 @@ static struct loop_frame *add_frame(struct walk *w, struct loop_frame *up, const
     return frame;
 }
 
+/*
+ * The loop is alive where all of its variables are: counters of iterations, which TensorFlow
+ * adds for gradients, start outside of the branch that the loop is in.
+ */
+static void enter_variable(struct walk *w, struct loop_frame *frame, struct node *enter)
+{
+    int of_enter = gradient_guard_of(w, enter->inputs[0]);
+    int guard = both_guards(w, frame->guard, of_enter);
+    if (guard == of_enter)
+        frame->enter = enter;
+    w->guards_grew |= !gradient_is_around(w, guard, frame->guard);
+    frame->guard = guard;
+}
+
 static struct loop_frame *enter_frame(struct walk *w, struct node *enter)
 {
     struct loop_frame *up = w->where[enter->inputs[0].from->id].frame;
@@ -181,7 +198,7 @@ static struct loop_frame *enter_frame(struct walk *w, struct node *enter)
         frame->guard = gradient_guard_of(w, enter->inputs[0]);
     }
     if (!node_attr_bool(enter, "is_constant", false))
-        frame->enter = enter;
+        enter_variable(w, frame, enter);
     return frame;
 }
 
@@ -257,8 +274,12 @@ bool gradient_frames(struct walk *w)
     add_frame(w, NULL, "");
     int *order = graph_sorted(w->graph, w->err);
     bool ok = order;
-    for (int i = 0; ok && i < w->count; i++)
-        ok = place_node(w, graph_node(w->graph, order[i]));
+    /* A variable may tell more of a loop after its Exits were placed. */
+    for (w->guards_grew = true; ok && w->guards_grew;) {
+        w->guards_grew = false;
+        for (int i = 0; ok && i < w->count; i++)
+            ok = place_node(w, graph_node(w->graph, order[i]));
+    }
     free(order);
     return ok;
 }

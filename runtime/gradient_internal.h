@@ -112,6 +112,7 @@ struct walk {
     struct guard *guards; /* guards[0] means none */
     int guards_count;
     int guards_capacity;
+    bool guards_grew;          /* that of a loop, since nodes behind it were placed */
     struct whereabouts *where; /* by node id */
     int where_count;
     struct map *history; /* struct edge by "id:output:frame" */

@@ -78,7 +78,7 @@ tests/interop/tunnel.sh "$venv/bin/python" || failed=1
 check numpy/arrays "$venv/bin/python" -W ignore tests/interop/arrays.py "$BUILD/trainyard-task" "$work/arrays"
 check onnx/models "$venv/bin/python" -W ignore tests/interop/onnx_models.py "$BUILD/onnx-write" "$BUILD/trainyard-task" "$work/onnx" "$shared/keras/models"
 tests/interop/ops_fuzz.sh "$venv/bin/python" "$BUILD" 1 500 || failed=1
-DRAWN=$work/drawn tests/interop/ops_fuzz.sh "$venv/bin/python" "$BUILD" 2 150 "" programs_generate.py || failed=1
+DRAWN=$work/drawn tests/interop/ops_fuzz.sh "$venv/bin/python" "$BUILD" 1 150 "" programs_generate.py || failed=1
 "$BUILD/tf-cases" --ops >"$work/ops"
 spec=${TRAINYARD_SHARED:-../shared}/spec/tensorflow.md
 [ -e "$spec" ] && tiers=(--spec "$spec")

@@ -201,6 +201,19 @@ TEST(gradients_go_through_branches_in_loops)
     check(BRANCHING LOOP("l", "branch") RUN("l", "x", "z") "y = Mul(w:2,x) T=double\n");
 }
 
+/* What only one branch keeps is not asked for where the other was taken, whichever derivative.
+ */
+TEST(gradients_of_gradients_know_the_branch_taken)
+{
+    check(SINES "def still(a:double,z:double) (r:double)\n"
+                "  t = Tanh(a) T=double\n  ret r t:y:0\nend\n"
+                "def branch(a:double,z:double) (r:double)\n"
+                "  c = Const() dtype=double value=(double:0)\n"
+                "  p = Greater(a,c:output:0) T=double\n" IF(
+                    "  i", "times", "still") "  ret r i:output:0\nend\n" LOOP("l", "branch")
+                    RUN("l", "x", "z") "y = Mul(w:2,x) T=double\n");
+}
+
 /* The inner loop runs as often as the outer, in each of its rounds. */
 TEST(gradients_go_through_loops_in_loops)
 {
@@ -232,6 +245,52 @@ TEST(gradients_go_through_loops_in_branches_in_loops)
                            "inner") ""
                                     "  ret r i:output:0\nend\n" LOOP("o", "either")
                                         RUN("o", "x", "z") "y = Mul(w:2,x) T=double\n");
+}
+
+/*
+ * In every other round of a loop another one runs, whose iterations somebody counts who starts
+ * in all rounds: TensorFlow does, for its gradients.
+ */
+TEST(a_counter_from_outside_does_not_hide_that_a_loop_is_in_a_branch)
+{
+#define OF_OUTER "frame_name='outer"
+#define OF_INNER "frame_name='inner"
+    check("none = Const() dtype=int32 value=(int32:0)\n"
+          "ke = Enter(none) T=int32 " OF_OUTER "\nk = Merge(ke,kn) T=int32 N=#2\n"
+          "xe = Enter(x) T=double " OF_OUTER "\na = Merge(xe,an) T=double N=#2\n"
+          "ze = Enter(z) T=double is_constant=!true " OF_OUTER "\n"
+          "ne = Enter(n) T=int32 is_constant=!true " OF_OUTER "\n"
+          "more = Less(k,ne) T=int32\ngo = LoopCond(more)\n"
+          "ks = Switch(k,go) T=int32\nas = Switch(a,go) T=double\n"
+          "know = Identity(ks:1) T=int32\nanow = Identity(as:1) T=double\n"
+          "one = Const(^know) dtype=int32 value=(int32:1)\nknext = AddV2(know,one) T=int32\n"
+          "two = Const(^know) dtype=int32 value=(int32:2)\n"
+          "half = FloorMod(know,two) T=int32\nodd = Less(half,one) T=int32\n"
+          "side = Switch(anow,odd) T=double\nzside = Switch(ze,odd) T=double\n"
+          "still = Tanh(side:0) T=double\n"
+          "times = Const(^know) dtype=int32 value=(int32:2)\n"
+          "gate = Switch(times,odd) T=int32\nin = Identity(gate:1) T=int32\n"
+          "zero = Const(^in) dtype=int32 value=(int32:0)\n"
+          "ce = Enter(zero) T=int32 " OF_INNER "\nc = Merge(ce,cn) T=int32 N=#2\n"
+          "be = Enter(side:1) T=double " OF_INNER "\nb = Merge(be,bn) T=double N=#2\n"
+          "zi = Enter(zside:1) T=double is_constant=!true " OF_INNER "\n"
+          "te = Enter(in) T=int32 is_constant=!true " OF_INNER "\n"
+          "less = Less(c,te) T=int32\non = LoopCond(less)\n"
+          "cs = Switch(c,on) T=int32\nbs = Switch(b,on) T=double\n"
+          "unit = Const(^cs) dtype=int32 value=(int32:1)\ncadd = AddV2(cs:1,unit) T=int32\n"
+          "cn = NextIteration(cadd) T=int32\n"
+          "bz = Mul(bs:1,zi) T=double\nbsin = Sin(bz) T=double\n"
+          "bn = NextIteration(bsin) T=double\nbout = Exit(bs:0) T=double\n"
+          /* the counter */
+          "f = Const(^know) dtype=int32 value=(int32:0)\n"
+          "fe = Enter(f) T=int32 " OF_INNER "\nfm = Merge(fe,fn) T=int32 N=#2\n"
+          "fs = Switch(fm,on) T=int32\nfadd = AddV2(fs:1,unit) T=int32\n"
+          "fn = NextIteration(fadd) T=int32\n"
+          "joined = Merge(still,bout) T=double N=#2\n"
+          "kn = NextIteration(knext) T=int32\nan = NextIteration(joined) T=double\n"
+          "out = Exit(as:0) T=double\ny = Mul(out,x) T=double\n");
+#undef OF_OUTER
+#undef OF_INNER
 }
 
 /* As in TensorFlow, where a loop is differentiated as a whole. */
