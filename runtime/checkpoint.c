@@ -100,13 +100,25 @@ static void build_remove(const char *build)
     rmdir(build);
 }
 
+/* Manifest and index first: without them its data is none, however many files it is in. */
 static void files_remove(const char *prefix)
 {
-    for (int i = CHECKPOINT_PARTS - 1; i >= 0; i--) {
-        char *path = alloc_printf("%s%s", prefix, checkpoint_parts[i]);
+    for (int i = 1; i >= 0; i--) {
+        char *path = checkpoint_part(prefix, 0, i);
         unlink(path);
         free(path);
     }
+    char *folder_path = file_folder(prefix);
+    char *start = alloc_printf("%s.data-", prefix + strlen(folder_path) + 1);
+    DIR *folder = opendir(folder_path);
+    for (struct dirent *entry; folder && (entry = readdir(folder));) {
+        if (strncmp(entry->d_name, start, strlen(start)) == 0)
+            unlinkat(dirfd(folder), entry->d_name, 0);
+    }
+    if (folder)
+        closedir(folder);
+    free(start);
+    free(folder_path);
 }
 
 /* A publication of `step` was broken off: the files that were moved in but are not listed go,
@@ -132,7 +144,7 @@ static void publish_undo(const char *folder, int64_t step)
 /* Of a file that was being written when its writer died: see file_write(). */
 static bool is_half_written(const char *name)
 {
-    static const char *const names[] = {"checkpoint.tmp-", "best.tmp-", "epoch.tmp-"};
+    static const char *const names[] = {"checkpoint.tmp-", "best.tmp-", "epoch.tmp-", ".seen-"};
     for (int i = 0; i < ARRAY_LEN(names); i++) {
         if (strncmp(name, names[i], strlen(names[i])) == 0)
             return true;
@@ -202,8 +214,8 @@ static bool item_write(struct bundle_writer *writer, const struct checkpoint_ite
     return bundle_writer_add_slice(writer, item->name, item->whole, &slice, &item->tensor, err);
 }
 
-static bool build_write(const char *prefix, const struct checkpoint_point *point, int64_t epoch,
-                        const struct checkpoint_item *items, int items_count, struct error *err)
+static bool items_write(const char *prefix, const struct checkpoint_item *items,
+                        int items_count, struct error *err)
 {
     struct bundle_writer *writer = bundle_writer_open(prefix, err);
     if (!writer)
@@ -214,24 +226,50 @@ static bool build_write(const char *prefix, const struct checkpoint_point *point
             return false;
         }
     }
-    struct checkpoint_manifest manifest = {.step = point->step,
-                                           .epoch = epoch,
-                                           .score = point->score,
-                                           .graph = (char *)point->graph,
-                                           .model = (char *)point->model};
     bool ok = bundle_writer_finish(writer, err);
     failpoint("task.ckpt_data");
-    ok = ok && checkpoint_manifest_write(prefix, &manifest, err);
+    return ok;
+}
+
+/* Those of others and, as the last one, the items; then one checkpoint of them all. */
+static bool shards_write(const char *prefix, const struct checkpoint_item *items,
+                         int items_count, const struct checkpoint_shards *shards,
+                         struct error *err)
+{
+    int count = shards->count + 1;
+    char *folder = file_folder(prefix);
+    char **prefixes = alloc_array((size_t)count, sizeof(*prefixes));
+    for (int i = 0; i < count; i++)
+        prefixes[i] = alloc_printf("%s/part-%05d-of-%05d", folder, i, count);
+    const char *const *parts = (const char *const *)prefixes;
+    bool ok = shards->write(shards->arg, parts, err) &&
+              items_write(prefixes[shards->count], items, items_count, err);
+    ok = ok && bundle_merge(parts, count, prefix, false, err);
+    for (int i = 0; i < count; i++)
+        free(prefixes[i]);
+    free(prefixes);
+    free(folder);
+    return ok;
+}
+
+static bool build_write(const char *prefix, struct checkpoint_manifest *manifest,
+                        const struct checkpoint_item *items, int items_count,
+                        const struct checkpoint_shards *shards, struct error *err)
+{
+    bool ok = shards ? shards_write(prefix, items, items_count, shards, err)
+                     : items_write(prefix, items, items_count, err);
+    ok = ok && checkpoint_manifest_write(prefix, manifest, err);
     failpoint("task.ckpt_manifest");
     return ok;
 }
 
-static bool files_move(const char *from_prefix, const char *to_prefix, struct error *err)
+static bool files_move(const char *from_prefix, const char *to_prefix, int shards,
+                       struct error *err)
 {
     bool ok = true;
-    for (int i = 0; ok && i < CHECKPOINT_PARTS; i++) {
-        char *from = alloc_printf("%s%s", from_prefix, checkpoint_parts[i]);
-        char *to = alloc_printf("%s%s", to_prefix, checkpoint_parts[i]);
+    for (int i = 0; ok && i < shards + 2; i++) {
+        char *from = checkpoint_part(from_prefix, shards, i);
+        char *to = checkpoint_part(to_prefix, shards, i);
         failpoint("task.ckpt_before_rename");
         ok = file_rename(from, to, err);
         free(from);
@@ -335,7 +373,7 @@ static void unlisted_remove(const char *folder, const char *prefix, int64_t step
 
 /* Moves a finished build in and lists it; the lock is held. */
 static bool publish(const struct checkpoint_settings *settings, const char *build_prefix,
-                    int64_t step, struct error *err)
+                    int64_t step, int shards, struct error *err)
 {
     struct checkpoint_state state = {0}, dropped = {0};
     char *prefix = checkpoint_prefix(settings->folder, step);
@@ -343,7 +381,7 @@ static bool publish(const struct checkpoint_settings *settings, const char *buil
     bool ok = epoch_check(settings, &claimed, err) &&
               checkpoint_state_read(settings->folder, &state, err);
     if (ok) {
-        ok = files_move(build_prefix, prefix, err);
+        ok = files_move(build_prefix, prefix, shards, err);
         if (ok) {
             checkpoint_state_add(&state, step);
             int64_t best = state_prune(settings, &state, &dropped);
@@ -368,9 +406,16 @@ static bool publish(const struct checkpoint_settings *settings, const char *buil
 
 bool checkpoint_save(const struct checkpoint_settings *settings,
                      const struct checkpoint_point *point, const struct checkpoint_item *items,
-                     int items_count, struct error *err)
+                     int items_count, const struct checkpoint_shards *shards, struct error *err)
 {
     assert(point->step >= 0);
+    assert(!shards || shards->count <= LIMIT_JOB_TASKS);
+    struct checkpoint_manifest manifest = {.step = point->step,
+                                           .epoch = settings->epoch,
+                                           .score = point->score,
+                                           .graph = (char *)point->graph,
+                                           .model = (char *)point->model,
+                                           .shards = shards ? shards->count + 1 : 1};
     if (!folder_make(settings->folder, err))
         return false;
     char *build = alloc_printf("%s/" BUILD_START "%lld.%lld" BUILD_END, settings->folder,
@@ -379,15 +424,17 @@ bool checkpoint_save(const struct checkpoint_settings *settings,
     build_remove(build);
     bool ok = folder_make(build, err);
     failpoint("task.ckpt_open");
-    ok = ok && build_write(prefix, point, settings->epoch, items, items_count, err);
+    ok = ok && build_write(prefix, &manifest, items, items_count, shards, err);
     if (ok) {
         int lock = folder_lock(settings->folder, err);
-        ok = lock >= 0 && publish(settings, prefix, point->step, err);
+        ok = lock >= 0 && publish(settings, prefix, point->step, manifest.shards, err);
         if (lock >= 0)
             close(lock);
     }
     failpoint("task.ckpt_published");
     build_remove(build);
+    free(manifest.bytes);
+    free(manifest.crc);
     free(prefix);
     free(build);
     return ok || error_prefix(err, "checkpoint of step %lld: ", (long long)point->step);

@@ -1,13 +1,13 @@
 /*
  * checkpoint.h - a training's checkpoints in a folder: published whole or not at all.
  *
- *   FOLDER/model.ckpt-STEP.index, .data-00000-of-00001   V2 files, as TensorFlow's
- *   FOLDER/model.ckpt-STEP.manifest                      JSON: size and CRC-32C of both, step,
- * epoch FOLDER/checkpoint                                    which are published, newest last
- *   FOLDER/best                                          names the one with the highest score,
- * as `checkpoint` does: TensorFlow reads it FOLDER/epoch the newest attempt that may publish
- * here FOLDER/lock                                          held while one of the two above
- * changes
+ *   model.ckpt-STEP.index          V2 files, as TensorFlow's; several files of data when
+ *   model.ckpt-STEP.data-*-of-*    several tasks wrote them
+ *   model.ckpt-STEP.manifest       JSON: size and CRC-32C of each of them, step, epoch
+ *   checkpoint                     which are published, newest last: TensorFlow reads it
+ *   best                           names the one with the highest score in the same way
+ *   epoch                          the newest attempt that may publish here
+ *   lock                           held while one of the three above changes
  *
  * A checkpoint is built in a folder beside (named after step and epoch), synced, moved in and
  * synced; it counts from the moment when `checkpoint` is renamed.  After any failure on the way
@@ -49,13 +49,26 @@ struct checkpoint_point {
 bool checkpoint_claim(const struct checkpoint_settings *settings, struct error *err) CHECKED;
 
 /*
+ * Parts of a checkpoint that others write, as TensorFlow's sharded Saver has it: `count` V2
+ * checkpoints of their own at prefixes that they are given, which become one with `items`.
+ * What names no shard that is not there: a failure of `write` is one of the whole.
+ */
+struct checkpoint_shards {
+    int count;
+    bool (*write)(void *arg, const char *const *prefixes, struct error *err);
+    void *arg;
+};
+
+/*
  * Publishes a checkpoint, then deletes those that need not be kept.  Fails with PRECONDITION
  * ("fenced") when a newer attempt has claimed the folder, EXHAUSTED when the disk is full;
- * then nothing is published and the older checkpoints are as they were.
+ * then nothing is published and the older checkpoints are as they were.  `shards` NULL: all of
+ * it is in `items`.
  */
 bool checkpoint_save(const struct checkpoint_settings *settings,
                      const struct checkpoint_point *point, const struct checkpoint_item *items,
-                     int items_count, struct error *err) CHECKED;
+                     int items_count, const struct checkpoint_shards *shards,
+                     struct error *err) CHECKED;
 
 /* "FOLDER/model.ckpt-STEP", owned by the caller: what TensorFlow calls the checkpoint's path.
  */
@@ -89,6 +102,11 @@ struct checkpoint {
  * with DATA_LOSS if all are damaged.
  */
 bool checkpoint_load(const char *folder, struct checkpoint *checkpoint,
+                     struct error *err) CHECKED;
+
+/* The same, but what is larger than CHECKPOINT_LOOK_BYTES has type and shape alone, no data. */
+#define CHECKPOINT_LOOK_BYTES 65536
+bool checkpoint_look(const char *folder, struct checkpoint *checkpoint,
                      struct error *err) CHECKED;
 
 /* Reads the one whose files begin with `prefix`, which must be whole and have a manifest. */

@@ -4,21 +4,26 @@
 
 #include "runtime/checkpoint.h"
 
-/* The parts of a file's name after the prefix, in the order in which they are moved in. */
-#define CHECKPOINT_PARTS 3
-extern const char *const checkpoint_parts[CHECKPOINT_PARTS]; /* data, index, manifest */
+#define CHECKPOINT_MANIFEST ".manifest"
+
+/*
+ * The path of a checkpoint's file, owned by the caller.  They are moved in in this order: one
+ * file of data for each shard, the index, the manifest; so there are `shards` + 2.
+ */
+char *checkpoint_part(const char *prefix, int shards, int index);
 
 struct checkpoint_manifest {
     int64_t step;
     int64_t epoch;
     double score;
     char *graph;
-    char *model; /* JSON; NULL: not told */
-    int64_t bytes[CHECKPOINT_PARTS - 1];
-    uint32_t crc[CHECKPOINT_PARTS - 1];
+    char *model;    /* JSON; NULL: not told */
+    int shards;     /* 1 to LIMIT_JOB_TASKS + 1 */
+    int64_t *bytes; /* of all files but the manifest: shards + 1 */
+    uint32_t *crc;
 };
 
-/* Sums the files of `prefix` up and writes PREFIX.manifest. */
+/* Sums the files of `prefix` up, sets `bytes` and `crc` and writes PREFIX.manifest. */
 bool checkpoint_manifest_write(const char *prefix, struct checkpoint_manifest *manifest,
                                struct error *err) CHECKED;
 

@@ -5,7 +5,21 @@
 #include "runtime/checkpoint_internal.h"
 #include "runtime/io/bundle.h"
 
-static bool items_read(const char *prefix, struct checkpoint *checkpoint, struct error *err)
+static bool item_read(struct bundle_reader *reader, const struct bundle_item *item,
+                      int64_t bytes_max, struct tensor *tensor, struct error *err)
+{
+    int64_t bytes = dtype_known(item->dtype) && (BIT(item->dtype) & DTYPES_PLAIN)
+                        ? shape_count(&item->shape) * (int64_t)dtype_size(item->dtype)
+                        : 0;
+    if (bytes <= bytes_max)
+        return bundle_reader_read(reader, item->name, tensor, err);
+    *tensor = (struct tensor){
+        .dtype = item->dtype, .shape = item->shape, .count = shape_count(&item->shape)};
+    return true;
+}
+
+static bool items_read(const char *prefix, int64_t bytes_max, struct checkpoint *checkpoint,
+                       struct error *err)
 {
     struct bundle_reader *reader = bundle_reader_open(prefix, err);
     if (!reader)
@@ -17,7 +31,7 @@ static bool items_read(const char *prefix, struct checkpoint *checkpoint, struct
         checkpoint->items = alloc_array((size_t)count, sizeof(*checkpoint->items));
         for (int i = 0; ok && i < count; i++) {
             struct checkpoint_item *item = &checkpoint->items[i];
-            ok = bundle_reader_read(reader, items[i].name, &item->tensor, err);
+            ok = item_read(reader, &items[i], bytes_max, &item->tensor, err);
             if (ok) {
                 item->name = alloc_text(items[i].name);
                 checkpoint->items_count++;
@@ -29,7 +43,8 @@ static bool items_read(const char *prefix, struct checkpoint *checkpoint, struct
 }
 
 /* Loads one; on failure what was read is released and the list of skipped ones stays. */
-static bool prefix_load(const char *prefix, struct checkpoint *checkpoint, struct error *err)
+static bool prefix_load(const char *prefix, int64_t bytes_max, struct checkpoint *checkpoint,
+                        struct error *err)
 {
     struct checkpoint_manifest manifest;
     struct checkpoint loaded = {.prefix = alloc_text(prefix)};
@@ -41,7 +56,7 @@ static bool prefix_load(const char *prefix, struct checkpoint *checkpoint, struc
         loaded.graph = alloc_text(manifest.graph);
         loaded.model = manifest.model ? alloc_text(manifest.model) : NULL;
         ok = checkpoint_manifest_check(loaded.prefix, &manifest, err) &&
-             items_read(loaded.prefix, &loaded, err);
+             items_read(loaded.prefix, bytes_max, &loaded, err);
         checkpoint_manifest_release(&manifest);
     }
     if (!ok) {
@@ -78,13 +93,14 @@ bool checkpoint_load_prefix(const char *prefix, struct checkpoint *checkpoint,
                             struct error *err)
 {
     struct checkpoint found = {0};
-    if (!prefix_load(prefix, &found, err))
+    if (!prefix_load(prefix, INT64_MAX, &found, err))
         return false;
     *checkpoint = found;
     return true;
 }
 
-bool checkpoint_load(const char *folder, struct checkpoint *checkpoint, struct error *err)
+static bool newest_load(const char *folder, int64_t bytes_max, struct checkpoint *checkpoint,
+                        struct error *err)
 {
     struct checkpoint found = {0};
     struct checkpoint_state state;
@@ -97,7 +113,7 @@ bool checkpoint_load(const char *folder, struct checkpoint *checkpoint, struct e
     bool ok = false;
     for (int i = state.steps_count - 1; !ok && i >= 0; i--) {
         char *prefix = checkpoint_prefix(folder, state.steps[i]);
-        ok = prefix_load(prefix, &found, err);
+        ok = prefix_load(prefix, bytes_max, &found, err);
         if (!ok)
             skip(&found, &capacity, alloc_text(prefix), err->text);
         free(prefix);
@@ -114,4 +130,14 @@ bool checkpoint_load(const char *folder, struct checkpoint *checkpoint, struct e
     else
         checkpoint_release(&found);
     return ok;
+}
+
+bool checkpoint_load(const char *folder, struct checkpoint *checkpoint, struct error *err)
+{
+    return newest_load(folder, INT64_MAX, checkpoint, err);
+}
+
+bool checkpoint_look(const char *folder, struct checkpoint *checkpoint, struct error *err)
+{
+    return newest_load(folder, CHECKPOINT_LOOK_BYTES, checkpoint, err);
 }

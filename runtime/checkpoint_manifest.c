@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/limits.h"
 #include "base/str.h"
 #include "proto/crc32c.h"
 #include "runtime/checkpoint_internal.h"
@@ -17,8 +18,20 @@
 #define MANIFEST_BYTES_MAX (8 << 20)
 #define MANIFEST_READ_BYTES (1 << 20)
 
-const char *const checkpoint_parts[CHECKPOINT_PARTS] = {".data-00000-of-00001", ".index",
-                                                        ".manifest"};
+char *checkpoint_part(const char *prefix, int shards, int index)
+{
+    if (index < shards)
+        return alloc_printf("%s.data-%05d-of-%05d", prefix, index, shards);
+    return alloc_printf("%s%s", prefix, index == shards ? ".index" : CHECKPOINT_MANIFEST);
+}
+
+/* Makes room for what is known of its files. */
+static void manifest_open(struct checkpoint_manifest *manifest, int shards)
+{
+    manifest->shards = shards;
+    manifest->bytes = alloc_array((size_t)shards + 1, sizeof(*manifest->bytes));
+    manifest->crc = alloc_array((size_t)shards + 1, sizeof(*manifest->crc));
+}
 
 static bool file_sum(const char *path, int64_t *bytes, uint32_t *crc, struct error *err)
 {
@@ -55,6 +68,7 @@ bool checkpoint_manifest_write(const char *prefix, struct checkpoint_manifest *m
 {
     struct str text = {0};
     bool ok = true;
+    manifest_open(manifest, manifest->shards);
     str_printf(&text, "{\n  \"format\": %d,\n  \"step\": %lld,\n  \"epoch\": %lld,\n",
                MANIFEST_FORMAT, (long long)manifest->step, (long long)manifest->epoch);
     if (isfinite(manifest->score))
@@ -64,17 +78,17 @@ bool checkpoint_manifest_write(const char *prefix, struct checkpoint_manifest *m
     if (manifest->model)
         str_printf(&text, ",\n  \"model\": %s", manifest->model);
     str_add(&text, ",\n  \"files\": [\n");
-    for (int i = 0; ok && i < CHECKPOINT_PARTS - 1; i++) {
-        char *path = alloc_printf("%s%s", prefix, checkpoint_parts[i]);
+    for (int i = 0; ok && i <= manifest->shards; i++) {
+        char *path = checkpoint_part(prefix, manifest->shards, i);
         ok = file_sum(path, &manifest->bytes[i], &manifest->crc[i], err);
         str_printf(&text, "    {\"name\": \"%s\", \"bytes\": %lld, \"crc32c\": \"%08x\"}%s\n",
                    base_name(path), (long long)manifest->bytes[i], manifest->crc[i],
-                   i < CHECKPOINT_PARTS - 2 ? "," : "");
+                   i < manifest->shards ? "," : "");
         free(path);
     }
     str_add(&text, "  ]\n}\n");
     if (ok) {
-        char *path = alloc_printf("%s%s", prefix, checkpoint_parts[CHECKPOINT_PARTS - 1]);
+        char *path = alloc_printf("%s" CHECKPOINT_MANIFEST, prefix);
         ok = file_write(path, text.data, text.size, err);
         free(path);
     }
@@ -93,15 +107,17 @@ static bool manifest_take(json_t *root, const char *prefix,
     if (json_unpack(root, "{s:i s:I s:I s:s s:o s?o s?o}", "format", &format, "step", &step,
                     "epoch", &epoch, "graph", &graph, "files", &files, "score", &score, "model",
                     &model) < 0 ||
-        format != MANIFEST_FORMAT || json_array_size(files) != CHECKPOINT_PARTS - 1)
+        format != MANIFEST_FORMAT || json_array_size(files) < 2 ||
+        json_array_size(files) > LIMIT_JOB_TASKS + 2)
         return false;
-    for (int i = 0; i < CHECKPOINT_PARTS - 1; i++) {
+    manifest_open(manifest, (int)json_array_size(files) - 1);
+    for (int i = 0; i <= manifest->shards; i++) {
         const char *name, *crc;
         json_int_t bytes;
         if (json_unpack(json_array_get(files, (size_t)i), "{s:s s:I s:s}", "name", &name,
                         "bytes", &bytes, "crc32c", &crc) < 0)
             return false;
-        char *wanted = alloc_printf("%s%s", base_name(prefix), checkpoint_parts[i]);
+        char *wanted = checkpoint_part(base_name(prefix), manifest->shards, i);
         bool same = !strcmp(wanted, name);
         free(wanted);
         if (!same)
@@ -123,13 +139,15 @@ bool checkpoint_manifest_read(const char *prefix, struct checkpoint_manifest *ma
 {
     *manifest = (struct checkpoint_manifest){0};
     struct str bytes = {0};
-    char *path = alloc_printf("%s%s", prefix, checkpoint_parts[CHECKPOINT_PARTS - 1]);
+    char *path = alloc_printf("%s" CHECKPOINT_MANIFEST, prefix);
     bool ok = file_read(path, MANIFEST_BYTES_MAX, &bytes, err);
     if (ok) {
         json_t *root = json_loadb(str_text(&bytes), bytes.size, 0, NULL);
         ok = root && manifest_take(root, prefix, manifest);
-        if (!ok)
+        if (!ok) {
+            checkpoint_manifest_release(manifest);
             fail(err, DATA_LOSS, "%s is damaged or of another version", path);
+        }
         json_decref(root);
     }
     free(path);
@@ -141,8 +159,8 @@ bool checkpoint_manifest_check(const char *prefix, const struct checkpoint_manif
                                struct error *err)
 {
     bool ok = true;
-    for (int i = 0; ok && i < CHECKPOINT_PARTS - 1; i++) {
-        char *path = alloc_printf("%s%s", prefix, checkpoint_parts[i]);
+    for (int i = 0; ok && i <= manifest->shards; i++) {
+        char *path = checkpoint_part(prefix, manifest->shards, i);
         int64_t bytes;
         uint32_t crc;
         ok = file_sum(path, &bytes, &crc, err);
@@ -161,5 +179,7 @@ void checkpoint_manifest_release(struct checkpoint_manifest *manifest)
 {
     free(manifest->graph);
     free(manifest->model);
+    free(manifest->bytes);
+    free(manifest->crc);
     *manifest = (struct checkpoint_manifest){0};
 }

@@ -129,10 +129,9 @@ void checkpoint_state_search(const char *folder_path, struct checkpoint_state *s
     DIR *folder = opendir(folder_path);
     for (struct dirent *entry; folder && (entry = readdir(folder));) {
         size_t size = strlen(entry->d_name);
-        size_t end = strlen(checkpoint_parts[CHECKPOINT_PARTS - 1]);
+        size_t end = strlen(CHECKPOINT_MANIFEST);
         int64_t step;
-        if (size > end &&
-            !strcmp(entry->d_name + size - end, checkpoint_parts[CHECKPOINT_PARTS - 1]) &&
+        if (size > end && !strcmp(entry->d_name + size - end, CHECKPOINT_MANIFEST) &&
             checkpoint_state_step(entry->d_name, size - end, &step))
             checkpoint_state_add(state, step);
     }

@@ -46,6 +46,7 @@ struct train {
     const struct dataset_part *eval; /* of the dataset: what evaluations look at; NULL: none */
     struct model model;
     struct runner *runner;
+    bool sharded; /* each task that has variables writes its own part of checkpoints */
     struct runner_call *step_call;   /* of the first worker, where each has one */
     struct runner_call **step_calls; /* of all workers that train on their own; NULL: none do */
     struct runner_call *update_call; /* that takes the gradients of some; NULL: they update */

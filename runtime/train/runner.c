@@ -1,7 +1,5 @@
 /* runner.c - see runner.h. */
 
-#include "runtime/train/runner.h"
-
 #include <stdlib.h>
 #include <sys/random.h>
 
@@ -9,66 +7,17 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/str.h"
-#include "runtime/builder.h"
 #include "runtime/cluster/account.h"
 #include "runtime/cluster/cluster.h"
 #include "runtime/model/model.h"
 #include "runtime/resource.h"
-#include "runtime/session.h"
+#include "runtime/train/runner_internal.h"
 #include "runtime/worker/link.h"
 
 /* A step that takes longer has lost a task that does not say so. */
 #define STEP_TIMEOUT_MS (30 * 60 * 1000)
 
-/* The ops that read and write variables over a cluster. */
-#define STATE_VALUE "state/value_%d"
-#define STATE_WRITE "state/write_%d"
-
-struct runner_call {
-    struct callable *callable; /* of a session */
-    struct session_run run;    /* over a cluster; names are in the runner's arena */
-};
-
-struct runner {
-    const struct model *model;
-    struct session *session; /* one of the two */
-    struct cluster_session *cluster;
-    bool borrowed;
-    struct arena *arena;     /* of calls */
-    struct runner_call *get; /* over a cluster: all variables */
-    struct account *account; /* over a cluster */
-    struct runner_cluster tasks;
-};
-
 /* --- over a cluster --- */
-
-/* Reads and writes of each variable. */
-static bool add_state(struct runner *runner, struct graph *graph, struct error *err)
-{
-    struct builder b = {.graph = graph, .scope = "", .err = err};
-    const struct model *model = runner->model;
-    const char **fetches =
-        arena_array(runner->arena, (size_t)model->variables_count, sizeof(*fetches));
-    for (int i = 0; i < model->variables_count && builder_ok(&b); i++) {
-        const struct model_variable *face = &model->variables[i];
-        struct node *handle = graph_find(graph, face->name);
-        if (!handle)
-            return fail(err, INTERNAL, "the variable \"%s\" is not in the graph", face->name);
-        const struct edge at = {handle, 0};
-        b.device = handle->requested_device;
-        builder_add(&b, "ReadVariableOp", arena_printf(runner->arena, "state/read_%d", i),
-                    INPUTS(at), ATTRS(attr_type("dtype", face->dtype)));
-        fetches[i] = arena_printf(runner->arena, "state/read_%d:0", i);
-        struct edge value = builder_add(
-            &b, "Placeholder", arena_printf(runner->arena, STATE_VALUE, i), NO_INPUTS,
-            ATTRS(attr_type("dtype", face->dtype), attr_shape("shape", &face->shape)));
-        builder_add(&b, "AssignVariableOp", arena_printf(runner->arena, STATE_WRITE, i),
-                    INPUTS(at, value), ATTRS(attr_type("dtype", face->dtype)));
-    }
-    const struct session_run all = {.fetches = fetches,
-                                    .fetches_count = model->variables_count};
-    return builder_ok(&b) && (runner->get = runner_prepare(runner, &all, err));
-}
 
 static bool open_cluster(struct runner *runner, const struct runner_cluster *cluster,
                          struct graph *graph, struct error *err)
@@ -86,11 +35,11 @@ static bool open_cluster(struct runner *runner, const struct runner_cluster *clu
     runner->cluster = cluster_session_new(&options, handle, err);
     runner->account = account_new();
     runner->tasks = *cluster;
-    return runner->cluster && add_state(runner, graph, err) &&
+    return runner->cluster && runner_state_add(runner, graph, err) &&
            cluster_session_extend_graph(runner->cluster, graph, err);
 }
 
-static bool run_cluster(struct runner *runner, const struct session_run *wanted,
+bool runner_run_cluster(struct runner *runner, const struct session_run *wanted,
                         const struct tensor *feeds, struct tensor *fetched,
                         struct str *statistics, struct error *err)
 {
@@ -236,14 +185,14 @@ bool runner_call(struct runner *runner, const struct runner_call *call,
 {
     return runner->session
                ? session_call(runner->session, call->callable, feeds, fetched, statistics, err)
-               : run_cluster(runner, &call->run, feeds, fetched, statistics, err);
+               : runner_run_cluster(runner, &call->run, feeds, fetched, statistics, err);
 }
 
 bool runner_run(struct runner *runner, const char *target, struct error *err)
 {
     const struct session_run run = {.targets = &target, .targets_count = 1};
     return runner->session ? session_run(runner->session, &run, NULL, err)
-                           : run_cluster(runner, &run, NULL, NULL, NULL, err);
+                           : runner_run_cluster(runner, &run, NULL, NULL, NULL, err);
 }
 
 /* Borrowed from the table, which nobody clears while a training runs. */
@@ -278,17 +227,8 @@ bool runner_get(struct runner *runner, struct tensor *values, struct error *err)
 
 bool runner_set(struct runner *runner, int index, struct tensor *value, struct error *err)
 {
-    char feed[32], target[32];
-    if (runner->cluster) {
-        snprintf(feed, sizeof(feed), STATE_VALUE, index);
-        snprintf(target, sizeof(target), STATE_WRITE, index);
-        const char *feeds[] = {feed}, *targets[] = {target};
-        const struct session_run run = {
-            .feeds = feeds, .feeds_count = 1, .targets = targets, .targets_count = 1};
-        bool ok = run_cluster(runner, &run, value, NULL, NULL, err);
-        tensor_release(value);
-        return ok;
-    }
+    if (runner->cluster)
+        return runner_state_set(runner, index, value, err);
     struct variable *variable = find_variable(runner, index, err);
     if (!variable) {
         tensor_release(value);

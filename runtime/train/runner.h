@@ -72,6 +72,19 @@ bool runner_run(struct runner *runner, const char *target, struct error *err) CH
  * INTERNAL when one has none. */
 bool runner_get(struct runner *runner, struct tensor *values, struct error *err) CHECKED;
 
+/*
+ * Over a cluster where other tasks than this one have variables: so many tasks have some, each
+ * of which writes its own as a checkpoint (V2) to the path of its number, or takes its own out
+ * of one.  0: all are here, or it is not known where.  They fail as runner_call() and SaveV2,
+ * RestoreV2 do.
+ */
+int runner_shards(const struct runner *runner);
+bool runner_save(struct runner *runner, const char *const *prefixes, struct error *err) CHECKED;
+bool runner_restore(struct runner *runner, const char *prefix, struct error *err) CHECKED;
+
+/* Whether there are shards, and all those tasks have this very folder under this name. */
+bool runner_sees(struct runner *runner, const char *folder);
+
 /* Gives variable `index` a value; takes the tensor, also on failure. */
 bool runner_set(struct runner *runner, int index, struct tensor *value,
                 struct error *err) CHECKED;

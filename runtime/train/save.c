@@ -74,9 +74,8 @@ static bool collect_stopping(struct train *train, struct checkpoint_item *items,
     return true;
 }
 
-/* References to all that makes up the state; `count` are filled, even after a failure. */
-static bool collect(struct train *train, struct checkpoint_item *items, int *count,
-                    struct error *err)
+static bool collect_variables(struct train *train, struct checkpoint_item *items, int *count,
+                              struct error *err)
 {
     int variables = train->model.variables_count;
     struct tensor *values = alloc_array((size_t)variables, sizeof(*values));
@@ -90,7 +89,15 @@ static bool collect(struct train *train, struct checkpoint_item *items, int *cou
         item->tensor = values[i];
     }
     free(values);
-    if (!ok)
+    return ok;
+}
+
+/* References to all of the state that others do not write; `count` are filled, even after a
+ * failure. */
+static bool collect(struct train *train, struct checkpoint_item *items, int *count,
+                    struct error *err)
+{
+    if (!train->sharded && !collect_variables(train, items, count, err))
         return false;
     if (!set_number(&items[*count], SAVE_POSITION, train->position, err))
         return false;
@@ -99,6 +106,12 @@ static bool collect(struct train *train, struct checkpoint_item *items, int *cou
         return false;
     (*count)++;
     return collect_stopping(train, items, count, err);
+}
+
+static bool write_shards(void *arg, const char *const *prefixes, struct error *err)
+{
+    struct train *train = arg;
+    return runner_save(train->runner, prefixes, err);
 }
 
 bool save_write(struct train *train, struct str *path, struct error *err)
@@ -115,8 +128,11 @@ bool save_write(struct train *train, struct str *path, struct error *err)
                                            .score = stop_score(train),
                                            .graph = hash,
                                            .model = str_text(&model)};
-    bool ok = collect(train, items, &count, err) &&
-              checkpoint_save(&settings, &point, items, count, err);
+    const struct checkpoint_shards shards = {
+        .count = runner_shards(train->runner), .write = write_shards, .arg = train};
+    bool ok =
+        collect(train, items, &count, err) &&
+        checkpoint_save(&settings, &point, items, count, train->sharded ? &shards : NULL, err);
     for (int i = 0; i < count; i++)
         tensor_release(&items[i].tensor);
     free(items);
@@ -131,28 +147,38 @@ bool save_write(struct train *train, struct str *path, struct error *err)
 
 /* --- reading --- */
 
-static bool restore_variable(struct train *train, const struct checkpoint *checkpoint,
-                             int index, struct error *err)
+/* What is saved of the variable; NULL after setting `err` if that is none of it. */
+static const struct tensor *find_saved(const struct checkpoint *checkpoint,
+                                       const struct model_variable *face, struct error *err)
 {
-    const struct model_variable *face = &train->model.variables[index];
     const char *name = face->whole ? face->whole : face->name;
     const struct shape *shape = face->whole ? &face->whole_shape : &face->shape;
     const struct tensor *saved = checkpoint_find(checkpoint, name);
     char wanted[SHAPE_TEXT_BYTES], found[SHAPE_TEXT_BYTES];
     if (!saved)
-        return fail(
+        return fail_null(
             err, INVALID,
             "%s is of another model: it has no \"%s\" (start anew, or use another folder)",
             checkpoint->prefix, name);
     if ((int)saved->dtype != face->dtype || !shape_equal(&saved->shape, shape))
-        return fail(err, INVALID,
-                    "%s is of another model: its \"%s\" is %s %s, the spec's is %s %s",
-                    checkpoint->prefix, name, dtype_name(saved->dtype),
-                    shape_text(&saved->shape, found, sizeof(found)), dtype_name(face->dtype),
-                    shape_text(shape, wanted, sizeof(wanted)));
+        return fail_null(err, INVALID,
+                         "%s is of another model: its \"%s\" is %s %s, the spec's is %s %s",
+                         checkpoint->prefix, name, dtype_name(saved->dtype),
+                         shape_text(&saved->shape, found, sizeof(found)),
+                         dtype_name(face->dtype), shape_text(shape, wanted, sizeof(wanted)));
+    return saved;
+}
+
+static bool restore_variable(struct train *train, const struct checkpoint *checkpoint,
+                             int index, struct error *err)
+{
+    const struct model_variable *face = &train->model.variables[index];
+    const struct tensor *saved = find_saved(checkpoint, face, err);
+    if (!saved || train->sharded)
+        return saved;
     /* A part has so many rows of it. */
-    size_t row =
-        face->whole ? tensor_bytes(saved) / (size_t)(shape->dims[0] + !shape->dims[0]) : 0;
+    int64_t rows = face->whole ? face->whole_shape.dims[0] : 0;
+    size_t row = rows ? tensor_bytes(saved) / (size_t)rows : 0;
     /* A copy, so that the variable is the only owner and can be updated in place. */
     struct tensor value;
     return tensor_init_copy(&value, saved->dtype, &face->shape,
@@ -201,6 +227,8 @@ static bool restore(struct train *train, const struct checkpoint *checkpoint, st
         if (!restore_variable(train, checkpoint, i, err))
             return false;
     }
+    if (train->sharded && !runner_restore(train->runner, checkpoint->prefix, err))
+        return false;
     char hash[24];
     snprintf(hash, sizeof(hash), "%016" PRIx64, train->graph_hash);
     train->step = train->saved_step = step;
@@ -227,11 +255,13 @@ static void take_notice(struct train *train, const struct checkpoint *checkpoint
 bool save_restore(struct train *train, bool *found, struct error *err)
 {
     struct checkpoint checkpoint;
-    if (!checkpoint_load(train->options.checkpoints, &checkpoint, err)) {
+    bool ok = train->sharded ? checkpoint_look(train->options.checkpoints, &checkpoint, err)
+                             : checkpoint_load(train->options.checkpoints, &checkpoint, err);
+    if (!ok) {
         *found = false;
         return err->code == NOT_FOUND;
     }
-    bool ok = restore(train, &checkpoint, err);
+    ok = restore(train, &checkpoint, err);
     if (ok)
         take_notice(train, &checkpoint);
     checkpoint_release(&checkpoint);

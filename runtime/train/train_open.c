@@ -178,6 +178,8 @@ static bool set_state(struct train *train, struct error *err)
         if (!room_wait(train, err))
             return false;
     }
+    train->sharded =
+        train->options.checkpoints && runner_sees(train->runner, train->options.checkpoints);
     if (train->options.resume && train->options.checkpoints &&
         !save_restore(train, &found, err))
         return error_prefix(err, "cannot resume: ");

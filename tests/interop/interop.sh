@@ -95,6 +95,7 @@ for name in types big slices; do
 done
 check strict/published "$venv/bin/python" "$strict/check_checkpoint.py" "$work/published/model.ckpt-300" --latest --expect "$work/published.json"
 check strict/trained-checkpoint "$venv/bin/python" "$strict/check_checkpoint.py" "$work/trained/checkpoints/model.ckpt-20" --latest
+check strict/checkpoint-in-shards "$venv/bin/python" "$strict/check_checkpoint.py" "$work/parts/checkpoints/model.ckpt-20" --latest
 for name in plain gzip zlib; do
     check "strict/$name.tfrecord" "$venv/bin/python" "$strict/check_tfrecord.py" "$work/$name.tfrecord" --expect "$work/$name.tfrecord.json"
 done

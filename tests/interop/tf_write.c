@@ -193,7 +193,7 @@ static void write_published(const char *parent)
     struct checkpoint_item item = {.name = "w", .tensor = tensor_make(F32, &SHAPE(5, 5))};
     for (int64_t step = 100; step <= 300; step += 100) {
         struct checkpoint_point point = {.step = step, .score = (double)NAN, .graph = ""};
-        must(checkpoint_save(&settings, &point, &item, 1, &err));
+        must(checkpoint_save(&settings, &point, &item, 1, NULL, &err));
     }
     json_save(parent, "published.json",
               json_pack("{s:[o]}", "tensors", tensor_json("w", &item.tensor)));

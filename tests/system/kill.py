@@ -6,7 +6,7 @@ With "together" every job is one model over a parameter server and two workers, 
 
 The choices follow from the seed; the moments within a process do not, so a replay may need several goes.
 """
-import json, os, random, signal, sqlite3, struct, subprocess, sys, time
+import glob, json, os, random, signal, sqlite3, struct, subprocess, sys, time
 import urllib.error, urllib.request
 
 build, work, dataset, where = sys.argv[1:5]
@@ -62,7 +62,7 @@ def unbroken(kind):
 
 
 def checkpoint_bytes(path, step):
-    return [open(f"{path}/model.ckpt-{step}{part}", "rb").read() for part in (".data-00000-of-00001", ".index")]
+    return [open(file, "rb").read() for file in sorted(glob.glob(f"{path}/model.ckpt-{step}.[di]*"))]
 
 
 # --- the yard's processes ---

@@ -48,6 +48,12 @@ check() {
 same() { [ "$1" = "$2" ] || { echo "  found '$1', wanted '$2'"; false; }; }
 has() { case $1 in *"$2"*) ;; *) echo "  '$2' is not in: $1"; false ;; esac; }
 
+# same_checkpoint FOLDER FOLDER STEP : the same bits, in as many shards
+same_checkpoint() {
+    local file
+    for file in "$1/model.ckpt-$3.index" "$1/model.ckpt-$3.data-"*; do cmp "$file" "$2/${file##*/}" || return; done
+}
+
 # field JSON NAME... : a member of an object, by path
 field() { python3 -c '
 import json, sys

@@ -35,7 +35,7 @@ END
     pids+=("$chief_pid")
 }
 say() { echo "$2" >"$1"; }
-same_bits() { cmp "$1/checkpoints/model.ckpt-$3.data-00000-of-00001" "$2/checkpoints/model.ckpt-$3.data-00000-of-00001"; }
+same_bits() { same_checkpoint "$1/checkpoints" "$2/checkpoints" "$3"; }
 newest() { sed -n 's/^model_checkpoint_path: .*-\([0-9]*\)"$/\1/p' "$1/checkpoints/checkpoint"; }
 ends() { wait_for "$2" test -s "$1.end"; }
 now_ms() { echo $(($(date +%s%N) / 1000000)); }

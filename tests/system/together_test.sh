@@ -21,7 +21,7 @@ END
 run_spec() { local name=$1 out=$2; shift 2; timeout 120 "$trainyard" train "$name.json" --data digits --out "$out" --threads 1 --json "$@" 2>"$out.log" | tail -n 1; }
 loss() { field "$1" metrics loss; }
 near() { python3 -c 'import sys; a, b = map(float, sys.argv[1:]); sys.exit(abs(a - b) > 2e-5 * abs(b))' "$1" "$2" || { echo "  found $1, wanted $2"; false; }; }
-same_bits() { cmp "$1/checkpoints/model.ckpt-$3.data-00000-of-00001" "$2/checkpoints/model.ckpt-$3.data-00000-of-00001"; }
+same_bits() { same_checkpoint "$1/checkpoints" "$2/checkpoints" "$3"; }
 
 # --- exactness ---
 spec alone 48 40 '{"worker": 1}'

@@ -11,20 +11,44 @@
 #include "base/failpoint.h"
 #include "base/str.h"
 #include "runtime/checkpoint.h"
+#include "runtime/io/bundle.h"
 #include "runtime/io/file.h"
 #include "tests/unit/folder.h"
 #include "tests/unit/test.h"
 
+/* What other tasks write: "v" in two slices, one for each. */
+static bool write_shards(void *arg, const char *const *prefixes, struct error *err)
+{
+    const float *rows = arg;
+    for (int i = 0; i < 2; i++) {
+        struct tensor part;
+        const struct bundle_slice slice = {.rank = 1, .start = {i * 2}, .length = {2}};
+        struct bundle_writer *writer = bundle_writer_open(prefixes[i], err);
+        if (!writer)
+            return false;
+        CHECK_OK(tensor_init_copy(&part, F32, &SHAPE(2), rows + i * 2, err), err);
+        bool ok = bundle_writer_add_slice(writer, "v", &SHAPE(4), &slice, &part, err);
+        tensor_release(&part);
+        if (!bundle_writer_finish(writer, err) || !ok)
+            return false;
+    }
+    return true;
+}
+
+static bool sharded; /* what save() writes */
+
 static bool save(const struct checkpoint_settings *settings, int64_t step, double score,
                  struct error *err)
 {
+    float rows[4] = {(float)step, (float)step + 1, (float)step + 2, (float)step + 3};
+    const struct checkpoint_shards shards = {.count = 2, .write = write_shards, .arg = rows};
     struct checkpoint_item items[2] = {{.name = "w"}, {.name = "step"}};
     CHECK_OK(tensor_init(&items[0].tensor, F32, &SHAPE(1000), err), err);
     for (int i = 0; i < 1000; i++)
         tensor_f32_mut(&items[0].tensor)[i] = (float)(step + i);
     CHECK_OK(tensor_init_scalar(&items[1].tensor, I64, (double)step, err), err);
     struct checkpoint_point point = {.step = step, .score = score, .graph = "abc"};
-    bool ok = checkpoint_save(settings, &point, items, 2, err);
+    bool ok = checkpoint_save(settings, &point, items, 2, sharded ? &shards : NULL, err);
     tensor_release(&items[0].tensor);
     tensor_release(&items[1].tensor);
     return ok;
@@ -243,7 +267,7 @@ static int strays(const char *name, int64_t first, int64_t last)
 
 /* Killed at each place on the way, at the first checkpoint and at one for which another goes:
  * the next attempt finds one that is whole, and leaves nothing of the dead one. */
-TEST(checkpoint_leaves_nothing_of_a_killed_attempt)
+static void kill_everywhere(const char *start, int wanted)
 {
     struct error err;
     int killed = 0, folders = 0;
@@ -251,7 +275,7 @@ TEST(checkpoint_leaves_nothing_of_a_killed_attempt)
         for (int i = 0; strncmp(*name, "task.", 5) == 0 && i < 10; i++) {
             char folder[16], armed[100];
             int at = i / 2 + 1, before = i % 2 ? 2 : 0;
-            snprintf(folder, sizeof(folder), "k%d", folders++);
+            snprintf(folder, sizeof(folder), "%s%d", start, folders++);
             snprintf(armed, sizeof(armed), "%s=kill@%d", *name, at);
             struct checkpoint_settings settings = {
                 .folder = folder_path(folder), .epoch = 1, .keep_latest = 2};
@@ -282,5 +306,76 @@ TEST(checkpoint_leaves_nothing_of_a_killed_attempt)
             CHECK_INT(strays(folder, newest, newest + 1), 0);
         }
     }
-    CHECK_INT(killed, 2 * 14);
+    CHECK_INT(killed, wanted);
+}
+
+TEST(checkpoint_leaves_nothing_of_a_killed_attempt)
+{
+    kill_everywhere("k", 2 * 14);
+}
+
+TEST(checkpoint_in_shards_leaves_nothing_of_a_killed_attempt)
+{
+    sharded = true;
+    kill_everywhere("s", 2 * 17); /* three more files get their names */
+    sharded = false;
+}
+
+/* What several tasks wrote is one checkpoint, which is damaged if any of its files is. */
+TEST(checkpoint_of_shards_is_one)
+{
+    static const char *const files[] = {
+        "t/model.ckpt-2.data-00000-of-00003", "t/model.ckpt-2.data-00001-of-00003",
+        "t/model.ckpt-2.data-00002-of-00003", "t/model.ckpt-2.index"};
+    struct error err;
+    struct checkpoint loaded;
+    struct checkpoint_settings settings = {.folder = folder_path("t"), .keep_latest = 2};
+    sharded = true;
+    CHECK_OK(save(&settings, 1, (double)NAN, &err), &err);
+    CHECK_OK(save(&settings, 2, (double)NAN, &err), &err);
+    CHECK_OK(checkpoint_load(settings.folder, &loaded, &err), &err);
+    CHECK_INT(loaded.step, 2);
+    CHECK_INT(loaded.items_count, 3);
+    const struct tensor *v = checkpoint_find(&loaded, "v");
+    CHECK(v && v->count == 4);
+    CHECK(tensor_f32(v)[0] == 2 && tensor_f32(v)[3] == 5);
+    CHECK(tensor_f32(checkpoint_find(&loaded, "w"))[999] == 1001);
+    checkpoint_release(&loaded);
+    for (int i = 0; i < ARRAY_LEN(files); i++) {
+        flip(folder_path(files[i]), 3);
+        CHECK_OK(checkpoint_load(settings.folder, &loaded, &err), &err);
+        CHECK_INT(loaded.step, 1);
+        checkpoint_release(&loaded);
+        CHECK_OK(save(&settings, 2, (double)NAN, &err), &err);
+    }
+    /* Written whole again, and then not kept: nothing of either is left. */
+    sharded = false;
+    CHECK_OK(save(&settings, 2, (double)NAN, &err), &err);
+    CHECK_OK(save(&settings, 3, (double)NAN, &err), &err);
+    CHECK_OK(save(&settings, 4, (double)NAN, &err), &err);
+    CHECK_INT(strays("t", 3, 4), 0);
+}
+
+static bool write_no_shard(void *arg, const char *const *prefixes, struct error *err)
+{
+    return *(bool *)arg ? fail(err, UNAVAILABLE, "the task is gone")
+                        : write_shards((float[4]){0}, prefixes, err) &&
+                              (unlink(alloc_printf("%s.index", prefixes[1])) == 0);
+}
+
+/* One that did not come, and one that is said to be there and is not: nothing is published. */
+TEST(checkpoint_waits_for_every_shard)
+{
+    struct error err;
+    struct checkpoint_settings settings = {.folder = folder_path("u"), .keep_latest = 2};
+    CHECK_OK(save(&settings, 1, (double)NAN, &err), &err);
+    for (int i = 0; i < 2; i++) {
+        bool gone = i == 0;
+        const struct checkpoint_shards shards = {
+            .count = 2, .write = write_no_shard, .arg = &gone};
+        struct checkpoint_point point = {.step = 2, .score = (double)NAN, .graph = ""};
+        CHECK(!checkpoint_save(&settings, &point, NULL, 0, &shards, &err));
+        CHECK_INT(err.code, gone ? UNAVAILABLE : INVALID);
+        CHECK_INT(strays("u", 1, 1), 0);
+    }
 }

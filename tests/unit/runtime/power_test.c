@@ -26,7 +26,7 @@ static void save(const struct checkpoint_settings *settings, int64_t step)
     CHECK_OK(tensor_init_scalar(&items[1].tensor, I64, (double)step, &err), &err);
     struct checkpoint_point point = {
         .step = step, .score = step % 2 ? 0.9 : (double)step, .graph = "abc"};
-    CHECK_OK(checkpoint_save(settings, &point, items, 2, &err), &err);
+    CHECK_OK(checkpoint_save(settings, &point, items, 2, NULL, &err), &err);
     tensor_release(&items[0].tensor);
     tensor_release(&items[1].tensor);
 }
