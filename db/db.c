@@ -3,15 +3,18 @@
 #include <pthread.h>
 #include <sodium.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "db/folder.h"
 #include "db/internal.h"
+#include "db/reserve.h"
 #include "db/writer.h"
 
-#define READERS_KEPT 32 /* idle connections kept for each file */
+#define ROOM_BYTES (INT64_C(1) << 20) /* a disk with less is full */
+#define READERS_KEPT 32               /* idle connections kept for each file */
 #define CHECK_BYTES_MAX                                                                        \
     (INT64_C(64) << 20) /* larger files are not read through at every start */
 
@@ -25,6 +28,7 @@ struct db {
     int lock_fd;
     char *paths[2];
     struct db_writer *writers[2];
+    struct db_reserve *reserves[2];
     pthread_mutex_t lock; /* guards: idle, idle_count, lent */
     struct db_conn *idle[2][READERS_KEPT];
     int idle_count[2];
@@ -47,6 +51,13 @@ static bool file_check(const struct db *db, enum db_file file, struct db_conn *c
     return db_pages_check(conn, err);
 }
 
+/* To undo one request of a group SQLite keeps pages, many of them in a file of the folder for
+ * temporary ones: that may be on the full disk, too. */
+static bool without_temporary_files(enum db_file file, struct db_conn *conn, struct error *err)
+{
+    return file != DB_CONTROL || db_script(conn, "PRAGMA temp_store=MEMORY;", err);
+}
+
 static bool file_open(struct db *db, enum db_file file, struct error *err)
 {
     db->paths[file] = alloc_printf("%s/%s", db->folder, db_file_names[file]);
@@ -55,8 +66,13 @@ static bool file_open(struct db *db, enum db_file file, struct error *err)
         return false;
     const char *const *migrations = db_migrations(file);
     if (!file_check(db, file, conn, err) || !db_keep_older(conn, migrations, err) ||
-        !db_migrate(conn, migrations, err) ||
-        !(db->writers[file] = db_writer_start(conn, db_file_names[file], err))) {
+        !db_migrate(conn, migrations, err) || !without_temporary_files(file, conn, err)) {
+        db_conn_close(conn);
+        return false;
+    }
+    db->reserves[file] = db_reserve_new(db->paths[file]);
+    db->writers[file] = db_writer_start(conn, db->reserves[file], db_file_names[file], err);
+    if (!db->writers[file]) {
         db_conn_close(conn);
         return false;
     }
@@ -89,6 +105,7 @@ void db_close(struct db *db)
         for (int i = 0; i < db->idle_count[file]; i++)
             db_conn_close(db->idle[file][i]);
         db_writer_stop(db->writers[file]);
+        db_reserve_free(db->reserves[file]);
         free(db->paths[file]);
     }
     free(db->lent);
@@ -102,6 +119,16 @@ void db_close(struct db *db)
 const char *db_folder(const struct db *db)
 {
     return db->folder;
+}
+
+bool db_room(const struct db *db, struct error *err)
+{
+    struct statvfs disk;
+    if (statvfs(db->folder, &disk))
+        return true; /* then writing will say */
+    uint64_t left = (uint64_t)disk.f_bavail * disk.f_frsize;
+    return left >= ROOM_BYTES || fail(err, EXHAUSTED, "disk full: %s has %llu bytes left",
+                                      db->folder, (unsigned long long)left);
 }
 
 /* Of each thread: what goes along with its next write; fn NULL: nothing, or it went. */

@@ -40,6 +40,13 @@ void db_close(struct db *db);
 
 const char *db_folder(const struct db *db); /* borrowed */
 
+/*
+ * Whether the disk has room for what may as well be refused: EXHAUSTED when it is as good as
+ * full.  What must be stored then (a cancel, a sign-in, how a task ended) need not ask: each
+ * file keeps some megabytes for itself.
+ */
+bool db_room(const struct db *db, struct error *err) CHECKED;
+
 /* Runs in the writer thread, inside a transaction; false undoes all it did.  Must not block. */
 typedef bool db_write_fn(struct db_conn *conn, void *arg, struct error *err);
 

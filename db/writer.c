@@ -14,6 +14,7 @@
 #include "base/failpoint.h"
 #include "base/log.h"
 #include "db/internal.h"
+#include "db/reserve.h"
 #include "db/writer.h"
 
 #define GROUP_MAX 512 /* requests in one transaction */
@@ -31,6 +32,7 @@ struct request {
 
 struct db_writer {
     struct db_conn *conn; /* the thread's alone */
+    struct db_reserve *reserve;
     const char *name;
     pthread_t thread;
     atomic_uint_fast64_t commits;
@@ -164,15 +166,20 @@ static void *db_writer_main(void *arg)
             pthread_cond_signal(&group->answered);
             group = next;
         }
+        pthread_mutex_unlock(&writer->lock);
+        db_reserve_keep(writer->reserve); /* nobody waits for that */
+        pthread_mutex_lock(&writer->lock);
     }
     pthread_mutex_unlock(&writer->lock);
     return NULL;
 }
 
-struct db_writer *db_writer_start(struct db_conn *conn, const char *name, struct error *err)
+struct db_writer *db_writer_start(struct db_conn *conn, struct db_reserve *reserve,
+                                  const char *name, struct error *err)
 {
     struct db_writer *writer = alloc_bytes(sizeof(*writer));
     writer->conn = conn;
+    writer->reserve = reserve;
     writer->name = name;
     pthread_mutex_init(&writer->lock, NULL);
     pthread_cond_init(&writer->filled, NULL);

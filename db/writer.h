@@ -5,11 +5,13 @@
 
 #include "db/db.h"
 
+struct db_reserve;
 struct db_writer;
 
-/* Takes the connection.  NULL when no thread can be started. */
-struct db_writer *db_writer_start(struct db_conn *conn, const char *name,
-                                  struct error *err) CHECKED;
+/* Takes the connection, borrows the reserve of its file and sees to it after each commit.  NULL
+ * when no thread can be started. */
+struct db_writer *db_writer_start(struct db_conn *conn, struct db_reserve *reserve,
+                                  const char *name, struct error *err) CHECKED;
 
 /* Finishes what is queued, ends the thread, closes the connection.  NULL is fine. */
 void db_writer_stop(struct db_writer *writer);

@@ -12,6 +12,7 @@
 #include "base/map.h"
 #include "base/str.h"
 #include "db/events.h"
+#include "db/jobs.h"
 #include "db/ship.h"
 #include "proto/agent_pb.h"
 #include "proto/record.h"
@@ -392,6 +393,25 @@ static const char *series_prefix(const char *file, struct arena *arena)
     return slash ? arena_text_n(arena, file, (size_t)(slash + 1 - file)) : "";
 }
 
+/*
+ * On a full disk only the rest of what is being stopped is taken, by what the databases keep
+ * for that: it is little, and the job has not ended before.
+ */
+static bool has_room(const struct ingest *ingest, int64_t number, struct error *err)
+{
+    if (db_room(ingest->db, err))
+        return true;
+    struct error ignored;
+    struct db_job job;
+    struct arena *arena = arena_new();
+    struct db_conn *conn = db_read(ingest->db, DB_CONTROL, &ignored);
+    bool stops = conn && db_jobs_find(conn, number, arena, &job, &ignored) &&
+                 job.state != JOB_STARTING && job.state != JOB_RUNNING;
+    db_read_done(ingest->db, conn);
+    arena_free(arena);
+    return stops;
+}
+
 bool ingest_ship(void *self, const struct agent_ship_request *ship, int64_t *cursor,
                  struct error *err)
 {
@@ -399,6 +419,8 @@ bool ingest_ship(void *self, const struct agent_ship_request *ship, int64_t *cur
     bool artifact = store_is_artifact(ship->file);
     if (!ship->data_size && !(artifact && ship->last))
         return stored_cursor(ingest, ship, cursor, err);
+    if (!has_room(ingest, ship->task.job_id, err))
+        return false;
     failpoint("server.on_ship");
     struct arena *arena = arena_new();
     struct harvest harvest = {

@@ -243,6 +243,8 @@ bool submit_send(struct request *req, const struct submissions *submissions,
         jobs[0].body_hash = key->hash;
     }
     failpoint("server.submit_before_store");
+    if (!db_room(req->services->db, err))
+        return false;
     bool ok = submissions->array
                   ? db_jobs_add_array(req->services->db, jobs, submissions->count, added, err)
                   : db_jobs_add(req->services->db, jobs, added, err);

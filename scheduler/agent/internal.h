@@ -27,6 +27,7 @@ struct usage {          /* of usage_watch.c; times are monotonic */
 struct held { /* an attempt, and what is to be done about it */
     struct attempt *attempt;
     bool to_ship;      /* something may have been written */
+    uint64_t ship_us;  /* monotonic; not before: the server has no room */
     bool to_report;    /* something is to be said */
     bool discarded;    /* superseded: killed; nothing but its end is told */
     bool adopted;      /* an earlier agent started it */

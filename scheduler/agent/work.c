@@ -28,6 +28,7 @@
 #define RETRY_MAX_MS 5000
 #define REJOIN_MS 1000 /* between two joins */
 #define TROUBLE_AGAIN_MS 30000
+#define ROOM_AGAIN_MS 1000   /* between two attempts to ship to a full disk */
 #define REPORT_AGAIN_MS 2000 /* an exit that is not acknowledged is reported again */
 
 /* --- trouble --- */
@@ -336,13 +337,17 @@ static bool ship_all(struct agent *agent, bool *more)
     for (int i = 0; i < agent->held_count; i++) {
         struct held *held = &agent->held[i];
         int again_ms = 0;
-        if (!held->to_ship || held->discarded)
+        if (!held->to_ship || held->discarded || clock_monotonic_us() < held->ship_us)
             continue;
         /* Cleared first only when shipped whole: inotify may set it again meanwhile. */
         if (attempt_ship(held->attempt, agent->link, &again_ms, &err)) {
             held->to_ship = false;
         } else if (again_ms == 0) {
             *more = true;
+        } else if (err.code == EXHAUSTED) {
+            /* Not for this one; what is being stopped may still be shipped and end. */
+            log_trouble(agent, "ship", &err);
+            held->ship_us = clock_monotonic_us() + ROOM_AGAIN_MS * 1000;
         } else {
             call_failed(agent, "ship", &err);
             return false;
@@ -410,6 +415,7 @@ static void tend(struct agent *agent)
             gpu_watch_ended(agent, held);
             held->to_report = true;
             held->to_ship = true;
+            held->ship_us = 0;
         }
     }
 }
@@ -480,6 +486,8 @@ static int wait_ms(const struct agent *agent, bool more)
         if (!quiet && held->said_us && attempt_ended(held->attempt) && !held->unproven &&
             at_us < until_us)
             until_us = at_us;
+        if (!quiet && held->to_ship && held->ship_us && held->ship_us < until_us)
+            until_us = held->ship_us;
         if (!quiet && is_news(held, now_us))
             return 0;
     }

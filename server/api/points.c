@@ -195,7 +195,8 @@ static bool store(struct batch *batch, const struct db_job *job, int64_t *seq,
                                           .points = task->points,
                                           .points_count = task->count};
     }
-    return db_ship_points(batch->req->services->db, ships, count, seq, err);
+    return db_room(batch->req->services->db, err) &&
+           db_ship_points(batch->req->services->db, ships, count, seq, err);
 }
 
 /*

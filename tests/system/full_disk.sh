@@ -3,10 +3,10 @@
 # while.  The job pauses and goes on by itself; the server answers what needs no room, and says why it cannot take more.
 . "$(dirname "$0")/lib.sh"
 mkdir "$work/disk"
-mount -t tmpfs -o size=24m none "$work/disk" 2>/dev/null || { echo "skip full_disk: no right to mount"; exit 0; }
+mount -t tmpfs -o size=48m none "$work/disk" 2>/dev/null || { echo "skip full_disk: no right to mount"; exit 0; }
 trap 'umount -l "$work/disk"; finish' EXIT
 
-serve disk/yard --cpus 2
+serve disk/yard --cpus 3
 digits "$dir"
 export TRAINYARD_DIR=$dir
 cat >"$work/spec.json" <<'END'
@@ -14,6 +14,11 @@ cat >"$work/spec.json" <<'END'
  {"layer": "Dense", "units": 10}]}, "data": {"dataset": "digits", "batch_size": 50},
  "checkpoint": {"every_steps": 100}, "train": {"steps": 3000}}
 END
+other=$(field "$("$trainyard" submit "$work/spec.json" --name other --steps 1000000 --json)" id)
+wait_for 30 is_state "$other" running
+program=$(field "$(api POST /api/v1/jobs '{"command": ["sh", "-c", "echo up; while :; do echo on; sleep 0.2; done"]}')" id)
+wait_for 30 is_state "$program" running
+api POST /api/v1/users '{"name": "ana", "role": "member", "password": "a long password"}' >/dev/null
 id=$(field "$("$trainyard" submit "$work/spec.json" --json)" id)
 has_checkpoint() { has "$(api GET "/api/v1/jobs/$id/checkpoints")" '"step":'; }
 check full_disk_job_runs wait_for 30 has_checkpoint
@@ -28,6 +33,28 @@ check full_disk_cli has "$("$trainyard" submit digits-mlp 2>&1)" "disk full"
 check full_disk_answers_reads has "$("$trainyard" jobs)" running
 check full_disk_metrics has "$(api GET "/api/v1/jobs/$id/metrics?names=loss")" '"steps":['
 check full_disk_task_waits kill -0 "$pid_of_task"
+free() { df -k --output=avail "$work/disk" | tail -n 1 | tr -d ' '; }
+fill() { dd if=/dev/zero of="$work/disk/filler.$RANDOM" bs=4k 2>/dev/null; }
+sign_in() { curl -sS -m 20 -o "$work/body" -w '%{http_code}' -H 'Content-Type: application/json' -H 'Sec-Fetch-Site: none' "$@"; }
+check full_disk_sign_in same "$(sign_in -d '{"user": "ana", "password": "a long password"}' "$url/api/v1/session")" 201
+check full_disk_token same "$(sign_in -d '{"user": "ana", "password": "a long password", "days": 1}' "$url/api/v1/session/token")" 201
+check full_disk_token_is_good has "$(curl -sS -H "Authorization: Bearer $(field "$(cat "$work/body")" token)" "$url/api/v1/session")" '"ana"'
+check full_disk_cancel_is_taken "$trainyard" cancel "$other" "$program"
+fill
+check full_disk_cancelled wait_for 20 is_state "$other" cancelled
+check full_disk_program_cancelled wait_for 20 is_state "$program" cancelled
+check full_disk_removes has "$("$trainyard" remove "$other" 2>&1)" removed
+fill
+check full_disk_is_full_still test "$(free)" -lt 1000
+check full_disk_submit_is_refused_still has "$("$trainyard" submit digits-mlp 2>&1)" "disk full"
+check full_disk_many_changes python3 - "$url" "$token" <<'END' # more than what is kept has room for at once
+import json, sys, urllib.request
+url, token = sys.argv[1:]
+for i in range(1000):
+    urllib.request.urlopen(urllib.request.Request(f"{url}/api/v1/users/ana", json.dumps({"role": ("viewer", "member")[i % 2]}).encode(), method="PATCH",
+                           headers={"Authorization": f"Bearer {token}", "Content-Type": "application/json"}), timeout=20).read()
+END
+fill
 dd if=/dev/zero of="$work/disk/filler2" bs=512 2>/dev/null # what was still free in parts of pages
 sleep 3
 rm "$work"/disk/filler*
@@ -44,4 +71,8 @@ print(series["steps"][-1], series["values"][-1])' < <(api GET "/api/v1/jobs/$1/m
 again_id=$(field "$("$trainyard" submit "$work/spec.json" --json)" id)
 wait_for 60 is_final "$again_id"
 check full_disk_same_result same "$(loss "$id")" "$(loss "$again_id")"
+# What was used is kept again.
+fill
+check full_disk_again same "$(sign_in -d '{"user": "ana", "password": "a long password"}' "$url/api/v1/session")" 201
+rm "$work"/disk/filler*
 stop TERM
