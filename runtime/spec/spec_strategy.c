@@ -186,15 +186,11 @@ static bool check_partitioner(const struct spec_object *strategy, const struct s
 {
     bool parts = spec->tasks[ROLE_PS].replicas > 0 && spec_replicates(spec);
     const char *pointer = spec_read_pointer(strategy, "partitioner", -1);
-    if (!parts)
-        return error_at(
-            strategy->err, pointer, INVALID,
-            "partitioner cuts variables into parts for parameter servers, and there "
-            "are none: tasks.ps, with \"mode\": \"sync\" or \"async\" and without "
-            "pins");
-    return !(spec->train.init.job || spec->train.init.file) ||
-           error_at(strategy->err, pointer, UNIMPLEMENTED,
-                    "variables in parts cannot start from other weights (/train/init) yet");
+    return parts ||
+           error_at(strategy->err, pointer, INVALID,
+                    "partitioner cuts variables into parts for parameter servers, and there "
+                    "are none: tasks.ps, with \"mode\": \"sync\" or \"async\" and without "
+                    "pins");
 }
 
 static bool parse_partitioner(const struct spec_object *strategy, struct spec *spec)

@@ -54,15 +54,70 @@ static int tell(const struct weights_match *matches, int count, struct str *text
     return bad;
 }
 
+/* --- variables in parts --- */
+
+/* The model's variables as files have them: those in parts as one. */
+static const struct model_variable *whole_variables(const struct model *model,
+                                                    struct arena *arena, int *count)
+{
+    struct model_variable *all =
+        arena_array(arena, (size_t)model->variables_count + 1, sizeof(*all));
+    *count = 0;
+    for (int i = 0; i < model->variables_count; i++) {
+        struct model_variable face = model->variables[i];
+        if (face.whole && face.first > 0)
+            continue;
+        if (face.whole) {
+            face.name = face.whole;
+            face.shape = face.whole_shape;
+        }
+        all[(*count)++] = face;
+    }
+    return all;
+}
+
+/* Gives a part its rows of the value. */
+static bool set_part(struct train *train, int index, const struct tensor *value,
+                     struct error *err)
+{
+    const struct model_variable *face = &train->model.variables[index];
+    int64_t rows = value->shape.dims[0];
+    size_t row = rows ? tensor_bytes(value) / (size_t)rows : 0;
+    struct tensor part;
+    return tensor_init_copy(&part, value->dtype, &face->shape,
+                            (const char *)value->data + (size_t)face->first * row, err) &&
+           runner_set(train->runner, index, &part, err);
+}
+
+/* Whether the variable is what `whole` says, or a part of it. */
+static bool is_of(const struct model_variable *face, const struct model_variable *whole)
+{
+    return !strcmp(face->whole ? face->whole : face->name, whole->name);
+}
+
 static bool set_variable(struct train *train, const struct weights_match *match,
                          struct error *err)
 {
-    const struct model_variable *face = match->place->variable;
+    const struct model *model = &train->model;
     struct tensor value;
-    if (!weights_value(match, &value, err))
+    bool ok = weights_value(match, &value, err), parts = false;
+    if (!ok)
         return false;
-    return runner_set(train->runner, (int)(face - train->model.variables), &value, err);
+    for (int i = 0; ok && i < model->variables_count; i++) {
+        const struct model_variable *face = &model->variables[i];
+        if (!is_of(face, match->place->variable))
+            continue;
+        if (!face->whole)
+            return runner_set(train->runner, i, &value, err);
+        ok = set_part(train, i, &value, err);
+        parts = true;
+    }
+    assert(parts);
+    tensor_release(&value);
+    return ok;
 }
+
+/* --- what is taken --- */
 
 static int64_t tokens_of(const char *vocabulary)
 {
@@ -91,9 +146,11 @@ static bool check_tokens(const struct train *train, const struct weights *weight
 static bool take(struct train *train, const struct weights *weights, const char *path,
                  struct arena *arena, struct error *err)
 {
-    int count;
-    const struct weights_place *places = weights_places(
-        train->spec, train->model.variables, train->model.variables_count, arena, &count);
+    int variables_count, count;
+    const struct model_variable *variables =
+        whole_variables(&train->model, arena, &variables_count);
+    const struct weights_place *places =
+        weights_places(train->spec, variables, variables_count, arena, &count);
     const struct weights_match *matches = weights_match(weights, places, count, arena);
     struct str bad = {0};
     int missing = tell(matches, count, &bad);
@@ -124,13 +181,6 @@ bool init_apply(struct train *train, struct error *err)
     const struct spec_init *init = &train->spec->train.init;
     if (!train->options.init && !init->job && !init->file)
         return true;
-    for (int i = 0; i < train->model.variables_count; i++) {
-        if (train->model.variables[i].whole)
-            return error_at(
-                err, INIT_POINTER, UNIMPLEMENTED,
-                "variables in parts (/strategy/partitioner) cannot start from other "
-                "weights yet");
-    }
     struct arena *arena = arena_new();
     const char *path = train->options.init ? train->options.init
                        : init->file        ? init->file

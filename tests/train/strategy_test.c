@@ -28,6 +28,7 @@ struct yard {
     struct arena *arena;
     const struct spec *spec;
     const char *data, *checkpoints;
+    const char *init; /* weights to start from; NULL: none */
 };
 
 /* y is a plane over two features. */
@@ -127,6 +128,7 @@ static struct outcome train_all(struct yard *yard, int64_t steps, bool resume)
                                           .steps = steps,
                                           .threads = 1,
                                           .resume = resume,
+                                          .init = yard->init,
                                           .cluster = &yard->cluster};
     struct train *train = train_open(&options, &err);
     CHECK_OK(train, &err);
@@ -328,6 +330,35 @@ TEST(variables_in_parts_resume_in_other_parts)
     yard_close(begun);
     yard_close(more);
     yard_close(whole);
+}
+
+/* From a checkpoint of whole variables, and from one of parts: the losses of the first step and
+ * of those behind it are those of whole variables that start there. */
+TEST(variables_in_parts_start_from_other_weights)
+{
+    static const char *const strategies[] = {
+        "{}", "{\"partitioner\": {\"name\": \"fixed_size_partitioner\", \"num_shards\": 5}}",
+        "{\"partitioner\": {\"name\": \"fixed_size_partitioner\", \"num_shards\": 2}}"};
+    for (int from = 0; from < 2; from++) {
+        double losses[ARRAY_LEN(strategies)];
+        char name[40];
+        snprintf(name, sizeof(name), "other-%d", from);
+        struct yard *begun = yard_of(2, 2, 8, DEEP, strategies[from], name);
+        train_all(begun, 40, false);
+        for (int i = 0; i < ARRAY_LEN(strategies); i++) {
+            snprintf(name, sizeof(name), "other-%d-%d", from, i);
+            struct yard *more = yard_of(2, 2, 8, DEEP, strategies[i], name);
+            double anew = train_all(more, 1, false).loss;
+            more->init = arena_text(more->arena, begun->checkpoints);
+            losses[i] = train_all(more, 1, false).loss;
+            CHECK(losses[i] < anew);
+            losses[i] += train_all(more, 3, false).loss;
+            yard_close(more);
+        }
+        CHECK(losses[1] == losses[0]);
+        CHECK(losses[2] == losses[0]);
+        yard_close(begun);
+    }
 }
 
 /* --- one model on several tasks --- */
