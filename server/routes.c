@@ -10,6 +10,7 @@
 #include "server/audit.h"
 #include "server/reply.h"
 #include "server/request.h"
+#include "server/room.h"
 
 const struct route *const routes_all[] = {
     health_routes,    session_routes, oidc_routes,       plan_routes,        jobs_routes,
@@ -133,6 +134,8 @@ static bool admit(struct request *req, struct error *err)
     enum routes_match match =
         routes_find(req->arena, req->method, req->url.path, &route, req->params, &allow);
 
+    if (strcmp(req->url.path, "/healthz") != 0 && !room_check(err))
+        return false;
     /* The page itself holds no secrets: it finds out by its first call whether one is signed
      * in. */
     if (match == ROUTES_NO_PATH) {
