@@ -50,7 +50,7 @@ def client(number):
         with lock:
             counts[what] += 1
 
-threads = [threading.Thread(target=client, args=(number,)) for number in range(32)]
+threads = [threading.Thread(target=client, args=(number,)) for number in range(16)]
 for thread in threads: thread.start()
 for thread in threads: thread.join()
 for what in sorted(counts): print(what, counts[what])
