@@ -64,6 +64,10 @@
 #define LIMIT_ARTIFACTS 1000                      /* that one task leaves */
 #define LIMIT_ARTIFACTS_BYTES (INT64_C(16) << 30) /* all of them */
 
+/* Copies of them, on nodes that do not see the server's folder */
+#define LIMIT_CHECKPOINT_FILES 1000          /* of one job */
+#define LIMIT_DATASET_LIST_BYTES (256 << 20) /* dataset.json, which names its files */
+
 /* Datasets that are uploaded */
 #define LIMIT_DATASET_PATH_BYTES 255             /* a file's name within its dataset */
 #define LIMIT_DESCRIBE_S 600                     /* to find out what is in it */

@@ -53,6 +53,11 @@ int agent_main(int argc, char **argv)
          "what jobs may ask of the node: NAME=VALUE,NAME=VALUE"},
         {"task-user", OPTION_TEXT, &options.task_user,
          "FIRST-LAST: unused user ids that tasks run as, one a job (as root)"},
+        {"dataset-bytes", OPTION_NUMBER, &options.dataset_bytes,
+         "of copies of datasets that it keeps, where it does not see the server's folder (what "
+         "the disk holds)"},
+        {"no-shared-folder", OPTION_FLAG, &options.no_shared_folder,
+         "work on copies, also where the server's folder is seen"},
         {"fake-gpus", OPTION_NUMBER, &gpus, "GPUs that do not exist, to try scheduling"},
         {0},
     };

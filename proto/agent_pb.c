@@ -90,6 +90,7 @@ static Pb__StartTask *start_wire(const struct agent_start_task *from, struct are
     to->idle_seconds = from->idle_seconds;
     to->stall_ms = from->stall_ms;
     to->restarts = from->restarts;
+    to->server_folder_id = agent_wire_text(from->server_folder_id);
     if (from->program.words_count)
         to->program = agent_wire_program(&from->program, arena);
     return to;
@@ -209,6 +210,7 @@ void agent_ship_request_pack(const struct agent_ship_request *from, struct str *
     to.data.data = (uint8_t *)from->data;
     to.data.len = from->data_size;
     to.last = from->last;
+    to.removed = from->removed;
     message_pack(&to.base, out);
     arena_free(arena);
 }
@@ -317,6 +319,7 @@ static bool start_plain(const Pb__StartTask *from, struct arena *arena,
     to->idle_seconds = from->idle_seconds;
     to->stall_ms = from->stall_ms;
     to->restarts = from->restarts;
+    to->server_folder_id = from->server_folder_id;
     to->program = (struct agent_program){.folder = ""};
     return agent_plain_addresses(from->cluster, from->n_cluster, arena, &to->cluster, err) &&
            (!from->program || agent_plain_program(from->program, arena, &to->program, err));
@@ -457,6 +460,7 @@ bool agent_ship_request_unpack(const void *bytes, size_t size, struct arena *are
         .data = from->data.data,
         .data_size = from->data.len,
         .last = from->last,
+        .removed = from->removed,
     };
     agent_plain_ref(from->task, &to->task);
     return true;

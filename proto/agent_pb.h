@@ -106,6 +106,7 @@ struct agent_start_task {
     int64_t idle_seconds; /* serves clients until it was unused for so long; 0: it does not */
     int64_t stall_ms;     /* it is ended when it has written nothing for so long; 0: never */
     int restarts;         /* so often it is started again where it is when it falls */
+    const char *server_folder_id;
     struct agent_program program;
 };
 
@@ -210,44 +211,11 @@ struct agent_ship_request {
     const void *data;
     size_t data_size;
     bool last;
+    bool removed;
 };
 
 struct agent_ship_response {
     int64_t offset;
-};
-
-/* --- fetch --- */
-
-struct agent_fetch_request {
-    int64_t node_id;
-    int64_t node_epoch;
-    const char *node_key;
-    struct agent_task_ref task;
-    const char *sha256;
-    int64_t offset;
-};
-
-struct agent_fetch_response {
-    const void *data;
-    size_t data_size;
-};
-
-/* --- meet --- */
-
-struct agent_meet_request {
-    int64_t node_id;
-    int64_t node_epoch;
-    const char *node_key;
-    struct agent_task_ref task;
-    const char *host;
-    int port;
-};
-
-struct agent_meet_response {
-    const struct agent_task_address *cluster;
-    int cluster_count;
-    const char *certificate; /* PEM, or "" */
-    const char *key;
 };
 
 /* --- to and from bytes --- */
@@ -258,10 +226,6 @@ void agent_sync_request_pack(const struct agent_sync_request *from, struct str *
 void agent_sync_response_pack(const struct agent_sync_response *from, struct str *out);
 void agent_ship_request_pack(const struct agent_ship_request *from, struct str *out);
 void agent_ship_response_pack(const struct agent_ship_response *from, struct str *out);
-void agent_fetch_request_pack(const struct agent_fetch_request *from, struct str *out);
-void agent_fetch_response_pack(const struct agent_fetch_response *from, struct str *out);
-void agent_meet_request_pack(const struct agent_meet_request *from, struct str *out);
-void agent_meet_response_pack(const struct agent_meet_response *from, struct str *out);
 void agent_start_task_pack(const struct agent_start_task *from, struct str *out);
 
 bool agent_join_request_unpack(const void *bytes, size_t size, struct arena *arena,
@@ -276,14 +240,6 @@ bool agent_ship_request_unpack(const void *bytes, size_t size, struct arena *are
                                struct agent_ship_request *to, struct error *err) CHECKED;
 bool agent_ship_response_unpack(const void *bytes, size_t size, struct arena *arena,
                                 struct agent_ship_response *to, struct error *err) CHECKED;
-bool agent_fetch_request_unpack(const void *bytes, size_t size, struct arena *arena,
-                                struct agent_fetch_request *to, struct error *err) CHECKED;
-bool agent_fetch_response_unpack(const void *bytes, size_t size, struct arena *arena,
-                                 struct agent_fetch_response *to, struct error *err) CHECKED;
-bool agent_meet_request_unpack(const void *bytes, size_t size, struct arena *arena,
-                               struct agent_meet_request *to, struct error *err) CHECKED;
-bool agent_meet_response_unpack(const void *bytes, size_t size, struct arena *arena,
-                                struct agent_meet_response *to, struct error *err) CHECKED;
 bool agent_start_task_unpack(const void *bytes, size_t size, struct arena *arena,
                              struct agent_start_task *to, struct error *err) CHECKED;
 
@@ -295,3 +251,5 @@ const char *agent_exit_reason_name(enum agent_exit_reason reason);
 
 /* True when both name the same task of the same attempt. */
 bool agent_task_ref_equal(const struct agent_task_ref *a, const struct agent_task_ref *b);
+
+#include "proto/agent_program_pb.h"

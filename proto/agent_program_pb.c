@@ -113,7 +113,10 @@ void agent_fetch_request_pack(const struct agent_fetch_request *from, struct str
     to.node_epoch = from->node_epoch;
     to.node_key = agent_wire_text(from->node_key);
     to.task = agent_wire_ref(&from->task, arena);
-    to.sha256 = agent_wire_text(from->sha256);
+    to.sha256 = agent_wire_text(from->what.sha256);
+    to.kind = (Pb__FetchKind)from->what.kind;
+    to.path = agent_wire_text(from->what.path);
+    to.job = from->what.job;
     to.offset = from->offset;
     message_pack(&to.base, out);
     arena_free(arena);
@@ -133,11 +136,13 @@ bool agent_fetch_request_unpack(const void *bytes, size_t size, struct arena *ar
         message_unpack(&pb__fetch_request__descriptor, bytes, size, arena, err);
     if (!from)
         return error_prefix(err, "FetchRequest: ");
-    *to = (struct agent_fetch_request){.node_id = from->node_id,
-                                       .node_epoch = from->node_epoch,
-                                       .node_key = from->node_key,
-                                       .sha256 = from->sha256,
-                                       .offset = from->offset};
+    *to = (struct agent_fetch_request){
+        .node_id = from->node_id,
+        .node_epoch = from->node_epoch,
+        .node_key = from->node_key,
+        .what = {(enum agent_fetch_kind)from->kind, from->sha256, from->path, from->job},
+        .offset = from->offset,
+    };
     agent_plain_ref(from->task, &to->task);
     return true;
 }

@@ -17,6 +17,7 @@
 #include "proto/agent_pb.h"
 #include "proto/record.h"
 #include "proto/tfevent.h"
+#include "server/checkpoint_store.h"
 #include "server/feed.h"
 #include "server/ingest.h"
 #include "server/store.h"
@@ -417,6 +418,8 @@ bool ingest_ship(void *self, const struct agent_ship_request *ship, int64_t *cur
 {
     struct ingest *ingest = self;
     bool artifact = store_is_artifact(ship->file);
+    if (checkpoint_store_is(ship->file))
+        return checkpoint_store_ship(ingest->folder, ship, cursor, err);
     if (!ship->data_size && !(artifact && ship->last))
         return stored_cursor(ingest, ship, cursor, err);
     if (!has_room(ingest, ship->task.job_id, err))

@@ -12,16 +12,17 @@
 #include "base/str.h"
 #include "db/jobs.h"
 #include "db/tokens.h"
+#include "scheduler/agent/folders.h"
 #include "scheduler/loop.h"
 #include "server/authority.h"
 #include "server/cluster.h"
 #include "server/meetings.h"
 #include "server/nodes.h"
 #include "server/nodes_certify.h"
+#include "server/nodes_fetch.h"
 #include "server/nodes_session.h"
 #include "server/nodes_spec.h"
 #include "server/program.h"
-#include "server/store.h"
 
 #define ERRANDS_WAITING 1024
 
@@ -30,6 +31,7 @@ struct nodes {
     struct loop *loop;
     struct authority *authority; /* NULL: others say who a node is */
     char *folder;
+    char folder_id[FOLDERS_ID_TEXT];
     nodes_ship_fn *ship;
     void *ship_self;
     struct nodes_sessions *sessions;
@@ -310,6 +312,7 @@ static bool start_read(struct nodes *nodes, const struct loop_task *task, struct
         .idle_seconds = idle_seconds,
         .stall_ms = nodes_stall_ms(job.spec, task),
         .restarts = nodes_restarts(job.spec, task),
+        .server_folder_id = nodes->folder_id,
         .program = program,
     };
     return true;
@@ -382,22 +385,6 @@ static void errand_post(struct nodes *nodes, errand_fn *run, struct rpc_call *ca
     busy(call);
 }
 
-/* The task must be one that was given to this very node. */
-static bool task_is_theirs(struct nodes *nodes, int64_t node, const struct agent_task_ref *ref,
-                           struct arena *arena, struct error *err)
-{
-    struct db_task task;
-    struct db_conn *conn = db_read(nodes->db, DB_CONTROL, err);
-    bool ok = conn &&
-              db_tasks_find(conn, ref->attempt_epoch, ref->role, ref->index, arena, &task, err);
-    db_read_done(nodes->db, conn);
-    if (!ok)
-        return false;
-    return (task.node_id == node && task.job == ref->job_id) ||
-           fail(err, DENIED, "%s:%d of attempt %lld is not this node's", ref->role, ref->index,
-                (long long)ref->attempt_epoch);
-}
-
 static void ship_run(struct nodes *nodes, struct rpc_call *call)
 {
     struct error err;
@@ -408,7 +395,7 @@ static void ship_run(struct nodes *nodes, struct rpc_call *call)
     int64_t cursor;
     bool ok = agent_ship_request_unpack(bytes, size, arena, &ship, &err) &&
               session_check(nodes, call, ship.node_id, ship.node_epoch, ship.node_key, &err) &&
-              task_is_theirs(nodes, ship.node_id, &ship.task, arena, &err);
+              nodes_task_check(nodes->db, ship.node_id, &ship.task, arena, &err);
     if (ok && (ship.offset < 0 || ship.data_size > LIMIT_SHIP_BYTES))
         ok = fail(&err, INVALID, "no piece of a file: offset %lld, %zu bytes",
                   (long long)ship.offset, ship.data_size);
@@ -441,11 +428,9 @@ static void fetch_run(struct nodes *nodes, struct rpc_call *call)
     bool ok =
         agent_fetch_request_unpack(bytes, size, arena, &fetch, &err) &&
         session_check(nodes, call, fetch.node_id, fetch.node_epoch, fetch.node_key, &err) &&
-        task_is_theirs(nodes, fetch.node_id, &fetch.task, arena, &err);
-    if (ok && fetch.offset < 0)
-        ok = fail(&err, INVALID, "offset %lld is negative", (long long)fetch.offset);
-    if (ok && store_read(nodes->folder, fetch.sha256, fetch.offset, data, LIMIT_SHIP_BYTES,
-                         &piece.data_size, &err)) {
+        nodes_task_check(nodes->db, fetch.node_id, &fetch.task, arena, &err);
+    if (ok &&
+        nodes_fetch(nodes->db, nodes->folder, &fetch, arena, data, &piece.data_size, &err)) {
         struct str answer = {0};
         piece.data = data;
         agent_fetch_response_pack(&piece, &answer);
@@ -473,7 +458,7 @@ static void meet_run(struct nodes *nodes, struct rpc_call *call)
     struct arena *arena = arena_new();
     if (agent_meet_request_unpack(bytes, size, arena, &meet, &err) &&
         session_check(nodes, call, meet.node_id, meet.node_epoch, meet.node_key, &err) &&
-        task_is_theirs(nodes, meet.node_id, &meet.task, arena, &err) &&
+        nodes_task_check(nodes->db, meet.node_id, &meet.task, arena, &err) &&
         meetings_meet(nodes->meetings, &meet, arena, &met, &err)) {
         struct str answer = {0};
         agent_meet_response_pack(&met, &answer);
@@ -561,6 +546,10 @@ struct nodes *nodes_new(const struct nodes_options *options, struct error *err)
         return NULL;
     }
     nodes->started = true;
+    if (!folders_id(nodes->folder, nodes->folder_id, err)) {
+        nodes_free(nodes);
+        return NULL;
+    }
     struct loop_agents agents = {
         .self = nodes,
         .joined = on_joined,

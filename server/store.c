@@ -14,63 +14,11 @@
 #include "base/path.h"
 #include "proto/agent_pb.h"
 #include "scheduler/agent/files.h"
+#include "server/disk.h"
 #include "server/job.h"
 #include "server/store.h"
 
 #define ARTIFACTS "out/artifacts/" /* what their names in a ship begin with */
-
-/* --- disk --- */
-
-static bool disk_error(struct error *err, const char *what, const char *path)
-{
-    return error_errno(err, errno == ENOSPC || errno == EDQUOT ? EXHAUSTED : INTERNAL,
-                       "cannot %s %s", what, path);
-}
-
-static bool write_at(int fd, const char *bytes, size_t size, int64_t offset)
-{
-    while (size) {
-        ssize_t n = pwrite(fd, bytes, size, offset);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return false;
-        bytes += n;
-        offset += n;
-        size -= (size_t)n;
-    }
-    return fdatasync(fd) == 0;
-}
-
-/* Has the folder of `file` say on disk that it is there. */
-static bool folder_sync(const char *file, struct error *err)
-{
-    char *folder = alloc_text(file);
-    char *slash = strrchr(folder, '/');
-    if (slash)
-        *slash = '\0';
-    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    bool ok = (fd >= 0 && fsync(fd) == 0) || disk_error(err, "sync", folder);
-    if (fd >= 0)
-        close(fd);
-    free(folder);
-    return ok;
-}
-
-/* Makes the folders above a file; new ones are on disk when it returns. */
-static bool make_above(char *file, struct error *err)
-{
-    bool ok = true;
-    for (char *slash = strchr(file + 1, '/'); slash && ok; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        if (mkdir(file, 0700) == 0)
-            ok = folder_sync(file, err);
-        else if (errno != EEXIST)
-            ok = disk_error(err, "make the folder", file);
-        *slash = '/';
-    }
-    return ok;
-}
 
 /* --- uploaded files --- */
 
@@ -132,10 +80,10 @@ bool store_put(const char *folder, const char *sha256, const void *bytes, size_t
     char *path = file_path(folder, sha256);
     char *aside = alloc_printf("%s.%llx", path, (unsigned long long)(uintptr_t)&path);
     bool ok = file_use(path);
-    if (!ok && make_above(path, err)) {
+    if (!ok && disk_make_above(path, err)) {
         failpoint("store.before_write");
         int fd = open(aside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-        ok = fd >= 0 && write_at(fd, bytes, size, 0);
+        ok = fd >= 0 && disk_write_at(fd, bytes, size, 0) && fdatasync(fd) == 0;
         failpoint("store.before_rename");
         ok = (ok && rename(aside, path) == 0) || disk_error(err, "write", path);
         failpoint("store.after_rename");
@@ -143,7 +91,7 @@ bool store_put(const char *folder, const char *sha256, const void *bytes, size_t
             unlink(aside);
         if (fd >= 0)
             close(fd);
-        if (ok && !folder_sync(path, err)) {
+        if (ok && !disk_sync_above(path, err)) {
             unlink(path); /* or who sends it again would be told that it is there */
             ok = false;
         }
@@ -188,7 +136,6 @@ bool store_size(const char *folder, const char *sha256, int64_t *size, struct er
 bool store_read(const char *folder, const char *sha256, int64_t offset, void *out, size_t size,
                 size_t *got, struct error *err)
 {
-    failpoint("server.on_fetch");
     int fd = file_open(folder, sha256, err);
     ssize_t n = 0;
     *got = 0;
@@ -213,29 +160,30 @@ bool store_is_artifact(const char *file)
 static bool artifact_write(const struct agent_ship_request *ship, char *part, const char *path,
                            struct error *err)
 {
-    if (!make_above(part, err))
+    if (!disk_make_above(part, err))
         return false;
     int fd = open(part, O_WRONLY | O_CLOEXEC | (ship->offset ? 0 : O_CREAT), 0600);
     if (fd < 0 && errno == ENOENT && access(path, F_OK) == 0)
         return true;
     failpoint("store.artifact_before_write");
-    bool ok = (fd >= 0 && write_at(fd, ship->data, ship->data_size, ship->offset)) ||
+    bool ok = (fd >= 0 && disk_write_at(fd, ship->data, ship->data_size, ship->offset) &&
+               fdatasync(fd) == 0) ||
               disk_error(err, "write", part);
     if (fd >= 0)
         close(fd);
-    return ok && (ship->offset || folder_sync(part, err));
+    return ok && (ship->offset || disk_sync_above(part, err));
 }
 
 /* The last piece has come: the file gets its name. */
 static bool artifact_name(const char *part, char *path, struct error *err)
 {
-    if (!make_above(path, err))
+    if (!disk_make_above(path, err))
         return false;
     failpoint("store.artifact_before_rename");
     if (rename(part, path) && (errno != ENOENT || access(path, F_OK)))
         return disk_error(err, "keep", path);
     failpoint("store.artifact_after_rename");
-    return folder_sync(path, err);
+    return disk_sync_above(path, err);
 }
 
 bool store_ship(const char *folder, const struct agent_ship_request *ship, struct error *err)

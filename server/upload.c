@@ -6,7 +6,6 @@
 #include <pthread.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -17,16 +16,11 @@
 #include "base/str.h"
 #include "scheduler/agent/files.h"
 #include "server/dataset.h"
+#include "server/disk.h"
 #include "server/upload.h"
 
 #define UPLOAD_FILE ".upload.json"
 #define USED_FOR_US (INT64_C(60) * 1000000) /* then the datasets' sizes are added up anew */
-
-static bool disk_error(struct error *err, const char *what, const char *path)
-{
-    return error_errno(err, errno == ENOSPC || errno == EDQUOT ? EXHAUSTED : INTERNAL,
-                       "cannot %s %s", what, path);
-}
 
 static char *upload_folder(const char *folder, const char *name)
 {
@@ -60,14 +54,8 @@ static bool add_size(void *self, const char *path, bool is_folder)
 static bool check_room(const struct upload *upload, const char *root, size_t size,
                        struct error *err)
 {
-    struct statvfs disk;
-    if (statvfs(root, &disk) == 0) {
-        int64_t left = (int64_t)disk.f_bavail * (int64_t)disk.f_frsize;
-        if (left - (int64_t)size < LIMIT_DISK_LEFT_BYTES)
-            return fail(err, EXHAUSTED,
-                        "the server's disk has %lld bytes left, of which %lld stay free",
-                        (long long)left, (long long)LIMIT_DISK_LEFT_BYTES);
-    }
+    if (!disk_has_room(root, (int64_t)size, err))
+        return false;
     if (!upload->bytes_max)
         return true;
     pthread_mutex_lock(&used.lock);
@@ -167,21 +155,6 @@ static bool check_path(const char *path, struct error *err)
                     path, LIMIT_DATASET_PATH_BYTES);
 }
 
-static bool write_at(int fd, const char *bytes, size_t size, int64_t offset)
-{
-    while (size) {
-        ssize_t n = pwrite(fd, bytes, size, offset);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return false;
-        bytes += n;
-        offset += n;
-        size -= (size_t)n;
-    }
-    return fdatasync(fd) == 0;
-}
-
 /* Appends to a file that is open; others that append to it wait. */
 static bool append(int fd, const char *path, int64_t offset, const void *bytes, size_t size,
                    int64_t *received, struct error *err)
@@ -193,7 +166,7 @@ static bool append(int fd, const char *path, int64_t offset, const void *bytes, 
     if (offset != info.st_size)
         return fail(err, PRECONDITION, "%s has %lld bytes so far: the next piece begins there",
                     path, (long long)info.st_size);
-    if (!write_at(fd, bytes, size, offset)) {
+    if (!disk_write_at(fd, bytes, size, offset) || fdatasync(fd) != 0) {
         disk_error(err, "write", path);
         if (ftruncate(fd, offset) != 0)
             return false; /* its size says what came */

@@ -12,6 +12,7 @@
 #include "proto/rpc.h"
 #include "scheduler/agent/agent.h"
 #include "scheduler/agent/credentials.h"
+#include "scheduler/agent/datasets.h"
 #include "scheduler/agent/files.h"
 #include "scheduler/agent/internal.h"
 #include "scheduler/agent/inventory.h"
@@ -107,6 +108,7 @@ static void agent_free(struct agent *agent)
     for (int i = 0; i < agent->held_count; i++)
         attempt_free(agent->held[i].attempt);
     free(agent->held);
+    datasets_free(agent->datasets);
     mailbox_free(agent->mailbox);
     if (agent->inotify >= 0)
         close(agent->inotify);
@@ -133,6 +135,8 @@ static struct agent *agent_make(const struct agent_options *options)
     struct agent *agent = alloc_bytes(sizeof(*agent));
     agent->folder = path_absolute(options->folder);
     agent->attempts_folder = alloc_printf("%s/attempts", agent->folder);
+    agent->datasets =
+        datasets_new(agent->folder, agent->attempts_folder, options->dataset_bytes);
     const char *token = options->token ? options->token : "";
     agent->token = alloc_printf("%.*s", (int)strcspn(token, "."), token);
     inventory_boot_id(agent->boot_id, sizeof(agent->boot_id));
@@ -192,9 +196,8 @@ struct agent *agent_start(const struct agent_options *options, struct error *err
     agent->shim_path =
         agent->task_path ? program_find(options->shim_path, "trainyard-shim", err) : NULL;
     agent->places = (struct attempt_places){
-        agent->attempts_folder,
-        agent->shim_path,
-        agent->task_path,
+        agent->attempts_folder, agent->shim_path,          agent->task_path,
+        agent->datasets,        options->no_shared_folder,
     };
     bool ok = agent->shim_path && labels_parse(options->labels, &agent->labels, err) &&
               users_parse(options->task_user, &agent->users, err) && folder_take(agent, err) &&

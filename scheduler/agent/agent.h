@@ -33,6 +33,8 @@ struct agent_options {
     int64_t memory_bytes;      /* 0: what the machine or the cgroup has */
     int fake_gpus;             /* this many GPUs that do not exist, for tests of scheduling */
     const char *task_user;     /* "FIRST-LAST": the ids that tasks run as; NULL: as the agent */
+    int64_t dataset_bytes;     /* of copies of datasets that it keeps; 0: what the disk holds */
+    bool no_shared_folder;     /* the server's folder is not looked for on this machine */
     const char *labels;        /* "zone=a,disk=ssd": what jobs may ask of the node; NULL */
 };
 

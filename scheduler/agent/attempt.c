@@ -20,6 +20,7 @@
 #include "scheduler/agent/attempt.h"
 #include "scheduler/agent/exit.h"
 #include "scheduler/agent/files.h"
+#include "scheduler/agent/folders.h"
 #include "scheduler/agent/gpus.h"
 #include "scheduler/agent/inventory.h"
 #include "scheduler/agent/keep.h"
@@ -181,7 +182,8 @@ bool attempt_launch(struct attempt *attempt, struct link *link, const char *host
         return true;
     if (prepare_wanted(attempt->start)) {
         if (!attempt->prepare)
-            attempt->prepare = prepare_new(attempt->folder, attempt->start);
+            attempt->prepare =
+                prepare_new(attempt->folder, attempt->start, attempt->places->datasets);
         result = prepare_go_on(attempt->prepare, link, &attempt->task, host, err);
     }
     attempt->waiting = result == PREPARE_LATER;
@@ -196,7 +198,9 @@ bool attempt_launch(struct attempt *attempt, struct link *link, const char *host
 uint64_t attempt_again_us(const struct attempt *attempt)
 {
     bool waits = attempt->state == AGENT_TASK_STARTING && attempt->waiting;
-    return waits ? prepare_again_us(attempt->prepare) : 0;
+    if (waits)
+        return prepare_again_us(attempt->prepare);
+    return attempt->tail ? tail_again_us(attempt->tail) : 0;
 }
 
 void attempt_check(struct attempt *attempt)
@@ -320,6 +324,17 @@ static bool folder_write(struct attempt *attempt, const struct agent_start_task 
     return ok;
 }
 
+/* What the task writes goes to the server. */
+static void tail_make(struct attempt *attempt, bool fresh)
+{
+    attempt->tail = tail_new(attempt->folder, is_program(attempt), fresh);
+    if (!folders_are_own(attempt->start))
+        return;
+    char *folder = alloc_printf("jobs/%lld/checkpoints", (long long)attempt->task.job_id);
+    tail_mirror(attempt->tail, folder, is_program(attempt));
+    free(folder);
+}
+
 /* What NVIDIA's libraries know the task's GPUs by. */
 static json_t *gpu_uuids(const json_t *numbers, const struct gpus *gpus)
 {
@@ -382,10 +397,12 @@ struct attempt *attempt_new(const struct attempt_places *places,
         attempt->folder = alloc_printf("%s/%lld-%s-%d", places->attempts_folder,
                                        (long long)start->task.attempt_epoch, start->task.role,
                                        start->task.index);
+        if (places->no_shared_folder || !folders_are_shared(start))
+            folders_make_own(attempt->start, attempt->folder);
         ok = folder_write(attempt, start, &err);
     }
     if (ok) {
-        attempt->tail = tail_new(attempt->folder, is_program(attempt), true);
+        tail_make(attempt, true);
         attempt->watchdog.stall_ms = start->stall_ms;
     } else {
         free(attempt->folder);
@@ -413,7 +430,7 @@ struct attempt *attempt_adopt(const struct attempt_places *places, const char *n
     attempt->places = places;
     attempt->folder = folder;
     attempt->start = start;
-    attempt->tail = tail_new(folder, is_program(attempt), false);
+    tail_make(attempt, false);
     attempt->watchdog.stall_ms = files_int(start, "stall_ms");
     json_t *shim = files_read_json(folder, "shim.json", &none);
     if (shim)
@@ -536,7 +553,8 @@ void attempt_clean(struct attempt *attempt, bool last)
         return;
     failpoint("agent.before_clean");
     users_take_back(attempt->folder, attempt->start, last);
-    keep_events(attempt->folder, files_text(attempt->start, "job_folder"));
+    if (!folders_are_own(attempt->start))
+        keep_events(attempt->folder, files_text(attempt->start, "job_folder"));
     /* A half-removed folder must not look like an attempt. */
     char *aside = alloc_printf("%s.tmp", attempt->folder);
     files_remove_folder(aside);

@@ -11,6 +11,7 @@
 #include "proto/agent_pb.h"
 
 struct attempt;
+struct datasets;
 struct error;
 struct gpus;
 struct link;
@@ -19,6 +20,8 @@ struct attempt_places {
     const char *attempts_folder;
     const char *shim_path;
     const char *task_path;
+    struct datasets *datasets; /* the node's copies */
+    bool no_shared_folder;     /* the server's folder is not looked for */
 };
 
 struct attempt_own { /* of the node, the task's alone */

@@ -12,6 +12,7 @@
 #include "scheduler/agent/users.h"
 
 struct credentials;
+struct datasets;
 struct link;
 struct mailbox;
 
@@ -57,6 +58,7 @@ struct agent {
     struct labels labels;
     int lock_file; /* held as long as the agent lives */
     struct attempt_places places;
+    struct datasets *datasets;
 
     struct credentials *credentials; /* NULL: the link has what it needs */
     struct link *link;

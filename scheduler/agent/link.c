@@ -283,22 +283,15 @@ bool link_report(struct link *link, const struct agent_task_report *reports, int
     return ok;
 }
 
-bool link_ship(struct link *link, const struct agent_task_ref *task, const char *file,
-               int64_t offset, const void *data, size_t size, bool last, int64_t *cursor,
-               struct error *err)
+static bool ship_call(struct link *link, struct agent_ship_request *ship, int64_t *cursor,
+                      struct error *err)
 {
-    const struct agent_ship_request ship = {.node_id = link->node_id,
-                                            .node_epoch = link->node_epoch,
-                                            .node_key = link->node_key,
-                                            .task = *task,
-                                            .file = file,
-                                            .offset = offset,
-                                            .data = data,
-                                            .data_size = size,
-                                            .last = last};
     struct str bytes = {0}, answer = {0};
     struct agent_ship_response response;
-    agent_ship_request_pack(&ship, &bytes);
+    ship->node_id = link->node_id;
+    ship->node_epoch = link->node_epoch;
+    ship->node_key = link->node_key;
+    agent_ship_request_pack(ship, &bytes);
     bool ok =
         rpc_client_call(link->client, AGENT_PATH_SHIP, &bytes, &answer, LIMIT_RPC_MS, err);
     if (ok) {
@@ -313,15 +306,36 @@ bool link_ship(struct link *link, const struct agent_task_ref *task, const char 
     return ok;
 }
 
-bool link_fetch(struct link *link, const struct agent_task_ref *task, const char *sha256,
-                int64_t offset, struct arena *arena, struct agent_fetch_response *piece,
-                struct error *err)
+bool link_ship(struct link *link, const struct agent_task_ref *task, const char *file,
+               int64_t offset, const void *data, size_t size, bool last, int64_t *cursor,
+               struct error *err)
+{
+    struct agent_ship_request ship = {.task = *task,
+                                      .file = file,
+                                      .offset = offset,
+                                      .data = data,
+                                      .data_size = size,
+                                      .last = last};
+    return ship_call(link, &ship, cursor, err);
+}
+
+bool link_remove(struct link *link, const struct agent_task_ref *task, const char *file,
+                 struct error *err)
+{
+    struct agent_ship_request ship = {.task = *task, .file = file, .removed = true};
+    int64_t cursor;
+    return ship_call(link, &ship, &cursor, err);
+}
+
+bool link_fetch(struct link *link, const struct agent_task_ref *task,
+                const struct agent_fetch_what *what, int64_t offset, struct arena *arena,
+                struct agent_fetch_response *piece, struct error *err)
 {
     const struct agent_fetch_request fetch = {.node_id = link->node_id,
                                               .node_epoch = link->node_epoch,
                                               .node_key = link->node_key,
                                               .task = *task,
-                                              .sha256 = sha256,
+                                              .what = *what,
                                               .offset = offset};
     struct str bytes = {0}, answer = {0};
     agent_fetch_request_pack(&fetch, &bytes);

@@ -69,10 +69,14 @@ bool link_ship(struct link *link, const struct agent_task_ref *task, const char 
                int64_t offset, const void *data, size_t size, bool last, int64_t *cursor,
                struct error *err) CHECKED;
 
-/* A piece of the file with this hash, of LIMIT_SHIP_BYTES but for the last; in `arena`. */
-bool link_fetch(struct link *link, const struct agent_task_ref *task, const char *sha256,
-                int64_t offset, struct arena *arena, struct agent_fetch_response *piece,
-                struct error *err) CHECKED;
+/* Tells that the task has removed a file of its checkpoints. */
+bool link_remove(struct link *link, const struct agent_task_ref *task, const char *file,
+                 struct error *err) CHECKED;
+
+/* A piece of a file, of LIMIT_SHIP_BYTES but for the last; in `arena`. */
+bool link_fetch(struct link *link, const struct agent_task_ref *task,
+                const struct agent_fetch_what *what, int64_t offset, struct arena *arena,
+                struct agent_fetch_response *piece, struct error *err) CHECKED;
 
 /* Tells where the task is; `met` is empty until all of its attempt have told.  In `arena`. */
 bool link_meet(struct link *link, const struct agent_task_ref *task, const char *host, int port,

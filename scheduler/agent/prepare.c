@@ -8,11 +8,12 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/failpoint.h"
-#include "base/limits.h"
 #include "base/path.h"
 #include "proto/agent_pb.h"
+#include "scheduler/agent/bring.h"
+#include "scheduler/agent/fetch.h"
 #include "scheduler/agent/files.h"
+#include "scheduler/agent/folders.h"
 #include "scheduler/agent/link.h"
 #include "scheduler/agent/prepare.h"
 #include "scheduler/agent/program.h"
@@ -26,19 +27,21 @@ struct prepare {
     json_t *start; /* borrowed */
     void *file;    /* jansson's iterator over the files: the one that is fetched */
     bool begun;    /* the iterator has been set */
-    int fd;        /* of the file, -1 */
-    int64_t size;  /* of it, as far as it has come */
-    crypto_hash_sha256_state hash;
+    bool fetched;  /* all is here */
+    struct fetch *fetch;
+    struct bring *bring; /* NULL: the server's folder is seen here */
     int wait_ms;
     uint64_t again_us;
 };
 
-struct prepare *prepare_new(const char *folder, json_t *start)
+struct prepare *prepare_new(const char *folder, json_t *start, struct datasets *datasets)
 {
     struct prepare *prepare = alloc_bytes(sizeof(*prepare));
     prepare->folder = alloc_text(folder);
     prepare->start = start;
-    prepare->fd = -1;
+    prepare->fetch = fetch_new();
+    if (folders_are_own(start))
+        prepare->bring = bring_new(folder, start, datasets);
     return prepare;
 }
 
@@ -46,8 +49,8 @@ void prepare_free(struct prepare *prepare)
 {
     if (!prepare)
         return;
-    if (prepare->fd >= 0)
-        close(prepare->fd);
+    fetch_free(prepare->fetch);
+    bring_free(prepare->bring);
     free(prepare->folder);
     free(prepare);
 }
@@ -57,22 +60,6 @@ uint64_t prepare_again_us(const struct prepare *prepare)
     return prepare->again_us;
 }
 
-/* What a call that failed means: whether to ask again. */
-static enum prepare_result call_failed(const struct error *err)
-{
-    switch (err->code) {
-    case INVALID:
-    case DENIED:
-    case NOT_FOUND:
-    case OUT_OF_RANGE:
-    case DATA_LOSS:
-    case UNIMPLEMENTED:
-        return PREPARE_FAILED;
-    default:
-        return PREPARE_ABSENT;
-    }
-}
-
 /* --- files --- */
 
 static json_t *program_files(const struct prepare *prepare)
@@ -80,90 +67,55 @@ static json_t *program_files(const struct prepare *prepare)
     return json_object_get(json_object_get(prepare->start, "program"), "files");
 }
 
-/* Opens the next file, with the folders above it; false when that fails. */
-static bool file_open(struct prepare *prepare, const char *path, struct error *err)
-{
-    if (!path_is_below(path))
-        return fail(err, INVALID, "'%.100s' cannot name a file of a job", path);
-    char *whole = alloc_printf("%s/" PROGRAM_WORK "/%s", prepare->folder, path);
-    char *slash = strrchr(whole, '/');
-    *slash = '\0';
-    bool ok = files_make_folder(whole, err);
-    *slash = '/';
-    if (ok) {
-        prepare->fd = open(whole, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0700);
-        ok = prepare->fd >= 0 || error_errno(err, INTERNAL, "cannot write %s", whole);
-    }
-    prepare->size = 0;
-    crypto_hash_sha256_init(&prepare->hash);
-    free(whole);
-    return ok;
-}
-
-static bool file_close(struct prepare *prepare, const char *path, const char *sha256,
-                       struct error *err)
-{
-    uint8_t hash[crypto_hash_sha256_BYTES];
-    char text[2 * sizeof(hash) + 1];
-    crypto_hash_sha256_final(&prepare->hash, hash);
-    sodium_bin2hex(text, sizeof(text), hash, sizeof(hash));
-    close(prepare->fd);
-    prepare->fd = -1;
-    return strcmp(text, sha256) == 0 ||
-           fail(err, DATA_LOSS, "%s came with another SHA-256 than %s", path, sha256);
-}
-
-static bool file_write(struct prepare *prepare, const struct agent_fetch_response *piece,
-                       struct error *err)
-{
-    const char *at = piece->data;
-    for (size_t left = piece->data_size; left;) {
-        ssize_t n = write(prepare->fd, at, left);
-        if (n < 0)
-            return error_errno(err, INTERNAL, "cannot write a file of the job");
-        at += n;
-        left -= (size_t)n;
-    }
-    crypto_hash_sha256_update(&prepare->hash, piece->data, piece->data_size);
-    prepare->size += (int64_t)piece->data_size;
-    return true;
-}
-
-/* One piece of a file, or its end. */
-static enum prepare_result fetch_piece(struct prepare *prepare, struct link *link,
-                                       const struct agent_task_ref *task, struct error *err)
+/* One piece of a file that the job brought. */
+static enum fetch_result fetch_program_file(struct prepare *prepare, struct link *link,
+                                            const struct agent_task_ref *task,
+                                            struct error *err)
 {
     const char *path = json_object_iter_key(prepare->file);
     const char *sha256 = json_string_value(json_object_iter_value(prepare->file));
-    struct agent_fetch_response piece;
-    if (prepare->fd < 0 && !file_open(prepare, path, err))
-        return PREPARE_FAILED;
-    struct arena *arena = arena_new();
-    enum prepare_result result = PREPARE_MORE;
-    failpoint("agent.fetch");
-    if (!link_fetch(link, task, sha256, prepare->size, arena, &piece, err))
-        result = call_failed(err);
-    else if (!file_write(prepare, &piece, err))
-        result = PREPARE_FAILED;
-    else if (piece.data_size < LIMIT_SHIP_BYTES) { /* the last */
-        if (!file_close(prepare, path, sha256, err))
-            result = PREPARE_FAILED;
-        prepare->file = json_object_iter_next(program_files(prepare), prepare->file);
+    if (!path_is_below(path)) {
+        fail(err, INVALID, "'%.100s' cannot name a file of a job", path);
+        return FETCH_FAILED;
     }
-    arena_free(arena);
+    char *whole = alloc_printf("%s/" PROGRAM_WORK "/%s", prepare->folder, path);
+    const struct fetch_file file = {
+        .what = {.kind = AGENT_FETCH_FILE, .sha256 = sha256, .path = ""},
+        .path = whole,
+        .sha256 = sha256,
+        .size = -1,
+        .executable = true};
+    enum fetch_result result = fetch_piece(prepare->fetch, &file, link, task, err);
+    free(whole);
     return result;
 }
 
-static enum prepare_result fetch(struct prepare *prepare, struct link *link,
-                                 const struct agent_task_ref *task, struct error *err)
+static enum fetch_result fetch_program(struct prepare *prepare, struct link *link,
+                                       const struct agent_task_ref *task, struct error *err)
 {
     if (!prepare->begun)
         prepare->file = json_object_iter(program_files(prepare));
     prepare->begun = true;
-    enum prepare_result result = PREPARE_MORE;
-    for (int i = 0; prepare->file && i < PIECES_A_TURN && result == PREPARE_MORE; i++)
-        result = fetch_piece(prepare, link, task, err);
-    return prepare->file || result != PREPARE_MORE ? result : PREPARE_DONE;
+    if (!prepare->file)
+        return FETCH_DONE;
+    enum fetch_result result = fetch_program_file(prepare, link, task, err);
+    if (result != FETCH_DONE)
+        return result;
+    prepare->file = json_object_iter_next(program_files(prepare), prepare->file);
+    return FETCH_MORE;
+}
+
+/* What the job brought, then what of the server's folder is not seen here. */
+static enum fetch_result fetch(struct prepare *prepare, struct link *link,
+                               const struct agent_task_ref *task, struct error *err)
+{
+    enum fetch_result result = FETCH_MORE;
+    for (int i = 0; i < PIECES_A_TURN && result == FETCH_MORE; i++) {
+        result = fetch_program(prepare, link, task, err);
+        if (result == FETCH_DONE && prepare->bring)
+            result = bring_go_on(prepare->bring, link, task, err);
+    }
+    return result;
 }
 
 /* --- the other tasks --- */
@@ -188,7 +140,7 @@ static bool meets(const json_t *start)
 
 bool prepare_wanted(const json_t *start)
 {
-    return json_object_get(start, "program") || meets(start);
+    return json_object_get(start, "program") || meets(start) || folders_are_own(start);
 }
 
 /* The certificate and its key, for the task's user alone; once. */
@@ -214,6 +166,16 @@ static bool keep_certificate(const struct prepare *prepare,
     return ok;
 }
 
+/* Whom it waits for is asked ever less often. */
+static enum prepare_result later(struct prepare *prepare)
+{
+    prepare->wait_ms = prepare->wait_ms ? prepare->wait_ms * 2 : WAIT_FIRST_MS;
+    if (prepare->wait_ms > WAIT_MAX_MS)
+        prepare->wait_ms = WAIT_MAX_MS;
+    prepare->again_us = clock_monotonic_us() + (uint64_t)prepare->wait_ms * 1000;
+    return PREPARE_LATER;
+}
+
 static enum prepare_result meet(struct prepare *prepare, struct link *link,
                                 const struct agent_task_ref *task, const char *host,
                                 struct error *err)
@@ -225,13 +187,9 @@ static enum prepare_result meet(struct prepare *prepare, struct link *link,
     struct agent_meet_response met = {.cluster = &alone, .cluster_count = 1, .certificate = ""};
     enum prepare_result result = PREPARE_DONE;
     if (meets(prepare->start) && !link_meet(link, task, host, port, arena, &met, err)) {
-        result = call_failed(err);
+        result = fetch_call_failed(err) == FETCH_ABSENT ? PREPARE_ABSENT : PREPARE_FAILED;
     } else if (!met.cluster_count) {
-        prepare->wait_ms = prepare->wait_ms ? prepare->wait_ms * 2 : WAIT_FIRST_MS;
-        if (prepare->wait_ms > WAIT_MAX_MS)
-            prepare->wait_ms = WAIT_MAX_MS;
-        prepare->again_us = clock_monotonic_us() + (uint64_t)prepare->wait_ms * 1000;
-        result = PREPARE_LATER;
+        result = later(prepare);
     } else if (!keep_certificate(prepare, &met, err)) {
         result = PREPARE_FAILED;
     } else {
@@ -250,6 +208,26 @@ enum prepare_result prepare_go_on(struct prepare *prepare, struct link *link,
 {
     if (clock_monotonic_us() < prepare->again_us)
         return PREPARE_LATER;
-    enum prepare_result result = fetch(prepare, link, task, err);
-    return result == PREPARE_DONE ? meet(prepare, link, task, host, err) : result;
+    switch (fetch(prepare, link, task, err)) {
+    case FETCH_DONE:
+        prepare->fetched = true;
+        return meet(prepare, link, task, host, err);
+    case FETCH_MORE:
+        return PREPARE_MORE;
+    case FETCH_LATER:
+        return later(prepare);
+    case FETCH_ABSENT:
+        return PREPARE_ABSENT;
+    case FETCH_FAILED:
+        break;
+    }
+    return PREPARE_FAILED;
+}
+
+const char *prepare_text(const struct prepare *prepare, char *out, size_t out_size)
+{
+    *out = '\0';
+    if (prepare->bring && !prepare->fetched)
+        (void)bring_text(prepare->bring, out, out_size);
+    return out;
 }

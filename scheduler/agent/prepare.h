@@ -1,6 +1,7 @@
 /*
- * prepare.h - what a task waits for before it starts: the files of a program, and the addresses
- * of the tasks that it works with.
+ * prepare.h - what a task waits for before it starts: the files of a program, what it needs of
+ * a server's folder that this node does not see, and the addresses of the tasks that it works
+ * with.
  *
  * Nothing of it is kept: an agent that was killed begins anew.
  */
@@ -11,6 +12,7 @@
 #include "base/base.h"
 
 struct agent_task_ref;
+struct datasets;
 struct error;
 struct link;
 #define PREPARE_CERTIFICATE                                                                    \
@@ -26,11 +28,13 @@ enum prepare_result {
     PREPARE_FAILED, /* it cannot be had, `err` says why */
 };
 
-/* Whether a task has anything to wait for: programs, and tasks that train one model. */
+/* Whether a task has anything to wait for: programs, tasks that train one model, and those that
+ * work on copies. */
 bool prepare_wanted(const json_t *start);
 
-/* For the attempt in `folder`; `start` is start.json, which gets its "cluster". */
-struct prepare *prepare_new(const char *folder, json_t *start);
+/* For the attempt in `folder`; `start` is start.json, which gets its "cluster".  `datasets` are
+ * the node's copies; borrowed, as the others. */
+struct prepare *prepare_new(const char *folder, json_t *start, struct datasets *datasets);
 void prepare_free(struct prepare *prepare); /* NULL is fine */
 
 /* Does a bounded piece of it; `host` is how other nodes reach this one. */
@@ -40,3 +44,6 @@ enum prepare_result prepare_go_on(struct prepare *prepare, struct link *link,
 
 /* Monotonic, microseconds; meaningful after PREPARE_LATER. */
 uint64_t prepare_again_us(const struct prepare *prepare);
+
+/* What it waits for, when that takes time: "fetching dataset mnist: 12 of 52 MB"; "" else. */
+const char *prepare_text(const struct prepare *prepare, char *out, size_t out_size);

@@ -12,6 +12,7 @@
 #include "scheduler/agent/cursor.h"
 #include "scheduler/agent/files.h"
 #include "scheduler/agent/link.h"
+#include "scheduler/agent/mirror.h"
 #include "scheduler/agent/program.h"
 #include "scheduler/agent/tail.h"
 #include "scheduler/agent/usage.h"
@@ -25,6 +26,8 @@ struct tail_file {
     bool given_up;
     bool artifact; /* shipped once, when it cannot change any more */
     bool done;     /* the server has all of it */
+    int64_t seen;  /* of an event file: its size before checkpoints were looked at */
+    int64_t may;   /* ... up to there the server has the checkpoints that it may name */
 };
 
 struct tail {
@@ -38,7 +41,9 @@ struct tail {
     int files_capacity;
     int artifacts_count;
     int64_t artifacts_bytes;
-    int inotify; /* -1 */
+    struct mirror *mirror; /* NULL: the checkpoints are in the server's own folder */
+    char *mirrored;        /* its folder, from `folder` */
+    int inotify;           /* -1 */
     int *watches;
     int watches_count;
     int watches_capacity;
@@ -63,6 +68,8 @@ void tail_free(struct tail *tail)
         inotify_rm_watch(tail->inotify, tail->watches[i]);
     for (int i = 0; i < tail->files_count; i++)
         free(tail->files[i].name);
+    mirror_free(tail->mirror);
+    free(tail->mirrored);
     free(tail->watches);
     free(tail->files);
     free(tail->folder);
@@ -71,7 +78,21 @@ void tail_free(struct tail *tail)
 
 const char *tail_complaint(const struct tail *tail)
 {
-    return tail->complaint;
+    const char *other = tail->mirror ? mirror_complaint(tail->mirror) : "";
+    return *tail->complaint ? tail->complaint : other;
+}
+
+void tail_mirror(struct tail *tail, const char *folder, bool settles)
+{
+    char *whole = alloc_printf("%s/%s", tail->folder, folder);
+    tail->mirror = mirror_new(tail->folder, whole, settles);
+    tail->mirrored = alloc_text(folder);
+    free(whole);
+}
+
+uint64_t tail_again_us(const struct tail *tail)
+{
+    return tail->mirror ? mirror_again_us(tail->mirror) : 0;
 }
 
 void tail_end(struct tail *tail)
@@ -210,6 +231,46 @@ static void tail_look(struct tail *tail)
     }
 }
 
+/* --- checkpoints --- */
+
+static bool found_checkpoints(void *self, const char *path, bool is_folder)
+{
+    if (is_folder)
+        watch_folder(self, path);
+    return is_folder;
+}
+
+/* Whether it may name checkpoints. */
+static bool names_checkpoints(const struct tail_file *file)
+{
+    return is_events(file->name) &&
+           strncmp(file->name, USAGE_FOLDER "/", strlen(USAGE_FOLDER "/")) != 0;
+}
+
+/* How large the event files are now: what they name is in the folder already. */
+static void sizes_note(struct tail *tail)
+{
+    for (int i = 0; i < tail->files_count; i++) {
+        struct tail_file *file = &tail->files[i];
+        struct stat info;
+        char *path = alloc_printf("%s/%s", tail->folder, file->name);
+        if (names_checkpoints(file) && lstat(path, &info) == 0)
+            file->seen = info.st_size;
+        free(path);
+    }
+}
+
+static enum tail_result checkpoints_ship(struct tail *tail, struct link *link,
+                                         const struct agent_task_ref *task, struct error *err)
+{
+    sizes_note(tail);
+    files_walk(tail->folder, tail->mirrored, found_checkpoints, tail);
+    enum tail_result result = mirror_ship(tail->mirror, tail->ended, link, task, err);
+    for (int i = 0; result == TAIL_DONE && i < tail->files_count; i++)
+        tail->files[i].may = tail->files[i].seen;
+    return result;
+}
+
 /* --- shipping --- */
 
 static void tail_give_up(struct tail *tail, struct tail_file *file, const char *why)
@@ -269,7 +330,9 @@ static enum tail_result tail_ship_file(struct tail *tail, struct tail_file *file
         tail_give_up(tail, file, "not a file");
         return TAIL_DONE;
     }
-    int64_t stored = file->cursor.at;
+    int64_t end = info.st_size, stored = file->cursor.at;
+    if (tail->mirror && names_checkpoints(file) && file->may < end)
+        end = file->may;
     if (stored < 0 && !link_ship(link, task, file->name, 0, NULL, 0, false, &stored, err))
         return tail_failed(tail, file, err);
     file->cursor.at = stored;
@@ -277,8 +340,7 @@ static enum tail_result tail_ship_file(struct tail *tail, struct tail_file *file
     enum tail_result result = TAIL_DONE;
     size_t size;
     int batches = 0;
-    while (result == TAIL_DONE && !file->given_up &&
-           (size = cursor_next(&file->cursor, info.st_size))) {
+    while (result == TAIL_DONE && !file->given_up && (size = cursor_next(&file->cursor, end))) {
         if (batches++ == BATCHES_A_TURN) {
             result = TAIL_MORE;
             break;
@@ -296,7 +358,7 @@ static enum tail_result tail_ship_file(struct tail *tail, struct tail_file *file
             break;
         }
         failpoint("agent.after_ship");
-        result = tail_advance(tail, file, stored, info.st_size, (size_t)got, err);
+        result = tail_advance(tail, file, stored, end, (size_t)got, err);
     }
     free(bytes);
     if (file->artifact && result == TAIL_DONE && !file->given_up) {
@@ -313,6 +375,8 @@ enum tail_result tail_ship(struct tail *tail, struct link *link,
 {
     enum tail_result worst = TAIL_DONE;
     tail_look(tail);
+    if (tail->mirror)
+        worst = checkpoints_ship(tail, link, task, err);
     for (int i = 0; i < tail->files_count && worst <= TAIL_MORE; i++) {
         struct tail_file *file = &tail->files[i];
         if (file->given_up || file->done)

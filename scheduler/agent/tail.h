@@ -28,6 +28,15 @@ enum tail_result {
 struct tail *tail_new(const char *folder, bool program, bool fresh);
 void tail_free(struct tail *tail); /* NULL is fine */
 
+/*
+ * Also what is in `folder` below it, a copy of the job's checkpoints (mirror.h, with its
+ * `settles`).  What event files tell is shipped when the checkpoints are that it may name.
+ */
+void tail_mirror(struct tail *tail, const char *folder, bool settles);
+
+/* When to ship again whatever happens (monotonic, microseconds); 0: not for time. */
+uint64_t tail_again_us(const struct tail *tail);
+
 /* Has `inotify` watch the folders that are looked into, from now on. */
 void tail_watch(struct tail *tail, int inotify);
 bool tail_watches(const struct tail *tail, int watch);

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/path.h"
 #include "scheduler/agent/files.h"
+#include "scheduler/agent/folders.h"
 #include "scheduler/agent/program.h"
 #include "scheduler/agent/users.h"
 
@@ -253,9 +254,10 @@ bool users_give(const char *folder, const json_t *start, struct error *err)
         return true;
     const char *job_folder = files_text(start, "job_folder");
     const char *dataset = files_text(start, "dataset_folder");
-    char *yard = files_above(job_folder, 2);     /* DIR/jobs/N */
+    char *yard = folders_yard(start);
     char *agent_folder = files_above(folder, 2); /* DIR/attempts/NAME */
-    bool ok = (!*job_folder || give_checkpoints(job_folder, user, err)) &&
+    bool ok = (!folders_are_own(start) || own_below(folder, "jobs", user, err)) &&
+              (!*job_folder || give_checkpoints(job_folder, user, err)) &&
               (!*dataset || share_dataset(dataset, group, err)) &&
               reach(folder, yard, agent_folder, group, err) &&
               (!*job_folder || reach(job_folder, yard, agent_folder, group, err)) &&

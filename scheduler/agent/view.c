@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "scheduler/agent/files.h"
+#include "scheduler/agent/folders.h"
 #include "scheduler/agent/spawn.h"
 #include "scheduler/agent/users.h"
 #include "scheduler/agent/view.h"
@@ -79,7 +80,7 @@ void view_words(struct words *words, const char *task_path, const char *folder,
         return;
     const char *job_folder = files_text(start, "job_folder"),
                *mode = is_group(start) ? "group" : "task";
-    char *yard = files_above(job_folder, 2);     /* DIR/jobs/N */
+    char *yard = folders_yard(start);
     char *agent_folder = files_above(folder, 2); /* DIR/attempts/NAME */
     char *jobs = files_above(job_folder, 1);
     char *programs = files_above(task_path, 1);

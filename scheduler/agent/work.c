@@ -411,6 +411,9 @@ static void tend(struct agent *agent)
         bool ended = attempt_ended(held->attempt);
         attempt_check(held->attempt);
         attempt_expire(held->attempt);
+        uint64_t again_us = attempt_again_us(held->attempt);
+        if (again_us && clock_monotonic_us() >= again_us)
+            held->to_ship = true;
         if (!ended && attempt_ended(held->attempt)) {
             gpu_watch_ended(agent, held);
             held->to_report = true;

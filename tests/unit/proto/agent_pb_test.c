@@ -143,7 +143,8 @@ TEST(agent_pb_ship)
                                                .file = "stdout.log",
                                                .offset = 5,
                                                .data = "a\0b",
-                                               .data_size = 3};
+                                               .data_size = 3,
+                                               .removed = true};
     struct error err;
     struct str bytes = {0};
     struct arena *arena = arena_new();
@@ -154,6 +155,7 @@ TEST(agent_pb_ship)
     CHECK(memcmp(got.data, "a\0b", 3) == 0);
     CHECK_TEXT(got.file, "stdout.log");
     CHECK_INT(got.offset, 5);
+    CHECK(got.removed && !got.last);
     CHECK(!agent_ship_request_unpack("\xff\xff", 2, arena, &got, &err));
     CHECK_INT(err.code, INVALID);
 
@@ -162,6 +164,28 @@ TEST(agent_pb_ship)
     agent_ship_response_pack(&(struct agent_ship_response){.offset = 77}, &bytes);
     CHECK_OK(agent_ship_response_unpack(bytes.data, bytes.size, arena, &back, &err), &err);
     CHECK_INT(back.offset, 77);
+    arena_free(arena);
+    str_release(&bytes);
+}
+
+TEST(agent_pb_fetch)
+{
+    const struct agent_fetch_request request = {
+        .node_id = 1,
+        .task = worker1,
+        .what = {AGENT_FETCH_CHECKPOINTS, "", "model.ckpt-5.index", 12},
+        .offset = 9};
+    struct error err;
+    struct str bytes = {0};
+    struct arena *arena = arena_new();
+    agent_fetch_request_pack(&request, &bytes);
+    struct agent_fetch_request got;
+    CHECK_OK(agent_fetch_request_unpack(bytes.data, bytes.size, arena, &got, &err), &err);
+    CHECK_INT(got.what.kind, AGENT_FETCH_CHECKPOINTS);
+    CHECK_TEXT(got.what.path, "model.ckpt-5.index");
+    CHECK_TEXT(got.what.sha256, "");
+    CHECK_INT(got.what.job, 12);
+    CHECK_INT(got.offset, 9);
     arena_free(arena);
     str_release(&bytes);
 }

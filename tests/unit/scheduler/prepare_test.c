@@ -116,7 +116,7 @@ static struct bench bench_open(const char *name, const char *path, const char *b
     CHECK_OK(files_make_folder(work, &bench.err), &bench.err);
     bench.start = json_pack("{s:i, s:{s:{s:s}, s:i}}", "port", 20001, "program", "files", path,
                             text, "tasks", tasks);
-    bench.prepare = prepare_new(bench.folder, bench.start);
+    bench.prepare = prepare_new(bench.folder, bench.start, NULL);
     free(work);
     free(address);
     return bench;

@@ -43,7 +43,7 @@ static void begin(struct world *world, bool remote)
     CHECK((world->loop = loop_new(&options, &err)));
     struct nodes_options nodes = {.db = world->db,
                                   .loop = world->loop,
-                                  .folder = "/dir",
+                                  .folder = world->folder,
                                   .ship = store,
                                   .ship_self = world,
                                   .suspect_ms = world->suspect_ms};
@@ -229,8 +229,11 @@ static void runs_a_job(bool remote)
     CHECK_INT(start.task.job_id, number);
     CHECK_TEXT(start.task.role, "worker");
     CHECK_TEXT(start.spec, "{\"a\": 1}");
-    CHECK_TEXT(start.job_folder, "/dir/jobs/1");
-    CHECK_TEXT(start.dataset_folder, "/dir/datasets/mnist");
+    const char *jobs = arena_printf(world.arena, "%s/jobs/1", world.folder);
+    CHECK_TEXT(start.job_folder, jobs);
+    const char *dataset = arena_printf(world.arena, "%s/datasets/mnist", world.folder);
+    CHECK_TEXT(start.dataset_folder, dataset);
+    CHECK_INT(strlen(start.server_folder_id), 32);
     CHECK_INT(start.attempt, 1);
 
     /* Reports are answered when they are stored. */
