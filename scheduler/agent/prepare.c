@@ -21,17 +21,19 @@
 #define PIECES_A_TURN 8
 #define WAIT_FIRST_MS 5
 #define WAIT_MAX_MS 250
+#define SAY_FIRST_US 2000000 /* what is here by then is not worth a word */
+#define SAY_AGAIN_US 5000000
 
 struct prepare {
     char *folder;
     json_t *start; /* borrowed */
     void *file;    /* jansson's iterator over the files: the one that is fetched */
     bool begun;    /* the iterator has been set */
-    bool fetched;  /* all is here */
     struct fetch *fetch;
     struct bring *bring; /* NULL: the server's folder is seen here */
     int wait_ms;
     uint64_t again_us;
+    uint64_t say_us; /* when how far it is will be told next; 0: it has not begun */
 };
 
 struct prepare *prepare_new(const char *folder, json_t *start, struct datasets *datasets)
@@ -105,6 +107,25 @@ static enum fetch_result fetch_program(struct prepare *prepare, struct link *lin
     return FETCH_MORE;
 }
 
+/* Who waits reads in the task's stderr for what. */
+static void say(struct prepare *prepare)
+{
+    char text[300];
+    uint64_t now_us = clock_monotonic_us();
+    if (!prepare->say_us)
+        prepare->say_us = now_us + SAY_FIRST_US;
+    if (now_us < prepare->say_us)
+        return;
+    prepare->say_us = now_us + SAY_AGAIN_US;
+    char *path = alloc_printf("%s/stderr.log", prepare->folder);
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd >= 0) {
+        dprintf(fd, "trainyard: %s\n", bring_text(prepare->bring, text, sizeof(text)));
+        close(fd);
+    }
+    free(path);
+}
+
 /* What the job brought, then what of the server's folder is not seen here. */
 static enum fetch_result fetch(struct prepare *prepare, struct link *link,
                                const struct agent_task_ref *task, struct error *err)
@@ -115,6 +136,8 @@ static enum fetch_result fetch(struct prepare *prepare, struct link *link,
         if (result == FETCH_DONE && prepare->bring)
             result = bring_go_on(prepare->bring, link, task, err);
     }
+    if (prepare->bring && (result == FETCH_MORE || result == FETCH_LATER))
+        say(prepare);
     return result;
 }
 
@@ -210,7 +233,6 @@ enum prepare_result prepare_go_on(struct prepare *prepare, struct link *link,
         return PREPARE_LATER;
     switch (fetch(prepare, link, task, err)) {
     case FETCH_DONE:
-        prepare->fetched = true;
         return meet(prepare, link, task, host, err);
     case FETCH_MORE:
         return PREPARE_MORE;
@@ -222,12 +244,4 @@ enum prepare_result prepare_go_on(struct prepare *prepare, struct link *link,
         break;
     }
     return PREPARE_FAILED;
-}
-
-const char *prepare_text(const struct prepare *prepare, char *out, size_t out_size)
-{
-    *out = '\0';
-    if (prepare->bring && !prepare->fetched)
-        (void)bring_text(prepare->bring, out, out_size);
-    return out;
 }

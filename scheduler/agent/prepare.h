@@ -3,6 +3,8 @@
  * a server's folder that this node does not see, and the addresses of the tasks that it works
  * with.
  *
+ * What takes longer than a moment is told in the task's stderr.
+ *
  * Nothing of it is kept: an agent that was killed begins anew.
  */
 #pragma once
@@ -44,6 +46,3 @@ enum prepare_result prepare_go_on(struct prepare *prepare, struct link *link,
 
 /* Monotonic, microseconds; meaningful after PREPARE_LATER. */
 uint64_t prepare_again_us(const struct prepare *prepare);
-
-/* What it waits for, when that takes time: "fetching dataset mnist: 12 of 52 MB"; "" else. */
-const char *prepare_text(const struct prepare *prepare, char *out, size_t out_size);
