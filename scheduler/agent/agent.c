@@ -55,7 +55,7 @@ static bool identity_take(struct agent *agent, const char *wanted_name, struct e
     unsigned char noise[16];
     bool ok = getrandom(noise, sizeof(noise), 0) == (ssize_t)sizeof(noise) ||
               error_errno(err, INTERNAL, "no random numbers");
-    memcpy(&agent->random, noise, sizeof(agent->random));
+    memcpy(&agent->core.random, noise, sizeof(agent->core.random));
     if (*files_text(known, "identity")) {
         agent->identity = alloc_text(files_text(known, "identity"));
     } else {
@@ -105,9 +105,9 @@ static char *path_absolute(const char *path)
 
 static void agent_free(struct agent *agent)
 {
-    for (int i = 0; i < agent->held_count; i++)
-        attempt_free(agent->held[i].attempt);
-    free(agent->held);
+    for (int i = 0; i < agent->core.tasks_count; i++)
+        attempt_free(agent->core.tasks[i].attempt);
+    core_release(&agent->core);
     datasets_free(agent->datasets);
     mailbox_free(agent->mailbox);
     if (agent->inotify >= 0)
@@ -165,8 +165,8 @@ static struct agent *agent_make(const struct agent_options *options)
 static void offer_gpus(struct agent *agent)
 {
     bool held = false;
-    for (int i = 0; i < agent->held_count; i++)
-        held |= attempt_has_gpus(agent->held[i].attempt);
+    for (int i = 0; i < agent->core.tasks_count; i++)
+        held |= attempt_has_gpus(agent->core.tasks[i].attempt);
     gpus_find(agent->task_path, agent->folder, held, &agent->gpus);
     gpu_watch_offer(agent);
 }

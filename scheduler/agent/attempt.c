@@ -28,6 +28,7 @@
 #include "scheduler/agent/prepare.h"
 #include "scheduler/agent/program.h"
 #include "scheduler/agent/tail.h"
+#include "scheduler/agent/usage.h"
 #include "scheduler/agent/users.h"
 #include "scheduler/agent/watchdog.h"
 
@@ -53,8 +54,9 @@ struct attempt {
     int exit_signal;
     char error[1000];
 
-    uint64_t kill_at_us; /* monotonic, 0: no */
+    bool asked; /* to end */
     struct watchdog watchdog;
+    struct usage usage;
     enum agent_exit_reason failed; /* by attempt_fail(), ... */
     char why[400];                 /* ... and why; "": it has not been */
 };
@@ -65,7 +67,6 @@ static void attempt_end(struct attempt *attempt, enum agent_exit_reason reason, 
 {
     attempt->state = AGENT_TASK_EXITED;
     attempt->reason = reason;
-    attempt->kill_at_us = 0;
     if (!attempt->ended_us)
         attempt->ended_us = (int64_t)clock_wall_us();
     if (attempt->tail)
@@ -234,11 +235,14 @@ static bool shim_command(const struct attempt *attempt, const char *line)
     return ok;
 }
 
+void attempt_cancel(struct attempt *attempt)
+{
+    if (attempt->state == AGENT_TASK_STARTING)
+        attempt_end(attempt, AGENT_EXIT_STOPPED, "stopped before it was started");
+}
+
 void attempt_kill(struct attempt *attempt)
 {
-    attempt->kill_at_us = 0;
-    if (attempt->state == AGENT_TASK_STARTING)
-        attempt_end(attempt, AGENT_EXIT_STOPPED, "killed before it was started");
     if (attempt->pidfd < 0 || shim_command(attempt, "KILL\n"))
         return;
     attempt_check(attempt);
@@ -246,15 +250,12 @@ void attempt_kill(struct attempt *attempt)
         syscall(SYS_pidfd_send_signal, attempt->pidfd, SIGKILL, NULL, 0);
 }
 
-void attempt_stop(struct attempt *attempt, int64_t grace_ms)
+void attempt_term(struct attempt *attempt)
 {
-    if (attempt->state == AGENT_TASK_STARTING)
-        attempt_end(attempt, AGENT_EXIT_STOPPED, "stopped before it was started");
-    if (attempt->pidfd < 0 || attempt->kill_at_us)
-        return;
+    attempt->asked = true;
     /* A shim that does not answer is dealt with when the time is up. */
-    (void)shim_command(attempt, "TERM\n");
-    attempt->kill_at_us = clock_monotonic_us() + (uint64_t)(grace_ms > 0 ? grace_ms : 0) * 1000;
+    if (attempt->pidfd >= 0)
+        (void)shim_command(attempt, "TERM\n");
 }
 
 void attempt_fail(struct attempt *attempt, enum agent_exit_reason reason, const char *text)
@@ -271,20 +272,18 @@ void attempt_fail(struct attempt *attempt, enum agent_exit_reason reason, const 
 
 static bool is_watched(const struct attempt *attempt)
 {
-    return attempt->state == AGENT_TASK_RUNNING && !attempt->kill_at_us && !*attempt->why;
+    return attempt->state == AGENT_TASK_RUNNING && !attempt->asked && !*attempt->why;
 }
 
 uint64_t attempt_due_us(const struct attempt *attempt)
 {
-    return is_watched(attempt) ? watchdog_next_us(&attempt->watchdog) : attempt->kill_at_us;
+    return is_watched(attempt) ? watchdog_next_us(&attempt->watchdog) : 0;
 }
 
-void attempt_expire(struct attempt *attempt)
+void attempt_look(struct attempt *attempt)
 {
-    uint64_t now_us = clock_monotonic_us();
-    if (attempt->kill_at_us && now_us >= attempt->kill_at_us)
-        attempt_kill(attempt);
-    if (!is_watched(attempt) || !watchdog_look(&attempt->watchdog, attempt->folder, now_us))
+    if (!is_watched(attempt) ||
+        !watchdog_look(&attempt->watchdog, attempt->folder, clock_monotonic_us()))
         return;
     char text[200];
     watchdog_text(&attempt->watchdog, attempt->folder, text, sizeof(text));
@@ -358,7 +357,7 @@ uint64_t attempt_gpus(const struct attempt *attempt)
 
 bool attempt_has_gpus(const struct attempt *attempt)
 {
-    return !attempt_ended(attempt) && files_int(attempt->start, "gpus") > 0;
+    return attempt->state != AGENT_TASK_EXITED && files_int(attempt->start, "gpus") > 0;
 }
 
 struct attempt *attempt_new(const struct attempt_places *places,
@@ -432,6 +431,7 @@ struct attempt *attempt_adopt(const struct attempt_places *places, const char *n
     attempt->start = start;
     tail_make(attempt, false);
     attempt->watchdog.stall_ms = files_int(start, "stall_ms");
+    attempt->usage.adopted = true;
     json_t *shim = files_read_json(folder, "shim.json", &none);
     if (shim)
         shim_adopt(attempt, shim);
@@ -503,9 +503,14 @@ int attempt_fd(const struct attempt *attempt)
     return attempt->pidfd;
 }
 
-bool attempt_ended(const struct attempt *attempt)
+enum agent_task_state attempt_state(const struct attempt *attempt)
 {
-    return attempt->state == AGENT_TASK_EXITED;
+    return attempt->state;
+}
+
+struct usage *attempt_usage(struct attempt *attempt)
+{
+    return &attempt->usage;
 }
 
 /* --- what the server hears --- */

@@ -15,6 +15,7 @@ struct datasets;
 struct error;
 struct gpus;
 struct link;
+struct usage;
 
 struct attempt_places {
     const char *attempts_folder;
@@ -88,14 +89,15 @@ int attempt_fd(const struct attempt *attempt);
 /* Looks whether the shim has gone, and how the task ended then. */
 void attempt_check(struct attempt *attempt);
 
-/* Asks the task to end, and kills it after `grace_ms`, or at once. */
-void attempt_stop(struct attempt *attempt, int64_t grace_ms);
+/* One that waits to be started has ended; one that runs is asked to end, or killed at once. */
+void attempt_cancel(struct attempt *attempt);
+void attempt_term(struct attempt *attempt);
 void attempt_kill(struct attempt *attempt);
 
-/* When to call attempt_expire() (monotonic, microseconds), 0: never.  It kills a task whose
- * time is up, or that has stalled (watchdog.h). */
+/* When to call attempt_look() (monotonic, microseconds), 0: never.  It kills a task that has
+ * stalled (watchdog.h). */
 uint64_t attempt_due_us(const struct attempt *attempt);
-void attempt_expire(struct attempt *attempt);
+void attempt_look(struct attempt *attempt);
 
 /* Kills it at once: its end is `reason`, and `text` says why. */
 void attempt_fail(struct attempt *attempt, enum agent_exit_reason reason, const char *text);
@@ -103,8 +105,11 @@ void attempt_fail(struct attempt *attempt, enum agent_exit_reason reason, const 
 /* The GPUs that it was given, by their numbers: bit i. */
 uint64_t attempt_gpus(const struct attempt *attempt);
 
-/* The process has ended, or never was. */
-bool attempt_ended(const struct attempt *attempt);
+/* Exited: the process has ended, or never was. */
+enum agent_task_state attempt_state(const struct attempt *attempt);
+
+/* What usage_watch.c keeps of it. */
+struct usage *attempt_usage(struct attempt *attempt);
 
 /*
  * Ships what it wrote.  True when nothing is left that could be shipped now; else `*again_ms`

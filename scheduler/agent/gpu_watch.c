@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "scheduler/agent/internal.h"
-#include "scheduler/agent/link.h"
 
 #define GPUS_LOOK_US UINT64_C(5000000)
 #define GPUS_PROOF_US UINT64_C(200000)       /* between looks at those that are to be free */
@@ -35,10 +34,9 @@ void gpu_watch_offer(struct agent *agent)
     capacity->gpus_away = gpus_away(&agent->gpus);
 }
 
-void gpu_watch_ended(struct agent *agent, struct held *held)
+void gpu_watch_ended(struct agent *agent, struct core_task *task)
 {
-    held->ended_us = clock_monotonic_us();
-    held->unproven = is_watching(agent) && attempt_gpus(held->attempt);
+    task->unproven = is_watching(agent) && attempt_gpus(task->attempt);
 }
 
 uint64_t gpu_watch_next_us(const struct agent *agent)
@@ -47,8 +45,8 @@ uint64_t gpu_watch_next_us(const struct agent *agent)
         return UINT64_MAX;
     if (agent->gpus_query.fd >= 0)
         return agent->gpus_query.until_us;
-    for (int i = 0; i < agent->held_count; i++) {
-        if (agent->held[i].unproven)
+    for (int i = 0; i < agent->core.tasks_count; i++) {
+        if (agent->core.tasks[i].unproven)
             return agent->gpus_asked_us + GPUS_PROOF_US;
     }
     return agent->gpus_asked_us + GPUS_LOOK_US;
@@ -58,11 +56,11 @@ uint64_t gpu_watch_next_us(const struct agent *agent)
 static uint64_t gpus_held(const struct agent *agent, uint64_t now_us)
 {
     uint64_t mask = 0;
-    for (int i = 0; i < agent->held_count; i++) {
-        const struct held *held = &agent->held[i];
-        if (!attempt_ended(held->attempt) ||
-            (held->unproven && now_us - held->ended_us < GPUS_PROOF_MAX_US))
-            mask |= attempt_gpus(held->attempt);
+    for (int i = 0; i < agent->core.tasks_count; i++) {
+        const struct core_task *task = &agent->core.tasks[i];
+        if (task->state != AGENT_TASK_EXITED ||
+            (task->unproven && now_us - task->ended_us < GPUS_PROOF_MAX_US))
+            mask |= attempt_gpus(task->attempt);
     }
     return mask;
 }
@@ -88,34 +86,34 @@ static bool is_used(const struct agent *agent, const struct attempt *attempt)
     return false;
 }
 
-static void look_at(struct agent *agent, struct held *held, bool answered, uint64_t now_us)
+static void look_at(struct agent *agent, struct core_task *task, bool answered, uint64_t now_us)
 {
-    struct attempt *attempt = held->attempt;
+    struct attempt *attempt = task->attempt;
     const struct gpu *lost = lost_of(agent, attempt);
     char text[400];
-    if (lost && !attempt_ended(attempt)) {
+    if (lost && task->state != AGENT_TASK_EXITED) {
         snprintf(text, sizeof(text), "GPU %s is lost: %s", lost->uuid, lost->why);
         attempt_fail(attempt, AGENT_EXIT_LOST, text);
     }
-    bool asked_later = agent->gpus_asked_us >= held->ended_us;
-    if (held->unproven && asked_later &&
+    bool asked_later = agent->gpus_asked_us >= task->ended_us;
+    if (task->unproven && asked_later &&
         (lost || (answered && !is_used(agent, attempt)) ||
-         now_us - held->ended_us >= GPUS_PROOF_MAX_US))
-        held->unproven = false;
+         now_us - task->ended_us >= GPUS_PROOF_MAX_US))
+        task->unproven = false;
 }
 
 static void take_answer(struct agent *agent, const json_t *answer)
 {
     uint64_t now_us = clock_monotonic_us();
     bool changed = gpus_look(&agent->gpus, answer, gpus_held(agent, now_us), agent->folder);
-    for (int i = 0; i < agent->held_count; i++)
-        look_at(agent, &agent->held[i], answer != NULL, now_us);
+    for (int i = 0; i < agent->core.tasks_count; i++)
+        look_at(agent, &agent->core.tasks[i], answer != NULL, now_us);
     if (!changed)
         return;
     gpu_watch_offer(agent);
     log_line(LOG_INFO, "agent", "node=%s msg=\"its GPUs are others now: joining again\"",
              agent->node_name);
-    link_leave(agent->link);
+    work_leave(agent);
 }
 
 void gpu_watch(struct agent *agent)

@@ -6,37 +6,15 @@
 #include "base/error.h"
 #include "proto/agent_pb.h"
 #include "scheduler/agent/attempt.h"
+#include "scheduler/agent/core.h"
 #include "scheduler/agent/gpus.h"
 #include "scheduler/agent/labels.h"
-#include "scheduler/agent/usage.h"
 #include "scheduler/agent/users.h"
 
 struct credentials;
 struct datasets;
 struct link;
 struct mailbox;
-
-struct usage {          /* of usage_watch.c; times are monotonic */
-    uint64_t began_us;  /* when it was first seen to run */
-    uint64_t due_us;    /* the next sample; 0: it has not been seen yet */
-    uint64_t looked_us; /* when `last` was; 0: there is none */
-    struct usage_sum last;
-    int64_t file; /* a part of its name; 0: none yet */
-    int64_t step; /* of the last sample */
-};
-
-struct held { /* an attempt, and what is to be done about it */
-    struct attempt *attempt;
-    bool to_ship;      /* something may have been written */
-    uint64_t ship_us;  /* monotonic; not before: the server has no room */
-    bool to_report;    /* something is to be said */
-    bool discarded;    /* superseded: killed; nothing but its end is told */
-    bool adopted;      /* an earlier agent started it */
-    bool unproven;     /* has ended, but its GPUs may still have processes of it */
-    uint64_t ended_us; /* monotonic: when that was seen */
-    uint64_t said_us;  /* when the end was last reported, 0 */
-    struct usage usage;
-};
 
 struct agent {
     char *folder;
@@ -65,14 +43,7 @@ struct agent {
     struct mailbox *mailbox; /* struct link_mail */
     int inotify;
     pthread_t thread;
-    struct held *held;
-    int held_count;
-    int held_capacity;
-    int64_t commands_done;   /* of this session */
-    uint64_t joined_us;      /* 0: never */
-    int retry_ms;            /* doubles with each failure */
-    uint64_t quiet_until_us; /* no calls to the server before */
-    unsigned random;
+    struct core core;
     struct error trouble;      /* what was complained of last ... */
     uint64_t trouble_until_us; /* ... and is not complained of again before */
 
@@ -87,6 +58,9 @@ void *work_main(void *agent);
 
 /* Before the thread: finds what earlier agents left in the folder. */
 bool work_adopt(struct agent *agent, struct error *err) CHECKED;
+
+/* The session is over: the next turn joins again. */
+void work_leave(struct agent *agent);
 
 /*
  * A free port that no attempt here holds; in turn, so that one that was just given back rests.
@@ -107,8 +81,8 @@ void gpu_watch_offer(struct agent *agent);
  * GPUs can be had. */
 void gpu_watch(struct agent *agent);
 
-/* The attempt has ended: its end is told once its GPUs have no process any more. */
-void gpu_watch_ended(struct agent *agent, struct held *held);
+/* The task has ended: that is told once its GPUs have no process any more. */
+void gpu_watch_ended(struct agent *agent, struct core_task *task);
 
 uint64_t gpu_watch_next_us(const struct agent *agent); /* monotonic; UINT64_MAX: never */
 

@@ -12,8 +12,8 @@
 
 static bool port_is_free(const struct agent *agent, int port)
 {
-    for (int i = 0; i < agent->held_count; i++) {
-        if (attempt_has_port(agent->held[i].attempt, port))
+    for (int i = 0; i < agent->core.tasks_count; i++) {
+        if (attempt_has_port(agent->core.tasks[i].attempt, port))
             return false;
     }
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
@@ -27,7 +27,7 @@ static bool port_is_free(const struct agent *agent, int port)
 int port_take(struct agent *agent)
 {
     if (!agent->port) /* several agents on one machine begin at different ones */
-        agent->port = PORTS_FIRST + (int)(agent->random % PORTS_COUNT);
+        agent->port = PORTS_FIRST + (int)(agent->core.random % PORTS_COUNT);
     for (int i = 0; i < PORTS_COUNT; i++) {
         agent->port++;
         if (agent->port >= PORTS_FIRST + PORTS_COUNT)
@@ -40,8 +40,8 @@ int port_take(struct agent *agent)
 
 static bool user_is_free(const struct agent *agent, uid_t user)
 {
-    for (int i = 0; i < agent->held_count; i++) {
-        if (attempt_user(agent->held[i].attempt) == user)
+    for (int i = 0; i < agent->core.tasks_count; i++) {
+        if (attempt_user(agent->core.tasks[i].attempt) == user)
             return false;
     }
     return true;
@@ -51,8 +51,8 @@ uid_t port_user(const struct agent *agent, int64_t job)
 {
     if (!agent->users.count)
         return 0;
-    for (int i = 0; i < agent->held_count; i++) {
-        const struct attempt *other = agent->held[i].attempt;
+    for (int i = 0; i < agent->core.tasks_count; i++) {
+        const struct attempt *other = agent->core.tasks[i].attempt;
         if (attempt_task(other)->job_id == job && attempt_user(other))
             return attempt_user(other);
     }

@@ -22,6 +22,16 @@ struct usage_sum {
     int64_t written_bytes; /* to disks */
 };
 
+struct usage {          /* of usage_watch.c; times are monotonic */
+    bool adopted;       /* an earlier agent started the task */
+    uint64_t began_us;  /* when it was first seen to run */
+    uint64_t due_us;    /* the next sample; 0: it has not been seen yet */
+    uint64_t looked_us; /* when `last` was; 0: there is none */
+    struct usage_sum last;
+    int64_t file; /* a part of its name; 0: none yet */
+    int64_t step; /* of the last sample */
+};
+
 /* The processes of the machine at one moment. */
 struct usage_table;
 

@@ -19,6 +19,7 @@
 #include "base/str.h"
 #include "proto/tfevent.h"
 #include "scheduler/agent/internal.h"
+#include "scheduler/agent/usage.h"
 
 #define FIRST_US UINT64_C(2000000) /* between samples of the first ten seconds */
 #define USUAL_US UINT64_C(5000000)
@@ -38,10 +39,11 @@ static uint64_t interval_us(uint64_t age_us)
 uint64_t usage_watch_next_us(const struct agent *agent)
 {
     uint64_t next_us = UINT64_MAX;
-    for (int i = 0; i < agent->held_count; i++) {
-        const struct held *held = &agent->held[i];
-        if (attempt_shim(held->attempt) && held->usage.due_us && held->usage.due_us < next_us)
-            next_us = held->usage.due_us;
+    for (int i = 0; i < agent->core.tasks_count; i++) {
+        const struct core_task *task = &agent->core.tasks[i];
+        uint64_t due_us = attempt_usage(task->attempt)->due_us;
+        if (attempt_shim(task->attempt) && due_us && due_us < next_us)
+            next_us = due_us;
     }
     return next_us;
 }
@@ -63,11 +65,12 @@ static bool append(const char *path, const struct str *text)
     return ok;
 }
 
-static void write_sample(struct held *held, const struct tfevent_scalar *scalars, int count)
+static void write_sample(struct core_task *task, const struct tfevent_scalar *scalars,
+                         int count)
 {
-    struct usage *usage = &held->usage;
+    struct usage *usage = attempt_usage(task->attempt);
     struct str text = {0};
-    char *folder = alloc_printf("%s/" USAGE_FOLDER, attempt_folder(held->attempt));
+    char *folder = alloc_printf("%s/" USAGE_FOLDER, attempt_folder(task->attempt));
     double now_s = (double)clock_wall_us() / 1e6;
     int64_t step = (int64_t)now_s;
     usage->step = step > usage->step ? step : usage->step + 1; /* clocks go back */
@@ -79,7 +82,7 @@ static void write_sample(struct held *held, const struct tfevent_scalar *scalars
     char *path = alloc_printf("%s/events.out.tfevents.%lld", folder, (long long)usage->file);
     tfevent_add_scalars(&text, now_s, usage->step, scalars, count);
     if (append(path, &text)) {
-        held->to_ship = true;
+        task->to_ship = true;
     } else {
         log_line(LOG_WARN, "usage", "file=%s msg=\"no sample was written\"", path);
         usage->file = 0;
@@ -109,10 +112,10 @@ static bool gpus_of(const struct agent *agent, const struct attempt *attempt, do
     return known;
 }
 
-static void sample(struct agent *agent, struct held *held, const struct usage_sum *now,
+static void sample(struct agent *agent, struct core_task *task, const struct usage_sum *now,
                    double seconds)
 {
-    const struct usage_sum *last = &held->usage.last;
+    const struct usage_sum *last = &attempt_usage(task->attempt)->last;
     struct tfevent_scalar scalars[6];
     int count = 0;
     double cpu = now->cpu_seconds - last->cpu_seconds, busy, bytes;
@@ -126,23 +129,23 @@ static void sample(struct agent *agent, struct held *held, const struct usage_su
         scalars[count++] =
             (struct tfevent_scalar){"disk_write", (float)(out > 0 ? out / seconds : 0)};
     }
-    if (gpus_of(agent, held->attempt, &busy, &bytes)) {
+    if (gpus_of(agent, task->attempt, &busy, &bytes)) {
         scalars[count++] = (struct tfevent_scalar){"gpu", (float)busy};
         scalars[count++] = (struct tfevent_scalar){"gpu_memory", (float)bytes};
     }
-    write_sample(held, scalars, count);
+    write_sample(task, scalars, count);
 }
 
-static void look_at(struct agent *agent, struct held *held, const struct usage_table *table,
-                    uint64_t now_us)
+static void look_at(struct agent *agent, struct core_task *task,
+                    const struct usage_table *table, uint64_t now_us)
 {
-    struct usage *usage = &held->usage;
+    struct usage *usage = attempt_usage(task->attempt);
     struct usage_sum now;
     usage->due_us = now_us + interval_us(now_us - usage->began_us);
-    if (!usage_of(table, attempt_shim(held->attempt), &now))
+    if (!usage_of(table, attempt_shim(task->attempt), &now))
         return;
     if (usage->looked_us && now_us > usage->looked_us)
-        sample(agent, held, &now, (double)(now_us - usage->looked_us) / 1e6);
+        sample(agent, task, &now, (double)(now_us - usage->looked_us) / 1e6);
     usage->last = now;
     usage->looked_us = now_us;
 }
@@ -151,24 +154,25 @@ void usage_watch(struct agent *agent)
 {
     uint64_t now_us = clock_monotonic_us();
     struct usage_table *table = NULL;
-    for (int i = 0; i < agent->held_count; i++) {
-        struct usage *usage = &agent->held[i].usage;
-        if (usage->due_us || !attempt_shim(agent->held[i].attempt))
+    for (int i = 0; i < agent->core.tasks_count; i++) {
+        struct usage *usage = attempt_usage(agent->core.tasks[i].attempt);
+        if (usage->due_us || !attempt_shim(agent->core.tasks[i].attempt))
             continue;
         usage->began_us = now_us;
         usage->due_us = now_us + FIRST_US;
-        if (!agent->held[i].adopted) /* it has used nothing yet */
+        if (!usage->adopted) /* it has used nothing yet */
             usage->looked_us = now_us;
     }
     if (now_us < usage_watch_next_us(agent))
         return;
-    for (int i = 0; i < agent->held_count; i++) {
-        struct held *held = &agent->held[i];
-        if (!attempt_shim(held->attempt) || held->usage.due_us > now_us + TOGETHER_US)
+    for (int i = 0; i < agent->core.tasks_count; i++) {
+        struct core_task *task = &agent->core.tasks[i];
+        if (!attempt_shim(task->attempt) ||
+            attempt_usage(task->attempt)->due_us > now_us + TOGETHER_US)
             continue;
         if (!table)
             table = usage_look();
-        look_at(agent, held, table, now_us);
+        look_at(agent, task, table, now_us);
     }
     usage_free(table);
 }

@@ -24,12 +24,7 @@
 #include "scheduler/agent/view.h"
 
 #define AGENT_VERSION "1"
-#define RETRY_FIRST_MS 100
-#define RETRY_MAX_MS 5000
-#define REJOIN_MS 1000 /* between two joins */
 #define TROUBLE_AGAIN_MS 30000
-#define ROOM_AGAIN_MS 1000   /* between two attempts to ship to a full disk */
-#define REPORT_AGAIN_MS 2000 /* an exit that is not acknowledged is reported again */
 
 /* --- trouble --- */
 
@@ -46,21 +41,10 @@ static void log_trouble(struct agent *agent, const char *what, const struct erro
              error_code_name(err->code), log_quote(err->text, text, sizeof(text)));
 }
 
-/* No calls for a while: a random time that doubles, so that many agents do not come at once. */
-static void back_off(struct agent *agent)
-{
-    agent->retry_ms = agent->retry_ms ? agent->retry_ms * 2 : RETRY_FIRST_MS;
-    if (agent->retry_ms > RETRY_MAX_MS)
-        agent->retry_ms = RETRY_MAX_MS;
-    agent->random = agent->random * 1103515245u + 12345u;
-    int wait_ms =
-        agent->retry_ms / 2 + (int)((agent->random >> 8) % (unsigned)(agent->retry_ms / 2 + 1));
-    agent->quiet_until_us = clock_monotonic_us() + (uint64_t)wait_ms * 1000;
-}
-
 static void give_up(struct agent *agent, const struct error *err)
 {
     log_trouble(agent, "join refused", err);
+    core_give_up(&agent->core);
     pthread_mutex_lock(&agent->lock);
     agent->failed = true;
     agent->error = *err;
@@ -68,62 +52,68 @@ static void give_up(struct agent *agent, const struct error *err)
     pthread_mutex_unlock(&agent->lock);
 }
 
-/* A call failed: either the session is over, or the server is to be left alone for a while. */
+void work_leave(struct agent *agent)
+{
+    core_leave(&agent->core);
+    link_leave(agent->link);
+}
+
 static void call_failed(struct agent *agent, const char *what, const struct error *err)
 {
     if (err->code == CANCELLED)
         return; /* agent_stop() */
-    if (err->code == PRECONDITION || err->code == UNAUTHENTICATED) {
-        log_line(LOG_INFO, "agent", "node=%s msg=\"the session is over: joining again\"",
-                 agent->node_name);
-        link_leave(agent->link);
-        uint64_t next_us = agent->joined_us + REJOIN_MS * 1000;
-        if (next_us > agent->quiet_until_us)
-            agent->quiet_until_us = next_us;
+    if (!core_failed(&agent->core, err->code, clock_monotonic_us())) {
+        log_trouble(agent, what, err);
         return;
     }
-    log_trouble(agent, what, err);
-    back_off(agent);
+    log_line(LOG_INFO, "agent", "node=%s msg=\"the session is over: joining again\"",
+             agent->node_name);
+    link_leave(agent->link);
 }
 
-/* --- the attempts that are held --- */
+/* --- the tasks that are held --- */
 
-static struct held *held_find(struct agent *agent, const struct agent_task_ref *task)
+static struct core_task *task_add(struct agent *agent, struct attempt *attempt)
 {
-    for (int i = 0; i < agent->held_count; i++) {
-        if (agent_task_ref_equal(attempt_task(agent->held[i].attempt), task))
-            return &agent->held[i];
-    }
-    return NULL;
-}
-
-static struct held *held_add(struct agent *agent, struct attempt *attempt)
-{
-    agent->held =
-        alloc_grow(agent->held, agent->held_count, &agent->held_capacity, sizeof(*agent->held));
-    struct held *held = &agent->held[agent->held_count++];
-    *held = (struct held){.attempt = attempt, .to_ship = true, .to_report = true};
     attempt_watch(attempt, agent->inotify);
-    return held;
+    return core_add(&agent->core, attempt_task(attempt), attempt, attempt_state(attempt),
+                    clock_monotonic_us());
 }
 
-/* Whether no other task of its job is here. */
-static bool is_last(const struct agent *agent, const struct held *held)
+static void task_remove(struct agent *agent, struct core_task *task)
 {
-    for (int i = 0; i < agent->held_count; i++) {
-        const struct held *other = &agent->held[i];
-        if (other != held &&
-            attempt_task(other->attempt)->job_id == attempt_task(held->attempt)->job_id)
-            return false;
+    struct attempt *attempt = task->attempt;
+    attempt_clean(attempt, core_is_last(&agent->core, task));
+    core_remove(&agent->core, task);
+    attempt_free(attempt);
+}
+
+/* What was done to the task may have changed how it is. */
+static void task_see(struct agent *agent, struct core_task *task)
+{
+    if (core_sees(task, attempt_state(task->attempt), clock_monotonic_us()) &&
+        task->state == AGENT_TASK_EXITED)
+        gpu_watch_ended(agent, task);
+}
+
+static void task_order(struct agent *agent, struct core_task *task, enum core_order order)
+{
+    switch (order) {
+    case CORE_CANCEL:
+        attempt_cancel(task->attempt);
+        break;
+    case CORE_TERM:
+        attempt_term(task->attempt);
+        break;
+    case CORE_KILL:
+        attempt_kill(task->attempt);
+        break;
+    case CORE_NOTHING:
+    case CORE_START:
+    case CORE_UNKNOWN:
+        break;
     }
-    return true;
-}
-
-static void held_remove(struct agent *agent, struct held *held)
-{
-    attempt_clean(held->attempt, is_last(agent, held));
-    attempt_free(held->attempt);
-    *held = agent->held[--agent->held_count];
+    task_see(agent, task);
 }
 
 bool work_adopt(struct agent *agent, struct error *err)
@@ -145,7 +135,7 @@ bool work_adopt(struct agent *agent, struct error *err)
         struct error problem;
         struct attempt *attempt = attempt_adopt(&agent->places, entry->d_name, &problem);
         if (attempt)
-            held_add(agent, attempt)->adopted = true;
+            task_add(agent, attempt);
         else
             log_trouble(agent, "adopt", &problem);
     }
@@ -155,15 +145,14 @@ bool work_adopt(struct agent *agent, struct error *err)
 
 /* --- what the server says --- */
 
-static void discard(struct agent *agent, const struct agent_task_ref *task)
+static void discard(struct agent *agent, const struct agent_task_ref *ref)
 {
-    struct held *held = held_find(agent, task);
-    if (!held)
+    struct core_task *task = core_find(&agent->core, ref);
+    if (!task)
         return;
     log_line(LOG_INFO, "agent", "job=%lld epoch=%lld role=%s index=%d msg=discarded",
-             (long long)task->job_id, (long long)task->attempt_epoch, task->role, task->index);
-    held->discarded = true;
-    attempt_kill(held->attempt);
+             (long long)ref->job_id, (long long)ref->attempt_epoch, ref->role, ref->index);
+    task_order(agent, task, core_discard(task));
 }
 
 static bool listens(const struct agent_start_task *start)
@@ -171,69 +160,71 @@ static bool listens(const struct agent_start_task *start)
     return start->program.words_count || start->tasks > 1 || start->idle_seconds;
 }
 
-static void command_run(struct agent *agent, const struct agent_command *command)
+static struct attempt *start(struct agent *agent, const struct agent_start_task *start)
 {
-    const struct agent_task_ref *task =
+    const struct attempt_own own = {
+        .port = listens(start) ? port_take(agent) : 0,
+        .user = port_user(agent, start->task.job_id),
+        .group = agent->users.group,
+        .gpus = &agent->gpus,
+    };
+    return attempt_new(&agent->places, start, &own);
+}
+
+static void command_log(const struct agent_command *command)
+{
+    const struct agent_task_ref *ref =
         command->kind == AGENT_COMMAND_START ? &command->start.task : &command->stop.task;
-    struct held *held = command->kind == AGENT_COMMAND_NONE ? NULL : held_find(agent, task);
     log_line(LOG_INFO, "agent", "job=%lld epoch=%lld role=%s index=%d msg=%s",
-             (long long)task->job_id, (long long)task->attempt_epoch, task->role, task->index,
+             (long long)ref->job_id, (long long)ref->attempt_epoch, ref->role, ref->index,
              command->kind == AGENT_COMMAND_START  ? "start"
              : command->kind == AGENT_COMMAND_NONE ? "unknown"
              : command->stop.kill                  ? "kill"
                                                    : "stop");
+}
+
+static void command_run(struct agent *agent, const struct agent_command *command)
+{
+    struct core_task *task;
+    bool is_new = command->sequence > agent->core.commands_done;
+    enum core_order order = core_command(&agent->core, command, clock_monotonic_us(), &task);
+    if (!is_new)
+        return;
+    command_log(command);
     failpoint("agent.command");
-    if (command->kind == AGENT_COMMAND_START) {
-        const struct attempt_own own = {
-            .port = listens(&command->start) ? port_take(agent) : 0,
-            .user = port_user(agent, task->job_id),
-            .group = agent->users.group,
-            .gpus = &agent->gpus,
-        };
-        if (!held)
-            held = held_add(agent, attempt_new(&agent->places, &command->start, &own));
-        held->to_report = true;
-    } else if (command->kind == AGENT_COMMAND_STOP) {
-        if (!held)
-            held = held_add(agent, attempt_unknown(task));
-        if (command->stop.kill)
-            attempt_kill(held->attempt);
-        else
-            attempt_stop(held->attempt, command->stop.grace_ms);
-    }
+    if (order == CORE_START)
+        task_add(agent, start(agent, &command->start));
+    else if (order == CORE_UNKNOWN)
+        task_add(agent, attempt_unknown(&command->stop.task));
+    else if (task)
+        task_order(agent, task, order);
 }
 
 static void response_take(struct agent *agent, const struct agent_sync_response *response)
 {
-    for (int i = 0; i < response->commands_count; i++) {
-        const struct agent_command *command = &response->commands[i];
-        if (command->sequence <= agent->commands_done)
-            continue;
-        command_run(agent, command);
-        agent->commands_done = command->sequence;
-    }
+    for (int i = 0; i < response->commands_count; i++)
+        command_run(agent, &response->commands[i]);
     for (int i = 0; i < response->acknowledged_count; i++) {
-        struct held *held = held_find(agent, &response->acknowledged[i]);
+        struct core_task *task = core_acknowledged(&agent->core, &response->acknowledged[i]);
         failpoint("agent.acknowledged");
-        if (held && attempt_ended(held->attempt))
-            held_remove(agent, held);
+        if (task)
+            task_remove(agent, task);
     }
 }
 
 static void mail_take(struct agent *agent, struct link_mail *mail)
 {
     int wait_ms = 0;
-    if (mail->node_epoch != link_epoch(agent->link)) {
+    if (mail->node_epoch != agent->core.epoch) {
         /* An answer to an earlier session. */
     } else if (mail->ok) {
-        agent->retry_ms = 0;
-        agent->quiet_until_us = 0;
+        core_answered(&agent->core);
         response_take(agent, &mail->response);
     } else {
         call_failed(agent, "sync", &mail->error);
-        wait_ms = agent->retry_ms;
+        wait_ms = agent->core.retry_ms;
     }
-    link_continue(agent->link, mail, agent->commands_done, wait_ms);
+    link_continue(agent->link, mail, agent->core.commands_done, wait_ms);
 }
 
 /* --- what is said to the server --- */
@@ -241,9 +232,9 @@ static void mail_take(struct agent *agent, struct link_mail *mail)
 /* Somebody removed this node: what runs here is tried elsewhere already. */
 static void discard_all(struct agent *agent)
 {
-    for (int i = 0; i < agent->held_count; i++) {
-        agent->held[i].discarded = true;
-        attempt_kill(agent->held[i].attempt);
+    for (int i = 0; i < agent->core.tasks_count; i++) {
+        struct core_task *task = &agent->core.tasks[i];
+        task_order(agent, task, core_discard(task));
     }
 }
 
@@ -253,32 +244,31 @@ static void join_refused(struct agent *agent, const struct error *err)
         err->code == UNAUTHENTICATED || err->code == DENIED || err->code == NOT_FOUND;
     if (refused && agent->credentials && credentials_refused(agent->credentials)) {
         log_trouble(agent, "join by the certificate, now by the token", err);
-        back_off(agent);
+        core_back_off(&agent->core, clock_monotonic_us());
     } else if (err->code == NOT_FOUND) {
         discard_all(agent);
         give_up(agent, err);
-    } else if (!agent->joined_us && (refused || err->code == INVALID || err->code == EXISTS)) {
+    } else if (!agent->core.joined_us &&
+               (refused || err->code == INVALID || err->code == EXISTS)) {
         give_up(agent, err);
     } else {
         log_trouble(agent, "join", err);
-        back_off(agent);
+        core_back_off(&agent->core, clock_monotonic_us());
     }
 }
 
 static void join(struct agent *agent)
 {
+    int count = agent->core.tasks_count;
     struct agent_task_report *tasks =
-        alloc_array((size_t)agent->held_count + 1, sizeof(struct agent_task_report));
-    int count = 0;
-    for (int i = 0; i < agent->held_count; i++) {
-        struct agent_task_report *report = &tasks[count++];
-        attempt_report(agent->held[i].attempt, report);
-        /* An end is told only when all before it has been shipped. */
-        const struct held *held = &agent->held[i];
-        if (report->state == AGENT_TASK_EXITED &&
-            ((held->to_ship && !held->discarded) || held->unproven))
+        alloc_array((size_t)count + 1, sizeof(struct agent_task_report));
+    for (int i = 0; i < count; i++) {
+        const struct core_task *task = &agent->core.tasks[i];
+        struct agent_task_report *report = &tasks[i];
+        attempt_report(task->attempt, report);
+        if (report->state != core_joins_as(task))
             *report = (struct agent_task_report){.task = report->task,
-                                                 .state = AGENT_TASK_RUNNING,
+                                                 .state = core_joins_as(task),
                                                  .pid = report->pid,
                                                  .started_us = report->started_us,
                                                  .step = -1};
@@ -303,15 +293,9 @@ static void join(struct agent *agent)
         failpoint("agent.after_join");
         log_line(LOG_INFO, "agent", "node=%s epoch=%lld tasks=%d msg=joined", agent->node_name,
                  (long long)response.node_epoch, count);
-        agent->commands_done = 0;
-        agent->joined_us = clock_monotonic_us();
-        agent->retry_ms = 0;
+        core_joined(&agent->core, response.node_epoch, clock_monotonic_us());
         for (int i = 0; i < response.discard_count; i++)
             discard(agent, &response.discard[i]);
-        for (int i = 0; i < agent->held_count; i++) {
-            agent->held[i].to_ship = true;
-            agent->held[i].to_report = true;
-        }
     } else if (err.code == CANCELLED) {
         /* agent_stop() */
     } else {
@@ -334,20 +318,19 @@ static void renew(struct agent *agent)
 static bool ship_all(struct agent *agent, bool *more)
 {
     struct error err;
-    for (int i = 0; i < agent->held_count; i++) {
-        struct held *held = &agent->held[i];
+    for (int i = 0; i < agent->core.tasks_count; i++) {
+        struct core_task *task = &agent->core.tasks[i];
         int again_ms = 0;
-        if (!held->to_ship || held->discarded || clock_monotonic_us() < held->ship_us)
+        if (!core_ships(task, clock_monotonic_us()))
             continue;
         /* Cleared first only when shipped whole: inotify may set it again meanwhile. */
-        if (attempt_ship(held->attempt, agent->link, &again_ms, &err)) {
-            held->to_ship = false;
+        if (attempt_ship(task->attempt, agent->link, &again_ms, &err)) {
+            task->to_ship = false;
         } else if (again_ms == 0) {
             *more = true;
         } else if (err.code == EXHAUSTED) {
-            /* Not for this one; what is being stopped may still be shipped and end. */
             log_trouble(agent, "ship", &err);
-            held->ship_us = clock_monotonic_us() + ROOM_AGAIN_MS * 1000;
+            core_no_room(task, clock_monotonic_us());
         } else {
             call_failed(agent, "ship", &err);
             return false;
@@ -356,42 +339,28 @@ static bool ship_all(struct agent *agent, bool *more)
     return true;
 }
 
-/* Whether the attempt has something to say at this time. */
-static bool is_news(const struct held *held, uint64_t now_us)
-{
-    if (!attempt_ended(held->attempt))
-        return held->to_report && !held->discarded;
-    if ((held->to_ship && !held->discarded) || held->unproven)
-        return false; /* first what it wrote, then its end */
-    return held->to_report || now_us >= held->said_us + REPORT_AGAIN_MS * 1000;
-}
-
 static void report_all(struct agent *agent)
 {
     uint64_t now_us = clock_monotonic_us();
     struct agent_task_report *reports =
-        alloc_array((size_t)agent->held_count + 1, sizeof(struct agent_task_report));
+        alloc_array((size_t)agent->core.tasks_count + 1, sizeof(struct agent_task_report));
     int count = 0;
-    for (int i = 0; i < agent->held_count; i++) {
-        if (is_news(&agent->held[i], now_us))
-            attempt_report(agent->held[i].attempt, &reports[count++]);
+    for (int i = 0; i < agent->core.tasks_count; i++) {
+        const struct core_task *task = &agent->core.tasks[i];
+        if (core_is_news(task, now_us))
+            attempt_report(task->attempt, &reports[count++]);
     }
     if (count) {
         struct error err;
         struct agent_sync_response response;
         struct arena *arena = arena_new_limited(LIMIT_CONTROL_MESSAGE_BYTES * 4);
         failpoint("agent.before_report");
-        if (link_report(agent->link, reports, count, agent->commands_done, arena, &response,
-                        &err)) {
+        if (link_report(agent->link, reports, count, agent->core.commands_done, arena,
+                        &response, &err)) {
             failpoint("agent.after_report");
-            for (int i = 0; i < agent->held_count; i++) {
-                struct held *held = &agent->held[i];
-                if (!is_news(held, now_us))
-                    continue;
-                held->to_report = false;
-                held->said_us = now_us;
-            }
-            agent->retry_ms = 0;
+            for (int i = 0; i < count; i++)
+                core_told(core_find(&agent->core, &reports[i].task), reports[i].state, now_us);
+            core_answered(&agent->core);
             response_take(agent, &response);
         } else {
             call_failed(agent, "report", &err);
@@ -406,42 +375,31 @@ static void report_all(struct agent *agent)
 /* Does what does not need the server. */
 static void tend(struct agent *agent)
 {
-    for (int i = agent->held_count - 1; i >= 0; i--) {
-        struct held *held = &agent->held[i];
-        bool ended = attempt_ended(held->attempt);
-        attempt_check(held->attempt);
-        attempt_expire(held->attempt);
-        uint64_t again_us = attempt_again_us(held->attempt);
+    for (int i = agent->core.tasks_count - 1; i >= 0; i--) {
+        struct core_task *task = &agent->core.tasks[i];
+        attempt_check(task->attempt);
+        attempt_look(task->attempt);
+        uint64_t again_us = attempt_again_us(task->attempt);
         if (again_us && clock_monotonic_us() >= again_us)
-            held->to_ship = true;
-        if (!ended && attempt_ended(held->attempt)) {
-            gpu_watch_ended(agent, held);
-            held->to_report = true;
-            held->to_ship = true;
-            held->ship_us = 0;
-        }
+            task->to_ship = true;
+        task_see(agent, task);
+        task_order(agent, task, core_expires(task, clock_monotonic_us()));
     }
 }
 
 /* False: the server does not answer. */
 static bool launch_all(struct agent *agent, bool *more)
 {
-    for (int i = 0; i < agent->held_count; i++) {
-        struct held *held = &agent->held[i];
-        struct agent_task_report report;
+    for (int i = 0; i < agent->core.tasks_count; i++) {
+        struct core_task *task = &agent->core.tasks[i];
         struct error err;
-        attempt_report(held->attempt, &report);
-        if (report.state != AGENT_TASK_STARTING || held->discarded)
+        if (!core_launches(task))
             continue;
-        if (!attempt_launch(held->attempt, agent->link, agent->host, more, &err)) {
+        if (!attempt_launch(task->attempt, agent->link, agent->host, more, &err)) {
             call_failed(agent, "prepare", &err);
             return false;
         }
-        attempt_report(held->attempt, &report);
-        if (report.state == AGENT_TASK_STARTING)
-            continue;
-        held->to_report = true;
-        held->to_ship = true;
+        task_see(agent, task);
     }
     return true;
 }
@@ -450,11 +408,11 @@ static bool launch_all(struct agent *agent, bool *more)
 static bool serve(struct agent *agent)
 {
     bool more = false;
-    if (agent->failed || clock_monotonic_us() < agent->quiet_until_us)
+    if (core_is_quiet(&agent->core, clock_monotonic_us()))
         return false;
-    if (!link_epoch(agent->link))
+    if (!agent->core.epoch)
         join(agent);
-    if (!link_epoch(agent->link))
+    if (!agent->core.epoch)
         return false;
     if (agent->credentials && credentials_are_due(agent->credentials))
         renew(agent);
@@ -462,37 +420,29 @@ static bool serve(struct agent *agent)
         report_all(agent);
         (void)launch_all(agent, &more); /* a report's answer may bring commands */
     }
-    return more || (!link_epoch(agent->link) && !agent->failed);
+    return more || !agent->core.epoch;
 }
 
 static int wait_ms(const struct agent *agent, bool more)
 {
     uint64_t now_us = clock_monotonic_us(), until_us = now_us + 60000000;
-    bool quiet = agent->failed || now_us < agent->quiet_until_us;
+    bool quiet = core_is_quiet(&agent->core, now_us);
     if (more)
         return 0;
-    if (!agent->failed && now_us < agent->quiet_until_us)
-        until_us = agent->quiet_until_us;
+    if (core_wake_us(&agent->core, now_us) < until_us)
+        until_us = core_wake_us(&agent->core, now_us);
     if (gpu_watch_next_us(agent) < until_us)
         until_us = gpu_watch_next_us(agent);
     if (usage_watch_next_us(agent) < until_us)
         until_us = usage_watch_next_us(agent);
-    for (int i = 0; i < agent->held_count; i++) {
-        const struct held *held = &agent->held[i];
-        uint64_t at_us = attempt_due_us(held->attempt);
+    for (int i = 0; i < agent->core.tasks_count; i++) {
+        const struct attempt *attempt = agent->core.tasks[i].attempt;
+        uint64_t at_us = attempt_due_us(attempt);
         if (at_us && at_us < until_us)
             until_us = at_us;
-        at_us = attempt_again_us(held->attempt);
+        at_us = attempt_again_us(attempt);
         if (!quiet && at_us && at_us < until_us)
             until_us = at_us;
-        at_us = held->said_us + REPORT_AGAIN_MS * 1000;
-        if (!quiet && held->said_us && attempt_ended(held->attempt) && !held->unproven &&
-            at_us < until_us)
-            until_us = at_us;
-        if (!quiet && held->to_ship && held->ship_us && held->ship_us < until_us)
-            until_us = held->ship_us;
-        if (!quiet && is_news(held, now_us))
-            return 0;
     }
     return until_us <= now_us ? 0 : (int)((until_us - now_us) / 1000 + 1);
 }
@@ -504,10 +454,10 @@ static void inotify_take(struct agent *agent)
     while ((size = read(agent->inotify, buffer, sizeof(buffer))) > 0) {
         for (ssize_t at = 0; at < size;) {
             const struct inotify_event *event = (const struct inotify_event *)(buffer + at);
-            for (int i = 0; i < agent->held_count; i++) {
-                if (event->mask & IN_Q_OVERFLOW ||
-                    attempt_watches(agent->held[i].attempt, event->wd))
-                    agent->held[i].to_ship = true;
+            for (int i = 0; i < agent->core.tasks_count; i++) {
+                struct core_task *task = &agent->core.tasks[i];
+                if (event->mask & IN_Q_OVERFLOW || attempt_watches(task->attempt, event->wd))
+                    task->to_ship = true;
             }
             at += (ssize_t)sizeof(*event) + event->len;
         }
@@ -518,12 +468,12 @@ static void inotify_take(struct agent *agent)
 static void wait_for_something(struct agent *agent, int timeout_ms)
 {
     nfds_t count = 3;
-    struct pollfd *fds = alloc_array((size_t)agent->held_count + count, sizeof(*fds));
+    struct pollfd *fds = alloc_array((size_t)agent->core.tasks_count + count, sizeof(*fds));
     fds[0] = (struct pollfd){.fd = mailbox_fd(agent->mailbox), .events = POLLIN};
     fds[1] = (struct pollfd){.fd = agent->inotify, .events = POLLIN};
     fds[2] = (struct pollfd){.fd = agent->gpus_query.fd, .events = POLLIN};
-    for (int i = 0; i < agent->held_count; i++) {
-        int fd = attempt_fd(agent->held[i].attempt);
+    for (int i = 0; i < agent->core.tasks_count; i++) {
+        int fd = attempt_fd(agent->core.tasks[i].attempt);
         if (fd >= 0)
             fds[count++] = (struct pollfd){.fd = fd, .events = POLLIN};
     }
@@ -546,8 +496,8 @@ void *work_main(void *argument)
         inotify_take(agent);
         while ((mail = mailbox_take(agent->mailbox, 0)))
             mail_take(agent, mail);
-        tend(agent);
         gpu_watch(agent);
+        tend(agent);
         usage_watch(agent);
         bool more = serve(agent);
         if (!mailbox_closed(agent->mailbox))
