@@ -379,6 +379,11 @@ static bool ship_store(struct db_conn *conn, struct shipping *s, struct error *e
     return ok;
 }
 
+bool db_ship_is_next(const struct db_ship *ship, int64_t cursor)
+{
+    return ship->offset == cursor && ship->end > cursor;
+}
+
 static bool ship_run(struct db_conn *conn, void *arg, struct error *err)
 {
     struct shipping *s = arg;
@@ -387,8 +392,8 @@ static bool ship_run(struct db_conn *conn, void *arg, struct error *err)
     if (!ship_cursor(conn, s->ship, &cursor, err))
         return false;
     s->shipped->cursor = cursor;
-    if (s->ship->offset != cursor || s->ship->end == cursor)
-        return true; /* said before, or from too far on: the answer says where to go on */
+    if (!db_ship_is_next(s->ship, cursor))
+        return true; /* the answer says where to go on */
     if (!fence_look(conn, s, err) || !ship_store(conn, s, err))
         return false;
     s->shipped->stored = true;

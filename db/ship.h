@@ -72,6 +72,10 @@ struct db_shipped {
     bool fenced;    /* a newer attempt exists: points and artifacts were dropped, logs kept */
 };
 
+/* Whether a piece is stored when everything before `cursor` is; else it was said before, or is
+ * from too far on, or empty. */
+bool db_ship_is_next(const struct db_ship *ship, int64_t cursor);
+
 /* Stores a piece.  Returns after the commit. */
 bool db_ship(struct db *db, const struct db_ship *ship, struct db_shipped *shipped,
              struct error *err) CHECKED;

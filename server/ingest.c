@@ -9,7 +9,6 @@
 #include "base/failpoint.h"
 #include "base/limits.h"
 #include "base/log.h"
-#include "base/map.h"
 #include "base/str.h"
 #include "db/events.h"
 #include "db/jobs.h"
@@ -20,27 +19,17 @@
 #include "server/checkpoint_store.h"
 #include "server/feed.h"
 #include "server/ingest.h"
+#include "server/partials.h"
 #include "server/store.h"
 
-#define INGEST_PARTIAL_MAX                                                                     \
-    (INT64_C(512) << 20) /* bytes of unfinished records, all files together */
-#define NOTICES_MAX 8    /* of one piece; more would be noise */
+#define NOTICES_MAX 8 /* of one piece; more would be noise */
 #define NOTICE_BYTES_MAX 2000
-#define INGEST_STALE_US UINT64_C(600000000)
-
-/* The beginning of a record whose end has not come. */
-struct partial {
-    int64_t offset; /* of the first byte */
-    struct str bytes;
-    uint64_t touched_us; /* when it last grew */
-};
 
 struct ingest {
     struct db *db;
     struct feed *feed;
     const char *folder;
-    struct map *partials; /* "EPOCH/ROLE/INDEX/FILE" */
-    int64_t partial_bytes;
+    struct partials *partials;
 };
 
 /* What one piece brings, growing as its records are read. */
@@ -64,45 +53,16 @@ struct ingest *ingest_new(struct db *db, struct feed *feed, const char *folder)
     ingest->db = db;
     ingest->feed = feed;
     ingest->folder = folder;
-    ingest->partials = map_new();
+    ingest->partials = partials_new();
     return ingest;
-}
-
-static void partial_drop(struct ingest *ingest, const char *key)
-{
-    struct partial *partial = map_remove(ingest->partials, key);
-    if (!partial)
-        return;
-    ingest->partial_bytes -= (int64_t)partial->bytes.size;
-    str_release(&partial->bytes);
-    free(partial);
 }
 
 void ingest_free(struct ingest *ingest)
 {
     if (!ingest)
         return;
-    while (map_count(ingest->partials))
-        partial_drop(ingest, map_key(ingest->partials, 0));
-    map_free(ingest->partials);
+    partials_free(ingest->partials);
     free(ingest);
-}
-
-/*
- * A task that is killed leaves the start of a record, whose end never comes.  One that is
- * alive after all is asked for it again.
- */
-static void partials_age(struct ingest *ingest)
-{
-    uint64_t now_us = clock_monotonic_us();
-    for (int i = map_count(ingest->partials) - 1; i >= 0; i--) {
-        const struct partial *partial = map_value(ingest->partials, i);
-        if (now_us - partial->touched_us < INGEST_STALE_US)
-            continue;
-        char *key = alloc_text(map_key(ingest->partials, i));
-        partial_drop(ingest, key);
-        free(key);
-    }
 }
 
 /* --- one record --- */
@@ -284,60 +244,13 @@ static bool stored_cursor(struct ingest *ingest, const struct agent_ship_request
     return ok;
 }
 
-/* The unfinished record that this piece continues, with the piece added; NULL if there is none.
- */
-static struct partial *continued(struct ingest *ingest, const char *key,
-                                 const struct agent_ship_request *ship)
-{
-    struct partial *partial = map_find(ingest->partials, key);
-    if (!partial)
-        return NULL;
-    if (partial->offset + (int64_t)partial->bytes.size != ship->offset) {
-        partial_drop(ingest, key);
-        return NULL;
-    }
-    str_add_bytes(&partial->bytes, ship->data, ship->data_size);
-    ingest->partial_bytes += (int64_t)ship->data_size;
-    partial->touched_us = clock_monotonic_us();
-    return partial;
-}
-
-/* Keeps the bytes from `used` on for the next piece; `*cursor` then is their end. */
-static bool keep_rest(struct ingest *ingest, const char *key, struct partial *partial,
-                      const char *bytes, size_t size, size_t used, int64_t offset,
-                      int64_t *cursor, struct error *err)
-{
-    if (*cursor != offset + (int64_t)used || used == size) {
-        partial_drop(ingest, key); /* it is all stored, or somebody else stored another piece */
-        return true;
-    }
-    if (partial) {
-        str_drop(&partial->bytes, used);
-        ingest->partial_bytes -= (int64_t)used;
-    } else {
-        partials_age(ingest);
-        partial = alloc_bytes(sizeof(*partial));
-        partial->touched_us = clock_monotonic_us();
-        str_add_bytes(&partial->bytes, bytes + used, size - used);
-        ingest->partial_bytes += (int64_t)partial->bytes.size;
-        map_set(ingest->partials, key, partial);
-    }
-    partial->offset = offset + (int64_t)used;
-    *cursor = offset + (int64_t)size;
-    if (ingest->partial_bytes > INGEST_PARTIAL_MAX) {
-        partial_drop(ingest, key);
-        return fail(err, EXHAUSTED, "too many unfinished records are waiting for their end");
-    }
-    return true;
-}
-
 static bool ship_events(struct ingest *ingest, const struct agent_ship_request *ship,
                         struct harvest *harvest, int64_t *cursor, struct error *err)
 {
     char *key = alloc_printf("%" PRId64 "/%s/%d/%s", ship->task.attempt_epoch, ship->task.role,
                              ship->task.index, ship->file);
-    struct partial *partial = continued(ingest, key, ship);
-    if (!partial) {
+    struct piece piece = {ship->offset, ship->data, ship->data_size};
+    if (!partials_continue(ingest->partials, key, &piece, clock_monotonic_us())) {
         /* From anywhere else than where the stored bytes end, records cannot be told apart. */
         bool found = stored_cursor(ingest, ship, cursor, err);
         if (!found || *cursor != ship->offset) {
@@ -345,19 +258,16 @@ static bool ship_events(struct ingest *ingest, const struct agent_ship_request *
             return found;
         }
     }
-    const char *bytes = partial ? partial->bytes.data : ship->data;
-    size_t size = partial ? partial->bytes.size : ship->data_size;
-    int64_t offset = partial ? partial->offset : ship->offset;
-
-    size_t used = read_records(harvest, bytes, size, offset);
-    harvest->ship.offset = offset;
-    harvest->ship.end = offset + (int64_t)used;
+    size_t used = read_records(harvest, piece.bytes, piece.size, piece.offset);
+    harvest->ship.offset = piece.offset;
+    harvest->ship.end = piece.offset + (int64_t)used;
     bool ok =
         used ? store(ingest, harvest, cursor, err) : stored_cursor(ingest, ship, cursor, err);
     if (ok)
-        ok = keep_rest(ingest, key, partial, bytes, size, used, offset, cursor, err);
+        ok = partials_keep(ingest->partials, key, &piece, used, cursor, clock_monotonic_us(),
+                           err);
     else
-        partial_drop(ingest, key);
+        partials_drop(ingest->partials, key);
     free(key);
     return ok;
 }
