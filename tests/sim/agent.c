@@ -1,33 +1,62 @@
-/* agent.c - a model of an agent and its machine: what it promises, and nothing more. */
+/*
+ * agent.c - machines that do not exist, with their tasks.  What the agent on them decides is
+ * decided by the production code: scheduler/agent/core.c, cursor.c.
+ */
 
 #include "base/alloc.h"
 #include "tests/sim/model.h"
 
 #define MS UINT64_C(1000)
+#define CALL_US (3000 * MS) /* for an answer */
+#define WRITE_US (500 * MS) /* between two writes of a running task, ... */
+#define WRITE_BYTES 12      /* ... of a record and a half */
+#define WRITES_MAX 40
 
-static struct process *process_find(struct agent *agent, const struct ref *task)
+static struct attempt *attempt_find(const struct agent *agent, const struct ref *task)
 {
-    for (int i = 0; i < agent->processes_count; i++) {
-        if (ref_equal(&agent->processes[i].task, task))
-            return &agent->processes[i];
+    for (int i = 0; i < agent->attempts_count; i++) {
+        if (ref_equal(&agent->attempts[i]->task, task))
+            return agent->attempts[i];
     }
     return NULL;
 }
 
-int agent_alive_count(const struct agent *agent)
+const struct attempt *agent_holds(const struct agent *agent)
 {
-    int count = 0;
-    for (int i = 0; i < agent->processes_count; i++)
-        count += agent->processes[i].alive;
-    return count;
+    return agent->attempts_count ? agent->attempts[0] : NULL;
 }
 
 bool agent_runs(const struct agent *agent, const struct ref *task)
 {
-    for (int i = 0; i < agent->processes_count; i++)
-        if (ref_equal(&agent->processes[i].task, task))
-            return agent->processes[i].alive;
-    return false;
+    const struct attempt *attempt = attempt_find(agent, task);
+    return attempt && attempt->alive;
+}
+
+static struct agent_task_ref ref_of(const struct ref *task)
+{
+    return (struct agent_task_ref){task->job, task->epoch, task->role, task->index};
+}
+
+/* --- what a task writes --- */
+
+static int64_t written(const struct world *world, const struct attempt *attempt)
+{
+    if (!attempt->alive || !attempt->runs_us)
+        return attempt->bytes;
+    uint64_t writes = (world->now_us - attempt->runs_us) / WRITE_US;
+    return WRITE_BYTES * (int64_t)(writes < WRITES_MAX ? writes : WRITES_MAX);
+}
+
+static const char *read_file(struct world *world, const struct attempt *attempt, int64_t offset,
+                             size_t size)
+{
+    char *bytes = arena_alloc(world->arena, size);
+    for (size_t i = 0; i < size; i++) {
+        int64_t at = offset + (int64_t)i;
+        uint32_t record[2] = {(uint32_t)attempt->file, (uint32_t)(at / STORE_RECORD_BYTES)};
+        bytes[i] = ((const char *)record)[at % STORE_RECORD_BYTES];
+    }
+    return bytes;
 }
 
 /* --- processes --- */
@@ -37,15 +66,16 @@ static void check_machine(const struct agent *agent, int node)
 {
     struct scheduler_resources sum = {0};
     int gpus[SCHEDULER_GPUS_MAX] = {0};
-    for (int i = 0; i < agent->processes_count; i++) {
-        if (!agent->processes[i].alive)
+    for (int i = 0; i < agent->attempts_count; i++) {
+        const struct attempt *attempt = agent->attempts[i];
+        if (!attempt->alive)
             continue;
-        sum.cpu_millis += agent->processes[i].resources.cpu_millis;
-        sum.memory_bytes += agent->processes[i].resources.memory_bytes;
-        sum.gpus += agent->processes[i].resources.gpus;
-        int share = agent->processes[i].gpu_share;
+        sum.cpu_millis += attempt->resources.cpu_millis;
+        sum.memory_bytes += attempt->resources.memory_bytes;
+        sum.gpus += attempt->resources.gpus;
+        int share = attempt->gpu_share;
         for (int g = 0; g < SCHEDULER_GPUS_MAX; g++)
-            if (agent->processes[i].gpu_mask >> g & 1)
+            if (attempt->gpu_mask >> g & 1)
                 gpus[g] += share ? share : SCHEDULER_GPU_WHOLE;
     }
     for (int g = 0; g < SCHEDULER_GPUS_MAX; g++) {
@@ -59,13 +89,25 @@ static void check_machine(const struct agent *agent, int node)
                    (long long)sum.gpus, (long long)agent->capacity.gpus);
 }
 
-static struct process *process_add(struct agent *agent, const struct ref *task)
+static struct attempt *attempt_add(struct world *world, struct agent *agent,
+                                   const struct ref *task)
 {
-    agent->processes = alloc_grow(agent->processes, agent->processes_count,
-                                  &agent->processes_capacity, sizeof(*agent->processes));
-    struct process *process = &agent->processes[agent->processes_count++];
-    *process = (struct process){.task = *task, .to_report = true};
-    return process;
+    agent->attempts = alloc_grow(agent->attempts, agent->attempts_count,
+                                 &agent->attempts_capacity, sizeof(struct attempt *));
+    struct attempt *attempt = arena_alloc(world->arena, sizeof(*attempt));
+    *attempt = (struct attempt){.task = *task, .state = AGENT_TASK_STARTING};
+    cursor_init(&attempt->cursor, true);
+    agent->attempts[agent->attempts_count++] = attempt;
+    return attempt;
+}
+
+/* Nothing but the attempt itself is left of it, in the world's arena. */
+static void attempt_remove(struct agent *agent, const struct attempt *attempt)
+{
+    int i = 0;
+    while (agent->attempts[i] != attempt)
+        i++;
+    agent->attempts[i] = agent->attempts[--agent->attempts_count];
 }
 
 static void process_later(struct world *world, int node, const struct ref *task,
@@ -77,17 +119,20 @@ static void process_later(struct world *world, int node, const struct ref *task,
     happening->reason = reason;
 }
 
-static void process_start(struct world *world, int node, const struct command *command)
+static struct attempt *process_start(struct world *world, int node,
+                                     const struct command *command)
 {
     struct agent *agent = &world->agents[node];
-    for (int i = 0; i < world->started_count; i++) {
-        if (ref_equal(&world->started[i], &command->task))
+    for (int i = 0; i < world->files_count; i++) {
+        if (ref_equal(&world->files[i], &command->task))
             sim_broken("%s:%d of attempt %lld is started twice", command->task.role,
                        command->task.index, (long long)command->task.epoch);
     }
-    world->started = alloc_grow(world->started, world->started_count, &world->started_capacity,
-                                sizeof(*world->started));
-    world->started[world->started_count++] = command->task;
+    world->files = alloc_grow(world->files, world->files_count, &world->files_capacity,
+                              sizeof(*world->files));
+    assert(world->files_count < STORE_FILES_MAX);
+    int file = world->files_count++;
+    world->files[file] = command->task;
 
     if (command->gpu_mask & agent->gpus_away)
         sim_broken("F28: %s:%d of attempt %lld is started on a GPU of node %d that is away",
@@ -95,30 +140,32 @@ static void process_start(struct world *world, int node, const struct command *c
                    node + 1);
     world_trace(world, "node %d: starts %s:%d of attempt %lld", node + 1, command->task.role,
                 command->task.index, (long long)command->task.epoch);
-    struct process *process = process_add(agent, &command->task);
-    process->resources = command->resources;
-    process->gpu_share = command->gpu_share;
-    process->gpu_mask = command->gpu_mask;
-    process->state = TASK_STARTING;
-    process->alive = true;
-    process->hangs = world_fault(world, FAULT_TASK, 5);
-    process->unkillable = process->hangs && world_fault(world, FAULT_TASK, 20);
+    struct attempt *attempt = attempt_add(world, agent, &command->task);
+    attempt->file = file;
+    attempt->resources = command->resources;
+    attempt->gpu_share = command->gpu_share;
+    attempt->gpu_mask = command->gpu_mask;
+    attempt->alive = true;
+    attempt->hangs = world_fault(world, FAULT_TASK, 5);
+    attempt->unkillable = attempt->hangs && world_fault(world, FAULT_TASK, 20);
     check_machine(agent, node);
     if (world_fault(world, FAULT_TASK, 5))
         process_later(world, node, &command->task, PROCESS_ENDS, EXIT_START, 100 * MS);
     else
         process_later(world, node, &command->task, PROCESS_RUNS, EXIT_NONE,
                       random_between(&world->random, 5 * MS, 500 * MS));
+    return attempt;
 }
 
 void process_runs(struct world *world, int node, const struct ref *task)
 {
-    struct process *process = process_find(&world->agents[node], task);
-    if (!process || !process->alive)
+    struct attempt *attempt = attempt_find(&world->agents[node], task);
+    if (!attempt || !attempt->alive)
         return;
-    process->state = TASK_RUNNING;
-    process->to_report = true;
-    if (strcmp(task->role, "ps") == 0 || process->hangs)
+    attempt->state = AGENT_TASK_RUNNING;
+    attempt->runs_us = world->now_us;
+    world_later(world, 1 * MS, AGENT_SYNC)->node = node;
+    if (strcmp(task->role, "ps") == 0 || attempt->hangs)
         return; /* these do not end by themselves */
     enum exit_reason reason = EXIT_OK;
     if (world_fault(world, FAULT_TASK, 30)) {
@@ -130,96 +177,235 @@ void process_runs(struct world *world, int node, const struct ref *task)
                   random_between(&world->random, 10 * MS, 20000 * MS));
 }
 
+/* What it wrote ends anywhere, unless it ended well. */
+static void attempt_end(struct world *world, struct attempt *attempt, enum exit_reason reason)
+{
+    attempt->bytes = written(world, attempt);
+    if (reason == EXIT_OK) /* it writes the rest of its last record */
+        attempt->bytes += attempt->bytes % STORE_RECORD_BYTES;
+    attempt->alive = false;
+    attempt->state = AGENT_TASK_EXITED;
+    attempt->reason = reason;
+}
+
 void process_ends(struct world *world, int node, const struct ref *task,
                   enum exit_reason reason, bool killed)
 {
-    struct process *process = process_find(&world->agents[node], task);
-    if (!process || !process->alive)
+    struct attempt *attempt = attempt_find(&world->agents[node], task);
+    if (!attempt || !attempt->alive)
         return;
-    if (process->unkillable || (process->hangs && !killed))
+    attempt->killed |= killed && attempt->unkillable;
+    if (attempt->unkillable || (attempt->hangs && !killed))
         return;
     world_trace(world, "node %d: %s:%d of attempt %lld exits: %s", node + 1, task->role,
                 task->index, (long long)task->epoch, db_exit_reason_name(reason));
-    process->alive = false;
-    process->state = TASK_EXITED;
-    process->reason = reason;
-    process->to_report = true;
+    attempt_end(world, attempt, reason);
     /* The agent hears of it at once, and tells. */
     world_later(world, 1 * MS, AGENT_SYNC)->node = node;
 }
 
-static void process_stop(struct world *world, int node, const struct command *command)
+/* --- what the agent does --- */
+
+/* It looks how its tasks are. */
+static void agent_look(struct world *world, struct agent *agent)
 {
-    struct agent *agent = &world->agents[node];
-    struct process *process = process_find(agent, &command->task);
-    if (!process) {
-        process = process_add(agent, &command->task);
-        process->state = TASK_EXITED;
-        process->reason = EXIT_STOPPED;
-        return;
+    for (int i = 0; i < agent->core.tasks_count; i++) {
+        struct core_task *task = &agent->core.tasks[i];
+        int64_t bytes = written(world, task->attempt);
+        core_sees(task, task->attempt->state, world->now_us);
+        if (bytes != task->attempt->seen)
+            task->to_ship = true;
+        task->attempt->seen = bytes;
     }
-    if (!command->kill)
-        process_later(world, node, &command->task, PROCESS_ENDS, EXIT_STOPPED,
-                      random_between(&world->random, 5 * MS, 500 * MS));
-    process_later(world, node, &command->task, PROCESS_KILLED, EXIT_CRASH,
-                  command->kill ? 1 * MS : command->grace_us);
 }
 
-/* --- the agent --- */
+static void agent_order(struct world *world, int node, struct core_task *task,
+                        enum core_order order)
+{
+    const struct ref *ref = &task->attempt->task;
+    switch (order) {
+    case CORE_CANCEL:
+        attempt_end(world, task->attempt, EXIT_STOPPED);
+        core_sees(task, task->attempt->state, world->now_us);
+        break;
+    case CORE_TERM:
+        process_later(world, node, ref, PROCESS_ENDS, EXIT_STOPPED,
+                      random_between(&world->random, 5 * MS, 500 * MS));
+        world_later(world, task->kill_at_us - world->now_us, AGENT_SYNC)->node = node;
+        break;
+    case CORE_KILL:
+        process_later(world, node, ref, PROCESS_KILLED, EXIT_CRASH, 1 * MS);
+        break;
+    case CORE_NOTHING:
+    case CORE_START:
+    case CORE_UNKNOWN:
+        break;
+    }
+}
+
+/* All that it had in its memory; its calls find nobody. */
+static void agent_forget(struct agent *agent)
+{
+    agent->call = NULL;
+    core_release(&agent->core);
+    agent->core = (struct core){0};
+    for (int i = agent->attempts_count - 1; i >= 0; i--) {
+        struct attempt *attempt = agent->attempts[i];
+        cursor_init(&attempt->cursor, false);
+        attempt->seen = 0;
+        if (attempt->unknown)
+            attempt_remove(agent, attempt);
+    }
+}
+
+void agent_boot(struct world *world, int node)
+{
+    struct agent *agent = &world->agents[node];
+    if (agent->agent_up || !agent->machine_up)
+        return;
+    agent->agent_up = true;
+    agent->core.random = (unsigned)random_next(&world->random);
+    for (int i = 0; i < agent->attempts_count; i++) {
+        struct attempt *attempt = agent->attempts[i];
+        struct agent_task_ref ref = ref_of(&attempt->task);
+        core_add(&agent->core, &ref, attempt, attempt->state, world->now_us);
+    }
+}
+
+/* Adds a task that is new here; false: the agent died over it. */
+static bool agent_add(struct world *world, int node, const struct command *command, bool start)
+{
+    struct agent *agent = &world->agents[node];
+    struct attempt *attempt =
+        start ? process_start(world, node, command) : attempt_add(world, agent, &command->task);
+    struct agent_task_ref ref = ref_of(&attempt->task);
+    if (!start) {
+        attempt->unknown = true;
+        attempt->file = -1;
+        attempt->state = AGENT_TASK_EXITED;
+        attempt->reason = EXIT_LOST;
+    }
+    if (world_fault(world, FAULT_AGENT_CRASH, 1)) {
+        agent_crash(world, node);
+        return false;
+    }
+    core_add(&agent->core, &ref, attempt, attempt->state, world->now_us);
+    return true;
+}
+
+static bool take_command(struct world *world, int node, const struct command *command)
+{
+    struct agent *agent = &world->agents[node];
+    struct ref to = command->task;
+    struct agent_command said = {.sequence = command->sequence,
+                                 .kind =
+                                     command->start ? AGENT_COMMAND_START : AGENT_COMMAND_STOP};
+    if (command->start)
+        said.start.task = ref_of(&to);
+    else
+        said.stop = (struct agent_stop_task){ref_of(&to), command->kill,
+                                             (int64_t)(command->grace_us / MS)};
+    struct core_task *task;
+    if (command->sequence > agent->core.commands_done + 1)
+        sim_broken("node %d gets command %lld after %lld", node + 1,
+                   (long long)command->sequence, (long long)agent->core.commands_done);
+    enum core_order order = core_command(&agent->core, &said, world->now_us, &task);
+    if (order != CORE_NOTHING && world_fault(world, FAULT_AGENT_CRASH, 1)) {
+        agent_crash(world, node);
+        return false;
+    }
+    if (order == CORE_START || order == CORE_UNKNOWN)
+        return agent_add(world, node, command, order == CORE_START);
+    if (task)
+        agent_order(world, node, task, order);
+    return true;
+}
+
+/* I10: what was not superseded is forgotten when all that it wrote is stored, not before. */
+static void check_stored(const struct world *world, const struct core_task *task)
+{
+    const struct attempt *attempt = task->attempt;
+    if (task->discarded || attempt->unknown)
+        return;
+    int64_t whole = attempt->bytes;
+    if (!file_is_log(attempt->file))
+        whole -= whole % STORE_RECORD_BYTES;
+    if (attempt->alive || world->store.files[attempt->file].cursor != whole)
+        sim_broken("I10: %s:%d of attempt %lld is forgotten, and %lld of %lld bytes are stored",
+                   attempt->task.role, attempt->task.index, (long long)attempt->task.epoch,
+                   (long long)world->store.files[attempt->file].cursor, (long long)whole);
+}
 
 static void take_answer(struct world *world, int node, const struct message *message)
 {
     struct agent *agent = &world->agents[node];
+    core_answered(&agent->core);
     for (int i = 0; i < message->commands_count; i++) {
-        const struct command *command = &message->commands[i];
-        if (command->sequence <= agent->done)
-            continue;
-        if (command->sequence != agent->done + 1)
-            sim_broken("node %d gets command %lld after %lld", node + 1,
-                       (long long)command->sequence, (long long)agent->done);
-        agent->done = command->sequence;
-        if (!command->start)
-            process_stop(world, node, command);
-        else if (!process_find(agent, &command->task))
-            process_start(world, node, command);
+        if (!take_command(world, node, &message->commands[i]))
+            return;
     }
     for (int i = 0; i < message->tasks_count; i++) {
-        struct process *process = process_find(agent, &message->tasks[i]);
-        if (process && process->state == TASK_EXITED)
-            *process = agent->processes[--agent->processes_count];
+        struct agent_task_ref ref = ref_of(&message->tasks[i]);
+        struct core_task *task = core_acknowledged(&agent->core, &ref);
+        if (!task)
+            continue;
+        check_stored(world, task);
+        attempt_remove(agent, task->attempt);
+        core_remove(&agent->core, task);
+        if (world_fault(world, FAULT_AGENT_CRASH, 1)) {
+            agent_crash(world, node);
+            return;
+        }
     }
-    for (int i = 0; message->request && i < message->request->reports_count; i++) {
-        const struct scheduler_report *report = &message->request->reports[i];
-        struct ref task = {.job = report->job, .epoch = report->epoch, .index = report->index};
-        memcpy(task.role, report->role, sizeof(task.role));
-        struct process *process = process_find(agent, &task);
-        if (process && process->state == report->state && process->state != TASK_EXITED)
-            process->to_report = false; /* an exit is told until it is acknowledged */
+}
+
+static void take_told(struct agent *agent, const struct message *said)
+{
+    for (int i = 0; i < said->reports_count; i++) {
+        const struct scheduler_report *report = &said->reports[i];
+        const struct agent_task_ref ref = {report->job, report->epoch, report->role,
+                                           report->index};
+        struct core_task *task = core_find(&agent->core, &ref);
+        if (task)
+            core_told(task, (enum agent_task_state)report->state, said->asked_us);
     }
 }
 
 static void take_joined(struct world *world, int node, const struct message *message)
 {
     struct agent *agent = &world->agents[node];
-    agent->epoch = message->epoch;
-    agent->done = 0;
-    for (int i = 0; i < agent->processes_count; i++)
-        agent->processes[i].to_report = true;
+    core_joined(&agent->core, message->epoch, world->now_us);
     for (int i = 0; i < message->tasks_count; i++) {
-        struct process *process = process_find(agent, &message->tasks[i]);
-        if (!process)
-            continue;
-        process->discarded = true;
-        process_later(world, node, &process->task, PROCESS_KILLED, EXIT_CRASH, 1 * MS);
+        struct agent_task_ref ref = ref_of(&message->tasks[i]);
+        struct core_task *task = core_find(&agent->core, &ref);
+        if (task)
+            agent_order(world, node, task, core_discard(task));
     }
 }
 
-/* Its session is over, or the process is gone, and with it its calls: an answer to a join that
- * comes late finds nobody. */
-static void agent_forget(struct agent *agent)
+static void take_shipped(const struct world *world, struct agent *agent,
+                         const struct message *message)
 {
-    agent->epoch = 0;
-    agent->asked_us = UINT64_MAX;
+    const struct message *said = message->request;
+    struct attempt *attempt = attempt_find(agent, &world->files[said->file]);
+    if (!attempt)
+        return;
+    if (attempt->cursor.at < 0) {
+        attempt->cursor.at = message->stored;
+        return;
+    }
+    switch (cursor_advance(&attempt->cursor, message->stored, attempt->seen, said->size)) {
+    case CURSOR_OK:
+        break;
+    case CURSOR_LOST:
+        (void)core_failed(&agent->core, UNAVAILABLE, world->now_us);
+        break;
+    case CURSOR_STUCK:
+    case CURSOR_BEYOND:
+        sim_broken("I10: the server has %lld bytes of %s:%d of attempt %lld, of %lld",
+                   (long long)message->stored, attempt->task.role, attempt->task.index,
+                   (long long)attempt->task.epoch, (long long)attempt->seen);
+    }
 }
 
 void agent_message(struct world *world, const struct message *message)
@@ -227,46 +413,155 @@ void agent_message(struct world *world, const struct message *message)
     struct agent *agent = &world->agents[message->node];
     if (!agent->machine_up || !agent->agent_up)
         return;
-    if (message->kind == SAYS_JOINED && !agent->epoch && message->asked_us == agent->asked_us)
+    const struct message *call = agent->call;
+    bool answers = call && (call == message->request ||
+                            (message->kind == SAYS_JOINED && call->kind == SAYS_JOIN &&
+                             call->asked_us == message->asked_us));
+    if (answers)
+        agent->call = NULL;
+    if (message->kind == SAYS_JOINED && answers) {
         take_joined(world, message->node, message);
-    else if (message->kind == SAYS_SYNCED && message->epoch == agent->epoch)
+    } else if (!agent->core.epoch || message->epoch != agent->core.epoch) {
+        return; /* of an earlier session */
+    } else if (message->kind == SAYS_FENCED) {
+        agent->call = NULL;
+        (void)core_failed(&agent->core, PRECONDITION, world->now_us);
+    } else if (message->kind == SAYS_SHIPPED && answers) {
+        take_shipped(world, agent, message);
+    } else if (message->kind == SAYS_SYNCED) {
+        if (answers)
+            take_told(agent, message->request);
         take_answer(world, message->node, message);
-    else if (message->kind == SAYS_FENCED && message->epoch == agent->epoch)
-        agent_forget(agent);
+    }
+    agent_turn(world, message->node, false);
 }
 
-void agent_sync(struct world *world, int node)
+/* --- what the agent says --- */
+
+static struct message *new_message(struct world *world, int node, enum message_kind kind)
+{
+    const struct agent *agent = &world->agents[node];
+    struct message *message = arena_alloc(world->arena, sizeof(*message));
+    *message = (struct message){.kind = kind,
+                                .node = node,
+                                .epoch = agent->core.epoch,
+                                .done = agent->core.commands_done};
+    return message;
+}
+
+/* The agent has one thread: it waits for the answer. */
+static void agent_call(struct world *world, struct message *message)
+{
+    message->asked_us = world->now_us;
+    world->agents[message->node].call = message;
+    world_send(world, true, message);
+}
+
+static void add_report(struct message *message, struct scheduler_report *reports,
+                       const struct core_task *task, enum agent_task_state state)
+{
+    const struct attempt *attempt = task->attempt;
+    struct scheduler_report *report = &reports[message->reports_count++];
+    *report = (struct scheduler_report){.job = attempt->task.job,
+                                        .epoch = attempt->task.epoch,
+                                        .index = attempt->task.index,
+                                        .state = (enum task_state)state,
+                                        .reason = attempt->reason,
+                                        .error = ""};
+    memcpy(report->role, attempt->task.role, sizeof(report->role));
+    message->reports = reports;
+}
+
+static void agent_join(struct world *world, int node)
 {
     struct agent *agent = &world->agents[node];
+    struct message *message = new_message(world, node, SAYS_JOIN);
+    struct scheduler_report *reports =
+        arena_array(world->arena, (size_t)agent->core.tasks_count, sizeof(*reports));
+    for (int i = 0; i < agent->core.tasks_count; i++)
+        add_report(message, reports, &agent->core.tasks[i],
+                   core_joins_as(&agent->core.tasks[i]));
+    message->boot_id = arena_printf(world->arena, "boot%d", agent->boots);
+    message->gpus_away = agent->gpus_away;
+    agent_call(world, message);
+}
+
+/* True: it waits for an answer now. */
+static bool agent_ship(struct world *world, int node)
+{
+    struct agent *agent = &world->agents[node];
+    for (int i = 0; i < agent->core.tasks_count; i++) {
+        struct core_task *task = &agent->core.tasks[i];
+        struct attempt *attempt = task->attempt;
+        if (!core_ships(task, world->now_us))
+            continue;
+        bool asks = !attempt->unknown && attempt->cursor.at < 0;
+        size_t size =
+            attempt->unknown || asks ? 0 : cursor_next(&attempt->cursor, attempt->seen);
+        if (!asks && !size) {
+            task->to_ship = false;
+            continue;
+        }
+        struct message *message = new_message(world, node, SAYS_SHIP);
+        message->file = attempt->file;
+        if (!asks) {
+            message->offset = attempt->cursor.at;
+            message->bytes = read_file(world, attempt, attempt->cursor.at, size);
+            message->size = size;
+        }
+        agent_call(world, message);
+        return true;
+    }
+    return false;
+}
+
+static void agent_report(struct world *world, int node)
+{
+    struct agent *agent = &world->agents[node];
+    int count = 0;
+    for (int i = 0; i < agent->core.tasks_count; i++)
+        count += core_is_news(&agent->core.tasks[i], world->now_us);
+    if (!count)
+        return;
+    struct message *message = new_message(world, node, SAYS_SYNC);
+    struct scheduler_report *reports =
+        arena_array(world->arena, (size_t)count, sizeof(*reports));
+    for (int i = 0; i < agent->core.tasks_count; i++) {
+        const struct core_task *task = &agent->core.tasks[i];
+        if (core_is_news(task, world->now_us))
+            add_report(message, reports, task, task->state);
+    }
+    agent_call(world, message);
+}
+
+/* What work.c does in a turn.  The heartbeat is the long poll, which another thread holds. */
+void agent_turn(struct world *world, int node, bool heartbeat)
+{
+    struct agent *agent = &world->agents[node];
+    struct core *core = &agent->core;
     if (!agent->machine_up || !agent->agent_up)
         return;
-    struct message *message = arena_alloc(world->arena, sizeof(*message));
-    *message = (struct message){.kind = agent->epoch ? SAYS_SYNC : SAYS_JOIN,
-                                .node = node,
-                                .epoch = agent->epoch,
-                                .done = agent->done,
-                                .boot_id = arena_printf(world->arena, "boot%d", agent->boots),
-                                .gpus_away = agent->gpus_away,
-                                .asked_us = world->now_us};
-    if (!agent->epoch)
-        agent->asked_us = world->now_us;
-    struct scheduler_report *reports =
-        arena_array(world->arena, (size_t)agent->processes_count, sizeof(*reports));
-    for (int i = 0; i < agent->processes_count; i++) {
-        const struct process *process = &agent->processes[i];
-        if (agent->epoch && !process->to_report)
-            continue;
-        struct scheduler_report *report = &reports[message->reports_count++];
-        *report = (struct scheduler_report){.job = process->task.job,
-                                            .epoch = process->task.epoch,
-                                            .index = process->task.index,
-                                            .state = process->state,
-                                            .reason = process->reason,
-                                            .error = ""};
-        memcpy(report->role, process->task.role, sizeof(report->role));
+    agent_look(world, agent);
+    for (int i = 0; i < core->tasks_count; i++)
+        agent_order(world, node, &core->tasks[i], core_expires(&core->tasks[i], world->now_us));
+    if (heartbeat && core->epoch)
+        world_send(world, true, new_message(world, node, SAYS_SYNC));
+    if (agent->call && world->now_us >= agent->call->asked_us + CALL_US) {
+        agent->call = NULL;
+        (void)core_failed(core, UNAVAILABLE, world->now_us);
     }
-    message->reports = reports;
-    world_send(world, true, message);
+    if (agent->call || core_is_quiet(core, world->now_us))
+        return;
+    if (!core->epoch)
+        agent_join(world, node);
+    else if (!agent_ship(world, node))
+        agent_report(world, node);
+}
+
+void agent_release(struct agent *agent)
+{
+    core_release(&agent->core);
+    free(agent->attempts);
 }
 
 /* --- faults --- */
@@ -291,13 +586,10 @@ void machine_crash(struct world *world, int node)
     world_trace(world, "node %d: machine dies", node + 1);
     agent->machine_up = false;
     agent_forget(agent);
-    for (int i = 0; i < agent->processes_count; i++) {
-        struct process *process = &agent->processes[i];
-        if (!process->alive)
-            continue;
-        process->alive = false;
-        process->state = TASK_EXITED;
-        process->reason = EXIT_LOST;
+    agent->agent_up = false;
+    for (int i = 0; i < agent->attempts_count; i++) {
+        if (agent->attempts[i]->alive)
+            attempt_end(world, agent->attempts[i], EXIT_LOST);
     }
     world_later(world, random_between(&world->random, 1000 * MS, 60000 * MS), MACHINE_UP)
         ->node = node;
@@ -308,7 +600,7 @@ void machine_boot(struct world *world, int node)
     world_trace(world, "node %d: machine up", node + 1);
     world->agents[node].boots++;
     world->agents[node].machine_up = true;
-    world->agents[node].agent_up = true;
+    agent_boot(world, node);
 }
 
 /* The driver says so: what runs on those that are away is ended, and the agent joins anew. */
@@ -318,26 +610,29 @@ void gpus_change(struct world *world, int node, uint64_t away)
     if (agent->gpus_away == away)
         return;
     world_trace(world, "node %d: GPUs %#llx are away", node + 1, (unsigned long long)away);
-    for (int i = 0; i < agent->processes_count; i++) {
-        const struct process *process = &agent->processes[i];
-        if (process->alive && process->gpu_mask & away & ~agent->gpus_away)
-            process_later(world, node, &process->task, PROCESS_KILLED, EXIT_CRASH, 1 * MS);
+    for (int i = 0; i < agent->attempts_count; i++) {
+        const struct attempt *attempt = agent->attempts[i];
+        if (attempt->alive && attempt->gpu_mask & away & ~agent->gpus_away)
+            process_later(world, node, &attempt->task, PROCESS_KILLED, EXIT_CRASH, 1 * MS);
     }
     agent->gpus_away = away;
-    agent_forget(agent);
+    agent->call = NULL;
+    core_leave(&agent->core);
 }
 
-/* Whatever hung lets go. */
-void agent_heal(struct world *world, int node)
+int64_t agent_heal(struct world *world, int node)
 {
     struct agent *agent = &world->agents[node];
+    int64_t hangs = 0;
     agent->cut_to_us = agent->cut_from_us = 0;
     gpus_change(world, node, 0);
-    for (int i = 0; i < agent->processes_count; i++) {
-        struct process *process = &agent->processes[i];
-        if (!process->alive || !process->hangs)
-            continue;
-        process->hangs = process->unkillable = false;
-        process_later(world, node, &process->task, PROCESS_ENDS, EXIT_CRASH, 1000 * MS);
+    for (int i = 0; i < agent->attempts_count; i++) {
+        struct attempt *attempt = agent->attempts[i];
+        if (attempt->alive && attempt->hangs)
+            hangs = attempt->task.job;
+        if (attempt->killed)
+            process_later(world, node, &attempt->task, PROCESS_KILLED, EXIT_CRASH, 1000 * MS);
+        attempt->unkillable = attempt->killed = false;
     }
+    return hangs;
 }

@@ -4,10 +4,13 @@
 
 #include <ftw.h>
 #include <jansson.h>
+#include <limits.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "db/logs.h"
+#include "db/metrics.h"
 #include "db/queues.h"
 #include "scheduler/loop_state.h"
 
@@ -16,6 +19,8 @@ struct disk {
     char *folder;
     int64_t epoch; /* as stored */
     int64_t last_job;
+    int64_t points; /* that were shipped */
+    int64_t log_bytes;
     struct loop_known_list known;
 };
 
@@ -184,6 +189,21 @@ void disk_commit(struct disk *disk, const struct scheduler_actions *actions, int
     arena_free(arena);
 }
 
+void disk_ship(struct disk *disk, const struct db_ship *ship, int64_t cursor, uint64_t now_us)
+{
+    struct error err;
+    struct db_shipped shipped;
+    clock_freeze(now_us);
+    must(db_ship(disk->db, ship, &shipped, &err), "a ship", &err);
+    if (shipped.cursor != cursor)
+        sim_broken(
+            "I10: %s:%d of attempt %lld is stored up to %lld in SQLite, %lld in the fold",
+            ship->role, ship->index, (long long)ship->epoch, (long long)shipped.cursor,
+            (long long)cursor);
+    disk->points += shipped.stored ? ship->points_count : 0;
+    disk->log_bytes += shipped.stored ? (int64_t)ship->log_size : 0;
+}
+
 /* --- looking --- */
 
 struct scheduler *disk_load(struct disk *disk, const struct scheduler_options *options,
@@ -232,6 +252,72 @@ static void check_projects(struct db_conn *conn, const struct store *store, stru
     }
 }
 
+/* I11: each byte that was stored is there, and where it was written. */
+static void check_logs(struct disk *disk, struct db_conn *conn, const struct store *store,
+                       struct arena *arena)
+{
+    struct error err;
+    struct db_log *rows;
+    const char *bytes;
+    size_t size;
+    int count;
+    int64_t sum = 0;
+    for (int i = 0; i < store->jobs_count; i++) {
+        must(db_logs_list(conn, store->jobs[i].number, arena, &rows, &count, &err), "logs",
+             &err);
+        for (int k = 0; k < count; k++) {
+            must(db_logs_read(conn, rows[k].id, 0, (size_t)rows[k].size, arena, &bytes, &size,
+                              &err),
+                 "a log", &err);
+            for (size_t at = 0; at + STORE_RECORD_BYTES <= size; at += STORE_RECORD_BYTES) {
+                uint32_t record[2];
+                memcpy(record, bytes + at, sizeof(record));
+                if (record[1] != at / STORE_RECORD_BYTES)
+                    sim_broken("I11: byte %zu of a log of job %lld is another", at,
+                               (long long)store->jobs[i].number);
+            }
+            sum += (int64_t)size;
+        }
+    }
+    if (sum != disk->log_bytes)
+        sim_broken("I11: %lld of %lld bytes of logs are in SQLite", (long long)sum,
+                   (long long)disk->log_bytes);
+}
+
+/* I10: each point that was stored is there, and there once. */
+static void check_points(struct disk *disk, const struct store *store, struct arena *arena)
+{
+    struct error err;
+    struct db_series *rows;
+    struct db_point *points;
+    int count, points_count;
+    int64_t sum = 0;
+    struct db_conn *conn = db_read(disk->db, DB_METRICS, &err);
+    must(conn != NULL, "reading", &err);
+    for (int i = 0; i < store->jobs_count; i++) {
+        must(db_metrics_series(conn, store->jobs[i].number, false, arena, &rows, &count, &err),
+             "series", &err);
+        for (int k = 0; k < count; k++) {
+            must(db_metrics_points(conn, rows[k].id, 0, INT64_MAX, INT_MAX, arena, &points,
+                                   &points_count, &err),
+                 "points", &err);
+            if (points_count != rows[k].points_count ||
+                points[points_count - 1].step != points_count - 1)
+                sim_broken(
+                    "I10: %s of job %lld has %d points in SQLite, the last is step %lld, "
+                    "and %lld were stored",
+                    rows[k].name, (long long)store->jobs[i].number, points_count,
+                    (long long)points[points_count - 1].step, (long long)rows[k].points_count);
+            sum += points_count;
+        }
+    }
+    if (sum != disk->points)
+        sim_broken("I10: %lld of %lld points are in SQLite", (long long)sum,
+                   (long long)disk->points);
+    check_logs(disk, conn, store, arena);
+    db_read_done(disk->db, conn);
+}
+
 void disk_free(struct disk *disk, const struct store *store)
 {
     if (!disk)
@@ -244,6 +330,7 @@ void disk_free(struct disk *disk, const struct store *store)
         check_job(conn, &store->jobs[i], arena);
     check_projects(conn, store, arena);
     db_read_done(disk->db, conn);
+    check_points(disk, store, arena);
     db_close(disk->db);
     loop_load_known_clear(&disk->known);
     nftw(disk->folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);

@@ -31,6 +31,9 @@ void disk_project(struct disk *disk, const struct store_project *project);
 void disk_commit(struct disk *disk, const struct scheduler_actions *actions, int64_t epoch,
                  const struct scheduler_node_info *joining, uint64_t now_us);
 
+/* A piece of a file, whose cursor must be what it is in the store then. */
+void disk_ship(struct disk *disk, const struct db_ship *ship, int64_t cursor, uint64_t now_us);
+
 /* A scheduler built from what is stored. */
 struct scheduler *disk_load(struct disk *disk, const struct scheduler_options *options,
                             uint64_t now_us);

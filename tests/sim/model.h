@@ -4,6 +4,8 @@
 #pragma once
 
 #include "base/arena.h"
+#include "scheduler/agent/core.h"
+#include "scheduler/agent/cursor.h"
 #include "tests/sim/disk.h"
 #include "tests/sim/world.h"
 
@@ -25,7 +27,15 @@ struct command {
     uint64_t grace_us;
 };
 
-enum message_kind { SAYS_JOIN, SAYS_JOINED, SAYS_SYNC, SAYS_SYNCED, SAYS_FENCED };
+enum message_kind {
+    SAYS_JOIN,
+    SAYS_JOINED,
+    SAYS_SYNC,
+    SAYS_SYNCED,
+    SAYS_SHIP,
+    SAYS_SHIPPED,
+    SAYS_FENCED,
+};
 
 /* Lives in the world's arena; never changed once sent. */
 struct message {
@@ -43,43 +53,62 @@ struct message {
     const char *boot_id;           /* of a join */
     uint64_t gpus_away;            /* of a join */
     uint64_t asked_us;
+    int file; /* of a ship: index of world.files ... */
+    int64_t offset;
+    const char *bytes; /* ... from `offset` on; none: how far is it stored? */
+    size_t size;
+    int64_t stored; /* of its answer */
 };
 
-/* A task on a node: what the agent has on its disk, and the process. */
-struct process {
+/*
+ * A task on a node: what lies on its disk, and the process.  It writes one file, a log or one
+ * of records, in which stands which file it is, and again and again how far it has come.
+ */
+struct attempt {
     struct ref task;
     struct scheduler_resources resources;
     int gpu_share;
     uint64_t gpu_mask;
-    enum task_state state;
+    enum agent_task_state state;
     enum exit_reason reason;
-    bool alive;      /* there is a process */
-    bool hangs;      /* it does not end by itself, nor by TERM */
-    bool unkillable; /* nor by KILL */
-    bool discarded;
-    bool to_report;
+    bool alive;       /* there is a process */
+    bool hangs;       /* it does not end by itself, nor by TERM */
+    bool unkillable;  /* nor by KILL, ... */
+    bool killed;      /* ... which waits for it */
+    bool unknown;     /* nothing is on the disk: forgotten with the agent */
+    int file;         /* index of world.files */
+    uint64_t runs_us; /* since when it writes */
+    int64_t bytes;    /* that it has written, once it has ended */
+
+    struct cursor cursor; /* the agent's: forgotten with it, as the next is */
+    int64_t seen;         /* bytes that the agent knows to be written */
 };
 
 struct agent {
     bool machine_up;
     bool agent_up;
     int boots;
-    int64_t epoch; /* of the session; 0: none */
-    int64_t done;
-    uint64_t asked_us; /* of the newest join: answers to older ones are not waited for */
+    struct core core;
+    const struct message *call; /* that waits for its answer: one at a time; NULL */
     struct scheduler_resources capacity;
     const char *gpu_type;
     int64_t gpu_memory_bytes;
     uint64_t gpus_away; /* bit i: GPU i is lost, or others use it */
     const struct scheduler_label *labels;
     int labels_count;
-    struct process *processes; /* in the order in which they came */
-    int processes_count;
-    int processes_capacity;
+    struct attempt **attempts; /* on its disk, in the order in which they came */
+    int attempts_count;
+    int attempts_capacity;
     uint64_t cut_to_us;   /* until then nothing goes to the server */
     uint64_t cut_from_us; /* ... or comes from it */
     uint64_t door_us;     /* when its newest message came to a server that stood still */
 };
+
+/* Whether the file with this index is a log. */
+static inline bool file_is_log(int file)
+{
+    return file % 3 == 0;
+}
 
 struct session {
     int64_t epoch;
@@ -141,7 +170,8 @@ struct world {
     struct scheduler *scheduler; /* NULL: the server is down */
     struct scheduler_actions actions;
     uint64_t stalled_until_us;
-    uint64_t stalled_us; /* how long the newest stall lasts */
+    uint64_t stalled_us;       /* how long the newest stall lasts */
+    struct partials *partials; /* in the memory of a server that is up */
     struct session sessions[STORE_NODES_MAX];
     const struct scheduler_node_info *joining; /* in this batch */
     int64_t gone;                              /* in this batch: the node that is said to be */
@@ -152,9 +182,9 @@ struct world {
     struct store_job *jobs; /* what clients will submit */
     bool *acked;            /* the client was told */
     int jobs_count;
-    struct ref *started; /* every task that ever got a process */
-    int started_count;
-    int started_capacity;
+    struct ref *files; /* every task that ever got a process: each writes one */
+    int files_count;
+    int files_capacity;
 };
 
 /* --- world.c --- */
@@ -180,16 +210,23 @@ void server_user(struct world *world, const struct scheduler_event *event);
 /* --- agent.c --- */
 
 void agent_message(struct world *world, const struct message *message);
-void agent_sync(struct world *world, int node);
+void agent_turn(struct world *world, int node, bool heartbeat);
+void agent_boot(struct world *world, int node);
 void agent_crash(struct world *world, int node);
 void machine_crash(struct world *world, int node);
 void machine_boot(struct world *world, int node);
 void gpus_change(struct world *world, int node, uint64_t away);
+
+/* The first of its tasks that is not forgotten; NULL: none. */
+const struct attempt *agent_holds(const struct agent *agent);
 void process_runs(struct world *world, int node, const struct ref *task);
 void process_ends(struct world *world, int node, const struct ref *task,
                   enum exit_reason reason, bool killed);
-void agent_heal(struct world *world, int node);
-int agent_alive_count(const struct agent *agent);
+
+/* What could not be killed can be; the last job here with a task that hangs, 0: there is none.
+ */
+int64_t agent_heal(struct world *world, int node);
+void agent_release(struct agent *agent);
 
 /* Whether the task has a process there. */
 bool agent_runs(const struct agent *agent, const struct ref *task);

@@ -54,6 +54,18 @@ BUGS = [
     ("away_gpu_given", "scheduler/scheduler_books.c", "held = empty ? 0 : away ? SCHEDULER_GPU_WHOLE : node->gpu_held[g];", "held = empty ? 0 : node->gpu_held[g]; (void)away;"),
     ("started_on_a_gpu_that_went_away", "scheduler/scheduler_node.c", "    bool away = task->gpu_mask & task->node->gpus_away;\n", "    bool away = false;\n"),
     ("gpus_not_loaded", "scheduler/loop_load.c", "        .gpu_mask = from->gpu_mask,\n", ""),
+    ("end_told_before_what_was_written", "scheduler/agent/core.c", "return is_unshipped(task) || task->unproven;", "return task->unproven;"),
+    ("end_told_once", "scheduler/agent/core.c", "(task->to_report || now_us >= task->said_us + REPORT_AGAIN_US);", "task->to_report;"),
+    ("orders_taken_twice", "scheduler/agent/core.c", "    if (command->sequence <= core->commands_done)\n        return CORE_NOTHING;\n", ""),
+    ("orders_of_the_session_before_counted", "scheduler/agent/core.c", "    core->commands_done = 0;\n", ""),
+    ("never_killed", "scheduler/agent/core.c", "return due ? kill_now(task) : CORE_NOTHING;", "return due ? CORE_NOTHING : CORE_NOTHING;"),
+    ("superseded_lives_on", "scheduler/agent/core.c", "    task->discarded = true;\n    return kill_now(task);", "    task->discarded = true;\n    return CORE_NOTHING;"),
+    ("cursor_not_looked_at", "db/ship.c", "return ship->offset == cursor && ship->end > cursor;", "return ship->end > cursor;"),
+    ("lost_start_not_said_again", "scheduler/agent/cursor.c", "    cursor->at = stored;\n", "    cursor->at = stored < cursor->at ? cursor->at : stored;\n"),
+    ("start_of_another_piece_continued", "server/partials.c", "    if (partial->offset + (int64_t)partial->bytes.size != piece->offset) {", "    if (false) {"),
+    ("cursor_stored_apart_from_the_points", "tests/sim/store.c", "    row->cursor = ship->end;\n    store_mix(", "    if (row->points % 7 != 3)\n        row->cursor = ship->end;\n    store_mix("),
+    ("piece_acknowledged_before_it_is_stored", "tests/sim/server.c", "        server_crash(world, \"before it stored a piece\");\n        return false;\n",
+     "        *cursor = ship->end;\n        return true;\n"),
     ("time_run_not_loaded", "scheduler/loop_load.c", "            info->ran_us +=\n", "            info->ran_us =\n"),
 ]
 # What is wrong with what is stored shows only where it is.
@@ -61,7 +73,7 @@ SQLITE = ("scheduler/loop_commit.c", "scheduler/loop_load.c")
 
 CORE = ["scheduler/" + name + ".c" for name in (
     "explain fit match queue refuse scheduler scheduler_after scheduler_books scheduler_failure scheduler_job scheduler_node scheduler_pass scheduler_preempt "
-    "scheduler_keep scheduler_reserve scheduler_share loop_commit loop_load").split()]
+    "scheduler_keep scheduler_reserve scheduler_share loop_commit loop_load agent/core agent/cursor").split()] + ["server/partials.c", "db/ship.c", "proto/agent_words.c"]
 SIM = ["tests/sim/" + name + ".c" for name in "agent disk server sim store world".split()]
 FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-O1", "-w"]
 
@@ -100,7 +112,7 @@ def main():
     missed = 0
     with tempfile.TemporaryDirectory() as work:
         tree = os.path.join(work, "tree")
-        for folder in ("base", "db", "scheduler", "tests/sim"):
+        for folder in ("base", "db", "proto", "scheduler", "server", "tests/sim"):
             shutil.copytree(folder, os.path.join(tree, folder))
         objects = {source: os.path.join(work, source.replace("/", "-") + ".o") for source in CORE + SIM}
         for source, output in objects.items():

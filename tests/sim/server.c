@@ -2,6 +2,7 @@
  */
 
 #include "base/alloc.h"
+#include "server/partials.h"
 #include "tests/sim/model.h"
 
 #define MS UINT64_C(1000)
@@ -18,6 +19,8 @@ void server_crash(struct world *world, const char *why)
     world_trace(world, "server: dies %s", why);
     scheduler_free(world->scheduler);
     world->scheduler = NULL;
+    partials_free(world->partials);
+    world->partials = NULL;
     for (int i = 0; i < world->agents_count; i++)
         session_clear(&world->sessions[i]);
     world_later(world, random_between(&world->random, 50 * MS, 20000 * MS), SERVER_UP);
@@ -28,6 +31,7 @@ void server_boot(struct world *world)
     assert(!world->scheduler);
     world->scheduler = world->disk ? disk_load(world->disk, &world->options, world->now_us)
                                    : store_load(&world->store, &world->options, world->now_us);
+    world->partials = partials_new();
     world_trace(world, "server: up");
     store_compare(&world->store, world->scheduler);
 }
@@ -312,6 +316,104 @@ static void message_sync(struct world *world, const struct message *message)
     batch_end(world, message);
 }
 
+/* --- what tasks write --- */
+
+/* I10: the whole records at the front of a piece, which must be those that the task wrote
+ * there.
+ */
+static size_t read_records(const struct piece *piece, int file, struct db_ship *ship,
+                           struct arena *arena)
+{
+    int count = (int)(piece->size / STORE_RECORD_BYTES);
+    struct db_point *points = arena_array(arena, (size_t)count, sizeof(*points));
+    const char *name = arena_printf(arena, "loss-%lld", (long long)ship->epoch);
+    for (int i = 0; i < count; i++) {
+        uint32_t record[2];
+        memcpy(record, piece->bytes + (size_t)i * STORE_RECORD_BYTES, sizeof(record));
+        if (record[0] != (uint32_t)file)
+            sim_broken("I10: the bytes at %lld of %s:%d of attempt %lld are no record",
+                       (long long)piece->offset, ship->role, ship->index,
+                       (long long)ship->epoch);
+        points[i] = (struct db_point){.name = name, .step = record[1], .value = record[1]};
+    }
+    ship->points = points;
+    ship->points_count = count;
+    return (size_t)count * STORE_RECORD_BYTES;
+}
+
+/* Stores what a piece brings; false when the server died over it. */
+static bool ship_store(struct world *world, int file, const struct db_ship *ship,
+                       int64_t *cursor)
+{
+    if (world_fault(world, FAULT_SERVER_CRASH, 1)) {
+        server_crash(world, "before it stored a piece");
+        return false;
+    }
+    *cursor = store_ship(&world->store, file, ship);
+    if (world->disk)
+        disk_ship(world->disk, ship, *cursor, world->now_us);
+    if (world_fault(world, FAULT_SERVER_CRASH, 1)) {
+        server_crash(world, "after it stored a piece");
+        return false;
+    }
+    return true;
+}
+
+/* As server/ingest.c does it, with the same memory of records that wait for their ends. */
+static bool ship_records(struct world *world, const struct message *message,
+                         struct db_ship *ship, int64_t *cursor)
+{
+    char key[16];
+    struct error err;
+    struct piece piece = {message->offset, message->bytes, message->size};
+    snprintf(key, sizeof(key), "%d", message->file);
+    *cursor = world->store.files[message->file].cursor;
+    if (!partials_continue(world->partials, key, &piece, world->now_us) &&
+        *cursor != message->offset)
+        return true;
+    size_t used = read_records(&piece, message->file, ship, world->actions.arena);
+    ship->offset = piece.offset;
+    ship->end = piece.offset + (int64_t)used;
+    if (used && !ship_store(world, message->file, ship, cursor))
+        return false;
+    return partials_keep(world->partials, key, &piece, used, cursor, world->now_us, &err);
+}
+
+/* False: the server died over it. */
+static bool ingest(struct world *world, const struct message *message, int64_t *cursor)
+{
+    const struct ref *task = &world->files[message->file];
+    struct db_ship ship = {.job = task->job,
+                           .epoch = task->epoch,
+                           .role = task->role,
+                           .index = task->index,
+                           .file = "events"};
+    if (!file_is_log(message->file))
+        return ship_records(world, message, &ship, cursor);
+    ship.file = "stdout.log";
+    ship.log = "stdout";
+    ship.log_bytes = message->bytes;
+    ship.log_size = message->size;
+    ship.offset = message->offset;
+    ship.end = message->offset + (int64_t)message->size;
+    return ship_store(world, message->file, &ship, cursor);
+}
+
+static void message_ship(struct world *world, const struct message *message)
+{
+    struct session *session = &world->sessions[message->node];
+    bool fenced = !session->epoch || session->epoch != message->epoch;
+    int64_t stored = world->store.files[message->file].cursor;
+    if (!fenced && message->size && !ingest(world, message, &stored))
+        return;
+    struct message *answer =
+        new_message(world, fenced ? SAYS_FENCED : SAYS_SHIPPED, message->node);
+    answer->epoch = message->epoch;
+    answer->request = message;
+    answer->stored = stored;
+    world_send(world, false, answer);
+}
+
 void server_message(struct world *world, const struct message *message)
 {
     if (!world->scheduler)
@@ -319,6 +421,8 @@ void server_message(struct world *world, const struct message *message)
     batch_begin(world);
     if (message->kind == SAYS_JOIN)
         message_join(world, message);
+    else if (message->kind == SAYS_SHIP)
+        message_ship(world, message);
     else
         message_sync(world, message);
 }

@@ -473,6 +473,30 @@ void store_commit(struct store *store, const struct scheduler_actions *actions, 
     check_charged(store);
 }
 
+/* I10, I11: each byte is stored once, and each point with its bytes, in order. */
+int64_t store_ship(struct store *store, int file, const struct db_ship *ship)
+{
+    struct store_file *row = &store->files[file];
+    if (!db_ship_is_next(ship, row->cursor))
+        return row->cursor;
+    if (ship->offset != row->cursor)
+        sim_broken("I11: %s:%d of attempt %lld is stored up to %lld, and the bytes from %lld "
+                   "are stored",
+                   ship->role, ship->index, (long long)ship->epoch, (long long)row->cursor,
+                   (long long)ship->offset);
+    for (int i = 0; i < ship->points_count; i++) {
+        if (ship->points[i].step != row->points)
+            sim_broken("I10: point %lld of %s:%d of attempt %lld is stored %s",
+                       (long long)ship->points[i].step, ship->role, ship->index,
+                       (long long)ship->epoch,
+                       ship->points[i].step < row->points ? "twice" : "without the one before");
+        row->points++;
+    }
+    row->cursor = ship->end;
+    store_mix(store, (uint64_t)file << 32 | (uint64_t)row->cursor);
+    return row->cursor;
+}
+
 /* --- loading --- */
 
 static uint64_t since(uint64_t then_us, uint64_t now_us)

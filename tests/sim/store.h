@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "db/ship.h"
 #include "scheduler/scheduler.h"
 
 #define STORE_JOBS_MAX 128
@@ -14,6 +15,8 @@
 #define STORE_TASKS_MAX 8
 #define STORE_ATTEMPTS_MAX 1024
 #define STORE_AFTER_MAX 3
+#define STORE_FILES_MAX 4096
+#define STORE_RECORD_BYTES 8 /* of a file: which one, and the how manieth, 0, 1, ... */
 
 struct store_task {
     char role[SCHEDULER_ROLE_BYTES];
@@ -91,7 +94,13 @@ struct store_project {
     int64_t gpu_ms_due;
 };
 
+struct store_file { /* that a task writes */
+    int64_t cursor; /* everything before is stored */
+    int64_t points;
+};
+
 struct store {
+    struct store_file files[STORE_FILES_MAX];
     struct scheduler_queue_info queues[STORE_QUEUES];
     struct store_project projects[STORE_PROJECTS];
     int64_t epoch;
@@ -118,6 +127,9 @@ void store_commit(struct store *store, const struct scheduler_actions *actions, 
 
 /* What is stored with the DO_JOINED of this join, just before its commit. */
 void store_node_joins(struct store *store, const struct scheduler_node_info *node);
+
+/* Stores a piece of a file with its cursor, if it is the next; returns the cursor. */
+int64_t store_ship(struct store *store, int file, const struct db_ship *ship);
 
 /* A project as its settings are stored. */
 struct scheduler_project_info store_project_info(const struct store *store, int index,

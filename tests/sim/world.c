@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "scheduler/explain.h"
+#include "server/partials.h"
 #include "tests/sim/model.h"
 
 #define MS UINT64_C(1000)
@@ -235,7 +236,8 @@ static bool is_shut_out(const struct world *world, const struct store_job *job)
            why.code == EXPLAIN_EXCLUDED;
 }
 
-/* Everything works from now on; what could never start is taken back by its owner. */
+/* Everything works from now on; what could never start, or hangs, is taken back by its owner.
+ */
 static void heal(struct world *world)
 {
     if (!world->healed)
@@ -246,7 +248,9 @@ static void heal(struct world *world)
         return;
     }
     for (int i = 0; i < world->agents_count; i++) {
-        agent_heal(world, i);
+        int64_t hangs = agent_heal(world, i);
+        if (hangs)
+            server_user(world, &(struct scheduler_event){.kind = ON_CANCEL, .number = hangs});
         server_user(world, &(struct scheduler_event){.kind = ON_DRAIN, .id = i + 1});
     }
     for (int i = 0; i < STORE_PROJECTS; i++) {
@@ -395,7 +399,7 @@ static void world_end(struct world *world)
 {
     disk_free(world->disk, &world->store);
     for (int i = 0; i < world->agents_count; i++) {
-        free(world->agents[i].processes);
+        agent_release(&world->agents[i]);
         free(world->sessions[i].commands);
         free(world->sessions[i].acknowledged);
     }
@@ -405,7 +409,8 @@ static void world_end(struct world *world)
     arena_free(world->arena);
     free(world->jobs);
     free(world->acked);
-    free(world->started);
+    free(world->files);
+    partials_free(world->partials);
     free(world->heap);
 }
 
@@ -420,7 +425,7 @@ static bool waits_for_server(struct world *world, const struct happening *happen
         return false;
     struct happening again = *happening;
     /* Of a session that is over nothing is heard; a short stall is a slow network to it. */
-    if (kind == AT_SERVER && happening->message->epoch &&
+    if (kind == AT_SERVER && happening->message->kind == SAYS_SYNC &&
         world->stalled_us >= world->options.stall_us &&
         happening->message->epoch == world->sessions[happening->node].epoch)
         world->agents[happening->node].door_us = world->now_us;
@@ -449,13 +454,13 @@ static void happen(struct world *world, const struct happening *h)
         break;
     case AGENT_SYNC:
         /* The heartbeat goes on for ever; a report in between (node >= 0) is sent once. */
-        agent_sync(world, h->node < 0 ? -1 - h->node : h->node);
+        agent_turn(world, h->node < 0 ? -1 - h->node : h->node, h->node < 0);
         if (h->node < 0)
             world_later(world, random_between(&world->random, 1800 * MS, 2200 * MS), AGENT_SYNC)
                 ->node = h->node;
         break;
     case AGENT_UP:
-        world->agents[h->node].agent_up = true;
+        agent_boot(world, h->node);
         break;
     case MACHINE_UP:
         machine_boot(world, h->node);
@@ -488,7 +493,7 @@ static bool world_is_over(const struct world *world)
         !store_all_ended(&world->store))
         return false;
     for (int i = 0; i < world->agents_count; i++) {
-        if (agent_alive_count(&world->agents[i]))
+        if (agent_holds(&world->agents[i]))
             return false;
     }
     return true;
@@ -510,8 +515,12 @@ static void check_bound(const struct world *world)
                    db_job_state_name(job->state), why.text);
     }
     for (int i = 0; i < world->agents_count; i++) {
-        if (agent_alive_count(&world->agents[i]))
+        const struct attempt *left = agent_holds(&world->agents[i]);
+        if (left && left->alive)
             sim_broken("P9: a process on node %d outlives its attempt", i + 1);
+        if (left)
+            sim_broken("P9: node %d does not come to forget %s:%d of attempt %lld", i + 1,
+                       left->task.role, left->task.index, (long long)left->task.epoch);
     }
     sim_broken("I1: %d jobs were submitted, %d are there", world->jobs_count,
                world->store.jobs_count);

@@ -1,8 +1,8 @@
 /*
  * world.h - a server, its nodes and the network between them, all of it in virtual time.
  *
- * The server is the production scheduler with a store; agents are models that keep the promises
- * of proto/trainyard/agent.proto.  Faults are drawn from the seed.
+ * The server is the production scheduler with a store, agents decide by the production core;
+ * machines, tasks and messages are made up.  Faults are drawn from the seed.
  */
 #pragma once
 
