@@ -249,6 +249,14 @@ bool rendezvous_withdraw(struct rendezvous *rendezvous, const char *key, const v
     return found;
 }
 
+int rendezvous_count(struct rendezvous *rendezvous)
+{
+    pthread_mutex_lock(&rendezvous->lock);
+    int count = rendezvous->count;
+    pthread_mutex_unlock(&rendezvous->lock);
+    return count;
+}
+
 /* --- the end --- */
 
 void rendezvous_abort(struct rendezvous *rendezvous, const struct error *err)

@@ -53,6 +53,9 @@ void rendezvous_receive_local(struct rendezvous *rendezvous, const char *key,
 /* Takes a receiver back; false if it was called, or is being called. */
 bool rendezvous_withdraw(struct rendezvous *rendezvous, const char *key, const void *arg);
 
+/* How many values and receivers wait. */
+int rendezvous_count(struct rendezvous *rendezvous);
+
 /* All who wait, and all later calls, fail with `err`; the first abort decides. */
 void rendezvous_abort(struct rendezvous *rendezvous, const struct error *err);
 

@@ -220,7 +220,7 @@ static bool go_on(struct cluster_partial *partial, const struct partial_request 
     uint64_t deadline_ns =
         run->timeout_ms > 0 ? clock_monotonic_ns() + (uint64_t)run->timeout_ms * 1000000 : 0;
     if (!partial->begun)
-        cluster_step_start(&partial->step);
+        cluster_step_start(&partial->step, false);
     partial->begun = true;
     struct error unsent;
     bool sent = send_feeds(partial, request, &unsent);

@@ -2,9 +2,11 @@
  * cluster_step.c - one step of a cluster session: all parts run at once, their ends are
  * gathered.
  *
- * The thread that runs the step waits; what ends a part comes by a callback.  At the first
- * failure (or a cancel, or when time is up) the step is cleaned up on all workers, which ends
- * the parts that still run; so the step is over when all have answered.
+ * The thread that runs the step runs the part of its own task, which spares two threads to
+ * wake, then waits; what ends another part comes by a callback.  (A step with a time limit has
+ * a thread that waits alone.)  At the first failure (or a cancel, or when time is up) the step
+ * is cleaned up on all workers, which ends the parts that still run; so the step is over when
+ * all have answered.
  */
 
 #include <errno.h>
@@ -31,11 +33,31 @@ static int64_t new_step_id(void)
     return (int64_t)(id >> 7);
 }
 
+static void clean_up(const struct cluster_step *step)
+{
+    for (int i = 0; i < step->plan->parts_count; i++) {
+        struct worker_link *link = step->plan->parts[i].link;
+        link->kind->cleanup_graph(link, step->id);
+    }
+}
+
+/* The same where the step is not over, when nothing runs any more. */
+static void clean_up_rest(const struct cluster_step *step)
+{
+    for (int i = 0; i < step->plan->parts_count; i++) {
+        struct worker_link *link = step->plan->parts[i].link;
+        if (!step->parts[i].run.ended)
+            link->kind->cleanup_graph(link, step->id);
+    }
+}
+
 static void part_done(struct worker_run *run, const struct error *err)
 {
     struct cluster_step_part *part = run->arg;
     struct cluster_step *step = part->step;
     uint64_t after_ns = clock_monotonic_ns() - step->begun_ns;
+    if (err && step->is_here)
+        clean_up(step);
     pthread_mutex_lock(&step->lock);
     part->after_ns = after_ns;
     part->bad = err;
@@ -53,6 +75,8 @@ static void part_done(struct worker_run *run, const struct error *err)
 void cluster_step_wake(void *arg)
 {
     struct cluster_step *step = arg;
+    if (step->is_here)
+        clean_up(step);
     pthread_mutex_lock(&step->lock);
     step->failed = true;
     pthread_cond_signal(&step->changed);
@@ -100,6 +124,7 @@ void cluster_step_init(struct cluster_step *step, struct cluster_session *sessio
             .receives_count = home ? ends->fetches_count : 0,
             .waits = run && run->account ? &part->waits : NULL,
             .step_stats = run && run->trace ? &part->step_stats : NULL,
+            .may_end = run,
             .done = part_done,
             .arg = part,
         };
@@ -121,14 +146,6 @@ void cluster_step_release(struct cluster_step *step)
     free(step->receive_keys);
     free(step->send_keys);
     free(step->sends);
-}
-
-static void clean_up(const struct cluster_step *step)
-{
-    for (int i = 0; i < step->plan->parts_count; i++) {
-        struct worker_link *link = step->plan->parts[i].link;
-        link->kind->cleanup_graph(link, step->id);
-    }
 }
 
 /* --- the outcome --- */
@@ -189,15 +206,27 @@ static void end_parts_locked(struct cluster_step *step, bool given_up)
 }
 
 /* The own part comes last: its thread may take this one's processor before the others know. */
-void cluster_step_start(struct cluster_step *step)
+void cluster_step_start(struct cluster_step *step, bool here)
 {
     const struct cluster_plan *plan = step->plan;
+    struct cluster_step_part *own = NULL;
+    step->is_here = here;
     step->running = plan->parts_count;
     step->begun_ns = clock_monotonic_ns();
-    for (int home = 0; home <= 1; home++)
-        for (int i = 0; i < plan->parts_count; i++)
-            if (plan->parts[i].home == home)
-                plan->parts[i].link->kind->run_graph(plan->parts[i].link, &step->parts[i].run);
+    for (int i = 0; i < plan->parts_count; i++) {
+        struct worker_link *link = plan->parts[i].link;
+        if (plan->parts[i].home)
+            own = &step->parts[i];
+        else
+            link->kind->run_graph(link, &step->parts[i].run);
+    }
+    if (!own)
+        return;
+    struct worker_link *link = plan->parts[own - step->parts].link;
+    if (here && link->kind->run_graph_here)
+        link->kind->run_graph_here(link, &own->run);
+    else
+        link->kind->run_graph(link, &own->run);
 }
 
 /* Until all parts are done.  False when the time was up before they were. */
@@ -219,7 +248,7 @@ bool cluster_step_finish(struct cluster_step *step, bool in_time, const struct c
     if (step->running)
         end_parts_locked(step, !in_time || cancelled);
     pthread_mutex_unlock(&step->lock);
-    clean_up(step);
+    clean_up_rest(step);
     if (!in_time)
         return fail(err, DEADLINE, "the run was not done within its time");
     if (cancelled || cancel_requested(own) || (cancel && cancel_requested(cancel)))
@@ -282,7 +311,7 @@ bool cluster_step_run(struct cluster_session *session, struct cluster_plan *plan
         (void)fail(err, CANCELLED, "the run was cancelled before it began");
         (void)cancel_remove(own, own_ticket);
     } else {
-        cluster_step_start(&step);
+        cluster_step_start(&step, !deadline_ns);
         bool in_time = wait_for_parts(&step, deadline_ns);
         ok = cluster_step_finish(&step, in_time, own, run->cancel, err);
         (void)cancel_remove(own, own_ticket);

@@ -89,6 +89,7 @@ struct cluster_step {
     pthread_cond_t changed; /* by the monotonic clock */
     int running;
     bool failed;    /* a part has, or the step was ended */
+    bool is_here;   /* the thread of the step runs a part itself: it cannot watch the others */
     bool abandoned; /* parts that still ran were told to give up */
     struct cluster_step_part {
         struct worker_run run;
@@ -109,12 +110,13 @@ void cluster_step_init(struct cluster_step *step, struct cluster_session *sessio
                        struct cluster_plan *plan, const struct session_run *run);
 void cluster_step_release(struct cluster_step *step);
 
-void cluster_step_start(struct cluster_step *step);
+/* `here`: the own part is run by this thread, which may take as long as it takes. */
+void cluster_step_start(struct cluster_step *step, bool here);
 
 /* Under its lock: until something changes, or that moment (0: never) has come (false). */
 bool cluster_step_wait_locked(struct cluster_step *step, uint64_t until_ns);
 
-/* A cancel_callback: who waits sees that the step has failed. */
+/* A cancel_callback: who waits sees that the step has failed, and what it runs itself ends. */
 void cluster_step_wake(void *step);
 
 /*

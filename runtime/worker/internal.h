@@ -98,6 +98,9 @@ bool worker_step_is_over(struct worker *worker, int64_t id);
 
 /* Cancels its runs, tells who waits, and forgets it. */
 void worker_step_end(struct worker *worker, int64_t id);
+
+/* The same when its runs are over and nothing of it is left to be fetched; else false. */
+bool worker_step_end_idle(struct worker_step *step);
 void worker_step_end_all(struct worker *worker);
 
 /* --- worker_partial.c --- */

@@ -195,6 +195,16 @@ void lent_end_step(struct lent *lent, int64_t step_id)
     give_back_all(ended, count);
 }
 
+bool lent_has_step(struct lent *lent, int64_t step_id)
+{
+    pthread_mutex_lock(&lent->lock);
+    bool has = false;
+    for (int i = 0; i < lent->count && !has; i++)
+        has = lent->loans[i].loan.step_id == step_id;
+    pthread_mutex_unlock(&lent->lock);
+    return has;
+}
+
 int lent_count(struct lent *lent)
 {
     pthread_mutex_lock(&lent->lock);

@@ -37,4 +37,6 @@ bool lent_end(struct lent *lent, int64_t request_id);
 /* Nobody is to read what was lent in that step. */
 void lent_end_step(struct lent *lent, int64_t step_id);
 
+bool lent_has_step(struct lent *lent, int64_t step_id);
+
 int lent_count(struct lent *lent);

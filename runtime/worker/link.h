@@ -38,6 +38,8 @@ struct worker_run {
     struct waits *waits;    /* NULL, or filled */
     struct str *graph_def;  /* NULL, or the part's GraphDef is appended, as it was registered */
     bool partial, last;     /* (a partial one fills none of the three above) */
+    bool may_end;           /* the step may end there as soon as nothing is left of it, */
+    bool ended;             /* ... and has: there is nothing to clean up */
     void (*done)(struct worker_run *run, const struct error *err); /* NULL: it went well */
     void *arg;
 };
@@ -53,6 +55,8 @@ struct worker_link_kind {
     bool (*deregister_graph)(struct worker_link *link, const char *session, const char *handle,
                              struct error *err);
     void (*run_graph)(struct worker_link *link, struct worker_run *run);
+    /* The same by the calling thread: it is done when this returns.  (optional) */
+    void (*run_graph_here)(struct worker_link *link, struct worker_run *run);
     /*
      * Waits no more for a run that may have ended already: a worker whose kernels wait on, as
      * TensorFlow's do after a cleanup, gives them up.  (optional)

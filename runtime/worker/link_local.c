@@ -56,6 +56,11 @@ static void local_run_graph(struct worker_link *link, struct worker_run *run)
     worker_run_graph(of(link), run);
 }
 
+static void local_run_graph_here(struct worker_link *link, struct worker_run *run)
+{
+    worker_run_graph_here(of(link), run);
+}
+
 static void local_cleanup_graph(struct worker_link *link, int64_t step_id)
 {
     worker_cleanup_graph(of(link), step_id);
@@ -93,6 +98,7 @@ static const struct worker_link_kind local_kind = {
     .register_graph = local_register_graph,
     .deregister_graph = local_deregister_graph,
     .run_graph = local_run_graph,
+    .run_graph_here = local_run_graph_here,
     .cleanup_graph = local_cleanup_graph,
     .cleanup_all = local_cleanup_all,
     .receive = local_receive,

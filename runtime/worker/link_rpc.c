@@ -106,7 +106,8 @@ static void ran(void *arg, const struct str *response, const struct error *err)
                                  .received_count = run->receives_count,
                                  .step_stats = run->step_stats,
                                  .waits = run->waits,
-                                 .graph_def = run->graph_def};
+                                 .graph_def = run->graph_def,
+                                 .ended = &run->ended};
     bool ok = !err && wire_read_ran(response->data, response->size, &out, &bad);
     run->done(run, ok ? NULL : err ? err : &bad);
 }
@@ -125,6 +126,7 @@ static void remote_run_graph(struct worker_link *link, struct worker_run *run)
         .errors_in_body = true,
         .partial = run->partial,
         .last = run->last,
+        .may_end = run->may_end,
         .trace = run->step_stats,
         .with_waits = run->waits,
         .with_graph = run->graph_def,

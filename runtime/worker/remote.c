@@ -125,6 +125,7 @@ struct asked {
     rendezvous_receiver *receiver;
     void *arg;
     int64_t asked_us;
+    bool is_given; /* before the call was over */
 };
 
 /* How long the value was on its way: by two clocks, which may differ, so never longer than
@@ -156,13 +157,21 @@ static void give(struct asked *asked, const struct error *err)
         asked->receiver(asked->arg, &incoming->value, incoming->dead, NULL);
     rendezvous_set_travel(0);
     incoming_release(incoming);
-    free(asked);
+    asked->is_given = true;
 }
 
+/* What is whole is not held up by the end of the call. */
 static bool take(struct rpc_sink *sink, const struct rpc_span *spans, int count,
                  struct error *err)
 {
-    return incoming_take(&((struct asked *)sink)->incoming, spans, count, err);
+    struct asked *asked = (struct asked *)sink;
+    if (asked->is_given)
+        return fail(err, INVALID, "an answer to RecvTensor goes on behind its tensor");
+    if (!incoming_take(&asked->incoming, spans, count, err))
+        return false;
+    if (!asked->incoming.missing && !asked->incoming.was_lent)
+        give(asked, NULL);
+    return true;
 }
 
 static void finish(const struct asked *asked, rpc_done *done, void *arg)
@@ -192,6 +201,7 @@ static void confirmed(void *arg, const struct str *response, const struct error 
         err = &late;
     }
     give(asked, err);
+    free(asked);
 }
 
 static void received(struct rpc_sink *sink, const struct error *err)
@@ -208,7 +218,9 @@ static void received(struct rpc_sink *sink, const struct error *err)
     }
     if (asked->incoming.was_lent)
         finish(asked, given_back, NULL);
-    give(asked, err);
+    if (!asked->is_given)
+        give(asked, err);
+    free(asked);
 }
 
 void remote_receive(struct worker_link *link, int64_t step_id, const char *key,

@@ -250,7 +250,8 @@ static void ran(struct worker_run *run, const struct error *err)
                                     .received_count = run->receives_count,
                                     .step_stats = run->step_stats,
                                     .waits = run->waits,
-                                    .graph_def = run->graph_def};
+                                    .graph_def = run->graph_def,
+                                    .ended = &run->ended};
         wire_write_ran(&in, err, &out);
         rpc_call_reply(served->call, out.data, out.size);
     }
@@ -318,6 +319,7 @@ static void do_run_graph(struct service *service, struct rpc_call *call)
         .graph_def = served->in.with_graph ? &served->graph_def : NULL,
         .partial = served->in.partial,
         .last = served->in.last,
+        .may_end = served->in.may_end,
         .done = ran,
         .arg = served,
     };

@@ -33,6 +33,7 @@ struct wire_run {
     int receives_count;
     bool errors_in_body;
     bool partial, last; /* one call of several, the last of them */
+    bool may_end;       /* see struct worker_run */
     bool trace;         /* the answer has step statistics, */
     bool with_waits;    /* ... struct waits */
     bool with_graph;    /* ... the part's GraphDef */
@@ -47,6 +48,7 @@ struct wire_ran {
     struct str *step_stats; /* a serialized StepStats; NULL: none (read: not looked at) */
     struct waits *waits;
     struct str *graph_def;
+    bool *ended; /* (optional) */
 };
 
 /* RecvTensor. */

@@ -150,6 +150,7 @@ void wire_write_run(const struct wire_run *in, struct str *out)
     options.record_partition_graphs = in->with_graph;
     request.exec_opts = &options;
     request.want_waits = in->with_waits;
+    request.may_end = in->may_end;
     message_pack(&request.base, out);
     arena_free(arena);
 }
@@ -187,6 +188,7 @@ bool wire_read_run(const void *bytes, size_t size, struct arena *arena, struct w
         .errors_in_body = request->store_errors_in_response_body,
         .partial = request->is_partial,
         .last = request->is_last_partial_run,
+        .may_end = request->may_end,
         .trace = request->exec_opts && request->exec_opts->record_timeline,
         .with_waits = request->want_waits,
         .with_graph = request->exec_opts && request->exec_opts->record_partition_graphs,
@@ -258,6 +260,7 @@ void wire_write_ran(const struct wire_ran *in, const struct error *status, struc
     }
     if (!status && in->waits)
         response.waits = pack_waits(in->waits, arena);
+    response.ended = !status && in->ended && *in->ended;
     if (!status && in->graph_def) {
         graph = (ProtobufCBinaryData){in->graph_def->size, (uint8_t *)in->graph_def->data};
         response.n_partition_graph = 1;
@@ -301,6 +304,8 @@ bool wire_read_ran(const void *bytes, size_t size, const struct wire_ran *out,
         str_add_bytes(out->step_stats, response->step_stats.data, response->step_stats.len);
     if (ok && out->waits && response->waits)
         read_waits(response->waits, out->waits);
+    if (ok && out->ended)
+        *out->ended = response->ended;
     for (size_t i = 0; ok && out->graph_def && i < response->n_partition_graph; i++)
         str_add_bytes(out->graph_def, response->partition_graph[i].data,
                       response->partition_graph[i].len);

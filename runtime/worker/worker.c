@@ -211,24 +211,25 @@ static void run_part(void *arg)
         mark_derived(part, &err);
         rendezvous_abort(part->step->rendezvous, &err);
     }
+    run->ended = ok && run->may_end && worker_step_end_idle(part->step);
     worker_session_unref_graph(part->graph);
     worker_step_unref(part->step);
     free(part);
     run->done(run, ok ? NULL : &err);
 }
 
-void worker_run_graph(struct worker *worker, struct worker_run *run)
+static void run_graph(struct worker *worker, struct worker_run *run, bool here)
 {
-    if (run->partial) {
-        worker_partial_run(worker, run);
-        return;
-    }
     struct error err;
     struct running_part *part = alloc_bytes(sizeof(*part));
     part->run = run;
     part->graph = worker_session_graph(worker, run->session, run->graph, &err);
     if (part->graph)
         part->step = worker_step_ref(worker, run->step_id, &err);
+    if (part->step && here) {
+        run_part(part);
+        return;
+    }
     if (part->step && crew_do(worker->crew, run_part, part, &err))
         return;
     if (part->step) {
@@ -239,6 +240,20 @@ void worker_run_graph(struct worker *worker, struct worker_run *run)
         worker_session_unref_graph(part->graph);
     free(part);
     run->done(run, &err);
+}
+
+void worker_run_graph(struct worker *worker, struct worker_run *run)
+{
+    if (run->partial)
+        worker_partial_run(worker, run);
+    else
+        run_graph(worker, run, false);
+}
+
+void worker_run_graph_here(struct worker *worker, struct worker_run *run)
+{
+    assert(!run->partial);
+    run_graph(worker, run, true);
 }
 
 void worker_cleanup_graph(struct worker *worker, int64_t step_id)

@@ -58,6 +58,8 @@ bool worker_deregister_graph(struct worker *worker, const char *session, const c
 
 /* Begins to run a part; run->done is called when it has ended, perhaps before this returns. */
 void worker_run_graph(struct worker *worker, struct worker_run *run);
+/* The same, not a partial one, by the calling thread. */
+void worker_run_graph_here(struct worker *worker, struct worker_run *run);
 void worker_cleanup_graph(struct worker *worker, int64_t step_id);
 
 /* Forgets what is in these containers; none: in the default one. */

@@ -126,6 +126,15 @@ void worker_step_end(struct worker *worker, int64_t id)
     lent_end_step(worker->lent, id);
 }
 
+bool worker_step_end_idle(struct worker_step *step)
+{
+    struct worker *worker = step->worker;
+    if (rendezvous_count(step->rendezvous) || lent_has_step(worker->lent, step->id))
+        return false;
+    worker_step_end(worker, step->id);
+    return true;
+}
+
 bool worker_step_is_over(struct worker *worker, int64_t id)
 {
     struct steps *steps = &worker->steps;

@@ -102,8 +102,10 @@ static inline void note_done(struct worker_run *run, const struct error *error)
     __atomic_store_n((int *)run->arg, error ? (int)error->code : 0, __ATOMIC_RELEASE);
 }
 
-/* Puts the tensor where the ps sends it from, in a step of its own. */
-static inline void put(int64_t step_id, const char *key, const struct tensor *value)
+/* Puts the tensor where the ps sends it from, in a step of its own, which `may_end`; whether it
+ * has. */
+static inline bool put_in_step(int64_t step_id, const char *key, const struct tensor *value,
+                               bool may_end)
 {
     struct str graph = {0};
     char handle[WORKER_HANDLE_BYTES];
@@ -116,7 +118,8 @@ static inline void put(int64_t step_id, const char *key, const struct tensor *va
                              .step_id = step_id,
                              .send_keys = &key,
                              .sends = value,
-                             .sends_count = 1,
+                             .sends_count = value ? 1 : 0,
+                             .may_end = may_end,
                              .done = note_done,
                              .arg = &code};
     ps->kind->run_graph(ps, &run);
@@ -126,6 +129,12 @@ static inline void put(int64_t step_id, const char *key, const struct tensor *va
     }
     CHECK_INT(seen, 0);
     str_release(&graph);
+    return run.ended;
+}
+
+static inline void put(int64_t step_id, const char *key, const struct tensor *value)
+{
+    CHECK(!put_in_step(step_id, key, value, false));
 }
 
 /* Where the ps sends the tensor that `put()` puts there. */

@@ -156,6 +156,38 @@ static struct tensor zeros(int count)
     return value;
 }
 
+static bool is_over(int64_t step_id, const char *key)
+{
+    struct tensor value = zeros(1);
+    bool sent = worker_send(cluster->workers[0], step_id, key, &value, &err);
+    tensor_release(&value);
+    return !sent && err.code == ABORTED;
+}
+
+/* A step ends by itself where nothing is left of it, and only if its master knows of that. */
+TEST(steps_end_with_their_parts)
+{
+    start();
+    scalar(world, "one", 1);
+    struct rpc_client *client = ps_client();
+    struct tensor value = zeros(5);
+    struct got got;
+    char key[300];
+    send_key(key);
+    CHECK(!put_in_step(700, key, NULL, false));
+    CHECK(!is_over(700, key));
+    CHECK(put_in_step(701, key, NULL, true));
+    CHECK(is_over(701, key));
+    /* What was sent is still to be fetched. */
+    CHECK(!put_in_step(702, key, &value, true));
+    const struct wire_receive in = {.step_id = 702, .key = key, .request_id = 1};
+    CHECK_OK(receive_from_ps(client, SERVICE_CHUNKS, &in, &got), &err);
+    incoming_release(&got.incoming);
+    tensor_release(&value);
+    rpc_client_free(client);
+    stop();
+}
+
 /* When too many are lent, a tensor is sent instead. */
 TEST(loans_are_counted)
 {
