@@ -22,11 +22,14 @@ const char *const failpoint_names[] = {
     "store.before_write", "store.before_rename", "store.after_rename",
     "store.artifact_before_write", "store.artifact_before_rename",
     "store.artifact_after_rename",
+    /* server: checkpoints from nodes that do not see its folder */
+    "server.on_checkpoint", "store.checkpoint_before_rename", "store.checkpoint_after_rename",
     /* agent: its journal is a folder for each attempt */
     "agent.before_join", "agent.after_join", "agent.command", "agent.folder_before_rename",
     "agent.folder_after_rename", "agent.fetch", "agent.before_launch", "agent.after_launch",
-    "agent.before_ship", "agent.after_ship", "agent.ended", "agent.before_report",
-    "agent.after_report", "agent.acknowledged", "agent.before_clean", "agent.folder_aside",
+    "agent.before_mirror", "agent.after_mirror", "agent.before_ship", "agent.after_ship",
+    "agent.ended", "agent.before_report", "agent.after_report", "agent.acknowledged",
+    "agent.before_clean", "agent.folder_aside",
     /* shim: its record is shim.json, written twice, and exit.json */
     "shim.claimed", "shim.record_before_rename", "shim.record_after_rename",
     "shim.after_identity", "shim.before_task", "shim.after_task", "shim.before_reply",

@@ -1,6 +1,8 @@
 /* mirror.c - what has changed in a folder goes to the server. */
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,6 +21,8 @@
 
 #define PIECES_A_TURN 8
 #define SETTLED_US 1000000
+#define SHIPPED "shipped.list" /* in the attempt's folder: a line for each name */
+#define UNKNOWN_SIZE (-1)      /* of a file that the server may have, in some form */
 
 struct entry {
     char *path;
@@ -146,7 +150,8 @@ const char *mirror_complaint(const struct mirror *mirror)
     return mirror->complaint;
 }
 
-/* Read whenever nothing is known: the task may not have been prepared when it was made. */
+/* What came from the server, and what an earlier agent may have shipped.  Read whenever nothing
+ * is known: the task may not have been prepared when the mirror was made. */
 static void known_read(struct mirror *mirror)
 {
     struct error none;
@@ -154,11 +159,40 @@ static void known_read(struct mirror *mirror)
     json_t *one, *list = files_read_json(mirror->attempt_folder, BRING_LIST, &none);
     json_object_foreach(list, path, one)
     {
-        struct entry *entry = entries_add(&mirror->known, path);
-        entry->size = files_int(one, "size");
-        entry->mtime_ns = files_int(one, "mtime_ns");
+        const struct entry entry = {(char *)path, files_int(one, "size"),
+                                    files_int(one, "mtime_ns")};
+        known_set(mirror, &entry);
     }
     json_decref(list);
+    char *name = alloc_printf("%s/" SHIPPED, mirror->attempt_folder), line[PATH_BYTES_MAX + 2];
+    FILE *file = fopen(name, "re");
+    while (file && fgets(line, sizeof(line), file)) {
+        line[strcspn(line, "\n")] = '\0';
+        const struct entry entry = {line, UNKNOWN_SIZE, 0};
+        if (path_is_below(line))
+            known_set(mirror, &entry);
+    }
+    if (file)
+        fclose(file);
+    free(name);
+}
+
+/* The server may have the file from now on, whether its answer comes or not: should the task
+ * remove it, that is told, by a later agent as well. */
+static bool known_note(struct mirror *mirror, const char *path, struct error *err)
+{
+    if (entries_find(&mirror->known, path))
+        return true;
+    char *name = alloc_printf("%s/" SHIPPED, mirror->attempt_folder);
+    int fd = open(name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    bool ok = (fd >= 0 && dprintf(fd, "%s\n", path) > 0) ||
+              error_errno(err, INTERNAL, "cannot write %s", name);
+    if (fd >= 0)
+        close(fd);
+    free(name);
+    if (ok)
+        entries_add(&mirror->known, path)->size = UNKNOWN_SIZE;
+    return ok;
 }
 
 /* --- what is there --- */
@@ -262,6 +296,8 @@ static enum tail_result send_piece(struct mirror *mirror, char *bytes, struct li
     if (!entry_is(&mirror->sending, &now))
         return TAIL_MORE;
     bool last = mirror->offset + got == mirror->sending.size;
+    if (last && !known_note(mirror, mirror->sending.path, err))
+        return TAIL_LATER;
     char *name = alloc_printf(MIRROR_NAMES "%s", mirror->sending.path);
     failpoint("agent.before_mirror");
     bool ok =
