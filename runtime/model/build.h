@@ -59,6 +59,7 @@ struct build {
     /* Where each replica has variables of its own; NULL: all share those of `weights`. */
     const char *const *mirrors;
     int mirrors_count;
+    const int *hosts;     /* with mirrors, by replica: which worker does it; NULL: its own */
     struct node **copies; /* what sets them to those of `weights` */
     int copies_count, copies_capacity;
 };

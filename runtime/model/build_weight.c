@@ -91,12 +91,12 @@ int build_weight_add(struct build *m, const char *name, const struct shape *shap
     return m->weights_count++;
 }
 
-/* A mirror, and what copies the variable there. */
-static struct edge add_mirror(struct build *m, struct build_weight *of)
+/* A worker's mirror, and what copies the variable there. */
+static struct edge add_mirror(struct build *m, struct build_weight *of, int worker)
 {
     struct builder *b = &m->b;
     const char *outside = b->scope, *outside_device = b->device;
-    const char *name = arena_printf(m->arena, "%s/replica_%d", of->face.name, m->replica);
+    const char *name = arena_printf(m->arena, "%s/replica_%d", of->face.name, worker);
     b->scope = "";
     if (!of->mirrored.from) {
         b->device = of->device;
@@ -104,7 +104,7 @@ static struct edge add_mirror(struct build *m, struct build_weight *of)
             builder_add(b, "ReadVariableOp", arena_printf(m->arena, "mirror/%s", of->face.name),
                         INPUTS(of->handle), ATTRS(attr_type("dtype", of->face.dtype)));
     }
-    b->device = m->mirrors[m->replica];
+    b->device = m->mirrors[worker];
     struct edge handle = builder_add(b, "VarHandleOp", name, NO_INPUTS,
                                      ATTRS(attr_type("dtype", of->face.dtype),
                                            attr_shape("shape", &of->face.shape),
@@ -126,13 +126,14 @@ struct edge build_weight_handle(struct build *m, int weight)
     if (m->b.failed || weight < 0)
         return (struct edge){0};
     struct build_weight *of = &m->weights[weight];
-    if (!m->mirrors || !m->replica)
+    int worker = m->hosts ? m->hosts[m->replica] : m->replica;
+    if (!m->mirrors || !worker)
         return of->handle;
     if (!of->mirrors)
         of->mirrors = arena_array(m->arena, (size_t)m->mirrors_count, sizeof(*of->mirrors));
-    if (!of->mirrors[m->replica].from)
-        of->mirrors[m->replica] = add_mirror(m, of);
-    return of->mirrors[m->replica];
+    if (!of->mirrors[worker].from)
+        of->mirrors[worker] = add_mirror(m, of, worker);
+    return of->mirrors[worker];
 }
 
 struct edge build_weight_read(struct build *m, int weight)

@@ -64,15 +64,18 @@ static void add_mirrored_updates(struct building *g, const struct replica_result
 {
     struct build *m = &g->m;
     struct node **each = arena_array(m->arena, (size_t)m->mirrors_count, sizeof(*each));
+    int count = 0;
     for (int w = 0; w < m->mirrors_count && build_ok(m); w++) {
+        if (m->hosts && m->hosts[w] != w)
+            continue;
         replica_enter(g, w);
         m->updates_count = w ? 0 : m->updates_count;
-        each[w] = add_updates(g, all->mirrored[w], all->grads_count,
-                              arena_printf(m->arena, REPLICA_SCOPE "/train", w));
+        each[count++] = add_updates(g, all->mirrored[w], all->grads_count,
+                                    arena_printf(m->arena, REPLICA_SCOPE "/train", w));
     }
     replica_leave(g);
     if (build_ok(m))
-        builder_group(&m->b, MODEL_TRAIN, each, m->mirrors_count);
+        builder_group(&m->b, MODEL_TRAIN, each, count);
     if (build_ok(m))
         g->mirror = builder_group(&m->b, "mirror", m->copies, m->copies_count)->name;
 }
@@ -205,8 +208,9 @@ static void build_training(struct building *g)
     struct replica_result all = {
         .sums = arena_array(g->m.arena, (size_t)metrics, sizeof(*all.sums))};
     add_step(g);
-    if (spec_replicates(spec) && (spec->strategy.mode == MODE_ASYNC || spec->strategy.backup ||
-                                  spec->strategy.min_workers)) {
+    bool apart = spec->strategy.mode == MODE_ASYNC || spec->strategy.backup ||
+                 (spec->strategy.mode == MODE_SYNC && spec->strategy.min_workers);
+    if (spec_replicates(spec) && apart) {
         build_each(g);
         return;
     }
@@ -302,15 +306,21 @@ static struct shape output_shape(const struct building *g)
     return shape;
 }
 
-static bool build_model(const struct spec *spec, const struct model_data *data, bool plain,
-                        struct model *out, struct error *err)
+struct options {
+    bool plain;
+    const int *hosts;
+};
+
+static bool build_model(const struct spec *spec, const struct model_data *data,
+                        struct options options, struct model *out, struct error *err)
 {
     if (spec->graph.meta_graph)
         return imported_build(spec, data, out, err);
     struct graph *graph = graph_new();
     struct building g = pass_begin(spec, data, graph, err);
     struct build *m = &g.m;
-    m->plain = plain;
+    m->plain = options.plain;
+    m->hosts = options.hosts;
     replica_begin(&g);
     stage_begin(&g);
     build_training(&g);
@@ -355,13 +365,20 @@ static bool build_model(const struct spec *spec, const struct model_data *data, 
 bool model_build(const struct spec *spec, const struct model_data *data, struct model *out,
                  struct error *err)
 {
-    return build_model(spec, data, false, out, err);
+    return build_model(spec, data, (struct options){0}, out, err);
+}
+
+bool model_build_hosted(const struct spec *spec, const struct model_data *data,
+                        const int *hosts, struct model *out, struct error *err)
+{
+    assert(hosts[0] == 0);
+    return build_model(spec, data, (struct options){.hosts = hosts}, out, err);
 }
 
 bool model_build_plain(const struct spec *spec, const struct model_data *data,
                        struct model *out, struct error *err)
 {
-    return build_model(spec, data, true, out, err);
+    return build_model(spec, data, (struct options){.plain = true}, out, err);
 }
 
 struct variable *model_variable_in(const struct model_variable *face,

@@ -132,6 +132,14 @@ struct model {
 bool model_build(const struct spec *spec, const struct model_data *data, struct model *out,
                  struct error *err) CHECKED;
 
+/*
+ * The same with all-reduce, where workers do what others did, that are gone: replica i is
+ * worker hosts[i]'s, which is its own, and hosts[0] is 0.  Names are those of model_build(),
+ * and a step has the same bits.
+ */
+bool model_build_hosted(const struct spec *spec, const struct model_data *data,
+                        const int *hosts, struct model *out, struct error *err) CHECKED;
+
 /* The same to be exported: evaluation, by which a model predicts, has TensorFlow's ops alone,
  * which may be slower. */
 bool model_build_plain(const struct spec *spec, const struct model_data *data,

@@ -13,7 +13,7 @@ static const char *device_of(enum spec_role role, int index, struct arena *arena
 
 const char *replica_device(const struct build *m, int worker)
 {
-    return device_of(ROLE_WORKER, worker, m->arena);
+    return device_of(ROLE_WORKER, m->hosts ? m->hosts[worker] : worker, m->arena);
 }
 
 void replica_begin(struct building *g)

@@ -13,7 +13,9 @@
  *
  * With "allreduce" each worker has all variables, and an update of its own by the means of all
  * gradients, which they work out among themselves (replica_reduce.c).  What is saved is the
- * first worker's; the others' are mirrors, set to it before the first step.
+ * first worker's; the others' are mirrors, set to it before the first step.  A worker may do
+ * the passes of others beside its own (model_build_hosted()): each keeps its place in rings and
+ * trees, so that sums are taken in the same order, with the same bits.
  *
  * Gradients may travel in 16 bits: rounded by the worker, added up in float32.
  */
@@ -21,7 +23,7 @@
 
 #include "runtime/model/pass.h"
 
-/* "/job:worker/task:1", in the model's arena. */
+/* "/job:worker/task:1", where that replica is done; in the model's arena. */
 const char *replica_device(const struct build *m, int worker);
 
 /* Tells `g` where variables go. */

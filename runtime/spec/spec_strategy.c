@@ -229,11 +229,12 @@ const char *spec_partitioner_name(enum spec_partitioner partitioner)
 static bool check_elastic(const struct spec_object *strategy, const struct spec *spec)
 {
     const struct spec_strategy *s = &spec->strategy;
-    return (s->mode == MODE_SYNC && !s->backup && !spec->pins_count) ||
+    bool waits = s->mode == MODE_SYNC || s->mode == MODE_ALLREDUCE;
+    return (waits && !s->backup && !spec->pins_count) ||
            error_at(
                strategy->err, spec_read_pointer(strategy, "elastic", -1), INVALID,
                "elastic lets the others do the work of workers that are lost; allowed with "
-               "\"mode\": \"sync\", without backup workers and pins");
+               "\"mode\": \"sync\" or \"allreduce\", without backup workers and pins");
 }
 
 /* true, or {"min_workers": 2}. */

@@ -51,7 +51,8 @@ struct train {
     struct runner_call **step_calls; /* of all workers that train on their own; NULL: none do */
     struct runner_call *update_call; /* that takes the gradients of some; NULL: they update */
     struct replicas *replicas;       /* of them */
-    int64_t replicas_position;       /* of the input when it began */
+    struct elastic *elastic;   /* all-reduce that goes on without some; NULL: it does not */
+    int64_t replicas_position; /* of the input when it began */
     struct runner_call *eval_call;
     struct input *input;
     struct events *events; /* NULL: none */
@@ -106,12 +107,33 @@ void times_add(struct train *train, uint64_t step_us, uint64_t input_us);
  * `now`. */
 void times_tell(struct train *train, bool now);
 
+/* --- elastic.c --- */
+
+/* For the run that is being opened, once it has its runner; elastic_free() takes NULL. */
+struct elastic *elastic_new(const struct train *train);
+void elastic_free(struct elastic *elastic);
+
+/*
+ * runner_call() of train->step_call, whoever of the other workers is lost: then from the last
+ * step on by those that are there, with the ring rebuilt among them, so that train->runner is
+ * another.  Fails when there are fewer than allowed and none can come, or as the step does.
+ */
+bool elastic_call(struct train *train, const struct tensor *feeds, struct tensor *fetched,
+                  struct str *trace, struct error *err) CHECKED;
+
 /* --- evaluate.c --- */
 
 /* The metrics over train->eval, into train->val_values. */
 bool evaluate_run(struct train *train, struct error *err) CHECKED;
 
 /* --- train_open.c --- */
+
+/* A runner of the model over these tasks; NULL: here. */
+struct runner *train_runner(struct train *train, const struct runner_cluster *cluster,
+                            struct model *model, struct error *err) CHECKED;
+
+/* Makes the calls of train->runner. */
+bool train_prepare(struct train *train, struct error *err) CHECKED;
 
 /* Puts what the run is, and once it is over why it ended, into the event file. */
 void train_tell_run(struct train *train, const char *ended);

@@ -17,13 +17,6 @@ static int number_of(const struct hand *hand)
     return (int)(hand - hand->all->hands);
 }
 
-/* What is told when a task falls: by itself, and by those that waited for it. */
-static bool may_be_lost(const struct error *err)
-{
-    return err->code == UNAVAILABLE || err->code == ABORTED || err->code == CANCELLED ||
-           err->code == INTERNAL;
-}
-
 static void pause_locked(struct replicas *all)
 {
     uint64_t end_ns = clock_monotonic_ns() + LOOK_MS * UINT64_C(1000000);
@@ -64,7 +57,7 @@ bool replicas_recover_locked(struct hand *hand, struct error *why)
     struct error now;
     enum runner_worker found = RUNNER_AWAY;
     bool told = false;
-    if (!may_be_lost(why) || ++hand->failures > TRIES_MAX)
+    if (!runner_may_be_lost(why) || ++hand->failures > TRIES_MAX)
         return false;
     hand->state = LOST;
     if (all->shards)

@@ -77,6 +77,12 @@ static int link_of(const struct runner *runner, int worker, char *task, size_t s
     return link;
 }
 
+bool runner_may_be_lost(const struct error *err)
+{
+    return err->code == UNAVAILABLE || err->code == ABORTED || err->code == CANCELLED ||
+           err->code == INTERNAL;
+}
+
 enum runner_worker runner_recover(struct runner *runner, int worker, struct error *err)
 {
     char task[96];

@@ -57,6 +57,10 @@ bool runner_call(struct runner *runner, const struct runner_call *call,
                  const struct tensor *feeds, struct tensor *fetched, struct str *statistics,
                  struct error *err) CHECKED;
 
+/* Whether the error is one of those that are told when a task falls: by itself, and by those
+ * that waited for it. */
+bool runner_may_be_lost(const struct error *err);
+
 /* Over a cluster: how a worker stands after a call failed that has a part there. */
 enum runner_worker {
     RUNNER_THERE, /* as before, or again: calls may be tried once more */

@@ -113,8 +113,10 @@ static bool run_together(struct train *train, struct tensor *fetched, struct str
     if (!batch)
         return error_prefix(err, "step %lld: ", (long long)train->step + 1);
     uint64_t start_us = clock_monotonic_us();
-    bool ok = runner_call(train->runner, train->step_call, batch->feeds, fetched,
-                          is_traced(train) ? trace : NULL, err);
+    struct str *traced = is_traced(train) ? trace : NULL;
+    bool ok = train->elastic ? elastic_call(train, batch->feeds, fetched, traced, err)
+                             : runner_call(train->runner, train->step_call, batch->feeds,
+                                           fetched, traced, err);
     *spent_us = clock_monotonic_us() - start_us;
     times_add(train, *spent_us, start_us - asked_us);
     input_give_back(train->input, batch);

@@ -89,13 +89,19 @@ static void tell_precision(struct train *train)
             train->notice.size ? "; " : "");
 }
 
-static bool build_session(struct train *train, struct error *err)
+struct runner *train_runner(struct train *train, const struct runner_cluster *cluster,
+                            struct model *model, struct error *err)
 {
     const char *pointer;
     struct session_options options = {.threads = train->options.threads,
                                       .memory_limit = memory_limit(train, &pointer),
                                       .precision = train->spec->train.precision,
                                       .check_numerics = train->spec->train.check_numerics};
+    return runner_new(&options, cluster, model, err);
+}
+
+static bool build_session(struct train *train, struct error *err)
+{
     if (!model_build(train->spec, &train->dataset.feeds.data, &train->model, err))
         return false;
     tell_precision(train);
@@ -103,7 +109,9 @@ static bool build_session(struct train *train, struct error *err)
     train->facts.metrics_count = train->model.metrics_count;
     train->facts.parameters = train->model.summary.parameters;
     train->graph_hash = hash_graph(train->model.graph);
-    train->runner = runner_new(&options, train->options.cluster, &train->model, err);
+    train->runner = train_runner(train, train->options.cluster, &train->model, err);
+    if (train->runner)
+        train->elastic = elastic_new(train);
     return train->runner;
 }
 
@@ -146,7 +154,7 @@ static bool prepare_steps(struct train *train, struct error *err)
     return !model->needed || train->update_call;
 }
 
-static bool prepare_calls(struct train *train, struct error *err)
+bool train_prepare(struct train *train, struct error *err)
 {
     const struct model *model = &train->model;
     const char *fetches[TRAIN_METRICS_MAX];
@@ -301,7 +309,7 @@ struct train *train_open(const struct train_options *options, struct error *err)
     train->saved_step = train->evaluated_step = train->point_step = -1;
     train->opened_us = train->saved_us = clock_monotonic_us();
     stop_begin(train);
-    bool ok = read_data(train, err) && build_session(train, err) && prepare_calls(train, err) &&
+    bool ok = read_data(train, err) && build_session(train, err) && train_prepare(train, err) &&
               memory_check(train, err) && set_state(train, err) && start_input(train, err) &&
               start_events(train, err) && start_replicas(train, err);
     if (!ok) {
@@ -329,6 +337,7 @@ void train_close(struct train *train)
     if (!events_close(train->events, &ignored))
         train->events = NULL;
     runner_free(train->runner);
+    elastic_free(train->elastic);
     if (train->model.graph)
         model_release(&train->model);
     dataset_close(&train->dataset);

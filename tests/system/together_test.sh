@@ -134,17 +134,34 @@ for how in '{"mode": "async"}' '{"backup_workers": 1}'; do
 done
 
 # elastic: what is learned does not depend on who was lost
-strategy bend '{"elastic": true}' '{"ps": 1, "worker": 3}' 3000
-strategy steady '{}' '{"ps": 1, "worker": 3}' 3000
-run_spec steady y1 >/dev/null
-{ timeout 120 "$trainyard" train bend.json --data digits --out y2 --threads 1 >bend.end 2>&1; } &
-wait_for 20 test -e y2/checkpoints/checkpoint
-for victim in 1 2; do
-    kill -KILL "$(for p in $(pgrep -f "trainyard-task train bend.json"); do tr '\0' '\n' <"/proc/$p/environ" | grep -q "^TF_CONFIG=.*\"type\": \"worker\", \"index\": $victim" && echo "$p"; done)"
-    check "elastic_worker_${victim}_comes_back" wait_for 30 grep -q "worker $victim is back" bend.end
+for how in ps ring; do
+    case $how in
+        ps) strategy bend '{"elastic": true}' '{"ps": 1, "worker": 3}' 3000; strategy steady '{}' '{"ps": 1, "worker": 3}' 3000 ;;
+        ring) strategy bend '{"mode": "allreduce", "elastic": true}' '{"worker": 3}' 1500; strategy steady '{"mode": "allreduce"}' '{"worker": 3}' 1500 ;;
+    esac
+    run_spec steady "$how.steady" >/dev/null
+    { timeout 120 "$trainyard" train bend.json --data digits --out "$how.bend" --threads 1 >bend.end 2>&1; } &
+    wait_for 20 test -e "$how.bend/checkpoints/checkpoint"
+    for victim in 1 2; do
+        kill -KILL "$(for p in $(pgrep -f "trainyard-task train bend.json"); do tr '\0' '\n' <"/proc/$p/environ" | grep -q "^TF_CONFIG=.*\"type\": \"worker\", \"index\": $victim" && echo "$p"; done)"
+        check "elastic_${how}_worker_${victim}_comes_back" wait_for 30 grep -q "worker $victim is back" bend.end
+    done
+    wait $!
+    check "${how}_elastic_same_bits_after_kills" same_bits "$how.steady" "$how.bend" "$(field "$(cat steady.json)" train steps)"
 done
-wait $!
-check elastic_same_bits_after_kills same_bits y1 y2 3000
+# of a ring nothing is lost with a worker: the others go on for good, as long as there are enough
+for least in 1 3; do
+    strategy bend "{\"mode\": \"allreduce\", \"elastic\": {\"min_workers\": $least}}" '{"worker": 3}' 1500
+    sed -i 's/"seed"/"restart": {"max": 0}, "seed"/' bend.json
+    { run_spec bend "never.$least" >bend.end; } &
+    wait_for 20 test -e "never.$least/checkpoints/checkpoint"
+    kill -KILL "$(for p in $(pgrep -f "trainyard-task train bend.json"); do tr '\0' '\n' <"/proc/$p/environ" | grep -q '^TF_CONFIG=.*"type": "worker", "index": 2' && echo "$p"; done)"
+    wait $!
+    case $least in
+        1) check ring_goes_on_without_it same_bits ring.steady never.1 1500 ;;
+        3) check ring_of_too_few_ends has "$(cat bend.end)" "2 of 3 workers are there, needed: 3" ;;
+    esac
+done
 
 # --- wrong ---
 spec long 16 1000000 '{"ps": 1, "worker": 2}'

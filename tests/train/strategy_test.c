@@ -2,7 +2,9 @@
  * strategy_test.c - workers that do not wait for each other, workers that are not waited for,
  * and gradients that travel in 16 bits: a ps and two or three workers in this process.
  */
+#include <limits.h>
 #include <math.h>
+#include <stdatomic.h>
 
 #include "base/arena.h"
 #include "base/str.h"
@@ -112,7 +114,7 @@ static void yard_close(struct yard *yard)
 struct outcome {
     int64_t step, resumed_from;
     double loss, val_loss;
-    int evaluations, saves;
+    int evaluations, saves, notices;
 };
 
 /* Trains to the end, at most `steps`. */
@@ -140,6 +142,7 @@ static struct outcome train_all(struct yard *yard, int64_t steps, bool resume)
         out.loss = report.values[0];
         out.evaluations += report.what == TRAIN_EVALUATED;
         out.saves += report.what == TRAIN_SAVED;
+        out.notices += report.what == TRAIN_NOTICE;
         if (report.val_values)
             out.val_loss = report.val_values[0];
     }
@@ -248,6 +251,124 @@ TEST(workers_among_themselves_resume)
 }
 
 /* --- elastic --- */
+
+/* A task that cannot be reached for a while: from one step on until some looks later. */
+struct flaky {
+    struct worker_link link;
+    struct worker_link *to;
+    atomic_int runs_left;  /* until it is gone */
+    atomic_int looks_left; /* then, until it is there again */
+};
+
+static bool is_gone(struct worker_link *link)
+{
+    struct flaky *flaky = (struct flaky *)link;
+    return atomic_load(&flaky->runs_left) < 0 && atomic_load(&flaky->looks_left) > 0;
+}
+
+static bool flaky_status(struct worker_link *link, struct device *devices, int devices_max,
+                         int *count, struct error *err)
+{
+    struct flaky *flaky = (struct flaky *)link;
+    if (is_gone(link) && atomic_fetch_sub(&flaky->looks_left, 1) > 0)
+        return fail(err, UNAVAILABLE, "it does not answer");
+    return flaky->to->kind->status(flaky->to, devices, devices_max, count, err);
+}
+
+static void flaky_run(struct worker_link *link, struct worker_run *run)
+{
+    struct flaky *flaky = (struct flaky *)link;
+    struct error err = {0};
+    atomic_fetch_sub(&flaky->runs_left, 1);
+    if (is_gone(link)) {
+        (void)fail(&err, UNAVAILABLE, "it fell");
+        run->done(run, &err);
+        return;
+    }
+    flaky->to->kind->run_graph(flaky->to, run);
+}
+
+#define TO(link_) (((struct flaky *)(link_))->to)
+
+static bool flaky_create(struct worker_link *link, const char *session, bool isolate,
+                         struct error *err)
+{
+    return TO(link)->kind->create_session(TO(link), session, isolate, err);
+}
+
+static bool flaky_delete(struct worker_link *link, const char *session, struct error *err)
+{
+    return TO(link)->kind->delete_session(TO(link), session, err);
+}
+
+static bool flaky_register(struct worker_link *link, const char *session, const void *graph_def,
+                           size_t size, char handle[WORKER_HANDLE_BYTES], struct error *err)
+{
+    return TO(link)->kind->register_graph(TO(link), session, graph_def, size, handle, err);
+}
+
+static bool flaky_deregister(struct worker_link *link, const char *session, const char *handle,
+                             struct error *err)
+{
+    return TO(link)->kind->deregister_graph(TO(link), session, handle, err);
+}
+
+static void flaky_cleanup(struct worker_link *link, int64_t step_id)
+{
+    TO(link)->kind->cleanup_graph(TO(link), step_id);
+}
+
+static void flaky_receive(struct worker_link *link, int64_t step_id, const char *key,
+                          rendezvous_receiver *receiver, void *arg)
+{
+    TO(link)->kind->receive(TO(link), step_id, key, receiver, arg);
+}
+
+static const struct worker_link_kind flaky_kind = {.status = flaky_status,
+                                                   .create_session = flaky_create,
+                                                   .delete_session = flaky_delete,
+                                                   .register_graph = flaky_register,
+                                                   .deregister_graph = flaky_deregister,
+                                                   .run_graph = flaky_run,
+                                                   .cleanup_graph = flaky_cleanup,
+                                                   .receive = flaky_receive};
+
+/* Rings and trees, with one worker lost and back, with two lost at different steps, and with a
+ * checkpoint between: the loss is, to the bit, that of workers that were always there. */
+TEST(an_elastic_ring_is_that_of_all_workers)
+{
+    static const char *const strategies[] = {
+        "{\"mode\": \"allreduce\"}", "{\"mode\": \"allreduce\", \"elastic\": true}",
+        "{\"mode\": \"allreduce\", \"elastic\": {\"min_workers\": 2}}",
+        "{\"mode\": \"allreduce\", \"elastic\": true}"};
+    static const char layers[] = LARGE "{\"layer\": \"Dropout\", \"rate\": 0.2},";
+    double losses[ARRAY_LEN(strategies)];
+    for (int i = 0; i < ARRAY_LEN(strategies); i++) {
+        char name[40];
+        snprintf(name, sizeof(name), "elastic-ring-%d", i);
+        struct yard *yard = yard_of(0, 3, 4, layers, strategies[i], name);
+        struct flaky flaky[2];
+        for (int k = 0; k < 2; k++) {
+            flaky[k] = (struct flaky){.link = *yard->links[k + 1], .to = yard->links[k + 1]};
+            flaky[k].link.kind = &flaky_kind;
+            bool falls = i == 1 ? k == 0 : i > 1;
+            atomic_init(&flaky[k].runs_left, falls ? 9 + 6 * k : INT_MAX);
+            atomic_init(&flaky[k].looks_left, i == 2 ? 3 : INT_MAX);
+            yard->links[k + 1] = &flaky[k].link;
+        }
+        struct outcome begun = train_all(yard, 12, false);
+        CHECK_INT(begun.step, 12);
+        CHECK(i ? begun.notices > 0 : begun.notices == 0);
+        for (int k = 0; k < 2; k++) /* a new attempt finds all of them there */
+            atomic_store(&flaky[k].looks_left, 0);
+        losses[i] = train_all(yard, 24, true).loss;
+        for (int k = 0; k < 2; k++)
+            yard->links[k + 1] = flaky[k].to;
+        yard_close(yard);
+    }
+    for (int i = 1; i < ARRAY_LEN(strategies); i++)
+        CHECK(losses[i] == losses[0]);
+}
 
 /* A batch in shards, whoever does them, is a step of all workers at once. */
 TEST(an_elastic_step_is_that_of_all_workers)

@@ -278,6 +278,8 @@ static const struct bad_spec bad_specs[] = {
     {WITH("\"strategy\": {\"compress\": \"int8\"}"), INVALID, "/strategy/compress", "int8"},
     {WITH("\"strategy\": {\"elastic\": true, \"mode\": \"async\"}"), INVALID,
      "/strategy/elastic", "\"mode\": \"sync\""},
+    {WITH("\"strategy\": {\"elastic\": true, \"mode\": \"pipeline\"}"), INVALID,
+     "/strategy/elastic", "\"allreduce\""},
     {WITH("\"strategy\": {\"elastic\": {\"min_workers\": 3}}, \"tasks\": {\"worker\": 2}"),
      INVALID, "/strategy/elastic/min_workers", "3"},
     {TRAIN("\"optimizer\": {\"name\": \"sgd\", \"gradient_accumulation_steps\": 2}}, "
