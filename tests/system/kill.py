@@ -1,8 +1,8 @@
 """kill.py - kills a yard's processes at random moments, restarts what a person would, and checks that nothing is lost.
 
-usage: kill.py BUILD WORK DATASET WHERE KILLS SEED    (WHERE: embedded | remote | together)
+usage: kill.py BUILD WORK DATASET WHERE KILLS SEED    (WHERE: embedded | remote | copies | together)
 
-With "together" every job is one model over a parameter server and two workers, the first of which is chief and master.
+With "copies" the agent does not see the server's folder. With "together" every job is one model over a parameter server and two workers, the first of which is chief and master.
 
 The choices follow from the seed; the moments within a process do not, so a replay may need several goes.
 """
@@ -12,7 +12,7 @@ import urllib.error, urllib.request
 build, work, dataset, where = sys.argv[1:5]
 kills, seed = int(sys.argv[5]), int(sys.argv[6])
 chance = random.Random(f"{seed} {where}")
-remote, together = where == "remote", where == "together"
+remote, together = where in ("remote", "copies"), where == "together"
 cpus, living_jobs = ("6", 2) if together else ("3", 4)
 folder, node = f"{work}/{where}", f"{work}/{where}-node"
 attempts = f"{node}/attempts" if remote else f"{folder}/agent/attempts"
@@ -86,7 +86,8 @@ def start_server():
 
 def start_agent():
     processes["agent"] = subprocess.Popen([trainyard, "agent", "--server", f"127.0.0.1:{agents_port}", "--token", join_token,
-                                           "--dir", node, "--name", "afar", "--cpus", "3"], stdout=log, stderr=log)
+                                           "--dir", node, "--name", "afar", "--cpus", "3", *(["--no-shared-folder"] if where == "copies" else [])],
+                                          stdout=log, stderr=log)
 
 
 def end(name, number):
