@@ -17,6 +17,24 @@ check it_says_so has "$(cat "$work/said")" "is there already"
 check restore_waits_for_the_server same $? 1
 check it_names_the_holder has "$(cat "$work/said")" "another trainyard serve"
 
+check each_column_is_documented python3 - "$work/copy" "$here/../../docs/database.md" <<'P'
+import re, sqlite3, sys
+told, file, table = {}, None, None
+for line in open(sys.argv[2]):
+    if found := re.match(r"## (\w+)\.db", line):
+        file = found[1]
+    elif file and (found := re.match(r"\| (?:`(\w+)`)? ?\| (?:`(\w+)`)? ?\| (.*) \|$", line)):
+        table = found[1] or table
+        if found[2]:
+            told.setdefault((file, table), []).append(found[2])
+for file in ("control", "metrics"):
+    db = sqlite3.connect(f"{sys.argv[1]}/{file}.db")
+    for (table,) in db.execute("select name from sqlite_master where type = 'table' and name not like 'sqlite_%'").fetchall():
+        there = sorted(row[1] for row in db.execute(f"pragma table_info({table})"))
+        assert sorted(told.pop((file, table), [])) == there, (file, table, there)
+assert not told, told
+P
+
 lost=$(sleeper lost 600)
 check lost_runs wait_for 20 is_state "$lost" running
 shim=$(ls -d "$dir"/agent/attempts/*/shim.json | sort -t/ -k7 -V | tail -n 1)
