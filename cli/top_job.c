@@ -84,11 +84,19 @@ static void milliseconds_cell(struct table *table, double us)
     table_cell(table, "%.3f", (us > 0 ? us : 0) / 1e3);
 }
 
+/* How long it waits for its batch before a step: the only one has it where none arrives. */
+static double input_of(const json_t *times, const json_t *task, const json_t *arrival)
+{
+    if (arrival)
+        return top_number(arrival, "input_us");
+    return strcmp(top_text(task, "task"), "worker:0") ? 0 : top_number(times, "input_us");
+}
+
 static void print_tasks(const json_t *times, double us)
 {
-    static const char *const head[] = {"TASK",   ">WORKS MS", ">SENDS",   ">RECEIVES",
-                                       ">WAITS", ">OF STEP",  ">DONE AT", "MOST FOR",
-                                       ">MS",    ">IN MIB",   ">OUT MIB"};
+    static const char *const head[] = {"TASK",      ">INPUT MS", ">WORKS",   ">SENDS",
+                                       ">RECEIVES", ">WAITS",    ">OF STEP", ">DONE AT",
+                                       "MOST FOR",  ">MS",       ">IN MIB",  ">OUT MIB"};
     const json_t *tasks = json_object_get(times, "tasks");
     struct table *table = table_new(head, ARRAY_LEN(head));
     size_t i;
@@ -99,12 +107,13 @@ static void print_tasks(const json_t *times, double us)
                receive_us = top_number(task, "receive_us");
         const json_t *most = latest_of(task);
         table_cell(table, "%.60s", top_text(task, "task"));
+        const json_t *arrival = arrival_of(times, top_text(task, "task"));
+        milliseconds_cell(table, input_of(times, task, arrival));
         milliseconds_cell(table, top_number(task, "us") - wait_us - send_us);
         milliseconds_cell(table, send_us);
         milliseconds_cell(table, receive_us);
         milliseconds_cell(table, wait_us - receive_us);
         table_cell(table, "%.0f %%", us > 0 ? 100 * wait_us / us : 0);
-        const json_t *arrival = arrival_of(times, top_text(task, "task"));
         if (arrival)
             milliseconds_cell(table, top_number(arrival, "us"));
         else

@@ -155,7 +155,7 @@ const struct openapi_schema openapi_schemas[] = {
         FIELD("tasks", LIST(FIELDS(FIRST("task", TEXT) FIELD("us", NUMBER) FIELD("wait_us", NUMBER)
         FIELD("receive_us", NUMBER) FIELD("send_us", NUMBER)
         FIELD("from", LIST(FIELDS(FIRST("task", TEXT) FIELD("wait_us", NUMBER) FIELD("receive_us", NUMBER) FIELD("bytes", NUMBER) FIELD("tensors", NUMBER)))))))
-        FIELD("arrivals", LIST(FIELDS(FIRST("task", TEXT) FIELD("us", NUMBER) FIELD("max_us", NUMBER) FIELD("others_us", NUMBER) FIELD("recent_us", LIST(NUMBER))))))},
+        FIELD("arrivals", LIST(FIELDS(FIRST("task", TEXT) FIELD("us", NUMBER) FIELD("max_us", NUMBER) FIELD("input_us", NUMBER) FIELD("others_us", NUMBER) FIELD("recent_us", LIST(NUMBER))))))},
     {"Placement", FIELDS(FIRST("items", LIST(REF("Placed"))))},
     {"Node", FIELDS(FIRST("id", INTEGER) FIELD("name", TEXT) FIELD("state", TEXT) FIELD("cpus", NUMBER)
         FIELD("cpus_used", NUMBER) FIELD("memory_bytes", INTEGER) FIELD("memory_bytes_used", INTEGER)

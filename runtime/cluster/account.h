@@ -30,6 +30,7 @@ void account_step(struct account *account);
 struct account_arrival {
     char task[80]; /* "worker:1" */
     double us, max_us;
+    double input_us; /* before it: how long it waited for its batch */
     int64_t steps;
     float recent_us[ACCOUNT_RECENT]; /* of the last steps, the oldest first; -1: it had none */
     int recent_count;                /* the same of all workers of a step that all do */

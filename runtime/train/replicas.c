@@ -33,13 +33,16 @@ bool replicas_run(struct hand *hand, struct dataset_batch *batch, int64_t number
     return ok;
 }
 
-/* A step on the next batch; elastic on the shard that it has. */
-static bool run(struct hand *hand, int64_t step, bool traced, struct error *err)
+/* A step on the next batch; elastic on the shard that it has.  `*begun_us` is when it had it.
+ */
+static bool run(struct hand *hand, int64_t step, bool traced, uint64_t *begun_us,
+                struct error *err)
 {
     struct replicas *all = hand->all;
     if (all->shards)
         return replicas_run(hand, all->shards[hand->shard].batch, hand->shard, traced, err);
     struct dataset_batch *batch = input_take(all->options.input, err);
+    *begun_us = clock_monotonic_us();
     if (!batch)
         return false;
     bool ok = replicas_run(hand, batch, all->options.update ? step : -1, traced, err);
@@ -136,10 +139,11 @@ static void *replicas_main(void *arg)
         bool traced = options->trace_every && number % options->trace_every == 0;
         hand->state = RUNNING;
         pthread_mutex_unlock(&all->lock);
-        uint64_t start_us = clock_monotonic_us();
-        bool ok = run(hand, step, traced, &err);
-        uint64_t took_us = clock_monotonic_us() - start_us;
+        uint64_t asked_us = clock_monotonic_us(), begun_us = asked_us;
+        bool ok = run(hand, step, traced, &begun_us, &err);
+        uint64_t took_us = clock_monotonic_us() - begun_us;
         pthread_mutex_lock(&all->lock);
+        hand->input_us += begun_us - asked_us;
         if (ok)
             count_locked(hand, took_us);
         if (!ok && !all->over && replicas_recover_locked(hand, &err))
@@ -313,9 +317,10 @@ int replicas_arrivals(struct replicas *all, struct account_arrival *arrivals, in
         snprintf(arrival->task, sizeof(arrival->task), "worker:%d", i);
         arrival->us = (double)hand->took_us / (double)hand->took_steps;
         arrival->max_us = (double)hand->took_max_us;
+        arrival->input_us = (double)hand->input_us / (double)hand->took_steps;
         arrival->steps = hand->took_steps;
         arrival->recent_count = 0;
-        hand->took_us = hand->took_max_us = 0;
+        hand->took_us = hand->took_max_us = hand->input_us = 0;
         hand->took_steps = 0;
     }
     pthread_mutex_unlock(&all->lock);

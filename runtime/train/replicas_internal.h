@@ -20,6 +20,7 @@ struct hand { /* a worker's place */
     int shard;                     /* elastic: that it works on */
     int failures;                  /* since it last did what it should */
     uint64_t took_us, took_max_us; /* by steps since they were last asked for */
+    uint64_t input_us;             /* waited for batches, before those */
     int64_t took_steps;
     struct tensor *fetched;
     struct str statistics;

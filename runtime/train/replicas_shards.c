@@ -5,6 +5,7 @@
  */
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "runtime/dataset/dataset_batch.h"
 #include "runtime/train/input.h"
 #include "runtime/train/replicas_internal.h"
@@ -74,6 +75,14 @@ static bool take_batches(struct replicas *all, struct error *err)
     return true;
 }
 
+/* The first worker, which is here, has the batches of all. */
+static void add_input(struct replicas *all, uint64_t waited_us)
+{
+    pthread_mutex_lock(&all->lock);
+    all->hands[0].input_us += waited_us;
+    pthread_mutex_unlock(&all->lock);
+}
+
 static void give_back(struct replicas *all)
 {
     for (int i = 0; i < all->options.shards; i++) {
@@ -124,7 +133,10 @@ bool replicas_next_shards(struct replicas *all, struct tensor *fetched, struct s
                           struct error *err)
 {
     const struct replicas_options *options = &all->options;
-    bool ok = take_batches(all, err) && wait_for_shards(all, err);
+    uint64_t asked_us = clock_monotonic_us();
+    bool ok = take_batches(all, err);
+    add_input(all, clock_monotonic_us() - asked_us);
+    ok = ok && wait_for_shards(all, err);
     if (ok) /* until here nothing has changed; this is the servers' alone */
         ok = runner_call(options->runner, options->update, NULL, NULL, NULL, err);
     if (ok)

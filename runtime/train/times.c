@@ -29,13 +29,28 @@ void times_add(struct train *train, uint64_t step_us, uint64_t input_us)
     train->times.input_us += input_us;
 }
 
-/* Steps of their own they tell by themselves. */
+/* Steps of their own they tell by themselves; of steps of all the first has the batches. */
 static int arrivals_of(const struct train *train, struct account *account,
                        struct account_arrival *arrivals)
 {
-    return train->replicas ? replicas_arrivals(train->replicas, arrivals, LIMIT_JOB_TASKS)
-           : account       ? account_arrivals(account, arrivals, LIMIT_JOB_TASKS)
-                           : 0;
+    if (train->replicas)
+        return replicas_arrivals(train->replicas, arrivals, LIMIT_JOB_TASKS);
+    int count = account ? account_arrivals(account, arrivals, LIMIT_JOB_TASKS) : 0;
+    for (int i = 0; i < count; i++)
+        arrivals[i].input_us = strcmp(arrivals[i].task, "worker:0")
+                                   ? 0
+                                   : (double)train->times.input_us / (double)train->times.steps;
+    return count;
+}
+
+/* Of the steps, as a mean: what workers waited that do them on their own is in the arrivals. */
+static double input_of(const struct train *train, const struct account_arrival *arrivals,
+                       int count)
+{
+    double sum_us = (double)train->times.input_us, steps = (double)train->times.steps;
+    for (int i = 0; train->replicas && i < count; i++)
+        sum_us += arrivals[i].input_us * (double)arrivals[i].steps;
+    return sum_us / steps;
 }
 
 static void add_arrivals(const struct account_arrival *arrivals, int count, struct str *json)
@@ -43,10 +58,10 @@ static void add_arrivals(const struct account_arrival *arrivals, int count, stru
     str_add(json, ", \"arrivals\": [");
     for (int i = 0; i < count; i++) {
         str_printf(json,
-                   "%s{\"task\": \"%s\", \"us\": %.1f, \"max_us\": %.1f, \"others_us\": %.1f, "
-                   "\"recent_us\": [",
+                   "%s{\"task\": \"%s\", \"us\": %.1f, \"max_us\": %.1f, \"input_us\": %.1f, "
+                   "\"others_us\": %.1f, \"recent_us\": [",
                    i ? ", " : "", arrivals[i].task, arrivals[i].us, arrivals[i].max_us,
-                   stragglers_median(arrivals, count, i));
+                   arrivals[i].input_us, stragglers_median(arrivals, count, i));
         for (int k = 0; k < arrivals[i].recent_count; k++)
             str_printf(json, "%s%.0f", k ? ", " : "", (double)arrivals[i].recent_us[k]);
         str_add(json, "]}");
@@ -75,7 +90,7 @@ void times_tell(struct train *train, bool now)
     struct str json = {0};
     str_printf(&json, "{\"step\": %lld, \"steps\": %lld, \"us\": %.1f, \"input_us\": %.1f, ",
                (long long)train->step, (long long)times->steps, step_us,
-               (double)times->input_us / steps);
+               input_of(train, arrivals, count));
     str_add(&json, "\"tasks\": ");
     if (account)
         account_take(account, times->steps, &json);

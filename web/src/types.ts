@@ -66,6 +66,8 @@ export interface Arrival {
     task: string;
     us: number;
     max_us: number;
+    /** How long it waits for its batch, before that. */
+    input_us?: number;
     others_us: number;
     recent_us?: number[];
 }

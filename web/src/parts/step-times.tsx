@@ -73,12 +73,18 @@ function Sentence({ times }: { times: StepTimes }): preact.JSX.Element {
     );
 }
 
-/** What a task does in a step, in microseconds.  The first worker loads the input of all. */
+/** How long it waits for its batch; where workers do not each have one the first loads that of all. */
+function inputOf(task: TaskTimes, times: StepTimes): number {
+    const own = times.arrivals?.find((one) => one.task === task.task)?.input_us;
+    return own ?? (task.task === "worker:0" ? times.input_us : 0);
+}
+
+/** What a task does in a step, in microseconds. */
 function parts(task: TaskTimes, times: StepTimes): { [part: string]: number } {
     const sends = task.send_us ?? 0;
     const receives = task.receive_us ?? 0;
     return {
-        input: task.task === "worker:0" ? times.input_us : 0,
+        input: inputOf(task, times),
         works: Math.max(0, task.us - task.wait_us - sends),
         sends,
         receives,
@@ -119,7 +125,7 @@ function TaskRow({ task, times, whole, short }: { task: TaskTimes; times: StepTi
                     ))}
                 </div>
             </td>
-            {short ? null : PARTS.slice(1).map((name) => (
+            {short ? null : PARTS.map((name) => (
                 <td key={name} class="right">
                     {milliseconds(part[name] ?? 0)}
                 </td>
@@ -141,7 +147,7 @@ function TaskTable({ times, rows, short }: { times: StepTimes; rows: TaskTimes[]
                     <tr>
                         <th>Task</th>
                         <th>Of a step</th>
-                        {short ? null : PARTS.slice(1).map((name) => (
+                        {short ? null : PARTS.map((name) => (
                             <th key={name} class="right">
                                 {(name[0] ?? "").toUpperCase() + name.slice(1)}
                             </th>
