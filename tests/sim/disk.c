@@ -19,8 +19,7 @@ struct disk {
     char *folder;
     int64_t epoch; /* as stored */
     int64_t last_job;
-    int64_t points; /* that were shipped */
-    int64_t log_bytes;
+    int64_t log_bytes; /* that were shipped */
     struct loop_known_list known;
 };
 
@@ -200,7 +199,6 @@ void disk_ship(struct disk *disk, const struct db_ship *ship, int64_t cursor, ui
             "I10: %s:%d of attempt %lld is stored up to %lld in SQLite, %lld in the fold",
             ship->role, ship->index, (long long)ship->epoch, (long long)shipped.cursor,
             (long long)cursor);
-    disk->points += shipped.stored ? ship->points_count : 0;
     disk->log_bytes += shipped.stored ? (int64_t)ship->log_size : 0;
 }
 
@@ -284,41 +282,54 @@ static void check_logs(struct disk *disk, struct db_conn *conn, const struct sto
                    (long long)disk->log_bytes);
 }
 
-/* I10: each point that was stored is there, and there once. */
-static void check_points(struct disk *disk, const struct store *store, struct arena *arena)
+/* I10: of each step the point is there that is to be shown, and no other. */
+static void check_series(struct db_conn *conn, struct store *store, int64_t job,
+                         const struct db_series *row, struct arena *arena)
+{
+    struct error err;
+    struct db_point *points;
+    int count, at = 0;
+    const struct store_series *series = store_series(store, job, row->role, row->index);
+    must(db_metrics_points(conn, row->id, 0, INT64_MAX, INT_MAX, arena, &points, &count, &err),
+         "points", &err);
+    for (int step = 0; step < STORE_STEPS_MAX; step++) {
+        bool there = at < count && points[at].step == step;
+        int64_t epoch = there ? (int64_t)points[at].value : 0;
+        if (epoch != series->points[step])
+            sim_broken(
+                "I10: step %d of %s:%d of job %lld is attempt %lld's in SQLite, %lld's in "
+                "the fold",
+                step, row->role, row->index, (long long)job, (long long)epoch,
+                (long long)series->points[step]);
+        at += there;
+    }
+    if (at != count || row->last_step != points[count - 1].step)
+        sim_broken("I10: %s:%d of job %lld has %d points in SQLite, %d are known; the last is "
+                   "step %lld",
+                   row->role, row->index, (long long)job, count, at, (long long)row->last_step);
+}
+
+static void check_points(struct disk *disk, struct store *store, struct arena *arena)
 {
     struct error err;
     struct db_series *rows;
-    struct db_point *points;
-    int count, points_count;
-    int64_t sum = 0;
+    int count, sum = 0;
     struct db_conn *conn = db_read(disk->db, DB_METRICS, &err);
     must(conn != NULL, "reading", &err);
     for (int i = 0; i < store->jobs_count; i++) {
-        must(db_metrics_series(conn, store->jobs[i].number, false, arena, &rows, &count, &err),
-             "series", &err);
-        for (int k = 0; k < count; k++) {
-            must(db_metrics_points(conn, rows[k].id, 0, INT64_MAX, INT_MAX, arena, &points,
-                                   &points_count, &err),
-                 "points", &err);
-            if (points_count != rows[k].points_count ||
-                points[points_count - 1].step != points_count - 1)
-                sim_broken(
-                    "I10: %s of job %lld has %d points in SQLite, the last is step %lld, "
-                    "and %lld were stored",
-                    rows[k].name, (long long)store->jobs[i].number, points_count,
-                    (long long)points[points_count - 1].step, (long long)rows[k].points_count);
-            sum += points_count;
-        }
+        int64_t job = store->jobs[i].number;
+        must(db_metrics_series(conn, job, false, arena, &rows, &count, &err), "series", &err);
+        for (int k = 0; k < count; k++)
+            check_series(conn, store, job, &rows[k], arena);
+        sum += count;
     }
-    if (sum != disk->points)
-        sim_broken("I10: %lld of %lld points are in SQLite", (long long)sum,
-                   (long long)disk->points);
+    if (sum != store->series_count)
+        sim_broken("I10: %d of %d series are in SQLite", sum, store->series_count);
     check_logs(disk, conn, store, arena);
     db_read_done(disk->db, conn);
 }
 
-void disk_free(struct disk *disk, const struct store *store)
+void disk_free(struct disk *disk, struct store *store)
 {
     if (!disk)
         return;

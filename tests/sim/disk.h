@@ -15,7 +15,7 @@ struct disk;
 struct disk *disk_new(const struct store *store, uint64_t now_us);
 
 /* Checks what is stored against the store's jobs, and removes all. */
-void disk_free(struct disk *disk, const struct store *store); /* NULL is fine */
+void disk_free(struct disk *disk, struct store *store); /* NULL is fine */
 
 /* The job as the store has just added it, or found it. */
 void disk_submit(struct disk *disk, const struct store *store, const struct store_job *job,

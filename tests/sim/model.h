@@ -77,6 +77,7 @@ struct attempt {
     bool killed;      /* ... which waits for it */
     bool unknown;     /* nothing is on the disk: forgotten with the agent */
     int file;         /* index of world.files */
+    int first_step;   /* of its records */
     uint64_t runs_us; /* since when it writes */
     int64_t bytes;    /* that it has written, once it has ended */
 
@@ -207,26 +208,45 @@ void server_tick(struct world *world);
 void server_submit(struct world *world, int64_t index);
 void server_user(struct world *world, const struct scheduler_event *event);
 
+/* --- machine.c --- */
+
+void machine_crash(struct world *world, int node);
+void machine_boot(struct world *world, int node);
+void gpus_change(struct world *world, int node, uint64_t away);
+
+/* What could not be killed can be; the last job here with a task that hangs, 0: there is none.
+ */
+int64_t machine_heal(struct world *world, int node);
+
+/* NULL: nothing lies there. */
+struct attempt *attempt_find(const struct agent *agent, const struct ref *task);
+struct attempt *attempt_add(struct world *world, struct agent *agent, const struct ref *task);
+void attempt_remove(struct agent *agent, const struct attempt *attempt);
+void attempt_end(struct world *world, struct attempt *attempt, enum exit_reason reason);
+
+/* How much it has written; the bytes from `offset` on, in the world's arena. */
+int64_t attempt_written(const struct world *world, const struct attempt *attempt);
+const char *attempt_read(struct world *world, const struct attempt *attempt, int64_t offset,
+                         size_t size);
+
+struct attempt *process_start(struct world *world, int node, const struct command *command);
+void process_later(struct world *world, int node, const struct ref *task,
+                   enum happening_kind kind, enum exit_reason reason, uint64_t in_us);
+void process_runs(struct world *world, int node, const struct ref *task);
+void process_ends(struct world *world, int node, const struct ref *task,
+                  enum exit_reason reason, bool killed);
+
+/* The first of its tasks that is not forgotten; NULL: none. */
+const struct attempt *agent_holds(const struct agent *agent);
+
+/* Whether the task has a process there. */
+bool agent_runs(const struct agent *agent, const struct ref *task);
+
 /* --- agent.c --- */
 
 void agent_message(struct world *world, const struct message *message);
 void agent_turn(struct world *world, int node, bool heartbeat);
 void agent_boot(struct world *world, int node);
 void agent_crash(struct world *world, int node);
-void machine_crash(struct world *world, int node);
-void machine_boot(struct world *world, int node);
-void gpus_change(struct world *world, int node, uint64_t away);
-
-/* The first of its tasks that is not forgotten; NULL: none. */
-const struct attempt *agent_holds(const struct agent *agent);
-void process_runs(struct world *world, int node, const struct ref *task);
-void process_ends(struct world *world, int node, const struct ref *task,
-                  enum exit_reason reason, bool killed);
-
-/* What could not be killed can be; the last job here with a task that hangs, 0: there is none.
- */
-int64_t agent_heal(struct world *world, int node);
+void agent_forget(struct agent *agent); /* what was in its memory */
 void agent_release(struct agent *agent);
-
-/* Whether the task has a process there. */
-bool agent_runs(const struct agent *agent, const struct ref *task);

@@ -326,7 +326,6 @@ static size_t read_records(const struct piece *piece, int file, struct db_ship *
 {
     int count = (int)(piece->size / STORE_RECORD_BYTES);
     struct db_point *points = arena_array(arena, (size_t)count, sizeof(*points));
-    const char *name = arena_printf(arena, "loss-%lld", (long long)ship->epoch);
     for (int i = 0; i < count; i++) {
         uint32_t record[2];
         memcpy(record, piece->bytes + (size_t)i * STORE_RECORD_BYTES, sizeof(record));
@@ -334,7 +333,7 @@ static size_t read_records(const struct piece *piece, int file, struct db_ship *
             sim_broken("I10: the bytes at %lld of %s:%d of attempt %lld are no record",
                        (long long)piece->offset, ship->role, ship->index,
                        (long long)ship->epoch);
-        points[i] = (struct db_point){.name = name, .step = record[1], .value = record[1]};
+        points[i] = (struct db_point){"loss", record[1], 0, (double)ship->epoch};
     }
     ship->points = points;
     ship->points_count = count;

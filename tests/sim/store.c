@@ -2,6 +2,8 @@
 
 #include "tests/sim/store.h"
 
+#include "base/alloc.h"
+
 void store_mix(struct store *store, uint64_t value)
 {
     for (int i = 0; i < 8; i++, value >>= 8)
@@ -473,6 +475,34 @@ void store_commit(struct store *store, const struct scheduler_actions *actions, 
     check_charged(store);
 }
 
+struct store_series *store_series(struct store *store, int64_t job, const char *role, int index)
+{
+    for (int i = store->series_count - 1; i >= 0; i--) {
+        struct store_series *series = &store->series[i];
+        if (series->job == job && series->index == index && strcmp(series->role, role) == 0)
+            return series;
+    }
+    store->series = alloc_grow(store->series, store->series_count, &store->series_capacity,
+                               sizeof(*store->series));
+    struct store_series *series = &store->series[store->series_count++];
+    *series = (struct store_series){.job = job, .index = index};
+    snprintf(series->role, sizeof(series->role), "%s", role);
+    return series;
+}
+
+/* An attempt's first point says where it goes on: what older ones reported from there on never
+ * happened, and what they still report neither. */
+static void series_add(struct store_series *series, int64_t epoch, int64_t step)
+{
+    if (series->epoch < epoch) {
+        series->epoch = epoch;
+        series->since = step;
+        memset(series->points + step, 0, (size_t)(STORE_STEPS_MAX - step) * sizeof(int64_t));
+    }
+    if (series->epoch == epoch || step < series->since)
+        series->points[step] = epoch;
+}
+
 /* I10, I11: each byte is stored once, and each point with its bytes, in order. */
 int64_t store_ship(struct store *store, int file, const struct db_ship *ship)
 {
@@ -485,12 +515,14 @@ int64_t store_ship(struct store *store, int file, const struct db_ship *ship)
                    ship->role, ship->index, (long long)ship->epoch, (long long)row->cursor,
                    (long long)ship->offset);
     for (int i = 0; i < ship->points_count; i++) {
-        if (ship->points[i].step != row->points)
-            sim_broken("I10: point %lld of %s:%d of attempt %lld is stored %s",
-                       (long long)ship->points[i].step, ship->role, ship->index,
-                       (long long)ship->epoch,
-                       ship->points[i].step < row->points ? "twice" : "without the one before");
-        row->points++;
+        int64_t step = ship->points[i].step;
+        bool first = !row->cursor && !i;
+        if (!first && step != row->next_step)
+            sim_broken("I10: step %lld of %s:%d of attempt %lld is stored %s", (long long)step,
+                       ship->role, ship->index, (long long)ship->epoch,
+                       step < row->next_step ? "twice" : "without the one before");
+        row->next_step = step + 1;
+        series_add(store_series(store, ship->job, ship->role, ship->index), ship->epoch, step);
     }
     row->cursor = ship->end;
     store_mix(store, (uint64_t)file << 32 | (uint64_t)row->cursor);

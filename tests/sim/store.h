@@ -96,11 +96,27 @@ struct store_project {
 
 struct store_file { /* that a task writes */
     int64_t cursor; /* everything before is stored */
-    int64_t points;
+    int64_t next_step;
+};
+
+#define STORE_STEPS_MAX 128
+
+/* What is shown of a task: of each step the newest attempt's point, and nothing older from
+ * where that went on. */
+struct store_series {
+    int64_t job;
+    char role[SCHEDULER_ROLE_BYTES];
+    int index;
+    int64_t epoch;                   /* of the newest attempt that has reported ... */
+    int64_t since;                   /* ... from this step on */
+    int64_t points[STORE_STEPS_MAX]; /* epochs; 0: none */
 };
 
 struct store {
     struct store_file files[STORE_FILES_MAX];
+    struct store_series *series;
+    int series_count;
+    int series_capacity;
     struct scheduler_queue_info queues[STORE_QUEUES];
     struct store_project projects[STORE_PROJECTS];
     int64_t epoch;
@@ -130,6 +146,8 @@ void store_node_joins(struct store *store, const struct scheduler_node_info *nod
 
 /* Stores a piece of a file with its cursor, if it is the next; returns the cursor. */
 int64_t store_ship(struct store *store, int file, const struct db_ship *ship);
+struct store_series *store_series(struct store *store, int64_t job, const char *role,
+                                  int index);
 
 /* A project as its settings are stored. */
 struct scheduler_project_info store_project_info(const struct store *store, int index,

@@ -248,7 +248,7 @@ static void heal(struct world *world)
         return;
     }
     for (int i = 0; i < world->agents_count; i++) {
-        int64_t hangs = agent_heal(world, i);
+        int64_t hangs = machine_heal(world, i);
         if (hangs)
             server_user(world, &(struct scheduler_event){.kind = ON_CANCEL, .number = hangs});
         server_user(world, &(struct scheduler_event){.kind = ON_DRAIN, .id = i + 1});
@@ -410,6 +410,7 @@ static void world_end(struct world *world)
     free(world->jobs);
     free(world->acked);
     free(world->files);
+    free(world->store.series);
     partials_free(world->partials);
     free(world->heap);
 }
