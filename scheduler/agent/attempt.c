@@ -454,6 +454,7 @@ void attempt_free(struct attempt *attempt)
         return;
     if (attempt->pidfd >= 0)
         close(attempt->pidfd);
+    network_release(&attempt->usage.network);
     tail_free(attempt->tail);
     prepare_free(attempt->prepare);
     json_decref(attempt->start);

@@ -20,6 +20,8 @@ struct usage_table {
     struct process *list; /* by pid */
     int count;
     int capacity;
+    struct sockets sockets; /* looked at when a task is the first to need them */
+    bool sockets_looked;
 };
 
 /* --- reading --- */
@@ -82,6 +84,7 @@ void usage_free(struct usage_table *table)
 {
     if (!table)
         return;
+    sockets_release(&table->sockets);
     free(table->list);
     free(table);
 }
@@ -126,13 +129,27 @@ static void add_disk(pid_t pid, struct usage_sum *sum)
         sum->written_bytes += bytes;
 }
 
-bool usage_of(const struct usage_table *table, pid_t shim, struct usage_sum *sum)
+static void look_at_network(struct usage_table *table, const pid_t *pids, int pids_count,
+                            struct network *network, struct usage_sum *sum)
+{
+    if (!table->sockets_looked)
+        sockets_look(&table->sockets);
+    table->sockets_looked = true;
+    bool known = network_look(network, &table->sockets, pids, pids_count);
+    sum->received_bytes = known ? network->received_bytes : -1;
+    sum->sent_bytes = known ? network->sent_bytes : -1;
+}
+
+bool usage_of(struct usage_table *table, pid_t shim, struct network *network,
+              struct usage_sum *sum)
 {
     const struct process *root = find(table, shim);
     *sum = (struct usage_sum){0};
     if (!root)
         return false;
     int64_t ticks = root->waited_ticks, pages = 0;
+    pid_t *pids = alloc_array((size_t)table->count, sizeof(*pids));
+    int pids_count = 0;
     add_disk(shim, sum);
     for (int i = 0; i < table->count; i++) {
         const struct process *process = &table->list[i];
@@ -141,7 +158,10 @@ bool usage_of(const struct usage_table *table, pid_t shim, struct usage_sum *sum
         ticks += process->ticks + process->waited_ticks;
         pages += process->resident_pages;
         add_disk(process->pid, sum);
+        pids[pids_count++] = process->pid;
     }
+    look_at_network(table, pids, pids_count, network, sum);
+    free(pids);
     sum->cpu_seconds = (double)ticks / (double)sysconf(_SC_CLK_TCK);
     sum->memory_bytes = pages * sysconf(_SC_PAGESIZE);
     return true;

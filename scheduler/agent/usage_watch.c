@@ -112,22 +112,29 @@ static bool gpus_of(const struct agent *agent, const struct attempt *attempt, do
     return known;
 }
 
+static struct tfevent_scalar rate(const char *name, int64_t now, int64_t last, double seconds)
+{
+    return (struct tfevent_scalar){name,
+                                   (float)(now > last ? (double)(now - last) / seconds : 0)};
+}
+
 static void sample(struct agent *agent, struct core_task *task, const struct usage_sum *now,
                    double seconds)
 {
     const struct usage_sum *last = &attempt_usage(task->attempt)->last;
-    struct tfevent_scalar scalars[6];
+    struct tfevent_scalar scalars[8];
     int count = 0;
     double cpu = now->cpu_seconds - last->cpu_seconds, busy, bytes;
     scalars[count++] = (struct tfevent_scalar){"cpu", (float)(cpu > 0 ? cpu / seconds : 0)};
     scalars[count++] = (struct tfevent_scalar){"memory", (float)now->memory_bytes};
     if (now->read_bytes >= 0 && last->read_bytes >= 0) {
-        double in = (double)(now->read_bytes - last->read_bytes);
-        double out = (double)(now->written_bytes - last->written_bytes);
+        scalars[count++] = rate("disk_read", now->read_bytes, last->read_bytes, seconds);
+        scalars[count++] = rate("disk_write", now->written_bytes, last->written_bytes, seconds);
+    }
+    if (now->received_bytes >= 0 && last->received_bytes >= 0) {
         scalars[count++] =
-            (struct tfevent_scalar){"disk_read", (float)(in > 0 ? in / seconds : 0)};
-        scalars[count++] =
-            (struct tfevent_scalar){"disk_write", (float)(out > 0 ? out / seconds : 0)};
+            rate("network_receive", now->received_bytes, last->received_bytes, seconds);
+        scalars[count++] = rate("network_send", now->sent_bytes, last->sent_bytes, seconds);
     }
     if (gpus_of(agent, task->attempt, &busy, &bytes)) {
         scalars[count++] = (struct tfevent_scalar){"gpu", (float)busy};
@@ -136,13 +143,13 @@ static void sample(struct agent *agent, struct core_task *task, const struct usa
     write_sample(task, scalars, count);
 }
 
-static void look_at(struct agent *agent, struct core_task *task,
-                    const struct usage_table *table, uint64_t now_us)
+static void look_at(struct agent *agent, struct core_task *task, struct usage_table *table,
+                    uint64_t now_us)
 {
     struct usage *usage = attempt_usage(task->attempt);
     struct usage_sum now;
     usage->due_us = now_us + interval_us(now_us - usage->began_us);
-    if (!usage_of(table, attempt_shim(task->attempt), &now))
+    if (!usage_of(table, attempt_shim(task->attempt), &usage->network, &now))
         return;
     if (usage->looked_us && now_us > usage->looked_us)
         sample(agent, task, &now, (double)(now_us - usage->looked_us) / 1e6);

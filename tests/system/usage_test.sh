@@ -6,9 +6,16 @@ export TRAINYARD_DIR=$dir
 hardware() { api GET "/api/v1/jobs/$1/hardware${2:-}"; }
 samples() { [ "$(field "$(hardware "$1")" series 0 steps | tr ',' '\n' | wc -l)" -ge "$2" ]; }
 
-# --- one that burns a core, holds memory and writes to the disk; it counts for itself what it burns ---
+# --- one that burns a core, holds memory, writes to the disk and sends to itself; it counts for itself what it burns ---
 cat >"$work/burn.py" <<'END'
-import os, sys, time
+import os, socket, sys, threading, time
+door = socket.create_server(("127.0.0.1", 0))
+out = socket.create_connection(door.getsockname())
+end, _ = door.accept()
+def take():
+    while end.recv(1 << 20):
+        pass
+threading.Thread(target=take, daemon=True).start()
 held = bytearray(os.urandom(1 << 20) * 200)
 since = time.time()
 while True:
@@ -18,6 +25,8 @@ while True:
     with open("written", "wb") as file:
         file.write(held[:8 << 20])
         os.fsync(file.fileno())
+    out.sendall(held[:4 << 20])
+    print("sent", time.time() - wall, flush=True)
     print("cores", round((time.process_time() - used) / (time.time() - wall), 2), flush=True)
 END
 job=$(field "$(api POST /api/v1/jobs "$(python3 -c 'import json, sys; print(json.dumps({"command": ["python3", "-c", open(sys.argv[1]).read()]}))' "$work/burn.py")")" number)
@@ -37,9 +46,13 @@ steps = series["hw/cpu"]["steps"]
 print("seconds", 0 <= int(sys.argv[3]) - steps[-1] < 60 and steps == sorted(set(steps)), steps)
 print("task", {one["task"] for one in series.values()} == {"worker/0"})
 print("disk", "hw/disk_write" not in series or max(series["hw/disk_write"]["values"]) >= 0)
+took = [float(line.split()[1]) for line in open(sys.argv[2]) if line.startswith("sent")]
+sent, received = (series["hw/network_" + way]["values"] for way in ("send", "receive"))
+mean, own = sum(sent) / len(sent), (4 << 20) / (sum(took) / len(took))
+print("network", own * 0.5 < mean < own * 1.5 and abs(sum(received) / sum(sent) - 1) < 0.01, sent, received, own)
 print("gpus", "hw/gpu" not in series)
 END
-for what in one_core resident seconds task disk gpus; do check "$what" has "$(grep "^$what " "$work/verdict")" True; done
+for what in one_core resident seconds task disk network gpus; do check "$what" has "$(grep "^$what " "$work/verdict")" True; done
 grep -v True "$work/verdict" >&2
 
 # --- apart from what the job reports itself ---

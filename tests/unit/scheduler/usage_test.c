@@ -14,6 +14,8 @@
 #define BURNT_SECONDS 0.3
 #define HELD_BYTES ((size_t)64 << 20)
 
+static struct network network; /* of the task that is looked at */
+
 static double own_seconds(void)
 {
     struct timespec used;
@@ -58,7 +60,7 @@ static struct usage_sum used(pid_t shim)
 {
     struct usage_sum sum;
     struct usage_table *table = usage_look();
-    CHECK(usage_of(table, shim, &sum));
+    CHECK(usage_of(table, shim, &network, &sum));
     usage_free(table);
     return sum;
 }
@@ -103,6 +105,6 @@ TEST(usage_counts_the_living_and_the_dead_below_a_shim)
     waitpid(shim, NULL, 0);
     struct usage_sum none;
     struct usage_table *table = usage_look();
-    CHECK(!usage_of(table, shim, &none));
+    CHECK(!usage_of(table, shim, &network, &none));
     usage_free(table);
 }

@@ -20,6 +20,7 @@ const CHARTS: { title: string; unit: number; lines: Record<string, string> }[] =
     { title: "GPUs busy", unit: 1, lines: { "hw/gpu": "GPUs" } },
     { title: "GPU memory, GiB", unit: GIB, lines: { "hw/gpu_memory": "in use" } },
     { title: "Disk, MiB/s", unit: MIB, lines: { "hw/disk_read": "read", "hw/disk_write": "written" } },
+    { title: "Network, MiB/s", unit: MIB, lines: { "hw/network_receive": "received", "hw/network_send": "sent" } },
 ];
 
 function useHardware(job: Job): Series[] {
