@@ -232,6 +232,33 @@ try {
         trainyard("kill", "together", "--dir", folder);
     });
 
+    await check("a job of 64 tasks can be read", async () => {
+        const names = [...Array(60).keys()].map((i) => `worker:${i}`).concat(["ps:0", "ps:1", "ps:2", "ps:3"]);
+        const other = (task) => names.filter((name) => name.slice(0, 2) !== task.slice(0, 2));
+        const tasks = names.map((task, i) => ({
+            task, us: 9000 + i, wait_us: 5000, receive_us: 1000, send_us: 500,
+            from: other(task).map((name) => ({ task: name, wait_us: 80, receive_us: 10, bytes: 4096, tensors: 2 })),
+        }));
+        const arrivals = names.slice(0, 60).map((task, i) => ({ task, us: 4000 + i, max_us: 9000, input_us: i, others_us: 4030, recent_us: [3900, 4100] }));
+        const series = names.map((task, i) => ({ name: "hw/cpu", task: task.replace(":", "/"), steps: [1.7e9, 1.7e9 + 2], values: [i, i + 1] }));
+        await page.route(/jobs\/[^/]+\/times$/, (route) => route.fulfill({ json: { step: 9, steps: 9, us: 9100, input_us: 30, tasks, arrivals } }));
+        await page.route(/jobs\/[^/]+\/hardware/, (route) => route.fulfill({ json: { series } }));
+        await page.goto(`${site}/jobs/1/time`);
+        for (const rest of ["that work most; show all 64", "that are last; show all 60"])
+            await page.getByRole("button", { name: `The 16 ${rest}` }).waitFor({ timeout: 5000 });
+        const columns = await page.locator(".matrix thead th").allInnerTexts();
+        expect(columns.slice(1, 7).join() === "ps:0,ps:1,ps:2,ps:3,worker:0,worker:1", `columns are ${columns}`);
+        await page.screenshot({ path: join(shots, "time-64.png"), fullPage: true });
+        await expectNoOverflow(page);
+        await page.goto(`${site}/jobs/1`);
+        const cpu = page.locator(".hardware .panel", { hasText: "CPU, cores" });
+        await cpu.getByText("the 8 highest of 64").waitFor({ timeout: 5000 });
+        expect((await cpu.locator(".u-series").count()) === 9, "the legend has others than 8 lines and the time");
+        await expectNoOverflow(page);
+        await page.unroute(/jobs\/[^/]+\/times$/);
+        await page.unroute(/jobs\/[^/]+\/hardware/);
+    });
+
     await check("a failed job says why", async () => {
         const bad = join(folder, "missing-dataset.json");
         const spec = JSON.parse(readFileSync(join(top, "examples/digits-cnn.json"), "utf8"));

@@ -12,6 +12,8 @@ import { Chart } from "./chart";
 
 const GIB = 2 ** 30;
 const MIB = 2 ** 20;
+const LINES_MAX = 8; // of a chart: as many as there are colours
+const RECENT = 12; // points that say who is high
 
 // A chart: its title, and the series on it by the words of its legend.
 const CHARTS: { title: string; unit: number; lines: Record<string, string> }[] = [
@@ -22,6 +24,14 @@ const CHARTS: { title: string; unit: number; lines: Record<string, string> }[] =
     { title: "Disk, MiB/s", unit: MIB, lines: { "hw/disk_read": "read", "hw/disk_write": "written" } },
     { title: "Network, MiB/s", unit: MIB, lines: { "hw/network_receive": "received", "hw/network_send": "sent" } },
 ];
+
+/** Those that are highest of late, in their order, when there are more than can be told apart. */
+function highest(series: Series[]): Series[] {
+    if (series.length <= LINES_MAX) return series;
+    const height = (one: Series): number => one.values.slice(-RECENT).reduce((sum, value) => sum + (value ?? 0), 0);
+    const kept = new Set([...series].sort((a, b) => height(b) - height(a)).slice(0, LINES_MAX));
+    return series.filter((one) => kept.has(one));
+}
 
 function useHardware(job: Job): Series[] {
     const series = useLoad(() => api.hardware(job.id), [job.id]);
@@ -58,8 +68,14 @@ export function Hardware({ job }: { job: Job }): preact.JSX.Element | null {
                     <section class="panel" key={chart.title}>
                         <header>
                             <h2>{chart.title}</h2>
+                            <span class="space" />
+                            {chart.series.length > LINES_MAX ? (
+                                <span class="muted">
+                                    the {LINES_MAX} highest of {chart.series.length}
+                                </span>
+                            ) : null}
                         </header>
-                        <Chart series={chart.series} waiting="" time />
+                        <Chart series={highest(chart.series)} waiting="" time />
                     </section>
                 ))}
             </div>

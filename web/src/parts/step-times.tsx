@@ -168,8 +168,11 @@ function TaskTable({ times, rows, short }: { times: StepTimes; rows: TaskTimes[]
 
 /** Of each worker a line with a mark for each of the last steps: when it had done its share. */
 function Arrivals({ arrivals }: { arrivals: Arrival[] }): preact.JSX.Element | null {
+    const [all, setAll] = useState(false);
     const last = Math.max(...arrivals.flatMap((one) => one.recent_us ?? []), 0);
     if (last <= 0 || arrivals.length < 2) return null;
+    const many = arrivals.length > ROWS_AT_FIRST;
+    const shown = many && !all ? [...arrivals].sort((a, b) => b.us - a.us).slice(0, ROWS_AT_FIRST) : arrivals;
     return (
         <section class="panel">
             <header>
@@ -179,7 +182,7 @@ function Arrivals({ arrivals }: { arrivals: Arrival[] }): preact.JSX.Element | n
             </header>
             <p class="muted">A mark for each of the last steps, without what a worker waits for other workers; the line is the mean. Who is far right is waited for.</p>
             <div class="arrivals">
-                {arrivals.map((one) => {
+                {shown.map((one) => {
                     const steps = (one.recent_us ?? []).filter((us) => us >= 0);
                     const said = `${one.task} is done ${milliseconds(one.us)} after the step began, ${milliseconds(one.max_us)} at most`;
                     return (
@@ -196,6 +199,11 @@ function Arrivals({ arrivals }: { arrivals: Arrival[] }): preact.JSX.Element | n
                     );
                 })}
             </div>
+            {many ? (
+                <button class="plain" onClick={() => setAll(!all)}>
+                    {all ? `Only the ${ROWS_AT_FIRST} that are last` : `The ${ROWS_AT_FIRST} that are last; show all ${arrivals.length}`}
+                </button>
+            ) : null}
         </section>
     );
 }

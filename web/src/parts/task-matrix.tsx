@@ -24,7 +24,13 @@ function Cell({ task, from, share, text }: { task: string; from: From; share: nu
     );
 }
 
-export function TaskMatrix({ tasks }: { tasks: TaskTimes[] }): preact.JSX.Element {
+/** Servers first, then workers, each by their numbers. */
+function inOrder(tasks: TaskTimes[]): TaskTimes[] {
+    return [...tasks].sort((a, b) => a.task.localeCompare(b.task, "en", { numeric: true }));
+}
+
+export function TaskMatrix({ tasks: unordered }: { tasks: TaskTimes[] }): preact.JSX.Element {
+    const tasks = inOrder(unordered);
     const [name, setName] = useState("Waits");
     const shown = SHOWN[name] ?? SHOWN["Waits"]!;
     const most = Math.max(...tasks.flatMap((task) => task.from.map(shown.value)), 0);
@@ -41,7 +47,7 @@ export function TaskMatrix({ tasks }: { tasks: TaskTimes[] }): preact.JSX.Elemen
                 ))}
             </header>
             <p class="muted">
-                A row is a task, a column another one: {shown.says}. The darker, the more{large ? "; point at a square for its numbers" : ""}.
+                A row is a task, a column another one: {shown.says}. The stronger the colour, the more{large ? "; point at a square for its numbers" : ""}.
             </p>
             <div class="wide slim">
                 <table class={large ? "matrix large" : "matrix"}>
