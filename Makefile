@@ -438,7 +438,7 @@ check: ## lint, gcc and clang, tests, sanitizers, fuzz, simulator, browser, inte
 
 # --- the simulator: the scheduler in thousands of worlds full of faults ----------------------
 
-$(BUILD)/sim: $(call objects,$(wildcard tests/sim/*.c)) $(BUILD)/libscheduler.a $(BUILD)/libserver.a $(BUILD)/libproto.a $(BUILD)/libdb.a $(BUILD)/libbase.a
+$(BUILD)/sim: $(call objects,$(wildcard tests/sim/*.c) server/partials.c proto/agent_words.c) $(BUILD)/libscheduler.a $(BUILD)/libdb.a $(BUILD)/libbase.a
 	@echo "  LINK    $@"
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ -ljansson -lsqlite3 -lsodium -lm -lpthread
 

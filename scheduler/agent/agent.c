@@ -161,7 +161,8 @@ static struct agent *agent_make(const struct agent_options *options)
     return agent;
 }
 
-/* After what runs was found: as long as tasks hold GPUs these keep their numbers. */
+/* After what runs was found: as long as tasks hold GPUs these keep their numbers, and what has
+ * ended meanwhile may still be on them. */
 static void offer_gpus(struct agent *agent)
 {
     bool held = false;
@@ -169,6 +170,11 @@ static void offer_gpus(struct agent *agent)
         held |= attempt_has_gpus(agent->core.tasks[i].attempt);
     gpus_find(agent->task_path, agent->folder, held, &agent->gpus);
     gpu_watch_offer(agent);
+    for (int i = 0; i < agent->core.tasks_count; i++) {
+        struct core_task *task = &agent->core.tasks[i];
+        if (task->state == AGENT_TASK_EXITED)
+            gpu_watch_ended(agent, task);
+    }
 }
 
 /* Of a server in this process, or one that takes certificates of its operator, all is known;

@@ -16,13 +16,26 @@ static struct agent_task_ref ref_of(const struct ref *task)
 
 /* --- what the agent does --- */
 
+/* Whether the driver still sees processes on the task's GPUs. */
+static bool is_on_gpus(const struct world *world, const struct agent *agent,
+                       const struct attempt *attempt)
+{
+    for (int g = 0; g < SCHEDULER_GPUS_MAX; g++) {
+        if (attempt->gpu_mask >> g & 1 && world->now_us < agent->gpu_free_us[g])
+            return true;
+    }
+    return false;
+}
+
 /* It looks how its tasks are. */
 static void agent_look(struct world *world, struct agent *agent)
 {
     for (int i = 0; i < agent->core.tasks_count; i++) {
         struct core_task *task = &agent->core.tasks[i];
         int64_t bytes = attempt_written(world, task->attempt);
-        core_sees(task, task->attempt->state, world->now_us);
+        bool ended = core_sees(task, task->attempt->state, world->now_us) &&
+                     task->state == AGENT_TASK_EXITED;
+        task->unproven = (ended || task->unproven) && is_on_gpus(world, agent, task->attempt);
         if (bytes != task->attempt->seen)
             task->to_ship = true;
         task->attempt->seen = bytes;
@@ -78,7 +91,9 @@ void agent_boot(struct world *world, int node)
     for (int i = 0; i < agent->attempts_count; i++) {
         struct attempt *attempt = agent->attempts[i];
         struct agent_task_ref ref = ref_of(&attempt->task);
-        core_add(&agent->core, &ref, attempt, attempt->state, world->now_us);
+        struct core_task *task =
+            core_add(&agent->core, &ref, attempt, attempt->state, world->now_us);
+        task->unproven = task->state == AGENT_TASK_EXITED && is_on_gpus(world, agent, attempt);
     }
 }
 

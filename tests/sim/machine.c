@@ -7,6 +7,7 @@
 #define WRITE_US (500 * MS) /* between two writes of a running task, ... */
 #define WRITE_BYTES 12      /* ... of a record and a half */
 #define WRITES_MAX 40
+#define GPU_FREE_US (3000 * MS) /* a task that has ended still has its GPUs */
 
 struct attempt *attempt_find(const struct agent *agent, const struct ref *task)
 {
@@ -128,6 +129,13 @@ struct attempt *process_start(struct world *world, int node, const struct comman
         sim_broken("F28: %s:%d of attempt %lld is started on a GPU of node %d that is away",
                    command->task.role, command->task.index, (long long)command->task.epoch,
                    node + 1);
+    for (int g = 0; g < SCHEDULER_GPUS_MAX; g++) {
+        if (command->gpu_mask >> g & 1 && world->now_us < agent->gpu_free_us[g])
+            sim_broken("F28: %s:%d of attempt %lld is started on GPU %d of node %d before that "
+                       "is proven free",
+                       command->task.role, command->task.index, (long long)command->task.epoch,
+                       g, node + 1);
+    }
     world_trace(world, "node %d: starts %s:%d of attempt %lld", node + 1, command->task.role,
                 command->task.index, (long long)command->task.epoch);
     struct attempt *attempt = attempt_add(world, agent, &command->task);
@@ -192,6 +200,10 @@ void process_ends(struct world *world, int node, const struct ref *task,
     world_trace(world, "node %d: %s:%d of attempt %lld exits: %s", node + 1, task->role,
                 task->index, (long long)task->epoch, db_exit_reason_name(reason));
     attempt_end(world, attempt, reason);
+    for (int g = 0; g < SCHEDULER_GPUS_MAX; g++) {
+        if (attempt->gpu_mask >> g & 1 && !attempt->gpu_share)
+            world->agents[node].gpu_free_us[g] = world->now_us + GPU_FREE_US;
+    }
     /* The agent hears of it at once, and tells. */
     world_later(world, 1 * MS, AGENT_SYNC)->node = node;
 }
@@ -207,6 +219,7 @@ void machine_crash(struct world *world, int node)
     agent->machine_up = false;
     agent_forget(agent);
     agent->agent_up = false;
+    memset(agent->gpu_free_us, 0, sizeof(agent->gpu_free_us));
     for (int i = 0; i < agent->attempts_count; i++) {
         if (agent->attempts[i]->alive)
             attempt_end(world, agent->attempts[i], EXIT_LOST);

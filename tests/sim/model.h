@@ -94,7 +94,8 @@ struct agent {
     struct scheduler_resources capacity;
     const char *gpu_type;
     int64_t gpu_memory_bytes;
-    uint64_t gpus_away; /* bit i: GPU i is lost, or others use it */
+    uint64_t gpus_away;                       /* bit i: GPU i is lost, or others use it */
+    uint64_t gpu_free_us[SCHEDULER_GPUS_MAX]; /* until then what has ended may still be on it */
     const struct scheduler_label *labels;
     int labels_count;
     struct attempt **attempts; /* on its disk, in the order in which they came */

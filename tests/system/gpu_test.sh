@@ -75,6 +75,11 @@ check tried_again_on_another has "$("$trainyard" logs "$second")" "GPU-$tag-f"
 "$trainyard" kill "$second" >/dev/null
 sleep 2
 check gpu_with_a_process_is_not_free is_state "$second" stopping
+kill -KILL "$pid"; wait "$pid" 2>/dev/null
+again --cpus 4 --backoff-ms 100
+wait_for 10 joined
+sleep 2
+check not_for_a_new_agent_either is_state "$second" stopping
 { gpu e; gpu a; gpu f; } >"$FAKE_NVML"
 check gpu_is_free_once_proven wait_for 10 is_state "$second" cancelled
 check lost_one_came_back wait_for 20 has_gpus 3 1
