@@ -45,7 +45,7 @@ static bool take_head(struct incoming *incoming, const struct rpc_span *spans, i
     }
     bool ok = wire_read_received(rest.data, rest.size, content.size, &received, err);
     str_release(&rest);
-    incoming->was_lent = received.address;
+    incoming->was_lent = received.place.address;
     if (!ok)
         return false;
     incoming->has_begun = true;
@@ -57,11 +57,11 @@ static bool take_head(struct incoming *incoming, const struct rpc_span *spans, i
     incoming->is_held = held_add(&incoming->value, err);
     if (!incoming->is_held)
         return false;
-    if (received.address) {
+    if (received.place.address) {
         if (!incoming->near)
             return fail(err, INVALID, "a task that is not near says where its memory is");
-        if (!near_read(incoming->near, received.address, incoming->value.data,
-                       tensor_bytes(&incoming->value), err))
+        if (!near_read(incoming->near, &received.place, incoming->request_id,
+                       incoming->value.data, tensor_bytes(&incoming->value), err))
             return false;
         tensor_settle(&incoming->value);
         return true;

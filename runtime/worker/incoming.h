@@ -12,6 +12,7 @@
 
 struct incoming {
     const struct near_process *near; /* the sender; NULL: it is not near */
+    int64_t request_id;              /* by which it was asked for */
     struct tensor value;             /* owned */
     bool dead;
     bool has_begun;

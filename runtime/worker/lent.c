@@ -1,11 +1,12 @@
 /*
- * lent.c - a short list: who reads is done in milliseconds.
+ * lent.c - a few places, which do not move: who reads is done in milliseconds.
  *
  * DESIGN: while anything is lent a thread (lent_main) waits for the loan whose time is over
  * first, which is that of a reader that has gone; it ends when nothing is lent.
  */
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -15,9 +16,11 @@
 #include "runtime/held.h"
 #include "runtime/tensor.h"
 #include "runtime/worker/lent.h"
+#include "runtime/worker/near.h"
 
 struct held_loan {
-    struct loan loan;
+    _Atomic int64_t mark; /* the request's number; 0: nothing is lent.  Readers see it */
+    int64_t step_id;
     uint64_t until_ns;
     struct tensor tensor;
 };
@@ -61,8 +64,9 @@ void lent_free(struct lent *lent)
     while (lent->is_watched)
         pthread_cond_wait(&lent->changed, &lent->lock);
     pthread_mutex_unlock(&lent->lock);
-    for (int i = 0; i < lent->count; i++)
-        give_back(&lent->loans[i].tensor);
+    for (int i = 0; i < LENT_MAX; i++)
+        if (lent->loans[i].mark)
+            give_back(&lent->loans[i].tensor);
     pthread_cond_destroy(&lent->changed);
     pthread_mutex_destroy(&lent->lock);
     free(lent);
@@ -72,17 +76,17 @@ void lent_free(struct lent *lent)
 
 static struct tensor take_locked(struct lent *lent, int index)
 {
-    struct tensor tensor = lent->loans[index].tensor;
-    lent->loans[index] = lent->loans[--lent->count];
-    return tensor;
+    lent->loans[index].mark = 0;
+    lent->count--;
+    return lent->loans[index].tensor;
 }
 
 static int take_late_locked(struct lent *lent, struct tensor out[LENT_MAX])
 {
     uint64_t now_ns = clock_monotonic_ns();
     int count = 0;
-    for (int i = lent->count - 1; i >= 0; i--)
-        if (lent->loans[i].until_ns <= now_ns)
+    for (int i = 0; i < LENT_MAX; i++)
+        if (lent->loans[i].mark && lent->loans[i].until_ns <= now_ns)
             out[count++] = take_locked(lent, i);
     return count;
 }
@@ -97,9 +101,9 @@ static void give_back_all(struct tensor *tensors, int count)
 
 static struct timespec first_end_locked(const struct lent *lent)
 {
-    uint64_t first_ns = lent->loans[0].until_ns;
-    for (int i = 1; i < lent->count; i++)
-        if (lent->loans[i].until_ns < first_ns)
+    uint64_t first_ns = UINT64_MAX;
+    for (int i = 0; i < LENT_MAX; i++)
+        if (lent->loans[i].mark && lent->loans[i].until_ns < first_ns)
             first_ns = lent->loans[i].until_ns;
     return (struct timespec){.tv_sec = (time_t)(first_ns / 1000000000),
                              .tv_nsec = (long)(first_ns % 1000000000)};
@@ -140,31 +144,44 @@ static void watch_locked(struct lent *lent)
 
 /* --- lending --- */
 
-bool lent_add(struct lent *lent, const struct loan *loan, const struct tensor *tensor,
-              uint64_t *address)
+/* -1: no loan has the number; 0 is that of places where nothing is lent. */
+static int find_locked(const struct lent *lent, int64_t request_id)
 {
-    struct tensor late[LENT_MAX];
-    struct held_loan added = {.loan = *loan, .until_ns = clock_monotonic_ns() + lent->loan_ns};
+    int i = 0;
+    while (i < LENT_MAX && lent->loans[i].mark != request_id)
+        i++;
+    return i < LENT_MAX ? i : -1;
+}
+
+bool lent_add(struct lent *lent, const struct loan *loan, const struct tensor *tensor,
+              struct near_place *place)
+{
+    struct tensor late[LENT_MAX], shared;
     struct error err;
-    tensor_share(&added.tensor, tensor);
-    if (!held_add(&added.tensor, &err)) {
-        tensor_release(&added.tensor); /* who sends it instead will say so */
+    tensor_share(&shared, tensor);
+    if (!held_add(&shared, &err)) {
+        tensor_release(&shared); /* who sends it instead will say so */
         return false;
     }
     pthread_mutex_lock(&lent->lock);
     int late_count = take_late_locked(lent, late);
-    bool ok = loan->request_id && lent->count < LENT_MAX;
-    for (int i = 0; ok && i < lent->count; i++)
-        ok = lent->loans[i].loan.request_id != loan->request_id;
+    int free = find_locked(lent, 0);
+    bool ok = loan->request_id && free >= 0 && find_locked(lent, loan->request_id) < 0;
     if (ok) {
-        *address = (uint64_t)(uintptr_t)added.tensor.data;
-        lent->loans[lent->count++] = added;
+        struct held_loan *added = &lent->loans[free];
+        added->step_id = loan->step_id;
+        added->until_ns = clock_monotonic_ns() + lent->loan_ns;
+        added->tensor = shared;
+        added->mark = loan->request_id;
+        *place = (struct near_place){(uint64_t)(uintptr_t)shared.data,
+                                     (uint64_t)(uintptr_t)&added->mark};
+        lent->count++;
         watch_locked(lent);
     }
     pthread_mutex_unlock(&lent->lock);
     give_back_all(late, late_count);
     if (!ok)
-        give_back(&added.tensor);
+        give_back(&shared);
     return ok;
 }
 
@@ -172,15 +189,12 @@ bool lent_end(struct lent *lent, int64_t request_id)
 {
     struct tensor tensor = {0};
     pthread_mutex_lock(&lent->lock);
-    bool found = false;
-    for (int i = 0; i < lent->count && !found; i++) {
-        found = lent->loans[i].loan.request_id == request_id;
-        if (found)
-            tensor = take_locked(lent, i);
-    }
+    int found = request_id ? find_locked(lent, request_id) : -1;
+    if (found >= 0)
+        tensor = take_locked(lent, found);
     pthread_mutex_unlock(&lent->lock);
     give_back(&tensor);
-    return found;
+    return found >= 0;
 }
 
 void lent_end_step(struct lent *lent, int64_t step_id)
@@ -188,8 +202,8 @@ void lent_end_step(struct lent *lent, int64_t step_id)
     struct tensor ended[LENT_MAX];
     int count = 0;
     pthread_mutex_lock(&lent->lock);
-    for (int i = lent->count - 1; i >= 0; i--)
-        if (lent->loans[i].loan.step_id == step_id)
+    for (int i = 0; lent->count && i < LENT_MAX; i++)
+        if (lent->loans[i].mark && lent->loans[i].step_id == step_id)
             ended[count++] = take_locked(lent, i);
     pthread_mutex_unlock(&lent->lock);
     give_back_all(ended, count);
@@ -199,8 +213,8 @@ bool lent_has_step(struct lent *lent, int64_t step_id)
 {
     pthread_mutex_lock(&lent->lock);
     bool has = false;
-    for (int i = 0; i < lent->count && !has; i++)
-        has = lent->loans[i].loan.step_id == step_id;
+    for (int i = 0; lent->count && i < LENT_MAX && !has; i++)
+        has = lent->loans[i].mark && lent->loans[i].step_id == step_id;
     pthread_mutex_unlock(&lent->lock);
     return has;
 }

@@ -1,8 +1,8 @@
 /*
  * lent.h - tensors that tasks of this machine read from this one's memory, by request.
  *
- * Each is held until its reader says that it has read it, its step ends, or its time is over; a
- * reader that is told that it came too late has read what may no longer have been the tensor.
+ * Each is held until its reader says that it has read it, its step ends, or its time is over.
+ * As long as it is held the request's number stands at its mark, where the reader looks last.
  * Callable from any thread.
  */
 #pragma once
@@ -10,6 +10,7 @@
 #include "base/base.h"
 
 struct lent;
+struct near_place;
 struct tensor;
 
 enum {
@@ -29,7 +30,7 @@ void lent_free(struct lent *lent); /* NULL is fine */
 /* Shares the tensor and says where its elements are; false when too many or too much (held.h)
  * are lent, or another has the number. */
 bool lent_add(struct lent *lent, const struct loan *loan, const struct tensor *tensor,
-              uint64_t *address);
+              struct near_place *place);
 
 /* The reader is done; whether the tensor was held until now. */
 bool lent_end(struct lent *lent, int64_t request_id);

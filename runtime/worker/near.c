@@ -43,16 +43,31 @@ static bool read_all(pid_t pid, uint64_t address, void *to, size_t size)
     return true;
 }
 
-bool near_read(const struct near_process *process, uint64_t address, void *to, size_t size,
-               struct error *err)
+static bool not_readable(const struct near_process *process, struct error *err)
+{
+    return error_errno(err, UNAVAILABLE, "cannot read the memory of process %d",
+                       (int)process->pid);
+}
+
+bool near_prove(const struct near_process *process, struct error *err)
 {
     unsigned char proof[NEAR_NONCE_BYTES];
-    if (!read_all(process->pid, address, to, size) ||
-        !read_all(process->pid, process->proof, proof, sizeof(proof)))
-        return error_errno(err, UNAVAILABLE, "cannot read the memory of process %d",
-                           (int)process->pid);
-    if (memcmp(proof, process->nonce, sizeof(proof)) != 0)
-        return fail(err, UNAVAILABLE, "process %d is not the task that it was",
-                    (int)process->pid);
-    return true;
+    if (!read_all(process->pid, process->proof, proof, sizeof(proof)))
+        return not_readable(process, err);
+    return !memcmp(proof, process->nonce, sizeof(proof)) ||
+           fail(err, UNAVAILABLE, "process %d is not the task that it was", (int)process->pid);
+}
+
+bool near_read(const struct near_process *process, const struct near_place *place,
+               int64_t request_id, void *to, size_t size, struct error *err)
+{
+    int64_t mark;
+    if (!read_all(process->pid, place->address, to, size))
+        return not_readable(process, err);
+    if (!near_prove(process, err))
+        return false;
+    if (!read_all(process->pid, place->mark, &mark, sizeof(mark)))
+        return not_readable(process, err);
+    return mark == request_id ||
+           fail(err, UNAVAILABLE, "a tensor was read after it had been given up");
 }

@@ -5,7 +5,8 @@
  * receiver wants it: no socket, no encryption, no memory besides.  Nobody is believed to be
  * near.  Two tasks meet: the one that will read says which host, user and process space it is
  * of, with a nonce; the other, if of the same, keeps the nonce in its memory and says where.
- * What is read there is the proof, and it is read again with everything that is read later.
+ * What is read there is the proof, and it is read again with everything that is read later; so
+ * is the number of the request, which stands there only as long as the tensor does.
  */
 #pragma once
 
@@ -24,10 +25,21 @@ struct near_process {
     unsigned char nonce[NEAR_NONCE_BYTES];
 };
 
+/* Where a tensor is that its task lends. */
+struct near_place {
+    uint64_t address; /* of the elements; 0: none is lent */
+    uint64_t mark;    /* of the request's number, an int64_t, which stands there until the
+                         elements may change */
+};
+
 /* The boot of the system, the user and the process space; fails where they cannot be told. */
 bool near_host(char out[NEAR_HOST_BYTES], struct error *err) CHECKED;
 
-/* Reads `size` bytes, and the proof.  Fails with UNAVAILABLE when the process is gone, is
- * another one, or the system does not let it be read. */
-bool near_read(const struct near_process *process, uint64_t address, void *to, size_t size,
-               struct error *err) CHECKED;
+/* Reads the proof.  Fails with UNAVAILABLE when the process is gone, is another one, or the
+ * system does not let it be read. */
+bool near_prove(const struct near_process *process, struct error *err) CHECKED;
+
+/* Reads `size` bytes of elements, then the proof and the mark.  Fails as above, and when what
+ * was lent by that request was taken back before it had been read. */
+bool near_read(const struct near_process *process, const struct near_place *place,
+               int64_t request_id, void *to, size_t size, struct error *err) CHECKED;

@@ -61,7 +61,7 @@ static int next(struct rpc_source *source, struct rpc_piece pieces[RPC_PIECES_MA
     int count = 0;
     if (!outgoing->has_begun) {
         struct str head = {0};
-        wire_write_received_head(&outgoing->value, outgoing->follows, 0, &head);
+        wire_write_received_head(&outgoing->value, outgoing->follows, NULL, &head);
         outgoing->has_begun = true;
         size_t size = head.size;
         char *bytes = str_take(&head);
@@ -125,16 +125,16 @@ void outgoing_reply(struct rpc_call *call, const struct tensor *value, bool dead
 void outgoing_lend(struct rpc_call *call, const struct tensor *value, bool dead,
                    struct worker *worker, const struct loan *loan)
 {
-    uint64_t address;
+    struct near_place place;
     bool lends = !dead && BIT(value->dtype) & DTYPES_PLAIN &&
                  tensor_bytes(value) >= WIRE_NEAR_BYTES &&
-                 worker_lend(worker, loan, value, &address);
+                 worker_lend(worker, loan, value, &place);
     if (!lends) {
         outgoing_reply(call, value, dead, true);
         return;
     }
     struct str head = {0};
-    wire_write_received_head(value, false, address, &head);
+    wire_write_received_head(value, false, &place, &head);
     rpc_call_reply(call, head.data, head.size);
     str_release(&head);
 }

@@ -57,14 +57,13 @@ static void met(void *arg, const struct str *response, const struct error *err)
     struct meeting *meeting = arg;
     struct remote *remote = meeting->remote;
     struct near_process *near = &meeting->near;
-    unsigned char nonce[NEAR_NONCE_BYTES];
     struct error bad;
     int64_t pid;
     bool is_near =
         !err && wire_read_met(response->data, response->size, &pid, &near->proof, &bad);
     if (is_near) {
         near->pid = (pid_t)pid;
-        is_near = near_read(near, near->proof, nonce, sizeof(nonce), &bad);
+        is_near = near_prove(near, &bad);
     }
     pthread_mutex_lock(&remote->lock);
     if (remote->peer == PEER_MEETS) {
@@ -121,7 +120,6 @@ struct asked {
     struct incoming incoming;
     struct near_process near;
     struct remote *remote;
-    int64_t request_id;
     rendezvous_receiver *receiver;
     void *arg;
     int64_t asked_us;
@@ -169,20 +167,12 @@ static bool take(struct rpc_sink *sink, const struct rpc_span *spans, int count,
         return fail(err, INVALID, "an answer to RecvTensor goes on behind its tensor");
     if (!incoming_take(&asked->incoming, spans, count, err))
         return false;
-    if (!asked->incoming.missing && !asked->incoming.was_lent)
+    if (!asked->incoming.missing)
         give(asked, NULL);
     return true;
 }
 
-static void finish(const struct asked *asked, rpc_done *done, void *arg)
-{
-    struct str request = {0};
-    wire_write_finished(asked->request_id, &request);
-    rpc_client_start(asked->remote->client, SERVICE_FINISHED, &request, done, arg);
-    str_release(&request);
-}
-
-/* What could not be read is given back, too; if that fails its step's end does it. */
+/* If this fails its step's end does it. */
 static void given_back(void *arg, const struct str *response, const struct error *err)
 {
     (void)arg;
@@ -190,18 +180,13 @@ static void given_back(void *arg, const struct str *response, const struct error
     (void)err;
 }
 
-/* It held the tensor until it had been read, or says that it did not. */
-static void confirmed(void *arg, const struct str *response, const struct error *err)
+/* What was lent is not needed any more, whether it could be read or not. */
+static void give_back(const struct asked *asked)
 {
-    struct asked *asked = arg;
-    struct error late;
-    (void)response;
-    if (err && err->code == NOT_FOUND) {
-        (void)fail(&late, UNAVAILABLE, "a tensor was read after it had been given up");
-        err = &late;
-    }
-    give(asked, err);
-    free(asked);
+    struct str request = {0};
+    wire_write_finished(asked->incoming.request_id, &request);
+    rpc_client_start(asked->remote->client, SERVICE_FINISHED, &request, given_back, NULL);
+    str_release(&request);
 }
 
 static void received(struct rpc_sink *sink, const struct error *err)
@@ -212,12 +197,8 @@ static void received(struct rpc_sink *sink, const struct error *err)
         err = &bad;
     if (err && (err->code == UNIMPLEMENTED || err->code == UNAVAILABLE))
         set_peer(asked->remote, PEER_UNKNOWN); /* another process may serve the address */
-    if (!err && asked->incoming.was_lent) {
-        finish(asked, confirmed, asked);
-        return;
-    }
     if (asked->incoming.was_lent)
-        finish(asked, given_back, NULL);
+        give_back(asked);
     if (!asked->is_given)
         give(asked, err);
     free(asked);
@@ -231,7 +212,7 @@ void remote_receive(struct worker_link *link, int64_t step_id, const char *key,
     struct str request = {0};
     *asked = (struct asked){.base = {take, received},
                             .remote = remote,
-                            .request_id = remote_request_id(remote),
+                            .incoming.request_id = remote_request_id(remote),
                             .receiver = receiver,
                             .arg = arg,
                             .asked_us = (int64_t)clock_wall_us()};
@@ -239,7 +220,7 @@ void remote_receive(struct worker_link *link, int64_t step_id, const char *key,
     asked->incoming.near = peer == PEER_NEAR ? &asked->near : NULL;
     const struct wire_receive in = {.step_id = step_id,
                                     .key = key,
-                                    .request_id = asked->request_id,
+                                    .request_id = asked->incoming.request_id,
                                     .near = peer == PEER_NEAR};
     wire_write_receive(&in, &request);
     rpc_client_start_into(remote->client,

@@ -22,7 +22,7 @@ struct worker;
 /* Whether a task may read this one's memory: see near.h. */
 #define SERVICE_MEET "/trainyard.WorkerService/Meet"
 
-/* A tensor was read from this task's memory: NOT_FOUND if it was not held until now.  The
+/* A tensor that was lent is not needed any more: NOT_FOUND if it was not held until now.  The
  * request is that of MarkRecvFinished, which is TensorFlow's and promises nothing. */
 #define SERVICE_FINISHED "/trainyard.WorkerService/Finished"
 

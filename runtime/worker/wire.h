@@ -8,6 +8,7 @@
 #include "proto/rpc.h"
 #include "runtime/device.h"
 #include "runtime/tensor.h"
+#include "runtime/worker/near.h"
 
 struct arena;
 struct str;
@@ -62,9 +63,9 @@ struct wire_receive {
 struct wire_received {
     struct tensor value; /* owned; none when dead */
     bool dead;
-    int64_t content_bytes; /* of elements that lie apart, which `value` lacks; 0: none does */
-    int64_t sent_us;       /* when it was sent, by the sender's clock; 0: it does not say */
-    uint64_t address;      /* of these in the sender's memory; 0: they follow */
+    int64_t content_bytes;   /* of elements that lie apart, which `value` lacks; 0: none does */
+    int64_t sent_us;         /* when it was sent, by the sender's clock; 0: it does not say */
+    struct near_place place; /* of these in the sender's memory; none: they follow */
 };
 
 struct wire_meet {
@@ -152,10 +153,10 @@ void wire_write_received(const struct tensor *value, bool dead, struct str *out)
 /*
  * What comes before the elements of a tensor of a plain type: in the same message (TensorFlow's
  * form; nothing comes after them), or, when it `follows`, in messages of their own, or, where
- * there is an `address`, nowhere.
+ * there is a `place` (else NULL), nowhere.
  */
-void wire_write_received_head(const struct tensor *value, bool follows, uint64_t address,
-                              struct str *out);
+void wire_write_received_head(const struct tensor *value, bool follows,
+                              const struct near_place *place, struct str *out);
 
 /* `content_bytes`: of elements that were lifted out of the message; else 0. */
 bool wire_read_received(const void *bytes, size_t size, size_t content_bytes,

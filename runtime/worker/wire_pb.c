@@ -14,6 +14,8 @@
 #include "runtime/worker/wire.h"
 #include "tensorflow/worker.pb-c.h"
 
+enum { EXCHANGE = 2 }; /* the form of what only tasks of ours say to each other */
+
 static struct arena *arena_for(size_t size)
 {
     return arena_new_limited(size * LIMIT_MESSAGE_EXPANSION + LIMIT_MESSAGE_EXPANSION_BASE);
@@ -361,7 +363,7 @@ void wire_write_status(const struct device *devices, int count, struct str *out)
     struct arena *arena = arena_new();
     Tensorflow__GetStatusResponse response = TENSORFLOW__GET_STATUS_RESPONSE__INIT;
     Tensorflow__DeviceLocality locality = TENSORFLOW__DEVICE_LOCALITY__INIT;
-    response.exchange = 1;
+    response.exchange = EXCHANGE;
     response.n_device_attributes = (size_t)count;
     response.device_attributes =
         arena_array(arena, (size_t)count, sizeof(*response.device_attributes));
@@ -409,7 +411,7 @@ bool wire_read_status(const void *bytes, size_t size, struct device *devices, in
         message_unpack(&tensorflow__get_status_response__descriptor, bytes, size, arena, err);
     bool ok = response;
     *count = 0;
-    *exchanges = ok && response->exchange == 1;
+    *exchanges = ok && response->exchange == EXCHANGE;
     for (size_t i = 0; ok && i < response->n_device_attributes; i++) {
         if (!is_known(response->device_attributes[i]))
             continue;

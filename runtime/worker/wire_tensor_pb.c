@@ -139,8 +139,8 @@ static size_t varint_bytes(uint64_t value)
 
 enum { TAG_TENSOR = 1 << 3 | 2, TAG_DTYPE = 1 << 3, TAG_CONTENT = 4 << 3 | 2 };
 
-void wire_write_received_head(const struct tensor *value, bool follows, uint64_t address,
-                              struct str *out)
+void wire_write_received_head(const struct tensor *value, bool follows,
+                              const struct near_place *place, struct str *out)
 {
     struct arena *arena = arena_new();
     struct str kind = {0};
@@ -148,11 +148,12 @@ void wire_write_received_head(const struct tensor *value, bool follows, uint64_t
     Tensorflow__RecvTensorResponse response = TENSORFLOW__RECV_TENSOR_RESPONSE__INIT;
     Tensorflow__TensorProto *tensor = tensor_pack(value, false, arena);
     response.send_start_micros = (int64_t)clock_wall_us();
-    bool apart = follows || address;
+    bool apart = follows || place;
     if (apart) {
         response.tensor = tensor;
         response.content_bytes = (int64_t)content;
-        response.address = address;
+        response.address = place ? place->address : 0;
+        response.mark = place ? place->mark : 0;
     }
     message_pack(&response.base, out);
     if (!apart) {
@@ -179,7 +180,7 @@ bool wire_read_received(const void *bytes, size_t size, size_t content_bytes,
                                   .sent_us = ok ? response->send_start_micros : 0};
     if (ok && response->content_bytes) {
         out->content_bytes = response->content_bytes;
-        out->address = response->address;
+        out->place = (struct near_place){response->address, response->mark};
         if (content_bytes || (response->tensor && response->tensor->tensor_content.len))
             ok = fail(err, INVALID, "an answer to RecvTensor holds elements, and more follow");
     }

@@ -329,9 +329,9 @@ bool worker_withdraw(struct worker *worker, int64_t step_id, const char *key, co
 }
 
 bool worker_lend(struct worker *worker, const struct loan *loan, const struct tensor *tensor,
-                 uint64_t *address)
+                 struct near_place *place)
 {
-    if (!lent_add(worker->lent, loan, tensor, address))
+    if (!lent_add(worker->lent, loan, tensor, place))
         return false;
     /* The step may have ended since it gave the tensor, and its loans with it. */
     bool over = worker_step_is_over(worker, loan->step_id);

@@ -10,6 +10,7 @@
 #include "runtime/worker/link.h"
 
 struct loan;
+struct near_place;
 struct resources;
 struct worker;
 
@@ -81,7 +82,7 @@ void worker_receive(struct worker *worker, int64_t step_id, const char *key,
  * the step is over; what is lent in a step ends with it.
  */
 bool worker_lend(struct worker *worker, const struct loan *loan, const struct tensor *tensor,
-                 uint64_t *address);
+                 struct near_place *place);
 /* Its reader is done; whether it was held until now. */
 bool worker_lend_end(struct worker *worker, int64_t request_id);
 int worker_lent_count(const struct worker *worker);

@@ -69,7 +69,8 @@ static inline bool receive_by(struct rpc_client *client, const char *method,
                               struct got *got)
 {
     struct str request = {0};
-    *got = (struct got){.base = {got_take, got_done}, .incoming.near = near};
+    *got = (struct got){.base = {got_take, got_done},
+                        .incoming = {.near = near, .request_id = in->request_id}};
     pthread_mutex_init(&got->lock, NULL);
     pthread_cond_init(&got->changed, NULL);
     wire_write_receive(in, &request);

@@ -114,11 +114,21 @@ TEST(near_tasks_read_each_others_memory)
     CHECK_OK(tensor_init(&flags, BOOL, &SHAPE(2000000), &err), &err);
     memset(flags.data, 7, 2000000);
     struct str head = {0};
-    wire_write_received_head(&flags, false, (uint64_t)(uintptr_t)flags.data, &head);
+    int64_t mark = 9;
+    const struct near_place place = {(uint64_t)(uintptr_t)flags.data,
+                                     (uint64_t)(uintptr_t)&mark};
+    wire_write_received_head(&flags, false, &place, &head);
     const struct rpc_span span = {head.data, head.size};
-    struct incoming incoming = {.near = &near};
+    struct incoming incoming = {.near = &near, .request_id = 9};
     CHECK_OK(incoming_take(&incoming, &span, 1, &err) && incoming_end(&incoming, &err), &err);
     CHECK_INT(((uint8_t *)incoming.value.data)[1999999], 1);
+    incoming_release(&incoming);
+    /* It was taken back, and perhaps changed, before all was read. */
+    mark = 0;
+    incoming = (struct incoming){.near = &near, .request_id = 9};
+    CHECK(!incoming_take(&incoming, &span, 1, &err));
+    CHECK_INT(err.code, UNAVAILABLE);
+    CHECK(strstr(err.text, "a tensor was read after it had been given up"));
     incoming_release(&incoming);
     str_release(&head);
     tensor_release(&flags);
@@ -138,7 +148,7 @@ TEST(near_tasks_read_each_others_memory)
     CHECK(strstr(err.text, "a task that is not near says where its memory is"));
     incoming_release(&got.incoming);
     near.proof = 8;
-    CHECK(!near_read(&near, 16, value.data, 4, &err));
+    CHECK(!near_prove(&near, &err));
     CHECK(strstr(err.text, "cannot read the memory of process"));
 
     tensor_release(&value);
@@ -193,15 +203,16 @@ TEST(loans_are_counted)
 {
     struct lent *lent = lent_new(LENT_MS);
     struct tensor value = zeros(10);
-    uint64_t address;
+    struct near_place place;
     for (int i = 1; i <= LENT_MAX; i++)
-        CHECK(lent_add(lent, &(struct loan){1, i}, &value, &address));
-    CHECK(address == (uintptr_t)value.data);
-    CHECK(!lent_add(lent, &(struct loan){1, LENT_MAX + 1}, &value, &address));
-    CHECK(lent_end(lent, 5) && !lent_end(lent, 5));
-    CHECK(!lent_add(lent, &(struct loan){1, 6}, &value, &address));
-    CHECK(!lent_add(lent, &(struct loan){1, 0}, &value, &address));
-    CHECK(lent_add(lent, &(struct loan){2, 5}, &value, &address));
+        CHECK(lent_add(lent, &(struct loan){1, i}, &value, &place));
+    CHECK(place.address == (uintptr_t)value.data);
+    CHECK_INT(*(const int64_t *)(uintptr_t)place.mark, LENT_MAX);
+    CHECK(!lent_add(lent, &(struct loan){1, LENT_MAX + 1}, &value, &place));
+    CHECK(lent_end(lent, 5) && !lent_end(lent, 5) && !lent_end(lent, 0));
+    CHECK(!lent_add(lent, &(struct loan){1, 6}, &value, &place));
+    CHECK(!lent_add(lent, &(struct loan){1, 0}, &value, &place));
+    CHECK(lent_add(lent, &(struct loan){2, 5}, &value, &place));
     lent_end_step(lent, 1);
     CHECK_INT(lent_count(lent), 1);
     lent_free(lent);
@@ -221,16 +232,16 @@ TEST(loans_end_with_their_time)
 {
     struct lent *lent = lent_new(30);
     struct tensor value = zeros(10);
-    uint64_t address;
+    struct near_place place;
     for (int round = 0; round < 3; round++) {
-        CHECK(lent_add(lent, &(struct loan){1, 7}, &value, &address));
+        CHECK(lent_add(lent, &(struct loan){1, 7}, &value, &place));
         usleep(10000);
-        CHECK(lent_add(lent, &(struct loan){1, 8}, &value, &address));
+        CHECK(lent_add(lent, &(struct loan){1, 8}, &value, &place));
         CHECK(!tensor_is_exclusive(&value));
         await_exclusive(&value);
         CHECK_INT(lent_count(lent), 0);
     }
-    CHECK(lent_add(lent, &(struct loan){1, 7}, &value, &address));
+    CHECK(lent_add(lent, &(struct loan){1, 7}, &value, &place));
     lent_free(lent);
     CHECK(tensor_is_exclusive(&value));
     tensor_release(&value);
@@ -253,7 +264,7 @@ TEST(loans_end_with_their_step)
     struct near_process near;
     struct got got;
     char key[300], host[NEAR_HOST_BYTES];
-    uint64_t address;
+    struct near_place place;
     send_key(key);
     CHECK_OK(near_host(host, &err), &err);
     CHECK_OK(meet_ps(client, host, &near), &err);
@@ -267,8 +278,8 @@ TEST(loans_end_with_their_step)
     CHECK(!finish(client, 1));
     CHECK_INT(err.code, NOT_FOUND);
     /* Nor is anything lent in it any more. */
-    CHECK(!worker_lend(cluster->workers[0], &(struct loan){300, 2}, &value, &address));
-    CHECK(worker_lend(cluster->workers[0], &(struct loan){301, 2}, &value, &address));
+    CHECK(!worker_lend(cluster->workers[0], &(struct loan){300, 2}, &value, &place));
+    CHECK(worker_lend(cluster->workers[0], &(struct loan){301, 2}, &value, &place));
     CHECK_INT(worker_lent_count(cluster->workers[0]), 1);
     CHECK(worker_lend_end(cluster->workers[0], 2));
     tensor_release(&value);
@@ -444,7 +455,7 @@ TEST(each_end_counts_what_it_has)
 
     struct str head = {0};
     struct incoming incoming = {0};
-    wire_write_received_head(&value, true, 0, &head);
+    wire_write_received_head(&value, true, NULL, &head);
     const struct rpc_span span = {head.data, head.size};
     held_set_max(3999999);
     CHECK_FAILS(incoming_take(&incoming, &span, 1, &err), &err, EXHAUSTED);
@@ -502,7 +513,7 @@ TEST(chunks_that_do_not_fit_are_refused)
     struct str head = {0}, chunk = {0}, whole = {0};
     CHECK_OK(tensor_init(&value, F32, &SHAPE(1000), &err), &err);
     memset(value.data, 0, 4000);
-    wire_write_received_head(&value, true, 0, &head);
+    wire_write_received_head(&value, true, NULL, &head);
     memset(str_extend(&chunk, 2500), 1, 2500);
 
     struct incoming incoming = {0};
