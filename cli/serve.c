@@ -104,6 +104,8 @@ int serve_main(int argc, char **argv)
         {"lost-ms", OPTION_NUMBER, &options.lost_ms,
          "a silent node's tasks are given up after this (300000)"},
         {"grace-ms", OPTION_NUMBER, &options.grace_ms, "from TERM to KILL (30000)"},
+        {"unkillable-ms", OPTION_NUMBER, &options.unkillable_ms,
+         "after KILL, until the node of a task that still runs is drained (60000)"},
         {"backoff-ms", OPTION_NUMBER, &options.backoff_ms, "before a second attempt (10000)"},
         {0},
     };

@@ -246,6 +246,11 @@ void scheduler_job_send_start(const struct job *job, const struct task *task,
 
 /* The intent that is stored as this reason of state stopping. */
 enum intent scheduler_intent(const char *reason, bool *killed);
+const char *scheduler_intent_name(const struct job *job); /* of its intent: that reason */
+
+/* Tells of a job that is stopping; why it does is said with it, as it is now. */
+void scheduler_intent_note(const struct job *job, const char *text,
+                           struct scheduler_actions *actions);
 
 /* Ends the attempt for a job of higher priority: TERM, and the queue again. */
 void scheduler_job_preempt(struct scheduler *s, struct job *job, const struct job *winner,

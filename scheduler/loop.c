@@ -393,6 +393,7 @@ struct loop *loop_new(const struct loop_options *options, struct error *err)
     loop->options.suspect_us = option_us(options->suspect_ms, defaults->suspect_us);
     loop->options.lost_us = option_us(options->lost_ms, defaults->lost_us);
     loop->options.grace_us = option_us(options->grace_ms, defaults->grace_us);
+    loop->options.unkillable_us = option_us(options->unkillable_ms, defaults->unkillable_us);
     loop->options.backoff_us = option_us(options->backoff_ms, defaults->backoff_us);
     loop->options.backoff_max_us = 36 * loop->options.backoff_us;
     if (loop->options.suspect_us / 2 < loop->options.stall_us)

@@ -21,10 +21,11 @@ struct loop;
 struct loop_options {
     struct db *db;
     /* In milliseconds; 0 takes the default. */
-    int64_t suspect_ms; /* 6000: a node silent for so long gets nothing new */
-    int64_t lost_ms;    /* 300000: ... and its tasks are given up */
-    int64_t grace_ms;   /* 30000: from TERM to KILL */
-    int64_t backoff_ms; /* 10000: before the second attempt; doubles, to 36 times this */
+    int64_t suspect_ms;    /* 6000: a node silent for so long gets nothing new */
+    int64_t lost_ms;       /* 300000: ... and its tasks are given up */
+    int64_t grace_ms;      /* 30000: from TERM to KILL */
+    int64_t unkillable_ms; /* 60000: after KILL, until the node is drained */
+    int64_t backoff_ms;    /* 10000: before the second attempt; doubles, to 36 times this */
 };
 
 /* --- for server/serve.c --- */

@@ -6,21 +6,6 @@
 
 /* --- words --- */
 
-static const char *const intents[] = {"",       "DONE",    "FAULT", "TIME",
-                                      "CANCEL", "PREEMPT", "PAUSE"};
-
-enum intent scheduler_intent(const char *reason, bool *killed)
-{
-    *killed = strcmp(reason, "KILL") == 0;
-    if (*killed)
-        return INTENT_CANCEL;
-    for (int i = 1; i < ARRAY_LEN(intents); i++) {
-        if (strcmp(intents[i], reason) == 0)
-            return (enum intent)i;
-    }
-    return INTENT_FAULT; /* of another version: then the tasks' own ends decide */
-}
-
 static const char *exit_words(enum exit_reason reason)
 {
     switch (reason) {
@@ -208,7 +193,7 @@ static void job_stop(struct scheduler *s, struct job *job, enum intent intent, c
     job->runs = false;
     job->intent = intent;
     job->unkillable_us = now_us + s->options.grace_us + s->options.unkillable_us;
-    job_change(job, JOB_STOPPING, job->killed ? "KILL" : intents[intent], text, actions);
+    job_change(job, JOB_STOPPING, scheduler_intent_name(job), text, actions);
     for (int i = 0; i < job->tasks_count; i++) {
         if (job->tasks[i].state != TASK_EXITED)
             scheduler_job_send_stop(s, job, &job->tasks[i], actions);
@@ -237,13 +222,8 @@ void scheduler_job_cancel(struct scheduler *s, struct job *job, bool kill, uint6
                    job->intent == INTENT_PREEMPT || job->intent == INTENT_PAUSE;
     if (cancels)
         job->intent = INTENT_CANCEL;
-    if (cancels || kills) {
-        struct scheduler_action *note = scheduler_act(actions, DO_NOTE);
-        note->job = job->number;
-        note->attempt = job->attempt;
-        note->reason = job->killed ? "KILL" : intents[job->intent];
-        note->text = text;
-    }
+    if (cancels || kills)
+        scheduler_intent_note(job, text, actions);
     for (int i = 0; kills && i < job->tasks_count; i++) {
         if (job->tasks[i].state != TASK_EXITED)
             scheduler_job_send_stop(s, job, &job->tasks[i], actions);
@@ -570,6 +550,27 @@ uint64_t scheduler_job_next_us(const struct scheduler *s, const struct job *job)
     return job_runs_out_us(job);
 }
 
+/* Its tasks that still run have their nodes drained; who wonders why it goes on is told. */
+static void job_cannot_be_killed(struct scheduler *s, const struct job *job,
+                                 struct scheduler_actions *actions)
+{
+    for (int i = 0; i < job->tasks_count; i++) {
+        const struct task *task = &job->tasks[i];
+        if (task->state == TASK_EXITED || !task->node->session)
+            continue; /* of a silent node nothing is known; it gets its own verdict */
+        scheduler_node_drain(s, task->node, true,
+                             arena_printf(actions->arena,
+                                          "drained: %s:%d of job %lld cannot be killed",
+                                          task->role, task->index, (long long)job->number),
+                             actions);
+        scheduler_intent_note(
+            job,
+            arena_printf(actions->arena, "%s:%d cannot be killed: its node %s gets nothing new",
+                         task->role, task->index, task->node->name),
+            actions);
+    }
+}
+
 void scheduler_job_tick(struct scheduler *s, struct job *job, uint64_t now_us,
                         struct scheduler_actions *actions)
 {
@@ -580,15 +581,7 @@ void scheduler_job_tick(struct scheduler *s, struct job *job, uint64_t now_us,
         s->dirty = true;
     } else if (job->state == JOB_STOPPING) {
         job->unkillable_us = UINT64_MAX;
-        for (int i = 0; i < job->tasks_count; i++) {
-            const struct task *task = &job->tasks[i];
-            if (task->state == TASK_EXITED || !task->node->session)
-                continue; /* of a silent node nothing is known; it gets its own verdict */
-            const char *why =
-                arena_printf(actions->arena, "drained: %s:%d of job %lld cannot be killed",
-                             task->role, task->index, (long long)job->number);
-            scheduler_node_drain(s, task->node, true, why, actions);
-        }
+        job_cannot_be_killed(s, job, actions);
     } else {
         const char *text = arena_printf(actions->arena, "ran for %llu s, the longest it may",
                                         (unsigned long long)(job->stop_us / 1000000));

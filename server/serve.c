@@ -160,6 +160,7 @@ static bool start_scheduler(struct serve *s, const struct serve_options *options
         .suspect_ms = options->suspect_ms,
         .lost_ms = options->lost_ms,
         .grace_ms = options->grace_ms,
+        .unkillable_ms = options->unkillable_ms,
         .backoff_ms = options->backoff_ms,
     };
     s->loop = loop_new(&loop, err);

@@ -19,7 +19,7 @@ struct serve_options {
     bool no_agent;                    /* no tasks on this machine */
     int fake_gpus;                    /* of the embedded agent */
     int64_t cpu_millis, memory_bytes; /* of it; 0: all there is */
-    int64_t suspect_ms, lost_ms, grace_ms, backoff_ms; /* 0: defaults (scheduler/loop.h) */
+    int64_t suspect_ms, lost_ms, grace_ms, unkillable_ms, backoff_ms; /* 0: as in loop.h */
     const char *engine_config; /* file: an engine that brings nodes (docs/engines.md); NULL */
     const char *task_user;     /* of the embedded agent: "FIRST-LAST", or NULL */
     int64_t token_rate;        /* requests a second of one token or session; 0: any number */

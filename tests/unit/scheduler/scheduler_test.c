@@ -364,6 +364,8 @@ TEST(scheduler_drains_the_node_of_an_unkillable_task)
     CHECK(!action(&world, DO_NODE, 0));
     passes(&world, 1, session);
     CHECK(action(&world, DO_NODE, 0)->draining);
+    CHECK_TEXT(action(&world, DO_NOTE, 0)->text,
+               "worker:0 cannot be killed: its node n1 gets nothing new");
     enum job_state state;
     CHECK(scheduler_job_state(world.scheduler, 1, &state));
     CHECK_INT(state, JOB_STOPPING); /* its room is not given to others */
