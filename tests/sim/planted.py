@@ -73,7 +73,7 @@ BUGS = [
 SQLITE = ("scheduler/loop_commit.c", "scheduler/loop_load.c", "db/ship.c")
 
 CORE = ["scheduler/" + name + ".c" for name in (
-    "explain fit match queue refuse scheduler scheduler_after scheduler_books scheduler_failure scheduler_job scheduler_node scheduler_pass scheduler_preempt "
+    "explain fit match queue refuse scheduler scheduler_after scheduler_books scheduler_failure scheduler_intent scheduler_job scheduler_node scheduler_pass scheduler_preempt "
     "scheduler_keep scheduler_reserve scheduler_share loop_commit loop_load agent/core agent/cursor").split()] + ["server/partials.c", "db/ship.c", "proto/agent_words.c"]
 SIM = ["tests/sim/" + name + ".c" for name in "agent disk machine server sim store world".split()]
 FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-O1", "-w"]

@@ -22,6 +22,15 @@ check "the spec is shown with all of it" has "$(api GET "/api/v1/jobs/$job/spec"
 body=$(api POST /api/v1/jobs '{"command": ["true"], "restart": {"on": ["bad luck"]}}')
 check "an unknown fault is refused" has "$body" 'unknown fault \"bad luck\"'
 
+# --- too much memory (F27) ---
+beside=$(runs '{"max": 0}' 'sleep 3')
+job=$(field "$(api POST /api/v1/jobs '{"command": ["python3", "-c", "import time; held = bytearray(300 << 20); time.sleep(100)"],
+    "tasks": {"worker": {"cpus": 1, "memory_bytes": 67108864}}, "restart": {"max": 1}}')" number)
+check too_much_memory_ends_it wait_for 20 is_state "$job" failed
+check too_much_memory_is_named has "$(api GET "/api/v1/jobs/$job")" "it used more than the 67108864 bytes of memory that it asked for"
+check too_much_memory_is_tried_so_often same "$(field "$(api GET "/api/v1/jobs/$job")" attempt)" 2
+check too_much_memory_costs_no_other wait_for 10 is_state "$beside" succeeded
+
 # --- which nodes ---
 job=$(runs '{"max": 9, "exclude_bad_nodes": 2}' 'kill -9 $$')
 waits_for() { has "$(api GET "/api/v1/jobs/$job/explain")" "\"code\":\"$1\""; }

@@ -491,6 +491,34 @@ TEST(agent_adopts)
     server_close(&server);
 }
 
+/* After a reboot another process may have the shim's pid: the task is lost. */
+TEST(agent_adopts_nothing_of_another_boot)
+{
+    static const char other[] = "00000000-0000-4000-8000-000000000000";
+    struct server server;
+    server_open(&server, "local:agent-test");
+    char folder[256];
+    snprintf(folder, sizeof(folder), "%s", folder_path("boots"));
+    struct agent *agent = agent_begin("local:agent-test", folder);
+    start(&server, 1, UNTIL_GO);
+    server_wait(&server, "1-worker-0", AGENT_TASK_RUNNING);
+    agent_stop(agent);
+    char *text = text_read(folder_path("boots/attempts/1-worker-0/shim.json"));
+    char *boot = strstr(text, "\"boot_id\": \""), *pid = strstr(text, "\"pid\": ");
+    CHECK(boot && pid);
+    memcpy(boot + 12, other, sizeof(other) - 1);
+    text_write(folder_path("boots/attempts/1-worker-0/shim.json"), text, 0600);
+    pid_t shim = (pid_t)strtol(pid + 7, NULL, 10);
+
+    agent = agent_begin("local:agent-test", folder);
+    struct known_task task = server_wait(&server, "1-worker-0", AGENT_TASK_EXITED);
+    CHECK_INT(task.reason, AGENT_EXIT_LOST);
+    agent_stop(agent);
+    server_close(&server);
+    (void)kill(shim, SIGKILL);
+    free(text);
+}
+
 TEST(agent_refused)
 {
     struct server server;
