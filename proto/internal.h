@@ -52,6 +52,8 @@ struct rpc_transport {
                         struct str *response, int timeout_ms, struct error *err);
     void (*client_start)(struct rpc_client *client, const char *path, const struct str *request,
                          rpc_done *done, void *arg); /* (optional) */
+    bool (*client_peer)(const struct rpc_client *client,
+                        struct endpoint *peer); /* (optional) */
     void (*client_start_into)(struct rpc_client *client, const char *path,
                               const struct str *request,
                               struct rpc_sink *sink);                          /* (optional) */

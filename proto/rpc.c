@@ -161,6 +161,11 @@ void rpc_client_start(struct rpc_client *client, const char *path, const struct 
     done(arg, NULL, &err);
 }
 
+bool rpc_client_peer(const struct rpc_client *client, struct endpoint *peer)
+{
+    return client->transport->client_peer && client->transport->client_peer(client, peer);
+}
+
 void rpc_client_start_into(struct rpc_client *client, const char *path,
                            const struct str *request, struct rpc_sink *sink)
 {

@@ -15,6 +15,7 @@
 #include "base/error.h"
 
 struct arena;
+struct endpoint;
 struct rpc_call;
 struct rpc_client;
 struct rpc_server;
@@ -163,6 +164,10 @@ typedef void rpc_done(void *arg, const struct str *response, const struct error 
  */
 void rpc_client_start(struct rpc_client *client, const char *path, const struct str *request,
                       rpc_done *done, void *arg);
+
+/* In a `done` that was given an answer: who gave it, as base/connection.h has it; false when
+ * that has no such address. */
+bool rpc_client_peer(const struct rpc_client *client, struct endpoint *peer);
 
 struct rpc_span {
     const void *data;

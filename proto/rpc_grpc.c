@@ -94,6 +94,7 @@ const struct rpc_transport rpc_grpc_transport = {
     .client_free = rpc_grpc_client_free,
     .client_call = rpc_grpc_client_call,
     .client_start = rpc_grpc_client_start,
+    .client_peer = rpc_grpc_client_peer,
     .client_start_into = rpc_grpc_client_start_into,
     .client_cancel_started = rpc_grpc_client_cancel_started,
     .client_cancel = rpc_grpc_client_cancel,

@@ -77,6 +77,7 @@ bool rpc_grpc_client_call(struct rpc_client *client, const char *path,
                           struct error *err);
 void rpc_grpc_client_start(struct rpc_client *client, const char *path,
                            const struct str *request, rpc_done *done, void *arg);
+bool rpc_grpc_client_peer(const struct rpc_client *client, struct endpoint *peer);
 void rpc_grpc_client_start_into(struct rpc_client *client, const char *path,
                                 const struct str *request, struct rpc_sink *sink);
 void rpc_grpc_client_cancel_started(struct rpc_client *client, const void *arg);

@@ -6,10 +6,15 @@
  * into a sink has a batch for each message besides, and is over when none is awaited.
  */
 
+#include <arpa/inet.h>
 #include <grpc/support/time.h>
 #include <limits.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <sys/socket.h>
 
 #include "base/alloc.h"
+#include "base/connection.h"
 #include "proto/rpc_grpc.h"
 
 #define RECONNECT_FIRST_MS 100
@@ -20,6 +25,7 @@ struct grpc_guest {
     grpc_channel *channel;
     grpc_completion_queue *queue;
     pthread_t thread;
+    grpc_call *answered; /* whose `done` runs, by the thread */
 
     pthread_mutex_t lock;   /* guards: calls, cancelled, and `done` of each call */
     pthread_cond_t drained; /* the last call has gone */
@@ -288,7 +294,9 @@ static void on_started_done(struct tag *tag, bool ok)
     struct error err;
     (void)ok; /* the status says it */
     bool went_well = made_result(call, 0, &answer, &err);
+    guest->answered = call->call;
     call->callback(call->arg, went_well ? &answer : NULL, went_well ? NULL : &err);
+    guest->answered = NULL;
     str_release(&answer);
     pthread_mutex_lock(&guest->lock);
     made_leave_locked(call);
@@ -314,6 +322,36 @@ void rpc_grpc_client_start(struct rpc_client *base, const char *path, const stru
     made_release(call);
     free(call);
     done(arg, NULL, &err);
+}
+
+/* "ipv4:127.0.0.1:7070", "ipv6:%5B::1%5D:7070" */
+static bool read_peer(const char *text, struct endpoint *peer)
+{
+    char host[64];
+    struct sockaddr_in ipv4 = {.sin_family = AF_INET};
+    struct sockaddr_in6 ipv6 = {.sin6_family = AF_INET6};
+    int port;
+    if (sscanf(text, "ipv4:%63[0-9.]:%d", host, &port) == 2 &&
+        inet_pton(AF_INET, host, &ipv4.sin_addr) == 1) {
+        ipv4.sin_port = htons((uint16_t)port);
+        return connection_endpoint((struct sockaddr *)&ipv4, peer);
+    }
+    if ((sscanf(text, "ipv6:%%5B%63[0-9a-fA-F:.]%%5D:%d", host, &port) == 2 ||
+         sscanf(text, "ipv6:[%63[0-9a-fA-F:.]]:%d", host, &port) == 2) &&
+        inet_pton(AF_INET6, host, &ipv6.sin6_addr) == 1) {
+        ipv6.sin6_port = htons((uint16_t)port);
+        return connection_endpoint((struct sockaddr *)&ipv6, peer);
+    }
+    return false;
+}
+
+bool rpc_grpc_client_peer(const struct rpc_client *base, struct endpoint *peer)
+{
+    const struct grpc_guest *guest = (const struct grpc_guest *)base;
+    char *text = guest->answered ? grpc_call_get_peer(guest->answered) : NULL;
+    bool ok = text && read_peer(text, peer);
+    gpr_free(text);
+    return ok;
 }
 
 /* --- into a sink --- */

@@ -5,8 +5,10 @@
  * receiver wants it: no socket, no encryption, no memory besides.  Nobody is believed to be
  * near.  Two tasks meet: the one that will read says which host, user and process space it is
  * of, with a nonce; the other, if of the same, keeps the nonce in its memory and says where.
- * What is read there is the proof, and it is read again with everything that is read later; so
- * is the number of the request, which stands there only as long as the tensor does.
+ * The process that it names must have the other end of the connection over which it says so,
+ * by the system's tables (base/connection.h): none is read that is not the task itself.  What
+ * is read there is the proof, and it is read again with everything that is read later; so is
+ * the number of the request, which stands there only as long as the tensor does.
  */
 #pragma once
 

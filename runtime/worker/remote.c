@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/connection.h"
 #include "base/error.h"
 #include "base/str.h"
 #include "runtime/worker/incoming.h"
@@ -57,13 +58,15 @@ static void met(void *arg, const struct str *response, const struct error *err)
     struct meeting *meeting = arg;
     struct remote *remote = meeting->remote;
     struct near_process *near = &meeting->near;
+    struct endpoint peer;
     struct error bad;
     int64_t pid;
     bool is_near =
         !err && wire_read_met(response->data, response->size, &pid, &near->proof, &bad);
     if (is_near) {
         near->pid = (pid_t)pid;
-        is_near = near_prove(near, &bad);
+        is_near = rpc_client_peer(remote->client, &peer) &&
+                  connection_leads_to(&peer, near->pid) && near_prove(near, &bad);
     }
     pthread_mutex_lock(&remote->lock);
     if (remote->peer == PEER_MEETS) {

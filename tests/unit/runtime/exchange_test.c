@@ -1,5 +1,15 @@
 /* exchange_test.c - tensors on their way between tasks: by messages, and by reading memory. */
 
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "base/arena.h"
 #include "runtime/held.h"
 #include "runtime/worker/lent.h"
 #include "runtime/worker/near.h"
@@ -548,4 +558,129 @@ TEST(chunks_that_do_not_fit_are_refused)
     str_release(&chunk);
     str_release(&whole);
     tensor_release(&value);
+}
+
+/* --- who is believed to be near --- */
+
+struct liar {
+    unsigned char nonce[NEAR_NONCE_BYTES];
+    bool names_other; /* a process that has the nonce, too, at the same place */
+    pid_t other;      /* 0: none was made */
+};
+
+static void answer_status(void *self, struct rpc_call *call)
+{
+    const struct device device = {.name = "/job:ps/replica:0/task:0/device:CPU:0",
+                                  .incarnation = 7};
+    struct str out = {0};
+    (void)self;
+    wire_write_status(&device, 1, &out);
+    rpc_call_reply(call, out.data, out.size);
+    str_release(&out);
+}
+
+static void answer_meet(void *self, struct rpc_call *call)
+{
+    struct liar *liar = self;
+    size_t size;
+    const void *bytes = rpc_call_bytes(call, &size);
+    struct arena *arena = arena_new();
+    struct wire_meet in;
+    struct str out = {0};
+    struct error bad;
+    assert(wire_read_meet(bytes, size, arena, &in, &bad));
+    memcpy(liar->nonce, in.nonce, sizeof(liar->nonce));
+    /* As fork() does, but for what libraries would do then. */
+    pid_t pid = liar->names_other ? (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0) : getpid();
+    if (liar->names_other && !pid) {
+        syscall(SYS_close_range, 0, ~0U, 0);
+        for (;;)
+            pause();
+    }
+    liar->other = liar->names_other ? pid : 0;
+    wire_write_met(pid, (uint64_t)(uintptr_t)liar->nonce, &out);
+    rpc_call_reply(call, out.data, out.size);
+    str_release(&out);
+    arena_free(arena);
+}
+
+static void answer_no_tensor(void *self, struct rpc_call *call)
+{
+    struct error none;
+    (void)self;
+    (void)fail(&none, INVALID, "there is no tensor");
+    rpc_call_fail(call, &none);
+}
+
+static enum peer believed(bool names_other)
+{
+    static const struct rpc_method methods[] = {
+        {"/tensorflow.WorkerService/GetStatus", answer_status},
+        {SERVICE_MEET, answer_meet},
+        {SERVICE_CHUNKS, answer_no_tensor},
+        {0},
+    };
+    static const char key[] = "/job:ps/replica:0/task:0/device:CPU:0;0000000000000007;"
+                              "/job:worker/replica:0/task:0/device:CPU:0;e;0:0";
+    struct liar liar = {.names_other = names_other};
+    const struct rpc_server_options options = {.address = "127.0.0.1:0",
+                                               .message_bytes_max = 1 << 20};
+    struct rpc_server *server = rpc_server_start(&options, methods, &liar, &err);
+    CHECK_OK(server, &err);
+    struct worker_link *link =
+        link_rpc_new("/job:ps/replica:0/task:0", rpc_server_address(server), NULL, &err);
+    CHECK_OK(link, &err);
+    struct remote *remote = (struct remote *)link;
+    struct arrival arrival = {0};
+    struct device device;
+    int count;
+    CHECK_OK(link->kind->status(link, &device, 1, &count, &err), &err);
+    link->kind->receive(link, 1, key, arrive, &arrival);
+    enum peer peer = PEER_MEETS;
+    for (int i = 0; peer == PEER_MEETS && i < 5000; i++) {
+        usleep(1000);
+        pthread_mutex_lock(&remote->lock);
+        peer = remote->peer;
+        pthread_mutex_unlock(&remote->lock);
+    }
+    link_free(link);
+    rpc_server_stop(server);
+    if (liar.other > 0) {
+        kill(liar.other, SIGKILL);
+        waitpid(liar.other, NULL, 0);
+    }
+    CHECK(!names_other || liar.other > 0);
+    return peer;
+}
+
+/* A task has its own memory read, nobody else's. */
+TEST(only_the_process_at_the_other_end_is_near)
+{
+    CHECK_INT(believed(false), PEER_NEAR);
+    CHECK_INT(believed(true), PEER_FAR);
+}
+
+/* The last of this program, as nothing lets a process read others' memory again. */
+TEST(memory_that_may_not_be_read_is_sent)
+{
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const struct sock_fprog program = {ARRAY_LEN(filter), filter};
+    start();
+    scalar(world, "one", 1);
+    struct tensor value = zeros(1000000);
+    char key[300];
+    send_key(key);
+    CHECK(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+    CHECK(!syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program));
+    CHECK_INT(settle_peer(1000, key, &value), PEER_FAR);
+    put(300, key, &value);
+    CHECK_OK(receive_by_link(300, key), &err);
+    CHECK_INT(worker_lent_count(cluster->workers[0]), 0);
+    tensor_release(&value);
+    stop();
 }
