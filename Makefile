@@ -451,7 +451,7 @@ sim-check: sim
 
 DEPS := build-essential pkg-config clang-14 clang-format-14 libclang-rt-14-dev libcmocka-dev \
         libgrpc-dev libprotobuf-c-dev protobuf-c-compiler protobuf-compiler libmicrohttpd-dev libwebsockets-dev libsqlite3-dev \
-        libjansson-dev libsodium-dev libssl-dev libgnutls28-dev libcurl4-openssl-dev zlib1g-dev \
+        libucx-dev libjansson-dev libsodium-dev libssl-dev libgnutls28-dev libcurl4-openssl-dev zlib1g-dev \
         libdnnl-dev libpng-dev libjpeg62-turbo-dev libicu-dev libzip-dev libhdf5-dev libaec-dev openssl ca-certificates curl sqlite3 \
         git procps python3 python3-venv chromium
 

@@ -13,6 +13,7 @@
 #include "runtime/master/master.h"
 #include "runtime/master/master_service.h"
 #include "runtime/resource.h"
+#include "runtime/worker/fabric.h"
 #include "runtime/worker/link.h"
 #include "runtime/worker/service.h"
 #include "runtime/worker/worker.h"
@@ -145,6 +146,8 @@ static bool link_tasks(struct serving *serving, struct error *err)
 static bool start(struct serving *serving, struct error *err)
 {
     const struct cluster_spec *spec = &serving->spec;
+    if (!fabric_open_wanted(err))
+        return false;
     serving->resources = resources_new(spec->job);
     serving->worker =
         worker_new(&(struct worker_options){.job = spec->job,

@@ -20,6 +20,7 @@
 #include "proto/rpc.h"
 #include "runtime/spec/spec.h"
 #include "runtime/train/runner.h"
+#include "runtime/worker/fabric.h"
 #include "runtime/worker/service.h"
 #include "runtime/worker/worker.h"
 #include "task/certificate.h"
@@ -232,6 +233,8 @@ static bool link_tasks(struct train_cluster *cluster, struct error *err)
 static bool serve(struct train_cluster *cluster, struct error *err)
 {
     const struct cluster_spec *tasks = &cluster->tasks;
+    if (!fabric_open_wanted(err))
+        return false;
     const char *address = cluster_spec_address(tasks, tasks->job, tasks->task, err);
     cluster->worker =
         address ? worker_new(&(struct worker_options){.job = tasks->job,

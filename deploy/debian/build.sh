@@ -30,6 +30,7 @@ Architecture: $arch
 Maintainer: The Trainyard developers <trainyard@localhost>
 Installed-Size: $(du -sk --exclude=DEBIAN "$root" | cut -f1)
 Depends: $depends, passwd
+Suggests: libucx0
 Section: science
 Priority: optional
 Description: training as a service

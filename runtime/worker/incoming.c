@@ -31,6 +31,31 @@ static size_t size_of(const struct rpc_span *spans, int count)
     return size;
 }
 
+/* The elements, then whether they were the tensor's all the while. */
+static bool read_over_fabric(const struct incoming *incoming,
+                             const struct wire_received *received, struct error *err)
+{
+    int64_t mark;
+    const struct near_place *place = &received->place;
+    return fabric_read(incoming->fabric, place->address, &received->keys.elements,
+                       incoming->value.data, tensor_bytes(&incoming->value), err) &&
+           fabric_read(incoming->fabric, place->mark, &received->keys.mark, &mark, sizeof(mark),
+                       err) &&
+           (mark == incoming->request_id ||
+            fail(err, UNAVAILABLE, "a tensor was read after it had been given up"));
+}
+
+static bool read_lent(const struct incoming *incoming, const struct wire_received *received,
+                      struct error *err)
+{
+    if (incoming->near)
+        return near_read(incoming->near, &received->place, incoming->request_id,
+                         incoming->value.data, tensor_bytes(&incoming->value), err);
+    return incoming->fabric
+               ? read_over_fabric(incoming, received, err)
+               : fail(err, INVALID, "a task that is not near says where its memory is");
+}
+
 static bool take_head(struct incoming *incoming, const struct rpc_span *spans, int count,
                       struct error *err)
 {
@@ -58,10 +83,7 @@ static bool take_head(struct incoming *incoming, const struct rpc_span *spans, i
     if (!incoming->is_held)
         return false;
     if (received.place.address) {
-        if (!incoming->near)
-            return fail(err, INVALID, "a task that is not near says where its memory is");
-        if (!near_read(incoming->near, &received.place, incoming->request_id,
-                       incoming->value.data, tensor_bytes(&incoming->value), err))
+        if (!read_lent(incoming, &received, err))
             return false;
         tensor_settle(&incoming->value);
         return true;

@@ -8,10 +8,12 @@
 
 #include "proto/rpc.h"
 #include "runtime/tensor.h"
+#include "runtime/worker/fabric.h"
 #include "runtime/worker/near.h"
 
 struct incoming {
     const struct near_process *near; /* the sender; NULL: it is not near */
+    struct fabric_peer *fabric;      /* the sender; NULL: it is on no fabric with this task */
     int64_t request_id;              /* by which it was asked for */
     struct tensor value;             /* owned */
     bool dead;

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "runtime/held.h"
 #include "runtime/tensor.h"
+#include "runtime/worker/fabric.h"
 #include "runtime/worker/lent.h"
 #include "runtime/worker/near.h"
 
@@ -23,6 +24,13 @@ struct held_loan {
     int64_t step_id;
     uint64_t until_ns;
     struct tensor tensor;
+    struct fabric_memory *memory; /* NULL: it is not lent over the fabric */
+};
+
+/* What a loan held, to be given back. */
+struct given {
+    struct tensor tensor;
+    struct fabric_memory *memory;
 };
 
 struct lent {
@@ -33,12 +41,15 @@ struct lent {
     bool closing;
     int count;
     struct held_loan loans[LENT_MAX];
+    struct fabric_memory *marks; /* the loans, to be read over the fabric; NULL: not yet */
+    struct fabric_key marks_key;
 };
 
-static void give_back(struct tensor *tensor)
+static void give_back(struct given *given)
 {
-    held_drop(tensor);
-    tensor_release(tensor);
+    fabric_take_back(given->memory);
+    held_drop(&given->tensor);
+    tensor_release(&given->tensor);
 }
 
 struct lent *lent_new(int loan_ms)
@@ -66,7 +77,8 @@ void lent_free(struct lent *lent)
     pthread_mutex_unlock(&lent->lock);
     for (int i = 0; i < LENT_MAX; i++)
         if (lent->loans[i].mark)
-            give_back(&lent->loans[i].tensor);
+            give_back(&(struct given){lent->loans[i].tensor, lent->loans[i].memory});
+    fabric_take_back(lent->marks);
     pthread_cond_destroy(&lent->changed);
     pthread_mutex_destroy(&lent->lock);
     free(lent);
@@ -74,14 +86,14 @@ void lent_free(struct lent *lent)
 
 /* --- taking loans out: their tensors are the caller's to give back, under no lock --- */
 
-static struct tensor take_locked(struct lent *lent, int index)
+static struct given take_locked(struct lent *lent, int index)
 {
     lent->loans[index].mark = 0;
     lent->count--;
-    return lent->loans[index].tensor;
+    return (struct given){lent->loans[index].tensor, lent->loans[index].memory};
 }
 
-static int take_late_locked(struct lent *lent, struct tensor out[LENT_MAX])
+static int take_late_locked(struct lent *lent, struct given out[LENT_MAX])
 {
     uint64_t now_ns = clock_monotonic_ns();
     int count = 0;
@@ -91,10 +103,10 @@ static int take_late_locked(struct lent *lent, struct tensor out[LENT_MAX])
     return count;
 }
 
-static void give_back_all(struct tensor *tensors, int count)
+static void give_back_all(struct given *given, int count)
 {
     for (int i = 0; i < count; i++)
-        give_back(&tensors[i]);
+        give_back(&given[i]);
 }
 
 /* --- the thread --- */
@@ -112,7 +124,7 @@ static struct timespec first_end_locked(const struct lent *lent)
 static void *lent_main(void *arg)
 {
     struct lent *lent = arg;
-    struct tensor late[LENT_MAX];
+    struct given late[LENT_MAX];
     pthread_mutex_lock(&lent->lock);
     while (lent->count && !lent->closing) {
         /* No later loan ends before, so none needs to wake this thread. */
@@ -154,26 +166,40 @@ static int find_locked(const struct lent *lent, int64_t request_id)
 }
 
 bool lent_add(struct lent *lent, const struct loan *loan, const struct tensor *tensor,
-              struct near_place *place)
+              struct near_place *place, struct fabric_keys *keys)
 {
-    struct tensor late[LENT_MAX], shared;
+    struct given late[LENT_MAX], added_given = {0};
+    struct tensor *shared = &added_given.tensor;
     struct error err;
-    tensor_share(&shared, tensor);
-    if (!held_add(&shared, &err)) {
-        tensor_release(&shared); /* who sends it instead will say so */
+    tensor_share(shared, tensor);
+    if (!held_add(shared, &err)) {
+        tensor_release(shared); /* who sends it instead will say so */
         return false;
     }
+    if (keys) {
+        added_given.memory = fabric_lend(shared->data, tensor_bytes(shared), &keys->elements);
+        if (!added_given.memory) {
+            give_back(&added_given);
+            return false;
+        }
+    }
     pthread_mutex_lock(&lent->lock);
+    if (keys && !lent->marks)
+        lent->marks = fabric_lend(lent->loans, sizeof(lent->loans), &lent->marks_key);
+    if (keys)
+        keys->mark = lent->marks_key;
     int late_count = take_late_locked(lent, late);
     int free = find_locked(lent, 0);
-    bool ok = loan->request_id && free >= 0 && find_locked(lent, loan->request_id) < 0;
+    bool ok = loan->request_id && free >= 0 && (!keys || lent->marks) &&
+              find_locked(lent, loan->request_id) < 0;
     if (ok) {
         struct held_loan *added = &lent->loans[free];
         added->step_id = loan->step_id;
         added->until_ns = clock_monotonic_ns() + lent->loan_ns;
-        added->tensor = shared;
+        added->tensor = *shared;
+        added->memory = added_given.memory;
         added->mark = loan->request_id;
-        *place = (struct near_place){(uint64_t)(uintptr_t)shared.data,
+        *place = (struct near_place){(uint64_t)(uintptr_t)shared->data,
                                      (uint64_t)(uintptr_t)&added->mark};
         lent->count++;
         watch_locked(lent);
@@ -181,25 +207,25 @@ bool lent_add(struct lent *lent, const struct loan *loan, const struct tensor *t
     pthread_mutex_unlock(&lent->lock);
     give_back_all(late, late_count);
     if (!ok)
-        give_back(&shared);
+        give_back(&added_given);
     return ok;
 }
 
 bool lent_end(struct lent *lent, int64_t request_id)
 {
-    struct tensor tensor = {0};
+    struct given given = {0};
     pthread_mutex_lock(&lent->lock);
     int found = request_id ? find_locked(lent, request_id) : -1;
     if (found >= 0)
-        tensor = take_locked(lent, found);
+        given = take_locked(lent, found);
     pthread_mutex_unlock(&lent->lock);
-    give_back(&tensor);
+    give_back(&given);
     return found >= 0;
 }
 
 void lent_end_step(struct lent *lent, int64_t step_id)
 {
-    struct tensor ended[LENT_MAX];
+    struct given ended[LENT_MAX];
     int count = 0;
     pthread_mutex_lock(&lent->lock);
     for (int i = 0; lent->count && i < LENT_MAX; i++)

@@ -1,5 +1,6 @@
 /*
- * lent.h - tensors that tasks of this machine read from this one's memory, by request.
+ * lent.h - tensors that tasks of this machine, or of a fabric, read from this one's memory, by
+ * request.
  *
  * Each is held until its reader says that it has read it, its step ends, or its time is over.
  * As long as it is held the request's number stands at its mark, where the reader looks last.
@@ -9,6 +10,7 @@
 
 #include "base/base.h"
 
+struct fabric_keys;
 struct lent;
 struct near_place;
 struct tensor;
@@ -27,10 +29,11 @@ struct loan {
 struct lent *lent_new(int loan_ms);
 void lent_free(struct lent *lent); /* NULL is fine */
 
-/* Shares the tensor and says where its elements are; false when too many or too much (held.h)
- * are lent, or another has the number. */
+/* Shares the tensor and says where its elements are, and with `keys` (else NULL: to a task of
+ * this machine) how they are read over the fabric; false when too many or too much (held.h) are
+ * lent, another has the number, or the fabric cannot lend it. */
 bool lent_add(struct lent *lent, const struct loan *loan, const struct tensor *tensor,
-              struct near_place *place);
+              struct near_place *place, struct fabric_keys *keys);
 
 /* The reader is done; whether the tensor was held until now. */
 bool lent_end(struct lent *lent, int64_t request_id);

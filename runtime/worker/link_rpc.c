@@ -164,6 +164,7 @@ static void remote_free(struct worker_link *link)
     struct remote *remote = (struct remote *)link;
     rpc_client_cancel(remote->client);
     rpc_client_free(remote->client);
+    fabric_disconnect(remote->fabric);
     pthread_mutex_destroy(&remote->lock);
     free(remote);
 }

@@ -34,6 +34,9 @@ struct near_place {
                          elements may change */
 };
 
+/* Set to "no" in a task's environment nobody is near to it. */
+#define NEAR_VARIABLE "TRAINYARD_NEAR"
+
 /* The boot of the system, the user and the process space; fails where they cannot be told. */
 bool near_host(char out[NEAR_HOST_BYTES], struct error *err) CHECKED;
 

@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "runtime/held.h"
 #include "runtime/tensor.h"
+#include "runtime/worker/fabric.h"
 #include "runtime/worker/outgoing.h"
 #include "runtime/worker/wire.h"
 #include "runtime/worker/worker.h"
@@ -61,7 +62,7 @@ static int next(struct rpc_source *source, struct rpc_piece pieces[RPC_PIECES_MA
     int count = 0;
     if (!outgoing->has_begun) {
         struct str head = {0};
-        wire_write_received_head(&outgoing->value, outgoing->follows, NULL, &head);
+        wire_write_received_head(&outgoing->value, outgoing->follows, NULL, NULL, &head);
         outgoing->has_begun = true;
         size_t size = head.size;
         char *bytes = str_take(&head);
@@ -123,18 +124,19 @@ void outgoing_reply(struct rpc_call *call, const struct tensor *value, bool dead
 }
 
 void outgoing_lend(struct rpc_call *call, const struct tensor *value, bool dead,
-                   struct worker *worker, const struct loan *loan)
+                   struct worker *worker, const struct loan *loan, bool fabric)
 {
     struct near_place place;
+    struct fabric_keys keys, *wanted = fabric ? &keys : NULL;
     bool lends = !dead && BIT(value->dtype) & DTYPES_PLAIN &&
                  tensor_bytes(value) >= WIRE_NEAR_BYTES &&
-                 worker_lend(worker, loan, value, &place);
+                 worker_lend(worker, loan, value, &place, wanted);
     if (!lends) {
         outgoing_reply(call, value, dead, true);
         return;
     }
     struct str head = {0};
-    wire_write_received_head(value, false, &place, &head);
+    wire_write_received_head(value, false, &place, wanted, &head);
     rpc_call_reply(call, head.data, head.size);
     str_release(&head);
 }

@@ -19,6 +19,7 @@ struct worker;
  */
 void outgoing_reply(struct rpc_call *call, const struct tensor *value, bool dead, bool chunks);
 
-/* The same for a task that is near, which reads a large one where it is. */
+/* The same for a task that is near, or on the same `fabric`, which reads a large one where it
+ * is. */
 void outgoing_lend(struct rpc_call *call, const struct tensor *value, bool dead,
-                   struct worker *worker, const struct loan *loan);
+                   struct worker *worker, const struct loan *loan, bool fabric);

@@ -48,6 +48,37 @@ static void learned(void *arg, const struct str *response, const struct error *e
     remote_learn(remote, read && exchanges);
 }
 
+/* --- far, but perhaps on the same fabric --- */
+
+static void fabric_told(void *arg, const struct str *response, const struct error *err)
+{
+    struct remote *remote = arg;
+    struct error bad;
+    struct fabric_peer *before = NULL,
+                       *fabric =
+                           err ? NULL : fabric_connect(response->data, response->size, &bad);
+    pthread_mutex_lock(&remote->lock);
+    if (remote->peer == PEER_ASKED_FABRIC) {
+        before = remote->fabric;
+        remote->fabric = fabric;
+        remote->peer = fabric ? PEER_FABRIC : PEER_FAR;
+        fabric = NULL;
+    }
+    pthread_mutex_unlock(&remote->lock);
+    fabric_disconnect(before);
+    fabric_disconnect(fabric);
+}
+
+static void ask_fabric(struct remote *remote)
+{
+    const struct str nothing = {0};
+    set_peer(remote, fabric_is_open() ? PEER_ASKED_FABRIC : PEER_FAR);
+    if (fabric_is_open())
+        rpc_client_start(remote->client, SERVICE_FABRIC, &nothing, fabric_told, remote);
+}
+
+/* --- near --- */
+
 struct meeting {
     struct remote *remote;
     struct near_process near;
@@ -69,11 +100,14 @@ static void met(void *arg, const struct str *response, const struct error *err)
                   connection_leads_to(&peer, near->pid) && near_prove(near, &bad);
     }
     pthread_mutex_lock(&remote->lock);
-    if (remote->peer == PEER_MEETS) {
+    bool meets = remote->peer == PEER_MEETS;
+    if (meets) {
         remote->near = *near;
         remote->peer = is_near ? PEER_NEAR : PEER_FAR;
     }
     pthread_mutex_unlock(&remote->lock);
+    if (meets && !is_near)
+        ask_fabric(remote);
     free(meeting);
 }
 
@@ -88,7 +122,7 @@ static void meet(struct remote *remote)
     if (!near_host(host, &err) ||
         getrandom(nonce, NEAR_NONCE_BYTES, 0) != (ssize_t)NEAR_NONCE_BYTES) {
         free(meeting);
-        set_peer(remote, PEER_FAR);
+        ask_fabric(remote);
         return;
     }
     const struct wire_meet in = {host, nonce};
@@ -97,8 +131,10 @@ static void meet(struct remote *remote)
     str_release(&request);
 }
 
-/* What it is as far as is known, and `near` if it is that; asks for what is not known. */
-static enum peer find_peer(struct remote *remote, struct near_process *near)
+/* What it is as far as is known, and `near` or `fabric` (held) if it is that; asks for what is
+ * not known. */
+static enum peer find_peer(struct remote *remote, struct near_process *near,
+                           struct fabric_peer **fabric)
 {
     const struct str nothing = {0};
     pthread_mutex_lock(&remote->lock);
@@ -108,6 +144,7 @@ static enum peer find_peer(struct remote *remote, struct near_process *near)
     else if (peer == PEER_OURS)
         remote->peer = PEER_MEETS;
     *near = remote->near;
+    *fabric = peer == PEER_FABRIC ? fabric_share(remote->fabric) : NULL;
     pthread_mutex_unlock(&remote->lock);
     if (peer == PEER_UNKNOWN)
         rpc_client_start(remote->client, METHOD("GetStatus"), &nothing, learned, remote);
@@ -204,6 +241,7 @@ static void received(struct rpc_sink *sink, const struct error *err)
         give_back(asked);
     if (!asked->is_given)
         give(asked, err);
+    fabric_disconnect(asked->incoming.fabric);
     free(asked);
 }
 
@@ -219,12 +257,13 @@ void remote_receive(struct worker_link *link, int64_t step_id, const char *key,
                             .receiver = receiver,
                             .arg = arg,
                             .asked_us = (int64_t)clock_wall_us()};
-    enum peer peer = find_peer(remote, &asked->near);
+    enum peer peer = find_peer(remote, &asked->near, &asked->incoming.fabric);
     asked->incoming.near = peer == PEER_NEAR ? &asked->near : NULL;
     const struct wire_receive in = {.step_id = step_id,
                                     .key = key,
                                     .request_id = asked->incoming.request_id,
-                                    .near = peer == PEER_NEAR};
+                                    .near = peer == PEER_NEAR,
+                                    .fabric = peer == PEER_FABRIC};
     wire_write_receive(&in, &request);
     rpc_client_start_into(remote->client,
                           peer >= PEER_OURS ? SERVICE_CHUNKS : METHOD("RecvTensor"), &request,

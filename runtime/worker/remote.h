@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 
 #include "proto/rpc.h"
+#include "runtime/worker/fabric.h"
 #include "runtime/worker/link.h"
 #include "runtime/worker/near.h"
 
@@ -20,7 +21,9 @@ enum peer {
     PEER_OURS,
     PEER_MEETS, /* one of ours, asked whether it is near */
     PEER_FAR,
+    PEER_ASKED_FABRIC, /* far, and asked where it is on the fabric */
     PEER_NEAR,
+    PEER_FABRIC,
 };
 
 struct remote {
@@ -30,6 +33,7 @@ struct remote {
     pthread_mutex_t lock; /* guards: all below */
     enum peer peer;
     struct near_process near;
+    struct fabric_peer *fabric; /* of PEER_FABRIC */
 };
 
 /* Of a request that must not be done twice: begun at random, so no two links' are the same. */

@@ -13,6 +13,7 @@
 #include "base/str.h"
 #include "runtime/waits.h"
 #include "runtime/worker/crew.h"
+#include "runtime/worker/fabric.h"
 #include "runtime/worker/lent.h"
 #include "runtime/worker/near.h"
 #include "runtime/worker/outgoing.h"
@@ -365,7 +366,7 @@ struct awaited {
     struct service *service;
     struct rpc_call *call;
     struct loan loan;
-    bool near;
+    bool near, fabric;
 };
 
 static void received_in_chunks(void *arg, const struct tensor *value, bool dead,
@@ -374,8 +375,9 @@ static void received_in_chunks(void *arg, const struct tensor *value, bool dead,
     struct awaited *awaited = arg;
     if (err)
         rpc_call_fail(awaited->call, err);
-    else if (awaited->near)
-        outgoing_lend(awaited->call, value, dead, awaited->service->worker, &awaited->loan);
+    else if (awaited->near || (awaited->fabric && fabric_is_open()))
+        outgoing_lend(awaited->call, value, dead, awaited->service->worker, &awaited->loan,
+                      !awaited->near);
     else
         outgoing_reply(awaited->call, value, dead, true);
     free(awaited);
@@ -393,7 +395,8 @@ static void answer_receive(struct service *service, struct rpc_call *call, bool 
         rpc_call_fail(call, &err);
     } else if (ours) {
         struct awaited *awaited = alloc_bytes(sizeof(*awaited));
-        *awaited = (struct awaited){service, call, {in.step_id, in.request_id}, in.near};
+        *awaited =
+            (struct awaited){service, call, {in.step_id, in.request_id}, in.near, in.fabric};
         worker_receive(service->worker, in.step_id, in.key, received_in_chunks, awaited);
     } else {
         worker_receive(service->worker, in.step_id, in.key, received, call);
@@ -452,6 +455,21 @@ static void meet(void *self, struct rpc_call *call)
     arena_free(arena);
 }
 
+/* Where this process is reached over the fabric. */
+static void tell_fabric(void *self, struct rpc_call *call)
+{
+    struct error err;
+    size_t size;
+    (void)self;
+    if (fabric_is_open()) {
+        const void *address = fabric_address(&size);
+        rpc_call_reply(call, address, size);
+    } else {
+        (void)fail(&err, NOT_FOUND, "the task has no fabric");
+        rpc_call_fail(call, &err);
+    }
+}
+
 /* --- what needs nothing done: there is no log to switch on, and no receipt is waited for ---
  */
 
@@ -487,6 +505,7 @@ const struct rpc_method service_methods[] = {
     {METHOD("Tracing"), trace},
     {SERVICE_CHUNKS, receive_chunks},
     {SERVICE_MEET, meet},
+    {SERVICE_FABRIC, tell_fabric},
     {SERVICE_FINISHED, finished},
     {0},
 };

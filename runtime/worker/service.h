@@ -22,6 +22,10 @@ struct worker;
 /* Whether a task may read this one's memory: see near.h. */
 #define SERVICE_MEET "/trainyard.WorkerService/Meet"
 
+/* Where the task is reached over its fabric (fabric.h), as it is; NOT_FOUND when it has none.
+ * The request is empty. */
+#define SERVICE_FABRIC "/trainyard.WorkerService/Fabric"
+
 /* A tensor that was lent is not needed any more: NOT_FOUND if it was not held until now.  The
  * request is that of MarkRecvFinished, which is TensorFlow's and promises nothing. */
 #define SERVICE_FINISHED "/trainyard.WorkerService/Finished"

@@ -8,6 +8,7 @@
 #include "proto/rpc.h"
 #include "runtime/device.h"
 #include "runtime/tensor.h"
+#include "runtime/worker/fabric.h"
 #include "runtime/worker/near.h"
 
 struct arena;
@@ -58,6 +59,7 @@ struct wire_receive {
     const char *key;
     int64_t request_id; /* 0: none; else no other of the task's has it */
     bool near;          /* the elements may be read from the sender's memory */
+    bool fabric;        /* likewise, over the fabric */
 };
 
 struct wire_received {
@@ -66,6 +68,7 @@ struct wire_received {
     int64_t content_bytes;   /* of elements that lie apart, which `value` lacks; 0: none does */
     int64_t sent_us;         /* when it was sent, by the sender's clock; 0: it does not say */
     struct near_place place; /* of these in the sender's memory; none: they follow */
+    struct fabric_keys keys; /* to read them over the fabric */
 };
 
 struct wire_meet {
@@ -156,7 +159,8 @@ void wire_write_received(const struct tensor *value, bool dead, struct str *out)
  * there is a `place` (else NULL), nowhere.
  */
 void wire_write_received_head(const struct tensor *value, bool follows,
-                              const struct near_place *place, struct str *out);
+                              const struct near_place *place, const struct fabric_keys *keys,
+                              struct str *out);
 
 /* `content_bytes`: of elements that were lifted out of the message; else 0. */
 bool wire_read_received(const void *bytes, size_t size, size_t content_bytes,

@@ -23,6 +23,7 @@ void wire_write_receive(const struct wire_receive *in, struct str *out)
     request.rendezvous_key = (char *)in->key;
     request.request_id = in->request_id;
     request.near = in->near;
+    request.fabric = in->fabric;
     message_pack(&request.base, out);
 }
 
@@ -35,7 +36,8 @@ bool wire_read_receive(const void *bytes, size_t size, struct arena *arena,
         *out = (struct wire_receive){.step_id = request->step_id,
                                      .key = request->rendezvous_key,
                                      .request_id = request->request_id,
-                                     .near = request->near};
+                                     .near = request->near,
+                                     .fabric = request->fabric};
     return request;
 }
 
@@ -139,8 +141,24 @@ static size_t varint_bytes(uint64_t value)
 
 enum { TAG_TENSOR = 1 << 3 | 2, TAG_DTYPE = 1 << 3, TAG_CONTENT = 4 << 3 | 2 };
 
+static ProtobufCBinaryData key_bytes(const struct fabric_key *key)
+{
+    return (ProtobufCBinaryData){key->size, (uint8_t *)key->bytes};
+}
+
+static bool read_key(const ProtobufCBinaryData *from, struct fabric_key *to)
+{
+    if (from->len > sizeof(to->bytes))
+        return false;
+    if (from->len)
+        memcpy(to->bytes, from->data, from->len);
+    to->size = from->len;
+    return true;
+}
+
 void wire_write_received_head(const struct tensor *value, bool follows,
-                              const struct near_place *place, struct str *out)
+                              const struct near_place *place, const struct fabric_keys *keys,
+                              struct str *out)
 {
     struct arena *arena = arena_new();
     struct str kind = {0};
@@ -154,6 +172,10 @@ void wire_write_received_head(const struct tensor *value, bool follows,
         response.content_bytes = (int64_t)content;
         response.address = place ? place->address : 0;
         response.mark = place ? place->mark : 0;
+        if (keys) {
+            response.elements_key = key_bytes(&keys->elements);
+            response.mark_key = key_bytes(&keys->mark);
+        }
     }
     message_pack(&response.base, out);
     if (!apart) {
@@ -181,6 +203,10 @@ bool wire_read_received(const void *bytes, size_t size, size_t content_bytes,
     if (ok && response->content_bytes) {
         out->content_bytes = response->content_bytes;
         out->place = (struct near_place){response->address, response->mark};
+        if (!read_key(&response->elements_key, &out->keys.elements) ||
+            !read_key(&response->mark_key, &out->keys.mark))
+            ok = fail(err, INVALID, "a key of the fabric has more than %d bytes",
+                      FABRIC_KEY_BYTES_MAX);
         if (content_bytes || (response->tensor && response->tensor->tensor_content.len))
             ok = fail(err, INVALID, "an answer to RecvTensor holds elements, and more follow");
     }

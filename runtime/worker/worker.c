@@ -329,9 +329,9 @@ bool worker_withdraw(struct worker *worker, int64_t step_id, const char *key, co
 }
 
 bool worker_lend(struct worker *worker, const struct loan *loan, const struct tensor *tensor,
-                 struct near_place *place)
+                 struct near_place *place, struct fabric_keys *keys)
 {
-    if (!lent_add(worker->lent, loan, tensor, place))
+    if (!lent_add(worker->lent, loan, tensor, place, keys))
         return false;
     /* The step may have ended since it gave the tensor, and its loans with it. */
     bool over = worker_step_is_over(worker, loan->step_id);

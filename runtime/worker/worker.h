@@ -10,6 +10,7 @@
 #include "runtime/worker/link.h"
 
 struct loan;
+struct fabric_keys;
 struct near_place;
 struct resources;
 struct worker;
@@ -78,11 +79,12 @@ void worker_receive(struct worker *worker, int64_t step_id, const char *key,
                     rendezvous_receiver *receiver, void *arg);
 
 /*
- * Lends a tensor that a near task received in that step: see lent.h.  False when it cannot, or
+ * Lends a tensor that a task received in that step which is near, or with `keys` (else NULL) on
+ * the same fabric: see lent.h.  False when it cannot, or
  * the step is over; what is lent in a step ends with it.
  */
 bool worker_lend(struct worker *worker, const struct loan *loan, const struct tensor *tensor,
-                 struct near_place *place);
+                 struct near_place *place, struct fabric_keys *keys);
 /* Its reader is done; whether it was held until now. */
 bool worker_lend_end(struct worker *worker, int64_t request_id);
 int worker_lent_count(const struct worker *worker);

@@ -128,6 +128,22 @@ static const char *home_of(struct words *words, const char *folder, const json_t
                : folder;
 }
 
+/* How tasks on this node reach others besides by sockets (runtime/worker/fabric.h), and what
+ * UCX is to use of the machine, are the operator's to say: in the agent's environment. */
+static void exchange_variables(struct words *words)
+{
+    static const char *const wanted[] = {"TRAINYARD_FABRIC=", "TRAINYARD_NEAR=", "UCX_"};
+    for (char **at = environ; *at; at++) {
+        const char *equals = strchr(*at, '=');
+        bool is_one = false;
+        for (int i = 0; equals && i < ARRAY_LEN(wanted) && !is_one; i++)
+            is_one = strncmp(*at, wanted[i], strlen(wanted[i])) == 0;
+        if (is_one)
+            words_variable(words, arena_text_n(words->arena, *at, (size_t)(equals - *at)),
+                           equals + 1);
+    }
+}
+
 /* Nothing of the agent's own environment but where programs and the home are. */
 static bool environment_make(struct words *words, const char *folder, const json_t *start,
                              struct error *err)
@@ -144,6 +160,8 @@ static bool environment_make(struct words *words, const char *folder, const json
     words_variable(words, "TRAINYARD_COOKIE", files_text(start, "cookie"));
     if (getenv(FAILPOINT_VARIABLE))
         words_variable(words, FAILPOINT_VARIABLE, getenv(FAILPOINT_VARIABLE));
+    if (!json_object_get(start, "program"))
+        exchange_variables(words);
     if (!json_object_get(start, "program") && prepare_wanted(start))
         program_add_cluster(words, start);
     return !json_object_get(start, "program") || program_environment(words, folder, start, err);

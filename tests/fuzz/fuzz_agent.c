@@ -28,6 +28,10 @@ MESSAGE(ship_response)
 MESSAGE(start_task)
 MESSAGE(certify_request)
 MESSAGE(certify_response)
+MESSAGE(fetch_request)
+MESSAGE(fetch_response)
+MESSAGE(meet_request)
+MESSAGE(meet_response)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -35,7 +39,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                  struct error *) = {
         again_join_request,  again_join_response,   again_sync_request,
         again_sync_response, again_ship_request,    again_ship_response,
-        again_start_task,    again_certify_request, again_certify_response};
+        again_start_task,    again_certify_request, again_certify_response,
+        again_fetch_request, again_fetch_response,  again_meet_request,
+        again_meet_response};
     if (!size)
         return 0;
     int kind = data[0] % ARRAY_LEN(again);

@@ -127,7 +127,7 @@ TEST(near_tasks_read_each_others_memory)
     int64_t mark = 9;
     const struct near_place place = {(uint64_t)(uintptr_t)flags.data,
                                      (uint64_t)(uintptr_t)&mark};
-    wire_write_received_head(&flags, false, &place, &head);
+    wire_write_received_head(&flags, false, &place, NULL, &head);
     const struct rpc_span span = {head.data, head.size};
     struct incoming incoming = {.near = &near, .request_id = 9};
     CHECK_OK(incoming_take(&incoming, &span, 1, &err) && incoming_end(&incoming, &err), &err);
@@ -215,14 +215,14 @@ TEST(loans_are_counted)
     struct tensor value = zeros(10);
     struct near_place place;
     for (int i = 1; i <= LENT_MAX; i++)
-        CHECK(lent_add(lent, &(struct loan){1, i}, &value, &place));
+        CHECK(lent_add(lent, &(struct loan){1, i}, &value, &place, NULL));
     CHECK(place.address == (uintptr_t)value.data);
     CHECK_INT(*(const int64_t *)(uintptr_t)place.mark, LENT_MAX);
-    CHECK(!lent_add(lent, &(struct loan){1, LENT_MAX + 1}, &value, &place));
+    CHECK(!lent_add(lent, &(struct loan){1, LENT_MAX + 1}, &value, &place, NULL));
     CHECK(lent_end(lent, 5) && !lent_end(lent, 5) && !lent_end(lent, 0));
-    CHECK(!lent_add(lent, &(struct loan){1, 6}, &value, &place));
-    CHECK(!lent_add(lent, &(struct loan){1, 0}, &value, &place));
-    CHECK(lent_add(lent, &(struct loan){2, 5}, &value, &place));
+    CHECK(!lent_add(lent, &(struct loan){1, 6}, &value, &place, NULL));
+    CHECK(!lent_add(lent, &(struct loan){1, 0}, &value, &place, NULL));
+    CHECK(lent_add(lent, &(struct loan){2, 5}, &value, &place, NULL));
     lent_end_step(lent, 1);
     CHECK_INT(lent_count(lent), 1);
     lent_free(lent);
@@ -244,14 +244,14 @@ TEST(loans_end_with_their_time)
     struct tensor value = zeros(10);
     struct near_place place;
     for (int round = 0; round < 3; round++) {
-        CHECK(lent_add(lent, &(struct loan){1, 7}, &value, &place));
+        CHECK(lent_add(lent, &(struct loan){1, 7}, &value, &place, NULL));
         usleep(10000);
-        CHECK(lent_add(lent, &(struct loan){1, 8}, &value, &place));
+        CHECK(lent_add(lent, &(struct loan){1, 8}, &value, &place, NULL));
         CHECK(!tensor_is_exclusive(&value));
         await_exclusive(&value);
         CHECK_INT(lent_count(lent), 0);
     }
-    CHECK(lent_add(lent, &(struct loan){1, 7}, &value, &place));
+    CHECK(lent_add(lent, &(struct loan){1, 7}, &value, &place, NULL));
     lent_free(lent);
     CHECK(tensor_is_exclusive(&value));
     tensor_release(&value);
@@ -288,8 +288,8 @@ TEST(loans_end_with_their_step)
     CHECK(!finish(client, 1));
     CHECK_INT(err.code, NOT_FOUND);
     /* Nor is anything lent in it any more. */
-    CHECK(!worker_lend(cluster->workers[0], &(struct loan){300, 2}, &value, &place));
-    CHECK(worker_lend(cluster->workers[0], &(struct loan){301, 2}, &value, &place));
+    CHECK(!worker_lend(cluster->workers[0], &(struct loan){300, 2}, &value, &place, NULL));
+    CHECK(worker_lend(cluster->workers[0], &(struct loan){301, 2}, &value, &place, NULL));
     CHECK_INT(worker_lent_count(cluster->workers[0]), 1);
     CHECK(worker_lend_end(cluster->workers[0], 2));
     tensor_release(&value);
@@ -465,7 +465,7 @@ TEST(each_end_counts_what_it_has)
 
     struct str head = {0};
     struct incoming incoming = {0};
-    wire_write_received_head(&value, true, NULL, &head);
+    wire_write_received_head(&value, true, NULL, NULL, &head);
     const struct rpc_span span = {head.data, head.size};
     held_set_max(3999999);
     CHECK_FAILS(incoming_take(&incoming, &span, 1, &err), &err, EXHAUSTED);
@@ -523,7 +523,7 @@ TEST(chunks_that_do_not_fit_are_refused)
     struct str head = {0}, chunk = {0}, whole = {0};
     CHECK_OK(tensor_init(&value, F32, &SHAPE(1000), &err), &err);
     memset(value.data, 0, 4000);
-    wire_write_received_head(&value, true, NULL, &head);
+    wire_write_received_head(&value, true, NULL, NULL, &head);
     memset(str_extend(&chunk, 2500), 1, 2500);
 
     struct incoming incoming = {0};
