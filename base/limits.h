@@ -25,6 +25,10 @@
 #define LIMIT_RENDEZVOUS_WAITING 1000000 /* values and receivers of one step */
 #define LIMIT_RENDEZVOUS_KEY_BYTES 8192
 #define LIMIT_WORKER_STEPS 100000 /* that one worker knows at a time */
+#define LIMIT_STEP_BUFFERS 100000 /* of collectives, of one step, that wait */
+#define LIMIT_COLLECTIVE_GROUPS 10000
+#define LIMIT_COLLECTIVE_GROUP_SIZE 10000 /* devices */
+#define LIMIT_COLLECTIVE_INSTANCES 1000000
 #define LIMIT_WORKER_THREADS 1024 /* that run parts of steps */
 #define LIMIT_CLOSER_THREADS 16   /* that end sessions */
 #define LIMIT_WORKER_SESSIONS 10000

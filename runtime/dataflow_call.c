@@ -143,6 +143,8 @@ static struct dataflow_started *new_started(struct dataflow_run *run,
     started->call.out = iteration->tensors + node->out_first;
     started->call.reusable = find_inputs(run, iteration, node, started->in);
     started->call.waiter = started;
+    started->call.frame_id = iteration->frame->id;
+    started->call.iteration = iteration->number;
     return started;
 }
 

@@ -47,7 +47,8 @@ struct step {
     int64_t memory_bytes_max;
     int misses; /* outputs that had to leave the arena */
     struct scratch_block *scratch;
-    struct cancel *cancel;       /* of this run alone */
+    struct cancel *cancel; /* of this run alone */
+    struct collective *collective;
     struct cancel *own;          /* for runs that bring none; kept for later ones */
     uint64_t parent_ticket;      /* at the cancel that ends this run from outside */
     struct resources *resources; /* __atomic; that end with the run; NULL until asked for */
@@ -87,7 +88,8 @@ struct execute_options {
     uint64_t deadline_ns;  /* by the monotonic clock; 0: none */
     /* Borrowed: where the parts of the step meet; aborted when the run fails.  NULL: alone. */
     struct rendezvous *rendezvous;
-    struct waits *waits; /* NULL: nobody asks for whom the run waits */
+    struct collective *collective; /* borrowed; for kernels of collectives; NULL: alone */
+    struct waits *waits;           /* NULL: nobody asks for whom the run waits */
 };
 
 /*

@@ -21,6 +21,7 @@ bool execute_begin(struct step *step, const struct execute_options *options, str
     if (!step->own && !(options && options->own))
         step->own = cancel_new();
     step->cancel = options && options->own ? options->own : step->own;
+    step->collective = options ? options->collective : NULL;
     if (!options || !options->cancel)
         return true;
     return cancel_add(options->cancel, cancel_step, step, &step->parent_ticket) ||

@@ -305,6 +305,11 @@ struct cancel *kernel_cancel(struct kernel_call *call)
     return call->step->cancel;
 }
 
+struct collective *kernel_collective(struct kernel_call *call)
+{
+    return call->step->collective;
+}
+
 /* Kernels that have been started may ask at the same time: the first one's stay. */
 struct resources *kernel_step_resources(struct kernel_call *call)
 {

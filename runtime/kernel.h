@@ -17,6 +17,7 @@
 #include "runtime/tensor.h"
 
 struct cancel;
+struct collective;
 struct error;
 struct function_set;
 struct kernel_call;
@@ -65,7 +66,9 @@ struct kernel_call {
     uint64_t reusable;              /* private: inputs whose memory may become an output's */
     int threads;                    /* how many this kernel may use */
     int precision; /* BF16: products of floats round their factors to it, and add in float */
-    void *waiter;  /* private, with done: who waits for start() */
+    uint64_t frame_id; /* with start(): the same in all parts of a step, */
+    int64_t iteration; /* ... and in that frame */
+    void *waiter;      /* private, with done: who waits for start() */
     void (*done)(struct kernel_call *call, const struct error *err);
 };
 
@@ -74,6 +77,9 @@ void kernel_done(struct kernel_call *call, const struct error *err);
 
 /* Of this run of the session; never NULL. */
 struct cancel *kernel_cancel(struct kernel_call *call);
+
+/* Through it the kernel works together with those of other devices; NULL: there are none. */
+struct collective *kernel_collective(struct kernel_call *call);
 
 /* State that ends with this run of the session: stacks, tensor arrays. */
 struct resources *kernel_step_resources(struct kernel_call *call);

@@ -143,6 +143,7 @@ kills_together() {
 part check make check
 part clients clients build
 part clients-checked clients_checked
+part collectives build/interop-venv/bin/python -W ignore tests/interop/collectives.py build
 for source in tests/fuzz/fuzz_*.c; do
     target=${source##*/fuzz_} target=${target%.c}
     [ "$target" = graph ] || part "fuzz-$target" fuzz "$target"

@@ -18,7 +18,8 @@
     KERNELS_OF_ACCUMULATORS(X) \
     KERNELS_OF_TABLES(X) \
     KERNELS_OF_SESSION_TENSORS(X) \
-    KERNELS_OF_STAGES(X)
+    KERNELS_OF_STAGES(X) \
+    KERNELS_OF_COLLECTIVES(X)
 
 #define KERNELS_OF_STACK(X) \
     X(stack_v2) X(stack_push_v2) X(stack_pop_v2) X(stack_grad) X(stack_close_v2)
@@ -85,6 +86,11 @@
 
 #define KERNELS_OF_STAGES(X) \
     X(stage) X(unstage) X(stage_peek) X(stage_size) X(stage_clear)
+
+#define KERNELS_OF_COLLECTIVES(X) \
+    X(collective_reduce) X(collective_reduce_v2) X(collective_gather) X(collective_gather_v2) \
+    X(collective_bcast_send) X(collective_bcast_send_v2) X(collective_bcast_recv) \
+    X(collective_bcast_recv_v2) X(collective_assign_group_v2)
 
 #define KERNELS_OF_CONTROL_FLOW(X) X(ref_select) X(abort)
 

@@ -60,9 +60,9 @@ static bool register_part(struct cluster_session *session, struct cluster_plan *
     if (calls_functions(cut->graph))
         function_library_export(graph_library(session->graph), &plan->graph_defs);
     part->graph_end = plan->graph_defs.size;
-    if (!part->link->kind->register_graph(part->link, session->handle,
-                                          plan->graph_defs.data + start,
-                                          plan->graph_defs.size - start, part->handle, err))
+    if (!part->link->kind->register_graph(
+            part->link, session->handle, plan->graph_defs.data + start,
+            plan->graph_defs.size - start, plan->collectives, part->handle, err))
         return false;
     plan->parts_count++;
     return true;
@@ -89,6 +89,7 @@ static bool make(struct cluster_session *session, const struct session_run *run,
         !place(session, subgraph, err) ||
         !partition_split(subgraph, &options, &plan->ends, err))
         return false;
+    plan->collectives = cluster_collective_key(&plan->ends);
     plan->parts = alloc_array((size_t)plan->ends.count, sizeof(*plan->parts));
     bool ok = true;
     for (int i = 0; ok && i < plan->ends.count; i++)

@@ -91,6 +91,7 @@ void cluster_step_init(struct cluster_step *step, struct cluster_session *sessio
     const struct partition_parts *ends = &plan->ends;
     pthread_condattr_t attr;
     *step = (struct cluster_step){.plan = plan, .id = new_step_id()};
+    cluster_collective_begin(session, step);
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_mutex_init(&step->lock, NULL);
@@ -133,6 +134,7 @@ void cluster_step_init(struct cluster_step *step, struct cluster_session *sessio
 
 void cluster_step_release(struct cluster_step *step)
 {
+    cluster_collective_end(step);
     for (int i = 0; i < step->plan->ends.fetches_count; i++)
         tensor_release(&step->received[i]);
     for (int i = 0; i < step->plan->parts_count; i++) {
@@ -305,7 +307,9 @@ bool cluster_step_run(struct cluster_session *session, struct cluster_plan *plan
     uint64_t own_ticket, ticket;
     cluster_step_init(&step, session, plan, run);
     bool ok = false;
-    if (!cancel_add(own, cluster_step_wake, &step, &own_ticket)) {
+    if (step.refused) {
+        *err = step.why;
+    } else if (!cancel_add(own, cluster_step_wake, &step, &own_ticket)) {
         (void)fail(err, CANCELLED, "the run was cancelled before it began");
     } else if (run->cancel && !cancel_add(run->cancel, cluster_step_wake, &step, &ticket)) {
         (void)fail(err, CANCELLED, "the run was cancelled before it began");

@@ -50,6 +50,7 @@ struct cluster_plan {
     int fetches_count;           /* of the run */
     bool *needs;                 /* of a partial run: by fetch and feed, what leads to it */
     struct str graph_defs;
+    int64_t collectives; /* the key by which all who run collectives of the plan know it; 0 */
 };
 
 /* --- cluster_session.c --- */
@@ -84,6 +85,9 @@ struct cluster_plan *cluster_session_plan(struct cluster_session *session,
 struct cluster_step {
     struct cluster_plan *plan;
     int64_t id;
+    struct worker_link *retires; /* its id; NULL: nobody does */
+    bool refused;                /* it has no id, */
+    struct error why;
     uint64_t begun_ns;
     pthread_mutex_t lock;   /* guards: all that says how far it is */
     pthread_cond_t changed; /* by the monotonic clock */
@@ -130,6 +134,15 @@ bool cluster_step_finish(struct cluster_step *step, bool in_time, const struct c
 bool cluster_step_run(struct cluster_session *session, struct cluster_plan *plan,
                       const struct session_run *run, struct cancel *own, struct tensor *fetched,
                       struct error *err) CHECKED;
+
+/* --- cluster_collective.c --- */
+
+/* The key of a graph with collectives; 0: it has none. */
+int64_t cluster_collective_key(const struct partition_parts *parts);
+
+/* The step gets its id from the own task, if its graph has such a key; `refused` if not. */
+void cluster_collective_begin(struct cluster_session *session, struct cluster_step *step);
+void cluster_collective_end(struct cluster_step *step);
 
 /* --- cluster_outcome.c: what is told of a step some of whose parts failed --- */
 

@@ -65,7 +65,13 @@
     X(nccl_all_reduce) X(nccl_reduce) X(nccl_broadcast) X(max_pool_grad_grad_with_argmax) \
     X(cross_replica_sum) X(all_to_all) X(collective_permute) X(xla_host_compute)
 
+#define OPS_COLLECTIVE(X) \
+    X(collective_reduce) X(collective_reduce_v2) X(collective_gather) X(collective_gather_v2) \
+    X(collective_bcast_send) X(collective_bcast_send_v2) X(collective_bcast_recv) \
+    X(collective_bcast_recv_v2) X(collective_assign_group_v2)
+
 #define OPS_RARE(X) \
     OPS_COUNT(X) OPS_BESSEL(X) OPS_FFT(X) OPS_DECOMPOSE(X) \
     OPS_BAND(X) OPS_FAKE_QUANT(X) OPS_RAGGED(X) OPS_ARRAY_MORE(X) \
-    OPS_SET(X) OPS_DILATION(X) OPS_CTC(X) OPS_NO_KERNEL(X)
+    OPS_SET(X) OPS_DILATION(X) OPS_CTC(X) OPS_NO_KERNEL(X) \
+    OPS_COLLECTIVE(X)

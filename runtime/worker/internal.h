@@ -8,6 +8,7 @@
 #pragma once
 
 #include "runtime/internal.h"
+#include "runtime/worker/collective.h"
 #include "runtime/worker/worker.h"
 
 struct crew;
@@ -34,6 +35,10 @@ struct worker {
     int peers_count;
     struct crew *crew;
     struct lent *lent;
+    struct groups *groups; /* of collectives */
+    struct sequences *sequences;
+    struct worker_link *self;   /* to be asked as others are */
+    struct worker_link *leader; /* of collectives: knows who takes part */
     struct steps steps;
 
     pthread_mutex_t lock; /* guards: sessions, and their and their graphs' references */
@@ -67,6 +72,7 @@ struct worker_step {
     struct worker *worker;
     struct rendezvous *rendezvous;
     struct cancel *cancel;
+    struct collective collective;
     struct worker_partial *partial; /* NULL: it is not run in several calls */
 };
 
@@ -91,6 +97,7 @@ void worker_step_release(struct steps *steps); /* ends all; nothing runs */
 /* The step, begun if it is new.  Fails with ABORTED when it is over, EXHAUSTED. */
 struct worker_step *worker_step_ref(struct worker *worker, int64_t id,
                                     struct error *err) CHECKED;
+void worker_step_hold(struct worker_step *step); /* one reference more */
 void worker_step_unref(struct worker_step *step);
 
 /* Whether it was ended, not long ago. */

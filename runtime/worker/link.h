@@ -9,6 +9,8 @@
 #include "runtime/device.h"
 #include "runtime/rendezvous.h"
 
+struct collective_group;
+struct collective_wish;
 struct error;
 struct rpc_tls;
 struct str;
@@ -50,8 +52,10 @@ struct worker_link_kind {
     bool (*create_session)(struct worker_link *link, const char *session, bool isolate,
                            struct error *err);
     bool (*delete_session)(struct worker_link *link, const char *session, struct error *err);
+    /* `collectives`: the key of a graph that has any, 0: it has none. */
     bool (*register_graph)(struct worker_link *link, const char *session, const void *graph_def,
-                           size_t size, char handle[WORKER_HANDLE_BYTES], struct error *err);
+                           size_t size, int64_t collectives, char handle[WORKER_HANDLE_BYTES],
+                           struct error *err);
     bool (*deregister_graph)(struct worker_link *link, const char *session, const char *handle,
                              struct error *err);
     void (*run_graph)(struct worker_link *link, struct worker_run *run);
@@ -72,7 +76,43 @@ struct worker_link_kind {
     /* Gives the step what its part there receives from its client.  (optional) */
     bool (*send)(struct worker_link *link, int64_t step_id, const char *key,
                  const struct tensor *value, struct error *err);
+    const struct worker_link_collectives *collectives; /* (optional) */
     void (*free)(struct worker_link *link);
+};
+
+/*
+ * What a member of collectives has asked another task, until it is called back: once, by any
+ * thread, perhaps at once.
+ */
+struct link_asked {
+    void (*group)(struct link_asked *asked, const struct collective_group *group);
+    void (*source)(struct link_asked *asked, int source);
+    void (*bytes)(struct link_asked *asked); /* they are there */
+    void (*failed)(struct link_asked *asked, const struct error *err);
+    int64_t step_id;
+    void *into; /* for bytes */
+    size_t size;
+};
+
+/* What members of collectives ask each other and their leader (collective.h). */
+struct worker_link_collectives {
+    /* The id of the next step of the graph with that key, the same for all who run it; and that
+     * it is over.  (optional: of the own task) */
+    bool (*next_step)(struct worker_link *link, int64_t graph_key, int64_t *step_id,
+                      struct error *err);
+    void (*retire_step)(struct worker_link *link, int64_t graph_key, int64_t step_id);
+    /* The id as the leader knows it. */
+    bool (*step_sequence)(struct worker_link *link, int64_t graph_key, int64_t *step_id,
+                          struct error *err);
+    void (*complete_group)(struct worker_link *link, const struct collective_wish *wish,
+                           const struct device *device, struct link_asked *asked);
+    void (*complete_instance)(struct worker_link *link, const struct collective_wish *wish,
+                              const struct device *device, struct link_asked *asked);
+    /* What `from` provides in the step. */
+    void (*receive_buffer)(struct worker_link *link, const char *key, const struct device *from,
+                           const struct device *to, struct link_asked *asked);
+    /* Makes it fail with CANCELLED, unless it is being called back. */
+    void (*abandon)(struct worker_link *link, struct link_asked *asked);
 };
 
 struct worker_link {

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "runtime/worker/groups.h"
 #include "runtime/worker/worker.h"
 
 struct local {
@@ -39,9 +40,10 @@ static bool local_delete_session(struct worker_link *link, const char *session,
 }
 
 static bool local_register_graph(struct worker_link *link, const char *session,
-                                 const void *graph_def, size_t size,
+                                 const void *graph_def, size_t size, int64_t collectives,
                                  char handle[WORKER_HANDLE_BYTES], struct error *err)
 {
+    (void)collectives;
     return worker_register_graph(of(link), session, graph_def, size, handle, err);
 }
 
@@ -91,6 +93,104 @@ static void local_free(struct worker_link *link)
     free(link);
 }
 
+/* --- collectives --- */
+
+static bool local_next_step(struct worker_link *link, int64_t graph_key, int64_t *step_id,
+                            struct error *err)
+{
+    return worker_collective_next_step(of(link), graph_key, step_id, err);
+}
+
+static void local_retire_step(struct worker_link *link, int64_t graph_key, int64_t step_id)
+{
+    worker_collective_retire_step(of(link), graph_key, step_id);
+}
+
+static bool local_step_sequence(struct worker_link *link, int64_t graph_key, int64_t *step_id,
+                                struct error *err)
+{
+    return worker_collective_sequence(of(link), graph_key, step_id, err);
+}
+
+static void group_told(void *arg, const struct collective_group *group, const struct error *err)
+{
+    struct link_asked *asked = arg;
+    if (err)
+        asked->failed(asked, err);
+    else
+        asked->group(asked, group);
+}
+
+static void local_complete_group(struct worker_link *link, const struct collective_wish *wish,
+                                 const struct device *device, struct link_asked *asked)
+{
+    groups_join(worker_collective_groups(of(link)), wish, device, group_told, asked);
+}
+
+static void source_told(void *arg, int source, const struct error *err)
+{
+    struct link_asked *asked = arg;
+    if (err)
+        asked->failed(asked, err);
+    else
+        asked->source(asked, source);
+}
+
+static void local_complete_instance(struct worker_link *link,
+                                    const struct collective_wish *wish,
+                                    const struct device *device, struct link_asked *asked)
+{
+    groups_join_instance(worker_collective_groups(of(link)), wish, device->name, source_told,
+                         asked);
+}
+
+static void took(void *arg, const struct tensor *value, const struct error *err)
+{
+    struct link_asked *asked = arg;
+    struct error bad;
+    if (!err && tensor_bytes(value) != asked->size) {
+        (void)fail(&bad, INTERNAL, "a buffer has %zu bytes, not %zu", tensor_bytes(value),
+                   asked->size);
+        err = &bad;
+    }
+    if (err) {
+        asked->failed(asked, err);
+        return;
+    }
+    if (asked->size)
+        memcpy(asked->into, value->data, asked->size);
+    asked->bytes(asked);
+}
+
+static void local_receive_buffer(struct worker_link *link, const char *key,
+                                 const struct device *from, const struct device *to,
+                                 struct link_asked *asked)
+{
+    (void)to;
+    worker_collective_take(of(link), asked->step_id, key, from->name, from->incarnation, took,
+                           asked);
+}
+
+static void local_abandon(struct worker_link *link, struct link_asked *asked)
+{
+    struct error err;
+    if (!groups_withdraw(worker_collective_groups(of(link)), asked) &&
+        !worker_collective_withdraw(of(link), asked->step_id, asked))
+        return;
+    (void)fail(&err, CANCELLED, "it is wanted no more");
+    asked->failed(asked, &err);
+}
+
+static const struct worker_link_collectives local_collectives = {
+    .next_step = local_next_step,
+    .retire_step = local_retire_step,
+    .step_sequence = local_step_sequence,
+    .complete_group = local_complete_group,
+    .complete_instance = local_complete_instance,
+    .receive_buffer = local_receive_buffer,
+    .abandon = local_abandon,
+};
+
 static const struct worker_link_kind local_kind = {
     .status = local_status,
     .create_session = local_create_session,
@@ -103,6 +203,7 @@ static const struct worker_link_kind local_kind = {
     .cleanup_all = local_cleanup_all,
     .receive = local_receive,
     .send = local_send,
+    .collectives = &local_collectives,
     .free = local_free,
 };
 

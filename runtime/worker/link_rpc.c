@@ -65,11 +65,13 @@ static bool remote_delete_session(struct worker_link *link, const char *session,
 }
 
 static bool remote_register_graph(struct worker_link *link, const char *session,
-                                  const void *graph_def, size_t size,
+                                  const void *graph_def, size_t size, int64_t collectives,
                                   char handle[WORKER_HANDLE_BYTES], struct error *err)
 {
-    const struct wire_session in = {
-        .session = session, .graph_def = graph_def, .graph_def_size = size};
+    const struct wire_session in = {.session = session,
+                                    .graph_def = graph_def,
+                                    .graph_def_size = size,
+                                    .collectives = collectives};
     struct str request = {0}, response = {0};
     wire_write_register_graph(&in, &request);
     bool ok = ask(link, METHOD("RegisterGraph"), &request, &response, err) &&
@@ -180,6 +182,7 @@ static const struct worker_link_kind remote_kind = {
     .cleanup_graph = remote_cleanup_graph,
     .cleanup_all = remote_cleanup_all,
     .receive = remote_receive,
+    .collectives = &link_rpc_collective_calls,
     .free = remote_free,
 };
 

@@ -47,3 +47,7 @@ void remote_learn(struct remote *remote, bool exchanges);
 
 void remote_receive(struct worker_link *link, int64_t step_id, const char *key,
                     rendezvous_receiver *receiver, void *arg);
+
+/* --- link_rpc_collective.c --- */
+
+extern const struct worker_link_collectives link_rpc_collective_calls;

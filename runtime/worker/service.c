@@ -19,6 +19,7 @@
 #include "runtime/worker/outgoing.h"
 #include "runtime/worker/seen.h"
 #include "runtime/worker/service.h"
+#include "runtime/worker/service_internal.h"
 #include "runtime/worker/wire.h"
 #include "runtime/worker/worker.h"
 
@@ -69,8 +70,12 @@ void service_free(struct service *service)
     free(service);
 }
 
-/* The memory that a request of this call may take. */
-static struct arena *arena_for(const struct rpc_call *call)
+struct worker *service_worker(const struct service *service)
+{
+    return service->worker;
+}
+
+struct arena *service_arena(const struct rpc_call *call)
 {
     size_t size;
     (void)rpc_call_bytes(call, &size);
@@ -86,9 +91,8 @@ static void answer(struct rpc_call *call, bool ok, const struct error *err)
         rpc_call_fail(call, err);
 }
 
-/* What is taken out by one request must not be asked for by its echo. */
-static bool check_first(struct service *service, const char *method, int64_t request_id,
-                        struct error *err)
+bool service_check_first(struct service *service, const char *method, int64_t request_id,
+                         struct error *err)
 {
     pthread_mutex_lock(&service->lock);
     bool first = seen_first(service->seen, (uint64_t)request_id);
@@ -114,7 +118,7 @@ static void create_session(void *self, struct rpc_call *call)
     const struct service *service = self;
     size_t size;
     const void *bytes = rpc_call_bytes(call, &size);
-    struct arena *arena = arena_for(call);
+    struct arena *arena = service_arena(call);
     struct wire_session in;
     struct error err;
     bool ok = wire_read_create_session(bytes, size, arena, &in, &err) &&
@@ -128,7 +132,7 @@ static void deregister_graph(void *self, struct rpc_call *call)
     const struct service *service = self;
     size_t size;
     const void *bytes = rpc_call_bytes(call, &size);
-    struct arena *arena = arena_for(call);
+    struct arena *arena = service_arena(call);
     struct wire_session in;
     struct error err;
     bool ok = wire_read_deregister_graph(bytes, size, arena, &in, &err) &&
@@ -168,7 +172,7 @@ static void do_register_graph(struct service *service, struct rpc_call *call)
 {
     size_t size;
     const void *bytes = rpc_call_bytes(call, &size);
-    struct arena *arena = arena_for(call);
+    struct arena *arena = service_arena(call);
     char handle[WORKER_HANDLE_BYTES];
     struct wire_session in;
     struct str out = {0};
@@ -194,7 +198,7 @@ static void do_delete_session(struct service *service, struct rpc_call *call)
 {
     size_t size;
     const void *bytes = rpc_call_bytes(call, &size);
-    struct arena *arena = arena_for(call);
+    struct arena *arena = service_arena(call);
     struct wire_session in;
     struct error err;
     bool ok = wire_read_delete_session(bytes, size, arena, &in, &err) &&
@@ -212,7 +216,7 @@ static void do_cleanup_all(struct service *service, struct rpc_call *call)
 {
     size_t size;
     const void *bytes = rpc_call_bytes(call, &size);
-    struct arena *arena = arena_for(call);
+    struct arena *arena = service_arena(call);
     const char *const *containers;
     int count;
     struct error err;
@@ -293,10 +297,10 @@ static void do_run_graph(struct service *service, struct rpc_call *call)
     const void *bytes = rpc_call_bytes(call, &size);
     struct served_run *served = alloc_bytes(sizeof(*served));
     struct error err;
-    served->arena = arena_for(call);
+    served->arena = service_arena(call);
     served->call = call;
     bool reads = wire_read_run(bytes, size, served->arena, &served->in, &err);
-    if (!reads || !check_first(service, "RunGraph", served->in.request_id, &err)) {
+    if (!reads || !service_check_first(service, "RunGraph", served->in.request_id, &err)) {
         if (reads)
             wire_release_run(&served->in);
         arena_free(served->arena);
@@ -387,11 +391,11 @@ static void answer_receive(struct service *service, struct rpc_call *call, bool 
 {
     size_t size;
     const void *bytes = rpc_call_bytes(call, &size);
-    struct arena *arena = arena_for(call);
+    struct arena *arena = service_arena(call);
     struct wire_receive in;
     struct error err;
     if (!wire_read_receive(bytes, size, arena, &in, &err) ||
-        !check_first(service, "RecvTensor", in.request_id, &err)) {
+        !service_check_first(service, "RecvTensor", in.request_id, &err)) {
         rpc_call_fail(call, &err);
     } else if (ours) {
         struct awaited *awaited = alloc_bytes(sizeof(*awaited));
@@ -433,7 +437,7 @@ static void meet(void *self, struct rpc_call *call)
     struct service *service = self;
     size_t size;
     const void *bytes = rpc_call_bytes(call, &size);
-    struct arena *arena = arena_for(call);
+    struct arena *arena = service_arena(call);
     struct wire_meet in;
     struct str out = {0};
     char host[NEAR_HOST_BYTES];
@@ -500,6 +504,10 @@ const struct rpc_method service_methods[] = {
     {METHOD("CleanupGraph"), cleanup_graph},
     {METHOD("CleanupAll"), cleanup_all},
     {METHOD("RecvTensor"), receive_tensor},
+    {METHOD("CompleteGroup"), service_complete_group},
+    {METHOD("CompleteInstance"), service_complete_instance},
+    {METHOD("GetStepSequence"), service_get_step_sequence},
+    {METHOD("RecvBuf"), service_receive_buffer},
     {METHOD("Logging"), accept},
     {METHOD("MarkRecvFinished"), accept},
     {METHOD("Tracing"), trace},

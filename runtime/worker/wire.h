@@ -22,6 +22,7 @@ struct wire_session {
     const char *graph; /* a handle */
     const void *graph_def;
     size_t graph_def_size;
+    int64_t collectives; /* the key of a graph that has any; 0: it has none */
 };
 
 struct wire_run {

@@ -12,6 +12,7 @@
 #include "runtime/tensor_pb.h"
 #include "runtime/waits.h"
 #include "runtime/worker/wire.h"
+#include "runtime/worker/wire_pb.h"
 #include "tensorflow/worker.pb-c.h"
 
 enum { EXCHANGE = 2 }; /* the form of what only tasks of ours say to each other */
@@ -47,6 +48,7 @@ void wire_write_register_graph(const struct wire_session *in, struct str *out)
     request.create_worker_session_called = in->session[0];
     request.graph_def.data = (uint8_t *)in->graph_def;
     request.graph_def.len = in->graph_def_size;
+    request.collective_graph_key = in->collectives;
     message_pack(&request.base, out);
 }
 
@@ -358,31 +360,35 @@ bool wire_read_cleanup_all(const void *bytes, size_t size, struct arena *arena,
 
 /* --- devices and handles --- */
 
+Tensorflow__DeviceAttributes *wire_pack_device(const struct device *device, struct arena *arena)
+{
+    Tensorflow__DeviceAttributes *to = arena_alloc(arena, sizeof(*to));
+    tensorflow__device_attributes__init(to);
+    to->name = (char *)device->name;
+    to->device_type = (char *)device_type_name(device->type);
+    to->memory_limit = device->memory_bytes;
+    to->locality = arena_alloc(arena, sizeof(*to->locality));
+    tensorflow__device_locality__init(to->locality);
+    to->incarnation = device->incarnation;
+    to->xla_global_id = -1;
+    return to;
+}
+
 void wire_write_status(const struct device *devices, int count, struct str *out)
 {
     struct arena *arena = arena_new();
     Tensorflow__GetStatusResponse response = TENSORFLOW__GET_STATUS_RESPONSE__INIT;
-    Tensorflow__DeviceLocality locality = TENSORFLOW__DEVICE_LOCALITY__INIT;
     response.exchange = EXCHANGE;
     response.n_device_attributes = (size_t)count;
     response.device_attributes =
         arena_array(arena, (size_t)count, sizeof(*response.device_attributes));
-    for (int i = 0; i < count; i++) {
-        Tensorflow__DeviceAttributes *to = arena_alloc(arena, sizeof(*to));
-        tensorflow__device_attributes__init(to);
-        to->name = (char *)devices[i].name;
-        to->device_type = (char *)device_type_name(devices[i].type);
-        to->memory_limit = devices[i].memory_bytes;
-        to->locality = &locality;
-        to->incarnation = devices[i].incarnation;
-        to->xla_global_id = -1;
-        response.device_attributes[i] = to;
-    }
+    for (int i = 0; i < count; i++)
+        response.device_attributes[i] = wire_pack_device(&devices[i], arena);
     message_pack(&response.base, out);
     arena_free(arena);
 }
 
-static bool read_device(const Tensorflow__DeviceAttributes *from, struct device *to,
+bool wire_unpack_device(const Tensorflow__DeviceAttributes *from, struct device *to,
                         struct error *err)
 {
     *to = (struct device){.memory_bytes = from->memory_limit, .incarnation = from->incarnation};
@@ -418,7 +424,7 @@ bool wire_read_status(const void *bytes, size_t size, struct device *devices, in
         if (*count == devices_max)
             ok = fail(err, EXHAUSTED, "a task has more than %d devices", devices_max);
         else
-            ok = read_device(response->device_attributes[i], &devices[(*count)++], err);
+            ok = wire_unpack_device(response->device_attributes[i], &devices[(*count)++], err);
     }
     arena_free(arena);
     return ok;

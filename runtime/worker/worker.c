@@ -66,6 +66,9 @@ struct worker *worker_new(const struct worker_options *options, struct error *er
     worker->resources = options->resources ? options->resources : worker->own_resources;
     worker->crew = crew_new(LIMIT_WORKER_THREADS);
     worker->lent = lent_new(LENT_MS);
+    worker->groups = groups_new();
+    worker->sequences = sequences_new();
+    worker->self = worker->leader = link_local_new(worker);
     worker->sessions = map_new();
     pthread_mutex_init(&worker->lock, NULL);
     worker_step_init(&worker->steps);
@@ -76,11 +79,17 @@ void worker_free(struct worker *worker)
 {
     if (!worker)
         return;
+    struct error over;
+    (void)fail(&over, CANCELLED, "%s ends", worker->task);
     worker_step_end_all(worker);
+    groups_abort(worker->groups, &over);
     crew_free(worker->crew);
     lent_free(worker->lent);
     worker_session_free_all(worker);
     worker_step_release(&worker->steps);
+    groups_free(worker->groups);
+    sequences_free(worker->sequences);
+    link_free(worker->self);
     resources_free(worker->own_resources);
     pthread_mutex_destroy(&worker->lock);
     free(worker);
@@ -88,8 +97,14 @@ void worker_free(struct worker *worker)
 
 void worker_set_peers(struct worker *worker, struct worker_link *const *links, int count)
 {
+    static const char *const leaders[] = {"/job:chief/replica:0/task:0",
+                                          "/job:worker/replica:0/task:0"};
     worker->peers = links;
     worker->peers_count = count;
+    for (int l = ARRAY_LEN(leaders) - 1; l >= 0; l--)
+        for (int i = 0; i < count; i++)
+            if (!strcmp(links[i]->task, leaders[l]) && links[i]->kind->collectives)
+                worker->leader = strcmp(links[i]->task, worker->task) ? links[i] : worker->self;
 }
 
 const struct device *worker_device(const struct worker *worker)
@@ -174,6 +189,7 @@ static bool execute(const struct running_part *part, struct error *err)
     struct worker_run *run = part->run;
     struct execute_options options = {.cancel = part->step->cancel,
                                       .rendezvous = part->step->rendezvous,
+                                      .collective = &part->step->collective,
                                       .waits = run->waits};
     struct trace trace = {.start_us = clock_wall_us(), .start_ns = clock_monotonic_ns()};
     if (run->step_stats)

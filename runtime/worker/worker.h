@@ -7,8 +7,10 @@
  */
 #pragma once
 
+#include "runtime/worker/buffers.h"
 #include "runtime/worker/link.h"
 
+struct groups;
 struct loan;
 struct fabric_keys;
 struct near_place;
@@ -32,7 +34,10 @@ struct worker *worker_new(const struct worker_options *options, struct error *er
 /* Cancels what runs, waits for it, and frees.  NULL is fine. */
 void worker_free(struct worker *worker);
 
-/* How it reaches other tasks; `links` is borrowed.  Before the first step. */
+/*
+ * How it reaches other tasks; `links` is borrowed.  Before the first step.  Of these the first
+ * chief, else the first worker, is the leader of collectives, as TensorFlow's strategies say.
+ */
 void worker_set_peers(struct worker *worker, struct worker_link *const *links, int count);
 
 const struct device *worker_device(const struct worker *worker);
@@ -91,3 +96,22 @@ int worker_lent_count(const struct worker *worker);
 
 /* The receiver will not be called; false if it was. */
 bool worker_withdraw(struct worker *worker, int64_t step_id, const char *key, const void *arg);
+
+/* --- collectives: see link.h --- */
+
+struct groups *worker_collective_groups(struct worker *worker);
+
+bool worker_collective_next_step(struct worker *worker, int64_t graph_key, int64_t *step_id,
+                                 struct error *err) CHECKED;
+void worker_collective_retire_step(struct worker *worker, int64_t graph_key, int64_t step_id);
+/* Fails with INTERNAL where this task is not the leader. */
+bool worker_collective_sequence(struct worker *worker, int64_t graph_key, int64_t *step_id,
+                                struct error *err) CHECKED;
+
+/* What kernels of the step provide, perhaps later. Fails with INVALID for another's device,
+ * PRECONDITION for another incarnation (0: any) of it. */
+void worker_collective_take(struct worker *worker, int64_t step_id, const char *key,
+                            const char *device, uint64_t incarnation, buffers_taker *taker,
+                            void *arg);
+/* The taker will not be called; false if it was. */
+bool worker_collective_withdraw(struct worker *worker, int64_t step_id, const void *arg);

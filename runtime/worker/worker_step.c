@@ -61,6 +61,7 @@ static struct worker_step *new_step(struct worker *worker, int64_t id)
     step->worker = worker;
     step->rendezvous = rendezvous_new(worker->task, fetch, step);
     step->cancel = cancel_new();
+    collective_init(&step->collective, worker, id);
     step->references = 1;
     return step;
 }
@@ -86,6 +87,13 @@ struct worker_step *worker_step_ref(struct worker *worker, int64_t id, struct er
     return step;
 }
 
+void worker_step_hold(struct worker_step *step)
+{
+    pthread_mutex_lock(&step->worker->steps.lock);
+    step->references++;
+    pthread_mutex_unlock(&step->worker->steps.lock);
+}
+
 void worker_step_unref(struct worker_step *step)
 {
     struct steps *steps = &step->worker->steps;
@@ -96,6 +104,7 @@ void worker_step_unref(struct worker_step *step)
         return;
     rendezvous_unref(step->rendezvous);
     cancel_free(step->cancel);
+    collective_release(&step->collective);
     worker_partial_free(step->partial);
     free(step);
 }
@@ -105,6 +114,7 @@ static void end_step(struct worker_step *step)
     struct error err;
     (void)fail(&err, ABORTED, EXECUTE_DERIVED "Cleanup %" PRId64, step->id);
     rendezvous_abort(step->rendezvous, &err);
+    collective_abort(&step->collective, &err);
     cancel_now(step->cancel);
     worker_step_unref(step);
 }

@@ -9,6 +9,7 @@
 #include "runtime/tensor_pb.h"
 #include "runtime/worker/incoming.h"
 #include "runtime/worker/wire.h"
+#include "runtime/worker/wire_collective.h"
 #include "tests/fuzz/fuzz.h"
 
 typedef bool read_message(const void *bytes, size_t size, struct arena *arena,
@@ -197,6 +198,63 @@ static bool read_lifted(const void *bytes, size_t size, struct arena *arena, str
     return ok;
 }
 
+static bool read_complete_group(const void *bytes, size_t size, struct arena *arena,
+                                struct error *err)
+{
+    struct wire_member in;
+    return wire_read_complete_group(bytes, size, arena, &in, err);
+}
+
+static bool read_group(const void *bytes, size_t size, struct arena *arena, struct error *err)
+{
+    struct collective_group group;
+    return wire_read_group(bytes, size, arena, &group, err);
+}
+
+static bool read_complete_instance(const void *bytes, size_t size, struct arena *arena,
+                                   struct error *err)
+{
+    struct wire_member in;
+    return wire_read_complete_instance(bytes, size, arena, &in, err);
+}
+
+static bool read_instance(const void *bytes, size_t size, struct arena *arena,
+                          struct error *err)
+{
+    int source;
+    (void)arena;
+    return wire_read_instance(bytes, size, &source, err);
+}
+
+static bool read_get_steps(const void *bytes, size_t size, struct arena *arena,
+                           struct error *err)
+{
+    const int64_t *keys;
+    int count;
+    return wire_read_get_steps(bytes, size, arena, &keys, &count, err);
+}
+
+static bool read_steps(const void *bytes, size_t size, struct arena *arena, struct error *err)
+{
+    int64_t step_id;
+    (void)arena;
+    return wire_read_steps(bytes, size, 1, &step_id, err);
+}
+
+static bool read_receive_buffer(const void *bytes, size_t size, struct arena *arena,
+                                struct error *err)
+{
+    struct wire_buffer in;
+    return wire_read_receive_buffer(bytes, size, arena, &in, err);
+}
+
+static bool read_buffer(const void *bytes, size_t size, struct arena *arena, struct error *err)
+{
+    char into[4];
+    (void)arena;
+    return wire_read_buffer(bytes, size, into, sizeof(into), err);
+}
+
 static bool read_finished(const void *bytes, size_t size, struct arena *arena,
                           struct error *err)
 {
@@ -243,7 +301,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                              read_lifted,
                                              read_finished,
                                              read_meet,
-                                             read_met};
+                                             read_met,
+                                             read_complete_group,
+                                             read_group,
+                                             read_complete_instance,
+                                             read_instance,
+                                             read_get_steps,
+                                             read_steps,
+                                             read_receive_buffer,
+                                             read_buffer};
     if (!size)
         return 0;
     struct error err = {0};

@@ -72,6 +72,7 @@ for name in session_basics error_codes sharing control_flow queues saver summari
     monitored_session placement client_more; do
     check "clients/$name" tests/interop/clients.sh "$venv/bin/python" "$BUILD" "$name"
 done
+check tensorflow/collectives "$venv/bin/python" -W ignore tests/interop/collectives.py "$BUILD" oo ot too
 mkdir -p "$work/arrays" "$work/onnx"
 tests/interop/scripts.sh "$venv/bin/python" || failed=1
 tests/interop/tunnel.sh "$venv/bin/python" || failed=1

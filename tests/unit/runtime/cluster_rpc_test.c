@@ -215,7 +215,7 @@ TEST(a_master_is_gone)
     struct worker_link *master = link_rpc_new(
         worker_task(cluster->workers[0]), rpc_server_address(cluster->servers[0]), NULL, &err);
     CHECK_OK(master, &err);
-    CHECK_OK(master->kind->register_graph(master, "s", graph.data, graph.size, handle, &err),
+    CHECK_OK(master->kind->register_graph(master, "s", graph.data, graph.size, 0, handle, &err),
              &err);
     struct worker_run run = {
         .session = "s", .graph = handle, .step_id = 7, .done = note_end, .arg = &code};
@@ -344,6 +344,12 @@ TEST(unknown_handles_and_keys_are_refused)
     CHECK_INT(response.size, 0);
     CHECK_OK(ask("/tensorflow.WorkerService/MarkRecvFinished", &request, &response), &err);
     CHECK(!ask("/tensorflow.WorkerService/CompleteGroup", &request, &response));
+    CHECK_INT(err.code, INTERNAL);
+    CHECK(!ask("/tensorflow.WorkerService/CompleteInstance", &request, &response));
+    CHECK_INT(err.code, PRECONDITION);
+    CHECK(!ask("/tensorflow.WorkerService/RecvBuf", &request, &response));
+    CHECK_INT(err.code, INVALID);
+    CHECK(!ask("/tensorflow.WorkerService/RecvDebug", &request, &response));
     CHECK_INT(err.code, UNIMPLEMENTED);
     str_release(&response);
     stop();

@@ -113,7 +113,7 @@ static inline bool put_in_step(int64_t step_id, const char *key, const struct te
     int code = -1, seen = -1;
     struct worker_link *ps = cluster->links[0];
     graph_export(world->graph, false, 0, &graph);
-    CHECK_OK(ps->kind->register_graph(ps, "s", graph.data, graph.size, handle, &err), &err);
+    CHECK_OK(ps->kind->register_graph(ps, "s", graph.data, graph.size, 0, handle, &err), &err);
     struct worker_run run = {.session = "s",
                              .graph = handle,
                              .step_id = step_id,

@@ -137,7 +137,8 @@ static void start(bool over_rpc)
     CHECK_OK(builder_ok(&world->b), &err);
     graph_export(world->graph, false, 0, &graph);
     CHECK_OK(home->kind->create_session(home, "s", false, &err), &err);
-    CHECK_OK(home->kind->register_graph(home, "s", graph.data, graph.size, handle, &err), &err);
+    CHECK_OK(home->kind->register_graph(home, "s", graph.data, graph.size, 0, handle, &err),
+             &err);
     str_release(&graph);
 }
 
@@ -243,7 +244,8 @@ TEST(a_graph_that_lacks_a_feed)
     struct str graph = {0};
     placeholder(world, "unfed", F32);
     graph_export(world->graph, false, 0, &graph);
-    CHECK_OK(home->kind->register_graph(home, "s", graph.data, graph.size, handle, &err), &err);
+    CHECK_OK(home->kind->register_graph(home, "s", graph.data, graph.size, 0, handle, &err),
+             &err);
     str_release(&graph);
     CHECK_INT(go_on(STEP, "a", 1, "ab", false, NULL), INVALID);
     CHECK(strstr(err.text, "You must feed a value for placeholder tensor 'unfed'"));

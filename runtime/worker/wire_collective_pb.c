@@ -1,0 +1,319 @@
+/* wire_collective_pb.c - WorkerService's messages of collectives from and to protobuf. */
+
+#include "runtime/worker/wire_collective.h"
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/str.h"
+#include "proto/message.h"
+#include "runtime/tensor_pb.h"
+#include "runtime/worker/wire_pb.h"
+#include "tensorflow/worker.pb-c.h"
+
+#define EXTRA_TYPE "type.googleapis.com/tensorflow.RecvBufRespExtra"
+#define CHUNK_BYTES ((size_t)4 << 20) /* TensorFlow's, of one element of the extra */
+
+static struct arena *arena_for(size_t size)
+{
+    return arena_new_limited(size * LIMIT_MESSAGE_EXPANSION + LIMIT_MESSAGE_EXPANSION_BASE);
+}
+
+/* --- groups --- */
+
+void wire_write_complete_group(const struct wire_member *in, struct str *out)
+{
+    struct arena *arena = arena_new();
+    Tensorflow__CompleteGroupRequest request = TENSORFLOW__COMPLETE_GROUP_REQUEST__INIT;
+    request.group_key = in->wish.group_key;
+    request.group_size = in->wish.group_size;
+    request.device_type = (char *)device_type_name(in->device.type);
+    request.collective_type = (int32_t)in->wish.type;
+    request.device_attributes = wire_pack_device(&in->device, arena);
+    message_pack(&request.base, out);
+    arena_free(arena);
+}
+
+bool wire_read_complete_group(const void *bytes, size_t size, struct arena *arena,
+                              struct wire_member *out, struct error *err)
+{
+    const Tensorflow__CompleteGroupRequest *request = message_unpack(
+        &tensorflow__complete_group_request__descriptor, bytes, size, arena, err);
+    if (!request)
+        return false;
+    if (!request->device_attributes)
+        return fail(err, INTERNAL,
+                    "CompleteGroupRequest device_attributes is not set. Make sure you're "
+                    "running the same version of Tensorflow on all workers.");
+    *out = (struct wire_member){.wish = {.name = "",
+                                         .type = (enum collective_type)request->collective_type,
+                                         .group_key = request->group_key,
+                                         .group_size = request->group_size}};
+    return wire_unpack_device(request->device_attributes, &out->device, err);
+}
+
+/* The numbers of job, replica and task are the same. */
+static bool same_task(const struct device_name *a, const struct device_name *b)
+{
+    return !strcmp(a->job, b->job) && a->replica == b->replica && a->task == b->task;
+}
+
+void wire_write_group(const struct collective_group *group, struct str *out)
+{
+    struct arena *arena = arena_new();
+    Tensorflow__CompleteGroupResponse response = TENSORFLOW__COMPLETE_GROUP_RESPONSE__INIT;
+    size_t count = (size_t)group->devices_count;
+    response.group_key = group->key;
+    response.group_size = group->size;
+    response.device_type = (char *)group->device_type;
+    response.device_attributes =
+        arena_array(arena, count + 1, sizeof(*response.device_attributes));
+    response.n_device_attributes = count;
+    for (size_t i = 0; i < count; i++) {
+        response.device_attributes[i] = wire_pack_device(&group->devices[i], arena);
+        /* The devices of a task are side by side. */
+        response.num_tasks +=
+            !i || !same_task(&group->devices[i].parts, &group->devices[i - 1].parts);
+    }
+    message_pack(&response.base, out);
+    arena_free(arena);
+}
+
+bool wire_read_group(const void *bytes, size_t size, struct arena *arena,
+                     struct collective_group *out, struct error *err)
+{
+    const Tensorflow__CompleteGroupResponse *response = message_unpack(
+        &tensorflow__complete_group_response__descriptor, bytes, size, arena, err);
+    if (!response)
+        return false;
+    size_t count = response->n_device_attributes;
+    *out = (struct collective_group){.key = response->group_key, .size = response->group_size};
+    snprintf(out->device_type, sizeof(out->device_type), "%s", response->device_type);
+    if (count > LIMIT_COLLECTIVE_GROUP_SIZE)
+        return fail(err, EXHAUSTED,
+                    "a group of collectives has %zu devices, at most %d are "
+                    "allowed",
+                    count, LIMIT_COLLECTIVE_GROUP_SIZE);
+    out->devices = arena_array(arena, count + 1, sizeof(*out->devices));
+    out->devices_count = (int)count;
+    for (size_t i = 0; i < count; i++)
+        if (!wire_unpack_device(response->device_attributes[i], &out->devices[i], err))
+            return false;
+    return true;
+}
+
+/* --- instances --- */
+
+void wire_write_complete_instance(const struct wire_member *in, struct str *out)
+{
+    struct arena *arena = arena_new();
+    Tensorflow__CompleteInstanceRequest request = TENSORFLOW__COMPLETE_INSTANCE_REQUEST__INIT;
+    int32_t offset = 0;
+    request.name = (char *)in->wish.name;
+    request.type = (int32_t)in->wish.type;
+    request.data_type = (Tensorflow__DataType)in->wish.dtype;
+    request.shape = tensor_pack_shape(&in->wish.shape, arena);
+    request.group_key = in->wish.group_key;
+    request.group_size = in->wish.group_size;
+    request.instance_key = in->wish.instance_key;
+    request.device_type = (char *)device_type_name(in->device.type);
+    request.n_subdiv_offset = 1;
+    request.subdiv_offset = &offset;
+    request.device = (char *)in->device.name;
+    request.is_source = in->wish.is_source;
+    message_pack(&request.base, out);
+    arena_free(arena);
+}
+
+bool wire_read_complete_instance(const void *bytes, size_t size, struct arena *arena,
+                                 struct wire_member *out, struct error *err)
+{
+    const Tensorflow__CompleteInstanceRequest *request = message_unpack(
+        &tensorflow__complete_instance_request__descriptor, bytes, size, arena, err);
+    if (!request)
+        return false;
+    *out = (struct wire_member){.wish = {.name = request->name,
+                                         .type = (enum collective_type)request->type,
+                                         .group_key = request->group_key,
+                                         .group_size = request->group_size,
+                                         .instance_key = request->instance_key,
+                                         .dtype = (enum dtype)request->data_type,
+                                         .is_source = request->is_source}};
+    if (strlen(request->device) >= sizeof(out->device.name))
+        return fail(err, INVALID, "a device's name has %zu bytes, at most %zu are allowed",
+                    strlen(request->device), sizeof(out->device.name) - 1);
+    memcpy(out->device.name, request->device, strlen(request->device) + 1);
+    return true;
+}
+
+void wire_write_instance(int source, struct str *out)
+{
+    Tensorflow__CompleteInstanceResponse response =
+        TENSORFLOW__COMPLETE_INSTANCE_RESPONSE__INIT;
+    response.source_rank = source;
+    message_pack(&response.base, out);
+}
+
+bool wire_read_instance(const void *bytes, size_t size, int *source, struct error *err)
+{
+    struct arena *arena = arena_for(size);
+    const Tensorflow__CompleteInstanceResponse *response = message_unpack(
+        &tensorflow__complete_instance_response__descriptor, bytes, size, arena, err);
+    if (response)
+        *source = response->source_rank;
+    arena_free(arena);
+    return response;
+}
+
+/* --- step ids --- */
+
+void wire_write_get_steps(int64_t graph_key, struct str *out)
+{
+    Tensorflow__GetStepSequenceRequest request = TENSORFLOW__GET_STEP_SEQUENCE_REQUEST__INIT;
+    request.n_graph_key = 1;
+    request.graph_key = &graph_key;
+    message_pack(&request.base, out);
+}
+
+bool wire_read_get_steps(const void *bytes, size_t size, struct arena *arena,
+                         const int64_t **graph_keys, int *count, struct error *err)
+{
+    const Tensorflow__GetStepSequenceRequest *request = message_unpack(
+        &tensorflow__get_step_sequence_request__descriptor, bytes, size, arena, err);
+    if (!request)
+        return false;
+    *graph_keys = request->graph_key;
+    *count = (int)request->n_graph_key;
+    return true;
+}
+
+void wire_write_steps(const int64_t *graph_keys, const int64_t *step_ids, int count,
+                      struct str *out)
+{
+    struct arena *arena = arena_new();
+    Tensorflow__GetStepSequenceResponse response = TENSORFLOW__GET_STEP_SEQUENCE_RESPONSE__INIT;
+    response.n_step_sequence = (size_t)count;
+    response.step_sequence =
+        arena_array(arena, (size_t)count + 1, sizeof(*response.step_sequence));
+    for (int i = 0; i < count; i++) {
+        Tensorflow__StepSequence *step = arena_alloc(arena, sizeof(*step));
+        tensorflow__step_sequence__init(step);
+        step->graph_key = graph_keys[i];
+        step->next_step_id = step_ids[i];
+        response.step_sequence[i] = step;
+    }
+    message_pack(&response.base, out);
+    arena_free(arena);
+}
+
+bool wire_read_steps(const void *bytes, size_t size, int64_t graph_key, int64_t *step_id,
+                     struct error *err)
+{
+    struct arena *arena = arena_for(size);
+    const Tensorflow__GetStepSequenceResponse *response = message_unpack(
+        &tensorflow__get_step_sequence_response__descriptor, bytes, size, arena, err);
+    bool ok = response, found = false;
+    for (size_t i = 0; ok && !found && i < response->n_step_sequence; i++) {
+        found = response->step_sequence[i]->graph_key == graph_key;
+        *step_id = response->step_sequence[i]->next_step_id;
+    }
+    if (ok && !found)
+        ok = fail(err, INTERNAL, "the leader of collectives did not say which step is next");
+    arena_free(arena);
+    return ok;
+}
+
+/* --- bytes --- */
+
+void wire_write_receive_buffer(const struct wire_buffer *in, struct str *out)
+{
+    Tensorflow__RecvBufRequest request = TENSORFLOW__RECV_BUF_REQUEST__INIT;
+    request.step_id = in->step_id;
+    request.buf_rendezvous_key = (char *)in->key;
+    request.num_bytes = in->bytes;
+    request.src_device = (char *)in->from;
+    request.dst_device = (char *)in->to;
+    request.src_incarnation = in->incarnation;
+    request.request_id = in->request_id;
+    message_pack(&request.base, out);
+}
+
+bool wire_read_receive_buffer(const void *bytes, size_t size, struct arena *arena,
+                              struct wire_buffer *out, struct error *err)
+{
+    const Tensorflow__RecvBufRequest *request =
+        message_unpack(&tensorflow__recv_buf_request__descriptor, bytes, size, arena, err);
+    if (!request)
+        return false;
+    if (strlen(request->buf_rendezvous_key) > LIMIT_RENDEZVOUS_KEY_BYTES)
+        return fail(err, INVALID, "a buffer's key has %zu bytes, at most %d are allowed",
+                    strlen(request->buf_rendezvous_key), LIMIT_RENDEZVOUS_KEY_BYTES);
+    *out = (struct wire_buffer){.step_id = request->step_id,
+                                .key = request->buf_rendezvous_key,
+                                .bytes = request->num_bytes,
+                                .from = request->src_device,
+                                .to = request->dst_device,
+                                .incarnation = request->src_incarnation,
+                                .request_id = request->request_id};
+    return true;
+}
+
+void wire_write_buffer(const struct tensor *value, struct str *out)
+{
+    struct arena *arena = arena_new();
+    struct str packed = {0};
+    Tensorflow__RecvBufRespExtra extra = TENSORFLOW__RECV_BUF_RESP_EXTRA__INIT;
+    Tensorflow__Any any = TENSORFLOW__ANY___INIT;
+    Tensorflow__RecvBufResponse response = TENSORFLOW__RECV_BUF_RESPONSE__INIT;
+    size_t size = tensor_bytes(value), count = (size + CHUNK_BYTES - 1) / CHUNK_BYTES;
+    extra.tensor_content = arena_array(arena, count + 1, sizeof(*extra.tensor_content));
+    extra.n_tensor_content = count;
+    for (size_t i = 0; i < count; i++) {
+        size_t left = size - i * CHUNK_BYTES;
+        extra.tensor_content[i].data = (uint8_t *)value->data + i * CHUNK_BYTES;
+        extra.tensor_content[i].len = left < CHUNK_BYTES ? left : CHUNK_BYTES;
+    }
+    message_pack(&extra.base, &packed);
+    any.type_url = EXTRA_TYPE;
+    any.value.data = (uint8_t *)packed.data;
+    any.value.len = packed.size;
+    response.num_bytes = (int64_t)size;
+    response.transport_options = &any;
+    response.send_start_micros = (int64_t)clock_wall_us();
+    message_pack(&response.base, out);
+    str_release(&packed);
+    arena_free(arena);
+}
+
+bool wire_read_buffer(const void *bytes, size_t size, void *into, size_t into_size,
+                      struct error *err)
+{
+    struct arena *arena = arena_for(size);
+    const Tensorflow__RecvBufResponse *response =
+        message_unpack(&tensorflow__recv_buf_response__descriptor, bytes, size, arena, err);
+    const Tensorflow__RecvBufRespExtra *extra = NULL;
+    if (response && !response->transport_options)
+        (void)fail(err, INTERNAL, "RecvBufResponse has no bytes");
+    else if (response)
+        extra = message_unpack(&tensorflow__recv_buf_resp_extra__descriptor,
+                               response->transport_options->value.data,
+                               response->transport_options->value.len, arena, err);
+    size_t all = 0;
+    for (size_t i = 0; extra && i < extra->n_tensor_content; i++)
+        all += extra->tensor_content[i].len;
+    bool ok = extra;
+    if (ok && all != into_size)
+        ok = fail(err, INTERNAL,
+                  "RecvBufResponse returned %zu bytes where to_tensor expected "
+                  "%zu",
+                  all, into_size);
+    char *at = into;
+    for (size_t i = 0; ok && i < extra->n_tensor_content; i++) {
+        if (extra->tensor_content[i].len)
+            memcpy(at, extra->tensor_content[i].data, extra->tensor_content[i].len);
+        at += extra->tensor_content[i].len;
+    }
+    arena_free(arena);
+    return ok;
+}
