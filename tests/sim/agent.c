@@ -27,15 +27,21 @@ static bool is_on_gpus(const struct world *world, const struct agent *agent,
     return false;
 }
 
-/* It looks how its tasks are. */
-static void agent_look(struct world *world, struct agent *agent)
+/* It sees how the task is; as in work.c an end is proven before it is told. */
+static void agent_see(const struct world *world, const struct agent *agent,
+                      struct core_task *task)
+{
+    bool ended = core_sees(task, task->attempt->state, world->now_us) &&
+                 task->state == AGENT_TASK_EXITED;
+    task->unproven = (ended || task->unproven) && is_on_gpus(world, agent, task->attempt);
+}
+
+static void agent_look(const struct world *world, struct agent *agent)
 {
     for (int i = 0; i < agent->core.tasks_count; i++) {
         struct core_task *task = &agent->core.tasks[i];
         int64_t bytes = attempt_written(world, task->attempt);
-        bool ended = core_sees(task, task->attempt->state, world->now_us) &&
-                     task->state == AGENT_TASK_EXITED;
-        task->unproven = (ended || task->unproven) && is_on_gpus(world, agent, task->attempt);
+        agent_see(world, agent, task);
         if (bytes != task->attempt->seen)
             task->to_ship = true;
         task->attempt->seen = bytes;
@@ -48,8 +54,9 @@ static void agent_order(struct world *world, int node, struct core_task *task,
     const struct ref *ref = &task->attempt->task;
     switch (order) {
     case CORE_CANCEL:
+        assert(task->attempt->state == AGENT_TASK_STARTING);
         attempt_end(world, task->attempt, EXIT_STOPPED);
-        core_sees(task, task->attempt->state, world->now_us);
+        agent_see(world, &world->agents[node], task);
         break;
     case CORE_TERM:
         process_later(world, node, ref, PROCESS_ENDS, EXIT_STOPPED,
@@ -238,6 +245,8 @@ void agent_message(struct world *world, const struct message *message)
     struct agent *agent = &world->agents[message->node];
     if (!agent->machine_up || !agent->agent_up)
         return;
+    /* Only the agent itself starts a task: it knows at once which have been. */
+    agent_look(world, agent);
     const struct message *call = agent->call;
     bool answers = call && (call == message->request ||
                             (message->kind == SAYS_JOINED && call->kind == SAYS_JOIN &&
