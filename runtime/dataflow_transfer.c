@@ -109,6 +109,17 @@ bool dataflow_transfer_send(struct dataflow_run *run, struct dataflow_iteration 
     return ok;
 }
 
+/* Kernels were chosen by the shape that it was said to have. */
+static bool has_shape(const struct node *node, const struct tensor *value, struct error *err)
+{
+    char found[SHAPE_TEXT_BYTES], wanted[SHAPE_TEXT_BYTES];
+    const struct shape *shape = node_attr_shape(node, "_shape");
+    return !shape || shape_equal(shape, &value->shape) ||
+           fail(err, INTERNAL, "{{node %s}} was to receive %s, and %s has come", node->name,
+                shape_text(shape, wanted, sizeof(wanted)),
+                shape_text(&value->shape, found, sizeof(found)));
+}
+
 static void received(void *arg, const struct tensor *value, bool dead, const struct error *err)
 {
     struct dataflow_started *started = arg;
@@ -130,6 +141,8 @@ static void received(void *arg, const struct tensor *value, bool dead, const str
                    "Output 0 of type %s does not match declared output type %s for node "
                    "{{node %s}}",
                    dtype_name(value->dtype), dtype_name(node->output_types[0]), node->name);
+        dataflow_call_post(started, &why);
+    } else if (!has_shape(node, value, &why)) {
         dataflow_call_post(started, &why);
     } else {
         tensor_share(&started->received, value);

@@ -114,12 +114,13 @@ static struct node *add_cast(struct cutter *cutter, struct edge from, enum dtype
 struct pair {
     const struct device *from, *to;
     const char *tensor;
-    bool client; /* one end is the client */
+    const struct shape *shape; /* of what travels; NULL: not known */
+    bool client;               /* one end is the client */
 };
 
 /* The attributes of a send or a receive, and what they point at. */
 struct pair_attrs {
-    struct attr list[6];
+    struct attr list[7]; /* the last for a shape */
     struct attr_bytes texts[3];
     int64_t incarnation;
     int type;
@@ -159,7 +160,7 @@ static bool add_send(struct cutter *cutter, const struct pair *pair, const char 
     int type = dtype_base(value.from->output_types[value.output]);
     fill_attrs(&attrs, pair, "T", type);
     return add_node(cutter, pair->from, type == STRING ? "_HostSend" : "_Send", name, &value,
-                    attrs.list, ARRAY_LEN(attrs.list));
+                    attrs.list, ARRAY_LEN(attrs.list) - 1);
 }
 
 static struct node *add_receive(struct cutter *cutter, const struct pair *pair,
@@ -167,11 +168,22 @@ static struct node *add_receive(struct cutter *cutter, const struct pair *pair,
 {
     struct pair_attrs attrs;
     fill_attrs(&attrs, pair, "tensor_type", type);
+    if (pair->shape)
+        attrs.list[6] = attr_shape("_shape", pair->shape);
     struct node *node = add_node(cutter, pair->to, type == STRING ? "_HostRecv" : "_Recv", name,
-                                 NULL, attrs.list, ARRAY_LEN(attrs.list));
+                                 NULL, attrs.list, ARRAY_LEN(attrs.list) - !pair->shape);
     if (node && turn)
         graph_add_control(part_of(cutter, pair->to), node, cutter->copies[turn->id]);
     return node;
+}
+
+/* The shape of a variable's value; NULL for other nodes, and where it is not known in full. */
+static const struct shape *shape_of(const struct cutter *cutter, const struct node *source)
+{
+    if (!cutter->options->shaped || strcmp(source->op->name, "ReadVariableOp") != 0)
+        return NULL;
+    const struct shape *shape = node_attr_shape(source->inputs[0].from, "shape");
+    return shape && shape_is_full(shape) ? shape : NULL;
 }
 
 /*
@@ -188,7 +200,11 @@ static struct node *add_pair(struct cutter *cutter, struct edge value,
     char *tensor = alloc_printf("edge_%d_%s", number, source->name);
     char *send = alloc_printf("%s_S%d", source->name, number);
     char *receive = alloc_printf("%s_R%d", source->name, number);
-    const struct pair pair = {.from = source->device, .to = to, .tensor = tensor};
+    bool dummy = value.from != cutter->copies[source->id];
+    const struct pair pair = {.from = source->device,
+                              .to = to,
+                              .tensor = tensor,
+                              .shape = dummy ? NULL : shape_of(cutter, source)};
     struct node *node = NULL;
     if (cast)
         value = (struct edge){add_cast(cutter, value, BF16, source->device), 0};
@@ -267,7 +283,7 @@ static bool add_feeds(struct cutter *cutter)
         char *tensor = alloc_printf("%.*s:%s", size, fed, fed + size + 1);
         char *name = alloc_printf("_recv_%s", fed);
         const struct device *client = arg->device = cutter->options->client;
-        const struct pair pair = {client, client, tensor, true};
+        const struct pair pair = {client, client, tensor, NULL, true};
         struct node *node = add_receive(cutter, &pair, name, arg->output_types[0], NULL);
         cutter->copies[arg->id] = node;
         out->feeds[out->feeds_count++] = (struct partition_end){i, end_key(&pair)};
@@ -284,7 +300,7 @@ static bool add_fetch(struct cutter *cutter, int index)
     const struct edge *fetch = &cutter->whole->fetches[index];
     struct partition_parts *out = cutter->out;
     const struct device *client = cutter->options->client;
-    const struct pair pair = {client, client, cutter->options->fetch_names[index], true};
+    const struct pair pair = {client, client, cutter->options->fetch_names[index], NULL, true};
     struct edge value = local_edge(cutter, *fetch, client);
     char *name = alloc_printf("_send_%s_%d", fetch->from->name, fetch->output);
     bool ok = value.from && add_send(cutter, &pair, name, value);

@@ -84,6 +84,7 @@ static bool make(struct cluster_session *session, const struct session_run *run,
     const struct partition_options options = {.client = &session->devices[0],
                                               .fetch_names = run->fetches,
                                               .compress = session->compress,
+                                              .shaped = session->shaped,
                                               .pairs = &session->pairs};
     if (!lower_subgraph(subgraph, graph_library(session->graph), err) ||
         !place(session, subgraph, err) ||

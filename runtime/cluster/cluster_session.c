@@ -22,6 +22,7 @@ struct cluster_session *cluster_session_new(const struct cluster_options *option
     session->handle = alloc_text(handle);
     session->soft = options->soft_placement;
     session->compress = options->compress;
+    session->shaped = options->shaped;
     session->isolate = options->isolate;
     session->costs = options->by_cost ? cost_model_new() : NULL;
     session->graph = graph_new();

@@ -18,6 +18,7 @@ struct cluster_session {
     struct device *devices; /* of all of them; [0] is the client's */
     int devices_count;
     bool soft;
+    bool shaped; /* as in the options */
     bool compress;
     bool isolate;
     struct cost_model *costs; /* NULL: nodes are not placed by cost */

@@ -11,6 +11,16 @@
     "tensor_name:string send_device:string send_device_incarnation:int recv_device:string "    \
     "client_terminated:bool=false"
 
+/* What the master knew of it; the executor holds what comes to it. */
+static bool infer_received(struct infer *infer, struct error *err)
+{
+    (void)err;
+    const struct shape *shape = node_attr_shape(infer->node, "_shape");
+    if (shape)
+        infer->outputs[0] = *shape;
+    return true;
+}
+
 const struct op op_send = {
     .name = "_Send",
     .inputs = "tensor:T",
@@ -25,6 +35,7 @@ const struct op op_recv = {
     .inputs = "",
     .outputs = "tensor:tensor_type",
     .attrs = "tensor_type:type " TRANSFER_ATTRS,
+    .infer = infer_received,
     .flags = OP_STATEFUL,
     .flow = FLOW_RECV,
 };
@@ -44,6 +55,7 @@ const struct op op_host_recv = {
     .inputs = "",
     .outputs = "tensor:tensor_type",
     .attrs = "tensor_type:type " TRANSFER_ATTRS,
+    .infer = infer_received,
     .flags = OP_STATEFUL,
     .flow = FLOW_RECV,
 };

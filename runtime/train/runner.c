@@ -31,7 +31,8 @@ static bool open_cluster(struct runner *runner, const struct runner_cluster *clu
                                             .links_count = cluster->links_count,
                                             .home = cluster->home,
                                             .by_cost = true,
-                                            .isolate = true};
+                                            .isolate = true,
+                                            .shaped = true};
     runner->cluster = cluster_session_new(&options, handle, err);
     runner->account = account_new();
     runner->tasks = *cluster;

@@ -130,6 +130,47 @@ TEST(no_two_plans_have_a_send_of_the_same_name)
     stop();
 }
 
+/* Who receives a variable's value knows its shape, where the session says that it stays so; a
+ * value of another one is refused then, not computed with. */
+TEST(a_received_variable_has_its_shape)
+{
+    for (int shaped = 0; shaped < 2; shaped++) {
+        start();
+        struct builder *b = &world->b;
+        struct edge handle =
+            on(0, builder_add(b, "VarHandleOp", "v", NO_INPUTS,
+                              ATTRS(attr_type("dtype", F32), attr_shape("shape", &SHAPE(2, 3)),
+                                    attr_string("shared_name", "v"))));
+        struct edge read = on(0, builder_add(b, "ReadVariableOp", "read", INPUTS(handle),
+                                             ATTRS(attr_type("dtype", F32))));
+        on(2, node1(world, "Neg", "far", read));
+        on(0, builder_add(b, "AssignVariableOp", "assign",
+                          INPUTS(handle, on(0, scalar(world, "other", 1))),
+                          ATTRS(attr_type("dtype", F32))));
+        cluster_session_free(session);
+        session = open_session(cluster, "shaped", (struct cluster_options){.shaped = shaped});
+        extend(session, world);
+        struct graph *parts[TASKS];
+        int count = parts_of("far:0", parts), found = 0;
+        for (int k = 0; k < count; k++) {
+            for (int n = 0; n < graph_count(parts[k]); n++) {
+                const struct shape *shape = node_attr_shape(graph_node(parts[k], n), "_shape");
+                CHECK(!shape || shape_equal(shape, &SHAPE(2, 3)));
+                found += shape != NULL;
+            }
+            graph_free(parts[k]);
+        }
+        CHECK_INT(found, shaped);
+        const char *assign = "assign";
+        const struct session_run run = {.targets = &assign, .targets_count = 1};
+        CHECK_OK(cluster_session_run(session, &run, NULL, &err), &err);
+        double value;
+        CHECK(try_fetch(session, NULL, 0, "far:0", &value) == !shaped);
+        CHECK(!shaped || strstr(err.text, "was to receive [2,3], and [] has come"));
+        stop();
+    }
+}
+
 TEST(impossible_places_are_refused_as_tensorflow_does)
 {
     start();
