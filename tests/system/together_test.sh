@@ -6,22 +6,7 @@
 # alone
 . "$(dirname "$0")/lib.sh"
 
-cd "$work" || exit 1
-"$trainyard" dataset make digits "$work/digits" >/dev/null
-# spec NAME BATCH STEPS TASKS : smooth, so that sums that round otherwise stay near each other
-spec() {
-    cat >"$1.json" <<END
-{"name": "$1", "seed": 5, "model": {"layers": [
-   {"layer": "Flatten"}, {"layer": "Dense", "units": 16, "activation": "tanh", "kernel_regularizer": {"name": "L2", "l2": 0.001}}, {"layer": "Dense", "units": 10}]},
- "data": {"dataset": "digits", "batch_size": $2}, "checkpoint": {"every_steps": 20},
- "train": {"steps": $3, "optimizer": {"name": "SGD", "learning_rate": 0.05, "momentum": 0.9}}, "tasks": $4}
-END
-}
-# run_spec SPEC OUT [OPTION...] : its last line
-run_spec() { local name=$1 out=$2; shift 2; timeout 120 "$trainyard" train "$name.json" --data digits --out "$out" --threads 1 --json "$@" 2>"$out.log" | tail -n 1; }
-loss() { field "$1" metrics loss; }
-near() { python3 -c 'import sys; a, b = map(float, sys.argv[1:]); sys.exit(abs(a - b) > 2e-5 * abs(b))' "$1" "$2" || { echo "  found $1, wanted $2"; false; }; }
-same_bits() { same_checkpoint "$1/checkpoints" "$2/checkpoints" "$3"; }
+. "$(dirname "$0")/together.sh"
 
 # --- exactness ---
 spec alone 48 40 '{"worker": 1}'
@@ -38,7 +23,6 @@ check evaluates_in_one_task has "$("$trainyard" evaluate s1 --data digits)" "aft
 check both_ps_have_variables test "$(strings s1/events.out.tfevents.* | grep -o '/job:ps/replica:0/task:[01]' | sort -u | wc -l)" = 2
 
 # --- workers that do not wait for each other, or are not waited for; gradients in 16 bits ---
-strategy() { spec "$1" 16 "$4" "$3"; sed -i "s/\"tasks\"/\"strategy\": $2, \"tasks\"/" "$1.json"; }
 ends_below() { python3 -c 'import sys; sys.exit(float(sys.argv[1]) > float(sys.argv[2]))' "$(field "$1" metrics val_loss)" "$2" || { echo "  found $1"; false; }; }
 strategy apart '{"mode": "async"}' '{"ps": 2, "worker": 3}' 120
 check they_learn_apart ends_below "$(run_spec apart p1)" 1.6
@@ -131,36 +115,6 @@ for how in '{"mode": "async"}' '{"backup_workers": 1}'; do
     wait $!
     check "all_end_$name" wait_for 10 sh -c '! pgrep -f "trainyard-task train long.jso[n]"'
     rm -rf back
-done
-
-# elastic: what is learned does not depend on who was lost
-for how in ps ring; do
-    case $how in
-        ps) strategy bend '{"elastic": true}' '{"ps": 1, "worker": 3}' 3000; strategy steady '{}' '{"ps": 1, "worker": 3}' 3000 ;;
-        ring) strategy bend '{"mode": "allreduce", "elastic": true}' '{"worker": 3}' 1500; strategy steady '{"mode": "allreduce"}' '{"worker": 3}' 1500 ;;
-    esac
-    run_spec steady "$how.steady" >/dev/null
-    { timeout 120 "$trainyard" train bend.json --data digits --out "$how.bend" --threads 1 >bend.end 2>&1; } &
-    wait_for 20 test -e "$how.bend/checkpoints/checkpoint"
-    for victim in 1 2; do
-        kill -KILL "$(for p in $(pgrep -f "trainyard-task train bend.json"); do tr '\0' '\n' <"/proc/$p/environ" | grep -q "^TF_CONFIG=.*\"type\": \"worker\", \"index\": $victim" && echo "$p"; done)"
-        check "elastic_${how}_worker_${victim}_comes_back" wait_for 30 grep -q "worker $victim is back" bend.end
-    done
-    wait $!
-    check "${how}_elastic_same_bits_after_kills" same_bits "$how.steady" "$how.bend" "$(field "$(cat steady.json)" train steps)"
-done
-# of a ring nothing is lost with a worker: the others go on for good, as long as there are enough
-for least in 1 3; do
-    strategy bend "{\"mode\": \"allreduce\", \"elastic\": {\"min_workers\": $least}}" '{"worker": 3}' 1500
-    sed -i 's/"seed"/"restart": {"max": 0}, "seed"/' bend.json
-    { run_spec bend "never.$least" >bend.end; } &
-    wait_for 20 test -e "never.$least/checkpoints/checkpoint"
-    kill -KILL "$(for p in $(pgrep -f "trainyard-task train bend.json"); do tr '\0' '\n' <"/proc/$p/environ" | grep -q '^TF_CONFIG=.*"type": "worker", "index": 2' && echo "$p"; done)"
-    wait $!
-    case $least in
-        1) check ring_goes_on_without_it same_bits ring.steady never.1 1500 ;;
-        3) check ring_of_too_few_ends has "$(cat bend.end)" "2 of 3 workers are there, needed: 3" ;;
-    esac
 done
 
 # --- wrong ---
