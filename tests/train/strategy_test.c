@@ -302,9 +302,11 @@ static bool flaky_delete(struct worker_link *link, const char *session, struct e
 }
 
 static bool flaky_register(struct worker_link *link, const char *session, const void *graph_def,
-                           size_t size, char handle[WORKER_HANDLE_BYTES], struct error *err)
+                           size_t size, int64_t collectives, char handle[WORKER_HANDLE_BYTES],
+                           struct error *err)
 {
-    return TO(link)->kind->register_graph(TO(link), session, graph_def, size, handle, err);
+    return TO(link)->kind->register_graph(TO(link), session, graph_def, size, collectives,
+                                          handle, err);
 }
 
 static bool flaky_deregister(struct worker_link *link, const char *session, const char *handle,
