@@ -26,6 +26,7 @@ struct task {
     struct node *node; /* holds `resources` of it until the task has exited */
     enum task_state state;
     enum exit_reason reason;
+    bool ended; /* its process has; what it wrote is on its way, and its exit after it */
     struct scheduler_resources resources;
     int gpu_share;
     uint64_t gpu_mask;

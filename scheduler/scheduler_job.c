@@ -556,7 +556,7 @@ static void job_cannot_be_killed(struct scheduler *s, const struct job *job,
 {
     for (int i = 0; i < job->tasks_count; i++) {
         const struct task *task = &job->tasks[i];
-        if (task->state == TASK_EXITED || !task->node->session)
+        if (task->state == TASK_EXITED || task->ended || !task->node->session)
             continue; /* of a silent node nothing is known; it gets its own verdict */
         scheduler_node_drain(s, task->node, true,
                              arena_printf(actions->arena,

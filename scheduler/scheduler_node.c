@@ -143,6 +143,7 @@ static void report_known(struct scheduler *s, struct job *job, struct task *task
         }
         return;
     }
+    task->ended = task->ended || report->ended_us;
     if (report->state <= task->state)
         return;
     task->state = report->state;

@@ -8,6 +8,7 @@
 #define REJOIN_US UINT64_C(1000000)       /* between two joins */
 #define ROOM_AGAIN_US UINT64_C(1000000)   /* between two tries to ship to a full disk */
 #define REPORT_AGAIN_US UINT64_C(2000000) /* of an end that is not acknowledged */
+#define SLOW_END_US 5000000               /* what a task wrote is shipped by then, as a rule */
 
 void core_release(struct core *core)
 {
@@ -180,7 +181,7 @@ static bool end_waits(const struct core_task *task)
     return is_unshipped(task) || task->unproven;
 }
 
-enum agent_task_state core_joins_as(const struct core_task *task)
+enum agent_task_state core_tells_as(const struct core_task *task)
 {
     return task->state == AGENT_TASK_EXITED && end_waits(task) ? AGENT_TASK_RUNNING
                                                                : task->state;
@@ -193,17 +194,27 @@ void core_leave(struct core *core)
 
 /* --- what is said to the server --- */
 
+/* When its end is to be told, or that it has ended; UINT64_MAX: not for time. */
+static uint64_t end_say_us(const struct core_task *task)
+{
+    if (!end_waits(task))
+        return task->said_us + REPORT_AGAIN_US;
+    return task->discarded || task->said_ended ? UINT64_MAX : task->ended_us + SLOW_END_US;
+}
+
 bool core_is_news(const struct core_task *task, uint64_t now_us)
 {
     if (task->state != AGENT_TASK_EXITED)
         return task->to_report && !task->discarded;
-    return !end_waits(task) && (task->to_report || now_us >= task->said_us + REPORT_AGAIN_US);
+    return (task->to_report && !end_waits(task)) || now_us >= end_say_us(task);
 }
 
 void core_told(struct core_task *task, enum agent_task_state state, uint64_t said_us)
 {
     if (task->state == state)
         task->to_report = false;
+    else if (task->state == AGENT_TASK_EXITED && said_us >= task->ended_us + SLOW_END_US)
+        task->said_ended = true;
     task->said_us = said_us;
 }
 
@@ -256,10 +267,8 @@ static uint64_t task_wake_us(const struct core_task *task, bool quiet, uint64_t 
         return until_us;
     if (core_is_news(task, now_us))
         return now_us;
-    uint64_t again_us = task->said_us + REPORT_AGAIN_US;
-    if (task->said_us && task->state == AGENT_TASK_EXITED && !task->unproven &&
-        again_us < until_us)
-        until_us = again_us;
+    if (task->state == AGENT_TASK_EXITED && end_say_us(task) < until_us)
+        until_us = end_say_us(task);
     if (is_unshipped(task) && task->ship_us && task->ship_us < until_us)
         until_us = task->ship_us;
     return until_us;

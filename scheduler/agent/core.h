@@ -24,6 +24,7 @@ struct core_task { /* of one attempt, from its order until its end is stored by 
     bool discarded;      /* superseded: killed; nothing but its end is told */
     bool unproven;       /* has ended, but its GPUs may still have processes of it */
     uint64_t ended_us;   /* when that was seen */
+    bool said_ended;     /* that its process has ended, before its end could be told */
     uint64_t said_us;    /* when it was last reported, 0 */
     uint64_t kill_at_us; /* it was asked to end, and is killed then; 0 */
 };
@@ -88,9 +89,13 @@ enum core_order core_discard(struct core_task *task);
 /* The task whose end is stored, and may be forgotten; NULL: there is none, or it runs. */
 struct core_task *core_acknowledged(struct core *core, const struct agent_task_ref *task);
 
-/* A session begins; before, what the join tells of a task: no end before all that it wrote. */
+/* A session begins. */
 void core_joined(struct core *core, int64_t epoch, uint64_t now_us);
-enum agent_task_state core_joins_as(const struct core_task *task);
+
+/* What a join or a report tells of a task: no end before all that it wrote.  That its process
+ * has ended (agent_task_report.ended_us) is told all the same, when the rest takes a while:
+ * nobody is to take it for one that cannot be killed. */
+enum agent_task_state core_tells_as(const struct core_task *task);
 
 /* The session is over by the agent's own choice. */
 void core_leave(struct core *core);

@@ -257,6 +257,19 @@ static void join_refused(struct agent *agent, const struct error *err)
     }
 }
 
+/* Of one whose end cannot be told yet, that its process has ended. */
+static void report_fill(const struct core_task *task, struct agent_task_report *report)
+{
+    attempt_report(task->attempt, report);
+    if (report->state != core_tells_as(task))
+        *report = (struct agent_task_report){.task = report->task,
+                                             .state = core_tells_as(task),
+                                             .pid = report->pid,
+                                             .started_us = report->started_us,
+                                             .ended_us = report->ended_us,
+                                             .step = -1};
+}
+
 static void join(struct agent *agent)
 {
     int count = agent->core.tasks_count;
@@ -264,14 +277,7 @@ static void join(struct agent *agent)
         alloc_array((size_t)count + 1, sizeof(struct agent_task_report));
     for (int i = 0; i < count; i++) {
         const struct core_task *task = &agent->core.tasks[i];
-        struct agent_task_report *report = &tasks[i];
-        attempt_report(task->attempt, report);
-        if (report->state != core_joins_as(task))
-            *report = (struct agent_task_report){.task = report->task,
-                                                 .state = core_joins_as(task),
-                                                 .pid = report->pid,
-                                                 .started_us = report->started_us,
-                                                 .step = -1};
+        report_fill(task, &tasks[i]);
     }
     const struct agent_join_request request = {.token = agent->token,
                                                .node_name = agent->node_name,
@@ -348,7 +354,7 @@ static void report_all(struct agent *agent)
     for (int i = 0; i < agent->core.tasks_count; i++) {
         const struct core_task *task = &agent->core.tasks[i];
         if (core_is_news(task, now_us))
-            attempt_report(task->attempt, &reports[count++]);
+            report_fill(task, &reports[count++]);
     }
     if (count) {
         struct error err;

@@ -301,6 +301,7 @@ static void add_report(struct message *message, struct scheduler_report *reports
                                         .index = attempt->task.index,
                                         .state = (enum task_state)state,
                                         .reason = attempt->reason,
+                                        .ended_us = (int64_t)task->ended_us,
                                         .error = ""};
     memcpy(report->role, attempt->task.role, sizeof(report->role));
     message->reports = reports;
@@ -314,7 +315,7 @@ static void agent_join(struct world *world, int node)
         arena_array(world->arena, (size_t)agent->core.tasks_count, sizeof(*reports));
     for (int i = 0; i < agent->core.tasks_count; i++)
         add_report(message, reports, &agent->core.tasks[i],
-                   core_joins_as(&agent->core.tasks[i]));
+                   core_tells_as(&agent->core.tasks[i]));
     message->boot_id = arena_printf(world->arena, "boot%d", agent->boots);
     message->gpus_away = agent->gpus_away;
     agent_call(world, message);
@@ -363,7 +364,7 @@ static void agent_report(struct world *world, int node)
     for (int i = 0; i < agent->core.tasks_count; i++) {
         const struct core_task *task = &agent->core.tasks[i];
         if (core_is_news(task, world->now_us))
-            add_report(message, reports, task, task->state);
+            add_report(message, reports, task, core_tells_as(task));
     }
     agent_call(world, message);
 }

@@ -55,7 +55,7 @@ BUGS = [
     ("gpus_not_loaded", "scheduler/loop_load.c", "        .gpu_mask = from->gpu_mask,\n", ""),
     ("end_told_before_what_was_written", "scheduler/agent/core.c", "return is_unshipped(task) || task->unproven;", "return task->unproven;"),
     ("end_told_before_gpus_are_free", "scheduler/agent/core.c", "return is_unshipped(task) || task->unproven;", "return is_unshipped(task);"),
-    ("end_told_once", "scheduler/agent/core.c", "(task->to_report || now_us >= task->said_us + REPORT_AGAIN_US);", "task->to_report;"),
+    ("end_told_once", "scheduler/agent/core.c", "        return task->said_us + REPORT_AGAIN_US;", "        return UINT64_MAX;"),
     ("orders_taken_twice", "scheduler/agent/core.c", "    if (command->sequence <= core->commands_done)\n        return CORE_NOTHING;\n", ""),
     ("orders_of_the_session_before_counted", "scheduler/agent/core.c", "    core->commands_done = 0;\n", ""),
     ("never_killed", "scheduler/agent/core.c", "return due ? kill_now(task) : CORE_NOTHING;", "return due ? CORE_NOTHING : CORE_NOTHING;"),

@@ -71,6 +71,26 @@ TEST(core_stops_what_it_holds)
     core_release(&core);
 }
 
+TEST(core_tells_that_a_process_has_ended_when_the_rest_takes_a_while)
+{
+    struct core core = {0};
+    core_joined(&core, 5, SECOND);
+    struct core_task *task = add(&core, AGENT_TASK_RUNNING);
+    core_told(task, AGENT_TASK_RUNNING, SECOND);
+    core_sees(task, AGENT_TASK_EXITED, 2 * SECOND);
+    CHECK(!core_is_news(task, 7 * SECOND - 1));
+    core_no_room(task, 6 * SECOND); /* the server's disk is full */
+    CHECK_INT(core_wake_us(&core, 6 * SECOND + 1), 7 * SECOND);
+    CHECK(core_is_news(task, 7 * SECOND));
+    CHECK_INT(core_tells_as(task), AGENT_TASK_RUNNING);
+    core_told(task, AGENT_TASK_RUNNING, 7 * SECOND);
+    CHECK(!core_is_news(task, 20 * SECOND));
+    task->to_ship = false;
+    CHECK(core_is_news(task, 20 * SECOND));
+    CHECK_INT(core_tells_as(task), AGENT_TASK_EXITED);
+    core_release(&core);
+}
+
 TEST(core_tells_an_end_after_all_that_was_written)
 {
     struct core core = {0};
@@ -87,12 +107,12 @@ TEST(core_tells_an_end_after_all_that_was_written)
     CHECK(core_ships(task, 3 * SECOND));
     CHECK_INT(core_wake_us(&core, 2 * SECOND), 3 * SECOND);
     CHECK(!core_is_news(task, 2 * SECOND));
-    CHECK_INT(core_joins_as(task), AGENT_TASK_RUNNING);
+    CHECK_INT(core_tells_as(task), AGENT_TASK_RUNNING);
     /* An answer to what was said before is no answer to the end. */
     core_told(task, AGENT_TASK_RUNNING, 2 * SECOND);
     task->to_ship = false;
     CHECK(core_is_news(task, 2 * SECOND));
-    CHECK_INT(core_joins_as(task), AGENT_TASK_EXITED);
+    CHECK_INT(core_tells_as(task), AGENT_TASK_EXITED);
     task->unproven = true;
     CHECK(!core_is_news(task, 2 * SECOND));
     task->unproven = false;

@@ -372,6 +372,36 @@ TEST(scheduler_drains_the_node_of_an_unkillable_task)
     world_free(&world);
 }
 
+/* Its process has ended, and a large checkpoint is on its way. */
+TEST(scheduler_waits_for_what_an_ended_task_wrote)
+{
+    struct world world = world_new();
+    int64_t session = joins(&world, 1, 2, 0);
+    submit(&world, 1, 1);
+    const struct scheduler_report report = {.job = 1,
+                                            .epoch = started_epoch(&world, 1),
+                                            .role = "worker",
+                                            .state = TASK_RUNNING,
+                                            .ended_us = 5,
+                                            .error = ""};
+    happens(&world, &(struct scheduler_event){.kind = ON_CANCEL, .number = 1, .kill = true});
+    happens(&world, &(struct scheduler_event){.kind = ON_REPORT,
+                                              .id = 1,
+                                              .epoch = session,
+                                              .reports = &report,
+                                              .reports_count = 1});
+    for (int i = 0; i < 40; i++) {
+        passes(&world, 5, session);
+        CHECK(!action(&world, DO_NODE, 0));
+    }
+    enum job_state state;
+    CHECK(scheduler_job_state(world.scheduler, 1, &state));
+    CHECK_INT(state, JOB_STOPPING);
+    reports(&world, session, 1, report.epoch, TASK_EXITED, EXIT_STOPPED);
+    CHECK(!scheduler_job_state(world.scheduler, 1, &state)); /* it is over */
+    world_free(&world);
+}
+
 /* --- explain --- */
 
 TEST(explain_says_what_is_missing)
