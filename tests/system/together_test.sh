@@ -90,9 +90,11 @@ for case in "worker 1" "ps 0" "worker 1 async" "worker 1 backup" "ps 0 backup" "
     sed -i 's/"seed"/"restart": {"max": 0}, "seed"/' long.json
     # shellcheck disable=SC2086
     { run_spec long "long" >long.end; } &
-    wait_for 20 test -e long/checkpoints/checkpoint
+    wait_for 60 test -e long/checkpoints/checkpoint
     # shellcheck disable=SC2086
-    kill -KILL "$(task_of $victim)"
+    wait_for 20 task_of $victim
+    # shellcheck disable=SC2086
+    kill -KILL "$(task_of $victim | head -n 1)"
     wait $!
     name=lost_${role}_${index}${how:+_$how}
     check "${name}_is_named" has "$(cat long.end)" "/job:$role/replica:0/task:$index"
