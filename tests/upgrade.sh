@@ -2,6 +2,7 @@
 # upgrade.sh - builds earlier commits beside this one, and has their programs replaced by ours while jobs run: the first
 # that had servers, agents and jobs, and the last with an older schema of control.db.  Where the history does not reach so
 # far (a shallow clone) that is said, and is no proof.
+# Faults of docs/reliability.md: F34 F35.
 set -u
 cd "$(dirname "$0")/.."
 build=${TRAINYARD_BUILD:-build}

@@ -1,4 +1,5 @@
 /* disk.c - a store in SQLite, beside the fold. */
+/* Faults of docs/reliability.md: F12. */
 
 #include "tests/sim/disk.h"
 

@@ -1,6 +1,7 @@
 #!/bin/bash
 # backup_test.sh - the databases of a running server are copied and looked through; an older copy is put back while
 # tasks run on: those it knows are taken up again, the others are ended, and no epoch or job folder is used twice.
+# Faults of docs/reliability.md: F42.
 . "$(dirname "$0")/lib.sh"
 
 serve yard --cpus 4

@@ -1,5 +1,6 @@
 #!/bin/bash
 # checkpoint_test.sh - trainyard checkpoint show, export and diff, on checkpoints that a training wrote and on damaged ones.
+# Faults of docs/reliability.md: F24.
 set -u
 build=$(realpath "${TRAINYARD_BUILD:-build}")
 shared=$(realpath -m "${TRAINYARD_SHARED:-../shared}")/tf-files/checkpoints

@@ -1,5 +1,6 @@
 #!/bin/bash
 # command_test.sh - jobs that run any program: what it finds, what becomes of what it writes, how it ends.
+# Faults of docs/reliability.md: F5 F9.
 . "$(dirname "$0")/lib.sh"
 
 serve yard --cpus 4 --fake-gpus 4 --grace-ms 1000 --backoff-ms 100

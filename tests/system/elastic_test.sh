@@ -4,6 +4,7 @@
 #
 # It looks for tasks by their command lines:
 # alone
+# Faults of docs/reliability.md: F46.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/together.sh"
 

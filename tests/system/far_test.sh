@@ -4,6 +4,7 @@
 #
 # It looks for tasks by their command lines:
 # alone
+# Faults of docs/reliability.md: F17 F19.
 . "$(dirname "$0")/far.sh"
 serve_far
 node a 11

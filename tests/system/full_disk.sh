@@ -1,6 +1,7 @@
 #!/bin/bash
 # full_disk.sh - the part of newuser_test.sh that needs a mount namespace of its own: the disk of a yard is full for a
 # while.  The job pauses and goes on by itself; the server answers what needs no room, and says why it cannot take more.
+# Faults of docs/reliability.md: F15.
 . "$(dirname "$0")/lib.sh"
 mkdir "$work/disk"
 mount -t tmpfs -o size=48m none "$work/disk" 2>/dev/null || { echo "skip full_disk: no right to mount"; exit 0; }

@@ -1,6 +1,7 @@
 #!/bin/bash
 # full_shim.sh - the part of shim_test.sh that needs a mount namespace of its own: the disk is full when a task ends.  How it
 # ended is on disk all the same, as the room for that was taken before the task began; where it was not kept, once there is some.
+# Faults of docs/reliability.md: F15.
 . "$(dirname "$0")/lib.sh"
 mkdir "$work/disk"
 mount -t tmpfs -o size=1m none "$work/disk" 2>/dev/null || { echo "skip full_shim: no right to mount"; exit 0; }

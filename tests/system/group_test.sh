@@ -1,6 +1,7 @@
 #!/bin/bash
 # group_test.sh - a program in several tasks: they find each other, end together, are tried again together; and
 # nothing of a program is lost or doubled when server, shim or task are killed.
+# Faults of docs/reliability.md: F1 F5 F6 F7 F8 F14.
 . "$(dirname "$0")/lib.sh"
 
 serve yard --cpus 8 --grace-ms 1000 --backoff-ms 100

@@ -1,5 +1,6 @@
 #!/bin/bash
 # https_test.sh - the page and the API over TLS: who is let in, headers and cookies, websockets, renewal, bad peers.
+# Faults of docs/reliability.md: F40.
 . "$(dirname "$0")/lib.sh"
 # certificate NAME [DAYS] : signed by an authority of our own
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=authority -keyout "$work/ca.key" -out "$work/ca.pem" 2>/dev/null

@@ -1,6 +1,7 @@
 #!/bin/bash
 # kill9_server_test.sh - kill -9 of the server while a job trains: the task runs on, nothing is lost or doubled in
 # the database, and a stream goes on after the number that its client saw last.
+# Faults of docs/reliability.md: F1 F22 F34.
 . "$(dirname "$0")/lib.sh"
 
 serve yard --cpus 2

@@ -2,6 +2,7 @@
 # kill_test.sh - kill -9 of server, agent, shims and tasks at random moments (KILLS=12), first with the server's own
 # agent, then with one in a process of its own, with one that does not see the server's folder, then where every job is several tasks; afterwards nothing is lost, doubled or different.  SEED=N replays;
 # DATASET=FOLDER trains on other images of digits.
+# Faults of docs/reliability.md: F1 F4 F6 F7.
 . "$(dirname "$0")/lib.sh"
 
 kills=${KILLS:-12} seed=${SEED:-$(($(date +%s) % 1000000))}

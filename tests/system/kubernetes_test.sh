@@ -1,6 +1,7 @@
 #!/bin/bash
 # kubernetes_test.sh - pods bring nodes when jobs wait for them: against an API that checks what it is sent by the
 # schemas of the official client, and by the manifests' own Role.
+# Faults of docs/reliability.md: F37.
 . "$(dirname "$0")/lib.sh"
 
 # The client, pinned, once for a build folder.

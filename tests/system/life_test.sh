@@ -1,5 +1,6 @@
 #!/bin/bash
 # life_test.sh - jobs from submit to end over REST, with a real agent, shim and task.
+# Faults of docs/reliability.md: F25 F31 F33.
 . "$(dirname "$0")/lib.sh"
 
 serve yard --cpus 2 --grace-ms 5000

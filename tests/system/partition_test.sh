@@ -1,6 +1,7 @@
 #!/bin/bash
 # partition_test.sh - a group that is cut off from its server alone trains on, and yet never publishes again once another
 # attempt of its job has begun, nor is it let in there; with WAYS=all tasks that are cut off from each other as well, one way and both.
+# Faults of docs/reliability.md: F17 F19.
 . "$(dirname "$0")/far.sh"
 serve_far
 declare -A number=([a]=11 [b]=12 [c]=13 [d]=14 [e]=15 [f]=16)

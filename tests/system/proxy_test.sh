@@ -1,6 +1,7 @@
 #!/bin/bash
 # proxy_test.sh - tasks of one model whose connections are slow, silent one way or both, heal, or are reset: slower and
 # never wrong, and nobody waits longer than connections are believed in without a sign of life.
+# Faults of docs/reliability.md: F19 F20.
 . "$(dirname "$0")/lib.sh"
 cd "$work" || exit 1
 "$trainyard" dataset make digits "$work/digits" --train 1000 --test 200 >/dev/null

@@ -1,3 +1,4 @@
+# Faults of docs/reliability.md: F31.
 """python_client.py URL TOKEN DIR WORK - the Python client against a server with the dataset digits.
 
 Prints "ok NAME" or "FAIL NAME: why" for each check.

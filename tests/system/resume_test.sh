@@ -1,6 +1,7 @@
 #!/bin/bash
 # resume_test.sh - `trainyard train` killed with -9 at random moments and while it writes a checkpoint (KILLS=10), resumed
 # until it is done: losses and last checkpoint are those of the run that nobody disturbed.  SEED=N replays.
+# Faults of docs/reliability.md: F7 F13.
 . "$(dirname "$0")/lib.sh"
 
 kills=${KILLS:-10} seed=${SEED:-$(($(date +%s) % 1000000))}

@@ -1,5 +1,6 @@
 #!/bin/bash
 # serve_test.sh - starting where something is in the way: each failure says what, and what to do.
+# Faults of docs/reliability.md: F3.
 . "$(dirname "$0")/lib.sh"
 
 serve yard --no-agent

@@ -1,6 +1,7 @@
 #!/bin/bash
 # shards_test.sh - a checkpoint that several tasks write, each its own variables: one for TensorFlow and for everything
 # here, taken up by other numbers of tasks; published with all of its shards or not at all, whoever is killed in it.
+# Faults of docs/reliability.md: F13.
 . "$(dirname "$0")/lib.sh"
 cd "$work" || exit 1
 "$trainyard" dataset make digits "$work/digits" --train 1000 --test 200 >/dev/null

@@ -1,5 +1,6 @@
 #!/bin/bash
 # slurm_test.sh - a real Slurm brings nodes when jobs wait for them, and gets them back.
+# Faults of docs/reliability.md: F36.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/slurm.sh"
 

@@ -1,5 +1,6 @@
 #!/bin/bash
 # stream_test.sh - clients that stay connected: a revoked token ends them, and one that does not read is shown out.
+# Faults of docs/reliability.md: F21.
 . "$(dirname "$0")/lib.sh"
 
 serve yard --cpus 2

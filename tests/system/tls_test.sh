@@ -1,5 +1,6 @@
 #!/bin/bash
 # tls_test.sh - agents whose certificates an operator makes: both sides show some of one authority, and nobody else gets in.
+# Faults of docs/reliability.md: F40.
 . "$(dirname "$0")/lib.sh"
 command -v openssl >/dev/null || { echo "skip tls: no openssl to make certificates with"; exit 0; }
 

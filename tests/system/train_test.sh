@@ -1,5 +1,6 @@
 #!/bin/bash
 # train_test.sh - trainyard-task train with real files: results, output, exit codes, exact resume.
+# Faults of docs/reliability.md: F24 F26 F29.
 set -u
 build=${TRAINYARD_BUILD:-build}
 task=$(realpath "$build/trainyard-task")

@@ -1,5 +1,6 @@
 #!/bin/bash
 # webhook_test.sh - a URL is told of the states of jobs, signed, again after a failure, and nobody is called who must not be.
+# Faults of docs/reliability.md: F41.
 . "$(dirname "$0")/lib.sh"
 serve yard --webhooks-anywhere
 mkdir "$work/far"; echo 200 >"$work/far/answer"; : >"$work/far/received"

@@ -1,5 +1,6 @@
 /* tfrecord_test.c - datasets of tf.Examples: what their features become, and what is damaged.
  */
+/* Faults of docs/reliability.md: F25. */
 
 #include <sys/stat.h>
 

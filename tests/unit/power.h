@@ -1,3 +1,4 @@
+#Faults of docs / reliability.md : F13.
 /*
  * power.h - a disk whose power is cut; include it in the test only.
  *

@@ -1,4 +1,5 @@
 /* backup_test.c - databases looked through, copied while in use, and put back. */
+/* Faults of docs/reliability.md: F42 F43. */
 
 #include <fcntl.h>
 #include <sqlite3.h>

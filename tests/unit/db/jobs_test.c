@@ -1,4 +1,5 @@
 /* jobs_test.c - jobs, attempts, tasks, nodes, users and tokens in control.db. */
+/* Faults of docs/reliability.md: F31 F33. */
 
 #include "base/arena.h"
 #include "db/events.h"

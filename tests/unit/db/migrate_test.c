@@ -1,4 +1,5 @@
 /* migrate_test.c - a folder of an older version is taken over as it is. */
+/* Faults of docs/reliability.md: F34. */
 
 #include <sqlite3.h>
 

@@ -1,4 +1,5 @@
 /* ship_test.c - pieces of files, stored exactly once, and read back. */
+/* Faults of docs/reliability.md: F29 F32 F38. */
 
 #include <math.h>
 

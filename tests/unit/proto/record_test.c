@@ -1,4 +1,5 @@
 /* record_test.c - framing: known bytes, cut records, damaged records. */
+/* Faults of docs/reliability.md: F25. */
 
 #include "base/str.h"
 #include "proto/crc32c.h"

@@ -1,4 +1,5 @@
 /* rpc_test.c - both transports behave alike: every test runs over each of them. */
+/* Faults of docs/reliability.md: F18 F41. */
 
 #include <fcntl.h>
 #include <pthread.h>

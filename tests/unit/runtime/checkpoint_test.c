@@ -1,4 +1,5 @@
 /* checkpoint_test.c - publication: whole or not at all, kept as told, fenced, found again. */
+/* Faults of docs/reliability.md: F13 F24. */
 
 #include <dirent.h>
 #include <math.h>

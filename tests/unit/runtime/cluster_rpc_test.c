@@ -1,4 +1,5 @@
 /* cluster_rpc_test.c - workers that reach each other by TensorFlow's WorkerService. */
+/* Faults of docs/reliability.md: F6 F19. */
 
 #include "tests/unit/runtime/exchange.h"
 

@@ -1,4 +1,5 @@
 /* exchange_test.c - tensors on their way between tasks: by messages, and by reading memory. */
+/* Faults of docs/reliability.md: F47. */
 
 #include <errno.h>
 #include <linux/filter.h>

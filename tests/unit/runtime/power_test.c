@@ -2,6 +2,7 @@
  * power_test.c - the power is cut while checkpoints are saved: the one before loads, and no
  * half of one is taken for a whole.
  */
+/* Faults of docs/reliability.md: F13. */
 
 #include <math.h>
 #include <unistd.h>

@@ -1,4 +1,5 @@
 /* advise_test.c - when a job will start, and what would start it now. */
+/* Faults of docs/reliability.md: F39. */
 
 #include "scheduler/advise.h"
 #include "scheduler/forecast.h"

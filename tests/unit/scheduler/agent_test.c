@@ -2,6 +2,7 @@
  * agent_test.c - the agent with a real shim, and shell scripts for tasks: a job's "spec" is the
  * script.
  */
+/* Faults of docs/reliability.md: F4 F30 F35. */
 
 #include <errno.h>
 #include <fcntl.h>

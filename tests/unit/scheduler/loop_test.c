@@ -1,4 +1,5 @@
 /* loop_test.c - the loop over a real database, with agents made of test code. */
+/* Faults of docs/reliability.md: F1 F8 F29. */
 
 #include <unistd.h>
 

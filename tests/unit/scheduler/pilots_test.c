@@ -1,4 +1,5 @@
 /* pilots_test.c - which pilots are asked for and let go: the pure core, a second at a time. */
+/* Faults of docs/reliability.md: F36. */
 
 #include "scheduler/engines/pilots.h"
 #include "tests/unit/test.h"

@@ -1,5 +1,6 @@
 /* prepare_test.c - files by their hashes and the other tasks' addresses, from a server that
  * fails in every way. */
+/* Faults of docs/reliability.md: F41. */
 
 #include <sodium.h>
 #include <sys/stat.h>

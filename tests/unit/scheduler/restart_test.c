@@ -1,4 +1,5 @@
 /* restart_test.c - after what a job is tried again, and where. */
+/* Faults of docs/reliability.md: F8. */
 
 #include "scheduler/internal.h"
 #include "tests/unit/scheduler/core.h"

@@ -1,4 +1,5 @@
 /* scheduler_test.c - the pure core, one event at a time, with a clock of its own. */
+/* Faults of docs/reliability.md: F2 F8 F9 F11 F28 F39. */
 
 #include "base/alloc.h"
 #include "base/error.h"

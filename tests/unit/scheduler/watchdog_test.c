@@ -1,4 +1,5 @@
 /* watchdog_test.c - tasks are seen to hang by what they do not write. */
+/* Faults of docs/reliability.md: F9. */
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -1,5 +1,6 @@
 /* auth_test.c - who gets in: tokens, links, sessions, and what a foreign page can make a
  * browser send. */
+/* Faults of docs/reliability.md: F23. */
 
 #include "base/arena.h"
 #include "base/clock.h"

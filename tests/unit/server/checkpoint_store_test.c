@@ -1,5 +1,6 @@
 /* checkpoint_store_test.c - checkpoints that agents ship: whole, in order, of the newest
  * attempt. */
+/* Faults of docs/reliability.md: F7. */
 
 #include <jansson.h>
 

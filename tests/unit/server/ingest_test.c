@@ -1,5 +1,6 @@
 /* ingest_test.c - event files cut anywhere, sent twice, damaged: every record counts once; and
  * what the stream tells of it. */
+/* Faults of docs/reliability.md: F22 F32. */
 
 #include <jansson.h>
 

@@ -1,4 +1,5 @@
 /* nodes_test.c - pb.Agent as an agent sees it, in process and over a socket. */
+/* Faults of docs/reliability.md: F29. */
 
 #include <unistd.h>
 

@@ -1,4 +1,5 @@
 /* store_power_test.c - the power is cut while files come in: what was told is there, whole. */
+/* Faults of docs/reliability.md: F13. */
 
 #include <sodium.h>
 #include <unistd.h>
