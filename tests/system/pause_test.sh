@@ -31,7 +31,8 @@ sleep 1
 check "it rests after a crash of the server, too" rests "$job"
 check "to pause it again is nothing new" same "$(field "$(api POST "/api/v1/jobs/$job:pause" '{}')" state)" queued
 api POST "/api/v1/jobs/$job:resume" '{}' >/dev/null
-check "resumed it runs again" wait_for 20 is_state "$job" running
+runs_or_has_run() { case $(state_of "$1") in running | succeeded) ;; *) false ;; esac; }
+check "resumed it runs again" wait_for 20 runs_or_has_run "$job"
 check "... and ends" wait_for 120 is_state "$job" succeeded
 check "it cost no restart" same "$(at "$job" restarts) $(at "$job" attempt)" "0 2"
 api POST "/api/v1/jobs/$job:pause" '{}' >/dev/null
