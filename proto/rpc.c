@@ -1,20 +1,11 @@
 /* rpc.c - picks the transport by the address and hands over. */
 
-#include <stdlib.h>
-
 #include "base/alloc.h"
 #include "proto/internal.h"
 
 static const struct rpc_transport *transport_of(const char *address)
 {
     return strncmp(address, "local:", 6) == 0 ? &rpc_local_transport : &rpc_grpc_transport;
-}
-
-void rpc_expect_peers(int count)
-{
-    enum { POLLED_MAX = 128 };
-    if (count <= POLLED_MAX)
-        setenv("GRPC_POLL_STRATEGY", "poll", 0);
 }
 
 rpc_handler *rpc_find_handler(const struct rpc_service *services, const char *path, size_t size,

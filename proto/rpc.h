@@ -21,13 +21,6 @@ struct rpc_client;
 struct rpc_server;
 struct str;
 
-/*
- * How many others this process will have to do with, said before its first server or client.
- * With a few each thread looks at its own connections alone; else one looks at all of them and
- * wakes the others, which takes longer than to look at a few.
- */
-void rpc_expect_peers(int count);
-
 /* --- serving --- */
 
 typedef void rpc_handler(void *self, struct rpc_call *call);

@@ -122,7 +122,6 @@ static bool read_arguments(int argc, char **argv, struct serving *serving, struc
 static bool link_tasks(struct serving *serving, struct error *err)
 {
     const struct cluster_spec *spec = &serving->spec;
-    rpc_expect_peers(cluster_spec_tasks(spec));
     serving->links = alloc_array((size_t)cluster_spec_tasks(spec), sizeof(*serving->links));
     for (int j = 0; j < spec->jobs_count; j++) {
         for (int t = 0; t < spec->jobs[j].tasks_count; t++) {

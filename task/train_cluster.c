@@ -206,7 +206,6 @@ static bool link_tasks(struct train_cluster *cluster, struct error *err)
 {
     const struct spec *spec = cluster->options.spec;
     const struct cluster_spec *tasks = &cluster->tasks;
-    rpc_expect_peers(cluster_spec_tasks(tasks));
     cluster->links = alloc_array((size_t)cluster_spec_tasks(tasks), sizeof(*cluster->links));
     for (int r = 0; r < ARRAY_LEN(roles); r++) {
         const char *role = spec_role_name(roles[r]);
