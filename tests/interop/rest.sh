@@ -19,13 +19,16 @@ for _ in $(seq 200); do grep -q '^ready' "$work/out" && break; sleep 0.1; done
 url=$(awk '{ print $2 }' "$work/out")
 token=$("$build/trainyard" token create --dir "$work/yard")
 cp "$here/rest.toml" "$work/schemathesis.toml"
-if (cd "$work" && timeout 400 "$venv/bin/schemathesis" run "$url/api/v1/openapi.json" -H "Authorization: Bearer $token" --phases examples,coverage,fuzzing \
-    --exclude-path-regex '/events$|/stream$' -n "${N:-5}" --generation-deterministic --continue-on-failure --request-timeout 20 >log 2>&1) &&
-    kill -0 "$server"; then
+(cd "$work" && timeout 400 "$venv/bin/schemathesis" run "$url/api/v1/openapi.json" -H "Authorization: Bearer $token" --phases examples,coverage,fuzzing \
+    --exclude-path-regex '/events$|/stream$' -n "${N:-5}" --generation-deterministic --continue-on-failure --request-timeout 20 >log 2>&1)
+status=$?
+lives=ends
+kill -0 "$server" 2>/dev/null && lives=lives
+if [ "$status $lives" = "0 lives" ]; then
     echo "ok rest/openapi"
     sed -n 's/^  \([0-9]* generated.*\)/     \1/p' "$work/log"
 else
-    echo "FAIL rest/openapi: $(grep -E '^(_{2,} |- |\[[0-9]+\])' "$work/log" | head -n 6 | tr -s '_\n' ' ')"
+    echo "FAIL rest/openapi: Schemathesis ended with $status, the server $lives: $(grep -E '^(_{2,} |- |\[[0-9]+\])' "$work/log" | head -n 6 | tr -s '_\n' ' ')"
     grep -v '^$' "$work/log" | head -n 150
     tail -n 5 "$work/serve.log"
     exit 1

@@ -359,9 +359,12 @@ TEST(checkpoint_of_shards_is_one)
 
 static bool write_no_shard(void *arg, const char *const *prefixes, struct error *err)
 {
-    return *(bool *)arg ? fail(err, UNAVAILABLE, "the task is gone")
-                        : write_shards((float[4]){0}, prefixes, err) &&
-                              (unlink(alloc_printf("%s.index", prefixes[1])) == 0);
+    if (*(bool *)arg)
+        return fail(err, UNAVAILABLE, "the task is gone");
+    char *index = alloc_printf("%s.index", prefixes[1]);
+    bool ok = write_shards((float[4]){0}, prefixes, err) && unlink(index) == 0;
+    free(index);
+    return ok;
 }
 
 /* One that did not come, and one that is said to be there and is not: nothing is published. */
