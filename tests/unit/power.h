@@ -1,4 +1,3 @@
-#Faults of docs / reliability.md : F13.
 /*
  * power.h - a disk whose power is cut; include it in the test only.
  *
@@ -11,6 +10,7 @@
  *
  * One thread, small files, absolute paths.
  */
+/* Faults of docs/reliability.md: F13. */
 #pragma once
 
 #include <fcntl.h>
