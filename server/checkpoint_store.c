@@ -71,15 +71,11 @@ bool checkpoint_store_read(const char *folder, int64_t job, const char *path, in
     char *whole = folder_of(folder, job);
     int fd = path_is_below(path) && mirror_wants(path) ? files_open_below(whole, path) : -1;
     free(whole);
-    ssize_t n = 0;
     *got = 0;
     if (fd < 0)
         return fail(err, NOT_FOUND, "job %lld has no file '%.200s' in its checkpoints",
                     (long long)job, path);
-    while (*got < size &&
-           (n = pread(fd, (char *)out + *got, size - *got, offset + (int64_t)*got)) > 0)
-        *got += (size_t)n;
-    bool ok = n >= 0 || disk_error(err, "read", path);
+    bool ok = disk_read_at(fd, out, size, offset, got) || disk_error(err, "read", path);
     close(fd);
     return ok;
 }

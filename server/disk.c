@@ -32,6 +32,16 @@ bool disk_write_at(int fd, const char *bytes, size_t size, int64_t offset)
     return true;
 }
 
+bool disk_read_at(int fd, void *out, size_t size, int64_t offset, size_t *got)
+{
+    ssize_t n = 0;
+    *got = 0;
+    while (*got < size &&
+           (n = pread(fd, (char *)out + *got, size - *got, offset + (int64_t)*got)) > 0)
+        *got += (size_t)n;
+    return n >= 0;
+}
+
 bool disk_sync_above(const char *file, struct error *err)
 {
     char *folder = alloc_text(file);

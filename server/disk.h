@@ -14,6 +14,10 @@ bool disk_error(struct error *err, const char *what, const char *path);
 /* Writes all of `bytes` at `offset`; false with errno. */
 bool disk_write_at(int fd, const char *bytes, size_t size, int64_t offset);
 
+/* Reads up to `size` bytes from `offset` on; `*got` is less at the end alone.  False with
+ * errno. */
+bool disk_read_at(int fd, void *out, size_t size, int64_t offset, size_t *got);
+
 /* Has the folder of `file` say on disk that it is there. */
 bool disk_sync_above(const char *file, struct error *err) CHECKED;
 

@@ -54,14 +54,10 @@ static bool fetch_dataset(struct db *db, const char *folder,
         return false;
     const char *root = arena_printf(arena, "%s/datasets/%s", folder, job.dataset);
     int fd = *job.dataset && path_is_below(path) ? files_open_below(root, path) : -1;
-    ssize_t n = 0;
     if (fd < 0)
         return fail(err, NOT_FOUND, "dataset '%.100s' has no file '%.200s'", job.dataset, path);
-    while (*got < LIMIT_SHIP_BYTES &&
-           (n = pread(fd, (char *)out + *got, LIMIT_SHIP_BYTES - *got,
-                      fetch->offset + (int64_t)*got)) > 0)
-        *got += (size_t)n;
-    bool ok = n >= 0 || disk_error(err, "read", path);
+    bool ok = disk_read_at(fd, out, LIMIT_SHIP_BYTES, fetch->offset, got) ||
+              disk_error(err, "read", path);
     close(fd);
     return ok;
 }

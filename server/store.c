@@ -137,14 +137,10 @@ bool store_read(const char *folder, const char *sha256, int64_t offset, void *ou
                 size_t *got, struct error *err)
 {
     int fd = file_open(folder, sha256, err);
-    ssize_t n = 0;
     *got = 0;
-    while (fd >= 0 && *got < size &&
-           (n = pread(fd, (char *)out + *got, size - *got, offset + (int64_t)*got)) > 0)
-        *got += (size_t)n;
     if (fd < 0)
         return false;
-    bool ok = n >= 0 || disk_error(err, "read", sha256);
+    bool ok = disk_read_at(fd, out, size, offset, got) || disk_error(err, "read", sha256);
     close(fd);
     return ok;
 }

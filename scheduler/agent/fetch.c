@@ -54,17 +54,7 @@ int64_t fetch_bytes(const struct fetch *fetch)
 
 enum fetch_result fetch_call_failed(const struct error *err)
 {
-    switch (err->code) {
-    case INVALID:
-    case DENIED:
-    case NOT_FOUND:
-    case OUT_OF_RANGE:
-    case DATA_LOSS:
-    case UNIMPLEMENTED:
-        return FETCH_FAILED;
-    default:
-        return FETCH_ABSENT;
-    }
+    return link_is_final(err->code) ? FETCH_FAILED : FETCH_ABSENT;
 }
 
 static bool begin(struct fetch *fetch, const struct fetch_file *file, struct error *err)

@@ -283,6 +283,12 @@ bool link_report(struct link *link, const struct agent_task_report *reports, int
     return ok;
 }
 
+bool link_is_final(enum error_code code)
+{
+    return code == INVALID || code == DENIED || code == NOT_FOUND || code == OUT_OF_RANGE ||
+           code == DATA_LOSS || code == UNIMPLEMENTED;
+}
+
 static bool ship_call(struct link *link, struct agent_ship_request *ship, int64_t *cursor,
                       struct error *err)
 {

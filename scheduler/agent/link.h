@@ -26,6 +26,10 @@ struct link_mail { /* what the long poll brought */
     struct error error;                  /* when not */
 };
 
+/* Whether the server will never take or give what a call failed with this was about; else it
+ * may later. */
+bool link_is_final(enum error_code code);
+
 /* Calls can be made once it is connected. */
 struct link *link_new(const char *server, struct mailbox *mailbox);
 

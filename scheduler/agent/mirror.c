@@ -249,22 +249,11 @@ static int compare_times(const void *a, const void *b)
 /* What a failed call means; TAIL_DONE: that file will never be taken. */
 static enum tail_result ship_failed(const struct error *err)
 {
-    switch (err->code) {
-    case PRECONDITION:
-    case UNAUTHENTICATED:
+    if (err->code == PRECONDITION || err->code == UNAUTHENTICATED)
         return TAIL_FENCED;
-    case ABORTED: /* from its start again */
+    if (err->code == ABORTED) /* from its start again */
         return TAIL_MORE;
-    case INVALID:
-    case DENIED:
-    case NOT_FOUND:
-    case OUT_OF_RANGE:
-    case DATA_LOSS:
-    case UNIMPLEMENTED:
-        return TAIL_DONE;
-    default:
-        return TAIL_LATER;
-    }
+    return link_is_final(err->code) ? TAIL_DONE : TAIL_LATER;
 }
 
 /* Opens the file that was found; false when it is another by now. */

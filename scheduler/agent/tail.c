@@ -283,21 +283,12 @@ static void tail_give_up(struct tail *tail, struct tail_file *file, const char *
 static enum tail_result tail_failed(struct tail *tail, struct tail_file *file,
                                     const struct error *err)
 {
-    switch (err->code) {
-    case PRECONDITION:
-    case UNAUTHENTICATED:
+    if (err->code == PRECONDITION || err->code == UNAUTHENTICATED)
         return TAIL_FENCED;
-    case INVALID:
-    case DENIED:
-    case NOT_FOUND:
-    case OUT_OF_RANGE:
-    case DATA_LOSS:
-    case UNIMPLEMENTED: /* these bytes will never be taken */
-        tail_give_up(tail, file, err->text);
-        return TAIL_DONE;
-    default:
+    if (!link_is_final(err->code))
         return TAIL_LATER;
-    }
+    tail_give_up(tail, file, err->text);
+    return TAIL_DONE;
 }
 
 /* Takes the server's answer; anything but TAIL_DONE or a file given up ends the turn. */
