@@ -4,7 +4,7 @@ import { spawnSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { build, check, expect, expectNoOverflow, finish, freePort, launch, newFolder, serve, shots, show, top, trainyard } from "./lib.mjs";
+import { build, check, expect, expectNoOverflow, expectSoon, finish, freePort, launch, newFolder, serve, shots, show, top, trainyard } from "./lib.mjs";
 
 const folder = newFolder();
 const port = await freePort();
@@ -90,9 +90,9 @@ try {
         await page.locator(".graph svg .scope").first().waitFor({ timeout: 10000 });
         const boxes = await page.locator(".graph svg g").count();
         const hidden = () => page.locator(".graph").evaluate((frame) => frame.scrollWidth - frame.clientWidth);
-        expect((await hidden()) <= 0, `${await hidden()} px of the graph are outside its frame`);
+        await expectSoon(hidden, (pixels) => pixels <= 0, (pixels) => `${pixels} px of the graph are outside its frame`);
         for (let i = 0; i < 6; i++) await page.getByTitle("Larger").click();
-        expect((await hidden()) > 0, "the graph did not grow");
+        await expectSoon(hidden, (pixels) => pixels > 0, () => "the graph did not grow");
         await page.getByRole("button", { name: "Fit" }).click();
         await page.locator(".graph svg .scope").first().click();
         await page.waitForFunction((old) => document.querySelectorAll(".graph svg g").length > old, boxes, { timeout: 5000 });
@@ -208,7 +208,7 @@ try {
         await page.getByText("Nothing has been measured yet").or(page.getByText("A step takes")).waitFor({ timeout: 10000 });
         await page.getByText("A step takes").waitFor({ timeout: 20000 });
         await page.getByRole("heading", { name: "Which task waits for which" }).waitFor({ timeout: 5000 });
-        expect((await page.getByRole("cell", { name: "worker:1" }).count()) > 0, "worker:1 is not among the tasks");
+        await page.getByRole("cell", { name: "worker:1" }).first().waitFor({ timeout: 5000 });
         const steps = await page.getByText(/up to step \d+/).textContent();
         await page.waitForFunction((before) => !document.body.textContent.includes(before), steps, { timeout: 15000 });
         await expectNoOverflow(page);
@@ -253,7 +253,8 @@ try {
         await page.goto(`${site}/jobs/1`);
         const cpu = page.locator(".hardware .panel", { hasText: "CPU, cores" });
         await cpu.getByText("the 8 highest of 64").waitFor({ timeout: 5000 });
-        expect((await cpu.locator(".u-series").count()) === 9, "the legend has others than 8 lines and the time");
+        const lines = () => cpu.locator(".u-series").count();
+        await expectSoon(lines, (count) => count === 9, (count) => `the legend has ${count} lines, not the time and 8 others`);
         await expectNoOverflow(page);
         await page.unroute(/jobs\/[^/]+\/times$/);
         await page.unroute(/jobs\/[^/]+\/hardware/);
@@ -281,7 +282,8 @@ try {
         await cpu.locator(".uplot canvas").waitFor({ timeout: 30000 });
         await page.emulateMedia({ colorScheme: "dark" });
         await page.waitForTimeout(100);
-        expect((await cpu.locator(".uplot").count()) === 1, "the chart has gone with the colours");
+        await cpu.locator(".uplot").waitFor({ timeout: 5000 });
+        expect((await cpu.locator(".uplot").count()) === 1, "the chart is drawn twice in other colours");
         await page.screenshot({ path: join(shots, "hardware-dark.png"), fullPage: true });
         await page.emulateMedia({ colorScheme: "light" });
         trainyard("kill", number, "--dir", folder);

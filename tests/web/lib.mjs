@@ -37,9 +37,17 @@ export function expect(condition, text) {
     if (!condition) throw new Error(text);
 }
 
+// Waits until `value()` pleases `test`: a page draws after it has shown its words.  `text` gets the last value.
+export async function expectSoon(value, test, text) {
+    let last = await value();
+    for (const end = Date.now() + 5000; !test(last) && Date.now() < end; last = await value())
+        await new Promise((done) => setTimeout(done, 50));
+    expect(test(last), text(last));
+}
+
 export async function expectNoOverflow(page) {
-    const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-    expect(overflow <= 0, `the page is ${overflow} px wider than the screen`);
+    const overflow = () => page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    await expectSoon(overflow, (pixels) => pixels <= 0, (pixels) => `the page is ${pixels} px wider than the screen`);
 }
 
 export async function freePort() {
