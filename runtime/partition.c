@@ -15,6 +15,7 @@
 #include "runtime/internal.h"
 #include "runtime/op.h"
 #include "runtime/partition.h"
+#include "runtime/shapes.h"
 
 bool partition_graph(struct subgraph *whole, struct partition **parts, int *count,
                      struct error *err)
@@ -45,6 +46,7 @@ struct cutter {
     struct partition_parts *out;
     struct partition_flow flow;
     const bool *needed;
+    struct shapes shapes; /* with `shaped` */
     struct map *names;    /* taken, in all parts */
     struct map *received; /* by source, output and device: the node that has it there */
     struct node **copies; /* by node id */
@@ -177,13 +179,13 @@ static struct node *add_receive(struct cutter *cutter, const struct pair *pair,
     return node;
 }
 
-/* The shape of a variable's value; NULL for other nodes, and where it is not known in full. */
-static const struct shape *shape_of(const struct cutter *cutter, const struct node *source)
+/* What a node of the whole gives there; NULL where it is not known in full. */
+static const struct shape *shape_of(const struct cutter *cutter, struct edge source)
 {
-    if (!cutter->options->shaped || strcmp(source->op->name, "ReadVariableOp") != 0)
+    if (!cutter->options->shaped || source.from->id >= cutter->shapes.count)
         return NULL;
-    const struct shape *shape = node_attr_shape(source->inputs[0].from, "shape");
-    return shape && shape_is_full(shape) ? shape : NULL;
+    const struct shape *shape = shapes_at(&cutter->shapes, source);
+    return shape_is_full(shape) ? shape : NULL;
 }
 
 /*
@@ -201,10 +203,11 @@ static struct node *add_pair(struct cutter *cutter, struct edge value,
     char *send = alloc_printf("%s_S%d", source->name, number);
     char *receive = alloc_printf("%s_R%d", source->name, number);
     bool dummy = value.from != cutter->copies[source->id];
+    const struct edge of = {(struct node *)source, value.output};
     const struct pair pair = {.from = source->device,
                               .to = to,
                               .tensor = tensor,
-                              .shape = dummy ? NULL : shape_of(cutter, source)};
+                              .shape = dummy ? NULL : shape_of(cutter, of)};
     struct node *node = NULL;
     if (cast)
         value = (struct edge){add_cast(cutter, value, BF16, source->device), 0};
@@ -283,7 +286,8 @@ static bool add_feeds(struct cutter *cutter)
         char *tensor = alloc_printf("%.*s:%s", size, fed, fed + size + 1);
         char *name = alloc_printf("_recv_%s", fed);
         const struct device *client = arg->device = cutter->options->client;
-        const struct pair pair = {client, client, tensor, NULL, true};
+        const struct pair pair = {client, client, tensor,
+                                  shape_of(cutter, (struct edge){arg, 0}), true};
         struct node *node = add_receive(cutter, &pair, name, arg->output_types[0], NULL);
         cutter->copies[arg->id] = node;
         out->feeds[out->feeds_count++] = (struct partition_end){i, end_key(&pair)};
@@ -386,6 +390,17 @@ static bool *needed_with_turns(bool *needed, int count, const struct graph *grap
     return needed;
 }
 
+/* Before anything is added to the whole. */
+static bool find_shapes(struct cutter *cutter)
+{
+    const struct graph *graph = cutter->whole->graph;
+    int *order = graph_sorted(graph, cutter->err);
+    if (order)
+        shapes_infer(&cutter->shapes, graph, order, graph_count(graph));
+    free(order);
+    return order;
+}
+
 bool partition_split(struct subgraph *whole, const struct partition_options *options,
                      struct partition_parts *parts, struct error *err)
 {
@@ -395,7 +410,8 @@ bool partition_split(struct subgraph *whole, const struct partition_options *opt
     *parts = (struct partition_parts){0};
     for (int i = 0; i < whole->feeds_count; i++)
         whole->feeds[i]->device = options->client;
-    bool ok = partition_flow_init(&cutter.flow, whole, needed, err);
+    bool ok = (!options->shaped || find_shapes(&cutter)) &&
+              partition_flow_init(&cutter.flow, whole, needed, err);
     if (ok) {
         needed = needed_with_turns(needed, count, whole->graph);
         cutter.needed = needed;
@@ -408,6 +424,7 @@ bool partition_split(struct subgraph *whole, const struct partition_options *opt
         map_free(cutter.received);
         free(cutter.copies);
     }
+    shapes_release(&cutter.shapes);
     free(needed);
     if (!ok)
         partition_release(parts);

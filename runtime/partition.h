@@ -22,7 +22,8 @@ struct partition_options {
     const struct device *client;    /* where feeds come from and fetches go to */
     const char *const *fetch_names; /* as the run gives them */
     bool compress;                  /* floats travel as bfloat16 */
-    bool shaped; /* variables have the shapes that they declare: who receives one knows it */
+    bool shaped; /* variables and feeds have the shapes that they declare: who receives what was
+                    made of them knows its shape */
     /* How many pairs there were so far (atomic): they are numbered on from it, as a worker may
      * keep a stateful node by its name for as long as the session lasts. */
     int *pairs;

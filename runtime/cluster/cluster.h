@@ -30,7 +30,8 @@ struct cluster_options {
     bool soft_placement;
     bool compress; /* floats travel as bfloat16 */
     bool isolate;  /* variables of its own */
-    bool shaped;   /* variables have the shapes that they declare: nobody assigns others */
+    bool shaped;   /* variables have the shapes that they declare: nobody assigns others; so
+                      what is worked out from them, and from feeds, travels with a known shape */
     bool by_cost;  /* nodes that may be on several devices go where a step is done soonest, by
                       what traced runs have measured; else to the first */
 

@@ -78,13 +78,13 @@ static bool *feeds_of_fetches(const struct subgraph *subgraph)
     return needs;
 }
 
-static bool make(struct cluster_session *session, const struct session_run *run,
+static bool make(struct cluster_session *session, const struct session_run *run, bool shaped,
                  struct cluster_plan *plan, struct subgraph *subgraph, struct error *err)
 {
     const struct partition_options options = {.client = &session->devices[0],
                                               .fetch_names = run->fetches,
                                               .compress = session->compress,
-                                              .shaped = session->shaped,
+                                              .shaped = shaped,
                                               .pairs = &session->pairs};
     if (!lower_subgraph(subgraph, graph_library(session->graph), err) ||
         !place(session, subgraph, err) ||
@@ -99,7 +99,7 @@ static bool make(struct cluster_session *session, const struct session_run *run,
 }
 
 struct cluster_plan *cluster_plan_new(struct cluster_session *session,
-                                      const struct session_run *run, bool partial,
+                                      const struct session_run *run, bool partial, bool shaped,
                                       struct error *err)
 {
     struct cluster_plan *plan = alloc_bytes(sizeof(*plan));
@@ -107,7 +107,7 @@ struct cluster_plan *cluster_plan_new(struct cluster_session *session,
     struct subgraph *subgraph = prune_graph(session->graph, run, err);
     if (subgraph && partial)
         plan->needs = feeds_of_fetches(subgraph);
-    bool ok = subgraph && make(session, run, plan, subgraph, err);
+    bool ok = subgraph && make(session, run, shaped, plan, subgraph, err);
     for (int i = 0; i < plan->ends.count; i++)
         graph_free(plan->ends.parts[i].graph);
     plan->ends.count = 0; /* the graphs borrow from the subgraph */

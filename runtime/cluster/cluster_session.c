@@ -146,7 +146,22 @@ bool cluster_session_extend_graph(struct cluster_session *session, const struct 
 
 /* --- runs --- */
 
-/* Made at first use. */
+/* Whether what is fed has the shapes that its placeholders declare. */
+static bool feeds_fit(const struct cluster_session *session, const struct session_run *run)
+{
+    struct edge fed;
+    struct error unknown;
+    for (int i = 0; run->feed_values && i < run->feeds_count; i++) {
+        const struct shape *declared = graph_edge(session->graph, run->feeds[i], &fed, &unknown)
+                                           ? node_attr_shape(fed.from, "shape")
+                                           : NULL;
+        if (declared && !shape_compatible(declared, &run->feed_values[i].shape))
+            return false;
+    }
+    return true;
+}
+
+/* Made at first use; one for feeds of other shapes than those declared. */
 struct cluster_plan *cluster_session_plan(struct cluster_session *session,
                                           const struct session_run *run, bool partial,
                                           struct error *err)
@@ -154,10 +169,13 @@ struct cluster_plan *cluster_session_plan(struct cluster_session *session,
     struct str text = {0};
     prune_signature(run, partial, &text);
     pthread_rwlock_rdlock(&session->graph_lock);
+    bool shaped = session->shaped && !partial && feeds_fit(session, run);
+    if (shaped)
+        str_add_char(&text, '\x1c');
     pthread_mutex_lock(&session->lock);
     struct cluster_plan *plan = map_find(session->plans, str_text(&text));
     if (!plan) {
-        plan = cluster_plan_new(session, run, partial, err);
+        plan = cluster_plan_new(session, run, partial, shaped, err);
         if (plan)
             map_set(session->plans, str_text(&text), plan);
     }

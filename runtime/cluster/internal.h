@@ -69,10 +69,10 @@ bool cluster_tasks_add(struct cluster_session *session, const struct cluster_opt
 
 /*
  * Prunes, places, cuts and registers; the graph's lock is held for reading.  `partial`: for
- * runs in several calls.
+ * runs in several calls; `shaped`: for feeds of the shapes that are declared.
  */
 struct cluster_plan *cluster_plan_new(struct cluster_session *session,
-                                      const struct session_run *run, bool partial,
+                                      const struct session_run *run, bool partial, bool shaped,
                                       struct error *err) CHECKED;
 void cluster_plan_free(struct cluster_session *session, struct cluster_plan *plan);
 

@@ -29,14 +29,13 @@ static struct edge on(int task, struct edge edge)
     return edge;
 }
 
-/* The parts of what is run for `fetch`; returns their number. */
-static int parts_of(const char *fetch, struct graph *parts[TASKS])
+/* The parts of a run; returns their number. */
+static int parts_of_run(const struct session_run *run, struct graph *parts[TASKS])
 {
     struct str graphs = {0};
     size_t *ends;
     int count;
-    const struct session_run run = {.fetches = &fetch, .fetches_count = 1};
-    CHECK_OK(cluster_session_parts(session, &run, &graphs, &ends, &count, &err), &err);
+    CHECK_OK(cluster_session_parts(session, run, &graphs, &ends, &count, &err), &err);
     CHECK(count <= TASKS);
     for (int i = 0; i < count; i++) {
         size_t first = i ? ends[i - 1] : 0;
@@ -47,6 +46,27 @@ static int parts_of(const char *fetch, struct graph *parts[TASKS])
     str_release(&graphs);
     free(ends);
     return count;
+}
+
+static int parts_of(const char *fetch, struct graph *parts[TASKS])
+{
+    return parts_of_run(&(struct session_run){.fetches = &fetch, .fetches_count = 1}, parts);
+}
+
+/* How many nodes of the parts know that they receive this; none knows anything else. */
+static int count_shapes(const struct session_run *run, const struct shape *wanted)
+{
+    struct graph *parts[TASKS];
+    int count = parts_of_run(run, parts), found = 0;
+    for (int k = 0; k < count; k++) {
+        for (int n = 0; n < graph_count(parts[k]); n++) {
+            const struct shape *shape = node_attr_shape(graph_node(parts[k], n), "_shape");
+            CHECK(!shape || shape_equal(shape, wanted));
+            found += shape != NULL;
+        }
+        graph_free(parts[k]);
+    }
+    return found;
 }
 
 static const char *place_of(const char *fetch, const char *node)
@@ -130,8 +150,8 @@ TEST(no_two_plans_have_a_send_of_the_same_name)
     stop();
 }
 
-/* Who receives a variable's value knows its shape, where the session says that it stays so; a
- * value of another one is refused then, not computed with. */
+/* Who receives a variable's value, or what was made of it, knows its shape, where the session
+ * says that it stays so; a value of another one is refused then, not computed with. */
 TEST(a_received_variable_has_its_shape)
 {
     for (int shaped = 0; shaped < 2; shaped++) {
@@ -150,17 +170,10 @@ TEST(a_received_variable_has_its_shape)
         cluster_session_free(session);
         session = open_session(cluster, "shaped", (struct cluster_options){.shaped = shaped});
         extend(session, world);
-        struct graph *parts[TASKS];
-        int count = parts_of("far:0", parts), found = 0;
-        for (int k = 0; k < count; k++) {
-            for (int n = 0; n < graph_count(parts[k]); n++) {
-                const struct shape *shape = node_attr_shape(graph_node(parts[k], n), "_shape");
-                CHECK(!shape || shape_equal(shape, &SHAPE(2, 3)));
-                found += shape != NULL;
-            }
-            graph_free(parts[k]);
-        }
-        CHECK_INT(found, shaped);
+        const char *far = "far:0";
+        int found = count_shapes(&(struct session_run){.fetches = &far, .fetches_count = 1},
+                                 &SHAPE(2, 3));
+        CHECK_INT(found, 2 * shaped); /* far's variable, and what the client fetches */
         const char *assign = "assign";
         const struct session_run run = {.targets = &assign, .targets_count = 1};
         CHECK_OK(cluster_session_run(session, &run, NULL, &err), &err);
@@ -169,6 +182,40 @@ TEST(a_received_variable_has_its_shape)
         CHECK(!shaped || strstr(err.text, "was to receive [2,3], and [] has come"));
         stop();
     }
+}
+
+/* So does who receives a feed; one that contradicts its placeholder has a plan without. */
+TEST(a_received_feed_has_its_shape)
+{
+    start();
+    struct builder *b = &world->b;
+    struct edge x =
+        on(0, builder_add(b, "Placeholder", "x", NO_INPUTS,
+                          ATTRS(attr_type("dtype", F32), attr_shape("shape", &SHAPE(2)))));
+    on(2, node1(world, "Neg", "far", on(1, node1(world, "Neg", "y", x))));
+    cluster_session_free(session);
+    session = open_session(cluster, "shaped", (struct cluster_options){.shaped = true});
+    extend(session, world);
+    for (int count = 1; count < 4; count++) {
+        const char *feed = "x:0", *fetch = "far:0";
+        struct tensor in, out;
+        CHECK_OK(tensor_init(&in, F32, &SHAPE(count), &err), &err);
+        for (int i = 0; i < count; i++)
+            tensor_f32_mut(&in)[i] = (float)(i + 1);
+        const struct session_run run = {.feeds = &feed,
+                                        .feed_values = &in,
+                                        .feeds_count = 1,
+                                        .fetches = &fetch,
+                                        .fetches_count = 1};
+        CHECK_INT(count_shapes(&run, &SHAPE(2)), count == 2 ? 3 : 0);
+        CHECK_OK(cluster_session_run(session, &run, &out, &err), &err);
+        CHECK(shape_equal(&out.shape, &SHAPE(count)));
+        for (int i = 0; i < count; i++)
+            CHECK(tensor_f32(&out)[i] == (float)(i + 1));
+        tensor_release(&in);
+        tensor_release(&out);
+    }
+    stop();
 }
 
 TEST(impossible_places_are_refused_as_tensorflow_does)
