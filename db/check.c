@@ -49,6 +49,7 @@ static const struct check control[] = {
          "  FROM meta WHERE name = 'waiting') WHERE value <> there"},
     {"", "SELECT 'meta: the newest epoch is ' || value || ', one that was given is ' || given"
          " FROM (SELECT value, max(coalesce((SELECT max(epoch) FROM attempts), 0),"
+         "       coalesce((SELECT max(placed) FROM tasks), 0),"
          "       coalesce((SELECT max(epoch) FROM nodes), 0)) AS given"
          "  FROM meta WHERE name = 'epoch') WHERE value < given"},
     {0},

@@ -80,12 +80,12 @@ static bool add_needs(struct db_conn *conn, const struct add *add, struct error 
     for (int i = 0; i < add->job->needs_count; i++) {
         const struct db_need *need = &add->job->needs[i];
         if (!db_run(conn, err,
-                    "INSERT INTO needs VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
-                    "iitiiiiitit", add->added->number, (int64_t)i, need->role,
+                    "INSERT INTO needs VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+                    "iitiiiiititi", add->added->number, (int64_t)i, need->role,
                     (int64_t)need->replicas, need->cpu_millis, need->memory_bytes,
                     (int64_t)need->gpus, (int64_t)need->gpu_share,
                     need->gpu_type ? need->gpu_type : "", need->gpu_memory_bytes,
-                    need->node_labels ? need->node_labels : "{}"))
+                    need->node_labels ? need->node_labels : "{}", (int64_t)need->alone))
             return false;
     }
     return true;
@@ -468,7 +468,7 @@ bool db_jobs_needs(struct db_conn *conn, int64_t number, struct arena *arena,
 {
     sqlite3_stmt *stmt = db_query(conn, err,
                                   "SELECT role, replicas, cpu_millis, memory_bytes, gpus,"
-                                  " gpu_share, gpu_type, gpu_memory_bytes, node_labels"
+                                  " gpu_share, gpu_type, gpu_memory_bytes, node_labels, alone"
                                   " FROM needs WHERE job = ?1 ORDER BY position",
                                   "i", number);
     if (!stmt)
@@ -486,6 +486,7 @@ bool db_jobs_needs(struct db_conn *conn, int64_t number, struct arena *arena,
             .gpu_type = db_column_text(stmt, 6, arena),
             .gpu_memory_bytes = sqlite3_column_int64(stmt, 7),
             .node_labels = db_column_text(stmt, 8, arena),
+            .alone = sqlite3_column_int(stmt, 9) != 0,
         };
     *needs = db_rows_end(&rows, arena, needs_count);
     return row == 0;

@@ -25,6 +25,7 @@ struct db_need {
     const char *gpu_type; /* NULL, "": any */
     int64_t gpu_memory_bytes;
     const char *node_labels; /* JSON object; NULL: none */
+    bool alone;              /* as scheduler_need has it */
 };
 
 /* A job as it is submitted.  All pointers are borrowed for the call. */
@@ -122,7 +123,9 @@ struct db_task {
     int signal;
     const char *error;   /* what the task said of itself */
     int64_t step;        /* last known to the agent, -1 */
-    const char *address; /* where it serves clients, "host:port"; "": nowhere, or not yet */
+    const char *address; /* where others reach it, "host:port"; "": nowhere, or not yet */
+    int64_t placed;      /* the epoch that its node knows; later than `epoch`: placed anew */
+    bool away;           /* lost, and the others go on without it */
 };
 
 struct db_job_added {
@@ -261,10 +264,6 @@ bool db_jobs_edit(struct db_conn *conn, int64_t job, int attempt,
 bool db_jobs_pause(struct db_conn *conn, int64_t job, int attempt, bool paused,
                    const char *reason, const char *text, int64_t now_us,
                    struct error *err) CHECKED;
-
-/* Gives a job that is stopping another reason for it, and appends the event "job.note". */
-bool db_jobs_note(struct db_conn *conn, int64_t job, int attempt, const char *reason,
-                  const char *text, int64_t now_us, struct error *err) CHECKED;
 
 /* A job that another one comes after. */
 struct db_after {

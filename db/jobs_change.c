@@ -159,8 +159,8 @@ bool db_jobs_remove(struct db *db, int64_t number, struct error *err)
     return db_write(db, DB_CONTROL, archive_run, &archive, err);
 }
 
-bool db_jobs_note(struct db_conn *conn, int64_t job, int attempt, const char *reason,
-                  const char *text, int64_t now_us, struct error *err)
+bool db_jobs_note(struct db_conn *conn, int64_t job, int attempt, int restarts,
+                  const char *reason, const char *text, int64_t now_us, struct error *err)
 {
     struct db_event event = {
         .wall_us = now_us,
@@ -174,6 +174,7 @@ bool db_jobs_note(struct db_conn *conn, int64_t job, int attempt, const char *re
     };
     return db_events_add(conn, &event, err) &&
            db_run(conn, err,
-                  "UPDATE jobs SET reason = ?2, text = ?3, seq = ?4 WHERE number = ?1", "itti",
-                  job, reason, text, event.seq);
+                  "UPDATE jobs SET reason = ?2, text = ?3, seq = ?4, restarts = ?5"
+                  " WHERE number = ?1",
+                  "ittii", job, reason, text, event.seq, (int64_t)restarts);
 }

@@ -35,7 +35,7 @@ bool db_attempts_list(struct db_conn *conn, int64_t job, struct arena *arena,
 #define TASK_COLUMNS                                                                           \
     "t.epoch, job, role, idx, node_id, n.name, t.state, t.cpu_millis, t.memory_bytes, t.gpus," \
     " pid, started_us, ended_us, reason, exit_code, signal, error, step, t.gpu_share, "        \
-    "t.gpu_mask, address"
+    "t.gpu_mask, address, t.placed, t.away"
 #define TASK_TABLES " FROM tasks t JOIN nodes n ON n.id = t.node_id "
 
 static void task_read(sqlite3_stmt *stmt, struct arena *arena, struct db_task *task)
@@ -62,6 +62,8 @@ static void task_read(sqlite3_stmt *stmt, struct arena *arena, struct db_task *t
         .gpu_share = sqlite3_column_int(stmt, 18),
         .gpu_mask = (uint64_t)sqlite3_column_int64(stmt, 19),
         .address = db_column_text(stmt, 20, arena),
+        .placed = sqlite3_column_int64(stmt, 21),
+        .away = sqlite3_column_int(stmt, 22) != 0,
     };
 }
 
@@ -161,16 +163,17 @@ bool db_tasks_set(struct db_conn *conn, const struct db_task *task, int64_t now_
     if (!db_run(
             conn, err,
             "INSERT INTO tasks VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13,"
-            " ?14, ?15, ?16, ?17, ?18, ?19, '') ON CONFLICT DO UPDATE SET state = ?6, pid = "
-            "?10,"
-            " started_us = ?11, ended_us = ?12, reason = ?13, exit_code = ?14, signal = ?15,"
-            " error = ?16, step = ?17",
-            "itiiiiiiiiiiiiitiii", task->epoch, task->role, (int64_t)task->index, task->job,
+            " ?14, ?15, ?16, ?17, ?18, ?19, '', ?20, ?21) ON CONFLICT DO UPDATE SET"
+            " node_id = ?5, state = ?6, pid = ?10, started_us = ?11, ended_us = ?12,"
+            " reason = ?13, exit_code = ?14, signal = ?15, error = ?16, step = ?17,"
+            " gpu_mask = ?19, placed = ?20, away = ?21",
+            "itiiiiiiiiiiiiitiiiii", task->epoch, task->role, (int64_t)task->index, task->job,
             task->node_id, (int64_t)task->state, task->cpu_millis, task->memory_bytes,
             (int64_t)task->gpus, task->pid, task->started_us, task->ended_us,
             (int64_t)task->reason, (int64_t)task->exit_code, (int64_t)task->signal,
             task->error ? task->error : "", task->step, (int64_t)task->gpu_share,
-            (int64_t)task->gpu_mask))
+            (int64_t)task->gpu_mask, task->placed ? task->placed : task->epoch,
+            (int64_t)task->away))
         return false;
     return before == (int64_t)task->state || task_event(conn, task, now_us, err);
 }

@@ -409,6 +409,57 @@ static bool add_excluded(const struct scheduler *s, const struct job *job, struc
     return true;
 }
 
+/* Whether there is no room for the job, whoever else waits; says why. */
+static bool explain_room(const struct scheduler *s, const struct job *job, struct explain *out)
+{
+    if (!fits(s, job, ALL_EMPTY))
+        return explain_too_large(s, job, out);
+    if (!fits(s, job, JOINED_EMPTY)) {
+        advise(out, "Look after the nodes that are silent or lost.");
+        return say(
+            out, EXPLAIN_NODES_AWAY,
+            "Waiting: nodes that could hold it are silent, lost, or being cleaned; %d of "
+            "%d are there.",
+            out->nodes_count, s->nodes_count);
+    }
+    if (!fits(s, job, UNDRAINED_EMPTY)) {
+        advise(out, "Undrain a node.");
+        return say(out, EXPLAIN_DRAINING, "Waiting: nodes that could hold it are drained.");
+    }
+    return !fits(s, job, WELCOME_EMPTY) && explain_excluded(s, job, out);
+}
+
+static const struct task *first_away(const struct job *job)
+{
+    for (int i = 0; i < job->tasks_count && job->state == JOB_RUNNING; i++) {
+        if (job->tasks[i].away)
+            return &job->tasks[i];
+    }
+    return NULL;
+}
+
+/* A job that runs without one of its tasks: the task waits as a job of its own would. */
+static bool explain_away(const struct scheduler *s, const struct job *job,
+                         const struct task *task, uint64_t now_us, struct explain *out)
+{
+    struct scheduler_need need;
+    struct fit_ask ask = scheduler_alone_ask(job, task, &need);
+    struct job one = *job;
+    char why[sizeof(out->text)] = "about to be placed anew.";
+    one.needs = &need;
+    one.needs_count = one.tasks_max = 1;
+    one.suits = (bool **)ask.suits;
+    if (task->again_us > now_us)
+        snprintf(why, sizeof(why), "it is placed anew in %lld s.",
+                 (long long)((task->again_us - now_us) / 1000000 + 1));
+    else if (explain_room(s, &one, out) ||
+             (!fits(s, &one, OFFERED) && explain_resources(s, &one, now_us, out)))
+        snprintf(why, sizeof(why), "%s", out->text);
+    return say(out, EXPLAIN_TASK_AWAY,
+               "The job runs without %s:%d, which was lost on %.64s. Of that task: %.280s",
+               task->role, task->index, task->node->name, why);
+}
+
 bool explain_job(const struct scheduler *s, int64_t number, uint64_t now_us,
                  struct explain *out)
 {
@@ -418,6 +469,8 @@ bool explain_job(const struct scheduler *s, int64_t number, uint64_t now_us,
         return false;
     for (int i = 0; i < s->nodes_count; i++)
         out->nodes_count += s->nodes[i]->session && s->nodes[i]->state != NODE_LOST;
+    if (first_away(job))
+        return explain_away(s, job, first_away(job), now_us, out);
     if (job->state != JOB_QUEUED)
         return say(out, EXPLAIN_NOT_WAITING, "The job is %s.", db_job_state_name(job->state));
     if (job->paused) {
@@ -442,22 +495,8 @@ bool explain_job(const struct scheduler *s, int64_t number, uint64_t now_us,
         advise(out, "Start `trainyard agent --server ADDRESS` on a machine.");
         return say(out, EXPLAIN_NO_NODES, "Waiting: no node has joined yet.");
     }
-    if (!fits(s, job, ALL_EMPTY))
-        return explain_too_large(s, job, out);
-    if (!fits(s, job, JOINED_EMPTY)) {
-        advise(out, "Look after the nodes that are silent or lost.");
-        return say(
-            out, EXPLAIN_NODES_AWAY,
-            "Waiting: nodes that could hold it are silent, lost, or being cleaned; %d of "
-            "%d are there.",
-            out->nodes_count, s->nodes_count);
-    }
-    if (!fits(s, job, UNDRAINED_EMPTY)) {
-        advise(out, "Undrain a node.");
-        return say(out, EXPLAIN_DRAINING, "Waiting: nodes that could hold it are drained.");
-    }
-    if (!fits(s, job, WELCOME_EMPTY))
-        return explain_excluded(s, job, out);
+    if (explain_room(s, job, out))
+        return true;
     if (!scheduler_share_allows(job))
         return explain_quota(job, out);
     int making = making_room(s, job);

@@ -14,6 +14,7 @@ struct scheduler;
 /* code, in order of precedence */
 #define EXPLAIN_CODES(X)                                                                       \
     X(NOT_WAITING) /* it has been placed, or has ended */                                      \
+    X(TASK_AWAY)   /* it runs; a task that was lost waits for a node, the others go on */      \
     X(PAUSED)      /* a person holds it */                                                     \
     X(DEPENDENCY)  /* it comes after jobs that have not succeeded yet */                       \
     X(BACKOFF)     /* the last attempt failed; waits before the next */                        \

@@ -24,6 +24,10 @@ struct task {
     char role[SCHEDULER_ROLE_BYTES];
     int index;
     struct node *node; /* holds `resources` of it until the task has exited */
+    int64_t epoch;     /* as the node knows it: the attempt's, later when placed anew */
+    bool away;         /* lost, and the others go on without it: scheduler_alone.c */
+    bool told;         /* ... and that was said */
+    uint64_t again_us; /* it is not placed anew before */
     enum task_state state;
     enum exit_reason reason;
     bool ended; /* its process has; what it wrote is on its way, and its exit after it */
@@ -192,32 +196,15 @@ void scheduler_drop_job(struct scheduler *s, struct job *job);
 struct scheduler_action *scheduler_act(struct scheduler_actions *actions,
                                        enum scheduler_action_kind kind);
 
-/* --- scheduler_books.c --- */
-
-/* What a task holds of its node, from its placement to its exit. */
-void scheduler_books_take(struct node *node, const struct task *task);
-void scheduler_books_give(struct node *node, const struct task *task);
-
-/* What a node has left - or would have, were it empty.  Offered is left to the caller. */
-void scheduler_books_read(const struct node *node, bool empty, struct fit_node *out);
-
-/* What all nodes offer now. */
-void scheduler_books_offers(const struct scheduler *s, struct fit *fit);
-
-/* Owned copies of needs, and what suits them. */
-struct scheduler_need *scheduler_books_needs(const struct scheduler_need *needs, int count);
-void scheduler_books_needs_free(struct scheduler_need *needs, int count);
-bool **scheduler_books_suits(const struct scheduler *s, const struct scheduler_need *needs,
-                             int count);
-void scheduler_books_suits_free(bool **suits, int count); /* NULL is fine */
-
-/* What a job asks for, as fit.h wants it; borrowed from the job. */
-struct fit_ask scheduler_books_ask(const struct job *job);
-
-/* What its needs ask for altogether, and which nodes suit them; after a change of the needs. */
-void scheduler_books_asks(const struct scheduler *s, struct job *job);
-
 /* --- scheduler_job.c --- */
+
+/* How long a job waits before it is tried again for the `restarts`th time. */
+uint64_t scheduler_job_backoff_us(const struct scheduler *s, int restarts);
+
+/* A task is to be stored as it is now; with the report that says so, if any. */
+void scheduler_job_task_changed(const struct job *job, const struct task *task,
+                                const struct scheduler_report *report,
+                                struct scheduler_actions *actions);
 
 /* Places the job's tasks, and starts an attempt. */
 void scheduler_job_start(struct scheduler *s, struct job *job, const struct fit_place *places,
@@ -248,6 +235,9 @@ void scheduler_job_send_start(const struct job *job, const struct task *task,
 /* The intent that is stored as this reason of state stopping. */
 enum intent scheduler_intent(const char *reason, bool *killed);
 const char *scheduler_intent_name(const struct job *job); /* of its intent: that reason */
+
+/* "worker:1 on n2 crashed" */
+const char *scheduler_intent_culprit(const struct task *task, struct arena *arena);
 
 /* Tells of a job that is stopping; why it does is said with it, as it is now. */
 void scheduler_intent_note(const struct job *job, const char *text,

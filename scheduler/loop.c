@@ -135,7 +135,8 @@ static struct loop_task action_task(const struct scheduler_action *action)
     return (struct loop_task){
         .job = action->job,
         .attempt = action->attempt,
-        .epoch = action->epoch,
+        .epoch = action->task_epoch,
+        .attempt_epoch = action->epoch,
         .role = action->role,
         .index = action->index,
         .resources = action->resources,

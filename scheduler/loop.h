@@ -171,7 +171,8 @@ void loop_join_free(struct loop_join *join);
 struct loop_task {
     int64_t job;
     int attempt;
-    int64_t epoch;
+    int64_t epoch;         /* as its node knows it */
+    int64_t attempt_epoch; /* of a start: the attempt's */
     const char *role;
     int index;
     struct scheduler_resources resources;

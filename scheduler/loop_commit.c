@@ -1,6 +1,7 @@
 /* loop_commit.c - stores what the scheduler has decided. */
 
 #include "base/clock.h"
+#include "db/jobs_change.h"
 #include "db/queues.h"
 #include "scheduler/loop_state.h"
 
@@ -47,6 +48,8 @@ static bool commit_task(struct db_conn *conn, const struct commit *commit,
         .gpus = (int)action->resources.gpus,
         .gpu_share = action->gpu_share,
         .gpu_mask = action->gpu_mask,
+        .placed = action->task_epoch,
+        .away = action->away,
         .reason = action->exit,
         .error = "",
         .step = -1,
@@ -107,8 +110,8 @@ static bool commit_action(struct db_conn *conn, const struct commit *commit,
     case DO_JOB:
         return commit_job(conn, commit, action, err);
     case DO_NOTE:
-        return db_jobs_note(conn, action->job, action->attempt, action->reason, action->text,
-                            commit->now_us, err);
+        return db_jobs_note(conn, action->job, action->attempt, action->restarts,
+                            action->reason, action->text, commit->now_us, err);
     case DO_ATTEMPT:
         return db_attempts_add(conn, &attempt, err);
     case DO_ATTEMPT_RUNS:

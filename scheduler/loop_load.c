@@ -38,6 +38,7 @@ void loop_load_need(const struct db_need *from, struct arena *arena,
         .gpu_type = from->gpu_type,
         .gpu_memory_bytes = from->gpu_memory_bytes,
     };
+    need->alone = from->alone;
     snprintf(need->role, sizeof(need->role), "%s", from->role);
     need->labels_count = loop_load_labels(from->node_labels, arena, &need->labels);
 }
@@ -128,6 +129,8 @@ static void load_task(const struct db_task *from, struct scheduler_task_info *to
     *to = (struct scheduler_task_info){
         .index = from->index,
         .node = from->node_id,
+        .epoch = from->placed,
+        .away = from->away,
         .state = from->state,
         .reason = from->reason,
         .resources = {from->cpu_millis, from->memory_bytes, from->gpus},

@@ -277,6 +277,8 @@ static void load_tasks(struct scheduler *s, struct job *job,
         struct task *task = &job->tasks[i];
         memcpy(task->role, from->role, sizeof(task->role));
         task->index = from->index;
+        task->epoch = from->epoch ? from->epoch : info->epoch;
+        task->away = task->told = from->away;
         task->state = from->state;
         task->reason = from->reason;
         task->resources = from->resources;
@@ -285,7 +287,7 @@ static void load_tasks(struct scheduler *s, struct job *job,
         task->node = scheduler_find_node(s, from->node);
         assert(task->node);
         if (task->state == TASK_EXITED) {
-            if (task->reason != EXIT_OK && !job->first_bad)
+            if (task->reason != EXIT_OK && !task->away && !job->first_bad)
                 job->first_bad = task;
             continue;
         }
@@ -362,8 +364,10 @@ static void tick(struct scheduler *s, uint64_t now_us, struct scheduler_actions 
     forgive_stall(s, now_us);
     for (int i = 0; i < s->nodes_count; i++)
         scheduler_node_tick(s, s->nodes[i], now_us, actions);
-    for (int i = s->jobs_count - 1; i >= 0; i--)
+    for (int i = s->jobs_count - 1; i >= 0; i--) {
+        scheduler_alone_tick(s, s->jobs[i], now_us);
         scheduler_job_tick(s, s->jobs[i], now_us, actions);
+    }
     scheduler_after_settle(s, now_us, actions);
     if (s->dirty)
         scheduler_pass(s, now_us, actions);
@@ -443,7 +447,9 @@ uint64_t scheduler_next_us(const struct scheduler *s)
     }
     for (int i = 0; i < s->jobs_count; i++) {
         uint64_t job_next = scheduler_job_next_us(s, s->jobs[i]);
+        uint64_t alone_next = scheduler_alone_next_us(s->jobs[i]);
         next = job_next < next ? job_next : next;
+        next = alone_next < next ? alone_next : next;
     }
     return next;
 }
@@ -508,88 +514,4 @@ void scheduler_node_view(const struct scheduler *s, int index, struct scheduler_
         .tasks_count = node->tasks_count,
         .seen_us = node->seen_us,
     };
-}
-
-/* --- checking --- */
-
-static void check_job(const struct scheduler *s, const struct job *job)
-{
-    assert(!db_job_state_final(job->state));
-    assert(job->restarts >= 0 && job->restarts <= job->restart_max);
-    assert(job->attempt <= 1 + job->restart_max + job->preemptions);
-    assert(job->epoch <= s->epoch);
-    bool waits = job->state == JOB_QUEUED;
-    assert(waits == (queue_position(&s->queue, job) >= 0));
-    assert(waits == (job->tasks_count == 0));
-    assert((job->state == JOB_STOPPING) == (job->intent != INTENT_NONE));
-    assert(waits || !job->after_count);
-    int alive = 0;
-    for (int i = 0; i < job->tasks_count; i++)
-        alive += job->tasks[i].state != TASK_EXITED;
-    assert(waits || alive > 0);
-}
-
-static void check_node(const struct scheduler *s, const struct node *node)
-{
-    struct scheduler_resources used = {0};
-    int held[SCHEDULER_GPUS_MAX] = {0};
-    int tasks_count = 0;
-    for (int j = 0; j < s->jobs_count; j++) {
-        for (int t = 0; t < s->jobs[j]->tasks_count; t++) {
-            const struct task *task = &s->jobs[j]->tasks[t];
-            if (task->node != node || task->state == TASK_EXITED)
-                continue;
-            used.cpu_millis += task->resources.cpu_millis;
-            used.memory_bytes += task->resources.memory_bytes;
-            for (int g = 0; g < SCHEDULER_GPUS_MAX; g++)
-                if (task->gpu_mask >> g & 1)
-                    held[g] += task->gpu_share ? task->gpu_share : SCHEDULER_GPU_WHOLE;
-            tasks_count++;
-        }
-    }
-    for (int g = 0; g < SCHEDULER_GPUS_MAX; g++) {
-        assert(held[g] == node->gpu_held[g]);
-        used.gpus += held[g] > 0;
-    }
-    assert(used.cpu_millis == node->used.cpu_millis);
-    assert(used.memory_bytes == node->used.memory_bytes);
-    assert(used.gpus == node->used.gpus);
-    assert(tasks_count == node->tasks_count);
-    assert(node->state != NODE_LOST || (!node->session && !tasks_count));
-}
-
-static void check_project(const struct scheduler *s, const struct project *project)
-{
-    struct scheduler_amount held = {0};
-    for (int i = 0; i < s->jobs_count; i++) {
-        const struct job *job = s->jobs[i];
-        if (job->project != project || job->state == JOB_QUEUED)
-            continue;
-        held.cpu_millis += job->asks.cpu_millis;
-        held.memory_bytes += job->asks.memory_bytes;
-        held.gpu_millis += job->asks.gpu_millis;
-        held.jobs++;
-    }
-    assert(held.cpu_millis == project->held.cpu_millis);
-    assert(held.memory_bytes == project->held.memory_bytes);
-    assert(held.gpu_millis == project->held.gpu_millis);
-    assert(held.jobs == project->held.jobs);
-}
-
-void scheduler_check(const struct scheduler *s)
-{
-    int after_count = 0;
-    for (int i = 0; i < s->jobs_count; i++)
-        after_count += s->jobs[i]->after_count > 0;
-    assert(after_count == s->after_count);
-    for (int i = 0; i < s->jobs_count; i++) {
-        assert(i == 0 || s->jobs[i - 1]->number < s->jobs[i]->number);
-        check_job(s, s->jobs[i]);
-    }
-    for (int i = 0; i < s->nodes_count; i++) {
-        assert(s->nodes[i]->at == i);
-        check_node(s, s->nodes[i]);
-    }
-    for (int i = 0; i < s->projects_count; i++)
-        check_project(s, s->projects[i]);
 }

@@ -40,17 +40,13 @@ struct scheduler_task_info {
     char role[SCHEDULER_ROLE_BYTES];
     int index;
     int64_t node;
+    int64_t epoch; /* the attempt's, or a later one: placed anew; 0: the attempt's */
+    bool away;     /* lost, and the others go on without it */
     enum task_state state;
     enum exit_reason reason;
     struct scheduler_resources resources;
     int gpu_share;
     uint64_t gpu_mask;
-};
-
-/* How often a job has failed on a node. */
-struct scheduler_failure {
-    int64_t node;
-    int count;
 };
 
 /* A job that another comes after, as it is stored. */
@@ -165,7 +161,7 @@ struct scheduler_event {
 enum scheduler_action_kind {
     /* stored */
     DO_JOB,          /* job goes from `from` to `to` */
-    DO_NOTE,         /* a job that is stopping now has this reason for it */
+    DO_NOTE,         /* what is to be known of a job that has been placed; its restarts */
     DO_ATTEMPT,      /* a new attempt with this epoch */
     DO_ATTEMPT_RUNS, /* all its tasks run */
     DO_ATTEMPT_ENDS, /* with `exit` and `text` */
@@ -191,6 +187,8 @@ struct scheduler_action {
     int64_t job;
     int attempt;
     int64_t epoch; /* of the attempt; DO_JOINED: of the session */
+    int64_t task_epoch; /* of a task, as its node knows it: see scheduler_task_info */
+    bool away;          /* DO_TASK */
     enum job_state from;
     enum job_state to;
     int restarts;

@@ -4,26 +4,6 @@
 #include "base/arena.h"
 #include "scheduler/internal.h"
 
-/* --- words --- */
-
-static const char *exit_words(enum exit_reason reason)
-{
-    switch (reason) {
-    case EXIT_STOPPED:
-        return "was stopped from outside";
-    case EXIT_USER:
-        return "failed by its own error";
-    case EXIT_MEMORY:
-        return "was killed for using more memory than it asked for";
-    case EXIT_LOST:
-        return "was lost with its node";
-    case EXIT_START:
-        return "could not be started";
-    default:
-        return "crashed";
-    }
-}
-
 /* Parameter servers and evaluators serve the others: they need not end by themselves. */
 static bool task_serves(const struct task *task)
 {
@@ -69,17 +49,19 @@ static struct scheduler_action *job_change(struct job *job, enum job_state to,
     return action;
 }
 
-static void task_changed(const struct job *job, const struct task *task,
-                         const struct scheduler_report *report,
-                         struct scheduler_actions *actions)
+void scheduler_job_task_changed(const struct job *job, const struct task *task,
+                                const struct scheduler_report *report,
+                                struct scheduler_actions *actions)
 {
     struct scheduler_action *action = scheduler_act(actions, DO_TASK);
     action->job = job->number;
     action->epoch = job->epoch;
+    action->task_epoch = task->epoch;
     action->node = task->node->id;
     memcpy(action->role, task->role, sizeof(action->role));
     action->index = task->index;
     action->task_state = task->state;
+    action->away = task->away;
     action->exit = task->reason;
     action->resources = task->resources;
     action->gpu_share = task->gpu_share;
@@ -95,6 +77,7 @@ static struct scheduler_action *task_command(enum scheduler_action_kind kind,
     action->job = job->number;
     action->attempt = job->attempt;
     action->epoch = job->epoch;
+    action->task_epoch = task->epoch;
     action->node = task->node->id;
     memcpy(action->role, task->role, sizeof(action->role));
     action->index = task->index;
@@ -120,11 +103,13 @@ void scheduler_job_send_stop(const struct scheduler *s, const struct job *job,
 
 /* --- starting --- */
 
-static void task_init(struct task *task, const struct scheduler_need *need, int index,
-                      struct node *node, uint64_t gpu_mask)
+static void task_init(const struct job *job, struct task *task,
+                      const struct scheduler_need *need, int index, struct node *node,
+                      uint64_t gpu_mask)
 {
     memcpy(task->role, need->role, sizeof(task->role));
     task->index = index;
+    task->epoch = job->epoch;
     task->resources = need->each;
     task->gpu_share = need->gpu_share;
     task->gpu_mask = gpu_mask;
@@ -166,7 +151,7 @@ void scheduler_job_start(struct scheduler *s, struct job *job, const struct fit_
     job->tasks = alloc_array((size_t)job->tasks_max, sizeof(*job->tasks));
     for (int i = 0; i < job->needs_count; i++) {
         for (int r = 0; r < job->needs[i].replicas; r++, job->tasks_count++)
-            task_init(&job->tasks[job->tasks_count], &job->needs[i], r,
+            task_init(job, &job->tasks[job->tasks_count], &job->needs[i], r,
                       s->nodes[places[job->tasks_count].node],
                       places[job->tasks_count].gpu_mask);
     }
@@ -177,7 +162,7 @@ void scheduler_job_start(struct scheduler *s, struct job *job, const struct fit_
     action->epoch = job->epoch;
     job_change(job, JOB_ALLOCATED, "", placement_text(job, actions->arena), actions);
     for (int i = 0; i < job->tasks_count; i++)
-        task_changed(job, &job->tasks[i], NULL, actions);
+        scheduler_job_task_changed(job, &job->tasks[i], NULL, actions);
     for (int i = 0; i < job->tasks_count; i++)
         scheduler_job_send_start(job, &job->tasks[i], actions);
 }
@@ -275,13 +260,14 @@ static const struct task *job_culprit(const struct job *job)
 static bool job_ended_gently(const struct job *job)
 {
     for (int i = 0; i < job->tasks_count; i++) {
-        if (job->tasks[i].reason != EXIT_OK && job->tasks[i].reason != EXIT_STOPPED)
+        const struct task *task = &job->tasks[i];
+        if (!task->away && task->reason != EXIT_OK && task->reason != EXIT_STOPPED)
             return false;
     }
     return true;
 }
 
-static uint64_t backoff_us(const struct scheduler *s, int restarts)
+uint64_t scheduler_job_backoff_us(const struct scheduler *s, int restarts)
 {
     uint64_t wait = s->options.backoff_us;
     for (int i = 1; i < restarts && wait < s->options.backoff_max_us; i++)
@@ -330,7 +316,7 @@ static void job_retry(struct scheduler *s, struct job *job, const char *why, uin
                       struct scheduler_actions *actions)
 {
     job->restarts++;
-    uint64_t wait_us = backoff_us(s, job->restarts);
+    uint64_t wait_us = scheduler_job_backoff_us(s, job->restarts);
     const char *text = arena_printf(actions->arena, "%s; attempt %d of %d in %llu s", why,
                                     job->attempt + 1, job->restart_max + job->preemptions + 1,
                                     (unsigned long long)(wait_us / 1000000));
@@ -362,7 +348,7 @@ static void job_preempted(struct scheduler *s, struct job *job, uint64_t now_us,
 static void job_stopped_there(struct scheduler *s, struct job *job, const char *why,
                               uint64_t now_us, struct scheduler_actions *actions)
 {
-    uint64_t wait_us = backoff_us(s, 1);
+    uint64_t wait_us = scheduler_job_backoff_us(s, 1);
     job->preemptions++;
     job_change(job, JOB_QUEUED, "PREEMPTED",
                arena_printf(actions->arena, "%s; goes on from its checkpoint", why), actions)
@@ -397,18 +383,12 @@ static void job_faulted(struct scheduler *s, struct job *job, const struct task 
     job_end(s, job, JOB_FAILED, codes[culprit->reason], why, actions);
 }
 
-static const char *culprit_text(const struct task *task, struct arena *arena)
-{
-    return arena_printf(arena, "%s:%d on %s %s", task->role, task->index, task->node->name,
-                        exit_words(task->reason));
-}
-
 /* Those tasks that must finish by themselves have. */
 static bool job_has_finished(const struct job *job)
 {
     bool any = false;
     for (int i = 0; i < job->tasks_count; i++) {
-        if (task_serves(&job->tasks[i]))
+        if (task_serves(&job->tasks[i]) || scheduler_alone_is_extra(job, &job->tasks[i]))
             continue;
         if (job->tasks[i].reason != EXIT_OK)
             return false;
@@ -426,7 +406,7 @@ static void job_over(struct scheduler *s, struct job *job, uint64_t now_us,
 
     const struct task *culprit = job->intent == INTENT_DONE ? NULL : job_culprit(job);
     bool clean = !culprit || (job->intent == INTENT_TIME && job_ended_gently(job));
-    const char *why = culprit ? culprit_text(culprit, actions->arena) : "finished";
+    const char *why = culprit ? scheduler_intent_culprit(culprit, actions->arena) : "finished";
     struct scheduler_action *end = scheduler_act(actions, DO_ATTEMPT_ENDS);
     end->job = job->number;
     end->epoch = job->epoch;
@@ -474,9 +454,11 @@ void scheduler_job_task_exits(struct scheduler *s, struct job *job, struct task 
     task->reason = reason;
     scheduler_books_give(task->node, task);
     s->dirty = true;
-    if (reason != EXIT_OK && !job->first_bad)
+    if (scheduler_alone_may(job, task, reason))
+        scheduler_alone_lose(s, job, task);
+    else if (reason != EXIT_OK && !job->first_bad)
         job->first_bad = task;
-    task_changed(job, task, report, actions);
+    scheduler_job_task_changed(job, task, report, actions);
 }
 
 /* How the tasks of a job stand. */
@@ -494,11 +476,12 @@ static struct tally job_tally(const struct job *job)
     for (int i = 0; i < job->tasks_count; i++) {
         const struct task *task = &job->tasks[i];
         bool well = task->state == TASK_EXITED && task->reason == EXIT_OK;
+        bool must = !task_serves(task) && !scheduler_alone_is_extra(job, task);
         tally.alive += task->state != TASK_EXITED;
         tally.waiting += task->state == TASK_WAITING;
         tally.running += task->state == TASK_RUNNING || well;
-        tally.finishing += !task_serves(task);
-        tally.unfinished += !task_serves(task) && !well;
+        tally.finishing += must;
+        tally.unfinished += must && !well;
     }
     return tally;
 }
@@ -525,10 +508,12 @@ void scheduler_job_review(struct scheduler *s, struct job *job, uint64_t now_us,
     if (job->state == JOB_STOPPING)
         return;
     if (job->first_bad)
-        job_stop(s, job, INTENT_FAULT, culprit_text(job->first_bad, actions->arena), now_us,
+        job_stop(s, job, INTENT_FAULT, scheduler_intent_culprit(job->first_bad, actions->arena), now_us,
                  actions);
     else if (tally.finishing && !tally.unfinished)
         job_stop(s, job, INTENT_DONE, "the workers have finished", now_us, actions);
+    else
+        scheduler_alone_tell(job, actions);
 }
 
 /* --- what time brings --- */

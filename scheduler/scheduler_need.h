@@ -35,6 +35,13 @@ struct scheduler_need {
     int64_t gpu_memory_bytes;             /* of each GPU (of its part) at least */
     const struct scheduler_label *labels; /* that the node must have */
     int labels_count;
+    bool alone; /* each but the first may be lost, and is placed anew alone: others go on */
+};
+
+/* How often a job has failed on a node. */
+struct scheduler_failure {
+    int64_t node;
+    int count;
 };
 
 /* What a project holds, or may: over all its jobs that are not queued. */

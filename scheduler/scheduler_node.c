@@ -37,10 +37,8 @@ static struct task *reported_task(const struct scheduler *s, const struct node *
                                   const struct scheduler_report *report, struct job **job)
 {
     *job = scheduler_find_job(s, report->job);
-    if (!*job || (*job)->epoch != report->epoch)
-        return NULL;
-    struct task *task = find_task(*job, report->role, report->index);
-    if (!task || task->node != node)
+    struct task *task = *job ? find_task(*job, report->role, report->index) : NULL;
+    if (!task || task->epoch != report->epoch || task->node != node)
         return NULL;
     return task->state == TASK_EXITED && report->state != TASK_EXITED ? NULL : task;
 }
@@ -103,7 +101,7 @@ static struct scheduler_action *answer(enum scheduler_action_kind kind, const st
 {
     struct scheduler_action *action = scheduler_act(actions, kind);
     action->job = report->job;
-    action->epoch = report->epoch;
+    action->epoch = action->task_epoch = report->epoch;
     action->node = node->id;
     memcpy(action->role, report->role, sizeof(action->role));
     action->index = report->index;
@@ -148,6 +146,7 @@ static void report_known(struct scheduler *s, struct job *job, struct task *task
         return;
     task->state = report->state;
     struct scheduler_action *action = answer(DO_TASK, task->node, report, actions);
+    action->epoch = job->epoch;
     action->task_state = task->state;
     action->resources = task->resources;
     action->gpu_share = task->gpu_share;
@@ -193,7 +192,7 @@ static bool inventory_has(const struct scheduler_event *event, const struct job 
 {
     for (int i = 0; i < event->reports_count; i++) {
         const struct scheduler_report *report = &event->reports[i];
-        if (report->job == job->number && report->epoch == job->epoch &&
+        if (report->job == job->number && report->epoch == task->epoch &&
             report->index == task->index && strcmp(report->role, task->role) == 0)
             return true;
     }

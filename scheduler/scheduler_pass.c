@@ -176,9 +176,10 @@ void scheduler_pass(struct scheduler *s, uint64_t now_us, struct scheduler_actio
     struct fit_place places[LIMIT_JOB_TASKS];
     s->dirty = false;
     s->head = s->kept_for = 0;
-    if (!s->queue.count)
+    if (!s->queue.count && !scheduler_alone_any(s))
         return;
     scheduler_books_offers(s, &s->fit);
+    scheduler_alone_place(s, now_us, actions);
     scheduler_share_order(s, now_us);
     for (int i = 0; i < s->order_count; i++) {
         struct job *job = s->order[i];

@@ -1,7 +1,7 @@
 /*
  * scheduler_turn.h - whose turn it is, and what the others leave him: what the scheduler's own
- * files ask of scheduler_share.c, scheduler_reserve.c, scheduler_preempt.c,
- * scheduler_after.c and scheduler_failure.c.
+ * files ask of scheduler_books.c, scheduler_share.c, scheduler_reserve.c, scheduler_preempt.c,
+ * scheduler_after.c, scheduler_failure.c and scheduler_alone.c.
  */
 #pragma once
 
@@ -9,8 +9,34 @@
 
 struct job;
 struct lane;
+struct node;
 struct project;
 struct task;
+
+/* --- scheduler_books.c --- */
+
+/* What a task holds of its node, from its placement to its exit. */
+void scheduler_books_take(struct node *node, const struct task *task);
+void scheduler_books_give(struct node *node, const struct task *task);
+
+/* What a node has left - or would have, were it empty.  Offered is left to the caller. */
+void scheduler_books_read(const struct node *node, bool empty, struct fit_node *out);
+
+/* What all nodes offer now. */
+void scheduler_books_offers(const struct scheduler *s, struct fit *fit);
+
+/* Owned copies of needs, and what suits them. */
+struct scheduler_need *scheduler_books_needs(const struct scheduler_need *needs, int count);
+void scheduler_books_needs_free(struct scheduler_need *needs, int count);
+bool **scheduler_books_suits(const struct scheduler *s, const struct scheduler_need *needs,
+                             int count);
+void scheduler_books_suits_free(bool **suits, int count); /* NULL is fine */
+
+/* What a job asks for, as fit.h wants it; borrowed from the job. */
+struct fit_ask scheduler_books_ask(const struct job *job);
+
+/* What its needs ask for altogether, and which nodes suit them; after a change of the needs. */
+void scheduler_books_asks(const struct scheduler *s, struct job *job);
 
 /* --- scheduler_share.c --- */
 
@@ -104,3 +130,32 @@ void scheduler_failure_note(struct job *job, int64_t node, int count);
 /* One more failure on the node of the task that decided; its own error says nothing of that. */
 void scheduler_failure_blame(struct job *job, const struct task *culprit,
                              struct scheduler_actions *actions);
+
+/* --- scheduler_alone.c --- */
+
+/* Whether the others would go on without the task, if it ended so now. */
+bool scheduler_alone_may(const struct job *job, const struct task *task,
+                         enum exit_reason reason);
+
+/* It has ended so: it is away, until there is room for it. */
+void scheduler_alone_lose(struct scheduler *s, struct job *job, struct task *task);
+
+/* Tells of those that went away, when the job goes on. */
+void scheduler_alone_tell(struct job *job, struct scheduler_actions *actions);
+
+/* Whether the job ends without asking for this task's end: it is away, or came later. */
+bool scheduler_alone_is_extra(const struct job *job, const struct task *task);
+
+/* What one task of the job's alone asks for: borrowed from the job and `need`. */
+struct fit_ask scheduler_alone_ask(const struct job *job, const struct task *task,
+                                   struct scheduler_need *need);
+
+/* Whether any is away; places those that are, where there is room in s->fit. */
+bool scheduler_alone_any(const struct scheduler *s);
+void scheduler_alone_place(struct scheduler *s, uint64_t now_us,
+                           struct scheduler_actions *actions);
+
+/* When one that is away may be placed anew, of those that may not yet; UINT64_MAX: none.  And
+ * that this time has come. */
+uint64_t scheduler_alone_next_us(const struct job *job);
+void scheduler_alone_tick(struct scheduler *s, struct job *job, uint64_t now_us);

@@ -75,6 +75,7 @@ static void read_need(const struct scheduler_need *from, struct arena *arena,
         .gpu_type = from->gpu_type,
         .gpu_memory_bytes = from->gpu_memory_bytes,
         .node_labels = labels_json(from->labels, from->labels_count, arena),
+        .alone = from->alone,
     };
 }
 

@@ -11,7 +11,7 @@ import tempfile
 
 # name, file, what is there, what is put in its place
 BUGS = [
-    ("no_epoch_check", "scheduler/scheduler_node.c", "if (!*job || (*job)->epoch != report->epoch)", "if (!*job)"),
+    ("no_epoch_check", "scheduler/scheduler_node.c", "if (!task || task->epoch != report->epoch || task->node != node)", "if (!task || task->node != node)"),
     ("epoch_given_twice", "scheduler/scheduler_job.c", "job->epoch = ++s->epoch;", "job->epoch = s->epoch;"),
     ("room_given_back_twice", "scheduler/scheduler_job.c", "    scheduler_books_give(task->node, task);\n",
      "    scheduler_books_give(task->node, task);\n    scheduler_books_give(task->node, task);\n"),
@@ -68,13 +68,20 @@ BUGS = [
     ("cursor_stored_apart_from_the_points", "tests/sim/store.c", "    row->cursor = ship->end;\n    store_mix(", "    if (row->next_step % 7 != 3)\n        row->cursor = ship->end;\n    store_mix("),
     ("piece_acknowledged_before_it_is_stored", "tests/sim/server.c", "        server_crash(world, \"before it stored a piece\");\n        return false;\n",
      "        *cursor = ship->end;\n        return true;\n"),
+    ("placed_anew_with_its_old_epoch", "scheduler/scheduler_alone.c", "    task->epoch = ++s->epoch;\n", "    (void)s;\n"),
+    ("first_task_placed_anew", "scheduler/scheduler_alone.c", "job->state != JOB_RUNNING || task->index == 0 || ", "job->state != JOB_RUNNING || "),
+    ("placed_anew_takes_no_room", "scheduler/scheduler_alone.c", "    scheduler_books_take(node, task);\n", ""),
+    ("placed_anew_for_nothing", "scheduler/scheduler_alone.c", "    job->restarts++;\n", ""),
+    ("one_that_is_away_is_waited_for", "scheduler/scheduler_alone.c", "    return task->away || task->epoch != job->epoch;", "    return false && task && job;"),
+    ("where_it_was_placed_anew_not_stored", "scheduler/loop_commit.c", "        .placed = action->task_epoch,\n", ""),
+    ("away_not_loaded", "scheduler/loop_load.c", "        .away = from->away,\n", ""),
     ("time_run_not_loaded", "scheduler/loop_load.c", "            info->ran_us +=\n", "            info->ran_us =\n"),
 ]
 # What is wrong with what is stored shows only where it is.
 SQLITE = ("scheduler/loop_commit.c", "scheduler/loop_load.c", "db/ship.c")
 
 CORE = ["scheduler/" + name + ".c" for name in (
-    "explain fit match queue refuse scheduler scheduler_after scheduler_books scheduler_failure scheduler_intent scheduler_job scheduler_node scheduler_pass scheduler_preempt "
+    "explain fit match queue refuse scheduler scheduler_after scheduler_alone scheduler_books scheduler_check scheduler_failure scheduler_intent scheduler_job scheduler_node scheduler_pass scheduler_preempt "
     "scheduler_keep scheduler_reserve scheduler_share loop_commit loop_load agent/core agent/cursor").split()] + ["server/partials.c", "db/ship.c", "proto/agent_words.c"]
 SIM = ["tests/sim/" + name + ".c" for name in "agent disk machine server sim store world".split()]
 FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-O1", "-w"]

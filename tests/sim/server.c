@@ -54,7 +54,7 @@ static void session_command(struct world *world, const struct scheduler_action *
     *command = (struct command){.sequence = ++session->last_sequence,
                                 .start = a->kind == DO_START,
                                 .kill = a->kill,
-                                .task = {.job = a->job, .epoch = a->epoch, .index = a->index},
+                                .task = {.job = a->job, .epoch = a->task_epoch, .index = a->index},
                                 .resources = a->resources,
                                 .gpu_share = a->gpu_share,
                                 .gpu_mask = a->gpu_mask,
@@ -67,7 +67,7 @@ static void add_ref(struct ref **list, int *count, int *capacity,
 {
     *list = alloc_grow(*list, *count, capacity, sizeof(**list));
     struct ref *ref = &(*list)[(*count)++];
-    *ref = (struct ref){.job = a->job, .epoch = a->epoch, .index = a->index};
+    *ref = (struct ref){.job = a->job, .epoch = a->task_epoch, .index = a->index};
     memcpy(ref->role, a->role, sizeof(ref->role));
 }
 
@@ -190,7 +190,7 @@ static bool joins_late(const struct world *world, const struct agent *agent)
 /* F32: a task is given up with its node, or when it is gone; not while it runs there. */
 static void check_given_up(const struct world *world, const struct scheduler_action *a)
 {
-    struct ref task = {.job = a->job, .epoch = a->epoch, .index = a->index};
+    struct ref task = {.job = a->job, .epoch = a->task_epoch, .index = a->index};
     memcpy(task.role, a->role, sizeof(task.role));
     if (a->task_state != TASK_EXITED || a->exit != EXIT_LOST)
         return;

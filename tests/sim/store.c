@@ -382,7 +382,50 @@ static void commit_failure(struct store *store, const struct scheduler_action *a
     job->failures[i].count = a->count;
 }
 
-static void commit_task(struct store *store, const struct scheduler_action *a)
+static void task_placed(struct store *store, const struct store_job *job,
+                        struct store_task *task, const struct scheduler_action *a)
+{
+    task->node = a->node;
+    task->epoch = a->task_epoch;
+    task->resources = a->resources;
+    task->gpu_share = a->gpu_share;
+    task->gpu_mask = a->gpu_mask;
+    check_place(store, job, a);
+}
+
+/* I5: a task is placed anew alone only where the others went on without it, with an epoch that
+ * nobody had before; there is one of it at a time. */
+static void check_anew(const struct store *store, const struct store_job *job,
+                       const struct store_task *task, const struct scheduler_action *a,
+                       int64_t epoch)
+{
+    if (a->task_epoch <= task->epoch || a->task_epoch <= store->epoch || a->task_epoch > epoch)
+        sim_broken("I5: %s:%d of job %lld goes from epoch %lld to %lld", a->role, a->index,
+                   (long long)a->job, (long long)task->epoch, (long long)a->task_epoch);
+    if (task->state != TASK_EXITED || a->task_state != TASK_WAITING)
+        sim_broken("I5: %s:%d of job %lld is placed anew while it is %s", a->role, a->index,
+                   (long long)a->job, db_task_state_name(task->state));
+    if (!need_of(job, a->role)->alone || a->index == 0)
+        sim_broken("%s:%d of job %lld is placed anew, and the others cannot go on without it",
+                   a->role, a->index, (long long)a->job);
+    if (!task->away || job->state != JOB_RUNNING || job->cancelled || job->paused)
+        sim_broken("%s:%d of job %lld, which is %s, is placed anew", a->role, a->index,
+                   (long long)a->job, db_job_state_name(job->state));
+}
+
+/* What is said of a job that goes on; a task that was placed anew has cost it a restart. */
+static void commit_note(struct store *store, const struct scheduler_action *a)
+{
+    struct store_job *job = store_find(store, a->job);
+    int cost = strcmp(a->reason, "PLACED_ANEW") == 0;
+    if (a->restarts != job->restarts + cost || a->restarts > job->restart_max)
+        sim_broken("I6: job %lld uses restart %d of %d after %d", (long long)a->job,
+                   a->restarts, job->restart_max, job->restarts);
+    job->restarts = a->restarts;
+    snprintf(job->reason, sizeof(job->reason), "%s", a->reason);
+}
+
+static void commit_task(struct store *store, const struct scheduler_action *a, int64_t epoch)
 {
     struct store_job *job = store_find(store, a->job);
     if (job->epoch != a->epoch || !job->attempt_alive)
@@ -394,16 +437,16 @@ static void commit_task(struct store *store, const struct scheduler_action *a)
         task = &job->tasks[job->tasks_count++];
         memcpy(task->role, a->role, sizeof(task->role));
         task->index = a->index;
-        task->node = a->node;
-        task->resources = a->resources;
-        task->gpu_share = a->gpu_share;
-        task->gpu_mask = a->gpu_mask;
-        check_place(store, job, a);
+        task_placed(store, job, task, a);
+    } else if (a->task_epoch != task->epoch) {
+        check_anew(store, job, task, a, epoch);
+        task_placed(store, job, task, a);
     } else if (task->state == TASK_EXITED || a->task_state <= task->state) {
         sim_broken("%s:%d of job %lld goes from %s to %s", a->role, a->index, (long long)a->job,
                    db_task_state_name(task->state), db_task_state_name(a->task_state));
     }
     task->state = a->task_state;
+    task->away = a->away;
     task->reason = a->exit;
     check_books(store, a->node);
 }
@@ -417,7 +460,7 @@ static void commit_action(struct store *store, const struct scheduler_action *a,
         commit_job(store, a, now_us);
         break;
     case DO_NOTE:
-        snprintf(store_find(store, a->job)->reason, 16, "%s", a->reason);
+        commit_note(store, a);
         break;
     case DO_ATTEMPT:
         commit_attempt(store, a, epoch, now_us);
@@ -429,7 +472,7 @@ static void commit_action(struct store *store, const struct scheduler_action *a,
         commit_attempt_ends(store, a, now_us);
         break;
     case DO_TASK:
-        commit_task(store, a);
+        commit_task(store, a, epoch);
         break;
     case DO_PRIORITY:
         if (store_find(store, a->job)->state != JOB_QUEUED)
@@ -467,6 +510,7 @@ void store_commit(struct store *store, const struct scheduler_actions *actions, 
         commit_action(store, a, epoch, now_us);
         store_mix(store, (uint64_t)a->kind);
         store_mix(store, (uint64_t)a->job << 32 | (uint64_t)a->epoch);
+        store_mix(store, (uint64_t)a->task_epoch);
         store_mix(store, (uint64_t)a->node << 8 | (uint64_t)a->to);
         store_mix(store, a->gpu_mask);
         store_mix(store, now_us);
@@ -585,6 +629,8 @@ void store_tell(const struct store *store, const struct store_job *job, uint64_t
         const struct store_task *from = &job->tasks[i];
         tasks[i] = (struct scheduler_task_info){.index = from->index,
                                                 .node = from->node,
+                                                .epoch = from->epoch,
+                                                .away = from->away,
                                                 .state = from->state,
                                                 .reason = from->reason,
                                                 .resources = from->resources,

@@ -22,6 +22,8 @@ struct store_task {
     char role[SCHEDULER_ROLE_BYTES];
     int index;
     int64_t node;
+    int64_t epoch; /* as the node knows it */
+    bool away;
     enum task_state state;
     enum exit_reason reason;
     struct scheduler_resources resources;

@@ -291,10 +291,19 @@ static void draw_job(struct world *world, struct store_job *job, uint64_t key)
                               .needs_count = random_chance(random, 25) ? 2 : 1};
     if (random_chance(random, 20))
         job->stop_us = random_between(random, SECOND, 30 * SECOND);
+    bool alone = random_chance(random, 35);
+    if (alone && random_chance(random, 50))
+        job->needs_count = 2;
+    if (alone)
+        job->restart_max = 1 + random_below(random, 5);
     for (int i = 0; i < job->needs_count; i++) {
         struct scheduler_need *need = &job->needs[i];
         snprintf(need->role, sizeof(need->role), "%s", i ? "ps" : "worker");
         need->replicas = 1 + random_below(random, 3);
+        if (alone && !i) { /* the others go on without one of them */
+            need->alone = true;
+            need->replicas = 2 + random_below(random, 2);
+        }
         need->each.cpu_millis = 500 * (1 + random_below(random, 6));
         need->each.memory_bytes = random_below(random, 4) * INT64_C(1000000000);
         need->each.gpus = random_chance(random, 30) ? 1 + random_below(random, 2) : 0;
