@@ -79,13 +79,14 @@ static bool add_needs(struct db_conn *conn, const struct add *add, struct error 
 {
     for (int i = 0; i < add->job->needs_count; i++) {
         const struct db_need *need = &add->job->needs[i];
-        if (!db_run(conn, err,
-                    "INSERT INTO needs VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
-                    "iitiiiiititi", add->added->number, (int64_t)i, need->role,
-                    (int64_t)need->replicas, need->cpu_millis, need->memory_bytes,
-                    (int64_t)need->gpus, (int64_t)need->gpu_share,
-                    need->gpu_type ? need->gpu_type : "", need->gpu_memory_bytes,
-                    need->node_labels ? need->node_labels : "{}", (int64_t)need->alone))
+        if (!db_run(
+                conn, err,
+                "INSERT INTO needs VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+                "iitiiiiititi", add->added->number, (int64_t)i, need->role,
+                (int64_t)need->replicas, need->cpu_millis, need->memory_bytes,
+                (int64_t)need->gpus, (int64_t)need->gpu_share,
+                need->gpu_type ? need->gpu_type : "", need->gpu_memory_bytes,
+                need->node_labels ? need->node_labels : "{}", (int64_t)need->alone))
             return false;
     }
     return true;

@@ -88,7 +88,7 @@ bool db_tasks_find(struct db_conn *conn, int64_t epoch, const char *role, int in
 {
     sqlite3_stmt *stmt = db_query(conn, err,
                                   "SELECT " TASK_COLUMNS TASK_TABLES
-                                  "WHERE t.epoch = ?1 AND role = ?2 AND idx = ?3",
+                                  "WHERE t.placed = ?1 AND role = ?2 AND idx = ?3",
                                   "iti", epoch, role, (int64_t)index);
     int row = stmt ? db_row(conn, stmt, err) : -1;
     if (row < 0)

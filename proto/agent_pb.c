@@ -90,6 +90,7 @@ static Pb__StartTask *start_wire(const struct agent_start_task *from, struct are
     to->idle_seconds = from->idle_seconds;
     to->stall_ms = from->stall_ms;
     to->restarts = from->restarts;
+    to->group_epoch = from->group_epoch;
     to->server_folder_id = agent_wire_text(from->server_folder_id);
     if (from->program.words_count)
         to->program = agent_wire_program(&from->program, arena);
@@ -319,6 +320,7 @@ static bool start_plain(const Pb__StartTask *from, struct arena *arena,
     to->idle_seconds = from->idle_seconds;
     to->stall_ms = from->stall_ms;
     to->restarts = from->restarts;
+    to->group_epoch = from->group_epoch;
     to->server_folder_id = from->server_folder_id;
     to->program = (struct agent_program){.folder = ""};
     return agent_plain_addresses(from->cluster, from->n_cluster, arena, &to->cluster, err) &&

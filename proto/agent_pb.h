@@ -106,6 +106,7 @@ struct agent_start_task {
     int64_t idle_seconds; /* serves clients until it was unused for so long; 0: it does not */
     int64_t stall_ms;     /* it is ended when it has written nothing for so long; 0: never */
     int restarts;         /* so often it is started again where it is when it falls */
+    int64_t group_epoch; /* of its attempt, when its own is later: it was placed anew; else 0 */
     const char *server_folder_id;
     struct agent_program program;
 };
@@ -212,6 +213,8 @@ struct agent_ship_request {
     size_t data_size;
     bool last;
     bool removed;
+    int64_t
+        group_epoch; /* of the server's, not sent: of the task's attempt; 0: as the task's */
 };
 
 struct agent_ship_response {

@@ -186,7 +186,7 @@ struct scheduler_action {
     enum scheduler_action_kind kind;
     int64_t job;
     int attempt;
-    int64_t epoch; /* of the attempt; DO_JOINED: of the session */
+    int64_t epoch;      /* of the attempt; DO_JOINED: of the session */
     int64_t task_epoch; /* of a task, as its node knows it: see scheduler_task_info */
     bool away;          /* DO_TASK */
     enum job_state from;

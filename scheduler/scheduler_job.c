@@ -508,8 +508,8 @@ void scheduler_job_review(struct scheduler *s, struct job *job, uint64_t now_us,
     if (job->state == JOB_STOPPING)
         return;
     if (job->first_bad)
-        job_stop(s, job, INTENT_FAULT, scheduler_intent_culprit(job->first_bad, actions->arena), now_us,
-                 actions);
+        job_stop(s, job, INTENT_FAULT, scheduler_intent_culprit(job->first_bad, actions->arena),
+                 now_us, actions);
     else if (tally.finishing && !tally.unfinished)
         job_stop(s, job, INTENT_DONE, "the workers have finished", now_us, actions);
     else

@@ -182,6 +182,12 @@ static char *part_path(const char *folder, const struct agent_ship_request *ship
                         (unsigned long long)life, ship->task.role, ship->task.index, path);
 }
 
+/* What may publish is an attempt, also by a task that was placed anew in it. */
+static int64_t epoch_of(const struct agent_ship_request *ship)
+{
+    return ship->group_epoch ? ship->group_epoch : ship->task.attempt_epoch;
+}
+
 /* The descriptor of the part, as long as it should be; -1. */
 static int part_open(char *part, int64_t offset, struct error *err)
 {
@@ -227,7 +233,7 @@ static bool take_piece(const char *folder, const char *whole, char *path,
                      disk_error(err, "write", part));
     if (ok && ship->last)
         ok = (fdatasync(fd) == 0 || disk_error(err, "sync", part)) &&
-             publish(whole, part, path, ship->task.attempt_epoch, err);
+             publish(whole, part, path, epoch_of(ship), err);
     if (fd >= 0)
         close(fd);
     free(part);
@@ -261,7 +267,7 @@ bool checkpoint_store_ship(const char *folder, const struct agent_ship_request *
     char *whole = folder_of(folder, ship->task.job_id);
     char *path = alloc_printf("%s/%s", whole, name);
     failpoint("server.on_checkpoint");
-    bool ok = ship->removed ? remove_file(whole, path, ship->task.attempt_epoch, err)
+    bool ok = ship->removed ? remove_file(whole, path, epoch_of(ship), err)
                             : take_piece(folder, whole, path, ship, err);
     *cursor = ship->offset + (int64_t)ship->data_size;
     free(path);

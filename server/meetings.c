@@ -17,7 +17,7 @@ struct meeting { /* of the tasks of an attempt */
     struct place {
         char role[16];
         int index;
-        int64_t node;
+        int64_t placed; /* as db_task has it */
         char host[64];
         int port;
     } * places;
@@ -99,8 +99,9 @@ static void place_set(struct meeting *meeting, const struct agent_meet_request *
                                      sizeof(*meeting->places));
         place = &meeting->places[meeting->count++];
     }
-    *place = (struct place){
-        .index = request->task.index, .node = request->node_id, .port = request->port};
+    *place = (struct place){.index = request->task.index,
+                            .placed = request->task.attempt_epoch,
+                            .port = request->port};
     snprintf(place->role, sizeof(place->role), "%s", request->task.role);
     snprintf(place->host, sizeof(place->host), "%s", request->host);
 }
@@ -121,9 +122,25 @@ static bool certify(const struct meetings *meetings, struct db_conn *conn,
                                                   &met->certificate, &met->key, err);
 }
 
-/* The addresses of all; false while one is missing.  `inside`: nobody else comes to them. */
+/* Whether one of its tasks may go elsewhere while the others stay. */
+static bool may_part(struct db_conn *conn, int64_t job, struct arena *arena, bool *may,
+                     struct error *err)
+{
+    struct db_need *needs;
+    int count;
+    *may = false;
+    if (!db_jobs_needs(conn, job, arena, &needs, &count, err))
+        return false;
+    for (int i = 0; i < count; i++)
+        *may = *may || needs[i].alone;
+    return true;
+}
+
+/* The addresses of all; false while one is missing.  `inside`: nobody else comes to them.
+ * `*changed`: not all are as they are kept. */
 static bool addresses(const struct meeting *meeting, struct db_task *tasks, int count,
-                      bool inside, struct arena *arena, struct agent_meet_response *met)
+                      bool inside, struct arena *arena, struct agent_meet_response *met,
+                      bool *changed)
 {
     struct agent_task_address *cluster = arena_array(arena, (size_t)count, sizeof(*cluster));
     bool one_node = inside;
@@ -131,12 +148,17 @@ static bool addresses(const struct meeting *meeting, struct db_task *tasks, int 
         one_node = one_node && tasks[i].node_id == tasks[0].node_id;
     for (int i = 0; i < count; i++) {
         const struct place *place = place_find(meeting, tasks[i].role, tasks[i].index);
-        if (!place)
+        const char *kept = tasks[i].address;
+        if (place && place->placed != tasks[i].placed)
+            place = NULL; /* it has been placed anew */
+        if (!place && !*kept)
             return false;
-        cluster[i].role = tasks[i].role;
-        cluster[i].index = tasks[i].index;
-        tasks[i].address = cluster[i].address =
-            arena_printf(arena, "%s:%d", one_node ? "127.0.0.1" : place->host, place->port);
+        if (place)
+            tasks[i].address =
+                arena_printf(arena, "%s:%d", one_node ? "127.0.0.1" : place->host, place->port);
+        *changed = *changed || strcmp(kept, tasks[i].address) != 0;
+        cluster[i] =
+            (struct agent_task_address){tasks[i].role, tasks[i].index, tasks[i].address};
     }
     met->cluster = cluster;
     met->cluster_count = count;
@@ -144,7 +166,8 @@ static bool addresses(const struct meeting *meeting, struct db_task *tasks, int 
 }
 
 bool meetings_meet(struct meetings *meetings, const struct agent_meet_request *request,
-                   struct arena *arena, struct agent_meet_response *met, struct error *err)
+                   int64_t epoch, struct arena *arena, struct agent_meet_response *met,
+                   struct error *err)
 {
     struct db_task *tasks;
     struct db_job job;
@@ -153,16 +176,17 @@ bool meetings_meet(struct meetings *meetings, const struct agent_meet_request *r
     if (!host_is_good(request->host) || request->port <= 0 || request->port > 65535)
         return fail(err, INVALID, "'%.60s:%d' is no address", request->host, request->port);
     struct db_conn *conn = db_read(meetings->db, DB_CONTROL, err);
-    int64_t epoch = request->task.attempt_epoch;
-    bool all = false;
+    bool all = false, parts = false, changed = false;
     bool ok = conn && db_tasks_list(conn, epoch, arena, &tasks, &count, err) &&
-              db_jobs_find(conn, request->task.job_id, arena, &job, err);
+              db_jobs_find(conn, request->task.job_id, arena, &job, err) &&
+              may_part(conn, job.number, arena, &parts, err);
+    bool kept = ok && (parts || cluster_is(&job));
     if (ok) {
         struct meeting *meeting = meeting_of(meetings, epoch);
         place_set(meeting, request);
-        all = addresses(meeting, tasks, count, !cluster_is(&job), arena, met);
+        all = addresses(meeting, tasks, count, !kept, arena, met, &changed);
         ok = !all || certify(meetings, conn, &job, epoch, arena, met, err);
     }
     db_read_done(meetings->db, conn);
-    return ok && (!all || !cluster_is(&job) || db_tasks_meet(meetings->db, tasks, count, err));
+    return ok && (!all || !kept || !changed || db_tasks_meet(meetings->db, tasks, count, err));
 }

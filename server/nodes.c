@@ -312,6 +312,7 @@ static bool start_read(struct nodes *nodes, const struct loop_task *task, struct
         .idle_seconds = idle_seconds,
         .stall_ms = nodes_stall_ms(job.spec, task),
         .restarts = nodes_restarts(job.spec, task),
+        .group_epoch = task->attempt_epoch != task->epoch ? task->attempt_epoch : 0,
         .server_folder_id = nodes->folder_id,
         .program = program,
     };
@@ -393,9 +394,10 @@ static void ship_run(struct nodes *nodes, struct rpc_call *call)
     const void *bytes = rpc_call_bytes(call, &size);
     struct arena *arena = arena_new();
     int64_t cursor;
-    bool ok = agent_ship_request_unpack(bytes, size, arena, &ship, &err) &&
-              session_check(nodes, call, ship.node_id, ship.node_epoch, ship.node_key, &err) &&
-              nodes_task_check(nodes->db, ship.node_id, &ship.task, arena, &err);
+    bool ok =
+        agent_ship_request_unpack(bytes, size, arena, &ship, &err) &&
+        session_check(nodes, call, ship.node_id, ship.node_epoch, ship.node_key, &err) &&
+        nodes_task_check(nodes->db, ship.node_id, &ship.task, arena, &ship.group_epoch, &err);
     if (ok && (ship.offset < 0 || ship.data_size > LIMIT_SHIP_BYTES))
         ok = fail(&err, INVALID, "no piece of a file: offset %lld, %zu bytes",
                   (long long)ship.offset, ship.data_size);
@@ -421,6 +423,7 @@ static void fetch_run(struct nodes *nodes, struct rpc_call *call)
     struct error err;
     struct agent_fetch_request fetch;
     struct agent_fetch_response piece = {0};
+    int64_t epoch;
     size_t size;
     const void *bytes = rpc_call_bytes(call, &size);
     struct arena *arena = arena_new();
@@ -428,9 +431,9 @@ static void fetch_run(struct nodes *nodes, struct rpc_call *call)
     bool ok =
         agent_fetch_request_unpack(bytes, size, arena, &fetch, &err) &&
         session_check(nodes, call, fetch.node_id, fetch.node_epoch, fetch.node_key, &err) &&
-        nodes_task_check(nodes->db, fetch.node_id, &fetch.task, arena, &err);
-    if (ok &&
-        nodes_fetch(nodes->db, nodes->folder, &fetch, arena, data, &piece.data_size, &err)) {
+        nodes_task_check(nodes->db, fetch.node_id, &fetch.task, arena, &epoch, &err);
+    if (ok && nodes_fetch(nodes->db, nodes->folder, &fetch, epoch, arena, data,
+                          &piece.data_size, &err)) {
         struct str answer = {0};
         piece.data = data;
         agent_fetch_response_pack(&piece, &answer);
@@ -453,13 +456,14 @@ static void meet_run(struct nodes *nodes, struct rpc_call *call)
     struct error err;
     struct agent_meet_request meet;
     struct agent_meet_response met;
+    int64_t epoch;
     size_t size;
     const void *bytes = rpc_call_bytes(call, &size);
     struct arena *arena = arena_new();
     if (agent_meet_request_unpack(bytes, size, arena, &meet, &err) &&
         session_check(nodes, call, meet.node_id, meet.node_epoch, meet.node_key, &err) &&
-        nodes_task_check(nodes->db, meet.node_id, &meet.task, arena, &err) &&
-        meetings_meet(nodes->meetings, &meet, arena, &met, &err)) {
+        nodes_task_check(nodes->db, meet.node_id, &meet.task, arena, &epoch, &err) &&
+        meetings_meet(nodes->meetings, &meet, epoch, arena, &met, &err)) {
         struct str answer = {0};
         agent_meet_response_pack(&met, &answer);
         rpc_call_reply(call, answer.data, answer.size);

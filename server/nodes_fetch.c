@@ -20,7 +20,7 @@
 #include "server/store.h"
 
 bool nodes_task_check(struct db *db, int64_t node, const struct agent_task_ref *ref,
-                      struct arena *arena, struct error *err)
+                      struct arena *arena, int64_t *epoch, struct error *err)
 {
     struct db_task task;
     struct db_conn *conn = db_read(db, DB_CONTROL, err);
@@ -29,6 +29,7 @@ bool nodes_task_check(struct db *db, int64_t node, const struct agent_task_ref *
     db_read_done(db, conn);
     if (!ok)
         return false;
+    *epoch = task.epoch;
     return (task.node_id == node && task.job == ref->job_id) ||
            fail(err, DENIED, "%s:%d of attempt %lld is not this node's", ref->role, ref->index,
                 (long long)ref->attempt_epoch);
@@ -80,10 +81,10 @@ static bool check_whose(struct db *db, const struct agent_fetch_request *fetch,
 }
 
 static bool list_checkpoints(const char *folder, const struct agent_fetch_request *fetch,
-                             int64_t job, void *out, size_t *got, struct error *err)
+                             int64_t epoch, int64_t job, void *out, size_t *got,
+                             struct error *err)
 {
-    if (!fetch->what.job &&
-        !checkpoint_store_claim(folder, job, fetch->task.attempt_epoch, err))
+    if (!fetch->what.job && !checkpoint_store_claim(folder, job, epoch, err))
         return false;
     json_t *list = checkpoint_store_list(folder, job, err);
     if (!list)
@@ -97,7 +98,7 @@ static bool list_checkpoints(const char *folder, const struct agent_fetch_reques
 }
 
 bool nodes_fetch(struct db *db, const char *folder, const struct agent_fetch_request *fetch,
-                 struct arena *arena, void *out, size_t *got, struct error *err)
+                 int64_t epoch, struct arena *arena, void *out, size_t *got, struct error *err)
 {
     const struct agent_fetch_what *what = &fetch->what;
     int64_t job = what->job ? what->job : fetch->task.job_id;
@@ -115,7 +116,7 @@ bool nodes_fetch(struct db *db, const char *folder, const struct agent_fetch_req
             return false;
         return *what->path ? checkpoint_store_read(folder, job, what->path, fetch->offset, out,
                                                    LIMIT_SHIP_BYTES, got, err)
-                           : list_checkpoints(folder, fetch, job, out, got, err);
+                           : list_checkpoints(folder, fetch, epoch, job, out, got, err);
     }
     return fail(err, INVALID, "there is nothing of kind %d to be fetched", (int)what->kind);
 }

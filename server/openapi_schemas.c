@@ -112,7 +112,7 @@ const struct openapi_schema openapi_schemas[] = {
         FIELD("started_at", TIME) FIELD("ended_at", TIME) FIELD("reason", TEXT) FIELD("exit_code", INTEGER)
         FIELD("signal", INTEGER) FIELD("error", TEXT_OR_NULL) FIELD("step", INTEGER_OR_NULL)
         FIELD("cpus", NUMBER) FIELD("memory_bytes", INTEGER) FIELD("gpus", NUMBER)
-        FIELD("gpu_indexes", LIST(INTEGER)))},
+        FIELD("gpu_indexes", LIST(INTEGER)) FIELD("epoch", INTEGER) FIELD("away", BOOLEAN))},
     {"Attempt", FIELDS(FIRST("attempt", INTEGER) FIELD("epoch", INTEGER) FIELD("created_at", TIME)
         FIELD("started_at", TIME) FIELD("ended_at", TIME) FIELD("reason", TEXT) FIELD("text", TEXT_OR_NULL)
         FIELD("tasks", LIST(REF("Task"))))},

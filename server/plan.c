@@ -27,6 +27,14 @@ static const char *labels_json(const struct spec_task *task, struct arena *arena
     return copy;
 }
 
+/* Whether the others go on without a worker that is lost, save the first, whose loop it is. */
+static bool goes_on(const struct spec *spec, enum spec_role role)
+{
+    const struct spec_strategy *strategy = &spec->strategy;
+    return role == ROLE_WORKER && spec->tasks[role].replicas > 1 &&
+           (strategy->mode == MODE_ASYNC || strategy->backup > 0 || strategy->min_workers > 0);
+}
+
 static bool collect_needs(const struct spec *spec, struct arena *arena, struct plan *plan,
                           struct error *err)
 {
@@ -46,6 +54,7 @@ static bool collect_needs(const struct spec *spec, struct arena *arena, struct p
             .gpu_type = task->gpu_type,
             .gpu_memory_bytes = task->gpu_memory_bytes,
             .node_labels = labels_json(task, arena),
+            .alone = goes_on(spec, (enum spec_role)role),
         };
     }
     if (plan->tasks_count > LIMIT_JOB_TASKS)

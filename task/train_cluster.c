@@ -25,6 +25,7 @@
 #include "runtime/worker/worker.h"
 #include "task/certificate.h"
 #include "task/cluster_spec.h"
+#include "task/train_moved.h"
 
 #define ANSWER_MS 60000 /* in which all tasks must have answered */
 #define LOOK_MS 50      /* between looks at what is waited for */
@@ -42,7 +43,8 @@ struct train_cluster {
     struct rpc_server *server;
     struct worker_link **links; /* of all tasks, workers first */
     int links_count;
-    int chief; /* in links */
+    int chief;                 /* in links */
+    struct train_moved *moved; /* NULL: it was not placed anew */
     struct runner_cluster all;
     pthread_mutex_t lock; /* guards: children, once they run */
     char *addresses;      /* of tasks that were started here, as TF_CONFIG has them */
@@ -244,6 +246,8 @@ static bool serve(struct train_cluster *cluster, struct error *err)
     if (!cluster->worker || !link_tasks(cluster, err))
         return false;
     worker_set_peers(cluster->worker, cluster->links, cluster->links_count);
+    cluster->moved =
+        train_moved_new(cluster->links, cluster->links_count, cluster->all.home, address);
     cluster->service = service_new(cluster->worker);
     const struct rpc_server_options options = {.address = address,
                                                .message_bytes_max = LIMIT_MESSAGE_BYTES - 1,
@@ -339,6 +343,7 @@ bool train_cluster_serve(struct train_cluster *cluster)
     uint64_t answered_us = clock_monotonic_us();
     for (int looks = 0;; looks++) {
         int sessions = worker_sessions_count(cluster->worker);
+        train_moved_tell(cluster->moved);
         begun = begun || sessions;
         if (begun && !sessions)
             return !*cluster->options.stop;
@@ -377,6 +382,7 @@ void train_cluster_end(struct train_cluster *cluster)
     worker_free(cluster->worker);
     for (int i = 0; i < cluster->links_count; i++)
         link_free(cluster->links[i]);
+    train_moved_free(cluster->moved);
     end_children(cluster);
     certificate_release(&cluster->certificate);
     pthread_mutex_destroy(&cluster->lock);

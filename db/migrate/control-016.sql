@@ -3,6 +3,7 @@ ALTER TABLE needs ADD COLUMN alone INTEGER NOT NULL DEFAULT 0 CHECK (alone IN (0
 -- By which epoch its node knows the task: its attempt's, or a later one since it was placed anew.
 ALTER TABLE tasks ADD COLUMN placed INTEGER NOT NULL DEFAULT 0;
 UPDATE tasks SET placed = epoch;
+CREATE INDEX tasks_by_placed ON tasks (placed);
 -- 1: it is lost, and the others go on without it.
 ALTER TABLE tasks ADD COLUMN away INTEGER NOT NULL DEFAULT 0 CHECK (away IN (0, 1));
 

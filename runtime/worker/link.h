@@ -128,6 +128,14 @@ struct worker_link *link_local_new(struct worker *worker);
 struct worker_link *link_rpc_new(const char *task, const char *address,
                                  const struct rpc_tls *tls, struct error *err) CHECKED;
 
+/*
+ * The task of such a link is another process now, at `address`: what is under way with the one
+ * before fails with CANCELLED.  With the same epoch again nothing changes; PRECONDITION with an
+ * earlier one, DENIED in the clear, INVALID when the link is of another kind.
+ */
+bool link_rpc_move(struct worker_link *link, const char *address, int64_t epoch,
+                   struct error *err) CHECKED;
+
 static inline void link_free(struct worker_link *link)
 {
     if (link)

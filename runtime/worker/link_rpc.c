@@ -166,6 +166,9 @@ static void remote_free(struct worker_link *link)
     struct remote *remote = (struct remote *)link;
     rpc_client_cancel(remote->client);
     rpc_client_free(remote->client);
+    for (int i = 0; i < remote->before_count; i++)
+        rpc_client_free(remote->before[i]);
+    free(remote->before);
     fabric_disconnect(remote->fabric);
     pthread_mutex_destroy(&remote->lock);
     free(remote);
@@ -186,21 +189,70 @@ static const struct worker_link_kind remote_kind = {
     .free = remote_free,
 };
 
-struct worker_link *link_rpc_new(const char *task, const char *address,
-                                 const struct rpc_tls *tls, struct error *err)
+static struct rpc_client *connect_to(const char *address, const struct rpc_tls *tls,
+                                     struct error *err)
 {
     /* In the clear it may be a server of TensorFlow. */
     const struct rpc_client_options options = {.address = address,
                                                .message_bytes_max = LIMIT_MESSAGE_BYTES,
                                                .tls = tls,
                                                .quiet = !tls};
-    struct rpc_client *client = rpc_client_new(&options, err);
+    return rpc_client_new(&options, err);
+}
+
+/* What is known of the one before is not so of this one. */
+static struct fabric_peer *begin_anew_locked(struct remote *remote, struct rpc_client *client,
+                                             int64_t epoch)
+{
+    struct fabric_peer *fabric = remote->fabric;
+    remote->before = alloc_grow(remote->before, remote->before_count, &remote->before_capacity,
+                                sizeof(struct rpc_client *));
+    remote->before[remote->before_count++] = atomic_exchange(&remote->client, client);
+    remote->epoch = epoch;
+    remote->peer = PEER_UNKNOWN;
+    remote->fabric = NULL;
+    return fabric;
+}
+
+bool link_rpc_move(struct worker_link *link, const char *address, int64_t epoch,
+                   struct error *err)
+{
+    struct remote *remote = (struct remote *)link;
+    struct fabric_peer *fabric = NULL;
+    if (link->kind != &remote_kind)
+        return fail(err, INVALID, "%s is this very task", link->task);
+    if (!remote->tls)
+        return fail(err, DENIED, "tasks that talk in the clear stay where they are");
+    struct rpc_client *client = connect_to(address, remote->tls, err), *before = client;
+    if (!client)
+        return false;
+    pthread_mutex_lock(&remote->lock);
+    int64_t known = remote->epoch;
+    if (epoch > known) {
+        before = remote->client;
+        fabric = begin_anew_locked(remote, client, epoch);
+    }
+    pthread_mutex_unlock(&remote->lock);
+    fabric_disconnect(fabric);
+    rpc_client_cancel(before);
+    if (before == client)
+        rpc_client_free(client);
+    return epoch >= known ||
+           fail(err, PRECONDITION, "fenced: %s with epoch %lld has come, this is %lld's",
+                link->task, (long long)known, (long long)epoch);
+}
+
+struct worker_link *link_rpc_new(const char *task, const char *address,
+                                 const struct rpc_tls *tls, struct error *err)
+{
+    struct rpc_client *client = connect_to(address, tls, err);
     if (!client)
         return NULL;
     struct remote *link = alloc_bytes(sizeof(*link));
     link->base.kind = &remote_kind;
     snprintf(link->base.task, sizeof(link->base.task), "%s", task);
-    link->client = client;
+    atomic_init(&link->client, client);
+    link->tls = tls;
     pthread_mutex_init(&link->lock, NULL);
     uint64_t begin = 0;
     ssize_t got = getrandom(&begin, sizeof(begin), 0);

@@ -28,9 +28,14 @@ enum peer {
 
 struct remote {
     struct worker_link base; /* first */
-    struct rpc_client *client;
+    struct rpc_client *_Atomic client;
     _Atomic uint64_t request_id;
-    pthread_mutex_t lock; /* guards: all below */
+    const struct rpc_tls *tls;  /* borrowed; NULL: in the clear */
+    pthread_mutex_t lock;       /* guards: all below; writes of `client` */
+    int64_t epoch;              /* of a task that was placed anew; 0 */
+    struct rpc_client **before; /* of those before it: calls may still hold them */
+    int before_count;
+    int before_capacity;
     enum peer peer;
     struct near_process near;
     struct fabric_peer *fabric; /* of PEER_FABRIC */

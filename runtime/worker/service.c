@@ -515,5 +515,6 @@ const struct rpc_method service_methods[] = {
     {SERVICE_MEET, meet},
     {SERVICE_FABRIC, tell_fabric},
     {SERVICE_FINISHED, finished},
+    {SERVICE_MOVED, service_moved},
     {0},
 };

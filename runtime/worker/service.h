@@ -30,6 +30,9 @@ struct worker;
  * request is that of MarkRecvFinished, which is TensorFlow's and promises nothing. */
 #define SERVICE_FINISHED "/trainyard.WorkerService/Finished"
 
+/* Where a task is that was placed anew: see moved.h. */
+#define SERVICE_MOVED "/trainyard.WorkerService/Moved"
+
 /* The worker is borrowed. */
 struct service *service_new(struct worker *worker);
 

@@ -16,6 +16,10 @@ struct arena *service_arena(const struct rpc_call *call);
 bool service_check_first(struct service *service, const char *method, int64_t request_id,
                          struct error *err) CHECKED;
 
+/* --- service_moved.c --- */
+
+void service_moved(void *self, struct rpc_call *call);
+
 /* --- service_collective.c: rpc_handlers of collectives --- */
 
 void service_complete_group(void *self, struct rpc_call *call);

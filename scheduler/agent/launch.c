@@ -46,6 +46,8 @@ json_t *launch_start_json(const struct agent_start_task *start, const char *cook
     json_object_set_new(json, "gpu_ids", gpus);
     json_object_set_new(json, "stall_ms", json_integer(start->stall_ms));
     json_object_set_new(json, "restarts", json_integer(start->restarts));
+    if (start->group_epoch)
+        json_object_set_new(json, "group_epoch", json_integer(start->group_epoch));
     if (start->program.words_count)
         json_object_set_new(json, "program", program_json(&start->program));
     else
@@ -63,6 +65,13 @@ static int64_t threads_of(const json_t *start)
     return threads > 0 ? threads : 1;
 }
 
+/* That of its attempt: tasks of it that were placed anew have later ones of their own. */
+static int64_t group_epoch(const json_t *start)
+{
+    int64_t epoch = files_int(start, "group_epoch");
+    return epoch ? epoch : files_int(start, "attempt_epoch");
+}
+
 static void training_command(struct words *words, const char *task_path, const char *folder,
                              const json_t *start)
 {
@@ -75,7 +84,7 @@ static void training_command(struct words *words, const char *task_path, const c
     words_option(words, "--checkpoints",
                  arena_printf(words->arena, "%s/checkpoints", files_text(start, "job_folder")));
     words_add(words, "--resume");
-    words_option_int(words, "--epoch", files_int(start, "attempt_epoch"));
+    words_option_int(words, "--epoch", group_epoch(start));
     words_option_int(words, "--attempt", files_int(start, "attempt"));
     words_option_int(words, "--threads", threads_of(start));
     if (*files_text(start, "certificate"))
@@ -153,7 +162,9 @@ static bool environment_make(struct words *words, const char *folder, const json
     words_variable(words, "HOME", home_of(words, folder, start));
     words_variable(words, "LANG", "C.UTF-8");
     words_variable_int(words, "TRAINYARD_JOB", files_int(start, "job_id"));
-    words_variable_int(words, "TRAINYARD_EPOCH", files_int(start, "attempt_epoch"));
+    words_variable_int(words, "TRAINYARD_EPOCH", group_epoch(start));
+    if (files_int(start, "group_epoch")) /* runtime/worker/moved.h */
+        words_variable_int(words, "TRAINYARD_PLACED", files_int(start, "attempt_epoch"));
     words_variable_int(words, "TRAINYARD_ATTEMPT", files_int(start, "attempt"));
     words_variable(words, "TRAINYARD_ROLE", files_text(start, "role"));
     words_variable_int(words, "TRAINYARD_INDEX", files_int(start, "index"));

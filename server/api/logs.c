@@ -38,9 +38,10 @@ static bool read_query(struct request *req, struct logs_query *query, struct err
            request_query_int(req, "offset", 0, INT64_MAX, -1, &query->offset, err);
 }
 
-/* The epoch of an attempt's number; 0 when the job has none of that number. */
-static bool epoch_of(struct request *req, int64_t job, int64_t attempt, int64_t *epoch,
-                     struct error *err)
+/* The epochs of an attempt and its tasks, which may have been placed anew: from `*first` to
+ * before `*end`.  `attempt` 0: of the newest that begins up to `newest`. */
+static bool epochs_of(struct request *req, int64_t job, int64_t attempt, int64_t newest,
+                      int64_t *first, int64_t *end, struct error *err)
 {
     struct db_conn *conn = db_read(req->services->db, DB_CONTROL, err);
     if (!conn)
@@ -49,11 +50,15 @@ static bool epoch_of(struct request *req, int64_t job, int64_t attempt, int64_t 
     int count = 0;
     bool ok = db_attempts_list(conn, job, req->arena, &attempts, &count, err);
     db_read_done(req->services->db, conn);
-    *epoch = 0;
-    for (int i = 0; ok && i < count; i++)
-        if (attempts[i].attempt == attempt)
-            *epoch = attempts[i].epoch;
-    if (ok && !*epoch)
+    *first = 0;
+    *end = INT64_MAX;
+    for (int i = 0; ok && i < count; i++) {
+        if (attempt ? attempts[i].attempt != attempt : attempts[i].epoch > newest)
+            continue;
+        *first = attempts[i].epoch;
+        *end = i + 1 < count ? attempts[i + 1].epoch : INT64_MAX;
+    }
+    if (ok && attempt && !*first)
         return fail(err, NOT_FOUND, "job %lld has no attempt %lld", (long long)job,
                     (long long)attempt);
     return ok;
@@ -63,15 +68,16 @@ static bool epoch_of(struct request *req, int64_t job, int64_t attempt, int64_t 
 static bool choose(struct request *req, int64_t job, const struct logs_query *query,
                    struct db_log *logs, int *count, struct error *err)
 {
-    int64_t epoch = 0;
-    if (query->attempt && !epoch_of(req, job, query->attempt, &epoch, err))
+    int64_t newest = 0, first, end;
+    for (int i = 0; i < *count; i++)
+        newest = logs[i].epoch > newest ? logs[i].epoch : newest;
+    if (!epochs_of(req, job, query->attempt, newest, &first, &end, err))
         return false;
-    for (int i = 0; i < *count && !query->attempt; i++)
-        epoch = logs[i].epoch > epoch ? logs[i].epoch : epoch;
     int kept = 0;
     for (int i = 0; i < *count; i++) {
         const char *task = arena_printf(req->arena, "%s/%d", logs[i].role, logs[i].index);
-        if (logs[i].epoch == epoch && (!query->task || strcmp(query->task, task) == 0) &&
+        bool of_it = logs[i].epoch >= first && logs[i].epoch < end;
+        if (of_it && (!query->task || strcmp(query->task, task) == 0) &&
             (!query->stream || strcmp(query->stream, logs[i].name) == 0))
             logs[kept++] = logs[i];
     }

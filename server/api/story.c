@@ -181,11 +181,12 @@ static json_t *task_json(const struct db_task *task)
             json_array_append_new(indexes, json_integer(g));
     }
     return json_pack(
-        "{s:o, s:o, s:s, s:I, s:o, s:o, s:s, s:i, s:i, s:o, s:o, s:f, s:I, s:f, s:o}", "task",
-        name, "node", job_text(task->node), "state", db_task_state_name(task->state), "pid",
-        (json_int_t)task->pid, "started_at", job_time(task->started_us), "ended_at",
-        job_time(task->ended_us), "reason", db_exit_reason_name(task->reason), "exit_code",
-        task->exit_code, "signal", task->signal, "error", job_text(task->error), "step",
+        "{s:o, s:o, s:s, s:I, s:b, s:I, s:o, s:o, s:s, s:i, s:i, s:o, s:o, s:f, s:I, s:f, s:o}",
+        "task", name, "node", job_text(task->node), "state", db_task_state_name(task->state),
+        "epoch", (json_int_t)task->placed, "away", task->away, "pid", (json_int_t)task->pid,
+        "started_at", job_time(task->started_us), "ended_at", job_time(task->ended_us),
+        "reason", db_exit_reason_name(task->reason), "exit_code", task->exit_code, "signal",
+        task->signal, "error", job_text(task->error), "step",
         task->step < 0 ? json_null() : json_integer(task->step), "cpus",
         (double)task->cpu_millis / 1000, "memory_bytes", (json_int_t)task->memory_bytes, "gpus",
         task->gpu_share ? task->gpu_share / 1000.0 : (double)task->gpus, "gpu_indexes",

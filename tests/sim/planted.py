@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# Faults of docs/reliability.md: F2 F28 F29 F32 F33.
+# Faults of docs/reliability.md: F2 F28 F29 F32 F33 F48.
 """planted.py [--places | --seeds N] [NAME...] - plants known bugs into a copy of the scheduler, one at a time, and sees that the
 simulator finds each.  A simulator that misses one is itself failing.  With --places it only sees that each has its place."""
 

@@ -51,14 +51,15 @@ static void session_command(struct world *world, const struct scheduler_action *
     session->commands = alloc_grow(session->commands, session->commands_count,
                                    &session->commands_capacity, sizeof(*session->commands));
     struct command *command = &session->commands[session->commands_count++];
-    *command = (struct command){.sequence = ++session->last_sequence,
-                                .start = a->kind == DO_START,
-                                .kill = a->kill,
-                                .task = {.job = a->job, .epoch = a->task_epoch, .index = a->index},
-                                .resources = a->resources,
-                                .gpu_share = a->gpu_share,
-                                .gpu_mask = a->gpu_mask,
-                                .grace_us = a->grace_us};
+    *command =
+        (struct command){.sequence = ++session->last_sequence,
+                         .start = a->kind == DO_START,
+                         .kill = a->kill,
+                         .task = {.job = a->job, .epoch = a->task_epoch, .index = a->index},
+                         .resources = a->resources,
+                         .gpu_share = a->gpu_share,
+                         .gpu_mask = a->gpu_mask,
+                         .grace_us = a->grace_us};
     memcpy(command->task.role, a->role, sizeof(command->task.role));
 }
 

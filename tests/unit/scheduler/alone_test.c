@@ -149,9 +149,8 @@ TEST(scheduler_places_a_worker_anew_where_it_has_not_failed)
     for (int i = 0; i < 20 && two->away; i++) {
         yard.world.now_us += SECOND;
         for (int n = 0; n < 3; n++)
-            happens(&yard.world,
-                    &(struct scheduler_event){
-                        .kind = ON_SEEN, .id = n + 1, .epoch = yard.sessions[n]});
+            happens(&yard.world, &(struct scheduler_event){
+                                     .kind = ON_SEEN, .id = n + 1, .epoch = yard.sessions[n]});
         CHECK(i > 5 || two->away); /* after a crash it waits */
     }
     CHECK_INT(two->node->id, 3);
