@@ -165,9 +165,10 @@ static void remote_free(struct worker_link *link)
 {
     struct remote *remote = (struct remote *)link;
     rpc_client_cancel(remote->client);
-    rpc_client_free(remote->client);
+    /* Ends of calls on those before may begin one on the last. */
     for (int i = 0; i < remote->before_count; i++)
         rpc_client_free(remote->before[i]);
+    rpc_client_free(remote->client);
     free(remote->before);
     fabric_disconnect(remote->fabric);
     pthread_mutex_destroy(&remote->lock);
@@ -253,6 +254,7 @@ struct worker_link *link_rpc_new(const char *task, const char *address,
     snprintf(link->base.task, sizeof(link->base.task), "%s", task);
     atomic_init(&link->client, client);
     link->tls = tls;
+    link->waiting_end = &link->waiting;
     pthread_mutex_init(&link->lock, NULL);
     uint64_t begin = 0;
     ssize_t got = getrandom(&begin, sizeof(begin), 0);

@@ -15,6 +15,9 @@
 
 #define METHOD(name) "/tensorflow.WorkerService/" name
 
+/* Sends what waits for an answer that has come, or asks what is to be known next. */
+static void go_on(struct remote *remote);
+
 /* --- what the task is --- */
 
 void remote_learn(struct remote *remote, bool exchanges)
@@ -23,6 +26,7 @@ void remote_learn(struct remote *remote, bool exchanges)
     if (remote->peer == PEER_UNKNOWN || remote->peer == PEER_ASKED)
         remote->peer = exchanges ? PEER_OURS : PEER_STOCK;
     pthread_mutex_unlock(&remote->lock);
+    go_on(remote);
 }
 
 static void set_peer(struct remote *remote, enum peer peer)
@@ -41,6 +45,7 @@ static void learned(void *arg, const struct str *response, const struct error *e
     bool exchanges = false;
     if (err) {
         set_peer(remote, PEER_UNKNOWN); /* it is asked again when something is next wanted */
+        go_on(remote);
         return;
     }
     bool read = wire_read_status(response->data, response->size, devices, ARRAY_LEN(devices),
@@ -67,6 +72,7 @@ static void fabric_told(void *arg, const struct str *response, const struct erro
     pthread_mutex_unlock(&remote->lock);
     fabric_disconnect(before);
     fabric_disconnect(fabric);
+    go_on(remote);
 }
 
 static void ask_fabric(struct remote *remote)
@@ -108,6 +114,7 @@ static void met(void *arg, const struct str *response, const struct error *err)
     pthread_mutex_unlock(&remote->lock);
     if (meets && !is_near)
         ask_fabric(remote);
+    go_on(remote);
     free(meeting);
 }
 
@@ -123,6 +130,7 @@ static void meet(struct remote *remote)
         getrandom(nonce, NEAR_NONCE_BYTES, 0) != (ssize_t)NEAR_NONCE_BYTES) {
         free(meeting);
         ask_fabric(remote);
+        go_on(remote);
         return;
     }
     const struct wire_meet in = {host, nonce};
@@ -131,32 +139,13 @@ static void meet(struct remote *remote)
     str_release(&request);
 }
 
-/* What it is as far as is known, and `near` or `fabric` (held) if it is that; asks for what is
- * not known. */
-static enum peer find_peer(struct remote *remote, struct near_process *near,
-                           struct fabric_peer **fabric)
-{
-    const struct str nothing = {0};
-    pthread_mutex_lock(&remote->lock);
-    enum peer peer = remote->peer;
-    if (peer == PEER_UNKNOWN)
-        remote->peer = PEER_ASKED;
-    else if (peer == PEER_OURS)
-        remote->peer = PEER_MEETS;
-    *near = remote->near;
-    *fabric = peer == PEER_FABRIC ? fabric_share(remote->fabric) : NULL;
-    pthread_mutex_unlock(&remote->lock);
-    if (peer == PEER_UNKNOWN)
-        rpc_client_start(remote->client, METHOD("GetStatus"), &nothing, learned, remote);
-    else if (peer == PEER_OURS)
-        meet(remote);
-    return peer;
-}
-
 /* --- a tensor --- */
 
 struct asked {
     struct rpc_sink base; /* first */
+    struct asked *next;   /* of those that wait until it is known whom they ask */
+    char *key;
+    int64_t step_id;
     struct incoming incoming;
     struct near_process near;
     struct remote *remote;
@@ -242,31 +231,102 @@ static void received(struct rpc_sink *sink, const struct error *err)
     if (!asked->is_given)
         give(asked, err);
     fabric_disconnect(asked->incoming.fabric);
+    free(asked->key);
     free(asked);
+}
+
+static void send_request(struct asked *asked, enum peer peer)
+{
+    struct str request = {0};
+    asked->incoming.near = peer == PEER_NEAR ? &asked->near : NULL;
+    const struct wire_receive in = {.step_id = asked->step_id,
+                                    .key = asked->key,
+                                    .request_id = asked->incoming.request_id,
+                                    .near = peer == PEER_NEAR,
+                                    .fabric = peer == PEER_FABRIC};
+    wire_write_receive(&in, &request);
+    rpc_client_start_into(asked->remote->client,
+                          peer >= PEER_OURS ? SERVICE_CHUNKS : METHOD("RecvTensor"), &request,
+                          &asked->base);
+    str_release(&request);
+}
+
+static bool has_question(enum peer peer)
+{
+    return peer == PEER_ASKED || peer == PEER_MEETS || peer == PEER_ASKED_FABRIC;
+}
+
+static void find_peer_locked(struct asked *asked)
+{
+    struct remote *remote = asked->remote;
+    asked->near = remote->near;
+    if (remote->peer == PEER_FABRIC)
+        asked->incoming.fabric = fabric_share(remote->fabric);
+}
+
+static void go_on(struct remote *remote)
+{
+    struct asked *ready = NULL;
+    pthread_mutex_lock(&remote->lock);
+    enum peer peer = remote->peer;
+    if (peer == PEER_OURS && remote->waiting) {
+        remote->peer = PEER_MEETS;
+    } else if (!has_question(peer)) {
+        ready = remote->waiting;
+        remote->waiting = NULL;
+        remote->waiting_end = &remote->waiting;
+        for (struct asked *asked = ready; asked; asked = asked->next)
+            find_peer_locked(asked);
+    }
+    bool meets = remote->peer != peer;
+    pthread_mutex_unlock(&remote->lock);
+    if (meets)
+        meet(remote);
+    while (ready) {
+        struct asked *asked = ready;
+        ready = asked->next;
+        send_request(asked, peer);
+    }
+}
+
+/* Has the call wait if it is not known yet whom it asks; the first to wait has to ask. */
+static bool waits(struct asked *asked, enum peer *peer)
+{
+    struct remote *remote = asked->remote;
+    pthread_mutex_lock(&remote->lock);
+    *peer = remote->peer;
+    bool is_known = *peer != PEER_UNKNOWN && *peer != PEER_OURS && !has_question(*peer);
+    if (is_known) {
+        find_peer_locked(asked);
+    } else {
+        *remote->waiting_end = asked;
+        remote->waiting_end = &asked->next;
+        if (*peer == PEER_UNKNOWN)
+            remote->peer = PEER_ASKED;
+    }
+    pthread_mutex_unlock(&remote->lock);
+    return !is_known;
 }
 
 void remote_receive(struct worker_link *link, int64_t step_id, const char *key,
                     rendezvous_receiver *receiver, void *arg)
 {
+    const struct str nothing = {0};
     struct remote *remote = (struct remote *)link;
     struct asked *asked = alloc_bytes(sizeof(*asked));
-    struct str request = {0};
+    enum peer peer;
     *asked = (struct asked){.base = {take, received},
+                            .key = alloc_text(key),
+                            .step_id = step_id,
                             .remote = remote,
                             .incoming.request_id = remote_request_id(remote),
                             .receiver = receiver,
                             .arg = arg,
                             .asked_us = (int64_t)clock_wall_us()};
-    enum peer peer = find_peer(remote, &asked->near, &asked->incoming.fabric);
-    asked->incoming.near = peer == PEER_NEAR ? &asked->near : NULL;
-    const struct wire_receive in = {.step_id = step_id,
-                                    .key = key,
-                                    .request_id = asked->incoming.request_id,
-                                    .near = peer == PEER_NEAR,
-                                    .fabric = peer == PEER_FABRIC};
-    wire_write_receive(&in, &request);
-    rpc_client_start_into(remote->client,
-                          peer >= PEER_OURS ? SERVICE_CHUNKS : METHOD("RecvTensor"), &request,
-                          &asked->base);
-    str_release(&request);
+    if (!waits(asked, &peer))
+        send_request(asked, peer);
+    else if (peer == PEER_UNKNOWN)
+        rpc_client_start(remote->client, METHOD("GetStatus"), &nothing, learned, remote);
+    else if (peer == PEER_OURS)
+        go_on(remote);
 }

@@ -12,7 +12,8 @@
 /*
  * What a task is.  Only one that says so in GetStatus is asked in our form, and only one whose
  * memory was read to prove it is asked to lend it.  A state with a question in it becomes one
- * without when the answer comes; no call waits for that.
+ * without when the answer comes.  Tensors are asked for then, as a large one that comes by
+ * messages takes its size once more in the transport's memory, which keeps some of it.
  */
 enum peer {
     PEER_UNKNOWN,
@@ -25,6 +26,8 @@ enum peer {
     PEER_NEAR,
     PEER_FABRIC,
 };
+
+struct asked;
 
 struct remote {
     struct worker_link base; /* first */
@@ -39,6 +42,8 @@ struct remote {
     enum peer peer;
     struct near_process near;
     struct fabric_peer *fabric; /* of PEER_FABRIC */
+    struct asked *waiting;      /* for an answer, as `peer` is a question */
+    struct asked **waiting_end;
 };
 
 /* Of a request that must not be done twice: begun at random, so no two links' are the same. */

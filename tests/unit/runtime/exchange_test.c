@@ -312,17 +312,22 @@ static void arrive(void *arg, const struct tensor *value, bool dead, const struc
     __atomic_store_n(&arrival->came, 1, __ATOMIC_RELEASE);
 }
 
+static void await_arrival(struct arrival *arrival)
+{
+    int came = 0;
+    for (int i = 0; !came && i < 5000; i++) {
+        usleep(1000);
+        came = __atomic_load_n(&arrival->came, __ATOMIC_ACQUIRE);
+    }
+    CHECK(came);
+}
+
 /* As a step receives it. */
 static bool receive_by_link(int64_t step_id, const char *key)
 {
     struct arrival arrival = {0};
     cluster->links[0]->kind->receive(cluster->links[0], step_id, key, arrive, &arrival);
-    int came = 0;
-    for (int i = 0; !came && i < 5000; i++) {
-        usleep(1000);
-        came = __atomic_load_n(&arrival.came, __ATOMIC_ACQUIRE);
-    }
-    CHECK(came);
+    await_arrival(&arrival);
     err = arrival.err;
     return err.code == OK;
 }
@@ -347,6 +352,73 @@ static enum peer settle_peer(int64_t step_id, const char *key, const struct tens
         peer = peer_of_ps();
     }
     return peer;
+}
+
+/* Those that are asked for while it is not known yet whom they come from wait for that. */
+TEST(the_first_tensors_are_read_nearby)
+{
+    struct arrival arrivals[3] = {0};
+    start();
+    scalar(world, "one", 1);
+    struct tensor value = zeros(1000000);
+    char key[300];
+    send_key(key);
+    for (int i = 0; i < ARRAY_LEN(arrivals); i++) {
+        put(400 + i, key, &value);
+        cluster->links[0]->kind->receive(cluster->links[0], 400 + i, key, arrive, &arrivals[i]);
+    }
+    for (int i = 0; i < ARRAY_LEN(arrivals); i++) {
+        await_arrival(&arrivals[i]);
+        CHECK_OK(arrivals[i].err.code == OK, &arrivals[i].err);
+        CHECK_INT(peer_of_ps(), PEER_NEAR);
+    }
+    await_no_loans();
+    tensor_release(&value);
+    stop();
+}
+
+/* What is known of it may change before the answer comes: nothing waits for ever. */
+TEST(tensors_come_though_a_meeting_came_to_nothing)
+{
+    start();
+    scalar(world, "one", 1);
+    struct tensor value = zeros(1000000);
+    struct remote *remote = (struct remote *)cluster->links[0];
+    char key[300];
+    send_key(key);
+    for (int i = 0; i < 20; i++) {
+        struct arrival arrival = {0};
+        pthread_mutex_lock(&remote->lock);
+        remote->peer = i % 2 ? PEER_OURS : PEER_UNKNOWN;
+        pthread_mutex_unlock(&remote->lock);
+        put(500 + i, key, &value);
+        remote->base.kind->receive(&remote->base, 500 + i, key, arrive, &arrival);
+        usleep((useconds_t)i * 20);
+        pthread_mutex_lock(&remote->lock);
+        remote->peer = PEER_UNKNOWN;
+        pthread_mutex_unlock(&remote->lock);
+        await_arrival(&arrival);
+        CHECK_OK(arrival.err.code == OK, &arrival.err);
+    }
+    await_no_loans();
+    tensor_release(&value);
+    stop();
+}
+
+/* A task that is not there is not waited for. */
+TEST(tensors_of_nobody_fail)
+{
+    struct arrival arrival = {0};
+    start();
+    struct worker_link *link =
+        link_rpc_new("/job:ps/replica:0/task:0", "127.0.0.1:1", NULL, &err);
+    CHECK(link);
+    link->kind->receive(link, 1, "a;1;b;c;0:0", arrive, &arrival);
+    await_arrival(&arrival);
+    CHECK_INT(arrival.err.code, UNAVAILABLE);
+    CHECK(strstr(arrival.err.text, "RecvTensor"));
+    link->kind->free(link);
+    stop();
 }
 
 /* What cannot be read is given back at once; the next tensor finds out anew how to come. */
