@@ -222,6 +222,18 @@ struct tensor *kernel_output_reuse(struct kernel_call *call, int index, int inpu
     return out;
 }
 
+bool kernel_input_take(struct kernel_call *call, int input, struct tensor *out)
+{
+    assert(input < call->in_count);
+    struct tensor *in = (struct tensor *)call->in[input];
+    if (!in || !in->buffer || input >= 64 || !(call->reusable >> input & 1) ||
+        !tensor_is_exclusive(in))
+        return false;
+    *out = *in;
+    in->buffer = NULL; /* as above */
+    return true;
+}
+
 /* Which input `tensor` is, -1 if it is none. */
 static int input_index(const struct kernel_call *call, const struct tensor *tensor)
 {

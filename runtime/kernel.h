@@ -102,6 +102,13 @@ struct tensor *kernel_output(struct kernel_call *call, int index, const struct s
 struct tensor *kernel_output_reuse(struct kernel_call *call, int index, int input,
                                    const struct shape *shape, struct error *err) CHECKED;
 
+/*
+ * Moves input `input` to `*out`, which is the caller's to keep and to write, if this is its
+ * last use and nobody else sees it; else false.  The kernel may read the input until it
+ * returns.
+ */
+bool kernel_input_take(struct kernel_call *call, int input, struct tensor *out);
+
 /* Output `index` becomes the same elements as `tensor` under `shape`: Identity, Reshape. */
 void kernel_output_share(struct kernel_call *call, int index, const struct tensor *tensor,
                          const struct shape *shape);

@@ -46,7 +46,8 @@ bool kernel_accumulator_add_dense(struct accumulator *accumulator, struct kernel
                     shape_text(&gradient->shape, b, sizeof(b)));
     }
     if (!accumulator->count)
-        return tensor_clone(&accumulator->sum, gradient, err);
+        return kernel_input_take(call, 2, &accumulator->sum) ||
+               tensor_clone(&accumulator->sum, gradient, err);
     kernel_accumulator_add(&accumulator->sum, 0, gradient, 0, gradient->count);
     return true;
 }

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include "kernels/state/accumulator.h"
 #include "runtime/cancel.h"
 #include "tests/unit/kernels/world.h"
 
@@ -234,6 +235,52 @@ TEST(a_sum_of_gradients_waits_for_enough_of_them)
         CHECK_INT(workers[i].code, OK);
     }
     world_free(world);
+}
+
+/* Adds `gradient`, which is the accumulator's to keep only if nobody else needs it. */
+static void add_gradient(struct accumulator *sums, struct tensor *gradient, bool last_use)
+{
+    const struct tensor *in[] = {NULL, NULL, gradient};
+    struct kernel_call call = {.in = in, .in_count = 3, .reusable = last_use ? BIT(2) : 0};
+    CHECK_OK(kernel_accumulator_add_dense(sums, &call, &err), &err);
+    sums->count++;
+}
+
+TEST(the_first_gradient_becomes_the_sum)
+{
+    struct tensor gradients[3], other, mean;
+    for (int i = 0; i < ARRAY_LEN(gradients); i++) {
+        CHECK_OK(tensor_init(&gradients[i], F32, &SHAPE(2), &err), &err);
+        tensor_set_number(&gradients[i], 0, i + 1);
+        tensor_set_number(&gradients[i], 1, 10 * (i + 1));
+    }
+    struct accumulator sums = {.spec = {.dtype = F32, .shape = SHAPE(2), .mean = true}};
+    const void *memory = gradients[0].data;
+    add_gradient(&sums, &gradients[0], true);
+    CHECK(sums.sum.data == memory && !gradients[0].buffer);
+    add_gradient(&sums, &gradients[1], true);
+    CHECK(tensor_number(&gradients[1], 0) == 2); /* only read */
+    CHECK_OK(kernel_accumulator_take_dense(&sums, &mean, &err), &err);
+    CHECK(mean.data == memory);
+    CHECK(tensor_number(&mean, 0) == 1.5 && tensor_number(&mean, 1) == 15);
+    tensor_release(&mean);
+
+    /* One that is read again, and one that another sees, stay as they are. */
+    sums.count = 0;
+    add_gradient(&sums, &gradients[1], false);
+    add_gradient(&sums, &gradients[2], false);
+    CHECK(tensor_number(&sums.sum, 0) == 5);
+    CHECK(tensor_number(&gradients[1], 0) == 2);
+    tensor_release(&sums.sum);
+    sums.count = 0;
+    tensor_share(&other, &gradients[1]);
+    add_gradient(&sums, &gradients[1], true);
+    add_gradient(&sums, &gradients[2], true);
+    CHECK(tensor_number(&other, 0) == 2);
+    tensor_release(&other);
+    tensor_release(&sums.sum);
+    tensor_release(&gradients[1]);
+    tensor_release(&gradients[2]);
 }
 
 /* --- readers --- */
