@@ -2,7 +2,8 @@
 """allreduce.py BUILD [PEERS] - all-reduce training of 2 workers with a thread each on this machine.
 
 Prints for each model examples a second of ours (strategy allreduce) and, where PEERS/bin/python is there, of PyTorch's
-DistributedDataParallel over gloo, in turns: medians, their ratio, and the loss at the end, which says that both learn.  Of
+DistributedDataParallel over gloo, in turns: medians, their ratio, and the loss at the end, which says that both learn.  The
+first steps, in which either makes its plans, do not count (ours: the time of a run that ends after them is taken off).  Of
 PyTorch's settings (SETTINGS: as it is, channels last, compiled, both) the one that is fastest in a first round of its own
 counts.  BUILD/bench/allreduce.json has every run.  ROUNDS=3 STEPS=300 MODELS=mlp,cnn
 
@@ -11,6 +12,7 @@ counts.  BUILD/bench/allreduce.json has every run.  ROUNDS=3 STEPS=300 MODELS=ml
 import json, os, shutil, statistics, subprocess, sys, tempfile, time
 
 WORKERS, BATCH, RATE = 2, 100, 0.05  # a batch for each worker
+BEFORE = 10  # steps before time is taken, in which plans are made
 MODELS = {
     "mlp": [{"layer": "Flatten"}, {"layer": "Dense", "units": 512, "activation": "relu"},
             {"layer": "Dense", "units": 512, "activation": "relu"}, {"layer": "Dense", "units": 10}],
@@ -60,8 +62,8 @@ def torch_worker(rank, name, steps, setting, dataset, store):
         model = torch.compile(model)
     optimizer = torch.optim.SGD(model.parameters(), lr=RATE, fused=True)
     lossf = torch.nn.CrossEntropyLoss()
-    for step in range(steps + 10):
-        if step == 10:
+    for step in range(steps + BEFORE):
+        if step == BEFORE:
             dist.barrier()
             start = time.perf_counter()
         at = step % (len(images) // BATCH) * BATCH
@@ -91,7 +93,8 @@ def last_line(words, cwd=None, **environment):
     return json.loads(out.stdout.strip().splitlines()[-1])
 
 
-def ours(build, folder, name, steps):
+def ours_seconds(build, folder, name, steps):
+    """Of all steps; and the loss at the end."""
     spec = {"model": {"layers": MODELS[name]}, "data": {"dataset": "digits", "batch_size": BATCH},
             "train": {"steps": steps, "eval_every": 0, "optimizer": {"name": "SGD", "learning_rate": RATE}},
             "strategy": {"mode": "allreduce"}, "tasks": {"worker": WORKERS}}
@@ -100,7 +103,13 @@ def ours(build, folder, name, steps):
         json.dump(spec, file)
     end = last_line([os.path.join(build, "trainyard"), "train", path, "--data", os.path.join(folder, "digits"), "--threads", "1",
                      "--json"], folder)
-    return {"examples_per_second": end["examples_per_second"], "loss": end["metrics"]["loss"]}
+    return WORKERS * BATCH * steps / end["examples_per_second"], end["metrics"]["loss"]
+
+
+def ours(build, folder, name, steps):
+    seconds, loss = ours_seconds(build, folder, name, steps + BEFORE)
+    seconds -= ours_seconds(build, folder, name, BEFORE)[0]
+    return {"examples_per_second": WORKERS * BATCH * steps / seconds, "loss": loss}
 
 
 def gloo(peers, folder, name, steps, setting):

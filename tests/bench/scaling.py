@@ -2,15 +2,18 @@
 """scaling.py BUILD - how training scales to 64 workers, by all-reduce and by parameter servers: a simulator fed with what is
 measured here.
 
-Measured: the step of one worker alone, and the steps of two tasks (a thread each: two workers; a worker and a server) on two
-models that do little else than send, one with many bytes and one with few; those give what a message costs and how many bytes
-a second travel.  The simulator then runs a step message by message, each task with one core and one link in and out: that of
-replica_reduce.c (buckets, rings of pieces, trees; batches from the first worker), or that of replica.c (variables out, gradients
-in, a server for every four workers, variables where the fewest bytes are).  It is checked against real runs of two tasks on
-models that it has not seen, and prints a line of JSON for each: the step it says, the step that was measured; and for 1 to 64
-workers examples a second and the share of one worker's speed that each of them keeps.  ROUNDS=3 STEPS=150 MODES=allreduce,ps
+Measured, without the steps in which plans are made: the step of one worker alone, as many of them at once as the job has; and of
+two tasks (a thread each: two workers; a worker and a server) the step and the seconds of processor in it.  What the processors
+did beside computing, on two models that do little else than send, one with many bytes and one with few, is what messages and
+their bytes cost; what is left of the shortest step is how long one is on its way.  The simulator then runs a step message by
+message: that of replica_reduce.c (buckets, rings of pieces, trees; batches from the first worker), or that of replica.c
+(variables out, gradients in, a server for every four workers, variables where the fewest bytes are).  Each task has one core,
+on which messages interrupt what computes.  No step but that with few bytes is fitted; real runs of two tasks on the others check
+it, each with a line of JSON: the step it says, the step that was measured, their ratio in each round (a round has costs of its
+own, as a machine is not as fast at all times); and for 1 to 64 workers examples a second and the share of one worker's speed that
+each of them keeps.  ROUNDS=3 STEPS=100 MODES=allreduce,ps
 """
-import heapq, json, os, shutil, statistics, subprocess, sys, tempfile
+import heapq, json, os, resource, shutil, statistics, subprocess, sys, tempfile
 
 sys.path.pop(0)  # platform.py, beside this, is not Python's
 BATCH = 100
@@ -37,39 +40,53 @@ MODELS = {
 
 
 class Step:
-    """Ops with what they wait for; each holds its resources for a while, and its outcome is there a little later."""
+    """Ops with what they wait for.  Each task has one core: messages go first on it, and what computes there goes on after
+    them, as threads of a task share its core; an outcome is there a little after its op."""
 
     def __init__(self):
-        self.ops = []  # resources, seconds, later, users, waits
+        self.ops = []  # core (None: none), seconds, whether it is a message's, later, users, waits
 
-    def add(self, resources, seconds, after=(), later=0.0):
+    def add(self, core, seconds, after=(), later=0.0, message=False):
         index = len(self.ops)
-        self.ops.append([resources, seconds, later, [], len(after)])
+        self.ops.append([core, seconds, message, later, [], len(after)])
         for op in after:
-            self.ops[op][3].append(index)
+            self.ops[op][4].append(index)
         return index
 
+    def send(self, a, b, size, after, cost):
+        """Half of the work is the sender's, half the receiver's, and between them it is on its way."""
+        half = (cost.message + size * cost.byte) / 2
+        return self.add(b, half, [self.add(a, half, after, cost.wait, True)], 0.0, True)
+
     def run(self):
-        free, end = {}, 0.0
-        ready = [(0.0, i) for i, op in enumerate(self.ops) if not op[4]]
-        came = [0.0] * len(self.ops)
-        heapq.heapify(ready)
-        while ready:
-            at, i = heapq.heappop(ready)
-            resources, seconds, later, users, _ = self.ops[i]
-            start = max([at] + [free.get(r, 0.0) for r in resources])
-            if start > at:  # who can begin before goes first
-                heapq.heappush(ready, (start, i))
-                continue
-            for r in resources:
-                free[r] = start + seconds
-            done = start + seconds + later
-            end = max(end, done)
-            for user in users:
-                self.ops[user][4] -= 1
-                came[user] = max(came[user], done)
-                if not self.ops[user][4]:
-                    heapq.heappush(ready, (came[user], user))
+        events = [(0.0, i, None) for i, op in enumerate(self.ops) if not op[5]]  # time, op, None: ready, else what of its core
+        heapq.heapify(events)
+        cores, end = {}, 0.0
+        while events:
+            now, i, turn = heapq.heappop(events)
+            core, seconds, message, later, users, _ = self.ops[i]
+            at = cores.setdefault(core, {"turn": 0, "op": None, "queue": [], "number": 0})
+            if turn is None and core is not None:  # in line: messages, then the rest; who was interrupted is first of them
+                at["number"] += 1
+                heapq.heappush(at["queue"], (not message, at["number"], i, seconds))
+                if at["op"] and message and not self.ops[at["op"][0]][2]:
+                    running, until, number = at["op"]
+                    heapq.heappush(at["queue"], (True, number, running, until - now))
+                    at["op"] = None
+            elif turn is None or turn == at["turn"]:
+                end = max(end, now + later)
+                for user in users:
+                    self.ops[user][5] -= 1
+                    if not self.ops[user][5]:
+                        heapq.heappush(events, (now + later, user, None))
+                at["op"] = None
+            else:
+                continue  # it was interrupted
+            if core is not None and not at["op"] and at["queue"]:
+                _, number, op, rest = heapq.heappop(at["queue"])
+                at["turn"] += 1
+                at["op"] = (op, now + rest, number)
+                heapq.heappush(events, (now + rest, op, at["turn"]))
         return end
 
 
@@ -91,7 +108,7 @@ def buckets(gradients):
     return out + [small] if small else out
 
 
-def ps_seconds(model, workers, compute, message, byte):
+def ps_step(model, workers, compute, cost):
     """The same with parameter servers."""
     _, batch, gradients = MODELS[model]
     step, share = Step(), sum(s for _, s in gradients)
@@ -101,48 +118,35 @@ def ps_seconds(model, workers, compute, message, byte):
         place.append(held.index(min(held)))
         held[place[-1]] += numbers
     sent = [[] for _ in gradients]
-
-    def send(a, b, size, after):
-        return step.add((("out", a), ("in", b)), size * byte, after, message)
-
     for w in range(workers):
-        begin = [send(("w", 0), ("w", w), batch * 785 * 4, [])] if w else []
-        came = [send(("s", place[i]), ("w", w), n * 4, []) for i, (n, _) in enumerate(gradients)]
+        begin = [step.send(("w", 0), ("w", w), batch * 785 * 4, [], cost)] if w else []
+        came = [step.send(("s", place[i]), ("w", w), n * 4, [], cost) for i, (n, _) in enumerate(gradients)]
         at = begin
         for i, (_, part) in enumerate(gradients):
-            at = [step.add((("core", w),), compute * 0.4 * part / share, at + [came[i]])]
+            at = [step.add(("w", w), compute * 0.4 * part / share, at + [came[i]])]
         for i in reversed(range(len(gradients))):
-            at = [step.add((("core", w),), compute * 0.5 * gradients[i][1] / share, at)]
-            sent[i].append(send(("w", w), ("s", place[i]), gradients[i][0] * 4, at))
+            at = [step.add(("w", w), compute * 0.5 * gradients[i][1] / share, at)]
+            sent[i].append(step.send(("w", w), ("s", place[i]), gradients[i][0] * 4, at, cost))
     total = sum(n for n, _ in gradients)
-    arrived = []
-    for i, (numbers, _) in enumerate(gradients):
-        core = (("server", place[i]),)
-        arrived.append(step.add(core, (workers - 1) * numbers * 4 * byte / 8, sent[i]))
+    updates = [[] for _ in range(servers)]
     for i, (numbers, _) in enumerate(gradients):  # updates wait for all gradients
-        done = step.add((("server", place[i]),), compute * 0.1 * numbers / total, arrived)
-        step.add((), 0.0, [done], message)
-    return step.run()
+        updates[place[i]].append(step.add(("s", place[i]), compute * 0.1 * numbers / total, sent[i]))
+    for i, done in enumerate(updates):  # each server tells that it is done
+        step.send(("s", i), ("w", 0), 0, done, cost)
+    return step
 
 
-def reduce_seconds(model, workers, compute, message, byte):
-    """compute: of one worker alone; message, byte: seconds that one takes on its way."""
+def reduce_step(model, workers, compute, cost):
+    """A step; compute: seconds of one worker alone."""
     _, batch, gradients = MODELS[model]
     step, ways, made = Step(), range(workers), []
-
-    def send(a, b, size, after):
-        return step.add((("out", a), ("in", b)), size * byte, after, message)
-
-    def add_up(w, size, after):
-        return step.add((("core", w),), size * byte / 8, after)
-
     share = sum(s for _, s in gradients)
     for w in ways:
-        begin = [send(0, w, batch * 785 * 4, [])] if w else []
-        at = step.add((("core", w),), compute * 0.4, begin)
+        begin = [step.send(0, w, batch * 785 * 4, [], cost)] if w else []
+        at = step.add(w, compute * 0.4, begin)
         own = [None] * len(gradients)
         for i in reversed(range(len(gradients))):
-            at = own[i] = step.add((("core", w),), compute * 0.5 * gradients[i][1] / share, [at])
+            at = own[i] = step.add(w, compute * 0.5 * gradients[i][1] / share, [at])
         made.append(own)
     done = [[] for _ in ways]
     for bucket in buckets(gradients) if workers > 1 else []:
@@ -153,86 +157,137 @@ def reduce_seconds(model, workers, compute, message, byte):
             for w in reversed(ways):
                 for child in (2 * w + 1, 2 * w + 2):
                     if child < workers:
-                        sums[w] = [add_up(w, size, sums[w] + [send(child, w, size, sums[child])])]
+                        sums[w] = sums[w] + [step.send(child, w, size, sums[child], cost)]
             for w in ways:
-                done[w].append(sums[0][0] if not w else send((w - 1) // 2, w, size, [done[(w - 1) // 2][-1]]))
+                done[w].append(step.add(0, 0.0, sums[0]) if not w else
+                               step.send((w - 1) // 2, w, size, [done[(w - 1) // 2][-1]], cost))
             continue
         for piece in ways:
             at = own[(piece + 1) % workers]
             for k in range(2, workers + 1):
                 w = (piece + k) % workers
-                at = [add_up(w, size / workers, own[w] + [send((w - 1) % workers, w, size / workers, at)])]
+                at = own[w] + [step.send((w - 1) % workers, w, size / workers, at, cost)]
+            at = [step.add(piece, 0.0, at)]
             done[piece].append(at[0])
             for k in range(1, workers):
                 w = (piece + k) % workers
-                at = [send((w - 1) % workers, w, size / workers, at)]
+                at = [step.send((w - 1) % workers, w, size / workers, at, cost)]
                 done[w].append(at[0])
     for w in ways:
-        after = step.add((("core", w),), compute * 0.1, done[w] or made[w])
+        after = step.add(w, compute * 0.1, done[w] or made[w])
         if w:  # it tells the first that it is done
-            step.add((), 0.0, [after], message)
-    return step.run()
+            step.send(w, 0, 0, [after], cost)
+    return step
 
 
-STEPS = {"allreduce": reduce_seconds, "ps": ps_seconds}
+STEPS = {"allreduce": reduce_step, "ps": ps_step}
+SEEN = ("few bytes", "many bytes")  # what messages cost comes from these
 TASKS = {"allreduce": {"worker": 2}, "ps": {"worker": 1, "ps": 1}}  # what is run of each
 
 # --- what is measured ---
 
-def measured_seconds(build, folder, model, tasks, beside=1):
-    """The median step; `beside`: so many such runs at once, which share the machine as tasks of one job do."""
+class Cost:
+    """Of a message and of each of its bytes, in seconds of a core at both ends together; and for how long it is on its way."""
+
+    def __init__(self, message=0.0, byte=0.0, wait=0.0):
+        self.message, self.byte, self.wait = message, byte, wait
+
+
+def ran(build, folder, model, tasks, steps, beside):
+    """Seconds of all steps, and of cores; `beside`: so many such runs at once, which share the machine as tasks of a job do."""
     layers, batch, _ = MODELS[model]
-    rounds, steps = int(os.environ.get("ROUNDS", 3)), int(os.environ.get("STEPS", 150))
     spec = {"model": {"layers": layers}, "data": {"dataset": "digits", "batch_size": batch},
             "train": {"steps": steps, "optimizer": {"name": "SGD", "learning_rate": 0.01}},
             "strategy": {"mode": "allreduce" if tasks["worker"] > 1 else "sync"}, "tasks": tasks}
     path = os.path.join(folder, "spec.json")
     with open(path, "w") as file:
         json.dump(spec, file)
-    speeds = []
-    for _ in range(rounds):
-        runs = [subprocess.Popen([os.path.join(build, "trainyard"), "train", path, "--data", os.path.join(folder, "digits"),
-                                  "--threads", "1", "--json", "--out", os.path.join(folder, f"run-{i}")], cwd=folder, text=True,
-                                 stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env={**os.environ, "OMP_NUM_THREADS": "1"})
-                for i in range(beside)]
-        for run in runs:
-            said = run.communicate(timeout=300)[0]
-            assert run.returncode == 0, said
-            speeds.append(json.loads(said.strip().splitlines()[-1])["examples_per_second"])
-    return tasks["worker"] * batch / statistics.median(speeds)
+    before, taken = resource.getrusage(resource.RUSAGE_CHILDREN), []
+    runs = [subprocess.Popen([os.path.join(build, "trainyard"), "train", path, "--data", os.path.join(folder, "digits"),
+                              "--threads", "1", "--json", "--out", os.path.join(folder, f"run-{i}")], cwd=folder, text=True,
+                             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env={**os.environ, "OMP_NUM_THREADS": "1"})
+            for i in range(beside)]
+    for run in runs:
+        said = run.communicate(timeout=300)[0]
+        assert run.returncode == 0, said
+        taken.append(tasks["worker"] * batch * steps / json.loads(said.strip().splitlines()[-1])["examples_per_second"])
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return statistics.mean(taken), after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
+
+def measured(build, folder, model, tasks, beside=1):
+    """Seconds of a step, and of cores in it: without those that it takes to begin, which are in a short run, too."""
+    steps = int(os.environ.get("STEPS", 100)) // (3 if model == "cnn" else 1)
+    few = max(1, steps // 5)
+    less, more = (ran(build, folder, model, tasks, n, beside) for n in (few, steps + few))
+    return tuple((m - l) / steps for l, m in zip(less, more))
+
+
+def measure(build, folder, mode):
+    """By model: a worker's step beside as many as there are of them, and a step of the tasks with its seconds of cores."""
+    found = {}
+    for model in MODELS:
+        alone = measured(build, folder, model, {"worker": 1}, TASKS[mode]["worker"])[0]
+        found[model] = (alone, *measured(build, folder, model, TASKS[mode]))
+    return found
+
+
+# --- what follows from it ---
 
 def solve(target, function):
     """x >= 0 where the growing function is the target; 0 if it is above it from the start."""
     low, high = 0.0, 1.0
-    for _ in range(60):
+    for _ in range(50):
         middle = (low + high) / 2
         low, high = (middle, high) if function(middle) < target else (low, middle)
     return low
 
 
-def simulate(build, folder, mode, alone):
-    two = {m: measured_seconds(build, folder, m, TASKS[mode]) for m in MODELS}
-    workers, seconds_of = TASKS[mode]["worker"], STEPS[mode]
-    message, byte = 1e-4, 1e-9
-    for _ in range(20):  # each by the model that it counts in most
-        message = solve(two["few bytes"], lambda x: seconds_of("few bytes", workers, alone["few bytes"], x, byte))
-        byte = solve(two["many bytes"], lambda x: seconds_of("many bytes", workers, alone["many bytes"], message, x))
-    print(json.dumps({"case": f"scaling, {mode}: link", "message_us": round(message * 1e6, 1),
-                      "megabytes_per_second": round(1e-6 / byte) if byte else None}))
-    seen = ("few bytes", "many bytes")
+def work_of_messages(step):
+    return sum(seconds for _, seconds, message, *_ in step.ops if message)
+
+
+def cost_of(mode, found):
+    """What the cores do beside computing gives the costs of messages and bytes; what is left of the shortest step, the way."""
+    make, workers, rows = STEPS[mode], TASKS[mode]["worker"], []
+    for model in SEEN:
+        alone, _, cores = found[model]
+        messages = work_of_messages(make(model, workers, alone, Cost(message=1.0)))
+        sent = work_of_messages(make(model, workers, alone, Cost(byte=1.0)))
+        rows.append((messages, sent, max(0.0, cores - workers * alone)))
+    (m1, b1, c1), (m2, b2, c2) = rows
+    byte = max(0.0, (c2 * m1 - c1 * m2) / (b2 * m1 - b1 * m2))
+    message = max(0.0, (c1 - b1 * byte) / m1)
+    alone, step, _ = found[SEEN[0]]
+    return Cost(message, byte, solve(step, lambda x: make(SEEN[0], workers, alone, Cost(message, byte, x)).run()))
+
+
+def middle(rounds, digits):
+    return round(statistics.median(rounds), digits)
+
+
+def simulate(mode, rounds):
+    """Each round has costs of its own, as a machine is not as fast at all times; what is printed are medians of them."""
+    workers, make = TASKS[mode]["worker"], STEPS[mode]
+    costs = [cost_of(mode, found) for found in rounds]
+    print(json.dumps({"case": f"scaling, {mode}: messages", "core_us": middle([c.message * 1e6 for c in costs], 1),
+                      "core_ns_per_byte": middle([c.byte * 1e9 for c in costs], 3),
+                      "way_us": middle([c.wait * 1e6 for c in costs], 1)}))
     for model in MODELS:
-        if model in seen:
-            continue
-        said = seconds_of(model, workers, alone[model], message, byte)
-        print(json.dumps({"case": f"scaling, {mode}: check of {model}", "tasks": TASKS[mode], "step_ms": round(said * 1e3, 3),
-                          "measured_ms": round(two[model] * 1e3, 3), "ratio": round(said / two[model], 3)}))
+        said = [make(model, workers, found[model][0], cost).run() for found, cost in zip(rounds, costs)]
+        steps = [found[model][1] for found in rounds]
+        print(json.dumps({"case": f"scaling, {mode}: {'fit' if model == SEEN[0] else 'check'} of {model}", "tasks": TASKS[mode],
+                          "step_ms": middle([s * 1e3 for s in said], 3), "measured_ms": middle([s * 1e3 for s in steps], 3),
+                          "alone_ms": middle([found[model][0] * 1e3 for found in rounds], 3),
+                          "cores_ms": middle([found[model][2] * 1e3 for found in rounds], 3),
+                          "ratio": middle([a / b for a, b in zip(said, steps)], 3),
+                          "rounds": [round(a / b, 3) for a, b in zip(said, steps)]}))
     for model in MODELS:
-        for count in (1, 2, 4, 8, 16, 32, 64) if model not in seen else ():
-            seconds = seconds_of(model, count, alone[model], message, byte)
+        for count in (1, 2, 4, 8, 16, 32, 64) if model not in SEEN else ():
+            shares = [found[model][0] / make(model, count, found[model][0], cost).run() for found, cost in zip(rounds, costs)]
+            speeds = [count * BATCH * share / found[model][0] for share, found in zip(shares, rounds)]
             print(json.dumps({"case": f"scaling, {mode}: {model}", "workers": count,
-                              "examples_per_second": round(count * BATCH / seconds),
-                              "efficiency": round(alone[model] / seconds, 3)}))
+                              "examples_per_second": middle(speeds, 0), "efficiency": middle(shares, 3)}))
 
 
 def main():
@@ -241,8 +296,7 @@ def main():
         subprocess.run([os.path.join(build, "trainyard"), "dataset", "make", "digits", os.path.join(folder, "digits"), "--train",
                         "4000", "--test", "100"], check=True, capture_output=True)
         for mode in os.environ.get("MODES", "allreduce,ps").split(","):
-            workers = TASKS[mode]["worker"]
-            simulate(build, folder, mode, {m: measured_seconds(build, folder, m, {"worker": 1}, workers) for m in MODELS})
+            simulate(mode, [measure(build, folder, mode) for _ in range(int(os.environ.get("ROUNDS", 3)))])
     finally:
         shutil.rmtree(folder)
 
