@@ -50,6 +50,7 @@ struct cutter {
     struct map *names;    /* taken, in all parts */
     struct map *received; /* by source, output and device: the node that has it there */
     struct node **copies; /* by node id */
+    bool branches;        /* a Switch is in it: what is sent may be dead */
     struct error *err;
 };
 
@@ -237,6 +238,24 @@ static struct node *add_dummy(struct cutter *cutter, const struct node *from)
     return node;
 }
 
+/*
+ * Sends that `from` has run.  A stock task takes a receive for alive even when what has come is
+ * dead, and only who reads it for dead: there has to be a reader to run after.
+ */
+static struct node *add_control_pair(struct cutter *cutter, const struct node *from,
+                                     const struct device *device)
+{
+    struct node *dummy = add_dummy(cutter, from);
+    struct node *node =
+        dummy ? add_pair(cutter, (struct edge){dummy, 0}, from, device) : NULL;
+    if (!node || !cutter->branches)
+        return node;
+    char *name = alloc_printf("%s/run", node->name);
+    node = add_node(cutter, device, "Identity", name, &(struct edge){node, 0}, NULL, 0);
+    free(name);
+    return node;
+}
+
 /* What a node on `device` reads, or (output -1) runs after, in place of that output. */
 static struct node *local_node(struct cutter *cutter, const struct node *from, int output,
                                const struct device *device)
@@ -245,12 +264,10 @@ static struct node *local_node(struct cutter *cutter, const struct node *from, i
         return cutter->copies[from->id];
     char *key = alloc_printf("%d:%d:%s", from->id, output, device->name);
     struct node *node = map_find(cutter->received, key);
-    if (!node && output >= 0) {
+    if (!node && output >= 0)
         node = add_pair(cutter, (struct edge){cutter->copies[from->id], output}, from, device);
-    } else if (!node) {
-        struct node *dummy = add_dummy(cutter, from);
-        node = dummy ? add_pair(cutter, (struct edge){dummy, 0}, from, device) : NULL;
-    }
+    else if (!node)
+        node = add_control_pair(cutter, from, device);
     if (node)
         map_set(cutter->received, key, node);
     free(key);
@@ -343,6 +360,7 @@ static void copy_nodes(struct cutter *cutter)
         if (!cutter->needed[i] || node->op == &prune_arg)
             continue;
         struct graph *part = part_of(cutter, node->device);
+        cutter->branches |= node->op->flow == FLOW_SWITCH;
         cutter->copies[i] = graph_add_copy(part, node);
         cutter->copies[i]->name = take_name(cutter, graph_arena(part), node->name);
     }

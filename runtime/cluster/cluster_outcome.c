@@ -5,16 +5,30 @@
 #include "base/str.h"
 #include "runtime/cluster/internal.h"
 
-bool cluster_outcome_is_derived(const struct error *err)
+static bool is_marked(const struct error *err)
 {
     return !strncmp(err->text, EXECUTE_DERIVED, strlen(EXECUTE_DERIVED));
+}
+
+/* A stock task says so, unmarked, when it is told to clean up while it still runs. */
+static bool is_cleanup(const struct error *err)
+{
+    static const char begins[] = "Cleanup ";
+    const char *id = err->text + sizeof(begins) - 1;
+    return err->code == ABORTED && !strncmp(err->text, begins, sizeof(begins) - 1) &&
+           *id >= '0' && *id <= '9';
+}
+
+bool cluster_outcome_is_derived(const struct error *err)
+{
+    return is_marked(err) || is_cleanup(err);
 }
 
 static void add(const struct cluster_outcome *part, struct str *out)
 {
     struct str whole = {0};
     error_whole_add(part->err, &whole);
-    if (cluster_outcome_is_derived(part->err))
+    if (is_marked(part->err))
         str_drop(&whole, strlen(EXECUTE_DERIVED));
     str_printf(out, "From %s:\n%s", part->task, str_text(&whole));
     str_release(&whole);

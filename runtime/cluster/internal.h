@@ -152,7 +152,7 @@ struct cluster_outcome {
     const struct error *err; /* NULL: it went well */
 };
 
-/* Whether another error is its cause: its text begins with EXECUTE_DERIVED. */
+/* Whether another error is its cause: it says so (EXECUTE_DERIVED), or the task cleaned up. */
 bool cluster_outcome_is_derived(const struct error *err);
 
 /*

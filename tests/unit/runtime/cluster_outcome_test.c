@@ -38,3 +38,17 @@ TEST(several_causes)
                          "1 successful operations.\n"
                          "1 derived errors ignored.");
 }
+
+/* A stock task that is told to clean up while it runs does not mark what it says. */
+TEST(a_stock_task_that_has_cleaned_up)
+{
+    const struct error cleanup = {.code = ABORTED, .text = "Cleanup 12\n\t [[{{node x_R6}}]]"};
+    const struct error cause = {.code = INVALID, .text = "no"};
+    const struct error own = {.code = ABORTED, .text = "Cleanup is not done"};
+    const struct cluster_outcome parts[] = {{"/job:a", &cleanup}, {"/job:b", &cause}};
+    CHECK_FAILS(cluster_outcome_report(parts, 2, &err), &err, INVALID);
+    CHECK_TEXT(err.text, "From /job:b:\nno");
+    CHECK_FAILS(cluster_outcome_report(parts, 1, &err), &err, ABORTED);
+    CHECK_TEXT(err.text, "From /job:a:\nCleanup 12\n\t [[{{node x_R6}}]]");
+    CHECK(!cluster_outcome_is_derived(&cause) && !cluster_outcome_is_derived(&own));
+}

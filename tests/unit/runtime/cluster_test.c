@@ -359,6 +359,34 @@ TEST(a_dead_branch_crosses_tasks)
     stop();
 }
 
+/* A stock task only takes what reads a receive for dead, not what merely runs after it. */
+TEST(what_runs_after_a_dead_branch_of_another_task)
+{
+    start();
+    struct edge x = placeholder(world, "x", F32);
+    struct edge less = node2(world, "Less", "less", x, scalar(world, "ten", 10));
+    struct edge split = on(1, node2(world, "Switch", "split", x, less));
+    struct edge yes = on(2, node1(world, "Neg", "yes", builder_output(split, 1)));
+    struct edge after = on(0, node1(world, "Neg", "after", scalar(world, "c", 4)));
+    graph_add_control(world->graph, after.from, yes.from);
+    struct edge no = on(0, node1(world, "Neg", "no", split));
+    on(1, node2(world, "Merge", "merge", no, after));
+    extend(session, world);
+    struct graph *parts[TASKS];
+    int count = parts_of("after", parts), seen = 0;
+    for (int i = 0; i < count; i++) {
+        const struct node *node = graph_find(parts[i], "after");
+        const struct node *before = node ? node->controls[node->controls_count - 1] : NULL;
+        if (before && !strcmp(before->op->name, "Identity"))
+            seen += !strcmp(before->inputs[0].from->op->name, "_Recv");
+        graph_free(parts[i]);
+    }
+    CHECK_INT(seen, 1);
+    CHECK(fetch_number(session, "x", 3, "merge") == -4);
+    CHECK(fetch_number(session, "x", 11, "merge") == -11);
+    stop();
+}
+
 TEST(a_loop_over_tasks)
 {
     start();
