@@ -109,6 +109,25 @@ static bool is_odd(const char *text)
     return colon && colon[1] == '0' && colon[2];
 }
 
+/* Gradients that a client makes of a loop ask it for values that its master would add. */
+static bool fail_output(const struct graph *graph, const struct node *node, const char *text,
+                        struct error *err)
+{
+    const char *colon = strrchr(text, ':');
+    char *name = alloc_text_n(text, colon ? (size_t)(colon - text) : 0);
+    const struct node *from = graph_find(graph, name);
+    free(name);
+    if (!from)
+        return error_prefix(err, "Node '%s': input ", node->name);
+    bool flows = strstr(from->op->name, "While") || strstr(from->op->name, "If");
+    return fail(err, INVALID,
+                "Node '%s': Connecting to invalid output %s of source node %s which has %d "
+                "outputs.%s",
+                node->name, colon + 1, from->name, from->outputs_count,
+                flows ? " Try using tf.compat.v1.experimental.output_all_intermediates(True)."
+                      : "");
+}
+
 static bool link_input(struct graph *graph, const struct node *node, const char *text,
                        struct links *links, struct error *err)
 {
@@ -130,7 +149,7 @@ static bool link_input(struct graph *graph, const struct node *node, const char 
     if (!graph_edge(graph, text, &edge, err)) {
         if (err->code == NOT_FOUND)
             return fail(err, INVALID, "Node '%s': Unknown input node '%s'", node->name, text);
-        return error_prefix(err, "Node '%s': input ", node->name);
+        return fail_output(graph, node, text, err);
     }
     links->inputs[links->inputs_count++] = edge;
     return true;

@@ -95,6 +95,52 @@ bool kernel_exists(const struct node *node, enum device_type type)
     return node->op->flow || find(node, type, &tried);
 }
 
+/* "DT_FLOAT". */
+static void add_type(int type, struct str *text)
+{
+    str_add(text, "DT_");
+    for (const char *name = dtype_name(type); *name; name++)
+        str_add_char(text, *name >= 'a' && *name <= 'z' ? (char)(*name - 'a' + 'A') : *name);
+}
+
+/* Of attributes, those that are one value each. */
+static void add_attrs(const struct node *node, struct str *text)
+{
+    const char *before = "these attrs: [";
+    for (int i = 0; i < node->attrs_count; i++) {
+        const struct attr *attr = &node->attrs[i];
+        if (attr->count != 1 || attr->name[0] == '_' || attr->is_list)
+            continue;
+        size_t size = text->size;
+        str_printf(text, "%s%s=", before, attr->name);
+        if (attr->kind == ATTR_TYPE)
+            add_type(attr->types[0], text);
+        else if (attr->kind == ATTR_INT)
+            str_printf(text, "%lld", (long long)attr->ints[0]);
+        else if (attr->kind == ATTR_BOOL)
+            str_add(text, attr->bools[0] ? "true" : "false");
+        else if (attr->kind == ATTR_STRING)
+            str_printf(text, "\"%.*s\"", (int)attr->strings[0].size, attr->strings[0].data);
+        else
+            text->size = size;
+        before = text->size > size ? ", " : before;
+    }
+    str_add(text, *before == ',' ? "]" : "these attrs: []");
+}
+
+static void add_kernel(const struct kernel *kernel, struct str *text)
+{
+    const char *before = "; T in [";
+    str_printf(text, "  device='%s'", device_type_name(kernel->device));
+    for (int t = 1; t < DTYPE_COUNT; t++)
+        if (kernel->dtypes & BIT(t)) {
+            str_add(text, before);
+            add_type(t, text);
+            before = ", ";
+        }
+    str_add(text, *before == ',' ? "]\n" : "\n");
+}
+
 const struct kernel *kernel_find(const struct node *node, enum device_type type,
                                  struct error *err)
 {
@@ -104,20 +150,15 @@ const struct kernel *kernel_find(const struct node *node, enum device_type type,
         return kernel;
 
     struct str text = {0};
-    str_printf(&text, "No kernel was registered for op '%s' on %s (node '%s'", node->op->name,
-               device_type_name(type), node->name);
-    for (int i = 0; i < node->attrs_count; i++)
-        if (node->attrs[i].kind == ATTR_TYPE && node->attrs[i].count == 1)
-            str_printf(&text, ", %s=%s", node->attrs[i].name,
-                       dtype_name(node->attrs[i].types[0]));
-    str_add(&text, ")");
-    for (int i = 0; i < tried.count; i++) {
-        str_printf(&text, "%s%s",
-                   i ? "; " : ". There are: ", device_type_name(tried.kernels[i]->device));
-        for (int t = 1; t < DTYPE_COUNT; t++)
-            if (tried.kernels[i]->dtypes & BIT(t))
-                str_printf(&text, " %s", dtype_name(t));
-    }
+    str_printf(&text, "No OpKernel was registered to support Op '%s' used by {{node %s}} with ",
+               node->op->name, node->name);
+    add_attrs(node, &text);
+    str_printf(&text, "\nRegistered devices: [%s]\nRegistered kernels:\n",
+               device_type_name(type));
+    for (int i = 0; i < tried.count; i++)
+        add_kernel(tried.kernels[i], &text);
+    if (!tried.count)
+        str_add(&text, "  <no registered kernels>\n");
     fail(err, UNIMPLEMENTED, "%s", str_text(&text));
     str_release(&text);
     return NULL;

@@ -58,12 +58,13 @@ static bool check_fetch(const struct partial *partial, int fetch, const bool *fe
                         struct error *err)
 {
     int feeds_count = partial->plan->subgraph->feeds_count;
-    bool *needed = alloc_array((size_t)feeds_count, sizeof(*needed)), ok = true;
+    bool *needed = alloc_array((size_t)feeds_count, sizeof(*needed));
     prune_feeds_of(partial->plan->subgraph, fetch, needed);
-    for (int i = 0; i < feeds_count; i++)
-        ok = ok && (!needed[i] || fed[i]);
+    int lacking = 0;
+    while (lacking < feeds_count && (!needed[lacking] || fed[lacking]))
+        lacking++;
     free(needed);
-    return ok || partial_names_too_early(&partial->names, fetch, err);
+    return lacking == feeds_count || partial_names_too_early(&partial->names, lacking, err);
 }
 
 /* --- a call --- */

@@ -88,9 +88,9 @@ void partial_names_done(struct partial_request *request)
     free(request->fetches);
 }
 
-bool partial_names_too_early(const struct partial_names *all, int fetch, struct error *err)
+bool partial_names_too_early(const struct partial_names *all, int feed, struct error *err)
 {
     return fail(err, INVALID,
                 "Fetch %s can't be computed from the feeds that have been fed so far.",
-                all->names->fetches[fetch]);
+                all->names->feeds[feed]);
 }

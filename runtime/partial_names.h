@@ -34,5 +34,6 @@ bool partial_names_find(const struct partial_names *all, const struct session_ru
 void partial_names_use(struct partial_names *all, const struct partial_request *request);
 void partial_names_done(struct partial_request *request);
 
-/* INVALID: a fetch does not follow from the feeds so far. */
-bool partial_names_too_early(const struct partial_names *all, int fetch, struct error *err);
+/* INVALID: a fetch does not follow from the feeds so far.  TensorFlow names the feed it lacks.
+ */
+bool partial_names_too_early(const struct partial_names *all, int feed, struct error *err);

@@ -246,8 +246,7 @@ static struct node *add_control_pair(struct cutter *cutter, const struct node *f
                                      const struct device *device)
 {
     struct node *dummy = add_dummy(cutter, from);
-    struct node *node =
-        dummy ? add_pair(cutter, (struct edge){dummy, 0}, from, device) : NULL;
+    struct node *node = dummy ? add_pair(cutter, (struct edge){dummy, 0}, from, device) : NULL;
     if (!node || !cutter->branches)
         return node;
     char *name = alloc_printf("%s/run", node->name);

@@ -85,8 +85,7 @@ static bool init_group(struct placer *placer, const struct node *node, struct er
         struct error none;
         const struct kernel *kernel = kernel_find(node, placer->devices[0].type, &none);
         assert(!kernel);
-        return fail(err, INVALID, "Cannot assign a device for operation %s: %s", node->name,
-                    none.text);
+        return fail(err, INVALID, "%s\n\t [[%s]]", none.text, node->name);
     }
     if (node->requested_device[0] && !group->kept) {
         group->wish = alloc_bytes(sizeof(*group->wish));
@@ -283,12 +282,16 @@ static bool fail_choice(const struct placer *placer, const struct node *node,
         str_printf(&known, "%s%s", i ? ", " : "", names[i]);
     if (group->wish)
         device_name_text(group->wish, wish, sizeof(wish));
+    const char *asked = node->requested_device[0] ? node->requested_device : wish;
     fail(err, INVALID,
          "Cannot assign a device for operation %s: {{node %s}} was explicitly assigned to %s "
          "but available devices are [ %s ]. Make sure the device specification refers to a "
-         "valid device.\n\t [[%s]]",
-         node->name, node->name, node->requested_device[0] ? node->requested_device : wish,
-         str_text(&known), node->name);
+         "valid device.%s\n\t [[%s]]",
+         node->name, node->name, asked, str_text(&known),
+         strstr(asked, "GPU")
+             ? " The requested device appears to be a GPU, but CUDA is not enabled."
+             : "",
+         node->name);
     str_release(&known);
     free(names);
     return false;

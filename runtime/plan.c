@@ -76,9 +76,10 @@ bool plan_check_runnable(const struct node *node, struct error *err)
     if (is_op(node, "Placeholder") || is_op(node, "PlaceholderV2")) {
         const struct shape *shape = node_attr_shape(node, "shape");
         char text[SHAPE_TEXT_BYTES];
-        return fail(err, INVALID, "%s%s' with dtype %s and shape %s", must_feed, node->name,
-                    dtype_name(node->output_types[0]),
-                    shape ? shape_text(shape, text, sizeof(text)) : "<unknown>");
+        bool shaped = shape && shape->rank > 0;
+        return fail(err, INVALID, "%s%s' with dtype %s%s%s", must_feed, node->name,
+                    dtype_name(node->output_types[0]), shaped ? " and shape " : "",
+                    shaped ? shape_text(shape, text, sizeof(text)) : "");
     }
     return true;
 }

@@ -38,20 +38,47 @@ static struct node *find_target(const struct graph *graph, const char *text)
     return node;
 }
 
+/* Errors in TensorFlow's words: how many outputs the node has, where it is there. */
+static bool find_feed(const struct graph *graph, const char *name, struct edge *edge,
+                      struct error *err)
+{
+    if (graph_edge(graph, name, edge, err))
+        return true;
+    if (err->code == NOT_FOUND)
+        return fail(err, NOT_FOUND, "FeedInputs: unable to find feed output %s", name);
+    const struct node *node = find_target(graph, name);
+    return node ? fail(err, INVALID, "FeedInputs: %s should have output index < %d", name,
+                       node->outputs_count)
+                : error_prefix(err, "feed ");
+}
+
+static bool find_fetch(const struct graph *graph, const char *name, struct edge *edge,
+                       struct error *err)
+{
+    if (graph_edge(graph, name, edge, err))
+        return true;
+    if (err->code == NOT_FOUND)
+        return fail(err, NOT_FOUND, "FetchOutputs node %s: not found", name);
+    const struct node *node = find_target(graph, name);
+    return node ? fail(err, INVALID, "FetchOutputs %s: output index too large, must be < %d",
+                       name, node->outputs_count)
+                : error_prefix(err, "fetch ");
+}
+
 static bool find_names(struct names *names, const struct session_run *run, struct error *err)
 {
     if (!run->fetches_count && !run->targets_count)
         return fail(err, INVALID, "Must specify at least one target to fetch or execute.");
     for (int i = 0; i < run->feeds_count; i++)
-        if (!graph_edge(names->graph, run->feeds[i], &names->feeds[i], err))
-            return error_prefix(err, "feed ");
+        if (!find_feed(names->graph, run->feeds[i], &names->feeds[i], err))
+            return false;
     for (int i = 0; i < run->fetches_count; i++)
-        if (!graph_edge(names->graph, run->fetches[i], &names->fetches[i], err))
-            return error_prefix(err, "fetch ");
+        if (!find_fetch(names->graph, run->fetches[i], &names->fetches[i], err))
+            return false;
     for (int i = 0; i < run->targets_count; i++) {
         names->targets[i] = find_target(names->graph, run->targets[i]);
         if (!names->targets[i])
-            return fail(err, NOT_FOUND, "target '%s': there is no such node in the graph",
+            return fail(err, NOT_FOUND, "PruneForTargets: Some target nodes not found: %s ",
                         run->targets[i]);
     }
     return true;
@@ -64,8 +91,8 @@ static bool find_connections(struct names *names, const struct session_run *run,
         const struct session_connection *told = &run->connections[i];
         struct connection *found = &names->connections[i];
         struct error unknown;
-        if (!graph_edge(names->graph, told->to, &found->to, err))
-            return error_prefix(err, "feed ");
+        if (!find_feed(names->graph, told->to, &found->to, err))
+            return false;
         if (!graph_edge(names->graph, told->from, &found->from, &unknown))
             return fail(err, INVALID, "Requested tensor connection from unknown node: \"%s\".",
                         told->from);

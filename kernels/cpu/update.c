@@ -19,7 +19,7 @@ static bool make_exclusive_locked(const struct kernel_call *call, struct variabl
     if (variable_make_exclusive_locked(variable, err))
         return true;
     if (err->code == PRECONDITION && !dtype_is_ref(call->node->input_types[0]))
-        err->code = INTERNAL; /* what TensorFlow says of a resource without a value */
+        (void)fail(err, INTERNAL, "Invalid variable reference."); /* as TensorFlow says it */
     return false;
 }
 

@@ -212,7 +212,7 @@ static bool json_run(struct kernel_call *call, struct error *err)
         json_decref(root);
         str_release(&bytes);
         if (!ok)
-            return fail(err, INVALID, "Error while parsing JSON record %lld at line %d: %s",
+            return fail(err, INVALID, "Error while parsing JSON: record %lld, line %d: %s",
                         (long long)i, problem.line, root ? "not an Example" : problem.text);
     }
     return true;

@@ -65,7 +65,7 @@ static bool raw_run(struct kernel_call *call, struct error *err)
             return fail(err, INVALID,
                         "DecodeRaw requires input strings to all be the same size, but element "
                         "%lld has size %zu != %zu",
-                        (long long)i, texts[i].size, size);
+                        (long long)i, size, texts[i].size); /* in this order, as TensorFlow */
     if (size % dtype_size(dtype))
         return fail(err, INVALID,
                     "Input to DecodeRaw has length %zu that is not a multiple of %zu, the size "

@@ -6,9 +6,20 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/str.h"
+#include "kernels/io/base64.h"
 #include "kernels/list.h"
 #include "runtime/io/gzip.h"
 #include "runtime/tensor_pb.h"
+
+static bool fail_parse(const struct tensor_string *bytes, struct error *err)
+{
+    struct str text = {0};
+    kernel_base64(bytes->data, bytes->size, &text);
+    bool ok = fail(err, INVALID, "Could not parse `serialized` as TensorProto, base64: %s",
+                   str_text(&text));
+    str_release(&text);
+    return ok;
+}
 
 static bool parse_run(struct kernel_call *call, struct error *err)
 {
@@ -21,7 +32,7 @@ static bool parse_run(struct kernel_call *call, struct error *err)
                     shape_text(&serialized->shape, text, sizeof(text)));
     const struct tensor_string *bytes = tensor_strings(serialized);
     if (!tensor_parse(&value, bytes->data, bytes->size, err))
-        return error_prefix(err, "Could not parse `serialized` as TensorProto: ");
+        return fail_parse(bytes, err);
     if (value.dtype != dtype) {
         fail(err, INVALID, "Type mismatch between parsed tensor (%s) and dtype (%s)",
              dtype_name(value.dtype), dtype_name(dtype));

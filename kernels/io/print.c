@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "kernels/ref/summarize.h"
+#include "runtime/io/file.h"
 #include "runtime/kernel.h"
 
 /* --- Print: how often a node has printed --- */
@@ -66,7 +67,7 @@ static bool print_v2_run(struct kernel_call *call, struct error *err)
     bool is_file = !strncmp(name, prefix, strlen(prefix));
     FILE *out = is_file ? fopen(name + strlen(prefix), "ab") : find_stream(name);
     if (!out && is_file)
-        return error_errno(err, NOT_FOUND, "%s", name);
+        return file_error_stock(err, name + strlen(prefix));
     if (!out)
         return fail(err, INVALID, "Unknown output stream: %s, or file name", name);
     struct str line = {0};

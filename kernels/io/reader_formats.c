@@ -12,8 +12,9 @@
 static bool check_file(const char *path, struct error *err)
 {
     struct stat status;
-    return stat(path, &status) || !S_ISDIR(status.st_mode) ||
-           fail(err, PRECONDITION, "%s; Is a directory", path);
+    if (stat(path, &status))
+        return file_error_stock(err, path);
+    return !S_ISDIR(status.st_mode) || fail(err, PRECONDITION, "%s; Is a directory", path);
 }
 
 static void number_key(struct str *key, const char *path, int64_t number)

@@ -63,9 +63,9 @@ static bool reader_read(const struct node *node, void **out, struct error *err)
 static struct resource *reader_make(const void *spec, const char *name,
                                     struct kernel_call *call, struct error *err)
 {
-    (void)call;
+    (void)name;
     (void)err;
-    return kernel_reader_resource(kernel_reader_new(spec, name));
+    return kernel_reader_resource(kernel_reader_new(spec, call->node->name));
 }
 
 static const struct handle_class reader_class = {

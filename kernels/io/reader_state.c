@@ -72,13 +72,26 @@ static bool parse(struct reader_state *state, const uint8_t *at, const uint8_t *
     return true;
 }
 
+/* The state as C would write it. */
+static void fail_parse(const char *reader, const uint8_t *bytes, size_t size, struct error *err)
+{
+    struct str text = {0};
+    for (size_t i = 0; i < size; i++)
+        if (bytes[i] < ' ' || bytes[i] > '~')
+            str_printf(&text, "\\%03o", bytes[i]);
+        else
+            str_printf(&text, "%s%c", strchr("\"'\\", bytes[i]) ? "\\" : "", bytes[i]);
+    (void)fail(err, INVALID, "Could not parse state for %s: %s", reader, str_text(&text));
+    str_release(&text);
+}
+
 bool kernel_reader_state_read(struct reader_state *state, const void *bytes, size_t size,
                               const char *reader, struct error *err)
 {
     struct reader_state read = {0};
     bool ok = !size || parse(&read, bytes, (const uint8_t *)bytes + size);
     if (!ok)
-        fail(err, INVALID, "Could not parse state for %s", reader);
+        fail_parse(reader, bytes, size, err);
     else if (read.started < 0 || read.finished < 0 || read.records < 0)
         ok = fail(err, INVALID, "Unexpected negative value when restoring in %s", reader);
     else if (read.started > read.finished)

@@ -1,27 +1,36 @@
 /* string_base64.c - base64 in the alphabet that is safe in web addresses. */
 
+#include "kernels/io/base64.h"
+
 #include "kernels/ref/numbers.h"
 
 #include "base/str.h"
 
-static const char alphabet[] =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+#define LETTERS_AND_DIGITS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 
-static void encode(const struct tensor_string *in, bool pad, struct str *out)
+static const char alphabet[] = LETTERS_AND_DIGITS "-_";
+static const char plain[] = LETTERS_AND_DIGITS "+/";
+
+static void encode(const uint8_t *bytes, size_t size, const char *digits, bool pad,
+                   struct str *out)
 {
-    const uint8_t *bytes = (const uint8_t *)in->data;
-    for (size_t i = 0; i < in->size; i += 3) {
-        size_t left = in->size - i;
+    for (size_t i = 0; i < size; i += 3) {
+        size_t left = size - i;
         uint32_t group = (uint32_t)bytes[i] << 16;
         group |= left > 1 ? (uint32_t)bytes[i + 1] << 8 : 0;
         group |= left > 2 ? bytes[i + 2] : 0;
         for (size_t k = 0; k < 4; k++) {
             if (k <= left)
-                str_add_char(out, alphabet[group >> (18 - 6 * k) & 63]);
+                str_add_char(out, digits[group >> (18 - 6 * k) & 63]);
             else if (pad)
                 str_add_char(out, '=');
         }
     }
+}
+
+void kernel_base64(const void *bytes, size_t size, struct str *out)
+{
+    encode(bytes, size, plain, true, out);
 }
 
 static bool encode_run(struct kernel_call *call, struct error *err)
@@ -32,7 +41,8 @@ static bool encode_run(struct kernel_call *call, struct error *err)
     struct str text = {0};
     for (int64_t i = 0; out && i < out->count; i++) {
         str_clear(&text);
-        encode(tensor_strings(in) + i, pad, &text);
+        const struct tensor_string *string = tensor_strings(in) + i;
+        encode((const uint8_t *)string->data, string->size, alphabet, pad, &text);
         tensor_set_string(out, i, str_text(&text), text.size);
     }
     str_release(&text);
@@ -54,9 +64,7 @@ static bool decode(const struct tensor_string *in, struct str *out, struct error
     for (size_t i = 0; i < size; i++) {
         const char *digit = in->data[i] ? strchr(alphabet, in->data[i]) : NULL;
         if (!digit)
-            return fail(err, INVALID,
-                        "Invalid character found in base64. It is byte %d, at position %zu",
-                        (uint8_t)in->data[i], i);
+            return fail(err, INVALID, "Invalid character found in base64.");
         group = group << 6 | (uint32_t)(digit - alphabet);
         bits += 6;
         if (bits >= 8) {

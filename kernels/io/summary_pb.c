@@ -118,7 +118,7 @@ static bool merge_values(const struct kernel_call *call, struct arena *arena, st
             for (size_t v = 0; v < part->n_value; v++) {
                 const char *tag = part->value[v]->tag;
                 if (tag[0] && map_has(tags, tag))
-                    return fail(err, INVALID, "Duplicate tag %s found in summary inputs", tag);
+                    return fail(err, INVALID, "Duplicate tag %s found in summary inputs ", tag);
                 map_set(tags, tag, part);
                 all[merged->n_value++] = part->value[v];
             }
@@ -208,8 +208,9 @@ bool kernel_summary_histogram(const struct kernel_call *call, int first, struct 
     char *name = tag_of(arena, tag, 0);
     for (int64_t i = 0; i < values->count; i++)
         if (!isfinite(tensor_number(values, i)))
-            return fail(err, INVALID, "%s in summary histogram for: %s",
-                        isnan(tensor_number(values, i)) ? "Nan" : "Infinity",
+            return fail(err, INVALID, "%s for: %s",
+                        isnan(tensor_number(values, i)) ? "Nan in summary histogram"
+                                                        : "Infinity in Histogram",
                         first ? name : call->node->name);
     Tensorflow__HistogramProto *histogram = arena_alloc(arena, sizeof(*histogram));
     tensorflow__histogram_proto__init(histogram);

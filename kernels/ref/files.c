@@ -10,6 +10,7 @@
 #include "kernels/ref/files_v1.h"
 #include "kernels/ref/numbers.h"
 #include "runtime/io/bundle.h"
+#include "runtime/io/file.h"
 
 /* A string element as text, NUL-terminated; the caller frees. */
 static char *text_of(const struct tensor *tensor, int64_t index)
@@ -55,8 +56,7 @@ static bool make_folder(const char *prefix, struct error *err)
     if (!slash || slash == prefix)
         return true;
     char *folder = alloc_text_n(prefix, (size_t)(slash - prefix));
-    bool made = mkdir(folder, 0777) == 0 || errno == EEXIST ||
-                error_errno(err, errno == ENOENT ? NOT_FOUND : DENIED, "%s", folder);
+    bool made = mkdir(folder, 0777) == 0 || errno == EEXIST || file_error_stock(err, folder);
     free(folder);
     return made;
 }
@@ -140,7 +140,10 @@ static bool check_keys(struct bundle_reader *reader, const struct tensor *names,
     for (int64_t i = 0; ok && i < names->count; i++) {
         struct bundle_item item;
         char *name = text_of(names, i);
-        ok = bundle_reader_find(reader, name, &item, err);
+        ok = bundle_reader_find(reader, name, &item, err) ||
+             (err->code == NOT_FOUND
+                  ? fail(err, NOT_FOUND, "Key %s not found in checkpoint", name)
+                  : false);
         free(name);
     }
     return ok;
@@ -194,6 +197,22 @@ static bool restore_run(struct kernel_call *call, struct error *err)
     return ok;
 }
 
+static bool check_parts(const char *const *prefixes, int count, struct error *err)
+{
+    bool ok = true;
+    for (int i = 0; ok && i < count; i++) {
+        char *index = alloc_printf("%s.index", prefixes[i]);
+        struct stat status;
+        ok = !stat(index, &status) || errno != ENOENT ||
+             fail(err, INVALID,
+                  "allow_missing_files was set to false and %s did not exist.NOT_FOUND: %s not "
+                  "found",
+                  prefixes[i], prefixes[i]);
+        free(index);
+    }
+    return ok;
+}
+
 static bool merge_run(struct kernel_call *call, struct error *err)
 {
     const struct tensor *prefixes = kernel_in(call, 0);
@@ -204,7 +223,8 @@ static bool merge_run(struct kernel_call *call, struct error *err)
     for (int64_t i = 0; i < prefixes->count; i++)
         parts[i] = text_of(prefixes, i);
     char *destination = text_of(kernel_in(call, 1), 0);
-    bool ok = make_folder(destination, err) &&
+    bool ok = check_parts((const char *const *)parts, (int)prefixes->count, err) &&
+              make_folder(destination, err) &&
               bundle_merge((const char *const *)parts, (int)prefixes->count, destination,
                            node_attr_bool(call->node, "delete_old_dirs", true), err);
     for (int64_t i = 0; i < prefixes->count; i++)
@@ -253,7 +273,7 @@ static bool read_file_run(struct kernel_call *call, struct error *err)
         return fail(err, INVALID, "filename must be a scalar");
     char *name = text_of(kernel_in(call, 0), 0);
     FILE *file = fopen(name, "rb");
-    bool ok = file != NULL || error_errno(err, NOT_FOUND, "%s", name);
+    bool ok = file != NULL || file_error_stock(err, name);
     struct str contents = {0};
     char block[65536];
     for (size_t n; ok && (n = fread(block, 1, sizeof(block), file)) > 0;) {
@@ -261,7 +281,7 @@ static bool read_file_run(struct kernel_call *call, struct error *err)
         ok = (int64_t)contents.size <= LIMIT_TENSOR_BYTES || fail(err, EXHAUSTED, "%s", name);
     }
     if (file && ferror(file))
-        ok = error_errno(err, INTERNAL, "%s", name);
+        ok = file_error_stock(err, name);
     if (file)
         fclose(file);
     free(name);
@@ -290,7 +310,7 @@ static bool write_file_run(struct kernel_call *call, struct error *err)
     if (file)
         ok = (fclose(file) == 0) && ok;
     if (!ok)
-        (void)error_errno(err, NOT_FOUND, "%s", name);
+        (void)file_error_stock(err, name);
     free(name);
     return ok;
 }

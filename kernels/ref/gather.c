@@ -152,7 +152,7 @@ static bool bad_index(const struct tensor *indices, const struct nd *plan, int64
 {
     char row[ROW_TEXT_BYTES], text[SHAPE_TEXT_BYTES];
     return fail(err, INVALID, "indices[%lld] = %s does not index into shape %s", (long long)i,
-                kernel_row_text(indices, i, plan->depth, row, sizeof(row)),
+                kernel_row_text(indices, i, plan->depth, ", ", row, sizeof(row)),
                 shape_text(shape, text, sizeof(text)));
 }
 
@@ -160,10 +160,11 @@ static bool bad_param_index(const struct kernel_call *call, const struct nd *pla
                             const struct shape *shape, struct error *err)
 {
     char row[ROW_TEXT_BYTES], text[SHAPE_TEXT_BYTES];
-    return fail(
-        err, INVALID, "indices[%lld] = %s does not index into param shape %s, node name: %s",
-        (long long)i, kernel_row_text(kernel_in(call, 1), i, plan->depth, row, sizeof(row)),
-        shape_text(shape, text, sizeof(text)), call->node->name);
+    return fail(err, INVALID,
+                "indices[%lld] = %s does not index into param shape %s, node name: %s",
+                (long long)i,
+                kernel_row_text(kernel_in(call, 1), i, plan->depth, ", ", row, sizeof(row)),
+                shape_text(shape, text, sizeof(text)), call->node->name);
 }
 
 static bool gather_nd(struct kernel_call *call, const struct tensor *params, struct error *err)

@@ -233,12 +233,12 @@ bool kernel_scalar(const struct kernel_call *call, int input, const char *what, 
     return true;
 }
 
-const char *kernel_row_text(const struct tensor *indices, int64_t row, int depth, char *out,
-                            size_t size)
+const char *kernel_row_text(const struct tensor *indices, int64_t row, int depth,
+                            const char *between, char *out, size_t size)
 {
     size_t used = 0;
     for (int d = 0; d < depth && used < size; d++)
-        used += (size_t)snprintf(out + used, size - used, "%s%lld", d ? ", " : "[",
+        used += (size_t)snprintf(out + used, size - used, "%s%lld", d ? between : "[",
                                  (long long)tensor_integer(indices, row * depth + d));
     if (used < size)
         (void)snprintf(out + used, size - used, depth ? "]" : "[]");

@@ -17,10 +17,11 @@
  */
 bool kernel_go_on(struct kernel_call *call, struct error *err) CHECKED;
 
-/* A row of indices as "[0, 5]", cut off where it does not fit; returns `out`. */
+/* A row of indices as "[0, 5]", or with what else is `between`; cut off where it does not fit.
+ */
 enum { ROW_TEXT_BYTES = 160 };
-const char *kernel_row_text(const struct tensor *indices, int64_t row, int depth, char *out,
-                            size_t size);
+const char *kernel_row_text(const struct tensor *indices, int64_t row, int depth,
+                            const char *between, char *out, size_t size);
 
 /* Elements as numbers.  Reading loses nothing but for 64-bit integers beyond 2^53. */
 typedef double kernel_load(const void *data, int64_t index);

@@ -71,8 +71,9 @@ static bool check_variables_locked(const struct kernel_call *call,
     for (int i = 0; i < count; i++) {
         const struct tensor *value = &variables[i]->value;
         if (value->dtype == DTYPE_NONE)
-            return fail(err, by_ref ? PRECONDITION : INTERNAL,
-                        "Attempting to use uninitialized value %s", variables[i]->name);
+            return by_ref ? fail(err, PRECONDITION, "Attempting to use uninitialized value %s",
+                                 variables[i]->name)
+                          : fail(err, INTERNAL, "Invalid variable reference.");
         if (value->dtype != dtype)
             return fail(err, INVALID, "variable '%s' holds %s, its gradient is %s",
                         variables[i]->name, dtype_name(value->dtype), dtype_name(dtype));

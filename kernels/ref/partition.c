@@ -139,15 +139,15 @@ static bool sparse_to_dense_run(struct kernel_call *call, struct error *err)
         for (int d = 0; d < depth; d++) {
             int64_t index = tensor_integer(indices, i * depth + d);
             if (index < 0 || index >= shape.dims[d])
-                return fail(err, INVALID,
-                            "indices[%lld] = %s is out of bounds: need 0 <= index < %s",
-                            (long long)i, kernel_row_text(indices, i, depth, row, sizeof(row)),
-                            shape_text(&shape, text, sizeof(text)));
+                return fail(
+                    err, INVALID, "indices[%lld] = %s is out of bounds: need 0 <= index < %s",
+                    (long long)i, kernel_row_text(indices, i, depth, ",", row, sizeof(row)),
+                    shape_text(&shape, text, sizeof(text)));
             place = place * shape.dims[d] + index;
         }
         if (validate && place <= last)
             return fail(err, INVALID, "indices[%lld] = %s is %s", (long long)i,
-                        kernel_row_text(indices, i, depth, row, sizeof(row)),
+                        kernel_row_text(indices, i, depth, ",", row, sizeof(row)),
                         place == last ? "repeated"
                                       : "out of order. Many sparse ops require sorted "
                                         "indices.\n    Use `tf.sparse.reorder` to create a "

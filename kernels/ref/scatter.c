@@ -152,7 +152,7 @@ static bool bad_indices(const struct tensor *indices, int64_t i, int depth,
 {
     char row[ROW_TEXT_BYTES], text[SHAPE_TEXT_BYTES];
     return fail(err, INVALID, "indices[%lld] = %s does not index into shape %s", (long long)i,
-                kernel_row_text(indices, i, depth, row, sizeof(row)),
+                kernel_row_text(indices, i, depth, ", ", row, sizeof(row)),
                 shape_text(shape, text, sizeof(text)));
 }
 

@@ -114,7 +114,7 @@ static bool check_picks(const struct tensor *indices, const struct tensor *ids, 
     for (int64_t i = 0; i < indices->count; i++) {
         int64_t index = tensor_integer(indices, i);
         if (index < 0 || index >= rows)
-            return fail(err, INVALID, "indices[%lld] == %lld out of range [0, %lld)",
+            return fail(err, INVALID, "Bad: indices[%lld] == %lld out of range [0, %lld)",
                         (long long)i, (long long)index, (long long)rows);
     }
     return true;

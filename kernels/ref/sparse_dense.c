@@ -41,8 +41,10 @@ static bool read_product(const struct kernel_call *call, struct product *p, stru
     if (p->inner != inner)
         return fail(err, INVALID,
                     "Cannot multiply A and B because inner dimension does not "
-                    "match: %lld vs. %lld.",
-                    (long long)p->inner, (long long)inner);
+                    "match: %lld vs. %lld.  Did you forget a transpose?  Dimensions of A: "
+                    "[%lld, %lld).  Dimensions of B: [%lld,%lld]",
+                    (long long)p->inner, (long long)inner, (long long)a[0], (long long)a[1],
+                    (long long)b[0], (long long)b[1]);
     return true;
 }
 

@@ -42,13 +42,23 @@ static bool resolve(const struct tensor *from, const struct tensor *to, struct s
             return fail(err, INVALID,
                         "reshape cannot infer the missing input size for an empty "
                         "tensor unless all specified input sizes are non-zero");
+        new->dims[unknown] = 1; /* as the message shows it */
+        if (total % known)
+            return fail(err, INVALID,
+                        "Input to reshape is a SparseTensor with %lld dense values, but the "
+                        "requested shape requires a multiple of %lld. input_shape=%s "
+                        "output_shape=%s",
+                        (long long)total, (long long)known, shape_text(old, a, sizeof(a)),
+                        shape_text(new, b, sizeof(b)));
         new->dims[unknown] = total / known;
-        known *= total / known;
+        known = total;
     }
     if (known != total)
         return fail(err, INVALID,
-                    "Input to reshape is a tensor of shape %s, which does not fit shape %s",
-                    shape_text(old, a, sizeof(a)), shape_text(new, b, sizeof(b)));
+                    "Input to reshape is a tensor with %lld dense values, but the requested "
+                    "shape has %lld. input_shape=%s output_shape=%s",
+                    (long long)total, (long long)known, shape_text(old, a, sizeof(a)),
+                    shape_text(new, b, sizeof(b)));
     return true;
 }
 

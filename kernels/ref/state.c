@@ -158,10 +158,11 @@ static bool check_shape_locked(const struct variable *variable, const struct ten
     if ((!has && !ref) || shape_compatible(shape, &value->shape))
         return true;
     return fail(err, INVALID,
-                "Assign requires shapes of both tensors to match. lhs shape= %s rhs shape= %s "
-                "(variable '%s')",
-                shape_text(shape, a, sizeof(a)), shape_text(&value->shape, b, sizeof(b)),
-                variable->name);
+                ref ? "Assign requires shapes of both tensors to match. lhs shape= %s rhs "
+                      "shape= %s"
+                    : "Trying to assign to variable with tensor with wrong shape. Expected %s "
+                      "got %s",
+                shape_text(shape, a, sizeof(a)), shape_text(&value->shape, b, sizeof(b)));
 }
 
 /* The first assignment settles the type. */
@@ -298,7 +299,8 @@ static bool destroy_run(struct kernel_call *call, struct error *err)
     struct variable *variable = other ? NULL : kernel_variable(call, 0, &missing);
     bool dropped = other ? drop_resource(call, handle) : variable && drop_value(variable);
     return dropped || node_attr_bool(call->node, "ignore_lookup_error", true) ||
-           fail(err, NOT_FOUND, "node '%s': there is no resource to destroy", call->node->name);
+           fail(err, NOT_FOUND, "Resource %s/%s/<unknown> does not exist.",
+                kernel_container(call, 0), handle->name ? handle->name : "");
 }
 
 #define FINDS(name_, run_)                                                                     \

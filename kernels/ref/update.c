@@ -76,11 +76,13 @@ static bool add_locked(const struct kernel_call *call, struct variable *variable
     if (!kernel_update_check_locked(call, variable, value->dtype, err))
         return false;
     if (!shape_equal(&variable->value.shape, &value->shape))
-        return fail(err, INVALID,
-                    "Cannot update variable with shape %s using a Tensor with shape %s, "
-                    "shapes must be equal. (variable '%s')",
-                    shape_text(&variable->value.shape, a, sizeof(a)),
-                    shape_text(&value->shape, b, sizeof(b)), variable->name);
+        return kernel_is_ref(call)
+                   ? fail(err, INVALID, "Parameters and update must be the same size")
+                   : fail(err, INVALID,
+                          "Cannot update variable with shape %s using a Tensor with shape %s, "
+                          "shapes must be equal.",
+                          shape_text(&variable->value.shape, a, sizeof(a)),
+                          shape_text(&value->shape, b, sizeof(b)));
     if (!variable_make_exclusive_locked(variable, err))
         return false;
     kernel_add_into(&variable->value, value, subtract);

@@ -4,6 +4,7 @@
 #include "kernels/state/queue.h"
 
 #include "base/alloc.h"
+#include "base/str.h"
 
 static const struct {
     const char *op;
@@ -94,10 +95,53 @@ static struct resource *queue_make(const void *arg, const char *name, struct ker
     return queue ? kernel_queue_resource(queue) : NULL;
 }
 
-static bool fail_differs(const char *name, const char *what, struct error *err)
+static void add_types(const struct queue_spec *spec, struct str *text)
 {
-    return fail(err, INVALID, "Shared queue '%s' has other %s than the node asks for", name,
-                what);
+    for (int c = 0; c < spec->components; c++)
+        str_printf(text, "%s%s", c ? ", " : "", dtype_name(spec->types[c]));
+}
+
+static void add_shapes(const struct queue_spec *spec, struct str *text)
+{
+    char shape[SHAPE_TEXT_BYTES];
+    str_add(text, "[");
+    for (int c = 0; spec->shapes && c < spec->components; c++)
+        str_printf(text, "%s%s", c ? ", " : "",
+                   shape_text(&spec->shapes[c], shape, sizeof(shape)));
+    str_add(text, "]");
+}
+
+static bool fail_differs(const struct queue_spec *a, const struct queue_spec *b,
+                         const char *what, void (*add)(const struct queue_spec *, struct str *),
+                         struct error *err)
+{
+    struct str has = {0}, wants = {0};
+    add(a, &has);
+    add(b, &wants);
+    bool ok = fail(err, INVALID,
+                   "Shared queue '%s' has component %s %s but requested component %s were %s",
+                   a->name, what, str_text(&has), what, str_text(&wants));
+    str_release(&has);
+    str_release(&wants);
+    return ok;
+}
+
+/* What a shuffling queue alone has. */
+static bool shuffles_alike(const struct queue_spec *a, const struct queue_spec *b,
+                           struct error *err)
+{
+    if (a->min_after_dequeue != b->min_after_dequeue)
+        return fail(err, INVALID,
+                    "Shared queue '%s' has min_after_dequeue %lld but requested "
+                    "min_after_dequeue was %lld.",
+                    a->name, (long long)a->min_after_dequeue, (long long)b->min_after_dequeue);
+    if ((b->seed || b->seed2) && (a->seed != b->seed || a->seed2 != b->seed2))
+        return fail(err, INVALID,
+                    "Shared queue '%s' has random seeds (%lld, %lld) but requested seeds are "
+                    "(%lld, %lld).",
+                    a->name, (long long)a->seed, (long long)a->seed2, (long long)b->seed,
+                    (long long)b->seed2);
+    return true;
 }
 
 static bool queue_matches(const struct resource *resource, const void *arg,
@@ -105,25 +149,22 @@ static bool queue_matches(const struct resource *resource, const void *arg,
 {
     const struct queue_spec *a = kernel_queue_spec((const struct queue *)resource), *b = arg;
     if (a->kind != b->kind)
-        return fail(err, INVALID,
-                    "Shared queue '%s' has type '%s' that does not match type of Node '%s': %s",
-                    a->name, kernel_queue_kind_name(a->kind), node->name, node->op->name);
+        return fail(err, INVALID, "Expected %s, found %s", kernel_queue_kind_name(a->kind),
+                    node->op->name);
     if (a->capacity != b->capacity)
         return fail(err, INVALID,
                     "Shared queue '%s' has capacity %lld but requested capacity was %lld",
                     a->name, (long long)a->capacity, (long long)b->capacity);
+    if (!shuffles_alike(a, b, err))
+        return false;
     if (a->components != b->components ||
         memcmp(a->types, b->types, (size_t)a->components * sizeof(*a->types)) != 0)
-        return fail_differs(a->name, "component types", err);
-    if (!a->shapes != !b->shapes)
-        return fail_differs(a->name, "component shapes", err);
-    for (int c = 0; a->shapes && c < a->components; c++)
-        if (!shape_equal(&a->shapes[c], &b->shapes[c]))
-            return fail_differs(a->name, "component shapes", err);
-    if (a->min_after_dequeue != b->min_after_dequeue)
-        return fail_differs(a->name, "min_after_dequeue", err);
-    if ((b->seed || b->seed2) && (a->seed != b->seed || a->seed2 != b->seed2))
-        return fail_differs(a->name, "random seeds", err);
+        return fail_differs(a, b, "types", add_types, err);
+    bool alike = !a->shapes == !b->shapes;
+    for (int c = 0; alike && a->shapes && c < a->components; c++)
+        alike = shape_equal(&a->shapes[c], &b->shapes[c]);
+    if (!alike)
+        return fail_differs(a, b, "shapes", add_shapes, err);
     return true;
 }
 

@@ -3,6 +3,8 @@
  * One function serves the handles by name (Ref) and by resource.
  */
 
+#include "base/limits.h"
+#include "base/str.h"
 #include "kernels/ref/numbers.h"
 #include "kernels/state/handle.h"
 #include "kernels/state/queue.h"
@@ -27,29 +29,63 @@ static bool prepare_waiting(const struct node *node, void **state, struct error 
 
 /* --- what goes in and out must be what the queue holds --- */
 
-static bool check_types(const struct queue *queue, const int *types, int count,
+static void add_types(const int *types, int count, struct str *text)
+{
+    for (int c = 0; c < count; c++)
+        str_printf(text, "%s%s", c ? ", " : "", dtype_name(dtype_base(types[c])));
+}
+
+/* "resource, int32->float": the handle, the number of rows of a node that takes one, and types.
+ */
+static void add_signature(const struct node *node, const int *types, int count, bool takes,
+                          struct str *text)
+{
+    str_add(text, dtype_is_ref(node->input_types[0]) ? "string_ref" : "resource");
+    str_add(text, takes && node->inputs_count > 1 ? ", int32->" : takes ? "->" : ", ");
+    add_types(types, count, text);
+    str_add(text, takes ? "" : "->");
+}
+
+static bool check_types(const struct kernel_call *call, const struct queue *queue, bool takes,
                         struct error *err)
 {
     const struct queue_spec *spec = kernel_queue_spec(queue);
-    if (count != spec->components)
-        return fail(err, INVALID, "Signature mismatch: queue '%s' has %d components, not %d",
-                    spec->name, spec->components, count);
-    for (int c = 0; c < count; c++)
-        if (dtype_base(types[c]) != dtype_base(spec->types[c]))
-            return fail(err, INVALID,
-                        "Signature mismatch: component %d of queue '%s' is %s, not %s", c,
-                        spec->name, dtype_name(spec->types[c]), dtype_name(types[c]));
+    const struct node *node = call->node;
+    const int *types = takes ? node->output_types : node->input_types + 1;
+    int count = takes ? node->outputs_count : call->in_count - 1;
+    bool fits = count == spec->components;
+    for (int c = 0; fits && c < count; c++)
+        fits = dtype_base(types[c]) == dtype_base(spec->types[c]);
+    if (fits)
+        return true;
+    struct str has = {0}, wants = {0};
+    add_signature(node, types, count, takes, &has);
+    add_signature(node, spec->types, spec->components, takes, &wants);
+    (void)fail(err, INVALID, "Signature mismatch, have: %s expected: %s", str_text(&has),
+               str_text(&wants));
+    str_release(&has);
+    str_release(&wants);
+    return false;
+}
+
+static bool fits(const struct shape *wanted, const struct shape *shape)
+{
+    if (shape->rank != wanted->rank)
+        return false;
+    for (int d = 0; d < wanted->rank; d++)
+        if (wanted->dims[d] >= 0 && wanted->dims[d] != shape->dims[d])
+            return false;
     return true;
 }
 
-static bool fits(const struct shape *wanted, const struct shape *shape, bool many)
+/* Makes it the shape of that many rows of it. */
+static void batch_of(struct shape *shape, int64_t rows)
 {
-    if (shape->rank != wanted->rank + many)
-        return false;
-    for (int d = 0; d < wanted->rank; d++)
-        if (wanted->dims[d] >= 0 && wanted->dims[d] != shape->dims[d + many])
-            return false;
-    return true;
+    if (shape->rank == LIMIT_TENSOR_RANK)
+        return;
+    for (int d = shape->rank++; d > 0; d--)
+        shape->dims[d] = shape->dims[d - 1];
+    shape->dims[0] = rows;
 }
 
 static bool check_tuple(const struct queue *queue, const struct tensor *const *tuple, bool many,
@@ -61,16 +97,19 @@ static bool check_tuple(const struct queue *queue, const struct tensor *const *t
         char text[SHAPE_TEXT_BYTES], wanted[SHAPE_TEXT_BYTES];
         if (many && !shape->rank)
             return fail(err, INVALID, "Component %d of a batch must not be a scalar", c);
-        if (many && shape->dims[0] != tuple[0]->shape.dims[0])
+        if (many && !spec->shapes && shape->dims[0] != tuple[0]->shape.dims[0])
             return fail(err, INVALID,
                         "All input tensors must have the same size in the 0th dimension. "
                         "Component %d has %lld, and should have %lld",
                         c, (long long)shape->dims[0], (long long)tuple[0]->shape.dims[0]);
-        if (spec->shapes && !fits(&spec->shapes[c], shape, many))
-            return fail(
-                err, INVALID, "Shape mismatch in tuple component %d. Expected %s%s, got %s", c,
-                many ? "a batch of " : "", shape_text(&spec->shapes[c], wanted, sizeof(wanted)),
-                shape_text(shape, text, sizeof(text)));
+        struct shape whole = spec->shapes ? spec->shapes[c] : *shape;
+        if (spec->shapes && many)
+            batch_of(&whole, tuple[0]->shape.dims[0]);
+        if (spec->shapes && !fits(&whole, shape))
+            return fail(err, INVALID,
+                        "Shape mismatch in tuple component %d. Expected %s, got %s", c,
+                        shape_text(&whole, wanted, sizeof(wanted)),
+                        shape_text(shape, text, sizeof(text)));
         if (spec->kind == QUEUE_PRIORITY && c == 0 && shape->rank != many)
             return fail(err, INVALID,
                         "Expected the priority element to be a scalar, but received shape: %s",
@@ -92,7 +131,7 @@ static void enqueue(struct kernel_call *call, bool many)
     struct error err;
     struct queue *queue = queue_in(call, &err);
     const struct tensor *const *tuple = call->in + 1;
-    if (!queue || !check_types(queue, call->node->input_types + 1, call->in_count - 1, &err) ||
+    if (!queue || !check_types(call, queue, false, &err) ||
         !check_tuple(queue, tuple, many, &err))
         kernel_done(call, &err);
     else
@@ -124,8 +163,7 @@ static void dequeue_start(struct kernel_call *call)
 {
     struct error err;
     struct queue *queue = queue_in(call, &err);
-    if (!queue ||
-        !check_types(queue, call->node->output_types, call->node->outputs_count, &err))
+    if (!queue || !check_types(call, queue, true, &err))
         kernel_done(call, &err);
     else
         kernel_queue_take(queue, kernel_cancel(call), dequeued, call);
@@ -139,7 +177,7 @@ static bool check_many(struct kernel_call *call, const struct queue *queue, cons
         return false;
     if (*count < 0)
         return fail(err, INVALID, "%s requested %lld < 0 elements", what, (long long)*count);
-    if (!check_types(queue, call->node->output_types, call->node->outputs_count, err))
+    if (!check_types(call, queue, true, err))
         return false;
     const struct queue_spec *spec = kernel_queue_spec(queue);
     return spec->shapes || fail(err, INVALID,

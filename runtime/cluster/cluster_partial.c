@@ -123,7 +123,7 @@ static bool check_fetches(const struct cluster_partial *partial,
         const bool *needs = partial->plan->needs + (size_t)fetch * (size_t)feeds_count;
         for (int k = 0; k < feeds_count; k++)
             if (needs[k] && !request->fed[k])
-                return partial_names_too_early(&partial->used, fetch, err);
+                return partial_names_too_early(&partial->used, k, err);
     }
     return true;
 }

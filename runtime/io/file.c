@@ -35,6 +35,50 @@ bool file_error(struct error *err, const char *what, const char *path)
     return error_errno(err, code, "cannot %s %s", what, path);
 }
 
+static enum error_code stock_code(int number)
+{
+    switch (number) {
+    case ENOENT:
+    case ENODEV:
+    case ENXIO:
+        return NOT_FOUND;
+    case EEXIST:
+        return EXISTS;
+    case EACCES:
+    case EPERM:
+    case EROFS:
+        return DENIED;
+    case EISDIR:
+    case ENOTDIR:
+    case ENOTEMPTY:
+    case EBADF:
+    case EBUSY:
+    case ETXTBSY:
+        return PRECONDITION;
+    case ENOSPC:
+    case EDQUOT:
+    case EMFILE:
+    case ENFILE:
+    case ENOMEM:
+        return EXHAUSTED;
+    case EFBIG:
+    case EOVERFLOW:
+        return OUT_OF_RANGE;
+    case EINVAL:
+    case ENAMETOOLONG:
+    case ESPIPE:
+        return INVALID;
+    default:
+        return UNKNOWN;
+    }
+}
+
+bool file_error_stock(struct error *err, const char *path)
+{
+    int number = errno;
+    return fail(err, stock_code(number), "%s; %s", path, strerror(number));
+}
+
 char *file_folder(const char *path)
 {
     const char *slash = strrchr(path, '/');

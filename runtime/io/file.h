@@ -13,6 +13,9 @@ struct str;
 /* Sets `err` from errno: "cannot WHAT PATH: No space left on device".  Returns false. */
 bool file_error(struct error *err, const char *what, const char *path);
 
+/* As a kernel of TensorFlow says it, with its code: "PATH; No such file or directory". */
+bool file_error_stock(struct error *err, const char *path);
+
 /* Replaces `out` by the bytes of the file; EXHAUSTED when there are more than `bytes_max`. */
 bool file_read(const char *path, int64_t bytes_max, struct str *out, struct error *err) CHECKED;
 

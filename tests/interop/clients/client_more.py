@@ -124,5 +124,70 @@ def words_of_errors(c):
                "Unsuccessful TensorSliceReader constructor: Failed to find any matching files for /no/where")
 
 
+@check
+def words_of_errors_of_state(c):
+    name, queue = c.unique("q"), tf.queue.FIFOQueue
+    first = queue(3, [tf.float32], shapes=[[2]], shared_name=name)
+    shuffled = [tf.queue.RandomShuffleQueue(3, least, [tf.float32], seed=seed, shared_name=name + "s")
+                for least, seed in ((1, 1), (2, 1), (1, 2))]
+    v, w = variable(c.unique(), [3], resource=False), variable(c.unique(), [3])
+    three, handle = tf1.placeholder_with_default([1.0, 2.0], None), first.queue_ref
+    raw = tf.raw_ops
+    cases = [
+        (queue(3, [tf.int32], shapes=[[2]], shared_name=name).size(),
+         f"Shared queue '{name}' has component types float but requested component types were int32"),
+        (queue(3, [tf.float32], shapes=[[3]], shared_name=name).size(),
+         f"Shared queue '{name}' has component shapes [[2]] but requested component shapes were [[3]]"),
+        (tf.queue.RandomShuffleQueue(3, 1, [tf.float32], shapes=[[2]], shared_name=name).size(), "Expected FIFOQueue, found RandomShuffleQueueV2"),
+        (shuffled[1].size(), f"'{name}s' has min_after_dequeue 1 but requested min_after_dequeue was 2."),
+        (shuffled[2].size(), f"'{name}s' has random seeds (87654321, 1) but requested seeds are (87654321, 2)."),
+        (raw.QueueEnqueueV2(handle=handle, components=[1]), "Signature mismatch, have: resource, int32-> expected: resource, float->"),
+        (raw.QueueDequeueV2(handle=handle, component_types=[tf.int64]), "Signature mismatch, have: resource->int64 expected: resource->float"),
+        (raw.QueueDequeueManyV2(handle=handle, n=1, component_types=[tf.int64]),
+         "Signature mismatch, have: resource, int32->int64 expected: resource, int32->float"),
+        (raw.QueueEnqueueManyV2(handle=handle, components=[tf1.placeholder_with_default(np.ones([2, 3], np.float32), None)]),
+         "Shape mismatch in tuple component 0. Expected [2,2], got [2,3]"),
+        (raw.AssignVariableOp(resource=w.handle, value=three, validate_shape=True),
+         "Trying to assign to variable with tensor with wrong shape. Expected [3] got [2]"),
+        (raw.AssignAddVariableOp(resource=w.handle, value=three), "Cannot update variable with shape [3] using a Tensor with shape [2], shapes must be equal."),
+        (tf1.assign_add(v, three), "Parameters and update must be the same size"),
+    ]
+    with c.session() as s:
+        s.run([v.initializer, w.initializer, first.size(), shuffled[0].size()])
+        for op, text in cases:
+            raises(errors.InvalidArgumentError, lambda: s.run(op), text + "\n\t [[{{node ")
+        raises(errors.NotFoundError, lambda: s.run(tf.io.read_file(c.path("missing"))), c.path("missing") + "; No such file or directory")
+        raises(errors.FailedPreconditionError, lambda: s.run(tf.io.read_file(c.dir)), c.dir + "; Is a directory")
+        names = tf.queue.FIFOQueue(2, tf.string, shared_name=name + "n")
+        s.run(names.enqueue(c.path("missing")))
+        raises(errors.NotFoundError, lambda: s.run(tf1.TextLineReader().read(names)), c.path("missing") + "; No such file or directory")
+        raises(errors.InvalidArgumentError, lambda: s.run(tf1.IdentityReader(name="reads").restore_state(tf.constant('a"\n'))),
+               "Could not parse state for IdentityReader 'reads': a\\\"\\")
+        s.run(raw.DestroyResourceOp(resource=w.handle))
+        raises(errors.NotFoundError, lambda: s.run(raw.DestroyResourceOp(resource=w.handle, ignore_lookup_error=False)), "/<unknown> does not exist.")
+        raises(errors.InternalError, lambda: s.run(raw.ResourceApplyGradientDescent(var=w.handle, alpha=1.0, delta=tf.ones([3]))), "Invalid variable reference.")
+
+
+@check
+def words_of_what_is_not_there(c):
+    from tensorflow.core.protobuf import config_pb2
+    x = tf1.placeholder(tf.float32, [2], name="x")
+    tf.add(x, 1.0, name="y")
+    with c.session() as s:
+        def make(**k):
+            return s._make_callable_from_options(config_pb2.CallableOptions(**k))
+        raises(errors.NotFoundError, lambda: make(feed=["no:0"], fetch=["y:0"]), "FeedInputs: unable to find feed output no:0")
+        raises(errors.InvalidArgumentError, lambda: make(feed=["x:7"], fetch=["y:0"]), "FeedInputs: x:7 should have output index < 1")
+        raises(errors.NotFoundError, lambda: make(fetch=["no:0"]), "FetchOutputs node no:0: not found")
+        raises(errors.NotFoundError, lambda: make(target=["no"]), "PruneForTargets: Some target nodes not found: no ")
+        for shape, text in (([None, 2], " and shape [?,2]"), (None, ""), ([], "")):
+            lacking = tf1.placeholder(tf.int32, shape)
+            raises(errors.InvalidArgumentError, lambda: s.run(lacking + 1),
+                   f"You must feed a value for placeholder tensor '{lacking.op.name}' with dtype int32{text}\n")
+        tf.raw_ops.NcclAllReduce(input=x, reduction="sum", num_devices=1, shared_name="n", name="z")
+        raises(errors.InvalidArgumentError, lambda: s.run("z:0", {x: [1, 2]}), "No OpKernel was registered to support Op 'NcclAllReduce' used by {{node z}} with these attrs: [",
+               "T=DT_FLOAT", 'reduction="sum"', "]\nRegistered devices: [CPU]\nRegistered kernels:\n  <no registered kernels>\n\n\t [[z]]")
+
+
 if __name__ == "__main__":
     main(NEEDS)

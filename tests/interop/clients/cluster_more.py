@@ -140,6 +140,37 @@ def gradient_of_a_functional_loop_over_tasks(c):
 
 
 @check
+def gradient_of_a_branch_in_a_loop_over_tasks(c):
+    with control_flow(False):
+        x, n = tf1.placeholder(tf.float32, []), tf1.placeholder(tf.int32, [])
+
+        def body(i, y):
+            with tf1.device("/job:worker/task:1"):
+                return i + 1, tf1.cond(tf.equal(i % 2, 0), lambda: y + 1, lambda: y * x)
+        with tf1.device("/job:worker/task:0"):
+            _, y = tf1.while_loop(lambda i, _: i < n, body, [0, x])
+        g = tf1.gradients(y, x)[0]
+        with c.session() as s:
+            for k, want in ((0, [2, 1]), (1, [3, 1]), (3, [7, 5])):  # x, x + 1, (x + 1) x + 1
+                close(s.run([y, g], {x: 2, n: k}), want)
+
+
+@check
+def an_error_beside_what_waits_on_other_tasks(c):
+    x = tf1.placeholder(tf.float32, [])
+    with tf1.device("/job:worker/task:0"):
+        bad = tf.debugging.check_numerics(x, "no number", name="bad")
+    with tf1.device("/job:ps/task:1"):
+        far = bad * 2
+    with tf1.device("/job:worker/task:1"):
+        farther = far + bad
+    with c.session() as s:
+        for _ in range(5):
+            raises(errors.InvalidArgumentError, lambda: s.run(farther, {x: np.nan}), "no number : Tensor had NaN values")
+            close(s.run(farther, {x: 1}), 3)
+
+
+@check
 def cluster_of_the_session_itself(c):
     x = tf.constant(1.0)
     raises(errors.InvalidArgumentError, lambda: c.session(cluster_def=c.spec.as_cluster_def()).run(x), "This is currently not allowed. Job: worker, task index: 0")

@@ -492,7 +492,7 @@ TEST(a_partial_run_over_tasks)
         CHECK_OK(go_on(partial, "a", 1, NULL, NULL), &err);
         CHECK(!go_on(partial, "c", 7, "ab", &out));
         CHECK_TEXT(err.text,
-                   "Fetch ab:0 can't be computed from the feeds that have been fed so far.");
+                   "Fetch b can't be computed from the feeds that have been fed so far.");
         CHECK_OK(go_on(partial, "b:0", 2, "ab", &out), &err);
         CHECK(out == 3);
         CHECK(!go_on(partial, "b", 2, NULL, NULL));
