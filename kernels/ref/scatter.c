@@ -167,6 +167,7 @@ static bool read_nd(const struct tensor *indices, const struct tensor *updates,
                     const struct shape *shape, struct names *names, struct shape *outer,
                     struct error *err)
 {
+    char text[SHAPE_TEXT_BYTES];
     *outer = indices->shape;
     if (outer->rank < 1)
         return fail(err, INVALID, "indices must be at least a vector");
@@ -176,12 +177,19 @@ static bool read_nd(const struct tensor *indices, const struct tensor *updates,
                     "The innermost dimension of indices must be <= rank of the variable; saw: "
                     "%lld vs. %d",
                     (long long)depth, shape->rank);
-    if (depth < 1)
-        return fail(err, INVALID, "Only indices.shape[-1] values from 1 on are supported");
-    if (shape_count(shape) == 0 && (indices->count > 0 || updates->count > 0))
-        return fail(err, INVALID, "Indices and updates specified for empty output");
+    bool empty = shape_count(shape) == 0;
+    if ((indices->count > 0 || updates->count > 0) &&
+        (empty || !indices->count || !updates->count))
+        return fail(err, INVALID,
+                    "Indices and updates specified for empty output.  indices shape: %s",
+                    shape_text(&indices->shape, text, sizeof(text)));
+    if (depth < 1 && !empty)
+        return fail(err, INVALID,
+                    "Only indices.shape[-1] values between 1 and 5 are currently supported.  "
+                    "Requested rank: %lld",
+                    (long long)depth);
     names->depth = (int)depth;
-    names->count = kernel_span(outer, 0, outer->rank);
+    names->count = empty ? 0 : kernel_span(outer, 0, outer->rank);
     return true;
 }
 
