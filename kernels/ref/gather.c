@@ -36,6 +36,18 @@ static bool gather_plan(const struct tensor *params, const struct tensor *indice
     return true;
 }
 
+static bool check_indices(const struct tensor *indices, int64_t length, struct error *err)
+{
+    for (int64_t i = 0; i < indices->count; i++) {
+        int64_t index = tensor_integer(indices, i);
+        if (index < 0 || index >= length)
+            return fail(err, INVALID, "indices[%lld] = %lld is not in [0, %lld)", (long long)i,
+                        (long long)index, (long long)length);
+    }
+    return true;
+}
+
+/* Only a resource's indices are looked at where nothing is gathered. */
 static bool gather(struct kernel_call *call, const struct tensor *params,
                    const struct tensor *indices, int64_t axis_attr, int64_t batch_attr,
                    struct error *err)
@@ -47,12 +59,6 @@ static bool gather(struct kernel_call *call, const struct tensor *params,
         return false;
     const struct shape *from = &params->shape, *chosen = &indices->shape;
     int64_t length = from->dims[plan.axis];
-    for (int64_t i = 0; i < indices->count; i++) {
-        int64_t index = tensor_integer(indices, i);
-        if (index < 0 || index >= length)
-            return fail(err, INVALID, "indices[%lld] = %lld is not in [0, %lld)", (long long)i,
-                        (long long)index, (long long)length);
-    }
     struct shape shape = {.rank = 0};
     if (from->rank - 1 + chosen->rank - plan.batch > LIMIT_TENSOR_RANK)
         return fail(err, INVALID, "the result would have too many dimensions");
@@ -62,6 +68,9 @@ static bool gather(struct kernel_call *call, const struct tensor *params,
         shape.dims[shape.rank++] = chosen->dims[d];
     for (int d = plan.axis + 1; d < from->rank; d++)
         shape.dims[shape.rank++] = from->dims[d];
+    bool resource = !strcmp(call->node->op->name, "ResourceGather");
+    if ((resource || shape_count(&shape) > 0) && !check_indices(indices, length, err))
+        return false;
     struct tensor *out = kernel_output(call, 0, &shape, err);
     if (!out)
         return false;
