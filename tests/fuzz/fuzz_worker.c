@@ -8,6 +8,7 @@
 #include "base/limits.h"
 #include "runtime/tensor_pb.h"
 #include "runtime/worker/incoming.h"
+#include "runtime/worker/moved.h"
 #include "runtime/worker/wire.h"
 #include "runtime/worker/wire_collective.h"
 #include "tests/fuzz/fuzz.h"
@@ -283,6 +284,25 @@ static bool read_met(const void *bytes, size_t size, struct arena *arena, struct
     return true;
 }
 
+/* What is believed goes out again, and is read as it was. */
+static bool read_moved(const void *bytes, size_t size, struct arena *arena, struct error *err)
+{
+    struct moved in, again;
+    struct str packed = {0};
+    if (!moved_read(bytes, size, arena, &in, err))
+        return false;
+    FUZZ_CHECK(in.epoch > 0 && strlen(in.address) <= size && strchr(in.address, ':'));
+    moved_write(&in, &packed);
+    struct arena *other = arena_new();
+    struct error later;
+    FUZZ_CHECK(moved_read(packed.data, packed.size, other, &again, &later));
+    FUZZ_CHECK(again.epoch == in.epoch && !strcmp(again.task, in.task) &&
+               !strcmp(again.address, in.address));
+    arena_free(other);
+    str_release(&packed);
+    return true;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static read_message *const messages[] = {read_create_session,
@@ -309,7 +329,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                              read_get_steps,
                                              read_steps,
                                              read_receive_buffer,
-                                             read_buffer};
+                                             read_buffer,
+                                             read_moved};
     if (!size)
         return 0;
     struct error err = {0};
