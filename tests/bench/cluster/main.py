@@ -302,6 +302,7 @@ def main():
     out = subprocess.run([python, ME, "--measure", build, *cases], stdout=subprocess.PIPE, text=True, timeout=1200)
     rows = [json.loads(line) for line in out.stdout.splitlines() if line.startswith("{")]
     show(rows)
+    os.makedirs(os.path.join(build, "bench"), exist_ok=True)
     with open(os.path.join(build, "bench", "cluster.json"), "w") as kept:
         json.dump({"rows": rows, "load": os.getloadavg()[0]}, kept, indent=1)
     return out.returncode
