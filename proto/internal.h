@@ -63,6 +63,9 @@ struct rpc_transport {
 
 extern const struct rpc_transport rpc_grpc_transport;
 extern const struct rpc_transport rpc_local_transport;
+extern const struct rpc_transport rpc_socket_transport;
+
+#define RPC_SOCKET_PREFIX "socket:"
 
 /* The handler of `path` and what it is given, or NULL. */
 rpc_handler *rpc_find_handler(const struct rpc_service *services, const char *path, size_t size,

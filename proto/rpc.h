@@ -1,8 +1,10 @@
 /*
  * rpc.h - calls of byte messages between our processes; an answer may have several.
  *
- * Two transports behind one interface: gRPC (rpc_grpc*.c, which alone see <grpc/...>) and
- * in-process (rpc_local.c), chosen by the address: "127.0.0.1:7070" or "local:NAME".
+ * Three transports behind one interface, chosen by the address: gRPC ("127.0.0.1:7070";
+ * rpc_grpc*.c, which alone see <grpc/...>), within the process ("local:NAME"; rpc_local.c), and
+ * a socket of this machine ("socket:NAME"; rpc_socket*.c), whose calls cost a fraction of
+ * gRPC's.
  *
  * DESIGN: a server owns one completion-queue thread (rpc_main).  It calls handlers one after
  * the other; a handler must not block.  It may answer at once, or keep the call and answer
@@ -53,7 +55,9 @@ struct rpc_tls { /* PEM texts; NULL for plaintext */
 };
 
 struct rpc_server_options {
-    const char *address; /* "127.0.0.1:0" takes a free port */
+    const char *address; /* "127.0.0.1:0" takes a free port, "socket:" a name that none has */
+    const char *secret;  /* of "socket:": what its clients must say; NULL: they must be of this
+                            process's user, that is all */
     int64_t message_bytes_max;
     const struct rpc_tls *tls;      /* NULL: plaintext, loopback only */
     const struct rpc_service *more; /* besides the methods that are given; borrowed */
@@ -128,6 +132,8 @@ void rpc_call_reply_from(struct rpc_call *call, struct rpc_source *source);
 
 struct rpc_client_options {
     const char *address;
+    const char *secret; /* as above */
+    const char *shown;  /* what errors call a "socket:"; NULL: its address */
     int64_t message_bytes_max;
     const struct rpc_tls *tls;
     bool quiet; /* no pings: servers of others than us hang up on who sends many */

@@ -44,6 +44,7 @@ struct worker_run {
     bool ended;             /* ... and has: there is nothing to clean up */
     void (*done)(struct worker_run *run, const struct error *err); /* NULL: it went well */
     void *arg;
+    struct worker_link *link; /* that has it, if that wants to know */
 };
 
 struct worker_link_kind {

@@ -111,6 +111,8 @@ static void ran(void *arg, const struct str *response, const struct error *err)
                                  .graph_def = run->graph_def,
                                  .ended = &run->ended};
     bool ok = !err && wire_read_ran(response->data, response->size, &out, &bad);
+    if (err)
+        remote_failed((struct remote *)run->link, err);
     run->done(run, ok ? NULL : err ? err : &bad);
 }
 
@@ -135,14 +137,15 @@ static void remote_run_graph(struct worker_link *link, struct worker_run *run)
         .request_id = remote_request_id((struct remote *)link),
     };
     struct str request = {0};
+    run->link = link;
     wire_write_run(&in, &request);
-    rpc_client_start(((struct remote *)link)->client, METHOD("RunGraph"), &request, ran, run);
+    remote_start((struct remote *)link, METHOD("RunGraph"), &request, ran, run);
     str_release(&request);
 }
 
 static void remote_abandon_run(struct worker_link *link, const struct worker_run *run)
 {
-    rpc_client_cancel_started(((struct remote *)link)->client, run);
+    remote_cancel_started((struct remote *)link, run);
 }
 
 static void cleaned_up(void *arg, const struct str *response, const struct error *err)
@@ -156,8 +159,7 @@ static void remote_cleanup_graph(struct worker_link *link, int64_t step_id)
 {
     struct str request = {0};
     wire_write_cleanup_graph(step_id, &request);
-    rpc_client_start(((struct remote *)link)->client, METHOD("CleanupGraph"), &request,
-                     cleaned_up, NULL);
+    remote_start((struct remote *)link, METHOD("CleanupGraph"), &request, cleaned_up, NULL);
     str_release(&request);
 }
 
@@ -165,10 +167,12 @@ static void remote_free(struct worker_link *link)
 {
     struct remote *remote = (struct remote *)link;
     rpc_client_cancel(remote->client);
-    /* Ends of calls on those before may begin one on the last. */
+    /* Ends of calls over a socket, and on those before, may begin one on the last. */
+    remote_lane_free(remote);
     for (int i = 0; i < remote->before_count; i++)
         rpc_client_free(remote->before[i]);
     rpc_client_free(remote->client);
+    remote_lane_free(remote); /* one that was met meanwhile */
     free(remote->before);
     fabric_disconnect(remote->fabric);
     pthread_mutex_destroy(&remote->lock);
@@ -235,6 +239,8 @@ bool link_rpc_move(struct worker_link *link, const char *address, int64_t epoch,
     }
     pthread_mutex_unlock(&remote->lock);
     fabric_disconnect(fabric);
+    if (epoch > known)
+        remote_lane_leave(remote);
     rpc_client_cancel(before);
     if (before == client)
         rpc_client_free(client);

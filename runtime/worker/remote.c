@@ -4,6 +4,7 @@
 #include <sys/random.h>
 
 #include "base/alloc.h"
+#include "base/arena.h"
 #include "base/clock.h"
 #include "base/connection.h"
 #include "base/error.h"
@@ -95,16 +96,18 @@ static void met(void *arg, const struct str *response, const struct error *err)
     struct meeting *meeting = arg;
     struct remote *remote = meeting->remote;
     struct near_process *near = &meeting->near;
+    struct arena *arena = arena_new();
     struct endpoint peer;
+    struct wire_met met;
     struct error bad;
-    int64_t pid;
-    bool is_near =
-        !err && wire_read_met(response->data, response->size, &pid, &near->proof, &bad);
+    bool is_near = !err && wire_read_met(response->data, response->size, arena, &met, &bad);
     if (is_near) {
-        near->pid = (pid_t)pid;
+        near->pid = (pid_t)met.pid;
+        near->proof = met.proof;
         is_near = rpc_client_peer(remote->client, &peer) &&
                   connection_leads_to(&peer, near->pid) && near_prove(near, &bad);
     }
+    remote_lane_set(remote, is_near ? &met : NULL);
     pthread_mutex_lock(&remote->lock);
     bool meets = remote->peer == PEER_MEETS;
     if (meets) {
@@ -115,6 +118,7 @@ static void met(void *arg, const struct str *response, const struct error *err)
     if (meets && !is_near)
         ask_fabric(remote);
     go_on(remote);
+    arena_free(arena);
     free(meeting);
 }
 
@@ -148,6 +152,7 @@ struct asked {
     int64_t step_id;
     struct incoming incoming;
     struct near_process near;
+    struct lane *lane; /* that it goes by, until it has begun */
     struct remote *remote;
     rendezvous_receiver *receiver;
     void *arg;
@@ -214,7 +219,7 @@ static void give_back(const struct asked *asked)
 {
     struct str request = {0};
     wire_write_finished(asked->incoming.request_id, &request);
-    rpc_client_start(asked->remote->client, SERVICE_FINISHED, &request, given_back, NULL);
+    remote_start(asked->remote, SERVICE_FINISHED, &request, given_back, NULL);
     str_release(&request);
 }
 
@@ -224,8 +229,8 @@ static void received(struct rpc_sink *sink, const struct error *err)
     struct error bad;
     if (!err && !incoming_end(&asked->incoming, &bad))
         err = &bad;
-    if (err && (err->code == UNIMPLEMENTED || err->code == UNAVAILABLE))
-        set_peer(asked->remote, PEER_UNKNOWN); /* another process may serve the address */
+    if (err)
+        remote_failed(asked->remote, err);
     if (asked->incoming.was_lent)
         give_back(asked);
     if (!asked->is_given)
@@ -237,6 +242,8 @@ static void received(struct rpc_sink *sink, const struct error *err)
 
 static void send_request(struct asked *asked, enum peer peer)
 {
+    struct remote *remote = asked->remote;
+    struct lane *lane = asked->lane;
     struct str request = {0};
     asked->incoming.near = peer == PEER_NEAR ? &asked->near : NULL;
     const struct wire_receive in = {.step_id = asked->step_id,
@@ -245,9 +252,10 @@ static void send_request(struct asked *asked, enum peer peer)
                                     .near = peer == PEER_NEAR,
                                     .fabric = peer == PEER_FABRIC};
     wire_write_receive(&in, &request);
-    rpc_client_start_into(asked->remote->client,
+    rpc_client_start_into(lane ? lane->client : remote->client,
                           peer >= PEER_OURS ? SERVICE_CHUNKS : METHOD("RecvTensor"), &request,
                           &asked->base);
+    remote_lane_drop(remote, lane);
     str_release(&request);
 }
 
@@ -260,6 +268,7 @@ static void find_peer_locked(struct asked *asked)
 {
     struct remote *remote = asked->remote;
     asked->near = remote->near;
+    asked->lane = remote_lane_hold_locked(remote);
     if (remote->peer == PEER_FABRIC)
         asked->incoming.fabric = fabric_share(remote->fabric);
 }
@@ -306,6 +315,28 @@ static bool waits(struct asked *asked, enum peer *peer)
     }
     pthread_mutex_unlock(&remote->lock);
     return !is_known;
+}
+
+void remote_ask(struct remote *remote)
+{
+    const struct str nothing = {0};
+    pthread_mutex_lock(&remote->lock);
+    enum peer peer = remote->peer;
+    if (peer == PEER_UNKNOWN)
+        remote->peer = PEER_ASKED;
+    else if (peer == PEER_OURS)
+        remote->peer = PEER_MEETS;
+    pthread_mutex_unlock(&remote->lock);
+    if (peer == PEER_UNKNOWN)
+        rpc_client_start(remote->client, METHOD("GetStatus"), &nothing, learned, remote);
+    else if (peer == PEER_OURS)
+        meet(remote);
+}
+
+void remote_failed(struct remote *remote, const struct error *err)
+{
+    if (err->code == UNIMPLEMENTED || err->code == UNAVAILABLE)
+        set_peer(remote, PEER_UNKNOWN); /* another process may serve the address */
 }
 
 void remote_receive(struct worker_link *link, int64_t step_id, const char *key,

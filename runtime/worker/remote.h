@@ -29,6 +29,17 @@ enum peer {
 
 struct asked;
 
+/*
+ * A near task's socket (proto/rpc.h): where it is called while its process lives.  What is
+ * asked to learn what a task is goes by gRPC.
+ */
+struct lane {
+    struct rpc_client *client;
+    char *socket; /* of one process */
+    int users;    /* calls that are being begun; guarded by the remote's lock */
+    struct lane *next;
+};
+
 struct remote {
     struct worker_link base; /* first */
     struct rpc_client *_Atomic client;
@@ -42,6 +53,8 @@ struct remote {
     enum peer peer;
     struct near_process near;
     struct fabric_peer *fabric; /* of PEER_FABRIC */
+    struct lane *lane;          /* of PEER_NEAR; NULL: it has none */
+    struct lane *left;          /* of processes that are gone */
     struct asked *waiting;      /* for an answer, as `peer` is a question */
     struct asked **waiting_end;
 };
@@ -54,6 +67,39 @@ static inline int64_t remote_request_id(struct remote *remote)
 
 /* GetStatus has said what it is. */
 void remote_learn(struct remote *remote, bool exchanges);
+
+/* Asks what it is, or whether it is near, if that is not known yet. */
+void remote_ask(struct remote *remote);
+
+/* A call has failed; if that says that the process may be another by now, it is asked again. */
+void remote_failed(struct remote *remote, const struct error *err);
+
+/* --- remote_lane.c --- */
+
+struct wire_met;
+
+/* Calls go to the socket that the task has told; NULL: to none any more.  Not by the thread of
+ * a lane, which could not free its own. */
+void remote_lane_set(struct remote *remote, const struct wire_met *met);
+
+/* The task's socket, for one call, or NULL; given back when that has begun. */
+struct lane *remote_lane_hold_locked(struct remote *remote);
+void remote_lane_drop(struct remote *remote, struct lane *lane); /* NULL is fine */
+
+/* Calls over it fail; it is freed later. */
+void remote_lane_leave(struct remote *remote);
+
+/* Frees all, once their calls have failed. */
+void remote_lane_free(struct remote *remote);
+
+/* Begins a call by the best way to the task; as rpc_client_start(). */
+void remote_start(struct remote *remote, const char *path, const struct str *request,
+                  rpc_done *done, void *arg);
+
+/* As rpc_client_cancel_started(). */
+void remote_cancel_started(struct remote *remote, const void *arg);
+
+/* --- remote.c --- */
 
 void remote_receive(struct worker_link *link, int64_t step_id, const char *key,
                     rendezvous_receiver *receiver, void *arg);

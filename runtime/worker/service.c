@@ -15,7 +15,6 @@
 #include "runtime/worker/crew.h"
 #include "runtime/worker/fabric.h"
 #include "runtime/worker/lent.h"
-#include "runtime/worker/near.h"
 #include "runtime/worker/outgoing.h"
 #include "runtime/worker/seen.h"
 #include "runtime/worker/service.h"
@@ -23,19 +22,7 @@
 #include "runtime/worker/wire.h"
 #include "runtime/worker/worker.h"
 
-enum {
-    REQUESTS_KEPT = 100000, /* TensorFlow's number */
-    TASKS_MET = 1024,       /* remembered */
-};
-
-struct service {
-    struct worker *worker;
-    struct crew *crew;
-    pthread_mutex_t lock; /* guards: all below */
-    struct seen *seen;
-    unsigned char nonces[TASKS_MET][NEAR_NONCE_BYTES]; /* of tasks that were met last */
-    unsigned met;
-};
+enum { REQUESTS_KEPT = 100000 }; /* TensorFlow's number */
 
 /*
  * A transport takes memory by megabytes for what it reads and gives it back at once; the system
@@ -64,6 +51,7 @@ void service_free(struct service *service)
 {
     if (!service)
         return;
+    rpc_server_stop(service->socket);
     crew_free(service->crew);
     seen_free(service->seen);
     pthread_mutex_destroy(&service->lock);
@@ -82,8 +70,7 @@ struct arena *service_arena(const struct rpc_call *call)
     return arena_new_limited(size * LIMIT_MESSAGE_EXPANSION + LIMIT_MESSAGE_EXPANSION_BASE);
 }
 
-/* Answers with an empty message, or the error. */
-static void answer(struct rpc_call *call, bool ok, const struct error *err)
+void service_answer(struct rpc_call *call, bool ok, const struct error *err)
 {
     if (ok)
         rpc_call_reply(call, "", 0);
@@ -123,7 +110,7 @@ static void create_session(void *self, struct rpc_call *call)
     struct error err;
     bool ok = wire_read_create_session(bytes, size, arena, &in, &err) &&
               worker_create_session(service->worker, in.session, in.isolate, &err);
-    answer(call, ok, &err);
+    service_answer(call, ok, &err);
     arena_free(arena);
 }
 
@@ -137,7 +124,7 @@ static void deregister_graph(void *self, struct rpc_call *call)
     struct error err;
     bool ok = wire_read_deregister_graph(bytes, size, arena, &in, &err) &&
               worker_deregister_graph(service->worker, in.session, in.graph, &err);
-    answer(call, ok, &err);
+    service_answer(call, ok, &err);
     arena_free(arena);
 }
 
@@ -203,7 +190,7 @@ static void do_delete_session(struct service *service, struct rpc_call *call)
     struct error err;
     bool ok = wire_read_delete_session(bytes, size, arena, &in, &err) &&
               worker_delete_session(service->worker, in.session, &err);
-    answer(call, ok, &err);
+    service_answer(call, ok, &err);
     arena_free(arena);
 }
 
@@ -223,7 +210,7 @@ static void do_cleanup_all(struct service *service, struct rpc_call *call)
     bool ok = wire_read_cleanup_all(bytes, size, arena, &containers, &count, &err);
     if (ok)
         worker_cleanup_all(service->worker, containers, count);
-    answer(call, ok, &err);
+    service_answer(call, ok, &err);
     arena_free(arena);
 }
 
@@ -352,7 +339,7 @@ static void cleanup_graph(void *self, struct rpc_call *call)
     bool ok = wire_read_cleanup_graph(bytes, size, &step_id, &err);
     if (ok)
         worker_cleanup_graph(service->worker, step_id);
-    answer(call, ok, &err);
+    service_answer(call, ok, &err);
 }
 
 /* --- tensors --- */
@@ -418,62 +405,6 @@ static void receive_chunks(void *self, struct rpc_call *call)
     answer_receive(self, call, true);
 }
 
-static void finished(void *self, struct rpc_call *call)
-{
-    const struct service *service = self;
-    size_t size;
-    const void *bytes = rpc_call_bytes(call, &size);
-    int64_t request_id;
-    struct error err;
-    bool ok = wire_read_finished(bytes, size, &request_id, &err);
-    if (ok && !worker_lend_end(service->worker, request_id))
-        ok = fail(&err, NOT_FOUND, "no tensor is lent by request %" PRId64, request_id);
-    answer(call, ok, &err);
-}
-
-/* Keeps the nonce of a task that may read it, and says where. */
-static void meet(void *self, struct rpc_call *call)
-{
-    struct service *service = self;
-    size_t size;
-    const void *bytes = rpc_call_bytes(call, &size);
-    struct arena *arena = service_arena(call);
-    struct wire_meet in;
-    struct str out = {0};
-    char host[NEAR_HOST_BYTES];
-    struct error err;
-    bool ok = wire_read_meet(bytes, size, arena, &in, &err) && near_host(host, &err);
-    if (ok && strcmp(host, in.host) != 0)
-        ok = fail(&err, PRECONDITION, "the task is of another system, process space or user");
-    if (ok) {
-        pthread_mutex_lock(&service->lock);
-        unsigned char *kept = service->nonces[service->met++ % TASKS_MET];
-        memcpy(kept, in.nonce, NEAR_NONCE_BYTES);
-        pthread_mutex_unlock(&service->lock);
-        wire_write_met(getpid(), (uint64_t)(uintptr_t)kept, &out);
-        rpc_call_reply(call, out.data, out.size);
-    } else {
-        rpc_call_fail(call, &err);
-    }
-    str_release(&out);
-    arena_free(arena);
-}
-
-/* Where this process is reached over the fabric. */
-static void tell_fabric(void *self, struct rpc_call *call)
-{
-    struct error err;
-    size_t size;
-    (void)self;
-    if (fabric_is_open()) {
-        const void *address = fabric_address(&size);
-        rpc_call_reply(call, address, size);
-    } else {
-        (void)fail(&err, NOT_FOUND, "the task has no fabric");
-        rpc_call_fail(call, &err);
-    }
-}
-
 /* --- what needs nothing done: there is no log to switch on, and no receipt is waited for ---
  */
 
@@ -512,9 +443,9 @@ const struct rpc_method service_methods[] = {
     {METHOD("MarkRecvFinished"), accept},
     {METHOD("Tracing"), trace},
     {SERVICE_CHUNKS, receive_chunks},
-    {SERVICE_MEET, meet},
-    {SERVICE_FABRIC, tell_fabric},
-    {SERVICE_FINISHED, finished},
+    {SERVICE_MEET, service_meet},
+    {SERVICE_FABRIC, service_tell_fabric},
+    {SERVICE_FINISHED, service_finished},
     {SERVICE_MOVED, service_moved},
     {0},
 };

@@ -72,6 +72,13 @@ struct wire_received {
     struct fabric_keys keys; /* to read them over the fabric */
 };
 
+struct wire_met {
+    int64_t pid;
+    uint64_t proof;     /* where the nonce is */
+    const char *socket; /* "": it has none */
+    const char *secret;
+};
+
 struct wire_meet {
     const char *host;
     const unsigned char *nonce; /* NEAR_NONCE_BYTES */
@@ -130,8 +137,8 @@ bool wire_read_meet(const void *bytes, size_t size, struct arena *arena, struct 
 
 /* --- answers --- */
 
-void wire_write_met(int64_t pid, uint64_t proof, struct str *out);
-bool wire_read_met(const void *bytes, size_t size, int64_t *pid, uint64_t *proof,
+void wire_write_met(const struct wire_met *in, struct str *out);
+bool wire_read_met(const void *bytes, size_t size, struct arena *arena, struct wire_met *out,
                    struct error *err) CHECKED;
 
 void wire_write_status(const struct device *devices, int count, struct str *out);

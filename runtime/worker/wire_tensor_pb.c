@@ -82,29 +82,27 @@ bool wire_read_meet(const void *bytes, size_t size, struct arena *arena, struct 
     return request;
 }
 
-void wire_write_met(int64_t pid, uint64_t proof, struct str *out)
+void wire_write_met(const struct wire_met *in, struct str *out)
 {
     Tensorflow__MeetResponse response = TENSORFLOW__MEET_RESPONSE__INIT;
-    response.pid = pid;
-    response.address = proof;
+    response.pid = in->pid;
+    response.address = in->proof;
+    response.socket = (char *)in->socket;
+    response.secret = (char *)in->secret;
     message_pack(&response.base, out);
 }
 
-bool wire_read_met(const void *bytes, size_t size, int64_t *pid, uint64_t *proof,
+bool wire_read_met(const void *bytes, size_t size, struct arena *arena, struct wire_met *out,
                    struct error *err)
 {
-    struct arena *arena = arena_for(size);
     const Tensorflow__MeetResponse *response =
         message_unpack(&tensorflow__meet_response__descriptor, bytes, size, arena, err);
-    bool ok = response;
-    if (ok && (response->pid <= 0 || response->pid > INT32_MAX))
-        ok = fail(err, INVALID, "%lld is the number of no process", (long long)response->pid);
-    if (ok) {
-        *pid = response->pid;
-        *proof = response->address;
-    }
-    arena_free(arena);
-    return ok;
+    if (response && (response->pid <= 0 || response->pid > INT32_MAX))
+        return fail(err, INVALID, "%lld is the number of no process", (long long)response->pid);
+    if (response)
+        *out = (struct wire_met){response->pid, response->address, response->socket,
+                                 response->secret};
+    return response;
 }
 
 /* --- tensors --- */

@@ -275,12 +275,11 @@ static bool read_meet(const void *bytes, size_t size, struct arena *arena, struc
 
 static bool read_met(const void *bytes, size_t size, struct arena *arena, struct error *err)
 {
-    int64_t pid;
-    uint64_t proof;
-    (void)arena;
-    if (!wire_read_met(bytes, size, &pid, &proof, err))
+    struct wire_met met;
+    if (!wire_read_met(bytes, size, arena, &met, err))
         return false;
-    FUZZ_CHECK(pid > 0 && pid <= INT32_MAX);
+    FUZZ_CHECK(met.pid > 0 && met.pid <= INT32_MAX);
+    FUZZ_CHECK(strlen(met.socket) + strlen(met.secret) <= size);
     return true;
 }
 

@@ -112,12 +112,16 @@ static void done(struct rpc_sink *sink, const struct error *err)
     pthread_mutex_unlock(&taker->lock);
 }
 
+static const char *const addresses[] = {"127.0.0.1:0", "socket:"};
+
+#define EACH_TRANSPORT(i) for (int i = 0; i < ARRAY_LEN(addresses); i++)
+
 static struct rpc_server *server;
 
-static void open_pair(struct taker *taker)
+static void open_pair(struct taker *taker, const char *address)
 {
     struct error err;
-    const struct rpc_server_options options = {.address = "127.0.0.1:0",
+    const struct rpc_server_options options = {.address = address,
                                                .message_bytes_max = 1 << 22};
     atomic_store(&lent, 0);
     atomic_store(&given_back, 0);
@@ -165,68 +169,83 @@ static void close_pair(struct taker *taker)
 
 TEST(parts_come_in_order_and_whole)
 {
-    static const int counts[] = {1, 2, 40};
-    for (int i = 0; i < ARRAY_LEN(counts); i++) {
-        struct taker taker = {.err.code = OK};
-        open_pair(&taker);
-        start(&taker, "/t/Parts", counts[i]);
-        await(&taker);
-        CHECK_INT(taker.err.code, OK);
-        CHECK_INT(taker.count, counts[i]);
-        close_pair(&taker);
+    EACH_TRANSPORT(t)
+    {
+        static const int counts[] = {1, 2, 40};
+        for (int i = 0; i < ARRAY_LEN(counts); i++) {
+            struct taker taker = {.err.code = OK};
+            open_pair(&taker, addresses[t]);
+            start(&taker, "/t/Parts", counts[i]);
+            await(&taker);
+            CHECK_INT(taker.err.code, OK);
+            CHECK_INT(taker.count, counts[i]);
+            close_pair(&taker);
+        }
     }
 }
 
 TEST(parts_are_refused)
 {
-    struct taker taker = {.refuse_at = 3};
-    open_pair(&taker);
-    start(&taker, "/t/Parts", 1000);
-    await(&taker);
-    CHECK_INT(taker.err.code, OUT_OF_RANGE);
-    CHECK_TEXT(taker.err.text, "enough");
-    CHECK_INT(taker.count, 3);
-    close_pair(&taker);
+    EACH_TRANSPORT(t)
+    {
+        struct taker taker = {.refuse_at = 3};
+        open_pair(&taker, addresses[t]);
+        start(&taker, "/t/Parts", 1000);
+        await(&taker);
+        CHECK_INT(taker.err.code, OUT_OF_RANGE);
+        CHECK_TEXT(taker.err.text, "enough");
+        CHECK_INT(taker.count, 3);
+        close_pair(&taker);
+    }
 }
 
 TEST(parts_end_with_their_client)
 {
-    struct taker taker = {.cancel_at = 3};
-    open_pair(&taker);
-    start(&taker, "/t/Parts", 1000000);
-    await(&taker);
-    CHECK_INT(taker.err.code, CANCELLED);
-    close_pair(&taker);
-    CHECK(atomic_load(&messages_made) < 1000);
+    EACH_TRANSPORT(t)
+    {
+        struct taker taker = {.cancel_at = 3};
+        open_pair(&taker, addresses[t]);
+        start(&taker, "/t/Parts", 1000000);
+        await(&taker);
+        CHECK_INT(taker.err.code, CANCELLED);
+        close_pair(&taker);
+        CHECK(atomic_load(&messages_made) < 1000);
+    }
 }
 
 /* Who takes slowly holds its source up. */
 TEST(parts_wait_for_who_takes_them)
 {
-    struct taker taker = {.hold_at = 2};
-    open_pair(&taker);
-    start(&taker, "/t/Parts", 400);
-    while (!atomic_load(&taker.held))
-        usleep(1000);
-    usleep(200000);
-    CHECK(atomic_load(&messages_made) < 200);
-    pthread_mutex_lock(&taker.lock);
-    taker.go = true;
-    pthread_cond_broadcast(&taker.changed);
-    pthread_mutex_unlock(&taker.lock);
-    await(&taker);
-    CHECK_INT(taker.count, 400);
-    close_pair(&taker);
+    EACH_TRANSPORT(t)
+    {
+        struct taker taker = {.hold_at = 2};
+        open_pair(&taker, addresses[t]);
+        start(&taker, "/t/Parts", 400);
+        while (!atomic_load(&taker.held))
+            usleep(1000);
+        usleep(200000);
+        CHECK(atomic_load(&messages_made) < 200);
+        pthread_mutex_lock(&taker.lock);
+        taker.go = true;
+        pthread_cond_broadcast(&taker.changed);
+        pthread_mutex_unlock(&taker.lock);
+        await(&taker);
+        CHECK_INT(taker.count, 400);
+        close_pair(&taker);
+    }
 }
 
 TEST(parts_that_are_none)
 {
-    struct taker taker = {.err.code = OK};
-    open_pair(&taker);
-    start(&taker, "/t/Refuse", 1);
-    await(&taker);
-    CHECK_INT(taker.err.code, NOT_FOUND);
-    CHECK_TEXT(taker.err.text, "there is nothing");
-    CHECK_INT(taker.count, 0);
-    close_pair(&taker);
+    EACH_TRANSPORT(t)
+    {
+        struct taker taker = {.err.code = OK};
+        open_pair(&taker, addresses[t]);
+        start(&taker, "/t/Refuse", 1);
+        await(&taker);
+        CHECK_INT(taker.err.code, NOT_FOUND);
+        CHECK_TEXT(taker.err.text, "there is nothing");
+        CHECK_INT(taker.count, 0);
+        close_pair(&taker);
+    }
 }

@@ -1,4 +1,4 @@
-/* rpc_test.c - both transports behave alike: every test runs over each of them. */
+/* rpc_test.c - all transports behave alike: every test runs over each of them. */
 /* Faults of docs/reliability.md: F18 F41. */
 
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 #include "proto/rpc.h"
 #include "tests/unit/folder.h"
 
-static const char *const addresses[] = {"local:test", "127.0.0.1:0"};
+static const char *const addresses[] = {"local:test", "127.0.0.1:0", "socket:"};
 
 extern char **environ;
 
@@ -258,7 +258,7 @@ TEST(rpc_cancel)
 
 TEST(rpc_nobody_there)
 {
-    static const char *const nowhere[] = {"local:nobody", "127.0.0.1:1"};
+    static const char *const nowhere[] = {"local:nobody", "127.0.0.1:1", "socket:nobody"};
     EACH_TRANSPORT(i)
     {
         struct error err;

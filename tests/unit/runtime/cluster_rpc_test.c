@@ -247,6 +247,8 @@ TEST(a_task_is_gone)
     CHECK(fetch_number(session, "x", 2, "far") == 2);
     rpc_server_stop(cluster->servers[0]);
     cluster->servers[0] = NULL;
+    service_free(cluster->services[0]); /* and with it the socket for who is near */
+    cluster->services[0] = NULL;
     double out;
     CHECK(!try_fetch(session, "x", 2, "far", &out));
     CHECK_INT(err.code, UNAVAILABLE);

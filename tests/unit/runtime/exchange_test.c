@@ -67,12 +67,15 @@ TEST(large_tensors_come_in_both_forms)
 static bool meet_ps(struct rpc_client *client, const char *host, struct near_process *near)
 {
     struct str request = {0}, response = {0};
-    int64_t pid = 0;
+    struct arena *arena = arena_new();
+    struct wire_met met = {0};
     memset(near->nonce, 7, sizeof(near->nonce));
     wire_write_meet(&(struct wire_meet){host, near->nonce}, &request);
     bool ok = rpc_client_call(client, SERVICE_MEET, &request, &response, 5000, &err) &&
-              wire_read_met(response.data, response.size, &pid, &near->proof, &err);
-    near->pid = (pid_t)pid;
+              wire_read_met(response.data, response.size, arena, &met, &err);
+    near->pid = (pid_t)met.pid;
+    near->proof = met.proof;
+    arena_free(arena);
     str_release(&request);
     str_release(&response);
     return ok;
@@ -671,7 +674,7 @@ static void answer_meet(void *self, struct rpc_call *call)
             pause();
     }
     liar->other = liar->names_other ? pid : 0;
-    wire_write_met(pid, (uint64_t)(uintptr_t)liar->nonce, &out);
+    wire_write_met(&(struct wire_met){pid, (uint64_t)(uintptr_t)liar->nonce, "", ""}, &out);
     rpc_call_reply(call, out.data, out.size);
     str_release(&out);
     arena_free(arena);
