@@ -18,6 +18,14 @@ void rpc_grpc_open(void)
     grpc_init();
 }
 
+void rpc_grpc_completed(const grpc_event *event)
+{
+    struct tag *tag = event->tag;
+    bool given = atomic_load_explicit(&tag->given, memory_order_acquire);
+    assert(given);
+    tag->completed(tag, event->success != 0);
+}
+
 void rpc_grpc_run(grpc_completion_queue *queue)
 {
     gpr_timespec never = gpr_inf_future(GPR_CLOCK_MONOTONIC);
@@ -25,10 +33,7 @@ void rpc_grpc_run(grpc_completion_queue *queue)
         grpc_event event = grpc_completion_queue_next(queue, never, NULL);
         if (event.type == GRPC_QUEUE_SHUTDOWN)
             return;
-        struct tag *tag = event.tag;
-        bool given = atomic_load_explicit(&tag->given, memory_order_acquire);
-        assert(given);
-        tag->completed(tag, event.success != 0);
+        rpc_grpc_completed(&event);
     }
 }
 

@@ -42,6 +42,9 @@ void rpc_grpc_open(void);
 /* Serves one queue until it has been shut down and drained. */
 void rpc_grpc_run(grpc_completion_queue *queue);
 
+/* What a queue has given: a tag, which is told. */
+void rpc_grpc_completed(const grpc_event *event);
+
 grpc_arg rpc_grpc_arg(const char *key, int64_t value);
 
 /* Starts operations on a call, which must be of a kind and at a time that gRPC allows. */

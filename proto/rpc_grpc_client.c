@@ -4,6 +4,11 @@
  * DESIGN: a call is one batch; its caller waits on a condition that the thread of the queue
  * signals, or (of a call that was started) has left a function that this thread calls.  A call
  * into a sink has a batch for each message besides, and is over when none is awaited.
+ *
+ * The thread is in the library only while a batch is awaited: the library has one set of
+ * connections for all queues of a process, and a thread that polls for another queue than its
+ * own has to wake that one's.  Else it looks in once a second, for pings and connections that
+ * have ended, where no server's thread does.
  */
 
 #include <arpa/inet.h>
@@ -17,6 +22,7 @@
 #include "base/connection.h"
 #include "proto/rpc_grpc.h"
 
+#define LOOK_IN_MS 1000
 #define RECONNECT_FIRST_MS 100
 #define RECONNECT_MAX_MS 1000
 
@@ -27,8 +33,11 @@ struct grpc_guest {
     pthread_t thread;
     grpc_call *answered; /* whose `done` runs, by the thread */
 
-    pthread_mutex_t lock;   /* guards: calls, cancelled, and `done` of each call */
+    pthread_mutex_t lock;   /* guards: all below, and `done` of each call */
     pthread_cond_t drained; /* the last call has gone */
+    pthread_cond_t changed; /* a batch is awaited, or it closes */
+    int batches;            /* awaited */
+    bool closing;
     struct made_call *calls;
     bool cancelled;
 };
@@ -60,11 +69,48 @@ struct made_call { /* on the stack of the caller, who waits for it; on the heap 
     grpc_slice details;
 };
 
+/* False: none is, and it is time to look in. */
+static bool await_batch(struct grpc_guest *guest)
+{
+    int late = 0;
+    pthread_mutex_lock(&guest->lock);
+    if (!guest->batches && !guest->closing) {
+        struct timespec until = rpc_deadline(LOOK_IN_MS);
+        while (!guest->batches && !guest->closing && !late)
+            late = pthread_cond_timedwait(&guest->changed, &guest->lock, &until);
+    }
+    pthread_mutex_unlock(&guest->lock);
+    return !late;
+}
+
 static void *rpc_client_main(void *argument)
 {
     struct grpc_guest *guest = argument;
-    rpc_grpc_run(guest->queue);
+    grpc_event event;
+    do {
+        bool looks_in = !await_batch(guest);
+        event = grpc_completion_queue_next(guest->queue,
+                                           looks_in ? gpr_now(GPR_CLOCK_MONOTONIC)
+                                                    : gpr_inf_future(GPR_CLOCK_MONOTONIC),
+                                           NULL);
+        if (event.type == GRPC_OP_COMPLETE) {
+            rpc_grpc_completed(&event);
+            pthread_mutex_lock(&guest->lock);
+            guest->batches--;
+            pthread_mutex_unlock(&guest->lock);
+        }
+    } while (event.type != GRPC_QUEUE_SHUTDOWN);
     return NULL;
+}
+
+static void guest_batch(struct grpc_guest *guest, grpc_call *call, const grpc_op *ops,
+                        size_t count, struct tag *tag)
+{
+    pthread_mutex_lock(&guest->lock);
+    if (!guest->batches++)
+        pthread_cond_signal(&guest->changed);
+    pthread_mutex_unlock(&guest->lock);
+    rpc_grpc_batch(call, ops, count, tag);
 }
 
 struct rpc_client *rpc_grpc_client_new(const struct rpc_client_options *options,
@@ -106,6 +152,7 @@ struct rpc_client *rpc_grpc_client_new(const struct rpc_client_options *options,
     guest->queue = grpc_completion_queue_create_for_next(NULL);
     pthread_mutex_init(&guest->lock, NULL);
     pthread_cond_init(&guest->drained, NULL);
+    rpc_cond_init(&guest->changed);
     int failed = pthread_create(&guest->thread, NULL, rpc_client_main, guest);
     assert(!failed);
     pthread_setname_np(guest->thread, "rpc");
@@ -120,12 +167,15 @@ void rpc_grpc_client_free(struct rpc_client *base)
         assert(call->callback || call->reading);
     while (guest->calls)
         pthread_cond_wait(&guest->drained, &guest->lock);
+    guest->closing = true;
+    pthread_cond_signal(&guest->changed);
     pthread_mutex_unlock(&guest->lock);
     grpc_channel_destroy(guest->channel);
     grpc_completion_queue_shutdown(guest->queue);
     pthread_join(guest->thread, NULL);
     grpc_completion_queue_destroy(guest->queue);
     pthread_cond_destroy(&guest->drained);
+    pthread_cond_destroy(&guest->changed);
     pthread_mutex_destroy(&guest->lock);
     free(base->address);
     free(guest);
@@ -147,7 +197,7 @@ static void made_send(struct made_call *call, const struct str *request)
     ops[4].data.recv_initial_metadata.recv_initial_metadata = &call->initial;
     ops[5].data.recv_message.recv_message = &call->message;
     size_t reads_apart = call->reading ? 2 : 0;
-    rpc_grpc_batch(call->call, ops, ARRAY_LEN(ops) - reads_apart, &call->tag);
+    guest_batch(call->guest, call->call, ops, ARRAY_LEN(ops) - reads_apart, &call->tag);
     grpc_byte_buffer_destroy(message);
 }
 
@@ -364,7 +414,7 @@ static void read_next(struct reading *reading)
     grpc_op ops[2] = {{.op = GRPC_OP_RECV_MESSAGE}, {.op = GRPC_OP_RECV_INITIAL_METADATA}};
     ops[0].data.recv_message.recv_message = &call->message;
     ops[1].data.recv_initial_metadata.recv_initial_metadata = &call->initial;
-    rpc_grpc_batch(call->call, ops, reading->has_taken ? 1 : 2, &reading->tag);
+    guest_batch(call->guest, call->call, ops, reading->has_taken ? 1 : 2, &reading->tag);
 }
 
 /* One batch less is awaited; after the last the call is over. */

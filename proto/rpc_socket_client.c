@@ -19,6 +19,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "proto/channel.h"
 #include "proto/rpc_socket.h"
 
 enum { BUCKETS = 64, TICK_MS = 5000, SILENT_MS = 10000, PONG_MS = 5000 };
@@ -184,7 +185,7 @@ static void take_frame(void *arg, const struct frame *frame, const struct error 
         take_reply(guest, frame);
     } else if (frame->kind == FRAME_FAIL) {
         struct made_call *call = take_call(guest, frame->call);
-        frame_read_failure(frame, &said);
+        channel_failure(frame, &said);
         if (call)
             tell_failure(guest, call, &said);
     }
@@ -283,7 +284,7 @@ static bool connect_locked(struct socket_guest *guest, struct error *err)
     int pid;
     if (guest->is_connected)
         return true;
-    if (!socket_address(guest->base.address, &address, &size, err))
+    if (!channel_address(guest->base.address, &address, &size, err))
         return false;
     int to = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (to < 0 || connect(to, (const struct sockaddr *)&address, size)) {
@@ -292,7 +293,7 @@ static bool connect_locked(struct socket_guest *guest, struct error *err)
             close(to);
         return ok;
     }
-    if (!socket_is_own(to, &pid)) {
+    if (!channel_is_own(to, &pid)) {
         close(to);
         return fail(err, UNAVAILABLE, "cannot reach %s: it is another user's", guest->shown);
     }

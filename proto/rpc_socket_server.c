@@ -22,6 +22,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/limits.h"
+#include "proto/channel.h"
 #include "proto/rpc_socket.h"
 
 enum {
@@ -408,7 +409,7 @@ static void let_in(struct socket_host *host)
             usleep(10000); /* there are no descriptors: it is asked again */
         return;
     }
-    if (!socket_is_own(socket, &pid)) {
+    if (!channel_is_own(socket, &pid)) {
         close(socket);
         return;
     }
@@ -523,7 +524,7 @@ static bool open_host(struct socket_host *host, struct error *err)
     uint32_t size;
     struct epoll_event listens = {.events = EPOLLIN, .data.ptr = &host->listening};
     struct epoll_event wakes = {.events = EPOLLIN, .data.ptr = &host->wake};
-    if (!socket_address(host->base.address, &address, &size, err))
+    if (!channel_address(host->base.address, &address, &size, err))
         return false;
     host->listening = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     host->epoll = epoll_create1(EPOLL_CLOEXEC);
