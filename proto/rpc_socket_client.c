@@ -458,6 +458,7 @@ static void free_guest(struct socket_guest *guest)
         close(guest->wake);
     pthread_cond_destroy(&guest->changed);
     pthread_mutex_destroy(&guest->lock);
+    free(guest->base.address);
     free(guest->secret);
     free(guest->shown);
     free(guest);

@@ -1,0 +1,171 @@
+/* rpc_socket_test.c - who may call over a socket, and what it makes of what it does not know.
+ */
+
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/str.h"
+#include "proto/channel.h"
+#include "tests/unit/test.h"
+
+static void echo(void *self, struct rpc_call *call)
+{
+    size_t size;
+    const void *bytes = rpc_call_bytes(call, &size);
+    (void)self;
+    rpc_call_reply(call, bytes, size);
+}
+
+static const struct rpc_method methods[] = {{"/t/Echo", echo}, {0}};
+
+static struct error err;
+
+static struct rpc_server *serve(const char *secret)
+{
+    const struct rpc_server_options options = {
+        .address = "socket:", .secret = secret, .message_bytes_max = 1 << 20};
+    struct rpc_server *server = rpc_server_start(&options, methods, NULL, &err);
+    CHECK_OK(server, &err);
+    return server;
+}
+
+static bool ask(const char *address, const char *secret, const char *text)
+{
+    const struct rpc_client_options options = {
+        .address = address, .secret = secret, .shown = "the ps", .message_bytes_max = 1 << 20};
+    struct rpc_client *client = rpc_client_new(&options, &err);
+    struct str request = {0}, answer = {0};
+    CHECK_OK(client, &err);
+    str_add(&request, text);
+    bool ok = rpc_client_call(client, "/t/Echo", &request, &answer, 60000, &err);
+    if (ok)
+        CHECK_TEXT(str_text(&answer), text);
+    rpc_client_free(client);
+    str_release(&request);
+    str_release(&answer);
+    return ok;
+}
+
+TEST(socket_asks_for_its_secret)
+{
+    static const char *const wrong[] = {"", "open sesam", "open sesame!", "Open sesame", NULL};
+    struct rpc_server *server = serve("open sesame");
+    const char *address = rpc_server_address(server);
+    CHECK_OK(ask(address, "open sesame", "hello"), &err);
+    for (int i = 0; i < ARRAY_LEN(wrong); i++) {
+        CHECK_FAILS(ask(address, wrong[i], "hello"), &err, UNAVAILABLE);
+        CHECK(strstr(err.text, "the ps"));
+        CHECK(!strstr(err.text, "sesame"));
+    }
+    CHECK_OK(ask(address, "open sesame", "hello"), &err);
+    rpc_server_stop(server);
+}
+
+static int connect_raw(const char *text)
+{
+    struct sockaddr_un address;
+    uint32_t size;
+    CHECK_OK(channel_address(text, &address, &size, &err), &err);
+    int to = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    CHECK(to >= 0);
+    CHECK_INT(connect(to, (const struct sockaddr *)&address, size), 0);
+    return to;
+}
+
+static void add_frame(struct str *out, enum frame_kind kind, uint64_t call, const char *path,
+                      const char *body)
+{
+    const struct frame_head head = {.size = (uint32_t)(strlen(path) + strlen(body)),
+                                    .kind = (uint16_t)kind,
+                                    .path_size = (uint16_t)strlen(path),
+                                    .call = call};
+    str_add_bytes(out, &head, sizeof(head));
+    str_add(out, path);
+    str_add(out, body);
+}
+
+/* What comes in pieces of any size is the same. */
+TEST(socket_reads_frames_in_pieces)
+{
+    static const size_t pieces[] = {1, 7, 16, 1000};
+    struct rpc_server *server = serve(NULL);
+    struct str said = {0};
+    add_frame(&said, FRAME_HELLO, 0, "", "");
+    add_frame(&said, FRAME_REQUEST, 7, "/t/Echo", "one");
+    add_frame(&said, FRAME_CANCEL, 99, "", "");
+    add_frame(&said, FRAME_REQUEST, 8, "/t/Echo", "three");
+    for (int i = 0; i < ARRAY_LEN(pieces); i++) {
+        int to = connect_raw(rpc_server_address(server));
+        char got[2 * sizeof(struct frame_head) + 8];
+        for (size_t at = 0; at < said.size; at += pieces[i]) {
+            size_t size = said.size - at < pieces[i] ? said.size - at : pieces[i];
+            CHECK_INT(send(to, said.data + at, size, 0), size);
+            if (pieces[i] < 16)
+                usleep(200);
+        }
+        CHECK_INT(recv(to, got, sizeof(got), MSG_WAITALL), sizeof(got));
+        struct frame_head heads[2];
+        memcpy(&heads[0], got, sizeof(heads[0]));
+        memcpy(&heads[1], got + sizeof(heads[0]) + 3, sizeof(heads[1]));
+        CHECK_INT(heads[0].call, 7);
+        CHECK_INT(heads[0].kind, FRAME_REPLY);
+        CHECK(!memcmp(got + sizeof(heads[0]), "one", 3));
+        CHECK_INT(heads[1].call, 8);
+        CHECK(!memcmp(got + sizeof(got) - 5, "three", 5));
+        close(to);
+    }
+    str_release(&said);
+    rpc_server_stop(server);
+}
+
+/* Who does not speak the language is hung up on; others do not notice. */
+TEST(socket_hangs_up_on_nonsense)
+{
+    static const char *const nonsense[] = {"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+                                           "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"
+                                           "\xff\xff\xff\xff"};
+    struct rpc_server *server = serve(NULL);
+    for (int i = 0; i < ARRAY_LEN(nonsense); i++) {
+        for (int greets = 0; greets < 2; greets++) {
+            int to = connect_raw(rpc_server_address(server));
+            struct str said = {0};
+            char got;
+            if (greets)
+                add_frame(&said, FRAME_HELLO, 0, "", "");
+            str_add(&said, nonsense[i]);
+            CHECK_INT(send(to, said.data, said.size, MSG_NOSIGNAL), said.size);
+            CHECK(recv(to, &got, 1, 0) <= 0);
+            close(to);
+            str_release(&said);
+        }
+    }
+    CHECK_OK(ask(rpc_server_address(server), NULL, "still here"), &err);
+    rpc_server_stop(server);
+}
+
+/* A server that is there but stands still is given up, after a ping. */
+TEST(socket_gives_up_who_stands_still)
+{
+    struct sockaddr_un address;
+    uint32_t size;
+    CHECK_OK(channel_address("socket:trainyard-test-still", &address, &size, &err), &err);
+    int still = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    CHECK_INT(bind(still, (const struct sockaddr *)&address, size), 0);
+    CHECK_INT(listen(still, 1), 0);
+    uint64_t start_us = clock_monotonic_us();
+    CHECK_FAILS(ask("socket:trainyard-test-still", NULL, "hello"), &err, UNAVAILABLE);
+    CHECK(strstr(err.text, "ping"));
+    CHECK(clock_monotonic_us() - start_us < 30000000);
+    close(still);
+}
+
+TEST(socket_addresses_that_are_none)
+{
+    char longer[200] = "socket:";
+    memset(longer + 7, 'x', sizeof(longer) - 8);
+    CHECK_FAILS(ask("socket:", NULL, "hello"), &err, INVALID);
+    CHECK_FAILS(ask(longer, NULL, "hello"), &err, INVALID);
+}
