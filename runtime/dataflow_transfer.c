@@ -145,7 +145,7 @@ static void received(void *arg, const struct tensor *value, bool dead, const str
     } else if (!has_shape(node, value, &why)) {
         dataflow_call_post(started, &why);
     } else {
-        tensor_share(&started->received, value);
+        rendezvous_take(value, &started->received);
         dataflow_call_post(started, NULL);
     }
 }

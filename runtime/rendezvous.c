@@ -143,13 +143,33 @@ static bool add_locked(struct rendezvous *rendezvous, const char *key,
     return true;
 }
 
+static _Thread_local struct tensor *gift;
+
+void rendezvous_give(rendezvous_receiver *receiver, void *arg, struct tensor *value)
+{
+    gift = value;
+    receiver(arg, value, false, NULL);
+    gift = NULL;
+}
+
+void rendezvous_take(const struct tensor *value, struct tensor *out)
+{
+    if (value != gift) {
+        tensor_share(out, value);
+        return;
+    }
+    *out = *gift;
+    *gift = (struct tensor){0};
+    gift = NULL;
+}
+
 bool rendezvous_send(struct rendezvous *rendezvous, const char *key, const struct tensor *value,
                      bool dead, struct error *err)
 {
     struct waiting what = {.dead = dead};
     struct waiting *receiver = NULL;
     if (!dead)
-        tensor_share(&what.value, value);
+        rendezvous_take(value, &what.value);
     pthread_mutex_lock(&rendezvous->lock);
     bool ok = !rendezvous->aborted;
     if (!ok)
@@ -157,10 +177,11 @@ bool rendezvous_send(struct rendezvous *rendezvous, const char *key, const struc
     else if (!(receiver = take_locked(rendezvous, key, true)))
         ok = add_locked(rendezvous, key, &what, err);
     pthread_mutex_unlock(&rendezvous->lock);
-    if (receiver) {
-        receiver->receiver(receiver->arg, &what.value, dead, NULL);
-        free(receiver);
-    }
+    if (receiver && dead)
+        receiver->receiver(receiver->arg, &what.value, true, NULL);
+    else if (receiver)
+        rendezvous_give(receiver->receiver, receiver->arg, &what.value);
+    free(receiver);
     if (receiver || !ok)
         tensor_release(&what.value);
     return ok;

@@ -63,6 +63,16 @@ void rendezvous_abort(struct rendezvous *rendezvous, const struct error *err);
 bool rendezvous_aborted(struct rendezvous *rendezvous, struct error *err);
 
 /*
+ * Calls a receiver with a value that its giver needs no more: the first that takes it has the
+ * giver's own reference, not one more, and what is run next may write there in place.
+ */
+void rendezvous_give(rendezvous_receiver *receiver, void *arg, struct tensor *value);
+
+/* A reference to what a receiver was called with: the giver's, if it gives it; `value` is empty
+ * then. */
+void rendezvous_take(const struct tensor *value, struct tensor *out);
+
+/*
  * Who calls a receiver with what came from afar says before, on the same thread, how long it
  * was on its way, and 0 after; the receiver may ask.
  */

@@ -122,10 +122,15 @@ bool incoming_end(struct incoming *incoming, struct error *err)
     return true;
 }
 
-void incoming_release(struct incoming *incoming)
+void incoming_arrived(struct incoming *incoming)
 {
     if (incoming->is_held)
         held_drop(&incoming->value);
     incoming->is_held = false;
+}
+
+void incoming_release(struct incoming *incoming)
+{
+    incoming_arrived(incoming);
     tensor_release(&incoming->value);
 }

@@ -32,4 +32,7 @@ bool incoming_take(struct incoming *incoming, const struct rpc_span *spans, int 
 /* All has come: whether that is the whole tensor. */
 bool incoming_end(struct incoming *incoming, struct error *err) CHECKED;
 
+/* The value is not between tasks any more. */
+void incoming_arrived(struct incoming *incoming);
+
 void incoming_release(struct incoming *incoming);

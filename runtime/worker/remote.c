@@ -183,10 +183,11 @@ static void give(struct asked *asked, const struct error *err)
         err = &named;
     }
     rendezvous_set_travel(err ? 0 : travel_ns(asked));
-    if (err)
-        asked->receiver(asked->arg, NULL, false, err);
+    incoming_arrived(incoming);
+    if (err || incoming->dead)
+        asked->receiver(asked->arg, err ? NULL : &incoming->value, incoming->dead, err);
     else
-        asked->receiver(asked->arg, &incoming->value, incoming->dead, NULL);
+        rendezvous_give(asked->receiver, asked->arg, &incoming->value);
     rendezvous_set_travel(0);
     incoming_release(incoming);
     asked->is_given = true;

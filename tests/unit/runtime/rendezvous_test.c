@@ -56,6 +56,49 @@ TEST(either_may_come_first)
     rendezvous_unref(r);
 }
 
+static void keep(void *arg, const struct tensor *value, bool dead, const struct error *error)
+{
+    CHECK(!dead && !error);
+    rendezvous_take(value, arg);
+}
+
+static void send_on(void *arg, const struct tensor *value, bool dead, const struct error *error)
+{
+    CHECK(!error);
+    CHECK_OK(rendezvous_send(arg, KEY "0", value, dead, &err), &err);
+}
+
+/* What its giver needs no more is its receiver's alone, on whatever way; else it is shared. */
+TEST(a_value_is_given_away)
+{
+    struct rendezvous *r = rendezvous_new("/job:a/replica:0/task:0", NULL, NULL);
+    struct tensor value, got = {0};
+    CHECK_OK(tensor_init_scalar(&value, F32, 7, &err), &err);
+    rendezvous_receive(r, KEY "0", keep, &got);
+    CHECK_OK(rendezvous_send(r, KEY "0", &value, false, &err), &err);
+    CHECK(value.buffer && value.buffer == got.buffer);
+    tensor_release(&got);
+
+    rendezvous_receive(r, KEY "0", keep, &got);
+    rendezvous_give(send_on, r, &value);
+    CHECK(!value.buffer);
+    CHECK(tensor_is_exclusive(&got));
+    CHECK(tensor_number(&got, 0) == 7);
+
+    struct got late = {0};
+    rendezvous_give(send_on, r, &got); /* before its receiver */
+    CHECK(!got.buffer);
+    rendezvous_receive(r, KEY "0", get, &late);
+    CHECK(late.value == 7);
+
+    CHECK_OK(tensor_init_scalar(&value, F32, 8, &err), &err);
+    rendezvous_give(get, &late, &value); /* who does not take it leaves it */
+    CHECK(late.value == 8);
+    CHECK(tensor_is_exclusive(&value));
+    tensor_release(&value);
+    rendezvous_unref(r);
+}
+
 /* Values of one key are received in the order in which they were sent. */
 TEST(a_key_used_twice)
 {
