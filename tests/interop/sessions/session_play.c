@@ -65,7 +65,7 @@ static bool is_left_out(const struct replayed *one)
 
 static bool needs_files(const struct error *difference)
 {
-    return strstr(difference->text, ": No such file or directory") ||
+    return strstr(difference->text, " No such file or directory") ||
            strstr(difference->text, "Failed to find any matching files for ") ||
            strstr(difference->text, "not DATA_LOSS");
 }
