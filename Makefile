@@ -338,7 +338,7 @@ $(BUILD)/tests/unit/scheduler/agent_test: | $(BUILD)/trainyard-shim
 
 .PHONY: unit
 unit: $(UNIT_WANTED) ## unit tests (T=part of a name)
-	$(Q)tests/run.sh --timeout $(if $(SAN),300,60) $(UNIT_WANTED)
+	$(Q)tests/run.sh --timeout $(if $(SAN),300,180) $(UNIT_WANTED)
 
 # --- checks --------------------------------------------------------------------------------
 
