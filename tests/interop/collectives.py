@@ -20,20 +20,13 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.python.ops import collective_ops as co
 
+sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from free_port import free_port
+
 v1 = tf.compat.v1
 LEADER = "/job:worker/replica:0/task:0"
 passed, failed = 0, []
 keys = itertools.count(1)
-
-
-def free_ports(count):
-    sockets = [socket.socket() for _ in range(count)]
-    for s in sockets:
-        s.bind(("127.0.0.1", 0))
-    ports = [s.getsockname()[1] for s in sockets]
-    for s in sockets:
-        s.close()
-    return ports
 
 
 class Cluster:
@@ -41,7 +34,7 @@ class Cluster:
 
     def __init__(self, kinds, build):
         self.size = len(kinds)
-        self.addresses = [f"127.0.0.1:{p}" for p in free_ports(self.size)]
+        self.addresses = [f"127.0.0.1:{free_port()}" for _ in range(self.size)]
         cluster = {"worker": self.addresses}
         config = v1.ConfigProto()
         config.experimental.collective_group_leader = LEADER

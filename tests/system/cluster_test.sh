@@ -3,7 +3,6 @@
 # TensorFlow's client programs and TensorFlow itself are at hand, the client that drives it.
 . "$(dirname "$0")/lib.sh"
 task=$build/trainyard-task
-free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
 refuses() { # NAME WORDS COMMAND... : exit code 2 and these words
     local name=$1 words=$2 code=0
     shift 2

@@ -6,9 +6,11 @@ A life: a server, an agent in a process of its own, a model that trains, a progr
 that is cancelled while it runs.  Afterwards all have ended as they should, what is stored is what the tasks wrote and what an undisturbed life has, nothing is left of any
 process or file, and while it went on the state that was shown was never wrong for longer than 5 seconds.
 """
-import concurrent.futures, hashlib, json, os, random, shutil, signal, socket, sqlite3, struct, subprocess, sys, threading, time
+import concurrent.futures, hashlib, json, os, random, shutil, signal, sqlite3, struct, subprocess, sys, threading, time
 import urllib.error, urllib.request
 from events import fields, records
+sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from free_port import free_port
 
 build, work, dataset, wanted = sys.argv[1:5]
 at_once = int(sys.argv[5]) if len(sys.argv) > 5 else 2
@@ -47,12 +49,6 @@ def names():
     """All failpoints, as a program lists them."""
     answer = subprocess.run([trainyard, "version"], env={**os.environ, "TRAINYARD_FAILPOINTS": "?"}, capture_output=True, text=True)
     return answer.stderr.split("NAME is one of ")[1].split()
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def single(value):

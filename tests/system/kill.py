@@ -8,6 +8,8 @@ The choices follow from the seed; the moments within a process do not, so a repl
 """
 import glob, json, os, random, signal, sqlite3, struct, subprocess, sys, time
 import urllib.error, urllib.request
+sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from free_port import free_port
 
 build, work, dataset, where = sys.argv[1:5]
 kills, seed = int(sys.argv[5]), int(sys.argv[6])
@@ -66,13 +68,6 @@ def checkpoint_bytes(path, step):
 
 
 # --- the yard's processes ---
-
-def free_port():
-    import socket
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
 
 port, agents_port = free_port(), free_port()
 processes = {}

@@ -62,14 +62,14 @@ for name in sys.argv[2:]:
     value = value[int(name) if isinstance(value, list) else name]
 print(value if isinstance(value, str) else json.dumps(value))' "$@"; }
 
-free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
+free_port() { "$here/../free_port.py"; }
 
 # serve NAME [OPTION...] : starts a server on $work/NAME; sets dir, pid, url, link, token
 serve() {
     dir=$work/$1; shift
     local log=$work/${dir##*/}.log out=$work/${dir##*/}.out
     : >"$out"
-    "$trainyard" serve --dir "$dir" --port 0 "$@" >"$out" 2>>"$log" &
+    "$trainyard" serve --dir "$dir" --port "$(free_port)" "$@" >"$out" 2>>"$log" &
     pid=$!
     pids+=("$pid")
     wait_for 20 grep -q '^ready' "$out" || { echo "FAIL serve: $(tail -n 5 "$log")"; failed=1; exit 1; }

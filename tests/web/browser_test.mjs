@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { build, check, expect, expectNoOverflow, expectSoon, finish, freePort, launch, newFolder, serve, shots, show, top, trainyard } from "./lib.mjs";
 
 const folder = newFolder();
-const port = await freePort();
+const port = freePort();
 const site = `http://127.0.0.1:${port}`;
 let { server, link } = await serve(folder, port);
 const browser = await launch();

@@ -16,7 +16,7 @@ const made = spawnSync("openssl", [
     certificate,
 ]);
 expect(made.status === 0, `openssl: ${made.stderr}`);
-const port = await freePort();
+const port = freePort();
 const { server, link } = await serve(folder, port, "--no-agent", "--tls-cert", certificate, "--tls-key", key);
 const browser = await launch();
 

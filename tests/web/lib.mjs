@@ -4,7 +4,6 @@
 
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { createRequire } from "node:module";
@@ -50,15 +49,7 @@ export async function expectNoOverflow(page) {
     await expectSoon(overflow, (pixels) => pixels <= 0, (pixels) => `the page is ${pixels} px wider than the screen`);
 }
 
-export async function freePort() {
-    return new Promise((done) => {
-        const probe = createServer();
-        probe.listen(0, "127.0.0.1", () => {
-            const { port } = probe.address();
-            probe.close(() => done(port));
-        });
-    });
-}
+export const freePort = () => spawnSync(join(top, "tests/free_port.py"), { encoding: "utf8" }).stdout.trim();
 
 export function trainyard(...args) {
     const run = spawnSync(join(build, "trainyard"), args, { encoding: "utf8", timeout: 60000 });

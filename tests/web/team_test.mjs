@@ -7,7 +7,7 @@ import { check, expect, expectNoOverflow, finish, freePort, launch, newFolder, s
 
 const folder = newFolder();
 const files = newFolder();
-const port = await freePort();
+const port = freePort();
 const site = `http://127.0.0.1:${port}`;
 const { server, link } = await serve(folder, port);
 const browser = await launch();

@@ -11,6 +11,9 @@ import subprocess
 import sys
 import time
 
+sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+from free_port import free_port
+
 PARAMETERS = (3200, 3125)
 SIZES = (1, 1024, 262144, 16777216)
 KINDS = ("trainyard", "tensorflow")
@@ -40,12 +43,6 @@ def resident(pid):
 
 
 # --- servers ---
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 class Cluster:
