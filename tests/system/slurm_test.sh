@@ -109,7 +109,8 @@ check is_over wait_for 20 is_final "$id"
 id=$(job '{"command": ["sleep", "7654.25"], "tasks": {"worker": {"node_labels": {"from": "slurm"}}}}')
 sleeps() { pgrep -f '^sleep 7654.25$' >/dev/null; }
 check sleeps wait_for 40 sleeps
-kill -9 "$(pgrep -f "$work/pilots/slurm-default-[0-9]*\..* --name")"
+where=$(field "$(api GET "/api/v1/jobs/$id")" nodes 0) # on a failed machine an agent may still be knocking
+kill -9 "$(pgrep -f "$work/pilots/$where\..* --name $where( |\$)")"
 gone() { ! sleeps; }
 check task_is_gone wait_for 20 gone
 check its_folder_too wait_for 20 sh -c "! ls -d $work/pilots/slurm-default-*.* | grep -v '^$'"
