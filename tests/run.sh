@@ -5,6 +5,7 @@
 # lines and exits 0 when all is well.  Its output is shown only when it fails; skips are always shown.
 # With --at-once so many run beside each other, for tests that mostly wait; one with a line "# alone"
 # runs by itself, before the others.
+# At the end what failed is listed once more, in a line or few for each program.
 # The last line is "N passed, N failed, N skipped"; appended to $TEST_TOTALS too when that is set.
 set -u
 # Threads that wait sleep early: on a machine that others use, spinning would take the tests' time.
@@ -31,17 +32,21 @@ run() {
     f=$(grep -aEc '^\[  FAILED  \] [a-z0-9_]+$|^FAIL ' "$log")
     s=$(grep -aEc '^\[  SKIPPED \] [a-z0-9_]+$|^skip ' "$log")
     if [ $status -ne 0 ] && [ "$f" -eq 0 ]; then f=1; fi
+    case $status in 124 | 137) why="over $limit s" ;; *) why="exit $status" ;; esac
     {
         if [ $status -eq 0 ] && [ "$f" -eq 0 ]; then
             printf '  ok    %-50s %4d tests %6d ms\n' "${program#*/}" "$p" "$ms"
         else
-            case $status in 124 | 137) why="over $limit s" ;; *) why="exit $status" ;; esac
             printf '  FAIL  %-50s %s\n' "${program#*/}" "$why"
             sed 's/^/        /' "$log" | tail -n 80
             [ "$(wc -l <"$log")" -gt 80 ] && grep -aE '^FAIL |^\[  FAILED' "$log" | head -n 20 | sed 's/^/        /'
         fi
         grep -aE '^skip ' "$log" | sed 's/^/        /'
     } >"$folder/$1.said"
+    if [ $status -ne 0 ] || [ "$f" -ne 0 ]; then
+        printf '  failed: %s (%s)\n' "${program#*/}" "$why"
+        grep -aE '^FAIL |^\[  FAILED  \] [a-z0-9_]+$' "$log" | cut -c -300 | head -n 5 | sed 's/^/          /'
+    fi >"$folder/$1.failed"
     echo "$p $f $s" >"$folder/$1.counts"
     rm -f "$log"
     cat "$folder/$1.said"
@@ -67,6 +72,7 @@ for program in "${together[@]}"; do
     running=$((running + 1))
 done
 wait
+cat /dev/null "$folder"/*.failed
 read -r passed failed skipped <<<"$(cat /dev/null "$folder"/*.counts | awk '{p += $1; f += $2; s += $3} END {print p + 0, f + 0, s + 0}')"
 echo "$passed passed, $failed failed, $skipped skipped"
 [ -n "${TEST_TOTALS:-}" ] && echo "$passed $failed $skipped" >>"$TEST_TOTALS"

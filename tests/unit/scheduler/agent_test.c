@@ -540,15 +540,25 @@ TEST(agent_refused)
     server_close(&server);
 }
 
+/* The program again, as an agent alone; what it writes by itself is in the folder of this one.
+ */
 static pid_t child_begin(const char *server, const char *folder)
 {
     pid_t pid;
     char *command[] = {"agent_test", NULL};
+    const char *root = getenv("TMPDIR");
+    char *before = root ? alloc_printf("%s", root) : NULL;
+    setenv("TMPDIR", folder_name, 1);
     setenv("AGENT_TEST_SERVER", server, 1);
     setenv("AGENT_TEST_FOLDER", folder, 1);
     CHECK_INT(posix_spawn(&pid, "/proc/self/exe", NULL, NULL, command, environ), 0);
     unsetenv("AGENT_TEST_SERVER");
     unsetenv("AGENT_TEST_FOLDER");
+    if (before)
+        setenv("TMPDIR", before, 1);
+    else
+        unsetenv("TMPDIR");
+    free(before);
     return pid;
 }
 
