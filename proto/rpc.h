@@ -187,7 +187,8 @@ struct rpc_sink {
 void rpc_client_start_into(struct rpc_client *client, const char *path,
                            const struct str *request, struct rpc_sink *sink);
 
-/* Makes the call that was started with this `arg` fail with CANCELLED, if it is still open. */
+/* Makes the call that was started with this `arg` (or sink) fail with CANCELLED, if it is still
+ * open. */
 void rpc_client_cancel_started(struct rpc_client *client, const void *arg);
 
 /* Makes every open and later call on this client fail with CANCELLED; callable from any thread.

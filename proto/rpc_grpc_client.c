@@ -513,7 +513,7 @@ void rpc_grpc_client_cancel_started(struct rpc_client *base, const void *arg)
     struct grpc_guest *guest = (struct grpc_guest *)base;
     pthread_mutex_lock(&guest->lock);
     for (struct made_call *call = guest->calls; call; call = call->next)
-        if (call->callback && call->arg == arg)
+        if (call->reading ? call->reading->sink == arg : call->callback && call->arg == arg)
             grpc_call_cancel(call->call, NULL);
     pthread_mutex_unlock(&guest->lock);
 }

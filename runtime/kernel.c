@@ -189,12 +189,11 @@ static bool set_shape(struct tensor *out, const struct shape *shape)
     return true;
 }
 
-/* On the heap: while measuring, for fetches and strings, and where the arena has no room. */
-static struct tensor *output_on_heap(struct kernel_call *call, int index,
-                                     const struct shape *shape, struct error *err)
+struct tensor *kernel_output_own(struct kernel_call *call, int index, const struct shape *shape,
+                                 struct error *err)
 {
-    struct kernel_slot *slot = &call->slots[index];
     struct tensor *out = &call->out[index];
+    const struct kernel_slot *slot = &call->slots[index];
     enum dtype dtype = slot->dtype;
     int64_t bytes_max = call->step->memory_bytes_max;
 
@@ -211,17 +210,23 @@ static struct tensor *output_on_heap(struct kernel_call *call, int index,
     struct tensor made;
     if (!tensor_init(&made, dtype, shape, err))
         return NULL;
-    if (made.buffer->size > slot->needed)
-        slot->needed = made.buffer->size;
+    kernel_output_take(call, index, &made);
+    return out;
+}
+
+/* On the heap: while measuring, for fetches and strings, and where the arena has no room. */
+static struct tensor *output_on_heap(struct kernel_call *call, int index,
+                                     const struct shape *shape, struct error *err)
+{
+    struct kernel_slot *slot = &call->slots[index];
+    struct tensor *out = kernel_output_own(call, index, shape, err);
+    if (!out)
+        return NULL;
+    if (out->buffer->size > slot->needed)
+        slot->needed = out->buffer->size;
     slot->seen = SEEN_OWN;
     if (!slot->pinned)
         call->step->misses++;
-    tensor_release(out);
-    out->dtype = dtype;
-    out->data = made.data;
-    out->buffer = made.buffer;
-    bool full = set_shape(out, shape);
-    assert(full);
     return out;
 }
 

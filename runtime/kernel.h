@@ -94,6 +94,11 @@ void kernel_hold(struct kernel_call *call, struct resource *resource);
 struct tensor *kernel_output(struct kernel_call *call, int index, const struct shape *shape,
                              struct error *err) CHECKED;
 
+/* As kernel_output(), but never planned memory: others may hold the tensor longer than the
+ * step. */
+struct tensor *kernel_output_own(struct kernel_call *call, int index, const struct shape *shape,
+                                 struct error *err) CHECKED;
+
 /*
  * As kernel_output(), but takes over the memory of input `input` if this is its last use,
  * nobody else sees it, and type size and count fit.  Then out and in data are the same pointer:

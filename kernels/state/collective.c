@@ -177,12 +177,18 @@ static bool take_keys(struct kernel_collective *op, int first, struct error *err
     return true;
 }
 
-/* The result begins as what this member has: it is changed in place. */
+/* The result begins as what this member has: it is changed in place.  Others are lent it. */
 static bool copy_input(struct kernel_collective *op, struct error *err)
 {
     const struct tensor *in = kernel_in(op->call, 0);
+    struct tensor taken;
     op->wish.shape = in->shape;
-    op->out = kernel_output(op->call, 0, &in->shape, err);
+    if (kernel_input_take(op->call, 0, &taken)) {
+        kernel_output_take(op->call, 0, &taken);
+        op->out = &op->call->out[0];
+        return true;
+    }
+    op->out = kernel_output_own(op->call, 0, &in->shape, err);
     if (op->out && tensor_bytes(in))
         memcpy(op->out->data, in->data, tensor_bytes(in));
     return op->out;
@@ -240,7 +246,7 @@ static bool make_gathered(struct kernel_collective *op, struct error *err)
     if (op->wish.group_size > 0)
         shape.dims[0] = shape_product(shape.dims[0], op->wish.group_size);
     op->wish.shape = shape;
-    op->out = kernel_output(op->call, 0, &shape, err);
+    op->out = kernel_output_own(op->call, 0, &shape, err);
     if (op->out && !op->collective && tensor_bytes(op->out))
         memcpy(op->out->data, kernel_in(op->call, 0)->data,
                tensor_bytes(kernel_in(op->call, 0)));
@@ -298,7 +304,7 @@ static void send_v2_start(struct kernel_call *call)
 /* Alone, nobody sends anything: then it is zeros, not whatever there was. */
 static bool make_received(struct kernel_collective *op, struct error *err)
 {
-    op->out = kernel_output(op->call, 0, &op->wish.shape, err);
+    op->out = kernel_output_own(op->call, 0, &op->wish.shape, err);
     if (op->out && !op->collective)
         kernel_zero(op->out, 0, op->out->count);
     return op->out;

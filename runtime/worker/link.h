@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "proto/rpc.h"
 #include "runtime/device.h"
 #include "runtime/rendezvous.h"
 
@@ -86,6 +87,7 @@ struct worker_link_kind {
  * thread, perhaps at once.
  */
 struct link_asked {
+    struct rpc_sink sink; /* first: of bytes of another process */
     void (*group)(struct link_asked *asked, const struct collective_group *group);
     void (*source)(struct link_asked *asked, int source);
     void (*bytes)(struct link_asked *asked); /* they are there */

@@ -83,13 +83,16 @@ static void remote_complete_instance(struct worker_link *link,
     start(link, METHOD("CompleteInstance"), &request, source_told, asked);
 }
 
-static void buffer_came(void *arg, const struct str *response, const struct error *err)
+static bool take_buffer(struct rpc_sink *sink, const struct rpc_span *spans, int count,
+                        struct error *err)
 {
-    struct link_asked *asked = arg;
-    struct error bad;
-    if (!err &&
-        !wire_read_buffer(response->data, response->size, asked->into, asked->size, &bad))
-        err = &bad;
+    struct link_asked *asked = (struct link_asked *)sink;
+    return wire_read_buffer(spans, count, asked->into, asked->size, err);
+}
+
+static void took_buffer(struct rpc_sink *sink, const struct error *err)
+{
+    struct link_asked *asked = (struct link_asked *)sink;
     if (err)
         asked->failed(asked, err);
     else
@@ -109,7 +112,10 @@ static void remote_receive_buffer(struct worker_link *link, const char *key,
                                    .request_id = remote_request_id((struct remote *)link)};
     struct str request = {0};
     wire_write_receive_buffer(&in, &request);
-    start(link, METHOD("RecvBuf"), &request, buffer_came, asked);
+    asked->sink = (struct rpc_sink){take_buffer, took_buffer};
+    rpc_client_start_into(((struct remote *)link)->client, METHOD("RecvBuf"), &request,
+                          &asked->sink);
+    str_release(&request);
 }
 
 const struct worker_link_collectives link_rpc_collective_calls = {

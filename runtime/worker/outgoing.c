@@ -13,11 +13,13 @@
 #include "runtime/worker/fabric.h"
 #include "runtime/worker/outgoing.h"
 #include "runtime/worker/wire.h"
+#include "runtime/worker/wire_collective.h"
 #include "runtime/worker/worker.h"
 
 struct outgoing {
     struct rpc_source base; /* first */
     struct tensor value;    /* a reference */
+    bool is_buffer;         /* that answers RecvBuf */
     bool follows;           /* the elements, in chunks */
     bool has_begun;
     size_t sent; /* bytes of elements */
@@ -62,7 +64,10 @@ static int next(struct rpc_source *source, struct rpc_piece pieces[RPC_PIECES_MA
     int count = 0;
     if (!outgoing->has_begun) {
         struct str head = {0};
-        wire_write_received_head(&outgoing->value, outgoing->follows, NULL, NULL, &head);
+        if (outgoing->is_buffer)
+            wire_write_buffer_head(tensor_bytes(&outgoing->value), &head);
+        else
+            wire_write_received_head(&outgoing->value, outgoing->follows, NULL, NULL, &head);
         outgoing->has_begun = true;
         size_t size = head.size;
         char *bytes = str_take(&head);
@@ -94,22 +99,20 @@ static void reply_copied(struct rpc_call *call, const struct tensor *value, bool
     str_release(&out);
 }
 
-void outgoing_reply(struct rpc_call *call, const struct tensor *value, bool dead, bool chunks)
+/* Whether it goes into one message. */
+static bool check_size(size_t size, struct error *err)
 {
-    size_t size = dead ? 0 : tensor_bytes(value);
-    bool plain = dead || BIT(value->dtype) & DTYPES_PLAIN;
-    struct error err;
-    if (size + WIRE_SMALL_BYTES > LIMIT_MESSAGE_BYTES && !(plain && chunks)) {
-        (void)fail(&err, EXHAUSTED, "a tensor of %zu bytes is over the %lld of a message", size,
-                   (long long)LIMIT_MESSAGE_BYTES);
-        rpc_call_fail(call, &err);
-        return;
-    }
-    if (!plain || size < WIRE_SMALL_BYTES) {
-        reply_copied(call, value, dead);
-        return;
-    }
+    return size + WIRE_SMALL_BYTES <= LIMIT_MESSAGE_BYTES ||
+           fail(err, EXHAUSTED, "a tensor of %zu bytes is over the %lld of a message", size,
+                (long long)LIMIT_MESSAGE_BYTES);
+}
+
+/* Of a plain type, from where its elements are. */
+static void reply_lent(struct rpc_call *call, const struct tensor *value, bool is_buffer,
+                       bool follows)
+{
     struct tensor shared;
+    struct error err;
     tensor_share(&shared, value);
     if (!held_add(&shared, &err)) {
         tensor_release(&shared);
@@ -118,9 +121,40 @@ void outgoing_reply(struct rpc_call *call, const struct tensor *value, bool dead
     }
     struct outgoing *outgoing = alloc_bytes(sizeof(*outgoing));
     outgoing->base = (struct rpc_source){next, free_outgoing};
-    outgoing->follows = chunks && size > WIRE_CHUNK_BYTES;
+    outgoing->is_buffer = is_buffer;
+    outgoing->follows = follows;
     outgoing->value = shared;
     rpc_call_reply_from(call, &outgoing->base);
+}
+
+void outgoing_reply(struct rpc_call *call, const struct tensor *value, bool dead, bool chunks)
+{
+    size_t size = dead ? 0 : tensor_bytes(value);
+    bool plain = dead || BIT(value->dtype) & DTYPES_PLAIN;
+    struct error err;
+    if (!(plain && chunks) && !check_size(size, &err))
+        rpc_call_fail(call, &err);
+    else if (!plain || size < WIRE_SMALL_BYTES)
+        reply_copied(call, value, dead);
+    else
+        reply_lent(call, value, false, chunks && size > WIRE_CHUNK_BYTES);
+}
+
+void outgoing_reply_buffer(struct rpc_call *call, const struct tensor *value)
+{
+    size_t size = tensor_bytes(value);
+    struct error err;
+    if (!check_size(size, &err)) {
+        rpc_call_fail(call, &err);
+    } else if (size < WIRE_SMALL_BYTES) {
+        struct str out = {0};
+        wire_write_buffer_head(size, &out);
+        str_add_bytes(&out, value->data, size);
+        rpc_call_reply(call, out.data, out.size);
+        str_release(&out);
+    } else {
+        reply_lent(call, value, true, false);
+    }
 }
 
 void outgoing_lend(struct rpc_call *call, const struct tensor *value, bool dead,

@@ -19,7 +19,10 @@ struct worker;
  */
 void outgoing_reply(struct rpc_call *call, const struct tensor *value, bool dead, bool chunks);
 
-/* The same for a task that is near, or on the same `fabric`, which reads a large one where it
- * is. */
+/* Answers RecvBuf with the elements of a plain tensor (shared): TensorFlow's one message. */
+void outgoing_reply_buffer(struct rpc_call *call, const struct tensor *value);
+
+/* As outgoing_reply() for a task that is near, or on the same `fabric`, which reads a large one
+ * where it is. */
 void outgoing_lend(struct rpc_call *call, const struct tensor *value, bool dead,
                    struct worker *worker, const struct loan *loan, bool fabric);

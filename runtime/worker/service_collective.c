@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "runtime/worker/groups.h"
+#include "runtime/worker/outgoing.h"
 #include "runtime/worker/service_internal.h"
 #include "runtime/worker/wire_collective.h"
 #include "runtime/worker/worker.h"
@@ -141,13 +142,10 @@ void service_get_step_sequence(void *self, struct rpc_call *call)
 
 static void took(void *arg, const struct tensor *value, const struct error *err)
 {
-    struct str out = {0};
-    if (err) {
+    if (err)
         rpc_call_fail(arg, err);
-        return;
-    }
-    wire_write_buffer(value, &out);
-    reply(arg, &out);
+    else
+        outgoing_reply_buffer(arg, value);
 }
 
 void service_receive_buffer(void *self, struct rpc_call *call)

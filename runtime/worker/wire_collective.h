@@ -8,6 +8,7 @@
 #include "runtime/collective.h"
 
 struct arena;
+struct rpc_span;
 struct str;
 
 /* CompleteGroup and CompleteInstance. */
@@ -52,7 +53,8 @@ bool wire_read_steps(const void *bytes, size_t size, int64_t graph_key, int64_t 
 void wire_write_receive_buffer(const struct wire_buffer *in, struct str *out);
 bool wire_read_receive_buffer(const void *bytes, size_t size, struct arena *arena,
                               struct wire_buffer *out, struct error *err) CHECKED;
-void wire_write_buffer(const struct tensor *value, struct str *out);
+/* What comes before the bytes in the answer; nothing comes after them. */
+void wire_write_buffer_head(size_t size, struct str *out);
 /* Into `into`, which must have its size: else INTERNAL. */
-bool wire_read_buffer(const void *bytes, size_t size, void *into, size_t into_size,
+bool wire_read_buffer(const struct rpc_span *spans, int count, void *into, size_t into_size,
                       struct error *err) CHECKED;

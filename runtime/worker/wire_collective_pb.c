@@ -9,11 +9,11 @@
 #include "base/str.h"
 #include "proto/message.h"
 #include "runtime/tensor_pb.h"
+#include "runtime/worker/wire_cursor.h"
 #include "runtime/worker/wire_pb.h"
 #include "tensorflow/worker.pb-c.h"
 
 #define EXTRA_TYPE "type.googleapis.com/tensorflow.RecvBufRespExtra"
-#define CHUNK_BYTES ((size_t)4 << 20) /* TensorFlow's, of one element of the extra */
 
 static struct arena *arena_for(size_t size)
 {
@@ -259,61 +259,108 @@ bool wire_read_receive_buffer(const void *bytes, size_t size, struct arena *aren
     return true;
 }
 
-void wire_write_buffer(const struct tensor *value, struct str *out)
+/* An answer is its head, then the bytes, as one element of the extra in it. */
+enum {
+    TAG_NUM_BYTES = 2 << 3,
+    TAG_OPTIONS = 4 << 3 | 2, /* an Any */
+    TAG_SENT = 5 << 3,
+    TAG_ANY_TYPE = 1 << 3 | 2,
+    TAG_ANY_VALUE = 2 << 3 | 2, /* the extra */
+    TAG_CONTENT = 1 << 3 | 2,
+};
+
+/* What a field of that size takes, its tag included. */
+static size_t field_bytes(size_t size)
 {
-    struct arena *arena = arena_new();
-    struct str packed = {0};
-    Tensorflow__RecvBufRespExtra extra = TENSORFLOW__RECV_BUF_RESP_EXTRA__INIT;
-    Tensorflow__Any any = TENSORFLOW__ANY___INIT;
-    Tensorflow__RecvBufResponse response = TENSORFLOW__RECV_BUF_RESPONSE__INIT;
-    size_t size = tensor_bytes(value), count = (size + CHUNK_BYTES - 1) / CHUNK_BYTES;
-    extra.tensor_content = arena_array(arena, count + 1, sizeof(*extra.tensor_content));
-    extra.n_tensor_content = count;
-    for (size_t i = 0; i < count; i++) {
-        size_t left = size - i * CHUNK_BYTES;
-        extra.tensor_content[i].data = (uint8_t *)value->data + i * CHUNK_BYTES;
-        extra.tensor_content[i].len = left < CHUNK_BYTES ? left : CHUNK_BYTES;
-    }
-    message_pack(&extra.base, &packed);
-    any.type_url = EXTRA_TYPE;
-    any.value.data = (uint8_t *)packed.data;
-    any.value.len = packed.size;
-    response.num_bytes = (int64_t)size;
-    response.transport_options = &any;
-    response.send_start_micros = (int64_t)clock_wall_us();
-    message_pack(&response.base, out);
-    str_release(&packed);
-    arena_free(arena);
+    return 1 + wire_varint_bytes(size) + size;
 }
 
-bool wire_read_buffer(const void *bytes, size_t size, void *into, size_t into_size,
+void wire_write_buffer_head(size_t size, struct str *out)
+{
+    size_t extra = size ? field_bytes(size) : 0;
+    wire_add_varint(out, TAG_NUM_BYTES);
+    wire_add_varint(out, size);
+    wire_add_varint(out, TAG_SENT);
+    wire_add_varint(out, clock_wall_us());
+    wire_add_varint(out, TAG_OPTIONS);
+    wire_add_varint(out, field_bytes(strlen(EXTRA_TYPE)) + field_bytes(extra));
+    wire_add_varint(out, TAG_ANY_TYPE);
+    wire_add_varint(out, strlen(EXTRA_TYPE));
+    str_add(out, EXTRA_TYPE);
+    wire_add_varint(out, TAG_ANY_VALUE);
+    wire_add_varint(out, extra);
+    if (size) {
+        wire_add_varint(out, TAG_CONTENT);
+        wire_add_varint(out, size);
+    }
+}
+
+/* What comes is copied as far as there is room, and counted to its end. */
+struct filling {
+    char *into;
+    size_t room, came;
+    bool has_extra;
+};
+
+typedef bool read_inner(struct wire_cursor *cursor, struct filling *filling);
+
+/* The fields of a message that ends where the cursor does; `inner` takes those with the tag
+ * that is wanted, at whose end the cursor ends meanwhile. */
+static bool read_fields(struct wire_cursor *cursor, uint64_t wanted, read_inner *inner,
+                        struct filling *filling)
+{
+    const size_t end = cursor->end;
+    uint64_t tag;
+    size_t size;
+    while (cursor->at < end) {
+        if (!wire_cursor_varint(cursor, &tag))
+            return false;
+        if (tag != wanted) {
+            if (!wire_cursor_skip(cursor, tag))
+                return false;
+            continue;
+        }
+        if (!wire_cursor_length(cursor, &size))
+            return false;
+        cursor->end = cursor->at + size;
+        if (!inner(cursor, filling))
+            return false;
+        cursor->end = end;
+    }
+    return true;
+}
+
+static bool read_content(struct wire_cursor *cursor, struct filling *filling)
+{
+    size_t size = cursor->end - cursor->at;
+    bool fits = filling->came <= filling->room && size <= filling->room - filling->came;
+    wire_cursor_copy(cursor, size, fits ? filling->into + filling->came : NULL);
+    filling->came += size;
+    return true;
+}
+
+static bool read_extra(struct wire_cursor *cursor, struct filling *filling)
+{
+    return read_fields(cursor, TAG_CONTENT, read_content, filling);
+}
+
+static bool read_any(struct wire_cursor *cursor, struct filling *filling)
+{
+    filling->has_extra = true;
+    return read_fields(cursor, TAG_ANY_VALUE, read_extra, filling);
+}
+
+bool wire_read_buffer(const struct rpc_span *spans, int count, void *into, size_t into_size,
                       struct error *err)
 {
-    struct arena *arena = arena_for(size);
-    const Tensorflow__RecvBufResponse *response =
-        message_unpack(&tensorflow__recv_buf_response__descriptor, bytes, size, arena, err);
-    const Tensorflow__RecvBufRespExtra *extra = NULL;
-    if (response && !response->transport_options)
-        (void)fail(err, INTERNAL, "RecvBufResponse has no bytes");
-    else if (response)
-        extra = message_unpack(&tensorflow__recv_buf_resp_extra__descriptor,
-                               response->transport_options->value.data,
-                               response->transport_options->value.len, arena, err);
-    size_t all = 0;
-    for (size_t i = 0; extra && i < extra->n_tensor_content; i++)
-        all += extra->tensor_content[i].len;
-    bool ok = extra;
-    if (ok && all != into_size)
-        ok = fail(err, INTERNAL,
-                  "RecvBufResponse returned %zu bytes where to_tensor expected "
-                  "%zu",
-                  all, into_size);
-    char *at = into;
-    for (size_t i = 0; ok && i < extra->n_tensor_content; i++) {
-        if (extra->tensor_content[i].len)
-            memcpy(at, extra->tensor_content[i].data, extra->tensor_content[i].len);
-        at += extra->tensor_content[i].len;
-    }
-    arena_free(arena);
-    return ok;
+    struct wire_cursor cursor = wire_cursor_of(spans, count);
+    struct filling filling = {.into = into, .room = into_size};
+    if (!read_fields(&cursor, TAG_OPTIONS, read_any, &filling))
+        return fail(err, INVALID, "an answer to RecvBuf is malformed at byte %zu", cursor.at);
+    if (!filling.has_extra)
+        return fail(err, INTERNAL, "RecvBufResponse has no bytes");
+    return filling.came == into_size ||
+           fail(err, INTERNAL,
+                "RecvBufResponse returned %zu bytes where to_tensor expected %zu", filling.came,
+                into_size);
 }

@@ -9,6 +9,7 @@
 #include "runtime/tensor_pb.h"
 #include "runtime/worker/near.h"
 #include "runtime/worker/wire.h"
+#include "runtime/worker/wire_cursor.h"
 #include "tensorflow/worker.pb-c.h"
 
 static struct arena *arena_for(size_t size)
@@ -122,21 +123,6 @@ void wire_write_received(const struct tensor *value, bool dead, struct str *out)
 
 /* --- elements apart --- */
 
-static void add_varint(struct str *out, uint64_t value)
-{
-    for (; value >= 0x80; value >>= 7)
-        str_add_char(out, (char)(value | 0x80));
-    str_add_char(out, (char)value);
-}
-
-static size_t varint_bytes(uint64_t value)
-{
-    size_t size = 1;
-    for (; value >= 0x80; value >>= 7)
-        size++;
-    return size;
-}
-
 enum { TAG_TENSOR = 1 << 3 | 2, TAG_DTYPE = 1 << 3, TAG_CONTENT = 4 << 3 | 2 };
 
 static ProtobufCBinaryData key_bytes(const struct fabric_key *key)
@@ -178,11 +164,11 @@ void wire_write_received_head(const struct tensor *value, bool follows,
     message_pack(&response.base, out);
     if (!apart) {
         message_pack(&tensor->base, &kind);
-        add_varint(out, TAG_TENSOR);
-        add_varint(out, kind.size + 1 + varint_bytes(content) + content);
+        wire_add_varint(out, TAG_TENSOR);
+        wire_add_varint(out, kind.size + 1 + wire_varint_bytes(content) + content);
         str_add_bytes(out, kind.data, kind.size);
-        add_varint(out, TAG_CONTENT);
-        add_varint(out, content);
+        wire_add_varint(out, TAG_CONTENT);
+        wire_add_varint(out, content);
     }
     str_release(&kind);
     arena_free(arena);
@@ -220,76 +206,28 @@ bool wire_read_received(const void *bytes, size_t size, size_t content_bytes,
 
 /* --- elements found in a message that lies in many places --- */
 
-struct cursor {
-    const struct rpc_span *spans;
-    int count;
-    int index;      /* of the span */
-    size_t offset;  /* in it */
-    size_t at, end; /* in the message */
-};
-
-static bool next_byte(struct cursor *cursor, uint8_t *byte)
+/* Over `size` bytes, which are kept. */
+static bool keep(struct wire_cursor *cursor, uint64_t size, struct str *kept)
 {
-    while (cursor->index < cursor->count &&
-           cursor->offset == cursor->spans[cursor->index].size) {
-        cursor->index++;
-        cursor->offset = 0;
-    }
-    if (cursor->at == cursor->end || cursor->index == cursor->count)
+    if (size > cursor->end - cursor->at || kept->size + size > WIRE_SMALL_BYTES)
         return false;
-    *byte = ((const uint8_t *)cursor->spans[cursor->index].data)[cursor->offset++];
-    cursor->at++;
+    wire_cursor_copy(cursor, (size_t)size, str_extend(kept, (size_t)size));
     return true;
-}
-
-/* Over `size` bytes; NULL: not kept. */
-static bool pass(struct cursor *cursor, uint64_t size, struct str *kept)
-{
-    if (size > cursor->end - cursor->at || (kept && kept->size + size > WIRE_SMALL_BYTES))
-        return false;
-    for (size_t left = (size_t)size; left;) {
-        const struct rpc_span *span = &cursor->spans[cursor->index];
-        size_t here = span->size - cursor->offset;
-        if (here > left)
-            here = left;
-        if (kept)
-            str_add_bytes(kept, (const char *)span->data + cursor->offset, here);
-        left -= here;
-        cursor->at += here;
-        cursor->offset += here;
-        if (cursor->offset == span->size) {
-            cursor->index++;
-            cursor->offset = 0;
-        }
-    }
-    return true;
-}
-
-static bool varint(struct cursor *cursor, uint64_t *value)
-{
-    uint8_t byte = 0x80;
-    *value = 0;
-    for (int shift = 0; byte & 0x80 && shift < 64; shift += 7) {
-        if (!next_byte(cursor, &byte))
-            return false;
-        *value |= (uint64_t)(byte & 0x7f) << shift;
-    }
-    return !(byte & 0x80);
 }
 
 /* Over a field whose tag was read, which is kept with it. */
-static bool keep_field(struct cursor *cursor, uint64_t tag, struct str *kept)
+static bool keep_field(struct wire_cursor *cursor, uint64_t tag, struct str *kept)
 {
     uint64_t value;
-    add_varint(kept, tag);
+    wire_add_varint(kept, tag);
     if ((tag & 7) == 1 || (tag & 7) == 5)
-        return pass(cursor, (tag & 7) == 1 ? 8 : 4, kept);
+        return keep(cursor, (tag & 7) == 1 ? 8 : 4, kept);
     if ((tag & 7) != 0 && (tag & 7) != 2)
         return false;
-    if (!varint(cursor, &value))
+    if (!wire_cursor_varint(cursor, &value))
         return false;
-    add_varint(kept, value);
-    return (tag & 7) == 0 || pass(cursor, value, kept);
+    wire_add_varint(kept, value);
+    return (tag & 7) == 0 || keep(cursor, value, kept);
 }
 
 static bool is_plain(uint64_t dtype)
@@ -298,7 +236,7 @@ static bool is_plain(uint64_t dtype)
 }
 
 /* The tensor's fields but its elements, whose place is noted. */
-static bool lift_tensor(struct cursor *cursor, uint64_t size, struct str *kept,
+static bool lift_tensor(struct wire_cursor *cursor, uint64_t size, struct str *kept,
                         struct wire_content *content)
 {
     uint64_t tag, length;
@@ -306,13 +244,13 @@ static bool lift_tensor(struct cursor *cursor, uint64_t size, struct str *kept,
         return false;
     size_t end = cursor->at + (size_t)size;
     while (cursor->at < end) {
-        if (!varint(cursor, &tag))
+        if (!wire_cursor_varint(cursor, &tag))
             return false;
         if (tag == TAG_DTYPE) { /* before the elements; of others these are no bytes to copy */
-            if (!varint(cursor, &length) || !is_plain(length))
+            if (!wire_cursor_varint(cursor, &length) || !is_plain(length))
                 return false;
-            add_varint(kept, tag);
-            add_varint(kept, length);
+            wire_add_varint(kept, tag);
+            wire_add_varint(kept, length);
             continue;
         }
         if (tag != TAG_CONTENT) {
@@ -320,11 +258,11 @@ static bool lift_tensor(struct cursor *cursor, uint64_t size, struct str *kept,
                 return false;
             continue;
         }
-        if (content->size || !varint(cursor, &length) || !length)
+        size_t content_size;
+        if (content->size || !wire_cursor_length(cursor, &content_size) || !content_size)
             return false;
-        *content = (struct wire_content){cursor->at, (size_t)length};
-        if (!pass(cursor, length, NULL))
-            return false;
+        *content = (struct wire_content){cursor->at, content_size};
+        wire_cursor_copy(cursor, content_size, NULL);
     }
     return cursor->at == end;
 }
@@ -332,17 +270,15 @@ static bool lift_tensor(struct cursor *cursor, uint64_t size, struct str *kept,
 bool wire_lift_content(const struct rpc_span *spans, int count, struct str *rest,
                        struct wire_content *content)
 {
-    struct cursor cursor = {.spans = spans, .count = count};
+    struct wire_cursor cursor = wire_cursor_of(spans, count);
     struct str tensor = {0};
     uint64_t tag, size;
     bool ok = true, found = false;
     *content = (struct wire_content){0};
-    for (int i = 0; i < count; i++)
-        cursor.end += spans[i].size;
     while (ok && cursor.at < cursor.end) {
-        ok = varint(&cursor, &tag);
+        ok = wire_cursor_varint(&cursor, &tag);
         if (ok && tag == TAG_TENSOR) {
-            ok = !found && varint(&cursor, &size) &&
+            ok = !found && wire_cursor_varint(&cursor, &size) &&
                  lift_tensor(&cursor, size, &tensor, content);
             found = true;
         } else if (ok) {
@@ -351,8 +287,8 @@ bool wire_lift_content(const struct rpc_span *spans, int count, struct str *rest
     }
     ok = ok && content->size;
     if (ok) {
-        add_varint(rest, TAG_TENSOR);
-        add_varint(rest, tensor.size);
+        wire_add_varint(rest, TAG_TENSOR);
+        wire_add_varint(rest, tensor.size);
         str_add_bytes(rest, tensor.data, tensor.size);
     }
     str_release(&tensor);

@@ -253,7 +253,9 @@ static bool read_buffer(const void *bytes, size_t size, struct arena *arena, str
 {
     char into[4];
     (void)arena;
-    return wire_read_buffer(bytes, size, into, sizeof(into), err);
+    const struct rpc_span spans[] = {{bytes, size / 2},
+                                     {(const char *)bytes + size / 2, size - size / 2}};
+    return wire_read_buffer(spans, 2, into, sizeof(into), err);
 }
 
 static bool read_finished(const void *bytes, size_t size, struct arena *arena,

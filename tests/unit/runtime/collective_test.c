@@ -131,6 +131,38 @@ static void check_all(bool over_rpc)
     }
 }
 
+/* Values that are lent to the transport where they are, and change there meanwhile. */
+TEST(large_values_are_whole)
+{
+    enum { COUNT = 1 << 20 };
+    struct tensor got[TASKS], values;
+    start(true);
+    for (int t = 0; t < TASKS; t++) {
+        CHECK_OK(tensor_init(&values, F32, &SHAPE(COUNT), &err), &err);
+        for (int i = 0; i < COUNT; i++)
+            tensor_f32_mut(&values)[i] = (float)((t + 1) * (i % 1000));
+        struct edge value = builder_const(&world->b, "x", &values);
+        value.from->requested_device = task_names[t];
+        name_result(t, builder_add(&world->b, "CollectiveReduce", "reduce", INPUTS(value),
+                                   ATTRS(KEYS_(TASKS, 4), attr_string("merge_op", "Add"),
+                                         attr_string("final_op", "Id"),
+                                         attr_int_list("subdiv_offsets", NULL, 0))));
+        tensor_release(&values);
+    }
+    extend(session, world);
+    for (int again = 0; again < 5; again++) {
+        CHECK_OK(try_run(TASKS, 20000, got), &err);
+        for (int t = 0; t < TASKS; t++) {
+            int wrong = 0;
+            for (int i = 0; i < COUNT; i++)
+                wrong += tensor_f32(&got[t])[i] != (float)(6 * (i % 1000));
+            CHECK(!wrong);
+            tensor_release(&got[t]);
+        }
+    }
+    stop();
+}
+
 TEST(members_of_one_process_work_together)
 {
     check_all(false);
