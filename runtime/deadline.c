@@ -1,5 +1,5 @@
 /*
- * deadline.c - cancels runs whose time is over.
+ * deadline.c - calls those whose time is over.
  *
  * DESIGN: a list in the order of time under one lock, and a thread that sleeps until the first.
  * It calls without the lock; who ends a deadline waits while his is being called.
@@ -11,7 +11,6 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "runtime/cancel.h"
 
 #define IDLE_NS 2000000000u /* the thread stays that long for others to come */
 
@@ -20,7 +19,8 @@ static pthread_cond_t changed;
 static bool begun; /* `changed` is made, by the monotonic clock */
 static bool running;
 static struct deadline *first;
-static const struct deadline *called; /* whose cancel is being called now */
+static const struct deadline *called; /* whose `over` is being called now, */
+static pthread_t caller;              /* ... by this thread */
 
 static void begin_locked(void)
 {
@@ -42,11 +42,13 @@ static void unlink_locked(struct deadline *deadline)
 
 static void call_locked(struct deadline *deadline)
 {
-    struct cancel *cancel = deadline->cancel;
+    void (*over)(void *arg) = deadline->over;
+    void *arg = deadline->arg;
     unlink_locked(deadline);
     called = deadline;
+    caller = pthread_self();
     pthread_mutex_unlock(&lock);
-    cancel_now(cancel);
+    over(arg); /* `deadline` may be gone after this */
     pthread_mutex_lock(&lock);
     called = NULL;
     pthread_cond_broadcast(&changed);
@@ -76,10 +78,11 @@ static void *deadline_main(void *unused)
     return unused;
 }
 
-void deadline_begin(struct deadline *deadline, uint64_t at_ns, struct cancel *cancel)
+void deadline_begin(struct deadline *deadline, uint64_t at_ns, void (*over)(void *arg),
+                    void *arg)
 {
     pthread_t thread;
-    *deadline = (struct deadline){.at_ns = at_ns, .cancel = cancel, .waiting = true};
+    *deadline = (struct deadline){.at_ns = at_ns, .over = over, .arg = arg, .waiting = true};
     pthread_mutex_lock(&lock);
     if (!begun)
         begin_locked();
@@ -105,7 +108,7 @@ void deadline_end(struct deadline *deadline)
     pthread_mutex_lock(&lock);
     if (deadline->waiting)
         unlink_locked(deadline);
-    while (called == deadline)
+    while (called == deadline && !pthread_equal(caller, pthread_self()))
         pthread_cond_wait(&changed, &lock);
     pthread_mutex_unlock(&lock);
 }

@@ -1,5 +1,5 @@
 /*
- * deadline.h - cancels a run when its time is over, whatever it does then.
+ * deadline.h - calls when a time is over: of a run, which is cancelled then, whatever it does.
  *
  * One thread of the process waits for the earliest of all; it ends when there is none.
  */
@@ -7,18 +7,18 @@
 
 #include "base/base.h"
 
-struct cancel;
-
 /* Embedded in what has a deadline. */
 struct deadline {
     uint64_t at_ns; /* by the monotonic clock */
-    struct cancel *cancel;
+    void (*over)(void *arg);
+    void *arg;
     struct deadline *next, *before; /* private, like all below */
     bool waiting;
 };
 
-/* cancel_now() is called at that time.  Without a thread for it nothing happens. */
-void deadline_begin(struct deadline *deadline, uint64_t at_ns, struct cancel *cancel);
+/* `over(arg)` is called at that time, once.  Without a thread for it nothing happens. */
+void deadline_begin(struct deadline *deadline, uint64_t at_ns, void (*over)(void *arg),
+                    void *arg);
 
-/* No more; afterwards `cancel` is not being called. */
+/* No more; afterwards `over` is not running, unless that is what calls this. */
 void deadline_end(struct deadline *deadline);

@@ -266,6 +266,11 @@ static bool explain_end(const struct execute_options *options, struct error *err
     return fail(err, DEADLINE, "the run was not done within its time");
 }
 
+static void cancel_also(void *arg)
+{
+    cancel_now(arg);
+}
+
 /* As session_call(), with what `run` says about its end (NULL: nothing). */
 static bool call(struct session *session, struct callable *callable,
                  const struct session_run *run, const struct tensor *feed_values,
@@ -283,7 +288,7 @@ static bool call(struct session *session, struct callable *callable,
     }
     struct deadline deadline;
     if (options.deadline_ns)
-        deadline_begin(&deadline, options.deadline_ns, running->cancel);
+        deadline_begin(&deadline, options.deadline_ns, cancel_also, running->cancel);
     bool ok = execute(session, callable, feed_values, fetched, statistics, &options, err);
     if (options.deadline_ns)
         deadline_end(&deadline);
@@ -317,11 +322,6 @@ struct partial *session_partial_setup(struct session *session, const struct sess
     return callable ? partial_new(callable->plans[0], &callable->run, err) : NULL;
 }
 
-static void cancel_also(void *arg)
-{
-    cancel_now(arg);
-}
-
 bool session_partial_run(struct session *session, struct partial *partial,
                          const struct session_run *run, struct tensor *fetched,
                          struct error *err)
@@ -335,7 +335,7 @@ bool session_partial_run(struct session *session, struct partial *partial,
     bool ok = true, watched = false;
     if (run->timeout_ms > 0) {
         options.deadline_ns = clock_monotonic_ns() + (uint64_t)run->timeout_ms * 1000000;
-        deadline_begin(&deadline, options.deadline_ns, running->cancel);
+        deadline_begin(&deadline, options.deadline_ns, cancel_also, running->cancel);
     }
     if (run->cancel) {
         watched = cancel_add(run->cancel, cancel_also, running->cancel, &ticket);

@@ -3,11 +3,15 @@
 #include "kernels/state/collective.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "kernels/ref/numbers.h"
 #include "runtime/cancel.h"
+
+#define TIMEOUT_SECONDS_MAX 1e9
 
 /* --- life --- */
 
@@ -18,6 +22,8 @@ static void finish(struct kernel_collective *op)
     bool failed = op->failed;
     if (op->ticket)
         (void)cancel_remove(kernel_cancel(call), op->ticket);
+    if (op->timeout_ns)
+        deadline_end(&op->deadline);
     pthread_mutex_destroy(&op->lock);
     free(op->name);
     free(op->key);
@@ -66,18 +72,43 @@ int kernel_collective_task(const struct collective_group *group, int rank, int *
     return count;
 }
 
+/* From outside; finish() waits until this returns. */
+static void give_up(struct kernel_collective *op, const struct error *err)
+{
+    pthread_mutex_lock(&op->lock);
+    bool over = !op->pending;
+    op->pending += !over;
+    pthread_mutex_unlock(&op->lock);
+    if (!over)
+        kernel_collective_drop(op, err);
+}
+
 static void cancelled(void *arg)
 {
     struct kernel_collective *op = arg;
     struct error err;
-    pthread_mutex_lock(&op->lock);
-    bool over = !op->pending; /* finish() waits until this returns */
-    op->pending += !over;
-    pthread_mutex_unlock(&op->lock);
-    if (over)
-        return;
     (void)fail(&err, CANCELLED, "op cancelled %s", op->wish.name);
-    kernel_collective_drop(op, &err);
+    give_up(op, &err);
+}
+
+static void nobody_came(void *arg)
+{
+    struct error err;
+    (void)fail(&err, DEADLINE, "Collective has timed out waiting for other workers.");
+    give_up(arg, &err);
+}
+
+static void takes_too_long(void *arg)
+{
+    struct error err;
+    (void)fail(&err, DEADLINE, "Collective has timed out during execution.");
+    give_up(arg, &err);
+}
+
+static void begin_deadline(struct kernel_collective *op, void (*over)(void *arg))
+{
+    if (op->timeout_ns)
+        deadline_begin(&op->deadline, clock_monotonic_ns() + op->timeout_ns, over, op);
 }
 
 static void joined(void *arg, const struct collective_group *group, int source,
@@ -92,12 +123,22 @@ static void joined(void *arg, const struct collective_group *group, int source,
             if (!strcmp(group->devices[i].name, collective_device(op->collective)->name))
                 op->rank = i;
         assert(op->rank >= 0);
+        if (op->timeout_ns)
+            deadline_end(&op->deadline);
+        begin_deadline(op, takes_too_long);
         if (op->wish.type == COLLECTIVE_BROADCAST)
             kernel_collective_tree(op);
         else
             kernel_collective_ring(op);
     }
     kernel_collective_drop(op, err);
+}
+
+/* 0: as long as it takes. */
+static uint64_t timeout_ns(const struct node *node)
+{
+    double seconds = (double)node_attr_float(node, "timeout_seconds", 0);
+    return seconds > 0 ? (uint64_t)(fmin(seconds, TIMEOUT_SECONDS_MAX) * 1e6) * 1000 : 0;
 }
 
 static struct kernel_collective *new_op(struct kernel_call *call, enum collective_type type,
@@ -108,6 +149,7 @@ static struct kernel_collective *new_op(struct kernel_call *call, enum collectiv
     op->collective = kernel_collective(call);
     op->name = name;
     op->rings_max = -1;
+    op->timeout_ns = timeout_ns(call->node);
     op->wish = (struct collective_wish){
         .name = name, .type = type, .dtype = dtype_base(call->node->output_types[0])};
     op->pending = 1;
@@ -142,6 +184,7 @@ static void begin(struct kernel_collective *op, bool ok, struct error *err)
         pthread_mutex_lock(&op->lock);
         op->ticket = ticket;
         pthread_mutex_unlock(&op->lock);
+        begin_deadline(op, nobody_came);
         collective_join(op->collective, &op->wish, joined, op);
         kernel_collective_drop(op, NULL);
     } else {

@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "runtime/collective.h"
+#include "runtime/deadline.h"
 #include "runtime/kernel.h"
 
 enum collective_merge { MERGE_ADD, MERGE_MUL, MERGE_MIN, MERGE_MAX };
@@ -38,6 +39,8 @@ struct kernel_collective {
     struct tensor *out;
     void *parts; /* of ring or tree */
     uint64_t ticket;
+    uint64_t timeout_ns; /* to come into the group, and once more for the work; 0: none */
+    struct deadline deadline;
     pthread_mutex_t lock; /* guards: all below */
     int pending;
     bool failed;

@@ -51,6 +51,8 @@ static void name_result(int task, struct edge result)
 #define KEYS_(size, instance)                                                                  \
     attr_int("group_size", size), attr_int("group_key", 7), attr_int("instance_key", instance)
 
+static float timeout_seconds; /* of what is added from now on */
+
 static void add_reduce(int task, int size, int instance, const char *merge, const char *last)
 {
     const int64_t rings[] = {0};
@@ -58,6 +60,7 @@ static void add_reduce(int task, int size, int instance, const char *merge, cons
                 builder_add(&world->b, "CollectiveReduce", "reduce", INPUTS(value_at(task)),
                             ATTRS(KEYS_(size, instance), attr_string("merge_op", merge),
                                   attr_string("final_op", last),
+                                  attr_float("timeout_seconds", timeout_seconds),
                                   attr_int_list("subdiv_offsets", rings, 1))));
 }
 
@@ -197,6 +200,35 @@ TEST(who_waits_for_a_member_is_given_up_with_his_step)
 {
     check_gives_up(false);
     check_gives_up(true);
+}
+
+/* It is the member's own time that is over, not the run's. */
+static void check_timeout(bool over_rpc)
+{
+    struct tensor got[TASKS];
+    start(over_rpc);
+    timeout_seconds = 0.1F;
+    for (int t = 0; t < TASKS; t++)
+        add_reduce(t, TASKS, 1, "Add", "Id");
+    timeout_seconds = 0;
+    extend(session, world);
+    CHECK_FAILS(try_run(TASKS - 1, 20000, got), &err, DEADLINE);
+    CHECK(strstr(err.text, "Collective has timed out waiting for other workers."));
+    CHECK_OK(try_run(TASKS, 20000, got), &err);
+    for (int t = 0; t < TASKS; t++)
+        tensor_release(&got[t]);
+    CHECK_FAILS(try_run(TASKS - 1, 20000, got), &err, DEADLINE);
+    CHECK(strstr(err.text, "Collective has timed out during execution."));
+    CHECK_OK(try_run(TASKS, 20000, got), &err);
+    for (int t = 0; t < TASKS; t++)
+        tensor_release(&got[t]);
+    stop();
+}
+
+TEST(a_member_waits_no_longer_than_it_says)
+{
+    check_timeout(false);
+    check_timeout(true);
 }
 
 TEST(members_must_agree)
