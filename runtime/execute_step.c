@@ -48,7 +48,7 @@ bool execute_stopped(const struct step *step, const struct execute_options *opti
                      struct error *err)
 {
     if (options && options->deadline_ns && clock_monotonic_ns() >= options->deadline_ns)
-        return !fail(err, DEADLINE, "the run was not done within its time");
+        return !fail(err, DEADLINE, "Timed out waiting for notification");
     return cancel_requested(step->cancel) && !fail(err, CANCELLED, "the run was cancelled");
 }
 

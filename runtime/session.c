@@ -263,7 +263,7 @@ static bool explain_end(const struct execute_options *options, struct error *err
     if (err->code != CANCELLED || asked || !options->deadline_ns ||
         clock_monotonic_ns() < options->deadline_ns)
         return false;
-    return fail(err, DEADLINE, "the run was not done within its time");
+    return fail(err, DEADLINE, "Timed out waiting for notification");
 }
 
 static void cancel_also(void *arg)
