@@ -267,3 +267,29 @@ const struct op op_hsv_to_rgb = {
     .infer = op_infer_unchanged,
     .no_gradient = true,
 };
+
+/* (batch, height, width, channels) with the size in input 1, as far as known. */
+static bool infer_glimpse(struct infer *infer, struct error *err)
+{
+    (void)err;
+    int64_t size[LIMIT_TENSOR_RANK] = {-1, -1}, batch = op_infer_dim(infer, 0, 0);
+    int count = 2;
+    if (op_infer_values(infer, 1, size, &count) && count != 2)
+        return true;
+    infer->outputs[0] =
+        SHAPE(batch >= 0 ? batch : op_infer_dim(infer, 2, 0), size[0] < 0 ? -1 : size[0],
+              size[1] < 0 ? -1 : size[1], op_infer_dim(infer, 0, 3));
+    return true;
+}
+
+#define GLIMPSE(name_, no_gradient_)                                                           \
+    {                                                                                          \
+        .name = name_, .inputs = "input:float size:int32 offsets:float",                       \
+        .outputs = "glimpse:float",                                                            \
+        .attrs = "centered:bool=true normalized:bool=true uniform_noise:bool=true "            \
+                 "noise:string='uniform'",                                                     \
+        .infer = infer_glimpse, .no_gradient = no_gradient_                                    \
+    }
+
+const struct op op_extract_glimpse = GLIMPSE("ExtractGlimpse", true);
+const struct op op_extract_glimpse_v2 = GLIMPSE("ExtractGlimpseV2", false);

@@ -67,7 +67,24 @@ def pixels(s):
     return {"images": s.values(s.shape(0, 3, 4, 1) + (3,), 0, 1)}
 
 
+def glimpse(s):
+    batch, channels = s.int(1, 3), s.int(1, 3)
+    image = (batch, s.int(1, 6), s.int(1, 6), channels)
+    offsets = s.rng.uniform(-1.5, 1.5, (batch, 2)) * s.pick(1, 1, 4)
+    return {"input": s.values(image), "size": s.vector([s.int(0, 7), s.int(0, 7)]),
+            "offsets": np.float32(np.round(offsets * 4) / 4 if s.flag() else offsets),
+            "centered": s.flag(), "normalized": s.flag(), "uniform_noise": False,
+            "noise": s.pick("zero", "zero", "gaussian", "")}
+
+
+def noisy(arguments):
+    """Noise is drawn anew each time, where there is any."""
+    return () if arguments["noise"] == "zero" else (0,)
+
+
 ROWS = [
+    Row("ExtractGlimpse", "float32", glimpse, vague=noisy),
+    Row("ExtractGlimpseV2", "float32", glimpse, vague=noisy),
     Row("NonMaxSuppression", "float32", suppression(1)),
     *(Row(f"NonMaxSuppressionV{v}", "float32 half", suppression(v), "few")
       for v in (2, 3, 4, 5)),

@@ -3,7 +3,7 @@
 import numpy as np
 import tensorflow as tf
 
-from .frame import Row
+from .frame import Row, Step, Story
 
 LONG = "float32 float64"
 
@@ -68,7 +68,69 @@ def quantize_grad(s):
             "input_min": low, "input_max": high, "axis": axis}
 
 
+# --- quantised types: NumPy has none, so that their elements come and go as integers ---
+
+STORED = {"qint8": "int8", "quint8": "uint8", "qint16": "int16", "quint16": "uint16",
+          "qint32": "int32"}
+
+
+def slices(s, wrong):
+    """(shape, axis, shape of the limits)"""
+    shape = s.shape(0, 4, 4)
+    axis = s.int(-1, len(shape) - 1)
+    of_limits = (shape[axis],) if axis >= 0 else ()
+    if wrong:
+        return s.pick((shape, len(shape), ()), (shape, axis, (s.int(0, 5),)))
+    return shape, axis, of_limits
+
+
+def range_of(s, shape):
+    """Most are what they should be; some are no range, or nearly nothing."""
+    low = s.rng.uniform(-4, 1.5, shape).astype(np.float32)
+    width = s.pick(0.0, 1e-3, 1.0, 4.0, 4.0, 300.0)
+    high = low + s.rng.uniform(-0.05 if s.rng.random() < 0.1 else 0, 1, shape) * width
+    return (np.float32(-high) if s.rng.random() < 0.2 else low), np.float32(high)
+
+
+def placed(s, wrong, arrays):
+    """([tensor], feed): constants; or of unknown shape, so that wrong ones are found in the run."""
+    if not wrong and s.flag():
+        return [tf.constant(array) for array in arrays], {}
+    holders = [tf.compat.v1.placeholder(tf.as_dtype(array.dtype)) for array in arrays]
+    return holders, dict(zip(holders, arrays))
+
+
+def quantized(s):
+    name = s.pick(*STORED)
+    wrong = s.rng.random() < 0.15
+    shape, axis, of_limits = slices(s, wrong)
+    (x, low, high), feed = placed(s, wrong, [s.values(shape, -5, 5, "float32"), *range_of(s, of_limits)])
+    mode = s.pick("MIN_COMBINED", "MIN_FIRST", "SCALED")
+    outputs = tf.raw_ops.QuantizeV2(
+        input=x, min_range=low, max_range=high, T=name,
+        mode=mode, round_mode=s.pick("HALF_AWAY_FROM_ZERO", "HALF_TO_EVEN") if mode == "SCALED" else
+        "HALF_AWAY_FROM_ZERO", narrow_range=s.flag(), axis=axis,
+        ensure_minimum_range=s.pick(0.01, 0.0, 0.5))
+    return [Step([tf.bitcast(outputs[0], STORED[name]), *outputs[1:]], feed)]
+
+
+def dequantized(s):
+    name = s.pick(*STORED)
+    wrong = s.rng.random() < 0.15
+    stored = tf.as_dtype(STORED[name])
+    shape, axis, of_limits = slices(s, wrong)
+    x = np.asarray(s.rng.integers(stored.min, stored.max, shape, stored.as_numpy_dtype, endpoint=True))
+    (x, low, high), feed = placed(s, wrong, [x, *range_of(s, of_limits)])
+    out = s.pick("float32", "float32", "bfloat16")
+    return [Step([tf.raw_ops.Dequantize(
+        input=tf.bitcast(x, name), min_range=low, max_range=high, dtype=out,
+        mode="MIN_COMBINED" if out == "bfloat16" else s.pick("MIN_COMBINED", "MIN_FIRST", "SCALED"),
+        narrow_range=s.flag(), axis=axis)], feed)]
+
+
 ROWS = [
+    Story("quantized", "QuantizeV2", quantized),
+    Story("dequantized", "Dequantize", dequantized),
     Row("FakeQuantWithMinMaxArgs", "float32", fake_args, "few"),
     Row("FakeQuantWithMinMaxArgsGradient", "float32", with_gradient(fake_args), "few"),
     Row("FakeQuantWithMinMaxVars", "float32", fake_vars, "few"),
