@@ -200,13 +200,14 @@ def train(spec, index, mode, seconds):
                 session.run(minimize)
             print("ready", flush=True)
             sys.stdin.readline()
-            # Both make the same number of steps: in sync mode one would wait for the other for ever.
             count, start = int(float(seconds) * 10), time.perf_counter()
             for _ in range(count):
                 session.run(minimize)
             print(json.dumps({"steps_per_s": count / (time.perf_counter() - start)}), flush=True)
-            sys.stdin.readline()
-            os._exit(0)
+            # On until it is killed: the other is measured still, and in sync mode waits for this one's gradients, of
+            # which some may have been dropped as stale.
+            while True:
+                session.run(minimize)
 
 
 def parameter_server(build, kind, mode):
