@@ -369,18 +369,14 @@ void scheduler_node_tick(struct scheduler *s, struct node *node, uint64_t now_us
 {
     if (now_us < scheduler_node_next_us(s, node))
         return;
+    const char *why = arena_printf(actions->arena, "silent for %.1f s",
+                                   (double)(now_us - node->seen_us) / 1e6);
     if (node->state == NODE_JOINED) {
         node->state = NODE_SUSPECT;
-        node_changed(node,
-                     arena_printf(actions->arena, "silent for %llu s",
-                                  (unsigned long long)((now_us - node->seen_us) / 1000000)),
-                     actions);
+        node_changed(node, why, actions);
     }
     if (now_us - node->seen_us >= s->options.lost_us)
-        node_lost(s, node,
-                  arena_printf(actions->arena, "silent for %llu s",
-                               (unsigned long long)((now_us - node->seen_us) / 1000000)),
-                  now_us, actions);
+        node_lost(s, node, why, now_us, actions);
 }
 
 void scheduler_node_gone(struct scheduler *s, struct node *node, const char *why,
