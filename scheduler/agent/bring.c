@@ -37,6 +37,24 @@ struct bring {
     int64_t began; /* fetch_bytes() when the list was */
 };
 
+/* The tasks that read examples; parameter servers do not. */
+static bool wants_dataset(const struct bring *bring)
+{
+    return *files_text(bring->start, "dataset") &&
+           strcmp(files_text(bring->start, "role"), "ps") != 0;
+}
+
+/* What follows a phase that has been done. */
+static enum phase phase_after(const struct bring *bring, enum phase phase)
+{
+    phase++;
+    if (phase == INIT_LIST && !bring->init_job)
+        phase = DATASET_LIST;
+    if (phase == DATASET_LIST && !wants_dataset(bring))
+        phase = BROUGHT;
+    return phase;
+}
+
 struct bring *bring_new(const char *folder, json_t *start, struct datasets *datasets)
 {
     struct error none;
@@ -48,6 +66,10 @@ struct bring *bring_new(const char *folder, json_t *start, struct datasets *data
     json_t *spec = files_read_json(folder, "spec.json", &none);
     bring->init_job = folders_init_job(spec);
     json_decref(spec);
+    /* One that was placed anew is told what the others know; they train meanwhile, so that the
+     * checkpoints of a list would be gone before they are fetched. */
+    if (files_int(start, "group_epoch"))
+        bring->phase = phase_after(bring, OWN_FILES);
     return bring;
 }
 
@@ -293,24 +315,6 @@ static enum fetch_result dataset_file(struct bring *bring, struct link *link,
 }
 
 /* --- the phases --- */
-
-/* The tasks that read examples; parameter servers do not. */
-static bool wants_dataset(const struct bring *bring)
-{
-    return *files_text(bring->start, "dataset") &&
-           strcmp(files_text(bring->start, "role"), "ps") != 0;
-}
-
-/* What follows a phase that has been done. */
-static enum phase phase_after(const struct bring *bring, enum phase phase)
-{
-    phase++;
-    if (phase == INIT_LIST && !bring->init_job)
-        phase = DATASET_LIST;
-    if (phase == DATASET_LIST && !wants_dataset(bring))
-        phase = BROUGHT;
-    return phase;
-}
 
 static enum fetch_result phase_go_on(struct bring *bring, struct link *link,
                                      const struct agent_task_ref *task, struct error *err)

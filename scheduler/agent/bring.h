@@ -1,6 +1,7 @@
 /*
  * bring.h - what a task needs of the server's folder, on a node that does not see it: the
- * checkpoints of its job, and of the one it starts from, and its dataset (folders.h).
+ * checkpoints of its job (but of an attempt that goes on already), and of the one it starts
+ * from, and its dataset (folders.h).
  */
 #pragma once
 
