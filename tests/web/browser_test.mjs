@@ -229,6 +229,15 @@ try {
         await page.getByText("why there").waitFor({ timeout: 5000 });
         await page.getByText("not on 1 other").click();
         await page.screenshot({ path: join(shots, "why-there.png") });
+        await page.getByRole("link", { name: "Overview" }).click();
+        await page.locator(".uplot").first().waitFor({ timeout: 10000 });
+        expect((await page.locator(".notice").count()) === 0, "a job that just runs has a notice");
+        const away = { code: "TASK_AWAY", text: "It runs without worker:1, which was lost on two. Of that task: Waiting for 1 CPU.", blockers: [], suggestions: [] };
+        await page.route(/jobs\/[^/]+\/explain$/, (route) => route.fulfill({ json: away }));
+        await page.reload();
+        await page.locator(".notice.wait", { hasText: "It runs without worker:1" }).waitFor({ timeout: 10000 });
+        await page.screenshot({ path: join(shots, "task-away.png") });
+        await page.unroute(/jobs\/[^/]+\/explain$/);
         trainyard("kill", "together", "--dir", folder);
     });
 

@@ -206,12 +206,15 @@ function Top({ job, tab }: { job: Job; tab: string }): preact.JSX.Element {
     );
 }
 
+// Why it waits or how it ended; of one that runs, only that a task is away.
 function Why({ job }: { job: Job }): preact.JSX.Element | null {
-    const shown = job.state === "queued" || job.state === "failed" || job.state === "succeeded";
-    const { value } = useLoad(() => (shown ? api.explain(job.id) : Promise.resolve(null)), [job.id, job.state, job.attempt]);
-    if (!shown || !value || !value.text) return null;
+    const running = job.state === "running";
+    const shown = running || job.state === "queued" || job.state === "failed" || job.state === "succeeded";
+    const { value, reload } = useLoad(() => (shown ? api.explain(job.id) : Promise.resolve(null)), [job.id, job.state, job.attempt]);
+    useEffect(() => (running ? subscribe("job.events", job.id, reload, reload) : undefined), [job.id, running]);
+    if (!shown || !value || !value.text || (running && value.code !== "TASK_AWAY")) return null;
     return (
-        <div class={`notice ${job.state === "failed" ? "bad" : job.state === "queued" ? "wait" : ""}`}>
+        <div class={`notice ${job.state === "failed" ? "bad" : job.state === "queued" || running ? "wait" : ""}`}>
             <p>{value.text}</p>
             {(value.blockers ?? []).map((blocker) => (
                 <p class="muted" key={blocker.text}>
