@@ -45,6 +45,7 @@ struct cutter {
     const struct partition_options *options;
     struct partition_parts *out;
     struct partition_flow flow;
+    struct partition_late *late;
     const bool *needed;
     struct shapes shapes; /* with `shaped` */
     struct map *names;    /* taken, in all parts */
@@ -167,7 +168,7 @@ static bool add_send(struct cutter *cutter, const struct pair *pair, const char 
 }
 
 static struct node *add_receive(struct cutter *cutter, const struct pair *pair,
-                                const char *name, int type, struct node *turn)
+                                const char *name, int type, struct node *after)
 {
     struct pair_attrs attrs;
     fill_attrs(&attrs, pair, "tensor_type", type);
@@ -175,8 +176,8 @@ static struct node *add_receive(struct cutter *cutter, const struct pair *pair,
         attrs.list[6] = attr_shape("_shape", pair->shape);
     struct node *node = add_node(cutter, pair->to, type == STRING ? "_HostRecv" : "_Recv", name,
                                  NULL, attrs.list, ARRAY_LEN(attrs.list) - !pair->shape);
-    if (node && turn)
-        graph_add_control(part_of(cutter, pair->to), node, cutter->copies[turn->id]);
+    if (node && after)
+        graph_add_control(part_of(cutter, pair->to), node, cutter->copies[after->id]);
     return node;
 }
 
@@ -198,7 +199,7 @@ static struct node *add_pair(struct cutter *cutter, struct edge value,
 {
     int type = dtype_base(value.from->output_types[value.output]);
     bool cast = cutter->options->compress && type == F32;
-    struct node *turn = partition_flow_turn(&cutter->flow, source, to);
+    struct node *after = partition_flow_turn(&cutter->flow, source, to);
     int number = __atomic_fetch_add(cutter->options->pairs, 1, __ATOMIC_RELAXED);
     char *tensor = alloc_printf("edge_%d_%s", number, source->name);
     char *send = alloc_printf("%s_S%d", source->name, number);
@@ -210,10 +211,12 @@ static struct node *add_pair(struct cutter *cutter, struct edge value,
                               .tensor = tensor,
                               .shape = dummy ? NULL : shape_of(cutter, of)};
     struct node *node = NULL;
+    if (!after && !dummy)
+        after = partition_late_after(cutter->late, of, to);
     if (cast)
         value = (struct edge){add_cast(cutter, value, BF16, source->device), 0};
     if (value.from && add_send(cutter, &pair, send, value))
-        node = add_receive(cutter, &pair, receive, cast ? BF16 : type, turn);
+        node = add_receive(cutter, &pair, receive, cast ? BF16 : type, after);
     if (node && cast)
         node = add_cast(cutter, (struct edge){node, 0}, F32, to);
     free(tensor);
@@ -431,11 +434,14 @@ bool partition_split(struct subgraph *whole, const struct partition_options *opt
               partition_flow_init(&cutter.flow, whole, needed, err);
     if (ok) {
         needed = needed_with_turns(needed, count, whole->graph);
+        cutter.late = partition_late_new(whole, needed, &cutter.flow, options->client,
+                                         options->costs, err);
         cutter.needed = needed;
         cutter.names = map_new();
         cutter.received = map_new();
         cutter.copies = alloc_array((size_t)graph_count(whole->graph), sizeof(struct node *));
-        ok = cut(&cutter);
+        ok = cutter.late && cut(&cutter);
+        partition_late_free(cutter.late);
         partition_flow_release(&cutter.flow);
         map_free(cutter.names);
         map_free(cutter.received);

@@ -10,12 +10,11 @@
  */
 #pragma once
 
-#include "base/base.h"
+#include "runtime/graph.h"
 
+struct cost_model;
 struct device;
 struct error;
-struct graph;
-struct node;
 struct subgraph;
 
 struct partition_options {
@@ -24,6 +23,7 @@ struct partition_options {
     bool compress;                  /* floats travel as bfloat16 */
     bool shaped; /* variables and feeds have the shapes that they declare: who receives what was
                     made of them knows its shape */
+    const struct cost_model *costs; /* what was measured; NULL: nothing */
     /* How many pairs there were so far (atomic): they are numbered on from it, as a worker may
      * keep a stateful node by its name for as long as the session lasts. */
     int *pairs;
@@ -93,3 +93,25 @@ void partition_flow_release(struct partition_flow *flow);
 /* What a receive on `device` of an output of `from` runs after; NULL: nothing. */
 struct node *partition_flow_turn(const struct partition_flow *flow, const struct node *from,
                                  const struct device *device);
+
+/* --- partition_late.c: receives that wait until shortly before their values are read --- */
+
+struct partition_late;
+
+/*
+ * Decides for all that tasks receive; `client` is who fetches, `costs` may be NULL, and all is
+ * borrowed.  Where values that come early and large are not read before others are done with,
+ * a task that keeps fewer of them at a time has its receives wait; where it would be no less
+ * memory, or might take longer, all begin with the step.
+ */
+struct partition_late *partition_late_new(const struct subgraph *whole, const bool *needed,
+                                          const struct partition_flow *flow,
+                                          const struct device *client,
+                                          const struct cost_model *costs,
+                                          struct error *err) CHECKED;
+void partition_late_free(struct partition_late *late); /* NULL is fine */
+
+/* The node of the whole, on the task of `to`, after which `from` is received there; NULL: none.
+ */
+struct node *partition_late_after(const struct partition_late *late, struct edge from,
+                                  const struct device *to);

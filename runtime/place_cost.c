@@ -81,11 +81,17 @@ static double arrival(const struct place_simulation *simulation, const struct no
                                      : done + TASK_US + bytes / TASK_BYTES_PER_US;
 }
 
+double place_cost_of(const struct cost_model *costs, const struct node *node,
+                     const struct shapes *shapes, const struct device *device)
+{
+    double us = costs ? cost_model_of(costs, node, shapes) : cost_of(node, shapes);
+    return device->type == GPU ? GPU_US + us / GPU_TIMES : us;
+}
+
 double place_cost_at(const struct place_simulation *simulation, const struct node *node,
                      const struct device *device)
 {
     double start = simulation->free_at[device - simulation->devices];
-    double us = cost_model_of(simulation->costs, node, &simulation->shapes);
     for (int i = 0; i < node->inputs_count; i++) {
         double at = arrival(simulation, node->inputs[i].from, node->inputs[i].output, device);
         start = at > start ? at : start;
@@ -94,7 +100,7 @@ double place_cost_at(const struct place_simulation *simulation, const struct nod
         double at = arrival(simulation, node->controls[i], -1, device);
         start = at > start ? at : start;
     }
-    return start + (device->type == GPU ? GPU_US + us / GPU_TIMES : us);
+    return start + place_cost_of(simulation->costs, node, &simulation->shapes, device);
 }
 
 void place_cost_put(struct place_simulation *simulation, const struct node *node,

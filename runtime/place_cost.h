@@ -11,12 +11,17 @@ struct device;
 struct graph;
 struct node;
 struct place_simulation;
+struct shapes;
 
 /* `order` is graph_sorted() of the graph, borrowed as the rest. */
 struct place_simulation *place_cost_new(const struct graph *graph, const int *order,
                                         const struct device *devices, int devices_count,
                                         const struct cost_model *costs);
 void place_cost_free(struct place_simulation *simulation); /* NULL is fine */
+
+/* How long `node` takes there, in microseconds; `costs` may be NULL. */
+double place_cost_of(const struct cost_model *costs, const struct node *node,
+                     const struct shapes *shapes, const struct device *device);
 
 /* When `node` would be done on a device, in microseconds; those that it reads are put. */
 double place_cost_at(const struct place_simulation *simulation, const struct node *node,

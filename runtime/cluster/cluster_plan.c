@@ -85,6 +85,7 @@ static bool make(struct cluster_session *session, const struct session_run *run,
                                               .fetch_names = run->fetches,
                                               .compress = session->compress,
                                               .shaped = shaped,
+                                              .costs = session->costs,
                                               .pairs = &session->pairs};
     if (!lower_subgraph(subgraph, graph_library(session->graph), err) ||
         !place(session, subgraph, err) ||

@@ -13,6 +13,7 @@
 #include "base/map.h"
 #include "runtime/cancel.h"
 #include "runtime/held.h"
+#include "runtime/machine.h"
 #include "runtime/master/node_error.h"
 #include "runtime/statistics.h"
 #include "runtime/waits.h"
@@ -31,7 +32,9 @@ static bool init_device(struct worker *worker, const struct worker_options *opti
     snprintf(device->name, sizeof(device->name), "%s/device:CPU:0", worker->task);
     device->type = CPU;
     device->threads = worker->threads;
-    device->memory_bytes = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+    device->memory_bytes = machine_memory();
+    if (options->memory_bytes_max > 0 && options->memory_bytes_max < device->memory_bytes)
+        device->memory_bytes = options->memory_bytes_max;
     device->incarnation = options->incarnation;
     if (!device->incarnation && getrandom(&device->incarnation, sizeof(device->incarnation),
                                           0) != (ssize_t)sizeof(device->incarnation))

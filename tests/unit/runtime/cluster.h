@@ -35,13 +35,16 @@ static void serve(struct cluster *cluster, int task)
     CHECK_OK(cluster->links[task], &err);
 }
 
-static struct cluster *cluster_new(bool no_optimise, bool over_rpc)
+/* Of tasks that have so much memory; 0: the machine's. */
+static struct cluster *cluster_new_with(bool no_optimise, bool over_rpc,
+                                        int64_t memory_bytes_max)
 {
     struct cluster *cluster = alloc_bytes(sizeof(*cluster));
     for (int i = 0; i < TASKS; i++) {
         const struct worker_options options = {.job = i ? "worker" : "ps",
                                                .task = i ? i - 1 : 0,
                                                .threads = 1,
+                                               .memory_bytes_max = memory_bytes_max,
                                                .no_optimise = no_optimise};
         cluster->workers[i] = worker_new(&options, &err);
         CHECK(cluster->workers[i]);
@@ -53,6 +56,11 @@ static struct cluster *cluster_new(bool no_optimise, bool over_rpc)
     for (int i = 0; i < TASKS; i++)
         worker_set_peers(cluster->workers[i], cluster->links, TASKS);
     return cluster;
+}
+
+static inline struct cluster *cluster_new(bool no_optimise, bool over_rpc)
+{
+    return cluster_new_with(no_optimise, over_rpc, 0);
 }
 
 static void cluster_free(struct cluster *cluster)
