@@ -57,6 +57,11 @@ void master_free(struct master *master)
     free(master);
 }
 
+const char *master_task(const struct master *master)
+{
+    return master->options.links[master->options.home]->task;
+}
+
 bool master_first_time(struct master *master, int64_t request, struct error *err)
 {
     pthread_mutex_lock(&master->lock);

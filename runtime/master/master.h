@@ -57,6 +57,8 @@ struct master *master_new(const struct master_options *options);
 void master_stop(struct master *master);
 void master_free(struct master *master); /* stops; nobody else uses it; NULL is fine */
 
+const char *master_task(const struct master *master); /* "/job:ps/replica:0/task:0" */
+
 /*
  * Makes a session with its first graph, and its handle.  Waits for tasks of the cluster that
  * cannot be reached yet, until `cancel`.  Fails as extending does.

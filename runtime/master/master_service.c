@@ -241,6 +241,8 @@ static bool run_step(struct order *order, struct master_step *step, struct error
                         &order->out);
     if (ok)
         release_result(&result);
+    else if (node_error(err)) /* this task ran it alone: workers have said where */
+        (void)error_prefix(err, "From %s:\n", master_task(master));
     str_release(&metadata);
     master_release(session);
     return ok;

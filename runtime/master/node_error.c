@@ -38,7 +38,7 @@ static bool name_placeholder(const char *text, char *name, size_t name_size)
     return true;
 }
 
-void node_error(struct error *err)
+bool node_error(struct error *err)
 {
     char name[512];
     struct str nodes = {0}, whole = {0};
@@ -50,6 +50,7 @@ void node_error(struct error *err)
         whole.size = strlen(whole.data);
         str_printf(&nodes, "\n\t [[{{node %s}}]]", name);
     }
+    bool named = nodes.size;
     size_t used = strlen(err->text), room = sizeof(err->text) - 1;
     if (nodes.size && nodes.size < room) {
         if (used + nodes.size > room) /* the node is worth more than the end of the text */
@@ -62,4 +63,5 @@ void node_error(struct error *err)
     }
     str_release(&nodes);
     str_release(&whole);
+    return named;
 }

@@ -182,6 +182,8 @@ TEST(master_runs_the_steps_of_a_session)
     CHECK(
         strstr(bad->status_error_message, "You must feed a value for placeholder tensor 'x'"));
     CHECK(strstr(bad->status_error_message, "[[{{node x}}]]"));
+    CHECK(strstr(bad->status_error_message, "From /job:worker/replica:0/task:0:\nYou must") ==
+          bad->status_error_message);
     bad = step(task, session, 3, "nonesuch:0", 4, NULL, 20000);
     CHECK_INT(bad->status_code, NOT_FOUND);
     bad = step(task, session, 3, "y:0", 1, NULL, 20000); /* sent once more */
@@ -405,10 +407,10 @@ TEST(node_errors_take_the_form_of_tensorflow)
 {
     struct error e;
     fail(&e, INVALID, "node 'a' (Assert): node 'b/c' (MatMul): too wide");
-    node_error(&e);
+    CHECK(node_error(&e));
     CHECK_TEXT(e.text, "too wide\n\t [[{{node a}}]]\n\t [[{{node b/c}}]]");
     fail(&e, INVALID, "no node: it stays");
-    node_error(&e);
+    CHECK(!node_error(&e));
     CHECK_TEXT(e.text, "no node: it stays");
     char much[990];
     memset(much, 'x', sizeof(much) - 1);
