@@ -40,19 +40,24 @@ static bool rows_run(struct kernel_call *call, enum change change, struct error 
 {
     const struct tensor *x = kernel_in(call, 0), *rows = kernel_in(call, 1),
                         *v = kernel_in(call, 2);
+    char a[SHAPE_TEXT_BYTES], b[SHAPE_TEXT_BYTES];
     if (!check_type(x, DTYPES_NUMBER | (change == UPDATE ? BIT(BOOL) | BIT(STRING) : 0), err))
         return false;
     if (rows->shape.rank != 1)
-        return fail(err, INVALID, "i must be a vector, got rank %d", rows->shape.rank);
-    bool fits = x->shape.rank > 0 && x->shape.rank == v->shape.rank;
-    for (int d = 1; fits && d < x->shape.rank; d++)
-        fits = x->shape.dims[d] == v->shape.dims[d];
-    if (!fits)
-        return fail(err, INVALID,
-                    "x and v must have the same shape but for their first dimension");
+        return fail(err, INVALID, "i must be a vector. %s",
+                    shape_text(&rows->shape, a, sizeof(a)));
+    shape_text(&x->shape, a, sizeof(a));
+    shape_text(&v->shape, b, sizeof(b));
+    if (x->shape.rank < 1 || x->shape.rank != v->shape.rank)
+        return fail(err, INVALID, "x and v shape doesn't match (ranks differ): %s vs. %s", a,
+                    b);
+    for (int d = 1; d < x->shape.rank; d++)
+        if (x->shape.dims[d] != v->shape.dims[d])
+            return fail(err, INVALID, "x and v shape doesn't match at index %d : %s vs. %s", d,
+                        a, b);
     if (v->shape.dims[0] != rows->count)
-        return fail(err, INVALID, "i and v must have as many rows: %lld and %lld",
-                    (long long)rows->count, (long long)v->shape.dims[0]);
+        return fail(err, INVALID, "i and x shape doesn't match at index 0: %s vs. %s",
+                    shape_text(&rows->shape, a, sizeof(a)), b);
     struct tensor *out = kernel_output(call, 0, &x->shape, err);
     if (!out)
         return false;
@@ -95,8 +100,15 @@ static bool conjugate_transpose_run(struct kernel_call *call, struct error *err)
 {
     const struct tensor *in = kernel_in(call, 0), *order = kernel_in(call, 1);
     int rank = in->shape.rank;
-    if (order->shape.rank != 1 || order->count != rank)
-        return fail(err, INVALID, "transpose expects a vector of size %d", rank);
+    char text[SHAPE_TEXT_BYTES];
+    if (order->shape.rank != 1)
+        return fail(err, INVALID, "perm must be rank 1, got shape %s",
+                    shape_text(&order->shape, text, sizeof(text)));
+    if (order->count != rank)
+        return fail(err, INVALID,
+                    "transpose expects a vector of size %d. But input(1) is a vector of size "
+                    "%lld",
+                    rank, (long long)order->count);
     struct places from = kernel_places(&in->shape), turned = {.start = 0};
     struct shape shape = {.rank = rank};
     uint64_t seen = 0;
@@ -135,7 +147,7 @@ static bool reverse_run(struct kernel_call *call, struct error *err)
     if (dims->count != in->shape.rank)
         return fail(err, INVALID,
                     "'dims' must have the same number of values as 'input' has dimensions. "
-                    "'input' has %d, 'dims' has %lld values",
+                    "'input' has %d'dims' has %lld values",
                     in->shape.rank, (long long)dims->count);
     struct tensor *out = kernel_output(call, 0, &in->shape, err);
     if (!out || out->count == 0)
@@ -196,9 +208,15 @@ static bool permute_run(struct kernel_call *call, struct error *err)
     if (!formats(call, &from, &to, err))
         return false;
     int64_t full = (int64_t)strlen(from), rows = in->shape.rank > 0 ? in->shape.dims[0] : 0;
-    if (in->shape.rank < 1 || in->shape.rank > 2 || (rows != full && rows != full - 2))
-        return fail(err, INVALID, "input must be a vector or pairs, of size %lld or %lld",
-                    (long long)full - 2, (long long)full);
+    char text[SHAPE_TEXT_BYTES];
+    shape_text(&in->shape, text, sizeof(text));
+    if (in->shape.rank < 1 || in->shape.rank > 2)
+        return fail(err, INVALID, "input must be a vector or 2D tensor, but got shape %s",
+                    text);
+    if (rows != full && rows != full - 2)
+        return fail(err, INVALID, "%s must be of size %lld or %lld, but got shape %s",
+                    in->shape.rank == 1 ? "1D input" : "First dimension of 2D input",
+                    (long long)full - 2, (long long)full, text);
     if (in->shape.rank == 2 && in->shape.dims[1] != 2)
         return fail(err, INVALID,
                     "Second dimension of 2D input must be of size 2, but got %lld",
@@ -332,6 +350,9 @@ static bool bias_run(struct kernel_call *call, struct error *err)
 static bool check_run(struct kernel_call *call, struct error *err)
 {
     const struct tensor *in = kernel_in(call, 0);
+    static const char *const found[] = {
+        "",    "-Inf",         "+Inf",         "-Inf and +Inf",
+        "NaN", "-Inf and NaN", "+Inf and NaN", "-Inf, +Inf, and NaN"};
     bool nan = false, high = false, low = false;
     for (int64_t i = 0; i < in->count; i++) {
         double x = tensor_number(in, i);
@@ -340,9 +361,9 @@ static bool check_run(struct kernel_call *call, struct error *err)
         low |= isinf(x) && x < 0;
     }
     if (nan || high || low)
-        return fail(err, INVALID, "%s : Tensor had %s%s%s values",
-                    node_attr_string(call->node, "message", ""), low ? "-Inf " : "",
-                    high ? "+Inf " : "", nan ? "NaN" : "");
+        return fail(err, INVALID, "%s : Tensor had %s values",
+                    node_attr_string(call->node, "message", ""),
+                    found[low | high << 1 | nan << 2]);
     kernel_output_share(call, 0, in, &in->shape);
     return true;
 }

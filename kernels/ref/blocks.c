@@ -17,10 +17,12 @@ static bool read_blocks(const struct kernel_call *call, struct blocks *b, struct
 {
     const struct tensor *in = kernel_in(call, 0);
     const struct tensor *pads = kernel_in(call, call->in_count - 1);
-    bool attribute = call->in_count == 2;
+    bool attribute = call->in_count == 2, crops = !strncmp(call->node->op->name, "Batch", 5);
+    const char *what = crops ? "crops" : "paddings";
+    char text[SHAPE_TEXT_BYTES];
     const struct tensor *sizes = attribute ? NULL : kernel_in(call, 1);
     if (attribute && in->shape.rank != 4)
-        return fail(err, INVALID, "input must be 4-dimensional, got rank %d", in->shape.rank);
+        return fail(err, INVALID, "Input rank should be: 4instead of: %d", in->shape.rank);
     if (sizes && sizes->shape.rank != 1)
         return fail(err, INVALID, "block_shape must be one-dimensional, got rank %d",
                     sizes->shape.rank);
@@ -30,7 +32,8 @@ static bool read_blocks(const struct kernel_call *call, struct blocks *b, struct
         return fail(err, INVALID, "input rank should be >= %d instead of %d", 1 + b->count,
                     in->shape.rank);
     if (pads->shape.rank != 2 || pads->shape.dims[0] != b->count || pads->shape.dims[1] != 2)
-        return fail(err, INVALID, "paddings and crops should have shape [%d, 2]", b->count);
+        return fail(err, INVALID, "%s should have shape [%d, 2] instead of %s", what, b->count,
+                    shape_text(&pads->shape, text, sizeof(text)));
     for (int d = 0; d < b->count; d++) {
         b->size[d] =
             attribute ? node_attr_int(call->node, "block_size", 2) : tensor_integer(sizes, d);
@@ -43,7 +46,8 @@ static bool read_blocks(const struct kernel_call *call, struct blocks *b, struct
         for (int end = 0; end < 2; end++) {
             b->pads[d][end] = tensor_integer(pads, 2 * d + end);
             if (b->pads[d][end] < 0 || b->pads[d][end] > INT32_MAX)
-                return fail(err, INVALID, "Paddings and crops must be non-negative");
+                return fail(err, INVALID, "%s must be non-negative",
+                            crops ? "Crops" : "Paddings");
         }
     }
     return true;
@@ -142,12 +146,15 @@ static bool roll_run(struct kernel_call *call, struct error *err)
     const struct tensor *axes = kernel_in(call, 2);
     int rank = in->shape.rank;
     int64_t shifts[LIMIT_TENSOR_RANK] = {0};
+    char text[SHAPE_TEXT_BYTES];
     if (rank < 1)
         return fail(err, INVALID, "input must be 1-D or higher");
     if (shift->shape.rank > 1)
-        return fail(err, INVALID, "shift must be a scalar or a 1-D vector.");
+        return fail(err, INVALID, "shift must be a scalar or a 1-D vector. Found: %s",
+                    shape_text(&shift->shape, text, sizeof(text)));
     if (axes->shape.rank > 1)
-        return fail(err, INVALID, "axis must be a scalar or a 1-D vector.");
+        return fail(err, INVALID, "axis must be a scalar or a 1-D vector. Found: %s",
+                    shape_text(&axes->shape, text, sizeof(text)));
     if (!shape_equal(&shift->shape, &axes->shape))
         return fail(err, INVALID, "shift and axis must have the same size");
     for (int64_t i = 0; i < axes->count; i++) {
@@ -184,8 +191,10 @@ static bool read_patches(const struct node *node, const struct shape *in, struct
 {
     static const char *const names[] = {"ksizes", "strides", "rates"};
     bool same = strcmp(node_attr_string(node, "padding", "VALID"), "SAME") == 0;
+    char text[SHAPE_TEXT_BYTES];
     if (in->rank != 4)
-        return fail(err, INVALID, "input must be 4-dimensional");
+        return fail(err, INVALID, "input must be 4-dimensional%s",
+                    shape_text(in, text, sizeof(text)));
     for (int i = 0; i < 3; i++) {
         int count;
         const int64_t *values = node_attr_ints(node, names[i], &count);

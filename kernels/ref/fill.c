@@ -10,10 +10,15 @@ static bool fill_run(struct kernel_call *call, struct error *err)
 {
     const struct tensor *value = kernel_in(call, 1);
     struct shape shape;
+    char text[SHAPE_TEXT_BYTES];
+    if (kernel_in(call, 0)->shape.rank > 1)
+        return fail(err, INVALID, "dims must represent a vector, got shape %s",
+                    shape_text(&kernel_in(call, 0)->shape, text, sizeof(text)));
+    if (value->shape.rank != 0 && !(value->shape.rank == 1 && value->count == 1))
+        return fail(err, INVALID, "value must represent a scalar, got shape %s",
+                    shape_text(&value->shape, text, sizeof(text)));
     if (!kernel_shape_in(call, 0, &shape, err))
         return false;
-    if (value->shape.rank != 0 && !(value->shape.rank == 1 && value->count == 1))
-        return fail(err, INVALID, "value must be a scalar, got rank %d", value->shape.rank);
     struct tensor *out = kernel_output(call, 0, &shape, err);
     if (!out)
         return false;
@@ -48,6 +53,10 @@ static bool broadcast_to_run(struct kernel_call *call, struct error *err)
     char a[SHAPE_TEXT_BYTES], b[SHAPE_TEXT_BYTES];
     if (!kernel_shape_in(call, 1, &shape, err))
         return false;
+    if (in->shape.rank > shape.rank)
+        return fail(err, INVALID,
+                    "Rank of input (%d) must be no greater than rank of output shape (%d).",
+                    in->shape.rank, shape.rank);
     if (!shape_broadcast(&in->shape, &shape, &both, err) || !shape_equal(&both, &shape))
         return fail(err, INVALID, "Incompatible shapes: %s vs. %s",
                     shape_text(&in->shape, a, sizeof(a)), shape_text(&shape, b, sizeof(b)));
@@ -182,15 +191,19 @@ static bool one_hot_run(struct kernel_call *call, struct error *err)
     const struct tensor *indices = kernel_in(call, 0);
     const struct tensor *on = kernel_in(call, 2), *off = kernel_in(call, 3);
     int rank = indices->shape.rank;
+    char text[SHAPE_TEXT_BYTES];
     int64_t depth, axis = node_attr_int(call->node, "axis", -1);
     if (axis < -1 || axis > rank || rank == LIMIT_TENSOR_RANK)
         return fail(err, INVALID,
                     "Expected axis to be -1 or between [0, %d).  But received: %lld", rank + 1,
                     (long long)axis);
+    static const char *const names[] = {"depth", "on_value", "off_value"};
+    for (int i = 0; i < 3; i++)
+        if (kernel_in(call, 1 + i)->shape.rank != 0)
+            return fail(err, INVALID, "%s must be a scalar, but got: %s", names[i],
+                        shape_text(&kernel_in(call, 1 + i)->shape, text, sizeof(text)));
     if (!kernel_scalar(call, 1, "depth", &depth, err))
         return false;
-    if (on->shape.rank != 0 || off->shape.rank != 0)
-        return fail(err, INVALID, "on_value and off_value must be scalars");
     if (depth < 0)
         return fail(err, INVALID, "depth must be non-negative, got: %lld", (long long)depth);
     axis = axis < 0 ? rank : axis;

@@ -36,10 +36,10 @@ static bool axis_of(const struct kernel_call *call, int input, int rank, int *ax
                     struct error *err)
 {
     const struct tensor *in = kernel_in(call, input);
+    char text[SHAPE_TEXT_BYTES];
     if (in->count != 1 || in->shape.rank > 1)
-        return fail(err, INVALID,
-                    "ConcatOp : Expected concat dimensions to be a scalar, got %lld elements",
-                    (long long)in->count);
+        return fail(err, INVALID, "%s tensor should be a scalar integer, but got shape %s",
+                    input ? "axis" : "concat_dim", shape_text(&in->shape, text, sizeof(text)));
     int64_t value = tensor_integer(in, 0);
     if (value < -rank || value >= rank)
         return fail(err, INVALID,
@@ -184,13 +184,26 @@ static bool unpack_run(struct kernel_call *call, struct error *err)
     return true;
 }
 
+/* One element, whatever its shape. */
+static bool split_axis(const struct tensor *at, const char *what, int rank, int *axis,
+                       struct error *err)
+{
+    if (at->count != 1)
+        return fail(err, INVALID, "%s must have exactly one element.", what);
+    int64_t value = tensor_integer(at, 0);
+    *axis = (int)(value < 0 ? value + rank : value);
+    return (value >= -rank && value < rank) ||
+           fail(err, INVALID, "-input rank(-%d) <= split_dim < input rank (%d), but got %lld",
+                rank, rank, (long long)value);
+}
+
 static bool split_run(struct kernel_call *call, struct error *err)
 {
     const struct tensor *in = kernel_in(call, 1);
-    int axis, count = call->node->outputs_count;
+    int axis = 0, count = call->node->outputs_count;
     if (in->shape.rank == 0)
         return fail(err, INVALID, "Cannot split scalars");
-    if (!kernel_axis(call, 0, in->shape.rank, &axis, err))
+    if (!split_axis(kernel_in(call, 0), "split_dim", in->shape.rank, &axis, err))
         return false;
     if (in->shape.dims[axis] % count != 0)
         return fail(err, INVALID,
@@ -209,14 +222,14 @@ static bool split_v_run(struct kernel_call *call, struct error *err)
 {
     const struct tensor *in = kernel_in(call, 0), *sizes = kernel_in(call, 1);
     const struct tensor *split = kernel_in(call, 2);
-    int axis, count = call->node->outputs_count, unknown = -1;
+    int axis = 0, count = call->node->outputs_count, unknown = -1;
     int64_t total = 0, begin = 0;
     if (sizes->shape.rank != 1 || sizes->count != count || in->shape.rank == 0)
-        return fail(err, INVALID, "size of the split_tensor must be 1-D with %d elements",
-                    count);
-    if (split->count != 1)
-        return fail(err, INVALID, "split_dim_tensor must have exactly one element.");
-    if (!kernel_axis_at(tensor_integer(split, 0), in->shape.rank, &axis, err))
+        return fail(err, INVALID,
+                    "size of the split_tensor must be 1-D and have the same elements as "
+                    "outputs got %d -D and %lld elements",
+                    sizes->shape.rank, (long long)sizes->count);
+    if (!split_axis(split, "split_dim_tensor", in->shape.rank, &axis, err))
         return false;
     for (int i = 0; i < count; i++) {
         int64_t size = tensor_integer(sizes, i);

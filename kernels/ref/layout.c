@@ -3,15 +3,25 @@
 #include "kernels/ref/move.h"
 #include "kernels/ref/sums.h"
 
+static bool check_order(const struct tensor *order, int rank, struct error *err)
+{
+    char text[SHAPE_TEXT_BYTES];
+    if (order->shape.rank != 1)
+        return fail(err, INVALID, "perm must be rank 1, got shape %s",
+                    shape_text(&order->shape, text, sizeof(text)));
+    return order->count == rank ||
+           fail(err, INVALID,
+                "transpose expects a vector of size %d. But input(1) is a vector of size %lld",
+                rank, (long long)order->count);
+}
+
 bool kernel_transposed(const struct kernel_call *call, struct shape *shape, struct places *from,
                        struct error *err)
 {
     const struct tensor *in = kernel_in(call, 0), *order = kernel_in(call, 1);
     int rank = in->shape.rank;
-    if (order->shape.rank != 1 || order->count != rank)
-        return fail(err, INVALID,
-                    "transpose expects a vector of size %d. But input(1) has %lld", rank,
-                    (long long)order->count);
+    if (!check_order(order, rank, err))
+        return false;
     struct places own = kernel_places(&in->shape);
     uint64_t seen = 0;
     *shape = (struct shape){.rank = rank};
@@ -51,7 +61,11 @@ static bool tile_run(struct kernel_call *call, struct error *err)
 {
     const struct tensor *in = kernel_in(call, 0), *multiples = kernel_in(call, 1);
     int rank = in->shape.rank;
-    if (multiples->shape.rank != 1 || multiples->count != rank)
+    char text[SHAPE_TEXT_BYTES];
+    if (multiples->shape.rank != 1)
+        return fail(err, INVALID, "Expected multiples to be 1-D, but got shape %s",
+                    shape_text(&multiples->shape, text, sizeof(text)));
+    if (multiples->count != rank)
         return fail(err, INVALID,
                     "Expected multiples argument to be a vector of length %d but got "
                     "length %lld",
@@ -94,15 +108,17 @@ static bool tile_run(struct kernel_call *call, struct error *err)
 /* Shape with paddings added; a row (before, after) per dimension. */
 static bool padded_shape(const struct kernel_call *call, struct shape *shape, struct error *err)
 {
+    const char *between = strcmp(call->node->op->name, "MirrorPad") ? " " : ", ";
     const struct tensor *in = kernel_in(call, 0), *paddings = kernel_in(call, 1);
     int rank = in->shape.rank;
-    char text[SHAPE_TEXT_BYTES];
-    if (paddings->shape.rank != 2 || paddings->shape.dims[1] != 2 ||
-        paddings->shape.dims[0] != rank)
+    char text[SHAPE_TEXT_BYTES], of_input[SHAPE_TEXT_BYTES];
+    shape_text(&paddings->shape, text, sizeof(text));
+    if (paddings->shape.rank != 2 || paddings->shape.dims[1] != 2)
+        return fail(err, INVALID, "paddings must be a matrix with 2 columns: %s", text);
+    if (paddings->shape.dims[0] != rank)
         return fail(err, INVALID,
-                    "paddings must be a matrix with 2 columns and a row for each of the %d "
-                    "dimensions: %s",
-                    rank, shape_text(&paddings->shape, text, sizeof(text)));
+                    "The first dimension of paddings must be the rank of inputs%s%s%s", text,
+                    between, shape_text(&in->shape, of_input, sizeof(of_input)));
     shape->rank = rank;
     for (int d = 0; d < rank; d++) {
         int64_t before = tensor_integer(paddings, 2 * d),
@@ -123,8 +139,10 @@ static bool pad_run(struct kernel_call *call, struct error *err)
     const struct tensor *in = kernel_in(call, 0), *paddings = kernel_in(call, 1);
     const struct tensor *value = call->in_count > 2 ? kernel_in(call, 2) : NULL;
     struct shape shape;
+    char text[SHAPE_TEXT_BYTES];
     if (value && value->shape.rank != 0)
-        return fail(err, INVALID, "constant_values must be a scalar.");
+        return fail(err, INVALID, "constant_values must be a scalar. Found: %s",
+                    shape_text(&value->shape, text, sizeof(text)));
     if (!padded_shape(call, &shape, err))
         return false;
     struct tensor *out = kernel_output(call, 0, &shape, err);
@@ -275,18 +293,25 @@ static bool reverse_sequence_run(struct kernel_call *call, struct error *err)
     seq += seq < 0 ? rank : 0;
     if (lengths->shape.rank != 1)
         return fail(err, INVALID, "seq_lengths must be 1-dim, not %d", lengths->shape.rank);
-    if (batch == seq || seq < 0 || seq >= rank || batch < 0 || batch >= rank)
+    if (batch >= rank)
+        return fail(err, INVALID, "batch_dim must be < input rank ( %lld vs. %d)",
+                    (long long)batch, rank);
+    if (seq >= rank)
+        return fail(err, INVALID, "seq_dim must be < input rank ( %lld vs. %d)", (long long)seq,
+                    rank);
+    if (batch == seq || seq < 0 || batch < 0)
         return fail(err, INVALID, "batch_dim %lld and seq_dim %lld of a tensor of rank %d",
                     (long long)batch, (long long)seq, rank);
     if (lengths->count != in->shape.dims[batch])
-        return fail(err, INVALID, "Length of seq_lengths != input.dims(%lld): %lld vs. %lld",
+        return fail(err, INVALID, "Length of seq_lengths != input.dims(%lld), (%lld vs. %lld)",
                     (long long)batch, (long long)lengths->count,
                     (long long)in->shape.dims[batch]);
     for (int64_t i = 0; i < lengths->count; i++) {
         int64_t length = tensor_integer(lengths, i);
         if (length < 0 || length > in->shape.dims[seq])
-            return fail(err, INVALID, "seq_lens(%lld) %s, it is %lld", (long long)i,
-                        length < 0 ? "< 0" : "> input.dims(seq_dim)", (long long)length);
+            return length < 0 ? fail(err, INVALID, "seq_lens(%lld) < 0", (long long)i)
+                              : fail(err, INVALID, "seq_lens(%lld) > input.dims(%lld)",
+                                     (long long)i, (long long)seq);
     }
     struct tensor *out = kernel_output(call, 0, &in->shape, err);
     if (!out)

@@ -7,10 +7,14 @@ static bool slice_run(struct kernel_call *call, struct error *err)
     const struct tensor *in = kernel_in(call, 0);
     const struct tensor *begin = kernel_in(call, 1), *size = kernel_in(call, 2);
     int rank = in->shape.rank;
+    char a[SHAPE_TEXT_BYTES], b_text[SHAPE_TEXT_BYTES];
     if (begin->shape.rank != 1 || size->shape.rank != 1 || begin->count != rank ||
         size->count != rank)
         return fail(err, INVALID,
-                    "Expected begin and size arguments to be 1-D tensors of size %d", rank);
+                    "Expected begin and size arguments to be 1-D tensors of size %d, but got "
+                    "shapes %s and %s instead.",
+                    rank, shape_text(&begin->shape, a, sizeof(a)),
+                    shape_text(&size->shape, b_text, sizeof(b_text)));
     struct shape shape = {.rank = rank};
     struct places from = kernel_places(&in->shape);
     for (int d = 0; d < rank; d++) {
@@ -47,6 +51,7 @@ static bool spec_read(const struct kernel_call *call, int first, struct spec *sp
                       struct error *err)
 {
     const struct node *node = call->node;
+    char a[SHAPE_TEXT_BYTES], b[SHAPE_TEXT_BYTES], c[SHAPE_TEXT_BYTES];
     spec->begin = kernel_in(call, first);
     spec->end = kernel_in(call, first + 1);
     spec->step = kernel_in(call, first + 2);
@@ -60,7 +65,11 @@ static bool spec_read(const struct kernel_call *call, int first, struct spec *sp
         !shape_equal(&spec->begin->shape, &spec->end->shape) ||
         !shape_equal(&spec->begin->shape, &spec->step->shape))
         return fail(err, INVALID,
-                    "Expected begin, end, and strides to be 1D equal size tensors");
+                    "Expected begin, end, and strides to be 1D equal size tensors, but got "
+                    "shapes %s, %s, and %s instead.",
+                    shape_text(&spec->begin->shape, a, sizeof(a)),
+                    shape_text(&spec->end->shape, b, sizeof(b)),
+                    shape_text(&spec->step->shape, c, sizeof(c)));
     if ((uint64_t)spec->ellipsis_mask & ((uint64_t)spec->ellipsis_mask - 1))
         return fail(err, INVALID, "Multiple ellipses in slice spec not allowed");
     return true;
