@@ -104,6 +104,15 @@ struct resource *resources_get(struct resources *resources, const char *containe
 bool resources_add(struct resources *resources, const char *container, const char *name,
                    struct resource *resource, struct error *err) CHECKED;
 
+/*
+ * Writes why there is none of that type (TensorFlow's name for it), in TensorFlow's words: a
+ * container that nothing was made in does not exist.  A variable is made by its first value.
+ */
+void resources_missing(struct resources *resources, const char *container, const char *name,
+                       const char *type, char *out, size_t size);
+
+#define RESOURCE_VARIABLE_TYPE "N10tensorflow3VarE"
+
 /* Removes it from the table; false if there was none. */
 bool resources_remove(struct resources *resources, const char *container, const char *kind,
                       const char *name);

@@ -138,6 +138,56 @@ bool resources_add(struct resources *resources, const char *container, const cha
     return true;
 }
 
+/* All of a container that TensorFlow would have made, or may have; counted. */
+static struct resource **list_container(struct resources *resources, const char *container,
+                                        int *count)
+{
+    struct str prefix = {0};
+    str_printf(&prefix, "%s\x1f", *container ? container : resources->default_container);
+    pthread_mutex_lock(&resources->lock);
+    int all = map_count(resources->table);
+    struct resource **list = alloc_array((size_t)all + 1, sizeof(*list));
+    *count = 0;
+    for (int i = 0; i < all; i++)
+        if (!strncmp(map_key(resources->table, i), prefix.data, prefix.size)) {
+            list[*count] = map_value(resources->table, i);
+            resource_ref(list[(*count)++]);
+        }
+    pthread_mutex_unlock(&resources->lock);
+    str_release(&prefix);
+    return list;
+}
+
+static bool is_made(struct resource *resource)
+{
+    struct variable *variable = (struct variable *)resource;
+    if (strcmp(resource->kind, "variable") != 0)
+        return true;
+    pthread_mutex_lock(&variable->lock);
+    bool has_value = variable->value.dtype != DTYPE_NONE;
+    pthread_mutex_unlock(&variable->lock);
+    return has_value;
+}
+
+void resources_missing(struct resources *resources, const char *container, const char *name,
+                       const char *type, char *out, size_t size)
+{
+    int count;
+    bool any = false;
+    struct resource **list = list_container(resources, container, &count);
+    for (int i = 0; i < count; i++) {
+        any = any || is_made(list[i]);
+        resource_unref(list[i]);
+    }
+    free(list);
+    container = resources_container(resources, container);
+    if (any)
+        snprintf(out, size, "Resource %s/%s/%s does not exist.", container, name, type);
+    else
+        snprintf(out, size, "Container %s does not exist. (Could not find resource: %s/%s)",
+                 container, container, name);
+}
+
 bool resources_remove(struct resources *resources, const char *container, const char *kind,
                       const char *name)
 {

@@ -210,14 +210,16 @@ static bool read_run(struct kernel_call *call, struct error *err)
     if (holds == dtype)
         kernel_output_share(call, 0, &variable->value, &variable->value.shape);
     pthread_mutex_unlock(&variable->lock);
-    if (holds == DTYPE_NONE)
+    if (holds == DTYPE_NONE) {
+        char missing[512];
+        resources_missing(call->resources, kernel_container(call, 0), variable->name,
+                          RESOURCE_VARIABLE_TYPE, missing, sizeof(missing));
         return fail(err, PRECONDITION,
                     "Could not find variable %s. This could mean that the variable has been "
                     "deleted. In TF1, it can also mean the variable is uninitialized. Debug "
-                    "info: container=%s, status error message=Resource "
-                    "%s/%s/N10tensorflow3VarE does not exist.",
-                    variable->name, kernel_container(call, 0), kernel_container(call, 0),
-                    variable->name);
+                    "info: container=%s, status error message=%s",
+                    variable->name, kernel_container(call, 0), missing);
+    }
     return holds == dtype ||
            fail(err, INVALID, "Trying to read variable %s with wrong dtype. Expected %s got %s",
                 variable->name, dtype_name(dtype), dtype_name(holds));

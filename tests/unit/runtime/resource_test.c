@@ -49,6 +49,22 @@ TEST(variables_are_found_by_container_and_name)
     resources_free(resources);
 }
 
+/* TensorFlow makes a container with the first resource in it, and a variable with its value. */
+TEST(what_is_missing_is_said_as_tensorflow_says_it)
+{
+    char text[512];
+    struct resources *resources = resources_new("localhost");
+    struct variable *v = make(resources, "", "v");
+    make(resources, "localhos", "other")->value = scalar(1);
+    resources_missing(resources, "", "v", RESOURCE_VARIABLE_TYPE, text, sizeof(text));
+    CHECK_TEXT(text,
+               "Container localhost does not exist. (Could not find resource: localhost/v)");
+    v->value = scalar(1);
+    resources_missing(resources, "localhost", "w", RESOURCE_VARIABLE_TYPE, text, sizeof(text));
+    CHECK_TEXT(text, "Resource localhost/w/N10tensorflow3VarE does not exist.");
+    resources_free(resources);
+}
+
 /* Who holds a removed resource is told to look again; the memory stays until it lets go. */
 TEST(a_removed_resource_lives_as_long_as_it_is_held)
 {
