@@ -44,6 +44,8 @@ static const char usage[] =
     "                   RESOURCE_EXHAUSTED (half of the memory that it may use)\n"
     "  --insecure       serve without encryption, on a loopback address\n"
     "  --certificate F  PEM, with its key: all tasks and clients show one by this authority\n"
+    "  --collective-leader T  the task that knows who takes part in collectives, the same\n"
+    "                   for all: /job:NAME/replica:0/task:N (the first chief, else worker)\n"
     "  --idle-seconds N end when no client has used any of the tasks for so long\n";
 
 struct serving {
@@ -52,6 +54,7 @@ struct serving {
     const char *address;
     int threads;
     int64_t exchange_bytes;
+    const char *leader; /* of collectives; NULL: as it is */
     struct certificate certificate;
     int64_t idle_seconds; /* 0: it ends when it is told */
     struct resources *resources;
@@ -89,6 +92,7 @@ static bool read_arguments(int argc, char **argv, struct serving *serving, struc
         {.name = "--exchange-bytes", .number = &serving->exchange_bytes, .max = INT64_MAX},
         {.name = "--insecure", .flag = &insecure},
         {.name = "--certificate", .text = &pem},
+        {.name = "--collective-leader", .text = &serving->leader},
         {.name = "--idle-seconds", .number = &serving->idle_seconds, .max = IDLE_MAX_S},
     };
     if (!arguments_read(argc, argv, rows, ARRAY_LEN(rows), NULL, 0, &words, err))
@@ -158,6 +162,8 @@ static bool start(struct serving *serving, struct error *err)
     if (!serving->worker || !link_tasks(serving, err))
         return false;
     worker_set_peers(serving->worker, serving->links, serving->links_count);
+    if (serving->leader && !worker_set_leader(serving->worker, serving->leader, err))
+        return false;
     serving->master = master_new(&(struct master_options){
         .links = serving->links,
         .links_count = serving->links_count,

@@ -98,16 +98,37 @@ void worker_free(struct worker *worker)
     free(worker);
 }
 
+/* The link of the task is the leader's; false: no such one does collectives. */
+static bool lead(struct worker *worker, const char *task)
+{
+    for (int i = 0; i < worker->peers_count; i++) {
+        struct worker_link *link = worker->peers[i];
+        if (strcmp(link->task, task) != 0 || !link->kind->collectives)
+            continue;
+        worker->leader = strcmp(task, worker->task) ? link : worker->self;
+        return true;
+    }
+    return false;
+}
+
 void worker_set_peers(struct worker *worker, struct worker_link *const *links, int count)
 {
-    static const char *const leaders[] = {"/job:chief/replica:0/task:0",
-                                          "/job:worker/replica:0/task:0"};
+    const char *first = worker->task;
     worker->peers = links;
     worker->peers_count = count;
-    for (int l = ARRAY_LEN(leaders) - 1; l >= 0; l--)
-        for (int i = 0; i < count; i++)
-            if (!strcmp(links[i]->task, leaders[l]) && links[i]->kind->collectives)
-                worker->leader = strcmp(links[i]->task, worker->task) ? links[i] : worker->self;
+    for (int i = 0; i < count; i++)
+        if (links[i]->kind->collectives && strcmp(links[i]->task, first) < 0)
+            first = links[i]->task;
+    if (!lead(worker, "/job:chief/replica:0/task:0") &&
+        !lead(worker, "/job:worker/replica:0/task:0"))
+        (void)lead(worker, first);
+}
+
+bool worker_set_leader(struct worker *worker, const char *task, struct error *err)
+{
+    return lead(worker, task) ||
+           fail(err, INVALID, "'%s' is no task of the cluster that could lead collectives",
+                task);
 }
 
 const struct device *worker_device(const struct worker *worker)

@@ -36,9 +36,14 @@ void worker_free(struct worker *worker);
 
 /*
  * How it reaches other tasks; `links` is borrowed.  Before the first step.  Of these the first
- * chief, else the first worker, is the leader of collectives, as TensorFlow's strategies say.
+ * chief, else the first worker, is the leader of collectives, as TensorFlow's strategies say;
+ * where there is neither, the task whose name comes first.
  */
 void worker_set_peers(struct worker *worker, struct worker_link *const *links, int count);
+
+/* Another leader, the same in all tasks: "/job:worker/replica:0/task:1".  Before the first
+ * step.  Fails with INVALID where there is no such task. */
+bool worker_set_leader(struct worker *worker, const char *task, struct error *err) CHECKED;
 
 const struct device *worker_device(const struct worker *worker);
 const char *worker_task(const struct worker *worker); /* "/job:ps/replica:0/task:0" */

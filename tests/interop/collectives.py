@@ -32,10 +32,10 @@ keys = itertools.count(1)
 class Cluster:
     """Workers of these kinds: "t" TensorFlow's server in this process, "o" ours."""
 
-    def __init__(self, kinds, build):
+    def __init__(self, kinds, build, job="worker", *options):
         self.size = len(kinds)
         self.addresses = [f"127.0.0.1:{free_port()}" for _ in range(self.size)]
-        cluster = {"worker": self.addresses}
+        cluster = {job: self.addresses}
         config = v1.ConfigProto()
         config.experimental.collective_group_leader = LEADER
         self.processes, self.servers = [], []
@@ -44,8 +44,8 @@ class Cluster:
                 self.servers.append(tf.distribute.Server(cluster, "worker", task, config=config))
             else:
                 self.processes.append(subprocess.Popen(
-                    [f"{build}/trainyard-task", "--insecure", "--cluster", json.dumps(cluster), "--job", "worker",
-                     "--task", str(task)], stdout=subprocess.DEVNULL))
+                    [f"{build}/trainyard-task", "--insecure", "--cluster", json.dumps(cluster), "--job", job,
+                     "--task", str(task), *options], stdout=subprocess.DEVNULL))
         for address in self.addresses:
             self.wait(address)
 
@@ -238,6 +238,23 @@ def members_that_do_not_agree(c):
         raise AssertionError("no error")
 
 
+def leaders(build):
+    """The leader of a cluster that has neither chief nor worker, and one that is named."""
+    for options in ((), ("--collective-leader", "/job:trainer/replica:0/task:1")):
+        cluster = Cluster("oo", build, "trainer", *options)
+        try:
+            with tf.Graph().as_default():
+                out = []
+                for task in range(2):
+                    with tf.device(f"/job:trainer/task:{task}/cpu:0"):
+                        out.append(co.all_reduce(tf.constant([1.0 + task]), 2, 2, 1, "Add", "Id"))
+                with cluster.session() as session:
+                    for g in session.run(out):
+                        same(g, np.array([3.0], np.float32))
+        finally:
+            cluster.stop()
+
+
 CHECKS = [reductions, reductions_v2, gathers, broadcasts, in_a_loop, a_graph_for_each_worker]
 
 
@@ -258,6 +275,12 @@ def main():
         finally:
             cluster.stop()
         print(f"{kinds}: done", flush=True)
+    try:
+        leaders(build)
+        passed += 1
+    except Exception as error:  # noqa: BLE001
+        failed.append(f"leaders: {type(error).__name__}: {str(error)[:600]}")
+        print("FAIL", failed[-1], flush=True)
     print(f"{passed} passed, {len(failed)} failed")
     sys.stdout.flush()
     os._exit(1 if failed else 0)
