@@ -50,7 +50,8 @@
     X(fake_quant_with_min_max_vars_per_channel_gradient_ref) X(quantize_and_dequantize_ref) \
     X(quantize_and_dequantize_v2_ref) X(quantize_and_dequantize_v3_ref) \
     X(quantize_and_dequantize_v4_ref) X(quantize_and_dequantize_v4_grad_ref) \
-    X(quantize_v2_ref) X(dequantize_ref) X(extract_glimpse_ref) X(extract_glimpse_v2_ref)
+    X(quantize_v2_ref) X(dequantize_ref) X(extract_glimpse_ref) X(extract_glimpse_v2_ref) \
+    X(py_func_ref) X(py_func_stateless_ref) X(eager_py_func_ref)
 
 #define KERNELS_RAGGED(X) \
     X(ragged_range_ref) X(ragged_gather_ref) X(ragged_tensor_to_sparse_ref) \

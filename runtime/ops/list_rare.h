@@ -38,7 +38,8 @@
     X(fake_quant_with_min_max_vars_per_channel_gradient) X(quantize_and_dequantize) \
     X(quantize_and_dequantize_v2) X(quantize_and_dequantize_v3) \
     X(quantize_and_dequantize_v4) X(quantize_and_dequantize_v4_grad) \
-    X(quantize_v2) X(dequantize) X(extract_glimpse) X(extract_glimpse_v2)
+    X(quantize_v2) X(dequantize) X(extract_glimpse) X(extract_glimpse_v2) \
+    X(py_func) X(py_func_stateless) X(eager_py_func)
 
 #define OPS_RAGGED(X) \
     X(ragged_range) X(ragged_gather) X(ragged_tensor_to_tensor) X(ragged_tensor_to_sparse)

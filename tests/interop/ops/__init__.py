@@ -34,6 +34,8 @@ UNCOVERED = {
                      "Conv3DBackpropInput", "RandomCrop", "RandomPoisson"),
                     "TensorFlow has taken it out of graphs of today's version"),
     "Abort": "ends the process",
+    **dict.fromkeys(("PyFunc", "PyFuncStateless", "EagerPyFunc"),
+                    "a function that only its client's process has: a session says so"),
     **dict.fromkeys(("CollectiveAssignGroupV2", "CollectiveBcastRecv", "CollectiveBcastRecvV2",
                      "CollectiveBcastSend", "CollectiveBcastSendV2", "CollectiveGather",
                      "CollectiveGatherV2", "CollectiveReduce", "CollectiveReduceV2"),
