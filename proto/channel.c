@@ -15,6 +15,7 @@ enum {
     IN_BYTES = 64 << 10,     /* that are read at a time */
     IN_KEPT_BYTES = 1 << 20, /* of memory, after a larger frame */
     HEAD_SPARE = 4 << 10,    /* paths and failures above a message's limit */
+    KEPT_BYTES = 4 << 10,    /* larger frames are not kept */
     SPANS = RPC_PIECES_MAX + 2,
 };
 
@@ -33,7 +34,7 @@ void channel_close(struct channel *channel)
     channel->have = channel->skip = 0;
     str_clear(&channel->out);
     channel->out_at = 0;
-    channel->wants_room = false;
+    channel->wants_room = channel->busy = channel->led = channel->corked = false;
     pthread_mutex_unlock(&channel->lock);
 }
 
@@ -48,7 +49,7 @@ void channel_release(struct channel *channel)
 bool channel_open(struct channel *channel, int socket, int epoll, void *watched,
                   struct error *err)
 {
-    struct epoll_event event = {.events = EPOLLIN, .data.ptr = watched};
+    struct epoll_event event = {.events = EPOLLIN | EPOLLONESHOT, .data.ptr = watched};
     pthread_mutex_lock(&channel->lock);
     channel->socket = socket;
     channel->epoll = epoll;
@@ -60,16 +61,59 @@ bool channel_open(struct channel *channel, int socket, int epoll, void *watched,
     return ok || error_errno(err, UNAVAILABLE, "cannot watch a socket");
 }
 
+/* --- turns --- */
+
+/* The next event may come, unless a thread is at work that will say so itself. */
+static void arm_locked(struct channel *channel)
+{
+    struct epoll_event event = {.events = EPOLLONESHOT, .data.ptr = channel->watched};
+    if (!channel->led)
+        event.events |= EPOLLIN;
+    if (channel->wants_room)
+        event.events |= EPOLLOUT;
+    if (!channel->busy || channel->led)
+        (void)epoll_ctl(channel->epoll, EPOLL_CTL_MOD, channel->socket, &event);
+}
+
+bool channel_begin(struct channel *channel)
+{
+    pthread_mutex_lock(&channel->lock);
+    bool begins = channel->socket >= 0 && !channel->busy;
+    channel->busy = channel->busy || begins;
+    pthread_mutex_unlock(&channel->lock);
+    return begins;
+}
+
+int channel_lead(struct channel *channel)
+{
+    int socket = -1;
+    pthread_mutex_lock(&channel->lock);
+    if (channel->socket >= 0 && !channel->busy) {
+        socket = channel->socket;
+        channel->busy = channel->led = true;
+        arm_locked(channel);
+    }
+    pthread_mutex_unlock(&channel->lock);
+    return socket;
+}
+
+void channel_end(struct channel *channel)
+{
+    pthread_mutex_lock(&channel->lock);
+    channel->busy = channel->led = false;
+    if (channel->socket >= 0)
+        arm_locked(channel);
+    pthread_mutex_unlock(&channel->lock);
+}
+
 /* --- writing --- */
 
 static void want_room_locked(struct channel *channel, bool wanted)
 {
-    struct epoll_event event = {.events = wanted ? EPOLLIN | EPOLLOUT : EPOLLIN,
-                                .data.ptr = channel->watched};
-    if (channel->wants_room == wanted)
+    if (!wanted && !channel->wants_room)
         return;
     channel->wants_room = wanted;
-    (void)epoll_ctl(channel->epoll, EPOLL_CTL_MOD, channel->socket, &event);
+    arm_locked(channel);
 }
 
 static void flush_locked(struct channel *channel)
@@ -112,7 +156,19 @@ void channel_want_room(struct channel *channel)
     pthread_mutex_unlock(&channel->lock);
 }
 
-/* What the system does not take at once is kept. */
+static void add_locked(struct channel *channel, const struct iovec *spans, int count,
+                       size_t sent)
+{
+    for (int i = 0; i < count; i++) {
+        size_t gone = sent < spans[i].iov_len ? sent : spans[i].iov_len;
+        if (gone < spans[i].iov_len)
+            str_add_bytes(&channel->out, (char *)spans[i].iov_base + gone,
+                          spans[i].iov_len - gone);
+        sent -= gone;
+    }
+}
+
+/* What the system does not take at once waits. */
 static void write_locked(struct channel *channel, const struct iovec *spans, int count)
 {
     size_t sent = 0;
@@ -124,15 +180,71 @@ static void write_locked(struct channel *channel, const struct iovec *spans, int
             return;
         sent = got > 0 ? (size_t)got : 0;
     }
-    for (int i = 0; i < count; i++) {
-        size_t gone = sent < spans[i].iov_len ? sent : spans[i].iov_len;
-        if (gone < spans[i].iov_len)
-            str_add_bytes(&channel->out, (char *)spans[i].iov_base + gone,
-                          spans[i].iov_len - gone);
-        sent -= gone;
-    }
+    add_locked(channel, spans, count, sent);
     if (!channel->corked && channel->out.size)
         want_room_locked(channel, true);
+}
+
+/* --- frames that are kept --- */
+
+static _Thread_local struct {
+    struct channel *channel; /* whose may be */
+    bool keeps, some;
+} kept;
+
+/* All that waits but for room. */
+static void send_locked(struct channel *channel)
+{
+    if (channel->socket >= 0 && channel->out.size && !channel->corked && !channel->wants_room)
+        flush_locked(channel);
+}
+
+void channel_remember(struct channel *channel)
+{
+    if (!kept.channel)
+        kept.channel = channel;
+}
+
+void channel_forget(const struct channel *channel)
+{
+    if (kept.channel != channel)
+        return;
+    channel_send_kept();
+    kept.channel = NULL;
+}
+
+void channel_keep(bool keeps)
+{
+    kept.keeps = keeps;
+}
+
+void channel_send_kept(void)
+{
+    if (!kept.some)
+        return;
+    pthread_mutex_lock(&kept.channel->lock);
+    send_locked(kept.channel);
+    pthread_mutex_unlock(&kept.channel->lock);
+    kept.some = false;
+}
+
+/* A small frame goes with those that were kept before it; they go before a large one. */
+static void say_locked(struct channel *channel, const struct iovec *spans, int count,
+                       size_t size)
+{
+    bool is_small = size < KEPT_BYTES,
+         keeps = is_small && kept.keeps && kept.channel == channel;
+    if (!is_small)
+        send_locked(channel);
+    if (!keeps && !(is_small && channel->out.size)) {
+        write_locked(channel, spans, count);
+        return;
+    }
+    add_locked(channel, spans, count, 0);
+    if (keeps)
+        kept.some = true;
+    else
+        send_locked(channel);
 }
 
 void channel_write(struct channel *channel, const struct frame_head *head, const char *path,
@@ -145,7 +257,7 @@ void channel_write(struct channel *channel, const struct frame_head *head, const
         spans[2 + i] = (struct iovec){(void *)pieces[i].data, pieces[i].size};
     pthread_mutex_lock(&channel->lock);
     if (channel->socket >= 0)
-        write_locked(channel, spans, 2 + count);
+        say_locked(channel, spans, 2 + count, head->size);
     pthread_mutex_unlock(&channel->lock);
 }
 
@@ -181,9 +293,9 @@ size_t channel_waiting(struct channel *channel)
 
 static void cut_text(char *out, size_t out_size, const char *text, size_t size)
 {
-    size_t kept = size < out_size ? size : out_size - 1;
-    memcpy(out, text, kept);
-    out[kept] = '\0';
+    size_t taken = size < out_size ? size : out_size - 1;
+    memcpy(out, text, taken);
+    out[taken] = '\0';
 }
 
 void channel_failure(const struct frame *frame, struct error *out)
@@ -274,25 +386,27 @@ static void make_room(struct channel *channel)
 bool channel_read(struct channel *channel, frame_taker *take, void *arg, struct error *err)
 {
     bool ok = true;
+    pthread_mutex_lock(&channel->lock); /* what the thread did whose turn was before is seen */
+    channel->corked = true;
+    pthread_mutex_unlock(&channel->lock);
     make_room(channel);
     ssize_t got = recv(channel->socket, channel->in + channel->have,
                        channel->capacity - channel->have, MSG_DONTWAIT);
-    if (got < 0 && (errno == EAGAIN || errno == EINTR))
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
+        channel_flush(channel);
         return true;
+    }
     if (got < 0)
         return error_errno(err, UNAVAILABLE, "the socket broke");
     if (!got)
         return fail(err, UNAVAILABLE, "the other end has gone");
     channel->have += (size_t)got;
-    pthread_mutex_lock(&channel->lock);
-    channel->corked = true;
-    pthread_mutex_unlock(&channel->lock);
     size_t at = 0;
     while (take_one(channel, &at, take, arg, err, &ok)) {
     }
-    channel_flush(channel);
     channel->have -= at;
     memmove(channel->in, channel->in + at, channel->have);
+    channel_flush(channel);
     return ok;
 }
 

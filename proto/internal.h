@@ -37,6 +37,8 @@ struct rpc_transport {
                                        const struct rpc_method *methods, void *self,
                                        struct error *err);
     void (*server_stop)(struct rpc_server *server);
+    bool (*later)(struct rpc_call *call, bool is_short, void (*work)(void *arg),
+                  void *arg); /* (optional) */
     void (*answer)(struct rpc_call *call, const void *bytes, size_t size,
                    const struct error *err); /* err is NULL for a reply */
     void (*answer_from)(struct rpc_call *call, struct rpc_source *source); /* (optional) */
@@ -59,6 +61,13 @@ struct rpc_transport {
                               struct rpc_sink *sink);                          /* (optional) */
     void (*client_cancel_started)(struct rpc_client *client, const void *arg); /* (as above) */
     void (*client_cancel)(struct rpc_client *client);
+
+    /* (optional) See attention.h.  One that is held can be freed: then it only does no more. */
+    void (*client_hold)(struct rpc_client *client);
+    void (*client_drop)(struct rpc_client *client);
+    void (*client_attend)(struct rpc_client *client, bool (*over)(void *arg), void *arg,
+                          uint64_t until_ns);
+    void (*client_nudge)(struct rpc_client *client);
 };
 
 extern const struct rpc_transport rpc_grpc_transport;

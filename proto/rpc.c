@@ -1,6 +1,7 @@
 /* rpc.c - picks the transport by the address and hands over. */
 
 #include "base/alloc.h"
+#include "proto/attention.h"
 #include "proto/internal.h"
 
 static const struct rpc_transport *transport_of(const char *address)
@@ -65,6 +66,11 @@ void rpc_server_stop(struct rpc_server *server)
 {
     if (server)
         server->transport->server_stop(server);
+}
+
+bool rpc_call_later(struct rpc_call *call, bool is_short, void (*work)(void *arg), void *arg)
+{
+    return call->transport->later && call->transport->later(call, is_short, work, arg);
 }
 
 const void *rpc_call_bytes(const struct rpc_call *call, size_t *size)
@@ -148,6 +154,7 @@ void rpc_client_start(struct rpc_client *client, const char *path, const struct 
     struct error err;
     assert(path[0] == '/');
     if (client->transport->client_start) {
+        attention_note(client);
         client->transport->client_start(client, path, request, done, arg);
         return;
     }
@@ -167,6 +174,7 @@ void rpc_client_start_into(struct rpc_client *client, const char *path,
     struct error err;
     assert(path[0] == '/');
     if (client->transport->client_start_into) {
+        attention_note(client);
         client->transport->client_start_into(client, path, request, sink);
         return;
     }

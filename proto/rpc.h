@@ -77,6 +77,14 @@ const char *rpc_server_address(const struct rpc_server *server);
 /* Refuses new calls, waits up to LIMIT_SHUTDOWN_MS for open ones, cancels the rest, frees. */
 void rpc_server_stop(struct rpc_server *server);
 
+/*
+ * For a handler: the thread that called it does `work(arg)`, which may block and take long,
+ * when it has done what else there is at hand; another serves on meanwhile.  False: it does
+ * not, as it has such work already, nobody could serve, or, over gRPC, it is not expected to be
+ * `is_short` (others wait a millisecond if it is not) or not the only call; nothing was noted.
+ */
+bool rpc_call_later(struct rpc_call *call, bool is_short, void (*work)(void *arg), void *arg);
+
 /* The request; borrowed from the call until it is answered. */
 const void *rpc_call_bytes(const struct rpc_call *call, size_t *size);
 

@@ -3,12 +3,14 @@
  *
  * DESIGN: a client connects when it is first needed, and again when that has broken.  A thread
  * of its own (socket_guest_main) reads the answers, tells who waits for them, and pings a
- * server that has been silent while calls are open: one that does not answer is given up.
+ * server that has been silent while calls are open: one that does not answer is given up.  For
+ * a short while a thread that waits may read in its place (attention.h).
  *
  * Locks: a guest's, then its channel's.
  */
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -22,7 +24,7 @@
 #include "proto/channel.h"
 #include "proto/rpc_socket.h"
 
-enum { BUCKETS = 64, TICK_MS = 5000, SILENT_MS = 10000, PONG_MS = 5000 };
+enum { BUCKETS = 64, TICK_MS = 5000, SILENT_MS = 10000, PONG_MS = 5000, ATTEND_MS = 50 };
 
 struct made_call {
     struct made_call *next;
@@ -38,16 +40,18 @@ struct socket_guest {
     char *secret;
     char *shown;
     int epoll, wake;
+    int nudge; /* wakes the thread that reads in place of this one's */
     pthread_t thread;
-    struct channel channel; /* opened by whom it is needed, closed by the thread */
-    uint64_t heard_ms;      /* of the thread alone */
+    struct channel channel; /* opened by whom it is needed, closed in a turn */
+    uint64_t heard_ms;      /* of who has the channel's turn */
     uint64_t pinged_ms;     /* since then; 0: not */
 
     pthread_mutex_t lock;   /* guards: all below */
-    pthread_cond_t changed; /* fewer calls, or one that is waited for is over */
+    pthread_cond_t changed; /* fewer calls are open */
     struct made_call *calls[BUCKETS];
     int open; /* and those that are being told */
     uint64_t last_id;
+    int references; /* the owner's, of those who attend to it or are about to */
     bool is_connected;
     bool is_cancelled, closing;
     bool has_cancelled_calls;
@@ -198,8 +202,10 @@ static uint64_t now_ms(void)
     return clock_monotonic_us() / 1000;
 }
 
+/* In a turn, which ends. */
 static void broken(struct socket_guest *guest, struct error *err)
 {
+    guest->pinged_ms = 0;
     channel_close(&guest->channel);
     pthread_mutex_lock(&guest->lock);
     guest->is_connected = false;
@@ -208,15 +214,13 @@ static void broken(struct socket_guest *guest, struct error *err)
     fail_calls(guest, take_calls(guest, true), false, err);
 }
 
-static void watch_silence(struct socket_guest *guest)
+/* In a turn, which ends if this says that the server has gone. */
+static bool ping(struct socket_guest *guest)
 {
     struct error err;
     uint64_t now = now_ms();
-    pthread_mutex_lock(&guest->lock);
-    bool waits = guest->is_connected && guest->open;
-    pthread_mutex_unlock(&guest->lock);
-    if (!waits || (!guest->pinged_ms && now - guest->heard_ms < SILENT_MS))
-        return;
+    if (!guest->pinged_ms && now - guest->heard_ms < SILENT_MS)
+        return true;
     if (!guest->pinged_ms) {
         guest->pinged_ms = now;
         channel_write_bytes(&guest->channel, FRAME_PING, 0, NULL, 0);
@@ -224,27 +228,67 @@ static void watch_silence(struct socket_guest *guest)
         (void)fail(&err, UNAVAILABLE, "it has not answered a ping for %d s",
                    (int)((now - guest->pinged_ms) / 1000));
         broken(guest, &err);
+        return false;
     }
+    return true;
+}
+
+static void watch_silence(struct socket_guest *guest)
+{
+    pthread_mutex_lock(&guest->lock);
+    bool waits = guest->is_connected && guest->open;
+    pthread_mutex_unlock(&guest->lock);
+    if (!waits || !channel_begin(&guest->channel))
+        return;
+    if (ping(guest))
+        channel_end(&guest->channel);
+}
+
+/* In a turn: nobody else takes out what its reader has found. */
+static void fail_cancelled(struct socket_guest *guest)
+{
+    struct error err;
+    (void)fail(&err, CANCELLED, "the call was cancelled");
+    fail_calls(guest, take_calls(guest, false), true, &err);
+}
+
+static bool has_cancelled(struct socket_guest *guest, bool *closing)
+{
+    pthread_mutex_lock(&guest->lock);
+    bool some = guest->has_cancelled_calls;
+    *closing = guest->closing;
+    pthread_mutex_unlock(&guest->lock);
+    return some;
 }
 
 /* True: nothing is to be done any more. */
 static bool look_around(struct socket_guest *guest)
 {
-    struct error err;
-    pthread_mutex_lock(&guest->lock);
-    bool some = guest->has_cancelled_calls, closing = guest->closing;
-    pthread_mutex_unlock(&guest->lock);
-    (void)fail(&err, CANCELLED, "the call was cancelled");
-    if (some)
-        fail_calls(guest, take_calls(guest, false), true, &err);
+    bool closing, some = has_cancelled(guest, &closing);
+    if (some && channel_begin(&guest->channel)) {
+        fail_cancelled(guest);
+        channel_end(&guest->channel);
+    } else if (some) {
+        rpc_socket_client_nudge(&guest->base); /* who attends does it */
+    }
     return closing;
+}
+
+/* In a turn, which ends if this says that the server has gone. */
+static bool hear(struct socket_guest *guest)
+{
+    struct error err;
+    guest->heard_ms = now_ms();
+    bool ok = channel_read(&guest->channel, take_frame, guest, &err);
+    if (!ok)
+        broken(guest, &err);
+    return ok;
 }
 
 static void *socket_guest_main(void *arg)
 {
     struct socket_guest *guest = arg;
     struct epoll_event events[2];
-    struct error err;
     uint64_t woken;
     while (!look_around(guest)) {
         int count = epoll_wait(guest->epoll, events, ARRAY_LEN(events), TICK_MS);
@@ -254,13 +298,14 @@ static void *socket_guest_main(void *arg)
                 assert(got == (ssize_t)sizeof(woken));
                 continue;
             }
+            if (!channel_begin(&guest->channel)) {
+                channel_flush(&guest->channel);
+                continue;
+            }
             if (events[i].events & EPOLLOUT)
                 channel_flush(&guest->channel);
-            if (!(events[i].events & ~(uint32_t)EPOLLOUT))
-                continue;
-            guest->heard_ms = now_ms();
-            if (!channel_read(&guest->channel, take_frame, guest, &err))
-                broken(guest, &err);
+            if (!(events[i].events & ~(uint32_t)EPOLLOUT) || hear(guest))
+                channel_end(&guest->channel);
         }
         if (count <= 0)
             watch_silence(guest);
@@ -268,11 +313,64 @@ static void *socket_guest_main(void *arg)
     return NULL;
 }
 
-static void wake(struct socket_guest *guest)
+static void write_one(int file)
 {
     const uint64_t one = 1;
-    ssize_t wrote = write(guest->wake, &one, sizeof(one));
+    ssize_t wrote = write(file, &one, sizeof(one));
     assert(wrote == (ssize_t)sizeof(one));
+}
+
+static void wake(struct socket_guest *guest)
+{
+    write_one(guest->wake);
+}
+
+/* --- in place of the thread --- */
+
+/* In a turn; whether something is to be read. */
+static bool wait_readable(struct socket_guest *guest, int socket, uint64_t until_ms)
+{
+    struct pollfd files[] = {{.fd = socket, .events = POLLIN},
+                             {.fd = guest->nudge, .events = POLLIN}};
+    uint64_t now = now_ms(), number;
+    int count = poll(files, ARRAY_LEN(files), until_ms > now ? (int)(until_ms - now) : 0);
+    if (count > 0 && files[1].revents) {
+        ssize_t got = read(guest->nudge, &number, sizeof(number));
+        assert(got == (ssize_t)sizeof(number));
+    }
+    return count > 0 && files[0].revents;
+}
+
+void rpc_socket_client_attend(struct rpc_client *base, bool (*over)(void *arg), void *arg,
+                              uint64_t until_ns)
+{
+    struct socket_guest *guest = (struct socket_guest *)base;
+    uint64_t until_ms = now_ms() + ATTEND_MS;
+    channel_send_kept();
+    bool closing, open = true, some = has_cancelled(guest, &closing);
+    int socket = closing ? -1 : channel_lead(&guest->channel);
+    if (socket < 0)
+        return;
+    if (until_ns && until_ns / 1000000 < until_ms)
+        until_ms = until_ns / 1000000;
+    while (open && !closing && !over(arg) && now_ms() < until_ms) {
+        if (some)
+            fail_cancelled(guest);
+        if (wait_readable(guest, socket, until_ms))
+            open = hear(guest);
+        some = has_cancelled(guest, &closing);
+    }
+    if (open && closing)
+        channel_close(&guest->channel);
+    else if (open)
+        channel_end(&guest->channel);
+    if (has_cancelled(guest, &closing))
+        wake(guest); /* it could not do it */
+}
+
+void rpc_socket_client_nudge(struct rpc_client *base)
+{
+    write_one(((struct socket_guest *)base)->nudge);
 }
 
 /* --- calls --- */
@@ -364,63 +462,12 @@ void rpc_socket_client_start_into(struct rpc_client *base, const char *path,
     start(base, path, request, &call);
 }
 
-/* --- calls that are waited for --- */
-
-struct waited {
-    struct socket_guest *guest;
-    struct str answer;
-    struct error err;
-    bool is_over; /* guarded by the guest's lock */
-};
-
-static void waited_done(void *arg, const struct str *response, const struct error *err)
-{
-    struct waited *waited = arg;
-    if (err)
-        waited->err = *err;
-    else
-        str_add_bytes(&waited->answer, response->data, response->size);
-    pthread_mutex_lock(&waited->guest->lock);
-    waited->is_over = true;
-    pthread_cond_broadcast(&waited->guest->changed);
-    pthread_mutex_unlock(&waited->guest->lock);
-}
-
-bool rpc_socket_client_call(struct rpc_client *base, const char *path,
-                            const struct str *request, struct str *response, int timeout_ms,
-                            struct error *err)
-{
-    struct socket_guest *guest = (struct socket_guest *)base;
-    struct waited waited = {.guest = guest, .err.code = OK};
-    struct timespec until = rpc_deadline(timeout_ms);
-    int late = 0;
-    rpc_socket_client_start(base, path, request, waited_done, &waited);
-    pthread_mutex_lock(&guest->lock);
-    while (!waited.is_over && !late)
-        late = pthread_cond_timedwait(&guest->changed, &guest->lock, &until);
-    late = !waited.is_over;
-    pthread_mutex_unlock(&guest->lock);
-    if (late) {
-        rpc_socket_client_cancel_started(base, &waited);
-        pthread_mutex_lock(&guest->lock);
-        while (!waited.is_over)
-            pthread_cond_wait(&guest->changed, &guest->lock);
-        pthread_mutex_unlock(&guest->lock);
-        if (waited.err.code == CANCELLED)
-            (void)fail(&waited.err, DEADLINE, "no answer from %s within %d ms", guest->shown,
-                       timeout_ms);
-    }
-    if (waited.err.code != OK) {
-        *err = waited.err;
-        str_release(&waited.answer);
-        return false;
-    }
-    str_release(response);
-    *response = waited.answer;
-    return true;
-}
-
 /* --- the client --- */
+
+const char *rpc_socket_client_shown(const struct rpc_client *client)
+{
+    return ((const struct socket_guest *)client)->shown;
+}
 
 void rpc_socket_client_cancel_started(struct rpc_client *base, const void *arg)
 {
@@ -451,17 +498,37 @@ void rpc_socket_client_cancel(struct rpc_client *base)
 
 static void free_guest(struct socket_guest *guest)
 {
+    const int files[] = {guest->epoll, guest->wake, guest->nudge};
     channel_release(&guest->channel);
-    if (guest->epoll >= 0)
-        close(guest->epoll);
-    if (guest->wake >= 0)
-        close(guest->wake);
+    for (int i = 0; i < ARRAY_LEN(files); i++)
+        if (files[i] >= 0)
+            close(files[i]);
     pthread_cond_destroy(&guest->changed);
     pthread_mutex_destroy(&guest->lock);
     free(guest->base.address);
     free(guest->secret);
     free(guest->shown);
     free(guest);
+}
+
+void rpc_socket_client_hold(struct rpc_client *base)
+{
+    struct socket_guest *guest = (struct socket_guest *)base;
+    pthread_mutex_lock(&guest->lock);
+    guest->references++;
+    pthread_mutex_unlock(&guest->lock);
+    channel_remember(&guest->channel);
+}
+
+void rpc_socket_client_drop(struct rpc_client *base)
+{
+    struct socket_guest *guest = (struct socket_guest *)base;
+    channel_forget(&guest->channel);
+    pthread_mutex_lock(&guest->lock);
+    bool last = !--guest->references;
+    pthread_mutex_unlock(&guest->lock);
+    if (last)
+        free_guest(guest);
 }
 
 struct rpc_client *rpc_socket_client_new(const struct rpc_client_options *options,
@@ -476,10 +543,12 @@ struct rpc_client *rpc_socket_client_new(const struct rpc_client_options *option
     guest->shown = alloc_text(options->shown ? options->shown : options->address);
     guest->epoll = epoll_create1(EPOLL_CLOEXEC);
     guest->wake = eventfd(0, EFD_CLOEXEC);
+    guest->nudge = eventfd(0, EFD_CLOEXEC);
+    guest->references = 1;
     channel_init(&guest->channel, options->message_bytes_max);
     pthread_mutex_init(&guest->lock, NULL);
     rpc_cond_init(&guest->changed);
-    if (guest->epoll < 0 || guest->wake < 0 ||
+    if (guest->epoll < 0 || guest->wake < 0 || guest->nudge < 0 ||
         epoll_ctl(guest->epoll, EPOLL_CTL_ADD, guest->wake, &wakes) ||
         pthread_create(&guest->thread, NULL, socket_guest_main, guest)) {
         (void)error_errno(err, EXHAUSTED, "no thread to call %s with", options->address);
@@ -500,5 +569,8 @@ void rpc_socket_client_free(struct rpc_client *base)
     pthread_mutex_unlock(&guest->lock);
     wake(guest);
     pthread_join(guest->thread, NULL);
-    free_guest(guest);
+    rpc_socket_client_nudge(base); /* who attends still closes it, */
+    if (channel_begin(&guest->channel))
+        channel_close(&guest->channel); /* ... or nobody does */
+    rpc_socket_client_drop(base);
 }

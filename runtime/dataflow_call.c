@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "proto/attention.h"
 #include "runtime/cancel.h"
 #include "runtime/dataflow_call.h"
 #include "runtime/numerics.h"
@@ -161,6 +162,8 @@ void dataflow_call_post(struct dataflow_started *started, const struct error *er
     mailbox->end = &started->next;
     __atomic_store_n(&mailbox->full, 1, __ATOMIC_RELEASE);
     pthread_cond_signal(&mailbox->filled);
+    if (mailbox->attention)
+        attention_call(mailbox->attention);
     pthread_mutex_unlock(&mailbox->lock);
 }
 
@@ -191,6 +194,7 @@ bool dataflow_call(struct dataflow_run *run, struct dataflow_iteration *iteratio
                    const struct dataflow_node *node, bool *waits, struct error *err)
 {
     *waits = !node->step->run;
+    attention_send();
     return *waits ? start(run, iteration, node, err) : run_now(run, iteration, node, err);
 }
 
@@ -209,6 +213,24 @@ static void count(struct waits *waits, const struct dataflow_started *started, u
     row->bytes += started->dead || !received ? 0 : tensor_bytes(&started->received);
 }
 
+static bool is_full(void *arg)
+{
+    struct dataflow_mailbox *mailbox = arg;
+    return __atomic_load_n(&mailbox->full, __ATOMIC_ACQUIRE);
+}
+
+/* What is waited for may come by a call that this thread has begun. */
+static void attend_locked(struct dataflow_mailbox *mailbox, uint64_t end_ns)
+{
+    mailbox->attention = attention_mine();
+    if (!mailbox->attention)
+        return;
+    pthread_mutex_unlock(&mailbox->lock);
+    attention_give(is_full, mailbox, end_ns);
+    pthread_mutex_lock(&mailbox->lock);
+    mailbox->attention = NULL;
+}
+
 /* The first that has come back; false when time is up. */
 static bool wait_filled_locked(struct dataflow_run *run)
 {
@@ -216,6 +238,9 @@ static bool wait_filled_locked(struct dataflow_run *run)
     uint64_t end_ns = run->options && !run->failed ? run->options->deadline_ns : 0;
     const struct timespec end = {.tv_sec = (time_t)(end_ns / 1000000000),
                                  .tv_nsec = (long)(end_ns % 1000000000)};
+    attention_send();
+    if (!mailbox->done)
+        attend_locked(mailbox, end_ns);
     while (!mailbox->done) {
         int result = end_ns ? pthread_cond_timedwait(&mailbox->filled, &mailbox->lock, &end)
                             : pthread_cond_wait(&mailbox->filled, &mailbox->lock);

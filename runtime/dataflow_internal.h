@@ -179,7 +179,8 @@ struct dataflow_mailbox {
     pthread_cond_t filled; /* by the monotonic clock */
     struct dataflow_started *done;
     struct dataflow_started **end;
-    int full; /* __atomic; whether `done` is not empty */
+    int full;                    /* __atomic; whether `done` is not empty */
+    struct attention *attention; /* of the thread that waits; NULL: it waits for `filled` */
 };
 
 struct dataflow_run {

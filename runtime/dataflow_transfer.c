@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/str.h"
+#include "proto/attention.h"
 #include "runtime/cancel.h"
 #include "runtime/dataflow_call.h"
 #include "runtime/rendezvous.h"
@@ -92,7 +93,9 @@ static bool give(struct dataflow_run *run, struct dataflow_iteration *iteration,
         return false;
     struct str key = {0};
     add_key(&key, iteration, node->node);
+    attention_keep(true);
     bool ok = rendezvous_send(rendezvous, str_text(&key), &value, !live, err);
+    attention_keep(false);
     str_release(&key);
     tensor_release(&value);
     return ok;
@@ -163,7 +166,9 @@ bool dataflow_transfer_receive(struct dataflow_run *run, struct dataflow_iterati
     run->started++;
     struct str key = {0};
     add_key(&key, iteration, node->node);
+    attention_keep(true);
     rendezvous_receive(rendezvous, str_text(&key), received, started);
+    attention_keep(false);
     str_release(&key);
     return true;
 }

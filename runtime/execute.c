@@ -21,6 +21,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "proto/attention.h"
 #include "runtime/arithmetic.h"
 #include "runtime/cancel.h"
 #include "runtime/internal.h"
@@ -402,6 +403,7 @@ bool execute_plan(struct plan *plan, const struct tensor *feeds, struct tensor *
 {
     if (plan->flow)
         return dataflow_run(plan, feeds, fetched, options, err);
+    attention_send();
     struct frame *frame = take_frame(plan, err);
     if (!frame)
         return false;

@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/str.h"
+#include "proto/attention.h"
 #include "runtime/cancel.h"
 #include "runtime/cluster/account.h"
 #include "runtime/cluster/internal.h"
@@ -51,6 +52,13 @@ static void clean_up_rest(const struct cluster_step *step)
     }
 }
 
+static void changed_locked(struct cluster_step *step)
+{
+    pthread_cond_signal(&step->changed);
+    if (step->attention)
+        attention_call(step->attention);
+}
+
 static void part_done(struct worker_run *run, const struct error *err)
 {
     struct cluster_step_part *part = run->arg;
@@ -68,7 +76,7 @@ static void part_done(struct worker_run *run, const struct error *err)
         step->failed = true;
     }
     step->running--;
-    pthread_cond_signal(&step->changed);
+    changed_locked(step);
     pthread_mutex_unlock(&step->lock);
 }
 
@@ -79,7 +87,7 @@ void cluster_step_wake(void *arg)
         clean_up(step);
     pthread_mutex_lock(&step->lock);
     step->failed = true;
-    pthread_cond_signal(&step->changed);
+    changed_locked(step);
     pthread_mutex_unlock(&step->lock);
 }
 
@@ -215,6 +223,7 @@ void cluster_step_start(struct cluster_step *step, bool here)
     step->is_here = here;
     step->running = plan->parts_count;
     step->begun_ns = clock_monotonic_ns();
+    attention_keep(true);
     for (int i = 0; i < plan->parts_count; i++) {
         struct worker_link *link = plan->parts[i].link;
         if (plan->parts[i].home)
@@ -222,6 +231,9 @@ void cluster_step_start(struct cluster_step *step, bool here)
         else
             link->kind->run_graph(link, &step->parts[i].run);
     }
+    attention_keep(false);
+    if (!own || !here)
+        attention_send();
     if (!own)
         return;
     struct worker_link *link = plan->parts[own - step->parts].link;
@@ -231,11 +243,34 @@ void cluster_step_start(struct cluster_step *step, bool here)
         link->kind->run_graph(link, &own->run);
 }
 
+static bool needs_a_look(void *arg)
+{
+    struct cluster_step *step = arg;
+    pthread_mutex_lock(&step->lock);
+    bool needs = !step->running || step->failed;
+    pthread_mutex_unlock(&step->lock);
+    return needs;
+}
+
+/* The end of a part may come by a call that this thread has begun. */
+static void attend_locked(struct cluster_step *step, uint64_t deadline_ns)
+{
+    step->attention = attention_mine();
+    if (!step->attention)
+        return;
+    pthread_mutex_unlock(&step->lock);
+    attention_give(needs_a_look, step, deadline_ns);
+    pthread_mutex_lock(&step->lock);
+    step->attention = NULL;
+}
+
 /* Until all parts are done.  False when the time was up before they were. */
 static bool wait_for_parts(struct cluster_step *step, uint64_t deadline_ns)
 {
     bool in_time = true;
     pthread_mutex_lock(&step->lock);
+    if (step->running && !step->failed)
+        attend_locked(step, deadline_ns);
     while (step->running && !step->failed && in_time)
         in_time = cluster_step_wait_locked(step, deadline_ns) || !step->running;
     pthread_mutex_unlock(&step->lock);
@@ -315,8 +350,10 @@ bool cluster_step_run(struct cluster_session *session, struct cluster_plan *plan
         (void)fail(err, CANCELLED, "the run was cancelled before it began");
         (void)cancel_remove(own, own_ticket);
     } else {
+        attention_begin();
         cluster_step_start(&step, !deadline_ns);
         bool in_time = wait_for_parts(&step, deadline_ns);
+        attention_end();
         ok = cluster_step_finish(&step, in_time, own, run->cancel, err);
         (void)cancel_remove(own, own_ticket);
         if (run->cancel)

@@ -90,8 +90,9 @@ struct cluster_step {
     bool refused;                /* it has no id, */
     struct error why;
     uint64_t begun_ns;
-    pthread_mutex_t lock;   /* guards: all that says how far it is */
-    pthread_cond_t changed; /* by the monotonic clock */
+    pthread_mutex_t lock;        /* guards: all that says how far it is */
+    pthread_cond_t changed;      /* by the monotonic clock */
+    struct attention *attention; /* of the thread that waits; NULL: it waits for `changed` */
     int running;
     bool failed;    /* a part has, or the step was ended */
     bool is_here;   /* the thread of the step runs a part itself: it cannot watch the others */

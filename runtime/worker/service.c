@@ -143,12 +143,19 @@ static void work(void *arg)
     free(todo);
 }
 
+static struct work *new_work(struct service *service, struct rpc_call *call,
+                             void (*does)(struct service *service, struct rpc_call *call))
+{
+    struct work *todo = alloc_bytes(sizeof(*todo));
+    *todo = (struct work){service, call, does};
+    return todo;
+}
+
 static void hand_over(struct service *service, struct rpc_call *call,
                       void (*does)(struct service *service, struct rpc_call *call))
 {
-    struct work *todo = alloc_bytes(sizeof(*todo));
+    struct work *todo = new_work(service, call, does);
     struct error err;
-    *todo = (struct work){service, call, does};
     if (crew_do(service->crew, work, todo, &err))
         return;
     free(todo);
@@ -278,7 +285,8 @@ static void watch_master(struct service *service, struct rpc_call *call, int64_t
     rpc_call_watch(call, end_left_step, left);
 }
 
-static void do_run_graph(struct service *service, struct rpc_call *call)
+/* `here`: the part is run by this thread, which may take as long as it takes. */
+static void begin_run(struct service *service, struct rpc_call *call, bool here)
 {
     size_t size;
     const void *bytes = rpc_call_bytes(call, &size);
@@ -315,14 +323,32 @@ static void do_run_graph(struct service *service, struct rpc_call *call)
         .done = ran,
         .arg = served,
     };
-    worker_run_graph(service->worker, &served->run);
+    if (here && !served->run.partial)
+        worker_run_graph_here(service->worker, &served->run);
+    else
+        worker_run_graph(service->worker, &served->run);
 }
 
-/* A small one is begun at once: that takes less time than to wake a thread. */
+static void do_run_graph(struct service *service, struct rpc_call *call)
+{
+    begin_run(service, call, false);
+}
+
+static void do_run_graph_here(struct service *service, struct rpc_call *call)
+{
+    begin_run(service, call, true);
+}
+
+/* If the transport's thread cannot run it itself a small one is begun at once: that takes less
+ * time than to wake a thread for it. */
 static void run_graph(void *self, struct rpc_call *call)
 {
+    struct work *todo = new_work(self, call, do_run_graph_here);
     size_t size;
     (void)rpc_call_bytes(call, &size);
+    if (rpc_call_later(call, false, work, todo))
+        return;
+    free(todo);
     if (size < WIRE_SMALL_BYTES)
         do_run_graph(self, call);
     else

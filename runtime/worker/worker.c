@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/map.h"
+#include "proto/attention.h"
 #include "runtime/cancel.h"
 #include "runtime/held.h"
 #include "runtime/machine.h"
@@ -244,8 +245,10 @@ static void run_part(void *arg)
     struct running_part *part = arg;
     struct worker_run *run = part->run;
     struct error err;
+    attention_begin();
     bool ok = worker_put_sends(run, part->step, &err) && execute(part, &err) &&
               take_receives(part, &err);
+    attention_end();
     if (!ok) {
         node_error(&err);
         mark_derived(part, &err);

@@ -1,6 +1,7 @@
 /* rpc_socket_test.c - who may call over a socket, and what it makes of what it does not know.
  */
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -168,4 +169,163 @@ TEST(socket_addresses_that_are_none)
     memset(longer + 7, 'x', sizeof(longer) - 8);
     CHECK_FAILS(ask("socket:", NULL, "hello"), &err, INVALID);
     CHECK_FAILS(ask(longer, NULL, "hello"), &err, INVALID);
+}
+
+/* --- work that a handler leaves its thread --- */
+
+static pthread_mutex_t gate_lock = PTHREAD_MUTEX_INITIALIZER; /* guards: all below */
+static pthread_cond_t gate_changed = PTHREAD_COND_INITIALIZER;
+static int at_gate, refused, ended;
+static bool gate_is_open;
+
+static void set_gate(bool open)
+{
+    pthread_mutex_lock(&gate_lock);
+    gate_is_open = open;
+    pthread_cond_broadcast(&gate_changed);
+    pthread_mutex_unlock(&gate_lock);
+}
+
+static void count(int *what)
+{
+    pthread_mutex_lock(&gate_lock);
+    ++*what;
+    pthread_cond_broadcast(&gate_changed);
+    pthread_mutex_unlock(&gate_lock);
+}
+
+static void wait_for(const int *what, int number)
+{
+    pthread_mutex_lock(&gate_lock);
+    while (*what < number)
+        pthread_cond_wait(&gate_changed, &gate_lock);
+    pthread_mutex_unlock(&gate_lock);
+}
+
+static void work_nothing(void *arg)
+{
+    (void)arg;
+}
+
+static void wait_at_gate(void *arg)
+{
+    CHECK(!rpc_call_later(arg, true, work_nothing, NULL)); /* no handler runs here */
+    count(&at_gate);
+    pthread_mutex_lock(&gate_lock);
+    while (!gate_is_open)
+        pthread_cond_wait(&gate_changed, &gate_lock);
+    pthread_mutex_unlock(&gate_lock);
+    rpc_call_reply(arg, "done", 4);
+}
+
+static void open_gate(void *arg)
+{
+    (void)arg;
+    set_gate(true);
+}
+
+/* Ends when the gate is opened, or its client goes. */
+static void block(void *self, struct rpc_call *call)
+{
+    (void)self;
+    rpc_call_watch(call, open_gate, malloc(1));
+    if (rpc_call_later(call, false, wait_at_gate, call))
+        return;
+    count(&refused);
+    rpc_call_reply(call, "busy", 4);
+}
+
+static const struct rpc_method slow_methods[] = {{"/t/Echo", echo}, {"/t/Block", block}, {0}};
+
+static struct rpc_server *serve_slowly(void)
+{
+    const struct rpc_server_options options = {.address = "socket:",
+                                               .message_bytes_max = 1 << 20};
+    struct rpc_server *server = rpc_server_start(&options, slow_methods, NULL, &err);
+    CHECK_OK(server, &err);
+    at_gate = refused = ended = 0;
+    set_gate(false);
+    return server;
+}
+
+static void answered(void *arg, const struct str *answer, const struct error *error)
+{
+    const char *wanted = arg;
+    CHECK(error ? !wanted : wanted && answer->size == strlen(wanted));
+    CHECK(error || !memcmp(answer->data, wanted, answer->size));
+    count(&ended);
+}
+
+/* However many block, others are served, also on the same connection. */
+TEST(socket_serves_on_while_work_blocks)
+{
+    enum { CALLS = 40 };
+    struct rpc_server *server = serve_slowly();
+    const char *address = rpc_server_address(server);
+    const struct rpc_client_options options = {.address = address,
+                                               .message_bytes_max = 1 << 20};
+    struct rpc_client *client = rpc_client_new(&options, &err);
+    struct str request = {0}, answer = {0};
+    CHECK_OK(client, &err);
+    str_add(&request, "hello");
+    for (int i = 0; i < CALLS; i++) {
+        rpc_client_start(client, "/t/Block", &request, answered, "done");
+        wait_for(&at_gate, i + 1);
+        CHECK_OK(rpc_client_call(client, "/t/Echo", &request, &answer, 60000, &err), &err);
+        CHECK_OK(ask(address, NULL, "hello"), &err);
+    }
+    CHECK_INT(refused, 0);
+    CHECK_INT(ended, 0);
+    set_gate(true);
+    wait_for(&ended, CALLS);
+    CHECK_OK(rpc_client_call(client, "/t/Echo", &request, &answer, 60000, &err), &err);
+    rpc_client_free(client);
+    rpc_server_stop(server);
+    str_release(&request);
+    str_release(&answer);
+}
+
+/* A thread takes one piece of work of what it reads at a time: two may wait for each other. */
+TEST(socket_threads_take_one_work_each)
+{
+    struct rpc_server *server = serve_slowly();
+    struct str said = {0};
+    struct frame_head head;
+    char body[4];
+    int busy = 0;
+    add_frame(&said, FRAME_HELLO, 0, "", "");
+    for (uint64_t call = 1; call <= 3; call++)
+        add_frame(&said, FRAME_REQUEST, call, "/t/Block", "");
+    int to = connect_raw(rpc_server_address(server));
+    CHECK_INT(send(to, said.data, said.size, 0), said.size);
+    for (int i = 0; i < 3; i++) {
+        if (i == 2)
+            set_gate(true);
+        CHECK_INT(recv(to, &head, sizeof(head), MSG_WAITALL), sizeof(head));
+        CHECK_INT(recv(to, body, sizeof(body), MSG_WAITALL), sizeof(body));
+        CHECK_INT(head.call, i == 2 ? 1 : i + 2);
+        busy += !memcmp(body, "busy", 4);
+    }
+    CHECK_INT(busy, 2);
+    close(to);
+    str_release(&said);
+    rpc_server_stop(server);
+}
+
+/* Who works is told that nobody wants it any more, so a server can stop; its client is told,
+ * too. */
+TEST(socket_stops_while_work_blocks)
+{
+    struct rpc_server *server = serve_slowly();
+    const struct rpc_client_options options = {.address = rpc_server_address(server),
+                                               .message_bytes_max = 1 << 20};
+    struct rpc_client *client = rpc_client_new(&options, &err);
+    struct str request = {0};
+    CHECK_OK(client, &err);
+    rpc_client_start(client, "/t/Block", &request, answered, NULL);
+    wait_for(&at_gate, 1);
+    rpc_server_stop(server);
+    wait_for(&ended, 1);
+    CHECK(gate_is_open);
+    rpc_client_free(client);
 }

@@ -1,0 +1,355 @@
+/*
+ * rpc_socket_host.c - serving over a socket of this machine: its visitors and its threads.
+ *
+ * DESIGN: a few threads (socket_host_main) wait for events, each of which one of them is told:
+ * it accepts, or has its visitor's turn, in which it reads, calls the handlers, and writes what
+ * the system would not take at once.  A handler may leave it work that takes long
+ * (rpc_call_later()), which it does after the turn; there is always another that waits for
+ * events then, or one is made.  So such work needs no thread to be woken, and holds nobody up.
+ *
+ * A visitor lives until it has hung up, its last call is gone, and no thread serves it.
+ */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "proto/rpc_socket.h"
+#include "proto/rpc_socket_host.h"
+
+enum {
+    BACKLOG = 128,
+    THREADS_KEPT = 2,
+    IDLE_MS = 10000, /* until others than those end */
+};
+
+/* --- lives --- */
+
+static void host_unref(struct socket_host *host)
+{
+    pthread_mutex_lock(&host->lock);
+    bool last = --host->references == 0;
+    pthread_mutex_unlock(&host->lock);
+    if (!last)
+        return;
+    pthread_cond_destroy(&host->changed);
+    pthread_mutex_destroy(&host->lock);
+    free(host->base.address);
+    free(host->secret);
+    free(host);
+}
+
+void rpc_socket_host_leave(struct visitor *visitor)
+{
+    struct socket_host *host = visitor->host;
+    pthread_mutex_lock(&host->lock);
+    bool last = --visitor->references == 0;
+    pthread_mutex_unlock(&host->lock);
+    if (!last)
+        return;
+    channel_release(&visitor->channel);
+    free(visitor);
+    host_unref(host);
+}
+
+/* --- visitors --- */
+
+/* In a turn, or when nobody serves any more. */
+static void hang_up(struct visitor *visitor, const struct error *why)
+{
+    struct socket_host *host = visitor->host;
+    rpc_socket_server_give_up(visitor, why);
+    channel_close(&visitor->channel);
+    pthread_mutex_lock(&host->lock);
+    *visitor->at = visitor->next;
+    if (visitor->next)
+        visitor->next->at = visitor->at;
+    pthread_mutex_unlock(&host->lock);
+    rpc_socket_host_leave(visitor);
+}
+
+/* What its events carry: no pointer, as another thread may have hung up on it by then. */
+static void *event_of(uint64_t id)
+{
+    return (void *)(uintptr_t)id;
+}
+
+/* One reference more; NULL: it has gone. */
+static struct visitor *find_visitor(struct socket_host *host, const void *event)
+{
+    pthread_mutex_lock(&host->lock);
+    struct visitor *visitor = host->visitors;
+    while (visitor && event_of(visitor->id) != event)
+        visitor = visitor->next;
+    if (visitor)
+        visitor->references++;
+    pthread_mutex_unlock(&host->lock);
+    return visitor;
+}
+
+static void let_in(struct socket_host *host)
+{
+    struct error err;
+    int pid;
+    int socket = accept4(host->listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (socket < 0) {
+        if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+            usleep(10000); /* there are no descriptors: it is asked again */
+        return;
+    }
+    if (!channel_is_own(socket, &pid)) {
+        close(socket);
+        return;
+    }
+    struct visitor *visitor = alloc_bytes(sizeof(*visitor));
+    visitor->host = host;
+    visitor->pid = pid;
+    visitor->references = 1;
+    channel_init(&visitor->channel, host->message_bytes_max);
+    pthread_mutex_lock(&host->lock);
+    host->references++;
+    visitor->id = ++host->last_id;
+    visitor->next = host->visitors;
+    visitor->at = &host->visitors;
+    if (visitor->next)
+        visitor->next->at = &visitor->next;
+    host->visitors = visitor;
+    pthread_mutex_unlock(&host->lock);
+    if (channel_open(&visitor->channel, socket, host->epoll, event_of(visitor->id), &err))
+        return;
+    close(socket);
+    hang_up(visitor, NULL);
+}
+
+static void serve(struct visitor *visitor, uint32_t events)
+{
+    struct channel *channel = &visitor->channel;
+    struct error err;
+    bool ok = true;
+    if (!channel_begin(channel))
+        return;
+    if (events & EPOLLOUT)
+        channel_flush(channel);
+    if (events & ~(uint32_t)EPOLLOUT)
+        ok = channel_read(channel, rpc_socket_server_take, visitor, &err);
+    if (ok) {
+        rpc_socket_server_go_on(visitor);
+        channel_end(channel);
+    } else {
+        hang_up(visitor, NULL);
+    }
+}
+
+/* --- threads --- */
+
+/* What a handler has left to the thread that called it. */
+struct later {
+    struct visitor *visitor; /* whose call it is; held */
+    void (*work)(void *arg);
+    void *arg;
+};
+
+static _Thread_local struct later *later; /* NULL: no handler is called */
+
+static void *socket_host_main(void *arg);
+
+static bool add_thread_locked(struct socket_host *host)
+{
+    pthread_t thread;
+    pthread_attr_t attr;
+    if (host->threads >= LIMIT_WORKER_THREADS)
+        return false;
+    pthread_attr_init(&attr);
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    bool ok = !pthread_create(&thread, &attr, socket_host_main, host);
+    pthread_attr_destroy(&attr);
+    if (ok) {
+        pthread_setname_np(thread, "socket");
+        host->threads++;
+        host->reading++;
+        host->references++;
+    }
+    return ok;
+}
+
+bool rpc_socket_host_later(struct rpc_call *base, bool is_short, void (*work)(void *arg),
+                           void *arg)
+{
+    struct visitor *visitor = ((struct socket_call *)base)->visitor;
+    struct socket_host *host = visitor->host;
+    (void)is_short;
+    if (!later || later->work)
+        return false;
+    pthread_mutex_lock(&host->lock);
+    bool others = !host->stopping && (host->reading > 1 || add_thread_locked(host));
+    if (others) {
+        host->reading--;
+        visitor->references++;
+    }
+    pthread_mutex_unlock(&host->lock);
+    if (others)
+        *later = (struct later){visitor, work, arg};
+    return others;
+}
+
+static void handle(struct socket_host *host, const struct epoll_event *event)
+{
+    struct later left = {0};
+    later = &left;
+    if (event->data.ptr == &host->listening) {
+        let_in(host);
+    } else if (event->data.ptr != &host->wake) {
+        struct visitor *visitor = find_visitor(host, event->data.ptr);
+        if (visitor) {
+            serve(visitor, event->events);
+            rpc_socket_host_leave(visitor);
+        }
+    }
+    later = NULL;
+    if (!left.work)
+        return;
+    channel_remember(&left.visitor->channel);
+    left.work(left.arg);
+    channel_forget(&left.visitor->channel);
+    rpc_socket_host_leave(left.visitor);
+    pthread_mutex_lock(&host->lock);
+    host->reading++;
+    pthread_mutex_unlock(&host->lock);
+}
+
+/* Whether it is to go on; one that has had nothing to do for long ends, if there are others. */
+static bool goes_on(struct socket_host *host, bool idle)
+{
+    pthread_mutex_lock(&host->lock);
+    bool goes = !host->stopping && !(idle && host->reading > THREADS_KEPT);
+    if (!goes) {
+        host->reading--;
+        pthread_cond_broadcast(&host->changed);
+    }
+    pthread_mutex_unlock(&host->lock);
+    return goes;
+}
+
+static void *socket_host_main(void *arg)
+{
+    struct socket_host *host = arg;
+    struct epoll_event event;
+    int count = 1;
+    while (goes_on(host, !count)) {
+        count = epoll_wait(host->epoll, &event, 1, IDLE_MS);
+        if (count > 0)
+            handle(host, &event);
+    }
+    pthread_mutex_lock(&host->lock);
+    host->threads--;
+    pthread_cond_broadcast(&host->changed);
+    pthread_mutex_unlock(&host->lock);
+    host_unref(host);
+    return NULL;
+}
+
+/* --- the server --- */
+
+static void host_close(struct socket_host *host)
+{
+    const int files[] = {host->listening, host->epoll, host->wake};
+    for (int i = 0; i < ARRAY_LEN(files); i++)
+        if (files[i] >= 0)
+            close(files[i]);
+    host_unref(host);
+}
+
+static char *random_address(void)
+{
+    unsigned char bytes[16];
+    struct str text = {0};
+    ssize_t got = getrandom(bytes, sizeof(bytes), 0);
+    assert(got == (ssize_t)sizeof(bytes));
+    str_add(&text, RPC_SOCKET_PREFIX "trainyard-");
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        str_printf(&text, "%02x", bytes[i]);
+    return str_take(&text);
+}
+
+static bool open_host(struct socket_host *host, struct error *err)
+{
+    struct sockaddr_un address;
+    uint32_t size;
+    struct epoll_event listens = {.events = EPOLLIN, .data.ptr = &host->listening};
+    struct epoll_event wakes = {.events = EPOLLIN, .data.ptr = &host->wake};
+    if (!channel_address(host->base.address, &address, &size, err))
+        return false;
+    host->listening = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    host->epoll = epoll_create1(EPOLL_CLOEXEC);
+    host->wake = eventfd(0, EFD_CLOEXEC);
+    if (host->listening < 0 || host->epoll < 0 || host->wake < 0)
+        return error_errno(err, UNAVAILABLE, "cannot make a socket");
+    if (bind(host->listening, (const struct sockaddr *)&address, size) ||
+        listen(host->listening, BACKLOG) ||
+        epoll_ctl(host->epoll, EPOLL_CTL_ADD, host->listening, &listens) ||
+        epoll_ctl(host->epoll, EPOLL_CTL_ADD, host->wake, &wakes))
+        return error_errno(err, UNAVAILABLE, "cannot listen on %s", host->base.address);
+    pthread_mutex_lock(&host->lock);
+    bool threads = true;
+    while (threads && host->threads < THREADS_KEPT)
+        threads = add_thread_locked(host);
+    threads = host->threads;
+    pthread_mutex_unlock(&host->lock);
+    return threads || fail(err, EXHAUSTED, "no thread to serve %s", host->base.address);
+}
+
+struct rpc_server *rpc_socket_host_start(const struct rpc_server_options *options,
+                                         const struct rpc_method *methods, void *self,
+                                         struct error *err)
+{
+    struct socket_host *host = alloc_bytes(sizeof(*host));
+    assert(!options->tls);
+    bool named = options->address[strlen(RPC_SOCKET_PREFIX)];
+    host->base.transport = &rpc_socket_transport;
+    host->base.address = named ? alloc_text(options->address) : random_address();
+    host->secret = alloc_text(options->secret ? options->secret : "");
+    host->services = (struct rpc_service){methods, self, options->more};
+    host->message_bytes_max = options->message_bytes_max;
+    host->listening = host->epoll = host->wake = -1;
+    host->references = 1;
+    pthread_mutex_init(&host->lock, NULL);
+    rpc_cond_init(&host->changed);
+    if (open_host(host, err))
+        return &host->base;
+    host_close(host);
+    return NULL;
+}
+
+void rpc_socket_host_stop(struct rpc_server *base)
+{
+    struct socket_host *host = (struct socket_host *)base;
+    struct timespec until = rpc_deadline(LIMIT_SHUTDOWN_MS);
+    const uint64_t one = 1;
+    struct error err;
+    pthread_mutex_lock(&host->lock);
+    host->refuses = true;
+    while (host->open && !pthread_cond_timedwait(&host->changed, &host->lock, &until)) {
+    }
+    host->stopping = true;
+    ssize_t wrote = write(host->wake, &one, sizeof(one));
+    assert(wrote == (ssize_t)sizeof(one));
+    while (host->reading)
+        pthread_cond_wait(&host->changed, &host->lock);
+    pthread_mutex_unlock(&host->lock);
+    (void)fail(&err, UNAVAILABLE, "the server is shutting down");
+    while (host->visitors) /* nobody else adds or takes any more */
+        hang_up(host->visitors, &err);
+    pthread_mutex_lock(&host->lock);
+    while (host->threads)
+        pthread_cond_wait(&host->changed, &host->lock);
+    pthread_mutex_unlock(&host->lock);
+    host_close(host);
+}
