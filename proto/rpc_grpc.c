@@ -26,17 +26,6 @@ void rpc_grpc_completed(const grpc_event *event)
     tag->completed(tag, event->success != 0);
 }
 
-void rpc_grpc_run(grpc_completion_queue *queue)
-{
-    gpr_timespec never = gpr_inf_future(GPR_CLOCK_MONOTONIC);
-    for (;;) {
-        grpc_event event = grpc_completion_queue_next(queue, never, NULL);
-        if (event.type == GRPC_QUEUE_SHUTDOWN)
-            return;
-        rpc_grpc_completed(&event);
-    }
-}
-
 grpc_arg rpc_grpc_arg(const char *key, int64_t value)
 {
     int limited = value > INT32_MAX ? INT32_MAX : (int)value;
@@ -90,6 +79,7 @@ grpc_byte_buffer *rpc_grpc_buffer_of(const struct rpc_piece *pieces, int count)
 const struct rpc_transport rpc_grpc_transport = {
     .server_start = rpc_grpc_server_start,
     .server_stop = rpc_grpc_server_stop,
+    .later = rpc_grpc_server_later,
     .answer = rpc_grpc_server_answer,
     .answer_from = rpc_grpc_server_answer_from,
     .cancelled = rpc_grpc_server_cancelled,

@@ -1,9 +1,9 @@
 /*
  * rpc_grpc.h - the pieces of the gRPC transport, for rpc_grpc*.c alone.
  *
- * DESIGN: every completion queue has one thread that does nothing else (rpc_server_main,
- * rpc_client_main), so that keepalive pings are always answered.  A tag in a queue is a struct
- * with the function that handles its completion.
+ * DESIGN: every completion queue has a thread that looks after it (rpc_server_main: see
+ * rpc_grpc_duty.h; rpc_client_main), so that keepalive pings are always answered.  A tag in a
+ * queue is a struct with the function that handles its completion.
  */
 #pragma once
 
@@ -39,9 +39,6 @@ static inline void *rpc_grpc_give(struct tag *tag)
 /* Opens the library; each needs its own grpc_shutdown(). */
 void rpc_grpc_open(void);
 
-/* Serves one queue until it has been shut down and drained. */
-void rpc_grpc_run(grpc_completion_queue *queue);
-
 /* What a queue has given: a tag, which is told. */
 void rpc_grpc_completed(const grpc_event *event);
 
@@ -68,6 +65,8 @@ void rpc_grpc_server_stop(struct rpc_server *server);
 void rpc_grpc_server_answer(struct rpc_call *call, const void *bytes, size_t size,
                             const struct error *err);
 void rpc_grpc_server_answer_from(struct rpc_call *call, struct rpc_source *source);
+bool rpc_grpc_server_later(struct rpc_call *call, bool is_short, void (*work)(void *arg),
+                           void *arg);
 bool rpc_grpc_server_watch(struct rpc_call *call, void (*gone)(void *arg), void *arg);
 void rpc_grpc_server_unwatch(struct rpc_call *call);
 bool rpc_grpc_server_cancelled(const struct rpc_call *call);

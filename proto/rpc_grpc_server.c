@@ -12,7 +12,7 @@
 #include "base/alloc.h"
 #include "base/limits.h"
 #include "base/log.h"
-#include "proto/rpc_grpc.h"
+#include "proto/rpc_grpc_duty.h"
 
 #define CALLS_ARMED 16 /* requests asked for ahead of time */
 
@@ -28,7 +28,7 @@ struct grpc_host {
     struct rpc_service services;
     grpc_server *server;
     grpc_completion_queue *queue;
-    pthread_t thread;
+    struct rpc_grpc_duty *duty; /* to serve the queue */
     struct host_tag shut_down;
     bool asks; /* clients for a certificate */
 
@@ -36,6 +36,7 @@ struct grpc_host {
     pthread_cond_t changed;
     struct served_call *calls; /* those whose grpc_call is held */
     int references;            /* the owner's and each call's */
+    int open;                  /* calls that their handler has not answered */
     bool stopping;
     bool is_shut_down;
 };
@@ -126,6 +127,7 @@ static void served_step(struct served_call *call, enum served_step step)
         call->is_sending = false;
     } else if (step == STEP_ANSWERED) {
         call->is_answered = true;
+        host->open--;
     }
     grpc_call *dropped = served_drop_locked(call);
     bool last = --call->references == 0;
@@ -283,6 +285,17 @@ bool rpc_grpc_server_cancelled(const struct rpc_call *base)
     return cancelled;
 }
 
+/* Only while it is the one call: others would have to wait. */
+bool rpc_grpc_server_later(struct rpc_call *base, bool is_short, void (*work)(void *arg),
+                           void *arg)
+{
+    struct grpc_host *host = ((struct served_call *)base)->host;
+    pthread_mutex_lock(&host->lock);
+    bool alone = host->open == 1;
+    pthread_mutex_unlock(&host->lock);
+    return is_short && alone && rpc_grpc_duty_leave(host->duty, work, arg);
+}
+
 static void on_received(struct tag *tag, bool ok)
 {
     struct served_call *call = ((struct served_tag *)tag)->call;
@@ -358,6 +371,7 @@ static void on_arrived(struct tag *tag, bool ok)
     if (call->next)
         call->next->previous = call;
     host->calls = call;
+    host->open++;
     pthread_mutex_unlock(&host->lock);
 
     grpc_op end = {.op = GRPC_OP_RECV_CLOSE_ON_SERVER};
@@ -376,13 +390,6 @@ static void on_shut_down(struct tag *tag, bool ok)
     host->is_shut_down = true;
     pthread_cond_broadcast(&host->changed);
     pthread_mutex_unlock(&host->lock);
-}
-
-static void *rpc_server_main(void *argument)
-{
-    struct grpc_host *host = argument;
-    rpc_grpc_run(host->queue);
-    return NULL;
 }
 
 /* --- start and stop --- */
@@ -465,9 +472,7 @@ struct rpc_server *rpc_grpc_server_start(const struct rpc_server_options *option
         for (int i = 0; i < CALLS_ARMED; i++)
             host_arm(host);
     }
-    int failed = pthread_create(&host->thread, NULL, rpc_server_main, host);
-    assert(!failed);
-    pthread_setname_np(host->thread, "rpc");
+    host->duty = rpc_grpc_duty_start(host->queue);
     if (!listens) {
         rpc_grpc_server_stop(&host->base);
         return NULL;
@@ -532,7 +537,7 @@ void rpc_grpc_server_stop(struct rpc_server *base)
             log_line(LOG_WARN, "rpc", "address=%s msg=\"a call does not end\"", base->address);
     }
     grpc_completion_queue_shutdown(host->queue);
-    pthread_join(host->thread, NULL);
+    rpc_grpc_duty_end(host->duty);
     grpc_server_destroy(host->server);
     grpc_completion_queue_destroy(host->queue);
     host_unref(host);

@@ -1,21 +1,27 @@
 /* master_service.c - requests to a master: read, done, answered. */
 
-#include "runtime/master/master_service.h"
+#include <stdatomic.h>
+
 #include "base/alloc.h"
 #include "base/arena.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/str.h"
 #include "runtime/cancel.h"
+#include "runtime/master/master_service.h"
 #include "runtime/master/master_wire.h"
 #include "runtime/master/node_error.h"
 #include "runtime/tensor.h"
 #include "runtime/worker/crew.h"
 
+enum { SHORT_US = 500 };
+
 struct master_service {
     struct master *master;
-    struct crew *crew;   /* for what may wait long: steps, and making them ready */
-    struct crew *closer; /* for what ends them: never refused because of them */
+    _Atomic bool is_short; /* the last step was */
+    struct crew *crew;     /* for what may wait long: steps, and making them ready */
+    struct crew *closer;   /* for what ends them: never refused because of them */
 };
 
 struct master_service *master_service_new(struct master *master)
@@ -66,23 +72,55 @@ static void carry_out(void *arg)
     free(order);
 }
 
-static void hand_over(struct master_service *service, struct crew *crew, struct rpc_call *call,
-                      bool (*does)(struct order *, const void *, size_t, struct error *))
+static struct order *new_order(struct master_service *service, struct rpc_call *call,
+                               bool (*does)(struct order *, const void *, size_t,
+                                            struct error *))
 {
     struct order *order = alloc_bytes(sizeof(*order));
-    struct error err;
     *order = (struct order){.service = service, .call = call, .does = does};
+    return order;
+}
+
+static void give_to(struct crew *crew, struct order *order)
+{
+    struct error err;
+    struct rpc_call *call = order->call;
     if (crew_do(crew, carry_out, order, &err))
         return;
     free(order);
     rpc_call_fail(call, &err);
 }
 
+static void carry_out_here(void *arg)
+{
+    struct crew *crew = ((struct order *)arg)->service->crew;
+    carry_out(arg);
+    crew_leave(crew);
+}
+
+/* A step behind a short one is taken to be short, too: if so no thread has to be woken. */
+static void take_step(struct master_service *service, struct rpc_call *call,
+                      bool (*does)(struct order *, const void *, size_t, struct error *))
+{
+    struct order *order = new_order(service, call, does);
+    crew_join(service->crew);
+    if (rpc_call_later(call, atomic_load(&service->is_short), carry_out_here, order))
+        return;
+    crew_leave(service->crew);
+    give_to(service->crew, order);
+}
+
 #define HANDLER(name, crew_of)                                                                 \
     static void name(void *self, struct rpc_call *call)                                        \
     {                                                                                          \
         struct master_service *service = self;                                                 \
-        hand_over(service, service->crew_of, call, do_##name);                                 \
+        give_to(service->crew_of, new_order(service, call, do_##name));                        \
+    }
+
+#define STEP_HANDLER(name)                                                                     \
+    static void name(void *self, struct rpc_call *call)                                        \
+    {                                                                                          \
+        take_step(self, call, do_##name);                                                      \
     }
 
 /* --- what ends with its client --- */
@@ -228,7 +266,9 @@ static bool run_step(struct order *order, struct master_step *step, struct error
         return false;
     if (step->run.trace || step->callable >= 0)
         step->run.statistics = &metadata;
+    uint64_t start_us = clock_monotonic_us();
     bool ok = run_watched(order, session, step, &result, err);
+    atomic_store(&order->service->is_short, clock_monotonic_us() - start_us < SHORT_US);
     if (ok && step->wants_parts && step->callable < 0 && !*step->partial &&
         !master_add_parts(session, &step->run, &metadata, err)) {
         release_result(&result);
@@ -262,7 +302,7 @@ static bool do_run(struct order *order, const void *bytes, size_t size, struct e
     master_wire_ran(NULL, NULL, 0, NULL, err, &order->out);
     return true;
 }
-HANDLER(run, crew)
+STEP_HANDLER(run)
 
 static bool do_partial_setup(struct order *order, const void *bytes, size_t size,
                              struct error *err)
@@ -318,7 +358,7 @@ static bool do_run_callable(struct order *order, const void *bytes, size_t size,
     master_wire_release(&step);
     return ok;
 }
-HANDLER(run_callable, crew)
+STEP_HANDLER(run_callable)
 
 static bool do_release_callable(struct order *order, const void *bytes, size_t size,
                                 struct error *err)

@@ -21,12 +21,13 @@ struct crew {
     int threads_max;
     pthread_mutex_t lock;   /* guards: all below */
     pthread_cond_t changed; /* by the monotonic clock: a job came, or it closes */
-    pthread_cond_t ended;   /* the last thread has */
+    pthread_cond_t ended;   /* the last thread or guest has */
     struct job *jobs;       /* nobody does them yet; oldest first */
     struct job **end;
     int jobs_count;
     int threads;
     int idle;
+    int guests; /* that do work of their own */
     bool closing;
 };
 
@@ -52,7 +53,7 @@ void crew_free(struct crew *crew)
     pthread_mutex_lock(&crew->lock);
     crew->closing = true;
     pthread_cond_broadcast(&crew->changed);
-    while (crew->threads)
+    while (crew->threads || crew->guests)
         pthread_cond_wait(&crew->ended, &crew->lock);
     pthread_mutex_unlock(&crew->lock);
     assert(!crew->jobs);
@@ -60,6 +61,21 @@ void crew_free(struct crew *crew)
     pthread_cond_destroy(&crew->ended);
     pthread_mutex_destroy(&crew->lock);
     free(crew);
+}
+
+void crew_join(struct crew *crew)
+{
+    pthread_mutex_lock(&crew->lock);
+    crew->guests++;
+    pthread_mutex_unlock(&crew->lock);
+}
+
+void crew_leave(struct crew *crew)
+{
+    pthread_mutex_lock(&crew->lock);
+    if (!--crew->guests)
+        pthread_cond_broadcast(&crew->ended);
+    pthread_mutex_unlock(&crew->lock);
 }
 
 /* The oldest job; NULL when none came for a while, or none will. */
