@@ -163,6 +163,45 @@ TEST(socket_gives_up_who_stands_still)
     close(still);
 }
 
+static void answer_late(void *arg)
+{
+    sleep(7); /* the client looks at its silent calls every 5 s */
+    rpc_call_reply(arg, "late", 4);
+}
+
+static void late(void *self, struct rpc_call *call)
+{
+    (void)self;
+    CHECK(rpc_call_later(call, false, answer_late, call));
+}
+
+/* The ping that was not answered was another connection's. */
+TEST(socket_begins_anew_after_a_ping)
+{
+    static const struct rpc_method late_methods[] = {{"/t/Late", late}, {0}};
+    static const char name[] = "socket:trainyard-test-anew";
+    const struct rpc_client_options calling = {.address = name, .message_bytes_max = 1 << 20};
+    const struct rpc_server_options serving = {.address = name, .message_bytes_max = 1 << 20};
+    struct sockaddr_un address;
+    uint32_t size;
+    struct str request = {0}, answer = {0};
+    CHECK_OK(channel_address(name, &address, &size, &err), &err);
+    int still = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    CHECK_INT(bind(still, (const struct sockaddr *)&address, size), 0);
+    CHECK_INT(listen(still, 1), 0);
+    struct rpc_client *client = rpc_client_new(&calling, &err);
+    CHECK_OK(client, &err);
+    CHECK_FAILS(rpc_client_call(client, "/t/Late", &request, &answer, 60000, &err), &err,
+                UNAVAILABLE);
+    close(still);
+    struct rpc_server *server = rpc_server_start(&serving, late_methods, NULL, &err);
+    CHECK_OK(server, &err);
+    CHECK_OK(rpc_client_call(client, "/t/Late", &request, &answer, 60000, &err), &err);
+    rpc_client_free(client);
+    rpc_server_stop(server);
+    str_release(&answer);
+}
+
 TEST(socket_addresses_that_are_none)
 {
     char longer[200] = "socket:";
