@@ -152,12 +152,14 @@ TEST(socket_gives_up_who_stands_still)
 {
     struct sockaddr_un address;
     uint32_t size;
-    CHECK_OK(channel_address("socket:trainyard-test-still", &address, &size, &err), &err);
+    char name[64];
+    snprintf(name, sizeof(name), "socket:trainyard-test-still-%d", (int)getpid());
+    CHECK_OK(channel_address(name, &address, &size, &err), &err);
     int still = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     CHECK_INT(bind(still, (const struct sockaddr *)&address, size), 0);
     CHECK_INT(listen(still, 1), 0);
     uint64_t start_us = clock_monotonic_us();
-    CHECK_FAILS(ask("socket:trainyard-test-still", NULL, "hello"), &err, UNAVAILABLE);
+    CHECK_FAILS(ask(name, NULL, "hello"), &err, UNAVAILABLE);
     CHECK(strstr(err.text, "ping"));
     CHECK(clock_monotonic_us() - start_us < 30000000);
     close(still);
@@ -179,7 +181,8 @@ static void late(void *self, struct rpc_call *call)
 TEST(socket_begins_anew_after_a_ping)
 {
     static const struct rpc_method late_methods[] = {{"/t/Late", late}, {0}};
-    static const char name[] = "socket:trainyard-test-anew";
+    char name[64];
+    snprintf(name, sizeof(name), "socket:trainyard-test-anew-%d", (int)getpid());
     const struct rpc_client_options calling = {.address = name, .message_bytes_max = 1 << 20};
     const struct rpc_server_options serving = {.address = name, .message_bytes_max = 1 << 20};
     struct sockaddr_un address;
