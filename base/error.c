@@ -1,4 +1,9 @@
-/* error.c - fills struct error; nothing is allocated but for texts that are too long. */
+/*
+ * error.c - fills struct error; nothing is allocated but for texts that are too long.
+ *
+ * Texts quote what users gave, whatever its bytes; but they go into JSON and messages whose
+ * texts are UTF-8, where bad bytes would cost all of the answer.
+ */
 
 #include <errno.h>
 
@@ -27,6 +32,8 @@ static void error_set(struct error *err, const char *pointer, enum error_code co
     va_list again;
     va_copy(again, args);
     int size = vsnprintf(err->text, sizeof(err->text), format, args);
+    str_make_utf8(err->text);
+    str_make_utf8(err->pointer);
     if (size >= (int)sizeof(err->text))
         keep_whole(err, size, format, again);
     va_end(again);
@@ -79,12 +86,14 @@ bool error_prefix(struct error *err, const char *format, ...)
     va_start(args, format);
     vsnprintf(err->text, sizeof(err->text), format, args);
     va_end(args);
+    str_make_utf8(err->text);
     size_t used = strlen(err->text), room = sizeof(err->text) - used;
     if (snprintf(err->text + used, room, "%s", before.text) < (int)room)
         return false;
     struct str whole = {0};
     str_add_bytes(&whole, err->text, used);
     error_whole_add(&before, &whole);
+    str_make_utf8(err->text);
     error_whole_keep(err, str_text(&whole), whole.size);
     str_release(&whole);
     return false;

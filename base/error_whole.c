@@ -31,6 +31,7 @@ void error_whole_keep(const struct error *err, const char *whole, size_t size)
     if (size > ERROR_WHOLE_BYTES)
         size = ERROR_WHOLE_BYTES;
     char *copy = alloc_text_n(whole, size);
+    str_make_utf8(copy);
     pthread_mutex_lock(&lock);
     struct kept *kept = find_locked(err->text);
     if (!kept) {

@@ -123,6 +123,17 @@ bool str_is_utf8(const char *bytes, size_t size)
     return true;
 }
 
+void str_make_utf8(char *text)
+{
+    size_t size = strlen(text);
+    for (size_t i = 0; i < size;) {
+        size_t length = utf8_length((const unsigned char *)text + i, size - i);
+        if (!length)
+            text[i] = '?';
+        i += length ? length : 1;
+    }
+}
+
 void str_add_json(struct str *str, const char *text, size_t size)
 {
     str_add_char(str, '"');

@@ -40,3 +40,6 @@ void str_add_json(struct str *str, const char *text, size_t size);
 
 /* True when `bytes` is valid UTF-8 (no overlong forms, no surrogates). */
 bool str_is_utf8(const char *bytes, size_t size);
+
+/* Puts a question mark in the place of each byte of `text` that is not part of valid UTF-8. */
+void str_make_utf8(char *text);

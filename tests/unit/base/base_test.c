@@ -46,6 +46,33 @@ TEST(error_text_is_cut_to_fit)
     free(big);
 }
 
+/* Texts quote whatever bytes users gave, and a cut may go through a letter; but what they are
+ * sent in takes UTF-8 alone. */
+TEST(error_texts_are_utf8)
+{
+    struct error err;
+    struct str whole = {0};
+    CHECK(!error_at(&err, "/a\xff", INVALID, "'%s' and '%s'", "\xe2\x82\xac",
+                    "\xe2\x82 \xc0\x80z"));
+    CHECK_TEXT(err.text, "'\xe2\x82\xac' and '?? ??z'");
+    CHECK_TEXT(err.pointer, "/a?");
+    CHECK(!error_prefix(&err, "%s: ", "\xed\xa0\x80"));
+    CHECK_TEXT(err.text, "???: '\xe2\x82\xac' and '?? ??z'");
+    char *big = alloc_bytes(5000);
+    for (int i = 0; i < 4998; i += 2)
+        memcpy(big + i, "\xc3\xa9", 2);
+    CHECK(!fail(&err, INVALID, "x%s\xff", big));
+    CHECK(str_is_utf8(err.text, strlen(err.text)));
+    error_whole_add(&err, &whole);
+    CHECK_INT(whole.size, 5000);
+    CHECK(str_is_utf8(whole.data, whole.size));
+    CHECK_TEXT(str_text(&whole) + 4997, "\xc3\xa9?");
+    CHECK(!error_prefix(&err, "%s", big));
+    CHECK(str_is_utf8(err.text, strlen(err.text)));
+    str_release(&whole);
+    free(big);
+}
+
 TEST(arena_gives_zeroed_aligned_memory)
 {
     struct arena *arena = arena_new();
