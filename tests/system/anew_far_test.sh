@@ -3,7 +3,7 @@
 # third such node, fetch there what they need, and the training ends as if nothing had been.
 # Faults of docs/reliability.md: F48.
 . "$(dirname "$0")/lib.sh"
-serve yard --no-agent --suspect-ms 500 --lost-ms 2000 --grace-ms 1000 --backoff-ms 100
+serve yard --no-agent --suspect-ms 1000 --lost-ms 5000 --grace-ms 1000 --backoff-ms 100
 digits "$dir"
 join_token=$("$trainyard" token create --join --dir "$dir")
 . "$here/anew.sh"
