@@ -15,7 +15,7 @@ attempt_is() { [ "$(part "$1" attempt)" = "$2" ]; }
 year_now() { api GET "/api/v1/jobs/$1" | sed -n 's/.*"created_at": *"\([0-9]*\)-.*/\1/p'; }
 run() { field "$(api POST /api/v1/jobs "$1")" number; }
 
-long=$(run '{"command": ["sh", "-c", "i=0; while [ $i -lt 600 ]; do echo $i; sleep 0.1; i=$((i+1)); done"], "tasks": {"worker": {"cpus": 1}}}')
+long=$(run '{"command": ["sh", "-c", "i=0; while [ $i -lt 6000 ]; do echo $i; sleep 0.1; i=$((i+1)); done"], "tasks": {"worker": {"cpus": 1}}}')
 wait_for 10 is_state "$long" running
 real=$(year_now "$long")
 for by in $hour -$year $year; do
