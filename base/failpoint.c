@@ -17,7 +17,7 @@ const char *const failpoint_names[] = {
     "server.submit_before_store", "server.submit_after_store", "server.before_decide",
     "server.before_send", "server.after_send", "server.command_before_send",
     "server.command_after_send", "server.on_join", "server.on_report", "server.on_ship",
-    "server.after_ship", "server.on_fetch",
+    "server.after_ship", "server.on_fetch", "server.met",
     /* server: files that jobs bring, and artifacts */
     "store.before_write", "store.before_rename", "store.after_rename",
     "store.artifact_before_write", "store.artifact_before_rename",

@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/failpoint.h"
 #include "base/map.h"
 #include "db/jobs.h"
 #include "proto/agent_pb.h"
@@ -180,13 +181,17 @@ bool meetings_meet(struct meetings *meetings, const struct agent_meet_request *r
     bool ok = conn && db_tasks_list(conn, epoch, arena, &tasks, &count, err) &&
               db_jobs_find(conn, request->task.job_id, arena, &job, err) &&
               may_part(conn, job.number, arena, &parts, err);
-    bool kept = ok && (parts || cluster_is(&job));
     if (ok) {
         struct meeting *meeting = meeting_of(meetings, epoch);
+        bool inside = !parts && !cluster_is(&job);
         place_set(meeting, request);
-        all = addresses(meeting, tasks, count, !kept, arena, met, &changed);
+        all = addresses(meeting, tasks, count, inside, arena, met, &changed);
         ok = !all || certify(meetings, conn, &job, epoch, arena, met, err);
     }
     db_read_done(meetings->db, conn);
-    return ok && (!all || !kept || !changed || db_tasks_meet(meetings->db, tasks, count, err));
+    /* Before the first is told: one that has begun does not say again where it is. */
+    ok = ok && (!all || !changed || db_tasks_meet(meetings->db, tasks, count, err));
+    if (ok && all)
+        failpoint("server.met");
+    return ok;
 }

@@ -1,9 +1,9 @@
 /*
  * meetings.h - where the tasks of an attempt are, and by what they know each other.
  *
- * Kept on disk is where the tasks of an attempt are once they have met, of those that others
- * look for later: clients (cluster.h), and a task that is placed anew while the others go on.
- * After a restart the agents of tasks that have not met ask again, and the certificate of an
+ * Where the tasks of an attempt are is on disk before the first of them is told: after a
+ * restart only those ask again that had not begun, and others look for them later: clients
+ * (cluster.h), and a task that is placed anew while the others go on.  The certificate of an
  * attempt is the same whenever it is made.
  */
 #pragma once
