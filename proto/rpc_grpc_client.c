@@ -5,10 +5,10 @@
  * signals, or (of a call that was started) has left a function that this thread calls.  A call
  * into a sink has a batch for each message besides, and is over when none is awaited.
  *
- * The thread is in the library only while a batch is awaited: the library has one set of
- * connections for all queues of a process, and a thread that polls for another queue than its
- * own has to wake that one's.  Else it looks in once a second, for pings and connections that
- * have ended, where no server's thread does.
+ * The thread is in the library only while a batch is awaited, or a connection is tried: the
+ * library has one set of connections for all queues of a process, and a thread that polls for
+ * another queue than its own has to wake that one's.  Else it looks in once a second, for pings
+ * and connections that have ended, where no server's thread does.
  */
 
 #include <arpa/inet.h>
@@ -69,18 +69,31 @@ struct made_call { /* on the stack of the caller, who waits for it; on the heap 
     grpc_slice details;
 };
 
-/* False: none is, and it is time to look in. */
-static bool await_batch(struct grpc_guest *guest)
+/* The other end was away; each step to it is somebody's who polls, and calls fail meanwhile. */
+static bool is_connecting(const struct grpc_guest *guest)
 {
+    grpc_connectivity_state state = grpc_channel_check_connectivity_state(guest->channel, 0);
+    return state == GRPC_CHANNEL_CONNECTING || state == GRPC_CHANNEL_TRANSIENT_FAILURE;
+}
+
+/* Until a batch is awaited, or it is time to look in; how long to stay in the library then. */
+static gpr_timespec await_batch(struct grpc_guest *guest)
+{
+    gpr_timespec until = gpr_inf_future(GPR_CLOCK_MONOTONIC);
     int late = 0;
     pthread_mutex_lock(&guest->lock);
-    if (!guest->batches && !guest->closing) {
-        struct timespec until = rpc_deadline(LOOK_IN_MS);
+    if (!guest->batches && !guest->closing && is_connecting(guest)) {
+        until = gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
+                             gpr_time_from_millis(LOOK_IN_MS, GPR_TIMESPAN));
+    } else if (!guest->batches && !guest->closing) {
+        struct timespec look_in = rpc_deadline(LOOK_IN_MS);
         while (!guest->batches && !guest->closing && !late)
-            late = pthread_cond_timedwait(&guest->changed, &guest->lock, &until);
+            late = pthread_cond_timedwait(&guest->changed, &guest->lock, &look_in);
+        if (late)
+            until = gpr_now(GPR_CLOCK_MONOTONIC);
     }
     pthread_mutex_unlock(&guest->lock);
-    return !late;
+    return until;
 }
 
 static void *rpc_client_main(void *argument)
@@ -88,11 +101,7 @@ static void *rpc_client_main(void *argument)
     struct grpc_guest *guest = argument;
     grpc_event event;
     do {
-        bool looks_in = !await_batch(guest);
-        event = grpc_completion_queue_next(guest->queue,
-                                           looks_in ? gpr_now(GPR_CLOCK_MONOTONIC)
-                                                    : gpr_inf_future(GPR_CLOCK_MONOTONIC),
-                                           NULL);
+        event = grpc_completion_queue_next(guest->queue, await_batch(guest), NULL);
         if (event.type == GRPC_OP_COMPLETE) {
             rpc_grpc_completed(&event);
             pthread_mutex_lock(&guest->lock);
