@@ -4,7 +4,7 @@
 #include "base/alloc.h"
 
 #define RETRY_FIRST_MS 100
-#define RETRY_MAX_MS 5000
+#define RETRY_MAX_MS 2000
 #define REJOIN_US UINT64_C(1000000)       /* between two joins */
 #define ROOM_AGAIN_US UINT64_C(1000000)   /* between two tries to ship to a full disk */
 #define REPORT_AGAIN_US UINT64_C(2000000) /* of an end that is not acknowledged */
@@ -233,6 +233,8 @@ void core_answered(struct core *core)
 
 void core_back_off(struct core *core, uint64_t now_us)
 {
+    if (core_is_quiet(core, now_us))
+        return; /* several calls fail with one server */
     core->retry_ms = core->retry_ms ? core->retry_ms * 2 : RETRY_FIRST_MS;
     if (core->retry_ms > RETRY_MAX_MS)
         core->retry_ms = RETRY_MAX_MS;

@@ -116,7 +116,8 @@ void core_answered(struct core *core);
 /* A call failed: true when the session is over, else the server is left alone for a while. */
 bool core_failed(struct core *core, enum error_code code, uint64_t now_us);
 
-/* No calls for a random time, which doubles; or none any more. */
+/* No calls for a random time, at most 2 s, which doubles with each time that it was over and a
+ * call failed again; or none any more. */
 void core_back_off(struct core *core, uint64_t now_us);
 void core_give_up(struct core *core);
 
