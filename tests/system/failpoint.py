@@ -2,8 +2,8 @@
 
 usage: failpoint.py BUILD WORK DATASET LIVES [AT ONCE]    (LIVES: all, or NAME@N,NAME@N,... or a number: as many drawn by SEED)
 
-A life: a server, an agent in a process of its own, a model that trains, a program with files, points and an artifact, and one
-that is cancelled while it runs.  Afterwards all have ended as they should, what is stored is what the tasks wrote and what an undisturbed life has, nothing is left of any
+A life: a server, an agent in a process of its own, a model that trains, one that trains over a parameter server and two workers, a program with files,
+points and an artifact, and one that is cancelled while it runs.  Afterwards all have ended as they should, what is stored is what the tasks wrote and what an undisturbed life has, nothing is left of any
 process or file, and while it went on the state that was shown was never wrong for longer than 5 seconds.
 """
 import concurrent.futures, hashlib, json, os, random, shutil, signal, sqlite3, struct, subprocess, sys, threading, time
@@ -18,8 +18,10 @@ here = os.path.dirname(os.path.abspath(__file__))
 trainyard = f"{build}/trainyard"
 TRUE_WITHIN = 5  # seconds
 STEPS, EVERY = 240, 30
+STEPS_OF = {"model": STEPS, "group": STEPS // 2}
+LEARNS = ("loss", "accuracy", "val_loss", "val_accuracy")  # of a model; its other series are of speed
 ROLES = {"control": "server", "metrics": "server", "server": "server", "store": "server"}  # else the part before the dot
-OFTEN = ("control.", "metrics.", "server.before_send", "server.command_before_send", "agent.before_ship", "agent.before_report",
+OFTEN = ("control.", "metrics.", "server.before_send", "server.command_before_send", "server.met", "agent.before_ship", "agent.before_report",
          "agent.before_mirror", "shim.record_before_rename", "task.before_events", "task.ckpt_before_rename", "task.step")  # passed many times in a life
 COPIES = ("agent.before_mirror", "agent.after_mirror", "server.on_checkpoint", "store.checkpoint_")  # where the node does not see the server's folder
 said = threading.Lock()
@@ -27,6 +29,7 @@ said = threading.Lock()
 MODEL = {"name": "model", "seed": 5, "restart": {"max": 5}, "checkpoint": {"every_steps": EVERY}, "data": {"dataset": "digits", "batch_size": 20},
          "model": {"layers": [{"layer": "Flatten"}, {"layer": "Dense", "units": 24, "activation": "relu"}, {"layer": "Dropout", "rate": 0.2},
                               {"layer": "Dense", "units": 10}]}, "train": {"optimizer": "Adam", "steps": STEPS, "eval_every": EVERY}}
+GROUP = {**MODEL, "name": "group", "tasks": {"ps": 1, "worker": 2}, "train": {"optimizer": "Adam", "steps": STEPS_OF["group"], "eval_every": EVERY}}
 PROGRAM = """
 import os, sys, time
 from events_write import *
@@ -42,7 +45,7 @@ FILES = {"main.py": PROGRAM.encode(), "events_write.py": open(f"{here}/events_wr
 HASHES = {name: hashlib.sha256(data).hexdigest() for name, data in FILES.items()}
 COMMAND = {"name": "program", "restart": {"max": 5}, "command": ["python3", "main.py"], "files": HASHES}
 ENDLESS = {"name": "endless", "restart": {"max": 5}, "command": ["sleep", "600"]}
-ENDS = {"model": 5, "program": 5, "endless": 7}  # succeeded, cancelled
+ENDS = {"model": 5, "group": 5, "program": 5, "endless": 7}  # succeeded, cancelled
 
 
 def names():
@@ -93,7 +96,7 @@ class Life:
             words = ["serve", "--dir", self.yard, "--port", str(self.port), "--no-agent", "--agents-port", str(self.agents_port),
                      "--backoff-ms", "50", "--grace-ms", "2000"]
         else:
-            words = ["agent", "--server", f"127.0.0.1:{self.agents_port}", "--token", self.join, "--dir", self.node, "--name", "n", "--cpus", "3"]
+            words = ["agent", "--server", f"127.0.0.1:{self.agents_port}", "--token", self.join, "--dir", self.node, "--name", "n", "--cpus", "6"]
             words += ["--no-shared-folder"] if self.copies else []
         self.processes[role] = subprocess.Popen([trainyard, *words], stdout=self.log, stderr=self.log, env=self.environment(role))
 
@@ -151,17 +154,20 @@ class Life:
 
     def truths(self):
         """{job's number: states that may be shown} by what the shims wrote, where that leaves no choice."""
-        found, attempts = {}, f"{self.node}/attempts"
+        seen, attempts = {}, f"{self.node}/attempts"
         for name in os.listdir(attempts) if os.path.isdir(attempts) else []:
             start, shim, end = (read_json(f"{attempts}/{name}/{file}.json") for file in ("start", "shim", "exit"))
             if not start or "." in name:
                 continue
+            state = None
             if end:
                 if end["code"] == 0 and not end["signal"]:
-                    found[start["job_id"]] = ("succeeded",)
+                    state = ("succeeded",)
             elif shim.get("task_pid") and os.path.exists(f"/proc/{shim['task_pid']}") and os.path.exists(f"/proc/{shim['pid']}"):
-                found[start["job_id"]] = ("running", "stopping")
-        return found
+                state = ("running", "stopping")
+            seen.setdefault(start["job_id"], []).append((start.get("tasks", 1), state))
+        # Of several tasks all must be there, and say the same.
+        return {job: tasks[0][1] for job, tasks in seen.items() if tasks[0][1] and len(tasks) == tasks[0][0] and len(set(tasks)) == 1}
 
     def look(self):
         """Compares both; returns the jobs that are shown."""
@@ -186,7 +192,7 @@ class Life:
         self.start("agent")
         for name, data in FILES.items():
             self.insist("PUT", f"/files/{HASHES[name]}", data)
-        jobs = [self.insist("POST", "/jobs", spec, {"Idempotency-Key": spec["name"]}) for spec in (ENDLESS, MODEL, COMMAND)]
+        jobs = [self.insist("POST", "/jobs", spec, {"Idempotency-Key": spec["name"]}) for spec in (ENDLESS, MODEL, GROUP, COMMAND)]
         cancelled, shown = False, {}
         while len([s for s in shown.values() if s in ("succeeded", "failed", "cancelled")]) < len(jobs):
             self.tend()
@@ -228,9 +234,10 @@ class Life:
     # --- what is left of it ---
 
     def written(self, number):
-        """{(series, step): bits} that the event files of all attempts add up to."""
+        """{(series, step, task): bits} that the event files of all attempts add up to."""
         points, kept = {}, f"{self.yard}/jobs/{number}/events"
         for attempt in sorted(os.listdir(kept), key=lambda name: int(name.split("-")[0])) if os.path.isdir(kept) else []:
+            task = attempt.split("-", 1)[1]
             for folder, _, files in os.walk(f"{kept}/{attempt}"):
                 for file in files:
                     for record in records(f"{folder}/{file}"):
@@ -241,10 +248,10 @@ class Life:
                             elif field == 5:
                                 values += [dict(fields(v)) for n, v in fields(value) if n == 1]
                             elif field == 7 and dict(fields(value)).get(1) == 1:  # it starts from this step
-                                points = {key: bits for key, bits in points.items() if key[1] <= step}
+                                points = {key: bits for key, bits in points.items() if key[1] <= step or key[2] != task}
                         for value in values:
                             if 2 in value:
-                                points[value[1].decode(), step] = value[2]
+                                points[value[1].decode(), step, task] = value[2]
         return points
 
     def found(self):
@@ -262,21 +269,24 @@ class Life:
                 raise Wrong(f"{name} ended as {state}: {control.execute('select text from jobs where number = ?', [number]).fetchall()}")
             if restarts > (self.role in ("shim", "task")):
                 raise Wrong(f"{name} was started again {restarts} times")
-            rows = metrics.execute("select name, step, value from points join series on series.id = points.series where name not glob 'hw/*' and job = ?", [number]).fetchall()
-            stored = {(series, step): single(value) for series, step, value in rows}
+            rows = metrics.execute("select name, step, role || '-' || idx, value from points join series on series.id = points.series where name not glob 'hw/*' and job = ?", [number]).fetchall()
+            stored = {(series, step, task): single(value) for series, step, task, value in rows}
             written = self.written(number)
             if len(stored) != len(rows) or (stored != written and not self.copies):  # then the event files are nowhere
                 odd = [(key, stored.get(key), written.get(key)) for key in sorted({*stored, *written}) if stored.get(key) != written.get(key)]
                 raise Wrong(f"{name}: {len(rows)} points are stored, {len(written)} were written: {odd[:5]}")
-            result[name] = {key: bits for key, bits in stored.items() if key[0] != "examples_per_second"}
+            result[name] = {key: bits for key, bits in stored.items() if name == "program" or key[0] in LEARNS}
             result[name, "stdout"] = name == "program" and b"".join(row[0] for row in metrics.execute(
                 "select bytes from chunks where log = (select max(id) from logs where job = ? and name = 'stdout') order by start", [number]))
-        folder = f"{self.yard}/jobs/{jobs[[job[1] for job in jobs].index('model')][0]}/checkpoints"
-        listed = sorted(os.listdir(folder))
-        result["checkpoints"] = [name for name in listed if name not in ("epoch", "lock")]
-        for part in (".data-00000-of-00001", ".index"):
-            result["checkpoint", part] = open(f"{folder}/model.ckpt-{STEPS}{part}", "rb").read()
-        below = f"{self.yard}/jobs/{jobs[[job[1] for job in jobs].index('program')][0]}/artifacts"
+        folder_of = {name: f"{self.yard}/jobs/{number}" for number, name, _, _ in jobs}
+        for name in STEPS_OF:
+            folder = f"{folder_of[name]}/checkpoints"
+            listed = sorted(file for file in os.listdir(folder) if file not in ("epoch", "lock"))
+            result[name, "checkpoints"] = listed
+            for file in listed:
+                if file.startswith(f"model.ckpt-{STEPS_OF[name]}.") and not file.endswith(".manifest"):  # which says by which attempt
+                    result[name, file] = open(f"{folder}/{file}", "rb").read()
+        below = f"{folder_of['program']}/artifacts"
         result["artifacts"] = sorted((path[len(below):], file, open(f"{path}/{file}", "rb").read())
                                      for path, _, files in os.walk(below) for file in files)
         return result
@@ -286,10 +296,10 @@ def compare(model, other):
     """What `other` has that the undisturbed life does not have, or the other way round."""
     for key in {*model, *other}:
         left, right = model.get(key), other.get(key)
-        if key == "model":
+        if key in STEPS_OF:
             # Losses are told by the clock: those of the same step are equal, and there are no others of the evaluations.
             both = left.keys() & right.keys()
-            sure = [{k: v for k, v in points.items() if k[0].startswith("val_") or k[1] == STEPS} for points in (left, right)]
+            sure = [{k: v for k, v in points.items() if k[0].startswith("val_") or k[1] == STEPS_OF[key]} for points in (left, right)]
             if sure[0] != sure[1] or any(left[k] != right[k] for k in both):
                 raise Wrong(f"points differ: {[(k, sure[0].get(k), sure[1].get(k)) for k in {*sure[0], *sure[1]} if sure[0].get(k) != sure[1].get(k)][:5]}"
                             f"{[k for k in both if left[k] != right[k]][:5]}")
