@@ -157,7 +157,14 @@ static void print_matrix(const json_t *tasks)
     table_print(table);
 }
 
-static void print_job(const json_t *job, const json_t *times)
+/* Why it waits, how it ended, or whom it runs without. */
+static void print_why(const json_t *why)
+{
+    if (strcmp(top_text(why, "code"), "NOT_WAITING") != 0 && *top_text(why, "text"))
+        printf("%s\n\n", top_text(why, "text"));
+}
+
+static void print_job(const json_t *job, const json_t *why, const json_t *times)
 {
     const json_t *tasks = json_object_get(times, "tasks");
     double us = top_number(times, "us");
@@ -166,6 +173,7 @@ static void print_job(const json_t *job, const json_t *times)
     if (json_is_integer(json_object_get(job, "step")))
         printf(", step %lld", (long long)json_integer_value(json_object_get(job, "step")));
     printf("\n\n");
+    print_why(why);
     if (!json_array_size(tasks)) {
         printf("No step has been measured yet: a task says where its time goes after two "
                "seconds of training, and at the end.\n");
@@ -181,21 +189,30 @@ static void print_job(const json_t *job, const json_t *times)
     print_stragglers(times);
 }
 
-bool top_job(struct client *client, const char *name, bool clear, struct error *err)
+static json_t *job_get(struct client *client, const char *name, const char *what,
+                       struct error *err)
 {
     struct str path = {0};
     str_add(&path, "/api/v1/jobs/");
     url_encode(&path, name);
-    json_t *job = client_json(client, "GET", str_text(&path), NULL, NULL, err);
-    str_add(&path, "/times");
-    json_t *times = job ? client_json(client, "GET", str_text(&path), NULL, NULL, err) : NULL;
+    str_add(&path, what);
+    json_t *answer = client_json(client, "GET", str_text(&path), NULL, NULL, err);
+    str_release(&path);
+    return answer;
+}
+
+bool top_job(struct client *client, const char *name, bool clear, struct error *err)
+{
+    json_t *job = job_get(client, name, "", err);
+    json_t *why = job ? job_get(client, name, "/explain", err) : NULL;
+    json_t *times = why ? job_get(client, name, "/times", err) : NULL;
     if (times) {
         printf("%s", clear ? "\033[H\033[2J" : "");
-        print_job(job, times);
+        print_job(job, why, times);
         fflush(stdout);
     }
     json_decref(job);
+    json_decref(why);
     json_decref(times);
-    str_release(&path);
     return times != NULL;
 }

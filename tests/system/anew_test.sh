@@ -34,6 +34,7 @@ for how in async ring; do
     check ${how}_explain_says_so explains $how code TASK_AWAY
     check ${how}_explain_says_why explains $how text "worker:$index, which was lost on $node. Of that task: Waiting"
     check ${how}_words_say_so has "$("$trainyard" explain $how)" "runs without worker:$index"
+    check ${how}_top_says_so has "$("$trainyard" top $how)" "runs without worker:$index"
     step=$(step_of $how)
     check ${how}_goes_on_without_it wait_for 40 is_behind $how $((step + 50))
     check ${how}_is_running is_state $how running

@@ -26,6 +26,7 @@ check nothing_starts is_state "$second" queued
 check what_runs_runs_on is_state "$first" running
 check says_why has "$("$trainyard" explain "$second")" drain
 check top_counts_who_waits has "$("$trainyard" top --once)" "1 running, 1 queued"
+check top_says_why has "$("$trainyard" top "$second")" drain
 check undone same "$("$trainyard" drain "$node" --undo)" "$node takes jobs again"
 check it_starts wait_for 20 is_state "$second" succeeded
 check unknown_node has "$("$trainyard" drain "$node" no-such-node 2>&1)" "no-such-node"
