@@ -1,8 +1,9 @@
 """kill.py - kills a yard's processes at random moments, restarts what a person would, and checks that nothing is lost.
 
-usage: kill.py BUILD WORK DATASET WHERE KILLS SEED    (WHERE: embedded | remote | copies | together)
+usage: kill.py BUILD WORK DATASET WHERE KILLS SEED    (WHERE: embedded | remote | copies | together | elastic)
 
-With "copies" the agent does not see the server's folder. With "together" every job is one model over a parameter server and two workers, the first of which is chief and master.
+With "copies" the agent does not see the server's folder. With "together" every job is one model over a parameter server and two workers, the first of which is chief and master;
+with "elastic" over those, or three workers in a ring, of whom all but the first may fall while the others go on.
 
 The choices follow from the seed; the moments within a process do not, so a replay may need several goes.
 """
@@ -14,7 +15,7 @@ from free_port import free_port
 build, work, dataset, where = sys.argv[1:5]
 kills, seed = int(sys.argv[5]), int(sys.argv[6])
 chance = random.Random(f"{seed} {where}")
-remote, together = where in ("remote", "copies"), where == "together"
+remote, together = where in ("remote", "copies"), where in ("together", "elastic")
 cpus, living_jobs = ("6", 2) if together else ("3", 4)
 folder, node = f"{work}/{where}", f"{work}/{where}-node"
 attempts = f"{node}/attempts" if remote else f"{folder}/agent/attempts"
@@ -36,6 +37,11 @@ def single(value):
 
 # --- specs: kinds of job, each small, each with everything that a checkpoint must hold ---
 
+GROUPS = {"together": {"tasks": {"ps": 1, "worker": 2}},
+          "elastic": {"tasks": {"ps": 1, "worker": 2}, "strategy": {"elastic": True}},
+          "ring": {"tasks": {"worker": 3}, "strategy": {"mode": "allreduce", "elastic": True}}}
+
+
 def spec(kind):
     layers = {
         "dense": [{"layer": "Flatten"}, {"layer": "Dense", "units": 48, "activation": "relu"}, {"layer": "Dropout", "rate": 0.2},
@@ -43,13 +49,13 @@ def spec(kind):
         "conv": [{"layer": "Conv2D", "filters": 4, "kernel_size": 3, "activation": "relu"}, {"layer": "MaxPooling2D"},
                  {"layer": "Flatten"}, {"layer": "Dense", "units": 10}],
         "plain": [{"layer": "Flatten"}, {"layer": "Dense", "units": 10}],
-        "together": [{"layer": "Flatten"}, {"layer": "Dense", "units": 24, "activation": "relu"}, {"layer": "Dense", "units": 10}],
-    }[kind]
-    steps, every, batch = {"dense": (1500, 60, 30), "conv": (400, 25, 32), "plain": (3000, 150, 20), "together": (400, 40, 15)}[kind]
+        "group": [{"layer": "Flatten"}, {"layer": "Dense", "units": 24, "activation": "relu"}, {"layer": "Dense", "units": 10}],
+    }["group" if kind in GROUPS else kind]
+    steps, every, batch = {"dense": (1500, 60, 30), "conv": (400, 25, 32), "plain": (3000, 150, 20)}.get(kind, (400, 40, 15))
     optimizer = "Adam" if kind != "plain" else {"name": "SGD", "learning_rate": 0.05, "momentum": 0.9}
     return {"name": kind, "seed": len(kind), "model": {"layers": layers}, "data": {"dataset": "digits", "batch_size": batch},
             "train": {"optimizer": optimizer, "steps": steps}, "checkpoint": {"every_steps": every}, "restart": {"max": 100},
-            "tasks": {"ps": 1, "worker": 2} if kind == "together" else {"worker": 1}}
+            **GROUPS.get(kind, {"tasks": {"worker": 1}})}
 
 
 def unbroken(kind):
@@ -151,10 +157,10 @@ jobs = {}  # key -> {kind, id, cancelled}
 
 def submit():
     key = f"key-{len(jobs)}"
-    kind = "together" if together else chance.choice(["dense", "dense", "conv", "plain"])
+    kind = chance.choice({"together": ["together"], "elastic": ["elastic", "ring"]}.get(where, ["dense", "dense", "conv", "plain"]))
     jobs[key] = {"kind": kind, "cancelled": False}
     body = spec(jobs[key]["kind"])
-    if chance.random() < 0.15:
+    if chance.random() < 0.15 and where != "elastic":  # where a worker's own starts count as well
         body["restart"]["max"] = chance.choice([0, 1])
     jobs[key]["max"] = body["restart"]["max"]
     return key, body
