@@ -3,7 +3,7 @@
 # agent, then with one in a process of its own, with one that does not see the server's folder, then where every job is
 # several tasks, and where these may fall alone; afterwards nothing is lost, doubled or different.  SEED=N replays;
 # DATASET=FOLDER trains on other images of digits.
-# Faults of docs/reliability.md: F1 F4 F6 F7.
+# Faults of docs/reliability.md: F1 F4 F6 F7 F46.
 . "$(dirname "$0")/lib.sh"
 
 kills=${KILLS:-12} seed=${SEED:-$(($(date +%s) % 1000000))}
