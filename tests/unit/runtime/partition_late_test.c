@@ -71,12 +71,15 @@ static struct edge resource(const char *name, int64_t rows)
                              ATTRS(attr_type("dtype", F32))));
 }
 
-/* relu(x * w) on worker 1. */
+static int layers_task = 2; /* worker 1; the client's master is on worker 0, task 1 */
+
+/* relu(x * w) on that task. */
 static struct edge layer(const char *name, struct edge x, struct edge w)
 {
     char product[40];
     snprintf(product, sizeof(product), "%s/product", name);
-    return on(2, node1(world, "Relu", name, on(2, node2(world, "MatMul", product, x, w))));
+    struct edge y = on(layers_task, node2(world, "MatMul", product, x, w));
+    return on(layers_task, node1(world, "Relu", name, y));
 }
 
 /* From x, which is [1, WIDTH], "relu0" to "relu13" by way of "w0" to "w13". */
@@ -274,6 +277,25 @@ TEST(values_that_are_fetched_begin_with_the_step)
     CHECK(*anchor_of("w13"));
     release();
     stop();
+}
+
+/* The same where the layers are with the client, so that one receive serves both. */
+TEST(values_that_are_fetched_where_they_are_read_begin_with_the_step)
+{
+    layers_task = 1;
+    start();
+    chain(fed("x", 1, WIDTH), variable, WIDTH);
+    extend(session, world);
+    const char *const fetches[] = {"relu13", "w12"};
+    cut(fetches, 1);
+    CHECK_TEXT(anchor_of("w12"), "relu6");
+    release();
+    cut(fetches, 2);
+    CHECK_TEXT(anchor_of("w12"), "");
+    CHECK(*anchor_of("w13"));
+    release();
+    stop();
+    layers_task = 2;
 }
 
 /* A generator of its own, so that a seed always gives the same graph. */
