@@ -1,6 +1,7 @@
 /* gather.c - elements chosen by index, and put back by index. */
 
 #include "base/str.h"
+#include "kernels/ref/nd.h"
 #include "kernels/ref/update.h"
 #include "runtime/resource.h"
 
@@ -13,19 +14,22 @@ static bool gather_plan(const struct tensor *params, const struct tensor *indice
                         int64_t batch, struct gather *plan, struct error *err)
 {
     int rank = params->shape.rank, indices_rank = indices->shape.rank;
-    if (axis < -rank || axis >= rank)
-        return fail(err, INVALID, "Expected axis in the range [%d, %d), but got %lld", -rank,
-                    rank, (long long)axis);
+    int64_t least = axis < 0 ? -axis : axis + 1;
+    if (rank < least)
+        return fail(err, INVALID, "Shape must be at least rank %lld but is rank %d",
+                    (long long)least, rank);
     axis += axis < 0 ? rank : 0;
     if (batch < -indices_rank || batch > indices_rank)
         return fail(err, INVALID, "Expected batch_dims in the range [%d, %d], but got %lld",
                     -indices_rank, indices_rank, (long long)batch);
     batch += batch < 0 ? indices_rank : 0;
-    if (batch >= rank || batch > axis)
+    if (batch >= rank)
+        return fail(err, INVALID, "batch_dims (%lld) must be less than rank(params) (%d).",
+                    (long long)batch, rank);
+    if (batch > axis)
         return fail(err, INVALID,
-                    "batch_dims (%lld) must be less than rank(params) (%d) and at "
-                    "most axis (%lld)",
-                    (long long)batch, rank, (long long)axis);
+                    "batch_dims (%lld) must be less than or equal to axis (%lld).",
+                    (long long)batch, (long long)axis);
     for (int d = 0; d < batch; d++)
         if (params->shape.dims[d] != indices->shape.dims[d])
             return fail(err, INVALID,
@@ -38,10 +42,12 @@ static bool gather_plan(const struct tensor *params, const struct tensor *indice
 
 static bool check_indices(const struct tensor *indices, int64_t length, struct error *err)
 {
+    char place[ROW_TEXT_BYTES];
     for (int64_t i = 0; i < indices->count; i++) {
         int64_t index = tensor_integer(indices, i);
         if (index < 0 || index >= length)
-            return fail(err, INVALID, "indices[%lld] = %lld is not in [0, %lld)", (long long)i,
+            return fail(err, INVALID, "indices%s = %lld is not in [0, %lld)",
+                        kernel_place_text(&indices->shape, i, place, sizeof(place)),
                         (long long)index, (long long)length);
     }
     return true;
@@ -94,10 +100,10 @@ static bool gather_run(struct kernel_call *call, struct error *err)
 
 static bool gather_v2_run(struct kernel_call *call, struct error *err)
 {
-    int64_t axis;
-    if (!kernel_scalar(call, 2, "axis", &axis, err))
-        return false;
-    return gather(call, kernel_in(call, 0), kernel_in(call, 1), axis,
+    const struct tensor *axis = kernel_in(call, 2);
+    if (axis->shape.rank != 0)
+        return fail(err, INVALID, "axis must be scalar");
+    return gather(call, kernel_in(call, 0), kernel_in(call, 1), tensor_integer(axis, 0),
                   node_attr_int(call->node, "batch_dims", 0), err);
 }
 
@@ -123,23 +129,15 @@ struct nd {
     bool ignore;   /* bad indices */
 };
 
-static bool nd_plan(const struct kernel_call *call, const struct tensor *indices,
-                    const struct shape *shape, struct nd *plan, struct error *err)
+static void nd_plan(const struct kernel_call *call, const struct tensor *indices,
+                    const struct shape *shape, struct nd *plan)
 {
     int rank = indices->shape.rank;
-    if (rank < 1)
-        return fail(err, INVALID, "indices must be at least a vector");
-    int64_t depth = indices->shape.dims[rank - 1];
-    if (depth > shape->rank)
-        return fail(err, INVALID,
-                    "index innermost dimension length must be <= params rank; saw: %lld vs. %d",
-                    (long long)depth, shape->rank);
-    plan->depth = (int)depth;
+    plan->depth = (int)indices->shape.dims[rank - 1];
     plan->count = kernel_span(&indices->shape, 0, rank - 1);
-    plan->inner = kernel_span(shape, (int)depth, shape->rank);
+    plan->inner = kernel_span(shape, plan->depth, shape->rank);
     plan->ignore =
         strcmp(node_attr_string(call->node, "bad_indices_policy", ""), "IGNORE") == 0;
-    return true;
 }
 
 /* Number of the slice that index `i` names; -1 when it is out of range. */
@@ -156,40 +154,54 @@ static int64_t nd_place(const struct nd *plan, const struct tensor *indices,
     return place;
 }
 
-static bool bad_index(const struct tensor *indices, const struct nd *plan, int64_t i,
-                      const struct shape *shape, struct error *err)
-{
-    char row[ROW_TEXT_BYTES], text[SHAPE_TEXT_BYTES];
-    return fail(err, INVALID, "indices[%lld] = %s does not index into shape %s", (long long)i,
-                kernel_row_text(indices, i, plan->depth, ", ", row, sizeof(row)),
-                shape_text(shape, text, sizeof(text)));
-}
-
 static bool bad_param_index(const struct kernel_call *call, const struct nd *plan, int64_t i,
                             const struct shape *shape, struct error *err)
 {
-    char row[ROW_TEXT_BYTES], text[SHAPE_TEXT_BYTES];
+    const struct tensor *indices = kernel_in(call, 1);
+    char row[ROW_TEXT_BYTES], place[ROW_TEXT_BYTES], text[SHAPE_TEXT_BYTES];
+    struct shape rows = indices->shape;
+    rows.rank--;
     return fail(err, INVALID,
-                "indices[%lld] = %s does not index into param shape %s, node name: %s",
-                (long long)i,
-                kernel_row_text(kernel_in(call, 1), i, plan->depth, ", ", row, sizeof(row)),
+                "indices%s = %s does not index into param shape %s, node name: %s",
+                kernel_place_text(&rows, i, place, sizeof(place)),
+                kernel_row_text(indices, i, plan->depth, ", ", row, sizeof(row)),
                 shape_text(shape, text, sizeof(text)), call->node->name);
 }
 
+static bool check_gather_nd(const struct tensor *params, const struct tensor *indices,
+                            struct error *err)
+{
+    char text[SHAPE_TEXT_BYTES];
+    int rank = indices->shape.rank;
+    if (params->shape.rank < 1)
+        return fail(err, INVALID, "params must be at least a vector");
+    if (rank < 1)
+        return fail(err, INVALID, "indices must be at least a vector");
+    int64_t depth = indices->shape.dims[rank - 1];
+    if (depth > params->shape.rank)
+        return fail(err, INVALID,
+                    "index innermost dimension length must be <= params rank; saw: %lld vs. %d",
+                    (long long)depth, params->shape.rank);
+    if (kernel_span(&indices->shape, 0, rank - 1) > 0 && params->count == 0)
+        return fail(err, INVALID,
+                    "Requested more than 0 entries, but params is empty.  Params shape: %s",
+                    shape_text(&params->shape, text, sizeof(text)));
+    return true;
+}
+
+/* Of several bad indices the last is told, as in TensorFlow. */
 static bool gather_nd(struct kernel_call *call, const struct tensor *params, struct error *err)
 {
     const struct tensor *indices = kernel_in(call, 1);
     struct nd plan;
-    if (params->shape.rank < 1)
-        return fail(err, INVALID, "params must be at least a vector");
-    if (!nd_plan(call, indices, &params->shape, &plan, err))
+    int64_t bad = -1;
+    if (!check_gather_nd(params, indices, err))
         return false;
+    nd_plan(call, indices, &params->shape, &plan);
     struct shape shape = indices->shape;
     shape.rank--;
     if (!kernel_append_dims(&shape, &params->shape, plan.depth, err))
         return false;
-    if (plan.count > 0 && params->count == 0)
-        return fail(err, INVALID, "Requested more than 0 entries, but params is empty.");
     struct tensor *out = kernel_output(call, 0, &shape, err);
     if (!out)
         return false;
@@ -200,9 +212,9 @@ static bool gather_nd(struct kernel_call *call, const struct tensor *params, str
         else if (plan.ignore)
             kernel_zero(out, i * plan.inner, plan.inner);
         else
-            return bad_param_index(call, &plan, i, &params->shape, err);
+            bad = i;
     }
-    return true;
+    return bad < 0 || bad_param_index(call, &plan, bad, &params->shape, err);
 }
 
 static bool gather_nd_run(struct kernel_call *call, struct error *err)
@@ -250,18 +262,97 @@ static void add_elements(struct tensor *to, int64_t at, const struct tensor *fro
     }
 }
 
-/* Updates: one slice for each index, in the shape (indices..., slice...). */
-static bool check_updates(const struct tensor *indices, const struct tensor *updates,
-                          const struct shape *shape, const struct nd *plan, struct error *err)
+/* Rank and emptiness.  `whole`: as many elements as TensorFlow takes what is changed to have.
+ */
+static bool check_ranks(const struct tensor *indices, const struct tensor *updates,
+                        int64_t whole, struct error *err)
 {
-    struct shape expected = indices->shape;
+    if (indices->shape.rank < 1)
+        return fail(err, INVALID, "Indices shape must have rank at least one. Found:[]");
+    if (updates->shape.rank < 1)
+        return fail(err, INVALID, "Updates shape must have rank at least one. Found:[]");
+    if ((indices->count > 0 || updates->count > 0) &&
+        (!whole || !indices->count || !updates->count))
+        return fail(err, INVALID, "Indices and updates specified for empty output shape");
+    return true;
+}
+
+/* Whether the updates begin with the dimensions of the indices but for their last. */
+static bool outer_match(const struct shape *indices, const struct shape *updates)
+{
+    bool match = updates->rank >= indices->rank - 1;
+    for (int d = 0; match && d < indices->rank - 1; d++)
+        match = indices->dims[d] == updates->dims[d];
+    return match;
+}
+
+/* Whether they go on with the dimensions of `shape` beyond those that an index names. */
+static bool inner_match(const struct shape *indices, const struct shape *updates,
+                        const struct shape *shape)
+{
+    int outer = indices->rank - 1;
+    int64_t depth = indices->dims[outer];
+    bool match = updates->rank - outer == shape->rank - depth;
+    for (int d = outer; match && d < updates->rank; d++)
+        match = updates->dims[d] == shape->dims[depth + d - outer];
+    return match;
+}
+
+static bool check_scatter_nd(const struct tensor *indices, const struct tensor *updates,
+                             const struct shape *shape, struct error *err)
+{
+    const struct shape *rows = &indices->shape, *given = &updates->shape;
     char a[SHAPE_TEXT_BYTES], b[SHAPE_TEXT_BYTES];
-    expected.rank--;
-    if (!kernel_append_dims(&expected, shape, plan->depth, err))
-        return false;
-    return shape_equal(&expected, &updates->shape) ||
-           fail(err, INVALID, "updates must have shape %s, got %s",
-                shape_text(&expected, a, sizeof(a)), shape_text(&updates->shape, b, sizeof(b)));
+    int outer = rows->rank - 1;
+    shape_text(given, b, sizeof(b));
+    if (!outer_match(rows, given))
+        return fail(err, INVALID,
+                    "Dimensions [0,%d) of indices[shape=%s] must match dimensions [0,%d) of "
+                    "updates[shape=%s]",
+                    outer, shape_text(rows, a, sizeof(a)), outer, b);
+    return inner_match(rows, given, shape) ||
+           fail(err, INVALID,
+                "Dimensions [%lld,%d) of input[shape=%s] must match dimensions [%d,%d) of "
+                "updates[shape=%s]",
+                (long long)rows->dims[outer], shape->rank, shape_text(shape, a, sizeof(a)),
+                outer, given->rank, b);
+}
+
+static bool check_tensor_scatter(const struct tensor *indices, const struct tensor *updates,
+                                 const struct shape *shape, struct error *err)
+{
+    const struct shape *rows = &indices->shape, *given = &updates->shape;
+    char a[SHAPE_TEXT_BYTES], b[SHAPE_TEXT_BYTES];
+    shape_text(given, b, sizeof(b));
+    if (!outer_match(rows, given))
+        return fail(err, INVALID,
+                    "Outer dimensions of indices and update must match. Indices shape: %s, "
+                    "updates shape:%s",
+                    shape_text(rows, a, sizeof(a)), b);
+    int64_t inner = shape->rank - rows->dims[rows->rank - 1];
+    shape_text(shape, a, sizeof(a));
+    if (given->rank - (rows->rank - 1) != inner)
+        return fail(err, INVALID,
+                    "Inner dimensions of output shape must match inner dimensions of updates "
+                    "shape. Output: %s updates: %s",
+                    a, b);
+    return inner_match(rows, given, shape) ||
+           fail(err, INVALID,
+                "The inner %lld dimensions of output.shape=%s must match the inner %lld "
+                "dimensions of updates.shape=%s",
+                (long long)inner, a, (long long)inner, b);
+}
+
+/* The elements of a shape are read whatever its own shape, and that is looked at last. */
+static bool scatter_nd_shape(const struct kernel_call *call, struct shape *shape,
+                             struct error *err)
+{
+    const struct tensor *in = kernel_in(call, 2);
+    const struct tensor *indices = kernel_in(call, 0), *updates = kernel_in(call, 1);
+    return kernel_shape_of(in, shape, err) && check_ranks(indices, updates, in->count, err) &&
+           check_scatter_nd(indices, updates, shape, err) &&
+           (in->shape.rank == 1 || fail(err, INVALID, "Shape must be a vector")) &&
+           kernel_nd_check(indices, updates, shape, err);
 }
 
 static bool scatter_nd_run(struct kernel_call *call, struct error *err)
@@ -269,14 +360,10 @@ static bool scatter_nd_run(struct kernel_call *call, struct error *err)
     const struct tensor *indices = kernel_in(call, 0), *updates = kernel_in(call, 1);
     struct shape shape;
     struct nd plan;
-    if (kernel_in(call, 2)->shape.rank != 1)
-        return fail(err, INVALID, "Shape must be a vector");
-    if (!kernel_shape_in(call, 2, &shape, err) || !nd_plan(call, indices, &shape, &plan, err))
+    int64_t bad = -1;
+    if (!scatter_nd_shape(call, &shape, err))
         return false;
-    if (shape_count(&shape) == 0 && (indices->count > 0 || updates->count > 0))
-        return fail(err, INVALID, "Indices and updates specified for empty output");
-    if (!check_updates(indices, updates, &shape, &plan, err))
-        return false;
+    nd_plan(call, indices, &shape, &plan);
     struct tensor *out = kernel_output(call, 0, &shape, err);
     if (!out)
         return false;
@@ -286,9 +373,9 @@ static bool scatter_nd_run(struct kernel_call *call, struct error *err)
         if (place >= 0)
             add_elements(out, place * plan.inner, updates, i * plan.inner, plan.inner);
         else if (!plan.ignore)
-            return bad_index(indices, &plan, i, &shape, err);
+            bad = i;
     }
-    return true;
+    return bad < 0 || kernel_nd_bad(indices, bad, plan.depth, &shape, err);
 }
 
 /* --- a tensor with slices changed --- */
@@ -326,27 +413,30 @@ static bool tensor_scatter(struct kernel_call *call, enum change change, struct 
     const struct tensor *in = kernel_in(call, 0), *indices = kernel_in(call, 1);
     const struct tensor *updates = kernel_in(call, 2);
     struct nd plan;
-    if (in->shape.rank < 1)
-        return fail(err, INVALID, "Tensor must be at least 1-D");
-    if (!nd_plan(call, indices, &in->shape, &plan, err) ||
-        !check_updates(indices, updates, &in->shape, &plan, err))
+    int64_t bad = -1;
+    bool aliasing = strcmp(call->node->op->name, "ScatterNdNonAliasingAdd") != 0;
+    if (aliasing && (!check_ranks(indices, updates, in->count, err) ||
+                     !check_tensor_scatter(indices, updates, &in->shape, err)))
         return false;
+    if (!kernel_nd_check(indices, updates, &in->shape, err))
+        return false;
+    nd_plan(call, indices, &in->shape, &plan);
     struct tensor *out = kernel_output(call, 0, &in->shape, err);
     if (!out)
         return false;
     kernel_copy(out, 0, in, 0, in->count);
     for (int64_t i = 0; i < plan.count; i++) {
         int64_t place = nd_place(&plan, indices, &in->shape, i);
-        if (place < 0 && !plan.ignore)
-            return bad_index(indices, &plan, i, &in->shape, err);
-        if (place < 0)
+        if (place < 0) {
+            bad = plan.ignore ? bad : i;
             continue;
+        }
         if (change == UPDATE)
             kernel_copy(out, place * plan.inner, updates, i * plan.inner, plan.inner);
         for (int64_t k = 0; change != UPDATE && k < plan.inner; k++)
             change_element(change, out, place * plan.inner + k, updates, i * plan.inner + k);
     }
-    return true;
+    return bad < 0 || kernel_nd_bad(indices, bad, plan.depth, &in->shape, err);
 }
 
 static bool tensor_scatter_update_run(struct kernel_call *call, struct error *err)

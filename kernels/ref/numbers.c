@@ -262,12 +262,30 @@ bool kernel_axis_at(int64_t value, int rank, int *axis, struct error *err)
     return true;
 }
 
+bool kernel_same_shape(const struct kernel_call *call, int first, int second, struct error *err)
+{
+    const struct shape *one = &kernel_in(call, first)->shape;
+    const struct shape *other = &kernel_in(call, second)->shape;
+    char a[SHAPE_TEXT_BYTES], b[SHAPE_TEXT_BYTES];
+    return shape_equal(one, other) ||
+           fail(err, INVALID,
+                "Inputs to operation %s of type %s must have the same size and shape.  Input "
+                "%d: %s != input %d: %s",
+                call->node->name, call->node->op->name, first, shape_text(one, a, sizeof(a)),
+                second, shape_text(other, b, sizeof(b)));
+}
+
 bool kernel_shape_in(const struct kernel_call *call, int input, struct shape *shape,
                      struct error *err)
 {
     const struct tensor *tensor = kernel_in(call, input);
     if (tensor->shape.rank > 1)
         return fail(err, INVALID, "a shape must be a vector, got rank %d", tensor->shape.rank);
+    return kernel_shape_of(tensor, shape, err);
+}
+
+bool kernel_shape_of(const struct tensor *tensor, struct shape *shape, struct error *err)
+{
     if (tensor->count > LIMIT_TENSOR_RANK)
         return fail(err, INVALID, "a shape of %lld dimensions, at most %d",
                     (long long)tensor->count, LIMIT_TENSOR_RANK);

@@ -80,6 +80,14 @@ bool kernel_axis(const struct kernel_call *call, int input, int rank, int *axis,
                  struct error *err) CHECKED;
 bool kernel_axis_at(int64_t value, int rank, int *axis, struct error *err) CHECKED;
 
+/* Whether two inputs have one shape; fails with INVALID. */
+bool kernel_same_shape(const struct kernel_call *call, int first, int second,
+                       struct error *err) CHECKED;
+
 /* The elements of a vector input as a shape; fails with INVALID on negative or too many. */
 bool kernel_shape_in(const struct kernel_call *call, int input, struct shape *shape,
+                     struct error *err) CHECKED;
+
+/* The same of a tensor, whatever its own shape. */
+bool kernel_shape_of(const struct tensor *tensor, struct shape *shape,
                      struct error *err) CHECKED;

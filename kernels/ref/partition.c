@@ -1,7 +1,7 @@
 /* partition.c - rows dealt out by number and put together again; dense tensors from sparse
  * ones. */
 
-#include "kernels/ref/numbers.h"
+#include "kernels/ref/nd.h"
 
 /* Whether `shape` begins with the dimensions of `prefix`. */
 static bool begins_with(const struct shape *shape, const struct shape *prefix)
@@ -15,7 +15,7 @@ static bool dynamic_partition_run(struct kernel_call *call, struct error *err)
 {
     const struct tensor *data = kernel_in(call, 0), *partitions = kernel_in(call, 1);
     int count = call->node->outputs_count, depth = partitions->shape.rank;
-    char a[SHAPE_TEXT_BYTES], b[SHAPE_TEXT_BYTES];
+    char a[SHAPE_TEXT_BYTES], b[SHAPE_TEXT_BYTES], place[ROW_TEXT_BYTES];
     if (!begins_with(&data->shape, &partitions->shape))
         return fail(err, INVALID,
                     "data.shape must start with partitions.shape, got data.shape = %s, "
@@ -25,7 +25,8 @@ static bool dynamic_partition_run(struct kernel_call *call, struct error *err)
     for (int64_t i = 0; i < partitions->count; i++) {
         int64_t part = tensor_integer(partitions, i);
         if (part < 0 || part >= count)
-            return fail(err, INVALID, "partitions[%lld] = %lld is not in [0, %d)", (long long)i,
+            return fail(err, INVALID, "partitions%s = %lld is not in [0, %d)",
+                        kernel_place_text(&partitions->shape, i, place, sizeof(place)),
                         (long long)part, count);
     }
     int64_t inner = kernel_span(&data->shape, depth, data->shape.rank);
@@ -60,17 +61,27 @@ static bool dynamic_stitch_run(struct kernel_call *call, struct error *err)
     int count = call->in_count / 2;
     int64_t rows = 0;
     struct shape row = {0};
+    const struct tensor *first = kernel_in(call, 0);
+    char a[SHAPE_TEXT_BYTES], b[SHAPE_TEXT_BYTES], c[SHAPE_TEXT_BYTES], d[SHAPE_TEXT_BYTES];
     for (int i = 0; i < count; i++) {
         const struct tensor *indices = kernel_in(call, i), *data = kernel_in(call, count + i);
+        shape_text(&data->shape, b, sizeof(b));
         if (!begins_with(&data->shape, &indices->shape))
-            return fail(err, INVALID, "data[%d].shape does not start with indices[%d].shape", i,
-                        i);
+            return fail(err, INVALID,
+                        "data[%d].shape = %s does not start with indices[%d].shape = %s", i, b,
+                        i, shape_text(&indices->shape, a, sizeof(a)));
         struct shape own = row_shape(indices, data);
         if (i == 0)
             row = own;
         if (!shape_equal(&own, &row))
-            return fail(err, INVALID, "Need data[0].shape[%d:] = data[%d].shape[%d:]",
-                        kernel_in(call, 0)->shape.rank, i, indices->shape.rank);
+            return fail(err, INVALID,
+                        "Need data[0].shape[%d:] = data[%d].shape[%d:], got data[0].shape = "
+                        "%s, data[%d].shape = %s, indices[0].shape = %s, indices[%d].shape = "
+                        "%s",
+                        first->shape.rank, i, indices->shape.rank,
+                        shape_text(&kernel_in(call, count)->shape, a, sizeof(a)), i, b,
+                        shape_text(&first->shape, c, sizeof(c)), i,
+                        shape_text(&indices->shape, d, sizeof(d)));
         for (int64_t k = 0; k < indices->count; k++) {
             int64_t index = tensor_integer(indices, k);
             if (index < 0)

@@ -8,6 +8,7 @@
  */
 
 #include "base/alloc.h"
+#include "kernels/ref/nd.h"
 #include "kernels/ref/update.h"
 #include "runtime/resource.h"
 
@@ -143,17 +144,10 @@ static int64_t slice_of(const struct tensor *indices, const struct shape *shape,
 static bool bad_index(const struct tensor *indices, int64_t i, const struct shape *shape,
                       struct error *err)
 {
-    return fail(err, INVALID, "indices[%lld] = %lld is not in [0, %lld)", (long long)i,
+    char place[ROW_TEXT_BYTES];
+    return fail(err, INVALID, "indices%s = %lld is not in [0, %lld)",
+                kernel_place_text(&indices->shape, i, place, sizeof(place)),
                 (long long)tensor_integer(indices, i), (long long)shape->dims[0]);
-}
-
-static bool bad_indices(const struct tensor *indices, int64_t i, int depth,
-                        const struct shape *shape, struct error *err)
-{
-    char row[ROW_TEXT_BYTES], text[SHAPE_TEXT_BYTES];
-    return fail(err, INVALID, "indices[%lld] = %s does not index into shape %s", (long long)i,
-                kernel_row_text(indices, i, depth, ", ", row, sizeof(row)),
-                shape_text(shape, text, sizeof(text)));
 }
 
 /* How many slices are named, and by how many coordinates each. */
@@ -164,32 +158,14 @@ struct names {
 
 /* Coordinates are in the last dimension of the indices; a vector holds one each. */
 static bool read_nd(const struct tensor *indices, const struct tensor *updates,
-                    const struct shape *shape, struct names *names, struct shape *outer,
-                    struct error *err)
+                    const struct shape *shape, struct names *names, struct error *err)
 {
-    char text[SHAPE_TEXT_BYTES];
-    *outer = indices->shape;
-    if (outer->rank < 1)
-        return fail(err, INVALID, "indices must be at least a vector");
-    int64_t depth = outer->rank > 1 ? outer->dims[--outer->rank] : 1;
-    if (depth > shape->rank)
-        return fail(err, INVALID,
-                    "The innermost dimension of indices must be <= rank of the variable; saw: "
-                    "%lld vs. %d",
-                    (long long)depth, shape->rank);
-    bool empty = shape_count(shape) == 0;
-    if ((indices->count > 0 || updates->count > 0) &&
-        (empty || !indices->count || !updates->count))
-        return fail(err, INVALID,
-                    "Indices and updates specified for empty output.  indices shape: %s",
-                    shape_text(&indices->shape, text, sizeof(text)));
-    if (depth < 1 && !empty)
-        return fail(err, INVALID,
-                    "Only indices.shape[-1] values between 1 and 5 are currently supported.  "
-                    "Requested rank: %lld",
-                    (long long)depth);
-    names->depth = (int)depth;
-    names->count = empty ? 0 : kernel_span(outer, 0, outer->rank);
+    int rank = indices->shape.rank;
+    if (!kernel_nd_check(indices, updates, shape, err))
+        return false;
+    names->depth = rank > 1 ? (int)indices->shape.dims[rank - 1] : 1;
+    names->count =
+        shape_count(shape) ? kernel_span(&indices->shape, 0, rank > 1 ? rank - 1 : 1) : 0;
     return true;
 }
 
@@ -204,26 +180,35 @@ static bool check_divisors(const struct prepared *prepared, const struct tensor 
     return true;
 }
 
+/* Rows by one number each; a scalar goes to all of them. */
+static bool check_rows(const struct kernel_call *call, const struct shape *shape,
+                       struct error *err)
+{
+    const struct tensor *indices = kernel_in(call, 1), *updates = kernel_in(call, 2);
+    char a[SHAPE_TEXT_BYTES], b[SHAPE_TEXT_BYTES], c[SHAPE_TEXT_BYTES];
+    struct shape expected = indices->shape;
+    shape_text(shape, a, sizeof(a));
+    if (shape->rank < 1)
+        return fail(err, INVALID, "params must be at least 1-D, got shape %s", a);
+    if (!kernel_append_dims(&expected, shape, 1, err))
+        return false;
+    bool nothing = !kernel_is_ref(call) && indices->count == 0;
+    return updates->shape.rank == 0 || nothing || shape_equal(&expected, &updates->shape) ||
+           fail(err, INVALID,
+                "Must have updates.shape = indices.shape + params.shape[1:] or updates.shape = "
+                "[], got updates.shape %s, indices.shape %s, params.shape %s",
+                shape_text(&updates->shape, b, sizeof(b)),
+                shape_text(&indices->shape, c, sizeof(c)), a);
+}
+
 static bool check(const struct kernel_call *call, const struct prepared *prepared,
                   const struct shape *shape, struct names *names, struct error *err)
 {
     const struct tensor *indices = kernel_in(call, 1), *updates = kernel_in(call, 2);
-    char a[SHAPE_TEXT_BYTES], b[SHAPE_TEXT_BYTES];
-    struct shape expected = indices->shape;
     *names = (struct names){.count = indices->count, .depth = 1};
-    if (shape->rank < 1)
-        return fail(err, INVALID, "params must be at least 1-D, got shape %s",
-                    shape_text(shape, a, sizeof(a)));
-    if (prepared->nd && !read_nd(indices, updates, shape, names, &expected, err))
+    if (!(prepared->nd ? read_nd(indices, updates, shape, names, err)
+                       : check_rows(call, shape, err)))
         return false;
-    if (!kernel_append_dims(&expected, shape, names->depth, err))
-        return false;
-    bool scalar = !prepared->nd && updates->shape.rank == 0;
-    bool nothing = !prepared->nd && !kernel_is_ref(call) && indices->count == 0;
-    if (!scalar && !nothing && !shape_equal(&expected, &updates->shape))
-        return fail(err, INVALID, "Must have updates.shape %s, got %s",
-                    shape_text(&expected, a, sizeof(a)),
-                    shape_text(&updates->shape, b, sizeof(b)));
     return check_divisors(prepared, updates, err);
 }
 
@@ -248,10 +233,10 @@ static bool scatter_locked(struct kernel_call *call, struct variable *variable,
                    scalar ? 0 : 1, inner, prepared->how);
         else if (!prepared->nd)
             return bad_index(indices, i, shape, err);
-        else if (bad < 0)
+        else
             bad = i;
     }
-    return bad < 0 || prepared->ignore || bad_indices(indices, bad, names.depth, shape, err);
+    return bad < 0 || prepared->ignore || kernel_nd_bad(indices, bad, names.depth, shape, err);
 }
 
 static bool scatter_run(struct kernel_call *call, struct error *err)

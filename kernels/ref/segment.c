@@ -104,20 +104,27 @@ static bool unsorted_segment_sum_run(struct kernel_call *call, struct error *err
 
 /* --- rows picked by index first --- */
 
-static bool check_picks(const struct tensor *indices, const struct tensor *ids, int64_t rows,
-                        struct error *err)
+/* How many segments there are: input 3, or one more than the last number. */
+static bool read_segments(const struct kernel_call *call, int64_t *segments, struct error *err)
 {
-    if (indices->shape.rank != 1 || ids->shape.rank != 1)
-        return fail(err, INVALID, "indices and segment_ids should be vectors.");
-    if (indices->count != ids->count)
-        return fail(err, INVALID, "segment_ids and indices should have same size.");
-    for (int64_t i = 0; i < indices->count; i++) {
-        int64_t index = tensor_integer(indices, i);
-        if (index < 0 || index >= rows)
-            return fail(err, INVALID, "Bad: indices[%lld] == %lld out of range [0, %lld)",
-                        (long long)i, (long long)index, (long long)rows);
-    }
-    return true;
+    const struct tensor *data = kernel_in(call, 0), *indices = kernel_in(call, 1);
+    const struct tensor *ids = kernel_in(call, 2);
+    const struct tensor *given = call->in_count > 3 ? kernel_in(call, 3) : NULL;
+    char text[SHAPE_TEXT_BYTES];
+    if (given && given->shape.rank != 0)
+        return fail(err, INVALID, "num_segments should be a scalar, not shape %s",
+                    shape_text(&given->shape, text, sizeof(text)));
+    if (given && tensor_integer(given, 0) < 0)
+        return fail(err, INVALID, "segment ids must be >= 0");
+    if (!kernel_segment_picks(indices, ids, err))
+        return false;
+    if (data->shape.rank < 1)
+        return fail(err, INVALID, "Shape must be at least rank 1");
+    if (!given)
+        return kernel_segment_count(ids, segments, err);
+    *segments = tensor_integer(given, 0);
+    return ids->count == 0 || tensor_integer(ids, ids->count - 1) < *segments ||
+           fail(err, INVALID, "segment ids must be < num_segments");
 }
 
 static bool sparse_segment(struct kernel_call *call, enum kind kind, struct error *err)
@@ -125,19 +132,9 @@ static bool sparse_segment(struct kernel_call *call, enum kind kind, struct erro
     const struct tensor *data = kernel_in(call, 0), *indices = kernel_in(call, 1);
     const struct tensor *ids = kernel_in(call, 2);
     int64_t segments = 0;
-    if (data->shape.rank < 1)
-        return fail(err, INVALID, "input must be at least rank 1");
-    if (!check_picks(indices, ids, data->shape.dims[0], err) ||
-        !kernel_segment_sorted(ids, &segments, err))
+    if (!read_segments(call, &segments, err) ||
+        !kernel_segment_sorted(ids, segments, indices, data->shape.dims[0], err))
         return false;
-    if (call->in_count > 3) {
-        int64_t given = 0;
-        if (!kernel_scalar(call, 3, "num_segments", &given, err))
-            return false;
-        if (given < segments)
-            return fail(err, INVALID, "segment ids must be < num_segments");
-        segments = given;
-    }
     struct shape shape = data->shape;
     shape.dims[0] = segments;
     struct tensor *out = kernel_output(call, 0, &shape, err);
@@ -161,19 +158,13 @@ static bool sparse_segment_grad(struct kernel_call *call, enum kind kind, struct
     const struct tensor *grad = kernel_in(call, 0), *indices = kernel_in(call, 1);
     const struct tensor *ids = kernel_in(call, 2);
     int64_t rows;
-    if (!kernel_scalar(call, 3, "output_dim0", &rows, err))
+    if (!kernel_segment_picks(indices, ids, err) ||
+        !kernel_segment_size(call, "output_dim0", &rows, err))
         return false;
-    if (grad->shape.rank < 1 || rows < 0)
-        return fail(err, INVALID,
-                    "the gradient must be at least rank 1, output_dim0 not negative");
-    if (!check_picks(indices, ids, rows, err))
+    if (grad->shape.rank < 1)
+        return fail(err, INVALID, "Index must be less than 0, got 0");
+    if (!kernel_segment_grad(ids, grad->shape.dims[0], indices, rows, err))
         return false;
-    for (int64_t i = 0; i < ids->count; i++) {
-        int64_t id = tensor_integer(ids, i);
-        if (id < 0 || id >= grad->shape.dims[0])
-            return fail(err, INVALID, "Segment id %lld out of range [0, %lld).", (long long)id,
-                        (long long)grad->shape.dims[0]);
-    }
     struct shape shape = grad->shape;
     shape.dims[0] = rows;
     struct tensor *out = kernel_output(call, 0, &shape, err);

@@ -184,7 +184,7 @@ static bool list_diff_run(struct kernel_call *call, struct error *err)
 {
     const struct tensor *x = kernel_in(call, 0), *y = kernel_in(call, 1);
     if (x->shape.rank != 1 || y->shape.rank != 1)
-        return fail(err, INVALID, "x and y should be 1D vectors.");
+        return fail(err, INVALID, "%s should be a 1D vector.", x->shape.rank != 1 ? "x" : "y");
     int64_t *kept = kernel_scratch(call, (size_t)x->count * sizeof(*kept) + 1, err);
     struct table table;
     if (!kept || !table_init(&table, call, y, &single, y->count, err))
@@ -261,16 +261,21 @@ static bool top_k_run(struct kernel_call *call, struct error *err)
 {
     const struct tensor *in = kernel_in(call, 0);
     int rank = in->shape.rank;
-    int64_t k;
-    if (call->in_count < 2)
-        k = node_attr_int(call->node, "k", 0);
-    else if (!kernel_scalar(call, 1, "k", &k, err))
-        return false;
+    char text[SHAPE_TEXT_BYTES];
+    int64_t k = node_attr_int(call->node, "k", 0);
+    if (call->in_count > 1) {
+        if (kernel_in(call, 1)->shape.rank != 0)
+            return fail(err, INVALID, "k must be scalar, got shape %s",
+                        shape_text(&kernel_in(call, 1)->shape, text, sizeof(text)));
+        k = tensor_integer(kernel_in(call, 1), 0);
+    }
     if (k < 0)
         return fail(err, INVALID, "Need k >= 0, got %lld", (long long)k);
-    if (rank < 1 || in->shape.dims[rank - 1] < k)
+    if (rank < 1)
+        return fail(err, INVALID, "input must be >= 1-D, got shape []");
+    if (in->shape.dims[rank - 1] < k)
         return fail(err, INVALID, "input must have at least k columns. Had %lld, needed %lld",
-                    (long long)(rank ? in->shape.dims[rank - 1] : 0), (long long)k);
+                    (long long)in->shape.dims[rank - 1], (long long)k);
     int64_t columns = in->shape.dims[rank - 1];
     struct shape shape = in->shape;
     shape.dims[rank - 1] = k;
@@ -311,6 +316,7 @@ static bool in_top_k_run(struct kernel_call *call, struct error *err)
 {
     const struct tensor *scores = kernel_in(call, 0), *targets = kernel_in(call, 1);
     int64_t k = node_attr_int(call->node, "k", 0);
+    char text[SHAPE_TEXT_BYTES];
     if (scores->shape.rank != 2)
         return fail(err, INVALID, "predictions must be 2-dimensional");
     if (targets->shape.rank != 1)
@@ -320,8 +326,12 @@ static bool in_top_k_run(struct kernel_call *call, struct error *err)
                     "First dimension of predictions %lld must match length of "
                     "targets %lld",
                     (long long)scores->shape.dims[0], (long long)targets->count);
-    if (call->in_count > 2 && !kernel_scalar(call, 2, "k", &k, err))
-        return false;
+    if (call->in_count > 2) {
+        if (kernel_in(call, 2)->shape.rank != 0)
+            return fail(err, INVALID, "k must be 0-D, got shape %s",
+                        shape_text(&kernel_in(call, 2)->shape, text, sizeof(text)));
+        k = tensor_integer(kernel_in(call, 2), 0);
+    }
     struct tensor *out = kernel_output(call, 0, &targets->shape, err);
     if (!out)
         return false;

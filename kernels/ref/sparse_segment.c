@@ -3,7 +3,7 @@
  * the rows that they touch.
  */
 
-#include "kernels/ref/numbers.h"
+#include "kernels/ref/segment.h"
 #include "kernels/ref/sums.h"
 
 #include <math.h>
@@ -17,30 +17,13 @@ static double share(enum kind kind, int64_t count)
                                      : 1 / sqrt((double)count);
 }
 
-static bool check(const struct tensor *indices, const struct tensor *ids, struct error *err)
-{
-    if (indices->shape.rank != 1)
-        return fail(err, INVALID, "indices should be a vector.");
-    if (ids->shape.rank != 1)
-        return fail(err, INVALID, "segment_ids should be a vector.");
-    return indices->count == ids->count ||
-           fail(err, INVALID, "segment_ids and indices should have same size.");
-}
-
 /* How many of the ids are each of 0 ... segments - 1. */
 static int64_t *count_ids(struct kernel_call *call, const struct tensor *ids, int64_t segments,
                           struct error *err)
 {
     int64_t *counts = kernel_zeros(call, segments, sizeof(*counts), err);
-    if (!counts)
-        return NULL;
-    for (int64_t i = 0; i < ids->count; i++) {
-        int64_t id = tensor_integer(ids, i);
-        if (id < 0 || id >= segments)
-            return fail_null(err, INVALID, "Segment id %lld out of range [0, %lld)",
-                             (long long)id, (long long)segments);
-        counts[id]++;
-    }
+    for (int64_t i = 0; counts && i < ids->count; i++)
+        counts[tensor_integer(ids, i)]++;
     return counts;
 }
 
@@ -84,10 +67,13 @@ static bool backward(struct kernel_call *call, enum kind kind, struct error *err
     const struct tensor *grad = kernel_in(call, 0), *indices = kernel_in(call, 1);
     const struct tensor *ids = kernel_in(call, 2);
     int64_t rows;
-    if (!kernel_scalar(call, 3, "dense_output_dim0", &rows, err) || !check(indices, ids, err))
+    if (!kernel_segment_picks(indices, ids, err) ||
+        !kernel_segment_size(call, "dense_output_dim0", &rows, err))
         return false;
     if (grad->shape.rank < 1)
-        return fail(err, INVALID, "grad must be at least rank 1");
+        return fail(err, INVALID, "Index must be less than 0, got 0");
+    if (!kernel_segment_grad(ids, grad->shape.dims[0], indices, rows, err))
+        return false;
     int64_t count = indices->count, unique = 0;
     int64_t *counts = count_ids(call, ids, grad->shape.dims[0], err);
     struct pick *picks =
@@ -95,12 +81,8 @@ static bool backward(struct kernel_call *call, enum kind kind, struct error *err
     int64_t *map = picks ? kernel_scratch(call, (size_t)count * sizeof(*map) + 1, err) : NULL;
     if (!map)
         return false;
-    for (int64_t i = 0; i < count; i++) {
+    for (int64_t i = 0; i < count; i++)
         picks[i] = (struct pick){tensor_integer(indices, i), i};
-        if (picks[i].row < 0 || picks[i].row >= rows)
-            return fail(err, INVALID, "Index %lld out of range [0, %lld).",
-                        (long long)picks[i].row, (long long)rows);
-    }
     qsort(picks, (size_t)count, sizeof(*picks), by_row);
     for (int64_t i = 0; i < count; i++) {
         unique += i == 0 || picks[i].row != picks[i - 1].row;

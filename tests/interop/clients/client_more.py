@@ -94,7 +94,7 @@ def devices_of_feeds_are_refused(c):
 def words_of_errors(c):
     f = tf1.placeholder(tf.float32)
     g, i = tf1.placeholder(tf.float32), tf1.placeholder(tf.int32)
-    l = tf1.placeholder(tf.int64)
+    l, l2 = tf1.placeholder(tf.int64), tf1.placeholder(tf.int32)
     two = np.ones([2, 3], np.float32)
     v = variable("v", [3], resource=False)
     cases = [
@@ -103,6 +103,15 @@ def words_of_errors(c):
         (tf.unstack(f, num=3)[0], {f: two}, "Input shape axis 0 must equal 3, got shape [2,3]"),
         (tf.gather_nd(f, i, name="nd"), {f: two, i: [[0, 5]]}, "indices[0] = [0, 5] does not index into param shape [2,3], node name: nd"),
         (tf.scatter_nd(i, f, [3]), {i: [[5]], f: [1]}, "indices[0] = [5] does not index into shape [3]"),
+        (tf.scatter_nd(i, f, [3]), {i: [[0], [1]], f: [1]}, "Dimensions [0,1) of indices[shape=[2,1]] must match dimensions [0,1) of updates[shape=[1]]"),
+        (tf.tensor_scatter_nd_add(g, i, f), {i: [[0]], f: [1], g: two}, "Inner dimensions of output shape must match inner dimensions of updates shape. Output: [2,3] updates: [1]"),
+        (tf.tensor_scatter_nd_add(g, i, f), {i: [[[0], [7]]], f: two[None], g: two}, "indices[0,1] = [7] does not index into shape [2,3]"),
+        (tf.gather(f, i), {f: two, i: [[0, 5]]}, "indices[0,1] = 5 is not in [0, 2)"),
+        (tf.gather(two, [0], axis=i), {i: 7}, "Shape must be at least rank 8 but is rank 2"),
+        (tf1.setdiff1d(i, l2)[0], {i: [[1]], l2: [1]}, "x should be a 1D vector."),
+        (tf.math.segment_sum(f, i), {f: two, i: [-1, 1]}, "Segment id -1 out of range [0, 2), possibly because 'segment_ids' input is not sorted."),
+        (tf.math.unsorted_segment_sum(f, i, 2), {f: two, i: [1]}, "data.shape = [2,3] does not start with segment_ids.shape = [1]"),
+        (tf.sparse.segment_sum(f, i, [0, 0]), {f: two, i: [0, 9]}, "Bad: indices[1] == 9 out of range [0, 2)"),
         (tf.fill(i, 1.0), {i: [-1]}, "Dimension -1 must be >= 0"),
         (tf1.sparse_to_dense(l, [3], 1.0), {l: [[5]]}, "indices[0] = [5] is out of bounds: need 0 <= index < [3]"),
         (tf1.sparse_to_dense(l, [3], 1.0), {l: [[2], [1]]}, "indices[1] = [1] is out of order. Many sparse ops require sorted indices."),
