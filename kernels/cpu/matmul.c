@@ -2,13 +2,12 @@
  * matmul.c - MatMul, and with bias, Relu or a step of gradient descent at its end, in float.
  */
 
-#include "kernels/cpu/matmul.h"
-
 #include "base/alloc.h"
 #include "base/error.h"
 #include "kernels/cpu/gemm.h"
 #include "kernels/cpu/update.h"
 #include "kernels/list.h"
+#include "kernels/ref/mat_mul.h"
 #include "runtime/attr.h"
 #include "runtime/resource.h"
 
@@ -41,23 +40,6 @@ static bool fused_accepts(const struct node *node)
     return !strcmp(fused->strings[0].data, "BiasAdd") &&
            (fused->count == 1 || !strcmp(fused->strings[1].data, "Relu")) &&
            node->inputs_count == 3;
-}
-
-bool matmul_check_shapes(bool transpose_a, bool transpose_b, const struct tensor *a,
-                         const struct tensor *b, struct error *err)
-{
-    char a_text[SHAPE_TEXT_BYTES], b_text[SHAPE_TEXT_BYTES];
-    if (a->shape.rank != 2)
-        return fail(err, INVALID, "In[0] is not a matrix. Instead it has shape %s",
-                    shape_text(&a->shape, a_text, sizeof(a_text)));
-    if (b->shape.rank != 2)
-        return fail(err, INVALID, "In[1] is not a matrix. Instead it has shape %s",
-                    shape_text(&b->shape, b_text, sizeof(b_text)));
-    if (a->shape.dims[!transpose_a] != b->shape.dims[transpose_b])
-        return fail(err, INVALID, "Matrix size-incompatible: In[0]: %s, In[1]: %s",
-                    shape_text(&a->shape, a_text, sizeof(a_text)),
-                    shape_text(&b->shape, b_text, sizeof(b_text)));
-    return true;
 }
 
 static bool check_bias(const struct matmul *m, const struct tensor *b,
@@ -107,7 +89,7 @@ static bool matmul_run(struct kernel_call *call, struct error *err)
     const struct matmul *m = call->state;
     const struct tensor *a = kernel_in(call, 0);
     const struct tensor *b = kernel_in(call, 1);
-    if (!matmul_check_shapes(m->transpose_a, m->transpose_b, a, b, err) ||
+    if (!kernel_mat_mul_check(m->transpose_a, m->transpose_b, &a->shape, &b->shape, err) ||
         (m->bias && !check_bias(m, b, kernel_in(call, 2), err)))
         return false;
     struct shape shape = SHAPE(a->shape.dims[m->transpose_a], b->shape.dims[!m->transpose_b]);
@@ -126,7 +108,7 @@ static bool descent_run(struct kernel_call *call, struct error *err)
     if (alpha->shape.rank != 0)
         return fail(err, INVALID, "alpha is not a scalar: %s",
                     shape_text(&alpha->shape, is, sizeof(is)));
-    if (!matmul_check_shapes(m->transpose_a, m->transpose_b, a, b, err))
+    if (!kernel_mat_mul_check(m->transpose_a, m->transpose_b, &a->shape, &b->shape, err))
         return false;
     /* What the product will be: its shape, for the check against the variable's. */
     const struct tensor delta = {

@@ -5,7 +5,6 @@
 #include "base/error.h"
 #include "kernels/cpu/gemm.h"
 #include "kernels/cpu/isa.h"
-#include "kernels/cpu/matmul.h"
 #include "kernels/list.h"
 #include "kernels/ref/mat_mul.h"
 #include "runtime/attr.h"
@@ -80,7 +79,7 @@ static bool mat_mul_run(struct kernel_call *call, struct error *err)
     struct kernel_batches m = {.adj_x = node_attr_bool(call->node, "transpose_a", false),
                                .adj_y = node_attr_bool(call->node, "transpose_b", false),
                                .count = 1};
-    if (!matmul_check_shapes(m.adj_x, m.adj_y, a, b, err))
+    if (!kernel_mat_mul_check(m.adj_x, m.adj_y, &a->shape, &b->shape, err))
         return false;
     m.rows = a->shape.dims[m.adj_x];
     m.inner = a->shape.dims[!m.adj_x];

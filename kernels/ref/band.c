@@ -243,11 +243,12 @@ static bool cholesky_grad_run(struct kernel_call *call, struct error *err)
 {
     const struct tensor *l = kernel_in(call, 0), *dl = kernel_in(call, 1);
     int64_t n = 0, m;
-    if (!kernel_linear_shape(call, 0, true, &n, &m, err) ||
-        !kernel_linear_shape(call, 1, true, &m, &m, err))
+    if (!kernel_linear_sides(call, err) || !kernel_linear_shape(call, 0, false, &n, &m, err))
         return false;
     if (!shape_equal(&l->shape, &dl->shape))
-        return fail(err, INVALID, "Inputs have different shape.");
+        return fail(err, INVALID, "Inputs (L and grad) must have the same shape.");
+    if (n != m)
+        return fail(err, INVALID, "Inputs must be a square matrices.");
     struct tensor *out = kernel_output(call, 0, &l->shape, err);
     double complex *a = out ? kernel_linear_scratch(call, 5 * n * n, err) : NULL;
     if (!a)

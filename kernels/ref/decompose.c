@@ -213,14 +213,10 @@ static void shortest(struct squares *s, bool is_complex)
 static bool squares_init(struct squares *s, struct kernel_call *call, struct error *err)
 {
     int64_t rows = 0, k, large, most;
-    if (!kernel_linear_shape(call, 0, false, &s->m, &s->n, err) ||
+    if (!kernel_linear_sides(call, err) ||
+        !kernel_linear_shape(call, 0, false, &s->m, &s->n, err) ||
         !kernel_linear_shape(call, 1, false, &rows, &s->columns, err))
         return false;
-    struct shape a = kernel_in(call, 0)->shape, b = kernel_in(call, 1)->shape;
-    a.rank -= 2;
-    b.rank -= 2;
-    if (!shape_equal(&a, &b))
-        return fail(err, INVALID, "All input tensors must have the same outer dimensions.");
     if (rows != s->m)
         return fail(err, INVALID, "Input matrix and rhs are incompatible.");
     k = s->m < s->n ? s->m : s->n;
@@ -244,8 +240,10 @@ static bool least_squares_run(struct kernel_call *call, struct error *err)
     struct squares s = {0};
     if (!squares_init(&s, call, err))
         return false;
+    char text[SHAPE_TEXT_BYTES];
     if (l2->shape.rank != 0)
-        return fail(err, INVALID, "l2_regularizer must be scalar, got rank %d", l2->shape.rank);
+        return fail(err, INVALID, "l2_regularizer must be scalar, got shape %s",
+                    shape_text(&l2->shape, text, sizeof(text)));
     if (!(tensor_number(l2, 0) >= 0))
         return fail(err, INVALID, "l2_regularizer must be >= 0.");
     struct tensor *out = output(call, 0, s.n, s.columns, err);

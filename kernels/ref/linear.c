@@ -5,6 +5,7 @@
  */
 
 #include "kernels/ref/linear.h"
+#include "kernels/ref/mat_mul.h"
 
 #include <float.h>
 #include <math.h>
@@ -13,15 +14,12 @@ bool kernel_linear_shape(const struct kernel_call *call, int index, bool square,
                          int64_t *columns, struct error *err)
 {
     const struct shape *shape = &kernel_in(call, index)->shape;
-    char text[SHAPE_TEXT_BYTES];
     if (shape->rank < 2)
         return fail(err, INVALID, "Input tensor %d must have rank >= 2, got %d", index,
                     shape->rank);
     *rows = shape->dims[shape->rank - 2];
     *columns = shape->dims[shape->rank - 1];
-    return !square || *rows == *columns ||
-           fail(err, INVALID, "Input matrix must be square. Its shape is %s",
-                shape_text(shape, text, sizeof(text)));
+    return !square || *rows == *columns || fail(err, INVALID, "Input matrix must be square.");
 }
 
 void kernel_linear_load(const struct tensor *in, int64_t number, int64_t size,
@@ -167,25 +165,58 @@ static bool log_matrix_determinant_run(struct kernel_call *call, struct error *e
     return determinant(call, true, err);
 }
 
-/* The shape of x in a x = b, for a batch of matrices and one of right sides. */
-static bool check_sides(const struct kernel_call *call, int64_t n, int64_t *m, bool broadcast,
+bool kernel_linear_sides(const struct kernel_call *call, struct error *err)
+{
+    const struct shape *a = &kernel_in(call, 0)->shape, *b = &kernel_in(call, 1)->shape;
+    struct shape left = *a, right = *b;
+    if (a->rank < 2)
+        return fail(err, INVALID, "Input tensor 0 must have rank >= 2, got %d", a->rank);
+    if (a->rank != b->rank)
+        return fail(err, INVALID, "All input tensors must have the same rank.");
+    left.rank -= 2;
+    right.rank -= 2;
+    return shape_equal(&left, &right) ||
+           fail(err, INVALID, "All input tensors must have the same outer dimensions.");
+}
+
+/* The shape of x in a x = b (n, m), for a batch of matrices and one of right sides. */
+static bool solve_shape(const struct kernel_call *call, int64_t *n, int64_t *m,
                         struct shape *shape, struct error *err)
 {
     const struct shape *a = &kernel_in(call, 0)->shape, *b = &kernel_in(call, 1)->shape;
-    int64_t rows;
-    if (!kernel_linear_shape(call, 1, false, &rows, m, err))
+    if (!kernel_linear_sides(call, err))
         return false;
-    if (rows != n)
-        return fail(err, INVALID, "Input matrix and rhs are incompatible: %lld rows, not %lld",
-                    (long long)rows, (long long)n);
-    struct shape left = *a, right = *b;
-    left.rank -= 2;
-    right.rank -= 2;
-    if (!broadcast && !shape_equal(&left, &right))
-        return fail(err, INVALID, "All input tensors must have the same outer dimensions.");
-    if (!shape_broadcast(&left, &right, shape, err))
+    *shape = *b;
+    *n = a->dims[a->rank - 2];
+    *m = b->dims[b->rank - 1];
+    if (*n != a->dims[a->rank - 1])
+        return fail(err, INVALID, "First input (lhs) must be a square matrix.");
+    return b->dims[b->rank - 2] == *n ||
+           fail(err, INVALID, "Input matrix and rhs are incompatible.");
+}
+
+/* The same, where the dimensions in front broadcast. */
+static bool triangular_shape(const struct kernel_call *call, int64_t *n, int64_t *m,
+                             struct shape *shape, struct error *err)
+{
+    const struct shape *a = &kernel_in(call, 0)->shape, *b = &kernel_in(call, 1)->shape;
+    char a_text[SHAPE_TEXT_BYTES], b_text[SHAPE_TEXT_BYTES];
+    if (!kernel_batches_broadcast(a, b, shape, err))
         return false;
-    shape->dims[shape->rank++] = n;
+    *n = a->dims[a->rank - 2];
+    *m = b->dims[b->rank - 1];
+    if (*n != a->dims[a->rank - 1])
+        return fail(err, INVALID,
+                    "In[0] matrices in the last dimensions must be square (%lld =/= %lld)",
+                    (long long)a->dims[a->rank - 1], (long long)*n);
+    if (b->dims[b->rank - 2] != *n)
+        return fail(err, INVALID, "In[0] mismatch In[1] shape: %lld vs. %lld: %s %s %d %d",
+                    (long long)*n, (long long)b->dims[b->rank - 2],
+                    shape_text(a, a_text, sizeof(a_text)),
+                    shape_text(b, b_text, sizeof(b_text)),
+                    node_attr_bool(call->node, "lower", true),
+                    node_attr_bool(call->node, "adjoint", false));
+    shape->dims[shape->rank++] = *n;
     shape->dims[shape->rank++] = *m;
     return true;
 }
@@ -215,8 +246,8 @@ static bool solve(struct kernel_call *call, bool triangular, struct error *err)
     const struct tensor *in = kernel_in(call, 0), *rhs = kernel_in(call, 1);
     int64_t n = 0, m = 0;
     struct shape shape;
-    if (!kernel_linear_shape(call, 0, true, &n, &m, err) ||
-        !check_sides(call, n, &m, triangular, &shape, err))
+    if (!(triangular ? triangular_shape(call, &n, &m, &shape, err)
+                     : solve_shape(call, &n, &m, &shape, err)))
         return false;
     struct tensor *out = kernel_output(call, 0, &shape, err);
     double complex *a = out ? kernel_linear_scratch(call, n * (n + m), err) : NULL;

@@ -8,6 +8,9 @@
 bool kernel_linear_shape(const struct kernel_call *call, int index, bool square, int64_t *rows,
                          int64_t *columns, struct error *err) CHECKED;
 
+/* Inputs 0 and 1: matrices in the same dimensions; fails with INVALID. */
+bool kernel_linear_sides(const struct kernel_call *call, struct error *err) CHECKED;
+
 /* Matrix `number` of `size` elements, from a tensor and into one. */
 void kernel_linear_load(const struct tensor *in, int64_t number, int64_t size,
                         double complex *to);

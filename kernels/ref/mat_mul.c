@@ -78,12 +78,40 @@ static struct matrix view(const struct tensor *tensor, int64_t start, bool trans
                            .conjugate = conjugate};
 }
 
-static bool mismatch(const struct kernel_call *call, struct error *err)
+static bool mismatch(const struct shape *a, const struct shape *b, struct error *err)
 {
-    char a[SHAPE_TEXT_BYTES], b[SHAPE_TEXT_BYTES];
+    char a_text[SHAPE_TEXT_BYTES], b_text[SHAPE_TEXT_BYTES];
     return fail(err, INVALID, "Matrix size-incompatible: In[0]: %s, In[1]: %s",
-                shape_text(&kernel_in(call, 0)->shape, a, sizeof(a)),
-                shape_text(&kernel_in(call, 1)->shape, b, sizeof(b)));
+                shape_text(a, a_text, sizeof(a_text)), shape_text(b, b_text, sizeof(b_text)));
+}
+
+static bool ranks_differ(const struct shape *a, const struct shape *b, struct error *err)
+{
+    char a_text[SHAPE_TEXT_BYTES], b_text[SHAPE_TEXT_BYTES];
+    return fail(err, INVALID, "In[0] and In[1] has different ndims: %s vs. %s",
+                shape_text(a, a_text, sizeof(a_text)), shape_text(b, b_text, sizeof(b_text)));
+}
+
+bool kernel_mat_mul_check(bool transpose_a, bool transpose_b, const struct shape *a,
+                          const struct shape *b, struct error *err)
+{
+    if (a->rank != b->rank)
+        return ranks_differ(a, b, err);
+    if (a->rank != 2)
+        return fail(err, INVALID, "In[0] and In[1] ndims must be == 2: %d", a->rank);
+    return a->dims[!transpose_a] == b->dims[transpose_b] || mismatch(a, b, err);
+}
+
+/* SparseMatMul has words of its own. */
+static bool check_sparse(const struct shape *a, const struct shape *b, bool ta, bool tb,
+                         struct error *err)
+{
+    char a_text[SHAPE_TEXT_BYTES], b_text[SHAPE_TEXT_BYTES];
+    if (a->rank != 2 || b->rank != 2)
+        return fail(err, INVALID, "%s is not a matrix", a->rank != 2 ? "a" : "b");
+    return a->dims[!ta] == b->dims[tb] ||
+           fail(err, INVALID, "Matrix size incompatible: a: %s, b: %s",
+                shape_text(a, a_text, sizeof(a_text)), shape_text(b, b_text, sizeof(b_text)));
 }
 
 static bool mat_mul_run(struct kernel_call *call, struct error *err)
@@ -91,11 +119,11 @@ static bool mat_mul_run(struct kernel_call *call, struct error *err)
     const struct tensor *a = kernel_in(call, 0), *b = kernel_in(call, 1);
     bool ta = node_attr_bool(call->node, "transpose_a", false);
     bool tb = node_attr_bool(call->node, "transpose_b", false);
-    if (a->shape.rank != 2 || b->shape.rank != 2)
-        return mismatch(call, err);
+    bool sparse = strcmp(call->node->op->name, "SparseMatMul") == 0;
+    if (!(sparse ? check_sparse(&a->shape, &b->shape, ta, tb, err)
+                 : kernel_mat_mul_check(ta, tb, &a->shape, &b->shape, err)))
+        return false;
     int64_t rows = a->shape.dims[ta], inner = a->shape.dims[!ta], columns = b->shape.dims[!tb];
-    if (inner != b->shape.dims[tb])
-        return mismatch(call, err);
     struct tensor *out = kernel_output(call, 0, &SHAPE(rows, columns), err);
     if (!out)
         return false;
@@ -104,23 +132,55 @@ static bool mat_mul_run(struct kernel_call *call, struct error *err)
     return true;
 }
 
+/* The dimensions in front of the matrices are the same. */
+static bool check_same(const struct shape *x, const struct shape *y, struct error *err)
+{
+    char a[SHAPE_TEXT_BYTES], b[SHAPE_TEXT_BYTES];
+    if (x->rank != y->rank)
+        return ranks_differ(x, y, err);
+    if (x->rank < 2)
+        return fail(err, INVALID, "In[0] and In[1] ndims must be >= 2: %d", x->rank);
+    for (int d = 0; d < x->rank - 2; d++)
+        if (x->dims[d] != y->dims[d])
+            return fail(err, INVALID,
+                        "In[0].dim(%d) and In[1].dim(%d) must be the same: %s vs %s", d, d,
+                        shape_text(x, a, sizeof(a)), shape_text(y, b, sizeof(b)));
+    return true;
+}
+
+bool kernel_batches_broadcast(const struct shape *x, const struct shape *y, struct shape *out,
+                              struct error *err)
+{
+    char a[SHAPE_TEXT_BYTES], b[SHAPE_TEXT_BYTES];
+    struct error differ;
+    struct shape left = *x, right = *y;
+    if (x->rank < 2 || y->rank < 2)
+        return fail(err, INVALID, "In[%d] ndims must be >= 2: %d", x->rank >= 2,
+                    x->rank < 2 ? x->rank : y->rank);
+    left.rank -= 2;
+    right.rank -= 2;
+    return shape_broadcast(&left, &right, out, &differ) ||
+           fail(err, INVALID,
+                "In[0] and In[1] must have compatible batch dimensions: %s vs. %s",
+                shape_text(x, a, sizeof(a)), shape_text(y, b, sizeof(b)));
+}
+
 bool kernel_batches_read(struct kernel_call *call, struct kernel_batches *m, struct error *err)
 {
     const struct shape *x = &kernel_in(call, 0)->shape, *y = &kernel_in(call, 1)->shape;
     *m = (struct kernel_batches){.adj_x = node_attr_bool(call->node, "adj_x", false),
                                  .adj_y = node_attr_bool(call->node, "adj_y", false)};
-    if (x->rank < 2 || y->rank < 2)
-        return mismatch(call, err);
+    if (strcmp(call->node->op->name, "BatchMatMul") == 0 && !check_same(x, y, err))
+        return false;
+    if (!kernel_batches_broadcast(x, y, &m->out, err))
+        return false;
     m->x = *x;
     m->y = *y;
     m->x.rank -= 2;
     m->y.rank -= 2;
     const int64_t *dims_x = x->dims + m->x.rank, *dims_y = y->dims + m->y.rank;
-    bool broadcasts = strcmp(call->node->op->name, "BatchMatMul") != 0;
-    if (dims_x[!m->adj_x] != dims_y[m->adj_y] || (!broadcasts && !shape_equal(&m->x, &m->y)))
-        return mismatch(call, err);
-    if (!shape_broadcast(&m->x, &m->y, &m->out, err))
-        return false;
+    if (dims_x[!m->adj_x] != dims_y[m->adj_y])
+        return mismatch(x, y, err);
     m->rows = dims_x[m->adj_x];
     m->inner = dims_x[!m->adj_x];
     m->columns = dims_y[!m->adj_y];
