@@ -13,6 +13,7 @@
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/list.h"
+#include "kernels/ref/batch_norm.h"
 
 /* Columns that fill the vectors, and elements of a block. */
 enum { COLUMNS_MIN = 32, BLOCK = 4096 };
@@ -138,25 +139,14 @@ static void apply(const struct norm *n)
 static bool check_inputs(const struct kernel_call *call, bool training, double factor,
                          struct error *err)
 {
-    static const char *const names[] = {"x", "scale", "offset", "estimated_mean",
-                                        "estimated_variance"};
     const struct tensor *x = kernel_in(call, 0);
     char text[SHAPE_TEXT_BYTES];
-    if (x->shape.rank != 4)
-        return fail(err, INVALID, "input must be 4-dimensional%s",
+    if (x->shape.rank != 4 && x->shape.rank != 5)
+        return fail(err, INVALID, "input must be 4 or 5-dimensional%s",
                     shape_text(&x->shape, text, sizeof(text)));
-    for (int i = 1; i < 5; i++) {
-        const struct tensor *vector = kernel_in(call, i);
-        if (vector->shape.rank != 1)
-            return fail(err, INVALID, "%s must be 1-dimensional%s", names[i],
-                        shape_text(&vector->shape, text, sizeof(text)));
-        bool used = i < 3 || !training || factor != 1;
-        if (used && vector->count != x->shape.dims[3])
-            return fail(err, INVALID,
-                        "%s must have the same number of elements as the channels of x, got "
-                        "%lld and %lld",
-                        names[i], (long long)vector->count, (long long)x->shape.dims[3]);
-    }
+    int64_t channels = x->shape.dims[x->shape.rank - 1];
+    if (!kernel_batch_norm_check(call, channels, training, factor, err))
+        return false;
     if (call->in_count > 5 && !shape_equal(&kernel_in(call, 5)->shape, &x->shape))
         return fail(err, INVALID, "side_input shape must be equal to input shape: %s",
                     shape_text(&kernel_in(call, 5)->shape, text, sizeof(text)));
@@ -216,7 +206,7 @@ static bool norm_run(struct kernel_call *call, struct error *err)
     double factor = node_attr_float(call->node, "exponential_avg_factor", 1);
     if (!check_inputs(call, training, factor, err))
         return false;
-    int64_t channels = x->shape.dims[3];
+    int64_t channels = x->shape.dims[x->shape.rank - 1];
     struct norm n = {.cut = batch_norm_cut(channels ? x->count / channels : 0, channels),
                      .x = tensor_f32(x),
                      .side = call->in_count > 5 ? tensor_f32(kernel_in(call, 5)) : NULL,

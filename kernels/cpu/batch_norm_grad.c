@@ -87,9 +87,10 @@ static bool check_inputs(const struct kernel_call *call, struct error *err)
                                         "saved variance"};
     const struct tensor *dy = kernel_in(call, 0), *x = kernel_in(call, 1);
     char text[SHAPE_TEXT_BYTES];
-    if (x->shape.rank != 4)
-        return fail(err, INVALID, "input must be 4-dimensional%s",
+    if (x->shape.rank != 4 && x->shape.rank != 5)
+        return fail(err, INVALID, "input must be 4 or 5-dimensional%s",
                     shape_text(&x->shape, text, sizeof(text)));
+    int64_t channels = x->shape.dims[x->shape.rank - 1];
     if (!shape_equal(&dy->shape, &x->shape))
         return fail(err, INVALID, "x and y_backprop must have same shape");
     for (int i = 2; i < 5; i++) {
@@ -97,11 +98,11 @@ static bool check_inputs(const struct kernel_call *call, struct error *err)
         if (vector->shape.rank != 1)
             return fail(err, INVALID, "%s must be 1-dimensional%s", names[i],
                         shape_text(&vector->shape, text, sizeof(text)));
-        if (vector->count != x->shape.dims[3])
+        if (vector->count != channels)
             return fail(err, INVALID,
                         "%s must have the same number of elements as the channels of x, got "
                         "%lld and %lld",
-                        names[i], (long long)vector->count, (long long)x->shape.dims[3]);
+                        names[i], (long long)vector->count, (long long)channels);
     }
     return true;
 }
@@ -170,7 +171,7 @@ static bool grad_run(struct kernel_call *call, struct error *err)
         return false;
     const struct tensor *x = kernel_in(call, 1);
     double epsilon = node_attr_float(call->node, "epsilon", 0.0001f);
-    int64_t channels = x->shape.dims[3];
+    int64_t channels = x->shape.dims[x->shape.rank - 1];
     bool relu = !strcmp(node_attr_string(call->node, "activation_mode", "Identity"), "Relu");
     bool side = node_attr_int(call->node, "num_side_inputs", 0) > 0;
     struct norm_grad n = {.cut = batch_norm_cut(channels ? x->count / channels : 0, channels),

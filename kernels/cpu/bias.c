@@ -68,7 +68,9 @@ static bool relu_bias_grad_run(struct kernel_call *call, struct error *err)
     const struct tensor *features = kernel_in(call, 1);
     char a[SHAPE_TEXT_BYTES], b[SHAPE_TEXT_BYTES];
     if (grad->shape.rank < 2 || !shape_equal(&grad->shape, &features->shape))
-        return fail(err, INVALID, "inputs of ReluGrad must be of the same shape: %s vs. %s",
+        return fail(err, INVALID,
+                    "Inputs to operation of type ReluGrad must have the same size and shape.  "
+                    "Input 0: %s != input 1: %s",
                     shape_text(&grad->shape, a, sizeof(a)),
                     shape_text(&features->shape, b, sizeof(b)));
     int64_t columns = grad->shape.dims[grad->shape.rank - 1];

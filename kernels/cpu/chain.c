@@ -368,7 +368,9 @@ static bool fail_relu_grad(const struct shape *gradients, const struct shape *fe
                            struct error *err)
 {
     char a[SHAPE_TEXT_BYTES], b[SHAPE_TEXT_BYTES];
-    return fail(err, INVALID, "inputs of ReluGrad must be of the same shape: %s vs. %s",
+    return fail(err, INVALID,
+                "Inputs to operation of type ReluGrad must have the same size and shape.  "
+                "Input 0: %s != input 1: %s",
                 shape_text(gradients, a, sizeof(a)), shape_text(features, b, sizeof(b)));
 }
 

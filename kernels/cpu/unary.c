@@ -4,6 +4,7 @@
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/list.h"
+#include "kernels/ref/numbers.h"
 
 static bool run(struct kernel_call *call, enum isa_unary operation, struct error *err)
 {
@@ -46,11 +47,8 @@ static bool relu_grad_run(struct kernel_call *call, struct error *err)
 {
     const struct tensor *grad = kernel_in(call, 0);
     const struct tensor *features = kernel_in(call, 1);
-    char a[SHAPE_TEXT_BYTES], b[SHAPE_TEXT_BYTES];
-    if (!shape_equal(&grad->shape, &features->shape))
-        return fail(err, INVALID, "inputs of ReluGrad must be of the same shape: %s vs. %s",
-                    shape_text(&grad->shape, a, sizeof(a)),
-                    shape_text(&features->shape, b, sizeof(b)));
+    if (!kernel_same_shape(call, 0, 1, err))
+        return false;
     struct tensor *out = kernel_output_reuse(call, 0, 0, &grad->shape, err);
     if (!out)
         return false;

@@ -16,7 +16,10 @@ static bool check_labels(const struct tensor *logits, const struct tensor *label
     if (logits->shape.rank != 2)
         return fail(err, INVALID, "logits must be 2-D, but got shape %s",
                     shape_text(&logits->shape, a, sizeof(a)));
-    if (labels->shape.rank != 1 || labels->count != logits->shape.dims[0])
+    if (labels->shape.rank != 1)
+        return fail(err, INVALID, "labels must be 1-D, but got shape %s",
+                    shape_text(&labels->shape, b, sizeof(b)));
+    if (labels->count != logits->shape.dims[0])
         return fail(
             err, INVALID,
             "logits and labels must have the same first dimension, got logits shape %s and "

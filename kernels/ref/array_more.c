@@ -324,7 +324,7 @@ static bool logsumexp_run(struct kernel_call *call, struct error *err)
 static bool bias_run(struct kernel_call *call, struct error *err)
 {
     const struct tensor *in = kernel_in(call, 0), *bias = kernel_in(call, 1);
-    char text[SHAPE_TEXT_BYTES];
+    char text[SHAPE_TEXT_BYTES], other[SHAPE_TEXT_BYTES];
     if (in->shape.rank < 2)
         return fail(err, INVALID, "Input tensor must be at least 2D: %s",
                     shape_text(&in->shape, text, sizeof(text)));
@@ -333,7 +333,10 @@ static bool bias_run(struct kernel_call *call, struct error *err)
                     shape_text(&bias->shape, text, sizeof(text)));
     if (bias->count != in->shape.dims[in->shape.rank - 1])
         return fail(err, INVALID,
-                    "Must provide as many biases as the last dimension of the input");
+                    "Must provide as many biases as the last dimension of the input tensor: %s "
+                    "vs. %s",
+                    shape_text(&bias->shape, text, sizeof(text)),
+                    shape_text(&in->shape, other, sizeof(other)));
     struct tensor *out = kernel_output(call, 0, &in->shape, err);
     kernel_load_bits *load = kernel_load_bits_for(in->dtype);
     for (int64_t i = 0; out && i < in->count; i++) {

@@ -4,6 +4,7 @@
  * x is seen as (outer, channels, inner); the moments are those of a channel, in double.
  */
 
+#include "kernels/ref/batch_norm.h"
 #include "kernels/ref/numbers.h"
 
 #include <math.h>
@@ -101,20 +102,38 @@ static void normalise(const struct norm *norm, const struct tensor *x, int64_t c
     }
 }
 
-static bool batch_norm_run(struct kernel_call *call, struct error *err)
+bool kernel_batch_norm_check(const struct kernel_call *call, int64_t channels, bool training,
+                             double factor, struct error *err)
 {
     static const char *const names[] = {"x", "scale", "offset", "estimated_mean",
                                         "estimated_variance"};
+    static const char *const moments[] = {"mean", "variance"};
+    for (int i = 1; i < 5; i++)
+        if (!check_vector(call, i, names[i], channels, false, err))
+            return false;
+    for (int i = 1; i < 3; i++)
+        if (!check_vector(call, i, names[i], channels, true, err))
+            return false;
+    for (int i = 0; (!training || factor != 1) && i < 2; i++)
+        if (kernel_in(call, 3 + i)->count != channels)
+            return fail(err, INVALID,
+                        "When %s, %s must have the same number of elements as the channels of "
+                        "x, got %lld and %lld",
+                        training ? "exponential_avg_factor != 1" : "is_training=false",
+                        moments[i], (long long)kernel_in(call, 3 + i)->count,
+                        (long long)channels);
+    return true;
+}
+
+static bool batch_norm_run(struct kernel_call *call, struct error *err)
+{
     const struct tensor *x = kernel_in(call, 0);
     struct norm norm;
     struct tensor *out[6];
     double factor = node_attr_float(call->node, "exponential_avg_factor", 1);
-    if (!norm_of(call, x, &norm, err))
+    if (!norm_of(call, x, &norm, err) ||
+        !kernel_batch_norm_check(call, norm.channels, norm.training, factor, err))
         return false;
-    for (int i = 1; i < 5; i++)
-        if (!check_vector(call, i, names[i], norm.channels,
-                          i < 3 || !norm.training || factor != 1, err))
-            return false;
     if (!outputs_of(call, &x->shape, norm.channels, norm.channels, out, err))
         return false;
     double count = (double)(norm.outer * norm.inner);

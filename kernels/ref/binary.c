@@ -120,7 +120,10 @@ static bool check_divisor(const struct tensor *y, struct error *err)
 /* TensorFlow's code for the truncating division differs from the others'. */
 static bool check_truncate_divisor(const struct tensor *y, struct error *err)
 {
-    return !has_integer(y, is_zero) || fail(err, INTERNAL, "Integer division by zero");
+    return !has_integer(y, is_zero) ||
+           fail(err, INTERNAL,
+                "Unexpected error in binary operator (only integer div and mod should have "
+                "errors)");
 }
 
 static bool check_exponent(const struct tensor *y, struct error *err)

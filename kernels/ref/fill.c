@@ -139,12 +139,13 @@ static bool range_run(struct kernel_call *call, struct error *err)
 
 static bool lin_space_run(struct kernel_call *call, struct error *err)
 {
-    int64_t count;
-    for (int i = 0; i < 2; i++)
+    static const char *const names[] = {"start", "stop", "num"};
+    char text[SHAPE_TEXT_BYTES];
+    for (int i = 0; i < 3; i++)
         if (kernel_in(call, i)->shape.rank != 0)
-            return fail(err, INVALID, "%s must be a scalar", i ? "stop" : "start");
-    if (!kernel_scalar(call, 2, "num", &count, err))
-        return false;
+            return fail(err, INVALID, "%s must be a scalar, not shape %s", names[i],
+                        shape_text(&kernel_in(call, i)->shape, text, sizeof(text)));
+    int64_t count = tensor_integer(kernel_in(call, 2), 0);
     if (count <= 0)
         return fail(err, INVALID, "Requires num > 0: %lld", (long long)count);
     struct tensor *out = kernel_output(call, 0, &SHAPE(count), err);

@@ -16,6 +16,26 @@ struct gru {
     double *x, *h_prev, *w_ru, *w_c, *b_ru, *b_c; /* in the order of the inputs */
 };
 
+/* Rank and sizes of one input, in TensorFlow's words for them. */
+struct wanted {
+    const char *name, *sizes[2];
+    struct shape shape;
+};
+
+static bool check_input(const struct kernel_call *call, int index, const struct wanted *wanted,
+                        struct error *err)
+{
+    const struct shape *is = &kernel_in(call, index)->shape;
+    if (is->rank != wanted->shape.rank)
+        return fail(err, INVALID, "Rank of %s must be %d, got %d", wanted->name,
+                    wanted->shape.rank, is->rank);
+    for (int d = 0; d < is->rank; d++)
+        if (is->dims[d] != wanted->shape.dims[d])
+            return fail(err, INVALID, "%s: %lld vs. %lld", wanted->sizes[d],
+                        (long long)is->dims[d], (long long)wanted->shape.dims[d]);
+    return true;
+}
+
 static double *load_checked(struct kernel_call *call, int index, const struct shape *wanted,
                             struct error *err)
 {
@@ -32,18 +52,27 @@ static bool read_gru(struct kernel_call *call, struct gru *g, struct error *err)
 {
     const struct shape *x = &kernel_in(call, 0)->shape, *h = &kernel_in(call, 1)->shape;
     if (x->rank != 2 || h->rank != 2)
-        return fail(err, INVALID, "Rank of x and h_prev must be 2, got %d and %d", x->rank,
-                    h->rank);
+        return fail(err, INVALID, "Rank of %s must be 2, got %d", x->rank != 2 ? "x" : "h_prev",
+                    x->rank != 2 ? x->rank : h->rank);
     g->batch = x->dims[0];
     g->inputs = x->dims[1];
     g->cells = h->dims[1];
     int64_t all = g->inputs + g->cells;
-    const struct shape shapes[] = {SHAPE(g->batch, g->inputs), SHAPE(g->batch, g->cells),
-                                   SHAPE(all, 2 * g->cells),   SHAPE(all, g->cells),
-                                   SHAPE(2 * g->cells),        SHAPE(g->cells)};
+    const struct wanted wanted[] = {
+        {"x", {"", ""}, SHAPE(g->batch, g->inputs)},
+        {"h_prev", {"h_prev.dims(0) != batch_size", ""}, SHAPE(g->batch, g->cells)},
+        {"w_ru_",
+         {"w_ru.dim_size(0) != input_size + cell_size", "w_ru.dim_size(1) != cell_size * 2"},
+         SHAPE(all, 2 * g->cells)},
+        {"w_c",
+         {"w_c.dim_size(0) != input_size + cell_size", "w_c.dim_size(1) != cell_size"},
+         SHAPE(all, g->cells)},
+        {"b_ru", {"b_ru.dim_size(0) != cell_size * 2"}, SHAPE(2 * g->cells)},
+        {"b_c", {"b_c.dim_size(0) != cell_size"}, SHAPE(g->cells)}};
     double **arrays[] = {&g->x, &g->h_prev, &g->w_ru, &g->w_c, &g->b_ru, &g->b_c};
     for (int i = 0; i < ARRAY_LEN(arrays); i++)
-        if (!(*arrays[i] = load_checked(call, i, &shapes[i], err)))
+        if (!check_input(call, i, &wanted[i], err) ||
+            !(*arrays[i] = kernel_doubles_load(call, i, err)))
             return false;
     return true;
 }

@@ -38,12 +38,50 @@ bool kernel_lstm_check(const struct kernel_call *call, int index, const char *na
                 shape_text(shape, a, sizeof(a)), shape_text(wanted, b, sizeof(b)));
 }
 
+/* A single cell's inputs: sizes first, then ranks, as TensorFlow tells them. */
+static bool check_cell(const struct kernel_call *call, struct error *err)
+{
+    enum { X, CS, H, W, B = 7 };
+    static const char *const names[] = {"x",   "cs_prev", "h_prev", "w",
+                                        "wci", "wcf",     "wco",    "b"};
+    const int64_t *dims[ARRAY_LEN(names)];
+    for (int i = 0; i < ARRAY_LEN(names); i++) {
+        dims[i] = kernel_in(call, i)->shape.dims;
+        if (kernel_in(call, i)->shape.rank < (i <= W ? 2 : 1))
+            return fail(err, INVALID, "%s_tensor must be rank %d but is rank %d.", names[i],
+                        i <= W ? 2 : 1, kernel_in(call, i)->shape.rank);
+    }
+    int64_t batch = dims[X][0], cells = dims[CS][1];
+    const struct {
+        const char *what;
+        int64_t is, wanted;
+    } sizes[] = {
+        {"cs_prev.dims(0) != batch_size", dims[CS][0], batch},
+        {"h_prev.dims(0) != batch_size", dims[H][0], batch},
+        {"h_prev.dims(1) != cell_size", dims[H][1], cells},
+        {"w.dim_size(0) != input_size + cell_size", dims[W][0], dims[X][1] + cells},
+        {"w.dim_size(1) != cell_size * 4", dims[W][1], 4 * cells},
+        {"b.dim_size(0) != cell_size * 4", dims[B][0], 4 * cells},
+    };
+    for (int i = 0; i < ARRAY_LEN(sizes); i++)
+        if (sizes[i].is != sizes[i].wanted)
+            return fail(err, INVALID, "%s: %lld vs. %lld", sizes[i].what,
+                        (long long)sizes[i].is, (long long)sizes[i].wanted);
+    for (int i = 0; i < ARRAY_LEN(names); i++)
+        if (kernel_in(call, i)->shape.rank != (i <= W ? 2 : 1))
+            return fail(err, INVALID, "%s_tensor must be rank %d but is rank %d.", names[i],
+                        i <= W ? 2 : 1, kernel_in(call, i)->shape.rank);
+    return true;
+}
+
 bool kernel_lstm_read(struct kernel_call *call, int first, const struct shape *x, int rank,
                       struct kernel_lstm *l, struct error *err)
 {
     const struct node *node = call->node;
     const struct shape *cs = &kernel_in(call, first + 1)->shape;
     bool second = strstr(node->op->name, "V2") != NULL;
+    if (strcmp(node->op->name, "LSTMBlockCell") == 0 && !check_cell(call, err))
+        return false;
     if (x->rank != rank)
         return fail(err, INVALID, "x must be %dD", rank);
     if (cs->rank != 2)

@@ -17,9 +17,11 @@ static bool bias_add_run(struct kernel_call *call, struct error *err)
     int rank = value->shape.rank;
     char a[SHAPE_TEXT_BYTES], b[SHAPE_TEXT_BYTES];
     bool nchw = is_nchw(call->node);
-    if (rank < 2 || bias->shape.rank != 1)
-        return fail(err, INVALID, "BiasAdd: value of shape %s, bias of shape %s",
-                    shape_text(&value->shape, a, sizeof(a)),
+    if (rank < 2)
+        return fail(err, INVALID, "Input tensor must be at least 2D: %s",
+                    shape_text(&value->shape, a, sizeof(a)));
+    if (bias->shape.rank != 1)
+        return fail(err, INVALID, "Biases must be 1D: %s",
                     shape_text(&bias->shape, b, sizeof(b)));
     int axis = nchw ? 1 : rank - 1;
     int64_t channels = value->shape.dims[axis];
@@ -51,8 +53,10 @@ static bool bias_add_grad_run(struct kernel_call *call, struct error *err)
     const struct tensor *grad = kernel_in(call, 0);
     int rank = grad->shape.rank;
     bool nchw = is_nchw(call->node);
+    char text[SHAPE_TEXT_BYTES];
     if (rank < 2)
-        return fail(err, INVALID, "Input tensor must be at least 2D");
+        return fail(err, INVALID, "Input tensor must be at least 2D: %s",
+                    shape_text(&grad->shape, text, sizeof(text)));
     int axis = nchw ? 1 : rank - 1;
     int64_t channels = grad->shape.dims[axis];
     int64_t inner = kernel_span(&grad->shape, axis + 1, rank);
@@ -139,12 +143,16 @@ static bool softmax_loss_run(struct kernel_call *call, struct error *err)
     const struct tensor *x = kernel_in(call, 0), *labels = kernel_in(call, 1);
     struct shape shape;
     char a[SHAPE_TEXT_BYTES], b[SHAPE_TEXT_BYTES];
-    if (!shape_broadcast(&x->shape, &labels->shape, &shape, err) || shape.rank != 2)
+    struct error differ;
+    if (!shape_broadcast(&x->shape, &labels->shape, &shape, &differ))
         return fail(err, INVALID,
-                    "logits and labels must be broadcastable to a matrix: logits_size=%s "
-                    "labels_size=%s",
+                    "logits and labels must be broadcastable: logits_size=%s labels_size=%s",
                     shape_text(&x->shape, a, sizeof(a)),
                     shape_text(&labels->shape, b, sizeof(b)));
+    if (shape.rank != 2)
+        return fail(err, INVALID,
+                    "logits and labels must be either 2-dimensional, or broadcasted to be "
+                    "2-dimensional");
     int64_t rows = shape.dims[0], classes = shape.dims[1];
     struct tensor *loss = kernel_output(call, 0, &SHAPE(rows), err);
     struct tensor *back = loss ? kernel_output(call, 1, &shape, err) : NULL;
@@ -181,7 +189,10 @@ static bool check_sparse_shapes(const struct tensor *x, const struct tensor *lab
     if (x->shape.rank != 2)
         return fail(err, INVALID, "logits must be 2-D, but got shape %s",
                     shape_text(&x->shape, a, sizeof(a)));
-    if (labels->shape.rank != 1 || labels->count != x->shape.dims[0])
+    if (labels->shape.rank != 1)
+        return fail(err, INVALID, "labels must be 1-D, but got shape %s",
+                    shape_text(&labels->shape, b, sizeof(b)));
+    if (labels->count != x->shape.dims[0])
         return fail(err, INVALID,
                     "logits and labels must have the same first dimension, got logits shape %s "
                     "and labels shape %s",

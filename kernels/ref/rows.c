@@ -2,6 +2,7 @@
  */
 
 #include "kernels/ref/rows.h"
+#include "kernels/ref/numbers.h"
 
 #include "base/alloc.h"
 #include "runtime/op.h"
@@ -147,17 +148,24 @@ static bool run_flat(struct kernel_call *call, const struct prepared *prepared,
     return true;
 }
 
+static bool same_shape(const struct kernel_call *call, struct error *err)
+{
+    const struct shape *x = &kernel_in(call, 0)->shape, *y = &kernel_in(call, 1)->shape;
+    char a[SHAPE_TEXT_BYTES], b[SHAPE_TEXT_BYTES];
+    if (strcmp(call->node->op->name, "ApproximateEqual") != 0)
+        return kernel_same_shape(call, 0, 1, err);
+    return shape_equal(x, y) ||
+           fail(err, INVALID, "x and y must be of the same shape. x shape: %s. y shape: %s",
+                shape_text(x, a, sizeof(a)), shape_text(y, b, sizeof(b)));
+}
+
 bool kernel_rows_binary(struct kernel_call *call, struct error *err)
 {
     const struct prepared *prepared = call->state;
     const struct tensor *x = kernel_in(call, 0), *y = kernel_in(call, 1);
     struct shape shape;
-    if (prepared->rows->same_shape && !shape_equal(&x->shape, &y->shape)) {
-        char a[SHAPE_TEXT_BYTES], b[SHAPE_TEXT_BYTES];
-        return fail(err, INVALID, "%s: inputs must have the same shape: %s vs. %s",
-                    call->node->op->name, shape_text(&x->shape, a, sizeof(a)),
-                    shape_text(&y->shape, b, sizeof(b)));
-    }
+    if (prepared->rows->same_shape && !same_shape(call, err))
+        return false;
     if (prepared->rows->same_count)
         return run_flat(call, prepared, err);
     if (!shape_broadcast(&x->shape, &y->shape, &shape, err))

@@ -4,22 +4,34 @@
 
 #include <math.h>
 
+static bool check_select(const struct kernel_call *call, struct error *err)
+{
+    const struct shape *condition = &kernel_in(call, 0)->shape;
+    const struct shape *yes = &kernel_in(call, 1)->shape, *no = &kernel_in(call, 2)->shape;
+    char a[SHAPE_TEXT_BYTES], b[SHAPE_TEXT_BYTES];
+    bool rows = condition->rank == 1 && yes->rank != 1;
+    if (condition->rank != 0 && !rows)
+        return kernel_same_shape(call, 0, 1, err) && kernel_same_shape(call, 0, 2, err);
+    if (rows && yes->rank == 0)
+        return fail(err, INVALID, "'then' must be at least a vector, but saw shape: []");
+    if (rows && yes->dims[0] != condition->dims[0])
+        return fail(err, INVALID,
+                    "Number of batches of 'then' must match size of 'cond', but saw: %lld vs. "
+                    "%lld",
+                    (long long)yes->dims[0], (long long)condition->dims[0]);
+    return shape_equal(yes, no) ||
+           fail(err, INVALID,
+                "'then' and 'else' must have the same size.  but received: %s vs. %s",
+                shape_text(yes, a, sizeof(a)), shape_text(no, b, sizeof(b)));
+}
+
 /* The condition is a scalar, of the same shape, or a vector that chooses rows. */
 static bool select_run(struct kernel_call *call, struct error *err)
 {
     const struct tensor *condition = kernel_in(call, 0);
     const struct tensor *yes = kernel_in(call, 1), *no = kernel_in(call, 2);
-    char a[SHAPE_TEXT_BYTES], b[SHAPE_TEXT_BYTES];
-    if (!shape_equal(&yes->shape, &no->shape))
-        return fail(
-            err, INVALID, "'then' and 'else' must have the same size.  but received: %s vs. %s",
-            shape_text(&yes->shape, a, sizeof(a)), shape_text(&no->shape, b, sizeof(b)));
-    bool rows = condition->shape.rank == 1 && yes->shape.rank > 0 &&
-                yes->shape.dims[0] == condition->count;
-    if (condition->shape.rank != 0 && !rows && !shape_equal(&condition->shape, &yes->shape))
-        return fail(err, INVALID, "'cond' has shape %s, 'then' and 'else' %s",
-                    shape_text(&condition->shape, a, sizeof(a)),
-                    shape_text(&yes->shape, b, sizeof(b)));
+    if (!check_select(call, err))
+        return false;
     struct tensor *out = kernel_output(call, 0, &yes->shape, err);
     if (!out)
         return false;
@@ -34,9 +46,15 @@ static bool select_v2_run(struct kernel_call *call, struct error *err)
 {
     struct shape all = kernel_in(call, 0)->shape;
     struct places places[3];
+    char texts[3][SHAPE_TEXT_BYTES];
+    struct error differ;
+    for (int i = 0; i < 3; i++)
+        shape_text(&kernel_in(call, i)->shape, texts[i], sizeof(texts[i]));
     for (int i = 1; i < 3; i++)
-        if (!shape_broadcast(&all, &kernel_in(call, i)->shape, &all, err))
-            return false;
+        if (!shape_broadcast(&all, &kernel_in(call, i)->shape, &all, &differ))
+            return fail(err, INVALID,
+                        "condition %s, then %s, and else %s must be broadcastable", texts[0],
+                        texts[1], texts[2]);
     struct tensor *out = kernel_output(call, 0, &all, err);
     if (!out)
         return false;
@@ -74,11 +92,17 @@ static void clip_complex(struct tensor *out, const struct tensor *in, const stru
 static bool clip_by_value_run(struct kernel_call *call, struct error *err)
 {
     const struct tensor *in = kernel_in(call, 0);
+    char texts[3][SHAPE_TEXT_BYTES];
+    for (int i = 0; i < 3; i++)
+        shape_text(&kernel_in(call, i)->shape, texts[i], sizeof(texts[i]));
     for (int i = 1; i < 3; i++) {
         const struct shape *limit = &kernel_in(call, i)->shape;
         if (limit->rank != 0 && !shape_equal(limit, &in->shape))
             return fail(err, INVALID,
-                        "clip limits must be scalars or of the shape of the input");
+                        "clip_value_min and clip_value_max must be either of the same shape as "
+                        "input, or a scalar. input shape: %sclip_value_min shape: "
+                        "%sclip_value_max shape: %s",
+                        texts[0], texts[1], texts[2]);
     }
     struct tensor *out = kernel_output_reuse(call, 0, 0, &in->shape, err);
     if (!out)
