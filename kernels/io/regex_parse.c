@@ -34,10 +34,15 @@ static struct regex_tree *leaf(struct parser *p, int kind, int which)
     return tree;
 }
 
+static void *bad_part(struct parser *p, const char *what, const char *from, const char *to)
+{
+    size_t size = (size_t)(to - from);
+    return fail_null(p->err, INVALID, "%s: %.*s", what, (int)(size < 100 ? size : 100), from);
+}
+
 static void *bad(struct parser *p, const char *what, const char *from)
 {
-    size_t size = (size_t)(p->end - from);
-    return fail_null(p->err, INVALID, "%s: %.*s", what, (int)(size < 100 ? size : 100), from);
+    return bad_part(p, what, from, p->end);
 }
 
 /* --- classes --- */
@@ -249,7 +254,7 @@ static struct regex_tree *parse_class(struct parser *p)
             p->at++;
             high = class_character(p, start);
             if (high >= 0 && high < low)
-                return bad(p, "invalid character class range", range);
+                return bad_part(p, "invalid character class range", range, p->at);
         }
         if (low < 0 || high < 0)
             return NULL;
@@ -337,7 +342,7 @@ static bool parse_flags(struct parser *p, bool *failed)
             break;
         }
     }
-    *failed = !bad(p, p->at < p->end ? "invalid perl operator" : "missing )", start);
+    *failed = !bad_part(p, "invalid perl operator", start, p->at + (p->at < p->end));
     return false;
 }
 

@@ -53,12 +53,10 @@ static bool encode_run(struct kernel_call *call, struct error *err)
 static bool decode(const struct tensor_string *in, struct str *out, struct error *err)
 {
     size_t size = in->size, padding = 0;
-    while (padding < 2 && size > 0 && in->data[size - 1] == '=')
-        size--, padding++;
-    if (padding && in->size % 4 != 0)
-        return fail(err, INVALID, "Base64 string length is not a multiple of 4: %zu", in->size);
     if (size % 4 == 1)
-        return fail(err, INVALID, "Base64 string length cannot be 1 modulo 4");
+        return fail(err, INVALID, "Base64 string length cannot be 1 modulo 4.");
+    while (in->size % 4 == 0 && padding < 2 && size > 0 && in->data[size - 1] == '=')
+        size--, padding++;
     uint32_t group = 0;
     int bits = 0;
     for (size_t i = 0; i < size; i++) {

@@ -48,7 +48,7 @@ static bool strong_run(struct kernel_call *call, struct error *err)
     int count;
     const int64_t *key = node_attr_ints(call->node, "key", &count);
     if (count != 2)
-        return fail(err, INVALID, "Key must have 2 elements, it has %d", count);
+        return fail(err, INVALID, "Key must have 2 elements");
     return to_buckets(call, kernel_siphash,
                       (const uint64_t[]){(uint64_t)key[0], (uint64_t)key[1]}, err);
 }

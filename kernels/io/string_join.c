@@ -65,8 +65,10 @@ static bool string_join_run(struct kernel_call *call, struct error *err)
 static bool sharded_filename_run(struct kernel_call *call, struct error *err)
 {
     int64_t shard, shards;
+    char text[SHAPE_TEXT_BYTES];
     if (kernel_in(call, 0)->shape.rank != 0)
-        return fail(err, INVALID, "basename must be a scalar");
+        return fail(err, INVALID, "basename must be a scalar, got shape %s",
+                    shape_text(&kernel_in(call, 0)->shape, text, sizeof(text)));
     if (!kernel_scalar(call, 1, "shard", &shard, err) ||
         !kernel_scalar(call, 2, "num_shards", &shards, err))
         return false;

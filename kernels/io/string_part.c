@@ -2,6 +2,9 @@
 
 #include "kernels/ref/move.h"
 
+/* Of a string in an error text. */
+enum { QUOTED_MAX = 200 };
+
 /* The first byte begins a character whatever it is. */
 static bool begins(const struct tensor_string *text, size_t k)
 {
@@ -64,6 +67,26 @@ static bool check(const struct kernel_call *call, struct shape *shape, struct er
     return true;
 }
 
+/* Bytes are quoted, characters are not; of a broadcast, row and column are told, or the row. */
+static bool bad_position(const struct tensor_string *text, bool utf8, int64_t position,
+                         const struct shape *shape, bool broadcast, int64_t i,
+                         struct error *err)
+{
+    bool matrix = broadcast && shape->rank == 2;
+    long long row = matrix ? i / shape->dims[1] : i, column = matrix ? i % shape->dims[1] : 0;
+    if (utf8)
+        return fail(err, INVALID, "pos %lld out of range for string at index %lld",
+                    (long long)position, row);
+    int size = (int)(text->size < QUOTED_MAX ? text->size : QUOTED_MAX);
+    const char *data = text->data ? text->data : "";
+    if (matrix)
+        return fail(err, INVALID,
+                    "pos %lld out of range for string b'%.*s' at index (%lld, %lld)",
+                    (long long)position, size, data, row, column);
+    return fail(err, INVALID, "pos %lld out of range for string b'%.*s' at index %lld",
+                (long long)position, size, data, row);
+}
+
 static bool run(struct kernel_call *call, struct error *err)
 {
     const struct tensor *in = kernel_in(call, 0), *pos = kernel_in(call, 1);
@@ -76,15 +99,14 @@ static bool run(struct kernel_call *call, struct error *err)
     if (!out)
         return false;
     struct places texts = kernel_broadcast_places(&in->shape, &shape);
+    bool broadcast = pos->shape.rank != 0 && !shape_equal(&in->shape, &pos->shape);
     struct places positions = kernel_broadcast_places(&pos->shape, &shape);
     for (int64_t i = 0; i < out->count; i++) {
         const struct tensor_string *text = tensor_strings(in) + kernel_place(&texts, &shape, i);
         int64_t at = kernel_place(&positions, &shape, i), from, to;
         int64_t position = tensor_integer(pos, at);
         if (!find(text, utf8, position, tensor_integer(len, at), &from, &to))
-            return fail(err, INVALID, "pos %lld out of range for string b'%.*s' at index %lld",
-                        (long long)position, (int)(text->size < 200 ? text->size : 200),
-                        text->data ? text->data : "", (long long)i);
+            return bad_position(text, utf8, position, &shape, broadcast, i, err);
         tensor_set_string(out, i, text->data ? text->data + from : "", (size_t)(to - from));
     }
     return true;

@@ -32,9 +32,9 @@ static bool read_axes(const struct tensor *indices, int rank, struct axes *axes,
             return fail(err, OUT_OF_RANGE,
                         "Invalid reduction dimension %lld for input with %d dimension(s)",
                         (long long)axis, rank);
-        axis += axis < 0 ? rank : 0;
-        if (axes->joined[axis])
+        if (axes->joined[axis < 0 ? axis + rank : axis])
             return fail(err, INVALID, "Duplicate reduction dimension %lld", (long long)axis);
+        axis += axis < 0 ? rank : 0;
         axes->joined[axis] = true;
         axes->list[axes->count++] = (int)axis;
     }
@@ -85,30 +85,31 @@ static bool check_segments(const struct kernel_call *call, int64_t *segments, st
 {
     const struct tensor *in = kernel_in(call, 0), *ids = kernel_in(call, 1);
     const struct tensor *number = kernel_in(call, 2);
+    if (number->count == 0)
+        return fail(err, INVALID, "Number of segments cannot be empty.");
     if (number->shape.rank != 0)
         return fail(err, INVALID, "Number of segments must be a scalar");
     *segments = tensor_integer(number, 0);
     if (*segments < 0)
-        return fail(err, INVALID, "Number of segments must not be negative: %lld",
+        return fail(err, INVALID, "Number of segments must be non-negative but got %lld",
                     (long long)*segments);
     if (ids->shape.rank == 0)
         return fail(err, INVALID, "Segment_id cannot have rank 0");
     if (ids->shape.rank > in->shape.rank)
-        return fail(err, INVALID, "Segment_id rank cannot exceed input rank");
+        return fail(err, OUT_OF_RANGE,
+                    "Invalid segment_id rank %d for input with %d dimension(s)",
+                    ids->shape.rank, in->shape.rank);
     for (int d = 0; d < ids->shape.rank; d++)
         if (ids->shape.dims[d] != in->shape.dims[d])
             return fail(err, INVALID,
-                        "Segment dimension is %lld does not match input dimension "
-                        "%lld in rank %d",
-                        (long long)ids->shape.dims[d], (long long)in->shape.dims[d], d);
+                        "Segment dimension is %lld while input dimension is %d in rank %d",
+                        (long long)ids->shape.dims[d], in->shape.rank, d);
     for (int64_t i = 0; i < ids->count; i++) {
         int64_t id = tensor_integer(ids, i);
         if (id < 0 || id >= *segments)
-            return fail(
-                err, INVALID,
-                "segment_ids are not allowed to exceed num_segments or to have negative "
-                "values: %lld of %lld",
-                (long long)id, (long long)*segments);
+            return fail(err, INVALID,
+                        "segment_ids are not allowed to exceed num_segments or to have "
+                        "negative values.");
     }
     return true;
 }

@@ -90,8 +90,7 @@ static bool change_case(struct kernel_call *call, bool upper, struct error *err)
     const struct tensor_string *in = tensor_strings(kernel_in(call, 0));
     const char *encoding = node_attr_string(call->node, "encoding", "");
     if (encoding[0] && strcmp(encoding, "utf-8") != 0)
-        return fail(err, INVALID,
-                    "only utf-8 or '' (no encoding) is supported for encoding attr, got %s",
+        return fail(err, INVALID, "only utf-8 or '' (no encoding) is supported, received %s",
                     encoding);
     struct tensor *out = like_input(call, err);
     if (!out)

@@ -34,8 +34,7 @@ static bool read_errors(const struct node *node, struct errors *errors, struct e
     errors->control = node_attr_bool(node, "replace_control_characters", false);
     if (errors->replacement < 0 || errors->replacement > 0x10ffff ||
         U_IS_SURROGATE(errors->replacement))
-        return fail(err, INVALID, "replacement_char out of unicode codepoint range: %d",
-                    errors->replacement);
+        return fail(err, INVALID, "replacement_char out of unicode codepoint range");
     return true;
 }
 
@@ -283,22 +282,31 @@ static bool transcode_run(struct kernel_call *call, struct error *err)
 static bool check_splits(const struct tensor *values, const struct tensor *splits,
                          struct error *err)
 {
-    if (values->shape.rank != 1 || splits->shape.rank != 1 || splits->count < 1)
-        return fail(err, INVALID, "input_values and input_splits must be vectors");
+    if (values->shape.rank != 1 || splits->shape.rank != 1)
+        return fail(err, INVALID,
+                    "Both the input_tensor and input_splits should be of rank 1. ");
+    if (splits->count < 1)
+        return fail(err, INVALID,
+                    "Input_splits should contain elements, but given input_values has 0 "
+                    "elements");
     int64_t last = 0;
+    if (tensor_integer(splits, 0) != 0)
+        return fail(err, INVALID, "First value in input_splits must be zero.");
+    if (tensor_integer(splits, splits->count - 1) != values->count)
+        return fail(err, INVALID,
+                    "Last value in input_splits must be equal to length of input_tensor.");
     for (int64_t i = 0; i < splits->count; i++) {
         int64_t split = tensor_integer(splits, i);
-        if ((i == 0 && split != 0) || split < last || split > values->count)
+        if (split < last)
             return fail(err, INVALID,
-                        "Invalid input_splits: element %lld is %lld, it must be between %lld "
-                        "and %lld",
-                        (long long)i, (long long)split, (long long)last,
-                        (long long)values->count);
+                        "Values in input_splits must be equal or in ascending order.");
+        if (split > values->count)
+            return fail(err, INVALID,
+                        "Values in input_splits must be less than or equal to input_tensor "
+                        "length.");
         last = split;
     }
-    return last == values->count ||
-           fail(err, INVALID, "input_splits must end with the size of input_values, %lld",
-                (long long)values->count);
+    return true;
 }
 
 static bool encode_run(struct kernel_call *call, struct error *err)
@@ -321,9 +329,7 @@ static bool encode_run(struct kernel_call *call, struct error *err)
                 write_character(&text, encoding, valid ? c : errors.replacement);
             else if (errors.policy == STRICT)
                 ok = fail(err, INVALID,
-                          "Code point is out of range for Unicode, or a "
-                          "noncharacter: %d",
-                          c);
+                          "Code point is out of range for Unicode, or is a surrogate.");
         }
         if (ok)
             tensor_set_string(out, r, str_text(&text), text.size);

@@ -95,6 +95,7 @@ def words_of_errors(c):
     f = tf1.placeholder(tf.float32)
     g, i = tf1.placeholder(tf.float32), tf1.placeholder(tf.int32)
     l, l2 = tf1.placeholder(tf.int64), tf1.placeholder(tf.int32)
+    t = tf1.placeholder(tf.string)
     two = np.ones([2, 3], np.float32)
     v = variable("v", [3], resource=False)
     cases = [
@@ -121,6 +122,9 @@ def words_of_errors(c):
         (tf.where(tf.equal(f, 1), f, g), {f: two, g: [1, 2]}, "condition [2,3], then [2,3], and else [2] must be broadcastable"),
         (tf.raw_ops.ClipByValue(t=f, clip_value_min=g, clip_value_max=2.0), {f: two, g: [1]}, "clip_value_min and clip_value_max must be either of the same shape as input, or a scalar."),
         (tf.raw_ops.LinSpace(start=f, stop=2.0, num=3), {f: two}, "start must be a scalar, not shape [2,3]"),
+        (tf.io.decode_base64(t), {t: "a==="}, "Invalid character found in base64."),
+        (tf.strings.substr(t, 9, 1), {t: [["a"]]}, "pos 9 out of range for string b'a' at index 0"),
+        (tf.strings.regex_full_match(t, "x[z-a]y"), {t: "a"}, "Invalid pattern: x[z-a]y, error: invalid character class range: z-a"),
         (tf.fill(i, 1.0), {i: [-1]}, "Dimension -1 must be >= 0"),
         (tf1.sparse_to_dense(l, [3], 1.0), {l: [[5]]}, "indices[0] = [5] is out of bounds: need 0 <= index < [3]"),
         (tf1.sparse_to_dense(l, [3], 1.0), {l: [[2], [1]]}, "indices[1] = [1] is out of order. Many sparse ops require sorted indices."),
