@@ -6,6 +6,7 @@ one after the other on loopback.  Without PEERS nothing is measured.  BUILD/benc
 """
 import json
 import os
+import select
 import socket
 import subprocess
 import sys
@@ -199,6 +200,9 @@ def train(spec, index, mode, seconds):
             for _ in range(5):
                 session.run(minimize)
             print("ready", flush=True)
+            # In sync mode the other may still wait for gradients of this one.
+            while not select.select([sys.stdin], [], [], 0)[0]:
+                session.run(minimize)
             sys.stdin.readline()
             count, start = int(float(seconds) * 10), time.perf_counter()
             for _ in range(count):
