@@ -7,6 +7,8 @@ struct attention {
     int depth;
     bool gives;                /* it is taking answers: what they have it call is not noted */
     struct rpc_client *client; /* held; NULL: no call was begun */
+    bool (*over)(void *arg);   /* while it gives */
+    void *arg;
 };
 
 static _Thread_local struct attention mine;
@@ -54,8 +56,15 @@ void attention_give(bool (*over)(void *arg), void *arg, uint64_t until_ns)
 {
     assert(attention_mine());
     mine.gives = true;
+    mine.over = over;
+    mine.arg = arg;
     mine.client->transport->client_attend(mine.client, over, arg, until_ns);
     mine.gives = false;
+}
+
+bool attention_is_over(void)
+{
+    return mine.gives && mine.over(mine.arg);
 }
 
 void attention_call(struct attention *attention)

@@ -39,6 +39,10 @@ struct attention *attention_mine(void);
  */
 void attention_give(bool (*over)(void *arg), void *arg, uint64_t until_ns);
 
+/* Whether the calling thread is in attention_give(), and what it looks at there has come: what
+ * an answer has it do besides should not take long then. */
+bool attention_is_over(void);
+
 /* What the thread looks at in attention_give(), or is about to, has changed; from any thread.
  * It must not leave that meanwhile. */
 void attention_call(struct attention *attention);

@@ -10,6 +10,7 @@
 #include "runtime/cancel.h"
 #include "runtime/dataflow_call.h"
 #include "runtime/rendezvous.h"
+#include "runtime/turn.h"
 #include "runtime/waits.h"
 
 /* --- frames: each part makes the same ids, without a word to the others --- */
@@ -153,6 +154,31 @@ static void received(void *arg, const struct tensor *value, bool dead, const str
     }
 }
 
+/* It adds what it reads to what this process keeps, and waits for nothing else. */
+static bool is_update(const struct dataflow_node *node)
+{
+    if (!node->step || node->step->kernel->start || node->node->controls_count)
+        return false;
+    const char *name = node->node->op->name;
+    return strstr(name, "Apply") || !strncmp(name, "AssignAdd", 9) ||
+           !strncmp(name, "AssignSub", 9);
+}
+
+/* Whether the value is used up as soon as it has come. */
+static bool is_used_up(const struct dataflow_run *run, const struct dataflow_node *node)
+{
+    int readers = 0;
+    for (int i = 0; i < node->edges_count; i++) {
+        const struct dataflow_edge *edge = &run->flow->edges[node->edges_first + i];
+        if (edge->output == DATAFLOW_CONTROL)
+            continue;
+        if (!is_update(&run->flow->nodes[edge->to]))
+            return false;
+        readers++;
+    }
+    return readers > 0;
+}
+
 bool dataflow_transfer_receive(struct dataflow_run *run, struct dataflow_iteration *iteration,
                                const struct dataflow_node *node, struct error *err)
 {
@@ -167,7 +193,9 @@ bool dataflow_transfer_receive(struct dataflow_run *run, struct dataflow_iterati
     struct str key = {0};
     add_key(&key, iteration, node->node);
     attention_keep(true);
+    turn_set_wanted(is_used_up(run, node));
     rendezvous_receive(rendezvous, str_text(&key), received, started);
+    turn_set_wanted(false);
     attention_keep(false);
     str_release(&key);
     return true;

@@ -1,6 +1,7 @@
 /* accumulator_dense.c - gradients of one shape, added up. */
 
 #include "kernels/state/accumulator.h"
+#include "runtime/turn.h"
 
 void kernel_accumulator_add(struct tensor *to, int64_t to_at, const struct tensor *from,
                             int64_t from_at, int64_t count)
@@ -45,9 +46,12 @@ bool kernel_accumulator_add_dense(struct accumulator *accumulator, struct kernel
                     shape_text(wanted, a, sizeof(a)),
                     shape_text(&gradient->shape, b, sizeof(b)));
     }
-    if (!accumulator->count)
-        return kernel_input_take(call, 2, &accumulator->sum) ||
-               tensor_clone(&accumulator->sum, gradient, err);
+    if (!accumulator->count) {
+        bool taken = kernel_input_take(call, 2, &accumulator->sum);
+        if (taken)
+            turn_keep(&accumulator->sum);
+        return taken || tensor_clone(&accumulator->sum, gradient, err);
+    }
     kernel_accumulator_add(&accumulator->sum, 0, gradient, 0, gradient->count);
     return true;
 }
@@ -61,5 +65,6 @@ bool kernel_accumulator_take_dense(struct accumulator *accumulator, struct tenso
                                   accumulator->count);
     out[0] = accumulator->sum;
     accumulator->sum = (struct tensor){0};
+    turn_take(out);
     return true;
 }

@@ -5,6 +5,7 @@
 #include "base/str.h"
 #include "runtime/held.h"
 #include "runtime/tensor_pb.h"
+#include "runtime/turn.h"
 #include "runtime/worker/wire.h"
 
 /* `size` bytes from `at` on, which the spans have. */
@@ -56,6 +57,22 @@ static bool read_lent(const struct incoming *incoming, const struct wire_receive
                : fail(err, INVALID, "a task that is not near says where its memory is");
 }
 
+/* Memory for what is lent is asked for when the value has its turn; 0: it needs none. */
+static uint64_t begin_turn(const struct incoming *incoming, const struct str *head)
+{
+    size_t lent = incoming->wants_turn ? wire_read_lent(head->data, head->size) : 0;
+    return lent >= TURN_BYTES_MIN ? turn_begin(incoming->step_id, lent) : 0;
+}
+
+static bool take_lent(struct incoming *incoming, const struct wire_received *received,
+                      struct error *err)
+{
+    if (!read_lent(incoming, received, err))
+        return false;
+    tensor_settle(&incoming->value);
+    return true;
+}
+
 static bool take_head(struct incoming *incoming, const struct rpc_span *spans, int count,
                       struct error *err)
 {
@@ -68,8 +85,13 @@ static bool take_head(struct incoming *incoming, const struct rpc_span *spans, i
         content.size = 0;
         copy_out(spans, 0, size, str_extend(&rest, size));
     }
+    uint64_t turn = begin_turn(incoming, &rest);
     bool ok = wire_read_received(rest.data, rest.size, content.size, &received, err);
     str_release(&rest);
+    if (turn && ok && received.value.buffer)
+        turn_give(turn, &received.value);
+    else if (turn)
+        turn_end(turn);
     incoming->was_lent = received.place.address;
     if (!ok)
         return false;
@@ -82,12 +104,8 @@ static bool take_head(struct incoming *incoming, const struct rpc_span *spans, i
     incoming->is_held = held_add(&incoming->value, err);
     if (!incoming->is_held)
         return false;
-    if (received.place.address) {
-        if (!read_lent(incoming, &received, err))
-            return false;
-        tensor_settle(&incoming->value);
-        return true;
-    }
+    if (received.place.address)
+        return take_lent(incoming, &received, err);
     if (content.size) {
         copy_out(spans, content.at, content.size, incoming->value.data);
         tensor_settle(&incoming->value);

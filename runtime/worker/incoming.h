@@ -15,6 +15,8 @@ struct incoming {
     const struct near_process *near; /* the sender; NULL: it is not near */
     struct fabric_peer *fabric;      /* the sender; NULL: it is on no fabric with this task */
     int64_t request_id;              /* by which it was asked for */
+    bool wants_turn;                 /* the value is used up at once: see turn.h */
+    int64_t step_id;                 /* with wants_turn */
     struct tensor value;             /* owned */
     bool dead;
     bool has_begun;

@@ -9,6 +9,7 @@
 #include "base/connection.h"
 #include "base/error.h"
 #include "base/str.h"
+#include "runtime/turn.h"
 #include "runtime/worker/incoming.h"
 #include "runtime/worker/remote.h"
 #include "runtime/worker/service.h"
@@ -352,6 +353,8 @@ void remote_receive(struct worker_link *link, int64_t step_id, const char *key,
                             .step_id = step_id,
                             .remote = remote,
                             .incoming.request_id = remote_request_id(remote),
+                            .incoming.wants_turn = turn_wanted(),
+                            .incoming.step_id = step_id,
                             .receiver = receiver,
                             .arg = arg,
                             .asked_us = (int64_t)clock_wall_us()};

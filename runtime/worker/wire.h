@@ -170,6 +170,9 @@ void wire_write_received_head(const struct tensor *value, bool follows,
                               const struct near_place *place, const struct fabric_keys *keys,
                               struct str *out);
 
+/* Bytes of elements that are lent; 0: none are, or it cannot be read. */
+size_t wire_read_lent(const void *bytes, size_t size);
+
 /* `content_bytes`: of elements that were lifted out of the message; else 0. */
 bool wire_read_received(const void *bytes, size_t size, size_t content_bytes,
                         struct wire_received *out, struct error *err) CHECKED;

@@ -174,6 +174,18 @@ void wire_write_received_head(const struct tensor *value, bool follows,
     arena_free(arena);
 }
 
+size_t wire_read_lent(const void *bytes, size_t size)
+{
+    struct arena *arena = arena_for(size);
+    struct error err;
+    const Tensorflow__RecvTensorResponse *response =
+        message_unpack(&tensorflow__recv_tensor_response__descriptor, bytes, size, arena, &err);
+    bool lent = response && response->address && response->content_bytes > 0;
+    size_t count = lent ? (size_t)response->content_bytes : 0;
+    arena_free(arena);
+    return count;
+}
+
 bool wire_read_received(const void *bytes, size_t size, size_t content_bytes,
                         struct wire_received *out, struct error *err)
 {

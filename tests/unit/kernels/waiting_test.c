@@ -8,6 +8,7 @@
 
 #include "kernels/state/accumulator.h"
 #include "runtime/cancel.h"
+#include "runtime/turn.h"
 #include "tests/unit/kernels/world.h"
 
 static struct error err;
@@ -281,6 +282,36 @@ TEST(the_first_gradient_becomes_the_sum)
     tensor_release(&sums.sum);
     tensor_release(&gradients[1]);
     tensor_release(&gradients[2]);
+}
+
+/* Adds one that came from afar in its turn, which is over then. */
+static void add_in_turn(struct accumulator *sums)
+{
+    struct tensor gradient;
+    CHECK_OK(tensor_init(&gradient, F32, &SHAPE(TURN_BYTES_MIN / sizeof(float)), &err), &err);
+    memset(gradient.data, 0, tensor_bytes(&gradient));
+    uint64_t turn = turn_begin(1, tensor_bytes(&gradient));
+    turn_give(turn, &gradient);
+    add_gradient(sums, &gradient, true);
+    CHECK_INT(turn_current(), sums->sum.buffer && gradient.buffer ? turn : 0);
+    tensor_release(&gradient);
+    CHECK_INT(turn_current(), 0);
+}
+
+/* A sum that waits for more holds nobody up, one that is used does. */
+TEST(gradients_and_their_sums_take_turns)
+{
+    struct accumulator sums = {.spec = {.dtype = F32, .shape = SHAPE(-1), .mean = true}};
+    struct tensor mean;
+    for (int i = 0; i < 3; i++) {
+        sums.count = 0;
+        add_in_turn(&sums);
+        add_in_turn(&sums);
+        CHECK_OK(kernel_accumulator_take_dense(&sums, &mean, &err), &err);
+        CHECK(turn_current());
+        tensor_release(&mean);
+        CHECK_INT(turn_current(), 0);
+    }
 }
 
 /* --- readers --- */
