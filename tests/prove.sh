@@ -140,6 +140,23 @@ kills_together() {
     WHERE=together make system T=kill_test KILLS=400 TIMEOUT=7200
 }
 
+# Runs of few kills: in a long one a later kill wakes up what an earlier one has left standing still.
+kills_short() { # runs
+    local where seed failed=0 log
+    log=$(mktemp)
+    make --no-print-directory all || return 1
+    for where in embedded remote copies together elastic; do
+        for ((seed = 1; seed <= $1; seed++)); do
+            WHERE=$where KILLS=$((2 + seed % 3 * 2)) SEED=$seed TRAINYARD_BUILD=build tests/system/kill_test.sh >"$log" 2>&1 && continue
+            failed=$((failed + 1))
+            cat "$log"
+        done
+    done
+    rm "$log"
+    echo "$(($1 * 5)) runs of one to three kills, $failed failed"
+    return $((failed > 0))
+}
+
 part check make check
 part clients clients build
 part clients-checked clients_checked
@@ -163,5 +180,6 @@ part failpoints make system T=failpoint_test LIVES=all TIMEOUT=3600
 part partitions env WAYS=all make system T=partition_test
 part kills make system T=kill_test KILLS=500 TIMEOUT=7200
 part kills-together kills_together
+part kills-short kills_short 40
 part fuzz-graph fuzz graph
 exit $failed
