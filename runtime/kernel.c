@@ -280,6 +280,30 @@ bool kernel_input_take(struct kernel_call *call, int input, struct tensor *out)
     return true;
 }
 
+bool kernel_input_take_apart(struct kernel_call *call, int input, struct tensor *whole)
+{
+    for (int i = 0; i < call->node->outputs_count; i++)
+        if (!call->slots[i].pinned)
+            return false;
+    return BIT(call->in[input]->dtype) & DTYPES_PLAIN && kernel_input_take(call, input, whole);
+}
+
+bool kernel_output_part(struct kernel_call *call, int index, const struct tensor *whole,
+                        int64_t first, const struct shape *shape)
+{
+    size_t offset = (size_t)first * dtype_size(whole->dtype);
+    if (offset % TENSOR_ALIGN != 0)
+        return false;
+    struct tensor part = *whole;
+    bool full = set_shape(&part, shape);
+    assert(full);
+    assert(first + part.count <= whole->count);
+    part.data = (char *)whole->data + offset;
+    buffer_ref(part.buffer);
+    kernel_output_take(call, index, &part);
+    return true;
+}
+
 /* Which input `tensor` is, -1 if it is none. */
 static int input_index(const struct kernel_call *call, const struct tensor *tensor)
 {

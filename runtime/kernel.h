@@ -114,6 +114,20 @@ struct tensor *kernel_output_reuse(struct kernel_call *call, int index, int inpu
  */
 bool kernel_input_take(struct kernel_call *call, int input, struct tensor *out);
 
+/*
+ * As kernel_input_take(), but only in a run whose outputs are buffers of their own anyway (one
+ * that is planned has better places for them), to give out parts of it.
+ */
+bool kernel_input_take_apart(struct kernel_call *call, int input, struct tensor *whole);
+
+/*
+ * Output `index` becomes the elements of `whole` from `first` on, under `shape`, without a
+ * copy: the memory is written by whoever is the last to have any of it.  False, and nothing is
+ * done, where they do not begin on a boundary as data of tensors does.
+ */
+bool kernel_output_part(struct kernel_call *call, int index, const struct tensor *whole,
+                        int64_t first, const struct shape *shape);
+
 /* Output `index` becomes the same elements as `tensor` under `shape`: Identity, Reshape. */
 void kernel_output_share(struct kernel_call *call, int index, const struct tensor *tensor,
                          const struct shape *shape);

@@ -148,15 +148,44 @@ static bool pack_run(struct kernel_call *call, struct error *err)
 
 /* --- parts --- */
 
-/* Output `index` is [begin, begin + size) along the axis. */
-static bool take_part(struct kernel_call *call, int index, const struct tensor *in, int axis,
-                      int64_t begin, int64_t size, const struct shape *shape, struct error *err)
+struct parts { /* of an input along an axis */
+    struct kernel_call *call;
+    const struct tensor *in;
+    int axis;
+    struct tensor whole; /* the input, where its memory may be given out; else none */
+};
+
+/* The counterpart: parts_end(). */
+static struct parts parts_begin(struct kernel_call *call, int input, int axis)
 {
+    struct parts parts = {.call = call, .in = kernel_in(call, input), .axis = axis};
+    if (kernel_span(&parts.in->shape, 0, axis) != 1 ||
+        !kernel_input_take_apart(call, input, &parts.whole))
+        parts.whole = (struct tensor){0};
+    return parts;
+}
+
+static bool parts_end(struct parts *parts, bool ok)
+{
+    tensor_release(&parts->whole);
+    return ok;
+}
+
+/* Output `index` is [begin, begin + size) along the axis. */
+static bool take_part(struct parts *parts, int index, int64_t begin, int64_t size,
+                      const struct shape *shape, struct error *err)
+{
+    struct kernel_call *call = parts->call;
+    const struct tensor *in = parts->in;
+    int axis = parts->axis;
+    int64_t outer = kernel_span(&in->shape, 0, axis);
+    int64_t inner = kernel_span(&in->shape, axis + 1, in->shape.rank);
+    if (parts->whole.buffer &&
+        kernel_output_part(call, index, &parts->whole, begin * inner, shape))
+        return true;
     struct tensor *out = kernel_output(call, index, shape, err);
     if (!out)
         return false;
-    int64_t outer = kernel_span(&in->shape, 0, axis);
-    int64_t inner = kernel_span(&in->shape, axis + 1, in->shape.rank);
     for (int64_t o = 0; o < outer; o++)
         kernel_copy(out, o * size * inner, in, (o * in->shape.dims[axis] + begin) * inner,
                     size * inner);
@@ -178,10 +207,11 @@ static bool unpack_run(struct kernel_call *call, struct error *err)
     struct shape shape = {.rank = rank - 1};
     for (int d = 0; d < rank - 1; d++)
         shape.dims[d] = in->shape.dims[d < axis ? d : d + 1];
-    for (int i = 0; i < count; i++)
-        if (!take_part(call, i, in, (int)axis, i, 1, &shape, err))
-            return false;
-    return true;
+    struct parts parts = parts_begin(call, 0, (int)axis);
+    bool ok = true;
+    for (int i = 0; ok && i < count; i++)
+        ok = take_part(&parts, i, i, 1, &shape, err);
+    return parts_end(&parts, ok);
 }
 
 /* One element, whatever its shape. */
@@ -212,10 +242,11 @@ static bool split_run(struct kernel_call *call, struct error *err)
                     axis, (long long)in->shape.dims[axis], count);
     struct shape shape = in->shape;
     int64_t size = shape.dims[axis] /= count;
-    for (int i = 0; i < count; i++)
-        if (!take_part(call, i, in, axis, i * size, size, &shape, err))
-            return false;
-    return true;
+    struct parts parts = parts_begin(call, 1, axis);
+    bool ok = true;
+    for (int i = 0; ok && i < count; i++)
+        ok = take_part(&parts, i, i * size, size, &shape, err);
+    return parts_end(&parts, ok);
 }
 
 static bool split_v_run(struct kernel_call *call, struct error *err)
@@ -255,15 +286,16 @@ static bool split_v_run(struct kernel_call *call, struct error *err)
                     "if fully specified, or be less than the size of the input along split_dim "
                     "if not fully specified.  Got: %lld",
                     (long long)total);
-    for (int i = 0; i < count; i++) {
+    struct parts parts = parts_begin(call, 0, axis);
+    bool ok = true;
+    for (int i = 0; ok && i < count; i++) {
         struct shape shape = in->shape;
         int64_t size = i == unknown ? length - total : tensor_integer(sizes, i);
         shape.dims[axis] = size;
-        if (!take_part(call, i, in, axis, begin, size, &shape, err))
-            return false;
+        ok = take_part(&parts, i, begin, size, &shape, err);
         begin += size;
     }
-    return true;
+    return parts_end(&parts, ok);
 }
 
 #define JOIN(name_, run_)                                                                      \

@@ -4,6 +4,7 @@
 #include "runtime/model/replica.h"
 #include "runtime/op.h"
 #include "runtime/spec/spec.h"
+#include "runtime/tensor.h"
 
 /* More of them would wait less for the slowest layer, but each costs its way around. */
 #define BUCKET_BYTES (4 << 20)
@@ -14,6 +15,9 @@
 
 /* A piece below this is on its way for longer than it takes to send. */
 #define PIECE_BYTES_MIN (64 << 10)
+
+/* Numbers of a row that go together. */
+#define PIECE_UNIT (TENSOR_ALIGN / (int64_t)sizeof(float))
 
 struct reduce {
     struct build *m;
@@ -146,14 +150,16 @@ static void scatter(struct reduce *r, int worker, struct edge row)
 }
 
 /* Each worker's row in as many pieces as there are workers: pieces[piece * workers + worker].
- */
+ * They begin on boundaries, so that nothing is copied to take them apart. */
 static struct edge *cut_all(struct reduce *r, const struct edge *rows, int64_t numbers)
 {
     int n = r->workers;
     int64_t *sizes = arena_array(r->m->arena, (size_t)n, sizeof(*sizes));
     struct edge *pieces = arena_array(r->m->arena, (size_t)n * (size_t)n, sizeof(*pieces));
+    int64_t units = numbers / PIECE_UNIT;
     for (int i = 0; i < n; i++)
-        sizes[i] = numbers / n + (i < numbers % n);
+        sizes[i] = (units / n + (i < units % n)) * PIECE_UNIT;
+    sizes[n - 1] += numbers % PIECE_UNIT;
     for (int w = 0; w < n; w++) {
         r->m->b.device = r->devices[w];
         struct edge parts = cut(r, rows[w], sizes, n);
