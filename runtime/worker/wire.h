@@ -91,7 +91,7 @@ struct wire_content {
 
 enum {
     WIRE_SMALL_BYTES = 64 << 10, /* what is smaller is copied */
-    WIRE_NEAR_BYTES = 1 << 20,   /* what is smaller is not worth being read from memory */
+    WIRE_NEAR_BYTES = 128 << 10, /* what is smaller is not worth being read from memory */
     WIRE_CHUNK_BYTES = 4 << 20,  /* a message that is nothing but elements, at most */
 };
 
