@@ -55,7 +55,7 @@ static struct world *build(const struct split *split)
                                     ATTRS(attr_int("num_split", PARTS)));
     struct edge again[PARTS];
     for (int i = 0; i < PARTS; i++) {
-        char name[PARTS][16];
+        char name[2][32];
         snprintf(name[0], sizeof(name[0]), "seen%d", i);
         snprintf(name[1], sizeof(name[1]), "again%d", i);
         again[i] =
