@@ -9,7 +9,8 @@
  *
  * Goes into the background and returns once shim.json is written: 0 when the task is on its
  * way, 3 when DIR has had its task already, 1 with a line on stderr when the shim cannot work
- * there. A folder runs a task once: that makes a repeated start harmless.
+ * there. A folder runs a task once: that makes a repeated start harmless, also while the first
+ * is on its way still; it waits for that one's shim.json.
  * With --restarts a task that falls (by a signal, or with a code of no outcome of its own: all
  * but 0, 2 and 3) is started again up to N times, in the same folder; the last end counts.
  * With --private its /tmp is DIR/tmp, and the folders of --hide are empty to it but for the
@@ -52,8 +53,10 @@
 #define FOLDER_MS 2000               /* between looks whether the folder is still there */
 #define USER_FAILED INT_MIN          /* in place of an errno, ... */
 #define PRIVATE_FAILED (INT_MIN / 2) /* ... or below it by one */
-#define RESTART_FIRST_MS 500         /* before a task that fell is started again; doubles ... */
-#define RESTART_MAX_MS 30000         /* ... up to this */
+#define CLAIM_MS 60000       /* for another shim to write its shim.json, or to die; ... */
+#define CLAIM_LOOK_MS 5      /* ... between looks */
+#define RESTART_FIRST_MS 500 /* before a task that fell is started again; doubles ... */
+#define RESTART_MAX_MS 30000 /* ... up to this */
 
 enum { SHIM_STARTED = 0, SHIM_FAILED = 1, SHIM_ALREADY = 3 };
 
@@ -106,7 +109,10 @@ static int detach(void)
     return ends[1];
 }
 
-/* The folder is ours alone as long as this process lives. */
+/*
+ * The folder is ours alone as long as this process lives.  Another shim may have it and not
+ * have said so yet: who started it died, and its disk is slow.
+ */
 static int folder_claim(const char *folder)
 {
     umask(077);
@@ -119,9 +125,17 @@ static int folder_claim(const char *folder)
         say("shim.lock");
         return SHIM_FAILED;
     }
-    if (flock(lock, LOCK_EX | LOCK_NB) || access("shim.json", F_OK) == 0)
-        return SHIM_ALREADY;
-    return SHIM_STARTED; /* the lock is held until the process ends */
+    for (int looks = 0; looks <= CLAIM_MS / CLAIM_LOOK_MS; looks++) {
+        bool locked = flock(lock, LOCK_EX | LOCK_NB) == 0;
+        if (access("shim.json", F_OK) == 0)
+            return SHIM_ALREADY;
+        if (locked)
+            return SHIM_STARTED; /* the lock is held until the process ends */
+        poll(NULL, 0, CLAIM_LOOK_MS);
+    }
+    errno = ETIMEDOUT;
+    say("another shim has shim.lock and writes no shim.json");
+    return SHIM_FAILED;
 }
 
 static bool signals_open(struct shim *shim)

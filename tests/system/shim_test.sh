@@ -49,6 +49,22 @@ check shim_clean same "$(ls "$dir" | tr '\n' ' ')" "exit.json shim.json shim.loc
 "$shim" --folder "$dir" --cookie again -- touch "$dir/twice" 2>>"$dir/shim.log"; status=$?
 check shim_runs_a_folder_once same "$status $(ls "$dir/twice" 2>/dev/null)" "3 "
 
+# Another shim has the folder and has not said so yet: the second waits for its word, or its death.
+for other in writes dies; do
+    dir=$work/$other; mkdir -p "$dir"
+    (cd "$dir" && exec python3 -c '
+import fcntl, sys, time
+lock = open("shim.lock", "w"); fcntl.flock(lock, fcntl.LOCK_EX); open("held", "w").close(); time.sleep(0.6)
+if sys.argv[1] == "writes":
+    open("written", "w").close(); open("shim.json", "w").write("{}\n"); time.sleep(1)' $other) 2>>"$dir/shim.log" &
+    wait_for 5 test -e "$dir/held"
+    start $other -- sh -c 'echo x >ran'; status=$?
+    [ $other = dies ] && ended
+    check "shim_waits_for_one_that_$other" same "$status $(ls "$dir/written" "$dir/ran" 2>/dev/null | sed 's:.*/::')" \
+        "$([ $other = writes ] && echo "3 written" || echo "0 ran")"
+    wait $!
+done
+
 start signal -- sh -c 'kill -SEGV $$'
 ended
 check shim_signal same "$(field code) $(field signal)" "-1 11"
