@@ -76,15 +76,31 @@ help: ## this list
 
 # --- programs ------------------------------------------------------------------------------
 
-, := ,
-link = $(CC) $(LDFLAGS) -o $@ $(1) -Wl,--start-group $(2) -Wl,--end-group $(3)
+# Each is there a second time, for tests: with a disk that is slow by up to SLOW_DISK_MS (tests/slow_disk.c).
+SLOW_DISK_MS ?= 150
+SLOW_DISK := $(OBJ)/tests/slow_disk.o
+SLOW := $(patsubst $(BUILD)/%,$(BUILD)/slow/%,$(PROGRAMS))
 
-$(BUILD)/trainyard: $(OBJ)/cli/main.o $(LIBS_CONTROL)
+.PHONY: slow
+slow: $(SLOW) $(BUILD)/slow_disk.so
+	@echo $(SLOW_DISK_MS) >$(BUILD)/slow/disk_ms
+	@ln -sf ../libtrainyard.so.0 ../libtrainyard.so $(BUILD)/slow
+
+$(SLOW): $(SLOW_DISK) | $(BUILD)/slow
+$(BUILD)/slow:
+	@mkdir -p $@
+$(BUILD)/slow_disk.so: $(SLOW_DISK)
+	$(Q)$(CC) $(SANFLAGS) -shared -o $@ $^
+
+, := ,
+link = $(CC) $(LDFLAGS) -o $@ $(filter $(SLOW_DISK),$^) $(1) -Wl,--start-group $(2) -Wl,--end-group $(3)
+
+$(BUILD)/trainyard $(BUILD)/slow/trainyard: $(OBJ)/cli/main.o $(LIBS_CONTROL)
 	@echo "  LINK    $@"
 	$(Q)$(call link,$<,$(LIBS_CONTROL),$(LINK_CONTROL))
 
 # It has the C API for the libraries that it loads.
-$(BUILD)/trainyard-task: $(call objects,$(TASK) $(CAPI)) $(LIBS_RUNTIME) capi/exports.list
+$(BUILD)/trainyard-task $(BUILD)/slow/trainyard-task: $(call objects,$(TASK) $(CAPI)) $(LIBS_RUNTIME) capi/exports.list
 	@echo "  LINK    $@"
 	$(Q)$(call link,$(call objects,$(TASK) $(CAPI)) -Wl$(,)--dynamic-list=capi/exports.list,$(LIBS_RUNTIME),$(LINK_RUNTIME))
 
@@ -96,7 +112,7 @@ $(LIBRARY): $(call objects,$(CAPI) $(RUNTIME) $(KERNELS)) $(BUILD)/libproto.a $(
 	  -Wl,--as-needed $(subst $(LINK_HDF5),-lhdf5_serial,$(LINK_RUNTIME))
 	@ln -sf $(@F) $(BUILD)/libtrainyard.so
 
-$(BUILD)/trainyard-shim: $(call objects,$(SHIM) base/failpoint.c)
+$(BUILD)/trainyard-shim $(BUILD)/slow/trainyard-shim: $(call objects,$(SHIM) base/failpoint.c)
 	@echo "  LINK    $@"
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^
 
@@ -333,8 +349,8 @@ $(patsubst %.c,$(BUILD)/%,$(UNIT_RUNTIME)): $(BUILD)/%: $(OBJ)/%.o $(LIBS_RUNTIM
 # This one is of the shim, which is in no library.
 $(BUILD)/tests/unit/scheduler/mask_test: $(OBJ)/scheduler/shim/mask.o
 
-# This one starts real shims.
-$(BUILD)/tests/unit/scheduler/agent_test: | $(BUILD)/trainyard-shim
+# This one starts real shims, on a slow disk too.
+$(BUILD)/tests/unit/scheduler/agent_test: | $(BUILD)/trainyard-shim $(BUILD)/slow/trainyard-shim
 
 .PHONY: unit
 unit: $(UNIT_WANTED) ## unit tests (T=part of a name)
@@ -373,9 +389,12 @@ SYSTEM := $(wildcard tests/system/*_test.sh)
 # They mostly wait.
 AT_ONCE ?= 2
 TIMEOUT ?= 300
-.PHONY: system test interop fuzz fuzz-build fuzz-check check totals
-system: all ## system tests: real processes (T=part of a name, KILLS=N, SEED=N, TIMEOUT=seconds for each)
+.PHONY: system slow-system test interop fuzz fuzz-build fuzz-check check totals
+system: all slow ## system tests: real processes (T=part of a name, KILLS=N, SEED=N, TIMEOUT=seconds for each)
 	$(Q)TRAINYARD_BUILD=$(BUILD) tests/run.sh --timeout $(TIMEOUT) --at-once $(AT_ONCE) $(foreach t,$(SYSTEM),$(if $(T),$(if $(findstring $(T),$(t)),$(t)),$(t)))
+
+slow-system: all slow ## system tests on a slow disk (SLOW_DISK_MS=150, and as system)
+	$(Q)TRAINYARD_BUILD=$(BUILD)/slow tests/run.sh --timeout $(TIMEOUT) --at-once $(AT_ONCE) $(foreach t,$(SYSTEM),$(if $(T),$(if $(findstring $(T),$(t)),$(t)),$(t)))
 
 .PHONY: cases
 cases: $(BUILD)/tf-cases $(BUILD)/tf-sessions $(BUILD)/keras-vectors $(BUILD)/saved-models ## TensorFlow's and Keras's recorded answers, where the recordings are

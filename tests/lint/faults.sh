@@ -16,7 +16,7 @@ sed -n '/^| [FI][0-9]/s/.*| \([^|]*\) |$/\1/p' docs/reliability.md | grep -o '`[
 # There names of tests have an underscore, no space, no sign and no capital.
 sed -n '/^| [0-9]/s/.*| \([^|]*\) |$/\1/p' docs/security.md | grep -o '`[^`]*`' | tr -d '`' | grep -x '[a-z0-9/]*_[a-z0-9_]*' | sort -u |
     look docs/security.md || missing=1
-# Each test of a row F1 to F48 says in its file which rows it is of.
+# Each test of a row F1 to F49 says in its file which rows it is of.
 while read -r fault names; do
     for name in $names; do
         if [ -d "$name" ]; then continue; fi

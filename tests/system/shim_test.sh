@@ -1,6 +1,6 @@
 #!/bin/bash
 # shim_test.sh - trainyard-shim with real processes: exit codes, signals, stray children, floods.
-# Faults of docs/reliability.md: F5 F10 F16 F27 F30 F38 F46.
+# Faults of docs/reliability.md: F5 F10 F16 F27 F30 F38 F46 F49.
 set -u
 build=${TRAINYARD_BUILD:-build}
 shim=$(realpath "$build/trainyard-shim")
