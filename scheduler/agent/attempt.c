@@ -1,14 +1,11 @@
 /* attempt.c - from StartTask to the last report of a task. */
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/random.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -22,17 +19,15 @@
 #include "scheduler/agent/files.h"
 #include "scheduler/agent/folders.h"
 #include "scheduler/agent/gpus.h"
-#include "scheduler/agent/inventory.h"
 #include "scheduler/agent/keep.h"
 #include "scheduler/agent/launch.h"
 #include "scheduler/agent/prepare.h"
 #include "scheduler/agent/program.h"
+#include "scheduler/agent/shims.h"
 #include "scheduler/agent/tail.h"
 #include "scheduler/agent/usage.h"
 #include "scheduler/agent/users.h"
 #include "scheduler/agent/watchdog.h"
-
-#define CONTROL_WAIT_MS 1000 /* for the shim to take and answer a command */
 
 struct attempt {
     struct agent_task_ref task; /* owns role */
@@ -45,6 +40,7 @@ struct attempt {
 
     enum agent_task_state state;
     int pidfd; /* of the shim, -1 when it is gone or not started */
+    int claim; /* of an adopted one that no shim has: keeps late ones from it; else -1 */
     pid_t shim_pid;
     int64_t pid; /* of the task */
     int64_t started_us;
@@ -103,28 +99,6 @@ static bool exit_read(struct attempt *attempt)
 
 /* --- the shim --- */
 
-/*
- * Opens the shim that shim.json names, if it is the very process: same boot, same start, same
- * cookie among its arguments.  The descriptor is opened first, so that it cannot change under
- * us.
- */
-static int shim_open(const json_t *shim)
-{
-    char boot_id[64];
-    int64_t pid = files_int(shim, "pid");
-    if (strcmp(files_text(shim, "boot_id"), inventory_boot_id(boot_id, sizeof(boot_id))) != 0 ||
-        pid <= 0)
-        return -1;
-    int pidfd = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
-    if (pidfd < 0)
-        return -1;
-    if (launch_is_process((pid_t)pid, files_int(shim, "start_time"),
-                          files_text(shim, "cookie")))
-        return pidfd;
-    close(pidfd);
-    return -1;
-}
-
 /* The shim has gone or never was: reads how the task ended. */
 static void shim_gone(struct attempt *attempt)
 {
@@ -149,16 +123,24 @@ static void shim_adopt(struct attempt *attempt, const json_t *shim)
     attempt->shim_pid = (pid_t)files_int(shim, "pid");
     attempt->pid = files_int(shim, "task_pid");
     attempt->started_us = files_int(shim, "started_us");
-    attempt->pidfd = shim_open(shim);
+    attempt->pidfd = shims_open(shim);
     if (attempt->pidfd >= 0)
         attempt->state = AGENT_TASK_RUNNING;
     else
         shim_gone(attempt);
 }
 
+static void claim_release(struct attempt *attempt)
+{
+    if (attempt->claim >= 0)
+        close(attempt->claim);
+    attempt->claim = -1;
+}
+
 static void shim_start(struct attempt *attempt)
 {
     struct error err;
+    claim_release(attempt);
     failpoint("agent.before_launch");
     if (!users_give(attempt->folder, attempt->start, &err) ||
         !launch_shim(attempt->places->shim_path, attempt->places->task_path, attempt->folder,
@@ -167,7 +149,7 @@ static void shim_start(struct attempt *attempt)
         return;
     }
     failpoint("agent.after_launch");
-    json_t *shim = files_read_json(attempt->folder, "shim.json", &err);
+    json_t *shim = shims_find(attempt->folder, &attempt->claim, &err);
     if (shim)
         shim_adopt(attempt, shim);
     else
@@ -211,30 +193,6 @@ void attempt_check(struct attempt *attempt)
         shim_gone(attempt);
 }
 
-/* Sends one line to the shim; false when it does not answer. */
-static bool shim_command(const struct attempt *attempt, const char *line)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    const struct timeval wait = {.tv_sec = CONTROL_WAIT_MS / 1000};
-    char answer[16];
-    /* By way of a descriptor: sun_path is short, and folders are not. */
-    int folder = open(attempt->folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/control.sock",
-             folder);
-    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
-    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait));
-    bool ok = folder >= 0 && fd >= 0 &&
-              connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0 &&
-              send(fd, line, strlen(line), MSG_NOSIGNAL) == (ssize_t)strlen(line) &&
-              recv(fd, answer, sizeof(answer), 0) > 0;
-    if (folder >= 0)
-        close(folder);
-    if (fd >= 0)
-        close(fd);
-    return ok;
-}
-
 void attempt_cancel(struct attempt *attempt)
 {
     if (attempt->state == AGENT_TASK_STARTING)
@@ -243,7 +201,7 @@ void attempt_cancel(struct attempt *attempt)
 
 void attempt_kill(struct attempt *attempt)
 {
-    if (attempt->pidfd < 0 || shim_command(attempt, "KILL\n"))
+    if (attempt->pidfd < 0 || shims_command(attempt->folder, "KILL\n"))
         return;
     attempt_check(attempt);
     if (attempt->pidfd >= 0) /* it hangs; the task does not outlive it */
@@ -255,7 +213,7 @@ void attempt_term(struct attempt *attempt)
     attempt->asked = true;
     /* A shim that does not answer is dealt with when the time is up. */
     if (attempt->pidfd >= 0)
-        (void)shim_command(attempt, "TERM\n");
+        (void)shims_command(attempt->folder, "TERM\n");
 }
 
 void attempt_fail(struct attempt *attempt, enum agent_exit_reason reason, const char *text)
@@ -297,7 +255,7 @@ static struct attempt *attempt_make(const struct agent_task_ref *task)
     struct attempt *attempt = alloc_bytes(sizeof(*attempt));
     attempt->task = *task;
     attempt->task.role = alloc_text(task->role);
-    attempt->pidfd = -1;
+    attempt->pidfd = attempt->claim = -1;
     attempt->state = AGENT_TASK_STARTING;
     return attempt;
 }
@@ -432,7 +390,7 @@ struct attempt *attempt_adopt(const struct attempt_places *places, const char *n
     tail_make(attempt, false);
     attempt->watchdog.stall_ms = files_int(start, "stall_ms");
     attempt->usage.adopted = true;
-    json_t *shim = files_read_json(folder, "shim.json", &none);
+    json_t *shim = shims_find(folder, &attempt->claim, &none);
     if (shim)
         shim_adopt(attempt, shim);
     else if (none.code != NOT_FOUND)
@@ -454,6 +412,7 @@ void attempt_free(struct attempt *attempt)
         return;
     if (attempt->pidfd >= 0)
         close(attempt->pidfd);
+    claim_release(attempt);
     network_release(&attempt->usage.network);
     tail_free(attempt->tail);
     prepare_free(attempt->prepare);

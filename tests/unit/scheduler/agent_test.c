@@ -2,7 +2,7 @@
  * agent_test.c - the agent with a real shim, and shell scripts for tasks: a job's "spec" is the
  * script.
  */
-/* Faults of docs/reliability.md: F4 F30 F35. */
+/* Faults of docs/reliability.md: F4 F30 F35 F49. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,6 +17,8 @@
 #include "tests/unit/scheduler/agent_server.h"
 
 extern char **environ;
+
+static char slow_shim[256]; /* a script for a shim on a slow disk; "": it is quick */
 
 static const char *shim_path(void)
 {
@@ -82,6 +84,21 @@ static const char *task_path(void)
     return path;
 }
 
+/* The shim of agents that begin from now on waits so long (tests/slow_disk.c) for the disk; "":
+ * not at all. */
+static void shim_on_disk(const char *disk_ms)
+{
+    snprintf(slow_shim, sizeof(slow_shim), "%s", *disk_ms ? folder_path("slow-shim") : "");
+    char *folder = alloc_text(shim_path());
+    *strrchr(folder, '/') = '\0';
+    char *script = alloc_printf(
+        "#!/bin/sh\nSLOW_DISK_MS=%s exec %s/slow/trainyard-shim \"$@\"\n", disk_ms, folder);
+    if (*disk_ms)
+        text_write(slow_shim, script, 0700);
+    free(script);
+    free(folder);
+}
+
 static struct agent *agent_begin(const char *server, const char *folder)
 {
     struct error err;
@@ -92,7 +109,7 @@ static struct agent *agent_begin(const char *server, const char *folder)
                                           .folder = folder,
                                           .node_name = "n1",
                                           .task_path = task_path(),
-                                          .shim_path = shim_path(),
+                                          .shim_path = *slow_shim ? slow_shim : shim_path(),
                                           .cpu_millis = 4000,
                                           .memory_bytes = 1 << 30,
                                           .fake_gpus = 2};
@@ -108,9 +125,10 @@ static struct agent *agent_begin(const char *server, const char *folder)
  */
 TEST(agent_child)
 {
-    const char *server = getenv("AGENT_TEST_SERVER");
+    const char *server = getenv("AGENT_TEST_SERVER"), *shim = getenv("AGENT_TEST_SHIM");
     if (!server)
         return;
+    snprintf(slow_shim, sizeof(slow_shim), "%s", shim ? shim : "");
     struct agent *agent = agent_begin(server, getenv("AGENT_TEST_FOLDER"));
     for (;;)
         pause();
@@ -603,5 +621,96 @@ TEST(agent_killed_at_any_moment)
     }
     child_kill(pid);
     free(script);
+    server_close(&server);
+}
+
+static void wait_for(const char *path)
+{
+    for (int i = 0; i < 10000 && !exists(path); i++)
+        usleep(1000);
+    CHECK(exists(path));
+}
+
+/*
+ * The agent dies when the shim has taken the folder and has said nothing yet, its disk being
+ * slow; another comes after a while, or when shim.json is there and its first word alone.
+ */
+static struct agent *agent_comes_back(struct server *server, int64_t epoch, const char *script,
+                                      bool after_first_word)
+{
+    char name[64], folder[256];
+    const char *address = rpc_server_address(server->rpc);
+    snprintf(folder, sizeof(folder), "%s", folder_path("slow"));
+    snprintf(name, sizeof(name), "slow/attempts/%lld-worker-0/shim.lock", (long long)epoch);
+    shim_on_disk("300-300");
+    setenv("AGENT_TEST_SHIM", slow_shim, 1);
+    pid_t pid = child_begin(address, folder);
+    unsetenv("AGENT_TEST_SHIM");
+    start(server, epoch, script);
+    wait_for(folder_path(name));
+    child_kill(pid);
+    memcpy(strstr(name, "lock"), "json", 5);
+    CHECK(!exists(folder_path(name)));
+    if (after_first_word)
+        wait_for(folder_path(name));
+    if (server->discard)
+        server->commands_count = 0; /* it is told no more to start it */
+    struct agent *agent = agent_begin(address, folder);
+    shim_on_disk("");
+    return agent;
+}
+
+/* It is not started twice, nor said not to have been started. */
+TEST(agent_comes_back_before_a_slow_shim_spoke)
+{
+    struct server server;
+    server_open(&server, "127.0.0.1:0");
+    char *script = alloc_printf("echo run >>%s; exit 2", folder_path("slow-count"));
+    struct agent *agent = agent_comes_back(&server, 1, script, false);
+    struct known_task task = server_wait(&server, "1-worker-0", AGENT_TASK_EXITED);
+    CHECK_INT(task.reason, AGENT_EXIT_USER);
+    char *ran = text_read(folder_path("slow-count"));
+    CHECK_TEXT(ran, "run\n");
+    free(ran);
+    free(script);
+    agent_stop(agent);
+    server_close(&server);
+}
+
+/* What has ended before it was started, as is told, is not started by a shim on its way. */
+TEST(agent_stops_what_a_slow_shim_starts)
+{
+    struct server server;
+    server_open(&server, "127.0.0.1:0");
+    char *script = alloc_printf("echo $$ >%s; exec sleep 60", folder_path("slow-pid"));
+    server.discard = "2-worker-0";
+    server.keep_exits = true;
+    struct agent *agent = agent_comes_back(&server, 2, script, false);
+    (void)server_wait(&server, "2-worker-0", AGENT_TASK_EXITED);
+    usleep(1200000); /* by then the shim would have started it */
+    if (exists(folder_path("slow-pid"))) {
+        char *pid = text_read(folder_path("slow-pid"));
+        CHECK(process_is_gone((pid_t)strtol(pid, NULL, 10)));
+        free(pid);
+    }
+    free(script);
+    agent_stop(agent);
+    server_close(&server);
+}
+
+/* It has said who it is, and does not listen yet. */
+TEST(agent_asks_a_slow_shim_that_does_not_listen_yet)
+{
+    struct server server;
+    server_open(&server, "127.0.0.1:0");
+    struct agent_command asked = stop_of(3, false, 30000);
+    struct agent *agent =
+        agent_comes_back(&server, 3, "trap 'exit 3' TERM; " FOR_A_WHILE, true);
+    server_command(&server, &asked);
+    uint64_t from_us = clock_monotonic_us();
+    struct known_task task = server_wait(&server, "3-worker-0", AGENT_TASK_EXITED);
+    CHECK_INT(task.reason, AGENT_EXIT_STOPPED);
+    CHECK(clock_monotonic_us() - from_us < 10000000);
+    agent_stop(agent);
     server_close(&server);
 }
