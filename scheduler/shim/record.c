@@ -28,16 +28,17 @@ static int file_open_aside(const char *aside)
 }
 
 /* Writes `text` to `fd`, which has the name `aside`, and gives it its name.  Takes `fd`. */
-static bool file_finish(int fd, const char *aside, const char *name, const char *text)
+static bool file_finish(int fd, const char *aside, const char *name, const char *text,
+                        bool synced)
 {
     size_t size = strlen(text);
     bool ok = pwrite(fd, text, size, 0) == (ssize_t)size && ftruncate(fd, (off_t)size) == 0 &&
-              fsync(fd) == 0;
+              (!synced || fsync(fd) == 0);
     ok = close(fd) == 0 && ok;
     failpoint("shim.record_before_rename");
     ok = ok && rename(aside, name) == 0;
     failpoint("shim.record_after_rename");
-    int folder = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int folder = synced ? open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
     if (folder >= 0) {
         ok = fsync(folder) == 0 && ok;
         close(folder);
@@ -45,12 +46,12 @@ static bool file_finish(int fd, const char *aside, const char *name, const char 
     return ok;
 }
 
-static bool file_publish(const char *name, const char *text)
+static bool file_publish(const char *name, const char *text, bool synced)
 {
     char aside[64];
     snprintf(aside, sizeof(aside), "%s.tmp", name);
     int fd = file_open_aside(aside);
-    return fd >= 0 && file_finish(fd, aside, name, text);
+    return fd >= 0 && file_finish(fd, aside, name, text, synced);
 }
 
 /* Of the process: field 22 of its stat, in clock ticks since boot. */
@@ -93,7 +94,8 @@ bool record_identity_write(const struct record_identity *identity)
              "\"cgroup\": \"%s\", \"task_pid\": %d, \"started_us\": %lld}\n",
              boot_id, (int)identity->pid, start_time_of(identity->pid), identity->cookie,
              identity->cgroup, (int)identity->task_pid, (long long)identity->started_us);
-    return file_publish("shim.json", text);
+    /* What is added about the task is of no use after a power cut, which ends the task. */
+    return file_publish("shim.json", text, !identity->task_pid);
 }
 
 /* `text` as the inside of a JSON string. */
@@ -151,6 +153,6 @@ bool record_exit_write(const struct record_exit *record)
     reserved = -1; /* what did not work once is not tried again */
     if (fd >= 0 && !room)
         close(fd);
-    return room ? file_finish(fd, EXIT_ASIDE, "exit.json", text)
-                : file_publish("exit.json", text);
+    return room ? file_finish(fd, EXIT_ASIDE, "exit.json", text, true)
+                : file_publish("exit.json", text, true);
 }

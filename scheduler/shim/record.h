@@ -1,9 +1,9 @@
 /*
  * record.h - what the shim writes about itself and the task: shim.json, exit.json.
  *
- * A record is there whole or not at all: written aside, synced, renamed, folder synced.  How
- * the task ended is known here alone, and the disk may be full by then: its room is taken
- * before the task starts.
+ * A record is there whole or not at all: written aside, synced, renamed, folder synced; but for
+ * what shim.json says of the task, which no power cut leaves running.  How the task ended is
+ * known here alone, and the disk may be full by then: its room is taken before the task starts.
  */
 #pragma once
 
