@@ -332,7 +332,7 @@ $(GEN)/%_test.main.c: %_test.c Makefile
 	@mkdir -p $(@D)
 	$(Q){ echo '#include "$<"'; echo 'int main(void) { const struct CMUnitTest tests[] = {'; \
 	  sed -n 's/^TEST(\([a-z0-9_]*\)).*/    cmocka_unit_test(\1),/p' $<; \
-	  echo '}; return cmocka_run_group_tests_name("$*", tests, NULL, NULL); }'; } > $@
+	  echo '}; return test_end(cmocka_run_group_tests_name("$*", tests, NULL, NULL)); }'; } > $@
 
 $(patsubst %.c,$(OBJ)/%.o,$(UNIT_CONTROL) $(UNIT_RUNTIME)): $(OBJ)/%_test.o: $(GEN)/%_test.main.c
 	@mkdir -p $(@D)
@@ -353,8 +353,10 @@ $(BUILD)/tests/unit/scheduler/mask_test: $(OBJ)/scheduler/shim/mask.o
 $(BUILD)/tests/unit/scheduler/agent_test: | $(BUILD)/trainyard-shim $(BUILD)/slow/trainyard-shim
 
 .PHONY: unit
+# Most keep one core busy.
+UNIT_AT_ONCE ?= 2
 unit: $(UNIT_WANTED) ## unit tests (T=part of a name)
-	$(Q)tests/run.sh --timeout $(if $(SAN),300,180) $(UNIT_WANTED)
+	$(Q)tests/run.sh --timeout $(if $(SAN),300,180) --at-once $(UNIT_AT_ONCE) $(UNIT_WANTED)
 
 # --- checks --------------------------------------------------------------------------------
 
