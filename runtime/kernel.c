@@ -527,3 +527,25 @@ void kernel_output_ref(struct kernel_call *call, int index, struct variable *var
         __atomic_store_n(&variable->by_ref, true, __ATOMIC_RELAXED);
     call->slots[index].variable = variable;
 }
+
+bool kernel_fail_output_type(const struct kernel_call *call, int index, enum dtype given,
+                             struct error *err)
+{
+    return fail(err, INTERNAL,
+                "Output %d of type %s does not match declared output type %s for node "
+                "{{node %s}}",
+                index, dtype_name(given), dtype_name(call->node->output_types[index]),
+                call->node->name);
+}
+
+bool kernel_error_is_at(const struct error *err, const char *node_name)
+{
+    static const char begins[] = "{{node ";
+    size_t size = strlen(node_name);
+    for (const char *at = err->text; (at = strstr(at, begins));) {
+        at += sizeof(begins) - 1;
+        if (!strncmp(at, node_name, size) && !strncmp(at + size, "}}", 2))
+            return true;
+    }
+    return false;
+}

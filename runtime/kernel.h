@@ -173,6 +173,14 @@ struct resource *kernel_variant(const struct tensor *tensor, int64_t i, const ch
 /* Output `index` becomes a reference to `variable` (VariableV2, Assign, ApplyAdam ...). */
 void kernel_output_ref(struct kernel_call *call, int index, struct variable *variable);
 
+/* Output `index` would be a `given`, which the node does not say: false, in TensorFlow's words.
+ */
+bool kernel_fail_output_type(const struct kernel_call *call, int index, enum dtype given,
+                             struct error *err);
+
+/* Whether the text names the node as TensorFlow does, so that nobody need add it. */
+bool kernel_error_is_at(const struct error *err, const char *node_name);
+
 /* Input `i` as a value; asserts that it is there. */
 static inline const struct tensor *kernel_in(const struct kernel_call *call, int i)
 {

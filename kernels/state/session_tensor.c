@@ -155,34 +155,29 @@ static bool handle_run(struct kernel_call *call, struct error *err)
 
 /* --- by handle --- */
 
-/* The handle in input 0, owned; NULL if it is no scalar. */
-static char *name_in(struct kernel_call *call, struct error *err)
+/* The handle in input 0, owned; NULL if it is no scalar, which `called` must be. */
+static char *name_in(struct kernel_call *call, const char *called, struct error *err)
 {
     const struct tensor *handle = call->in[0];
-    if (handle->count != 1)
-        return fail_null(err, INVALID, "a handle must be a single string");
+    if (handle->shape.rank != 0)
+        return fail_null(err, INVALID, "%s must be scalar", called);
     const struct tensor_string *name = tensor_strings(handle);
     return alloc_text_n(name->size ? name->data : "", name->size);
 }
 
-static bool fail_absent(const char *name, struct error *err)
-{
-    return fail(err, INVALID, "The tensor with handle '%s' is not in the session store.", name);
-}
-
 static bool tensor_run(struct kernel_call *call, struct error *err)
 {
-    char *name = name_in(call, err);
+    char *name = name_in(call, "handle", err);
     if (!name)
         return false;
     struct kept *kept = (struct kept *)resources_get(call->resources, "", KEPT_KIND, name);
     int wanted = call->node->output_types[0];
     bool ok = kept;
     if (!kept)
-        fail_absent(name, err);
+        ok = fail(err, INVALID, "The tensor with handle '%s' is not in the session store.",
+                  name);
     else if (kept->tensor.dtype != (enum dtype)wanted)
-        ok = fail(err, INVALID, "The tensor with handle '%s' is %s, not %s", name,
-                  dtype_name(kept->tensor.dtype), dtype_name(wanted));
+        ok = kernel_fail_output_type(call, 0, kept->tensor.dtype, err);
     else
         kernel_output_share(call, 0, &kept->tensor, &kept->tensor.shape);
     if (kept)
@@ -193,9 +188,11 @@ static bool tensor_run(struct kernel_call *call, struct error *err)
 
 static bool delete_run(struct kernel_call *call, struct error *err)
 {
-    char *name = name_in(call, err);
-    bool ok = name && (resources_remove(call->resources, "", KEPT_KIND, name) ||
-                       fail_absent(name, err));
+    char *name = name_in(call, "`handle`", err);
+    bool ok = name &&
+              (resources_remove(call->resources, "", KEPT_KIND, name) ||
+               fail(err, INVALID,
+                    "Failed to delete a tensor with handle '%s' in the session store.", name));
     free(name);
     return ok;
 }

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/error_whole.h"
 #include "base/str.h"
+#include "runtime/kernel.h"
 
 /* Cuts "node 'NAME' (OP): " off the text; false when it does not begin so. */
 static bool cut_node(char *text, char *name, size_t name_size)
@@ -42,15 +43,18 @@ bool node_error(struct error *err)
 {
     char name[512];
     struct str nodes = {0}, whole = {0};
+    bool named = false;
     error_whole_add(err, &whole); /* before its beginning goes */
     if (name_placeholder(err->text, name, sizeof(name)) && !strstr(err->text, "[[{{node "))
         str_printf(&nodes, "\n\t [[{{node %s}}]]", name);
     while (cut_node(err->text, name, sizeof(name))) {
         (void)cut_node(whole.data, name, sizeof(name));
         whole.size = strlen(whole.data);
-        str_printf(&nodes, "\n\t [[{{node %s}}]]", name);
+        named = true;
+        if (!kernel_error_is_at(err, name))
+            str_printf(&nodes, "\n\t [[{{node %s}}]]", name);
     }
-    bool named = nodes.size;
+    named |= nodes.size > 0;
     size_t used = strlen(err->text), room = sizeof(err->text) - 1;
     if (nodes.size && nodes.size < room) {
         if (used + nodes.size > room) /* the node is worth more than the end of the text */

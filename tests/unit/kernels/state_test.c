@@ -221,6 +221,47 @@ TEST(session_handles_are_numbered_by_their_session)
     }
 }
 
+/* Whether a node that is given that handle fails so. */
+static bool handle_fails(struct world *world, const char *fetch, enum error_code code,
+                         const char *text)
+{
+    struct error err;
+    struct tensor out = {0};
+    CHECK_FAILS(world_run(world, fetch, strchr(fetch, ':') ? &out : NULL, &err), &err, code);
+    CHECK_TEXT(err.text, text);
+    return true;
+}
+
+TEST(bad_handles_of_kept_tensors_are_told_as_tensorflow_does)
+{
+    struct world *world = world_new(NULL);
+    struct builder *b = &world->b;
+    struct edge none = builder_text(b, "none", "a;0;b");
+    struct edge list = builder_add(b, "Pack", "list", INPUTS(none), ATTRS(attr_int("N", 1)));
+    struct edge kept = builder_add(b, "GetSessionHandle", "keep",
+                                   INPUTS(builder_scalar(b, "value", F32, 1)), NO_ATTRS);
+    builder_add(b, "GetSessionTensor", "get", INPUTS(none), ATTRS(attr_type("dtype", F32)));
+    builder_add(b, "GetSessionTensor", "getlist", INPUTS(list), ATTRS(attr_type("dtype", F32)));
+    builder_add(b, "GetSessionTensor", "other", INPUTS(kept), ATTRS(attr_type("dtype", I32)));
+    builder_add(b, "DeleteSessionTensor", "delete", INPUTS(none), NO_ATTRS);
+    builder_add(b, "DeleteSessionTensor", "deletelist", INPUTS(list), NO_ATTRS);
+    world_begin(world);
+    handle_fails(world, "get:0", INVALID,
+                 "node 'get' (GetSessionTensor): The tensor with handle 'a;0;b' is not in the "
+                 "session store.");
+    handle_fails(world, "getlist:0", INVALID,
+                 "node 'getlist' (GetSessionTensor): handle must be scalar");
+    handle_fails(world, "other:0", INTERNAL,
+                 "node 'other' (GetSessionTensor): Output 0 of type float does not match "
+                 "declared output type int32 for node {{node other}}");
+    handle_fails(world, "delete", INVALID,
+                 "node 'delete' (DeleteSessionTensor): Failed to delete a tensor with handle "
+                 "'a;0;b' in the session store.");
+    handle_fails(world, "deletelist", INVALID,
+                 "node 'deletelist' (DeleteSessionTensor): `handle` must be scalar");
+    world_free(world);
+}
+
 TEST(checkpoints_that_are_not_there_cannot_be_merged)
 {
     struct world *world = world_new(NULL);
