@@ -139,6 +139,20 @@ static bool numbers_differ(int a, int b)
     return a >= 0 && b >= 0 && a != b;
 }
 
+void device_name_fill(struct device_name *name, const struct device_name *from)
+{
+    if (!name->job[0])
+        memcpy(name->job, from->job, sizeof(name->job));
+    if (name->replica < 0)
+        name->replica = from->replica;
+    if (name->task < 0)
+        name->task = from->task;
+    if (!name->type[0])
+        memcpy(name->type, from->type, sizeof(name->type));
+    if (name->index < 0)
+        name->index = from->index;
+}
+
 static bool fail_merge(const struct device_name *a, const struct device_name *b,
                        const char *what, struct error *err)
 {

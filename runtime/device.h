@@ -45,4 +45,7 @@ bool device_name_matches(const struct device_name *wish, const struct device_nam
 bool device_name_merge(struct device_name *into, const struct device_name *extra, bool soft,
                        struct error *err) CHECKED;
 
+/* What `name` leaves open becomes as in `from`. */
+void device_name_fill(struct device_name *name, const struct device_name *from);
+
 const char *device_type_name(enum device_type type); /* "CPU" */

@@ -136,6 +136,12 @@ int function_args_count(const struct function *function)
     return function->args_count;
 }
 
+enum dtype function_arg_type(const struct function *function, int i)
+{
+    assert(i < function->args_count);
+    return dtype_base(function->subgraph->feeds[i]->output_types[0]);
+}
+
 int function_results_count(const struct function *function)
 {
     return function->results_count;

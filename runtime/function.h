@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "base/base.h"
+#include "runtime/dtype.h"
 
 struct attr_func;
 struct cancel;
@@ -42,6 +42,7 @@ bool function_has_state(const struct function *function);
 struct function *function_again(const struct function *function, struct error *err) CHECKED;
 
 int function_args_count(const struct function *function);
+enum dtype function_arg_type(const struct function *function, int i);
 int function_results_count(const struct function *function);
 
 /*

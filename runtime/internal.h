@@ -83,9 +83,12 @@ struct lowered {
 bool lower_graph(struct graph *graph, struct function_library *library, const bool *wanted,
                  const struct lowered **loops, struct error *err) CHECKED;
 
-/* All calls of a subgraph.  A call that runs computes all its results: some become targets. */
+/*
+ * All calls of a subgraph.  A call that runs computes all its results: some become targets.
+ * Calls of functions on one of `devices` (RemoteCall) have their bodies there.
+ */
 bool lower_subgraph(struct subgraph *subgraph, struct function_library *library,
-                    struct error *err) CHECKED;
+                    const struct device *devices, int devices_count, struct error *err) CHECKED;
 
 /* A function by itself: placeholders for arguments, the body with its calls lowered. */
 struct lower_function {

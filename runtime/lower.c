@@ -3,7 +3,7 @@
  *
  *   If, Case   -> Switch and Merge        lower_branches.c
  *   While      -> Enter ... Exit          lower_while.c
- *   calls      -> the body
+ *   calls      -> the body; those of other devices: lower_remote.c
  *
  * A worklist, no recursion: nodes of a body that are calls are lowered later.  What calls
  * itself stays a call, which a kernel runs.  The call becomes an IdentityN of its results, so
@@ -24,6 +24,7 @@
 #include "runtime/resolve.h"
 
 static bool lower_plain(struct lower *l, const struct lower_call *call, bool *done);
+static bool lower_remote(struct lower *l, const struct lower_call *call, bool *done);
 
 typedef bool lower_step(struct lower *l, const struct lower_call *call, bool *done);
 
@@ -35,6 +36,7 @@ static const struct {
     {"If", lower_branches},           {"StatelessIf", lower_branches},
     {"Case", lower_branches},         {"StatelessCase", lower_branches},
     {"While", lower_while},           {"StatelessWhile", lower_while},
+    {"RemoteCall", lower_remote},
 };
 
 static lower_step *find_step(const struct op *op)
@@ -181,17 +183,21 @@ bool lower_finish(struct lower *l, const struct lower_call *call, const struct e
                   int count, struct node *const *done, int done_count, bool direct)
 {
     struct node *node = call->node;
-    if (count != node->outputs_count)
+    if (count < node->outputs_count)
+        return fail(l->err, INTERNAL, "node '%s' (%s): Missing %d-th output from {{node %s}}",
+                    node->name, node->op->name, count, node->name);
+    if (count > node->outputs_count)
         return fail(l->err, INVALID,
                     "node '%s' (%s) has %d outputs, but its function returns %d", node->name,
                     node->op->name, node->outputs_count, count);
     for (int i = 0; i < count; i++) {
         enum dtype given = dtype_base(results[i].from->output_types[results[i].output]);
         if (given != dtype_base(node->output_types[i]))
-            return fail(l->err, INVALID,
-                        "node '%s' (%s): output %d is %s, but its function returns %s",
-                        node->name, node->op->name, i, dtype_name(node->output_types[i]),
-                        dtype_name(given));
+            return fail(l->err, INTERNAL,
+                        "node '%s' (%s): Output %d of type %s does not match declared output "
+                        "type %s for node {{node %s}}",
+                        node->name, node->op->name, i, dtype_name(given),
+                        dtype_name(node->output_types[i]), node->name);
     }
     /* A call without results still waits for its own controls. */
     int most = node->controls_count + done_count + node->inputs_count;
@@ -256,7 +262,9 @@ static bool make_entry(struct lower *l, const struct lower_call *call, struct ed
     return ok;
 }
 
-static bool lower_plain(struct lower *l, const struct lower_call *call, bool *done)
+/* The inputs from `first` on are the arguments; `device`: for the body, or NULL. */
+static bool lower_function_call(struct lower *l, const struct lower_call *call, int first,
+                                const char *device, bool *done)
 {
     const struct node *node = call->node;
     const struct attr *f = node_attr(node, "f");
@@ -266,18 +274,32 @@ static bool lower_plain(struct lower *l, const struct lower_call *call, bool *do
     if (!def || !*done)
         return def;
     struct arena *arena = graph_arena(l->graph);
+    int args_count = node->inputs_count - first;
     struct edge *args =
-        arena_copy(arena, node->inputs, (size_t)node->inputs_count * sizeof(*args));
+        arena_copy(arena, node->inputs + first, (size_t)args_count * sizeof(*args));
     struct lower_body body = {.func = func,
                               .def = def,
                               .args = args,
-                              .args_count = node->inputs_count,
+                              .args_count = args_count,
+                              .device = device,
                               .in_flow = call->in_flow,
-                              .all_effects = func == &by_name && !lower_is_asked(call)};
-    return make_entry(l, call, args, node->inputs_count, &body.entry) &&
-           lower_body(l, call, &body) &&
+                              .all_effects =
+                                  device || (func == &by_name && !lower_is_asked(call))};
+    return make_entry(l, call, args, args_count, &body.entry) && lower_body(l, call, &body) &&
            lower_finish(l, call, body.results, body.results_count, body.effects,
                         body.effects_count, call->inlined && !body.effects_count);
+}
+
+static bool lower_plain(struct lower *l, const struct lower_call *call, bool *done)
+{
+    return lower_function_call(l, call, 0, NULL, done);
+}
+
+static bool lower_remote(struct lower *l, const struct lower_call *call, bool *done)
+{
+    const char *target;
+    return lower_target(l, call, &target) &&
+           (!target || lower_function_call(l, call, 1, target, done));
 }
 
 /* --- the whole --- */
@@ -373,10 +395,12 @@ bool lower_graph(struct graph *graph, struct function_library *library, const bo
 }
 
 bool lower_subgraph(struct subgraph *subgraph, struct function_library *library,
-                    struct error *err)
+                    const struct device *devices, int devices_count, struct error *err)
 {
     struct lower l = {.graph = subgraph->graph,
                       .library = library,
+                      .devices = devices,
+                      .devices_count = devices_count,
                       .view = true,
                       .roots = true,
                       .nodes_left = LIMIT_LOWERED_NODES,

@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include "runtime/device.h"
 #include "runtime/function_library.h"
 #include "runtime/graph.h"
 
@@ -30,6 +31,8 @@ struct lower_call {
 struct lower {
     struct graph *graph;
     struct function_library *library;
+    const struct device *devices; /* where RemoteCalls may have their bodies */
+    int devices_count;
     bool view;  /* names need not be unique, keys of state do */
     bool roots; /* it is known what is asked for: lower_keep() follows */
     struct lower_call *work;
@@ -50,6 +53,7 @@ struct lower {
 struct lower_body {
     const struct attr_func *func;   /* what is called, and what its attributes are bound to */
     const struct function_def *def; /* lower_find() */
+    const char *device;             /* what its nodes leave open; NULL: as the call's wish */
     const char *tag;                /* "then", "body"; NULL: names are <call>/<node> */
     const struct edge *args;        /* as many as the function has inputs */
     int args_count;
@@ -140,6 +144,15 @@ bool lower_body(struct lower *l, const struct lower_call *call,
 
 /* Whether result `i` of the function is its argument `i`. */
 bool lower_passes(const struct function_def *def, int i);
+
+/* --- lower_remote.c --- */
+
+/* The device that a RemoteCall's body is to have; NULL: it stays a call.  INVALID: not there.
+ */
+bool lower_target(struct lower *l, const struct lower_call *call, const char **device) CHECKED;
+
+/* The wish of a node in that body: its own, completed. */
+const char *lower_device_on(struct lower *l, const char *wish, const char *target);
 
 /* --- one file per kind of call; `*done` false: it stays a call --- */
 

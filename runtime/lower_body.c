@@ -178,6 +178,8 @@ static bool add_node(struct inliner *in, int index)
     if (!bind_attrs(in, from, attrs))
         return false;
     const char *device = from->device[0] ? from->device : in->call->node->requested_device;
+    if (in->body->device)
+        device = lower_device_on(l, from->device, in->body->device);
     const struct node_def def = {.name =
                                      lower_name(l, in->call->node, in->body->tag, from->name),
                                  .op = op,
@@ -329,11 +331,10 @@ static bool check_type(struct inliner *in, const char *what, int index, struct e
     int given = edge.from->output_types[edge.output];
     if (given == wanted || (int)dtype_base(given) == wanted)
         return true;
-    return fail(
-        in->l->err, INVALID,
-        "function '%s', called by node '%s': Expects %s[%d] to be %s but %s is provided",
-        in->body->def->op.name, in->call->node->name, what, index, dtype_name(wanted),
-        dtype_name(given));
+    const struct node *call = in->call->node;
+    return fail(in->l->err, INVALID,
+                "node '%s' (%s): Expects %s[%d] to be %s but %s is provided", call->name,
+                call->op->name, what, index, dtype_name(wanted), dtype_name(given));
 }
 
 static bool find_results(struct inliner *in)

@@ -121,7 +121,7 @@ static struct callable *make_watched(struct session *session, const struct sessi
         copy_run(made, run);
     if (ok)
         made->subgraph->partial = feeding == BY_PARTS;
-    ok = ok && lower_subgraph(made->subgraph, graph_library(session->graph), err);
+    ok = ok && lower_subgraph(made->subgraph, graph_library(session->graph), NULL, 0, err);
     if (ok && session->optimise)
         ok = optimise_graph_watched(made->subgraph, &session->context, by_shapes, watcher, err);
     ok = ok && place_graph_over(made->subgraph->graph, &session->device, 1, &session->placing,

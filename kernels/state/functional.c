@@ -34,8 +34,7 @@ static bool give_outputs(struct kernel_call *call, struct tensor *results, int c
 {
     for (int i = 0; i < count; i++)
         if (results[i].dtype != dtype_base(call->node->output_types[i]))
-            return fail(err, INVALID, "output %d is %s, but the function returns %s", i,
-                        dtype_name(call->node->output_types[i]), dtype_name(results[i].dtype));
+            return kernel_fail_output_type(call, i, results[i].dtype, err);
     for (int i = 0; i < count; i++)
         kernel_output_take(call, i, &results[i]);
     return true;
@@ -46,9 +45,18 @@ static bool run_function(struct kernel_call *call, struct function *function,
                          const struct tensor *args, int args_count, struct tensor *results,
                          int count, struct error *err)
 {
-    if (function_results_count(function) != count)
-        return fail(err, INVALID, "the function returns %d values, not %d",
-                    function_results_count(function), count);
+    int returned = function_results_count(function);
+    if (returned < count)
+        return fail(err, INTERNAL, "Missing %d-th output from {{node %s}}", returned,
+                    call->node->name);
+    if (returned > count)
+        return fail(err, INVALID, "the function returns %d values, not %d", returned, count);
+    for (int i = 0; i < args_count && i < function_args_count(function); i++) {
+        enum dtype wanted = function_arg_type(function, i);
+        if (args[i].dtype != wanted)
+            return fail(err, INVALID, "Expects arg[%d] to be %s but %s is provided", i,
+                        dtype_name(wanted), dtype_name(args[i].dtype));
+    }
     return function_run(function, args, args_count, results, kernel_cancel(call), err);
 }
 
@@ -84,7 +92,10 @@ static bool partitioned_call_run(struct kernel_call *call, struct error *err)
     return call_function(call, function_get(call, f, err), 0, err);
 }
 
-/* Today all calls stay in this task. */
+/*
+ * Whether `target`, with what it leaves open as the node's device has it, is this device:
+ * calls of other tasks are lowered when the graph is cut (runtime/lower_remote.c).
+ */
 static bool is_here(const struct kernel_call *call, const struct tensor *target,
                     struct error *err)
 {
@@ -92,15 +103,30 @@ static bool is_here(const struct kernel_call *call, const struct tensor *target,
         return fail(err, INVALID, "target must be a scalar, it has %lld elements",
                     (long long)target->count);
     const struct tensor_string *name = tensor_strings(target);
-    char text[512];
+    const struct device *here = call->node->device;
+    char text[512], full[160], task[160];
     struct device_name wish;
+    struct error why;
     snprintf(text, sizeof(text), "%.*s", (int)(name->size < 500 ? name->size : 500),
              name->size ? name->data : "");
-    if (!device_name_parse(text, &wish, err))
-        return false;
-    return device_name_matches(&wish, &call->node->device->parts) ||
-           fail(err, INTERNAL, "functions cannot be called on device %s from %s", text,
-                call->node->device->name);
+    if (!device_name_parse(text, &wish, &why))
+        return fail(err, INVALID, "Could not parse %s into a device specification.", text);
+    if (device_name_matches(&wish, &here->parts))
+        return true;
+    device_name_fill(&wish, &here->parts);
+    device_name_text(&wish, full, sizeof(full));
+    if (!strcmp(here->parts.job, "localhost"))
+        return fail(err, INTERNAL,
+                    "Currently don't support instantiating functions on device: %s", full);
+    bool same_task = !strcmp(wish.job, here->parts.job) && wish.task == here->parts.task &&
+                     wish.replica == here->parts.replica;
+    if (same_task)
+        return fail(err, INVALID, "%s unknown device.", full);
+    struct device_name mine = here->parts;
+    mine.type[0] = 0;
+    mine.index = -1;
+    return fail(err, INVALID, "Could not find worker with target: %s Available workers: %s",
+                full, device_name_text(&mine, task, sizeof(task)));
 }
 
 static bool remote_call_run(struct kernel_call *call, struct error *err)

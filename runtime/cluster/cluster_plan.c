@@ -87,7 +87,8 @@ static bool make(struct cluster_session *session, const struct session_run *run,
                                               .shaped = shaped,
                                               .costs = session->costs,
                                               .pairs = &session->pairs};
-    if (!lower_subgraph(subgraph, graph_library(session->graph), err) ||
+    if (!lower_subgraph(subgraph, graph_library(session->graph), session->devices,
+                        session->devices_count, err) ||
         !place(session, subgraph, err) ||
         !partition_split(subgraph, &options, &plan->ends, err))
         return false;

@@ -61,7 +61,7 @@ static bool make_plan(struct worker_graph *graph, const struct worker *worker,
     int count;
     graph->subgraph = cut_sinks(graph->graph, err);
     if (!graph->subgraph ||
-        !lower_subgraph(graph->subgraph, graph_library(graph->graph), err) ||
+        !lower_subgraph(graph->subgraph, graph_library(graph->graph), NULL, 0, err) ||
         (worker->optimise && !optimise_graph(graph->subgraph, context, true, err)) ||
         !place_graph(graph->subgraph->graph, &worker->device, 1, &placement, err))
         return false;

@@ -448,6 +448,41 @@ def options_that_change_nothing(c):
 
 
 @check
+def functions_called_on_other_tasks(c):
+    from tensorflow.python.framework import function
+    from tensorflow.python.ops import functional_ops
+
+    @function.Defun(tf.float32, tf.resource)
+    def scaled(x, v):
+        return x * tf.raw_ops.ReadVariableOp(resource=v, dtype=tf.float32)
+
+    @function.Defun(tf.float32)
+    def double(x):
+        return x * 2.0
+
+    def call(target, args, f, on="/job:worker/task:0"):
+        with tf1.device(on):
+            return functional_ops.remote_call(args=args, Tout=[tf.float32], f=f, target=target)[0]
+    x = tf1.placeholder(tf.float32, [])
+    with tf1.device("/job:ps/task:1"):
+        v = tf1.get_variable(c.unique("v"), initializer=5.0, use_resource=True)
+    # From the client's task: among TensorFlow's servers ours cannot call another by itself.
+    far = [call(t, [x], double) for t in ("/job:worker/replica:0/task:1/device:CPU:0", "/job:ps/task:1", "/job:ps/task:0/cpu:0", "/cpu:0", "")]
+    near = call("/job:ps/replica:0/task:1/device:CPU:0", [x, v.handle], scaled)
+    with c.session() as s:
+        s.run(v.initializer)
+        for k in range(3):
+            close(s.run(far, {x: k}), [2 * k] * len(far))
+            close(s.run(near, {x: k}), 5 * k)
+        raises(errors.InvalidArgumentError, lambda: s.run(call("/job:worker/task:9", [x], double), {x: 1}),
+               "Could not find worker with target: /job:worker/replica:0/task:9/device:CPU:0 Available workers: ")
+        raises(errors.InvalidArgumentError, lambda: s.run(call("nonsense", [x], double), {x: 1}),
+               "Could not parse nonsense into a device specification.")
+        raises(errors.InternalError, lambda: s.run(functional_ops.remote_call(args=[x], Tout=[tf.int32], f=double, target=""), {x: 1}),
+               "Output 0 of type float does not match declared output type int32 for node {{node RemoteCall")
+
+
+@check
 def variable_read_on_worker(c):
     with tf1.device("/job:ps/task:1"):
         v = variable(c.unique(), [2, 2], True, tf1.ones_initializer())

@@ -199,7 +199,7 @@ TEST(bad_bodies_are_errors_of_the_run)
         {INVALID, "  m = Shape(a) T=float\n  ret r m:output:0\n"}, /* result's type */
         {NOT_FOUND, "  p = PartitionedCall(a) " CALL " f=@nobody\n  ret r p:output:0\n"},
         {INVALID, "  p = PartitionedCall() Tin=[] Tout=[float] f=@id\n  ret r p:output:0\n"},
-        {INVALID, "  p = PartitionedCall(a) Tin=[float] Tout=[int32] f=@id\n  ret r a\n"},
+        {INTERNAL, "  p = PartitionedCall(a) Tin=[float] Tout=[int32] f=@id\n  ret r a\n"},
         {INVALID, "  p = PartitionedCall(a) Tin=[float] Tout=[] f=@id\n  ret r a\n"},
         {INVALID, "  w = While(a) T=[float] cond=@id body=@two\n  ret r w:output:0\n"},
         {INVALID, "  p = StatelessIf() Tcond=bool " CALL
@@ -225,6 +225,69 @@ TEST(bad_bodies_are_errors_of_the_run)
         session_free(session);
         str_release(&lines);
     }
+}
+
+TEST(calls_that_do_not_fit_are_told_as_tensorflow_does)
+{
+    static const struct {
+        enum error_code code;
+        const char *given, *types, *text;
+    } cases[] = {
+        {INVALID, "int32", "Tin=[int32] Tout=[float]",
+         "Expects arg[0] to be float but int32 is provided"},
+        {INTERNAL, "float", "Tin=[float] Tout=[int32]",
+         "Output 0 of type float does not match declared output type int32 for node {{node "
+         "call}}"},
+        {INTERNAL, "float", "Tin=[float] Tout=[float,float]",
+         "Missing 1-th output from {{node call}}"},
+    };
+    for (int i = 0; i < ARRAY_LEN(cases); i++) {
+        struct str lines = {0};
+        char wanted[300];
+        str_printf(&lines,
+                   "def id(a:float) (r:float)\n  m = Neg(a) T=float\n  ret r m:y:0\nend\n" X
+                   "given = Cast(x) SrcT=float DstT=%s\n"
+                   "call = PartitionedCall(given) %s f=@id\n",
+                   cases[i].given, cases[i].types);
+        struct session *session = open_session(str_text(&lines), false);
+        CHECK_FAILS(run(session, 1, NULL, "call", NULL), &err, cases[i].code);
+        snprintf(wanted, sizeof(wanted), "node 'call' (PartitionedCall): %s", cases[i].text);
+        CHECK_TEXT(err.text, wanted);
+        session_free(session);
+        str_release(&lines);
+    }
+}
+
+/* The same by a kernel: a target that only the run knows. */
+TEST(remote_calls_that_do_not_fit_are_told_as_tensorflow_does)
+{
+    struct session *session =
+        open_session("def id(a:float) (r:float)\n  m = Neg(a) T=float\n  ret r m:y:0\nend\n"
+                     "def none() (r:string)\n  x = Const() dtype=float value=(float:1)\n"
+                     "  s = AsString(x:output:0) T=float\n"
+                     "  c = Substr(s:output:0,p:output:0,p:output:0) T=int32\n"
+                     "  p = Const() dtype=int32 value=(int32:0)\n  ret r c:output:0\nend\n" X
+                     "here = none()\nodd = AsString(x) T=float\nwhole = Cast(x) SrcT=float "
+                     "DstT=int32\n"
+                     "a = RemoteCall(odd,x) Tin=[float] Tout=[float] f=@id\n"
+                     "b = RemoteCall(here,whole) Tin=[int32] Tout=[float] f=@id\n"
+                     "c = RemoteCall(here,x) Tin=[float] Tout=[int32] f=@id\n"
+                     "d = RemoteCall(here,x) Tin=[float] Tout=[float,float] f=@id\n"
+                     "e = RemoteCall(here,x) Tin=[float] Tout=[float] f=@id\n",
+                     false);
+    CHECK(answer(session, 4, "e") == -4);
+    CHECK_FAILS(run(session, 1, NULL, "a", NULL), &err, INVALID);
+    CHECK_TEXT(err.text, "node 'a' (RemoteCall): Could not parse 1.000000 into a device "
+                         "specification.");
+    CHECK_FAILS(run(session, 1, NULL, "b", NULL), &err, INVALID);
+    CHECK_TEXT(err.text,
+               "node 'b' (RemoteCall): Expects arg[0] to be float but int32 is provided");
+    CHECK_FAILS(run(session, 1, NULL, "c", NULL), &err, INTERNAL);
+    CHECK_TEXT(err.text, "node 'c' (RemoteCall): Output 0 of type float does not match "
+                         "declared output type int32 for node {{node c}}");
+    CHECK_FAILS(run(session, 1, NULL, "d", NULL), &err, INTERNAL);
+    CHECK_TEXT(err.text, "node 'd' (RemoteCall): Missing 1-th output from {{node d}}");
+    session_free(session);
 }
 
 /* --- attributes and lists --- */
