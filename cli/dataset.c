@@ -211,10 +211,7 @@ static bool folder_publish(const char *name, const char *building, const char *f
     }
     if (!dataset_files_write(building, name, files, err))
         return false;
-    if (rename(building, folder) < 0)
-        return error_errno(err, errno == ENOTEMPTY ? EXISTS : UNKNOWN,
-                           "cannot move the files to %s", folder);
-    return true;
+    return dataset_files_publish(building, folder, err);
 }
 
 static int remove_one(const char *path, const struct stat *status, int kind, struct FTW *place)

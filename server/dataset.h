@@ -65,6 +65,10 @@ bool dataset_files_describe(const char *folder, struct dataset_files *files,
 bool dataset_files_write(const char *folder, const char *name,
                          const struct dataset_files *files, struct error *err) CHECKED;
 
+/* Gives the folder `from`, whose files are on disk, the name `place`, at once and for good:
+ * after a power cut it is there whole.  EXISTS when there is something of that name. */
+bool dataset_files_publish(const char *from, const char *place, struct error *err) CHECKED;
+
 /* Reads FOLDER/dataset.json; NOT_FOUND if there is none. */
 bool dataset_files_read(const char *folder, struct dataset_files *files,
                         struct error *err) CHECKED;

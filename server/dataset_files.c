@@ -10,7 +10,9 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "scheduler/agent/files.h"
 #include "server/dataset.h"
+#include "server/disk.h"
 
 #define READ_BYTES (256 << 10)
 #define CIFAR_RECORD_BYTES 3073
@@ -245,6 +247,36 @@ bool dataset_files_write(const char *folder, const char *name,
     free(text);
     json_decref(root);
     return ok;
+}
+
+struct syncing { /* of folders */
+    const char *root;
+    struct error *err;
+    bool ok;
+};
+
+static bool sync_one(void *self, const char *path, bool is_folder)
+{
+    struct syncing *syncing = self;
+    char *inside =
+        is_folder ? alloc_printf("%s/%s%s.", syncing->root, path, *path ? "/" : "") : NULL;
+    if (inside && syncing->ok)
+        syncing->ok = disk_sync_above(inside, syncing->err);
+    free(inside);
+    return syncing->ok;
+}
+
+bool dataset_files_publish(const char *from, const char *place, struct error *err)
+{
+    struct syncing syncing = {.root = from, .err = err, .ok = true};
+    files_walk(from, "", sync_one, &syncing);
+    if (!syncing.ok)
+        return false;
+    if (rename(from, place) != 0)
+        return errno == ENOTEMPTY || errno == EEXIST
+                   ? fail(err, EXISTS, "there is something else already: %s", place)
+                   : disk_error(err, "give the files of the dataset the name", place);
+    return disk_sync_above(place, err);
 }
 
 static bool json_take(json_t *root, struct dataset_files *files)

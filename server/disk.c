@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -56,9 +57,13 @@ bool disk_sync_above(const char *file, struct error *err)
     return ok;
 }
 
+/* One at a time: a folder that is there already is on disk. */
+static pthread_mutex_t make_lock = PTHREAD_MUTEX_INITIALIZER;
+
 bool disk_make_above(char *file, struct error *err)
 {
     bool ok = true;
+    pthread_mutex_lock(&make_lock);
     for (char *slash = strchr(file + 1, '/'); slash && ok; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
         if (mkdir(file, 0700) == 0)
@@ -67,6 +72,7 @@ bool disk_make_above(char *file, struct error *err)
             ok = disk_error(err, "make the folder", file);
         *slash = '/';
     }
+    pthread_mutex_unlock(&make_lock);
     return ok;
 }
 

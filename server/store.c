@@ -79,8 +79,9 @@ bool store_put(const char *folder, const char *sha256, const void *bytes, size_t
         return false;
     char *path = file_path(folder, sha256);
     char *aside = alloc_printf("%s.%llx", path, (unsigned long long)(uintptr_t)&path);
-    bool ok = file_use(path);
-    if (!ok && disk_make_above(path, err)) {
+    bool known = file_use(path);
+    bool ok = known && disk_sync_above(path, err); /* another may have written it just now */
+    if (!known && disk_make_above(path, err)) {
         failpoint("store.before_write");
         int fd = open(aside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
         ok = fd >= 0 && disk_write_at(fd, bytes, size, 0) && fdatasync(fd) == 0;

@@ -102,6 +102,7 @@ static int upload_lock(const struct upload *upload, const char *root, int how,
         fail(err, NOT_FOUND, "no files of a dataset '%s' have come", upload->name);
         return -1;
     }
+    struct stat info;
     json_t *json = json_loadfd(fd, 0, NULL);
     bool ok = upload->is_admin || !strcmp(files_text(json, "user"), upload->user);
     if (!ok)
@@ -110,6 +111,9 @@ static int upload_lock(const struct upload *upload, const char *root, int how,
     else if (flock(fd, how | LOCK_NB) != 0)
         ok = fail(err, ABORTED, "dataset '%s' is being %s", upload->name,
                   how == LOCK_SH ? "published" : "sent, or published");
+    else if (fstat(fd, &info) != 0 || info.st_nlink == 0) /* it was, since it was opened */
+        ok = fail(err, ABORTED, "dataset '%s' has been published, or is being removed",
+                  upload->name);
     json_decref(json);
     if (!ok)
         close(fd);
@@ -132,7 +136,7 @@ static bool upload_begin(const struct upload *upload, const char *root, struct e
     char *path = alloc_printf("%s/" UPLOAD_FILE, root);
     pthread_mutex_lock(&begin_lock);
     bool ok = access(path, F_OK) == 0 ||
-              (files_make_folder(root, err) &&
+              (disk_make_above(path, err) &&
                files_write_json(root, UPLOAD_FILE,
                                 json_pack("{s:s, s:I}", "user", upload->user, "started_us",
                                           (json_int_t)clock_wall_us()),
@@ -342,9 +346,7 @@ static bool publish_locked(const struct upload *upload, const char *root,
     }
     if (ok && access(place, F_OK) == 0)
         ok = fail(err, EXISTS, "there is a dataset '%s' already", upload->name);
-    if (ok && rename(root, place) != 0)
-        ok = error_errno(err, errno == ENOTEMPTY || errno == EEXIST ? EXISTS : INTERNAL,
-                         "cannot give dataset '%s' its name", upload->name);
+    ok = ok && dataset_files_publish(root, place, err);
     if (ok) {
         free(mark);
         mark = alloc_printf("%s/" UPLOAD_FILE, place);

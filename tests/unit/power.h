@@ -108,8 +108,36 @@ static void power_set(struct power_names *names, const char *path, int file)
     names->file[names->count++] = file;
 }
 
+/* FOLDER followed by `below`, the same text each time; never freed. */
+static const char *power_path(const char *folder, const char *below)
+{
+    static char *paths[POWER_NAMES];
+    static int count;
+    char *path = alloc_printf("%s%s", folder, below);
+    for (int i = 0; i < count; i++) {
+        if (strcmp(paths[i], path) == 0) {
+            free(path);
+            return paths[i];
+        }
+    }
+    CHECK(count < POWER_NAMES);
+    return paths[count++] = path;
+}
+
+/* What is in a folder moves with it. */
+static void power_move_below(struct power_names *names, const struct power_call *call)
+{
+    size_t size = strlen(call->path);
+    for (int i = 0; i < names->count; i++) {
+        if (strncmp(names->path[i], call->path, size) == 0 && names->path[i][size] == '/')
+            names->path[i] = power_path(call->to, names->path[i] + size);
+    }
+}
+
 static void power_apply(struct power_names *names, const struct power_call *call)
 {
+    if (call->kind == POWER_MOVE && call->file < 0)
+        power_move_below(names, call);
     if (call->kind == POWER_MOVE)
         power_set(names, call->to, call->file);
     if (call->kind == POWER_NAME)

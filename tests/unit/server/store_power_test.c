@@ -7,7 +7,10 @@
 #include "base/limits.h"
 #include "proto/agent_pb.h"
 #include "scheduler/agent/files.h"
+#include "server/dataset.h"
+#include "server/disk.h"
 #include "server/store.h"
+#include "server/upload.h"
 #include "tests/unit/folder.h"
 #include "tests/unit/power.h"
 #include "tests/unit/test.h"
@@ -38,6 +41,20 @@ static int has(const char *image, const char *name, const void *bytes, size_t si
     return !file ? -1 : got == size && memcmp(found, bytes, size) == 0;
 }
 
+/* A dataset of two pictures. */
+static const struct picture_file {
+    const char *name;
+    const char *bytes;
+    size_t size;
+} pictures[] = {
+#define IMAGE "\0\0\10\3\0\0\0\1\0\0\0\1\0\0\0\1"
+#define LABEL "\0\0\10\1\0\0\0\1"
+    {"train-images-idx3-ubyte", IMAGE "a", 17},
+    {"train-labels-idx1-ubyte", LABEL "\1", 9},
+    {"t10k-images-idx3-ubyte", IMAGE "b", 17},
+    {"t10k-labels-idx1-ubyte", LABEL "\2", 9},
+};
+
 typedef void look_fn(const char *image, int cut);
 
 /* Shows `look` every disk that may be left. */
@@ -58,8 +75,9 @@ static void cut_everywhere(const char *root, int calls, look_fn *look)
 }
 
 static unsigned char bytes[BYTES];
-static char upload[100];
-static int uploaded, first_told, second_told, pieces_told[3], artifact_told;
+static char upload[100], other_upload[100];
+static int uploaded, other_uploaded, published, first_told, second_told, pieces_told[3],
+    artifact_told;
 
 static void look(const char *image, int cut)
 {
@@ -67,6 +85,22 @@ static void look(const char *image, int cut)
     int upload_is = has(image, upload, bytes, BYTES);
     CHECK(upload_is != 0);
     CHECK(upload_is == 1 || cut < uploaded);
+
+    /* One that another had given its name, and not synced yet. */
+    int other_is = has(image, other_upload, "other", 5);
+    CHECK(other_is == 1 || cut < other_uploaded);
+
+    /* A dataset is there whole or not at all. */
+    int files = 0;
+    for (int i = 0; i < ARRAY_LEN(pictures); i++) {
+        char *name = alloc_printf("datasets/small/%s", pictures[i].name);
+        int file_is = has(image, name, pictures[i].bytes, pictures[i].size);
+        CHECK(file_is != 0);
+        files += file_is == 1;
+        free(name);
+    }
+    CHECK(files == 0 || files == ARRAY_LEN(pictures));
+    CHECK(files || cut < published);
 
     /* The old one or the new one. */
     int first = has(image, "record.json", "first", 5),
@@ -88,20 +122,60 @@ static void look(const char *image, int cut)
     }
 }
 
+static const char *hash_of(const void *of, size_t size)
+{
+    static char sha256[2 * crypto_hash_sha256_BYTES + 1];
+    uint8_t hash[crypto_hash_sha256_BYTES];
+    crypto_hash_sha256(hash, of, size);
+    return sodium_bin2hex(sha256, sizeof(sha256), hash, sizeof(hash));
+}
+
+/* Two send the same file: the second is told that it is there before the first has synced it.
+ */
+static void upload_other(const char *root)
+{
+    struct error err;
+    const char *sha256 = hash_of("other", 5);
+    snprintf(other_upload, sizeof(other_upload), "files/%.2s/%s", sha256, sha256);
+    char *path = alloc_printf("%s/%s", root, other_upload);
+    CHECK_OK(disk_make_above(path, &err), &err);
+    int fd = open(path, O_WRONLY | O_CREAT, 0600);
+    CHECK_INT(write(fd, "other", 5), 5);
+    CHECK_INT(fdatasync(fd), 0);
+    close(fd);
+    free(path);
+    CHECK_OK(store_put(root, sha256, "other", 5, &err), &err);
+}
+
+static void publish(const char *root)
+{
+    struct error err;
+    struct dataset_files files;
+    int64_t received;
+    const struct upload sent = {.folder = root, .name = "small", .user = "a"};
+    for (int i = 0; i < ARRAY_LEN(pictures); i++)
+        CHECK_OK(upload_piece(&sent, pictures[i].name, 0, pictures[i].bytes, pictures[i].size,
+                              &received, &err),
+                 &err);
+    CHECK_OK(upload_publish(&sent, NULL, &files, &err), &err);
+    dataset_files_release(&files);
+}
+
 TEST(store_keeps_what_was_told_when_the_power_is_cut)
 {
     struct error err;
     const char *root = root_new();
-    uint8_t hash[crypto_hash_sha256_BYTES];
-    char sha256[2 * sizeof(hash) + 1];
     for (int i = 0; i < BYTES; i++)
         bytes[i] = (unsigned char)(i * 7 + i / 256 + 1);
-    crypto_hash_sha256(hash, bytes, BYTES);
-    sodium_bin2hex(sha256, sizeof(sha256), hash, sizeof(hash));
+    const char *sha256 = hash_of(bytes, BYTES);
     snprintf(upload, sizeof(upload), "files/%.2s/%s", sha256, sha256);
 
     CHECK_OK(store_put(root, sha256, bytes, BYTES, &err), &err);
     uploaded = power.calls_count;
+    upload_other(root);
+    other_uploaded = power.calls_count;
+    publish(root);
+    published = power.calls_count;
     CHECK_OK(files_write(root, "record.json", "first", &err), &err);
     first_told = power.calls_count;
     CHECK_OK(files_write(root, "record.json", "second", &err), &err);
