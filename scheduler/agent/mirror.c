@@ -299,16 +299,27 @@ static enum tail_result send_piece(struct mirror *mirror, char *bytes, struct li
     return TAIL_DONE;
 }
 
+struct turn {
+    int pieces; /* sent so far */
+    uint64_t until_us;
+};
+
+static bool turn_goes_on(const struct turn *turn)
+{
+    return !turn->pieces ||
+           (turn->pieces < PIECES_A_TURN && clock_monotonic_us() < turn->until_us);
+}
+
 /* Goes on with the file; TAIL_DONE: the server has it, or will not have it. */
-static enum tail_result send_go_on(struct mirror *mirror, int *pieces, struct link *link,
+static enum tail_result send_go_on(struct mirror *mirror, struct turn *turn, struct link *link,
                                    const struct agent_task_ref *task, struct error *err)
 {
     char *bytes = alloc_bytes(LIMIT_SHIP_BYTES);
     enum tail_result result = TAIL_MORE;
     bool whole = false, refused = false;
-    while (!whole && !refused && *pieces > 0) {
+    while (!whole && !refused && turn_goes_on(turn)) {
         int64_t before = mirror->offset;
-        --*pieces;
+        turn->pieces++;
         result = send_piece(mirror, bytes, link, task, err);
         if (result != TAIL_DONE)
             break;
@@ -378,10 +389,11 @@ static const struct entry *next_of(struct mirror *mirror, const struct entries *
     return NULL;
 }
 
-enum tail_result mirror_ship(struct mirror *mirror, bool ended, struct link *link,
-                             const struct agent_task_ref *task, struct error *err)
+enum tail_result mirror_ship(struct mirror *mirror, bool ended, uint64_t until_us,
+                             struct link *link, const struct agent_task_ref *task,
+                             struct error *err)
 {
-    int pieces = PIECES_A_TURN;
+    struct turn turn = {.until_us = until_us};
     enum tail_result result = TAIL_DONE;
     if (!mirror->known.count)
         known_read(mirror);
@@ -405,7 +417,7 @@ enum tail_result mirror_ship(struct mirror *mirror, bool ended, struct link *lin
         }
         entries_release(&looking.found);
         if (result == TAIL_DONE)
-            result = send_go_on(mirror, &pieces, link, task, err);
+            result = send_go_on(mirror, &turn, link, task, err);
     }
     return result;
 }

@@ -27,9 +27,11 @@ bool mirror_wants(const char *path);
 struct mirror *mirror_new(const char *attempt_folder, const char *folder, bool settles);
 void mirror_free(struct mirror *mirror); /* NULL is fine */
 
-/* Ships what is new; as tail_ship().  A file that the server refuses is passed over. */
-enum tail_result mirror_ship(struct mirror *mirror, bool ended, struct link *link,
-                             const struct agent_task_ref *task, struct error *err);
+/* Ships what is new; as tail_ship(), one piece, and more until then (monotonic).  A file that
+ * the server refuses is passed over. */
+enum tail_result mirror_ship(struct mirror *mirror, bool ended, uint64_t until_us,
+                             struct link *link, const struct agent_task_ref *task,
+                             struct error *err);
 
 /* When a file will have settled (monotonic, microseconds); 0: none is waited for. */
 uint64_t mirror_again_us(const struct mirror *mirror);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/failpoint.h"
 #include "base/limits.h"
@@ -18,6 +19,7 @@
 #include "scheduler/agent/usage.h"
 
 #define BATCHES_A_TURN 8
+#define TURN_US 100000 /* of calls, each of which may wait for the server's disk */
 #define EVENT_FILES_MAX 256
 
 struct tail_file {
@@ -39,6 +41,7 @@ struct tail {
     struct tail_file *files;
     int files_count;
     int files_capacity;
+    unsigned turn; /* counts files: where the next turn begins */
     int artifacts_count;
     int64_t artifacts_bytes;
     struct mirror *mirror; /* NULL: the checkpoints are in the server's own folder */
@@ -260,12 +263,13 @@ static void sizes_note(struct tail *tail)
     }
 }
 
-static enum tail_result checkpoints_ship(struct tail *tail, struct link *link,
-                                         const struct agent_task_ref *task, struct error *err)
+static enum tail_result checkpoints_ship(struct tail *tail, uint64_t until_us,
+                                         struct link *link, const struct agent_task_ref *task,
+                                         struct error *err)
 {
     sizes_note(tail);
     files_walk(tail->folder, tail->mirrored, found_checkpoints, tail);
-    enum tail_result result = mirror_ship(tail->mirror, tail->ended, link, task, err);
+    enum tail_result result = mirror_ship(tail->mirror, tail->ended, until_us, link, task, err);
     for (int i = 0; result == TAIL_DONE && i < tail->files_count; i++)
         tail->files[i].may = tail->files[i].seen;
     return result;
@@ -313,8 +317,8 @@ static enum tail_result tail_advance(struct tail *tail, struct tail_file *file, 
 }
 
 static enum tail_result tail_ship_file(struct tail *tail, struct tail_file *file, int fd,
-                                       struct link *link, const struct agent_task_ref *task,
-                                       struct error *err)
+                                       uint64_t until_us, struct link *link,
+                                       const struct agent_task_ref *task, struct error *err)
 {
     struct stat info;
     if (fstat(fd, &info) || !S_ISREG(info.st_mode)) {
@@ -332,10 +336,11 @@ static enum tail_result tail_ship_file(struct tail *tail, struct tail_file *file
     size_t size;
     int batches = 0;
     while (result == TAIL_DONE && !file->given_up && (size = cursor_next(&file->cursor, end))) {
-        if (batches++ == BATCHES_A_TURN) {
+        if (batches == BATCHES_A_TURN || (batches && clock_monotonic_us() >= until_us)) {
             result = TAIL_MORE;
             break;
         }
+        batches++;
         bytes = alloc_resize(bytes, size);
         ssize_t got = pread(fd, bytes, size, file->cursor.at);
         if (got <= 0) {
@@ -365,11 +370,14 @@ enum tail_result tail_ship(struct tail *tail, struct link *link,
                            const struct agent_task_ref *task, struct error *err)
 {
     enum tail_result worst = TAIL_DONE;
+    uint64_t until_us = clock_monotonic_us() + TURN_US;
     tail_look(tail);
     if (tail->mirror)
-        worst = checkpoints_ship(tail, link, task, err);
+        worst = checkpoints_ship(tail, until_us, link, task, err);
     for (int i = 0; i < tail->files_count && worst <= TAIL_MORE; i++) {
-        struct tail_file *file = &tail->files[i];
+        if (i && clock_monotonic_us() >= until_us)
+            return TAIL_MORE;
+        struct tail_file *file = &tail->files[tail->turn++ % (unsigned)tail->files_count];
         if (file->given_up || file->done)
             continue;
         int fd = files_open_below(tail->folder, file->name);
@@ -377,7 +385,7 @@ enum tail_result tail_ship(struct tail *tail, struct link *link,
             tail_give_up(tail, file, strerror(errno));
             continue;
         }
-        enum tail_result result = tail_ship_file(tail, file, fd, link, task, err);
+        enum tail_result result = tail_ship_file(tail, file, fd, until_us, link, task, err);
         close(fd);
         if (result > worst)
             worst = result;

@@ -56,6 +56,7 @@ struct server {
     bool keep_exits;     /* acknowledge nothing */
     bool silent;         /* about to stop: nothing is held */
     uint64_t shipped_us; /* when bytes last came */
+    int ship_ms;         /* that each ship waits for the disk */
 };
 
 static inline void task_name(const struct agent_task_ref *task, char out[64])
@@ -270,6 +271,7 @@ static inline void on_ship(void *self, struct rpc_call *call)
     size_t size;
     const void *bytes = rpc_call_bytes(call, &size);
     CHECK_OK(agent_ship_request_unpack(bytes, size, arena, &request, &err), &err);
+    usleep((useconds_t)server->ship_ms * 1000);
     pthread_mutex_lock(&server->lock);
     if (request.node_epoch != server->epoch) {
         fail_call(call, PRECONDITION, "fenced");

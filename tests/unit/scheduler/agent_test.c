@@ -714,3 +714,29 @@ TEST(agent_asks_a_slow_shim_that_does_not_listen_yet)
     agent_stop(agent);
     server_close(&server);
 }
+
+/* Of a task that has much to ship to a server whose disk is slow, others do not wait. */
+TEST(agent_tells_an_end_while_others_ship)
+{
+    struct server server;
+    server_open(&server, "local:agent-test");
+    server.ship_ms = 60;
+    struct agent *agent = agent_begin("local:agent-test", folder_path("shippers"));
+    start(&server, 2, UNTIL_GO "; exit 2");
+    server_wait(&server, "2-worker-0", AGENT_TASK_RUNNING);
+    start(&server, 1,
+          "i=0; while [ $((i += 1)) -le 80 ]; do "
+          "echo x >events.out.tfevents.$i; done; exit 2");
+    for (int i = 0; i < 1000 && !server.shipped_us; i++)
+        usleep(5000);
+    usleep(200000); /* it has begun with them, most likely all */
+    text_write(folder_path("shippers/attempts/2-worker-0/go"), "", 0600);
+    uint64_t from_us = clock_monotonic_us();
+    (void)server_wait(&server, "2-worker-0", AGENT_TASK_EXITED);
+    CHECK(clock_monotonic_us() - from_us < 2500000);
+    struct known_task task = server_wait(&server, "1-worker-0", AGENT_TASK_EXITED);
+    CHECK_INT(task.reason, AGENT_EXIT_USER);
+    check_file(&server, "1-worker-0", "events.out.tfevents.80", "x\n");
+    agent_stop(agent);
+    server_close(&server);
+}
