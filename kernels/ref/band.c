@@ -4,13 +4,33 @@
 
 #include <math.h>
 
-/* Batches of inputs 0 and 1 without their last `left` and `right` dimensions, broadcast. */
-static bool batches(const struct kernel_call *call, struct shape *shape, struct error *err)
+/* What is asked of bands and the right side; `*shape`: their batches, broadcast. */
+static bool check_sides(const struct kernel_call *call, struct shape *shape, struct error *err)
 {
-    struct shape a = kernel_in(call, 0)->shape, b = kernel_in(call, 1)->shape;
-    a.rank -= 2;
-    b.rank -= 2;
-    return shape_broadcast(&a, &b, shape, err);
+    struct shape sides[2];
+    char text[2][SHAPE_TEXT_BYTES];
+    for (int i = 0; i < 2; i++) {
+        sides[i] = kernel_in(call, i)->shape;
+        shape_text(&sides[i], text[i], sizeof(text[i]));
+        if (sides[i].rank < 2)
+            return fail(err, INVALID, "In[%d] ndims must be >= 2: %d", i, sides[i].rank);
+        sides[i].rank -= 2;
+    }
+    struct error differ;
+    if (!shape_broadcast(&sides[0], &sides[1], shape, &differ))
+        return fail(err, INVALID,
+                    "In[0] and In[1] must have compatible batch dimensions: %s vs. %s", text[0],
+                    text[1]);
+    for (int i = 0; i < 2; i++)
+        if (kernel_in(call, i)->count == 0)
+            return fail(err, INVALID,
+                        "In[%d] must not be an empty tensor: Tensor<type: %s shape: %s values: "
+                        ">",
+                        i, dtype_name(kernel_in(call, i)->dtype), text[i]);
+    int64_t columns = sides[0].dims[sides[0].rank + 1], rows = sides[1].dims[sides[1].rank];
+    return columns == rows ||
+           fail(err, INVALID, "In[0] mismatch In[1] shape: %lld vs. %lld: %s %s 1 0",
+                (long long)columns, (long long)rows, text[0], text[1]);
 }
 
 /* Number of the matrix of `own` that matrix `i` of the batch `all` uses. */
@@ -60,19 +80,15 @@ static bool banded_run(struct kernel_call *call, struct error *err)
     const struct tensor *in = kernel_in(call, 0), *rhs = kernel_in(call, 1);
     int64_t bands = 0, n = 0, rows = 0, m = 0;
     struct shape all;
-    if (!kernel_linear_shape(call, 0, false, &bands, &n, err) ||
-        !kernel_linear_shape(call, 1, false, &rows, &m, err) || !batches(call, &all, err))
+    if (!check_sides(call, &all, err) ||
+        !kernel_linear_shape(call, 0, false, &bands, &n, err) ||
+        !kernel_linear_shape(call, 1, false, &rows, &m, err))
         return false;
     if (bands < 1 || bands > n)
         return fail(err, INVALID,
                     "The number of bands must be at least 1 and at most the number of columns, "
                     "got %lld of %lld",
                     (long long)bands, (long long)n);
-    if (in->count == 0 || rhs->count == 0)
-        return fail(err, INVALID, "In[%d] must not be an empty tensor", in->count != 0);
-    if (n != rows)
-        return fail(err, INVALID, "Input matrix and rhs are incompatible: %lld and %lld rows",
-                    (long long)n, (long long)rows);
     struct shape shape = all;
     shape.dims[shape.rank++] = n;
     shape.dims[shape.rank++] = m;
@@ -167,24 +183,39 @@ static bool pivoting(const double complex *d, int64_t n, double complex *b, int6
     return true;
 }
 
+/* All inputs are matrices, in the same batch. */
+static bool same_outer(const struct kernel_call *call, struct error *err)
+{
+    const struct shape *first = &kernel_in(call, 0)->shape;
+    if (first->rank < 2)
+        return fail(err, INVALID, "Input tensor 0 must have rank >= 2, got %d", first->rank);
+    for (int i = 1; i < call->in_count; i++)
+        if (kernel_in(call, i)->shape.rank != first->rank)
+            return fail(err, INVALID, "All input tensors must have the same rank.");
+    for (int i = 1; i < call->in_count; i++)
+        for (int d = 0; d < first->rank - 2; d++)
+            if (kernel_in(call, i)->shape.dims[d] != first->dims[d])
+                return fail(err, INVALID,
+                            "All input tensors must have the same outer dimensions.");
+    return true;
+}
+
 static bool tridiagonal_solve_run(struct kernel_call *call, struct error *err)
 {
     const struct tensor *in = kernel_in(call, 0), *rhs = kernel_in(call, 1);
     int64_t three = 0, n = 0, rows = 0, m = 0;
-    if (!kernel_linear_shape(call, 0, false, &three, &n, err) ||
+    if (!same_outer(call, err) || !kernel_linear_shape(call, 0, false, &three, &n, err) ||
         !kernel_linear_shape(call, 1, false, &rows, &m, err))
         return false;
-    struct shape a = in->shape, b = rhs->shape;
-    a.rank -= 2;
-    b.rank -= 2;
     if (three != 3)
-        return fail(err, INVALID, "Expected diagonals to have shape [..., 3, M], got %lld rows",
+        return fail(err, INVALID,
+                    "Expected diagonals to be provided as a matrix with 3 rows, got %lld rows.",
                     (long long)three);
     if (n != rows)
-        return fail(err, INVALID, "The length of diagonals and of rhs differ: %lld and %lld",
+        return fail(err, INVALID,
+                    "Expected the same number of left-hand sides and right-hand sides, got "
+                    "%lld and %lld.",
                     (long long)n, (long long)rows);
-    if (!shape_equal(&a, &b))
-        return fail(err, INVALID, "All input tensors must have the same outer dimensions.");
     struct tensor *out = kernel_output(call, 0, &rhs->shape, err);
     double complex *d = out ? kernel_linear_scratch(call, 6 * n + n * m, err) : NULL;
     if (!d)
@@ -207,17 +238,16 @@ static bool tridiagonal_solve_run(struct kernel_call *call, struct error *err)
 static bool tridiagonal_mat_mul_run(struct kernel_call *call, struct error *err)
 {
     const struct tensor *rhs = kernel_in(call, 3);
+    static const char *const names[] = {"superdiagonal", "main diagonal", "subdiagonal"};
     int64_t n = 0, m = 0;
-    if (!kernel_linear_shape(call, 3, false, &n, &m, err))
+    if (!same_outer(call, err) || !kernel_linear_shape(call, 3, false, &n, &m, err))
         return false;
     for (int i = 0; i < 3; i++) {
         struct shape want = rhs->shape;
         want.dims[want.rank - 2] = 1;
         want.dims[want.rank - 1] = n;
         if (!shape_equal(&want, &kernel_in(call, i)->shape))
-            return fail(err, INVALID,
-                        "Diagonal %d must be a row as long as the right side has rows (%lld)",
-                        i, (long long)n);
+            return fail(err, INVALID, "Invalid %s shape.", names[i]);
     }
     struct tensor *out = kernel_output(call, 0, &rhs->shape, err);
     if (!out)

@@ -34,31 +34,54 @@ static void count_one(const struct counting *c, int64_t value, int64_t bin)
     }
 }
 
-/* Value `i` into its bin of `row`; too large ones are left out.  Fails on negative ones. */
-static bool count_value(const struct counting *c, int64_t i, int64_t row, int64_t size,
-                        struct error *err)
+/* Value `i` into its bin of `row`; too large ones are left out.  False for negative ones. */
+static bool count_value(const struct counting *c, int64_t i, int64_t row, int64_t size)
 {
     int64_t bin = tensor_integer(c->values, i);
     if (bin < 0)
-        return fail(err, INVALID, "Input arr must be non-negative!");
+        return false;
     if (bin < size)
         count_one(c, i, row * size + bin);
     return true;
 }
 
+static bool bins_rank(const struct kernel_call *call, int input, struct error *err)
+{
+    int rank = kernel_in(call, input)->shape.rank;
+    return rank == 0 || fail(err, INVALID, "Shape must be rank 0 but is rank %d", rank);
+}
+
 static bool bins_size(const struct kernel_call *call, int input, int64_t *size,
                       struct error *err)
 {
-    const struct tensor *tensor = kernel_in(call, input);
-    if (tensor->count != 1 || tensor->shape.rank > 0)
-        return fail(err, INVALID, "Shape must be rank 0 but is rank %d", tensor->shape.rank);
-    *size = tensor_integer(tensor, 0);
+    if (!bins_rank(call, input, err))
+        return false;
+    *size = tensor_integer(kernel_in(call, input), 0);
     return *size >= 0 ||
            fail(err, INVALID, "size (%lld) must be non-negative", (long long)*size);
 }
 
 /* What weights must be like: the values, as many as these, or at least so many. */
 enum fit { SAME_SHAPE, SAME_COUNT, ENOUGH };
+
+static bool fail_weights(const struct kernel_call *call, const struct counting *c,
+                         struct error *err)
+{
+    const char *op = call->node->op->name;
+    char weights[SHAPE_TEXT_BYTES], values[SHAPE_TEXT_BYTES];
+    shape_text(&c->weights->shape, weights, sizeof(weights));
+    if (strstr(op, "Count"))
+        return fail(err, INVALID,
+                    "Weights and %s must have the same shape. Weight shape: %s; %s shape: %s",
+                    *op == 'D' ? "data" : "values", weights, *op == 'D' ? "data" : "values",
+                    shape_text(&c->values->shape, values, sizeof(values)));
+    if (*op != 'D')
+        return fail(err, INVALID, "Input indices and weights must have the same size.");
+    return fail(err, INVALID,
+                "`weights` must be the same shape as `arr` or a length-0 `Tensor`, in which "
+                "case it acts as all weights equal to 1. Received %s",
+                weights);
+}
 
 /* What the inputs at `values` and `weights` count; a weight for each or none. */
 static bool counting_init(struct counting *c, const struct kernel_call *call, int values,
@@ -71,13 +94,10 @@ static bool counting_init(struct counting *c, const struct kernel_call *call, in
     bool fits = fit == SAME_SHAPE   ? shape_equal(&c->weights->shape, &c->values->shape)
                 : fit == SAME_COUNT ? have == need
                                     : have >= need;
-    if (have == 0 || (fit == ENOUGH && c->binary)) /* then nobody looks at them */
+    if (have == 0 || (fit != SAME_SHAPE && c->binary)) /* then nobody looks at them */
         c->weights = NULL;
     else if (!fits)
-        return fail(err, INVALID,
-                    "Input indices and weights must have the same size: `weights` must be the "
-                    "same shape as `arr` or a length-0 `Tensor`, in which case it acts as all "
-                    "weights equal to 1.");
+        return fail_weights(call, c, err);
     return true;
 }
 
@@ -100,15 +120,55 @@ static bool bincount_run(struct kernel_call *call, struct error *err)
     const struct shape *shape = &kernel_in(call, 0)->shape;
     if (dense && shape->rank > 2)
         return fail(err, INVALID, "Shape must be at most rank 2 but is rank %d", shape->rank);
-    if (!bins_size(call, 1, &size, err) ||
-        !counting_init(&c, call, 0, 2, dense ? SAME_SHAPE : SAME_COUNT, err))
+    if (dense ? !bins_rank(call, 1, err) ||
+                    !counting_init(&c, call, 0, 2, SAME_SHAPE, err) ||
+                    !bins_size(call, 1, &size, err)
+              : !bins_size(call, 1, &size, err) ||
+                    !counting_init(&c, call, 0, 2, SAME_COUNT, err))
         return false;
     bool matrix = dense && shape->rank == 2;
     if (!counting_output(&c, call, shape->dims[0], size, matrix, err))
         return false;
-    for (int64_t i = 0; i < c.values->count; i++)
-        if (!count_value(&c, i, matrix ? i / shape->dims[1] : 0, size, err))
-            return false;
+    for (int64_t i = 0; i < c.values->count; i++) {
+        if (count_value(&c, i, matrix ? i / shape->dims[1] : 0, size))
+            continue;
+        if (matrix)
+            return fail(err, INVALID,
+                        "Input 'in' must be non-negative! Negative input value found: %lld",
+                        (long long)tensor_integer(c.values, i));
+        return fail(err, INVALID, "Input arr must be non-negative!");
+    }
+    return true;
+}
+
+/* The sparse tensor of inputs 0 to 2, in the words of what counts it into bins. */
+static bool check_sparse_bins(const struct kernel_call *call, struct error *err)
+{
+    static const char *const names[] = {"indices", "values", "shape"};
+    static const int ranks[] = {2, 1, 1};
+    for (int i = 0; i < 3; i++)
+        if (kernel_in(call, i)->shape.rank != ranks[i])
+            return fail(err, INVALID, "Sparse %s must be rank %d but is rank %d", names[i],
+                        ranks[i], kernel_in(call, i)->shape.rank);
+    const struct tensor *index = kernel_in(call, 0), *dims = kernel_in(call, 2);
+    int64_t rows = index->shape.dims[0], rank = index->shape.dims[1];
+    if (rows != kernel_in(call, 1)->count)
+        return fail(err, INVALID,
+                    "Number of elements in indices (%lld) and values (%lld) do not match",
+                    (long long)rows, (long long)kernel_in(call, 1)->count);
+    if (rank != dims->count)
+        return fail(err, INVALID, "Index rank (%lld) and shape rank (%lld) do not match",
+                    (long long)rank, (long long)dims->count);
+    for (int64_t i = 0; i < rows * rank; i++) {
+        int64_t at = tensor_i64(index)[i];
+        char text[512];
+        if (at < 0 || at >= tensor_i64(dims)[i % rank])
+            return fail(
+                err, INVALID,
+                "Sparse index tuple indices[%lld, :] = %s is out of bounds",
+                (long long)(i / rank),
+                kernel_row_text(index, i / rank, (int)rank, ", ", text, sizeof(text)));
+    }
     return true;
 }
 
@@ -117,27 +177,28 @@ static bool sparse_bincount_run(struct kernel_call *call, struct error *err)
     struct counting c;
     struct sparse in;
     int64_t size = 0;
-    if (!bins_size(call, 3, &size, err) || !kernel_sparse_in(call, 0, 1, 2, &in, err) ||
-        !kernel_sparse_check(&in, err) || !counting_init(&c, call, 1, 4, SAME_COUNT, err))
+    if (!bins_size(call, 3, &size, err) || !check_sparse_bins(call, err) ||
+        !kernel_sparse_in(call, 0, 1, 2, &in, err) ||
+        !counting_init(&c, call, 1, 4, in.rank == 1 ? SAME_COUNT : ENOUGH, err))
         return false;
-    if (in.rank < 1 || in.rank > 2)
-        return fail(err, INVALID, "a sparse tensor of 1 or 2 dimensions is needed, not %d",
-                    in.rank);
-    if (!counting_output(&c, call, in.dims[0], size, in.rank == 2, err))
+    if (in.rank < 1)
+        return fail(err, INVALID, "a sparse tensor of at least 1 dimension is needed");
+    if (!counting_output(&c, call, in.dims[0], size, in.rank > 1, err))
         return false;
     for (int64_t i = 0; i < in.count; i++) {
-        if (in.rank == 2 && tensor_integer(c.values, i) < 0)
+        if (in.rank > 1 && tensor_integer(c.values, i) < 0)
             continue; /* as TensorFlow: only a vector's values are looked at */
-        if (!count_value(&c, i, in.rank == 2 ? *kernel_sparse_at(&in, i) : 0, size, err))
-            return false;
+        if (!count_value(&c, i, in.rank > 1 ? *kernel_sparse_at(&in, i) : 0, size))
+            return fail(err, INVALID, "Input arr must be non-negative!");
     }
     return true;
 }
 
 /* Splits of rows go from 0 to the number of values. */
-static bool check_splits(const struct tensor *splits, int64_t values, struct error *err)
+static bool check_splits(const struct tensor *splits, int64_t least, int64_t values,
+                         struct error *err)
 {
-    if (splits->count < 2)
+    if (splits->count < least)
         return fail(err, INVALID, "Must provide at least 2 elements for the splits argument");
     int64_t first = tensor_i64(splits)[0], last = tensor_i64(splits)[splits->count - 1];
     if (first != 0)
@@ -162,14 +223,14 @@ static bool ragged_bincount_run(struct kernel_call *call, struct error *err)
     const struct tensor *splits = kernel_in(call, 0);
     int64_t size = 0;
     if (!bins_size(call, 2, &size, err) ||
-        !check_splits(splits, kernel_in(call, 1)->count, err) ||
+        !check_splits(splits, 1, kernel_in(call, 1)->count, err) ||
         !counting_init(&c, call, 1, 3, ENOUGH, err) ||
         !counting_output(&c, call, splits->count - 1, size, true, err))
         return false;
     for (int64_t i = 0, row = 0; i < c.values->count; i++) {
         row = row_of(splits, row, i);
-        if (!count_value(&c, i, row, size, err))
-            return false;
+        if (!count_value(&c, i, row, size))
+            return fail(err, INVALID, "Input must be non-negative");
     }
     return true;
 }
@@ -245,9 +306,10 @@ static bool dense_counts_run(struct kernel_call *call, struct error *err)
 {
     struct counting c;
     const struct shape *shape = &kernel_in(call, 0)->shape;
+    char text[SHAPE_TEXT_BYTES];
     if (shape->rank < 1 || shape->rank > 2)
-        return fail(err, INVALID, "Input must be a 1 or 2-dimensional tensor. Got rank %d",
-                    shape->rank);
+        return fail(err, INVALID, "Input must be a 1 or 2-dimensional tensor. Got: %s",
+                    shape_text(shape, text, sizeof(text)));
     if (shape->rank == 2 && shape->dims[0] == 0)
         return fail(err, INVALID, "Invalid input: Shapes dimension cannot be 0.");
     if (!counting_init(&c, call, 0, 1, SAME_SHAPE, err))
@@ -262,15 +324,63 @@ static bool dense_counts_run(struct kernel_call *call, struct error *err)
                        err);
 }
 
+/* The shapes of a sparse tensor in inputs 0 to 2, in the words of what counts into one. */
+static bool check_sparse_counts(const struct kernel_call *call, struct error *err)
+{
+    static const char *const kinds[] = {"indices must be a 2-dimensional tensor",
+                                        "values must be a vector", "shape must be a vector"};
+    char text[SHAPE_TEXT_BYTES];
+    for (int i = 0; i < 3; i++) {
+        const struct shape *shape = &kernel_in(call, i)->shape;
+        if (shape->rank != (i == 0 ? 2 : 1))
+            return fail(err, INVALID, "Input %s. Got: %s", kinds[i],
+                        shape_text(shape, text, sizeof(text)));
+    }
+    const struct shape *index = &kernel_in(call, 0)->shape;
+    int64_t values = kernel_in(call, 1)->count, dims = kernel_in(call, 2)->count;
+    shape_text(index, text, sizeof(text));
+    if (values != index->dims[0])
+        return fail(err, INVALID,
+                    "Number of values must match first dimension of indices.Got %lld values, "
+                    "indices shape: %s",
+                    (long long)values, text);
+    if (dims != index->dims[1])
+        return fail(err, INVALID,
+                    "Number of dimensions must match second dimension of indices.Got %lld "
+                    "dimensions, indices shape: %s",
+                    (long long)dims, text);
+    return dims > 0 ||
+           fail(err, INVALID, "The shape argument requires at least one element.");
+}
+
+static bool check_sparse_places(const struct kernel_call *call, struct error *err)
+{
+    const struct tensor *index = kernel_in(call, 0), *dims = kernel_in(call, 2);
+    int64_t rank = dims->count;
+    char sizes[512], shape[SHAPE_TEXT_BYTES];
+    for (int64_t i = 0; i < index->count; i++) {
+        int64_t at = tensor_i64(index)[i], size = tensor_i64(dims)[i % rank];
+        if (at >= 0 && at < size)
+            continue;
+        kernel_row_text(dims, 0, (int)rank, " ", sizes, sizeof(sizes)); /* in brackets */
+        return fail(err, INVALID,
+                        "Invalid index value at %lld: dimension %lld has value %lld which is "
+                        "not in [0, %lld) (as given by dense shape Tensor<type: int64 shape: "
+                        "%s values: %.*s>",
+                        (long long)(i / rank), (long long)(i % rank), (long long)at,
+                        (long long)size, shape_text(&dims->shape, shape, sizeof(shape)),
+                        (int)strlen(sizes) - 2, sizes + 1);
+    }
+    return true;
+}
+
 static bool sparse_counts_run(struct kernel_call *call, struct error *err)
 {
     struct counting c;
     struct sparse in;
-    if (!kernel_sparse_in(call, 0, 1, 2, &in, err) || !kernel_sparse_check(&in, err) ||
-        !counting_init(&c, call, 1, 3, SAME_SHAPE, err))
+    if (!check_sparse_counts(call, err) || !counting_init(&c, call, 1, 3, SAME_SHAPE, err) ||
+        !check_sparse_places(call, err) || !kernel_sparse_in(call, 0, 1, 2, &in, err))
         return false;
-    if (in.rank < 1)
-        return fail(err, INVALID, "Shape of the sparse tensor must not be empty");
     struct entry *entries = entries_new(call, in.count, err);
     if (!entries)
         return false;
@@ -284,8 +394,8 @@ static bool ragged_counts_run(struct kernel_call *call, struct error *err)
 {
     struct counting c;
     const struct tensor *splits = kernel_in(call, 0);
-    if (!check_splits(splits, kernel_in(call, 1)->count, err) ||
-        !counting_init(&c, call, 1, 2, SAME_SHAPE, err))
+    if (!counting_init(&c, call, 1, 2, SAME_SHAPE, err) ||
+        !check_splits(splits, 2, kernel_in(call, 1)->count, err))
         return false;
     struct entry *entries = entries_new(call, c.values->count, err);
     if (!entries)

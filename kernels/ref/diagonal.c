@@ -30,22 +30,31 @@ static int64_t place_in_band(const struct band *b, int64_t row, int64_t column)
     return (b->upper - k) * b->length + shift + along;
 }
 
-/* Input `index` as one or two numbers of diagonals. */
+/* Input `index` as one or two numbers of diagonals, in any order. */
 static bool read_range(const struct kernel_call *call, int index, struct band *b,
                        struct error *err)
 {
     const struct tensor *k = kernel_in(call, index);
-    if (k->shape.rank > 1 || k->count < 1 || k->count > 2)
+    char text[SHAPE_TEXT_BYTES];
+    if (k->shape.rank > 1)
+        return fail(err, INVALID, "diag_index must be a scalar or vector, received shape: %s",
+                    shape_text(&k->shape, text, sizeof(text)));
+    if (k->count < 1)
+        return fail(err, INVALID, "Expected diag_index to have at least 1 element");
+    if (k->count > 2)
         return fail(err, INVALID,
-                    "diag_index must be a scalar or vector of one or two elements, received "
-                    "%lld elements",
+                    "diag_index must have only one or two elements, received %lld elements.",
                     (long long)k->count);
     b->lower = tensor_integer(k, 0);
     b->upper = tensor_integer(k, k->count - 1);
+    return true;
+}
+
+static bool check_range(const struct band *b, struct error *err)
+{
     return b->lower <= b->upper ||
            fail(err, INVALID,
-                "lower_diag_index must not be larger than upper_diag_index, received %lld > "
-                "%lld",
+                "lower_diag_index must not be larger than upper_diag_index: %lld > %lld",
                 (long long)b->lower, (long long)b->upper);
 }
 
@@ -58,15 +67,18 @@ static void read_align(const struct node *node, struct band *b)
 }
 
 /* The band in matrices of known size: the diagonals must lie in them. */
-static bool measure_band(struct band *b, struct error *err)
+static bool measure_band(struct band *b, bool is_part, struct error *err)
 {
     int64_t ends[2] = {b->lower, b->upper};
     for (int i = 0; i < 2; i++)
         if (!((ends[i] > -b->rows && ends[i] < b->columns) || ends[i] == 0))
             return fail(err, INVALID,
-                        "%s_diag_index is out of bound: %lld. It must be between %lld and %lld",
-                        i ? "upper" : "lower", (long long)ends[i], (long long)-b->rows,
-                        (long long)b->columns);
+                        "%s_diag_index is out of bound: %lld%s It must be between %lld and "
+                        "%lld",
+                        i ? "upper" : "lower", (long long)ends[i], is_part && !i ? "." : "",
+                        (long long)-b->rows, (long long)b->columns);
+    if (!check_range(b, err))
+        return false;
     int64_t rows = b->rows + (b->upper < 0 ? b->upper : 0);
     int64_t columns = b->columns - (b->lower > 0 ? b->lower : 0);
     b->length = rows < columns ? rows : columns;
@@ -89,9 +101,9 @@ static bool choose_size(struct band *b, int64_t rows, int64_t columns, struct er
     b->rows = rows != -1 ? rows : (columns == -1 ? square : least_rows);
     b->columns = columns != -1 ? columns : (rows == -1 ? square : least_columns);
     if (b->rows < least_rows)
-        return fail(err, INVALID, "The number of rows is too small");
+        return fail(err, INVALID, "The number of rows is too small.");
     if (b->columns < least_columns)
-        return fail(err, INVALID, "The number of columns is too small");
+        return fail(err, INVALID, "The number of columns is too small.");
     if (b->rows != least_rows && b->columns != least_columns)
         return fail(err, INVALID,
                     "The number of rows or columns is not consistent with the specified "
@@ -102,20 +114,33 @@ static bool choose_size(struct band *b, int64_t rows, int64_t columns, struct er
 static bool size_matrix(const struct kernel_call *call, struct band *b, struct error *err)
 {
     const struct shape *diagonal = &kernel_in(call, 0)->shape;
-    int64_t rows = 0, columns = 0, count = b->upper - b->lower + 1;
+    int64_t count = b->upper - b->lower + 1;
     if (is_first_version(call->node)) {
         b->rows = b->columns = b->length;
         return true;
     }
+    if (!check_range(b, err))
+        return false;
     if (count > 1 && (diagonal->rank < 2 || diagonal->dims[diagonal->rank - 2] != count))
         return fail(err, INVALID,
                     "The number of diagonals provided in the input does not match the "
                     "lower_diag_index and upper_diag_index range.");
-    if (kernel_in(call, 4)->shape.rank != 0)
-        return fail(err, INVALID, "padding_value must be a scalar");
-    return kernel_scalar(call, 2, "num_rows", &rows, err) &&
-           kernel_scalar(call, 3, "num_cols", &columns, err) &&
-           choose_size(b, rows, columns, err);
+    return choose_size(b, tensor_integer(kernel_in(call, 2), 0),
+                       tensor_integer(kernel_in(call, 3), 0), err);
+}
+
+/* The inputs behind the diagonals, if there are any. */
+static bool read_size(const struct kernel_call *call, struct band *b, struct error *err)
+{
+    static const char *const scalars[] = {"num_rows", "num_cols", "padding_value"};
+    if (is_first_version(call->node))
+        return true;
+    if (!read_range(call, 1, b, err))
+        return false;
+    for (int i = 0; i < 3; i++)
+        if (kernel_in(call, 2 + i)->shape.rank != 0)
+            return fail(err, INVALID, "%s must be a scalar", scalars[i]);
+    return true;
 }
 
 static bool matrix_diag_run(struct kernel_call *call, struct error *err)
@@ -123,12 +148,13 @@ static bool matrix_diag_run(struct kernel_call *call, struct error *err)
     const struct tensor *diagonal = kernel_in(call, 0);
     struct band b = {0};
     int rank = diagonal->shape.rank;
+    if (!read_size(call, &b, err))
+        return false;
     if (rank < 1)
-        return fail(err, INVALID, "input must be at least 1-dim, received shape: []");
+        return fail(err, INVALID, "diagonal must be at least 1-dim, received shape: []");
     b.length = diagonal->shape.dims[rank - 1];
     read_align(call->node, &b);
-    if ((!is_first_version(call->node) && !read_range(call, 1, &b, err)) ||
-        !size_matrix(call, &b, err) || !measure_band(&b, err))
+    if (!size_matrix(call, &b, err) || !measure_band(&b, false, err))
         return false;
     struct shape shape = diagonal->shape;
     shape.rank = b.lower == b.upper ? rank + 1 : rank;
@@ -154,21 +180,31 @@ static bool matrix_diag_run(struct kernel_call *call, struct error *err)
 
 /* --- matrices give diagonals, take diagonals --- */
 
-/* The band of the matrices in input 0; the range is in input `k`, if there is one. */
+/*
+ * The band of the matrices in input 0; the range is in input `k`, if there is one.  What is
+ * taken from them may have a scalar for padding, what is set in them (input 1) is a vector or
+ * more.
+ */
 static bool band_of_input(const struct kernel_call *call, int k, struct band *b,
                           struct error *err)
 {
     const struct shape *in = &kernel_in(call, 0)->shape;
+    bool is_part = k == 1;
     char text[SHAPE_TEXT_BYTES];
     *b = (struct band){0};
+    if (!is_first_version(call->node) && !read_range(call, k, b, err))
+        return false;
+    if (is_part && call->in_count > 2 && kernel_in(call, 2)->shape.rank != 0)
+        return fail(err, INVALID, "Padding must be scalar.");
     if (in->rank < 2)
         return fail(err, INVALID, "input must be at least 2-dim, received shape: %s",
                     shape_text(in, text, sizeof(text)));
     b->rows = in->dims[in->rank - 2];
     b->columns = in->dims[in->rank - 1];
     read_align(call->node, b);
-    return (is_first_version(call->node) || read_range(call, k, b, err)) &&
-           measure_band(b, err);
+    if (!is_part && kernel_in(call, 1)->shape.rank < 1)
+        return fail(err, INVALID, "diagonal must be at least 1-dim, received shape: []");
+    return measure_band(b, is_part, err);
 }
 
 /* The shape of the diagonals of matrices of shape `in`. */
@@ -188,8 +224,6 @@ static bool matrix_diag_part_run(struct kernel_call *call, struct error *err)
     struct band b;
     if (!band_of_input(call, 1, &b, err))
         return false;
-    if (call->in_count > 2 && kernel_in(call, 2)->count != 1)
-        return fail(err, INVALID, "padding_value must be a scalar");
     struct shape shape = band_shape(&b, &in->shape);
     struct tensor *out = kernel_output(call, 0, &shape, err);
     if (!out)
@@ -208,18 +242,26 @@ static bool matrix_diag_part_run(struct kernel_call *call, struct error *err)
 static bool matrix_set_diag_run(struct kernel_call *call, struct error *err)
 {
     const struct tensor *in = kernel_in(call, 0), *diagonal = kernel_in(call, 1);
-    char a[SHAPE_TEXT_BYTES], c[SHAPE_TEXT_BYTES];
+    char a[SHAPE_TEXT_BYTES], c[SHAPE_TEXT_BYTES], d[SHAPE_TEXT_BYTES];
     struct band b;
     if (!band_of_input(call, 2, &b, err))
         return false;
     struct shape shape = band_shape(&b, &in->shape);
+    int rank = diagonal->shape.rank;
+    if (b.lower != b.upper &&
+        (rank < 2 || diagonal->shape.dims[rank - 2] != b.upper - b.lower + 1))
+        return fail(err, INVALID,
+                    "The number of diagonals provided in `diag` is not consistent with "
+                    "`lower_diag_index` and `upper_diag_index`");
     if (!shape_equal(&shape, &diagonal->shape))
         return fail(err, INVALID,
                     "Either first dimensions of diagonal don't match input.shape[:-2], or "
-                    "diagonal.shape[:-1] is not equal to the longests diagonal in range: input "
-                    "%s, diagonal %s",
+                    "diagonal.shape[:-1] is not equal to the longests diagonal in range "
+                    "[lower_diag_index:upper_diag_index].\nInput shape: %s\nDiagonal shape: "
+                    "%s\nExpected diagonal shape: %s",
                     shape_text(&in->shape, a, sizeof(a)),
-                    shape_text(&diagonal->shape, c, sizeof(c)));
+                    shape_text(&diagonal->shape, c, sizeof(c)),
+                    shape_text(&shape, d, sizeof(d)));
     struct tensor *out = kernel_output(call, 0, &in->shape, err);
     if (!out)
         return false;
@@ -260,7 +302,9 @@ static bool diag_part_run(struct kernel_call *call, struct error *err)
     int rank = in->shape.rank / 2;
     char text[SHAPE_TEXT_BYTES];
     if (in->shape.rank == 0 || in->shape.rank % 2 != 0)
-        return fail(err, INVALID, "The rank of the tensor should be even and positive, got %s",
+        return fail(err, INVALID,
+                    "The rank of the tensor should be                                          "
+                    "even and positive, got shape %s",
                     shape_text(&in->shape, text, sizeof(text)));
     struct shape shape = in->shape;
     shape.rank = rank;

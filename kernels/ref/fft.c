@@ -145,9 +145,10 @@ static bool fourier_lengths(const struct kernel_call *call, struct fourier *f,
                             struct error *err)
 {
     const struct shape *in = &kernel_in(call, 0)->shape;
+    char text[SHAPE_TEXT_BYTES];
     if (in->rank < f->rank)
-        return fail(err, INVALID, "Input must have rank of at least %d but got rank %d",
-                    f->rank, in->rank);
+        return fail(err, INVALID, "Input must have rank of at least %d but got: %s", f->rank,
+                    shape_text(in, text, sizeof(text)));
     for (int d = 0; d < f->rank; d++)
         f->dims[d] = in->dims[in->rank - f->rank + d];
     if (!f->real)

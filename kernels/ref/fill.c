@@ -227,22 +227,34 @@ static bool one_hot_run(struct kernel_call *call, struct error *err)
 
 /* --- matrices cut to a band around the diagonal --- */
 
+static bool band_side(const struct kernel_call *call, int input, const char *name,
+                      const char *what, int64_t most, int64_t *value, struct error *err)
+{
+    const struct tensor *in = kernel_in(call, input);
+    char text[SHAPE_TEXT_BYTES];
+    if (in->shape.rank != 0)
+        return fail(err, INVALID, "%s must be scalar, got shape %s", name,
+                    shape_text(&in->shape, text, sizeof(text)));
+    *value = tensor_integer(in, 0);
+    return *value <= most ||
+           fail(err, INVALID,
+                "%s must be negative or less or equal to number of %s (%lld) got: %lld", name,
+                what, (long long)most, (long long)*value);
+}
+
 static bool matrix_band_part_run(struct kernel_call *call, struct error *err)
 {
     const struct tensor *in = kernel_in(call, 0);
     int rank = in->shape.rank;
     int64_t lower, upper;
+    char text[SHAPE_TEXT_BYTES];
     if (rank < 2)
-        return fail(err, INVALID, "input must be at least 2-dim, received rank %d", rank);
-    if (!kernel_scalar(call, 1, "num_lower", &lower, err) ||
-        !kernel_scalar(call, 2, "num_upper", &upper, err))
-        return false;
+        return fail(err, INVALID, "input must be at least 2-dim, received shape: %s",
+                    shape_text(&in->shape, text, sizeof(text)));
     int64_t rows = in->shape.dims[rank - 2], columns = in->shape.dims[rank - 1];
-    if (lower > rows || upper > columns)
-        return fail(err, INVALID,
-                    "num_lower must be negative or less or equal to number of rows (%lld), "
-                    "num_upper to number of columns (%lld)",
-                    (long long)rows, (long long)columns);
+    if (!band_side(call, 1, "num_lower", "rows", rows, &lower, err) ||
+        !band_side(call, 2, "num_upper", "columns", columns, &upper, err))
+        return false;
     struct tensor *out = kernel_output(call, 0, &in->shape, err);
     if (!out)
         return false;

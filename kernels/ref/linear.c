@@ -14,8 +14,11 @@ bool kernel_linear_shape(const struct kernel_call *call, int index, bool square,
                          int64_t *columns, struct error *err)
 {
     const struct shape *shape = &kernel_in(call, index)->shape;
+    char which[16] = "";
+    if (strcmp(call->node->op->name, "Lu") != 0) /* the only one of a kernel of its own */
+        snprintf(which, sizeof(which), " %d", index);
     if (shape->rank < 2)
-        return fail(err, INVALID, "Input tensor %d must have rank >= 2, got %d", index,
+        return fail(err, INVALID, "Input tensor%s must have rank >= 2, got %d", which,
                     shape->rank);
     *rows = shape->dims[shape->rank - 2];
     *columns = shape->dims[shape->rank - 1];

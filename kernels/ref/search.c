@@ -57,12 +57,12 @@ static bool bucketize_run(struct kernel_call *call, struct error *err)
 static bool bound(struct kernel_call *call, bool upper, struct error *err)
 {
     const struct tensor *sorted = kernel_in(call, 0), *values = kernel_in(call, 1);
-    if (sorted->shape.rank != 2 || values->shape.rank != 2)
-        return fail(err, INVALID, "sorted input argument and values must be matrices");
+    for (int i = 0; i < 2; i++)
+        if (kernel_in(call, i)->shape.rank != 2)
+            return fail(err, INVALID, "Shape must be rank 2 but is rank %d for `%s` argument",
+                        kernel_in(call, i)->shape.rank, i ? "values" : "sorted_inputs");
     if (sorted->shape.dims[0] != values->shape.dims[0])
-        return fail(err, INVALID,
-                    "Leading dim_size of both tensors must match. They are %lld and %lld",
-                    (long long)sorted->shape.dims[0], (long long)values->shape.dims[0]);
+        return fail(err, INVALID, "Leading dim_size of both tensors must match.");
     if (values->count > INT32_MAX)
         return fail(err, INVALID, "values tensor size must not be over 2^31");
     struct tensor *out = kernel_output(call, 0, &values->shape, err);
@@ -98,20 +98,23 @@ static bool upper_bound_run(struct kernel_call *call, struct error *err)
 static bool histogram_run(struct kernel_call *call, struct error *err)
 {
     const struct tensor *in = kernel_in(call, 0), *range = kernel_in(call, 1);
-    int64_t bins;
-    if (range->shape.rank != 1 || range->count != 2)
+    const struct tensor *number = kernel_in(call, 2);
+    if (range->shape.rank != 1)
+        return fail(err, INVALID, "value_range should be a vector.");
+    if (range->count != 2)
         return fail(err, INVALID, "value_range should be a vector of 2 elements.");
-    if (!kernel_scalar(call, 2, "nbins", &bins, err))
-        return false;
-    if (bins <= 0)
-        return fail(err, INVALID, "nbins should be a positive number, but got '%lld'",
-                    (long long)bins);
+    if (number->shape.rank != 0)
+        return fail(err, INVALID, "nbins should be a scalar.");
+    int64_t bins = tensor_integer(number, 0);
     double low = tensor_number(range, 0), high = tensor_number(range, 1);
     if (!(low < high))
         return fail(err, INVALID,
                     "value_range should satisfy value_range[0] < value_range[1], but got "
                     "'[%g, %g]'",
                     low, high);
+    if (bins <= 0)
+        return fail(err, INVALID, "nbins should be a positive number, but got '%lld'",
+                    (long long)bins);
     struct tensor *out = kernel_output(call, 0, &SHAPE(bins), err);
     if (!out)
         return false;
@@ -138,13 +141,14 @@ static bool nth_run(struct kernel_call *call, struct error *err)
 {
     const struct tensor *in = kernel_in(call, 0);
     int rank = in->shape.rank;
-    int64_t n;
-    if (!kernel_scalar(call, 1, "n", &n, err))
-        return false;
+    const struct tensor *which = kernel_in(call, 1);
+    if (which->shape.rank != 0)
+        return fail(err, INVALID, "N must be scalar but has rank %d", which->shape.rank);
+    int64_t n = tensor_integer(which, 0);
     if (n < 0)
-        return fail(err, INVALID, "n must be non-negative, got %lld", (long long)n);
+        return fail(err, INVALID, "n must be non-negative but is %lld", (long long)n);
     if (rank < 1)
-        return fail(err, INVALID, "Input must be at least rank 1");
+        return fail(err, INVALID, "Input must be at least rank 1 but is rank %d", rank);
     int64_t width = in->shape.dims[rank - 1];
     if (n >= width)
         return fail(err, INVALID, "Input must have last dimension > n = %lld", (long long)n);
@@ -184,11 +188,17 @@ static bool nth_run(struct kernel_call *call, struct error *err)
 static bool unravel_run(struct kernel_call *call, struct error *err)
 {
     const struct tensor *in = kernel_in(call, 0), *dims = kernel_in(call, 1);
+    char text[SHAPE_TEXT_BYTES];
+    if (in->count == 0)
+        return fail(err, INVALID,
+                    "received empty tensor indices: Tensor<type: %s shape: %s values: >",
+                    dtype_name(in->dtype), shape_text(&in->shape, text, sizeof(text)));
     if (in->shape.rank > 1)
-        return fail(err, INVALID, "The indices can only be scalar or vector, got rank %d",
-                    in->shape.rank);
+        return fail(err, INVALID, "The indices can only be scalar or vector, got \"%s\"",
+                    shape_text(&in->shape, text, sizeof(text)));
     if (dims->shape.rank != 1)
-        return fail(err, INVALID, "The indices can only be 1-D, got rank %d", dims->shape.rank);
+        return fail(err, INVALID, "The indices can only be 1-D, got \"%s\"",
+                    shape_text(&dims->shape, text, sizeof(text)));
     int64_t whole = 1;
     for (int64_t d = 0; d < dims->count; d++) {
         int64_t size = tensor_integer(dims, d);
@@ -197,6 +207,10 @@ static bool unravel_run(struct kernel_call *call, struct error *err)
                 err, INVALID,
                 "Input dims cannot contain a dim of zero, but dims contains zero at index %lld",
                 (long long)d);
+        if (size < 0)
+            return fail(err, INVALID,
+                        "Input dims cannot be negative. Got dim = %lld at index %lld",
+                        (long long)size, (long long)d);
         if (__builtin_mul_overflow(whole, size, &whole))
             return fail(err, INVALID, "Input dims product is causing integer overflow");
     }
@@ -223,10 +237,16 @@ static bool unravel_run(struct kernel_call *call, struct error *err)
 static bool cross_run(struct kernel_call *call, struct error *err)
 {
     const struct tensor *a = kernel_in(call, 0), *b = kernel_in(call, 1);
+    char first[SHAPE_TEXT_BYTES], second[SHAPE_TEXT_BYTES];
     if (!shape_equal(&a->shape, &b->shape))
-        return fail(err, INVALID, "Both inputs must be of same shape");
-    if (a->shape.rank < 1 || a->shape.dims[a->shape.rank - 1] != 3)
-        return fail(err, INVALID, "Cross-products are only defined for 3-element vectors.");
+        return fail(err, INVALID, "Both inputs must be of same shape: %s vs. %s",
+                    shape_text(&a->shape, first, sizeof(first)),
+                    shape_text(&b->shape, second, sizeof(second)));
+    if (a->shape.rank < 1)
+        return fail(err, INVALID, "Input must be at least 1D[]");
+    if (a->shape.dims[a->shape.rank - 1] != 3)
+        return fail(err, PRECONDITION,
+                    "Cross-products are only defined for 3-element vectors.");
     struct tensor *out = kernel_output(call, 0, &a->shape, err);
     if (!out)
         return false;
