@@ -29,8 +29,10 @@ static bool check_sides(const struct kernel_call *call, struct shape *shape, str
                         i, dtype_name(kernel_in(call, i)->dtype), text[i]);
     int64_t columns = sides[0].dims[sides[0].rank + 1], rows = sides[1].dims[sides[1].rank];
     return columns == rows ||
-           fail(err, INVALID, "In[0] mismatch In[1] shape: %lld vs. %lld: %s %s 1 0",
-                (long long)columns, (long long)rows, text[0], text[1]);
+           fail(err, INVALID, "In[0] mismatch In[1] shape: %lld vs. %lld: %s %s %d %d",
+                (long long)columns, (long long)rows, text[0], text[1],
+                node_attr_bool(call->node, "lower", true),
+                node_attr_bool(call->node, "adjoint", false));
 }
 
 /* Number of the matrix of `own` that matrix `i` of the batch `all` uses. */
@@ -189,14 +191,14 @@ static bool same_outer(const struct kernel_call *call, struct error *err)
     const struct shape *first = &kernel_in(call, 0)->shape;
     if (first->rank < 2)
         return fail(err, INVALID, "Input tensor 0 must have rank >= 2, got %d", first->rank);
-    for (int i = 1; i < call->in_count; i++)
+    for (int i = 1; i < call->in_count; i++) {
         if (kernel_in(call, i)->shape.rank != first->rank)
             return fail(err, INVALID, "All input tensors must have the same rank.");
-    for (int i = 1; i < call->in_count; i++)
         for (int d = 0; d < first->rank - 2; d++)
             if (kernel_in(call, i)->shape.dims[d] != first->dims[d])
                 return fail(err, INVALID,
                             "All input tensors must have the same outer dimensions.");
+    }
     return true;
 }
 

@@ -120,8 +120,7 @@ static bool bincount_run(struct kernel_call *call, struct error *err)
     const struct shape *shape = &kernel_in(call, 0)->shape;
     if (dense && shape->rank > 2)
         return fail(err, INVALID, "Shape must be at most rank 2 but is rank %d", shape->rank);
-    if (dense ? !bins_rank(call, 1, err) ||
-                    !counting_init(&c, call, 0, 2, SAME_SHAPE, err) ||
+    if (dense ? !bins_rank(call, 1, err) || !counting_init(&c, call, 0, 2, SAME_SHAPE, err) ||
                     !bins_size(call, 1, &size, err)
               : !bins_size(call, 1, &size, err) ||
                     !counting_init(&c, call, 0, 2, SAME_COUNT, err))
@@ -163,11 +162,10 @@ static bool check_sparse_bins(const struct kernel_call *call, struct error *err)
         int64_t at = tensor_i64(index)[i];
         char text[512];
         if (at < 0 || at >= tensor_i64(dims)[i % rank])
-            return fail(
-                err, INVALID,
-                "Sparse index tuple indices[%lld, :] = %s is out of bounds",
-                (long long)(i / rank),
-                kernel_row_text(index, i / rank, (int)rank, ", ", text, sizeof(text)));
+            return fail(err, INVALID,
+                        "Sparse index tuple indices[%lld, :] = %s is out of bounds",
+                        (long long)(i / rank),
+                        kernel_row_text(index, i / rank, (int)rank, ", ", text, sizeof(text)));
     }
     return true;
 }
@@ -349,8 +347,7 @@ static bool check_sparse_counts(const struct kernel_call *call, struct error *er
                     "Number of dimensions must match second dimension of indices.Got %lld "
                     "dimensions, indices shape: %s",
                     (long long)dims, text);
-    return dims > 0 ||
-           fail(err, INVALID, "The shape argument requires at least one element.");
+    return dims > 0 || fail(err, INVALID, "The shape argument requires at least one element.");
 }
 
 static bool check_sparse_places(const struct kernel_call *call, struct error *err)
@@ -364,12 +361,12 @@ static bool check_sparse_places(const struct kernel_call *call, struct error *er
             continue;
         kernel_row_text(dims, 0, (int)rank, " ", sizes, sizeof(sizes)); /* in brackets */
         return fail(err, INVALID,
-                        "Invalid index value at %lld: dimension %lld has value %lld which is "
-                        "not in [0, %lld) (as given by dense shape Tensor<type: int64 shape: "
-                        "%s values: %.*s>",
-                        (long long)(i / rank), (long long)(i % rank), (long long)at,
-                        (long long)size, shape_text(&dims->shape, shape, sizeof(shape)),
-                        (int)strlen(sizes) - 2, sizes + 1);
+                    "Invalid index value at %lld: dimension %lld has value %lld which is "
+                    "not in [0, %lld) (as given by dense shape Tensor<type: int64 shape: "
+                    "%s values: %.*s>",
+                    (long long)(i / rank), (long long)(i % rank), (long long)at,
+                    (long long)size, shape_text(&dims->shape, shape, sizeof(shape)),
+                    (int)strlen(sizes) - 2, sizes + 1);
     }
     return true;
 }
@@ -378,8 +375,9 @@ static bool sparse_counts_run(struct kernel_call *call, struct error *err)
 {
     struct counting c;
     struct sparse in;
-    if (!check_sparse_counts(call, err) || !counting_init(&c, call, 1, 3, SAME_SHAPE, err) ||
-        !check_sparse_places(call, err) || !kernel_sparse_in(call, 0, 1, 2, &in, err))
+    if (!check_sparse_counts(call, err) || !check_sparse_places(call, err) ||
+        !counting_init(&c, call, 1, 3, SAME_SHAPE, err) ||
+        !kernel_sparse_in(call, 0, 1, 2, &in, err))
         return false;
     struct entry *entries = entries_new(call, in.count, err);
     if (!entries)

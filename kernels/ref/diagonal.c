@@ -66,6 +66,13 @@ static void read_align(const struct node *node, struct band *b)
     b->left_below = strcmp(align + strlen(align) - 5, "_LEFT") == 0;
 }
 
+static void measure_length(struct band *b)
+{
+    int64_t rows = b->rows + (b->upper < 0 ? b->upper : 0);
+    int64_t columns = b->columns - (b->lower > 0 ? b->lower : 0);
+    b->length = rows < columns ? rows : columns;
+}
+
 /* The band in matrices of known size: the diagonals must lie in them. */
 static bool measure_band(struct band *b, bool is_part, struct error *err)
 {
@@ -79,9 +86,7 @@ static bool measure_band(struct band *b, bool is_part, struct error *err)
                         (long long)-b->rows, (long long)b->columns);
     if (!check_range(b, err))
         return false;
-    int64_t rows = b->rows + (b->upper < 0 ? b->upper : 0);
-    int64_t columns = b->columns - (b->lower > 0 ? b->lower : 0);
-    b->length = rows < columns ? rows : columns;
+    measure_length(b);
     return true;
 }
 
@@ -154,8 +159,9 @@ static bool matrix_diag_run(struct kernel_call *call, struct error *err)
         return fail(err, INVALID, "diagonal must be at least 1-dim, received shape: []");
     b.length = diagonal->shape.dims[rank - 1];
     read_align(call->node, &b);
-    if (!size_matrix(call, &b, err) || !measure_band(&b, false, err))
+    if (!size_matrix(call, &b, err))
         return false;
+    measure_length(&b);
     struct shape shape = diagonal->shape;
     shape.rank = b.lower == b.upper ? rank + 1 : rank;
     if (shape.rank > LIMIT_TENSOR_RANK)
@@ -194,7 +200,7 @@ static bool band_of_input(const struct kernel_call *call, int k, struct band *b,
     *b = (struct band){0};
     if (!is_first_version(call->node) && !read_range(call, k, b, err))
         return false;
-    if (is_part && call->in_count > 2 && kernel_in(call, 2)->shape.rank != 0)
+    if (is_part && call->in_count > 2 && kernel_in(call, 2)->count != 1)
         return fail(err, INVALID, "Padding must be scalar.");
     if (in->rank < 2)
         return fail(err, INVALID, "input must be at least 2-dim, received shape: %s",
@@ -247,9 +253,14 @@ static bool matrix_set_diag_run(struct kernel_call *call, struct error *err)
     if (!band_of_input(call, 2, &b, err))
         return false;
     struct shape shape = band_shape(&b, &in->shape);
-    int rank = diagonal->shape.rank;
-    if (b.lower != b.upper &&
-        (rank < 2 || diagonal->shape.dims[rank - 2] != b.upper - b.lower + 1))
+    int rank = diagonal->shape.rank, wanted = in->shape.rank - 1;
+    if (b.lower != b.upper && rank < wanted)
+        return fail(err, INVALID,
+                    "Diagonal tensor rank must be large enough to contain a diagonal-count "
+                    "dimension. Input rank: %d, Expected diagonal rank >= %d, Received "
+                    "diagonal rank: %d",
+                    in->shape.rank, wanted, rank);
+    if (b.lower != b.upper && diagonal->shape.dims[wanted - 1] != b.upper - b.lower + 1)
         return fail(err, INVALID,
                     "The number of diagonals provided in `diag` is not consistent with "
                     "`lower_diag_index` and `upper_diag_index`");

@@ -189,13 +189,13 @@ static bool unravel_run(struct kernel_call *call, struct error *err)
 {
     const struct tensor *in = kernel_in(call, 0), *dims = kernel_in(call, 1);
     char text[SHAPE_TEXT_BYTES];
+    if (in->shape.rank > 1)
+        return fail(err, INVALID, "The indices can only be scalar or vector, got \"%s\"",
+                    shape_text(&in->shape, text, sizeof(text)));
     if (in->count == 0)
         return fail(err, INVALID,
                     "received empty tensor indices: Tensor<type: %s shape: %s values: >",
                     dtype_name(in->dtype), shape_text(&in->shape, text, sizeof(text)));
-    if (in->shape.rank > 1)
-        return fail(err, INVALID, "The indices can only be scalar or vector, got \"%s\"",
-                    shape_text(&in->shape, text, sizeof(text)));
     if (dims->shape.rank != 1)
         return fail(err, INVALID, "The indices can only be 1-D, got \"%s\"",
                     shape_text(&dims->shape, text, sizeof(text)));
@@ -211,11 +211,16 @@ static bool unravel_run(struct kernel_call *call, struct error *err)
             return fail(err, INVALID,
                         "Input dims cannot be negative. Got dim = %lld at index %lld",
                         (long long)size, (long long)d);
-        if (__builtin_mul_overflow(whole, size, &whole))
-            return fail(err, INVALID, "Input dims product is causing integer overflow");
+        if (__builtin_mul_overflow(whole, size, &whole) ||
+            (in->dtype == I32 && whole > INT32_MAX)) {
+            char all[512];
+            kernel_row_text(dims, 0, (int)dims->count, " ", all, sizeof(all)); /* in brackets */
+            return fail(err, INVALID, "Input dims product is causing integer overflow: (%.*s)",
+                        (int)strlen(all) - 2, all + 1);
+        }
     }
     for (int64_t i = 0; i < in->count; i++)
-        if (tensor_integer(in, i) < 0 || tensor_integer(in, i) >= whole)
+        if (tensor_integer(in, i) >= whole)
             return fail(err, INVALID, "index is out of bound as with dims");
     struct shape shape =
         in->shape.rank == 0 ? SHAPE(dims->count) : SHAPE(dims->count, in->count);

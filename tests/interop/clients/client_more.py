@@ -135,6 +135,20 @@ def words_of_errors(c):
         (tf.einsum("ij,jk->ik", f, g), {f: two, g: two}, "of the input shaped [2,3] but got dimension 2"),
         (tf1.assign(v, f), {f: [1, 2]}, "Assign requires shapes of both tensors to match. lhs shape= [3] rhs shape= [2]"),
         (tf.linalg.det(f), {f: two}, "Input matrix must be square."),
+        (tf.raw_ops.MatrixDiagPartV2(input=f, k=i, padding_value=0.0), {f: two, i: [0, 9]}, "upper_diag_index is out of bound: 9 It must be between -2 and 3"),
+        (tf.raw_ops.MatrixDiagPartV2(input=f, k=i, padding_value=0.0), {f: two, i: [1, 0]}, "lower_diag_index must not be larger than upper_diag_index: 1 > 0"),
+        (tf.raw_ops.MatrixSetDiagV2(input=f, diagonal=g, k=i), {f: two, g: [[1, 2]], i: [0, 1]}, "The number of diagonals provided in `diag` is not consistent with"),
+        (tf.raw_ops.MatrixSetDiag(input=f, diagonal=g), {f: two, g: [1]}, "\nInput shape: [2,3]\nDiagonal shape: [1]\nExpected diagonal shape: [2]"),
+        (tf.linalg.band_part(f, l, 0), {f: two, l: 5}, "num_lower must be negative or less or equal to number of rows (2) got: 5"),
+        (tf.raw_ops.TridiagonalSolve(diagonals=f, rhs=g), {f: two, g: two}, "Expected diagonals to be provided as a matrix with 3 rows, got 2 rows."),
+        (tf.raw_ops.DenseBincount(input=i, size=4, weights=g), {i: [1], g: [1, 2]}, "in which case it acts as all weights equal to 1. Received [2]"),
+        (tf.raw_ops.SparseBincount(indices=l, values=i, dense_shape=[2], size=4, weights=g), {l: [[7]], i: [1], g: []}, "Sparse index tuple indices[0, :] = [7] is out of bounds"),
+        (tf.raw_ops.SparseCountSparseOutput(indices=l, values=i, dense_shape=[2], weights=g, binary_output=False), {l: [[7]], i: [1], g: []},
+         "Invalid index value at 0: dimension 0 has value 7 which is not in [0, 2) (as given by dense shape Tensor<type: int64 shape: [1] values: 2>"),
+        (tf.raw_ops.LowerBound(sorted_inputs=f, values=g), {f: two, g: [1]}, "Shape must be rank 2 but is rank 1 for `values` argument"),
+        (tf.unravel_index(i, [2, 2]), {i: [7]}, "index is out of bound as with dims"),
+        (tf.raw_ops.NthElement(input=f, n=i), {f: two, i: -1}, "n must be non-negative but is -1"),
+        (tf.signal.fft2d(tf.cast(f, tf.complex64)), {f: [1]}, "Input must have rank of at least 2 but got: [1]"),
     ]
     with c.session() as s:
         s.run(v.initializer)
