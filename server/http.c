@@ -226,14 +226,14 @@ static ssize_t on_stream_read(void *argument, uint64_t position, char *bytes, si
 
 void http_wake(struct http_waker *waker)
 {
+    struct MHD_Connection *connection = waker->connection;
     pthread_mutex_lock(&waker->lock);
-    if (waker->asleep) {
-        waker->asleep = false;
-        MHD_resume_connection(waker->connection);
-    } else {
-        waker->woken = true;
-    }
+    bool asleep = waker->asleep;
+    waker->asleep = false;
+    waker->woken = waker->woken || !asleep;
     pthread_mutex_unlock(&waker->lock);
+    if (asleep) /* behind all else: its own thread may end it, and free the waker, at once */
+        MHD_resume_connection(connection);
 }
 
 static struct MHD_Response *make_response(struct exchange *x)
