@@ -304,7 +304,8 @@ static enum fetch_result dataset_file(struct bring *bring, struct link *link,
         .what = {.kind = AGENT_FETCH_DATASET, .sha256 = "", .path = name_of(one)},
         .path = path,
         .sha256 = files_text(one, "sha256"),
-        .size = size_of(one)};
+        .size = size_of(one),
+        .kept = true};
     /* One that another task, or an earlier agent, has fetched has been checked. */
     bool there = lstat(path, &info) == 0 && S_ISREG(info.st_mode) && info.st_size == file.size;
     enum fetch_result result =

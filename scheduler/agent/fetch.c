@@ -103,6 +103,8 @@ static bool end(struct fetch *fetch, const struct fetch_file *file, struct error
     if (file->size >= 0 && fetch->size != file->size)
         return fail(err, DATA_LOSS, "%s came with %lld bytes instead of %lld", file->path,
                     (long long)fetch->size, (long long)file->size);
+    if (file->kept && fsync(fetch->fd))
+        return error_errno(err, INTERNAL, "cannot keep %s", file->path);
     if (rename(fetch->aside, file->path))
         return error_errno(err, INTERNAL, "cannot keep %s", file->path);
     close(fetch->fd);

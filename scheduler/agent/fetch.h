@@ -27,6 +27,7 @@ struct fetch_file {
     const char *sha256; /* what it must be, or NULL */
     int64_t size;       /* likewise; -1: any */
     bool executable;    /* it may be run */
+    bool kept;          /* for later tasks, too: what has its name outlives a power cut */
 };
 
 struct fetch *fetch_new(void);
