@@ -141,8 +141,9 @@ void variable_lock_all(struct variable *const *variables, int count);
 void variable_unlock_all(struct variable *const *variables, int count);
 
 /*
- * Gives the variable a value: shares it, or (by reference) copies it into the variable's own
- * memory.  Fails with EXHAUSTED.  Types and shapes are the caller's affair.
+ * Gives the variable a value: shares it, or (by reference, and half of a tensor or less) copies
+ * it into the variable's own memory.  Fails with EXHAUSTED.  Types and shapes are the caller's
+ * affair.
  */
 bool variable_assign(struct variable *variable, const struct tensor *value,
                      struct error *err) CHECKED;

@@ -95,6 +95,14 @@ static bool fits(const struct tensor *into, const struct tensor *value)
            shape_equal(&into->shape, &value->shape);
 }
 
+/* Whether sharing would keep at least as much memory again that nobody reads: that of a tensor
+ * which this one is a part of, or of a message with others. */
+static bool is_small_part(const struct tensor *value)
+{
+    return value->buffer && (BIT(value->dtype) & DTYPES_PLAIN) &&
+           value->buffer->size / 2 >= tensor_bytes(value);
+}
+
 bool variable_assign(struct variable *variable, const struct tensor *value, struct error *err)
 {
     bool by_ref = __atomic_load_n(&variable->by_ref, __ATOMIC_RELAXED);
@@ -106,8 +114,9 @@ bool variable_assign(struct variable *variable, const struct tensor *value, stru
             memcpy(variable->value.data, value->data, tensor_bytes(value));
     } else {
         struct tensor fresh;
-        ok = !by_ref || tensor_clone(&fresh, value, err);
-        if (!by_ref)
+        bool copied = by_ref || is_small_part(value);
+        ok = !copied || tensor_clone(&fresh, value, err);
+        if (!copied)
             tensor_share(&fresh, value);
         if (ok) {
             taken = variable->value;

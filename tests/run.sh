@@ -29,8 +29,8 @@ run() {
     status=$?
     ms=$((($(date +%s%N) - start) / 1000000))
     p=$(grep -aEc '^\[       OK \]|^ok ' "$log")
-    f=$(grep -aEc '^\[  FAILED  \] [a-z0-9_]+$|^FAIL ' "$log")
-    s=$(grep -aEc '^\[  SKIPPED \] [a-z0-9_]+$|^skip ' "$log")
+    f=$(($(grep -aE '^\[  FAILED  \] [a-z0-9_]+$' "$log" | sort -u | wc -l) + $(grep -aEc '^FAIL ' "$log")))
+    s=$(($(grep -aE '^\[  SKIPPED \] [a-z0-9_]+$' "$log" | sort -u | wc -l) + $(grep -aEc '^skip ' "$log")))
     if [ $status -ne 0 ] && [ "$f" -eq 0 ]; then f=1; fi
     case $status in 124 | 137) why="over $limit s" ;; *) why="exit $status" ;; esac
     {

@@ -114,6 +114,33 @@ TEST(all_of_a_kind_are_visited)
     resources_free(resources);
 }
 
+/* The whole would stay for as long as the variable has its part. */
+TEST(a_variable_keeps_no_more_than_its_value)
+{
+    static const struct {
+        int64_t first, count;
+        bool shared;
+    } parts[] = {{48, 16, false}, {32, 32, false}, {0, 48, true}, {0, 64, true}};
+    struct variable *v = variable_new("v", F32, &SHAPE_UNKNOWN);
+    for (int i = 0; i < ARRAY_LEN(parts); i++) {
+        struct tensor whole, part;
+        const struct shape shape = {.rank = 1, .dims = {64}};
+        CHECK_OK(tensor_init(&whole, F32, &shape, &err), &err);
+        for (int k = 0; k < 64; k++)
+            tensor_f32_mut(&whole)[k] = (float)k;
+        tensor_share(&part, &whole);
+        part.data = tensor_f32_mut(&whole) + parts[i].first;
+        part.count = part.shape.dims[0] = parts[i].count;
+        CHECK_OK(variable_assign(v, &part, &err), &err);
+        CHECK((v->value.buffer == whole.buffer) == parts[i].shared);
+        CHECK_INT(v->value.count, parts[i].count);
+        CHECK(tensor_f32(&v->value)[1] == (float)(parts[i].first + 1));
+        tensor_release(&part);
+        tensor_release(&whole);
+    }
+    resource_unref(&v->resource);
+}
+
 TEST(a_snapshot_stays_when_the_variable_is_written)
 {
     struct variable *v = variable_new("v", F32, &SHAPE_SCALAR);
