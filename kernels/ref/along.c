@@ -37,11 +37,17 @@ static bool argument(struct kernel_call *call, bool greatest, struct error *err)
 {
     const struct tensor *in = kernel_in(call, 0);
     char text[SHAPE_TEXT_BYTES];
-    int axis;
-    if (!kernel_axis(call, 1, in->shape.rank, &axis, err))
-        return false;
+    int rank = in->shape.rank;
+    if (kernel_in(call, 1)->shape.rank)
+        return fail(err, INVALID, "dim must be a scalar, but received tensor of shape: %s",
+                    shape_text(&kernel_in(call, 1)->shape, text, sizeof(text)));
+    int64_t dim = tensor_integer(kernel_in(call, 1), 0);
+    if (dim < -rank || dim >= rank)
+        return fail(err, INVALID, "Expected dimension in the range [%d, %d), but got %lld",
+                    -rank, rank, (long long)dim);
+    int axis = (int)(dim < 0 ? dim + rank : dim);
     if (in->shape.dims[axis] == 0)
-        return fail(err, INVALID, "Reduction axis %d is empty in shape %s", axis,
+        return fail(err, INVALID, "Reduction axis %lld is empty in shape %s", (long long)dim,
                     shape_text(&in->shape, text, sizeof(text)));
     struct around a = around_axis(&in->shape, axis);
     struct shape shape = {.rank = in->shape.rank - 1};
@@ -77,13 +83,7 @@ static bool cumulate(struct kernel_call *call, bool product, struct error *err)
     bool exclusive = node_attr_bool(call->node, "exclusive", false);
     bool reverse = node_attr_bool(call->node, "reverse", false);
     int axis;
-    if (in->shape.rank == 0) {
-        int64_t ignored;
-        if (!kernel_scalar(call, 1, "axis", &ignored, err))
-            return false;
-        return fail(err, INVALID, "a scalar has no axis to sum along");
-    }
-    if (!kernel_axis(call, 1, in->shape.rank, &axis, err))
+    if (!kernel_scan_axis(call, 1, in->shape.rank, &axis, err))
         return false;
     struct around a = around_axis(&in->shape, axis);
     struct tensor *out = kernel_output(call, 0, &in->shape, err);

@@ -251,12 +251,12 @@ static bool norm_run(struct kernel_call *call, struct error *err)
     bool keep = node_attr_bool(call->node, "keep_dims", false);
     uint64_t reduced = 0;
     for (int64_t i = 0; i < axes->count; i++) {
-        int64_t axis = tensor_integer(axes, i);
-        axis += axis < 0 ? in->shape.rank : 0;
+        int64_t said = tensor_integer(axes, i);
+        int64_t axis = said + (said < 0 ? in->shape.rank : 0);
         if (axis < 0 || axis >= in->shape.rank)
             return fail(err, INVALID,
                         "Invalid reduction dimension (%lld for input with %d dimension(s)",
-                        (long long)axis, in->shape.rank);
+                        (long long)said, in->shape.rank);
         if (reduced & BIT(axis))
             return fail(err, INVALID,
                         "Invalid reduction arguments: Axes contains duplicate dimension: %lld",
@@ -301,7 +301,7 @@ static bool logsumexp_run(struct kernel_call *call, struct error *err)
     bool exclusive = node_attr_bool(call->node, "exclusive", false);
     bool reverse = node_attr_bool(call->node, "reverse", false);
     int axis;
-    if (!kernel_axis(call, 1, in->shape.rank, &axis, err))
+    if (!kernel_scan_axis(call, 1, in->shape.rank, &axis, err))
         return false;
     struct tensor *out = kernel_output(call, 0, &in->shape, err);
     if (!out)

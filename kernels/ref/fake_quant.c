@@ -67,9 +67,18 @@ static bool fake_init(struct fake *f, const struct kernel_call *call, int first,
     if (f->bits < 2 || f->bits > 16)
         return fail(err, INVALID, "num_bits must be between 2 and 16, inclusive, was %d",
                     f->bits);
-    if (first && !shape_equal(shape, &kernel_in(call, 0)->shape))
+    const struct shape *gradient = &kernel_in(call, 0)->shape;
+    bool args = strstr(node->op->name, "Args") != NULL;
+    char one[SHAPE_TEXT_BYTES], other[SHAPE_TEXT_BYTES];
+    if (args && !shape_equal(shape, gradient))
+        return fail(err, INVALID,
+                    "Inputs to operation %s of type %s must have the same size and shape.  "
+                    "Input 0: %s != input 1: %s",
+                    node->name, node->op->name, shape_text(gradient, one, sizeof(one)),
+                    shape_text(shape, other, sizeof(other)));
+    if (!shape_equal(shape, gradient))
         return fail(err, INVALID, "gradient and input must be the same size");
-    if (strstr(node->op->name, "Args"))
+    if (args)
         return f->low < f->high ||
                fail(err, INVALID, "min has to be smaller than max, was: %g >= %g",
                     (double)f->low, (double)f->high);
@@ -80,12 +89,17 @@ static bool fake_init(struct fake *f, const struct kernel_call *call, int first,
         return fail(err, INVALID, "inputs must be at least of rank 1");
     if (each)
         f->channels = shape->dims[shape->rank - 1];
-    int rank = each ? 1 : 0;
-    if (f->lows->shape.rank != rank || f->highs->shape.rank != rank)
-        return fail(err, INVALID, "`min` and `max` must be rank %d", rank);
-    return (f->lows->count == f->channels && f->highs->count == f->channels) ||
-           fail(err, INVALID, "min and max have incorrect size, expected depth was %lld",
-                (long long)f->channels);
+    for (int k = 0; k < 2; k++) {
+        const struct tensor *limits = k ? f->highs : f->lows;
+        const char *name = k ? "max" : "min";
+        if (limits->shape.rank != each)
+            return fail(err, INVALID, "`%s` must be rank %d but is rank %d", name, each,
+                        limits->shape.rank);
+        if (limits->count != f->channels)
+            return fail(err, INVALID, "%s has incorrect size, expected %lld was %lld", name,
+                        (long long)f->channels, (long long)limits->count);
+    }
+    return true;
 }
 
 static bool fake_run(struct kernel_call *call, struct error *err)
@@ -138,10 +152,42 @@ struct scale {
     const struct tensor *lows, *highs;
 };
 
+/* The limits of version 3 by channels, or one for all; the others take one for all alone. */
+static bool limits_check(const struct scale *s, const struct kernel_call *call, int64_t axis,
+                         struct error *err)
+{
+    char text[SHAPE_TEXT_BYTES];
+    bool third = call->in_count == 4;
+    for (int k = 0; k < 2; k++) {
+        const struct tensor *limits = k ? s->highs : s->lows;
+        if (!third ? limits->shape.rank != 0 : axis < 0 && limits->count != 1)
+            return fail(err, INVALID, "input_%s must be a scalar.", k ? "max" : "min");
+    }
+    for (int k = 0; axis >= 0 && k < 2; k++) {
+        const struct tensor *limits = k ? s->highs : s->lows;
+        const char *name = k ? "max" : "min";
+        if (limits->shape.rank != 1)
+            return fail(err, INVALID,
+                        "Shape must be rank 1 for input_%s_tensor when the axis is specified",
+                        name);
+        if (limits->count != s->channels)
+            return fail(err, INVALID,
+                        "input_%s_tensor has incorrect size, was %lld expected %lld to match "
+                        "dim %lld of the input %s",
+                        name, (long long)limits->count, (long long)s->channels, (long long)axis,
+                        shape_text(&limits->shape, text, sizeof(text)));
+    }
+    double low = s->lows->count ? tensor_number(s->lows, 0) : 0;
+    double high = s->highs->count ? tensor_number(s->highs, 0) : 0;
+    return axis >= 0 || low <= high ||
+           fail(err, INVALID, "Invalid range: input_min %g > input_max %g", low, high);
+}
+
 static bool scale_init(struct scale *s, const struct kernel_call *call, struct error *err)
 {
     const struct node *node = call->node;
     const struct shape *shape = &kernel_in(call, 0)->shape;
+    const char *mark = call->in_count == 4 ? "`" : ""; /* TensorFlow's */
     int64_t axis = node_attr_int(node, "axis", -1);
     *s = (struct scale){.is_signed = node_attr_bool(node, "signed_input", true),
                         .given = node_attr_bool(node, "range_given", call->in_count == 4),
@@ -152,31 +198,30 @@ static bool scale_init(struct scale *s, const struct kernel_call *call, struct e
                         .inner = 1,
                         .lows = call->in_count > 1 ? kernel_in(call, 1) : NULL,
                         .highs = call->in_count > 1 ? kernel_in(call, 2) : NULL};
-    if (call->in_count == 4 && !kernel_scalar(call, 3, "num_bits", &s->bits, err))
-        return false;
+    if (axis < -1)
+        return fail(err, INVALID, "Axis must be at least -1. Found %lld", (long long)axis);
+    if (axis >= shape->rank)
+        return fail(err, INVALID,
+                    "Axis requested is larger than input dimensions. Axis: %lld Input "
+                    "Dimensions: %d",
+                    (long long)axis, shape->rank);
+    if (call->in_count == 4) {
+        const struct tensor *bits = kernel_in(call, 3);
+        if (bits->shape.rank)
+            return fail(err, INVALID,
+                        "Invalid shape. The `num_bits` tensor should be a scalar. Got "
+                        "dimensions: %d",
+                        bits->shape.rank);
+        s->bits = tensor_integer(bits, 0);
+    }
     if (s->bits <= 0 || s->bits >= (s->is_signed ? 62 : 63))
-        return fail(err, INVALID, "num_bits is out of range: %lld with signed_input %s",
-                    (long long)s->bits, s->is_signed ? "true" : "false");
-    if (axis < -1 || axis >= shape->rank)
-        return fail(err, INVALID, "Axis must be at least -1 and less than %d. Found %lld",
-                    shape->rank, (long long)axis);
+        return fail(err, INVALID, "num_bits is out of range: %lld with %ssigned_input_%s %d",
+                    (long long)s->bits, mark, mark, s->is_signed);
     if (axis >= 0) {
         s->channels = shape->dims[axis];
         s->inner = kernel_span(shape, (int)axis + 1, shape->rank);
     }
-    bool scalars = axis < 0 || call->in_count == 3; /* TensorFlow's, but for version 3 */
-    if (s->lows && s->given && scalars && (s->lows->shape.rank || s->highs->shape.rank))
-        return fail(err, INVALID, "input_min and input_max must be scalars.");
-    if (!s->given || !s->lows)
-        return true;
-    if (s->lows->count != s->channels || s->highs->count != s->channels)
-        return fail(err, INVALID, "input_min and input_max must have %lld elements",
-                    (long long)s->channels);
-    for (int64_t c = 0; c < s->channels; c++)
-        if (tensor_number(s->lows, c) > tensor_number(s->highs, c))
-            return fail(err, INVALID, "Invalid range: input_min %g > input_max %g",
-                        tensor_number(s->lows, c), tensor_number(s->highs, c));
-    return true;
+    return !s->given || !s->lows || limits_check(s, call, axis, err);
 }
 
 /* Rounds to the type of the tensor, as if all were computed in it. */
@@ -257,18 +302,37 @@ static bool quantize_grad_run(struct kernel_call *call, struct error *err)
     int64_t axis = node_attr_int(call->node, "axis", -1), channels = 1, inner = 1;
     if (!shape_equal(&dy->shape, &in->shape))
         return fail(err, INVALID, "gradient and input must be the same size");
-    if (axis < -1 || axis >= in->shape.rank)
-        return fail(err, INVALID, "Axis should be >= -1 and less than %d. Found %lld",
+    if (axis < -1)
+        return fail(err, INVALID, "Axis must be at least -1. Found %lld", (long long)axis);
+    if (axis >= in->shape.rank)
+        return fail(err, INVALID,
+                    "Axis should be -1 or 0 or a positive value less than %dbut given axis "
+                    "value was %lld",
                     in->shape.rank, (long long)axis);
     if (axis >= 0) {
         channels = in->shape.dims[axis];
         inner = kernel_span(&in->shape, (int)axis + 1, in->shape.rank);
     }
-    int rank = axis >= 0; /* a vector of limits, or one for all */
-    if (lows->count != channels || highs->count != channels || lows->shape.rank != rank ||
-        highs->shape.rank != rank)
-        return fail(err, INVALID, "input_min and input_max must be %s of %lld elements",
-                    rank ? "vectors" : "scalars, not tensors", (long long)channels);
+    for (int k = 0; k < 2; k++) {
+        const struct tensor *limits = k ? highs : lows;
+        if (limits->shape.rank > 1)
+            return fail(err, INVALID,
+                        "Input %s tensor must have dimension 0 or 1. Received %d.",
+                        k ? "max" : "min", limits->shape.rank);
+    }
+    for (int k = 0; k < 2; k++) { /* a vector of limits, or one for all */
+        const struct tensor *limits = k ? highs : lows;
+        const char *name = k ? "max" : "min";
+        if (axis < 0 && limits->shape.rank)
+            return fail(err, INVALID, "input_%s must be a scalar if axis is unspecified", name);
+        if (axis >= 0 && !limits->shape.rank)
+            return fail(err, INVALID,
+                        "Shape must be rank 1 for input_%s_tensor when the axis is specified",
+                        name);
+        if (limits->count != channels)
+            return fail(err, INVALID, "%s has incorrect size, expected %lld was %lld", name,
+                        (long long)channels, (long long)limits->count);
+    }
     struct tensor *dx = kernel_output(call, 0, &in->shape, err);
     struct tensor *dlow = dx ? kernel_output(call, 1, &lows->shape, err) : NULL;
     struct tensor *dhigh = dlow ? kernel_output(call, 2, &highs->shape, err) : NULL;

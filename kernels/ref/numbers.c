@@ -253,6 +253,24 @@ bool kernel_axis(const struct kernel_call *call, int input, int rank, int *axis,
            kernel_axis_at(value, rank, axis, err);
 }
 
+bool kernel_scan_axis(const struct kernel_call *call, int input, int rank, int *axis,
+                      struct error *err)
+{
+    const struct tensor *in = kernel_in(call, input);
+    char text[SHAPE_TEXT_BYTES];
+    if (in->shape.rank)
+        return fail(err, INVALID, "ScanOp: axis must be a scalar, not %s",
+                    shape_text(&in->shape, text, sizeof(text)));
+    int64_t value = tensor_integer(in, 0);
+    value += value < 0 ? rank : 0; /* which is what TensorFlow tells, too */
+    if (value < 0 || value >= rank)
+        return fail(err, INVALID,
+                    "ScanOp: Expected scan axis in the range [%d, %d), but got %lld", -rank,
+                    rank, (long long)value);
+    *axis = (int)value;
+    return true;
+}
+
 bool kernel_axis_at(int64_t value, int rank, int *axis, struct error *err)
 {
     if (value < -rank || value >= rank)

@@ -78,6 +78,9 @@ bool kernel_scalar(const struct kernel_call *call, int input, const char *what, 
 /* A scalar axis of `rank` dimensions, negative from the end; fails with INVALID. */
 bool kernel_axis(const struct kernel_call *call, int input, int rank, int *axis,
                  struct error *err) CHECKED;
+/* The same of what sums up along one; in other words. */
+bool kernel_scan_axis(const struct kernel_call *call, int input, int rank, int *axis,
+                      struct error *err) CHECKED;
 bool kernel_axis_at(int64_t value, int rank, int *axis, struct error *err) CHECKED;
 
 /* Whether two inputs have one shape; fails with INVALID. */

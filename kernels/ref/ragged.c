@@ -34,9 +34,12 @@ static bool range_run(struct kernel_call *call, struct error *err)
     int64_t rows = 1, total = 0;
     bool vector = false;
     for (int i = 0; i < 3; i++) {
+        static const char *const names[] = {"starts", "limits", "deltas"};
         part[i] = kernel_in(call, i);
         if (part[i]->shape.rank > 1)
-            return fail(err, INVALID, "starts, limits and deltas must be scalars or vectors");
+            return fail(err, INVALID, "%s must be a scalar or vector", names[i]);
+    }
+    for (int i = 0; i < 3; i++) {
         if (part[i]->shape.rank == 1 && vector && part[i]->count != rows)
             return fail(err, INVALID, "starts, limits, and deltas must have the same shape");
         if (part[i]->shape.rank == 1)
@@ -176,22 +179,41 @@ static bool gather_run(struct kernel_call *call, struct error *err)
 
 /* --- RaggedTensorToSparse --- */
 
+/* Splits of a level, whose last is `limit`; -1: there is nothing that they split. */
+static bool whole_splits(const struct tensor *splits, int64_t limit, struct error *err)
+{
+    if (splits->count < 1)
+        return fail(err, INVALID, "ragged splits may not be empty.");
+    if (tensor_integer(splits, 0) != 0)
+        return fail(err, INVALID, "First value of ragged splits must be 0.");
+    for (int64_t i = 1; i < splits->count; i++) {
+        int64_t before = tensor_integer(splits, i - 1), after = tensor_integer(splits, i);
+        if (after < before)
+            return fail(err, INVALID,
+                        "Ragged splits should be non decreasing, but we got %lld followed by "
+                        "%lld",
+                        (long long)before, (long long)after);
+    }
+    return tensor_integer(splits, splits->count - 1) == limit ||
+           fail(err, INVALID,
+                "Final value of ragged splits must match the length the corresponding ragged "
+                "values.");
+}
+
 /* The row of each of the `size` parts below `splits`, in order. */
 static bool to_sparse_run(struct kernel_call *call, struct error *err)
 {
     int levels = (int)node_attr_int(call->node, "RAGGED_RANK", 1);
     const struct tensor *values = kernel_in(call, levels);
+    for (int l = 0; l < levels; l++) {
+        int64_t limit = l + 1 < levels       ? kernel_in(call, l + 1)->count - 1
+                        : values->shape.rank ? values->shape.dims[0]
+                                             : -1;
+        if (!whole_splits(kernel_in(call, l), limit, err))
+            return false;
+    }
     if (values->shape.rank < 1)
         return fail(err, INVALID, "values must have at least one dimension");
-    for (int l = 0; l < levels; l++) {
-        const struct tensor *splits = kernel_in(call, l);
-        int64_t limit =
-            l + 1 < levels ? kernel_in(call, l + 1)->count - 1 : values->shape.dims[0];
-        if (!check_splits(splits, limit, err))
-            return false;
-        if (tensor_integer(splits, splits->count - 1) != limit)
-            return fail(err, INVALID, "Ragged splits must end where what they split ends");
-    }
     int rank = levels + values->shape.rank;
     if (rank > LIMIT_TENSOR_RANK)
         return fail(err, INVALID, "a sparse tensor of %d dimensions, at most %d", rank,

@@ -31,7 +31,7 @@ static bool plan_axes(const struct kernel_call *call, uint64_t *reduced, struct 
             return fail(err, INVALID,
                         "Invalid reduction arguments: Axes contains duplicate "
                         "dimension: %lld",
-                        (long long)axis);
+                        (long long)(axis < 0 ? axis + rank : axis));
         *reduced |= bit;
     }
     return true;

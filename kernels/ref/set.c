@@ -60,9 +60,10 @@ static bool dense_sets(struct kernel_call *call, int input, struct sets *sets,
                        struct error *err)
 {
     const struct tensor *in = kernel_in(call, input);
+    char text[SHAPE_TEXT_BYTES];
     if (in->shape.rank < 2)
-        return fail(err, INVALID, "Shape of set %d must have at least 2 dimensions, got %d",
-                    input + 1, in->shape.rank);
+        return fail(err, INVALID, "Shape %s has rank %d < 2",
+                    shape_text(&in->shape, text, sizeof(text)), in->shape.rank);
     if (!members_new(sets, call, in->count, err))
         return false;
     sets->groups = in->shape;
@@ -73,25 +74,91 @@ static bool dense_sets(struct kernel_call *call, int input, struct sets *sets,
     return true;
 }
 
+/* The parts of a sparse operand fit together, in the order and words of TensorFlow. */
+static bool sparse_parts_check(const struct kernel_call *call, int input, struct error *err)
+{
+    const struct tensor *index = kernel_in(call, input), *values = kernel_in(call, input + 1),
+                        *dims = kernel_in(call, input + 2);
+    char text[SHAPE_TEXT_BYTES];
+    if (dims->shape.rank != 1)
+        return fail(err, INVALID, "Shape must be a 1D tensor.");
+    for (int64_t d = 0; d < dims->count; d++)
+        if (tensor_i64(dims)[d] < 0)
+            return fail(err, INVALID, "Expected shape dimensions to be non-negative, got %lld",
+                        (long long)tensor_i64(dims)[d]);
+    if (dims->count < 2)
+        return fail(err, INVALID, "Invalid rank %lld.", (long long)dims->count);
+    if (values->shape.rank != 1)
+        return fail(err, INVALID, "vals must be a vec, but got: %s",
+                    shape_text(&values->shape, text, sizeof(text)));
+    int64_t rows = index->shape.rank ? index->shape.dims[0] : -1;
+    if (rows >= 0 && rows != values->count)
+        return fail(err, INVALID,
+                    "indices and values rows (indexing dimension) must match. (indices = %lld, "
+                    "values = %lld)",
+                    (long long)rows, (long long)values->count);
+    if (index->shape.rank != 2)
+        return fail(err, INVALID, "indices must be a matrix, but got: %s",
+                    shape_text(&index->shape, text, sizeof(text)));
+    return index->shape.dims[1] == dims->count ||
+           fail(err, INVALID, "Order length must be SparseTensor rank.");
+}
+
+/* "[1,5]" */
+static const char *place_text(const int64_t *at, int rank, char *out, size_t size)
+{
+    size_t used = 0;
+    for (int d = 0; d < rank && used < size; d++)
+        used += (size_t)snprintf(out + used, size - used, "%s%lld", d ? "," : "[",
+                                 (long long)at[d]);
+    if (used < size)
+        (void)snprintf(out + used, size - used, "]");
+    return out;
+}
+
+/* Element `i` is inside, and behind the one before it where the node says that all are. */
+static bool place_check(const struct sparse *in, int64_t i, bool ordered, int64_t in_set,
+                        struct error *err)
+{
+    char place[SHAPE_TEXT_BYTES], dims[SHAPE_TEXT_BYTES];
+    const int64_t *at = kernel_sparse_at(in, i);
+    place_text(at, in->rank, place, sizeof(place));
+    for (int d = 0; d < in->rank; d++) {
+        if (at[d] >= 0 && at[d] < in->dims[d])
+            continue;
+        if (!ordered)
+            return fail(err, INVALID, "indices[%lld, %d] expected < %lld, got %lld.",
+                        (long long)in_set, d, (long long)in->dims[d], (long long)at[d]);
+        return fail(err, INVALID, "indices[%lld] = %s is out of bounds: need 0 <= index < %s",
+                    (long long)i, place, place_text(in->dims, in->rank, dims, sizeof(dims)));
+    }
+    int order = ordered && i > 0 ? kernel_sparse_compare(at - in->rank, at, in->rank) : -1;
+    if (order == 0)
+        return fail(err, INVALID, "indices[%lld] = %s is repeated", (long long)i, place);
+    return order < 0 ||
+           fail(err, INVALID,
+                "indices[%lld] = %s is out of order. Many sparse ops require sorted indices.\n"
+                "    Use `tf.sparse.reorder` to create a correctly ordered copy.\n\n",
+                (long long)i, place);
+}
+
 static bool sparse_sets(struct kernel_call *call, int input, struct sets *sets,
                         struct error *err)
 {
     struct sparse in;
-    if (!kernel_sparse_in(call, input, input + 1, input + 2, &in, err) ||
-        !kernel_sparse_check(&in, err))
-        return false;
-    if (in.rank < 2)
-        return fail(err, INVALID, "Shape of a set must have at least 2 dimensions, got %d",
-                    in.rank);
-    if (!members_new(sets, call, in.count, err))
+    if (!sparse_parts_check(call, input, err) ||
+        !kernel_sparse_in(call, input, input + 1, input + 2, &in, err) ||
+        !members_new(sets, call, in.count, err))
         return false;
     bool ordered = node_attr_bool(call->node, "validate_indices", true);
     sets->groups.rank = in.rank - 1;
     memcpy(sets->groups.dims, in.dims, (size_t)(in.rank - 1) * sizeof(*in.dims));
-    for (int64_t i = 0; i < in.count; i++) {
+    for (int64_t i = 0, in_set = 0; i < in.count; i++, in_set++) {
         const int64_t *at = kernel_sparse_at(&in, i);
-        if (ordered && i > 0 && kernel_sparse_compare(at - in.rank, at, in.rank) >= 0)
-            return fail(err, INVALID, "indices[%lld] is out of order", (long long)i);
+        if (i > 0 && kernel_sparse_compare(at - in.rank, at, in.rank - 1) != 0)
+            in_set = 0;
+        if (!place_check(&in, i, ordered, in_set, err))
+            return false;
         int64_t set = 0;
         for (int d = 0; d < in.rank - 1; d++)
             set = set * in.dims[d] + at[d];
@@ -170,13 +237,17 @@ static bool operation_run(struct kernel_call *call, struct error *err)
     struct sets a, b;
     enum operation operation = UNION;
     int second = a_dense ? 1 : 3;
-    if (!operation_of(call->node, &operation, err) ||
-        !(a_dense ? dense_sets : sparse_sets)(call, 0, &a, err) ||
-        !(b_dense ? dense_sets : sparse_sets)(call, second, &b, err))
+    if (!operation_of(call->node, &operation, err))
+        return false;
+    bool ok = a_dense && !b_dense
+                  ? sparse_sets(call, second, &b, err) && dense_sets(call, 0, &a, err)
+                  : (a_dense ? dense_sets : sparse_sets)(call, 0, &a, err) &&
+                        (b_dense ? dense_sets : sparse_sets)(call, second, &b, err);
+    if (!ok)
         return false;
     char text[2][SHAPE_TEXT_BYTES];
     if (!shape_equal(&a.groups, &b.groups))
-        return fail(err, INVALID, "Mismatched group shapes %s and %s",
+        return fail(err, INVALID, "Mismatched shapes %s vs %s",
                     shape_text(&a.groups, text[0], sizeof(text[0])),
                     shape_text(&b.groups, text[1], sizeof(text[1])));
     struct member *both =
