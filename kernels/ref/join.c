@@ -233,6 +233,9 @@ static bool split_run(struct kernel_call *call, struct error *err)
     int axis = 0, count = call->node->outputs_count;
     if (in->shape.rank == 0)
         return fail(err, INVALID, "Cannot split scalars");
+    if (kernel_in(call, 0)->shape.rank)
+        return fail(err, INVALID, "split_dim must be a scalar but has rank %d",
+                    kernel_in(call, 0)->shape.rank);
     if (!split_axis(kernel_in(call, 0), "split_dim", in->shape.rank, &axis, err))
         return false;
     if (in->shape.dims[axis] % count != 0)

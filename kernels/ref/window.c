@@ -148,13 +148,19 @@ bool kernel_window_inputs(const struct kernel_call *call, int index, const struc
 {
     int64_t sizes[2][4];
     struct sliding s = {.ksize = sizes[0], .strides = sizes[1]};
+    bool forward = index == 1; /* behind the input alone; TensorFlow says it otherwise there */
     for (int i = 0; i < 2; i++) {
         const struct tensor *in = kernel_in(call, index + i);
         if (in->count != 4) /* in whatever shape */
             return fail(err, INVALID, "Sliding window %s field must specify 4 dimensions",
-                        i ? "strides" : "ksize");
-        for (int d = 0; d < 4; d++)
+                        !i        ? "ksize"
+                        : forward ? "stride"
+                                  : "strides");
+        for (int d = 0; d < 4; d++) {
             sizes[i][d] = tensor_integer(in, d);
+            if (forward && !i && sizes[i][d] <= 0)
+                return fail(err, INVALID, "Sliding window ksize must be positive.");
+        }
     }
     return work_out(call->node, input, &s, w, err);
 }

@@ -149,6 +149,18 @@ def words_of_errors(c):
         (tf.unravel_index(i, [2, 2]), {i: [7]}, "index is out of bound as with dims"),
         (tf.raw_ops.NthElement(input=f, n=i), {f: two, i: -1}, "n must be non-negative but is -1"),
         (tf.signal.fft2d(tf.cast(f, tf.complex64)), {f: [1]}, "Input must have rank of at least 2 but got: [1]"),
+        (tf.reduce_sum(f, i), {f: two, i: [1, -1]}, "Invalid reduction arguments: Axes contains duplicate dimension: 1"),
+        (tf.argmax(f, i), {f: two, i: 7}, "Expected dimension in the range [-2, 2), but got 7"),
+        (tf.argmax(f, i), {f: two, i: [1]}, "dim must be a scalar, but received tensor of shape: [1]"),
+        (tf.cumsum(f, i), {f: two, i: -9}, "ScanOp: Expected scan axis in the range [-2, 2), but got -7"),
+        (tf.math.cumulative_logsumexp(f, i), {f: two, i: [0]}, "ScanOp: axis must be a scalar, not [1]"),
+        (tf.raw_ops.Split(axis=i, value=f, num_split=2)[0], {f: two, i: [0]}, "split_dim must be a scalar but has rank 1"),
+        (tf.raw_ops.MaxPoolV2(input=f, ksize=i, strides=[1, 1, 1, 1], padding="VALID"), {f: np.ones([1, 2, 2, 1]), i: [0, 1, 1, 1]}, "Sliding window ksize must be positive."),
+        (tf.raw_ops.FakeQuantWithMinMaxVars(inputs=f, min=0.0, max=g), {f: two, g: [1]}, "`max` must be rank 0 but is rank 1"),
+        (tf.raw_ops.QuantizeAndDequantizeV3(input=f, input_min=g, input_max=1.0, num_bits=8), {f: two, g: 3}, "Invalid range: input_min 3 > input_max 1"),
+        (tf.raw_ops.RaggedRange(starts=i, limits=[3], deltas=[1]).rt_dense_values, {i: [[0]]}, "starts must be a scalar or vector"),
+        (tf.raw_ops.DenseToDenseSetOperation(set1=i, set2=l2, set_operation="union").result_values, {i: [[1]], l2: [[1], [2]]}, "Mismatched shapes [1] vs [2]"),
+        (tf.raw_ops.SetSize(set_indices=l, set_values=[1, 2], set_shape=[2, 2]), {l: [[0, 0], [1, 5]]}, "indices[1] = [1,5] is out of bounds: need 0 <= index < [2,2]"),
     ]
     with c.session() as s:
         s.run(v.initializer)
