@@ -13,7 +13,8 @@
 #include <stdio.h>
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/lsan_interface.h>
-#include <unistd.h>
+#include <stdlib.h>
+#include <time.h>
 #endif
 
 #include <cmocka.h>
@@ -44,9 +45,9 @@ static inline int test_end(int failed)
     for (int i = 0; i < 10; i++) {
         if (!__lsan_do_recoverable_leak_check()) {
             fflush(NULL);
-            _exit(failed > 0);
+            _Exit(failed > 0);
         }
-        usleep(200000);
+        nanosleep(&(struct timespec){.tv_nsec = 200000000}, NULL);
     }
 #endif
     return failed;
