@@ -171,6 +171,16 @@ static int power_file_now(const char *path)
 
 /* --- the calls --- */
 
+/* Whatever had it; closedir() does not say so. */
+static void power_forget_fd(int fd)
+{
+    if (fd < 0 || fd >= POWER_FDS)
+        return;
+    power.file_of_fd[fd] = 0;
+    free(power.folder_of_fd[fd]);
+    power.folder_of_fd[fd] = NULL;
+}
+
 int open(const char *path, int flags, ...)
 {
     va_list rest;
@@ -179,6 +189,7 @@ int open(const char *path, int flags, ...)
     va_end(rest);
     bool is_new = power_is_ours(path) && flags & O_CREAT && access(path, F_OK) != 0;
     int fd = (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+    power_forget_fd(fd);
     if (fd < 0 || !power_is_ours(path))
         return fd;
     CHECK(fd < POWER_FDS);
@@ -195,11 +206,7 @@ int open(const char *path, int flags, ...)
 
 int close(int fd)
 {
-    if (fd >= 0 && fd < POWER_FDS) {
-        power.file_of_fd[fd] = 0;
-        free(power.folder_of_fd[fd]);
-        power.folder_of_fd[fd] = NULL;
-    }
+    power_forget_fd(fd);
     return (int)syscall(SYS_close, fd);
 }
 
