@@ -86,5 +86,19 @@ P
 read -r answered seen < <(python3 "$(dirname "$0")/nodelay.py" "${url#http://}" "$token" "$job")
 echo "median: answered after $answered ms, seen in a stream after $seen ms"
 holds() { python3 -c "import sys; sys.exit(not ($1))"; }
-check "a small write is answered at once" holds "$answered < 30"
+# A write waits for the disk, too: what that takes here is allowed for, and what it takes in a program on a slow one.
+disk=$(python3 - "$work" <<'P'
+import os, statistics, sys, time
+took = []
+for i in range(9):
+    with open(os.path.join(sys.argv[1], "sync"), "wb") as file:
+        file.write(bytes(4096)), file.flush()
+        began = time.monotonic()
+        os.fsync(file.fileno())
+        took.append(1000 * (time.monotonic() - began))
+print(statistics.median(took))
+P
+)
+case $build in */slow) disk=${SLOW_DISK_MS:-150} ;; esac
+check "a small write is answered at once" holds "$answered < 30 + 2 * $disk"
 check "... and streamed as fast: events that wait come ten times as late" holds "$seen < 4 * $answered + 3"
