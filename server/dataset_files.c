@@ -249,28 +249,9 @@ bool dataset_files_write(const char *folder, const char *name,
     return ok;
 }
 
-struct syncing { /* of folders */
-    const char *root;
-    struct error *err;
-    bool ok;
-};
-
-static bool sync_one(void *self, const char *path, bool is_folder)
-{
-    struct syncing *syncing = self;
-    char *inside =
-        is_folder ? alloc_printf("%s/%s%s.", syncing->root, path, *path ? "/" : "") : NULL;
-    if (inside && syncing->ok)
-        syncing->ok = disk_sync_above(inside, syncing->err);
-    free(inside);
-    return syncing->ok;
-}
-
 bool dataset_files_publish(const char *from, const char *place, struct error *err)
 {
-    struct syncing syncing = {.root = from, .err = err, .ok = true};
-    files_walk(from, "", sync_one, &syncing);
-    if (!syncing.ok)
+    if (!files_sync_folders(from, err))
         return false;
     if (rename(from, place) != 0)
         return errno == ENOTEMPTY || errno == EEXIST

@@ -245,6 +245,15 @@ const char *kernel_row_text(const struct tensor *indices, int64_t row, int depth
     return out;
 }
 
+bool kernel_fail_order(struct error *err, int64_t row, const char *text, bool repeated)
+{
+    return fail(err, INVALID, "indices[%lld] = %s is %s", (long long)row, text,
+                repeated ? "repeated"
+                         : "out of order. Many sparse ops require sorted indices.\n"
+                           "    Use `tf.sparse.reorder` to create a correctly ordered copy."
+                           "\n\n");
+}
+
 bool kernel_axis(const struct kernel_call *call, int input, int rank, int *axis,
                  struct error *err)
 {

@@ -23,6 +23,9 @@ enum { ROW_TEXT_BYTES = 160 };
 const char *kernel_row_text(const struct tensor *indices, int64_t row, int depth,
                             const char *between, char *out, size_t size);
 
+/* Fails for a row, as kernel_row_text() has it, that does not come behind the one before it. */
+bool kernel_fail_order(struct error *err, int64_t row, const char *text, bool repeated);
+
 /* Elements as numbers.  Reading loses nothing but for 64-bit integers beyond 2^53. */
 typedef double kernel_load(const void *data, int64_t index);
 typedef void kernel_store(void *data, int64_t index, double value);

@@ -157,12 +157,9 @@ static bool sparse_to_dense_run(struct kernel_call *call, struct error *err)
             place = place * shape.dims[d] + index;
         }
         if (validate && place <= last)
-            return fail(err, INVALID, "indices[%lld] = %s is %s", (long long)i,
-                        kernel_row_text(indices, i, depth, ",", row, sizeof(row)),
-                        place == last ? "repeated"
-                                      : "out of order. Many sparse ops require sorted "
-                                        "indices.\n    Use `tf.sparse.reorder` to create a "
-                                        "correctly ordered copy.\n\n");
+            return kernel_fail_order(err, i,
+                                     kernel_row_text(indices, i, depth, ",", row, sizeof(row)),
+                                     place == last);
         last = place;
         kernel_copy(out, place, values, values->shape.rank ? i : 0, 1);
     }

@@ -179,7 +179,7 @@ static bool gather_run(struct kernel_call *call, struct error *err)
 
 /* --- RaggedTensorToSparse --- */
 
-/* Splits of a level, whose last is `limit`; -1: there is nothing that they split. */
+/* Splits of a level that end at `limit`; -1: there is nothing that they split. */
 static bool whole_splits(const struct tensor *splits, int64_t limit, struct error *err)
 {
     if (splits->count < 1)

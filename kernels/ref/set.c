@@ -104,42 +104,30 @@ static bool sparse_parts_check(const struct kernel_call *call, int input, struct
            fail(err, INVALID, "Order length must be SparseTensor rank.");
 }
 
-/* "[1,5]" */
-static const char *place_text(const int64_t *at, int rank, char *out, size_t size)
-{
-    size_t used = 0;
-    for (int d = 0; d < rank && used < size; d++)
-        used += (size_t)snprintf(out + used, size - used, "%s%lld", d ? "," : "[",
-                                 (long long)at[d]);
-    if (used < size)
-        (void)snprintf(out + used, size - used, "]");
-    return out;
-}
-
 /* Element `i` is inside, and behind the one before it where the node says that all are. */
-static bool place_check(const struct sparse *in, int64_t i, bool ordered, int64_t in_set,
-                        struct error *err)
+static bool place_check(const struct kernel_call *call, int input, const struct sparse *in,
+                        int64_t i, int64_t in_set, struct error *err)
 {
-    char place[SHAPE_TEXT_BYTES], dims[SHAPE_TEXT_BYTES];
+    char row[ROW_TEXT_BYTES], dims[ROW_TEXT_BYTES];
+    bool ordered = node_attr_bool(call->node, "validate_indices", true);
     const int64_t *at = kernel_sparse_at(in, i);
-    place_text(at, in->rank, place, sizeof(place));
     for (int d = 0; d < in->rank; d++) {
         if (at[d] >= 0 && at[d] < in->dims[d])
             continue;
         if (!ordered)
             return fail(err, INVALID, "indices[%lld, %d] expected < %lld, got %lld.",
                         (long long)in_set, d, (long long)in->dims[d], (long long)at[d]);
-        return fail(err, INVALID, "indices[%lld] = %s is out of bounds: need 0 <= index < %s",
-                    (long long)i, place, place_text(in->dims, in->rank, dims, sizeof(dims)));
+        return fail(
+            err, INVALID, "indices[%lld] = %s is out of bounds: need 0 <= index < %s",
+            (long long)i,
+            kernel_row_text(kernel_in(call, input), i, in->rank, ",", row, sizeof(row)),
+            kernel_row_text(kernel_in(call, input + 2), 0, in->rank, ",", dims, sizeof(dims)));
     }
     int order = ordered && i > 0 ? kernel_sparse_compare(at - in->rank, at, in->rank) : -1;
-    if (order == 0)
-        return fail(err, INVALID, "indices[%lld] = %s is repeated", (long long)i, place);
-    return order < 0 ||
-           fail(err, INVALID,
-                "indices[%lld] = %s is out of order. Many sparse ops require sorted indices.\n"
-                "    Use `tf.sparse.reorder` to create a correctly ordered copy.\n\n",
-                (long long)i, place);
+    return order < 0 || kernel_fail_order(err, i,
+                                          kernel_row_text(kernel_in(call, input), i, in->rank,
+                                                          ",", row, sizeof(row)),
+                                          order == 0);
 }
 
 static bool sparse_sets(struct kernel_call *call, int input, struct sets *sets,
@@ -150,14 +138,13 @@ static bool sparse_sets(struct kernel_call *call, int input, struct sets *sets,
         !kernel_sparse_in(call, input, input + 1, input + 2, &in, err) ||
         !members_new(sets, call, in.count, err))
         return false;
-    bool ordered = node_attr_bool(call->node, "validate_indices", true);
     sets->groups.rank = in.rank - 1;
     memcpy(sets->groups.dims, in.dims, (size_t)(in.rank - 1) * sizeof(*in.dims));
     for (int64_t i = 0, in_set = 0; i < in.count; i++, in_set++) {
         const int64_t *at = kernel_sparse_at(&in, i);
         if (i > 0 && kernel_sparse_compare(at - in.rank, at, in.rank - 1) != 0)
             in_set = 0;
-        if (!place_check(&in, i, ordered, in_set, err))
+        if (!place_check(call, input, &in, i, in_set, err))
             return false;
         int64_t set = 0;
         for (int d = 0; d < in.rank - 1; d++)

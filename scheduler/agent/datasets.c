@@ -213,41 +213,15 @@ enum datasets_state datasets_take(struct datasets *datasets, const char *place, 
     return state;
 }
 
-static bool folder_sync(const char *path)
-{
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    bool ok = fd >= 0 && fsync(fd) == 0;
-    if (fd >= 0)
-        close(fd);
-    return ok;
-}
-
-struct names { /* that are being synced */
-    const char *root;
-    bool ok;
-};
-
-static bool names_sync(void *self, const char *path, bool is_folder)
-{
-    struct names *names = self;
-    if (is_folder) {
-        char *folder = alloc_printf("%s%s%s", names->root, *path ? "/" : "", path);
-        names->ok = folder_sync(folder) && names->ok;
-        free(folder);
-    }
-    return is_folder;
-}
-
 /* The files were synced as they came; now their names are.  A copy whose own name is lost is
  * brought again. */
 bool datasets_publish(struct datasets *datasets, const char *place, const void *owner,
                       struct error *err)
 {
     char *part = datasets_part(place);
-    struct names names = {.root = part, .ok = true};
-    files_walk(part, "", names_sync, &names);
-    bool ok = (names.ok && rename(part, place) == 0) ||
-              error_errno(err, INTERNAL, "cannot keep the dataset %s", place);
+    bool ok = files_sync_folders(part, err) &&
+              (rename(part, place) == 0 ||
+               error_errno(err, INTERNAL, "cannot keep the dataset %s", place));
     if (ok)
         (void)utimensat(AT_FDCWD, place, NULL, 0);
     datasets_release(datasets, owner);

@@ -238,6 +238,31 @@ void files_walk(const char *root, const char *path, files_found *found, void *se
     walk_folder(&walk, path, 1);
 }
 
+struct syncing { /* of folders */
+    const char *root;
+    struct error *err;
+    bool ok;
+};
+
+static bool sync_one(void *self, const char *path, bool is_folder)
+{
+    struct syncing *syncing = self;
+    if (!is_folder || !syncing->ok)
+        return false;
+    char *folder = alloc_printf("%s%s%s", syncing->root, *path ? "/" : "", path);
+    syncing->ok = folder_sync(folder) ||
+                  error_errno(syncing->err, INTERNAL, "cannot sync the folder %s", folder);
+    free(folder);
+    return syncing->ok;
+}
+
+bool files_sync_folders(const char *root, struct error *err)
+{
+    struct syncing syncing = {.root = root, .err = err, .ok = true};
+    files_walk(root, "", sync_one, &syncing);
+    return syncing.ok;
+}
+
 int files_open_below(const char *root, const char *path)
 {
     struct open_how how = {.flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,

@@ -48,6 +48,9 @@ void files_remove_folder(const char *path);
 typedef bool files_found(void *self, const char *path, bool is_folder);
 void files_walk(const char *root, const char *path, files_found *found, void *self);
 
+/* Syncs `root` and the folders below it: the names of what is in them outlive a power cut. */
+bool files_sync_folders(const char *root, struct error *err) CHECKED;
+
 /* Opens a file by its path from `root` to be read, where no part of it is a link; -1. */
 int files_open_below(const char *root, const char *path);
 
