@@ -5,7 +5,7 @@ stall WAY  bytes of that way are taken and kept: out (to the target), in (back),
 flow       what was kept goes on
 reset      all connections end with a reset
 """
-import collections, selectors, socket, struct, sys, time
+import collections, os, selectors, socket, struct, sys, time
 
 target = int(sys.argv[1])
 delay, stalled, connections = 0.0, set(), []
@@ -19,6 +19,8 @@ class Way:
         self.name, self.source, self.sink, self.kept, self.ended = name, source, sink, collections.deque(), False
 
     def read(self):
+        if self.ended:  # by a reset that was among the same news
+            return
         try:
             data = self.source.recv(1 << 16)
         except BlockingIOError:
@@ -75,14 +77,23 @@ def obey(line):
             for way in pair:
                 if not way.ended:
                     poll.unregister(way.source)
+                way.ended = True
                 way.source.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                 way.source.close()
         connections.clear()
 
 
+def hear(said):
+    """Lines are short, and written whole."""
+    if not said:
+        sys.exit()
+    for line in said.decode().splitlines():
+        obey(line)
+
+
 listener = socket.create_server(("127.0.0.1", 0))
 poll.register(listener, selectors.EVENT_READ, lambda: accept(listener))
-poll.register(sys.stdin, selectors.EVENT_READ, lambda: obey(line) if (line := sys.stdin.readline()) else sys.exit())
+poll.register(0, selectors.EVENT_READ, lambda: hear(os.read(0, 4096)))
 print(listener.getsockname()[1], flush=True)
 while True:
     for key, _ in poll.select(0.001 if any(way.kept for pair in connections for way in pair) else 0.2):

@@ -35,7 +35,7 @@ END
     chief_pid=$!
     pids+=("$chief_pid")
 }
-say() { echo "$2" >"$1"; }
+say() { echo "$2" 1<>"$1"; } # does not wait for a proxy that is gone
 same_bits() { same_checkpoint "$1/checkpoints" "$2/checkpoints" "$3"; }
 newest() { sed -n 's/^model_checkpoint_path: .*-\([0-9]*\)"$/\1/p' "$1/checkpoints/checkpoint"; }
 ends() { wait_for "$2" test -s "$1.end"; }
