@@ -31,15 +31,17 @@ static bool open_locked(struct kernel_call *call, const struct tensor *grad,
     if (value->dtype != DTYPE_NONE && value->dtype != F32)
         return fail(err, INVALID, "variable '%s' is %s, not float", variable->name,
                     dtype_name(value->dtype));
-    if (value->dtype != DTYPE_NONE && !shape_equal(&value->shape, &grad->shape))
+    if (value->dtype != DTYPE_NONE && grad && !shape_equal(&value->shape, &grad->shape))
         return fail(err, INVALID, "var and grad do not have the same shape: %s %s",
                     shape_text(&value->shape, a, sizeof(a)),
                     shape_text(&grad->shape, b, sizeof(b)));
     if (!make_exclusive_locked(call, variable, err))
         return false;
     buffer_ref(value->buffer);
-    *opened = (struct opened){
-        .variable = variable, .buffer = value->buffer, .data = tensor_f32_mut(value)};
+    *opened = (struct opened){.variable = variable,
+                              .buffer = value->buffer,
+                              .data = tensor_f32_mut(value),
+                              .count = value->count};
     return true;
 }
 

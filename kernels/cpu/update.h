@@ -15,14 +15,15 @@ struct opened {
     struct variable *variable;
     struct buffer *buffer;
     float *data;
+    int64_t count;
     bool locked; /* its lock is held: the node says use_locking */
 };
 
 /*
  * Opens the variables behind inputs [first, first + count), writable and all shaped as the
- * gradient; to be given to kernel_close_variables().  Fails with INVALID, and PRECONDITION or
- * INTERNAL when one has no value; then none is open.  Without use_locking two updates at once
- * may lose one of them, as in TensorFlow.
+ * gradient (NULL: of any shape); to be given to kernel_close_variables().  Fails with INVALID,
+ * and PRECONDITION or INTERNAL when one has no value; then none is open.  Without use_locking
+ * two updates at once may lose one of them, as in TensorFlow.
  */
 bool kernel_open_variables(struct kernel_call *call, int first, int count,
                            const struct tensor *grad, struct opened *opened,

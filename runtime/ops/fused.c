@@ -133,7 +133,8 @@ const struct op op_elementwise = {
 
 /*
  * Several updates by one rule ("ApplyAdam"): update i has the variables and slots
- * vars[i * slots ...] and the gradient grads[i]; scalars are the same for all.
+ * vars[i * slots ...] and the gradient grads[i]; scalars are the same for all.  Or one update,
+ * whose gradient's numbers are those of grads, one after another.
  */
 #define UPDATE(name_, op_name, var)                                                            \
     const struct op op_##name_ = {                                                             \

@@ -206,6 +206,82 @@ TEST(updates_of_small_variables_are_one_call)
     check_updates("ResourceApplyAdam", 3, 6, 9, false);
 }
 
+/* One training step of a variable whose gradient is put together from pieces of these sizes;
+ * `watched`: something else reads it, too. */
+static void check_pieces(const char *op, int slots, int settings, int grad, bool by_ref,
+                         bool watched)
+{
+    static const int64_t sizes[] = {1600, 64, 337};
+    static const char *const feeds[] = {"first", "second", "third"};
+    struct tensor fed[3];
+    const struct shape shape = SHAPE(29, 69);
+    begin();
+    seed = 7;
+    struct node *inits[3];
+    struct edge inputs[10], pieces[4], vars[3];
+    int at = 0;
+    for (int i = 0; i < 3; i++)
+        pieces[i] = placeholder(feeds[i], &SHAPE(sizes[i])), fill(&fed[i], &SHAPE(sizes[i]));
+    pieces[3] = builder_scalar(&b, "axis", I32, 0);
+    struct edge row = builder_add(&b, "ConcatV2", "row", pieces, 4, ATTRS(attr_int("N", 3)));
+    struct edge gradient =
+        builder_add(&b, "Reshape", "gradient",
+                    INPUTS(row, builder_ints(&b, "dims", I32, shape.dims, 2)), NO_ATTRS);
+    for (; at < slots; at++) {
+        char *name = alloc_printf("v%d", at);
+        inputs[at] = vars[at] = variable(name, &shape, by_ref, &inits[at]);
+        free(name);
+    }
+    while (at < slots + settings + 1)
+        inputs[at] =
+            at == grad ? gradient : builder_scalar(&b, "setting", F32, 0.2 + 0.05 * at),
+        at++;
+    struct node *update = builder_add(&b, op, "update", inputs, at, NO_ATTRS).from;
+    builder_group(&b, "init_all", inits, slots);
+    builder_group(&b, "train", &update, 1);
+    char *names[4];
+    for (int i = 0; i < slots; i++) {
+        struct edge read = by_ref ? unary("Identity", vars[i])
+                                  : builder_add(&b, "ReadVariableOp", "read", INPUTS(vars[i]),
+                                                ATTRS(attr_type("dtype", F32)));
+        graph_add_control(graph, read.from, graph_find(graph, "train"));
+        names[i] = alloc_text(read.from->name);
+    }
+    names[slots] = alloc_text(unary("Neg", gradient).from->name);
+    const char *target = "train";
+    const struct what what = {.run = {.feeds = feeds,
+                                      .feed_values = fed,
+                                      .feeds_count = 3,
+                                      .fetches = (const char *const *)names,
+                                      .fetches_count = slots + watched,
+                                      .targets = &target,
+                                      .targets_count = 1},
+                              .first = "init_all",
+                              .runs = 4};
+    const char *many = by_ref ? "_UpdateRefs" : "_UpdateResources";
+    check_count(&what, OPTIMISE_UPDATE, many, !watched, 0);
+    check_count(&what, OPTIMISE_UPDATE, "ConcatV2", watched, 1);
+    check_same(&what);
+    for (int i = 0; i <= slots; i++)
+        free(names[i]);
+    for (int i = 0; i < 3; i++)
+        tensor_release(&fed[i]);
+    graph_free(graph);
+}
+
+TEST(a_gradient_in_pieces_is_not_put_together_for_its_update)
+{
+    for (int watched = 0; watched < 2; watched++) {
+        check_pieces("ApplyGradientDescent", 1, 1, 2, true, watched);
+        check_pieces("ResourceApplyGradientDescent", 1, 1, 2, false, watched);
+        check_pieces("ApplyMomentum", 2, 2, 3, true, watched);
+        check_pieces("ResourceApplyMomentum", 2, 2, 3, false, watched);
+        check_pieces("ResourceApplyKerasMomentum", 2, 2, 3, false, watched);
+        check_pieces("ApplyAdam", 3, 6, 9, true, watched);
+        check_pieces("ResourceApplyAdam", 3, 6, 9, false, watched);
+    }
+}
+
 TEST(an_update_that_waits_for_another_stays_alone)
 {
     begin();
