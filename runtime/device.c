@@ -162,6 +162,16 @@ static bool fail_merge(const struct device_name *a, const struct device_name *b,
                 device_name_text(b, second, sizeof(second)));
 }
 
+bool device_name_same_task(const struct device_name *a, const struct device_name *b)
+{
+    return a->task == b->task && a->replica == b->replica && !strcmp(a->job, b->job);
+}
+
+bool device_same_task(const struct device *a, const struct device *b)
+{
+    return a == b || device_name_same_task(&a->parts, &b->parts);
+}
+
 bool device_name_merge(struct device_name *into, const struct device_name *extra, bool soft,
                        struct error *err)
 {

@@ -38,6 +38,10 @@ const char *device_name_text(const struct device_name *name, char *out, size_t o
 /* Whether a full name meets a wish. */
 bool device_name_matches(const struct device_name *wish, const struct device_name *full);
 
+/* Whether both are of one task. */
+bool device_name_same_task(const struct device_name *a, const struct device_name *b);
+bool device_same_task(const struct device *a, const struct device *b);
+
 /*
  * Adds what `extra` asks to `into`.  Fails with INVALID when they contradict each other; with
  * `soft`, type and index of `into` are dropped instead.

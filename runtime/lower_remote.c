@@ -27,11 +27,6 @@ static const char *constant_text(struct lower *l, struct edge edge)
                         text->size ? text->data : "");
 }
 
-static bool same_task(const struct device_name *a, const struct device_name *b)
-{
-    return !strcmp(a->job, b->job) && a->replica == b->replica && a->task == b->task;
-}
-
 /* In TensorFlow's words: its task knows no such task, or that task no such device. */
 static bool fail_target(struct lower *l, const struct lower_call *call,
                         const struct device_name *target)
@@ -43,10 +38,10 @@ static bool fail_target(struct lower *l, const struct lower_call *call,
     bool known = false;
     for (int i = 0; i < l->devices_count; i++) {
         struct device_name parts = l->devices[i].parts;
-        known |= same_task(&parts, target);
+        known |= device_name_same_task(&parts, target);
         parts.type[0] = 0;
         parts.index = -1;
-        if (!i || !same_task(&parts, &l->devices[i - 1].parts))
+        if (!i || !device_name_same_task(&parts, &l->devices[i - 1].parts))
             str_printf(&tasks, "%s%s", i ? ", " : "",
                        device_name_text(&parts, task, sizeof(task)));
     }

@@ -46,6 +46,7 @@ struct cutter {
     struct partition_parts *out;
     struct partition_flow flow;
     struct partition_late *late;
+    struct partition_together *together;
     const bool *needed;
     struct shapes shapes; /* with `shaped` */
     struct map *names;    /* taken, in all parts */
@@ -55,17 +56,11 @@ struct cutter {
     struct error *err;
 };
 
-static bool same_task(const struct device *a, const struct device *b)
-{
-    return a == b || (a->parts.task == b->parts.task && a->parts.replica == b->parts.replica &&
-                      !strcmp(a->parts.job, b->parts.job));
-}
-
 static struct graph *part_of(struct cutter *cutter, const struct device *device)
 {
     struct partition_parts *out = cutter->out;
     for (int i = 0; i < out->count; i++)
-        if (same_task(out->parts[i].device, device))
+        if (device_same_task(out->parts[i].device, device))
             return out->parts[i].graph;
     out->parts = alloc_resize(out->parts, (size_t)(out->count + 1) * sizeof(*out->parts));
     out->parts[out->count] =
@@ -84,16 +79,16 @@ static const char *take_name(struct cutter *cutter, struct arena *arena, const c
 }
 
 /* A new node of a part; NULL after a failure, and all later ones are, too. */
-static struct node *add_node(struct cutter *cutter, const struct device *device, const char *op,
-                             const char *name, const struct edge *input,
-                             const struct attr *attrs, int attrs_count)
+static struct node *add_node_of(struct cutter *cutter, const struct device *device,
+                                const char *op, const char *name, const struct edge *inputs,
+                                int inputs_count, const struct attr *attrs, int attrs_count)
 {
     struct graph *graph = part_of(cutter, device);
     const struct node_def def = {
         .name = take_name(cutter, graph_arena(graph), name),
         .op = op_find(op),
-        .inputs = input,
-        .inputs_count = input ? 1 : 0,
+        .inputs = inputs,
+        .inputs_count = inputs_count,
         .attrs = attrs,
         .attrs_count = attrs_count,
     };
@@ -101,6 +96,14 @@ static struct node *add_node(struct cutter *cutter, const struct device *device,
     if (node)
         node->device = device;
     return node;
+}
+
+/* One with one input, or (NULL) none. */
+static struct node *add_node(struct cutter *cutter, const struct device *device, const char *op,
+                             const char *name, const struct edge *input,
+                             const struct attr *attrs, int attrs_count)
+{
+    return add_node_of(cutter, device, op, name, input, input ? 1 : 0, attrs, attrs_count);
 }
 
 static struct node *add_cast(struct cutter *cutter, struct edge from, enum dtype to,
@@ -190,6 +193,26 @@ static const struct shape *shape_of(const struct cutter *cutter, struct edge sou
     return shape_is_full(shape) ? shape : NULL;
 }
 
+/* How a pair's nodes and tensor are called: as what is sent, with a number of their own. */
+struct pair_names {
+    char *tensor, *send, *receive;
+};
+
+static struct pair_names name_pair(struct cutter *cutter, const char *what)
+{
+    int number = __atomic_fetch_add(cutter->options->pairs, 1, __ATOMIC_RELAXED);
+    return (struct pair_names){.tensor = alloc_printf("edge_%d_%s", number, what),
+                               .send = alloc_printf("%s_S%d", what, number),
+                               .receive = alloc_printf("%s_R%d", what, number)};
+}
+
+static void free_names(const struct pair_names *names)
+{
+    free(names->tensor);
+    free(names->send);
+    free(names->receive);
+}
+
 /*
  * Sends `value`, which is in the part of `from`, and gives the node that receives it on `to`.
  * `source` is the node of the whole that it comes from.
@@ -200,30 +223,79 @@ static struct node *add_pair(struct cutter *cutter, struct edge value,
     int type = dtype_base(value.from->output_types[value.output]);
     bool cast = cutter->options->compress && type == F32;
     struct node *after = partition_flow_turn(&cutter->flow, source, to);
-    int number = __atomic_fetch_add(cutter->options->pairs, 1, __ATOMIC_RELAXED);
-    char *tensor = alloc_printf("edge_%d_%s", number, source->name);
-    char *send = alloc_printf("%s_S%d", source->name, number);
-    char *receive = alloc_printf("%s_R%d", source->name, number);
+    const struct pair_names names = name_pair(cutter, source->name);
     bool dummy = value.from != cutter->copies[source->id];
     const struct edge of = {(struct node *)source, value.output};
     const struct pair pair = {.from = source->device,
                               .to = to,
-                              .tensor = tensor,
+                              .tensor = names.tensor,
                               .shape = dummy ? NULL : shape_of(cutter, of)};
     struct node *node = NULL;
     if (!after && !dummy)
         after = partition_late_after(cutter->late, of, to);
     if (cast)
         value = (struct edge){add_cast(cutter, value, BF16, source->device), 0};
-    if (value.from && add_send(cutter, &pair, send, value))
-        node = add_receive(cutter, &pair, receive, cast ? BF16 : type, after);
+    if (value.from && add_send(cutter, &pair, names.send, value))
+        node = add_receive(cutter, &pair, names.receive, cast ? BF16 : type, after);
     if (node && cast)
         node = add_cast(cutter, (struct edge){node, 0}, F32, to);
-    free(tensor);
-    free(send);
-    free(receive);
+    free_names(&names);
     return node;
 }
+
+/* --- values that go together --- */
+
+/* The node that takes what has come apart, and says what is known of each. */
+static struct node *add_apart(struct cutter *cutter, const struct together *group,
+                              struct node *received, const int *types, const char *name)
+{
+    struct shape *shapes = alloc_array((size_t)group->count, sizeof(*shapes));
+    for (int i = 0; i < group->count; i++) {
+        const struct shape *shape = shape_of(cutter, group->members[i]);
+        shapes[i] = shape ? *shape : SHAPE_UNKNOWN;
+    }
+    const struct attr attrs[] = {attr_type_list("output_types", types, group->count),
+                                 {.name = "output_shapes",
+                                  .kind = ATTR_SHAPE,
+                                  .is_list = true,
+                                  .count = group->count,
+                                  .shapes = shapes}};
+    struct node *node = add_node(cutter, group->to, "OptionalGetValue", name,
+                                 &(struct edge){received, 0}, attrs, 2);
+    free(shapes);
+    return node;
+}
+
+/* Sends all that go together as one value; gives the node that has them on their device. */
+static struct node *add_together(struct cutter *cutter, const struct together *group)
+{
+    const struct node *first = group->members[0].from;
+    struct edge *values = alloc_array((size_t)group->count, sizeof(*values));
+    int *types = alloc_array((size_t)group->count, sizeof(*types));
+    for (int i = 0; i < group->count; i++) {
+        const struct edge member = group->members[i];
+        values[i] = (struct edge){cutter->copies[member.from->id], member.output};
+        types[i] = dtype_base(member.from->output_types[member.output]);
+    }
+    char *what = alloc_printf("%s/and_%d", first->name, group->count - 1);
+    const struct pair_names names = name_pair(cutter, what);
+    const struct pair pair = {.from = first->device, .to = group->to, .tensor = names.tensor};
+    const struct attr list = attr_type_list("Toutput_types", types, group->count);
+    struct node *one = add_node_of(cutter, first->device, "OptionalFromValue", what, values,
+                                   group->count, &list, 1);
+    struct node *node = NULL;
+    if (one && add_send(cutter, &pair, names.send, (struct edge){one, 0}))
+        node = add_receive(cutter, &pair, names.receive, VARIANT, NULL);
+    if (node)
+        node = add_apart(cutter, group, node, types, what);
+    free_names(&names);
+    free(what);
+    free(types);
+    free(values);
+    return node;
+}
+
+/* --- what a node reads --- */
 
 /* An empty tensor that is there once `from` has run. */
 static struct node *add_dummy(struct cutter *cutter, const struct node *from)
@@ -262,7 +334,7 @@ static struct node *add_control_pair(struct cutter *cutter, const struct node *f
 static struct node *local_node(struct cutter *cutter, const struct node *from, int output,
                                const struct device *device)
 {
-    if (same_task(from->device, device))
+    if (device_same_task(from->device, device))
         return cutter->copies[from->id];
     char *key = alloc_printf("%d:%d:%s", from->id, output, device->name);
     struct node *node = map_find(cutter->received, key);
@@ -279,8 +351,17 @@ static struct node *local_node(struct cutter *cutter, const struct node *from, i
 static struct edge local_edge(struct cutter *cutter, struct edge edge,
                               const struct device *device)
 {
+    int index;
+    bool here = device_same_task(edge.from->device, device);
+    struct together *group =
+        here ? NULL : partition_together_find(cutter->together, edge, device, &index);
+    if (group) {
+        if (!group->node)
+            group->node = add_together(cutter, group);
+        return (struct edge){group->node, index};
+    }
     struct node *node = local_node(cutter, edge.from, edge.output, device);
-    return (struct edge){node, same_task(edge.from->device, device) ? edge.output : 0};
+    return (struct edge){node, here ? edge.output : 0};
 }
 
 /* --- the client's ends --- */
@@ -436,12 +517,14 @@ bool partition_split(struct subgraph *whole, const struct partition_options *opt
         needed = needed_with_turns(needed, count, whole->graph);
         cutter.late = partition_late_new(whole, needed, &cutter.flow, options->client,
                                          options->costs, err);
+        cutter.together = partition_together_new(whole, needed, options, err);
         cutter.needed = needed;
         cutter.names = map_new();
         cutter.received = map_new();
         cutter.copies = alloc_array((size_t)graph_count(whole->graph), sizeof(struct node *));
-        ok = cutter.late && cut(&cutter);
+        ok = cutter.late && cutter.together && cut(&cutter);
         partition_late_free(cutter.late);
+        partition_together_free(cutter.together);
         partition_flow_release(&cutter.flow);
         map_free(cutter.names);
         map_free(cutter.received);

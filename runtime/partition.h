@@ -24,6 +24,10 @@ struct partition_options {
     bool shaped; /* variables and feeds have the shapes that they declare: who receives what was
                     made of them knows its shape */
     const struct cost_model *costs; /* what was measured; NULL: nothing */
+    /* All that nodes may be on; NULL where each value is wanted by itself, as by runs in
+     * several calls. */
+    const struct device *devices;
+    int devices_count;
     /* How many pairs there were so far (atomic): they are numbered on from it, as a worker may
      * keep a stateful node by its name for as long as the session lasts. */
     int *pairs;
@@ -93,6 +97,31 @@ void partition_flow_release(struct partition_flow *flow);
 /* What a receive on `device` of an output of `from` runs after; NULL: nothing. */
 struct node *partition_flow_turn(const struct partition_flow *flow, const struct node *from,
                                  const struct device *device);
+
+/* --- partition_together.c: small values that go to another device together --- */
+
+struct together {
+    const struct device *to;
+    struct edge *members; /* of one device */
+    int count;
+    struct node *node; /* who gives them there: the cutter's */
+};
+
+struct partition_together;
+
+/*
+ * Finds values of the whole that go together, none where `options` wants each by itself.  All
+ * is borrowed.  Fails with INVALID on a cycle.
+ */
+struct partition_together *partition_together_new(const struct subgraph *whole,
+                                                  const bool *needed,
+                                                  const struct partition_options *options,
+                                                  struct error *err) CHECKED;
+void partition_together_free(struct partition_together *together); /* NULL is fine */
+
+/* Those with which `from` goes to the device; NULL: it goes alone.  `*index`: which it is. */
+struct together *partition_together_find(const struct partition_together *together,
+                                         struct edge from, const struct device *to, int *index);
 
 /* --- partition_late.c: receives that wait until shortly before their values are read --- */
 

@@ -78,12 +78,6 @@ struct partition_late {
     int count, capacity;
 };
 
-static bool same_task(const struct device *a, const struct device *b)
-{
-    return a == b || (a->parts.task == b->parts.task && a->parts.replica == b->parts.replica &&
-                      !strcmp(a->parts.job, b->parts.job));
-}
-
 static const struct node *before(const struct node *node, int i)
 {
     if (i < node->inputs_count)
@@ -170,7 +164,7 @@ static int add_message(struct partition_late *late, struct edge from, const stru
 static void add_reader(struct partition_late *late, int index, const struct node *node)
 {
     struct message *message = &late->messages[index];
-    if (!same_task(message->to, node->device)) { /* it is sent that the view is there */
+    if (!device_same_task(message->to, node->device)) { /* it is sent that the view is there */
         message->now = true;
         return;
     }
@@ -184,7 +178,7 @@ static int message_of(struct partition_late *late, const struct node *node, int 
 {
     struct edge edge = node->inputs[input];
     int passed = late->passes[edge.from->id];
-    if (same_task(edge.from->device, node->device))
+    if (device_same_task(edge.from->device, node->device))
         return passed;
     if (passed != NO_MESSAGE) /* it is sent on */
         late->messages[passed].now = true;
@@ -195,7 +189,7 @@ static int message_of(struct partition_late *late, const struct node *node, int 
 static bool passes_on(const struct partition_late *late, const struct node *node, int message)
 {
     if (message == NO_MESSAGE || !is_view(node) || node->controls_count ||
-        !same_task(late->messages[message].to, node->device))
+        !device_same_task(late->messages[message].to, node->device))
         return false;
     for (int i = 1; i < node->inputs_count; i++)
         if (!is_const(node->inputs[i].from))
@@ -317,8 +311,8 @@ static void limit_all(struct message *const *messages, int count)
         int found = 0;
         bool first = true;
         for (int k = 0; k < count; k++) {
-            bool same =
-                same_task(messages[k]->from.from->device, messages[i]->from.from->device);
+            bool same = device_same_task(messages[k]->from.from->device,
+                                         messages[i]->from.from->device);
             first &= !same || k >= i;
             if (same)
                 some[found++] = messages[k];
@@ -345,7 +339,7 @@ static bool is_product(const struct node *node)
 static void note_multiplied(struct partition_late *late, const struct node *product)
 {
     for (int i = 0; i < product->inputs_count; i++)
-        if (same_task(product->inputs[i].from->device, product->device))
+        if (device_same_task(product->inputs[i].from->device, product->device))
             late->multiplied[product->inputs[i].from->id] = true;
 }
 
@@ -354,7 +348,8 @@ static bool may_be_anchor(const struct partition_late *late, const struct node *
 {
     double done = late->done[node->id];
     return late->alive[node->id] && late->multiplied[node->id] && node->op != &prune_arg &&
-           same_task(node->device, message->to) && done <= message->latest * (1 + 1e-9) &&
+           device_same_task(node->device, message->to) &&
+           done <= message->latest * (1 + 1e-9) &&
            done > (message->after ? late->done[message->after->id] : 0);
 }
 
@@ -464,7 +459,7 @@ static void find_all_anchors(struct partition_late *late)
         int count = 0;
         for (int k = i; k < late->count; k++) {
             struct message *message = &late->messages[k];
-            if (taken[k] || !same_task(message->to, late->messages[i].to))
+            if (taken[k] || !device_same_task(message->to, late->messages[i].to))
                 continue;
             taken[k] = true;
             message->bytes =

@@ -60,12 +60,6 @@ void place_cost_free(struct place_simulation *simulation)
     free(simulation);
 }
 
-static bool same_task(const struct device *a, const struct device *b)
-{
-    return a->parts.task == b->parts.task && a->parts.replica == b->parts.replica &&
-           !strcmp(a->parts.job, b->parts.job);
-}
-
 /* When a value (output -1: nothing but that the node has run) is on `device`. */
 static double arrival(const struct place_simulation *simulation, const struct node *from,
                       int output, const struct device *device)
@@ -77,8 +71,8 @@ static double arrival(const struct place_simulation *simulation, const struct no
     if (source == device)
         return done;
     double bytes = output < 0 ? 0 : cost_bytes(from, output, &simulation->shapes);
-    return same_task(source, device) ? done + DEVICE_US + bytes / DEVICE_BYTES_PER_US
-                                     : done + TASK_US + bytes / TASK_BYTES_PER_US;
+    return device_same_task(source, device) ? done + DEVICE_US + bytes / DEVICE_BYTES_PER_US
+                                            : done + TASK_US + bytes / TASK_BYTES_PER_US;
 }
 
 double place_cost_of(const struct cost_model *costs, const struct node *node,

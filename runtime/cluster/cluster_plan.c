@@ -78,14 +78,17 @@ static bool *feeds_of_fetches(const struct subgraph *subgraph)
     return needs;
 }
 
-static bool make(struct cluster_session *session, const struct session_run *run, bool shaped,
-                 struct cluster_plan *plan, struct subgraph *subgraph, struct error *err)
+static bool make(struct cluster_session *session, const struct session_run *run, bool partial,
+                 bool shaped, struct cluster_plan *plan, struct subgraph *subgraph,
+                 struct error *err)
 {
     const struct partition_options options = {.client = &session->devices[0],
                                               .fetch_names = run->fetches,
                                               .compress = session->compress,
                                               .shaped = shaped,
                                               .costs = session->costs,
+                                              .devices = partial ? NULL : session->devices,
+                                              .devices_count = session->devices_count,
                                               .pairs = &session->pairs};
     if (!lower_subgraph(subgraph, graph_library(session->graph), session->devices,
                         session->devices_count, err) ||
@@ -109,7 +112,7 @@ struct cluster_plan *cluster_plan_new(struct cluster_session *session,
     struct subgraph *subgraph = prune_graph(session->graph, run, err);
     if (subgraph && partial)
         plan->needs = feeds_of_fetches(subgraph);
-    bool ok = subgraph && make(session, run, shaped, plan, subgraph, err);
+    bool ok = subgraph && make(session, run, partial, shaped, plan, subgraph, err);
     for (int i = 0; i < plan->ends.count; i++)
         graph_free(plan->ends.parts[i].graph);
     plan->ends.count = 0; /* the graphs borrow from the subgraph */

@@ -54,11 +54,6 @@ bool wire_read_complete_group(const void *bytes, size_t size, struct arena *aren
 }
 
 /* The numbers of job, replica and task are the same. */
-static bool same_task(const struct device_name *a, const struct device_name *b)
-{
-    return !strcmp(a->job, b->job) && a->replica == b->replica && a->task == b->task;
-}
-
 void wire_write_group(const struct collective_group *group, struct str *out)
 {
     struct arena *arena = arena_new();
@@ -73,8 +68,8 @@ void wire_write_group(const struct collective_group *group, struct str *out)
     for (size_t i = 0; i < count; i++) {
         response.device_attributes[i] = wire_pack_device(&group->devices[i], arena);
         /* The devices of a task are side by side. */
-        response.num_tasks +=
-            !i || !same_task(&group->devices[i].parts, &group->devices[i - 1].parts);
+        response.num_tasks += !i || !device_name_same_task(&group->devices[i].parts,
+                                                           &group->devices[i - 1].parts);
     }
     message_pack(&response.base, out);
     arena_free(arena);

@@ -1,62 +1,19 @@
 /* partition_late_test.c - which receives wait, and for what. */
 
-#include "kernels/list.h"
-#include "tests/unit/runtime/cluster.h"
+#include "tests/unit/runtime/parts.h"
 
 enum { WIDTH = 512, LAYERS = 14, TRIALS = 40 }; /* a square of that width is 1 MiB of floats */
-
-static struct world *world;
-static struct cluster *cluster;
-static struct cluster_session *session;
-static int64_t memory_bytes = 64 << 20; /* of a task */
-
-static void start(void)
-{
-    static bool added;
-    if (!added)
-        kernels_add(true);
-    added = true;
-    world = world_new_with(true);
-    cluster = cluster_new_with(true, false, memory_bytes);
-    session = open_session(cluster, "s", (struct cluster_options){0});
-}
-
-static void stop(void)
-{
-    cluster_session_free(session);
-    cluster_free(cluster);
-    world_free(world);
-}
-
-static struct edge on(int task, struct edge edge)
-{
-    edge.from->requested_device = task_names[task];
-    return edge;
-}
-
-static const char *numbered(const char *name, int number)
-{
-    static char names[16][32];
-    static int at;
-    at = (at + 1) % 16;
-    snprintf(names[at], sizeof(names[0]), "%s%d", name, number);
-    return names[at];
-}
 
 /* --- nodes --- */
 
 static struct edge fed(const char *name, int64_t rows, int64_t columns)
 {
-    return builder_add(
-        &world->b, "Placeholder", name, NO_INPUTS,
-        ATTRS(attr_type("dtype", F32), attr_shape("shape", &SHAPE(rows, columns))));
+    return fed_of(name, &SHAPE(rows, columns));
 }
 
 static struct edge variable(const char *name, int64_t rows)
 {
-    return on(0, builder_add(
-                     &world->b, "VariableV2", name, NO_INPUTS,
-                     ATTRS(attr_type("dtype", F32), attr_shape("shape", &SHAPE(rows, rows)))));
+    return variable_on(0, name, &SHAPE(rows, rows));
 }
 
 static struct edge resource(const char *name, int64_t rows)
@@ -92,44 +49,6 @@ static struct edge chain(struct edge x, struct edge (*weights)(const char *, int
 }
 
 /* --- parts --- */
-
-static struct graph *parts[TASKS];
-static int parts_count;
-
-static void read_parts(struct str *graphs, size_t *ends)
-{
-    for (int i = 0; i < parts_count; i++) {
-        size_t first = i ? ends[i - 1] : 0;
-        parts[i] = graph_new();
-        graph_allow_private(parts[i]);
-        CHECK_OK(graph_import(parts[i], graphs->data + first, ends[i] - first, &err), &err);
-    }
-    str_release(graphs);
-    free(ends);
-}
-
-/* Cuts the graph for a run that feeds x and fetches these. */
-static void cut(const char *const *fetches, int count)
-{
-    struct str graphs = {0};
-    size_t *ends;
-    const char *feed = "x";
-    const struct session_run run = {
-        .feeds = &feed, .feeds_count = 1, .fetches = fetches, .fetches_count = count};
-    CHECK_OK(cluster_session_parts(session, &run, &graphs, &ends, &parts_count, &err), &err);
-    read_parts(&graphs, ends);
-}
-
-static void release(void)
-{
-    for (int i = 0; i < parts_count; i++)
-        graph_free(parts[i]);
-}
-
-static bool is_receive(const struct node *node)
-{
-    return node->op->flow == FLOW_RECV && !node_attr_bool(node, "client_terminated", false);
-}
 
 /* What the receive of a node's value runs after: "" for nothing, "?" if there is none. */
 static const char *anchor_of(const char *source)
