@@ -362,12 +362,15 @@ unit: $(UNIT_WANTED) ## unit tests (T=part of a name)
 
 C_FILES = $(or $(shell git ls-files -- '*.c' '*.h'),$(error git lists no files here, so there is nothing to check))
 
-.PHONY: lint lint-arrows lint-symbols lint-words lint-lengths lint-format format
-lint: lint-arrows lint-words lint-lengths lint-format lint-symbols ## include arrows, names, words, lengths, format
+.PHONY: lint lint-arrows lint-python lint-symbols lint-words lint-lengths lint-format format
+lint: lint-arrows lint-python lint-words lint-lengths lint-format lint-symbols ## include arrows, names, words, lengths, format
 
 lint-arrows:
 	@echo "  LINT    include arrows"
 	$(Q)awk -f tests/lint/arrows.awk $(C_FILES)
+lint-python:
+	@echo "  LINT    Python"
+	$(Q)python3 -c 'import ast, sys; [ast.parse(open(name).read(), name) for name in sys.argv[1:]]' $$(git ls-files -- '*.py')
 lint-words:
 	@echo "  LINT    words"
 	$(Q)tests/lint/words.sh

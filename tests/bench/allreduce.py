@@ -157,7 +157,7 @@ def main():
             print(f"{line['case']:32} {line['ours']:10.0f} {line.get('gloo_ddp', 0):10.0f} {line.get('ratio', 0):6.2f}  "
                   f"{line['ours_loss']} {line.get('gloo_ddp_loss', '-')} {line.get('setting', '')}", flush=True)
         os.makedirs(os.path.join(build, "bench"), exist_ok=True)
-    with open(os.path.join(build, "bench", "allreduce.json"), "w") as file:
+        with open(os.path.join(build, "bench", "allreduce.json"), "w") as file:
             json.dump(lines, file, indent=1)
     finally:
         shutil.rmtree(folder)
