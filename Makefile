@@ -370,7 +370,7 @@ lint-arrows:
 	$(Q)awk -f tests/lint/arrows.awk $(C_FILES)
 lint-python:
 	@echo "  LINT    Python"
-	$(Q)python3 -c 'import ast, sys; [ast.parse(open(name).read(), name) for name in sys.argv[1:]]' $$(git ls-files -- '*.py')
+	$(Q)python3 -c 'import ast, sys; [ast.parse(open(name, encoding="utf-8").read(), name) for name in sys.argv[1:]]' $$(git ls-files -- '*.py')
 lint-words:
 	@echo "  LINT    words"
 	$(Q)tests/lint/words.sh
