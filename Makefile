@@ -363,7 +363,7 @@ unit: $(UNIT_WANTED) ## unit tests (T=part of a name)
 C_FILES = $(or $(shell git ls-files -- '*.c' '*.h'),$(error git lists no files here, so there is nothing to check))
 
 .PHONY: lint lint-arrows lint-python lint-symbols lint-words lint-lengths lint-format format
-lint: lint-arrows lint-python lint-words lint-lengths lint-format lint-symbols ## include arrows, names, words, lengths, format
+lint: lint-arrows lint-python lint-words lint-lengths lint-format lint-symbols ## include arrows, Python, words, lengths, format, exported names
 
 lint-arrows:
 	@echo "  LINT    include arrows"
