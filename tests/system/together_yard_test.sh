@@ -8,6 +8,19 @@
 
 . "$(dirname "$0")/together.sh"
 
+task_of() { for p in $(pgrep -f "^$build/trainyard-task train spec.json"); do tr '\0' '\n' <"/proc/$p/environ" | tr '\n' ' ' | grep -q "TRAINYARD_ROLE=$1 TRAINYARD_INDEX=$2" && echo "$p"; done | head -n 1; }
+slow_down() { # PID : stopped four fifths of the time, until it is ended
+    exec timeout 40 python3 -c 'import os, signal, sys, time
+while True:
+    os.kill(int(sys.argv[1]), signal.SIGSTOP); time.sleep(.024)
+    os.kill(int(sys.argv[1]), signal.SIGCONT); time.sleep(.006)' "$1" 2>/dev/null
+}
+speed_up() { # PID : as it was before
+    kill $slowing
+    wait $slowing
+    kill -CONT "$1"
+}
+
 # --- a server starts them ---
 serve yard --cpus 8 --grace-ms 5000 --backoff-ms 100
 export TRAINYARD_DIR=$dir
@@ -15,7 +28,7 @@ export TRAINYARD_DIR=$dir
 spec job 16 1500 '{"ps": 1, "worker": 2}'
 "$trainyard" submit job.json >/dev/null
 wait_for 30 sh -c "ls '$dir'/jobs/*/checkpoints/checkpoint"
-victim=$(for p in $(pgrep -f "$build/trainyard-task train spec.json"); do tr '\0' '\n' <"/proc/$p/environ" | grep -q TRAINYARD_ROLE=ps && echo "$p"; done | head -n 1)
+victim=$(task_of ps 0)
 check a_ps_runs test -n "$victim"
 kill -KILL "$victim"
 check job_ends wait_for 60 is_final job
@@ -26,30 +39,29 @@ check same_as_undisturbed near "$(field "$(api GET '/api/v1/jobs/job/metrics?nam
 strategy alone '{"mode": "async"}' '{"ps": 1, "worker": 2}' 6000
 "$trainyard" submit alone.json >/dev/null
 wait_for 30 is_state alone running
-victim() { for p in $(pgrep -f "^$build/trainyard-task train spec.json"); do tr '\0' '\n' <"/proc/$p/environ" | tr '\n' ' ' | grep -q 'TRAINYARD_ROLE=worker TRAINYARD_INDEX=1' && echo "$p"; done | head -n 1; }
 wait_for 30 sh -c "ls '$dir'/jobs/*/checkpoints/checkpoint"
 sleep 1
-kill -KILL "$(victim)"
+kill -KILL "$(task_of worker 1)"
 check a_worker_comes_back_alone wait_for 60 is_final alone
 check its_job_succeeds is_state alone succeeded
 check in_its_first_attempt same "$(field "$(api GET /api/v1/jobs/alone)" attempt)" 1
 spec stopped 16 1000000 '{"ps": 1, "worker": 2}'
 "$trainyard" submit stopped.json >/dev/null
 wait_for 30 is_state stopped running
-says_who_waits() { "$trainyard" top stopped | grep -q '^worker:1 .* ps:0 '; }
+# a slow parameter server : both workers wait for it, more than one waits for its part of the batch of the other
+slow=$(task_of ps 0)
+slow_down "$slow" &
+slowing=$!
+says_who_waits() { "$trainyard" top stopped >top && grep -q '^worker:0 .* ps:0 ' top && grep -q '^worker:1 .* ps:0 ' top; }
 check top_says_who_waits_for_whom wait_for 20 says_who_waits
-# stopped four fifths of the time : who is late is an event of the job, with numbers
-slow=$(for p in $(pgrep -f "^$build/trainyard-task train spec.json"); do tr '\0' '\n' <"/proc/$p/environ" | tr '\n' ' ' | grep -q 'TRAINYARD_ROLE=worker TRAINYARD_INDEX=1' && echo "$p"; done | head -n 1)
-timeout 40 python3 -c 'import os, signal, sys, time
-while True:
-    os.kill(int(sys.argv[1]), signal.SIGSTOP); time.sleep(.024)
-    os.kill(int(sys.argv[1]), signal.SIGCONT); time.sleep(.006)' "$slow" 2>/dev/null &
+speed_up "$slow"
+# a slow worker : who is late is an event of the job, with numbers
+slow=$(task_of worker 1)
+slow_down "$slow" &
 slowing=$!
 says_who_is_late() { curl -s -m 1 -H "Authorization: Bearer $token" "$url/api/v1/jobs/stopped/events" | grep -q 'worker:1 is a straggler: its share of a step takes'; }
 check straggler_is_an_event wait_for 30 says_who_is_late
-kill $slowing
-wait $slowing
-kill -CONT "$slow"
+speed_up "$slow"
 follow() { # SECONDS : where the time of its steps goes, a line each time it is told
     curl -sN -m "$1" -H "Authorization: Bearer $token" -H 'Accept: application/x-ndjson' "$url/api/v1/jobs/stopped/events?topics=timeline"
 }
