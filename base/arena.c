@@ -9,6 +9,7 @@
 #define ARENA_ALIGN 16
 #define ARENA_BLOCK_FIRST 4096
 #define ARENA_BLOCK_MAX (1 << 20)
+#define ARENA_PRINTF_FIRST 256 /* longer texts are printed twice */
 
 struct arena_block {
     struct arena_block *next; /* the older block */
@@ -125,15 +126,19 @@ char *arena_text_n(struct arena *arena, const char *text, size_t size)
 
 char *arena_printf(struct arena *arena, const char *format, ...)
 {
+    char first[ARENA_PRINTF_FIRST];
     va_list args;
     va_start(args, format);
     va_list again;
     va_copy(again, args);
-    int size = vsnprintf(NULL, 0, format, args);
+    int size = vsnprintf(first, sizeof(first), format, args);
     va_end(args);
     assert(size >= 0);
     char *text = arena_alloc(arena, (size_t)size + 1);
-    vsnprintf(text, (size_t)size + 1, format, again);
+    if ((size_t)size < sizeof(first))
+        memcpy(text, first, (size_t)size);
+    else
+        vsnprintf(text, (size_t)size + 1, format, again);
     va_end(again);
     return text;
 }

@@ -33,6 +33,7 @@
 #include "server/http.h"
 #include "server/ingest.h"
 #include "server/job_replies.h"
+#include "server/json_room.h"
 #include "server/live.h"
 #include "server/nodes.h"
 #include "server/oidc.h"
@@ -434,6 +435,7 @@ bool serve_run(const struct serve_options *options, serve_ready_fn *ready, void 
     sigaddset(&signals, SIGTERM);
     sigaddset(&signals, SIGINT);
     pthread_sigmask(SIG_BLOCK, &signals, NULL); /* before any thread is made */
+    json_room_begin();
 
     struct serve serve = {0};
     struct str link = {0};

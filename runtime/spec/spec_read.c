@@ -18,21 +18,20 @@ json_t *spec_read_value(const struct spec_object *object, const char *field)
 
 const char *spec_read_pointer(const struct spec_object *object, const char *field, int index)
 {
-    struct str out = {0};
-    str_add(&out, object->pointer);
-    str_add_char(&out, '/');
+    size_t before = strlen(object->pointer);
+    size_t room = before + 1 + 2 * strlen(field) + sizeof("/-2147483648");
+    char *pointer = arena_alloc(object->arena, room);
+    memcpy(pointer, object->pointer, before);
+    char *end = pointer + before;
+    *end++ = '/';
     for (const char *c = field; *c; c++) {
-        if (*c == '~')
-            str_add(&out, "~0");
-        else if (*c == '/')
-            str_add(&out, "~1");
-        else
-            str_add_char(&out, *c);
+        bool escaped = *c == '~' || *c == '/';
+        if (escaped)
+            *end++ = '~';
+        *end++ = escaped ? *c == '~' ? '0' : '1' : *c;
     }
     if (index >= 0)
-        str_printf(&out, "/%d", index);
-    const char *pointer = arena_text(object->arena, str_text(&out));
-    str_release(&out);
+        snprintf(end, room - (size_t)(end - pointer), "/%d", index);
     return pointer;
 }
 

@@ -13,6 +13,7 @@
 #include "server/api/api.h"
 #include "server/feed.h"
 #include "server/job.h"
+#include "server/json_room.h"
 #include "server/reply.h"
 #include "server/request.h"
 
@@ -214,7 +215,8 @@ static bool points_add(struct request *req, struct error *err)
     int64_t attempt = 0, seq = 0;
     if (!job_find(req, &job, err))
         return false;
-    json_t *body = json_loadb(req->body, req->body_size, JSON_REJECT_DUPLICATES, &where);
+    json_t *body =
+        json_room_load(req->arena, req->body, req->body_size, JSON_REJECT_DUPLICATES, &where);
     if (!body)
         return fail(err, INVALID, "the body is no JSON: %s at byte %d", where.text,
                     where.position);
@@ -224,7 +226,6 @@ static bool points_add(struct request *req, struct error *err)
             error_at(err, "/attempt", PRECONDITION, "attempt is %lld, the job is in attempt %d",
                      (long long)attempt, job.attempt);
     ok = ok && (!batch.count || store(&batch, &job, &seq, err));
-    json_decref(body);
     batch_release(&batch);
     if (!ok)
         return false;

@@ -23,6 +23,7 @@
 #include "server/feed.h"
 #include "server/http.h"
 #include "server/job_replies.h"
+#include "server/json_room.h"
 #include "server/live.h"
 #include "server/request.h"
 #include "server/tickets.h"
@@ -184,6 +185,7 @@ static void yard_ready(void)
     if (!begun) {
         begun = true;
         FUZZ_CHECK(sodium_init() >= 0);
+        json_room_begin();
         signal(SIGPIPE, SIG_IGN);
         log_set_level(LOG_ERROR);
         atexit(yard_close);

@@ -84,6 +84,12 @@ TEST(arena_gives_zeroed_aligned_memory)
         memset(bytes, 0xff, size);
     }
     CHECK_TEXT(arena_printf(arena, "%d-%s", 3, "x"), "3-x");
+    for (int size = 250; size < 260; size++) { /* about where it is printed twice */
+        const char *text = arena_printf(arena, "%0*d", size, 7);
+        CHECK_INT(strlen(text), size);
+        CHECK_INT(text[0], '0');
+        CHECK_INT(text[size - 1], '7');
+    }
     arena_clear(arena);
     CHECK_INT(arena_used(arena), 0);
     arena_free(arena);
