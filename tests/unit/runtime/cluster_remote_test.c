@@ -5,11 +5,7 @@
 #include "kernels/list.h"
 #include "tests/unit/runtime/functions.h"
 
-#include "tests/unit/runtime/cluster.h"
-
-static struct world *world;
-static struct cluster *cluster;
-static struct cluster_session *session;
+#include "tests/unit/runtime/one_session.h"
 
 /* The lines, with a constant `target`. */
 static void start(const char *target, const char *lines)
@@ -28,35 +24,19 @@ static void start(const char *target, const char *lines)
     str_release(&graph);
 }
 
-static void stop(void)
-{
-    cluster_session_free(session);
-    cluster_free(cluster);
-    world_free(world);
-}
-
 /* Whether some part at `task` has a node of that op. */
 static bool runs_at(const char *fetch, const char *op, const char *task)
 {
-    struct str graphs = {0};
-    size_t *ends;
-    int count;
+    struct graph *parts[TASKS];
     bool found = false;
-    const struct session_run run = {.fetches = &fetch, .fetches_count = 1};
-    CHECK_OK(cluster_session_parts(session, &run, &graphs, &ends, &count, &err), &err);
+    int count = cut_run(&(struct session_run){.fetches = &fetch, .fetches_count = 1}, parts);
     for (int i = 0; i < count; i++) {
-        size_t first = i ? ends[i - 1] : 0;
-        struct graph *part = graph_new();
-        graph_allow_private(part);
-        CHECK_OK(graph_import(part, graphs.data + first, ends[i] - first, &err), &err);
-        for (int n = 0; n < graph_count(part); n++) {
-            const struct node *node = graph_node(part, n);
+        for (int n = 0; n < graph_count(parts[i]); n++) {
+            const struct node *node = graph_node(parts[i], n);
             found |= !strcmp(node->op->name, op) && strstr(node->requested_device, task);
         }
-        graph_free(part);
+        graph_free(parts[i]);
     }
-    str_release(&graphs);
-    free(ends);
     return found;
 }
 

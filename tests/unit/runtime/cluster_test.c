@@ -3,11 +3,7 @@
 #include "base/map.h"
 #include "kernels/list.h"
 #include "runtime/internal.h"
-#include "tests/unit/runtime/cluster.h"
-
-static struct world *world;
-static struct cluster *cluster;
-static struct cluster_session *session;
+#include "tests/unit/runtime/one_session.h"
 
 static void start(void)
 {
@@ -16,48 +12,16 @@ static void start(void)
     session = open_session(cluster, "s", (struct cluster_options){0});
 }
 
-static void stop(void)
-{
-    cluster_session_free(session);
-    cluster_free(cluster);
-    world_free(world);
-}
-
-static struct edge on(int task, struct edge edge)
-{
-    edge.from->requested_device = task_names[task];
-    return edge;
-}
-
-/* The parts of a run; returns their number. */
-static int parts_of_run(const struct session_run *run, struct graph *parts[TASKS])
-{
-    struct str graphs = {0};
-    size_t *ends;
-    int count;
-    CHECK_OK(cluster_session_parts(session, run, &graphs, &ends, &count, &err), &err);
-    CHECK(count <= TASKS);
-    for (int i = 0; i < count; i++) {
-        size_t first = i ? ends[i - 1] : 0;
-        parts[i] = graph_new();
-        graph_allow_private(parts[i]);
-        CHECK_OK(graph_import(parts[i], graphs.data + first, ends[i] - first, &err), &err);
-    }
-    str_release(&graphs);
-    free(ends);
-    return count;
-}
-
 static int parts_of(const char *fetch, struct graph *parts[TASKS])
 {
-    return parts_of_run(&(struct session_run){.fetches = &fetch, .fetches_count = 1}, parts);
+    return cut_run(&(struct session_run){.fetches = &fetch, .fetches_count = 1}, parts);
 }
 
 /* How many nodes of the parts know that they receive this; none knows anything else. */
 static int count_shapes(const struct session_run *run, const struct shape *wanted)
 {
     struct graph *parts[TASKS];
-    int count = parts_of_run(run, parts), found = 0;
+    int count = cut_run(run, parts), found = 0;
     for (int k = 0; k < count; k++) {
         for (int n = 0; n < graph_count(parts[k]); n++) {
             const struct shape *shape = node_attr_shape(graph_node(parts[k], n), "_shape");

@@ -3,11 +3,7 @@
 
 #include "kernels/list.h"
 #include "runtime/internal.h"
-#include "tests/unit/runtime/cluster.h"
-
-static struct world *world;
-static struct cluster *cluster;
-static struct cluster_session *session;
+#include "tests/unit/runtime/one_session.h"
 
 static void start(bool over_rpc)
 {
@@ -18,13 +14,6 @@ static void start(bool over_rpc)
     world = world_new();
     cluster = cluster_new(false, over_rpc);
     session = open_session(cluster, "s", (struct cluster_options){0});
-}
-
-static void stop(void)
-{
-    cluster_session_free(session);
-    cluster_free(cluster);
-    world_free(world);
 }
 
 /* What the task gives: [task + 1, 10 * (task + 1)]. */

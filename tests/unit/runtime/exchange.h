@@ -9,30 +9,13 @@
 
 #include "runtime/worker/incoming.h"
 #include "runtime/worker/wire.h"
-#include "tests/unit/runtime/cluster.h"
-
-static struct world *world;
-static struct cluster *cluster;
-static struct cluster_session *session;
+#include "tests/unit/runtime/one_session.h"
 
 static void start(void)
 {
     world = world_new();
     cluster = cluster_new(false, true);
     session = open_session(cluster, "s", (struct cluster_options){0});
-}
-
-static void stop(void)
-{
-    cluster_session_free(session);
-    cluster_free(cluster);
-    world_free(world);
-}
-
-static struct edge on(int task, struct edge edge)
-{
-    edge.from->requested_device = task_names[task];
-    return edge;
 }
 
 struct got {

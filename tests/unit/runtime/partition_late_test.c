@@ -349,10 +349,7 @@ static int try_one(int seed)
         CHECK_STOP("seed %d: another answer", seed);
     tensor_release(&want);
     tensor_release(&got);
-    struct str graphs = {0};
-    size_t *ends;
-    CHECK_OK(cluster_session_parts(session, &run, &graphs, &ends, &parts_count, &err), &err);
-    read_parts(&graphs, ends);
+    parts_count = cut_run(&run, parts);
     int anchors = count_anchors();
     release();
     for (int i = 0; i <= LAYERS; i++) {
