@@ -52,15 +52,6 @@ static bool is_always_there(const struct builder *b, const struct node *node)
     return passive && !node->controls_count && !node->inputs_count && !b->merged[node->id];
 }
 
-/* Predecessors: data inputs, then controls.  NULL after the last. */
-static const struct node *before(const struct node *node, int i)
-{
-    if (i < node->inputs_count)
-        return node->inputs[i].from;
-    i -= node->inputs_count;
-    return i < node->controls_count ? node->controls[i] : NULL;
-}
-
 /* --- frames --- */
 
 static void find_readers(struct builder *b)
@@ -68,13 +59,13 @@ static void find_readers(struct builder *b)
     const struct node *from;
     int count = graph_count(b->graph);
     for (int i = 0; i < count; i++)
-        for (int k = 0; b->needed[i] && (from = before(graph_node(b->graph, i), k)); k++)
+        for (int k = 0; b->needed[i] && (from = node_before(graph_node(b->graph, i), k)); k++)
             b->first[from->id + 2]++;
     for (int i = 0; i < count; i++)
         b->first[i + 2] += b->first[i + 1];
     b->readers = alloc_array((size_t)b->first[count + 1], sizeof(int));
     for (int i = 0; i < count; i++)
-        for (int k = 0; b->needed[i] && (from = before(graph_node(b->graph, i), k)); k++)
+        for (int k = 0; b->needed[i] && (from = node_before(graph_node(b->graph, i), k)); k++)
             b->readers[b->first[from->id + 1]++] = i;
 }
 
@@ -133,12 +124,12 @@ static bool check_frame(const struct builder *b, const struct node *node, struct
     if (b->loop[node->id] == UNKNOWN_LOOP)
         return fail(err, INVALID, "node '%s' (%s) can never run: it waits for itself",
                     node->name, node->op->name);
-    for (int k = 0; (from = before(node, k)); k++)
+    for (int k = 0; (from = node_before(node, k)); k++)
         if (b->gives_to[from->id] != b->loop[node->id])
             return fail(err, INVALID,
                         "'%s' has inputs from different frames. The input '%s' is in frame "
                         "'%s'. The input '%s' is in frame '%s'.",
-                        node->name, before(node, 0)->name,
+                        node->name, node_before(node, 0)->name,
                         b->flow->loops[b->loop[node->id]].name, from->name,
                         b->flow->loops[b->gives_to[from->id]].name);
     return true;
@@ -154,7 +145,7 @@ static bool find_frames(struct builder *b, struct error *err)
     add_loop(b->flow, "", 0, 1);
     for (int i = 0; i < count; i++) {
         b->loop[i] = UNKNOWN_LOOP;
-        if (b->needed[i] && !before(graph_node(b->graph, i), 0)) {
+        if (b->needed[i] && !node_before(graph_node(b->graph, i), 0)) {
             b->loop[i] = 0;
             queue[queued++] = i;
         }
@@ -352,7 +343,7 @@ static void add_edges_of(struct builder *b, const struct dataflow_node *to, int 
 {
     const struct node *node = to->node;
     const struct node *from;
-    for (int k = 0; (from = before(node, k)); k++) {
+    for (int k = 0; (from = node_before(node, k)); k++) {
         if (b->index[from->id] == NO_NODE)
             continue;
         struct dataflow_node *source = &b->flow->nodes[b->index[from->id]];
@@ -395,7 +386,7 @@ static int pending_of(struct builder *b, const struct dataflow_node *to, bool wa
 {
     const struct node *from;
     int pending = is_merge(to);
-    for (int k = 0; (from = before(to->node, k)); k++) {
+    for (int k = 0; (from = node_before(to->node, k)); k++) {
         int index = b->index[from->id];
         bool control = k >= to->node->inputs_count;
         bool held = index != NO_NODE && from->op->flow == FLOW_ENTER &&

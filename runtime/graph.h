@@ -50,6 +50,16 @@ struct node {
     int turn; /* of nodes that could run, those with a lower one go first; 0: 1 + id */
 };
 
+/* The nodes that come before one: those of its inputs, then its controls.  NULL after the last.
+ */
+static inline struct node *node_before(const struct node *node, int i)
+{
+    if (i < node->inputs_count)
+        return node->inputs[i].from;
+    i -= node->inputs_count;
+    return i < node->controls_count ? node->controls[i] : NULL;
+}
+
 /* What graph_add() is told; all is copied. */
 struct node_def {
     const char *name;

@@ -88,9 +88,8 @@ static bool need(struct need *n, const struct node *node)
     while (top) {
         const struct node *at = n->stack[--top];
         loud |= !lower_is_silent(at);
-        for (int i = 0; i < at->inputs_count + at->controls_count; i++) {
-            const struct node *before =
-                i < at->inputs_count ? at->inputs[i].from : at->controls[i - at->inputs_count];
+        const struct node *before;
+        for (int i = 0; (before = node_before(at, i)); i++) {
             if (!n->needed[before->id])
                 n->stack[top++] = before;
             n->needed[before->id] = true;

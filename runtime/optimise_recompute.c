@@ -252,11 +252,8 @@ static bool choose(struct recomputer *r, struct again *best)
 static struct node *trigger_of(const struct recomputer *r, const struct again *again, int after)
 {
     const struct node *reader = again->reader;
-    struct node *last = NULL;
-    for (int i = 0; i < reader->inputs_count + reader->controls_count; i++) {
-        struct node *before = i < reader->inputs_count
-                                  ? reader->inputs[i].from
-                                  : reader->controls[i - reader->inputs_count];
+    struct node *last = NULL, *before;
+    for (int i = 0; (before = node_before(reader, i)); i++) {
         if (!has_node(again, before) &&
             (!last || r->position[before->id] > r->position[last->id]))
             last = before;

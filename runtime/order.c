@@ -30,15 +30,6 @@ bool order_is_given(const struct graph *graph)
     return true;
 }
 
-/* Walks the predecessors of node `i`: data edges first, then controls.  NULL after the last. */
-static const struct node *predecessor(const struct node *node, int i)
-{
-    if (i < node->inputs_count)
-        return node->inputs[i].from;
-    i -= node->inputs_count;
-    return i < node->controls_count ? node->controls[i] : NULL;
-}
-
 /* Who goes first when several could: by turn, then by id. */
 static int64_t key_of(const struct graph *graph, int id)
 {
@@ -84,7 +75,7 @@ static bool fail_cycle(const struct graph *graph, const int *waiting, struct err
     for (int steps = 0; steps < graph_count(graph) + 8; steps++) {
         int k = 0;
         const struct node *before;
-        while ((before = predecessor(at, k++)) && (!waiting[before->id] || closes_loop(before)))
+        while ((before = node_before(at, k++)) && (!waiting[before->id] || closes_loop(before)))
             ;
         assert(before);
         at = before;
@@ -105,7 +96,7 @@ bool order_nodes(const struct graph *graph, int *order, struct error *err)
     int64_t *heap = alloc_array(count, sizeof(*heap));
     const struct node *before;
     for (int i = 0; i < graph_count(graph); i++)
-        for (int k = 0; (before = predecessor(graph_node(graph, i), k)); k++)
+        for (int k = 0; (before = node_before(graph_node(graph, i), k)); k++)
             if (!closes_loop(before)) {
                 first[before->id + 2]++;
                 waiting[i]++;
@@ -114,7 +105,7 @@ bool order_nodes(const struct graph *graph, int *order, struct error *err)
         first[i + 2] += first[i + 1];
     int *successors = alloc_array((size_t)first[count + 1], sizeof(*successors));
     for (int i = 0; i < graph_count(graph); i++)
-        for (int k = 0; (before = predecessor(graph_node(graph, i), k)); k++)
+        for (int k = 0; (before = node_before(graph_node(graph, i), k)); k++)
             if (!closes_loop(before))
                 successors[first[before->id + 1]++] = i;
 

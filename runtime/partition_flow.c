@@ -87,14 +87,6 @@ static bool find_target(struct partition_flow *flow, struct node *node, struct e
     return true;
 }
 
-static const struct node *before(const struct node *node, int i)
-{
-    if (i < node->inputs_count)
-        return node->inputs[i].from;
-    i -= node->inputs_count;
-    return i < node->controls_count ? node->controls[i] : NULL;
-}
-
 /*
  * In the graph's order what closes a loop comes last, so each node has an input whose frame is
  * known when its turn comes.
@@ -112,7 +104,7 @@ static bool find_frames(struct partition_flow *flow, const struct graph *graph,
         if (!needed[node->id])
             continue;
         flow->in[node->id] = 0;
-        for (int k = 0; (from = before(node, k)); k++)
+        for (int k = 0; (from = node_before(node, k)); k++)
             if (flow->in[from->id] != UNKNOWN_LOOP) {
                 flow->in[node->id] = flow->out[from->id];
                 break;
@@ -154,7 +146,7 @@ static void find_crossed(struct partition_flow *flow, const struct graph *graph,
     for (int i = 0; i < flow->nodes_count; i++) {
         const struct node *node = graph_node(graph, i);
         const struct node *from;
-        for (int k = 0; needed[i] && (from = before(node, k)); k++)
+        for (int k = 0; needed[i] && (from = node_before(node, k)); k++)
             if (from->device != node->device)
                 flow->loops[flow->in[i]].crossed = true;
     }

@@ -78,14 +78,6 @@ struct partition_late {
     int count, capacity;
 };
 
-static const struct node *before(const struct node *node, int i)
-{
-    if (i < node->inputs_count)
-        return node->inputs[i].from;
-    i -= node->inputs_count;
-    return i < node->controls_count ? node->controls[i] : NULL;
-}
-
 /* --- times --- */
 
 static bool is_const(const struct node *node)
@@ -111,7 +103,7 @@ static void find_time(struct partition_late *late, const struct node *node)
     bool constant = node->inputs_count > 0 && !(node->op->flags & OP_STATEFUL);
     double start = 0;
     const struct node *from;
-    for (int i = 0; (from = before(node, i)); i++) {
+    for (int i = 0; (from = node_before(node, i)); i++) {
         alive &= late->alive[from->id];
         ready &= late->ready[from->id];
         constant &= i >= node->inputs_count || is_const(from);
@@ -129,7 +121,7 @@ static double start_of(const struct partition_late *late, const struct node *nod
 {
     double start = 0;
     const struct node *from;
-    for (int i = 0; (from = before(node, i)); i++)
+    for (int i = 0; (from = node_before(node, i)); i++)
         start = late->done[from->id] > start ? late->done[from->id] : start;
     return start;
 }
@@ -379,7 +371,7 @@ static void find_anchor(struct partition_late *late, struct message *message)
         const struct node *node = graph_node(late->graph, late->order[at]);
         const struct node *from;
         uint64_t seen = late->seen[node->id];
-        for (int i = 0; seen && (from = before(node, i)); i++)
+        for (int i = 0; seen && (from = node_before(node, i)); i++)
             late->seen[from->id] |= seen;
         if (at < first && seen == all && may_be_anchor(late, node, message))
             message->after = (struct node *)node;

@@ -66,14 +66,6 @@ static char *key_of(struct edge from, const struct device *to)
 
 /* --- nodes --- */
 
-static const struct node *before(const struct node *node, int i)
-{
-    if (i < node->inputs_count)
-        return node->inputs[i].from;
-    i -= node->inputs_count;
-    return i < node->controls_count ? node->controls[i] : NULL;
-}
-
 /* Whether it may wait for something that is not among its inputs, or run and not be alive. */
 static bool is_bound(const struct node *node)
 {
@@ -102,7 +94,7 @@ static void look_at(struct partition_together *t, const struct node *node, doubl
     int depth = 0;
     double start = *free_at;
     const struct node *from;
-    for (int i = 0; (from = before(node, i)); i++) {
+    for (int i = 0; (from = node_before(node, i)); i++) {
         bool here = device_same_task(from->device, node->device);
         double there = t->done[from->id] + (here ? 0 : TASK_US);
         start = there > start ? there : start;

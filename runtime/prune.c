@@ -447,10 +447,8 @@ void prune_feeds_of(const struct subgraph *part, int fetch, bool *needed)
         const struct node *node = stack[--left];
         for (int i = 0; i < part->feeds_count; i++)
             needed[i] |= part->feeds[i] == node;
-        for (int i = 0; i < node->inputs_count + node->controls_count; i++) {
-            const struct node *from = i < node->inputs_count
-                                          ? node->inputs[i].from
-                                          : node->controls[i - node->inputs_count];
+        const struct node *from;
+        for (int i = 0; (from = node_before(node, i)); i++) {
             if (!seen[from->id])
                 stack[left++] = from;
             seen[from->id] = true;

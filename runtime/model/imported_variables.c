@@ -16,11 +16,9 @@ static void mark(const struct graph *graph, const struct node *node, bool *neede
     stack[depth++] = node->id;
     while (depth) {
         node = graph_node(graph, stack[--depth]);
-        for (int i = 0; i < node->inputs_count + node->controls_count; i++) {
-            const struct node *from = i < node->inputs_count
-                                          ? node->inputs[i].from
-                                          : node->controls[i - node->inputs_count];
-            if (from && !needed[from->id]) {
+        const struct node *from;
+        for (int i = 0; (from = node_before(node, i)); i++) {
+            if (!needed[from->id]) {
                 needed[from->id] = true;
                 stack[depth++] = from->id;
             }

@@ -117,10 +117,8 @@ static void mark(const struct graph *graph, const char *name, bool *marks, int *
     stack[depth++] = edge.from->id;
     while (depth) {
         const struct node *node = graph_node(graph, stack[--depth]);
-        for (int i = 0; i < node->inputs_count + node->controls_count; i++) {
-            const struct node *from = i < node->inputs_count
-                                          ? node->inputs[i].from
-                                          : node->controls[i - node->inputs_count];
+        const struct node *from;
+        for (int i = 0; (from = node_before(node, i)); i++) {
             if (!marks[from->id]) {
                 marks[from->id] = true;
                 stack[depth++] = from->id;
