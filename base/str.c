@@ -65,15 +65,17 @@ void str_add_char(struct str *str, char c)
 
 void str_printf(struct str *str, const char *format, ...)
 {
+    size_t room = str->capacity - str->size; /* 0: none was taken yet */
     va_list args;
     va_start(args, format);
     va_list again;
     va_copy(again, args);
-    int size = vsnprintf(NULL, 0, format, args);
+    int size = vsnprintf(room ? str->data + str->size : NULL, room, format, args);
     va_end(args);
     assert(size >= 0);
-    char *room = str_extend(str, (size_t)size);
-    vsnprintf(room, (size_t)size + 1, format, again);
+    char *text = str_extend(str, (size_t)size);
+    if ((size_t)size >= room)
+        vsnprintf(text, (size_t)size + 1, format, again);
     va_end(again);
 }
 
