@@ -394,7 +394,7 @@ SYSTEM := $(wildcard tests/system/*_test.sh)
 # They mostly wait.
 AT_ONCE ?= 2
 TIMEOUT ?= 300
-.PHONY: system slow-system test interop fuzz fuzz-build fuzz-check check totals
+.PHONY: system slow-system test-gpu test interop fuzz fuzz-build fuzz-check check totals
 system: all slow ## system tests: real processes (T=part of a name, KILLS=N, SEED=N, TIMEOUT=seconds for each)
 	$(Q)TRAINYARD_BUILD=$(BUILD) tests/run.sh --timeout $(TIMEOUT) --at-once $(AT_ONCE) $(foreach t,$(SYSTEM),$(if $(T),$(if $(findstring $(T),$(t)),$(t)),$(t)))
 
@@ -438,6 +438,9 @@ fuzz-build:
 
 fuzz-check: fuzz-build # all fuzz targets, the same 20,000 inputs every time, 10 s at most: new ways are for fuzz and prove
 	$(Q)BUILD=build/fuzz SEED=1 RUNS=20000 S=10 tests/run.sh --timeout 900 tests/fuzz/check.sh
+
+test-gpu: all ## tests on the GPUs of this machine (left out where it has none), with what they took
+	$(Q)TRAINYARD_BUILD=$(BUILD) tests/system/real_gpu_test.sh
 
 test: unit system ## all tests of one build (SAN=address|thread, T=name)
 
