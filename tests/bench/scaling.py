@@ -2,8 +2,8 @@
 """scaling.py BUILD - how training scales to 64 workers, by all-reduce and by parameter servers (sync, async): a simulator fed
 with what is measured here.
 
-For each model two tasks with a thread each train together (two workers; a worker and a server); every TRACED-th step is traced.
-Traces give the costs, the steps between, which are not traced, check what the simulator says of two tasks.  Costs, means all of
+For each model TASKS tasks with a thread each train together (all workers; or a server and workers); every TRACED-th step is
+traced.  Traces give the costs, the steps between, which are not traced, check what the simulator says of so many tasks.  Costs, means all of
 them, so that their sums are means, too, with what is slow at times:
   of a model     a worker's seconds of each layer forward and back, in each traced step, as workers wait for the slowest; for
                  each byte that is cut, added, put together, updated
@@ -13,11 +13,11 @@ them, so that their sums are means, too, with what is slow at times:
 None is fitted to a step that is checked.  The simulator runs a step op by op: that of replica_reduce.c (buckets, rings of pieces,
 trees; batches from the first worker), or that of replica.c (variables asked for, gradients in, a server for every four workers,
 variables where the fewest bytes are).  A task has a thread that computes and one that copies, which goes first where there is no
-core for both; the two tasks that check it share the machine's two cores, each of many has a core of its own.
+core for both; the tasks that check it share the machine's cores, each of many has a core of its own.
 
 Prints lines of JSON: costs; for each model the step it says, that was measured, their ratio in each round; for 1 to 64 workers
 examples a second and the share of one worker's speed that each keeps.  Ends with 1 where a model's ratio (the median of rounds)
-is not within 10 %; the two models of messages' costs do not count.  ROUNDS=3 STEPS=120 MODES=allreduce,sync,async
+is not within 10 %; the two models of messages' costs do not count.  ROUNDS=3 STEPS=120 TASKS=2 MODES=allreduce,sync,async
 """
 import collections, glob, heapq, json, os, random, re, shutil, statistics, struct, subprocess, sys, tempfile
 
@@ -245,7 +245,10 @@ def reduce_step(model, passes, parts, cost):
 
 
 SEEN = ("few bytes", "many bytes")  # what messages cost comes from these
-MODES = {"allreduce": {"worker": 2}, "sync": {"worker": 1, "ps": 1}, "async": {"worker": 1, "ps": 1}}  # tasks of a real run
+TASKS = int(os.environ.get("TASKS", 2))
+PS_TASKS = {"worker": TASKS - 1, "ps": 1}
+MODES = {"allreduce": {"worker": TASKS}, "sync": PS_TASKS, "async": PS_TASKS}  # tasks of a real run
+CORES = len(os.sched_getaffinity(0))
 DRAWN = 8  # steps that are simulated of many workers, at least
 APART = 4  # steps of each worker that are simulated, where they do not wait for each other
 
@@ -468,7 +471,7 @@ def check(mode, rounds, costs, parts):
     right = True
     for model in MODELS:
         workers = MODES[mode]["worker"]
-        said = [simulated(mode, model, workers, p[model], cost, 2) for p, cost in zip(parts, costs)]
+        said = [simulated(mode, model, workers, p[model], cost, CORES) for p, cost in zip(parts, costs)]
         steps = [found[model].step for found in rounds]
         ratio = middle([a / b for a, b in zip(said, steps)], 3)
         right = right and (model in SEEN or 0.9 <= ratio <= 1.1)
