@@ -2,9 +2,9 @@
 """scaling.py BUILD - how training scales to 64 workers, by all-reduce and by parameter servers (sync, async): a simulator fed
 with what is measured here.
 
-For each model TASKS tasks with a thread each train together (all workers; or a server and workers); every TRACED-th step is
-traced.  Traces give the costs, the steps between, which are not traced, check what the simulator says of so many tasks.  Costs, means all of
-them, so that their sums are means, too, with what is slow at times:
+For each model TASKS tasks with a thread each train together (all workers; or a server and workers, one where it is async); every
+TRACED-th step is traced.  Traces give the costs, the steps between, which are not traced, check what the simulator says of so
+many tasks.  Costs, means all of them, so that their sums are means, too, with what is slow at times:
   of a model     a worker's seconds of each layer forward and back, in each traced step, as workers wait for the slowest; for
                  each byte that is cut, added, put together, updated
   of messages    (model with few bytes) how long the thread that computes needs to give a value away; how long that is on its way
@@ -246,8 +246,7 @@ def reduce_step(model, passes, parts, cost):
 
 SEEN = ("few bytes", "many bytes")  # what messages cost comes from these
 TASKS = int(os.environ.get("TASKS", 2))
-PS_TASKS = {"worker": TASKS - 1, "ps": 1}
-MODES = {"allreduce": {"worker": TASKS}, "sync": PS_TASKS, "async": PS_TASKS}  # tasks of a real run
+MODES = {"allreduce": {"worker": TASKS}, "sync": {"worker": TASKS - 1, "ps": 1}, "async": {"worker": 1, "ps": 1}}  # a real run's
 CORES = len(os.sched_getaffinity(0))
 DRAWN = 8  # steps that are simulated of many workers, at least
 APART = 4  # steps of each worker that are simulated, where they do not wait for each other
