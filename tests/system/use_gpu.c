@@ -1,7 +1,8 @@
-/* use_gpu.c - what a test does on a GPU through CUDA's driver, loaded when it is there: use_gpu MIB SECONDS
+/* use_gpu.c - what a test does on a GPU through CUDA's driver, loaded when it is there: use_gpu
+ * MIB SECONDS
  *
- * Says which GPU it has and how much of its memory is free, takes MIB of it, and writes to them for so long.  Ends with 3
- * where it may use none, with 1 when the driver fails. */
+ * Says which GPU it has and how much of its memory is free, takes MIB of it, and writes to them
+ * for so long.  Ends with 3 where it may use none, with 1 when the driver fails. */
 
 #include <dlfcn.h>
 #include <stdbool.h>
@@ -31,7 +32,8 @@ int main(int argc, char **argv)
     int (*cuDeviceGetName_p)(char *, int, int), (*cuDevicePrimaryCtxRetain_p)(void **, int);
     int (*cuCtxSetCurrent_p)(void *), (*cuMemGetInfo_v2_p)(size_t *, size_t *);
     int (*cuMemAlloc_v2_p)(unsigned long long *, size_t);
-    int (*cuMemsetD8_v2_p)(unsigned long long, unsigned char, size_t), (*cuCtxSynchronize_p)(void);
+    int (*cuMemsetD8_v2_p)(unsigned long long, unsigned char, size_t),
+        (*cuCtxSynchronize_p)(void);
     if (!library) {
         fprintf(stderr, "%s\n", dlerror());
         return 1;
@@ -45,15 +47,17 @@ int main(int argc, char **argv)
     char name[96] = "";
     void *context;
     unsigned long long memory = 0;
-    if (TRY(cuInit_p(0)) == NO_DEVICE || (!code && !TRY(cuDeviceGetCount_p(&count)) && count == 0)) {
+    if (TRY(cuInit_p(0)) == NO_DEVICE ||
+        (!code && !TRY(cuDeviceGetCount_p(&count)) && count == 0)) {
         printf("no GPU for me\n");
         return 3;
     }
-    if (!code && !TRY(cuDeviceGet_p(&gpu, 0)) && !TRY(cuDeviceGetName_p(name, sizeof(name), gpu)) &&
+    if (!code && !TRY(cuDeviceGet_p(&gpu, 0)) &&
+        !TRY(cuDeviceGetName_p(name, sizeof(name), gpu)) &&
         !TRY(cuDevicePrimaryCtxRetain_p(&context, gpu)) && !TRY(cuCtxSetCurrent_p(context)) &&
         !TRY(cuMemGetInfo_v2_p(&free_bytes, &total)) && !TRY(cuMemAlloc_v2_p(&memory, bytes))) {
-        printf("pid %d has %d of %s, free %zu of %zu MiB\n", (int)getpid(), count, name, free_bytes >> 20,
-               total >> 20);
+        printf("pid %d has %d of %s, free %zu of %zu MiB\n", (int)getpid(), count, name,
+               free_bytes >> 20, total >> 20);
         fflush(stdout);
         double end = now() + seconds;
         while (!code && now() < end)
