@@ -1,7 +1,8 @@
 #!/bin/bash
 # real_gpu_test.sh - what gpu_test.sh says of GPUs, on the ones of this machine (left out where there are none): offered as
 # the driver names them, seen by nobody else's tasks, sampled, proven free before the next task has them, kept by a task over
-# its server's death, shared by halves, F45.
+# its server's death, shared by halves, F45.  Other tests' agents would claim them: alone.
+# alone
 . "$(dirname "$0")/lib.sh"
 [ -e /dev/nvidiactl ] || { echo "skip real_gpu: this machine has no NVIDIA driver"; exit 0; }
 ${CC:-cc} -O1 -o "$work/use_gpu" "$here/use_gpu.c" -ldl || { echo "skip real_gpu: no compiler"; exit 0; }
