@@ -53,7 +53,8 @@ static bool check_types(const struct node *node, const struct attr *attr,
         int type = attr->types[i];
         if (type == DTYPE_NONE) {
             *invalid = true;
-            return fail(err, INVALID, "node '%s' (%s): attribute '%s' is DT_INVALID",
+            return fail(err, INVALID,
+                        "node '%s' (%s): AttrValue has invalid DataType, in attr '%s'",
                         node->name, node->op->name, attr->name);
         }
         if (dtype_is_ref(type))
@@ -67,10 +68,9 @@ static bool check_types(const struct node *node, const struct attr *attr,
                 if (declared->types & BIT(t))
                     str_printf(&allowed, "%s%s", allowed.size ? ", " : "", dtype_name(t));
             fail(err, INVALID,
-                 "node '%s' (%s): value %s (%d) of attribute '%s' is not in the list of "
-                 "allowed values: %s",
-                 node->name, node->op->name, dtype_name(type), type, attr->name,
-                 str_text(&allowed));
+                 "node '%s' (%s): Value for attr '%s' of %s is not in the list of allowed "
+                 "values: %s",
+                 node->name, node->op->name, attr->name, dtype_name(type), str_text(&allowed));
             str_release(&allowed);
             return false;
         }
@@ -86,14 +86,14 @@ static bool check_strings(const struct node *node, const struct attr *attr,
         while (*allowed && strcmp(*allowed, attr->strings[i].data) != 0)
             allowed++;
         if (!*allowed) {
-            fail(
-                err, INVALID,
-                "node '%s' (%s): attribute '%s' is \"%s\", which is not in the list of allowed "
-                "values:",
-                node->name, node->op->name, attr->name, attr->strings[i].data);
+            fail(err, INVALID,
+                 "node '%s' (%s): Value for attr '%s' of \"%s\" is not in the list of allowed "
+                 "values:",
+                 node->name, node->op->name, attr->name, attr->strings[i].data);
             for (allowed = declared->strings; *allowed; allowed++) {
                 size_t used = strlen(err->text);
-                snprintf(err->text + used, sizeof(err->text) - used, " \"%s\"", *allowed);
+                snprintf(err->text + used, sizeof(err->text) - used, "%s \"%s\"",
+                         allowed > declared->strings ? "," : "", *allowed);
             }
             return false;
         }
@@ -107,13 +107,13 @@ static bool check_minimum(const struct node *node, const struct attr *attr,
     if (!declared->has_minimum)
         return true;
     if (attr->is_list && attr->count < declared->minimum)
-        return fail(
-            err, INVALID,
-            "node '%s' (%s): attribute '%s' is a list of %d, but must have at least %lld",
-            node->name, node->op->name, attr->name, attr->count, (long long)declared->minimum);
+        return fail(err, INVALID,
+                    "node '%s' (%s): Length for attr '%s' of %d must be at least minimum %lld",
+                    node->name, node->op->name, attr->name, attr->count,
+                    (long long)declared->minimum);
     if (!attr->is_list && attr->kind == ATTR_INT && attr->ints[0] < declared->minimum)
         return fail(err, INVALID,
-                    "node '%s' (%s): attribute '%s' is %lld, but must be at least %lld",
+                    "node '%s' (%s): Value for attr '%s' of %lld must be at least minimum %lld",
                     node->name, node->op->name, attr->name, (long long)attr->ints[0],
                     (long long)declared->minimum);
     return true;

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "kernels/cpu/winograd.h"
 #include "kernels/list.h"
+#include "kernels/ref/rules.h"
 
 static bool make(struct conv2d *c, const struct conv2d_shape *shape, struct error *err)
 {
@@ -50,8 +51,10 @@ static bool conv2d_run(struct kernel_call *call, struct error *err)
 {
     struct conv2d *c = call->state;
     struct conv2d_shape s;
-    if (!conv2d_shape(c, &kernel_in(call, 0)->shape, &kernel_in(call, 1)->shape, &s, err))
+    struct shape image, filter;
+    if (!kernel_conv_rules(call, &image, &filter, err))
         return false;
+    conv2d_shape(c, &image, &filter, &s);
     if (c->bias && kernel_in(call, 2)->count != s.out_channels)
         return fail(err, INVALID, "the bias has %lld values for %lld channels",
                     (long long)kernel_in(call, 2)->count, (long long)s.out_channels);

@@ -57,9 +57,9 @@ bool conv2d_accepts(const struct node *node);
 bool conv2d_prepare(const struct node *node, void **state, struct error *err);
 void conv2d_release(void *state);
 
-/* Computes all sizes from those of image and filter.  Fails with INVALID as TensorFlow does. */
-bool conv2d_shape(const struct conv2d *c, const struct shape *image, const struct shape *filter,
-                  struct conv2d_shape *shape, struct error *err) CHECKED;
+/* Computes all sizes from those of image and filter, which kernel_conv_rules() has let pass. */
+void conv2d_shape(const struct conv2d *c, const struct shape *image, const struct shape *filter,
+                  struct conv2d_shape *shape);
 
 /*
  * Sets c->factors: bfloat16 where the call wants it and there are instructions for it.  Grouped
@@ -93,14 +93,6 @@ bool conv2d_pack(struct conv2d *c, const dnnl_memory_desc_t *ours,
 /* The description of the forward pass, which those of the others are hints for.  Owned. */
 bool conv2d_forward(const struct conv2d *c, const struct conv2d_layouts *layouts,
                     dnnl_primitive_desc_t *desc, struct error *err) CHECKED;
-
-/* Reads a shape from a vector of int32 or int64. */
-bool conv2d_read_sizes(const struct tensor *sizes, struct shape *shape,
-                       struct error *err) CHECKED;
-
-/* Whether the gradient is as large as the convolution's result. */
-bool conv2d_check_grad(const struct tensor *grad, const struct conv2d_shape *shape,
-                       struct error *err) CHECKED;
 
 /* Frees c->parts. */
 void conv2d_forget_parts(struct conv2d *c);

@@ -16,6 +16,7 @@
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/winograd.h"
 #include "kernels/list.h"
+#include "kernels/ref/rules.h"
 
 /* The positions that one call may add up; as many more if that saves cutting images. */
 enum { TERMS = 1024 };
@@ -225,12 +226,11 @@ static bool run_filter(struct conv2d *c, struct kernel_call *call, const struct 
 static bool conv2d_filter_run(struct kernel_call *call, struct error *err)
 {
     struct conv2d *c = call->state;
-    struct shape filter;
+    struct shape image, filter;
     struct conv2d_shape s;
-    if (!conv2d_read_sizes(kernel_in(call, 1), &filter, err) ||
-        !conv2d_shape(c, &kernel_in(call, 0)->shape, &filter, &s, err) ||
-        !conv2d_check_grad(kernel_in(call, 2), &s, err))
+    if (!kernel_conv_rules(call, &image, &filter, err))
         return false;
+    conv2d_shape(c, &image, &filter, &s);
     struct tensor *dw = kernel_output(call, 0, &filter, err);
     if (!dw)
         return false;

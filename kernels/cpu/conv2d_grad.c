@@ -4,33 +4,7 @@
 #include "kernels/cpu/conv2d.h"
 #include "kernels/cpu/winograd.h"
 #include "kernels/list.h"
-
-bool conv2d_read_sizes(const struct tensor *sizes, struct shape *shape, struct error *err)
-{
-    if (sizes->shape.rank != 1 || sizes->count != 4)
-        return fail(err, INVALID,
-                    "sizes of a convolution's gradient must be a vector of 4, not %lld",
-                    (long long)sizes->count);
-    shape->rank = 4;
-    for (int i = 0; i < 4; i++)
-        shape->dims[i] = tensor_integer(sizes, i);
-    if (shape_count(shape) < 0)
-        return fail(err, INVALID,
-                    "sizes of a convolution's gradient are negative or too large");
-    return true;
-}
-
-bool conv2d_check_grad(const struct tensor *grad, const struct conv2d_shape *s,
-                       struct error *err)
-{
-    char is[SHAPE_TEXT_BYTES], wanted[SHAPE_TEXT_BYTES];
-    struct shape shape = SHAPE(s->batch, s->out_height, s->out_width, s->out_channels);
-    if (!shape_equal(&grad->shape, &shape))
-        return fail(err, INVALID, "the gradient of a convolution is %s, its output %s",
-                    shape_text(&grad->shape, is, sizeof(is)),
-                    shape_text(&shape, wanted, sizeof(wanted)));
-    return true;
-}
+#include "kernels/ref/rules.h"
 
 static bool make_input(struct conv2d *c, const struct conv2d_shape *shape, struct error *err)
 {
@@ -81,16 +55,15 @@ static bool run_input(struct conv2d *c, struct kernel_call *call,
 static bool conv2d_input_run(struct kernel_call *call, struct error *err)
 {
     struct conv2d *c = call->state;
-    struct shape image;
+    struct shape image, filter;
     struct conv2d_shape s;
-    if (!conv2d_read_sizes(kernel_in(call, 0), &image, err) ||
-        !conv2d_shape(c, &image, &kernel_in(call, 1)->shape, &s, err) ||
-        !conv2d_check_grad(kernel_in(call, 2), &s, err))
+    if (!kernel_conv_rules(call, &image, &filter, err))
         return false;
+    conv2d_shape(c, &image, &filter, &s);
     struct tensor *dx = kernel_output(call, 0, &image, err);
     if (!dx)
         return false;
-    if (kernel_in(call, 2)->count == 0 || dx->count == 0) {
+    if (kernel_in(call, 2)->count == 0 || kernel_in(call, 1)->count == 0 || dx->count == 0) {
         memset(dx->data, 0, (size_t)dx->count * sizeof(float));
         return true;
     }

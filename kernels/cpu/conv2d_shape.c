@@ -41,6 +41,7 @@ bool conv2d_accepts(const struct node *node)
 
 bool conv2d_prepare(const struct node *node, void **state, struct error *err)
 {
+    (void)err;
     struct conv2d *c = alloc_bytes(sizeof(*c));
     c->strides[0] = c->strides[1] = c->dilations[0] = c->dilations[1] = 1;
     int count;
@@ -54,11 +55,7 @@ bool conv2d_prepare(const struct node *node, void **state, struct error *err)
     c->same = !strcmp(padding, "SAME");
     c->is_explicit = !strcmp(padding, "EXPLICIT");
     const int64_t *pads = node_attr_ints(node, "explicit_paddings", &count);
-    if (c->is_explicit && count != 8) {
-        free(c);
-        return fail(err, INVALID, "explicit_paddings has %d values in place of 8", count);
-    }
-    for (int i = 0; i < 4 && c->is_explicit; i++)
+    for (int i = 0; i < 4 && c->is_explicit && count == 8; i++)
         c->explicit_pads[i] = pads[i + 2];
     const struct attr *fused = node_attr(node, "fused_ops");
     c->bias = fused;
@@ -87,8 +84,8 @@ void conv2d_release(void *state)
 }
 
 /* Output size and padding along one axis. */
-static bool size_axis(const struct conv2d *c, int axis, int64_t in, int64_t filter,
-                      int64_t *out, int64_t *before, int64_t *after, struct error *err)
+static void size_axis(const struct conv2d *c, int axis, int64_t in, int64_t filter,
+                      int64_t *out, int64_t *before, int64_t *after)
 {
     int64_t stride = c->strides[axis];
     int64_t extent = (filter - 1) * c->dilations[axis] + 1;
@@ -98,33 +95,18 @@ static bool size_axis(const struct conv2d *c, int axis, int64_t in, int64_t filt
         int64_t pad = (*out - 1) * stride + extent - in;
         *before = pad > 0 ? pad / 2 : 0;
         *after = pad > 0 ? pad - pad / 2 : 0;
-        return true;
+        return;
     }
     if (c->is_explicit) {
         *before = c->explicit_pads[2 * axis];
         *after = c->explicit_pads[2 * axis + 1];
     }
-    int64_t room = in + *before + *after - extent + stride;
-    if (room < 0)
-        return fail(err, INVALID,
-                    "Computed output size would be negative: %lld [input_size: %lld, "
-                    "effective_filter_size: %lld, stride: %lld]",
-                    (long long)(room / stride), (long long)in, (long long)extent,
-                    (long long)stride);
-    *out = room / stride;
-    return true;
+    *out = (in + *before + *after - extent + stride) / stride;
 }
 
-bool conv2d_shape(const struct conv2d *c, const struct shape *image, const struct shape *filter,
-                  struct conv2d_shape *s, struct error *err)
+void conv2d_shape(const struct conv2d *c, const struct shape *image, const struct shape *filter,
+                  struct conv2d_shape *s)
 {
-    char text[SHAPE_TEXT_BYTES];
-    if (image->rank != 4)
-        return fail(err, INVALID, "input must be 4-dimensional: %s",
-                    shape_text(image, text, sizeof(text)));
-    if (filter->rank != 4)
-        return fail(err, INVALID, "filter must be 4-dimensional: %s",
-                    shape_text(filter, text, sizeof(text)));
     *s = (struct conv2d_shape){
         .batch = image->dims[0],
         .in_height = image->dims[1],
@@ -138,24 +120,10 @@ bool conv2d_shape(const struct conv2d *c, const struct shape *image, const struc
         .dilation_height = c->dilations[0],
         .dilation_width = c->dilations[1],
     };
-    if (filter->dims[2] <= 0 || s->in_channels % filter->dims[2])
-        return fail(err, INVALID,
-                    "input depth must be evenly divisible by filter depth: %lld vs %lld",
-                    (long long)s->in_channels, (long long)filter->dims[2]);
     s->groups = s->in_channels ? s->in_channels / filter->dims[2] : 1;
-    if (!s->groups || s->out_channels % s->groups)
-        return fail(err, INVALID, "output depth %lld must be divisible by the number of groups",
-                    (long long)s->out_channels);
-    if (s->filter_height <= 0 || s->filter_width <= 0)
-        return fail(err, INVALID, "filter %s has no elements",
-                    shape_text(filter, text, sizeof(text)));
-    if (s->filter_height > INT32_MAX || s->filter_width > INT32_MAX)
-        return fail(err, INVALID, "filter %s: rows and columns must be positive int32 values",
-                    shape_text(filter, text, sizeof(text)));
-    return size_axis(c, 0, s->in_height, s->filter_height, &s->out_height, &s->pad_top,
-                     &s->pad_bottom, err) &&
-           size_axis(c, 1, s->in_width, s->filter_width, &s->out_width, &s->pad_left,
-                     &s->pad_right, err);
+    size_axis(c, 0, s->in_height, s->filter_height, &s->out_height, &s->pad_top,
+              &s->pad_bottom);
+    size_axis(c, 1, s->in_width, s->filter_width, &s->out_width, &s->pad_left, &s->pad_right);
 }
 
 bool conv2d_layouts(const struct conv2d *c, const struct conv2d_shape *s,

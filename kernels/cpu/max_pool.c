@@ -8,6 +8,7 @@
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/list.h"
+#include "kernels/ref/rules.h"
 
 struct max_pool {
     int64_t window[2], strides[2];
@@ -97,7 +98,8 @@ static bool max_pool_run(struct kernel_call *call, struct error *err)
 {
     const struct tensor *x = kernel_in(call, 0);
     struct isa_pool pool;
-    if (!pool_shape(call->state, &x->shape, &pool, err))
+    struct shape shape;
+    if (!kernel_pool_rules(call, &shape, err) || !pool_shape(call->state, &shape, &pool, err))
         return false;
     int64_t batch = x->shape.dims[0];
     struct tensor *out = kernel_output(
@@ -174,7 +176,8 @@ static bool check_inputs(struct kernel_call *call, struct isa_pool *pool, struct
 static bool max_pool_grad_run(struct kernel_call *call, struct error *err)
 {
     struct isa_pool pool;
-    return check_inputs(call, &pool, err) &&
+    struct shape shape;
+    return kernel_pool_rules(call, &shape, err) && check_inputs(call, &pool, err) &&
            spread(call, &pool, tensor_f32(kernel_in(call, 2)), err);
 }
 

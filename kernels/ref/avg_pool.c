@@ -1,15 +1,18 @@
 /* avg_pool.c - means of windows over images and volumes, and their gradients. */
 
 #include "kernels/ref/pool.h"
+#include "kernels/ref/rules.h"
 #include "kernels/ref/sums.h"
 
 static bool avg_pool_run(struct kernel_call *call, struct error *err)
 {
     const struct tensor *in = kernel_in(call, 0);
+    struct shape shape;
     struct window w;
-    if (!kernel_window(call->node, &in->shape, NULL, &w, err))
+    if (!kernel_pool_rules(call, &shape, err) ||
+        !kernel_window(call->node, &in->shape, NULL, &w, err))
         return false;
-    struct shape shape = kernel_window_out(&w, w.channels);
+    shape = kernel_window_out(&w, w.channels);
     struct tensor *out = kernel_output(call, 0, &shape, err);
     if (!out)
         return false;
@@ -27,30 +30,56 @@ static bool avg_pool_run(struct kernel_call *call, struct error *err)
     return true;
 }
 
+/* The number as the type has it. */
+static double rounded(enum dtype dtype, double value)
+{
+    uint64_t room;
+    kernel_store_for(dtype)(&room, 0, value);
+    return kernel_load_for(dtype)(&room, 0);
+}
+
+/* TensorFlow takes windows of no size, and less, for its gradient. */
+static bool has_windows(const struct node *node)
+{
+    int count;
+    const int64_t *ksize = node_attr_ints(node, "ksize", &count);
+    for (int i = 0; i < count; i++)
+        if (ksize[i] <= 0)
+            return false;
+    return true;
+}
+
+/* A window's part of the gradient and the sums are rounded at each step, as TensorFlow does. */
 static bool avg_pool_grad_run(struct kernel_call *call, struct error *err)
 {
     const struct tensor *grad = kernel_in(call, 1);
     struct shape shape;
     struct window w;
-    if (!kernel_shape_in(call, 0, &shape, err) ||
-        !kernel_window(call->node, &shape, NULL, &w, err) ||
-        !kernel_window_check(&w, w.channels, grad, err))
+    if (!kernel_pool_rules(call, &shape, err))
+        return false;
+    struct tensor *out = kernel_output(call, 0, &shape, err);
+    if (!out)
+        return false;
+    kernel_zero(out, 0, out->count);
+    if (out->count == 0 || !has_windows(call->node))
+        return true;
+    if (!kernel_window(call->node, &shape, NULL, &w, err))
         return false;
     kernel_window_pad(&w);
-    struct tensor *out = kernel_output(call, 0, &shape, err);
-    double *sums = kernel_sums(call, out, err);
-    if (!sums)
-        return false;
+    for (int d = 0; d < w.dims; d++) /* places beyond the windows count as well */
+        w.out[3 - w.dims + d] = grad->shape.dims[(w.channels_first ? 2 : 1) + d];
     kernel_load *load = kernel_load_for(grad->dtype);
+    kernel_store *store = kernel_store_for(grad->dtype);
     POOL_EACH(&w, spot)
     {
         struct part part = pool_part(&w, &spot);
-        double share = load(grad->data, pool_out(&w, &spot)) / (double)part.left;
+        double coefficient = rounded(grad->dtype, 1 / (double)part.left);
+        double share =
+            rounded(grad->dtype, load(grad->data, pool_out(&w, &spot)) * coefficient);
         int64_t at;
         while (pool_next(&w, &spot, &part, &at))
-            sums[at] += share;
+            store(out->data, at, load(out->data, at) + share);
     }
-    kernel_sums_store(out, sums);
     return true;
 }
 

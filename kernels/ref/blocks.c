@@ -1,6 +1,7 @@
 /* blocks.c - blocks of space moved to the batch and back, tensors rolled, patches of images. */
 
 #include "kernels/ref/move.h"
+#include "kernels/ref/rules.h"
 
 /* --- space to batch: blocks of the dimensions behind the first --- */
 
@@ -192,29 +193,30 @@ static bool read_patches(const struct node *node, const struct shape *in, struct
     static const char *const names[] = {"ksizes", "strides", "rates"};
     bool same = strcmp(node_attr_string(node, "padding", "VALID"), "SAME") == 0;
     char text[SHAPE_TEXT_BYTES];
-    if (in->rank != 4)
-        return fail(err, INVALID, "input must be 4-dimensional%s",
-                    shape_text(in, text, sizeof(text)));
     for (int i = 0; i < 3; i++) {
-        int count;
+        int count; /* 4; what are more TensorFlow does not look at */
         const int64_t *values = node_attr_ints(node, names[i], &count);
         int64_t *to = i == 0 ? p->window : i == 1 ? p->stride : p->rate;
-        if (count != 4 || values[0] != 1 || values[3] != 1)
-            return fail(err, INVALID, "%s must be [1, rows, columns, 1]", names[i]);
+        if (values[0] != 1 || values[3] != 1)
+            return fail(err, UNIMPLEMENTED, "Only support %s across space.", names[i]);
         for (int d = 0; d < 2; d++) {
             to[d] = values[1 + d];
             if (to[d] < 1 || to[d] > INT32_MAX)
-                return fail(err, INVALID, "%s must be positive int32 values: %lld", names[i],
-                            (long long)to[d]);
+                return fail(err, OUT_OF_RANGE, "%s is out of range.", names[i]);
         }
     }
+    if (in->rank != 4)
+        return fail(err, INVALID, "input must be 4-dimensional%s",
+                    shape_text(in, text, sizeof(text)));
     for (int d = 0; d < 2; d++) {
         int64_t size = in->dims[1 + d], reach = (p->window[d] - 1) * p->rate[d] + 1;
-        p->out[d] = same ? (size + p->stride[d] - 1) / p->stride[d]
-                         : (size - reach + p->stride[d]) / p->stride[d];
-        if (p->out[d] < 0)
-            return fail(err, INVALID, "Computed output size would be negative: %lld",
-                        (long long)p->out[d]);
+        struct slide slide = {.size = size,
+                              .window = p->window[d],
+                              .dilation = p->rate[d],
+                              .stride = p->stride[d],
+                              .same = same};
+        if (!kernel_slide(&slide, &p->out[d], err))
+            return false;
         int64_t total = (p->out[d] - 1) * p->stride[d] + reach - size;
         p->before[d] = same && total > 0 ? total / 2 : 0;
     }

@@ -7,6 +7,7 @@
  * into the third.  Depthwise: output channel = input channel * multiplier + m.
  */
 
+#include "kernels/ref/rules.h"
 #include "kernels/ref/sums.h"
 #include "kernels/ref/window.h"
 
@@ -53,7 +54,8 @@ static void add_products(const struct products *p, int64_t n, const int64_t o[3]
     const struct conv *conv = p->conv;
     const struct window *w = &conv->w;
     /* Groups: a filter may see a part of the input's channels only. */
-    int64_t per_group = conv->depthwise ? conv->out : conv->out / (w->channels / conv->in);
+    int64_t groups = conv->depthwise ? 1 : w->channels / conv->in;
+    int64_t per_group = groups ? conv->out / groups : 0;
     for (int64_t c = 0; c < w->channels; c++) {
         int64_t first = conv->depthwise ? 0 : c / conv->in * per_group;
         for (int64_t k = first; k < first + per_group; k++) {
@@ -118,123 +120,53 @@ static bool compute(struct kernel_call *call, const struct conv *conv, enum role
 
 /* --- geometry --- */
 
-static bool is_depthwise(const struct node *node)
-{
-    return strncmp(node->op->name, "Depthwise", strlen("Depthwise")) == 0;
-}
-
-static bool has_dilation(const struct window *w)
-{
-    return w->dilation[1] != 1 || w->dilation[2] != 1;
-}
-
-/* From the shapes of input and filter. */
-static bool conv_of(const struct kernel_call *call, const struct shape *input,
-                    const struct shape *filter, struct conv *conv, struct error *err)
+/* What passes the rules has windows. */
+static bool conv_of(const struct kernel_call *call, struct conv *conv, struct shape *input,
+                    struct shape *filter, struct error *err)
 {
     struct window *w = &conv->w;
-    int rank = strstr(call->node->op->name, "3D") ? 5 : 4;
-    char a[SHAPE_TEXT_BYTES], b[SHAPE_TEXT_BYTES];
-    if (filter->rank != rank)
-        return fail(err, INVALID, "filter must be %d-dimensional: %s", rank,
-                    shape_text(filter, a, sizeof(a)));
-    if (!kernel_window(call->node, input, filter->dims, w, err))
+    if (!kernel_conv_rules(call, input, filter, err) ||
+        !kernel_window(call->node, input, filter->dims, w, err))
         return false;
-    if (w->dims == 3 && w->channels_first)
-        return fail(err, INVALID,
-                    "CPU implementation of %s currently only supports the NHWC tensor format.",
-                    call->node->op->name);
-    conv->depthwise = is_depthwise(call->node);
-    conv->in = filter->dims[rank - 2];
-    conv->out = filter->dims[rank - 1];
-    if (conv->in <= 0 || w->channels % conv->in != 0 ||
-        (conv->depthwise && conv->in != w->channels))
-        return fail(err, INVALID,
-                    "input depth must be evenly divisible by filter depth: input %s, filter %s",
-                    shape_text(input, a, sizeof(a)), shape_text(filter, b, sizeof(b)));
-    if (!conv->depthwise && (w->channels == 0 || conv->out % (w->channels / conv->in) != 0))
-        return fail(err, INVALID, "output depth %lld must be divisible by the number of groups",
-                    (long long)conv->out);
-    if (conv->depthwise && has_dilation(w))
-        return fail(err, UNIMPLEMENTED, "depthwise convolutions with dilations on the CPU");
+    conv->depthwise = strncmp(call->node->op->name, "Depthwise", strlen("Depthwise")) == 0;
+    conv->in = filter->dims[filter->rank - 2];
+    conv->out = filter->dims[filter->rank - 1];
     return true;
-}
-
-/*
- * The shape that input `index` stands for: its own in the first version of the volumes' ops,
- * else the one that it holds.
- */
-static bool read_shape(const struct kernel_call *call, int index, struct shape *shape,
-                       struct error *err)
-{
-    const char *name = call->node->op->name;
-    bool own = strstr(name, "3D") && strcmp(name + strlen(name) - 2, "V2") != 0;
-    if (!own)
-        return kernel_shape_in(call, index, shape, err);
-    *shape = kernel_in(call, index)->shape;
-    return true;
-}
-
-/* The sizes of images may leave out batch and channels, as TensorFlow takes them. */
-static bool read_input_shape(const struct kernel_call *call, const struct tensor *grad,
-                             const struct shape *filter, struct shape *shape, struct error *err)
-{
-    if (!read_shape(call, 0, shape, err))
-        return false;
-    if (shape->rank == 2 && grad->shape.rank == 4 && filter->rank == 4) {
-        bool nchw = strcmp(node_attr_string(call->node, "data_format", "NHWC"), "NCHW") == 0;
-        int64_t n = grad->shape.dims[0], y = shape->dims[0], x = shape->dims[1];
-        *shape = nchw ? SHAPE(n, filter->dims[2], y, x) : SHAPE(n, y, x, filter->dims[2]);
-    }
-    return true;
-}
-
-static bool check_grad(const struct conv *conv, const struct tensor *grad, struct error *err)
-{
-    if (!conv->depthwise && has_dilation(&conv->w))
-        return fail(err, INVALID,
-                    "Current CPU implementation does not yet support dilation "
-                    "rates larger than 1.");
-    return kernel_window_check(&conv->w, out_channels(conv), grad, err);
 }
 
 /* --- the ops --- */
 
 static bool conv_run(struct kernel_call *call, struct error *err)
 {
-    const struct tensor *input = kernel_in(call, 0), *filter = kernel_in(call, 1);
+    struct shape input, filter;
     struct conv conv;
-    if (!conv_of(call, &input->shape, &filter->shape, &conv, err))
+    if (!conv_of(call, &conv, &input, &filter, err))
         return false;
     struct shape shape = kernel_window_out(&conv.w, out_channels(&conv));
-    const struct tensor *operands[3] = {input, filter, NULL};
+    const struct tensor *operands[3] = {kernel_in(call, 0), kernel_in(call, 1), NULL};
     return compute(call, &conv, OUTPUT, operands, &shape, err);
 }
 
 static bool input_run(struct kernel_call *call, struct error *err)
 {
-    const struct tensor *filter = kernel_in(call, 1), *grad = kernel_in(call, 2);
-    struct shape shape;
+    struct shape input, filter;
     struct conv conv;
-    if (!read_input_shape(call, grad, &filter->shape, &shape, err) ||
-        !conv_of(call, &shape, &filter->shape, &conv, err) || !check_grad(&conv, grad, err))
+    if (!conv_of(call, &conv, &input, &filter, err))
         return false;
     kernel_window_pad(&conv.w);
-    const struct tensor *operands[3] = {NULL, filter, grad};
-    return compute(call, &conv, INPUT, operands, &shape, err);
+    const struct tensor *operands[3] = {NULL, kernel_in(call, 1), kernel_in(call, 2)};
+    return compute(call, &conv, INPUT, operands, &input, err);
 }
 
 static bool filter_run(struct kernel_call *call, struct error *err)
 {
-    const struct tensor *input = kernel_in(call, 0), *grad = kernel_in(call, 2);
-    struct shape shape;
+    struct shape input, filter;
     struct conv conv;
-    if (!read_shape(call, 1, &shape, err) ||
-        !conv_of(call, &input->shape, &shape, &conv, err) || !check_grad(&conv, grad, err))
+    if (!conv_of(call, &conv, &input, &filter, err))
         return false;
     kernel_window_pad(&conv.w);
-    const struct tensor *operands[3] = {input, NULL, grad};
-    return compute(call, &conv, FILTER, operands, &shape, err);
+    const struct tensor *operands[3] = {kernel_in(call, 0), NULL, kernel_in(call, 2)};
+    return compute(call, &conv, FILTER, operands, &filter, err);
 }
 
 #define CONV_OF(name_, dtypes_, run_)                                                          \

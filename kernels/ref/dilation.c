@@ -6,6 +6,7 @@
  */
 
 #include "kernels/ref/pool.h"
+#include "kernels/ref/rules.h"
 #include "kernels/ref/sums.h"
 
 #include <float.h>
@@ -81,14 +82,47 @@ static struct maximum maximum_of(const struct dilation *d, const struct spot *sp
     return best;
 }
 
+static bool check_attr(const struct node *node, const char *name, const char *field,
+                       const char *what, struct error *err)
+{
+    int count;
+    const int64_t *values = node_attr_ints(node, name, &count);
+    if (count != 4)
+        return fail(err, INVALID, "%s field must specify 4 dimensions", field);
+    return (values[0] == 1 && values[3] == 1) ||
+           fail(err, UNIMPLEMENTED, "%s is only supported across spatial dimensions.", what);
+}
+
+static bool check_slides(const struct node *node, const struct shape *in,
+                         const struct shape *filter, struct error *err)
+{
+    int count;
+    for (int d = 0; d < 2; d++) {
+        int64_t rate = node_attr_ints(node, "rates", &count)[1 + d], out;
+        struct slide slide = {
+            .size = in->dims[1 + d],
+            .window = filter->dims[d],
+            .dilation = rate,
+            .stride = node_attr_ints(node, "strides", &count)[1 + d],
+            .same = strcmp(node_attr_string(node, "padding", "VALID"), "SAME") == 0,
+        };
+        if (!kernel_slide(&slide, &out, err))
+            return false;
+    }
+    return true;
+}
+
 static bool dilation_begin(struct kernel_call *call, struct dilation *d, struct error *err)
 {
     d->in = kernel_in(call, 0);
     d->filter = kernel_in(call, 1);
     const struct shape *in = &d->in->shape, *filter = &d->filter->shape;
     char text[SHAPE_TEXT_BYTES];
+    if (!check_attr(call->node, "strides", "Sliding window stride", "Stride", err) ||
+        !check_attr(call->node, "rates", "Input stride (atrous rate)", "Rate", err))
+        return false;
     if (in->rank != 4)
-        return fail(err, INVALID, "input must be 4-dimensional: %s",
+        return fail(err, INVALID, "input must be 4-dimensional%s",
                     shape_text(in, text, sizeof(text)));
     if (filter->rank != 3)
         return fail(err, INVALID, "filter must be 3-dimensional: %s",
@@ -96,7 +130,8 @@ static bool dilation_begin(struct kernel_call *call, struct dilation *d, struct 
     if (in->dims[3] != filter->dims[2])
         return fail(err, INVALID, "input and filter must have the same depth: %lld vs %lld",
                     (long long)in->dims[3], (long long)filter->dims[2]);
-    return kernel_window(call->node, in, filter->dims, &d->w, err);
+    return check_slides(call->node, in, filter, err) &&
+           kernel_window(call->node, in, filter->dims, &d->w, err);
 }
 
 static bool dilation_run(struct kernel_call *call, struct error *err)
@@ -122,8 +157,15 @@ static bool back(struct kernel_call *call, int to, struct error *err)
 {
     struct dilation d;
     const struct tensor *grad = kernel_in(call, 2);
-    if (!dilation_begin(call, &d, err) || !kernel_window_check(&d.w, d.w.channels, grad, err))
+    char text[SHAPE_TEXT_BYTES];
+    if (!dilation_begin(call, &d, err))
         return false;
+    if (grad->shape.rank != 4)
+        return fail(err, INVALID, "out_backprop must be 4-dimensional%s",
+                    shape_text(&grad->shape, text, sizeof(text)));
+    struct shape expected = kernel_window_out(&d.w, d.w.channels);
+    if (!shape_equal(&grad->shape, &expected))
+        return fail(err, INVALID, "out_backprop has incompatible size.");
     struct sums sums;
     struct tensor *out = kernel_output(call, 0, &kernel_in(call, to)->shape, err);
     if (!kernel_sums_init(call, out, &sums, err))

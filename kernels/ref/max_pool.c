@@ -1,6 +1,7 @@
 /* max_pool.c - maxima of windows over images and volumes, and their gradients. */
 
 #include "kernels/ref/pool.h"
+#include "kernels/ref/rules.h"
 #include "kernels/ref/sums.h"
 
 /* Index of the first maximum of a window, row-major; -1 for a window of no elements. */
@@ -29,19 +30,6 @@ static int64_t window_channels(const struct node *node)
 static bool pool_channels(struct kernel_call *call, int64_t group, struct error *err)
 {
     const struct tensor *in = kernel_in(call, 0);
-    int ksize_count, strides_count;
-    const int64_t *ksize = node_attr_ints(call->node, "ksize", &ksize_count);
-    const int64_t *strides = node_attr_ints(call->node, "strides", &strides_count);
-    if (in->shape.rank != 4 || strides_count != 4)
-        return fail(err, INVALID, "tensor_in must be 4-dimensional");
-    if (ksize[1] != 1 || ksize[2] != 1 || strides[3] != group)
-        return fail(err, UNIMPLEMENTED,
-                    "Depthwise max pooling requires the depth window to equal "
-                    "the depth stride, and no other window.");
-    if (in->shape.dims[3] % group != 0)
-        return fail(err, UNIMPLEMENTED,
-                    "Depthwise max pooling requires the depth window to evenly "
-                    "divide the input depth.");
     struct shape shape = in->shape;
     shape.dims[3] /= group;
     struct tensor *out = kernel_output(call, 0, &shape, err);
@@ -62,6 +50,9 @@ static bool pool_channels(struct kernel_call *call, int64_t group, struct error 
 static bool read_windows(const struct kernel_call *call, const struct shape *input,
                          struct window *w, struct error *err)
 {
+    struct shape checked;
+    if (!kernel_pool_rules(call, &checked, err))
+        return false;
     if (node_attr(call->node, "ksize"))
         return kernel_window(call->node, input, NULL, w, err);
     return kernel_window_inputs(call, call->in_count - 2, input, w, err);
@@ -71,12 +62,15 @@ static bool max_pool_run(struct kernel_call *call, struct error *err)
 {
     const struct tensor *in = kernel_in(call, 0);
     int64_t group = window_channels(call->node);
+    struct shape shape;
     struct window w;
+    if (!kernel_pool_rules(call, &shape, err))
+        return false;
     if (group > 1)
         return pool_channels(call, group, err);
     if (!read_windows(call, &in->shape, &w, err))
         return false;
-    struct shape shape = kernel_window_out(&w, w.channels);
+    shape = kernel_window_out(&w, w.channels);
     struct tensor *out = kernel_output(call, 0, &shape, err);
     if (!out)
         return false;
@@ -154,9 +148,7 @@ static bool max_pool_grad_run(struct kernel_call *call, struct error *err)
     const struct tensor *in = kernel_in(call, 0), *pooled = kernel_in(call, 1);
     const struct tensor *grad = kernel_in(call, 2);
     struct window w;
-    if (!read_windows(call, &in->shape, &w, err) ||
-        !kernel_window_check(&w, w.channels, pooled, err) ||
-        !kernel_window_check(&w, w.channels, grad, err))
+    if (!read_windows(call, &in->shape, &w, err))
         return false;
     kernel_window_pad(&w);
     struct tensor *out = kernel_output(call, 0, &in->shape, err);
@@ -172,15 +164,9 @@ static bool max_pool_grad_grad_run(struct kernel_call *call, struct error *err)
 {
     const struct tensor *in = kernel_in(call, 0), *pooled = kernel_in(call, 1);
     const struct tensor *grad = kernel_in(call, 2);
-    char a[SHAPE_TEXT_BYTES], b[SHAPE_TEXT_BYTES];
     struct window w;
-    if (!read_windows(call, &in->shape, &w, err) ||
-        !kernel_window_check(&w, w.channels, pooled, err))
+    if (!read_windows(call, &in->shape, &w, err))
         return false;
-    if (!shape_equal(&grad->shape, &in->shape))
-        return fail(err, INVALID, "the gradient has shape %s, the input %s",
-                    shape_text(&grad->shape, a, sizeof(a)),
-                    shape_text(&in->shape, b, sizeof(b)));
     kernel_window_pad(&w);
     struct tensor *out = kernel_output(call, 0, &pooled->shape, err);
     if (!out)
@@ -202,7 +188,7 @@ static bool max_pool_with_argmax_run(struct kernel_call *call, struct error *err
     const struct tensor *in = kernel_in(call, 0);
     bool whole = node_attr_bool(call->node, "include_batch_in_index", false);
     struct window w;
-    if (!kernel_window(call->node, &in->shape, NULL, &w, err))
+    if (!read_windows(call, &in->shape, &w, err))
         return false;
     struct shape shape = kernel_window_out(&w, w.channels);
     struct tensor *out = kernel_output(call, 0, &shape, err);
@@ -225,9 +211,7 @@ static bool max_pool_grad_with_argmax_run(struct kernel_call *call, struct error
     const struct tensor *places = kernel_in(call, 2);
     bool whole = node_attr_bool(call->node, "include_batch_in_index", false);
     struct window w;
-    if (!kernel_window(call->node, &in->shape, NULL, &w, err) ||
-        !kernel_window_check(&w, w.channels, grad, err) ||
-        !kernel_window_check(&w, w.channels, places, err))
+    if (!read_windows(call, &in->shape, &w, err))
         return false;
     struct tensor *out = kernel_output(call, 0, &in->shape, err);
     struct sums sums;

@@ -102,7 +102,8 @@ static bool work_out(const struct node *node, const struct shape *input, struct 
     if (input->rank != dims + 2)
         return fail(err, INVALID, "input must be %d-dimensional, got %s", dims + 2,
                     shape_text(input, text, sizeof(text)));
-    s->dilations = dilations_count == dims + 2 ? dilations : NULL;
+    bool depthwise = strncmp(node->op->name, "Depthwise", strlen("Depthwise")) == 0;
+    s->dilations = dilations_count == dims + 2 && !depthwise ? dilations : NULL;
     s->pads = strcmp(padding, "EXPLICIT") == 0 ? pads : NULL;
     s->same = strcmp(padding, "SAME") == 0;
     if (s->pads && pads_count != 2 * (dims + 2))
@@ -179,14 +180,4 @@ struct shape kernel_window_out(const struct window *w, int64_t channels)
     for (int i = 0; i < w->dims; i++)
         shape.dims[(w->channels_first ? 2 : 1) + i] = w->out[3 - w->dims + i];
     return shape;
-}
-
-bool kernel_window_check(const struct window *w, int64_t channels, const struct tensor *what,
-                         struct error *err)
-{
-    struct shape expected = kernel_window_out(w, channels);
-    char a[SHAPE_TEXT_BYTES], b[SHAPE_TEXT_BYTES];
-    return shape_equal(&expected, &what->shape) ||
-           fail(err, INVALID, "a tensor of shape %s where the windows give %s",
-                shape_text(&what->shape, a, sizeof(a)), shape_text(&expected, b, sizeof(b)));
 }

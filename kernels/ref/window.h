@@ -46,10 +46,6 @@ void kernel_window_pad(struct window *w);
 /* The shape of an output of `channels` channels. */
 struct shape kernel_window_out(const struct window *w, int64_t channels);
 
-/* `what` must have the shape of an output of `channels` channels.  Fails with INVALID. */
-bool kernel_window_check(const struct window *w, int64_t channels, const struct tensor *what,
-                         struct error *err) CHECKED;
-
 /* Where the element (n, place, c) of a tensor of that size is. */
 static inline int64_t window_at(const struct window *w, const int64_t size[3], int64_t channels,
                                 int64_t n, const int64_t place[3], int64_t c)

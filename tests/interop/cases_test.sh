@@ -5,18 +5,20 @@
 # which is not there yet are counted as skipped by build/tf-cases.  One case of local-errors expects
 # the code that a master gives over gRPC for a dead fetch, which in process has another: it is left out there.
 #
-# recorded.tfrecord is: cases of ops_fuzz.sh that once differed (ops_keep.py).
+# recorded.tfrecord is: cases of ops_fuzz.sh that once differed (ops_keep.py); so is errors.tfrecord, of
+# which the words of errors are compared too (errors_generate.py).
 shared=${TRAINYARD_SHARED:-../shared}/tf-cases
 [ -d "$shared" ] || echo "skip cases: no recorded cases beside this clone ($shared)"
 program=${TRAINYARD_BUILD:-build}/tf-cases
 failed=0
-for file in tests/interop/recorded.tfrecord "$shared"/*.tfrecord; do
+for file in tests/interop/recorded.tfrecord tests/interop/errors.tfrecord "$shared"/*.tfrecord; do
     [ -e "$file" ] || continue
     name=$(basename "$file" .tfrecord)
     hows=("--threads 1" "--threads 2 --no-optimise")
     # Little memory, so that much is computed twice; and the same bits each time.
     [ "$name" = local-training ] && hows+=("--threads 1 --memory 1" "--threads 2 --times 2 --but cnn" "--threads 2 --times 100 --only train/mlp")
     [ "$name" = local-nn ] && hows+=("--threads 1 --memory 1")
+    [ "$name" = errors ] && hows=("--texts --threads 1" "--texts --threads 2 --no-optimise" "--texts --master --threads 1")
     # By MasterService; and cut over three tasks.
     case $name in local-*) hows+=("--master --threads 1") ;; esac
     case $name in local-control-flow | local-queues | local-training) hows+=("--tasks 3 --seed 1 --threads 1") ;; esac

@@ -25,7 +25,7 @@ static _Noreturn void child_main(const struct case_records *records,
                                  const struct case_wanted *wanted, int from, int out)
 {
     FILE *report = fdopen(out, "w");
-    struct case_how how = {.options = wanted->options};
+    struct case_how how = {.options = wanted->options, .texts = wanted->texts};
     struct error failure;
     if (wanted->master_tasks) {
         how.master =

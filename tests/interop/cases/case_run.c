@@ -178,6 +178,9 @@ bool case_run_once(struct case_world *world, const Run *run, struct error *err)
             ok = fail(err, DATA_LOSS, "%s: %.300s; not %s (%.200s)",
                       error_code_name(failure.code), failure.text,
                       error_code_name((enum error_code)run->error_code), run->error_text);
+        else if (!ran && world->how->texts && !case_same_text(failure.text, run->error_text))
+            ok = fail(err, DATA_LOSS, "words: %.400s; not (%.400s)", failure.text,
+                      run->error_text);
         else if (ran)
             ok = compare_all(world, run->expect, run->n_expect, fetched, err);
     }
@@ -207,6 +210,9 @@ static bool run_parts(struct case_world *world, struct error *err)
         return fail(err, DATA_LOSS, "graph: %s %.300s; not %s (%.200s)",
                     error_code_name((enum error_code)code), failure.text,
                     error_code_name((enum error_code)c->graph_error_code), c->graph_error_text);
+    if (!made && world->how->texts && !case_same_text(failure.text, c->graph_error_text))
+        return fail(err, DATA_LOSS, "words: %.400s; not (%.400s)", failure.text,
+                    c->graph_error_text);
     if (!made)
         return true;
     for (size_t i = 0; i < c->n_run; i++)

@@ -21,6 +21,9 @@ typedef Trainyard__Cases__Tensor Expected;
 bool case_compare(const struct tensor *got, const struct tensor *want, const Expected *how,
                   struct error *err) CHECKED;
 
+/* Whether an error's first line is the recorded one, of which only the start may be there. */
+bool case_same_text(const char *got, const char *want);
+
 /* --- by MasterService --- */
 
 struct case_master; /* servers of this process, and a client of the first */
@@ -57,6 +60,7 @@ bool case_scatter(const void *graph_def, size_t size, const char *const *tasks, 
 struct case_how {
     struct session_options options;
     struct case_master *master; /* NULL: in a session of the process */
+    bool texts;                 /* errors have the recorded words, not only the code */
 };
 
 struct case_world {
@@ -124,6 +128,7 @@ void case_records_write_graphs(const char *path, const char *folder);
 struct case_wanted {
     struct session_options options;
     int master_tasks; /* not 0: by MasterService, over so many tasks */
+    bool texts;       /* errors are to have the recorded words */
     uint64_t seed;    /* of how graphs are scattered over them */
     const char *only; /* cases whose name holds this, or NULL */
     const char *but;  /* not those whose name holds this, or NULL */

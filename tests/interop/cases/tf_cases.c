@@ -2,17 +2,18 @@
  * tf_cases.c - TensorFlow's recorded answers: every graph is run here, every value compared.
  *
  *   tf-cases [--ref] [--threads N] [--no-optimise] [--without PASS,...] [--only TEXT]
- *            [--but TEXT] [--memory BYTES] [--times N] [--master] [--tasks N [--seed N]]
- *            FILE.tfrecord...
+ *            [--but TEXT] [--memory BYTES] [--times N] [--texts] [--master]
+ *            [--tasks N [--seed N]] FILE.tfrecord...
  *   tf-cases --graphs FOLDER FILE.tfrecord...     writes each case's GraphDef there
  *   tf-cases --signatures                         prints the signature of every op
  *   tf-cases --ops                                prints the name of each op that we can run
  *
  * Prints a line for each case that failed and for each op that is missing; exits 1 if any
  * failed.  With --memory what a step keeps is limited (session.h); with --times each case is
- * run so often, and must give the same bits.  With --master they are sent to TensorFlow's
- * MasterService, served by this process; with --tasks N over so many tasks, each graph cut by
- * chance.  Gradients, which are ours to make, are left out then.
+ * run so often, and must give the same bits.  With --texts errors must have the recorded words.
+ * With --master they are sent to TensorFlow's MasterService, served by this process; with
+ * --tasks N over so many tasks, each graph cut by chance.  Gradients, which are ours to make,
+ * are left out then.
  */
 
 #include "tests/interop/cases/cases.h"
@@ -50,6 +51,8 @@ int main(int argc, char **argv)
             first++;
         else if (strcmp(argv[first], "--threads") == 0 && first + 1 < argc)
             wanted.options.threads = (int)strtol(argv[++first], NULL, 10);
+        else if (strcmp(argv[first], "--texts") == 0)
+            wanted.texts = true;
         else if (strcmp(argv[first], "--memory") == 0 && first + 1 < argc)
             wanted.options.memory_limit = strtoll(argv[++first], NULL, 10);
         else if (strcmp(argv[first], "--times") == 0 && first + 1 < argc)
@@ -73,7 +76,8 @@ int main(int argc, char **argv)
         wanted.master_tasks > 8) {
         fprintf(stderr, "usage: tf-cases [--ref] [--threads N] [--no-optimise] "
                         "[--without PASS,...] [--only TEXT] [--but TEXT] [--memory BYTES] "
-                        "[--times N] [--master] [--tasks 1..8 [--seed N]] FILE.tfrecord...\n");
+                        "[--times N] [--texts] [--master] [--tasks 1..8 [--seed N]] "
+                        "FILE.tfrecord...\n");
         return 2;
     }
     if (graphs) {
