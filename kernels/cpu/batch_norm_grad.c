@@ -13,6 +13,7 @@
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/list.h"
+#include "kernels/ref/batch_norm.h"
 
 struct norm_grad {
     struct batch_norm_cut cut;
@@ -81,32 +82,6 @@ static void apply(const struct norm_grad *n)
     }
 }
 
-static bool check_inputs(const struct kernel_call *call, struct error *err)
-{
-    static const char *const names[] = {"y_backprop", "x", "scale", "saved mean",
-                                        "saved variance"};
-    const struct tensor *dy = kernel_in(call, 0), *x = kernel_in(call, 1);
-    char text[SHAPE_TEXT_BYTES];
-    if (x->shape.rank != 4 && x->shape.rank != 5)
-        return fail(err, INVALID, "input must be 4 or 5-dimensional%s",
-                    shape_text(&x->shape, text, sizeof(text)));
-    int64_t channels = x->shape.dims[x->shape.rank - 1];
-    if (!shape_equal(&dy->shape, &x->shape))
-        return fail(err, INVALID, "x and y_backprop must have same shape");
-    for (int i = 2; i < 5; i++) {
-        const struct tensor *vector = kernel_in(call, i);
-        if (vector->shape.rank != 1)
-            return fail(err, INVALID, "%s must be 1-dimensional%s", names[i],
-                        shape_text(&vector->shape, text, sizeof(text)));
-        if (vector->count != channels)
-            return fail(err, INVALID,
-                        "%s must have the same number of elements as the channels of x, got "
-                        "%lld and %lld",
-                        names[i], (long long)vector->count, (long long)channels);
-    }
-    return true;
-}
-
 static bool make_room(struct kernel_call *call, struct norm_grad *n, struct error *err)
 {
     size_t channels = (size_t)n->cut.channels, columns = (size_t)n->cut.columns;
@@ -153,7 +128,10 @@ static void finish(const struct kernel_call *call, struct norm_grad *n, double e
     bool training = node_attr_bool(call->node, "is_training", true);
     double count = (double)n->cut.rows;
     for (int64_t c = 0; c < n->cut.channels; c++) {
-        double spread = variance[c] + epsilon, slope = scale[c] / sqrt(spread);
+        /* A row that is its own mean: dx is exactly 0. */
+        bool alone = training && n->cut.rows == 1 && n->weighted[c] == 0;
+        double spread = variance[c] + epsilon, slope = alone ? 0 : scale[c] / sqrt(spread);
+        n->slope[c] = alone ? 0 : n->slope[c];
         double of_x = training ? -slope * n->weighted[c] / count / spread : 0;
         double constant = training ? -slope * n->sum[c] / count - of_x * mean[c] : 0;
         dscale[c] = (float)(n->weighted[c] / sqrt(spread));
@@ -167,9 +145,10 @@ static void finish(const struct kernel_call *call, struct norm_grad *n, double e
 
 static bool grad_run(struct kernel_call *call, struct error *err)
 {
-    if (!check_inputs(call, err))
-        return false;
     const struct tensor *x = kernel_in(call, 1);
+    int rank = x->shape.rank;
+    if (!kernel_batch_norm_grad_check(call, rank ? x->shape.dims[rank - 1] : 0, err))
+        return false;
     double epsilon = node_attr_float(call->node, "epsilon", 0.0001f);
     int64_t channels = x->shape.dims[x->shape.rank - 1];
     bool relu = !strcmp(node_attr_string(call->node, "activation_mode", "Identity"), "Relu");

@@ -47,6 +47,16 @@ static bool run(struct conv2d *c, struct kernel_call *call, const struct conv2d_
     return onednn_run(&c->filter_in, err) && onednn_run(&c->main, err);
 }
 
+static void add_nothing(const struct conv2d *c, const struct kernel_call *call, float *out,
+                        int64_t count, int64_t channels)
+{
+    for (int64_t i = 0; i < count; i++) {
+        out[i] = c->bias ? tensor_f32(kernel_in(call, 2))[i % channels] : 0;
+        if (c->relu && out[i] < 0)
+            out[i] = 0;
+    }
+}
+
 static bool conv2d_run(struct kernel_call *call, struct error *err)
 {
     struct conv2d *c = call->state;
@@ -64,6 +74,10 @@ static bool conv2d_run(struct kernel_call *call, struct error *err)
         return false;
     if (out->count == 0)
         return true;
+    if (s.in_channels == 0) { /* sums of nothing */
+        add_nothing(c, call, tensor_f32_mut(out), out->count, s.out_channels);
+        return true;
+    }
     if (c->winograd && winograd_suits(call, &s))
         return winograd_forward(
             call, &s, tensor_f32(kernel_in(call, 0)), tensor_f32(kernel_in(call, 1)),

@@ -38,17 +38,6 @@ static double rounded(enum dtype dtype, double value)
     return kernel_load_for(dtype)(&room, 0);
 }
 
-/* TensorFlow takes windows of no size, and less, for its gradient. */
-static bool has_windows(const struct node *node)
-{
-    int count;
-    const int64_t *ksize = node_attr_ints(node, "ksize", &count);
-    for (int i = 0; i < count; i++)
-        if (ksize[i] <= 0)
-            return false;
-    return true;
-}
-
 /* A window's part of the gradient and the sums are rounded at each step, as TensorFlow does. */
 static bool avg_pool_grad_run(struct kernel_call *call, struct error *err)
 {
@@ -61,7 +50,7 @@ static bool avg_pool_grad_run(struct kernel_call *call, struct error *err)
     if (!out)
         return false;
     kernel_zero(out, 0, out->count);
-    if (out->count == 0 || !has_windows(call->node))
+    if (out->count == 0 || !pool_has_windows(call->node))
         return true;
     if (!kernel_window(call->node, &shape, NULL, &w, err))
         return false;

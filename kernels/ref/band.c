@@ -225,6 +225,9 @@ static bool tridiagonal_solve_run(struct kernel_call *call, struct error *err)
     double complex *u = d + 3 * n, *x = u + 3 * n;
     bool pivots = node_attr_bool(call->node, "partial_pivoting", true);
     bool perturb = node_attr_bool(call->node, "perturb_singular", false);
+    if (perturb && !pivots)
+        return fail(err, INVALID,
+                    "Setting perturb_singular requires also setting partial_pivoting.");
     for (int64_t i = 0; out->count > 0 && i < out->count / (n * m); i++) {
         kernel_linear_load(in, i, 3 * n, d);
         kernel_linear_load(rhs, i, n * m, x);

@@ -188,20 +188,43 @@ static void channel_gradient(const struct norm *norm, const struct tensor *dy,
     tensor_set_number(out[2], c, sum);
 }
 
+bool kernel_batch_norm_grad_check(const struct kernel_call *call, int64_t channels,
+                                  struct error *err)
+{
+    static const char *const names[] = {"scale", "saved mean", "saved variance"};
+    static const char *const others[] = {"scale", "reserve_space_1", "reserve_space_2"};
+    const struct shape *dy = &kernel_in(call, 0)->shape, *x = &kernel_in(call, 1)->shape;
+    char text[SHAPE_TEXT_BYTES], other[SHAPE_TEXT_BYTES];
+    for (int i = 0; i < 2; i++) {
+        const struct shape *shape = i ? x : dy;
+        if (shape->rank != 4 && shape->rank != 5)
+            return fail(err, INVALID, "input must be 4 or 5-dimensional%s",
+                        shape_text(shape, text, sizeof(text)));
+    }
+    for (int i = 0; i < 3; i++)
+        if (!check_vector(call, 2 + i, names[i], channels, false, err))
+            return false;
+    if (!shape_equal(dy, x))
+        return fail(err, INVALID,
+                    "x and y_backprop must have same shape, but x has shape %s and y_backprop "
+                    "has shape %s",
+                    shape_text(x, text, sizeof(text)), shape_text(dy, other, sizeof(other)));
+    for (int i = 0; i < 3; i++)
+        if (!check_vector(call, 2 + i, others[i], channels, true, err))
+            return false;
+    return true;
+}
+
 static bool batch_norm_grad_run(struct kernel_call *call, struct error *err)
 {
-    static const char *const names[] = {"y_backprop", "x", "scale", "saved mean",
-                                        "saved variance"};
     const struct tensor *dy = kernel_in(call, 0), *x = kernel_in(call, 1);
-    struct norm norm;
+    struct norm norm = {0};
     struct tensor *out[5];
-    if (!norm_of(call, x, &norm, err))
+    if (x->shape.rank != 4 && x->shape.rank != 5)
+        return kernel_batch_norm_grad_check(call, 0, err);
+    if (!norm_of(call, x, &norm, err) ||
+        !kernel_batch_norm_grad_check(call, norm.channels, err))
         return false;
-    if (!shape_equal(&dy->shape, &x->shape))
-        return fail(err, INVALID, "x and y_backprop must have same shape");
-    for (int i = 2; i < 5; i++)
-        if (!check_vector(call, i, names[i], norm.channels, true, err))
-            return false;
     if (!outputs_of(call, &x->shape, norm.channels, 0, out, err))
         return false;
     for (int64_t c = 0; c < norm.channels; c++)

@@ -12,3 +12,7 @@ struct kernel_call;
  */
 bool kernel_batch_norm_check(const struct kernel_call *call, int64_t channels, bool training,
                              double factor, struct error *err) CHECKED;
+
+/* The same of the gradient, whose inputs are dy, x, scale and what was kept. */
+bool kernel_batch_norm_grad_check(const struct kernel_call *call, int64_t channels,
+                                  struct error *err) CHECKED;

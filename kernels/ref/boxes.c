@@ -124,24 +124,33 @@ static bool read_pair(const struct node *node, const char *name, float limit, fl
                       struct error *err)
 {
     const struct attr *attr = node_attr(node, name);
+    bool area = limit == 1;
+    const char *what = area ? "Area range" : "Aspect ratio range";
     if (!attr || attr->count != 2)
-        return fail(err, INVALID, "%s field must specify 2 dimensions", name);
-    for (int i = 0; i < 2; i++) {
+        return fail(err, INVALID, "%s field must specify 2 dimensions", what);
+    for (int i = 0; i < 2; i++)
         pair[i] = attr->floats[i];
-        if (!(pair[i] > 0 && pair[i] <= limit))
-            return fail(err, INVALID, "%s must be positive and at most %g: %g", name,
-                        (double)limit, (double)pair[i]);
-    }
-    return true;
+    if (!(pair[0] > 0 && pair[1] > 0))
+        return fail(err, INVALID, "%s must be non-negative: [%g, %g]", what, (double)pair[0],
+                    (double)pair[1]);
+    return !(pair[0] > limit || pair[1] > limit) ||
+           fail(err, INVALID, "%s must be less then or equal to 1.0: [%g, %g]", what,
+                (double)pair[0], (double)pair[1]);
 }
 
 static bool read_size(const struct tensor *size, struct distortion *d, struct error *err)
 {
+    char text[SHAPE_TEXT_BYTES];
     if (size->shape.rank != 1)
-        return fail(err, INVALID, "image_size must be 1-dimensional");
+        return fail(err, INVALID, "image_size must be 1-dimensional%s",
+                    shape_text(&size->shape, text, sizeof(text)));
     if (size->count != 3)
-        return fail(err, INVALID, "image_size must contain 3 elements");
+        return fail(err, INVALID, "image_size must contain 3 elements%s",
+                    shape_text(&size->shape, text, sizeof(text)));
     int64_t height = tensor_integer(size, 0), width = tensor_integer(size, 1);
+    if (height < 0 || width < 0)
+        return fail(err, INVALID, "image %s cannot be >= int32 max",
+                    height < 0 ? "height" : "width");
     if (height <= 0 || width <= 0 || height > 32768 || width > 32768)
         return fail(err, INVALID,
                     "Image height and width must be in [1, 32768], got %lld x %lld",
@@ -154,11 +163,14 @@ static bool read_size(const struct tensor *size, struct distortion *d, struct er
 static bool read_objects(struct kernel_call *call, struct distortion *d, struct error *err)
 {
     const struct tensor *boxes = kernel_in(call, 1);
+    char text[SHAPE_TEXT_BYTES];
     if (boxes->shape.rank != 3)
         return fail(err, INVALID,
-                    "input boxes must be 3-dimensional [batch, num_boxes, coords]");
+                    "input boxes must be 3-dimensional [batch, num_boxes, coords]: %s",
+                    shape_text(&boxes->shape, text, sizeof(text)));
     if (boxes->shape.dims[2] != 4)
-        return fail(err, INVALID, "bounding boxes must have shape [4]");
+        return fail(err, INVALID, "bounding boxes must have shape [4] or [*, 4], got %s",
+                    shape_text(&boxes->shape, text, sizeof(text)));
     bool all = boxes->count == 0;
     if (all && !node_attr_bool(call->node, "use_image_if_no_bounding_boxes", false))
         return fail(err, INVALID,
@@ -223,9 +235,12 @@ static bool sample_distorted_run(struct kernel_call *call, struct error *err)
                     (long long)d.attempts);
     d.covered = node_attr_float(node, "min_object_covered", 0.1F);
     if (call->in_count > 2) {
-        if (kernel_in(call, 2)->shape.rank != 0)
-            return fail(err, INVALID, "min_object_covered must be 0-D");
-        d.covered = tensor_f32(kernel_in(call, 2))[0];
+        const struct tensor *covered = kernel_in(call, 2);
+        char text[SHAPE_TEXT_BYTES];
+        if (covered->shape.rank != 0)
+            return fail(err, INVALID, "min_object_covered must be 0-D, got shape %s",
+                        shape_text(&covered->shape, text, sizeof(text)));
+        d.covered = tensor_f32(covered)[0];
     }
     if (!(d.covered >= 0))
         return fail(err, INVALID, "Min object covered must be non-negative: %g",
@@ -294,6 +309,19 @@ static void suppress(struct candidates *c, int64_t chosen)
     }
 }
 
+/* The third version says some of it twice. */
+static bool fail_scalar(const struct kernel_call *call, const struct tensor *in,
+                        const char *name, struct error *err)
+{
+    char text[SHAPE_TEXT_BYTES], twice[64] = "";
+    if (strcmp(call->node->op->name, "NonMaxSuppressionV3") == 0 &&
+        strcmp(name, "score_threshold") != 0)
+        snprintf(twice, sizeof(twice), " (Shape must be rank 0 but is rank %d)",
+                 in->shape.rank);
+    return fail(err, INVALID, "%s must be 0-D, got shape %s%s", name,
+                shape_text(&in->shape, text, sizeof(text)), twice);
+}
+
 /* A scalar of the versions that have it, else the fallback. */
 static bool read_number(const struct kernel_call *call, int index, double fallback,
                         const char *name, double *value, struct error *err)
@@ -303,7 +331,7 @@ static bool read_number(const struct kernel_call *call, int index, double fallba
         return true;
     const struct tensor *in = kernel_in(call, index);
     if (in->shape.rank != 0)
-        return fail(err, INVALID, "%s must be 0-D", name);
+        return fail_scalar(call, in, name, err);
     *value = tensor_number(in, 0);
     return true;
 }
@@ -312,6 +340,7 @@ static bool read_candidates(struct kernel_call *call, struct candidates *c, stru
 {
     const struct tensor *boxes = kernel_in(call, 0), *scores = kernel_in(call, 1);
     float attr = node_attr_float(call->node, "iou_threshold", 0.5F);
+    char text[SHAPE_TEXT_BYTES];
     if (!read_number(call, 3, (double)attr, "iou_threshold", &c->overlap_max, err) ||
         !read_number(call, 4, -INFINITY, "score_threshold", &c->score_min, err) ||
         !read_number(call, 5, 0, "soft_nms_sigma", &c->sigma, err))
@@ -321,15 +350,21 @@ static bool read_candidates(struct kernel_call *call, struct candidates *c, stru
     if (c->sigma < 0)
         return fail(err, INVALID, "soft_nms_sigma_val must be non-negative");
     if (boxes->shape.rank != 2)
-        return fail(err, INVALID, "boxes must be 2-D");
+        return fail(err, INVALID, "boxes must be 2-D%s (Shape must be rank 2 but is rank %d)",
+                    shape_text(&boxes->shape, text, sizeof(text)), boxes->shape.rank);
     if (boxes->shape.dims[1] != 4)
-        return fail(err, INVALID, "boxes must have 4 columns");
+        return fail(err, INVALID, "boxes must have 4 columns (Dimension must be 4 but is %lld)",
+                    (long long)boxes->shape.dims[1]);
     if (scores->shape.rank != 1)
-        return fail(err, INVALID, "scores must be 1-D");
+        return fail(err, INVALID, "scores must be 1-D%s (Shape must be rank 1 but is rank %d)",
+                    shape_text(&scores->shape, text, sizeof(text)), scores->shape.rank);
     c->boxes = boxes;
     c->count = boxes->shape.dims[0];
     if (scores->count != c->count)
-        return fail(err, INVALID, "scores has incompatible shape");
+        return fail(err, INVALID,
+                    "scores has incompatible shape (Dimensions must be equal, but are %lld and "
+                    "%lld)",
+                    (long long)c->count, (long long)scores->count);
     c->scores = kernel_scratch(call, (size_t)c->count * sizeof(*c->scores) + 1, err);
     c->gone = c->scores ? kernel_scratch(call, (size_t)c->count + 1, err) : NULL;
     for (int64_t i = 0; c->gone && i < c->count; i++) {
@@ -343,12 +378,13 @@ static bool non_max_suppression_run(struct kernel_call *call, struct error *err)
 {
     struct candidates c = {0};
     int64_t most = 0, taken = 0;
-    if (!kernel_scalar(call, 2, "max_output_size", &most, err) ||
-        !read_candidates(call, &c, err))
+    if (kernel_in(call, 2)->shape.rank != 0)
+        return fail_scalar(call, kernel_in(call, 2), "max_output_size", err);
+    most = tensor_integer(kernel_in(call, 2), 0);
+    if (!read_candidates(call, &c, err))
         return false;
     if (most < 0)
-        return fail(err, INVALID, "max_output_size must be non-negative, received: %lld",
-                    (long long)most);
+        return fail(err, INVALID, "output size must be non-negative");
     int64_t room = most < c.count ? most : c.count;
     int64_t *chosen = kernel_scratch(call, (size_t)room * sizeof(*chosen) + 1, err);
     double *scores =

@@ -60,11 +60,12 @@ static struct tensor *pixels_out(struct kernel_call *call, int rank_least, struc
     const struct shape *in = &kernel_in(call, 0)->shape;
     char text[SHAPE_TEXT_BYTES];
     if (in->rank < rank_least)
-        return fail_null(err, INVALID, "input must be at least %d-D, got shape %s", rank_least,
-                         shape_text(in, text, sizeof(text)));
+        return fail_null(err, INVALID, "input must be at least %d-D, got shape%s%s", rank_least,
+                         rank_least == 1 ? " " : "", shape_text(in, text, sizeof(text)));
     if (in->dims[in->rank - 1] != 3)
         return fail_null(err, rank_least == 1 ? PRECONDITION : INVALID,
-                         "input must have 3 channels but instead has %lld channels.",
+                         "input must have 3 channels but %s %lld channels.",
+                         rank_least == 1 ? "input only has" : "instead has",
                          (long long)in->dims[in->rank - 1]);
     return kernel_output(call, 0, in, err);
 }
@@ -96,8 +97,10 @@ static bool read_amount(const struct kernel_call *call, const char *name, double
                         struct error *err)
 {
     const struct tensor *in = kernel_in(call, 1);
+    char text[SHAPE_TEXT_BYTES];
     if (in->shape.rank != 0)
-        return fail(err, INVALID, "%s must be scalar", name);
+        return fail(err, INVALID, "%s must be scalar: %s", name,
+                    shape_text(&in->shape, text, sizeof(text)));
     *amount = tensor_number(in, 0);
     return true;
 }
@@ -144,8 +147,10 @@ static bool adjust_contrast_run(struct kernel_call *call, struct error *err)
     const struct tensor *in = kernel_in(call, 0);
     int rank = in->shape.rank;
     double factor = 0;
+    char text[SHAPE_TEXT_BYTES];
     if (rank < 3)
-        return fail(err, INVALID, "input must be at least 3-D, got rank %d", rank);
+        return fail(err, INVALID, "input must be at least 3-D, got shape%s",
+                    shape_text(&in->shape, text, sizeof(text)));
     if (!read_amount(call, "contrast_factor", &factor, err))
         return false;
     struct tensor *out = kernel_output(call, 0, &in->shape, err);

@@ -118,8 +118,7 @@ static bool check_image_attrs(const struct conv *c, struct error *err)
 {
     enum error_code code = c->role == OF_FILTER ? INVALID : UNIMPLEMENTED;
     bool plain = c->role == FORWARD; /* which list is looked at first */
-    if (plain &&
-        !check_count(c, "Sliding window dilations", c->dilations_count, err))
+    if (plain && !check_count(c, "Sliding window dilations", c->dilations_count, err))
         return false;
     if (!check_count(c, "Sliding window strides", c->strides_count, err) ||
         !check_strides(c, code, err))
@@ -171,9 +170,10 @@ static bool check_volume_attrs(const struct conv *c, struct error *err)
     if (!forward && !check_dilation_rates(c, err))
         return false;
     if (!forward && has_dilation(c))
-        return fail(err, INVALID,
-                    "Current CPU implementation does not yet support dilation rates larger than "
-                    "1.");
+        return fail(
+            err, INVALID,
+            "Current CPU implementation does not yet support dilation rates larger than "
+            "1.");
     if (!check_count(c, "Sliding window strides", c->strides_count, err) ||
         !check_strides(c, INVALID, err))
         return false;
@@ -263,7 +263,8 @@ static bool check_undilated(const struct conv *c, struct error *err)
     }
     return !any || c->dilations_count != c->rank ||
            fail(err, UNIMPLEMENTED,
-                "Current kernel implementation does not support dilations, received [%s]", text);
+                "Current kernel implementation does not support dilations, received [%s]",
+                text);
 }
 
 static bool check_depthwise(const struct conv *c, const struct shape *input,
@@ -302,6 +303,8 @@ static bool check_volume(const struct conv *c, const struct shape *input,
     bool any;
     if (!check_slides(c, input, filter, &any, err))
         return false;
+    if (!any)
+        return true;
     if (c->channels == 1)
         return fail(err, INVALID,
                     "CPU implementation of Conv3D currently only supports the NHWC tensor "
@@ -356,8 +359,8 @@ static bool check_depths(const struct conv *c, const char *label, const struct s
                     label);
     }
     if (in == 0 || depth % in != 0)
-        return fail(err, INVALID,
-                    "%s: input depth must be evenly divisible by filter depth", label);
+        return fail(err, INVALID, "%s: input depth must be evenly divisible by filter depth",
+                    label);
     return out == back ||
            fail(err, INVALID, "%s: filter and out_backprop must have the same out_depth",
                 label);
@@ -451,10 +454,11 @@ static bool read_sizes(const struct conv *c, int index, struct shape *shape, str
     const char *name = index ? "filter_sizes" : "input_sizes";
     char text[SHAPE_TEXT_BYTES];
     if (sizes->shape.rank != 1 && c->dims == 3)
-        return index ? fail(err, INVALID, "filter_sizes shape must be rank 1 but is rank %d",
-                            sizes->shape.rank)
-                     : fail(err, INVALID, "shape must be a vector of {int32,int64}, got shape %s",
-                            shape_text(&sizes->shape, text, sizeof(text)));
+        return index
+                   ? fail(err, INVALID, "filter_sizes shape must be rank 1 but is rank %d",
+                          sizes->shape.rank)
+                   : fail(err, INVALID, "shape must be a vector of {int32,int64}, got shape %s",
+                          shape_text(&sizes->shape, text, sizeof(text)));
     if (sizes->shape.rank != 1)
         return fail(err, INVALID, "%s: %s input must be 1-dim, not %d",
                     !index         ? "Conv2DBackpropInput"
@@ -520,8 +524,9 @@ bool kernel_conv_rules(const struct kernel_call *call, struct shape *input,
     /* TensorFlow has no such depthwise convolutions.  We have, but if there is more to it. */
     bool odd = c.depthwise && c.strides_count == c.rank &&
                c.strides[c.spatial] != c.strides[c.spatial + 1];
-    return odd ? fail(err, INVALID,
-                      "Current implementation only supports equal length strides in the row and "
-                      "column dimensions.")
+    return odd ? fail(
+                     err, INVALID,
+                     "Current implementation only supports equal length strides in the row and "
+                     "column dimensions.")
                : false;
 }

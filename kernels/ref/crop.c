@@ -26,12 +26,17 @@ static bool read_boxes(const struct kernel_call *call, int index, struct crop *c
 {
     const struct tensor *boxes = kernel_in(call, index), *owner = kernel_in(call, index + 1);
     c->nearest = strcmp(node_attr_string(call->node, "method", "bilinear"), "nearest") == 0;
-    if (boxes->count == 0 && owner->count == 0) {
-        c->boxes = 0;
-        return true;
-    }
+    bool forward = strstr(call->node->op->name, "Grad") == NULL;
+    char text[SHAPE_TEXT_BYTES];
+    if (owner->shape.rank != 1)
+        return fail(err, INVALID,
+                    forward ? "box_indices must be rank 1 but is shape %s"
+                            : "box_index must be 1-D%s",
+                    shape_text(&owner->shape, text, sizeof(text)));
     if (boxes->shape.rank != 2)
-        return fail(err, INVALID, "boxes must be 2-D, got rank %d", boxes->shape.rank);
+        return fail(err, INVALID,
+                    forward ? "boxes must be 2-D, got: %s" : "boxes must be 2-D%s",
+                    shape_text(&boxes->shape, text, sizeof(text)));
     if (boxes->shape.dims[1] != 4)
         return fail(err, INVALID, "boxes must have 4 columns");
     if (owner->shape.rank != 1 || owner->count != boxes->shape.dims[0])
@@ -46,16 +51,16 @@ static bool check_owners(const struct crop *c, struct error *err)
 {
     for (int64_t b = 0; b < c->boxes; b++)
         if (c->image_of[b] < 0 || c->image_of[b] >= c->batch)
-            return fail(err, OUT_OF_RANGE,
-                        "box_index has values outside [0, batch_size): box %lld has %d",
-                        (long long)b, c->image_of[b]);
+            return fail(err, OUT_OF_RANGE, "box_index has values outside [0, batch_size)");
     return true;
 }
 
 static bool read_image(struct crop *c, const struct shape *image, struct error *err)
 {
+    char text[SHAPE_TEXT_BYTES];
     if (image->rank != 4)
-        return fail(err, INVALID, "input image must be 4-D");
+        return fail(err, INVALID, "input image must be 4-D%s",
+                    shape_text(image, text, sizeof(text)));
     c->batch = image->dims[0];
     c->image[0] = image->dims[1];
     c->image[1] = image->dims[2];
@@ -67,14 +72,18 @@ static bool read_image(struct crop *c, const struct shape *image, struct error *
 
 static bool read_crops(struct crop *c, const struct shape *grads, struct error *err)
 {
+    char text[SHAPE_TEXT_BYTES];
     if (grads->rank != 4)
-        return fail(err, INVALID, "grads image must be 4-D");
+        return fail(err, INVALID, "grads image must be 4-D%s",
+                    shape_text(grads, text, sizeof(text)));
     c->size[0] = grads->dims[1];
     c->size[1] = grads->dims[2];
     if (c->size[0] <= 0 || c->size[1] <= 0)
         return fail(err, INVALID, "grads dimensions must be positive");
-    if (grads->dims[0] != c->boxes || grads->dims[3] != c->channels)
+    if (grads->dims[0] != c->boxes)
         return fail(err, INVALID, "boxes and grads have incompatible shape");
+    if (grads->dims[3] != c->channels)
+        return fail(err, INVALID, "image_size and grads are incompatible");
     return true;
 }
 
@@ -109,8 +118,12 @@ static bool crop_and_resize_run(struct kernel_call *call, struct error *err)
     struct crop c;
     if (!read_image(&c, &in->shape, err) || !read_boxes(call, 1, &c, err))
         return false;
-    if (size->shape.rank != 1 || size->count != 2)
-        return fail(err, INVALID, "crop_size must have two elements");
+    char text[SHAPE_TEXT_BYTES];
+    shape_text(&size->shape, text, sizeof(text));
+    if (size->shape.rank != 1)
+        return fail(err, INVALID, "crop_size must be 1-D%s", text);
+    if (size->count != 2)
+        return fail(err, INVALID, "crop_size must have two elements%s", text);
     for (int axis = 0; axis < 2; axis++) {
         c.size[axis] = tensor_integer(size, axis);
         if (c.size[axis] <= 0)
@@ -149,14 +162,27 @@ static bool crop_and_resize_run(struct kernel_call *call, struct error *err)
     return true;
 }
 
+static bool image_size(const struct tensor *size, struct shape *shape, struct error *err)
+{
+    char text[SHAPE_TEXT_BYTES];
+    shape_text(&size->shape, text, sizeof(text));
+    if (size->shape.rank != 1)
+        return fail(err, INVALID, "image_size must be 1-D%s", text);
+    if (size->count != 4)
+        return fail(err, INVALID, "image_size must have 4 elements%s", text);
+    for (int d = 0; d < 4; d++)
+        if (tensor_integer(size, d) < 0)
+            return fail(err, INVALID, "Expected a non-negative size, got %lld",
+                        (long long)tensor_integer(size, d));
+    return kernel_shape_of(size, shape, err);
+}
+
 static bool crop_and_resize_grad_image_run(struct kernel_call *call, struct error *err)
 {
     const struct tensor *grads = kernel_in(call, 0);
     struct shape shape;
     struct crop c;
-    if (kernel_in(call, 3)->shape.rank != 1 || kernel_in(call, 3)->count != 4)
-        return fail(err, INVALID, "image_size must be 1-D with 4 elements");
-    if (!kernel_shape_in(call, 3, &shape, err) || !read_image(&c, &shape, err) ||
+    if (!image_size(kernel_in(call, 3), &shape, err) || !read_image(&c, &shape, err) ||
         !read_boxes(call, 1, &c, err) || !read_crops(&c, &grads->shape, err) ||
         !check_owners(&c, err))
         return false;

@@ -70,7 +70,10 @@ static bool qr_run(struct kernel_call *call, struct error *err)
     return true;
 }
 
-/* a becomes l (without its diagonal of ones) and u; false where a is not invertible. */
+/*
+ * a becomes l (without its diagonal of ones) and u; false where a is not invertible: where u
+ * begins with what is no number, or has a zero on its diagonal.
+ */
 static bool lu(double complex *a, int64_t n, int64_t *order)
 {
     for (int64_t i = 0; i < n; i++)
@@ -80,8 +83,6 @@ static bool lu(double complex *a, int64_t n, int64_t *order)
         for (int64_t i = k + 1; i < n; i++)
             if (cabs(a[i * n + k]) > cabs(a[pivot * n + k]))
                 pivot = i;
-        if (!(cabs(a[pivot * n + k]) > 0))
-            return false;
         for (int64_t c = 0; pivot != k && c < n; c++) {
             double complex kept = a[k * n + c];
             a[k * n + c] = a[pivot * n + c];
@@ -90,13 +91,15 @@ static bool lu(double complex *a, int64_t n, int64_t *order)
         int64_t kept = order[k];
         order[k] = order[pivot];
         order[pivot] = kept;
+        if (a[k * n + k] == 0)
+            return false;
         for (int64_t i = k + 1; i < n; i++) {
             a[i * n + k] /= a[k * n + k];
             for (int64_t c = k + 1; c < n; c++)
                 a[i * n + c] -= a[i * n + k] * a[k * n + c];
         }
     }
-    return true;
+    return n == 0 || !isnan(cabs(a[0]));
 }
 
 static bool lu_run(struct kernel_call *call, struct error *err)

@@ -101,8 +101,8 @@ static bool check_slides(const struct node *node, const struct shape *in,
         int64_t rate = node_attr_ints(node, "rates", &count)[1 + d], out;
         struct slide slide = {
             .size = in->dims[1 + d],
-            .window = filter->dims[d],
-            .dilation = rate,
+            .window = (filter->dims[d] - 1) * rate + 1,
+            .dilation = 1,
             .stride = node_attr_ints(node, "strides", &count)[1 + d],
             .same = strcmp(node_attr_string(node, "padding", "VALID"), "SAME") == 0,
         };

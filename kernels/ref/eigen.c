@@ -116,8 +116,12 @@ static bool eig_run(struct kernel_call *call, struct error *err)
         kernel_zero(out, 0, 1);
     for (int64_t i = 0; n > 0 && i < in->count / (n * n); i++) {
         kernel_linear_load(in, i, n * n, a);
-        bool found = real ? kernel_linear_schur_real(a, u, n, epsilon)
-                          : kernel_linear_schur(a, u, n, epsilon);
+        bool finite = true; /* a complex number is its own eigenvalue in any case */
+        for (int64_t k = 0; (real || n > 1) && k < n * n; k++)
+            finite &= isfinite(creal(a[k])) && isfinite(cimag(a[k]));
+        bool found = !finite ? false
+                     : real  ? kernel_linear_schur_real(a, u, n, epsilon)
+                             : kernel_linear_schur(a, u, n, epsilon);
         if (!found)
             return fail(
                 err, INVALID,

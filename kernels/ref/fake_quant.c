@@ -65,8 +65,7 @@ static bool fake_init(struct fake *f, const struct kernel_call *call, int first,
                        .low = node_attr_float(node, "min", -6),
                        .high = node_attr_float(node, "max", 6)};
     if (f->bits < 2 || f->bits > 16)
-        return fail(err, INVALID, "num_bits must be between 2 and 16, inclusive, was %d",
-                    f->bits);
+        return fail(err, INVALID, "num_bits must be between 2 and 16, inclusive");
     const struct shape *gradient = &kernel_in(call, 0)->shape;
     bool args = strstr(node->op->name, "Args") != NULL;
     char one[SHAPE_TEXT_BYTES], other[SHAPE_TEXT_BYTES];
@@ -200,7 +199,7 @@ static bool scale_init(struct scale *s, const struct kernel_call *call, struct e
                         .highs = call->in_count > 1 ? kernel_in(call, 2) : NULL};
     if (axis < -1)
         return fail(err, INVALID, "Axis must be at least -1. Found %lld", (long long)axis);
-    if (axis >= shape->rank)
+    if (axis >= shape->rank || (shape->rank == 0 && call->in_count == 4))
         return fail(err, INVALID,
                     "Axis requested is larger than input dimensions. Axis: %lld Input "
                     "Dimensions: %d",

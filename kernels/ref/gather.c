@@ -129,15 +129,14 @@ struct nd {
     bool ignore;   /* bad indices */
 };
 
-static void nd_plan(const struct kernel_call *call, const struct tensor *indices,
-                    const struct shape *shape, struct nd *plan)
+static bool nd_plan(const struct kernel_call *call, const struct tensor *indices,
+                    const struct shape *shape, struct nd *plan, struct error *err)
 {
     int rank = indices->shape.rank;
     plan->depth = (int)indices->shape.dims[rank - 1];
     plan->count = kernel_span(&indices->shape, 0, rank - 1);
     plan->inner = kernel_span(shape, plan->depth, shape->rank);
-    plan->ignore =
-        strcmp(node_attr_string(call->node, "bad_indices_policy", ""), "IGNORE") == 0;
+    return kernel_nd_policy(call->node, &plan->ignore, err);
 }
 
 /* Number of the slice that index `i` names; -1 when it is out of range. */
@@ -197,7 +196,8 @@ static bool gather_nd(struct kernel_call *call, const struct tensor *params, str
     int64_t bad = -1;
     if (!check_gather_nd(params, indices, err))
         return false;
-    nd_plan(call, indices, &params->shape, &plan);
+    if (!nd_plan(call, indices, &params->shape, &plan, err))
+        return false;
     struct shape shape = indices->shape;
     shape.rank--;
     if (!kernel_append_dims(&shape, &params->shape, plan.depth, err))
@@ -363,7 +363,8 @@ static bool scatter_nd_run(struct kernel_call *call, struct error *err)
     int64_t bad = -1;
     if (!scatter_nd_shape(call, &shape, err))
         return false;
-    nd_plan(call, indices, &shape, &plan);
+    if (!nd_plan(call, indices, &shape, &plan, err))
+        return false;
     struct tensor *out = kernel_output(call, 0, &shape, err);
     if (!out)
         return false;
@@ -420,7 +421,8 @@ static bool tensor_scatter(struct kernel_call *call, enum change change, struct 
         return false;
     if (!kernel_nd_check(indices, updates, &in->shape, err))
         return false;
-    nd_plan(call, indices, &in->shape, &plan);
+    if (!nd_plan(call, indices, &in->shape, &plan, err))
+        return false;
     struct tensor *out = kernel_output(call, 0, &in->shape, err);
     if (!out)
         return false;

@@ -184,18 +184,22 @@ static int64_t mirror_source(const struct shape *padded, const struct shape *inn
     return source;
 }
 
-/* No padding is longer than what there is to mirror. */
+/* No padding is longer than what there is to mirror, the dimension `of` what it is. */
 static bool check_mirror(const struct shape *inner, const struct tensor *paddings,
-                         bool symmetric, struct error *err)
+                         bool symmetric, const char *of, struct error *err)
 {
     for (int d = 0; d < inner->rank; d++)
         for (int i = 0; i < 2; i++) {
             int64_t padding = tensor_integer(paddings, 2 * d + i);
             if (padding < 0 || padding > inner->dims[d] - !symmetric)
-                return fail(err, INVALID,
-                            "paddings must be no %s the dimension size: %lld of %lld",
-                            symmetric ? "greater than" : "less than", (long long)padding,
-                            (long long)inner->dims[d]);
+                return fail(
+                    err, INVALID,
+                    symmetric ? "paddings must be no greater than the %sdimension size: "
+                                "%lld, %lld greater than %lld"
+                              : "paddings must be less than the %sdimension size: %lld, "
+                                "%lld not less than %lld",
+                    of, (long long)tensor_integer(paddings, 2 * d),
+                    (long long)tensor_integer(paddings, 2 * d + 1), (long long)inner->dims[d]);
         }
     return true;
 }
@@ -210,7 +214,8 @@ static bool mirror_pad_run(struct kernel_call *call, struct error *err)
     const struct tensor *in = kernel_in(call, 0), *paddings = kernel_in(call, 1);
     bool symmetric = is_symmetric(call->node);
     struct shape shape;
-    if (!padded_shape(call, &shape, err) || !check_mirror(&in->shape, paddings, symmetric, err))
+    if (!padded_shape(call, &shape, err) ||
+        !check_mirror(&in->shape, paddings, symmetric, "", err))
         return false;
     struct tensor *out = kernel_output(call, 0, &shape, err);
     if (!out)
@@ -225,18 +230,28 @@ static bool mirror_pad_grad_run(struct kernel_call *call, struct error *err)
     const struct tensor *grad = kernel_in(call, 0), *paddings = kernel_in(call, 1);
     bool symmetric = is_symmetric(call->node);
     struct shape inner = grad->shape;
-    if (paddings->shape.rank != 2 || paddings->shape.dims[1] != 2 ||
-        paddings->shape.dims[0] != inner.rank)
-        return fail(err, INVALID, "paddings must be a matrix with 2 columns and %d rows",
-                    inner.rank);
+    char text[SHAPE_TEXT_BYTES], of[SHAPE_TEXT_BYTES];
+    shape_text(&paddings->shape, text, sizeof(text));
+    if (paddings->shape.rank != 2 || paddings->shape.dims[1] != 2)
+        return fail(err, INVALID, "paddings must be a matrix with 2 columns: %s", text);
+    if (paddings->shape.dims[0] != inner.rank)
+        return fail(err, INVALID,
+                    "The first dimension of paddings must be the rank of inputs%s %s", text,
+                    shape_text(&grad->shape, of, sizeof(of)));
     for (int d = 0; d < inner.rank; d++) {
         int64_t before = tensor_integer(paddings, 2 * d),
                 after = tensor_integer(paddings, 2 * d + 1);
-        if (before < 0 || after < 0 || before > inner.dims[d] || after > inner.dims[d] - before)
-            return fail(err, INVALID, "paddings are larger than dimension %d", d);
+        if (before < 0 || after < 0)
+            return fail(err, INVALID, "Paddings must be non-negative: %lld, %lld",
+                        (long long)before, (long long)after);
+        if (before >= inner.dims[d] || after >= inner.dims[d] - before)
+            return fail(err, INVALID,
+                        "Total paddings must be less than the input dimension size: %lld was "
+                        "not less than %lld",
+                        (long long)shape_sum(before, after), (long long)inner.dims[d]);
         inner.dims[d] -= before + after;
     }
-    if (!check_mirror(&inner, paddings, symmetric, err))
+    if (!check_mirror(&inner, paddings, symmetric, "output ", err))
         return false;
     struct tensor *out = kernel_output(call, 0, &inner, err);
     struct sums sums;
@@ -289,8 +304,10 @@ static bool reverse_sequence_run(struct kernel_call *call, struct error *err)
     int rank = in->shape.rank;
     int64_t seq = node_attr_int(call->node, "seq_dim", 0);
     int64_t batch = node_attr_int(call->node, "batch_dim", 0);
-    batch += batch < 0 ? rank : 0;
-    seq += seq < 0 ? rank : 0;
+    if (batch < 0)
+        return fail(err, INVALID, "Invalid batch_dim %lld", (long long)batch);
+    if (seq < 0)
+        return fail(err, INVALID, "Invalid seq_dim %lld", (long long)seq);
     if (lengths->shape.rank != 1)
         return fail(err, INVALID, "seq_lengths must be 1-dim, not %d", lengths->shape.rank);
     if (batch >= rank)
@@ -299,9 +316,8 @@ static bool reverse_sequence_run(struct kernel_call *call, struct error *err)
     if (seq >= rank)
         return fail(err, INVALID, "seq_dim must be < input rank ( %lld vs. %d)", (long long)seq,
                     rank);
-    if (batch == seq || seq < 0 || batch < 0)
-        return fail(err, INVALID, "batch_dim %lld and seq_dim %lld of a tensor of rank %d",
-                    (long long)batch, (long long)seq, rank);
+    if (batch == seq)
+        return fail(err, INVALID, "batch_dim == seq_dim == %lld", (long long)seq);
     if (lengths->count != in->shape.dims[batch])
         return fail(err, INVALID, "Length of seq_lengths != input.dims(%lld), (%lld vs. %lld)",
                     (long long)batch, (long long)lengths->count,

@@ -127,7 +127,7 @@ static bool matrix_inverse_run(struct kernel_call *call, struct error *err)
             adjoin(a, n);
         for (int64_t k = 0; k < n * n; k++)
             b[k] = k % (n + 1) == 0;
-        if (kernel_linear_eliminate(a, n, b, n, &log_size) == 0)
+        if (kernel_linear_eliminate(a, n, b, n, &log_size) == 0 || isnan(cabs(a[0])))
             return fail(err, INVALID, "Input is not invertible.");
         kernel_linear_store(out, i, n * n, b);
     }
@@ -244,6 +244,23 @@ static void keep_triangle(double complex *a, int64_t n, bool lower)
             a[i] = 0;
 }
 
+/* b becomes x of a x = b, infinite where the diagonal has a zero. */
+static void substitute(const double complex *a, int64_t n, bool lower, double complex *b,
+                       int64_t m)
+{
+    for (int64_t k = 0; k < n; k++) {
+        int64_t row = lower ? k : n - 1 - k, first = lower ? 0 : row + 1;
+        double complex by = a[row * (n + 1)];
+        for (int64_t c = 0; c < m; c++) {
+            double complex *x = &b[row * m + c];
+            for (int64_t i = first; i < first + k; i++)
+                *x -= a[row * n + i] * b[i * m + c];
+            *x = cimag(by) == 0 ? kernel_complex(creal(*x) / creal(by), cimag(*x) / creal(by))
+                                : *x / by;
+        }
+    }
+}
+
 static bool solve(struct kernel_call *call, bool triangular, struct error *err)
 {
     const struct tensor *in = kernel_in(call, 0), *rhs = kernel_in(call, 1);
@@ -261,11 +278,15 @@ static bool solve(struct kernel_call *call, bool triangular, struct error *err)
         double log_size;
         kernel_linear_load(in, matrix_of(&in->shape, &shape, i), n * n, a);
         kernel_linear_load(rhs, matrix_of(&rhs->shape, &shape, i), n * m, b);
+        bool lower = node_attr_bool(call->node, "lower", true);
+        bool adjoint = node_attr_bool(call->node, "adjoint", false);
         if (triangular)
-            keep_triangle(a, n, node_attr_bool(call->node, "lower", true));
-        if (node_attr_bool(call->node, "adjoint", false))
+            keep_triangle(a, n, lower);
+        if (adjoint)
             adjoin(a, n);
-        if (kernel_linear_eliminate(a, n, b, m, &log_size) == 0)
+        if (triangular)
+            substitute(a, n, lower != adjoint, b, m);
+        else if (kernel_linear_eliminate(a, n, b, m, &log_size) == 0 || isnan(cabs(a[0])))
             return fail(err, INVALID, "Input matrix is not invertible.");
         kernel_linear_store(out, i, n * m, b);
     }

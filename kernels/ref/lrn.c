@@ -12,8 +12,10 @@ struct lrn {
 static bool read_lrn(const struct kernel_call *call, struct lrn *lrn, struct error *err)
 {
     const struct shape *shape = &kernel_in(call, 0)->shape;
-    if (shape->rank != 4)
-        return fail(err, INVALID, "in must be 4-dimensional");
+    for (int i = 0; i < call->in_count; i++)
+        if (kernel_in(call, i)->shape.rank != 4)
+            return fail(err, INVALID, "%s must be 4-dimensional",
+                        call->in_count == 1 ? "in" : "inputs");
     for (int i = 1; i < call->in_count; i++)
         if (!shape_equal(shape, &kernel_in(call, i)->shape))
             return fail(err, INVALID,

@@ -103,8 +103,9 @@ bool kernel_lstm_read(struct kernel_call *call, int first, const struct shape *x
                            err) ||
         !kernel_lstm_check(call, first + 7, "b", &SHAPE(4 * l->cells), err))
         return false;
-    for (int i = 0; i < 3 && l->peephole; i++) /* else nobody looks at them */
-        if (!kernel_lstm_check(call, first + 4 + i, "a peephole", &per_cell, err))
+    for (int i = 0; i < 3 && l->peephole; i++)                  /* else nobody looks at them */
+        if (kernel_in(call, first + 4 + i)->count < l->cells && /* more will do */
+            !kernel_lstm_check(call, first + 4 + i, "a peephole", &per_cell, err))
             return false;
     return true;
 }

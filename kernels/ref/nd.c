@@ -19,6 +19,17 @@ const char *kernel_place_text(const struct shape *shape, int64_t at, char *out, 
     return out;
 }
 
+bool kernel_nd_policy(const struct node *node, bool *ignore, struct error *err)
+{
+    static const char *const policies[] = {"", "DEFAULT", "ERROR", "IGNORE"};
+    const char *policy = node_attr_string(node, "bad_indices_policy", "");
+    *ignore = strcmp(policy, "IGNORE") == 0;
+    for (int i = 0; i < ARRAY_LEN(policies); i++)
+        if (strcmp(policy, policies[i]) == 0)
+            return true;
+    return fail(err, INVALID, "Unknown bad indices handling attribute: %s", policy);
+}
+
 bool kernel_nd_bad(const struct tensor *indices, int64_t row, int depth,
                    const struct shape *shape, struct error *err)
 {

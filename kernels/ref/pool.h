@@ -5,6 +5,17 @@
 
 #include "kernels/ref/window.h"
 
+/* For gradients TensorFlow takes windows of no size, and less, where nothing goes to. */
+static inline bool pool_has_windows(const struct node *node)
+{
+    int count;
+    const int64_t *ksize = node_attr_ints(node, "ksize", &count);
+    for (int i = 0; i < count; i++)
+        if (ksize[i] <= 0)
+            return false;
+    return true;
+}
+
 /* An element of the output. */
 struct spot {
     int64_t n, place[3], c;

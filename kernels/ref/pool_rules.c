@@ -21,7 +21,7 @@ struct pool {
     enum kind kind;
     int dims, rank; /* 2 or 3; with batch and channels */
     bool channels_first;
-    bool by_inputs;        /* sizes are the last two inputs */
+    bool by_inputs; /* sizes are the last two inputs */
     int64_t from_input[2][4];
     const int64_t *ksize, *strides, *pads;
     int ksize_count, strides_count, pads_count;
@@ -60,10 +60,12 @@ static struct pool pool_of(const struct kernel_call *call)
 
 /* --- sizes of windows and strides --- */
 
-static bool check_count(const struct pool *p, const char *name, int64_t count, struct error *err)
+static bool check_count(const struct pool *p, const char *name, int64_t count,
+                        struct error *err)
 {
-    return count == p->rank || fail(err, INVALID, "Sliding window %s field must specify %d dimensions",
-                                    name, p->rank);
+    return count == p->rank ||
+           fail(err, INVALID, "Sliding window %s field must specify %d dimensions", name,
+                p->rank);
 }
 
 /* "stride", where the op has it so. */
@@ -107,10 +109,11 @@ static bool check_positive(const struct pool *p, struct error *err)
             return fail(err, INVALID, "ksize must be a positive int32 value, got:%lld",
                         (long long)k[d]);
         if (p->kind == MAX || p->kind == ARGMAX || p->kind == ARGMAX_GRAD)
-            return fail(err, INVALID,
-                        "Sliding window ksize must be positive. The specified or inferred ksize "
-                        "is: %lld,%lld,%lld,%lld",
-                        (long long)k[0], (long long)k[1], (long long)k[2], (long long)k[3]);
+            return fail(
+                err, INVALID,
+                "Sliding window ksize must be positive. The specified or inferred ksize "
+                "is: %lld,%lld,%lld,%lld",
+                (long long)k[0], (long long)k[1], (long long)k[2], (long long)k[3]);
     }
     return true;
 }
@@ -172,7 +175,9 @@ enum { NHWC, NCHW, VECT_C };
 static int format_number(const struct pool *p)
 {
     const char *format = node_attr_string(p->call->node, "data_format", "NHWC");
-    return strcmp(format, "NCHW") == 0 ? NCHW : strcmp(format, "NCHW_VECT_C") == 0 ? VECT_C : NHWC;
+    return strcmp(format, "NCHW") == 0          ? NCHW
+           : strcmp(format, "NCHW_VECT_C") == 0 ? VECT_C
+                                                : NHWC;
 }
 
 static bool check_depth(const struct pool *p, const struct shape *input, struct error *err)
@@ -180,17 +185,19 @@ static bool check_depth(const struct pool *p, const struct shape *input, struct 
     int axis = p->channels_first ? 1 : 3;
     int64_t window = p->ksize[axis];
     if (input->dims[axis] % window != 0)
-        return fail(err, UNIMPLEMENTED,
-                    "Depthwise max pooling requires the depth window to evenly divide the input "
-                    "depth");
+        return fail(
+            err, UNIMPLEMENTED,
+            "Depthwise max pooling requires the depth window to evenly divide the input "
+            "depth");
     if (p->strides[axis] != window)
-        return fail(err, UNIMPLEMENTED,
-                    "Depthwise max pooling requires the depth window to equal the depth stride");
+        return fail(
+            err, UNIMPLEMENTED,
+            "Depthwise max pooling requires the depth window to equal the depth stride");
     if (p->kind == AVG)
         return fail(err, UNIMPLEMENTED,
                     "Non-spatial pooling is not yet supported. Volunteers? :)");
-    return p->kind == MAX || fail(err, UNIMPLEMENTED,
-                                  "Pooling is not yet supported on the depth dimension.");
+    return p->kind == MAX ||
+           fail(err, UNIMPLEMENTED, "Pooling is not yet supported on the depth dimension.");
 }
 
 /* The windows over an input of that shape: `out` is that of the output. */
@@ -264,7 +271,8 @@ static bool check_places(const struct pool *p, const struct shape *input,
         int axis = (p->channels_first ? 2 : 1) + d;
         if (grad->dims[axis] > 0 &&
             (grad->dims[axis] - 1) * p->strides[axis] > input->dims[axis])
-            return fail(err, INVALID, "index * stride must be less than or equal to input size");
+            return fail(err, INVALID,
+                        "index * stride must be less than or equal to input size");
     }
     return true;
 }
@@ -340,19 +348,20 @@ static bool check_inputs(struct pool *p, struct shape *input, struct error *err)
 }
 
 /*
- * TensorFlow's CPU has no pooling with the channels first.  We have; but what cannot be computed
- * here either it refuses for that.
+ * TensorFlow's CPU has no pooling with the channels first.  We have; but what cannot be
+ * computed here either it refuses for that.
  */
 static bool fail_format(const struct pool *p, struct error *err)
 {
-    static const char *const images[] = {"MaxPoolingOp", "MaxPoolingGradOp",
-                                         "MaxPoolingGradGradOp", "", "", "AvgPoolingOp",
-                                         "AvgPoolingGradOp"};
-    static const char *const volumes[] = {"Pooling3DOp", "MaxPooling3dGradOp",
-                                          "MaxPooling3dGradGradOp", "", "", "Pooling3DOp",
-                                          "AvgPooling3dGradOp"};
+    static const char *const images[] = {
+        "MaxPoolingOp", "MaxPoolingGradOp", "MaxPoolingGradGradOp", "", "",
+        "AvgPoolingOp", "AvgPoolingGradOp"};
+    static const char *const volumes[] = {
+        "Pooling3DOp", "MaxPooling3dGradOp", "MaxPooling3dGradGradOp", "", "",
+        "Pooling3DOp", "AvgPooling3dGradOp"};
     if (p->kind == MAX && p->by_inputs)
-        return fail(err, INVALID, "MaxPoolingV2Op only supports NHWC or NCHW_VECT_C. Got: NCHW");
+        return fail(err, INVALID,
+                    "MaxPoolingV2Op only supports NHWC or NCHW_VECT_C. Got: NCHW");
     if (p->kind == MAX_GRAD_GRAD && p->dims == 3)
         return fail(err, INVALID,
                     "Default MaxPooling3dGradGradOp only supportsNDHWC on CPU device type");
@@ -366,9 +375,9 @@ static bool fail_format(const struct pool *p, struct error *err)
 bool kernel_pool_rules(const struct kernel_call *call, struct shape *input, struct error *err)
 {
     struct pool p = pool_of(call);
-    bool ok = p.by_inputs || (check_count(&p, "ksize", p.ksize_count, err) &&
-                              check_count(&p, strides_name(&p), p.strides_count, err) &&
-                              check_sizes(&p, err));
+    bool ok = p.by_inputs ||
+              (check_count(&p, "ksize", p.ksize_count, err) &&
+               check_count(&p, strides_name(&p), p.strides_count, err) && check_sizes(&p, err));
     ok = ok && check_inputs(&p, input, err);
     if (!ok && p.channels_first && p.kind != ARGMAX && p.kind != ARGMAX_GRAD &&
         !(p.by_inputs && format_number(&p) == VECT_C))

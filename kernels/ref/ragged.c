@@ -86,8 +86,8 @@ static bool range_run(struct kernel_call *call, struct error *err)
 /* Splits of `count` rows: from 0, never falling, at most to `limit`. */
 static bool check_splits(const struct tensor *splits, int64_t limit, struct error *err)
 {
-    if (splits->shape.rank != 1 || splits->count < 1)
-        return fail(err, INVALID, "Splits must be a vector that is not empty");
+    if (splits->count < 1) /* in whatever shape */
+        return fail(err, INVALID, "Splits must be non-empty");
     if (tensor_integer(splits, 0) != 0)
         return fail(err, INVALID, "First value of ragged splits must be 0");
     for (int64_t i = 1; i < splits->count; i++)

@@ -12,9 +12,10 @@ static float scale_of(const struct resize *r, int axis)
                : (float)r->in[axis] / (float)r->out[axis];
 }
 
-static bool finish(struct resize *r, struct error *err)
+/* `both`: TensorFlow takes both attributes for the gradient of the nearest pixel. */
+static bool finish(struct resize *r, bool both, struct error *err)
 {
-    if (r->align_corners && r->half_pixel)
+    if (r->align_corners && r->half_pixel && !both)
         return fail(err, INVALID,
                     "If half_pixel_centers is True, align_corners must be False.");
     for (int axis = 0; axis < 2; axis++) {
@@ -56,7 +57,9 @@ bool kernel_resize(const struct kernel_call *call, struct resize *r, struct erro
         r->in[axis] = in->dims[1 + axis];
         r->out[axis] = tensor_integer(size, axis);
     }
-    return finish(r, err);
+    if (strcmp(call->node->op->name, "ResizeBicubic") == 0 && r->channels == 0)
+        return fail(err, INVALID, "image must have at least one channel");
+    return finish(r, false, err);
 }
 
 bool kernel_resize_shapes(const struct kernel_call *call, const struct shape *original,
@@ -75,7 +78,7 @@ bool kernel_resize_shapes(const struct kernel_call *call, const struct shape *or
         r->in[axis] = original->dims[1 + axis];
         r->out[axis] = resized->dims[1 + axis];
     }
-    return finish(r, err);
+    return finish(r, strcmp(call->node->op->name, "ResizeNearestNeighborGrad") == 0, err);
 }
 
 /* --- between pixels --- */
@@ -189,10 +192,15 @@ static bool resize_nearest_grad_run(struct kernel_call *call, struct error *err)
 {
     const struct tensor *grads = kernel_in(call, 0), *size = kernel_in(call, 1);
     struct resize r;
+    char text[SHAPE_TEXT_BYTES];
     if (grads->shape.rank != 4)
-        return fail(err, INVALID, "input must be 4-dimensional");
-    if (size->shape.rank != 1 || size->count != 2)
-        return fail(err, INVALID, "shape_t must be 1-dimensional and have two elements");
+        return fail(err, INVALID, "input must be 4-dimensional%s",
+                    shape_text(&grads->shape, text, sizeof(text)));
+    shape_text(&size->shape, text, sizeof(text));
+    if (size->shape.rank != 1)
+        return fail(err, INVALID, "shape_t must be 1-dimensional%s", text);
+    if (size->count != 2)
+        return fail(err, INVALID, "shape_t must have two elements%s", text);
     struct shape shape = grads->shape;
     shape.dims[1] = tensor_integer(size, 0);
     shape.dims[2] = tensor_integer(size, 1);

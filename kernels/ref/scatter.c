@@ -30,13 +30,15 @@ static bool ends_with(const char *text, const char *ending)
 
 static bool scatter_prepare(const struct node *node, void **state, struct error *err)
 {
-    (void)err;
+    bool ignore;
+    if (!kernel_nd_policy(node, &ignore, err))
+        return false;
     struct prepared *prepared = alloc_bytes(sizeof(*prepared));
     for (int i = 0; i < ARRAY_LEN(endings); i++)
         if (ends_with(node->op->name, endings[i]))
             prepared->how = (enum how)i;
     prepared->nd = strstr(node->op->name, "ScatterNd") != NULL;
-    prepared->ignore = strcmp(node_attr_string(node, "bad_indices_policy", ""), "IGNORE") == 0;
+    prepared->ignore = ignore;
     *state = prepared;
     return true;
 }

@@ -144,7 +144,7 @@ static bool sparse_segment(struct kernel_call *call, enum kind kind, struct erro
     if (!counts)
         return false;
     int64_t inner = kernel_span(&shape, 1, shape.rank);
-    for (int64_t i = 0; i < ids->count; i++) {
+    for (int64_t i = 0; out->count && i < ids->count; i++) {
         int64_t id = tensor_integer(ids, i);
         add_row(&sums, id, data, tensor_integer(indices, i), inner,
                 factor_of(kind, counts[id]));
@@ -163,7 +163,7 @@ static bool sparse_segment_grad(struct kernel_call *call, enum kind kind, struct
         return false;
     if (grad->shape.rank < 1)
         return fail(err, INVALID, "Index must be less than 0, got 0");
-    if (!kernel_segment_grad(ids, grad->shape.dims[0], indices, rows, err))
+    if (!kernel_segment_grad(ids, grad->shape.dims[0], rows ? indices : NULL, rows, err))
         return false;
     struct shape shape = grad->shape;
     shape.dims[0] = rows;

@@ -110,7 +110,7 @@ bool kernel_segment_grad(const struct tensor *ids, int64_t segments, const struc
             return fail(err, INVALID, "Segment id %lld out of range [0, %lld).", (long long)id,
                         (long long)segments);
     }
-    for (int64_t i = 0; i < picks->count; i++) {
+    for (int64_t i = 0; picks && i < picks->count; i++) {
         int64_t pick = tensor_integer(picks, i);
         if (pick < 0 || pick >= rows)
             return fail(err, INVALID, "Index %lld out of range [0, %lld).", (long long)pick,

@@ -115,7 +115,7 @@ static bool place_check(const struct kernel_call *call, int input, const struct 
         if (at[d] >= 0 && at[d] < in->dims[d])
             continue;
         if (!ordered)
-            return fail(err, INVALID, "indices[%lld, %d] expected < %lld, got %lld.",
+            return fail(err, INTERNAL, "indices[%lld, %d] expected < %lld, got %lld.",
                         (long long)in_set, d, (long long)in->dims[d], (long long)at[d]);
         return fail(
             err, INVALID, "indices[%lld] = %s is out of bounds: need 0 <= index < %s",

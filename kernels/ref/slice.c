@@ -100,7 +100,7 @@ static bool apply_entry(const struct spec *spec, int entry, int d, const struct 
         int64_t index = begin < 0 ? begin + size : begin;
         if (index < 0 || index >= size)
             return fail(err, INVALID, "slice index %lld of dimension %d out of bounds.",
-                        (long long)begin, d);
+                        (long long)index, d);
         out->box.dims[d] = 1;
         out->from.start += index * out->from.steps[d];
         return true;
@@ -137,6 +137,8 @@ static bool apply_spec(const struct spec *spec, const struct shape *in, struct s
         seen_ellipsis |= ellipsis;
         taken += !ellipsis && !((spec->new_axis_mask >> i) & 1);
     }
+    if (taken > 0 && in->rank == 0)
+        return fail(err, INVALID, "Attempting to slice scalar input.");
     if (taken > in->rank)
         return fail(err, INVALID,
                     "Index out of range using input dim %d; input has only %d dims", in->rank,

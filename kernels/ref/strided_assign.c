@@ -20,8 +20,7 @@ static bool broadcast(const struct tensor *value, const struct shape *shape, str
     struct shape both = SHAPE_UNKNOWN;
     struct error ignored;
     if (!shape_broadcast(&given, shape, &both, &ignored) || !shape_equal(&both, shape))
-        return fail(err, INVALID,
-                    "a value of shape %s cannot be assigned to a slice of shape %s",
+        return fail(err, INVALID, "Cannot broadcast input shape %s into final shape %s",
                     shape_text(&value->shape, a, sizeof(a)), shape_text(shape, b, sizeof(b)));
     if (shape_equal(&given, shape)) {
         tensor_share_as(out, value, shape);

@@ -215,8 +215,9 @@ def record(Case, name, server, graph, attempt, row):
         if answer.status_code:
             run.error_code, run.error_text = answer.status_code, first_line(answer.status_error_message)
         else:
-            for got in answer.tensor:
-                add_expect(run.expect.add(), got, row)
+            answers = {got.name: got for got in answer.tensor}
+            for name in fetch:
+                add_expect(run.expect.add(), answers[name], row)
     except grpc.RpcError as error:
         run.error_code, run.error_text = error.code().value[0], first_line(error.details())
     server.close(handle)
