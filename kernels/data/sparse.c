@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/str.h"
+#include "kernels/ref/numbers.h"
 #include "runtime/tensor_pb.h"
 
 /* --- tensors in variants --- */
@@ -64,7 +65,9 @@ static bool read_one(struct tensor *out, const struct tensor *from, int64_t i,
 {
     if (from->dtype == STRING) {
         const struct tensor_string *bytes = &tensor_strings(from)[i];
-        return tensor_parse(out, bytes->data, bytes->size, err);
+        if (!tensor_parse(out, bytes->data, bytes->size, err))
+            return fail(err, INVALID, "Could not parse serialized proto");
+        return true;
     }
     struct resource *held = kernel_variant(from, i, TENSOR_KIND, err);
     if (held)
@@ -77,15 +80,14 @@ static bool read_one(struct tensor *out, const struct tensor *from, int64_t i,
 static bool check_parts(const struct tensor *indices, const struct tensor *values,
                         const struct tensor *shape, struct error *err)
 {
-    if (indices->shape.rank != 2)
-        return fail(err, INVALID, "Input indices should be a matrix but received rank %d",
-                    indices->shape.rank);
-    if (values->shape.rank != 1)
-        return fail(err, INVALID, "Input values should be a vector but received rank %d",
-                    values->shape.rank);
-    if (shape->shape.rank != 1)
-        return fail(err, INVALID, "Input shape should be a vector but received rank %d",
-                    shape->shape.rank);
+    static const char *const names[] = {
+        "indices should be a matrix", "values should be a vector", "shape should be a vector"};
+    const struct shape *shapes[] = {&indices->shape, &values->shape, &shape->shape};
+    char text[SHAPE_TEXT_BYTES];
+    for (int i = 0; i < 3; i++)
+        if (shapes[i]->rank != (i ? 1 : 2))
+            return fail(err, INVALID, "Input %s but received shape %s", names[i],
+                        shape_text(shapes[i], text, sizeof(text)));
     return true;
 }
 
@@ -94,10 +96,13 @@ bool kernel_sparse_check_sizes(const struct tensor *indices, const struct tensor
 {
     if (!check_parts(indices, values, shape, err))
         return false;
-    if (indices->shape.dims[0] != values->count || indices->shape.dims[1] != shape->count)
+    if (indices->shape.dims[0] != values->count)
         return fail(err, INVALID,
-                    "indices, values and shape of a sparse tensor differ in size");
-    return true;
+                    "indices and values rows (indexing dimension) must match. (indices = %lld, "
+                    "values = %lld)",
+                    (long long)indices->shape.dims[0], (long long)values->count);
+    return indices->shape.dims[1] == shape->count ||
+           fail(err, INVALID, "Order length must be SparseTensor rank.");
 }
 
 static bool serialize_run(struct kernel_call *call, struct error *err)
@@ -138,24 +143,27 @@ bool kernel_sparse_row(const struct kernel_call *call, int64_t row, int64_t *at,
 }
 
 /* Places are inside the shape and each comes behind the one before. */
-static bool check_places(const int64_t *index, int64_t count, const struct tensor *shape,
-                         struct error *err)
+static bool check_places(const struct tensor *indices, int64_t count,
+                         const struct tensor *shape, struct error *err)
 {
+    char row[ROW_TEXT_BYTES], dims[ROW_TEXT_BYTES];
+    const int64_t *index = tensor_i64(indices);
     int64_t rank = shape->count;
     for (int64_t i = 0; i < count; i++) {
         int order = i == 0;
         for (int64_t d = 0; d < rank; d++) {
             int64_t at = index[i * rank + d], before = i ? index[(i - 1) * rank + d] : 0;
             if (at < 0 || at >= tensor_i64(shape)[d])
-                return fail(err, INVALID,
-                            "indices[%lld] is out of bounds: %lld of %lld in dimension %lld",
-                            (long long)i, (long long)at, (long long)tensor_i64(shape)[d],
-                            (long long)d);
+                return fail(
+                    err, INVALID, "indices[%lld] = %s is out of bounds: need 0 <= index < %s",
+                    (long long)i, kernel_row_text(indices, i, (int)rank, ",", row, sizeof(row)),
+                    kernel_row_text(shape, 0, (int)rank, ",", dims, sizeof(dims)));
             order = order ? order : (at > before) - (at < before);
         }
         if (order <= 0)
-            return fail(err, INVALID, "indices[%lld] is %s", (long long)i,
-                        order ? "out of order" : "repeated");
+            return kernel_fail_order(
+                err, i, kernel_row_text(indices, i, (int)rank, ",", row, sizeof(row)),
+                order == 0);
     }
     return true;
 }
@@ -173,7 +181,7 @@ bool kernel_sparse_rows(const struct kernel_call *call, int64_t *rows, struct er
     *rows = tensor_i64(shape)[0];
     if (*rows < 0 || *rows > LIMIT_TENSOR_BYTES / 64)
         return fail(err, INVALID, "a sparse tensor of %lld rows", (long long)*rows);
-    return check_places(tensor_i64(indices), values->count, shape, err);
+    return check_places(indices, values->count, shape, err);
 }
 
 static bool serialize_many_run(struct kernel_call *call, struct error *err)
@@ -283,7 +291,10 @@ static bool deserialize_run(struct kernel_call *call, struct error *err)
     const struct tensor *from = kernel_in(call, 0);
     char text[SHAPE_TEXT_BYTES];
     struct shape lead = from->shape;
-    if (lead.rank < 1 || lead.dims[lead.rank - 1] != 3)
+    if (lead.rank < 1)
+        return fail(err, INVALID, "Serialized sparse should have non-zero rank %s",
+                    shape_text(&lead, text, sizeof(text)));
+    if (lead.dims[lead.rank - 1] != 3)
         return fail(err, INVALID, "Serialized sparse should have 3 as the last dimension %s",
                     shape_text(&lead, text, sizeof(text)));
     lead.rank--;

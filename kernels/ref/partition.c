@@ -112,10 +112,14 @@ static bool check_sparse(const struct kernel_call *call, int64_t *count, int *de
 {
     const struct tensor *indices = kernel_in(call, 0), *shape = kernel_in(call, 1);
     const struct tensor *values = kernel_in(call, 2);
+    char text[SHAPE_TEXT_BYTES];
     if (indices->shape.rank > 2)
-        return fail(err, INVALID, "sparse_indices should be a scalar, vector, or matrix");
+        return fail(err, INVALID,
+                    "sparse_indices should be a scalar, vector, or matrix, got shape %s",
+                    shape_text(&indices->shape, text, sizeof(text)));
     if (shape->shape.rank != 1)
-        return fail(err, INVALID, "output_shape must be rank 1");
+        return fail(err, INVALID, "output_shape must be rank 1, got shape %s",
+                    shape_text(&shape->shape, text, sizeof(text)));
     *count = indices->shape.rank > 0 ? indices->shape.dims[0] : 1;
     *depth = indices->shape.rank > 1 ? (int)indices->shape.dims[1] : 1;
     if (shape->count != *depth)
@@ -124,7 +128,9 @@ static bool check_sparse(const struct kernel_call *call, int64_t *count, int *de
                     "%d",
                     (long long)shape->count, *depth);
     if (values->shape.rank > 1 || (values->shape.rank == 1 && values->count != *count))
-        return fail(err, INVALID, "sparse_values must be a scalar or one for each index");
+        return fail(err, INVALID,
+                    "sparse_values has incorrect shape %s, should be [] or [%lld]",
+                    shape_text(&values->shape, text, sizeof(text)), (long long)*count);
     if (kernel_in(call, 3)->shape.rank != 0)
         return fail(err, INVALID, "default_value should be a scalar.");
     return true;
@@ -149,6 +155,9 @@ static bool sparse_to_dense_run(struct kernel_call *call, struct error *err)
         int64_t place = 0;
         for (int d = 0; d < depth; d++) {
             int64_t index = tensor_integer(indices, i * depth + d);
+            if ((index < 0 || index >= shape.dims[d]) && !validate)
+                return fail(err, INVALID, "Indices are not valid (out of bounds).  Shape: %s",
+                            shape_text(&shape, text, sizeof(text)));
             if (index < 0 || index >= shape.dims[d])
                 return fail(
                     err, INVALID, "indices[%lld] = %s is out of bounds: need 0 <= index < %s",

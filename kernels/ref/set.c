@@ -77,9 +77,7 @@ static bool dense_sets(struct kernel_call *call, int input, struct sets *sets,
 /* The parts of a sparse operand fit together, in the order and words of TensorFlow. */
 static bool sparse_parts_check(const struct kernel_call *call, int input, struct error *err)
 {
-    const struct tensor *index = kernel_in(call, input), *values = kernel_in(call, input + 1),
-                        *dims = kernel_in(call, input + 2);
-    char text[SHAPE_TEXT_BYTES];
+    const struct tensor *dims = kernel_in(call, input + 2);
     if (dims->shape.rank != 1)
         return fail(err, INVALID, "Shape must be a 1D tensor.");
     for (int64_t d = 0; d < dims->count; d++)
@@ -88,20 +86,7 @@ static bool sparse_parts_check(const struct kernel_call *call, int input, struct
                         (long long)tensor_i64(dims)[d]);
     if (dims->count < 2)
         return fail(err, INVALID, "Invalid rank %lld.", (long long)dims->count);
-    if (values->shape.rank != 1)
-        return fail(err, INVALID, "vals must be a vec, but got: %s",
-                    shape_text(&values->shape, text, sizeof(text)));
-    int64_t rows = index->shape.rank ? index->shape.dims[0] : -1;
-    if (rows >= 0 && rows != values->count)
-        return fail(err, INVALID,
-                    "indices and values rows (indexing dimension) must match. (indices = %lld, "
-                    "values = %lld)",
-                    (long long)rows, (long long)values->count);
-    if (index->shape.rank != 2)
-        return fail(err, INVALID, "indices must be a matrix, but got: %s",
-                    shape_text(&index->shape, text, sizeof(text)));
-    return index->shape.dims[1] == dims->count ||
-           fail(err, INVALID, "Order length must be SparseTensor rank.");
+    return kernel_sparse_check_made(call, input, input + 1, input + 2, err);
 }
 
 /* Element `i` is inside, and behind the one before it where the node says that all are. */
@@ -161,7 +146,7 @@ static bool operation_of(const struct node *node, enum operation *operation, str
 {
     static const char *const names[] = {"a-b", "b-a", "intersection", "union"};
     const char *name = node_attr_string(node, "set_operation", "");
-    char lower[16] = "";
+    char lower[64] = "";
     for (size_t i = 0; i < sizeof(lower) - 1 && name[i]; i++)
         lower[i] = (char)(name[i] >= 'A' && name[i] <= 'Z' ? name[i] + 32 : name[i]);
     for (int i = 0; i < ARRAY_LEN(names); i++)
@@ -169,7 +154,7 @@ static bool operation_of(const struct node *node, enum operation *operation, str
             *operation = (enum operation)i;
             return true;
         }
-    return fail(err, INVALID, "Invalid set_operation %s.", name);
+    return fail(err, INVALID, "Invalid set_operation %s.", lower);
 }
 
 /* Members of the result, in order, into `to`, which has room for both. */

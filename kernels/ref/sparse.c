@@ -32,8 +32,8 @@ bool kernel_sparse_in(const struct kernel_call *call, int indices, int values, i
                     (long long)dims->count, LIMIT_TENSOR_RANK);
     for (int64_t d = 0; d < dims->count; d++)
         if (tensor_i64(dims)[d] < 0)
-            return fail(err, INVALID, "Dimension %lld of the dense shape is negative: %lld",
-                        (long long)d, (long long)tensor_i64(dims)[d]);
+            return fail(err, INVALID, "Expected shape dimensions to be non-negative, got %lld",
+                        (long long)tensor_i64(dims)[d]);
     *sparse = (struct sparse){.index = tensor_i64(index),
                               .values = value,
                               .count = value->count,

@@ -25,6 +25,17 @@ bool kernel_sparse_in(const struct kernel_call *call, int indices, int values, i
 /* Fails with INVALID naming the first place that lies outside the shape. */
 bool kernel_sparse_check(const struct sparse *sparse, struct error *err) CHECKED;
 
+/*
+ * What several ops ask before kernel_sparse_in(), in their words; INVALID: parts that a sparse
+ * tensor is made of; parts that are to fit; places that lie inside.
+ */
+bool kernel_sparse_check_made(const struct kernel_call *call, int indices, int values,
+                              int shape, struct error *err) CHECKED;
+bool kernel_sparse_check_fit(const struct kernel_call *call, int indices, int values, int shape,
+                             struct error *err) CHECKED;
+bool kernel_sparse_check_inside(const struct kernel_call *call, int indices, int shape,
+                                struct error *err) CHECKED;
+
 /* Row `i` of the places. */
 static inline const int64_t *kernel_sparse_at(const struct sparse *sparse, int64_t i)
 {

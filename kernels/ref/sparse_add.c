@@ -23,6 +23,41 @@ static int64_t unite(const struct sparse *a, const struct sparse *b, struct pair
     return count;
 }
 
+/* The operands of a sum, before they are read. */
+static bool check_terms(const struct kernel_call *call, struct error *err)
+{
+    const struct shape *in[6];
+    char a[SHAPE_TEXT_BYTES], b[SHAPE_TEXT_BYTES];
+    for (int i = 0; i < 6; i++)
+        in[i] = &kernel_in(call, i)->shape;
+    if (in[0]->rank != 2 || in[3]->rank != 2)
+        return fail(err, INVALID,
+                    "Input indices should be matrices but received shapes: %s and %s",
+                    shape_text(in[0], a, sizeof(a)), shape_text(in[3], b, sizeof(b)));
+    if (in[1]->rank != 1 || in[4]->rank != 1)
+        return fail(err, INVALID,
+                    "Input values should be vectors but received shapes: %s and %s",
+                    shape_text(in[1], a, sizeof(a)), shape_text(in[4], b, sizeof(b)));
+    if (in[0]->dims[0] != in[1]->dims[0] || in[3]->dims[0] != in[4]->dims[0])
+        return fail(err, INVALID,
+                    "Expected %lld and %lld non-empty input values, got %lld and %lld",
+                    (long long)in[0]->dims[0], (long long)in[3]->dims[0],
+                    (long long)in[1]->dims[0], (long long)in[4]->dims[0]);
+    if (in[2]->rank != 1 || in[5]->rank != 1)
+        return fail(err, INVALID,
+                    "Input shapes should be a vector but received shapes %s and %s",
+                    shape_text(in[2], a, sizeof(a)), shape_text(in[5], b, sizeof(b)));
+    if (in[2]->dims[0] == in[5]->dims[0] && in[0]->dims[1] != in[3]->dims[1])
+        return fail(err, INVALID,
+                    "Input indices must have the same dimension, got %lld and %lld",
+                    (long long)in[0]->dims[1], (long long)in[3]->dims[1]);
+    return in[2]->dims[0] != in[5]->dims[0] || in[0]->dims[1] == in[2]->dims[0] ||
+           fail(err, INVALID,
+                "Second dimension of a_indices and length of a_shape must match, got %lld and "
+                "%lld",
+                (long long)in[0]->dims[1], (long long)in[2]->dims[0]);
+}
+
 static bool read_both(const struct kernel_call *call, struct sparse *a, struct sparse *b,
                       struct error *err)
 {
@@ -85,10 +120,12 @@ static bool add_run(struct kernel_call *call, struct error *err)
     const struct tensor *threshold = kernel_in(call, 6);
     struct sparse a, b;
     struct sparse_out out;
-    if (!read_both(call, &a, &b, err))
+    char text[SHAPE_TEXT_BYTES];
+    if (!check_terms(call, err) || !read_both(call, &a, &b, err))
         return false;
     if (threshold->shape.rank != 0)
-        return fail(err, INVALID, "The magnitude threshold must be a scalar");
+        return fail(err, INVALID, "The magnitude threshold must be a scalar: got shape %s",
+                    shape_text(&threshold->shape, text, sizeof(text)));
     struct pair *pairs =
         kernel_scratch(call, (size_t)(a.count + b.count) * sizeof(*pairs) + 1, err);
     if (!pairs)
@@ -120,8 +157,11 @@ static bool add_run(struct kernel_call *call, struct error *err)
 static bool extreme(struct kernel_call *call, bool largest, struct error *err)
 {
     struct sparse a, b;
-    if (!read_both(call, &a, &b, err) || !kernel_sparse_check(&a, err) ||
-        !kernel_sparse_check(&b, err))
+    for (int i = 0; i < 6; i += 3)
+        if (!kernel_sparse_check_fit(call, i, i + 1, i + 2, err) ||
+            !kernel_sparse_check_inside(call, i, i + 2, err))
+            return false;
+    if (!read_both(call, &a, &b, err))
         return false;
     struct pair *pairs =
         kernel_scratch(call, (size_t)(a.count + b.count) * sizeof(*pairs) + 1, err);
@@ -188,19 +228,25 @@ static bool add_grad_run(struct kernel_call *call, struct error *err)
 {
     const struct shape *grad = &kernel_in(call, 0)->shape, *a = &kernel_in(call, 1)->shape;
     const struct shape *b = &kernel_in(call, 2)->shape, *sum = &kernel_in(call, 3)->shape;
+    char one[SHAPE_TEXT_BYTES], other[SHAPE_TEXT_BYTES], third[SHAPE_TEXT_BYTES];
     if (a->rank != 2 || b->rank != 2 || sum->rank != 2)
-        return fail(err, INVALID, "a_indices, b_indices and sum_indices should be matrices");
+        return fail(err, INVALID,
+                    "Input indices should be matrices but received shapes: %s and %s and %s",
+                    shape_text(a, one, sizeof(one)), shape_text(b, other, sizeof(other)),
+                    shape_text(sum, third, sizeof(third)));
     if (grad->rank != 1)
-        return fail(err, INVALID, "Input backprop_val_grad should be a vector");
+        return fail(err, INVALID,
+                    "Input backprop_val_grad should be a vector but received shape: %s",
+                    shape_text(grad, one, sizeof(one)));
     if (a->dims[1] != b->dims[1] || b->dims[1] != sum->dims[1])
         return fail(err, INVALID,
                     "The densified operands should have the same ndims; for A, B, "
-                    "sum got: %lld, %lld, %lld",
+                    "sum got: %lld%lld%lld",
                     (long long)a->dims[1], (long long)b->dims[1], (long long)sum->dims[1]);
     if (grad->dims[0] != sum->dims[0])
         return fail(err, INVALID,
                     "# elements of backprop_val_grad and # rows of sum_indices "
-                    "should match (#nnz of sum): got %lld, %lld",
+                    "should match (#nnz of sum): got %lld and %lld",
                     (long long)grad->dims[0], (long long)sum->dims[0]);
     return grad_of(call, 0, 1, err) && grad_of(call, 1, 2, err);
 }

@@ -4,25 +4,62 @@
 
 #define INPUTS_MAX 4096
 
+static bool check_ranks(const struct kernel_call *call, int count, struct error *err)
+{
+    static const char *const names[] = {
+        "indices should be a matrix", "values should be a vector", "shapes should be a vector"};
+    char text[SHAPE_TEXT_BYTES];
+    for (int i = 0; i < 3 * count; i++) {
+        const struct shape *shape = &kernel_in(call, i)->shape;
+        if (shape->rank != (i < count ? 2 : 1))
+            return fail(err, INVALID, "Input %s but received shape %s at position %d",
+                        names[i / count], shape_text(shape, text, sizeof(text)), i % count);
+    }
+    return true;
+}
+
+/* All of one rank, and nothing negative. */
+static bool check_parts(const struct kernel_call *call, int count, int64_t wanted, int *rank,
+                        struct error *err)
+{
+    if (!check_ranks(call, count, err))
+        return false;
+    const struct tensor *first = kernel_in(call, 2 * count);
+    if (first->count > LIMIT_TENSOR_RANK)
+        return fail(err, INVALID, "a sparse tensor of %lld dimensions, at most %d",
+                    (long long)first->count, LIMIT_TENSOR_RANK);
+    *rank = (int)first->count;
+    if (wanted < -*rank || wanted >= *rank)
+        return fail(err, INVALID, "Concat dimension must be in range [%d, %d), got %lld",
+                    -*rank, *rank, (long long)wanted);
+    for (int n = 0; n < count; n++) {
+        const struct tensor *dims = kernel_in(call, 2 * count + n);
+        if (dims->count != *rank)
+            return fail(err, INVALID,
+                        "Ranks of all input tensors must match: expected %d but got %lld at "
+                        "position %d",
+                        *rank, (long long)dims->count, n);
+        for (int d = 0; d < *rank; d++)
+            if (tensor_i64(dims)[d] < 0)
+                return fail(err, INTERNAL, "Encountered overflow from large input shape.");
+    }
+    return true;
+}
+
 /* Inputs: N matrices of indices, N vectors of values, N shapes. */
 static bool read_all(const struct kernel_call *call, struct sparse *parts, int count, int *axis,
                      int64_t *total, struct error *err)
 {
     int64_t wanted = node_attr_int(call->node, "concat_dim", 0);
     *total = 0;
+    int rank = 0;
+    if (!check_parts(call, count, wanted, &rank, err))
+        return false;
+    *axis = (int)(wanted < 0 ? wanted + rank : wanted);
     for (int n = 0; n < count; n++) {
-        if (!kernel_sparse_in(call, n, count + n, 2 * count + n, &parts[n], err))
+        if (!kernel_sparse_check_made(call, n, count + n, 2 * count + n, err) ||
+            !kernel_sparse_in(call, n, count + n, 2 * count + n, &parts[n], err))
             return false;
-        int rank = parts[0].rank;
-        if (parts[n].rank != rank)
-            return fail(err, INVALID,
-                        "Ranks of all input tensors must match: expected %d but "
-                        "got %d at position %d",
-                        rank, parts[n].rank, n);
-        if (wanted < -rank || wanted >= rank)
-            return fail(err, INVALID, "Concat dimension must be in range [%d, %d), got %lld",
-                        -rank, rank, (long long)wanted);
-        *axis = (int)(wanted < 0 ? wanted + rank : wanted);
         for (int d = 0; d < rank; d++)
             if (d != *axis && parts[n].dims[d] != parts[0].dims[d])
                 return fail(err, INVALID,

@@ -25,11 +25,15 @@ static bool read_product(const struct kernel_call *call, struct product *p, stru
         return fail(err, INVALID, "Tensor 'a_shape' must have 2 elements");
     if (p->values->shape.rank != 1)
         return fail(err, INVALID, "Tensor 'a_values' is not a vector");
-    if (p->index->shape.rank != 2 || p->index->shape.dims[0] != p->values->count ||
-        p->index->shape.dims[1] != 2)
+    if (p->index->shape.rank != 2)
+        return fail(err, INVALID, "Tensor 'a_indices' is not a matrix");
+    if (p->index->shape.dims[0] != p->values->count)
         return fail(err, INVALID,
-                    "Tensor 'a_indices' must be a matrix of two columns, with a row for each "
-                    "of a_values");
+                    "Number of rows of a_indices does not match number of entries in a_values");
+    if (p->index->shape.dims[1] != 2)
+        return fail(err, INVALID,
+                    "Number of columns of a_indices does not match number of entries in "
+                    "a_shape");
     const int64_t *a = tensor_i64(shape), *b = p->b->shape.dims;
     if (a[0] < 0 || a[1] < 0)
         return fail(err, INVALID, "a_shape has a negative dimension: [%lld, %lld]",
@@ -65,12 +69,12 @@ static bool mat_mul_run(struct kernel_call *call, struct error *err)
     for (int64_t i = 0; i < p.values->count; i++) {
         int64_t row = tensor_integer(p.index, 2 * i + p.adjoint_a);
         int64_t k = tensor_integer(p.index, 2 * i + !p.adjoint_a);
-        if (row < 0 || row >= p.rows || k < 0 || k >= p.inner)
-            return fail(err, INVALID,
-                        "a_indices[%lld] = (%lld, %lld) is out of bounds: the "
-                        "matrix has %lld rows, %lld columns",
-                        (long long)i, (long long)row, (long long)k, (long long)p.rows,
-                        (long long)p.inner);
+        if (k < 0 || k >= p.inner)
+            return fail(err, INVALID, "k (%lld) from index[%lld,%d] out of bounds (>=%lld)",
+                        (long long)k, (long long)i, !p.adjoint_a, (long long)p.inner);
+        if (row < 0 || row >= p.rows)
+            return fail(err, INVALID, "m (%lld) from index[%lld,%d] out of bounds (>=%lld)",
+                        (long long)row, (long long)i, p.adjoint_a, (long long)p.rows);
         double complex a = kernel_complex_at(p.values, i);
         a = p.adjoint_a ? conj(a) : a;
         for (int64_t c = 0; c < p.columns; c++) {
@@ -102,18 +106,39 @@ static void add_element(struct tensor *to, int64_t at, const struct tensor *from
         kernel_set_complex(to, at, kernel_complex_at(to, at) + kernel_complex_at(from, i));
 }
 
+/* "1 2 4". */
+static const char *sizes_text(const struct shape *shape, char *out, size_t size)
+{
+    size_t used = 0;
+    *out = 0;
+    for (int d = 0; d < shape->rank && used < size; d++)
+        used += (size_t)snprintf(out + used, size - used, "%s%lld", d ? " " : "",
+                                 (long long)shape->dims[d]);
+    return out;
+}
+
 static bool dense_add_run(struct kernel_call *call, struct error *err)
 {
     const struct tensor *index = kernel_in(call, 0), *values = kernel_in(call, 1);
     const struct tensor *shape = kernel_in(call, 2), *b = kernel_in(call, 3);
-    bool shaped = index->shape.rank == 2 && values->shape.rank == 1 && shape->shape.rank == 1 &&
-                  index->shape.dims[0] == values->count && index->shape.dims[1] == shape->count;
-    if (!shaped)
+    char one[SHAPE_TEXT_BYTES], other[SHAPE_TEXT_BYTES];
+    if (index->shape.rank != 2)
+        return fail(err, INVALID, "Input a_indices should be a matrix but received shape: %s",
+                    shape_text(&index->shape, one, sizeof(one)));
+    if (values->shape.rank != 1 || shape->shape.rank != 1)
         return fail(err, INVALID,
-                    "Input a_indices should be a matrix, a_values and a_shape "
-                    "vectors that fit it");
+                    "Inputs a_values and a_shape should be vectors but received shapes: %s and "
+                    "%s",
+                    shape_text(&values->shape, one, sizeof(one)),
+                    shape_text(&shape->shape, other, sizeof(other)));
+    if (index->shape.dims[0] != values->count || index->shape.dims[1] != shape->count) {
+        bool rows = index->shape.dims[0] != values->count;
+        return fail(err, INVALID, "Dimensions %lld and %lld are not compatible",
+                    (long long)index->shape.dims[!rows],
+                    (long long)(rows ? values : shape)->count);
+    }
     if (shape->count != b->shape.rank)
-        return fail(err, INVALID, "Two operands have different ranks: %lld vs. %d",
+        return fail(err, INVALID, "Two operands have different ranks; received: %lld and %d",
                     (long long)shape->count, b->shape.rank);
     for (int d = 0; d < b->shape.rank; d++)
         if (tensor_integer(shape, d) != b->shape.dims[d])
@@ -131,9 +156,10 @@ static bool dense_add_run(struct kernel_call *call, struct error *err)
             int64_t place = tensor_integer(index, i * b->shape.rank + d);
             if (place < 0 || place >= b->shape.dims[d])
                 return fail(err, INVALID,
-                            "indices[%lld, %d] = %lld is out of bounds: the "
-                            "dimension has %lld",
-                            (long long)i, d, (long long)place, (long long)b->shape.dims[d]);
+                            "Sparse tensor has an invalid index on dimension %d: "
+                            "a_indices(%lld,%d) = %lld, dense tensor shape: %s",
+                            d, (long long)i, d, (long long)place,
+                            sizes_text(&b->shape, one, sizeof(one)));
             at = at * b->shape.dims[d] + place;
         }
         add_element(out, at, values, i);
@@ -163,11 +189,45 @@ static bool apply_bits(enum operation operation, bool is_signed, uint64_t x, uin
     return true;
 }
 
+static bool check_operands(const struct kernel_call *call, struct error *err)
+{
+    const struct shape *index = &kernel_in(call, 0)->shape,
+                       *values = &kernel_in(call, 1)->shape;
+    const struct shape *shape = &kernel_in(call, 2)->shape;
+    char one[SHAPE_TEXT_BYTES], other[SHAPE_TEXT_BYTES];
+    if (index->rank != 2)
+        return fail(err, INVALID, "Input sp_indices should be a matrix but received shape: %s",
+                    shape_text(index, one, sizeof(one)));
+    if (values->rank != 1 || shape->rank != 1)
+        return fail(
+            err, INVALID,
+            "Inputs sp_values and sp_shape should be vectors but received shapes: %s and "
+            "%s",
+            shape_text(values, one, sizeof(one)), shape_text(shape, other, sizeof(other)));
+    if (index->dims[0] != values->dims[0])
+        return fail(err, INVALID,
+                    "The first dimension of values and indices should match. (%lld vs. %lld)",
+                    (long long)values->dims[0], (long long)index->dims[0]);
+    return index->dims[1] == shape->dims[0] ||
+           fail(err, INVALID,
+                "Number of dimensions must match second dimension of indices. Got %lld "
+                "dimensions, indices shape: %s",
+                (long long)shape->dims[0], shape_text(index, one, sizeof(one)));
+}
+
+static bool fail_division(struct error *err)
+{
+    return fail(
+        err, INVALID,
+        "SparseDenseCwiseDiv cannot divide by zero,but input dense tensor contains zero");
+}
+
 static bool elementwise(struct kernel_call *call, enum operation operation, struct error *err)
 {
     const struct tensor *dense = kernel_in(call, 3);
     struct sparse in;
-    if (!kernel_sparse_in(call, 0, 1, 2, &in, err) || !kernel_sparse_check(&in, err))
+    char one[SHAPE_TEXT_BYTES], other[SHAPE_TEXT_BYTES];
+    if (!check_operands(call, err) || !kernel_sparse_in(call, 0, 1, 2, &in, err))
         return false;
     struct shape shape = {.rank = in.rank};
     memcpy(shape.dims, in.dims, (size_t)in.rank * sizeof(*in.dims));
@@ -175,12 +235,19 @@ static bool elementwise(struct kernel_call *call, enum operation operation, stru
     for (int d = 1; fits && d <= dense->shape.rank; d++) {
         int64_t size = dense->shape.dims[dense->shape.rank - d];
         int64_t own = shape.dims[in.rank - d];
-        fits = size == own || (size == 1 && own > 0);
+        fits = size == own || (size == 1 && own > 0) || (size == 0 && own == 1);
     }
     if (!fits)
         return fail(err, INVALID,
                     "SparseDenseBinaryOpShared broadcasts dense to sparse only; "
-                    "got incompatible shapes");
+                    "got incompatible shapes: %s vs. %s",
+                    shape_text(&shape, one, sizeof(one)),
+                    shape_text(&dense->shape, other, sizeof(other)));
+    struct error ignored;
+    if (!kernel_sparse_check(&in, &ignored) || (in.count && dense->count == 0))
+        return fail(err, INVALID,
+                    "Provided indices are out-of-bounds w.r.t. dense side with broadcasted "
+                    "shape");
     struct tensor *out = kernel_output(call, 0, &SHAPE(in.count), err);
     if (!out)
         return false;
@@ -192,7 +259,7 @@ static bool elementwise(struct kernel_call *call, enum operation operation, stru
             at += kernel_sparse_at(&in, i)[d] * places.steps[d];
         uint64_t bits;
         if (!load && operation == DIVIDE && kernel_complex_at(dense, at) == 0)
-            return fail(err, INVALID, "SparseDenseCwiseDiv: division by zero");
+            return fail_division(err);
         if (!load)
             kernel_set_complex(out, i,
                                apply(operation, kernel_complex_at(in.values, i),
@@ -201,7 +268,7 @@ static bool elementwise(struct kernel_call *call, enum operation operation, stru
                             load(in.values->data, i), load(dense->data, at), &bits))
             kernel_store_bits_for(out->dtype)(out->data, i, bits);
         else
-            return fail(err, INVALID, "SparseDenseCwiseDiv: division by zero");
+            return fail_division(err);
     }
     return true;
 }

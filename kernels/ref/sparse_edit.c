@@ -66,6 +66,7 @@ static bool check(const struct sparse *hypothesis, const struct sparse *truth,
                     "Input SparseTensors must have rank at least 2, but truth_shape "
                     "rank is: %d",
                     truth->rank);
+    char text[SHAPE_TEXT_BYTES];
     *shape = (struct shape){.rank = truth->rank - 1};
     for (int d = 0; d < shape->rank; d++)
         shape->dims[d] =
@@ -73,7 +74,8 @@ static bool check(const struct sparse *hypothesis, const struct sparse *truth,
     if (shape_count(shape) < 0)
         return fail(err, INVALID, "the output would have too many elements");
     if (shape_count(shape) == 0)
-        return fail(err, INVALID, "the output would have no elements");
+        return fail(err, INVALID, "Got output shape %s which has 0 elements",
+                    shape_text(shape, text, sizeof(text)));
     return kernel_sparse_check(hypothesis, err) && kernel_sparse_check(truth, err);
 }
 

@@ -14,11 +14,14 @@ struct reduction {
     int64_t *order; /* of the values by key */
 };
 
-static bool read_axes(const struct tensor *axes, struct reduction *r, struct error *err)
+static bool read_axes(const struct tensor *axes, int rank, struct reduction *r,
+                      struct error *err)
 {
-    int rank = r->in.rank;
+    char text[SHAPE_TEXT_BYTES];
     if (axes->shape.rank > 1)
-        return fail(err, INVALID, "Expected reduction_axes to be a scalar or a vector");
+        return fail(err, INVALID,
+                    "Expected reduction_axes to be a scalar or a vector; got shape: %s",
+                    shape_text(&axes->shape, text, sizeof(text)));
     for (int64_t i = 0; i < axes->count; i++) {
         int64_t axis = tensor_integer(axes, i);
         if (axis < -rank || axis >= rank)
@@ -37,7 +40,17 @@ static bool read_axes(const struct tensor *axes, struct reduction *r, struct err
 static bool read(struct kernel_call *call, struct reduction *r, struct error *err)
 {
     *r = (struct reduction){.keep_dims = node_attr_bool(call->node, "keep_dims", false)};
-    if (!kernel_sparse_in(call, 0, 1, 2, &r->in, err) || !read_axes(kernel_in(call, 3), r, err))
+    const struct tensor *dims = kernel_in(call, 2);
+    char text[SHAPE_TEXT_BYTES];
+    if (dims->shape.rank != 1)
+        return fail(err, INVALID, "Expected input_shape to be a vector; got shape: %s",
+                    shape_text(&dims->shape, text, sizeof(text)));
+    if (dims->count > LIMIT_TENSOR_RANK)
+        return fail(err, INVALID, "a sparse tensor of %lld dimensions, at most %d",
+                    (long long)dims->count, LIMIT_TENSOR_RANK);
+    if (!read_axes(kernel_in(call, 3), (int)dims->count, r, err) ||
+        !kernel_sparse_check_made(call, 0, 1, 2, err) ||
+        !kernel_sparse_in(call, 0, 1, 2, &r->in, err))
         return false;
     /* Sorted by key, then by place, so that a group's values come in row-major order. */
     size_t width = (size_t)r->in.rank;
@@ -129,7 +142,8 @@ static bool to_dense(struct kernel_call *call, bool largest, struct error *err)
             to = to * r.in.dims[r.kept[k]] + key_of(&r, begin)[k];
         if (to < 0 || to >= out->count)
             return fail(err, INTERNAL,
-                        "a value's place, %lld, is outside of the output's %lld elements",
+                        "Obtained a write index of %lld which is outside of bounds of [0, "
+                        "%lld)",
                         (long long)to, (long long)out->count);
         reduce(&r, begin, end, largest, out, to);
     }

@@ -2,12 +2,34 @@
 
 #include "kernels/ref/sparse.h"
 
-static bool check(const struct sparse *in, const struct tensor *filler, struct error *err)
+static bool check_parts(const struct kernel_call *call, struct error *err)
+{
+    static const char *const names[] = {"indices", "values", "dense_shape", "default_value"};
+    static const char *const kinds[] = {"scalar", "vector", "matrix"};
+    static const int ranks[] = {2, 1, 1, 0};
+    char text[SHAPE_TEXT_BYTES];
+    for (int i = 0; i < 4; i++)
+        if (kernel_in(call, i)->shape.rank != ranks[i])
+            return fail(err, INVALID, "%s must be a %s, saw: %s", names[i], kinds[ranks[i]],
+                        shape_text(&kernel_in(call, i)->shape, text, sizeof(text)));
+    const int64_t *rows = kernel_in(call, 0)->shape.dims;
+    long long values = kernel_in(call, 1)->count, dims = kernel_in(call, 2)->count;
+    if (rows[0] != values)
+        return fail(err, INVALID,
+                    "The length of `values` (%lld) must match the first dimension of `indices` "
+                    "(%lld).",
+                    values, (long long)rows[0]);
+    return rows[1] == dims ||
+           fail(err, INVALID,
+                "The length of `dense_shape` (%lld) must match the second dimension of "
+                "`indices` (%lld).",
+                dims, (long long)rows[1]);
+}
+
+static bool check(const struct sparse *in, struct error *err)
 {
     if (in->rank < 1)
         return fail(err, INVALID, "Dense shape cannot be empty.");
-    if (filler->shape.rank != 0)
-        return fail(err, INVALID, "default_value must be a scalar");
     if (in->dims[0] == 0 && in->count > 0)
         return fail(err, INVALID,
                     "Received SparseTensor with dense_shape[0] = 0 but indices for "
@@ -40,7 +62,8 @@ static bool fill_run(struct kernel_call *call, struct error *err)
 {
     const struct tensor *filler = kernel_in(call, 3);
     struct sparse in;
-    if (!kernel_sparse_in(call, 0, 1, 2, &in, err) || !check(&in, filler, err))
+    if (!check_parts(call, err) || !kernel_sparse_in(call, 0, 1, 2, &in, err) ||
+        !check(&in, err))
         return false;
     int64_t rows = in.dims[0];
     struct tensor *empty = kernel_output(call, 2, &SHAPE(rows), err);
@@ -76,8 +99,13 @@ static bool fill_run(struct kernel_call *call, struct error *err)
 static bool fill_grad_run(struct kernel_call *call, struct error *err)
 {
     const struct tensor *map = kernel_in(call, 0), *grad = kernel_in(call, 1);
-    if (map->shape.rank != 1 || grad->shape.rank != 1)
-        return fail(err, INVALID, "reverse_index_map and grad_values must be vectors");
+    char text[SHAPE_TEXT_BYTES];
+    if (map->shape.rank != 1)
+        return fail(err, INVALID, "reverse_index_map must be a vector, saw: %s",
+                    shape_text(&map->shape, text, sizeof(text)));
+    if (grad->shape.rank != 1)
+        return fail(err, INVALID, "grad_values must be a vector, saw: %s",
+                    shape_text(&grad->shape, text, sizeof(text)));
     struct tensor *values = kernel_output(call, 0, &SHAPE(map->count), err);
     struct tensor *filler = values ? kernel_output(call, 1, &SHAPE_SCALAR, err) : NULL;
     bool *taken = filler ? kernel_scratch(call, (size_t)grad->count + 1, err) : NULL;

@@ -16,7 +16,8 @@ static bool resolve(const struct tensor *from, const struct tensor *to, struct s
     for (int d = 0; d < old->rank; d++) {
         old->dims[d] = tensor_i64(from)[d];
         if (old->dims[d] < 0)
-            return fail(err, INVALID, "dimension %d of the input shape is negative", d);
+            return fail(err, INVALID, "Expected shape dimensions to be non-negative, got %lld",
+                        (long long)old->dims[d]);
     }
     int64_t total = shape_count(old);
     if (total < 0)
@@ -87,9 +88,14 @@ static bool reshape_run(struct kernel_call *call, struct error *err)
     const struct tensor *in = kernel_in(call, 0), *from = kernel_in(call, 1);
     const struct tensor *to = kernel_in(call, 2);
     struct shape old, new;
-    if (in->shape.rank != 2 || from->shape.rank != 1 || to->shape.rank != 1)
-        return fail(err, INVALID,
-                    "Input indices should be a matrix, input shape and new shape vectors");
+    char text[SHAPE_TEXT_BYTES];
+    if (in->shape.rank != 2)
+        return fail(err, INVALID, "Input must be a matrix.");
+    if (from->shape.rank != 1)
+        return fail(err, INVALID, "Input shape must be a vector.");
+    if (to->shape.rank != 1)
+        return fail(err, INVALID, "Target shape should be a vector but received shape %s",
+                    shape_text(&to->shape, text, sizeof(text)));
     if (from->count > LIMIT_TENSOR_RANK || to->count > LIMIT_TENSOR_RANK)
         return fail(err, INVALID, "more than %d dimensions", LIMIT_TENSOR_RANK);
     if (in->shape.dims[1] != from->count)
@@ -171,24 +177,41 @@ static bool slice_run(struct kernel_call *call, struct error *err)
     const struct tensor *start = kernel_in(call, 3), *size = kernel_in(call, 4);
     struct sparse in;
     int64_t sizes[LIMIT_TENSOR_RANK];
-    if (!kernel_sparse_in(call, 0, 1, 2, &in, err))
+    if (!kernel_sparse_check_fit(call, 0, 1, 2, err) ||
+        !kernel_sparse_in(call, 0, 1, 2, &in, err))
         return false;
-    if (start->shape.rank != 1 || size->shape.rank != 1)
-        return fail(err, INVALID, "Input start and size should be vectors");
-    if (start->count != in.rank || size->count != in.rank)
-        return fail(err, INVALID,
-                    "Expected start and size of %d elements but got %lld and %lld", in.rank,
-                    (long long)start->count, (long long)size->count);
+    for (int i = 0; i < 2; i++) {
+        char text[SHAPE_TEXT_BYTES];
+        if ((i ? size : start)->shape.rank != 1)
+            return fail(err, INVALID, "Input %s should be a vector but received shape %s",
+                        i ? "size" : "start",
+                        shape_text(&(i ? size : start)->shape, text, sizeof(text)));
+    }
+    for (int i = 0; i < 2; i++)
+        if ((i ? size : start)->count != in.rank)
+            return fail(err, INVALID,
+                        "Expected %s to be a vector of length %d but got length %lld",
+                        i ? "size" : "start", in.rank, (long long)(i ? size : start)->count);
     for (int d = 0; d < in.rank; d++) {
         int64_t from = tensor_i64(start)[d], most = in.dims[d] - from;
         if (from < 0 || from > in.dims[d])
             most = from < 0 ? in.dims[d] : 0;
         sizes[d] = tensor_i64(size)[d] < most ? tensor_i64(size)[d] : most;
         if (sizes[d] < 0)
-            return fail(err, INVALID, "size[%d] is negative: %lld", d,
+            return fail(err, INVALID, "Expected a non-negative size, got %lld",
                         (long long)tensor_i64(size)[d]);
     }
     return cut(call, &in, tensor_i64(start), sizes, 0, 1, err);
+}
+
+static bool check_split(const struct kernel_call *call, struct error *err)
+{
+    const struct shape *index = &kernel_in(call, 1)->shape,
+                       *values = &kernel_in(call, 2)->shape;
+    return index->rank != 2 || values->rank != 1 || index->dims[0] == values->dims[0] ||
+           fail(err, INVALID,
+                "Number of elements in indices (%lld) and values (%lld) do not match",
+                (long long)index->dims[0], (long long)values->dims[0]);
 }
 
 static bool split_run(struct kernel_call *call, struct error *err)
@@ -199,18 +222,20 @@ static bool split_run(struct kernel_call *call, struct error *err)
     struct sparse in;
     if (along->shape.rank != 0)
         return fail(err, INVALID, "split_dim must be a scalar");
-    if (!kernel_sparse_in(call, 1, 2, 3, &in, err) || !kernel_sparse_check(&in, err))
+    if (!check_split(call, err) || !kernel_sparse_in(call, 1, 2, 3, &in, err))
         return false;
     int64_t axis = tensor_i64(along)[0];
     axis += axis < 0 ? in.rank : 0;
     if (axis < 0 || axis >= in.rank)
-        return fail(err, INVALID, "Input split_dim should be between 0 and rank (%d), got %lld",
+        return fail(err, INVALID, "Input axis should be in range [%d, %d), got %lld", -in.rank,
                     in.rank, (long long)tensor_i64(along)[0]);
     if (parts < 1 || parts > in.dims[axis])
         return fail(err, INVALID,
                     "Input num_split should be between 1 and the splitting "
                     "dimension size (%lld), got %d",
                     (long long)in.dims[axis], parts);
+    if (!kernel_sparse_check_inside(call, 1, 3, err))
+        return false;
     memcpy(size, in.dims, (size_t)in.rank * sizeof(*size));
     for (int p = 0; p < parts; p++) { /* the first ones are larger by what is left over */
         size[axis] = in.dims[axis] / parts + (p < in.dims[axis] % parts);
@@ -221,23 +246,46 @@ static bool split_run(struct kernel_call *call, struct error *err)
     return true;
 }
 
+static bool check_slice_grad(const struct kernel_call *call, struct error *err)
+{
+    const struct shape *grad = &kernel_in(call, 0)->shape, *in = &kernel_in(call, 1)->shape;
+    const struct shape *start = &kernel_in(call, 2)->shape, *out = &kernel_in(call, 3)->shape;
+    char one[SHAPE_TEXT_BYTES], other[SHAPE_TEXT_BYTES];
+    if (in->rank != 2 || out->rank != 2)
+        return fail(
+            err, INVALID,
+            "Input and output indices should be matrices but received shapes: %s and %s",
+            shape_text(in, one, sizeof(one)), shape_text(out, other, sizeof(other)));
+    if (grad->rank != 1)
+        return fail(err, INVALID,
+                    "Input backprop_val_grad should be a vector but received shape: %s",
+                    shape_text(grad, one, sizeof(one)));
+    if (in->dims[1] != out->dims[1])
+        return fail(err, INVALID,
+                    "The input and output should have the same ndims: got: %lld and %lld",
+                    (long long)in->dims[1], (long long)out->dims[1]);
+    if (grad->dims[0] != out->dims[0])
+        return fail(err, INVALID,
+                    "# elements of backprop_val_grad and # rows of output_indices should match "
+                    "(#nnz of sum): got %lld and %lld",
+                    (long long)grad->dims[0], (long long)out->dims[0]);
+    if (start->rank != 1)
+        return fail(err, INVALID, "The input_start should be a vector but received shape %s",
+                    shape_text(start, one, sizeof(one)));
+    return start->dims[0] == in->dims[1] ||
+           fail(err, INVALID,
+                "Expected input_start to be a vector of length %lld but got length %lld",
+                (long long)in->dims[1], (long long)start->dims[0]);
+}
+
 /* The gradients of a slice's values go back to where these came from. */
 static bool slice_grad_run(struct kernel_call *call, struct error *err)
 {
     const struct tensor *grad = kernel_in(call, 0), *in = kernel_in(call, 1);
     const struct tensor *start = kernel_in(call, 2), *places = kernel_in(call, 3);
-    bool shaped = grad->shape.rank == 1 && in->shape.rank == 2 && start->shape.rank == 1 &&
-                  places->shape.rank == 2;
-    if (!shaped)
-        return fail(err, INVALID,
-                    "Input backprop_val_grad and start should be vectors, indices "
-                    "matrices");
+    if (!check_slice_grad(call, err))
+        return false;
     int rank = (int)in->shape.dims[1];
-    if (start->count != rank || places->shape.dims[1] != rank ||
-        places->shape.dims[0] != grad->count)
-        return fail(err, INVALID,
-                    "The input and output should have the same ndims, and "
-                    "backprop_val_grad an element for each output index");
     struct tensor *out = kernel_output(call, 0, &SHAPE(in->shape.dims[0]), err);
     if (!out)
         return false;
@@ -254,7 +302,7 @@ static bool slice_grad_run(struct kernel_call *call, struct error *err)
     return next == grad->count ||
            fail(err, INTERNAL,
                 "Elements of backprop_val_grad aren't all propagated. Num "
-                "elements: %lld, used: %lld",
+                "elements:%lld, used: %lld",
                 (long long)grad->count, (long long)next);
 }
 
