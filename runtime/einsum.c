@@ -98,14 +98,13 @@ int einsum_dots_rank(const struct einsum_term *term, int rank)
     return rank >= term->count ? rank - term->count : -1;
 }
 
-bool einsum_expand(const struct einsum_term *term, int rank, int dots_rank, int *labels,
-                   struct error *err)
+bool einsum_expand(const struct einsum_term *term, int input, int rank, int dots_rank,
+                   int *labels, struct error *err)
 {
     int dots = einsum_dots_rank(term, rank);
     if (dots < 0)
-        return fail(err, INVALID,
-                    "Einsum: an input has %d dimensions, its term of the equation %d labels%s",
-                    rank, term->count, term->dots >= 0 ? " and \"...\"" : "");
+        return fail(err, INVALID, "Expected input %d to have rank %s%d but got: %d", input,
+                    term->dots >= 0 ? "at least " : "", term->count, rank);
     int at = 0;
     for (int i = 0; i <= term->count; i++) {
         for (int d = 0; i == term->dots && d < dots; d++)

@@ -38,8 +38,8 @@ bool einsum_parse(const char *equation, int inputs_count, struct einsum *einsum,
  * the last dimension as the highest of `dots_rank`.  Fails with INVALID when the rank does not
  * suit the term.
  */
-bool einsum_expand(const struct einsum_term *term, int rank, int dots_rank, int *labels,
-                   struct error *err) CHECKED;
+bool einsum_expand(const struct einsum_term *term, int input, int rank, int dots_rank,
+                   int *labels, struct error *err) CHECKED;
 
 /* How many dimensions "..." stands for in a term of that rank; 0 without, -1 if it is too low.
  */

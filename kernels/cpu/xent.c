@@ -5,6 +5,7 @@
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/spread.h"
 #include "kernels/list.h"
+#include "kernels/ref/numbers.h"
 
 /* An exponential costs as much as this many plain elements. */
 #define WEIGHT 8
@@ -26,13 +27,13 @@ static bool check_labels(const struct tensor *logits, const struct tensor *label
             "labels shape %s",
             shape_text(&logits->shape, a, sizeof(a)), shape_text(&labels->shape, b, sizeof(b)));
     int64_t classes = logits->shape.dims[1];
+    if (classes == 0)
+        return fail(err, INVALID, "Must have at least one class, but got logits shape %s",
+                    shape_text(&logits->shape, a, sizeof(a)));
     for (int64_t i = 0; i < labels->count; i++) {
         int64_t label = labels->dtype == I32 ? tensor_i32(labels)[i] : tensor_i64(labels)[i];
         if (label < 0 || label >= classes)
-            return fail(
-                err, INVALID,
-                "Received a label value of %lld which is outside the valid range of [0, %lld)",
-                (long long)label, (long long)classes);
+            return kernel_fail_label(labels, label, classes, err);
     }
     return true;
 }

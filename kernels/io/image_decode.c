@@ -20,7 +20,8 @@ static bool check_format(const struct node *node, enum image_format format, stru
     bool is_bmp = strcmp(node->op->name, "DecodeBmp") == 0;
     if (format == IMAGE_NONE)
         return fail(err, INVALID,
-                    "Unknown image file format. One of JPEG, PNG, GIF, BMP required.");
+                    "Unknown image file format. One of JPEG, JPEG XL, PNG, GIF, BMP, WebP "
+                    "required.");
     if (strcmp(node->op->name, "DecodeImage") == 0 || is_bmp == (format == IMAGE_BMP))
         return true;
     return fail(err, INVALID,
@@ -37,7 +38,7 @@ static bool check_channels(const struct node *node, int channels, enum image_for
     if (format == IMAGE_JPEG && channels == 4)
         return fail(err, INVALID, "JPEG does not support 4 channels");
     if (format == IMAGE_GIF && channels != 0 && channels != 3)
-        return fail(err, INVALID, "channels must be 0 or 3 for GIF, but got %d", channels);
+        return fail(err, INVALID, "channels must be 0 or 3 for GIF, got %d", channels);
     if (format == IMAGE_BMP && channels == 1)
         return fail(err, INVALID, "`channels` must be 0, 3 or 4 for BMP, but got %d", channels);
     return true;
@@ -103,6 +104,41 @@ static bool give_image(struct kernel_call *call, const struct image *image,
     return out != NULL;
 }
 
+/* What is wrong with a file, in the words of TensorFlow's ops. */
+static void tell_as_stock(enum image_format format, size_t size, struct error *err)
+{
+    /* With the chunks that a decoder of each looks at first. */
+    enum { PNG_HEADER = 41, GIF_SIGNATURE = 6, GIF_HEADER = 19 };
+    if (err->code != INVALID || strncmp(err->text, "Invalid ", strlen("Invalid ")) != 0)
+        return;
+    if (format == IMAGE_PNG && size < PNG_HEADER)
+        (void)fail(err, INVALID, "Invalid PNG. Failed to initialize decoder.");
+    else if (format == IMAGE_PNG)
+        (void)fail(err, INVALID, "Invalid PNG data, size %zu", size);
+    else if (format == IMAGE_JPEG)
+        (void)fail(err, INVALID, "jpeg::Uncompress failed. Invalid JPEG data or crop window.");
+    else if (format == IMAGE_GIF)
+        (void)fail(err, INVALID, "Invalid GIF data (size %zu), failed to %s", size,
+                   size < GIF_SIGNATURE ? "open gif file: Failed to read from given file"
+                   : size < GIF_HEADER  ? "open gif file: No screen descriptor detected"
+                                        : "slurp gif file: Failed to read from given file");
+}
+
+/* Nothing may follow the rows. */
+static bool check_bmp(const char *bytes, size_t size, const struct image *image,
+                      struct error *err)
+{
+    const unsigned char *head = (const unsigned char *)bytes;
+    int64_t begin = head[10] | head[11] << 8 | head[12] << 16 | (int64_t)head[13] << 24;
+    int64_t row = (((head[28] | head[29] << 8) / 8) * image->width + 3) / 4 * 4;
+    int64_t beyond = (int64_t)size - begin - row * image->height;
+    return beyond == 0 ||
+           fail(err, INVALID,
+                "Input size should match (header_size + row_size * abs_height) but they differ "
+                "by %lld",
+                (long long)beyond);
+}
+
 static bool decode_run(struct kernel_call *call, struct error *err)
 {
     const struct node *node = call->node;
@@ -132,6 +168,10 @@ static bool decode_run(struct kernel_call *call, struct error *err)
         ok = image_read_gif(bytes->data, bytes->size, &image, err);
     else
         ok = image_read_bmp(bytes->data, bytes->size, channels, &image, err);
+    if (!ok)
+        tell_as_stock(format, bytes->size, err);
+    if (ok && format == IMAGE_BMP)
+        ok = check_bmp(bytes->data, bytes->size, &image, err);
     ok = ok && give_image(call, &image, format, err);
     image_release(&image);
     return ok;
@@ -142,11 +182,13 @@ static bool extract_jpeg_shape_run(struct kernel_call *call, struct error *err)
 {
     const struct tensor *contents = kernel_in(call, 0);
     struct image image;
+    char text[SHAPE_TEXT_BYTES];
     if (contents->shape.rank != 0)
-        return fail(err, INVALID, "contents must be scalar");
+        return fail(err, INVALID, "contents must be scalar, got shape %s",
+                    shape_text(&contents->shape, text, sizeof(text)));
     const struct tensor_string *bytes = tensor_strings(contents);
     if (!image_jpeg_size(bytes->data, bytes->size, &image, err))
-        return false;
+        return fail(err, INVALID, "Invalid JPEG data, size %zu", bytes->size);
     const double sizes[] = {(double)image.height, (double)image.width, image.channels};
     struct tensor *out = kernel_output(call, 0, &SHAPE(3), err);
     for (int i = 0; out && i < 3; i++)

@@ -72,7 +72,7 @@ static bool decompress_prepare(const struct node *node, void **state, struct err
     (void)state;
     const char *type = node_attr_string(node, "compression_type", "");
     return !type[0] || strcmp(type, "ZLIB") == 0 || strcmp(type, "GZIP") == 0 ||
-           fail(err, INVALID, "Only ZLIB, GZIP or NONE are supported compressions");
+           fail(err, INVALID, "Only ZLIB, ZSTD, GZIP or NONE are supported compressions");
 }
 
 static bool decompress_run(struct kernel_call *call, struct error *err)

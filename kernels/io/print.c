@@ -69,7 +69,10 @@ static bool print_v2_run(struct kernel_call *call, struct error *err)
     if (!out && is_file)
         return file_error_stock(err, name + strlen(prefix));
     if (!out)
-        return fail(err, INVALID, "Unknown output stream: %s, or file name", name);
+        return fail(err, INVALID,
+                    "Unknown output stream: %s, Valid streams are: stdout stderr log(info) "
+                    "log(warning) log(error)",
+                    name);
     struct str line = {0};
     str_add_bytes(&line, tensor_strings(text)->data, tensor_strings(text)->size);
     str_add(&line, end);

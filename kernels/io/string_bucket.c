@@ -59,13 +59,17 @@ static bool strong_run(struct kernel_call *call, struct error *err)
 static bool fingerprint_run(struct kernel_call *call, struct error *err)
 {
     const struct tensor *data = kernel_in(call, 0), *method = kernel_in(call, 1);
-    if (data->shape.rank < 1)
-        return fail(err, INVALID, "`data` can't be scalar.");
+    char shape[SHAPE_TEXT_BYTES];
     if (method->shape.rank != 0)
-        return fail(err, INVALID, "`method` must be a scalar.");
+        return fail(err, INVALID, "`method` should be a scalar string: %s",
+                    shape_text(&method->shape, shape, sizeof(shape)));
+    if (data->shape.rank < 1)
+        return fail(err, INVALID, "`data` should have at least one dimension: %s",
+                    shape_text(&data->shape, shape, sizeof(shape)));
     const struct tensor_string *name = tensor_strings(method);
     if (name->size != 10 || memcmp(name->data, "farmhash64", 10) != 0)
-        return fail(err, INVALID, "Unsupported method: %.*s", (int)name->size, name->data);
+        return fail(err, INVALID, "Unsupported fingerprint method: %.*s", (int)name->size,
+                    name->data);
     int64_t rows = data->shape.dims[0], inner = kernel_span(&data->shape, 1, data->shape.rank);
     struct tensor *out = kernel_output(call, 0, &SHAPE(rows, 8), err);
     uint64_t *parts = out ? kernel_scratch(call, (size_t)inner * 8 + 1, err) : NULL;

@@ -198,6 +198,8 @@ bool kernel_summary_image(const struct kernel_call *call, int first, struct aren
     const int64_t *dims = in->shape.dims;
     char text[SHAPE_TEXT_BYTES];
     struct parts parts;
+    if (kernel_in(call, first)->shape.rank != 0)
+        return fail(err, INVALID, "Tags must be a scalar");
     bool fits = in->shape.rank == 4 && (dims[3] == 1 || dims[3] == 3 || dims[3] == 4);
     if (!fits)
         return fail(err, INVALID, "Tensor must be 4-D with last dim 1, 3, or 4, not %s",
@@ -262,8 +264,11 @@ static bool check_audio(const struct tensor *in, double rate, int64_t *channels,
         return fail(err, INVALID, "Tensor must be 3-D or 2-D, got: %s",
                     shape_text(&in->shape, text, sizeof(text)));
     *channels = in->shape.rank == 2 ? 1 : in->shape.dims[2];
-    if (!(rate > 0) || rate > UINT32_MAX)
-        return fail(err, INVALID, "sample_rate must be positive, it is %g", rate);
+    if (!(rate > 0))
+        return fail(err, INVALID, "sample_rate must be > 0");
+    if (rate > UINT32_MAX)
+        return fail(err, INVALID, "sample_rate must be in (0, 2^32), got: %.0f",
+                    rate > 9.2e18 ? 9223372036854775808.0 : rate);
     if (*channels == 0 || *channels > UINT16_MAX / 2)
         return fail(err, INVALID, "num_channels %lld must be from 1 to %d",
                     (long long)*channels, UINT16_MAX / 2);
@@ -279,6 +284,8 @@ bool kernel_summary_audio(const struct kernel_call *call, int first, struct aren
     const struct tensor *in = kernel_in(call, first + 1);
     int64_t channels = 0;
     struct parts parts;
+    if (kernel_in(call, first)->shape.rank != 0)
+        return fail(err, INVALID, "Tag must be a scalar");
     const struct tensor *rates = call->in_count > first + 2 ? kernel_in(call, first + 2) : NULL;
     if (rates && rates->count != 1)
         return fail(err, INVALID, "sample_rate must be a scalar or a single value");

@@ -53,10 +53,8 @@ static char *tag_of(struct arena *arena, const struct tensor *tags, int64_t inde
 bool kernel_summary_tag(const struct tensor *tag, struct arena *arena, char **text,
                         struct error *err)
 {
-    char shape[SHAPE_TEXT_BYTES];
     if (tag->shape.rank != 0)
-        return fail(err, INVALID, "tag must be scalar, got shape %s",
-                    shape_text(&tag->shape, shape, sizeof(shape)));
+        return fail(err, INVALID, "tag must be scalar");
     *text = tag_of(arena, tag, 0);
     return true;
 }
@@ -76,10 +74,13 @@ bool kernel_summary_scalar(const struct kernel_call *call, int first, struct are
 {
     const struct tensor *tags = kernel_in(call, first), *values = kernel_in(call, first + 1);
     char a[SHAPE_TEXT_BYTES], b[SHAPE_TEXT_BYTES];
+    bool one = tags->count == 1; /* then it is named */
     if (!shape_equal(&tags->shape, &values->shape))
-        return fail(err, INVALID, "tags and values are not the same shape: %s != %s",
+        return fail(err, INVALID, "tags and values are not the same shape: %s != %s%s%.*s%s",
                     shape_text(&tags->shape, a, sizeof(a)),
-                    shape_text(&values->shape, b, sizeof(b)));
+                    shape_text(&values->shape, b, sizeof(b)), one ? " (tag '" : "",
+                    one ? (int)tensor_strings(tags)->size : 0,
+                    one ? tensor_strings(tags)->data : "", one ? "')" : "");
     size_t count = (size_t)values->count;
     Tensorflow__Summary__Value *items = arena_array(arena, count + 1, sizeof(*items));
     summary->n_value = count;

@@ -115,7 +115,9 @@ static bool conjugate_transpose_run(struct kernel_call *call, struct error *err)
     for (int d = 0; d < rank; d++) {
         int64_t axis = tensor_integer(order, d);
         axis += axis < 0 ? rank : 0;
-        if (axis < 0 || axis >= rank || seen & BIT(axis))
+        if (axis < 0 || axis >= rank)
+            return fail(err, INVALID, "%lld is out of range [0 .. %d)", (long long)axis, rank);
+        if (seen & BIT(axis))
             return fail(err, INVALID, "%lld is missing from or out of place in the permutation",
                         (long long)axis);
         seen |= BIT(axis);
@@ -170,15 +172,21 @@ static bool formats(const struct kernel_call *call, const char **from, const cha
     *from = node_attr_string(call->node, "src_format", "NHWC");
     *to = node_attr_string(call->node, "dst_format", "NCHW");
     size_t length = strlen(*from);
-    if ((length != 4 && length != 5) || strlen(*to) != length)
+    if (length != 4 && length != 5)
         return fail(err, INVALID,
-                    "Source and destination format must be of length 4 or 5, "
-                    "received %s and %s",
-                    *from, *to);
-    for (size_t i = 0; i < length; i++)
-        if (!strchr(*to, (*from)[i]))
-            return fail(err, INVALID, "%s is not a permutation of %s", *to, *from);
-    return true;
+                    "Source format must be of length 4 or 5, received src_format = %s", *from);
+    if (strlen(*to) != 4 && strlen(*to) != 5)
+        return fail(err, INVALID,
+                    "Destination format must be of length 4 or 5, received dst_format = %s",
+                    *to);
+    bool same = strlen(*to) == length;
+    for (size_t i = 0; same && i < length; i++)
+        same = strchr(*to, (*from)[i]) && strchr(*from, (*to)[i]);
+    return same ||
+           fail(err, INVALID,
+                "Destination and source format must determine a permutation, got %s and "
+                "%s",
+                *from, *to);
 }
 
 static bool dim_map_run(struct kernel_call *call, struct error *err)
@@ -219,8 +227,7 @@ static bool permute_run(struct kernel_call *call, struct error *err)
                     (long long)full - 2, (long long)full, text);
     if (in->shape.rank == 2 && in->shape.dims[1] != 2)
         return fail(err, INVALID,
-                    "Second dimension of 2D input must be of size 2, but got %lld",
-                    (long long)in->shape.dims[1]);
+                    "Second dimension of 2D input must be of size 2, but got shape %s", text);
     if (rows != full) {
         int f = 0, t = 0;
         for (int64_t i = 0; i < full; i++) {

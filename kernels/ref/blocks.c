@@ -129,7 +129,8 @@ static bool batch_to_space_run(struct kernel_call *call, struct error *err)
     for (int d = 0; d < b.count; d++) {
         whole.dims[1 + d] = in->shape.dims[1 + d] * b.size[d] - b.pads[d][0] - b.pads[d][1];
         if (whole.dims[1 + d] < 0)
-            return fail(err, INVALID, "crops of dimension %d take more than there is", d);
+            return fail(err, INVALID, "cropped_shape[%d]=%lld must be non-negative", d,
+                        (long long)whole.dims[1 + d]);
     }
     struct tensor *out = kernel_output(call, 0, &whole, err);
     if (!out)
@@ -252,14 +253,30 @@ static bool extract_image_patches_run(struct kernel_call *call, struct error *er
 
 /* --- a shape that is promised, and checked --- */
 
+/* What gives it; of what is fed TensorFlow's servers name what receives it. */
+static const char *input_name(const struct node *node, char *name, size_t size)
+{
+    static const char fed[] = "_arg_";
+    const struct edge *edge = &node->inputs[0];
+    const char *from = edge->from->name;
+    if (strncmp(from, fed, strlen(fed)) == 0)
+        snprintf(name, size, "_recv_%s", from + strlen(fed));
+    else if (edge->output)
+        snprintf(name, size, "%s:%d", from, edge->output);
+    else
+        snprintf(name, size, "%s", from);
+    return name;
+}
+
 static bool ensure_shape_run(struct kernel_call *call, struct error *err)
 {
     const struct tensor *in = kernel_in(call, 0);
     const struct shape *promised = node_attr_shape(call->node, "shape");
-    char a[SHAPE_TEXT_BYTES], b[SHAPE_TEXT_BYTES];
+    char a[SHAPE_TEXT_BYTES], b[SHAPE_TEXT_BYTES], name[300];
     if (promised && !shape_compatible(promised, &in->shape))
         return fail(err, INVALID,
-                    "Shape of tensor %s is not compatible with expected shape %s.",
+                    "Shape of tensor %s %s is not compatible with expected shape %s.",
+                    input_name(call->node, name, sizeof(name)),
                     shape_text(&in->shape, a, sizeof(a)), shape_text(promised, b, sizeof(b)));
     kernel_output_share(call, 0, in, &in->shape);
     return true;

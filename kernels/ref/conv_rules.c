@@ -358,7 +358,9 @@ static bool check_depths(const struct conv *c, const char *label, const struct s
                fail(err, INVALID, "%s: depth_multiplier * in_depth not equal to out_depth",
                     label);
     }
-    if (in == 0 || depth % in != 0)
+    if (in == 0)
+        return fail(err, INVALID, "%s: filter depth must be strictly greated than zero", label);
+    if (depth % in != 0)
         return fail(err, INVALID, "%s: input depth must be evenly divisible by filter depth",
                     label);
     return out == back ||

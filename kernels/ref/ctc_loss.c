@@ -53,14 +53,25 @@ static bool read_labels(struct kernel_call *call, struct loss *l, struct error *
                     "labels_indices and labels_values must contain the same number of rows");
     l->labels = (struct sparse){
         .index = index->data, .values = values, .count = values->count, .rank = 2};
+    int64_t longest = 0; /* what TensorFlow takes for the second dimension */
+    for (int64_t i = 0; i < l->labels.count; i++)
+        if (kernel_sparse_at(&l->labels, i)[1] >= longest)
+            longest = kernel_sparse_at(&l->labels, i)[1] + 1;
     for (int64_t i = 0; i < l->labels.count; i++) {
         const int64_t *at = kernel_sparse_at(&l->labels, i);
         bool inside = at[0] >= 0 && at[0] < l->batch && at[1] >= 0;
-        if (!inside || (i && kernel_sparse_compare(at - 2, at, 2) >= 0))
+        int order = i ? kernel_sparse_compare(at - 2, at, 2) : -1;
+        char row[64];
+        snprintf(row, sizeof(row), "[%lld,%lld]", (long long)at[0], (long long)at[1]);
+        if (!inside)
             return fail(err, INVALID,
-                        "label SparseTensor is not valid: indices[%lld] = [%lld,%lld] is %s",
-                        (long long)i, (long long)at[0], (long long)at[1],
-                        inside ? "out of order or repeated" : "out of bounds");
+                        "label SparseTensor is not valid: indices[%lld] = %s is out of bounds: "
+                        "need 0 <= index < [%lld,%lld]",
+                        (long long)i, row, (long long)l->batch, (long long)longest);
+        if (order >= 0) {
+            (void)kernel_fail_order(err, i, row, order == 0);
+            return error_prefix(err, "label SparseTensor is not valid: ");
+        }
     }
     return true;
 }
@@ -87,11 +98,16 @@ static bool read_all(struct kernel_call *call, struct loss *l, struct error *err
                     "len(sequence_length) != batch_size.  len(sequence_length):  %lld "
                     "batch_size: %lld",
                     (long long)lengths->count, (long long)l->batch);
+    if (!read_labels(call, l, err))
+        return false;
     for (int64_t b = 0; b < l->batch; b++)
-        if (l->lengths[b] < 0 || l->lengths[b] > l->steps)
-            return fail(err, INVALID, "sequence_length(%lld) is %d, allowed: 0 to %lld",
-                        (long long)b, l->lengths[b], (long long)l->steps);
-    return read_labels(call, l, err) && (l->x = kernel_doubles_load(call, 0, err));
+        if (l->lengths[b] > l->steps)
+            return fail(err, INVALID, "sequence_length(%lld) <= %lld", (long long)b,
+                        (long long)l->steps);
+        else if (l->lengths[b] < 0)
+            return fail(err, INVALID, "seq_len(%lld) < 0", (long long)b);
+    l->x = kernel_doubles_load(call, 0, err);
+    return l->x;
 }
 
 /* --- one example --- */
@@ -246,9 +262,9 @@ static bool run_example(struct loss *l, int64_t from, int64_t to, struct error *
     if (to - from > l->length && !l->ignore)
         return fail(err, INVALID,
                     "Not enough time for target transition sequence (required: %lld, "
-                    "available: %lld): the flag ignore_longer_outputs_than_inputs passes over "
-                    "such examples",
-                    (long long)(to - from), (long long)l->length);
+                    "available: %lld)%lldYou can turn this error into a warning by using the "
+                    "flag ignore_longer_outputs_than_inputs",
+                    (long long)(to - from), (long long)l->length, (long long)l->b);
     if (to - from > l->length)
         l->length = 0; /* the labels are looked at all the same */
     if (!place_labels(l, from, to, err))

@@ -148,7 +148,7 @@ static bool make_loops(const struct kernel_call *call, const struct einsum *e,
     }
     for (int k = 0; k < e->inputs_count; k++) {
         const struct shape *in = &kernel_in(call, k)->shape;
-        if (!einsum_expand(&e->inputs[k], in->rank, dots, labels, err) ||
+        if (!einsum_expand(&e->inputs[k], k, in->rank, dots, labels, err) ||
             !add_tensor(loops, k, in, labels, err))
             return false;
     }
@@ -156,7 +156,7 @@ static bool make_loops(const struct kernel_call *call, const struct einsum *e,
     shape->rank = e->output.count + out_dots;
     if (shape->rank > LIMIT_TENSOR_RANK)
         return fail(err, INVALID, "Einsum: the result would have %d dimensions", shape->rank);
-    if (!einsum_expand(&e->output, shape->rank, out_dots, out_labels, err))
+    if (!einsum_expand(&e->output, 0, shape->rank, out_dots, out_labels, err))
         return false;
     for (int i = 0; i < shape->rank; i++)
         shape->dims[i] = loops[out_labels[i]].size;

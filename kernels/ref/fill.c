@@ -57,8 +57,12 @@ static bool broadcast_to_run(struct kernel_call *call, struct error *err)
         return fail(err, INVALID,
                     "Rank of input (%d) must be no greater than rank of output shape (%d).",
                     in->shape.rank, shape.rank);
-    if (!shape_broadcast(&in->shape, &shape, &both, err) || !shape_equal(&both, &shape))
+    if (!shape_broadcast(&in->shape, &shape, &both, err))
         return fail(err, INVALID, "Incompatible shapes: %s vs. %s",
+                    shape_text(&in->shape, a, sizeof(a)), shape_text(&shape, b, sizeof(b)));
+    if (!shape_equal(&both, &shape))
+        return fail(err, INVALID,
+                    "Unable to broadcast tensor of shape %s to tensor of shape %s",
                     shape_text(&in->shape, a, sizeof(a)), shape_text(&shape, b, sizeof(b)));
     struct tensor *out = kernel_output(call, 0, &shape, err);
     if (!out)
@@ -103,7 +107,7 @@ static bool range_floats(struct kernel_call *call, struct error *err)
     double start = tensor_number(kernel_in(call, 0), 0);
     double limit = tensor_number(kernel_in(call, 1), 0);
     double delta = tensor_number(kernel_in(call, 2), 0);
-    if ((delta > 0 && start > limit) || (delta < 0 && start < limit))
+    if ((delta > 0 && !(start <= limit)) || (delta < 0 && !(start >= limit)))
         return fail(err, INVALID, "Requires start %s limit when delta %s 0: %g/%g",
                     delta > 0 ? "<=" : ">=", delta > 0 ? ">" : "<", start, limit);
     double count = ceil(fabs((limit - start) / delta));
@@ -284,7 +288,10 @@ static bool where_run(struct kernel_call *call, struct error *err)
     if (rank < 1 || rank > 8)
         return fail(err, INVALID, "WhereOp : Unhandled input dimensions: %d", rank);
     if (in->dtype == F16)
-        return fail(err, UNIMPLEMENTED, "WhereOp: half is not supported on the CPU");
+        return fail(
+            err, UNIMPLEMENTED,
+            "No WhereOp available for float16/half type on CPU; dying in CPU WhereOp to "
+            "avoid silently creating costly copies from device.");
     int64_t count = 0, row = 0;
     for (int64_t i = 0; i < in->count; i++)
         count += is_set(in, i);

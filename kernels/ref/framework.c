@@ -60,8 +60,10 @@ static bool check_numerics_run(struct kernel_call *call, struct error *err)
 static bool assert_run(struct kernel_call *call, struct error *err)
 {
     const struct tensor *condition = kernel_in(call, 0);
+    char shape[SHAPE_TEXT_BYTES];
     if (condition->shape.rank != 0)
-        return fail(err, INVALID, "the condition of Assert must be a scalar");
+        return fail(err, INVALID, "In[0] should be a scalar: %s",
+                    shape_text(&condition->shape, shape, sizeof(shape)));
     if (*(const bool *)condition->data)
         return true;
     struct str text = {0};

@@ -146,12 +146,17 @@ static bool betainc_run(struct kernel_call *call, struct error *err)
 {
     const struct tensor *in[3];
     const struct shape *shape = &kernel_in(call, 0)->shape;
+    int named = 0;
+    char a[SHAPE_TEXT_BYTES], b[SHAPE_TEXT_BYTES];
     for (int i = 0; i < 3; i++) {
         in[i] = kernel_in(call, i);
         if (in[i]->shape.rank == 0)
             continue;
         if (shape->rank > 0 && !shape_equal(shape, &in[i]->shape))
-            return fail(err, INVALID, "Shapes of a, b and x are inconsistent");
+            return fail(err, INVALID, "Shapes of %c and %c are inconsistent: %s vs. %s",
+                        "abx"[named], "abx"[i], shape_text(shape, a, sizeof(a)),
+                        shape_text(&in[i]->shape, b, sizeof(b)));
+        named = shape->rank > 0 ? named : i;
         shape = &in[i]->shape;
     }
     struct tensor *out = kernel_output(call, 0, shape, err);

@@ -148,7 +148,7 @@ static bool glimpse_run(struct kernel_call *call, struct error *err)
     int64_t height = tensor_i32(kernel_in(call, 1))[0],
             width = tensor_i32(kernel_in(call, 1))[1];
     if (height < 0 || width < 0)
-        return fail(err, INVALID, "Dimension size must be non-negative, got %lld",
+        return fail(err, INVALID, "Expected a non-negative size, got %lld",
                     (long long)(height < 0 ? height : width));
     struct tensor *out = kernel_output(call, 0, &SHAPE(dims[0], height, width, channels), err);
     if (!out || !out->count)

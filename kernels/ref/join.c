@@ -85,26 +85,50 @@ static bool concat_run(struct kernel_call *call, struct error *err)
     return concat(call, 0, 1, err);
 }
 
+/* "[1 2 5]". */
+static const char *numbers_text(const struct tensor *numbers, char *out, size_t size)
+{
+    size_t used = (size_t)snprintf(out, size, "[");
+    for (int64_t i = 0; i < numbers->count && used < size; i++)
+        used += (size_t)snprintf(out + used, size - used, "%s%lld", i ? " " : "",
+                                 (long long)tensor_integer(numbers, i));
+    if (used < size)
+        snprintf(out + used, size - used, "]");
+    return out;
+}
+
 static bool concat_offset_run(struct kernel_call *call, struct error *err)
 {
     int count = call->in_count - 1, axis = 0;
     int64_t offset = 0;
     int rank = (int)kernel_in(call, 1)->count;
+    char a[SHAPE_TEXT_BYTES], b[SHAPE_TEXT_BYTES];
+    if (kernel_in(call, 0)->shape.rank != 0)
+        return fail(err, INVALID,
+                    "Concat dim tensor should be a scalar integer, but got shape %s",
+                    shape_text(&kernel_in(call, 0)->shape, a, sizeof(a)));
     for (int i = 1; i <= count; i++)
-        if (kernel_in(call, i)->shape.rank != 1 || kernel_in(call, i)->count != rank)
-            return fail(err, INVALID, "input %d should be a vector of %d elements", i, rank);
-    if (!kernel_axis(call, 0, rank, &axis, err))
-        return false;
+        if (kernel_in(call, i)->shape.rank != 1)
+            return fail(err, INVALID, "input %d should be a vector, but got shape %s", i,
+                        shape_text(&kernel_in(call, i)->shape, a, sizeof(a)));
+    int64_t along = tensor_integer(kernel_in(call, 0), 0);
+    axis = (int)(along < 0 ? along + rank : along);
+    if (along < -rank || along >= rank)
+        return fail(err, INVALID, "Concat dim is out of range: %lld vs. %d", (long long)along,
+                    rank);
+    for (int i = 1; i <= count; i++)
+        if (kernel_in(call, i)->count != rank)
+            return fail(err, INVALID, "input %d should contain %d elements, but got %lld",
+                        i - 1, rank, (long long)kernel_in(call, i)->count);
     for (int i = 0; i < count; i++) {
         const struct tensor *shape = kernel_in(call, i + 1);
         for (int d = 0; d < rank; d++)
             if (d != axis && tensor_integer(shape, d) != tensor_integer(kernel_in(call, 1), d))
-                return fail(
-                    err, INVALID,
-                    "All dimensions except %d must match. Input %d has %lld in place of "
-                    "%lld in dimension %d",
-                    axis, i, (long long)tensor_integer(shape, d),
-                    (long long)tensor_integer(kernel_in(call, 1), d), d);
+                return fail(err, INVALID,
+                            "All dimensions except %d must match. Input %d has shape %s and "
+                            "doesn't match input 0 with shape %s.",
+                            axis, i, numbers_text(shape, a, sizeof(a)),
+                            numbers_text(kernel_in(call, 1), b, sizeof(b)));
         struct tensor *out = kernel_output(call, i, &shape->shape, err);
         if (!out)
             return false;
@@ -231,8 +255,6 @@ static bool split_run(struct kernel_call *call, struct error *err)
 {
     const struct tensor *in = kernel_in(call, 1);
     int axis = 0, count = call->node->outputs_count;
-    if (in->shape.rank == 0)
-        return fail(err, INVALID, "Cannot split scalars");
     if (kernel_in(call, 0)->shape.rank)
         return fail(err, INVALID, "split_dim must be a scalar but has rank %d",
                     kernel_in(call, 0)->shape.rank);
@@ -268,10 +290,8 @@ static bool split_v_run(struct kernel_call *call, struct error *err)
     for (int i = 0; i < count; i++) {
         int64_t size = tensor_integer(sizes, i);
         if (size < -1 || (size == -1 && unknown >= 0))
-            return fail(err, INVALID,
-                        "Split size at index %d must be >= 0 (one may be -1). Got: "
-                        "%lld",
-                        i, (long long)size);
+            return fail(err, INVALID, "Split size at index %d must be >= 0. Got: %lld", i,
+                        (long long)size);
         if (size == -1)
             unknown = i;
         else

@@ -354,7 +354,10 @@ static bool block_moves(struct kernel_call *call, bool to_depth, struct error *e
     if (strcmp(node_attr_string(call->node, "data_format", "NHWC"), "NHWC") != 0)
         return fail(err, INVALID, "Only NHWC data_format supported on CPU.");
     if (in->shape.rank != 4)
-        return fail(err, INVALID, "Input rank should be: 4 instead of: %d", in->shape.rank);
+        return fail(err, INVALID,
+                    to_depth ? "Input rank should be 4 instead of %d"
+                             : "Input rank should be: 4 instead of: %d",
+                    in->shape.rank);
     if (b < 2 || b > BLOCK_MAX)
         return fail(err, INVALID, "Block size should be > 1 and at most %d, but was: %lld",
                     BLOCK_MAX, (long long)b);
@@ -365,8 +368,8 @@ static bool block_moves(struct kernel_call *call, bool to_depth, struct error *e
                     (long long)c, (long long)(b * b));
     if (to_depth ? y % b != 0 || x % b != 0 : c % (b * b) != 0)
         return fail(err, INVALID,
-                    "Image of %lld x %lld x %lld should be divisible by block_size %lld",
-                    (long long)y, (long long)x, (long long)c, (long long)b);
+                    "Image width %lld and height %lld should be divisible by block_size: %lld",
+                    (long long)x, (long long)y, (long long)b);
     struct shape shape =
         to_depth ? SHAPE(n, y / b, x / b, c * b * b) : SHAPE(n, y * b, x * b, c / (b * b));
     struct tensor *out = kernel_output(call, 0, &shape, err);

@@ -182,6 +182,21 @@ static bool softmax_loss_run(struct kernel_call *call, struct error *err)
     return true;
 }
 
+bool kernel_fail_label(const struct tensor *labels, int64_t label, int64_t classes,
+                       struct error *err)
+{
+    char all[600] = "";
+    size_t used = 0;
+    for (int64_t i = 0; i < labels->count && used < sizeof(all); i++)
+        used += (size_t)snprintf(all + used, sizeof(all) - used, " %lld",
+                                 (long long)tensor_integer(labels, i));
+    return fail(
+        err, INVALID,
+        "Received a label value of %lld which is outside the valid range of [0, %lld).  "
+        "Label values:%s",
+        (long long)label, (long long)classes, all);
+}
+
 static bool check_sparse_shapes(const struct tensor *x, const struct tensor *labels,
                                 struct error *err)
 {
@@ -205,10 +220,7 @@ static bool check_sparse_shapes(const struct tensor *x, const struct tensor *lab
     for (int64_t r = 0; r < labels->count; r++) {
         int64_t label = tensor_integer(labels, r);
         if (label < 0 || label >= classes)
-            return fail(err, INVALID,
-                        "Received a label value of %lld which is outside the valid range of "
-                        "[0, %lld).",
-                        (long long)label, (long long)classes);
+            return kernel_fail_label(labels, label, classes, err);
     }
     return true;
 }

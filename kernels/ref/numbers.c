@@ -306,8 +306,10 @@ bool kernel_shape_in(const struct kernel_call *call, int input, struct shape *sh
                      struct error *err)
 {
     const struct tensor *tensor = kernel_in(call, input);
+    char text[SHAPE_TEXT_BYTES];
     if (tensor->shape.rank > 1)
-        return fail(err, INVALID, "a shape must be a vector, got rank %d", tensor->shape.rank);
+        return fail(err, INVALID, "shape must be a vector of {int32,int64}, got shape %s",
+                    shape_text(&tensor->shape, text, sizeof(text)));
     return kernel_shape_of(tensor, shape, err);
 }
 

@@ -26,6 +26,10 @@ const char *kernel_row_text(const struct tensor *indices, int64_t row, int depth
 /* Fails for a row, as kernel_row_text() has it, that does not come behind the one before it. */
 bool kernel_fail_order(struct error *err, int64_t row, const char *text, bool repeated);
 
+/* Fails for a label that is no class, naming all labels. */
+bool kernel_fail_label(const struct tensor *labels, int64_t label, int64_t classes,
+                       struct error *err);
+
 /* Elements as numbers.  Reading loses nothing but for 64-bit integers beyond 2^53. */
 typedef double kernel_load(const void *data, int64_t index);
 typedef void kernel_store(void *data, int64_t index, double value);

@@ -111,8 +111,9 @@ static bool read_scalars(const struct kernel_call *call, const struct prepared *
     char text[SHAPE_TEXT_BYTES];
     for (int i = 0; i < scalars_count(prepared->optimizer); i++) {
         const struct tensor *scalar = kernel_in(call, prepared->scalars[i]);
-        /* TensorFlow looks at the shape of alpha a second time in the place of this one. */
-        bool unseen = !strcmp(prepared->optimizer->name, "AddSign") && i == 2;
+        /* TensorFlow looks at that of another scalar twice in the place of this one. */
+        const char *name = prepared->optimizer->name;
+        bool unseen = (!strcmp(name, "AddSign") || !strcmp(name, "PowerSign")) && i == 2;
         if (scalar->shape.rank != 0 && !(unseen && scalar->count == 1))
             return fail(err, INVALID, "%s is not a scalar : %s",
                         prepared->optimizer->scalars[i],
@@ -134,6 +135,16 @@ static bool check_index(const struct tensor *indices, int64_t i, int64_t rows,
                 (long long)index, (long long)i);
 }
 
+/* Those that refuse rows of no elements. */
+static bool wants_elements(const char *name)
+{
+    static const char *const families[] = {"Ftrl", "Adagrad", "Proximal"};
+    for (int i = 0; i < ARRAY_LEN(families); i++)
+        if (strncmp(name, families[i], strlen(families[i])) == 0)
+            return true;
+    return false;
+}
+
 /* The gradient has the variable's shape, or one row of it for each index. */
 static bool check_grad(const struct kernel_call *call, const struct prepared *prepared,
                        const struct tensor *value, struct error *err)
@@ -152,10 +163,13 @@ static bool check_grad(const struct kernel_call *call, const struct prepared *pr
                 return false;
         expected.dims[0] = indices->count;
     }
-    return shape_equal(&expected, &grad->shape) ||
-           fail(err, INVALID, "var and grad do not have the same shape %s %s",
-                shape_text(&value->shape, a, sizeof(a)),
-                shape_text(&grad->shape, b, sizeof(b)));
+    if (!shape_equal(&expected, &grad->shape))
+        return fail(err, INVALID, "var and grad do not have the same shape %s %s",
+                    shape_text(&value->shape, a, sizeof(a)),
+                    shape_text(&grad->shape, b, sizeof(b)));
+    return prepared->indices < 0 || !wants_elements(prepared->optimizer->name) ||
+           kernel_span(&expected, 1, expected.rank) > 0 ||
+           fail(err, INVALID, "Inner dimension should be greater than zero.");
 }
 
 /* --- the step --- */

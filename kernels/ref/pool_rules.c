@@ -105,10 +105,10 @@ static bool check_positive(const struct pool *p, struct error *err)
             return (p->kind != MAX && p->kind != AVG) ||
                    fail(err, INVALID,
                         "Sliding window ksize field must have non-negative dimensions");
-        if (p->kind == AVG)
+        if (p->kind == AVG || p->kind == ARGMAX)
             return fail(err, INVALID, "ksize must be a positive int32 value, got:%lld",
                         (long long)k[d]);
-        if (p->kind == MAX || p->kind == ARGMAX || p->kind == ARGMAX_GRAD)
+        if (p->kind == MAX || p->kind == ARGMAX_GRAD)
             return fail(
                 err, INVALID,
                 "Sliding window ksize must be positive. The specified or inferred ksize "

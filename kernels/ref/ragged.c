@@ -92,10 +92,9 @@ static bool check_splits(const struct tensor *splits, int64_t limit, struct erro
         return fail(err, INVALID, "First value of ragged splits must be 0");
     for (int64_t i = 1; i < splits->count; i++)
         if (tensor_integer(splits, i) < tensor_integer(splits, i - 1))
-            return fail(err, INVALID, "Ragged splits should be sorted");
+            return fail(err, INVALID, "Ragged splits must be sorted");
     return tensor_integer(splits, splits->count - 1) <= limit ||
-           fail(err, INVALID, "Ragged splits must not point past values: %lld of %lld",
-                (long long)tensor_integer(splits, splits->count - 1), (long long)limit);
+           fail(err, INVALID, "Ragged splits must not point past values");
 }
 
 /* --- RaggedGather --- */

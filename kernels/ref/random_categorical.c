@@ -43,10 +43,12 @@ static bool check(const struct kernel_call *call, int64_t *samples, struct error
     if (logits->shape.rank != 2)
         return fail(err, INVALID, "logits should be a matrix, got shape %s",
                     shape_text(&logits->shape, text, sizeof(text)));
-    if (!kernel_scalar(call, 1, "num_samples", samples, err))
-        return false;
+    if (kernel_in(call, 1)->shape.rank != 0)
+        return fail(err, INVALID, "num_samples should be a scalar, got shape %s",
+                    shape_text(&kernel_in(call, 1)->shape, text, sizeof(text)));
+    *samples = tensor_integer(kernel_in(call, 1), 0);
     if (*samples < 0)
-        return fail(err, INVALID, "num_samples should be nonnegative, got %lld",
+        return fail(err, INVALID, "num_samples should be non-negative, got %lld",
                     (long long)*samples);
     if (logits->shape.dims[1] <= 0)
         return fail(err, INVALID, "num_classes should be positive, got %lld",
@@ -75,7 +77,7 @@ static bool draw(struct kernel_call *call, const struct philox *philox, struct t
 
 static bool multinomial_run(struct kernel_call *call, struct error *err)
 {
-    int64_t samples;
+    int64_t samples = 0;
     if (!check(call, &samples, err))
         return false;
     int64_t rows = kernel_in(call, 0)->shape.dims[0];
@@ -92,7 +94,7 @@ static bool multinomial_run(struct kernel_call *call, struct error *err)
 
 static bool stateless_multinomial_run(struct kernel_call *call, struct error *err)
 {
-    int64_t samples;
+    int64_t samples = 0;
     struct philox philox;
     if (!kernel_random_seeds(call, 2, &philox, err) || !check(call, &samples, err))
         return false;

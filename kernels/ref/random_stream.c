@@ -117,7 +117,11 @@ struct tensor *kernel_random_output(struct kernel_call *call, int index, int inn
     char text[SHAPE_TEXT_BYTES];
     struct shape shape;
     if (dims->shape.rank != 1)
-        return fail_null(err, INVALID, "shape must be a vector of {int32,int64}, got shape %s",
+        return fail_null(err, INVALID,
+                         strstr(call->node->op->name, "Binomial") ||
+                                 strstr(call->node->op->name, "Parameterized")
+                             ? "Input shape should be a vector, got shape: %s"
+                             : "shape must be a vector of {int32,int64}, got shape %s",
                          shape_text(&dims->shape, text, sizeof(text)));
     if (!kernel_shape_in(call, index, &shape, err))
         return NULL;
@@ -131,8 +135,11 @@ bool kernel_random_range(const struct kernel_call *call, int first, int64_t coun
                          uint64_t *low, uint64_t *range, struct error *err)
 {
     const struct tensor *from = kernel_in(call, first), *to = kernel_in(call, first + 1);
-    if (from->shape.rank != 0 || to->shape.rank != 0)
-        return fail(err, INVALID, "minval and maxval must be 0-D");
+    char text[SHAPE_TEXT_BYTES];
+    for (int i = 0; i < 2; i++)
+        if ((i ? to : from)->shape.rank != 0)
+            return fail(err, INVALID, "%s must be 0-D, got shape %s", i ? "maxval" : "minval",
+                        shape_text(&(i ? to : from)->shape, text, sizeof(text)));
     kernel_load_bits *load = kernel_load_bits_for(from->dtype);
     uint64_t a = load(from->data, 0), b = load(to->data, 0);
     bool is_unsigned = DTYPES_UNSIGNED & BIT(from->dtype);

@@ -112,9 +112,7 @@ static bool draw(struct source *source, struct batch *batch, double low, double 
 {
     bool valid = batch->deviation > 0 && low < high && (isfinite(low) || isfinite(high));
     if (!valid)
-        return fail(err, INVALID,
-                    "Invalid parameters: mean %g, standard deviation %g, bounds %g and %g",
-                    batch->mean, batch->deviation, low, high);
+        return fail(err, INVALID, "Invalid parameters");
     if ((isinf(low) && low < 0) || high < batch->mean) { /* mirrored */
         double swapped = low;
         low = high;
@@ -136,7 +134,7 @@ static bool draw(struct source *source, struct batch *batch, double low, double 
                       ATTEMPTS_MAX);
 }
 
-static const char *const names[] = {"means", "stdevs", "minvals", "maxvals"};
+static const char *const names[] = {"means", "stddevs", "minvals", "maxvals"};
 
 /* Parameters are scalars or vectors of one element or one for each batch; scalars alone are
  * shared by batches of another size. */

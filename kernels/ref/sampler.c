@@ -196,8 +196,8 @@ static bool fixed_init(struct sampler *sampler, const struct node *node, struct 
     if (fits && file[0] && !read_vocabulary(&w, file, err))
         return false;
     if (!fits || w.count != sampler->range)
-        return fail(err, INVALID, "range is %lld, but there are %s%lld weights",
-                    (long long)sampler->range, fits ? "" : "more than ", (long long)w.count);
+        return fail(err, INVALID, "range is %lld must be equal to weights size  %lld",
+                    (long long)sampler->range, (long long)(fits ? w.count : reserved + given));
     alias_init(sampler);
     return true;
 }
@@ -365,9 +365,13 @@ static bool run(struct kernel_call *call, struct error *err)
     const struct tensor *classes = kernel_in(call, 0);
     int64_t sampled = node_attr_int(call->node, "num_sampled", 0), tries = 0;
     bool unique = node_attr_bool(call->node, "unique", false);
-    if (classes->shape.rank != 2 ||
-        classes->shape.dims[1] != node_attr_int(call->node, "num_true", 0))
-        return fail(err, INVALID, "true_classes must be a matrix with num_true columns");
+    int64_t num_true = node_attr_int(call->node, "num_true", 0);
+    if (classes->shape.rank != 2)
+        return fail(err, INVALID, "true_classes must be a matrix");
+    if (classes->shape.dims[1] != num_true)
+        return fail(err, INVALID,
+                    "true_classes must have num_true columns, expected: %lld was: %lld",
+                    (long long)classes->shape.dims[1], (long long)num_true);
     for (int64_t i = 0; i < classes->count; i++)
         if (tensor_i64(classes)[i] < 0 || tensor_i64(classes)[i] >= sampler->range)
             return fail(err, INVALID, "`true_candidate` out of range [0, %lld), received %lld",

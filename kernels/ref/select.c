@@ -219,13 +219,16 @@ static bool add_n_run(struct kernel_call *call, struct error *err)
     const struct tensor *first = kernel_in(call, 0);
     char a[SHAPE_TEXT_BYTES], b[SHAPE_TEXT_BYTES];
     for (int i = 1; i < call->in_count; i++)
-        if (!shape_equal(&first->shape, &kernel_in(call, i)->shape))
+        if (!shape_equal(&first->shape, &kernel_in(call, i)->shape)) {
+            if (strcmp(call->node->op->name, "AccumulateNV2") == 0)
+                return fail(err, INVALID, "Parameters and update must be the same size");
             return fail(err, INVALID,
                         "Inputs to operation %s of type %s must have the same size and shape.  "
                         "Input 0: %s != input %d: %s",
                         call->node->name, call->node->op->name,
                         shape_text(&first->shape, a, sizeof(a)), i,
                         shape_text(&kernel_in(call, i)->shape, b, sizeof(b)));
+        }
     struct tensor *out = kernel_output(call, 0, &first->shape, err);
     if (!out)
         return false;

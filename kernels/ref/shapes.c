@@ -143,8 +143,10 @@ static bool reshape_run(struct kernel_call *call, struct error *err)
 {
     const struct tensor *in = kernel_in(call, 0), *sizes = kernel_in(call, 1);
     struct shape shape;
+    char text[SHAPE_TEXT_BYTES];
     if (sizes->shape.rank > 1)
-        return fail(err, INVALID, "sizes input must be 1-D, not of rank %d", sizes->shape.rank);
+        return fail(err, INVALID, "sizes input must be 1-D, not %s",
+                    shape_text(&sizes->shape, text, sizeof(text)));
     if (sizes->count > LIMIT_TENSOR_RANK)
         return fail(err, INVALID, "a shape of %lld dimensions, at most %d",
                     (long long)sizes->count, LIMIT_TENSOR_RANK);
@@ -209,15 +211,13 @@ static bool bitcast_run(struct kernel_call *call, struct error *err)
     const struct tensor *in = kernel_in(call, 0);
     size_t from = dtype_size(in->dtype), to = dtype_size(call->node->output_types[0]);
     struct shape shape = in->shape;
-    char text[SHAPE_TEXT_BYTES];
     if (from > to) {
         if (!kernel_append_dims(&shape, &SHAPE((int64_t)(from / to)), 0, err))
             return false;
     } else if (from < to) {
         if (shape.rank == 0 || shape.dims[shape.rank - 1] != (int64_t)(to / from))
-            return fail(err, INVALID, "Cannot bitcast from %s to %s: shape %s",
-                        dtype_name(in->dtype), dtype_name(call->node->output_types[0]),
-                        shape_text(&shape, text, sizeof(text)));
+            return fail(err, INVALID, "Cannot bitcast from %d to %d", (int)in->dtype,
+                        call->node->output_types[0]);
         shape.rank--;
     }
     struct tensor *out = kernel_output(call, 0, &shape, err);

@@ -1,12 +1,12 @@
 /*
- * sparse_rules.c - whether the parts of a sparse tensor fit each other, as TensorFlow's ops have
- * it; each of these is said in several of them.
+ * sparse_rules.c - whether the parts of a sparse tensor fit each other, as TensorFlow's ops
+ * have it; each of these is said in several of them.
  */
 
 #include "kernels/ref/sparse.h"
 
-bool kernel_sparse_check_made(const struct kernel_call *call, int indices, int values, int shape,
-                              struct error *err)
+bool kernel_sparse_check_made(const struct kernel_call *call, int indices, int values,
+                              int shape, struct error *err)
 {
     const struct tensor *index = kernel_in(call, indices), *value = kernel_in(call, values);
     char text[SHAPE_TEXT_BYTES];
@@ -56,10 +56,9 @@ bool kernel_sparse_check_inside(const struct kernel_call *call, int indices, int
         for (int64_t d = 0; d < rank; d++) {
             int64_t at = tensor_i64(index)[i * rank + d];
             if (at < 0 || at >= tensor_i64(dims)[d])
-                return fail(err, INVALID,
-                            "Sparse index tuple indices[%lld, :] = %s is out of bounds",
-                            (long long)i,
-                            kernel_row_text(index, i, (int)rank, ", ", row, sizeof(row)));
+                return fail(
+                    err, INVALID, "Sparse index tuple indices[%lld, :] = %s is out of bounds",
+                    (long long)i, kernel_row_text(index, i, (int)rank, ", ", row, sizeof(row)));
         }
     return true;
 }

@@ -157,7 +157,7 @@ static bool is_askable(const struct tensor *tensor, struct error *err)
                              BIT(I8) | BIT(BOOL) | BIT(STRING);
     if (tensor->shape.rank > 0 || BIT(tensor->dtype) & askable)
         return true;
-    return fail(err, INVALID, "a %s can be neither true nor false", dtype_name(tensor->dtype));
+    return fail(err, INVALID, "%s cannot be converted to a boolean", dtype_name(tensor->dtype));
 }
 
 static bool if_run(struct kernel_call *call, struct error *err)

@@ -55,8 +55,11 @@ bool image_read_bmp(const void *data, size_t size, int channels, struct image *o
         return fail(err, INVALID, "BMP width must be positive");
     int64_t row = (has * out->width + 3) / 4 * 4;
     if (out->height > ((int64_t)size - begin) / row)
-        return fail(err, INVALID, "Incomplete bmp content: %zu bytes for %lld rows", size,
-                    (long long)out->height);
+        return fail(err, INVALID,
+                    "Input size should match (header_size + row_size * abs_height) but they "
+                    "differ by %lld",
+                    (long long)((uint64_t)size - (uint64_t)begin -
+                                (uint64_t)row * (uint64_t)out->height));
     if (!image_alloc(out, err))
         return false;
     unsigned char *to = out->pixels;

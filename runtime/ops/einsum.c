@@ -49,14 +49,15 @@ static bool einsum_infer(struct infer *infer, struct error *err)
     for (int i = 0; i < EINSUM_LABELS; i++)
         sizes[i] = -1;
     for (int k = 0; k < e.inputs_count; k++)
-        if (infer->inputs[k].rank >= 0 && (!einsum_expand(&e.inputs[k], infer->inputs[k].rank,
-                                                          dots < 0 ? 0 : dots, labels, err) ||
-                                           !note(&infer->inputs[k], labels, sizes, err)))
+        if (infer->inputs[k].rank >= 0 &&
+            (!einsum_expand(&e.inputs[k], k, infer->inputs[k].rank, dots < 0 ? 0 : dots, labels,
+                            err) ||
+             !note(&infer->inputs[k], labels, sizes, err)))
             return false;
     int rank = e.output.count + (e.output.dots >= 0 ? dots : 0);
     if (rank > LIMIT_TENSOR_RANK)
         return fail(err, INVALID, "Einsum: the result would have %d dimensions", rank);
-    if (!einsum_expand(&e.output, rank, e.output.dots >= 0 ? dots : 0, labels, err))
+    if (!einsum_expand(&e.output, 0, rank, e.output.dots >= 0 ? dots : 0, labels, err))
         return false;
     op_infer_rank(infer, 0, rank);
     for (int i = 0; i < rank; i++)
