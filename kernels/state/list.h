@@ -19,6 +19,7 @@
     KERNELS_OF_TABLES(X) \
     KERNELS_OF_SESSION_TENSORS(X) \
     KERNELS_OF_STAGES(X) \
+    KERNELS_OF_MUTEXES(X) \
     KERNELS_OF_COLLECTIVES(X)
 
 #define KERNELS_OF_STACK(X) \
@@ -86,6 +87,9 @@
 
 #define KERNELS_OF_STAGES(X) \
     X(stage) X(unstage) X(stage_peek) X(stage_size) X(stage_clear)
+
+#define KERNELS_OF_MUTEXES(X) \
+    X(mutex_v2) X(mutex_lock) X(consume_mutex_lock)
 
 #define KERNELS_OF_COLLECTIVES(X) \
     X(collective_reduce) X(collective_reduce_v2) X(collective_gather) X(collective_gather_v2) \

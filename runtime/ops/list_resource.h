@@ -51,3 +51,6 @@
 
 #define OPS_STAGE(X) \
     X(stage) X(unstage) X(stage_peek) X(stage_size) X(stage_clear)
+
+#define OPS_MUTEX(X) \
+    X(mutex_v2) X(mutex_lock) X(consume_mutex_lock)

@@ -32,6 +32,7 @@ FAMILIES = {
     "queues": queues.program,
     "barriers": queues.barriers,
     "stages": queues.stages,
+    "mutexes": queues.mutexes,
     "sparse_maps": queues.sparse_maps,
     "accumulators": accumulators.program,
     "stacks": arrays.stacks,

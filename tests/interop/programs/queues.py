@@ -1,4 +1,4 @@
-"""queues.py - queues of all kinds and barriers: filled, emptied, closed, asked."""
+"""queues.py - queues of all kinds, barriers, mutexes: filled, emptied, closed, asked, held."""
 
 import numpy as np
 import tensorflow as tf
@@ -227,6 +227,51 @@ def stages(p):
             p.run(target=[op("Clear") if keyed else raw.StageClear(**more)])
             held.clear()
     p.actions([stage, stage, stage, unstage, unstage, peek, size, clear], 5, 14)
+
+
+def mutexes(p):
+    """Critical sections: what they do to a variable never overlaps."""
+    names = {"container": p.pick("", "box"), "shared_name": p.pick("", "door")}
+    variable = raw.VarHandleOp(dtype=tf.int64, shape=[])
+    handles = [raw.MutexV2(**names) for _ in range(p.int(1, 2))] if names["shared_name"] else [raw.MutexV2(**names)]
+
+    def read():
+        return raw.ReadVariableOp(resource=variable, dtype=tf.int64)
+
+    def section(after=None, wrong=False):
+        """With the lock held adds to what it reads; `wrong`: fails before."""
+        with tf.control_dependencies(after):
+            lock = raw.MutexLock(mutex=p.pick(*handles))
+        with tf.control_dependencies([lock]):
+            value = read()
+            change = raw.AddV2(x=value, y=p.give(np.int64(p.int(-9, 9))))
+            if wrong:
+                change = raw.FloorDiv(x=change, y=p.give(np.int64(0)))
+        done = raw.AssignVariableOp(resource=variable, value=change)
+        if p.chance(0.2):
+            lock = raw.Identity(input=lock)
+        with tf.control_dependencies([done]):
+            return raw.ConsumeMutexLock(mutex_lock=lock)
+
+    def several():
+        p.run(target=[section() for _ in range(p.int(1, 4))])
+        p.run([read()])
+
+    def in_order():
+        first = section()
+        p.run(target=[section([first])])
+        p.run([read()])
+
+    def fail():
+        p.run(target=[section(wrong=True)])
+        p.run([read()])
+
+    def misuse():
+        lock = raw.MutexLock(mutex=p.pick(*handles, variable))
+        what = p.pick(lambda: raw.OptionalNone(), lambda: raw.Pack(values=[lock, lock]), lambda: lock)()
+        p.run(target=[raw.ConsumeMutexLock(mutex_lock=what)])
+    p.run(target=[raw.AssignVariableOp(resource=variable, value=np.int64(0))])
+    p.actions([several, several, in_order, fail, misuse], 3, 8)
 
 
 def sparse_maps(p):
