@@ -287,7 +287,7 @@ bool cluster_step_finish(struct cluster_step *step, bool in_time, const struct c
     pthread_mutex_unlock(&step->lock);
     clean_up_rest(step);
     if (!in_time)
-        return fail(err, DEADLINE, "Operation timed out.");
+        return fail(err, DEADLINE, "Deadline Exceeded");
     if (cancelled || cancel_requested(own) || (cancel && cancel_requested(cancel)))
         return fail(err, CANCELLED, "the run was cancelled");
     return report(step, err);

@@ -403,6 +403,7 @@ TEST(what_waits_is_ended)
                                     .fetches_count = 1,
                                     .timeout_ms = 50};
     CHECK_FAILS(cluster_session_run(session, &run, &out, &err), &err, DEADLINE);
+    CHECK_TEXT(err.text, "Deadline Exceeded");
     cluster_session_close(session);
     CHECK_FAILS(cluster_session_run(session, &run, &out, &err), &err, CANCELLED);
     tensor_release(&in);
