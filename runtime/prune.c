@@ -84,18 +84,33 @@ static bool find_names(struct names *names, const struct session_run *run, struc
     return true;
 }
 
+/* What is connected to another end, which TensorFlow names when it is not there. */
+static bool find_sources(struct names *names, const struct session_run *run, struct error *err)
+{
+    for (int i = 0; i < run->connections_count; i++) {
+        const struct session_connection *told = &run->connections[i];
+        struct error unknown;
+        if (graph_edge(names->graph, told->from, &names->connections[i].from, &unknown))
+            continue;
+        const struct node *node = find_target(names->graph, told->from);
+        return node ? fail(err, INVALID,
+                           "Requested tensor connection from unknown edge: \"%s\" (actual "
+                           "number of outputs = %d).",
+                           told->to, node->outputs_count)
+                    : fail(err, INVALID,
+                           "Requested tensor connection from unknown node: \"%s\".", told->to);
+    }
+    return true;
+}
+
 static bool find_connections(struct names *names, const struct session_run *run,
                              struct error *err)
 {
     for (int i = 0; i < run->connections_count; i++) {
         const struct session_connection *told = &run->connections[i];
         struct connection *found = &names->connections[i];
-        struct error unknown;
         if (!find_feed(names->graph, told->to, &found->to, err))
             return false;
-        if (!graph_edge(names->graph, told->from, &found->from, &unknown))
-            return fail(err, INVALID, "Requested tensor connection from unknown node: \"%s\".",
-                        told->from);
         enum dtype from = dtype_base(found->from.from->output_types[found->from.output]);
         enum dtype to = dtype_base(found->to.from->output_types[found->to.output]);
         if (from != to)
@@ -234,6 +249,7 @@ static bool check_cycles(const struct names *names, const struct session_run *ru
                             .stack = alloc_array(count, sizeof(struct node *))};
         mark(&walk, connection->from.from);
         walk_back(names, run, &walk);
+        cycle = walk.needed[connection->to.from->id];
         for (size_t k = 0; !cycle && k < count; k++) {
             const struct node *node = graph_node(names->graph, (int)k);
             for (int n = 0; walk.needed[k] && n < node->inputs_count; n++)
@@ -387,9 +403,9 @@ struct subgraph *prune_graph(const struct graph *graph, const struct session_run
     struct walk walk = {.needed = alloc_array(count, sizeof(bool)),
                         .stack = alloc_array(count, sizeof(struct node *))};
     struct subgraph *part = NULL;
-    if (find_names(&names, run, err) && find_connections(&names, run, err) &&
-        check_feeds(&names, run, err) && check_connections(&names, run, err) &&
-        check_cycles(&names, run, err)) {
+    if (find_sources(&names, run, err) && find_names(&names, run, err) &&
+        find_connections(&names, run, err) && check_feeds(&names, run, err) &&
+        check_connections(&names, run, err) && check_cycles(&names, run, err)) {
         mark_needed(&names, run, &walk);
         part = copy_needed(&names, run, walk.needed);
     }
