@@ -293,3 +293,12 @@ attr_proto *attr_pack(const struct attr *attr, size_t const_bytes_max, struct ar
     }
     return proto;
 }
+
+const char *attr_shown_name(const Tensorflow__NodeDef *proto, struct arena *arena)
+{
+    const Tensorflow__NodeDef__ExperimentalDebugInfo *info = proto->experimental_debug_info;
+    if (!info || !info->n_original_node_names ||
+        !strcmp(info->original_node_names[0], proto->name))
+        return NULL;
+    return arena_text(arena, info->original_node_names[0]);
+}

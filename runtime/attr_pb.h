@@ -6,6 +6,7 @@
 #include "runtime/attr.h"
 
 struct Tensorflow__AttrValue;
+struct Tensorflow__NodeDef;
 struct arena;
 struct error;
 
@@ -22,3 +23,7 @@ bool attr_unpack(struct attr *out, const char *name, const struct Tensorflow__At
  */
 struct Tensorflow__AttrValue *attr_pack(const struct attr *attr, size_t const_bytes_max,
                                         struct arena *arena);
+
+/* What errors call the node, in `arena`, where its message tells another name than its own;
+ * NULL where not. */
+const char *attr_shown_name(const struct Tensorflow__NodeDef *proto, struct arena *arena);

@@ -388,9 +388,12 @@ static void fail_node(struct dataflow_run *run, const struct dataflow_node *node
 {
     const struct error why = *err;
     if (!run->options || !run->options->rendezvous)
-        (void)error_prefix(err, "node '%s' (%s): ", node->node->name, node->node->op->name);
-    else if (node->node->op->flow != FLOW_RECV && !kernel_error_is_at(&why, node->node->name))
-        (void)fail(err, why.code, "%s\n\t [[{{node %s}}]]", why.text, node->node->name);
+        (void)error_prefix(err, "node '%s' (%s): ", node_shown_name(node->node),
+                           node->node->op->name);
+    else if (node->node->op->flow != FLOW_RECV &&
+             !kernel_error_is_at(&why, node_shown_name(node->node)))
+        (void)fail(err, why.code, "%s\n\t [[{{node %s}}]]", why.text,
+                   node_shown_name(node->node));
     fail_run(run, err);
 }
 

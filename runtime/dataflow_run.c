@@ -47,7 +47,8 @@ static bool fetch_one(struct dataflow_run *run, int index, struct tensor *out,
                     edge->from->name, edge->output);
     bool ok = result->variable ? execute_fetch_ref(result->variable, out, err)
                                : execute_fetch(&result->tensor, true, out, err);
-    return ok || error_prefix(err, "node '%s' (%s): ", edge->from->name, edge->from->op->name);
+    return ok || error_prefix(err, "node '%s' (%s): ", node_shown_name(edge->from),
+                              edge->from->op->name);
 }
 
 static bool fetch_all(struct dataflow_run *run, struct tensor *fetched, struct error *err)
@@ -102,7 +103,7 @@ static bool prepare_calls(struct dataflow_run *run, struct error *err)
         if (step->stateful)
             call->state = step->stateful->state;
         else if (step->kernel->prepare && !step->kernel->prepare(step->node, &call->state, err))
-            return error_prefix(err, "node '%s' (%s): ", step->node->name,
+            return error_prefix(err, "node '%s' (%s): ", node_shown_name(step->node),
                                 step->node->op->name);
     }
     return true;

@@ -60,7 +60,7 @@ static bool prepare_calls(struct frame *frame, struct error *err)
         if (step->stateful)
             call->state = step->stateful->state;
         else if (step->kernel->prepare && !step->kernel->prepare(step->node, &call->state, err))
-            return error_prefix(err, "node '%s' (%s): ", step->node->name,
+            return error_prefix(err, "node '%s' (%s): ", node_shown_name(step->node),
                                 step->node->op->name);
     }
     return true;
@@ -286,7 +286,8 @@ static inline void release_values(struct frame *frame, const struct plan_step *s
 
 static bool fail_step(const struct plan_step *step, struct error *err)
 {
-    return error_prefix(err, "node '%s' (%s): ", step->node->name, step->node->op->name);
+    return error_prefix(err, "node '%s' (%s): ", node_shown_name(step->node),
+                        step->node->op->name);
 }
 
 /* How often a run looks whether it was ended. */
@@ -384,7 +385,7 @@ static bool fetch_all(struct frame *frame, struct tensor *fetched, struct error 
         if (!ok) {
             for (int k = 0; k < i; k++)
                 tensor_release(&fetched[k]);
-            return error_prefix(err, "node '%s' (%s): ", fetch->node->name,
+            return error_prefix(err, "node '%s' (%s): ", node_shown_name(fetch->node),
                                 fetch->node->op->name);
         }
     }

@@ -18,7 +18,8 @@ struct str;
 /* A node of a body.  Inputs: "arg", "arg:1", "node:out_arg:0", "^node". */
 struct function_node {
     const char *name;
-    const char *op; /* of the registry, or a function's name */
+    const char *shown_name; /* the client's own, in errors; NULL: the name */
+    const char *op;         /* of the registry, or a function's name */
     const char *device;
     const char *const *inputs;
     int inputs_count;

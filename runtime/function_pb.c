@@ -107,6 +107,7 @@ static bool read_node(struct function_node *node, const Tensorflow__NodeDef *pro
     for (size_t i = 0; i < proto->n_input; i++)
         inputs[i] = arena_text(arena, proto->input[i]);
     *node = (struct function_node){.name = arena_text(arena, proto->name),
+                                   .shown_name = attr_shown_name(proto, arena),
                                    .op = arena_text(arena, proto->op),
                                    .device = arena_text(arena, proto->device),
                                    .inputs = inputs,

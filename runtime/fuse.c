@@ -131,6 +131,7 @@ struct node *fuse_add(struct fuser *f, const struct node_def *def, const struct 
         f->failed = true;
         return NULL;
     }
+    node->shown_name = last->shown_name;
     for (int type = 0; type < DEVICE_TYPES; type++) {
         if (kernel_exists(like, (enum device_type)type) &&
             !kernel_exists(node, (enum device_type)type)) {

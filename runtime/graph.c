@@ -351,6 +351,7 @@ bool graph_become(struct graph *graph, struct node *node, const struct op *op,
     struct node other = {.id = node->id,
                          .name = node->name,
                          .state_key = node->state_key,
+                         .shown_name = node->shown_name,
                          .op = op,
                          .requested_device = node->requested_device};
     if (!resolve_attrs(&other, &def, false, false, graph->arena, err))

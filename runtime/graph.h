@@ -47,8 +47,16 @@ struct node {
      * function's body has one that no other node can have, whatever names the client chose.
      */
     const char *state_key;
+    /* What errors call it: a node of a function's body, as the client named it there; NULL: the
+     * name. */
+    const char *shown_name;
     int turn; /* of nodes that could run, those with a lower one go first; 0: 1 + id */
 };
+
+static inline const char *node_shown_name(const struct node *node)
+{
+    return node->shown_name ? node->shown_name : node->name;
+}
 
 /* The nodes that come before one: those of its inputs, then its controls.  NULL after the last.
  */

@@ -64,7 +64,10 @@ static bool read_node(struct graph *graph, const node_proto *proto, struct error
         .attrs_count = (int)proto->n_attr,
         .device = proto->device[0] ? arena_text(arena, proto->device) : "",
     };
-    return graph_add_imported(graph, &def, err);
+    struct node *node = graph_add_imported(graph, &def, err);
+    if (node)
+        node->shown_name = attr_shown_name(proto, arena);
+    return node != NULL;
 }
 
 /* The one unknown function that TensorFlow refuses before anybody calls it. */
@@ -328,6 +331,18 @@ static void write_inputs(const struct node *node, node_proto *proto, struct aren
         proto->input[at++] = arena_printf(arena, "^%s", node->controls[i]->name);
 }
 
+static void write_shown_name(const struct node *node, node_proto *proto, struct arena *arena)
+{
+    if (!node->shown_name)
+        return;
+    proto->experimental_debug_info =
+        arena_alloc(arena, sizeof(*proto->experimental_debug_info));
+    tensorflow__node_def__experimental_debug_info__init(proto->experimental_debug_info);
+    proto->experimental_debug_info->n_original_node_names = 1;
+    proto->experimental_debug_info->original_node_names =
+        arena_copy(arena, &node->shown_name, sizeof(node->shown_name));
+}
+
 static const node_proto *write_node(const struct writer *writer, const struct node *node)
 {
     node_proto *proto = arena_alloc(writer->arena, sizeof(*proto));
@@ -337,6 +352,7 @@ static const node_proto *write_node(const struct writer *writer, const struct no
     bool placed = writer->with_devices && node->device;
     proto->device = (char *)(placed ? node->device->name : node->requested_device);
     write_inputs(node, proto, writer->arena);
+    write_shown_name(node, proto, writer->arena);
     proto->n_attr = (size_t)node->attrs_count;
     proto->attr = arena_array(writer->arena, proto->n_attr, sizeof(*proto->attr));
     for (int i = 0; i < node->attrs_count; i++) {

@@ -183,12 +183,13 @@ bool lower_finish(struct lower *l, const struct lower_call *call, const struct e
                   int count, struct node *const *done, int done_count, bool direct)
 {
     struct node *node = call->node;
+    const char *name = node_shown_name(node);
     if (count < node->outputs_count)
         return fail(l->err, INTERNAL, "node '%s' (%s): Missing %d-th output from {{node %s}}",
-                    node->name, node->op->name, count, node->name);
+                    name, node->op->name, count, name);
     if (count > node->outputs_count)
         return fail(l->err, INVALID,
-                    "node '%s' (%s) has %d outputs, but its function returns %d", node->name,
+                    "node '%s' (%s) has %d outputs, but its function returns %d", name,
                     node->op->name, node->outputs_count, count);
     for (int i = 0; i < count; i++) {
         enum dtype given = dtype_base(results[i].from->output_types[results[i].output]);
@@ -196,8 +197,8 @@ bool lower_finish(struct lower *l, const struct lower_call *call, const struct e
             return fail(l->err, INTERNAL,
                         "node '%s' (%s): Output %d of type %s does not match declared output "
                         "type %s for node {{node %s}}",
-                        node->name, node->op->name, i, dtype_name(given),
-                        dtype_name(node->output_types[i]), node->name);
+                        name, node->op->name, i, dtype_name(given),
+                        dtype_name(node->output_types[i]), name);
     }
     /* A call without results still waits for its own controls. */
     int most = node->controls_count + done_count + node->inputs_count;

@@ -192,6 +192,7 @@ static bool add_node(struct inliner *in, int index)
                             "function '%s', called by node '%s': ", in->body->def->op.name,
                             in->call->node->name);
     node->state_key = lower_key(l, in->call->node, in->body->tag, from->name);
+    node->shown_name = from->shown_name ? from->shown_name : from->name;
     in->nodes[index] = node;
     lower_push(l, &(struct lower_call){node, in->chain, in->in_flow, !in->body->tag});
     return true;

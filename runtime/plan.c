@@ -77,7 +77,7 @@ bool plan_check_runnable(const struct node *node, struct error *err)
         const struct shape *shape = node_attr_shape(node, "shape");
         char text[SHAPE_TEXT_BYTES];
         bool shaped = shape && shape->rank > 0;
-        return fail(err, INVALID, "%s%s' with dtype %s%s%s", must_feed, node->name,
+        return fail(err, INVALID, "%s%s' with dtype %s%s%s", must_feed, node_shown_name(node),
                     dtype_name(node->output_types[0]), shaped ? " and shape " : "",
                     shaped ? shape_text(shape, text, sizeof(text)) : "");
     }
@@ -178,7 +178,7 @@ bool plan_init_step(struct plan *plan, struct plan_step *step, const struct node
     if (node->op->flags & OP_STATEFUL) {
         step->stateful = find_stateful(plan->context, node, kernel, err);
         if (!step->stateful)
-            return error_prefix(err, "node '%s' (%s): ", node->name, node->op->name);
+            return error_prefix(err, "node '%s' (%s): ", node_shown_name(node), node->op->name);
     }
     step->in_count = node->inputs_count;
     for (int i = 0; i < node->inputs_count; i++) {

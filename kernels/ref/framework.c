@@ -27,7 +27,7 @@ static bool const_run(struct kernel_call *call, struct error *err)
 static bool placeholder_run(struct kernel_call *call, struct error *err)
 {
     return fail(err, INVALID, "You must feed a value for placeholder tensor '%s' with dtype %s",
-                call->node->name, dtype_name(call->node->output_types[0]));
+                node_shown_name(call->node), dtype_name(call->node->output_types[0]));
 }
 
 static bool pass_run(struct kernel_call *call, struct error *err)

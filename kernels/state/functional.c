@@ -48,7 +48,7 @@ static bool run_function(struct kernel_call *call, struct function *function,
     int returned = function_results_count(function);
     if (returned < count)
         return fail(err, INTERNAL, "Missing %d-th output from {{node %s}}", returned,
-                    call->node->name);
+                    node_shown_name(call->node));
     if (returned > count)
         return fail(err, INVALID, "the function returns %d values, not %d", returned, count);
     for (int i = 0; i < args_count && i < function_args_count(function); i++) {

@@ -1,5 +1,6 @@
 /* functional_test.c - functions called from graphs: lowered, or run by a kernel. */
 
+#include <math.h>
 #include <pthread.h>
 
 #include "base/alloc.h"
@@ -85,6 +86,22 @@ TEST(a_function_may_call_itself)
             open_session(FACTORIAL X "y = PartitionedCall(x) " CALL " f=@factorial\n", plain);
         CHECK(answer(session, 1, "y") == 1);
         CHECK(answer(session, 6, "y") == 720);
+        session_free(session);
+    }
+}
+
+/* Its client knows a node of a function by the name that it has there. */
+TEST(an_error_names_the_node_of_the_function)
+{
+    for (int plain = 0; plain < 2; plain++) {
+        struct session *session =
+            open_session("def f(n:float) (r:float)\n"
+                         "  inner = CheckNumerics(n) T=float message='no\n"
+                         "  ret r inner:output:0\n"
+                         "end\n" X "y = PartitionedCall(x) " CALL " f=@f\n",
+                         plain);
+        CHECK(!run(session, NAN, "y", NULL, NULL));
+        CHECK_TEXT(err.text, "node 'inner' (CheckNumerics): no : Tensor had NaN values");
         session_free(session);
     }
 }

@@ -56,6 +56,23 @@ TEST(a_graph_comes_back_as_it_went)
     graph_free(graph);
 }
 
+/* A part of a graph goes to its task, whose errors name a node as its function does. */
+TEST(the_name_that_errors_have_comes_along)
+{
+    struct graph *graph = make_graph();
+    graph_node(graph, 1)->shown_name = "inner";
+    struct str text = {0};
+    graph_export(graph, false, 0, &text);
+    struct graph *copy = graph_new();
+    CHECK_OK(graph_import(copy, text.data, text.size, &err), &err);
+    CHECK_TEXT(graph_node(copy, 1)->name, graph_node(graph, 1)->name);
+    CHECK_TEXT(node_shown_name(graph_node(copy, 1)), "inner");
+    CHECK(!graph_node(copy, 0)->shown_name);
+    str_release(&text);
+    graph_free(copy);
+    graph_free(graph);
+}
+
 TEST(large_constants_may_be_left_out)
 {
     struct graph *graph = make_graph();
