@@ -67,7 +67,19 @@ static bool find_rendezvous(const struct dataflow_run *run, struct rendezvous **
     return *rendezvous || fail(err, INVALID, "this step has no other part to meet");
 }
 
-/* The value as it is now: what a reference leads to may change before it is received. */
+/*
+ * What a reference leads to may change before it is received, and TensorFlow's masters count on
+ * it: they have who reads a variable after its update receive it then, though it was sent
+ * before.  Others than numbers are sent as they are now, for they cannot be read while they
+ * change.
+ */
+static bool may_change(const struct dataflow_node *node)
+{
+    const struct edge *edge = &node->node->inputs[0];
+    int type = edge->from->output_types[edge->output];
+    return dtype_is_ref(type) && (BIT(dtype_base(type)) & DTYPES_PLAIN);
+}
+
 static bool take_value(struct dataflow_run *run, struct dataflow_iteration *iteration,
                        const struct dataflow_node *node, struct tensor *value,
                        struct error *err)
@@ -75,7 +87,7 @@ static bool take_value(struct dataflow_run *run, struct dataflow_iteration *iter
     const struct edge *edge = &node->node->inputs[0];
     struct variable *none = NULL;
     struct tensor seen = {0};
-    if (!dtype_is_ref(edge->from->output_types[edge->output]))
+    if (!dtype_is_ref(edge->from->output_types[edge->output]) || may_change(node))
         return dataflow_take_input(run, iteration, node, 0, value, &none, err);
     if (!dataflow_take_input(run, iteration, node, 0, &seen, &none, err))
         return false;
@@ -95,7 +107,9 @@ static bool give(struct dataflow_run *run, struct dataflow_iteration *iteration,
     struct str key = {0};
     add_key(&key, iteration, node->node);
     attention_keep(true);
-    bool ok = rendezvous_send(rendezvous, str_text(&key), &value, !live, err);
+    bool ok = live && may_change(node)
+                  ? rendezvous_send_changing(rendezvous, str_text(&key), &value, err)
+                  : rendezvous_send(rendezvous, str_text(&key), &value, !live, err);
     attention_keep(false);
     str_release(&key);
     tensor_release(&value);

@@ -47,6 +47,7 @@ struct cutter {
     struct partition_flow flow;
     struct partition_late *late;
     struct partition_together *together;
+    struct partition_after *after;
     const bool *needed;
     struct shapes shapes; /* with `shaped` */
     struct map *names;    /* taken, in all parts */
@@ -364,6 +365,49 @@ static struct edge local_edge(struct cutter *cutter, struct edge edge,
     return (struct edge){node, here ? edge.output : 0};
 }
 
+/* Reads a variable on its own task, once those nodes have run. */
+static struct node *add_read(struct cutter *cutter, struct edge edge,
+                             const struct partition_before *before)
+{
+    const struct device *home = edge.from->device;
+    edge.from = cutter->copies[edge.from->id];
+    struct node *read = add_node(cutter, home, "Identity", edge.from->name, &edge, NULL, 0);
+    for (int i = 0; read && i < before->count; i++) {
+        struct node *one = local_node(cutter, before->nodes[i], -1, home);
+        if (!one)
+            return NULL;
+        graph_add_control(part_of(cutter, home), read, one);
+    }
+    return read;
+}
+
+/* All on a device who read it after the same nodes share what comes. */
+static struct node *local_read(struct cutter *cutter, struct edge edge,
+                               const struct partition_before *before,
+                               const struct device *device)
+{
+    struct str key = {0};
+    str_printf(&key, "%d:%d:%s", edge.from->id, edge.output, device->name);
+    for (int i = 0; i < before->count; i++)
+        str_printf(&key, ":%d", before->nodes[i]->id);
+    struct node *node = map_find(cutter->received, str_text(&key));
+    struct node *read = node ? NULL : add_read(cutter, edge, before);
+    if (read && (node = add_pair(cutter, (struct edge){read, 0}, edge.from, device)))
+        map_set(cutter->received, str_text(&key), node);
+    str_release(&key);
+    return node;
+}
+
+static struct edge local_input(struct cutter *cutter, const struct node *node, int index)
+{
+    struct edge edge = node->inputs[index];
+    struct partition_before before = partition_after_find(cutter->after, node, edge);
+    edge = before.count ? (struct edge){local_read(cutter, edge, &before, node->device), 0}
+                        : local_edge(cutter, edge, node->device);
+    free(before.nodes);
+    return edge;
+}
+
 /* --- the client's ends --- */
 
 static char *end_key(const struct pair *pair)
@@ -455,7 +499,7 @@ static bool link_node(struct cutter *cutter, const struct node *node)
     struct node **controls = alloc_array((size_t)node->controls_count, sizeof(*controls));
     bool ok = true;
     for (int i = 0; ok && i < node->inputs_count; i++) {
-        inputs[i] = local_edge(cutter, node->inputs[i], node->device);
+        inputs[i] = local_input(cutter, node, i);
         ok = inputs[i].from;
     }
     for (int i = 0; ok && i < node->controls_count; i++)
@@ -518,13 +562,15 @@ bool partition_split(struct subgraph *whole, const struct partition_options *opt
         cutter.late = partition_late_new(whole, needed, &cutter.flow, options->client,
                                          options->costs, err);
         cutter.together = partition_together_new(whole, needed, options, err);
+        cutter.after = partition_after_new(whole, needed, err);
         cutter.needed = needed;
         cutter.names = map_new();
         cutter.received = map_new();
         cutter.copies = alloc_array((size_t)graph_count(whole->graph), sizeof(struct node *));
-        ok = cutter.late && cutter.together && cut(&cutter);
+        ok = cutter.late && cutter.together && cutter.after && cut(&cutter);
         partition_late_free(cutter.late);
         partition_together_free(cutter.together);
+        partition_after_free(cutter.after);
         partition_flow_release(&cutter.flow);
         map_free(cutter.names);
         map_free(cutter.received);

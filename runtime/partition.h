@@ -144,3 +144,24 @@ void partition_late_free(struct partition_late *late); /* NULL is fine */
  */
 struct node *partition_late_after(const struct partition_late *late, struct edge from,
                                   const struct device *to);
+
+/* --- partition_after.c: variables by reference that another task reads after an update --- */
+
+struct partition_after;
+
+/* All is borrowed.  Fails with INVALID on a cycle. */
+struct partition_after *partition_after_new(const struct subgraph *whole, const bool *needed,
+                                            struct error *err) CHECKED;
+void partition_after_free(struct partition_after *after); /* NULL is fine */
+
+struct partition_before {
+    struct node **nodes; /* to be freed */
+    int count;
+};
+
+/*
+ * Of the controls of `reader` those that are, or come after, an update of the variable that it
+ * reads from another task; none: it may be read at any time.
+ */
+struct partition_before partition_after_find(const struct partition_after *after,
+                                             const struct node *reader, struct edge read);

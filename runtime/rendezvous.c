@@ -22,7 +22,8 @@ struct waiting {
     void *arg;
     struct tensor value;
     bool dead;
-    char key[]; /* NUL-terminated */
+    bool changing; /* the value: who receives it gets a copy */
+    char key[];    /* NUL-terminated */
 };
 
 struct rendezvous {
@@ -163,28 +164,62 @@ void rendezvous_take(const struct tensor *value, struct tensor *out)
     gift = NULL;
 }
 
-bool rendezvous_send(struct rendezvous *rendezvous, const char *key, const struct tensor *value,
-                     bool dead, struct error *err)
+/* A value that may change: as it is now. */
+static void give_copy(rendezvous_receiver *receiver, void *arg, const struct tensor *value)
 {
-    struct waiting what = {.dead = dead};
+    struct error err;
+    struct tensor copy = {0};
+    if (tensor_clone(&copy, value, &err))
+        rendezvous_give(receiver, arg, &copy);
+    else
+        receiver(arg, NULL, false, &err);
+    tensor_release(&copy);
+}
+
+static void give_sent(const struct waiting *receiver, struct waiting *what)
+{
+    if (what->dead)
+        receiver->receiver(receiver->arg, &what->value, true, NULL);
+    else if (what->changing)
+        give_copy(receiver->receiver, receiver->arg, &what->value);
+    else
+        rendezvous_give(receiver->receiver, receiver->arg, &what->value);
+}
+
+static bool send_what(struct rendezvous *rendezvous, const char *key, struct waiting *what,
+                      struct error *err)
+{
     struct waiting *receiver = NULL;
-    if (!dead)
-        rendezvous_take(value, &what.value);
     pthread_mutex_lock(&rendezvous->lock);
     bool ok = !rendezvous->aborted;
     if (!ok)
         *err = rendezvous->status;
     else if (!(receiver = take_locked(rendezvous, key, true)))
-        ok = add_locked(rendezvous, key, &what, err);
+        ok = add_locked(rendezvous, key, what, err);
     pthread_mutex_unlock(&rendezvous->lock);
-    if (receiver && dead)
-        receiver->receiver(receiver->arg, &what.value, true, NULL);
-    else if (receiver)
-        rendezvous_give(receiver->receiver, receiver->arg, &what.value);
+    if (receiver)
+        give_sent(receiver, what);
     free(receiver);
     if (receiver || !ok)
-        tensor_release(&what.value);
+        tensor_release(&what->value);
     return ok;
+}
+
+bool rendezvous_send(struct rendezvous *rendezvous, const char *key, const struct tensor *value,
+                     bool dead, struct error *err)
+{
+    struct waiting what = {.dead = dead};
+    if (!dead)
+        rendezvous_take(value, &what.value);
+    return send_what(rendezvous, key, &what, err);
+}
+
+bool rendezvous_send_changing(struct rendezvous *rendezvous, const char *key,
+                              const struct tensor *value, struct error *err)
+{
+    struct waiting what = {.changing = true};
+    tensor_share(&what.value, value);
+    return send_what(rendezvous, key, &what, err);
 }
 
 void rendezvous_receive_local(struct rendezvous *rendezvous, const char *key,
@@ -203,7 +238,10 @@ void rendezvous_receive_local(struct rendezvous *rendezvous, const char *key,
     if (!ok) {
         receiver(arg, NULL, false, &err);
     } else if (value) {
-        receiver(arg, &value->value, value->dead, NULL);
+        if (value->changing)
+            give_copy(receiver, arg, &value->value);
+        else
+            receiver(arg, &value->value, value->dead, NULL);
         free_waiting(value);
     }
 }

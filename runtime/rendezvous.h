@@ -42,6 +42,13 @@ void rendezvous_unref(struct rendezvous *rendezvous); /* NULL is fine */
 bool rendezvous_send(struct rendezvous *rendezvous, const char *key, const struct tensor *value,
                      bool dead, struct error *err) CHECKED;
 
+/*
+ * The same with numbers that may change until they are received: who receives gets a copy of
+ * what they are then.
+ */
+bool rendezvous_send_changing(struct rendezvous *rendezvous, const char *key,
+                              const struct tensor *value, struct error *err) CHECKED;
+
 /* Calls `receiver` once when the value has come or the step is aborted, perhaps at once. */
 void rendezvous_receive(struct rendezvous *rendezvous, const char *key,
                         rendezvous_receiver *receiver, void *arg);

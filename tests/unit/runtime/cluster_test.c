@@ -250,6 +250,55 @@ TEST(variables_stay_in_their_task)
     stop();
 }
 
+static struct edge variable_at(int task, const char *name)
+{
+    return on(task,
+              builder_add(&world->b, "VariableV2", name, NO_INPUTS,
+                          ATTRS(attr_type("dtype", F32), attr_shape("shape", &SHAPE_SCALAR))));
+}
+
+/* Who reads it from another task after an update reads what it was updated to. */
+TEST(a_variable_is_read_after_its_update)
+{
+    start();
+    struct edge v = variable_at(0, "v");
+    struct edge x = placeholder(world, "x", F32);
+    struct edge slow = on(1, node1(world, "Neg", "slow", x));
+    struct edge set = node2(world, "Assign", "set", v, x);
+    struct edge read = on(2, node1(world, "Neg", "read", v));
+    struct edge again = on(2, node1(world, "Neg", "again", v));
+    on(2, node2(world, "AddV2", "both", read, again));
+    graph_add_control(world->graph, set.from, slow.from);
+    graph_add_control(world->graph, read.from, set.from);
+    graph_add_control(world->graph, again.from, set.from);
+    extend(session, world);
+    for (int i = 1; i < 6; i++) {
+        CHECK(fetch_number(session, "x", i, "read") == -i);
+        CHECK(fetch_number(session, "x", 2 * i, "both") == -4 * i);
+    }
+    stop();
+}
+
+/* Between two updates as after both. */
+TEST(a_variable_is_read_between_updates)
+{
+    start();
+    struct edge v = variable_at(0, "v");
+    struct edge x = placeholder(world, "x", F32);
+    struct edge set = node2(world, "Assign", "set", v, x);
+    struct edge first = on(2, node1(world, "Neg", "first", v));
+    struct edge more = node2(world, "AssignAdd", "more", v, x);
+    struct edge second = on(2, node1(world, "Neg", "second", v));
+    on(1, node2(world, "AddV2", "sum", first, second));
+    graph_add_control(world->graph, first.from, set.from);
+    graph_add_control(world->graph, more.from, first.from);
+    graph_add_control(world->graph, second.from, more.from);
+    extend(session, world);
+    for (int i = 1; i < 6; i++)
+        CHECK(fetch_number(session, "x", i, "sum") == -3 * i);
+    stop();
+}
+
 /* What fails says where, and the step ends on all tasks; the next one is as if nothing was. */
 TEST(an_error_on_another_task)
 {

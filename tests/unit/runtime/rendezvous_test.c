@@ -99,6 +99,28 @@ TEST(a_value_is_given_away)
     rendezvous_unref(r);
 }
 
+/* Of what changes a receiver gets what it is when the two meet, for itself. */
+TEST(a_value_may_change_until_it_is_received)
+{
+    struct rendezvous *r = rendezvous_new("/job:a/replica:0/task:0", NULL, NULL);
+    struct tensor value, late = {0}, early = {0};
+    CHECK_OK(tensor_init_scalar(&value, F32, 1, &err), &err);
+    CHECK_OK(rendezvous_send_changing(r, KEY "0", &value, &err), &err);
+    *(float *)value.data = 2;
+    rendezvous_receive(r, KEY "0", keep, &late);
+    rendezvous_receive(r, KEY "1", keep, &early);
+    CHECK_OK(rendezvous_send_changing(r, KEY "1", &value, &err), &err);
+    *(float *)value.data = 3;
+    CHECK(tensor_number(&late, 0) == 2);
+    CHECK(tensor_number(&early, 0) == 2);
+    CHECK(tensor_is_exclusive(&value));
+    tensor_release(&early);
+    tensor_release(&late);
+    CHECK_OK(rendezvous_send_changing(r, KEY "2", &value, &err), &err); /* nobody comes */
+    tensor_release(&value);
+    rendezvous_unref(r);
+}
+
 /* Values of one key are received in the order in which they were sent. */
 TEST(a_key_used_twice)
 {
