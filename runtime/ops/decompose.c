@@ -261,9 +261,40 @@ static bool self_adjoint_gradient(struct gradient *g, struct error *err)
     return op_gradient_single(g, op_call2(g, "MatrixSetDiag", half, diagonal));
 }
 
+/* A factor of a singular value decomposition, and its gradient. */
+struct factor {
+    struct edge x, dx;        /* as many columns as there are singular values */
+    struct edge rest, d_rest; /* those behind, of full matrices; .from NULL: not asked for */
+    struct edge xdx;          /* x* dx */
+};
+
+static struct factor factor_of(struct gradient *g, int output)
+{
+    struct factor f = {.x = gradient_y(g, output), .dx = op_gradient_or_zeros(g, output)};
+    if (node_attr_bool(g->node, "full_matrices", false)) {
+        struct edge size = width_of(g, gradient_y(g, 0)), all = op_int(g, -1);
+        f.rest = columns(g, f.x, size, all);
+        f.d_rest = columns(g, f.dx, size, all);
+        f.x = columns(g, f.x, op_int(g, 0), size);
+        f.dx = columns(g, f.dx, op_int(g, 0), size);
+    }
+    f.xdx = product(g, f.x, true, f.dx, false);
+    return f;
+}
+
+/* What of dx lies outside of x, less what turns x and the rest into each other. */
+static struct edge outside(struct gradient *g, const struct factor *f)
+{
+    struct edge off = sub(g, f->dx, product(g, f->x, false, f->xdx, false));
+    if (!f->rest.from)
+        return off;
+    struct edge turn = product(g, f->d_rest, true, f->x, false);
+    return sub(g, off, product(g, f->rest, false, turn, false));
+}
+
 /*
- * Of thin factors.  With f the reciprocal differences of squares: u (diag(ds) + (f (u* du -
- * du* u)/2) s + s (f (v* dv - dv* v)/2)) v*, and what is outside of both.
+ * With f the reciprocal differences of squares: u (diag(ds) + (f (u* du - du* u)/2) s + s (f
+ * (v* dv - dv* v)/2)) v*, and what is outside of both.
  */
 static bool svd_gradient(struct gradient *g, struct error *err)
 {
@@ -275,31 +306,27 @@ static bool svd_gradient(struct gradient *g, struct error *err)
         struct edge left = mul(g, u, spread(g, ds, -2));
         return op_gradient_single(g, product(g, left, false, v, true));
     }
-    struct edge s = gradient_y(g, 0), u = gradient_y(g, 1), v = gradient_y(g, 2);
-    struct edge du = op_gradient_or_zeros(g, 1), dv = op_gradient_or_zeros(g, 2);
+    struct edge s = gradient_y(g, 0);
+    struct factor u = factor_of(g, 1), v = factor_of(g, 2);
     struct edge squares = op_call1(g, "Square", s);
     struct edge f = safe_reciprocal(g, sub(g, spread(g, squares, -2), spread(g, squares, -1)));
-    struct edge udu = product(g, u, true, du, false), vdv = product(g, v, true, dv, false);
-    struct edge of_u = mul(g, f, sub(g, udu, adjoint(g, udu)));
-    struct edge of_v = mul(g, f, sub(g, vdv, adjoint(g, vdv)));
+    struct edge of_u = mul(g, f, sub(g, u.xdx, adjoint(g, u.xdx)));
+    struct edge of_v = mul(g, f, sub(g, v.xdx, adjoint(g, v.xdx)));
     struct edge row = spread(g, s, -2), column = spread(g, s, -1);
     struct edge middle =
         add(g, op_call1(g, "MatrixDiag", ds), add(g, mul(g, of_u, row), mul(g, column, of_v)));
-    struct edge whole = product(g, u, false, product(g, middle, false, v, true), false);
+    struct edge whole = product(g, u.x, false, product(g, middle, false, v.x, true), false);
     struct edge inverse = safe_reciprocal(g, row);
-    /* (1 - u u*) du s^-1 v* and u s^-1 dv* (1 - v v*). */
-    struct edge off_u = mul(g, sub(g, du, product(g, u, false, udu, false)), inverse);
-    struct edge off_v = mul(g, sub(g, dv, product(g, v, false, vdv, false)), inverse);
-    whole = add(g, whole, product(g, off_u, false, v, true));
-    whole = add(g, whole, product(g, u, false, off_v, true));
+    whole = add(g, whole, product(g, mul(g, outside(g, &u), inverse), false, v.x, true));
+    whole = add(g, whole, product(g, u.x, false, mul(g, outside(g, &v), inverse), true));
     if (!(DTYPES_COMPLEX & BIT(op_edge_type(a))))
         return op_gradient_single(g, whole);
     /* Angles of pairs of vectors: only their difference is determined. */
-    struct edge diagonal = op_call1(g, "MatrixDiagPart", vdv);
+    struct edge diagonal = op_call1(g, "MatrixDiagPart", v.xdx);
     struct edge turn = sub(g, op_conjugate(g, diagonal), diagonal);
     turn = mul(g, op_number(g, turn, 0.5), mul(g, turn, safe_reciprocal(g, s)));
-    struct edge left = mul(g, u, spread(g, turn, -2));
-    return op_gradient_single(g, add(g, whole, product(g, left, false, v, true)));
+    struct edge left = mul(g, u.x, spread(g, turn, -2));
+    return op_gradient_single(g, add(g, whole, product(g, left, false, v.x, true)));
 }
 
 static struct edge least(struct gradient *g, struct edge a, struct edge b)

@@ -3,6 +3,14 @@
 
 #include "tests/kernels/recipe.h"
 
+#define FULL                                                                                   \
+    {                                                                                          \
+        .name = "full_matrices", .kind = ATTR_BOOL, .count = 1, .bools = (const bool[])        \
+        {                                                                                      \
+            true                                                                               \
+        }                                                                                      \
+    }
+
 static const struct recipe recipes_rare[] = {
     UNARY("BesselI0"),
     UNARY("BesselI1"),
@@ -38,6 +46,10 @@ static const struct recipe recipes_rare[] = {
     {"Qr", {D(-2, 2, 2, 4, 3)}, {{0}}, 0},
     {"Qr", {D(-2, 2, 3, 4)}, {{0}}, 1},
     {"Svd", {D(-2, 2, 3, 2)}, {{0}}, 0},
+    {"Svd", {D(-2, 2, 4, 3)}, {FULL}, 0},
+    {"Svd", {D(-2, 2, 2, 4, 3)}, {FULL}, 1},
+    {"Svd", {D(-2, 2, 3, 4)}, {FULL}, 2},
+    {"Svd", {D(-2, 2, 3, 3)}, {FULL}, 2},
     {"SelfAdjointEigV2", {D(-2, 2, 3, 3)}, {{0}}, 0},
     {"MatrixSolveLs", {D(-2, 2, 4, 3), D(-2, 2, 4, 2), {'e', {.rank = 0}, {0.5}}}, {{0}}, 0},
     {"MatrixSquareRoot", {D(1, 2, 1, 1)}, {{0}}, 0},
