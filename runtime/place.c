@@ -53,8 +53,7 @@ static unsigned kernel_types(const struct node *node)
 {
     unsigned types = 0;
     for (int type = 0; type < DEVICE_TYPES; type++)
-        if (place_needs_no_kernel(node) || node->fault ||
-            kernel_exists(node, (enum device_type)type))
+        if (place_needs_no_kernel(node) || kernel_exists(node, (enum device_type)type))
             types |= 1u << type;
     return types;
 }
@@ -81,6 +80,8 @@ static bool init_group(struct placer *placer, const struct node *node, struct er
     group->size = 1;
     group->kept = placer->options.keep ? node->device : NULL;
     group->types = kernel_types(node);
+    if (!group->types && node->fault)
+        return fail(err, node->fault->code, "%s", node->fault->text);
     if (!group->types) {
         struct error none;
         const struct kernel *kernel = kernel_find(node, placer->devices[0].type, &none);

@@ -462,6 +462,14 @@ static bool tensor_scatter_min_run(struct kernel_call *call, struct error *err)
     return tensor_scatter(call, MIN, err);
 }
 
+/* The others look at it when they run, as TensorFlow's do. */
+static bool knows_policy(const struct node *node)
+{
+    bool ignore;
+    struct error unknown;
+    return kernel_nd_policy(node, &ignore, &unknown);
+}
+
 #define GATHER(name_, run_)                                                                    \
     {                                                                                          \
         .op = name_, .device = CPU, .run = run_                                                \
@@ -470,7 +478,8 @@ static bool tensor_scatter_min_run(struct kernel_call *call, struct error *err)
 const struct kernel kernel_gather_ref = GATHER("Gather", gather_run);
 const struct kernel kernel_gather_v2_ref = GATHER("GatherV2", gather_v2_run);
 const struct kernel kernel_resource_gather_ref = GATHER("ResourceGather", resource_gather_run);
-const struct kernel kernel_gather_nd_ref = GATHER("GatherNd", gather_nd_run);
+const struct kernel kernel_gather_nd_ref = {
+    .op = "GatherNd", .device = CPU, .accepts = knows_policy, .run = gather_nd_run};
 const struct kernel kernel_resource_gather_nd_ref =
     GATHER("ResourceGatherNd", resource_gather_nd_run);
 const struct kernel kernel_scatter_nd_ref = GATHER("ScatterNd", scatter_nd_run);

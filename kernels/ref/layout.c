@@ -347,12 +347,15 @@ static bool reverse_sequence_run(struct kernel_call *call, struct error *err)
 
 #define BLOCK_MAX 32768 /* its square fits into 32 bits */
 
+static bool is_nhwc(const struct node *node)
+{
+    return !strcmp(node_attr_string(node, "data_format", "NHWC"), "NHWC");
+}
+
 static bool block_moves(struct kernel_call *call, bool to_depth, struct error *err)
 {
     const struct tensor *in = kernel_in(call, 0);
     int64_t b = node_attr_int(call->node, "block_size", 2);
-    if (strcmp(node_attr_string(call->node, "data_format", "NHWC"), "NHWC") != 0)
-        return fail(err, INVALID, "Only NHWC data_format supported on CPU.");
     if (in->shape.rank != 4)
         return fail(err, INVALID,
                     to_depth ? "Input rank should be 4 instead of %d"
@@ -410,5 +413,7 @@ const struct kernel kernel_mirror_pad_grad_ref = LAYOUT("MirrorPadGrad", mirror_
 const struct kernel kernel_reverse_v2_ref = LAYOUT("ReverseV2", reverse_run);
 const struct kernel kernel_reverse_sequence_ref =
     LAYOUT("ReverseSequence", reverse_sequence_run);
-const struct kernel kernel_space_to_depth_ref = LAYOUT("SpaceToDepth", space_to_depth_run);
-const struct kernel kernel_depth_to_space_ref = LAYOUT("DepthToSpace", depth_to_space_run);
+const struct kernel kernel_space_to_depth_ref = {
+    .op = "SpaceToDepth", .device = CPU, .accepts = is_nhwc, .run = space_to_depth_run};
+const struct kernel kernel_depth_to_space_ref = {
+    .op = "DepthToSpace", .device = CPU, .accepts = is_nhwc, .run = depth_to_space_run};
