@@ -7,6 +7,7 @@
 #include "kernels/ref/numbers.h"
 
 #include "base/alloc.h"
+#include "base/str.h"
 #include "kernels/state/dense.h"
 #include "kernels/state/keys.h"
 
@@ -324,6 +325,34 @@ static bool same_value(struct table *table, int64_t number, const struct tensor 
                    (const char *)values->data + (size_t)i * size, size);
 }
 
+static void add_element(const struct tensor *tensor, int64_t i, struct str *text)
+{
+    if (tensor->dtype == STRING)
+        str_add_bytes(text, tensor_strings(tensor)[i].data, tensor_strings(tensor)[i].size);
+    else if (BIT(tensor->dtype) & DTYPES_INTEGER)
+        str_printf(text, "%lld", (long long)tensor_integer(tensor, i));
+    else
+        str_printf(text, "%g", tensor_number(tensor, i));
+}
+
+static bool fail_other_value(struct table *table, int64_t number, const struct tensor *keys,
+                             const struct tensor *values, int64_t i, struct error *err)
+{
+    struct str text = {0};
+    int64_t at;
+    const struct tensor *chunk = value_at(table, number, &at);
+    str_add(&text, "Key ");
+    add_element(keys, i, &text);
+    str_add(&text, " has ");
+    add_element(chunk, at, &text);
+    str_add(&text, " and trying to add value ");
+    add_element(values, i, &text);
+    (void)fail(err, PRECONDITION, "HashTable has different value for same key. %s",
+               str_text(&text));
+    str_release(&text);
+    return false;
+}
+
 /* What a filling that failed has put in stays there, for the next one to meet. */
 static bool fill_locked(struct table *table, const struct tensor *keys,
                         const struct tensor *values, int64_t count, struct error *err)
@@ -333,9 +362,7 @@ static bool fill_locked(struct table *table, const struct tensor *keys,
         const void *key = key_bytes(table, keys, i, &bytes);
         int64_t number = kernel_keys_find(table->keys, key, bytes);
         if (number >= 0 && !same_value(table, number, values, i))
-            return fail(err, PRECONDITION,
-                        "HashTable '%s' has different value for same key: element %lld",
-                        table->name, (long long)i);
+            return fail_other_value(table, number, keys, values, i, err);
         if (number < 0 && !set_locked(table, keys, values, i, err))
             return false;
     }
@@ -368,11 +395,11 @@ bool kernel_table_initialise(struct table *table, const struct tensor *keys,
 {
     if (!check_types(table, keys->dtype, values->dtype, err))
         return false;
-    if (!keys->count || !values->count)
-        return fail(err, INVALID, "keys and values cannot be empty tensors.");
     if (keys->count != values->count)
-        return fail(err, INVALID, "Number of keys and values do not match: %lld and %lld",
+        return fail(err, INVALID, "Keys and values must have the same size %lld vs %lld",
                     (long long)keys->count, (long long)values->count);
+    if (!keys->count)
+        return fail(err, INVALID, "keys and values cannot be empty tensors.");
     return kernel_table_fill(table, keys, values, keys->count, NULL, err);
 }
 
