@@ -173,6 +173,23 @@ def words_of_errors(c):
 
 
 @check
+def names_of_nodes_of_functions(c):
+    x = tf1.placeholder(tf.int32, [])
+
+    @tf.function
+    def inner(a):
+        return tf.raw_ops.FloorDiv(x=a, y=0, name="ratio")
+
+    @tf.function
+    def outer(a):
+        with tf.name_scope("around"):
+            return inner(a) + 1
+    with c.session() as s:
+        for y in (inner(x), outer(x)):
+            raises(errors.InvalidArgumentError, lambda: s.run(y, {x: 1}), "division by zero", "{{node ratio}}")
+
+
+@check
 def words_of_errors_of_state(c):
     name, queue = c.unique("q"), tf.queue.FIFOQueue
     first = queue(3, [tf.float32], shapes=[[2]], shared_name=name)

@@ -309,14 +309,73 @@ def dead_fetch(c):
 
 
 @check
+def references_are_read_after_updates(c):
+    """On another task, in a step and in each turn of a loop."""
+    x = tf1.placeholder(tf.float32, [2])
+    raw = tf.raw_ops
+    with control_flow(False):
+        with tf1.device("/job:worker/task:1"):
+            slow = x + tf.linalg.matmul(tf.fill([200, 200], x[0]), tf.zeros([200, 200]))[0, 0]
+        with tf1.device("/job:ps/task:0"):
+            v = raw.VariableV2(shape=[2], dtype=tf.float32, shared_name=c.unique("v"))
+            first = raw.Assign(ref=v, value=slow)
+        with tf1.device("/job:ps/task:1"), tf1.control_dependencies([first.op]):
+            one = raw.Neg(x=v)
+        with tf1.device("/job:ps/task:0"), tf1.control_dependencies([one]):
+            second = raw.AssignAdd(ref=v, value=x)
+        with tf1.device("/job:ps/task:1"), tf1.control_dependencies([second.op]):
+            two = raw.Neg(x=v)
+
+        def turn(i, total):
+            with tf1.device("/job:ps/task:0"), tf1.control_dependencies([total]):
+                more = raw.AssignAdd(ref=v, value=x)
+            with tf1.device("/job:worker/task:1"), tf1.control_dependencies([more.op]):
+                return i + 1, total + raw.Neg(x=v)
+        with tf1.control_dependencies([two]):
+            start = tf.constant(0)
+        total = tf1.while_loop(lambda i, _: i < 3, turn, [start, tf.zeros([2])], parallel_iterations=1)[1]
+    with c.session() as s:
+        s.run(raw.Assign(ref=v, value=[0.0, 0.0]).op)
+        for k in range(1, 8):
+            got = s.run([one, two, total], {x: [k, k]})
+            for value, times in zip(got, (-1, -2, -12)):
+                close(value, [times * k] * 2)
+
+
+@check
+def critical_sections(c):
+    """In two sessions at once: none of them reads what the other is about to change."""
+    with tf1.device("/job:ps/task:1"):
+        v = variable(c.unique("counted"), [])
+        section = tf.CriticalSection(shared_name=c.unique("section"))
+
+    def add():
+        now = v.read_value()
+        with tf1.control_dependencies([now]):
+            return v.assign(now + 1, read_value=True)
+    steps = [section.execute(add) for _ in range(3)]
+    with c.session() as s:
+        s.run(v.initializer)
+    sessions = [c.session(), c.session()]
+
+    def work(s):
+        for _ in range(10):
+            s.run(steps)
+    threads([lambda s=s: work(s) for s in sessions])
+    equal(sessions[0].run(v.read_value()), 60)
+    for s in sessions:
+        s.close()
+
+
+@check
 def limits_and_closing(c):
     with tf1.device("/job:ps/task:1"):
         q = tf.queue.FIFOQueue(2, tf.float32, shapes=[[]], shared_name=c.unique("q"))
     with tf1.device("/job:worker/task:1"):
         y = q.dequeue() + 1
     with c.session(operation_timeout_in_ms=600) as s:
-        raises(errors.DeadlineExceededError, lambda: s.run(y))
-        raises(errors.DeadlineExceededError, lambda: s.run(y, options=tf1.RunOptions(timeout_in_ms=200)))
+        for options in (None, tf1.RunOptions(timeout_in_ms=200)):
+            raises(errors.DeadlineExceededError, lambda: s.run(y, options=options), "Deadline Exceeded")
     s = c.session()
     seen = []
 
