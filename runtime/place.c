@@ -49,11 +49,24 @@ bool place_needs_no_kernel(const struct node *node)
            !strncmp(op, "Placeholder", 11);
 }
 
+/* A type that is none is told when the node runs. */
+static bool lacks_type(const struct node *node)
+{
+    for (int i = 0; node->fault && i < node->attrs_count; i++) {
+        const struct attr *attr = &node->attrs[i];
+        for (int k = 0; attr->kind == ATTR_TYPE && k < attr->count; k++)
+            if (attr->types[k] == DTYPE_NONE)
+                return true;
+    }
+    return false;
+}
+
 static unsigned kernel_types(const struct node *node)
 {
     unsigned types = 0;
+    bool any = place_needs_no_kernel(node) || lacks_type(node);
     for (int type = 0; type < DEVICE_TYPES; type++)
-        if (place_needs_no_kernel(node) || kernel_exists(node, (enum device_type)type))
+        if (any || kernel_exists(node, (enum device_type)type))
             types |= 1u << type;
     return types;
 }
