@@ -8,6 +8,10 @@
  * of panels is packed before (in L2).  A is read in place where its rows are contiguous and not
  * crowded (see is_crowded()), else packed by block.
  *
+ * A factor or a result that is too large for the caches and is gone through once (a layer's
+ * weights in a small batch, their gradient) goes along its rows, as memory likes it: see
+ * cuts_of().
+ *
  * Narrow results (n <= 16 and deep k, the last layer of a classifier) waste half of a tile:
  * those are computed as dot products along k, or with the roles of A and B swapped.
  */
@@ -24,6 +28,11 @@ enum {
     GROUP = 16,            /* panels packed at a time: long reads along B's rows */
     WHOLE_BYTES = 1 << 20, /* of B, to be packed once for all blocks of rows */
     NARROW_COLUMNS = 16,
+    LARGE_FLOATS = 1 << 18, /* what goes through the caches once it is so large */
+    STREAM_DEPTH = 16,      /* rows of B that are gone through together */
+    STREAM_COLUMNS = 4096,  /* of C, which stay in L2 beside them */
+    WIDE_COLUMNS = 1024,    /* of fewer, the rows of a block are in L2 together */
+    WIDE_DEPTH = 64,
     CROWDED = 1024,      /* floats between rows, see is_crowded() */
     SERIAL_WORK = 200000 /* multiplications that one thread does sooner than two start */
 };
@@ -251,30 +260,71 @@ static void pack_whole(const struct gemm *g, int threads, float *whole)
     }
 }
 
+/* How a thread's part is cut: blocks of rows, depths, columns for which a depth follows the
+ * other before the next columns come, and of these so many that are packed together. */
+struct cuts {
+    int64_t rows, depth, columns, group;
+};
+
+/* B that few rows read from memory, once, is taken a few whole rows at a time; C of a small k,
+ * whose B stays in L2, is written a tile's whole rows at a time. */
+static struct cuts cuts_of(const struct gemm *g, const struct part *part, bool in_place)
+{
+    const struct isa *ops = isa();
+    struct cuts cuts = {.rows = BLOCK_ROWS,
+                        .depth = depth_of(g->k),
+                        .columns = part->n_to - part->n_from,
+                        .group = (int64_t)GROUP * ops->tile_columns};
+    if (!in_place || cuts.columns < WIDE_COLUMNS)
+        return cuts;
+    if (part->m_to - part->m_from <= 2 * ops->tile_rows &&
+        g->k * cuts.columns >= LARGE_FLOATS) {
+        cuts.depth = minimum(g->k, STREAM_DEPTH);
+        cuts.columns = minimum(cuts.columns, STREAM_COLUMNS);
+        cuts.group = cuts.columns;
+    } else if (g->k <= WIDE_DEPTH && g->k * cuts.columns <= LARGE_FLOATS &&
+               (part->m_to - part->m_from) * cuts.columns >= LARGE_FLOATS) {
+        cuts.rows = ops->tile_rows;
+        cuts.group = cuts.columns;
+    }
+    return cuts;
+}
+
+/* Columns [j0,j1) of a block, a group after the other. */
+static void run_block(const struct gemm *g, const struct block *block, int64_t j0, int64_t j1,
+                      int64_t wide, const float *whole, float *panels)
+{
+    bool in_place = !whole && g->b_column == 1;
+    for (int64_t j = j0; j < j1; j += wide) {
+        int64_t end = minimum(j + wide, j1);
+        const float *group = in_place ? NULL : panels;
+        if (whole)
+            group = whole_panel(g, whole, block->p0, block->p1, j);
+        else if (!in_place)
+            pack_panels(g, block->p0, block->p1, j, end, panels);
+        run_group(g, block, j, end, group, panels);
+    }
+}
+
 /* `room` is of panels_bytes() and block_bytes(); `whole` is B of pack_whole(), or NULL. */
 static void run_part(const struct gemm *g, const struct part *part, char *room,
                      const float *whole)
 {
     float *panels = (float *)(void *)room, *a_block = (float *)(void *)(room + panels_bytes());
-    int64_t depth = depth_of(g->k), rows = part->m_to - part->m_from;
-    int64_t blocks = (rows + BLOCK_ROWS - 1) / BLOCK_ROWS;
-    int64_t wide = (int64_t)GROUP * isa()->tile_columns;
+    int64_t rows = part->m_to - part->m_from;
     bool in_place = !whole && g->b_column == 1;
     bool pack = part->n_to - part->n_from > 64;
+    struct cuts cuts = cuts_of(g, part, in_place);
+    int64_t blocks = (rows + cuts.rows - 1) / cuts.rows;
     for (int64_t i = 0; i < blocks; i++) {
         int64_t i0 = part->m_from + rows * i / blocks;
         int64_t i1 = part->m_from + rows * (i + 1) / blocks;
-        for (int64_t p0 = 0; p0 < g->k; p0 += depth) {
-            int64_t p1 = minimum(p0 + depth, g->k);
-            struct block block = take_block(g, i0, i1, p0, p1, pack, a_block);
-            for (int64_t j0 = part->n_from; j0 < part->n_to; j0 += wide) {
-                int64_t j1 = minimum(j0 + wide, part->n_to);
-                const float *group = in_place ? NULL : panels;
-                if (whole)
-                    group = whole_panel(g, whole, p0, p1, j0);
-                else if (!in_place)
-                    pack_panels(g, p0, p1, j0, j1, panels);
-                run_group(g, &block, j0, j1, group, panels);
+        for (int64_t j0 = part->n_from; j0 < part->n_to; j0 += cuts.columns) {
+            int64_t j1 = minimum(j0 + cuts.columns, part->n_to);
+            for (int64_t p0 = 0; p0 < g->k; p0 += cuts.depth) {
+                int64_t p1 = minimum(p0 + cuts.depth, g->k);
+                struct block block = take_block(g, i0, i1, p0, p1, pack, a_block);
+                run_block(g, &block, j0, j1, cuts.group, whole, panels);
             }
         }
     }
