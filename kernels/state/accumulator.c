@@ -129,6 +129,13 @@ static bool check(const struct accumulator *accumulator, const struct node *node
     return true;
 }
 
+/* Whether the next gradient is the last that the first in line waits for. */
+static bool is_last_locked(const struct accumulator *accumulator)
+{
+    const struct take *take = (const struct take *)accumulator->takes.first;
+    return take && accumulator->count + 1 >= take->required;
+}
+
 static bool apply(struct accumulator *accumulator, struct kernel_call *call, int64_t step,
                   struct error *err)
 {
@@ -136,8 +143,10 @@ static bool apply(struct accumulator *accumulator, struct kernel_call *call, int
     bool ok = true;
     pthread_mutex_lock(&accumulator->counter.lock);
     if (step >= accumulator->step) {
-        ok = accumulator->spec.sparse ? kernel_accumulator_add_sparse(accumulator, call, err)
-                                      : kernel_accumulator_add_dense(accumulator, call, err);
+        ok = accumulator->spec.sparse
+                 ? kernel_accumulator_add_sparse(accumulator, call, err)
+                 : kernel_accumulator_add_dense(accumulator, call, is_last_locked(accumulator),
+                                                err);
         accumulator->count += ok;
         serve_locked(&accumulator->counter, &ended);
     }

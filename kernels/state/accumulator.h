@@ -30,15 +30,16 @@ struct accumulator {
     int64_t step;
     int64_t count;       /* gradients added since the last were taken */
     struct tensor sum;   /* sparse: of rows */
+    bool is_divided;     /* dense: the sum is the mean by now, as it is taken at once */
     int64_t *rows;       /* sparse: which row of the gradient each is, */
     int64_t *rows_count; /* ... and how many gradients had it */
     struct attempt_list takes;
 };
 
 /* accumulator_dense.c: inputs from 2 on are the gradient; fail with INVALID, changing nothing.
- */
+ * With `last` the sum is taken next, and may be divided in the same pass. */
 bool kernel_accumulator_add_dense(struct accumulator *accumulator, struct kernel_call *call,
-                                  struct error *err) CHECKED;
+                                  bool last, struct error *err) CHECKED;
 
 /* Moves the sum out, divided as it should be; the accumulator is empty then. */
 bool kernel_accumulator_take_dense(struct accumulator *accumulator, struct tensor *out,

@@ -242,8 +242,9 @@ TEST(a_sum_of_gradients_waits_for_enough_of_them)
 static void add_gradient(struct accumulator *sums, struct tensor *gradient, bool last_use)
 {
     const struct tensor *in[] = {NULL, NULL, gradient};
-    struct kernel_call call = {.in = in, .in_count = 3, .reusable = last_use ? BIT(2) : 0};
-    CHECK_OK(kernel_accumulator_add_dense(sums, &call, &err), &err);
+    struct kernel_call call = {
+        .in = in, .in_count = 3, .reusable = last_use ? BIT(2) : 0, .threads = 2};
+    CHECK_OK(kernel_accumulator_add_dense(sums, &call, false, &err), &err);
     sums->count++;
 }
 
@@ -282,6 +283,38 @@ TEST(the_first_gradient_becomes_the_sum)
     tensor_release(&sums.sum);
     tensor_release(&gradients[1]);
     tensor_release(&gradients[2]);
+}
+
+/* Three gradients of `count` numbers; whether the last is known to be that. */
+static void mean_of_three(enum dtype dtype, int64_t count, bool known, struct tensor *mean)
+{
+    struct accumulator sums = {.spec = {.dtype = dtype, .shape = SHAPE(count), .mean = true}};
+    for (int i = 0; i < 3; i++) {
+        struct tensor gradient;
+        const struct tensor *in[] = {NULL, NULL, &gradient};
+        struct kernel_call call = {.in = in, .in_count = 3, .threads = 2};
+        CHECK_OK(tensor_init(&gradient, dtype, &SHAPE(count), &err), &err);
+        for (int64_t k = 0; k < count; k++)
+            tensor_set_number(&gradient, k, (double)((k * 7919 + i * 104729) % 1000) / 7);
+        CHECK_OK(kernel_accumulator_add_dense(&sums, &call, known && i == 2, &err), &err);
+        tensor_release(&gradient);
+        sums.count++;
+    }
+    CHECK_OK(kernel_accumulator_take_dense(&sums, mean, &err), &err);
+}
+
+TEST(a_mean_that_is_waited_for_has_the_same_bits)
+{
+    const enum dtype dtypes[] = {F32, F64, F16};
+    for (int i = 0; i < ARRAY_LEN(dtypes); i++) {
+        struct tensor waited, late;
+        mean_of_three(dtypes[i], 100003, true, &waited);
+        mean_of_three(dtypes[i], 100003, false, &late);
+        CHECK(tensor_equal(&waited, &late));
+        CHECK(tensor_number(&late, 0) > 0);
+        tensor_release(&waited);
+        tensor_release(&late);
+    }
 }
 
 /* Adds one that came from afar in its turn, which is over then. */
