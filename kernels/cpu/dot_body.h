@@ -71,6 +71,11 @@ static void dot(int64_t m, int n, int64_t k, const float *x, int64_t x_row, cons
     for (; j + 5 <= n; j += 5)
         dot_columns(5, m, whole, x, x_row, w + j * w_row, w_row, c + j, c_row,
                     bias ? bias + j : NULL);
+    if (n - j >= 3) {
+        dot_columns(3, m, whole, x, x_row, w + j * w_row, w_row, c + j, c_row,
+                    bias ? bias + j : NULL);
+        j += 3;
+    }
     for (; j < n; j++)
         dot_columns(1, m, whole, x, x_row, w + j * w_row, w_row, c + j, c_row,
                     bias ? bias + j : NULL);

@@ -13,7 +13,8 @@
  * cuts_of().
  *
  * Narrow results (n <= 16 and deep k, the last layer of a classifier) waste half of a tile:
- * those are computed as dot products along k, or with the roles of A and B swapped.
+ * those are computed as dot products along k, or with the roles of A and B swapped.  So are
+ * flat ones (m <= 8) of a large B whose columns are contiguous.
  */
 #include "kernels/cpu/gemm.h"
 
@@ -28,6 +29,7 @@ enum {
     GROUP = 16,            /* panels packed at a time: long reads along B's rows */
     WHOLE_BYTES = 1 << 20, /* of B, to be packed once for all blocks of rows */
     NARROW_COLUMNS = 16,
+    FLAT_ROWS = 8,
     LARGE_FLOATS = 1 << 18, /* what goes through the caches once it is so large */
     STREAM_DEPTH = 16,      /* rows of B that are gone through together */
     STREAM_COLUMNS = 4096,  /* of C, which stay in L2 beside them */
@@ -82,6 +84,14 @@ static bool is_tall(const struct gemm *g)
            !g->relu;
 }
 
+/* The same of few rows, where B is too large to be turned for them: its columns, which are
+ * contiguous, times the rows of A. */
+static bool is_flat(const struct gemm *g)
+{
+    return g->m <= FLAT_ROWS && g->k >= 64 && g->b_row == 1 && g->a_column == 1 &&
+           g->k * g->n >= LARGE_FLOATS && g->alpha == 1 && g->beta == 0 && !g->bias && !g->relu;
+}
+
 /* B is packed by the way where its rows are contiguous; else so many rows take all of it
  * packed, where it is small. */
 static bool is_packed_whole(const struct gemm *g)
@@ -101,6 +111,8 @@ size_t gemm_scratch(const struct gemm *g, int threads)
         return gemm_bf16_scratch(g, threads_for(g, threads));
     if (is_narrow(g))
         return (size_t)(g->k * g->n) * sizeof(float);
+    if (is_flat(g))
+        return 0;
     size_t bytes = (size_t)threads_for(g, threads) * (panels_bytes() + block_bytes());
     if (is_tall(g))
         bytes += 2 * (size_t)(g->m * g->n) * sizeof(float);
@@ -386,6 +398,28 @@ static void run_narrow(const struct gemm *g, int threads, float *w)
     }
 }
 
+/* So many columns of B that they stay in L2 while they meet all rows of A. */
+static void run_flat(const struct gemm *g, int threads)
+{
+    enum { ABREAST = 16, DEPTH = 640 }; /* of the rows of A so much stays in L1 */
+    const struct isa *ops = isa();
+#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
+    for (int t = 0; t < threads; t++) {
+        float part[ABREAST * FLAT_ROWS], turned[ABREAST * FLAT_ROWS];
+        struct range r = parallel_range(g->n, ABREAST, threads, t);
+        for (int64_t j = r.from; j < r.to; j += ABREAST) {
+            int64_t count = minimum(r.to - j, ABREAST);
+            for (int64_t p = 0; p < g->k; p += DEPTH) {
+                ops->dot(count, (int)g->m, minimum(g->k - p, DEPTH), g->b + j * g->b_column + p,
+                         g->b_column, g->a + p, g->a_row, p ? part : turned, g->m, NULL);
+                for (int64_t i = 0; p && i < count * g->m; i++)
+                    turned[i] += part[i];
+            }
+            ops->transpose(count, g->m, turned, g->m, g->c + j, g->c_row);
+        }
+    }
+}
+
 /* C^T (n,m) in slices of rows of C, turned back as soon as they are done. */
 static void run_tall(const struct gemm *g, int threads, char *scratch)
 {
@@ -429,6 +463,8 @@ void gemm_run(const struct gemm *g, int threads, void *scratch)
         gemm_bf16_run(g, threads, scratch);
     else if (is_narrow(g))
         run_narrow(g, threads, scratch);
+    else if (is_flat(g))
+        run_flat(g, threads);
     else if (is_tall(g))
         run_tall(g, threads, scratch);
     else

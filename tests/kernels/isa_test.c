@@ -473,7 +473,10 @@ TEST(products_of_many_blocks)
                  {1, 5000, 64},
                  {300, 1037, 33},
                  {500, 1100, 7},
-                 {260, 1025, 64}};
+                 {260, 1025, 64},
+                 {8, 1400, 199},
+                 {3, 4099, 67},
+                 {16, 700, 401}};
     for (int i = 0; i < 4 * ARRAY_LEN(sizes); i++) {
         bool ta = i & 1, tb = i & 2;
         int64_t m = sizes[i / 4].m, n = sizes[i / 4].n, k = sizes[i / 4].k;
