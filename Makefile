@@ -264,7 +264,7 @@ $(OBJ)/kernels/cpu/isa_base.o: CFLAGS += $(ISA_FLAGS)
 $(OBJ)/kernels/cpu/isa_avx2.o: CFLAGS += $(ISA_FLAGS) -mavx2 -mfma
 $(OBJ)/kernels/cpu/isa_avx512.o: CFLAGS += $(ISA_FLAGS) -mavx2 -mfma -mavx512f -mavx512dq -mavx512bw -mavx512vl -mprefer-vector-width=512
 $(OBJ)/kernels/cpu/isa_avx512_bf16.o: CFLAGS += $(ISA_FLAGS) -mavx2 -mfma -mavx512f -mavx512dq -mavx512bw -mavx512vl -mavx512bf16 -mprefer-vector-width=512
-$(OBJ)/runtime/arithmetic.o $(OBJ)/runtime/io/bulk.o: CFLAGS += $(OPENMP)
+$(OBJ)/runtime/arithmetic.o $(OBJ)/runtime/io/bulk.o $(OBJ)/runtime/worker/near.o: CFLAGS += $(OPENMP)
 # Bytes become floats here, example by example: the loops are to be vectors.
 $(OBJ)/runtime/dataset/dataset_batch.o: CFLAGS += $(if $(filter -O2,$(OPT)),-O3)
 

@@ -12,7 +12,10 @@
 #include "base/error.h"
 #include "runtime/worker/near.h"
 
-enum { READ_BYTES_MAX = 1 << 30 }; /* by one system call, which has a limit near 2 GB */
+enum {
+    CHUNK = 2 << 20,
+    PARALLEL_MIN = 4 * CHUNK, /* less is not worth waking threads */
+};
 
 bool near_host(char out[NEAR_HOST_BYTES], struct error *err)
 {
@@ -31,21 +34,34 @@ bool near_host(char out[NEAR_HOST_BYTES], struct error *err)
     return true;
 }
 
-/* All of it, or false with errno. */
-static bool read_all(pid_t pid, uint64_t address, void *to, size_t size)
+/* All of it: 0, or errno. */
+static int read_chunk(pid_t pid, uint64_t address, char *to, size_t size)
 {
     for (size_t have = 0; have < size;) {
-        size_t wanted = size - have < READ_BYTES_MAX ? size - have : READ_BYTES_MAX;
-        const struct iovec here = {(char *)to + have, wanted};
-        const struct iovec there = {(void *)(uintptr_t)(address + have), wanted};
+        const struct iovec here = {to + have, size - have};
+        const struct iovec there = {(void *)(uintptr_t)(address + have), size - have};
         ssize_t got = process_vm_readv(pid, &here, 1, &there, 1, 0);
-        if (got <= 0) {
-            errno = got ? errno : EFAULT;
-            return false;
-        }
+        if (got <= 0)
+            return got ? errno : EFAULT;
         have += (size_t)got;
     }
-    return true;
+    return 0;
+}
+
+/* By all threads, as one does not take all that the memory gives.  All, or false with errno. */
+static bool read_all(pid_t pid, uint64_t address, void *to, size_t size)
+{
+    long count = (long)((size + CHUNK - 1) / CHUNK);
+    int failed = 0;
+#pragma omp parallel for schedule(static) if (size >= PARALLEL_MIN) reduction(max : failed)
+    for (long i = 0; i < count; i++) {
+        size_t from = (size_t)i * CHUNK;
+        size_t part = size - from < CHUNK ? size - from : CHUNK;
+        int error = read_chunk(pid, address + from, (char *)to + from, part);
+        failed = error > failed ? error : failed;
+    }
+    errno = failed;
+    return !failed;
 }
 
 static bool not_readable(const struct near_process *process, struct error *err)
