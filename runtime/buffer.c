@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "runtime/buffer_shared.h"
 #include "runtime/pages.h"
 #include "runtime/tensor.h"
 
@@ -79,7 +80,8 @@ void buffer_keep_spare(void)
     spare.wanted = true;
 }
 
-void buffer_free_spare(void)
+/* What waits in the one kind of memory is not held beside more of the other. */
+void buffer_free_spare_plain(void)
 {
     struct buffer *unfit[SPARE_MAX];
     int count;
@@ -87,6 +89,12 @@ void buffer_free_spare(void)
     assert(!none);
     for (int i = 0; i < count; i++)
         free(unfit[i]);
+}
+
+void buffer_free_spare(void)
+{
+    buffer_free_spare_plain();
+    buffer_free_spare_shared();
 }
 
 struct buffer *buffer_new(size_t size)

@@ -7,6 +7,7 @@
 #include "runtime/arithmetic.h"
 #include "runtime/cancel.h"
 #include "runtime/dataflow_call.h"
+#include "runtime/memory.h"
 
 /* --- what comes in, what goes out --- */
 
@@ -109,6 +110,29 @@ static bool prepare_calls(struct dataflow_run *run, struct error *err)
     return true;
 }
 
+static bool is_sent_by(const struct dataflow_run *run, const struct dataflow_node *reader)
+{
+    if (reader->node->op->flow == FLOW_SEND)
+        return true;
+    return reader->step && memory_passes_on(reader->node) &&
+           run->slots[reader->step->out_first].sent;
+}
+
+/* Outputs that are sent, perhaps by way of nodes that pass them on, which come later. */
+static void find_sent(struct dataflow_run *run)
+{
+    const struct dataflow *flow = run->flow;
+    for (int i = flow->nodes_count - 1; i >= 0; i--) {
+        const struct dataflow_node *node = &flow->nodes[i];
+        struct kernel_slot *slots = node->step ? run->slots + node->step->out_first : NULL;
+        for (int k = 0; slots && k < node->edges_count; k++) {
+            const struct dataflow_edge *edge = &flow->edges[node->edges_first + k];
+            if (edge->output != DATAFLOW_CONTROL && is_sent_by(run, &flow->nodes[edge->to]))
+                slots[edge->output].sent = true;
+        }
+    }
+}
+
 void dataflow_run_free(struct dataflow_run *run)
 {
     for (int s = 0; s < run->plan->steps_count; s++) {
@@ -153,10 +177,12 @@ static struct dataflow_run *new_run(struct plan *plan, struct error *err)
     run->idle_iterations =
         alloc_array((size_t)flow->loops_count, sizeof(*run->idle_iterations));
     dataflow_call_init(run);
-    if (prepare_calls(run, err))
-        return run;
-    dataflow_run_free(run);
-    return NULL;
+    if (!prepare_calls(run, err)) {
+        dataflow_run_free(run);
+        return NULL;
+    }
+    find_sent(run);
+    return run;
 }
 
 bool dataflow_run_prepare(struct plan *plan, struct error *err)

@@ -109,7 +109,7 @@ static bool give(struct dataflow_run *run, struct dataflow_iteration *iteration,
     attention_keep(true);
     bool ok = live && may_change(node)
                   ? rendezvous_send_changing(rendezvous, str_text(&key), &value, err)
-                  : rendezvous_send(rendezvous, str_text(&key), &value, !live, err);
+                  : rendezvous_send_own(rendezvous, str_text(&key), &value, !live, err);
     attention_keep(false);
     str_release(&key);
     tensor_release(&value);

@@ -31,6 +31,7 @@ struct kernel_slot { /* memory of one output in one frame */
     int alias;   /* as in struct place_in_arena */
     int seen;    /* how it was made when last measured: an input's index, or SEEN_* */
     bool pinned; /* always on the heap, on purpose */
+    bool sent;   /* to another part of the graph, perhaps of another task */
     struct variable *variable; /* of a reference */
 };
 

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/map.h"
 #include "base/str.h"
+#include "runtime/buffer_shared.h"
 #include "runtime/cancel.h"
 #include "runtime/internal.h"
 #include "runtime/kernel.h"
@@ -208,7 +209,9 @@ struct tensor *kernel_output_own(struct kernel_call *call, int index, const stru
                          (long long)bytes_max);
     }
     struct tensor made;
-    if (!tensor_init(&made, dtype, shape, err))
+    bool ok = slot->sent ? tensor_init_sent(&made, dtype, shape, err)
+                         : tensor_init(&made, dtype, shape, err);
+    if (!ok)
         return NULL;
     kernel_output_take(call, index, &made);
     return out;
@@ -244,6 +247,13 @@ struct tensor *kernel_output(struct kernel_call *call, int index, const struct s
     return output_on_heap(call, index, shape, err);
 }
 
+/* What is sent is not made in memory that other tasks cannot map. */
+static bool is_made_elsewhere(const struct kernel_slot *slot, const struct tensor *in)
+{
+    return slot->sent && in->buffer && in->buffer->file <= 0 &&
+           buffer_is_shared_at(tensor_bytes(in));
+}
+
 struct tensor *kernel_output_reuse(struct kernel_call *call, int index, int input,
                                    const struct shape *shape, struct error *err)
 {
@@ -254,6 +264,7 @@ struct tensor *kernel_output_reuse(struct kernel_call *call, int index, int inpu
     bool lent = in && !in->buffer;
     bool free_to_take = in && (input < 64 && call->reusable >> input & 1) &&
                         (lent ? slot->alias == input : tensor_is_exclusive(in)) &&
+                        !is_made_elsewhere(slot, in) &&
                         dtype_size(in->dtype) == dtype_size(call->node->output_types[index]) &&
                         ((same_shape(out, shape) && out->count == in->count) ||
                          (set_shape(out, shape) && out->count == in->count));

@@ -39,7 +39,7 @@ static int64_t bytes_of(int dtype, const struct shape *shape)
     return size && count > MEMORY_TENSOR_BYTES / size ? MEMORY_TENSOR_BYTES : count * size;
 }
 
-static bool passes_on(const struct node *node)
+bool memory_passes_on(const struct node *node)
 {
     static const char *const ops[] = {"Identity",   "Reshape",      "Squeeze",
                                       "ExpandDims", "StopGradient", "PreventGradient"};
@@ -87,7 +87,7 @@ static void find_lives(struct estimator *e)
 static int host_of(const struct estimator *e, const struct node *node, int at)
 {
     const struct memory_life *out = value_at(e, (struct edge){(struct node *)node, 0});
-    if (passes_on(node) && node->inputs_count)
+    if (memory_passes_on(node) && node->inputs_count)
         return index_of(e, node->inputs[0]);
     if (node->op->flags & OP_EXPENSIVE)
         return -1; /* products read their inputs more than once */

@@ -35,6 +35,9 @@ void memory_lives_of(const struct subgraph *subgraph, const int *order,
                      struct memory_lives *out);
 void memory_lives_release(struct memory_lives *lives);
 
+/* Whether it gives on what comes in, perhaps with another shape: its output has that memory. */
+bool memory_passes_on(const struct node *node);
+
 struct memory_tensor {
     const struct node *node; /* that makes it */
     int output;

@@ -164,26 +164,31 @@ void rendezvous_take(const struct tensor *value, struct tensor *out)
     gift = NULL;
 }
 
+bool rendezvous_is_given(const struct tensor *value)
+{
+    return value == gift;
+}
+
 /* A value that may change: as it is now. */
 static void give_copy(rendezvous_receiver *receiver, void *arg, const struct tensor *value)
 {
     struct error err;
     struct tensor copy = {0};
-    if (tensor_clone(&copy, value, &err))
+    if (tensor_clone_sent(&copy, value, &err))
         rendezvous_give(receiver, arg, &copy);
     else
         receiver(arg, NULL, false, &err);
     tensor_release(&copy);
 }
 
-static void give_sent(const struct waiting *receiver, struct waiting *what)
+static void give_what(rendezvous_receiver *receiver, void *arg, struct waiting *what)
 {
     if (what->dead)
-        receiver->receiver(receiver->arg, &what->value, true, NULL);
+        receiver(arg, &what->value, true, NULL);
     else if (what->changing)
-        give_copy(receiver->receiver, receiver->arg, &what->value);
+        give_copy(receiver, arg, &what->value);
     else
-        rendezvous_give(receiver->receiver, receiver->arg, &what->value);
+        rendezvous_give(receiver, arg, &what->value);
 }
 
 static bool send_what(struct rendezvous *rendezvous, const char *key, struct waiting *what,
@@ -198,7 +203,7 @@ static bool send_what(struct rendezvous *rendezvous, const char *key, struct wai
         ok = add_locked(rendezvous, key, what, err);
     pthread_mutex_unlock(&rendezvous->lock);
     if (receiver)
-        give_sent(receiver, what);
+        give_what(receiver->receiver, receiver->arg, what);
     free(receiver);
     if (receiver || !ok)
         tensor_release(&what->value);
@@ -212,6 +217,15 @@ bool rendezvous_send(struct rendezvous *rendezvous, const char *key, const struc
     if (!dead)
         rendezvous_take(value, &what.value);
     return send_what(rendezvous, key, &what, err);
+}
+
+bool rendezvous_send_own(struct rendezvous *rendezvous, const char *key, struct tensor *value,
+                         bool dead, struct error *err)
+{
+    gift = value;
+    bool ok = rendezvous_send(rendezvous, key, value, dead, err);
+    gift = NULL;
+    return ok;
 }
 
 bool rendezvous_send_changing(struct rendezvous *rendezvous, const char *key,
@@ -238,11 +252,10 @@ void rendezvous_receive_local(struct rendezvous *rendezvous, const char *key,
     if (!ok) {
         receiver(arg, NULL, false, &err);
     } else if (value) {
-        if (value->changing)
-            give_copy(receiver, arg, &value->value);
-        else
-            receiver(arg, &value->value, value->dead, NULL);
-        free_waiting(value);
+        held_drop(&value->value);
+        give_what(receiver, arg, value);
+        tensor_release(&value->value);
+        free(value);
     }
 }
 

@@ -49,6 +49,10 @@ bool rendezvous_send(struct rendezvous *rendezvous, const char *key, const struc
 bool rendezvous_send_changing(struct rendezvous *rendezvous, const char *key,
                               const struct tensor *value, struct error *err) CHECKED;
 
+/* The same; the value is given away, whether it goes well or not. */
+bool rendezvous_send_own(struct rendezvous *rendezvous, const char *key, struct tensor *value,
+                         bool dead, struct error *err) CHECKED;
+
 /* Calls `receiver` once when the value has come or the step is aborted, perhaps at once. */
 void rendezvous_receive(struct rendezvous *rendezvous, const char *key,
                         rendezvous_receiver *receiver, void *arg);
@@ -74,6 +78,9 @@ bool rendezvous_aborted(struct rendezvous *rendezvous, struct error *err);
  * giver's own reference, not one more, and what is run next may write there in place.
  */
 void rendezvous_give(rendezvous_receiver *receiver, void *arg, struct tensor *value);
+
+/* Whether a receiver was called with it by rendezvous_give(), and nobody has taken it yet. */
+bool rendezvous_is_given(const struct tensor *value);
 
 /* A reference to what a receiver was called with: the giver's, if it gives it; `value` is empty
  * then. */

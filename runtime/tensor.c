@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/limits.h"
+#include "runtime/buffer_shared.h"
 #include "runtime/resource.h"
 #include "runtime/tensor.h"
 
@@ -52,7 +53,7 @@ static void set_shape(struct tensor *tensor, const struct shape *shape)
         tensor->shape.dims[i] = shape->dims[i];
 }
 
-bool tensor_init(struct tensor *out, enum dtype dtype, const struct shape *shape,
+static bool init(struct tensor *out, enum dtype dtype, const struct shape *shape, bool sent,
                  struct error *err)
 {
     assert(dtype_known(dtype));
@@ -70,7 +71,10 @@ bool tensor_init(struct tensor *out, enum dtype dtype, const struct shape *shape
                     dtype_name(dtype), shape_text(shape, text, sizeof(text)),
                     (long long)LIMIT_TENSOR_BYTES);
 
-    struct buffer *buffer = buffer_new(size);
+    bool shared = sent && BIT(dtype) & DTYPES_PLAIN;
+    struct buffer *buffer = shared ? buffer_new_shared(size) : NULL;
+    if (!buffer)
+        buffer = buffer_new(size);
     if (!buffer)
         return fail(err, EXHAUSTED,
                     "OOM when allocating tensor with shape%s and type %s (%zu bytes)",
@@ -81,6 +85,18 @@ bool tensor_init(struct tensor *out, enum dtype dtype, const struct shape *shape
     }
     tensor_init_foreign(out, dtype, shape, buffer);
     return true;
+}
+
+bool tensor_init(struct tensor *out, enum dtype dtype, const struct shape *shape,
+                 struct error *err)
+{
+    return init(out, dtype, shape, false, err);
+}
+
+bool tensor_init_sent(struct tensor *out, enum dtype dtype, const struct shape *shape,
+                      struct error *err)
+{
+    return init(out, dtype, shape, true, err);
 }
 
 void tensor_init_foreign(struct tensor *out, enum dtype dtype, const struct shape *shape,
@@ -130,10 +146,11 @@ static void copy_handle(struct resource_handle *to, const struct resource_handle
     to->name = from->name ? alloc_text(from->name) : NULL;
 }
 
-bool tensor_clone(struct tensor *out, const struct tensor *tensor, struct error *err)
+static bool make_clone(struct tensor *out, const struct tensor *tensor, bool sent,
+                       struct error *err)
 {
     struct tensor copy;
-    if (!tensor_init(&copy, tensor->dtype, &tensor->shape, err))
+    if (!init(&copy, tensor->dtype, &tensor->shape, sent, err))
         return false;
     if (BIT(tensor->dtype) & DTYPES_PLAIN) {
         if (tensor->count)
@@ -149,6 +166,16 @@ bool tensor_clone(struct tensor *out, const struct tensor *tensor, struct error 
     }
     *out = copy;
     return true;
+}
+
+bool tensor_clone(struct tensor *out, const struct tensor *tensor, struct error *err)
+{
+    return make_clone(out, tensor, false, err);
+}
+
+bool tensor_clone_sent(struct tensor *out, const struct tensor *tensor, struct error *err)
+{
+    return make_clone(out, tensor, true, err);
 }
 
 /* For memory that a plan only lends: there is no way to say that there is none left. */
@@ -192,8 +219,9 @@ void tensor_release(struct tensor *tensor)
 
 bool tensor_is_exclusive(const struct tensor *tensor)
 {
-    return tensor->buffer &&
-           __atomic_load_n(&tensor->buffer->references, __ATOMIC_ACQUIRE) == 1;
+    const struct buffer *buffer = tensor->buffer;
+    return buffer && __atomic_load_n(&buffer->references, __ATOMIC_ACQUIRE) == 1 &&
+           !__atomic_load_n(&buffer->borrowers, __ATOMIC_ACQUIRE);
 }
 
 size_t tensor_bytes(const struct tensor *tensor)

@@ -27,6 +27,10 @@ struct buffer {
     void *owner;                            /* for destroy */
     size_t capacity;                        /* of a buffer_new(): bytes that are there */
     int holders;                            /* for held.h */
+    int file;      /* that has the elements, from its first byte on; 0: none, -1: one of another
+                      process.  And __atomic: */
+    int borrowers; /* ... of other processes that may use them now: see buffer_shared.h */
+    int copied;    /* ... how often they were copied by other processes */
 };
 
 /* An element of a STRING tensor: bytes owned by the tensor's buffer, not NUL-terminated. */
@@ -54,6 +58,10 @@ size_t tensor_element_bytes(enum dtype dtype);
 bool tensor_init(struct tensor *out, enum dtype dtype, const struct shape *shape,
                  struct error *err) CHECKED;
 
+/* The same for one that goes to other tasks: in memory that they can map, if it is large. */
+bool tensor_init_sent(struct tensor *out, enum dtype dtype, const struct shape *shape,
+                      struct error *err) CHECKED;
+
 /* A tensor over memory of the caller, given back by `destroy` when the last reference goes. */
 void tensor_init_foreign(struct tensor *out, enum dtype dtype, const struct shape *shape,
                          struct buffer *buffer);
@@ -69,6 +77,10 @@ bool tensor_init_copy(struct tensor *out, enum dtype dtype, const struct shape *
 /* A copy of the elements, strings too, in a buffer of its own.  Fails with EXHAUSTED. */
 bool tensor_clone(struct tensor *out, const struct tensor *tensor, struct error *err) CHECKED;
 
+/* The same for one that goes to other tasks: see tensor_init_sent(). */
+bool tensor_clone_sent(struct tensor *out, const struct tensor *tensor,
+                       struct error *err) CHECKED;
+
 /* `*out` becomes another reference to the same elements. */
 void tensor_share(struct tensor *out, const struct tensor *tensor);
 
@@ -79,7 +91,7 @@ void tensor_share_as(struct tensor *out, const struct tensor *tensor,
 /* Gives the reference back and makes it no tensor.  Fine on no tensor. */
 void tensor_release(struct tensor *tensor);
 
-/* Sole owner of its elements: they may be written. */
+/* Sole owner of its elements, which no other process uses: they may be written. */
 bool tensor_is_exclusive(const struct tensor *tensor);
 
 /* Bytes of the elements; for strings their lengths and headers. */

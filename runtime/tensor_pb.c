@@ -290,8 +290,8 @@ static bool unpack_kind(const tensor_proto *proto, struct shape *shape, struct e
     return !proto->tensor_shape || tensor_unpack_shape(shape, proto->tensor_shape, err);
 }
 
-bool tensor_unpack_apart(struct tensor *out, const tensor_proto *proto, int64_t content_bytes,
-                         struct error *err)
+static bool unpack_apart(struct tensor *out, const tensor_proto *proto, int64_t content_bytes,
+                         struct buffer *buffer, struct error *err)
 {
     char text[SHAPE_TEXT_BYTES];
     struct shape shape;
@@ -309,7 +309,21 @@ bool tensor_unpack_apart(struct tensor *out, const tensor_proto *proto, int64_t 
         return fail(err, INVALID,
                     "%" PRId64 " bytes of elements came for a %s tensor of shape %s",
                     content_bytes, dtype_name(dtype), shape_text(&shape, text, sizeof(text)));
-    return tensor_init(out, dtype, &shape, err);
+    if (!buffer)
+        return tensor_init(out, dtype, &shape, err);
+    if (dtype == BOOL)
+        return fail(err, INVALID, "the elements of a bool tensor are sent, not mapped");
+    tensor_init_foreign(out, dtype, &shape, buffer);
+    return true;
+}
+
+bool tensor_unpack_apart(struct tensor *out, const tensor_proto *proto, int64_t content_bytes,
+                         struct buffer *buffer, struct error *err)
+{
+    bool ok = unpack_apart(out, proto, content_bytes, buffer, err);
+    if (!ok)
+        buffer_unref(buffer);
+    return ok;
 }
 
 bool tensor_unpack(struct tensor *out, const tensor_proto *proto, struct error *err)

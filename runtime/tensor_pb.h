@@ -40,10 +40,13 @@ bool tensor_unpack(struct tensor *out, const struct Tensorflow__TensorProto *pro
 
 /*
  * The same of a message whose elements lie apart: `content_bytes` of tensor_content, which the
- * caller copies to `out->data`; then tensor_settle().  Plain types only.
+ * caller copies to `out->data`; then tensor_settle().  Plain types only.  Or `buffer` (else
+ * NULL), which is taken over, has them already.
  */
 bool tensor_unpack_apart(struct tensor *out, const struct Tensorflow__TensorProto *proto,
-                         int64_t content_bytes, struct error *err) CHECKED;
+                         int64_t content_bytes, struct buffer *buffer,
+                         struct error *err) CHECKED;
+
 /* The elements of a STRING tensor from tensor_content, which is not empty. */
 bool tensor_unpack_string_content(struct tensor *out,
                                   const struct Tensorflow__TensorProto *proto,

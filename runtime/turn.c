@@ -127,7 +127,7 @@ void turn_give(uint64_t turn, struct tensor *value)
 {
     struct buffer *buffer = value->buffer;
     struct in_turn *in_turn;
-    assert(tensor_is_exclusive(value));
+    assert(__atomic_load_n(&buffer->references, __ATOMIC_ACQUIRE) == 1);
     if (buffer->destroy == destroy_in_turn) {
         in_turn = buffer->owner;
     } else {

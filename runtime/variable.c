@@ -4,7 +4,10 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "runtime/buffer_shared.h"
 #include "runtime/resource.h"
+
+enum { COPIED_MIN = 4 }; /* by other tasks, before it is moved to where they map it */
 
 static void variable_destroy(struct resource *resource)
 {
@@ -27,20 +30,34 @@ struct variable *variable_new(const char *name, enum dtype dtype, const struct s
     return variable;
 }
 
+/* Other tasks copy it again and again, and could map it. */
+static bool is_better_shared(const struct tensor *value)
+{
+    return value->buffer && value->buffer->file <= 0 &&
+           __atomic_load_n(&value->buffer->copied, __ATOMIC_RELAXED) >= COPIED_MIN &&
+           buffer_is_shared_at(tensor_bytes(value));
+}
+
 bool variable_make_exclusive_locked(struct variable *variable, struct error *err)
 {
     struct tensor *value = &variable->value;
     if (value->dtype == DTYPE_NONE)
         return fail(err, PRECONDITION, "Attempting to use uninitialized value %s",
                     variable->name);
-    if (__atomic_load_n(&variable->by_ref, __ATOMIC_RELAXED) || tensor_is_exclusive(value))
+    if (__atomic_load_n(&variable->by_ref, __ATOMIC_RELAXED))
+        return true;
+    bool moves = is_better_shared(value);
+    if (tensor_is_exclusive(value) && !moves)
         return true;
 
     struct tensor copy;
-    if (!tensor_clone(&copy, value, err))
+    bool sent = moves || (value->buffer && value->buffer->file > 0);
+    if (!(sent ? tensor_clone_sent : tensor_clone)(&copy, value, err))
         return false;
     tensor_release(value);
     *value = copy;
+    if (moves)
+        buffer_free_spare_plain();
     return true;
 }
 
@@ -103,6 +120,12 @@ static bool is_small_part(const struct tensor *value)
            value->buffer->size / 2 >= tensor_bytes(value);
 }
 
+/* Of another task, which wants its memory back. */
+static bool is_borrowed(const struct tensor *value)
+{
+    return value->buffer && value->buffer->file < 0;
+}
+
 bool variable_assign(struct variable *variable, const struct tensor *value, struct error *err)
 {
     bool by_ref = __atomic_load_n(&variable->by_ref, __ATOMIC_RELAXED);
@@ -114,7 +137,7 @@ bool variable_assign(struct variable *variable, const struct tensor *value, stru
             memcpy(variable->value.data, value->data, tensor_bytes(value));
     } else {
         struct tensor fresh;
-        bool copied = by_ref || is_small_part(value);
+        bool copied = by_ref || is_small_part(value) || is_borrowed(value);
         ok = !copied || tensor_clone(&fresh, value, err);
         if (!copied)
             tensor_share(&fresh, value);

@@ -6,6 +6,7 @@
 #include "runtime/held.h"
 #include "runtime/tensor_pb.h"
 #include "runtime/turn.h"
+#include "runtime/worker/borrowed.h"
 #include "runtime/worker/wire.h"
 
 /* `size` bytes from `at` on, which the spans have. */
@@ -73,6 +74,17 @@ static bool take_lent(struct incoming *incoming, const struct wire_received *rec
     return true;
 }
 
+static struct buffer *borrow(void *arg, const struct near_place *place, size_t size)
+{
+    struct incoming *incoming = arg;
+    struct buffer *buffer = incoming->near && incoming->lender
+                                ? borrowed_buffer(incoming->lender, incoming->near, place,
+                                                  incoming->request_id, size)
+                                : NULL;
+    incoming->is_borrowed = buffer;
+    return buffer;
+}
+
 static bool take_head(struct incoming *incoming, const struct rpc_span *spans, int count,
                       struct error *err)
 {
@@ -86,13 +98,14 @@ static bool take_head(struct incoming *incoming, const struct rpc_span *spans, i
         copy_out(spans, 0, size, str_extend(&rest, size));
     }
     uint64_t turn = begin_turn(incoming, &rest);
-    bool ok = wire_read_received(rest.data, rest.size, content.size, &received, err);
+    const struct wire_borrower borrower = {borrow, incoming};
+    bool ok = wire_read_received(rest.data, rest.size, content.size, &borrower, &received, err);
     str_release(&rest);
     if (turn && ok && received.value.buffer)
         turn_give(turn, &received.value);
     else if (turn)
         turn_end(turn);
-    incoming->was_lent = received.place.address;
+    incoming->was_lent = received.place.address && !incoming->is_borrowed;
     if (!ok)
         return false;
     incoming->has_begun = true;
@@ -104,8 +117,10 @@ static bool take_head(struct incoming *incoming, const struct rpc_span *spans, i
     incoming->is_held = held_add(&incoming->value, err);
     if (!incoming->is_held)
         return false;
-    if (received.place.address)
+    if (incoming->was_lent)
         return take_lent(incoming, &received, err);
+    if (incoming->is_borrowed)
+        return true;
     if (content.size) {
         copy_out(spans, content.at, content.size, incoming->value.data);
         tensor_settle(&incoming->value);

@@ -2,7 +2,8 @@
  * incoming.h - a tensor as the messages that answer RecvTensor bring it.
  *
  * TensorFlow's form is one message; in ours the elements of a large one follow in chunks.  Both
- * are copied once, from where they came to the tensor.  A task that is near lends its memory.
+ * are copied once, from where they came to the tensor.  A task that is near lends its memory,
+ * which is read, or mapped (borrowed.h).
  */
 #pragma once
 
@@ -13,6 +14,7 @@
 
 struct incoming {
     const struct near_process *near; /* the sender; NULL: it is not near */
+    struct lender *lender;           /* likewise; NULL: what it lends is read, not mapped */
     struct fabric_peer *fabric;      /* the sender; NULL: it is on no fabric with this task */
     int64_t request_id;              /* by which it was asked for */
     bool wants_turn;                 /* the value is used up at once: see turn.h */
@@ -20,11 +22,13 @@ struct incoming {
     struct tensor value;             /* owned */
     bool dead;
     bool has_begun;
-    bool is_held;    /* the value is counted: see held.h */
-    bool was_lent;   /* the sender is to be told when it is not needed any more; an error does
-                        not change that */
-    int64_t sent_us; /* by the clock of its sender; 0: it does not say */
-    size_t missing;  /* bytes that are to follow */
+    bool is_held;     /* the value is counted: see held.h */
+    bool was_lent;    /* the sender is to be told when it is not needed any more; an error does
+                         not change that */
+    bool is_borrowed; /* the value lies in the sender's memory, which hears when it is released
+                       */
+    int64_t sent_us;  /* by the clock of its sender; 0: it does not say */
+    size_t missing;   /* bytes that are to follow */
 };
 
 /* One message.  Fails with INVALID and the like when it does not fit what came before. */

@@ -13,11 +13,15 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "runtime/buffer_shared.h"
 #include "runtime/held.h"
+#include "runtime/rendezvous.h"
 #include "runtime/tensor.h"
 #include "runtime/worker/fabric.h"
 #include "runtime/worker/lent.h"
 #include "runtime/worker/near.h"
+
+enum { LATE_MS = 1000 }; /* that are left to a loan when its step is over */
 
 struct held_loan {
     _Atomic int64_t mark; /* the request's number; 0: nothing is lent.  Readers see it */
@@ -25,12 +29,15 @@ struct held_loan {
     uint64_t until_ns;
     struct tensor tensor;
     struct fabric_memory *memory; /* NULL: it is not lent over the fabric */
+    bool is_borrowed;             /* the reader may map it */
+    bool is_late;                 /* its step is over */
 };
 
 /* What a loan held, to be given back. */
 struct given {
     struct tensor tensor;
     struct fabric_memory *memory;
+    bool is_borrowed;
 };
 
 struct lent {
@@ -77,7 +84,7 @@ void lent_free(struct lent *lent)
     pthread_mutex_unlock(&lent->lock);
     for (int i = 0; i < LENT_MAX; i++)
         if (lent->loans[i].mark)
-            give_back(&(struct given){lent->loans[i].tensor, lent->loans[i].memory});
+            give_back(&(struct given){lent->loans[i].tensor, lent->loans[i].memory, false});
     fabric_take_back(lent->marks);
     pthread_cond_destroy(&lent->changed);
     pthread_mutex_destroy(&lent->lock);
@@ -90,7 +97,8 @@ static struct given take_locked(struct lent *lent, int index)
 {
     lent->loans[index].mark = 0;
     lent->count--;
-    return (struct given){lent->loans[index].tensor, lent->loans[index].memory};
+    const struct held_loan *loan = &lent->loans[index];
+    return (struct given){loan->tensor, loan->memory, loan->is_borrowed};
 }
 
 static int take_late_locked(struct lent *lent, struct given out[LENT_MAX])
@@ -113,7 +121,7 @@ static void give_back_all(struct given *given, int count)
 
 static struct timespec first_end_locked(const struct lent *lent)
 {
-    uint64_t first_ns = UINT64_MAX;
+    uint64_t first_ns = clock_monotonic_ns() + (uint64_t)LATE_MS * 1000000;
     for (int i = 0; i < LENT_MAX; i++)
         if (lent->loans[i].mark && lent->loans[i].until_ns < first_ns)
             first_ns = lent->loans[i].until_ns;
@@ -127,7 +135,7 @@ static void *lent_main(void *arg)
     struct given late[LENT_MAX];
     pthread_mutex_lock(&lent->lock);
     while (lent->count && !lent->closing) {
-        /* No later loan ends before, so none needs to wake this thread. */
+        /* No loan that comes or is late ends before, so none needs to wake this thread. */
         const struct timespec end = first_end_locked(lent);
         pthread_cond_timedwait(&lent->changed, &lent->lock, &end);
         int count = take_late_locked(lent, late);
@@ -165,6 +173,21 @@ static int find_locked(const struct lent *lent, int64_t request_id)
     return i < LENT_MAX ? i : -1;
 }
 
+/* Whether who has just received `tensor` may map its elements, and is the last to see them. */
+static struct near_place place_of(const struct tensor *shared, const struct tensor *tensor,
+                                  const struct held_loan *loan)
+{
+    const struct buffer *buffer = shared->buffer;
+    bool has_file = buffer && buffer->file > 0 && shared->data == buffer->data &&
+                    shared->dtype != BOOL; /* whose bytes are checked one by one */
+    bool last = has_file && rendezvous_is_given(tensor) && !buffer->borrowers &&
+                __atomic_load_n(&buffer->references, __ATOMIC_ACQUIRE) == 2;
+    return (struct near_place){.address = (uint64_t)(uintptr_t)shared->data,
+                               .mark = (uint64_t)(uintptr_t)&loan->mark,
+                               .file = has_file ? buffer->file : 0,
+                               .writable = last};
+}
+
 bool lent_add(struct lent *lent, const struct loan *loan, const struct tensor *tensor,
               struct near_place *place, struct fabric_keys *keys)
 {
@@ -199,8 +222,13 @@ bool lent_add(struct lent *lent, const struct loan *loan, const struct tensor *t
         added->tensor = *shared;
         added->memory = added_given.memory;
         added->mark = loan->request_id;
-        *place = (struct near_place){(uint64_t)(uintptr_t)shared->data,
-                                     (uint64_t)(uintptr_t)&added->mark};
+        *place = place_of(shared, tensor, added);
+        added->is_borrowed = place->file;
+        added->is_late = false;
+        if (added->is_borrowed)
+            buffer_borrow(shared->buffer);
+        else
+            __atomic_add_fetch(&shared->buffer->copied, 1, __ATOMIC_RELAXED);
         lent->count++;
         watch_locked(lent);
     }
@@ -219,8 +247,27 @@ bool lent_end(struct lent *lent, int64_t request_id)
     if (found >= 0)
         given = take_locked(lent, found);
     pthread_mutex_unlock(&lent->lock);
+    if (given.is_borrowed)
+        buffer_give_back(given.tensor.buffer);
     give_back(&given);
     return found >= 0;
+}
+
+static bool is_of_locked(const struct lent *lent, int index, int64_t step_id)
+{
+    const struct held_loan *loan = &lent->loans[index];
+    return loan->mark && loan->step_id == step_id && !loan->is_late;
+}
+
+/* Who has mapped it says so in a moment when it is done, and the memory can be used again. */
+static bool end_soon_locked(struct held_loan *loan)
+{
+    uint64_t until_ns = clock_monotonic_ns() + (uint64_t)LATE_MS * 1000000;
+    if (!loan->is_borrowed)
+        return false;
+    loan->is_late = true;
+    loan->until_ns = until_ns < loan->until_ns ? until_ns : loan->until_ns;
+    return true;
 }
 
 void lent_end_step(struct lent *lent, int64_t step_id)
@@ -229,7 +276,7 @@ void lent_end_step(struct lent *lent, int64_t step_id)
     int count = 0;
     pthread_mutex_lock(&lent->lock);
     for (int i = 0; lent->count && i < LENT_MAX; i++)
-        if (lent->loans[i].mark && lent->loans[i].step_id == step_id)
+        if (is_of_locked(lent, i, step_id) && !end_soon_locked(&lent->loans[i]))
             ended[count++] = take_locked(lent, i);
     pthread_mutex_unlock(&lent->lock);
     give_back_all(ended, count);
@@ -240,7 +287,7 @@ bool lent_has_step(struct lent *lent, int64_t step_id)
     pthread_mutex_lock(&lent->lock);
     bool has = false;
     for (int i = 0; lent->count && i < LENT_MAX && !has; i++)
-        has = lent->loans[i].mark && lent->loans[i].step_id == step_id;
+        has = is_of_locked(lent, i, step_id);
     pthread_mutex_unlock(&lent->lock);
     return has;
 }

@@ -2,9 +2,10 @@
  * lent.h - tensors that tasks of this machine, or of a fabric, read from this one's memory, by
  * request.
  *
- * Each is held until its reader says that it has read it, its step ends, or its time is over.
- * As long as it is held the request's number stands at its mark, where the reader looks last.
- * Callable from any thread.
+ * Each is held until its reader says that it is done, its step ends, or its time is over.  As
+ * long as it is held the request's number stands at its mark, where the reader looks last.  A
+ * reader that maps the elements (borrowed.h) may use them for longer: if its loan ends before
+ * it says that it is done, their memory is not used again. Callable from any thread.
  */
 #pragma once
 

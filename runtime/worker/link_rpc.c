@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/str.h"
+#include "runtime/worker/lender.h"
 #include "runtime/worker/remote.h"
 #include "runtime/worker/wire.h"
 
@@ -166,6 +167,7 @@ static void remote_cleanup_graph(struct worker_link *link, int64_t step_id)
 static void remote_free(struct worker_link *link)
 {
     struct remote *remote = (struct remote *)link;
+    lender_close(remote->lender);
     rpc_client_cancel(remote->client);
     /* Ends of calls over a socket, and on those before, may begin one on the last. */
     remote_lane_free(remote);
@@ -175,6 +177,7 @@ static void remote_free(struct worker_link *link)
     remote_lane_free(remote); /* one that was met meanwhile */
     free(remote->before);
     fabric_disconnect(remote->fabric);
+    lender_unref(remote->lender);
     pthread_mutex_destroy(&remote->lock);
     free(remote);
 }
@@ -262,6 +265,7 @@ struct worker_link *link_rpc_new(const char *task, const char *address,
     link->tls = tls;
     link->waiting_end = &link->waiting;
     pthread_mutex_init(&link->lock, NULL);
+    link->lender = lender_new(remote_give_back, link);
     uint64_t begin = 0;
     ssize_t got = getrandom(&begin, sizeof(begin), 0);
     assert(got == (ssize_t)sizeof(begin));

@@ -79,16 +79,22 @@ bool near_prove(const struct near_process *process, struct error *err)
            fail(err, UNAVAILABLE, "process %d is not the task that it was", (int)process->pid);
 }
 
-bool near_read(const struct near_process *process, const struct near_place *place,
-               int64_t request_id, void *to, size_t size, struct error *err)
+bool near_is_lent(const struct near_process *process, const struct near_place *place,
+                  int64_t request_id, struct error *err)
 {
     int64_t mark;
-    if (!read_all(process->pid, place->address, to, size))
-        return not_readable(process, err);
     if (!near_prove(process, err))
         return false;
     if (!read_all(process->pid, place->mark, &mark, sizeof(mark)))
         return not_readable(process, err);
     return mark == request_id ||
            fail(err, UNAVAILABLE, "a tensor was read after it had been given up");
+}
+
+bool near_read(const struct near_process *process, const struct near_place *place,
+               int64_t request_id, void *to, size_t size, struct error *err)
+{
+    if (!read_all(process->pid, place->address, to, size))
+        return not_readable(process, err);
+    return near_is_lent(process, place, request_id, err);
 }

@@ -32,6 +32,8 @@ struct near_place {
     uint64_t address; /* of the elements; 0: none is lent */
     uint64_t mark;    /* of the request's number, an int64_t, which stands there until the
                          elements may change */
+    int file;         /* of the sender, that has the elements from its first byte on; 0: none */
+    bool writable;    /* nobody there looks at them any more */
 };
 
 /* Set to "no" in a task's environment nobody is near to it. */
@@ -43,6 +45,11 @@ bool near_host(char out[NEAR_HOST_BYTES], struct error *err) CHECKED;
 /* Reads the proof.  Fails with UNAVAILABLE when the process is gone, is another one, or the
  * system does not let it be read. */
 bool near_prove(const struct near_process *process, struct error *err) CHECKED;
+
+/* Whether the process is the one it was, and what that request asked for is lent until now.
+ * Fails as above, and when it was taken back. */
+bool near_is_lent(const struct near_process *process, const struct near_place *place,
+                  int64_t request_id, struct error *err) CHECKED;
 
 /* Reads `size` bytes of elements, then the proof and the mark.  Fails as above, and when what
  * was lent by that request was taken back before it had been read. */

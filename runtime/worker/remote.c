@@ -216,12 +216,11 @@ static void given_back(void *arg, const struct str *response, const struct error
     (void)err;
 }
 
-/* What was lent is not needed any more, whether it could be read or not. */
-static void give_back(const struct asked *asked)
+void remote_give_back(void *arg, int64_t request_id)
 {
     struct str request = {0};
-    wire_write_finished(asked->incoming.request_id, &request);
-    remote_start(asked->remote, SERVICE_FINISHED, &request, given_back, NULL);
+    wire_write_finished(request_id, &request);
+    remote_start(arg, SERVICE_FINISHED, &request, given_back, NULL);
     str_release(&request);
 }
 
@@ -233,8 +232,8 @@ static void received(struct rpc_sink *sink, const struct error *err)
         err = &bad;
     if (err)
         remote_failed(asked->remote, err);
-    if (asked->incoming.was_lent)
-        give_back(asked);
+    if (asked->incoming.was_lent) /* whether it could be read or not */
+        remote_give_back(asked->remote, asked->incoming.request_id);
     if (!asked->is_given)
         give(asked, err);
     fabric_disconnect(asked->incoming.fabric);
@@ -248,6 +247,7 @@ static void send_request(struct asked *asked, enum peer peer)
     struct lane *lane = asked->lane;
     struct str request = {0};
     asked->incoming.near = peer == PEER_NEAR ? &asked->near : NULL;
+    asked->incoming.lender = remote->lender;
     const struct wire_receive in = {.step_id = asked->step_id,
                                     .key = asked->key,
                                     .request_id = asked->incoming.request_id,

@@ -55,6 +55,7 @@ struct remote {
     struct fabric_peer *fabric; /* of PEER_FABRIC */
     struct lane *lane;          /* of PEER_NEAR; NULL: it has none */
     struct lane *left;          /* of processes that are gone */
+    struct lender *lender;      /* whom what it lends is given back to */
     struct asked *waiting;      /* for an answer, as `peer` is a question */
     struct asked **waiting_end;
 };
@@ -73,6 +74,9 @@ void remote_ask(struct remote *remote);
 
 /* A call has failed; if that says that the process may be another by now, it is asked again. */
 void remote_failed(struct remote *remote, const struct error *err);
+
+/* `arg`, a remote, is told that what it lent by that request is not needed any more. */
+void remote_give_back(void *arg, int64_t request_id);
 
 /* --- remote_lane.c --- */
 

@@ -72,6 +72,12 @@ struct wire_received {
     struct fabric_keys keys; /* to read them over the fabric */
 };
 
+/* Who maps elements that are lent, where that can be; NULL: they are to be read. */
+struct wire_borrower {
+    struct buffer *(*borrow)(void *arg, const struct near_place *place, size_t size);
+    void *arg;
+};
+
 struct wire_met {
     int64_t pid;
     uint64_t proof;     /* where the nonce is */
@@ -173,9 +179,11 @@ void wire_write_received_head(const struct tensor *value, bool follows,
 /* Bytes of elements that are lent; 0: none are, or it cannot be read. */
 size_t wire_read_lent(const void *bytes, size_t size);
 
-/* `content_bytes`: of elements that were lifted out of the message; else 0. */
+/* `content_bytes`: of elements that were lifted out of the message; else 0.  `borrower`: NULL
+ * when none may be mapped. */
 bool wire_read_received(const void *bytes, size_t size, size_t content_bytes,
-                        struct wire_received *out, struct error *err) CHECKED;
+                        const struct wire_borrower *borrower, struct wire_received *out,
+                        struct error *err) CHECKED;
 
 /*
  * Parts an answer to RecvTensor: the place of the tensor's elements, and in `rest` the message

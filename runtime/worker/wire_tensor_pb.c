@@ -156,6 +156,8 @@ void wire_write_received_head(const struct tensor *value, bool follows,
         response.content_bytes = (int64_t)content;
         response.address = place ? place->address : 0;
         response.mark = place ? place->mark : 0;
+        response.file = place ? place->file : 0;
+        response.writable = place && place->writable;
         if (keys) {
             response.elements_key = key_bytes(&keys->elements);
             response.mark_key = key_bytes(&keys->mark);
@@ -186,8 +188,18 @@ size_t wire_read_lent(const void *bytes, size_t size)
     return count;
 }
 
+/* Elements that the task does not lend to be mapped are to be read: NULL. */
+static struct buffer *borrow(const struct wire_borrower *borrower,
+                             const struct wire_received *received)
+{
+    return borrower && received->place.file ? borrower->borrow(borrower->arg, &received->place,
+                                                               (size_t)received->content_bytes)
+                                            : NULL;
+}
+
 bool wire_read_received(const void *bytes, size_t size, size_t content_bytes,
-                        struct wire_received *out, struct error *err)
+                        const struct wire_borrower *borrower, struct wire_received *out,
+                        struct error *err)
 {
     struct arena *arena = arena_for(size);
     const Tensorflow__RecvTensorResponse *response =
@@ -198,7 +210,10 @@ bool wire_read_received(const void *bytes, size_t size, size_t content_bytes,
                                   .sent_us = ok ? response->send_start_micros : 0};
     if (ok && response->content_bytes) {
         out->content_bytes = response->content_bytes;
-        out->place = (struct near_place){response->address, response->mark};
+        out->place = (struct near_place){.address = response->address,
+                                         .mark = response->mark,
+                                         .file = response->file,
+                                         .writable = response->writable};
         if (!read_key(&response->elements_key, &out->keys.elements) ||
             !read_key(&response->mark_key, &out->keys.mark))
             ok = fail(err, INVALID, "a key of the fabric has more than %d bytes",
@@ -209,7 +224,8 @@ bool wire_read_received(const void *bytes, size_t size, size_t content_bytes,
     if (ok && !out->dead && !response->tensor)
         ok = fail(err, INTERNAL, "an answer to RecvTensor holds no tensor");
     else if (ok && !out->dead && out->content_bytes)
-        ok = tensor_unpack_apart(&out->value, response->tensor, out->content_bytes, err);
+        ok = tensor_unpack_apart(&out->value, response->tensor, out->content_bytes,
+                                 borrow(borrower, out), err);
     else if (ok && !out->dead)
         ok = tensor_unpack(&out->value, response->tensor, err);
     arena_free(arena);

@@ -12,6 +12,7 @@
 #include "base/limits.h"
 #include "base/map.h"
 #include "proto/attention.h"
+#include "runtime/buffer_shared.h"
 #include "runtime/cancel.h"
 #include "runtime/held.h"
 #include "runtime/machine.h"
@@ -21,6 +22,7 @@
 #include "runtime/worker/crew.h"
 #include "runtime/worker/internal.h"
 #include "runtime/worker/lent.h"
+#include "runtime/worker/near.h"
 
 /* --- life --- */
 
@@ -54,7 +56,10 @@ static int threads_default(void)
 struct worker *worker_new(const struct worker_options *options, struct error *err)
 {
     struct worker *worker = alloc_bytes(sizeof(*worker));
+    char host[NEAR_HOST_BYTES];
     buffer_keep_spare();
+    if (near_host(host, err))
+        buffer_share_large();
     held_set_max(options->held_bytes_max);
     worker->threads = options->threads > 0 ? options->threads : threads_default();
     if (!init_device(worker, options, err)) {

@@ -129,7 +129,7 @@ static bool read_received(const void *bytes, size_t size, struct arena *arena,
 {
     struct wire_received out;
     (void)arena;
-    bool ok = wire_read_received(bytes, size, 0, &out, err);
+    bool ok = wire_read_received(bytes, size, 0, NULL, &out, err);
     if (ok && !out.dead)
         tensor_release(&out.value);
     return ok;
@@ -180,10 +180,11 @@ static bool read_lifted(const void *bytes, size_t size, struct arena *arena, str
     (void)arena;
     const struct rpc_span spans[] = {{bytes, size / 3},
                                      {(const char *)bytes + size / 3, size - size / 3}};
-    bool ok = wire_read_received(bytes, size, 0, &whole, err);
+    bool ok = wire_read_received(bytes, size, 0, NULL, &whole, err);
     if (wire_lift_content(spans, ARRAY_LEN(spans), &rest, &content)) {
         FUZZ_CHECK(content.size && content.at <= size && content.size <= size - content.at);
-        bool also = wire_read_received(rest.data, rest.size, content.size, &parted, &later);
+        bool also =
+            wire_read_received(rest.data, rest.size, content.size, NULL, &parted, &later);
         FUZZ_CHECK(!also || !ok || whole.dead == parted.dead);
         if (also && !parted.dead) {
             memcpy(parted.value.data, (const char *)bytes + content.at, content.size);
