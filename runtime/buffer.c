@@ -16,7 +16,7 @@
 #include "runtime/pages.h"
 #include "runtime/tensor.h"
 
-enum { SPARE_MAX = 16, SPARE_BYTES_MIN = 4 << 20 };
+enum { SPARE_MAX = 16, SPARE_BYTES_MIN = 4 << 20, DROPPED_MAX = 8 };
 #define SPARE_BYTES_MAX ((size_t)256 << 20)
 
 /* A sanitizer is to see who uses a buffer that came free. */
@@ -32,21 +32,28 @@ static struct {
     struct buffer *buffers[SPARE_MAX];
     int count;
     size_t bytes;
+    int dropped; /* by buffer_drop_spare() */
 } spare = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Takes one that is a quarter larger at most.  If there is none, all are the caller's to free.
- */
+/* One that is a quarter larger at most; NULL: there is none. */
+static struct buffer *take_fitting_locked(size_t size)
+{
+    for (int i = 0; i < spare.count; i++) {
+        struct buffer *buffer = spare.buffers[i];
+        if (buffer->capacity < size || buffer->capacity / 5 * 4 > size)
+            continue;
+        spare.bytes -= buffer->capacity;
+        spare.buffers[i] = spare.buffers[--spare.count];
+        return buffer;
+    }
+    return NULL;
+}
+
+/* If none fits, all are the caller's to free. */
 static struct buffer *take_spare(size_t size, struct buffer *unfit[SPARE_MAX], int *unfit_count)
 {
-    struct buffer *found = NULL;
     pthread_mutex_lock(&spare.lock);
-    for (int i = 0; i < spare.count && !found; i++) {
-        if (spare.buffers[i]->capacity < size || spare.buffers[i]->capacity / 5 * 4 > size)
-            continue;
-        found = spare.buffers[i];
-        spare.bytes -= found->capacity;
-        spare.buffers[i] = spare.buffers[--spare.count];
-    }
+    struct buffer *found = take_fitting_locked(size);
     *unfit_count = found ? 0 : spare.count;
     if (!found) {
         memcpy(unfit, spare.buffers, sizeof(spare.buffers));
@@ -78,6 +85,15 @@ static void buffer_destroy(struct buffer *buffer)
 void buffer_keep_spare(void)
 {
     spare.wanted = true;
+}
+
+void buffer_drop_spare(size_t size)
+{
+    pthread_mutex_lock(&spare.lock);
+    struct buffer *fitting = spare.dropped < DROPPED_MAX ? take_fitting_locked(size) : NULL;
+    spare.dropped += fitting != NULL;
+    pthread_mutex_unlock(&spare.lock);
+    free(fitting);
 }
 
 /* What waits in the one kind of memory is not held beside more of the other. */

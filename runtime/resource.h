@@ -43,7 +43,8 @@ struct resource_handle {
  * There are two styles.  Behind a resource handle, a reader takes a snapshot: tensor_share() of
  * the value, which an update must not change (copy on write).  By reference (`by_ref`) a reader
  * sees later updates: they are made in place, so the variable alone owns its buffer besides
- * such readers, and who wants to keep the value must tensor_clone() it.
+ * such readers, and who wants to keep the value must tensor_clone() it.  What another task maps
+ * (buffer_shared.h) stays as it is, but for the end of an update that goes on as it is lent.
  */
 struct variable {
     struct resource resource;

@@ -38,21 +38,33 @@ static bool is_better_shared(const struct tensor *value)
            buffer_is_shared_at(tensor_bytes(value));
 }
 
+static bool is_shared(const struct tensor *value)
+{
+    return value->buffer && value->buffer->file > 0;
+}
+
+/* Whether its elements may be written where they are.  By reference its readers are to see
+ * that, other tasks excepted. */
+static bool may_change(const struct variable *variable)
+{
+    const struct tensor *value = &variable->value;
+    if (!__atomic_load_n(&variable->by_ref, __ATOMIC_RELAXED))
+        return tensor_is_exclusive(value);
+    return !value->buffer || !__atomic_load_n(&value->buffer->borrowers, __ATOMIC_ACQUIRE);
+}
+
 bool variable_make_exclusive_locked(struct variable *variable, struct error *err)
 {
     struct tensor *value = &variable->value;
     if (value->dtype == DTYPE_NONE)
         return fail(err, PRECONDITION, "Attempting to use uninitialized value %s",
                     variable->name);
-    if (__atomic_load_n(&variable->by_ref, __ATOMIC_RELAXED))
-        return true;
-    bool moves = is_better_shared(value);
-    if (tensor_is_exclusive(value) && !moves)
+    bool moves = tensor_is_exclusive(value) && is_better_shared(value);
+    if (may_change(variable) && !moves)
         return true;
 
     struct tensor copy;
-    bool sent = moves || (value->buffer && value->buffer->file > 0);
-    if (!(sent ? tensor_clone_sent : tensor_clone)(&copy, value, err))
+    if (!(moves || is_shared(value) ? tensor_clone_sent : tensor_clone)(&copy, value, err))
         return false;
     tensor_release(value);
     *value = copy;
@@ -132,13 +144,14 @@ bool variable_assign(struct variable *variable, const struct tensor *value, stru
     struct tensor taken = {0}; /* what is given back after the lock */
     bool ok = true;
     pthread_mutex_lock(&variable->lock);
-    if (by_ref && fits(&variable->value, value)) {
+    if (by_ref && fits(&variable->value, value) && may_change(variable)) {
         if (value->count && variable->value.data != value->data)
             memcpy(variable->value.data, value->data, tensor_bytes(value));
     } else {
         struct tensor fresh;
         bool copied = by_ref || is_small_part(value) || is_borrowed(value);
-        ok = !copied || tensor_clone(&fresh, value, err);
+        ok = !copied || (is_shared(&variable->value) ? tensor_clone_sent
+                                                     : tensor_clone)(&fresh, value, err);
         if (!copied)
             tensor_share(&fresh, value);
         if (ok) {

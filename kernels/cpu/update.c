@@ -59,8 +59,10 @@ bool kernel_open_variables(struct kernel_call *call, int first, int count,
     variable_lock_all(variables, count);
     int made = 0;
     while (made < count && open_locked(call, grad, variables[made], &opened[made], err))
-        opened[made++].locked = keep;
+        keep = opened[made++].buffer->file > 0 || keep;
     bool ok = made == count;
+    for (int i = 0; i < made; i++)
+        opened[i].locked = keep;
     if (!ok || !keep)
         variable_unlock_all(variables, count);
     for (int i = 0; !ok && i < made; i++)

@@ -16,13 +16,14 @@ struct opened {
     struct buffer *buffer;
     float *data;
     int64_t count;
-    bool locked; /* its lock is held: the node says use_locking */
+    bool locked; /* its lock is held: the node says use_locking, or other tasks map one of them,
+                    and no update is to be lost when it moves away from them */
 };
 
 /*
  * Opens the variables behind inputs [first, first + count), writable and all shaped as the
  * gradient (NULL: of any shape); to be given to kernel_close_variables().  Fails with INVALID,
- * and PRECONDITION or INTERNAL when one has no value; then none is open.  Without use_locking
+ * and PRECONDITION or INTERNAL when one has no value; then none is open.  Without `locked`
  * two updates at once may lose one of them, as in TensorFlow.
  */
 bool kernel_open_variables(struct kernel_call *call, int first, int count,

@@ -32,6 +32,7 @@ struct buffer *borrowed_buffer(struct lender *lender, const struct near_process 
 {
     struct shared_memory memory;
     struct error err;
+    buffer_drop_spare(size);
     if (!shared_memory_open(&memory, process->pid, place->file, size, place->writable))
         return NULL;
     /* What has that number there is the elements' file if they were lent until now. */

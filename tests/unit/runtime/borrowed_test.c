@@ -187,6 +187,41 @@ TEST(a_mapped_value_has_its_turn)
     stop();
 }
 
+/* What another task has read stays as it was read, whatever the variable becomes. */
+TEST(a_variable_changes_while_it_is_mapped)
+{
+    start_near();
+    const struct shape shape = SHAPE(COUNT);
+    struct edge v =
+        on(0, builder_add(&world->b, "VariableV2", "v", NO_INPUTS,
+                          ATTRS(attr_type("dtype", F32), attr_shape("shape", &shape))));
+    struct edge x = placeholder(world, "x", F32);
+    on(0, node2(world, "Assign", "set", v, x));
+    struct edge read = on(0, node1(world, "Identity", "read", v));
+    struct edge there = on(1, node1(world, "Identity", "there", read));
+    struct edge more = on(0, node2(world, "AssignAdd", "more", v, x));
+    struct edge late = on(1, node1(world, "Neg", "late", there));
+    graph_add_control(world->graph, more.from, there.from);
+    graph_add_control(world->graph, late.from, more.from);
+    extend(session, world);
+    struct tensor in = numbers(false), out;
+    for (int step = 0; step < 12; step++) {
+        const char *feed = "x", *fetch = step ? "late" : "set";
+        const struct session_run run = {.feeds = &feed,
+                                        .feed_values = &in,
+                                        .feeds_count = 1,
+                                        .fetches = &fetch,
+                                        .fetches_count = 1,
+                                        .timeout_ms = 20000};
+        CHECK_OK(cluster_session_run(session, &run, &out, &err), &err);
+        for (int i = 0; step && i < 5; i++)
+            CHECK(tensor_f32(&out)[i * 1000] == (float)(-step * i * 1000));
+        tensor_release(&out);
+    }
+    tensor_release(&in);
+    stop();
+}
+
 /* --- what another task may say --- */
 
 static void never(void *arg, int64_t request_id)

@@ -98,11 +98,12 @@ static bool run_assign_add(struct kernel_call *call, struct error *err)
     if (!variable)
         return false;
     pthread_mutex_lock(&variable->lock);
-    for (int64_t i = 0; i < variable->value.count; i++)
+    bool ok = variable_make_exclusive_locked(variable, err);
+    for (int64_t i = 0; ok && i < variable->value.count; i++)
         tensor_f32_mut(&variable->value)[i] += tensor_f32(call->in[1])[i];
     pthread_mutex_unlock(&variable->lock);
     kernel_output_ref(call, 0, variable);
-    return true;
+    return ok;
 }
 
 static bool run_handle(struct kernel_call *call, struct error *err)

@@ -200,12 +200,45 @@ TEST(a_variable_moves_to_where_it_is_mapped)
     buffer_give_back(mapped.buffer);
     tensor_release(&mapped);
 
-    /* By reference it is where it is. */
+    resource_unref(&v->resource);
+    buffer_free_spare();
+}
+
+/* Its readers here see what it is updated to, other tasks what they were given. */
+TEST(a_variable_by_reference_changes_for_its_own_task)
+{
+    struct tensor value = sent(1500000), here;
+    struct variable *v = variable_of(&value);
     v->by_ref = true;
-    before = v->value.data;
-    buffer_borrow(v->value.buffer);
+    CHECK(v->value.buffer->file > 0);
+    tensor_share(&here, &v->value);
+    const void *before = v->value.data;
     CHECK_OK(variable_make_exclusive(v, &err), &err);
     CHECK(v->value.data == before);
+
+    buffer_borrow(here.buffer);
+    CHECK_OK(variable_make_exclusive(v, &err), &err);
+    CHECK(v->value.data != before && v->value.buffer->file > 0);
+    struct tensor next;
+    CHECK_OK(tensor_clone(&next, &here, &err), &err);
+    before = v->value.data;
+    CHECK_OK(variable_assign(v, &next, &err), &err);
+    CHECK(v->value.data == before);
+    buffer_borrow(v->value.buffer);
+    CHECK_OK(variable_assign(v, &next, &err), &err);
+    CHECK(v->value.data != before && v->value.buffer->file > 0);
+
+    /* It moves there while nobody reads it: an update may go on elsewhere. */
+    tensor_release(&v->value);
+    v->value = next;
+    v->value.buffer->copied = 10;
+    tensor_release(&here);
+    tensor_share(&here, &v->value);
+    CHECK_OK(variable_make_exclusive(v, &err), &err);
+    CHECK(!v->value.buffer->file);
+    tensor_release(&here);
+    CHECK_OK(variable_make_exclusive(v, &err), &err);
+    CHECK(v->value.buffer->file > 0);
     resource_unref(&v->resource);
     buffer_free_spare();
 }
