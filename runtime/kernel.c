@@ -152,7 +152,7 @@ const struct kernel *kernel_find(const struct node *node, enum device_type type,
 
     struct str text = {0};
     str_printf(&text, "No OpKernel was registered to support Op '%s' used by {{node %s}} with ",
-               node->op->name, node->name);
+               node->op->name, node_shown_name(node));
     add_attrs(node, &text);
     str_printf(&text, "\nRegistered devices: [%s]\nRegistered kernels:\n",
                device_type_name(type));
@@ -546,7 +546,7 @@ bool kernel_fail_output_type(const struct kernel_call *call, int index, enum dty
                 "Output %d of type %s does not match declared output type %s for node "
                 "{{node %s}}",
                 index, dtype_name(given), dtype_name(call->node->output_types[index]),
-                call->node->name);
+                node_shown_name(call->node));
 }
 
 bool kernel_error_is_at(const struct error *err, const char *node_name)

@@ -2,6 +2,7 @@
 
 #include "kernels/ref/update.h"
 
+#include "kernels/cpu/parallel.h"
 #include "runtime/resource.h"
 
 /* --- what other kernels use too --- */
@@ -68,6 +69,21 @@ bool kernel_snapshot(const struct kernel_call *call, struct variable *variable,
 
 /* --- AssignAdd, AssignSub --- */
 
+/* As kernel_add_into(), by all threads of the call. */
+static void add_floats(const struct kernel_call *call, struct tensor *target,
+                       const struct tensor *value, float sign)
+{
+    float *to = tensor_f32_mut(target);
+    const float *from = tensor_f32(value);
+    int threads = parallel_threads(call, target->count);
+#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
+    for (int t = 0; t < threads; t++) {
+        struct range r = parallel_range(target->count, TENSOR_ALIGN, threads, t);
+        for (int64_t i = r.from; i < r.to; i++)
+            to[i] += sign * from[i];
+    }
+}
+
 static bool add_locked(const struct kernel_call *call, struct variable *variable, bool subtract,
                        struct error *err)
 {
@@ -85,7 +101,10 @@ static bool add_locked(const struct kernel_call *call, struct variable *variable
                           shape_text(&value->shape, b, sizeof(b)));
     if (!variable_make_exclusive_locked(variable, err))
         return false;
-    kernel_add_into(&variable->value, value, subtract);
+    if (value->dtype == F32)
+        add_floats(call, &variable->value, value, subtract ? -1 : 1);
+    else
+        kernel_add_into(&variable->value, value, subtract);
     return true;
 }
 
