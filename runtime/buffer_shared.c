@@ -11,17 +11,23 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/alloc.h"
+#include "runtime/machine.h"
 #include "runtime/shared_memory.h"
 
-enum { SPARE_MAX = 16 };
+enum {
+    SPARE_MAX = 128,
+    SPARE_SHARE = 8, /* of the machine's memory */
+    FILES_MAX = 4096,
+};
 
 /* A sanitizer is to see who uses memory that came free. */
 #ifdef __SANITIZE_ADDRESS__
-#define SPARE_BYTES_MAX ((size_t)0)
+enum { KEEPS = 0 };
 #else
-#define SPARE_BYTES_MAX ((size_t)256 << 20)
+enum { KEEPS = 1 };
 #endif
 
 static struct {
@@ -29,11 +35,18 @@ static struct {
     pthread_mutex_t lock;                   /* guards: all below */
     struct shared_memory memory[SPARE_MAX]; /* the oldest first */
     int count;
-    size_t bytes;
+    size_t bytes, bytes_max;
+    int files, files_max; /* of all such buffers, and of what waits */
 } spare = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 void buffer_share_large(void)
 {
+    struct rlimit files;
+    bool limited = !getrlimit(RLIMIT_NOFILE, &files) && files.rlim_cur < FILES_MAX * 4;
+    pthread_mutex_lock(&spare.lock);
+    spare.files_max = limited ? (int)files.rlim_cur / 4 : FILES_MAX;
+    spare.bytes_max = KEEPS * (size_t)machine_memory() / SPARE_SHARE;
+    pthread_mutex_unlock(&spare.lock);
     spare.wanted = true;
 }
 
@@ -54,13 +67,38 @@ static struct shared_memory take_locked(int index)
     return taken;
 }
 
-/* One that is a quarter larger at most. */
+static void give_up(const struct shared_memory *memory)
+{
+    shared_memory_free(memory);
+    pthread_mutex_lock(&spare.lock);
+    spare.files--;
+    pthread_mutex_unlock(&spare.lock);
+}
+
+/* Counts one more, unless there would be too many; what waits gives way to it. */
+static bool add_file(void)
+{
+    struct shared_memory old;
+    pthread_mutex_lock(&spare.lock);
+    bool too_many = spare.files >= spare.files_max;
+    bool gives_way = too_many && spare.count;
+    if (gives_way)
+        old = take_locked(0);
+    spare.files += !too_many || gives_way;
+    pthread_mutex_unlock(&spare.lock);
+    if (gives_way)
+        give_up(&old);
+    return !too_many || gives_way;
+}
+
+/* One that is a quarter larger at most than a new one would be. */
 static bool take(size_t size, struct shared_memory *out)
 {
     bool found = false;
+    size_t rounded = shared_memory_size(size);
     pthread_mutex_lock(&spare.lock);
     for (int i = spare.count - 1; i >= 0 && !found; i--) {
-        found = spare.memory[i].size >= size && spare.memory[i].size / 5 * 4 <= size;
+        found = spare.memory[i].size >= rounded && spare.memory[i].size / 5 * 4 <= rounded;
         if (found)
             *out = take_locked(i);
     }
@@ -74,9 +112,9 @@ static void keep(const struct shared_memory *memory)
     int count = 0;
     pthread_mutex_lock(&spare.lock);
     while (spare.count &&
-           (spare.count == SPARE_MAX || spare.bytes + memory->size > SPARE_BYTES_MAX))
+           (spare.count == SPARE_MAX || spare.bytes + memory->size > spare.bytes_max))
         old[count++] = take_locked(0);
-    if (memory->size > SPARE_BYTES_MAX) {
+    if (memory->size > spare.bytes_max) {
         old[count++] = *memory;
     } else {
         spare.memory[spare.count++] = *memory;
@@ -84,7 +122,7 @@ static void keep(const struct shared_memory *memory)
     }
     pthread_mutex_unlock(&spare.lock);
     for (int i = 0; i < count; i++)
-        shared_memory_free(&old[i]);
+        give_up(&old[i]);
 }
 
 void buffer_free_spare_shared(void)
@@ -97,7 +135,7 @@ void buffer_free_spare_shared(void)
     spare.bytes = 0;
     pthread_mutex_unlock(&spare.lock);
     for (int i = 0; i < count; i++)
-        shared_memory_free(&all[i]);
+        give_up(&all[i]);
 }
 
 /* --- buffers --- */
@@ -106,24 +144,28 @@ static void destroy(struct buffer *buffer)
 {
     const struct shared_memory memory = {buffer->data, buffer->capacity, buffer->file};
     if (__atomic_load_n(&buffer->borrowers, __ATOMIC_ACQUIRE))
-        shared_memory_free(&memory);
+        give_up(&memory);
     else
         keep(&memory);
     free(buffer);
 }
 
+static bool make(size_t size, struct shared_memory *out)
+{
+    if (!add_file())
+        return false;
+    buffer_free_spare_plain();
+    if (shared_memory_new(out, size))
+        return true;
+    spare.wanted = false; /* nor will there be any later */
+    return false;
+}
+
 struct buffer *buffer_new_shared(size_t size)
 {
     struct shared_memory memory;
-    if (!buffer_is_shared_at(size))
+    if (!buffer_is_shared_at(size) || (!take(size, &memory) && !make(size, &memory)))
         return NULL;
-    if (!take(size, &memory)) {
-        buffer_free_spare_plain();
-        if (!shared_memory_new(&memory, size)) {
-            spare.wanted = false; /* nor will it later */
-            return NULL;
-        }
-    }
     struct buffer *buffer = alloc_bytes(sizeof(*buffer));
     *buffer = (struct buffer){.references = 1,
                               .data = memory.data,

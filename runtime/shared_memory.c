@@ -18,7 +18,7 @@
 
 #define LARGE_PAGE ((size_t)2 << 20)
 
-static size_t rounded(size_t size)
+size_t shared_memory_size(size_t size)
 {
     return (size + LARGE_PAGE - 1) / LARGE_PAGE * LARGE_PAGE;
 }
@@ -79,7 +79,7 @@ bool shared_memory_new(struct shared_memory *out, size_t size)
 {
     if (!size || size > SIZE_MAX / 2)
         return false;
-    size = rounded(size);
+    size = shared_memory_size(size);
     int file = make_file(size);
     void *data = file >= 0 ? map(file, size, PROT_READ | PROT_WRITE) : NULL;
     if (!data) {
@@ -111,7 +111,7 @@ bool shared_memory_open(struct shared_memory *out, pid_t pid, int file, size_t s
     int opened = open(path, (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (opened < 0)
         return false;
-    size = rounded(size);
+    size = shared_memory_size(size);
     void *data = is_lasting(opened, size)
                      ? map(opened, size, PROT_READ | (writable ? PROT_WRITE : 0))
                      : NULL;

@@ -21,6 +21,9 @@ struct shared_memory {
  */
 bool shared_memory_new(struct shared_memory *out, size_t size) CHECKED;
 
+/* What one of `size` bytes, half of all there can be at most, has. */
+size_t shared_memory_size(size_t size);
+
 /* Maps `size` bytes of another process's.  False: it has no such file, that is shorter, can be
  * made so, or the system does not let it be mapped. */
 bool shared_memory_open(struct shared_memory *out, pid_t pid, int file, size_t size,

@@ -163,6 +163,31 @@ TEST(what_is_borrowed_stays_as_it_is)
     buffer_free_spare();
 }
 
+/* The process has files to open besides: what is too much is in other memory. */
+TEST(there_are_only_so_many)
+{
+    enum { MANY = 40 };
+    struct tensor values[MANY];
+    struct rlimit before, limit;
+    buffer_free_spare();
+    CHECK(!getrlimit(RLIMIT_NOFILE, &before));
+    limit = (struct rlimit){80, before.rlim_max};
+    CHECK(!setrlimit(RLIMIT_NOFILE, &limit));
+    for (int round = 0; round < 2; round++) {
+        int shared = 0;
+        for (int i = 0; i < MANY; i++) {
+            values[i] = sent(1100000);
+            shared += values[i].buffer->file > 0;
+        }
+        CHECK_INT(shared, 20);
+        for (int i = 0; i < MANY; i++)
+            tensor_release(&values[i]);
+    }
+    CHECK(!setrlimit(RLIMIT_NOFILE, &before));
+    buffer_free_spare();
+    buffer_share_large();
+}
+
 /* --- variables --- */
 
 static struct variable *variable_of(struct tensor *value)
