@@ -20,8 +20,8 @@ OBJ := $(BUILD)/obj
 # --- flags ---------------------------------------------------------------------------------
 
 WARN := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Werror
-# Sanitizers want their runs soon, not fast: -O1 there.
-OPT := $(if $(SAN),-O1,-O2) -g
+# Sanitizers want their runs soon, not fast: -O1 there, and of debugging the lines that their reports name.
+OPT := $(if $(SAN),-O1 -g1,-O2 -g)
 # clang has no OpenMP runtime here: its builds leave the pragmas out, with the variables that only they
 # name, and libgomp serves oneDNN.  So do builds with the thread sanitizer, which cannot see libgomp's barriers.
 OPENMP := $(if $(or $(filter clang%,$(notdir $(CC))),$(filter thread,$(SAN))),-Wno-unknown-pragmas -Wno-unused-variable -Wno-unused-parameter,-fopenmp)
