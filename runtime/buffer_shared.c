@@ -67,12 +67,17 @@ static struct shared_memory take_locked(int index)
     return taken;
 }
 
-static void give_up(const struct shared_memory *memory)
+static void drop_file(void)
 {
-    shared_memory_free(memory);
     pthread_mutex_lock(&spare.lock);
     spare.files--;
     pthread_mutex_unlock(&spare.lock);
+}
+
+static void give_up(const struct shared_memory *memory)
+{
+    shared_memory_free(memory);
+    drop_file();
 }
 
 /* Counts one more, unless there would be too many; what waits gives way to it. */
@@ -158,6 +163,7 @@ static bool make(size_t size, struct shared_memory *out)
     if (shared_memory_new(out, size))
         return true;
     spare.wanted = false; /* nor will there be any later */
+    drop_file();
     return false;
 }
 

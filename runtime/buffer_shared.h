@@ -24,10 +24,5 @@ struct buffer *buffer_new_shared(size_t size);
 void buffer_borrow(struct buffer *buffer);
 void buffer_give_back(struct buffer *buffer);
 
-/* A tensor of that size is mapped: what waits for it does so no more.  Only some times: it may
- * wait for others of that size. */
-void buffer_drop_spare(size_t size);
-
-/* Parts of buffer_free_spare(). */
-void buffer_free_spare_plain(void);
+/* What waits in such memory: a part of buffer_free_spare(). */
 void buffer_free_spare_shared(void);

@@ -149,3 +149,10 @@ void buffer_keep_spare(void);
 
 /* Gives memory back that waits for large buffers yet to come. */
 void buffer_free_spare(void);
+
+/* The same without memory that other tasks can map (buffer_shared.h). */
+void buffer_free_spare_plain(void);
+
+/* A tensor of that size is mapped: what waits for it does so no more.  Only some times: it may
+ * wait for others of that size. */
+void buffer_drop_spare(size_t size);

@@ -223,11 +223,13 @@ bool lent_add(struct lent *lent, const struct loan *loan, const struct tensor *t
         added->memory = added_given.memory;
         added->mark = loan->request_id;
         *place = place_of(shared, tensor, added);
+        if (keys) /* over the fabric nothing is mapped */
+            place->file = 0;
         added->is_borrowed = place->file;
         added->is_late = false;
         if (added->is_borrowed)
             buffer_borrow(shared->buffer);
-        else
+        else if (!keys)
             __atomic_add_fetch(&shared->buffer->copied, 1, __ATOMIC_RELAXED);
         lent->count++;
         watch_locked(lent);
