@@ -37,8 +37,7 @@ struct rpc_transport {
                                        const struct rpc_method *methods, void *self,
                                        struct error *err);
     void (*server_stop)(struct rpc_server *server);
-    bool (*later)(struct rpc_call *call, bool is_short, void (*work)(void *arg),
-                  void *arg); /* (optional) */
+    bool (*later)(struct rpc_call *call, void (*work)(void *arg), void *arg); /* (optional) */
     void (*answer)(struct rpc_call *call, const void *bytes, size_t size,
                    const struct error *err); /* err is NULL for a reply */
     void (*answer_from)(struct rpc_call *call, struct rpc_source *source); /* (optional) */

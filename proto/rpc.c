@@ -68,9 +68,9 @@ void rpc_server_stop(struct rpc_server *server)
         server->transport->server_stop(server);
 }
 
-bool rpc_call_later(struct rpc_call *call, bool is_short, void (*work)(void *arg), void *arg)
+bool rpc_call_later(struct rpc_call *call, void (*work)(void *arg), void *arg)
 {
-    return call->transport->later && call->transport->later(call, is_short, work, arg);
+    return call->transport->later && call->transport->later(call, work, arg);
 }
 
 const void *rpc_call_bytes(const struct rpc_call *call, size_t *size)

@@ -1,15 +1,14 @@
 /*
  * rpc.h - calls of byte messages between our processes; an answer may have several.
  *
- * Three transports behind one interface, chosen by the address: gRPC ("127.0.0.1:7070";
- * rpc_grpc*.c, which alone see <grpc/...>), within the process ("local:NAME"; rpc_local.c), and
+ * Three transports behind one interface, chosen by the address: gRPC ("127.0.0.1:7070"; served
+ * by rpc_http2*.c, called by rpc_grpc*.c), within the process ("local:NAME"; rpc_local.c), and
  * a socket of this machine ("socket:NAME"; rpc_socket*.c), whose calls cost a fraction of
  * gRPC's.
  *
- * DESIGN: a server owns one completion-queue thread (rpc_main).  It calls handlers one after
- * the other; a handler must not block.  It may answer at once, or keep the call and answer
- * later from any thread, exactly once.  Clients may be used by any thread; a call blocks its
- * caller.
+ * DESIGN: a server has threads that are told what comes (duty.h) and call the handlers, several
+ * at once; a handler must not block.  It may answer at once, or keep the call and answer later
+ * from any thread, exactly once.  Clients may be used by any thread; a call blocks its caller.
  */
 #pragma once
 
@@ -79,11 +78,11 @@ void rpc_server_stop(struct rpc_server *server);
 
 /*
  * For a handler: the thread that called it does `work(arg)`, which may block and take long,
- * when it has done what else there is at hand; another serves on meanwhile.  False: it does
- * not, as it has such work already, nobody could serve, or, over gRPC, it is not expected to be
- * `is_short` (others wait a millisecond if it is not) or not the only call; nothing was noted.
+ * when it has done what else there is at hand; another serves on meanwhile.  It may go on when
+ * the server has stopped.  False: it does not, as it has such work already or nobody could
+ * serve; nothing was noted.
  */
-bool rpc_call_later(struct rpc_call *call, bool is_short, void (*work)(void *arg), void *arg);
+bool rpc_call_later(struct rpc_call *call, void (*work)(void *arg), void *arg);
 
 /* The request; borrowed from the call until it is answered. */
 const void *rpc_call_bytes(const struct rpc_call *call, size_t *size);

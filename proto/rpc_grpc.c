@@ -1,10 +1,11 @@
-/* rpc_grpc.c - what both sides of a gRPC connection need, and the table of the transport. */
+/* rpc_grpc.c - what calls over gRPC need of its library, and the table of the transport. */
 
 #include <grpc/support/log.h>
 #include <grpc/support/time.h>
 
 #include "base/log.h"
 #include "proto/rpc_grpc.h"
+#include "proto/rpc_http2.h"
 
 static void library_log(gpr_log_func_args *args)
 {
@@ -61,30 +62,15 @@ grpc_byte_buffer *rpc_grpc_buffer(const void *bytes, size_t size)
     return buffer;
 }
 
-grpc_byte_buffer *rpc_grpc_buffer_of(const struct rpc_piece *pieces, int count)
-{
-    grpc_slice slices[RPC_PIECES_MAX];
-    assert(count > 0 && count <= RPC_PIECES_MAX);
-    for (int i = 0; i < count; i++)
-        slices[i] = pieces[i].release
-                        ? grpc_slice_new_with_user_data((void *)pieces[i].data, pieces[i].size,
-                                                        pieces[i].release, pieces[i].arg)
-                        : grpc_slice_from_copied_buffer(pieces[i].data, pieces[i].size);
-    grpc_byte_buffer *buffer = grpc_raw_byte_buffer_create(slices, (size_t)count);
-    for (int i = 0; i < count; i++)
-        grpc_slice_unref(slices[i]);
-    return buffer;
-}
-
 const struct rpc_transport rpc_grpc_transport = {
-    .server_start = rpc_grpc_server_start,
-    .server_stop = rpc_grpc_server_stop,
-    .later = rpc_grpc_server_later,
-    .answer = rpc_grpc_server_answer,
-    .answer_from = rpc_grpc_server_answer_from,
-    .cancelled = rpc_grpc_server_cancelled,
-    .watch = rpc_grpc_server_watch,
-    .unwatch = rpc_grpc_server_unwatch,
+    .server_start = rpc_http2_host_start,
+    .server_stop = rpc_http2_host_stop,
+    .later = rpc_http2_host_later,
+    .answer = rpc_http2_call_answer,
+    .answer_from = rpc_http2_call_answer_from,
+    .cancelled = rpc_http2_call_cancelled,
+    .watch = rpc_http2_call_watch,
+    .unwatch = rpc_http2_call_unwatch,
     .client_new = rpc_grpc_client_new,
     .client_free = rpc_grpc_client_free,
     .client_call = rpc_grpc_client_call,

@@ -1,9 +1,9 @@
 /*
- * rpc_grpc.h - the pieces of the gRPC transport, for rpc_grpc*.c alone.
+ * rpc_grpc.h - the calling end of gRPC, by its C core, for rpc_grpc*.c alone.
  *
- * DESIGN: every completion queue has a thread that looks after it (rpc_server_main: see
- * rpc_grpc_duty.h; rpc_client_main), so that keepalive pings are always answered.  A tag in a
- * queue is a struct with the function that handles its completion.
+ * DESIGN: every completion queue has a thread that looks after it (rpc_client_main), so that
+ * keepalive pings are always answered.  A tag in a queue is a struct with the function that
+ * handles its completion.
  */
 #pragma once
 
@@ -53,23 +53,7 @@ bool rpc_grpc_read(grpc_byte_buffer *buffer, struct str *out);
 /* A copy of `bytes`, owned. */
 grpc_byte_buffer *rpc_grpc_buffer(const void *bytes, size_t size);
 
-/* A message of these pieces, owned; each piece is released with the last that refers to it. */
-grpc_byte_buffer *rpc_grpc_buffer_of(const struct rpc_piece *pieces, int count);
-
-/* --- the two sides: see struct rpc_transport --- */
-
-struct rpc_server *rpc_grpc_server_start(const struct rpc_server_options *options,
-                                         const struct rpc_method *methods, void *self,
-                                         struct error *err);
-void rpc_grpc_server_stop(struct rpc_server *server);
-void rpc_grpc_server_answer(struct rpc_call *call, const void *bytes, size_t size,
-                            const struct error *err);
-void rpc_grpc_server_answer_from(struct rpc_call *call, struct rpc_source *source);
-bool rpc_grpc_server_later(struct rpc_call *call, bool is_short, void (*work)(void *arg),
-                           void *arg);
-bool rpc_grpc_server_watch(struct rpc_call *call, void (*gone)(void *arg), void *arg);
-void rpc_grpc_server_unwatch(struct rpc_call *call);
-bool rpc_grpc_server_cancelled(const struct rpc_call *call);
+/* --- see struct rpc_transport --- */
 
 struct rpc_client *rpc_grpc_client_new(const struct rpc_client_options *options,
                                        struct error *err);

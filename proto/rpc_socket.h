@@ -10,8 +10,7 @@ struct rpc_server *rpc_socket_host_start(const struct rpc_server_options *option
                                          const struct rpc_method *methods, void *self,
                                          struct error *err);
 void rpc_socket_host_stop(struct rpc_server *server);
-bool rpc_socket_host_later(struct rpc_call *call, bool is_short, void (*work)(void *arg),
-                           void *arg);
+bool rpc_socket_host_later(struct rpc_call *call, void (*work)(void *arg), void *arg);
 
 /* --- rpc_socket_server.c --- */
 

@@ -1,11 +1,10 @@
 /*
  * rpc_socket_host.c - serving over a socket of this machine: its visitors and its threads.
  *
- * DESIGN: a few threads (socket_host_main) wait for events, each of which one of them is told:
- * it accepts, or has its visitor's turn, in which it reads, calls the handlers, and writes what
- * the system would not take at once.  A handler may leave it work that takes long
- * (rpc_call_later()), which it does after the turn; there is always another that waits for
- * events then, or one is made.  So such work needs no thread to be woken, and holds nobody up.
+ * DESIGN: of the threads on duty (duty.h) the one that is told of an event accepts, or has its
+ * visitor's turn, in which it reads, calls the handlers, and writes what the system would not
+ * take at once.  A handler may leave it work that takes long (rpc_call_later()), which it does
+ * after the turn.
  *
  * A visitor lives until it has hung up, its last call is gone, and no thread serves it.
  */
@@ -13,7 +12,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -25,11 +23,7 @@
 #include "proto/rpc_socket.h"
 #include "proto/rpc_socket_host.h"
 
-enum {
-    BACKLOG = 128,
-    THREADS_KEPT = 2,
-    IDLE_MS = 10000, /* until others than those end */
-};
+enum { BACKLOG = 128 };
 
 /* --- lives --- */
 
@@ -159,54 +153,27 @@ struct later {
 
 static _Thread_local struct later *later; /* NULL: no handler is called */
 
-static void *socket_host_main(void *arg);
-
-static bool add_thread_locked(struct socket_host *host)
-{
-    pthread_t thread;
-    pthread_attr_t attr;
-    if (host->threads >= LIMIT_WORKER_THREADS)
-        return false;
-    pthread_attr_init(&attr);
-    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-    bool ok = !pthread_create(&thread, &attr, socket_host_main, host);
-    pthread_attr_destroy(&attr);
-    if (ok) {
-        pthread_setname_np(thread, "socket");
-        host->threads++;
-        host->reading++;
-        host->references++;
-    }
-    return ok;
-}
-
-bool rpc_socket_host_later(struct rpc_call *base, bool is_short, void (*work)(void *arg),
-                           void *arg)
+bool rpc_socket_host_later(struct rpc_call *base, void (*work)(void *arg), void *arg)
 {
     struct visitor *visitor = ((struct socket_call *)base)->visitor;
     struct socket_host *host = visitor->host;
-    (void)is_short;
-    if (!later || later->work)
+    if (!later || later->work || !duty_leave(host->duty))
         return false;
     pthread_mutex_lock(&host->lock);
-    bool others = !host->stopping && (host->reading > 1 || add_thread_locked(host));
-    if (others) {
-        host->reading--;
-        visitor->references++;
-    }
+    visitor->references++;
     pthread_mutex_unlock(&host->lock);
-    if (others)
-        *later = (struct later){visitor, work, arg};
-    return others;
+    *later = (struct later){visitor, work, arg};
+    return true;
 }
 
-static void handle(struct socket_host *host, const struct epoll_event *event)
+static void serve_event(void *self, const struct epoll_event *event)
 {
+    struct socket_host *host = self;
     struct later left = {0};
     later = &left;
     if (event->data.ptr == &host->listening) {
         let_in(host);
-    } else if (event->data.ptr != &host->wake) {
+    } else {
         struct visitor *visitor = find_visitor(host, event->data.ptr);
         if (visitor) {
             serve(visitor, event->events);
@@ -216,54 +183,22 @@ static void handle(struct socket_host *host, const struct epoll_event *event)
     later = NULL;
     if (!left.work)
         return;
+    struct duty *duty = host->duty;
     channel_remember(&left.visitor->channel);
     left.work(left.arg);
     channel_forget(&left.visitor->channel);
     rpc_socket_host_leave(left.visitor);
-    pthread_mutex_lock(&host->lock);
-    host->reading++;
-    pthread_mutex_unlock(&host->lock);
-}
-
-/* Whether it is to go on; one that has had nothing to do for long ends, if there are others. */
-static bool goes_on(struct socket_host *host, bool idle)
-{
-    pthread_mutex_lock(&host->lock);
-    bool goes = !host->stopping && !(idle && host->reading > THREADS_KEPT);
-    if (!goes) {
-        host->reading--;
-        pthread_cond_broadcast(&host->changed);
-    }
-    pthread_mutex_unlock(&host->lock);
-    return goes;
-}
-
-static void *socket_host_main(void *arg)
-{
-    struct socket_host *host = arg;
-    struct epoll_event event;
-    int count = 1;
-    while (goes_on(host, !count)) {
-        count = epoll_wait(host->epoll, &event, 1, IDLE_MS);
-        if (count > 0)
-            handle(host, &event);
-    }
-    pthread_mutex_lock(&host->lock);
-    host->threads--;
-    pthread_cond_broadcast(&host->changed);
-    pthread_mutex_unlock(&host->lock);
-    host_unref(host);
-    return NULL;
+    duty_return(duty);
 }
 
 /* --- the server --- */
 
 static void host_close(struct socket_host *host)
 {
-    const int files[] = {host->listening, host->epoll, host->wake};
-    for (int i = 0; i < ARRAY_LEN(files); i++)
-        if (files[i] >= 0)
-            close(files[i]);
+    if (host->listening >= 0)
+        close(host->listening);
+    if (host->epoll >= 0)
+        close(host->epoll);
     host_unref(host);
 }
 
@@ -284,26 +219,25 @@ static bool open_host(struct socket_host *host, struct error *err)
     struct sockaddr_un address;
     uint32_t size;
     struct epoll_event listens = {.events = EPOLLIN, .data.ptr = &host->listening};
-    struct epoll_event wakes = {.events = EPOLLIN, .data.ptr = &host->wake};
     if (!channel_address(host->base.address, &address, &size, err))
         return false;
     host->listening = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     host->epoll = epoll_create1(EPOLL_CLOEXEC);
-    host->wake = eventfd(0, EFD_CLOEXEC);
-    if (host->listening < 0 || host->epoll < 0 || host->wake < 0)
+    if (host->listening < 0 || host->epoll < 0)
         return error_errno(err, UNAVAILABLE, "cannot make a socket");
     if (bind(host->listening, (const struct sockaddr *)&address, size) ||
-        listen(host->listening, BACKLOG) ||
-        epoll_ctl(host->epoll, EPOLL_CTL_ADD, host->listening, &listens) ||
-        epoll_ctl(host->epoll, EPOLL_CTL_ADD, host->wake, &wakes))
+        listen(host->listening, BACKLOG))
         return error_errno(err, UNAVAILABLE, "cannot listen on %s", host->base.address);
-    pthread_mutex_lock(&host->lock);
-    bool threads = true;
-    while (threads && host->threads < THREADS_KEPT)
-        threads = add_thread_locked(host);
-    threads = host->threads;
-    pthread_mutex_unlock(&host->lock);
-    return threads || fail(err, EXHAUSTED, "no thread to serve %s", host->base.address);
+    const struct duty_options duty = {
+        .epoll = host->epoll, .name = "socket", .serve = serve_event, .self = host};
+    host->duty = duty_start(&duty, err);
+    if (!host->duty)
+        return false;
+    if (!epoll_ctl(host->epoll, EPOLL_CTL_ADD, host->listening, &listens))
+        return true;
+    (void)error_errno(err, UNAVAILABLE, "cannot listen on %s", host->base.address);
+    duty_end(host->duty);
+    return false;
 }
 
 struct rpc_server *rpc_socket_host_start(const struct rpc_server_options *options,
@@ -318,7 +252,7 @@ struct rpc_server *rpc_socket_host_start(const struct rpc_server_options *option
     host->secret = alloc_text(options->secret ? options->secret : "");
     host->services = (struct rpc_service){methods, self, options->more};
     host->message_bytes_max = options->message_bytes_max;
-    host->listening = host->epoll = host->wake = -1;
+    host->listening = host->epoll = -1;
     host->references = 1;
     pthread_mutex_init(&host->lock, NULL);
     rpc_cond_init(&host->changed);
@@ -332,24 +266,15 @@ void rpc_socket_host_stop(struct rpc_server *base)
 {
     struct socket_host *host = (struct socket_host *)base;
     struct timespec until = rpc_deadline(LIMIT_SHUTDOWN_MS);
-    const uint64_t one = 1;
     struct error err;
     pthread_mutex_lock(&host->lock);
     host->refuses = true;
     while (host->open && !pthread_cond_timedwait(&host->changed, &host->lock, &until)) {
     }
-    host->stopping = true;
-    ssize_t wrote = write(host->wake, &one, sizeof(one));
-    assert(wrote == (ssize_t)sizeof(one));
-    while (host->reading)
-        pthread_cond_wait(&host->changed, &host->lock);
     pthread_mutex_unlock(&host->lock);
+    duty_end(host->duty);
     (void)fail(&err, UNAVAILABLE, "the server is shutting down");
     while (host->visitors) /* nobody else adds or takes any more */
         hang_up(host->visitors, &err);
-    pthread_mutex_lock(&host->lock);
-    while (host->threads)
-        pthread_cond_wait(&host->changed, &host->lock);
-    pthread_mutex_unlock(&host->lock);
     host_close(host);
 }

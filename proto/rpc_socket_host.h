@@ -6,6 +6,7 @@
 #pragma once
 
 #include "proto/channel.h"
+#include "proto/duty.h"
 
 struct visitor {
     struct channel channel;
@@ -40,17 +41,16 @@ struct socket_host {
     struct rpc_service services;
     char *secret;
     int64_t message_bytes_max;
-    int listening, epoll, wake;
+    int listening, epoll;
+    struct duty *duty;
 
     pthread_mutex_t lock; /* guards: all below, and what says so above */
     pthread_cond_t changed;
     struct visitor *visitors;
     uint64_t last_id; /* of a visitor */
-    int threads;
-    int reading;    /* of those: not at work that a handler has left them */
-    int references; /* the owner's, each visitor's */
-    int open;       /* calls that are not answered */
-    bool refuses, stopping;
+    int references;   /* the owner's, each visitor's */
+    int open;         /* calls that are not answered */
+    bool refuses;
 };
 
 /* --- rpc_socket_server.c: calls --- */

@@ -15,13 +15,10 @@
 #include "runtime/tensor.h"
 #include "runtime/worker/crew.h"
 
-enum { SHORT_US = 500 };
-
 struct master_service {
     struct master *master;
-    _Atomic bool is_short; /* the last step was */
-    struct crew *crew;     /* for what may wait long: steps, and making them ready */
-    struct crew *closer;   /* for what ends them: never refused because of them */
+    struct crew *crew;   /* for what may wait long: steps, and making them ready */
+    struct crew *closer; /* for what ends them: never refused because of them */
 };
 
 struct master_service *master_service_new(struct master *master)
@@ -98,13 +95,13 @@ static void carry_out_here(void *arg)
     crew_leave(crew);
 }
 
-/* A step behind a short one is taken to be short, too: if so no thread has to be woken. */
+/* By the transport's thread, if it can be: then none has to be woken. */
 static void take_step(struct master_service *service, struct rpc_call *call,
                       bool (*does)(struct order *, const void *, size_t, struct error *))
 {
     struct order *order = new_order(service, call, does);
     crew_join(service->crew);
-    if (rpc_call_later(call, atomic_load(&service->is_short), carry_out_here, order))
+    if (rpc_call_later(call, carry_out_here, order))
         return;
     crew_leave(service->crew);
     give_to(service->crew, order);
@@ -266,9 +263,7 @@ static bool run_step(struct order *order, struct master_step *step, struct error
         return false;
     if (step->run.trace || step->callable >= 0)
         step->run.statistics = &metadata;
-    uint64_t start_us = clock_monotonic_us();
     bool ok = run_watched(order, session, step, &result, err);
-    atomic_store(&order->service->is_short, clock_monotonic_us() - start_us < SHORT_US);
     if (ok && step->wants_parts && step->callable < 0 && !*step->partial &&
         !master_add_parts(session, &step->run, &metadata, err)) {
         release_result(&result);

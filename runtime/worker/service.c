@@ -143,6 +143,14 @@ static void work(void *arg)
     free(todo);
 }
 
+/* By the transport's thread, which has joined the crew. */
+static void work_here(void *arg)
+{
+    struct crew *crew = ((struct work *)arg)->service->crew;
+    work(arg);
+    crew_leave(crew);
+}
+
 static struct work *new_work(struct service *service, struct rpc_call *call,
                              void (*does)(struct service *service, struct rpc_call *call))
 {
@@ -343,16 +351,19 @@ static void do_run_graph_here(struct service *service, struct rpc_call *call)
  * time than to wake a thread for it. */
 static void run_graph(void *self, struct rpc_call *call)
 {
-    struct work *todo = new_work(self, call, do_run_graph_here);
+    struct service *service = self;
+    struct work *todo = new_work(service, call, do_run_graph_here);
     size_t size;
     (void)rpc_call_bytes(call, &size);
-    if (rpc_call_later(call, false, work, todo))
+    crew_join(service->crew);
+    if (rpc_call_later(call, work_here, todo))
         return;
+    crew_leave(service->crew);
     free(todo);
     if (size < WIRE_SMALL_BYTES)
-        do_run_graph(self, call);
+        do_run_graph(service, call);
     else
-        hand_over(self, call, do_run_graph);
+        hand_over(service, call, do_run_graph);
 }
 
 static void cleanup_graph(void *self, struct rpc_call *call)

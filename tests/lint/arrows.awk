@@ -50,6 +50,11 @@ FNR == 1 {
         bad($2, "only proto/rpc_grpc* sees gRPC")
 }
 
+/^#include <nghttp2/ {
+    if (FILENAME !~ /^proto\/rpc_http2/)
+        bad($2, "only proto/rpc_http2* sees nghttp2")
+}
+
 function bad(what, why) {
     printf "%s:%d: includes %s: %s\n", FILENAME, FNR, what, why
     failed = 1

@@ -27,7 +27,7 @@ static void echo(void *self, struct rpc_call *call)
     (void)self;
     if (size != 4 || memcmp(bytes, "late", 4) != 0)
         rpc_call_reply(call, bytes, size);
-    else if (!rpc_call_later(call, false, late, call))
+    else if (!rpc_call_later(call, late, call))
         late(call);
 }
 

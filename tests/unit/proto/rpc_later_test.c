@@ -54,7 +54,7 @@ static void nothing(void *arg)
 
 static void wait_at_gate(void *arg)
 {
-    CHECK(!rpc_call_later(arg, true, nothing, NULL)); /* no handler runs here */
+    CHECK(!rpc_call_later(arg, nothing, NULL)); /* no handler runs here */
     pthread_mutex_lock(&lock);
     work_thread = pthread_self();
     at_gate++;
@@ -74,18 +74,14 @@ static void echo(void *self, struct rpc_call *call)
     rpc_call_reply(call, bytes, size);
 }
 
-/* "short" or "long", as it is taken to be. */
 static void block(void *self, struct rpc_call *call)
 {
-    size_t size;
-    const char *bytes = rpc_call_bytes(call, &size);
-    bool is_short = size && bytes[0] == 's';
     (void)self;
     pthread_mutex_lock(&lock);
     handler_thread = pthread_self();
     pthread_mutex_unlock(&lock);
-    if (rpc_call_later(call, is_short, wait_at_gate, call)) {
-        CHECK(!rpc_call_later(call, is_short, nothing, NULL));
+    if (rpc_call_later(call, wait_at_gate, call)) {
+        CHECK(!rpc_call_later(call, nothing, NULL));
         return;
     }
     count(&refused);
@@ -113,18 +109,16 @@ static void begin(void)
 
 static void answered(void *arg, const struct str *answer, const struct error *error)
 {
-    const char *wanted = arg; /* "any ": whatever it is */
+    const char *wanted = arg;
     CHECK(error ? !wanted : wanted && answer->size == strlen(wanted));
-    CHECK(error || !strcmp(wanted, "any ") || !memcmp(answer->data, wanted, answer->size));
+    CHECK(error || !memcmp(answer->data, wanted, answer->size));
     count(&ended);
 }
 
-static void ask(const char *text, const char *wanted)
+static void ask(const char *wanted)
 {
-    struct str request = {0};
-    str_add(&request, text);
+    const struct str request = {0};
     rpc_client_start(client, "/t/Block", &request, answered, (void *)wanted);
-    str_release(&request);
 }
 
 static void check_echo(void)
@@ -137,50 +131,39 @@ static void check_echo(void)
     str_release(&answer);
 }
 
-/* What was taken to be short and blocks holds nobody up, time and again. */
-TEST(later_is_taken_over)
+/* What blocks holds nobody up, however much of it there is, time and again. */
+TEST(later_holds_nobody_up)
 {
+    enum { AT_ONCE = 5 };
     begin();
     for (int i = 0; i < 10; i++) {
-        int before = ended;
         set_gate(false);
-        ask("short", "done");
-        wait_for(&at_gate, i + 1);
-        CHECK(is_done_where_it_was_left());
-        check_echo();
-        ask("short", "busy"); /* it is not the only call */
-        wait_for(&ended, before + 1);
-        check_echo();
+        for (int n = 0; n < AT_ONCE; n++) {
+            ask("done");
+            wait_for(&at_gate, AT_ONCE * i + n + 1);
+            CHECK(is_done_where_it_was_left());
+            check_echo();
+        }
         set_gate(true);
-        wait_for(&ended, before + 2);
+        wait_for(&ended, AT_ONCE * (i + 1));
         check_echo();
     }
-    CHECK_INT(refused, 10);
+    CHECK_INT(refused, 0);
     rpc_client_free(client);
     rpc_server_stop(server);
 }
 
-/* What is short is done by the thread that served the call, which then serves on. */
+/* It is done by the thread that served the call, which then serves on. */
 TEST(later_needs_no_other_thread)
 {
     begin();
     set_gate(true);
     for (int i = 0; i < 200; i++) {
-        ask("short", "any ");
+        ask("done");
         wait_for(&ended, i + 1);
     }
     CHECK(is_done_where_it_was_left());
-    CHECK(at_gate > 150); /* a slow machine may have it taken over */
-    rpc_client_free(client);
-    rpc_server_stop(server);
-}
-
-TEST(later_is_not_for_long_work)
-{
-    begin();
-    ask("long", "busy");
-    wait_for(&ended, 1);
-    CHECK_INT(refused, 1);
+    CHECK_INT(at_gate, 200);
     rpc_client_free(client);
     rpc_server_stop(server);
 }
@@ -189,7 +172,7 @@ TEST(later_is_not_for_long_work)
 TEST(later_outlives_the_server)
 {
     begin();
-    ask("short", NULL);
+    ask(NULL);
     wait_for(&at_gate, 1);
     rpc_server_stop(server);
     wait_for(&ended, 1);

@@ -174,7 +174,7 @@ static void answer_late(void *arg)
 static void late(void *self, struct rpc_call *call)
 {
     (void)self;
-    CHECK(rpc_call_later(call, false, answer_late, call));
+    CHECK(rpc_call_later(call, answer_late, call));
 }
 
 /* The ping that was not answered was another connection's. */
@@ -251,7 +251,7 @@ static void work_nothing(void *arg)
 
 static void wait_at_gate(void *arg)
 {
-    CHECK(!rpc_call_later(arg, true, work_nothing, NULL)); /* no handler runs here */
+    CHECK(!rpc_call_later(arg, work_nothing, NULL)); /* no handler runs here */
     count(&at_gate);
     pthread_mutex_lock(&gate_lock);
     while (!gate_is_open)
@@ -271,7 +271,7 @@ static void block(void *self, struct rpc_call *call)
 {
     (void)self;
     rpc_call_watch(call, open_gate, malloc(1));
-    if (rpc_call_later(call, false, wait_at_gate, call))
+    if (rpc_call_later(call, wait_at_gate, call))
         return;
     count(&refused);
     rpc_call_reply(call, "busy", 4);
