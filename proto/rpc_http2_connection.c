@@ -68,6 +68,7 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
         call->packing = rpc_http2_packing_of((const char *)value, size);
     } else if (is_text(name, name_size, "grpc-timeout")) {
         call->timeout_ns = rpc_http2_timeout((const char *)value, size);
+        call->timeout_ns += !call->timeout_ns; /* 0 would be no limit */
     }
     return 0;
 }
