@@ -26,8 +26,8 @@ struct rpc_client {
 struct rpc_call { /* as the server sees it */
     const struct rpc_transport *transport;
     struct str request;
-    char *peer;
-    char *certificate;       /* (optional) */
+    const char *peer;        /* of its connection, which it holds, as is: */
+    const char *certificate; /* (optional) */
     void (*gone)(void *arg); /* (optional) */
     void *gone_arg;          /* owned */
 };

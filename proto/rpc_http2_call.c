@@ -16,9 +16,8 @@ struct http2_call *rpc_http2_call_new(struct http2_connection *connection, int32
     struct http2_call *call = alloc_bytes(sizeof(*call));
     struct http2_host *host = connection->host;
     call->base.transport = &rpc_grpc_transport;
-    call->base.peer = alloc_text(connection->peer);
-    if (connection->certificate)
-        call->base.certificate = alloc_text(connection->certificate);
+    call->base.peer = connection->peer;
+    call->base.certificate = connection->certificate;
     rpc_http2_hold(connection);
     call->connection = connection;
     call->stream = stream;
@@ -42,8 +41,6 @@ void rpc_http2_call_unref(struct http2_call *call)
     assert(!call->at && !call->source && !call->message);
     str_release(&call->base.request);
     str_release(&call->path);
-    free(call->base.peer);
-    free(call->base.certificate);
     free(call->base.gone_arg);
     free(call);
     rpc_http2_drop(connection); /* not the last: the caller has one */

@@ -60,7 +60,7 @@ static struct local_call *call_new(const struct str *request)
 {
     struct local_call *call = alloc_bytes(sizeof(*call));
     call->base.transport = &rpc_local_transport;
-    call->base.peer = alloc_text("local");
+    call->base.peer = "local";
     str_add_bytes(&call->base.request, request->data, request->size);
     call->sides = 1;
     rpc_cond_init(&call->finished);
@@ -73,7 +73,6 @@ static void call_unref_locked(struct local_call *call)
         return;
     str_release(&call->base.request);
     str_release(&call->response);
-    free(call->base.peer);
     pthread_cond_destroy(&call->finished);
     free(call);
 }

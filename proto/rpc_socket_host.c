@@ -50,6 +50,7 @@ void rpc_socket_host_leave(struct visitor *visitor)
     if (!last)
         return;
     channel_release(&visitor->channel);
+    free(visitor->peer);
     free(visitor);
     host_unref(host);
 }
@@ -105,7 +106,7 @@ static void let_in(struct socket_host *host)
     }
     struct visitor *visitor = alloc_bytes(sizeof(*visitor));
     visitor->host = host;
-    visitor->pid = pid;
+    visitor->peer = alloc_printf("process %d", pid);
     visitor->references = 1;
     channel_init(&visitor->channel, host->message_bytes_max);
     pthread_mutex_lock(&host->lock);

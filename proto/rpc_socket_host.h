@@ -11,7 +11,7 @@
 struct visitor {
     struct channel channel;
     struct socket_host *host;
-    int pid;
+    char *peer;
     uint64_t id;   /* by which its events are told */
     bool is_known; /* it has said the secret; of the thread whose turn it is alone */
 

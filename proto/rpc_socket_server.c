@@ -24,7 +24,6 @@ static void call_free(struct socket_call *call)
 {
     struct visitor *visitor = call->visitor;
     str_release(&call->base.request);
-    free(call->base.peer);
     free(call->base.gone_arg);
     free(call);
     rpc_socket_host_leave(visitor);
@@ -257,7 +256,7 @@ static void take_request(struct visitor *visitor, const struct frame *frame)
     }
     struct socket_call *call = alloc_bytes(sizeof(*call));
     call->base.transport = &rpc_socket_transport;
-    call->base.peer = alloc_printf("process %d", visitor->pid);
+    call->base.peer = visitor->peer;
     call->visitor = visitor;
     call->id = frame->call;
     str_add_bytes(&call->base.request, frame->body, frame->size);
@@ -268,7 +267,6 @@ static void take_request(struct visitor *visitor, const struct frame *frame)
     (void)fail(&err, UNAVAILABLE, "the server is shutting down");
     channel_write_failure(&visitor->channel, frame->call, &err);
     str_release(&call->base.request);
-    free(call->base.peer);
     free(call);
 }
 

@@ -52,12 +52,21 @@ uint64_t dataflow_transfer_frame_id(const struct dataflow_frame *parent, int64_t
 static void add_key(struct str *key, const struct dataflow_iteration *iteration,
                     const struct node *node)
 {
-    str_printf(key, "%s;%016" PRIx64 ";%s;%s;%" PRIu64 ":%" PRId64,
-               node_attr_string(node, "send_device", ""),
-               (uint64_t)node_attr_int(node, "send_device_incarnation", 0),
-               node_attr_string(node, "recv_device", ""),
-               node_attr_string(node, "tensor_name", ""), iteration->frame->id,
-               iteration->number);
+    static const char digits[] = "0123456789abcdef";
+    uint64_t incarnation = (uint64_t)node_attr_int(node, "send_device_incarnation", 0);
+    str_add(key, node_attr_string(node, "send_device", ""));
+    str_add_char(key, ';');
+    char *at = str_extend(key, 16);
+    for (int i = 0; i < 16; i++)
+        at[i] = digits[incarnation >> (60 - 4 * i) & 15];
+    str_add_char(key, ';');
+    str_add(key, node_attr_string(node, "recv_device", ""));
+    str_add_char(key, ';');
+    str_add(key, node_attr_string(node, "tensor_name", ""));
+    if (iteration->frame->id || iteration->number)
+        str_printf(key, ";%" PRIu64 ":%" PRId64, iteration->frame->id, iteration->number);
+    else
+        str_add(key, ";0:0"); /* what is no loop's, so nearly all */
 }
 
 static bool find_rendezvous(const struct dataflow_run *run, struct rendezvous **rendezvous,
