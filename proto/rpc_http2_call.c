@@ -38,7 +38,7 @@ void rpc_http2_call_unref(struct http2_call *call)
     struct http2_connection *connection = call->connection;
     if (--call->references)
         return;
-    assert(!call->at && !call->source && !call->message);
+    assert(!call->at && !call->source && !call->sending.message);
     str_release(&call->base.request);
     str_release(&call->path);
     free(call->base.gone_arg);
@@ -72,8 +72,8 @@ void rpc_http2_call_closed(struct http2_call *call)
         call->next->at = call->at;
     call->at = NULL;
     call->wants_next = false;
-    rpc_http2_message_drop(&call->connection->out, call->message);
-    call->message = NULL;
+    http2_message_drop(&call->connection->wire, call->sending.message);
+    call->sending.message = NULL;
     if (!call->is_done)
         rpc_http2_call_cancel(call);
     pthread_mutex_lock(&host->lock);
@@ -112,7 +112,7 @@ static void submit_failure(struct http2_call *call, const struct error *err)
         field("grpc-message", str_text(&text), text.size),
         field(POINTER_KEY, str_text(&pointer), pointer.size),
     };
-    (void)nghttp2_submit_response(call->connection->session, call->stream, fields,
+    (void)nghttp2_submit_response(call->connection->wire.session, call->stream, fields,
                                   ARRAY_LEN(fields), NULL);
     str_release(&text);
     str_release(&pointer);
@@ -122,44 +122,40 @@ static void submit_failure(struct http2_call *call, const struct error *err)
 static void submit_unsupported(struct http2_call *call)
 {
     const nghttp2_nv fields[] = {word(":status", "415")};
-    (void)nghttp2_submit_response(call->connection->session, call->stream, fields,
+    (void)nghttp2_submit_response(call->connection->wire.session, call->stream, fields,
                                   ARRAY_LEN(fields), NULL);
 }
 
 static ssize_t read_answer(nghttp2_session *session, int32_t stream, uint8_t *out, size_t size,
                            uint32_t *flags, nghttp2_data_source *source, void *arg)
 {
-    struct http2_connection *connection = arg;
-    struct http2_call *call = source->ptr;
+    struct http2_call *call = nghttp2_session_get_stream_user_data(session, stream);
+    struct http2_sending *sending = source->ptr;
     (void)out;
-    if (!call->message) {
+    if (!sending->message || sending->sent == sending->message->size) {
+        http2_message_drop(arg, sending->message);
+        sending->message = NULL;
         call->wants_next = true;
         return NGHTTP2_ERR_DEFERRED;
     }
-    size_t left = call->message->size - call->sent;
-    if (!left) {
-        rpc_http2_message_drop(&connection->out, call->message);
-        call->message = NULL;
-        call->wants_next = true;
-        return NGHTTP2_ERR_DEFERRED;
-    }
-    *flags |= NGHTTP2_DATA_FLAG_NO_COPY;
-    if (left <= size && !call->source) {
+    ssize_t part = http2_wire_part(sending, size, flags);
+    if (sending->sent + (size_t)part == sending->message->size && !call->source) {
         const nghttp2_nv fields[] = {word("grpc-status", "0")};
         *flags |= NGHTTP2_DATA_FLAG_EOF | NGHTTP2_DATA_FLAG_NO_END_STREAM;
         (void)nghttp2_submit_trailer(session, stream, fields, ARRAY_LEN(fields));
         call->is_done = true;
     }
-    return (ssize_t)(left < size ? left : size);
+    return part;
 }
 
 static void submit_answer(struct http2_call *call)
 {
     const nghttp2_nv fields[] = {word(":status", "200"),
                                  word("content-type", "application/grpc")};
-    const nghttp2_data_provider provider = {.source.ptr = call, .read_callback = read_answer};
+    const nghttp2_data_provider provider = {.source.ptr = &call->sending,
+                                            .read_callback = read_answer};
     call->has_begun = true;
-    (void)nghttp2_submit_response(call->connection->session, call->stream, fields,
+    (void)nghttp2_submit_response(call->connection->wire.session, call->stream, fields,
                                   ARRAY_LEN(fields), &provider);
 }
 
@@ -169,7 +165,7 @@ void rpc_http2_call_refuse(struct http2_call *call, const struct error *err)
     if (call->is_done || !call->at)
         return;
     if (call->has_begun)
-        (void)nghttp2_submit_rst_stream(call->connection->session, NGHTTP2_FLAG_NONE,
+        (void)nghttp2_submit_rst_stream(call->connection->wire.session, NGHTTP2_FLAG_NONE,
                                         call->stream, NGHTTP2_CANCEL);
     else if (err)
         submit_failure(call, err);
@@ -193,12 +189,12 @@ void rpc_http2_call_answer(struct rpc_call *base, const void *bytes, size_t size
     struct http2_connection *connection = call->connection;
     const struct rpc_piece piece = {.data = bytes, .size = size};
     rpc_http2_hold(connection);
-    pthread_mutex_lock(&connection->lock);
+    pthread_mutex_lock(&connection->wire.lock);
     call->is_answered = true;
     if (may_answer(call) && err) {
         rpc_http2_call_refuse(call, err);
     } else if (may_answer(call)) {
-        call->message = rpc_http2_message_new(&piece, 1);
+        call->sending.message = http2_message_new(&piece, 1);
         submit_answer(call);
     }
     rpc_http2_call_unref(call);
@@ -211,7 +207,7 @@ void rpc_http2_call_answer_from(struct rpc_call *base, struct rpc_source *source
     struct http2_call *call = (struct http2_call *)base;
     struct http2_connection *connection = call->connection;
     rpc_http2_hold(connection);
-    pthread_mutex_lock(&connection->lock);
+    pthread_mutex_lock(&connection->wire.lock);
     call->is_answered = true;
     bool answers = may_answer(call);
     if (answers) {
@@ -231,9 +227,9 @@ void rpc_http2_call_free_source(struct http2_call *call)
     if (!source)
         return;
     call->source = NULL;
-    pthread_mutex_unlock(&call->connection->lock);
+    pthread_mutex_unlock(&call->connection->wire.lock);
     source->free(source);
-    pthread_mutex_lock(&call->connection->lock);
+    pthread_mutex_lock(&call->connection->wire.lock);
 }
 
 void rpc_http2_call_pump(struct http2_call *call)
@@ -245,22 +241,21 @@ void rpc_http2_call_pump(struct http2_call *call)
     call->is_pumped = true;
     call->wants_next = false;
     call->references++;
-    pthread_mutex_unlock(&connection->lock);
+    pthread_mutex_unlock(&connection->wire.lock);
     int count = source->next(source, pieces, &last);
-    struct http2_message *message = rpc_http2_message_new(pieces, count);
+    struct http2_message *message = http2_message_new(pieces, count);
     if (last)
         source->free(source);
-    pthread_mutex_lock(&connection->lock);
+    pthread_mutex_lock(&connection->wire.lock);
     call->is_pumped = false;
     if (last)
         call->source = NULL;
     connection->pumped += message->size;
     if (call->at) {
-        call->message = message;
-        call->sent = 0;
-        (void)nghttp2_session_resume_data(connection->session, call->stream);
+        call->sending = (struct http2_sending){message, 0};
+        (void)nghttp2_session_resume_data(connection->wire.session, call->stream);
     } else {
-        rpc_http2_message_drop(&connection->out, message);
+        http2_message_drop(&connection->wire, message);
     }
     if (call->is_cancelled)
         rpc_http2_call_free_source(call);
@@ -270,22 +265,22 @@ void rpc_http2_call_pump(struct http2_call *call)
 bool rpc_http2_call_cancelled(const struct rpc_call *base)
 {
     const struct http2_call *call = (const struct http2_call *)base;
-    pthread_mutex_lock(&call->connection->lock);
+    pthread_mutex_lock(&call->connection->wire.lock);
     bool cancelled = call->is_cancelled || !call->at;
-    pthread_mutex_unlock(&call->connection->lock);
+    pthread_mutex_unlock(&call->connection->wire.lock);
     return cancelled;
 }
 
 bool rpc_http2_call_watch(struct rpc_call *base, void (*gone)(void *arg), void *arg)
 {
     struct http2_call *call = (struct http2_call *)base;
-    pthread_mutex_lock(&call->connection->lock);
+    pthread_mutex_lock(&call->connection->wire.lock);
     bool watches = !call->is_cancelled;
     if (watches) {
         base->gone = gone;
         base->gone_arg = arg;
     }
-    pthread_mutex_unlock(&call->connection->lock);
+    pthread_mutex_unlock(&call->connection->wire.lock);
     return watches;
 }
 
@@ -293,9 +288,9 @@ void rpc_http2_call_unwatch(struct rpc_call *base)
 {
     struct http2_call *call = (struct http2_call *)base;
     struct http2_connection *connection = call->connection;
-    pthread_mutex_lock(&connection->lock);
+    pthread_mutex_lock(&connection->wire.lock);
     while (call->is_telling)
-        pthread_cond_wait(&connection->changed, &connection->lock);
+        pthread_cond_wait(&connection->changed, &connection->wire.lock);
     base->gone = NULL;
-    pthread_mutex_unlock(&connection->lock);
+    pthread_mutex_unlock(&connection->wire.lock);
 }

@@ -2,27 +2,14 @@
 
 #include <inttypes.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "proto/rpc_http2_host.h"
 
-#define MS_NS UINT64_C(1000000)
-
-enum {
-    IN_BYTES = 64 << 10, /* that are read at a time */
-    READS_MAX = 16,      /* in a turn */
-    STREAMS_MAX = 65536,
-    HEADERS_BYTES_MAX = 16 << 10,
-    FRAME_BYTES_MAX = 1 << 20,
-    STREAM_WINDOW = 4 << 20,
-    CONNECTION_WINDOW = 16 << 20,
-    RESETS_MAX = 100000, /* calls that a client gives up, at once, and a second */
-    SILENT_MS = 10000,   /* until it is pinged, */
-    PING_MS = 5000,      /* ... and has to answer */
-};
+enum { TURN_BYTES = 4 << 20 }; /* of sources, until others have their turn */
 
 /* --- a request comes in --- */
 
@@ -47,11 +34,19 @@ static bool is_text(const uint8_t *data, size_t size, const char *text)
     return size == strlen(text) && !memcmp(data, text, size);
 }
 
+/* "application/grpc", "application/grpc+proto" and the like. */
+static bool is_grpc_type(const uint8_t *data, size_t size)
+{
+    static const char grpc[] = "application/grpc";
+    size_t length = strlen(grpc);
+    return size >= length && !memcmp(data, grpc, length) &&
+           (size == length || data[length] == '+' || data[length] == ';');
+}
+
 static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name,
                      size_t name_size, const uint8_t *value, size_t size, uint8_t flags,
                      void *arg)
 {
-    static const char grpc[] = "application/grpc";
     struct http2_call *call = call_of(session, frame->hd.stream_id);
     (void)flags;
     (void)arg;
@@ -63,12 +58,12 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
     } else if (is_text(name, name_size, ":method")) {
         call->is_post = is_text(value, size, "POST");
     } else if (is_text(name, name_size, "content-type")) {
-        call->is_grpc = size >= strlen(grpc) && !memcmp(value, grpc, strlen(grpc));
+        call->is_grpc = is_grpc_type(value, size);
     } else if (is_text(name, name_size, "grpc-encoding")) {
         call->packing = rpc_http2_packing_of((const char *)value, size);
     } else if (is_text(name, name_size, "grpc-timeout")) {
-        call->timeout_ns = rpc_http2_timeout((const char *)value, size);
-        call->timeout_ns += !call->timeout_ns; /* 0 would be no limit */
+        int64_t ns = rpc_http2_timeout((const char *)value, size);
+        call->timeout_ns = ns ? ns : 1; /* its time is up */
     }
     return 0;
 }
@@ -122,7 +117,7 @@ static void take_prefix(struct http2_call *call)
 {
     struct error err;
     int64_t bytes_max = call->connection->host->message_bytes_max;
-    for (int i = 1; i < RPC_HTTP2_PREFIX; i++)
+    for (int i = 1; i < HTTP2_PREFIX; i++)
         call->size = call->size << 8 | call->prefix[i];
     if (call->prefix[0] > 1) {
         refuse(call, INTERNAL, "the call carries no message that can be read");
@@ -141,14 +136,14 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t stream, cons
     (void)arg;
     if (!call || call->is_whole)
         return 0;
-    if (call->prefix_have < RPC_HTTP2_PREFIX) {
-        size_t part = RPC_HTTP2_PREFIX - call->prefix_have;
+    if (call->prefix_have < HTTP2_PREFIX) {
+        size_t part = HTTP2_PREFIX - call->prefix_have;
         part = part < size ? part : size;
         memcpy(call->prefix + call->prefix_have, data, part);
         call->prefix_have += part;
         data += part;
         size -= part;
-        if (call->prefix_have < RPC_HTTP2_PREFIX)
+        if (call->prefix_have < HTTP2_PREFIX)
             return 0;
         take_prefix(call);
     }
@@ -166,7 +161,7 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
     struct http2_connection *connection = arg;
     struct http2_call *call = call_of(session, frame->hd.stream_id);
     if (frame->hd.type == NGHTTP2_PING && frame->hd.flags & NGHTTP2_FLAG_ACK)
-        connection->pinged_ns = 0;
+        connection->wire.pinged_ns = 0;
     if (!call)
         return 0;
     if (frame->hd.type == NGHTTP2_HEADERS && frame->headers.cat == NGHTTP2_HCAT_REQUEST)
@@ -203,108 +198,53 @@ static int on_closed(nghttp2_session *session, int32_t stream, uint32_t why, voi
 
 /* --- lives --- */
 
-static ssize_t frame_bytes(nghttp2_session *session, uint8_t type, int32_t stream,
-                           int32_t session_window, int32_t stream_window, uint32_t frame_max,
-                           void *arg)
+static nghttp2_session_callbacks *session_callbacks(void)
 {
-    (void)session;
-    (void)type;
-    (void)stream;
-    (void)session_window;
-    (void)stream_window;
-    (void)arg;
-    return frame_max < FRAME_BYTES_MAX ? (ssize_t)frame_max : FRAME_BYTES_MAX;
-}
-
-static bool open_session(struct http2_connection *connection)
-{
-    static const nghttp2_settings_entry settings[] = {
-        {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, STREAMS_MAX},
-        {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, STREAM_WINDOW},
-        {NGHTTP2_SETTINGS_MAX_FRAME_SIZE, FRAME_BYTES_MAX},
-        {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, HEADERS_BYTES_MAX},
-    };
     nghttp2_session_callbacks *callbacks;
-    nghttp2_option *option;
     if (nghttp2_session_callbacks_new(&callbacks))
-        return false;
-    if (nghttp2_option_new(&option)) {
-        nghttp2_session_callbacks_del(callbacks);
-        return false;
-    }
-    nghttp2_option_set_stream_reset_rate_limit(option, RESETS_MAX, RESETS_MAX);
+        return NULL;
     nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, on_begin_headers);
     nghttp2_session_callbacks_set_on_header_callback(callbacks, on_header);
     nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, on_data);
     nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, on_frame);
     nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, on_frame_sent);
     nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, on_closed);
-    nghttp2_session_callbacks_set_send_callback(callbacks, rpc_http2_send);
-    nghttp2_session_callbacks_set_send_data_callback(callbacks, rpc_http2_send_data);
-    nghttp2_session_callbacks_set_data_source_read_length_callback(callbacks, frame_bytes);
-    bool ok = !nghttp2_session_server_new2(&connection->session, callbacks, connection, option);
-    nghttp2_option_del(option);
-    nghttp2_session_callbacks_del(callbacks);
-    return ok &&
-           !nghttp2_submit_settings(connection->session, NGHTTP2_FLAG_NONE, settings,
-                                    ARRAY_LEN(settings)) &&
-           !nghttp2_session_set_local_window_size(connection->session, NGHTTP2_FLAG_NONE, 0,
-                                                  CONNECTION_WINDOW);
+    return callbacks;
 }
 
 bool rpc_http2_open(struct http2_connection *connection)
 {
-    pthread_mutex_lock(&connection->lock);
+    struct http2_wire *wire = &connection->wire;
+    struct ssl_ctx_st *tls = connection->host->tls;
+    nghttp2_session_callbacks *callbacks = session_callbacks();
+    pthread_mutex_lock(&wire->lock);
     connection->queued_end = &connection->queued;
-    connection->is_shaken = !connection->host->tls;
-    bool ok =
-        open_session(connection) && (connection->is_shaken || rpc_http2_tls_open(connection));
-    pthread_mutex_unlock(&connection->lock);
+    wire->is_shaken = !tls;
+    bool ok = callbacks && http2_wire_open(wire, true, callbacks) &&
+              (!tls || http2_tls_open(wire, tls, NULL));
+    pthread_mutex_unlock(&wire->lock);
     return ok;
 }
 
 void rpc_http2_hang_up(struct http2_connection *connection, const struct error *why)
 {
-    pthread_mutex_lock(&connection->lock);
-    nghttp2_session *session = connection->session;
+    struct http2_wire *wire = &connection->wire;
+    pthread_mutex_lock(&wire->lock);
     for (struct http2_call *call = connection->calls; call; call = call->next) {
         rpc_http2_call_cancel(call);
         if (why)
             rpc_http2_call_refuse(call, why);
     }
     if (why)
-        rpc_http2_flush(connection);
-    connection->session = NULL;
+        http2_wire_flush(wire);
     while (connection->calls) /* a session that is deleted tells of no stream's end */
         rpc_http2_call_closed(connection->calls);
-    nghttp2_session_del(session);
-    rpc_http2_tls_close(connection);
-    rpc_http2_out_clear(&connection->out);
-    close(connection->socket);
-    connection->socket = -1;
-    connection->corked = false;
+    http2_wire_close(wire);
     rpc_http2_see_to(connection);
     rpc_http2_leave(connection);
 }
 
 /* --- turns --- */
-
-/* False: the other end has gone, or does not speak this language. */
-static bool take(struct http2_connection *connection)
-{
-    uint8_t in[IN_BYTES];
-    for (int n = 0; n < READS_MAX || rpc_http2_has_more(connection); n++) {
-        ssize_t got = rpc_http2_read(connection, in, sizeof(in));
-        if (got <= 0)
-            return !got;
-        connection->heard_ns = clock_monotonic_ns();
-        if (nghttp2_session_mem_recv(connection->session, in, (size_t)got) != got)
-            return false;
-        if (!connection->tls && got < (ssize_t)sizeof(in))
-            break;
-    }
-    return true;
-}
 
 static void call_handler(struct http2_call *call)
 {
@@ -314,9 +254,9 @@ static void call_handler(struct http2_call *call)
         return;
     call->is_called = true;
     call->references++; /* the handler's */
-    pthread_mutex_unlock(&connection->lock);
+    pthread_mutex_unlock(&connection->wire.lock);
     call->handler(call->self, &call->base);
-    pthread_mutex_lock(&connection->lock);
+    pthread_mutex_lock(&connection->wire.lock);
 }
 
 static void tell_gone(struct http2_call *call)
@@ -327,9 +267,9 @@ static void tell_gone(struct http2_call *call)
         return;
     call->base.gone = NULL;
     call->is_telling = true;
-    pthread_mutex_unlock(&connection->lock);
+    pthread_mutex_unlock(&connection->wire.lock);
     gone(call->base.gone_arg);
-    pthread_mutex_lock(&connection->lock);
+    pthread_mutex_lock(&connection->wire.lock);
     call->is_telling = false;
     pthread_cond_broadcast(&connection->changed);
 }
@@ -352,40 +292,92 @@ void rpc_http2_see_to(struct http2_connection *connection)
     }
 }
 
-bool rpc_http2_serve(struct http2_connection *connection)
+/* Goes on with the handshake; false: there will be none. */
+static bool shake(struct http2_connection *connection)
 {
-    pthread_mutex_lock(&connection->lock);
-    if (!connection->session || connection->busy) {
-        pthread_mutex_unlock(&connection->lock);
-        return true;
-    }
-    connection->busy = connection->corked = true;
-    connection->wants_room = false;
-    bool ok = connection->is_shaken || rpc_http2_shake(connection);
-    if (ok && connection->is_shaken)
-        ok = take(connection);
-    rpc_http2_see_to(connection);
-    connection->corked = false;
-    rpc_http2_flush(connection);
-    ok = ok && (nghttp2_session_want_read(connection->session) ||
-                nghttp2_session_want_write(connection->session));
-    if (!ok) { /* still its turn: nobody else hangs up */
-        pthread_mutex_unlock(&connection->lock);
+    struct http2_wire *wire = &connection->wire;
+    char why[200], quoted[400];
+    if (!http2_tls_shake(wire, why)) {
+        log_line(LOG_DEBUG, "rpc", "peer=%s msg=%s", connection->peer,
+                 log_quote(why, quoted, sizeof(quoted)));
         return false;
     }
-    connection->busy = false;
-    rpc_http2_arm(connection);
+    if (wire->is_shaken && connection->host->asks)
+        connection->certificate = http2_tls_shown(wire);
+    return true;
+}
+
+bool rpc_http2_serve(struct http2_connection *connection)
+{
+    struct http2_wire *wire = &connection->wire;
+    pthread_mutex_lock(&wire->lock);
+    if (!wire->session || wire->busy) {
+        pthread_mutex_unlock(&wire->lock);
+        return true;
+    }
+    wire->busy = wire->corked = true;
+    wire->wants_room = false;
+    bool ok = wire->is_shaken || shake(connection);
+    if (ok && wire->is_shaken)
+        ok = http2_wire_take(wire);
+    rpc_http2_see_to(connection);
+    wire->corked = false;
+    http2_wire_flush(wire);
+    ok = ok && (nghttp2_session_want_read(wire->session) ||
+                nghttp2_session_want_write(wire->session));
+    if (!ok) { /* still its turn: nobody else hangs up */
+        pthread_mutex_unlock(&wire->lock);
+        return false;
+    }
+    wire->busy = false;
+    http2_wire_arm(wire);
     rpc_http2_leave(connection);
     return true;
 }
 
+/* One that wants its next message, if there may be more now.  The source of one whose time is
+ * up may have been freed before the system took what ends its stream. */
+static struct http2_call *wanting(struct http2_connection *connection)
+{
+    struct http2_call *call = connection->calls;
+    while (call && !(call->wants_next && call->source && !call->is_pumped))
+        call = call->next;
+    if (!call || connection->pumped < TURN_BYTES)
+        return call;
+    connection->wire.wants_room = true; /* it goes on behind what others have to do */
+    http2_wire_arm(&connection->wire);
+    return NULL;
+}
+
+void rpc_http2_leave(struct http2_connection *connection)
+{
+    struct http2_wire *wire = &connection->wire;
+    for (;;) {
+        if (!wire->corked)
+            http2_wire_flush(wire);
+        struct http2_message *over = http2_wire_over(wire);
+        struct http2_call *call = wire->corked ? NULL : wanting(connection);
+        if (over) {
+            pthread_mutex_unlock(&wire->lock);
+            http2_messages_release(over);
+            pthread_mutex_lock(&wire->lock);
+        } else if (call) {
+            rpc_http2_call_pump(call);
+        } else {
+            break;
+        }
+    }
+    connection->pumped = 0;
+    pthread_mutex_unlock(&wire->lock);
+}
+
 void rpc_http2_refuse_more(struct http2_connection *connection)
 {
-    pthread_mutex_lock(&connection->lock);
-    if (connection->session)
+    pthread_mutex_lock(&connection->wire.lock);
+    if (connection->wire.session)
         (void)nghttp2_submit_goaway(
-            connection->session, NGHTTP2_FLAG_NONE,
-            nghttp2_session_get_last_proc_stream_id(connection->session), NGHTTP2_NO_ERROR,
+            connection->wire.session, NGHTTP2_FLAG_NONE,
+            nghttp2_session_get_last_proc_stream_id(connection->wire.session), NGHTTP2_NO_ERROR,
             NULL, 0);
     rpc_http2_leave(connection);
 }
@@ -410,30 +402,14 @@ static uint64_t look_at_calls(struct http2_connection *connection, uint64_t now_
     return next_ns;
 }
 
-/* True: it has not been heard of for too long. */
-static bool look_whether_there(struct http2_connection *connection, uint64_t now_ns)
-{
-    uint64_t silent_ns = now_ns > connection->heard_ns ? now_ns - connection->heard_ns : 0;
-    if (silent_ns < SILENT_MS * MS_NS)
-        return false;
-    if (!connection->is_shaken ||
-        (connection->pinged_ns && now_ns - connection->pinged_ns >= PING_MS * MS_NS))
-        return true;
-    if (!connection->pinged_ns) {
-        connection->pinged_ns = now_ns;
-        (void)nghttp2_submit_ping(connection->session, NGHTTP2_FLAG_NONE, NULL);
-    }
-    return false;
-}
-
 uint64_t rpc_http2_look(struct http2_connection *connection, uint64_t now_ns)
 {
     uint64_t next_ns = UINT64_MAX;
-    pthread_mutex_lock(&connection->lock);
-    if (connection->session) {
+    pthread_mutex_lock(&connection->wire.lock);
+    if (connection->wire.session) {
         next_ns = look_at_calls(connection, now_ns);
-        if (look_whether_there(connection, now_ns))
-            (void)shutdown(connection->socket, SHUT_RDWR); /* its end comes to be read */
+        if (!http2_wire_is_there(&connection->wire, now_ns))
+            (void)shutdown(connection->wire.socket, SHUT_RDWR); /* its end comes to be read */
         rpc_http2_see_to(connection);
     }
     rpc_http2_leave(connection);

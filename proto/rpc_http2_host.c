@@ -36,7 +36,7 @@ static void host_unref(struct http2_host *host)
         return;
     pthread_cond_destroy(&host->changed);
     pthread_mutex_destroy(&host->lock);
-    rpc_http2_tls_free(host->tls);
+    http2_tls_free(host->tls);
     free(host->connections);
     free(host->base.address);
     free(host);
@@ -51,9 +51,9 @@ void rpc_http2_drop(struct http2_connection *connection)
 {
     if (atomic_fetch_sub(&connection->references, 1) != 1)
         return;
-    assert(!connection->session && !connection->calls);
+    assert(!connection->wire.session && !connection->calls);
     pthread_cond_destroy(&connection->changed);
-    pthread_mutex_destroy(&connection->lock);
+    pthread_mutex_destroy(&connection->wire.lock);
     free(connection->certificate);
     free(connection->peer);
     host_unref(connection->host);
@@ -127,16 +127,6 @@ static void *event_of(uint64_t id)
     return (void *)(uintptr_t)id;
 }
 
-void rpc_http2_arm(struct http2_connection *connection)
-{
-    struct epoll_event event = {.events = EPOLLIN | EPOLLONESHOT,
-                                .data.ptr = event_of(connection->id)};
-    if (connection->wants_room)
-        event.events |= EPOLLOUT;
-    if (!connection->busy && connection->session)
-        (void)epoll_ctl(connection->host->epoll, EPOLL_CTL_MOD, connection->socket, &event);
-}
-
 /* "ipv4:127.0.0.1:51234" */
 static char *peer_text(const struct sockaddr_storage *from)
 {
@@ -155,9 +145,9 @@ static char *peer_text(const struct sockaddr_storage *from)
 
 static bool connection_watch(struct http2_connection *connection)
 {
-    struct epoll_event event = {.events = EPOLLIN | EPOLLONESHOT,
-                                .data.ptr = event_of(connection->id)};
-    return !epoll_ctl(connection->host->epoll, EPOLL_CTL_ADD, connection->socket, &event);
+    struct http2_wire *wire = &connection->wire;
+    struct epoll_event event = {.events = EPOLLIN | EPOLLONESHOT, .data.ptr = wire->watched};
+    return !epoll_ctl(wire->epoll, EPOLL_CTL_ADD, wire->socket, &event);
 }
 
 static void let_in(struct http2_host *host, int listening)
@@ -177,16 +167,19 @@ static void let_in(struct http2_host *host, int listening)
                      sizeof(unacknowledged_ms));
     struct http2_connection *connection = alloc_bytes(sizeof(*connection));
     connection->host = host;
-    connection->socket = socket;
     connection->peer = peer_text(&from);
     connection->references = 2; /* of the host, of this */
-    connection->heard_ns = clock_monotonic_ns();
-    pthread_mutex_init(&connection->lock, NULL);
+    connection->wire = (struct http2_wire){.peer = connection->peer,
+                                           .epoll = host->epoll,
+                                           .socket = socket,
+                                           .heard_ns = clock_monotonic_ns()};
+    pthread_mutex_init(&connection->wire.lock, NULL);
     rpc_cond_init(&connection->changed);
     connection_join(connection);
+    connection->wire.watched = event_of(connection->id);
     bool ok = rpc_http2_open(connection) && connection_watch(connection);
     if (ok)
-        rpc_http2_look_at(host, connection->heard_ns + LOOK_S * SECOND_NS);
+        rpc_http2_look_at(host, clock_monotonic_ns() + LOOK_S * SECOND_NS);
     else
         hang_up(connection, NULL);
     rpc_http2_drop(connection);
@@ -373,7 +366,7 @@ static bool host_listen(struct http2_host *host, const struct rpc_server_options
     if (!options->tls && !is_loopback(address))
         return fail(err, INVALID, "%s: without TLS only a loopback address can be served",
                     address);
-    if (options->tls && !(host->tls = rpc_http2_tls_new(options->tls, err)))
+    if (options->tls && !(host->tls = http2_tls_new(options->tls, true, err)))
         return error_prefix(err, "cannot listen on %s: ", address);
     if (!listen_on(host, address, colon, &port))
         return fail(err, UNAVAILABLE,

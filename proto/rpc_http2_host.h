@@ -15,46 +15,15 @@
  */
 #pragma once
 
-#include <nghttp2/nghttp2.h>
 #include <stdatomic.h>
 
 #include "proto/duty.h"
+#include "proto/http2_wire.h"
 #include "proto/internal.h"
 #include "proto/rpc_http2.h"
 #include "proto/rpc_http2_words.h"
 
-enum {
-    RPC_HTTP2_PREFIX = 5, /* in front of a message: whether it is packed, its size */
-    RPC_HTTP2_SPANS = 64, /* that wait to be written */
-    RPC_HTTP2_LISTENING = 8,
-};
-
-/* A message of an answer, prefix and all. */
-struct http2_message {
-    struct http2_message *next; /* of those that are over */
-    int references;             /* its call's, each span's */
-    int count;
-    struct rpc_piece pieces[RPC_PIECES_MAX + 1];
-    size_t size;
-    unsigned char prefix[RPC_HTTP2_PREFIX];
-    char copied[];
-};
-
-/* A stretch of what waits to be written: of a message, or (none) of `text`. */
-struct http2_span {
-    struct http2_message *message;
-    const char *data; /* of a message */
-    size_t at;        /* in the text */
-    size_t size;
-};
-
-struct http2_out {
-    struct http2_span spans[RPC_HTTP2_SPANS];
-    int first, count;
-    size_t size; /* of all */
-    struct str text;
-    struct http2_message *over; /* to be released without the lock */
-};
+enum { RPC_HTTP2_LISTENING = 8 };
 
 struct http2_call {
     struct rpc_call base;
@@ -69,7 +38,7 @@ struct http2_call {
     enum rpc_http2_packing packing;
     int64_t timeout_ns; /* 0: none */
     uint64_t deadline_ns;
-    unsigned char prefix[RPC_HTTP2_PREFIX];
+    unsigned char prefix[HTTP2_PREFIX];
     size_t prefix_have;
     uint32_t size; /* of the message */
     bool is_whole; /* nothing more of it is looked at */
@@ -84,36 +53,25 @@ struct http2_call {
     bool is_telling; /* that the client has gone */
 
     /* the answer */
-    struct http2_message *message; /* that is being sent */
-    size_t sent;                   /* of it */
-    struct rpc_source *source;     /* of those that follow; NULL: none do */
-    bool has_begun, is_done;       /* the end of it is on its way */
+    struct http2_sending sending;
+    struct rpc_source *source; /* of those that follow; NULL: none do */
+    bool has_begun, is_done;   /* the end of it is on its way */
     bool wants_next;
     bool is_pumped; /* the source is asked by a thread */
 };
 
 struct http2_connection {
+    struct http2_wire wire;  /* its lock guards what says so, in calls, too */
     struct http2_host *host; /* held */
     uint64_t id;             /* by which its events are told */
     char *peer;
+    char *certificate; /* (optional) since the handshake */
     atomic_int references;
 
-    pthread_mutex_t lock; /* guards: all below */
     pthread_cond_t changed;
-    int socket;
-    nghttp2_session *session; /* NULL: it has hung up */
-    struct ssl_st *tls;       /* OpenSSL's SSL; NULL: plaintext */
-    char *certificate;        /* (optional) */
-    struct http2_out out;
-    struct http2_call *calls;
+    struct http2_call *calls; /* guarded by the lock, as what follows */
     struct http2_call *queued, **queued_end;
-    size_t pumped;      /* bytes that sources gave in this go */
-    uint64_t heard_ns;  /* when it last said something */
-    uint64_t pinged_ns; /* 0: no answer is awaited */
-    bool is_shaken;     /* hands, by TLS */
-    bool busy;          /* a thread has its turn */
-    bool corked;        /* ... and will write what is said meanwhile */
-    bool wants_room;
+    size_t pumped; /* bytes that sources gave in this go */
 };
 
 struct http2_host {
@@ -146,48 +104,6 @@ void rpc_http2_drop(struct http2_connection *connection);
 /* Someone is to look at the deadlines by then. */
 void rpc_http2_look_at(struct http2_host *host, uint64_t ns);
 
-/* --- rpc_http2_tls.c --- */
-
-/* NULL on failure. */
-struct ssl_ctx_st *rpc_http2_tls_new(const struct rpc_tls *tls, struct error *err);
-void rpc_http2_tls_free(struct ssl_ctx_st *context);
-
-/* Encrypts what goes over a connection from now on; false: there is no memory for it. */
-bool rpc_http2_tls_open(struct http2_connection *connection);
-
-void rpc_http2_tls_close(struct http2_connection *connection);
-
-/* Goes on with the handshake; false: there will be none. */
-bool rpc_http2_shake(struct http2_connection *connection);
-
-/* Whether bytes have been taken from the socket that nobody has read. */
-bool rpc_http2_has_more(const struct http2_connection *connection);
-
-/* Bytes; 0: not now, -1: the other end has gone. */
-ssize_t rpc_http2_read(struct http2_connection *connection, void *out, size_t size);
-ssize_t rpc_http2_write(struct http2_connection *connection, const struct http2_out *out);
-
-/* --- rpc_http2_out.c: with the lock held --- */
-
-/* A message of these pieces; those without a `release` are copied. */
-struct http2_message *rpc_http2_message_new(const struct rpc_piece *pieces, int count);
-void rpc_http2_message_drop(struct http2_out *out, struct http2_message *message);
-
-/* For the session. */
-ssize_t rpc_http2_send(nghttp2_session *session, const uint8_t *data, size_t size, int flags,
-                       void *arg);
-int rpc_http2_send_data(nghttp2_session *session, nghttp2_frame *frame, const uint8_t *head,
-                        size_t size, nghttp2_data_source *source, void *arg);
-
-/* Writes what the session has to say, as far as the system takes it. */
-void rpc_http2_flush(struct http2_connection *connection);
-
-/* What waits goes nowhere. */
-void rpc_http2_out_clear(struct http2_out *out);
-
-/* Writes, if no turn will; unlocks, releases what is over, and asks sources for more. */
-void rpc_http2_leave(struct http2_connection *connection);
-
 /* --- rpc_http2_connection.c: turns --- */
 
 /* False: it cannot be served. */
@@ -199,11 +115,11 @@ bool rpc_http2_serve(struct http2_connection *connection);
 /* Calls that it begins from now on are not looked at. */
 void rpc_http2_refuse_more(struct http2_connection *connection);
 
-/* An event may come, unless a thread has its turn; with the lock held. */
-void rpc_http2_arm(struct http2_connection *connection);
-
 /* Nobody is told any more; `why` (optional) is told to the client. */
 void rpc_http2_hang_up(struct http2_connection *connection, const struct error *why);
+
+/* Writes, if no turn will; unlocks, releases what is over, and asks sources for more. */
+void rpc_http2_leave(struct http2_connection *connection);
 
 /* Calls the handlers of calls that have come, and tells those whose client has gone; lets go
  * of the lock meanwhile. */

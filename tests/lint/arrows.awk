@@ -51,8 +51,8 @@ FNR == 1 {
 }
 
 /^#include <nghttp2/ {
-    if (FILENAME !~ /^proto\/rpc_http2/)
-        bad($2, "only proto/rpc_http2* sees nghttp2")
+    if (FILENAME !~ /^proto\/(rpc_)?http2/ && FILENAME !~ /^tests\//)
+        bad($2, "only proto/http2* and rpc_http2* see nghttp2")
 }
 
 function bad(what, why) {

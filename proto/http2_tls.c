@@ -1,16 +1,16 @@
-/* rpc_http2_tls.c - bytes of connections, encrypted or not. */
+/* http2_tls.c - bytes of wires that are encrypted, by OpenSSL. */
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "proto/rpc_http2_host.h"
+#include "proto/http2_wire.h"
 
 /* --- the context --- */
 
@@ -75,7 +75,7 @@ static bool use_key(SSL_CTX *context, const char *pem)
     return ok;
 }
 
-static bool use_authorities(SSL_CTX *context, const char *pem)
+static bool use_authorities(SSL_CTX *context, const char *pem, bool names)
 {
     X509_STORE *store = SSL_CTX_get_cert_store(context);
     BIO *bio = BIO_new_mem_buf(pem, -1);
@@ -84,7 +84,7 @@ static bool use_authorities(SSL_CTX *context, const char *pem)
     bool ok = bio;
     while (ok && (authority = read_certificate(bio))) {
         ok = X509_STORE_add_cert(store, authority) == 1 &&
-             SSL_CTX_add_client_CA(context, authority) == 1;
+             (!names || SSL_CTX_add_client_CA(context, authority) == 1);
         X509_free(authority);
         count++;
     }
@@ -92,9 +92,19 @@ static bool use_authorities(SSL_CTX *context, const char *pem)
     return ok && count;
 }
 
-struct ssl_ctx_st *rpc_http2_tls_new(const struct rpc_tls *tls, struct error *err)
+static void ask_clients(SSL_CTX *context, const struct rpc_tls *tls)
 {
-    SSL_CTX *context = SSL_CTX_new(TLS_server_method());
+    if (tls->ca) {
+        SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
+    } else if (tls->asks) {
+        SSL_CTX_set_verify(context, SSL_VERIFY_PEER, NULL);
+        SSL_CTX_set_cert_verify_callback(context, take_any, NULL);
+    }
+}
+
+struct ssl_ctx_st *http2_tls_new(const struct rpc_tls *tls, bool serves, struct error *err)
+{
+    SSL_CTX *context = SSL_CTX_new(serves ? TLS_server_method() : TLS_client_method());
     bool ok = context || tls_failed(err, "cannot start TLS");
     if (ok) {
         SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
@@ -103,21 +113,23 @@ struct ssl_ctx_st *rpc_http2_tls_new(const struct rpc_tls *tls, struct error *er
                                       SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                                       SSL_MODE_RELEASE_BUFFERS);
         SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+    }
+    if (ok && serves) {
         SSL_CTX_set_session_id_context(context, (const unsigned char *)"trainyard", 9);
         SSL_CTX_set_alpn_select_cb(context, choose_protocol, NULL);
-        if (tls->ca)
-            SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT,
-                               NULL);
-        else if (tls->asks)
-            SSL_CTX_set_verify(context, SSL_VERIFY_PEER, NULL);
-        if (!tls->ca && tls->asks)
-            SSL_CTX_set_cert_verify_callback(context, take_any, NULL);
+        ask_clients(context, tls);
+    } else if (ok) {
+        SSL_CTX_set_verify(context, SSL_VERIFY_PEER, NULL);
+        ok = (!SSL_CTX_set_alpn_protos(context, (const unsigned char *)"\x02h2", 3) &&
+              (tls->ca || SSL_CTX_set_default_verify_paths(context) == 1)) ||
+             tls_failed(err, "cannot start TLS");
     }
-    ok = ok && (use_certificate(context, tls->certificate) ||
-                tls_failed(err, "cannot use the certificate"));
-    ok = ok && ((use_key(context, tls->key) && SSL_CTX_check_private_key(context) == 1) ||
-                tls_failed(err, "the certificate and its key are no pair"));
-    ok = ok && (!tls->ca || use_authorities(context, tls->ca) ||
+    if (ok && tls->certificate)
+        ok = (use_certificate(context, tls->certificate) ||
+              tls_failed(err, "cannot use the certificate")) &&
+             ((use_key(context, tls->key) && SSL_CTX_check_private_key(context) == 1) ||
+              tls_failed(err, "the certificate and its key are no pair"));
+    ok = ok && (!tls->ca || use_authorities(context, tls->ca, serves) ||
                 tls_failed(err, "cannot use the authority's certificate"));
     if (ok)
         return context;
@@ -125,7 +137,7 @@ struct ssl_ctx_st *rpc_http2_tls_new(const struct rpc_tls *tls, struct error *er
     return NULL;
 }
 
-void rpc_http2_tls_free(struct ssl_ctx_st *context)
+void http2_tls_free(struct ssl_ctx_st *context)
 {
     SSL_CTX_free(context);
 }
@@ -140,8 +152,8 @@ static int bio_done(BIO *bio, ssize_t size)
 
 static int bio_write(BIO *bio, const char *data, int size)
 {
-    const struct http2_connection *connection = BIO_get_data(bio);
-    ssize_t wrote = send(connection->socket, data, (size_t)size, MSG_DONTWAIT | MSG_NOSIGNAL);
+    const struct http2_wire *wire = BIO_get_data(bio);
+    ssize_t wrote = send(wire->socket, data, (size_t)size, MSG_DONTWAIT | MSG_NOSIGNAL);
     int done = bio_done(bio, wrote);
     if (wrote < 0 && (errno == EAGAIN || errno == EINTR))
         BIO_set_retry_write(bio);
@@ -150,8 +162,8 @@ static int bio_write(BIO *bio, const char *data, int size)
 
 static int bio_read(BIO *bio, char *out, int size)
 {
-    const struct http2_connection *connection = BIO_get_data(bio);
-    ssize_t got = recv(connection->socket, out, (size_t)size, MSG_DONTWAIT);
+    const struct http2_wire *wire = BIO_get_data(bio);
+    ssize_t got = recv(wire->socket, out, (size_t)size, MSG_DONTWAIT);
     int done = bio_done(bio, got);
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
         BIO_set_retry_read(bio);
@@ -185,37 +197,51 @@ static void bio_make(void)
     BIO_meth_set_create(bio_method, bio_begin);
 }
 
-bool rpc_http2_tls_open(struct http2_connection *connection)
+/* The name is told to the server, unless it is an address, and must be in its certificate. */
+static bool expect(SSL *ssl, const char *name)
+{
+    unsigned char address[16];
+    if (inet_pton(AF_INET, name, address) == 1 || inet_pton(AF_INET6, name, address) == 1)
+        return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), name) == 1;
+    return SSL_set1_host(ssl, name) == 1 && SSL_set_tlsext_host_name(ssl, name) == 1;
+}
+
+bool http2_tls_open(struct http2_wire *wire, struct ssl_ctx_st *context, const char *name)
 {
     pthread_once(&bio_once, bio_make);
-    SSL *ssl = SSL_new(connection->host->tls);
+    SSL *ssl = SSL_new(context);
     BIO *bio = ssl ? BIO_new(bio_method) : NULL;
-    if (!bio) {
+    if (!bio || (name && !expect(ssl, name))) {
+        BIO_free(bio);
         SSL_free(ssl);
         ERR_clear_error();
         return false;
     }
-    BIO_set_data(bio, connection);
+    BIO_set_data(bio, wire);
     SSL_set_bio(ssl, bio, bio);
-    connection->tls = ssl;
+    if (name)
+        SSL_set_connect_state(ssl);
+    else
+        SSL_set_accept_state(ssl);
+    wire->tls = ssl;
     return true;
 }
 
-void rpc_http2_tls_close(struct http2_connection *connection)
+void http2_tls_close(struct http2_wire *wire)
 {
-    if (connection->tls && connection->is_shaken)
-        (void)SSL_shutdown(connection->tls);
-    SSL_free(connection->tls);
-    connection->tls = NULL;
+    ERR_clear_error();
+    if (wire->tls && wire->is_shaken)
+        (void)SSL_shutdown(wire->tls);
+    SSL_free(wire->tls);
+    wire->tls = NULL;
     ERR_clear_error();
 }
 
-/* --- connections --- */
+/* --- wires --- */
 
-/* NULL: it has shown none. */
-static char *certificate_shown(SSL *ssl)
+char *http2_tls_shown(const struct http2_wire *wire)
 {
-    X509 *certificate = SSL_get_peer_certificate(ssl);
+    X509 *certificate = SSL_get_peer_certificate(wire->tls);
     BIO *bio = certificate ? BIO_new(BIO_s_mem()) : NULL;
     char *text = NULL, *shown = NULL;
     if (bio && PEM_write_bio_X509(bio, certificate) == 1) {
@@ -228,87 +254,59 @@ static char *certificate_shown(SSL *ssl)
 }
 
 /* What a call of the library's that took nothing means; false: the connection is over. */
-static bool may_go_on(struct http2_connection *connection, int said)
+static bool may_go_on(const struct http2_wire *wire, int said, char why[200])
 {
-    int why = SSL_get_error(connection->tls, said);
-    char text[200], quoted[400];
+    int kind = SSL_get_error(wire->tls, said);
     unsigned long code = ERR_peek_last_error();
-    bool waits = why == SSL_ERROR_WANT_READ || why == SSL_ERROR_WANT_WRITE;
-    if (!waits && code) {
-        ERR_error_string_n(code, text, sizeof(text));
-        log_line(LOG_DEBUG, "rpc", "peer=%s msg=%s", connection->peer,
-                 log_quote(text, quoted, sizeof(quoted)));
-    }
+    bool waits = kind == SSL_ERROR_WANT_READ || kind == SSL_ERROR_WANT_WRITE;
+    if (!waits && code)
+        ERR_error_string_n(code, why, 200);
+    else if (!waits)
+        snprintf(why, 200, "the other end hung up");
     ERR_clear_error();
     return waits;
 }
 
-bool rpc_http2_shake(struct http2_connection *connection)
+/* The same, where nobody but the log is told. */
+static ssize_t taken(const struct http2_wire *wire, int said)
 {
-    int said = SSL_accept(connection->tls);
-    if (said == 1) {
-        connection->is_shaken = true;
-        if (connection->host->asks)
-            connection->certificate = certificate_shown(connection->tls);
+    char why[200], quoted[400];
+    if (said > 0)
+        return said;
+    if (may_go_on(wire, said, why))
+        return 0;
+    log_line(LOG_DEBUG, "rpc", "peer=%s msg=%s", wire->peer,
+             log_quote(why, quoted, sizeof(quoted)));
+    return -1;
+}
+
+bool http2_tls_shake(struct http2_wire *wire, char why[200])
+{
+    ERR_clear_error(); /* what others have left there would be taken for this one's */
+    int said = SSL_do_handshake(wire->tls);
+    long verified = SSL_get_verify_result(wire->tls);
+    wire->is_shaken = said == 1;
+    wire->wants_room = said != 1 && SSL_get_error(wire->tls, said) == SSL_ERROR_WANT_WRITE;
+    if (said == 1 || may_go_on(wire, said, why))
         return true;
-    }
-    connection->wants_room = SSL_get_error(connection->tls, said) == SSL_ERROR_WANT_WRITE;
-    return may_go_on(connection, said);
+    if (verified != X509_V_OK)
+        snprintf(why, 200, "its certificate: %s", X509_verify_cert_error_string(verified));
+    return false;
 }
 
-bool rpc_http2_has_more(const struct http2_connection *connection)
+bool http2_tls_has_more(const struct http2_wire *wire)
 {
-    return connection->tls && SSL_pending(connection->tls);
+    return wire->tls && SSL_pending(wire->tls);
 }
 
-ssize_t rpc_http2_read(struct http2_connection *connection, void *out, size_t size)
+ssize_t http2_tls_read(struct http2_wire *wire, void *out, size_t size)
 {
-    if (connection->tls) {
-        int got = SSL_read(connection->tls, out, (int)size);
-        return got > 0 ? got : may_go_on(connection, got) ? 0 : -1;
-    }
-    ssize_t got = recv(connection->socket, out, size, MSG_DONTWAIT);
-    if (got > 0)
-        return got;
-    return got < 0 && (errno == EAGAIN || errno == EINTR) ? 0 : -1;
+    ERR_clear_error();
+    return taken(wire, SSL_read(wire->tls, out, (int)size));
 }
 
-static const char *span_data(const struct http2_out *out, int index, size_t *size)
+ssize_t http2_tls_write(struct http2_wire *wire, const void *bytes, size_t size)
 {
-    const struct http2_span *span = &out->spans[(out->first + index) % RPC_HTTP2_SPANS];
-    *size = span->size;
-    return span->message ? span->data : out->text.data + span->at;
-}
-
-/* Small stretches share a record. */
-static ssize_t write_encrypted(struct http2_connection *connection, const struct http2_out *out)
-{
-    char record[16384];
-    size_t have = 0;
-    for (int i = 0; i < out->count && have < sizeof(record); i++) {
-        size_t size;
-        const char *data = span_data(out, i, &size);
-        size_t part = size < sizeof(record) - have ? size : sizeof(record) - have;
-        memcpy(record + have, data, part);
-        have += part;
-    }
-    int wrote = SSL_write(connection->tls, record, (int)have);
-    return wrote > 0 ? wrote : may_go_on(connection, wrote) ? 0 : -1;
-}
-
-ssize_t rpc_http2_write(struct http2_connection *connection, const struct http2_out *out)
-{
-    struct iovec spans[RPC_HTTP2_SPANS];
-    struct msghdr message = {.msg_iov = spans, .msg_iovlen = (size_t)out->count};
-    if (connection->tls)
-        return connection->is_shaken ? write_encrypted(connection, out) : 0;
-    for (int i = 0; i < out->count; i++)
-        spans[i].iov_base = (void *)span_data(out, i, &spans[i].iov_len);
-    for (;;) {
-        ssize_t wrote = sendmsg(connection->socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
-        if (wrote >= 0)
-            return wrote;
-        if (errno != EINTR)
-            return errno == EAGAIN ? 0 : -1;
-    }
+    ERR_clear_error();
+    return taken(wire, SSL_write(wire->tls, bytes, (int)size));
 }
