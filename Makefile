@@ -58,10 +58,10 @@ GEN_OBJ   := $(patsubst $(GEN)/%.c,$(OBJ)/gen/%.o,$(GEN_C))
 LIBS_CONTROL := $(BUILD)/libcli.a $(BUILD)/libserver.a $(BUILD)/libscheduler.a $(BUILD)/libdb.a $(BUILD)/libruntime.a $(BUILD)/libproto.a $(BUILD)/libbase.a
 LIBS_RUNTIME := $(BUILD)/libkernels.a $(BUILD)/libruntime.a $(BUILD)/libproto.a $(BUILD)/libbase.a
 
-LINK_CONTROL := -lmicrohttpd -lssl -lcrypto -lwebsockets -lsqlite3 -ljansson -lsodium -lcurl -lgrpc -lgpr -lnghttp2 -lprotobuf-c -lz -lm -lpthread
+LINK_CONTROL := -lmicrohttpd -lssl -lcrypto -lwebsockets -lsqlite3 -ljansson -lsodium -lcurl -lnghttp2 -lprotobuf-c -lz -lm -lpthread
 # Programs have libhdf5 inside: as a shared library it would bring libcurl and thirty more to every start.
 LINK_HDF5 := -l:libhdf5_serial.a -l:libsz.a -l:libaec.a
-LINK_RUNTIME := -ldnnl -lgomp -lpng -ljpeg -licuuc -lzip $(LINK_HDF5) -ljansson -lgrpc -lgpr -lnghttp2 -lssl -lcrypto -lprotobuf-c -lz -lm -ldl -lpthread
+LINK_RUNTIME := -ldnnl -lgomp -lpng -ljpeg -licuuc -lzip $(LINK_HDF5) -ljansson -lnghttp2 -lssl -lcrypto -lprotobuf-c -lz -lm -ldl -lpthread
 
 PROGRAMS := $(BUILD)/trainyard $(BUILD)/trainyard-task $(BUILD)/trainyard-shim
 LIBRARY := $(BUILD)/libtrainyard.so.0
@@ -478,7 +478,7 @@ sim-check: sim
 # --- packages ------------------------------------------------------------------------------
 
 DEPS := build-essential pkg-config clang-14 clang-format-14 libclang-rt-14-dev libcmocka-dev \
-        libgrpc-dev libnghttp2-dev libprotobuf-c-dev protobuf-c-compiler protobuf-compiler libmicrohttpd-dev libwebsockets-dev libsqlite3-dev \
+        libnghttp2-dev libprotobuf-c-dev protobuf-c-compiler protobuf-compiler libmicrohttpd-dev libwebsockets-dev libsqlite3-dev \
         libucx-dev libjansson-dev libsodium-dev libssl-dev libgnutls28-dev libcurl4-openssl-dev zlib1g-dev \
         libdnnl-dev libpng-dev libjpeg62-turbo-dev libicu-dev libzip-dev libhdf5-dev libaec-dev openssl ca-certificates curl sqlite3 \
         git procps python3 python3-venv chromium

@@ -69,7 +69,7 @@ struct rpc_transport {
     void (*client_nudge)(struct rpc_client *client);
 };
 
-extern const struct rpc_transport rpc_grpc_transport;
+extern const struct rpc_transport rpc_http2_transport;
 extern const struct rpc_transport rpc_local_transport;
 extern const struct rpc_transport rpc_socket_transport;
 

@@ -10,7 +10,7 @@ static const struct rpc_transport *transport_of(const char *address)
         return &rpc_local_transport;
     if (strncmp(address, RPC_SOCKET_PREFIX, strlen(RPC_SOCKET_PREFIX)) == 0)
         return &rpc_socket_transport;
-    return &rpc_grpc_transport;
+    return &rpc_http2_transport;
 }
 
 rpc_handler *rpc_find_handler(const struct rpc_service *services, const char *path, size_t size,

@@ -1,10 +1,9 @@
 /*
  * rpc.h - calls of byte messages between our processes; an answer may have several.
  *
- * Three transports behind one interface, chosen by the address: gRPC ("127.0.0.1:7070"; served
- * by rpc_http2*.c, called by rpc_grpc*.c), within the process ("local:NAME"; rpc_local.c), and
- * a socket of this machine ("socket:NAME"; rpc_socket*.c), whose calls cost a fraction of
- * gRPC's.
+ * Three transports behind one interface, chosen by the address: gRPC ("127.0.0.1:7070";
+ * rpc_http2*.c), within the process ("local:NAME"; rpc_local.c), and a socket of this machine
+ * ("socket:NAME"; rpc_socket*.c), whose calls cost less than gRPC's.
  *
  * DESIGN: a server has threads that are told what comes (duty.h) and call the handlers, several
  * at once; a handler must not block.  It may answer at once, or keep the call and answer later

@@ -15,7 +15,7 @@ struct http2_call *rpc_http2_call_new(struct http2_connection *connection, int32
 {
     struct http2_call *call = alloc_bytes(sizeof(*call));
     struct http2_host *host = connection->host;
-    call->base.transport = &rpc_grpc_transport;
+    call->base.transport = &rpc_http2_transport;
     call->base.peer = connection->peer;
     call->base.certificate = connection->certificate;
     rpc_http2_hold(connection);

@@ -420,7 +420,7 @@ struct rpc_server *rpc_http2_host_start(const struct rpc_server_options *options
                                         struct error *err)
 {
     struct http2_host *host = alloc_bytes(sizeof(*host));
-    host->base.transport = &rpc_grpc_transport;
+    host->base.transport = &rpc_http2_transport;
     host->services = (struct rpc_service){methods, self, options->more};
     host->message_bytes_max = options->message_bytes_max;
     host->asks = options->tls && !options->tls->ca && options->tls->asks;

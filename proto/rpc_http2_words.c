@@ -41,10 +41,47 @@ void rpc_http2_add_percent(struct str *out, const char *text)
     }
 }
 
+static int digit_of(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+void rpc_http2_add_plain(struct str *out, const char *text, size_t size)
+{
+    for (size_t i = 0; i < size; i++) {
+        bool escapes = text[i] == '%' && size - i > 2 && digit_of(text[i + 1]) >= 0 &&
+                       digit_of(text[i + 2]) >= 0;
+        str_add_char(out, escapes ? (char)(digit_of(text[i + 1]) << 4 | digit_of(text[i + 2]))
+                                  : text[i]);
+        i += escapes ? 2 : 0;
+    }
+}
+
+static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+void rpc_http2_add_decoded(struct str *out, const char *text, size_t size)
+{
+    uint32_t bits = 0;
+    int have = 0;
+    for (size_t i = 0; i < size; i++) {
+        const char *digit = memchr(digits, text[i], sizeof(digits) - 1);
+        if (!digit)
+            break;
+        bits = bits << 6 | (uint32_t)(digit - digits);
+        have += 6;
+        if (have < 8)
+            continue;
+        have -= 8;
+        str_add_char(out, (char)(bits >> have & 0xff));
+    }
+}
+
 void rpc_http2_add_base64(struct str *out, const void *bytes, size_t size)
 {
-    static const char digits[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     const unsigned char *in = bytes;
     for (size_t at = 0; at < size; at += 3) {
         size_t count = size - at < 3 ? size - at : 3;

@@ -17,6 +17,13 @@ int64_t rpc_http2_timeout(const char *text, size_t size);
 /* Adds `text` in the characters that a Status-Message may have. */
 void rpc_http2_add_percent(struct str *out, const char *text);
 
+/* Adds the text that a Status-Message stands for; what is no percent sign's is left as it is.
+ */
+void rpc_http2_add_plain(struct str *out, const char *text, size_t size);
+
+/* Adds the bytes that base64 (padded or not) stands for, as far as it is that. */
+void rpc_http2_add_decoded(struct str *out, const char *text, size_t size);
+
 /* Adds `size` bytes in base64, without padding. */
 void rpc_http2_add_base64(struct str *out, const void *bytes, size_t size);
 

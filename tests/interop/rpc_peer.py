@@ -1,4 +1,4 @@
-"""rpc_peer.py - Python's gRPC at the other end of proto/rpc_grpc*.c; rpc_test.c starts it.
+"""rpc_peer.py - Python's gRPC at the other end of proto/rpc_http2*.c; rpc_test.c starts it.
 
   rpc_peer.py check            exits 0 when the module grpc is there
   rpc_peer.py call ADDRESS     calls the service of rpc_test.c, prints "ok" when all is as it should

@@ -45,11 +45,6 @@ FNR == 1 {
     bad(path, folder "/ may include only " allow[folder])
 }
 
-/^#include <grpc/ {
-    if (FILENAME !~ /^proto\/rpc_grpc/)
-        bad($2, "only proto/rpc_grpc* sees gRPC")
-}
-
 /^#include <nghttp2/ {
     if (FILENAME !~ /^proto\/(rpc_)?http2/ && FILENAME !~ /^tests\//)
         bad($2, "only proto/http2* and rpc_http2* see nghttp2")

@@ -1,0 +1,683 @@
+/* rpc_http2_client.c - calls that are made over gRPC. */
+
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "proto/rpc_http2.h"
+#include "proto/rpc_http2_guest.h"
+
+/* Trailing metadata of every call that a server of ours fails: err->pointer. */
+#define POINTER_KEY "trainyard-pointer-bin"
+
+/* --- lives --- */
+
+static void call_unref(struct made_call *call)
+{
+    if (--call->references)
+        return;
+    http2_message_drop(&call->guest->wire, call->sending.message);
+    while (call->arrived) {
+        struct http2_arrived *next = call->arrived->next;
+        str_release(&call->arrived->bytes);
+        free(call->arrived);
+        call->arrived = next;
+    }
+    str_release(&call->message);
+    str_release(&call->text);
+    str_release(&call->pointer);
+    free((char *)call->path);
+    pthread_cond_destroy(&call->finished);
+    free(call);
+}
+
+/* Out of the list, when it has been told and its stream is no more. */
+static void settle(struct made_call *call)
+{
+    if (!call->is_told || call->stream || !call->at)
+        return;
+    *call->at = call->next;
+    if (call->next)
+        call->next->at = call->at;
+    call->at = NULL;
+    call_unref(call);
+}
+
+static void told(struct made_call *call)
+{
+    call->is_told = true;
+    if (!--call->guest->open)
+        pthread_cond_broadcast(&call->guest->drained);
+    settle(call);
+}
+
+static void queue(struct made_call *call)
+{
+    struct http2_guest *guest = call->guest;
+    if (call->is_queued)
+        return;
+    call->is_queued = true;
+    call->references++;
+    call->queued_next = NULL;
+    *guest->queued_end = call;
+    guest->queued_end = &call->queued_next;
+}
+
+/* --- the end of a call --- */
+
+void rpc_http2_client_end(struct made_call *call, const struct error *err)
+{
+    struct http2_guest *guest = call->guest;
+    if (call->is_over)
+        return;
+    call->is_over = true;
+    call->has_failed = err;
+    if (err)
+        call->err = *err;
+    if (err && call->stream && guest->wire.session)
+        (void)nghttp2_submit_rst_stream(guest->wire.session, NGHTTP2_FLAG_NONE, call->stream,
+                                        NGHTTP2_CANCEL);
+    if (call->done || call->sink)
+        queue(call);
+    else
+        pthread_cond_signal(&call->finished);
+}
+
+void rpc_http2_client_abandon(struct http2_guest *guest, const struct error *err)
+{
+    struct made_call *next;
+    for (struct made_call *call = guest->calls; call; call = next) {
+        next = call->next;
+        rpc_http2_client_end(call, err);
+        call->stream = 0;
+        settle(call);
+    }
+}
+
+static enum error_code code_of_http(int status)
+{
+    switch (status) {
+    case 401:
+        return UNAUTHENTICATED;
+    case 403:
+        return DENIED;
+    case 404:
+        return UNIMPLEMENTED;
+    case 429:
+    case 502:
+    case 503:
+    case 504:
+        return UNAVAILABLE;
+    default:
+        return UNKNOWN;
+    }
+}
+
+/* What a stream that ended without a status means. */
+static bool ended_early(const struct made_call *call, uint32_t why, struct error *err)
+{
+    const char *address = call->guest->base.address;
+    if (call->http_status != 200 && call->http_status >= 0)
+        return fail(err, code_of_http(call->http_status), "%s answered with HTTP's status %d",
+                    address, call->http_status);
+    if (why == NGHTTP2_REFUSED_STREAM)
+        return fail(err, UNAVAILABLE, "cannot reach %s: it takes no more calls", address);
+    if (why == NGHTTP2_CANCEL)
+        return fail(err, CANCELLED, "the call was cancelled");
+    return fail(err, why == NGHTTP2_ENHANCE_YOUR_CALM ? EXHAUSTED : INTERNAL,
+                "%s ended the call by HTTP/2's error %u", address, why);
+}
+
+static void copy_text(const struct str *text, char *out, size_t out_size)
+{
+    size_t size = text->size < out_size ? text->size : out_size - 1;
+    if (size)
+        memcpy(out, text->data, size);
+    out[size] = '\0';
+}
+
+/* The server's words, where it was the server that failed the call. */
+static bool refused(const struct made_call *call, struct error *err)
+{
+    const char *address = call->guest->base.address;
+    struct error said = {.code = call->status <= 16 ? (enum error_code)call->status : UNKNOWN};
+    copy_text(&call->text, said.text, sizeof(said.text));
+    copy_text(&call->pointer, said.pointer, sizeof(said.pointer));
+    str_make_utf8(said.text);
+    str_make_utf8(said.pointer);
+    *err = said;
+    if (call->pointer.data || said.code != UNAVAILABLE)
+        return false; /* of ours, or what it has to say needs no more words */
+    return fail(err, UNAVAILABLE, "cannot reach %s: %s", address, said.text);
+}
+
+/* Whether the answer is there and good; it has no more to come. */
+static bool check_answer(const struct made_call *call, uint32_t why, struct error *err)
+{
+    if (call->status < 0)
+        return ended_early(call, why, err);
+    if (call->status)
+        return refused(call, err);
+    if (!call->messages)
+        return fail(err, INTERNAL, "%s answered without a message", call->guest->base.address);
+    return true;
+}
+
+/* --- what the session calls --- */
+
+static struct made_call *call_of(nghttp2_session *session, int32_t stream)
+{
+    return nghttp2_session_get_stream_user_data(session, stream);
+}
+
+static bool is_text(const uint8_t *data, size_t size, const char *text)
+{
+    return size == strlen(text) && !memcmp(data, text, size);
+}
+
+static int read_number(const uint8_t *text, size_t size)
+{
+    int number = 0;
+    if (!size || size > 4)
+        return -1;
+    for (size_t i = 0; i < size; i++) {
+        if (text[i] < '0' || text[i] > '9')
+            return -1;
+        number = 10 * number + text[i] - '0';
+    }
+    return number;
+}
+
+static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name,
+                     size_t name_size, const uint8_t *value, size_t size, uint8_t flags,
+                     void *arg)
+{
+    struct made_call *call = call_of(session, frame->hd.stream_id);
+    (void)flags;
+    (void)arg;
+    if (!call || frame->hd.type != NGHTTP2_HEADERS)
+        return 0;
+    if (is_text(name, name_size, ":status")) {
+        call->http_status = read_number(value, size);
+    } else if (is_text(name, name_size, "grpc-status")) {
+        int status = read_number(value, size);
+        call->status = status < 0 ? UNKNOWN : status;
+    } else if (is_text(name, name_size, "grpc-message")) {
+        str_clear(&call->text);
+        rpc_http2_add_plain(&call->text, (const char *)value, size);
+    } else if (is_text(name, name_size, POINTER_KEY)) {
+        str_clear(&call->pointer);
+        str_add(&call->pointer, ""); /* it was said */
+        rpc_http2_add_decoded(&call->pointer, (const char *)value, size);
+    } else if (is_text(name, name_size, "grpc-encoding")) {
+        call->packing = rpc_http2_packing_of((const char *)value, size);
+    }
+    return 0;
+}
+
+static void take_message(struct made_call *call)
+{
+    struct error err;
+    call->prefix_have = 0;
+    call->messages++;
+    if (call->prefix[0] && !rpc_http2_unpack(&call->message, call->packing,
+                                             call->guest->message_bytes_max, &err)) {
+        (void)fail(&err, INTERNAL, "%s answered unreadably", call->guest->base.address);
+        rpc_http2_client_end(call, &err);
+        return;
+    }
+    if (!call->sink)
+        return;
+    struct http2_arrived *arrived = alloc_bytes(sizeof(*arrived));
+    arrived->bytes = call->message;
+    call->message = (struct str){0};
+    *call->arrived_end = arrived;
+    call->arrived_end = &arrived->next;
+    queue(call);
+}
+
+static void take_prefix(struct made_call *call)
+{
+    struct error err;
+    int64_t bytes_max = call->guest->message_bytes_max;
+    call->size = 0;
+    for (int i = 1; i < HTTP2_PREFIX; i++)
+        call->size = call->size << 8 | call->prefix[i];
+    if (call->size > (uint64_t)bytes_max) {
+        (void)fail(&err, EXHAUSTED, "Received message larger than max (%u vs. %" PRId64 ")",
+                   call->size, bytes_max);
+        rpc_http2_client_end(call, &err);
+    } else if (call->messages && !call->sink) {
+        (void)fail(&err, INTERNAL, "%s answered with more than one message",
+                   call->guest->base.address);
+        rpc_http2_client_end(call, &err);
+    }
+}
+
+static int on_data(nghttp2_session *session, uint8_t flags, int32_t stream, const uint8_t *data,
+                   size_t size, void *arg)
+{
+    struct made_call *call = call_of(session, stream);
+    (void)flags;
+    (void)arg;
+    while (call && !call->is_over && size) {
+        size_t part;
+        if (call->prefix_have < HTTP2_PREFIX) {
+            part = HTTP2_PREFIX - call->prefix_have;
+            part = part < size ? part : size;
+            memcpy(call->prefix + call->prefix_have, data, part);
+            call->prefix_have += part;
+            if (call->prefix_have == HTTP2_PREFIX)
+                take_prefix(call);
+        } else {
+            part = call->size - call->message.size;
+            part = part < size ? part : size;
+            str_add_bytes(&call->message, data, part);
+        }
+        data += part;
+        size -= part;
+        if (!call->is_over && call->prefix_have == HTTP2_PREFIX &&
+            call->message.size == call->size)
+            take_message(call);
+    }
+    return 0;
+}
+
+static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *arg)
+{
+    struct http2_guest *guest =
+        (struct http2_guest *)((char *)arg - offsetof(struct http2_guest, wire));
+    (void)session;
+    if (frame->hd.type == NGHTTP2_PING && frame->hd.flags & NGHTTP2_FLAG_ACK)
+        guest->wire.pinged_ns = 0;
+    if (frame->hd.type == NGHTTP2_GOAWAY)
+        guest->is_leaving = true;
+    return 0;
+}
+
+static int on_closed(nghttp2_session *session, int32_t stream, uint32_t why, void *arg)
+{
+    struct made_call *call = call_of(session, stream);
+    struct error err;
+    (void)arg;
+    if (!call)
+        return 0;
+    bool good = check_answer(call, why, &err);
+    call->stream = 0;
+    rpc_http2_client_end(call, good ? NULL : &err);
+    settle(call);
+    return 0;
+}
+
+nghttp2_session_callbacks *rpc_http2_client_callbacks(void)
+{
+    nghttp2_session_callbacks *callbacks;
+    if (nghttp2_session_callbacks_new(&callbacks))
+        return NULL;
+    nghttp2_session_callbacks_set_on_header_callback(callbacks, on_header);
+    nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, on_data);
+    nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, on_frame);
+    nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, on_closed);
+    return callbacks;
+}
+
+/* --- requests --- */
+
+static ssize_t read_request(nghttp2_session *session, int32_t stream, uint8_t *out, size_t size,
+                            uint32_t *flags, nghttp2_data_source *source, void *arg)
+{
+    const struct http2_sending *sending = source->ptr;
+    ssize_t part = http2_wire_part(sending, size, flags);
+    (void)session;
+    (void)stream;
+    (void)out;
+    (void)arg;
+    if (sending->sent + (size_t)part == sending->message->size)
+        *flags |= NGHTTP2_DATA_FLAG_EOF;
+    return part;
+}
+
+static nghttp2_nv field(const char *name, const char *value)
+{
+    return (nghttp2_nv){(uint8_t *)name, (uint8_t *)value, strlen(name), strlen(value),
+                        NGHTTP2_NV_FLAG_NO_COPY_NAME};
+}
+
+void rpc_http2_client_submit(struct made_call *call)
+{
+    struct http2_guest *guest = call->guest;
+    char timeout[16];
+    struct error err;
+    bool in_ms = call->timeout_ms < 100000000; /* eight digits are allowed */
+    snprintf(timeout, sizeof(timeout), "%d%c",
+             in_ms ? call->timeout_ms : call->timeout_ms / 1000, in_ms ? 'm' : 'S');
+    const nghttp2_nv fields[] = {
+        field(":method", "POST"),
+        field(":scheme", guest->tls ? "https" : "http"),
+        field(":path", call->path),
+        field(":authority", guest->base.address),
+        field("te", "trailers"),
+        field("content-type", "application/grpc"),
+        field("user-agent", "trainyard"),
+        field("grpc-accept-encoding", "identity, deflate, gzip"),
+        field("grpc-timeout", timeout),
+    };
+    const nghttp2_data_provider provider = {.source.ptr = &call->sending,
+                                            .read_callback = read_request};
+    int32_t stream =
+        nghttp2_submit_request(guest->wire.session, NULL, fields,
+                               ARRAY_LEN(fields) - !call->timeout_ms, &provider, call);
+    if (stream < 0) { /* it has had as many as there are numbers */
+        guest->is_leaving = true;
+        (void)fail(&err, UNAVAILABLE, "cannot reach %s: %s", guest->base.address,
+                   nghttp2_strerror(stream));
+        rpc_http2_client_end(call, &err);
+        return;
+    }
+    call->stream = stream;
+}
+
+static struct made_call *call_new(struct http2_guest *guest, const char *path,
+                                  const struct str *request)
+{
+    const struct rpc_piece piece = {.data = request->data, .size = request->size};
+    struct made_call *call = alloc_bytes(sizeof(*call));
+    call->guest = guest;
+    call->path = alloc_text(path);
+    call->sending.message = http2_message_new(&piece, 1);
+    call->references = 1; /* the list's */
+    call->http_status = call->status = -1;
+    call->arrived_end = &call->arrived;
+    rpc_cond_init(&call->finished);
+    return call;
+}
+
+/* Into the list, and off, or at once over. */
+static void call_join(struct made_call *call)
+{
+    struct http2_guest *guest = call->guest;
+    struct error err;
+    call->next = guest->calls;
+    call->at = &guest->calls;
+    if (call->next)
+        call->next->at = &call->next;
+    guest->calls = call;
+    guest->open++;
+    if (guest->is_cancelled) {
+        (void)fail(&err, CANCELLED, "the call was cancelled");
+        rpc_http2_client_end(call, &err);
+    } else if (guest->is_leaving) {
+        (void)fail(&err, UNAVAILABLE, "cannot reach %s: it is shutting down",
+                   guest->base.address);
+        rpc_http2_client_end(call, &err);
+    } else if (guest->is_connected) {
+        rpc_http2_client_submit(call);
+        if (!guest->wire.corked)
+            http2_wire_flush(&guest->wire);
+    } else if (clock_monotonic_ns() < guest->away_until_ns) {
+        rpc_http2_client_end(call, &guest->away);
+    } else if (!guest->wants_server) {
+        guest->wants_server = true;
+        rpc_http2_guest_wake(guest);
+    }
+}
+
+static void unlock(struct http2_guest *guest)
+{
+    struct http2_message *over = http2_wire_over(&guest->wire);
+    if (guest->queued && !pthread_equal(pthread_self(), guest->thread))
+        rpc_http2_guest_wake(guest);
+    pthread_mutex_unlock(&guest->wire.lock);
+    http2_messages_release(over);
+}
+
+static bool is_over(const struct timespec *until)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec > until->tv_sec ||
+           (now.tv_sec == until->tv_sec && now.tv_nsec >= until->tv_nsec);
+}
+
+bool rpc_http2_client_call(struct rpc_client *base, const char *path, const struct str *request,
+                           struct str *response, int timeout_ms, struct error *err)
+{
+    struct http2_guest *guest = (struct http2_guest *)base;
+    struct timespec until = rpc_deadline(timeout_ms);
+    struct made_call *call = call_new(guest, path, request);
+    int late = 0;
+    call->timeout_ms = timeout_ms;
+    pthread_mutex_lock(&guest->wire.lock);
+    call->references++; /* this one's */
+    call_join(call);
+    while (!call->is_over && !late)
+        late = pthread_cond_timedwait(&call->finished, &guest->wire.lock, &until);
+    if (!call->is_over) {
+        (void)fail(err, DEADLINE, "no answer from %s within %d ms", base->address, timeout_ms);
+        rpc_http2_client_end(call, err);
+        if (!guest->wire.corked)
+            http2_wire_flush(&guest->wire);
+    }
+    bool ok = !call->has_failed;
+    if (ok) {
+        str_release(response);
+        *response = call->message;
+        call->message = (struct str){0};
+    } else {
+        *err = call->err;
+    }
+    told(call);
+    call_unref(call);
+    unlock(guest);
+    if (!ok && err->code == DEADLINE && is_over(&until)) /* whoever saw it first */
+        (void)fail(err, DEADLINE, "no answer from %s within %d ms", base->address, timeout_ms);
+    return ok;
+}
+
+static void start(struct http2_guest *guest, struct made_call *call)
+{
+    pthread_mutex_lock(&guest->wire.lock);
+    call_join(call);
+    unlock(guest);
+}
+
+void rpc_http2_client_start(struct rpc_client *base, const char *path,
+                            const struct str *request, rpc_done *done, void *arg)
+{
+    struct made_call *call = call_new((struct http2_guest *)base, path, request);
+    call->done = done;
+    call->arg = arg;
+    start(call->guest, call);
+}
+
+void rpc_http2_client_start_into(struct rpc_client *base, const char *path,
+                                 const struct str *request, struct rpc_sink *sink)
+{
+    struct made_call *call = call_new((struct http2_guest *)base, path, request);
+    call->sink = sink;
+    call->arg = sink;
+    start(call->guest, call);
+}
+
+/* --- telling --- */
+
+/* The next message that has come for a sink, if it wants it. */
+static void give(struct made_call *call)
+{
+    struct http2_guest *guest = call->guest;
+    struct http2_arrived *arrived = call->arrived;
+    struct error err;
+    call->arrived = arrived->next;
+    if (!call->arrived)
+        call->arrived_end = &call->arrived;
+    pthread_mutex_unlock(&guest->wire.lock);
+    const struct rpc_span span = {arrived->bytes.data, arrived->bytes.size};
+    bool takes = call->sink->take(call->sink, &span, 1, &err);
+    str_release(&arrived->bytes);
+    free(arrived);
+    pthread_mutex_lock(&guest->wire.lock);
+    if (takes)
+        return;
+    rpc_http2_client_end(call, &err);
+    call->has_failed = true; /* though its answer is whole */
+    call->err = err;
+}
+
+static void tell_end(struct made_call *call)
+{
+    struct http2_guest *guest = call->guest;
+    const struct error *err = call->has_failed ? &call->err : NULL;
+    pthread_mutex_unlock(&guest->wire.lock);
+    if (call->sink) {
+        call->sink->done(call->sink, err);
+    } else {
+        guest->is_answering = !err;
+        call->done(call->arg, err ? NULL : &call->message, err);
+        guest->is_answering = false;
+    }
+    pthread_mutex_lock(&guest->wire.lock);
+    told(call);
+}
+
+void rpc_http2_client_tell(struct http2_guest *guest)
+{
+    struct made_call *call;
+    while ((call = guest->queued)) {
+        guest->queued = call->queued_next;
+        if (!guest->queued)
+            guest->queued_end = &guest->queued;
+        call->is_queued = false;
+        while (call->arrived && !call->has_failed)
+            give(call);
+        if (call->is_over && !call->is_told)
+            tell_end(call);
+        call_unref(call);
+    }
+    if (!guest->wire.corked)
+        http2_wire_flush(&guest->wire);
+}
+
+bool rpc_http2_client_peer(const struct rpc_client *base, struct endpoint *peer)
+{
+    const struct http2_guest *guest = (const struct http2_guest *)base;
+    *peer = guest->peer;
+    return guest->is_answering && guest->has_peer;
+}
+
+/* --- ends --- */
+
+/* `arg` NULL: all. */
+static void cancel(struct http2_guest *guest, const void *arg)
+{
+    struct error err;
+    (void)fail(&err, CANCELLED, "the call was cancelled");
+    for (struct made_call *call = guest->calls; call; call = call->next)
+        if (!arg || call->arg == arg)
+            rpc_http2_client_end(call, &err);
+    if (!guest->wire.corked)
+        http2_wire_flush(&guest->wire);
+}
+
+void rpc_http2_client_cancel_started(struct rpc_client *base, const void *arg)
+{
+    struct http2_guest *guest = (struct http2_guest *)base;
+    pthread_mutex_lock(&guest->wire.lock);
+    cancel(guest, arg);
+    unlock(guest);
+}
+
+void rpc_http2_client_cancel(struct rpc_client *base)
+{
+    struct http2_guest *guest = (struct http2_guest *)base;
+    pthread_mutex_lock(&guest->wire.lock);
+    guest->is_cancelled = true;
+    cancel(guest, NULL);
+    unlock(guest);
+}
+
+static void guest_release(struct http2_guest *guest)
+{
+    http2_tls_free(guest->tls);
+    if (guest->epoll >= 0)
+        close(guest->epoll);
+    if (guest->wake >= 0)
+        close(guest->wake);
+    pthread_cond_destroy(&guest->drained);
+    pthread_mutex_destroy(&guest->wire.lock);
+    free(guest->host);
+    free(guest->port);
+    free(guest->name);
+    free(guest->base.address);
+    free(guest);
+}
+
+/* "HOST:PORT" or "[HOST]:PORT" */
+static bool read_address(struct http2_guest *guest, const char *address, struct error *err)
+{
+    const char *colon = strrchr(address, ':');
+    if (!colon)
+        return fail(err, INVALID, "'%s' is no address: HOST:PORT is needed", address);
+    size_t size = (size_t)(colon - address);
+    bool bracketed = size > 1 && address[0] == '[' && colon[-1] == ']';
+    guest->host = bracketed ? alloc_text_n(address + 1, size - 2) : alloc_text_n(address, size);
+    guest->port = alloc_text(colon + 1);
+    return true;
+}
+
+struct rpc_client *rpc_http2_client_new(const struct rpc_client_options *options,
+                                        struct error *err)
+{
+    struct http2_guest *guest = alloc_bytes(sizeof(*guest));
+    const struct rpc_tls *tls = options->tls;
+    guest->base.transport = &rpc_http2_transport;
+    guest->base.address = alloc_text(options->address);
+    guest->message_bytes_max = options->message_bytes_max;
+    guest->quiet = options->quiet;
+    guest->epoll = epoll_create1(EPOLL_CLOEXEC);
+    guest->wake = eventfd(0, EFD_CLOEXEC);
+    guest->queued_end = &guest->queued;
+    guest->wire = (struct http2_wire){.peer = guest->base.address,
+                                      .epoll = guest->epoll,
+                                      .watched = &guest->wire,
+                                      .socket = -1};
+    pthread_mutex_init(&guest->wire.lock, NULL);
+    pthread_cond_init(&guest->drained, NULL);
+    bool ok = read_address(guest, options->address, err);
+    if (ok && tls) {
+        guest->name = alloc_text(tls->name ? tls->name : guest->host);
+        guest->tls = http2_tls_new(tls, false, err);
+        ok = guest->tls || error_prefix(err, "cannot call %s: ", options->address);
+    }
+    if (ok && (guest->epoll < 0 || guest->wake < 0 || !rpc_http2_guest_start(guest)))
+        ok = error_errno(err, EXHAUSTED, "no thread to call %s with", options->address);
+    if (ok)
+        return &guest->base;
+    guest_release(guest);
+    return NULL;
+}
+
+void rpc_http2_client_free(struct rpc_client *base)
+{
+    struct http2_guest *guest = (struct http2_guest *)base;
+    struct error err;
+    pthread_mutex_lock(&guest->wire.lock);
+    while (guest->open)
+        pthread_cond_wait(&guest->drained, &guest->wire.lock);
+    guest->closing = true;
+    rpc_http2_guest_wake(guest);
+    pthread_mutex_unlock(&guest->wire.lock);
+    pthread_join(guest->thread, NULL);
+    pthread_mutex_lock(&guest->wire.lock);
+    http2_wire_flush(&guest->wire);
+    http2_wire_close(&guest->wire);
+    (void)fail(&err, CANCELLED, "the client is closed");
+    rpc_http2_client_abandon(guest, &err); /* streams that were given up */
+    unlock(guest);
+    guest_release(guest);
+}
