@@ -128,7 +128,7 @@ static void use(struct http2_guest *guest, int to)
     struct http2_wire *wire = &guest->wire;
     struct epoll_event event = {.events = EPOLLIN | EPOLLONESHOT, .data.ptr = wire};
     const int on = 1, unacknowledged_ms = UNACKNOWLEDGED_MS;
-    nghttp2_session_callbacks *callbacks = rpc_http2_client_callbacks();
+    nghttp2_session_callbacks *callbacks = rpc_http2_answer_callbacks();
     struct error err;
     (void)setsockopt(to, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     (void)setsockopt(to, IPPROTO_TCP, TCP_USER_TIMEOUT, &unacknowledged_ms,

@@ -99,8 +99,16 @@ void rpc_http2_client_end(struct made_call *call, const struct error *err);
 /* Tells what has come and what is over; lets go of the lock meanwhile. */
 void rpc_http2_client_tell(struct http2_guest *guest);
 
-/* What the session calls. */
-nghttp2_session_callbacks *rpc_http2_client_callbacks(void);
+/* The thread has something to tell of it. */
+void rpc_http2_client_queue(struct made_call *call);
+
+/* Out of the list, if it has been told and its stream is no more. */
+void rpc_http2_client_settle(struct made_call *call);
 
 /* There is no session any more: all calls are over. */
 void rpc_http2_client_abandon(struct http2_guest *guest, const struct error *err);
+
+/* --- rpc_http2_answer.c --- */
+
+/* What the session calls; NULL: no memory. */
+nghttp2_session_callbacks *rpc_http2_answer_callbacks(void);
