@@ -1,6 +1,7 @@
 /* http2_wire.c - what comes over a socket, and what waits to be written. */
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -17,13 +18,13 @@ enum {
     WAITING_BYTES_MAX = 1 << 20, /* until the session has to keep what it has to say */
     FRAME_HEAD = 9,
     RECORD_BYTES = 16384, /* of TLS */
-    IN_BYTES = 64 << 10,  /* that are read at a time */
+    IN_BYTES = 256 << 10, /* that are read at a time */
     READS_MAX = 16,       /* in a turn */
+    RESERVED_BYTES_MAX = 16 << 20,
     STREAMS_MAX = 65536,
     HEADERS_BYTES_MAX = 16 << 10,
     FRAME_BYTES_MAX = 1 << 20,
-    STREAM_WINDOW = 4 << 20,
-    CONNECTION_WINDOW = 16 << 20,
+    WINDOW = 1 << 30,    /* what comes is taken at once; the socket holds a sender up */
     RESETS_MAX = 100000, /* calls that a client gives up, at once, and a second */
     SILENT_MS = 10000,   /* until the other end is pinged, */
     PING_MS = 5000,      /* ... and has to answer */
@@ -237,10 +238,17 @@ static ssize_t frame_bytes(nghttp2_session *session, uint8_t type, int32_t strea
     return frame_max < FRAME_BYTES_MAX ? (ssize_t)frame_max : FRAME_BYTES_MAX;
 }
 
+void http2_wire_reserve(struct str *bytes, uint32_t size)
+{
+    size_t room = size < RESERVED_BYTES_MAX ? size : RESERVED_BYTES_MAX;
+    (void)str_extend(bytes, room);
+    str_clear(bytes);
+}
+
 static bool announce(struct http2_wire *wire, bool serves)
 {
     const nghttp2_settings_entry settings[] = {
-        {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, STREAM_WINDOW},
+        {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, WINDOW},
         {NGHTTP2_SETTINGS_MAX_FRAME_SIZE, FRAME_BYTES_MAX},
         {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, HEADERS_BYTES_MAX},
         serves ? (nghttp2_settings_entry){NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, STREAMS_MAX}
@@ -248,8 +256,7 @@ static bool announce(struct http2_wire *wire, bool serves)
     };
     return !nghttp2_submit_settings(wire->session, NGHTTP2_FLAG_NONE, settings,
                                     ARRAY_LEN(settings)) &&
-           !nghttp2_session_set_local_window_size(wire->session, NGHTTP2_FLAG_NONE, 0,
-                                                  CONNECTION_WINDOW);
+           !nghttp2_session_set_local_window_size(wire->session, NGHTTP2_FLAG_NONE, 0, WINDOW);
 }
 
 bool http2_wire_open(struct http2_wire *wire, bool serves, nghttp2_session_callbacks *callbacks)
@@ -379,6 +386,35 @@ void http2_wire_flush(struct http2_wire *wire)
     if (full != wire->wants_room) {
         wire->wants_room = full;
         http2_wire_arm(wire);
+    }
+}
+
+/* Waits for `events`; false: it is later than that. */
+static bool wait_for(const struct http2_wire *wire, short events, uint64_t until_ns)
+{
+    struct pollfd file = {.fd = wire->socket, .events = events};
+    uint64_t now_ns = clock_monotonic_ns();
+    if (now_ns >= until_ns)
+        return false;
+    (void)poll(&file, 1, (int)((until_ns - now_ns) / MS_NS) + 1);
+    return true;
+}
+
+void http2_wire_finish(struct http2_wire *wire, uint64_t until_ns)
+{
+    char in[4096];
+    ssize_t got = 1;
+    http2_wire_flush(wire);
+    while (wire->wants_room && wait_for(wire, POLLOUT, until_ns))
+        http2_wire_flush(wire);
+    if (wire->wants_room)
+        return;
+    /* Who closes with something left to read takes back what the other end has not read. */
+    (void)shutdown(wire->socket, SHUT_WR);
+    while ((got > 0 || errno == EAGAIN) && wait_for(wire, POLLIN, until_ns)) {
+        got = recv(wire->socket, in, sizeof(in), MSG_DONTWAIT);
+        if (!got)
+            break;
     }
 }
 

@@ -88,12 +88,16 @@ void http2_messages_release(struct http2_message *messages);
 /* --- the session --- */
 
 /* Adds what this end needs of the session to `callbacks`, takes them, and makes the session;
- * false: no memory.  It announces STREAM_WINDOW and the like of http2_wire.c. */
+ * false: no memory. */
 bool http2_wire_open(struct http2_wire *wire, bool serves,
                      nghttp2_session_callbacks *callbacks);
 
 /* A message is read into the session's frame: for the `read` of a data source. */
 ssize_t http2_wire_part(const struct http2_sending *sending, size_t size, uint32_t *flags);
+
+/* Room in a message's `bytes` for as many as its prefix says, if that is no more than some MB.
+ */
+void http2_wire_reserve(struct str *bytes, uint32_t size);
 
 /* Nothing is read or written any more. */
 void http2_wire_close(struct http2_wire *wire);
@@ -109,6 +113,10 @@ bool http2_wire_take(struct http2_wire *wire);
 
 /* Writes what the session has to say, as far as the system takes it. */
 void http2_wire_flush(struct http2_wire *wire);
+
+/* The same, the last that is said: waits for the other end to take it and hang up, till then.
+ */
+void http2_wire_finish(struct http2_wire *wire, uint64_t until_ns);
 
 /* Pings an end that has been silent for long; false: it does not answer. */
 bool http2_wire_is_there(struct http2_wire *wire, uint64_t now_ns);

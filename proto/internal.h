@@ -40,6 +40,8 @@ struct rpc_transport {
     bool (*later)(struct rpc_call *call, void (*work)(void *arg), void *arg); /* (optional) */
     void (*answer)(struct rpc_call *call, const void *bytes, size_t size,
                    const struct error *err); /* err is NULL for a reply */
+    void (*answer_pieces)(struct rpc_call *call, const struct rpc_piece *pieces,
+                          int count);                                      /* (optional) */
     void (*answer_from)(struct rpc_call *call, struct rpc_source *source); /* (optional) */
     bool (*cancelled)(const struct rpc_call *call);
     /* (optional) Notes who is to be called; false: the client has gone already. */

@@ -1,5 +1,7 @@
 /* rpc.c - picks the transport by the address and hands over. */
 
+#include <stdlib.h>
+
 #include "base/alloc.h"
 #include "proto/attention.h"
 #include "proto/internal.h"
@@ -119,6 +121,18 @@ void rpc_call_fail(struct rpc_call *call, const struct error *err)
 {
     assert(err->code != OK);
     call->transport->answer(call, NULL, 0, err);
+}
+
+void rpc_call_reply_str(struct rpc_call *call, struct str *bytes)
+{
+    if (call->transport->answer_pieces && bytes->size) {
+        struct rpc_piece piece = {.size = bytes->size, .release = free};
+        piece.data = piece.arg = str_take(bytes);
+        call->transport->answer_pieces(call, &piece, 1);
+    } else {
+        call->transport->answer(call, bytes->data, bytes->size, NULL);
+        str_release(bytes);
+    }
 }
 
 void rpc_call_reply_from(struct rpc_call *call, struct rpc_source *source)

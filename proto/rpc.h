@@ -109,6 +109,10 @@ void rpc_call_unwatch(struct rpc_call *call);
 void rpc_call_reply(struct rpc_call *call, const void *bytes, size_t size);
 void rpc_call_fail(struct rpc_call *call, const struct error *err);
 
+/* The same as a reply without a copy, where the transport can: takes what `bytes` holds, which
+ * is empty after this. */
+void rpc_call_reply_str(struct rpc_call *call, struct str *bytes);
+
 /* A stretch of a message: lent until `release(arg)`, by any thread; `release` NULL: copied. */
 struct rpc_piece {
     const void *data;

@@ -7,6 +7,7 @@ const struct rpc_transport rpc_http2_transport = {
     .server_stop = rpc_http2_host_stop,
     .later = rpc_http2_host_later,
     .answer = rpc_http2_call_answer,
+    .answer_pieces = rpc_http2_call_answer_pieces,
     .answer_from = rpc_http2_call_answer_from,
     .cancelled = rpc_http2_call_cancelled,
     .watch = rpc_http2_call_watch,

@@ -15,6 +15,8 @@ bool rpc_http2_host_later(struct rpc_call *call, void (*work)(void *arg), void *
 
 void rpc_http2_call_answer(struct rpc_call *call, const void *bytes, size_t size,
                            const struct error *err);
+void rpc_http2_call_answer_pieces(struct rpc_call *call, const struct rpc_piece *pieces,
+                                  int count);
 void rpc_http2_call_answer_from(struct rpc_call *call, struct rpc_source *source);
 bool rpc_http2_call_cancelled(const struct rpc_call *call);
 bool rpc_http2_call_watch(struct rpc_call *call, void (*gone)(void *arg), void *arg);

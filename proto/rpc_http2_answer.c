@@ -167,6 +167,10 @@ static void take_prefix(struct made_call *call)
         (void)fail(&err, INTERNAL, "%s answered with more than one message",
                    call->guest->base.address);
         rpc_http2_client_end(call, &err);
+    } else {
+        call->message = call->spare;
+        call->spare = (struct str){0};
+        http2_wire_reserve(&call->message, call->size);
     }
 }
 

@@ -182,24 +182,39 @@ static bool may_answer(const struct http2_call *call)
     return call->at && !call->is_cancelled && !call->has_begun;
 }
 
-void rpc_http2_call_answer(struct rpc_call *base, const void *bytes, size_t size,
-                           const struct error *err)
+/* The message's reference is taken; NULL: it fails with `err`. */
+static void answer(struct rpc_call *base, struct http2_message *message,
+                   const struct error *err)
 {
     struct http2_call *call = (struct http2_call *)base;
     struct http2_connection *connection = call->connection;
-    const struct rpc_piece piece = {.data = bytes, .size = size};
     rpc_http2_hold(connection);
     pthread_mutex_lock(&connection->wire.lock);
     call->is_answered = true;
-    if (may_answer(call) && err) {
-        rpc_http2_call_refuse(call, err);
-    } else if (may_answer(call)) {
-        call->sending.message = http2_message_new(&piece, 1);
+    if (!may_answer(call)) {
+        http2_message_drop(&connection->wire, message);
+    } else if (message) {
+        call->sending.message = message;
         submit_answer(call);
+    } else {
+        rpc_http2_call_refuse(call, err);
     }
     rpc_http2_call_unref(call);
     rpc_http2_leave(connection);
     rpc_http2_drop(connection);
+}
+
+void rpc_http2_call_answer_pieces(struct rpc_call *base, const struct rpc_piece *pieces,
+                                  int count)
+{
+    answer(base, http2_message_new(pieces, count), NULL);
+}
+
+void rpc_http2_call_answer(struct rpc_call *base, const void *bytes, size_t size,
+                           const struct error *err)
+{
+    const struct rpc_piece piece = {.data = bytes, .size = size};
+    answer(base, err ? NULL : http2_message_new(&piece, 1), err);
 }
 
 void rpc_http2_call_answer_from(struct rpc_call *base, struct rpc_source *source)

@@ -25,6 +25,7 @@ static void call_unref(struct made_call *call)
         call->arrived = next;
     }
     str_release(&call->message);
+    str_release(&call->spare);
     str_release(&call->text);
     str_release(&call->pointer);
     free((char *)call->path);
@@ -286,9 +287,11 @@ static void give(struct made_call *call)
     pthread_mutex_unlock(&guest->wire.lock);
     const struct rpc_span span = {arrived->bytes.data, arrived->bytes.size};
     bool takes = call->sink->take(call->sink, &span, 1, &err);
-    str_release(&arrived->bytes);
-    free(arrived);
     pthread_mutex_lock(&guest->wire.lock);
+    str_release(&call->spare);
+    call->spare = arrived->bytes;
+    str_clear(&call->spare);
+    free(arrived);
     if (takes)
         return;
     rpc_http2_client_end(call, &err);

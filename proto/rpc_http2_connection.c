@@ -125,6 +125,8 @@ static void take_prefix(struct http2_call *call)
         (void)fail(&err, EXHAUSTED, "Received message larger than max (%u vs. %" PRId64 ")",
                    call->size, bytes_max);
         rpc_http2_call_refuse(call, &err);
+    } else {
+        http2_wire_reserve(&call->base.request, call->size);
     }
 }
 
@@ -230,13 +232,14 @@ void rpc_http2_hang_up(struct http2_connection *connection, const struct error *
 {
     struct http2_wire *wire = &connection->wire;
     pthread_mutex_lock(&wire->lock);
+    bool tells = why && connection->calls;
     for (struct http2_call *call = connection->calls; call; call = call->next) {
         rpc_http2_call_cancel(call);
         if (why)
             rpc_http2_call_refuse(call, why);
     }
-    if (why)
-        http2_wire_flush(wire);
+    if (tells)
+        http2_wire_finish(wire, connection->host->told_by_ns);
     while (connection->calls) /* a session that is deleted tells of no stream's end */
         rpc_http2_call_closed(connection->calls);
     http2_wire_close(wire);

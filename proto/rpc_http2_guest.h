@@ -48,6 +48,7 @@ struct made_call {
     size_t prefix_have;
     uint32_t size;      /* of the message that comes */
     struct str message; /* the same, or the answer */
+    struct str spare;   /* memory of one that a sink has taken */
     struct http2_arrived *arrived, **arrived_end;
     int messages;
     bool has_failed; /* as `err` says */

@@ -23,6 +23,7 @@ enum {
     BACKLOG = 1024,
     LOOK_S = 5, /* at the latest, while anybody is connected */
     UNACKNOWLEDGED_MS = 15000,
+    TELL_MS = 2000, /* for what a host that stops has to say */
 };
 
 /* --- lives --- */
@@ -461,6 +462,7 @@ void rpc_http2_host_stop(struct rpc_server *base)
     host->stopping = true;
     pthread_mutex_unlock(&host->lock);
     duty_end(host->duty);
+    host->told_by_ns = clock_monotonic_ns() + TELL_MS * SECOND_NS / 1000;
     while ((connection = connection_from(host, 0))) {
         hang_up(connection, &err);
         rpc_http2_drop(connection);

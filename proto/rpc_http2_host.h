@@ -94,6 +94,7 @@ struct http2_host {
     int references;    /* the owner's, each connection's */
     int open;          /* streams */
     bool stopping;
+    uint64_t told_by_ns; /* of a host that stops: clients are, of the end of their calls */
 };
 
 /* --- rpc_http2_host.c: addresses, connections, time --- */

@@ -59,7 +59,7 @@ static void carry_out(void *arg)
     order->arena =
         arena_new_limited(size * LIMIT_MESSAGE_EXPANSION + LIMIT_MESSAGE_EXPANSION_BASE);
     if (order->does(order, bytes, size, &err)) {
-        rpc_call_reply(order->call, order->out.data, order->out.size);
+        rpc_call_reply_str(order->call, &order->out);
     } else {
         node_error(&err);
         rpc_call_fail(order->call, &err);

@@ -32,7 +32,7 @@ fuzz() { # target
                                    -max_total_time="${S:-0}")
     [ -n "${SEED:-}" ] && options+=(-seed="$SEED" -use_cmp=0)
     # What threads keep looks like a leak of each input's, and is searched for a long time; at the end it is looked for all the same.
-    case $name in http | socket | websocket) options+=(-detect_leaks=0) ;; esac
+    case $name in http | http2 | socket | websocket) options+=(-detect_leaks=0) ;; esac
     # Over so many graphs, finding out which of them has the rarest features takes longer than running them.
     [ "$name" = graph ] && options+=(-entropic=0)
     if "$BUILD/fuzz_$name" "${options[@]}" -timeout="${TIMEOUT:-20}" -rss_limit_mb=2048 -max_len=20000 -print_final_stats=1 \
