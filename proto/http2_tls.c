@@ -290,7 +290,8 @@ bool http2_tls_shake(struct http2_wire *wire, char why[200])
     if (said == 1 || may_go_on(wire, said, why))
         return true;
     if (verified != X509_V_OK)
-        snprintf(why, 200, "its certificate: %s", X509_verify_cert_error_string(verified));
+        snprintf(why, 200, "certificate verify failed: %s",
+                 X509_verify_cert_error_string(verified));
     return false;
 }
 

@@ -1,9 +1,11 @@
 /* http2_wire.c - what comes over a socket, and what waits to be written. */
 
 #include <errno.h>
+#include <linux/sockios.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -389,32 +391,24 @@ void http2_wire_flush(struct http2_wire *wire)
     }
 }
 
-/* Waits for `events`; false: it is later than that. */
-static bool wait_for(const struct http2_wire *wire, short events, uint64_t until_ns)
+/* Whether the other end's system has all that was said. */
+static bool is_taken(const struct http2_wire *wire)
 {
-    struct pollfd file = {.fd = wire->socket, .events = events};
-    uint64_t now_ns = clock_monotonic_ns();
-    if (now_ns >= until_ns)
-        return false;
-    (void)poll(&file, 1, (int)((until_ns - now_ns) / MS_NS) + 1);
-    return true;
+    int left = 0;
+    return !wire->out.count && (ioctl(wire->socket, SIOCOUTQ, &left) || !left);
 }
 
 void http2_wire_finish(struct http2_wire *wire, uint64_t until_ns)
 {
-    char in[4096];
-    ssize_t got = 1;
+    struct pollfd file = {.fd = wire->socket, .events = POLLOUT};
     http2_wire_flush(wire);
-    while (wire->wants_room && wait_for(wire, POLLOUT, until_ns))
-        http2_wire_flush(wire);
-    if (wire->wants_room)
-        return;
-    /* Who closes with something left to read takes back what the other end has not read. */
-    (void)shutdown(wire->socket, SHUT_WR);
-    while ((got > 0 || errno == EAGAIN) && wait_for(wire, POLLIN, until_ns)) {
-        got = recv(wire->socket, in, sizeof(in), MSG_DONTWAIT);
-        if (!got)
+    while (!is_taken(wire) && clock_monotonic_ns() < until_ns) {
+        file.revents = 0;
+        if (!wire->wants_room)
+            usleep(1000);
+        else if (poll(&file, 1, 1) == 1 && file.revents & (POLLERR | POLLHUP))
             break;
+        http2_wire_flush(wire);
     }
 }
 

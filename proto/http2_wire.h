@@ -114,8 +114,8 @@ bool http2_wire_take(struct http2_wire *wire);
 /* Writes what the session has to say, as far as the system takes it. */
 void http2_wire_flush(struct http2_wire *wire);
 
-/* The same, the last that is said: waits for the other end to take it and hang up, till then.
- */
+/* The same, the last that is said: waits till then for the other end's system to take it, which
+ * would be taken back from there where it is closed with something left to read. */
 void http2_wire_finish(struct http2_wire *wire, uint64_t until_ns);
 
 /* Pings an end that has been silent for long; false: it does not answer. */

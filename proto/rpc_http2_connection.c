@@ -164,6 +164,8 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
     struct http2_call *call = call_of(session, frame->hd.stream_id);
     if (frame->hd.type == NGHTTP2_PING && frame->hd.flags & NGHTTP2_FLAG_ACK)
         connection->wire.pinged_ns = 0;
+    if (frame->hd.type == NGHTTP2_GOAWAY && frame->goaway.error_code == NGHTTP2_NO_ERROR)
+        connection->is_leaving = true;
     if (!call)
         return 0;
     if (frame->hd.type == NGHTTP2_HEADERS && frame->headers.cat == NGHTTP2_HCAT_REQUEST)
@@ -232,13 +234,12 @@ void rpc_http2_hang_up(struct http2_connection *connection, const struct error *
 {
     struct http2_wire *wire = &connection->wire;
     pthread_mutex_lock(&wire->lock);
-    bool tells = why && connection->calls;
     for (struct http2_call *call = connection->calls; call; call = call->next) {
         rpc_http2_call_cancel(call);
         if (why)
             rpc_http2_call_refuse(call, why);
     }
-    if (tells)
+    if (why)
         http2_wire_finish(wire, connection->host->told_by_ns);
     while (connection->calls) /* a session that is deleted tells of no stream's end */
         rpc_http2_call_closed(connection->calls);
@@ -310,6 +311,16 @@ static bool shake(struct http2_connection *connection)
     return true;
 }
 
+/* Neither end has anything to say.  Who leaves may not have taken all of its answers, and would
+ * lose what is on its way: it hangs up when it has, or who stops the server does. */
+static bool is_over(const struct http2_connection *connection)
+{
+    const struct http2_wire *wire = &connection->wire;
+    return !nghttp2_session_want_read(wire->session) &&
+           !nghttp2_session_want_write(wire->session) && !wire->out.count &&
+           !connection->is_leaving;
+}
+
 bool rpc_http2_serve(struct http2_connection *connection)
 {
     struct http2_wire *wire = &connection->wire;
@@ -326,9 +337,7 @@ bool rpc_http2_serve(struct http2_connection *connection)
     rpc_http2_see_to(connection);
     wire->corked = false;
     http2_wire_flush(wire);
-    ok = ok && (nghttp2_session_want_read(wire->session) ||
-                nghttp2_session_want_write(wire->session));
-    if (!ok) { /* still its turn: nobody else hangs up */
+    if (!ok || is_over(connection)) { /* still its turn: nobody else hangs up */
         pthread_mutex_unlock(&wire->lock);
         return false;
     }
@@ -371,12 +380,17 @@ void rpc_http2_leave(struct http2_connection *connection)
         }
     }
     connection->pumped = 0;
+    if (connection->queued && !wire->wants_room) { /* streams ended as it wrote: a turn's */
+        wire->wants_room = true;
+        http2_wire_arm(wire);
+    }
     pthread_mutex_unlock(&wire->lock);
 }
 
 void rpc_http2_refuse_more(struct http2_connection *connection)
 {
     pthread_mutex_lock(&connection->wire.lock);
+    connection->is_leaving = true;
     if (connection->wire.session)
         (void)nghttp2_submit_goaway(
             connection->wire.session, NGHTTP2_FLAG_NONE,

@@ -70,6 +70,7 @@ struct http2_connection {
 
     pthread_cond_t changed;
     struct http2_call *calls; /* guarded by the lock, as what follows */
+    bool is_leaving;          /* no more calls are begun; who leaves hangs up */
     struct http2_call *queued, **queued_end;
     size_t pumped; /* bytes that sources gave in this go */
 };

@@ -136,7 +136,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         begin();
     talk(data, size);
     str_add_bytes(&request, data, size < 1000 ? size : 1000);
-    FUZZ_CHECK(rpc_client_call(client, "/e", &request, &answer, 10000, &err));
+    FUZZ_CHECK(rpc_client_call(client, "/e", &request, &answer, 60000, &err));
     FUZZ_CHECK(answer.size == request.size &&
                (!answer.size || !memcmp(answer.data, request.data, answer.size)));
     str_release(&request);

@@ -181,6 +181,35 @@ TEST(http2_tells_who_is_left)
     end();
 }
 
+/* Also when the server gives the stream up: its client said that more would come. */
+TEST(http2_tells_who_breaks_its_word)
+{
+    static const struct http2_words words = {.name = "content-length", .value = "100"};
+    begin();
+    struct http2_client *client = join(0);
+    struct str request = {0};
+    check_answer(client, call(client, "/t/Echo", "hello"), "hello"); /* nothing else is said */
+    add_message(&request, 0, 5, "hello", 5);
+    int32_t stream = nghttp2_session_get_next_stream_id(client->session);
+    struct http2_answer *answer = answer_of(client, stream);
+    const nghttp2_data_provider nothing = {.source.ptr = answer, .read_callback = client_read};
+    answer->leaves_open = true;
+    call_with(client, "/t/Keep", &request, &words);
+    client_send(client);
+    wait_for(&kept_count, 1);
+    answer->leaves_open = false;
+    uint64_t start_us = clock_monotonic_us();
+    CHECK_INT(nghttp2_submit_data(client->session, NGHTTP2_FLAG_END_STREAM, stream, &nothing),
+              0);
+    CHECK(await(client, stream)->why == NGHTTP2_PROTOCOL_ERROR);
+    wait_for(&gone_count, 1);
+    CHECK(clock_monotonic_us() - start_us < 2000000);
+    answer_kept(true);
+    str_release(&request);
+    client_close(client);
+    end();
+}
+
 /* However many at once, in one write with their calls. */
 TEST(http2_lets_calls_be_given_up)
 {
@@ -288,6 +317,34 @@ TEST(http2_waits_for_who_takes_slowly)
         end();
         CHECK_INT(made, 40);
     }
+}
+
+/* Who has said that it goes still has its answers whole, however slowly it takes them: whatever
+ * of them is left when the system has no room. */
+TEST(http2_answers_who_is_about_to_go)
+{
+    enum { BYTES = 150000, TIMES = 8 };
+    char *text = alloc_bytes(BYTES + 1);
+    memset(text, 'x', BYTES);
+    begin();
+    for (int i = 0; i < TIMES; i++) {
+        struct http2_client *client = join(WIDE);
+        int32_t stream = call(client, "/t/Many", "1"), echoes[TIMES];
+        for (int n = 0; n < i; n++)
+            echoes[n] = call(client, "/t/Echo", text);
+        client_send(client);
+        nghttp2_submit_goaway(client->session, 0, 0, NGHTTP2_NO_ERROR, NULL, 0);
+        client_send(client);
+        usleep(30000);
+        while (!answer_of(client, stream)->is_closed && client_go(client))
+            usleep(500);
+        check_many(client, stream, 10);
+        for (int n = 0; n < i; n++)
+            check_answer(client, echoes[n], text);
+        client_close(client);
+    }
+    free(text);
+    end();
 }
 
 TEST(http2_forgets_who_goes_in_the_middle)
